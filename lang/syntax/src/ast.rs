@@ -1,0 +1,390 @@
+//! The abstract syntax tree, as written by the user: no names resolved, no sugar removed.
+//!
+//! Every node has a [`Span`]. Sugar that the tree keeps (so that the formatter can print it back):
+//! operators, sections, `f"..."`, blocks, comprehensions. Comments are not in the tree; the
+//! formatter re-attaches them by position from the token stream.
+
+use crate::span::Span;
+use crate::symbol::Symbol;
+
+/// A name at a place.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Ident {
+    /// The name.
+    pub name: Symbol,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A whole file, cell or REPL entry.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Program {
+    /// In source order. Items that could not be parsed are [`ItemKind::Error`].
+    pub items: Vec<Item>,
+}
+
+/// A top-level item.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Item {
+    /// What it is.
+    pub kind: ItemKind,
+    /// From its first to its last token (doc comment excluded).
+    pub span: Span,
+    /// The `--|` lines above it, joined by newlines, without the marks.
+    pub doc: Option<String>,
+}
+
+/// What a top-level item is.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ItemKind {
+    /// `let ...`, `let rec ... and ...`.
+    Let(LetGroup),
+    /// `type ... and ...`.
+    Types(Vec<TypeDecl>),
+    /// `import "file.adl" as M` (alias required for files) or `import random` (alias `None`).
+    Import {
+        /// File path as written, or the module's name.
+        what: ImportSource,
+        /// `as M`.
+        alias: Option<Ident>,
+    },
+    /// `test "name" = e`.
+    Test {
+        /// The name.
+        name: String,
+        /// A `Bool`.
+        body: Expr,
+    },
+    /// `bench "name" = e`.
+    Bench {
+        /// The name.
+        name: String,
+        /// What is timed.
+        body: Expr,
+    },
+    /// An expression evaluated for its effect or echoed.
+    Expr(Expr),
+    /// Did not parse; a diagnostic was reported.
+    Error,
+}
+
+/// What an import names.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ImportSource {
+    /// `import "path"`.
+    File(String, Span),
+    /// `import random`.
+    Std(Ident),
+}
+
+/// One `let` with its `and`s.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LetGroup {
+    /// `let rec`.
+    pub rec: bool,
+    /// At least one.
+    pub bindings: Vec<Binding>,
+}
+
+/// `p = e`, `f x y : T = e`, `x : T = e`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Binding {
+    /// The bound pattern; a function's is [`PatKind::Var`].
+    pub pat: Pat,
+    /// Parameters: `let f p1 p2 = ...` (empty for plain bindings).
+    pub params: Vec<Pat>,
+    /// After `:`. With parameters it is the result's type; without, the whole type, and may then
+    /// have constraints.
+    pub sig: Option<Signature>,
+    /// The right-hand side.
+    pub body: Expr,
+    /// The binding.
+    pub span: Span,
+}
+
+/// `Diff w => Float -> w`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Signature {
+    /// `(Diff a, Real s)`; class name and type variable.
+    pub constraints: Vec<(Ident, Ident)>,
+    /// The type.
+    pub ty: Type,
+}
+
+/// One declared type.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TypeDecl {
+    /// `Shape`.
+    pub name: Ident,
+    /// Type parameters.
+    pub params: Vec<Ident>,
+    /// Right-hand side.
+    pub body: TypeBody,
+    /// The declaration.
+    pub span: Span,
+}
+
+/// Right-hand side of a type declaration.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TypeBody {
+    /// `type alias P = T`.
+    Alias(Type),
+    /// `A T1 T2 | B`.
+    Sum(Vec<ConDecl>),
+}
+
+/// `Cons a (List a)`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ConDecl {
+    /// The constructor.
+    pub name: Ident,
+    /// Field types.
+    pub fields: Vec<Type>,
+    /// All of it.
+    pub span: Span,
+}
+
+/// A type as written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Type {
+    /// What it is.
+    pub kind: TypeKind,
+    /// Where it is.
+    pub span: Span,
+}
+
+/// A type as written.
+#[derive(Clone, PartialEq, Debug)]
+pub enum TypeKind {
+    /// `a`.
+    Var(Symbol),
+    /// `Float`, `List a`, `M.Shape` (the module first, if any).
+    Con(Option<Ident>, Ident, Vec<Type>),
+    /// `a -> b`.
+    Fun(Box<Type>, Box<Type>),
+    /// `a -o b`.
+    Lin(Box<Type>, Box<Type>),
+    /// `(a, b)`; `()` when empty.
+    Tuple(Vec<Type>),
+    /// `{x : a | r}`: fields and an optional row variable (`{x : a, ..}` is `Some(None)`).
+    Record(Vec<(Ident, Type)>, Option<Option<Ident>>),
+    /// `[n]a`.
+    Array(Size, Box<Type>),
+    /// `_`: to be inferred.
+    Hole,
+    /// Did not parse.
+    Error,
+}
+
+/// A size as written.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Size {
+    /// `[3]`.
+    Const(i64, Span),
+    /// `[n]`.
+    Var(Ident),
+    /// `[]` or `[_]`: anything.
+    Any(Span),
+}
+
+/// A pattern.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pat {
+    /// What it is.
+    pub kind: PatKind,
+    /// Where it is.
+    pub span: Span,
+}
+
+/// A pattern.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PatKind {
+    /// `_`.
+    Wild,
+    /// `x`.
+    Var(Symbol),
+    /// A literal (numbers may be negative).
+    Lit(Lit),
+    /// `()`, `(a, b)`.
+    Tuple(Vec<Pat>),
+    /// `{x = p, y}` (punned fields have `Var` patterns); `true` if it ends in `..`.
+    Record(Vec<(Ident, Pat)>, bool),
+    /// `Circle r`, `M.None`; `x :: xs` is `Cons`.
+    Con(Option<Ident>, Ident, Vec<Pat>),
+    /// `[a, b]`: an array of exactly these elements.
+    Array(Vec<Pat>),
+    /// `p as x`.
+    As(Box<Pat>, Ident),
+    /// `p | q`.
+    Or(Vec<Pat>),
+    /// `(p : T)`.
+    Ann(Box<Pat>, Type),
+    /// Did not parse.
+    Error,
+}
+
+/// A literal.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Lit {
+    /// `()`.
+    Unit,
+    /// `true`.
+    Bool(bool),
+    /// `3`: any `Num`.
+    Int(i64),
+    /// `3.0`: any `Real`.
+    Float(f64),
+    /// `3.0f32`.
+    F32(f32),
+    /// `"text"`.
+    Str(String),
+}
+
+/// An expression.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Expr {
+    /// What it is.
+    pub kind: ExprKind,
+    /// Where it is. Parentheses are inside the span of the `Paren` node only.
+    pub span: Span,
+}
+
+/// Binary operators, loosest first (language.md §3).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum BinOp {
+    PipeLeft, PipeRight, Compose, Or, And, Eq, Ne, Lt, Gt, Le, Ge, Cons, Append, Add, Sub, Mul, Div,
+    IntDiv, Rem, MatMul, Pow,
+}
+
+impl BinOp {
+    /// Every operator.
+    pub const ALL: [BinOp; 21] = [
+        BinOp::PipeLeft, BinOp::PipeRight, BinOp::Compose, BinOp::Or, BinOp::And, BinOp::Eq, BinOp::Ne,
+        BinOp::Lt, BinOp::Gt, BinOp::Le, BinOp::Ge, BinOp::Cons, BinOp::Append, BinOp::Add, BinOp::Sub,
+        BinOp::Mul, BinOp::Div, BinOp::IntDiv, BinOp::Rem, BinOp::MatMul, BinOp::Pow,
+    ];
+
+    /// As written.
+    pub fn text(self) -> &'static str {
+        match self {
+            BinOp::PipeLeft => "<|", BinOp::PipeRight => "|>", BinOp::Compose => ">>", BinOp::Or => "||",
+            BinOp::And => "&&", BinOp::Eq => "==", BinOp::Ne => "!=", BinOp::Lt => "<", BinOp::Gt => ">",
+            BinOp::Le => "<=", BinOp::Ge => ">=", BinOp::Cons => "::", BinOp::Append => "++",
+            BinOp::Add => "+", BinOp::Sub => "-", BinOp::Mul => "*", BinOp::Div => "/",
+            BinOp::IntDiv => "//", BinOp::Rem => "%", BinOp::MatMul => "@", BinOp::Pow => "^",
+        }
+    }
+}
+
+/// One part of `f"..."`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum StrPart {
+    /// Literal text, escapes resolved.
+    Text(String),
+    /// `{e}`.
+    Expr(Expr),
+}
+
+/// One argument of `x[...]`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum IndexArg {
+    /// `i`.
+    At(Expr),
+    /// `a:b`, `a:`, `:b`, `:`.
+    Slice(Option<Expr>, Option<Expr>),
+}
+
+/// `i < n` or `i` of a comprehension.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ForVar {
+    /// The index.
+    pub name: Ident,
+    /// After `<`; `None`: the extent comes from what the index indexes.
+    pub bound: Option<Expr>,
+}
+
+/// How a `loop` repeats.
+#[derive(Clone, PartialEq, Debug)]
+pub enum LoopKind {
+    /// `for i < n do`.
+    For(Ident, Box<Expr>),
+    /// `while c do`.
+    While(Box<Expr>),
+}
+
+/// One arm of a `match`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Arm {
+    /// The pattern.
+    pub pat: Pat,
+    /// `when g`.
+    pub guard: Option<Expr>,
+    /// After `->`.
+    pub body: Expr,
+}
+
+/// One entry of a block.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Stmt {
+    /// `let p = e` (the rest of the block is its scope).
+    Let(LetGroup, Span),
+    /// An expression; not last: its value is `()`.
+    Expr(Expr),
+}
+
+/// An expression.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ExprKind {
+    /// A literal.
+    Lit(Lit),
+    /// `f"a {x}"`.
+    Interp(Vec<StrPart>),
+    /// `x`.
+    Var(Symbol),
+    /// `Circle`, `M.Circle`.
+    Con(Option<Ident>, Ident),
+    /// `(+)`.
+    Section(BinOp),
+    /// `f a b`: the function and at least one argument.
+    App(Box<Expr>, Vec<Expr>),
+    /// `a + b`.
+    Bin(BinOp, Span, Box<Expr>, Box<Expr>),
+    /// `-a`.
+    Neg(Box<Expr>),
+    /// `fun p1 p2 -> e`.
+    Fun(Vec<Pat>, Box<Expr>),
+    /// `lin p -> e`.
+    Lin(Box<Pat>, Box<Expr>),
+    /// A block of at least one entry whose last is an expression. `let p = e in b`, `e1; e2` and
+    /// indented blocks all parse to this.
+    Block(Vec<Stmt>),
+    /// `if c then a else b`; `else` may be missing when `a` is `()`.
+    If(Box<Expr>, Box<Expr>, Option<Box<Expr>>),
+    /// `match e with ...`.
+    Match(Box<Expr>, Vec<Arm>),
+    /// `(a, b)`.
+    Tuple(Vec<Expr>),
+    /// `(e)`.
+    Paren(Box<Expr>),
+    /// `{x = e, y}` (punned fields hold `Var`).
+    Record(Vec<(Ident, Expr)>),
+    /// `{r with x = e}`.
+    Update(Box<Expr>, Vec<(Ident, Expr)>),
+    /// `e.x`, `M.f` (then `e` is `Con`), `random.key` (then `e` is `Var`), `e.T`.
+    Field(Box<Expr>, Ident),
+    /// `[a, b]`.
+    Array(Vec<Expr>),
+    /// `x[i, j]`.
+    Index(Box<Expr>, Vec<IndexArg>),
+    /// `for i < n, j -> e`.
+    For(Vec<ForVar>, Box<Expr>),
+    /// `[| p |]`.
+    Iverson(Box<Expr>),
+    /// `loop p = e for i < n do b`.
+    Loop(Box<Pat>, Box<Expr>, LoopKind, Box<Expr>),
+    /// `(e : T)`.
+    Ann(Box<Expr>, Signature),
+    /// Did not parse.
+    Error,
+}

@@ -1,0 +1,1 @@
+//! The test-suite: programs with expected output, gradient checks, fuzz targets.
