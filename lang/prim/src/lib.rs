@@ -1,1 +1,20 @@
-//! (head to be written)
+//! The table of primitives: one row each, exhaustive by `match`.
+//!
+//! - [`scalar`]: the scalar operators [`Un`] and [`Bin`], their evaluation on f64/f32, and their
+//!   derivatives. A derivative is written once, generically over [`Ops`], so that the same rule
+//!   serves plain floats, dual numbers of any nesting, whole arrays, and IR builders.
+//! - [`prim`]: [`Prim`], every name that the language has built in, and [`Prim::row`]: its type,
+//!   linearity, cost class and documentation.
+//! - [`special`]: special functions (digamma, polygamma, lgamma, erf) that `libm` lacks.
+//!
+//! Adding a primitive touches these files and the evaluator's exhaustive `match`; forgetting a
+//! rule is a compile error.
+//!
+//! What is *not* here: values, arrays and their evaluation (`lang/interp`), and any IO.
+
+pub mod prim;
+pub mod scalar;
+pub mod special;
+
+pub use prim::{Linearity, Prim, Row, Typing};
+pub use scalar::{Bin, Ops, Un};

@@ -1,0 +1,19 @@
+//! The outside world, as the evaluator sees it.
+
+/// What a program may do to the world. Implemented by the command line, the kernel and tests.
+pub trait Host {
+    /// Standard output (`print`), text as it is, newline included.
+    fn print(&mut self, text: &str);
+    /// A whole file. Relative paths are relative to the script, or the working directory.
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String>;
+    /// Writes a whole file.
+    fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String>;
+    /// `ARGS…` of the command line.
+    fn args(&mut self) -> Vec<String>;
+    /// An environment variable.
+    fn env(&mut self, name: &str) -> Option<String>;
+    /// Seconds since an arbitrary origin, monotonic.
+    fn time(&mut self) -> f64;
+    /// A loop with a known count has done `done` of `total` (called at most ten times a second).
+    fn progress(&mut self, done: u64, total: u64);
+}

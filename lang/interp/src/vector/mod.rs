@@ -1,0 +1,1 @@
+//! Elementwise lambdas as strip programs over whole arrays.

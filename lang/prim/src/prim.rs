@@ -1,0 +1,306 @@
+//! Every built-in name: its row in the table.
+
+/// How a primitive is typed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Typing {
+    /// An ordinary scheme, in adl's own type syntax: `"Num a => [n]a -> a"`.
+    Scheme(&'static str),
+    /// The scalar scheme of an elementwise function (`"Real a => a -> a"`). Where an operand's type is
+    /// known to be an array, the function acts on each element (scalars broadcast).
+    Elementwise(&'static str),
+    /// The type checker has a rule of its own; the text is for documentation and for uses that are
+    /// not applied to all their arguments.
+    Special(&'static str),
+}
+
+/// In which arguments (together) a primitive is linear; the others must be free of the linear variable.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Linearity {
+    /// In none.
+    None,
+    /// In all arguments jointly (`+`, `zip`, `concat`).
+    Joint,
+    /// In this argument only (`take n xs`: 1).
+    In(&'static [u8]),
+    /// In either one argument, the other being free (`*`, `@`, `dot`).
+    Bilinear,
+    /// A higher-order function (`map f xs`): linear in the data where the function is linear.
+    Mapped,
+}
+
+/// What the table says of a primitive.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// The user's name for it.
+    pub name: &'static str,
+    /// Its type.
+    pub typing: Typing,
+    /// Number of arguments of a full application.
+    pub arity: u8,
+    /// Its linearity.
+    pub linearity: Linearity,
+    /// Markdown: a sentence or three, shapes, errors, the derivative where it is not obvious.
+    pub doc: &'static str,
+    /// `>>>` examples: (expression, echo). They run as tests.
+    pub examples: &'static [(&'static str, &'static str)],
+}
+
+/// A built-in.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Prim {
+    // Operators.
+    Add, Sub, Mul, Div, IntDiv, Rem, Pow, PowInt, MatMul, Neg, Append, Eq, Ne, Lt, Gt, Le, Ge,
+    Not,
+    // Real functions.
+    Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Tanh, Exp, Expm1, Log, Log1p, Sqrt,
+    Cbrt, Abs, Sign, Floor, Ceil, Round, Min, Max, Clamp, Hypot, Sigmoid, Relu, Softplus, Erf,
+    Erfc, Lgamma, Digamma, Gamma, IsNan, IsInf,
+    // Constants (type Real s => s).
+    Pi, E, Inf, Nan,
+    // Conversions.
+    ToFloat, ToInt, ToF32, F32ToFloat,
+    // Arrays.
+    Map, Map2, Map3, Zip, Zip3, Unzip, Unzip3, Reduce, Scan, ScanExclusive, ReduceByIndex,
+    Scatter, Gather, Filter, Partition, Iota, Replicate, Linspace, Rotate, Reverse, Concat,
+    Flatten, Reshape, Stack, Split, Take, Drop, First, Last, Len, Shape, Rank, Sort, SortBy,
+    Argsort, Argmin, Argmax, Sum, Prod, Mean, Variance, Maximum, Minimum, Cumsum, Cumprod, Dot,
+    Outer, Matmul, Norm, Any, All, Where, Fold, Foldr, Range, Eye, Diag, Trace, TransposeArray,
+    Invertible,
+    // Linear algebra without derivatives (module `linalg` wraps them in custom rules).
+    LinSolve, Cholesky, Qr, Lu, Svd, Eigh, Inv, Det,
+    // Random numbers (module `random` wraps them).
+    RandKey, RandSplit, RandUniform, RandNormal, RandInt, RandPermutation,
+    // Input, output and text.
+    Print, Show, ReadCsv, WriteCsv, ReadNpy, WriteNpy, ReadJson, WriteJson, ReadText,
+    WriteText, Args, Env, Time, Assert, Error, StrLen, StrSlice, StrSplit, StrJoin, StrTrim,
+    StrFind, StrReplace, StrUpper, StrLower, ParseFloat, ParseInt,
+    // General.
+    Fst, Snd, Id, Zero,
+    // Differentiation.
+    Jvp, Linearize, Vjp, Transpose, TransposeAt, Grad, ValueAndGrad, Jacobian, Jacfwd, Jacrev,
+    Hessian, Hvp, StopGrad, Checkpoint, CustomJvp, CustomVjp, Gradcheck,
+}
+
+impl Prim {
+    /// Every built-in, in table order.
+    pub const ALL: &'static [Prim] = &[
+        Prim::Add, Prim::Sub, Prim::Mul, Prim::Div, Prim::IntDiv, Prim::Rem, Prim::Pow,
+        Prim::PowInt, Prim::MatMul, Prim::Neg, Prim::Append, Prim::Eq, Prim::Ne, Prim::Lt,
+        Prim::Gt, Prim::Le, Prim::Ge, Prim::Not, Prim::Sin, Prim::Cos, Prim::Tan, Prim::Asin,
+        Prim::Acos, Prim::Atan, Prim::Atan2, Prim::Sinh, Prim::Cosh, Prim::Tanh, Prim::Exp,
+        Prim::Expm1, Prim::Log, Prim::Log1p, Prim::Sqrt, Prim::Cbrt, Prim::Abs, Prim::Sign,
+        Prim::Floor, Prim::Ceil, Prim::Round, Prim::Min, Prim::Max, Prim::Clamp, Prim::Hypot,
+        Prim::Sigmoid, Prim::Relu, Prim::Softplus, Prim::Erf, Prim::Erfc, Prim::Lgamma,
+        Prim::Digamma, Prim::Gamma, Prim::IsNan, Prim::IsInf, Prim::Pi, Prim::E, Prim::Inf,
+        Prim::Nan, Prim::ToFloat, Prim::ToInt, Prim::ToF32, Prim::F32ToFloat, Prim::Map,
+        Prim::Map2, Prim::Map3, Prim::Zip, Prim::Zip3, Prim::Unzip, Prim::Unzip3, Prim::Reduce,
+        Prim::Scan, Prim::ScanExclusive, Prim::ReduceByIndex, Prim::Scatter, Prim::Gather,
+        Prim::Filter, Prim::Partition, Prim::Iota, Prim::Replicate, Prim::Linspace, Prim::Rotate,
+        Prim::Reverse, Prim::Concat, Prim::Flatten, Prim::Reshape, Prim::Stack, Prim::Split,
+        Prim::Take, Prim::Drop, Prim::First, Prim::Last, Prim::Len, Prim::Shape, Prim::Rank,
+        Prim::Sort, Prim::SortBy, Prim::Argsort, Prim::Argmin, Prim::Argmax, Prim::Sum,
+        Prim::Prod, Prim::Mean, Prim::Variance, Prim::Maximum, Prim::Minimum, Prim::Cumsum,
+        Prim::Cumprod, Prim::Dot, Prim::Outer, Prim::Matmul, Prim::Norm, Prim::Any, Prim::All,
+        Prim::Where, Prim::Fold, Prim::Foldr, Prim::Range, Prim::Eye, Prim::Diag, Prim::Trace,
+        Prim::TransposeArray, Prim::Invertible, Prim::LinSolve, Prim::Cholesky, Prim::Qr,
+        Prim::Lu, Prim::Svd, Prim::Eigh, Prim::Inv, Prim::Det, Prim::RandKey, Prim::RandSplit,
+        Prim::RandUniform, Prim::RandNormal, Prim::RandInt, Prim::RandPermutation, Prim::Print,
+        Prim::Show, Prim::ReadCsv, Prim::WriteCsv, Prim::ReadNpy, Prim::WriteNpy, Prim::ReadJson,
+        Prim::WriteJson, Prim::ReadText, Prim::WriteText, Prim::Args, Prim::Env, Prim::Time,
+        Prim::Assert, Prim::Error, Prim::StrLen, Prim::StrSlice, Prim::StrSplit, Prim::StrJoin,
+        Prim::StrTrim, Prim::StrFind, Prim::StrReplace, Prim::StrUpper, Prim::StrLower,
+        Prim::ParseFloat, Prim::ParseInt, Prim::Fst, Prim::Snd, Prim::Id, Prim::Zero, Prim::Jvp,
+        Prim::Linearize, Prim::Vjp, Prim::Transpose, Prim::TransposeAt, Prim::Grad,
+        Prim::ValueAndGrad, Prim::Jacobian, Prim::Jacfwd, Prim::Jacrev, Prim::Hessian, Prim::Hvp,
+        Prim::StopGrad, Prim::Checkpoint, Prim::CustomJvp, Prim::CustomVjp, Prim::Gradcheck,
+    ];
+
+    /// The user's name for it (operators as written; names with `__` are for standard modules only).
+    pub fn name(self) -> &'static str {
+        match self {
+            Prim::Add => "+",
+            Prim::Sub => "-",
+            Prim::Mul => "*",
+            Prim::Div => "/",
+            Prim::IntDiv => "//",
+            Prim::Rem => "%",
+            Prim::Pow => "^",
+            Prim::PowInt => "__powi",
+            Prim::MatMul => "@",
+            Prim::Neg => "neg",
+            Prim::Append => "++",
+            Prim::Eq => "==",
+            Prim::Ne => "!=",
+            Prim::Lt => "<",
+            Prim::Gt => ">",
+            Prim::Le => "<=",
+            Prim::Ge => ">=",
+            Prim::Not => "not",
+            Prim::Sin => "sin",
+            Prim::Cos => "cos",
+            Prim::Tan => "tan",
+            Prim::Asin => "asin",
+            Prim::Acos => "acos",
+            Prim::Atan => "atan",
+            Prim::Atan2 => "atan2",
+            Prim::Sinh => "sinh",
+            Prim::Cosh => "cosh",
+            Prim::Tanh => "tanh",
+            Prim::Exp => "exp",
+            Prim::Expm1 => "expm1",
+            Prim::Log => "log",
+            Prim::Log1p => "log1p",
+            Prim::Sqrt => "sqrt",
+            Prim::Cbrt => "cbrt",
+            Prim::Abs => "abs",
+            Prim::Sign => "sign",
+            Prim::Floor => "floor",
+            Prim::Ceil => "ceil",
+            Prim::Round => "round",
+            Prim::Min => "min",
+            Prim::Max => "max",
+            Prim::Clamp => "clamp",
+            Prim::Hypot => "hypot",
+            Prim::Sigmoid => "sigmoid",
+            Prim::Relu => "relu",
+            Prim::Softplus => "softplus",
+            Prim::Erf => "erf",
+            Prim::Erfc => "erfc",
+            Prim::Lgamma => "lgamma",
+            Prim::Digamma => "digamma",
+            Prim::Gamma => "gamma",
+            Prim::IsNan => "is_nan",
+            Prim::IsInf => "is_inf",
+            Prim::Pi => "pi",
+            Prim::E => "e",
+            Prim::Inf => "inf",
+            Prim::Nan => "nan",
+            Prim::ToFloat => "float",
+            Prim::ToInt => "int",
+            Prim::ToF32 => "to_f32",
+            Prim::F32ToFloat => "to_float",
+            Prim::Map => "map",
+            Prim::Map2 => "map2",
+            Prim::Map3 => "map3",
+            Prim::Zip => "zip",
+            Prim::Zip3 => "zip3",
+            Prim::Unzip => "unzip",
+            Prim::Unzip3 => "unzip3",
+            Prim::Reduce => "reduce",
+            Prim::Scan => "scan",
+            Prim::ScanExclusive => "scan_exclusive",
+            Prim::ReduceByIndex => "reduce_by_index",
+            Prim::Scatter => "scatter",
+            Prim::Gather => "gather",
+            Prim::Filter => "filter",
+            Prim::Partition => "partition",
+            Prim::Iota => "iota",
+            Prim::Replicate => "replicate",
+            Prim::Linspace => "linspace",
+            Prim::Rotate => "rotate",
+            Prim::Reverse => "reverse",
+            Prim::Concat => "concat",
+            Prim::Flatten => "flatten",
+            Prim::Reshape => "reshape",
+            Prim::Stack => "stack",
+            Prim::Split => "split",
+            Prim::Take => "take",
+            Prim::Drop => "drop",
+            Prim::First => "first",
+            Prim::Last => "last",
+            Prim::Len => "len",
+            Prim::Shape => "shape",
+            Prim::Rank => "rank",
+            Prim::Sort => "sort",
+            Prim::SortBy => "sort_by",
+            Prim::Argsort => "argsort",
+            Prim::Argmin => "argmin",
+            Prim::Argmax => "argmax",
+            Prim::Sum => "sum",
+            Prim::Prod => "prod",
+            Prim::Mean => "mean",
+            Prim::Variance => "variance",
+            Prim::Maximum => "maximum",
+            Prim::Minimum => "minimum",
+            Prim::Cumsum => "cumsum",
+            Prim::Cumprod => "cumprod",
+            Prim::Dot => "dot",
+            Prim::Outer => "outer",
+            Prim::Matmul => "matmul",
+            Prim::Norm => "norm",
+            Prim::Any => "any",
+            Prim::All => "all",
+            Prim::Where => "where",
+            Prim::Fold => "fold",
+            Prim::Foldr => "foldr",
+            Prim::Range => "range",
+            Prim::Eye => "eye",
+            Prim::Diag => "diag",
+            Prim::Trace => "trace",
+            Prim::TransposeArray => "__transpose",
+            Prim::Invertible => "invertible",
+            Prim::LinSolve => "__solve",
+            Prim::Cholesky => "__cholesky",
+            Prim::Qr => "__qr",
+            Prim::Lu => "__lu",
+            Prim::Svd => "__svd",
+            Prim::Eigh => "__eigh",
+            Prim::Inv => "__inv",
+            Prim::Det => "__det",
+            Prim::RandKey => "__rand_key",
+            Prim::RandSplit => "__rand_split",
+            Prim::RandUniform => "__rand_uniform",
+            Prim::RandNormal => "__rand_normal",
+            Prim::RandInt => "__rand_int",
+            Prim::RandPermutation => "__rand_permutation",
+            Prim::Print => "print",
+            Prim::Show => "show",
+            Prim::ReadCsv => "read_csv",
+            Prim::WriteCsv => "write_csv",
+            Prim::ReadNpy => "read_npy",
+            Prim::WriteNpy => "write_npy",
+            Prim::ReadJson => "read_json",
+            Prim::WriteJson => "write_json",
+            Prim::ReadText => "read_text",
+            Prim::WriteText => "write_text",
+            Prim::Args => "args",
+            Prim::Env => "env",
+            Prim::Time => "time",
+            Prim::Assert => "assert",
+            Prim::Error => "error",
+            Prim::StrLen => "__str_len",
+            Prim::StrSlice => "__str_slice",
+            Prim::StrSplit => "__str_split",
+            Prim::StrJoin => "__str_join",
+            Prim::StrTrim => "__str_trim",
+            Prim::StrFind => "__str_find",
+            Prim::StrReplace => "__str_replace",
+            Prim::StrUpper => "__str_upper",
+            Prim::StrLower => "__str_lower",
+            Prim::ParseFloat => "__parse_float",
+            Prim::ParseInt => "__parse_int",
+            Prim::Fst => "fst",
+            Prim::Snd => "snd",
+            Prim::Id => "id",
+            Prim::Zero => "zero",
+            Prim::Jvp => "jvp",
+            Prim::Linearize => "linearize",
+            Prim::Vjp => "vjp",
+            Prim::Transpose => "transpose",
+            Prim::TransposeAt => "transpose_at",
+            Prim::Grad => "grad",
+            Prim::ValueAndGrad => "value_and_grad",
+            Prim::Jacobian => "jacobian",
+            Prim::Jacfwd => "jacfwd",
+            Prim::Jacrev => "jacrev",
+            Prim::Hessian => "hessian",
+            Prim::Hvp => "hvp",
+            Prim::StopGrad => "stop_grad",
+            Prim::Checkpoint => "checkpoint",
+            Prim::CustomJvp => "custom_jvp",
+            Prim::CustomVjp => "custom_vjp",
+            Prim::Gradcheck => "gradcheck",
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Types, sizes, classes and schemes, after inference.
+
+use adl_syntax::symbol::Symbol;
+use std::rc::Rc;
+
+/// A quantified or rigid type variable; numbers are unique within a session.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct TyVar(pub u32);
+
+/// A quantified or rigid size variable.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct SizeVar(pub u32);
+
+/// A declared data type.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct DataId(pub u32);
+
+/// A type. `Meta` occurs only during inference.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Ty {
+    /// `()`.
+    Unit,
+    /// `Bool`.
+    Bool,
+    /// `Int`.
+    Int,
+    /// `Float`.
+    Float,
+    /// `F32`.
+    F32,
+    /// `String`.
+    Str,
+    /// `a`.
+    Var(TyVar),
+    /// An inference variable (never in Core).
+    Meta(u32),
+    /// `a -> b`.
+    Fun(Rc<Ty>, Rc<Ty>),
+    /// `a -o b`.
+    Lin(Rc<Ty>, Rc<Ty>),
+    /// `(a, b)`, two or more.
+    Tuple(Rc<[Ty]>),
+    /// `{x : a | r}`.
+    Record(Rc<RecordTy>),
+    /// `[n]a`.
+    Array(Size, Rc<Ty>),
+    /// `Shape`, `List a`, and opaque types such as `Key`.
+    Data(DataId, Rc<[Ty]>),
+}
+
+/// A record type: fields sorted by name, and what may follow.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RecordTy {
+    /// Sorted by `Symbol::as_str`.
+    pub fields: Vec<(Symbol, Ty)>,
+    /// `None`: closed. Otherwise `Ty::Var` or `Ty::Meta` of a row.
+    pub tail: Option<Ty>,
+}
+
+/// A size.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Size {
+    /// `3`.
+    Const(u64),
+    /// `n`.
+    Var(SizeVar),
+    /// An inference variable (never in Core).
+    Meta(u32),
+    /// Known when the code runs.
+    Unknown,
+}
+
+/// The built-in classes. `Data` (internal, spelled `Data` in messages) is what `read_csv` and
+/// `read_json` need of their result: first-order data, known when the program runs.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[allow(missing_docs)]
+pub enum Class {
+    Eq, Ord, Show, Num, Real, Diff, Data,
+}
+
+impl Class {
+    /// Whether values constrained by it take a hidden representation of the type.
+    pub fn has_rep(self) -> bool {
+        match self {
+            Class::Num | Class::Real | Class::Diff | Class::Data => true,
+            Class::Eq | Class::Ord | Class::Show => false,
+        }
+    }
+}
+
+/// `(Diff a, Real s) => (a -> s) -> a -> a`, quantified over its variables.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scheme {
+    /// Quantified type variables, in the order of first appearance, each with its constraints and
+    /// the name it prints with. Row variables are among them.
+    pub vars: Vec<(TyVar, Vec<Class>, Symbol)>,
+    /// Quantified size variables.
+    pub sizes: Vec<(SizeVar, Symbol)>,
+    /// The type.
+    pub ty: Ty,
+}
+
+impl Scheme {
+    /// A type without variables.
+    pub fn mono(ty: Ty) -> Scheme {
+        Scheme { vars: Vec::new(), sizes: Vec::new(), ty }
+    }
+
+    /// The variables that take a hidden representation, in order.
+    pub fn rep_vars(&self) -> impl Iterator<Item = TyVar> + '_ {
+        self.vars.iter().filter(|(_, classes, _)| classes.iter().any(|c| c.has_rep())).map(|(v, _, _)| *v)
+    }
+}
+
+/// A declared data type.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DataDecl {
+    /// Its identity.
+    pub id: DataId,
+    /// Its name (`Shape`).
+    pub name: Symbol,
+    /// Type parameters.
+    pub params: Vec<TyVar>,
+    /// In tag order; empty for opaque types (`Key`).
+    pub cons: Vec<ConDecl>,
+}
+
+/// A constructor.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ConDecl {
+    /// `Circle`.
+    pub name: Symbol,
+    /// Position in the declaration.
+    pub tag: u32,
+    /// Field types, over the declaration's parameters.
+    pub fields: Vec<Ty>,
+}
