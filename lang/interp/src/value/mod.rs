@@ -25,7 +25,14 @@ pub enum Value {
     F32(f32),
     /// A `Float` on a reverse tape whose own value is a plain float: the hot case of reverse mode,
     /// kept unboxed.
-    Rev(Rev),
+    Rev {
+        /// Which derivative operator's tape (see [`crate::ad`]).
+        level: u16,
+        /// Its node.
+        node: u32,
+        /// Its value.
+        primal: f64,
+    },
     /// Any other traced number or array of numbers: forward mode, F32, arrays, nested levels.
     Dual(Rc<Dual>),
     /// `String`.
@@ -44,17 +51,6 @@ pub enum Value {
     Rep(Rc<Rep>),
     /// A zero of a shape not known (yet): the neutral element of `+` on any `Diff` data.
     Zero,
-}
-
-/// A plain float on a reverse tape.
-#[derive(Clone, Copy, Debug)]
-pub struct Rev {
-    /// Which derivative operator's tape (see `ad`).
-    pub level: u16,
-    /// Its node.
-    pub node: u32,
-    /// Its value.
-    pub primal: f64,
 }
 
 /// Extents, outermost first.
