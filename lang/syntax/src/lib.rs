@@ -17,5 +17,12 @@
 
 pub mod ast;
 pub mod diag;
+pub mod errors;
+pub mod lexer;
+pub mod parser;
+pub mod render;
 pub mod span;
 pub mod symbol;
+pub mod token;
+
+pub use parser::{Completeness, completeness, parse, parse_signature};
