@@ -13,6 +13,8 @@
 //! What is *not* here: values, arrays and their evaluation (`lang/interp`), and any IO.
 
 pub mod prim;
+mod rows;
+mod rows_arrays;
 pub mod scalar;
 pub mod special;
 

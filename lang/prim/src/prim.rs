@@ -1,5 +1,8 @@
 //! Every built-in name: its row in the table.
 
+use crate::scalar::{Bin, Un};
+use std::collections::HashMap;
+
 /// How a primitive is typed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Typing {
@@ -41,8 +44,8 @@ pub struct Row {
     pub linearity: Linearity,
     /// Markdown: a sentence or three, shapes, errors, the derivative where it is not obvious.
     pub doc: &'static str,
-    /// `>>>` examples: (expression, echo). They run as tests.
-    pub examples: &'static [(&'static str, &'static str)],
+    /// `>>>` examples, `expression => echo`. They run as tests.
+    pub examples: &'static [&'static str],
 }
 
 /// A built-in.
@@ -76,13 +79,50 @@ pub enum Prim {
     WriteText, Args, Env, Time, Assert, Error, StrLen, StrSlice, StrSplit, StrJoin, StrTrim,
     StrFind, StrReplace, StrUpper, StrLower, ParseFloat, ParseInt,
     // General.
-    Fst, Snd, Id, Zero,
+    Fst, Snd, Id, Zero, Ravel, Unravel,
     // Differentiation.
     Jvp, Linearize, Vjp, Transpose, TransposeAt, Grad, ValueAndGrad, Jacobian, Jacfwd, Jacrev,
     Hessian, Hvp, StopGrad, Checkpoint, CustomJvp, CustomVjp, Gradcheck,
 }
 
 impl Prim {
+    /// Its row in the table.
+    pub fn row(self) -> Row {
+        crate::rows::row_of(self)
+    }
+
+    /// The built-in of that name.
+    pub fn by_name(name: &str) -> Option<Prim> {
+        thread_local! {
+            static NAMES: HashMap<&'static str, Prim> = Prim::ALL.iter().map(|p| (p.name(), *p)).collect();
+        }
+        NAMES.with(|names| names.get(name).copied())
+    }
+
+    /// The unary scalar operator that it applies elementwise.
+    pub fn un(self) -> Option<Un> {
+        Some(match self {
+            Prim::Neg => Un::Neg, Prim::Sin => Un::Sin, Prim::Cos => Un::Cos, Prim::Tan => Un::Tan, Prim::Asin => Un::Asin,
+            Prim::Acos => Un::Acos, Prim::Atan => Un::Atan, Prim::Sinh => Un::Sinh, Prim::Cosh => Un::Cosh,
+            Prim::Tanh => Un::Tanh, Prim::Exp => Un::Exp, Prim::Expm1 => Un::Expm1, Prim::Log => Un::Log,
+            Prim::Log1p => Un::Log1p, Prim::Sqrt => Un::Sqrt, Prim::Cbrt => Un::Cbrt, Prim::Abs => Un::Abs,
+            Prim::Sign => Un::Sign, Prim::Floor => Un::Floor, Prim::Ceil => Un::Ceil, Prim::Round => Un::Round,
+            Prim::Sigmoid => Un::Sigmoid, Prim::Relu => Un::Relu, Prim::Softplus => Un::Softplus, Prim::Erf => Un::Erf,
+            Prim::Erfc => Un::Erfc, Prim::Lgamma => Un::Lgamma, Prim::Digamma => Un::Digamma, Prim::Gamma => Un::Gamma,
+            _ => return None,
+        })
+    }
+
+    /// The binary scalar operator that it applies elementwise.
+    pub fn bin(self) -> Option<Bin> {
+        Some(match self {
+            Prim::Add => Bin::Add, Prim::Sub => Bin::Sub, Prim::Mul => Bin::Mul, Prim::Div => Bin::Div,
+            Prim::IntDiv => Bin::IntDiv, Prim::Rem => Bin::Rem, Prim::Pow => Bin::Pow, Prim::Atan2 => Bin::Atan2,
+            Prim::Hypot => Bin::Hypot, Prim::Min => Bin::Min, Prim::Max => Bin::Max,
+            _ => return None,
+        })
+    }
+
     /// Every built-in, in table order.
     pub const ALL: &'static [Prim] = &[
         Prim::Add, Prim::Sub, Prim::Mul, Prim::Div, Prim::IntDiv, Prim::Rem, Prim::Pow,
@@ -110,7 +150,7 @@ impl Prim {
         Prim::WriteJson, Prim::ReadText, Prim::WriteText, Prim::Args, Prim::Env, Prim::Time,
         Prim::Assert, Prim::Error, Prim::StrLen, Prim::StrSlice, Prim::StrSplit, Prim::StrJoin,
         Prim::StrTrim, Prim::StrFind, Prim::StrReplace, Prim::StrUpper, Prim::StrLower,
-        Prim::ParseFloat, Prim::ParseInt, Prim::Fst, Prim::Snd, Prim::Id, Prim::Zero, Prim::Jvp,
+        Prim::ParseFloat, Prim::ParseInt, Prim::Fst, Prim::Snd, Prim::Id, Prim::Zero, Prim::Ravel, Prim::Unravel, Prim::Jvp,
         Prim::Linearize, Prim::Vjp, Prim::Transpose, Prim::TransposeAt, Prim::Grad,
         Prim::ValueAndGrad, Prim::Jacobian, Prim::Jacfwd, Prim::Jacrev, Prim::Hessian, Prim::Hvp,
         Prim::StopGrad, Prim::Checkpoint, Prim::CustomJvp, Prim::CustomVjp, Prim::Gradcheck,
@@ -284,6 +324,8 @@ impl Prim {
             Prim::Snd => "snd",
             Prim::Id => "id",
             Prim::Zero => "zero",
+            Prim::Ravel => "ravel",
+            Prim::Unravel => "unravel",
             Prim::Jvp => "jvp",
             Prim::Linearize => "linearize",
             Prim::Vjp => "vjp",

@@ -1,25 +1,32 @@
 //! Scalar operators: evaluation and derivatives.
 
-/// Unary real operators. `Step` and `Polygamma` are internal: they appear in derivatives only.
+use crate::special;
+
+/// Unary real operators. `Step` and `Polygamma` appear in derivatives only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Un {
     Neg, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Exp, Expm1, Log, Log1p, Sqrt, Cbrt, Abs,
     Sign, Floor, Ceil, Round, Sigmoid, Relu, Softplus, Erf, Erfc, Lgamma, Digamma, Gamma,
-    /// ψ⁽ⁿ⁾, n ≥ 1.
+    /// The n-th derivative of digamma, n at least 1.
     Polygamma(u8),
     /// 1 where x > 0, else 0.
     Step,
-    /// xⁿ for a literal integer n.
+    /// x to a literal integer power.
     Powi(i32),
 }
 
-/// Binary real operators. `StepLe` is internal: it appears in derivatives only.
+/// Binary real operators. `StepLe` appears in derivatives only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Bin {
-    Add, Sub, Mul, Div, Rem, Pow, Atan2, Hypot, Min, Max,
-    /// 1 where x ≤ y, else 0.
+    Add, Sub, Mul, Div,
+    /// Division rounded towards negative infinity.
+    IntDiv,
+    /// Remainder with the divisor's sign.
+    Rem,
+    Pow, Atan2, Hypot, Min, Max,
+    /// 1 where x is at most y, else 0.
     StepLe,
 }
 
@@ -27,20 +34,335 @@ pub enum Bin {
 pub trait Ops {
     /// A value of the domain.
     type V: Clone;
-    /// The constant `x`, of the same precision and shape class as `like`.
+    /// What goes wrong in the domain (nothing, for f64).
+    type E;
+    /// The constant `x`, of the precision of `like`.
     fn constant(&mut self, x: f64, like: &Self::V) -> Self::V;
     /// Applies a unary operator.
-    fn un(&mut self, op: Un, x: &Self::V) -> Self::V;
+    fn un(&mut self, op: Un, x: &Self::V) -> Result<Self::V, Self::E>;
     /// Applies a binary operator.
-    fn bin(&mut self, op: Bin, x: &Self::V, y: &Self::V) -> Self::V;
+    fn bin(&mut self, op: Bin, x: &Self::V, y: &Self::V) -> Result<Self::V, Self::E>;
+}
+
+/// Plain f64.
+pub struct Plain;
+
+impl Ops for Plain {
+    type V = f64;
+    type E = std::convert::Infallible;
+    #[inline]
+    fn constant(&mut self, x: f64, _like: &f64) -> f64 {
+        x
+    }
+    #[inline]
+    fn un(&mut self, op: Un, x: &f64) -> Result<f64, Self::E> {
+        Ok(op.eval(*x))
+    }
+    #[inline]
+    fn bin(&mut self, op: Bin, x: &f64, y: &f64) -> Result<f64, Self::E> {
+        Ok(op.eval(*x, *y))
+    }
 }
 
 impl Un {
     /// f(x) in f64.
+    #[inline]
     pub fn eval(self, x: f64) -> f64 {
         match self {
             Un::Neg => -x,
-            _ => x,
+            Un::Sin => x.sin(),
+            Un::Cos => x.cos(),
+            Un::Tan => x.tan(),
+            Un::Asin => x.asin(),
+            Un::Acos => x.acos(),
+            Un::Atan => x.atan(),
+            Un::Sinh => x.sinh(),
+            Un::Cosh => x.cosh(),
+            Un::Tanh => x.tanh(),
+            Un::Exp => x.exp(),
+            Un::Expm1 => x.exp_m1(),
+            Un::Log => x.ln(),
+            Un::Log1p => x.ln_1p(),
+            Un::Sqrt => x.sqrt(),
+            Un::Cbrt => x.cbrt(),
+            Un::Abs => x.abs(),
+            Un::Sign => if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { x },
+            Un::Floor => x.floor(),
+            Un::Ceil => x.ceil(),
+            Un::Round => x.round_ties_even(),
+            Un::Sigmoid => special::sigmoid(x),
+            Un::Relu => if x > 0.0 || x.is_nan() { x } else { 0.0 },
+            Un::Softplus => if x > 0.0 { x + (-x).exp().ln_1p() } else { x.exp().ln_1p() },
+            Un::Erf => libm::erf(x),
+            Un::Erfc => libm::erfc(x),
+            Un::Lgamma => special::lgamma(x),
+            Un::Digamma => special::digamma(x),
+            Un::Gamma => libm::tgamma(x),
+            Un::Polygamma(n) => special::polygamma(n, x),
+            Un::Step => if x > 0.0 { 1.0 } else { 0.0 },
+            Un::Powi(n) => x.powi(n),
+        }
+    }
+
+    /// Whether the derivative is zero wherever it exists.
+    pub fn is_flat(self) -> bool {
+        matches!(self, Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Step | Un::Powi(0))
+    }
+}
+
+impl Bin {
+    /// f(x, y) in f64.
+    #[inline]
+    pub fn eval(self, x: f64, y: f64) -> f64 {
+        match self {
+            Bin::Add => x + y,
+            Bin::Sub => x - y,
+            Bin::Mul => x * y,
+            Bin::Div => x / y,
+            Bin::IntDiv => (x / y).floor(),
+            Bin::Rem => floor_rem(x, y),
+            Bin::Pow => x.powf(y),
+            Bin::Atan2 => x.atan2(y),
+            Bin::Hypot => x.hypot(y),
+            Bin::Min => if x.is_nan() || x <= y { x } else { y },
+            Bin::Max => if x.is_nan() || x >= y { x } else { y },
+            Bin::StepLe => if x <= y { 1.0 } else { 0.0 },
+        }
+    }
+}
+
+fn floor_rem(x: f64, y: f64) -> f64 {
+    let r = x % y;
+    if r != 0.0 && (r < 0.0) != (y < 0.0) { r + y } else { r }
+}
+
+/// The derivative of `op` at `x`, where `y = op(x)`. At the kinks: 0 for `abs` and `relu` at 0.
+pub fn d_un<O: Ops>(o: &mut O, op: Un, x: &O::V, y: &O::V) -> Result<O::V, O::E> {
+    let one = o.constant(1.0, x);
+    let two = o.constant(2.0, x);
+    Ok(match op {
+        Un::Neg => o.constant(-1.0, x),
+        Un::Sin => o.un(Un::Cos, x)?,
+        Un::Cos => {
+            let s = o.un(Un::Sin, x)?;
+            o.un(Un::Neg, &s)?
+        }
+        Un::Tan => {
+            let yy = o.bin(Bin::Mul, y, y)?;
+            o.bin(Bin::Add, &one, &yy)?
+        }
+        Un::Asin => inverse_root(o, x)?,
+        Un::Acos => {
+            let d = inverse_root(o, x)?;
+            o.un(Un::Neg, &d)?
+        }
+        Un::Atan => {
+            let xx = o.bin(Bin::Mul, x, x)?;
+            let d = o.bin(Bin::Add, &one, &xx)?;
+            o.bin(Bin::Div, &one, &d)?
+        }
+        Un::Sinh => o.un(Un::Cosh, x)?,
+        Un::Cosh => o.un(Un::Sinh, x)?,
+        Un::Tanh => {
+            let yy = o.bin(Bin::Mul, y, y)?;
+            o.bin(Bin::Sub, &one, &yy)?
+        }
+        Un::Exp | Un::Expm1 => match op {
+            Un::Exp => y.clone(),
+            _ => o.bin(Bin::Add, y, &one)?,
+        },
+        Un::Log => o.bin(Bin::Div, &one, x)?,
+        Un::Log1p => {
+            let d = o.bin(Bin::Add, &one, x)?;
+            o.bin(Bin::Div, &one, &d)?
+        }
+        Un::Sqrt => {
+            let d = o.bin(Bin::Mul, &two, y)?;
+            o.bin(Bin::Div, &one, &d)?
+        }
+        Un::Cbrt => {
+            let yy = o.bin(Bin::Mul, y, y)?;
+            let three = o.constant(3.0, x);
+            let d = o.bin(Bin::Mul, &three, &yy)?;
+            o.bin(Bin::Div, &one, &d)?
+        }
+        Un::Abs => o.un(Un::Sign, x)?,
+        Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Step => o.constant(0.0, x),
+        Un::Sigmoid => {
+            // y (1 - y), with 1 - y as sigmoid (-x) so that it keeps its digits.
+            let nx = o.un(Un::Neg, x)?;
+            let z = o.un(Un::Sigmoid, &nx)?;
+            o.bin(Bin::Mul, y, &z)?
+        }
+        Un::Relu => o.un(Un::Step, x)?,
+        Un::Softplus => o.un(Un::Sigmoid, x)?,
+        Un::Erf => gauss(o, x, std::f64::consts::FRAC_2_SQRT_PI)?,
+        Un::Erfc => gauss(o, x, -std::f64::consts::FRAC_2_SQRT_PI)?,
+        Un::Lgamma => o.un(Un::Digamma, x)?,
+        Un::Digamma => o.un(Un::Polygamma(1), x)?,
+        Un::Gamma => {
+            let psi = o.un(Un::Digamma, x)?;
+            o.bin(Bin::Mul, y, &psi)?
+        }
+        Un::Polygamma(n) => o.un(Un::Polygamma(n.saturating_add(1)), x)?,
+        Un::Powi(0) => o.constant(0.0, x),
+        Un::Powi(n) => {
+            let p = o.un(Un::Powi(n - 1), x)?;
+            let c = o.constant(f64::from(n), x);
+            o.bin(Bin::Mul, &c, &p)?
+        }
+    })
+}
+
+/// 1 / sqrt (1 - x²).
+fn inverse_root<O: Ops>(o: &mut O, x: &O::V) -> Result<O::V, O::E> {
+    let one = o.constant(1.0, x);
+    let a = o.bin(Bin::Sub, &one, x)?;
+    let b = o.bin(Bin::Add, &one, x)?;
+    let ab = o.bin(Bin::Mul, &a, &b)?;
+    let r = o.un(Un::Sqrt, &ab)?;
+    o.bin(Bin::Div, &one, &r)
+}
+
+/// c exp (-x²).
+fn gauss<O: Ops>(o: &mut O, x: &O::V, c: f64) -> Result<O::V, O::E> {
+    let xx = o.bin(Bin::Mul, x, x)?;
+    let m = o.un(Un::Neg, &xx)?;
+    let g = o.un(Un::Exp, &m)?;
+    let c = o.constant(c, x);
+    o.bin(Bin::Mul, &c, &g)
+}
+
+/// `a / b`, but 0 where `b` is 0 (for gradients of norms at the origin).
+fn safe_div<O: Ops>(o: &mut O, a: &O::V, b: &O::V) -> Result<O::V, O::E> {
+    // b is never negative here: b + [b <= 0] is b, or 1 at 0, where a is 0 too.
+    let zero = o.constant(0.0, b);
+    let at_zero = o.bin(Bin::StepLe, b, &zero)?;
+    let d = o.bin(Bin::Add, b, &at_zero)?;
+    o.bin(Bin::Div, a, &d)
+}
+
+/// Both partial derivatives of `op` at `(x, y)`, where `z = op(x, y)`. Ties of `min` and `max` go to the first argument; `hypot` at
+/// the origin gives 0.
+pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result<(O::V, O::V), O::E> {
+    let one = o.constant(1.0, x);
+    let zero = o.constant(0.0, x);
+    Ok(match op {
+        Bin::Add => (one.clone(), one),
+        Bin::Sub => {
+            let m = o.constant(-1.0, x);
+            (one, m)
+        }
+        Bin::Mul => (y.clone(), x.clone()),
+        Bin::Div => {
+            let dx = o.bin(Bin::Div, &one, y)?;
+            let q = o.bin(Bin::Mul, z, &dx)?;
+            (dx, o.un(Un::Neg, &q)?)
+        }
+        Bin::IntDiv | Bin::StepLe => (zero.clone(), zero),
+        Bin::Rem => {
+            let q = o.bin(Bin::IntDiv, x, y)?;
+            (one, o.un(Un::Neg, &q)?)
+        }
+        Bin::Pow => d_pow(o, x, y, z)?,
+        Bin::Atan2 => {
+            let xx = o.bin(Bin::Mul, x, x)?;
+            let yy = o.bin(Bin::Mul, y, y)?;
+            let r = o.bin(Bin::Add, &xx, &yy)?;
+            let nx = o.un(Un::Neg, x)?;
+            (o.bin(Bin::Div, y, &r)?, o.bin(Bin::Div, &nx, &r)?)
+        }
+        Bin::Hypot => (safe_div(o, x, z)?, safe_div(o, y, z)?),
+        Bin::Min => {
+            let first = o.bin(Bin::StepLe, x, y)?;
+            let second = o.bin(Bin::Sub, &one, &first)?;
+            (first, second)
+        }
+        Bin::Max => {
+            let first = o.bin(Bin::StepLe, y, x)?;
+            let second = o.bin(Bin::Sub, &one, &first)?;
+            (first, second)
+        }
+    })
+}
+
+/// y xʸ⁻¹ and xʸ log x; the first is 0 where y is 0, the second 0 where x is not positive (the limit at 0, and below it the
+/// function is defined at isolated exponents only).
+fn d_pow<O: Ops>(o: &mut O, x: &O::V, y: &O::V, z: &O::V) -> Result<(O::V, O::V), O::E> {
+    let one = o.constant(1.0, x);
+    let zero = o.constant(0.0, x);
+    let y1 = o.bin(Bin::Sub, y, &one)?;
+    // Where y is 0 take the exponent 0 instead of -1, so that 0 * inf cannot appear at x = 0.
+    let y_sq = o.bin(Bin::Mul, y, y)?;
+    let y_zero = o.bin(Bin::StepLe, &y_sq, &zero)?;
+    let exponent = o.bin(Bin::Add, &y1, &y_zero)?;
+    let p = o.bin(Bin::Pow, x, &exponent)?;
+    let dx = o.bin(Bin::Mul, y, &p)?;
+    let non_positive = o.bin(Bin::StepLe, x, &zero)?;
+    let positive = o.bin(Bin::Sub, &one, &non_positive)?;
+    // log of max (x, tiny) stays finite where x is not positive, and is then multiplied by 0.
+    let tiny = o.constant(f64::MIN_POSITIVE, x);
+    let safe = o.bin(Bin::Max, x, &tiny)?;
+    let l = o.un(Un::Log, &safe)?;
+    let zl = o.bin(Bin::Mul, z, &l)?;
+    let dy = o.bin(Bin::Mul, &positive, &zl)?;
+    Ok((dx, dy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn partial(op: Un, x: f64) -> f64 {
+        let Ok(d) = d_un(&mut Plain, op, &x, &op.eval(x));
+        d
+    }
+
+    #[test]
+    fn unary_rules_agree_with_central_differences() {
+        use Un::*;
+        let all = [
+            Neg, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Exp, Expm1, Log, Log1p, Sqrt, Cbrt, Abs, Sign, Floor, Ceil, Round,
+            Sigmoid, Relu, Softplus, Erf, Erfc, Lgamma, Digamma, Gamma, Polygamma(1), Polygamma(2), Step, Powi(3), Powi(-2), Powi(1),
+            Powi(0),
+        ];
+        for op in all {
+            for x in [0.137, 0.61, 0.93] {
+                let h = 1e-5;
+                let numeric = (op.eval(x + h) - op.eval(x - h)) / (2.0 * h);
+                let d = partial(op, x);
+                assert!((d - numeric).abs() <= 1e-5 * (1.0 + d.abs()), "{op:?} at {x}: {d} against {numeric}");
+            }
+        }
+    }
+
+    #[test]
+    fn kinks_have_their_stated_values() {
+        assert_eq!(partial(Un::Abs, 0.0), 0.0);
+        assert_eq!(partial(Un::Relu, 0.0), 0.0);
+        let at = |op: Bin, x: f64, y: f64| {
+            let Ok(d) = d_bin(&mut Plain, op, &x, &y, &op.eval(x, y));
+            d
+        };
+        assert_eq!(at(Bin::Min, 1.0, 1.0), (1.0, 0.0));
+        assert_eq!(at(Bin::Max, 1.0, 1.0), (1.0, 0.0));
+        assert_eq!(at(Bin::Hypot, 0.0, 0.0), (0.0, 0.0));
+        assert_eq!(at(Bin::Pow, 0.0, 2.0), (0.0, 0.0));
+        assert_eq!(at(Bin::Pow, 0.0, 0.0).0, 0.0);
+        assert_eq!(at(Bin::Pow, -2.0, 3.0), (12.0, 0.0));
+    }
+
+    #[test]
+    fn binary_rules_agree_with_central_differences() {
+        use Bin::*;
+        for op in [Add, Sub, Mul, Div, Rem, Pow, Atan2, Hypot, Min, Max] {
+            for (x, y) in [(0.7, 0.4), (2.3, 1.1)] {
+                let h = 1e-6;
+                let nx = (op.eval(x + h, y) - op.eval(x - h, y)) / (2.0 * h);
+                let ny = (op.eval(x, y + h) - op.eval(x, y - h)) / (2.0 * h);
+                let Ok((dx, dy)) = d_bin(&mut Plain, op, &x, &y, &op.eval(x, y));
+                assert!((dx - nx).abs() < 1e-6 * (1.0 + dx.abs()) && (dy - ny).abs() < 1e-6 * (1.0 + dy.abs()), "{op:?}");
+            }
         }
     }
 }

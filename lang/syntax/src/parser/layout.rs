@@ -39,7 +39,7 @@ impl Parser {
             return true;
         }
         match self.ctxs.last() {
-            None => t.col > 0 || t.tok.continues(),
+            None => true,
             Some(Ctx::Free) => t.col > 0 || t.tok.continues() || !starts_item(&t.tok),
             Some(Ctx::Block { col, base, mid, start }) => {
                 self.pos == *start

@@ -25,7 +25,6 @@ pub(crate) struct Abandon;
 pub(crate) type Parse<T> = Result<T, Abandon>;
 
 pub(crate) struct Parser {
-    file: FileId,
     toks: Vec<Token>,
     pos: usize,
     ctxs: Vec<layout::Ctx>,
@@ -46,7 +45,7 @@ pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
 fn parse_all(file: FileId, text: &str) -> (Program, Vec<Diagnostic>, bool) {
     let lexed = lex(file, text);
     let open_string = lexed.diags.iter().any(|d| d.code == "E0103");
-    let mut parser = Parser::new(file, lexed.tokens);
+    let mut parser = Parser::new(lexed.tokens);
     let program = parser.program();
     let mut diags = lexed.diags;
     diags.append(&mut parser.diags);
@@ -71,7 +70,7 @@ pub fn decode(file: FileId, bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
 /// Parses a signature such as `(Diff a, Real s) => (a -> s) -> a -> a`.
 pub fn parse_signature(text: &str) -> Result<Signature, Vec<Diagnostic>> {
     let lexed = lex(FileId::default(), text);
-    let mut parser = Parser::new(FileId::default(), lexed.tokens);
+    let mut parser = Parser::new(lexed.tokens);
     match parser.signature() {
         Ok(sig) if parser.peek().tok == Tok::End && parser.diags.is_empty() => Ok(sig),
         _ => Err(parser.diags),
@@ -110,8 +109,8 @@ pub fn completeness(text: &str) -> Completeness {
 }
 
 impl Parser {
-    fn new(file: FileId, toks: Vec<Token>) -> Parser {
-        Parser { file, toks, pos: 0, ctxs: Vec::new(), depth: 0, no_for: false, diags: Vec::new(), hit_end: false }
+    fn new(toks: Vec<Token>) -> Parser {
+        Parser { toks, pos: 0, ctxs: Vec::new(), depth: 0, no_for: false, diags: Vec::new(), hit_end: false }
     }
 
     /// Counts one level of nesting and grows the machine stack where it must.
