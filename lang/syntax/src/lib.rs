@@ -1,11 +1,11 @@
 //! Text → tokens → AST, and back.
 //!
 //! This crate turns adl source text into the tree of [`ast`], prints that tree back as canonical
-//! text ([`format`]), and owns what every later stage needs to talk about source: [`span`]s, the
+//! text ([`mod@format`]), and owns what every later stage needs to talk about source: [`span`]s, the
 //! [`diag::Diagnostic`] type with its renderers, and interned [`symbol::Symbol`]s.
 //!
 //! Reading order: [`span`], [`symbol`], [`diag`], [`token`], [`lexer`], [`ast`], [`parser`],
-//! [`format`].
+//! [`mod@format`], [`render`].
 //!
 //! Invariants
 //! - Parsing is total: any byte sequence gives a tree and a list of diagnostics, never a panic.
@@ -16,8 +16,11 @@
 //! What is *not* here: names are not resolved, types are not known, and nothing does IO.
 
 pub mod ast;
+pub mod completeness;
 pub mod diag;
+pub mod dump;
 pub mod errors;
+pub mod highlight;
 pub mod lexer;
 pub mod parser;
 pub mod render;
@@ -25,4 +28,7 @@ pub mod span;
 pub mod symbol;
 pub mod token;
 
-pub use parser::{Completeness, completeness, parse, parse_signature};
+pub use completeness::{Completeness, is_complete, is_complete as completeness};
+pub use errors::explain;
+pub use highlight::tokens;
+pub use parser::{parse, parse_bytes, parse_type, parse_type as parse_signature};

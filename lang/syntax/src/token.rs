@@ -1,112 +1,167 @@
-//! Tokens: what the lexer makes and the parser and highlighters read.
+//! Tokens: what the lexer makes and the parser reads.
 
-use crate::ast::BinOp;
 use crate::span::Span;
 use crate::symbol::Symbol;
 
-/// A token with the facts that the layout rule needs.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Token {
-    /// What it is.
-    pub tok: Tok,
-    /// Where it is.
-    pub span: Span,
-    /// 0-based column, in characters.
-    pub col: u32,
-    /// Whether it is the first token of its line.
-    pub first: bool,
-    /// Column of the first token of its line.
-    pub indent: u32,
-    /// Whether white space or a comment stands before it.
-    pub space: bool,
-    /// The `--|` lines just above it.
-    pub doc: Option<String>,
-}
-
-/// A keyword.
+/// Reserved words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(missing_docs)]
 pub enum Kw {
-    Let, Rec, And, In, If, Then, Else, Match, With, When, Fun, Lin, For, While, Do, Loop, Type, Alias, Import, As,
-    Test, Bench, True, False,
+    Let, Rec, And, In, If, Then, Else, Match, With, When, As, Fun, Lin, For, Loop, While, Do, Type, Import, True,
+    False,
 }
 
-/// Keywords as written. `test`, `bench`, `alias` and `import` are words only where an item or declaration may start.
-pub const KEYWORDS: &[(&str, Kw)] = &[
-    ("let", Kw::Let), ("rec", Kw::Rec), ("and", Kw::And), ("in", Kw::In), ("if", Kw::If), ("then", Kw::Then),
-    ("else", Kw::Else), ("match", Kw::Match), ("with", Kw::With), ("when", Kw::When), ("fun", Kw::Fun),
-    ("lin", Kw::Lin), ("for", Kw::For), ("while", Kw::While), ("do", Kw::Do), ("loop", Kw::Loop), ("type", Kw::Type),
-    ("import", Kw::Import), ("as", Kw::As), ("true", Kw::True), ("false", Kw::False),
-];
+impl Kw {
+    /// Every reserved word.
+    pub const ALL: [Kw; 21] = [
+        Kw::Let, Kw::Rec, Kw::And, Kw::In, Kw::If, Kw::Then, Kw::Else, Kw::Match, Kw::With, Kw::When, Kw::As, Kw::Fun,
+        Kw::Lin, Kw::For, Kw::Loop, Kw::While, Kw::Do, Kw::Type, Kw::Import, Kw::True, Kw::False,
+    ];
 
-/// Part of an `f"..."` token.
-#[derive(Clone, PartialEq, Debug)]
-pub enum FPart {
-    /// Literal text.
-    Text(String),
-    /// The tokens between `{` and `}`, ending in `End`.
-    Expr(Vec<Token>),
+    /// As written.
+    pub fn text(self) -> &'static str {
+        match self {
+            Kw::Let => "let", Kw::Rec => "rec", Kw::And => "and", Kw::In => "in", Kw::If => "if", Kw::Then => "then",
+            Kw::Else => "else", Kw::Match => "match", Kw::With => "with", Kw::When => "when", Kw::As => "as",
+            Kw::Fun => "fun", Kw::Lin => "lin", Kw::For => "for", Kw::Loop => "loop", Kw::While => "while",
+            Kw::Do => "do", Kw::Type => "type", Kw::Import => "import", Kw::True => "true", Kw::False => "false",
+        }
+    }
+
+    /// The reserved word spelled `name`.
+    pub fn from_name(name: &str) -> Option<Kw> {
+        Kw::ALL.into_iter().find(|k| k.text() == name)
+    }
 }
 
-/// A token.
-#[derive(Clone, PartialEq, Debug)]
-#[allow(missing_docs)]
+/// What a token is. Texts of strings live in [`crate::lexer::Lexed::strings`].
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Tok {
-    Ident(Symbol), Upper(Symbol), Int(i64), Float(f64), F32(f32), Str(String), FStr(Vec<FPart>), Kw(Kw), Op(BinOp),
-    LParen, RParen, LBracket, RBracket, LBrace, RBrace, LIverson, RIverson, Comma, Semi, SemiSemi, Colon, Dot, DotDot,
-    Equals, Arrow, FatArrow, Bar, Underscore,
-    /// Could not be read; an error was reported.
-    Bad,
-    /// End of the text, or of the block that the parser is in.
+    /// A reserved word.
+    Kw(Kw),
+    /// `lower_case` name.
+    Ident(Symbol),
+    /// `UpperCase` name.
+    Con(Symbol),
+    /// An integer's magnitude, at most 2⁶³ (2⁶³ itself only makes sense after a minus).
+    Int(u64),
+    /// A Float literal.
+    Float(f64),
+    /// A literal with the suffix `f32`.
+    F32(f32),
+    /// A whole string literal.
+    Str(u32),
+    /// `f"`.
+    FStart,
+    /// Text inside `f"..."`.
+    FText(u32),
+    /// `{` that opens an interpolated expression.
+    FOpen,
+    /// `}` that closes it.
+    FClose,
+    /// The closing quote of `f"..."`.
+    FEnd,
+    /// `_`.
+    Underscore,
+    /// Operators, punctuation and brackets.
+    P(P),
+    /// End of the text; also what the parser sees where layout hides the next token.
     End,
 }
 
-impl Tok {
-    /// How error messages name it.
-    pub fn describe(&self) -> String {
+/// Operators, punctuation and brackets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum P {
+    LParen, RParen, LBracket, RBracket, LBrace, RBrace, LIverson, RIverson,
+    Comma, Semi, SemiSemi, Dot, DotDot, Colon, Eq, Bar, Arrow, FatArrow, Backslash,
+    PipeLeft, PipeRight, Compose, OrOr, AndAnd, EqEq, Ne, Lt, Gt, Le, Ge, Cons, Append, Plus, Minus, Star, Slash,
+    SlashSlash, Percent, At, Caret,
+    // Operators of other languages, recognised so that the error can name ours.
+    StarStar, ColonEq, LtGt, Bang, Amp, Dollar,
+}
+
+impl P {
+    /// Spellings, longest first among those that share a beginning.
+    pub const ALL: [P; 46] = [
+        P::LIverson, P::RIverson, P::LParen, P::RParen, P::LBracket, P::RBracket, P::LBrace, P::RBrace,
+        P::SemiSemi, P::Semi, P::Comma, P::DotDot, P::Dot, P::Cons, P::ColonEq, P::Colon, P::EqEq, P::FatArrow, P::Eq,
+        P::Arrow, P::Minus, P::PipeRight, P::OrOr, P::Bar, P::PipeLeft, P::Le, P::LtGt, P::Lt, P::Compose, P::Ge, P::Gt,
+        P::AndAnd, P::Amp, P::Ne, P::Bang, P::Append, P::Plus, P::StarStar, P::Star, P::SlashSlash, P::Slash,
+        P::Percent, P::At, P::Caret, P::Backslash, P::Dollar,
+    ];
+
+    /// As written.
+    pub fn text(self) -> &'static str {
         match self {
-            Tok::Ident(s) | Tok::Upper(s) => format!("`{s}`"),
-            Tok::Int(n) => format!("`{n}`"),
-            Tok::Float(x) => format!("`{x:?}`"),
-            Tok::F32(x) => format!("`{x:?}f32`"),
-            Tok::Str(_) | Tok::FStr(_) => "a text".into(),
-            Tok::Kw(k) => {
-                let name = KEYWORDS.iter().find(|(_, kw)| kw == k).map_or("?", |(n, _)| n);
-                format!("the keyword `{name}`")
-            }
-            Tok::Op(op) => format!("`{}`", op.text()),
-            Tok::Bad => "something unreadable".into(),
-            Tok::End => "the end".into(),
-            other => format!("`{}`", other.punctuation()),
+            P::LParen => "(", P::RParen => ")", P::LBracket => "[", P::RBracket => "]", P::LBrace => "{",
+            P::RBrace => "}", P::LIverson => "[|", P::RIverson => "|]", P::Comma => ",", P::Semi => ";",
+            P::SemiSemi => ";;", P::Dot => ".", P::DotDot => "..", P::Colon => ":", P::Eq => "=", P::Bar => "|",
+            P::Arrow => "->", P::FatArrow => "=>", P::Backslash => "\\", P::PipeLeft => "<|", P::PipeRight => "|>",
+            P::Compose => ">>", P::OrOr => "||", P::AndAnd => "&&", P::EqEq => "==", P::Ne => "!=", P::Lt => "<",
+            P::Gt => ">", P::Le => "<=", P::Ge => ">=", P::Cons => "::", P::Append => "++", P::Plus => "+",
+            P::Minus => "-", P::Star => "*", P::Slash => "/", P::SlashSlash => "//", P::Percent => "%", P::At => "@",
+            P::Caret => "^", P::StarStar => "**", P::ColonEq => ":=", P::LtGt => "<>", P::Bang => "!", P::Amp => "&",
+            P::Dollar => "$",
         }
     }
 
-    fn punctuation(&self) -> &'static str {
-        match self {
-            Tok::LParen => "(", Tok::RParen => ")", Tok::LBracket => "[", Tok::RBracket => "]", Tok::LBrace => "{",
-            Tok::RBrace => "}", Tok::LIverson => "[|", Tok::RIverson => "|]", Tok::Comma => ",", Tok::Semi => ";",
-            Tok::SemiSemi => ";;", Tok::Colon => ":", Tok::Dot => ".", Tok::DotDot => "..", Tok::Equals => "=",
-            Tok::Arrow => "->", Tok::FatArrow => "=>", Tok::Bar => "|", Tok::Underscore => "_",
-            _ => "?",
-        }
+    /// Whether it opens a bracket.
+    pub fn opens(self) -> bool {
+        matches!(self, P::LParen | P::LBracket | P::LBrace | P::LIverson)
     }
 
-    /// Whether a line that starts with it, in the column of a block, continues the entry above (language.md §8).
-    pub fn continues(&self) -> bool {
-        match self {
-            Tok::Op(BinOp::Sub) => false,
-            Tok::Op(_) | Tok::Bar | Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::RIverson | Tok::Comma | Tok::Semi => true,
-            Tok::Kw(k) => matches!(k, Kw::Then | Kw::Else | Kw::In | Kw::With | Kw::And | Kw::Do),
-            _ => false,
-        }
+    /// Whether it closes a bracket.
+    pub fn closes(self) -> bool {
+        matches!(self, P::RParen | P::RBracket | P::RBrace | P::RIverson)
+    }
+
+    /// Whether it is punctuation that groups or separates, not an operator.
+    pub fn is_bracket(self) -> bool {
+        self.opens() || self.closes() || matches!(self, P::Comma | P::Semi | P::SemiSemi)
     }
 }
 
-/// A comment, for the formatter.
-#[derive(Clone, PartialEq, Debug)]
+/// A token at a place, with what layout needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Token {
+    /// What it is.
+    pub tok: Tok,
+    /// First byte.
+    pub lo: u32,
+    /// One past the last byte.
+    pub hi: u32,
+    /// 0-based column in characters (tabs go to multiples of 8). For the first token of a line the
+    /// column where the line's text begins, be it a comment.
+    pub col: u32,
+    /// Column where the text of its line begins.
+    pub indent: u32,
+    /// First token of its line.
+    pub line_start: bool,
+    /// Whether blanks, a comment or the start of the text stand before it.
+    pub space_before: bool,
+}
+
+/// The three kinds of comments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CommentKind {
+    /// `-- text`.
+    Line,
+    /// `--| text`.
+    Doc,
+    /// `(* text *)`.
+    Block,
+}
+
+/// A comment at a place.
+#[derive(Clone, Copy, Debug)]
 pub struct Comment {
-    /// Where it is.
+    /// Which kind.
+    pub kind: CommentKind,
+    /// With its marks, without the newline.
     pub span: Span,
-    /// Whether nothing but white space stands before it on its line.
+    /// Whether nothing but blanks stands before it on its line.
     pub own_line: bool,
+    /// Its 0-based column.
+    pub col: u32,
 }

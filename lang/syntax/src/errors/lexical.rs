@@ -1,58 +1,112 @@
-//! Text that is no token.
+//! E0101–E0106 and E0108: characters, numbers, strings, comments.
 
+use super::explain::Explanation;
 use crate::diag::Diagnostic;
 use crate::span::Span;
 
-/// Explanations by code.
-pub const EXPLAIN: &[(&str, &str)] = &[
-    ("E0101", "A character that no adl token begins with.\n\n    let x = 3 $ 4      -- `$` means nothing\n    let x = 3 + 4"),
-    ("E0102", "A text that begins with `\"` ends with `\"` on the same line. Write a line break as `\\n`.\n\n    print \"hello\n    print \"hello\""),
-    ("E0103", "A comment `(* ... *)` nests, so each `(*` needs its own `*)`.\n\n    (* one (* two *)\n    (* one (* two *) *)"),
-    ("E0104", "Inside a text, `\\` begins one of \\n \\t \\r \\0 \\e \\\\ \\\" \\{ \\} \\u{1f600}.\n\n    \"a\\qb\"\n    \"a\\\\qb\""),
-    ("E0105", "An `Int` has 64 bits: at most 9223372036854775807. Larger numbers can be Floats.\n\n    99999999999999999999\n    99999999999999999999.0"),
-    ("E0106", "Source files are UTF-8. Save the file in that encoding."),
-];
+pub(crate) fn invalid_utf8(span: Span, line: usize, column: usize) -> Diagnostic {
+    Diagnostic::error("E0106", span, format!("the text is not UTF-8: bad byte at line {line}, column {column}"))
+        .hint("save the file as UTF-8")
+}
 
-pub(crate) fn unknown_char(span: Span, text: &str) -> Diagnostic {
-    let hint = match text {
-        "!" => Some("`not e` negates a Bool, `!=` compares"),
-        "&" => Some("`&&` is the logical and"),
-        "#" => Some("a comment begins with `--`"),
-        "'" => Some("texts are written with double quotes"),
-        "\\" => Some("a function is written `fun x -> e`"),
-        "~" => Some("unary minus is `-`, and `not` negates a Bool"),
-        _ => None,
+pub(crate) fn unknown_character(span: Span, text: &str) -> Diagnostic {
+    let first = text.chars().next().unwrap_or(' ');
+    let message = match text.chars().count() {
+        1 => format!("`{}` means nothing here", first.escape_debug()),
+        n => format!("{n} characters that mean nothing here, beginning with `{}`", first.escape_debug()),
     };
-    let d = Diagnostic::error("E0101", span, format!("`{}` is not part of the language", text.escape_debug()));
-    match hint {
-        Some(h) => d.hint(h),
-        None => d,
+    let diagnostic = Diagnostic::error("E0101", span, message);
+    match character_hint(first) {
+        Some(hint) => diagnostic.hint(hint),
+        None => diagnostic,
     }
 }
 
+fn character_hint(c: char) -> Option<&'static str> {
+    Some(match c {
+        '“' | '”' | '„' | '«' | '»' | '\'' | '‘' | '’' | '`' => "strings are written in straight double quotes: \"text\"",
+        '#' => "a comment begins with `--`",
+        '−' | '–' | '—' => "the minus sign is the ASCII character `-`",
+        '×' | '·' | '⋅' => "the product is written `*`",
+        '÷' => "division is written `/`",
+        '≤' => "written `<=`",
+        '≥' => "written `>=`",
+        '≠' => "written `!=`",
+        '→' => "the arrow is written `->`",
+        '∧' => "written `&&`",
+        '∨' => "written `||`",
+        '¬' | '~' => "negation is the function `not`",
+        '∑' => "a sum is written `sum for i < n -> ...`",
+        '?' => "a choice is written `if c then a else b`",
+        _ => return None,
+    })
+}
+
 pub(crate) fn unterminated_string(span: Span) -> Diagnostic {
-    Diagnostic::error("E0102", span, "this text is not closed").label("begins here").hint("close it with `\"` on the same line; a line break inside is `\\n`")
+    Diagnostic::error("E0102", span, "this string is not closed").hint("add the closing `\"`")
+}
+
+pub(crate) fn bad_escape(span: Span, text: &str) -> Diagnostic {
+    Diagnostic::error("E0104", span, format!("`{text}` is no escape"))
+        .hint("the escapes are \\n \\t \\r \\0 \\e \\\\ \\\" \\xHH and \\u{HEX}; a backslash itself is \\\\")
 }
 
 pub(crate) fn unterminated_comment(span: Span) -> Diagnostic {
-    Diagnostic::error("E0103", span, "this comment is not closed").label("begins here").hint("comments nest: each `(*` needs its own `*)`")
+    Diagnostic::error("E0103", span, "this comment is not closed").label("opened here").hint("add `*)`")
 }
 
-pub(crate) fn bad_escape(span: Span) -> Diagnostic {
-    Diagnostic::error("E0104", span, "unknown escape in a text").hint("known are \\n \\t \\r \\0 \\e \\\\ \\\" \\{ \\} and \\u{...}")
+pub(crate) fn bad_number(span: Span, number: &str, suffix: &str) -> Diagnostic {
+    let message = format!("`{number}{suffix}` is neither a number nor a name");
+    let hint = match suffix {
+        "f64" | "f" | "d" => format!("Float literals have no suffix: write `{number}` with a point, as in `1.0`"),
+        "i64" | "i" | "l" | "L" | "u64" => format!("Int literals have no suffix: write `{number}`"),
+        _ => format!("a product is written with `*`: `{number} * {suffix}`; names begin with a letter"),
+    };
+    Diagnostic::error("E0105", span, message).hint(hint)
 }
 
-pub(crate) fn int_too_large(span: Span, text: &str) -> Diagnostic {
-    Diagnostic::error("E0105", span, format!("{text} does not fit an Int"))
-        .note("the largest Int is 9223372036854775807")
-        .hint(format!("as a Float: {text}.0"))
+pub(crate) fn int_too_large(span: Span) -> Diagnostic {
+    Diagnostic::error("E0105", span, "this Int does not fit in 64 bits")
+        .note("Int goes from -9223372036854775808 to 9223372036854775807")
+        .hint("write it as a Float, with a point")
 }
 
-pub(crate) fn bad_number(span: Span, text: &str) -> Diagnostic {
-    Diagnostic::error("E0105", span, format!("`{text}` is not a number")).hint("a name cannot begin with a digit")
+pub(crate) fn float_too_large(span: Span) -> Diagnostic {
+    Diagnostic::error("E0105", span, "this number is too large for its type").hint("infinity is written `inf`")
 }
 
-/// Text that is not UTF-8.
-pub fn not_utf8(span: Span, line: usize, col: usize) -> Diagnostic {
-    Diagnostic::error("E0106", span, format!("the file is not UTF-8 (line {line}, column {col})")).hint("save it in UTF-8")
+pub(crate) fn open_interpolation(span: Span) -> Diagnostic {
+    Diagnostic::error("E0108", span, "this `{` of an f-string is not closed on its line")
+        .hint("close it with `}`; a brace that is text is written `{{`")
 }
+
+pub(crate) fn lone_brace(span: Span) -> Diagnostic {
+    Diagnostic::error("E0108", span, "a `}` that closes nothing in an f-string").hint("a brace that is text is written `}}`")
+}
+
+pub(crate) fn empty_interpolation(span: Span) -> Diagnostic {
+    Diagnostic::error("E0108", span, "there is no expression between `{` and `}`")
+        .hint("braces that are text are written `{{}}`")
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    ("E0106", "A source file is text in UTF-8. This one holds bytes that are not.\n\nOpen the file in an editor and \
+save it with the encoding UTF-8. If the file is data rather than a program, read it with `read_csv`, `read_npy` or \
+`read_text`."),
+    ("E0101", "A character that begins no name, number, string or operator.\n\n    let y = 2 × 3      -- wrong\n    \
+let y = 2 * 3      -- right\n\nText copied from a document often brings typographic quotes, dashes and \
+multiplication signs along; adl is written with the plain ones. Greek letters are letters: `α` and `θ₁` are names."),
+    ("E0102", "A string that has no closing quote.\n\n    print \"hello      -- wrong\n    print \"hello\"     -- right\n\nA \
+quote inside a string is written `\\\"`."),
+    ("E0104", "A backslash in a string begins an escape, and only these are known: \\n (newline), \\t (tab), \\r, \
+\\0, \\e (escape), \\\\ (a backslash), \\\" (a quote), \\xHH and \\u{HEX} (a character by its number).\n\n    \
+read_csv \"data\\raw.csv\"      -- wrong: \\r is a carriage return\n    read_csv \"data/raw.csv\"      -- right"),
+    ("E0103", "A comment `(* ... *)` without its end. Such comments nest, so each `(*` inside needs its own `*)`.\n\n    \
+(* outer (* inner *)        -- wrong: the outer one is still open\n    (* outer (* inner *) *)     -- right"),
+    ("E0105", "A number with letters directly after it, or one that its type cannot hold.\n\n    let y = 2x          -- \
+wrong\n    let y = 2.0 * x     -- right\n\nThe only suffix is `f32`, as in `1.5f32`. Floats are written `1.5` or `1e-3`, Ints \
+`42` or `1_000_000`. An Int has 64 bits, so it goes from -9223372036854775808 to 9223372036854775807; a larger number can be a \
+Float: `1e19`. A Float is at most about 1.8e308; infinity is written `inf`."),
+    ("E0108", "In `f\"...\"` the text between `{` and `}` is an expression, on one line.\n\n    f\"loss = {loss}\"        \
+-- shows the value\n    f\"a set {{1, 2}}\"       -- braces that are text are doubled"),
+];

@@ -1,9 +1,10 @@
-//! Errors of this crate, one file a family.
+//! The catalogue of lexical and syntax errors, one module a family: what is reported, in which
+//! words, and the longer explanation that `adl explain CODE` prints.
 
+pub mod explain;
+pub mod expressions;
+pub mod items;
+pub mod layout;
 pub mod lexical;
-pub mod syntax;
 
-/// The explanation of a code of this crate, with an example.
-pub fn explain(code: &str) -> Option<&'static str> {
-    lexical::EXPLAIN.iter().chain(syntax::EXPLAIN).find(|(c, _)| *c == code).map(|(_, text)| *text)
-}
+pub use explain::explain;

@@ -1,227 +1,307 @@
-//! Top-level items.
+//! Top-level items, and the bindings of `let`.
 
-use super::layout::Ctx;
-use super::{Abandon, Parse, Parser};
-use crate::ast::*;
-use crate::errors::syntax as err;
+use super::Parser;
+use super::blocks::Semi;
+use crate::ast::{
+    Binding, ConDecl, Expr, ExprKind, Ident, ImportSource, Item, ItemKind, LetGroup, Pat, PatKind, Program, Stmt,
+    TypeBody, TypeDecl,
+};
+use crate::errors::{items as errors, layout as layout_errors};
 use crate::span::Span;
-use crate::token::{Kw, Tok};
+use crate::token::{CommentKind, Kw, P, Tok, Token};
 
-impl Parser {
+impl Parser<'_> {
     pub(super) fn program(&mut self) -> Program {
         let mut items = Vec::new();
-        // A cell that is indented as a whole reads as if it were not.
-        let margin = self.toks.iter().filter(|t| t.first && t.tok != Tok::End).map(|t| t.col).min().unwrap_or(0);
-        for t in &mut self.toks {
-            t.col = t.col.saturating_sub(margin);
-            t.indent = t.indent.saturating_sub(margin);
-        }
         while self.raw().tok != Tok::End {
-            if matches!(self.raw().tok, Tok::SemiSemi | Tok::Semi) {
-                self.bump();
+            if self.raw().tok == Tok::P(P::SemiSemi) {
+                self.pos += 1;
                 continue;
             }
+            let before = self.pos;
             items.push(self.item());
+            self.expect_end();
+            self.hint_foreign_word(before);
+            self.end_item(before);
         }
         Program { items }
     }
 
-    fn item(&mut self) -> Item {
-        let (start, lo) = (self.pos, self.raw().span);
-        let doc = self.raw().doc.clone();
-        self.ctxs = vec![Ctx::Block { col: 0, base: 0, mid: false, start }];
-        self.depth = 0;
-        self.no_for = false;
-        let kind = match self.item_kind().and_then(|k| self.item_end().map(|()| k)) {
-            Ok(kind) => kind,
-            Err(Abandon) => {
-                self.skip_item(start);
-                ItemKind::Error
+    /// Skips what is left of a broken item.
+    fn end_item(&mut self, start: usize) {
+        while self.panic {
+            let (token, next) = (self.raw(), self.raw_at(1));
+            let at_next = self.pos > start && self.layout.begins_item(&token, &next);
+            if at_next || matches!(token.tok, Tok::End | Tok::P(P::SemiSemi)) {
+                self.panic = false;
+            } else {
+                self.pos += 1;
             }
-        };
-        self.ctxs.clear();
-        Item { kind, span: lo.to(self.prev_span()), doc }
-    }
-
-    /// After an item stands the next one, `;;` or the end.
-    fn item_end(&mut self) -> Parse<()> {
-        let t = self.raw();
-        if t.tok == Tok::End || t.tok == Tok::SemiSemi || t.first && t.col == 0 && !t.tok.continues() {
-            return Ok(());
         }
-        if self.accept(&Tok::Semi) {
-            return Ok(());
-        }
-        let (span, found) = self.found();
-        let d = match self.raw().tok {
-            Tok::Equals => err::equals_for_compare(span),
-            _ => err::expected(span, "the end of this item", &found),
-        };
-        self.fail(d)
-    }
-
-    fn skip_item(&mut self, start: usize) {
         if self.pos == start {
-            self.bump();
-        }
-        loop {
-            let t = self.raw();
-            if t.tok == Tok::End || t.tok == Tok::SemiSemi || t.first && t.col == 0 && !t.tok.continues() {
-                return;
-            }
-            self.bump();
+            self.pos += 1;
         }
     }
 
-    fn item_kind(&mut self) -> Parse<ItemKind> {
-        match self.peek().tok {
-            Tok::Kw(Kw::Let) => self.top_let(),
-            Tok::Kw(Kw::Type) => self.type_decls(),
-            Tok::Kw(Kw::Import) => self.import(),
-            Tok::Ident(name) if matches!(name.as_str(), "test" | "bench") && matches!(self.peek_ahead(1), Tok::Str(_)) => self.test_item(name.as_str()),
-            Tok::Kw(Kw::Then | Kw::Else | Kw::In | Kw::With | Kw::And | Kw::Do | Kw::As | Kw::When | Kw::Rec)
-            | Tok::RParen | Tok::RBracket | Tok::RBrace | Tok::Equals | Tok::Arrow | Tok::Comma => {
-                let (span, found) = self.found();
-                self.fail(err::bad_item(span, &found))
-            }
-            _ => self.statement_expr().map(ItemKind::Expr),
+    /// An item that failed and begins with `def`, `return` and the like gets a hint.
+    fn hint_foreign_word(&mut self, start: usize) {
+        let Tok::Ident(word) = self.lexed.tokens[start].tok else { return };
+        let lo = self.lexed.tokens[start].lo;
+        if let (true, Some(hint)) = (self.panic, errors::foreign_word(word.as_str()))
+            && let Some(last) = self.diagnostics.last_mut().filter(|d| d.primary.span.lo >= lo)
+        {
+            last.hint = Some(hint.to_owned());
         }
     }
 
-    /// An expression, or several joined by `;`.
-    fn statement_expr(&mut self) -> Parse<Expr> {
-        let first = self.expr()?;
-        if !self.is(&Tok::Semi) {
-            return Ok(first);
-        }
-        let lo = first.span;
-        let mut stmts = vec![Stmt::Expr(first)];
-        while self.accept(&Tok::Semi) && !matches!(self.peek().tok, Tok::End | Tok::SemiSemi) {
-            stmts.push(Stmt::Expr(self.expr()?));
-        }
-        let hi = self.prev_span();
-        Ok(match stmts.len() {
-            1 => match stmts.remove(0) {
-                Stmt::Expr(e) => e,
-                Stmt::Let(..) => unreachable!("only expressions were pushed"),
+    fn item(&mut self) -> Item {
+        // The first token of an item begins it whatever its column.
+        self.show_next();
+        let first = self.raw();
+        let (start, doc) = (self.span_of(&first), self.doc_above(&first));
+        let kind = self.deeper(|p| match p.peek() {
+            Tok::Kw(Kw::Let) => p.let_item(),
+            Tok::Kw(Kw::Type) => p.type_item(),
+            Tok::Kw(Kw::Import) => p.import_item(),
+            Tok::Ident(word) => match p.named_item(word.as_str()) {
+                Some(kind) => kind,
+                None => p.expression_item(),
             },
-            _ => Expr { kind: ExprKind::Block(stmts), span: lo.to(hi) },
-        })
+            _ if p.starts_expression() => p.expression_item(),
+            _ => p.no_item(),
+        });
+        let broken = self.panic && self.pos > 0 && self.previous_span().lo < start.lo;
+        let span = self.since(start);
+        let kind = if broken { ItemKind::Error } else { self.poison(kind, span) };
+        Item { kind, span, doc }
     }
 
-    fn top_let(&mut self) -> Parse<ItemKind> {
-        let (group, span) = self.let_group()?;
-        if !self.accept(&Tok::Kw(Kw::In)) {
-            return Ok(ItemKind::Let(group));
+    /// An item in which the lexer skipped something is not what was meant: its names are kept, and
+    /// their values are errors, so that nobody complains about them a second time.
+    fn poison(&self, kind: ItemKind, span: Span) -> ItemKind {
+        let inside = |at: Span| span.lo <= at.lo && at.lo <= span.hi;
+        let skipped = |code: &str| matches!(code, "E0101" | "E0102" | "E0103" | "E0105" | "E0108");
+        if !self.lexical_errors.iter().any(|(code, at)| skipped(code) && inside(*at)) {
+            return kind;
         }
-        let body = self.block("`in`")?;
-        let whole = span.to(body.span);
+        let error = || Expr { kind: ExprKind::Error, span };
+        match kind {
+            ItemKind::Let(mut group) => {
+                group.bindings.iter_mut().for_each(|b| b.body = error());
+                ItemKind::Let(group)
+            }
+            ItemKind::Test { name, .. } => ItemKind::Test { name, body: error() },
+            ItemKind::Bench { name, .. } => ItemKind::Bench { name, body: error() },
+            ItemKind::Expr(_) => ItemKind::Expr(error()),
+            ItemKind::Types(_) | ItemKind::Import { .. } | ItemKind::Error => kind,
+        }
+    }
+
+    /// The `--|` lines directly above `first`.
+    fn doc_above(&self, first: &Token) -> Option<String> {
+        let after = self.previous().map_or(0, |t| t.hi);
+        let comments = &self.lexed.comments;
+        let end = comments.partition_point(|c| c.span.lo < first.lo);
+        let mut lines = Vec::new();
+        let mut below = first.lo;
+        for comment in comments[..end].iter().rev() {
+            let between = self.text.get(comment.span.hi as usize..below as usize).unwrap_or("");
+            let adjacent = between.trim().is_empty() && between.matches('\n').count() <= 1;
+            if comment.kind != CommentKind::Doc || comment.span.lo < after || !comment.own_line || !adjacent {
+                break;
+            }
+            let text = self.source(comment.span);
+            let text = text.strip_prefix("--|").unwrap_or(text);
+            lines.push(text.strip_prefix(' ').unwrap_or(text));
+            below = comment.span.lo;
+        }
+        lines.reverse();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    fn no_item(&mut self) -> ItemKind {
+        let (token, found) = (self.raw(), self.found());
+        let at = self.span_of(&token);
+        match token.tok {
+            Tok::P(p) if p.closes() => self.fail(layout_errors::unmatched(at, p.text())),
+            Tok::P(P::StarStar | P::ColonEq | P::LtGt | P::Amp | P::Dollar) => {
+                self.expr();
+            }
+            _ => self.fail(errors::no_item(at, &found)),
+        }
+        ItemKind::Error
+    }
+
+    /// An expression evaluated for its effect, `e1; e2` included.
+    fn expression_item(&mut self) -> ItemKind {
+        let first = self.raw();
+        ItemKind::Expr(self.entries(&first, Semi::Ours))
+    }
+
+    fn let_item(&mut self) -> ItemKind {
+        let start = self.bump();
+        let group = self.let_group(Semi::Ours);
+        if !self.at_kw(Kw::In) {
+            return ItemKind::Let(group);
+        }
+        let span = self.since(start);
+        self.bump();
         let mut stmts = vec![Stmt::Let(group, span)];
+        let body = self.block();
         match body.kind {
-            ExprKind::Block(rest) => stmts.extend(rest),
+            ExprKind::Block(more) => stmts.extend(more),
             _ => stmts.push(Stmt::Expr(body)),
         }
-        Ok(ItemKind::Expr(Expr { kind: ExprKind::Block(stmts), span: whole }))
+        ItemKind::Expr(Expr { kind: ExprKind::Block(stmts), span: self.since(start) })
     }
 
-    /// `let [rec] b and b ...`.
-    pub(super) fn let_group(&mut self) -> Parse<(LetGroup, Span)> {
-        let lo = self.bump().span;
-        let rec = self.accept(&Tok::Kw(Kw::Rec));
-        let mut bindings = vec![self.binding()?];
-        while self.accept(&Tok::Kw(Kw::And)) {
-            self.accept(&Tok::Kw(Kw::Rec));
-            bindings.push(self.binding()?);
+    /// `test "name" = e` and `bench "name" = e`; elsewhere these words are plain names.
+    fn named_item(&mut self, word: &str) -> Option<ItemKind> {
+        let Tok::Str(id) = self.raw_at(1).tok else { return None };
+        if !matches!(word, "test" | "bench") || self.raw_at(2).tok != Tok::P(P::Eq) {
+            return None;
         }
-        Ok((LetGroup { rec, bindings }, lo.to(self.prev_span())))
+        for _ in 0..3 {
+            self.bump();
+        }
+        let (name, body) = (self.string(id), self.block());
+        Some(if word == "test" { ItemKind::Test { name, body } } else { ItemKind::Bench { name, body } })
     }
 
-    fn binding(&mut self) -> Parse<Binding> {
-        let lo = self.raw().span;
-        let mut pat = self.pat_atom("a name or pattern after `let`")?;
-        let mut params = Vec::new();
-        if matches!(pat.kind, PatKind::Var(_)) {
-            while self.starts_pat_atom() {
-                params.push(self.pat_atom("a parameter")?);
-            }
-        }
-        if params.is_empty() {
-            pat = self.pat_rest(pat)?;
-            if self.is(&Tok::Comma) {
-                pat = self.bare_tuple_pat(pat)?;
-            }
-        }
-        let sig = if self.accept(&Tok::Colon) { Some(self.signature()?) } else { None };
-        self.expect(&Tok::Equals, "`=`")?;
-        let body = self.block("`=`")?;
-        let span = lo.to(body.span);
-        Ok(Binding { pat, params, sig, body, span })
-    }
-
-    fn import(&mut self) -> Parse<ItemKind> {
+    fn import_item(&mut self) -> ItemKind {
         self.bump();
-        let what = match self.peek().tok.clone() {
-            Tok::Str(path) => ImportSource::File(path, self.bump().span),
-            Tok::Ident(name) => ImportSource::Std(Ident { name, span: self.bump().span }),
-            _ => return self.expected("a file name in quotes, or a standard module"),
+        let what = match self.peek() {
+            Tok::Str(id) => ImportSource::File(self.string(id), self.bump()),
+            Tok::Ident(name) => ImportSource::Std(Ident { name, span: self.bump() }),
+            _ => {
+                self.wanted("E0110", "a file's path in quotes or a module's name");
+                return ItemKind::Error;
+            }
         };
-        let alias = if self.accept(&Tok::Kw(Kw::As)) { Some(self.upper("an upper-case name for the module")?) } else { None };
-        if alias.is_none() && matches!(what, ImportSource::File(..)) {
-            return self.expected("`as` and an upper-case name for the module");
+        let alias = if self.eat_kw(Kw::As) { self.module_name(&what) } else { None };
+        if alias.is_none() && matches!(what, ImportSource::File(..)) && !self.panic {
+            let at = self.previous_span();
+            self.fail(errors::import_alias(at));
+            return ItemKind::Error;
         }
-        Ok(ItemKind::Import { what, alias })
+        ItemKind::Import { what, alias }
     }
 
-    fn test_item(&mut self, word: &str) -> Parse<ItemKind> {
-        self.bump();
-        let Tok::Str(name) = self.bump().tok else { return self.expected("a name in quotes") };
-        self.expect(&Tok::Equals, "`=`")?;
-        let body = self.block("`=`")?;
-        Ok(if word == "test" { ItemKind::Test { name, body } } else { ItemKind::Bench { name, body } })
-    }
-
-    fn type_decls(&mut self) -> Parse<ItemKind> {
-        self.bump();
-        let mut decls = vec![self.type_decl()?];
-        while self.accept(&Tok::Kw(Kw::And)) {
-            decls.push(self.type_decl()?);
+    fn module_name(&mut self, what: &ImportSource) -> Option<Ident> {
+        match (self.peek(), what) {
+            (Tok::Con(name), _) | (Tok::Ident(name), ImportSource::Std(_)) => Some(Ident { name, span: self.bump() }),
+            _ => {
+                self.wanted("E0110", "an upper-case module name");
+                None
+            }
         }
-        Ok(ItemKind::Types(decls))
     }
 
-    fn type_decl(&mut self) -> Parse<TypeDecl> {
-        let alias = matches!(self.peek().tok, Tok::Ident(n) if n.as_str() == "alias");
+    // let
+
+    /// What follows `let`.
+    pub(super) fn let_group(&mut self, semi: Semi) -> LetGroup {
+        let rec = self.eat_kw(Kw::Rec);
+        let mut bindings = vec![self.binding(semi)];
+        while self.eat_kw(Kw::And) {
+            bindings.push(self.binding(semi));
+        }
+        LetGroup { rec, bindings }
+    }
+
+    fn binding(&mut self, semi: Semi) -> Binding {
+        let start = self.here();
+        let (pat, params) = self.left_side();
+        let sig = if self.eat(P::Colon) { Some(self.signature()) } else { None };
+        let body = if self.expect(P::Eq) { self.block_with(semi) } else { self.error_expr() };
+        Binding { pat, params, sig, body, span: self.since(start) }
+    }
+
+    /// `f p1 p2` or a pattern.
+    fn left_side(&mut self) -> (Pat, Vec<Pat>) {
+        let Tok::Ident(name) = self.peek() else { return (self.pattern_with_commas(), Vec::new()) };
+        if matches!(self.visible(1), Tok::P(P::Cons | P::Comma | P::Bar) | Tok::Kw(Kw::As)) {
+            return (self.pattern_with_commas(), Vec::new());
+        }
+        let pat = Pat { kind: PatKind::Var(name), span: self.bump() };
+        let mut params = Vec::new();
+        while self.starts_pattern_atom() {
+            params.push(self.pattern_atom());
+        }
+        (pat, params)
+    }
+
+    // type
+
+    fn type_item(&mut self) -> ItemKind {
+        self.bump();
+        let mut decls = vec![self.type_decl()];
+        while self.eat_kw(Kw::And) {
+            decls.push(self.type_decl());
+        }
+        match self.panic && decls.len() == 1 && decls[0].name.name.as_str() == "_" {
+            true => ItemKind::Error,
+            false => ItemKind::Types(decls),
+        }
+    }
+
+    fn type_decl(&mut self) -> TypeDecl {
+        let start = self.here();
+        let alias = matches!(self.peek(), Tok::Ident(word) if word.as_str() == "alias");
         if alias {
             self.bump();
         }
-        let name = self.upper("the type's name (upper case)")?;
+        let name = match self.peek() {
+            Tok::Con(name) => Ident { name, span: self.bump() },
+            _ => {
+                self.wanted("E0110", "the type's name (upper-case)");
+                self.no_name()
+            }
+        };
         let mut params = Vec::new();
-        while let Tok::Ident(_) = self.peek().tok {
-            params.push(self.ident("a type parameter")?);
+        while let Tok::Ident(name) = self.peek() {
+            params.push(Ident { name, span: self.bump() });
         }
-        self.expect(&Tok::Equals, "`=`")?;
-        let body = if alias { TypeBody::Alias(self.ty()?) } else { self.sum_body()? };
-        Ok(TypeDecl { name, params, body, span: name.span.to(self.prev_span()) })
+        self.expect(P::Eq);
+        let body = if alias { TypeBody::Alias(self.ty()) } else { TypeBody::Sum(self.constructors(name)) };
+        TypeDecl { name, params, body, span: self.since(start) }
     }
 
-    fn sum_body(&mut self) -> Parse<TypeBody> {
-        self.accept(&Tok::Bar);
-        if !matches!(self.peek().tok, Tok::Upper(_)) {
-            let (span, found) = self.found();
-            let d = err::expected(span, "a constructor (upper case)", &found).hint("for another name of a type write `type alias`");
-            return self.fail(d);
-        }
-        let mut cons = Vec::new();
+    fn constructors(&mut self, declared: Ident) -> Vec<ConDecl> {
+        self.eat(P::Bar);
+        let mut all = Vec::new();
         loop {
-            let name = self.upper("a constructor (upper case)")?;
-            let mut fields = Vec::new();
-            while self.starts_type_atom() {
-                fields.push(self.type_atom()?);
+            match self.constructor(declared) {
+                Some(constructor) => all.push(constructor),
+                None => break,
             }
-            cons.push(ConDecl { name, fields, span: name.span.to(self.prev_span()) });
-            if !self.accept(&Tok::Bar) {
-                return Ok(TypeBody::Sum(cons));
+            if !self.eat(P::Bar) {
+                break;
             }
         }
+        all
+    }
+
+    fn constructor(&mut self, declared: Ident) -> Option<ConDecl> {
+        let Tok::Con(name) = self.peek() else {
+            let at = self.here();
+            match self.starts_type_atom() {
+                true => self.fail(errors::type_without_constructor(at, declared.name.as_str())),
+                false => self.wanted("E0110", "a constructor (upper-case)"),
+            }
+            return None;
+        };
+        let name = Ident { name, span: self.bump() };
+        if let Tok::Ident(of) = self.peek()
+            && Self::is_of(of)
+        {
+            let at = self.bump();
+            self.report(errors::of_in_constructor(at));
+        }
+        let mut fields = Vec::new();
+        while self.starts_type_atom() {
+            fields.push(self.type_atom());
+        }
+        Some(ConDecl { name, fields, span: self.since(name.span) })
     }
 }

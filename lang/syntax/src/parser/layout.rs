@@ -1,172 +1,244 @@
-//! The layout rule (language.md §1 and §8).
+//! The layout rule: which of the coming tokens an open construct sees.
+//!
+//! Only the first token of a line can be hidden, by its column. A construct that meets a hidden
+//! token behaves as at the end of the text; the block or item further out, whose column the token
+//! stands in, takes it up.
+//!
+//! A *block* is a list of entries in one column. If its first token begins a line, what belongs to
+//! the block stands to the right of its column. If it begins in the middle of a line, what stands
+//! to the right of the indentation of that line belongs to it (`base`), except for lines that
+//! begin in the block's own column or in that of an enclosing block: those are entries.
 
-use super::{Parse, Parser};
-use crate::ast::*;
-use crate::errors::syntax as err;
-use crate::span::Span;
-use crate::token::{Kw, Tok, Token};
+use crate::token::{Kw, P, Tok, Token};
+use std::collections::HashMap;
 
-/// What decides which tokens are visible.
+/// What is open.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Ctx {
-    /// A block whose entries begin in column `col`. One that was opened in the middle of a line goes on over lines indented more
-    /// than `base`, the indent of that line; one on lines of its own, over lines indented more than `col`.
-    Block { col: u32, base: u32, mid: bool, start: usize },
-    /// Inside brackets: everything but the start of a next item is visible.
-    Free,
+enum Kind {
+    /// A top-level item.
+    Item,
+    /// A bracket; inside, columns mean nothing but to the blocks opened there.
+    Bracket {
+        /// Column of the block around the bracket: a `let` there cannot be inside.
+        outside: Option<u32>,
+    },
+    /// A block.
+    Block(Block),
 }
 
-static END: Token =
-    Token { tok: Tok::End, span: Span { file: crate::span::FileId(0), lo: 0, hi: 0 }, col: 0, first: true, indent: 0, space: true, doc: None };
+/// The columns of a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    /// Column of the entries.
+    pub(crate) col: u32,
+    /// Indentation of the line that opened it.
+    pub(crate) base: u32,
+    /// Whether its first token stands in the middle of a line.
+    pub(crate) mid: bool,
+    /// After `let p = e in`: the column of the body.
+    pub(crate) in_col: Option<u32>,
+}
 
-impl Parser {
-    /// The current token, or `End` where the current block ends.
-    pub(super) fn peek(&self) -> &Token {
-        let t = self.raw();
-        if self.visible(t) { t } else { &END }
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    kind: Kind,
+    /// A `|` that begins a line in this column or left of it belongs to a `match` further out.
+    bar: Option<u32>,
+    /// Which bracket the frame is in.
+    bracket: u32,
+}
+
+/// The open constructs.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// Column of the top-level items.
+    top: u32,
+    frames: Vec<Frame>,
+    brackets: u32,
+    /// How many open blocks of a bracket have their entries in a column.
+    entry_columns: HashMap<(u32, u32), u32>,
+}
+
+impl Layout {
+    /// Items stand in the leftmost column, so that a uniformly indented cell reads like a file.
+    pub(crate) fn new(tokens: &[Token]) -> Layout {
+        let starts = tokens.iter().filter(|t| t.line_start && t.tok != Tok::End);
+        let top = starts.map(|t| t.col).min().unwrap_or(0);
+        let item = Frame { kind: Kind::Item, bar: None, bracket: 0 };
+        Layout { top, frames: vec![item], brackets: 0, entry_columns: HashMap::new() }
     }
 
-    /// The token after the current one, if it is on the same line.
-    pub(super) fn peek_ahead(&self, n: usize) -> &Tok {
-        match self.toks.get(self.pos + n) {
-            Some(t) => &t.tok,
-            None => &Tok::End,
+    fn frame(&self) -> Frame {
+        self.frames.last().copied().unwrap_or(Frame { kind: Kind::Item, bar: None, bracket: 0 })
+    }
+
+    /// Opens a bracket. Frames are closed with [`Layout::close`].
+    pub(crate) fn open_bracket(&mut self) {
+        let outside = match self.frame().kind {
+            Kind::Item => None,
+            Kind::Bracket { outside } => outside,
+            Kind::Block(block) if block.mid => Some(block.base),
+            Kind::Block(block) => Some(block.col),
+        };
+        self.brackets += 1;
+        self.frames.push(Frame { kind: Kind::Bracket { outside }, bar: None, bracket: self.brackets });
+    }
+
+    /// Opens a block whose first token is `first`, on behalf of a token in a line indented `base`.
+    pub(crate) fn open_block(&mut self, first: &Token, base: u32) {
+        let block = Block { col: first.col, base, mid: !first.line_start, in_col: None };
+        let bracket = self.frame().bracket;
+        *self.entry_columns.entry((bracket, block.col)).or_insert(0) += 1;
+        self.frames.push(Frame { kind: Kind::Block(block), ..self.frame() });
+    }
+
+    /// Closes the innermost construct.
+    pub(crate) fn close(&mut self) {
+        if let Some(Frame { kind: Kind::Block(block), bracket, .. }) = self.frames.pop()
+            && let Some(count) = self.entry_columns.get_mut(&(bracket, block.col))
+        {
+            *count -= 1;
         }
     }
 
-    fn visible(&self, t: &Token) -> bool {
-        if !t.first || t.tok == Tok::End {
+    /// From now on `|` in column `col` belongs to a match that is being read; returns the former
+    /// state for [`Layout::restore_bar`].
+    pub(crate) fn set_bar(&mut self, col: Option<u32>) -> Option<u32> {
+        let Some(frame) = self.frames.last_mut() else { return None };
+        let former = frame.bar;
+        frame.bar = col.or(former);
+        former
+    }
+
+    /// Undoes [`Layout::set_bar`].
+    pub(crate) fn restore_bar(&mut self, former: Option<u32>) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.bar = former;
+        }
+    }
+
+    /// The innermost construct, if it is a block.
+    pub(crate) fn block(&self) -> Option<Block> {
+        match self.frame().kind {
+            Kind::Block(block) => Some(block),
+            Kind::Item | Kind::Bracket { .. } => None,
+        }
+    }
+
+    /// Sets the column of the body of `let ... in` in the innermost block.
+    pub(crate) fn set_in_column(&mut self, col: Option<u32>) {
+        if let Some(Frame { kind: Kind::Block(block), .. }) = self.frames.last_mut() {
+            block.in_col = col;
+        }
+    }
+
+    /// Where a `let` that stands as an operand opens its block: in brackets columns to the left
+    /// count as well.
+    pub(crate) fn base_for_operand(&self, token: &Token) -> u32 {
+        match self.frame().kind {
+            Kind::Bracket { .. } => self.top,
+            Kind::Item | Kind::Block(_) => token.indent,
+        }
+    }
+
+    /// Whether `token` begins a new top-level item.
+    pub(crate) fn begins_item(&self, token: &Token, next: &Token) -> bool {
+        token.line_start && token.col <= self.top && !continues(token, next, true)
+    }
+
+    /// Whether `token` begins a new entry of the innermost block.
+    pub(crate) fn begins_entry(&self, token: &Token, next: &Token) -> bool {
+        let Some(block) = self.block() else { return false };
+        token.line_start
+            && (token.col == block.col || Some(token.col) == block.in_col)
+            && token.tok != Tok::End
+            && token.tok != Tok::P(P::SemiSemi)
+            && !continues(token, next, false)
+    }
+
+    /// Whether `token` stands inside the innermost block, but in no column that means anything.
+    pub(crate) fn misindented(&self, token: &Token, next: &Token) -> bool {
+        let Some(block) = self.block() else { return false };
+        token.line_start
+            && !block.mid
+            && block.base < token.col
+            && token.col < block.col
+            && !self.is_entry_column(token.col)
+            && !matches!(token.tok, Tok::End | Tok::P(P::SemiSemi) | Tok::Kw(Kw::For | Kw::While))
+            && !continues(token, next, false)
+    }
+
+    /// Whether the line that begins with `token` is outside the innermost block.
+    pub(crate) fn leaves_block(&self, token: &Token) -> bool {
+        let Some(block) = self.block() else { return false };
+        let left = if block.mid { token.col <= block.base } else { token.col < block.col };
+        token.line_start && (left || (token.col != block.col && self.is_entry_column(token.col)))
+    }
+
+    fn is_entry_column(&self, col: u32) -> bool {
+        self.entry_columns.get(&(self.frame().bracket, col)).is_some_and(|n| *n > 0)
+    }
+
+    /// Whether the innermost construct cannot see `token`, which `next` follows.
+    pub(crate) fn hides(&self, token: &Token, next: &Token) -> bool {
+        if matches!(token.tok, Tok::End | Tok::P(P::SemiSemi)) {
             return true;
         }
-        match self.ctxs.last() {
-            None => true,
-            Some(Ctx::Free) => t.col > 0 || t.tok.continues() || !starts_item(&t.tok),
-            Some(Ctx::Block { col, base, mid, start }) => {
-                self.pos == *start
-                    || match (t.col == *col, mid) {
-                        (true, _) => t.tok.continues(),
-                        (false, false) => t.col > *col,
-                        (false, true) => t.col > *base || t.col == *base && t.tok.continues(),
-                    }
+        if !token.line_start {
+            return false;
+        }
+        let frame = self.frame();
+        if token.tok == Tok::P(P::Bar) && frame.bar.is_some_and(|col| token.col <= col) {
+            return true;
+        }
+        match frame.kind {
+            Kind::Item => self.begins_item(token, next),
+            Kind::Bracket { outside } => {
+                let begins_entry = token.tok == Tok::Kw(Kw::Let) && outside.is_some_and(|col| token.col <= col);
+                begins_entry || self.begins_item(token, next)
             }
+            Kind::Block(block) if block.mid => self.hidden_in_mid_line_block(block, token, next),
+            Kind::Block(block) => hidden_in_block(block, token, next),
         }
     }
 
-    /// Whether the current token begins the next entry of the innermost block.
-    fn at_entry(&self) -> bool {
-        let t = self.raw();
-        match self.ctxs.last() {
-            Some(Ctx::Block { col, start, .. }) => t.first && t.tok != Tok::End && self.pos != *start && t.col == *col && !t.tok.continues(),
-            _ => false,
-        }
-    }
-
-    /// Runs `f` with everything up to the closing bracket visible.
-    pub(super) fn free<T>(&mut self, f: impl FnOnce(&mut Parser) -> Parse<T>) -> Parse<T> {
-        let (ctxs, no_for) = (self.ctxs.len(), self.no_for);
-        self.ctxs.push(Ctx::Free);
-        self.no_for = false;
-        let out = self.nested(f);
-        self.ctxs.truncate(ctxs);
-        self.no_for = no_for;
-        out
-    }
-
-    /// The least column that a block on lines of its own may have.
-    fn outer_column(&self) -> Option<u32> {
-        self.ctxs.iter().rev().find_map(|c| match c {
-            Ctx::Block { col, base, mid, .. } => Some(if *mid { *base } else { *col }),
-            Ctx::Free => None,
-        })
-    }
-
-    /// A block: after `=`, `->`, `then`, `else`, `in`, `do`. `after` names that for messages.
-    pub(super) fn block(&mut self, after: &str) -> Parse<Expr> {
-        let t = self.raw().clone();
-        let opener = &self.toks[self.pos.saturating_sub(1)];
-        let (mid, base) = (!t.first, opener.indent);
-        let outside = t.first && (self.outer_column().is_some_and(|c| t.col <= c) || t.col == 0 && self.ctxs.is_empty());
-        if t.tok == Tok::End || outside {
-            let (span, found) = (t.span, t.tok.describe());
-            return self.fail(err::missing_expr(span, after, &found));
-        }
-        let (ctxs, no_for) = (self.ctxs.len(), self.no_for);
-        self.ctxs.push(Ctx::Block { col: t.col, base, mid, start: self.pos });
-        if !mid {
-            self.no_for = false;
-        }
-        let out = self.nested(|p| p.entries(after));
-        self.ctxs.truncate(ctxs);
-        self.no_for = no_for;
-        out
-    }
-
-    fn entries(&mut self, after: &str) -> Parse<Expr> {
-        let lo = self.raw().span;
-        let mut stmts = Vec::new();
-        loop {
-            if self.is_kw(Kw::Let) {
-                let (group, span) = self.let_group()?;
-                stmts.push(Stmt::Let(group, span));
-                if self.accept(&Tok::Kw(Kw::In)) {
-                    let body = self.block("`in`")?;
-                    return Ok(finish(stmts, body, lo));
-                }
-            } else {
-                if stmts.is_empty() && matches!(self.peek().tok, Tok::End) {
-                    let (span, found) = self.found();
-                    return self.fail(err::missing_expr(span, after, &found));
-                }
-                stmts.push(Stmt::Expr(self.expr()?));
-            }
-            if self.is(&Tok::Semi) {
-                self.bump();
-                self.restart_entry();
-                if matches!(self.peek().tok, Tok::End) {
-                    break;
-                }
-            } else if self.at_entry() {
-                self.restart_entry();
-            } else {
-                break;
-            }
-        }
-        match stmts.pop() {
-            Some(Stmt::Expr(e)) => Ok(finish(stmts, e, lo)),
-            _ => {
-                let span = self.prev_span();
-                self.hit_end |= self.raw().tok == Tok::End;
-                self.diags.push(err::block_without_value(span));
-                Err(super::Abandon)
-            }
-        }
-    }
-
-    /// Makes the current token the visible start of an entry.
-    fn restart_entry(&mut self) {
-        let (pos, at) = (self.pos, self.at_entry());
-        if let Some(Ctx::Block { start, .. }) = self.ctxs.last_mut() {
-            if at {
-                *start = pos;
-            }
-        }
+    fn hidden_in_mid_line_block(&self, block: Block, token: &Token, next: &Token) -> bool {
+        let entry = self.is_entry_column(token.col) || Some(token.col) == block.in_col;
+        let continues = continues(token, next, token.col <= self.top && !entry);
+        if continues { token.col < block.base } else { token.col <= block.base || entry }
     }
 }
 
-fn finish(stmts: Vec<Stmt>, last: Expr, lo: Span) -> Expr {
-    if stmts.is_empty() {
-        return last;
+fn hidden_in_block(block: Block, token: &Token, next: &Token) -> bool {
+    if Some(token.col) == block.in_col {
+        return !continues(token, next, false);
     }
-    let span = lo.to(last.span);
-    let mut all = stmts;
-    match last.kind {
-        ExprKind::Block(rest) => all.extend(rest),
-        _ => all.push(Stmt::Expr(last)),
+    if token.col > block.col {
+        return false;
     }
-    Expr { kind: ExprKind::Block(all), span }
+    if token.col == block.col {
+        return !continues(token, next, false);
+    }
+    // Left of the block an operator may still continue it.
+    !(token.col > block.base && is_operator(token.tok))
 }
 
-/// Keywords that only begin an item or an entry: inside brackets they show that a bracket was not closed.
-fn starts_item(tok: &Tok) -> bool {
-    matches!(tok, Tok::Kw(Kw::Let | Kw::Type | Kw::Import))
+/// Whether a line that begins with `token` continues the entry above when it stands in the
+/// entries' column. A minus does so only at top level (`at_top`) and with a space after it:
+/// elsewhere it is the sign of a new entry.
+fn continues(token: &Token, next: &Token, at_top: bool) -> bool {
+    match token.tok {
+        Tok::P(P::Minus) => at_top && next.space_before && !next.line_start,
+        Tok::P(p) => !p.opens() && p != P::Backslash && p != P::Bang && p != P::SemiSemi,
+        Tok::Kw(kw) => {
+            matches!(kw, Kw::In | Kw::Then | Kw::Else | Kw::With | Kw::And | Kw::Do | Kw::When | Kw::As)
+        }
+        Tok::FOpen | Tok::FClose | Tok::FEnd | Tok::FText(_) => true,
+        Tok::Ident(_) | Tok::Con(_) | Tok::Int(_) | Tok::Float(_) | Tok::F32(_) | Tok::Str(_) => false,
+        Tok::FStart | Tok::Underscore | Tok::End => false,
+    }
+}
+
+fn is_operator(tok: Tok) -> bool {
+    tok == Tok::P(P::Minus) || super::expressions::binary(tok).is_some()
 }

@@ -1,211 +1,391 @@
-//! Tokens → AST, by recursive descent under the layout rule.
+//! Tokens → AST: recursive descent with precedence climbing, driven by columns.
 //!
-//! Layout is decided by the parser, by columns: a [`Ctx::Block`] hides every token that does not belong to it, so that the
-//! functions which parse expressions see an `End` there. An error abandons the item; the next item is read afresh.
+//! Recovery works with one flag. The first error of an entry sets [`Parser::panic`]; from then on
+//! the parser sees only [`Tok::End`] and says nothing more, so all the functions return. The
+//! enclosing block then skips to its next entry (or the program to its next item) and clears the
+//! flag. So each entry reports at most one such error, and nothing cascades.
+//!
+//! - [`layout`]: which tokens an open construct sees.
+//! - `items`, `blocks`, `expressions`, `atoms`, `control`, `patterns`, `types`: the grammar.
 
-mod exprs;
+mod atoms;
+mod blocks;
+mod control;
+mod expressions;
 mod items;
-mod layout;
-mod operators;
+pub mod layout;
 mod patterns;
 mod types;
 
-use crate::ast::*;
+use crate::ast::{Ident, Program, Signature};
 use crate::diag::Diagnostic;
-use crate::errors::syntax as err;
-use crate::lexer::lex;
+use crate::errors::{expressions as errors, items as item_errors, layout as layout_errors, lexical};
+use crate::lexer::{Lexed, lex};
 use crate::span::{FileId, Span};
-use crate::token::{Kw, Tok, Token};
+use crate::symbol::Symbol;
+use crate::token::{Kw, P, Tok, Token};
+use layout::Layout;
 
-/// How deep a tree may be. Brackets, chains of operators and blocks all count.
-pub const MAX_DEPTH: usize = 2000;
+/// Deepest nesting of a tree, operator chains included.
+pub const MAX_DEPTH: u32 = 4000;
 
-/// A parse that cannot go on; the error has been reported.
-pub(crate) struct Abandon;
-pub(crate) type Parse<T> = Result<T, Abandon>;
-
-pub(crate) struct Parser {
-    toks: Vec<Token>,
-    pos: usize,
-    ctxs: Vec<layout::Ctx>,
-    depth: usize,
-    /// Inside the start of a `loop`, `for` and `while` belong to the loop.
-    no_for: bool,
-    diags: Vec<Diagnostic>,
-    /// Whether some error was at the very end of the text, so that more text might repair it.
-    hit_end: bool,
-}
-
-/// Parses a file, cell or REPL entry. Every error is reported; items that do not parse are [`ItemKind::Error`].
+/// Parses a file, cell or REPL entry. Total: broken parts are `Error` nodes, each with an error in
+/// the list.
 pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
-    let (program, diags, _) = parse_all(file, text);
-    (program, diags)
+    let outcome = parse_all(file, text);
+    (outcome.program, outcome.diagnostics)
 }
 
-fn parse_all(file: FileId, text: &str) -> (Program, Vec<Diagnostic>, bool) {
-    let lexed = lex(file, text);
-    let open_string = lexed.diags.iter().any(|d| d.code == "E0103");
-    let mut parser = Parser::new(lexed.tokens);
-    let program = parser.program();
-    let mut diags = lexed.diags;
-    diags.append(&mut parser.diags);
-    diags.sort_by_key(|d| d.primary.span.lo);
-    // An unreadable token was already reported; what the parser says of it is noise.
-    let bad: Vec<Span> = diags.iter().filter(|d| d.code < "E0107").map(|d| d.primary.span).collect();
-    diags.retain(|d| d.code < "E0107" || !bad.iter().any(|b| b.lo <= d.primary.span.lo && d.primary.span.lo <= b.hi));
-    (program, diags, parser.hit_end || open_string)
+/// Like [`parse`], for bytes that may not be UTF-8.
+pub fn parse_bytes(file: FileId, bytes: &[u8]) -> (Program, Vec<Diagnostic>) {
+    match decode(file, bytes) {
+        Ok(text) => parse(file, text),
+        Err(error) => (Program::default(), vec![*error]),
+    }
 }
 
 /// Bytes that claim to be a program: not UTF-8 is an error with its place.
 pub fn decode(file: FileId, bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
-    std::str::from_utf8(bytes).map_err(|e| {
-        let good = &bytes[..e.valid_up_to()];
-        let line = good.iter().filter(|b| **b == b'\n').count() + 1;
-        let col = good.iter().rev().take_while(|b| **b != b'\n').count() + 1;
-        let at = Span::new(file, good.len(), good.len());
-        Box::new(crate::errors::lexical::not_utf8(at, line, col))
-    })
+    std::str::from_utf8(bytes).map_err(|error| Box::new(not_utf8(file, bytes, error.valid_up_to())))
 }
 
-/// Parses a signature such as `(Diff a, Real s) => (a -> s) -> a -> a`.
-pub fn parse_signature(text: &str) -> Result<Signature, Vec<Diagnostic>> {
-    let lexed = lex(FileId::default(), text);
-    let mut parser = Parser::new(lexed.tokens);
-    match parser.signature() {
-        Ok(sig) if parser.peek().tok == Tok::End && parser.diags.is_empty() => Ok(sig),
-        _ => Err(parser.diags),
+fn not_utf8(file: FileId, bytes: &[u8], at: usize) -> Diagnostic {
+    let before = String::from_utf8_lossy(&bytes[..at]);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |l| l.chars().count()) + 1;
+    lexical::invalid_utf8(Span::new(file, at, at + 1), line, column)
+}
+
+/// Parses the text of a signature such as `(Diff a, Real s) => (a -> s) -> a -> a`.
+pub fn parse_type(text: &str) -> Result<Signature, Vec<Diagnostic>> {
+    let mut parser = Parser::new(FileId::default(), text, lex(FileId::default(), text));
+    let signature = parser.deeper(|p| p.signature());
+    parser.expect_end();
+    match parser.diagnostics.is_empty() {
+        true => Ok(signature),
+        false => Err(parser.diagnostics),
     }
 }
 
-/// Whether a text can be run as it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Completeness {
-    /// It parses.
-    Complete,
-    /// More lines may follow; the next would be indented by so many columns.
-    Incomplete(usize),
-    /// No further line repairs it.
-    Invalid,
+pub(crate) struct Outcome {
+    pub(crate) program: Program,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Some error was that the text ended too early.
+    pub(crate) cut_off: bool,
+    /// Some error had another reason.
+    pub(crate) broken: bool,
 }
 
-/// Whether an entry of the REPL is complete. An entry that opens a block is complete only after an empty line.
-pub fn completeness(text: &str) -> Completeness {
-    let trimmed = text.trim_end();
-    if trimmed.is_empty() {
-        return Completeness::Complete;
-    }
-    let (_, diags, hit_end) = parse_all(FileId::default(), text);
-    let last_line = text.lines().last().unwrap_or("");
-    let indent = last_line.chars().take_while(|c| *c == ' ').count();
-    if !diags.is_empty() {
-        let opens = [" =", "->", "then", "else", "do", "in", "with", "="].iter().any(|s| trimmed.ends_with(s));
-        return match hit_end {
-            true => Completeness::Incomplete(if opens { indent + 2 } else { indent }),
-            false => Completeness::Invalid,
-        };
-    }
-    let several = trimmed.contains('\n') && indent > 0 && !last_line.trim().is_empty();
-    if several && !text.ends_with('\n') { Completeness::Incomplete(indent) } else { Completeness::Complete }
+pub(crate) fn parse_all(file: FileId, text: &str) -> Outcome {
+    let mut parser = Parser::new(file, text, lex(file, text));
+    parser.warn_of_mixed_indentation();
+    let program = parser.program();
+    parser.diagnostics.sort_by_key(|d| d.primary.span.lo);
+    Outcome { program, diagnostics: parser.diagnostics, cut_off: parser.cut_off, broken: parser.broken }
 }
 
-impl Parser {
-    fn new(toks: Vec<Token>) -> Parser {
-        Parser { toks, pos: 0, ctxs: Vec::new(), depth: 0, no_for: false, diags: Vec::new(), hit_end: false }
-    }
+pub(crate) struct Parser<'a> {
+    file: FileId,
+    text: &'a str,
+    lexed: Lexed,
+    pos: usize,
+    layout: Layout,
+    /// The token here is seen whatever its column: it begins an item or entry.
+    shown: usize,
+    /// First byte of the entry being read.
+    entry_start: u32,
+    /// Nesting of the construct being parsed.
+    depth: u32,
+    /// Height of the tree built so far inside the innermost [`Parser::deeper`].
+    height: u32,
+    /// An error was reported and nothing was skipped yet.
+    panic: bool,
+    /// In the start value of a `loop`: `for` belongs to the loop.
+    no_for: bool,
+    diagnostics: Vec<Diagnostic>,
+    /// Where the lexer complained, in order.
+    lexical_errors: Vec<(&'static str, Span)>,
+    cut_off: bool,
+    broken: bool,
+}
 
-    /// Counts one level of nesting and grows the machine stack where it must.
-    fn nested<T>(&mut self, f: impl FnOnce(&mut Parser) -> Parse<T>) -> Parse<T> {
-        if self.depth >= MAX_DEPTH {
-            let d = err::too_deep(self.peek().span);
-            return self.fail(d);
+impl<'a> Parser<'a> {
+    fn new(file: FileId, text: &'a str, mut lexed: Lexed) -> Parser<'a> {
+        let diagnostics = std::mem::take(&mut lexed.diagnostics);
+        let lexical_errors = diagnostics.iter().map(|d| (d.code, d.primary.span)).collect();
+        let cut_off = lexed.open_at_end;
+        let broken = diagnostics.len() > usize::from(cut_off);
+        let layout = Layout::new(&lexed.tokens);
+        Parser {
+            file, text, lexed, pos: 0, layout, shown: 0, entry_start: 0, depth: 0, height: 0, panic: false, no_for: false,
+            diagnostics, lexical_errors, cut_off, broken,
         }
-        self.depth += 1;
-        let out = stacker::maybe_grow(128 * 1024, 1024 * 1024, || f(self));
-        self.depth -= 1;
-        out
     }
 
-    fn fail<T>(&mut self, d: Diagnostic) -> Parse<T> {
-        self.hit_end |= self.raw().tok == Tok::End;
-        self.diags.push(d);
-        Err(Abandon)
+    /// One warning when some lines are indented with tabs and others with spaces.
+    fn warn_of_mixed_indentation(&mut self) {
+        let mut kinds = [false; 2];
+        for token in self.lexed.tokens.iter().filter(|t| t.line_start && t.col > 0) {
+            let before = &self.text[..token.lo as usize];
+            let line = before.rfind('\n').map_or(0, |at| at + 1);
+            let blanks = before.get(line..).unwrap_or("");
+            if blanks.starts_with(['\t', ' ']) {
+                kinds[usize::from(blanks.starts_with('\t'))] = true;
+            }
+            if kinds == [true; 2] {
+                self.diagnostics.push(item_errors::tabs_and_spaces(Span::new(self.file, line, token.lo as usize)));
+                return;
+            }
+        }
     }
 
-    fn expected<T>(&mut self, what: &str) -> Parse<T> {
-        let (span, found) = self.found();
-        self.fail(err::expected(span, what, &found))
+    // Looking at tokens.
+
+    /// The next token, whether or not layout hides it.
+    fn raw(&self) -> Token {
+        self.raw_at(0)
     }
 
-    /// The place and name of the current token, for messages.
-    fn found(&self) -> (Span, String) {
-        let t = self.raw();
-        (t.span, t.tok.describe())
+    fn raw_at(&self, ahead: usize) -> Token {
+        let tokens = &self.lexed.tokens;
+        tokens[(self.pos + ahead).min(tokens.len() - 1)]
     }
 
-    fn raw(&self) -> &Token {
-        &self.toks[self.pos.min(self.toks.len() - 1)]
+    /// What the open construct sees next: [`Tok::End`] where layout ends it or after an error.
+    fn peek(&self) -> Tok {
+        if self.panic { Tok::End } else { self.visible(0) }
     }
 
-    fn prev_span(&self) -> Span {
-        self.toks[self.pos.saturating_sub(1)].span
+    fn visible(&self, ahead: usize) -> Tok {
+        if self.hidden(ahead) { Tok::End } else { self.raw_at(ahead).tok }
     }
 
-    fn bump(&mut self) -> Token {
-        let t = self.raw().clone();
-        if self.pos + 1 < self.toks.len() {
+    fn hidden(&self, ahead: usize) -> bool {
+        let (token, next) = (self.raw_at(ahead), self.raw_at(ahead + 1));
+        let ends = matches!(token.tok, Tok::End | Tok::P(P::SemiSemi));
+        ends || (self.pos + ahead != self.shown && self.layout.hides(&token, &next))
+    }
+
+    /// Makes the next token visible whatever its column.
+    fn show_next(&mut self) {
+        self.shown = self.pos;
+    }
+
+    fn at(&self, p: P) -> bool {
+        self.peek() == Tok::P(p)
+    }
+
+    fn at_kw(&self, kw: Kw) -> bool {
+        self.peek() == Tok::Kw(kw)
+    }
+
+    /// Steps over the next token (which [`Parser::peek`] must have shown) and returns its span.
+    fn bump(&mut self) -> Span {
+        let token = self.raw();
+        if !self.panic && token.tok != Tok::End {
             self.pos += 1;
         }
-        t
+        self.span_of(&token)
     }
 
-    fn is(&self, tok: &Tok) -> bool {
-        self.peek().tok == *tok
-    }
-
-    fn is_kw(&self, kw: Kw) -> bool {
-        self.peek().tok == Tok::Kw(kw)
-    }
-
-    fn accept(&mut self, tok: &Tok) -> bool {
-        let yes = self.is(tok);
+    fn eat(&mut self, p: P) -> bool {
+        let yes = self.at(p);
         if yes {
             self.bump();
         }
         yes
     }
 
-    fn expect(&mut self, tok: &Tok, what: &str) -> Parse<Span> {
-        if self.is(tok) { Ok(self.bump().span) } else { self.expected(what) }
+    fn eat_kw(&mut self, kw: Kw) -> bool {
+        let yes = self.at_kw(kw);
+        if yes {
+            self.bump();
+        }
+        yes
     }
 
-    fn close(&mut self, tok: &Tok, open: Span) -> Parse<Span> {
-        if self.is(tok) {
-            return Ok(self.bump().span);
-        }
-        let (span, found) = self.found();
-        let bracket = tok.describe();
-        self.fail(err::unclosed(open, bracket.trim_matches('`'), span, &found))
+    fn span_of(&self, token: &Token) -> Span {
+        Span::new(self.file, token.lo as usize, token.hi as usize)
     }
 
-    fn ident(&mut self, what: &str) -> Parse<Ident> {
-        match self.peek().tok {
-            Tok::Ident(name) => Ok(Ident { name, span: self.bump().span }),
-            _ => self.expected(what),
+    /// The token before the next one.
+    fn previous(&self) -> Option<Token> {
+        self.pos.checked_sub(1).map(|i| self.lexed.tokens[i])
+    }
+
+    fn previous_span(&self) -> Span {
+        self.previous().map_or(Span::new(self.file, 0, 0), |t| self.span_of(&t))
+    }
+
+    /// From `start` to the last token read.
+    fn since(&self, start: Span) -> Span {
+        let end = self.previous_span();
+        if end.hi <= start.lo { start } else { Span { file: start.file, lo: start.lo, hi: end.hi } }
+    }
+
+    fn source(&self, span: Span) -> &'a str {
+        self.text.get(span.lo as usize..span.hi as usize).unwrap_or("")
+    }
+
+    fn string(&self, id: u32) -> String {
+        self.lexed.strings.get(id as usize).cloned().unwrap_or_default()
+    }
+
+    // Errors.
+
+    /// Reports and goes on.
+    fn report(&mut self, diagnostic: Diagnostic) {
+        if !self.panic {
+            self.broken |= diagnostic.is_error();
+            self.diagnostics.push(diagnostic);
         }
     }
 
-    fn upper(&mut self, what: &str) -> Parse<Ident> {
-        match self.peek().tok {
-            Tok::Upper(name) => Ok(Ident { name, span: self.bump().span }),
-            _ => self.expected(what),
+    /// Reports and gives the entry up.
+    fn fail(&mut self, diagnostic: Diagnostic) {
+        if !self.panic {
+            let cut_off = self.raw().tok == Tok::End;
+            self.cut_off |= cut_off;
+            self.broken |= !cut_off;
+            if !self.follows_lexical_error() {
+                self.diagnostics.push(diagnostic);
+            }
+            self.panic = true;
         }
     }
 
-    /// A name of a record's field: any identifier, `T` included.
-    fn field_name(&mut self) -> Parse<Ident> {
-        match self.peek().tok {
-            Tok::Ident(name) | Tok::Upper(name) => Ok(Ident { name, span: self.bump().span }),
-            _ => self.expected("a field's name"),
+    /// Whether the lexer complained about this line already: what the parser finds then is most
+    /// likely a consequence.
+    fn follows_lexical_error(&self) -> bool {
+        let here = self.here().hi;
+        let until = self.lexical_errors.partition_point(|(_, at)| at.lo <= here);
+        let last = until.checked_sub(1).and_then(|i| self.lexical_errors.get(i));
+        last.is_some_and(|(_, at)| !self.text[at.lo as usize..here as usize].trim_end().contains('\n'))
+    }
+
+    /// How the next token is called in a message.
+    fn found(&self) -> String {
+        let token = self.raw();
+        match token.tok {
+            Tok::End => "the end of the text".to_owned(),
+            _ if self.hidden(0) => "the end of the entry".to_owned(),
+            Tok::Str(_) | Tok::FStart => "a string".to_owned(),
+            _ => format!("`{}`", shorten(self.source(self.span_of(&token)))),
         }
+    }
+
+    /// How the last token is called in a message (empty at the start).
+    fn after(&self) -> String {
+        self.previous().map_or(String::new(), |t| format!("`{}`", shorten(self.source(self.span_of(&t)))))
+    }
+
+    /// Where an error about the next token points: at it, or, when layout hides it, behind the
+    /// last token.
+    fn here(&self) -> Span {
+        if self.hidden(0) { self.previous_span() } else { self.span_of(&self.raw()) }
+    }
+
+    /// `what` is wanted here.
+    fn wanted(&mut self, code: &'static str, what: &str) {
+        if self.panic {
+            return;
+        }
+        let (at, after, found) = (self.here(), self.after(), self.found());
+        self.fail(errors::wanted(code, at, what, &after, &found));
+    }
+
+    /// Steps over `p`, or complains.
+    fn expect(&mut self, p: P) -> bool {
+        if self.eat(p) {
+            return true;
+        }
+        self.wanted("E0110", &format!("`{}`", p.text()));
+        false
+    }
+
+    fn expect_kw(&mut self, kw: Kw) -> bool {
+        if self.eat_kw(kw) {
+            return true;
+        }
+        self.wanted("E0110", &format!("`{}`", kw.text()));
+        false
+    }
+
+    fn expect_end(&mut self) {
+        if !self.panic && self.peek() != Tok::End {
+            self.unexpected();
+        }
+    }
+
+    /// The next token fits nothing that is open.
+    fn unexpected(&mut self) {
+        let (token, at, found) = (self.raw(), self.here(), self.found());
+        let diagnostic = match token.tok {
+            Tok::P(p) if p.closes() => layout_errors::unmatched(at, p.text()),
+            Tok::Kw(Kw::Then | Kw::Else | Kw::With | Kw::In | Kw::Do) => {
+                errors::orphan(at, self.source(self.span_of(&token)))
+            }
+            _ => errors::unexpected(at, &found),
+        };
+        self.fail(diagnostic);
+    }
+
+    /// A `lower_case` name.
+    fn ident(&mut self, what: &str) -> Option<Ident> {
+        if let Tok::Ident(name) = self.peek() {
+            let span = self.bump();
+            return Some(Ident { name, span });
+        }
+        self.wanted("E0110", what);
+        None
+    }
+
+    /// A `lower_case` name or `_`.
+    fn index_name(&mut self) -> Ident {
+        if self.peek() == Tok::Underscore {
+            let span = self.bump();
+            return Ident { name: Symbol::new("_"), span };
+        }
+        self.ident("a name").unwrap_or_else(|| self.no_name())
+    }
+
+    fn no_name(&self) -> Ident {
+        Ident { name: Symbol::new("_"), span: self.here() }
+    }
+
+    // Depth.
+
+    /// Runs `f` one level deeper, on a stack that is long enough. Afterwards the height counted so
+    /// far is that of the tallest subtree.
+    fn deeper<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        self.depth += 1;
+        let tallest = std::mem::replace(&mut self.height, 0);
+        self.check_depth();
+        let result = stacker::maybe_grow(128 * 1024, 1024 * 1024, || f(self));
+        self.height = tallest.max(self.height + 1);
+        self.depth -= 1;
+        result
+    }
+
+    /// Counts a node built around what this level has built already.
+    fn grow(&mut self) {
+        self.height += 1;
+        self.check_depth();
+    }
+
+    fn check_depth(&mut self) {
+        if self.depth + self.height > MAX_DEPTH && !self.panic {
+            let at = self.here();
+            self.broken = true;
+            self.fail(layout_errors::too_deep(at, MAX_DEPTH));
+        }
+    }
+}
+
+fn shorten(text: &str) -> String {
+    let line = text.lines().next().unwrap_or("");
+    match line.char_indices().nth(30) {
+        Some((at, _)) => format!("{}...", &line[..at]),
+        None => line.to_owned(),
     }
 }

@@ -1,188 +1,232 @@
 //! Patterns.
 
-use super::{Parse, Parser};
-use crate::ast::*;
+use super::Parser;
+use crate::ast::{Ident, Lit, Pat, PatKind};
+use crate::errors::lexical;
 use crate::span::Span;
-use crate::token::{Kw, Tok};
+use crate::symbol::Symbol;
+use crate::token::{Kw, P, Tok};
 
-impl Parser {
-    /// `p | q`, `p as x`, `x :: xs`.
-    pub(super) fn pat(&mut self) -> Parse<Pat> {
-        self.nested(|p| {
-            let first = p.pat_as()?;
-            if !p.is(&Tok::Bar) {
-                return Ok(first);
-            }
-            let lo = first.span;
-            let mut alts = vec![first];
-            while p.accept(&Tok::Bar) {
-                alts.push(p.pat_as()?);
-            }
-            Ok(Pat { kind: PatKind::Or(alts), span: lo.to(p.prev_span()) })
-        })
+impl Parser<'_> {
+    pub(super) fn error_pattern(&self) -> Pat {
+        Pat { kind: PatKind::Error, span: self.here() }
     }
 
-    fn pat_as(&mut self) -> Parse<Pat> {
-        let head = self.pat_con()?;
-        self.pat_rest(head)
-    }
-
-    /// What may follow a pattern: `:: p`, `as x`.
-    pub(super) fn pat_rest(&mut self, head: Pat) -> Parse<Pat> {
-        let mut pat = head;
-        if self.is(&Tok::Op(BinOp::Cons)) {
-            let op = self.bump().span;
-            let tail = self.nested(|p| {
-                let head = p.pat_con()?;
-                p.pat_rest(head)
-            })?;
-            let span = pat.span.to(tail.span);
-            let con = Ident { name: crate::symbol::Symbol::new("Cons"), span: op };
-            pat = Pat { kind: PatKind::Con(None, con, vec![pat, tail]), span };
+    /// A pattern, or `a, b` for a tuple: in `let`, `match` and `loop`.
+    pub(super) fn pattern_with_commas(&mut self) -> Pat {
+        let first = self.pattern();
+        if !self.at(P::Comma) {
+            return first;
         }
-        while self.accept(&Tok::Kw(Kw::As)) {
-            let name = self.ident("a name after `as`")?;
-            let span = pat.span.to(name.span);
-            pat = Pat { kind: PatKind::As(Box::new(pat), name), span };
-        }
-        Ok(pat)
-    }
-
-    /// `p, q` without parentheses, after a `let`.
-    pub(super) fn bare_tuple_pat(&mut self, first: Pat) -> Parse<Pat> {
-        let lo = first.span;
+        let start = first.span;
         let mut parts = vec![first];
-        while self.accept(&Tok::Comma) {
-            parts.push(self.pat_as()?);
+        while self.eat(P::Comma) {
+            parts.push(self.pattern());
         }
-        Ok(Pat { kind: PatKind::Tuple(parts), span: lo.to(self.prev_span()) })
+        self.grow();
+        Pat { kind: PatKind::Tuple(parts), span: self.since(start) }
     }
 
-    fn pat_con(&mut self) -> Parse<Pat> {
-        if !matches!(self.peek().tok, Tok::Upper(_)) {
-            return self.pat_atom("a pattern");
-        }
-        let (module, con) = self.qualified_con()?;
-        let mut args = Vec::new();
-        while self.starts_pat_atom() {
-            args.push(self.pat_atom("a pattern")?);
-        }
-        let span = module.unwrap_or(con).span.to(self.prev_span());
-        Ok(Pat { kind: PatKind::Con(module, con, args), span })
-    }
-
-    fn qualified_con(&mut self) -> Parse<(Option<Ident>, Ident)> {
-        let name = self.upper("a constructor")?;
-        if self.is(&Tok::Dot) && !self.raw().space && matches!(self.peek_ahead(1), Tok::Upper(_)) {
-            self.bump();
-            return Ok((Some(name), self.upper("a constructor")?));
-        }
-        Ok((None, name))
-    }
-
-    pub(super) fn starts_pat_atom(&self) -> bool {
-        matches!(
-            self.peek().tok,
-            Tok::Ident(_) | Tok::Upper(_) | Tok::Underscore | Tok::Int(_) | Tok::Float(_) | Tok::F32(_) | Tok::Str(_)
-                | Tok::LParen | Tok::LBrace | Tok::LBracket | Tok::Kw(Kw::True | Kw::False)
-        )
-    }
-
-    pub(super) fn pat_atom(&mut self, what: &str) -> Parse<Pat> {
-        let t = self.peek().clone();
-        let kind = match t.tok {
-            Tok::Ident(name) => PatKind::Var(name),
-            Tok::Underscore => PatKind::Wild,
-            Tok::Int(n) => PatKind::Lit(Lit::Int(n)),
-            Tok::Float(x) => PatKind::Lit(Lit::Float(x)),
-            Tok::F32(x) => PatKind::Lit(Lit::F32(x)),
-            Tok::Str(s) => PatKind::Lit(Lit::Str(s)),
-            Tok::Kw(k @ (Kw::True | Kw::False)) => PatKind::Lit(Lit::Bool(k == Kw::True)),
-            Tok::Op(BinOp::Sub) => return self.negative_pat(t.span),
-            Tok::Upper(_) => {
-                let (module, con) = self.qualified_con()?;
-                return Ok(Pat { kind: PatKind::Con(module, con, Vec::new()), span: t.span.to(self.prev_span()) });
+    /// `p | q as x`. One `as` at the end names the whole; several name each their alternative.
+    pub(super) fn pattern(&mut self) -> Pat {
+        self.deeper(|p| {
+            let start = p.here();
+            let mut all = vec![p.cons_pattern()];
+            let mut name = p.as_name();
+            while p.eat(P::Bar) {
+                if let (Some(name), Some(last)) = (name.take(), all.pop()) {
+                    all.push(p.named_pattern(last, name));
+                }
+                all.push(p.cons_pattern());
+                name = p.as_name();
             }
-            Tok::LParen => return self.paren_pat(t.span),
-            Tok::LBrace => return self.record_pat(t.span),
-            Tok::LBracket => return self.array_pat(t.span),
-            _ => return self.expected(what),
+            let named = |pat: &Pat| matches!(pat.kind, PatKind::As(..));
+            if let (Some(own), true) = (name, all.iter().any(named))
+                && let Some(last) = all.pop()
+            {
+                all.push(p.named_pattern(last, own));
+                name = None;
+            }
+            let whole = p.alternatives(all, start);
+            name.into_iter().fold(whole, |whole, name| p.named_pattern(whole, name))
+        })
+    }
+
+    fn as_name(&mut self) -> Option<Ident> {
+        if self.eat_kw(Kw::As) { self.ident("a name") } else { None }
+    }
+
+    fn named_pattern(&mut self, pat: Pat, name: Ident) -> Pat {
+        self.grow();
+        Pat { span: pat.span.to(name.span), kind: PatKind::As(Box::new(pat), name) }
+    }
+
+    fn alternatives(&mut self, mut all: Vec<Pat>, start: Span) -> Pat {
+        match (all.len(), all.pop()) {
+            (1, Some(only)) => only,
+            (_, last) => {
+                all.extend(last);
+                self.grow();
+                Pat { kind: PatKind::Or(all), span: self.since(start) }
+            }
+        }
+    }
+
+    /// `x :: xs`, which is `Cons x xs`.
+    fn cons_pattern(&mut self) -> Pat {
+        let head = self.applied_pattern();
+        if !self.at(P::Cons) {
+            return head;
+        }
+        let name = Ident { name: Symbol::new("Cons"), span: self.bump() };
+        let tail = self.deeper(|p| p.cons_pattern());
+        self.grow();
+        Pat { span: head.span.to(tail.span), kind: PatKind::Con(None, name, vec![head, tail]) }
+    }
+
+    fn applied_pattern(&mut self) -> Pat {
+        let Tok::Con(name) = self.peek() else { return self.pattern_atom() };
+        let start = self.here();
+        let (module, name) = self.qualified(name);
+        let mut fields = Vec::new();
+        while self.starts_pattern_atom() {
+            fields.push(self.pattern_atom());
+        }
+        self.grow();
+        Pat { kind: PatKind::Con(module, name, fields), span: self.since(start) }
+    }
+
+    pub(super) fn starts_pattern(&self) -> bool {
+        self.starts_pattern_atom() || self.at(P::Minus)
+    }
+
+    pub(super) fn starts_pattern_atom(&self) -> bool {
+        match self.peek() {
+            Tok::Underscore | Tok::Ident(_) | Tok::Con(_) | Tok::Int(_) | Tok::Float(_) | Tok::F32(_) => true,
+            Tok::Str(_) | Tok::Kw(Kw::True | Kw::False) | Tok::P(P::LParen | P::LBracket | P::LBrace) => true,
+            Tok::P(_) | Tok::Kw(_) | Tok::FStart | Tok::FText(_) | Tok::FOpen | Tok::FClose | Tok::FEnd => false,
+            Tok::End => false,
+        }
+    }
+
+    /// A pattern that can be a parameter.
+    pub(super) fn pattern_atom(&mut self) -> Pat {
+        self.deeper(|p| p.pattern_atom_here())
+    }
+
+    fn pattern_atom_here(&mut self) -> Pat {
+        let start = self.here();
+        let kind = match self.peek() {
+            Tok::Underscore => self.pattern_leaf(PatKind::Wild),
+            Tok::Ident(name) => self.pattern_leaf(PatKind::Var(name)),
+            Tok::Con(name) => {
+                let (module, name) = self.qualified(name);
+                PatKind::Con(module, name, Vec::new())
+            }
+            Tok::P(P::Minus) => self.negative_literal(),
+            Tok::Int(_) | Tok::Float(_) | Tok::F32(_) => PatKind::Lit(self.number(false)),
+            Tok::Kw(Kw::True) => self.pattern_leaf(PatKind::Lit(Lit::Bool(true))),
+            Tok::Kw(Kw::False) => self.pattern_leaf(PatKind::Lit(Lit::Bool(false))),
+            Tok::Str(id) => self.pattern_leaf(PatKind::Lit(Lit::Str(self.string(id)))),
+            Tok::P(P::LParen) => return self.parenthesised_pattern(),
+            Tok::P(P::LBracket) => {
+                let open = self.bump();
+                PatKind::Array(self.in_brackets(open, P::RBracket, |p| p.comma_separated(P::RBracket, Self::pattern)))
+            }
+            Tok::P(P::LBrace) => {
+                let open = self.bump();
+                self.in_brackets(open, P::RBrace, Self::record_pattern)
+            }
+            _ => {
+                self.wanted("E0128", "a pattern");
+                return self.error_pattern();
+            }
         };
-        self.bump();
-        Ok(Pat { kind, span: t.span })
+        Pat { kind, span: self.since(start) }
     }
 
-    fn negative_pat(&mut self, lo: Span) -> Parse<Pat> {
+    fn pattern_leaf(&mut self, kind: PatKind) -> PatKind {
         self.bump();
-        let lit = match self.peek().tok {
-            Tok::Int(n) => Lit::Int(-n),
-            Tok::Float(x) => Lit::Float(-x),
-            Tok::F32(x) => Lit::F32(-x),
-            _ => return self.expected("a number after `-`"),
-        };
-        Ok(Pat { kind: PatKind::Lit(lit), span: lo.to(self.bump().span) })
+        kind
     }
 
-    fn paren_pat(&mut self, open: Span) -> Parse<Pat> {
+    fn negative_literal(&mut self) -> PatKind {
         self.bump();
-        self.free(|p| {
-            let mut parts = Vec::new();
-            while !p.is(&Tok::RParen) {
-                let pat = p.pat()?;
-                let pat = if p.accept(&Tok::Colon) {
-                    let ty = p.ty()?;
-                    let span = pat.span.to(ty.span);
-                    Pat { kind: PatKind::Ann(Box::new(pat), ty), span }
-                } else {
-                    pat
-                };
-                parts.push(pat);
-                if !p.accept(&Tok::Comma) {
-                    break;
-                }
+        match self.peek() {
+            Tok::Int(_) | Tok::Float(_) | Tok::F32(_) => PatKind::Lit(self.number(true)),
+            _ => {
+                self.wanted("E0128", "a number");
+                PatKind::Error
             }
-            let span = open.to(p.close(&Tok::RParen, open)?);
-            Ok(match parts.len() {
-                0 => Pat { kind: PatKind::Lit(Lit::Unit), span },
-                1 => Pat { span, ..parts.remove(0) },
-                _ => Pat { kind: PatKind::Tuple(parts), span },
-            })
-        })
+        }
     }
 
-    fn record_pat(&mut self, open: Span) -> Parse<Pat> {
-        self.bump();
-        self.free(|p| {
-            let (mut fields, mut more) = (Vec::new(), false);
-            while !p.is(&Tok::RBrace) {
-                if p.accept(&Tok::DotDot) {
-                    more = true;
-                    break;
-                }
-                let name = p.field_name()?;
-                let pat = if p.accept(&Tok::Equals) { p.pat()? } else { Pat { kind: PatKind::Var(name.name), span: name.span } };
-                fields.push((name, pat));
-                if !p.accept(&Tok::Comma) {
-                    break;
-                }
-            }
-            let span = open.to(p.close(&Tok::RBrace, open)?);
-            Ok(Pat { kind: PatKind::Record(fields, more), span })
-        })
+    fn number(&mut self, negative: bool) -> Lit {
+        let tok = self.peek();
+        let span = self.bump();
+        match tok {
+            Tok::Float(value) => Lit::Float(if negative { -value } else { value }),
+            Tok::F32(value) => Lit::F32(if negative { -value } else { value }),
+            Tok::Int(magnitude) => self.pattern_int(magnitude, negative, span),
+            _ => Lit::Unit,
+        }
     }
 
-    fn array_pat(&mut self, open: Span) -> Parse<Pat> {
-        self.bump();
-        self.free(|p| {
-            let mut parts = Vec::new();
-            while !p.is(&Tok::RBracket) {
-                parts.push(p.pat()?);
-                if !p.accept(&Tok::Comma) {
-                    break;
-                }
+    fn pattern_int(&mut self, magnitude: u64, negative: bool, span: Span) -> Lit {
+        let signed = if negative { -i128::from(magnitude) } else { i128::from(magnitude) };
+        match i64::try_from(signed) {
+            Ok(value) => Lit::Int(value),
+            Err(_) => {
+                self.report(lexical::int_too_large(span));
+                Lit::Int(0)
             }
-            let span = open.to(p.close(&Tok::RBracket, open)?);
-            Ok(Pat { kind: PatKind::Array(parts), span })
-        })
+        }
+    }
+
+    /// `()`, `(p)`, `(p, q)`, `(p : T)`. Plain parentheses leave no node: the pattern's span then
+    /// includes them.
+    fn parenthesised_pattern(&mut self) -> Pat {
+        let open = self.bump();
+        let kind = self.in_brackets(open, P::RParen, |p| {
+            if p.at(P::RParen) {
+                return PatKind::Lit(Lit::Unit);
+            }
+            let first = p.pattern();
+            match p.peek() {
+                Tok::P(P::Colon) => {
+                    p.bump();
+                    PatKind::Ann(Box::new(first), p.ty())
+                }
+                Tok::P(P::Comma) => {
+                    p.bump();
+                    let mut parts = vec![first];
+                    parts.extend(p.comma_separated(P::RParen, Self::pattern));
+                    PatKind::Tuple(parts)
+                }
+                _ => first.kind,
+            }
+        });
+        Pat { kind, span: self.since(open) }
+    }
+
+    fn record_pattern(&mut self) -> PatKind {
+        let mut fields = Vec::new();
+        loop {
+            if self.eat(P::DotDot) {
+                return PatKind::Record(fields, true);
+            }
+            let Tok::Ident(name) = self.peek() else { break };
+            let name = Ident { name, span: self.bump() };
+            let pat = if self.eat(P::Eq) {
+                self.pattern()
+            } else {
+                Pat { kind: PatKind::Var(name.name), span: name.span }
+            };
+            fields.push((name, pat));
+            if !self.eat(P::Comma) {
+                break;
+            }
+        }
+        PatKind::Record(fields, false)
     }
 }

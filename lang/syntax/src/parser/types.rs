@@ -1,172 +1,211 @@
-//! Types as written.
+//! Types and signatures.
 
-use super::{Parse, Parser};
-use crate::ast::*;
-use crate::errors::syntax as err;
-use crate::span::Span;
-use crate::token::Tok;
+use super::Parser;
+use crate::ast::{Ident, Signature, Size, Type, TypeKind};
+use crate::errors::lexical;
+use crate::symbol::Symbol;
+use crate::token::{P, Tok};
 
-impl Parser {
-    /// `Diff w => w -> w`.
-    pub(super) fn signature(&mut self) -> Parse<Signature> {
-        let ty = self.ty()?;
-        if !self.is(&Tok::FatArrow) {
-            return Ok(Signature { constraints: Vec::new(), ty });
-        }
-        let Some(constraints) = constraints(&ty) else {
-            let d = err::expected(ty.span, "constraints such as `Num a` before `=>`", "a type");
-            return self.fail(d);
-        };
-        self.bump();
-        Ok(Signature { constraints, ty: self.ty()? })
+impl Parser<'_> {
+    fn error_type(&self) -> Type {
+        Type { kind: TypeKind::Error, span: self.here() }
     }
 
-    pub(super) fn ty(&mut self) -> Parse<Type> {
-        self.nested(|p| {
-            let from = p.type_app()?;
-            let lolly = p.is(&Tok::Op(BinOp::Sub)) && matches!(p.peek_ahead(1), Tok::Ident(o) if o.as_str() == "o") && !p.toks[p.pos + 1].space;
-            if !lolly && !p.is(&Tok::Arrow) {
-                return Ok(from);
+    /// `Diff w => Float -> w`.
+    pub(super) fn signature(&mut self) -> Signature {
+        let constraints = if self.has_constraints() { self.constraints() } else { Vec::new() };
+        Signature { constraints, ty: self.ty() }
+    }
+
+    /// Whether `C a =>` or `(C a, ...) =>` comes next.
+    fn has_constraints(&self) -> bool {
+        if self.peek() == Tok::End {
+            return false;
+        }
+        let mut at = usize::from(self.raw().tok == Tok::P(P::LParen));
+        let in_parentheses = at == 1;
+        loop {
+            let (class, var, next) = (self.raw_at(at).tok, self.raw_at(at + 1).tok, self.raw_at(at + 2).tok);
+            if !matches!((class, var), (Tok::Con(_), Tok::Ident(_))) {
+                return in_parentheses && at == 1 && self.raw_at(1).tok == Tok::P(P::RParen)
+                    && self.raw_at(2).tok == Tok::P(P::FatArrow);
+            }
+            match next {
+                Tok::P(P::Comma) if in_parentheses => at += 3,
+                Tok::P(P::RParen) if in_parentheses => return self.raw_at(at + 3).tok == Tok::P(P::FatArrow),
+                Tok::P(P::FatArrow) => return !in_parentheses,
+                _ => return false,
+            }
+        }
+    }
+
+    fn constraints(&mut self) -> Vec<(Ident, Ident)> {
+        let mut all = Vec::new();
+        let in_parentheses = self.eat(P::LParen);
+        while let Tok::Con(class) = self.peek() {
+            let class = Ident { name: class, span: self.bump() };
+            let Some(var) = self.ident("a type variable") else { return all };
+            all.push((class, var));
+            self.eat(P::Comma);
+        }
+        if in_parentheses {
+            self.expect(P::RParen);
+        }
+        self.expect(P::FatArrow);
+        all
+    }
+
+    /// `a -> b`, `a -o b` or less.
+    pub(super) fn ty(&mut self) -> Type {
+        self.deeper(|p| {
+            let from = p.applied_type();
+            let linear = p.at_lollipop();
+            if !linear && !p.at(P::Arrow) {
+                return from;
             }
             p.bump();
-            if lolly {
+            if linear {
                 p.bump();
             }
-            let to = p.ty()?;
+            let to = p.ty();
+            p.grow();
             let span = from.span.to(to.span);
             let (from, to) = (Box::new(from), Box::new(to));
-            Ok(Type { kind: if lolly { TypeKind::Lin(from, to) } else { TypeKind::Fun(from, to) }, span })
+            Type { kind: if linear { TypeKind::Lin(from, to) } else { TypeKind::Fun(from, to) }, span }
         })
     }
 
-    fn type_app(&mut self) -> Parse<Type> {
-        if !matches!(self.peek().tok, Tok::Upper(_)) {
-            return self.type_atom();
-        }
-        let (module, name) = self.qualified_type()?;
-        let mut args = Vec::new();
-        while self.starts_type_atom() {
-            args.push(self.type_atom()?);
-        }
-        let span = module.unwrap_or(name).span.to(self.prev_span());
-        Ok(Type { kind: TypeKind::Con(module, name, args), span })
+    /// `-o` is read as a minus with the name `o` right behind it.
+    fn at_lollipop(&self) -> bool {
+        let next = self.raw_at(1);
+        self.at(P::Minus) && !next.space_before && matches!(next.tok, Tok::Ident(o) if o.as_str() == "o")
     }
 
-    fn qualified_type(&mut self) -> Parse<(Option<Ident>, Ident)> {
-        let name = self.upper("a type")?;
-        if self.is(&Tok::Dot) && !self.raw().space && matches!(self.peek_ahead(1), Tok::Upper(_)) {
-            self.bump();
-            return Ok((Some(name), self.upper("a type")?));
+    /// A constructor with its arguments, or an atom.
+    fn applied_type(&mut self) -> Type {
+        let start = self.here();
+        match self.peek() {
+            Tok::Con(name) => {
+                let (module, name) = self.qualified(name);
+                let mut arguments = Vec::new();
+                while self.starts_type_atom() {
+                    arguments.push(self.type_atom());
+                }
+                self.grow();
+                Type { kind: TypeKind::Con(module, name, arguments), span: self.since(start) }
+            }
+            Tok::P(P::LBracket) => self.array_type(Self::applied_type),
+            _ => self.type_atom(),
         }
-        Ok((None, name))
     }
 
     pub(super) fn starts_type_atom(&self) -> bool {
-        matches!(self.peek().tok, Tok::Upper(_) | Tok::Ident(_) | Tok::LParen | Tok::LBrace | Tok::LBracket | Tok::Underscore)
+        matches!(
+            self.peek(),
+            Tok::Con(_) | Tok::Ident(_) | Tok::Underscore | Tok::P(P::LParen | P::LBracket | P::LBrace)
+        )
     }
 
-    pub(super) fn type_atom(&mut self) -> Parse<Type> {
-        let t = self.peek().clone();
-        match t.tok {
-            Tok::Upper(_) => {
-                let (module, name) = self.qualified_type()?;
-                Ok(Type { kind: TypeKind::Con(module, name, Vec::new()), span: t.span.to(self.prev_span()) })
-            }
+    /// A type that can be an argument.
+    pub(super) fn type_atom(&mut self) -> Type {
+        self.deeper(|p| p.type_atom_here())
+    }
+
+    fn type_atom_here(&mut self) -> Type {
+        let start = self.here();
+        let kind = match self.peek() {
             Tok::Ident(name) => {
                 self.bump();
-                // A standard module's type: `random.Key`.
-                if self.is(&Tok::Dot) && !self.raw().space && matches!(self.peek_ahead(1), Tok::Upper(_)) {
-                    self.bump();
-                    let con = self.upper("a type")?;
-                    return Ok(Type { kind: TypeKind::Con(Some(Ident { name, span: t.span }), con, Vec::new()), span: t.span.to(con.span) });
-                }
-                Ok(Type { kind: TypeKind::Var(name), span: t.span })
+                TypeKind::Var(name)
             }
             Tok::Underscore => {
                 self.bump();
-                Ok(Type { kind: TypeKind::Hole, span: t.span })
+                TypeKind::Hole
             }
-            Tok::LParen => self.paren_type(t.span),
-            Tok::LBrace => self.record_type(t.span),
-            Tok::LBracket => self.array_type(t.span),
-            _ => self.expected("a type"),
-        }
-    }
-
-    fn paren_type(&mut self, open: Span) -> Parse<Type> {
-        self.bump();
-        self.free(|p| {
-            let mut parts = Vec::new();
-            while !p.is(&Tok::RParen) {
-                parts.push(p.ty()?);
-                if !p.accept(&Tok::Comma) {
-                    break;
-                }
+            Tok::Con(name) => {
+                let (module, name) = self.qualified(name);
+                TypeKind::Con(module, name, Vec::new())
             }
-            let span = open.to(p.close(&Tok::RParen, open)?);
-            Ok(match parts.len() {
-                1 => Type { span, ..parts.remove(0) },
-                _ => Type { kind: TypeKind::Tuple(parts), span },
-            })
-        })
-    }
-
-    fn record_type(&mut self, open: Span) -> Parse<Type> {
-        self.bump();
-        self.free(|p| {
-            let mut fields = Vec::new();
-            let mut tail = None;
-            while !p.is(&Tok::RBrace) {
-                if p.accept(&Tok::DotDot) {
-                    tail = Some(None);
-                    break;
-                }
-                if p.accept(&Tok::Bar) {
-                    tail = Some(Some(p.ident("a row variable")?));
-                    break;
-                }
-                let name = p.field_name()?;
-                p.expect(&Tok::Colon, "`:` and the field's type")?;
-                fields.push((name, p.ty()?));
-                if !p.accept(&Tok::Comma) && !p.is(&Tok::Bar) {
-                    break;
-                }
+            Tok::P(P::LParen) => return self.parenthesised_type(),
+            Tok::P(P::LBracket) => return self.array_type(Self::type_atom),
+            Tok::P(P::LBrace) => {
+                let open = self.bump();
+                self.in_brackets(open, P::RBrace, Self::record_type)
             }
-            let span = open.to(p.close(&Tok::RBrace, open)?);
-            Ok(Type { kind: TypeKind::Record(fields, tail), span })
-        })
-    }
-
-    fn array_type(&mut self, open: Span) -> Parse<Type> {
-        self.bump();
-        let size = match self.peek().tok {
-            Tok::Int(n) => Size::Const(n, self.bump().span),
-            Tok::Ident(name) => Size::Var(Ident { name, span: self.bump().span }),
-            Tok::Underscore => Size::Any(self.bump().span),
-            Tok::RBracket => Size::Any(open),
-            _ => return self.expected("a size: a number, a name or `_`"),
+            _ => {
+                self.wanted("E0129", "a type");
+                return self.error_type();
+            }
         };
-        self.close(&Tok::RBracket, open)?;
-        let elem = self.nested(|p| match p.peek().tok {
-            Tok::Upper(_) => p.type_app(),
-            _ => p.type_atom(),
-        })?;
-        let span = open.to(elem.span);
-        Ok(Type { kind: TypeKind::Array(size, Box::new(elem)), span })
+        Type { kind, span: self.since(start) }
     }
-}
 
-/// `Num a` or `(Diff a, Real s)`, read as a type, as constraints.
-fn constraints(ty: &Type) -> Option<Vec<(Ident, Ident)>> {
-    match &ty.kind {
-        TypeKind::Tuple(parts) => {
-            let all: Option<Vec<_>> = parts.iter().map(constraints).collect();
-            Some(all?.into_iter().flatten().collect())
+    fn parenthesised_type(&mut self) -> Type {
+        let open = self.bump();
+        let mut parts = self.in_brackets(open, P::RParen, |p| p.comma_separated(P::RParen, Self::ty));
+        let span = self.since(open);
+        match (parts.len(), parts.pop()) {
+            (1, Some(only)) => Type { span, ..only },
+            (_, Some(last)) => {
+                parts.push(last);
+                Type { kind: TypeKind::Tuple(parts), span }
+            }
+            (_, None) => Type { kind: TypeKind::Tuple(parts), span },
         }
-        TypeKind::Con(None, class, args) => match args.as_slice() {
-            [Type { kind: TypeKind::Var(name), span }] => Some(vec![(*class, Ident { name: *name, span: *span })]),
-            _ => None,
-        },
-        _ => None,
+    }
+
+    fn array_type(&mut self, element: fn(&mut Self) -> Type) -> Type {
+        let open = self.bump();
+        let size = self.in_brackets(open, P::RBracket, |p| p.size(open));
+        let element = self.deeper(element);
+        self.grow();
+        Type { span: open.to(element.span), kind: TypeKind::Array(size, Box::new(element)) }
+    }
+
+    fn size(&mut self, open: crate::span::Span) -> Size {
+        match self.peek() {
+            Tok::Int(value) => {
+                let span = self.bump();
+                let value = i64::try_from(value).unwrap_or_else(|_| {
+                    self.report(lexical::int_too_large(span));
+                    0
+                });
+                Size::Const(value, span)
+            }
+            Tok::Ident(name) => Size::Var(Ident { name, span: self.bump() }),
+            Tok::Underscore => Size::Any(self.bump()),
+            Tok::P(P::RBracket) => Size::Any(open),
+            _ => {
+                self.wanted("E0129", "a size (a number, a name, `_` or nothing)");
+                Size::Any(open)
+            }
+        }
+    }
+
+    /// `{x : a, y : b | r}`.
+    fn record_type(&mut self) -> TypeKind {
+        let mut fields = Vec::new();
+        loop {
+            if self.eat(P::DotDot) {
+                return TypeKind::Record(fields, Some(None));
+            }
+            let Tok::Ident(name) = self.peek() else { break };
+            let name = Ident { name, span: self.bump() };
+            if !self.expect(P::Colon) {
+                break;
+            }
+            let ty = self.ty();
+            fields.push((name, ty));
+            if !self.eat(P::Comma) {
+                break;
+            }
+        }
+        let rest = if self.eat(P::Bar) { self.ident("a row variable").map(Some) } else { None };
+        TypeKind::Record(fields, rest)
+    }
+
+    /// Whether `name` is the word that OCaml writes before a constructor's fields.
+    pub(super) fn is_of(name: Symbol) -> bool {
+        name.as_str() == "of"
     }
 }

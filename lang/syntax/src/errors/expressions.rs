@@ -1,0 +1,128 @@
+//! E0112–E0139: expressions, patterns, types.
+
+use super::explain::Explanation;
+use crate::diag::Diagnostic;
+use crate::span::Span;
+
+/// Something was wanted (`what`), after `after`, and `found` stands there.
+pub(crate) fn wanted(code: &'static str, at: Span, what: &str, after: &str, found: &str) -> Diagnostic {
+    let place = if after.is_empty() { String::new() } else { format!(" after {after}") };
+    Diagnostic::error(code, at, format!("{what} is wanted{place}, but there is {found}"))
+}
+
+pub(crate) fn unexpected(at: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("E0110", at, format!("{found} cannot stand here"))
+}
+
+pub(crate) fn equals_in_expression(at: Span, target: Option<&str>) -> Diagnostic {
+    let diagnostic = Diagnostic::error("E0113", at, "`=` defines a name; it does not compare");
+    match target {
+        Some(name) => diagnostic.hint(format!("to define, write `let {name} = ...`; to compare, write `==`")),
+        None => diagnostic.hint("to compare, write `==`"),
+    }
+}
+
+pub(crate) fn comparison_chain(at: Span, first: Span) -> Diagnostic {
+    Diagnostic::error("E0114", at, "comparisons do not chain")
+        .also(first, "this is a comparison already")
+        .hint("write `a < b && b < c`")
+}
+
+pub(crate) fn foreign_operator(at: Span, text: &str) -> Diagnostic {
+    let hint = match text {
+        "**" => "a power is written `^`",
+        ":=" | "<-" => "values do not change; give the new value a name with `let`, or carry it through a `loop`",
+        "<>" => "inequality is written `!=`, joining `++`",
+        "!" => "negation is the function `not`",
+        "&" => "the logical and is written `&&`",
+        "$" => "application to all that follows is written `<|`",
+        _ => "a function is written `fun x -> ...`",
+    };
+    Diagnostic::error("E0120", at, format!("adl has no operator `{text}`")).hint(hint)
+}
+
+pub(crate) fn partial_section(at: Span, op: &str) -> Diagnostic {
+    Diagnostic::error("E0121", at, format!("`({op})` is the operator as a function; it takes no operand inside the parentheses"))
+        .hint(format!("write `fun x -> x {op} ...`"))
+}
+
+pub(crate) fn tuple_place(at: Span) -> Diagnostic {
+    Diagnostic::error("E0122", at, "a tuple has no numbered fields")
+        .hint("take it apart with `let (a, b) = t`, or use `fst` and `snd`; an array's element is `x[0]`")
+}
+
+pub(crate) fn no_parameters(at: Span, word: &str) -> Diagnostic {
+    Diagnostic::error("E0123", at, format!("`{word}` wants a parameter before `->`"))
+        .hint(format!("write `{word} x -> ...`, or `{word} () -> ...` for a function of nothing"))
+}
+
+pub(crate) fn lin_parameters(at: Span) -> Diagnostic {
+    Diagnostic::error("E0123", at, "`lin` takes one parameter")
+        .hint("`lin (x, y) -> ...` is linear in both jointly; `fun x -> lin y -> ...` only in `y`")
+}
+
+pub(crate) fn no_arms(at: Span) -> Diagnostic {
+    Diagnostic::error("E0124", at, "this `match` has no cases").hint("add cases below it: `| pattern -> value`")
+}
+
+pub(crate) fn missing_bar(at: Span) -> Diagnostic {
+    Diagnostic::error("E0124", at, "each further case begins with `|`").hint("put `|` before the pattern")
+}
+
+pub(crate) fn for_bound(at: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("E0125", at, format!("a `for` variable counts from 0 and its bound is written `i < n`, not with `{found}`"))
+        .hint("write `for i < n -> ...`; an offset goes into the body")
+}
+
+pub(crate) fn record_colon(at: Span) -> Diagnostic {
+    Diagnostic::error("E0126", at, "the fields of a record value are written with `=`")
+        .hint("`{x = 1.0}` is a value, `{x : Float}` is its type")
+}
+
+pub(crate) fn record_semicolon(at: Span) -> Diagnostic {
+    Diagnostic::error("E0126", at, "the fields of a record are separated by `,`")
+}
+
+pub(crate) fn orphan(at: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("E0127", at, format!("`{found}` belongs to no `if` here"))
+        .hint("write `if c then a else b`; `else` may not stand left of the column of its `if`'s block")
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    ("E0112", "An expression is missing. After `=`, `->`, `then`, `else`, `in` and `do` it stands on the same line, or indented \
+more on the next ones.\n\n    let x =              -- wrong\n    let x = 1.0          -- right\n\n    let y = x \
++            -- wrong\n    let y = x + 1.0      -- right"),
+    ("E0113", "`=` gives a name to a value, in `let`, in records and in loops. To compare, use `==`.\n\n    if x = 0.0 then 1.0 \
+else x       -- wrong\n    if x == 0.0 then 1.0 else x      -- right\n\n    y = 2.0            -- wrong\n    let y = 2.0        \
+-- right"),
+    ("E0114", "A comparison gives a Bool, which cannot be compared with a number.\n\n    0.0 < x < 1.0                -- \
+wrong\n    0.0 < x && x < 1.0           -- right"),
+    ("E0120", "An operator of another language.\n\n    x ** 2       is   x ^ 2\n    !p           is   not p\n    a <> b       is   a \
+!= b\n    f $ x        is   f <| x\n    \\x -> x      is   fun x -> x\n    x := 1       has no counterpart: values do not \
+change"),
+    ("E0121", "An operator in parentheses is a function of two arguments: `(+)` is `fun a b -> a + b`. With one operand \
+given, write the function out.\n\n    map (+ 1.0) xs              -- wrong\n    map (fun x -> x + 1.0) xs   -- right\n\n`(- 1.0)` is the \
+number minus one."),
+    ("E0122", "The parts of a tuple have no names and no numbers.\n\n    t.0                        -- wrong\n    fst t                      \
+-- right, for pairs\n    let (a, b, c) = t          -- right"),
+    ("E0123", "`fun` takes one or more parameters and `lin` takes exactly one, which may be a tuple.\n\n    fun -> 1.0               \
+-- wrong\n    fun () -> 1.0            -- right\n    lin x y -> x + y         -- wrong\n    lin (x, y) -> x + y      -- right"),
+    ("E0124", "A `match` has one or more cases, each with `|` before it (the first may do without).\n\n    match s with\n    | Circle \
+r -> pi * r ^ 2\n    | Rect {w, h} -> w * h"),
+    ("E0125", "A comprehension's variable counts from 0 up to its bound, which is not included.\n\n    for i in 0..n -> x[i]      -- \
+wrong\n    for i < n -> x[i]          -- right\n    for i -> x[i]              -- right: as many as x has"),
+    ("E0126", "Records are written with `=` and `,` as values and with `:` and `,` as types.\n\n    {w = [1.0], b = 0.0}          -- a \
+value\n    {w : [1]Float, b : Float}     -- its type"),
+    ("E0127", "A word that belongs to an `if`, `match`, `let` or `loop`, without one that it could belong to. Either the first \
+part is missing, or the line stands too far to the left, so that the first part has ended already.\n\n    let f x =\n        if x > 0.0 then \
+x\n      else 0.0                   -- wrong: left of the block's column\n\n    let f x =\n        if x > 0.0 then x\n        else 0.0                 -- \
+right"),
+    ("E0128", "A pattern is missing. Patterns are names, `_`, literals, tuples `(a, b)`, records `{x, y = p}`, constructors with \
+their arguments, `x :: xs`, arrays `[a, b]`, `p | q` and `p as x`."),
+    ("E0129", "A type is missing. Types are `Float`, `Int`, `Bool`, `String`, `()`, tuples `(a, b)`, records `{x : a}`, arrays \
+`[n]a`, functions `a -> b`, linear functions `a -o b`, type variables and declared types with their arguments."),
+    ("E0110", "Something else was wanted at this place: a sign or word that the construct needs, such as `then` after the \
+condition of an `if`, `with` after `match e`, `->` after the parameters of `fun` or `=` after the left side of a `let`; or, before a \
+word that cannot stand here, an operator, a comma or a closing bracket.\n\n    if x > 0 1 else 2              -- wrong\n    if x > 0 \
+then 1 else 2         -- right"),
+];

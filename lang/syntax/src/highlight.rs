@@ -1,0 +1,134 @@
+//! Token classes for editors, the REPL and notebooks.
+
+use crate::lexer::lex;
+use crate::span::FileId;
+use crate::token::{Kw, P, Tok, Token};
+use std::ops::Range;
+
+/// What a highlighter shows differently.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// A reserved word, or one that is a keyword at its place (`test`, `alias`).
+    Keyword,
+    /// A `lower_case` name or `_`.
+    Name,
+    /// A constructor or module.
+    Constructor,
+    /// A type's name.
+    Type,
+    /// A number.
+    Number,
+    /// A string, or a text part of an f-string.
+    String,
+    /// A comment of any kind.
+    Comment,
+    /// An operator, arrow, `=`, `:` and the like.
+    Operator,
+    /// A bracket, comma or semicolon.
+    Bracket,
+}
+
+/// The tokens and comments of `text`, in order, with their byte ranges. Total, and quick enough to
+/// run at every key.
+pub fn tokens(text: &str) -> Vec<(Range<usize>, Class)> {
+    let lexed = lex(FileId::default(), text);
+    let mut types = Types::default();
+    let mut all: Vec<(Range<usize>, Class)> = Vec::with_capacity(lexed.tokens.len() + lexed.comments.len());
+    for (i, token) in lexed.tokens.iter().enumerate() {
+        let in_type = types.step(token);
+        let next = lexed.tokens.get(i + 1);
+        if let Some(class) = class(token, next, in_type) {
+            all.push((token.lo as usize..token.hi as usize, class));
+        }
+    }
+    all.extend(lexed.comments.iter().map(|c| (c.span.lo as usize..c.span.hi as usize, Class::Comment)));
+    all.sort_by_key(|(range, _)| range.start);
+    all
+}
+
+fn class(token: &Token, next: Option<&Token>, in_type: bool) -> Option<Class> {
+    Some(match token.tok {
+        Tok::Kw(Kw::True | Kw::False) => Class::Constructor,
+        Tok::Kw(_) => Class::Keyword,
+        Tok::Ident(name) => {
+            let before_string = next.is_some_and(|t| matches!(t.tok, Tok::Str(_)));
+            match name.as_str() {
+                "test" | "bench" if token.line_start && before_string => Class::Keyword,
+                "alias" if in_type => Class::Keyword,
+                _ => Class::Name,
+            }
+        }
+        Tok::Con(_) if in_type => Class::Type,
+        Tok::Con(_) => Class::Constructor,
+        Tok::Int(_) | Tok::Float(_) | Tok::F32(_) => Class::Number,
+        Tok::Str(_) | Tok::FStart | Tok::FText(_) | Tok::FEnd => Class::String,
+        Tok::FOpen | Tok::FClose => Class::Bracket,
+        Tok::Underscore => Class::Name,
+        Tok::P(p) if p.is_bracket() => Class::Bracket,
+        Tok::P(_) => Class::Operator,
+        Tok::End => return None,
+    })
+}
+
+/// Follows where types stand: after `:` up to `=`, or up to what closes or separates at its level;
+/// and in `type` declarations, but for the constructors declared there.
+#[derive(Default)]
+struct Types {
+    depth: u32,
+    /// Bracket depth of the `:` that began the type.
+    since: Option<u32>,
+    declaration: bool,
+    /// The next upper-case name is a constructor being declared.
+    declares: bool,
+}
+
+impl Types {
+    fn step(&mut self, token: &Token) -> bool {
+        if token.line_start && token.col == 0 && !matches!(token.tok, Tok::P(_) | Tok::Kw(Kw::And)) {
+            *self = Types::default();
+        }
+        let declares = std::mem::take(&mut self.declares);
+        let here = (self.since.is_some() || self.declaration) && !(declares && matches!(token.tok, Tok::Con(_)));
+        match token.tok {
+            Tok::Kw(Kw::Type) => self.declaration = true,
+            Tok::P(p) if p.opens() => self.depth += 1,
+            Tok::P(p) if p.closes() => {
+                self.depth = self.depth.saturating_sub(1);
+                self.end_if(|since, depth| depth < since);
+            }
+            Tok::P(P::Colon) => self.since = self.since.or(Some(self.depth)),
+            Tok::P(P::Comma) => self.end_if(|since, depth| depth <= since && since > 0),
+            Tok::P(P::Eq) => {
+                self.end_if(|since, depth| depth <= since);
+                self.declares = self.declaration;
+            }
+            Tok::P(P::Bar) => self.declares = self.declaration && self.depth == 0,
+            _ => {}
+        }
+        here
+    }
+
+    fn end_if(&mut self, ends: impl Fn(u32, u32) -> bool) {
+        if self.since.is_some_and(|since| ends(since, self.depth)) {
+            self.since = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes() {
+        let text = "type T = A Float\nlet f (x : [n]Float) : M.T = Some x -- no\ntest \"a\" = f\"{x}\" == 'b";
+        let found: Vec<(&str, Class)> = tokens(text).into_iter().map(|(r, c)| (&text[r], c)).collect();
+        use Class::*;
+        for pair in [
+            ("type", Keyword), ("T", Type), ("A", Constructor), ("Float", Type), ("f", Name), ("[", Bracket),
+            ("M", Type), ("Some", Constructor), ("-- no", Comment), ("test", Keyword), ("\"a\"", String), ("==", Operator),
+        ] {
+            assert!(found.contains(&pair), "{pair:?} in {found:?}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Operands: literals, names, brackets, f-strings, and what follows them without a space.
+
+use super::Parser;
+use super::expressions::binary;
+use crate::ast::{Expr, ExprKind, Ident, IndexArg, Lit, Stmt, StrPart};
+use crate::errors::{expressions as errors, layout as layout_errors, lexical};
+use crate::span::Span;
+use crate::symbol::Symbol;
+use crate::token::{Kw, P, Tok};
+
+impl Parser<'_> {
+    /// An atom with its `.field`s and `[index]`es.
+    pub(super) fn postfix(&mut self) -> Expr {
+        let mut base = self.atom();
+        loop {
+            base = match self.peek() {
+                Tok::P(P::Dot) => self.field(base),
+                Tok::P(P::LBracket) if !self.raw().space_before => self.index(base),
+                _ => return base,
+            };
+            if self.panic {
+                return base;
+            }
+            self.grow();
+        }
+    }
+
+    fn field(&mut self, base: Expr) -> Expr {
+        self.bump();
+        let name = match self.peek() {
+            Tok::Ident(name) => Ident { name, span: self.bump() },
+            Tok::Con(name) => {
+                let name = Ident { name, span: self.bump() };
+                if let ExprKind::Con(None, module) = base.kind {
+                    return Expr { kind: ExprKind::Con(Some(module), name), span: base.span.to(name.span) };
+                }
+                name
+            }
+            Tok::Int(_) | Tok::Float(_) => {
+                let at = self.bump();
+                self.report(errors::tuple_place(at));
+                return base;
+            }
+            _ => {
+                self.wanted("E0110", "a field's name");
+                return base;
+            }
+        };
+        Expr { span: base.span.to(name.span), kind: ExprKind::Field(Box::new(base), name) }
+    }
+
+    fn index(&mut self, base: Expr) -> Expr {
+        let open = self.bump();
+        let arguments = self.in_brackets(open, P::RBracket, |p| p.comma_separated(P::RBracket, Self::index_argument));
+        if arguments.is_empty() && !self.panic {
+            let at = self.since(open);
+            self.report(errors::wanted("E0112", at, "an index", "`[`", "`]`"));
+        }
+        Expr { span: self.since(base.span), kind: ExprKind::Index(Box::new(base), arguments) }
+    }
+
+    fn index_argument(&mut self) -> IndexArg {
+        let from = if self.at(P::Colon) { None } else { Some(self.expr()) };
+        if !self.eat(P::Colon) {
+            return match from {
+                Some(at) => IndexArg::At(at),
+                None => IndexArg::At(self.error_expr()),
+            };
+        }
+        let ends = matches!(self.peek(), Tok::P(P::Comma | P::RBracket));
+        IndexArg::Slice(from, if ends { None } else { Some(self.expr()) })
+    }
+
+    fn atom(&mut self) -> Expr {
+        let start = self.here();
+        let kind = match self.peek() {
+            Tok::Ident(name) => self.leaf(ExprKind::Var(name)),
+            Tok::Con(name) => {
+                let span = self.bump();
+                ExprKind::Con(None, Ident { name, span })
+            }
+            Tok::Int(magnitude) => {
+                let span = self.bump();
+                ExprKind::Lit(self.int(magnitude, span))
+            }
+            Tok::Float(value) => self.leaf(ExprKind::Lit(Lit::Float(value))),
+            Tok::F32(value) => self.leaf(ExprKind::Lit(Lit::F32(value))),
+            Tok::Kw(Kw::True) => self.leaf(ExprKind::Lit(Lit::Bool(true))),
+            Tok::Kw(Kw::False) => self.leaf(ExprKind::Lit(Lit::Bool(false))),
+            Tok::Str(id) => self.leaf(ExprKind::Lit(Lit::Str(self.string(id)))),
+            Tok::FStart => self.interpolated(),
+            Tok::P(P::LParen) => self.parenthesised(),
+            Tok::P(P::LBracket) => self.array(),
+            Tok::P(P::LIverson) => self.iverson(),
+            Tok::P(P::LBrace) => self.braces(),
+            _ => return self.no_atom(),
+        };
+        Expr { kind, span: self.since(start) }
+    }
+
+    fn leaf(&mut self, kind: ExprKind) -> ExprKind {
+        self.bump();
+        kind
+    }
+
+    fn no_atom(&mut self) -> Expr {
+        let error = self.error_expr();
+        match self.peek() {
+            Tok::P(p @ (P::StarStar | P::ColonEq | P::LtGt | P::Amp | P::Dollar)) => {
+                let at = self.here();
+                self.fail(errors::foreign_operator(at, p.text()));
+            }
+            Tok::P(p) if p.closes() && self.previous().is_none_or(|t| t.line_start && t.tok != Tok::P(p)) => self.unexpected(),
+            _ => self.wanted("E0112", "an expression"),
+        }
+        error
+    }
+
+    // Brackets.
+
+    /// Runs `f` between `open` (just read) and `closer`.
+    pub(super) fn in_brackets<T>(&mut self, open: Span, closer: P, f: impl FnOnce(&mut Self) -> T) -> T {
+        self.layout.open_bracket();
+        let no_for = std::mem::replace(&mut self.no_for, false);
+        let result = f(self);
+        self.close_bracket(open, closer);
+        self.no_for = no_for;
+        self.layout.close();
+        result
+    }
+
+    fn close_bracket(&mut self, open: Span, closer: P) {
+        if self.eat(closer) || self.panic {
+            return;
+        }
+        let (at, found, opened) = (self.here(), self.found(), self.source(open));
+        let diagnostic = match self.peek() {
+            Tok::P(p) if p.closes() => layout_errors::mismatched(open, opened, closer.text(), at, p.text()),
+            Tok::End => layout_errors::unclosed(open, opened, closer.text(), at, &found),
+            _ => {
+                let what = if closer == P::RIverson { "`|]`".to_owned() } else { format!("`,` or `{}`", closer.text()) };
+                errors::wanted("E0110", at, &what, &self.after(), &found).also(open, format!("inside this `{opened}`"))
+            }
+        };
+        self.fail(diagnostic);
+    }
+
+    /// `a, b, c` up to `closer` (which is left), a comma at the end allowed.
+    pub(super) fn comma_separated<T>(&mut self, closer: P, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        let mut all = Vec::new();
+        while !self.at(closer) && self.peek() != Tok::End {
+            all.push(one(self));
+            if !self.eat(P::Comma) {
+                break;
+            }
+        }
+        all
+    }
+
+    fn array(&mut self) -> ExprKind {
+        let open = self.bump();
+        ExprKind::Array(self.in_brackets(open, P::RBracket, |p| p.comma_separated(P::RBracket, Self::expr)))
+    }
+
+    fn iverson(&mut self) -> ExprKind {
+        let open = self.bump();
+        let condition = self.in_brackets(open, P::RIverson, Self::expr);
+        self.grow();
+        ExprKind::Iverson(Box::new(condition))
+    }
+
+    fn parenthesised(&mut self) -> ExprKind {
+        let open = self.bump();
+        let inside = self.in_brackets(open, P::RParen, Self::inside_parentheses);
+        self.grow();
+        inside
+    }
+
+    fn inside_parentheses(&mut self) -> ExprKind {
+        if self.at(P::RParen) {
+            return ExprKind::Lit(Lit::Unit);
+        }
+        if let Some(power) = binary(self.peek()) {
+            if self.raw_at(1).tok == Tok::P(P::RParen) {
+                self.bump();
+                return ExprKind::Section(power.op);
+            }
+            if self.peek() != Tok::P(P::Minus) {
+                let at = self.bump();
+                self.fail(errors::partial_section(at, power.op.text()));
+                return ExprKind::Error;
+            }
+        }
+        let first = self.expr();
+        match self.peek() {
+            Tok::P(P::Colon) => {
+                self.bump();
+                let signature = self.signature();
+                ExprKind::Ann(Box::new(first), signature)
+            }
+            Tok::P(P::Comma) => self.tuple(first),
+            Tok::P(P::Semi) => self.sequence(first),
+            _ => ExprKind::Paren(Box::new(first)),
+        }
+    }
+
+    fn tuple(&mut self, first: Expr) -> ExprKind {
+        self.bump();
+        let mut parts = vec![first];
+        parts.extend(self.comma_separated(P::RParen, Self::expr));
+        if parts.len() == 1 && self.at(P::RParen) {
+            let at = self.here();
+            self.report(errors::wanted("E0112", at, "an expression", "`,`", "`)`"));
+        }
+        ExprKind::Tuple(parts)
+    }
+
+    /// `(e1; e2)`.
+    fn sequence(&mut self, first: Expr) -> ExprKind {
+        let start = first.span;
+        let mut stmts = vec![Stmt::Expr(first)];
+        while self.eat(P::Semi) {
+            if !self.starts_expression() {
+                break;
+            }
+            match self.expr() {
+                Expr { kind: ExprKind::Block(more), .. } => stmts.extend(more),
+                other => stmts.push(Stmt::Expr(other)),
+            }
+        }
+        let span = self.since(start);
+        ExprKind::Paren(Box::new(Expr { kind: ExprKind::Block(stmts), span }))
+    }
+
+    // Records.
+
+    fn braces(&mut self) -> ExprKind {
+        let open = self.bump();
+        let inside = self.in_brackets(open, P::RBrace, Self::inside_braces);
+        self.grow();
+        inside
+    }
+
+    fn inside_braces(&mut self) -> ExprKind {
+        let names_field = matches!(self.peek(), Tok::Ident(_))
+            && matches!(self.raw_at(1).tok, Tok::P(P::Eq | P::Comma | P::RBrace | P::Colon | P::Semi));
+        if names_field || self.at(P::RBrace) {
+            return ExprKind::Record(self.record_fields());
+        }
+        let base = self.expr();
+        if self.expect_kw(Kw::With) {
+            return ExprKind::Update(Box::new(base), self.record_fields());
+        }
+        ExprKind::Update(Box::new(base), Vec::new())
+    }
+
+    fn record_fields(&mut self) -> Vec<(Ident, Expr)> {
+        let mut fields = Vec::new();
+        while let Tok::Ident(name) = self.peek() {
+            let name = Ident { name, span: self.bump() };
+            let value = self.record_value(name);
+            fields.push((name, value));
+            if self.at(P::Semi) {
+                let at = self.bump();
+                self.report(errors::record_semicolon(at));
+            } else if !self.eat(P::Comma) {
+                break;
+            }
+        }
+        if !self.at(P::RBrace) && matches!(self.previous().map(|t| t.tok), Some(Tok::P(P::Comma) | Tok::Kw(Kw::With))) {
+            self.wanted("E0110", "a field's name");
+        }
+        fields
+    }
+
+    fn record_value(&mut self, name: Ident) -> Expr {
+        if self.at(P::Colon) {
+            let at = self.bump();
+            self.report(errors::record_colon(at));
+            return self.expr();
+        }
+        if self.eat(P::Eq) { self.expr() } else { Expr { kind: ExprKind::Var(name.name), span: name.span } }
+    }
+
+    // f-strings.
+
+    fn interpolated(&mut self) -> ExprKind {
+        self.bump();
+        let mut parts = Vec::new();
+        loop {
+            match self.raw().tok {
+                _ if self.panic => break,
+                Tok::FText(id) => {
+                    parts.push(StrPart::Text(self.string(id)));
+                    self.bump();
+                }
+                Tok::FOpen => parts.push(StrPart::Expr(self.interpolation())),
+                Tok::FEnd => {
+                    self.bump();
+                    break;
+                }
+                _ => {
+                    self.unexpected();
+                    break;
+                }
+            }
+        }
+        self.grow();
+        ExprKind::Interp(parts)
+    }
+
+    fn interpolation(&mut self) -> Expr {
+        let open = self.bump();
+        if self.peek() == Tok::FClose {
+            let at = open.to(self.bump());
+            self.report(lexical::empty_interpolation(at));
+            return Expr { kind: ExprKind::Error, span: at };
+        }
+        self.layout.open_bracket();
+        let no_for = std::mem::replace(&mut self.no_for, false);
+        let expr = self.expr();
+        if self.peek() == Tok::FClose {
+            self.bump();
+        } else {
+            self.wanted("E0110", "`}`");
+        }
+        self.no_for = no_for;
+        self.layout.close();
+        expr
+    }
+
+    /// A constructor's or module's name, `M.` before it or not.
+    pub(super) fn qualified(&mut self, name: Symbol) -> (Option<Ident>, Ident) {
+        let first = Ident { name, span: self.bump() };
+        if self.at(P::Dot)
+            && let Tok::Con(name) = self.raw_at(1).tok
+        {
+            self.bump();
+            return (Some(first), Ident { name, span: self.bump() });
+        }
+        (None, first)
+    }
+}

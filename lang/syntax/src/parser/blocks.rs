@@ -1,0 +1,217 @@
+//! Blocks: entries in one column, `let p = e in body`, `e1; e2`.
+
+use super::Parser;
+use crate::ast::{Expr, ExprKind, Stmt};
+use crate::errors::layout as errors;
+use crate::span::Span;
+use crate::token::{Kw, P, Tok, Token};
+
+/// Whose a `;` after a block's entry is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Semi {
+    /// The block's: `-> a; b`.
+    Ours,
+    /// The block's, unless a `let` follows: the right side of a local `let` in a block whose
+    /// entries stand on lines of their own.
+    UnlessLet,
+    /// The enclosing block's: the right side of a local `let` among entries on one line.
+    Outer,
+}
+
+/// The entries of a block as they are collected.
+#[derive(Default)]
+struct Entries {
+    stmts: Vec<Stmt>,
+    /// The entries from here on are the `let`s and body of a `let ... in` that may end before the
+    /// block does.
+    in_start: Option<usize>,
+}
+
+impl Parser<'_> {
+    /// The block after the token just read.
+    pub(super) fn block(&mut self) -> Expr {
+        self.block_with(Semi::Ours)
+    }
+
+    pub(super) fn block_with(&mut self, semi: Semi) -> Expr {
+        let opener = self.previous();
+        if self.peek() == Tok::End {
+            self.no_block(opener);
+            return self.error_expr();
+        }
+        let (first, no_for) = (self.raw(), self.no_for);
+        self.layout.open_block(&first, opener.map_or(0, |t| t.indent));
+        let block = self.deeper(|p| p.entries(&first, semi));
+        self.no_for = no_for;
+        self.layout.close();
+        block
+    }
+
+    /// Nothing that the block after `opener` could begin with is visible.
+    fn no_block(&mut self, opener: Option<Token>) {
+        let next = self.raw();
+        let Some(opener) = opener else { return self.wanted("E0112", "an expression") };
+        let is_item = matches!(next.tok, Tok::Kw(Kw::Let | Kw::Type | Kw::Import) | Tok::P(_) | Tok::End);
+        if !is_item && next.line_start && !self.panic {
+            let (at, after) = (self.span_of(&next), self.span_of(&opener));
+            return self.fail(errors::body_in_item_column(at, after, self.source(after)));
+        }
+        self.wanted("E0112", "an expression");
+    }
+
+    /// A `let` as an operand: its own block.
+    pub(super) fn let_expression(&mut self) -> Expr {
+        let first = self.raw();
+        let base = self.layout.base_for_operand(&first);
+        self.layout.open_block(&first, base);
+        let block = self.deeper(|p| p.entries(&first, Semi::Ours));
+        self.layout.close();
+        block
+    }
+
+    pub(super) fn entries(&mut self, first: &Token, semi: Semi) -> Expr {
+        let mut entries = Entries::default();
+        loop {
+            let before = self.pos;
+            self.entry(&mut entries);
+            if self.panic {
+                self.recover_in_block();
+            }
+            if self.panic || !self.another_entry(&mut entries, first, semi) || self.pos == before {
+                break;
+            }
+        }
+        self.finish_block(entries, self.span_of(first))
+    }
+
+    /// Reads one entry.
+    fn entry(&mut self, entries: &mut Entries) {
+        self.show_next();
+        self.entry_start = self.raw().lo;
+        if self.at_kw(Kw::Let) {
+            let start = self.bump();
+            let group = self.let_group(self.local_semi());
+            let span = self.since(start);
+            entries.stmts.push(Stmt::Let(group, span));
+        } else {
+            let expr = self.expr();
+            entries.stmts.push(Stmt::Expr(expr));
+        }
+    }
+
+    fn local_semi(&self) -> Semi {
+        match self.layout.block() {
+            Some(block) if !block.mid => Semi::UnlessLet,
+            _ => Semi::Outer,
+        }
+    }
+
+    /// Steps over what separates entries; `false` when the block has ended.
+    fn another_entry(&mut self, entries: &mut Entries, first: &Token, semi: Semi) -> bool {
+        if self.at_kw(Kw::In) && matches!(entries.stmts.last(), Some(Stmt::Let(..))) {
+            self.bump();
+            return self.body_of_in(entries);
+        }
+        if self.at(P::Semi) {
+            let let_follows = self.raw_at(1).tok == Tok::Kw(Kw::Let);
+            if semi == Semi::Outer || (semi == Semi::UnlessLet && let_follows) {
+                return false;
+            }
+            self.bump();
+            if self.starts_expression() {
+                return true;
+            }
+        }
+        let (token, next) = (self.raw(), self.raw_at(1));
+        if self.layout.begins_entry(&token, &next) {
+            if self.layout.block().is_some_and(|b| token.col == b.col) {
+                self.close_in(entries);
+            }
+            return true;
+        }
+        if self.layout.misindented(&token, &next) {
+            let (at, block) = (self.span_of(&token), self.span_of(first));
+            self.report(errors::misindented(at, block, first.col, token.col));
+            return true;
+        }
+        false
+    }
+
+    /// After `in`. The body is the rest of the block when it stands in the block's column, and a
+    /// group of its own otherwise.
+    fn body_of_in(&mut self, entries: &mut Entries) -> bool {
+        let (token, next) = (self.raw(), self.raw_at(1));
+        let in_own_column = self.layout.block().is_some_and(|b| token.line_start && token.col == b.col);
+        if in_own_column && self.layout.begins_entry(&token, &next) {
+            self.close_in(entries);
+            return true;
+        }
+        if self.peek() == Tok::End {
+            self.wanted("E0112", "an expression");
+            return false;
+        }
+        entries.in_start.get_or_insert(entries.stmts.len() - 1);
+        self.layout.set_in_column(Some(token.col));
+        true
+    }
+
+    /// The block goes on after the body of a `let ... in`: that becomes one entry.
+    fn close_in(&mut self, entries: &mut Entries) {
+        self.layout.set_in_column(None);
+        let Some(start) = entries.in_start.take() else { return };
+        let group: Vec<Stmt> = entries.stmts.drain(start..).collect();
+        let at = group.first().map_or(self.here(), stmt_span);
+        let block = self.finish_block(Entries { stmts: group, in_start: None }, at);
+        self.grow();
+        entries.stmts.push(Stmt::Expr(block));
+    }
+
+    fn finish_block(&mut self, entries: Entries, start: Span) -> Expr {
+        let mut stmts = entries.stmts;
+        if let Some(Stmt::Let(_, span)) = stmts.last() {
+            let span = *span;
+            if !self.panic && self.raw().tok == Tok::End {
+                self.cut_off = true;
+                self.diagnostics.push(errors::ends_with_let(span));
+            } else {
+                self.report(errors::ends_with_let(span));
+            }
+            let error = self.error_expr();
+            stmts.push(Stmt::Expr(error));
+        }
+        let end = stmts.last().map_or(start, stmt_span);
+        match stmts.pop() {
+            Some(Stmt::Expr(only)) if stmts.is_empty() => only,
+            Some(last) => {
+                stmts.push(last);
+                Expr { kind: ExprKind::Block(stmts), span: start.to(end) }
+            }
+            None => self.error_expr(),
+        }
+    }
+
+    /// Skips to the next entry of this block; stays in panic when the block ends first.
+    fn recover_in_block(&mut self) {
+        while self.layout.block().is_some() {
+            let (token, next) = (self.raw(), self.raw_at(1));
+            if matches!(token.tok, Tok::End | Tok::P(P::SemiSemi)) {
+                return;
+            }
+            if self.layout.begins_entry(&token, &next) {
+                self.panic = false;
+                return;
+            }
+            if self.layout.leaves_block(&token) {
+                return;
+            }
+            self.pos += 1;
+        }
+    }
+}
+
+fn stmt_span(stmt: &Stmt) -> Span {
+    match stmt {
+        Stmt::Let(_, span) => *span,
+        Stmt::Expr(e) => e.span,
+    }
+}

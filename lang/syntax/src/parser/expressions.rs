@@ -1,0 +1,220 @@
+//! Operators and application.
+
+use super::Parser;
+use crate::ast::{BinOp, Expr, ExprKind, Lit};
+use crate::errors::{expressions as errors, lexical};
+use crate::span::Span;
+use crate::token::{Kw, P, Tok};
+
+/// How tightly an operator binds: an operand on its left must bind at least `left`, one on its
+/// right `right`.
+#[derive(Clone, Copy)]
+pub(super) struct Power {
+    pub(super) op: BinOp,
+    pub(super) left: u8,
+    pub(super) right: u8,
+}
+
+/// Binding power of unary minus: looser than `^`, tighter than `*`.
+const NEGATION: u8 = 12;
+/// Binding power of the loosest operator that a `for` bound may contain, so that `i < n, ...`
+/// does not become a comparison.
+pub(super) const ABOVE_COMPARISON: u8 = 7;
+const COMPARISON: u8 = 6;
+
+pub(super) fn binary(tok: Tok) -> Option<Power> {
+    let Tok::P(p) = tok else { return None };
+    let (op, left, right) = match p {
+        P::PipeLeft => (BinOp::PipeLeft, 1, 1),
+        P::PipeRight => (BinOp::PipeRight, 2, 3),
+        P::Compose => (BinOp::Compose, 3, 4),
+        P::OrOr => (BinOp::Or, 4, 5),
+        P::AndAnd => (BinOp::And, 5, 6),
+        P::EqEq => (BinOp::Eq, COMPARISON, 7),
+        P::Ne => (BinOp::Ne, COMPARISON, 7),
+        P::Lt => (BinOp::Lt, COMPARISON, 7),
+        P::Gt => (BinOp::Gt, COMPARISON, 7),
+        P::Le => (BinOp::Le, COMPARISON, 7),
+        P::Ge => (BinOp::Ge, COMPARISON, 7),
+        P::Cons => (BinOp::Cons, 7, 7),
+        P::Append => (BinOp::Append, 8, 8),
+        P::Plus => (BinOp::Add, 9, 10),
+        P::Minus => (BinOp::Sub, 9, 10),
+        P::Star => (BinOp::Mul, 10, 11),
+        P::Slash => (BinOp::Div, 10, 11),
+        P::SlashSlash => (BinOp::IntDiv, 10, 11),
+        P::Percent => (BinOp::Rem, 10, 11),
+        P::At => (BinOp::MatMul, 10, 11),
+        P::Caret => (BinOp::Pow, 13, 12),
+        P::LParen | P::RParen | P::LBracket | P::RBracket | P::LBrace | P::RBrace | P::LIverson | P::RIverson
+        | P::Comma | P::Semi | P::SemiSemi | P::Dot | P::DotDot | P::Colon | P::Eq | P::Bar | P::Arrow | P::FatArrow
+        | P::Backslash | P::StarStar | P::ColonEq | P::LtGt | P::Bang | P::Amp | P::Dollar => return None,
+    };
+    Some(Power { op, left, right })
+}
+
+/// What an operator of another language stands for here, to read on after the error.
+fn foreign(tok: Tok) -> Option<Power> {
+    let Tok::P(p) = tok else { return None };
+    let ours = match p {
+        P::StarStar => P::Caret,
+        P::LtGt => P::Ne,
+        P::Amp => P::AndAnd,
+        P::Dollar => P::PipeLeft,
+        P::Eq | P::ColonEq => P::EqEq,
+        _ => return None,
+    };
+    binary(Tok::P(ours))
+}
+
+impl Parser<'_> {
+    pub(super) fn error_expr(&self) -> Expr {
+        Expr { kind: ExprKind::Error, span: self.here() }
+    }
+
+    /// An expression.
+    pub(super) fn expr(&mut self) -> Expr {
+        self.deeper(|p| p.operators(0))
+    }
+
+    /// An expression of operators that bind at least `min`.
+    pub(super) fn expr_above(&mut self, min: u8) -> Expr {
+        self.deeper(|p| p.operators(min))
+    }
+
+    fn operators(&mut self, min: u8) -> Expr {
+        let mut left = self.operand();
+        loop {
+            let tok = self.peek();
+            let Some(power) = binary(tok).or_else(|| foreign(tok)) else { return left };
+            if power.left < min {
+                return left;
+            }
+            if binary(tok).is_none() {
+                self.foreign_operator(&left);
+            }
+            let at = self.bump();
+            let right = self.expr_above(power.right);
+            left = self.operation(power, at, left, right);
+        }
+    }
+
+    fn operation(&mut self, power: Power, at: Span, left: Expr, right: Expr) -> Expr {
+        if let ExprKind::Bin(op, first, ..) = &left.kind
+            && power.left == COMPARISON
+            && is_comparison(*op)
+        {
+            let first = *first;
+            self.report(errors::comparison_chain(at, first));
+        }
+        self.grow();
+        let span = left.span.to(right.span);
+        Expr { kind: ExprKind::Bin(power.op, at, Box::new(left), Box::new(right)), span }
+    }
+
+    /// `=`, `:=`, `**` ... after `left`: says what was meant.
+    fn foreign_operator(&mut self, left: &Expr) {
+        let token = self.raw();
+        let at = self.span_of(&token);
+        if token.tok == Tok::P(P::Eq) {
+            let target = match &left.kind {
+                ExprKind::Var(name) if left.span.lo == self.entry_start => Some(name.as_str()),
+                _ => None,
+            };
+            return self.report(errors::equals_in_expression(at, target));
+        }
+        let text = self.source(at);
+        self.report(errors::foreign_operator(at, text));
+    }
+
+    /// What stands between operators.
+    fn operand(&mut self) -> Expr {
+        match self.peek() {
+            Tok::P(P::Minus) => self.negation(),
+            Tok::P(P::Bang) => {
+                let at = self.raw();
+                let at = self.span_of(&at);
+                self.report(errors::foreign_operator(at, "!"));
+                self.bump();
+                self.expr_above(NEGATION)
+            }
+            tok if self.starts_keyword_expression(tok) || tok == Tok::Kw(Kw::Let) => self.keyword_expression(),
+            _ => self.application(),
+        }
+    }
+
+    fn negation(&mut self) -> Expr {
+        let start = self.bump();
+        if self.peek() == Tok::Int(1 << 63) && !matches!(self.visible(1), Tok::P(P::Caret | P::Dot)) {
+            self.bump();
+            return Expr { kind: ExprKind::Lit(Lit::Int(i64::MIN)), span: self.since(start) };
+        }
+        let operand = self.expr_above(NEGATION);
+        self.grow();
+        Expr { span: start.to(operand.span), kind: ExprKind::Neg(Box::new(operand)) }
+    }
+
+    /// `f a b`, the last argument possibly `fun`, `for` and so on.
+    fn application(&mut self) -> Expr {
+        let function = self.deeper(|p| p.postfix());
+        let mut arguments = Vec::new();
+        loop {
+            let tok = self.peek();
+            if starts_atom(tok) {
+                let argument = self.deeper(|p| p.postfix());
+                arguments.push(argument);
+            } else if self.starts_keyword_expression(tok) {
+                let argument = self.deeper(|p| p.keyword_expression());
+                arguments.push(argument);
+                break;
+            } else {
+                break;
+            }
+        }
+        let Some(last) = arguments.last() else { return function };
+        let span = function.span.to(last.span);
+        self.grow();
+        Expr { kind: ExprKind::App(Box::new(function), arguments), span }
+    }
+
+    /// Whether `tok` begins a construct that extends as far as possible.
+    fn starts_keyword_expression(&self, tok: Tok) -> bool {
+        match tok {
+            Tok::Kw(Kw::Fun | Kw::Lin | Kw::If | Kw::Match | Kw::Loop) | Tok::P(P::Backslash) => true,
+            Tok::Kw(Kw::For) => !self.no_for,
+            _ => false,
+        }
+    }
+
+    pub(super) fn starts_expression(&self) -> bool {
+        let tok = self.peek();
+        starts_atom(tok)
+            || self.starts_keyword_expression(tok)
+            || matches!(tok, Tok::Kw(Kw::Let) | Tok::P(P::Minus | P::Bang))
+    }
+
+    /// An Int literal; its magnitude 2⁶³ is only right after a minus.
+    pub(super) fn int(&mut self, magnitude: u64, span: Span) -> Lit {
+        match i64::try_from(magnitude) {
+            Ok(value) => Lit::Int(value),
+            Err(_) => {
+                self.report(lexical::int_too_large(span));
+                Lit::Int(0)
+            }
+        }
+    }
+}
+
+fn is_comparison(op: BinOp) -> bool {
+    matches!(op, BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge)
+}
+
+/// Whether `tok` begins an operand that may be an argument.
+pub(super) fn starts_atom(tok: Tok) -> bool {
+    match tok {
+        Tok::Ident(_) | Tok::Con(_) | Tok::Int(_) | Tok::Float(_) | Tok::F32(_) | Tok::Str(_) | Tok::FStart => true,
+        Tok::Kw(Kw::True | Kw::False) => true,
+        Tok::P(p) => p.opens(),
+        Tok::Kw(_) | Tok::FText(_) | Tok::FOpen | Tok::FClose | Tok::FEnd | Tok::Underscore | Tok::End => false,
+    }
+}

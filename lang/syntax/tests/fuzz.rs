@@ -1,0 +1,145 @@
+//! Parsing is total: no text makes it panic, hang or build a tree that is too deep.
+
+mod common;
+
+use adl_syntax::span::FileId;
+use common::Random;
+
+const WORDS: &[&str] = &[
+    "let", "rec", "and", "in", "if", "then", "else", "match", "with", "when", "as", "fun", "lin", "for", "loop", "while",
+    "do", "type", "alias", "import", "true", "test", "x", "f", "xs", "A", "M.B", "1", "2.5", "1e9", "3f32", "\"s\"", "f\"",
+    "{", "}", "(", ")", "[", "]", "[|", "|]", "x[", ",", ";", ";;", ":", "=", "==", "|", "||", "->", "=>", "-o", "-", "+", "*", "^",
+    "@", "<", "<|", "|>", "::", "..", ".", "_", "--", "--|", "(*", "*)", "\\", "\"", "'", "#", "α", "\t", "\n", "\n  ",
+    "\n    ", "\n        ", "\r\n", "!", "$", ":=", "{{", "}}", "\\n",
+];
+
+fn run(text: &str) {
+    let (program, diagnostics) = adl_syntax::parse(FileId(0), text);
+    for d in &diagnostics {
+        let span = d.primary.span;
+        assert!(span.lo <= span.hi && span.hi as usize <= text.len(), "{d:?}");
+        assert!(text.is_char_boundary(span.lo as usize) && text.is_char_boundary(span.hi as usize));
+        assert!(adl_syntax::explain(d.code).is_some(), "{} has no explanation", d.code);
+    }
+    if diagnostics.iter().all(|d| !d.is_error()) {
+        let tree = adl_syntax::dump::program(&program);
+        assert!(!tree.contains("<error>"), "an error node without an error:\n{text}\n{tree}");
+    }
+    let _ = adl_syntax::is_complete(text);
+    let _ = adl_syntax::tokens(text);
+    let _ = adl_syntax::parse_type(text);
+}
+
+#[test]
+fn token_soups() {
+    let mut random = Random(7);
+    for _ in 0..20_000 {
+        let mut text = String::new();
+        for _ in 0..random.below(30) {
+            text.push_str(WORDS[random.below(WORDS.len())]);
+            if random.below(3) > 0 {
+                text.push(' ');
+            }
+        }
+        run(&text);
+    }
+}
+
+#[test]
+fn random_bytes() {
+    let mut random = Random(11);
+    for _ in 0..5_000 {
+        let bytes: Vec<u8> = (0..random.below(60)).map(|_| random.below(256) as u8).collect();
+        adl_syntax::parse_bytes(FileId(0), &bytes);
+        run(&String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn mutated_programs() {
+    let mut random = Random(13);
+    let mut programs = common::cases();
+    programs.extend(common::adl_files().into_iter().map(|(_, text)| text.chars().take(1500).collect()));
+    for _ in 0..6_000 {
+        let program = &programs[random.below(programs.len())];
+        let mut chars: Vec<char> = program.chars().collect();
+        for _ in 0..=random.below(4) {
+            mutate(&mut chars, &mut random);
+        }
+        run(&chars.into_iter().collect::<String>());
+    }
+}
+
+fn mutate(chars: &mut Vec<char>, random: &mut Random) {
+    let at = random.below(chars.len() + 1);
+    let to = (at + random.below(20)).min(chars.len());
+    match random.below(4) {
+        0 => drop(chars.drain(at..to)),
+        1 => chars.truncate(at),
+        2 => {
+            let piece: Vec<char> = chars[at..to].to_vec();
+            let place = random.below(chars.len() + 1);
+            chars.splice(place..place, piece);
+        }
+        _ => {
+            let word: Vec<char> = WORDS[random.below(WORDS.len())].chars().collect();
+            chars.splice(at..at, word);
+        }
+    }
+}
+
+#[test]
+fn extremes() {
+    let n = 100_000;
+    for text in [
+        "(".repeat(n), "[".repeat(n), "{".repeat(n), "[|".repeat(n), "x[".repeat(n), "f\"{".repeat(n), "(*".repeat(n),
+        format!("{}1{}", "(".repeat(n), ")".repeat(n)),
+        format!("{}1{}", "[".repeat(n), "]".repeat(n)),
+        format!("1{}", " + 1".repeat(n)),
+        format!("1{}", " :: 1".repeat(n)),
+        format!("x{}", ".x".repeat(n)),
+        format!("x{}", "[0]".repeat(n)),
+        "- ".repeat(n), "! ".repeat(n), "fun x -> ".repeat(n), "if a then ".repeat(n), "if a then b else ".repeat(n),
+        "match x with A -> ".repeat(n), "for i -> ".repeat(n), "loop x = ".repeat(n), "let x = ".repeat(n),
+        "let x = 1 in ".repeat(n),
+        format!("let x : {}a = 1", "a -> ".repeat(n)),
+        format!("let x : {}a = 1", "[n]".repeat(n)),
+        format!("let {}x = 1", "A (".repeat(n)),
+        format!("let x{} = 1", " :: x".repeat(n)),
+        format!("match x with A{} -> 1", " | A".repeat(n)),
+        format!("f{}", " x".repeat(n)),
+        format!("[{}]", "1, ".repeat(n)),
+        "let x = 1\n".repeat(n / 10),
+        "let x = (\n".repeat(n / 10),
+        ")\n".repeat(n / 10),
+        format!("let f x =\n{}  x", "  let y = x\n".repeat(n / 10)),
+        "\"\n".repeat(n / 10),
+        "x ".repeat(n), ", ".repeat(n), ";;".repeat(n), "\n".repeat(n), "((x) ".repeat(n),
+    ] {
+        let start = std::time::Instant::now();
+        let (program, diagnostics) = adl_syntax::parse(FileId(0), &text);
+        drop(program);
+        let _ = (adl_syntax::is_complete(&text), adl_syntax::tokens(&text), diagnostics);
+        let short: String = text.chars().take(20).collect();
+        assert!(start.elapsed().as_secs() < 20, "{short}... took {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn many_levels_of_layout() {
+    let mut text = String::from("let f x =\n");
+    for depth in 1..600 {
+        text.push_str(&format!("{}let y = fun z ->\n", " ".repeat(depth)));
+    }
+    run(&text);
+    let deep: String = (0..2000).map(|i| format!("{}if a then\n", " ".repeat(i))).collect();
+    run(&deep);
+}
+
+#[test]
+fn invalid_utf8() {
+    let (program, diagnostics) = adl_syntax::parse_bytes(FileId(0), b"let x = 1\nlet y = \xff");
+    assert!(program.items.is_empty());
+    assert_eq!(diagnostics[0].code, "E0106");
+    assert!(diagnostics[0].message.contains("line 2, column 9"), "{}", diagnostics[0].message);
+}
