@@ -12,7 +12,15 @@
 //! - A polymorphic value whose type variables are bound by `Num`, `Real`, `Diff` or `Data` takes one
 //!   hidden run-time representation ([`core::Rep`]) for each of them; `Eq`, `Ord`, `Show` take none.
 //!
-//! What is *not* here: evaluation, IO (a [`Host`](env) callback supplies CSV headers), optimisation.
+//! What is *not* here: evaluation, IO (a [`env::CheckHost`] supplies the headers of data files), optimisation.
 
 pub mod core;
+pub mod env;
+pub mod errors;
+mod infer;
+mod linear;
+mod patterns;
+pub mod print;
 pub mod ty;
+
+pub use infer::{Checked, check_item};

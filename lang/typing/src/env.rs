@@ -1,0 +1,128 @@
+//! What is in scope: the results of earlier items.
+
+use crate::core::GlobalId;
+use crate::ty::{DataDecl, DataId, Scheme, SizeVar, Ty, TyVar};
+use adl_prim::Prim;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A top-level value.
+#[derive(Clone, Debug)]
+pub struct Global {
+    /// Its id.
+    pub id: GlobalId,
+    /// Its scheme.
+    pub scheme: Rc<Scheme>,
+    /// Where it is defined.
+    pub span: Span,
+    /// Doc comment.
+    pub doc: Option<Rc<str>>,
+    /// The primitive that it is only another name of (`let uniform = __rand_uniform`).
+    pub alias: Option<Prim>,
+}
+
+/// A type name.
+#[derive(Clone, Debug)]
+pub enum TypeName {
+    /// `type`.
+    Data(Rc<DataDecl>),
+    /// `type alias`: parameters, sizes that the body names, body.
+    Alias(Rc<(Vec<TyVar>, Vec<(SizeVar, Symbol)>, Ty)>),
+    /// Its declaration had an error.
+    Bad(usize),
+}
+
+/// Names in scope. Cloning shares; an item that defines something copies what it changes.
+#[derive(Clone, Debug, Default)]
+pub struct Env {
+    /// Values.
+    pub values: Rc<HashMap<Symbol, Global>>,
+    /// Types.
+    pub types: Rc<HashMap<Symbol, TypeName>>,
+    /// Constructors.
+    pub cons: Rc<HashMap<Symbol, (Rc<DataDecl>, u32)>>,
+    /// Imported modules by alias.
+    pub modules: Rc<HashMap<Symbol, Rc<Env>>>,
+    /// What is visible below: the prelude.
+    pub base: Option<Rc<Env>>,
+    /// Names that a definition with errors would have bound: silent.
+    pub broken: Rc<HashMap<Symbol, Span>>,
+}
+
+impl Env {
+    /// A value by name, the base included.
+    pub fn value(&self, name: Symbol) -> Option<&Global> {
+        self.values.get(&name).or_else(|| self.base.as_ref().and_then(|b| b.value(name)))
+    }
+
+    /// A type by name.
+    pub fn type_name(&self, name: Symbol) -> Option<&TypeName> {
+        self.types.get(&name).or_else(|| self.base.as_ref().and_then(|b| b.type_name(name)))
+    }
+
+    /// A constructor by name.
+    pub fn con(&self, name: Symbol) -> Option<&(Rc<DataDecl>, u32)> {
+        self.cons.get(&name).or_else(|| self.base.as_ref().and_then(|b| b.con(name)))
+    }
+
+    /// Refines the type of a value after it was run.
+    pub fn set_type(&mut self, name: Symbol, scheme: Scheme) {
+        if let Some(g) = Rc::make_mut(&mut self.values).get_mut(&name) {
+            g.scheme = Rc::new(scheme);
+        }
+    }
+}
+
+/// The element type of a column of a CSV file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Column {
+    Int, Float, Bool, Text,
+}
+
+/// What checking asks of the world.
+pub trait CheckHost {
+    /// Names (as identifiers) and types of a CSV file's columns.
+    fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, String>;
+    /// Element type and shape of the arrays of an NPY or NPZ file; the name is empty for NPY.
+    fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, String>;
+    /// A standard module, loaded on first use.
+    fn std_module(&mut self, name: &str) -> Option<Rc<Env>>;
+    /// The standard module that defines a name which is in scope everywhere.
+    fn prelude_home(&mut self, name: &str) -> Option<&'static str>;
+}
+
+/// Counters and tables that live as long as a session.
+#[derive(Default)]
+pub struct Tables {
+    /// Next global.
+    pub globals: u32,
+    /// Next type variable.
+    pub vars: u32,
+    /// Next size variable.
+    pub sizes: u32,
+    /// Declared types.
+    pub datas: HashMap<DataId, Rc<DataDecl>>,
+}
+
+impl Tables {
+    /// A new global.
+    pub fn global(&mut self) -> GlobalId {
+        self.globals += 1;
+        GlobalId(self.globals - 1)
+    }
+
+    /// A new type variable.
+    pub fn var(&mut self) -> TyVar {
+        self.vars += 1;
+        TyVar(self.vars - 1)
+    }
+
+    /// A new size variable.
+    pub fn size(&mut self) -> SizeVar {
+        self.sizes += 1;
+        SizeVar(self.sizes - 1)
+    }
+}

@@ -1,0 +1,296 @@
+//! Types as written → types.
+
+use super::{Infer, array, fun};
+use crate::env::TypeName;
+use crate::errors;
+use crate::ty::{Class, DataDecl, RecordTy, Scheme, Size, Ty, TyVar};
+use adl_syntax::ast;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The class of that name.
+pub(super) fn class_named(name: &str) -> Option<Class> {
+    Some(match name {
+        "Eq" => Class::Eq,
+        "Ord" => Class::Ord,
+        "Show" => Class::Show,
+        "Num" => Class::Num,
+        "Real" => Class::Real,
+        "Diff" => Class::Diff,
+        "Data" => Class::Data,
+        _ => return None,
+    })
+}
+
+impl Infer<'_> {
+    /// A signature: variables that it constrains are rigid.
+    pub(super) fn signature(&mut self, sig: &ast::Signature) -> Ty {
+        let mut by_var: Vec<(Symbol, Vec<Class>)> = Vec::new();
+        for (class, var) in &sig.constraints {
+            let Some(c) = class_named(class.name.as_str()) else {
+                let near = errors::nearest(class.name.as_str(), ["Eq", "Ord", "Show", "Num", "Real", "Diff"].into_iter());
+                self.report(errors::unknown_type(class.span, "class", class.name.as_str(), near));
+                continue;
+            };
+            match by_var.iter_mut().find(|(v, _)| *v == var.name) {
+                Some((_, cs)) => cs.push(c),
+                None => by_var.push((var.name, vec![c])),
+            }
+        }
+        for (name, classes) in by_var {
+            if self.type_names.contains_key(&name) {
+                continue;
+            }
+            let v = self.tables.var();
+            self.rigid.insert(v, (classes, name));
+            self.type_names.insert(name, Ty::Var(v));
+        }
+        self.annotation(&sig.ty)
+    }
+
+    pub(super) fn annotation(&mut self, t: &ast::Type) -> Ty {
+        match &t.kind {
+            ast::TypeKind::Hole | ast::TypeKind::Error => self.meta(),
+            ast::TypeKind::Var(name) => self.named_var(*name),
+            ast::TypeKind::Fun(a, b) => {
+                let a = self.annotation(a);
+                fun(a, self.annotation(b))
+            }
+            ast::TypeKind::Lin(a, b) => {
+                let a = self.annotation(a);
+                Ty::Lin(Rc::new(a), Rc::new(self.annotation(b)))
+            }
+            ast::TypeKind::Tuple(parts) if parts.is_empty() => Ty::Unit,
+            ast::TypeKind::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| self.annotation(p)).collect()),
+            ast::TypeKind::Record(fields, tail) => {
+                let mut fs: Vec<(Symbol, Ty)> = fields.iter().map(|(n, t)| (n.name, self.annotation(t))).collect();
+                fs.sort_by_key(|(n, _)| n.as_str());
+                let tail = tail.as_ref().map(|t| match t {
+                    Some(v) => self.named_var(v.name),
+                    None => self.row_meta(),
+                });
+                Ty::Record(Rc::new(RecordTy { fields: fs, tail }))
+            }
+            ast::TypeKind::Array(size, elem) => {
+                let n = self.size_annotation(size);
+                array(n, self.annotation(elem))
+            }
+            ast::TypeKind::Con(module, name, args) => self.named_type(t, *module, *name, args),
+        }
+    }
+
+    fn named_var(&mut self, name: Symbol) -> Ty {
+        if let Some(t) = self.type_names.get(&name) {
+            return t.clone();
+        }
+        let t = self.meta();
+        if let Ty::Meta(m) = t {
+            self.metas[m as usize].name = Some(name);
+        }
+        self.type_names.insert(name, t.clone());
+        t
+    }
+
+    fn size_annotation(&mut self, size: &ast::Size) -> Size {
+        match size {
+            ast::Size::Const(n, span) => {
+                let n = (*n).max(0) as u64;
+                self.size_spans.push((n, *span));
+                Size::Const(n)
+            }
+            ast::Size::Any(_) => Size::Unknown,
+            ast::Size::Var(name) => {
+                if let Some((v, _)) = self.size_names.get(&name.name) {
+                    return Size::Var(*v);
+                }
+                let v = self.tables.size();
+                self.size_names.insert(name.name, (v, None));
+                Size::Var(v)
+            }
+        }
+    }
+
+    fn named_type(&mut self, t: &ast::Type, module: Option<ast::Ident>, name: ast::Ident, args: &[ast::Type]) -> Ty {
+        let args: Vec<Ty> = args.iter().map(|a| self.annotation(a)).collect();
+        let text = name.name.as_str();
+        let base = match (module, text) {
+            (None, "Float") => Some(Ty::Float),
+            (None, "F32") => Some(Ty::F32),
+            (None, "Int") => Some(Ty::Int),
+            (None, "Bool") => Some(Ty::Bool),
+            (None, "String") => Some(Ty::Str),
+            _ => None,
+        };
+        if let Some(base) = base {
+            return if args.is_empty() { base } else { self.arity_error(t, text, 0, args.len()) };
+        }
+        let env = match module {
+            None => Some(Rc::new(self.env.clone())),
+            Some(m) => self.module(m.name),
+        };
+        let found = env.and_then(|e| e.type_name(name.name).cloned());
+        match found {
+            Some(TypeName::Data(d)) if d.params.len() == args.len() => Ty::Data(d.id, args.into()),
+            Some(TypeName::Data(d)) => self.arity_error(t, text, d.params.len(), args.len()),
+            Some(TypeName::Alias(a)) if a.0.len() == args.len() => {
+                let map: HashMap<TyVar, Ty> = a.0.iter().copied().zip(args).collect();
+                let sizes: HashMap<_, _> = a.1.iter().map(|(v, _)| (*v, self.size_meta())).collect();
+                super::map_type(&a.2, &mut |t| match t {
+                    Ty::Var(v) => map.get(v).cloned(),
+                    _ => None,
+                }, &mut |s| match s {
+                    Size::Var(v) => sizes.get(&v).copied().unwrap_or(s),
+                    s => s,
+                })
+            }
+            Some(TypeName::Alias(a)) => self.arity_error(t, text, a.0.len(), args.len()),
+            Some(TypeName::Bad(_)) => self.meta(),
+            None => {
+                let known: Vec<&str> = self.env.types.keys().map(|s| s.as_str()).chain(["Float", "F32", "Int", "Bool", "String", "List", "Option"]).collect();
+                let near = errors::nearest(text, known.into_iter());
+                self.report(errors::unknown_type(name.span, "type", text, near));
+                self.meta()
+            }
+        }
+    }
+
+    fn arity_error(&mut self, t: &ast::Type, name: &str, want: usize, have: usize) -> Ty {
+        self.report(Diagnostic::error("E0207", t.span, format!("the type `{name}` takes {want} arguments, and has {have} here")));
+        self.meta()
+    }
+
+    /// A module by alias, or a standard module.
+    pub(super) fn module(&mut self, name: Symbol) -> Option<Rc<crate::env::Env>> {
+        if let Some(m) = self.env.modules.get(&name) {
+            return Some(m.clone());
+        }
+        self.host.std_module(name.as_str())
+    }
+
+    /// The scheme of a primitive, from its text in the table.
+    pub(super) fn prim_scheme(&mut self, text: &str) -> Scheme {
+        let Ok(sig) = adl_syntax::parse_signature(text) else {
+            return Scheme::mono(Ty::Unit);
+        };
+        let names = std::mem::take(&mut self.type_names);
+        let sizes = std::mem::take(&mut self.size_names);
+        let mut vars: Vec<(TyVar, Vec<Class>, Symbol)> = Vec::new();
+        for (class, var) in &sig.constraints {
+            let class = class_named(class.name.as_str()).unwrap_or(Class::Show);
+            match vars.iter_mut().find(|(_, _, n)| *n == var.name) {
+                Some((_, cs, _)) => cs.push(class),
+                None => vars.push((self.tables.var(), vec![class], var.name)),
+            }
+        }
+        let mut free = Vec::new();
+        type_vars(&sig.ty, &mut free);
+        for name in free {
+            if !vars.iter().any(|(_, _, n)| *n == name) {
+                vars.push((self.tables.var(), Vec::new(), name));
+            }
+        }
+        for (v, _, name) in &vars {
+            self.type_names.insert(*name, Ty::Var(*v));
+        }
+        let ty = self.annotation(&sig.ty);
+        let size_vars = self.size_names.iter().map(|(n, (v, _))| (*v, *n)).collect();
+        self.type_names = names;
+        self.size_names = sizes;
+        Scheme { vars, sizes: size_vars, ty }
+    }
+
+    /// Declares a group of types; errors leave names that are silent.
+    pub(super) fn declare(&mut self, decls: &[ast::TypeDecl]) {
+        let mut made: Vec<Rc<DataDecl>> = Vec::new();
+        for d in decls {
+            let params: Vec<TyVar> = d.params.iter().map(|_| self.tables.var()).collect();
+            if let ast::TypeBody::Sum(_) = d.body {
+                self.tables.vars += 1;
+                let decl = Rc::new(DataDecl { id: crate::ty::DataId(self.tables.vars), name: d.name.name, params, cons: Vec::new() });
+                self.tables.datas.insert(decl.id, decl.clone());
+                Rc::make_mut(&mut self.env.types).insert(d.name.name, TypeName::Data(decl.clone()));
+                made.push(decl);
+            }
+        }
+        for d in decls {
+            if let ast::TypeBody::Alias(t) = &d.body {
+                self.alias(d, t);
+            }
+        }
+        let mut made = made.into_iter();
+        for d in decls {
+            if let (ast::TypeBody::Sum(cons), Some(decl)) = (&d.body, matches!(d.body, ast::TypeBody::Sum(_)).then(|| made.next()).flatten()) {
+                self.constructors(d, cons, &decl);
+            }
+        }
+    }
+
+    fn with_params<T>(&mut self, d: &ast::TypeDecl, params: &[TyVar], f: impl FnOnce(&mut Self) -> T) -> T {
+        let names = std::mem::take(&mut self.type_names);
+        for (p, v) in d.params.iter().zip(params) {
+            self.type_names.insert(p.name, Ty::Var(*v));
+        }
+        let known = self.type_names.len();
+        let out = f(self);
+        if self.type_names.len() > known {
+            let extra: Vec<Symbol> = self.type_names.keys().copied().filter(|n| !d.params.iter().any(|p| p.name == *n)).collect();
+            for n in extra {
+                self.report(Diagnostic::error("E0202", d.span, format!("`{n}` is not a parameter of the type `{}`", d.name.name)).hint(format!("write `type {} {n} = ...`", d.name.name)));
+            }
+        }
+        self.type_names = names;
+        out
+    }
+
+    fn alias(&mut self, d: &ast::TypeDecl, t: &ast::Type) {
+        let params: Vec<TyVar> = d.params.iter().map(|_| self.tables.var()).collect();
+        let sizes = std::mem::take(&mut self.size_names);
+        let ty = self.with_params(d, &params, |s| s.annotation(t));
+        let named: Vec<_> = std::mem::replace(&mut self.size_names, sizes).into_iter().map(|(n, (v, _))| (v, n)).collect();
+        let ty = self.resolve_deep(&ty);
+        Rc::make_mut(&mut self.env.types).insert(d.name.name, TypeName::Alias(Rc::new((params, named, ty))));
+    }
+
+    fn constructors(&mut self, d: &ast::TypeDecl, cons: &[ast::ConDecl], shell: &Rc<DataDecl>) {
+        let params = shell.params.clone();
+        let mut out = Vec::new();
+        for (tag, c) in cons.iter().enumerate() {
+            if cons[..tag].iter().any(|o| o.name.name == c.name.name) {
+                self.report(Diagnostic::error("E0209", c.name.span, format!("the constructor `{}` is declared twice", c.name.name)));
+            }
+            let sizes = std::mem::take(&mut self.size_names);
+            let fields: Vec<Ty> = self.with_params(d, &params, |s| c.fields.iter().map(|f| s.annotation(f)).collect());
+            self.size_names = sizes;
+            // A size that a declaration names is not fixed by the type: each value may have its own.
+            let fields = fields.iter().map(|f| super::map_type(f, &mut |_| None, &mut |s| if matches!(s, Size::Var(_)) { Size::Unknown } else { s })).collect();
+            out.push(crate::ty::ConDecl { name: c.name.name, tag: tag as u32, fields });
+        }
+        let decl = Rc::new(DataDecl { cons: out, ..(**shell).clone() });
+        self.tables.datas.insert(decl.id, decl.clone());
+        Rc::make_mut(&mut self.env.types).insert(decl.name, TypeName::Data(decl.clone()));
+        for c in &decl.cons {
+            Rc::make_mut(&mut self.env.cons).insert(c.name, (decl.clone(), c.tag));
+        }
+    }
+}
+
+/// Variables of a written type, in order.
+fn type_vars(t: &ast::Type, out: &mut Vec<Symbol>) {
+    match &t.kind {
+        ast::TypeKind::Var(v) => {
+            if !out.contains(v) {
+                out.push(*v);
+            }
+        }
+        ast::TypeKind::Fun(a, b) | ast::TypeKind::Lin(a, b) => {
+            type_vars(a, out);
+            type_vars(b, out);
+        }
+        ast::TypeKind::Tuple(parts) | ast::TypeKind::Con(_, _, parts) => parts.iter().for_each(|p| type_vars(p, out)),
+        ast::TypeKind::Record(fields, _) => fields.iter().for_each(|(_, t)| type_vars(t, out)),
+        ast::TypeKind::Array(_, e) => type_vars(e, out),
+        ast::TypeKind::Hole | ast::TypeKind::Error => {}
+    }
+}

@@ -1,0 +1,350 @@
+//! Application, guards, and questions about trees.
+
+use super::{Infer, Why, fun, mk, pending};
+use crate::core::{self, ExprKind, ForKind};
+use crate::ty::{Class, Ty};
+use adl_prim::{Prim, Typing};
+use adl_syntax::ast;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+
+impl Infer<'_> {
+    pub(super) fn apply(&mut self, f: &ast::Expr, args: &[ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
+        self.apply_to(f, args, want, span, false)
+    }
+
+    /// `f args`; where `args_first`, the arguments were written before the function (`x |> f`) and are known first.
+    pub(super) fn apply_to(&mut self, f: &ast::Expr, args: &[ast::Expr], want: Option<&Ty>, span: Span, args_first: bool) -> core::Expr {
+        // `x |> f a` is `f a x`.
+        if let (ast::ExprKind::App(g, more), true) = (&strip(f).kind, args_first) {
+            let all: Vec<ast::Expr> = more.iter().chain(args).cloned().collect();
+            return self.apply_to(g, &all, want, span, false);
+        }
+        let head = strip(f);
+        if let ast::ExprKind::Con(m, c) = &head.kind {
+            return self.constructor(*m, *c, args, span);
+        }
+        let prim = match &head.kind {
+            ast::ExprKind::Var(name) => self.prim_named(*name),
+            ast::ExprKind::Field(..) => self.member_alias(head),
+            _ => None,
+        };
+        if let Some(p) = prim {
+            if let Some(e) = self.apply_prim(p, args, span) {
+                return e;
+            }
+        }
+        let callee = self.infer(f, None);
+        let name = describe(f);
+        self.apply_value(callee, &name, args, want, span)
+    }
+
+    /// Primitives with typing of their own, when all their arguments are there.
+    fn apply_prim(&mut self, p: Prim, args: &[ast::Expr], span: Span) -> Option<core::Expr> {
+        let row = p.row();
+        let arity = row.arity as usize;
+        if args.len() < arity || arity == 0 {
+            return None;
+        }
+        if let ([ast::Expr { kind: ast::ExprKind::For(vars, body), .. }], true) = (args, reduces(p)) {
+            return Some(self.comprehension(ForKind::Reduce(p), vars, body, span));
+        }
+        let (now, later) = args.split_at(arity);
+        let e = match row.typing {
+            Typing::Elementwise(_) => {
+                let args = now.iter().map(|a| self.infer(a, None)).collect();
+                self.arith(p, args, span)
+            }
+            Typing::Special(_) => self.special(p, now, span)?,
+            Typing::Scheme(_) => return None,
+        };
+        if later.is_empty() {
+            return Some(e);
+        }
+        Some(self.apply_value(e, p.name(), later, None, span))
+    }
+
+    /// Applies something inferred to arguments, left to right, lambdas last: what the others are tells their parameters' types.
+    pub(super) fn apply_value(&mut self, callee: core::Expr, name: &str, args: &[ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
+        let mut params = Vec::new();
+        let mut t = callee.ty.clone();
+        for (i, a) in args.iter().enumerate() {
+            match self.resolve(&t) {
+                Ty::Fun(p, r) | Ty::Lin(p, r) => {
+                    params.push((*p).clone());
+                    t = (*r).clone();
+                }
+                Ty::Meta(_) => {
+                    let (p, r) = (self.meta(), self.meta());
+                    let _ = self.unify(&fun(p.clone(), r.clone()), &t);
+                    params.push(p);
+                    t = r;
+                }
+                other => {
+                    let shown = self.show(&other);
+                    let d = if i == 0 {
+                        Diagnostic::error("E0204", a.span, format!("{name} is no function but {shown}, and cannot be applied")).label("this argument")
+                    } else {
+                        Diagnostic::error("E0204", a.span, format!("{name} takes {i} argument{}, and here is one more", if i == 1 { "" } else { "s" })).label("one too many")
+                    };
+                    self.report(d);
+                    return self.error_expr(span);
+                }
+            }
+        }
+        // What the context wants of the result can tell the arguments' types; only a clue, so never an error here.
+        if let Some(w) = want {
+            self.hint_result(&t, w);
+        }
+        let mut out: Vec<Option<core::Expr>> = vec![None; args.len()];
+        for lambdas in [false, true] {
+            for (i, a) in args.iter().enumerate() {
+                if is_lambda(a) == lambdas {
+                    if lambdas {
+                        self.solve_ops();
+                    }
+                    out[i] = Some(self.argument(a, &params[i], i, name));
+                }
+            }
+        }
+        let args = out.into_iter().flatten().collect();
+        mk(ExprKind::App(callee, args), t, span)
+    }
+
+    /// The wanted type guides where the result is a bare variable that nothing has constrained.
+    fn hint_result(&mut self, t: &Ty, want: &Ty) {
+        if let (Ty::Meta(m), w @ (Ty::Fun(..) | Ty::Record(_) | Ty::Tuple(_) | Ty::Data(..))) = (self.resolve(t), self.resolve(want)) {
+            if self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Data) {
+                let _ = self.unify(&Ty::Meta(m), &w);
+            }
+        }
+    }
+
+    fn argument(&mut self, a: &ast::Expr, param: &Ty, i: usize, name: &str) -> core::Expr {
+        let why = Why::new(format!("argument {} of {name}", i + 1));
+        let c = self.infer(a, Some(param));
+        if let (Ty::Meta(_), false) = (self.resolve(&c.ty), self.ops.is_empty()) {
+            self.solve_ops();
+        }
+        // The result of a function to differentiate gets a message of its own.
+        if self.gradient_result(name, param, &c.ty, a.span) {
+            return c;
+        }
+        self.expect(param, &c.ty.clone(), super::exprs::last_span(a), &why);
+        c
+    }
+
+    /// `grad f` where the result of `f` is no number.
+    fn gradient_result(&mut self, name: &str, param: &Ty, actual: &Ty, span: Span) -> bool {
+        if !matches!(name, "`grad`" | "`value_and_grad`" | "`hvp`" | "`hessian`" | "`gradcheck`") {
+            return false;
+        }
+        let (Ty::Fun(_, s), Ty::Fun(_, r) | Ty::Lin(_, r)) = (self.resolve(param), self.resolve(actual)) else { return false };
+        let is_number = matches!(self.resolve(&s), Ty::Meta(m) if self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real));
+        let r = self.resolve(&r);
+        if !is_number || matches!(r, Ty::Float | Ty::F32 | Ty::Meta(_) | Ty::Var(_)) {
+            return false;
+        }
+        let d = Diagnostic::error("E0602", span, format!("{name} needs a function whose result is one real number; this one gives {}", self.show(&r)));
+        self.report(match r {
+            Ty::Array(..) => d.hint("`jacobian` differentiates a function to an array; or `sum` the result"),
+            Ty::Int => d.hint("an Int has no derivative: compute with Floats"),
+            _ => d.hint("`vjp` and `jvp` differentiate functions to any data"),
+        });
+        true
+    }
+
+
+    /// `[| p |] * e`.
+    pub(super) fn guard(&mut self, p: &ast::Expr, rest: Option<ast::Expr>, b: &ast::Expr, span: Span) -> core::Expr {
+        let cond = self.check(p, &Ty::Bool, &Why::new("the condition of `[| |]`"));
+        let body = match rest {
+            Some(a) => {
+                let whole = ast::Expr { kind: ast::ExprKind::Bin(ast::BinOp::Mul, b.span, Box::new(a), Box::new(b.clone())), span };
+                self.infer(&whole, None)
+            }
+            None => self.infer(b, None),
+        };
+        let ty = body.ty.clone();
+        self.require(Class::Diff, &ty, b.span, "`[| |]`");
+        mk(ExprKind::Guard(cond, body, pending(&ty)), ty, span)
+    }
+}
+
+/// Without parentheses.
+pub(super) fn strip(e: &ast::Expr) -> &ast::Expr {
+    match &e.kind {
+        ast::ExprKind::Paren(e) => strip(e),
+        _ => e,
+    }
+}
+
+fn is_lambda(e: &ast::Expr) -> bool {
+    matches!(strip(e).kind, ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Section(_))
+}
+
+fn describe(f: &ast::Expr) -> String {
+    match &strip(f).kind {
+        ast::ExprKind::Var(n) => format!("`{n}`"),
+        ast::ExprKind::Field(r, n) => match &r.kind {
+            ast::ExprKind::Var(m) => format!("`{m}.{}`", n.name),
+            ast::ExprKind::Con(None, m) => format!("`{}.{}`", m.name, n.name),
+            _ => format!("`.{}`", n.name),
+        },
+        _ => "this function".into(),
+    }
+}
+
+/// Primitives that reduce a comprehension without building it.
+pub(super) fn reduces(p: Prim) -> bool {
+    matches!(p, Prim::Sum | Prim::Prod | Prim::Maximum | Prim::Minimum | Prim::Mean | Prim::Any | Prim::All)
+}
+
+/// `[| p |] * a * ...`: the condition of the bracket that begins a product, and the factors after it so far.
+pub(super) fn guarded(e: &ast::Expr) -> Option<(&ast::Expr, Option<ast::Expr>)> {
+    match &e.kind {
+        ast::ExprKind::Iverson(p) => Some((p, None)),
+        ast::ExprKind::Bin(ast::BinOp::Mul, at, a, b) => {
+            let (p, rest) = guarded(a)?;
+            let rest = match rest {
+                None => (**b).clone(),
+                Some(r) => ast::Expr { span: r.span.to(b.span), kind: ast::ExprKind::Bin(ast::BinOp::Mul, *at, Box::new(r), b.clone()) },
+            };
+            Some((p, Some(rest)))
+        }
+        _ => None,
+    }
+}
+
+/// Calls `f` on an expression and everything inside it.
+pub(super) fn walk(e: &ast::Expr, f: &mut dyn FnMut(&ast::Expr)) {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
+        f(e);
+        for c in children(e) {
+            walk(c, f);
+        }
+    });
+}
+
+fn children(e: &ast::Expr) -> Vec<&ast::Expr> {
+    use ast::ExprKind as K;
+    match &e.kind {
+        K::Lit(_) | K::Var(_) | K::Con(..) | K::Section(_) | K::Error => Vec::new(),
+        K::Interp(parts) => parts
+            .iter()
+            .filter_map(|p| match p {
+                ast::StrPart::Expr(e) => Some(e),
+                ast::StrPart::Text(_) => None,
+            })
+            .collect(),
+        K::App(f, args) => std::iter::once(&**f).chain(args).collect(),
+        K::Bin(_, _, a, b) => vec![a, b],
+        K::Neg(a) | K::Fun(_, a) | K::Lin(_, a) | K::Paren(a) | K::Field(a, _) | K::Iverson(a) | K::Ann(a, _) => vec![a],
+        K::Block(stmts) => stmts
+            .iter()
+            .flat_map(|s| match s {
+                ast::Stmt::Let(g, _) => g.bindings.iter().map(|b| &b.body).collect(),
+                ast::Stmt::Expr(e) => vec![e],
+            })
+            .collect(),
+        K::If(c, a, b) => [Some(&**c), Some(&**a), b.as_deref()].into_iter().flatten().collect(),
+        K::Match(s, arms) => std::iter::once(&**s).chain(arms.iter().flat_map(|a| a.guard.iter().chain([&a.body]))).collect(),
+        K::Tuple(parts) | K::Array(parts) => parts.iter().collect(),
+        K::Record(fields) => fields.iter().map(|(_, e)| e).collect(),
+        K::Update(r, fields) => std::iter::once(&**r).chain(fields.iter().map(|(_, e)| e)).collect(),
+        K::Index(a, args) => {
+            let mut out: Vec<&ast::Expr> = vec![a];
+            for arg in args {
+                match arg {
+                    ast::IndexArg::At(e) => out.push(e),
+                    ast::IndexArg::Slice(lo, hi) => out.extend(lo.iter().chain(hi)),
+                }
+            }
+            out
+        }
+        K::For(vars, body) => vars.iter().filter_map(|v| v.bound.as_ref()).chain([&**body]).collect(),
+        K::Loop(_, init, kind, body) => {
+            let c = match kind {
+                ast::LoopKind::For(_, n) => n,
+                ast::LoopKind::While(c) => c,
+            };
+            vec![init, c, body]
+        }
+    }
+}
+
+/// Names that something inside an expression binds.
+pub(super) fn bound_names(e: &ast::Expr, out: &mut Vec<Symbol>) {
+    walk(e, &mut |e| match &e.kind {
+        ast::ExprKind::Fun(ps, _) => ps.iter().for_each(|p| pat_names(p, out)),
+        ast::ExprKind::Lin(p, _) => pat_names(p, out),
+        ast::ExprKind::Loop(p, _, kind, _) => {
+            pat_names(p, out);
+            if let ast::LoopKind::For(i, _) = kind {
+                out.push(i.name);
+            }
+        }
+        ast::ExprKind::For(vars, _) => out.extend(vars.iter().map(|v| v.name.name)),
+        ast::ExprKind::Match(_, arms) => arms.iter().for_each(|a| pat_names(&a.pat, out)),
+        ast::ExprKind::Block(stmts) => {
+            for s in stmts {
+                if let ast::Stmt::Let(g, _) = s {
+                    for b in &g.bindings {
+                        pat_names(&b.pat, out);
+                        b.params.iter().for_each(|p| pat_names(p, out));
+                    }
+                }
+            }
+        }
+        _ => {}
+    });
+}
+
+fn pat_names(p: &ast::Pat, out: &mut Vec<Symbol>) {
+    match &p.kind {
+        ast::PatKind::Var(n) => out.push(*n),
+        ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => ps.iter().for_each(|p| pat_names(p, out)),
+        ast::PatKind::Record(fs, _) => fs.iter().for_each(|(_, p)| pat_names(p, out)),
+        ast::PatKind::As(p, n) => {
+            out.push(n.name);
+            pat_names(p, out);
+        }
+        ast::PatKind::Ann(p, _) => pat_names(p, out),
+        ast::PatKind::Wild | ast::PatKind::Lit(_) | ast::PatKind::Error => {}
+    }
+}
+
+/// A name with fields and indices, free of the given names: cheap to evaluate outside.
+pub(super) fn is_path(e: &ast::Expr, bound: &[Symbol]) -> bool {
+    let mut ok = true;
+    walk(e, &mut |e| match &e.kind {
+        ast::ExprKind::Var(n) => ok &= !bound.contains(n),
+        ast::ExprKind::Field(..) | ast::ExprKind::Index(..) | ast::ExprKind::Lit(_) | ast::ExprKind::Paren(_) | ast::ExprKind::Con(..) => {}
+        _ => ok = false,
+    });
+    ok
+}
+
+/// Whether two paths are the same text.
+pub(super) fn same_path(a: &ast::Expr, b: &ast::Expr) -> bool {
+    use ast::ExprKind as K;
+    match (&strip(a).kind, &strip(b).kind) {
+        (K::Var(x), K::Var(y)) => x == y,
+        (K::Field(x, f), K::Field(y, g)) => f.name == g.name && same_path(x, y),
+        (K::Lit(x), K::Lit(y)) => x == y,
+        _ => false,
+    }
+}
+
+/// Whether arrays may change their sizes in the body of a loop.
+pub(super) fn changes_sizes(e: &ast::Expr) -> bool {
+    let mut found = false;
+    walk(e, &mut |e| match &e.kind {
+        ast::ExprKind::Bin(ast::BinOp::Append, ..) => found = true,
+        ast::ExprKind::Var(n) => found |= matches!(n.as_str(), "concat" | "take" | "drop" | "split" | "filter" | "partition"),
+        ast::ExprKind::Index(_, args) => found |= args.iter().any(|a| matches!(a, ast::IndexArg::Slice(..))),
+        _ => {}
+    });
+    found
+}

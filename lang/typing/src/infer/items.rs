@@ -1,0 +1,194 @@
+//! Top-level items.
+
+use super::lets::pattern_name;
+use super::{Infer, RecKey, mk};
+use crate::core::{self, Def, ExprKind, Item};
+use crate::env::{CheckHost, Env, Global, Tables};
+use crate::ty::{Class, Scheme, Ty};
+use adl_syntax::ast;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::rc::Rc;
+
+/// What checking an item gives.
+pub struct Checked {
+    /// `None` where there were errors (or an import, which the session resolves).
+    pub item: Option<Item>,
+    /// The environment of the next item.
+    pub env: Env,
+    /// Errors and warnings.
+    pub diags: Vec<Diagnostic>,
+}
+
+/// Checks one item. `internal`: names that begin with `__` are visible.
+pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut dyn CheckHost, internal: bool) -> Checked {
+    let mut inf = Infer::new(env, tables, host, internal);
+    let doc: Option<Rc<str>> = item.doc.as_deref().map(Into::into);
+    let core = match &item.kind {
+        ast::ItemKind::Let(group) => Some(Item::Defs(inf.top_let(group, doc))),
+        ast::ItemKind::Types(decls) => {
+            inf.declare(decls);
+            Some(Item::Nothing)
+        }
+        ast::ItemKind::Expr(e) => Some(Item::Expr(inf.top_expr(e, None))),
+        ast::ItemKind::Test { name, body } => Some(Item::Test(name.as_str().into(), inf.top_expr(body, Some(&Ty::Bool)))),
+        ast::ItemKind::Bench { name, body } => Some(Item::Bench(name.as_str().into(), inf.top_expr(body, None))),
+        ast::ItemKind::Import { .. } | ast::ItemKind::Error => None,
+    };
+    let mut out_env = inf.env.clone();
+    let mut diags = std::mem::take(&mut inf.diags);
+    let core = core.and_then(|item| {
+        if diags.iter().any(|d| d.is_error()) {
+            return None;
+        }
+        let item = inf.zonk_item(item);
+        diags.append(&mut inf.diags);
+        Some(item)
+    });
+    let failed = diags.iter().any(|d| d.is_error());
+    match (&core, failed) {
+        (Some(Item::Defs(defs)), false) => {
+            for d in defs {
+                if let Some(name) = d.name {
+                    let alias = match &*d.expr.kind {
+                        ExprKind::Prim(p, _) => Some(*p),
+                        ExprKind::Abs(_, e) => match &*e.kind {
+                            ExprKind::Prim(p, _) => Some(*p),
+                            _ => None,
+                        },
+                        _ => None,
+                    }
+                    .filter(|_| internal);
+                    let g = Global { id: d.global, scheme: Rc::new(d.scheme.clone()), span: d.span, doc: d.doc.clone(), alias };
+                    Rc::make_mut(&mut out_env.values).insert(name, g);
+                    if out_env.broken.contains_key(&name) {
+                        Rc::make_mut(&mut out_env.broken).remove(&name);
+                    }
+                }
+            }
+        }
+        (_, true) => {
+            if let ast::ItemKind::Let(group) = &item.kind {
+                let mut names = Vec::new();
+                for b in &group.bindings {
+                    bound(&b.pat, &mut names);
+                }
+                for (n, s) in names {
+                    Rc::make_mut(&mut out_env.broken).insert(n, s);
+                    Rc::make_mut(&mut out_env.values).remove(&n);
+                }
+            }
+        }
+        _ => {}
+    }
+    Checked { item: if failed { None } else { core }, env: out_env, diags }
+}
+
+/// Marks the names that an item without a tree would have bound, as far as its text says.
+fn bound(p: &ast::Pat, out: &mut Vec<(Symbol, Span)>) {
+    match &p.kind {
+        ast::PatKind::Var(n) => out.push((*n, p.span)),
+        ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => ps.iter().for_each(|p| bound(p, out)),
+        ast::PatKind::Record(fs, _) => fs.iter().for_each(|(_, p)| bound(p, out)),
+        ast::PatKind::As(p, n) => {
+            out.push((n.name, n.span));
+            bound(p, out);
+        }
+        ast::PatKind::Ann(p, _) => bound(p, out),
+        ast::PatKind::Wild | ast::PatKind::Lit(_) | ast::PatKind::Error => {}
+    }
+}
+
+impl Infer<'_> {
+    fn top_expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> core::Expr {
+        let c = self.infer(e, want);
+        if let Some(t) = want {
+            self.expect(t, &c.ty.clone(), e.span, &super::Why::new("this expression"));
+        }
+        c
+    }
+
+    fn top_let(&mut self, group: &ast::LetGroup, doc: Option<Rc<str>>) -> Vec<Def> {
+        let mut defs = Vec::new();
+        if group.rec {
+            let keys: Vec<RecKey> = group.bindings.iter().map(|_| RecKey::Global(self.tables.global())).collect();
+            for (m, key) in self.recursive(group, &keys).into_iter().zip(keys) {
+                let RecKey::Global(global) = key else { continue };
+                defs.push(Def { global, name: Some(m.name), scheme: m.scheme, expr: m.expr, span: m.span, doc: doc.clone() });
+            }
+            return defs;
+        }
+        for b in &group.bindings {
+            match pattern_name(&b.pat) {
+                Some(name) if !matches!(b.pat.kind, ast::PatKind::Ann(..)) => {
+                    let m = self.single(b, name);
+                    defs.push(Def { global: self.tables.global(), name: Some(m.name), scheme: m.scheme, expr: m.expr, span: m.span, doc: doc.clone() });
+                }
+                _ => self.top_pattern(b, &mut defs, &doc),
+            }
+        }
+        defs
+    }
+
+    /// `let (a, b) = e`: the value under a hidden name, then each variable from it.
+    fn top_pattern(&mut self, b: &ast::Binding, defs: &mut Vec<Def>, doc: &Option<Rc<str>>) {
+        let (e, pat, vars) = self.pattern_value(b);
+        let (hidden, ty) = (self.tables.global(), e.ty.clone());
+        defs.push(Def { global: hidden, name: None, scheme: Scheme::mono(ty.clone()), expr: e, span: b.pat.span, doc: None });
+        for (name, local, t, span) in &vars {
+            let value = mk(ExprKind::Global(hidden), ty.clone(), b.pat.span);
+            let body = mk(ExprKind::Local(*local), t.clone(), *span);
+            let root = self.local();
+            let taken = self.destructure(root, &ty, pat.clone(), &vars, b.pat.span, body);
+            let expr = match &*taken.kind {
+                ExprKind::Local(l) if *l == *local => value,
+                _ => mk(ExprKind::Let(root, None, value, taken), t.clone(), *span),
+            };
+            defs.push(Def { global: self.tables.global(), name: Some(*name), scheme: Scheme::mono(t.clone()), expr, span: *span, doc: doc.clone() });
+        }
+    }
+
+    /// Defaults what is left, then resolves every type in the item.
+    fn zonk_item(&mut self, item: Item) -> Item {
+        self.settle_ops(0);
+        while !self.ops.is_empty() {
+            self.force_one();
+        }
+        self.default_metas();
+        match item {
+            Item::Defs(defs) => Item::Defs(defs.into_iter().map(|d| self.zonk_def(d)).collect()),
+            Item::Expr(e) => Item::Expr(self.zonk(e)),
+            Item::Test(n, e) => Item::Test(n, self.zonk(e)),
+            Item::Bench(n, e) => Item::Bench(n, self.zonk(e)),
+            Item::Nothing => Item::Nothing,
+        }
+    }
+
+    fn zonk_def(&mut self, d: Def) -> Def {
+        let ty = self.final_type(&d.scheme.ty);
+        Def { scheme: Scheme { ty, ..d.scheme }, expr: self.zonk(d.expr), ..d }
+    }
+
+    fn default_metas(&mut self) {
+        for m in 0..self.metas.len() {
+            let meta = self.metas[m].clone();
+            if meta.bound.is_some() {
+                continue;
+            }
+            let has = |c: Class| meta.classes.iter().any(|k| k.0 == c);
+            let to = if has(Class::Real) {
+                Ty::Float
+            } else if has(Class::Num) || meta.scalar {
+                Ty::Int
+            } else if has(Class::Data) {
+                let (_, span, op) = meta.classes.iter().find(|k| k.0 == Class::Data).copied().unwrap_or((Class::Data, Span::default(), ""));
+                self.report(Diagnostic::error("E0210", span, format!("the type that `{op}` gives is not known")).hint("annotate it: `let x : {a : [_]Float} = ...`"));
+                Ty::Unit
+            } else {
+                continue;
+            };
+            self.metas[m].bound = Some(to);
+        }
+    }
+}

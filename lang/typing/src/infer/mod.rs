@@ -1,0 +1,295 @@
+//! Inference: AST → Core with metas, then zonking.
+//!
+//! Hindley–Milner by levels, bidirectional where that makes lambda parameters known early. Class constraints live on metas.
+//! Arithmetic makes *operator constraints* ([`ops`]) that wait until an operand's type is known; those left when a function is
+//! generalised act on one scalar type (language.md §2).
+
+mod annot;
+mod apply;
+mod exprs;
+mod generalise;
+mod items;
+mod lets;
+mod ops;
+mod pats;
+mod special;
+mod unify;
+mod zonk;
+
+pub use items::{Checked, check_item};
+
+use crate::core::{self, ExprKind, Lit, Local, Rep};
+use crate::env::{CheckHost, Env, Tables};
+use crate::print::Printer;
+use crate::ty::{Class, Scheme, Size, SizeVar, Ty, TyVar};
+use adl_prim::Prim;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// An inference variable.
+#[derive(Clone, Debug)]
+struct Meta {
+    bound: Option<Ty>,
+    level: u32,
+    /// With the place and the operation that wanted each.
+    classes: Vec<(Class, Span, &'static str)>,
+    /// It stands for a number: a literal, or an operand after defaulting.
+    scalar: bool,
+    /// The user's name for it.
+    name: Option<Symbol>,
+    /// The rest of a record.
+    row: bool,
+}
+
+/// What a name in a local scope is.
+#[derive(Clone, Debug)]
+struct Bound {
+    name: Symbol,
+    local: Local,
+    scheme: Rc<Scheme>,
+    /// In its own recursive group: used without instantiation.
+    recursive: bool,
+    /// It is the value of this size.
+    size: Option<SizeVar>,
+}
+
+/// Why a type is wanted at a place.
+#[derive(Clone, Debug)]
+pub(crate) struct Why {
+    /// What the expression is: "argument 2 of `map`".
+    what: String,
+    /// Where the other fact came from.
+    from: Option<(Span, String)>,
+}
+
+impl Why {
+    fn new(what: impl Into<String>) -> Why {
+        Why { what: what.into(), from: None }
+    }
+
+    fn from(what: impl Into<String>, span: Span, text: impl Into<String>) -> Why {
+        Why { what: what.into(), from: Some((span, text.into())) }
+    }
+}
+
+pub(crate) struct Infer<'a> {
+    env: Env,
+    tables: &'a mut Tables,
+    host: &'a mut dyn CheckHost,
+    /// Whether names that begin with `__` are visible.
+    internal: bool,
+    metas: Vec<Meta>,
+    sizes: Vec<Option<Size>>,
+    size_levels: Vec<u32>,
+    scope: Vec<Bound>,
+    level: u32,
+    locals: u32,
+    ops: Vec<ops::Op>,
+    diags: Vec<Diagnostic>,
+    /// Type variables that annotations have named.
+    type_names: HashMap<Symbol, Ty>,
+    /// Size variables that annotations have named, with the local that holds them.
+    size_names: HashMap<Symbol, (SizeVar, Option<Local>)>,
+    /// Locals of size variables, for representations.
+    size_locals: HashMap<SizeVar, Local>,
+    /// Hidden parameters of generalised variables.
+    rep_locals: HashMap<TyVar, Local>,
+    /// Hidden parameters of the members of recursive groups.
+    rec_reps: HashMap<RecKey, Vec<TyVar>>,
+    /// Classes of rigid variables.
+    rigid: HashMap<TyVar, (Vec<Class>, Symbol)>,
+    /// Where constant sizes came from.
+    size_spans: Vec<(u64, Span)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum RecKey {
+    Local(Local),
+    Global(core::GlobalId),
+}
+
+impl<'a> Infer<'a> {
+    fn new(env: &Env, tables: &'a mut Tables, host: &'a mut dyn CheckHost, internal: bool) -> Infer<'a> {
+        Infer {
+            env: env.clone(),
+            tables,
+            host,
+            internal,
+            metas: Vec::new(),
+            sizes: Vec::new(),
+            size_levels: Vec::new(),
+            scope: Vec::new(),
+            level: 0,
+            locals: 0,
+            ops: Vec::new(),
+            diags: Vec::new(),
+            type_names: HashMap::new(),
+            size_names: HashMap::new(),
+            size_locals: HashMap::new(),
+            rep_locals: HashMap::new(),
+            rec_reps: HashMap::new(),
+            rigid: HashMap::new(),
+            size_spans: Vec::new(),
+        }
+    }
+
+    fn local(&mut self) -> Local {
+        self.locals += 1;
+        Local(self.locals - 1)
+    }
+
+    fn meta(&mut self) -> Ty {
+        self.metas.push(Meta { bound: None, level: self.level, classes: Vec::new(), scalar: false, name: None, row: false });
+        Ty::Meta(self.metas.len() as u32 - 1)
+    }
+
+    /// A meta for a number.
+    fn number(&mut self, class: Class, span: Span, what: &'static str) -> Ty {
+        let t = self.meta();
+        if let Ty::Meta(m) = t {
+            self.metas[m as usize].classes.push((class, span, what));
+            self.metas[m as usize].scalar = true;
+        }
+        t
+    }
+
+    fn size_meta(&mut self) -> Size {
+        self.sizes.push(None);
+        self.size_levels.push(self.level);
+        Size::Meta(self.sizes.len() as u32 - 1)
+    }
+
+    fn report(&mut self, d: Diagnostic) {
+        if self.diags.len() < 200 {
+            self.diags.push(d);
+        }
+    }
+
+    /// An expression in place of one that had an error: its type fits everything.
+    fn error_expr(&mut self, span: Span) -> core::Expr {
+        let ty = self.meta();
+        mk(ExprKind::Lit(Lit::Unit), ty, span)
+    }
+
+    fn show(&self, t: &Ty) -> String {
+        let t = self.resolve_deep(t);
+        let mut p = Printer::new(self.tables);
+        for (v, (_, name)) in &self.rigid {
+            p.name_var(*v, name.as_str());
+        }
+        p.ty(&t)
+    }
+
+    /// The type with bound metas replaced, at the top only.
+    fn resolve(&self, t: &Ty) -> Ty {
+        let mut t = t.clone();
+        while let Ty::Meta(m) = t {
+            match &self.metas[m as usize].bound {
+                Some(b) => t = b.clone(),
+                None => break,
+            }
+        }
+        t
+    }
+
+    fn resolve_size(&self, s: Size) -> Size {
+        let mut s = s;
+        while let Size::Meta(m) = s {
+            match self.sizes[m as usize] {
+                Some(b) => s = b,
+                None => break,
+            }
+        }
+        s
+    }
+
+    /// The type with all bound metas replaced.
+    fn resolve_deep(&self, t: &Ty) -> Ty {
+        let t = self.resolve(t);
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
+            map_type(&t, &mut |t| match t {
+                Ty::Meta(_) => {
+                    let r = self.resolve(t);
+                    Some(if matches!(r, Ty::Meta(_)) { r } else { self.resolve_deep(&r) })
+                }
+                _ => None,
+            }, &mut |s| self.resolve_size(s))
+        })
+    }
+
+    /// The prim, if the name is one that nothing shadows.
+    fn prim_named(&self, name: Symbol) -> Option<Prim> {
+        if self.lookup(name).is_some() {
+            return None;
+        }
+        match self.env.value(name) {
+            Some(g) => g.alias,
+            None => self.visible_prim(name),
+        }
+    }
+
+    fn visible_prim(&self, name: Symbol) -> Option<Prim> {
+        let text = name.as_str();
+        if text.starts_with("__") && !self.internal {
+            return None;
+        }
+        Prim::by_name(text).filter(|_| text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text != "neg")
+    }
+
+    fn lookup(&self, name: Symbol) -> Option<&Bound> {
+        self.scope.iter().rev().find(|b| b.name == name)
+    }
+
+    fn bind_mono(&mut self, name: Symbol, local: Local, ty: Ty) {
+        self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(ty)), recursive: false, size: None });
+    }
+}
+
+/// An expression.
+pub(crate) fn mk(kind: ExprKind, ty: Ty, span: Span) -> core::Expr {
+    core::Expr { kind: Box::new(kind), ty, span }
+}
+
+/// A representation still to be made from a type, when all metas are known.
+fn pending(ty: &Ty) -> Rep {
+    Rep::Base(ty.clone())
+}
+
+/// Rebuilds a type bottom-up: `f` may replace a node, `g` a size.
+pub(crate) fn map_type(t: &Ty, f: &mut dyn FnMut(&Ty) -> Option<Ty>, g: &mut dyn FnMut(Size) -> Size) -> Ty {
+    if let Some(r) = f(t) {
+        return r;
+    }
+    match t {
+        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) => t.clone(),
+        Ty::Fun(a, b) => Ty::Fun(Rc::new(map_type(a, f, g)), Rc::new(map_type(b, f, g))),
+        Ty::Lin(a, b) => Ty::Lin(Rc::new(map_type(a, f, g)), Rc::new(map_type(b, f, g))),
+        Ty::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| map_type(p, f, g)).collect()),
+        Ty::Array(n, e) => Ty::Array(g(*n), Rc::new(map_type(e, f, g))),
+        Ty::Data(id, args) => Ty::Data(*id, args.iter().map(|a| map_type(a, f, g)).collect()),
+        Ty::Record(r) => {
+            let mut fields: Vec<(Symbol, Ty)> = r.fields.iter().map(|(n, t)| (*n, map_type(t, f, g))).collect();
+            let mut tail = r.tail.as_ref().map(|t| map_type(t, f, g));
+            // A row that became known joins the fields.
+            while let Some(Ty::Record(more)) = tail {
+                fields.extend(more.fields.iter().cloned());
+                tail = more.tail.clone();
+            }
+            fields.sort_by_key(|(n, _)| n.as_str());
+            Ty::Record(Rc::new(crate::ty::RecordTy { fields, tail }))
+        }
+    }
+}
+
+/// `a -> b`.
+pub(crate) fn fun(a: Ty, b: Ty) -> Ty {
+    Ty::Fun(Rc::new(a), Rc::new(b))
+}
+
+/// `[n]a`.
+pub(crate) fn array(n: Size, a: Ty) -> Ty {
+    Ty::Array(n, Rc::new(a))
+}

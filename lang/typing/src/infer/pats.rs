@@ -1,0 +1,202 @@
+//! Patterns: their types, and the Core that takes a value apart.
+
+use super::{Infer, Why, array, mk};
+use crate::core::{self, Arm, Con, ExprKind, Lit, Local, Step};
+use crate::errors;
+use crate::patterns::{TPat, compile};
+use crate::ty::{Class, RecordTy, Ty};
+use adl_syntax::ast;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::rc::Rc;
+
+/// A variable that a pattern binds.
+pub(super) type PatVar = (Symbol, Local, Ty, Span);
+
+impl Infer<'_> {
+    /// Types a pattern against `ty`; its variables are added to `vars`.
+    pub(super) fn pat(&mut self, p: &ast::Pat, ty: &Ty, vars: &mut Vec<PatVar>) -> TPat {
+        match &p.kind {
+            ast::PatKind::Wild | ast::PatKind::Error => TPat::Wild,
+            ast::PatKind::Var(name) => TPat::Var(self.pat_var(*name, ty, p.span, vars)),
+            ast::PatKind::Lit(l) => self.pat_lit(l, ty, p.span),
+            ast::PatKind::Tuple(parts) => {
+                let types: Vec<Ty> = parts.iter().map(|_| self.meta()).collect();
+                let known = self.expect(ty, &Ty::Tuple(types.clone().into()), p.span, &Why::new("this pattern"));
+                let parts = parts.iter().zip(&types).enumerate().map(|(i, (q, t))| (Step::Item(i as u32), self.pat(q, t, vars))).collect();
+                if known { TPat::Parts(parts) } else { TPat::Wild }
+            }
+            ast::PatKind::Record(fields, more) => self.pat_record(fields, *more, ty, p.span, vars),
+            ast::PatKind::Con(module, con, args) => self.pat_con(*module, *con, args, ty, p.span, vars),
+            ast::PatKind::Array(parts) => {
+                let (elem, n) = (self.meta(), self.size_meta());
+                self.expect(ty, &array(n, elem.clone()), p.span, &Why::new("this pattern"));
+                TPat::Array(parts.iter().map(|q| self.pat(q, &elem, vars)).collect())
+            }
+            ast::PatKind::As(q, name) => {
+                let local = self.pat_var(name.name, ty, name.span, vars);
+                TPat::As(Box::new(self.pat(q, ty, vars)), local)
+            }
+            ast::PatKind::Or(alts) => self.pat_or(alts, ty, p.span, vars),
+            ast::PatKind::Ann(q, t) => {
+                let wanted = self.annotation(t);
+                self.expect(&wanted, ty, p.span, &Why::new("what this pattern takes apart"));
+                self.pat(q, &wanted, vars)
+            }
+        }
+    }
+
+    fn pat_var(&mut self, name: Symbol, ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> Local {
+        if vars.iter().any(|v| v.0 == name) {
+            self.report(Diagnostic::error("E0209", span, format!("`{name}` is bound twice in one pattern")));
+        }
+        let local = self.local();
+        vars.push((name, local, ty.clone(), span));
+        local
+    }
+
+    fn pat_lit(&mut self, l: &ast::Lit, ty: &Ty, span: Span) -> TPat {
+        let (t, lit) = match l {
+            ast::Lit::Unit => (Ty::Unit, Lit::Unit),
+            ast::Lit::Bool(b) => (Ty::Bool, Lit::Bool(*b)),
+            ast::Lit::Int(n) => (self.number(Class::Num, span, "a number"), Lit::Int(*n)),
+            ast::Lit::Float(x) => (self.number(Class::Real, span, "a number"), Lit::Float(*x)),
+            ast::Lit::F32(x) => (Ty::F32, Lit::F32(*x)),
+            ast::Lit::Str(s) => (Ty::Str, Lit::Str(s.as_str().into())),
+        };
+        self.expect(ty, &t, span, &Why::new("this pattern"));
+        TPat::Lit(lit)
+    }
+
+    fn pat_record(&mut self, fields: &[(ast::Ident, ast::Pat)], more: bool, ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> TPat {
+        let mut typed: Vec<(Symbol, Ty)> = fields.iter().map(|(n, _)| (n.name, self.meta())).collect();
+        let metas = typed.clone();
+        typed.sort_by_key(|(n, _)| n.as_str());
+        // A pattern names the fields that it wants; a record may have others.
+        let _ = more;
+        let tail = Some(self.row_meta());
+        let record = Ty::Record(Rc::new(RecordTy { fields: typed, tail }));
+        let known = self.expect(ty, &record, span, &Why::new("this pattern"));
+        let parts = fields.iter().zip(&metas).map(|((n, q), (_, t))| (Step::Field(n.name), self.pat(q, t, vars))).collect();
+        if known { TPat::Parts(parts) } else { TPat::Wild }
+    }
+
+    fn pat_con(&mut self, module: Option<ast::Ident>, con: ast::Ident, args: &[ast::Pat], ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> TPat {
+        let Some((data, tag)) = self.find_con(module, con) else {
+            for a in args {
+                let t = self.meta();
+                self.pat(a, &t, vars);
+            }
+            return TPat::Wild;
+        };
+        let (fields, whole) = self.con_types(&data, tag);
+        let known = self.expect(ty, &whole, span, &Why::new(format!("the pattern `{}`", con.name)));
+        if fields.len() != args.len() {
+            self.report(Diagnostic::error("E0207", span, format!("`{}` has {} fields, and this pattern {}", con.name, fields.len(), args.len())));
+        }
+        let mut subs: Vec<TPat> = args.iter().zip(fields.iter().chain(std::iter::repeat(&Ty::Unit))).map(|(a, t)| self.pat(a, t, vars)).collect();
+        subs.resize(fields.len(), TPat::Wild);
+        if known { TPat::Con(Con { data, tag }, subs) } else { TPat::Wild }
+    }
+
+    fn pat_or(&mut self, alts: &[ast::Pat], ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> TPat {
+        let mut first: Vec<PatVar> = Vec::new();
+        let mut out = Vec::new();
+        for (i, alt) in alts.iter().enumerate() {
+            let mut mine = Vec::new();
+            let p = self.pat(alt, ty, &mut mine);
+            if i == 0 {
+                first = mine;
+                out.push(p);
+                continue;
+            }
+            let same = mine.len() == first.len() && mine.iter().all(|v| first.iter().any(|w| w.0 == v.0));
+            if !same {
+                self.report(Diagnostic::error("E0209", span, "the alternatives of a pattern must bind the same names"));
+                continue;
+            }
+            let mut renames = Vec::new();
+            for (name, local, t, s) in mine {
+                if let Some(w) = first.iter().find(|w| w.0 == name).cloned() {
+                    self.expect(&w.2, &t, s, &Why::from(format!("`{name}`"), w.3, "bound here too"));
+                    renames.push((local, w.1));
+                }
+            }
+            out.push(rename(p, &renames));
+        }
+        vars.extend(first);
+        TPat::Or(out)
+    }
+
+    /// The constructor of that name.
+    pub(super) fn find_con(&mut self, module: Option<ast::Ident>, con: ast::Ident) -> Option<(Rc<crate::ty::DataDecl>, u32)> {
+        let found = match module {
+            None => self.env.con(con.name).cloned(),
+            Some(m) => self.module(m.name).and_then(|e| e.con(con.name).cloned()),
+        };
+        if found.is_none() {
+            let mut known: Vec<&str> = self.env.cons.keys().map(|s| s.as_str()).collect();
+            if let Some(b) = &self.env.base {
+                known.extend(b.cons.keys().map(|s| s.as_str()));
+            }
+            let near = errors::nearest(con.name.as_str(), known.into_iter());
+            self.report(errors::unknown_type(con.span, "constructor", con.name.as_str(), near));
+        }
+        found
+    }
+
+    /// Field types and the whole type of a constructor, at fresh arguments.
+    pub(super) fn con_types(&mut self, data: &Rc<crate::ty::DataDecl>, tag: u32) -> (Vec<Ty>, Ty) {
+        let data = self.tables.datas.get(&data.id).cloned().unwrap_or_else(|| data.clone());
+        let args: Vec<Ty> = data.params.iter().map(|_| self.meta()).collect();
+        let subst = |t: &Ty| {
+            super::map_type(t, &mut |t| match t {
+                Ty::Var(v) => data.params.iter().position(|p| p == v).map(|i| args[i].clone()),
+                _ => None,
+            }, &mut |s| s)
+        };
+        let fields = data.cons[tag as usize].fields.iter().map(subst).collect();
+        (fields, Ty::Data(data.id, args.clone().into()))
+    }
+
+    /// Takes the value in `local` apart by a pattern that must fit every value, then runs `body`.
+    pub(super) fn destructure(&mut self, local: Local, ty: &Ty, pat: TPat, vars: &[PatVar], span: Span, body: core::Expr) -> core::Expr {
+        match pat {
+            TPat::Wild => return body,
+            TPat::Var(x) if x == local => return body,
+            _ => {}
+        }
+        let scrutinee = mk(ExprKind::Local(local), ty.clone(), span);
+        let root = self.local();
+        let compiled = compile(root, vec![(pat, false)], &mut || {
+            self.locals += 1;
+            Local(self.locals - 1)
+        });
+        if let Some(missing) = compiled.missing {
+            self.report(Diagnostic::error("E0402", span, format!("this pattern does not fit every value: `{missing}` is left")).hint("take it apart with `match`"));
+        }
+        let (t, s) = (body.ty.clone(), body.span);
+        let arm = Arm { vars: vars.iter().map(|(n, l, t, _)| (*l, *n, t.clone())).collect(), guard: None, body };
+        mk(ExprKind::Match(scrutinee, root, compiled.tree, vec![arm]), t, s)
+    }
+
+    pub(super) fn push_vars(&mut self, vars: &[PatVar]) {
+        for (name, local, ty, _) in vars {
+            self.bind_mono(*name, *local, ty.clone());
+        }
+    }
+}
+
+fn rename(p: TPat, map: &[(Local, Local)]) -> TPat {
+    let to = |l: Local| map.iter().find(|(a, _)| *a == l).map_or(l, |(_, b)| *b);
+    match p {
+        TPat::Wild | TPat::Lit(_) => p,
+        TPat::Var(l) => TPat::Var(to(l)),
+        TPat::Parts(ps) => TPat::Parts(ps.into_iter().map(|(s, p)| (s, rename(p, map))).collect()),
+        TPat::Con(c, ps) => TPat::Con(c, ps.into_iter().map(|p| rename(p, map)).collect()),
+        TPat::Array(ps) => TPat::Array(ps.into_iter().map(|p| rename(p, map)).collect()),
+        TPat::Or(ps) => TPat::Or(ps.into_iter().map(|p| rename(p, map)).collect()),
+        TPat::As(p, l) => TPat::As(Box::new(rename(*p, map)), to(l)),
+    }
+}

@@ -1,0 +1,460 @@
+//! Primitives with typing rules of their own.
+
+use super::{Infer, Why, array, mk, pending};
+use crate::core::{self, ExprKind};
+use crate::env::Column;
+use crate::ty::{Class, RecordTy, Size, Ty};
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::rc::Rc;
+
+impl Infer<'_> {
+    /// The size that an Int expression says: a literal, or the value of a size in scope.
+    pub(super) fn size_of(&mut self, e: &ast::Expr) -> Size {
+        match &super::apply::strip(e).kind {
+            ast::ExprKind::Lit(ast::Lit::Int(n)) if *n >= 0 => {
+                self.size_spans.push((*n as u64, e.span));
+                Size::Const(*n as u64)
+            }
+            ast::ExprKind::Var(name) => match self.lookup(*name).and_then(|b| b.size) {
+                Some(v) => Size::Var(v),
+                None => Size::Unknown,
+            },
+            _ => Size::Unknown,
+        }
+    }
+
+    fn call(&mut self, p: Prim, reps: &[Ty], args: Vec<core::Expr>, ty: Ty, span: Span) -> core::Expr {
+        let prim = mk(ExprKind::Prim(p, reps.iter().map(pending).collect()), Ty::Unit, span);
+        mk(ExprKind::App(prim, args), ty, span)
+    }
+
+    fn arg(&mut self, p: Prim, i: usize, e: &ast::Expr, ty: &Ty) -> core::Expr {
+        self.check(e, ty, &Why::new(format!("argument {} of `{}`", i + 1, p.name())))
+    }
+
+    /// An argument that is an array: its size and element.
+    fn array_arg(&mut self, p: Prim, i: usize, e: &ast::Expr) -> (core::Expr, Size, Ty) {
+        let (n, t) = (self.size_meta(), self.meta());
+        let c = self.arg(p, i, e, &array(n, t.clone()));
+        self.solve_ops();
+        (c, n, t)
+    }
+
+    /// A special primitive applied to all its arguments.
+    pub(super) fn special(&mut self, p: Prim, args: &[ast::Expr], span: Span) -> Option<core::Expr> {
+        Some(match p {
+            Prim::Iota | Prim::Eye => {
+                let n = self.arg(p, 0, &args[0], &Ty::Int);
+                let size = self.size_of(&args[0]);
+                let ty = if p == Prim::Iota { array(size, Ty::Int) } else { array(size, array(size, Ty::Float)) };
+                self.call(p, &[], vec![n], ty, span)
+            }
+            Prim::Replicate => {
+                let n = self.arg(p, 0, &args[0], &Ty::Int);
+                let size = self.size_of(&args[0]);
+                let x = self.infer(&args[1], None);
+                let ty = array(size, x.ty.clone());
+                self.call(p, &[], vec![n, x], ty, span)
+            }
+            Prim::Linspace => {
+                let a = self.arg(p, 0, &args[0], &Ty::Float);
+                let b = self.arg(p, 1, &args[1], &Ty::Float);
+                let n = self.arg(p, 2, &args[2], &Ty::Int);
+                let ty = array(self.size_of(&args[2]), Ty::Float);
+                self.call(p, &[], vec![a, b, n], ty, span)
+            }
+            Prim::Range => {
+                let a = self.arg(p, 0, &args[0], &Ty::Int);
+                let b = self.arg(p, 1, &args[1], &Ty::Int);
+                let size = match (self.size_of(&args[0]), self.size_of(&args[1])) {
+                    (Size::Const(a), Size::Const(b)) => Size::Const(b.saturating_sub(a)),
+                    (Size::Const(0), n) => n,
+                    _ => Size::Unknown,
+                };
+                self.call(p, &[], vec![a, b], array(size, Ty::Int), span)
+            }
+            Prim::Take | Prim::Drop | Prim::Split => self.cut(p, args, span),
+            Prim::Concat => self.append(&args[0], &args[1], span),
+            Prim::Append => self.append(&args[0], &args[1], span),
+            Prim::Flatten => self.flatten(&args[0], span),
+            Prim::Reshape => self.reshape(&args[0], &args[1], span),
+            Prim::Stack => self.stack(&args[0], span),
+            Prim::Shape | Prim::Rank => {
+                let (x, _, _) = self.array_arg(p, 0, &args[0]);
+                let ty = if p == Prim::Rank { Ty::Int } else { array(Size::Const(self.rank(&x.ty)), Ty::Int) };
+                self.call(p, &[], vec![x], ty, span)
+            }
+            Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Maximum | Prim::Minimum => {
+                let (x, _, t) = self.array_arg(p, 0, &args[0]);
+                let ty = self.reduced(p, &t, span);
+                self.call(p, &[t], vec![x], ty, span)
+            }
+            Prim::Norm => {
+                let (x, _, mut t) = self.array_arg(p, 0, &args[0]);
+                while let Ty::Array(_, e) = self.resolve(&t) {
+                    t = (*e).clone();
+                }
+                let s = self.number(Class::Real, span, "`norm`");
+                self.expect(&s, &t, args[0].span, &Why::new("what `norm` measures"));
+                self.call(p, &[], vec![x], s, span)
+            }
+            Prim::Matmul => {
+                let (a, b) = (self.infer(&args[0], None), self.infer(&args[1], None));
+                self.mat_mul(a, b, p, span)
+            }
+            Prim::Where => self.where_(args, span),
+            Prim::Diag => self.diag(&args[0], span),
+            Prim::RandUniform | Prim::RandNormal => self.random(p, &args[..1], &args[1], Ty::Float, span),
+            Prim::RandInt => self.random(p, &args[..3], &args[3], Ty::Int, span),
+            Prim::ReadCsv | Prim::ReadNpy => self.read(p, &args[0], span),
+            Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow | Prim::PowInt | Prim::Neg | Prim::MatMul => {
+                let cs = args.iter().map(|a| self.infer(a, None)).collect();
+                self.arith(p, cs, span)
+            }
+            _ => return None,
+        })
+    }
+
+    fn rank(&self, t: &Ty) -> u64 {
+        match self.resolve(t) {
+            Ty::Array(_, e) => 1 + self.rank(&e),
+            _ => 0,
+        }
+    }
+
+    /// The type that a reduction of elements of type `t` gives.
+    pub(super) fn reduced(&mut self, p: Prim, t: &Ty, span: Span) -> Ty {
+        let name = p.name();
+        self.solve_ops();
+        match p {
+            Prim::Any | Prim::All => return Ty::Bool,
+            Prim::Maximum | Prim::Minimum => self.require(Class::Ord, t, span, name),
+            Prim::Prod | Prim::Variance => {
+                let mut leaf = self.resolve(t);
+                while let Ty::Array(_, e) = leaf {
+                    leaf = self.resolve(&e);
+                }
+                self.require(if p == Prim::Prod { Class::Num } else { Class::Real }, &leaf, span, name);
+            }
+            _ => match self.resolve(t) {
+                Ty::Array(..) | Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) => self.require(Class::Diff, t, span, name),
+                Ty::Var(_) => self.require(Class::Diff, t, span, name),
+                _ => {
+                    if let Ty::Meta(m) = self.resolve(t) {
+                        self.metas[m as usize].scalar = true;
+                    }
+                    self.require(if p == Prim::Mean { Class::Real } else { Class::Num }, t, span, name);
+                }
+            },
+        }
+        t.clone()
+    }
+
+    fn cut(&mut self, p: Prim, args: &[ast::Expr], span: Span) -> core::Expr {
+        let k = self.arg(p, 0, &args[0], &Ty::Int);
+        let (x, n, t) = self.array_arg(p, 1, &args[1]);
+        let front = match self.size_of(&args[0]) {
+            Size::Meta(_) => Size::Unknown,
+            s => s,
+        };
+        let back = match (front, self.resolve_size(n)) {
+            (Size::Const(k), Size::Const(n)) if k <= n => Size::Const(n - k),
+            _ => Size::Unknown,
+        };
+        let ty = match p {
+            Prim::Take => array(front, t),
+            Prim::Drop => array(back, t),
+            _ => Ty::Tuple([array(front, t.clone()), array(back, t)].into()),
+        };
+        self.call(p, &[], vec![k, x], ty, span)
+    }
+
+    /// `a ++ b` on arrays, texts and lists.
+    pub(super) fn append(&mut self, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
+        let x = self.infer(a, None);
+        let y = self.infer(b, None);
+        self.solve_ops();
+        let why = Why::from("the right side of `++`", a.span, format!("the left side is {}", self.show(&x.ty)));
+        let ty = match (self.resolve(&x.ty), self.resolve(&y.ty)) {
+            (Ty::Array(m, t), u) => {
+                let n = self.size_meta();
+                self.expect(&array(n, (*t).clone()), &u, b.span, &why);
+                self.appended(m, n, (*t).clone())
+            }
+            (u, Ty::Array(n, t)) => {
+                let m = self.size_meta();
+                self.expect(&array(m, (*t).clone()), &u, a.span, &Why::new("the left side of `++`"));
+                self.appended(m, n, (*t).clone())
+            }
+            (t @ (Ty::Str | Ty::Data(..)), u) | (u, t @ (Ty::Str | Ty::Data(..))) => {
+                self.expect(&t, &u, b.span, &why);
+                t
+            }
+            (Ty::Meta(_), Ty::Meta(_)) => {
+                // Nothing is known: arrays are what `++` mostly joins.
+                let (m, n, t) = (self.size_meta(), self.size_meta(), self.meta());
+                self.expect(&array(m, t.clone()), &x.ty.clone(), a.span, &why);
+                self.expect(&array(n, t.clone()), &y.ty.clone(), b.span, &why);
+                array(Size::Unknown, t)
+            }
+            (t, _) => {
+                let d = Diagnostic::error("E0205", a.span, format!("`++` joins arrays, texts or lists, and this is {}", self.show(&t)));
+                self.report(d.hint("`show x` gives the text of a value"));
+                return self.error_expr(span);
+            }
+        };
+        self.call(Prim::Append, &[], vec![x, y], ty, span)
+    }
+
+    fn appended(&self, m: Size, n: Size, t: Ty) -> Ty {
+        match (self.resolve_size(m), self.resolve_size(n)) {
+            (Size::Const(a), Size::Const(b)) => array(Size::Const(a + b), t),
+            _ => array(Size::Unknown, t),
+        }
+    }
+
+    fn flatten(&mut self, x: &ast::Expr, span: Span) -> core::Expr {
+        let (m, n, t) = (self.size_meta(), self.size_meta(), self.meta());
+        let c = self.arg(Prim::Flatten, 0, x, &array(m, array(n, t.clone())));
+        let size = match (self.resolve_size(m), self.resolve_size(n)) {
+            (Size::Const(a), Size::Const(b)) => a.checked_mul(b).map_or(Size::Unknown, Size::Const),
+            _ => Size::Unknown,
+        };
+        self.call(Prim::Flatten, &[], vec![c], array(size, t), span)
+    }
+
+    /// A shape that is written out: its core, and the sizes.
+    fn shape_literal(&mut self, p: Prim, shape: &ast::Expr) -> Option<(core::Expr, Vec<Size>)> {
+        let ast::ExprKind::Array(parts) = &super::apply::strip(shape).kind else {
+            self.report(
+                Diagnostic::error("E0210", shape.span, format!("the shape for `{}` must be written out, so that the number of axes is known", p.name()))
+                    .hint("for example `[n, m]`"),
+            );
+            return None;
+        };
+        let mut out = Vec::new();
+        let mut sizes = Vec::new();
+        for e in parts {
+            out.push(self.check(e, &Ty::Int, &Why::new("an extent")));
+            sizes.push(self.size_of(e));
+        }
+        let n = out.len() as u64;
+        Some((mk(ExprKind::Array(out), array(Size::Const(n), Ty::Int), shape.span), sizes))
+    }
+
+    fn reshape(&mut self, shape: &ast::Expr, x: &ast::Expr, span: Span) -> core::Expr {
+        let (x, n, mut t) = self.array_arg(Prim::Reshape, 1, x);
+        let mut total = match self.resolve_size(n) {
+            Size::Const(k) => Some(k),
+            _ => None,
+        };
+        while let Ty::Array(m, e) = self.resolve(&t) {
+            total = match (total, self.resolve_size(m)) {
+                (Some(a), Size::Const(b)) => a.checked_mul(b),
+                _ => None,
+            };
+            t = (*e).clone();
+        }
+        let Some((s, sizes)) = self.shape_literal(Prim::Reshape, shape) else { return self.error_expr(span) };
+        let wanted = sizes.iter().try_fold(1u64, |acc, s| match s {
+            Size::Const(k) => acc.checked_mul(*k),
+            _ => None,
+        });
+        if let (Some(a), Some(b)) = (total, wanted) {
+            if a != b {
+                self.report(Diagnostic::error("E0301", span, format!("{a} elements cannot have a shape of {b}")));
+            }
+        }
+        let ty = sizes.into_iter().rev().fold(t, |t, n| array(n, t));
+        self.call(Prim::Reshape, &[], vec![s, x], ty, span)
+    }
+
+    fn stack(&mut self, x: &ast::Expr, span: Span) -> core::Expr {
+        let c = self.infer(x, None);
+        self.solve_ops();
+        let ty = match self.resolve(&c.ty) {
+            t @ Ty::Array(..) => t,
+            t => {
+                let elem = self.meta();
+                let list = self.list_of(elem.clone());
+                self.expect(&list, &t, x.span, &Why::new("what `stack` joins"));
+                array(Size::Unknown, elem)
+            }
+        };
+        self.call(Prim::Stack, &[], vec![c], ty, span)
+    }
+
+    /// `List t`.
+    fn list_of(&mut self, t: Ty) -> Ty {
+        match self.env.type_name(Symbol::new("List")) {
+            Some(crate::env::TypeName::Data(d)) => Ty::Data(d.id, [t].into()),
+            _ => self.meta(),
+        }
+    }
+
+    /// Matrix products by the shapes of both sides.
+    pub(super) fn mat_mul(&mut self, x: core::Expr, y: core::Expr, p: Prim, span: Span) -> core::Expr {
+        self.solve_ops();
+        let s = self.number(Class::Num, span, "`@`");
+        let (n, m, k) = (self.size_meta(), self.size_meta(), self.size_meta());
+        let is_vector = |me: &Self, t: &Ty| match me.resolve(t) {
+            Ty::Array(_, e) => matches!(me.resolve(&e), Ty::Int | Ty::Float | Ty::F32) || matches!(me.resolve(&e), Ty::Meta(i) if me.metas[i as usize].scalar),
+            _ => false,
+        };
+        let (vx, vy) = (is_vector(self, &x.ty), is_vector(self, &y.ty));
+        let (tx, ty, res) = match (vx, vy) {
+            (false, false) => (array(n, array(m, s.clone())), array(m, array(k, s.clone())), array(n, array(k, s))),
+            (false, true) => (array(n, array(m, s.clone())), array(m, s.clone()), array(n, s)),
+            (true, false) => (array(m, s.clone()), array(m, array(k, s.clone())), array(k, s)),
+            (true, true) => {
+                self.report(Diagnostic::error("E0205", span, "`@` needs a matrix on one side, and both are vectors").hint("`dot x y` is the inner product"));
+                return self.error_expr(span);
+            }
+        };
+        let (xs, ys) = (x.span, y.span);
+        let why = Why::from("the right side of `@`", xs, format!("the left side is {}", self.show(&x.ty)));
+        self.expect(&tx, &x.ty.clone(), xs, &Why::new("the left side of `@`"));
+        self.expect(&ty, &y.ty.clone(), ys, &why);
+        self.call(p, &[], vec![x, y], res, span)
+    }
+
+    fn where_(&mut self, args: &[ast::Expr], span: Span) -> core::Expr {
+        let c = self.infer(&args[0], None);
+        let a = self.infer(&args[1], None);
+        let b = self.infer(&args[2], None);
+        self.solve_ops();
+        // The shape is that of the condition; scalars spread over it.
+        let (ra, rb) = (self.rank(&a.ty), self.rank(&b.ty));
+        let bigger = if ra >= rb { a.ty.clone() } else { b.ty.clone() };
+        let why = Why::from("this branch of `where`", args[1].span, "the other is here");
+        let ty = match self.resolve(&c.ty) {
+            Ty::Array(..) => {
+                let leaf = self.leaf_type(&a.ty);
+                let other = self.leaf_type(&b.ty);
+                self.expect(&leaf, &other, args[2].span, &why);
+                if ra > 0 && rb > 0 {
+                    self.expect(&a.ty.clone(), &b.ty.clone(), args[2].span, &why);
+                }
+                self.with_leaf(&c.ty, &leaf)
+            }
+            _ => {
+                self.expect(&Ty::Bool, &c.ty.clone(), args[0].span, &Why::new("the condition of `where`"));
+                if ra == rb {
+                    self.expect(&a.ty.clone(), &b.ty.clone(), args[2].span, &why);
+                }
+                bigger.clone()
+            }
+        };
+        if let Ty::Array(..) = self.resolve(&c.ty) {
+            let leaf = self.leaf_type(&c.ty);
+            self.expect(&Ty::Bool, &leaf, args[0].span, &Why::new("the condition of `where`"));
+            if ra.max(rb) > 0 {
+                self.expect(&ty, &bigger, args[1].span, &Why::new("a branch of `where`"));
+            }
+        }
+        self.call(Prim::Where, &[], vec![c, a, b], ty, span)
+    }
+
+    fn leaf_type(&self, t: &Ty) -> Ty {
+        match self.resolve(t) {
+            Ty::Array(_, e) => self.leaf_type(&e),
+            t => t,
+        }
+    }
+
+    fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
+        match self.resolve(t) {
+            Ty::Array(n, e) => array(n, self.with_leaf(&e, leaf)),
+            _ => leaf.clone(),
+        }
+    }
+
+    fn diag(&mut self, x: &ast::Expr, span: Span) -> core::Expr {
+        let (c, n, t) = self.array_arg(Prim::Diag, 0, x);
+        match self.resolve(&t) {
+            Ty::Array(m, s) => {
+                let why = Why::new("the matrix of `diag`");
+                self.expect(&array(n, array(n, (*s).clone())), &array(n, array(m, (*s).clone())), x.span, &why);
+                self.call(Prim::Diag, &[(*s).clone()], vec![c], array(n, (*s).clone()), span)
+            }
+            _ => {
+                let s = self.number(Class::Num, span, "`diag`");
+                self.expect(&s, &t, x.span, &Why::new("an element of the vector of `diag`"));
+                self.call(Prim::Diag, &[t.clone()], vec![c], array(n, array(n, t)), span)
+            }
+        }
+    }
+
+    fn random(&mut self, p: Prim, before: &[ast::Expr], shape: &ast::Expr, elem: Ty, span: Span) -> core::Expr {
+        let mut args = Vec::new();
+        for (i, a) in before.iter().enumerate() {
+            let t = if i == 0 { self.key_type() } else { Ty::Int };
+            args.push(self.arg(p, i, a, &t));
+        }
+        let Some((s, sizes)) = self.shape_literal(p, shape) else { return self.error_expr(span) };
+        args.push(s);
+        let ty = sizes.into_iter().rev().fold(elem, |t, n| array(n, t));
+        self.call(p, &[], args, ty, span)
+    }
+
+    /// `Key` of module `random`.
+    fn key_type(&mut self) -> Ty {
+        let name = Symbol::new("Key");
+        let here = self.env.type_name(name).cloned();
+        let found = if self.internal { here } else { self.host.std_module("random").and_then(|m| m.type_name(name).cloned()) };
+        match found {
+            Some(crate::env::TypeName::Data(d)) => Ty::Data(d.id, [].into()),
+            _ => self.meta(),
+        }
+    }
+
+    /// `read_csv` and `read_npy`: with a literal path the file's header says the type.
+    fn read(&mut self, p: Prim, path: &ast::Expr, span: Span) -> core::Expr {
+        let c = self.arg(p, 0, path, &Ty::Str);
+        let t = self.meta();
+        self.require(Class::Data, &t, span, p.name());
+        if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
+            let found = if p == Prim::ReadCsv { self.csv_type(file) } else { self.npy_type(file) };
+            match found {
+                Ok(known) => {
+                    self.expect(&known, &t, span, &Why::new("the file"));
+                }
+                Err(text) => self.report(Diagnostic::error("E0801", path.span, text)),
+            }
+        }
+        self.call(p, &[t.clone()], vec![c], t, span)
+    }
+
+    fn csv_type(&mut self, file: &str) -> Result<Ty, String> {
+        let columns = self.host.csv_header(file)?;
+        let mut fields: Vec<(Symbol, Ty)> = columns.into_iter().map(|(n, c)| (Symbol::new(&n), array(Size::Unknown, column_type(c)))).collect();
+        fields.sort_by_key(|(n, _)| n.as_str());
+        Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
+    }
+
+    fn npy_type(&mut self, file: &str) -> Result<Ty, String> {
+        let arrays = self.host.npy_header(file)?;
+        let ty = |c: Column, shape: &[u64]| shape.iter().rev().fold(column_type(c), |t, n| array(Size::Const(*n), t));
+        if let [(name, c, shape)] = arrays.as_slice() {
+            if name.is_empty() {
+                return Ok(ty(*c, shape));
+            }
+        }
+        let mut fields: Vec<(Symbol, Ty)> = arrays.iter().map(|(n, c, s)| (Symbol::new(n), ty(*c, s))).collect();
+        fields.sort_by_key(|(n, _)| n.as_str());
+        Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
+    }
+}
+
+fn column_type(c: Column) -> Ty {
+    match c {
+        Column::Int => Ty::Int,
+        Column::Float => Ty::Float,
+        Column::Bool => Ty::Bool,
+        Column::Text => Ty::Str,
+    }
+}

@@ -1,0 +1,333 @@
+//! Patterns → decision trees (Maranget, "Compiling pattern matching to good decision trees"), with a missing case where a match is
+//! not exhaustive and the arms that nothing reaches.
+
+use crate::core::{Con, Lit, Local, Step, Tree};
+use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
+
+/// A typed pattern.
+#[derive(Clone, Debug)]
+pub enum TPat {
+    /// `_`.
+    Wild,
+    /// A variable.
+    Var(Local),
+    /// A literal.
+    Lit(Lit),
+    /// Parts of a tuple or record: all that the pattern names.
+    Parts(Vec<(Step, TPat)>),
+    /// A constructor.
+    Con(Con, Vec<TPat>),
+    /// An array of exactly these elements.
+    Array(Vec<TPat>),
+    /// `p as x`.
+    As(Box<TPat>, Local),
+    /// `p | q`.
+    Or(Vec<TPat>),
+}
+
+/// What compilation gives.
+pub struct Compiled {
+    /// The tree.
+    pub tree: Tree,
+    /// A value that no arm fits, as source.
+    pub missing: Option<String>,
+    /// Whether each arm can be reached.
+    pub reached: Vec<bool>,
+}
+
+#[derive(Clone)]
+struct Row {
+    cols: Vec<(Local, TPat)>,
+    binds: Vec<(Local, Local)>,
+    arm: usize,
+    guard: bool,
+}
+
+#[derive(Clone)]
+enum Known {
+    Con(Symbol, Vec<Local>),
+    Lit(Lit),
+    Parts(Vec<(Step, Local)>),
+    Len(Vec<Local>),
+    NotCon(Symbol, usize),
+}
+
+struct Compiler<'a> {
+    fresh: &'a mut dyn FnMut() -> Local,
+    root: Local,
+    missing: Option<String>,
+    reached: Vec<bool>,
+    budget: usize,
+}
+
+/// Compiles arms (pattern, whether it has a guard) over the scrutinee held in `root`.
+pub fn compile(root: Local, arms: Vec<(TPat, bool)>, fresh: &mut dyn FnMut() -> Local) -> Compiled {
+    let reached = vec![false; arms.len()];
+    let rows = arms
+        .into_iter()
+        .enumerate()
+        .map(|(arm, (pat, guard))| Row { cols: vec![(root, pat)], binds: Vec::new(), arm, guard })
+        .collect();
+    let mut c = Compiler { fresh, root, missing: None, reached, budget: 20_000 };
+    let tree = c.rows(rows, &HashMap::new());
+    Compiled { tree, missing: c.missing, reached: c.reached }
+}
+
+impl Compiler<'_> {
+    fn rows(&mut self, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.rows_inner(rows, known))
+    }
+
+    fn rows_inner(&mut self, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+        let mut rows: Vec<Row> = rows.into_iter().flat_map(normalise).collect();
+        self.budget = self.budget.saturating_sub(1);
+        if rows.is_empty() || self.budget == 0 {
+            if self.missing.is_none() {
+                self.missing = Some(witness(self.root, known, 0));
+            }
+            return Tree::Fail;
+        }
+        let first = rows[0].clone();
+        let Some((on, test)) = first.cols.first().cloned() else {
+            self.reached[first.arm] = true;
+            if !first.guard {
+                return Tree::Leaf(first.arm, first.binds);
+            }
+            let rest = self.rows(rows.split_off(1), known);
+            return Tree::Guard(first.arm, first.binds, Box::new(rest));
+        };
+        match test {
+            TPat::Parts(_) => self.parts(on, rows, known),
+            TPat::Con(con, _) => self.constructors(on, &con, rows, known),
+            TPat::Lit(_) => self.literals(on, rows, known),
+            TPat::Array(_) => self.lengths(on, rows, known),
+            TPat::Wild | TPat::Var(_) | TPat::As(..) | TPat::Or(_) => unreachable!("normalised away"),
+        }
+    }
+
+    fn parts(&mut self, on: Local, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+        let mut steps: Vec<(Step, Local)> = Vec::new();
+        for row in &rows {
+            if let Some(TPat::Parts(parts)) = column(row, on) {
+                for (step, _) in parts {
+                    if !steps.iter().any(|(s, _)| s == step) {
+                        steps.push((*step, (self.fresh)()));
+                    }
+                }
+            }
+        }
+        let next = rows
+            .into_iter()
+            .map(|mut row| {
+                if let Some(TPat::Parts(parts)) = take_column(&mut row, on) {
+                    for (step, p) in parts {
+                        if let Some((_, l)) = steps.iter().find(|(s, _)| *s == step) {
+                            row.cols.push((*l, p));
+                        }
+                    }
+                }
+                row
+            })
+            .collect();
+        let mut known = known.clone();
+        known.insert(on, Known::Parts(steps.clone()));
+        let rest = self.rows(next, &known);
+        Tree::Parts(steps.into_iter().map(|(s, l)| (l, on, s)).collect(), Box::new(rest))
+    }
+
+    fn constructors(&mut self, on: Local, sample: &Con, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+        let data = sample.data.clone();
+        let mut tags: Vec<u32> = Vec::new();
+        for row in &rows {
+            if let Some(TPat::Con(c, _)) = column(row, on) {
+                if !tags.contains(&c.tag) {
+                    tags.push(c.tag);
+                }
+            }
+        }
+        let mut cases = Vec::new();
+        for tag in tags.iter().copied() {
+            let decl = &data.cons[tag as usize];
+            let fields: Vec<Local> = decl.fields.iter().map(|_| (self.fresh)()).collect();
+            let next = select(&rows, on, |p| match p {
+                TPat::Con(c, args) if c.tag == tag => Some(args.clone()),
+                _ => None,
+            }, &fields);
+            let mut known = known.clone();
+            known.insert(on, Known::Con(decl.name, fields.clone()));
+            let tree = self.rows(next, &known);
+            cases.push((Con { data: data.clone(), tag }, fields, tree));
+        }
+        let left = data.cons.iter().find(|c| !tags.contains(&c.tag));
+        let default = left.map(|c| {
+            let mut known = known.clone();
+            known.insert(on, Known::NotCon(c.name, c.fields.len()));
+            Box::new(self.rows(without(&rows, on), &known))
+        });
+        Tree::Con(on, cases, default)
+    }
+
+    fn literals(&mut self, on: Local, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+        let mut lits: Vec<Lit> = Vec::new();
+        for row in &rows {
+            if let Some(TPat::Lit(l)) = column(row, on) {
+                if !lits.contains(l) {
+                    lits.push(l.clone());
+                }
+            }
+        }
+        let complete = lits.contains(&Lit::Unit) || lits.contains(&Lit::Bool(true)) && lits.contains(&Lit::Bool(false));
+        let mut cases = Vec::new();
+        for lit in &lits {
+            let next = select(&rows, on, |p| matches!(p, TPat::Lit(l) if l == lit).then(Vec::new), &[]);
+            let mut known = known.clone();
+            known.insert(on, Known::Lit(lit.clone()));
+            cases.push((lit.clone(), self.rows(next, &known)));
+        }
+        if complete {
+            if let Some((_, last)) = cases.pop() {
+                return Tree::Lit(on, cases, Box::new(last));
+            }
+        }
+        let mut known = known.clone();
+        if let Some(Lit::Bool(b)) = lits.first() {
+            known.insert(on, Known::Lit(Lit::Bool(!b)));
+        }
+        let default = self.rows(without(&rows, on), &known);
+        Tree::Lit(on, cases, Box::new(default))
+    }
+
+    fn lengths(&mut self, on: Local, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+        let mut lens: Vec<usize> = Vec::new();
+        for row in &rows {
+            if let Some(TPat::Array(parts)) = column(row, on) {
+                if !lens.contains(&parts.len()) {
+                    lens.push(parts.len());
+                }
+            }
+        }
+        let mut cases = Vec::new();
+        for n in lens {
+            let elems: Vec<Local> = (0..n).map(|_| (self.fresh)()).collect();
+            let next = select(&rows, on, |p| match p {
+                TPat::Array(parts) if parts.len() == n => Some(parts.clone()),
+                _ => None,
+            }, &elems);
+            let mut known = known.clone();
+            known.insert(on, Known::Len(elems.clone()));
+            cases.push((n as u64, elems, self.rows(next, &known)));
+        }
+        let default = self.rows(without(&rows, on), known);
+        Tree::Len(on, cases, Box::new(default))
+    }
+}
+
+/// Moves variables to the bindings, opens `as`, and splits or-patterns into rows.
+fn normalise(row: Row) -> Vec<Row> {
+    let mut done = Vec::new();
+    let mut todo = vec![row];
+    while let Some(mut row) = todo.pop() {
+        let at = row.cols.iter().position(|(_, p)| matches!(p, TPat::Wild | TPat::Var(_) | TPat::As(..) | TPat::Or(_)));
+        let Some(i) = at else {
+            done.push(row);
+            continue;
+        };
+        let (on, pat) = row.cols.remove(i);
+        match pat {
+            TPat::Var(x) => {
+                row.binds.push((x, on));
+                todo.push(row);
+            }
+            TPat::As(p, x) => {
+                row.binds.push((x, on));
+                row.cols.insert(i, (on, *p));
+                todo.push(row);
+            }
+            TPat::Or(alts) => {
+                for alt in alts.into_iter().rev() {
+                    let mut r = row.clone();
+                    r.cols.insert(i, (on, alt));
+                    todo.push(r);
+                }
+            }
+            _ => todo.push(row),
+        }
+    }
+    done
+}
+
+fn column(row: &Row, on: Local) -> Option<&TPat> {
+    row.cols.iter().find(|(l, _)| *l == on).map(|(_, p)| p)
+}
+
+fn take_column(row: &mut Row, on: Local) -> Option<TPat> {
+    let i = row.cols.iter().position(|(l, _)| *l == on)?;
+    Some(row.cols.remove(i).1)
+}
+
+/// Rows whose pattern on `on` fits the case (or that do not care), with the sub-patterns in its place.
+fn select(rows: &[Row], on: Local, fits: impl Fn(&TPat) -> Option<Vec<TPat>>, fields: &[Local]) -> Vec<Row> {
+    let mut out = Vec::new();
+    for row in rows {
+        let mut row = row.clone();
+        match take_column(&mut row, on) {
+            None => out.push(row),
+            Some(p) => {
+                if let Some(args) = fits(&p) {
+                    let subs = fields.iter().copied().zip(args).collect::<Vec<_>>();
+                    row.cols.splice(0..0, subs);
+                    out.push(row);
+                }
+            }
+        }
+    }
+    out
+}
+
+fn without(rows: &[Row], on: Local) -> Vec<Row> {
+    rows.iter().filter(|r| column(r, on).is_none()).cloned().collect()
+}
+
+/// A value that reaches this place, as source. `level` 1: an argument.
+fn witness(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
+    let wrap = |text: String| if level > 0 { format!("({text})") } else { text };
+    match known.get(&at) {
+        None => "_".into(),
+        Some(Known::Con(name, fields)) if fields.is_empty() => name.to_string(),
+        Some(Known::Con(name, fields)) => {
+            let args: Vec<String> = fields.iter().map(|f| witness(*f, known, 1)).collect();
+            wrap(format!("{name} {}", args.join(" ")))
+        }
+        Some(Known::NotCon(name, 0)) => name.to_string(),
+        Some(Known::NotCon(name, arity)) => wrap(format!("{name}{}", " _".repeat(*arity))),
+        Some(Known::Lit(l)) => match l {
+            Lit::Unit => "()".into(),
+            Lit::Bool(b) => b.to_string(),
+            Lit::Int(n) => n.to_string(),
+            Lit::Float(x) => format!("{x:?}"),
+            Lit::F32(x) => format!("{x:?}f32"),
+            Lit::Str(s) => format!("{s:?}"),
+        },
+        Some(Known::Parts(parts)) => {
+            let record = matches!(parts.first(), Some((Step::Field(_), _)));
+            let mut parts = parts.clone();
+            parts.sort_by_key(|(s, _)| match s {
+                Step::Item(i) => (*i, ""),
+                Step::Field(f) => (0, f.as_str()),
+            });
+            let texts: Vec<String> = parts
+                .iter()
+                .map(|(s, l)| match s {
+                    Step::Item(_) => witness(*l, known, 0),
+                    Step::Field(f) => format!("{f} = {}", witness(*l, known, 0)),
+                })
+                .collect();
+            if record { format!("{{{}}}", texts.join(", ")) } else { format!("({})", texts.join(", ")) }
+        }
+        Some(Known::Len(elems)) => {
+            let texts: Vec<String> = elems.iter().map(|e| witness(*e, known, 0)).collect();
+            format!("[{}]", texts.join(", "))
+        }
+    }
+}

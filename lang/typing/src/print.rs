@@ -1,0 +1,186 @@
+//! Types as text: `(Diff a, Real s) => (a -> s) -> a -> a`.
+
+use crate::env::Tables;
+use crate::ty::{Class, Scheme, Size, SizeVar, Ty, TyVar};
+use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// Prints types with one set of names.
+pub struct Printer<'a> {
+    tables: &'a Tables,
+    vars: HashMap<TyVar, String>,
+    metas: HashMap<u32, String>,
+    sizes: HashMap<SizeVar, String>,
+    size_metas: HashMap<u32, String>,
+    used: Vec<String>,
+}
+
+/// A scheme as text.
+pub fn scheme(s: &Scheme, tables: &Tables) -> String {
+    let mut p = Printer::new(tables);
+    for (v, _, name) in &s.vars {
+        p.name_var(*v, name.as_str());
+    }
+    for (v, name) in &s.sizes {
+        p.name_size(*v, name.as_str());
+    }
+    let ty = p.ty(&s.ty);
+    let mut constraints = Vec::new();
+    for (v, classes, _) in &s.vars {
+        for c in minimal(classes) {
+            constraints.push(format!("{c:?} {}", p.vars[v]));
+        }
+    }
+    match constraints.len() {
+        0 => ty,
+        1 => format!("{} => {ty}", constraints[0]),
+        _ => format!("({}) => {ty}", constraints.join(", ")),
+    }
+}
+
+/// A type as text.
+pub fn ty(t: &Ty, tables: &Tables) -> String {
+    Printer::new(tables).ty(t)
+}
+
+/// Without what others imply.
+pub fn minimal(classes: &[Class]) -> Vec<Class> {
+    let has = |c: Class| classes.contains(&c);
+    let mut out: Vec<Class> = classes
+        .iter()
+        .copied()
+        .filter(|c| match c {
+            Class::Real | Class::Data => true,
+            Class::Num => !has(Class::Real),
+            Class::Ord => !has(Class::Num) && !has(Class::Real),
+            Class::Eq => !has(Class::Ord) && !has(Class::Num) && !has(Class::Real),
+            Class::Diff | Class::Show => !has(Class::Num) && !has(Class::Real),
+        })
+        .collect();
+    out.sort();
+    out.dedup();
+    out
+}
+
+impl<'a> Printer<'a> {
+    /// Without names yet.
+    pub fn new(tables: &'a Tables) -> Printer<'a> {
+        Printer {
+            tables,
+            vars: HashMap::new(),
+            metas: HashMap::new(),
+            sizes: HashMap::new(),
+            size_metas: HashMap::new(),
+            used: Vec::new(),
+        }
+    }
+
+    fn fresh(&mut self, wish: &str, letters: &str) -> String {
+        if !wish.is_empty() && !self.used.iter().any(|u| u == wish) {
+            self.used.push(wish.to_owned());
+            return wish.to_owned();
+        }
+        for round in 0.. {
+            for c in letters.chars() {
+                let name = if round == 0 { c.to_string() } else { format!("{c}{round}") };
+                if !self.used.contains(&name) {
+                    self.used.push(name.clone());
+                    return name;
+                }
+            }
+        }
+        String::new()
+    }
+
+    /// Gives a variable a name, the wished one if it is free.
+    pub fn name_var(&mut self, v: TyVar, wish: &str) {
+        let name = self.fresh(wish, "abcdefgh");
+        self.vars.insert(v, name);
+    }
+
+    fn name_size(&mut self, v: SizeVar, wish: &str) {
+        let name = self.fresh(wish, "nmkpq");
+        self.sizes.insert(v, name);
+    }
+
+    fn size(&mut self, s: Size) -> String {
+        match s {
+            Size::Const(n) => n.to_string(),
+            Size::Unknown => "_".into(),
+            Size::Var(v) => {
+                if !self.sizes.contains_key(&v) {
+                    self.name_size(v, "");
+                }
+                self.sizes[&v].clone()
+            }
+            Size::Meta(m) => {
+                if !self.size_metas.contains_key(&m) {
+                    let name = self.fresh("", "nmkpq");
+                    self.size_metas.insert(m, name);
+                }
+                self.size_metas[&m].clone()
+            }
+        }
+    }
+
+    /// A type as text.
+    pub fn ty(&mut self, t: &Ty) -> String {
+        self.at(t, 0)
+    }
+
+    /// Level 0: anywhere; 1: left of an arrow; 2: an argument of a type.
+    fn at(&mut self, t: &Ty, level: u8) -> String {
+        match t {
+            Ty::Unit => "()".into(),
+            Ty::Bool => "Bool".into(),
+            Ty::Int => "Int".into(),
+            Ty::Float => "Float".into(),
+            Ty::F32 => "F32".into(),
+            Ty::Str => "String".into(),
+            Ty::Var(v) => {
+                if !self.vars.contains_key(v) {
+                    self.name_var(*v, "");
+                }
+                self.vars[v].clone()
+            }
+            Ty::Meta(m) => {
+                if !self.metas.contains_key(m) {
+                    let name = self.fresh("", "abcdefgh");
+                    self.metas.insert(*m, name);
+                }
+                self.metas[m].clone()
+            }
+            Ty::Fun(a, b) | Ty::Lin(a, b) => {
+                let arrow = if matches!(t, Ty::Lin(..)) { "-o" } else { "->" };
+                let text = format!("{} {arrow} {}", self.at(a, 1), self.at(b, 0));
+                if level > 0 { format!("({text})") } else { text }
+            }
+            Ty::Tuple(parts) => {
+                let parts: Vec<String> = parts.iter().map(|p| self.at(p, 0)).collect();
+                format!("({})", parts.join(", "))
+            }
+            Ty::Array(n, elem) => format!("[{}]{}", self.size(*n), self.at(elem, 1)),
+            Ty::Record(r) => {
+                let mut text: Vec<String> = Vec::new();
+                for (name, t) in &r.fields {
+                    text.push(format!("{name} : {}", self.at(t, 0)));
+                }
+                let mut out = format!("{{{}", text.join(", "));
+                if let Some(tail) = &r.tail {
+                    let _ = write!(out, " | {}", self.at(tail, 0));
+                }
+                out + "}"
+            }
+            Ty::Data(id, args) => {
+                let name = self.tables.datas.get(id).map_or(Symbol::new("?"), |d| d.name);
+                if args.is_empty() {
+                    return name.to_string();
+                }
+                let args: Vec<String> = args.iter().map(|a| self.at(a, 2)).collect();
+                let text = format!("{name} {}", args.join(" "));
+                if level > 1 { format!("({text})") } else { text }
+            }
+        }
+    }
+}
