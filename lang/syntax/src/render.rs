@@ -35,10 +35,23 @@ pub fn text(d: &Diagnostic, sources: &SourceMap, color: bool) -> String {
     }
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut out = renderer.term_width(120).render(&[group]).to_string();
-    for (name, span) in &d.stack {
-        let _ = write!(out, "\n  in `{name}` at {}", place(*span, sources));
-    }
+    write_stack(d, sources, &mut out);
     out
+}
+
+/// The call stack, innermost first; the middle of a long one is left out.
+fn write_stack(d: &Diagnostic, sources: &SourceMap, out: &mut String) {
+    const INNERMOST: usize = 16;
+    const OUTERMOST: usize = 8;
+    let skipped = d.stack.len().saturating_sub(INNERMOST + OUTERMOST);
+    for (i, (name, span)) in d.stack.iter().enumerate() {
+        if skipped > 0 && i == INNERMOST {
+            let _ = write!(out, "\n  ... {skipped} more calls ...");
+        }
+        if i < INNERMOST || i >= INNERMOST + skipped {
+            let _ = write!(out, "\n  in `{name}` at {}", place(*span, sources));
+        }
+    }
 }
 
 fn annotation<'a>(kind: AnnotationKind, l: &'a Label, text: &str) -> annotate_snippets::Annotation<'a> {

@@ -7,7 +7,8 @@
 //! A *block* is a list of entries in one column. If its first token begins a line, what belongs to
 //! the block stands to the right of its column. If it begins in the middle of a line, what stands
 //! to the right of the indentation of that line belongs to it (`base`), except for lines that
-//! begin in the block's own column or in that of an enclosing block: those are entries.
+//! begin in the block's own column or in that of a mid-line block directly around it: those are
+//! entries.
 
 use crate::token::{Kw, P, Tok, Token};
 use std::collections::HashMap;
@@ -44,9 +45,13 @@ struct Frame {
     kind: Kind,
     /// A `|` that begins a line in this column or left of it belongs to a `match` further out.
     bar: Option<u32>,
-    /// Which bracket the frame is in.
-    bracket: u32,
+    /// Which bracket or block of lines the frame is in: columns of entries further out mean nothing.
+    scope: u32,
+    /// The scope around this frame's.
+    outer_scope: u32,
 }
+
+const ITEM: Frame = Frame { kind: Kind::Item, bar: None, scope: 0, outer_scope: 0 };
 
 /// The open constructs.
 #[derive(Debug)]
@@ -54,8 +59,8 @@ pub(crate) struct Layout {
     /// Column of the top-level items.
     top: u32,
     frames: Vec<Frame>,
-    brackets: u32,
-    /// How many open blocks of a bracket have their entries in a column.
+    scopes: u32,
+    /// How many open blocks of a scope have their entries in a column.
     entry_columns: HashMap<(u32, u32), u32>,
 }
 
@@ -64,12 +69,16 @@ impl Layout {
     pub(crate) fn new(tokens: &[Token]) -> Layout {
         let starts = tokens.iter().filter(|t| t.line_start && t.tok != Tok::End);
         let top = starts.map(|t| t.col).min().unwrap_or(0);
-        let item = Frame { kind: Kind::Item, bar: None, bracket: 0 };
-        Layout { top, frames: vec![item], brackets: 0, entry_columns: HashMap::new() }
+        Layout { top, frames: vec![ITEM], scopes: 0, entry_columns: HashMap::new() }
     }
 
     fn frame(&self) -> Frame {
-        self.frames.last().copied().unwrap_or(Frame { kind: Kind::Item, bar: None, bracket: 0 })
+        self.frames.last().copied().unwrap_or(ITEM)
+    }
+
+    fn new_scope(&mut self) -> u32 {
+        self.scopes += 1;
+        self.scopes
     }
 
     /// Opens a bracket. Frames are closed with [`Layout::close`].
@@ -80,22 +89,26 @@ impl Layout {
             Kind::Block(block) if block.mid => Some(block.base),
             Kind::Block(block) => Some(block.col),
         };
-        self.brackets += 1;
-        self.frames.push(Frame { kind: Kind::Bracket { outside }, bar: None, bracket: self.brackets });
+        let (scope, outer_scope) = (self.new_scope(), self.frame().scope);
+        self.frames.push(Frame { kind: Kind::Bracket { outside }, bar: None, scope, outer_scope });
     }
 
     /// Opens a block whose first token is `first`, on behalf of a token in a line indented `base`.
     pub(crate) fn open_block(&mut self, first: &Token, base: u32) {
         let block = Block { col: first.col, base, mid: !first.line_start, in_col: None };
-        let bracket = self.frame().bracket;
-        *self.entry_columns.entry((bracket, block.col)).or_insert(0) += 1;
-        self.frames.push(Frame { kind: Kind::Block(block), ..self.frame() });
+        let around = self.frame();
+        let frame = match block.mid {
+            true => Frame { kind: Kind::Block(block), ..around },
+            false => Frame { kind: Kind::Block(block), bar: around.bar, scope: self.new_scope(), outer_scope: around.scope },
+        };
+        *self.entry_columns.entry((frame.scope, block.col)).or_insert(0) += 1;
+        self.frames.push(frame);
     }
 
     /// Closes the innermost construct.
     pub(crate) fn close(&mut self) {
-        if let Some(Frame { kind: Kind::Block(block), bracket, .. }) = self.frames.pop()
-            && let Some(count) = self.entry_columns.get_mut(&(bracket, block.col))
+        if let Some(Frame { kind: Kind::Block(block), scope, .. }) = self.frames.pop()
+            && let Some(count) = self.entry_columns.get_mut(&(scope, block.col))
         {
             *count -= 1;
         }
@@ -163,7 +176,7 @@ impl Layout {
             && !block.mid
             && block.base < token.col
             && token.col < block.col
-            && !self.is_entry_column(token.col)
+            && !self.in_entry_column(self.frame().outer_scope, token.col)
             && !matches!(token.tok, Tok::End | Tok::P(P::SemiSemi) | Tok::Kw(Kw::For | Kw::While))
             && !continues(token, next, false)
     }
@@ -172,11 +185,12 @@ impl Layout {
     pub(crate) fn leaves_block(&self, token: &Token) -> bool {
         let Some(block) = self.block() else { return false };
         let left = if block.mid { token.col <= block.base } else { token.col < block.col };
-        token.line_start && (left || (token.col != block.col && self.is_entry_column(token.col)))
+        let elsewhere = block.mid && token.col != block.col && self.in_entry_column(self.frame().scope, token.col);
+        token.line_start && (left || elsewhere)
     }
 
-    fn is_entry_column(&self, col: u32) -> bool {
-        self.entry_columns.get(&(self.frame().bracket, col)).is_some_and(|n| *n > 0)
+    fn in_entry_column(&self, scope: u32, col: u32) -> bool {
+        self.entry_columns.get(&(scope, col)).is_some_and(|n| *n > 0)
     }
 
     /// Whether the innermost construct cannot see `token`, which `next` follows.
@@ -203,7 +217,7 @@ impl Layout {
     }
 
     fn hidden_in_mid_line_block(&self, block: Block, token: &Token, next: &Token) -> bool {
-        let entry = self.is_entry_column(token.col) || Some(token.col) == block.in_col;
+        let entry = self.in_entry_column(self.frame().scope, token.col) || Some(token.col) == block.in_col;
         let continues = continues(token, next, token.col <= self.top && !entry);
         if continues { token.col < block.base } else { token.col <= block.base || entry }
     }
