@@ -20,6 +20,7 @@ pub mod completeness;
 pub mod diag;
 pub mod dump;
 pub mod errors;
+pub mod format;
 pub mod highlight;
 pub mod lexer;
 pub mod parser;

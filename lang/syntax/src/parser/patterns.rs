@@ -34,7 +34,9 @@ impl Parser<'_> {
             let mut all = vec![p.cons_pattern()];
             let mut name = p.as_name();
             while p.eat(P::Bar) {
-                if let (Some(name), Some(last)) = (name.take(), all.pop()) {
+                if let Some(name) = name.take()
+                    && let Some(last) = all.pop()
+                {
                     all.push(p.named_pattern(last, name));
                 }
                 all.push(p.cons_pattern());

@@ -1,0 +1,485 @@
+//! Expressions as documents.
+
+use super::Formatter;
+use super::doc::{D, Doc, align, choice, concat, flat, group, hard, line, nest, nil, space};
+use super::types::Level;
+use crate::ast::{BinOp, Expr, ExprKind, ForVar, Ident, IndexArg, Lit, LoopKind, Pat};
+use std::rc::Rc;
+
+/// An expression's document, and how it looks when it hangs on the end of a line: `[`, `(fun x ->`
+/// or `loop ... do` stay on that line and the rest follows below, indented.
+pub(super) struct Built {
+    pub(super) doc: D,
+    pub(super) hanging: Option<D>,
+    /// Better left hanging than moved to a line of its own.
+    pub(super) bracket: bool,
+}
+
+impl Built {
+    fn plain(doc: D) -> Built {
+        Built { doc, hanging: None, bracket: false }
+    }
+
+    /// `content` on one line, or broken; the broken form can hang.
+    fn hangs(content: D) -> Built {
+        Built { doc: group(content.clone()), hanging: Some(content), bracket: false }
+    }
+}
+
+impl Formatter<'_> {
+    pub(super) fn expr(&mut self, e: &Expr) -> D {
+        self.build(e).doc
+    }
+
+    pub(super) fn build(&mut self, e: &Expr) -> Built {
+        super::guarded(|| self.build_here(e))
+    }
+
+    fn build_here(&mut self, e: &Expr) -> Built {
+        match &e.kind {
+            ExprKind::Lit(Lit::Unit) => {
+                let open = self.tokens.sign("(");
+                Built::plain(concat(vec![open, self.tokens.sign(")")]))
+            }
+            ExprKind::Lit(Lit::Float(_)) => Built::plain(self.number(e.span)),
+            ExprKind::Lit(_) | ExprKind::Interp(_) | ExprKind::Error => Built::plain(self.tokens.verbatim(e.span)),
+            ExprKind::Var(name) => Built::plain(self.tokens.word(e.span, name.as_str())),
+            ExprKind::Con(module, name) => Built::plain(self.qualified(*module, *name)),
+            ExprKind::Section(op) => {
+                let (open, op) = (self.tokens.sign("("), self.tokens.sign(op.text()));
+                Built::plain(concat(vec![open, op, self.tokens.sign(")")]))
+            }
+            ExprKind::App(function, args) => self.application(function, args),
+            ExprKind::Bin(..) => Built::plain(self.operators(e, false)),
+            ExprKind::Neg(operand) => Built::plain(self.negation(operand)),
+            ExprKind::Fun(params, body) => self.function("fun", params, body),
+            ExprKind::Lin(param, body) => self.function("lin", std::slice::from_ref(&**param), body),
+            ExprKind::Block(stmts) => Built::plain(self.block_operand(stmts, e.span)),
+            ExprKind::If(..) => Built::plain(self.conditional(e)),
+            ExprKind::Match(scrutinee, arms) => self.match_expression(scrutinee, arms, e.span),
+            ExprKind::Tuple(parts) => self.tuple(parts),
+            ExprKind::Paren(inner) => self.parentheses(inner),
+            ExprKind::Record(fields) => self.record(None, fields),
+            ExprKind::Update(base, fields) => self.record(Some(base), fields),
+            ExprKind::Field(base, name) => {
+                let base = self.expr(base);
+                let dot = self.tokens.sign(".");
+                Built::plain(concat(vec![base, dot, self.ident(*name)]))
+            }
+            ExprKind::Array(parts) => self.elements("[", parts, "]"),
+            ExprKind::Index(base, args) => {
+                let base = self.expr(base);
+                let args = self.list("[", args, "]", Self::index);
+                Built::plain(concat(vec![base, args]))
+            }
+            ExprKind::For(vars, body) => self.comprehension(vars, body),
+            ExprKind::Iverson(condition) => {
+                let open = self.tokens.sign("[|");
+                let condition = self.expr(condition);
+                Built::plain(group(concat(vec![open, space(), condition, space(), self.tokens.sign("|]")])))
+            }
+            ExprKind::Loop(pat, init, kind, body) => {
+                let one_line = self.tokens.on_one_line(e.span);
+                self.loop_expression(pat, init, kind, body, one_line)
+            }
+            ExprKind::Ann(inner, signature) => {
+                let open = self.tokens.sign("(");
+                let inner = self.expr(inner);
+                let colon = self.tokens.sign(":");
+                let signature = self.signature(signature);
+                Built::plain(group(concat(vec![open, inner, space(), colon, space(), signature, self.tokens.sign(")")])))
+            }
+        }
+    }
+
+    // Application and operators.
+
+    /// All on one line; or one argument hanging at the end of the line (the last, or a function
+    /// before small ones: `map (fun x -> ...) xs`); or each argument on its own line.
+    fn application(&mut self, function: &Expr, args: &[Expr]) -> Built {
+        let mut built = vec![self.build(function)];
+        for arg in args {
+            let arg = self.build(arg);
+            built.push(arg);
+        }
+        let docs: Vec<D> = built.iter().map(|b| b.doc.clone()).collect();
+        let one_line = spaced(&docs);
+        let after_function = args.iter().rposition(|a| !is_small(a)).filter(|i| is_function(&args[*i]));
+        let hangs = after_function.unwrap_or(args.len().saturating_sub(1)) + 1;
+        let others_hang = built.iter().enumerate().any(|(i, b)| i != hangs && b.hanging.is_some());
+        // Small arguments fill lines, others get a line each.
+        let separate = |d: &D| concat(vec![line(), d.clone()]);
+        let fill = !built.iter().any(|b| b.hanging.is_some());
+        let below = docs.iter().skip(1).map(|d| if fill { group(separate(d)) } else { separate(d) });
+        let broken = concat(vec![docs[0].clone(), nest(concat(below.collect()))]);
+        let hanging = built.get_mut(hangs).and_then(|b| b.hanging.take()).filter(|_| !others_hang);
+        let Some(hanging) = hanging else { return Built::plain(choice(vec![one_line, broken])) };
+        let mut parts = vec![flat(spaced(&docs[..hangs])), space(), hanging];
+        for doc in &docs[hangs + 1..] {
+            parts.extend([space(), flat(doc.clone())]);
+        }
+        let hanging = concat(parts);
+        let doc = choice(vec![one_line, hanging.clone(), broken]);
+        Built { doc, hanging: Some(hanging), bracket: false }
+    }
+
+    fn negation(&mut self, operand: &Expr) -> D {
+        let minus = self.tokens.sign("-");
+        // Two minus signs without a space begin a comment.
+        let again = matches!(operand.kind, ExprKind::Neg(_)) || self.tokens.source_of(operand.span).starts_with('-');
+        let operand = self.expr(operand);
+        concat(vec![minus, if again { space() } else { nil() }, operand])
+    }
+
+    /// A chain of operators of one precedence. As an entry (`is_entry`) a pipeline's further lines
+    /// stand in the entry's own column.
+    pub(super) fn operators(&mut self, e: &Expr, is_entry: bool) -> D {
+        let chain = Chain::of(e);
+        let open = ends_openly(chain.first);
+        let first = if open { self.broken(chain.first) } else { self.operand(chain.first) };
+        let mut below = Vec::new();
+        for (op, operand) in &chain.rest {
+            let sign = self.tokens.sign(op.text());
+            let operand = self.operand(operand);
+            below.extend([line(), sign, space(), operand]);
+        }
+        let pipeline = chain.rest.iter().all(|(op, _)| matches!(op, BinOp::PipeRight | BinOp::Compose));
+        let below = concat(below);
+        match (is_entry && (pipeline || open), open) {
+            // Something that reads on as far as it can ends only where a line further left begins.
+            (true, true) => concat(vec![first, hard(), below]),
+            (true, false) => group(concat(vec![first, below])),
+            _ => group(concat(vec![first, nest(below)])),
+        }
+    }
+
+    /// An expression in its broken form, if it has one.
+    fn broken(&mut self, e: &Expr) -> D {
+        let built = self.build(e);
+        built.hanging.unwrap_or(built.doc)
+    }
+
+    fn operand(&mut self, e: &Expr) -> D {
+        let doc = self.expr(e);
+        if matches!(e.kind, ExprKind::App(..)) { nest(doc) } else { doc }
+    }
+
+    // Functions, loops.
+
+    fn function(&mut self, word: &str, params: &[Pat], body: &Expr) -> Built {
+        let word = self.tokens.sign(word);
+        let params = self.params(params);
+        let arrow = self.tokens.sign("->");
+        let body = self.body(body);
+        Built::hangs(concat(vec![word, params, space(), arrow, body]))
+    }
+
+    /// A block after `->`, `do` and the like: on the same line, or indented below.
+    pub(super) fn body(&mut self, e: &Expr) -> D {
+        match &e.kind {
+            ExprKind::Block(stmts) if !self.stays_on_one_line(stmts, e.span) => {
+                let stmts = self.stmts(stmts);
+                nest(concat(vec![hard(), stmts]))
+            }
+            _ => {
+                let body = self.entry(e);
+                nest(concat(vec![line(), body]))
+            }
+        }
+    }
+
+    /// A block that is always on lines of its own.
+    fn body_below(&mut self, e: &Expr) -> D {
+        let entries = match &e.kind {
+            ExprKind::Block(stmts) => self.stmts(stmts),
+            _ => self.entry(e),
+        };
+        nest(concat(vec![hard(), entries]))
+    }
+
+    fn comprehension(&mut self, vars: &[ForVar], body: &Expr) -> Built {
+        let mut head = vec![self.tokens.sign("for"), space()];
+        for (i, var) in vars.iter().enumerate() {
+            if i > 0 {
+                head.extend([self.tokens.sign(","), space()]);
+            }
+            head.push(self.ident(var.name));
+            if let Some(bound) = &var.bound {
+                head.extend([space(), self.tokens.sign("<"), space(), self.expr(bound)]);
+            }
+        }
+        head.extend([space(), self.tokens.sign("->")]);
+        let body = self.body(body);
+        Built::hangs(concat(vec![concat(head), body]))
+    }
+
+    fn loop_expression(&mut self, pat: &Pat, init: &Expr, kind: &LoopKind, body: &Expr, one_line: bool) -> Built {
+        let mut head = vec![self.tokens.sign("loop"), space(), self.pat(pat, Level::Top), space()];
+        head.extend([self.tokens.sign("="), space(), self.expr(init)]);
+        match kind {
+            LoopKind::For(name, bound) => {
+                head.extend([line(), self.tokens.sign("for"), space(), self.ident(*name), space()]);
+                head.extend([self.tokens.sign("<"), space(), self.expr(bound)]);
+            }
+            LoopKind::While(condition) => {
+                head.extend([line(), self.tokens.sign("while"), space(), self.expr(condition)]);
+            }
+        }
+        head.extend([space(), self.tokens.sign("do")]);
+        let body = match one_line {
+            true => self.body(body),
+            false => self.body_below(body),
+        };
+        Built::hangs(concat(vec![group(nest(concat(head))), body]))
+    }
+
+    // if
+
+    /// On one line; or each branch on the line of its word; or all branches indented below.
+    fn conditional(&mut self, e: &Expr) -> D {
+        let (mut broken, mut rows, mut row) = (Vec::new(), Vec::new(), Vec::new());
+        let mut rest = e;
+        while let ExprKind::If(condition, then, otherwise) = &rest.kind {
+            let head = [self.tokens.sign("if"), space(), nest(self.expr(condition)), space(), self.tokens.sign("then")];
+            let then = self.body(then);
+            broken.extend(head.iter().cloned().chain([then.clone()]));
+            row.extend(head.into_iter().chain([then]));
+            rows.push(std::mem::take(&mut row));
+            let Some(otherwise) = otherwise else { break };
+            let word = self.tokens.sign("else");
+            broken.extend([line(), word.clone()]);
+            row.push(word);
+            if matches!(otherwise.kind, ExprKind::If(..)) {
+                broken.push(space());
+                row.push(space());
+            } else {
+                let body = self.body(otherwise);
+                broken.push(body.clone());
+                row.push(body);
+                rows.push(std::mem::take(&mut row));
+            }
+            rest = otherwise;
+        }
+        let broken = concat(broken);
+        let is_chain = rows.len() > 2 && !self.tokens.on_one_line(e.span);
+        let rows = Rc::new(Doc::Rows(rows.into_iter().map(|row| (0, concat(row))).collect()));
+        choice(if is_chain { vec![rows, broken] } else { vec![broken.clone(), rows, broken] })
+    }
+
+    // Brackets.
+
+    fn parentheses(&mut self, inner: &Expr) -> Built {
+        let open = self.tokens.sign("(");
+        match &inner.kind {
+            ExprKind::Block(stmts) => {
+                let sequence = !matches!(stmts.first(), Some(crate::ast::Stmt::Let(..)));
+                let block = if sequence { self.sequence(stmts) } else { self.block_operand(stmts, inner.span) };
+                Built::plain(concat(vec![open, block, self.tokens.sign(")")]))
+            }
+            ExprKind::If(..) | ExprKind::Match(..) => {
+                let inner = align(self.expr(inner));
+                Built::plain(concat(vec![open, inner, self.tokens.sign(")")]))
+            }
+            _ => {
+                let built = self.build(inner);
+                let close = self.tokens.sign(")");
+                let wrap = |doc: D| concat(vec![open.clone(), doc, close.clone()]);
+                Built { doc: wrap(built.doc), hanging: built.hanging.map(wrap), bracket: built.bracket }
+            }
+        }
+    }
+
+    /// A tuple whose last part may hang: `(value, lin d -> ...)`.
+    fn tuple(&mut self, parts: &[Expr]) -> Built {
+        let ends_in_function = matches!(parts.last().map(|p| &p.kind), Some(ExprKind::Fun(..) | ExprKind::Lin(..)));
+        let Some((last, first)) = parts.split_last().filter(|_| ends_in_function) else {
+            return self.elements("(", parts, ")");
+        };
+        let mut head = vec![self.tokens.sign("(")];
+        for part in first {
+            head.extend([self.expr(part), self.tokens.sign(","), space()]);
+        }
+        let last = self.build(last);
+        let close = self.tokens.sign(")");
+        let one_line = concat(vec![concat(head.clone()), last.doc.clone(), close.clone()]);
+        let hanging = concat(vec![flat(concat(head)), last.hanging.unwrap_or(last.doc), close]);
+        Built { doc: choice(vec![one_line, hanging.clone()]), hanging: Some(hanging), bracket: true }
+    }
+
+    fn elements(&mut self, open: &str, parts: &[Expr], close: &str) -> Built {
+        let open = self.tokens.sign(open);
+        let numbers = parts.len() > 8 && parts.iter().all(is_number);
+        let mut inner = vec![super::doc::soft_line()];
+        for (i, part) in parts.iter().enumerate() {
+            let comma = if i > 0 { self.tokens.sign(",") } else { nil() };
+            let part = self.expr(part);
+            inner.push(comma);
+            match (i > 0, numbers) {
+                (false, _) => inner.push(part),
+                (true, false) => inner.extend([line(), part]),
+                (true, true) => inner.push(group(concat(vec![line(), part]))),
+            }
+        }
+        let close = self.tokens.sign(close);
+        if parts.is_empty() {
+            return Built::plain(concat(vec![open, close]));
+        }
+        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
+        Built { bracket: true, ..Built::hangs(content) }
+    }
+
+    fn record(&mut self, base: Option<&Expr>, fields: &[(Ident, Expr)]) -> Built {
+        let open = self.tokens.sign("{");
+        let mut inner = vec![super::doc::soft_line()];
+        if let Some(base) = base {
+            inner.extend([self.expr(base), space(), self.tokens.sign("with")]);
+            if !fields.is_empty() {
+                inner.push(line());
+            }
+        }
+        for (i, (name, value)) in fields.iter().enumerate() {
+            if i > 0 {
+                inner.extend([self.tokens.sign(","), line()]);
+            }
+            let punned = matches!(value.kind, ExprKind::Var(v) if v == name.name) && value.span == name.span;
+            let name = self.ident(*name);
+            if punned {
+                inner.push(name);
+            } else {
+                let sign = self.tokens.sign("=");
+                let value = self.build(value);
+                inner.push(self.after_sign(concat(vec![name, space(), sign]), value));
+            }
+        }
+        let close = self.tokens.sign("}");
+        if base.is_none() && fields.is_empty() {
+            return Built::plain(concat(vec![open, close]));
+        }
+        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
+        Built { bracket: true, ..Built::hangs(content) }
+    }
+
+    /// `head = value`: on one line, below on one line, hanging, or below.
+    pub(super) fn after_sign(&mut self, head: D, value: Built) -> D {
+        let one_line = concat(vec![head.clone(), space(), value.doc.clone()]);
+        let rows = Rc::new(Doc::Rows(vec![(0, head.clone()), (super::INDENT, value.doc.clone())]));
+        let below = concat(vec![head.clone(), nest(concat(vec![hard(), value.doc]))]);
+        match value.hanging {
+            Some(hanging) => {
+                let hanging = concat(vec![flat(head), space(), hanging]);
+                choice(if value.bracket { vec![one_line, hanging, below] } else { vec![one_line, rows, hanging, below] })
+            }
+            None => choice(vec![one_line, below]),
+        }
+    }
+
+    fn index(&mut self, arg: &IndexArg) -> D {
+        match arg {
+            IndexArg::At(e) => self.expr(e),
+            IndexArg::Slice(from, to) => {
+                let from = from.as_ref().map_or(nil(), |e| self.expr(e));
+                let colon = self.tokens.sign(":");
+                let to = to.as_ref().map_or(nil(), |e| self.expr(e));
+                concat(vec![from, colon, to])
+            }
+        }
+    }
+}
+
+fn spaced(docs: &[D]) -> D {
+    concat(docs.iter().enumerate().flat_map(|(i, d)| [if i > 0 { space() } else { nil() }, d.clone()]).collect())
+}
+
+/// Something short that may follow a function that takes several lines.
+fn is_small(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Var(_) | ExprKind::Con(..) | ExprKind::Section(_) => true,
+        ExprKind::Lit(lit) => !matches!(lit, Lit::Str(_)),
+        ExprKind::Field(base, _) => is_small(base),
+        ExprKind::Index(base, args) => {
+            is_small(base) && args.iter().all(|a| matches!(a, IndexArg::At(e) if is_small(e)))
+        }
+        _ => false,
+    }
+}
+
+fn is_function(e: &Expr) -> bool {
+    matches!(&e.kind, ExprKind::Paren(inner) if matches!(inner.kind, ExprKind::Fun(..) | ExprKind::Lin(..)))
+}
+
+/// A run of operators of one precedence.
+struct Chain<'e> {
+    first: &'e Expr,
+    rest: Vec<(BinOp, &'e Expr)>,
+}
+
+impl<'e> Chain<'e> {
+    fn of(e: &'e Expr) -> Chain<'e> {
+        let mut chain = Chain { first: e, rest: Vec::new() };
+        let ExprKind::Bin(op, ..) = &e.kind else { return chain };
+        let level = precedence(*op);
+        let right = matches!(op, BinOp::PipeLeft | BinOp::Cons | BinOp::Append | BinOp::Pow);
+        if right {
+            let mut rest = e;
+            while let ExprKind::Bin(op, _, a, b) = &rest.kind
+                && precedence(*op) == level
+            {
+                if std::ptr::eq(rest, e) {
+                    chain.first = a;
+                } else if let Some(last) = chain.rest.last_mut() {
+                    last.1 = a;
+                }
+                chain.rest.push((*op, b));
+                rest = b;
+            }
+            return chain;
+        }
+        while let ExprKind::Bin(op, _, a, b) = &chain.first.kind
+            && precedence(*op) == level
+        {
+            chain.rest.push((*op, b));
+            chain.first = a;
+        }
+        chain.rest.reverse();
+        chain
+    }
+}
+
+fn precedence(op: BinOp) -> u8 {
+    match op {
+        BinOp::PipeLeft => 1,
+        BinOp::PipeRight => 2,
+        BinOp::Compose => 3,
+        BinOp::Or => 4,
+        BinOp::And => 5,
+        BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge => 6,
+        BinOp::Cons => 7,
+        BinOp::Append => 8,
+        BinOp::Add | BinOp::Sub => 9,
+        BinOp::Mul | BinOp::Div | BinOp::IntDiv | BinOp::Rem | BinOp::MatMul => 10,
+        BinOp::Pow => 13,
+    }
+}
+
+/// Whether `e` ends in a construct that reads on as far as it can.
+pub(super) fn ends_openly(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Fun(..) | ExprKind::Lin(..) | ExprKind::If(..) | ExprKind::Match(..) | ExprKind::For(..) => true,
+        ExprKind::Loop(..) | ExprKind::Block(_) => true,
+        ExprKind::App(_, args) => args.last().is_some_and(ends_openly),
+        ExprKind::Bin(_, _, _, right) => ends_openly(right),
+        ExprKind::Neg(operand) => ends_openly(operand),
+        ExprKind::Lit(_) | ExprKind::Interp(_) | ExprKind::Var(_) | ExprKind::Con(..) | ExprKind::Section(_) => false,
+        ExprKind::Tuple(_) | ExprKind::Paren(_) | ExprKind::Record(_) | ExprKind::Update(..) => false,
+        ExprKind::Field(..) | ExprKind::Array(_) | ExprKind::Index(..) | ExprKind::Iverson(_) => false,
+        ExprKind::Ann(..) | ExprKind::Error => false,
+    }
+}
+
+fn is_number(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Lit(Lit::Int(_) | Lit::Float(_) | Lit::F32(_)) => true,
+        ExprKind::Neg(operand) => is_number(operand),
+        _ => false,
+    }
+}

@@ -1,0 +1,169 @@
+//! `adl fmt`: one canonical layout, width 100, two columns a level, comments kept.
+//!
+//! The tree is turned into a document of possible line breaks ([`doc`]), into which the comments of
+//! the source are woven by the tokens that they stand at ([`tokens`]). Each item is checked before
+//! its new text is taken: it must parse to the same tree, keep the comments, and be a fixed point.
+//! An item for which that fails (comments in very odd places) stays as it was written, so
+//! formatting never changes what a program means.
+
+mod blocks;
+mod doc;
+mod exprs;
+mod items;
+mod tokens;
+mod types;
+
+use crate::ast::{Item, Program};
+use crate::diag::Diagnostic;
+use crate::lexer::lex;
+use crate::parser::parse;
+use crate::span::FileId;
+use doc::{concat, hard};
+use tokens::Tokens;
+
+/// The longest line, where it can be kept.
+pub const WIDTH: usize = 100;
+/// Columns of indentation a level.
+const INDENT: usize = 2;
+
+pub(crate) struct Formatter<'a> {
+    tokens: Tokens<'a>,
+}
+
+/// Runs `f` with enough machine stack.
+fn guarded<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(256 * 1024, 2 * 1024 * 1024, f)
+}
+
+/// The program in canonical layout, or its syntax errors.
+pub fn format(text: &str) -> Result<String, Vec<Diagnostic>> {
+    format_counting(text).map(|(text, _)| text)
+}
+
+/// Like [`format`], with the number of items that had to stay as they were.
+pub fn format_counting(text: &str) -> Result<(String, usize), Vec<Diagnostic>> {
+    // Documents nest several times deeper than trees, and are dropped on the machine stack.
+    stacker::maybe_grow(48 * 1024 * 1024, 64 * 1024 * 1024, || format_here(text))
+}
+
+fn format_here(text: &str) -> Result<(String, usize), Vec<Diagnostic>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let (program, diagnostics) = parse(FileId::default(), text);
+    let errors: Vec<Diagnostic> = diagnostics.into_iter().filter(Diagnostic::is_error).collect();
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let mut out = String::new();
+    if text.starts_with("#!") {
+        out.push_str(text.lines().next().unwrap_or("").trim_end());
+        out.push('\n');
+    }
+    let mut kept = 0;
+    let pieces = pieces(text, &program);
+    for (i, piece) in pieces.iter().enumerate() {
+        let (formatted, changed) = format_piece(piece.text);
+        kept += usize::from(!changed);
+        if i > 0 || !out.is_empty() {
+            out.push_str(if piece.blank_before && !out.is_empty() { "\n" } else { "" });
+        }
+        out.push_str(&formatted);
+        out.push('\n');
+    }
+    Ok((out, kept))
+}
+
+/// An item with the comments that belong to it, or the comments at the end.
+struct Piece<'a> {
+    text: &'a str,
+    blank_before: bool,
+}
+
+/// Cuts the text between items, after the comments that trail the item before.
+fn pieces<'a>(text: &'a str, program: &Program) -> Vec<Piece<'a>> {
+    let tokens = Tokens::new(text, lex(FileId::default(), text));
+    let shebang = if text.starts_with("#!") { text.find('\n').unwrap_or(text.len()) } else { 0 };
+    let mut cuts = vec![shebang];
+    for item in program.items.iter().skip(1) {
+        cuts.push(tokens.start_of(item.span));
+    }
+    cuts.push(if program.items.is_empty() { shebang } else { tokens.start_of_end() });
+    cuts.push(text.len());
+    let mut pieces = Vec::new();
+    for (lo, hi) in cuts.iter().zip(cuts.iter().skip(1)) {
+        let Some(piece) = text.get(*lo..*hi) else { continue };
+        let content = piece.trim();
+        let content = content.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+        if content.trim_matches(';').is_empty() {
+            continue;
+        }
+        let start = lo + (piece.len() - piece.trim_start().len());
+        // The first line keeps its indentation: a uniformly indented cell is cut into such pieces.
+        let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
+        let indented = text[line..start].trim().is_empty() && line >= *lo;
+        let from = if indented { line } else { start };
+        let whole = text.get(from..*hi).unwrap_or(content).trim_end();
+        pieces.push(Piece { text: whole, blank_before: tokens.blank_before(start as u32) });
+    }
+    pieces
+}
+
+/// One item, or only comments; `false` if it stays as it was.
+fn format_piece(text: &str) -> (String, bool) {
+    let text = text.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
+    let first = attempt(text);
+    if preserves(text, &first) {
+        if attempt(&first) == first {
+            return (first, true);
+        }
+        let second = attempt(&first);
+        if preserves(text, &second) && attempt(&second) == second {
+            return (second, true);
+        }
+    }
+    (as_written(text), false)
+}
+
+/// The source text, but for blanks at line ends.
+fn as_written(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+fn attempt(text: &str) -> String {
+    let (program, _) = parse(FileId::default(), text);
+    let mut formatter = Formatter { tokens: Tokens::new(text, lex(FileId::default(), text)) };
+    let mut parts = Vec::new();
+    for (i, item) in program.items.iter().enumerate() {
+        if i > 0 {
+            parts.push(formatter.separator(item.span));
+        }
+        parts.push(formatter.item(item));
+        let next = program.items.get(i + 1).map_or(text.len() as u32, |next| next.span.lo);
+        parts.push(formatter.tokens.rest_until(next));
+    }
+    if let Some((blank, comments)) = formatter.tokens.comments_at_end() {
+        if !program.items.is_empty() {
+            parts.push(if blank { std::rc::Rc::new(doc::Doc::Hard(true)) } else { hard() });
+        }
+        parts.push(comments);
+    }
+    doc::layout(&concat(parts), WIDTH)
+}
+
+/// Whether `new` means what `old` means and has the same comments.
+fn preserves(old: &str, new: &str) -> bool {
+    let file = FileId::default();
+    let ((old_tree, _), (new_tree, errors)) = (parse(file, old), parse(file, new));
+    let comments = |text: &str| -> Vec<String> {
+        let lexed = lex(file, text);
+        let text_of = |c: &crate::token::Comment| text[c.span.lo as usize..c.span.hi as usize].replace('\r', "");
+        lexed.comments.iter().map(text_of).collect()
+    };
+    !errors.iter().any(Diagnostic::is_error)
+        && crate::dump::program(&old_tree) == crate::dump::program(&new_tree)
+        && same_docs(&old_tree.items, &new_tree.items)
+        && comments(old) == comments(new)
+}
+
+fn same_docs(old: &[Item], new: &[Item]) -> bool {
+    old.iter().map(|i| &i.doc).eq(new.iter().map(|i| &i.doc))
+}

@@ -1,0 +1,138 @@
+//! `adl fmt`: snapshots in `tests/formatting/*.txt` (source, `---`, canonical text; `UPDATE=1`
+//! rewrites), and its promises on every program at hand.
+
+mod common;
+
+use adl_syntax::format::{WIDTH, format, format_counting};
+use adl_syntax::span::FileId;
+use common::Random;
+use std::fmt::Write;
+
+#[test]
+fn snapshots() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/formatting");
+    let mut failures = String::new();
+    for entry in std::fs::read_dir(dir).expect("cases") {
+        let path = entry.expect("an entry").path();
+        let text = std::fs::read_to_string(&path).expect("readable");
+        let mut updated = String::new();
+        for case in text.split("=== ").skip(1) {
+            let (name, rest) = case.split_once('\n').expect("a name");
+            let (source, expected) = rest.split_once("\n---\n").unwrap_or((rest.trim_end(), ""));
+            let (actual, kept) = format_counting(source).unwrap_or_else(|d| panic!("{name}: {d:#?}"));
+            assert_eq!(kept, 0, "{name}: an item could not be formatted\n{source}");
+            check(source);
+            if actual.trim_end() != expected.trim_end() {
+                let _ = write!(failures, "{name}\n--- expected\n{expected}--- actual\n{actual}");
+            }
+            let _ = write!(updated, "=== {name}\n{source}\n---\n{}\n\n", actual.trim_end());
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, updated).expect("writable");
+            failures.clear();
+        }
+    }
+    assert!(failures.is_empty(), "{failures}");
+}
+
+fn tree(text: &str) -> (String, Vec<String>) {
+    let file = FileId::default();
+    let lexed = adl_syntax::lexer::lex(file, text);
+    let comments = lexed.comments.iter().map(|c| text[c.span.lo as usize..c.span.hi as usize].replace('\r', "")).collect();
+    (adl_syntax::dump::program(&adl_syntax::parse(file, text).0), comments)
+}
+
+/// The formatter's promises, for a text that parses. Returns the number of items left as written.
+fn check(text: &str) -> Option<usize> {
+    let (once, kept) = format_counting(text).ok()?;
+    assert_eq!(tree(text), tree(&once), "the tree or the comments changed\n{text}\n--- became\n{once}");
+    let twice = format(&once).expect("formatted text parses");
+    assert_eq!(once, twice, "not a fixed point\n{text}");
+    Some(kept)
+}
+
+#[test]
+fn every_program_of_the_repository() {
+    for (path, text) in common::adl_files() {
+        let kept = check(&text);
+        assert_eq!(kept, Some(0), "{}", path.display());
+        let formatted = format(&text).expect("it parses");
+        if let Some(dir) = std::env::var_os("FORMATTED") {
+            let name = path.file_name().expect("a name");
+            std::fs::write(std::path::Path::new(&dir).join(name), &formatted).expect("writable");
+        }
+        for line in formatted.lines().filter(|l| !l.contains("--") && !l.contains('"')) {
+            assert!(line.chars().count() <= WIDTH, "{}: {line}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_case() {
+    let mut kept = 0;
+    for text in common::cases() {
+        let here = check(&text).unwrap_or(0);
+        if here > 0 {
+            println!("left as written:\n{text}\n");
+        }
+        kept += here;
+    }
+    assert!(kept <= 1, "{kept} items could not be formatted");
+}
+
+#[test]
+fn programs_with_comments_anywhere() {
+    let mut random = Random(3);
+    let mut programs = common::cases();
+    programs.extend(common::adl_files().into_iter().map(|(_, text)| text.lines().take(40).collect::<Vec<_>>().join("\n")));
+    let (mut kept, mut total) = (0, 0);
+    for _ in 0..3000 {
+        let program = &programs[random.below(programs.len())];
+        let lexed = adl_syntax::lexer::lex(FileId::default(), program);
+        let at = lexed.tokens[random.below(lexed.tokens.len())].lo as usize;
+        let comment = ["(* here *)", "-- to the end\n", "\n-- own line\n", "\n      -- indented\n", "(* two\n lines *)"][random.below(5)];
+        let text = format!("{} {comment} {}", &program[..at], &program[at..]);
+        if let Some(n) = check(&text) {
+            if n > 0 && std::env::var_os("SHOW").is_some() {
+                println!("left as written:\n{text}\n");
+            }
+            kept += usize::from(n > 0);
+            total += 1;
+        }
+    }
+    println!("{kept} of {total} programs have items left as written");
+    assert!(total > 500 && kept * 10 < total, "{kept} of {total} programs have items left as written");
+}
+
+#[test]
+fn mutated_programs() {
+    let mut random = Random(5);
+    let programs = common::cases();
+    for _ in 0..4000 {
+        let (a, b) = (&programs[random.below(programs.len())], &programs[random.below(programs.len())]);
+        let cut = |text: &str, at: usize| text.char_indices().map(|(i, _)| i).filter(|i| *i <= at).last().unwrap_or(0);
+        let text = format!("{}{}", &a[..cut(a, random.below(a.len() + 1))], &b[cut(b, random.below(b.len() + 1))..]);
+        check(&text);
+    }
+}
+
+#[test]
+fn deep_programs() {
+    for text in [
+        format!("let x = {}1{}", "(".repeat(1500), ")".repeat(1500)),
+        format!("let x = {}1", "fun x -> ".repeat(500)),
+        format!("let x = 1{}", " + 1".repeat(3000)),
+        format!("let x : {}a = 1", "a -> ".repeat(1500)),
+        format!("[{}]", "1, ".repeat(20_000)),
+    ] {
+        check(&text);
+    }
+}
+
+#[test]
+fn errors_are_returned() {
+    let errors = format("let x =").expect_err("no program");
+    assert_eq!(errors[0].code, "E0112");
+    assert_eq!(format("").expect("empty"), "");
+    assert_eq!(format("-- only\n\n(* comments *)  \n").expect("comments"), "-- only\n\n(* comments *)\n");
+}
