@@ -110,7 +110,7 @@ fn mutated_programs() {
     let programs = common::cases();
     for _ in 0..4000 {
         let (a, b) = (&programs[random.below(programs.len())], &programs[random.below(programs.len())]);
-        let cut = |text: &str, at: usize| text.char_indices().map(|(i, _)| i).filter(|i| *i <= at).last().unwrap_or(0);
+        let cut = |text: &str, at: usize| text.char_indices().map(|(i, _)| i).rfind(|i| *i <= at).unwrap_or(0);
         let text = format!("{}{}", &a[..cut(a, random.below(a.len() + 1))], &b[cut(b, random.below(b.len() + 1))..]);
         check(&text);
     }

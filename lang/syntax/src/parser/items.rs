@@ -270,11 +270,8 @@ impl Parser<'_> {
     fn constructors(&mut self, declared: Ident) -> Vec<ConDecl> {
         self.eat(P::Bar);
         let mut all = Vec::new();
-        loop {
-            match self.constructor(declared) {
-                Some(constructor) => all.push(constructor),
-                None => break,
-            }
+        while let Some(constructor) = self.constructor(declared) {
+            all.push(constructor);
             if !self.eat(P::Bar) {
                 break;
             }

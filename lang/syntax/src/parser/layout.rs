@@ -117,7 +117,7 @@ impl Layout {
     /// From now on `|` in column `col` belongs to a match that is being read; returns the former
     /// state for [`Layout::restore_bar`].
     pub(crate) fn set_bar(&mut self, col: Option<u32>) -> Option<u32> {
-        let Some(frame) = self.frames.last_mut() else { return None };
+        let frame = self.frames.last_mut()?;
         let former = frame.bar;
         frame.bar = col.or(former);
         former
