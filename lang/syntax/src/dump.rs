@@ -266,15 +266,8 @@ impl Dump<'_> {
                 Stmt::Expr(e) => d.expr(e),
             }),
             ExprKind::If(c, a, b) => {
-                self.text("(if ");
-                self.expr(c);
-                self.text(" ");
-                self.expr(a);
-                for b in b.iter() {
-                    self.text(" ");
-                    self.expr(b);
-                }
-                self.text(")");
+                let parts: Vec<&Expr> = [&**c, &**a].into_iter().chain(b.as_deref()).collect();
+                self.group("if", &parts, |d, e| d.expr(e));
             }
             ExprKind::Match(e, arms) => {
                 self.text("(match ");
@@ -306,39 +299,9 @@ impl Dump<'_> {
                 self.each(args, Self::index);
                 self.text(")");
             }
-            ExprKind::For(vars, body) => {
-                self.text("(for");
-                self.each(vars, |d, var| {
-                    d.text(var.name.name.as_str());
-                    for bound in var.bound.iter() {
-                        d.text(" < ");
-                        d.expr(bound);
-                    }
-                });
-                self.text(" -> ");
-                self.expr(body);
-                self.text(")");
-            }
+            ExprKind::For(vars, body) => self.comprehension(vars, body),
             ExprKind::Iverson(e) => self.one("iverson", e),
-            ExprKind::Loop(pat, init, kind, body) => {
-                self.text("(loop ");
-                self.pat(pat);
-                self.text(" = ");
-                self.expr(init);
-                match kind {
-                    LoopKind::For(name, bound) => {
-                        self.text(format!(" for {} < ", name.name));
-                        self.expr(bound);
-                    }
-                    LoopKind::While(condition) => {
-                        self.text(" while ");
-                        self.expr(condition);
-                    }
-                }
-                self.text(" do ");
-                self.expr(body);
-                self.text(")");
-            }
+            ExprKind::Loop(pat, init, kind, body) => self.loop_expression(pat, init, kind, body),
             ExprKind::Ann(e, sig) => {
                 self.text("(: ");
                 self.expr(e);
@@ -348,6 +311,40 @@ impl Dump<'_> {
             }
             ExprKind::Error => self.text("<error>"),
         }
+    }
+
+    fn comprehension(&mut self, vars: &[ForVar], body: &Expr) {
+        self.text("(for");
+        self.each(vars, |d, var| {
+            d.text(var.name.name.as_str());
+            if let Some(bound) = &var.bound {
+                d.text(" < ");
+                d.expr(bound);
+            }
+        });
+        self.text(" -> ");
+        self.expr(body);
+        self.text(")");
+    }
+
+    fn loop_expression(&mut self, pat: &Pat, init: &Expr, kind: &LoopKind, body: &Expr) {
+        self.text("(loop ");
+        self.pat(pat);
+        self.text(" = ");
+        self.expr(init);
+        match kind {
+            LoopKind::For(name, bound) => {
+                self.text(format!(" for {} < ", name.name));
+                self.expr(bound);
+            }
+            LoopKind::While(condition) => {
+                self.text(" while ");
+                self.expr(condition);
+            }
+        }
+        self.text(" do ");
+        self.expr(body);
+        self.text(")");
     }
 
     fn one(&mut self, head: &str, e: &Expr) {

@@ -119,11 +119,13 @@ fn mutated_programs() {
 #[test]
 fn deep_programs() {
     for text in [
-        format!("let x = {}1{}", "(".repeat(1500), ")".repeat(1500)),
+        format!("let x = {}1{}", "(".repeat(3500), ")".repeat(3500)),
         format!("let x = {}1", "fun x -> ".repeat(500)),
         format!("let x = 1{}", " + 1".repeat(3000)),
         format!("let x : {}a = 1", "a -> ".repeat(1500)),
         format!("[{}]", "1, ".repeat(20_000)),
+        "let f x =\n  let y = x * 2 + 1 -- note\n  g y\n\n".repeat(3_000),
+        format!("let f x =\n{}  x\n", "  let y = foo x [1.0, 2.0] -- note\n".repeat(3_000)),
     ] {
         check(&text);
     }

@@ -126,6 +126,21 @@ fn extremes() {
 }
 
 #[test]
+fn thousands_of_levels_are_fine() {
+    for text in [
+        format!("{}1{}", "(".repeat(3500), ")".repeat(3500)),
+        format!("1{}", " + 1".repeat(3900)),
+        format!("{}1{}", "(fun x -> ".repeat(1900), ")".repeat(1900)),
+        "if a then b else ".repeat(1900) + "c",
+        format!("{}1", "let x = 1 in ".repeat(50_000)),
+    ] {
+        let (program, diagnostics) = adl_syntax::parse(FileId(0), &text);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let _ = adl_syntax::dump::program(&program);
+    }
+}
+
+#[test]
 fn many_levels_of_layout() {
     let mut text = String::from("let f x =\n");
     for depth in 1..600 {

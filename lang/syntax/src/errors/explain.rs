@@ -18,3 +18,23 @@ fn tables() -> impl Iterator<Item = &'static Explanation> {
         .into_iter()
         .flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_is_explained_once_with_an_example() {
+        let mut all: Vec<&str> = codes().collect();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count, "a code is explained twice");
+        for code in all {
+            let text = explain(code).unwrap_or("");
+            assert!(text.len() > 80, "{code} says too little");
+            assert!(!text.contains("  --  "), "{code}");
+        }
+        assert_eq!(explain("E9999"), None);
+    }
+}

@@ -4,10 +4,13 @@ use super::explain::Explanation;
 use crate::diag::Diagnostic;
 use crate::span::Span;
 
-/// Something was wanted (`what`), after `after`, and `found` stands there.
-pub(crate) fn wanted(code: &'static str, at: Span, what: &str, after: &str, found: &str) -> Diagnostic {
+/// Something was wanted (`what`), after `after`, and `found` stands there (`None`: nothing).
+pub(crate) fn wanted(code: &'static str, at: Span, what: &str, after: &str, found: Option<&str>) -> Diagnostic {
     let place = if after.is_empty() { String::new() } else { format!(" after {after}") };
-    Diagnostic::error(code, at, format!("{what} is wanted{place}, but there is {found}"))
+    match found {
+        Some(found) => Diagnostic::error(code, at, format!("{what} is wanted{place}, but there is {found}")),
+        None => Diagnostic::error(code, at, format!("{what} is wanted{place}")),
+    }
 }
 
 pub(crate) fn unexpected(at: Span, found: &str) -> Diagnostic {
@@ -35,6 +38,8 @@ pub(crate) fn foreign_operator(at: Span, text: &str) -> Diagnostic {
         "<>" => "inequality is written `!=`, joining `++`",
         "!" => "negation is the function `not`",
         "&" => "the logical and is written `&&`",
+        "=>" => "the arrow of functions and cases is `->`",
+        "+=" | "-=" | "*=" | "/=" => "values do not change; give the new value a name with `let`, or carry it through a `loop`",
         "$" => "application to all that follows is written `<|`",
         _ => "a function is written `fun x -> ...`",
     };
@@ -79,6 +84,19 @@ pub(crate) fn record_colon(at: Span) -> Diagnostic {
         .hint("`{x = 1.0}` is a value, `{x : Float}` is its type")
 }
 
+pub(crate) fn list_semicolon(at: Span) -> Diagnostic {
+    Diagnostic::error("E0126", at, "the parts of an array, tuple or record are separated by `,`")
+}
+
+pub(crate) fn bare_while(at: Span) -> Diagnostic {
+    Diagnostic::error("E0112", at, "a `while` belongs to a `loop`, which carries the values that change")
+        .hint("write `loop x = start while condition do next value of x`")
+}
+
+pub(crate) fn foreign_index(at: Span) -> Diagnostic {
+    Diagnostic::error("E0122", at, "an element is taken with brackets, without a point").hint("write `x[i]`")
+}
+
 pub(crate) fn record_semicolon(at: Span) -> Diagnostic {
     Diagnostic::error("E0126", at, "the fields of a record are separated by `,`")
 }
@@ -111,7 +129,7 @@ number minus one."),
 r -> pi * r ^ 2\n    | Rect {w, h} -> w * h"),
     ("E0125", "A comprehension's variable counts from 0 up to its bound, which is not included.\n\n    for i in 0..n -> x[i]      -- \
 wrong\n    for i < n -> x[i]          -- right\n    for i -> x[i]              -- right: as many as x has"),
-    ("E0126", "Records are written with `=` and `,` as values and with `:` and `,` as types.\n\n    {w = [1.0], b = 0.0}          -- a \
+    ("E0126", "The parts of arrays, tuples and records are separated by `,`. Records are written with `=` and `,` as values and with `:` and `,` as types.\n\n    {w = [1.0], b = 0.0}          -- a \
 value\n    {w : [1]Float, b : Float}     -- its type"),
     ("E0127", "A word that belongs to an `if`, `match`, `let` or `loop`, without one that it could belong to. Either the first \
 part is missing, or the line stands too far to the left, so that the first part has ended already.\n\n    let f x =\n        if x > 0.0 then \

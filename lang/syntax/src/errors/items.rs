@@ -44,6 +44,15 @@ pub(crate) fn foreign_word(word: &str) -> Option<&'static str> {
     })
 }
 
+/// The same for words that are unlikely to be names, anywhere in an expression.
+pub(crate) fn foreign_word_in_expression(word: &str) -> Option<&'static str> {
+    match word {
+        "function" => Some("cases are written `fun x -> match x with | pattern -> ...`"),
+        "lambda" | "elif" | "elsif" | "elseif" | "return" => foreign_word(word),
+        _ => None,
+    }
+}
+
 pub(super) const EXPLANATIONS: &[Explanation] = &[
     ("E0116", "A top-level item is a `let`, a `type`, an `import`, a `test`, a `bench` or an expression, and begins in column 0. A line \
 that begins in column 0 with an operator, `|`, `in`, `then`, `else`, `with`, `and` or a closing bracket continues the item above \

@@ -41,6 +41,11 @@ impl Parser<'_> {
                 self.report(errors::tuple_place(at));
                 return base;
             }
+            Tok::P(P::LParen) => {
+                let at = self.here();
+                self.fail(errors::foreign_index(at));
+                return base;
+            }
             _ => {
                 self.wanted("E0110", "a field's name");
                 return base;
@@ -54,7 +59,7 @@ impl Parser<'_> {
         let arguments = self.in_brackets(open, P::RBracket, |p| p.comma_separated(P::RBracket, Self::index_argument));
         if arguments.is_empty() && !self.panic {
             let at = self.since(open);
-            self.report(errors::wanted("E0112", at, "an index", "`[`", "`]`"));
+            self.report(errors::wanted("E0112", at, "an index", "`[`", Some("`]`")));
         }
         Expr { span: self.since(base.span), kind: ExprKind::Index(Box::new(base), arguments) }
     }
@@ -110,10 +115,24 @@ impl Parser<'_> {
                 let at = self.here();
                 self.fail(errors::foreign_operator(at, p.text()));
             }
+            Tok::P(P::Eq) if self.operator_before() => {
+                let at = self.previous_span().to(self.here());
+                self.fail(errors::foreign_operator(at, self.source(at)));
+            }
+            Tok::Kw(Kw::While) => {
+                let at = self.here();
+                self.fail(errors::bare_while(at));
+            }
             Tok::P(p) if p.closes() && self.previous().is_none_or(|t| t.line_start && t.tok != Tok::P(p)) => self.unexpected(),
             _ => self.wanted("E0112", "an expression"),
         }
         error
+    }
+
+    /// Whether an arithmetic operator stands directly before the next token, as in `+=`.
+    fn operator_before(&self) -> bool {
+        let before = self.previous().map(|t| t.tok);
+        !self.raw().space_before && matches!(before, Some(Tok::P(P::Plus | P::Minus | P::Star | P::Slash)))
     }
 
     // Brackets.
@@ -139,7 +158,7 @@ impl Parser<'_> {
             Tok::End => layout_errors::unclosed(open, opened, closer.text(), at, &found),
             _ => {
                 let what = if closer == P::RIverson { "`|]`".to_owned() } else { format!("`,` or `{}`", closer.text()) };
-                errors::wanted("E0110", at, &what, &self.after(), &found).also(open, format!("inside this `{opened}`"))
+                errors::wanted("E0110", at, &what, &self.after(), Some(&found)).also(open, format!("inside this `{opened}`"))
             }
         };
         self.fail(diagnostic);
@@ -150,7 +169,10 @@ impl Parser<'_> {
         let mut all = Vec::new();
         while !self.at(closer) && self.peek() != Tok::End {
             all.push(one(self));
-            if !self.eat(P::Comma) {
+            if self.at(P::Semi) && closer != P::RParen {
+                let at = self.bump();
+                self.report(errors::list_semicolon(at));
+            } else if !self.eat(P::Comma) {
                 break;
             }
         }
@@ -165,15 +187,12 @@ impl Parser<'_> {
     fn iverson(&mut self) -> ExprKind {
         let open = self.bump();
         let condition = self.in_brackets(open, P::RIverson, Self::expr);
-        self.grow();
         ExprKind::Iverson(Box::new(condition))
     }
 
     fn parenthesised(&mut self) -> ExprKind {
         let open = self.bump();
-        let inside = self.in_brackets(open, P::RParen, Self::inside_parentheses);
-        self.grow();
-        inside
+        self.in_brackets(open, P::RParen, Self::inside_parentheses)
     }
 
     fn inside_parentheses(&mut self) -> ExprKind {
@@ -210,7 +229,7 @@ impl Parser<'_> {
         parts.extend(self.comma_separated(P::RParen, Self::expr));
         if parts.len() == 1 && self.at(P::RParen) {
             let at = self.here();
-            self.report(errors::wanted("E0112", at, "an expression", "`,`", "`)`"));
+            self.report(errors::wanted("E0112", at, "an expression", "`,`", Some("`)`")));
         }
         ExprKind::Tuple(parts)
     }
@@ -228,6 +247,7 @@ impl Parser<'_> {
                 other => stmts.push(Stmt::Expr(other)),
             }
         }
+        self.grow();
         let span = self.since(start);
         ExprKind::Paren(Box::new(Expr { kind: ExprKind::Block(stmts), span }))
     }
@@ -236,9 +256,7 @@ impl Parser<'_> {
 
     fn braces(&mut self) -> ExprKind {
         let open = self.bump();
-        let inside = self.in_brackets(open, P::RBrace, Self::inside_braces);
-        self.grow();
-        inside
+        self.in_brackets(open, P::RBrace, Self::inside_braces)
     }
 
     fn inside_braces(&mut self) -> ExprKind {
@@ -305,7 +323,6 @@ impl Parser<'_> {
                 }
             }
         }
-        self.grow();
         ExprKind::Interp(parts)
     }
 

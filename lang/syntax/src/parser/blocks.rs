@@ -41,7 +41,7 @@ impl Parser<'_> {
         }
         let (first, no_for) = (self.raw(), self.no_for);
         self.layout.open_block(&first, opener.map_or(0, |t| t.indent));
-        let block = self.deeper(|p| p.entries(&first, semi));
+        let block = self.apart(|p| p.entries(&first, semi));
         self.no_for = no_for;
         self.layout.close();
         block
@@ -64,7 +64,7 @@ impl Parser<'_> {
         let first = self.raw();
         let base = self.layout.base_for_operand(&first);
         self.layout.open_block(&first, base);
-        let block = self.deeper(|p| p.entries(&first, Semi::Ours));
+        let block = self.apart(|p| p.entries(&first, Semi::Ours));
         self.layout.close();
         block
     }
@@ -162,7 +162,6 @@ impl Parser<'_> {
         let group: Vec<Stmt> = entries.stmts.drain(start..).collect();
         let at = group.first().map_or(self.here(), stmt_span);
         let block = self.finish_block(Entries { stmts: group, in_start: None }, at);
-        self.grow();
         entries.stmts.push(Stmt::Expr(block));
     }
 
@@ -184,6 +183,7 @@ impl Parser<'_> {
             Some(Stmt::Expr(only)) if stmts.is_empty() => only,
             Some(last) => {
                 stmts.push(last);
+                self.grow();
                 Expr { kind: ExprKind::Block(stmts), span: start.to(end) }
             }
             None => self.error_expr(),

@@ -25,7 +25,6 @@ impl Parser<'_> {
             Tok::Kw(Kw::Loop) => self.loop_expression(),
             _ => return self.error_expr(),
         };
-        self.grow();
         Expr { kind, span: self.since(start) }
     }
 
@@ -39,8 +38,10 @@ impl Parser<'_> {
             self.report(errors::no_parameters(at, word));
             params.push(Pat { kind: PatKind::Error, span: at });
         }
-        if !self.eat(P::Arrow) {
-            self.wanted("E0110", if params.is_empty() { "a parameter" } else { "`->`" });
+        if params.is_empty() {
+            self.wanted("E0110", "a parameter");
+        } else {
+            self.expect(P::Arrow);
         }
         params
     }

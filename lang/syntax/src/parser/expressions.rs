@@ -156,15 +156,15 @@ impl Parser<'_> {
 
     /// `f a b`, the last argument possibly `fun`, `for` and so on.
     fn application(&mut self) -> Expr {
-        let function = self.deeper(|p| p.postfix());
+        let function = self.apart(|p| p.postfix());
         let mut arguments = Vec::new();
         loop {
             let tok = self.peek();
             if starts_atom(tok) {
-                let argument = self.deeper(|p| p.postfix());
+                let argument = self.apart(|p| p.postfix());
                 arguments.push(argument);
             } else if self.starts_keyword_expression(tok) {
-                let argument = self.deeper(|p| p.keyword_expression());
+                let argument = self.apart(|p| p.keyword_expression());
                 arguments.push(argument);
                 break;
             } else {

@@ -23,6 +23,7 @@ impl Parser<'_> {
             self.expect_end();
             self.hint_foreign_word(before);
             self.end_item(before);
+            self.entry_start = self.raw().lo;
         }
         Program { items }
     }
@@ -127,6 +128,9 @@ impl Parser<'_> {
             Tok::P(P::StarStar | P::ColonEq | P::LtGt | P::Amp | P::Dollar) => {
                 self.expr();
             }
+            Tok::Kw(Kw::While) => {
+                self.expr();
+            }
             _ => self.fail(errors::no_item(at, &found)),
         }
         ItemKind::Error
@@ -213,7 +217,7 @@ impl Parser<'_> {
         let start = self.here();
         let (pat, params) = self.left_side();
         let sig = if self.eat(P::Colon) { Some(self.signature()) } else { None };
-        let body = if self.expect(P::Eq) { self.block_with(semi) } else { self.error_expr() };
+        let body = if self.expect(P::Eq) { self.deeper(|p| p.block_with(semi)) } else { self.error_expr() };
         Binding { pat, params, sig, body, span: self.since(start) }
     }
 

@@ -248,10 +248,22 @@ impl<'a> Parser<'a> {
             self.cut_off |= cut_off;
             self.broken |= !cut_off;
             if !self.follows_lexical_error() {
-                self.diagnostics.push(diagnostic);
+                let hint = self.foreign_word_here().or_else(|| diagnostic.hint.clone());
+                self.diagnostics.push(Diagnostic { hint, ..diagnostic });
             }
             self.panic = true;
         }
+    }
+
+    /// A hint for a word of another language just before the error.
+    fn foreign_word_here(&self) -> Option<String> {
+        let before = self.lexed.tokens[..(self.pos + 1).min(self.lexed.tokens.len())].iter().rev().take(40);
+        let entry = before.take_while(|t| t.lo >= self.entry_start);
+        let mut words = entry.filter_map(|t| match t.tok {
+            Tok::Ident(name) => item_errors::foreign_word_in_expression(name.as_str()),
+            _ => None,
+        });
+        words.next().map(str::to_owned)
     }
 
     /// Whether the lexer complained about this line already: what the parser finds then is most
@@ -290,13 +302,19 @@ impl<'a> Parser<'a> {
         if self.panic {
             return;
         }
-        let (at, after, found) = (self.here(), self.after(), self.found());
-        self.fail(errors::wanted(code, at, what, &after, &found));
+        let found = if self.hidden(0) { None } else { Some(self.found()) };
+        let (at, after) = (self.here(), self.after());
+        self.fail(errors::wanted(code, at, what, &after, found.as_deref()));
     }
 
     /// Steps over `p`, or complains.
     fn expect(&mut self, p: P) -> bool {
         if self.eat(p) {
+            return true;
+        }
+        if p == P::Arrow && self.at(P::FatArrow) {
+            let at = self.bump();
+            self.report(errors::foreign_operator(at, "=>"));
             return true;
         }
         self.wanted("E0110", &format!("`{}`", p.text()));
@@ -364,6 +382,14 @@ impl<'a> Parser<'a> {
         let result = stacker::maybe_grow(128 * 1024, 1024 * 1024, || f(self));
         self.height = tallest.max(self.height + 1);
         self.depth -= 1;
+        result
+    }
+
+    /// Runs `f` so that the height of what it builds does not add to that of its siblings.
+    fn apart<T>(&mut self, f: impl FnOnce(&mut Self) -> T) -> T {
+        let tallest = std::mem::replace(&mut self.height, 0);
+        let result = f(self);
+        self.height = tallest.max(self.height);
         result
     }
 
