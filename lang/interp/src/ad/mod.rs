@@ -1,12 +1,29 @@
 //! Dual numbers: forward and reverse mode for any program (differentiation.md §4, final form).
 //!
-//! Every run of a derivative operator has a *level*, the number of operators that it runs inside of.
-//! A traced value carries its level, its primal (a value of lower levels) and either a tangent (forward)
-//! or a node of the level's tape (reverse). An operation on traced values acts at the highest level among
-//! its operands; operands of lower levels are constants to it. That is all that is needed so that nested
-//! perturbations are never confused.
+//! Every run of a derivative operator has a *level*, one more than the number of operators that it runs inside of. A traced value
+//! carries its level, its primal (a value of lower levels) and either a tangent (forward) or a node of the level's tape (reverse).
+//! An operation on traced values acts at the highest level among its operands; operands of lower levels are constants to it. That is
+//! all that is needed so that nested perturbations are never confused.
+//!
+//! Reading order: this file, [`tape`], `sweep` (running a tape), `rules` (array operations as linear maps), `traced` (primitives on
+//! traced arguments), `operators` (grad, jvp, ...), `linear` (linear maps as functions).
 
-use crate::value::Value;
+pub(crate) mod linear;
+pub mod operators;
+pub(crate) mod rules;
+pub(crate) mod sweep;
+pub mod tape;
+mod traced;
+
+pub use traced::apply_traced;
+
+use crate::error::{Error, Res, codes};
+use crate::ops::arith;
+use crate::value::{Buf, Value, seq};
+use crate::vm::Machine;
+use adl_prim::{Bin, Ops, Un, scalar};
+use std::rc::Rc;
+use tape::{NONE, Rule, Tape};
 
 /// A traced number or array of numbers.
 #[derive(Clone, Debug)]
@@ -26,4 +43,268 @@ pub enum Part {
     Tangent(Value),
     /// Reverse mode: a node of the level's tape.
     Node(u32),
+}
+
+/// What is running.
+pub(crate) enum Level {
+    Forward,
+    Reverse(Tape),
+}
+
+/// Live derivative operators.
+#[derive(Default)]
+pub struct State {
+    pub(crate) levels: Vec<Level>,
+}
+
+impl State {
+    /// The tape of a level.
+    #[inline]
+    pub fn tape(&mut self, level: u16) -> Option<&mut Tape> {
+        match self.levels.get_mut(level as usize - 1) {
+            Some(Level::Reverse(t)) => Some(t),
+            _ => None,
+        }
+    }
+
+    /// Opens a level.
+    pub(crate) fn open(&mut self, level: Level) -> Res<u16> {
+        if self.levels.len() >= 60_000 {
+            return Err(Error::new(codes::DEPTH, "derivatives are nested too deeply"));
+        }
+        self.levels.push(level);
+        Ok(self.levels.len() as u16)
+    }
+
+    /// Number of live levels.
+    pub fn depth(&self) -> usize {
+        self.levels.len()
+    }
+
+    /// Ends the levels above a depth, after an error.
+    pub fn reset_to(&mut self, depth: usize) {
+        self.levels.truncate(depth);
+    }
+}
+
+/// The level of a traced leaf, 0 for plain values.
+pub fn level_of(v: &Value) -> u16 {
+    match v {
+        Value::Rev { level, .. } => *level,
+        Value::Dual(d) => d.level,
+        _ => 0,
+    }
+}
+
+/// The highest level inside data (functions excluded).
+pub fn deep_level(v: &Value) -> u16 {
+    match v {
+        Value::Array(a) => match &a.buf {
+            Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs) => vs.iter().map(deep_level).max().unwrap_or(0),
+            _ => 0,
+        },
+        Value::Tuple(t) => t.0.iter().map(deep_level).max().unwrap_or(0),
+        Value::Record(r) => r.vals.iter().map(deep_level).max().unwrap_or(0),
+        v => level_of(v),
+    }
+}
+
+/// The part of a traced value at a level: its primal, and its derivative part if it has one there.
+pub(crate) fn split(v: &Value, level: u16) -> (Value, Option<Part>) {
+    match v {
+        Value::Rev { level: l, node, primal } if *l == level => (Value::Float(*primal), Some(Part::Node(*node))),
+        Value::Dual(d) if d.level == level => (d.primal.clone(), Some(d.part.clone())),
+        other => (other.clone(), None),
+    }
+}
+
+/// A value on the tape of a level.
+pub(crate) fn on_tape(level: u16, node: u32, primal: Value) -> Value {
+    match primal {
+        Value::Float(x) => Value::Rev { level, node, primal: x },
+        primal => Value::Dual(Rc::new(Dual { level, primal, part: Part::Node(node) })),
+    }
+}
+
+/// Results of an operation at a level: recorded on its tape, or with tangents pushed through the rule.
+pub(crate) fn results(m: &mut Machine, level: u16, parts: Vec<Option<Part>>, primals: Vec<Value>, rule: Rc<dyn Rule>) -> Res<Vec<Value>> {
+    let reverse = m.ad.tape(level).is_some();
+    if reverse {
+        let parents = parts
+            .iter()
+            .map(|p| match p {
+                Some(Part::Node(n)) => *n,
+                _ => NONE,
+            })
+            .collect();
+        let shapes = primals.iter().map(|p| seq::shape(p).cloned()).collect();
+        let Some(tape) = m.ad.tape(level) else { return Err(escaped()) };
+        let first = tape.record(parents, Some(rule), shapes);
+        return Ok(primals.into_iter().enumerate().map(|(k, p)| on_tape(level, first + k as u32, p)).collect());
+    }
+    let tangents: Vec<Value> = parts
+        .into_iter()
+        .map(|p| match p {
+            Some(Part::Tangent(t)) => t,
+            _ => Value::Zero,
+        })
+        .collect();
+    let outs = rule.push(m, &tangents)?;
+    Ok(primals.into_iter().zip(outs).map(|(primal, t)| Value::Dual(Rc::new(Dual { level, primal, part: Part::Tangent(t) }))).collect())
+}
+
+fn escaped() -> Box<Error> {
+    Error::new(codes::STRUCTURE, "a traced value outlived its derivative operator")
+}
+
+/// One result.
+pub(crate) fn result(m: &mut Machine, level: u16, parts: Vec<Option<Part>>, primal: Value, rule: Rc<dyn Rule>) -> Res<Value> {
+    Ok(results(m, level, parts, vec![primal], rule)?.pop().unwrap_or_default())
+}
+
+/// Values as a domain for the derivative rules of the table.
+struct Domain<'a>(&'a mut Machine);
+
+impl Ops for Domain<'_> {
+    type V = Value;
+    type E = Box<Error>;
+    fn constant(&mut self, x: f64, like: &Value) -> Value {
+        match leaf(like) {
+            Value::F32(_) => Value::F32(x as f32),
+            Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Value::F32(x as f32),
+            _ => Value::Float(x),
+        }
+    }
+    fn un(&mut self, op: Un, x: &Value) -> Res<Value> {
+        arith::un(self.0, op, x.clone())
+    }
+    fn bin(&mut self, op: Bin, x: &Value, y: &Value) -> Res<Value> {
+        arith::bin(self.0, op, x.clone(), y.clone())
+    }
+}
+
+fn leaf(v: &Value) -> Value {
+    match v {
+        Value::Dual(d) => leaf(&d.primal),
+        other => other.clone(),
+    }
+}
+
+/// A unary operator on a traced value.
+pub fn arith_un(m: &mut Machine, op: Un, v: &Value) -> Res<Value> {
+    if let Value::Rev { level, node, primal } = v {
+        let y = op.eval(*primal);
+        if op.is_flat() {
+            return Ok(Value::Float(y));
+        }
+        let Ok(d) = scalar::d_un(&mut scalar::Plain, op, primal, &y);
+        let node = m.ad.tape(*level).ok_or_else(escaped)?.push1(*node, d);
+        return Ok(Value::Rev { level: *level, node, primal: y });
+    }
+    let level = level_of(v);
+    let (x, part) = split(v, level);
+    let y = arith::un(m, op, x.clone())?;
+    if op.is_flat() {
+        return Ok(y);
+    }
+    let d = scalar::d_un(&mut Domain(m), op, &x, &y)?;
+    let rule = rules::Elementwise { partials: vec![Some(d)], scalars: vec![seq::shape(&x).is_none()], out: seq::shape(&y).cloned() };
+    result(m, level, vec![part], y, Rc::new(rule))
+}
+
+/// A binary operator with a traced operand.
+pub fn arith_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
+    if let Some(v) = scalar_bin(m, op, a, b)? {
+        return Ok(v);
+    }
+    let level = level_of(a).max(level_of(b));
+    let ((x, px), (y, py)) = (split(a, level), split(b, level));
+    let z = arith::bin(m, op, x.clone(), y.clone())?;
+    if matches!(op, Bin::IntDiv | Bin::StepLe) {
+        return Ok(z);
+    }
+    let partials = match op {
+        Bin::Add => vec![None, None],
+        Bin::Sub => {
+            let minus = Domain(m).constant(-1.0, &y);
+            vec![None, Some(minus)]
+        }
+        Bin::Mul => vec![Some(y.clone()), Some(x.clone())],
+        _ => {
+            let (dx, dy) = scalar::d_bin(&mut Domain(m), op, &x, &y, &z)?;
+            vec![Some(dx), Some(dy)]
+        }
+    };
+    let scalars = vec![seq::shape(&x).is_none(), seq::shape(&y).is_none()];
+    let rule = rules::Elementwise { partials, scalars, out: seq::shape(&z).cloned() };
+    result(m, level, vec![px, py], z, Rc::new(rule))
+}
+
+/// The hot case: plain floats on one tape.
+#[inline]
+pub(crate) fn scalar_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Option<Value>> {
+    let (level, na, x, nb, y) = match (a, b) {
+        (Value::Rev { level: l, node: n, primal: x }, Value::Rev { level: k, node: o, primal: y }) if l == k => (*l, *n, *x, *o, *y),
+        (Value::Rev { level: l, node: n, primal: x }, Value::Float(y)) => (*l, *n, *x, NONE, *y),
+        (Value::Float(x), Value::Rev { level: l, node: n, primal: y }) => (*l, NONE, *x, *n, *y),
+        _ => return Ok(None),
+    };
+    let z = op.eval(x, y);
+    let (dx, dy) = match op {
+        Bin::Add => (1.0, 1.0),
+        Bin::Sub => (1.0, -1.0),
+        Bin::Mul => (y, x),
+        Bin::IntDiv | Bin::StepLe => return Ok(Some(Value::Float(z))),
+        _ => {
+            let Ok(d) = scalar::d_bin(&mut scalar::Plain, op, &x, &y, &z);
+            d
+        }
+    };
+    let tape = m.ad.tape(level).ok_or_else(escaped)?;
+    let node = match (na, nb) {
+        (NONE, b) => tape.push1(b, dy),
+        (a, NONE) => tape.push1(a, dx),
+        (a, b) => tape.push2(a, dx, b, dy),
+    };
+    Ok(Some(Value::Rev { level, node, primal: z }))
+}
+
+/// Element `i` of the first axis of a traced array.
+pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
+    let Value::Dual(d) = v else { return seq::elem(m, v, i) };
+    let n = seq::len(v);
+    if i >= n {
+        return Err(seq::out_of_bounds(i as i64, n));
+    }
+    let d = d.clone();
+    let primal = seq::elem(m, &d.primal, i)?;
+    if let (Part::Node(node), Value::Float(x)) = (&d.part, &primal) {
+        let node = m.ad.tape(d.level).ok_or_else(escaped)?.push_elem(*node, i);
+        return Ok(Value::Rev { level: d.level, node, primal: *x });
+    }
+    if let Part::Tangent(t) = &d.part {
+        let t = if matches!(t, Value::Zero) { Value::Zero } else { seq::elem(m, t, i)? };
+        return Ok(Value::Dual(Rc::new(Dual { level: d.level, primal, part: Part::Tangent(t) })));
+    }
+    let row: usize = seq::shape(&d.primal).map_or(1, |s| s[1..].iter().product());
+    let map = (i * row..(i + 1) * row).map(|k| k as i64).collect();
+    let rule = rules::Gather { map, ins: vec![seq::shape(&d.primal).cloned()], out: seq::shape(&primal).cloned() };
+    result(m, d.level, vec![Some(d.part.clone())], primal, Rc::new(rule))
+}
+
+/// An array of numbers or arrays of which some are traced.
+pub fn pack(m: &mut Machine, vals: Vec<Value>) -> Res<Value> {
+    let level = vals.iter().map(level_of).max().unwrap_or(0);
+    let mut primals = Vec::with_capacity(vals.len());
+    let mut parts = Vec::with_capacity(vals.len());
+    for v in &vals {
+        let (p, part) = split(v, level);
+        primals.push(p);
+        parts.push(part);
+    }
+    let ins = primals.iter().map(|p| seq::shape(p).cloned()).collect();
+    let packed = seq::pack(m, primals)?;
+    let n: usize = seq::shape(&packed).map_or(0, |s| s.iter().product());
+    let rule = rules::Gather { map: (0..n as i64).collect(), ins, out: seq::shape(&packed).cloned() };
+    result(m, level, parts, packed, Rc::new(rule))
 }

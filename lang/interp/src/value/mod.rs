@@ -4,6 +4,15 @@
 //! done to whole values: `show`, `compare`, `space` (vector-space operations), `drop` (without
 //! recursion).
 
+pub mod array;
+pub mod compare;
+mod drop;
+pub(crate) use drop::release;
+pub mod rep;
+pub mod seq;
+pub mod show;
+pub mod space;
+
 use crate::ad::Dual;
 use adl_syntax::symbol::Symbol;
 use smallvec::SmallVec;

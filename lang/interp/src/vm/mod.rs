@@ -1,20 +1,142 @@
 //! Core → register code → results.
 //!
-//! [`Machine`] owns everything that a run needs: registers, frames, globals, tapes, the host.
+//! [`Machine`] owns everything that a run needs: registers, frames, globals, tapes, the host. Reading order: [`code`], `compile`,
+//! `run`.
 
-use crate::error::Res;
+pub mod code;
+mod compile;
+mod run;
+
+use crate::ad::State;
+use crate::ad::linear::LinearMap;
+use crate::error::{Error, Res, codes};
 use crate::host::Host;
 use crate::value::Value;
 use adl_prim::Prim;
+use adl_syntax::span::Span;
+use adl_typing::core::{Def, Expr};
+use code::Code;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A function value.
-#[derive(Debug)]
 pub enum Fun {
-    /// A primitive with its hidden arguments and the arguments it has so far.
-    Prim(Prim, Vec<Value>, Vec<Value>),
+    /// A primitive with its hidden arguments.
+    Prim(Prim, Vec<Value>),
+    /// Code with captured values.
+    Closure(Rc<Code>, Vec<Value>),
+    /// A member of a recursive group.
+    Member(Rc<Group>, u32),
+    /// A function with its first arguments.
+    Partial(Rc<Fun>, Vec<Value>),
+    /// A derivative, or the transpose of a linear function.
+    Linear(LinearMap),
+    /// `custom_jvp` (or `custom_vjp`, if true) of a function and a rule.
+    Custom(Value, Value, bool),
+    /// `checkpoint f`.
+    Checkpoint(Value),
+    /// `invertible {op, lift, lower, inverse}`.
+    Invertible(Value),
+}
+
+/// Functions that refer to each other, and what they capture. Members are made on demand, so that no cycle of references arises.
+pub struct Group {
+    /// Their code.
+    pub codes: Vec<Rc<Code>>,
+    /// Captured values, the same for all.
+    pub captured: Vec<Value>,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        crate::value::release(&mut self.captured);
+    }
+}
+
+impl Drop for Fun {
+    fn drop(&mut self) {
+        match self {
+            Fun::Closure(_, vals) | Fun::Partial(_, vals) | Fun::Prim(_, vals) => {
+                if !vals.is_empty() {
+                    crate::value::release(vals);
+                }
+            }
+            Fun::Custom(a, b, _) => crate::value::release(&mut vec![std::mem::take(a), std::mem::take(b)]),
+            Fun::Checkpoint(a) | Fun::Invertible(a) => crate::value::release(&mut vec![std::mem::take(a)]),
+            Fun::Member(..) | Fun::Linear(_) => {}
+        }
+    }
+}
+
+impl std::fmt::Debug for Fun {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "<fun : {}>", self.type_text())
+    }
+}
+
+impl Fun {
+    /// Its type as text, as far as it is known.
+    pub fn type_text(&self) -> String {
+        match self {
+            Fun::Prim(p, _) => {
+                let (adl_prim::Typing::Scheme(t) | adl_prim::Typing::Elementwise(t) | adl_prim::Typing::Special(t)) = p.row().typing;
+                t.to_owned()
+            }
+            Fun::Closure(c, _) => c.ty.clone(),
+            Fun::Member(g, i) => g.codes[*i as usize].ty.clone(),
+            Fun::Partial(f, args) => {
+                // The type after the arguments that it has: drop as many arrows.
+                let mut t = f.type_text();
+                for _ in args {
+                    t = after_arrow(&t).unwrap_or(t);
+                }
+                t
+            }
+            Fun::Linear(_) => "a -o b".into(),
+            Fun::Custom(f, ..) | Fun::Checkpoint(f) => match f {
+                Value::Fun(f) => f.type_text(),
+                _ => "a -> b".into(),
+            },
+            Fun::Invertible(_) => "a -> a -> a".into(),
+        }
+    }
+
+    /// Number of arguments that it waits for.
+    pub fn arity(&self) -> usize {
+        match self {
+            Fun::Prim(p, _) => p.row().arity as usize,
+            Fun::Closure(c, _) => c.params as usize,
+            Fun::Member(g, i) => g.codes[*i as usize].params as usize,
+            Fun::Partial(f, args) => f.arity().saturating_sub(args.len()),
+            Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) => 1,
+            Fun::Invertible(_) => 2,
+        }
+    }
+}
+
+/// What stands after the first arrow outside brackets.
+fn after_arrow(t: &str) -> Option<String> {
+    let t = t.split_once("=> ").map_or(t, |(_, t)| t);
+    let mut depth = 0i32;
+    for (i, c) in t.char_indices() {
+        match c {
+            '(' | '[' | '{' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            '-' if depth == 0 && (t[i..].starts_with("-> ") || t[i..].starts_with("-o ")) => return Some(t[i + 3..].to_owned()),
+            _ => {}
+        }
+    }
+    None
+}
+
+pub(crate) struct Frame {
+    code: Rc<Code>,
+    fun: Option<Rc<Fun>>,
+    pc: usize,
+    base: usize,
+    /// Where the caller wants the result.
+    dst: usize,
 }
 
 /// Runs code.
@@ -23,12 +145,83 @@ pub struct Machine {
     pub interrupt: Arc<AtomicBool>,
     /// The outside world.
     pub host: Box<dyn Host>,
+    /// Live derivative operators.
+    pub ad: State,
+    /// Bytes that frames may take before a recursion counts as endless.
+    pub stack_budget: usize,
+    pub(crate) globals: Vec<Option<Value>>,
+    regs: Vec<Value>,
+    frames: Vec<Frame>,
+    /// Nesting of calls through primitives, in bytes of machine stack.
+    reentries: usize,
 }
 
 impl Machine {
-    /// Applies a function to arguments (curried: fewer give a partial application, more are passed on).
-    pub fn call(&mut self, f: &Value, args: &[Value]) -> Res<Value> {
-        let _ = (f, args, Rc::new(0));
-        Ok(Value::Unit)
+    /// A machine with nothing defined.
+    pub fn new(host: Box<dyn Host>) -> Machine {
+        Machine {
+            interrupt: Arc::default(),
+            host,
+            ad: State::default(),
+            stack_budget: 1 << 30,
+            globals: Vec::new(),
+            regs: Vec::new(),
+            frames: Vec::new(),
+            reentries: 0,
+        }
     }
+
+    /// Evaluates a definition.
+    pub fn define(&mut self, def: &Def) -> Res<()> {
+        let v = self.eval(&def.expr, def.name)?;
+        let at = def.global.0 as usize;
+        if self.globals.len() <= at {
+            self.globals.resize(at + 1, None);
+        }
+        self.globals[at] = Some(v);
+        Ok(())
+    }
+
+    /// The value of a definition.
+    pub fn global(&self, id: adl_typing::core::GlobalId) -> Option<&Value> {
+        self.globals.get(id.0 as usize).and_then(|v| v.as_ref())
+    }
+
+    /// Evaluates an expression without free locals. Afterwards the machine is as it was before, errors or not.
+    pub fn eval(&mut self, e: &Expr, name: Option<adl_syntax::symbol::Symbol>) -> Res<Value> {
+        let code = Rc::new(compile::top(e, name)?);
+        let depth = self.ad.depth();
+        let out = self.enter(code);
+        self.ad.reset_to(depth);
+        if out.is_err() {
+            self.frames.clear();
+            self.regs.clear();
+            self.reentries = 0;
+        }
+        out
+    }
+
+    /// Stops if an interrupt was asked for.
+    #[inline]
+    pub fn poll(&self) -> Res<()> {
+        if self.interrupt.load(Ordering::Relaxed) { Err(Error::new(codes::INTERRUPT, "interrupted")) } else { Ok(()) }
+    }
+
+    /// Applies a function to arguments (fewer give a partial application, more are passed on).
+    pub fn call(&mut self, f: &Value, args: &[Value]) -> Res<Value> {
+        let Value::Fun(f) = f else {
+            return Err(Error::new(codes::STRUCTURE, format!("{} is no function", crate::value::show::show(f))));
+        };
+        self.call_fun(f.clone(), args.to_vec())
+    }
+}
+
+/// A place without a file.
+pub(crate) fn nowhere(s: Span) -> bool {
+    s.lo == 0 && s.hi == 0
+}
+
+/// Component of a tuple.
+pub(crate) fn part(v: &Value, i: u32) -> Res<Value> {
+    run::step_into(v, adl_typing::core::Step::Item(i))
 }

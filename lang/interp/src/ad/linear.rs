@@ -1,0 +1,117 @@
+//! Linear maps as function values: derivatives at a point, and transposes.
+
+use super::sweep;
+use super::tape::Tape;
+use super::{Level, Part, operators};
+use crate::error::{Error, Res, codes};
+use crate::value::{Value, space};
+use crate::vm::Machine;
+use std::rc::Rc;
+
+/// A linear map that a tape holds: the derivative of what was recorded, forwards or transposed.
+#[derive(Clone)]
+pub struct LinearMap {
+    pub(crate) tape: Rc<Tape>,
+    /// The input's shape with its nodes.
+    pub(crate) input: Traced,
+    /// The output's shape with its nodes.
+    pub(crate) output: Traced,
+    pub(crate) transposed: bool,
+    /// The function that it is the transpose of, where the user gave one.
+    pub(crate) original: Option<Value>,
+}
+
+/// Data with the node of each real leaf, in order (`NONE` for leaves that depend on nothing).
+#[derive(Clone)]
+pub(crate) struct Traced {
+    pub like: Value,
+    pub nodes: Vec<u32>,
+}
+
+/// Replaces each real leaf of the data by the next value.
+pub(crate) fn rebuild(like: &Value, mut vals: impl Iterator<Item = Value>) -> Res<Value> {
+    space::map_leaves(like, &mut |x| {
+        if !space::is_real(x) {
+            return Ok(x.clone());
+        }
+        Ok(match vals.next() {
+            Some(Value::Zero) | None => space::zero_like(x),
+            Some(v) => v,
+        })
+    })
+}
+
+/// The real leaves of data, in order. A zero of unknown shape stands for all the leaves that are left.
+pub(crate) fn leaves(v: &Value) -> Vec<Value> {
+    let mut out = Vec::new();
+    let _ = space::map_leaves(v, &mut |x| {
+        if space::is_real(x) || matches!(x, Value::Zero) {
+            out.push(x.clone());
+        }
+        Ok(x.clone())
+    });
+    out
+}
+
+/// Applies a linear map.
+pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
+    let (from, to) = if map.transposed { (&map.output, &map.input) } else { (&map.input, &map.output) };
+    let parts = leaves(&v);
+    let zero = matches!(v, Value::Zero);
+    if !zero && parts.len() != from.nodes.len() {
+        return Err(Error::new(codes::STRUCTURE, "a linear function is applied to data of another structure"));
+    }
+    let mut seeds = Vec::new();
+    if !zero {
+        for ((node, x), like) in from.nodes.iter().zip(parts).zip(leaves(&from.like)) {
+            if let (Some(s), Some(t)) = (crate::value::seq::shape(&like), crate::value::seq::shape(&x)) {
+                if s != t {
+                    return Err(crate::ops::arith::shapes_differ(s, t));
+                }
+            }
+            if *node != super::tape::NONE {
+                seeds.push((*node, x));
+            }
+        }
+    }
+    let out = if map.transposed { sweep::backward(m, &map.tape, seeds, &to.nodes)? } else { sweep::forward(m, &map.tape, seeds, &to.nodes)? };
+    let out: Vec<Value> = out.into_iter().zip(leaves(&to.like)).map(|(v, like)| sweep::or_zero(v, &like)).collect();
+    rebuild(&to.like, out.into_iter())
+}
+
+/// Runs `f x` on a tape of its own: the value, and its derivative at `x`.
+pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
+    let level = m.ad.open(Level::Reverse(Tape::default()))?;
+    let out = record_at(m, level, f, x);
+    let tape = match m.ad.levels.pop() {
+        Some(Level::Reverse(t)) => t,
+        _ => Tape::default(),
+    };
+    m.ad.reset_to(level as usize - 1);
+    let (y, input, output) = out?;
+    let map = LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None };
+    Ok((y, map))
+}
+
+fn record_at(m: &mut Machine, level: u16, f: &Value, x: &Value) -> Res<(Value, Traced, Traced)> {
+    let (lifted, input) = operators::lift(m, level, x)?;
+    let y = m.call(f, &[lifted])?;
+    let (primal, output) = lower(&y, level)?;
+    Ok((primal, input, output))
+}
+
+/// Takes the level off a result: its primal, and the nodes of its leaves.
+pub(crate) fn lower(y: &Value, level: u16) -> Res<(Value, Traced)> {
+    let mut nodes = Vec::new();
+    let primal = space::map_leaves(y, &mut |v| {
+        let (p, part) = super::split(v, level);
+        if space::is_real(&p) || matches!(p, Value::Zero) {
+            nodes.push(match part {
+                Some(Part::Node(n)) => n,
+                _ => super::tape::NONE,
+            });
+        }
+        Ok(p)
+    })?;
+    Ok((primal.clone(), Traced { like: primal, nodes }))
+}

@@ -1,0 +1,117 @@
+//! The reverse tape: flat memory for scalar operations, boxed rules for everything else.
+//!
+//! Node i is record i. A scalar record holds its parents and the partial derivatives as plain floats. Records that hold more
+//! (array operations, partials that are themselves traced) stand in a side table.
+
+use crate::error::Res;
+use crate::value::{Shape, Value};
+use crate::vm::Machine;
+use std::rc::Rc;
+
+/// No parent.
+pub(crate) const NONE: u32 = u32::MAX;
+/// In `a`: the record is in the side table at `b`.
+pub(crate) const SIDE: u32 = u32::MAX - 1;
+/// In `a`: a further output of the record before.
+pub(crate) const OUT: u32 = u32::MAX - 2;
+/// In `b`: element `da` (as bits) of the array node `a`.
+pub(crate) const ELEM: u32 = u32::MAX - 3;
+
+/// A record: `dy = da * dx_a + db * dx_b`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rec {
+    pub a: u32,
+    pub b: u32,
+    pub da: f64,
+    pub db: f64,
+}
+
+/// The linear map of an operation at a point: it reads saved values and is linear in tangents and cotangents.
+pub trait Rule {
+    /// Cotangents of the outputs to cotangents of the parents: `add(parent's position, cotangent)`.
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()>;
+    /// Tangents of the parents ([`Value::Zero`] where there is none) to tangents of the outputs.
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>>;
+}
+
+pub(crate) struct Side {
+    pub parents: Vec<u32>,
+    /// `None` for inputs.
+    pub rule: Option<Rc<dyn Rule>>,
+    /// Shapes of the outputs that are arrays.
+    pub shapes: Vec<Option<Shape>>,
+}
+
+/// A tape.
+#[derive(Default)]
+pub struct Tape {
+    pub(crate) recs: Vec<Rec>,
+    pub(crate) side: Vec<Side>,
+}
+
+impl Tape {
+    fn node(&self) -> u32 {
+        self.recs.len() as u32
+    }
+
+    /// A scalar input.
+    pub fn input(&mut self) -> u32 {
+        let n = self.node();
+        self.recs.push(Rec { a: NONE, b: NONE, da: 0.0, db: 0.0 });
+        n
+    }
+
+    /// An array input.
+    pub fn array_input(&mut self, shape: Shape) -> u32 {
+        self.record(Vec::new(), None, vec![Some(shape)])
+    }
+
+    /// `y` with one parent.
+    #[inline]
+    pub fn push1(&mut self, a: u32, da: f64) -> u32 {
+        let n = self.node();
+        self.recs.push(Rec { a, b: NONE, da, db: 0.0 });
+        n
+    }
+
+    /// `y` with two parents.
+    #[inline]
+    pub fn push2(&mut self, a: u32, da: f64, b: u32, db: f64) -> u32 {
+        let n = self.node();
+        self.recs.push(Rec { a, b, da, db });
+        n
+    }
+
+    /// Element at a flat offset of an array node.
+    #[inline]
+    pub fn push_elem(&mut self, array: u32, offset: usize) -> u32 {
+        let n = self.node();
+        self.recs.push(Rec { a: array, b: ELEM, da: f64::from_bits(offset as u64), db: 0.0 });
+        n
+    }
+
+    /// A record with a rule; the first of its consecutive output nodes.
+    pub(crate) fn record(&mut self, parents: Vec<u32>, rule: Option<Rc<dyn Rule>>, shapes: Vec<Option<Shape>>) -> u32 {
+        let n = self.node();
+        let outs = shapes.len();
+        self.recs.push(Rec { a: SIDE, b: self.side.len() as u32, da: 0.0, db: 0.0 });
+        for _ in 1..outs {
+            self.recs.push(Rec { a: OUT, b: NONE, da: 0.0, db: 0.0 });
+        }
+        self.side.push(Side { parents, rule, shapes });
+        n
+    }
+
+    /// The shape of an array node.
+    pub(crate) fn shape(&self, node: u32) -> Option<Shape> {
+        let mut first = node;
+        while self.recs[first as usize].a == OUT {
+            first -= 1;
+        }
+        let rec = self.recs[first as usize];
+        if rec.a != SIDE {
+            return None;
+        }
+        self.side[rec.b as usize].shapes.get((node - first) as usize).cloned().flatten()
+    }
+}

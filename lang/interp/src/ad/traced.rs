@@ -1,0 +1,347 @@
+//! Primitives on traced arguments: one level is stripped, the primitive runs below it, and the result is recorded.
+
+use super::{Part, deep_level, level_of, result, rules, split};
+use crate::error::{Error, Res, codes};
+use crate::ops::{self, arith, call};
+use crate::value::{Buf, Shape, Value, array, compare, seq};
+use crate::vm::Machine;
+use adl_prim::{Bin, Prim, Un};
+use std::rc::Rc;
+
+/// Primitives that only move elements: what they do is learned by running them on the elements' numbers.
+fn structural(p: Prim) -> bool {
+    matches!(
+        p,
+        Prim::Scatter | Prim::Gather | Prim::Replicate | Prim::Rotate | Prim::Reverse | Prim::Concat | Prim::Append | Prim::Flatten | Prim::Reshape
+            | Prim::Take | Prim::Drop | Prim::First | Prim::Last | Prim::Where | Prim::Diag | Prim::TransposeArray | Prim::Stack
+    )
+}
+
+/// Applies a primitive some of whose arguments are traced.
+pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value> {
+    let a0 = || args[0].clone();
+    match p {
+        Prim::Sort => {
+            let order = call(m, Prim::Argsort, &[], vec![primal_of(&args[0])])?;
+            call(m, Prim::Gather, &[], vec![a0(), order])
+        }
+        Prim::Argsort | Prim::Argmin | Prim::Argmax | Prim::IsNan | Prim::IsInf | Prim::ToInt => {
+            let plain = args.iter().map(primal_of).collect();
+            call(m, p, reps, plain)
+        }
+        Prim::Len | Prim::Shape | Prim::Rank => call(m, p, reps, vec![primal_of(&args[0])]),
+        Prim::Maximum | Prim::Minimum => {
+            let at = call(m, if p == Prim::Maximum { Prim::Argmax } else { Prim::Argmin }, &[], vec![primal_of(&args[0])])?;
+            let Value::Int(i) = at else { return Err(not_here(p)) };
+            seq::elem(m, &args[0], i as usize)
+        }
+        Prim::Sum => sum(m, reps, a0()),
+        Prim::Mean => {
+            let s = sum(m, reps, a0())?;
+            let n = like(seq::len(&args[0]) as f64, &args[0]);
+            arith::bin(m, Bin::Div, s, n)
+        }
+        Prim::Variance => {
+            let mean = call(m, Prim::Mean, reps, vec![a0()])?;
+            let n = seq::len(&args[0]);
+            let spread = call(m, Prim::Replicate, &[], vec![Value::Int(n as i64), mean])?;
+            let d = arith::bin(m, Bin::Sub, a0(), spread)?;
+            let sq = arith::bin(m, Bin::Mul, d.clone(), d)?;
+            call(m, Prim::Mean, reps, vec![sq])
+        }
+        Prim::Prod => fold(m, Bin::Mul, &args[0]),
+        Prim::Cumprod => cumprod(m, &args[0]),
+        Prim::Cumsum => unary_rule(m, p, &args[0], Rc::new(rules::Cumsum)),
+        Prim::Norm => norm(m, &args[0]),
+        Prim::Dot => {
+            if seq::len(&args[0]) != seq::len(&args[1]) {
+                return Err(ops::lengths_differ("dot", seq::len(&args[0]), seq::len(&args[1])));
+            }
+            let z = arith::bin(m, Bin::Mul, a0(), args[1].clone())?;
+            sum(m, &[float_rep()], z)
+        }
+        Prim::Outer => outer(m, &args[0], &args[1]),
+        Prim::MatMul | Prim::Matmul => binary_rule(m, Prim::MatMul, &args[0], &args[1], |a, b, _| Rc::new(rules::MatMul { a, b })),
+        Prim::LinSolve => binary_rule(m, p, &args[0], &args[1], |a, _, x| Rc::new(rules::Solve { a, x })),
+        Prim::Trace => {
+            let d = call(m, Prim::Diag, &[], vec![a0()])?;
+            sum(m, &[float_rep()], d)
+        }
+        Prim::Clamp => {
+            let low = arith::bin(m, Bin::Max, args[2].clone(), a0())?;
+            arith::bin(m, Bin::Min, low, args[1].clone())
+        }
+        Prim::ToFloat | Prim::F32ToFloat | Prim::ToF32 => convert(m, p, &args[0]),
+        Prim::Split => {
+            let x = call(m, Prim::Take, &[], vec![a0(), args[1].clone()])?;
+            let y = call(m, Prim::Drop, &[], vec![a0(), args[1].clone()])?;
+            Ok(Value::Tuple(Rc::new(crate::value::Tuple(vec![x, y]))))
+        }
+        Prim::Linspace => {
+            let n = match &args[2] {
+                Value::Int(n) if *n > 1 => *n,
+                _ => 1,
+            };
+            let d = arith::bin(m, Bin::Sub, args[1].clone(), a0())?;
+            let steps = array::floats((0..n).map(|i| i as f64 / (n - 1).max(1) as f64).collect());
+            let along = arith::bin(m, Bin::Mul, d, steps)?;
+            arith::bin(m, Bin::Add, along, a0())
+        }
+        _ if structural(p) => structural_call(m, p, args),
+        _ => Err(not_here(p)),
+    }
+}
+
+fn not_here(p: Prim) -> Box<Error> {
+    Error::new(codes::DOMAIN, format!("`{}` cannot be differentiated here", p.name()))
+}
+
+fn float_rep() -> Value {
+    Value::Rep(Rc::new(crate::value::Rep::Float))
+}
+
+/// A number of the precision of `v`.
+fn like(x: f64, v: &Value) -> Value {
+    match v {
+        Value::Dual(d) => like(x, &d.primal),
+        Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Value::F32(x as f32),
+        Value::F32(_) => Value::F32(x as f32),
+        _ => Value::Float(x),
+    }
+}
+
+/// The value without any derivative part, columns and elements included.
+pub(crate) fn primal_of(v: &Value) -> Value {
+    match v {
+        Value::Array(_) | Value::Tuple(_) | Value::Record(_) | Value::Data(_) => {
+            crate::value::space::map_leaves(v, &mut |x| Ok(compare::primal(x))).unwrap_or_else(|_| v.clone())
+        }
+        v => compare::primal(v),
+    }
+}
+
+fn unary_rule(m: &mut Machine, p: Prim, v: &Value, rule: Rc<dyn super::tape::Rule>) -> Res<Value> {
+    let level = level_of(v);
+    let (x, part) = split(v, level);
+    let y = call(m, p, &[], vec![x])?;
+    result(m, level, vec![part], y, rule)
+}
+
+fn binary_rule(m: &mut Machine, p: Prim, a: &Value, b: &Value, rule: impl FnOnce(Value, Value, Value) -> Rc<dyn super::tape::Rule>) -> Res<Value> {
+    let level = level_of(a).max(level_of(b));
+    let ((x, px), (y, py)) = (split(a, level), split(b, level));
+    let z = call(m, p, &[], vec![x.clone(), y.clone()])?;
+    let rule = rule(x, y, z.clone());
+    result(m, level, vec![px, py], z, rule)
+}
+
+fn sum(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
+    let Value::Dual(d) = &v else {
+        if deep_level(&v) == 0 {
+            return call(m, Prim::Sum, reps, vec![v]);
+        }
+        // Tuples and records: each component; boxed data: one after the other.
+        return match &v {
+            Value::Array(a) => match &a.buf {
+                Buf::Tuple(cols) => {
+                    let parts = cols.iter().map(|c| sum(m, reps, c.clone())).collect::<Res<Vec<_>>>()?;
+                    Ok(Value::Tuple(Rc::new(crate::value::Tuple(parts))))
+                }
+                Buf::Record(names, cols) => {
+                    let vals = cols.iter().map(|c| sum(m, reps, c.clone())).collect::<Res<Vec<_>>>()?;
+                    Ok(Value::Record(Rc::new(crate::value::Record { names: names.clone(), vals })))
+                }
+                _ => fold(m, Bin::Add, &v),
+            },
+            _ => fold(m, Bin::Add, &v),
+        };
+    };
+    let n = seq::len(&v);
+    let (level, x, part) = (d.level, d.primal.clone(), d.part.clone());
+    let y = call(m, Prim::Sum, reps, vec![x])?;
+    result(m, level, vec![Some(part)], y, Rc::new(rules::SumRows { n }))
+}
+
+/// Left to right through a scalar operator.
+fn fold(m: &mut Machine, op: Bin, v: &Value) -> Res<Value> {
+    let n = seq::len(v);
+    if n == 0 {
+        return Ok(like(if op == Bin::Mul { 1.0 } else { 0.0 }, v));
+    }
+    let mut acc = seq::elem(m, v, 0)?;
+    for i in 1..n {
+        let x = seq::elem(m, v, i)?;
+        acc = arith::bin(m, op, acc, x)?;
+    }
+    Ok(acc)
+}
+
+fn cumprod(m: &mut Machine, v: &Value) -> Res<Value> {
+    let mut out = Vec::new();
+    for i in 0..seq::len(v) {
+        let x = seq::elem(m, v, i)?;
+        let y = match out.last() {
+            Some(prev) => arith::bin(m, Bin::Mul, Value::clone(prev), x)?,
+            None => x,
+        };
+        out.push(y);
+    }
+    if out.is_empty() { Ok(v.clone()) } else { seq::pack(m, out) }
+}
+
+/// sqrt (sum (x * x)), with derivative 0 at 0.
+fn norm(m: &mut Machine, v: &Value) -> Res<Value> {
+    let sq = arith::bin(m, Bin::Mul, v.clone(), v.clone())?;
+    let s = rules::total(m, sq)?;
+    if matches!(compare::primal(&s), Value::Float(x) if x == 0.0) {
+        return Ok(like(0.0, v));
+    }
+    arith::un(m, Un::Sqrt, s)
+}
+
+fn outer(m: &mut Machine, a: &Value, b: &Value) -> Res<Value> {
+    let (n, k) = (seq::len(a), seq::len(b));
+    let rows: Vec<i64> = (0..n as i64).flat_map(|i| std::iter::repeat_n(i, k)).collect();
+    let cols: Vec<i64> = (0..n).flat_map(|_| 0..k as i64).collect();
+    let x = call(m, Prim::Gather, &[], vec![a.clone(), array::ints(rows)])?;
+    let y = call(m, Prim::Gather, &[], vec![b.clone(), array::ints(cols)])?;
+    let z = arith::bin(m, Bin::Mul, x, y)?;
+    rules::reshape(m, z, Shape::from_slice(&[n, k]))
+}
+
+/// A change of precision is linear; tangents change with it.
+fn convert(m: &mut Machine, p: Prim, v: &Value) -> Res<Value> {
+    struct Convert {
+        to: Prim,
+        back: Prim,
+    }
+    impl super::tape::Rule for Convert {
+        fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()> {
+            let g = call(m, self.back, &[], vec![cts[0].clone()])?;
+            add(m, 0, g)
+        }
+        fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+            Ok(vec![if matches!(tangents[0], Value::Zero) { Value::Zero } else { call(m, self.to, &[], vec![tangents[0].clone()])? }])
+        }
+    }
+    let from32 = matches!(compare::primal(v), Value::F32(_)) || matches!(compare::primal(v), Value::Array(a) if matches!(a.buf, Buf::F32(_)));
+    let back = if from32 { Prim::ToF32 } else { Prim::ToFloat };
+    unary_rule(m, p, v, Rc::new(Convert { to: p, back }))
+}
+
+/// A structural primitive: arrays of tuples column by column, numbers through their numbering.
+fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
+    if let Some(v) = by_columns(m, p, args)? {
+        return Ok(v);
+    }
+    let level = args.iter().map(level_of).max().unwrap_or(0);
+    if p == Prim::Stack && level == 0 {
+        // A list of traced rows.
+        return ops::plain(m, p, &[], &mut args.to_vec());
+    }
+    if level == 0 {
+        return Err(not_here(p));
+    }
+    let control = |k: usize| match p {
+        Prim::Scatter | Prim::Gather => k == 1,
+        Prim::Replicate | Prim::Rotate | Prim::Reshape | Prim::Take | Prim::Drop | Prim::Where => k == 0,
+        _ => false,
+    };
+    let (mut numbers, mut primals, mut parts, mut ins) = (Vec::new(), Vec::new(), Vec::<Option<Part>>::new(), Vec::new());
+    let mut next = 0i64;
+    for (k, a) in args.iter().enumerate() {
+        if control(k) {
+            numbers.push(a.clone());
+            primals.push(a.clone());
+            continue;
+        }
+        let (x, part) = split(a, level);
+        let shape = seq::shape(&x).cloned();
+        let n: usize = shape.as_ref().map_or(1, |s| s.iter().product());
+        numbers.push(match &shape {
+            None => Value::Int(next),
+            Some(s) => array::make(s.clone(), Buf::I64((next..next + n as i64).collect())),
+        });
+        next += n as i64;
+        primals.push(x);
+        parts.push(part);
+        ins.push(shape);
+    }
+    // A diagonal matrix has elements that come from nowhere: shift the numbering by one so that 0 marks them.
+    let fills = p == Prim::Diag;
+    if fills {
+        for v in &mut numbers {
+            *v = arith::bin(m, Bin::Add, v.clone(), Value::Int(1))?;
+        }
+    }
+    let order = ops::plain(m, p, &[], &mut numbers)?;
+    let map: Vec<i64> = match &order {
+        Value::Int(n) => vec![*n],
+        Value::Array(a) => match &a.buf {
+            Buf::I64(v) => v.clone(),
+            _ => return Err(not_here(p)),
+        },
+        _ => return Err(not_here(p)),
+    };
+    let map = if fills { map.into_iter().map(|k| k - 1).collect() } else { map };
+    let y = call(m, p, &[], primals)?;
+    let rule = rules::Gather { map, ins, out: seq::shape(&y).cloned() };
+    result(m, level, parts, y, Rc::new(rule))
+}
+
+/// Arrays of tuples or records (some columns traced): the primitive on each column.
+fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
+    let columns = |v: &Value| match v {
+        Value::Array(a) => match &a.buf {
+            Buf::Tuple(cols) | Buf::Record(_, cols) => Some((cols.clone(), a.buf.clone())),
+            _ => None,
+        },
+        _ => None,
+    };
+    let container = |v: &Value| match v {
+        Value::Tuple(t) => Some(t.0.clone()),
+        Value::Record(r) => Some(r.vals.clone()),
+        _ => None,
+    };
+    let Some((width, like)) = args.iter().find_map(|a| columns(a).map(|(c, b)| (c.len(), b))) else {
+        if p == Prim::Replicate {
+            if let Some(parts) = container(&args[1]) {
+                let n = match &args[0] {
+                    Value::Int(n) => *n as usize,
+                    _ => 0,
+                };
+                let cols = parts.iter().map(|v| call(m, p, &[], vec![args[0].clone(), v.clone()])).collect::<Res<Vec<_>>>()?;
+                let buf = match &args[1] {
+                    Value::Record(r) => Buf::Record(r.names.clone(), cols),
+                    _ => Buf::Tuple(cols),
+                };
+                return Ok(Some(array::make(Shape::from_slice(&[n]), buf)));
+            }
+        }
+        return Ok(None);
+    };
+    let mut outs = Vec::new();
+    for k in 0..width {
+        let part = args
+            .iter()
+            .map(|a| match (columns(a), container(a)) {
+                (Some((cols, _)), _) => cols[k].clone(),
+                (_, Some(parts)) if parts.len() == width => parts[k].clone(),
+                _ => a.clone(),
+            })
+            .collect();
+        outs.push(call(m, p, &[], part)?);
+    }
+    if matches!(p, Prim::First | Prim::Last) {
+        return Ok(Some(match like {
+            Buf::Record(names, _) => Value::Record(Rc::new(crate::value::Record { names, vals: outs })),
+            _ => Value::Tuple(Rc::new(crate::value::Tuple(outs))),
+        }));
+    }
+    let n = outs.first().map_or(0, seq::len);
+    let buf = match like {
+        Buf::Record(names, _) => Buf::Record(names, outs),
+        _ => Buf::Tuple(outs),
+    };
+    Ok(Some(array::make(Shape::from_slice(&[n]), buf)))
+}

@@ -1,0 +1,337 @@
+//! Arithmetic on values of any kind: numbers, arrays (scalars spread over them), data leaf by leaf.
+
+use crate::ad;
+use crate::error::{Error, Res, codes};
+use crate::value::{Array, Buf, Value, array, space};
+use crate::vm::Machine;
+use adl_prim::{Bin, Un};
+use std::rc::Rc;
+
+fn overflow() -> Box<Error> {
+    Error::new(codes::OVERFLOW, "the result does not fit an Int").hint("compute with Floats: `float n`")
+}
+
+/// An operator on Ints: overflow and division by zero are errors.
+pub fn int_bin(op: Bin, a: i64, b: i64) -> Res<i64> {
+    let zero = || Error::new(codes::DIV_ZERO, "division of an Int by zero");
+    match op {
+        Bin::Add => a.checked_add(b).ok_or_else(overflow),
+        Bin::Sub => a.checked_sub(b).ok_or_else(overflow),
+        Bin::Mul => a.checked_mul(b).ok_or_else(overflow),
+        Bin::IntDiv => {
+            if b == 0 {
+                return Err(zero());
+            }
+            let q = a.checked_div(b).ok_or_else(overflow)?;
+            Ok(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
+        }
+        Bin::Rem => {
+            if b == 0 {
+                return Err(zero());
+            }
+            let r = a.wrapping_rem(b);
+            Ok(if r != 0 && (r < 0) != (b < 0) { r + b } else { r })
+        }
+        Bin::Min => Ok(a.min(b)),
+        Bin::Max => Ok(a.max(b)),
+        Bin::StepLe => Ok(i64::from(a <= b)),
+        Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => Err(Error::new(codes::DOMAIN, "this operator is not defined on Ints")),
+    }
+}
+
+fn int_un(op: Un, a: i64) -> Res<i64> {
+    match op {
+        Un::Neg => a.checked_neg().ok_or_else(overflow),
+        Un::Abs => a.checked_abs().ok_or_else(overflow),
+        Un::Sign => Ok(a.signum()),
+        Un::Powi(n) => {
+            let n = u32::try_from(n).map_err(|_| Error::new(codes::NEGATIVE, "an Int cannot have a negative power").hint("compute with Floats: `float n`"))?;
+            a.checked_pow(n).ok_or_else(overflow)
+        }
+        _ => Err(Error::new(codes::DOMAIN, "this function is not defined on Ints")),
+    }
+}
+
+/// Applies a unary operator.
+pub fn un(m: &mut Machine, op: Un, v: Value) -> Res<Value> {
+    Ok(match v {
+        Value::Float(x) => Value::Float(op.eval(x)),
+        Value::Int(x) => Value::Int(int_un(op, x)?),
+        Value::F32(x) => Value::F32(op.eval(f64::from(x)) as f32),
+        Value::Rev { .. } | Value::Dual(_) => return ad::arith_un(m, op, &v),
+        Value::Zero if matches!(op, Un::Neg) => Value::Zero,
+        Value::Zero => Value::Float(op.eval(0.0)),
+        Value::Array(a) => match &a.buf {
+            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) => un_array(op, a)?,
+            _ => space::scale(m, &Value::Float(-1.0), &Value::Array(a))?,
+        },
+        data @ (Value::Tuple(_) | Value::Record(_) | Value::Data(_)) => space::scale(m, &Value::Float(-1.0), &data)?,
+        other => return Err(not_a_number(&other)),
+    })
+}
+
+fn not_a_number(v: &Value) -> Box<Error> {
+    Error::new(codes::STRUCTURE, format!("a number was expected, not {}", crate::value::show::show(v)))
+}
+
+/// The array itself if nobody else holds it, else a copy.
+fn owned(a: Rc<Array>) -> Array {
+    Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())
+}
+
+fn un_array(op: Un, a: Rc<Array>) -> Res<Value> {
+    let mut a = owned(a);
+    match &mut a.buf {
+        Buf::F64(v) => v.iter_mut().for_each(|x| *x = op.eval(*x)),
+        Buf::F32(v) => v.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32),
+        Buf::I64(v) => {
+            for x in v.iter_mut() {
+                *x = int_un(op, *x)?;
+            }
+        }
+        Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => {}
+    }
+    Ok(Value::Array(Rc::new(a)))
+}
+
+/// Applies a binary operator.
+pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
+    Ok(match (a, b) {
+        (Value::Float(x), Value::Float(y)) => Value::Float(op.eval(x, y)),
+        (Value::Int(x), Value::Int(y)) => Value::Int(int_bin(op, x, y)?),
+        (Value::F32(x), Value::F32(y)) => Value::F32(op.eval(f64::from(x), f64::from(y)) as f32),
+        (a @ (Value::Rev { .. } | Value::Dual(_)), b) | (a, b @ (Value::Rev { .. } | Value::Dual(_))) => return traced(m, op, a, b),
+        (Value::Zero, b) => return zero_left(m, op, b),
+        (a, Value::Zero) => match op {
+            Bin::Add | Bin::Sub => a,
+            Bin::Mul => Value::Zero,
+            _ => return bin(m, op, a, Value::Float(0.0)),
+        },
+        (Value::Array(x), Value::Array(y)) => match (&x.buf, &y.buf) {
+            (Buf::F64(_) | Buf::F32(_) | Buf::I64(_), _) => arrays(op, x, y)?,
+            _ => return data(m, op, Value::Array(x), Value::Array(y)),
+        },
+        (Value::Array(x), y) if numeric(&x) && scalar(&y) => spread_right(op, x, &y)?,
+        (x, Value::Array(y)) if numeric(&y) && scalar(&x) => spread_left(op, &x, y)?,
+        (a, b) => return data(m, op, a, b),
+    })
+}
+
+/// Traced operands: data with traced leaves go leaf by leaf.
+fn traced(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
+    let compound = |v: &Value| match v {
+        Value::Tuple(_) | Value::Record(_) | Value::Data(_) => true,
+        Value::Array(a) => !numeric(a),
+        _ => false,
+    };
+    match (&a, &b) {
+        (Value::Zero, _) if op == Bin::Add => Ok(b),
+        (_, Value::Zero) if matches!(op, Bin::Add | Bin::Sub) => Ok(a),
+        (Value::Zero, _) | (_, Value::Zero) if op == Bin::Mul => Ok(Value::Zero),
+        _ if compound(&a) || compound(&b) => data(m, op, a, b),
+        _ => ad::arith_bin(m, op, &a, &b),
+    }
+}
+
+fn zero_left(m: &mut Machine, op: Bin, b: Value) -> Res<Value> {
+    match op {
+        Bin::Add => Ok(b),
+        Bin::Sub => un(m, Un::Neg, b),
+        Bin::Mul => Ok(Value::Zero),
+        _ => bin(m, op, Value::Float(0.0), b),
+    }
+}
+
+fn numeric(a: &Array) -> bool {
+    matches!(a.buf, Buf::F64(_) | Buf::F32(_) | Buf::I64(_))
+}
+
+fn scalar(v: &Value) -> bool {
+    matches!(v, Value::Float(_) | Value::Int(_) | Value::F32(_))
+}
+
+fn data(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
+    let number = |v: &Value| matches!(v, Value::Float(_) | Value::Int(_) | Value::F32(_) | Value::Rev { .. } | Value::Dual(_));
+    match op {
+        Bin::Add | Bin::Sub => space::combine(m, op, &a, &b),
+        Bin::Mul if number(&a) => space::scale(m, &a, &b),
+        Bin::Mul if number(&b) => space::scale(m, &b, &a),
+        Bin::Div if number(&b) => space::map_leaves(&a, &mut |x| if space::is_real(x) { bin(m, Bin::Div, x.clone(), b.clone()) } else { Ok(x.clone()) }),
+        _ => Err(not_a_number(&a)),
+    }
+}
+
+/// The error for arrays of different shapes.
+pub fn shapes_differ(a: &[usize], b: &[usize]) -> Box<Error> {
+    Error::new(codes::SIZE, format!("arrays of shape {a:?} and {b:?} do not match"))
+}
+
+fn arrays(op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value> {
+    if x.shape != y.shape {
+        // An empty array whose rows nobody has seen fits every empty array.
+        if x.is_empty() && y.is_empty() {
+            return Ok(Value::Array(x));
+        }
+        return Err(shapes_differ(&x.shape, &y.shape));
+    }
+    // Whichever array has one owner gives its buffer to the result.
+    if Rc::strong_count(&x) > 1 && Rc::strong_count(&y) == 1 {
+        let mut y = owned(y);
+        match (&x.buf, &mut y.buf) {
+            (Buf::F64(p), Buf::F64(q)) => zip_into(op, q, p, |b, a| (a, b)),
+            (Buf::I64(p), Buf::I64(q)) => {
+                for (b, a) in q.iter_mut().zip(p) {
+                    *b = int_bin(op, *a, *b)?;
+                }
+            }
+            (Buf::F32(p), Buf::F32(q)) => q.iter_mut().zip(p).for_each(|(b, a)| *b = op.eval(f64::from(*a), f64::from(*b)) as f32),
+            _ => return Err(Error::new(codes::STRUCTURE, "arrays of different numbers")),
+        }
+        return Ok(Value::Array(Rc::new(y)));
+    }
+    let mut x = owned(x);
+    match (&mut x.buf, &y.buf) {
+        (Buf::F64(p), Buf::F64(q)) => zip_into(op, p, q, |a, b| (a, b)),
+        (Buf::I64(p), Buf::I64(q)) => {
+            for (a, b) in p.iter_mut().zip(q) {
+                *a = int_bin(op, *a, *b)?;
+            }
+        }
+        (Buf::F32(p), Buf::F32(q)) => p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32),
+        _ => return Err(Error::new(codes::STRUCTURE, "arrays of different numbers")),
+    }
+    Ok(Value::Array(Rc::new(x)))
+}
+
+/// `into[i] = op(order(into[i], from[i]))`, each common operator as a loop of its own so that it is vectorised.
+#[inline(always)]
+fn zip_into(op: Bin, into: &mut [f64], from: &[f64], order: impl Fn(f64, f64) -> (f64, f64)) {
+    macro_rules! each {
+        ($f:expr) => {
+            for (a, b) in into.iter_mut().zip(from) {
+                let (x, y) = order(*a, *b);
+                *a = $f(x, y);
+            }
+        };
+    }
+    match op {
+        Bin::Add => each!(|x: f64, y: f64| x + y),
+        Bin::Sub => each!(|x: f64, y: f64| x - y),
+        Bin::Mul => each!(|x: f64, y: f64| x * y),
+        Bin::Div => each!(|x: f64, y: f64| x / y),
+        _ => each!(|x: f64, y: f64| op.eval(x, y)),
+    }
+}
+
+fn number(v: &Value) -> f64 {
+    match v {
+        Value::Float(x) => *x,
+        Value::F32(x) => f64::from(*x),
+        Value::Int(n) => *n as f64,
+        _ => 0.0,
+    }
+}
+
+fn spread_right(op: Bin, x: Rc<Array>, y: &Value) -> Res<Value> {
+    let mut x = owned(x);
+    let c = number(y);
+    match (&mut x.buf, y) {
+        (Buf::F64(v), _) => match op {
+            Bin::Add => v.iter_mut().for_each(|a| *a += c),
+            Bin::Sub => v.iter_mut().for_each(|a| *a -= c),
+            Bin::Mul => v.iter_mut().for_each(|a| *a *= c),
+            Bin::Div => v.iter_mut().for_each(|a| *a /= c),
+            _ => v.iter_mut().for_each(|a| *a = op.eval(*a, c)),
+        },
+        (Buf::F32(v), _) => v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32),
+        (Buf::I64(v), Value::Int(n)) => {
+            for a in v.iter_mut() {
+                *a = int_bin(op, *a, *n)?;
+            }
+        }
+        _ => return Err(Error::new(codes::STRUCTURE, "an array and a number of different kinds")),
+    }
+    Ok(Value::Array(Rc::new(x)))
+}
+
+fn spread_left(op: Bin, x: &Value, y: Rc<Array>) -> Res<Value> {
+    let mut y = owned(y);
+    let c = number(x);
+    match (x, &mut y.buf) {
+        (_, Buf::F64(v)) => match op {
+            Bin::Add => v.iter_mut().for_each(|a| *a += c),
+            Bin::Sub => v.iter_mut().for_each(|a| *a = c - *a),
+            Bin::Mul => v.iter_mut().for_each(|a| *a *= c),
+            _ => v.iter_mut().for_each(|a| *a = op.eval(c, *a)),
+        },
+        (_, Buf::F32(v)) => v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32),
+        (Value::Int(n), Buf::I64(v)) => {
+            for a in v.iter_mut() {
+                *a = int_bin(op, *n, *a)?;
+            }
+        }
+        _ => return Err(Error::new(codes::STRUCTURE, "an array and a number of different kinds")),
+    }
+    Ok(Value::Array(Rc::new(y)))
+}
+
+/// Applies `f` to each number of a scalar or array, giving Bools, Ints, Floats or F32s.
+pub fn convert(v: &Value, to: crate::value::Rep) -> Res<Value> {
+    use crate::value::Rep;
+    let one = |x: f64, int: Option<i64>| -> Res<Value> {
+        Ok(match to {
+            Rep::Float => Value::Float(x),
+            Rep::F32 => Value::F32(x as f32),
+            Rep::Int => Value::Int(match int {
+                Some(n) => n,
+                None if x.is_finite() && x.abs() < 9.3e18 && (x.trunc() as i128) == (x.trunc() as i64 as i128) => x.trunc() as i64,
+                None => return Err(Error::new(codes::OVERFLOW, format!("no Int holds {}", crate::value::show::float(x)))),
+            }),
+            _ => Value::Unit,
+        })
+    };
+    match v {
+        Value::Float(x) => one(*x, None),
+        Value::F32(x) => one(f64::from(*x), None),
+        Value::Int(n) => one(*n as f64, Some(*n)),
+        Value::Zero => one(0.0, None),
+        Value::Array(a) => {
+            let xs: Vec<(f64, Option<i64>)> = match &a.buf {
+                Buf::F64(v) => v.iter().map(|x| (*x, None)).collect(),
+                Buf::F32(v) => v.iter().map(|x| (f64::from(*x), None)).collect(),
+                Buf::I64(v) => v.iter().map(|n| (*n as f64, Some(*n))).collect(),
+                _ => Vec::new(),
+            };
+            let buf = match to {
+                Rep::Float => Buf::F64(xs.iter().map(|x| x.0).collect()),
+                Rep::F32 => Buf::F32(xs.iter().map(|x| x.0 as f32).collect()),
+                _ => {
+                    let mut out = array::room(xs.len())?;
+                    for (x, n) in xs {
+                        if let Value::Int(k) = one(x, n)? {
+                            out.push(k);
+                        }
+                    }
+                    Buf::I64(out)
+                }
+            };
+            Ok(array::make(a.shape.clone(), buf))
+        }
+        other => Err(not_a_number(other)),
+    }
+}
+
+/// Tests each number.
+pub fn test(v: &Value, f: impl Fn(f64) -> bool) -> Value {
+    match v {
+        Value::Array(a) => {
+            let bits = match &a.buf {
+                Buf::F64(v) => v.iter().map(|x| f(*x)).collect(),
+                Buf::F32(v) => v.iter().map(|x| f(f64::from(*x))).collect(),
+                _ => vec![false; a.shape.iter().product()],
+            };
+            array::make(a.shape.clone(), Buf::Bool(bits))
+        }
+        v => Value::Bool(f(number(v))),
+    }
+}

@@ -1,0 +1,384 @@
+//! Plain array primitives that make arrays or move elements.
+
+use super::{int, len, lengths_differ, size, take};
+use crate::error::{Error, Res, codes};
+use crate::value::{Array, Buf, Shape, Tuple, Value, array, seq};
+use crate::vm::Machine;
+use adl_prim::Prim;
+use std::rc::Rc;
+
+fn arr(v: &Value) -> Res<&Rc<Array>> {
+    match v {
+        Value::Array(a) => Ok(a),
+        other => Err(Error::new(codes::STRUCTURE, format!("an array was expected, not {}", crate::value::show::show(other)))),
+    }
+}
+
+fn rows(v: &Value, at: &[usize]) -> Res<Value> {
+    let a = arr(v)?;
+    Ok(Value::Array(Rc::new(array::gather_rows(a, at, &[at.len()])?)))
+}
+
+pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
+    match p {
+        Prim::Zip | Prim::Zip3 => zip(args),
+        Prim::Unzip | Prim::Unzip3 => unzip(&args[0], if p == Prim::Unzip { 2 } else { 3 }),
+        Prim::Iota => {
+            let n = size(&args[0], "the length of `iota`")?;
+            let mut v = array::room(n)?;
+            v.extend(0..n as i64);
+            Ok(array::ints(v))
+        }
+        Prim::Range => {
+            let (a, b) = (int(&args[0]), int(&args[1]));
+            let n = usize::try_from(b.saturating_sub(a)).unwrap_or(0);
+            let mut v = array::room(n)?;
+            v.extend(a..a.max(b));
+            Ok(array::ints(v))
+        }
+        Prim::Linspace => {
+            let n = size(&args[2], "the length of `linspace`")?;
+            let (Value::Float(a), Value::Float(b)) = (&args[0], &args[1]) else { return Err(Error::new(codes::STRUCTURE, "`linspace` needs Floats")) };
+            let mut v = array::room(n)?;
+            v.extend((0..n).map(|i| if i + 1 == n && n > 1 { *b } else { a + (b - a) * (i as f64 / (n.max(2) - 1) as f64) }));
+            Ok(array::floats(v))
+        }
+        Prim::Replicate => replicate(m, size(&args[0], "the count of `replicate`")?, take(args, 1)),
+        Prim::Eye => {
+            let n = size(&args[0], "the size of `eye`")?;
+            let mut v = array::filled(0.0, array::count(&[n, n])?)?;
+            (0..n).for_each(|i| v[i * n + i] = 1.0);
+            Ok(array::make(Shape::from_slice(&[n, n]), Buf::F64(v)))
+        }
+        Prim::Reverse => rows(&args[0], &(0..len(&args[0])).rev().collect::<Vec<_>>()),
+        Prim::Rotate => {
+            let n = len(&args[1]);
+            let k = if n == 0 { 0 } else { int(&args[0]).rem_euclid(n as i64) as usize };
+            rows(&args[1], &(0..n).map(|i| (i + k) % n).collect::<Vec<_>>())
+        }
+        Prim::Take | Prim::Drop => {
+            let n = len(&args[1]);
+            let k = cut(&args[0], n, p.name())?;
+            let range = if p == Prim::Take { 0..k } else { k..n };
+            rows(&args[1], &range.collect::<Vec<_>>())
+        }
+        Prim::Split => {
+            let n = len(&args[1]);
+            let k = cut(&args[0], n, "split")?;
+            let x = rows(&args[1], &(0..k).collect::<Vec<_>>())?;
+            let y = rows(&args[1], &(k..n).collect::<Vec<_>>())?;
+            Ok(Value::Tuple(Rc::new(Tuple(vec![x, y]))))
+        }
+        Prim::First | Prim::Last => {
+            let n = len(&args[0]);
+            if n == 0 {
+                return Err(Error::new(codes::EMPTY, format!("`{}` of an empty array", p.name())));
+            }
+            seq::elem(m, &args[0], if p == Prim::First { 0 } else { n - 1 })
+        }
+        Prim::Len => Ok(Value::Int(len(&args[0]) as i64)),
+        Prim::Shape => Ok(array::ints(seq::shape(&args[0]).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect()))),
+        Prim::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
+        Prim::Gather => gather(&args[0], &args[1]),
+        Prim::Scatter => scatter(m, args),
+        Prim::Concat | Prim::Append => append(&args[0], &args[1]),
+        Prim::Flatten => {
+            let a = arr(&args[0])?;
+            if a.shape.len() < 2 {
+                return flatten_boxed(m, a);
+            }
+            let shape: Shape = std::iter::once(a.shape[0] * a.shape[1]).chain(a.shape[2..].iter().copied()).collect();
+            Ok(array::make(shape, a.buf.clone()))
+        }
+        Prim::Reshape => {
+            let x = take(args, 1);
+            reshape(&args[0], x)
+        }
+        Prim::Stack => stack(m, &args[0]),
+        Prim::Where => where_(m, args),
+        Prim::Diag => diag(&args[0]),
+        Prim::TransposeArray => transpose(&args[0]),
+        other => Err(Error::new(codes::STRUCTURE, format!("`{}` is no array primitive", other.name()))),
+    }
+}
+
+fn cut(k: &Value, n: usize, what: &str) -> Res<usize> {
+    let k = size(k, &format!("the count of `{what}`"))?;
+    if k > n {
+        return Err(Error::new(codes::BOUNDS, format!("`{what} {k}` of an array of length {n}")));
+    }
+    Ok(k)
+}
+
+fn zip(args: &mut [Value]) -> Res<Value> {
+    let n = len(&args[0]);
+    if let Some(other) = args.iter().map(len).find(|k| *k != n) {
+        return Err(lengths_differ("zip", n, other));
+    }
+    Ok(array::make(Shape::from_slice(&[n]), Buf::Tuple(args.iter_mut().map(std::mem::take).collect())))
+}
+
+fn unzip(v: &Value, width: usize) -> Res<Value> {
+    let a = arr(v)?;
+    match &a.buf {
+        Buf::Tuple(cols) => Ok(Value::Tuple(Rc::new(Tuple(cols.clone())))),
+        _ => Ok(Value::Tuple(Rc::new(Tuple(vec![array::boxed(Vec::new()); width])))),
+    }
+}
+
+fn replicate(m: &mut Machine, n: usize, x: Value) -> Res<Value> {
+    let one = Shape::from_slice(&[n]);
+    Ok(match x {
+        Value::Float(x) => array::make(one, Buf::F64(array::filled(x, n)?)),
+        Value::F32(x) => array::make(one, Buf::F32(array::filled(x, n)?)),
+        Value::Int(x) => array::make(one, Buf::I64(array::filled(x, n)?)),
+        Value::Bool(x) => array::make(one, Buf::Bool(array::filled(x, n)?)),
+        Value::Unit => array::make(one, Buf::Unit),
+        Value::Array(a) => {
+            array::count(&[n, a.shape.iter().product()])?;
+            let shape: Shape = std::iter::once(n).chain(a.shape.iter().copied()).collect();
+            if n == 0 {
+                let empty = Array { shape: std::iter::once(1).chain(a.shape.iter().copied()).collect(), buf: a.buf.clone() };
+                return Ok(Value::Array(Rc::new(array::gather_rows(&empty, &[], &[0])?)));
+            }
+            // As if the array were one row.
+            let row = Array { shape: std::iter::once(1).chain(a.shape.iter().copied()).collect(), buf: one_row(&a.buf) };
+            let mut out = array::gather_rows(&row, &vec![0; n], &[n])?;
+            out.shape = shape;
+            Value::Array(Rc::new(out))
+        }
+        x @ (Value::Tuple(_) | Value::Record(_)) if n > 0 => seq::pack(m, vec![x; n])?,
+        x => {
+            let mut v: Vec<Value> = array::room(n)?;
+            v.resize(n, x);
+            array::boxed(v)
+        }
+    })
+}
+
+/// Columns of an array of tuples under one more outer axis of length 1.
+fn one_row(b: &Buf) -> Buf {
+    let lift = |v: &Value| match v {
+        Value::Array(a) => Value::Array(Rc::new(Array { shape: std::iter::once(1).chain(a.shape.iter().copied()).collect(), buf: one_row(&a.buf) })),
+        other => other.clone(),
+    };
+    match b {
+        Buf::Tuple(cols) => Buf::Tuple(cols.iter().map(lift).collect()),
+        Buf::Record(names, cols) => Buf::Record(names.clone(), cols.iter().map(lift).collect()),
+        other => other.clone(),
+    }
+}
+
+fn indices(v: &Value) -> Res<&[i64]> {
+    match &arr(v)?.buf {
+        Buf::I64(v) => Ok(v),
+        _ => Ok(&[]),
+    }
+}
+
+fn gather(xs: &Value, at: &Value) -> Res<Value> {
+    let n = len(xs);
+    let at = indices(at)?
+        .iter()
+        .map(|i| usize::try_from(*i).ok().filter(|k| *k < n).ok_or_else(|| seq::out_of_bounds(*i, n)))
+        .collect::<Res<Vec<usize>>>()?;
+    rows(xs, &at)
+}
+
+fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    let at = indices(&args[1])?.to_vec();
+    if at.len() != len(&args[2]) {
+        return Err(lengths_differ("scatter", at.len(), len(&args[2])));
+    }
+    let values = args[2].clone();
+    let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "`scatter` needs an array")) };
+    let n = dest.len();
+    let row: usize = dest.shape[1..].iter().product();
+    let mut dest = Rc::try_unwrap(dest).unwrap_or_else(|a| (*a).clone());
+    let src = arr(&values)?;
+    macro_rules! put {
+        ($d:expr, $s:expr) => {
+            for (k, i) in at.iter().enumerate() {
+                if let Some(i) = usize::try_from(*i).ok().filter(|i| *i < n) {
+                    $d[i * row..(i + 1) * row].clone_from_slice(&$s[k * row..(k + 1) * row]);
+                }
+            }
+        };
+    }
+    if !at.is_empty() && src.shape[1..] != dest.shape[1..] {
+        return Err(super::arith::shapes_differ(&dest.shape[1..], &src.shape[1..]));
+    }
+    match (&mut dest.buf, &src.buf) {
+        (Buf::F64(d), Buf::F64(s)) => put!(d, s),
+        (Buf::F32(d), Buf::F32(s)) => put!(d, s),
+        (Buf::I64(d), Buf::I64(s)) => put!(d, s),
+        (Buf::Bool(d), Buf::Bool(s)) => put!(d, s),
+        (Buf::Boxed(d), Buf::Boxed(s)) => put!(d, s),
+        (Buf::Tuple(d), Buf::Tuple(s)) | (Buf::Record(_, d), Buf::Record(_, s)) => {
+            for (d, s) in d.iter_mut().zip(s) {
+                *d = super::call(m, Prim::Scatter, &[], vec![std::mem::take(d), args[1].clone(), s.clone()])?;
+            }
+        }
+        _ if at.is_empty() => {}
+        _ => return Err(Error::new(codes::STRUCTURE, "`scatter` of elements of another kind")),
+    }
+    Ok(Value::Array(Rc::new(dest)))
+}
+
+fn append(a: &Value, b: &Value) -> Res<Value> {
+    match (a, b) {
+        (Value::Str(x), Value::Str(y)) => Ok(super::text::string(format!("{x}{y}"))),
+        (Value::Data(_), Value::Data(_)) => append_lists(a, b),
+        _ => Ok(Value::Array(Rc::new(array::concat(&[arr(a)?, arr(b)?])?))),
+    }
+}
+
+fn append_lists(a: &Value, b: &Value) -> Res<Value> {
+    let mut heads = Vec::new();
+    let mut at = a.clone();
+    loop {
+        let next = match &at {
+            Value::Data(d) if d.fields.len() == 2 => {
+                heads.push((d.con.clone(), d.fields[0].clone()));
+                d.fields[1].clone()
+            }
+            _ => break,
+        };
+        at = next;
+    }
+    Ok(heads.into_iter().rev().fold(b.clone(), |tail, (con, head)| Value::Data(Rc::new(crate::value::Data { con, fields: vec![head, tail] }))))
+}
+
+fn flatten_boxed(m: &mut Machine, a: &Rc<Array>) -> Res<Value> {
+    let parts: Vec<Value> = (0..a.len()).map(|i| array::elem(a, i)).collect();
+    let mut all = Vec::new();
+    for p in &parts {
+        for i in 0..len(p) {
+            all.push(seq::elem(m, p, i)?);
+        }
+    }
+    seq::pack(m, all)
+}
+
+fn reshape(shape: &Value, x: Value) -> Res<Value> {
+    let shape: Shape = indices(shape)?
+        .iter()
+        .map(|n| usize::try_from(*n).map_err(|_| Error::new(codes::NEGATIVE, format!("an extent is {n}, and must not be negative"))))
+        .collect::<Res<_>>()?;
+    let a = arr(&x)?;
+    let (have, want) = (a.shape.iter().product::<usize>(), array::count(&shape)?);
+    if have != want {
+        return Err(Error::new(codes::SIZE, format!("{have} elements cannot have the shape {:?}, which holds {want}", &shape[..])));
+    }
+    let Value::Array(a) = x else { return Ok(x) };
+    Ok(match Rc::try_unwrap(a) {
+        Ok(a) => array::make(shape, a.buf),
+        Err(a) => array::make(shape, a.buf.clone()),
+    })
+}
+
+fn stack(m: &mut Machine, v: &Value) -> Res<Value> {
+    if let Value::Array(_) = v {
+        return Ok(v.clone());
+    }
+    let mut rows = Vec::new();
+    let mut at = v.clone();
+    loop {
+        let next = match &at {
+            Value::Data(d) if d.fields.len() == 2 => {
+                rows.push(d.fields[0].clone());
+                d.fields[1].clone()
+            }
+            _ => break,
+        };
+        at = next;
+    }
+    seq::pack(m, rows)
+}
+
+fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    let mask = match &args[0] {
+        Value::Bool(c) => {
+            let (chosen, other) = if *c { (1, 2) } else { (2, 1) };
+            let v = take(args, chosen);
+            // A number stands for an array of the other branch's shape.
+            return match (seq::shape(&v), seq::shape(&args[other]).cloned()) {
+                (None, Some(s)) => spread(m, &v, &s),
+                _ => Ok(v),
+            };
+        }
+        Value::Array(c) => c.clone(),
+        _ => return Err(Error::new(codes::STRUCTURE, "the condition of `where` is a Bool or an array of Bools")),
+    };
+    let Buf::Bool(bits) = &mask.buf else { return Ok(take(args, 1)) };
+    let a = spread(m, &args[1].clone(), &mask.shape)?;
+    let b = spread(m, &args[2].clone(), &mask.shape)?;
+    let (a, b) = (arr(&a)?, arr(&b)?);
+    for x in [a, b] {
+        if x.shape != mask.shape {
+            return Err(super::arith::shapes_differ(&mask.shape, &x.shape));
+        }
+    }
+    macro_rules! pick {
+        ($x:expr, $y:expr) => {
+            bits.iter().zip($x.iter().zip($y)).map(|(c, (x, y))| if *c { x.clone() } else { y.clone() }).collect()
+        };
+    }
+    let buf = match (&a.buf, &b.buf) {
+        (Buf::F64(x), Buf::F64(y)) => Buf::F64(pick!(x, y)),
+        (Buf::F32(x), Buf::F32(y)) => Buf::F32(pick!(x, y)),
+        (Buf::I64(x), Buf::I64(y)) => Buf::I64(pick!(x, y)),
+        (Buf::Bool(x), Buf::Bool(y)) => Buf::Bool(pick!(x, y)),
+        (Buf::Boxed(x), Buf::Boxed(y)) => Buf::Boxed(pick!(x, y)),
+        _ => return Err(Error::new(codes::STRUCTURE, "the branches of `where` hold different elements")),
+    };
+    Ok(array::make(mask.shape.clone(), buf))
+}
+
+/// A number repeated to a shape; an array as it is.
+fn spread(m: &mut Machine, v: &Value, shape: &Shape) -> Res<Value> {
+    if seq::shape(v).is_some() {
+        return Ok(v.clone());
+    }
+    let n = array::count(shape)?;
+    let flat = replicate(m, n, v.clone())?;
+    let Value::Array(a) = flat else { return Ok(flat) };
+    Ok(array::make(shape.clone(), a.buf.clone()))
+}
+
+fn diag(v: &Value) -> Res<Value> {
+    let a = arr(v)?;
+    if a.shape.len() == 2 {
+        let (n, k) = (a.shape[0], a.shape[1]);
+        let flat = Array { shape: Shape::from_slice(&[n * k]), buf: a.buf.clone() };
+        let at: Vec<usize> = (0..n.min(k)).map(|i| i * k + i).collect();
+        return Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[at.len()])?)));
+    }
+    let n = a.len();
+    let total = array::count(&[n, n])?;
+    macro_rules! fill {
+        ($x:expr, $zero:expr) => {{
+            let mut out = array::filled($zero, total)?;
+            $x.iter().enumerate().for_each(|(i, x)| out[i * n + i] = *x);
+            out
+        }};
+    }
+    let buf = match &a.buf {
+        Buf::F64(x) => Buf::F64(fill!(x, 0.0)),
+        Buf::F32(x) => Buf::F32(fill!(x, 0.0)),
+        Buf::I64(x) => Buf::I64(fill!(x, 0)),
+        other => other.clone(),
+    };
+    Ok(array::make(Shape::from_slice(&[n, n]), buf))
+}
+
+fn transpose(v: &Value) -> Res<Value> {
+    let a = arr(v)?;
+    if a.shape.len() < 2 {
+        return Ok(v.clone());
+    }
+    let (n, k) = (a.shape[0], a.shape[1]);
+    let flat = Array { shape: std::iter::once(n * k).chain(a.shape[2..].iter().copied()).collect(), buf: a.buf.clone() };
+    let at: Vec<usize> = (0..k).flat_map(|j| (0..n).map(move |i| i * k + j)).collect();
+    Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[k, n])?)))
+}

@@ -1,0 +1,35 @@
+//! Running sums and products.
+
+use super::{len, take};
+use crate::error::Res;
+use crate::ops::arith;
+use crate::value::{Buf, Value, array, seq};
+use crate::vm::Machine;
+use adl_prim::{Bin, Prim};
+use std::rc::Rc;
+
+pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
+    let op = if p == Prim::Cumsum { Bin::Add } else { Bin::Mul };
+    let v = take(args, 0);
+    if let Value::Array(a) = &v {
+        if let (Buf::F64(x), 1) = (&a.buf, a.shape.len()) {
+            let mut acc = if op == Bin::Add { 0.0 } else { 1.0 };
+            let mut out = array::room(x.len())?;
+            for v in x {
+                acc = op.eval(acc, *v);
+                out.push(acc);
+            }
+            return Ok(Value::Array(Rc::new(crate::value::Array { shape: a.shape.clone(), buf: Buf::F64(out) })));
+        }
+    }
+    let mut out: Vec<Value> = Vec::new();
+    for i in 0..len(&v) {
+        let x = seq::elem(m, &v, i)?;
+        let y = match out.last().cloned() {
+            Some(prev) => arith::bin(m, op, prev, x)?,
+            None => x,
+        };
+        out.push(y);
+    }
+    if out.is_empty() { Ok(v) } else { seq::pack(m, out) }
+}

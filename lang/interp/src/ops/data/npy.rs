@@ -1,0 +1,178 @@
+//! NPY arrays and NPZ archives (versions 1 to 3; bool, integers and floats of either byte order; either memory order).
+
+use crate::error::{Error, Res, codes};
+use crate::value::{Array, Buf, Record, Shape, Value, array};
+use adl_syntax::symbol::Symbol;
+use adl_typing::env::Column;
+use std::io::{Cursor, Read, Write};
+use std::rc::Rc;
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+fn bad(path: &str, text: impl std::fmt::Display) -> Box<Error> {
+    Error::new(codes::NPY, format!("{path}: {text}"))
+}
+
+struct Header {
+    descr: String,
+    fortran: bool,
+    shape: Shape,
+    data: usize,
+}
+
+fn header(path: &str, b: &[u8]) -> Res<Header> {
+    let cut = || bad(path, "the file ends in its header");
+    if !b.starts_with(MAGIC) {
+        return Err(bad(path, "this is no NPY file"));
+    }
+    let (len, start) = match b.get(6) {
+        Some(1) => (b.get(8..10).map(|x| u16::from_le_bytes([x[0], x[1]]) as usize), 10),
+        _ => (b.get(8..12).map(|x| u32::from_le_bytes([x[0], x[1], x[2], x[3]]) as usize), 12),
+    };
+    let data = start + len.ok_or_else(cut)?;
+    let text = String::from_utf8_lossy(b.get(start..data).ok_or_else(cut)?).into_owned();
+    let after = |key: &str| text.split_once(&format!("'{key}':")).map(|(_, t)| t.trim_start().to_owned());
+    let descr = after("descr").and_then(|t| t.split('\'').nth(1).map(str::to_owned)).ok_or_else(|| bad(path, "arrays of records are not supported"))?;
+    let fortran = after("fortran_order").is_some_and(|t| t.starts_with("True"));
+    let dims = after("shape").ok_or_else(cut)?;
+    let inner = dims.trim_start_matches('(').split(')').next().unwrap_or("");
+    let shape = inner.split(',').map(str::trim).filter(|s| !s.is_empty()).map(|s| s.trim_end_matches('L').parse().map_err(|_| bad(path, "the shape does not parse"))).collect::<Res<_>>()?;
+    Ok(Header { descr, fortran, shape, data })
+}
+
+fn column(path: &str, descr: &str) -> Res<Column> {
+    match descr.get(1..) {
+        Some("f8" | "f4") => Ok(Column::Float),
+        Some("i8" | "i4" | "i2" | "i1" | "u1" | "u2" | "u4") => Ok(Column::Int),
+        Some("b1") => Ok(Column::Bool),
+        _ => Err(bad(path, format!("elements of type {descr} are not supported"))),
+    }
+}
+
+/// Names (empty for NPY), element types and shapes.
+pub fn schema(path: &str, b: &[u8]) -> Res<Vec<(String, Column, Vec<u64>)>> {
+    let one = |name: String, b: &[u8]| {
+        let h = header(path, b)?;
+        Ok((name, column(path, &h.descr)?, h.shape.iter().map(|n| *n as u64).collect()))
+    };
+    if b.starts_with(MAGIC) {
+        return Ok(vec![one(String::new(), b)?]);
+    }
+    entries(path, b)?.into_iter().map(|(n, b)| one(n, &b)).collect()
+}
+
+fn entries(path: &str, b: &[u8]) -> Res<Vec<(String, Vec<u8>)>> {
+    let mut zip = zip::ZipArchive::new(Cursor::new(b)).map_err(|_| bad(path, "this is neither an NPY nor an NPZ file"))?;
+    let mut out = Vec::new();
+    for i in 0..zip.len() {
+        let mut f = zip.by_index(i).map_err(|e| bad(path, e))?;
+        let mut bytes = Vec::new();
+        f.read_to_end(&mut bytes).map_err(|e| bad(path, e))?;
+        out.push((super::identifier(f.name().trim_end_matches(".npy")), bytes));
+    }
+    Ok(out)
+}
+
+/// An array, or a record of arrays.
+pub fn read(path: &str, b: &[u8]) -> Res<Value> {
+    if b.starts_with(MAGIC) {
+        return one(path, b);
+    }
+    let mut fields = entries(path, b)?.into_iter().map(|(n, b)| Ok((Symbol::new(&n), one(path, &b)?))).collect::<Res<Vec<_>>>()?;
+    fields.sort_by_key(|(n, _)| n.as_str());
+    let names: Rc<[Symbol]> = fields.iter().map(|f| f.0).collect();
+    Ok(Value::Record(Rc::new(Record { names, vals: fields.into_iter().map(|f| f.1).collect() })))
+}
+
+fn one(path: &str, b: &[u8]) -> Res<Value> {
+    let h = header(path, b)?;
+    let n = array::count(&h.shape)?;
+    let width = h.descr.get(2..).and_then(|w| w.parse::<usize>().ok()).unwrap_or(8);
+    let body = b.get(h.data..h.data + n * width).ok_or_else(|| bad(path, "the file ends before its data does"))?;
+    let big = h.descr.starts_with('>');
+    macro_rules! numbers {
+        ($t:ty) => {
+            body.chunks_exact(size_of::<$t>())
+                .map(|c| {
+                    let mut a = [0u8; size_of::<$t>()];
+                    a.copy_from_slice(c);
+                    if big { <$t>::from_be_bytes(a) } else { <$t>::from_le_bytes(a) }
+                })
+        };
+    }
+    let buf = match h.descr.get(1..) {
+        Some("f8") => Buf::F64(numbers!(f64).collect()),
+        Some("f4") => Buf::F64(numbers!(f32).map(f64::from).collect()),
+        Some("i8") => Buf::I64(numbers!(i64).collect()),
+        Some("i4") => Buf::I64(numbers!(i32).map(i64::from).collect()),
+        Some("i2") => Buf::I64(numbers!(i16).map(i64::from).collect()),
+        Some("i1") => Buf::I64(numbers!(i8).map(i64::from).collect()),
+        Some("u1") => Buf::I64(numbers!(u8).map(i64::from).collect()),
+        Some("u2") => Buf::I64(numbers!(u16).map(i64::from).collect()),
+        Some("u4") => Buf::I64(numbers!(u32).map(i64::from).collect()),
+        Some("b1") => Buf::Bool(body.iter().map(|x| *x != 0).collect()),
+        _ => return Err(bad(path, format!("elements of type {} are not supported", h.descr))),
+    };
+    if h.shape.is_empty() {
+        return Ok(array::elem(&Array::new(Shape::from_slice(&[1]), buf), 0));
+    }
+    if !h.fortran || h.shape.len() < 2 {
+        return Ok(array::make(h.shape, buf));
+    }
+    // Column-major: element (i, j, ...) stands at the mirrored offset.
+    let at: Vec<usize> = (0..n)
+        .map(|k| {
+            let (mut rest, mut offset, mut stride) = (k, 0, n);
+            for d in h.shape.iter().rev() {
+                stride /= d;
+                offset += rest % d * stride;
+                rest /= d;
+            }
+            offset
+        })
+        .collect();
+    let flat = Array::new(Shape::from_slice(&[n]), buf);
+    let out = array::gather_rows(&flat, &at, &h.shape)?;
+    Ok(Value::Array(Rc::new(out)))
+}
+
+/// An array as NPY, a record of arrays as NPZ.
+pub fn write(v: &Value) -> Res<Vec<u8>> {
+    match v {
+        Value::Array(a) => encode(a),
+        Value::Record(r) => {
+            let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+            let failed = |e: String| Error::new(codes::NPY, e);
+            for (n, v) in r.names.iter().zip(&r.vals) {
+                let Value::Array(a) = v else { return Err(Error::new(codes::NPY, format!("the field `{n}` is no array"))) };
+                let bytes = encode(a)?;
+                zip.start_file(format!("{n}.npy"), zip::write::SimpleFileOptions::default()).map_err(|e| failed(e.to_string()))?;
+                zip.write_all(&bytes).map_err(|e| failed(e.to_string()))?;
+            }
+            zip.finish().map(Cursor::into_inner).map_err(|e| failed(e.to_string()))
+        }
+        _ => Err(Error::new(codes::NPY, "`write_npy` writes an array or a record of arrays")),
+    }
+}
+
+fn encode(a: &Array) -> Res<Vec<u8>> {
+    let (descr, body): (&str, Vec<u8>) = match &a.buf {
+        Buf::F64(v) => ("<f8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Buf::F32(v) => ("<f4", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Buf::I64(v) => ("<i8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Buf::Bool(v) => ("|b1", v.iter().map(|x| u8::from(*x)).collect()),
+        _ => return Err(Error::new(codes::NPY, "only arrays of numbers and Bools can be written as NPY")),
+    };
+    let dims: String = a.shape.iter().map(|n| format!("{n},")).collect();
+    let mut head = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dims}), }}");
+    while (10 + head.len() + 1) % 64 != 0 {
+        head.push(' ');
+    }
+    head.push('\n');
+    let mut out = MAGIC.to_vec();
+    out.extend([1, 0]);
+    out.extend((head.len() as u16).to_le_bytes());
+    out.extend(head.as_bytes());
+    out.extend(body);
+    Ok(out)
+}

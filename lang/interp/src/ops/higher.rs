@@ -1,0 +1,383 @@
+//! Functions of functions: maps, folds, reductions by any operator, comprehensions.
+
+use super::{call, int, len, lengths_differ};
+use crate::error::{Error, Res, codes};
+use crate::ops::arith;
+use crate::value::{Buf, Rep, Shape, Value, array, seq};
+use crate::vm::{Fun, Machine};
+use adl_prim::{Bin, Prim};
+use adl_typing::core::ForKind;
+use std::rc::Rc;
+
+/// Number of elements from which a map over floats runs on whole arrays.
+const WHOLE: usize = 8;
+
+/// `map f xs`, `map2 f xs ys`, ....
+pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
+    let n = len(&arrays[0]);
+    if let Some(k) = arrays.iter().map(len).find(|k| *k != n) {
+        return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, n, k));
+    }
+    if let Some(v) = whole(m, f, arrays, n)? {
+        return Ok(v);
+    }
+    let mut out = array::room(n)?;
+    let mut args = Vec::with_capacity(arrays.len());
+    for i in 0..n {
+        args.clear();
+        for a in arrays {
+            args.push(seq::elem(m, a, i)?);
+        }
+        out.push(m.call(f, &args)?);
+    }
+    seq::pack(m, out)
+}
+
+/// An elementwise function of floats on whole arrays: its code is arithmetic, which acts on arrays as it does on numbers.
+fn whole(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Res<Option<Value>> {
+    if n < WHOLE || !arrays.iter().all(is_vector) {
+        return Ok(None);
+    }
+    let Value::Fun(fun) = f else { return Ok(None) };
+    let ok = match &**fun {
+        // Captured arrays would meet the elements' arrays; numbers spread over them.
+        Fun::Closure(code, captured) => code.elementwise && code.params as usize == arrays.len() && captured.iter().all(|c| seq::shape(c).is_none()),
+        Fun::Prim(p, _) => (p.un().is_some() && arrays.len() == 1) || (p.bin().is_some() && arrays.len() == 2),
+        _ => false,
+    };
+    if !ok {
+        return Ok(None);
+    }
+    let v = m.call(f, arrays)?;
+    if seq::shape(&v).is_some() {
+        return Ok(Some(v));
+    }
+    call(m, Prim::Replicate, &[], vec![Value::Int(n as i64), v]).map(Some)
+}
+
+/// A vector of Floats, plain or traced.
+fn is_vector(v: &Value) -> bool {
+    match v {
+        Value::Array(a) => a.shape.len() == 1 && matches!(a.buf, Buf::F64(_)),
+        Value::Dual(d) => is_vector(&d.primal),
+        _ => false,
+    }
+}
+
+/// The operator that a function is, where it is one.
+fn operator(f: &Value) -> Option<Prim> {
+    match f {
+        Value::Fun(f) => match &**f {
+            Fun::Prim(p, _) => Some(*p),
+            Fun::Closure(code, _) => code.operator(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The record of an invertible operator.
+fn invertible_parts(f: &Value) -> Option<Value> {
+    match f {
+        Value::Fun(f) => match &**f {
+            Fun::Partial(g, args) => match &**g {
+                Fun::Prim(Prim::Invertible, _) if args.len() == 1 => Some(args[0].clone()),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn field(r: &Value, name: &str) -> Value {
+    match r {
+        Value::Record(r) => r.names.iter().position(|n| n.as_str() == name).map_or(Value::Unit, |i| r.vals[i].clone()),
+        _ => Value::Unit,
+    }
+}
+
+/// `lower (op (lift x) (lift y))`.
+pub(crate) fn invertible(m: &mut Machine, r: &Value, x: &Value, y: &Value) -> Res<Value> {
+    let (lift, op, lower) = (field(r, "lift"), field(r, "op"), field(r, "lower"));
+    let a = m.call(&lift, std::slice::from_ref(x))?;
+    let b = m.call(&lift, std::slice::from_ref(y))?;
+    let c = m.call(&op, &[a, b])?;
+    m.call(&lower, &[c])
+}
+
+/// `reduce op e xs`.
+pub(super) fn reduce(m: &mut Machine, op: &Value, e: &Value, xs: &Value) -> Res<Value> {
+    if let Some(r) = invertible_parts(op) {
+        let lift = field(&r, "lift");
+        let lifted = map(m, &lift, std::slice::from_ref(xs))?;
+        let e = m.call(&lift, std::slice::from_ref(e))?;
+        let total = reduce(m, &field(&r, "op"), &e, &lifted)?;
+        return m.call(&field(&r, "lower"), &[total]);
+    }
+    if let (Some(p), true) = (operator(op), len(xs) >= WHOLE) {
+        let whole = match p {
+            Prim::Add => Some(Prim::Sum),
+            Prim::Mul => Some(Prim::Prod),
+            Prim::Min => Some(Prim::Minimum),
+            Prim::Max => Some(Prim::Maximum),
+            _ => None,
+        };
+        if let Some(w) = whole {
+            let rep = Value::Rep(Rc::new(rep_like(e)));
+            let total = call(m, w, &[rep], vec![xs.clone()])?;
+            return m.call(op, &[e.clone(), total]);
+        }
+    }
+    fold(m, op, e.clone(), xs)
+}
+
+fn rep_like(v: &Value) -> Rep {
+    match v {
+        Value::Int(_) => Rep::Int,
+        Value::F32(_) => Rep::F32,
+        _ => Rep::Float,
+    }
+}
+
+/// `scan op e xs`; `exclusive`: without the element itself.
+pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive: bool) -> Res<Value> {
+    let n = len(xs);
+    if let (Some(p @ (Prim::Add | Prim::Mul)), false, true) = (operator(op), exclusive, n >= WHOLE) {
+        let neutral = matches!((p, crate::value::compare::primal(e)), (Prim::Add, Value::Float(x)) if x == 0.0) || matches!((p, crate::value::compare::primal(e)), (Prim::Mul, Value::Float(x)) if x == 1.0);
+        if neutral {
+            return call(m, if p == Prim::Add { Prim::Cumsum } else { Prim::Cumprod }, &[], vec![xs.clone()]);
+        }
+    }
+    let mut out = array::room(n)?;
+    let mut acc = e.clone();
+    for i in 0..n {
+        m.poll()?;
+        let x = seq::elem(m, xs, i)?;
+        let next = m.call(op, &[acc.clone(), x])?;
+        out.push(if exclusive { std::mem::replace(&mut acc, next) } else { acc = next.clone(); next });
+    }
+    if out.is_empty() { Ok(xs.clone()) } else { seq::pack(m, out) }
+}
+
+/// `fold f init xs`.
+pub(super) fn fold(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
+    let mut acc = init;
+    for i in 0..len(xs) {
+        let x = seq::elem(m, xs, i)?;
+        acc = m.call(f, &[acc, x])?;
+    }
+    Ok(acc)
+}
+
+/// `foldr f init xs`.
+pub(super) fn foldr(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
+    let mut acc = init;
+    for i in (0..len(xs)).rev() {
+        let x = seq::elem(m, xs, i)?;
+        acc = m.call(f, &[x, acc])?;
+    }
+    Ok(acc)
+}
+
+fn keep(m: &mut Machine, p: &Value, xs: &Value) -> Res<(Vec<i64>, Vec<i64>)> {
+    let (mut yes, mut no) = (Vec::new(), Vec::new());
+    for i in 0..len(xs) {
+        let x = seq::elem(m, xs, i)?;
+        let chosen = matches!(m.call(p, &[x])?, Value::Bool(true));
+        if chosen { yes.push(i as i64) } else { no.push(i as i64) }
+    }
+    Ok((yes, no))
+}
+
+/// `filter p xs`.
+pub(super) fn filter(m: &mut Machine, p: &Value, xs: &Value) -> Res<Value> {
+    let (yes, _) = keep(m, p, xs)?;
+    call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(yes)])
+}
+
+/// `partition p xs`.
+pub(super) fn partition(m: &mut Machine, p: &Value, xs: &Value) -> Res<Value> {
+    let (yes, no) = keep(m, p, xs)?;
+    let a = call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(yes)])?;
+    let b = call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(no)])?;
+    Ok(Value::Tuple(Rc::new(crate::value::Tuple(vec![a, b]))))
+}
+
+/// `sort_by key xs`.
+pub(super) fn sort_by(m: &mut Machine, key: &Value, xs: &Value) -> Res<Value> {
+    let keys = map(m, key, std::slice::from_ref(xs))?;
+    let order = call(m, Prim::Argsort, &[], vec![keys])?;
+    call(m, Prim::Gather, &[], vec![xs.clone(), order])
+}
+
+/// `reduce_by_index dest op e keys values`.
+pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    let [dest, op, _, keys, values] = args else { return Err(Error::new(codes::STRUCTURE, "five arguments")) };
+    if len(keys) != len(values) {
+        return Err(lengths_differ("reduce_by_index", len(keys), len(values)));
+    }
+    let at: Vec<i64> = match &*keys {
+        Value::Array(a) => match &a.buf {
+            Buf::I64(v) => v.clone(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    if let (Some(p), Value::Array(d), Value::Array(v)) = (operator(op), &mut *dest, &*values) {
+        if let (Some(b), Buf::F64(v), 1) = (p.bin(), &v.buf, d.shape.len()) {
+            if let Buf::F64(d) = &mut Rc::make_mut(d).buf {
+                for (k, x) in at.iter().zip(v) {
+                    if let Some(slot) = usize::try_from(*k).ok().and_then(|k| d.get_mut(k)) {
+                        *slot = b.eval(*slot, *x);
+                    }
+                }
+                return Ok(std::mem::take(dest));
+            }
+        }
+    }
+    let n = len(dest);
+    let mut out: Vec<Value> = (0..n).map(|i| seq::elem(m, dest, i)).collect::<Res<_>>()?;
+    for (j, k) in at.iter().enumerate() {
+        if let Some(k) = usize::try_from(*k).ok().filter(|k| *k < n) {
+            let x = seq::elem(m, values, j)?;
+            let old = std::mem::take(&mut out[k]);
+            out[k] = m.call(op, &[old, x])?;
+        }
+    }
+    if out.is_empty() { Ok(dest.clone()) } else { seq::pack(m, out) }
+}
+
+/// A comprehension: `f` of each index tuple, built or reduced. `rep` is the element's type.
+pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: &[Value], rep: &Value) -> Res<Value> {
+    let mut shape = Shape::new();
+    for n in extents {
+        let n = int(n);
+        shape.push(usize::try_from(n).map_err(|_| Error::new(codes::NEGATIVE, format!("the bound of an index is {n}, and must not be negative")))?);
+    }
+    let total = array::count(&shape)?;
+    match kind {
+        ForKind::Build => build(m, f, &shape, total, rep),
+        ForKind::Reduce(p) => reduce_for(m, p, f, &shape, total, rep),
+    }
+}
+
+/// Calls `g` with the value of `f` at each index tuple, the last index fastest.
+fn each(m: &mut Machine, f: &Value, shape: &[usize], total: usize, g: &mut dyn FnMut(&mut Machine, Value) -> Res<bool>) -> Res<()> {
+    let mut at = vec![0usize; shape.len()];
+    let mut args: Vec<Value> = vec![Value::Int(0); shape.len()];
+    for k in 0..total {
+        if k & 0xfff == 0 {
+            m.poll()?;
+        }
+        for (a, i) in args.iter_mut().zip(&at) {
+            *a = Value::Int(*i as i64);
+        }
+        let v = m.call(f, &args)?;
+        if !g(m, v)? {
+            return Ok(());
+        }
+        for axis in (0..at.len()).rev() {
+            at[axis] += 1;
+            if at[axis] < shape[axis] {
+                break;
+            }
+            at[axis] = 0;
+        }
+    }
+    Ok(())
+}
+
+fn build(m: &mut Machine, f: &Value, shape: &Shape, total: usize, rep: &Value) -> Res<Value> {
+    let mut out: Vec<Value> = array::room(total)?;
+    each(m, f, shape, total, &mut |_, v| {
+        out.push(v);
+        Ok(true)
+    })?;
+    if total == 0 {
+        return empty(shape, rep);
+    }
+    let flat = seq::pack(m, out)?;
+    if shape.len() == 1 {
+        return Ok(flat);
+    }
+    let all: Shape = shape.iter().copied().chain(seq::shape(&flat).map_or(Shape::new(), |s| s[1..].into())).collect();
+    crate::ad::rules::reshape(m, flat, all)
+}
+
+/// An array without elements, of the right kind where the type is known.
+fn empty(shape: &Shape, rep: &Value) -> Res<Value> {
+    let mut full = shape.clone();
+    let mut leaf = match rep {
+        Value::Rep(r) => r.clone(),
+        _ => Rc::new(Rep::Other),
+    };
+    while let Rep::Array(n, e) = &*leaf {
+        full.push(n.unwrap_or(0));
+        leaf = e.clone();
+    }
+    Ok(match &*leaf {
+        Rep::Float => array::make(full, Buf::F64(Vec::new())),
+        Rep::F32 => array::make(full, Buf::F32(Vec::new())),
+        Rep::Int => array::make(full, Buf::I64(Vec::new())),
+        Rep::Bool => array::make(full, Buf::Bool(Vec::new())),
+        _ => array::make(shape.clone(), Buf::Boxed(Vec::new())),
+    })
+}
+
+fn reduce_for(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, rep: &Value) -> Res<Value> {
+    let mut acc: Option<Value> = None;
+    match p {
+        Prim::Any | Prim::All => {
+            let stop = p == Prim::Any;
+            let mut out = !stop;
+            each(m, f, shape, total, &mut |_, v| {
+                let b = matches!(v, Value::Bool(true));
+                if b == stop {
+                    out = stop;
+                }
+                Ok(b != stop)
+            })?;
+            return Ok(Value::Bool(out));
+        }
+        Prim::Maximum | Prim::Minimum => {
+            let better = if p == Prim::Maximum { std::cmp::Ordering::Greater } else { std::cmp::Ordering::Less };
+            each(m, f, shape, total, &mut |_, v| {
+                let replace = match &acc {
+                    None => true,
+                    Some(best) => crate::value::compare::partial(&v, best)? == Some(better) || matches!(crate::value::compare::primal(&v), Value::Float(x) if x.is_nan()),
+                };
+                if replace {
+                    acc = Some(v);
+                }
+                Ok(true)
+            })?;
+            return acc.ok_or_else(|| Error::new(codes::EMPTY, format!("`{}` over no index", p.name())));
+        }
+        _ => {}
+    }
+    let op = if p == Prim::Prod { Bin::Mul } else { Bin::Add };
+    each(m, f, shape, total, &mut |m, v| {
+        acc = Some(match acc.take() {
+            None => v,
+            Some(a) => arith::bin(m, op, a, v)?,
+        });
+        Ok(true)
+    })?;
+    let sum = match acc {
+        Some(v) => v,
+        None => match rep {
+            Value::Rep(r) if p == Prim::Prod => match &**r {
+                Rep::Int => Value::Int(1),
+                Rep::F32 => Value::F32(1.0),
+                _ => Value::Float(1.0),
+            },
+            Value::Rep(r) => r.zero(),
+            _ => Value::Float(0.0),
+        },
+    };
+    if p == Prim::Mean {
+        return arith::bin(m, Bin::Div, sum, Value::Float(total as f64));
+    }
+    Ok(sum)
+}

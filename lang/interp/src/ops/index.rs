@@ -1,0 +1,84 @@
+//! `x[i, j]`, `x[a:b, :]`.
+
+use super::{call, int};
+use crate::error::{Error, Res, codes};
+use crate::value::{Value, array, seq};
+use crate::vm::Machine;
+use crate::vm::code::IndexKind;
+use adl_prim::Prim;
+
+/// Indexes an array, plain or traced, by positions and slices.
+pub fn index(m: &mut Machine, a: &Value, kinds: &[IndexKind], args: &[Value]) -> Res<Value> {
+    let shape = seq::shape(a).cloned().unwrap_or_default();
+    let mut ranges = Vec::new();
+    let mut next = 0;
+    for (axis, k) in kinds.iter().enumerate() {
+        let n = shape.get(axis).copied().unwrap_or(0);
+        ranges.push(match k {
+            IndexKind::At => {
+                let i = int(&args[next]);
+                next += 1;
+                match usize::try_from(i) {
+                    Ok(i) if i < n => (i, i + 1, true),
+                    _ => return Err(seq::out_of_bounds(i, n)),
+                }
+            }
+            IndexKind::Slice(lo, hi) => {
+                let mut bound = |given: bool, default: usize| {
+                    if !given {
+                        return default as i64;
+                    }
+                    next += 1;
+                    int(&args[next - 1])
+                };
+                let (lo, hi) = (bound(*lo, 0), bound(*hi, n));
+                match (usize::try_from(lo), usize::try_from(hi)) {
+                    (Ok(a), Ok(b)) if a <= b && b <= n => (a, b, false),
+                    _ => return Err(Error::new(codes::BOUNDS, format!("the slice {lo}:{hi} is out of bounds for an axis of length {n}"))),
+                }
+            }
+        });
+    }
+    // Leading positions first, each one element of the first axis.
+    let mut v = a.clone();
+    let lead = ranges.iter().take_while(|r| r.2).count();
+    for r in &ranges[..lead] {
+        v = seq::elem(m, &v, r.0)?;
+    }
+    slices(m, v, &ranges[lead..])
+}
+
+fn slices(m: &mut Machine, v: Value, ranges: &[(usize, usize, bool)]) -> Res<Value> {
+    let Some((first, rest)) = ranges.split_first() else { return Ok(v) };
+    if rest.is_empty() {
+        return match first {
+            (i, _, true) => seq::elem(m, &v, *i),
+            (0, b, false) if *b == seq::len(&v) => Ok(v),
+            (a, b, false) => {
+                let at = array::ints((*a as i64..*b as i64).collect());
+                call(m, Prim::Gather, &[], vec![v, at])
+            }
+        };
+    }
+    // Several axes: one gather over the flat elements.
+    let shape = seq::shape(&v).cloned().unwrap_or_default();
+    let inner: usize = shape[ranges.len()..].iter().product();
+    let mut at = vec![0usize];
+    let mut out: Vec<i64> = Vec::new();
+    for (k, r) in ranges.iter().enumerate() {
+        let stride: usize = shape[k + 1..].iter().product();
+        at = at.iter().flat_map(|o| (r.0..r.1).map(move |i| o + i * stride)).collect();
+        if !r.2 {
+            out.push((r.1 - r.0) as i64);
+        }
+    }
+    out.extend(shape[ranges.len()..].iter().map(|n| *n as i64));
+    let flat_at: Vec<i64> = at.iter().flat_map(|o| (0..inner).map(move |i| (o + i) as i64)).collect();
+    let total = shape.iter().product::<usize>() as i64;
+    let flat = call(m, Prim::Reshape, &[], vec![array::ints(vec![total]), v])?;
+    let picked = call(m, Prim::Gather, &[], vec![flat, array::ints(flat_at)])?;
+    if out.is_empty() {
+        return seq::elem(m, &picked, 0);
+    }
+    call(m, Prim::Reshape, &[], vec![array::ints(out), picked])
+}

@@ -1,0 +1,199 @@
+//! Linear algebra on plain matrices: products of our own, decompositions by nalgebra.
+
+use crate::error::{Error, Res, codes};
+use crate::ops::arith;
+use crate::value::{Array, Buf, Shape, Tuple, Value, array};
+use adl_prim::{Bin, Prim};
+use nalgebra::{DMatrix, DVector};
+use std::rc::Rc;
+
+fn arr(v: &Value) -> Res<&Array> {
+    match v {
+        Value::Array(a) => Ok(a),
+        other => Err(Error::new(codes::STRUCTURE, format!("a matrix was expected, not {}", crate::value::show::show(other)))),
+    }
+}
+
+fn floats(a: &Array) -> Vec<f64> {
+    match &a.buf {
+        Buf::F64(v) => v.clone(),
+        Buf::F32(v) => v.iter().map(|x| f64::from(*x)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn matrix(v: &Value) -> Res<DMatrix<f64>> {
+    let a = arr(v)?;
+    let (n, k) = (a.len(), a.shape.get(1).copied().unwrap_or(1));
+    Ok(DMatrix::from_row_slice(n, k, &floats(a)))
+}
+
+fn square(v: &Value, what: &str) -> Res<DMatrix<f64>> {
+    let m = matrix(v)?;
+    if m.nrows() != m.ncols() {
+        return Err(Error::new(codes::SIZE, format!("`{what}` needs a square matrix, and this one is {} by {}", m.nrows(), m.ncols())));
+    }
+    Ok(m)
+}
+
+fn value(m: &DMatrix<f64>) -> Value {
+    let v = m.transpose().as_slice().to_vec();
+    array::make(Shape::from_slice(&[m.nrows(), m.ncols()]), Buf::F64(v))
+}
+
+fn tuple(parts: Vec<Value>) -> Value {
+    Value::Tuple(Rc::new(Tuple(parts)))
+}
+
+fn singular(what: &str) -> Box<Error> {
+    Error::new(codes::SINGULAR, format!("`{what}`: the matrix is singular"))
+}
+
+pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
+    match p {
+        Prim::MatMul | Prim::Matmul => product(arr(&args[0])?, arr(&args[1])?),
+        Prim::LinSolve => solve(&args[0], &args[1]),
+        Prim::Inv => square(&args[0], "inv")?.try_inverse().map(|m| value(&m)).ok_or_else(|| singular("inv")),
+        Prim::Det => {
+            let m = square(&args[0], "det")?;
+            Ok(Value::Float(if m.nrows() == 0 { 1.0 } else { m.determinant() }))
+        }
+        Prim::Cholesky => {
+            let m = square(&args[0], "cholesky")?;
+            m.cholesky().map(|c| value(&c.l())).ok_or_else(|| Error::new(codes::SINGULAR, "`cholesky`: the matrix is not positive definite"))
+        }
+        Prim::Qr => qr(matrix(&args[0])?),
+        Prim::Lu => lu(square(&args[0], "lu")?),
+        Prim::Svd => svd(matrix(&args[0])?),
+        _ => eigh(square(&args[0], "eigh")?),
+    }
+}
+
+/// Matrix products, by rows of the right side, so that the inner loop runs over consecutive numbers.
+fn product(a: &Array, b: &Array) -> Res<Value> {
+    let (vector_left, vector_right) = (a.shape.len() == 1, b.shape.len() == 1);
+    let (n, k) = if vector_left { (1, a.shape[0]) } else { (a.shape[0], a.shape[1]) };
+    let (k2, c) = if vector_right { (b.shape[0], 1) } else { (b.shape[0], b.shape[1]) };
+    if k != k2 {
+        return Err(Error::new(codes::SIZE, format!("a product of arrays of shape {:?} and {:?}: {k} and {k2} differ", &a.shape[..], &b.shape[..])));
+    }
+    let shape: Shape = match (vector_left, vector_right) {
+        (false, false) => Shape::from_slice(&[n, c]),
+        (true, _) => Shape::from_slice(&[c]),
+        (_, true) => Shape::from_slice(&[n]),
+    };
+    let total = array::count(&shape)?;
+    let buf = match (&a.buf, &b.buf) {
+        (Buf::F64(x), Buf::F64(y)) => Buf::F64(multiply(x, y, n, k, c, total)?),
+        (Buf::I64(x), Buf::I64(y)) => {
+            let mut out = array::filled(0i64, total)?;
+            for i in 0..n {
+                for l in 0..k {
+                    for j in 0..c {
+                        let t = arith::int_bin(Bin::Mul, x[i * k + l], y[l * c + j])?;
+                        out[i * c + j] = arith::int_bin(Bin::Add, out[i * c + j], t)?;
+                    }
+                }
+            }
+            Buf::I64(out)
+        }
+        _ => {
+            let out = multiply(&floats(a), &floats(b), n, k, c, total)?;
+            Buf::F32(out.into_iter().map(|x| x as f32).collect())
+        }
+    };
+    Ok(array::make(shape, buf))
+}
+
+fn multiply(x: &[f64], y: &[f64], n: usize, k: usize, c: usize, total: usize) -> Res<Vec<f64>> {
+    let mut out = array::filled(0.0, total)?;
+    if c == 1 {
+        for (o, row) in out.iter_mut().zip(x.chunks_exact(k.max(1))) {
+            *o = super::reduce::dot_floats(row, y);
+        }
+        return Ok(out);
+    }
+    // Blocks of the inner dimension stay in cache while all rows use them.
+    for l0 in (0..k).step_by(64) {
+        let l1 = (l0 + 64).min(k);
+        for i in 0..n {
+            let row = &mut out[i * c..(i + 1) * c];
+            for l in l0..l1 {
+                let f = x[i * k + l];
+                row.iter_mut().zip(&y[l * c..(l + 1) * c]).for_each(|(o, v)| *o += f * v);
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn solve(a: &Value, b: &Value) -> Res<Value> {
+    let m = square(a, "solve")?;
+    let rhs = arr(b)?;
+    if rhs.len() != m.nrows() {
+        return Err(Error::new(codes::SIZE, format!("`solve`: a matrix of {} rows and a right side of {}", m.nrows(), rhs.len())));
+    }
+    let x = m.lu().solve(&matrix(b)?).ok_or_else(|| singular("solve"))?;
+    Ok(if rhs.shape.len() == 1 { array::floats(x.as_slice().to_vec()) } else { value(&x) })
+}
+
+/// Thin, with a positive diagonal of `r`, so that it is unique.
+fn qr(m: DMatrix<f64>) -> Res<Value> {
+    let d = m.qr();
+    let (mut q, mut r) = (d.q(), d.r());
+    for i in 0..r.nrows() {
+        if r[(i, i)] < 0.0 {
+            r.row_mut(i).neg_mut();
+            q.column_mut(i).neg_mut();
+        }
+    }
+    Ok(tuple(vec![value(&q), value(&r)]))
+}
+
+fn lu(m: DMatrix<f64>) -> Res<Value> {
+    let n = m.nrows();
+    let d = m.lu();
+    let mut order = DVector::from_fn(n, |i, _| i as f64);
+    d.p().permute_rows(&mut order);
+    let p = order.iter().map(|x| *x as i64).collect();
+    Ok(tuple(vec![value(&d.l()), value(&d.u()), array::ints(p)]))
+}
+
+/// Thin, singular values descending; the largest component of each left vector is positive.
+fn svd(m: DMatrix<f64>) -> Res<Value> {
+    let d = m.svd(true, true);
+    let (Some(mut u), Some(mut vt)) = (d.u, d.v_t) else { return Err(Error::new(codes::SINGULAR, "`svd` did not converge")) };
+    let mut order: Vec<usize> = (0..d.singular_values.len()).collect();
+    order.sort_by(|a, b| d.singular_values[*b].total_cmp(&d.singular_values[*a]));
+    let s: Vec<f64> = order.iter().map(|i| d.singular_values[*i]).collect();
+    u = DMatrix::from_fn(u.nrows(), order.len(), |i, j| u[(i, order[j])]);
+    vt = DMatrix::from_fn(order.len(), vt.ncols(), |i, j| vt[(order[i], j)]);
+    for j in 0..u.ncols() {
+        if negative(u.column(j).iter()) {
+            u.column_mut(j).neg_mut();
+            vt.row_mut(j).neg_mut();
+        }
+    }
+    Ok(tuple(vec![value(&u), array::floats(s), value(&vt)]))
+}
+
+/// Whether the component of largest size is negative.
+fn negative<'a>(v: impl Iterator<Item = &'a f64>) -> bool {
+    v.fold(0.0f64, |best, x| if x.abs() > best.abs() * (1.0 + 1e-12) { *x } else { best }) < 0.0
+}
+
+/// Eigenvalues ascending; the largest component of each vector is positive.
+fn eigh(m: DMatrix<f64>) -> Res<Value> {
+    let d = ((&m + m.transpose()) * 0.5).symmetric_eigen();
+    let n = d.eigenvalues.len();
+    let mut order: Vec<usize> = (0..n).collect();
+    order.sort_by(|a, b| d.eigenvalues[*a].total_cmp(&d.eigenvalues[*b]));
+    let w: Vec<f64> = order.iter().map(|i| d.eigenvalues[*i]).collect();
+    let mut v = DMatrix::from_fn(n, n, |i, j| d.eigenvectors[(i, order[j])]);
+    for j in 0..n {
+        if negative(v.column(j).iter()) {
+            v.column_mut(j).neg_mut();
+        }
+    }
+    Ok(tuple(vec![array::floats(w), value(&v)]))
+}

@@ -1,0 +1,189 @@
+//! Reductions of plain arrays. Sums go over fixed chunks, so that they do not depend on who adds.
+
+use super::{len, lengths_differ, rep_of, sorting};
+use crate::error::{Error, Res, codes};
+use crate::ops::arith;
+use crate::value::{Array, Buf, Rep, Shape, Value, array, seq};
+use crate::vm::Machine;
+use adl_prim::{Bin, Prim, Un};
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// Numbers that one accumulator adds before partial sums are added.
+const CHUNK: usize = 1024;
+
+/// The sum of a slice: eight accumulators in each chunk, chunks pairwise.
+pub(crate) fn sum_floats(x: &[f64]) -> f64 {
+    if x.len() <= CHUNK {
+        let mut acc = [0.0; 8];
+        let mut chunks = x.chunks_exact(8);
+        for c in &mut chunks {
+            for (a, v) in acc.iter_mut().zip(c) {
+                *a += v;
+            }
+        }
+        let tail: f64 = chunks.remainder().iter().sum();
+        return ((acc[0] + acc[4]) + (acc[1] + acc[5])) + ((acc[2] + acc[6]) + (acc[3] + acc[7])) + tail;
+    }
+    let half = (x.len() / 2).next_multiple_of(CHUNK);
+    sum_floats(&x[..half]) + sum_floats(&x[half..])
+}
+
+pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    let v = args[0].clone();
+    match p {
+        Prim::Sum => sum(m, &v, &rep_of(reps)),
+        Prim::Prod => prod(m, &v, &rep_of(reps)),
+        Prim::Mean | Prim::Variance if len(&v) == 0 => Ok(Value::Float(f64::NAN)),
+        Prim::Mean => {
+            let s = sum(m, &v, &rep_of(reps))?;
+            let n = number_like(len(&v) as f64, &v);
+            arith::bin(m, Bin::Div, s, n)
+        }
+        Prim::Variance => {
+            let mean = super::call(m, Prim::Mean, reps, vec![v.clone()])?;
+            let n = len(&v) as i64;
+            let spread = super::call(m, Prim::Replicate, &[], vec![Value::Int(n), mean])?;
+            let d = arith::bin(m, Bin::Sub, v, spread)?;
+            let sq = arith::bin(m, Bin::Mul, d.clone(), d)?;
+            super::call(m, Prim::Mean, reps, vec![sq])
+        }
+        Prim::Maximum | Prim::Minimum => {
+            let i = sorting::extreme(p.name(), &v, if p == Prim::Maximum { Ordering::Greater } else { Ordering::Less })?;
+            seq::elem(m, &v, i)
+        }
+        Prim::Dot => dot(m, &v, &args[1]),
+        Prim::Outer => outer(m, &v, &args[1]),
+        Prim::Norm => {
+            let sq = arith::bin(m, Bin::Mul, v.clone(), v)?;
+            let s = crate::ad::rules::total(m, sq)?;
+            arith::un(m, Un::Sqrt, s)
+        }
+        Prim::Any | Prim::All => {
+            let any = p == Prim::Any;
+            Ok(Value::Bool(match &v {
+                Value::Array(a) => match &a.buf {
+                    Buf::Bool(b) => if any { b.iter().any(|x| *x) } else { b.iter().all(|x| *x) },
+                    _ => !any,
+                },
+                _ => !any,
+            }))
+        }
+        Prim::Trace => {
+            let d = super::call(m, Prim::Diag, &[], vec![v])?;
+            sum(m, &d, &Rep::Float)
+        }
+        other => Err(Error::new(codes::STRUCTURE, format!("`{}` is no reduction", other.name()))),
+    }
+}
+
+fn number_like(x: f64, v: &Value) -> Value {
+    match v {
+        Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Value::F32(x as f32),
+        _ => Value::Float(x),
+    }
+}
+
+fn unit(rep: &Rep, x: i64) -> Value {
+    match rep {
+        Rep::Int => Value::Int(x),
+        Rep::F32 => Value::F32(x as f32),
+        Rep::Float | Rep::Other => Value::Float(x as f64),
+        other => other.zero(),
+    }
+}
+
+fn sum(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
+    let Value::Array(a) = v else { return Ok(unit(rep, 0)) };
+    let one = a.shape.len() == 1;
+    match &a.buf {
+        Buf::F64(x) if one => Ok(Value::Float(sum_floats(x))),
+        Buf::F32(x) if one => Ok(Value::F32(x.iter().map(|v| f64::from(*v)).sum::<f64>() as f32)),
+        Buf::I64(x) if one => x.iter().try_fold(0i64, |a, b| arith::int_bin(Bin::Add, a, *b)).map(Value::Int),
+        Buf::F64(x) => {
+            let row: usize = a.shape[1..].iter().product();
+            let mut out = array::filled(0.0, row)?;
+            for r in x.chunks_exact(row.max(1)) {
+                out.iter_mut().zip(r).for_each(|(o, v)| *o += v);
+            }
+            Ok(array::make(a.shape[1..].into(), Buf::F64(out)))
+        }
+        Buf::Tuple(cols) => {
+            let parts = cols.iter().map(|c| sum(m, c, &Rep::Float)).collect::<Res<Vec<_>>>()?;
+            Ok(Value::Tuple(Rc::new(crate::value::Tuple(parts))))
+        }
+        Buf::Record(names, cols) => {
+            let vals = cols.iter().map(|c| sum(m, c, &Rep::Float)).collect::<Res<Vec<_>>>()?;
+            Ok(Value::Record(Rc::new(crate::value::Record { names: names.clone(), vals })))
+        }
+        _ if a.is_empty() => Ok(unit(rep, 0)),
+        _ => fold(m, Bin::Add, a),
+    }
+}
+
+fn fold(m: &mut Machine, op: Bin, a: &Array) -> Res<Value> {
+    let mut acc = array::elem(a, 0);
+    for i in 1..a.len() {
+        acc = arith::bin(m, op, acc, array::elem(a, i))?;
+    }
+    Ok(acc)
+}
+
+fn prod(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
+    let Value::Array(a) = v else { return Ok(unit(rep, 1)) };
+    match &a.buf {
+        Buf::F64(x) if a.shape.len() == 1 => Ok(Value::Float(x.iter().product())),
+        _ if a.is_empty() && a.shape.len() == 1 => Ok(match &a.buf {
+            Buf::I64(_) => Value::Int(1),
+            _ => unit(rep, 1),
+        }),
+        _ if a.is_empty() => Ok(array::make(a.shape[1..].into(), Buf::F64(array::filled(1.0, a.shape[1..].iter().product())?))),
+        _ => fold(m, Bin::Mul, a),
+    }
+}
+
+fn dot(m: &mut Machine, x: &Value, y: &Value) -> Res<Value> {
+    if len(x) != len(y) {
+        return Err(lengths_differ("dot", len(x), len(y)));
+    }
+    if let (Value::Array(a), Value::Array(b)) = (x, y) {
+        if let (Buf::F64(p), Buf::F64(q)) = (&a.buf, &b.buf) {
+            return Ok(Value::Float(dot_floats(p, q)));
+        }
+    }
+    let z = arith::bin(m, Bin::Mul, x.clone(), y.clone())?;
+    sum(m, &z, &Rep::Float)
+}
+
+/// Inner product with eight accumulators.
+pub(crate) fn dot_floats(p: &[f64], q: &[f64]) -> f64 {
+    let mut acc = [0.0; 8];
+    let (mut cp, mut cq) = (p.chunks_exact(8), q.chunks_exact(8));
+    for (a, b) in (&mut cp).zip(&mut cq) {
+        for k in 0..8 {
+            acc[k] += a[k] * b[k];
+        }
+    }
+    let tail: f64 = cp.remainder().iter().zip(cq.remainder()).map(|(a, b)| a * b).sum();
+    ((acc[0] + acc[4]) + (acc[1] + acc[5])) + ((acc[2] + acc[6]) + (acc[3] + acc[7])) + tail
+}
+
+fn outer(m: &mut Machine, x: &Value, y: &Value) -> Res<Value> {
+    let (n, k) = (len(x), len(y));
+    array::count(&[n, k])?;
+    if let (Value::Array(a), Value::Array(b)) = (x, y) {
+        if let (Buf::F64(p), Buf::F64(q)) = (&a.buf, &b.buf) {
+            let mut out = array::room(n * k)?;
+            for a in p {
+                out.extend(q.iter().map(|b| a * b));
+            }
+            return Ok(array::make(Shape::from_slice(&[n, k]), Buf::F64(out)));
+        }
+    }
+    let mut rows = Vec::new();
+    for i in 0..n {
+        let a = seq::elem(m, x, i)?;
+        rows.push(arith::bin(m, Bin::Mul, a, y.clone())?);
+    }
+    seq::pack(m, rows)
+}

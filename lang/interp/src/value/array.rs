@@ -1,0 +1,215 @@
+//! Flat arrays: making them, taking parts, putting parts together.
+
+use super::{Array, Buf, Record, Shape, Tuple, Value};
+use crate::error::{Error, Res, codes};
+use smallvec::smallvec;
+use std::rc::Rc;
+
+/// Elements above which an array is refused: no machine that adl runs on holds more.
+const MAX_ELEMENTS: usize = 1 << 36;
+
+/// The product of extents, refused where no memory holds so much.
+pub fn count(shape: &[usize]) -> Res<usize> {
+    let n = shape.iter().try_fold(1usize, |a, b| a.checked_mul(*b));
+    match n {
+        Some(n) if n <= MAX_ELEMENTS => Ok(n),
+        _ => Err(too_large(shape)),
+    }
+}
+
+fn too_large(shape: &[usize]) -> Box<Error> {
+    let text: Vec<String> = shape.iter().map(usize::to_string).collect();
+    Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{}]", text.join(", ")))
+}
+
+/// An empty vector with room for `n`, or an error.
+pub fn room<T>(n: usize) -> Res<Vec<T>> {
+    let mut v = Vec::new();
+    if n > MAX_ELEMENTS || n.saturating_mul(size_of::<T>().max(1)) > memory_limit() || v.try_reserve_exact(n).is_err() {
+        return Err(too_large(&[n]));
+    }
+    Ok(v)
+}
+
+/// `n` copies of a number, or an error.
+pub fn filled<T: Clone>(x: T, n: usize) -> Res<Vec<T>> {
+    let mut v = room(n)?;
+    v.resize(n, x);
+    Ok(v)
+}
+
+/// Bytes that one array may take: a reservation that the machine cannot back would end the process later.
+fn memory_limit() -> usize {
+    static LIMIT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *LIMIT.get_or_init(|| {
+        let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let total = info.lines().find_map(|l| l.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok());
+        total.map_or(1 << 36, |kb| kb * 1024)
+    })
+}
+
+impl Array {
+    /// From a buffer and all its axes.
+    pub fn new(shape: Shape, buf: Buf) -> Array {
+        Array { shape, buf }
+    }
+
+    /// Number of elements of the first axis.
+    pub fn len(&self) -> usize {
+        self.shape.first().copied().unwrap_or(0)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A vector of floats.
+pub fn floats(v: Vec<f64>) -> Value {
+    make(smallvec![v.len()], Buf::F64(v))
+}
+
+/// A vector of ints.
+pub fn ints(v: Vec<i64>) -> Value {
+    make(smallvec![v.len()], Buf::I64(v))
+}
+
+/// An array of any buffer.
+pub fn make(shape: Shape, buf: Buf) -> Value {
+    Value::Array(Rc::new(Array::new(shape, buf)))
+}
+
+/// An array of boxed values in one axis.
+pub fn boxed(v: Vec<Value>) -> Value {
+    make(smallvec![v.len()], Buf::Boxed(v))
+}
+
+/// Builds a copy of a leaf buffer by runs of `(start, length)`.
+fn copy_runs<T: Clone>(v: &[T], indices: &[usize], row: usize) -> Res<Vec<T>> {
+    let mut out = room(indices.len() * row)?;
+    for i in indices {
+        out.extend_from_slice(&v[i * row..(i + 1) * row]);
+    }
+    Ok(out)
+}
+
+/// The rows of `a` at the given indices of its first axis, in new first axes `outer` (whose product is the number of indices).
+pub fn gather_rows(a: &Array, indices: &[usize], outer: &[usize]) -> Res<Array> {
+    let row: usize = a.shape[1..].iter().product();
+    let shape: Shape = outer.iter().chain(&a.shape[1..]).copied().collect();
+    let buf = match &a.buf {
+        Buf::F64(v) => Buf::F64(copy_runs(v, indices, row)?),
+        Buf::F32(v) => Buf::F32(copy_runs(v, indices, row)?),
+        Buf::I64(v) => Buf::I64(copy_runs(v, indices, row)?),
+        Buf::Bool(v) => Buf::Bool(copy_runs(v, indices, row)?),
+        Buf::Unit => Buf::Unit,
+        Buf::Boxed(v) => Buf::Boxed(copy_runs(v, indices, row)?),
+        Buf::Tuple(cols) => Buf::Tuple(gather_columns(cols, indices, outer)?),
+        Buf::Record(names, cols) => Buf::Record(names.clone(), gather_columns(cols, indices, outer)?),
+    };
+    Ok(Array::new(shape, buf))
+}
+
+fn gather_columns(cols: &[Value], indices: &[usize], outer: &[usize]) -> Res<Vec<Value>> {
+    cols.iter()
+        .map(|c| match c {
+            Value::Array(a) => Ok(Value::Array(Rc::new(gather_rows(a, indices, outer)?))),
+            _ => Err(Error::new(codes::STRUCTURE, "a traced column reached a plain operation")),
+        })
+        .collect()
+}
+
+/// Element `i` of the first axis of a plain array.
+pub fn elem(a: &Array, i: usize) -> Value {
+    if a.shape.len() == 1 {
+        return match &a.buf {
+            Buf::F64(v) => Value::Float(v[i]),
+            Buf::F32(v) => Value::F32(v[i]),
+            Buf::I64(v) => Value::Int(v[i]),
+            Buf::Bool(v) => Value::Bool(v[i]),
+            Buf::Unit => Value::Unit,
+            Buf::Boxed(v) => v[i].clone(),
+            Buf::Tuple(cols) => Value::Tuple(Rc::new(Tuple(cols.iter().map(|c| column_elem(c, i)).collect()))),
+            Buf::Record(names, cols) => {
+                Value::Record(Rc::new(Record { names: names.clone(), vals: cols.iter().map(|c| column_elem(c, i)).collect() }))
+            }
+        };
+    }
+    let row: usize = a.shape[1..].iter().product();
+    let range = i * row..(i + 1) * row;
+    let buf = match &a.buf {
+        Buf::F64(v) => Buf::F64(v[range].to_vec()),
+        Buf::F32(v) => Buf::F32(v[range].to_vec()),
+        Buf::I64(v) => Buf::I64(v[range].to_vec()),
+        Buf::Bool(v) => Buf::Bool(v[range].to_vec()),
+        Buf::Unit => Buf::Unit,
+        Buf::Boxed(v) => Buf::Boxed(v[range].to_vec()),
+        Buf::Tuple(cols) => Buf::Tuple(cols.iter().map(|c| column_elem(c, i)).collect()),
+        Buf::Record(names, cols) => Buf::Record(names.clone(), cols.iter().map(|c| column_elem(c, i)).collect()),
+    };
+    make(a.shape[1..].into(), buf)
+}
+
+fn column_elem(c: &Value, i: usize) -> Value {
+    match c {
+        Value::Array(a) => elem(a, i),
+        // Traced columns are taken apart by `seq::elem`, which sees them first.
+        other => other.clone(),
+    }
+}
+
+/// Joins arrays of equal element shape along the first axis.
+pub fn concat(parts: &[&Array]) -> Res<Array> {
+    let Some(first) = parts.iter().find(|p| !p.is_empty()).or(parts.first()).copied() else {
+        return Ok(Array::new(smallvec![0], Buf::Boxed(Vec::new())));
+    };
+    let parts: Vec<&Array> = parts.iter().copied().filter(|p| !p.is_empty()).collect();
+    let mut shape = first.shape.clone();
+    shape[0] = parts.iter().map(|p| p.len()).sum();
+    if let Some(p) = parts.iter().find(|p| p.shape[1..] != first.shape[1..]) {
+        return Err(Error::new(codes::RAGGED, format!("rows of shape {:?} and {:?} cannot be in one array", &p.shape[1..], &first.shape[1..])));
+    }
+    macro_rules! join {
+        ($kind:ident) => {{
+            let mut out = room(count(&shape)?)?;
+            for p in &parts {
+                match &p.buf {
+                    Buf::$kind(v) => out.extend_from_slice(v),
+                    _ => return Err(Error::new(codes::STRUCTURE, "arrays of different elements cannot be joined")),
+                }
+            }
+            Buf::$kind(out)
+        }};
+    }
+    let buf = match &first.buf {
+        Buf::F64(_) => join!(F64),
+        Buf::F32(_) => join!(F32),
+        Buf::I64(_) => join!(I64),
+        Buf::Bool(_) => join!(Bool),
+        Buf::Unit => Buf::Unit,
+        Buf::Boxed(_) => join!(Boxed),
+        Buf::Tuple(cols) => Buf::Tuple(join_columns(cols.len(), &parts)?),
+        Buf::Record(names, cols) => Buf::Record(names.clone(), join_columns(cols.len(), &parts)?),
+    };
+    Ok(Array::new(shape, buf))
+}
+
+fn join_columns(n: usize, parts: &[&Array]) -> Res<Vec<Value>> {
+    (0..n)
+        .map(|k| {
+            let cols: Option<Vec<&Array>> = parts
+                .iter()
+                .map(|p| match &p.buf {
+                    Buf::Tuple(cols) | Buf::Record(_, cols) => match cols.get(k) {
+                        Some(Value::Array(a)) => Some(&**a),
+                        _ => None,
+                    },
+                    _ => None,
+                })
+                .collect();
+            let cols = cols.ok_or_else(|| Error::new(codes::STRUCTURE, "arrays of different elements cannot be joined"))?;
+            Ok(Value::Array(Rc::new(concat(&cols)?)))
+        })
+        .collect()
+}

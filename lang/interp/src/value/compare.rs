@@ -1,0 +1,98 @@
+//! Equality and order of whole values. Numbers compare by their primal; `nan` differs from everything under `==` and sorts last.
+
+use super::{Buf, Value};
+use crate::error::{Error, Res, codes};
+use std::cmp::Ordering;
+
+/// The plain number, text or array behind a traced value.
+pub fn primal(v: &Value) -> Value {
+    match v {
+        Value::Rev { primal, .. } => Value::Float(*primal),
+        Value::Dual(d) => primal(&d.primal),
+        other => other.clone(),
+    }
+}
+
+/// Lexicographic order; `None` where a `nan` is met.
+pub fn partial(a: &Value, b: &Value) -> Res<Option<Ordering>> {
+    let mut todo = vec![(a.clone(), b.clone())];
+    while let Some((a, b)) = todo.pop() {
+        match step(&a, &b, &mut todo)? {
+            Some(Ordering::Equal) => {}
+            other => return Ok(other),
+        }
+    }
+    Ok(Some(Ordering::Equal))
+}
+
+/// Equality.
+pub fn equal(a: &Value, b: &Value) -> Res<bool> {
+    Ok(partial(a, b)? == Some(Ordering::Equal))
+}
+
+/// A total order for sorting: `nan` is last.
+pub fn total(a: &Value, b: &Value) -> Ordering {
+    if let (Value::Float(x), Value::Float(y)) = (a, b) {
+        return total_float(*x, *y);
+    }
+    match partial(a, b) {
+        Ok(Some(o)) => o,
+        _ => Ordering::Equal,
+    }
+}
+
+/// Floats with `nan` last.
+pub fn total_float(x: f64, y: f64) -> Ordering {
+    x.partial_cmp(&y).unwrap_or_else(|| x.is_nan().cmp(&y.is_nan()))
+}
+
+fn push_all(xs: &[Value], ys: &[Value], todo: &mut Vec<(Value, Value)>) {
+    for (x, y) in xs.iter().zip(ys).rev() {
+        todo.push((x.clone(), y.clone()));
+    }
+}
+
+fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Ordering>> {
+    Ok(match (a, b) {
+        (Value::Rev { .. } | Value::Dual(_), _) | (_, Value::Rev { .. } | Value::Dual(_)) => {
+            todo.push((primal(a), primal(b)));
+            Some(Ordering::Equal)
+        }
+        (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),
+        (Value::Zero, Value::Float(y)) => 0.0.partial_cmp(y),
+        (Value::Float(x), Value::Zero) => x.partial_cmp(&0.0),
+        (Value::F32(x), Value::F32(y)) => x.partial_cmp(y),
+        (Value::Int(x), Value::Int(y)) => Some(x.cmp(y)),
+        (Value::Bool(x), Value::Bool(y)) => Some(x.cmp(y)),
+        (Value::Str(x), Value::Str(y)) => Some(x.cmp(y)),
+        (Value::Unit, Value::Unit) | (Value::Zero, Value::Zero) => Some(Ordering::Equal),
+        (Value::Tuple(x), Value::Tuple(y)) => {
+            push_all(&x.0, &y.0, todo);
+            Some(Ordering::Equal)
+        }
+        (Value::Record(x), Value::Record(y)) => {
+            push_all(&x.vals, &y.vals, todo);
+            Some(Ordering::Equal)
+        }
+        (Value::Data(x), Value::Data(y)) => {
+            if x.con.tag == y.con.tag {
+                push_all(&x.fields, &y.fields, todo);
+            }
+            Some(x.con.tag.cmp(&y.con.tag))
+        }
+        (Value::Array(x), Value::Array(y)) => match (&x.buf, &y.buf) {
+            (Buf::F64(p), Buf::F64(q)) if x.shape.len() == 1 && y.shape.len() == 1 => p.partial_cmp(q),
+            (Buf::I64(p), Buf::I64(q)) if x.shape.len() == 1 && y.shape.len() == 1 => Some(p.cmp(q)),
+            _ => {
+                let (m, n) = (x.len(), y.len());
+                todo.push((Value::Int(m as i64), Value::Int(n as i64)));
+                for i in (0..m.min(n)).rev() {
+                    todo.push((super::array::elem(x, i), super::array::elem(y, i)));
+                }
+                Some(Ordering::Equal)
+            }
+        },
+        (Value::Fun(_), _) | (_, Value::Fun(_)) => return Err(Error::new(codes::STRUCTURE, "functions cannot be compared")),
+        _ => return Err(Error::new(codes::STRUCTURE, format!("{} and {} cannot be compared", super::show::show(a), super::show::show(b)))),
+    })
+}

@@ -1,0 +1,191 @@
+//! Arrays as sequences of elements, plain or traced.
+
+use super::{Array, Buf, Record, Shape, Tuple, Value, array};
+use crate::ad;
+use crate::error::{Error, Res, codes};
+use crate::vm::Machine;
+use std::rc::Rc;
+
+/// Extents of all axes that the value has as an array (a traced array's are its primal's).
+pub fn shape(v: &Value) -> Option<&Shape> {
+    match v {
+        Value::Array(a) => Some(&a.shape),
+        Value::Dual(d) => shape(&d.primal),
+        _ => None,
+    }
+}
+
+/// Number of elements of the first axis.
+pub fn len(v: &Value) -> usize {
+    shape(v).and_then(|s| s.first().copied()).unwrap_or(0)
+}
+
+/// The error for an index out of bounds.
+pub fn out_of_bounds(i: i64, n: usize) -> Box<Error> {
+    let e = Error::new(codes::BOUNDS, format!("index {i} is out of bounds for an array of length {n}"));
+    match n {
+        0 => e.note("the array is empty"),
+        n => e.note(format!("indices go from 0 to {}", n - 1)),
+    }
+}
+
+/// Element `i` of the first axis.
+pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
+    match v {
+        Value::Array(a) => {
+            if i >= a.len() {
+                return Err(out_of_bounds(i as i64, a.len()));
+            }
+            let (Buf::Tuple(cols) | Buf::Record(_, cols)) = &a.buf else { return Ok(array::elem(a, i)) };
+            if !has_traced(cols) {
+                return Ok(array::elem(a, i));
+            }
+            let vals = cols.iter().map(|c| elem(m, c, i)).collect::<Res<Vec<_>>>()?;
+            let flat = a.shape.len() == 1;
+            Ok(match &a.buf {
+                Buf::Record(names, _) if flat => Value::Record(Rc::new(Record { names: names.clone(), vals })),
+                Buf::Record(names, _) => array::make(a.shape[1..].into(), Buf::Record(names.clone(), vals)),
+                _ if flat => Value::Tuple(Rc::new(Tuple(vals))),
+                _ => array::make(a.shape[1..].into(), Buf::Tuple(vals)),
+            })
+        }
+        Value::Dual(_) => ad::elem(m, v, i),
+        other => Err(Error::new(codes::STRUCTURE, format!("an array was expected here, not {}", super::show::show(other)))),
+    }
+}
+
+/// Whether some column is traced.
+pub fn has_traced(cols: &[Value]) -> bool {
+    cols.iter().any(|c| match c {
+        Value::Array(a) => match &a.buf {
+            Buf::Tuple(cs) | Buf::Record(_, cs) => has_traced(cs),
+            _ => false,
+        },
+        _ => true,
+    })
+}
+
+/// Elements of any kind as one array.
+pub fn pack(m: &mut Machine, vals: Vec<Value>) -> Res<Value> {
+    let n = vals.len();
+    let Some(first) = vals.iter().find(|v| !matches!(v, Value::Zero)).cloned() else {
+        return Ok(array::boxed(vals));
+    };
+    let vals = if vals.iter().any(|v| matches!(v, Value::Zero)) { fill_zeros(vals, &first) } else { vals };
+    if vals.iter().any(|v| matches!(v, Value::Rev { .. } | Value::Dual(_))) {
+        return ad::pack(m, vals);
+    }
+    macro_rules! scalars {
+        ($kind:ident, $buf:ident) => {{
+            let mut out = array::room(n)?;
+            for v in &vals {
+                match v {
+                    Value::$kind(x) => out.push(*x),
+                    other => return Err(mixed(other)),
+                }
+            }
+            Ok(array::make(Shape::from_slice(&[n]), Buf::$buf(out)))
+        }};
+    }
+    match &vals[0] {
+        Value::Float(_) => scalars!(Float, F64),
+        Value::F32(_) => scalars!(F32, F32),
+        Value::Int(_) => scalars!(Int, I64),
+        Value::Bool(_) => scalars!(Bool, Bool),
+        Value::Unit => Ok(array::make(Shape::from_slice(&[n]), Buf::Unit)),
+        Value::Array(_) => pack_rows(m, &vals),
+        Value::Tuple(t) => {
+            let width = t.0.len();
+            let cols = transpose(m, &vals, width, |v| match v {
+                Value::Tuple(t) => Some(&t.0),
+                _ => None,
+            })?;
+            Ok(array::make(Shape::from_slice(&[n]), Buf::Tuple(cols)))
+        }
+        Value::Record(r) => {
+            let names = r.names.clone();
+            let cols = transpose(m, &vals, names.len(), |v| match v {
+                Value::Record(r) => Some(&r.vals),
+                _ => None,
+            })?;
+            Ok(array::make(Shape::from_slice(&[n]), Buf::Record(names, cols)))
+        }
+        Value::Str(_) | Value::Data(_) | Value::Fun(_) | Value::Rep(_) | Value::Zero | Value::Rev { .. } | Value::Dual(_) => Ok(array::boxed(vals)),
+    }
+}
+
+fn fill_zeros(vals: Vec<Value>, like: &Value) -> Vec<Value> {
+    let zero = super::space::zero_like(like);
+    vals.into_iter().map(|v| if matches!(v, Value::Zero) { zero.clone() } else { v }).collect()
+}
+
+fn mixed(v: &Value) -> Box<Error> {
+    Error::new(codes::STRUCTURE, format!("elements of different kinds in one array: {}", super::show::show(v)))
+}
+
+fn transpose(m: &mut Machine, vals: &[Value], width: usize, parts: impl Fn(&Value) -> Option<&Vec<Value>>) -> Res<Vec<Value>> {
+    (0..width)
+        .map(|k| {
+            let col = vals.iter().map(|v| parts(v).and_then(|p| p.get(k)).cloned().ok_or_else(|| mixed(v))).collect::<Res<Vec<_>>>()?;
+            pack(m, col)
+        })
+        .collect()
+}
+
+/// Arrays of one shape as rows of a bigger one.
+fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
+    let rows: Vec<&Rc<Array>> = vals
+        .iter()
+        .map(|v| match v {
+            Value::Array(a) => Ok(a),
+            other => Err(mixed(other)),
+        })
+        .collect::<Res<_>>()?;
+    let shape = rows[0].shape.clone();
+    if let Some((i, r)) = rows.iter().enumerate().find(|(_, r)| r.shape[..] != shape[..]) {
+        return Err(Error::new(codes::RAGGED, format!("row {i} has shape {:?}, row 0 has shape {:?}", &r.shape[..], &shape[..]))
+            .hint("all rows of an array have one shape"));
+    }
+    let outer: Shape = std::iter::once(rows.len()).chain(shape.iter().copied()).collect();
+    if let Buf::Tuple(cols) | Buf::Record(_, cols) = &rows[0].buf {
+        let cols: Vec<Value> = (0..cols.len())
+            .map(|k| {
+                let col = rows
+                    .iter()
+                    .map(|r| match &r.buf {
+                        Buf::Tuple(c) | Buf::Record(_, c) => Ok(c[k].clone()),
+                        _ => Err(Error::new(codes::STRUCTURE, "rows of different kinds in one array")),
+                    })
+                    .collect::<Res<Vec<_>>>()?;
+                pack(m, col)
+            })
+            .collect::<Res<_>>()?;
+        let buf = match &rows[0].buf {
+            Buf::Record(names, _) => Buf::Record(names.clone(), cols),
+            _ => Buf::Tuple(cols),
+        };
+        return Ok(array::make(outer, buf));
+    }
+    let inner: usize = shape.iter().product();
+    macro_rules! rows {
+        ($kind:ident) => {{
+            let mut out = array::room(inner * rows.len())?;
+            for r in &rows {
+                match &r.buf {
+                    Buf::$kind(v) => out.extend_from_slice(v),
+                    _ => return Err(Error::new(codes::STRUCTURE, "rows of different kinds in one array")),
+                }
+            }
+            Buf::$kind(out)
+        }};
+    }
+    let buf = match &rows[0].buf {
+        Buf::F64(_) => rows!(F64),
+        Buf::F32(_) => rows!(F32),
+        Buf::I64(_) => rows!(I64),
+        Buf::Bool(_) => rows!(Bool),
+        Buf::Boxed(_) => rows!(Boxed),
+        _ => Buf::Unit,
+    };
+    Ok(array::make(outer, buf))
+}

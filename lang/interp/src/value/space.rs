@@ -1,0 +1,111 @@
+//! Vector-space operations on whole `Diff` data: leaf by leaf, discrete leaves from the left.
+
+use super::{Array, Buf, Data, Record, Tuple, Value};
+use crate::error::{Error, Res, codes};
+use crate::ops::arith;
+use crate::vm::Machine;
+use adl_prim::Bin;
+use std::rc::Rc;
+
+/// Rebuilds data with each leaf replaced: `f` sees numbers, number arrays, texts, functions and traced values.
+pub fn map_leaves(v: &Value, f: &mut dyn FnMut(&Value) -> Res<Value>) -> Res<Value> {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        let mut all = |vs: &[Value]| vs.iter().map(|v| map_leaves(v, f)).collect::<Res<Vec<_>>>();
+        Ok(match v {
+            Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0)?))),
+            Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals)? })),
+            Value::Data(d) => Value::Data(Rc::new(Data { con: d.con.clone(), fields: all(&d.fields)? })),
+            Value::Array(a) => match &a.buf {
+                Buf::Tuple(cols) => Value::Array(Rc::new(Array { shape: a.shape.clone(), buf: Buf::Tuple(all(cols)?) })),
+                Buf::Record(names, cols) => Value::Array(Rc::new(Array { shape: a.shape.clone(), buf: Buf::Record(names.clone(), all(cols)?) })),
+                Buf::Boxed(vals) => Value::Array(Rc::new(Array { shape: a.shape.clone(), buf: Buf::Boxed(all(vals)?) })),
+                _ => f(v)?,
+            },
+            _ => f(v)?,
+        })
+    })
+}
+
+/// Rebuilds `a` with each leaf combined with the leaf of `b` in the same place.
+pub fn zip_leaves(a: &Value, b: &Value, f: &mut dyn FnMut(&Value, &Value) -> Res<Value>) -> Res<Value> {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        let mut all = |xs: &[Value], ys: &[Value]| {
+            if xs.len() != ys.len() {
+                return Err(different(a, b));
+            }
+            xs.iter().zip(ys).map(|(x, y)| zip_leaves(x, y, f)).collect::<Res<Vec<_>>>()
+        };
+        Ok(match (a, b) {
+            (Value::Tuple(x), Value::Tuple(y)) => Value::Tuple(Rc::new(Tuple(all(&x.0, &y.0)?))),
+            (Value::Record(x), Value::Record(y)) => Value::Record(Rc::new(Record { names: x.names.clone(), vals: all(&x.vals, &y.vals)? })),
+            (Value::Data(x), Value::Data(y)) => {
+                if x.con.tag != y.con.tag {
+                    return Err(different(a, b));
+                }
+                Value::Data(Rc::new(Data { con: x.con.clone(), fields: all(&x.fields, &y.fields)? }))
+            }
+            (Value::Array(x), Value::Array(y)) => match (&x.buf, &y.buf) {
+                (Buf::Tuple(p), Buf::Tuple(q)) => Value::Array(Rc::new(Array { shape: x.shape.clone(), buf: Buf::Tuple(all(p, q)?) })),
+                (Buf::Record(n, p), Buf::Record(_, q)) => Value::Array(Rc::new(Array { shape: x.shape.clone(), buf: Buf::Record(n.clone(), all(p, q)?) })),
+                (Buf::Boxed(p), Buf::Boxed(q)) => Value::Array(Rc::new(Array { shape: x.shape.clone(), buf: Buf::Boxed(all(p, q)?) })),
+                _ => f(a, b)?,
+            },
+            _ => f(a, b)?,
+        })
+    })
+}
+
+fn different(a: &Value, b: &Value) -> Box<Error> {
+    let cut = |v: &Value| {
+        let text: String = super::show::show(v).chars().take(60).collect();
+        text
+    };
+    Error::new(codes::STRUCTURE, format!("data of different structure cannot be added: {} and {}", cut(a), cut(b)))
+}
+
+/// Whether a leaf is a real number or an array of them (traced or not).
+pub fn is_real(v: &Value) -> bool {
+    match v {
+        Value::Float(_) | Value::F32(_) | Value::Rev { .. } | Value::Dual(_) => true,
+        Value::Array(a) => matches!(a.buf, Buf::F64(_) | Buf::F32(_)),
+        _ => false,
+    }
+}
+
+/// `a + b` or `a - b` on data.
+pub fn combine(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
+    match (a, b) {
+        (_, Value::Zero) => return Ok(a.clone()),
+        (Value::Zero, _) if op == Bin::Add => return Ok(b.clone()),
+        (Value::Zero, _) => return scale(m, &Value::Float(-1.0), b),
+        _ => {}
+    }
+    zip_leaves(a, b, &mut |x, y| match (x, y) {
+        (_, Value::Zero) => Ok(x.clone()),
+        _ if is_real(x) || is_real(y) => arith::bin(m, op, x.clone(), y.clone()),
+        _ => Ok(x.clone()),
+    })
+}
+
+/// `s * v` on data.
+pub fn scale(m: &mut Machine, s: &Value, v: &Value) -> Res<Value> {
+    map_leaves(v, &mut |x| if is_real(x) { arith::bin(m, Bin::Mul, s.clone(), x.clone()) } else { Ok(x.clone()) })
+}
+
+/// The zero of the same shape; discrete leaves stay.
+pub fn zero_like(v: &Value) -> Value {
+    let zero = map_leaves(v, &mut |x| {
+        Ok(match x {
+            Value::Float(_) | Value::Rev { .. } => Value::Float(0.0),
+            Value::F32(_) => Value::F32(0.0),
+            Value::Dual(d) => zero_like(&d.primal),
+            Value::Array(a) => match &a.buf {
+                Buf::F64(v) => super::array::make(a.shape.clone(), Buf::F64(vec![0.0; v.len()])),
+                Buf::F32(v) => super::array::make(a.shape.clone(), Buf::F32(vec![0.0; v.len()])),
+                _ => x.clone(),
+            },
+            _ => x.clone(),
+        })
+    });
+    zero.unwrap_or(Value::Zero)
+}

@@ -1,0 +1,568 @@
+//! Expressions.
+
+use super::{Compiler, free};
+use crate::error::Res;
+use crate::value::{ConInfo, Value};
+use crate::vm::Fun;
+use crate::vm::code::{Cmp, I, IndexKind, R};
+use adl_prim::{Prim, Un};
+use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Rep, SizeRep, Sizes};
+use adl_typing::ty::Ty;
+use std::rc::Rc;
+
+/// The function at the bottom of an application, its hidden arguments, and its arguments.
+fn spine(e: &Expr) -> (&Expr, &[Rep], Vec<&Expr>) {
+    match &*e.kind {
+        ExprKind::App(f, args) => {
+            let (head, reps, mut all) = spine(f);
+            all.extend(args);
+            (head, reps, all)
+        }
+        ExprKind::Inst(f, reps) => (f, reps, Vec::new()),
+        ExprKind::Prim(_, reps) => (e, reps, Vec::new()),
+        _ => (e, &[], Vec::new()),
+    }
+}
+
+fn comparison(p: Prim) -> Option<Cmp> {
+    Some(match p {
+        Prim::Eq => Cmp::Eq,
+        Prim::Ne => Cmp::Ne,
+        Prim::Lt => Cmp::Lt,
+        Prim::Gt => Cmp::Gt,
+        Prim::Le => Cmp::Le,
+        Prim::Ge => Cmp::Ge,
+        _ => return None,
+    })
+}
+
+impl Compiler {
+    /// Into a register of its choice: a local's own, or a temporary.
+    pub(super) fn value(&mut self, e: &Expr) -> Res<R> {
+        if let ExprKind::Local(l) = &*e.kind {
+            return self.load(*l);
+        }
+        let d = self.temp();
+        self.into(e, d)?;
+        Ok(d)
+    }
+
+    /// Into `d`. Temporaries are released.
+    pub(super) fn into(&mut self, e: &Expr, d: R) -> Res<()> {
+        let (mark, span) = (self.next, self.span);
+        self.span = e.span;
+        let out = stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.into_inner(e, d));
+        self.next = mark;
+        self.span = span;
+        out
+    }
+
+    fn into_inner(&mut self, e: &Expr, d: R) -> Res<()> {
+        match &*e.kind {
+            ExprKind::Lit(l) => {
+                let k = self.constant(literal(l));
+                self.emit(I::Const(d, k));
+            }
+            ExprKind::IntAt(n, r) => self.number(Value::Int(*n), r, d)?,
+            ExprKind::FloatAt(x, r) => self.number(Value::Float(*x), r, d)?,
+            ExprKind::Local(l) => {
+                let r = self.load(*l)?;
+                self.emit(I::Move(d, r));
+            }
+            ExprKind::Global(g) => self.emit(I::Global(d, *g)),
+            ExprKind::Abs(ls, inner) => self.abstraction(ls, inner, d)?,
+            ExprKind::Lam(lam) => self.closure(&[], lam, &e.ty, d)?,
+            ExprKind::Prim(..) | ExprKind::Inst(..) | ExprKind::App(..) => self.application(e, Some(d))?,
+            ExprKind::Con(c, args) => {
+                let first = self.args(args.iter())?;
+                let decl = &c.data.cons[c.tag as usize];
+                let info = ConInfo { name: decl.name, tag: c.tag, data: c.data.id, arity: args.len() as u32 };
+                self.code.cons.push(Rc::new(info));
+                let k = self.code.cons.len() as u32 - 1;
+                self.emit(I::Con(d, k, first, args.len() as u32));
+            }
+            ExprKind::Let(..) | ExprKind::LetRec(..) | ExprKind::Sizes(..) => {
+                let body = self.bindings(e)?;
+                self.into(body, d)?;
+            }
+            ExprKind::If(c, a, b) => {
+                let no = self.condition(c)?;
+                self.into(a, d)?;
+                let end = self.hole(I::Jump(0));
+                self.aim(no);
+                self.into(b, d)?;
+                self.aim(end);
+            }
+            ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms, Some(d))?,
+            ExprKind::Tuple(es) => {
+                let first = self.args(es.iter())?;
+                self.emit(I::Tuple(d, first, es.len() as u32));
+            }
+            ExprKind::Array(es) => {
+                let first = self.args(es.iter())?;
+                self.emit(I::Array(d, first, es.len() as u32));
+            }
+            ExprKind::Interp(es) => {
+                let first = self.args(es.iter())?;
+                self.emit(I::Interp(d, first, es.len() as u32));
+            }
+            ExprKind::Item(a, i) => {
+                let r = self.value(a)?;
+                self.emit(I::Item(d, r, *i));
+            }
+            ExprKind::Field(a, n) => {
+                let r = self.value(a)?;
+                self.emit(I::Field(d, r, *n));
+            }
+            ExprKind::Record(fs) => {
+                let first = self.args(fs.iter().map(|f| &f.1))?;
+                let k = self.names(fs.iter().map(|f| f.0).collect());
+                self.emit(I::Record(d, k, first, fs.len() as u32));
+            }
+            ExprKind::Update(r, fs) => {
+                let base = self.temp();
+                self.into(r, base)?;
+                let first = self.args(fs.iter().map(|f| &f.1))?;
+                let k = self.names(fs.iter().map(|f| f.0).collect());
+                self.emit(I::Update(d, base, k, first, fs.len() as u32));
+            }
+            ExprKind::Index(a, args) => self.index(a, args, d)?,
+            ExprKind::For(kind, vars, body, rep) => {
+                self.code.kinds.push(*kind);
+                let k = self.code.kinds.len() as u32 - 1;
+                self.comprehension(k, vars, body, rep, e, d)?;
+            }
+            ExprKind::Guard(c, body, rep) => {
+                let no = self.condition(c)?;
+                self.into(body, d)?;
+                let end = self.hole(I::Jump(0));
+                self.aim(no);
+                let r = self.temp();
+                self.load_rep(rep, r)?;
+                self.emit(I::ZeroOf(d, r));
+                self.aim(end);
+            }
+            ExprKind::Loop(state, init, kind, body) => self.loop_(*state, init, kind, body, d)?,
+        }
+        Ok(())
+    }
+
+    /// In tail position: the function returns the value.
+    pub(super) fn tail(&mut self, e: &Expr) -> Res<()> {
+        let (mark, span) = (self.next, self.span);
+        self.span = e.span;
+        let out = stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.tail_inner(e));
+        self.next = mark;
+        self.span = span;
+        out
+    }
+
+    fn tail_inner(&mut self, e: &Expr) -> Res<()> {
+        match &*e.kind {
+            ExprKind::If(c, a, b) => {
+                let no = self.condition(c)?;
+                self.tail(a)?;
+                self.aim(no);
+                self.tail(b)
+            }
+            ExprKind::Let(..) | ExprKind::LetRec(..) | ExprKind::Sizes(..) => {
+                let body = self.bindings(e)?;
+                self.tail(body)
+            }
+            ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms, None),
+            ExprKind::App(..) | ExprKind::Inst(..) => self.application(e, None),
+            _ => {
+                let d = self.temp();
+                self.into(e, d)?;
+                self.emit(I::Ret(d));
+                Ok(())
+            }
+        }
+    }
+
+    fn number(&mut self, v: Value, rep: &Rep, d: R) -> Res<()> {
+        let k = self.constant(v);
+        let r = self.temp();
+        self.load_rep(rep, r)?;
+        self.emit(I::NumAt(d, k, r));
+        Ok(())
+    }
+
+    /// Jumps to the returned hole where the condition fails.
+    pub(super) fn condition(&mut self, c: &Expr) -> Res<usize> {
+        let mark = self.next;
+        let hole = match &*c.kind {
+            ExprKind::App(f, args) => match &*f.kind {
+                ExprKind::Prim(p, _) if args.len() == 2 && comparison(*p).is_some() => {
+                    let (a, b) = (self.value(&args[0])?, self.value(&args[1])?);
+                    let op = comparison(*p).unwrap_or(Cmp::Eq);
+                    self.span = c.span;
+                    self.hole(I::JumpUnlessCmp(op, a, b, 0))
+                }
+                _ => {
+                    let r = self.value(c)?;
+                    self.hole(I::JumpUnless(r, 0))
+                }
+            },
+            _ => {
+                let r = self.value(c)?;
+                self.hole(I::JumpUnless(r, 0))
+            }
+        };
+        self.next = mark;
+        Ok(hole)
+    }
+
+    /// Arguments into consecutive temporaries.
+    pub(super) fn args<'e>(&mut self, args: impl ExactSizeIterator<Item = &'e Expr>) -> Res<R> {
+        let first = self.temps(args.len() as u32);
+        for (i, a) in args.enumerate() {
+            self.into(a, first + i as u32)?;
+        }
+        Ok(first)
+    }
+
+    /// Hidden parameters over a value that is no function: a function of them alone.
+    fn abstraction(&mut self, ls: &[Local], inner: &Expr, d: R) -> Res<()> {
+        match &*inner.kind {
+            ExprKind::Lam(lam) => self.closure(ls, lam, &inner.ty, d),
+            _ => {
+                let lam = Lambda { params: Vec::new(), body: inner.clone(), linear: false, name: None };
+                self.closure(ls, &lam, &inner.ty, d)
+            }
+        }
+    }
+
+    /// Binds what stands before the body of nested `let`s; the body.
+    fn bindings<'e>(&mut self, e: &'e Expr) -> Res<&'e Expr> {
+        let mut e = e;
+        loop {
+            self.span = e.span;
+            match &*e.kind {
+                ExprKind::Let(l, _, a, b) => {
+                    let r = self.temp();
+                    self.into(a, r)?;
+                    self.regs.insert(*l, r);
+                    e = b;
+                }
+                ExprKind::LetRec(bs, b) => {
+                    self.group(bs)?;
+                    e = b;
+                }
+                ExprKind::Sizes(s, b) => {
+                    self.sizes(s)?;
+                    e = b;
+                }
+                _ => return Ok(e),
+            }
+        }
+    }
+
+    fn group(&mut self, bs: &[(Local, adl_syntax::symbol::Symbol, Expr)]) -> Res<()> {
+        let mut members: Vec<(Local, &[Local], Rc<Lambda>, &Ty)> = Vec::new();
+        for (l, _, e) in bs {
+            let (hidden, inner): (&[Local], &Expr) = match &*e.kind {
+                ExprKind::Abs(ls, inner) => (ls, inner),
+                _ => (&[], e),
+            };
+            if let ExprKind::Lam(lam) = &*inner.kind {
+                members.push((*l, hidden, lam.clone(), &inner.ty));
+            }
+        }
+        let views: Vec<(Local, &[Local], &Lambda)> = members.iter().map(|(l, h, lam, _)| (*l, *h, &**lam)).collect();
+        let captured = free::of_group(&views);
+        let siblings: Vec<(Local, u32)> = members.iter().map(|(l, h, lam, _)| (*l, (h.len() + lam.params.len()) as u32)).collect();
+        let codes = members.iter().map(|(_, h, lam, ty)| Ok(Rc::new(self.function(h, lam, ty, &captured, &siblings)?))).collect::<Res<Vec<_>>>()?;
+        let first_member = self.temps(members.len() as u32);
+        let first = self.capture(&captured)?;
+        self.code.groups.push(codes);
+        let k = self.code.groups.len() as u32 - 1;
+        self.emit(I::Group(first_member, k, first, captured.len() as u32));
+        for (i, m) in members.iter().enumerate() {
+            self.regs.insert(m.0, first_member + i as u32);
+        }
+        Ok(())
+    }
+
+    fn sizes(&mut self, s: &Sizes) -> Res<()> {
+        for (_, local, name, at) in &s.binds {
+            let k = self.size_at(at, name.as_str(), None)?;
+            let d = self.bind(*local);
+            self.emit(I::SizeAt(d, k));
+        }
+        for (at, want, name) in &s.checks {
+            let (constant, r) = match want {
+                SizeRep::Const(n) => (Some(*n), 0),
+                SizeRep::Local(l) => (None, self.load(*l)?),
+                SizeRep::Unknown => continue,
+            };
+            let k = self.size_at(at, name, constant)?;
+            self.emit(I::CheckSize(k, r));
+        }
+        Ok(())
+    }
+
+    fn size_at(&mut self, at: &adl_typing::core::SizeAt, name: &str, constant: Option<u64>) -> Res<u32> {
+        let from = Local(self.load(at.from)?);
+        self.code.sizes.push((adl_typing::core::SizeAt { from, ..at.clone() }, name.to_owned(), constant));
+        Ok(self.code.sizes.len() as u32 - 1)
+    }
+
+    /// `d`: where the result goes; `None`: it is returned.
+    fn application(&mut self, e: &Expr, d: Option<R>) -> Res<()> {
+        let (head, reps, args) = spine(e);
+        if let ExprKind::Prim(p, _) = &*head.kind {
+            return self.primitive(*p, reps, &args, d);
+        }
+        if reps.is_empty() && args.is_empty() {
+            let r = self.value(head)?;
+            return self.deliver(r, d);
+        }
+        let n = (reps.len() + args.len()) as u32;
+        let sibling = match &*head.kind {
+            ExprKind::Local(l) if !self.regs.contains_key(l) => self.siblings.get(l).copied(),
+            _ => None,
+        };
+        let f = if sibling.is_some() { 0 } else { self.value(head)? };
+        let first = self.temps(n);
+        for (i, r) in reps.iter().enumerate() {
+            self.load_rep(r, first + i as u32)?;
+        }
+        for (i, a) in args.iter().enumerate() {
+            self.into(a, first + (reps.len() + i) as u32)?;
+        }
+        self.span = e.span;
+        match (sibling.filter(|_| self.known_arity(head, n)), d) {
+            (Some(k), Some(d)) => self.emit(I::CallSibling(d, k, first, n)),
+            (Some(k), None) => self.emit(I::TailSibling(k, first, n)),
+            (None, d) => {
+                let f = if sibling.is_some() { self.value(head)? } else { f };
+                match d {
+                    Some(d) => self.emit(I::Call(d, f, first, n)),
+                    None => self.emit(I::TailCall(f, first, n)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a sibling takes exactly so many arguments.
+    fn known_arity(&self, head: &Expr, n: u32) -> bool {
+        match &*head.kind {
+            ExprKind::Local(l) => self.sibling_arity.get(l).is_some_and(|k| *k == n),
+            _ => false,
+        }
+    }
+
+    fn deliver(&mut self, r: R, d: Option<R>) -> Res<()> {
+        match d {
+            Some(d) => self.emit(I::Move(d, r)),
+            None => {
+                let t = self.temp();
+                self.emit(I::Move(t, r));
+                self.emit(I::Ret(t));
+            }
+        }
+        Ok(())
+    }
+
+    fn primitive(&mut self, p: Prim, reps: &[Rep], args: &[&Expr], d: Option<R>) -> Res<()> {
+        let span = self.span;
+        let arity = p.row().arity as usize;
+        let target = match d {
+            Some(d) if args.len() <= arity => d,
+            _ => self.temp(),
+        };
+        if args.len() < arity {
+            self.prim_value(p, reps, args, target)?;
+        } else {
+            self.prim_call(p, reps, &args[..arity], target)?;
+        }
+        self.span = span;
+        if args.len() > arity {
+            let first = self.args(args[arity..].iter().copied())?;
+            let n = (args.len() - arity) as u32;
+            match d {
+                Some(d) => self.emit(I::Call(d, target, first, n)),
+                None => self.emit(I::TailCall(target, first, n)),
+            }
+            return Ok(());
+        }
+        if d.is_none() {
+            self.emit(I::Ret(target));
+        }
+        Ok(())
+    }
+
+    /// A primitive that still waits for arguments.
+    fn prim_value(&mut self, p: Prim, reps: &[Rep], args: &[&Expr], d: R) -> Res<()> {
+        let f = if args.is_empty() { d } else { self.temp() };
+        if reps.is_empty() {
+            let k = self.constant(Value::Fun(Rc::new(Fun::Prim(p, Vec::new()))));
+            self.emit(I::Const(f, k));
+        } else {
+            let first = self.temps(reps.len() as u32);
+            for (i, r) in reps.iter().enumerate() {
+                self.load_rep(r, first + i as u32)?;
+            }
+            self.emit(I::PrimFun(f, p, first, reps.len() as u32));
+        }
+        if !args.is_empty() {
+            let first = self.args(args.iter().copied())?;
+            self.emit(I::Call(d, f, first, args.len() as u32));
+        }
+        Ok(())
+    }
+
+    fn prim_call(&mut self, p: Prim, reps: &[Rep], args: &[&Expr], d: R) -> Res<()> {
+        let span = self.span;
+        if let (Some(op), [a, b]) = (p.bin(), args) {
+            let (a, b) = (self.value(a)?, self.value(b)?);
+            self.span = span;
+            self.emit(I::Bin(op, d, a, b));
+            return Ok(());
+        }
+        if let (Some(op), [a]) = (p.un(), args) {
+            let a = self.value(a)?;
+            self.span = span;
+            self.emit(I::Un(op, d, a));
+            return Ok(());
+        }
+        if let (Some(op), [a, b]) = (comparison(p), args) {
+            let (a, b) = (self.value(a)?, self.value(b)?);
+            self.span = span;
+            self.emit(I::Cmp(op, d, a, b));
+            return Ok(());
+        }
+        if let (Prim::PowInt, [a, n]) = (p, args) {
+            if let ExprKind::Lit(Lit::Int(n)) = &*n.kind {
+                let a = self.value(a)?;
+                self.span = span;
+                self.emit(I::Un(Un::Powi(*n as i32), d, a));
+                return Ok(());
+            }
+        }
+        let first = self.temps((reps.len() + args.len()) as u32);
+        for (i, r) in reps.iter().enumerate() {
+            self.load_rep(r, first + i as u32)?;
+        }
+        for (i, a) in args.iter().enumerate() {
+            self.into(a, first + (reps.len() + i) as u32)?;
+        }
+        self.span = span;
+        self.emit(I::Prim(d, p, first, reps.len() as u32, args.len() as u32));
+        Ok(())
+    }
+
+    fn index(&mut self, a: &Expr, args: &[IndexArg], d: R) -> Res<()> {
+        let span = self.span;
+        let arr = self.value(a)?;
+        if let [IndexArg::At(i)] = args {
+            let i = self.value(i)?;
+            self.span = span;
+            self.emit(I::Index1(d, arr, i));
+            return Ok(());
+        }
+        let mut kinds = Vec::new();
+        let mut parts: Vec<&Expr> = Vec::new();
+        for a in args {
+            match a {
+                IndexArg::At(e) => {
+                    kinds.push(IndexKind::At);
+                    parts.push(e);
+                }
+                IndexArg::Slice(lo, hi) => {
+                    kinds.push(IndexKind::Slice(lo.is_some(), hi.is_some()));
+                    parts.extend(lo.iter().chain(hi));
+                }
+            }
+        }
+        let first = self.args(parts.into_iter())?;
+        self.code.indices.push(kinds);
+        let k = self.code.indices.len() as u32 - 1;
+        self.span = span;
+        self.emit(I::Index(d, arr, k, first));
+        Ok(())
+    }
+
+    fn comprehension(&mut self, k: u32, vars: &[(Local, adl_syntax::symbol::Symbol, Extent)], body: &Expr, rep: &Rep, whole: &Expr, d: R) -> Res<()> {
+        let span = self.span;
+        let locals: Vec<Local> = vars.iter().map(|v| v.0).collect();
+        let captured = free::of_body(&locals, body);
+        let params = vars.iter().map(|(l, n, _)| adl_typing::core::Param { local: *l, name: Some(*n), ty: Ty::Int }).collect();
+        let lam = Lambda { params, body: body.clone(), linear: false, name: self.code.name };
+        let code = self.function(&[], &lam, &whole.ty, &captured, &[])?;
+        self.code.codes.push(Rc::new(code));
+        let which = self.code.codes.len() as u32 - 1;
+        let f = self.temp();
+        let extents = self.temps(vars.len() as u32 + 1);
+        for (i, (_, _, x)) in vars.iter().enumerate() {
+            self.extent(x, extents + i as u32)?;
+        }
+        self.load_rep(rep, extents + vars.len() as u32)?;
+        let first = self.capture(&captured)?;
+        self.emit(I::Closure(f, which, first, captured.len() as u32));
+        self.span = span;
+        self.emit(I::For(d, k, f, extents, vars.len() as u32));
+        Ok(())
+    }
+
+    fn extent(&mut self, x: &Extent, d: R) -> Res<()> {
+        match x {
+            Extent::Bound(e) => self.into(e, d),
+            Extent::Axes(axes) => {
+                for (i, (a, axis)) in axes.iter().enumerate() {
+                    let mark = self.next;
+                    let r = self.value(a)?;
+                    let t = if i == 0 { d } else { self.temp() };
+                    self.emit(I::AxisLen(t, r, *axis));
+                    if i > 0 {
+                        self.emit(I::SameExtent(d, t));
+                    }
+                    self.next = mark;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr, d: R) -> Res<()> {
+        let s = self.temp();
+        self.into(init, s)?;
+        self.regs.insert(state, s);
+        match kind {
+            LoopKind::For(i, n) => {
+                let bound = self.temp();
+                self.into(n, bound)?;
+                let counter = self.bind(*i);
+                let k = self.constant(Value::Int(0));
+                self.emit(I::Const(counter, k));
+                let head = self.here();
+                let exit = self.hole(I::LoopHead(counter, bound, 0));
+                self.into(body, s)?;
+                self.emit(I::LoopNext(counter, head));
+                self.aim(exit);
+            }
+            LoopKind::While(c) => {
+                let head = self.here();
+                let exit = self.condition(c)?;
+                self.into(body, s)?;
+                self.emit(I::Back(head));
+                self.aim(exit);
+            }
+        }
+        self.emit(I::Move(d, s));
+        Ok(())
+    }
+}
+
+pub(super) fn literal(l: &Lit) -> Value {
+    match l {
+        Lit::Unit => Value::Unit,
+        Lit::Bool(b) => Value::Bool(*b),
+        Lit::Int(n) => Value::Int(*n),
+        Lit::Float(x) => Value::Float(*x),
+        Lit::F32(x) => Value::F32(*x),
+        Lit::Str(s) => Value::Str(Rc::new((&**s).into())),
+    }
+}

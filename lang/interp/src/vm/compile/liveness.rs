@@ -1,0 +1,149 @@
+//! Copies of registers that nothing reads again become moves.
+
+use crate::vm::code::{Code, I, IndexKind};
+
+/// Code larger than this keeps its copies: the analysis is quadratic at worst.
+const LIMIT: usize = 4_000_000;
+
+/// Registers that an instruction reads; those of ranges are emptied, which counts as a read.
+fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
+    let range = |first: u32, n: u32, f: &mut dyn FnMut(u32)| (first..first + n).for_each(f);
+    match *i {
+        I::Const(..) | I::Global(..) | I::Jump(_) | I::Sibling(..) | I::Back(_) | I::NoMatch => {}
+        I::Move(_, s) | I::Take(_, s) | I::Un(_, _, s) | I::JumpUnless(s, _) | I::Ret(s) | I::Item(_, s, _) | I::Field(_, s, _) | I::Switch(s, _)
+        | I::ConField(_, s, _) | I::IsLit(_, s, _) | I::IsLen(_, s, _) | I::Elem(_, s, _) | I::AxisLen(_, s, _) | I::NumAt(_, _, s) | I::ZeroOf(_, s) => f(s),
+        I::Bin(_, _, a, b) | I::Cmp(_, _, a, b) | I::JumpUnlessCmp(_, a, b, _) | I::Index1(_, a, b) | I::SameExtent(a, b) | I::LoopHead(a, b, _) => {
+            f(a);
+            f(b);
+        }
+        I::LoopNext(a, _) => f(a),
+        I::Call(_, g, first, n) | I::TailCall(g, first, n) => {
+            f(g);
+            range(first, n, f);
+        }
+        I::CallSibling(_, _, first, n) | I::TailSibling(_, first, n) | I::Closure(_, _, first, n) | I::Group(_, _, first, n) | I::Tuple(_, first, n)
+        | I::Record(_, _, first, n) | I::Con(_, _, first, n) | I::Array(_, first, n) | I::Interp(_, first, n) | I::PrimFun(_, _, first, n) => range(first, n, f),
+        I::Prim(_, _, first, h, n) => range(first, h + n, f),
+        I::Update(_, a, _, first, n) => {
+            f(a);
+            range(first, n, f);
+        }
+        I::Index(_, a, k, first) => {
+            f(a);
+            let n = code.indices[k as usize]
+                .iter()
+                .map(|i| match i {
+                    IndexKind::At => 1,
+                    IndexKind::Slice(a, b) => u32::from(*a) + u32::from(*b),
+                })
+                .sum();
+            range(first, n, f);
+        }
+        I::For(_, _, g, first, n) => {
+            f(g);
+            range(first, n + 1, f);
+        }
+        I::Rep(_, k) => rep_uses(&code.reps[k as usize], f),
+        I::SizeAt(_, k) => f(code.sizes[k as usize].0.from.0),
+        I::CheckSize(k, r) => {
+            f(code.sizes[k as usize].0.from.0);
+            f(r);
+        }
+    }
+}
+
+fn rep_uses(r: &adl_typing::core::Rep, f: &mut dyn FnMut(u32)) {
+    use adl_typing::core::{Rep, SizeRep};
+    match r {
+        Rep::Hidden(l) => f(l.0),
+        Rep::Base(_) | Rep::Other => {}
+        Rep::Array(n, e) => {
+            if let SizeRep::Local(l) = n {
+                f(l.0);
+            }
+            rep_uses(e, f);
+        }
+        Rep::Tuple(ps) | Rep::Data(_, ps) => ps.iter().for_each(|p| rep_uses(p, f)),
+        Rep::Record(fs) => fs.iter().for_each(|(_, p)| rep_uses(p, f)),
+    }
+}
+
+/// The registers that an instruction writes: first and count.
+fn defines(i: &I, code: &Code) -> (u32, u32) {
+    match *i {
+        I::Const(d, _) | I::Move(d, _) | I::Take(d, _) | I::Global(d, _) | I::Un(_, d, _) | I::Bin(_, d, _, _) | I::Cmp(_, d, _, _) | I::Call(d, ..)
+        | I::CallSibling(d, ..) | I::Sibling(d, _) | I::Prim(d, ..) | I::PrimFun(d, ..) | I::Closure(d, ..) | I::Tuple(d, ..) | I::Record(d, ..)
+        | I::Con(d, ..) | I::Array(d, ..) | I::Item(d, ..) | I::Field(d, ..) | I::Update(d, ..) | I::Index1(d, ..) | I::Index(d, ..) | I::ConField(d, ..)
+        | I::IsLit(d, ..) | I::IsLen(d, ..) | I::Elem(d, ..) | I::For(d, ..) | I::AxisLen(d, ..) | I::Rep(d, _) | I::NumAt(d, ..) | I::ZeroOf(d, _)
+        | I::SizeAt(d, _) | I::Interp(d, ..) => (d, 1),
+        I::Group(d, k, _, _) => (d, code.groups[k as usize].len() as u32),
+        I::Jump(_) | I::JumpUnless(..) | I::JumpUnlessCmp(..) | I::TailCall(..) | I::TailSibling(..) | I::Ret(_) | I::Switch(..) | I::LoopHead(..)
+        | I::LoopNext(..) | I::Back(_) | I::SameExtent(..) | I::CheckSize(..) | I::NoMatch => (0, 0),
+    }
+}
+
+/// Where control may go after instruction `at`.
+fn next(at: usize, i: &I, code: &Code, f: &mut dyn FnMut(usize)) {
+    match *i {
+        I::Jump(t) | I::Back(t) | I::LoopNext(_, t) => f(t as usize),
+        I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) => {
+            f(t as usize);
+            f(at + 1);
+        }
+        I::Switch(_, k) => {
+            let (targets, default) = &code.tables[k as usize];
+            targets.iter().for_each(|t| f(*t as usize));
+            f(*default as usize);
+        }
+        I::Ret(_) | I::TailCall(..) | I::TailSibling(..) | I::NoMatch => {}
+        _ => f(at + 1),
+    }
+}
+
+/// Turns the last copies into moves.
+pub(super) fn moves(code: &mut Code) {
+    let n = code.instrs.len();
+    let words = (code.registers as usize).div_ceil(64);
+    if n * words > LIMIT {
+        return;
+    }
+    // live[i]: registers read at or after instruction i before they are written.
+    let mut live = vec![0u64; (n + 1) * words];
+    let mut out = vec![0u64; words];
+    loop {
+        let mut changed = false;
+        for i in (0..n).rev() {
+            live_after(i, code, &live, words, &mut out);
+            let (d, k) = defines(&code.instrs[i], code);
+            for r in d..d + k {
+                out[r as usize / 64] &= !(1 << (r % 64));
+            }
+            uses(&code.instrs[i], code, &mut |r| out[r as usize / 64] |= 1 << (r % 64));
+            let slot = &mut live[i * words..(i + 1) * words];
+            if slot != &out[..] {
+                slot.copy_from_slice(&out);
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    for i in 0..n {
+        if let I::Move(d, s) = code.instrs[i] {
+            live_after(i, code, &live, words, &mut out);
+            if d != s && out[s as usize / 64] & (1 << (s % 64)) == 0 {
+                code.instrs[i] = I::Take(d, s);
+            }
+        }
+    }
+}
+
+fn live_after(i: usize, code: &Code, live: &[u64], words: usize, out: &mut [u64]) {
+    out.fill(0);
+    next(i, &code.instrs[i], code, &mut |t| {
+        for (o, l) in out.iter_mut().zip(&live[t * words..(t + 1) * words]) {
+            *o |= l;
+        }
+    });
+}

@@ -1,0 +1,217 @@
+//! Core → register code, one function at a time.
+//!
+//! Locals live in registers of their own for as long as their scope lasts; temporaries above them. Arguments of calls stand in
+//! consecutive temporaries, which the instruction empties; [`liveness`] turns the copy of a local that nothing reads again into a move,
+//! so that a buffer with one owner is updated in place.
+
+mod exprs;
+mod free;
+mod liveness;
+mod matches;
+
+use super::code::{Code, I, R};
+use crate::error::{Error, Res, codes};
+use crate::value::Value;
+use adl_prim::{Bin, Prim};
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use adl_typing::core::{Expr, ExprKind, Lambda, Lit, Local, Rep, SizeRep};
+use adl_typing::ty::Ty;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Registers that a function may have.
+const MAX_REGISTERS: u32 = 1 << 20;
+
+/// Code that evaluates an expression without free locals.
+pub(super) fn top(e: &Expr, name: Option<Symbol>) -> Res<Code> {
+    let mut c = Compiler::new(name, "");
+    c.tail(e)?;
+    c.finish(0, 0)
+}
+
+pub(super) struct Compiler {
+    code: Code,
+    regs: HashMap<Local, R>,
+    /// Members of the recursive group that this function belongs to.
+    siblings: HashMap<Local, u32>,
+    /// Parameters of each sibling, hidden ones included.
+    sibling_arity: HashMap<Local, u32>,
+    next: R,
+    span: Span,
+}
+
+impl Compiler {
+    fn new(name: Option<Symbol>, ty: &str) -> Compiler {
+        Compiler {
+            code: Code {
+                instrs: Vec::new(), spans: Vec::new(), registers: 0, params: 0, captures: 0, consts: Vec::new(), codes: Vec::new(),
+                groups: Vec::new(), names: Vec::new(), cons: Vec::new(), indices: Vec::new(), tables: Vec::new(), reps: Vec::new(),
+                sizes: Vec::new(), kinds: Vec::new(), name, ty: ty.to_owned(), elementwise: false,
+            },
+            regs: HashMap::new(),
+            siblings: HashMap::new(),
+            sibling_arity: HashMap::new(),
+            next: 0,
+            span: Span::default(),
+        }
+    }
+
+    fn finish(mut self, params: u32, captures: u32) -> Res<Code> {
+        if self.code.registers > MAX_REGISTERS {
+            return Err(Error::new(codes::DEPTH, "this function is too large").hint("split it"));
+        }
+        self.code.params = params;
+        self.code.captures = captures;
+        liveness::moves(&mut self.code);
+        Ok(self.code)
+    }
+
+    fn emit(&mut self, i: I) {
+        self.code.instrs.push(i);
+        self.code.spans.push(self.span);
+    }
+
+    fn here(&self) -> u32 {
+        self.code.instrs.len() as u32
+    }
+
+    /// A jump to be aimed later.
+    fn hole(&mut self, i: I) -> usize {
+        self.emit(i);
+        self.code.instrs.len() - 1
+    }
+
+    fn aim(&mut self, at: usize) {
+        let to = self.here();
+        match &mut self.code.instrs[at] {
+            I::Jump(t) | I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) => *t = to,
+            _ => {}
+        }
+    }
+
+    fn temp(&mut self) -> R {
+        self.temps(1)
+    }
+
+    fn temps(&mut self, n: u32) -> R {
+        let r = self.next;
+        self.next += n;
+        self.code.registers = self.code.registers.max(self.next);
+        r
+    }
+
+    fn bind(&mut self, l: Local) -> R {
+        let r = self.temp();
+        self.regs.insert(l, r);
+        r
+    }
+
+    fn constant(&mut self, v: Value) -> u32 {
+        self.code.consts.push(v);
+        self.code.consts.len() as u32 - 1
+    }
+
+    fn names(&mut self, names: Vec<Symbol>) -> u32 {
+        self.code.names.push(names.into());
+        self.code.names.len() as u32 - 1
+    }
+
+    /// The register of a local; a sibling is made on the spot.
+    fn load(&mut self, l: Local) -> Res<R> {
+        if let Some(r) = self.regs.get(&l) {
+            return Ok(*r);
+        }
+        match self.siblings.get(&l).copied() {
+            Some(k) => {
+                let d = self.temp();
+                self.emit(I::Sibling(d, k));
+                Ok(d)
+            }
+            None => Err(Error::new(codes::UNDEFINED, format!("local {} has no register", l.0))),
+        }
+    }
+
+    /// A representation with registers for locals.
+    fn rep(&mut self, r: &Rep) -> Res<Rep> {
+        Ok(match r {
+            Rep::Hidden(l) => Rep::Hidden(Local(self.load(*l)?)),
+            Rep::Base(_) | Rep::Other => r.clone(),
+            Rep::Array(n, e) => {
+                let n = match n {
+                    SizeRep::Local(l) => match self.regs.get(l) {
+                        Some(r) => SizeRep::Local(Local(*r)),
+                        None => SizeRep::Unknown,
+                    },
+                    other => *other,
+                };
+                Rep::Array(n, Box::new(self.rep(e)?))
+            }
+            Rep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| self.rep(p)).collect::<Res<_>>()?),
+            Rep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| Ok((*n, self.rep(p)?))).collect::<Res<_>>()?),
+            Rep::Data(d, ps) => Rep::Data(d.clone(), ps.iter().map(|p| self.rep(p)).collect::<Res<_>>()?),
+        })
+    }
+
+    fn load_rep(&mut self, r: &Rep, d: R) -> Res<()> {
+        let r = self.rep(r)?;
+        self.code.reps.push(r);
+        let k = self.code.reps.len() as u32 - 1;
+        self.emit(I::Rep(d, k));
+        Ok(())
+    }
+
+    /// A function: hidden parameters, then its own. Captured values come after the parameters.
+    fn function(&mut self, hidden: &[Local], lam: &Lambda, ty: &Ty, captured: &[Local], siblings: &[(Local, u32)]) -> Res<Code> {
+        let mut c = Compiler::new(lam.name.or(self.code.name), &type_text(ty));
+        c.siblings = siblings.iter().enumerate().map(|(i, (l, _))| (*l, i as u32)).collect();
+        c.sibling_arity = siblings.iter().copied().collect();
+        for l in hidden.iter().copied().chain(lam.params.iter().map(|p| p.local)).chain(captured.iter().copied()) {
+            c.bind(l);
+        }
+        c.code.elementwise = hidden.is_empty() && lam.params.iter().all(|p| p.ty == Ty::Float) && elementwise(&lam.body);
+        c.tail(&lam.body)?;
+        c.finish((hidden.len() + lam.params.len()) as u32, captured.len() as u32)
+    }
+
+    /// A closure into `d`.
+    fn closure(&mut self, hidden: &[Local], lam: &Lambda, ty: &Ty, d: R) -> Res<()> {
+        let captured = free::of_lambda(hidden, lam);
+        let code = self.function(hidden, lam, ty, &captured, &[])?;
+        self.code.codes.push(Rc::new(code));
+        let k = self.code.codes.len() as u32 - 1;
+        let first = self.capture(&captured)?;
+        self.emit(I::Closure(d, k, first, captured.len() as u32));
+        Ok(())
+    }
+
+    fn capture(&mut self, captured: &[Local]) -> Res<R> {
+        let first = self.temps(captured.len() as u32);
+        for (i, l) in captured.iter().enumerate() {
+            let r = self.load(*l)?;
+            self.emit(I::Move(first + i as u32, r));
+        }
+        Ok(first)
+    }
+}
+
+fn type_text(t: &Ty) -> String {
+    adl_typing::print::ty(t, &adl_typing::env::Tables::default())
+}
+
+/// Whether a body of type Float is straight-line arithmetic on Floats, so that it may run on whole arrays at once.
+fn elementwise(e: &Expr) -> bool {
+    if e.ty != Ty::Float {
+        return false;
+    }
+    match &*e.kind {
+        ExprKind::Lit(Lit::Float(_)) | ExprKind::Local(_) => true,
+        ExprKind::Let(_, _, a, b) => elementwise(a) && elementwise(b),
+        ExprKind::App(f, args) => match &*f.kind {
+            ExprKind::Prim(Prim::PowInt, _) => elementwise(&args[0]),
+            ExprKind::Prim(p, _) => (p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv)) && args.len() == p.row().arity as usize && args.iter().all(elementwise),
+            _ => false,
+        },
+        _ => false,
+    }
+}
