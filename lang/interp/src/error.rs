@@ -85,3 +85,35 @@ pub mod codes {
     /// JSON that does not parse or does not fit the type.
     pub const JSON: &str = "E0804";
 }
+
+/// Explanations by code.
+const EXPLAIN: &[(&str, &str)] = &[
+    (codes::BOUNDS, "An index must be at least 0 and below the length of the axis."),
+    (codes::SIZE, "Two arrays that must have one size have different sizes, which only the run could tell."),
+    (codes::OVERFLOW, "An Int has 64 bits. Arithmetic that would leave them stops with this error instead of giving a wrong number."),
+    (codes::DIV_ZERO, "`//` and `%` of Ints have no value for a divisor of 0. (`1.0 / 0.0` is `inf`.)"),
+    (codes::ASSERT, "`assert c` stops where `c` is false."),
+    (codes::USER, "The program called `error`."),
+    (codes::DEPTH, "Nested calls took more memory than `--stack` allows; most often a recursion has no base case. Calls in tail position take no space."),
+    (codes::INTERRUPT, "The run was interrupted."),
+    (codes::EMPTY, "There is no first, largest or smallest element of an empty array."),
+    (codes::MEMORY, "An array would not fit into memory."),
+    (codes::STRUCTURE, "Data of different structure cannot be added: lists of different lengths, different constructors."),
+    (codes::RAGGED, "All rows of an array have one shape."),
+    (codes::NEGATIVE, "Sizes and counts are not negative."),
+    (codes::SINGULAR, "The matrix has no inverse, or is not positive definite."),
+    (codes::SHAPE_UNKNOWN, "To transpose a linear function adl must know the shape of its input. Give an example: `transpose_at example f`."),
+    (codes::CAPTURE, "The derivative of a function with a custom rule is what the rule says of its argument; a value that it captures would silently get no derivative."),
+    (codes::NO_MATCH, "No arm of a `match` fits."),
+    (codes::UNDEFINED, "A definition is used while it is still being computed."),
+    (codes::DOMAIN, "A value that the function does not accept."),
+    (codes::FILE, "A file cannot be read or written."),
+    (codes::CSV, "A CSV file whose rows have different numbers of cells, or with text in a column of numbers."),
+    (codes::NPY, "An NPY or NPZ file that does not parse, or holds elements that adl has not."),
+    (codes::JSON, "A JSON file that does not parse, or does not fit the type that is wanted."),
+];
+
+/// The explanation of a code of this crate.
+pub fn explain(code: &str) -> Option<&'static str> {
+    EXPLAIN.iter().find(|(c, _)| *c == code).map(|(_, t)| *t)
+}

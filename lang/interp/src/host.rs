@@ -4,6 +4,8 @@
 pub trait Host {
     /// Standard output (`print`), text as it is, newline included.
     fn print(&mut self, text: &str);
+    /// Makes what was printed visible.
+    fn flush(&mut self);
     /// A whole file. Relative paths are relative to the script, or the working directory.
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String>;
     /// Writes a whole file.

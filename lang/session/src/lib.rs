@@ -1,1 +1,84 @@
-//! (head to be written)
+//! The incremental engine: one API for the command line, the REPL, tests and (later) notebooks.
+//!
+//! A [`Session`] owns the sources, the environment, the tables and the machine. A file is parsed and checked whole before any of it
+//! runs; a cell is checked and run item by item, so that each item sees the true sizes of what ran before it. An item that fails
+//! changes nothing.
+//!
+//! Standard modules are loaded when a text first names them (`modules`). What is *not* here: terminals and files (the
+//! [`Host`](adl_interp::host::Host) has them).
+
+pub mod complete;
+mod modules;
+mod refine;
+mod run;
+mod tests_of;
+
+pub use run::{Echo, Outcome};
+pub use tests_of::TestReport;
+
+use adl_interp::host::Host;
+use adl_interp::vm::Machine;
+use adl_syntax::span::SourceMap;
+use adl_typing::env::{Env, Tables};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A running adl.
+pub struct Session {
+    /// Every text that it has read.
+    pub sources: SourceMap,
+    /// Names in scope.
+    pub env: Env,
+    pub(crate) tables: Tables,
+    pub(crate) machine: Machine,
+    pub(crate) std: HashMap<String, Rc<Env>>,
+    pub(crate) files: HashMap<String, Option<Rc<Env>>>,
+    entries: usize,
+    failures: usize,
+}
+
+impl Session {
+    /// A session with the prelude.
+    pub fn new(host: Box<dyn Host>) -> Session {
+        let mut s = Session {
+            sources: SourceMap::default(),
+            env: Env::default(),
+            tables: Tables::default(),
+            machine: Machine::new(host),
+            std: HashMap::new(),
+            files: HashMap::new(),
+            entries: 0,
+            failures: 0,
+        };
+        let prelude = s.load_text("prelude", adl_std::PRELUDE, true);
+        s.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
+        s
+    }
+
+    /// Set it to stop what runs.
+    pub fn interrupt(&self) -> Arc<AtomicBool> {
+        self.machine.interrupt.clone()
+    }
+
+    /// Bytes that frames may take before a recursion counts as endless.
+    pub fn set_stack(&mut self, bytes: usize) {
+        self.machine.stack_budget = bytes;
+    }
+
+    /// Number of entries that have failed.
+    pub fn failures(&self) -> usize {
+        self.failures
+    }
+
+    /// A type as text.
+    pub fn type_text(&self, scheme: &adl_typing::ty::Scheme) -> String {
+        adl_typing::print::scheme(scheme, &self.tables)
+    }
+
+    /// The world, for the front end that made it.
+    pub fn host(&mut self) -> &mut dyn Host {
+        &mut *self.machine.host
+    }
+}

@@ -1,1 +1,34 @@
-//! (head to be written)
+//! The prelude and the standard modules, as adl source.
+//!
+//! What is *not* here: anything that runs. The session parses a module when something first names it.
+
+/// Standard modules by name, with their source.
+pub const MODULES: &[(&str, &str)] = &[
+    ("io", include_str!("../adl/io.adl")),
+    ("linalg", include_str!("../adl/linalg.adl")),
+    ("list", include_str!("../adl/list.adl")),
+    ("nn", include_str!("../adl/nn.adl")),
+    ("ode", include_str!("../adl/ode.adl")),
+    ("optim", include_str!("../adl/optim.adl")),
+    ("random", include_str!("../adl/random.adl")),
+    ("stats", include_str!("../adl/stats.adl")),
+];
+
+/// What every program sees.
+pub const PRELUDE: &str = include_str!("../adl/prelude.adl");
+
+/// Names in scope everywhere that a module defines.
+const HOMES: &[(&str, &str)] = &[
+    ("solve", "linalg"), ("cholesky", "linalg"), ("qr", "linalg"), ("lu", "linalg"), ("svd", "linalg"), ("eigh", "linalg"),
+    ("inv", "linalg"), ("det", "linalg"), ("logdet", "linalg"), ("lstsq", "linalg"),
+];
+
+/// A module's source.
+pub fn source(module: &str) -> Option<&'static str> {
+    MODULES.iter().find(|(n, _)| *n == module).map(|(_, s)| *s)
+}
+
+/// The module that defines a name which is in scope everywhere.
+pub fn home(name: &str) -> Option<&'static str> {
+    HOMES.iter().find(|(n, _)| *n == name).map(|(_, m)| *m)
+}

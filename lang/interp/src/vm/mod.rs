@@ -174,17 +174,22 @@ impl Machine {
     /// Evaluates a definition.
     pub fn define(&mut self, def: &Def) -> Res<()> {
         let v = self.eval(&def.expr, def.name)?;
-        let at = def.global.0 as usize;
-        if self.globals.len() <= at {
-            self.globals.resize(at + 1, None);
-        }
-        self.globals[at] = Some(v);
+        self.set_global(def.global, v);
         Ok(())
     }
 
     /// The value of a definition.
     pub fn global(&self, id: adl_typing::core::GlobalId) -> Option<&Value> {
         self.globals.get(id.0 as usize).and_then(|v| v.as_ref())
+    }
+
+    /// Gives a global its value.
+    pub fn set_global(&mut self, id: adl_typing::core::GlobalId, v: Value) {
+        let at = id.0 as usize;
+        if self.globals.len() <= at {
+            self.globals.resize(at + 1, None);
+        }
+        self.globals[at] = Some(v);
     }
 
     /// Evaluates an expression without free locals. Afterwards the machine is as it was before, errors or not.
