@@ -1,1 +1,67 @@
-//! The test-suite: programs with expected output, gradient checks, fuzz targets.
+//! The test-suite: programs with expected output, gradient checks, examples of the documentation, fuzz targets.
+//!
+//! `programs/*.adl` are scripts; what each prints stands beside it in `*.out` (`UPDATE=1` rewrites them). This library has what the
+//! tests share: a [`Host`] in memory and [`session`]s on it.
+
+use adl_interp::host::Host;
+use adl_session::Session;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A host that keeps what is printed, and reads files of the repository.
+#[derive(Clone, Default)]
+pub struct Memory {
+    /// What was printed.
+    pub out: Rc<RefCell<String>>,
+}
+
+impl Host for Memory {
+    fn print(&mut self, text: &str) {
+        self.out.borrow_mut().push_str(text);
+    }
+    fn flush(&mut self) {}
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(root().join(path)).map_err(|_| "there is no such file".to_owned())
+    }
+    fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        std::fs::write(path, bytes).map_err(|e| e.to_string())
+    }
+    fn args(&mut self) -> Vec<String> {
+        vec!["one".into(), "two".into()]
+    }
+    fn env(&mut self, _name: &str) -> Option<String> {
+        None
+    }
+    fn time(&mut self) -> f64 {
+        0.0
+    }
+    fn progress(&mut self, _done: u64, _total: u64) {}
+}
+
+/// The repository.
+pub fn root() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// A session that prints into memory.
+pub fn session() -> (Session, Rc<RefCell<String>>) {
+    let host = Memory::default();
+    let out = host.out.clone();
+    (Session::new(Box::new(host)), out)
+}
+
+/// The echo of a text's last expression, or its first error as `E0123: message`.
+pub fn echo(text: &str) -> String {
+    let (mut s, _) = session();
+    echo_in(&mut s, text)
+}
+
+/// The same, in a session that goes on.
+pub fn echo_in(s: &mut Session, text: &str) -> String {
+    let out = s.eval(text);
+    match (out.diags.iter().find(|d| d.is_error()), out.echoes.last()) {
+        (Some(d), _) => format!("{}: {}", d.code, d.message),
+        (None, Some(e)) => format!("{} : {}", e.value, e.ty),
+        (None, None) => "() : ()".into(),
+    }
+}

@@ -29,12 +29,8 @@ pub fn refine(t: &Ty, v: &Value) -> Ty {
 
 fn with_shape(t: &Ty, shape: &[usize]) -> Ty {
     match (t, shape) {
-        (Ty::Array(n, e), [k, rest @ ..]) => {
-            // Of an empty array only the first extent is known.
-            let size = match n {
-                Size::Const(c) => Size::Const(*c),
-                _ => Size::Const(*k as u64),
-            };
+        (Ty::Array(_, e), [k, rest @ ..]) => {
+            let size = Size::Const(*k as u64);
             Ty::Array(size, Rc::new(with_shape(e, rest)))
         }
         (t, _) => t.clone(),

@@ -151,6 +151,9 @@ fn side(m: &mut Machine, adj: &mut Adjoints, first: u32, at: u32) -> Res<()> {
         return Ok(());
     }
     rule.pull(m, &cts, &mut |m, k, v| {
+        if s.parents[k] == NONE {
+            return Ok(());
+        }
         let v = match (&v, tape.shape(s.parents[k])) {
             // A rule may give a number where the parent is an array of one value repeated.
             (Value::Float(_), Some(shape)) => {

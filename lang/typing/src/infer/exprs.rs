@@ -198,7 +198,7 @@ impl Infer<'_> {
         }
         // The context's result type only guides: a mismatch is better reported on the whole.
         let ret = if wants.len() == params.len() { ret } else { None };
-        self.function(params, &wants, ret.as_ref(), body, linear, name, span, None)
+        self.function(params, &wants, ret.as_ref(), body, linear, name, span, None, None)
     }
 
     fn block(&mut self, stmts: &[ast::Stmt], want: Option<&Ty>, span: Span) -> core::Expr {
@@ -241,6 +241,12 @@ impl Infer<'_> {
     fn joined(&self, a: &Ty, b: &Ty) -> Ty {
         match (self.resolve(a), self.resolve(b)) {
             (Ty::Lin(..), t @ Ty::Fun(..)) => t,
+            // A size is known only if all branches agree on it.
+            (Ty::Array(m, x), Ty::Array(n, y)) => {
+                let (m, n) = (self.resolve_size(m), self.resolve_size(n));
+                array(if m == n { m } else { Size::Unknown }, self.joined(&x, &y))
+            }
+            (Ty::Tuple(xs), Ty::Tuple(ys)) if xs.len() == ys.len() => Ty::Tuple(xs.iter().zip(ys.iter()).map(|(x, y)| self.joined(x, y)).collect()),
             (t, _) => t,
         }
     }
@@ -284,6 +290,7 @@ impl Infer<'_> {
                 self.report(Diagnostic::warning("W0403", arm.pat.span, "this arm is never reached: earlier arms cover it"));
             }
         }
+        let ty = out.iter().map(|a| a.body.ty.clone()).reduce(|a, b| self.joined(&a, &b)).unwrap_or(ty);
         mk(ExprKind::Match(scrutinee, root, compiled.tree, out), ty, span)
     }
 
@@ -620,7 +627,7 @@ impl Infer<'_> {
             BinOp::Append => self.append(a, b, span),
             BinOp::MatMul => {
                 let (x, y) = (self.infer(a, None), self.infer(b, None));
-                self.mat_mul(x, y, Prim::MatMul, span)
+                self.mat_mul(x, y, span)
             }
             BinOp::Pow => self.power(a, b, span),
             BinOp::Mul => match super::apply::guarded(a) {

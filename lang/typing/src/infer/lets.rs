@@ -21,7 +21,7 @@ pub(super) struct Made {
 
 impl Infer<'_> {
     /// A function of patterns. `wants` are the parameter types that the context knows.
-    pub(super) fn function(&mut self, params: &[ast::Pat], wants: &[Ty], ret: Option<&Ty>, body: &ast::Expr, linear: bool, name: Option<Symbol>, span: Span, ret_sig: Option<&ast::Signature>) -> core::Expr {
+    pub(super) fn function(&mut self, params: &[ast::Pat], wants: &[Ty], ret: Option<&Ty>, body: &ast::Expr, linear: bool, name: Option<Symbol>, span: Span, ret_sig: Option<&ast::Signature>, whole: Option<&Ty>) -> core::Expr {
         let (scope, type_names, size_names) = (self.scope.len(), self.type_names.clone(), self.size_names.clone());
         let mut parts: Vec<(Local, Ty, TPat, Vec<PatVar>, Span)> = Vec::new();
         let mut seen: Vec<PatVar> = Vec::new();
@@ -40,6 +40,11 @@ impl Infer<'_> {
             Some(sig) => self.signature(sig),
             None => ret.cloned().unwrap_or_else(|| self.meta()),
         };
+        if let Some(t) = whole {
+            // Uses of a recursive function inside itself see what its annotations say. A mismatch is reported at the end.
+            let own = parts.iter().rev().fold(ret_ty.clone(), |r, (_, p, ..)| fun(p.clone(), r));
+            let _ = self.unify(t, &own);
+        }
         let sizes = self.entry_sizes(&parts, params);
         for (_, _, _, vars, _) in &parts {
             self.push_vars(vars);
@@ -134,7 +139,7 @@ impl Infer<'_> {
             }
             return e;
         }
-        let e = self.function(&b.params, &[], None, &b.body, false, name, b.span, b.sig.as_ref());
+        let e = self.function(&b.params, &[], None, &b.body, false, name, b.span, b.sig.as_ref(), want);
         if let Some(w) = want {
             self.expect(w, &e.ty.clone(), b.span, &Why::new("this definition"));
         }

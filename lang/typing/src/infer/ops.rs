@@ -57,15 +57,29 @@ impl Infer<'_> {
     /// Solves the constraints all of whose types belong to levels above `level`, by default where they must.
     pub(super) fn settle_ops(&mut self, level: u32) {
         self.solve_ops();
+        self.keep_outer(level);
         while let Some(i) = self.ops.iter().position(|op| self.is_inner(op, level)) {
             let op = self.ops.remove(i);
             self.solve(&op, true);
             self.solve_ops();
+            self.keep_outer(level);
         }
-        // What waits for outer types keeps its own from being generalised.
-        for op in self.ops.clone() {
-            for t in op.args.iter().map(|a| &a.0).chain([&op.res]) {
-                self.lower(&t.clone(), level);
+    }
+
+    /// What waits for outer types keeps its own from being generalised, and what waits for those in turn.
+    fn keep_outer(&mut self, level: u32) {
+        loop {
+            let mut changed = false;
+            for op in self.ops.clone() {
+                let types: Vec<Ty> = op.args.iter().map(|a| a.0.clone()).chain([op.res.clone()]).collect();
+                let outer = types.iter().any(|t| self.least_level(t) <= level);
+                if outer && types.iter().any(|t| { let l = self.least_level(t); l > level && l != u32::MAX }) {
+                    types.iter().for_each(|t| self.lower(t, level));
+                    changed = true;
+                }
+            }
+            if !changed {
+                return;
             }
         }
     }
@@ -108,6 +122,9 @@ impl Infer<'_> {
 
     /// Whether the constraint is done (solved, or found wrong and reported). `force`: decide by default.
     fn solve(&mut self, op: &Op, force: bool) -> bool {
+        if op.prim == Prim::MatMul {
+            return self.solve_product(op, force);
+        }
         match op.args.len() {
             1 => self.solve_unary(op, force),
             2 => self.solve_binary(op, force),
@@ -134,6 +151,7 @@ impl Infer<'_> {
             Prim::IntDiv => "`//`",
             Prim::Rem => "`%`",
             Prim::Pow | Prim::PowInt => "`^`",
+            Prim::MatMul => "`@`",
             other => other.name(),
         }
     }
@@ -353,6 +371,63 @@ impl Infer<'_> {
         }
         self.require(Class::Real, scalar, ss, Self::op_name(op.prim));
         self.finish(op, data)
+    }
+
+    /// The number of axes of an operand of `@`, where its type says it.
+    fn axes(&self, t: &Ty) -> Option<u8> {
+        let Ty::Array(_, e) = self.resolve(t) else { return None };
+        match self.resolve(&e) {
+            Ty::Array(..) => Some(2),
+            e => match self.head(&e) {
+                Head::Scalar => Some(1),
+                _ => None,
+            },
+        }
+    }
+
+    /// `a @ b`: which product it is depends on the axes of both; a result whose axes are known decides too.
+    fn solve_product(&mut self, op: &Op, force: bool) -> bool {
+        let (a, b) = (op.args[0].0.clone(), op.args[1].0.clone());
+        let shape = match (self.axes(&a), self.axes(&b), self.axes(&op.res)) {
+            (Some(m), Some(n), _) => (m, n),
+            (Some(2), None, Some(1)) => (2, 1),
+            (Some(2), None, Some(2)) => (2, 2),
+            (None, Some(2), Some(1)) => (1, 2),
+            (None, Some(2), Some(2)) => (2, 2),
+            (Some(1), None, _) => (1, 2),
+            (None, Some(1), _) => (2, 1),
+            _ if !force => {
+                // What is known to be no array at all is wrong whatever the other is.
+                let wrong = [&a, &b].iter().any(|t| !matches!(self.head(t), Head::Unknown | Head::Array));
+                if !wrong {
+                    return false;
+                }
+                (2, 2)
+            }
+            _ => (2, 2),
+        };
+        self.product(op, shape)
+    }
+
+    fn product(&mut self, op: &Op, shape: (u8, u8)) -> bool {
+        let s = self.number(Class::Num, op.span, "`@`");
+        let (n, m, k) = (self.size_meta(), self.size_meta(), self.size_meta());
+        let (ta, tb, res) = match shape {
+            (2, 2) => (array(n, array(m, s.clone())), array(m, array(k, s.clone())), array(n, array(k, s))),
+            (2, _) => (array(n, array(m, s.clone())), array(m, s.clone()), array(n, s)),
+            (_, 2) => (array(m, s.clone()), array(m, array(k, s.clone())), array(k, s)),
+            _ => {
+                let d = Diagnostic::error("E0205", op.span, "`@` needs a matrix on one side, and both are vectors").hint("`dot x y` is the inner product");
+                self.report(d);
+                return true;
+            }
+        };
+        let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
+        let why = super::Why::from("the right side of `@`", sa, format!("the left side is {}", self.show(&a)));
+        if self.expect(&ta, &a, sa, &super::Why::new("the left side of `@`")) {
+            self.expect(&tb, &b, sb, &why);
+        }
+        self.finish(op, &res)
     }
 
     /// `clamp lo hi x`.

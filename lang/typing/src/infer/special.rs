@@ -104,7 +104,7 @@ impl Infer<'_> {
             }
             Prim::Matmul => {
                 let (a, b) = (self.infer(&args[0], None), self.infer(&args[1], None));
-                self.mat_mul(a, b, p, span)
+                self.mat_mul(a, b, span)
             }
             Prim::Where => self.where_(args, span),
             Prim::Diag => self.diag(&args[0], span),
@@ -296,30 +296,9 @@ impl Infer<'_> {
         }
     }
 
-    /// Matrix products by the shapes of both sides.
-    pub(super) fn mat_mul(&mut self, x: core::Expr, y: core::Expr, p: Prim, span: Span) -> core::Expr {
-        self.solve_ops();
-        let s = self.number(Class::Num, span, "`@`");
-        let (n, m, k) = (self.size_meta(), self.size_meta(), self.size_meta());
-        let is_vector = |me: &Self, t: &Ty| match me.resolve(t) {
-            Ty::Array(_, e) => matches!(me.resolve(&e), Ty::Int | Ty::Float | Ty::F32) || matches!(me.resolve(&e), Ty::Meta(i) if me.metas[i as usize].scalar),
-            _ => false,
-        };
-        let (vx, vy) = (is_vector(self, &x.ty), is_vector(self, &y.ty));
-        let (tx, ty, res) = match (vx, vy) {
-            (false, false) => (array(n, array(m, s.clone())), array(m, array(k, s.clone())), array(n, array(k, s))),
-            (false, true) => (array(n, array(m, s.clone())), array(m, s.clone()), array(n, s)),
-            (true, false) => (array(m, s.clone()), array(m, array(k, s.clone())), array(k, s)),
-            (true, true) => {
-                self.report(Diagnostic::error("E0205", span, "`@` needs a matrix on one side, and both are vectors").hint("`dot x y` is the inner product"));
-                return self.error_expr(span);
-            }
-        };
-        let (xs, ys) = (x.span, y.span);
-        let why = Why::from("the right side of `@`", xs, format!("the left side is {}", self.show(&x.ty)));
-        self.expect(&tx, &x.ty.clone(), xs, &Why::new("the left side of `@`"));
-        self.expect(&ty, &y.ty.clone(), ys, &why);
-        self.call(p, &[], vec![x, y], res, span)
+    /// Matrix products, whichever of the three it is.
+    pub(super) fn mat_mul(&mut self, x: core::Expr, y: core::Expr, span: Span) -> core::Expr {
+        self.arith(Prim::MatMul, vec![x, y], span)
     }
 
     fn where_(&mut self, args: &[ast::Expr], span: Span) -> core::Expr {
