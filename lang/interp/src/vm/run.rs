@@ -134,7 +134,7 @@ impl Machine {
                 e.diag.primary.span = span;
                 e.located = true;
             }
-            if e.diag.stack.len() < 20 {
+            if e.diag.stack.len() < 20 && f.fun.is_some() {
                 let name = f.code.name.map_or("fun".to_owned(), |n| n.to_string());
                 e.diag.stack.push((name, span));
             }

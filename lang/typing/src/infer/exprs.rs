@@ -197,7 +197,7 @@ impl Infer<'_> {
             }
         }
         // The context's result type only guides: a mismatch is better reported on the whole.
-        let ret = if wants.len() == params.len() { ret } else { None };
+        let ret = if wants.len() == params.len() { ret.filter(|t| !matches!(self.resolve(t), Ty::Meta(_))) } else { None };
         self.function(params, &wants, ret.as_ref(), body, linear, name, span, None, None)
     }
 

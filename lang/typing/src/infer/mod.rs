@@ -176,6 +176,14 @@ impl<'a> Infer<'a> {
 
     fn show(&self, t: &Ty) -> String {
         let t = self.resolve_deep(t);
+        // A number that is not known yet is called what it would become.
+        let t = map_type(&t, &mut |t| match t {
+            Ty::Meta(m) if self.metas[*m as usize].scalar => {
+                let real = self.metas[*m as usize].classes.iter().any(|c| c.0 == Class::Real);
+                Some(if real { Ty::Float } else { Ty::Int })
+            }
+            _ => None,
+        }, &mut |s| s);
         let mut p = Printer::new(self.tables);
         for (v, (_, name)) in &self.rigid {
             p.name_var(*v, name.as_str());

@@ -93,7 +93,11 @@ impl Infer<'_> {
             Class::Data => "plain data",
         };
         let code = if class == Class::Diff { "E0601" } else { "E0205" };
-        let mut d = Diagnostic::error(code, span, format!("{op} needs {wants}, and this is {shown}")).label(shown.clone());
+        let text = match op {
+            "a number" | "a real number" => format!("{op} stands where {shown} is wanted"),
+            _ => format!("{op} needs {wants}, and this is {shown}"),
+        };
+        let mut d = Diagnostic::error(code, span, text).label(shown.clone());
         if place != span && place != Span::default() {
             d = d.also(place, format!("wanted by {op}"));
         }
