@@ -1,0 +1,54 @@
+//! Scripts with what they print, and wrong scripts with their errors. `UPDATE=1` rewrites the expectations.
+
+use std::path::Path;
+
+fn expect(path: &Path, have: &str) -> Result<(), String> {
+    if std::env::var_os("UPDATE").is_some() {
+        return std::fs::write(path, have).map_err(|e| e.to_string());
+    }
+    let want = std::fs::read_to_string(path).unwrap_or_default();
+    if want == have { Ok(()) } else { Err(format!("{}:\n--- expected\n{want}\n--- printed\n{have}", path.display())) }
+}
+
+fn scripts(dir: &str) -> Vec<std::path::PathBuf> {
+    let mut all: Vec<_> = std::fs::read_dir(adl_tests::root().join(dir)).unwrap().map(|e| e.unwrap().path()).collect();
+    all.retain(|p| p.extension().is_some_and(|e| e == "adl"));
+    all.sort();
+    assert!(!all.is_empty());
+    all
+}
+
+#[test]
+fn programs_print_what_they_should() {
+    let mut wrong = Vec::new();
+    for path in scripts("tests/programs").into_iter().chain(scripts("examples")) {
+        let (mut s, out) = adl_tests::session();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let result = s.run_file(&name, &std::fs::read(&path).unwrap());
+        for d in &result.diags {
+            out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
+            out.borrow_mut().push('\n');
+        }
+        let expected = adl_tests::root().join("tests/programs").join(name).with_extension("out");
+        if let Err(e) = expect(&expected, &out.borrow()) {
+            wrong.push(e);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn wrong_programs_get_the_errors_they_should() {
+    let mut wrong = Vec::new();
+    for path in scripts("tests/errors") {
+        let (mut s, _) = adl_tests::session();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let diags = s.check_file(&name, &std::fs::read(&path).unwrap());
+        assert!(diags.iter().any(|d| d.is_error()), "{name} has no error");
+        let text: Vec<String> = diags.iter().map(|d| adl_syntax::render::text(d, &s.sources, false)).collect();
+        if let Err(e) = expect(&path.with_extension("out"), &(text.join("\n\n") + "\n")) {
+            wrong.push(e);
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
