@@ -9,12 +9,15 @@ pub struct Terminal {
     out: std::io::BufWriter<std::io::Stdout>,
     args: Vec<String>,
     start: Instant,
+    shown: Option<Instant>,
+    bar: Option<Instant>,
+    last_done: u64,
 }
 
 impl Terminal {
     /// With the arguments of the script.
     pub fn new(args: Vec<String>) -> Terminal {
-        Terminal { out: std::io::BufWriter::with_capacity(1 << 16, std::io::stdout()), args, start: Instant::now() }
+        Terminal { out: std::io::BufWriter::with_capacity(1 << 16, std::io::stdout()), args, start: Instant::now(), shown: None, bar: None, last_done: 0 }
     }
 }
 
@@ -48,5 +51,25 @@ impl Host for Terminal {
     fn time(&mut self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
-    fn progress(&mut self, _done: u64, _total: u64) {}
+    /// A bar on the terminal for loops that take longer than half a second.
+    fn progress(&mut self, done: u64, total: u64) {
+        use std::io::IsTerminal;
+        if done <= self.last_done {
+            self.bar = None;
+        }
+        self.last_done = done;
+        let begin = *self.bar.get_or_insert_with(Instant::now);
+        let due = self.shown.is_none_or(|t| t.elapsed().as_millis() >= 100);
+        if begin.elapsed().as_millis() < 500 || !due || !std::io::stderr().is_terminal() {
+            return;
+        }
+        self.shown = Some(Instant::now());
+        let part = done as f64 / total.max(1) as f64;
+        let left = begin.elapsed().as_secs_f64() * (1.0 - part) / part.max(1e-9);
+        let filled = (part * 30.0) as usize;
+        eprint!("\r[{}{}] {:3.0} %  {left:.1} s left ", "#".repeat(filled), " ".repeat(30 - filled.min(30)), part * 100.0);
+        if done + 1 >= total || total - done < total / 50 {
+            eprint!("\r\x1b[K");
+        }
+    }
 }

@@ -22,7 +22,12 @@ const COMMANDS: &[(&str, &str)] = &[
     (":type", "the type of an expression, which is not run"),
     (":doc", "documentation of a name"),
     (":env", "your definitions"),
+    (":source", "the source of a definition"),
     (":load", "run a file; what it defines stays in scope"),
+    (":reload", "run the files loaded before again"),
+    (":save", "write the entries that worked to a file"),
+    (":edit", "write an entry in $EDITOR"),
+    (":set", "`:set stack MIB`: memory for nested calls"),
     (":time", "run an expression and say how long it took"),
     (":reset", "forget everything"),
     (":clear", "clear the screen"),
@@ -187,6 +192,10 @@ fn piped(global: &Global, session: &Rc<RefCell<Session>>) -> u8 {
 fn show(global: &Global, s: &mut Session, out: &Outcome) {
     for e in &out.echoes {
         let text = match (&e.name, e.value.is_empty()) {
+            (name, false) if e.layout.is_some() && std::io::stdout().is_terminal() => {
+                let name = name.as_ref().map_or(String::new(), |n| format!("{n} "));
+                format!("{name}: {}\n{}\n", e.ty, e.layout.as_deref().unwrap_or(""))
+            }
             (Some(n), true) => format!("{n} : {}\n", e.ty),
             (Some(n), false) => format!("{n} = {} : {}\n", cut(&e.value), e.ty),
             (None, _) => format!("{} : {}\n", cut(&e.value), e.ty),
@@ -231,12 +240,27 @@ fn entry(global: &Global, s: &mut Session, text: &str) -> bool {
             let names = s.listing();
             names.iter().for_each(|c| s.host().print(&format!("{} : {}\n", c.text, c.ty)));
         }
-        ":load" => match std::fs::read(rest) {
-            Ok(bytes) => {
-                let out = s.run_file(rest, &bytes);
-                show(global, s, &out);
-            }
-            Err(e) => s.host().print(&format!("{rest}: {e}\n")),
+        ":load" => load(global, s, rest),
+        ":reload" => {
+            let files = s.loaded.clone();
+            files.iter().for_each(|f| load(global, s, f));
+        }
+        ":source" => {
+            let text = s.source_of(rest).unwrap_or_else(|| format!("`{rest}` is no definition of yours"));
+            s.host().print(&(text + "\n"));
+        }
+        ":save" => {
+            let text = s.history.join("\n\n") + "\n";
+            let said = match std::fs::write(rest, text) {
+                Ok(()) => format!("{} entries written to {rest}\n", s.history.len()),
+                Err(e) => format!("{rest}: {e}\n"),
+            };
+            s.host().print(&said);
+        }
+        ":edit" => edit(global, s),
+        ":set" => match rest.split_once(' ') {
+            Some(("stack", n)) if n.trim().parse::<usize>().is_ok() => s.set_stack(n.trim().parse::<usize>().unwrap_or(1024) << 20),
+            _ => s.host().print("`:set stack MIB` sets the memory for nested calls\n"),
         },
         ":time" => {
             let start = Instant::now();
@@ -250,4 +274,33 @@ fn entry(global: &Global, s: &mut Session, text: &str) -> bool {
     }
     s.host().flush();
     true
+}
+
+fn load(global: &Global, s: &mut Session, file: &str) {
+    match std::fs::read(file) {
+        Ok(bytes) => {
+            let out = s.run_file(file, &bytes);
+            show(global, s, &out);
+            if !s.loaded.iter().any(|f| f == file) {
+                s.loaded.push(file.to_owned());
+            }
+        }
+        Err(e) => s.host().print(&format!("{file}: {e}\n")),
+    }
+}
+
+/// An entry from the user's editor.
+fn edit(global: &Global, s: &mut Session) {
+    let editor = std::env::var("EDITOR").unwrap_or_else(|_| "vi".into());
+    let path = std::env::temp_dir().join(format!("adl-{}.adl", std::process::id()));
+    let text = s.history.last().cloned().unwrap_or_default();
+    let edited = std::fs::write(&path, text).and_then(|()| std::process::Command::new(&editor).arg(&path).status()).and_then(|_| std::fs::read_to_string(&path));
+    let _ = std::fs::remove_file(&path);
+    match edited {
+        Ok(text) => {
+            let out = s.eval(&text);
+            show(global, s, &out);
+        }
+        Err(e) => s.host().print(&format!("{editor}: {e}\n")),
+    }
 }

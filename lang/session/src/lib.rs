@@ -37,6 +37,12 @@ pub struct Session {
     pub(crate) files: HashMap<String, Option<Rc<Env>>>,
     entries: usize,
     failures: usize,
+    /// Entries that worked, in order: what `:save` writes.
+    pub history: Vec<String>,
+    /// Files that were loaded, for `:reload`.
+    pub loaded: Vec<String>,
+    /// The text of each definition.
+    pub(crate) texts: HashMap<adl_syntax::symbol::Symbol, adl_syntax::span::Span>,
 }
 
 impl Session {
@@ -51,6 +57,9 @@ impl Session {
             files: HashMap::new(),
             entries: 0,
             failures: 0,
+            history: Vec::new(),
+            loaded: Vec::new(),
+            texts: HashMap::new(),
         };
         let prelude = s.load_text("prelude", adl_std::PRELUDE, true);
         s.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
@@ -70,6 +79,19 @@ impl Session {
     /// Number of entries that have failed.
     pub fn failures(&self) -> usize {
         self.failures
+    }
+
+    /// The source of a definition, as it was written.
+    pub fn source_of(&self, name: &str) -> Option<String> {
+        let symbol = adl_syntax::symbol::Symbol::new(name);
+        let span = match self.texts.get(&symbol) {
+            Some(s) => *s,
+            None => {
+                let (module, member) = name.rsplit_once('.')?;
+                self.std.get(module)?.values.get(&adl_syntax::symbol::Symbol::new(member))?.span
+            }
+        };
+        Some(self.sources.text(span).to_owned())
     }
 
     /// A type as text.

@@ -20,6 +20,8 @@ pub struct Echo {
     pub name: Option<String>,
     /// The value as text.
     pub value: String,
+    /// The value laid out on several lines, where that reads better: matrices, tables.
+    pub layout: Option<String>,
     /// Its type as text, with true sizes.
     pub ty: String,
 }
@@ -45,6 +47,7 @@ impl Outcome {
 /// A text that was checked whole.
 pub(crate) struct CheckedText {
     pub items: Vec<(Item, Option<String>)>,
+    pub spans: Vec<adl_syntax::span::Span>,
     pub env: Env,
     pub diags: Vec<Diagnostic>,
 }
@@ -57,12 +60,12 @@ impl Session {
             Err(_) => {
                 let file = self.sources.add(name, String::from_utf8_lossy(bytes));
                 let diags = adl_syntax::parser::decode(file, bytes).err().map(|d| *d).into_iter().collect();
-                return CheckedText { items: Vec::new(), env, diags };
+                return CheckedText { items: Vec::new(), spans: Vec::new(), env, diags };
             }
         };
         let file = self.sources.add(name, text.as_str());
         let (program, diags) = adl_syntax::parse(file, &text);
-        let mut out = CheckedText { items: Vec::new(), env, diags };
+        let mut out = CheckedText { items: Vec::new(), spans: Vec::new(), env, diags };
         for item in &program.items {
             self.check_into(&mut out, item, file);
         }
@@ -82,6 +85,7 @@ impl Session {
         out.env = checked.env;
         if let Some(core) = checked.item {
             out.items.push((core, item.doc.clone()));
+            out.spans.push(item.span);
         }
     }
 
@@ -110,6 +114,11 @@ impl Session {
                 return out;
             }
         }
+        for ((item, _), span) in checked.items.iter().zip(&checked.spans) {
+            if let Item::Defs(defs) = item {
+                self.texts.extend(defs.iter().filter_map(|d| d.name).map(|n| (n, *span)));
+            }
+        }
         self.env = checked.env;
         out
     }
@@ -118,6 +127,9 @@ impl Session {
     pub fn eval(&mut self, text: &str) -> Outcome {
         let out = self.eval_entry(text);
         self.failures += usize::from(!out.ok());
+        if out.ok() && !text.trim().is_empty() {
+            self.history.push(text.trim_end().to_owned());
+        }
         out
     }
 
@@ -144,6 +156,7 @@ impl Session {
             self.env = self.import(&self.env.clone(), item, file)?;
             return Ok(());
         }
+        let span = item.span;
         let checked = self.check(&self.env.clone(), item, false);
         let (warnings, errors): (Vec<_>, Vec<_>) = checked.diags.into_iter().partition(|d| !d.is_error());
         out.diags.extend(warnings);
@@ -155,6 +168,9 @@ impl Session {
                 let item = Item::Defs(defs);
                 self.define(&item).map_err(|d| vec![*d])?;
                 self.env = checked.env;
+                if let Item::Defs(defs) = &item {
+                    self.texts.extend(defs.iter().filter_map(|d| d.name).map(|n| (n, span)));
+                }
                 if let Item::Defs(defs) = item {
                     for d in &defs {
                         out.echoes.extend(self.defined(d));
@@ -167,7 +183,7 @@ impl Session {
                 let ty = refine(&e.ty, &v);
                 let scheme = Scheme::mono(ty.clone());
                 if !matches!(v, Value::Unit) {
-                    out.echoes.push(Echo { name: None, value: show::show(&v), ty: self.type_text(&scheme) });
+                    out.echoes.push(Echo { name: None, value: show::show(&v), layout: adl_interp::value::layout::layout(&v), ty: self.type_text(&scheme) });
                 }
                 self.bind_it(v, scheme, item.span);
             }
@@ -197,7 +213,7 @@ impl Session {
             Value::Fun(_) => String::new(),
             v => show::show(v),
         };
-        Some(Echo { name: Some(name.to_string()), value, ty: self.type_text(&scheme) })
+        Some(Echo { name: Some(name.to_string()), value, layout: adl_interp::value::layout::layout(&v), ty: self.type_text(&scheme) })
     }
 
     /// The type of an expression, not run.
