@@ -131,6 +131,10 @@ impl<'a> Printer<'a> {
 
     /// Level 0: anywhere; 1: left of an arrow; 2: an argument of a type.
     fn at(&mut self, t: &Ty, level: u8) -> String {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.parts(t, level))
+    }
+
+    fn parts(&mut self, t: &Ty, level: u8) -> String {
         match t {
             Ty::Unit => "()".into(),
             Ty::Bool => "Bool".into(),

@@ -51,6 +51,10 @@ impl Infer<'_> {
     }
 
     pub(super) fn annotation(&mut self, t: &ast::Type) -> Ty {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.annotation_parts(t))
+    }
+
+    fn annotation_parts(&mut self, t: &ast::Type) -> Ty {
         match &t.kind {
             ast::TypeKind::Hole | ast::TypeKind::Error => self.meta(),
             ast::TypeKind::Var(name) => self.named_var(*name),

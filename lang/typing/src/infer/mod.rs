@@ -268,6 +268,10 @@ fn pending(ty: &Ty) -> Rep {
 
 /// Rebuilds a type bottom-up: `f` may replace a node, `g` a size.
 pub(crate) fn map_type(t: &Ty, f: &mut dyn FnMut(&Ty) -> Option<Ty>, g: &mut dyn FnMut(Size) -> Size) -> Ty {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || map_parts(t, f, g))
+}
+
+fn map_parts(t: &Ty, f: &mut dyn FnMut(&Ty) -> Option<Ty>, g: &mut dyn FnMut(Size) -> Size) -> Ty {
     if let Some(r) = f(t) {
         return r;
     }

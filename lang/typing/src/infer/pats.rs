@@ -17,6 +17,10 @@ pub(super) type PatVar = (Symbol, Local, Ty, Span);
 impl Infer<'_> {
     /// Types a pattern against `ty`; its variables are added to `vars`.
     pub(super) fn pat(&mut self, p: &ast::Pat, ty: &Ty, vars: &mut Vec<PatVar>) -> TPat {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.pat_parts(p, ty, vars))
+    }
+
+    fn pat_parts(&mut self, p: &ast::Pat, ty: &Ty, vars: &mut Vec<PatVar>) -> TPat {
         match &p.kind {
             ast::PatKind::Wild | ast::PatKind::Error => TPat::Wild,
             ast::PatKind::Var(name) => TPat::Var(self.pat_var(*name, ty, p.span, vars)),

@@ -184,6 +184,10 @@ impl Infer<'_> {
     }
 
     fn occurs(&self, m: u32, t: &Ty) -> bool {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.occurs_in(m, t))
+    }
+
+    fn occurs_in(&self, m: u32, t: &Ty) -> bool {
         match self.resolve(t) {
             Ty::Meta(n) => n == m,
             Ty::Fun(a, b) | Ty::Lin(a, b) => self.occurs(m, &a) || self.occurs(m, &b),
@@ -197,6 +201,10 @@ impl Infer<'_> {
 
     /// Metas inside belong to the outer level from now on.
     pub(super) fn lower(&mut self, t: &Ty, level: u32) {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.lower_parts(t, level));
+    }
+
+    fn lower_parts(&mut self, t: &Ty, level: u32) {
         match self.resolve(t) {
             Ty::Meta(n) => {
                 let meta = &mut self.metas[n as usize];
@@ -334,6 +342,10 @@ impl Infer<'_> {
     }
 
     fn class_of(&mut self, class: Class, t: &Ty, span: Span, op: &'static str, seen: &mut Vec<DataId>) -> Result<(), Ty> {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.class_of_parts(class, t, span, op, seen))
+    }
+
+    fn class_of_parts(&mut self, class: Class, t: &Ty, span: Span, op: &'static str, seen: &mut Vec<DataId>) -> Result<(), Ty> {
         let t = self.resolve(t);
         match &t {
             Ty::Meta(m) => {

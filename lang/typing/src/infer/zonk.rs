@@ -50,6 +50,10 @@ impl Infer<'_> {
     }
 
     fn rep_of(&self, t: &Ty) -> Rep {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.rep_parts(t))
+    }
+
+    fn rep_parts(&self, t: &Ty) -> Rep {
         match t {
             Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => Rep::Base(t.clone()),
             Ty::Var(v) => self.rep_locals.get(v).map_or(Rep::Other, |l| Rep::Hidden(*l)),
