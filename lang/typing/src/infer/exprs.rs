@@ -12,6 +12,9 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
+/// Nested functions, arrays, records and applications that an expression may have.
+const MAX_TYPE_DEPTH: usize = 400;
+
 impl Infer<'_> {
     /// Infers and requires a type.
     pub(super) fn check(&mut self, e: &ast::Expr, ty: &Ty, why: &Why) -> core::Expr {
@@ -22,7 +25,23 @@ impl Infer<'_> {
 
     /// Infers; `want` is what the context would like, and only guides.
     pub(super) fn infer(&mut self, e: &ast::Expr, want: Option<&Ty>) -> core::Expr {
-        stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(e, want))
+        let deepens = matches!(
+            e.kind,
+            ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Array(_) | ast::ExprKind::Record(_) | ast::ExprKind::Tuple(_) | ast::ExprKind::For(..)
+                | ast::ExprKind::App(..)
+        );
+        if !deepens {
+            return stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(e, want));
+        }
+        // Types grow with these, and every level looks at the whole type.
+        if self.depth >= MAX_TYPE_DEPTH {
+            self.report(Diagnostic::error("E0107", e.span, "nested too deeply").hint("name the parts with `let`"));
+            return self.error_expr(e.span);
+        }
+        self.depth += 1;
+        let out = stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(e, want));
+        self.depth -= 1;
+        out
     }
 
     fn infer_inner(&mut self, e: &ast::Expr, want: Option<&Ty>) -> core::Expr {

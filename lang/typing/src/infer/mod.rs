@@ -103,6 +103,8 @@ pub(crate) struct Infer<'a> {
     rigid: HashMap<TyVar, (Vec<Class>, Symbol)>,
     /// Where constant sizes came from.
     size_spans: Vec<(u64, Span)>,
+    /// Nested constructs that make types deeper.
+    depth: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -133,6 +135,7 @@ impl<'a> Infer<'a> {
             rec_reps: HashMap::new(),
             rigid: HashMap::new(),
             size_spans: Vec::new(),
+            depth: 0,
         }
     }
 
