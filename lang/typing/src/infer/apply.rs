@@ -11,14 +11,15 @@ use adl_syntax::symbol::Symbol;
 
 impl Infer<'_> {
     pub(super) fn apply(&mut self, f: &ast::Expr, args: &[ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
-        self.apply_to(f, args, want, span, false)
+        let args: Vec<&ast::Expr> = args.iter().collect();
+        self.apply_to(f, &args, want, span, false)
     }
 
     /// `f args`; where `args_first`, the arguments were written before the function (`x |> f`) and are known first.
-    pub(super) fn apply_to(&mut self, f: &ast::Expr, args: &[ast::Expr], want: Option<&Ty>, span: Span, args_first: bool) -> core::Expr {
+    pub(super) fn apply_to(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span, args_first: bool) -> core::Expr {
         // `x |> f a` is `f a x`.
         if let (ast::ExprKind::App(g, more), true) = (&strip(f).kind, args_first) {
-            let all: Vec<ast::Expr> = more.iter().chain(args).cloned().collect();
+            let all: Vec<&ast::Expr> = more.iter().chain(args.iter().copied()).collect();
             return self.apply_to(g, &all, want, span, false);
         }
         let head = strip(f);
@@ -41,14 +42,16 @@ impl Infer<'_> {
     }
 
     /// Primitives with typing of their own, when all their arguments are there.
-    fn apply_prim(&mut self, p: Prim, args: &[ast::Expr], span: Span) -> Option<core::Expr> {
+    fn apply_prim(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
         let row = p.row();
         let arity = row.arity as usize;
         if args.len() < arity || arity == 0 {
             return None;
         }
-        if let ([ast::Expr { kind: ast::ExprKind::For(vars, body), .. }], true) = (args, reduces(p)) {
-            return Some(self.comprehension(ForKind::Reduce(p), vars, body, span));
+        if let ([e], true) = (args, reduces(p)) {
+            if let ast::ExprKind::For(vars, body) = &e.kind {
+                return Some(self.comprehension(ForKind::Reduce(p), vars, body, span));
+            }
         }
         let (now, later) = args.split_at(arity);
         let e = match row.typing {
@@ -66,7 +69,7 @@ impl Infer<'_> {
     }
 
     /// Applies something inferred to arguments, left to right, lambdas last: what the others are tells their parameters' types.
-    pub(super) fn apply_value(&mut self, callee: core::Expr, name: &str, args: &[ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
+    pub(super) fn apply_value(&mut self, callee: core::Expr, name: &str, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
         let mut params = Vec::new();
         let mut t = callee.ty.clone();
         for (i, a) in args.iter().enumerate() {

@@ -630,8 +630,8 @@ impl Infer<'_> {
 
     fn binary(&mut self, op: BinOp, at: Span, a: &ast::Expr, b: &ast::Expr, want: Option<&Ty>, span: Span) -> core::Expr {
         match op {
-            BinOp::PipeRight => self.apply_to(b, std::slice::from_ref(a), want, span, true),
-            BinOp::PipeLeft => self.apply_to(a, std::slice::from_ref(b), want, span, false),
+            BinOp::PipeRight => self.apply_to(b, &[a], want, span, true),
+            BinOp::PipeLeft => self.apply_to(a, &[b], want, span, false),
             BinOp::Compose => self.compose(a, b, span),
             BinOp::And | BinOp::Or => {
                 let why = Why::new(format!("an operand of `{}`", op.text()));
@@ -642,7 +642,7 @@ impl Infer<'_> {
                 mk(kind, Ty::Bool, span)
             }
             BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge => self.comparison(op, a, b, span),
-            BinOp::Cons => self.constructor(None, ast::Ident { name: Symbol::new("Cons"), span: at }, &[a.clone(), b.clone()], span),
+            BinOp::Cons => self.constructor(None, ast::Ident { name: Symbol::new("Cons"), span: at }, &[a, b], span),
             BinOp::Append => self.append(a, b, span),
             BinOp::MatMul => {
                 let (x, y) = (self.infer(a, None), self.infer(b, None));
@@ -722,7 +722,7 @@ impl Infer<'_> {
     }
 
     /// A constructor applied to its fields, or as a function where fewer are given.
-    pub(super) fn constructor(&mut self, module: Option<ast::Ident>, con: ast::Ident, args: &[ast::Expr], span: Span) -> core::Expr {
+    pub(super) fn constructor(&mut self, module: Option<ast::Ident>, con: ast::Ident, args: &[&ast::Expr], span: Span) -> core::Expr {
         let Some((data, tag)) = self.find_con(module, con) else {
             args.iter().for_each(|a| {
                 self.infer(a, None);

@@ -45,7 +45,7 @@ impl Infer<'_> {
     }
 
     /// A special primitive applied to all its arguments.
-    pub(super) fn special(&mut self, p: Prim, args: &[ast::Expr], span: Span) -> Option<core::Expr> {
+    pub(super) fn special(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
         Some(match p {
             Prim::Iota | Prim::Eye => {
                 let n = self.arg(p, 0, &args[0], &Ty::Int);
@@ -154,7 +154,7 @@ impl Infer<'_> {
         t.clone()
     }
 
-    fn cut(&mut self, p: Prim, args: &[ast::Expr], span: Span) -> core::Expr {
+    fn cut(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> core::Expr {
         let k = self.arg(p, 0, &args[0], &Ty::Int);
         let (x, n, t) = self.array_arg(p, 1, &args[1]);
         let front = match self.size_of(&args[0]) {
@@ -301,7 +301,7 @@ impl Infer<'_> {
         self.arith(Prim::MatMul, vec![x, y], span)
     }
 
-    fn where_(&mut self, args: &[ast::Expr], span: Span) -> core::Expr {
+    fn where_(&mut self, args: &[&ast::Expr], span: Span) -> core::Expr {
         let c = self.infer(&args[0], None);
         let a = self.infer(&args[1], None);
         let b = self.infer(&args[2], None);
@@ -368,7 +368,7 @@ impl Infer<'_> {
         }
     }
 
-    fn random(&mut self, p: Prim, before: &[ast::Expr], shape: &ast::Expr, elem: Ty, span: Span) -> core::Expr {
+    fn random(&mut self, p: Prim, before: &[&ast::Expr], shape: &ast::Expr, elem: Ty, span: Span) -> core::Expr {
         let mut args = Vec::new();
         for (i, a) in before.iter().enumerate() {
             let t = if i == 0 { self.key_type() } else { Ty::Int };
