@@ -256,6 +256,9 @@ pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: 
         shape.push(usize::try_from(n).map_err(|_| Error::new(codes::NEGATIVE, format!("the bound of an index is {n}, and must not be negative")))?);
     }
     let total = array::count(&shape)?;
+    if let Some(v) = super::whole::comprehension(m, kind, f, &shape, total)? {
+        return Ok(v);
+    }
     match kind {
         ForKind::Build => build(m, f, &shape, total, rep),
         ForKind::Reduce(p) => reduce_for(m, p, f, &shape, total, rep),

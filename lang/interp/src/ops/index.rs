@@ -2,13 +2,16 @@
 
 use super::{call, int};
 use crate::error::{Error, Res, codes};
-use crate::value::{Value, array, seq};
+use crate::value::{Buf, Value, array, seq};
 use crate::vm::Machine;
 use crate::vm::code::IndexKind;
 use adl_prim::Prim;
 
 /// Indexes an array, plain or traced, by positions and slices.
 pub fn index(m: &mut Machine, a: &Value, kinds: &[IndexKind], args: &[Value]) -> Res<Value> {
+    if let Some(x) = number(a, args).filter(|_| kinds.iter().all(|k| matches!(k, IndexKind::At))) {
+        return Ok(x);
+    }
     let shape = seq::shape(a).cloned().unwrap_or_default();
     let mut ranges = Vec::new();
     let mut next = 0;
@@ -46,6 +49,25 @@ pub fn index(m: &mut Machine, a: &Value, kinds: &[IndexKind], args: &[Value]) ->
         v = seq::elem(m, &v, r.0)?;
     }
     slices(m, v, &ranges[lead..])
+}
+
+/// The usual case: one number of a plain array, with as many indices in bounds as there are axes.
+fn number(a: &Value, args: &[Value]) -> Option<Value> {
+    let Value::Array(a) = a else { return None };
+    if a.shape.len() != args.len() {
+        return None;
+    }
+    let mut at = 0;
+    for (i, n) in args.iter().zip(&a.shape) {
+        let Value::Int(i) = i else { return None };
+        let i = usize::try_from(*i).ok().filter(|i| i < n)?;
+        at = at * n + i;
+    }
+    match &a.buf {
+        Buf::F64(v) => Some(Value::Float(v[at])),
+        Buf::I64(v) => Some(Value::Int(v[at])),
+        _ => None,
+    }
 }
 
 fn slices(m: &mut Machine, v: Value, ranges: &[(usize, usize, bool)]) -> Res<Value> {

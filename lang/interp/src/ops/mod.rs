@@ -11,6 +11,7 @@ mod random;
 mod reduce;
 mod sorting;
 mod text;
+pub(crate) mod whole;
 pub mod data;
 
 use crate::ad;

@@ -132,6 +132,8 @@ pub struct Code {
     pub ty: String,
     /// Whether it works elementwise on whole arrays: straight-line arithmetic on Floats.
     pub elementwise: bool,
+    /// Whether it is the body of a comprehension that works on arrays of indices.
+    pub indexwise: bool,
 }
 
 impl Code {

@@ -368,6 +368,10 @@ impl Machine {
                             let (a, i) = (a.clone(), *i);
                             check!(element(self, &a, i))
                         }
+                        (a, i @ Value::Array(_)) => {
+                            let (a, i) = (a.clone(), i.clone());
+                            check!(ops::whole::elements(self, &a, &[i]))
+                        }
                         _ => check!(Err(Error::new(codes::STRUCTURE, "an index must be an Int"))),
                     };
                     reg!(d) = v;
@@ -378,7 +382,10 @@ impl Machine {
                     let n: u32 = kinds.iter().map(index_width).sum();
                     let args = self.range(base, first, n);
                     let a = reg!(a).clone();
-                    let v = check!(ops::index::index(self, &a, &kinds, &args));
+                    let v = match ops::whole::any_array(&args) {
+                        true => check!(ops::whole::elements(self, &a, &args)),
+                        false => check!(ops::index::index(self, &a, &kinds, &args)),
+                    };
                     reg!(d) = v;
                 }
                 I::Switch(a, k) => {

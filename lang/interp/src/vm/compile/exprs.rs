@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::{Compiler, free};
+use super::{Compiler, free, whole};
 use crate::error::Res;
 use crate::value::{ConInfo, Value};
 use crate::vm::Fun;
@@ -485,13 +485,14 @@ impl Compiler {
         Ok(())
     }
 
-    fn comprehension(&mut self, k: u32, vars: &[(Local, adl_syntax::symbol::Symbol, Extent)], body: &Expr, rep: &Rep, whole: &Expr, d: R) -> Res<()> {
+    fn comprehension(&mut self, k: u32, vars: &[(Local, adl_syntax::symbol::Symbol, Extent)], body: &Expr, rep: &Rep, e: &Expr, d: R) -> Res<()> {
         let span = self.span;
         let locals: Vec<Local> = vars.iter().map(|v| v.0).collect();
         let captured = free::of_body(&locals, body);
         let params = vars.iter().map(|(l, n, _)| adl_typing::core::Param { local: *l, name: Some(*n), ty: Ty::Int }).collect();
         let lam = Lambda { params, body: body.clone(), linear: false, name: self.code.name };
-        let code = self.function(&[], &lam, &whole.ty, &captured, &[])?;
+        let mut code = self.function(&[], &lam, &e.ty, &captured, &[])?;
+        code.indexwise = whole::indexwise(&locals, body);
         self.code.codes.push(Rc::new(code));
         let which = self.code.codes.len() as u32 - 1;
         let f = self.temp();

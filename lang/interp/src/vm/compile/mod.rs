@@ -8,14 +8,14 @@ mod exprs;
 mod free;
 mod liveness;
 mod matches;
+mod whole;
 
 use super::code::{Code, I, R};
 use crate::error::{Error, Res, codes};
 use crate::value::Value;
-use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
-use adl_typing::core::{Expr, ExprKind, Lambda, Lit, Local, Rep, SizeRep};
+use adl_typing::core::{Expr, Lambda, Local, Rep, SizeRep};
 use adl_typing::ty::Ty;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -47,7 +47,7 @@ impl Compiler {
             code: Code {
                 instrs: Vec::new(), spans: Vec::new(), registers: 0, params: 0, captures: 0, consts: Vec::new(), codes: Vec::new(),
                 groups: Vec::new(), names: Vec::new(), cons: Vec::new(), indices: Vec::new(), tables: Vec::new(), reps: Vec::new(),
-                sizes: Vec::new(), kinds: Vec::new(), name, ty: ty.to_owned(), elementwise: false,
+                sizes: Vec::new(), kinds: Vec::new(), name, ty: ty.to_owned(), elementwise: false, indexwise: false,
             },
             regs: HashMap::new(),
             siblings: HashMap::new(),
@@ -169,7 +169,7 @@ impl Compiler {
         for l in hidden.iter().copied().chain(lam.params.iter().map(|p| p.local)).chain(captured.iter().copied()) {
             c.bind(l);
         }
-        c.code.elementwise = hidden.is_empty() && lam.params.iter().all(|p| p.ty == Ty::Float) && elementwise(&lam.body);
+        c.code.elementwise = hidden.is_empty() && lam.params.iter().all(|p| p.ty == Ty::Float) && whole::elementwise(&lam.body);
         c.tail(&lam.body)?;
         c.finish((hidden.len() + lam.params.len()) as u32, captured.len() as u32)
     }
@@ -197,21 +197,4 @@ impl Compiler {
 
 fn type_text(t: &Ty) -> String {
     adl_typing::print::ty(t, &adl_typing::env::Tables::default())
-}
-
-/// Whether a body of type Float is straight-line arithmetic on Floats, so that it may run on whole arrays at once.
-fn elementwise(e: &Expr) -> bool {
-    if e.ty != Ty::Float {
-        return false;
-    }
-    match &*e.kind {
-        ExprKind::Lit(Lit::Float(_)) | ExprKind::Local(_) => true,
-        ExprKind::Let(_, _, a, b) => elementwise(a) && elementwise(b),
-        ExprKind::App(f, args) => match &*f.kind {
-            ExprKind::Prim(Prim::PowInt, _) => elementwise(&args[0]),
-            ExprKind::Prim(p, _) => (p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv)) && args.len() == p.row().arity as usize && args.iter().all(elementwise),
-            _ => false,
-        },
-        _ => false,
-    }
 }

@@ -1,0 +1,88 @@
+//! Which bodies run on whole arrays at once instead of once an element.
+
+use adl_prim::{Bin, Prim};
+use adl_typing::core::{Expr, ExprKind, IndexArg, Lit, Local};
+use adl_typing::ty::Ty;
+
+/// Whether a primitive works elementwise on arrays as it does on numbers.
+fn spreads(p: Prim) -> bool {
+    p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv)
+}
+
+/// Whether a body of type Float is straight-line arithmetic on Floats, so that it may run on whole arrays at once.
+pub(super) fn elementwise(e: &Expr) -> bool {
+    if e.ty != Ty::Float {
+        return false;
+    }
+    match &*e.kind {
+        ExprKind::Lit(Lit::Float(_)) | ExprKind::Local(_) | ExprKind::Global(_) => true,
+        ExprKind::Let(_, _, a, b) => elementwise(a) && elementwise(b),
+        ExprKind::App(f, args) => match &*f.kind {
+            ExprKind::Prim(Prim::PowInt, _) => elementwise(&args[0]),
+            ExprKind::Prim(p, _) => spreads(*p) && args.len() == p.row().arity as usize && args.iter().all(elementwise),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether the body of a comprehension is straight-line arithmetic on numbers, on elements of arrays at computed positions, and on
+/// the indices: it may then run on arrays of indices. Integer division is left out, whose errors depend on the order of evaluation.
+pub(super) fn indexwise(indices: &[Local], e: &Expr) -> bool {
+    e.ty == Ty::Float && (Body { indices }).number(e)
+}
+
+struct Body<'a> {
+    indices: &'a [Local],
+}
+
+impl Body<'_> {
+    fn number(&self, e: &Expr) -> bool {
+        if !matches!(e.ty, Ty::Float | Ty::Int) {
+            return false;
+        }
+        match &*e.kind {
+            ExprKind::Lit(Lit::Float(_) | Lit::Int(_)) | ExprKind::Local(_) | ExprKind::Global(_) => true,
+            ExprKind::Let(_, _, a, b) => self.number(a) && self.number(b),
+            ExprKind::Item(..) | ExprKind::Field(..) => self.outside(e),
+            ExprKind::Index(a, args) => self.element(a, args),
+            ExprKind::App(f, args) => match &*f.kind {
+                ExprKind::Prim(Prim::PowInt, _) => e.ty == Ty::Float && self.number(&args[0]),
+                ExprKind::Prim(Prim::ToFloat, _) => args.len() == 1 && self.number(&args[0]),
+                ExprKind::Prim(p, _) => {
+                    let known = if e.ty == Ty::Int { matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg) } else { spreads(*p) };
+                    known && args.len() == p.row().arity as usize && args.iter().all(|a| a.ty == e.ty && self.number(a))
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// A scalar element of an array that the indices do not choose.
+    fn element(&self, a: &Expr, args: &[IndexArg]) -> bool {
+        let mut leaf = &a.ty;
+        for _ in args {
+            match leaf {
+                Ty::Array(_, inner) => leaf = inner,
+                _ => return false,
+            }
+        }
+        matches!(leaf, Ty::Float | Ty::Int)
+            && self.outside(a)
+            && args.iter().all(|i| match i {
+                IndexArg::At(i) => i.ty == Ty::Int && self.number(i),
+                IndexArg::Slice(..) => false,
+            })
+    }
+
+    /// A variable that is no index, or a part of one.
+    fn outside(&self, e: &Expr) -> bool {
+        match &*e.kind {
+            ExprKind::Local(l) => !self.indices.contains(l),
+            ExprKind::Global(_) => true,
+            ExprKind::Item(a, _) | ExprKind::Field(a, _) => self.outside(a),
+            _ => false,
+        }
+    }
+}
