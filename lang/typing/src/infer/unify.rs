@@ -147,7 +147,9 @@ impl Infer<'_> {
         }
     }
 
+    /// The newer is bound to the older, so that many that become one do not make a long chain.
     fn join_metas(&mut self, m: u32, n: u32) -> Result<(), Clash> {
+        let (m, n) = (m.max(n), m.min(n));
         let a = self.metas[m as usize].clone();
         let b = &mut self.metas[n as usize];
         b.level = b.level.min(a.level);

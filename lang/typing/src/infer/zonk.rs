@@ -17,9 +17,9 @@ impl Infer<'_> {
         let t = self.resolve_deep(t);
         let mut fresh: Vec<(u32, Ty)> = Vec::new();
         let tables = &mut *self.tables;
-        let rows: Vec<bool> = self.metas.iter().map(|m| m.row).collect();
+        let metas = &self.metas;
         let out = map_type(&t, &mut |t| match t {
-            Ty::Meta(m) if rows[*m as usize] => {
+            Ty::Meta(m) if metas[*m as usize].row => {
                 fresh.push((*m, Ty::Record(Rc::new(crate::ty::RecordTy { fields: Vec::new(), tail: None }))));
                 fresh.last().map(|f| f.1.clone())
             }
