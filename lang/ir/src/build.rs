@@ -1,0 +1,170 @@
+//! Making functions: [`Builder`] adds statements to the innermost open block, and finds the types of their results.
+
+use crate::func::{Block, FnId, Function, Program, Stmt, Var};
+use crate::op::{Cmp, Conv, Lit, Op};
+use crate::ty::Ty;
+use adl_prim::{Bin, Prim, Un};
+use adl_syntax::span::Span;
+
+/// Makes one function.
+pub struct Builder {
+    /// The function so far; its body is put in place by [`Builder::finish`].
+    pub func: Function,
+    /// Where new statements come from.
+    pub span: Span,
+    open: Vec<Block>,
+}
+
+impl Builder {
+    /// A function without parameters or statements yet.
+    pub fn new(name: &str) -> Builder {
+        Builder { func: Function { name: name.to_owned(), ..Function::default() }, span: Span::default(), open: vec![Block::default()] }
+    }
+
+    /// Goes on with the variables of a function, with an empty body.
+    pub fn on(func: Function) -> Builder {
+        Builder { func: Function { body: Block::default(), ..func }, span: Span::default(), open: vec![Block::default()] }
+    }
+
+    fn top(&mut self) -> &mut Block {
+        if self.open.is_empty() {
+            self.open.push(Block::default());
+        }
+        let last = self.open.len() - 1;
+        &mut self.open[last]
+    }
+
+    /// A parameter of the innermost open block.
+    pub fn param(&mut self, ty: Ty) -> Var {
+        let v = self.func.fresh(ty, false);
+        self.top().params.push(v);
+        v
+    }
+
+    /// A linear parameter of the innermost open block.
+    pub fn lin_param(&mut self, ty: Ty) -> Var {
+        let v = self.func.fresh(ty, true);
+        self.top().lin_params.push(v);
+        v
+    }
+
+    /// Opens a block inside; statements go there until [`Builder::close`].
+    pub fn open(&mut self) {
+        self.open.push(Block::default());
+    }
+
+    /// Closes the innermost block.
+    pub fn close(&mut self, results: Vec<Var>, lin_results: Vec<Var>) -> Block {
+        let mut b = self.open.pop().unwrap_or_default();
+        b.results = results;
+        b.lin_results = lin_results;
+        b
+    }
+
+    /// Closes the function.
+    pub fn finish(mut self, results: Vec<Var>, lin_results: Vec<Var>) -> Function {
+        self.func.body = self.close(results, lin_results);
+        self.func
+    }
+
+    /// Adds a statement as it is.
+    pub fn push(&mut self, stmt: Stmt) {
+        self.top().stmts.push(stmt);
+    }
+
+    /// Adds an operation whose results have these types.
+    pub fn emit(&mut self, op: Op, tys: &[Ty], lin_tys: &[Ty]) -> (Vec<Var>, Vec<Var>) {
+        let outs: Vec<Var> = tys.iter().map(|t| self.func.fresh(t.clone(), false)).collect();
+        let lin_outs: Vec<Var> = lin_tys.iter().map(|t| self.func.fresh(t.clone(), true)).collect();
+        let span = self.span;
+        self.push(Stmt { outs: outs.clone(), lin_outs: lin_outs.clone(), op, span });
+        (outs, lin_outs)
+    }
+
+    /// Adds a non-linear operation with one result.
+    pub fn one(&mut self, op: Op, ty: Ty) -> Var {
+        self.emit(op, &[ty], &[]).0[0]
+    }
+
+    /// Adds a linear operation with one result.
+    pub fn lin(&mut self, op: Op, ty: Ty) -> Var {
+        self.emit(op, &[], &[ty]).1[0]
+    }
+
+    /// A type.
+    pub fn ty(&self, v: Var) -> Ty {
+        self.func.ty(v).clone()
+    }
+
+    /// A literal.
+    pub fn lit(&mut self, l: Lit) -> Var {
+        let ty = l.ty();
+        self.one(Op::Lit(l), ty)
+    }
+
+    /// An Int.
+    pub fn int(&mut self, n: i64) -> Var {
+        self.lit(Lit::I64(n))
+    }
+
+    /// The constant `x` as a scalar of the precision of `like`.
+    pub fn real(&mut self, x: f64, like: Var) -> Var {
+        match self.ty(like).scalar() {
+            Ty::F32 => self.lit(Lit::F32(x as f32)),
+            _ => self.lit(Lit::F64(x)),
+        }
+    }
+
+    /// An elementwise function.
+    pub fn un(&mut self, op: Un, a: Var) -> Var {
+        let ty = self.ty(a);
+        if self.func.linear(a) { self.lin(Op::Un(op, a), ty) } else { self.one(Op::Un(op, a), ty) }
+    }
+
+    /// An elementwise operator; linear where an operand is.
+    pub fn bin(&mut self, op: Bin, a: Var, b: Var) -> Var {
+        let ty = if self.ty(a).rank() >= self.ty(b).rank() { self.ty(a) } else { self.ty(b) };
+        let linear = self.func.linear(a) || self.func.linear(b);
+        if linear { self.lin(Op::Bin(op, a, b), ty) } else { self.one(Op::Bin(op, a, b), ty) }
+    }
+
+    /// A comparison.
+    pub fn cmp(&mut self, op: Cmp, a: Var, b: Var) -> Var {
+        let rank = self.ty(a).rank().max(self.ty(b).rank());
+        self.one(Op::Cmp(op, a, b), Ty::Bool.array(rank))
+    }
+
+    /// A conversion; linear where its operand is.
+    pub fn convert(&mut self, c: Conv, a: Var) -> Var {
+        let rank = self.ty(a).rank();
+        let ty = match c {
+            Conv::ToF64 => Ty::F64,
+            Conv::ToF32 => Ty::F32,
+            Conv::ToI64 => Ty::I64,
+        };
+        let linear = self.func.linear(a);
+        if linear { self.lin(Op::Convert(c, a), ty.array(rank)) } else { self.one(Op::Convert(c, a), ty.array(rank)) }
+    }
+
+    /// A built-in with one result.
+    pub fn prim(&mut self, p: Prim, args: &[Var], ty: Ty) -> Var {
+        self.one(Op::Prim(p, args.to_vec()), ty)
+    }
+
+    /// The extent of an axis.
+    pub fn dim(&mut self, a: Var, axis: u32) -> Var {
+        self.one(Op::Dim(a, axis), Ty::I64)
+    }
+
+    /// The shape of an array.
+    pub fn shape(&mut self, a: Var) -> Var {
+        self.one(Op::Shape(a), Ty::shape())
+    }
+
+    /// A call without a rule.
+    pub fn call(&mut self, p: &Program, f: FnId, args: &[Var], lin_args: &[Var]) -> (Vec<Var>, Vec<Var>) {
+        let callee = p.func(f);
+        let (tys, lin_tys) = (callee.tys(&callee.body.results), callee.tys(&callee.body.lin_results));
+        self.emit(Op::Call { f, args: args.to_vec(), lin_args: lin_args.to_vec(), rule: None, checkpoint: false }, &tys, &lin_tys)
+    }
+}

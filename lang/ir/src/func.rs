@@ -1,0 +1,145 @@
+//! Programs, functions, blocks.
+
+use crate::op::Op;
+use crate::ty::{DataId, Ty};
+use adl_syntax::span::Span;
+use std::rc::Rc;
+
+/// A variable, unique within its function.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Var(pub u32);
+
+/// A function of a program.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct FnId(pub u32);
+
+/// What is known of a variable.
+#[derive(Clone, PartialEq, Debug)]
+pub struct VarInfo {
+    /// Its type.
+    pub ty: Ty,
+    /// Whether it is linear.
+    pub linear: bool,
+    /// The user's name for it, for printing.
+    pub name: Option<Rc<str>>,
+}
+
+/// Statements, and what they make.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Block {
+    /// Non-linear parameters.
+    pub params: Vec<Var>,
+    /// Linear parameters.
+    pub lin_params: Vec<Var>,
+    /// In order.
+    pub stmts: Vec<Stmt>,
+    /// Non-linear results.
+    pub results: Vec<Var>,
+    /// Linear results.
+    pub lin_results: Vec<Var>,
+}
+
+/// `x, … ; ẋ, … = op`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Stmt {
+    /// Non-linear variables that it binds.
+    pub outs: Vec<Var>,
+    /// Linear variables that it binds.
+    pub lin_outs: Vec<Var>,
+    /// What is done.
+    pub op: Op,
+    /// The source that it came from.
+    pub span: Span,
+}
+
+/// A function. Its parameters and results are its body's.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Function {
+    /// The user's name with what was done to it (`loss`, `jvp loss`), for printing. Not unique.
+    pub name: String,
+    /// All variables, by number.
+    pub vars: Vec<VarInfo>,
+    /// The body.
+    pub body: Block,
+}
+
+impl Function {
+    /// A new variable.
+    pub fn fresh(&mut self, ty: Ty, linear: bool) -> Var {
+        self.vars.push(VarInfo { ty, linear, name: None });
+        Var(self.vars.len() as u32 - 1)
+    }
+
+    /// The type of a variable.
+    pub fn ty(&self, v: Var) -> &Ty {
+        &self.vars[v.0 as usize].ty
+    }
+
+    /// Whether a variable is linear.
+    pub fn linear(&self, v: Var) -> bool {
+        self.vars[v.0 as usize].linear
+    }
+
+    /// The types of some variables.
+    pub fn tys(&self, vs: &[Var]) -> Vec<Ty> {
+        vs.iter().map(|v| self.ty(*v).clone()).collect()
+    }
+}
+
+/// A sum type: constructors with the types of their fields.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DataDecl {
+    /// Its name.
+    pub name: String,
+    /// Constructors: name and fields.
+    pub cons: Vec<(String, Vec<Ty>)>,
+}
+
+/// Functions and data types that refer to each other by number. Transformations add to it; nothing is ever taken away, so that numbers
+/// stay valid.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Program {
+    /// Functions. A function that is being made is empty until it is done.
+    pub funcs: Vec<Rc<Function>>,
+    /// Data types.
+    pub datas: Vec<Rc<DataDecl>>,
+}
+
+impl Program {
+    /// Makes room for a function (which may be recursive).
+    pub fn reserve(&mut self, name: &str) -> FnId {
+        self.add(Function { name: name.to_owned(), ..Function::default() })
+    }
+
+    /// Adds a function.
+    pub fn add(&mut self, f: Function) -> FnId {
+        self.funcs.push(Rc::new(f));
+        FnId(self.funcs.len() as u32 - 1)
+    }
+
+    /// Gives a reserved function its body.
+    pub fn set(&mut self, id: FnId, f: Function) {
+        self.funcs[id.0 as usize] = Rc::new(f);
+    }
+
+    /// A function.
+    pub fn func(&self, id: FnId) -> &Rc<Function> {
+        &self.funcs[id.0 as usize]
+    }
+
+    /// Adds a data type (or makes room for a recursive one).
+    pub fn add_data(&mut self, d: DataDecl) -> DataId {
+        self.datas.push(Rc::new(d));
+        DataId(self.datas.len() as u32 - 1)
+    }
+
+    /// Completes a data type.
+    pub fn set_data(&mut self, id: DataId, d: DataDecl) {
+        self.datas[id.0 as usize] = Rc::new(d);
+    }
+
+    /// A data type.
+    pub fn data(&self, id: DataId) -> &Rc<DataDecl> {
+        &self.datas[id.0 as usize]
+    }
+}

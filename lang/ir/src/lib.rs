@@ -1,0 +1,41 @@
+//! The IR: "Linear A" of *You Only Linearize Once*, extended by control flow, data and arrays.
+//!
+//! ```text
+//! program  ::= data… fn…
+//! data     ::= data D = C₀(ty…) | C₁(ty…) | …
+//! fn       ::= fn f(x: ty, … ; ẋ: ty, …) -> (ty, … ; ty, …) block
+//! block    ::= { stmt… return x, … ; ẋ, … }
+//! stmt     ::= x, … ; ẋ, … = op                   (with the span of the source that it came from)
+//! op       ::= literals and scalar operators | operations on arrays | constructors
+//!            | if | switch | loop | call | reduce | scan | reduce_by_index
+//!            | zero | dup | drop                  (the linear fragment; sums and scalings are `add` and `mul`)
+//! ty       ::= f64 | f32 | i64 | bool | str | []…ty | D
+//! ```
+//!
+//! What stands left of `;` is non-linear, what stands right of it linear. Every function is in A-normal form, returns several results,
+//! and names each variable once.
+//!
+//! - Tuples and records do not exist: they are their components. An array of tuples is a tuple of arrays.
+//! - Elementwise arithmetic acts on whole arrays of any rank.
+//! - `map`, comprehensions, `sum for` and loops are one construct, [`Loop`]: state carried from turn to turn, arrays read an element a
+//!   turn, and outputs collected into arrays or added up.
+//! - An operation is linear where an operand is: [`Op::linear_in`] says which operands may be, and the [`verify`] pass checks that each
+//!   linear variable is used exactly once and that nothing non-linear depends on one.
+//! - A linear array may be *absent* at run time: a zero whose shape nobody needed. Operations that lose the shape of a linear operand
+//!   carry it as a non-linear operand `shape`.
+//!
+//! Reading order: [`ty`], [`op`], [`func`], [`build`]; then what is done to programs here: [`print`], [`parse`], [`verify`], [`eval`]
+//! (the reference evaluator, which counts work by the paper's §4.3).
+//!
+//! What is *not* here: closures, polymorphism and derivative operators (resolved by `lang/specialise`), the transformations
+//! (`lang/ad`, `lang/opt`), fast evaluation (`lang/interp`, `lang/jit`), and any IO.
+
+pub mod build;
+pub mod func;
+pub mod op;
+pub mod ty;
+
+pub use build::Builder;
+pub use func::{Block, DataDecl, FnId, Function, Program, Stmt, Var, VarInfo};
+pub use op::{Cmp, Conv, Lit, Loop, Op, Out, Rule, RuleKind, Soac, SoacKind, Turns};
+pub use ty::{DataId, Ty};
