@@ -6,13 +6,16 @@
 use adl_interp::host::Host;
 use adl_session::Session;
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 
-/// A host that keeps what is printed, and reads files of the repository.
+/// A host that keeps what is printed and written, and reads files of the repository.
 #[derive(Clone, Default)]
 pub struct Memory {
     /// What was printed.
     pub out: Rc<RefCell<String>>,
+    /// Files that were written.
+    pub files: Rc<RefCell<HashMap<String, Vec<u8>>>>,
 }
 
 impl Host for Memory {
@@ -21,10 +24,14 @@ impl Host for Memory {
     }
     fn flush(&mut self) {}
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(root().join(path)).map_err(|_| "there is no such file".to_owned())
+        match self.files.borrow().get(path) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => std::fs::read(root().join(path)).map_err(|_| "there is no such file".to_owned()),
+        }
     }
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
-        std::fs::write(path, bytes).map_err(|e| e.to_string())
+        self.files.borrow_mut().insert(path.to_owned(), bytes.to_vec());
+        Ok(())
     }
     fn args(&mut self) -> Vec<String> {
         vec!["one".into(), "two".into()]

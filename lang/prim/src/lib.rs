@@ -14,7 +14,6 @@
 
 pub mod prim;
 mod rows;
-mod rows_arrays;
 pub mod scalar;
 pub mod special;
 

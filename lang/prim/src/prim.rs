@@ -346,3 +346,13 @@ impl Prim {
         }
     }
 }
+
+/// The list holds every variant, in order (`Gradcheck` is the last).
+const _: () = {
+    let mut i = 0;
+    while i < Prim::ALL.len() {
+        assert!(Prim::ALL[i] as usize == i);
+        i += 1;
+    }
+    assert!(Prim::ALL.len() == Prim::Gradcheck as usize + 1);
+};

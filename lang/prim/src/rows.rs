@@ -1,4 +1,4 @@
-//! The table: operators, real functions, text, input and output, differentiation. Arrays are in `rows_arrays`.
+//! The table: one row for each primitive. A primitive without a row does not compile.
 
 use crate::prim::{Linearity as L, Prim, Row, Typing};
 
@@ -6,11 +6,11 @@ fn row(p: Prim, typing: Typing, arity: u8, linearity: L, doc: &'static str, exam
     Row { name: p.name(), typing, arity, linearity, doc, examples }
 }
 
-pub(crate) fn scheme(p: Prim, text: &'static str, arity: u8, l: L, doc: &'static str, examples: &'static [&'static str]) -> Row {
+fn scheme(p: Prim, text: &'static str, arity: u8, l: L, doc: &'static str, examples: &'static [&'static str]) -> Row {
     row(p, Typing::Scheme(text), arity, l, doc, examples)
 }
 
-pub(crate) fn special(p: Prim, text: &'static str, arity: u8, l: L, doc: &'static str, examples: &'static [&'static str]) -> Row {
+fn special(p: Prim, text: &'static str, arity: u8, l: L, doc: &'static str, examples: &'static [&'static str]) -> Row {
     row(p, Typing::Special(text), arity, l, doc, examples)
 }
 
@@ -137,7 +137,80 @@ pub(crate) fn row_of(p: Prim) -> Row {
         P::CustomJvp => scheme(p, "(a -> b) -> (a -> (b, a -o b)) -> (a -> b)", 2, L::None, "The function, with a derivative of your own: the value and a linear map. Reverse mode transposes the map.", &["grad (custom_jvp (fun x -> x * x) (fun x -> (x * x, lin dx -> 10.0 * dx))) 3.0 => 10.0 : Float"]),
         P::CustomVjp => scheme(p, "(a -> b) -> (a -> (b, b -o a)) -> (a -> b)", 2, L::None, "The function, with a reverse derivative of your own.", &["grad (custom_vjp (fun x -> x * x) (fun x -> (x * x, lin dy -> 10.0 * dy))) 3.0 => 10.0 : Float"]),
         P::Gradcheck => scheme(p, "(Diff a, Real s) => (a -> s) -> a -> {max_error : Float, ok : Bool}", 2, L::None, "Compares `grad f x` with central differences, leaf by leaf: the largest error relative to the size of the numbers.", &["(gradcheck (fun x -> x ^ 3) 2.0).ok => true : Bool"]),
-        _ => crate::rows_arrays::row_of(p),
+        P::Map => scheme(p, "(a -> b) -> [n]a -> [n]b", 2, L::Mapped, "Applies a function to each element.", &["map (fun x -> x * x) [1.0, 2.0] => [1.0, 4.0] : [2]Float"]),
+        P::Map2 => scheme(p, "(a -> b -> c) -> [n]a -> [n]b -> [n]c", 3, L::Mapped, "Applies a function to pairs of elements.", &["map2 (+) [1, 2] [10, 20] => [11, 22] : [2]Int"]),
+        P::Map3 => scheme(p, "(a -> b -> c -> d) -> [n]a -> [n]b -> [n]c -> [n]d", 4, L::Mapped, "Applies a function to triples of elements.", &["map3 (fun a b c -> a + b + c) [1] [2] [3] => [6] : [1]Int"]),
+        P::Zip => scheme(p, "[n]a -> [n]b -> [n](a, b)", 2, L::Joint, "Pairs of elements.", &["zip [1, 2] [true, false] => [(1, true), (2, false)] : [2](Int, Bool)"]),
+        P::Zip3 => scheme(p, "[n]a -> [n]b -> [n]c -> [n](a, b, c)", 3, L::Joint, "Triples of elements.", &["zip3 [1] [2] [3] => [(1, 2, 3)] : [1](Int, Int, Int)"]),
+        P::Unzip => scheme(p, "[n](a, b) -> ([n]a, [n]b)", 1, L::Joint, "The components of pairs.", &["unzip [(1, 2.0)] => ([1], [2.0]) : ([1]Int, [1]Float)"]),
+        P::Unzip3 => scheme(p, "[n](a, b, c) -> ([n]a, [n]b, [n]c)", 1, L::Joint, "The components of triples.", &["unzip3 [(1, 2, 3)] => ([1], [2], [3]) : ([1]Int, [1]Int, [1]Int)"]),
+        P::Reduce => scheme(p, "(a -> a -> a) -> a -> [n]a -> a", 3, L::None, "`reduce op e xs`: combines all elements by an associative `op` with unit `e`.", &["reduce (+) 0 [1, 2, 3] => 6 : Int"]),
+        P::Scan => scheme(p, "(a -> a -> a) -> a -> [n]a -> [n]a", 3, L::None, "Inclusive prefix combinations by an associative operator.", &["scan (+) 0 [1, 2, 3] => [1, 3, 6] : [3]Int"]),
+        P::ScanExclusive => scheme(p, "(a -> a -> a) -> a -> [n]a -> [n]a", 3, L::None, "Prefix combinations without the element itself.", &["scan_exclusive (+) 0 [1, 2, 3] => [0, 1, 3] : [3]Int"]),
+        P::ReduceByIndex => scheme(p, "[m]a -> (a -> a -> a) -> a -> [n]Int -> [n]a -> [m]a", 5, L::None, "`reduce_by_index dest op e keys values`: combines each value into the element of `dest` that its key names. Keys out of range are ignored; `op` is associative and commutative.", &["reduce_by_index [0, 0] (+) 0 [0, 1, 0, 9] [1, 2, 3, 4] => [4, 2] : [2]Int"]),
+        P::Scatter => scheme(p, "[m]a -> [n]Int -> [n]a -> [m]a", 3, L::In(&[0, 2]), "`scatter dest indices values`: a copy of `dest` with elements replaced. Indices out of range are ignored; of equal indices the last wins.", &["scatter [0, 0, 0] [2, 0] [5, 7] => [7, 0, 5] : [3]Int"]),
+        P::Gather => scheme(p, "[m]a -> [n]Int -> [n]a", 2, L::In(&[0]), "`gather xs indices`: the elements at the indices.", &["gather [10, 20, 30] [2, 0] => [30, 10] : [2]Int"]),
+        P::Filter => scheme(p, "(a -> Bool) -> [n]a -> [_]a", 2, L::None, "The elements that satisfy a predicate.", &["filter (fun x -> x > 1) [1, 2, 3] => [2, 3] : [2]Int"]),
+        P::Partition => scheme(p, "(a -> Bool) -> [n]a -> ([_]a, [_]a)", 2, L::None, "Those that satisfy a predicate, and the others.", &["partition (fun x -> x > 1) [1, 2, 3] => ([2, 3], [1]) : ([2]Int, [1]Int)"]),
+        P::Iota => special(p, "Int -> [_]Int", 1, L::None, "0, 1, ..., n - 1.", &["iota 3 => [0, 1, 2] : [3]Int"]),
+        P::Replicate => special(p, "Int -> a -> [_]a", 2, L::In(&[1]), "`replicate n x`: n times x.", &["replicate 2 0.5 => [0.5, 0.5] : [2]Float"]),
+        P::Linspace => special(p, "Float -> Float -> Int -> [_]Float", 3, L::None, "`linspace a b n`: n numbers from a to b, both included.", &["linspace 0.0 1.0 3 => [0.0, 0.5, 1.0] : [3]Float"]),
+        P::Rotate => scheme(p, "Int -> [n]a -> [n]a", 2, L::In(&[1]), "`rotate k xs`: to the left by k.", &["rotate 1 [1, 2, 3] => [2, 3, 1] : [3]Int"]),
+        P::Reverse => scheme(p, "[n]a -> [n]a", 1, L::In(&[0]), "The elements in reverse order.", &["reverse [1, 2] => [2, 1] : [2]Int"]),
+        P::Concat => special(p, "[n]a -> [m]a -> [_]a", 2, L::Joint, "One array after the other (also `++`).", &["concat [1] [2] => [1, 2] : [2]Int"]),
+        P::Flatten => special(p, "[n][m]a -> [_]a", 1, L::In(&[0]), "The rows of a matrix, one after the other.", &["flatten [[1, 2], [3, 4]] => [1, 2, 3, 4] : [4]Int"]),
+        P::Reshape => special(p, "[r]Int -> [n]a -> [_]a", 2, L::In(&[1]), "`reshape [2, 3] xs`: the same elements in another shape. The shape is a literal.", &["reshape [2, 2] [1, 2, 3, 4] => [[1, 2], [3, 4]] : [2][2]Int"]),
+        P::Stack => special(p, "List [m]a -> [_][m]a", 1, L::In(&[0]), "A list (or array) of arrays of one shape as one array.", &["stack ([1, 2] :: [3, 4] :: Nil) => [[1, 2], [3, 4]] : [2][2]Int"]),
+        P::Split => special(p, "Int -> [n]a -> ([_]a, [_]a)", 2, L::In(&[1]), "`split k xs`: the first k, and the rest.", &["split 1 [1, 2, 3] => ([1], [2, 3]) : ([1]Int, [2]Int)"]),
+        P::Take => special(p, "Int -> [n]a -> [_]a", 2, L::In(&[1]), "The first k elements.", &["take 2 [1, 2, 3] => [1, 2] : [2]Int"]),
+        P::Drop => special(p, "Int -> [n]a -> [_]a", 2, L::In(&[1]), "All but the first k elements.", &["drop 2 [1, 2, 3] => [3] : [1]Int"]),
+        P::First => scheme(p, "[n]a -> a", 1, L::In(&[0]), "The first element.", &["first [1, 2] => 1 : Int"]),
+        P::Last => scheme(p, "[n]a -> a", 1, L::In(&[0]), "The last element.", &["last [1, 2] => 2 : Int"]),
+        P::Len => scheme(p, "[n]a -> Int", 1, L::None, "Number of elements (rows, of a matrix).", &["len [5, 6] => 2 : Int"]),
+        P::Shape => special(p, "[n]a -> [_]Int", 1, L::None, "The extents of all axes.", &["shape [[1, 2, 3]] => [1, 3] : [2]Int"]),
+        P::Rank => special(p, "[n]a -> Int", 1, L::None, "Number of axes.", &["rank [[1, 2, 3]] => 2 : Int"]),
+        P::Sort => scheme(p, "Ord a => [n]a -> [n]a", 1, L::None, "In ascending order; stable, `nan` last.", &["sort [3, 1, 2] => [1, 2, 3] : [3]Int"]),
+        P::SortBy => scheme(p, "Ord b => (a -> b) -> [n]a -> [n]a", 2, L::None, "In ascending order of a key; stable.", &["sort_by (fun x -> -x) [1, 3, 2] => [3, 2, 1] : [3]Int"]),
+        P::Argsort => scheme(p, "Ord a => [n]a -> [n]Int", 1, L::None, "The indices that sort an array; stable.", &["argsort [30, 10, 20] => [1, 2, 0] : [3]Int"]),
+        P::Argmin => scheme(p, "Ord a => [n]a -> Int", 1, L::None, "Index of the smallest element (the first of several).", &["argmin [3, 1, 1] => 1 : Int"]),
+        P::Argmax => scheme(p, "Ord a => [n]a -> Int", 1, L::None, "Index of the largest element (the first of several).", &["argmax [1, 3, 3] => 1 : Int"]),
+        P::Sum => special(p, "Num a => [n]a -> a", 1, L::In(&[0]), "The sum of the elements; of a matrix, of its rows.", &["sum [1.0, 2.0] => 3.0 : Float", "sum [[1, 2], [3, 4]] => [4, 6] : [2]Int"]),
+        P::Prod => special(p, "Num a => [n]a -> a", 1, L::None, "The product of the elements.", &["prod [2, 3] => 6 : Int"]),
+        P::Mean => special(p, "Real a => [n]a -> a", 1, L::In(&[0]), "The mean of the elements; of a matrix, of its rows.", &["mean [1.0, 3.0] => 2.0 : Float"]),
+        P::Variance => special(p, "Real a => [n]a -> a", 1, L::None, "Population variance.", &["variance [1.0, 3.0] => 1.0 : Float"]),
+        P::Maximum => special(p, "Ord a => [n]a -> a", 1, L::None, "The largest element; the derivative goes to the first of several.", &["maximum [1, 3, 2] => 3 : Int"]),
+        P::Minimum => special(p, "Ord a => [n]a -> a", 1, L::None, "The smallest element; the derivative goes to the first of several.", &["minimum [1, 3, 2] => 1 : Int"]),
+        P::Cumsum => scheme(p, "Num a => [n]a -> [n]a", 1, L::In(&[0]), "Running sums.", &["cumsum [1, 2, 3] => [1, 3, 6] : [3]Int"]),
+        P::Cumprod => scheme(p, "Num a => [n]a -> [n]a", 1, L::None, "Running products.", &["cumprod [1, 2, 3] => [1, 2, 6] : [3]Int"]),
+        P::Dot => scheme(p, "Num a => [n]a -> [n]a -> a", 2, L::Bilinear, "Inner product.", &["dot [1.0, 2.0] [3.0, 4.0] => 11.0 : Float"]),
+        P::Outer => scheme(p, "Num a => [n]a -> [m]a -> [n][m]a", 2, L::Bilinear, "All products of two elements.", &["outer [1, 2] [10, 20] => [[10, 20], [20, 40]] : [2][2]Int"]),
+        P::Matmul => special(p, "Num a => [n][m]a -> [m][k]a -> [n][k]a", 2, L::Bilinear, "Matrix product (also `@`).", &["matmul [[1, 2]] [[3], [4]] => [[11]] : [1][1]Int"]),
+        P::Norm => special(p, "Real a => [n]a -> a", 1, L::None, "Euclidean norm (of a matrix, over all elements). The derivative at 0 is 0.", &["norm [3.0, 4.0] => 5.0 : Float"]),
+        P::Any => scheme(p, "[n]Bool -> Bool", 1, L::None, "Whether one is true.", &["any [false, true] => true : Bool"]),
+        P::All => scheme(p, "[n]Bool -> Bool", 1, L::None, "Whether all are true.", &["all [false, true] => false : Bool"]),
+        P::Where => special(p, "Bool -> a -> a -> a", 3, L::In(&[1, 2]), "`where cond a b`, elementwise where `cond` is an array; scalars broadcast. Both are evaluated; the derivative reaches the chosen one.", &["where [true, false] [1, 2] [3, 4] => [1, 4] : [2]Int"]),
+        P::Fold => scheme(p, "(b -> a -> b) -> b -> [n]a -> b", 3, L::None, "`fold f init xs`: from the left, `f acc x`.", &["fold (fun acc x -> acc - x) 10 [1, 2] => 7 : Int"]),
+        P::Foldr => scheme(p, "(a -> b -> b) -> b -> [n]a -> b", 3, L::None, "`foldr f init xs`: from the right, `f x acc`.", &["foldr (fun x acc -> x - acc) 0 [5, 3] => 2 : Int"]),
+        P::Range => special(p, "Int -> Int -> [_]Int", 2, L::None, "`range a b`: a, ..., b - 1.", &["range 2 5 => [2, 3, 4] : [3]Int"]),
+        P::Eye => special(p, "Int -> [_][_]Float", 1, L::None, "The identity matrix.", &["eye 2 => [[1.0, 0.0], [0.0, 1.0]] : [2][2]Float"]),
+        P::Diag => special(p, "Num a => [n]a -> [n][n]a", 1, L::In(&[0]), "A vector as a diagonal matrix; of a matrix, its diagonal.", &["diag [1, 2] => [[1, 0], [0, 2]] : [2][2]Int"]),
+        P::Trace => scheme(p, "Num a => [n][n]a -> a", 1, L::In(&[0]), "The sum of the diagonal.", &["trace [[1, 2], [3, 4]] => 5 : Int"]),
+        P::TransposeArray => scheme(p, "[n][m]a -> [m][n]a", 1, L::In(&[0]), "The transposed matrix: `x.T`.", &["[[1, 2], [3, 4]].T => [[1, 3], [2, 4]] : [2][2]Int"]),
+        P::Invertible => scheme(p, "{inverse : b -> b -> b, lift : a -> b, lower : b -> a, op : b -> b -> b} -> a -> a -> a", 3, L::None, "A commutative operator that has an inverse: `op` and `inverse` act on lifted values. Use it where `reduce` and `reduce_by_index` take an operator.", &["reduce (invertible {op = fun a b -> a + b, lift = id, lower = id, inverse = fun a b -> a - b}) 0 [1, 2] => 3 : Int"]),
+        P::LinSolve => scheme(p, "Diff b => [n][n]Float -> [n]b -> [n]b", 2, L::In(&[1]), "Solves a linear system.", &[]),
+        P::Cholesky => scheme(p, "[n][n]Float -> [n][n]Float", 1, L::None, "Lower Cholesky factor.", &[]),
+        P::Qr => scheme(p, "[m][n]Float -> ([m][_]Float, [_][n]Float)", 1, L::None, "Thin QR.", &[]),
+        P::Lu => scheme(p, "[n][n]Float -> ([n][n]Float, [n][n]Float, [n]Int)", 1, L::None, "LU with row exchanges.", &[]),
+        P::Svd => scheme(p, "[m][n]Float -> ([m][_]Float, [_]Float, [_][n]Float)", 1, L::None, "Thin SVD.", &[]),
+        P::Eigh => scheme(p, "[n][n]Float -> ([n]Float, [n][n]Float)", 1, L::None, "Symmetric eigenproblem.", &[]),
+        P::Inv => scheme(p, "[n][n]Float -> [n][n]Float", 1, L::None, "Inverse.", &[]),
+        P::Det => scheme(p, "[n][n]Float -> Float", 1, L::None, "Determinant.", &[]),
+        P::RandKey => scheme(p, "Int -> (Int, Int)", 1, L::None, "The two words of a key from a seed.", &[]),
+        P::RandSplit => scheme(p, "Int -> Int -> Int -> [_](Int, Int)", 3, L::None, "n new keys.", &[]),
+        P::RandUniform => special(p, "k -> [r]Int -> [_]Float", 2, L::None, "`random.uniform key shape`: uniform in [0, 1). The shape is a literal; `[]` gives one number.", &[]),
+        P::RandNormal => special(p, "k -> [r]Int -> [_]Float", 2, L::None, "`random.normal key shape`: standard normal. The shape is a literal.", &[]),
+        P::RandInt => special(p, "k -> Int -> Int -> [r]Int -> [_]Int", 4, L::None, "`random.int key lo hi shape`: uniform in lo ... hi - 1. The shape is a literal.", &[]),
+        P::RandPermutation => scheme(p, "Int -> Int -> Int -> [_]Int", 3, L::None, "A random order of 0 ... n - 1.", &[]),
     }
 }
 

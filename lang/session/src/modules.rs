@@ -1,6 +1,7 @@
 //! Loading modules: standard ones by name, files by path.
 
 use crate::Session;
+use adl_interp::error::codes;
 use adl_interp::ops::data;
 use adl_interp::vm::Machine;
 use adl_syntax::ast;
@@ -8,7 +9,7 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::FileId;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
-use adl_typing::env::{CheckHost, Column, Env};
+use adl_typing::env::{CheckHost, Column, Env, NoHeader};
 use adl_typing::{Checked, check_item};
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,13 +22,13 @@ struct Adapter<'a> {
 }
 
 impl CheckHost for Adapter<'_> {
-    fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, String> {
-        let bytes = self.machine.host.read(path).map_err(|e| format!("{path}: {e}"))?;
-        data::csv::schema(path, &bytes).map_err(|e| e.diag.message)
+    fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, NoHeader> {
+        let bytes = self.machine.host.read(path).map_err(|e| (codes::FILE, format!("{path}: {e}")))?;
+        data::csv::schema(path, &bytes).map_err(|e| (e.diag.code, e.diag.message))
     }
-    fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, String> {
-        let bytes = self.machine.host.read(path).map_err(|e| format!("{path}: {e}"))?;
-        data::npy::schema(path, &bytes).map_err(|e| e.diag.message)
+    fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader> {
+        let bytes = self.machine.host.read(path).map_err(|e| (codes::FILE, format!("{path}: {e}")))?;
+        data::npy::schema(path, &bytes).map_err(|e| (e.diag.code, e.diag.message))
     }
     fn std_module(&mut self, name: &str) -> Option<Rc<Env>> {
         self.std.get(name).cloned()
@@ -43,7 +44,11 @@ impl Session {
         let text = self.sources.text(item.span).to_owned();
         self.load_named(&text);
         let mut adapter = Adapter { machine: &mut self.machine, std: &self.std };
-        check_item(env, item, &mut self.tables, &mut adapter, internal)
+        let checked = check_item(env, item, &mut self.tables, &mut adapter, internal);
+        if self.machine.datas.len() != self.tables.datas.len() {
+            self.machine.datas = self.tables.datas.clone();
+        }
+        checked
     }
 
     /// Loads every standard module that a text names.

@@ -82,12 +82,15 @@ pub enum Column {
     Int, Float, Bool, Text,
 }
 
+/// Why a data file has no type: the error's code and text.
+pub type NoHeader = (&'static str, String);
+
 /// What checking asks of the world.
 pub trait CheckHost {
     /// Names (as identifiers) and types of a CSV file's columns.
-    fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, String>;
+    fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, NoHeader>;
     /// Element type and shape of the arrays of an NPY or NPZ file; the name is empty for NPY.
-    fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, String>;
+    fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader>;
     /// A standard module, loaded on first use.
     fn std_module(&mut self, name: &str) -> Option<Rc<Env>>;
     /// The standard module that defines a name which is in scope everywhere.

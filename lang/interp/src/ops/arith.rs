@@ -107,6 +107,9 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
             Bin::Mul => Value::Zero,
             _ => return bin(m, op, a, Value::Float(0.0)),
         },
+        // An empty array may not know what it has no elements of.
+        (Value::Array(x), Value::Array(y)) if x.is_empty() && y.is_empty() => Value::Array(if numeric(&x) { x } else { y }),
+        (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && scalar(&y) => Value::Array(x),
         (Value::Array(x), Value::Array(y)) => match (&x.buf, &y.buf) {
             (Buf::F64(_) | Buf::F32(_) | Buf::I64(_), _) => arrays(op, x, y)?,
             _ => return data(m, op, Value::Array(x), Value::Array(y)),
@@ -168,10 +171,6 @@ pub fn shapes_differ(a: &[usize], b: &[usize]) -> Box<Error> {
 
 fn arrays(op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value> {
     if x.shape != y.shape {
-        // An empty array whose rows nobody has seen fits every empty array.
-        if x.is_empty() && y.is_empty() {
-            return Ok(Value::Array(x));
-        }
         return Err(shapes_differ(&x.shape, &y.shape));
     }
     // Whichever array has one owner gives its buffer to the result.

@@ -87,8 +87,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
             if a.shape.len() < 2 {
                 return flatten_boxed(m, a);
             }
-            let shape: Shape = std::iter::once(a.shape[0] * a.shape[1]).chain(a.shape[2..].iter().copied()).collect();
-            Ok(array::make(shape, a.buf.clone()))
+            Ok(Value::Array(Rc::new(array::regroup(a, 2, &[a.shape[0] * a.shape[1]])?)))
         }
         Prim::Reshape => {
             let x = take(args, 1);
@@ -272,8 +271,9 @@ fn reshape(shape: &Value, x: Value) -> Res<Value> {
     }
     let Value::Array(a) = x else { return Ok(x) };
     Ok(match Rc::try_unwrap(a) {
-        Ok(a) => array::make(shape, a.buf),
-        Err(a) => array::make(shape, a.buf.clone()),
+        Ok(a) if !matches!(a.buf, Buf::Tuple(_) | Buf::Record(..)) => array::make(shape, a.buf),
+        Ok(a) => Value::Array(Rc::new(array::regroup(&a, a.shape.len(), &shape)?)),
+        Err(a) => Value::Array(Rc::new(array::regroup(&a, a.shape.len(), &shape)?)),
     })
 }
 
@@ -330,7 +330,14 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         (Buf::I64(x), Buf::I64(y)) => Buf::I64(pick!(x, y)),
         (Buf::Bool(x), Buf::Bool(y)) => Buf::Bool(pick!(x, y)),
         (Buf::Boxed(x), Buf::Boxed(y)) => Buf::Boxed(pick!(x, y)),
-        _ => return Err(Error::new(codes::STRUCTURE, "the branches of `where` hold different elements")),
+        _ => {
+            // Columns of tuples and records: elements chosen from both arrays one after the other.
+            let n = bits.len();
+            let axes = mask.shape.len();
+            let both = array::concat(&[&array::regroup(a, axes, &[n])?, &array::regroup(b, axes, &[n])?])?;
+            let at: Vec<usize> = bits.iter().enumerate().map(|(i, c)| if *c { i } else { n + i }).collect();
+            return Ok(Value::Array(Rc::new(array::gather_rows(&both, &at, &mask.shape)?)));
+        }
     };
     Ok(array::make(mask.shape.clone(), buf))
 }
@@ -378,7 +385,7 @@ fn transpose(v: &Value) -> Res<Value> {
         return Ok(v.clone());
     }
     let (n, k) = (a.shape[0], a.shape[1]);
-    let flat = Array { shape: std::iter::once(n * k).chain(a.shape[2..].iter().copied()).collect(), buf: a.buf.clone() };
+    let flat = array::regroup(a, 2, &[n * k])?;
     let at: Vec<usize> = (0..k).flat_map(|j| (0..n).map(move |i| i * k + j)).collect();
     Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[k, n])?)))
 }

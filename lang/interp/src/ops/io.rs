@@ -2,7 +2,7 @@
 
 use super::{data, string, text};
 use crate::error::{Error, Res, codes};
-use crate::value::{Buf, ConInfo, Data, Rep, Value, array, show};
+use crate::value::{ConInfo, Data, Rep, Value, array, show};
 use crate::vm::Machine;
 use adl_prim::Prim;
 use std::rc::Rc;
@@ -46,7 +46,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         }
         Prim::ReadNpy => {
             let bytes = read(m, &path)?;
-            data::npy::read(&path, &bytes)
+            data::npy::read(&path, &bytes, &rep)
         }
         Prim::WriteNpy => {
             let bytes = data::npy::write(&args[1])?;
@@ -77,20 +77,8 @@ fn write(m: &mut Machine, path: &str, bytes: &[u8]) -> Res<Value> {
 }
 
 /// `Option`, whose constructors are `None` (0) and `Some` (1).
-pub(super) fn option(v: Option<Value>) -> Value {
+pub(crate) fn option(v: Option<Value>) -> Value {
     let (name, tag) = if v.is_some() { ("Some", 1) } else { ("None", 0) };
     let con = ConInfo { name: adl_syntax::symbol::Symbol::new(name), tag, data: adl_typing::ty::DataId(0), arity: tag };
     Value::Data(Rc::new(Data { con: Rc::new(con), fields: v.into_iter().collect() }))
-}
-
-/// The texts of an array, for writers.
-pub(super) fn texts(a: &Buf) -> Vec<String> {
-    match a {
-        Buf::F64(v) => v.iter().map(|x| show::float(*x)).collect(),
-        Buf::F32(v) => v.iter().map(|x| show::float32(*x)).collect(),
-        Buf::I64(v) => v.iter().map(i64::to_string).collect(),
-        Buf::Bool(v) => v.iter().map(bool::to_string).collect(),
-        Buf::Boxed(v) => v.iter().map(show::plain).collect(),
-        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => Vec::new(),
-    }
 }

@@ -45,6 +45,14 @@ fn tuple(parts: Vec<Value>) -> Value {
     Value::Tuple(Rc::new(Tuple(parts)))
 }
 
+/// Iterations over numbers that are not finite do not end.
+fn finite(m: DMatrix<f64>, what: &str) -> Res<DMatrix<f64>> {
+    match m.iter().find(|x| !x.is_finite()) {
+        Some(x) => Err(Error::new(codes::DOMAIN, format!("`{what}` of a matrix that holds {}", crate::value::show::float(*x)))),
+        None => Ok(m),
+    }
+}
+
 fn singular(what: &str) -> Box<Error> {
     Error::new(codes::SINGULAR, format!("`{what}`: the matrix is singular"))
 }
@@ -64,8 +72,8 @@ pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
         }
         Prim::Qr => qr(matrix(&args[0])?),
         Prim::Lu => lu(square(&args[0], "lu")?),
-        Prim::Svd => svd(matrix(&args[0])?),
-        _ => eigh(square(&args[0], "eigh")?),
+        Prim::Svd => svd(finite(matrix(&args[0])?, "svd")?),
+        _ => eigh(finite(square(&args[0], "eigh")?, "eigh")?),
     }
 }
 
@@ -97,10 +105,12 @@ fn product(a: &Array, b: &Array) -> Res<Value> {
             }
             Buf::I64(out)
         }
-        _ => {
+        (Buf::F32(_), _) | (_, Buf::F32(_)) => {
             let out = multiply(&floats(a), &floats(b), n, k, c, total)?;
             Buf::F32(out.into_iter().map(|x| x as f32).collect())
         }
+        (Buf::I64(_), _) | (_, Buf::I64(_)) => Buf::I64(array::filled(0, total)?),
+        _ => Buf::F64(array::filled(0.0, total)?),
     };
     Ok(array::make(shape, buf))
 }
@@ -133,6 +143,9 @@ fn solve(a: &Value, b: &Value) -> Res<Value> {
     if rhs.len() != m.nrows() {
         return Err(Error::new(codes::SIZE, format!("`solve`: a matrix of {} rows and a right side of {}", m.nrows(), rhs.len())));
     }
+    if m.nrows() == 0 {
+        return Ok(b.clone());
+    }
     let x = m.lu().solve(&matrix(b)?).ok_or_else(|| singular("solve"))?;
     Ok(if rhs.shape.len() == 1 { array::floats(x.as_slice().to_vec()) } else { value(&x) })
 }
@@ -161,6 +174,10 @@ fn lu(m: DMatrix<f64>) -> Res<Value> {
 
 /// Thin, singular values descending; the largest component of each left vector is positive.
 fn svd(m: DMatrix<f64>) -> Res<Value> {
+    let (n, c) = m.shape();
+    if n == 0 || c == 0 {
+        return Ok(tuple(vec![value(&DMatrix::zeros(n, 0)), array::floats(Vec::new()), value(&DMatrix::zeros(0, c))]));
+    }
     let d = m.svd(true, true);
     let (Some(mut u), Some(mut vt)) = (d.u, d.v_t) else { return Err(Error::new(codes::SINGULAR, "`svd` did not converge")) };
     let mut order: Vec<usize> = (0..d.singular_values.len()).collect();
@@ -184,6 +201,9 @@ fn negative<'a>(v: impl Iterator<Item = &'a f64>) -> bool {
 
 /// Eigenvalues ascending; the largest component of each vector is positive.
 fn eigh(m: DMatrix<f64>) -> Res<Value> {
+    if m.nrows() == 0 {
+        return Ok(tuple(vec![array::floats(Vec::new()), value(&m)]));
+    }
     let d = ((&m + m.transpose()) * 0.5).symmetric_eigen();
     let n = d.eigenvalues.len();
     let mut order: Vec<usize> = (0..n).collect();

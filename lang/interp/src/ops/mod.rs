@@ -5,7 +5,7 @@ mod arrays;
 mod cumulative;
 pub mod higher;
 pub mod index;
-mod io;
+pub(crate) mod io;
 mod linalg;
 mod random;
 mod reduce;
@@ -192,9 +192,4 @@ fn len(v: &Value) -> usize {
 /// A String value, for the data formats.
 pub(crate) fn data_text(s: &str) -> Value {
     text::string(s.to_owned())
-}
-
-/// The texts of a column.
-pub(crate) fn column_texts(b: &crate::value::Buf) -> Vec<String> {
-    io::texts(b)
 }

@@ -34,10 +34,9 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
     match p {
         Prim::Sum => sum(m, &v, &rep_of(reps)),
         Prim::Prod => prod(m, &v, &rep_of(reps)),
-        Prim::Mean | Prim::Variance if len(&v) == 0 => Ok(Value::Float(f64::NAN)),
         Prim::Mean => {
             let s = sum(m, &v, &rep_of(reps))?;
-            let n = number_like(len(&v) as f64, &v);
+            let n = number_like(len(&v) as f64, &s);
             arith::bin(m, Bin::Div, s, n)
         }
         Prim::Variance => {
@@ -52,8 +51,9 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
             let i = sorting::extreme(p.name(), &v, if p == Prim::Maximum { Ordering::Greater } else { Ordering::Less })?;
             seq::elem(m, &v, i)
         }
-        Prim::Dot => dot(m, &v, &args[1]),
+        Prim::Dot => dot(m, &v, &args[1], &rep_of(reps)),
         Prim::Outer => outer(m, &v, &args[1]),
+        Prim::Norm if len(&v) == 0 => Ok(unit(&rep_of(reps), 0)),
         Prim::Norm => {
             let sq = arith::bin(m, Bin::Mul, v.clone(), v)?;
             let s = crate::ad::rules::total(m, sq)?;
@@ -71,7 +71,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         }
         Prim::Trace => {
             let d = super::call(m, Prim::Diag, &[], vec![v])?;
-            sum(m, &d, &Rep::Float)
+            sum(m, &d, &rep_of(reps))
         }
         other => Err(Error::new(codes::STRUCTURE, format!("`{}` is no reduction", other.name()))),
     }
@@ -79,6 +79,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
 
 fn number_like(x: f64, v: &Value) -> Value {
     match v {
+        Value::F32(_) => Value::F32(x as f32),
         Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Value::F32(x as f32),
         _ => Value::Float(x),
     }
@@ -142,7 +143,7 @@ fn prod(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
     }
 }
 
-fn dot(m: &mut Machine, x: &Value, y: &Value) -> Res<Value> {
+fn dot(m: &mut Machine, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
     if len(x) != len(y) {
         return Err(lengths_differ("dot", len(x), len(y)));
     }
@@ -152,7 +153,7 @@ fn dot(m: &mut Machine, x: &Value, y: &Value) -> Res<Value> {
         }
     }
     let z = arith::bin(m, Bin::Mul, x.clone(), y.clone())?;
-    sum(m, &z, &Rep::Float)
+    sum(m, &z, rep)
 }
 
 /// Inner product with eight accumulators.

@@ -45,7 +45,16 @@ pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
         return Err(Error::new(codes::EMPTY, format!("`{what}` of an empty array")));
     }
     let Value::Array(a) = v else { return Ok(0) };
-    if let (Buf::F64(x), 1) = (&a.buf, a.shape.len()) {
+    let wide: Vec<f64>;
+    let numbers = match &a.buf {
+        Buf::F64(x) if a.shape.len() == 1 => Some(x),
+        Buf::F32(x) if a.shape.len() == 1 => {
+            wide = x.iter().map(|v| f64::from(*v)).collect();
+            Some(&wide)
+        }
+        _ => None,
+    };
+    if let Some(x) = numbers {
         let mut best = 0;
         for i in 0..n {
             if x[i].is_nan() {

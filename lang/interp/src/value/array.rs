@@ -120,6 +120,25 @@ fn gather_columns(cols: &[Value], indices: &[usize], outer: &[usize]) -> Res<Vec
         .collect()
 }
 
+/// The same elements with the first `axes` axes replaced by `outer` (of the same product), in every column.
+pub fn regroup(a: &Array, axes: usize, outer: &[usize]) -> Res<Array> {
+    let shape: Shape = outer.iter().chain(&a.shape[axes..]).copied().collect();
+    let columns = |cols: &[Value]| {
+        cols.iter()
+            .map(|c| match c {
+                Value::Array(c) => Ok(Value::Array(Rc::new(regroup(c, axes, outer)?))),
+                _ => Err(Error::new(codes::STRUCTURE, "a traced column reached a plain operation")),
+            })
+            .collect::<Res<Vec<_>>>()
+    };
+    let buf = match &a.buf {
+        Buf::Tuple(cols) => Buf::Tuple(columns(cols)?),
+        Buf::Record(names, cols) => Buf::Record(names.clone(), columns(cols)?),
+        Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) => a.buf.clone(),
+    };
+    Ok(Array::new(shape, buf))
+}
+
 /// Element `i` of the first axis of a plain array.
 pub fn elem(a: &Array, i: usize) -> Value {
     if a.shape.len() == 1 {

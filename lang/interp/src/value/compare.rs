@@ -30,15 +30,28 @@ pub fn equal(a: &Value, b: &Value) -> Res<bool> {
     Ok(partial(a, b)? == Some(Ordering::Equal))
 }
 
-/// A total order for sorting: `nan` is last.
+/// A total order for sorting: `nan` is last, at any depth. Sorting needs it total: a comparison that contradicts itself is an error
+/// to the standard library.
 pub fn total(a: &Value, b: &Value) -> Ordering {
-    if let (Value::Float(x), Value::Float(y)) = (a, b) {
-        return total_float(*x, *y);
+    let mut todo = vec![(a.clone(), b.clone())];
+    while let Some((a, b)) = todo.pop() {
+        let o = match (&a, &b) {
+            (Value::Float(x), Value::Float(y)) => total_float(*x, *y),
+            (Value::F32(x), Value::F32(y)) => total_float(f64::from(*x), f64::from(*y)),
+            (Value::Array(x), Value::Array(y)) => match (&x.buf, &y.buf) {
+                (Buf::F64(p), Buf::F64(q)) if x.shape.len() == 1 && y.shape.len() == 1 => {
+                    let differing = p.iter().zip(q).map(|(x, y)| total_float(*x, *y)).find(|o| o.is_ne());
+                    differing.unwrap_or_else(|| p.len().cmp(&q.len()))
+                }
+                _ => step(&a, &b, &mut todo).ok().flatten().unwrap_or(Ordering::Equal),
+            },
+            _ => step(&a, &b, &mut todo).ok().flatten().unwrap_or(Ordering::Equal),
+        };
+        if o.is_ne() {
+            return o;
+        }
     }
-    match partial(a, b) {
-        Ok(Some(o)) => o,
-        _ => Ordering::Equal,
-    }
+    Ordering::Equal
 }
 
 /// Floats with `nan` last.

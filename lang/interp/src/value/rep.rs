@@ -23,6 +23,30 @@ impl Rep {
         }
     }
 
+    /// An array without elements whose elements are of this type; extents that are not known are 0.
+    pub fn no_elements(self: &Rc<Rep>) -> Value {
+        self.none_of(&[0])
+    }
+
+    fn none_of(self: &Rc<Rep>, outer: &[usize]) -> Value {
+        let shape = Shape::from_slice(outer);
+        let buf = match &**self {
+            Rep::Float => Buf::F64(Vec::new()),
+            Rep::F32 => Buf::F32(Vec::new()),
+            Rep::Int => Buf::I64(Vec::new()),
+            Rep::Bool => Buf::Bool(Vec::new()),
+            Rep::Unit => Buf::Unit,
+            Rep::Array(n, e) => {
+                let inner: Shape = outer.iter().copied().chain([n.unwrap_or(0)]).collect();
+                return e.none_of(&inner);
+            }
+            Rep::Tuple(parts) => Buf::Tuple(parts.iter().map(|p| p.none_of(outer)).collect()),
+            Rep::Record(fields) => Buf::Record(fields.iter().map(|f| f.0).collect(), fields.iter().map(|f| f.1.none_of(outer)).collect()),
+            Rep::Str | Rep::Data(..) | Rep::Other => Buf::Boxed(Vec::new()),
+        };
+        array::make(shape, buf)
+    }
+
     fn zero_array(&self) -> Option<Value> {
         let mut shape = Shape::new();
         let mut rep = self;

@@ -15,7 +15,9 @@ use crate::value::Value;
 use adl_prim::Prim;
 use adl_syntax::span::Span;
 use adl_typing::core::{Def, Expr};
+use adl_typing::ty::{DataDecl, DataId};
 use code::Code;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -149,6 +151,8 @@ pub struct Machine {
     pub ad: State,
     /// Bytes that frames may take before a recursion counts as endless.
     pub stack_budget: usize,
+    /// Declared types, for readers of data.
+    pub datas: HashMap<DataId, Rc<DataDecl>>,
     pub(crate) globals: Vec<Option<Value>>,
     regs: Vec<Value>,
     frames: Vec<Frame>,
@@ -164,6 +168,7 @@ impl Machine {
             host,
             ad: State::default(),
             stack_budget: 1 << 30,
+            datas: HashMap::new(),
             globals: Vec::new(),
             regs: Vec::new(),
             frames: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::{Infer, Why, array, mk, pending};
 use crate::core::{self, ExprKind};
-use crate::env::Column;
+use crate::env::{Column, NoHeader};
 use crate::ty::{Class, RecordTy, Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
@@ -402,20 +402,20 @@ impl Infer<'_> {
                 Ok(known) => {
                     self.expect(&known, &t, span, &Why::new("the file"));
                 }
-                Err(text) => self.report(Diagnostic::error("E0801", path.span, text)),
+                Err((code, text)) => self.report(Diagnostic::error(code, path.span, text)),
             }
         }
         self.call(p, &[t.clone()], vec![c], t, span)
     }
 
-    fn csv_type(&mut self, file: &str) -> Result<Ty, String> {
+    fn csv_type(&mut self, file: &str) -> Result<Ty, NoHeader> {
         let columns = self.host.csv_header(file)?;
         let mut fields: Vec<(Symbol, Ty)> = columns.into_iter().map(|(n, c)| (Symbol::new(&n), array(Size::Unknown, column_type(c)))).collect();
         fields.sort_by_key(|(n, _)| n.as_str());
         Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
     }
 
-    fn npy_type(&mut self, file: &str) -> Result<Ty, String> {
+    fn npy_type(&mut self, file: &str) -> Result<Ty, NoHeader> {
         let arrays = self.host.npy_header(file)?;
         let ty = |c: Column, shape: &[u64]| shape.iter().rev().fold(column_type(c), |t, n| array(Size::Const(*n), t));
         if let [(name, c, shape)] = arrays.as_slice() {

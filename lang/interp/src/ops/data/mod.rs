@@ -4,15 +4,22 @@ pub mod csv;
 pub mod json;
 pub mod npy;
 
-/// A column's or field's name as an identifier: characters that none has become `_`, and it does not begin with a digit.
+use adl_syntax::lexer::{is_name_continue, is_name_start};
+use adl_syntax::token::Kw;
+
+/// A column's or field's name as a name of the language: characters that none has become `_`, it does not begin with a digit or in
+/// upper case, and a reserved word gets a `_` behind it.
 pub fn identifier(name: &str) -> String {
-    let mut out: String = name.trim().chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { '_' }).collect();
-    if out.is_empty() || out.starts_with(|c: char| c.is_numeric()) {
+    let mut out: String = name.trim().chars().map(|c| if is_name_continue(c) && c != '\'' { c } else { '_' }).collect();
+    if !out.starts_with(is_name_start) {
         out.insert(0, '_');
     }
-    if out.starts_with(|c: char| c.is_uppercase()) {
+    if out.starts_with(char::is_uppercase) {
         let lower: String = out.chars().take(1).flat_map(char::to_lowercase).collect();
         out.replace_range(..out.chars().next().map_or(0, char::len_utf8), &lower);
+    }
+    if Kw::from_name(&out).is_some() || out == "_" {
+        out.push('_');
     }
     out
 }

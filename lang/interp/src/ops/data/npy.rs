@@ -1,7 +1,7 @@
 //! NPY arrays and NPZ archives (versions 1 to 3; bool, integers and floats of either byte order; either memory order).
 
 use crate::error::{Error, Res, codes};
-use crate::value::{Array, Buf, Record, Shape, Value, array};
+use crate::value::{Array, Buf, Record, Rep, Shape, Value, array};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Column;
 use std::io::{Cursor, Read, Write};
@@ -43,7 +43,7 @@ fn header(path: &str, b: &[u8]) -> Res<Header> {
 fn column(path: &str, descr: &str) -> Res<Column> {
     match descr.get(1..) {
         Some("f8" | "f4") => Ok(Column::Float),
-        Some("i8" | "i4" | "i2" | "i1" | "u1" | "u2" | "u4") => Ok(Column::Int),
+        Some("i8" | "i4" | "i2" | "i1" | "u1" | "u2" | "u4" | "u8") => Ok(Column::Int),
         Some("b1") => Ok(Column::Bool),
         _ => Err(bad(path, format!("elements of type {descr} are not supported"))),
     }
@@ -73,20 +73,68 @@ fn entries(path: &str, b: &[u8]) -> Res<Vec<(String, Vec<u8>)>> {
     Ok(out)
 }
 
-/// An array, or a record of arrays.
-pub fn read(path: &str, b: &[u8]) -> Res<Value> {
-    if b.starts_with(MAGIC) {
-        return one(path, b);
+/// An array (or a number), or a record of arrays, as the type that is wanted.
+pub fn read(path: &str, b: &[u8], rep: &Rep) -> Res<Value> {
+    if *rep == Rep::Other {
+        return Err(bad(path, "the type of the array is not known here").hint("annotate it: `(read_npy path : [_]Float)`"));
     }
-    let mut fields = entries(path, b)?.into_iter().map(|(n, b)| Ok((Symbol::new(&n), one(path, &b)?))).collect::<Res<Vec<_>>>()?;
-    fields.sort_by_key(|(n, _)| n.as_str());
+    if b.starts_with(MAGIC) {
+        return fit(path, one(path, b)?, rep);
+    }
+    let entries = entries(path, b)?;
+    let Rep::Record(fields) = rep else {
+        return Err(bad(path, "an NPZ archive is read as a record of arrays"));
+    };
+    let mut vals = Vec::with_capacity(fields.len());
+    for (name, rep) in fields {
+        let Some((_, b)) = entries.iter().find(|(n, _)| n == name.as_str()) else {
+            let all: Vec<&str> = entries.iter().map(|(n, _)| n.as_str()).collect();
+            return Err(bad(path, format!("there is no array `{name}`; there are {}", all.join(", "))));
+        };
+        vals.push(fit(&format!("{path}: `{name}`"), one(path, b)?, rep)?);
+    }
     let names: Rc<[Symbol]> = fields.iter().map(|f| f.0).collect();
-    Ok(Value::Record(Rc::new(Record { names, vals: fields.into_iter().map(|f| f.1).collect() })))
+    Ok(Value::Record(Rc::new(Record { names, vals })))
+}
+
+/// A number or array as a type: axes and extents are as it says, numbers become Floats where it wants them.
+fn fit(path: &str, v: Value, rep: &Rep) -> Res<Value> {
+    let (mut extents, mut leaf) = (Vec::new(), rep);
+    while let Rep::Array(n, e) = leaf {
+        extents.push(*n);
+        leaf = e;
+    }
+    let shape = crate::value::seq::shape(&v).cloned().unwrap_or_default();
+    if shape.len() != extents.len() {
+        return Err(bad(path, format!("the array has {} axes, and the type wants {}", shape.len(), extents.len())));
+    }
+    if shape.iter().zip(&extents).any(|(n, want)| want.is_some_and(|w| w != *n)) {
+        let want: Vec<String> = extents.iter().map(|n| n.map_or("_".to_owned(), |n| n.to_string())).collect();
+        return Err(Error::new(codes::SIZE, format!("{path} has the shape {:?}, and the type wants [{}]", &shape[..], want.join(", "))));
+    }
+    let have = match &v {
+        Value::Array(a) => match &a.buf {
+            Buf::F64(_) => Rep::Float,
+            Buf::I64(_) => Rep::Int,
+            _ => Rep::Bool,
+        },
+        Value::Float(_) => Rep::Float,
+        Value::Int(_) => Rep::Int,
+        _ => Rep::Bool,
+    };
+    match (have, leaf) {
+        (Rep::Float, Rep::Float) | (Rep::Int, Rep::Int) | (Rep::Bool, Rep::Bool) => Ok(v),
+        (Rep::Float | Rep::Int, Rep::Float | Rep::F32) => crate::ops::arith::convert(&v, leaf.clone()),
+        (Rep::Float, _) => Err(bad(path, "the array holds Floats, and the type wants something else")),
+        (Rep::Int, _) => Err(bad(path, "the array holds Ints, and the type wants something else")),
+        _ => Err(bad(path, "the array holds Bools, and the type wants something else")),
+    }
 }
 
 fn one(path: &str, b: &[u8]) -> Res<Value> {
     let h = header(path, b)?;
     let n = array::count(&h.shape)?;
+    column(path, &h.descr)?;
     let width = h.descr.get(2..).and_then(|w| w.parse::<usize>().ok()).unwrap_or(8);
     let body = b.get(h.data..h.data + n * width).ok_or_else(|| bad(path, "the file ends before its data does"))?;
     let big = h.descr.starts_with('>');
@@ -110,6 +158,10 @@ fn one(path: &str, b: &[u8]) -> Res<Value> {
         Some("u1") => Buf::I64(numbers!(u8).map(i64::from).collect()),
         Some("u2") => Buf::I64(numbers!(u16).map(i64::from).collect()),
         Some("u4") => Buf::I64(numbers!(u32).map(i64::from).collect()),
+        Some("u8") => {
+            let all: Option<Vec<i64>> = numbers!(u64).map(|x| i64::try_from(x).ok()).collect();
+            Buf::I64(all.ok_or_else(|| Error::new(codes::OVERFLOW, format!("{path}: a number does not fit an Int")))?)
+        }
         Some("b1") => Buf::Bool(body.iter().map(|x| *x != 0).collect()),
         _ => return Err(bad(path, format!("elements of type {} are not supported", h.descr))),
     };
@@ -140,6 +192,10 @@ fn one(path: &str, b: &[u8]) -> Res<Value> {
 pub fn write(v: &Value) -> Res<Vec<u8>> {
     match v {
         Value::Array(a) => encode(a),
+        Value::Float(x) => encode(&Array::new(Shape::new(), Buf::F64(vec![*x]))),
+        Value::F32(x) => encode(&Array::new(Shape::new(), Buf::F32(vec![*x]))),
+        Value::Int(x) => encode(&Array::new(Shape::new(), Buf::I64(vec![*x]))),
+        Value::Bool(x) => encode(&Array::new(Shape::new(), Buf::Bool(vec![*x]))),
         Value::Record(r) => {
             let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
             let failed = |e: String| Error::new(codes::NPY, e);
@@ -151,7 +207,7 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
             }
             zip.finish().map(Cursor::into_inner).map_err(|e| failed(e.to_string()))
         }
-        _ => Err(Error::new(codes::NPY, "`write_npy` writes an array or a record of arrays")),
+        _ => Err(Error::new(codes::NPY, "`write_npy` writes an array, a number or a record of arrays")),
     }
 }
 
@@ -161,6 +217,7 @@ fn encode(a: &Array) -> Res<Vec<u8>> {
         Buf::F32(v) => ("<f4", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
         Buf::I64(v) => ("<i8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
         Buf::Bool(v) => ("|b1", v.iter().map(|x| u8::from(*x)).collect()),
+        Buf::Boxed(v) if v.is_empty() => ("<f8", Vec::new()),
         _ => return Err(Error::new(codes::NPY, "only arrays of numbers and Bools can be written as NPY")),
     };
     let dims: String = a.shape.iter().map(|n| format!("{n},")).collect();

@@ -1,0 +1,165 @@
+//! Columns: what their cells tell of their types, and making them from cells.
+
+use crate::error::{Error, Res, codes};
+use crate::ops::io::option;
+use crate::value::{Buf, Shape, Value, array, show};
+use adl_syntax::symbol::Symbol;
+use adl_typing::env::Column;
+
+/// Cells that stand for a number that is missing.
+fn missing(cell: &str) -> bool {
+    matches!(cell, "" | "NA" | "N/A" | "NaN" | "nan" | "NULL" | "null")
+}
+
+fn parse_float(cell: &str) -> Option<f64> {
+    if missing(cell) { Some(f64::NAN) } else { cell.parse().ok() }
+}
+
+fn parse_bool(cell: &str) -> Option<bool> {
+    match cell {
+        "true" | "True" | "TRUE" => Some(true),
+        "false" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
+
+/// What the cells of a column may still be.
+#[derive(Clone)]
+pub(super) struct Seen {
+    int: bool,
+    float: bool,
+    bool: bool,
+    /// Whether there is a cell that is not missing.
+    some: bool,
+}
+
+impl Default for Seen {
+    fn default() -> Seen {
+        Seen { int: true, float: true, bool: true, some: false }
+    }
+}
+
+impl Seen {
+    /// One more cell.
+    pub fn add(&mut self, cell: &str) {
+        let cell = cell.trim();
+        if missing(cell) {
+            (self.int, self.bool) = (false, false);
+            return;
+        }
+        self.some = true;
+        self.int = self.int && cell.parse::<i64>().is_ok();
+        self.float = self.float && (self.int || cell.parse::<f64>().is_ok());
+        self.bool = self.bool && parse_bool(cell).is_some();
+    }
+
+    /// The narrowest type that fits; Float where nothing is known.
+    pub fn column(&self) -> Column {
+        match self {
+            Seen { some: false, .. } => Column::Float,
+            Seen { int: true, .. } => Column::Int,
+            Seen { float: true, .. } => Column::Float,
+            Seen { bool: true, .. } => Column::Bool,
+            _ => Column::Text,
+        }
+    }
+}
+
+/// Type of a column's elements.
+#[derive(Clone)]
+pub(super) enum Kind {
+    Int,
+    Float,
+    F32,
+    Bool,
+    Text,
+    /// `Option`: a missing cell is `None`.
+    Maybe(Box<Kind>),
+}
+
+/// A column that is being made.
+pub(super) enum Builder {
+    Int(Vec<i64>),
+    Float(Vec<f64>),
+    F32(Vec<f32>),
+    Bool(Vec<bool>),
+    Text(Vec<Value>),
+    Maybe(Kind, Vec<Value>),
+}
+
+impl Builder {
+    pub fn new(kind: &Kind) -> Builder {
+        match kind {
+            Kind::Int => Builder::Int(Vec::new()),
+            Kind::Float => Builder::Float(Vec::new()),
+            Kind::F32 => Builder::F32(Vec::new()),
+            Kind::Bool => Builder::Bool(Vec::new()),
+            Kind::Text => Builder::Text(Vec::new()),
+            Kind::Maybe(k) => Builder::Maybe((**k).clone(), Vec::new()),
+        }
+    }
+
+    /// One more cell; the error names what was wanted.
+    pub fn add(&mut self, cell: &str) -> Result<(), &'static str> {
+        match self {
+            Builder::Int(v) => v.push(cell.trim().parse().map_err(|_| "Int")?),
+            Builder::Float(v) => v.push(parse_float(cell.trim()).ok_or("number")?),
+            Builder::F32(v) => v.push(parse_float(cell.trim()).ok_or("number")? as f32),
+            Builder::Bool(v) => v.push(parse_bool(cell.trim()).ok_or("Bool")?),
+            Builder::Text(v) => v.push(crate::ops::data_text(cell)),
+            Builder::Maybe(_, v) if missing(cell.trim()) => v.push(option(None)),
+            Builder::Maybe(k, v) => {
+                let mut one = Builder::new(k);
+                one.add(cell)?;
+                let Value::Array(a) = one.finish() else { return Ok(()) };
+                v.push(option(Some(array::elem(&a, 0))));
+            }
+        }
+        Ok(())
+    }
+
+    pub fn finish(self) -> Value {
+        match self {
+            Builder::Int(v) => array::ints(v),
+            Builder::Float(v) => array::floats(v),
+            Builder::F32(v) => array::make(Shape::from_slice(&[v.len()]), Buf::F32(v)),
+            Builder::Bool(v) => array::make(Shape::from_slice(&[v.len()]), Buf::Bool(v)),
+            Builder::Text(v) | Builder::Maybe(_, v) => array::boxed(v),
+        }
+    }
+}
+
+/// The cells of a column.
+pub(super) fn texts(name: Symbol, b: &Buf) -> Res<Vec<String>> {
+    Ok(match b {
+        Buf::F64(v) => v.iter().map(|x| show::float(*x)).collect(),
+        Buf::F32(v) => v.iter().map(|x| show::float32(*x)).collect(),
+        Buf::I64(v) => v.iter().map(i64::to_string).collect(),
+        Buf::Bool(v) => v.iter().map(bool::to_string).collect(),
+        Buf::Boxed(v) => v.iter().map(|x| cell(name, x)).collect::<Res<_>>()?,
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(no_cell(name)),
+    })
+}
+
+fn no_cell(name: Symbol) -> Box<Error> {
+    Error::new(codes::CSV, format!("the field `{name}` is no column: its elements must be numbers, Bools or Strings, or an Option of one"))
+}
+
+fn cell(name: Symbol, v: &Value) -> Res<String> {
+    match v {
+        Value::Str(s) => Ok(quoted(s)),
+        Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_) => Ok(show::plain(v)),
+        Value::Data(d) => match (d.con.name.as_str(), d.fields.as_slice()) {
+            ("None", []) => Ok("NA".to_owned()),
+            ("Some", [x]) => cell(name, x),
+            _ => Err(no_cell(name)),
+        },
+        _ => Err(no_cell(name)),
+    }
+}
+
+/// A text as a cell: in quotes where it would not come back as it is.
+pub(super) fn quoted(s: &str) -> String {
+    let plain = !s.is_empty() && !s.contains([',', '"', '\n', '\r']) && s.trim_matches([' ', '\t']).len() == s.len();
+    if plain { s.to_owned() } else { format!("\"{}\"", s.replace('"', "\"\"")) }
+}

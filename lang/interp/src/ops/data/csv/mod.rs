@@ -1,0 +1,235 @@
+//! CSV by named, typed columns.
+//!
+//! A file is read in one pass where the types of its columns are known, and in two where the cells must tell them.
+
+mod columns;
+mod scan;
+
+use crate::error::{Error, Res, codes};
+use crate::value::{Array, Buf, Record, Rep, Shape, Value, array};
+use adl_syntax::symbol::Symbol;
+use adl_typing::env::Column;
+use columns::{Builder, Kind, Seen};
+use scan::Scanner;
+use std::rc::Rc;
+
+fn bad(path: &str, (line, column): (usize, usize), text: impl std::fmt::Display) -> Box<Error> {
+    Error::new(codes::CSV, format!("{path}:{line}:{column}: {text}"))
+}
+
+/// The names in the first row.
+fn header(path: &str, rows: &mut Scanner) -> Res<Vec<String>> {
+    let mut names: Vec<String> = Vec::new();
+    let found = rows.row(&mut |rows, k, cell| {
+        let name = if cell.text.trim().is_empty() { format!("column_{}", k + 1) } else { super::identifier(&cell.text) };
+        if names.contains(&name) {
+            return Err(rows.error(cell.line, cell.at, format!("two columns are named `{name}`")));
+        }
+        names.push(name);
+        Ok(())
+    })?;
+    match found {
+        Some(_) => Ok(names),
+        None => Err(bad(path, (1, 1), "the file is empty: the first line names the columns")),
+    }
+}
+
+/// All rows after the header, cell by cell.
+fn body<'a>(rows: &mut Scanner<'a>, width: usize, f: &mut dyn FnMut(&Scanner<'a>, usize, scan::Cell<'a>) -> Res<()>) -> Res<()> {
+    loop {
+        let (mut line, mut at) = (0, 0);
+        let found = rows.row(&mut |rows, k, cell| {
+            (line, at) = (cell.line, cell.at);
+            if k >= width {
+                return Err(rows.error(line, at, format!("this row has more cells than the header, which has {width}")));
+            }
+            f(rows, k, cell)
+        })?;
+        match found {
+            None => return Ok(()),
+            Some(n) if n < width => return Err(rows.error(line, at, format!("this row ends after {n} of {width} cells"))),
+            Some(_) => {}
+        }
+    }
+}
+
+/// Names and types of the columns.
+pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
+    let mut rows = Scanner::new(path, bytes)?;
+    let names = header(path, &mut rows)?;
+    let mut seen = vec![Seen::default(); names.len()];
+    body(&mut rows, names.len(), &mut |_, k, cell| {
+        seen[k].add(&cell.text);
+        Ok(())
+    })?;
+    Ok(names.into_iter().zip(seen.iter().map(Seen::column)).collect())
+}
+
+/// What a file is read as.
+enum Form<'a> {
+    /// A record of columns.
+    Columns(&'a [(Symbol, Rc<Rep>)]),
+    /// An array of records.
+    Rows(&'a [(Symbol, Rc<Rep>)]),
+    /// All columns as a matrix.
+    Matrix(&'a Rep),
+}
+
+fn form(rep: &Rep) -> Option<Form<'_>> {
+    match rep {
+        Rep::Record(fields) => Some(Form::Columns(fields)),
+        Rep::Array(_, e) => match &**e {
+            Rep::Record(fields) => Some(Form::Rows(fields)),
+            Rep::Array(_, e) if matches!(**e, Rep::Float | Rep::F32 | Rep::Int) => Some(Form::Matrix(e)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A column that is read.
+struct Wanted {
+    name: Symbol,
+    kind: Kind,
+    /// Number of rows, where the type says it.
+    rows: Option<usize>,
+}
+
+/// A file as a record of columns, as an array of records or as a matrix, whichever the type wants.
+pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
+    let all = match rep {
+        Rep::Array(n, _) => *n,
+        _ => None,
+    };
+    match form(rep) {
+        Some(Form::Columns(fields)) => {
+            let wanted = fields.iter().map(|(n, r)| column(path, *n, r)).collect::<Res<Vec<_>>>()?;
+            let vals = columns(path, bytes, &wanted)?;
+            Ok(Value::Record(Rc::new(Record { names: names_of(&wanted), vals })))
+        }
+        Some(Form::Rows(fields)) => {
+            let wanted = fields.iter().map(|(n, r)| Ok(Wanted { name: *n, kind: kind(path, *n, r)?, rows: all })).collect::<Res<Vec<_>>>()?;
+            let vals = columns(path, bytes, &wanted)?;
+            let n = vals.first().map_or(0, crate::value::seq::len);
+            Ok(array::make(Shape::from_slice(&[n]), Buf::Record(names_of(&wanted), vals)))
+        }
+        Some(Form::Matrix(e)) => matrix(path, bytes, e, all),
+        None if *rep == Rep::Other => {
+            Err(Error::new(codes::CSV, format!("{path}: the type of the table is not known here")).hint("annotate it: `(read_csv path : {x : [_]Float})`"))
+        }
+        None => Err(Error::new(codes::CSV, format!("{path}: a CSV file is read as a record of columns, an array of records or a matrix of numbers"))),
+    }
+}
+
+fn names_of(wanted: &[Wanted]) -> Rc<[Symbol]> {
+    wanted.iter().map(|w| w.name).collect()
+}
+
+fn matrix(path: &str, bytes: &[u8], element: &Rep, rows: Option<usize>) -> Res<Value> {
+    let names = header(path, &mut Scanner::new(path, bytes)?)?;
+    let wanted = names.iter().map(|n| Ok(Wanted { name: Symbol::new(n), kind: kind(path, Symbol::new(n), element)?, rows })).collect::<Res<Vec<_>>>()?;
+    let columns = columns(path, bytes, &wanted)?;
+    let parts: Vec<&Array> = columns
+        .iter()
+        .filter_map(|c| match c {
+            Value::Array(a) => Some(&**a),
+            _ => None,
+        })
+        .collect();
+    let (n, k) = (parts.first().map_or(0, |c| c.len()), parts.len());
+    let flat = array::concat(&parts)?;
+    let at: Vec<usize> = (0..n).flat_map(|i| (0..k).map(move |j| j * n + i)).collect();
+    Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[n, k])?)))
+}
+
+fn column(path: &str, name: Symbol, rep: &Rep) -> Res<Wanted> {
+    match rep {
+        Rep::Array(rows, e) => Ok(Wanted { name, kind: kind(path, name, e)?, rows: *rows }),
+        _ => Err(Error::new(codes::CSV, format!("{path}: the field `{name}` must be an array: a column"))),
+    }
+}
+
+fn kind(path: &str, name: Symbol, rep: &Rep) -> Res<Kind> {
+    let refused = || Error::new(codes::CSV, format!("{path}: the column `{name}` holds numbers, Bools or Strings, or an Option of one; its type wants something else"));
+    Ok(match rep {
+        Rep::Int => Kind::Int,
+        Rep::Float => Kind::Float,
+        Rep::F32 => Kind::F32,
+        Rep::Bool => Kind::Bool,
+        Rep::Str => Kind::Text,
+        Rep::Data(d, args) if d.name.as_str() == "Option" && args.len() == 1 => match kind(path, name, &args[0])? {
+            Kind::Maybe(_) => return Err(refused()),
+            k => Kind::Maybe(Box::new(k)),
+        },
+        Rep::Unit | Rep::Array(..) | Rep::Tuple(_) | Rep::Record(_) | Rep::Data(..) | Rep::Other => return Err(refused()),
+    })
+}
+
+/// The wanted columns, in one pass.
+fn columns(path: &str, bytes: &[u8], wanted: &[Wanted]) -> Res<Vec<Value>> {
+    let mut rows = Scanner::new(path, bytes)?;
+    let names = header(path, &mut rows)?;
+    let mut builders: Vec<Option<(Builder, &Wanted)>> = names.iter().map(|_| None).collect();
+    for w in wanted {
+        let Some(k) = names.iter().position(|n| n == w.name.as_str()) else {
+            return Err(bad(path, (1, 1), format!("there is no column `{}`; there are {}", w.name, names.join(", "))));
+        };
+        builders[k] = Some((Builder::new(&w.kind), w));
+    }
+    let mut count = 0;
+    body(&mut rows, names.len(), &mut |rows, k, cell| {
+        count += usize::from(k == 0);
+        let Some((b, w)) = &mut builders[k] else { return Ok(()) };
+        b.add(&cell.text).map_err(|what| {
+            let shown = if cell.text.is_empty() { "an empty cell".to_owned() } else { format!("`{}`", cell.text) };
+            rows.error(cell.line, cell.at, format!("{shown} in column {} (`{}`) is no {what}", k + 1, w.name))
+        })
+    })?;
+    if let Some(n) = wanted.iter().filter_map(|w| w.rows).find(|n| *n != count) {
+        return Err(Error::new(codes::SIZE, format!("{path} has {count} rows, and the type wants {n}")));
+    }
+    let mut made: Vec<(Symbol, Value)> = builders.into_iter().flatten().map(|(b, w)| (w.name, b.finish())).collect();
+    // In the order of the type, which is that of names.
+    wanted
+        .iter()
+        .map(|w| match made.iter().position(|(n, _)| *n == w.name) {
+            Some(i) => Ok(made.swap_remove(i).1),
+            None => Err(Error::new(codes::CSV, format!("{path}: the column `{}` is wanted twice", w.name))),
+        })
+        .collect()
+}
+
+/// A record of columns, or an array of records, as text.
+pub fn write(v: &Value) -> Res<Vec<u8>> {
+    let (names, vals) = match v {
+        Value::Record(r) => (&r.names, &r.vals),
+        Value::Array(a) => match &a.buf {
+            Buf::Record(names, cols) if a.shape.len() == 1 => (names, cols),
+            _ => return Err(no_table()),
+        },
+        _ => return Err(no_table()),
+    };
+    let mut cols: Vec<Vec<String>> = Vec::new();
+    for (n, v) in names.iter().zip(vals) {
+        match v {
+            Value::Array(a) if a.shape.len() == 1 => cols.push(columns::texts(*n, &a.buf)?),
+            _ => return Err(Error::new(codes::CSV, format!("the field `{n}` is no column: it must be an array of numbers, Bools or Strings"))),
+        }
+    }
+    if let Some((c, n)) = cols.iter().zip(names.iter()).find(|(c, _)| c.len() != cols[0].len()) {
+        return Err(Error::new(codes::CSV, format!("the column `{}` has {} rows, and `{n}` has {}", names[0], cols[0].len(), c.len())));
+    }
+    let mut out = names.iter().map(|n| columns::quoted(n.as_str())).collect::<Vec<_>>().join(",") + "\n";
+    for i in 0..cols.first().map_or(0, Vec::len) {
+        for (k, c) in cols.iter().enumerate() {
+            out.push_str(if k > 0 { "," } else { "" });
+            out.push_str(&c[i]);
+        }
+        out.push('\n');
+    }
+    Ok(out.into_bytes())
+}
+
+fn no_table() -> Box<Error> {
+    Error::new(codes::CSV, "`write_csv` writes a record of columns or an array of records")
+}

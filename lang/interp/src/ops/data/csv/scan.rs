@@ -1,0 +1,144 @@
+//! CSV text cut into cells.
+
+use super::bad;
+use crate::error::Res;
+use std::borrow::Cow;
+
+/// A cell and where it begins.
+pub(super) struct Cell<'a> {
+    /// Its text: of a quoted cell as it is, of another without blanks at its ends.
+    pub text: Cow<'a, str>,
+    /// Line, from 1.
+    pub line: usize,
+    /// Offset in the file.
+    pub at: usize,
+}
+
+/// A reader of rows. Lines that hold nothing are skipped; line ends may be `\n`, `\r\n` or `\r`.
+pub(super) struct Scanner<'a> {
+    path: &'a str,
+    text: &'a str,
+    pos: usize,
+    line: usize,
+}
+
+impl<'a> Scanner<'a> {
+    /// At the beginning of a file, behind its byte order mark.
+    pub fn new(path: &'a str, bytes: &'a [u8]) -> Res<Scanner<'a>> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Scanner { path, text, pos: 0, line: 1 }),
+            Err(e) => {
+                let good = &bytes[..e.valid_up_to()];
+                let line = 1 + good.iter().filter(|b| **b == b'\n').count();
+                let column = 1 + good.iter().rev().take_while(|b| **b != b'\n').filter(|b| **b & 0xc0 != 0x80).count();
+                Err(bad(path, (line, column), "the file is not UTF-8 text"))
+            }
+        }
+    }
+
+    /// Line and column (in characters, from 1) of an offset.
+    pub fn place(&self, line: usize, at: usize) -> (usize, usize) {
+        let before = &self.text[..at.min(self.text.len())];
+        let start = before.rfind(['\n', '\r']).map_or(0, |i| i + 1);
+        (line, 1 + before[start..].chars().count())
+    }
+
+    /// An error at an offset.
+    pub fn error(&self, line: usize, at: usize, text: impl std::fmt::Display) -> Box<crate::error::Error> {
+        bad(self.path, self.place(line, at), text)
+    }
+
+    /// Calls `f` with each cell of the next row and its number; the number of cells, or `None` at the end of the file.
+    pub fn row(&mut self, f: &mut dyn FnMut(&Self, usize, Cell<'a>) -> Res<()>) -> Res<Option<usize>> {
+        self.blank_lines();
+        if self.pos >= self.text.len() {
+            return Ok(None);
+        }
+        let mut n = 0;
+        loop {
+            let cell = self.cell()?;
+            f(self, n, cell)?;
+            n += 1;
+            match self.text.as_bytes().get(self.pos) {
+                Some(b',') => self.pos += 1,
+                Some(_) => {
+                    self.line_end();
+                    return Ok(Some(n));
+                }
+                None => return Ok(Some(n)),
+            }
+        }
+    }
+
+    fn blank_lines(&mut self) {
+        let b = self.text.as_bytes();
+        loop {
+            let blanks = b[self.pos..].iter().take_while(|c| matches!(c, b' ' | b'\t')).count();
+            match b.get(self.pos + blanks) {
+                Some(b'\n' | b'\r') => {
+                    self.pos += blanks;
+                    self.line_end();
+                }
+                Some(_) => return,
+                None => {
+                    self.pos += blanks;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn line_end(&mut self) {
+        let b = self.text.as_bytes();
+        self.pos += if b[self.pos..].starts_with(b"\r\n") { 2 } else { 1 };
+        self.line += 1;
+    }
+
+    fn cell(&mut self) -> Res<Cell<'a>> {
+        let (b, line, at) = (self.text.as_bytes(), self.line, self.pos);
+        let blanks = b[at..].iter().take_while(|c| matches!(c, b' ' | b'\t')).count();
+        if b.get(at + blanks) == Some(&b'"') {
+            self.pos = at + blanks + 1;
+            return self.quoted(line, at + blanks);
+        }
+        let n = b[at..].iter().position(|c| matches!(c, b',' | b'\n' | b'\r')).unwrap_or(b.len() - at);
+        self.pos = at + n;
+        Ok(Cell { text: Cow::Borrowed(self.text[at..at + n].trim_matches([' ', '\t'])), line, at: at + blanks.min(n) })
+    }
+
+    /// A quoted cell from behind its first quote; a quote in it is written twice.
+    fn quoted(&mut self, line: usize, at: usize) -> Res<Cell<'a>> {
+        let b = self.text.as_bytes();
+        let mut text: Cow<'a, str> = Cow::Borrowed("");
+        let mut from = self.pos;
+        loop {
+            let Some(n) = b[self.pos..].iter().position(|c| matches!(c, b'"' | b'\n' | b'\r')) else {
+                return Err(self.error(line, at, "this quote is not closed"));
+            };
+            self.pos += n;
+            if b[self.pos] != b'"' {
+                self.line_end();
+                continue;
+            }
+            let part = &self.text[from..self.pos];
+            self.pos += 1;
+            if text.is_empty() {
+                text = Cow::Borrowed(part);
+            } else {
+                text.to_mut().push_str(part);
+            }
+            if b.get(self.pos) != Some(&b'"') {
+                break;
+            }
+            text.to_mut().push('"');
+            self.pos += 1;
+            from = self.pos;
+        }
+        self.pos += b[self.pos..].iter().take_while(|c| matches!(c, b' ' | b'\t')).count();
+        match b.get(self.pos) {
+            None | Some(b',' | b'\n' | b'\r') => Ok(Cell { text, line, at }),
+            Some(_) => Err(self.error(self.line, self.pos, "text behind the closing quote of a cell (a quote inside is written twice)")),
+        }
+    }
+}

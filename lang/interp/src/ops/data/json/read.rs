@@ -1,0 +1,296 @@
+//! JSON text as a value of a wanted type, in one pass.
+
+use super::syntax::{Next, Text};
+use crate::error::Res;
+use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, seq};
+use crate::vm::Machine;
+use adl_syntax::symbol::Symbol;
+use adl_typing::ty::{ConDecl, DataDecl, Size, Ty};
+use std::rc::Rc;
+
+/// Reads bytes as a type.
+pub fn read(m: &mut Machine, path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
+    let mut r = Reader { m, text: Text::new(path, bytes)?, inside: Vec::new() };
+    if *rep == Rep::Other {
+        return Err(r.text.error("the type of this value is not known here").hint("annotate it: `(read_json path : {x : Float})`"));
+    }
+    let v = r.value(rep)?;
+    match r.text.peek() {
+        Next::End => Ok(v),
+        _ => Err(r.text.error("text behind the value")),
+    }
+}
+
+/// The way from the whole to a part.
+enum Step {
+    Field(Symbol),
+    Element(usize),
+}
+
+struct Reader<'a, 'b> {
+    m: &'a mut Machine,
+    text: Text<'b>,
+    inside: Vec<Step>,
+}
+
+impl Reader<'_, '_> {
+    /// An error here: something else was wanted.
+    fn wrong(&mut self, want: &str) -> Box<crate::error::Error> {
+        let have = self.text.peek().name();
+        let mut at = String::new();
+        for s in &self.inside {
+            match s {
+                Step::Field(n) if at.is_empty() => at.push_str(n.as_str()),
+                Step::Field(n) => at.push_str(&format!(".{n}")),
+                Step::Element(i) => at.push_str(&format!("[{i}]")),
+            }
+        }
+        let at = if at.is_empty() { String::new() } else { format!("`{at}`: ") };
+        self.text.error(format!("{at}{want} is wanted, and here is {have}"))
+    }
+
+    fn value(&mut self, rep: &Rep) -> Res<Value> {
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.value_here(rep))
+    }
+
+    fn value_here(&mut self, rep: &Rep) -> Res<Value> {
+        let next = self.text.peek();
+        match (rep, next) {
+            (Rep::Unit, Next::Null) => {
+                self.text.word(next);
+                Ok(Value::Unit)
+            }
+            (Rep::Bool, Next::True | Next::False) => {
+                self.text.word(next);
+                Ok(Value::Bool(next == Next::True))
+            }
+            (Rep::Float | Rep::F32, Next::Null) => {
+                self.text.word(next);
+                Ok(float(rep, f64::NAN))
+            }
+            (Rep::Float | Rep::F32, Next::Number) => {
+                let x = self.text.number()?.parse().unwrap_or(f64::NAN);
+                Ok(float(rep, x))
+            }
+            (Rep::Int, Next::Number) => self.int(),
+            (Rep::Str, Next::Text) => Ok(crate::ops::data_text(&self.text.string()?)),
+            (Rep::Array(n, e), Next::List) => self.array(*n, e),
+            (Rep::Tuple(parts), Next::List) => self.tuple(parts),
+            (Rep::Record(fields), Next::Object) => self.record(fields),
+            (Rep::Data(d, args), _) => self.data(d, args),
+            (Rep::Array(..), _) => Err(self.wrong("a list")),
+            (Rep::Tuple(parts), _) => Err(self.wrong(&format!("a list of {}", parts.len()))),
+            (Rep::Record(_), _) => Err(self.wrong("an object")),
+            (Rep::Int, _) => Err(self.wrong("a whole number")),
+            (Rep::Float | Rep::F32, _) => Err(self.wrong("a number")),
+            (Rep::Bool, _) => Err(self.wrong("true or false")),
+            (Rep::Str, _) => Err(self.wrong("a text")),
+            (Rep::Unit, _) => Err(self.wrong("null")),
+            (Rep::Other, _) => Err(self.wrong("a type that JSON holds")),
+        }
+    }
+
+    fn int(&mut self) -> Res<Value> {
+        let mark = self.text.mark();
+        let text = self.text.number()?;
+        let whole = |x: f64| (x == x.trunc() && x.abs() < 9e15).then_some(x as i64);
+        match text.parse::<i64>().ok().or_else(|| text.parse().ok().and_then(whole)) {
+            Some(n) => Ok(Value::Int(n)),
+            None => {
+                self.text.rewind(mark);
+                Err(self.wrong("a whole number of 64 bits"))
+            }
+        }
+    }
+
+    /// The elements of a list: `rep` is the type of each, or `None` where the list should have ended.
+    fn elements(&mut self, rep: &dyn Fn(usize) -> Option<Rc<Rep>>) -> Res<Vec<Value>> {
+        let mut out = Vec::new();
+        self.text.open();
+        while self.text.more(b']', out.len())? {
+            let Some(rep) = rep(out.len()) else { return Err(self.wrong("the end of the list")) };
+            self.inside.push(Step::Element(out.len()));
+            out.push(self.value(&rep)?);
+            self.inside.pop();
+        }
+        Ok(out)
+    }
+
+    fn array(&mut self, n: Option<usize>, e: &Rc<Rep>) -> Res<Value> {
+        let mark = self.text.mark();
+        let vals = self.elements(&|_| Some(e.clone()))?;
+        let problem = match n {
+            Some(n) if n != vals.len() => Some(format!("a list of {n} is wanted, and this one has {}", vals.len())),
+            _ => None,
+        };
+        let v = match problem {
+            None if vals.is_empty() => return Ok(e.no_elements()),
+            None => seq::pack(self.m, vals).map_err(|e| e.diag.message),
+            Some(text) => Err(text),
+        };
+        v.map_err(|text| {
+            self.text.rewind(mark);
+            self.text.error(text)
+        })
+    }
+
+    fn tuple(&mut self, parts: &[Rc<Rep>]) -> Res<Value> {
+        let vals = self.elements(&|i| parts.get(i).cloned())?;
+        if vals.len() < parts.len() {
+            return Err(self.text.error(format!("this list has {} elements, and {} are wanted", vals.len(), parts.len())));
+        }
+        Ok(Value::Tuple(Rc::new(Tuple(vals))))
+    }
+
+    /// Keys that the type has not are passed; a field that the object has not is null, where null is of its type.
+    fn record(&mut self, fields: &[(Symbol, Rc<Rep>)]) -> Res<Value> {
+        let mark = self.text.mark();
+        let mut vals: Vec<Option<Value>> = fields.iter().map(|_| None).collect();
+        self.text.open();
+        let mut n = 0;
+        while self.text.more(b'}', n)? {
+            n += 1;
+            let key = self.text.key()?;
+            let found = fields.iter().position(|(f, _)| f.as_str() == key).or_else(|| {
+                let name = crate::ops::data::identifier(&key);
+                fields.iter().position(|(f, _)| f.as_str() == name)
+            });
+            let Some(i) = found else {
+                self.text.skip()?;
+                continue;
+            };
+            self.inside.push(Step::Field(fields[i].0));
+            vals[i] = Some(self.value(&fields[i].1)?);
+            self.inside.pop();
+        }
+        let mut done = Vec::with_capacity(vals.len());
+        for (v, (name, rep)) in vals.into_iter().zip(fields) {
+            match v.or_else(|| absent(rep)) {
+                Some(v) => done.push(v),
+                None => {
+                    self.text.rewind(mark);
+                    return Err(self.text.error(format!("this object has no field `{name}`")));
+                }
+            }
+        }
+        Ok(Value::Record(Rc::new(Record { names: fields.iter().map(|f| f.0).collect(), vals: done })))
+    }
+
+    fn data(&mut self, d: &Rc<DataDecl>, args: &[Rc<Rep>]) -> Res<Value> {
+        let next = self.text.peek();
+        match next {
+            Next::Null if is_option(d) => {
+                self.text.word(next);
+                Ok(make(d, &d.cons[0], Vec::new()))
+            }
+            _ if is_option(d) => {
+                let rep = self.field(&d.cons[1].fields[0], d, args);
+                let x = self.value(&rep)?;
+                Ok(make(d, &d.cons[1], vec![x]))
+            }
+            Next::List if is_list(d) => {
+                let rep = self.field(&d.cons[1].fields[0], d, args);
+                let vals = self.elements(&|_| Some(rep.clone()))?;
+                let nil = make(d, &d.cons[0], Vec::new());
+                Ok(vals.into_iter().rev().fold(nil, |tail, x| make(d, &d.cons[1], vec![x, tail])))
+            }
+            Next::Text => {
+                let mark = self.text.mark();
+                let name = self.text.string()?;
+                match d.cons.iter().find(|c| c.name.as_str() == name && c.fields.is_empty()) {
+                    Some(c) => Ok(make(d, c, Vec::new())),
+                    None => Err(self.no_constructor(mark, d, &name)),
+                }
+            }
+            Next::Object => self.constructor(d, args),
+            _ => Err(self.wrong(&format!("a `{}` (`\"Name\"` or `{{\"Name\": [fields]}}`)", d.name))),
+        }
+    }
+
+    fn no_constructor(&mut self, mark: usize, d: &DataDecl, name: &str) -> Box<crate::error::Error> {
+        self.text.rewind(mark);
+        let all: Vec<String> = d.cons.iter().map(|c| format!("`{}` with {} fields", c.name, c.fields.len())).collect();
+        self.text.error(format!("`{name}` is no such constructor of `{}`; it has {}", d.name, all.join(", ")))
+    }
+
+    /// `{"Name": [fields]}`; a single field may stand without the list.
+    fn constructor(&mut self, d: &Rc<DataDecl>, args: &[Rc<Rep>]) -> Res<Value> {
+        let mark = self.text.mark();
+        self.text.open();
+        if !self.text.more(b'}', 0)? {
+            return Err(self.no_constructor(mark, d, ""));
+        }
+        let name = self.text.key()?;
+        let Some(con) = d.cons.iter().find(|c| c.name.as_str() == name) else { return Err(self.no_constructor(mark, d, &name)) };
+        let reps: Vec<Rc<Rep>> = con.fields.iter().map(|t| self.field(t, d, args)).collect();
+        self.inside.push(Step::Field(con.name));
+        let fields = match (self.text.peek(), reps.as_slice()) {
+            (Next::List, _) => self.elements(&|i| reps.get(i).cloned())?,
+            (_, [one]) => vec![self.value(one)?],
+            _ => return Err(self.wrong(&format!("a list of {}", reps.len()))),
+        };
+        self.inside.pop();
+        if fields.len() < reps.len() {
+            return Err(self.text.error(format!("`{name}` has {} fields, and here are {}", reps.len(), fields.len())));
+        }
+        if self.text.more(b'}', 1)? {
+            return Err(self.text.error("an object with one key is wanted: the constructor's name"));
+        }
+        Ok(make(d, con, fields))
+    }
+
+    /// The representation of a field's type at a declaration's arguments.
+    fn field(&self, t: &Ty, d: &DataDecl, args: &[Rc<Rep>]) -> Rc<Rep> {
+        let sub = |t: &Ty| self.field(t, d, args);
+        Rc::new(match t {
+            Ty::Unit => Rep::Unit,
+            Ty::Bool => Rep::Bool,
+            Ty::Int => Rep::Int,
+            Ty::Float => Rep::Float,
+            Ty::F32 => Rep::F32,
+            Ty::Str => Rep::Str,
+            Ty::Var(v) => match d.params.iter().position(|p| p == v) {
+                Some(i) => return args[i].clone(),
+                None => Rep::Other,
+            },
+            Ty::Array(Size::Const(n), e) => Rep::Array(Some(*n as usize), sub(e)),
+            Ty::Array(_, e) => Rep::Array(None, sub(e)),
+            Ty::Tuple(ps) => Rep::Tuple(ps.iter().map(sub).collect()),
+            Ty::Record(r) => Rep::Record(r.fields.iter().map(|(n, t)| (*n, sub(t))).collect()),
+            Ty::Data(id, more) => match self.m.datas.get(id) {
+                Some(decl) => Rep::Data(decl.clone(), more.iter().map(sub).collect()),
+                None => Rep::Other,
+            },
+            Ty::Meta(_) | Ty::Fun(..) | Ty::Lin(..) => Rep::Other,
+        })
+    }
+}
+
+fn float(rep: &Rep, x: f64) -> Value {
+    if *rep == Rep::F32 { Value::F32(x as f32) } else { Value::Float(x) }
+}
+
+/// What a field is that an object has not.
+fn absent(rep: &Rep) -> Option<Value> {
+    match rep {
+        Rep::Data(d, _) if is_option(d) => Some(make(d, &d.cons[0], Vec::new())),
+        Rep::Unit => Some(Value::Unit),
+        Rep::Float | Rep::F32 => Some(float(rep, f64::NAN)),
+        _ => None,
+    }
+}
+
+/// Whether a type is `None | Some x`.
+fn is_option(d: &DataDecl) -> bool {
+    matches!(d.cons.as_slice(), [n, s] if n.name.as_str() == "None" && n.fields.is_empty() && s.name.as_str() == "Some" && s.fields.len() == 1)
+}
+
+/// Whether a type is `Nil | Cons x rest`.
+fn is_list(d: &DataDecl) -> bool {
+    matches!(d.cons.as_slice(), [n, c] if n.name.as_str() == "Nil" && n.fields.is_empty() && c.name.as_str() == "Cons" && c.fields.len() == 2)
+}
+
+fn make(d: &DataDecl, c: &ConDecl, fields: Vec<Value>) -> Value {
+    let con = ConInfo { name: c.name, tag: c.tag, data: d.id, arity: fields.len() as u32 };
+    Value::Data(Rc::new(Data { con: Rc::new(con), fields }))
+}

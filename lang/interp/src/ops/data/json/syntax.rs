@@ -1,0 +1,238 @@
+//! JSON text: its tokens, with places.
+
+use crate::error::{Error, Res, codes};
+
+/// A reader at a position.
+pub(super) struct Text<'a> {
+    path: &'a str,
+    text: &'a str,
+    pos: usize,
+}
+
+/// The kind of the value that begins here.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Next {
+    Null,
+    True,
+    False,
+    Number,
+    Text,
+    List,
+    Object,
+    End,
+    Other,
+}
+
+impl Next {
+    /// In messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Next::Null => "null",
+            Next::True => "true",
+            Next::False => "false",
+            Next::Number => "a number",
+            Next::Text => "a text",
+            Next::List => "a list",
+            Next::Object => "an object",
+            Next::End => "the end of the file",
+            Next::Other => "something that is not JSON",
+        }
+    }
+}
+
+impl<'a> Text<'a> {
+    pub fn new(path: &'a str, bytes: &'a [u8]) -> Res<Text<'a>> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Text { path, text, pos: 0 }),
+            Err(e) => {
+                let good = std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or("");
+                Err(Text { path, text: good, pos: good.len() }.error("the file is not UTF-8 text"))
+            }
+        }
+    }
+
+    /// An error at the position.
+    pub fn error(&self, text: impl std::fmt::Display) -> Box<Error> {
+        let before = &self.text[..self.pos];
+        let start = before.rfind('\n').map_or(0, |i| i + 1);
+        let line = 1 + before.matches('\n').count();
+        Error::new(codes::JSON, format!("{}:{line}:{}: {text}", self.path, 1 + before[start..].chars().count()))
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.pos).copied()
+    }
+
+    fn blanks(&mut self) {
+        while matches!(self.byte(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.pos += 1;
+        }
+    }
+
+    /// What comes next, behind blanks.
+    pub fn peek(&mut self) -> Next {
+        self.blanks();
+        let rest = &self.text[self.pos..];
+        match self.byte() {
+            None => Next::End,
+            Some(b'"') => Next::Text,
+            Some(b'[') => Next::List,
+            Some(b'{') => Next::Object,
+            Some(b'-' | b'0'..=b'9') => Next::Number,
+            _ if rest.starts_with("null") => Next::Null,
+            _ if rest.starts_with("true") => Next::True,
+            _ if rest.starts_with("false") => Next::False,
+            _ => Next::Other,
+        }
+    }
+
+    /// Where the next value begins.
+    pub fn mark(&mut self) -> usize {
+        self.blanks();
+        self.pos
+    }
+
+    /// Goes back to a mark.
+    pub fn rewind(&mut self, mark: usize) {
+        self.pos = mark;
+    }
+
+    /// Passes `null`, `true` or `false`, which [`Self::peek`] has seen.
+    pub fn word(&mut self, next: Next) {
+        self.pos += next.name().len();
+    }
+
+    /// Passes a sign, if it is next.
+    pub fn sign(&mut self, c: u8) -> bool {
+        self.blanks();
+        let there = self.byte() == Some(c);
+        self.pos += usize::from(there);
+        there
+    }
+
+    /// A number's text.
+    pub fn number(&mut self) -> Res<&'a str> {
+        let rest = &self.text[self.pos..];
+        let n = rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(rest.len());
+        let text = &rest[..n];
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let whole = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let leading_zero = whole > 1 && digits.starts_with('0');
+        let bare_point = digits[whole..].starts_with('.') && !digits[whole + 1..].starts_with(|c: char| c.is_ascii_digit());
+        if whole == 0 || leading_zero || bare_point || text.parse::<f64>().is_err() {
+            return Err(self.error(format!("`{text}` is no JSON number")));
+        }
+        self.pos += n;
+        Ok(text)
+    }
+
+    /// A text in quotes.
+    pub fn string(&mut self) -> Res<String> {
+        let start = self.pos;
+        self.pos += 1;
+        let mut out = String::new();
+        loop {
+            let rest = &self.text[self.pos..];
+            let Some(n) = rest.find(|c: char| c == '"' || c == '\\' || c < ' ') else {
+                self.pos = start;
+                return Err(self.error("this text is not closed"));
+            };
+            out.push_str(&rest[..n]);
+            self.pos += n;
+            match self.byte() {
+                Some(b'"') => {
+                    self.pos += 1;
+                    return Ok(out);
+                }
+                Some(b'\\') => out.push(self.escape()?),
+                _ => return Err(self.error("a control character in a text (a line break is written \\n)")),
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Res<char> {
+        let c = self.text.as_bytes().get(self.pos + 1).copied();
+        let plain = match c {
+            Some(c @ (b'"' | b'\\' | b'/')) => char::from(c),
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.unicode(),
+            _ => return Err(self.error("there is no such escape")),
+        };
+        self.pos += 2;
+        Ok(plain)
+    }
+
+    /// `\uXXXX`, or two of them that make one character.
+    fn unicode(&mut self) -> Res<char> {
+        let unit = |at: usize| self.text.get(at + 2..at + 6).filter(|_| self.text[at..].starts_with("\\u")).and_then(|h| u16::from_str_radix(h, 16).ok());
+        let first = unit(self.pos).ok_or_else(|| self.error("`\\u` takes four hexadecimal digits"))?;
+        let (units, n) = match (first, unit(self.pos + 6)) {
+            (0xd800..=0xdbff, Some(second)) => (vec![first, second], 12),
+            _ => (vec![first], 6),
+        };
+        let c = char::decode_utf16(units).next().and_then(Result::ok).ok_or_else(|| self.error("half of a surrogate pair"))?;
+        self.pos += n;
+        Ok(c)
+    }
+
+    /// Passes the bracket that opens a list or an object.
+    pub fn open(&mut self) {
+        self.pos += 1;
+    }
+
+    /// Whether another element comes after `n` of them; passes the comma before it, or the closing bracket.
+    pub fn more(&mut self, close: u8, n: usize) -> Res<bool> {
+        if self.sign(close) {
+            return Ok(false);
+        }
+        if n > 0 && !self.sign(b',') {
+            return Err(self.error(format!("`,` or `{}` is missing", char::from(close))));
+        }
+        Ok(true)
+    }
+
+    /// The key of an entry and its colon.
+    pub fn key(&mut self) -> Res<String> {
+        if self.peek() != Next::Text {
+            return Err(self.error("a key in quotes is missing"));
+        }
+        let key = self.string()?;
+        if !self.sign(b':') {
+            return Err(self.error("`:` is missing"));
+        }
+        Ok(key)
+    }
+
+    /// Passes a value of any kind.
+    pub fn skip(&mut self) -> Res<()> {
+        let next = self.peek();
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || match next {
+            Next::Null | Next::True | Next::False => {
+                self.word(next);
+                Ok(())
+            }
+            Next::Number => self.number().map(|_| ()),
+            Next::Text => self.string().map(|_| ()),
+            Next::List | Next::Object => self.skip_all(if next == Next::List { b']' } else { b'}' }),
+            Next::End | Next::Other => Err(self.error(format!("a value is missing: here is {}", next.name()))),
+        })
+    }
+
+    fn skip_all(&mut self, close: u8) -> Res<()> {
+        self.open();
+        let mut n = 0;
+        while self.more(close, n)? {
+            if close == b'}' {
+                self.key()?;
+            }
+            self.skip()?;
+            n += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! A value as JSON text.
+
+use crate::error::{Error, Res, codes};
+use crate::value::{Value, array, show};
+
+/// Work that is left: values nest to any depth, so it is a list and not a recursion.
+enum Todo {
+    Value(Value),
+    Text(String),
+}
+
+/// A value as one line of JSON text.
+pub fn write(v: &Value) -> Res<String> {
+    let mut out = String::new();
+    let mut todo = vec![Todo::Value(v.clone())];
+    while let Some(t) = todo.pop() {
+        match t {
+            Todo::Text(s) => out.push_str(&s),
+            Todo::Value(v) => one(&v, &mut out, &mut todo)?,
+        }
+    }
+    out.push('\n');
+    Ok(out)
+}
+
+fn number(x: f64, text: String) -> String {
+    if x.is_finite() { text } else { "null".to_owned() }
+}
+
+fn one(v: &Value, out: &mut String, todo: &mut Vec<Todo>) -> Res<()> {
+    match v {
+        Value::Unit => out.push_str("null"),
+        Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
+        Value::Int(n) => out.push_str(&n.to_string()),
+        Value::Float(x) => out.push_str(&number(*x, show::float(*x))),
+        Value::F32(x) => out.push_str(&number(f64::from(*x), show::float32(*x))),
+        Value::Str(s) => text(s, out),
+        Value::Tuple(t) => list(t.0.clone(), todo),
+        Value::Array(a) => list((0..a.len()).map(|i| array::elem(a, i)).collect(), todo),
+        Value::Record(r) => {
+            todo.push(Todo::Text("}".to_owned()));
+            for (i, (n, v)) in r.names.iter().zip(&r.vals).enumerate().rev() {
+                let mut key = String::from(if i == 0 { "{" } else { ", " });
+                text(n.as_str(), &mut key);
+                todo.push(Todo::Value(v.clone()));
+                todo.push(Todo::Text(key + ": "));
+            }
+            if r.vals.is_empty() {
+                out.push('{');
+            }
+        }
+        Value::Data(d) => match (d.con.name.as_str(), d.fields.as_slice()) {
+            ("None", []) => out.push_str("null"),
+            ("Some", [x]) => todo.push(Todo::Value(x.clone())),
+            ("Nil", []) | ("Cons", [_, _]) => list(elements(v), todo),
+            (name, []) => text(name, out),
+            (name, fields) => {
+                out.push('{');
+                text(name, out);
+                out.push_str(": ");
+                todo.push(Todo::Text("}".to_owned()));
+                list(fields.to_vec(), todo);
+            }
+        },
+        other => return Err(Error::new(codes::JSON, format!("{} cannot be written as JSON", show::show(other)))),
+    }
+    Ok(())
+}
+
+fn list(parts: Vec<Value>, todo: &mut Vec<Todo>) {
+    todo.push(Todo::Text("]".to_owned()));
+    for (i, v) in parts.into_iter().enumerate().rev() {
+        todo.push(Todo::Value(v));
+        if i > 0 {
+            todo.push(Todo::Text(", ".to_owned()));
+        }
+    }
+    todo.push(Todo::Text("[".to_owned()));
+}
+
+fn elements(v: &Value) -> Vec<Value> {
+    let mut out = Vec::new();
+    let mut at = v.clone();
+    while let Value::Data(d) = &at {
+        let [x, rest] = d.fields.as_slice() else { break };
+        out.push(x.clone());
+        let next = rest.clone();
+        at = next;
+    }
+    out
+}
+
+fn text(s: &str, out: &mut String) {
+    out.push('"');
+    for c in s.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c < ' ' => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}

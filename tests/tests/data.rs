@@ -1,0 +1,193 @@
+//! Data files: every format comes back as it was written, and a wrong file is an error with its place.
+
+use adl_session::Session;
+use adl_tests::{Memory, echo_in};
+
+/// A session whose host has these files.
+fn with_files(files: &[(&str, &[u8])]) -> Session {
+    let host = Memory::default();
+    for (name, bytes) in files {
+        host.files.borrow_mut().insert((*name).to_owned(), bytes.to_vec());
+    }
+    Session::new(Box::new(host))
+}
+
+fn check(files: &[(&str, &[u8])], cases: &[(&str, &str)]) {
+    let mut s = with_files(files);
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter_map(|(text, want)| {
+            let have = echo_in(&mut s, text);
+            (have != *want).then(|| format!("{text}\n    gives {have}\n    not   {want}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn csv_cells_and_types() {
+    check(
+        &[
+            ("q.csv", b"name,note,Value (cm),type,2nd\n\"Smith, J\",\"said \"\"hi\"\"\nthere\",1.5,a,1\n  Bob ,\" x \",,b,2\n"),
+            ("bom.csv", b"\xef\xbb\xbfa,b\r\n1,true\r\n\r\n2,false"),
+            ("head.csv", b"a,b\n"),
+            ("na.csv", b"a,b,c\n1,NA,NA\n,2,NA\n3,nan,\n"),
+            ("big.csv", b"a,b\n9223372036854775808,9007199254740993\n1,2\n"),
+            ("names.csv", b",T,let,a b\n1,2,3,4\n"),
+            ("t.csv", b"a,b\n1,2\n3,x\n"),
+            ("m.csv", b"a,b\n1,2\n3,4.5\n"),
+        ],
+        &[
+            (
+                "read_csv \"q.csv\"",
+                "{_2nd = [1, 2], name = [\"Smith, J\", \"Bob\"], note = [\"said \\\"hi\\\"\\nthere\", \" x \"], type_ = [\"a\", \"b\"], value__cm_ = [1.5, nan]} : \
+                 {_2nd : [2]Int, name : [2]String, note : [2]String, type_ : [2]String, value__cm_ : [2]Float}",
+            ),
+            ("(read_csv \"q.csv\").value__cm_", "[1.5, nan] : [2]Float"),
+            ("(read_csv \"q.csv\").type_", "[\"a\", \"b\"] : [2]String"),
+            ("read_csv \"bom.csv\"", "{a = [1, 2], b = [true, false]} : {a : [2]Int, b : [2]Bool}"),
+            ("read_csv \"head.csv\"", "{a = [], b = []} : {a : [0]Float, b : [0]Float}"),
+            (
+                "read_csv \"na.csv\"",
+                "{a = [1.0, nan, 3.0], b = [nan, 2.0, nan], c = [nan, nan, nan]} : {a : [3]Float, b : [3]Float, c : [3]Float}",
+            ),
+            ("read_csv \"big.csv\"", "{a = [9.223372036854776e18, 1.0], b = [9007199254740993, 2]} : {a : [2]Float, b : [2]Int}"),
+            (
+                "read_csv \"names.csv\"",
+                "{a_b = [4], column_1 = [1], let_ = [3], t = [2]} : {a_b : [1]Int, column_1 : [1]Int, let_ : [1]Int, t : [1]Int}",
+            ),
+            ("let p = \"t.csv\" in (read_csv p : {a : [_]Float})", "{a = [1.0, 3.0]} : {a : [2]Float}"),
+            ("let p = \"t.csv\" in (read_csv p : {a : [_]F32, b : [_]String})", "{a = [1.0, 3.0], b = [\"2\", \"x\"]} : {a : [2]F32, b : [2]String}"),
+            ("let p = \"t.csv\" in (read_csv p : [_]{a : Int, b : String})", "[{a = 1, b = \"2\"}, {a = 3, b = \"x\"}] : [2]{a : Int, b : String}"),
+            ("let p = \"na.csv\" in (read_csv p : {a : [_](Option Int)})", "{a = [Some 1, None, Some 3]} : {a : [3]Option Int}"),
+            ("let p = \"m.csv\" in (read_csv p : [_][_]Float)", "[[1.0, 2.0], [3.0, 4.5]] : [2][2]Float"),
+        ],
+    );
+}
+
+#[test]
+fn wrong_csv_files_are_errors_with_their_place() {
+    check(
+        &[
+            ("empty.csv", b""),
+            ("short.csv", b"a,b\n1,2\n3\n"),
+            ("long.csv", b"a,b\n1,2\n3,4,5\n"),
+            ("twice.csv", b"a,b,a\n1,2,3\n"),
+            ("text.csv", b"a,b\n\"1\n\",2\n3,x\n"),
+            ("bytes.csv", b"a,b\n1,\xff\n"),
+            ("open.csv", b"a,b\n1,\"x\n2,3\n"),
+            ("behind.csv", b"a,b\n1,\"x\"y\n"),
+        ],
+        &[
+            ("read_csv \"empty.csv\"", "E0802: empty.csv:1:1: the file is empty: the first line names the columns"),
+            ("read_csv \"short.csv\"", "E0802: short.csv:3:1: this row ends after 1 of 2 cells"),
+            ("read_csv \"long.csv\"", "E0802: long.csv:3:5: this row has more cells than the header, which has 2"),
+            ("read_csv \"twice.csv\"", "E0802: twice.csv:1:5: two columns are named `a`"),
+            ("let p = \"text.csv\" in (read_csv p : {b : [_]Float})", "E0802: text.csv:4:3: `x` in column 2 (`b`) is no number"),
+            ("let p = \"text.csv\" in (read_csv p : {c : [_]Float})", "E0802: text.csv:1:1: there is no column `c`; there are a, b"),
+            ("let p = \"text.csv\" in (read_csv p : {a : [3]Float})", "E0702: text.csv has 2 rows, and the type wants 3"),
+            ("read_csv \"bytes.csv\"", "E0802: bytes.csv:2:3: the file is not UTF-8 text"),
+            ("read_csv \"open.csv\"", "E0802: open.csv:2:3: this quote is not closed"),
+            ("read_csv \"behind.csv\"", "E0802: behind.csv:2:6: text behind the closing quote of a cell (a quote inside is written twice)"),
+            ("read_csv \"missing.csv\"", "E0801: missing.csv: there is no such file"),
+            ("write_csv \"o.csv\" {x = [1.0], y = [1, 2]}", "E0802: the column `x` has 1 rows, and `y` has 2"),
+        ],
+    );
+}
+
+#[test]
+fn files_come_back_as_they_were_written() {
+    let values = [
+        ("csv", "{x = [1.5, inf, -0.0], s = [\"a,b\", \"\", \" q\\\"\\n\"], i = [1, 2, 3], b = [true, false, true]}", "{x : [_]Float, s : [_]String, i : [_]Int, b : [_]Bool}"),
+        ("csv", "[{a = 1, b = Some 2.5}, {a = 2, b = None}]", "[_]{a : Int, b : Option Float}"),
+        ("npy", "[[1.0, -2.5], [3.0, inf]]", "[_][_]Float"),
+        ("npy", "[1, -2]", "[_]Int"),
+        ("npy", "[[true], [false]]", "[_][_]Bool"),
+        ("npy", "2.5", "Float"),
+        ("npy", "[1.5f32]", "[_]F32"),
+        ("npy", "{a = [1.0, 2.0], b = [[1], [2]]}", "{a : [_]Float, b : [_][_]Int}"),
+        ("json", "{x = 0.1, s = \"a\\\"\\n\\u{1}\\u{1F600}\", l = [(1, 2.5)], o = Some [true], n = (None : Option Int)}", "{x : Float, s : String, l : [_](Int, Float), o : Option [_]Bool, n : Option Int}"),
+        ("json", "1 :: 2 :: Nil", "List Int"),
+        ("json", "[Leaf, Node Leaf 1.5 (Node Leaf (-2.0) Leaf), P {a = 3} (Some (U (1.0 :: Nil)))]", "[_]T"),
+    ];
+    let mut s = with_files(&[]);
+    echo_in(&mut s, "type T = Leaf | Node T Float T | P {a : Int} (Option U) and U = U (List Float)");
+    for (format, value, ty) in values {
+        let text = format!("let v : {ty} = {value}\nwrite_{format} \"f.{format}\" v\nlet path = \"f.{format}\"\nlet back : {ty} = read_{format} path\nback == v");
+        assert_eq!(echo_in(&mut s, &text), "true : Bool", "{format} {value}");
+    }
+}
+
+#[test]
+fn json_of_the_wrong_type_is_an_error_with_its_place() {
+    check(
+        &[
+            ("a.json", b"{\"x\": 1.5,\n \"l\": [1, 2, 3], \"more\": {\"deep\": [1, {\"a\": []}]}}"),
+            ("ragged.json", b"[[1, 2], [3]]"),
+            ("cut.json", b"[1, 2,"),
+            ("behind.json", b"[1, 2] x"),
+        ],
+        &[
+            ("(read_json \"a.json\" : {l : [_]Int})", "{l = [1, 2, 3]} : {l : [3]Int}"),
+            ("(read_json \"a.json\" : {x : Int})", "E0804: a.json:1:7: `x`: a whole number of 64 bits is wanted, and here is a number"),
+            ("(read_json \"a.json\" : {l : [_]String})", "E0804: a.json:2:8: `l[0]`: a text is wanted, and here is a number"),
+            ("(read_json \"a.json\" : {l : [2]Int})", "E0804: a.json:2:7: a list of 2 is wanted, and this one has 3"),
+            ("(read_json \"a.json\" : {y : Int})", "E0804: a.json:1:1: this object has no field `y`"),
+            ("(read_json \"ragged.json\" : [_][_]Float)", "E0804: ragged.json:1:1: row 1 has shape [1], row 0 has shape [2]"),
+            ("(read_json \"cut.json\" : [_]Float)", "E0804: cut.json:1:7: `[2]`: a number is wanted, and here is the end of the file"),
+            ("(read_json \"behind.json\" : [_]Float)", "E0804: behind.json:1:8: text behind the value"),
+        ],
+    );
+    let deep = format!("{{\"x\": {}{}, \"y\": 1.0}}", "[".repeat(100_000), "]".repeat(100_000));
+    check(&[("deep.json", deep.as_bytes())], &[("(read_json \"deep.json\" : {y : Float})", "{y = 1.0} : {y : Float}")]);
+}
+
+/// An NPY file of version 1.
+fn npy(descr: &str, fortran: &str, shape: &str, body: &[u8]) -> Vec<u8> {
+    let mut head = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    head.push_str(&" ".repeat(63 - (10 + head.len()) % 64));
+    head.push('\n');
+    let mut out = b"\x93NUMPY\x01\x00".to_vec();
+    out.extend((head.len() as u16).to_le_bytes());
+    out.extend(head.as_bytes());
+    out.extend(body);
+    out
+}
+
+#[test]
+fn npy_of_every_kind() {
+    let floats: Vec<u8> = (1..=6).flat_map(|x| f64::from(x).to_le_bytes()).collect();
+    let files = [
+        ("f8.npy", npy("<f8", "False", "(2, 3)", &floats)),
+        ("f8f.npy", npy("<f8", "True", "(2, 3)", &floats)),
+        ("f4.npy", npy("<f4", "False", "(2,)", &[1.5f32.to_le_bytes(), 2.5f32.to_le_bytes()].concat())),
+        ("i4.npy", npy(">i4", "False", "(2,)", &[(-1i32).to_be_bytes(), 2i32.to_be_bytes()].concat())),
+        ("b1.npy", npy("|b1", "False", "(2,)", &[1, 0])),
+        ("s.npy", npy("<f8", "False", "()", &2.5f64.to_le_bytes())),
+        ("none.npy", npy("<f8", "True", "(0, 3)", &[])),
+        ("c.npy", npy("<c16", "False", "(1,)", &[0; 16])),
+        ("cut.npy", npy("<f8", "False", "(3,)", &[0; 16])),
+        ("huge.npy", npy("<f8", "False", "(4294967296, 4294967296)", &[0; 16])),
+    ];
+    let files: Vec<(&str, &[u8])> = files.iter().map(|(n, b)| (*n, b.as_slice())).collect();
+    check(
+        &files,
+        &[
+            ("read_npy \"f8.npy\"", "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]] : [2][3]Float"),
+            ("read_npy \"f8f.npy\"", "[[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]] : [2][3]Float"),
+            ("read_npy \"f4.npy\"", "[1.5, 2.5] : [2]Float"),
+            ("let p = \"f4.npy\" in (read_npy p : [_]F32)", "[1.5, 2.5] : [2]F32"),
+            ("read_npy \"i4.npy\"", "[-1, 2] : [2]Int"),
+            ("let p = \"i4.npy\" in (read_npy p : [_]Float)", "[-1.0, 2.0] : [2]Float"),
+            ("read_npy \"b1.npy\"", "[true, false] : [2]Bool"),
+            ("read_npy \"s.npy\"", "2.5 : Float"),
+            ("read_npy \"none.npy\"", "[] : [0][3]Float"),
+            ("let p = \"f8.npy\" in (read_npy p : [_]Float)", "E0803: f8.npy: the array has 2 axes, and the type wants 1"),
+            ("let p = \"f8.npy\" in (read_npy p : [3][3]Float)", "E0702: f8.npy has the shape [2, 3], and the type wants [3, 3]"),
+            ("let p = \"f8.npy\" in (read_npy p : [_][_]Int)", "E0803: f8.npy: the array holds Floats, and the type wants something else"),
+            ("read_npy \"c.npy\"", "E0803: c.npy: elements of type <c16 are not supported"),
+            ("read_npy \"cut.npy\"", "E0803: cut.npy: the file ends before its data does"),
+            ("read_npy \"huge.npy\"", "E0710: there is not enough memory for an array of shape [4294967296, 4294967296]"),
+        ],
+    );
+}
