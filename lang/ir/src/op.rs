@@ -167,10 +167,12 @@ pub enum Op {
     Index { a: Var, at: Vec<Var>, shape: Option<Var> },
     /// `acc` with `v` added at the indices.
     IndexAdd { acc: Var, at: Vec<Var>, v: Var, shape: Option<Var> },
+    /// `acc` with the element at the indices replaced by `v`.
+    IndexSet { acc: Var, at: Vec<Var>, v: Var, shape: Option<Var> },
     /// `a[lo:hi]` along the first axis.
     Slice { a: Var, lo: Var, hi: Var, shape: Option<Var> },
-    /// `acc` with `v` added from `lo` on.
-    SliceAdd { acc: Var, lo: Var, v: Var, shape: Option<Var> },
+    /// `acc` with `v` added to `acc[lo:hi]`.
+    SliceAdd { acc: Var, lo: Var, hi: Var, v: Var, shape: Option<Var> },
     /// Elements of the first axis at an array of indices, all in bounds.
     Gather { a: Var, at: Var, shape: Option<Var> },
     /// `acc` with the elements of `v` added at the indices.
@@ -179,8 +181,8 @@ pub enum Op {
     Reverse(Var),
     /// Rotated left by `n` along the first axis.
     Rotate { n: Var, a: Var },
-    /// One after the other along the first axis; `len` is the length of `a`.
-    Concat { a: Var, b: Var, len: Option<Var> },
+    /// One after the other along the first axis; `len` is the length of `a`, `shape` that of the result.
+    Concat { a: Var, b: Var, len: Option<Var>, shape: Option<Var> },
     /// The same elements in another shape; `from` is the shape of `a`.
     Reshape { a: Var, to: Var, from: Option<Var> },
     /// The first two axes exchanged.
@@ -193,8 +195,8 @@ pub enum Op {
     Spread { a: Var, shape: Var },
     /// The sum of all numbers of an array.
     Total { a: Var, shape: Option<Var> },
-    /// An array of the given elements.
-    Stack(Vec<Var>),
+    /// An array of the given elements (at least one); `shape` is that of the result.
+    Stack { elems: Vec<Var>, shape: Option<Var> },
     /// Sum of products of two vectors. Linear in either.
     Dot(Var, Var),
     /// Matrix·matrix, matrix·vector or vector·matrix. Linear in either.
@@ -255,11 +257,11 @@ impl Op {
             Op::Bin(..) => Nothing,
             Op::Select(_, a, b) => All(vec![*a, *b]),
             Op::Index { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reshape { a, .. } => All(vec![*a]),
-            Op::IndexAdd { acc, v, .. } | Op::SliceAdd { acc, v, .. } | Op::GatherAdd { acc, v, .. } => All(vec![*acc, *v]),
+            Op::IndexAdd { acc, v, .. } | Op::IndexSet { acc, v, .. } | Op::SliceAdd { acc, v, .. } | Op::GatherAdd { acc, v, .. } => All(vec![*acc, *v]),
             Op::Reverse(a) | Op::Rotate { a, .. } | Op::Transpose(a) | Op::Replicate { a, .. } | Op::Sum { a, .. } => All(vec![*a]),
             Op::Spread { a, .. } | Op::Total { a, .. } | Op::Cumsum { a, .. } | Op::Fields { a, .. } | Op::Dup(a) | Op::Drop(a) => All(vec![*a]),
             Op::Concat { a, b, .. } => All(vec![*a, *b]),
-            Op::Stack(vs) | Op::Con { fields: vs, .. } => All(vs.clone()),
+            Op::Stack { elems: vs, .. } | Op::Con { fields: vs, .. } => All(vs.clone()),
             Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => OneOf(vec![*a, *b]),
             Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } => Parts,
         }
@@ -282,15 +284,16 @@ impl Op {
             Op::Nonzero(a) | Op::Dup(a) | Op::Drop(a) | Op::Cumsum { a, .. } | Op::Fields { a, .. } => one(a),
             Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => [a, b].into_iter().for_each(one),
             Op::Select(c, a, b) => [c, a, b].into_iter().for_each(one),
-            Op::Prim(_, vs) | Op::Stack(vs) | Op::Con { fields: vs, .. } => vs.iter_mut().for_each(one),
+            Op::Prim(_, vs) | Op::Con { fields: vs, .. } => vs.iter_mut().for_each(one),
             Op::Index { a, at, shape } => std::iter::once(a).chain(at).chain(shape).for_each(one),
-            Op::IndexAdd { acc, at, v, shape } => std::iter::once(acc).chain(at).chain([v]).chain(shape).for_each(one),
+            Op::Stack { elems, shape } => elems.iter_mut().chain(shape).for_each(one),
+            Op::IndexAdd { acc, at, v, shape } | Op::IndexSet { acc, at, v, shape } => std::iter::once(acc).chain(at).chain([v]).chain(shape).for_each(one),
             Op::Slice { a, lo, hi, shape } => [a, lo, hi].into_iter().chain(shape).for_each(one),
-            Op::SliceAdd { acc, lo, v, shape } => [acc, lo, v].into_iter().chain(shape).for_each(one),
+            Op::SliceAdd { acc, lo, hi, v, shape } => [acc, lo, hi, v].into_iter().chain(shape).for_each(one),
             Op::Gather { a, at, shape } => [a, at].into_iter().chain(shape).for_each(one),
             Op::GatherAdd { acc, at, v, shape } => [acc, at, v].into_iter().chain(shape).for_each(one),
             Op::Rotate { n, a } | Op::Replicate { n, a } => [n, a].into_iter().for_each(one),
-            Op::Concat { a, b, len } => [a, b].into_iter().chain(len).for_each(one),
+            Op::Concat { a, b, len, shape } => [a, b].into_iter().chain(len).chain(shape).for_each(one),
             Op::Reshape { a, to, from } => [a, to].into_iter().chain(from).for_each(one),
             Op::Sum { a, n } => std::iter::once(a).chain(n).for_each(one),
             Op::Spread { a, shape } => [a, shape].into_iter().for_each(one),
