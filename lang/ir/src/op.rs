@@ -146,7 +146,7 @@ pub enum Op {
     /// An elementwise function of a number or an array.
     Un(Un, Var),
     /// An elementwise operator; a number meets each element of an array. Linear: `add`, `sub` of two linear operands of one shape,
-    /// `mul` (the right operand linear), `div` (the left one).
+    /// `mul` and `scale` (the right operand linear), `div` (the left one). A linear number meets a non-linear array in `scale` too.
     Bin(Bin, Var, Var),
     /// A comparison of two scalars, texts or Bools; elementwise on arrays of numbers.
     Cmp(Cmp, Var, Var),
@@ -252,7 +252,7 @@ impl Op {
             Op::Un(Un::Neg, a) | Op::Convert(Conv::ToF64 | Conv::ToF32, a) => All(vec![*a]),
             Op::Un(..) | Op::Convert(..) => Nothing,
             Op::Bin(Bin::Add | Bin::Sub, a, b) => All(vec![*a, *b]),
-            Op::Bin(Bin::Mul, _, b) => All(vec![*b]),
+            Op::Bin(Bin::Mul | Bin::Scale, _, b) => All(vec![*b]),
             Op::Bin(Bin::Div, a, _) => All(vec![*a]),
             Op::Bin(..) => Nothing,
             Op::Select(_, a, b) => All(vec![*a, *b]),

@@ -28,6 +28,8 @@ pub enum Bin {
     Pow, Atan2, Hypot, Min, Max,
     /// 1 where x is at most y, else 0.
     StepLe,
+    /// x y, and 0 where y is 0, whatever x is: the scaling of tangents, in which what does not count must not become nan.
+    Scale,
 }
 
 /// What a derivative rule needs of a number domain: f64 itself, dual numbers, arrays, IR builders.
@@ -118,6 +120,7 @@ impl Bin {
             Bin::Add => x + y,
             Bin::Sub => x - y,
             Bin::Mul => x * y,
+            Bin::Scale => if y == 0.0 { 0.0 } else { x * y },
             Bin::Div => x / y,
             Bin::IntDiv => (x / y).floor(),
             Bin::Rem => floor_rem(x, y),
@@ -253,7 +256,7 @@ pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result
             let m = o.constant(-1.0, x);
             (one, m)
         }
-        Bin::Mul => (y.clone(), x.clone()),
+        Bin::Mul | Bin::Scale => (y.clone(), x.clone()),
         Bin::Div => {
             let dx = o.bin(Bin::Div, &one, y)?;
             let q = o.bin(Bin::Mul, z, &dx)?;

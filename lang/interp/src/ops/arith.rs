@@ -17,7 +17,7 @@ pub fn int_bin(op: Bin, a: i64, b: i64) -> Res<i64> {
     match op {
         Bin::Add => a.checked_add(b).ok_or_else(overflow),
         Bin::Sub => a.checked_sub(b).ok_or_else(overflow),
-        Bin::Mul => a.checked_mul(b).ok_or_else(overflow),
+        Bin::Mul | Bin::Scale => a.checked_mul(b).ok_or_else(overflow),
         Bin::IntDiv => {
             if b == 0 {
                 return Err(zero());
