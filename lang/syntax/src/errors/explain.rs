@@ -14,9 +14,14 @@ pub fn codes() -> impl Iterator<Item = &'static str> {
 }
 
 fn tables() -> impl Iterator<Item = &'static Explanation> {
-    [super::lexical::EXPLANATIONS, super::layout::EXPLANATIONS, super::expressions::EXPLANATIONS, super::items::EXPLANATIONS]
-        .into_iter()
-        .flatten()
+    let families = [
+        super::lexical::EXPLANATIONS,
+        super::layout::EXPLANATIONS,
+        super::expressions::EXPLANATIONS,
+        super::items::EXPLANATIONS,
+        super::habits::EXPLANATIONS,
+    ];
+    families.into_iter().flatten()
 }
 
 #[cfg(test)]

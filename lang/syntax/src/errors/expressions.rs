@@ -31,21 +31,6 @@ pub(crate) fn comparison_chain(at: Span, first: Span) -> Diagnostic {
         .hint("write `a < b && b < c`")
 }
 
-pub(crate) fn foreign_operator(at: Span, text: &str) -> Diagnostic {
-    let hint = match text {
-        "**" => "a power is written `^`",
-        ":=" | "<-" => "values do not change; give the new value a name with `let`, or carry it through a `loop`",
-        "<>" => "inequality is written `!=`, joining `++`",
-        "!" => "negation is the function `not`",
-        "&" => "the logical and is written `&&`",
-        "=>" => "the arrow of functions and cases is `->`",
-        "+=" | "-=" | "*=" | "/=" => "values do not change; give the new value a name with `let`, or carry it through a `loop`",
-        "$" => "application to all that follows is written `<|`",
-        _ => "a function is written `fun x -> ...`",
-    };
-    Diagnostic::error("E0120", at, format!("adl has no operator `{text}`")).hint(hint)
-}
-
 pub(crate) fn partial_section(at: Span, op: &str) -> Diagnostic {
     Diagnostic::error("E0121", at, format!("`({op})` is the operator as a function; it takes no operand inside the parentheses"))
         .hint(format!("write `fun x -> x {op} ...`"))
@@ -76,7 +61,7 @@ pub(crate) fn missing_bar(at: Span) -> Diagnostic {
 
 pub(crate) fn for_bound(at: Span, found: &str) -> Diagnostic {
     Diagnostic::error("E0125", at, format!("a `for` variable counts from 0 and its bound is written `i < n`, not with `{found}`"))
-        .hint("write `for i < n -> ...`; an offset goes into the body")
+        .hint("an array is built with `for i < n -> ...` (an offset goes into the body); what changes from step to step is a `loop x = start for i < n do ...`")
 }
 
 pub(crate) fn record_colon(at: Span) -> Diagnostic {
@@ -101,9 +86,39 @@ pub(crate) fn record_semicolon(at: Span) -> Diagnostic {
     Diagnostic::error("E0126", at, "the fields of a record are separated by `,`")
 }
 
+/// A word (`then`, `with` ...) without the one that it belongs to.
 pub(crate) fn orphan(at: Span, found: &str) -> Diagnostic {
-    Diagnostic::error("E0127", at, format!("`{found}` belongs to no `if` here"))
-        .hint("write `if c then a else b`; `else` may not stand left of the column of its `if`'s block")
+    let (owner, hint) = match found {
+        "with" => ("`match` and no `{`", "write `match e with | pattern -> ...`, or `{r with x = e}`"),
+        "in" => ("`let`", "write `let x = e in body`; the index of a comprehension is bounded by `<`: `for i < n -> ...`"),
+        "do" => ("`loop`", "write `loop x = start for i < n do next`"),
+        _ => ("`if`", "write `if c then a else b`; `else` may not stand left of the column of its `if`'s block"),
+    };
+    Diagnostic::error("E0127", at, format!("`{found}` belongs to no {owner} here")).hint(hint)
+}
+
+/// `x [1:]`: the blank makes the brackets an argument.
+pub(crate) fn slice_in_array(at: Span, open: Span) -> Diagnostic {
+    Diagnostic::error("E0110", at, "a slice cannot stand in an array")
+        .also(open, "after a blank, `[` begins an array")
+        .hint("to take a slice write the `[` directly behind the array: `x[a:b]`")
+}
+
+pub(crate) fn nested_update(at: Span, field: &str) -> Diagnostic {
+    Diagnostic::error("E0110", at, "an update names fields of the record itself, not fields of fields")
+        .hint(format!("write `{{r with {field} = {{r.{field} with x = e}}}}`"))
+}
+
+pub(crate) fn product_type(at: Span) -> Diagnostic {
+    Diagnostic::error("E0129", at, "there is no type operator `*`").hint("the type of pairs is written `(a, b)`")
+}
+
+pub(crate) fn number_without_zero(at: Span, digits: &str) -> Diagnostic {
+    Diagnostic::error("E0105", at, "a number begins with a digit").hint(format!("write `0.{digits}`"))
+}
+
+pub(crate) fn field_of_number(at: Span) -> Diagnostic {
+    Diagnostic::error("E0105", at, "a number has one point at most").hint("the Ints from `a` to `b - 1` are `range a b`")
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
@@ -115,9 +130,6 @@ else x       -- wrong\n    if x == 0.0 then 1.0 else x      -- right\n\n    y = 
 -- right"),
     ("E0114", "A comparison gives a Bool, which cannot be compared with a number.\n\n    0.0 < x < 1.0                -- \
 wrong\n    0.0 < x && x < 1.0           -- right"),
-    ("E0120", "An operator of another language.\n\n    x ** 2       is   x ^ 2\n    !p           is   not p\n    a <> b       is   a \
-!= b\n    f $ x        is   f <| x\n    \\x -> x      is   fun x -> x\n    x := 1       has no counterpart: values do not \
-change"),
     ("E0121", "An operator in parentheses is a function of two arguments: `(+)` is `fun a b -> a + b`. With one operand \
 given, write the function out.\n\n    map (+ 1.0) xs              -- wrong\n    map (fun x -> x + 1.0) xs   -- right\n\n`(- 1.0)` is the \
 number minus one."),

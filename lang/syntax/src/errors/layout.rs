@@ -44,6 +44,11 @@ pub(crate) fn body_in_item_column(at: Span, after: Span, word: &str) -> Diagnost
         .hint("indent the line")
 }
 
+pub(crate) fn in_before_item(at: Span) -> Diagnostic {
+    Diagnostic::error("E0112", at, "the body of this `in` is missing: a line in the first column begins a new item")
+        .hint("leave the `in` out, for a top-level `let` holds for all that follows; or indent the body")
+}
+
 pub(super) const EXPLANATIONS: &[Explanation] = &[
     ("E0111", "A bracket that is not closed before its item or line ends.\n\n    let xs = [1.0, 2.0       -- wrong\n    \
 let xs = [1.0, 2.0]      -- right\n\nAn item ends before the next line that begins in column 0, so an open bracket \

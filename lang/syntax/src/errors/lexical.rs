@@ -9,22 +9,40 @@ pub(crate) fn invalid_utf8(span: Span, line: usize, column: usize) -> Diagnostic
         .hint("save the file as UTF-8")
 }
 
-pub(crate) fn unknown_character(span: Span, text: &str) -> Diagnostic {
+/// `rest` is what follows `text`.
+pub(crate) fn unknown_character(span: Span, text: &str, rest: &str) -> Diagnostic {
     let first = text.chars().next().unwrap_or(' ');
     let message = match text.chars().count() {
-        1 => format!("`{}` means nothing here", first.escape_debug()),
-        n => format!("{n} characters that mean nothing here, beginning with `{}`", first.escape_debug()),
+        1 => format!("`{}` means nothing here", shown(first)),
+        n => format!("{n} characters that mean nothing here, beginning with `{}`", shown(first)),
     };
     let diagnostic = Diagnostic::error("E0101", span, message);
-    match character_hint(first) {
+    match character_hint(first).or_else(|| quote_hint(first, rest)) {
         Some(hint) => diagnostic.hint(hint),
         None => diagnostic,
     }
 }
 
+fn shown(c: char) -> String {
+    if c.is_control() || c.is_whitespace() { c.escape_debug().to_string() } else { c.to_string() }
+}
+
+/// `'a'` and `'text'`, or the type variable `'a`.
+fn quote_hint(first: char, rest: &str) -> Option<&'static str> {
+    let line = rest.lines().next().unwrap_or("");
+    let closed = line.split_once('\'').is_some_and(|(inside, after)| {
+        !inside.ends_with(char::is_whitespace) && !after.starts_with(char::is_alphanumeric)
+    });
+    match first {
+        '\'' if closed => Some("text is written in double quotes, single characters too: \"a\""),
+        '\'' => Some("a type variable has no quote before it: `a`; text is written in double quotes"),
+        _ => None,
+    }
+}
+
 fn character_hint(c: char) -> Option<&'static str> {
     Some(match c {
-        '“' | '”' | '„' | '«' | '»' | '\'' | '‘' | '’' | '`' => "strings are written in straight double quotes: \"text\"",
+        '“' | '”' | '„' | '«' | '»' | '‘' | '’' | '`' => "strings are written in straight double quotes: \"text\"",
         '#' => "a comment begins with `--`",
         '−' | '–' | '—' => "the minus sign is the ASCII character `-`",
         '×' | '·' | '⋅' => "the product is written `*`",
@@ -60,6 +78,8 @@ pub(crate) fn bad_number(span: Span, number: &str, suffix: &str) -> Diagnostic {
     let hint = match suffix {
         "f64" | "f" | "d" => format!("Float literals have no suffix: write `{number}` with a point, as in `1.0`"),
         "i64" | "i" | "l" | "L" | "u64" => format!("Int literals have no suffix: write `{number}`"),
+        "e" | "E" => format!("an exponent needs digits: `{number}e3`"),
+        "x" | "o" | "b" if number == "0" => "digits are wanted after it: `0xff`, `0o17`, `0b101`".to_owned(),
         _ => format!("a product is written with `*`: `{number} * {suffix}`; names begin with a letter"),
     };
     Diagnostic::error("E0105", span, message).hint(hint)

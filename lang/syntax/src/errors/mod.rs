@@ -3,6 +3,7 @@
 
 pub mod explain;
 pub mod expressions;
+pub mod habits;
 pub mod items;
 pub mod layout;
 pub mod lexical;

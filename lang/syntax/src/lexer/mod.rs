@@ -217,7 +217,7 @@ impl<'a> Lexer<'a> {
         });
         let (text, span) = (&self.text[lo..self.pos], self.span(lo));
         self.space = true;
-        self.error(lexical::unknown_character(span, text));
+        self.error(lexical::unknown_character(span, text, self.rest()));
     }
 
     fn line_comment(&mut self) {

@@ -3,7 +3,7 @@
 use super::Parser;
 use super::expressions::binary;
 use crate::ast::{Expr, ExprKind, Ident, IndexArg, Lit, Stmt, StrPart};
-use crate::errors::{expressions as errors, layout as layout_errors, lexical};
+use crate::errors::{expressions as errors, habits, layout as layout_errors, lexical};
 use crate::span::Span;
 use crate::symbol::Symbol;
 use crate::token::{Kw, P, Tok};
@@ -38,10 +38,13 @@ impl Parser<'_> {
             }
             Tok::Int(_) | Tok::Float(_) => {
                 let at = self.bump();
-                self.report(errors::tuple_place(at));
+                self.report(match base.kind {
+                    ExprKind::Lit(_) => errors::field_of_number(at),
+                    _ => errors::tuple_place(at),
+                });
                 return base;
             }
-            Tok::P(P::LParen) => {
+            Tok::P(P::LParen | P::LBracket) => {
                 let at = self.here();
                 self.fail(errors::foreign_index(at));
                 return base;
@@ -113,11 +116,12 @@ impl Parser<'_> {
         match self.peek() {
             Tok::P(p @ (P::StarStar | P::ColonEq | P::LtGt | P::Amp | P::Dollar)) => {
                 let at = self.here();
-                self.fail(errors::foreign_operator(at, p.text()));
+                self.fail(habits::foreign_operator(at, p.text()));
             }
+            Tok::P(P::At | P::Caret) if self.doubled_operator() => {}
             Tok::P(P::Eq) if self.operator_before() => {
                 let at = self.previous_span().to(self.here());
-                self.fail(errors::foreign_operator(at, self.source(at)));
+                self.fail(habits::foreign_operator(at, self.source(at)));
             }
             Tok::Kw(Kw::While) => {
                 let at = self.here();
@@ -130,7 +134,7 @@ impl Parser<'_> {
     }
 
     /// Whether an arithmetic operator stands directly before the next token, as in `+=`.
-    fn operator_before(&self) -> bool {
+    pub(super) fn operator_before(&self) -> bool {
         let before = self.previous().map(|t| t.tok);
         !self.raw().space_before && matches!(before, Some(Tok::P(P::Plus | P::Minus | P::Star | P::Slash)))
     }
@@ -156,6 +160,9 @@ impl Parser<'_> {
         let diagnostic = match self.peek() {
             Tok::P(p) if p.closes() => layout_errors::mismatched(open, opened, closer.text(), at, p.text()),
             Tok::End => layout_errors::unclosed(open, opened, closer.text(), at, &found),
+            _ if self.looks_like_slice(open, closer) => errors::slice_in_array(at, open),
+            Tok::P(P::Semi | P::Comma) if closer == P::RIverson => habits::array_in_iverson(at, open),
+            Tok::P(P::Star) => errors::product_type(at),
             _ => {
                 let what = if closer == P::RIverson { "`|]`".to_owned() } else { format!("`,` or `{}`", closer.text()) };
                 errors::wanted("E0110", at, &what, &self.after(), Some(&found)).also(open, format!("inside this `{opened}`"))
@@ -167,11 +174,14 @@ impl Parser<'_> {
     /// `a, b, c` up to `closer` (which is left), a comma at the end allowed.
     pub(super) fn comma_separated<T>(&mut self, closer: P, mut one: impl FnMut(&mut Self) -> T) -> Vec<T> {
         let mut all = Vec::new();
+        let mut said = false;
         while !self.at(closer) && self.peek() != Tok::End {
             all.push(one(self));
             if self.at(P::Semi) && closer != P::RParen {
                 let at = self.bump();
-                self.report(errors::list_semicolon(at));
+                if !std::mem::replace(&mut said, true) {
+                    self.report(errors::list_semicolon(at));
+                }
             } else if !self.eat(P::Comma) {
                 break;
             }
@@ -210,23 +220,30 @@ impl Parser<'_> {
                 return ExprKind::Error;
             }
         }
-        let first = self.expr();
+        let first = self.annotated();
         match self.peek() {
-            Tok::P(P::Colon) => {
-                self.bump();
-                let signature = self.signature();
-                ExprKind::Ann(Box::new(first), signature)
-            }
+            Tok::P(P::RParen) if matches!(first.kind, ExprKind::Ann(..)) => first.kind,
             Tok::P(P::Comma) => self.tuple(first),
             Tok::P(P::Semi) => self.sequence(first),
             _ => ExprKind::Paren(Box::new(first)),
         }
     }
 
+    /// `e` or `e : T`, in parentheses.
+    fn annotated(&mut self) -> Expr {
+        let expr = self.expr();
+        if !self.eat(P::Colon) {
+            return expr;
+        }
+        let signature = self.signature();
+        self.grow();
+        Expr { span: self.since(expr.span), kind: ExprKind::Ann(Box::new(expr), signature) }
+    }
+
     fn tuple(&mut self, first: Expr) -> ExprKind {
         self.bump();
         let mut parts = vec![first];
-        parts.extend(self.comma_separated(P::RParen, Self::expr));
+        parts.extend(self.comma_separated(P::RParen, Self::annotated));
         if parts.len() == 1 && self.at(P::RParen) {
             let at = self.here();
             self.report(errors::wanted("E0112", at, "an expression", "`,`", Some("`)`")));
@@ -274,14 +291,12 @@ impl Parser<'_> {
 
     fn record_fields(&mut self) -> Vec<(Ident, Expr)> {
         let mut fields = Vec::new();
+        let before = self.diagnostics.len();
         while let Tok::Ident(name) = self.peek() {
             let name = Ident { name, span: self.bump() };
-            let value = self.record_value(name);
+            let value = self.record_value(name, before);
             fields.push((name, value));
-            if self.at(P::Semi) {
-                let at = self.bump();
-                self.report(errors::record_semicolon(at));
-            } else if !self.eat(P::Comma) {
+            if !self.record_separator(before) {
                 break;
             }
         }
@@ -291,11 +306,30 @@ impl Parser<'_> {
         fields
     }
 
-    fn record_value(&mut self, name: Ident) -> Expr {
+    /// Steps over the `,` between fields. Each habit is reported once a record: not if `before` is
+    /// less than the number of errors.
+    pub(super) fn record_separator(&mut self, before: usize) -> bool {
+        if !self.at(P::Semi) {
+            return self.eat(P::Comma);
+        }
+        let at = self.bump();
+        if self.diagnostics.len() == before {
+            self.report(errors::record_semicolon(at));
+        }
+        true
+    }
+
+    fn record_value(&mut self, name: Ident, before: usize) -> Expr {
         if self.at(P::Colon) {
             let at = self.bump();
-            self.report(errors::record_colon(at));
+            if self.diagnostics.len() == before {
+                self.report(errors::record_colon(at));
+            }
             return self.expr();
+        }
+        if self.at(P::Dot) {
+            let at = self.here();
+            self.fail(errors::nested_update(at, name.name.as_str()));
         }
         if self.eat(P::Eq) { self.expr() } else { Expr { kind: ExprKind::Var(name.name), span: name.span } }
     }

@@ -22,6 +22,8 @@ pub(super) enum Semi {
 #[derive(Default)]
 struct Entries {
     stmts: Vec<Stmt>,
+    /// The last entry is a definition that lacked its `let`.
+    repaired: bool,
     /// The entries from here on are the `let`s and body of a `let ... in` that may end before the
     /// block does.
     in_start: Option<usize>,
@@ -36,8 +38,7 @@ impl Parser<'_> {
     pub(super) fn block_with(&mut self, semi: Semi) -> Expr {
         let opener = self.previous();
         if self.peek() == Tok::End {
-            self.no_block(opener);
-            return self.error_expr();
+            return self.no_block(opener);
         }
         let (first, no_for) = (self.raw(), self.no_for);
         self.layout.open_block(&first, opener.map_or(0, |t| t.indent));
@@ -47,16 +48,23 @@ impl Parser<'_> {
         block
     }
 
-    /// Nothing that the block after `opener` could begin with is visible.
-    fn no_block(&mut self, opener: Option<Token>) {
-        let next = self.raw();
-        let Some(opener) = opener else { return self.wanted("E0112", "an expression") };
-        let is_item = matches!(next.tok, Tok::Kw(Kw::Let | Kw::Type | Kw::Import) | Tok::P(_) | Tok::End);
-        if !is_item && next.line_start && !self.panic {
-            let (at, after) = (self.span_of(&next), self.span_of(&opener));
-            return self.fail(errors::body_in_item_column(at, after, self.source(after)));
+    /// Nothing that the block after `opener` could begin with is visible. What stands below in a
+    /// column too far to the left is read all the same, unless it looks like something new.
+    fn no_block(&mut self, opener: Option<Token>) -> Expr {
+        let (next, following) = (self.raw(), self.raw_at(1));
+        let error = self.error_expr();
+        let new = matches!(next.tok, Tok::Kw(Kw::Let | Kw::Type | Kw::Import) | Tok::P(_) | Tok::End);
+        let defines = following.tok == Tok::P(P::Eq) && !following.line_start;
+        match opener {
+            Some(opener) if !new && !defines && next.line_start && !self.panic => {
+                let (at, after) = (self.span_of(&next), self.span_of(&opener));
+                self.report(errors::body_in_item_column(at, after, self.source(after)));
+                self.show_next();
+                self.expr();
+            }
+            _ => self.wanted("E0112", "an expression"),
         }
-        self.wanted("E0112", "an expression");
+        error
     }
 
     /// A `let` as an operand: its own block.
@@ -93,10 +101,18 @@ impl Parser<'_> {
             let group = self.let_group(self.local_semi());
             let span = self.since(start);
             entries.stmts.push(Stmt::Let(group, span));
+        } else if self.forgotten_let() {
+            let start = self.here();
+            let group = self.definition_without_let(self.local_semi());
+            let span = self.since(start);
+            entries.stmts.push(Stmt::Let(group, span));
+            entries.repaired = true;
+            return;
         } else {
             let expr = self.expr();
             entries.stmts.push(Stmt::Expr(expr));
         }
+        entries.repaired = false;
     }
 
     fn local_semi(&self) -> Semi {
@@ -161,7 +177,7 @@ impl Parser<'_> {
         let Some(start) = entries.in_start.take() else { return };
         let group: Vec<Stmt> = entries.stmts.drain(start..).collect();
         let at = group.first().map_or(self.here(), stmt_span);
-        let block = self.finish_block(Entries { stmts: group, in_start: None }, at);
+        let block = self.finish_block(Entries { stmts: group, in_start: None, repaired: false }, at);
         entries.stmts.push(Stmt::Expr(block));
     }
 
@@ -169,7 +185,9 @@ impl Parser<'_> {
         let mut stmts = entries.stmts;
         if let Some(Stmt::Let(_, span)) = stmts.last() {
             let span = *span;
-            if !self.panic && self.raw().tok == Tok::End {
+            if entries.repaired {
+                // The missing `let` has been reported, and so the missing value is no news.
+            } else if !self.panic && self.raw().tok == Tok::End {
                 self.cut_off = true;
                 self.diagnostics.push(errors::ends_with_let(span));
             } else {

@@ -3,7 +3,7 @@
 use super::Parser;
 use super::expressions::ABOVE_COMPARISON;
 use crate::ast::{Arm, Expr, ExprKind, ForVar, LoopKind, Pat, PatKind};
-use crate::errors::expressions as errors;
+use crate::errors::{expressions as errors, habits};
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
 
@@ -15,7 +15,7 @@ impl Parser<'_> {
             Tok::Kw(Kw::Let) => return self.let_expression(),
             Tok::Kw(Kw::Fun) => self.function(),
             Tok::P(P::Backslash) => {
-                self.report(errors::foreign_operator(start, "\\"));
+                self.report(habits::foreign_operator(start, "\\"));
                 self.function()
             }
             Tok::Kw(Kw::Lin) => self.linear_function(),
@@ -213,6 +213,10 @@ impl Parser<'_> {
     fn loop_expression(&mut self) -> ExprKind {
         let start = self.bump();
         let indent = self.previous().map_or(0, |t| t.indent);
+        if self.at_kw(Kw::For) || self.at_kw(Kw::While) {
+            let at = self.here();
+            self.fail(habits::loop_without_value(at));
+        }
         let pat = self.pattern_with_commas();
         let init = if self.expect(P::Eq) { self.loop_start() } else { self.error_expr() };
         let kind = self.loop_kind(start, indent);

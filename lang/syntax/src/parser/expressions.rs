@@ -2,7 +2,7 @@
 
 use super::Parser;
 use crate::ast::{BinOp, Expr, ExprKind, Lit};
-use crate::errors::{expressions as errors, lexical};
+use crate::errors::{expressions as errors, habits, lexical};
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
 
@@ -61,7 +61,7 @@ fn foreign(tok: Tok) -> Option<Power> {
         P::LtGt => P::Ne,
         P::Amp => P::AndAnd,
         P::Dollar => P::PipeLeft,
-        P::Eq | P::ColonEq => P::EqEq,
+        P::Eq => P::EqEq,
         _ => return None,
     };
     binary(Tok::P(ours))
@@ -86,16 +86,31 @@ impl Parser<'_> {
         let mut left = self.operand();
         loop {
             let tok = self.peek();
+            if let (Some(signs), 0) = (self.assignment_sign(), min) {
+                return self.assignment(&left, signs);
+            }
             let Some(power) = binary(tok).or_else(|| foreign(tok)) else { return left };
-            if power.left < min {
+            if power.left < min || self.assignment_sign().is_some() {
                 return left;
             }
             if binary(tok).is_none() {
                 self.foreign_operator(&left);
             }
             let at = self.bump();
+            self.show_operand();
             let right = self.expr_above(power.right);
             left = self.operation(power, at, left, right);
+        }
+    }
+
+    /// After an operator at the end of a line the operand may stand in the column of the entries:
+    /// no entry ends with an operator.
+    fn show_operand(&mut self) {
+        let token = self.raw();
+        let in_column = self.layout.block().is_some_and(|block| !block.mid && token.col == block.col);
+        let operand = starts_atom(token.tok) || self.starts_keyword_expression(token.tok) || token.tok == Tok::P(P::Minus);
+        if token.line_start && in_column && operand && !self.panic {
+            self.show_next();
         }
     }
 
@@ -105,7 +120,8 @@ impl Parser<'_> {
             && is_comparison(*op)
         {
             let first = *first;
-            self.report(errors::comparison_chain(at, first));
+            let diagnostic = self.taught(errors::comparison_chain(at, first));
+            self.report(diagnostic);
         }
         self.grow();
         let span = left.span.to(right.span);
@@ -116,6 +132,11 @@ impl Parser<'_> {
     fn foreign_operator(&mut self, left: &Expr) {
         let token = self.raw();
         let at = self.span_of(&token);
+        if let (ExprKind::Index(..), Tok::P(P::Eq)) = (&left.kind, token.tok)
+            && left.span.lo == self.entry_start
+        {
+            return self.report(habits::element_assignment(at, "="));
+        }
         if token.tok == Tok::P(P::Eq) {
             let target = match &left.kind {
                 ExprKind::Var(name) if left.span.lo == self.entry_start => Some(name.as_str()),
@@ -124,17 +145,21 @@ impl Parser<'_> {
             return self.report(errors::equals_in_expression(at, target));
         }
         let text = self.source(at);
-        self.report(errors::foreign_operator(at, text));
+        self.report(habits::foreign_operator(at, text));
     }
 
     /// What stands between operators.
-    fn operand(&mut self) -> Expr {
+    pub(super) fn operand(&mut self) -> Expr {
         match self.peek() {
+            Tok::P(P::Dot) => match self.stray_point() {
+                Some(expr) => expr,
+                None => self.application(),
+            },
             Tok::P(P::Minus) => self.negation(),
             Tok::P(P::Bang) => {
                 let at = self.raw();
                 let at = self.span_of(&at);
-                self.report(errors::foreign_operator(at, "!"));
+                self.report(habits::foreign_operator(at, "!"));
                 self.bump();
                 self.expr_above(NEGATION)
             }

@@ -18,10 +18,14 @@ impl Parser<'_> {
                 self.pos += 1;
                 continue;
             }
-            let before = self.pos;
-            items.push(self.item());
+            let (before, said) = (self.pos, self.diagnostics.len());
+            let mut item = self.item();
             self.expect_end();
-            self.hint_foreign_word(before);
+            match self.foreign_definition(before, said) {
+                Some(kind) => item.kind = kind,
+                None => self.hint_foreign_word(before),
+            }
+            items.push(item);
             self.end_item(before);
             self.entry_start = self.raw().lo;
         }
@@ -44,17 +48,6 @@ impl Parser<'_> {
         }
     }
 
-    /// An item that failed and begins with `def`, `return` and the like gets a hint.
-    fn hint_foreign_word(&mut self, start: usize) {
-        let Tok::Ident(word) = self.lexed.tokens[start].tok else { return };
-        let lo = self.lexed.tokens[start].lo;
-        if let (true, Some(hint)) = (self.panic, errors::foreign_word(word.as_str()))
-            && let Some(last) = self.diagnostics.last_mut().filter(|d| d.primary.span.lo >= lo)
-        {
-            last.hint = Some(hint.to_owned());
-        }
-    }
-
     fn item(&mut self) -> Item {
         // The first token of an item begins it whatever its column.
         self.show_next();
@@ -66,6 +59,8 @@ impl Parser<'_> {
             Tok::Kw(Kw::Import) => p.import_item(),
             Tok::Ident(word) => match p.named_item(word.as_str()) {
                 Some(kind) => kind,
+                None if p.foreign_declaration() => ItemKind::Error,
+                None if p.forgotten_let() => ItemKind::Let(p.definition_without_let(Semi::Ours)),
                 None => p.expression_item(),
             },
             _ if p.starts_expression() => p.expression_item(),
@@ -150,6 +145,9 @@ impl Parser<'_> {
         }
         let span = self.since(start);
         self.bump();
+        if self.body_left_of_item() {
+            return ItemKind::Let(group);
+        }
         let mut stmts = vec![Stmt::Let(group, span)];
         let body = self.block();
         match body.kind {
@@ -157,6 +155,18 @@ impl Parser<'_> {
             _ => stmts.push(Stmt::Expr(body)),
         }
         ItemKind::Expr(Expr { kind: ExprKind::Block(stmts), span: self.since(start) })
+    }
+
+    /// After the `in` of an item: complains if the body stands in the items' column. What was defined
+    /// is then an item, as is the body.
+    fn body_left_of_item(&mut self) -> bool {
+        let next = self.raw();
+        if self.peek() != Tok::End || !next.line_start || matches!(next.tok, Tok::End | Tok::P(_)) {
+            return false;
+        }
+        let at = self.previous_span();
+        self.report(layout_errors::in_before_item(at));
+        true
     }
 
     /// `test "name" = e` and `bench "name" = e`; elsewhere these words are plain names.
@@ -222,7 +232,7 @@ impl Parser<'_> {
     }
 
     /// `f p1 p2` or a pattern.
-    fn left_side(&mut self) -> (Pat, Vec<Pat>) {
+    pub(super) fn left_side(&mut self) -> (Pat, Vec<Pat>) {
         let Tok::Ident(name) = self.peek() else { return (self.pattern_with_commas(), Vec::new()) };
         if matches!(self.visible(1), Tok::P(P::Cons | P::Comma | P::Bar) | Tok::Kw(Kw::As)) {
             return (self.pattern_with_commas(), Vec::new());
@@ -257,6 +267,13 @@ impl Parser<'_> {
         }
         let name = match self.peek() {
             Tok::Con(name) => Ident { name, span: self.bump() },
+            Tok::Ident(name) => {
+                let span = self.bump();
+                if !self.follows_lexical_error() {
+                    self.report(errors::lower_case_declaration(span, name.as_str()));
+                }
+                Ident { name, span }
+            }
             _ => {
                 self.wanted("E0110", "the type's name (upper-case)");
                 self.no_name()
@@ -302,6 +319,10 @@ impl Parser<'_> {
         let mut fields = Vec::new();
         while self.starts_type_atom() {
             fields.push(self.type_atom());
+            if self.at(P::Star) && !self.panic {
+                let at = self.bump();
+                self.report(errors::product_in_constructor(at));
+            }
         }
         Some(ConDecl { name, fields, span: self.since(name.span) })
     }

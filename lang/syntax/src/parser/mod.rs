@@ -7,11 +7,13 @@
 //!
 //! - [`layout`]: which tokens an open construct sees.
 //! - `items`, `blocks`, `expressions`, `atoms`, `control`, `patterns`, `types`: the grammar.
+//! - `habits`: what other languages write, recognised so that the error can teach.
 
 mod atoms;
 mod blocks;
 mod control;
 mod expressions;
+mod habits;
 mod items;
 pub mod layout;
 mod patterns;
@@ -19,7 +21,7 @@ mod types;
 
 use crate::ast::{Ident, Program, Signature};
 use crate::diag::Diagnostic;
-use crate::errors::{expressions as errors, items as item_errors, layout as layout_errors, lexical};
+use crate::errors::{expressions as errors, habits as habit_errors, items as item_errors, layout as layout_errors, lexical};
 use crate::lexer::{Lexed, lex};
 use crate::span::{FileId, Span};
 use crate::symbol::Symbol;
@@ -248,27 +250,16 @@ impl<'a> Parser<'a> {
             self.cut_off |= cut_off;
             self.broken |= !cut_off;
             if !self.follows_lexical_error() {
-                let hint = self.foreign_word_here().or_else(|| diagnostic.hint.clone());
+                let hint = self.foreign_word_here().map(str::to_owned).or_else(|| diagnostic.hint.clone());
                 self.diagnostics.push(Diagnostic { hint, ..diagnostic });
             }
             self.panic = true;
         }
     }
 
-    /// A hint for a word of another language just before the error.
-    fn foreign_word_here(&self) -> Option<String> {
-        let before = self.lexed.tokens[..(self.pos + 1).min(self.lexed.tokens.len())].iter().rev().take(40);
-        let entry = before.take_while(|t| t.lo >= self.entry_start);
-        let mut words = entry.filter_map(|t| match t.tok {
-            Tok::Ident(name) => item_errors::foreign_word_in_expression(name.as_str()),
-            _ => None,
-        });
-        words.next().map(str::to_owned)
-    }
-
     /// Whether the lexer complained about this line already: what the parser finds then is most
     /// likely a consequence.
-    fn follows_lexical_error(&self) -> bool {
+    pub(super) fn follows_lexical_error(&self) -> bool {
         let here = self.here().hi;
         let until = self.lexical_errors.partition_point(|(_, at)| at.lo <= here);
         let last = until.checked_sub(1).and_then(|i| self.lexical_errors.get(i));
@@ -304,7 +295,9 @@ impl<'a> Parser<'a> {
         }
         let found = if self.hidden(0) { None } else { Some(self.found()) };
         let (at, after) = (self.here(), self.after());
-        self.fail(errors::wanted(code, at, what, &after, found.as_deref()));
+        let mut diagnostic = errors::wanted(code, at, what, &after, found.as_deref());
+        diagnostic.hint = found.and_then(|found| self.hint_for_unwanted(code, what, &found));
+        self.fail(diagnostic);
     }
 
     /// Steps over `p`, or complains.
@@ -314,7 +307,7 @@ impl<'a> Parser<'a> {
         }
         if p == P::Arrow && self.at(P::FatArrow) {
             let at = self.bump();
-            self.report(errors::foreign_operator(at, "=>"));
+            self.report(habit_errors::foreign_operator(at, "=>"));
             return true;
         }
         self.wanted("E0110", &format!("`{}`", p.text()));
@@ -343,7 +336,10 @@ impl<'a> Parser<'a> {
             Tok::Kw(Kw::Then | Kw::Else | Kw::With | Kw::In | Kw::Do) => {
                 errors::orphan(at, self.source(self.span_of(&token)))
             }
-            _ => errors::unexpected(at, &found),
+            _ => {
+                let hint = if self.hidden(0) { None } else { habit_errors::stray_sign(self.source(at)) };
+                Diagnostic { hint: hint.map(str::to_owned), ..errors::unexpected(at, &found) }
+            }
         };
         self.fail(diagnostic);
     }

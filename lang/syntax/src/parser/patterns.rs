@@ -91,11 +91,17 @@ impl Parser<'_> {
         let start = self.here();
         let (module, name) = self.qualified(name);
         let mut fields = Vec::new();
-        while self.starts_pattern_atom() {
+        while self.starts_pattern_atom() || self.at_negative_number() {
             fields.push(self.pattern_atom());
         }
         self.grow();
         Pat { kind: PatKind::Con(module, name, fields), span: self.since(start) }
+    }
+
+    /// `-1` as an argument: `Some -1`.
+    fn at_negative_number(&self) -> bool {
+        let number = self.raw_at(1);
+        self.at(P::Minus) && !number.space_before && matches!(number.tok, Tok::Int(_) | Tok::Float(_) | Tok::F32(_))
     }
 
     pub(super) fn starts_pattern(&self) -> bool {
@@ -193,28 +199,43 @@ impl Parser<'_> {
             if p.at(P::RParen) {
                 return PatKind::Lit(Lit::Unit);
             }
-            let first = p.pattern();
-            match p.peek() {
-                Tok::P(P::Colon) => {
-                    p.bump();
-                    PatKind::Ann(Box::new(first), p.ty())
-                }
-                Tok::P(P::Comma) => {
-                    p.bump();
-                    let mut parts = vec![first];
-                    parts.extend(p.comma_separated(P::RParen, Self::pattern));
-                    PatKind::Tuple(parts)
-                }
-                _ => first.kind,
+            let first = p.annotated_pattern();
+            if !p.eat(P::Comma) {
+                return first.kind;
             }
+            let mut parts = vec![first];
+            parts.extend(p.comma_separated(P::RParen, Self::annotated_pattern));
+            PatKind::Tuple(parts)
         });
         Pat { kind, span: self.since(open) }
     }
 
+    /// `p` or `p : T`, in brackets.
+    fn annotated_pattern(&mut self) -> Pat {
+        let pat = self.pattern();
+        if !self.eat(P::Colon) {
+            return pat;
+        }
+        let ty = self.ty();
+        self.grow();
+        Pat { span: self.since(pat.span), kind: PatKind::Ann(Box::new(pat), ty) }
+    }
+
+    /// OCaml's `{x; _}`.
+    fn eat_wildcard_rest(&mut self) -> bool {
+        let here = self.peek() == Tok::Underscore;
+        if here {
+            let at = self.bump();
+            self.report(crate::errors::habits::record_rest(at));
+        }
+        here
+    }
+
     fn record_pattern(&mut self) -> PatKind {
         let mut fields = Vec::new();
+        let before = self.diagnostics.len();
         loop {
-            if self.eat(P::DotDot) {
+            if self.eat(P::DotDot) || self.eat_wildcard_rest() {
                 return PatKind::Record(fields, true);
             }
             let Tok::Ident(name) = self.peek() else { break };
@@ -225,7 +246,7 @@ impl Parser<'_> {
                 Pat { kind: PatKind::Var(name.name), span: name.span }
             };
             fields.push((name, pat));
-            if !self.eat(P::Comma) {
+            if !self.record_separator(before) {
                 break;
             }
         }

@@ -115,7 +115,10 @@ impl Parser<'_> {
         let start = self.here();
         let kind = match self.peek() {
             Tok::Ident(name) => {
-                self.bump();
+                let at = self.bump();
+                if let Some(warning) = crate::errors::habits::lower_case_type(at, name.as_str()) {
+                    self.report(warning);
+                }
                 TypeKind::Var(name)
             }
             Tok::Underscore => {
@@ -185,6 +188,7 @@ impl Parser<'_> {
     /// `{x : a, y : b | r}`.
     fn record_type(&mut self) -> TypeKind {
         let mut fields = Vec::new();
+        let before = self.diagnostics.len();
         loop {
             if self.eat(P::DotDot) {
                 return TypeKind::Record(fields, Some(None));
@@ -196,7 +200,7 @@ impl Parser<'_> {
             }
             let ty = self.ty();
             fields.push((name, ty));
-            if !self.eat(P::Comma) {
+            if !self.record_separator(before) {
                 break;
             }
         }

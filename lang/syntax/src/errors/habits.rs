@@ -1,0 +1,170 @@
+//! E0119, E0120, W0102: words and signs of other languages, and what adl writes in their place.
+
+use super::explain::Explanation;
+use crate::diag::Diagnostic;
+use crate::span::Span;
+use crate::token::Kw;
+
+const NO_CHANGE: &str = "values do not change; give the new value a name with `let`, or carry it through a `loop`";
+
+/// What adl writes for a word of another language: for names that nothing defines, and for items
+/// that do not parse.
+pub fn word(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "def" | "fn" | "func" | "define" | "defun" => "a function is defined with `let f x = ...`",
+        "var" | "val" | "const" | "mut" => "a name is defined with `let x = ...`",
+        "lambda" => "a function is written `fun x -> ...`",
+        "function" => "cases are written `fun x -> match x with | pattern -> ...`, a definition `let f x = ...`",
+        "return" => "there is no `return`: the last entry of a block is its value",
+        "elif" | "elsif" | "elseif" => "written `else if`",
+        "switch" | "case" => "written `match e with | pattern -> ...`",
+        "from" | "open" | "use" | "include" | "require" => "written `import \"file.adl\" as M`",
+        "data" | "enum" | "struct" | "class" | "newtype" => "a type is declared with `type T = A | B`",
+        "module" => "a module is a file, used with `import \"file.adl\" as M`",
+        "begin" | "end" => "parentheses group, and so do lines in one column",
+        "ref" => NO_CHANGE,
+        "or" => "the logical or is written `||`",
+        "mod" => "the remainder is written `a % b`",
+        "div" => "whole numbers are divided with `a // b`",
+        "xor" => "of two Bools this is `a != b`",
+        "try" | "raise" | "failwith" | "throw" => "an error ends the program (`error text`); what may be missing is an `Option`",
+        "null" | "nil" | "undefined" => "a missing value is `None`, and one that is there `Some x`; the empty list is `Nil`",
+        "print_endline" | "printf" | "println" | "print_string" | "puts" => "written `print x`, with values in text as in `print f\"x = {x}\"`",
+        "string_of_int" | "string_of_float" | "str" | "to_string" => "a value is made a text with `show x`",
+        "float_of_int" => "written `float n`",
+        "int_of_float" | "truncate" => "written `int x`",
+        "length" | "size" => "the length of an array is `len xs`",
+        "np" | "numpy" | "jnp" | "math" | "torch" => "these functions have no module: `exp x`, `sum xs`, `linspace 0.0 1.0 n`",
+        "assert_eq" => "written `assert (a == b)`",
+        "arange" => "written `iota n` or `range a b`",
+        "zeros" => "written `replicate n 0.0`",
+        "ones" => "written `replicate n 1.0`",
+        "pass" => "the value of nothing is `()`",
+        "self" | "this" => "there are no objects: a function takes the record that it works on",
+        "and_then" | "bind" => "written with `match`",
+        _ => return None,
+    })
+}
+
+/// What adl writes for a constructor, module or type of another language.
+pub fn upper_word(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "True" => "written `true`",
+        "False" => "written `false`",
+        "Just" => "written `Some x`",
+        "Nothing" => "written `None`",
+        "List" | "Array" | "Seq" => "these functions have no module: `map f xs`, `len xs`; lists have the module `list`",
+        "Printf" => "written `print f\"x = {x}\"`",
+        "Math" => "these functions have no module: `exp x`",
+        "Double" | "Real" | "Float64" => "the type of real numbers is `Float`, with 32 bits `F32`",
+        "Integer" | "Int64" | "Nat" => "the type of whole numbers is `Int`",
+        "Char" => "there are no characters, only texts: `String`",
+        "Unit" => "the type of `()` is written `()`",
+        "Maybe" => "written `Option`",
+        _ => return None,
+    })
+}
+
+/// Words that no name is likely to be, so that they are recognised inside expressions.
+pub(crate) fn is_telling(word: &str) -> bool {
+    matches!(word, "function" | "lambda" | "elif" | "elsif" | "elseif" | "return" | "or" | "begin" | "end" | "mod")
+}
+
+/// Words that begin a definition in other languages.
+pub(crate) fn defines(word: &str) -> bool {
+    matches!(word, "def" | "fn" | "func" | "function" | "define" | "var" | "val" | "const")
+}
+
+/// Words that begin the declaration of a type or module in other languages.
+pub(crate) fn declares(word: &str) -> bool {
+    matches!(word, "module" | "data" | "enum" | "struct" | "class" | "newtype")
+}
+
+pub(crate) fn foreign_definition(at: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("E0119", at, format!("adl has no word `{found}`")).hint(word(found).unwrap_or("a definition begins with `let`"))
+}
+
+pub(crate) fn foreign_operator(at: Span, text: &str) -> Diagnostic {
+    let hint = match text {
+        "**" => "a power is written `^`",
+        "<>" => "inequality is written `!=`, joining `++`",
+        "!" => "negation is the function `not`",
+        "&" => "the logical and is written `&&`",
+        "and" => "the logical and is written `&&`; `and` joins definitions",
+        "=>" => "the arrow of functions and cases is `->`",
+        ":=" | "<-" | "+=" | "-=" | "*=" | "/=" => NO_CHANGE,
+        "^^" => "texts and arrays are joined by `++`",
+        "$" | "@@" => "application to all that follows is written `<|`",
+        "+." | "-." | "*." | "/." => "arithmetic is the same for all numbers: write it without the point",
+        _ => "a function is written `fun x -> ...`",
+    };
+    Diagnostic::error("E0120", at, format!("adl has no operator `{text}`")).hint(hint)
+}
+
+pub(crate) fn element_assignment(at: Span, text: &str) -> Diagnostic {
+    Diagnostic::error("E0120", at, format!("the elements of an array do not change, so `{text}` means nothing here"))
+        .hint("make a new array: `for i < n -> ...`, `map`, or `scatter xs indices values`")
+}
+
+pub(crate) fn loop_without_value(at: Span) -> Diagnostic {
+    Diagnostic::error("E0128", at, "a `loop` carries a value from step to step, and its name is wanted here")
+        .hint("write `loop x = start for i < n do next`; an array is built with `for i < n -> e`")
+}
+
+pub(crate) fn array_in_iverson(at: Span, open: Span) -> Diagnostic {
+    Diagnostic::error("E0110", at, "`[| p |]` holds one condition: it is 1 where `p` holds, else 0")
+        .also(open, "inside this `[|`")
+        .hint("an array is written `[1, 2]`")
+}
+
+pub(crate) fn record_rest(at: Span) -> Diagnostic {
+    Diagnostic::error("E0128", at, "in a record pattern the other fields are written `..`").hint("write `{x, ..}`")
+}
+
+/// A type variable that is called like another language's type.
+pub(crate) fn lower_case_type(at: Span, name: &str) -> Option<Diagnostic> {
+    let ours = match name {
+        "int" => "Int",
+        "float" | "double" => "Float",
+        "bool" => "Bool",
+        "string" | "str" => "String",
+        "unit" => "()",
+        _ => return None,
+    };
+    let message = format!("`{name}` is a type variable here, which stands for any type");
+    Some(Diagnostic::warning("W0102", at, message).hint(format!("the type is written `{ours}`")))
+}
+
+/// A suggestion where a name is wanted and a reserved word stands.
+pub(crate) fn reserved(kw: Kw) -> String {
+    format!("`{0}` is a reserved word; another name must do, such as `{0}_`", kw.text())
+}
+
+/// A suggestion for a sign that cannot stand where it does.
+pub(crate) fn stray_sign(text: &str) -> Option<&'static str> {
+    Some(match text {
+        "->" => "an arrow follows `fun x`, a case `| pattern` or `for i < n`",
+        "=>" => "a function is written `fun x -> ...`",
+        "|" => "a case belongs to a `match e with`; the logical or is written `||`",
+        "," => "a tuple is written in parentheses; arguments are separated by blanks: `f a b`",
+        ":" => "a type is given in parentheses, `(e : T)`, or before the `=` of a `let`",
+        ".." => "the Ints from `a` to `b - 1` are `range a b`, those below `n` are `iota n`",
+        "and" => "the logical and is written `&&`; `and` joins definitions",
+        "_" => "`_` is a pattern; it has no value",
+        "." => "a field follows its record without a blank: `r.x`; composition is written `f >> g`",
+        _ => return None,
+    })
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    ("E0119", "A word that begins a definition in another language. Everything is defined with `let`, and the value of a block is its \
+last entry.\n\n    def f(x): return x + 1      -- wrong\n    let f x = x + 1             -- right\n\n    var n = 3                   -- \
+wrong\n    let n = 3                   -- right"),
+    ("E0120", "An operator of another language.\n\n    x ** 2          is   x ^ 2\n    !p              is   not p\n    a <> b          is   \
+a != b\n    a and b         is   a && b\n    f $ x           is   f <| x\n    \\x -> x         is   fun x -> x\n    a +. b          is   a \
++ b\n\nValues do not change, so `x := 1`, `x <- 1` and `x += 1` have no counterpart. What changes from step to step is carried through a \
+loop.\n\n    total += x[i]                                            -- wrong\n    loop total = 0.0 for i < len x do total + x[i]           \
+-- right"),
+    ("W0102", "In types a lower-case name is a variable, which stands for any type. The types of numbers, texts and truth values begin with \
+a capital.\n\n    let half (x : float) = x / 2.0      -- says nothing about x\n    let half (x : Float) = x / 2.0      -- right"),
+];

@@ -1,0 +1,249 @@
+//! What other languages write: recognised so that the error teaches, and so that what follows is
+//! read as it was meant.
+
+use super::Parser;
+use super::blocks::Semi;
+use super::expressions::starts_atom;
+use crate::ast::{Binding, Expr, ExprKind, ItemKind, LetGroup, Pat, PatKind};
+use crate::diag::Diagnostic;
+use crate::errors::{expressions as errors, habits};
+use crate::span::Span;
+use crate::token::{Kw, P, Tok};
+
+/// Tokens of a line that are looked at for an `=`.
+const LOOK_AHEAD: usize = 64;
+
+impl Parser<'_> {
+    /// A hint for a word of another language just before the error.
+    pub(super) fn foreign_word_here(&self) -> Option<&'static str> {
+        let last = (self.pos + 1).min(self.lexed.tokens.len());
+        let first = last.saturating_sub(40);
+        let words = (first..last).rev().take_while(|i| self.lexed.tokens[*i].lo >= self.entry_start);
+        let mut telling = words.filter_map(|i| match self.lexed.tokens[i].tok {
+            Tok::Ident(name) if habits::is_telling(name.as_str()) => {
+                let next = self.lexed.tokens.get(i + 1).map_or(Tok::End, |t| t.tok);
+                (starts_atom(next) || next == Tok::P(P::Bar)).then(|| habits::word(name.as_str()))?
+            }
+            _ => None,
+        });
+        telling.next()
+    }
+
+    /// A suggestion where `what` was wanted and `found` stands.
+    pub(super) fn hint_for_unwanted(&self, code: &str, what: &str, found: &str) -> Option<String> {
+        let tok = self.raw().tok;
+        let names = matches!(code, "E0128") || matches!(what, "a parameter" | "a name" | "a field's name" | "`=`" | "`->`");
+        match (tok, what) {
+            (Tok::Kw(Kw::And), _) => habits::stray_sign("and").map(str::to_owned),
+            (Tok::Kw(Kw::With | Kw::Then | Kw::Else | Kw::Do | Kw::In), "`=`" | "`->`") => None,
+            (Tok::Kw(kw), _) if names => Some(habits::reserved(kw)),
+            (Tok::P(P::Eq), "an expression" | "a pattern") => match self.previous()?.tok {
+                Tok::Kw(kw) => Some(habits::reserved(kw)),
+                _ => None,
+            },
+            (Tok::P(P::Colon | P::LBrace), "`then`") | (Tok::Kw(Kw::Else), "`then`") => Some("a choice is written `if c then a else b`".to_owned()),
+            (Tok::P(P::ColonEq), "`=`") => Some("a name is defined with `=`".to_owned()),
+            (Tok::P(P::EqEq), "`=`") => Some("`==` compares; a name is defined with `=`".to_owned()),
+            (Tok::P(P::Eq), "`->`") => Some("a function without a name is `fun x -> ...`; with one, `let f x = ...`".to_owned()),
+            (Tok::P(P::FatArrow | P::Arrow | P::Colon), "`with`") => Some("write `match e with | pattern -> ...`".to_owned()),
+            (Tok::P(P::FatArrow | P::Arrow), "`=`") => Some("the body of a definition follows `=`; an arrow follows `fun x`".to_owned()),
+            (Tok::Kw(Kw::Do), "an expression") => Some("a block needs no `do`: its lines stand in one column".to_owned()),
+            (Tok::P(P::RBrace), "`with`") => Some("braces hold records, as in `{x = e}`; a block is indented".to_owned()),
+            (Tok::Kw(Kw::Do), "`->`") => Some("`for i < n -> e` builds an array; `do` belongs to `loop x = start for i < n do next`".to_owned()),
+            (_, "`do`") => Some("write `loop x = start for i < n do next`".to_owned()),
+            (Tok::P(P::Comma), "`for i < n do` or `while c do`") => {
+                Some("several values are carried as a tuple: `loop (x, y) = (a, b) for i < n do ...`".to_owned())
+            }
+            (_, "an expression") => habits::stray_sign(found.trim_matches('`')).map(str::to_owned),
+            _ => None,
+        }
+    }
+
+    /// `x <- e`: a `<` with the minus right behind it and a blank after that.
+    pub(super) fn at_left_arrow(&self) -> bool {
+        let (minus, next) = (self.raw_at(1), self.raw_at(2));
+        self.at(P::Lt) && minus.tok == Tok::P(P::Minus) && !minus.space_before && next.space_before
+    }
+
+    /// Reads `x := e`, `x <- e` or `x += e` on from the sign, of which `signs` tokens are left.
+    pub(super) fn assignment(&mut self, left: &Expr, signs: usize) -> Expr {
+        let start = self.here();
+        for _ in 0..signs {
+            self.bump();
+        }
+        let at = self.since(start);
+        self.report_assignment(at, left);
+        let right = self.expr();
+        Expr { kind: ExprKind::Error, span: left.span.to(right.span) }
+    }
+
+    pub(super) fn report_assignment(&mut self, at: Span, left: &Expr) {
+        let sign = self.source(at);
+        self.report(match left.kind {
+            ExprKind::Index(..) => habits::element_assignment(at, sign),
+            _ => habits::foreign_operator(at, sign),
+        });
+    }
+
+    /// How many tokens of an assignment's sign come next: `:=`, `<-` or `+=`.
+    pub(super) fn assignment_sign(&self) -> Option<usize> {
+        let next = self.raw_at(1);
+        match self.peek() {
+            Tok::P(P::ColonEq) => Some(1),
+            Tok::P(P::Lt) if self.at_left_arrow() => Some(2),
+            Tok::P(P::Plus | P::Minus | P::Star | P::Slash) if next.tok == Tok::P(P::Eq) && !next.space_before => Some(2),
+            _ => None,
+        }
+    }
+
+    /// Whether the entry here is `x = e` or `f x y = e`: a definition without its `let`.
+    pub(super) fn forgotten_let(&self) -> bool {
+        if !matches!(self.peek(), Tok::Ident(_)) {
+            return false;
+        }
+        let mut open = 0usize;
+        for ahead in 1..LOOK_AHEAD {
+            let token = self.raw_at(ahead);
+            if token.line_start {
+                return false;
+            }
+            match token.tok {
+                Tok::P(P::Eq | P::ColonEq) if open == 0 => return true,
+                Tok::P(P::LBracket) if !token.space_before => return false,
+                Tok::P(p) if p.opens() => open += 1,
+                Tok::P(p) if p.closes() && open == 0 => return false,
+                Tok::P(p) if p.closes() => open -= 1,
+                Tok::Ident(_) | Tok::Con(_) | Tok::Underscore => {}
+                Tok::P(P::Colon) => {}
+                _ if open > 0 => {}
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Reads a definition without its `let`, or with another word in its place.
+    pub(super) fn definition_without_let(&mut self, semi: Semi) -> LetGroup {
+        let foreign = match (self.raw().tok, self.raw_at(1).tok) {
+            (Tok::Ident(word), Tok::Ident(_)) => habits::defines(word.as_str()),
+            _ => false,
+        };
+        if foreign {
+            let at = self.bump();
+            self.report(habits::foreign_definition(at, self.source(at)));
+        }
+        let start = self.here();
+        let (pat, params) = self.left_side();
+        let sig = if self.eat(P::Colon) { Some(self.signature()) } else { None };
+        let body = match self.peek() {
+            Tok::P(P::Eq | P::ColonEq) => {
+                let at = self.bump();
+                if !foreign {
+                    self.report(match self.source(at) {
+                        "=" => errors::equals_in_expression(at, pat_name(&pat)),
+                        sign => habits::foreign_operator(at, sign),
+                    });
+                }
+                self.deeper(|p| p.block_with(semi))
+            }
+            _ => {
+                self.wanted("E0110", "`=`");
+                self.error_expr()
+            }
+        };
+        LetGroup { rec: false, bindings: vec![Binding { pat, params, sig, body, span: self.since(start) }] }
+    }
+
+    /// An item `def f(x): ...`: one error, and the name for the rest of the file.
+    pub(super) fn foreign_definition(&mut self, start: usize, said: usize) -> Option<ItemKind> {
+        let at = |i: usize| self.lexed.tokens.get(start + i).copied();
+        let (word, name, next) = (at(0)?, at(1)?, at(2)?);
+        let (Tok::Ident(text), Tok::Ident(defined)) = (word.tok, name.tok) else { return None };
+        let parameters = next.tok == Tok::P(P::LParen) && !next.space_before && !matches!(text.as_str(), "val" | "const");
+        if !habits::defines(text.as_str()) || name.line_start || !(self.panic || parameters) {
+            return None;
+        }
+        let (at, span) = (self.span_of(&word), self.span_of(&name));
+        self.diagnostics.truncate(said);
+        self.broken = true;
+        self.diagnostics.push(habits::foreign_definition(at, text.as_str()));
+        let pat = Pat { kind: PatKind::Var(defined), span };
+        let body = Expr { kind: ExprKind::Error, span };
+        Some(ItemKind::Let(LetGroup { rec: false, bindings: vec![Binding { pat, params: Vec::new(), sig: None, body, span }] }))
+    }
+
+    /// `module M`, `data T` and the like, which begin no item here.
+    pub(super) fn foreign_declaration(&mut self) -> bool {
+        let (word, name) = (self.raw(), self.raw_at(1));
+        let Tok::Ident(text) = word.tok else { return false };
+        let declares = habits::declares(text.as_str()) && matches!(name.tok, Tok::Con(_)) && !name.line_start;
+        let follows = self.raw_at(2).tok;
+        if declares && !starts_atom(follows) && follows != Tok::End {
+            self.fail(habits::foreign_definition(self.span_of(&word), text.as_str()));
+        }
+        self.panic
+    }
+
+    /// A `.` where an operand is wanted: `+.` of OCaml, or `.5`.
+    pub(super) fn stray_point(&mut self) -> Option<Expr> {
+        let (point, next) = (self.raw(), self.raw_at(1));
+        let at = self.span_of(&point);
+        if let (Tok::Int(_), false) = (next.tok, next.space_before) {
+            self.bump();
+            let digits = self.bump();
+            self.report(errors::number_without_zero(at.to(digits), self.source(digits)));
+            return Some(Expr { kind: ExprKind::Error, span: at.to(digits) });
+        }
+        if !self.operator_before() {
+            return None;
+        }
+        let sign = self.previous_span().to(at);
+        self.report(habits::foreign_operator(sign, self.source(sign)));
+        self.bump();
+        Some(self.operand())
+    }
+
+    /// A hint for an item that failed and begins with `return`, `open` and the like.
+    pub(super) fn hint_foreign_word(&mut self, start: usize) {
+        let Tok::Ident(word) = self.lexed.tokens[start].tok else { return };
+        let lo = self.lexed.tokens[start].lo;
+        if let (true, Some(hint)) = (self.panic, habits::word(word.as_str()))
+            && let Some(last) = self.diagnostics.last_mut().filter(|d| d.primary.span.lo >= lo)
+        {
+            last.hint = Some(hint.to_owned());
+        }
+    }
+
+    /// `@@` and `^^`: the second of two operators that stand together.
+    pub(super) fn doubled_operator(&mut self) -> bool {
+        let same = self.previous().is_some_and(|t| t.tok == self.raw().tok) && !self.raw().space_before;
+        if same && matches!(self.peek(), Tok::P(P::At | P::Caret)) {
+            let at = self.previous_span().to(self.here());
+            self.fail(habits::foreign_operator(at, self.source(at)));
+        }
+        self.panic
+    }
+
+    /// Whether the brackets from `open` to here began after a blank behind an operand.
+    pub(super) fn looks_like_slice(&self, open: Span, closer: P) -> bool {
+        let at = self.lexed.tokens.partition_point(|t| t.lo < open.lo);
+        let before = at.checked_sub(1).and_then(|i| self.lexed.tokens.get(i));
+        let operand = before.is_some_and(|t| matches!(t.tok, Tok::Ident(_) | Tok::P(P::RParen | P::RBracket)));
+        self.at(P::Colon) && closer == P::RBracket && operand
+    }
+
+    /// The diagnostic with a suggestion for a word of another language, unless it has one.
+    pub(super) fn taught(&self, diagnostic: Diagnostic) -> Diagnostic {
+        match self.foreign_word_here() {
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
+        }
+    }
+}
+
+fn pat_name(pat: &Pat) -> Option<&'static str> {
+    match pat.kind {
+        PatKind::Var(name) => Some(name.as_str()),
+        _ => None,
+    }
+}
