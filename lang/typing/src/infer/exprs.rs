@@ -151,13 +151,9 @@ impl Infer<'_> {
         known.extend(Prim::ALL.iter().map(|p| p.name()));
         let near = errors::nearest(name.as_str(), known.into_iter());
         let d = errors::unknown_name(span, name.as_str(), near);
-        match name.as_str() {
-            "def" | "function" | "var" | "const" => d.hint("a definition begins with `let`"),
-            "lambda" => d.hint("a function is written `fun x -> e`"),
-            "return" => d.hint("the value of a block is its last expression"),
-            "null" | "None" | "nil" => d.hint("the missing value of `Option` is `None`, the empty list `Nil`"),
-            "length" => d.hint("the length of an array is `len x`"),
-            _ => d,
+        match adl_syntax::errors::habits::word(name.as_str()) {
+            Some(ours) => d.hint(ours),
+            None => d,
         }
     }
 
