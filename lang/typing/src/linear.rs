@@ -67,7 +67,7 @@ fn is_zero(e: &Expr) -> bool {
         ExprKind::Tuple(es) | ExprKind::Array(es) => es.iter().all(|e| is_zero(e) || discrete(&e.ty)),
         ExprKind::Record(fs) => fs.iter().all(|(_, e)| is_zero(e) || discrete(&e.ty)),
         ExprKind::If(_, a, b) => is_zero(a) && is_zero(b),
-        ExprKind::Let(_, _, _, b) | ExprKind::For(_, _, b, _) => is_zero(b),
+        ExprKind::Let(_, _, _, b) | ExprKind::For(_, _, b, _) | ExprKind::Sizes(_, b) => is_zero(b),
         _ => discrete(&e.ty),
     }
 }

@@ -4,7 +4,7 @@ use super::sweep;
 use super::tape::Tape;
 use super::{Level, Part, operators};
 use crate::error::{Error, Res, codes};
-use crate::value::{Value, space};
+use crate::value::{Value, seq, show, space};
 use crate::vm::Machine;
 use std::rc::Rc;
 
@@ -53,22 +53,40 @@ pub(crate) fn leaves(v: &Value) -> Vec<Value> {
     out
 }
 
+/// An error unless `v` could be a tangent of `like`: the same constructors and shapes. A zero of unknown shape always could.
+pub(crate) fn same_structure(what: &str, v: &Value, like: &Value) -> Res<()> {
+    let cut = |v: &Value| show::show(v).chars().take(60).collect::<String>();
+    let mut shapes = None;
+    let fits = space::zip_leaves(v, like, &mut |t, x| {
+        if let (Some(s), Some(u)) = (seq::shape(t), seq::shape(x)) {
+            if s != u && shapes.is_none() {
+                shapes = Some((s.clone(), u.clone()));
+            }
+        }
+        Ok(Value::Unit)
+    });
+    let text = match (fits, shapes) {
+        (Ok(_), None) => return Ok(()),
+        (Ok(_), Some((s, u))) => {
+            return Err(Error::new(codes::SIZE, format!("{what} has arrays of shape {:?} where {:?} is needed", &s[..], &u[..])).note(TANGENT));
+        }
+        (Err(_), _) if matches!(v, Value::Zero) || matches!(like, Value::Zero) => return Ok(()),
+        (Err(_), _) => format!("{what} is {}, which has not the structure of {}", cut(v), cut(like)),
+    };
+    Err(Error::new(codes::STRUCTURE, text).note(TANGENT))
+}
+
+const TANGENT: &str = "a tangent has the constructors and shapes of the value that it belongs to";
+
 /// Applies a linear map.
 pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
     let (from, to) = if map.transposed { (&map.output, &map.input) } else { (&map.input, &map.output) };
     let parts = leaves(&v);
     let zero = matches!(v, Value::Zero);
-    if !zero && parts.len() != from.nodes.len() {
-        return Err(Error::new(codes::STRUCTURE, "a linear function is applied to data of another structure"));
-    }
     let mut seeds = Vec::new();
     if !zero {
-        for ((node, x), like) in from.nodes.iter().zip(parts).zip(leaves(&from.like)) {
-            if let (Some(s), Some(t)) = (crate::value::seq::shape(&like), crate::value::seq::shape(&x)) {
-                if s != t {
-                    return Err(crate::ops::arith::shapes_differ(s, t));
-                }
-            }
+        same_structure("the argument of a linear function", &v, &from.like)?;
+        for (node, x) in from.nodes.iter().zip(parts) {
             if *node != super::tape::NONE {
                 seeds.push((*node, x));
             }
@@ -83,11 +101,7 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
 pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
     let level = m.ad.open(Level::Reverse(Tape::default()))?;
     let out = record_at(m, level, f, x);
-    let tape = match m.ad.levels.pop() {
-        Some(Level::Reverse(t)) => t,
-        _ => Tape::default(),
-    };
-    m.ad.reset_to(level as usize - 1);
+    let tape = m.ad.close(level);
     let (y, input, output) = out?;
     let map = LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None };
     Ok((y, map))

@@ -23,6 +23,7 @@ use crate::value::{Buf, Value, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Ops, Un, scalar};
 use std::rc::Rc;
+use rules::{Operand, Partial};
 use tape::{NONE, Rule, Tape};
 
 /// A traced number or array of numbers.
@@ -55,6 +56,17 @@ pub(crate) enum Level {
 #[derive(Default)]
 pub struct State {
     pub(crate) levels: Vec<Level>,
+    /// What has been recorded on tapes that are complete.
+    pub recorded: Recorded,
+}
+
+/// Counts of tape records.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Recorded {
+    /// Records of operations on numbers: a few words each.
+    pub scalar: usize,
+    /// Records with a rule: operations on whole arrays.
+    pub array: usize,
 }
 
 impl State {
@@ -74,6 +86,19 @@ impl State {
         }
         self.levels.push(level);
         Ok(self.levels.len() as u16)
+    }
+
+    /// Closes a level, with whatever stands above it, and gives its tape.
+    pub(crate) fn close(&mut self, level: u16) -> Tape {
+        self.levels.truncate(level as usize);
+        let tape = match self.levels.pop() {
+            Some(Level::Reverse(t)) => t,
+            _ => Tape::default(),
+        };
+        let array = tape.side.iter().filter(|s| s.rule.is_some()).count();
+        self.recorded.array += array;
+        self.recorded.scalar += tape.recs.len() - array;
+        tape
     }
 
     /// Number of live levels.
@@ -208,7 +233,7 @@ pub fn arith_un(m: &mut Machine, op: Un, v: &Value) -> Res<Value> {
         return Ok(y);
     }
     let d = scalar::d_un(&mut Domain(m), op, &x, &y)?;
-    let rule = rules::Elementwise { partials: vec![Some(d)], scalars: vec![seq::shape(&x).is_none()], out: seq::shape(&y).cloned() };
+    let rule = rules::Elementwise { operands: vec![Operand::new(&x, true, Partial::By(d))], out: seq::shape(&y).cloned() };
     result(m, level, vec![part], y, Rc::new(rule))
 }
 
@@ -223,21 +248,27 @@ pub fn arith_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
     if matches!(op, Bin::IntDiv | Bin::StepLe) {
         return Ok(z);
     }
-    let partials = match op {
-        Bin::Add => vec![None, None],
-        Bin::Sub => {
-            let minus = Domain(m).constant(-1.0, &y);
-            vec![None, Some(minus)]
-        }
-        Bin::Mul => vec![Some(y.clone()), Some(x.clone())],
-        _ => {
-            let (dx, dy) = scalar::d_bin(&mut Domain(m), op, &x, &y, &z)?;
-            vec![Some(dx), Some(dy)]
-        }
-    };
-    let scalars = vec![seq::shape(&x).is_none(), seq::shape(&y).is_none()];
-    let rule = rules::Elementwise { partials, scalars, out: seq::shape(&z).cloned() };
+    let (dx, dy) = partials(m, op, [&x, &y, &z], py.is_some())?;
+    let operands = vec![Operand::new(&x, px.is_some(), dx), Operand::new(&y, py.is_some(), dy)];
+    let rule = rules::Elementwise { operands, out: seq::shape(&z).cloned() };
     result(m, level, vec![px, py], z, Rc::new(rule))
+}
+
+/// Both partial derivatives of `z = x op y`; the second only if it is wanted.
+fn partials(m: &mut Machine, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> Res<(Partial, Partial)> {
+    Ok(match op {
+        Bin::Add => (Partial::One, Partial::One),
+        Bin::Sub => (Partial::One, Partial::By(Domain(m).constant(-1.0, y))),
+        Bin::Mul => (Partial::By(y.clone()), Partial::By(x.clone())),
+        Bin::Div if !second => {
+            let one = Domain(m).constant(1.0, y);
+            (Partial::By(arith::bin(m, Bin::Div, one, y.clone())?), Partial::Constant)
+        }
+        _ => {
+            let (dx, dy) = scalar::d_bin(&mut Domain(m), op, x, y, z)?;
+            (Partial::By(dx), Partial::By(dy))
+        }
+    })
 }
 
 /// The hot case: plain floats on one tape.

@@ -57,12 +57,11 @@ pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) ->
             if seq::len(&args[0]) != seq::len(&args[1]) {
                 return Err(ops::lengths_differ("dot", seq::len(&args[0]), seq::len(&args[1])));
             }
-            let z = arith::bin(m, Bin::Mul, a0(), args[1].clone())?;
-            sum(m, &[float_rep()], z)
+            binary_rule(m, p, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::Dot { a, b, traced }))
         }
         Prim::Outer => outer(m, &args[0], &args[1]),
-        Prim::MatMul | Prim::Matmul => binary_rule(m, Prim::MatMul, &args[0], &args[1], |a, b, _| Rc::new(rules::MatMul { a, b })),
-        Prim::LinSolve => binary_rule(m, p, &args[0], &args[1], |a, _, x| Rc::new(rules::Solve { a, x })),
+        Prim::MatMul | Prim::Matmul => binary_rule(m, Prim::MatMul, &args[0], &args[1], |a, b, _, traced| Rc::new(rules::MatMul { a, b, traced })),
+        Prim::LinSolve => binary_rule(m, p, &args[0], &args[1], |a, _, x, _| Rc::new(rules::Solve { a, x })),
         Prim::Trace => {
             let d = call(m, Prim::Diag, &[], vec![a0()])?;
             sum(m, &[float_rep()], d)
@@ -127,11 +126,11 @@ fn unary_rule(m: &mut Machine, p: Prim, v: &Value, rule: Rc<dyn super::tape::Rul
     result(m, level, vec![part], y, rule)
 }
 
-fn binary_rule(m: &mut Machine, p: Prim, a: &Value, b: &Value, rule: impl FnOnce(Value, Value, Value) -> Rc<dyn super::tape::Rule>) -> Res<Value> {
+fn binary_rule(m: &mut Machine, p: Prim, a: &Value, b: &Value, rule: impl FnOnce(Value, Value, Value, [bool; 2]) -> Rc<dyn super::tape::Rule>) -> Res<Value> {
     let level = level_of(a).max(level_of(b));
     let ((x, px), (y, py)) = (split(a, level), split(b, level));
     let z = call(m, p, &[], vec![x.clone(), y.clone()])?;
-    let rule = rule(x, y, z.clone());
+    let rule = rule(x, y, z.clone(), [px.is_some(), py.is_some()]);
     result(m, level, vec![px, py], z, rule)
 }
 
@@ -193,7 +192,12 @@ fn cumprod(m: &mut Machine, v: &Value) -> Res<Value> {
 fn norm(m: &mut Machine, v: &Value) -> Res<Value> {
     let sq = arith::bin(m, Bin::Mul, v.clone(), v.clone())?;
     let s = rules::total(m, sq)?;
-    if matches!(compare::primal(&s), Value::Float(x) if x == 0.0) {
+    let zero = match compare::primal(&s) {
+        Value::Float(x) => x == 0.0,
+        Value::F32(x) => x == 0.0,
+        _ => false,
+    };
+    if zero {
         return Ok(like(0.0, v));
     }
     arith::un(m, Un::Sqrt, s)

@@ -54,13 +54,30 @@ impl Rep {
             shape.push((*n)?);
             rep = e;
         }
+        rep.zeros(shape)
+    }
+
+    /// An array of zeros of this element type. Columns of tuples and records are arrays under the same axes.
+    fn zeros(&self, shape: Shape) -> Option<Value> {
         let n = array::count(&shape).ok()?;
-        let buf = match rep {
-            Rep::Float => Buf::F64(vec![0.0; n]),
-            Rep::F32 => Buf::F32(vec![0.0; n]),
-            Rep::Int => Buf::I64(vec![0; n]),
-            Rep::Bool => Buf::Bool(vec![false; n]),
-            _ => return None,
+        let column = |r: &Rc<Rep>| {
+            let (mut full, mut at) = (shape.clone(), &**r);
+            while let Rep::Array(n, e) = at {
+                full.push((*n)?);
+                at = e;
+            }
+            at.zeros(full)
+        };
+        let buf = match self {
+            Rep::Float => Buf::F64(array::filled(0.0, n).ok()?),
+            Rep::F32 => Buf::F32(array::filled(0.0, n).ok()?),
+            Rep::Int => Buf::I64(array::filled(0, n).ok()?),
+            Rep::Bool => Buf::Bool(array::filled(false, n).ok()?),
+            Rep::Unit => Buf::Unit,
+            Rep::Str => Buf::Boxed(array::filled(self.zero(), n).ok()?),
+            Rep::Tuple(parts) => Buf::Tuple(parts.iter().map(column).collect::<Option<_>>()?),
+            Rep::Record(fields) => Buf::Record(fields.iter().map(|(n, _)| *n).collect(), fields.iter().map(|(_, r)| column(r)).collect::<Option<_>>()?),
+            Rep::Array(..) | Rep::Data(..) | Rep::Other => return None,
         };
         Some(array::make(shape, buf))
     }

@@ -1,0 +1,124 @@
+//! Recomputation: a function of which the tape keeps the input only.
+
+use super::custom::deepest;
+use super::{lift, pair};
+use crate::ad::linear::{self, LinearMap, Traced, leaves, rebuild};
+use crate::ad::tape::{Rule, Tape};
+use crate::ad::{Level, results, split};
+use crate::error::Res;
+use crate::value::{Tuple, Value, space};
+use crate::vm::{Fun, Machine};
+use std::rc::Rc;
+
+/// `checkpoint f` applied: in reverse mode only the input is kept, and `f` runs again when cotangents arrive.
+pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
+    let inputs = pair(x.clone(), captured_data(f));
+    let level = deepest(&inputs);
+    if level == 0 || m.ad.tape(level).is_none() {
+        return m.call(f, &[x]);
+    }
+    let mut parts = Vec::new();
+    let primal = space::map_leaves(&inputs, &mut |v| {
+        let (p, part) = split(v, level);
+        if space::is_real(&p) {
+            parts.push(part);
+        }
+        Ok(p)
+    })?;
+    let (x0, captured0) = (crate::vm::part(&primal, 0)?, crate::vm::part(&primal, 1)?);
+    let f0 = with_captured(f, &captured0);
+    let y = m.call(&f0, &[x0])?;
+    if deepest(&y) >= level {
+        // Functions inside captured data hold traced values: nothing is saved, and nothing is lost.
+        return m.call(f, &[x]);
+    }
+    let outs = leaves(&y);
+    let rule = CheckpointRule { f: f.clone(), input: primal, output: y.clone() };
+    let traced = results(m, level, parts, outs, Rc::new(rule))?;
+    rebuild(&y, traced.into_iter())
+}
+
+/// What a closure captures, as data.
+fn captured_data(f: &Value) -> Value {
+    let Value::Fun(fun) = f else { return Value::Unit };
+    let all = |vals: &[Value]| {
+        let parts = vals.iter().map(|v| if matches!(v, Value::Fun(_)) { pair(Value::Unit, captured_data(v)) } else { v.clone() });
+        Value::Tuple(Rc::new(Tuple(parts.collect())))
+    };
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match &**fun {
+        Fun::Closure(_, c) => all(c),
+        Fun::Partial(g, c) => pair(captured_data(&Value::Fun(g.clone())), all(c)),
+        Fun::Member(g, _) => all(&g.captured),
+        Fun::Prim(..) | Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) | Fun::Invertible(_) => Value::Unit,
+    })
+}
+
+/// The same function over other captured values.
+fn with_captured(f: &Value, data: &Value) -> Value {
+    let (Value::Fun(fun), Value::Tuple(t)) = (f, data) else { return f.clone() };
+    let restore = |old: &[Value], new: &[Value]| -> Vec<Value> {
+        old.iter()
+            .zip(new)
+            .map(|(o, n)| match (o, n) {
+                (Value::Fun(_), Value::Tuple(p)) if p.0.len() == 2 => with_captured(o, &p.0[1]),
+                _ => n.clone(),
+            })
+            .collect()
+    };
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match (&**fun, t.0.as_slice()) {
+        (Fun::Closure(code, c), new) => Value::Fun(Rc::new(Fun::Closure(code.clone(), restore(c, new)))),
+        (Fun::Partial(g, c), [inner, Value::Tuple(new)]) => match with_captured(&Value::Fun(g.clone()), inner) {
+            Value::Fun(g) => Value::Fun(Rc::new(Fun::Partial(g, restore(c, &new.0)))),
+            _ => f.clone(),
+        },
+        (Fun::Member(g, i), new) => {
+            let group = crate::vm::Group { codes: g.codes.clone(), captured: restore(&g.captured, new) };
+            Value::Fun(Rc::new(Fun::Member(Rc::new(group), *i)))
+        }
+        _ => f.clone(),
+    })
+}
+
+struct CheckpointRule {
+    f: Value,
+    /// The argument and the captured values.
+    input: Value,
+    output: Value,
+}
+
+impl CheckpointRule {
+    /// The derivative at the input, recorded now.
+    fn map(&self, m: &mut Machine) -> Res<LinearMap> {
+        let level = m.ad.open(Level::Reverse(Tape::default()))?;
+        let run = (|| -> Res<(Traced, Traced)> {
+            let (lifted, input) = lift(m, level, &self.input)?;
+            let (x, captured) = (crate::vm::part(&lifted, 0)?, crate::vm::part(&lifted, 1)?);
+            let f = with_captured(&self.f, &captured);
+            let y = m.call(&f, &[x])?;
+            let (_, output) = linear::lower(&y, level)?;
+            Ok((input, output))
+        })();
+        let tape = m.ad.close(level);
+        let (input, output) = run?;
+        Ok(LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None })
+    }
+}
+
+impl Rule for CheckpointRule {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()> {
+        let map = LinearMap { transposed: true, ..self.map(m)? };
+        let ct = rebuild(&self.output, cts.iter().cloned())?;
+        let back = linear::apply(m, &map, ct)?;
+        for (k, v) in leaves(&back).into_iter().enumerate() {
+            add(m, k, v)?;
+        }
+        Ok(())
+    }
+
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        let map = self.map(m)?;
+        let t = rebuild(&self.input, tangents.iter().cloned())?;
+        let out = linear::apply(m, &map, t)?;
+        Ok(leaves(&out))
+    }
+}

@@ -1,0 +1,98 @@
+//! Functions with derivative rules of their own.
+
+use super::transpose;
+use crate::ad::linear::{self, leaves, rebuild};
+use crate::ad::tape::Rule;
+use crate::ad::{level_of, results, split};
+use crate::error::{Error, Res, codes};
+use crate::value::{Buf, Value, space};
+use crate::vm::{Fun, Machine};
+use std::rc::Rc;
+
+/// A function with a rule of its own, applied.
+pub(crate) fn custom(m: &mut Machine, f: &Value, rule: &Value, vjp: bool, x: Value) -> Res<Value> {
+    let level = deepest(&x);
+    if level == 0 {
+        return m.call(f, &[x]);
+    }
+    captured_check(rule, level)?;
+    let mut parts = Vec::new();
+    let primal = space::map_leaves(&x, &mut |v| {
+        let (p, part) = split(v, level);
+        if space::is_real(&p) {
+            parts.push(part);
+        }
+        Ok(p)
+    })?;
+    let out = m.call(rule, std::slice::from_ref(&primal))?;
+    let (y, map) = (crate::vm::part(&out, 0)?, crate::vm::part(&out, 1)?);
+    let forward = if vjp { transpose(m, &map, Some(&y), &[])? } else { map.clone() };
+    let backward = if vjp { map } else { transpose(m, &map, Some(&primal), &[])? };
+    let outs = leaves(&y);
+    let rule = CustomRule { forward, backward, input: primal, output: y.clone() };
+    let traced = results(m, level, parts, outs, Rc::new(rule))?;
+    rebuild(&y, traced.into_iter())
+}
+
+/// The highest level in data, lists and other declared data included.
+pub(super) fn deepest(v: &Value) -> u16 {
+    leaves(v).iter().map(level_of).max().unwrap_or(0)
+}
+
+/// The highest level in a value, what functions capture included.
+fn inner_level(v: &Value) -> u16 {
+    let all = |vals: &[Value]| vals.iter().map(inner_level).max().unwrap_or(0);
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
+        Value::Array(a) => match &a.buf {
+            Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs) => all(vs),
+            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit => 0,
+        },
+        Value::Tuple(t) => all(&t.0),
+        Value::Record(r) => all(&r.vals),
+        Value::Data(d) => all(&d.fields),
+        Value::Fun(f) => match &**f {
+            Fun::Closure(_, c) | Fun::Prim(_, c) => all(c),
+            Fun::Partial(g, c) => all(c).max(inner_level(&Value::Fun(g.clone()))),
+            Fun::Member(g, _) => all(&g.captured),
+            Fun::Custom(f, r, _) => inner_level(f).max(inner_level(r)),
+            Fun::Checkpoint(f) | Fun::Invertible(f) => inner_level(f),
+            Fun::Linear(_) => 0,
+        },
+        v => level_of(v),
+    })
+}
+
+/// A rule that holds a value being differentiated would lose its derivative silently.
+fn captured_check(rule: &Value, level: u16) -> Res<()> {
+    if inner_level(rule) < level {
+        return Ok(());
+    }
+    Err(Error::new(codes::CAPTURE, "a function with a custom derivative uses a value that is being differentiated and is not its argument")
+        .hint("pass the value as part of the argument"))
+}
+
+struct CustomRule {
+    forward: Value,
+    backward: Value,
+    input: Value,
+    output: Value,
+}
+
+impl Rule for CustomRule {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()> {
+        let ct = rebuild(&self.output, cts.iter().cloned())?;
+        let back = m.call(&self.backward, &[ct])?;
+        linear::same_structure("the cotangent from a custom derivative", &back, &self.input)?;
+        for (k, v) in leaves(&back).into_iter().enumerate() {
+            add(m, k, v)?;
+        }
+        Ok(())
+    }
+
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        let t = rebuild(&self.input, tangents.iter().cloned())?;
+        let out = m.call(&self.forward, &[t])?;
+        linear::same_structure("the tangent from a custom derivative", &out, &self.output)?;
+        Ok(leaves(&out))
+    }
+}

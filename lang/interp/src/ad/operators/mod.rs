@@ -1,0 +1,185 @@
+//! The derivative operators of language.md §5. `custom` has functions with rules of their own, `checkpoint` recomputation, `ravel` data
+//! as vectors and the check by differences.
+
+mod checkpoint;
+mod custom;
+mod ravel;
+
+pub(crate) use checkpoint::checkpointed;
+pub(crate) use custom::custom;
+
+use super::linear::{self, LinearMap, Traced};
+use super::{Dual, Level, Part, on_tape, split};
+use crate::error::{Error, Res, codes};
+use crate::ops::call;
+use crate::value::{Buf, Rep, Shape, Tuple, Value, array, compare, seq, space};
+use crate::vm::{Fun, Machine};
+use adl_prim::Prim;
+use std::rc::Rc;
+
+fn pair(a: Value, b: Value) -> Value {
+    Value::Tuple(Rc::new(Tuple(vec![a, b])))
+}
+
+fn linear_fun(map: LinearMap) -> Value {
+    Value::Fun(Rc::new(Fun::Linear(map)))
+}
+
+/// Applies a differentiation primitive.
+pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    let a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
+    match p {
+        Prim::Jvp => jvp(m, &a[0], &a[1], &a[2]).map(|(y, t)| pair(y, t)),
+        Prim::Linearize => {
+            let (y, map) = linear::record(m, &a[0], &a[1])?;
+            Ok(pair(y, linear_fun(map)))
+        }
+        Prim::Vjp => {
+            let (y, map) = linear::record(m, &a[0], &a[1])?;
+            Ok(pair(y, linear_fun(LinearMap { transposed: true, ..map })))
+        }
+        Prim::Grad => grad(m, &a[0], &a[1]).map(|(_, g)| g),
+        Prim::ValueAndGrad => grad(m, &a[0], &a[1]).map(|(y, g)| pair(y, g)),
+        Prim::Transpose => transpose(m, &a[0], None, reps),
+        Prim::TransposeAt => transpose(m, &a[1], Some(&a[0]), reps),
+        Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => jacobian(m, p, &a[0], &a[1]),
+        Prim::Hessian => {
+            let g = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps.to_vec())), vec![a[0].clone()])));
+            jacobian(m, Prim::Jacrev, &g, &a[1])
+        }
+        Prim::Hvp => {
+            let g = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps.to_vec())), vec![a[0].clone()])));
+            jvp(m, &g, &a[1], &a[2]).map(|(_, t)| t)
+        }
+        Prim::StopGrad => Ok(super::traced::primal_of(&a[0])),
+        Prim::Checkpoint => Ok(Value::Fun(Rc::new(Fun::Checkpoint(a[0].clone())))),
+        Prim::CustomJvp | Prim::CustomVjp => Ok(Value::Fun(Rc::new(Fun::Custom(a[0].clone(), a[1].clone(), p == Prim::CustomVjp)))),
+        Prim::Gradcheck => ravel::gradcheck(m, &a[0], &a[1]),
+        Prim::Ravel => ravel::ravel(m, &a[0]),
+        Prim::Unravel => ravel::unravel(m, &a[0], &a[1]),
+        other => Err(Error::new(codes::DOMAIN, format!("`{}` is no derivative operator", other.name()))),
+    }
+}
+
+/// Puts each real leaf of `x` on the tape of a level.
+pub(crate) fn lift(m: &mut Machine, level: u16, x: &Value) -> Res<(Value, Traced)> {
+    let mut nodes = Vec::new();
+    let lifted = space::map_leaves(x, &mut |v| {
+        if !space::is_real(v) {
+            return Ok(v.clone());
+        }
+        let shape = seq::shape(v).cloned();
+        let Some(tape) = m.ad.tape(level) else { return Ok(v.clone()) };
+        let node = match shape {
+            Some(s) => tape.array_input(s),
+            None => tape.input(),
+        };
+        nodes.push(node);
+        Ok(on_tape(level, node, v.clone()))
+    })?;
+    Ok((lifted, Traced { like: x.clone(), nodes }))
+}
+
+fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> {
+    let level = m.ad.open(Level::Forward)?;
+    let out = jvp_at(m, level, f, x, v);
+    m.ad.reset_to(level as usize - 1);
+    out
+}
+
+fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> {
+    let lifted = if matches!(v, Value::Zero) {
+        x.clone()
+    } else {
+        linear::same_structure("the direction", v, x)?;
+        space::zip_leaves(x, v, &mut |x, t| {
+            if !space::is_real(x) {
+                return Ok(x.clone());
+            }
+            Ok(Value::Dual(Rc::new(Dual { level, primal: x.clone(), part: Part::Tangent(t.clone()) })))
+        })?
+    };
+    let y = m.call(f, &[lifted])?;
+    let primal = space::map_leaves(&y, &mut |v| Ok(split(v, level).0))?;
+    let tangent = space::map_leaves(&y, &mut |v| {
+        Ok(match split(v, level) {
+            (p, Some(Part::Tangent(t))) => super::sweep::or_zero(t, &p),
+            (p, _) if space::is_real(&p) => space::zero_like(&p),
+            (p, _) => p,
+        })
+    })?;
+    Ok((primal, tangent))
+}
+
+/// The value and the gradient.
+fn grad(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, Value)> {
+    let (y, mut map) = linear::record(m, f, x)?;
+    map.transposed = true;
+    let one = match compare::primal(&y) {
+        Value::F32(_) => Value::F32(1.0),
+        _ => Value::Float(1.0),
+    };
+    let g = linear::apply(m, &map, one)?;
+    Ok((y, g))
+}
+
+/// The transpose of a linear function. A derivative is turned round; a function of the user's is run on a zero of its input's shape.
+fn transpose(m: &mut Machine, f: &Value, like: Option<&Value>, reps: &[Value]) -> Res<Value> {
+    if let Value::Fun(fun) = f {
+        if let Fun::Linear(map) = &**fun {
+            if let Some(original) = &map.original {
+                return Ok(original.clone());
+            }
+            return Ok(linear_fun(LinearMap { transposed: !map.transposed, ..map.clone() }));
+        }
+    }
+    let input = match (like, reps.first()) {
+        (Some(x), _) => space::zero_like(x),
+        (None, Some(Value::Rep(r))) if known(r) => r.zero(),
+        _ => {
+            return Err(Error::new(codes::SHAPE_UNKNOWN, "the shape of the input of this linear function is not known here")
+                .hint("give an example of its input: `transpose_at example f`"));
+        }
+    };
+    let (_, map) = linear::record(m, f, &input)?;
+    Ok(linear_fun(LinearMap { transposed: true, original: Some(f.clone()), ..map }))
+}
+
+/// Whether a type has one shape.
+fn known(r: &Rep) -> bool {
+    match r {
+        Rep::Unit | Rep::Bool | Rep::Int | Rep::Float | Rep::F32 | Rep::Str => true,
+        Rep::Array(n, e) => n.is_some() && known(e),
+        Rep::Tuple(ps) => ps.iter().all(|p| known(p)),
+        Rep::Record(fs) => fs.iter().all(|f| known(&f.1)),
+        Rep::Data(..) | Rep::Other => false,
+    }
+}
+
+/// Rows of the derivative: one sweep forwards an input or backwards an output, whichever are fewer.
+fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Value> {
+    let (y, map) = linear::record(m, f, x)?;
+    let (n, k) = (seq::len(x), seq::len(&y));
+    let f32s = ravel::narrow(x);
+    let basis = |n: usize, i: usize| {
+        let shape = Shape::from_slice(&[n]);
+        if f32s {
+            let mut v = vec![0.0f32; n];
+            v[i] = 1.0;
+            return array::make(shape, Buf::F32(v));
+        }
+        let mut v = vec![0.0; n];
+        v[i] = 1.0;
+        array::make(shape, Buf::F64(v))
+    };
+    if n == 0 || k == 0 {
+        let none = if f32s { Buf::F32(Vec::new()) } else { Buf::F64(Vec::new()) };
+        return Ok(array::make(Shape::from_slice(&[k, n]), none));
+    }
+    let forwards = p == Prim::Jacfwd || p == Prim::Jacobian && n <= k;
+    let map = LinearMap { transposed: !forwards, ..map };
+    let count = if forwards { n } else { k };
+    let rows = (0..count).map(|i| linear::apply(m, &map, basis(count, i))).collect::<Res<Vec<_>>>()?;
+    let all = seq::pack(m, rows)?;
+    if forwards { call(m, Prim::TransposeArray, &[], vec![all]) } else { Ok(all) }
+}

@@ -1,0 +1,90 @@
+//! Arithmetic with broadcasting.
+
+use super::{Add, Rule, total, zeros};
+use crate::error::Res;
+use crate::ops::arith;
+use crate::value::{Buf, Shape, Value, array, seq};
+use crate::vm::Machine;
+use adl_prim::Bin;
+
+/// What an operand contributes to the derivative.
+pub(crate) enum Partial {
+    /// Nothing: it is not traced at this level.
+    Constant,
+    /// Its tangent.
+    One,
+    /// Its tangent times this.
+    By(Value),
+}
+
+/// An operand of an elementwise operation.
+pub(crate) struct Operand {
+    pub partial: Partial,
+    /// Whether it is a number (spread over the result where that is an array).
+    pub scalar: bool,
+}
+
+impl Operand {
+    /// From its value, the partial derivative, and whether it is traced.
+    pub(crate) fn new(x: &Value, traced: bool, partial: Partial) -> Operand {
+        Operand { partial: if traced { partial } else { Partial::Constant }, scalar: seq::shape(x).is_none() }
+    }
+}
+
+/// Elementwise operations with broadcasting: `dz = Σ partial_k * dx_k`.
+pub(crate) struct Elementwise {
+    pub operands: Vec<Operand>,
+    pub out: Option<Shape>,
+}
+
+impl Rule for Elementwise {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+        for (k, o) in self.operands.iter().enumerate() {
+            let g = match &o.partial {
+                Partial::Constant => continue,
+                Partial::One => cts[0].clone(),
+                Partial::By(p) => masked_mul(m, cts[0].clone(), p.clone())?,
+            };
+            let g = if o.scalar && self.out.is_some() { total(m, g)? } else { g };
+            add(m, k, g)?;
+        }
+        Ok(())
+    }
+
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        let mut sum = Value::Zero;
+        for (o, t) in self.operands.iter().zip(tangents) {
+            if matches!(t, Value::Zero) {
+                continue;
+            }
+            let mut x = match &o.partial {
+                Partial::Constant => continue,
+                Partial::One => t.clone(),
+                Partial::By(p) => masked_mul(m, t.clone(), p.clone())?,
+            };
+            if o.scalar && self.out.is_some() && seq::shape(&x).is_none() {
+                let z = zeros(&self.out, &x)?;
+                x = arith::bin(m, Bin::Add, z, x)?;
+            }
+            sum = arith::bin(m, Bin::Add, sum, x)?;
+        }
+        Ok(vec![sum])
+    }
+}
+
+/// `ct * partial` where a cotangent of exactly 0 gives 0, whatever the partial is: an element that was not chosen has a cotangent of 0
+/// and may have an infinite partial.
+pub(super) fn masked_mul(m: &mut Machine, ct: Value, p: Value) -> Res<Value> {
+    if let (Value::Array(c), Value::Array(q)) = (&ct, &p) {
+        if let (Buf::F64(x), Buf::F64(y)) = (&c.buf, &q.buf) {
+            if y.iter().any(|v| !v.is_finite()) {
+                let out = x.iter().zip(y).map(|(a, b)| if *a == 0.0 { 0.0 } else { a * b }).collect();
+                return Ok(array::make(c.shape.clone(), Buf::F64(out)));
+            }
+        }
+    }
+    if matches!(&ct, Value::Float(x) if *x == 0.0) && !matches!(p, Value::Array(_) | Value::Dual(_)) {
+        return Ok(Value::Zero);
+    }
+    arith::bin(m, Bin::Mul, ct, p)
+}

@@ -1,0 +1,151 @@
+//! Moving elements: gathers, and their transposes, which add.
+
+use super::{Add, Rule, reshape, zeros};
+use crate::ad;
+use crate::error::Res;
+use crate::ops;
+use crate::value::{Buf, Shape, Value, array, seq};
+use crate::vm::Machine;
+use adl_prim::Prim;
+
+/// Zeros of a shape with values added at flat offsets.
+pub(crate) fn scatter_add(m: &mut Machine, shape: &[usize], at: &[i64], vals: Vec<Value>) -> Res<Value> {
+    let n: usize = shape.iter().product();
+    let vals = seq::pack(m, vals)?;
+    let flat = spread(m, n, at, vals)?;
+    reshape(m, flat, shape.into())
+}
+
+/// A vector of `n` zeros with `vals[k]` added at `at[k]` (skipped where negative).
+fn spread(m: &mut Machine, n: usize, at: &[i64], vals: Value) -> Res<Value> {
+    if let Value::Array(a) = &vals {
+        match &a.buf {
+            Buf::F64(v) => {
+                let mut out = array::filled(0.0, n)?;
+                for (k, x) in at.iter().zip(v) {
+                    if let Ok(k) = usize::try_from(*k) {
+                        out[k] += x;
+                    }
+                }
+                return Ok(array::floats(out));
+            }
+            Buf::F32(v) => {
+                let mut out = array::filled(0.0f32, n)?;
+                for (k, x) in at.iter().zip(v) {
+                    if let Ok(k) = usize::try_from(*k) {
+                        out[k] += x;
+                    }
+                }
+                return Ok(array::make(Shape::from_slice(&[n]), Buf::F32(out)));
+            }
+            _ => {}
+        }
+    }
+    // Traced: the map from `vals` to the result is linear; its transpose is a gather.
+    let level = ad::level_of(&vals);
+    let (primal, part) = ad::split(&vals, level);
+    let out = spread(m, n, at, primal.clone())?;
+    let rule = Spread { at: at.to_vec(), n };
+    ad::result(m, level, vec![part], out, std::rc::Rc::new(rule))
+}
+
+/// The transpose of a gather, as a rule of its own for nested derivatives.
+struct Spread {
+    at: Vec<i64>,
+    n: usize,
+}
+
+impl Rule for Spread {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+        let g = take(m, &cts[0], &self.at)?;
+        add(m, 0, g)
+    }
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        if matches!(tangents[0], Value::Zero) {
+            return Ok(vec![Value::Zero]);
+        }
+        Ok(vec![spread(m, self.n, &self.at, tangents[0].clone())?])
+    }
+}
+
+/// Elements of a vector at offsets (0 where the offset is negative).
+fn take(m: &mut Machine, v: &Value, at: &[i64]) -> Res<Value> {
+    if let Value::Array(a) = v {
+        match &a.buf {
+            Buf::F64(x) => return Ok(array::floats(at.iter().map(|k| usize::try_from(*k).map_or(0.0, |k| x[k])).collect())),
+            Buf::F32(x) => {
+                let out: Vec<f32> = at.iter().map(|k| usize::try_from(*k).map_or(0.0, |k| x[k])).collect();
+                return Ok(array::make(Shape::from_slice(&[out.len()]), Buf::F32(out)));
+            }
+            _ => {}
+        }
+    }
+    let level = ad::level_of(v);
+    let (primal, part) = ad::split(v, level);
+    let shape = seq::shape(&primal).cloned();
+    let out = take(m, &primal, at)?;
+    let rule = Gather { map: at.to_vec(), ins: vec![shape], out: seq::shape(&out).cloned() };
+    ad::result(m, level, vec![part], out, std::rc::Rc::new(rule))
+}
+
+/// `out[k] = in[map[k]]`, the inputs' elements numbered one input after the other; 0 where `map` is negative.
+pub(crate) struct Gather {
+    pub map: Vec<i64>,
+    pub ins: Vec<Option<Shape>>,
+    pub out: Option<Shape>,
+}
+
+fn size(s: &Option<Shape>) -> usize {
+    s.as_ref().map_or(1, |s| s.iter().product())
+}
+
+impl Rule for Gather {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+        let total: usize = self.ins.iter().map(size).sum();
+        let ct = match (&self.out, &cts[0]) {
+            (None, v) => seq::pack(m, vec![v.clone()])?,
+            (Some(s), v) => reshape(m, v.clone(), Shape::from_slice(&[s.iter().product()]))?,
+        };
+        let flat = spread(m, total, &self.map, ct)?;
+        let mut start = 0;
+        for (k, s) in self.ins.iter().enumerate() {
+            let n = size(s);
+            let part = match s {
+                None => seq::elem(m, &flat, start)?,
+                Some(_) if n == total => flat.clone(),
+                Some(_) => {
+                    let at: Vec<i64> = (start..start + n).map(|i| i as i64).collect();
+                    take(m, &flat, &at)?
+                }
+            };
+            let part = match s {
+                None => part,
+                Some(s) => reshape(m, part, s.clone())?,
+            };
+            add(m, k, part)?;
+            start += n;
+        }
+        Ok(())
+    }
+
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        let Some(some) = tangents.iter().find(|t| !matches!(t, Value::Zero)) else { return Ok(vec![Value::Zero]) };
+        let mut flat: Option<Value> = None;
+        for (t, s) in tangents.iter().zip(&self.ins) {
+            let t = if matches!(t, Value::Zero) { zeros(s, some)? } else { t.clone() };
+            let t = match s {
+                None => seq::pack(m, vec![t])?,
+                Some(s) => reshape(m, t, Shape::from_slice(&[s.iter().product()]))?,
+            };
+            flat = Some(match flat {
+                None => t,
+                Some(f) => ops::call(m, Prim::Concat, &[], vec![f, t])?,
+            });
+        }
+        let out = take(m, &flat.unwrap_or_default(), &self.map)?;
+        Ok(vec![match &self.out {
+            None => seq::elem(m, &out, 0)?,
+            Some(s) => reshape(m, out, s.clone())?,
+        }])
+    }
+}

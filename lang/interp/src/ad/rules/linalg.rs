@@ -1,0 +1,98 @@
+//! Products of matrices and vectors, and linear systems.
+
+use super::{Add, Rule};
+use crate::error::Res;
+use crate::ops::{self, arith};
+use crate::value::{Value, seq};
+use crate::vm::Machine;
+use adl_prim::{Bin, Prim};
+
+/// Matrix products: matrix and matrix, matrix and vector, vector and matrix. An operand that is not traced has no cotangent.
+pub(crate) struct MatMul {
+    pub a: Value,
+    pub b: Value,
+    pub traced: [bool; 2],
+}
+
+fn mul(m: &mut Machine, a: Value, b: Value) -> Res<Value> {
+    ops::call(m, Prim::MatMul, &[], vec![a, b])
+}
+
+fn transposed(m: &mut Machine, a: Value) -> Res<Value> {
+    ops::call(m, Prim::TransposeArray, &[], vec![a])
+}
+
+impl Rule for MatMul {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+        let rank = |v: &Value| seq::shape(v).map_or(0, |s| s.len());
+        let vectors = (rank(&self.a) == 1, rank(&self.b) == 1);
+        let c = &cts[0];
+        if self.traced[0] {
+            let g = if vectors.1 {
+                ops::call(m, Prim::Outer, &[], vec![c.clone(), self.b.clone()])?
+            } else {
+                let bt = transposed(m, self.b.clone())?;
+                mul(m, c.clone(), bt)?
+            };
+            add(m, 0, g)?;
+        }
+        if self.traced[1] {
+            let g = if vectors.0 {
+                ops::call(m, Prim::Outer, &[], vec![self.a.clone(), c.clone()])?
+            } else if vectors.1 {
+                mul(m, c.clone(), self.a.clone())?
+            } else {
+                let at = transposed(m, self.a.clone())?;
+                mul(m, at, c.clone())?
+            };
+            add(m, 1, g)?;
+        }
+        Ok(())
+    }
+
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        let mut sum = Value::Zero;
+        if !matches!(tangents[0], Value::Zero) {
+            sum = mul(m, tangents[0].clone(), self.b.clone())?;
+        }
+        if !matches!(tangents[1], Value::Zero) {
+            let t = mul(m, self.a.clone(), tangents[1].clone())?;
+            sum = arith::bin(m, Bin::Add, sum, t)?;
+        }
+        Ok(vec![sum])
+    }
+}
+
+/// `x = a⁻¹ b`: `dx = a⁻¹ (db - da x)`.
+pub(crate) struct Solve {
+    pub a: Value,
+    pub x: Value,
+}
+
+impl Rule for Solve {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+        let at = transposed(m, self.a.clone())?;
+        let gb = ops::call(m, Prim::LinSolve, &[], vec![at, cts[0].clone()])?;
+        add(m, 1, gb.clone())?;
+        let ga = if seq::shape(&self.x).map_or(0, |s| s.len()) == 1 {
+            ops::call(m, Prim::Outer, &[], vec![gb, self.x.clone()])?
+        } else {
+            let xt = transposed(m, self.x.clone())?;
+            mul(m, gb, xt)?
+        };
+        let ga = arith::un(m, adl_prim::Un::Neg, ga)?;
+        add(m, 0, ga)
+    }
+
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        let mut rhs = tangents[1].clone();
+        if !matches!(tangents[0], Value::Zero) {
+            let dax = mul(m, tangents[0].clone(), self.x.clone())?;
+            rhs = arith::bin(m, Bin::Sub, rhs, dax)?;
+        }
+        if matches!(rhs, Value::Zero) {
+            return Ok(vec![Value::Zero]);
+        }
+        Ok(vec![ops::call(m, Prim::LinSolve, &[], vec![self.a.clone(), rhs])?])
+    }
+}

@@ -1,0 +1,64 @@
+//! Array operations as linear maps, by family. This file has what the families share.
+
+mod elementwise;
+mod gather;
+mod linalg;
+mod reductions;
+
+pub(crate) use elementwise::{Elementwise, Operand, Partial};
+pub(crate) use gather::{Gather, scatter_add};
+pub(crate) use linalg::{MatMul, Solve};
+pub(crate) use reductions::{Cumsum, Dot, SumRows};
+
+use super::tape::Rule;
+use crate::error::Res;
+use crate::ops;
+use crate::value::{Buf, Shape, Value, array, compare, seq};
+use crate::vm::Machine;
+use adl_prim::Prim;
+
+type Add<'a> = &'a mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>;
+
+/// Zeros of a shape (a number for none), of the precision of a tangent beside them.
+fn zeros(shape: &Option<Shape>, like: &Value) -> Res<Value> {
+    let single = match compare::primal(like) {
+        Value::F32(_) => true,
+        Value::Array(a) => matches!(a.buf, Buf::F32(_)),
+        _ => false,
+    };
+    Ok(match (shape, single) {
+        (None, true) => Value::F32(0.0),
+        (None, false) => Value::Float(0.0),
+        (Some(s), true) => array::make(s.clone(), Buf::F32(array::filled(0.0, array::count(s)?)?)),
+        (Some(s), false) => array::make(s.clone(), Buf::F64(array::filled(0.0, array::count(s)?)?)),
+    })
+}
+
+/// The sum of all numbers of an array of any rank.
+pub(crate) fn total(m: &mut Machine, v: Value) -> Res<Value> {
+    let mut v = v;
+    while let Some(shape) = seq::shape(&v) {
+        if shape.len() > 1 {
+            let n: usize = shape.iter().product();
+            v = reshape(m, v, Shape::from_slice(&[n]))?;
+        }
+        v = ops::call(m, Prim::Sum, &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))], vec![v])?;
+    }
+    Ok(v)
+}
+
+/// The same elements in another shape.
+pub(crate) fn reshape(m: &mut Machine, v: Value, shape: Shape) -> Res<Value> {
+    if seq::shape(&v).is_none_or(|s| *s == shape) {
+        return Ok(v);
+    }
+    let extents = array::ints(shape.iter().map(|n| *n as i64).collect());
+    ops::call(m, Prim::Reshape, &[], vec![extents, v])
+}
+
+/// An element by its flat offset.
+pub(crate) fn flat_elem(m: &mut Machine, v: &Value, offset: usize) -> Res<Value> {
+    let n: usize = seq::shape(v).map_or(0, |s| s.iter().product());
+    let flat = reshape(m, v.clone(), Shape::from_slice(&[n]))?;
+    seq::elem(m, &flat, offset)
+}

@@ -1,0 +1,71 @@
+//! Sums.
+
+use super::elementwise::masked_mul;
+use super::{Add, Rule};
+use crate::error::Res;
+use crate::ops::{self, arith};
+use crate::value::Value;
+use crate::vm::Machine;
+use adl_prim::{Bin, Prim};
+
+/// The sum over the first axis.
+pub(crate) struct SumRows {
+    pub n: usize,
+}
+
+impl Rule for SumRows {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+        let g = ops::call(m, Prim::Replicate, &[], vec![Value::Int(self.n as i64), cts[0].clone()])?;
+        add(m, 0, g)
+    }
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        if matches!(tangents[0], Value::Zero) {
+            return Ok(vec![Value::Zero]);
+        }
+        Ok(vec![ops::call(m, Prim::Sum, &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))], vec![tangents[0].clone()])?])
+    }
+}
+
+/// Running sums.
+pub(crate) struct Cumsum;
+
+impl Rule for Cumsum {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+        let r = ops::call(m, Prim::Reverse, &[], vec![cts[0].clone()])?;
+        let s = ops::call(m, Prim::Cumsum, &[], vec![r])?;
+        let g = ops::call(m, Prim::Reverse, &[], vec![s])?;
+        add(m, 0, g)
+    }
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        Ok(vec![if matches!(tangents[0], Value::Zero) { Value::Zero } else { ops::call(m, Prim::Cumsum, &[], vec![tangents[0].clone()])? }])
+    }
+}
+
+/// Inner products.
+pub(crate) struct Dot {
+    pub a: Value,
+    pub b: Value,
+    pub traced: [bool; 2],
+}
+
+impl Rule for Dot {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+        for (k, other) in [&self.b, &self.a].into_iter().enumerate() {
+            if self.traced[k] {
+                let g = masked_mul(m, cts[0].clone(), other.clone())?;
+                add(m, k, g)?;
+            }
+        }
+        Ok(())
+    }
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        let mut sum = Value::Zero;
+        for (t, other) in tangents.iter().zip([&self.b, &self.a]) {
+            if !matches!(t, Value::Zero) {
+                let d = ops::call(m, Prim::Dot, &[], vec![t.clone(), other.clone()])?;
+                sum = arith::bin(m, Bin::Add, sum, d)?;
+            }
+        }
+        Ok(vec![sum])
+    }
+}
