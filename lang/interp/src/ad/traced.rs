@@ -31,6 +31,9 @@ pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) ->
         }
         Prim::Len | Prim::Shape | Prim::Rank => call(m, p, reps, vec![primal_of(&args[0])]),
         Prim::Maximum | Prim::Minimum => {
+            if seq::len(&args[0]) == 0 {
+                return call(m, p, reps, vec![primal_of(&args[0])]);
+            }
             let at = call(m, if p == Prim::Maximum { Prim::Argmax } else { Prim::Argmin }, &[], vec![primal_of(&args[0])])?;
             let Value::Int(i) = at else { return Err(not_here(p)) };
             seq::elem(m, &args[0], i as usize)

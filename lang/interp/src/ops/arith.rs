@@ -127,7 +127,11 @@ fn traced(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         Value::Array(a) => !numeric(a),
         _ => false,
     };
+    let empty = |v: &Value| crate::value::seq::shape(v).is_some_and(|s| s.first() == Some(&0));
     match (&a, &b) {
+        // An empty array may not know what it has no elements of.
+        (Value::Array(x), _) if x.is_empty() && (empty(&b) || crate::value::seq::shape(&b).is_none()) => Ok(a),
+        (_, Value::Array(y)) if y.is_empty() && (empty(&a) || crate::value::seq::shape(&a).is_none()) => Ok(b),
         (Value::Zero, _) if op == Bin::Add => Ok(b),
         (_, Value::Zero) if matches!(op, Bin::Add | Bin::Sub) => Ok(a),
         (Value::Zero, _) | (_, Value::Zero) if op == Bin::Mul => Ok(Value::Zero),

@@ -2,7 +2,7 @@
 
 use super::{Add, Rule, reshape, zeros};
 use crate::ad;
-use crate::error::Res;
+use crate::error::{Error, Res, codes};
 use crate::ops;
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::Machine;
@@ -43,10 +43,21 @@ fn spread(m: &mut Machine, n: usize, at: &[i64], vals: Value) -> Res<Value> {
     }
     // Traced: the map from `vals` to the result is linear; its transpose is a gather.
     let level = ad::level_of(&vals);
+    if level == 0 {
+        return untraced(&vals, n);
+    }
     let (primal, part) = ad::split(&vals, level);
     let out = spread(m, n, at, primal.clone())?;
     let rule = Spread { at: at.to_vec(), n };
     ad::result(m, level, vec![part], out, std::rc::Rc::new(rule))
+}
+
+/// Zeros in place of an empty array that does not know what it has no elements of.
+fn untraced(v: &Value, n: usize) -> Res<Value> {
+    if seq::len(v) == 0 {
+        return Ok(array::floats(array::filled(0.0, n)?));
+    }
+    Err(Error::new(codes::STRUCTURE, "a derivative reached an array that does not hold numbers"))
 }
 
 /// The transpose of a gather, as a rule of its own for nested derivatives.
@@ -81,6 +92,9 @@ fn take(m: &mut Machine, v: &Value, at: &[i64]) -> Res<Value> {
         }
     }
     let level = ad::level_of(v);
+    if level == 0 {
+        return untraced(v, at.len());
+    }
     let (primal, part) = ad::split(v, level);
     let shape = seq::shape(&primal).cloned();
     let out = take(m, &primal, at)?;

@@ -98,6 +98,10 @@ impl Compiler {
                 let first = self.args(es.iter())?;
                 self.emit(I::Tuple(d, first, es.len() as u32));
             }
+            ExprKind::Array(es) if es.is_empty() => {
+                let k = self.constant(super::empty_array(&e.ty));
+                self.emit(I::Const(d, k));
+            }
             ExprKind::Array(es) => {
                 let first = self.args(es.iter())?;
                 self.emit(I::Array(d, first, es.len() as u32));

@@ -12,11 +12,11 @@ mod whole;
 
 use super::code::{Code, I, R};
 use crate::error::{Error, Res, codes};
-use crate::value::Value;
+use crate::value::{Buf, Value, array};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Expr, Lambda, Local, Rep, SizeRep};
-use adl_typing::ty::Ty;
+use adl_typing::ty::{Size, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -197,4 +197,24 @@ impl Compiler {
 
 fn type_text(t: &Ty) -> String {
     adl_typing::print::ty(t, &adl_typing::env::Tables::default())
+}
+
+/// The value of `[]` at its type: of numbers where that is known.
+fn empty_array(ty: &Ty) -> Value {
+    let (mut shape, mut leaf) = (crate::value::Shape::new(), ty);
+    while let Ty::Array(n, inner) = leaf {
+        shape.push(match n {
+            Size::Const(k) if !shape.is_empty() => *k as usize,
+            _ => 0,
+        });
+        leaf = inner;
+    }
+    let buf = match leaf {
+        Ty::Float => Buf::F64(Vec::new()),
+        Ty::F32 => Buf::F32(Vec::new()),
+        Ty::Int => Buf::I64(Vec::new()),
+        Ty::Bool => Buf::Bool(Vec::new()),
+        _ => return array::boxed(Vec::new()),
+    };
+    array::make(shape, buf)
 }
