@@ -19,3 +19,15 @@ pub mod world;
 
 pub use layout::Layout;
 pub use world::{Entry, FunView, Input, Linearized, Place, Root, Transforms, Unsupported, View, World};
+
+use adl_ir::Program;
+use adl_typing::ty::Ty;
+
+/// What specialisation remembers between calls: functions that were made, by code and layouts. It belongs to one [`Program`].
+#[derive(Default)]
+pub struct Cache {}
+
+/// Specialises the function at [`Root::Fun`] for arguments of these types (without variables; sizes do not matter).
+pub fn specialise(_world: &mut dyn World, _t: &mut dyn Transforms, _p: &mut Program, _cache: &mut Cache, _args: &[Ty]) -> Result<Entry, Unsupported> {
+    Err(Unsupported::new("not yet", adl_syntax::span::Span::default()))
+}

@@ -64,6 +64,11 @@ pub enum FunView {
 pub trait World {
     /// What stands at a place.
     fn view(&mut self, at: &Place) -> View;
+    /// The type of data at a place, as far as its value tells it (sizes do not matter). Asked only where Core has no type without
+    /// variables: `None` is an honest answer, for an empty list for example.
+    fn ty(&mut self, _at: &Place) -> Option<Ty> {
+        None
+    }
     /// The definition of a global.
     fn global(&mut self, id: GlobalId) -> Option<Rc<Def>>;
     /// The declaration of a type.
@@ -91,6 +96,12 @@ pub trait Transforms {
     fn jvp(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<(FnId, Vec<bool>), Unsupported>;
     /// Forward mode, unzipped, with the transpose.
     fn linearize(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Linearized, Unsupported>;
+    /// The type of the tangent of a value of that type: reals and arrays of them have their own type, discrete ones `None`, data its
+    /// tangent data (`None` without reals).
+    fn tangent_ty(&mut self, p: &mut Program, ty: &adl_ir::Ty) -> Option<adl_ir::Ty> {
+        let _ = p;
+        ty.scalar().is_real().then(|| ty.clone())
+    }
 }
 
 /// A parameter of an entry: the leaves of a value.
@@ -103,6 +114,10 @@ pub struct Input {
 }
 
 /// A specialised function with how to call it from outside.
+///
+/// It stops with an error in the same cases as the ordinary evaluator, but not with the same text (`Op::Prim` of `Assert` and `Error`,
+/// with no result, carry a constant text). Specialised code has no effects, so that whoever runs it may answer an error by evaluating the call in the
+/// ordinary way, which reports it in the user's terms.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The function; its parameters are the leaves of all inputs in order. Arguments come first, in order, whether used or not.

@@ -17,6 +17,7 @@
 pub mod core;
 pub mod env;
 pub mod errors;
+pub mod free;
 mod infer;
 mod linear;
 mod patterns;

@@ -16,7 +16,7 @@ pub struct SizeVar(pub u32);
 pub struct DataId(pub u32);
 
 /// A type. `Meta` occurs only during inference.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Ty {
     /// `()`.
     Unit,
@@ -49,7 +49,7 @@ pub enum Ty {
 }
 
 /// A record type: fields sorted by name, and what may follow.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct RecordTy {
     /// Sorted by `Symbol::as_str`.
     pub fields: Vec<(Symbol, Ty)>,

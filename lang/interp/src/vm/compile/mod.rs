@@ -5,7 +5,6 @@
 //! so that a buffer with one owner is updated in place.
 
 mod exprs;
-mod free;
 mod liveness;
 mod matches;
 mod whole;
@@ -15,6 +14,7 @@ use crate::error::{Error, Res, codes};
 use crate::value::{Buf, Value, array};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use adl_typing::free;
 use adl_typing::core::{Expr, Lambda, Local, Rep, SizeRep};
 use adl_typing::ty::{Size, Ty};
 use std::collections::HashMap;

@@ -1,10 +1,10 @@
 //! Free locals of functions, hidden parameters and sizes included.
 
-use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Local, LoopKind, Rep, SizeRep, Tree};
+use crate::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Local, LoopKind, Rep, SizeRep, Tree};
 use std::collections::HashSet;
 
 /// Free locals of a function, in order of first use.
-pub(super) fn of_lambda(hidden: &[Local], lam: &Lambda) -> Vec<Local> {
+pub fn of_lambda(hidden: &[Local], lam: &Lambda) -> Vec<Local> {
     let mut f = Free { bound: HashSet::new(), out: Vec::new(), seen: HashSet::new() };
     f.bound.extend(hidden);
     f.lambda(lam);
@@ -12,7 +12,7 @@ pub(super) fn of_lambda(hidden: &[Local], lam: &Lambda) -> Vec<Local> {
 }
 
 /// Free locals of several functions that know each other.
-pub(super) fn of_group(members: &[(Local, &[Local], &Lambda)]) -> Vec<Local> {
+pub fn of_group(members: &[(Local, &[Local], &Lambda)]) -> Vec<Local> {
     let mut f = Free { bound: HashSet::new(), out: Vec::new(), seen: HashSet::new() };
     f.bound.extend(members.iter().map(|m| m.0));
     for (_, hidden, lam) in members {
@@ -23,7 +23,7 @@ pub(super) fn of_group(members: &[(Local, &[Local], &Lambda)]) -> Vec<Local> {
 }
 
 /// Free locals of a comprehension's body.
-pub(super) fn of_body(bound: &[Local], e: &Expr) -> Vec<Local> {
+pub fn of_body(bound: &[Local], e: &Expr) -> Vec<Local> {
     let mut f = Free { bound: bound.iter().copied().collect(), out: Vec::new(), seen: HashSet::new() };
     f.expr(e);
     f.out
