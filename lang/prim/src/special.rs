@@ -17,22 +17,48 @@ pub fn lgamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// ψ(x), the derivative of log Γ: reflection, recurrence to x ≥ 12, then the asymptotic series. NaN at 0, -1, -2, ....
+/// Where ψ is 0 between 1 and 2, as the sum of two floats.
+const ROOT: (f64, f64) = (1.4616321449683622, 9.549995429965697e-17);
+
+/// ψ(x) / (x - root) on [1, 2], as a series in Chebyshev polynomials of 2 x - 3.
+const NEAR_ROOT: [f64; 25] = [
+    0.983570260441567, -0.2270640863346444, 0.03336889902393011, -0.005320077271596548, 0.0008788656937820505, -0.00014773492650606044,
+    2.5060543468359146e-05, -4.2721034029993324e-06, 7.302769272465923e-07, -1.2502886813559594e-07, 2.1425009322359472e-08,
+    -3.673295918565179e-09, 6.299717236108931e-10, -1.080593028883266e-10, 1.853735192053638e-11, -3.18023536582553e-12,
+    5.456147570322795e-13, -9.360993131036438e-14, 1.606064636295075e-14, -2.7555431377438815e-15, 4.727736178601912e-16,
+    -8.11148420346509e-17, 1.391707769474154e-17, -2.3877901082188625e-18, 4.096797187161558e-19,
+];
+
+/// ψ(x), the derivative of log Γ. NaN at 0, -1, -2, .... Between 1 and 2 a series around its root, so that values near 0 keep their
+/// digits; above 12 the asymptotic series; elsewhere recurrence, and reflection below 0.
 pub fn digamma(x: f64) -> f64 {
     if x <= 0.0 && x == x.floor() || x.is_nan() || x == f64::NEG_INFINITY {
         return f64::NAN;
     }
     if x < 0.0 {
-        return digamma(1.0 - x) - PI / (PI * x).tan();
+        return digamma(1.0 - x) - PI / (PI * (x - x.round())).tan();
     }
-    let (mut x, mut shift) = (x, 0.0);
-    while x < 12.0 {
-        shift -= 1.0 / x;
-        x += 1.0;
+    if x >= 12.0 {
+        let r = 1.0 / (x * x);
+        let series = r * (1.0 / 12.0 - r * (1.0 / 120.0 - r * (1.0 / 252.0 - r * (1.0 / 240.0 - r * (1.0 / 132.0 - r * 691.0 / 32760.0)))));
+        return x.ln() - 0.5 / x - series;
     }
-    let r = 1.0 / (x * x);
-    let series = r * (1.0 / 12.0 - r * (1.0 / 120.0 - r * (1.0 / 252.0 - r * (1.0 / 240.0 - r * (1.0 / 132.0 - r * 691.0 / 32760.0)))));
-    shift + x.ln() - 0.5 / x - series
+    let (mut y, mut shift) = (x, 0.0);
+    if y < 1.0 {
+        shift = -1.0 / y;
+        y += 1.0;
+    }
+    while y > 2.0 {
+        y -= 1.0;
+        shift += 1.0 / y;
+    }
+    let t = 2.0 * y - 3.0;
+    let (mut b1, mut b2) = (0.0, 0.0);
+    for c in NEAR_ROOT[1..].iter().rev() {
+        (b1, b2) = (2.0 * t * b1 - b2 + c, b1);
+    }
+    let quotient = t * b1 - b2 + NEAR_ROOT[0];
+    shift + (y - ROOT.0 - ROOT.1) * quotient
 }
 
 /// Bernoulli numbers B₂, B₄, ….
@@ -77,6 +103,8 @@ mod tests {
         let close = |a: f64, b: f64| assert!((a - b).abs() <= 1e-12 * b.abs().max(1.0), "{a} {b}");
         close(digamma(1.0), -0.577_215_664_901_532_9);
         close(digamma(0.5), -1.963_510_026_021_423_5);
+        close(digamma(1.4616588071211893) / 2.5799910552241437e-05, 1.0);
+        close(digamma(12.5) , 2.485195651274912);
         close(digamma(-0.5), 0.036_489_973_978_576_52);
         close(polygamma(1, 1.0), PI * PI / 6.0);
         close(polygamma(1, 0.5), PI * PI / 2.0);

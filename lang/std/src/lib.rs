@@ -9,6 +9,7 @@ pub const MODULES: &[(&str, &str)] = &[
     ("list", include_str!("../adl/list.adl")),
     ("nn", include_str!("../adl/nn.adl")),
     ("ode", include_str!("../adl/ode.adl")),
+    ("option", include_str!("../adl/option.adl")),
     ("optim", include_str!("../adl/optim.adl")),
     ("random", include_str!("../adl/random.adl")),
     ("stats", include_str!("../adl/stats.adl")),

@@ -55,9 +55,12 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         Prim::Outer => outer(m, &v, &args[1]),
         Prim::Norm if len(&v) == 0 => Ok(unit(&rep_of(reps), 0)),
         Prim::Norm => {
-            let sq = arith::bin(m, Bin::Mul, v.clone(), v)?;
+            let sq = arith::bin(m, Bin::Mul, v.clone(), v.clone())?;
             let s = crate::ad::rules::total(m, sq)?;
-            arith::un(m, Un::Sqrt, s)
+            match (&s, &v) {
+                (Value::Float(s), Value::Array(a)) if !(1e-280..1e300).contains(s) => Ok(Value::Float(scaled_norm(&a.buf, *s))),
+                _ => arith::un(m, Un::Sqrt, s),
+            }
         }
         Prim::Any | Prim::All => {
             let any = p == Prim::Any;
@@ -75,6 +78,18 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         }
         other => Err(Error::new(codes::STRUCTURE, format!("`{}` is no reduction", other.name()))),
     }
+}
+
+/// A norm whose square is too large or too small for a float.
+fn scaled_norm(b: &Buf, square: f64) -> f64 {
+    let Buf::F64(x) = b else { return square.sqrt() };
+    let largest = x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
+    if square.is_nan() || largest == 0.0 || largest.is_infinite() {
+        return square.sqrt();
+    }
+    // A power of two, so that scaling does not round.
+    let unit = f64::from_bits(largest.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE);
+    unit * x.iter().map(|v| (v / unit) * (v / unit)).sum::<f64>().sqrt()
 }
 
 fn number_like(x: f64, v: &Value) -> Value {

@@ -13,11 +13,11 @@ use crate::error::{Error, Res, codes};
 use crate::host::Host;
 use crate::value::Value;
 use adl_prim::Prim;
-use adl_syntax::span::Span;
+use adl_syntax::span::{FileId, Span};
 use adl_typing::core::{Def, Expr};
 use adl_typing::ty::{DataDecl, DataId};
 use code::Code;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -151,6 +151,8 @@ pub struct Machine {
     pub ad: State,
     /// Bytes that frames may take before a recursion counts as endless.
     pub stack_budget: usize,
+    /// Files of the standard modules: an error in one is shown where the user called it.
+    pub library: HashSet<FileId>,
     /// Declared types, for readers of data.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
     pub(crate) globals: Vec<Option<Value>>,
@@ -168,6 +170,7 @@ impl Machine {
             host,
             ad: State::default(),
             stack_budget: 1 << 30,
+            library: HashSet::new(),
             datas: HashMap::new(),
             globals: Vec::new(),
             regs: Vec::new(),
@@ -201,9 +204,11 @@ impl Machine {
     pub fn eval(&mut self, e: &Expr, name: Option<adl_syntax::symbol::Symbol>) -> Res<Value> {
         let code = Rc::new(compile::top(e, name)?);
         let depth = self.ad.depth();
-        let out = self.enter(code);
+        let mut out = self.enter(code);
         self.ad.reset_to(depth);
-        if out.is_err() {
+        if let Err(error) = &mut out {
+            // A call in tail position has left no frame of the user's.
+            self.place(error, e.span);
             self.frames.clear();
             self.regs.clear();
             self.reentries = 0;

@@ -130,16 +130,25 @@ impl Machine {
     fn located(&self, mut e: Box<Error>, depth: usize) -> Box<Error> {
         for f in self.frames[depth..].iter().rev() {
             let span = f.code.spans.get(f.pc.saturating_sub(1)).copied().unwrap_or_default();
-            if !e.located && !nowhere(span) {
-                e.diag.primary.span = span;
-                e.located = true;
-            }
+            self.place(&mut e, span);
             if e.diag.stack.len() < 20 && f.fun.is_some() {
                 let name = f.code.name.map_or("fun".to_owned(), |n| n.to_string());
                 e.diag.stack.push((name, span));
             }
         }
         e
+    }
+
+    /// The place of an error is the innermost one that is the user's, or the innermost of all.
+    pub(super) fn place(&self, e: &mut Error, span: adl_syntax::span::Span) {
+        if e.located || nowhere(span) {
+            return;
+        }
+        let users = !self.library.contains(&span.file);
+        if users || nowhere(e.diag.primary.span) {
+            e.diag.primary.span = span;
+        }
+        e.located = users;
     }
 
     fn range(&mut self, base: usize, first: u32, n: u32) -> Vec<Value> {
