@@ -1,9 +1,9 @@
 //! Whether a REPL entry can be run, or more lines are wanted.
 
-use crate::lexer::lex;
+use crate::lexer::{Lexed, lex};
 use crate::parser::parse_all;
 use crate::span::FileId;
-use crate::token::{Kw, P, Tok};
+use crate::token::{Kw, P, Tok, Token};
 
 /// Whether a text can be run as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,47 +16,100 @@ pub enum Completeness {
     Invalid,
 }
 
-/// Whether an entry of the REPL is complete. One that ends inside an indented block is complete
-/// only after an empty line or `;;`, because the block may go on.
+/// Columns of indentation a level.
+const INDENT: usize = 2;
+
+/// Whether an entry of the REPL is complete. One that ends inside an indented block or in a case of
+/// a `match` on a line of its own is complete only after an empty line or `;;`, because more may
+/// follow. So is one that ends with a documentation comment.
 pub fn is_complete(text: &str) -> Completeness {
     let outcome = parse_all(FileId::default(), text);
-    let last_line = text.lines().last().unwrap_or("");
-    let indent = last_line.chars().take_while(|c| *c == ' ').count();
     if outcome.broken {
         return Completeness::Invalid;
     }
+    let lexed = lex(FileId::default(), text);
     if outcome.cut_off {
-        return Completeness::Incomplete(if opens_block(text) { indent + 2 } else { indent });
+        let ends_with_let = outcome.diagnostics.iter().any(|d| d.code == "E0115");
+        let entry = last_line_outside_brackets(&lexed.tokens).filter(|_| ends_with_let);
+        return Completeness::Incomplete(entry.map_or_else(|| indent_of_next(text, &lexed), |t| t.indent as usize));
     }
-    let block = block_indent(text);
-    let blank = last_line.trim().is_empty() || text.ends_with('\n') || last_line.trim_end().ends_with(";;");
-    if block > 0 && !blank { Completeness::Incomplete(block) } else { Completeness::Complete }
+    let last_line = text.lines().last().unwrap_or("").trim();
+    if last_line.is_empty() || text.ends_with('\n') || last_line.ends_with(";;") {
+        return Completeness::Complete;
+    }
+    if last_line.starts_with("--|") {
+        return Completeness::Incomplete(0);
+    }
+    match last_line_outside_brackets(&lexed.tokens) {
+        Some(first) if first.indent > 0 => Completeness::Incomplete(first.indent as usize),
+        Some(first) if first.tok == Tok::P(P::Bar) => Completeness::Incomplete(0),
+        _ => Completeness::Complete,
+    }
 }
 
-/// Indentation of the last line that does not begin inside brackets; 0 for a text of one line.
-fn block_indent(text: &str) -> usize {
-    let mut depth = 0usize;
-    let (mut indent, mut lines) = (0, 0);
-    for token in lex(FileId::default(), text).tokens {
-        if token.line_start && token.tok != Tok::End && depth == 0 {
-            (indent, lines) = (token.indent as usize, lines + 1);
+/// The first token of the last line that begins outside brackets, in a text of several such lines.
+fn last_line_outside_brackets(tokens: &[Token]) -> Option<Token> {
+    let mut open = 0usize;
+    let (mut last, mut lines) = (None, 0);
+    for token in tokens {
+        if token.line_start && token.tok != Tok::End && open == 0 {
+            (last, lines) = (Some(*token), lines + 1);
         }
         match token.tok {
-            Tok::P(p) if p.opens() => depth += 1,
-            Tok::P(p) if p.closes() => depth = depth.saturating_sub(1),
+            Tok::P(p) if p.opens() => open += 1,
+            Tok::P(p) if p.closes() => open = open.saturating_sub(1),
             _ => {}
         }
     }
-    if lines > 1 { indent } else { 0 }
+    last.filter(|_| lines > 1)
 }
 
-/// Whether the last token wants an indented block.
-fn opens_block(text: &str) -> bool {
-    let tokens = lex(FileId::default(), text).tokens;
-    let last = tokens.len().checked_sub(2).and_then(|i| tokens.get(i));
-    last.is_some_and(|t| {
-        matches!(t.tok, Tok::P(P::Eq | P::Arrow) | Tok::Kw(Kw::Then | Kw::Else | Kw::Do | Kw::In))
-    })
+/// Where the next line of a text that was cut off goes: one level further in than the line that
+/// began what is open, and in the column of the last line where that goes on already.
+fn indent_of_next(text: &str, lexed: &Lexed) -> usize {
+    let written = text.lines().last().map_or(0, |line| line.chars().take_while(|c| *c == ' ').count());
+    let tokens = lexed.tokens.get(..lexed.tokens.len().saturating_sub(1)).unwrap_or(&[]);
+    let Some((last, before)) = tokens.split_last() else { return written };
+    if lexed.open_at_end {
+        return written;
+    }
+    let indent = last.indent as usize;
+    let line = before.iter().rposition(|t| t.line_start).unwrap_or(0);
+    let line = if last.line_start { tokens.len() - 1 } else { line };
+    match last.tok {
+        Tok::Kw(Kw::With) if !begins_definition(tokens.get(line)) => indent,
+        Tok::Kw(Kw::In) if indent > 0 => indent,
+        _ if opens_block(last.tok) => indent + INDENT,
+        _ if brackets_open(&tokens[..line]) => indent,
+        _ if line.checked_sub(1).and_then(|i| tokens.get(i)).is_some_and(|t| goes_on(t.tok)) => indent,
+        _ => indent + INDENT,
+    }
+}
+
+fn brackets_open(tokens: &[Token]) -> bool {
+    let signs = || tokens.iter().filter_map(|t| if let Tok::P(p) = t.tok { Some(p) } else { None });
+    signs().filter(|p| p.opens()).count() > signs().filter(|p| p.closes()).count()
+}
+
+fn begins_definition(token: Option<&Token>) -> bool {
+    token.is_some_and(|t| matches!(t.tok, Tok::Kw(Kw::Let | Kw::And)))
+}
+
+/// Whether an indented block follows.
+fn opens_block(tok: Tok) -> bool {
+    match tok {
+        Tok::P(p) => p.opens() || matches!(p, P::Eq | P::Arrow),
+        Tok::Kw(kw) => matches!(kw, Kw::Then | Kw::Else | Kw::Do | Kw::In),
+        _ => false,
+    }
+}
+
+/// Whether a line that ends with `tok` is continued by the next without a block.
+fn goes_on(tok: Tok) -> bool {
+    match tok {
+        Tok::P(p) => !p.closes() && p != P::SemiSemi && !matches!(p, P::Eq | P::Arrow),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -68,24 +121,49 @@ mod tests {
         for (text, expected) in [
             ("", Complete),
             ("1 + 2", Complete),
-            ("1 +", Incomplete(0)),
+            ("1 +", Incomplete(2)),
+            ("1 +\n  2 *", Incomplete(2)),
             ("let f x =", Incomplete(2)),
             ("let f x =\n  let y = x", Incomplete(2)),
+            ("let f x =\n  let y =", Incomplete(4)),
             ("let f x =\n  let y = x\n  y", Incomplete(2)),
             ("let f x =\n  let y = x\n  y\n", Complete),
             ("let f x =\n  x;;", Complete),
-            ("foo (1,", Incomplete(0)),
-            ("[1,\n 2]", Complete),
             ("let f x =\n  foo (a,\n    b)", Incomplete(2)),
+            ("let", Incomplete(2)),
+            ("let x : Int", Incomplete(2)),
+            ("let x = 1 in", Incomplete(2)),
+            ("let f x =\n  let y = x in", Incomplete(2)),
+            ("let let", Invalid),
+            ("let rec f x = g x\nand", Incomplete(2)),
+            ("foo (1,", Incomplete(2)),
+            ("foo (1,\n  2,", Incomplete(2)),
+            ("[1,\n 2]", Complete),
+            ("{a = 1,", Incomplete(2)),
+            ("f (fun x ->", Incomplete(2)),
+            ("f (fun x ->\n  x", Incomplete(2)),
             ("(* open", Incomplete(0)),
             ("\"open", Invalid),
             ("foo )", Invalid),
             ("match x with", Incomplete(0)),
+            ("match x with\n| A -> 1", Incomplete(0)),
+            ("match x with\n| A -> 1\n", Complete),
+            ("match x with | A -> 1", Complete),
+            ("match x with\n| A ->", Incomplete(2)),
+            ("let f x = match x with", Incomplete(2)),
+            ("let f x =\n  match x with", Incomplete(2)),
             ("if a then", Incomplete(2)),
-            ("if a", Incomplete(0)),
-            ("let x = 1 in", Incomplete(2)),
-            ("let let", Invalid),
+            ("if a then\n  b\nelse", Incomplete(2)),
+            ("if a", Incomplete(2)),
+            ("loop x = 1", Incomplete(2)),
+            ("loop x = 1 for i < 3 do", Incomplete(2)),
+            ("xs |>", Incomplete(2)),
+            ("xs\n|> f", Complete),
+            ("type T =", Incomplete(2)),
+            ("type T =\n  | A", Incomplete(2)),
             ("-- note", Complete),
+            ("--| doc", Incomplete(0)),
+            ("--| doc\nlet x = 1", Complete),
         ] {
             assert_eq!(is_complete(text), expected, "{text:?}");
         }

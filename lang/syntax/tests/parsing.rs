@@ -91,7 +91,7 @@ fn entries_of_the_repl() {
     assert_eq!(completeness("let f x ="), Completeness::Incomplete(2));
     assert_eq!(completeness("let f x =\n  x + 1"), Completeness::Incomplete(2));
     assert_eq!(completeness("let f x =\n  x + 1\n"), Completeness::Complete);
-    assert_eq!(completeness("foo (1,"), Completeness::Incomplete(0));
+    assert_eq!(completeness("foo (1,"), Completeness::Incomplete(2));
     assert_eq!(completeness("foo )"), Completeness::Invalid);
 }
 
