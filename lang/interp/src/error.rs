@@ -86,31 +86,155 @@ pub mod codes {
     pub const JSON: &str = "E0804";
 }
 
-/// Explanations by code.
+/// Explanations by code: what it means, an example of wrong and right.
 const EXPLAIN: &[(&str, &str)] = &[
-    (codes::BOUNDS, "An index must be at least 0 and below the length of the axis."),
-    (codes::SIZE, "Two arrays that must have one size have different sizes, which only the run could tell."),
-    (codes::OVERFLOW, "An Int has 64 bits. Arithmetic that would leave them stops with this error instead of giving a wrong number."),
-    (codes::DIV_ZERO, "`//` and `%` of Ints have no value for a divisor of 0. (`1.0 / 0.0` is `inf`.)"),
-    (codes::ASSERT, "`assert c` stops where `c` is false."),
-    (codes::USER, "The program called `error`."),
-    (codes::DEPTH, "Nested calls took more memory than `--stack` allows; most often a recursion has no base case. Calls in tail position take no space."),
-    (codes::INTERRUPT, "The run was interrupted."),
-    (codes::EMPTY, "There is no first, largest or smallest element of an empty array."),
-    (codes::MEMORY, "An array would not fit into memory."),
-    (codes::STRUCTURE, "Data of different structure cannot be added: lists of different lengths, different constructors."),
-    (codes::RAGGED, "All rows of an array have one shape."),
-    (codes::NEGATIVE, "Sizes and counts are not negative."),
-    (codes::SINGULAR, "The matrix has no inverse, or is not positive definite."),
-    (codes::SHAPE_UNKNOWN, "To transpose a linear function adl must know the shape of its input. Give an example: `transpose_at example f`."),
-    (codes::CAPTURE, "The derivative of a function with a custom rule is what the rule says of its argument; a value that it captures would silently get no derivative."),
-    (codes::NO_MATCH, "No arm of a `match` fits."),
-    (codes::UNDEFINED, "A definition is used while it is still being computed."),
-    (codes::DOMAIN, "A value that the function does not accept."),
-    (codes::FILE, "A file cannot be read or written."),
-    (codes::CSV, "A CSV file whose rows have different numbers of cells, or with text in a column of numbers."),
-    (codes::NPY, "An NPY or NPZ file that does not parse, or holds elements that adl has not."),
-    (codes::JSON, "A JSON file that does not parse, or does not fit the type that is wanted."),
+    (
+        codes::BOUNDS,
+        "An index must be at least 0 and below the length of its axis; counting begins at 0.\n\n\
+        \x20   let xs = [1.0, 2.0, 3.0]\n\
+        \x20   xs[3]                            -- wrong: the last is xs[2]\n\
+        \x20   last xs                          -- right\n\
+        \x20   sum for i < 4 -> xs[i]           -- wrong\n\
+        \x20   sum for i -> xs[i]               -- right: as many as xs has",
+    ),
+    (
+        codes::SIZE,
+        "Two arrays that must have one size have different sizes, which only the run could tell.\n\n\
+        \x20   let big = filter (fun v -> v > 1.0) [1.0, 2.0]\n\
+        \x20   big + [1.0, 2.0]                 -- wrong: the sizes are 1 and 2\n\
+        \x20   big + replicate (len big) 1.0    -- right",
+    ),
+    (
+        codes::OVERFLOW,
+        "An Int has 64 bits. Arithmetic that would leave them stops with this error instead of giving a wrong number.\n\n\
+        \x20   10 ^ 30                          -- wrong\n\
+        \x20   10.0 ^ 30                        -- right: a Float, rounded",
+    ),
+    (
+        codes::DIV_ZERO,
+        "`//` and `%` of Ints have no value for a divisor of 0. Division of Floats does: `1.0 / 0.0` is `inf`.\n\n\
+        \x20   n // k                           -- wrong where k is 0\n\
+        \x20   if k == 0 then 0 else n // k     -- right",
+    ),
+    (
+        codes::ASSERT,
+        "`assert c` stops the program where `c` is false. Nothing is wrong with the language: what the program took for certain does not hold.\n\n\
+        \x20   assert (1 == 2)                  -- wrong\n\
+        \x20   assert (1 + 1 == 2)              -- right",
+    ),
+    (
+        codes::USER,
+        "The program called `error` with its own text.\n\n\
+        \x20   let root x = if x < 0.0 then error \"no root\" else sqrt x\n\
+        \x20   root (-1.0)                      -- wrong\n\
+        \x20   root 1.0                         -- right",
+    ),
+    (
+        codes::DEPTH,
+        "Nested calls took more memory than `--stack` allows. Most often a recursion has no base case, or never reaches it. Calls in tail position take no space.\n\n\
+        \x20   let rec f n = n + f (n - 1)                              -- wrong: never ends\n\
+        \x20   let rec f n = if n == 0 then 0 else n + f (n - 1)        -- right",
+    ),
+    (
+        codes::INTERRUPT,
+        "The run was interrupted with Ctrl-C. In the REPL all definitions are as they were before. A loop that should have ended may lack its condition.\n\n\
+        \x20   loop x = 1.0 while true do x / 2.0           -- wrong: never ends\n\
+        \x20   loop x = 1.0 while x > 1e-9 do x / 2.0       -- right",
+    ),
+    (
+        codes::EMPTY,
+        "There is no first, largest or smallest element of an empty array.\n\n\
+        \x20   maximum (filter (fun v -> v > 9) [1, 2])     -- wrong\n\
+        \x20   fold max 0 (filter (fun v -> v > 9) [1, 2])  -- right: 0 if there is none",
+    ),
+    (
+        codes::MEMORY,
+        "An array would not fit into memory.\n\n\
+        \x20   sum (map float (iota 10000000000000))                -- wrong: builds the array first\n\
+        \x20   loop s = 0.0 for i < 1000 do s + float i             -- right: keeps nothing",
+    ),
+    (
+        codes::STRUCTURE,
+        "Data of different structure cannot be added: lists of different lengths, different constructors. A tangent has the structure of its value.\n\n\
+        \x20   Some 1.0 + None                  -- wrong\n\
+        \x20   Some 1.0 + Some 2.0              -- right",
+    ),
+    (
+        codes::RAGGED,
+        "All rows of an array have one shape. What differs in length can be a list, or be filled up.\n\n\
+        \x20   map (fun n -> iota n) [1, 2]                                 -- wrong\n\
+        \x20   map (fun n -> for i < 2 -> if i < n then i else 0) [1, 2]    -- right",
+    ),
+    (
+        codes::NEGATIVE,
+        "Sizes and counts are not negative.\n\n\
+        \x20   replicate (2 - 3) 0.0            -- wrong\n\
+        \x20   replicate (max 0 (2 - 3)) 0.0    -- right: empty",
+    ),
+    (
+        codes::SINGULAR,
+        "The matrix has no inverse, or is not positive definite.\n\n\
+        \x20   inv [[1.0, 2.0], [2.0, 4.0]]     -- wrong: the rows are multiples of each other\n\
+        \x20   inv [[1.0, 2.0], [2.0, 5.0]]     -- right\n\
+        \x20   cholesky [[1.0, 2.0], [2.0, 1.0]]    -- wrong: not positive definite",
+    ),
+    (
+        codes::SHAPE_UNKNOWN,
+        "To transpose a linear function adl must know the shape of its input. It is known when the domain has no arrays, when its sizes are in scope, and for the results of `linearize`. Otherwise give an example.\n\n\
+        \x20   transpose (lin x -> sum x) 1.0                        -- wrong\n\
+        \x20   transpose_at [0.0, 0.0] (lin x -> sum x) 1.0          -- right",
+    ),
+    (
+        codes::CAPTURE,
+        "The derivative of a function with a custom rule is what the rule says of its argument; a value that the function captures would silently get no derivative. Make it part of the argument.\n\n\
+        \x20   let scale c = custom_jvp (fun x -> c * x) (fun x -> (c * x, lin d -> c * d))\n\
+        \x20   grad (fun c -> scale c 2.0) 3.0          -- wrong: c is captured\n\
+        \x20   grad (fun x -> scale 3.0 x) 2.0          -- right",
+    ),
+    (
+        codes::NO_MATCH,
+        "No case of a `match` fits the value. Missing cases are found before a program runs (E0401), so this is rare.\n\n\
+        \x20   match n with | 0 -> \"none\" | 1 -> \"one\"                    -- wrong for 2\n\
+        \x20   match n with | 0 -> \"none\" | 1 -> \"one\" | _ -> \"many\"      -- right",
+    ),
+    (
+        codes::UNDEFINED,
+        "A definition is used while it is still being computed.\n\n\
+        \x20   let rec a = f b and b = f a              -- wrong\n\
+        \x20   let rec a () = f (b ()) and b () = 1     -- right: functions run when they are called",
+    ),
+    (
+        codes::DOMAIN,
+        "A value that the function does not accept.\n\n\
+        \x20   random.int (random.key 1) 5 5 [2]    -- wrong: no Int is at least 5 and below 5\n\
+        \x20   random.int (random.key 1) 0 5 [2]    -- right",
+    ),
+    (
+        codes::FILE,
+        "A file or folder cannot be read or written. Paths are relative to the working directory; those of `import` to the importing file.\n\n\
+        \x20   read_text \"data/missing.txt\"     -- wrong if there is no such file\n\
+        \x20   read_text \"data/notes.txt\"       -- right",
+    ),
+    (
+        codes::CSV,
+        "A CSV file whose rows have different numbers of cells, or with text in a column of numbers. The error names the line and the column; a missing number is an empty cell.\n\n\
+        \x20   a,b\n\
+        \x20   1,2\n\
+        \x20   3                                -- wrong: one cell\n\
+        \x20   3,                               -- right: b is nan",
+    ),
+    (
+        codes::NPY,
+        "An NPY or NPZ file that does not parse, or holds elements that adl has not. It reads numbers of 4 and 8 bytes and truth values.\n\n\
+        \x20   np.save(\"x.npy\", z)              -- wrong in NumPy for complex z\n\
+        \x20   np.save(\"x.npy\", z.real)         -- right",
+    ),
+    (
+        codes::JSON,
+        "A JSON text that does not parse, or does not fit the type that is wanted.\n\n\
+        \x20   let x : [_]Float = read_json \"x.json\"       -- wrong if it holds {\"a\": 1}\n\
+        \x20   let x : {a : Float} = read_json \"x.json\"    -- right",
+    ),
 ];
 
 /// The explanation of a code of this crate.

@@ -137,20 +137,20 @@ number minus one."),
 -- right, for pairs\n    let (a, b, c) = t          -- right"),
     ("E0123", "`fun` takes one or more parameters and `lin` takes exactly one, which may be a tuple.\n\n    fun -> 1.0               \
 -- wrong\n    fun () -> 1.0            -- right\n    lin x y -> x + y         -- wrong\n    lin (x, y) -> x + y      -- right"),
-    ("E0124", "A `match` has one or more cases, each with `|` before it (the first may do without).\n\n    match s with\n    | Circle \
-r -> pi * r ^ 2\n    | Rect {w, h} -> w * h"),
+    ("E0124", "A `match` has one or more cases, each with `|` before it (the first may do without).\n\n    match n with\n      \
+0 -> 1\n      _ -> 2             -- wrong\n\n    match n with\n    | 0 -> 1\n    | _ -> 2             -- right"),
     ("E0125", "A comprehension's variable counts from 0 up to its bound, which is not included.\n\n    for i in 0..n -> x[i]      -- \
 wrong\n    for i < n -> x[i]          -- right\n    for i -> x[i]              -- right: as many as x has"),
-    ("E0126", "The parts of arrays, tuples and records are separated by `,`. Records are written with `=` and `,` as values and with `:` and `,` as types.\n\n    {w = [1.0], b = 0.0}          -- a \
-value\n    {w : [1]Float, b : Float}     -- its type"),
+    ("E0126", "The parts of arrays, tuples and records are separated by `,`. Records are written with `=` and `,` as values and with `:` and `,` as types.\n\n    {w : [1.0]; b : 0.0}          -- wrong\n    {w = [1.0], b = 0.0}          -- right\n\nIts type is \
+`{w : [1]Float, b : Float}`."),
     ("E0127", "A word that belongs to an `if`, `match`, `let` or `loop`, without one that it could belong to. Either the first \
 part is missing, or the line stands too far to the left, so that the first part has ended already.\n\n    let f x =\n        if x > 0.0 then \
 x\n      else 0.0                   -- wrong: left of the block's column\n\n    let f x =\n        if x > 0.0 then x\n        else 0.0                 -- \
 right"),
     ("E0128", "A pattern is missing. Patterns are names, `_`, literals, tuples `(a, b)`, records `{x, y = p}`, constructors with \
-their arguments, `x :: xs`, arrays `[a, b]`, `p | q` and `p as x`."),
+their arguments, `x :: xs`, arrays `[a, b]`, `p | q` and `p as x`.\n\n    let type = 3           -- wrong: a reserved word\n    let kind = 3           -- right"),
     ("E0129", "A type is missing. Types are `Float`, `Int`, `Bool`, `String`, `()`, tuples `(a, b)`, records `{x : a}`, arrays \
-`[n]a`, functions `a -> b`, linear functions `a -o b`, type variables and declared types with their arguments."),
+`[n]a`, functions `a -> b`, linear functions `a -o b`, type variables and declared types with their arguments.\n\n    let f (p : Float * Float) = fst p      -- wrong\n    let f (p : (Float, Float)) = fst p     -- right"),
     ("E0110", "Something else was wanted at this place: a sign or word that the construct needs, such as `then` after the \
 condition of an `if`, `with` after `match e`, `->` after the parameters of `fun` or `=` after the left side of a `let`; or, before a \
 word that cannot stand here, an operator, a comma or a closing bracket.\n\n    if x > 0 1 else 2              -- wrong\n    if x > 0 \

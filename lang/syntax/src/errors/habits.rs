@@ -166,5 +166,5 @@ a != b\n    a and b         is   a && b\n    f $ x           is   f <| x\n    \\
 loop.\n\n    total += x[i]                                            -- wrong\n    loop total = 0.0 for i < len x do total + x[i]           \
 -- right"),
     ("W0102", "In types a lower-case name is a variable, which stands for any type. The types of numbers, texts and truth values begin with \
-a capital.\n\n    let half (x : float) = x / 2.0      -- says nothing about x\n    let half (x : Float) = x / 2.0      -- right"),
+a capital.\n\n    let half (x : float) = x / 2.0      -- wrong: says nothing about x\n    let half (x : Float) = x / 2.0      -- right"),
 ];

@@ -45,7 +45,7 @@ pub(crate) fn tabs_and_spaces(at: Span) -> Diagnostic {
 pub(super) const EXPLANATIONS: &[Explanation] = &[
     ("E0116", "A top-level item is a `let`, a `type`, an `import`, a `test`, a `bench` or an expression, and begins in column 0. A line \
 that begins in column 0 with an operator, `|`, `in`, `then`, `else`, `with`, `and` or a closing bracket continues the item above \
-it.\n\n    then 3             -- wrong: no `if` is open"),
+it.\n\n    then 3                 -- wrong: no `if` is open\n    if x then 3 else 4     -- right\n\n    // note                -- wrong\n    -- note                -- right"),
     ("E0140", "`type` declares a new type with its constructors; `type alias` gives an existing type a second name.\n\n    type Point = \
 {x : Float, y : Float}              -- wrong\n    type alias Point = {x : Float, y : Float}        -- right\n    type Shape = Circle Float | \
 Square Float         -- right\n\nTypes and constructors begin with a capital.\n\n    type shape = Circle Float         -- wrong"),
@@ -54,5 +54,5 @@ wrong\n    type Shape = Circle Float | Rect Float Float              -- right"),
     ("E0142", "`import \"file.adl\" as M` runs the file once and makes its definitions available as `M.f`. Standard modules need no \
 import.\n\n    import \"util.adl\"           -- wrong\n    import \"util.adl\" as U      -- right: then U.f"),
     ("W0101", "A tab moves to the next multiple of 8 columns. Where the lines of one file are indented now with tabs and now with \
-spaces, what looks aligned in an editor may not be. `adl fmt` writes spaces only."),
+spaces, what looks aligned in an editor may not be. `adl fmt` writes spaces only.\n\n    let f x =\n    (tab)let y = x        -- wrong: a tab here, spaces below\n            y\n\n    let f x =\n      let y = x        -- right\n      y"),
 ];

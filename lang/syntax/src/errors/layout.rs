@@ -62,5 +62,5 @@ let y = x\n        y + 1.0        -- right"),
 x          -- wrong: what is the value of f?\n\n    let f x =\n      let y = x * x\n      y                      -- right"),
     ("E0107", "Expressions, types and patterns nest at most some thousand levels deep, and a chain of operators counts as \
 nesting. Programs written by people stay far below; generated ones should put data in arrays, where the number of \
-elements is not limited, or in files."),
+elements is not limited, or in files.\n\n    1 + 1 + ... + 1              -- wrong: five thousand terms\n    sum [1, 1, ..., 1]           -- right"),
 ];

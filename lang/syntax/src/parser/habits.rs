@@ -35,6 +35,7 @@ impl Parser<'_> {
         let names = matches!(code, "E0128") || matches!(what, "a parameter" | "a name" | "a field's name" | "`=`" | "`->`");
         match (tok, what) {
             (Tok::Kw(Kw::And), _) => habits::stray_sign("and").map(str::to_owned),
+            (Tok::Kw(Kw::Do), "`->`") => Some("`for i < n -> e` builds an array; `do` belongs to `loop x = start for i < n do next`".to_owned()),
             (Tok::Kw(Kw::With | Kw::Then | Kw::Else | Kw::Do | Kw::In), "`=`" | "`->`") => None,
             (Tok::Kw(kw), _) if names => Some(habits::reserved(kw)),
             (Tok::P(P::Eq), "an expression" | "a pattern") => match self.previous()?.tok {
@@ -49,7 +50,6 @@ impl Parser<'_> {
             (Tok::P(P::FatArrow | P::Arrow), "`=`") => Some("the body of a definition follows `=`; an arrow follows `fun x`".to_owned()),
             (Tok::Kw(Kw::Do), "an expression") => Some("a block needs no `do`: its lines stand in one column".to_owned()),
             (Tok::P(P::RBrace), "`with`") => Some("braces hold records, as in `{x = e}`; a block is indented".to_owned()),
-            (Tok::Kw(Kw::Do), "`->`") => Some("`for i < n -> e` builds an array; `do` belongs to `loop x = start for i < n do next`".to_owned()),
             (_, "`do`") => Some("write `loop x = start for i < n do next`".to_owned()),
             (Tok::P(P::Comma), "`for i < n do` or `while c do`") => {
                 Some("several values are carried as a tuple: `loop (x, y) = (a, b) for i < n do ...`".to_owned())
