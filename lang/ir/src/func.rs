@@ -80,6 +80,11 @@ impl Function {
         self.vars[v.0 as usize].linear
     }
 
+    /// Whether it is only a place for a function that is being made ([`Program::reserve`]).
+    pub fn is_reserved(&self) -> bool {
+        self.vars.is_empty() && self.body.stmts.is_empty()
+    }
+
     /// The types of some variables.
     pub fn tys(&self, vs: &[Var]) -> Vec<Ty> {
         vs.iter().map(|v| self.ty(*v).clone()).collect()

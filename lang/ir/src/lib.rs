@@ -32,10 +32,14 @@
 
 pub mod build;
 pub mod func;
+mod names;
 pub mod op;
+pub mod print;
 pub mod ty;
+pub mod verify;
 
 pub use build::Builder;
 pub use func::{Block, DataDecl, FnId, Function, Program, Stmt, Var, VarInfo};
 pub use op::{Cmp, Conv, Lit, Loop, Op, Out, Rule, RuleKind, Soac, SoacKind, Turns};
 pub use ty::{DataId, Ty};
+pub use verify::{Fault, verify, verify_linear_b};

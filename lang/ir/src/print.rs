@@ -1,0 +1,444 @@
+//! Programs as text. [`crate::parse`] reads it back.
+//!
+//! ```text
+//! program   ::= (data | fn)…
+//! data      ::= data D0 NAME = NAME(ty, …) | NAME | …            numbers count up from 0, functions likewise
+//! fn        ::= fn f0 NAME (x_0: f64 ; dx_1~: f64) -> (f64 ; f64) { stmt… return y_2 ; t_3~ } unused(v4: f64)
+//! block     ::= (params ; linear params) { stmt… return results ; linear results }
+//! stmt      ::= x_0: f64, … ; dx_1~: f64, … = op @12..15          only linear results: the `;` may be left out; no results: op alone
+//! var       ::= NAME_7 | v7, linear ones with `~`                  7 is its number; a name with other signs stands in backquotes
+//! op        ::= 1.5 | 1.5f32 | 3 | true | "text" | zero ty
+//!             | sin x | powi 3 x | mul x y | lt x y | not x | select c x y | to_f64 x | prim NAME x y …
+//!             | dim 0 x | shape x | index x [i, j] shape s | index_add acc [i] v shape s | slice x lo hi shape s
+//!             | slice_add acc lo v shape s | gather x at shape s | gather_add acc at v shape s
+//!             | reverse x | rotate n x | concat x y len n | reshape x to from s | transpose x | replicate n x
+//!             | sum x len n | total x shape s | spread x s | stack x y … | dot x y | matmul x y | outer x y
+//!             | cumsum x | cumsum_reversed x | nonzero x | con D0.1 x y … | fields D0.1 x | dup x~ | drop x~
+//!             | if c { … } else { … } | switch x | (params) { … } | … end
+//!             | loop (for n | while (params) { … }) [reverse] [carry (x ; y~)] [over (xs ; ys~)] [out (collect ; sum, boxed)] block
+//!             | call f0(x ; y~) [jvp f1 | vjp f1] [checkpoint]
+//!             | reduce (neutral) over (arrays) block | scan … | scan_exclusive …
+//!             | reduce_by_index (dest) neutral (x) keys k values (xs) block
+//! ty        ::= f64 | f32 | i64 | bool | str | D0 | []ty | [][]ty | … | [](ty)    parentheses: boxes that hold arrays
+//! ```
+//!
+//! `shape s`, `len n`, `from s` are left out where the operation has none. `--` begins a comment.
+//!
+//! - [`Style::EXACT`] gives everything: spans (`@lo..hi`, `@file:lo..hi`, left out where there is none) and variables that are bound
+//!   nowhere (`unused`).
+//! - [`Style::PLAIN`] is for people: without these, and with comments that name callees and constructors, and source lines where
+//!   [`Style::source`] is given.
+
+use crate::func::{Block, Function, Program, Stmt, Var};
+use crate::names;
+use crate::op::{Lit, Loop, Op, Rule, RuleKind, Soac, Turns};
+use crate::ty::Ty;
+use adl_syntax::span::Span;
+
+/// How to print.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style<'a> {
+    /// Print all that [`crate::parse`] needs to make an equal program.
+    pub exact: bool,
+    /// The text that spans point into, for comments that name lines.
+    pub source: Option<&'a str>,
+}
+
+impl Style<'_> {
+    /// For people.
+    pub const PLAIN: Style<'static> = Style { exact: false, source: None };
+    /// For reading back.
+    pub const EXACT: Style<'static> = Style { exact: true, source: None };
+}
+
+/// A whole program.
+pub fn program(p: &Program, style: Style<'_>) -> String {
+    let mut out = String::new();
+    for (i, d) in p.datas.iter().enumerate() {
+        let cons: Vec<String> = d.cons.iter().map(|(name, fields)| {
+            let fields: Vec<String> = fields.iter().map(ty).collect();
+            if fields.is_empty() { quoted(name) } else { format!("{}({})", quoted(name), fields.join(", ")) }
+        }).collect();
+        out.push_str(format!("data D{i} {} = {}", quoted(&d.name), cons.join(" | ")).trim_end());
+        out.push('\n');
+    }
+    for (i, f) in p.funcs.iter().enumerate() {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&labelled(p, f, &format!("f{i} "), style));
+    }
+    out
+}
+
+/// One function. It need not be of the program.
+pub fn function(p: &Program, f: &Function, style: Style<'_>) -> String {
+    labelled(p, f, "", style)
+}
+
+/// One statement in one line, without what is inside its blocks: for messages.
+pub fn head(p: &Program, f: &Function, s: &Stmt) -> String {
+    let mut pr = Printer { p, f, style: Style::PLAIN, out: String::new(), depth: 0, line: 0, heads: true };
+    pr.stmt(s);
+    pr.out.trim_end().to_owned()
+}
+
+fn labelled(p: &Program, f: &Function, label: &str, style: Style<'_>) -> String {
+    let mut pr = Printer { p, f, style, out: String::new(), depth: 0, line: 0, heads: false };
+    pr.out.push_str(&format!("fn {label}{} ", quoted(&f.name)));
+    pr.params(&f.body);
+    let list = |vs: &[Var]| vs.iter().map(|v| f.vars.get(v.0 as usize).map_or("?".to_owned(), |i| ty(&i.ty))).collect::<Vec<_>>().join(", ");
+    let lin = list(&f.body.lin_results);
+    let lin = if lin.is_empty() { lin } else { format!(" ; {lin}") };
+    pr.out.push_str(&format!(" -> ({}{lin}) ", list(&f.body.results)));
+    pr.braces(&f.body);
+    if style.exact {
+        pr.unused();
+    }
+    pr.out.push('\n');
+    pr.out
+}
+
+/// A type.
+pub fn ty(t: &Ty) -> String {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match t {
+        Ty::F64 => "f64".to_owned(),
+        Ty::F32 => "f32".to_owned(),
+        Ty::I64 => "i64".to_owned(),
+        Ty::Bool => "bool".to_owned(),
+        Ty::Str => "str".to_owned(),
+        Ty::Data(d) => format!("D{}", d.0),
+        Ty::Array(e, rank) => {
+            let inner = if matches!(**e, Ty::Array(..)) { format!("({})", ty(e)) } else { ty(e) };
+            format!("{}{inner}", "[]".repeat(*rank as usize))
+        }
+    })
+}
+
+/// A variable, as [`function`] prints it.
+pub fn var(f: &Function, v: Var) -> String {
+    let Some(info) = f.vars.get(v.0 as usize) else { return format!("v{}?", v.0) };
+    let tilde = if info.linear { "~" } else { "" };
+    match &info.name {
+        None => format!("v{}{tilde}", v.0),
+        Some(n) if n.is_empty() || names::plain(n) => format!("{n}_{}{tilde}", v.0),
+        Some(n) => format!("`{}`_{}{tilde}", escaped(n, '`'), v.0),
+    }
+}
+
+/// A name of a function, type or constructor.
+pub(crate) fn quoted(name: &str) -> String {
+    if names::plain(name) { name.to_owned() } else { format!("\"{}\"", escaped(name, '"')) }
+}
+
+fn escaped(text: &str, quote: char) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '\n' => out.push_str("\\n"),
+            '\\' => out.push_str("\\\\"),
+            c if c == quote => out.extend(['\\', c]),
+            c if c.is_control() => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn literal(l: &Lit) -> String {
+    match l {
+        Lit::F64(x) if x.is_nan() => format!("nan:{:x}", x.to_bits()),
+        Lit::F64(x) => format!("{x:?}"),
+        Lit::F32(x) if x.is_nan() => format!("nan:{:x}f32", x.to_bits()),
+        Lit::F32(x) => format!("{x:?}f32"),
+        Lit::I64(n) => n.to_string(),
+        Lit::Bool(b) => b.to_string(),
+        Lit::Str(s) => format!("\"{}\"", escaped(s, '"')),
+    }
+}
+
+struct Printer<'a> {
+    p: &'a Program,
+    f: &'a Function,
+    style: Style<'a>,
+    out: String,
+    depth: usize,
+    /// The source line that was named last.
+    line: usize,
+    /// Whether blocks are left out.
+    heads: bool,
+}
+
+impl Printer<'_> {
+    fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn var(&self, v: Var) -> String {
+        var(self.f, v)
+    }
+
+    fn vars(&self, vs: &[Var], sep: &str) -> String {
+        vs.iter().map(|v| self.var(*v)).collect::<Vec<_>>().join(sep)
+    }
+
+    /// `x, y ; z~`.
+    fn both(&self, vs: &[Var], lin: &[Var]) -> String {
+        two(&self.vars(vs, ", "), &self.vars(lin, ", "))
+    }
+
+    fn typed(&self, vs: &[Var]) -> String {
+        let one = |v: &Var| format!("{}: {}", self.var(*v), self.f.vars.get(v.0 as usize).map_or("?".to_owned(), |i| ty(&i.ty)));
+        vs.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    fn params(&mut self, b: &Block) {
+        let text = two(&self.typed(&b.params), &self.typed(&b.lin_params));
+        self.put(&format!("({text})"));
+    }
+
+    fn newline(&mut self) {
+        self.put("\n");
+        self.put(&"  ".repeat(self.depth));
+    }
+
+    /// `{ stmts return … }` over several lines; in one line where there are no statements.
+    fn braces(&mut self, b: &Block) {
+        if self.heads {
+            return self.put("{ ... }");
+        }
+        let ret = format!("return {}", self.both(&b.results, &b.lin_results));
+        if b.stmts.is_empty() {
+            return self.put(&format!("{{ {} }}", ret.trim_end()));
+        }
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            self.put("{");
+            self.depth += 1;
+            for s in &b.stmts {
+                self.newline();
+                self.stmt(s);
+            }
+            self.newline();
+            self.put(ret.trim_end());
+            self.depth -= 1;
+            self.newline();
+            self.put("}");
+        });
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        let lin = |v: &Var| self.f.vars.get(v.0 as usize).is_some_and(|i| i.linear);
+        // A list that begins with a linear variable is the linear one; a wrong one is marked by its `;`.
+        let bound = if s.outs.is_empty() && s.lin_outs.first().is_some_and(lin) {
+            self.typed(&s.lin_outs)
+        } else if s.lin_outs.is_empty() && s.outs.first().is_some_and(lin) {
+            format!("{} ;", self.typed(&s.outs))
+        } else {
+            two(&self.typed(&s.outs), &self.typed(&s.lin_outs))
+        };
+        if !bound.is_empty() {
+            self.put(&format!("{bound} = "));
+        }
+        self.op(&s.op);
+        self.place(s.span);
+        self.comment(s);
+    }
+
+    fn place(&mut self, s: Span) {
+        if self.style.exact && s != Span::default() {
+            let file = if s.file.0 == 0 { String::new() } else { format!("{}:", s.file.0) };
+            self.put(&format!(" @{file}{}..{}", s.lo, s.hi));
+        }
+    }
+
+    fn comment(&mut self, s: &Stmt) {
+        if self.style.exact || self.heads {
+            return;
+        }
+        let mut words = Vec::new();
+        match &s.op {
+            Op::Call { f, .. } => words.extend(self.p.funcs.get(f.0 as usize).map(|f| f.name.clone())),
+            Op::Con { data, tag, .. } | Op::Fields { data, tag, .. } => {
+                words.extend(self.p.datas.get(data.0 as usize).and_then(|d| d.cons.get(*tag as usize)).map(|c| c.0.clone()));
+            }
+            _ => {}
+        }
+        if let Some(text) = self.style.source.filter(|_| s.span != Span::default() && s.op.blocks().is_empty()) {
+            let line = 1 + text.bytes().take(s.span.lo as usize).filter(|b| *b == b'\n').count();
+            if line != self.line {
+                words.push(format!("line {line}"));
+                self.line = line;
+            }
+        }
+        if !words.is_empty() {
+            self.put(&format!("  -- {}", words.join(", ").replace('\n', " ")));
+        }
+    }
+
+    /// Variables that no block binds.
+    fn unused(&mut self) {
+        let mut bound = vec![false; self.f.vars.len()];
+        let mut todo = vec![&self.f.body];
+        while let Some(b) = todo.pop() {
+            let outs = b.stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs));
+            for v in b.params.iter().chain(&b.lin_params).chain(outs) {
+                if let Some(seen) = bound.get_mut(v.0 as usize) {
+                    *seen = true;
+                }
+            }
+            todo.extend(b.stmts.iter().flat_map(|s| s.op.blocks()));
+        }
+        let free: Vec<Var> = (0..bound.len()).filter(|i| !bound[*i]).map(|i| Var(i as u32)).collect();
+        if !free.is_empty() {
+            self.put(&format!(" unused({})", self.typed(&free)));
+        }
+    }
+
+    fn op(&mut self, op: &Op) {
+        let text = self.simple(op);
+        self.put(&text);
+        match op {
+            Op::If(_, a, b) => {
+                self.put(" ");
+                self.branch(a);
+                self.put(" else ");
+                self.branch(b);
+            }
+            Op::Switch(_, arms) => self.arms(arms),
+            Op::Loop(l) => self.turns(l),
+            Op::Soac(s) => self.soac(s),
+            Op::ReduceByIndex { op, .. } => {
+                self.params(op);
+                self.put(" ");
+                self.braces(op);
+            }
+            _ => {}
+        }
+    }
+
+    /// A branch of `if` has no parameters; a wrong one shows them.
+    fn branch(&mut self, b: &Block) {
+        if !b.params.is_empty() || !b.lin_params.is_empty() {
+            self.params(b);
+            self.put(" ");
+        }
+        self.braces(b);
+    }
+
+    fn arms(&mut self, arms: &[Block]) {
+        for b in arms {
+            if self.heads {
+                self.put(" | ...");
+                continue;
+            }
+            self.newline();
+            self.put("| ");
+            self.params(b);
+            self.put(" ");
+            self.braces(b);
+        }
+        if !self.heads {
+            self.newline();
+        } else {
+            self.put(" ");
+        }
+        self.put("end");
+    }
+
+    fn turns(&mut self, l: &Loop) {
+        match &l.turns {
+            Turns::For(n) => self.put(&format!(" for {}", self.var(*n))),
+            Turns::While(test) => {
+                self.put(" while ");
+                self.params(test);
+                self.put(" ");
+                self.braces(test);
+            }
+        }
+        if l.reverse {
+            self.put(" reverse");
+        }
+        let outs = |os: &[crate::op::Out]| os.iter().map(|o| names::out(*o)).collect::<Vec<_>>().join(", ");
+        let parts = [
+            ("carry", self.both(&l.init, &l.lin_init)),
+            ("over", self.both(&l.xs, &l.lin_xs)),
+            ("out", two(&outs(&l.outs), &outs(&l.lin_outs))),
+        ];
+        for (word, list) in parts {
+            if !list.is_empty() {
+                self.put(&format!(" {word} ({list})"));
+            }
+        }
+        self.put(" ");
+        self.params(&l.body);
+        self.put(" ");
+        self.braces(&l.body);
+    }
+
+    fn soac(&mut self, s: &Soac) {
+        self.put(&format!(" ({}) over ({}) ", self.vars(&s.neutral, ", "), self.vars(&s.arrays, ", ")));
+        self.params(&s.op);
+        self.put(" ");
+        self.braces(&s.op);
+    }
+
+    /// The operation up to its blocks.
+    fn simple(&self, op: &Op) -> String {
+        let word = names::word(op);
+        let v = |x: &Var| self.var(*x);
+        let opt = |name: &str, x: &Option<Var>| x.map_or(String::new(), |x| format!(" {name} {}", self.var(x)));
+        let many = |vs: &[Var]| vs.iter().map(|x| format!(" {}", self.var(*x))).collect::<String>();
+        let at = |vs: &[Var]| format!("[{}]", self.vars(vs, ", "));
+        match op {
+            Op::Lit(l) => literal(l),
+            Op::Zero(t) => format!("{word} {}", ty(t)),
+            Op::Un(u, a) => names::un(*u).1.map_or(format!("{word} {}", v(a)), |n| format!("{word} {n} {}", v(a))),
+            Op::Not(a) | Op::Convert(_, a) | Op::Shape(a) | Op::Reverse(a) | Op::Transpose(a) | Op::Nonzero(a) | Op::Dup(a) | Op::Drop(a)
+            | Op::Cumsum { a, .. } | Op::If(a, ..) | Op::Switch(a, _) => format!("{word} {}", v(a)),
+            Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => format!("{word} {} {}", v(a), v(b)),
+            Op::Rotate { n: a, a: b } | Op::Replicate { n: a, a: b } | Op::Spread { a, shape: b } => format!("{word} {} {}", v(a), v(b)),
+            Op::Select(c, a, b) => format!("{word} {} {} {}", v(c), v(a), v(b)),
+            Op::Prim(p, args) => format!("{word} {}{}", quoted(p.name()), many(args)),
+            Op::Dim(a, axis) => format!("{word} {axis} {}", v(a)),
+            Op::Index { a, at: i, shape } => format!("{word} {} {}{}", v(a), at(i), opt("shape", shape)),
+            Op::IndexAdd { acc, at: i, v: x, shape } => format!("{word} {} {} {}{}", v(acc), at(i), v(x), opt("shape", shape)),
+            Op::Slice { a, lo, hi, shape } => format!("{word} {} {} {}{}", v(a), v(lo), v(hi), opt("shape", shape)),
+            Op::SliceAdd { acc, lo, v: x, shape } => format!("{word} {} {} {}{}", v(acc), v(lo), v(x), opt("shape", shape)),
+            Op::Gather { a, at, shape } => format!("{word} {} {}{}", v(a), v(at), opt("shape", shape)),
+            Op::GatherAdd { acc, at, v: x, shape } => format!("{word} {} {} {}{}", v(acc), v(at), v(x), opt("shape", shape)),
+            Op::Concat { a, b, len } => format!("{word} {} {}{}", v(a), v(b), opt("len", len)),
+            Op::Reshape { a, to, from } => format!("{word} {} {}{}", v(a), v(to), opt("from", from)),
+            Op::Sum { a, n } => format!("{word} {}{}", v(a), opt("len", n)),
+            Op::Total { a, shape } => format!("{word} {}{}", v(a), opt("shape", shape)),
+            Op::Stack(vs) => format!("{word}{}", many(vs)),
+            Op::Con { data, tag, fields } => format!("{word} D{}.{tag}{}", data.0, many(fields)),
+            Op::Fields { a, data, tag } => format!("{word} D{}.{tag} {}", data.0, v(a)),
+            Op::Call { f, args, lin_args, rule, checkpoint } => {
+                let check = if *checkpoint { " checkpoint" } else { "" };
+                format!("{word} f{}({}){}{check}", f.0, self.both(args, lin_args), rule.as_ref().map_or(String::new(), by_rule))
+            }
+            Op::Loop(_) | Op::Soac(_) => word.to_owned(),
+            Op::ReduceByIndex { dest, neutral, keys, values, .. } => {
+                let list = |vs: &[Var]| self.vars(vs, ", ");
+                format!("{word} ({}) neutral ({}) keys {} values ({}) ", list(dest), list(neutral), v(keys), list(values))
+            }
+        }
+    }
+}
+
+fn by_rule(r: &Rule) -> String {
+    let kind = match r.kind {
+        RuleKind::Jvp => "jvp",
+        RuleKind::Vjp => "vjp",
+    };
+    format!(" {kind} f{}", r.func.0)
+}
+
+/// `x, y ; z`, without the `;` where nothing follows.
+fn two(left: &str, right: &str) -> String {
+    match (left, right) {
+        (l, "") => l.to_owned(),
+        ("", r) => format!("; {r}"),
+        (l, r) => format!("{l} ; {r}"),
+    }
+}

@@ -1,0 +1,251 @@
+//! What must hold of a function.
+//!
+//! 1. *Binding.* Each variable is bound once, and has an entry in the table of variables.
+//! 2. *Scope.* Each variable that is used was bound before, in the same block or around it.
+//! 3. *Types.* Operands and results of each operation have the types that it demands.
+//! 4. *Arity.* Operations, calls and blocks have as many operands, parameters and results as they must.
+//! 5. *Modes.* Where a linear variable stands, one may: [`Op::linear_in`], all of them or none, or one of them. Parameters, results,
+//!    carried values and arguments stand on the right side of the `;`.
+//! 6. *Indexing.* Results are linear exactly if operands are (operations that may be linear but have no operands, such as `zero`,
+//!    are free to choose). So nothing non-linear depends on a linear variable.
+//! 7. *Linearity.* On each way through a function each linear variable is used exactly once. The branches of `if` and `switch` consume
+//!    the same linear variables from outside; what a loop's body reads from outside counts once, since each turn has a copy.
+//! 8. *Non-linear blocks.* The test of a `while` loop, and the operators of reductions and scans, have no linear variables.
+//! 9. *Shapes.* A linear operation has the operands that say the shape of what may be absent.
+//! 10. *References.* Functions, data types and constructors exist.
+//!
+//! [`verify_linear_b`] adds, for what is to be transposed (Linear B, §6 of the paper):
+//!
+//! 11. Each statement is linear as a whole or non-linear as a whole: with linear results it has no others (but the number of turns of
+//!     a loop), with none it reads no linear variable, except to drop it.
+//!
+//! A callee that is only reserved ([`Program::reserve`]) passes: it is checked when it is there.
+//! What a built-in ([`Op::Prim`]) takes and gives is not checked here.
+
+mod control;
+mod modes;
+mod types;
+
+use crate::func::{Block, Function, Program, Stmt, Var};
+use crate::op::Op;
+use crate::print;
+use adl_syntax::span::Span;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// A violated invariant.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fault {
+    /// Its number in the list at the head of this module.
+    pub invariant: u8,
+    /// The name of the function.
+    pub function: String,
+    /// The statement, or what else it is about, as text.
+    pub at: String,
+    /// The source of the statement.
+    pub span: Span,
+    /// What is wrong; names the variable.
+    pub message: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "invariant {} broken in `{}`, at `{}`: {}", self.invariant, self.function, self.at, self.message)
+    }
+}
+
+/// Checks invariants 1 to 10 of a function.
+pub fn verify(p: &Program, f: &Function) -> Result<(), Vec<Fault>> {
+    run(p, f, false)
+}
+
+/// Checks invariants 1 to 11 of a function.
+pub fn verify_linear_b(p: &Program, f: &Function) -> Result<(), Vec<Fault>> {
+    run(p, f, true)
+}
+
+/// Checks every function of a program. The faults are in one text, one a line.
+pub fn verify_program(p: &Program) -> Result<(), String> {
+    let faults: Vec<String> = p.funcs.iter().filter_map(|f| verify(p, f).err()).flatten().map(|f| f.to_string()).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+fn run(p: &Program, f: &Function, linear_b: bool) -> Result<(), Vec<Fault>> {
+    let n = f.vars.len();
+    let mut v = Verifier { p, f, linear_b, faults: Vec::new(), bound: vec![false; n], scope: vec![false; n], at: None, lin_banned: false };
+    v.references_in_types();
+    let free = v.block(&f.body);
+    for x in free {
+        v.fault(2, format!("{} is used outside of its scope", v.name(x)));
+    }
+    if v.faults.is_empty() { Ok(()) } else { Err(v.faults) }
+}
+
+/// Linear variables that a block takes from outside.
+type Taken = BTreeSet<Var>;
+
+struct Verifier<'a> {
+    p: &'a Program,
+    f: &'a Function,
+    linear_b: bool,
+    faults: Vec<Fault>,
+    bound: Vec<bool>,
+    scope: Vec<bool>,
+    /// The statement that is being checked.
+    at: Option<&'a Stmt>,
+    /// Inside a block that must have no linear variables.
+    lin_banned: bool,
+}
+
+impl<'a> Verifier<'a> {
+    fn fault(&mut self, invariant: u8, message: String) {
+        let at = self.at.map_or("parameters and results".to_owned(), |s| print::head(self.p, self.f, s));
+        let span = self.at.map_or(Span::default(), |s| s.span);
+        self.faults.push(Fault { invariant, function: self.f.name.clone(), at, span, message });
+    }
+
+    fn name(&self, v: Var) -> String {
+        print::var(self.f, v)
+    }
+
+    fn known(&self, v: Var) -> bool {
+        (v.0 as usize) < self.f.vars.len()
+    }
+
+    fn linear(&self, v: Var) -> bool {
+        self.known(v) && self.f.linear(v)
+    }
+
+    /// Invariant 10 for the table of variables.
+    fn references_in_types(&mut self) {
+        for i in 0..self.f.vars.len() {
+            let mut t = &self.f.vars[i].ty;
+            while let crate::ty::Ty::Array(e, _) = t {
+                t = e;
+            }
+            if matches!(t, crate::ty::Ty::Data(d) if d.0 as usize >= self.p.datas.len()) {
+                self.fault(10, format!("{} has the type {}, which does not exist", self.name(Var(i as u32)), print::ty(t)));
+            }
+        }
+    }
+
+    /// Invariant 1; `linear` says which side of the `;` it is (invariant 5).
+    fn bind(&mut self, v: Var, linear: bool, here: &mut Vec<Var>) {
+        if !self.known(v) {
+            return self.fault(1, format!("{} is not in the table of variables", self.name(v)));
+        }
+        let i = v.0 as usize;
+        if self.bound[i] {
+            self.fault(1, format!("{} is bound twice", self.name(v)));
+        }
+        self.side(v, linear);
+        if linear && self.lin_banned {
+            self.fault(8, format!("{} is bound in a block that has no linear variables", self.name(v)));
+        }
+        self.bound[i] = true;
+        self.scope[i] = true;
+        here.push(v);
+    }
+
+    /// Invariant 5 for a place that is linear or not.
+    fn side(&mut self, v: Var, linear: bool) {
+        if self.known(v) && self.linear(v) != linear {
+            let (is, place) = if linear { ("not linear", "a linear") } else { ("linear", "a non-linear") };
+            self.fault(5, format!("{} is {is}, but stands in {place} place", self.name(v)));
+        }
+    }
+
+    /// A use: invariants 2, 7 and 8.
+    fn take(&mut self, v: Var, taken: &mut Taken) {
+        if !self.known(v) || !self.scope[v.0 as usize] {
+            return self.fault(2, format!("{} is used outside of its scope", self.name(v)));
+        }
+        if !self.linear(v) {
+            return;
+        }
+        if self.lin_banned {
+            self.fault(8, format!("{} is used in a block that has no linear variables", self.name(v)));
+        }
+        if !taken.insert(v) {
+            self.fault(7, format!("{} is used twice", self.name(v)));
+        }
+    }
+
+    /// Takes what a block took.
+    fn take_all(&mut self, from: Taken, taken: &mut Taken) {
+        for v in from {
+            if !taken.insert(v) {
+                self.fault(7, format!("{} is used twice", self.name(v)));
+            }
+        }
+    }
+
+    /// Checks a block; gives the linear variables that it takes from outside.
+    fn block(&mut self, b: &'a Block) -> Taken {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let around = self.at;
+            let mut here = Vec::new();
+            let mut taken = Taken::new();
+            for (vs, linear) in [(&b.params, false), (&b.lin_params, true)] {
+                vs.iter().for_each(|v| self.bind(*v, linear, &mut here));
+            }
+            for s in &b.stmts {
+                self.at = Some(s);
+                self.stmt(s, &mut here, &mut taken);
+            }
+            self.at = around;
+            for (vs, linear) in [(&b.results, false), (&b.lin_results, true)] {
+                for v in vs {
+                    self.take(*v, &mut taken);
+                    self.side(*v, linear);
+                }
+            }
+            for v in here {
+                self.scope[v.0 as usize] = false;
+                if self.linear(v) && !taken.remove(&v) {
+                    self.fault(7, format!("{} is never used", self.name(v)));
+                }
+            }
+            taken
+        })
+    }
+
+    fn stmt(&mut self, s: &'a Stmt, here: &mut Vec<Var>, taken: &mut Taken) {
+        let (before, had) = (self.faults.len(), taken.len());
+        s.op.each_operand(&mut |v| self.take(v, taken));
+        let sound = self.faults[before..].iter().all(|f| f.invariant != 2);
+        let bound = s.outs.iter().chain(&s.lin_outs).all(|v| self.known(*v));
+        // Types of what is not there cannot be checked.
+        if sound && bound {
+            self.modes(s);
+            if let Err(why) = self.references(&s.op) {
+                self.fault(10, why);
+            } else {
+                let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
+                if let Err(why) = types::check(self.p, self.f, &s.op, &outs) {
+                    self.fault(3, why);
+                }
+            }
+        }
+        self.control(s, sound && bound, taken);
+        if self.linear_b {
+            self.pure(s, taken.len() > had);
+        }
+        for (vs, linear) in [(&s.outs, false), (&s.lin_outs, true)] {
+            vs.iter().for_each(|v| self.bind(*v, linear, here));
+        }
+    }
+
+    /// Invariant 10.
+    fn references(&self, op: &Op) -> Result<(), String> {
+        let func = |f: crate::func::FnId| match self.p.funcs.get(f.0 as usize) {
+            Some(_) => Ok(()),
+            None => Err(format!("there is no function f{}", f.0)),
+        };
+        match op {
+            Op::Call { f, rule, .. } => func(*f).and_then(|()| rule.as_ref().map_or(Ok(()), |r| func(r.func))),
+            Op::Con { data, tag, .. } | Op::Fields { data, tag, .. } => types::constructor(self.p, *data, *tag).map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+}
