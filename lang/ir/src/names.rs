@@ -29,12 +29,13 @@ pub fn bin(op: Bin) -> &'static str {
     match op {
         Bin::Add => "add", Bin::Sub => "sub", Bin::Mul => "mul", Bin::Div => "div", Bin::IntDiv => "int_div", Bin::Rem => "rem",
         Bin::Pow => "pow", Bin::Atan2 => "atan2", Bin::Hypot => "hypot", Bin::Min => "min", Bin::Max => "max", Bin::StepLe => "step_le",
+        Bin::Scale => "scale",
     }
 }
 
 /// All binary operators.
 pub const BINS: &[Bin] = &[
-    Bin::Add, Bin::Sub, Bin::Mul, Bin::Div, Bin::IntDiv, Bin::Rem, Bin::Pow, Bin::Atan2, Bin::Hypot, Bin::Min, Bin::Max, Bin::StepLe,
+    Bin::Add, Bin::Sub, Bin::Mul, Bin::Div, Bin::IntDiv, Bin::Rem, Bin::Pow, Bin::Atan2, Bin::Hypot, Bin::Min, Bin::Max, Bin::StepLe, Bin::Scale,
 ];
 
 /// The word for a comparison.
@@ -82,11 +83,11 @@ pub fn word(op: &Op) -> &'static str {
     match op {
         Op::Lit(_) => "", Op::Zero(_) => "zero", Op::Un(u, _) => un(*u).0, Op::Bin(b, ..) => bin(*b), Op::Cmp(c, ..) => cmp(*c),
         Op::Not(_) => "not", Op::Select(..) => "select", Op::Convert(c, _) => conv(*c), Op::Prim(..) => "prim", Op::Dim(..) => "dim",
-        Op::Shape(_) => "shape", Op::Index { .. } => "index", Op::IndexAdd { .. } => "index_add", Op::Slice { .. } => "slice",
+        Op::Shape(_) => "shape", Op::Index { .. } => "index", Op::IndexAdd { .. } => "index_add", Op::IndexSet { .. } => "index_set", Op::Slice { .. } => "slice",
         Op::SliceAdd { .. } => "slice_add", Op::Gather { .. } => "gather", Op::GatherAdd { .. } => "gather_add",
         Op::Reverse(_) => "reverse", Op::Rotate { .. } => "rotate", Op::Concat { .. } => "concat", Op::Reshape { .. } => "reshape",
         Op::Transpose(_) => "transpose", Op::Replicate { .. } => "replicate", Op::Sum { .. } => "sum", Op::Spread { .. } => "spread",
-        Op::Total { .. } => "total", Op::Stack(_) => "stack", Op::Dot(..) => "dot", Op::MatMul(..) => "matmul", Op::Outer(..) => "outer",
+        Op::Total { .. } => "total", Op::Stack { .. } => "stack", Op::Dot(..) => "dot", Op::MatMul(..) => "matmul", Op::Outer(..) => "outer",
         Op::Cumsum { reverse: false, .. } => "cumsum", Op::Cumsum { reverse: true, .. } => "cumsum_reversed",
         Op::Nonzero(_) => "nonzero", Op::Con { .. } => "con", Op::Fields { .. } => "fields", Op::Dup(_) => "dup", Op::Drop(_) => "drop",
         Op::If(..) => "if", Op::Switch(..) => "switch", Op::Loop(_) => "loop", Op::Call { .. } => "call", Op::Soac(s) => soac(s.kind),

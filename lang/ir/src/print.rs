@@ -9,10 +9,10 @@
 //! var       ::= NAME_7 | v7, linear ones with `~`                  7 is its number; a name with other signs stands in backquotes
 //! op        ::= 1.5 | 1.5f32 | 3 | true | "text" | zero ty
 //!             | sin x | powi 3 x | mul x y | lt x y | not x | select c x y | to_f64 x | prim NAME x y …
-//!             | dim 0 x | shape x | index x [i, j] shape s | index_add acc [i] v shape s | slice x lo hi shape s
-//!             | slice_add acc lo v shape s | gather x at shape s | gather_add acc at v shape s
-//!             | reverse x | rotate n x | concat x y len n | reshape x to from s | transpose x | replicate n x
-//!             | sum x len n | total x shape s | spread x s | stack x y … | dot x y | matmul x y | outer x y
+//!             | dim 0 x | shape x | index x [i, j] shape s | index_add acc [i] v shape s | index_set acc [i] v shape s
+//!             | slice x lo hi shape s | slice_add acc lo hi v shape s | gather x at shape s | gather_add acc at v shape s
+//!             | reverse x | rotate n x | concat x y len n shape s | reshape x to from s | transpose x | replicate n x
+//!             | sum x len n | total x shape s | spread x s | stack x y … shape s | dot x y | matmul x y | outer x y
 //!             | cumsum x | cumsum_reversed x | nonzero x | con D0.1 x y … | fields D0.1 x | dup x~ | drop x~
 //!             | if c { … } else { … } | switch x | (params) { … } | … end
 //!             | loop (for n | while (params) { … }) [reverse] [carry (x ; y~)] [over (xs ; ys~)] [out (collect ; sum, boxed)] block
@@ -401,16 +401,16 @@ impl Printer<'_> {
             Op::Prim(p, args) => format!("{word} {}{}", quoted(p.name()), many(args)),
             Op::Dim(a, axis) => format!("{word} {axis} {}", v(a)),
             Op::Index { a, at: i, shape } => format!("{word} {} {}{}", v(a), at(i), opt("shape", shape)),
-            Op::IndexAdd { acc, at: i, v: x, shape } => format!("{word} {} {} {}{}", v(acc), at(i), v(x), opt("shape", shape)),
+            Op::IndexAdd { acc, at: i, v: x, shape } | Op::IndexSet { acc, at: i, v: x, shape } => format!("{word} {} {} {}{}", v(acc), at(i), v(x), opt("shape", shape)),
             Op::Slice { a, lo, hi, shape } => format!("{word} {} {} {}{}", v(a), v(lo), v(hi), opt("shape", shape)),
-            Op::SliceAdd { acc, lo, v: x, shape } => format!("{word} {} {} {}{}", v(acc), v(lo), v(x), opt("shape", shape)),
+            Op::SliceAdd { acc, lo, hi, v: x, shape } => format!("{word} {} {} {} {}{}", v(acc), v(lo), v(hi), v(x), opt("shape", shape)),
             Op::Gather { a, at, shape } => format!("{word} {} {}{}", v(a), v(at), opt("shape", shape)),
             Op::GatherAdd { acc, at, v: x, shape } => format!("{word} {} {} {}{}", v(acc), v(at), v(x), opt("shape", shape)),
-            Op::Concat { a, b, len } => format!("{word} {} {}{}", v(a), v(b), opt("len", len)),
+            Op::Concat { a, b, len, shape } => format!("{word} {} {}{}{}", v(a), v(b), opt("len", len), opt("shape", shape)),
             Op::Reshape { a, to, from } => format!("{word} {} {}{}", v(a), v(to), opt("from", from)),
             Op::Sum { a, n } => format!("{word} {}{}", v(a), opt("len", n)),
             Op::Total { a, shape } => format!("{word} {}{}", v(a), opt("shape", shape)),
-            Op::Stack(vs) => format!("{word}{}", many(vs)),
+            Op::Stack { elems, shape } => format!("{word}{}{}", many(elems), opt("shape", shape)),
             Op::Con { data, tag, fields } => format!("{word} D{}.{tag}{}", data.0, many(fields)),
             Op::Fields { a, data, tag } => format!("{word} D{}.{tag} {}", data.0, v(a)),
             Op::Call { f, args, lin_args, rule, checkpoint } => {

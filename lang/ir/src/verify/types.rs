@@ -118,8 +118,9 @@ impl Types<'_> {
             Op::Con { .. } | Op::Fields { .. } => self.data(op),
             Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => self.product(op),
             Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => Ok(Gives::Anything),
-            Op::Index { .. } | Op::IndexAdd { .. } | Op::Slice { .. } | Op::SliceAdd { .. } | Op::Gather { .. } | Op::GatherAdd { .. } => self.part(op),
-            Op::Concat { .. } | Op::Reshape { .. } | Op::Transpose(_) | Op::Sum { .. } | Op::Total { .. } | Op::Stack(_) => self.whole(op),
+            Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::SliceAdd { .. } => self.part(op),
+            Op::Gather { .. } | Op::GatherAdd { .. } => self.part(op),
+            Op::Concat { .. } | Op::Reshape { .. } | Op::Transpose(_) | Op::Sum { .. } | Op::Total { .. } | Op::Stack { .. } => self.whole(op),
         }
     }
 
@@ -128,7 +129,7 @@ impl Types<'_> {
         let shape = Ty::shape();
         match op {
             Op::Index { a, at, shape: s } => self.extra(s, &shape).and_then(|()| self.at(*a, at)).and_then(gives),
-            Op::IndexAdd { acc, at, v, shape: s } => {
+            Op::IndexAdd { acc, at, v, shape: s } | Op::IndexSet { acc, at, v, shape: s } => {
                 self.extra(s, &shape)?;
                 self.is(*v, &self.at(*acc, at)?)?;
                 gives(self.ty(*acc))
@@ -138,9 +139,9 @@ impl Types<'_> {
                 self.all(&[*lo, *hi], &Ty::I64)?;
                 self.array(*a).and_then(gives)
             }
-            Op::SliceAdd { acc, lo, v, shape: s } => {
+            Op::SliceAdd { acc, lo, hi, v, shape: s } => {
                 self.extra(s, &shape)?;
-                self.is(*lo, &Ty::I64)?;
+                self.all(&[*lo, *hi], &Ty::I64)?;
                 self.is(*v, &self.array(*acc)?)?;
                 gives(self.ty(*acc))
             }
@@ -162,8 +163,9 @@ impl Types<'_> {
     /// Operations on whole arrays that change the shape.
     fn whole(&self, op: &Op) -> Res<Gives> {
         match op {
-            Op::Concat { a, b, len } => {
+            Op::Concat { a, b, len, shape } => {
                 self.extra(len, &Ty::I64)?;
+                self.extra(shape, &Ty::shape())?;
                 let t = self.array(*a)?;
                 self.is(*b, &t)?;
                 gives(t)
@@ -190,14 +192,13 @@ impl Types<'_> {
                 self.additive(t.scalar())?;
                 gives(t.scalar().clone())
             }
-            Op::Stack(vs) => match vs.first() {
-                None => Ok(Gives::Anything),
-                Some(v) => {
-                    let t = self.ty(*v);
-                    self.all(vs, &t)?;
-                    Ok(Gives::OneMore(t))
-                }
-            },
+            Op::Stack { elems, shape } => {
+                self.extra(shape, &Ty::shape())?;
+                let Some(first) = elems.first() else { return Err("nothing is stacked".to_owned()) };
+                let t = self.ty(*first);
+                self.all(elems, &t)?;
+                Ok(Gives::OneMore(t))
+            }
             _ => Ok(Gives::Anything),
         }
     }
@@ -243,7 +244,7 @@ impl Types<'_> {
     fn compound(&self, op: Bin, a: Ty, b: Ty) -> Option<Gives> {
         let t = match op {
             Bin::Add | Bin::Sub if a == b => a,
-            Bin::Mul if a.is_real() => b,
+            Bin::Mul | Bin::Scale if a.is_real() => b,
             Bin::Mul | Bin::Div if b.is_real() => a,
             _ => return None,
         };
