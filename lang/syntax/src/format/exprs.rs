@@ -3,7 +3,7 @@
 use super::Formatter;
 use super::doc::{D, Doc, align, choice, concat, flat, group, hard, line, nest, nil, space};
 use super::types::Level;
-use crate::ast::{BinOp, Expr, ExprKind, ForVar, Ident, IndexArg, Lit, LoopKind, Pat};
+use crate::ast::{BinOp, Expr, ExprKind, ForVar, Ident, IndexArg, Lit, LoopKind, Pat, Signature};
 use std::rc::Rc;
 
 /// An expression's document, and how it looks when it hangs on the end of a line: `[`, `(fun x ->`
@@ -84,11 +84,24 @@ impl Formatter<'_> {
             }
             ExprKind::Ann(inner, signature) => {
                 let open = self.tokens.sign("(");
-                let inner = self.expr(inner);
-                let colon = self.tokens.sign(":");
-                let signature = self.signature(signature);
-                Built::plain(group(concat(vec![open, inner, space(), colon, space(), signature, self.tokens.sign(")")])))
+                let inner = self.annotated(inner, signature);
+                Built::plain(group(concat(vec![open, inner, self.tokens.sign(")")])))
             }
+        }
+    }
+
+    fn annotated(&mut self, inner: &Expr, signature: &Signature) -> D {
+        let inner = self.expr(inner);
+        let colon = self.tokens.sign(":");
+        let signature = self.signature(signature);
+        concat(vec![inner, space(), colon, space(), signature])
+    }
+
+    /// A part of a tuple, in which an annotation needs no parentheses of its own.
+    fn part(&mut self, e: &Expr) -> D {
+        match &e.kind {
+            ExprKind::Ann(inner, signature) => self.annotated(inner, signature),
+            _ => self.expr(e),
         }
     }
 
@@ -114,6 +127,10 @@ impl Formatter<'_> {
         let broken = concat(vec![docs[0].clone(), nest(concat(below.collect()))]);
         let hanging = built.get_mut(hangs).and_then(|b| b.hanging.take()).filter(|_| !others_hang);
         let Some(hanging) = hanging else { return Built::plain(choice(vec![one_line, broken])) };
+        if hangs < args.len() && !args.get(hangs - 1).is_some_and(has_lines) {
+            let rows = docs.iter().enumerate().map(|(i, d)| (if i > 0 { super::INDENT } else { 0 }, d.clone()));
+            return Built::plain(choice(vec![one_line, Rc::new(Doc::Rows(rows.collect())), broken]));
+        }
         let mut parts = vec![flat(spaced(&docs[..hangs])), space(), hanging];
         for doc in &docs[hangs + 1..] {
             parts.extend([space(), flat(doc.clone())]);
@@ -137,11 +154,24 @@ impl Formatter<'_> {
         let chain = Chain::of(e);
         let open = ends_openly(chain.first);
         let first = if open { self.broken(chain.first) } else { self.operand(chain.first) };
-        let mut below = Vec::new();
+        let (mut below, mut on_line) = (Vec::new(), vec![first.clone()]);
+        let fill = chain.rest.iter().all(|(op, _)| *op == BinOp::Cons);
         for (op, operand) in &chain.rest {
             let sign = self.tokens.sign(op.text());
             let operand = self.operand(operand);
-            below.extend([line(), sign, space(), operand]);
+            on_line.extend([space(), sign.clone(), space(), operand.clone()]);
+            let next = [line(), sign, space(), operand];
+            if fill {
+                below.push(group(concat(next.to_vec())));
+            } else {
+                below.extend(next);
+            }
+        }
+        if chain.ends_in_parentheses() {
+            let last = on_line.pop().unwrap_or_else(nil);
+            let head = flat(concat(on_line));
+            let one_line = concat(vec![head.clone(), last.clone()]);
+            return choice(vec![one_line, concat(vec![head, last])]);
         }
         let pipeline = chain.rest.iter().all(|(op, _)| matches!(op, BinOp::PipeRight | BinOp::Compose));
         let below = concat(below);
@@ -297,7 +327,7 @@ impl Formatter<'_> {
         };
         let mut head = vec![self.tokens.sign("(")];
         for part in first {
-            head.extend([self.expr(part), self.tokens.sign(","), space()]);
+            head.extend([self.part(part), self.tokens.sign(","), space()]);
         }
         let last = self.build(last);
         let close = self.tokens.sign(")");
@@ -307,12 +337,13 @@ impl Formatter<'_> {
     }
 
     fn elements(&mut self, open: &str, parts: &[Expr], close: &str) -> Built {
+        let tuple = open == "(";
         let open = self.tokens.sign(open);
         let numbers = parts.len() > 8 && parts.iter().all(is_number);
         let mut inner = vec![super::doc::soft_line()];
         for (i, part) in parts.iter().enumerate() {
             let comma = if i > 0 { self.tokens.sign(",") } else { nil() };
-            let part = self.expr(part);
+            let part = if tuple { self.part(part) } else { self.expr(part) };
             inner.push(comma);
             match (i > 0, numbers) {
                 (false, _) => inner.push(part),
@@ -403,6 +434,19 @@ fn is_small(e: &Expr) -> bool {
     }
 }
 
+/// A function in parentheses whose body takes lines of its own.
+fn has_lines(e: &Expr) -> bool {
+    match &e.kind {
+        ExprKind::Paren(inner) => has_lines(inner),
+        ExprKind::Fun(_, body) | ExprKind::Lin(_, body) => match &body.kind {
+            ExprKind::Block(_) | ExprKind::Match(..) | ExprKind::Loop(..) => true,
+            ExprKind::If(..) | ExprKind::For(..) | ExprKind::Fun(..) | ExprKind::Lin(..) => true,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 fn is_function(e: &Expr) -> bool {
     matches!(&e.kind, ExprKind::Paren(inner) if matches!(inner.kind, ExprKind::Fun(..) | ExprKind::Lin(..)))
 }
@@ -411,6 +455,18 @@ fn is_function(e: &Expr) -> bool {
 struct Chain<'e> {
     first: &'e Expr,
     rest: Vec<(BinOp, &'e Expr)>,
+}
+
+impl Chain<'_> {
+    /// A product of small factors and, at its end, a sum in parentheses, which is where to break it.
+    fn ends_in_parentheses(&self) -> bool {
+        let product = |op: &BinOp| matches!(op, BinOp::Mul | BinOp::Div | BinOp::MatMul);
+        let Some(((_, last), others)) = self.rest.split_last() else { return false };
+        let sum = matches!(&last.kind, ExprKind::Paren(inner) if matches!(&inner.kind, ExprKind::Bin(op, ..) if precedence(*op) == 9));
+        sum && is_small(self.first)
+            && self.rest.iter().all(|(op, _)| product(op))
+            && others.iter().all(|(_, operand)| is_small(operand))
+    }
 }
 
 impl<'e> Chain<'e> {

@@ -65,20 +65,24 @@ impl Formatter<'_> {
                 let ty = self.ty(ty, Level::Top);
                 concat(vec![concat(head), space(), group(ty)])
             }
-            TypeBody::Sum(constructors) => self.sum(concat(head), constructors, self.tokens.has_comments(decl.span)),
+            TypeBody::Sum(constructors) => {
+                // Constructors that were written below each other stay so.
+                let below = self.tokens.has_comments(decl.span) || (constructors.len() > 1 && !self.tokens.on_one_line(decl.span));
+                self.sum(concat(head), constructors, below)
+            }
         }
     }
 
-    /// All constructors on one line, or each on its own.
-    fn sum(&mut self, head: D, constructors: &[ConDecl], commented: bool) -> D {
+    /// All constructors on one line, or each on its own (always if `always_below`).
+    fn sum(&mut self, head: D, constructors: &[ConDecl], always_below: bool) -> D {
         let mut docs = Vec::new();
         for (i, constructor) in constructors.iter().enumerate() {
-            let bar = if i > 0 || commented { self.tokens.sign("|") } else { text("|") };
+            let bar = if i > 0 || always_below { self.tokens.sign("|") } else { text("|") };
             docs.push((bar, self.constructor(constructor)));
         }
         let below = docs.iter().flat_map(|(bar, doc)| [hard(), bar.clone(), space(), doc.clone()]);
         let below = concat(vec![head.clone(), nest(concat(below.collect()))]);
-        if commented {
+        if always_below {
             return below;
         }
         let one_line = docs.iter().enumerate().flat_map(|(i, (bar, doc))| match i {

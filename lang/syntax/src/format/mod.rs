@@ -7,6 +7,7 @@
 //! formatting never changes what a program means.
 
 mod blocks;
+mod columns;
 mod doc;
 mod exprs;
 mod items;
@@ -69,7 +70,7 @@ fn format_here(text: &str) -> Result<(String, usize), Vec<Diagnostic>> {
         out.push_str(&formatted);
         out.push('\n');
     }
-    Ok((out, kept))
+    Ok((columns::align(text, &out), kept))
 }
 
 /// An item with the comments that belong to it, or the comments at the end.

@@ -166,7 +166,10 @@ impl Formatter<'_> {
             PatKind::Wild => self.tokens.word(self.inner_span(pat.span), "_"),
             PatKind::Var(name) => self.tokens.word(self.inner_span(pat.span), name.as_str()),
             PatKind::Lit(lit) => self.literal_pattern(pat, lit, level),
-            PatKind::Tuple(parts) => self.list("(", parts, ")", |f, part| f.pat(part, Level::Top)),
+            PatKind::Tuple(parts) => self.list("(", parts, ")", |f, part| match &part.kind {
+                PatKind::Ann(inner, ty) => f.annotated_pattern(inner, ty),
+                _ => f.pat(part, Level::Top),
+            }),
             PatKind::Record(fields, open) => self.record_pattern(fields, *open),
             PatKind::Con(None, name, args) if self.tokens.source_of(name.span) == "::" && args.len() == 2 => {
                 self.parenthesised(level > Level::Operand, |f| {
@@ -197,10 +200,8 @@ impl Formatter<'_> {
             PatKind::Or(all) => self.parenthesised(level > Level::Top, |f| f.alternatives(all)),
             PatKind::Ann(inner, ty) => {
                 let open = self.tokens.sign("(");
-                let inner = self.pat(inner, Level::Top);
-                let colon = self.tokens.sign(":");
-                let ty = self.ty(ty, Level::Top);
-                concat(vec![open, inner, space(), colon, space(), ty, self.tokens.sign(")")])
+                let inner = self.annotated_pattern(inner, ty);
+                concat(vec![open, inner, self.tokens.sign(")")])
             }
             PatKind::Error => self.tokens.verbatim(pat.span),
         }
@@ -216,6 +217,12 @@ impl Formatter<'_> {
             parts.push(self.pat(pat, Level::Operand));
         }
         group(concat(parts))
+    }
+
+    fn annotated_pattern(&mut self, inner: &Pat, ty: &Type) -> D {
+        let inner = self.pat(inner, Level::Top);
+        let colon = self.tokens.sign(":");
+        concat(vec![inner, space(), colon, space(), self.ty(ty, Level::Top)])
     }
 
     fn literal_pattern(&mut self, pat: &Pat, lit: &Lit, level: Level) -> D {

@@ -1,0 +1,65 @@
+//! Comments at the ends of neighbouring lines that the author had put into one column keep a common
+//! column.
+
+use super::WIDTH;
+use crate::lexer::lex;
+use crate::span::FileId;
+use crate::token::CommentKind;
+
+/// A comment at the end of a line of code.
+struct Trailing {
+    /// Where it stands in the list of all comments.
+    index: usize,
+    line: usize,
+    column: usize,
+    /// First byte of the comment, and one past the last of the code before it.
+    at: usize,
+    code_end: usize,
+}
+
+/// `new`, the canonical text of `old`, with such comments aligned.
+pub(super) fn align(old: &str, new: &str) -> String {
+    let (before, after) = (trailing(old), trailing(new));
+    if before.1 != after.1 {
+        return new.to_owned();
+    }
+    let mut out = String::new();
+    let mut from = 0;
+    for run in runs(&before.0, &after.0) {
+        let column = run.iter().map(|c| c.column).max().unwrap_or(0);
+        let fits = run.iter().all(|c| column + new[c.at..].lines().next().map_or(0, |l| l.chars().count()) <= WIDTH);
+        for comment in run.iter().filter(|_| fits) {
+            out.push_str(&new[from..comment.at]);
+            out.extend(std::iter::repeat_n(' ', column - comment.column));
+            from = comment.at;
+        }
+    }
+    out + &new[from..]
+}
+
+/// Neighbours in `after` that stood in one column on neighbouring lines in `before`.
+fn runs<'a>(before: &[Trailing], after: &'a [Trailing]) -> Vec<&'a [Trailing]> {
+    let source = |c: &Trailing| before.binary_search_by_key(&c.index, |b| b.index).ok().map(|i| &before[i]);
+    let together = |a: &Trailing, b: &Trailing| match (source(a), source(b)) {
+        (Some(x), Some(y)) => b.line == a.line + 1 && y.line == x.line + 1 && x.column == y.column && x.code_end < x.at,
+        _ => false,
+    };
+    after.chunk_by(together).filter(|run| run.len() > 1).collect()
+}
+
+/// The comments at the ends of lines of code, and how many comments there are.
+fn trailing(text: &str) -> (Vec<Trailing>, usize) {
+    let comments = lex(FileId::default(), text).comments;
+    let count = comments.len();
+    let (mut all, mut line, mut seen) = (Vec::new(), 0, 0);
+    for (index, comment) in comments.iter().enumerate() {
+        let at = comment.span.lo as usize;
+        line += text[seen..at].matches('\n').count();
+        seen = at;
+        if comment.kind != CommentKind::Block && !comment.own_line {
+            let code_end = text[..at].trim_end().len();
+            all.push(Trailing { index, line, column: comment.col as usize, at, code_end });
+        }
+    }
+    (all, count)
+}
