@@ -5,6 +5,7 @@ use crate::op::{Cmp, Conv, Lit, Op};
 use crate::ty::Ty;
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
+use std::collections::HashMap;
 
 /// Makes one function.
 pub struct Builder {
@@ -48,6 +49,13 @@ impl Builder {
         v
     }
 
+    /// Makes existing variables the parameters of the innermost open block.
+    pub fn adopt(&mut self, params: &[Var], lin_params: &[Var]) {
+        let top = self.top();
+        top.params = params.to_vec();
+        top.lin_params = lin_params.to_vec();
+    }
+
     /// Opens a block inside; statements go there until [`Builder::close`].
     pub fn open(&mut self) {
         self.open.push(Block::default());
@@ -59,6 +67,55 @@ impl Builder {
         b.results = results;
         b.lin_results = lin_results;
         b
+    }
+
+    /// Sets the results of the innermost open block, for [`Builder::open_results`].
+    pub fn set_results(&mut self, results: Vec<Var>) {
+        self.top().results = results;
+    }
+
+    /// The results set by [`Builder::set_results`].
+    pub fn open_results(&mut self) -> Vec<Var> {
+        self.top().results.clone()
+    }
+
+    /// Copies a non-linear block's statements with new variables, its parameters replaced by `args`; its results.
+    pub fn inline(&mut self, b: &Block, args: &[Var]) -> Vec<Var> {
+        let mut names: HashMap<Var, Var> = b.params.iter().copied().zip(args.iter().copied()).collect();
+        for s in &b.stmts {
+            let s = self.copy_stmt(s, &mut names);
+            self.push(s);
+        }
+        b.results.iter().map(|r| *names.get(r).unwrap_or(r)).collect()
+    }
+
+    fn copy_var(&mut self, v: Var, names: &mut HashMap<Var, Var>) -> Var {
+        let info = self.func.vars[v.0 as usize].clone();
+        self.func.vars.push(info);
+        let new = Var(self.func.vars.len() as u32 - 1);
+        names.insert(v, new);
+        new
+    }
+
+    /// A statement with new variables for all that it binds.
+    pub fn copy_stmt(&mut self, s: &Stmt, names: &mut HashMap<Var, Var>) -> Stmt {
+        let mut op = s.op.clone();
+        op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
+        for b in op.blocks_mut() {
+            *b = self.copy_block(b, names);
+        }
+        let outs = s.outs.iter().map(|v| self.copy_var(*v, names)).collect();
+        let lin_outs = s.lin_outs.iter().map(|v| self.copy_var(*v, names)).collect();
+        Stmt { outs, lin_outs, op, span: s.span }
+    }
+
+    /// A block with new variables for all that it binds; `names` says what variables from outside become.
+    pub fn copy_block(&mut self, b: &Block, names: &mut HashMap<Var, Var>) -> Block {
+        let params = b.params.iter().map(|v| self.copy_var(*v, names)).collect();
+        let lin_params = b.lin_params.iter().map(|v| self.copy_var(*v, names)).collect();
+        let stmts = b.stmts.iter().map(|s| self.copy_stmt(s, names)).collect();
+        let name = |v: &Var| *names.get(v).unwrap_or(v);
+        Block { params, lin_params, stmts, results: b.results.iter().map(name).collect(), lin_results: b.lin_results.iter().map(name).collect() }
     }
 
     /// Closes the function.

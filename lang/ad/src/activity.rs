@@ -1,0 +1,173 @@
+//! Which variables of a function carry a tangent: those that depend on an active parameter through operations that have a derivative.
+
+use crate::Ad;
+use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Turns, Var};
+use adl_prim::Prim;
+use std::collections::HashSet;
+
+/// The active variables of one function.
+pub(crate) struct Activity {
+    /// Those that carry a tangent.
+    pub vars: HashSet<Var>,
+}
+
+impl Activity {
+    /// Of a function whose parameters in `wrt` are active.
+    pub fn of(ad: &mut Ad, p: &mut Program, f: &Function, wrt: &[bool]) -> Activity {
+        let mut a = Activity { vars: HashSet::new() };
+        for (x, w) in f.body.params.iter().zip(wrt) {
+            if *w {
+                a.mark(ad, p, f, *x);
+            }
+        }
+        a.block(ad, p, f, &f.body);
+        a
+    }
+
+    /// Whether a variable is active.
+    pub fn has(&self, v: Var) -> bool {
+        self.vars.contains(&v)
+    }
+
+    fn any(&self, vs: &[Var]) -> bool {
+        vs.iter().any(|v| self.has(*v))
+    }
+
+    fn mark(&mut self, ad: &mut Ad, p: &mut Program, f: &Function, v: Var) {
+        if !self.has(v) && ad.tangent_ty(p, &f.ty(v).clone()).is_some() {
+            self.vars.insert(v);
+        }
+    }
+
+    fn mark_like(&mut self, ad: &mut Ad, p: &mut Program, f: &Function, to: &[Var], from: &[Var]) {
+        for (t, s) in to.iter().zip(from) {
+            if self.has(*s) {
+                self.mark(ad, p, f, *t);
+            }
+        }
+    }
+
+    fn block(&mut self, ad: &mut Ad, p: &mut Program, f: &Function, b: &Block) {
+        for s in &b.stmts {
+            self.stmt(ad, p, f, s);
+        }
+    }
+
+    fn stmt(&mut self, ad: &mut Ad, p: &mut Program, f: &Function, s: &Stmt) {
+        match &s.op {
+            Op::If(_, a, b) => {
+                for arm in [&**a, &**b] {
+                    self.block(ad, p, f, arm);
+                    self.mark_like(ad, p, f, &s.outs, &arm.results);
+                }
+            }
+            Op::Switch(x, arms) => {
+                for arm in arms {
+                    if self.has(*x) {
+                        arm.params.iter().for_each(|v| self.mark(ad, p, f, *v));
+                    }
+                    self.block(ad, p, f, arm);
+                    self.mark_like(ad, p, f, &s.outs, &arm.results);
+                }
+            }
+            Op::Loop(l) => {
+                let carried = l.init.len();
+                let params = &l.body.params[1..];
+                self.mark_like(ad, p, f, &params[..carried], &l.init);
+                self.mark_like(ad, p, f, &params[carried..], &l.xs);
+                loop {
+                    let before = self.vars.len();
+                    self.block(ad, p, f, &l.body);
+                    self.mark_like(ad, p, f, &params[..carried], &l.body.results[..carried]);
+                    if self.vars.len() == before {
+                        break;
+                    }
+                }
+                self.mark_like(ad, p, f, &s.outs, &l.body.results);
+                self.mark_like(ad, p, f, &s.outs[..carried], &l.init);
+                debug_assert!(matches!(l.turns, Turns::For(_) | Turns::While(_)));
+            }
+            Op::Call { f: g, args, .. } => {
+                let wrt: Vec<bool> = args.iter().map(|a| self.has(*a)).collect();
+                if wrt.iter().any(|w| *w) {
+                    let active = ad.active_results(p, *g, &wrt);
+                    for (o, a) in s.outs.iter().zip(active) {
+                        if a {
+                            self.mark(ad, p, f, *o);
+                        }
+                    }
+                }
+            }
+            Op::Soac(c) => {
+                if self.any(&c.neutral) || self.any(&c.arrays) || self.block_reads(&c.op) {
+                    s.outs.iter().for_each(|v| self.mark(ad, p, f, *v));
+                }
+            }
+            Op::ReduceByIndex { dest, op, neutral, values, .. } => {
+                if self.any(dest) || self.any(neutral) || self.any(values) || self.block_reads(op) {
+                    s.outs.iter().for_each(|v| self.mark(ad, p, f, *v));
+                }
+            }
+            op => {
+                if self.carries(op) {
+                    s.outs.iter().for_each(|v| self.mark(ad, p, f, *v));
+                }
+            }
+        }
+    }
+
+    /// Whether a block reads an active variable from outside.
+    fn block_reads(&self, b: &Block) -> bool {
+        let mut found = false;
+        let mut work = vec![b];
+        while let Some(b) = work.pop() {
+            for s in &b.stmts {
+                s.op.each_operand(&mut |v| found |= self.has(v));
+                work.extend(s.op.blocks());
+            }
+            found |= self.any(&b.results);
+        }
+        found
+    }
+
+    /// Whether a leaf operation passes tangents on.
+    fn carries(&self, op: &Op) -> bool {
+        match op {
+            Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Nonzero(_) => false,
+            Op::Un(u, a) => !u.is_flat() && self.has(*a),
+            Op::Prim(p, args) => has_derivative(*p) && self.any(args),
+            Op::Select(_, a, b) => self.any(&[*a, *b]),
+            other => {
+                let mut found = false;
+                other.each_operand(&mut |v| found |= self.has(v));
+                found
+            }
+        }
+    }
+}
+
+/// Whether a built-in passes tangents on; the others are flat, or stop them.
+fn has_derivative(p: Prim) -> bool {
+    !matches!(p, Prim::StopGrad | Prim::Argsort | Prim::Argmin | Prim::Argmax | Prim::IsNan | Prim::IsInf | Prim::Len | Prim::Shape | Prim::Rank | Prim::Assert | Prim::Error)
+}
+
+impl Ad {
+    /// Which results of a call carry a tangent: exactly for functions that do not call themselves, all that can for those that do.
+    pub(crate) fn active_results(&mut self, p: &mut Program, g: FnId, wrt: &[bool]) -> Vec<bool> {
+        if let Some(j) = self.jvps.get(&(g, wrt.to_vec())) {
+            return j.active.clone();
+        }
+        if let Some(a) = self.activities.get(&(g, wrt.to_vec())) {
+            return a.clone();
+        }
+        let f = p.func(g).clone();
+        let active: Vec<bool> = if self.is_recursive(p, g) {
+            f.body.results.iter().map(|r| self.tangent_ty(p, &f.ty(*r).clone()).is_some()).collect()
+        } else {
+            let a = Activity::of(self, p, &f, wrt);
+            f.body.results.iter().map(|r| a.has(*r)).collect()
+        };
+        self.activities.insert((g, wrt.to_vec()), active.clone());
+        active
+    }
+}

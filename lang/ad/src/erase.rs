@@ -1,0 +1,107 @@
+//! Forgetting linearity (§4.5): linear variables become ordinary ones, `dup` a second name, `drop` nothing.
+
+use crate::Ad;
+use adl_ir::{Block, FnId, Function, Loop, Op, Program, Stmt, Turns, Var};
+use std::collections::HashMap;
+
+impl Ad {
+    /// The function with its linear parameters and results after the non-linear ones.
+    pub fn erase(&mut self, p: &mut Program, f: FnId) -> FnId {
+        if let Some(e) = self.erasures.get(&f) {
+            return *e;
+        }
+        let src = p.func(f).clone();
+        if !src.vars.iter().any(|v| v.linear) && crate::memo::callees(p, f).iter().all(|g| *g == f) {
+            self.erasures.insert(f, f);
+            return f;
+        }
+        let id = p.reserve(&src.name);
+        self.erasures.insert(f, id);
+        let mut out = Function { name: src.name.clone(), vars: src.vars.clone(), body: Block::default() };
+        out.vars.iter_mut().for_each(|v| v.linear = false);
+        out.body = self.erase_block(p, &mut out, &src.body, &mut HashMap::new());
+        p.set(id, out);
+        id
+    }
+
+    /// `names`: what copies are called.
+    fn erase_block(&mut self, p: &mut Program, f: &mut Function, b: &Block, names: &mut HashMap<Var, Var>) -> Block {
+        let mut out = Block { params: [&b.params[..], &b.lin_params].concat(), ..Block::default() };
+        for s in &b.stmts {
+            match &s.op {
+                Op::Dup(a) => {
+                    let a = *names.get(a).unwrap_or(a);
+                    s.lin_outs.iter().chain(&s.outs).for_each(|c| {
+                        names.insert(*c, a);
+                    });
+                }
+                Op::Drop(_) => {}
+                _ => {
+                    let s = self.erase_stmt(p, f, s, names);
+                    out.stmts.push(s);
+                }
+            }
+        }
+        out.results = b.results.iter().chain(&b.lin_results).map(|r| *names.get(r).unwrap_or(r)).collect();
+        out
+    }
+
+    fn erase_stmt(&mut self, p: &mut Program, f: &mut Function, s: &Stmt, names: &mut HashMap<Var, Var>) -> Stmt {
+        let mut op = s.op.clone();
+        op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
+        let mut outs = [&s.outs[..], &s.lin_outs].concat();
+        let op = match op {
+            Op::Loop(l) => {
+                let (l, order) = self.erase_loop(p, f, s, *l, names);
+                outs = order;
+                Op::Loop(Box::new(l))
+            }
+            Op::Call { f: g, args, lin_args, rule, checkpoint } => Op::Call { f: self.erase(p, g), args: [args, lin_args].concat(), lin_args: Vec::new(), rule, checkpoint },
+            mut op => {
+                for part in op.blocks_mut() {
+                    *part = self.erase_block(p, f, part, names);
+                }
+                op
+            }
+        };
+        Stmt { outs, lin_outs: Vec::new(), op, span: s.span }
+    }
+
+    /// Parameters and results of a loop are interleaved: carried first, then elements or outputs.
+    fn erase_loop(&mut self, p: &mut Program, f: &mut Function, s: &Stmt, l: Loop, names: &mut HashMap<Var, Var>) -> (Loop, Vec<Var>) {
+        let (k, lk) = (l.init.len(), l.lin_init.len());
+        let turns = match l.turns {
+            Turns::For(n) => Turns::For(n),
+            Turns::While(c) => {
+                let mut c = self.erase_block(p, f, &c, names);
+                // The condition is given the linear values too.
+                for v in &l.body.lin_params[..lk] {
+                    let ty = f.ty(*v).clone();
+                    c.params.push(f.fresh(ty, false));
+                }
+                Turns::While(c)
+            }
+        };
+        let mix = |nl: &[Var], lin: &[Var], k: usize, lk: usize| [&nl[..k], &lin[..lk], &nl[k..], &lin[lk..]].concat();
+        let mut body = self.erase_block(p, f, &l.body, names);
+        let (np, nr) = (l.body.params.len(), l.body.results.len());
+        body.params = mix(&body.params[..np].to_vec(), &body.params[np..].to_vec(), k + 1, lk);
+        body.results = mix(&body.results[..nr].to_vec(), &body.results[nr..].to_vec(), k, lk);
+        // The number of turns stays last.
+        let (trips, outs) = s.outs.split_last().map_or((None, &s.outs[..]), |(t, o)| (Some(*t), o));
+        let mut order = mix(outs, &s.lin_outs, k, lk);
+        order.extend(trips);
+        let made = Loop {
+            turns,
+            reverse: l.reverse,
+            init: [l.init, l.lin_init].concat(),
+            lin_init: Vec::new(),
+            xs: [l.xs, l.lin_xs].concat(),
+            lin_xs: Vec::new(),
+            outs: [l.outs, l.lin_outs].concat(),
+            lin_outs: Vec::new(),
+            body,
+        };
+        (made, order)
+    }
+}

@@ -1,0 +1,148 @@
+//! Makes every linear variable be used exactly once: further uses get copies by `dup`, unused ones end in `drop` (§5.1.2).
+//!
+//! A block inside a statement counts as one use of each linear variable that it reads from outside; both branches of an `if` must then
+//! consume it, so that a branch that does not read it drops it.
+
+use adl_ir::{Block, Function, Op, Stmt, Turns, Var};
+use std::collections::{BTreeSet, HashMap};
+
+/// Puts `dup` and `drop` where they are needed in the whole function.
+pub fn uses(f: &mut Function) {
+    let mut body = std::mem::take(&mut f.body);
+    block(f, &mut body, &[]);
+    f.body = body;
+}
+
+/// Linear variables that a block reads from outside, in order.
+pub(crate) fn captured(f: &Function, b: &Block) -> BTreeSet<Var> {
+    let mut free = BTreeSet::new();
+    let mut bound: BTreeSet<Var> = b.lin_params.iter().copied().collect();
+    for s in &b.stmts {
+        let mut see = |v: Var| {
+            if f.linear(v) && !bound.contains(&v) {
+                free.insert(v);
+            }
+        };
+        s.op.each_operand(&mut see);
+        for inner in s.op.blocks() {
+            captured(f, inner).into_iter().for_each(&mut see);
+        }
+        bound.extend(&s.lin_outs);
+    }
+    free.extend(b.lin_results.iter().filter(|v| !bound.contains(v)));
+    free
+}
+
+/// Linear variables that a statement's blocks read from outside.
+pub(crate) fn captured_by(f: &Function, op: &Op) -> BTreeSet<Var> {
+    op.blocks().into_iter().flat_map(|b| captured(f, b)).collect()
+}
+
+/// Renames variables in a block and everything inside.
+pub(crate) fn rename(b: &mut Block, names: &HashMap<Var, Var>) {
+    if names.is_empty() {
+        return;
+    }
+    let name = |v: Var| *names.get(&v).unwrap_or(&v);
+    for s in &mut b.stmts {
+        rename_op(&mut s.op, names);
+    }
+    for r in b.results.iter_mut().chain(&mut b.lin_results) {
+        *r = name(*r);
+    }
+}
+
+/// Renames the operands of an operation and variables in its blocks.
+pub(crate) fn rename_op(op: &mut Op, names: &HashMap<Var, Var>) {
+    op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
+    for inner in op.blocks_mut() {
+        rename(inner, names);
+    }
+}
+
+struct Uses {
+    left: HashMap<Var, usize>,
+    current: HashMap<Var, Var>,
+    out: Vec<Stmt>,
+}
+
+fn block(f: &mut Function, b: &mut Block, outer: &[Var]) {
+    let mut u = Uses { left: count(f, b), current: HashMap::new(), out: Vec::with_capacity(b.stmts.len()) };
+    for v in outer.iter().chain(&b.lin_params) {
+        u.defined(*v, Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Drop(*v), span: Default::default() });
+    }
+    for mut s in std::mem::take(&mut b.stmts) {
+        let span = s.span;
+        let inner = captured_by(f, &s.op);
+        let mut names = HashMap::new();
+        for v in &inner {
+            names.insert(*v, u.take(f, *v, span));
+        }
+        for part in s.op.blocks_mut() {
+            rename(part, &names);
+        }
+        // A loop's condition sees no linear variable.
+        let outer: Vec<Var> = names.values().copied().collect::<BTreeSet<_>>().into_iter().collect();
+        if let Op::Loop(l) = &mut s.op {
+            if let Turns::While(c) = &mut l.turns {
+                block(f, c, &[]);
+            }
+            block(f, &mut l.body, &outer);
+        } else {
+            for part in s.op.blocks_mut() {
+                block(f, part, &outer);
+            }
+        }
+        let mut op = std::mem::replace(&mut s.op, Op::Nonzero(Var(0)));
+        op.map_operands(&mut |v| if f.linear(v) { u.take(f, v, span) } else { v });
+        s.op = op;
+        let made = s.lin_outs.clone();
+        u.out.push(s);
+        for v in made {
+            u.defined(v, Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Drop(v), span });
+        }
+    }
+    for r in &mut b.lin_results {
+        *r = u.take(f, *r, Default::default());
+    }
+    b.stmts = u.out;
+}
+
+/// How often each linear variable is used in the block, blocks inside counting once a statement.
+fn count(f: &Function, b: &Block) -> HashMap<Var, usize> {
+    let mut left = HashMap::new();
+    let mut see = |v: Var| {
+        if f.linear(v) {
+            *left.entry(v).or_insert(0) += 1;
+        }
+    };
+    for s in &b.stmts {
+        s.op.each_operand(&mut see);
+        captured_by(f, &s.op).into_iter().for_each(&mut see);
+    }
+    b.lin_results.iter().for_each(|v| see(*v));
+    left
+}
+
+impl Uses {
+    fn defined(&mut self, v: Var, drop: Stmt) {
+        if self.left.get(&v).copied().unwrap_or(0) == 0 {
+            self.out.push(drop);
+        }
+    }
+
+    /// The variable to use here for `v`.
+    fn take(&mut self, f: &mut Function, v: Var, span: adl_syntax::span::Span) -> Var {
+        let now = *self.current.get(&v).unwrap_or(&v);
+        let left = self.left.entry(v).or_insert(1);
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            return now;
+        }
+        let ty = f.ty(v).clone();
+        let (a, b) = (f.fresh(ty.clone(), true), f.fresh(ty, true));
+        self.out.push(Stmt { outs: Vec::new(), lin_outs: vec![a, b], op: Op::Dup(now), span });
+        self.current.insert(v, b);
+        a
+    }
+}

@@ -1,0 +1,261 @@
+//! J: forward mode into the linear fragment (§5).
+//!
+//! The primal statements stay as they are; beside each one that is active stand the coefficients that its rule needs, which are
+//! non-linear, and the statements that make its tangent, which are linear. A variable keeps its number; its tangent is a new one.
+//! Tangents may here be used any number of times; [`crate::explicit`] makes that explicit afterwards.
+
+mod call;
+mod leaf;
+mod prims;
+mod soac;
+
+use crate::Ad;
+use crate::activity::Activity;
+use crate::explicit;
+use adl_ir::{Block, Builder, FnId, Function, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Ops, Un};
+use adl_specialise::Unsupported;
+use std::collections::{HashMap, HashSet};
+use std::convert::Infallible;
+
+/// A function with its tangent: `(x… ; ẋ…) -> (y… ; ẏ…)`.
+#[derive(Clone, Debug)]
+pub struct Jvp {
+    /// The function.
+    pub func: FnId,
+    /// Which results have a tangent.
+    pub active: Vec<bool>,
+}
+
+impl Ad {
+    /// J of a function. `wrt` says which parameters carry a tangent; those whose type has none do not, whatever it says.
+    pub fn jvp(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Jvp, Unsupported> {
+        let src = p.func(f).clone();
+        let params = src.body.params.clone();
+        let wrt: Vec<bool> = params.iter().zip(wrt).map(|(x, w)| *w && self.tangent_ty(p, &src.ty(*x).clone()).is_some()).collect();
+        if let Some(j) = self.jvps.get(&(f, wrt.clone())) {
+            return Ok(j.clone());
+        }
+        let active = self.active_results(p, f, &wrt);
+        let j = Jvp { func: p.reserve(&format!("jvp {}", src.name)), active };
+        self.jvps.insert((f, wrt.clone()), j.clone());
+        self.origins.insert(j.func, f);
+        let made = function(self, p, &src, &wrt, &j.active);
+        match made {
+            Ok(made) => {
+                p.set(j.func, made);
+                Ok(j)
+            }
+            Err(e) => {
+                self.jvps.remove(&(f, wrt));
+                Err(e)
+            }
+        }
+    }
+}
+
+fn function(ad: &mut Ad, p: &mut Program, src: &Function, wrt: &[bool], active: &[bool]) -> Result<Function, Unsupported> {
+    let src = soac::without_soacs(src);
+    let act = Activity::of(ad, p, &src, wrt);
+    let wanted = leaf::wanted_shapes(&src, &act);
+    let mut j = J { ad, p, act, wanted, b: Builder::on(src.clone()), tan: HashMap::new(), shapes: HashMap::new() };
+    j.b.func.name = format!("jvp {}", src.name);
+    let params = &src.body.params;
+    let mut lin_params = Vec::new();
+    for (x, w) in params.iter().zip(wrt) {
+        if *w {
+            lin_params.push(j.fresh_tangent(*x));
+        }
+    }
+    j.b.adopt(params, &lin_params);
+    params.iter().for_each(|x| j.defined(*x));
+    for s in &src.body.stmts {
+        j.stmt(s)?;
+    }
+    let lin_results = src.body.results.iter().zip(active).filter(|(_, a)| **a).map(|(r, _)| j.tangent(*r)).collect();
+    let mut out = j.b.finish(src.body.results.clone(), lin_results);
+    explicit::uses(&mut out);
+    Ok(out)
+}
+
+/// One run of J over a function.
+pub(crate) struct J<'a> {
+    ad: &'a mut Ad,
+    p: &'a mut Program,
+    act: Activity,
+    b: Builder,
+    /// The tangent of each variable that has one.
+    tan: HashMap<Var, Var>,
+    /// Arrays whose shapes rules ask for.
+    wanted: HashSet<Var>,
+    /// Their shapes, made where the arrays are.
+    shapes: HashMap<Var, Var>,
+}
+
+impl J<'_> {
+    fn tangent_ty(&mut self, v: Var) -> Ty {
+        let ty = self.b.ty(v);
+        self.ad.tangent_ty(self.p, &ty).unwrap_or(ty)
+    }
+
+    /// A new linear variable for the tangent of `v`.
+    fn fresh_tangent(&mut self, v: Var) -> Var {
+        let ty = self.tangent_ty(v);
+        let t = self.b.func.fresh(ty, true);
+        self.b.func.vars[t.0 as usize].name = self.b.func.vars[v.0 as usize].name.clone();
+        self.tan.insert(v, t);
+        t
+    }
+
+    /// The tangent of an active variable; a zero where there is none.
+    fn tangent(&mut self, v: Var) -> Var {
+        match self.tan.get(&v) {
+            Some(t) => *t,
+            None => {
+                let ty = self.tangent_ty(v);
+                self.b.lin(Op::Zero(ty.clone()), ty)
+            }
+        }
+    }
+
+    /// The tangent, if there is one.
+    fn has(&self, v: Var) -> Option<Var> {
+        self.tan.get(&v).copied()
+    }
+
+    /// To be said of each variable where it is bound: its shape is taken there if a rule wants it.
+    fn defined(&mut self, v: Var) {
+        if self.wanted.contains(&v) && !self.shapes.contains_key(&v) {
+            let s = self.b.shape(v);
+            self.shapes.insert(v, s);
+        }
+    }
+
+    /// The shape of an array.
+    fn shape(&mut self, v: Var) -> Var {
+        match self.shapes.get(&v) {
+            Some(s) => *s,
+            None => self.b.shape(v),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+        self.b.span = s.span;
+        match &s.op {
+            Op::If(c, a, b) => {
+                let wanted = self.wanted_outs(s);
+                let (a, b) = (self.branch(a, &[], &wanted)?, self.branch(b, &[], &wanted)?);
+                self.bind(s, Op::If(*c, Box::new(a), Box::new(b)), &wanted);
+            }
+            Op::Switch(x, arms) => {
+                let wanted = self.wanted_outs(s);
+                let arms = arms.iter().enumerate().map(|(k, arm)| self.arm(*x, k as u32, arm, &wanted)).collect::<Result<_, _>>()?;
+                self.bind(s, Op::Switch(*x, arms), &wanted);
+            }
+            Op::Loop(l) => self.loop_(s, l)?,
+            Op::Call { .. } => self.call(s)?,
+            _ => self.leaf(s)?,
+        }
+        s.outs.iter().for_each(|v| self.defined(*v));
+        Ok(())
+    }
+
+    /// Which of a statement's results are active.
+    fn wanted_outs(&self, s: &Stmt) -> Vec<bool> {
+        s.outs.iter().map(|o| self.act.has(*o)).collect()
+    }
+
+    /// Binds a statement's results, and tangents of those in `wanted`.
+    fn bind(&mut self, s: &Stmt, op: Op, wanted: &[bool]) {
+        let lin_outs = s.outs.iter().zip(wanted).filter(|(_, w)| **w).map(|(o, _)| self.fresh_tangent(*o)).collect();
+        self.b.push(Stmt { outs: s.outs.clone(), lin_outs, op, span: s.span });
+    }
+
+    /// A block whose wanted results come with tangents. `before` are parameters' tangents.
+    fn branch(&mut self, b: &Block, lin_params: &[Var], wanted: &[bool]) -> Result<Block, Unsupported> {
+        self.b.open();
+        self.b.adopt(&b.params, lin_params);
+        b.params.iter().for_each(|v| self.defined(*v));
+        for s in &b.stmts {
+            self.stmt(s)?;
+        }
+        let lin_results = b.results.iter().zip(wanted).filter(|(_, w)| **w).map(|(r, _)| self.tangent(*r)).collect();
+        Ok(self.b.close(b.results.clone(), lin_results))
+    }
+
+    /// An arm of a switch: its fields' tangents are those of the scrutinee's tangent.
+    fn arm(&mut self, x: Var, tag: u32, arm: &Block, wanted: &[bool]) -> Result<Block, Unsupported> {
+        self.b.open();
+        self.b.adopt(&arm.params, &[]);
+        if let (Some(t), Ty::Data(data)) = (self.has(x), self.tangent_ty(x)) {
+            let mut lin_outs = Vec::new();
+            for v in &arm.params {
+                let ty = self.b.ty(*v);
+                if self.ad.tangent_ty(self.p, &ty).is_some() {
+                    lin_outs.push(self.fresh_tangent(*v));
+                }
+            }
+            let span = self.b.span;
+            self.b.push(Stmt { outs: Vec::new(), lin_outs, op: Op::Fields { a: t, data, tag }, span });
+        }
+        arm.params.iter().for_each(|v| self.defined(*v));
+        for s in &arm.stmts {
+            self.stmt(s)?;
+        }
+        let lin_results = arm.results.iter().zip(wanted).filter(|(_, w)| **w).map(|(r, _)| self.tangent(*r)).collect();
+        Ok(self.b.close(arm.results.clone(), lin_results))
+    }
+
+    fn loop_(&mut self, s: &Stmt, l: &Loop) -> Result<(), Unsupported> {
+        let carried = l.init.len();
+        let (carry, elems) = l.body.params[1..].split_at(carried);
+        let live: Vec<bool> = carry.iter().map(|v| self.act.has(*v)).collect();
+        let lin_init: Vec<Var> = l.init.iter().zip(&live).filter(|(_, a)| **a).map(|(v, _)| self.tangent(*v)).collect();
+        let lin_xs: Vec<Var> = l.xs.iter().filter_map(|v| self.has(*v)).collect();
+        let mut lin_params: Vec<Var> = carry.iter().zip(&live).filter(|(_, a)| **a).map(|(v, _)| self.fresh_tangent(*v)).collect();
+        for (x, e) in l.xs.iter().zip(elems) {
+            if self.has(*x).is_some() {
+                lin_params.push(self.fresh_tangent(*e));
+            }
+            self.row_shape(*x, *e);
+        }
+        let outs: Vec<bool> = l.outs.iter().enumerate().map(|(k, _)| self.act.has(s.outs[carried + k])).collect();
+        let wanted: Vec<bool> = live.iter().chain(&outs).copied().collect();
+        let body = self.branch(&l.body, &lin_params, &wanted)?;
+        let lin_outs: Vec<Out> = l.outs.iter().zip(&outs).filter(|(_, a)| **a).map(|(o, _)| *o).collect();
+        let turns: Turns = l.turns.clone();
+        let made = Loop { turns, reverse: l.reverse, init: l.init.clone(), lin_init, xs: l.xs.clone(), lin_xs, outs: l.outs.clone(), lin_outs, body };
+        let mut wanted = wanted;
+        wanted.push(false);
+        self.bind(s, Op::Loop(Box::new(made)), &wanted);
+        Ok(())
+    }
+
+    /// The shape of a row of an array is known before the loop.
+    fn row_shape(&mut self, x: Var, row: Var) {
+        let flat = matches!(self.b.ty(x), Ty::Array(e, r) if r > 1 && e.is_flat());
+        if flat && self.wanted.contains(&row) {
+            let whole = self.shape(x);
+            let (one, n) = (self.b.int(1), self.b.dim(whole, 0));
+            let s = self.b.one(Op::Slice { a: whole, lo: one, hi: n, shape: None }, Ty::shape());
+            self.shapes.insert(row, s);
+        }
+    }
+}
+
+/// Derivative rules of scalar operators, emitted into a function.
+struct Emit<'a>(&'a mut Builder);
+
+impl Ops for Emit<'_> {
+    type V = Var;
+    type E = Infallible;
+    fn constant(&mut self, x: f64, like: &Var) -> Var {
+        self.0.real(x, *like)
+    }
+    fn un(&mut self, op: Un, x: &Var) -> Result<Var, Infallible> {
+        Ok(self.0.un(op, *x))
+    }
+    fn bin(&mut self, op: Bin, x: &Var, y: &Var) -> Result<Var, Infallible> {
+        Ok(self.0.bin(op, *x, *y))
+    }
+}

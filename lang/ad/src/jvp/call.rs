@@ -1,0 +1,124 @@
+//! J of calls: a call of the callee's J, or of the rule that the user gave.
+
+use super::J;
+use adl_ir::{FnId, Lit, Op, Rule, RuleKind, Stmt, Ty, Var};
+use adl_specialise::Unsupported;
+
+impl J<'_> {
+    pub(super) fn call(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+        let Op::Call { f, args, rule, checkpoint, .. } = &s.op else { return Ok(()) };
+        let wrt: Vec<bool> = args.iter().map(|a| self.has(*a).is_some()).collect();
+        let wanted = self.wanted_outs(s);
+        if !wanted.contains(&true) {
+            self.b.push(s.clone());
+            return Ok(());
+        }
+        if let Some(rule) = rule {
+            return self.ruled(s, *f, args, rule);
+        }
+        let j = self.ad.jvp(self.p, *f, &wrt)?;
+        let lin_args = args.iter().filter_map(|a| self.has(*a)).collect();
+        let op = Op::Call { f: j.func, args: args.clone(), lin_args, rule: None, checkpoint: *checkpoint };
+        self.bind(s, op, &j.active);
+        Ok(())
+    }
+
+    fn ruled(&mut self, s: &Stmt, f: FnId, args: &[Var], rule: &Rule) -> Result<(), Unsupported> {
+        match rule.kind {
+            RuleKind::Jvp => self.forward_rule(s, args, rule.func),
+            RuleKind::Vjp => self.backward_rule(s, f, args, rule.func),
+        }
+    }
+
+    /// Those of some variables that have tangents at all.
+    fn tangible(&mut self, vs: &[Var]) -> Vec<Var> {
+        let mut out = Vec::new();
+        for v in vs {
+            let ty = self.b.ty(*v);
+            if self.ad.tangent_ty(self.p, &ty).is_some() {
+                out.push(*v);
+            }
+        }
+        out
+    }
+
+    /// Non-linear zeros like the tangents of some variables: the point at which the (linear) rule is differentiated.
+    fn zeros_like(&mut self, vs: &[Var]) -> Vec<Var> {
+        vs.iter().map(|v| {
+            let ty = self.tangent_ty(*v);
+            match &ty {
+                Ty::F32 => self.b.lit(Lit::F32(0.0)),
+                Ty::F64 => self.b.lit(Lit::F64(0.0)),
+                Ty::Array(e, _) if e.is_real() => {
+                    let (zero, shape) = (self.b.real(0.0, *v), self.b.shape(*v));
+                    self.b.one(Op::Spread { a: zero, shape }, ty.clone())
+                }
+                _ => self.b.one(Op::Zero(ty.clone()), ty.clone()),
+            }
+        }).collect()
+    }
+
+    /// `g (x…, t…) -> (y…, u…)`, linear in `t`: its derivative in `t` at 0 is the tangent.
+    fn forward_rule(&mut self, s: &Stmt, args: &[Var], g: FnId) -> Result<(), Unsupported> {
+        let given = self.tangible(args);
+        let zeros = self.zeros_like(&given);
+        let lin_args: Vec<Var> = given.iter().map(|v| self.tangent(*v)).collect();
+        let wrt: Vec<bool> = args.iter().map(|_| false).chain(given.iter().map(|_| true)).collect();
+        let j = self.ad.jvp(self.p, g, &wrt)?;
+        let callee = self.p.func(j.func).clone();
+        let n = s.outs.len();
+        let mut outs = s.outs.clone();
+        for r in &callee.body.results[n..] {
+            let ty = callee.ty(*r).clone();
+            outs.push(self.b.func.fresh(ty, false));
+        }
+        let results = self.tangible(&s.outs);
+        let mut lin_outs = Vec::new();
+        for (k, active) in j.active.iter().enumerate() {
+            if *active {
+                // A rule whose value depends on the tangent is no rule: results before n have no tangent.
+                lin_outs.push(match k.checked_sub(n).and_then(|k| results.get(k)) {
+                    Some(y) => self.fresh_tangent(*y),
+                    None => self.b.func.fresh(callee.ty(callee.body.results[k]).clone(), true),
+                });
+            }
+        }
+        let all = [args, &zeros[..]].concat();
+        self.b.push(Stmt { outs, lin_outs, op: Op::Call { f: j.func, args: all, lin_args, rule: None, checkpoint: false }, span: s.span });
+        Ok(())
+    }
+
+    /// `g (x…, c…) -> (y…, u…)`, linear from cotangents `c` to cotangents `u`: its transpose is the tangent.
+    fn backward_rule(&mut self, s: &Stmt, f: FnId, args: &[Var], g: FnId) -> Result<(), Unsupported> {
+        self.b.push(Stmt { op: Op::Call { f, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false }, ..s.clone() });
+        let results = self.tangible(&s.outs);
+        let zeros = self.zeros_like(&results);
+        let wrt: Vec<bool> = args.iter().map(|_| false).chain(results.iter().map(|_| true)).collect();
+        let j = self.ad.jvp(self.p, g, &wrt)?;
+        let u = self.ad.unzip(self.p, j.func, &crate::unzip::Plan::StoreAll)?;
+        let back = self.ad.transpose(self.p, u.linear)?;
+        let primal = self.p.func(u.primal).clone();
+        let tys = primal.tys(&primal.body.results);
+        let (made, _) = self.b.emit(Op::Call { f: u.primal, args: [args, &zeros[..]].concat(), lin_args: Vec::new(), rule: None, checkpoint: false }, &tys, &[]);
+        let given = self.tangible(args);
+        // Cotangents come for the active `u`s only.
+        let n = s.outs.len();
+        let mut lin_args = Vec::new();
+        for (k, active) in j.active.iter().enumerate() {
+            if !*active {
+                continue;
+            }
+            lin_args.push(match k.checked_sub(n).and_then(|k| given.get(k)) {
+                Some(x) => self.tangent(*x),
+                None => {
+                    let ty = tys[k].clone();
+                    self.b.lin(Op::Zero(ty.clone()), ty)
+                }
+            });
+        }
+        let lin_outs = results.iter().map(|y| self.fresh_tangent(*y)).collect();
+        let op = Op::Call { f: back, args: made[u.results..].to_vec(), lin_args, rule: None, checkpoint: false };
+        self.b.push(Stmt { outs: Vec::new(), lin_outs, op, span: s.span });
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! J of operations without blocks.
+
+use super::{Emit, J};
+use crate::activity::Activity;
+use adl_ir::{Block, Conv, Function, Op, Stmt, Var};
+use adl_prim::scalar::{d_bin, d_un};
+use adl_prim::{Bin, Un};
+use adl_specialise::Unsupported;
+use std::collections::HashSet;
+
+/// Arrays whose shapes rules will ask for: active operands of operations that lose their shape.
+pub(super) fn wanted_shapes(f: &Function, act: &Activity) -> HashSet<Var> {
+    let mut out = HashSet::new();
+    let mut work: Vec<&Block> = vec![&f.body];
+    while let Some(b) = work.pop() {
+        for s in &b.stmts {
+            match &s.op {
+                Op::Index { a, shape: None, .. } | Op::Slice { a, shape: None, .. } | Op::Gather { a, shape: None, .. } | Op::Total { a, shape: None } if act.has(*a) => {
+                    out.insert(*a);
+                }
+                Op::Reshape { a, from: None, .. } if act.has(*a) => {
+                    out.insert(*a);
+                }
+                _ => {}
+            }
+            work.extend(s.op.blocks());
+        }
+    }
+    out
+}
+
+impl J<'_> {
+    /// Emits the statement and, where it is active, its tangent.
+    pub(super) fn leaf(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+        self.b.push(s.clone());
+        let [y] = s.outs.as_slice() else { return self.fields(s) };
+        if !self.act.has(*y) {
+            return Ok(());
+        }
+        let t = self.tangent_of(s, *y)?;
+        self.tan.insert(*y, t);
+        Ok(())
+    }
+
+    /// The fields of data: so are their tangents.
+    fn fields(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+        let Op::Fields { a, tag, .. } = &s.op else { return Ok(()) };
+        let (Some(t), adl_ir::Ty::Data(data)) = (self.has(*a), self.tangent_ty(*a)) else { return Ok(()) };
+        let mut lin_outs = Vec::new();
+        for v in &s.outs {
+            let ty = self.b.ty(*v);
+            if self.ad.tangent_ty(self.p, &ty).is_some() {
+                lin_outs.push(self.fresh_tangent(*v));
+            }
+        }
+        self.b.push(Stmt { outs: Vec::new(), lin_outs, op: Op::Fields { a: t, data, tag: *tag }, span: s.span });
+        Ok(())
+    }
+
+    /// The tangent of an active result `y`, which has been emitted.
+    fn tangent_of(&mut self, s: &Stmt, y: Var) -> Result<Var, Unsupported> {
+        let ty = self.tangent_ty(y);
+        let op = match &s.op {
+            Op::Un(u, a) => return Ok(self.unary(*u, *a, y)),
+            Op::Bin(op, a, b) => return Ok(self.binary(*op, *a, *b, y)),
+            Op::Dot(a, b) => return Ok(self.bilinear(y, *a, *b, &|a, b| Op::Dot(a, b))),
+            Op::MatMul(a, b) => return Ok(self.bilinear(y, *a, *b, &|a, b| Op::MatMul(a, b))),
+            Op::Outer(a, b) => return Ok(self.bilinear(y, *a, *b, &|a, b| Op::Outer(a, b))),
+            Op::Prim(p, args) => return self.prim(*p, args, y, s.span),
+            Op::Select(c, a, b) => {
+                let (a, b) = (self.spread_tangent(*a, y), self.spread_tangent(*b, y));
+                Op::Select(*c, a, b)
+            }
+            Op::Convert(Conv::ToI64, _) => Op::Zero(ty.clone()),
+            Op::Convert(_, a) => {
+                let to = if *ty.scalar() == adl_ir::Ty::F32 { Conv::ToF32 } else { Conv::ToF64 };
+                Op::Convert(to, self.tangent(*a))
+            }
+            Op::Index { a, at, shape } => Op::Index { shape: Some(self.shape_or(*a, *shape)), at: at.clone(), a: self.tangent(*a) },
+            Op::Slice { a, lo, hi, shape } => Op::Slice { shape: Some(self.shape_or(*a, *shape)), lo: *lo, hi: *hi, a: self.tangent(*a) },
+            Op::Gather { a, at, shape } => Op::Gather { shape: Some(self.shape_or(*a, *shape)), at: *at, a: self.tangent(*a) },
+            Op::Reshape { a, to, from } => Op::Reshape { from: Some(self.shape_or(*a, *from)), to: *to, a: self.tangent(*a) },
+            Op::Total { a, shape } => Op::Total { shape: Some(self.shape_or(*a, *shape)), a: self.tangent(*a) },
+            Op::IndexAdd { acc, at, v, shape } => Op::IndexAdd { shape: Some(self.shape_or(*acc, *shape)), acc: self.tangent(*acc), at: at.clone(), v: self.tangent(*v) },
+            Op::IndexSet { acc, at, v, shape } => Op::IndexSet { shape: Some(self.shape_or(y, *shape)), acc: self.tangent(*acc), at: at.clone(), v: self.tangent(*v) },
+            Op::SliceAdd { acc, lo, hi, v, shape } => {
+                Op::SliceAdd { shape: Some(self.shape_or(y, *shape)), acc: self.tangent(*acc), lo: *lo, hi: *hi, v: self.tangent(*v) }
+            }
+            Op::GatherAdd { acc, at, v, shape } => Op::GatherAdd { shape: Some(self.shape_or(y, *shape)), acc: self.tangent(*acc), at: *at, v: self.tangent(*v) },
+            Op::Reverse(a) => Op::Reverse(self.tangent(*a)),
+            Op::Rotate { n, a } => Op::Rotate { n: *n, a: self.tangent(*a) },
+            Op::Transpose(a) => Op::Transpose(self.tangent(*a)),
+            Op::Replicate { n, a } => Op::Replicate { n: *n, a: self.tangent(*a) },
+            Op::Spread { a, shape } => Op::Spread { a: self.tangent(*a), shape: *shape },
+            Op::Cumsum { a, reverse } => Op::Cumsum { a: self.tangent(*a), reverse: *reverse },
+            Op::Sum { a, n } => {
+                let n = match n {
+                    Some(n) => *n,
+                    None => self.b.dim(*a, 0),
+                };
+                Op::Sum { a: self.tangent(*a), n: Some(n) }
+            }
+            Op::Concat { a, b, len, shape } => {
+                let len = match len {
+                    Some(n) => *n,
+                    None => self.b.dim(*a, 0),
+                };
+                let shape = self.shape_or(y, *shape);
+                Op::Concat { len: Some(len), shape: Some(shape), a: self.full_tangent(*a), b: self.full_tangent(*b) }
+            }
+            Op::Stack { elems, shape } => {
+                let shape = self.shape_or(y, *shape);
+                Op::Stack { elems: elems.iter().map(|e| self.full_tangent(*e)).collect(), shape: Some(shape) }
+            }
+            Op::Con { tag, fields, .. } => {
+                let adl_ir::Ty::Data(data) = ty else { return Err(Unsupported::new("data without a tangent type", s.span)) };
+                Op::Con { data, tag: *tag, fields: self.field_tangents(fields) }
+            }
+            Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Nonzero(_) | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) => Op::Zero(ty.clone()),
+            Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => unreachable!("control flow is no leaf"),
+        };
+        Ok(self.b.lin(op, ty))
+    }
+
+    fn field_tangents(&mut self, fields: &[Var]) -> Vec<Var> {
+        let mut out = Vec::new();
+        for v in fields {
+            let ty = self.b.ty(*v);
+            if self.ad.tangent_ty(self.p, &ty).is_some() {
+                out.push(self.tangent(*v));
+            }
+        }
+        out
+    }
+
+    fn shape_or(&mut self, v: Var, known: Option<Var>) -> Var {
+        match known {
+            Some(s) => s,
+            None => self.shape(v),
+        }
+    }
+
+    /// The tangent; of an array without one a zero of its shape, for operations that must know it.
+    fn full_tangent(&mut self, v: Var) -> Var {
+        let ty = self.b.ty(v);
+        if self.has(v).is_some() || ty.rank() == 0 || !ty.scalar().is_real() {
+            return self.tangent(v);
+        }
+        let shape = self.shape(v);
+        let zero = self.b.lin(Op::Zero(ty.scalar().clone()), ty.scalar().clone());
+        self.b.lin(Op::Spread { a: zero, shape }, ty)
+    }
+
+    /// The tangent with the rank of `y`.
+    fn spread_tangent(&mut self, v: Var, y: Var) -> Var {
+        let t = match self.has(v) {
+            Some(t) => t,
+            None => {
+                let ty = self.tangent_ty(y);
+                return self.b.lin(Op::Zero(ty.clone()), ty);
+            }
+        };
+        self.spread(t, y)
+    }
+
+    /// A linear number as an array of the shape of `y`, if that is one.
+    pub(super) fn spread(&mut self, t: Var, y: Var) -> Var {
+        let ty = self.b.ty(y);
+        if ty.rank() == self.b.ty(t).rank() {
+            return t;
+        }
+        let shape = self.shape(y);
+        self.b.lin(Op::Spread { a: t, shape }, ty)
+    }
+
+    fn unary(&mut self, op: Un, a: Var, y: Var) -> Var {
+        let t = self.tangent(a);
+        if op == Un::Neg {
+            return self.b.un(Un::Neg, t);
+        }
+        let Ok(c) = d_un(&mut Emit(&mut self.b), op, &a, &y);
+        self.b.bin(Bin::Scale, c, t)
+    }
+
+    fn binary(&mut self, op: Bin, a: Var, b: Var, y: Var) -> Var {
+        let (ta, tb) = (self.has(a), self.has(b));
+        match (op, ta, tb) {
+            (Bin::Add | Bin::Sub, Some(x), Some(z)) => {
+                let (x, z) = (self.spread(x, y), self.spread(z, y));
+                return self.b.bin(op, x, z);
+            }
+            (Bin::Add | Bin::Sub, Some(x), None) | (Bin::Add, None, Some(x)) => return self.spread(x, y),
+            (Bin::Sub, None, Some(x)) => {
+                let x = self.spread(x, y);
+                return self.b.un(Un::Neg, x);
+            }
+            _ => {}
+        }
+        let Ok((ca, cb)) = d_bin(&mut Emit(&mut self.b), op, &a, &b, &y);
+        let left = ta.map(|t| self.partial(ca, t, y));
+        let right = tb.map(|t| self.partial(cb, t, y));
+        match (left, right) {
+            (Some(l), Some(r)) => self.b.bin(Bin::Add, l, r),
+            (Some(t), None) | (None, Some(t)) => t,
+            (None, None) => self.tangent(y),
+        }
+    }
+
+    /// `c t`, with the rank of `y`.
+    pub(super) fn partial(&mut self, c: Var, t: Var, y: Var) -> Var {
+        let scaled = self.b.bin(Bin::Scale, c, t);
+        self.spread(scaled, y)
+    }
+
+    fn bilinear(&mut self, y: Var, a: Var, b: Var, op: &dyn Fn(Var, Var) -> Op) -> Var {
+        let ty = self.tangent_ty(y);
+        let left = self.has(a).map(|t| self.b.lin(op(t, b), ty.clone()));
+        let right = self.has(b).map(|t| self.b.lin(op(a, t), ty.clone()));
+        match (left, right) {
+            (Some(l), Some(r)) => self.b.bin(Bin::Add, l, r),
+            (Some(t), None) | (None, Some(t)) => t,
+            (None, None) => self.tangent(y),
+        }
+    }
+}

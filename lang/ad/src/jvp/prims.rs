@@ -1,0 +1,224 @@
+//! J of built-ins that are no operation of the IR.
+
+use super::{Emit, J};
+use adl_ir::{Cmp, Op, Ty, Var};
+use adl_prim::scalar::d_bin;
+use adl_prim::{Bin, Prim, Un};
+use adl_specialise::Unsupported;
+use adl_syntax::span::Span;
+
+impl J<'_> {
+    /// The tangent of `y = p(args)`, which is active.
+    pub(super) fn prim(&mut self, p: Prim, args: &[Var], y: Var, span: Span) -> Result<Var, Unsupported> {
+        use Prim as P;
+        match p {
+            P::Maximum => Ok(self.picked(P::Argmax, args[0], y)),
+            P::Minimum => Ok(self.picked(P::Argmin, args[0], y)),
+            P::Sort if self.b.ty(args[0]).rank() == 1 => Ok(self.sorted(args[0], y)),
+            P::Prod if self.b.ty(args[0]).rank() == 1 => Ok(self.product(args[0])),
+            P::Mean => Ok(self.mean(args[0], y)),
+            P::Variance if self.b.ty(args[0]).rank() == 1 => Ok(self.variance(args[0])),
+            P::Norm => Ok(self.norm(args[0], y)),
+            P::Clamp => Ok(self.clamp(args, y)),
+            P::Linspace => Ok(self.linspace(args, y)),
+            P::Diag => Ok(self.diagonal(args[0], y)),
+            P::Trace => Ok(self.trace(args[0], y)),
+            P::LinSolve => Ok(self.solved(args[0], args[1], y)),
+            _ => no_rule(p, span),
+        }
+    }
+
+    /// `y` is the element where `which` says: so is its tangent.
+    fn picked(&mut self, which: Prim, a: Var, y: Var) -> Var {
+        let i = self.b.prim(which, &[a], Ty::I64);
+        let shape = self.shape(a);
+        let (t, ty) = (self.tangent(a), self.tangent_ty(y));
+        self.b.lin(Op::Index { a: t, at: vec![i], shape: Some(shape) }, ty)
+    }
+
+    fn sorted(&mut self, a: Var, y: Var) -> Var {
+        let at = self.b.prim(Prim::Argsort, &[a], Ty::shape());
+        let shape = self.shape(a);
+        let (t, ty) = (self.tangent(a), self.tangent_ty(y));
+        self.b.lin(Op::Gather { a: t, at, shape: Some(shape) }, ty)
+    }
+
+    /// Each element's coefficient is the product of the others, made from the products before and after it: zeros do no harm.
+    fn product(&mut self, a: Var) -> Var {
+        let before = self.products_before(a);
+        let ty = self.b.ty(a);
+        let turned = self.b.one(Op::Reverse(a), ty.clone());
+        let after = self.products_before(turned);
+        let after = self.b.one(Op::Reverse(after), ty.clone());
+        let c = self.b.bin(Bin::Mul, before, after);
+        let t = self.tangent(a);
+        self.b.lin(Op::Dot(c, t), ty.elem())
+    }
+
+    fn products_before(&mut self, a: Var) -> Var {
+        let ty = self.b.ty(a);
+        let running = self.b.prim(Prim::Cumprod, &[a], ty.clone());
+        let one = self.b.real(1.0, a);
+        let one = self.b.one(Op::Stack { elems: vec![one], shape: None }, ty.clone());
+        let shifted = self.b.one(Op::Concat { a: one, b: running, len: None, shape: None }, ty.clone());
+        let (zero, n) = (self.b.int(0), self.b.dim(a, 0));
+        self.b.one(Op::Slice { a: shifted, lo: zero, hi: n, shape: None }, ty)
+    }
+
+    fn count(&mut self, a: Var) -> (Var, Var) {
+        let n = self.b.dim(a, 0);
+        let to = if *self.b.ty(a).scalar() == Ty::F32 { adl_ir::Conv::ToF32 } else { adl_ir::Conv::ToF64 };
+        (n, self.b.convert(to, n))
+    }
+
+    fn mean(&mut self, a: Var, y: Var) -> Var {
+        let (n, len) = self.count(a);
+        let one = self.b.real(1.0, a);
+        let c = self.b.bin(Bin::Div, one, len);
+        let (t, ty) = (self.tangent(a), self.tangent_ty(y));
+        let sum = self.b.lin(Op::Sum { a: t, n: Some(n) }, ty);
+        self.b.bin(Bin::Scale, c, sum)
+    }
+
+    fn variance(&mut self, a: Var) -> Var {
+        let ty = self.b.ty(a);
+        let (_, len) = self.count(a);
+        let mean = self.b.prim(Prim::Mean, &[a], ty.elem());
+        let off = self.b.bin(Bin::Sub, a, mean);
+        let two = self.b.real(2.0, a);
+        let c = self.b.bin(Bin::Div, two, len);
+        let c = self.b.bin(Bin::Mul, c, off);
+        let t = self.tangent(a);
+        self.b.lin(Op::Dot(c, t), ty.elem())
+    }
+
+    /// a / |a|, and 0 at 0.
+    fn norm(&mut self, a: Var, y: Var) -> Var {
+        let (zero, one) = (self.b.real(0.0, a), self.b.real(1.0, a));
+        let at_zero = self.b.cmp(Cmp::Eq, y, zero);
+        let scalar = self.b.ty(y);
+        let safe = self.b.one(Op::Select(at_zero, one, y), scalar.clone());
+        let c = self.b.bin(Bin::Div, a, safe);
+        let t = self.tangent(a);
+        if self.b.ty(a).rank() == 1 {
+            return self.b.lin(Op::Dot(c, t), scalar);
+        }
+        let scaled = self.b.bin(Bin::Scale, c, t);
+        let shape = self.shape(a);
+        self.b.lin(Op::Total { a: scaled, shape: Some(shape) }, scalar)
+    }
+
+    /// `min (max x lo) hi`: at a bound the derivative goes to `x`.
+    fn clamp(&mut self, args: &[Var], y: Var) -> Var {
+        let (lo, hi, x) = (args[0], args[1], args[2]);
+        let inner = self.b.bin(Bin::Max, x, lo);
+        let mut t = Vec::new();
+        for (v, c) in self.partials(Bin::Max, x, lo, inner) {
+            t.extend(self.has(v).map(|d| self.partial(c, d, inner)));
+        }
+        let outer = self.partials(Bin::Min, inner, hi, y);
+        let mut sum: Option<Var> = None;
+        for d in t {
+            let d = self.partial(outer[0].1, d, y);
+            sum = Some(match sum {
+                Some(s) => self.b.bin(Bin::Add, s, d),
+                None => d,
+            });
+        }
+        if let Some(d) = self.has(hi) {
+            let d = self.partial(outer[1].1, d, y);
+            sum = Some(match sum {
+                Some(s) => self.b.bin(Bin::Add, s, d),
+                None => d,
+            });
+        }
+        match sum {
+            Some(s) => s,
+            None => self.tangent(y),
+        }
+    }
+
+    fn partials(&mut self, op: Bin, a: Var, b: Var, y: Var) -> [(Var, Var); 2] {
+        let Ok((ca, cb)) = d_bin(&mut Emit(&mut self.b), op, &a, &b, &y);
+        [(a, ca), (b, cb)]
+    }
+
+    /// a (1 - w) + b w for n weights from 0 to 1.
+    fn linspace(&mut self, args: &[Var], y: Var) -> Var {
+        let ty = self.b.ty(y);
+        let (zero, one) = (self.b.real(0.0, y), self.b.real(1.0, y));
+        let up = self.b.prim(Prim::Linspace, &[zero, one, args[2]], ty.clone());
+        let down = self.b.prim(Prim::Linspace, &[one, zero, args[2]], ty);
+        let a = self.has(args[0]).map(|t| self.b.bin(Bin::Scale, down, t));
+        let b = self.has(args[1]).map(|t| self.b.bin(Bin::Scale, up, t));
+        match (a, b) {
+            (Some(a), Some(b)) => self.b.bin(Bin::Add, a, b),
+            (Some(t), None) | (None, Some(t)) => t,
+            (None, None) => self.tangent(y),
+        }
+    }
+
+    /// Positions of the diagonal in the flat elements of an n×m matrix.
+    fn diagonal_at(&mut self, n: Var, m: Var) -> Var {
+        let k = self.b.bin(Bin::Min, n, m);
+        let rows = self.b.prim(Prim::Iota, &[k], Ty::shape());
+        let one = self.b.int(1);
+        let stride = self.b.bin(Bin::Add, m, one);
+        self.b.bin(Bin::Mul, rows, stride)
+    }
+
+    fn diagonal_of(&mut self, a: Var) -> Var {
+        let (n, m) = (self.b.dim(a, 0), self.b.dim(a, 1));
+        let at = self.diagonal_at(n, m);
+        let shape = self.shape(a);
+        let total = self.b.bin(Bin::Mul, n, m);
+        let flat = self.b.one(Op::Stack { elems: vec![total], shape: None }, Ty::shape());
+        let ty = self.tangent_ty(a).elem();
+        let t = self.tangent(a);
+        let line = self.b.lin(Op::Reshape { a: t, to: flat, from: Some(shape) }, ty.clone());
+        self.b.lin(Op::Gather { a: line, at, shape: Some(flat) }, ty)
+    }
+
+    fn diagonal(&mut self, a: Var, y: Var) -> Var {
+        if self.b.ty(a).rank() == 2 {
+            return self.diagonal_of(a);
+        }
+        let n = self.b.dim(a, 0);
+        let at = self.diagonal_at(n, n);
+        let total = self.b.bin(Bin::Mul, n, n);
+        let flat = self.b.one(Op::Stack { elems: vec![total], shape: None }, Ty::shape());
+        let shape = self.shape(y);
+        let (line, square) = (self.tangent_ty(a), self.tangent_ty(y));
+        let acc = self.b.lin(Op::Zero(line.clone()), line.clone());
+        let v = self.tangent(a);
+        let t = self.b.lin(Op::GatherAdd { acc, at, v, shape: Some(flat) }, line);
+        self.b.lin(Op::Reshape { a: t, to: shape, from: Some(flat) }, square)
+    }
+
+    fn trace(&mut self, a: Var, y: Var) -> Var {
+        let d = self.diagonal_of(a);
+        let (n, m) = (self.b.dim(a, 0), self.b.dim(a, 1));
+        let n = self.b.bin(Bin::Min, n, m);
+        let ty = self.tangent_ty(y);
+        self.b.lin(Op::Sum { a: d, n: Some(n) }, ty)
+    }
+
+    /// a y = b: ẏ = a⁻¹ (ḃ - ȧ y).
+    fn solved(&mut self, a: Var, b: Var, y: Var) -> Var {
+        let ty = self.tangent_ty(y);
+        let matrix = self.b.ty(a);
+        let inverse = self.b.prim(Prim::Inv, &[a], matrix);
+        let right = self.has(b);
+        let left = self.has(a).map(|t| self.b.lin(Op::MatMul(t, y), ty.clone())).map(|t| self.b.un(Un::Neg, t));
+        let rhs = match (left, right) {
+            (Some(l), Some(r)) => self.b.bin(Bin::Add, l, r),
+            (Some(t), None) | (None, Some(t)) => t,
+            (None, None) => return self.tangent(y),
+        };
+        self.b.lin(Op::MatMul(inverse, rhs), ty)
+    }
+}
+
+fn no_rule(p: Prim, span: Span) -> Result<Var, Unsupported> {
+    Err(Unsupported::new(format!("`{}` here", p.name()), span))
+}

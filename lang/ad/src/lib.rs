@@ -1,0 +1,35 @@
+//! Derivatives as program transformations (*You Only Linearize Once*).
+//!
+//! ```text
+//! J  jvp         f : (x…) -> (y…)                 ⟼  (x… ; ẋ…) -> (y… ; ẏ…)                        §5
+//! U  unzip       (x… ; ẋ…) -> (y… ; ẏ…)           ⟼  (x…) -> (y…, r…)   and   (r… ; ẋ…) -> ( ; ẏ…)  §6
+//! T  transpose   (r… ; ẋ…) -> ( ; ẏ…)             ⟼  (r… ; ÿ…) -> ( ; ẍ…)                           §7
+//!    erase       forgets linearity, to nest derivatives and to run                                  §4.5
+//! ```
+//!
+//! Everything else is made of these: `grad f x` is T (U (J f)) at cotangent 1.
+//!
+//! - [`tangent`]: the tangent type of a type; discrete types have none.
+//! - [`activity`]: which variables carry a tangent.
+//! - [`jvp`]: J. One rule for each operation; control flow keeps its shape.
+//! - [`explicit`]: makes each linear variable be used exactly once, by `dup` and `drop`.
+//! - [`unzip`]: U, with a plan that says which intermediates are stored and which recomputed.
+//! - [`transpose`]: T. Cotangents of arrays are accumulated in place of being summed copy by copy.
+//! - [`erase`], [`dce`]: forgetting linearity; removing what nobody reads.
+//! - [`Ad`]: the memo of all of these over one program. Calls are transformed to calls of transformed functions, so that code grows
+//!   linearly.
+//!
+//! What is *not* here: choosing plans by cost, run-time values, closures, any IO.
+
+pub mod activity;
+pub mod dce;
+pub mod erase;
+pub mod explicit;
+pub mod jvp;
+pub mod tangent;
+pub mod transpose;
+pub mod unzip;
+
+mod memo;
+
+pub use memo::Ad;

@@ -1,0 +1,64 @@
+//! What has been transformed already.
+
+use crate::jvp::Jvp;
+use crate::unzip::{Plan, Unzipped};
+use adl_ir::{DataId, FnId, Op, Program};
+use std::collections::{HashMap, HashSet};
+
+/// The transformations over one program, each made once for each function.
+#[derive(Default)]
+pub struct Ad {
+    pub(crate) tangents: HashMap<DataId, Option<DataId>>,
+    pub(crate) jvps: HashMap<(FnId, Vec<bool>), Jvp>,
+    /// The function that a `J` came from.
+    pub(crate) origins: HashMap<FnId, FnId>,
+    pub(crate) unzips: HashMap<(FnId, Plan), Unzipped>,
+    pub(crate) transposes: HashMap<FnId, FnId>,
+    pub(crate) erasures: HashMap<FnId, FnId>,
+    pub(crate) recursive: HashMap<FnId, bool>,
+    pub(crate) activities: HashMap<(FnId, Vec<bool>), Vec<bool>>,
+}
+
+impl Ad {
+    /// Nothing transformed yet.
+    pub fn new() -> Ad {
+        Ad::default()
+    }
+
+    /// Whether calls from the function may come back to it.
+    pub(crate) fn is_recursive(&mut self, p: &Program, f: FnId) -> bool {
+        if let Some(r) = self.recursive.get(&f) {
+            return *r;
+        }
+        let mut seen = HashSet::new();
+        let mut work = callees(p, f);
+        let mut found = false;
+        while let Some(g) = work.pop() {
+            if g == f {
+                found = true;
+                break;
+            }
+            if seen.insert(g) {
+                work.extend(callees(p, g));
+            }
+        }
+        self.recursive.insert(f, found);
+        found
+    }
+}
+
+/// The functions that a function calls.
+pub(crate) fn callees(p: &Program, f: FnId) -> Vec<FnId> {
+    let mut out = Vec::new();
+    let mut blocks = vec![&p.func(f).body];
+    while let Some(b) = blocks.pop() {
+        for s in &b.stmts {
+            if let Op::Call { f, rule, .. } = &s.op {
+                out.push(*f);
+                out.extend(rule.iter().map(|r| r.func));
+            }
+            blocks.extend(s.op.blocks());
+        }
+    }
+    out
+}

@@ -1,0 +1,57 @@
+//! Tangent types: reals and arrays of them are their own; discrete types have none; data has a type of the same constructors whose
+//! fields are the fields' tangents.
+
+use crate::Ad;
+use adl_ir::{DataDecl, DataId, Program, Ty};
+
+impl Ad {
+    /// The type of tangents (and cotangents) of a type, if it has any.
+    pub fn tangent_ty(&mut self, p: &mut Program, ty: &Ty) -> Option<Ty> {
+        match ty {
+            Ty::F64 | Ty::F32 => Some(ty.clone()),
+            Ty::I64 | Ty::Bool | Ty::Str => None,
+            Ty::Array(e, r) => {
+                let e2 = self.tangent_ty(p, e)?;
+                Some(Ty::Array(e2.into(), *r))
+            }
+            Ty::Data(d) => self.tangent_data(p, *d).map(Ty::Data),
+        }
+    }
+
+    /// The tangent type of a data type: the same constructors; of each field that has tangents, the tangent.
+    pub fn tangent_data(&mut self, p: &mut Program, d: DataId) -> Option<DataId> {
+        if let Some(t) = self.tangents.get(&d) {
+            return *t;
+        }
+        if !has_real(p, d, &mut Vec::new()) {
+            self.tangents.insert(d, None);
+            return None;
+        }
+        let decl = p.data(d).clone();
+        let id = p.add_data(DataDecl { name: format!("{}'", decl.name), cons: Vec::new() });
+        self.tangents.insert(d, Some(id));
+        // The tangent of a tangent is itself.
+        self.tangents.insert(id, Some(id));
+        let cons = decl.cons.iter().map(|(n, fields)| (format!("{n}'"), fields.iter().filter_map(|t| self.tangent_ty(p, t)).collect())).collect();
+        p.set_data(id, DataDecl { name: format!("{}'", decl.name), cons });
+        Some(id)
+    }
+}
+
+/// Whether values of the type may hold a real number.
+fn has_real(p: &Program, d: DataId, seen: &mut Vec<DataId>) -> bool {
+    if seen.contains(&d) {
+        return false;
+    }
+    seen.push(d);
+    p.data(d).cons.iter().any(|(_, fields)| fields.iter().any(|t| real_inside(p, t, seen)))
+}
+
+fn real_inside(p: &Program, t: &Ty, seen: &mut Vec<DataId>) -> bool {
+    match t {
+        Ty::F64 | Ty::F32 => true,
+        Ty::I64 | Ty::Bool | Ty::Str => false,
+        Ty::Array(e, _) => real_inside(p, e, seen),
+        Ty::Data(d) => has_real(p, *d, seen),
+    }
+}

@@ -1,0 +1,138 @@
+//! T of branches and loops.
+
+use super::T;
+use crate::explicit::captured_by;
+use adl_ir::{Block, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_specialise::Unsupported;
+use std::collections::HashMap;
+
+impl T<'_> {
+    pub(super) fn branches(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+        let read: Vec<Var> = captured_by(&self.b.func, &s.op).into_iter().collect();
+        let cts: Vec<Var> = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
+        let mut arms = Vec::new();
+        for arm in s.op.blocks() {
+            arms.push(self.arm(arm, &read, &cts)?);
+        }
+        let op = match &s.op {
+            Op::If(c, ..) => {
+                let b = arms.pop().unwrap_or_default();
+                let a = arms.pop().unwrap_or_default();
+                Op::If(*c, Box::new(a), Box::new(b))
+            }
+            Op::Switch(x, _) => Op::Switch(*x, arms),
+            _ => return Ok(()),
+        };
+        let tys: Vec<Ty> = read.iter().map(|v| self.b.ty(*v)).collect();
+        let (_, made) = self.b.emit(op, &[], &tys);
+        for (v, ct) in read.iter().zip(made) {
+            self.set(*v, ct);
+        }
+        Ok(())
+    }
+
+    /// One branch: it goes on with the cotangents so far, and returns them.
+    fn arm(&mut self, arm: &Block, read: &[Var], cts: &[Var]) -> Result<Block, Unsupported> {
+        let outer: HashMap<Var, Var> = read.iter().filter_map(|v| self.cts.get(&self.root(*v)).map(|c| (self.root(*v), *c))).collect();
+        let saved = std::mem::replace(&mut self.cts, outer);
+        self.b.open();
+        self.b.adopt(&arm.params, &[]);
+        self.block(arm, cts)?;
+        let results = read.iter().map(|v| self.finished(*v)).collect();
+        self.cts = saved;
+        Ok(self.b.close(Vec::new(), results))
+    }
+
+    pub(super) fn loop_(&mut self, s: &Stmt, l: &Loop) -> Result<(), Unsupported> {
+        let read: Vec<Var> = captured_by(&self.b.func, &s.op).into_iter().collect();
+        // Numbers from outside: their cotangents are sums over the turns. Arrays and data: carried, to be added to in place.
+        let (sums, accs): (Vec<Var>, Vec<Var>) = read.into_iter().partition(|v| self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real());
+        let k = l.lin_init.len();
+        let carry_cts: Vec<Var> = s.lin_outs[..k].iter().map(|o| self.finished(*o)).collect();
+        let out_cts: Vec<Option<Var>> = s.lin_outs[k..].iter().map(|o| {
+            let r = self.root(*o);
+            self.cts.remove(&r)
+        }).collect();
+        let acc_init: Vec<Var> = accs.iter().map(|v| self.accumulator(*v)).collect();
+        let lin_xs: Vec<Var> = out_cts.iter().zip(&l.lin_outs).filter(|(_, o)| **o != Out::Sum).filter_map(|(c, _)| *c).collect();
+        let body = self.turn(l, &sums, &accs, &out_cts)?;
+        let elems = &l.lin_xs;
+        let boxed = |v: &Var| if self.b.ty(*v).rank() == 1 && !self.b.ty(*v).scalar().is_flat() { Out::Boxed } else { Out::Collect };
+        let lin_outs: Vec<Out> = elems.iter().map(boxed).chain(sums.iter().map(|_| Out::Sum)).collect();
+        let tys: Vec<Ty> = l.lin_init.iter().chain(&accs).chain(elems).chain(&sums).map(|v| self.b.ty(*v)).collect();
+        let made = Loop {
+            turns: l.turns.clone(),
+            reverse: !l.reverse,
+            init: Vec::new(),
+            lin_init: [carry_cts, acc_init].concat(),
+            xs: l.xs.clone(),
+            lin_xs,
+            outs: Vec::new(),
+            lin_outs,
+            body,
+        };
+        debug_assert!(l.init.is_empty() && matches!(made.turns, Turns::For(_)), "a linear loop carries nothing non-linear");
+        let (_, results) = self.b.emit(Op::Loop(Box::new(made)), &[Ty::I64], &tys);
+        let (carried, rest) = results.split_at(k + accs.len());
+        for (v, ct) in l.lin_init.iter().zip(carried) {
+            self.add(*v, *ct);
+        }
+        for (v, ct) in accs.iter().zip(&carried[k..]) {
+            self.set(*v, *ct);
+        }
+        for (v, ct) in elems.iter().chain(&sums).zip(rest) {
+            self.add(*v, *ct);
+        }
+        Ok(())
+    }
+
+    /// One turn, backwards.
+    fn turn(&mut self, l: &Loop, sums: &[Var], accs: &[Var], out_cts: &[Option<Var>]) -> Result<Block, Unsupported> {
+        let k = l.lin_init.len();
+        let saved = std::mem::take(&mut self.cts);
+        self.b.open();
+        let mut lin_params = Vec::new();
+        let mut cts = Vec::new();
+        let (carried, outs) = l.body.lin_results.split_at(k);
+        for r in carried {
+            let ty = self.b.ty(*r);
+            let v = self.b.func.fresh(ty, true);
+            lin_params.push(v);
+            cts.push(Some(v));
+        }
+        for v in accs {
+            let ty = self.b.ty(*v);
+            let c = self.b.func.fresh(ty, true);
+            lin_params.push(c);
+            self.set(*v, c);
+        }
+        for ((r, ct), out) in outs.iter().zip(out_cts).zip(&l.lin_outs) {
+            cts.push(match (ct, out) {
+                (Some(c), Out::Sum) => Some(*c),
+                (Some(_), _) => {
+                    let ty = self.b.ty(*r);
+                    let v = self.b.func.fresh(ty, true);
+                    lin_params.push(v);
+                    Some(v)
+                }
+                (None, _) => None,
+            });
+        }
+        self.b.adopt(&l.body.params, &lin_params);
+        self.turn_block(&l.body, &cts)?;
+        let mut results: Vec<Var> = l.body.lin_params[..k].iter().map(|v| self.finished(*v)).collect();
+        results.extend(accs.iter().map(|v| self.finished(*v)).collect::<Vec<_>>());
+        results.extend(l.body.lin_params[k..].iter().chain(sums).map(|v| self.finished(*v)).collect::<Vec<_>>());
+        self.cts = saved;
+        Ok(self.b.close(Vec::new(), results))
+    }
+
+    /// Like [`T::block`], where some results have no cotangent.
+    fn turn_block(&mut self, b: &Block, cts: &[Option<Var>]) -> Result<(), Unsupported> {
+        let known: Vec<(Var, Var)> = b.lin_results.iter().zip(cts).filter_map(|(r, c)| c.map(|c| (*r, c))).collect();
+        let part = Block { lin_results: known.iter().map(|(r, _)| *r).collect(), ..b.clone() };
+        let cts: Vec<Var> = known.iter().map(|(_, c)| *c).collect();
+        self.block(&part, &cts)
+    }
+}
+

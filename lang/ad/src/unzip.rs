@@ -1,0 +1,193 @@
+//! U: unzipping (§6). A function `(x… ; ẋ…) -> (y… ; ẏ…)` becomes a non-linear one, `(x…) -> (y…, r…)`, and a linear one,
+//! `(r… ; ẋ…) -> ( ; ẏ…)`, of the residuals `r`: the non-linear values that the linear part reads.
+//!
+//! - A branch's residuals are returned by the branch that ran, in slots that the branches share; the other slots hold zeros. The linear
+//!   part branches on the same condition.
+//! - A loop's residuals are arrays over the turns. The linear part is a loop over their number. Arrays and data go into boxes, so that
+//!   nothing is copied and shapes may differ.
+//! - A call's residuals are more results of the callee. Those of a function that calls itself are one value of a data type, so that
+//!   recursion makes a recursive type.
+//! - What the plan says to recompute moves to the linear side, reading what is stored.
+
+mod parts;
+mod plan;
+
+pub use plan::Plan;
+
+use crate::Ad;
+use crate::dce;
+use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt, Ty, Var};
+use adl_specialise::Unsupported;
+use std::collections::{HashMap, HashSet};
+
+/// The two halves of a function.
+#[derive(Clone, Debug)]
+pub struct Unzipped {
+    /// `(x…) -> (y…, r…)`.
+    pub primal: FnId,
+    /// Number of `y`s.
+    pub results: usize,
+    /// `(r… ; ẋ…) -> ( ; ẏ…)`.
+    pub linear: FnId,
+    /// The type of all residuals in one, for functions that call themselves.
+    pub boxed: Option<DataId>,
+}
+
+impl Ad {
+    /// U of a function (of a `J`).
+    pub fn unzip(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<Unzipped, Unsupported> {
+        if let Some(u) = self.unzips.get(&(f, plan.clone())) {
+            return Ok(u.clone());
+        }
+        let src = p.func(f).clone();
+        let name = src.name.strip_prefix("jvp ").unwrap_or(&src.name).to_owned();
+        let boxed = self.is_recursive(p, f).then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new() }));
+        let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed };
+        self.unzips.insert((f, plan.clone()), u.clone());
+        if let Some(d) = boxed {
+            // Callers inside the recursion need the signatures now.
+            self.announce(p, &u, &src, d);
+        }
+        match self.unzip_function(p, &src, plan, &u) {
+            Ok(()) => Ok(u),
+            Err(e) => {
+                self.unzips.remove(&(f, plan.clone()));
+                Err(e)
+            }
+        }
+    }
+
+    /// Functions without statements whose signatures are those that the two halves will have.
+    fn announce(&mut self, p: &mut Program, u: &Unzipped, src: &Function, d: DataId) {
+        let mut primal = Function { name: p.func(u.primal).name.clone(), vars: src.vars.clone(), body: Block::default() };
+        primal.body.params = src.body.params.clone();
+        primal.body.results = src.body.results.clone();
+        primal.body.results.push(Var(primal.vars.len() as u32));
+        primal.fresh(Ty::Data(d), false);
+        p.set(u.primal, primal);
+        let mut linear = Function { name: p.func(u.linear).name.clone(), vars: src.vars.clone(), body: Block::default() };
+        linear.body.params = vec![linear.fresh(Ty::Data(d), false)];
+        linear.body.lin_params = src.body.lin_params.clone();
+        linear.body.lin_results = src.body.lin_results.clone();
+        p.set(u.linear, linear);
+    }
+
+    fn unzip_function(&mut self, p: &mut Program, src: &Function, plan: &Plan, u: &Unzipped) -> Result<(), Unsupported> {
+        let mut z = U { ad: self, p, f: src.clone(), plan };
+        let halves = z.block(&src.body, true)?;
+        let vars = z.f;
+        let needs: Vec<Var> = halves.needs;
+        let mut primal = Function { name: p.func(u.primal).name.clone(), vars: vars.vars.clone(), body: halves.primal };
+        let mut linear = Function { name: p.func(u.linear).name.clone(), vars: vars.vars, body: halves.linear };
+        primal.body.results = [&src.body.results[..], &needs].concat();
+        linear.body.params = needs.clone();
+        if let Some(d) = u.boxed {
+            let fields = linear.tys(&needs);
+            p.set_data(d, DataDecl { name: p.data(d).name.clone(), cons: vec![("Kept".to_owned(), fields)] });
+            let one = primal.fresh(Ty::Data(d), false);
+            primal.body.stmts.push(Stmt { outs: vec![one], lin_outs: Vec::new(), op: Op::Con { data: d, tag: 0, fields: needs.clone() }, span: Default::default() });
+            primal.body.results.truncate(src.body.results.len());
+            primal.body.results.push(one);
+            let all = linear.fresh(Ty::Data(d), false);
+            linear.body.stmts.insert(0, Stmt { outs: needs, lin_outs: Vec::new(), op: Op::Fields { a: all, data: d, tag: 0 }, span: Default::default() });
+            linear.body.params = vec![all];
+        }
+        dce::remove_dead(&mut primal);
+        dce::remove_dead(&mut linear);
+        p.set(u.primal, primal);
+        p.set(u.linear, linear);
+        Ok(())
+    }
+}
+
+/// The halves of a block. `needs`: non-linear variables that the linear half reads and does not bind.
+struct Halves {
+    primal: Block,
+    linear: Block,
+    needs: Vec<Var>,
+}
+
+struct U<'a> {
+    ad: &'a mut Ad,
+    p: &'a mut Program,
+    f: Function,
+    plan: &'a Plan,
+}
+
+impl U<'_> {
+    /// Takes a block apart. The linear half keeps the linear parameters and results; it has no non-linear parameters or results.
+    fn block(&mut self, b: &Block, top: bool) -> Result<Halves, Unsupported> {
+        let mut primal = Block { params: b.params.clone(), results: b.results.clone(), ..Block::default() };
+        let mut linear: Vec<Stmt> = Vec::new();
+        for s in &b.stmts {
+            if !self.has_linear(s) {
+                primal.stmts.push(s.clone());
+            } else {
+                self.split(s, &mut primal, &mut linear)?;
+            }
+        }
+        let linear = Block { lin_params: b.lin_params.clone(), lin_results: b.lin_results.clone(), stmts: linear, ..Block::default() };
+        Ok(self.with_recomputed(primal, linear, top))
+    }
+
+    /// Whether a statement reads, makes or holds anything linear.
+    fn has_linear(&self, s: &Stmt) -> bool {
+        if !s.lin_outs.is_empty() {
+            return true;
+        }
+        let mut found = false;
+        s.op.each_operand(&mut |v| found |= self.f.linear(v));
+        found || !crate::explicit::captured_by(&self.f, &s.op).is_empty()
+    }
+
+    /// Moves what the plan recomputes to the front of the linear half, and says what that half still needs.
+    fn with_recomputed(&mut self, primal: Block, mut linear: Block, top: bool) -> Halves {
+        let mut needs = free(&self.f, &linear);
+        let mut moved: Vec<Stmt> = Vec::new();
+        for s in primal.stmts.iter().rev() {
+            if s.outs.iter().any(|o| needs.contains(o)) && self.plan.recomputes(&self.f, s, top) {
+                s.op.each_operand(&mut |v| {
+                    needs.insert(v);
+                });
+                for inner in s.op.blocks() {
+                    needs.extend(free(&self.f, inner));
+                }
+                s.outs.iter().for_each(|o| {
+                    needs.remove(o);
+                });
+                moved.push(s.clone());
+            }
+        }
+        moved.reverse();
+        // Both halves bind the moved variables, each in its own function or block.
+        let mut names = HashMap::new();
+        let mut b = Builder::on(std::mem::take(&mut self.f));
+        let copies: Vec<Stmt> = moved.iter().map(|s| b.copy_stmt(s, &mut names)).collect();
+        self.f = Function { body: Block::default(), ..b.func };
+        crate::explicit::rename(&mut linear, &names);
+        linear.stmts.splice(0..0, copies);
+        let mut needs: Vec<Var> = needs.into_iter().collect();
+        needs.sort_unstable();
+        Halves { primal, linear, needs }
+    }
+}
+
+/// Non-linear variables that a block reads and does not bind.
+pub(crate) fn free(f: &Function, b: &Block) -> HashSet<Var> {
+    let mut out = HashSet::new();
+    let mut bound: HashSet<Var> = b.params.iter().copied().collect();
+    for s in &b.stmts {
+        let mut see = |v: Var| {
+            if !f.linear(v) && !bound.contains(&v) {
+                out.insert(v);
+            }
+        };
+        s.op.each_operand(&mut see);
+        for inner in s.op.blocks() {
+            free(f, inner).into_iter().for_each(&mut see);
+        }
+        bound.extend(&s.outs);
+    }
+    out.extend(b.results.iter().filter(|v| !bound.contains(v)));
+    out
+}

@@ -1,0 +1,190 @@
+//! U of statements in which linear and non-linear meet.
+
+use super::{Halves, U};
+use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_specialise::Unsupported;
+use adl_syntax::span::Span;
+use std::collections::HashMap;
+
+impl U<'_> {
+    /// Puts the halves of a statement where they belong.
+    pub(super) fn split(&mut self, s: &Stmt, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
+        match &s.op {
+            Op::If(c, a, b) => {
+                let arms = vec![self.block(a, false)?, self.block(b, false)?];
+                let (mut prims, lins) = self.arms(s, arms, &[Vec::new(), Vec::new()]);
+                let (b, a) = (prims.1.pop().unwrap_or_default(), prims.1.pop().unwrap_or_default());
+                self.push_primal(s, prims.0, Op::If(*c, Box::new(a), Box::new(b)), primal);
+                let mut lins = lins.into_iter();
+                let (a, b) = (lins.next().unwrap_or_default(), lins.next().unwrap_or_default());
+                push_linear(s, Op::If(*c, Box::new(a), Box::new(b)), linear);
+            }
+            Op::Switch(x, arms) => {
+                let params: Vec<Vec<Var>> = arms.iter().map(|a| a.params.clone()).collect();
+                let halves = arms.iter().map(|a| self.block(a, false)).collect::<Result<Vec<_>, _>>()?;
+                let (prims, lins) = self.arms(s, halves, &params);
+                self.push_primal(s, prims.0, Op::Switch(*x, prims.1), primal);
+                push_linear(s, Op::Switch(*x, lins), linear);
+            }
+            Op::Loop(l) => self.loop_(s, l, primal, linear)?,
+            Op::Call { .. } => self.call(s, primal, linear)?,
+            _ => linear.push(s.clone()),
+        }
+        Ok(())
+    }
+
+    fn push_primal(&mut self, s: &Stmt, extra: Vec<Var>, op: Op, primal: &mut Block) {
+        let outs = [&s.outs[..], &extra].concat();
+        primal.stmts.push(Stmt { outs, lin_outs: Vec::new(), op, span: s.span });
+    }
+
+    fn copy_of(&mut self, v: Var) -> Var {
+        let info = self.f.vars[v.0 as usize].clone();
+        self.f.vars.push(info);
+        Var(self.f.vars.len() as u32 - 1)
+    }
+
+    /// Branches: their residuals in shared slots (returned first), the primal arms, the linear arms. An arm's own parameters (fields of
+    /// data) are bound again by its linear half.
+    #[allow(clippy::type_complexity)]
+    fn arms(&mut self, s: &Stmt, arms: Vec<Halves>, params: &[Vec<Var>]) -> ((Vec<Var>, Vec<Block>), Vec<Block>) {
+        let mut slots: Vec<Var> = Vec::new();
+        let mut filled: Vec<Vec<Option<Var>>> = Vec::new();
+        let mut linears = Vec::new();
+        let mut primals = Vec::new();
+        for (arm, own) in arms.into_iter().zip(params) {
+            let mut names = HashMap::new();
+            let mut mine: Vec<Option<Var>> = vec![None; slots.len()];
+            let inside = bound_in(&arm.primal);
+            for v in arm.needs.iter().filter(|v| inside.contains(v) && !own.contains(v)) {
+                let ty = self.f.ty(*v).clone();
+                let free = (0..slots.len()).find(|k| mine[*k].is_none() && *self.f.ty(slots[*k]) == ty);
+                let k = free.unwrap_or_else(|| {
+                    slots.push(self.copy_of(*v));
+                    mine.push(None);
+                    slots.len() - 1
+                });
+                mine[k] = Some(*v);
+                names.insert(*v, slots[k]);
+            }
+            let mut linear = arm.linear;
+            for v in own {
+                let new = self.copy_of(*v);
+                names.insert(*v, new);
+                linear.params.push(new);
+            }
+            crate::explicit::rename(&mut linear, &names);
+            filled.push(mine);
+            linears.push(linear);
+            primals.push(arm.primal);
+        }
+        for (arm, mine) in primals.iter_mut().zip(filled) {
+            for (k, slot) in slots.iter().enumerate() {
+                let v = match mine.get(k).copied().flatten() {
+                    Some(v) => v,
+                    None => self.nothing(*slot, s.span, arm),
+                };
+                arm.results.push(v);
+            }
+        }
+        ((slots, primals), linears)
+    }
+
+    /// A value of the type of `like` that nobody will read.
+    fn nothing(&mut self, like: Var, span: Span, b: &mut Block) -> Var {
+        let v = self.copy_of(like);
+        let op = match self.f.ty(like).clone() {
+            Ty::F64 => Op::Lit(Lit::F64(0.0)),
+            Ty::F32 => Op::Lit(Lit::F32(0.0)),
+            Ty::I64 => Op::Lit(Lit::I64(0)),
+            Ty::Bool => Op::Lit(Lit::Bool(false)),
+            Ty::Str => Op::Lit(Lit::Str("".into())),
+            ty => Op::Zero(ty),
+        };
+        b.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
+        v
+    }
+
+    fn loop_(&mut self, s: &Stmt, l: &Loop, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
+        let halves = self.block(&l.body, false)?;
+        let (index, params) = (l.body.params[0], &l.body.params[1..]);
+        let elems = &params[l.init.len()..];
+        let inside = bound_in(&halves.primal);
+        let mut body = halves.primal;
+        let mut lin_body = halves.linear;
+        let new_index = self.copy_of(index);
+        let mut names = HashMap::from([(index, new_index)]);
+        let (mut outs, mut kept, mut xs, mut elem_params) = (l.outs.clone(), Vec::new(), Vec::new(), Vec::new());
+        for v in halves.needs.iter().filter(|v| inside.contains(v) && **v != index) {
+            let elem = self.copy_of(*v);
+            names.insert(*v, elem);
+            elem_params.push(elem);
+            if let Some(k) = elems.iter().position(|e| e == v) {
+                // An element of an array that is there anyway.
+                xs.push(l.xs[k]);
+                continue;
+            }
+            let ty = self.f.ty(*v).clone();
+            let (out, over) = if ty.is_flat() { (Out::Collect, ty.array(1)) } else { (Out::Boxed, ty.boxed()) };
+            let whole = self.f.fresh(over, false);
+            outs.push(out);
+            body.results.push(*v);
+            kept.push(whole);
+            xs.push(whole);
+        }
+        crate::explicit::rename(&mut lin_body, &names);
+        lin_body.params = [vec![new_index], elem_params].concat();
+        let (trips, plain) = s.outs.split_last().map_or((index, &s.outs[..]), |(t, o)| (*t, o));
+        let made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), outs, body, ..l.clone() };
+        primal.stmts.push(Stmt { outs: [plain, &kept, &[trips]].concat(), lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span: s.span });
+        let turns = match &l.turns {
+            Turns::For(n) => *n,
+            Turns::While(_) => trips,
+        };
+        let lin_loop = Loop { turns: Turns::For(turns), init: Vec::new(), xs, outs: Vec::new(), body: lin_body, ..l.clone() };
+        let unused = self.f.fresh(Ty::I64, false);
+        linear.push(Stmt { outs: vec![unused], lin_outs: s.lin_outs.clone(), op: Op::Loop(Box::new(lin_loop)), span: s.span });
+        Ok(())
+    }
+
+    fn call(&mut self, s: &Stmt, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
+        let Op::Call { f, args, lin_args, checkpoint, .. } = &s.op else { return Ok(()) };
+        if args.is_empty() && s.outs.is_empty() || self.is_linear(*f) {
+            linear.push(s.clone());
+            return Ok(());
+        }
+        let u = self.ad.unzip(self.p, *f, self.plan)?;
+        let callee = self.p.func(u.primal).clone();
+        let tys = callee.tys(&callee.body.results[u.results..]);
+        let kept: Vec<Var> = tys.iter().map(|t| self.f.fresh(t.clone(), false)).collect();
+        let call = |f, args: &[Var], lin_args: &[Var]| Op::Call { f, args: args.to_vec(), lin_args: lin_args.to_vec(), rule: None, checkpoint: false };
+        let forward = Stmt { outs: [&s.outs[..], &kept].concat(), lin_outs: Vec::new(), op: call(u.primal, args, &[]), span: s.span };
+        if *checkpoint {
+            // Forward, only the results; backward, all of it again.
+            let origin = self.ad.origins.get(f).copied().unwrap_or(u.primal);
+            let outs = if origin == u.primal { forward.outs.clone() } else { s.outs.clone() };
+            primal.stmts.push(Stmt { outs, lin_outs: Vec::new(), op: call(origin, args, &[]), span: s.span });
+            let again: Vec<Var> = s.outs.iter().map(|v| self.copy_of(*v)).collect();
+            linear.push(Stmt { outs: [&again[..], &kept].concat(), ..forward });
+        } else {
+            primal.stmts.push(forward);
+        }
+        linear.push(Stmt { outs: Vec::new(), lin_outs: s.lin_outs.clone(), op: call(u.linear, &kept, lin_args), span: s.span });
+        Ok(())
+    }
+
+    /// Whether a function has no non-linear results: it needs no unzipping.
+    fn is_linear(&self, f: adl_ir::FnId) -> bool {
+        let f = self.p.func(f);
+        f.body.results.is_empty() && !f.body.lin_results.is_empty()
+    }
+}
+
+fn push_linear(s: &Stmt, op: Op, linear: &mut Vec<Stmt>) {
+    linear.push(Stmt { outs: Vec::new(), lin_outs: s.lin_outs.clone(), op, span: s.span });
+}
+
+/// Non-linear variables that a block binds at its own level.
+fn bound_in(b: &Block) -> std::collections::HashSet<Var> {
+    b.params.iter().chain(b.stmts.iter().flat_map(|s| &s.outs)).copied().collect()
+}
