@@ -1,6 +1,6 @@
 //! Forgetting linearity (§4.5): linear variables become ordinary ones, `dup` a second name, `drop` nothing.
 
-use crate::Ad;
+use crate::{Ad, check, dce};
 use adl_ir::{Block, FnId, Function, Loop, Op, Program, Stmt, Turns, Var};
 use std::collections::HashMap;
 
@@ -20,6 +20,8 @@ impl Ad {
         let mut out = Function { name: src.name.clone(), vars: src.vars.clone(), body: Block::default() };
         out.vars.iter_mut().for_each(|v| v.linear = false);
         out.body = self.erase_block(p, &mut out, &src.body, &mut HashMap::new());
+        dce::remove_dead(&mut out);
+        check::made("erase", p, &out);
         p.set(id, out);
         id
     }

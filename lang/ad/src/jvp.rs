@@ -11,7 +11,7 @@ mod soac;
 
 use crate::Ad;
 use crate::activity::Activity;
-use crate::explicit;
+use crate::{check, explicit};
 use adl_ir::{Block, Builder, FnId, Function, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Ops, Un};
 use adl_specialise::Unsupported;
@@ -43,6 +43,7 @@ impl Ad {
         let made = function(self, p, &src, &wrt, &j.active);
         match made {
             Ok(made) => {
+                check::made("jvp", p, &made);
                 p.set(j.func, made);
                 Ok(j)
             }

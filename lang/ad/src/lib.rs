@@ -30,6 +30,8 @@ pub mod tangent;
 pub mod transpose;
 pub mod unzip;
 
+mod check;
 mod memo;
+mod road;
 
 pub use memo::Ad;

@@ -13,7 +13,7 @@ mod control;
 mod rules;
 
 use crate::Ad;
-use crate::explicit;
+use crate::{check, explicit};
 use adl_ir::{Block, Builder, FnId, Function, Op, Program, Stmt, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
@@ -40,6 +40,7 @@ impl Ad {
         p.set(id, early);
         match function(self, p, &src, &name) {
             Ok(made) => {
+                check::made("transpose", p, &made);
                 p.set(id, made);
                 Ok(id)
             }

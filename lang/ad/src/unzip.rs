@@ -15,7 +15,7 @@ mod plan;
 pub use plan::Plan;
 
 use crate::Ad;
-use crate::dce;
+use crate::{check, dce};
 use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt, Ty, Var};
 use adl_specialise::Unsupported;
 use std::collections::{HashMap, HashSet};
@@ -94,6 +94,8 @@ impl Ad {
         }
         dce::remove_dead(&mut primal);
         dce::remove_dead(&mut linear);
+        check::made("unzip", p, &primal);
+        check::made("unzip", p, &linear);
         p.set(u.primal, primal);
         p.set(u.linear, linear);
         Ok(())
