@@ -1,75 +1,163 @@
 //! The real world.
 
 use adl_interp::host::Host;
-use std::io::Write;
-use std::time::Instant;
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 /// Files, the environment and the terminal of this process.
 pub struct Terminal {
     out: std::io::BufWriter<std::io::Stdout>,
+    /// Whether somebody watches, so that every line is shown at once.
+    watched: bool,
     args: Vec<String>,
     start: Instant,
-    shown: Option<Instant>,
-    bar: Option<Instant>,
-    last_done: u64,
+    bar: Bar,
 }
 
 impl Terminal {
     /// With the arguments of the script.
     pub fn new(args: Vec<String>) -> Terminal {
-        Terminal { out: std::io::BufWriter::with_capacity(1 << 16, std::io::stdout()), args, start: Instant::now(), shown: None, bar: None, last_done: 0 }
+        let out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
+        Terminal { out, watched: std::io::stdout().is_terminal(), args, start: Instant::now(), bar: Bar::new() }
+    }
+}
+
+/// Ends the process because standard output cannot be written: quietly where its reader went away, as any filter does.
+fn lost(e: &std::io::Error) -> ! {
+    if e.kind() == std::io::ErrorKind::BrokenPipe {
+        std::process::exit(0);
+    }
+    let _ = writeln!(std::io::stderr(), "error[E0801]: standard output: {e}");
+    std::process::exit(1);
+}
+
+/// Writes to standard output, at once.
+pub fn say(text: &str) {
+    let mut out = std::io::stdout().lock();
+    if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        lost(&e);
     }
 }
 
 impl Host for Terminal {
     fn print(&mut self, text: &str) {
-        // A reader that went away ends the program quietly, as it does any filter.
-        if self.out.write_all(text.as_bytes()).is_err() {
-            std::process::exit(0);
+        self.bar.clear();
+        if let Err(e) = self.out.write_all(text.as_bytes()) {
+            lost(&e);
+        }
+        if self.watched {
+            self.flush();
         }
     }
     fn flush(&mut self) {
-        if self.out.flush().is_err() {
-            std::process::exit(0);
+        self.bar.clear();
+        if let Err(e) = self.out.flush() {
+            lost(&e);
         }
     }
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(path).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            _ => e.to_string(),
-        })
+        std::fs::read(path).map_err(|e| crate::commands::io_text(&e))
     }
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
-        std::fs::write(path, bytes).map_err(|e| e.to_string())
+        std::fs::write(path, bytes).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => "there is no such directory".to_owned(),
+            _ => crate::commands::io_text(&e),
+        })
+    }
+    fn identity(&mut self, path: &str) -> Option<String> {
+        std::fs::canonicalize(path).ok().map(|p| p.to_string_lossy().into_owned())
     }
     fn args(&mut self) -> Vec<String> {
         self.args.clone()
     }
     fn env(&mut self, name: &str) -> Option<String> {
+        // A name with `=` or NUL in it is nobody's.
+        if name.is_empty() || name.contains(['=', '\0']) {
+            return None;
+        }
         std::env::var(name).ok()
     }
     fn time(&mut self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
-    /// A bar on the terminal for loops that take longer than half a second.
     fn progress(&mut self, done: u64, total: u64) {
-        use std::io::IsTerminal;
-        if done <= self.last_done {
-            self.bar = None;
-        }
-        self.last_done = done;
-        let begin = *self.bar.get_or_insert_with(Instant::now);
-        let due = self.shown.is_none_or(|t| t.elapsed().as_millis() >= 100);
-        if begin.elapsed().as_millis() < 500 || !due || !std::io::stderr().is_terminal() {
+        self.bar.step(done, total);
+    }
+}
+
+/// A bar on the terminal for loops that take longer than half a second. Where loops are nested it is the outermost that reports.
+struct Bar {
+    terminal: bool,
+    /// When the loop was first heard of, and what it had done.
+    begin: Option<(Instant, u64, u64)>,
+    drawn: Option<Instant>,
+}
+
+impl Bar {
+    fn new() -> Bar {
+        Bar { terminal: std::io::stderr().is_terminal(), begin: None, drawn: None }
+    }
+
+    fn step(&mut self, done: u64, total: u64) {
+        if !self.terminal {
             return;
         }
-        self.shown = Some(Instant::now());
-        let part = done as f64 / total.max(1) as f64;
-        let left = begin.elapsed().as_secs_f64() * (1.0 - part) / part.max(1e-9);
-        let filled = (part * 30.0) as usize;
-        eprint!("\r[{}{}] {:3.0} %  {left:.1} s left ", "#".repeat(filled), " ".repeat(30 - filled.min(30)), part * 100.0);
-        if done + 1 >= total || total - done < total / 50 {
-            eprint!("\r\x1b[K");
+        let (begin, first) = match self.begin {
+            Some((b, first, t)) if t == total && done >= first => (b, first),
+            _ => {
+                self.begin = Some((Instant::now(), done, total));
+                return;
+            }
+        };
+        let passed = begin.elapsed();
+        if passed < Duration::from_millis(500) || self.drawn.is_some_and(|d| d.elapsed() < Duration::from_millis(100)) {
+            return;
         }
+        self.drawn = Some(Instant::now());
+        let rate = (done - first) as f64 / passed.as_secs_f64();
+        let _ = write!(std::io::stderr(), "\r{}\x1b[K", bar_text(done, total, rate));
+    }
+
+    fn clear(&mut self) {
+        if self.drawn.take().is_some() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+        self.begin = None;
+    }
+}
+
+/// `[#####     ]  50 %  1000/s  2.0 s left`.
+fn bar_text(done: u64, total: u64, rate: f64) -> String {
+    const WIDTH: usize = 30;
+    let part = (done as f64 / total.max(1) as f64).clamp(0.0, 1.0);
+    let filled = (part * WIDTH as f64) as usize;
+    let left = total.saturating_sub(done) as f64 / rate.max(1e-9);
+    format!("[{}{}] {:3.0} %  {}/s  {} left", "#".repeat(filled), " ".repeat(WIDTH - filled), part * 100.0, count(rate), span(left))
+}
+
+fn count(x: f64) -> String {
+    match x {
+        x if x >= 1e6 => format!("{:.1} M", x / 1e6),
+        x if x >= 1e3 => format!("{:.1} k", x / 1e3),
+        x => format!("{x:.1} "),
+    }
+}
+
+fn span(seconds: f64) -> String {
+    match seconds {
+        s if s < 60.0 => format!("{s:.1} s"),
+        s if s < 3600.0 => format!("{:.0} min {:.0} s", (s / 60.0).floor(), s % 60.0),
+        s => format!("{:.0} h {:.0} min", (s / 3600.0).floor(), (s % 3600.0) / 60.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bar_text;
+
+    #[test]
+    fn a_bar_says_rate_and_time_left() {
+        assert_eq!(bar_text(500, 1000, 250.0), format!("[{}{}]  50 %  250.0 /s  2.0 s left", "#".repeat(15), " ".repeat(15)));
+        assert!(bar_text(0, 0, 0.0).contains("  0 %"));
     }
 }

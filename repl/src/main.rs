@@ -5,50 +5,50 @@
 
 mod commands;
 mod host;
+mod html;
 mod interactive;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
 /// A strict ML-like scripting language in which gradients are first-class.
+///
+/// Without a command or a file it is a REPL.
 #[derive(Parser)]
-#[command(name = "adl", version, args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+#[command(name = "adl", version, disable_help_subcommand = true, override_usage = "adl [OPTIONS] [SCRIPT.adl [ARGS]...]\n       adl [OPTIONS] -e EXPR [ARGS]...\n       adl [OPTIONS] COMMAND")]
 struct Cli {
-    #[command(subcommand)]
-    command: Option<Command>,
     /// Evaluate and echo `value : type`.
-    #[arg(short = 'e', value_name = "EXPR")]
+    #[arg(short = 'e', value_name = "EXPR", allow_hyphen_values = true)]
     expr: Option<String>,
-    /// Read the program from standard input.
-    #[arg(long)]
-    stdin: bool,
     #[command(flatten)]
     global: Global,
-    /// A script and its arguments; without one, the REPL.
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    script: Vec<String>,
+    #[command(subcommand)]
+    command: Option<Command>,
 }
 
 /// Flags that every command takes.
 #[derive(clap::Args, Clone)]
 pub struct Global {
-    /// Colours in messages.
+    /// Colours in messages. `auto`: on a terminal, unless NO_COLOR is set.
     #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = ["auto", "always", "never"], global = true)]
     color: String,
     /// Diagnostics as JSON, one object a line.
     #[arg(long, global = true)]
     json: bool,
+    /// Read the program from standard input.
+    #[arg(long, global = true)]
+    stdin: bool,
     /// Memory that nested calls may take before a recursion counts as endless, in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 1024, global = true)]
-    stack: usize,
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..), global = true)]
+    stack: u32,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Types only: every error of the files.
+    /// Types only: every error of the files (or of the .adl files below directories).
     Check {
         /// Explain an error code.
-        #[arg(long, value_name = "CODE")]
+        #[arg(long, value_name = "CODE", conflicts_with = "files")]
         explain: Option<String>,
         files: Vec<String>,
     },
@@ -59,10 +59,19 @@ enum Command {
         check: bool,
         files: Vec<String>,
     },
-    /// Runs `test` items and the examples of doc comments.
+    /// Runs `test` items and the examples of doc comments; without files, of every .adl file below the working directory.
     Test { files: Vec<String> },
-    /// Documentation of a name, or the list of names.
-    Doc { name: Option<String> },
+    /// Times every `bench "name" = e` item.
+    Bench { files: Vec<String> },
+    /// Documentation of a name or module, the list of names, or the library as HTML.
+    Doc {
+        /// Write the whole library as HTML pages into a directory.
+        #[arg(long, value_name = "DIR", conflicts_with = "name")]
+        html: Option<String>,
+        name: Option<String>,
+    },
+    #[command(external_subcommand)]
+    Script(Vec<String>),
 }
 
 fn main() -> ExitCode {
@@ -73,18 +82,30 @@ fn main() -> ExitCode {
             return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
         }
     };
-    let code = match cli.command {
-        Some(Command::Check { explain: Some(code), .. }) => commands::explain(&code),
-        Some(Command::Check { files, .. }) => commands::check(&cli.global, &files),
-        Some(Command::Fmt { check, files }) => commands::fmt(&cli.global, check, &files),
-        Some(Command::Test { files }) => commands::test(&cli.global, &files),
-        Some(Command::Doc { name }) => commands::doc(name.as_deref()),
-        None if cli.expr.is_some() => commands::expression(&cli.global, cli.expr.as_deref().unwrap_or("")),
-        None if cli.stdin => commands::stdin(&cli.global),
-        None => match cli.script.split_first() {
-            Some((file, args)) => commands::script(&cli.global, file, args.to_vec()),
-            None => interactive::run(&cli.global),
-        },
+    let code = match (cli.expr, cli.command) {
+        (Some(text), None) => commands::expression(&cli.global, &text, Vec::new()),
+        (Some(text), Some(Command::Script(args))) => commands::expression(&cli.global, &text, args),
+        (Some(_), Some(_)) => commands::usage("`-e` takes no command"),
+        (None, command) => run(&cli.global, command),
     };
     ExitCode::from(code)
+}
+
+fn run(global: &Global, command: Option<Command>) -> u8 {
+    match command {
+        Some(Command::Check { explain: Some(code), .. }) => commands::explain(&code),
+        Some(Command::Check { files, .. }) => commands::check(global, &files),
+        Some(Command::Fmt { check, files }) => commands::fmt(global, check, &files),
+        Some(Command::Test { files }) => commands::measure::test(global, &files),
+        Some(Command::Bench { files }) => commands::measure::bench(global, &files),
+        Some(Command::Doc { html: Some(dir), .. }) => html::write(global, &dir),
+        Some(Command::Doc { name, .. }) => commands::doc(global, name.as_deref()),
+        Some(Command::Script(words)) if global.stdin => commands::stdin(global, words),
+        Some(Command::Script(words)) => match words.split_first() {
+            Some((file, args)) => commands::script(global, file, args.to_vec()),
+            None => commands::usage("a file is wanted"),
+        },
+        None if global.stdin => commands::stdin(global, Vec::new()),
+        None => interactive::run(global),
+    }
 }

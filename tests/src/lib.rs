@@ -68,7 +68,7 @@ pub fn echo_in(s: &mut Session, text: &str) -> String {
     let out = s.eval(text);
     match (out.diags.iter().find(|d| d.is_error()), out.echoes.last()) {
         (Some(d), _) => format!("{}: {}", d.code, d.message),
-        (None, Some(e)) => format!("{} : {}", e.value, e.ty),
+        (None, Some(e)) => e.whole(),
         (None, None) => "() : ()".into(),
     }
 }

@@ -1,5 +1,6 @@
 //! Examples of the documentation: the primitive table and the standard modules.
 
+use adl_syntax::span::Span;
 use adl_session::{Session, TestReport};
 
 #[test]
@@ -7,9 +8,9 @@ fn examples_of_the_table_and_the_modules_hold() {
     let mut report = TestReport::default();
     let (mut s, _) = adl_tests::session();
     for (e, want) in Session::standard_examples() {
-        s.example(&e, &want, &mut report);
+        s.example(&e, &want, Span::default(), &mut report);
     }
-    let failures: Vec<String> = report.failed.iter().map(|(e, why)| format!("{e}\n    {why}")).collect();
+    let failures: Vec<String> = report.failed.iter().map(|f| format!("{}\n{}", f.what, f.why)).collect();
     assert!(failures.is_empty(), "{} hold, these do not:\n{}", report.passed, failures.join("\n"));
     assert!(report.passed > 200, "{} examples", report.passed);
 }

@@ -10,6 +10,10 @@ pub trait Host {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String>;
     /// Writes a whole file.
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String>;
+    /// One name for a file, however its path is spelled; `None` where the host knows of none.
+    fn identity(&mut self, _path: &str) -> Option<String> {
+        None
+    }
     /// `ARGS…` of the command line.
     fn args(&mut self) -> Vec<String>;
     /// An environment variable.

@@ -1,72 +1,156 @@
-//! Names in scope, for completion, `:env` and `:doc`.
+//! What fits at the cursor: names, members of modules, fields of records.
 
 use crate::Session;
 use adl_prim::{Prim, Typing};
+use adl_syntax::symbol::Symbol;
+use adl_typing::env::{Env, TypeName};
+use adl_typing::ty::{Scheme, Ty};
+use std::rc::Rc;
 
 /// A name that fits.
 #[derive(Clone, Debug)]
 pub struct Completion {
     /// The whole name.
     pub text: String,
-    /// Its type.
+    /// Its type, or what it is.
     pub ty: String,
 }
 
+impl Completion {
+    fn new(text: impl Into<String>, ty: impl Into<String>) -> Completion {
+        Completion { text: text.into(), ty: ty.into() }
+    }
+}
+
+/// Reserved words that begin or join expressions.
+const KEYWORDS: &[&str] =
+    &["let", "rec", "and", "in", "fun", "lin", "if", "then", "else", "match", "with", "when", "as", "for", "loop", "while", "do", "type", "alias", "import", "true", "false", "test", "bench"];
+
 impl Session {
-    /// Names that begin with a prefix (`optim.ad` looks into a module).
+    /// Names that begin with a prefix. `optim.ad` looks into a module, `p.x` into the type of a value.
     pub fn complete(&mut self, prefix: &str) -> Vec<Completion> {
-        let mut out: Vec<Completion> = Vec::new();
-        if let Some((module, member)) = prefix.rsplit_once('.') {
-            self.load_std(module);
-            let env = self.std.get(module).cloned().or_else(|| self.env.modules.get(&adl_syntax::symbol::Symbol::new(module)).cloned());
-            if let Some(env) = env {
-                for (n, g) in env.values.iter().filter(|(n, _)| n.as_str().starts_with(member)) {
-                    out.push(Completion { text: format!("{module}.{n}"), ty: self.type_text(&g.scheme) });
-                }
-            }
-        } else {
-            for (n, g) in self.env.values.clone().iter().filter(|(n, _)| n.as_str().starts_with(prefix)) {
-                out.push(Completion { text: n.to_string(), ty: self.type_text(&g.scheme) });
-            }
-            for p in Prim::ALL.iter().filter(|p| p.name().starts_with(prefix) && p.name().starts_with(char::is_alphabetic)) {
-                let (Typing::Scheme(t) | Typing::Elementwise(t) | Typing::Special(t)) = p.row().typing;
-                out.push(Completion { text: p.name().into(), ty: t.into() });
-            }
-            out.extend(adl_std::MODULES.iter().filter(|(n, _)| n.starts_with(prefix)).map(|(n, _)| Completion { text: format!("{n}."), ty: "module".into() }));
-        }
+        let mut out = match prefix.rsplit_once('.') {
+            Some((before, member)) => self.members(before, member),
+            None => self.names(prefix),
+        };
         out.sort_by(|a, b| a.text.cmp(&b.text));
         out.dedup_by(|a, b| a.text == b.text);
         out
     }
 
+    fn names(&mut self, prefix: &str) -> Vec<Completion> {
+        let mut out = Vec::new();
+        let envs: Vec<Env> = [Some(self.env.clone()), self.env.base.as_deref().cloned()].into_iter().flatten().collect();
+        for env in &envs {
+            self.values_of(env, "", prefix, &mut out);
+            out.extend(env.cons.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(n.as_str(), "constructor")));
+            out.extend(env.types.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(n.as_str(), "type")));
+            out.extend(env.modules.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(format!("{n}."), "module")));
+        }
+        for p in Prim::ALL.iter().filter(|p| p.name().starts_with(prefix) && p.name().starts_with(char::is_alphabetic)) {
+            out.push(Completion::new(p.name(), prim_type(*p)));
+        }
+        let known = |name: &str| envs.iter().any(|e| e.values.contains_key(&Symbol::new(name)));
+        out.extend(adl_std::MODULES.iter().filter(|(n, _)| n.starts_with(prefix) && !known(n)).map(|(n, _)| Completion::new(format!("{n}."), "module")));
+        out.extend(KEYWORDS.iter().filter(|k| !prefix.is_empty() && k.starts_with(prefix)).map(|k| Completion::new(*k, "keyword")));
+        out
+    }
+
+    /// Values of an environment; names that begin with `__` are nobody's business.
+    fn values_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
+        for (n, g) in env.values.iter().filter(|(n, _)| n.as_str().starts_with(prefix) && !n.as_str().starts_with("__")) {
+            out.push(Completion::new(format!("{before}{n}"), self.type_text(&g.scheme)));
+        }
+    }
+
+    fn members(&mut self, before: &str, member: &str) -> Vec<Completion> {
+        let mut out = Vec::new();
+        if let Some(ty) = self.type_of_path(before) {
+            self.fields(&ty, before, member, &mut out);
+            return out;
+        }
+        let Some(env) = self.module_named(before) else { return out };
+        let head = format!("{before}.");
+        self.values_of(&env, &head, member, &mut out);
+        if self.std.contains_key(before) {
+            // What a standard module does not document it keeps to itself.
+            out.retain(|c| env.values.get(&Symbol::new(&c.text[head.len()..])).is_some_and(|g| g.doc.is_some() || g.alias.is_some()));
+        } else {
+            out.extend(env.cons.keys().filter(|n| n.as_str().starts_with(member)).map(|n| Completion::new(format!("{head}{n}"), "constructor")));
+            out.extend(env.types.keys().filter(|n| n.as_str().starts_with(member)).map(|n| Completion::new(format!("{head}{n}"), "type")));
+        }
+        out
+    }
+
+    fn fields(&self, ty: &Ty, before: &str, member: &str, out: &mut Vec<Completion>) {
+        match ty {
+            Ty::Record(r) => {
+                for (n, t) in r.fields.iter().filter(|(n, _)| n.as_str().starts_with(member)) {
+                    out.push(Completion::new(format!("{before}.{n}"), self.type_text(&Scheme::mono(t.clone()))));
+                }
+            }
+            Ty::Array(_, e) => match &**e {
+                Ty::Array(..) if "T".starts_with(member) => out.push(Completion::new(format!("{before}.T"), "the transpose")),
+                e => self.fields(e, before, member, out),
+            },
+            _ => {}
+        }
+    }
+
+    /// The type of `x.a.b`, where `x` is a value in scope.
+    fn type_of_path(&self, path: &str) -> Option<Ty> {
+        let mut parts = path.split('.');
+        let mut ty = self.env.value(Symbol::new(parts.next()?))?.scheme.ty.clone();
+        for p in parts {
+            let Ty::Record(r) = &ty else { return None };
+            ty = r.fields.iter().find(|(n, _)| n.as_str() == p)?.1.clone();
+        }
+        Some(ty)
+    }
+
+    /// A module in scope, a standard one or an alias.
+    pub(crate) fn module_named(&mut self, name: &str) -> Option<Rc<Env>> {
+        if let Some(env) = self.env.modules.get(&Symbol::new(name)) {
+            return Some(env.clone());
+        }
+        self.load_std(name);
+        self.std.get(name).cloned()
+    }
+
+    /// The whole type of a value or built-in in scope.
+    pub(crate) fn type_of_name(&self, name: &str) -> Option<String> {
+        match self.env.value(Symbol::new(name)) {
+            Some(g) => Some(self.type_text(&g.scheme.clone())),
+            None => Prim::by_name(name).map(|p| prim_type(p).to_owned()),
+        }
+    }
+
     /// The user's definitions with their types.
     pub fn listing(&self) -> Vec<Completion> {
-        let mut out: Vec<Completion> = self.env.values.iter().map(|(n, g)| Completion { text: n.to_string(), ty: self.type_text(&g.scheme) }).collect();
+        let mut out = Vec::new();
+        self.values_of(&self.env, "", "", &mut out);
+        let types = self.env.types.iter().filter(|(_, t)| !matches!(t, TypeName::Bad(_)));
+        out.extend(types.map(|(n, _)| Completion::new(n.as_str(), "type")));
+        out.extend(self.env.modules.keys().map(|n| Completion::new(n.as_str(), "module")));
         out.sort_by(|a, b| a.text.cmp(&b.text));
         out
     }
 
-    /// Documentation of a name: its type, words and examples.
-    pub fn doc(&mut self, name: &str) -> Option<String> {
-        if let Some(p) = Prim::by_name(name) {
-            let row = p.row();
-            let (Typing::Scheme(t) | Typing::Elementwise(t) | Typing::Special(t)) = row.typing;
-            let examples: Vec<String> = row.examples.iter().filter_map(|e| e.split_once(" => ")).map(|(e, w)| format!("\n>>> {e}\n{w}")).collect();
-            return Some(format!("{name} : {t}\n\n{}\n{}", row.doc, examples.join("\n")));
-        }
-        let (module, member) = match name.rsplit_once('.') {
-            Some((m, n)) => (Some(m), n),
-            None => (adl_std::home(name), name),
+    /// The name in scope that is nearest to one that is not.
+    pub fn nearest(&mut self, name: &str) -> Option<String> {
+        let (module, member) = name.rsplit_once('.').map_or((None, name), |(m, n)| (Some(m), n));
+        let all = match module {
+            Some(m) => self.members(m, ""),
+            None => self.names(""),
         };
-        let symbol = adl_syntax::symbol::Symbol::new(member);
-        let found = match module {
-            Some(m) => {
-                self.load_std(m);
-                self.std.get(m).and_then(|e| e.values.get(&symbol).cloned())
-            }
-            None => self.env.value(symbol).cloned(),
-        }?;
-        let ty = self.type_text(&found.scheme);
-        Some(format!("{name} : {ty}\n\n{}", found.doc.as_deref().unwrap_or("(no documentation)")))
+        let names: Vec<String> = all.into_iter().map(|c| c.text.trim_end_matches('.').to_owned()).collect();
+        let whole = module.map_or(member.to_owned(), |m| format!("{m}.{member}"));
+        crate::docs::nearest(&whole, names.iter().map(String::as_str)).map(str::to_owned)
     }
+}
+
+/// The type of a built-in as its row states it.
+pub(crate) fn prim_type(p: Prim) -> &'static str {
+    let (Typing::Scheme(t) | Typing::Elementwise(t) | Typing::Special(t)) = p.row().typing;
+    t
 }

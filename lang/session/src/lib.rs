@@ -4,20 +4,32 @@
 //! runs; a cell is checked and run item by item, so that each item sees the true sizes of what ran before it. An item that fails
 //! changes nothing.
 //!
-//! Standard modules are loaded when a text first names them (`modules`). What is *not* here: terminals and files (the
-//! [`Host`](adl_interp::host::Host) has them).
+//! Reading order: `run` (files), `cells` (entries of the REPL), `modules` (standard modules, loaded when a text first names them),
+//! `imports` (files), `reload`, [`echo`](Echo), `tests_of`, [`benches`], [`docs`], [`complete`].
+//!
+//! What is *not* here: terminals and files (the [`Host`] has them).
 
+pub mod benches;
+mod cells;
 pub mod complete;
+pub mod docs;
+mod echo;
+mod imports;
 mod modules;
 mod refine;
+mod reload;
 mod run;
 mod tests_of;
+mod texts;
 
-pub use run::{Echo, Outcome};
-pub use tests_of::TestReport;
+pub use echo::Echo;
+pub use reload::Counts;
+pub use run::Outcome;
+pub use tests_of::{Failure, TestReport, examples};
 
 use adl_interp::host::Host;
 use adl_interp::vm::Machine;
+use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::SourceMap;
 use adl_typing::env::{Env, Tables};
 use std::collections::HashMap;
@@ -34,13 +46,18 @@ pub struct Session {
     pub(crate) tables: Tables,
     pub(crate) machine: Machine,
     pub(crate) std: HashMap<String, Rc<Env>>,
-    pub(crate) files: HashMap<String, Option<Rc<Env>>>,
+    /// Imported files by identity.
+    pub(crate) files: HashMap<String, Rc<imports::Module>>,
+    /// Files that are being checked, outermost first: identity and the path that was written.
+    pub(crate) open: Vec<(String, String)>,
+    /// Warnings of imported files that nobody has reported yet.
+    pub(crate) import_warnings: Vec<Diagnostic>,
     entries: usize,
     failures: usize,
     /// Entries that worked, in order: what `:save` writes.
     pub history: Vec<String>,
     /// Files that were loaded, for `:reload`.
-    pub loaded: Vec<String>,
+    pub(crate) loaded: Vec<reload::Loaded>,
     /// The text of each definition.
     pub(crate) texts: HashMap<adl_syntax::symbol::Symbol, adl_syntax::span::Span>,
 }
@@ -55,6 +72,8 @@ impl Session {
             machine: Machine::new(host),
             std: HashMap::new(),
             files: HashMap::new(),
+            open: Vec::new(),
+            import_warnings: Vec::new(),
             entries: 0,
             failures: 0,
             history: Vec::new(),

@@ -1,4 +1,4 @@
-//! Loading modules: standard ones by name, files by path.
+//! Standard modules, and checking an item with what it names loaded.
 
 use crate::Session;
 use adl_interp::error::codes;
@@ -6,13 +6,10 @@ use adl_interp::ops::data;
 use adl_interp::vm::Machine;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
-use adl_syntax::span::FileId;
-use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
 use adl_typing::env::{CheckHost, Column, Env, NoHeader};
 use adl_typing::{Checked, check_item};
 use std::collections::HashMap;
-use std::path::Path;
 use std::rc::Rc;
 
 /// What checking asks of the world: headers of data files, and modules that are loaded already.
@@ -104,74 +101,5 @@ impl Session {
             }
         }
         Ok(())
-    }
-
-    /// Resolves an import: the environment with the module in it.
-    pub(crate) fn import(&mut self, env: &Env, item: &ast::Item, from: FileId) -> Result<Env, Vec<Diagnostic>> {
-        let ast::ItemKind::Import { what, alias } = &item.kind else { return Ok(env.clone()) };
-        let mut env = env.clone();
-        match what {
-            ast::ImportSource::Std(name) => {
-                self.load_std(name.name.as_str());
-                let Some(module) = self.std.get(name.name.as_str()).cloned() else {
-                    let known: Vec<&str> = adl_std::MODULES.iter().map(|(n, _)| *n).collect();
-                    let d = Diagnostic::error("E0202", name.span, format!("there is no standard module `{}`", name.name));
-                    return Err(vec![d.hint(format!("there are {}; a file is imported by its name in quotes", known.join(", ")))]);
-                };
-                if let Some(a) = alias {
-                    Rc::make_mut(&mut env.modules).insert(a.name, module);
-                }
-            }
-            ast::ImportSource::File(path, span) => {
-                let module = self.import_file(path, *span, from)?;
-                let name = alias.map_or(Symbol::new("_"), |a| a.name);
-                Rc::make_mut(&mut env.modules).insert(name, module);
-            }
-        }
-        Ok(env)
-    }
-
-    fn import_file(&mut self, path: &str, span: adl_syntax::span::Span, from: FileId) -> Result<Rc<Env>, Vec<Diagnostic>> {
-        let importer = self.sources.get(from).map(|f| f.name.clone()).unwrap_or_default();
-        let full = match Path::new(&importer).parent() {
-            Some(dir) if !importer.starts_with('<') => dir.join(path).to_string_lossy().into_owned(),
-            _ => path.to_owned(),
-        };
-        match self.files.get(&full) {
-            Some(Some(env)) => return Ok(env.clone()),
-            Some(None) => return Err(vec![Diagnostic::error("E0801", span, format!("{full} imports itself, directly or through others"))]),
-            None => {}
-        }
-        let bytes = self.machine.host.read(&full).map_err(|e| vec![Diagnostic::error("E0801", span, format!("{full}: {e}"))])?;
-        self.files.insert(full.clone(), None);
-        let out = self.module_of(&full, &bytes);
-        match out {
-            Ok(env) => {
-                let env = Rc::new(env);
-                self.files.insert(full, Some(env.clone()));
-                Ok(env)
-            }
-            Err(diags) => {
-                self.files.remove(&full);
-                Err(diags)
-            }
-        }
-    }
-
-    fn module_of(&mut self, name: &str, bytes: &[u8]) -> Result<Env, Vec<Diagnostic>> {
-        let base = Env { base: self.env.base.clone(), ..Env::default() };
-        let checked = self.check_bytes(name, bytes, base);
-        if checked.diags.iter().any(Diagnostic::is_error) {
-            return Err(checked.diags);
-        }
-        for (item, _) in &checked.items {
-            match item {
-                Item::Expr(e) => {
-                    self.machine.eval(e, None).map_err(|e| vec![e.diag])?;
-                }
-                item => self.define(item).map_err(|d| vec![*d])?,
-            }
-        }
-        Ok(checked.env)
     }
 }

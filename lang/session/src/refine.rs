@@ -1,27 +1,44 @@
 //! The size that a value really has, put into its type.
 
 use adl_interp::value::{Value, seq};
+use adl_typing::env::Tables;
 use adl_typing::ty::{RecordTy, Size, Ty};
 use std::rc::Rc;
 
 /// The type with sizes that were unknown (or quantified) replaced by those of the value.
-pub fn refine(t: &Ty, v: &Value) -> Ty {
+pub fn refine(t: &Ty, v: &Value, tables: &Tables) -> Ty {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || refined(t, v, tables))
+}
+
+fn refined(t: &Ty, v: &Value, tables: &Tables) -> Ty {
     match (t, v) {
         (Ty::Array(..), _) => match seq::shape(v) {
             Some(shape) => with_shape(t, shape),
             None => t.clone(),
         },
-        (Ty::Tuple(ts), Value::Tuple(vs)) => Ty::Tuple(ts.iter().zip(&vs.0).map(|(t, v)| refine(t, v)).collect()),
+        (Ty::Tuple(ts), Value::Tuple(vs)) => Ty::Tuple(ts.iter().zip(&vs.0).map(|(t, v)| refine(t, v, tables)).collect()),
         (Ty::Record(r), Value::Record(vs)) => {
             let fields = r
                 .fields
                 .iter()
                 .map(|(n, t)| {
                     let v = vs.names.iter().position(|m| m == n).map(|i| &vs.vals[i]);
-                    (*n, v.map_or_else(|| t.clone(), |v| refine(t, v)))
+                    (*n, v.map_or_else(|| t.clone(), |v| refine(t, v, tables)))
                 })
                 .collect();
             Ty::Record(Rc::new(RecordTy { fields, tail: r.tail.clone() }))
+        }
+        (Ty::Data(id, args), Value::Data(d)) => {
+            // `Some xs`: a field whose type is a parameter says the parameter's sizes. A parameter that several fields
+            // (or a recursive type) hold has no one size.
+            let Some(decl) = tables.datas.get(id) else { return t.clone() };
+            let fields = decl.cons.get(d.con.tag as usize).map_or(&[][..], |c| &c.fields);
+            let of = |p: &adl_typing::ty::TyVar| match fields {
+                [Ty::Var(q)] if q == p => d.fields.first(),
+                _ => None,
+            };
+            let args = decl.params.iter().zip(args.iter()).map(|(p, a)| of(p).map_or_else(|| a.clone(), |v| refine(a, v, tables)));
+            Ty::Data(*id, args.collect())
         }
         _ => t.clone(),
     }

@@ -1,32 +1,118 @@
 //! `adl test`: `test` items and the examples of doc comments.
 
 use crate::Session;
+use crate::imports::Step;
+use crate::run::Outcome;
+use adl_interp::host::Host;
 use adl_interp::value::Value;
+use adl_prim::Prim;
 use adl_syntax::diag::Diagnostic;
-use adl_typing::core::Item;
+use adl_syntax::render;
+use adl_syntax::span::Span;
+use adl_typing::core::{Expr, ExprKind, Item};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// A test that does not hold.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// `test "name"`, or the expression of an example.
+    pub what: String,
+    /// `file:line:column`.
+    pub place: String,
+    /// What went wrong, on as many lines as it takes.
+    pub why: String,
+}
 
 /// What the tests of a file gave.
 #[derive(Default)]
 pub struct TestReport {
     /// Tests and examples that hold.
     pub passed: usize,
-    /// Those that do not: what, and why.
-    pub failed: Vec<(String, String)>,
-    /// Errors that kept the file from running.
+    /// Those that do not.
+    pub failed: Vec<Failure>,
+    /// Errors that kept the file from running, and warnings.
     pub diags: Vec<Diagnostic>,
 }
 
-/// Examples of a doc comment: expression and expected echo.
+/// Examples of a doc comment: expression and expected output. It ends at an empty line or the next example.
 pub fn examples(doc: &str) -> Vec<(String, String)> {
     let mut out: Vec<(String, String)> = Vec::new();
-    let mut lines = doc.lines().peekable();
-    while let Some(l) = lines.next() {
-        if let Some(e) = l.trim_start().strip_prefix(">>> ") {
-            let want = lines.peek().filter(|w| !w.trim_start().starts_with(">>>")).map_or("", |w| w.trim());
-            out.push((e.trim().to_owned(), want.to_owned()));
+    let mut open = false;
+    for line in doc.lines().map(str::trim) {
+        match (line.strip_prefix(">>> "), out.last_mut()) {
+            (Some(e), _) => {
+                out.push((e.trim().to_owned(), String::new()));
+                open = true;
+            }
+            (None, Some((_, want))) if open && !line.is_empty() => {
+                if !want.is_empty() {
+                    want.push('\n');
+                }
+                want.push_str(line);
+            }
+            _ => open = false,
         }
     }
     out
+}
+
+/// Keeps what is printed; all else goes to the host that it stands before.
+struct Capture {
+    inner: Rc<RefCell<Box<dyn Host>>>,
+    out: Rc<RefCell<String>>,
+}
+
+impl Host for Capture {
+    fn print(&mut self, text: &str) {
+        self.out.borrow_mut().push_str(text);
+    }
+    fn flush(&mut self) {}
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        self.inner.borrow_mut().read(path)
+    }
+    fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        self.inner.borrow_mut().write(path, bytes)
+    }
+    fn args(&mut self) -> Vec<String> {
+        self.inner.borrow_mut().args()
+    }
+    fn env(&mut self, name: &str) -> Option<String> {
+        self.inner.borrow_mut().env(name)
+    }
+    fn time(&mut self) -> f64 {
+        self.inner.borrow_mut().time()
+    }
+    fn progress(&mut self, done: u64, total: u64) {
+        self.inner.borrow_mut().progress(done, total);
+    }
+    fn identity(&mut self, path: &str) -> Option<String> {
+        self.inner.borrow_mut().identity(path)
+    }
+}
+
+/// Stands in the machine while its host is elsewhere.
+struct Nowhere;
+
+impl Host for Nowhere {
+    fn print(&mut self, _text: &str) {}
+    fn flush(&mut self) {}
+    fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
+        Err("there are no files here".into())
+    }
+    fn write(&mut self, _path: &str, _bytes: &[u8]) -> Result<(), String> {
+        Err("there are no files here".into())
+    }
+    fn args(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+    fn env(&mut self, _name: &str) -> Option<String> {
+        None
+    }
+    fn time(&mut self) -> f64 {
+        0.0
+    }
+    fn progress(&mut self, _done: u64, _total: u64) {}
 }
 
 impl Session {
@@ -34,60 +120,102 @@ impl Session {
     pub fn run_tests(&mut self, name: &str, bytes: &[u8]) -> TestReport {
         let mut report = TestReport::default();
         let env = self.env.clone();
-        let checked = self.check_bytes(name, bytes, env);
-        if checked.diags.iter().any(Diagnostic::is_error) {
-            report.diags = checked.diags;
+        let mut checked = self.check_bytes(name, bytes, env);
+        report.diags = std::mem::take(&mut checked.diags);
+        if report.diags.iter().any(Diagnostic::is_error) {
             return report;
         }
-        for (item, _) in &checked.items {
-            match item {
-                Item::Test(name, e) => match self.machine.eval(e, None) {
-                    Ok(Value::Bool(true)) => report.passed += 1,
-                    Ok(_) => report.failed.push((name.to_string(), "is false".into())),
-                    Err(e) => report.failed.push((name.to_string(), adl_syntax::render::text(&e.diag, &self.sources, false))),
-                },
-                Item::Expr(e) => {
-                    if let Err(e) = self.machine.eval(e, None) {
-                        report.diags.push(e.diag);
-                        return report;
-                    }
-                }
-                item => {
-                    if let Err(d) = self.define(item) {
+        for e in &checked.entries {
+            match &e.step {
+                Step::Item(Item::Test(name, body)) => self.run_test(name, body, e.span, &mut report),
+                _ => {
+                    if let Err(d) = self.run_entries(std::slice::from_ref(e)) {
                         report.diags.push(*d);
                         return report;
                     }
                 }
             }
         }
-        self.env = checked.env;
-        for (_, doc) in &checked.items {
-            for (e, want) in examples(doc.as_deref().unwrap_or("")) {
-                self.example(&e, &want, &mut report);
+        let docs: Vec<(Span, String)> = checked.entries.iter().filter_map(|e| Some((e.span, e.doc.clone()?))).collect();
+        self.adopt(checked);
+        for (span, doc) in docs {
+            for (e, want) in examples(&doc) {
+                self.example(&e, &want, span, &mut report);
             }
         }
         report
     }
 
-    /// Runs one example against its expected echo.
-    pub fn example(&mut self, e: &str, want: &str, report: &mut TestReport) {
-        let out = self.eval(e);
-        let have = match (out.diags.iter().find(|d| d.is_error()), out.echoes.last()) {
-            (Some(d), _) => adl_syntax::render::text(d, &self.sources, false),
-            (None, Some(echo)) => format!("{} : {}", echo.value, echo.ty),
-            (None, None) => "() : ()".into(),
+    fn run_test(&mut self, name: &str, body: &Expr, span: Span, report: &mut TestReport) {
+        let why = match self.machine.eval(body, None) {
+            Ok(Value::Bool(true)) => {
+                report.passed += 1;
+                return;
+            }
+            Ok(_) => self.sides(body).unwrap_or_else(|| "it is false".into()),
+            Err(e) => render::text(&e.diag, &self.sources, false),
         };
-        if have == want { report.passed += 1 } else { report.failed.push((e.to_owned(), format!("gives {have}, not {want}"))) }
+        report.failed.push(Failure { what: format!("test \"{name}\""), place: render::place(span, &self.sources), why });
+    }
+
+    /// The two sides of a comparison that does not hold.
+    fn sides(&mut self, body: &Expr) -> Option<String> {
+        let ExprKind::App(f, args) = &*body.kind else { return None };
+        let ExprKind::Prim(p, _) = &*f.kind else { return None };
+        let (left, right) = match (p, args.as_slice()) {
+            (Prim::Eq | Prim::Ne | Prim::Lt | Prim::Gt | Prim::Le | Prim::Ge, [a, b]) => (a, b),
+            _ => return None,
+        };
+        let (a, b) = (self.show_core(left).ok()?, self.show_core(right).ok()?);
+        Some(match p {
+            Prim::Eq => format!("expected {b}\nactual   {a}"),
+            p => format!("`{}` does not hold between\n{a}\n{b}", p.name()),
+        })
+    }
+
+    /// Runs one example against its expected output: what it prints, then its echo.
+    pub fn example(&mut self, e: &str, want: &str, span: Span, report: &mut TestReport) {
+        let (out, printed) = self.eval_captured(e);
+        let mut have = printed;
+        for d in out.diags.iter().filter(|d| d.is_error()) {
+            have.push_str(&format!("error[{}]: {}", d.code, d.message));
+        }
+        for echo in out.echoes.iter().filter(|e| e.name.is_none()) {
+            have.push_str(&echo.whole());
+        }
+        let have = have.trim_end();
+        if have == want {
+            report.passed += 1;
+        } else {
+            let place = if span == Span::default() { "example".into() } else { render::place(span, &self.sources) };
+            let said = |t: &str| if t.is_empty() { "nothing".to_owned() } else { t.replace('\n', "\n         ") };
+            report.failed.push(Failure { what: format!("`{e}`"), place, why: format!("expected {}\nactual   {}", said(want), said(have)) });
+        }
+    }
+
+    /// Runs an entry; what it prints comes back instead of going to the host.
+    pub fn eval_captured(&mut self, text: &str) -> (Outcome, String) {
+        let printed = Rc::new(RefCell::new(String::new()));
+        let inner = Rc::new(RefCell::new(std::mem::replace(&mut self.machine.host, Box::new(Nowhere))));
+        self.machine.host = Box::new(Capture { inner: inner.clone(), out: printed.clone() });
+        let out = self.eval(text);
+        self.machine.host = Box::new(Nowhere);
+        if let Ok(host) = Rc::try_unwrap(inner) {
+            self.machine.host = host.into_inner();
+        }
+        let text = printed.borrow().clone();
+        (out, text)
     }
 
     /// Examples of the primitive table and of the standard modules.
     pub fn standard_examples() -> Vec<(String, String)> {
         let mut out: Vec<(String, String)> = Vec::new();
-        for p in adl_prim::Prim::ALL {
+        for p in Prim::ALL {
             out.extend(p.row().examples.iter().filter_map(|e| e.split_once(" => ")).map(|(e, w)| (e.to_owned(), w.to_owned())));
         }
         for source in adl_std::MODULES.iter().map(|(_, s)| *s).chain([adl_std::PRELUDE]) {
-            let docs: Vec<&str> = source.lines().filter_map(|l| l.strip_prefix("--| ")).collect();
+            // A line of code ends a comment, and so an example.
+            let docs: Vec<&str> = source.lines().map(|l| l.strip_prefix("--|").map_or("", str::trim)).collect();
             out.extend(examples(&docs.join("\n")));
         }
         out

@@ -6,7 +6,6 @@
 
 pub mod array;
 pub mod compare;
-pub mod layout;
 mod drop;
 pub(crate) use drop::release;
 pub mod rep;

@@ -35,6 +35,7 @@ impl Machine {
 
     /// Calls from primitives: a new loop on the (growing) machine stack.
     pub(crate) fn call_fun(&mut self, f: Rc<Fun>, args: Vec<Value>) -> Res<Value> {
+        self.poll()?;
         self.reentries += REENTRY;
         let out = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.call_inner(f, args));
         self.reentries = self.reentries.saturating_sub(REENTRY);

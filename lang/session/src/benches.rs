@@ -1,0 +1,120 @@
+//! `adl bench`: the `bench "name" = e` items of a file, timed.
+
+use crate::Session;
+use crate::imports::Step;
+use adl_interp::value::{Value, show};
+use adl_syntax::diag::Diagnostic;
+use adl_typing::core::{Expr, ExprKind, Item, Lambda, Local, Param};
+use adl_typing::ty::Ty;
+use std::rc::Rc;
+
+/// Times of one item, in seconds for one evaluation.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// Its name.
+    pub name: String,
+    /// Half of the samples took less.
+    pub median: f64,
+    /// The middle half of the samples lies between these.
+    pub quartiles: (f64, f64),
+    /// The quickest sample.
+    pub min: f64,
+    /// Samples taken.
+    pub samples: usize,
+    /// Evaluations in all, warm-up excluded.
+    pub iterations: u64,
+}
+
+/// How long to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Seconds before measuring begins.
+    pub warm_up: f64,
+    /// Seconds of measuring (one evaluation at least).
+    pub measure: f64,
+    /// Samples at most.
+    pub samples: usize,
+}
+
+impl Effort {
+    /// What `adl bench` does.
+    pub const NORMAL: Effort = Effort { warm_up: 0.1, measure: 1.0, samples: 100 };
+}
+
+impl Session {
+    /// Runs a file, and times each `bench` item where it stands; `each` hears of it at once.
+    pub fn run_benches(&mut self, name: &str, bytes: &[u8], effort: Effort, mut each: impl FnMut(&Timing)) -> Vec<Diagnostic> {
+        let env = self.env.clone();
+        let checked = self.check_bytes(name, bytes, env);
+        let mut diags = checked.diags;
+        if diags.iter().any(Diagnostic::is_error) {
+            return diags;
+        }
+        for e in &checked.entries {
+            let done = match &e.step {
+                Step::Item(Item::Bench(name, body)) => self.time_item(name, body, effort).map(|t| {
+                    self.machine.host.flush();
+                    each(&t);
+                }),
+                _ => self.run_entries(std::slice::from_ref(e)),
+            };
+            if let Err(d) = done {
+                diags.push(*d);
+                break;
+            }
+        }
+        diags
+    }
+
+    fn time_item(&mut self, name: &str, body: &Expr, effort: Effort) -> Result<Timing, Box<Diagnostic>> {
+        let f = self.machine.eval(&thunk(body), None).map_err(|e| Box::new(e.diag))?;
+        let run = |s: &mut Session, n: u64| -> Result<f64, Box<Diagnostic>> {
+            let start = s.machine.host.time();
+            for _ in 0..n {
+                s.machine.call(&f, &[Value::Unit]).map_err(|e| Box::new(e.diag))?;
+            }
+            Ok(s.machine.host.time() - start)
+        };
+        // Warm-up doubles the number of evaluations, and so learns how long one takes.
+        let (mut n, mut spent) = (1u64, 0.0);
+        let once = loop {
+            let t = run(self, n)?;
+            spent += t;
+            if spent >= effort.warm_up || n >= 1 << 30 {
+                break t / n as f64;
+            }
+            n *= 2;
+        };
+        let samples = ((effort.measure / once.max(1e-9)) as usize).clamp(1, effort.samples);
+        let batch = ((effort.measure / samples as f64 / once.max(1e-9)) as u64).max(1);
+        let mut times = Vec::with_capacity(samples);
+        for _ in 0..samples {
+            times.push(run(self, batch)? / batch as f64);
+        }
+        times.sort_by(f64::total_cmp);
+        let at = |q: f64| times[((times.len() - 1) as f64 * q).round() as usize];
+        Ok(Timing { name: name.to_owned(), median: at(0.5), quartiles: (at(0.25), at(0.75)), min: times[0], samples, iterations: batch * samples as u64 })
+    }
+
+    /// What a checked expression gives, as text, or its error.
+    pub(crate) fn show_core(&mut self, e: &Expr) -> Result<String, Box<Diagnostic>> {
+        self.machine.eval(e, None).map(|v| show::show(&v)).map_err(|e| Box::new(e.diag))
+    }
+}
+
+/// `fun () -> e`. Where `e` is itself a function of `()`, its call.
+fn thunk(e: &Expr) -> Expr {
+    let unit = |kind| Expr { kind: Box::new(kind), ty: Ty::Unit, span: e.span };
+    // A number that no local of the item has.
+    let param = Param { local: Local(u32::MAX), name: None, ty: Ty::Unit };
+    let body = match &e.ty {
+        Ty::Fun(from, to) if **from == Ty::Unit => {
+            let argument = unit(ExprKind::Local(param.local));
+            Expr { kind: Box::new(ExprKind::App(e.clone(), vec![argument])), ty: (**to).clone(), span: e.span }
+        }
+        _ => e.clone(),
+    };
+    let ty = Ty::Fun(Rc::new(Ty::Unit), Rc::new(body.ty.clone()));
+    let lambda = Lambda { params: vec![param], body, linear: false, name: None };
+    Expr { kind: Box::new(ExprKind::Lam(Rc::new(lambda))), ty, span: e.span }
+}

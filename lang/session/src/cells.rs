@@ -1,0 +1,168 @@
+//! Cells: entries of the REPL, of a notebook, of `adl -e`. Item by item, up to the first error.
+
+use crate::Session;
+use crate::echo::Echo;
+use crate::refine::refine;
+use crate::run::Outcome;
+use adl_interp::value::Value;
+use adl_syntax::ast::{self, ItemKind};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::{FileId, Span};
+use adl_syntax::symbol::Symbol;
+use adl_typing::core::{Def, Item};
+use adl_typing::env::Global;
+use adl_typing::ty::Scheme;
+use std::rc::Rc;
+
+impl Session {
+    /// Runs a cell or REPL entry, item by item, up to the first error. An item that fails changes nothing.
+    pub fn eval(&mut self, text: &str) -> Outcome {
+        let out = self.eval_entry(text);
+        self.failures += usize::from(!out.ok());
+        if out.ok() && !text.trim().is_empty() {
+            self.history.push(text.trim_end().to_owned());
+        }
+        out
+    }
+
+    fn eval_entry(&mut self, text: &str) -> Outcome {
+        self.entries += 1;
+        let file = self.sources.add(format!("<{}>", self.entries), text);
+        let (program, diags) = adl_syntax::parse(file, text);
+        let mut out = Outcome { diags, ..Outcome::default() };
+        if !out.ok() {
+            return out;
+        }
+        for item in &program.items {
+            if let Err(diags) = self.eval_item(item, file, &mut out) {
+                diags.into_iter().for_each(|d| out.stopped(d));
+                break;
+            }
+        }
+        out
+    }
+
+    fn eval_item(&mut self, item: &ast::Item, file: FileId, out: &mut Outcome) -> Result<(), Vec<Diagnostic>> {
+        if matches!(item.kind, ItemKind::Import { .. }) {
+            return self.eval_import(item, file, out);
+        }
+        let named;
+        let (item, as_value) = match function_as_definition(item) {
+            Some(i) => {
+                named = i;
+                (&named, true)
+            }
+            None => (item, false),
+        };
+        let checked = self.check(&self.env.clone(), item, false);
+        let (warnings, errors): (Vec<_>, Vec<_>) = checked.diags.into_iter().partition(|d| !d.is_error());
+        out.diags.extend(warnings);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        match checked.item {
+            Some(Item::Defs(defs)) => {
+                let group = Item::Defs(defs);
+                self.define(&group).map_err(|d| vec![*d])?;
+                self.env = checked.env;
+                let Item::Defs(defs) = group else { return Ok(()) };
+                if !as_value {
+                    self.texts.extend(defs.iter().filter_map(|d| d.name).map(|n| (n, item.span)));
+                }
+                for d in &defs {
+                    let echo = self.defined(d);
+                    out.echoes.extend(echo.map(|e| if as_value { Echo { name: None, ..e } } else { e }));
+                }
+            }
+            Some(Item::Expr(e)) => {
+                let v = self.machine.eval(&e, None).map_err(|e| vec![e.diag])?;
+                self.env = checked.env;
+                self.echo_value(v, Scheme::mono(e.ty), item.span, out);
+                // A function called by its name is as general as its definition.
+                if let (ItemKind::Expr(ast::Expr { kind: ast::ExprKind::Var(n), .. }), Some(echo)) = (&item.kind, out.echoes.last_mut()) {
+                    if let (Value::Fun(_), Some(t)) = (&echo.shown, self.type_of_name(n.as_str())) {
+                        echo.ty = t;
+                    }
+                }
+            }
+            Some(Item::Test(..) | Item::Bench(..) | Item::Nothing) | None => self.env = checked.env,
+        }
+        Ok(())
+    }
+
+    fn eval_import(&mut self, item: &ast::Item, file: FileId, out: &mut Outcome) -> Result<(), Vec<Diagnostic>> {
+        let imported = self.import(&self.env.clone(), item, file);
+        out.diags.append(&mut self.import_warnings);
+        let (_, module) = imported?;
+        if let Some(m) = &module {
+            self.run_module(m).map_err(|d| vec![*d])?;
+        }
+        // Again, for the types that its values turned out to have.
+        self.env = self.import(&self.env.clone(), item, file)?.0;
+        Ok(())
+    }
+
+    /// Echoes a value, and keeps it under the name `it`.
+    fn echo_value(&mut self, v: Value, mut scheme: Scheme, span: Span, out: &mut Outcome) {
+        if matches!(v, Value::Unit) {
+            return;
+        }
+        scheme.ty = refine(&scheme.ty, &v, &self.tables);
+        out.echoes.push(Echo { name: None, ty: self.type_text(&scheme), shown: v.clone() });
+        let id = self.tables.global();
+        self.machine.set_global(id, v);
+        let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None };
+        Rc::make_mut(&mut self.env.values).insert(Symbol::new("it"), g);
+    }
+
+    /// Gives a definition its true sizes, and says what it is.
+    fn defined(&mut self, d: &Def) -> Option<Echo> {
+        let name = d.name?;
+        let v = self.machine.global(d.global)?.clone();
+        let mut scheme = d.scheme.clone();
+        if scheme.vars.is_empty() {
+            scheme.ty = refine(&scheme.ty, &v, &self.tables);
+            self.env.set_type(name, scheme.clone());
+        }
+        Some(Echo { name: Some(name.to_string()), ty: self.type_text(&scheme), shown: v })
+    }
+
+    /// The type of an expression, not run.
+    pub fn type_of(&mut self, text: &str) -> Result<String, Vec<Diagnostic>> {
+        self.entries += 1;
+        let file = self.sources.add(format!("<{}>", self.entries), text);
+        let (program, diags) = adl_syntax::parse(file, text);
+        if diags.iter().any(Diagnostic::is_error) {
+            return Err(diags);
+        }
+        let Some(item) = program.items.first() else { return Ok(String::new()) };
+        // A name says its whole scheme.
+        if let ItemKind::Expr(ast::Expr { kind: ast::ExprKind::Var(name), .. }) = &item.kind {
+            if let Some(t) = self.type_of_name(name.as_str()) {
+                return Ok(t);
+            }
+        }
+        let named = function_as_definition(item);
+        let checked = self.check(&self.env.clone(), named.as_ref().unwrap_or(item), false);
+        if checked.diags.iter().any(Diagnostic::is_error) {
+            return Err(checked.diags);
+        }
+        Ok(match checked.item {
+            Some(Item::Expr(e)) => self.type_text(&Scheme::mono(e.ty)),
+            Some(Item::Defs(defs)) => defs.last().map_or(String::new(), |d| self.type_text(&d.scheme)),
+            _ => String::new(),
+        })
+    }
+}
+
+/// `fun x -> e` as `let it = fun x -> e`, so that it is as general as a definition would be.
+fn function_as_definition(item: &ast::Item) -> Option<ast::Item> {
+    let ItemKind::Expr(e) = &item.kind else { return None };
+    if !matches!(e.kind, ast::ExprKind::Fun(..)) {
+        return None;
+    }
+    let pat = ast::Pat { kind: ast::PatKind::Var(Symbol::new("it")), span: e.span };
+    let binding = ast::Binding { pat, params: Vec::new(), sig: None, body: e.clone(), span: e.span };
+    let kind = ItemKind::Let(ast::LetGroup { rec: false, bindings: vec![binding] });
+    Some(ast::Item { kind, span: item.span, doc: None })
+}

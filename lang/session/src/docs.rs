@@ -1,0 +1,179 @@
+//! Documentation of names, of modules, of the whole library.
+
+use crate::Session;
+use crate::complete::prim_type;
+use adl_prim::Prim;
+use adl_syntax::ast::ItemKind;
+use adl_syntax::span::FileId;
+use adl_syntax::symbol::Symbol;
+
+/// A documented name.
+#[derive(Clone, Debug)]
+pub struct DocEntry {
+    /// `adam`, without its module.
+    pub name: String,
+    /// Its type, or the declaration of a type.
+    pub signature: String,
+    /// Words (Markdown), without the examples.
+    pub text: String,
+    /// Expressions with their echoes.
+    pub examples: Vec<(String, String)>,
+    /// Its source, where it is written in adl.
+    pub source: Option<String>,
+}
+
+/// A chapter of the library.
+#[derive(Clone, Debug)]
+pub struct DocModule {
+    /// `optim`; `builtins` for what is in scope without a module.
+    pub name: String,
+    /// What the module is for: the comment at its head.
+    pub text: String,
+    /// In order of the source.
+    pub entries: Vec<DocEntry>,
+}
+
+impl DocEntry {
+    fn new(name: &str, signature: String, doc: &str, source: Option<String>) -> DocEntry {
+        let mut in_example = false;
+        let mut words = Vec::new();
+        for l in doc.lines() {
+            in_example = l.trim_start().starts_with(">>>") || in_example && !l.trim().is_empty();
+            if !in_example {
+                words.push(l);
+            }
+        }
+        DocEntry { name: name.to_owned(), signature, text: words.join("\n").trim().to_owned(), examples: crate::tests_of::examples(doc), source }
+    }
+
+    /// As text for a terminal. `name` is how the user calls it.
+    pub fn plain(&self, name: &str) -> String {
+        let head = if self.signature.starts_with("type ") { self.signature.clone() } else { format!("{name} : {}", self.signature) };
+        let text = if self.text.is_empty() { "(no documentation)" } else { &self.text };
+        let examples: String = self.examples.iter().map(|(e, w)| format!("\n\n>>> {e}\n{w}")).collect();
+        format!("{head}\n\n{text}{}", examples.trim_end())
+    }
+
+    /// The first sentence.
+    pub fn summary(&self) -> &str {
+        let line = self.text.lines().next().unwrap_or("");
+        line.split_once(". ").map_or(line, |(first, _)| first).trim_end_matches('.')
+    }
+}
+
+impl Session {
+    /// Documentation of a name or a module: its type, words and examples.
+    pub fn doc(&mut self, name: &str) -> Option<String> {
+        if let Some(g) = self.env.values.get(&Symbol::new(name)).cloned() {
+            let source = self.source_of(name);
+            return Some(DocEntry::new(name, self.type_text(&g.scheme), g.doc.as_deref().unwrap_or(""), source).plain(name));
+        }
+        if let Some(p) = Prim::by_name(name) {
+            return Some(prim_entry(p).plain(name));
+        }
+        if adl_std::source(name).is_some() {
+            return self.doc_module(name).map(|m| m.plain());
+        }
+        let (module, member) = match name.rsplit_once('.') {
+            Some((m, n)) => (m, n),
+            None => (adl_std::home(name).unwrap_or("prelude"), name),
+        };
+        let documented = self.doc_module(module).and_then(|m| m.entries.into_iter().find(|e| e.name == member));
+        if let Some(e) = documented {
+            return Some(e.plain(name));
+        }
+        let g = self.module_named(module)?.values.get(&Symbol::new(member))?.clone();
+        Some(DocEntry::new(member, self.type_text(&g.scheme), g.doc.as_deref().unwrap_or(""), None).plain(name))
+    }
+
+    /// A standard module's documentation; `prelude` is what is in scope everywhere and written in adl.
+    pub fn doc_module(&mut self, name: &str) -> Option<DocModule> {
+        let source = if name == "prelude" { adl_std::PRELUDE } else { adl_std::source(name)? };
+        let env = if name == "prelude" { self.env.base.clone()? } else { self.module_named(name)? };
+        let (program, _) = adl_syntax::parse(FileId::default(), source);
+        let mut entries = Vec::new();
+        for item in program.items.iter() {
+            let Some(doc) = item.doc.as_deref() else { continue };
+            let text = source.get(item.span.lo as usize..item.span.hi as usize).unwrap_or("");
+            let names = crate::texts::defined_names(item);
+            match &item.kind {
+                ItemKind::Types(_) => entries.extend(names.first().map(|n| DocEntry::new(n.as_str(), text.to_owned(), doc, None))),
+                _ => entries.extend(names.iter().filter_map(|n| {
+                    let g = env.values.get(n)?;
+                    // What is only another name of a built-in has no source to show.
+                    let source = g.alias.is_none().then(|| text.to_owned());
+                    Some(DocEntry::new(n.as_str(), self.type_text(&g.scheme), doc, source))
+                })),
+            }
+        }
+        Some(DocModule { name: name.to_owned(), text: head_comment(source), entries })
+    }
+
+    /// The whole library: built-ins, prelude, standard modules.
+    pub fn library(&mut self) -> Vec<DocModule> {
+        let named = Prim::ALL.iter().filter(|p| p.name().starts_with(char::is_alphabetic));
+        let entries = named.map(|p| prim_entry(*p)).collect();
+        let builtins = DocModule { name: "builtins".into(), text: "What is in scope everywhere.".into(), entries };
+        let names = ["prelude"].into_iter().chain(adl_std::MODULES.iter().map(|(n, _)| *n));
+        std::iter::once(builtins).chain(names.filter_map(|n| self.doc_module(n))).collect()
+    }
+}
+
+impl DocModule {
+    /// One line a name, for a terminal.
+    pub fn plain(&self) -> String {
+        let head = if self.text.is_empty() { format!("module {}", self.name) } else { format!("module {}: {}", self.name, self.text) };
+        let lines: Vec<String> = self.entries.iter().map(|e| format!("{}.{} : {}\n    {}", self.name, e.name, e.signature.replace('\n', "\n    "), e.summary())).collect();
+        format!("{head}\n\n{}", lines.join("\n"))
+    }
+}
+
+fn prim_entry(p: Prim) -> DocEntry {
+    let row = p.row();
+    let examples = row.examples.iter().filter_map(|e| e.split_once(" => ")).map(|(e, w)| (e.to_owned(), w.to_owned())).collect();
+    DocEntry { name: row.name.to_owned(), signature: prim_type(p).to_owned(), text: row.doc.to_owned(), examples, source: None }
+}
+
+/// The comment at the head of a module that belongs to no definition.
+fn head_comment(source: &str) -> String {
+    let lines = source.lines().take_while(|l| l.starts_with("--")).map(|l| l.trim_start_matches("--|").trim_start_matches("--").trim());
+    let followed = source.lines().find(|l| !l.starts_with("--")).is_some_and(|l| l.trim().is_empty());
+    if followed { lines.collect::<Vec<_>>().join(" ").trim().to_owned() } else { String::new() }
+}
+
+/// The candidate nearest to a name, if it is near enough to be a slip.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = 1 + name.chars().count() / 4;
+    candidates.map(|c| (distance(name, c), c)).filter(|(d, c)| *d <= limit && *d < c.chars().count()).min().map(|(_, c)| c)
+}
+
+/// Insertions, deletions, replacements and exchanges of neighbours that lead from one to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = match (i, j) {
+                (0, _) => j,
+                (_, 0) => i,
+                _ => {
+                    let step = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
+                    let swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+                    if swap { step.min(rows[i - 2][j - 2] + 1) } else { step }
+                }
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn slips() {
+        assert_eq!(nearest("chekc", ["fmt", "check", "test"].into_iter()), Some("check"));
+        assert_eq!(nearest("zzz", ["fmt", "check", "test"].into_iter()), None);
+    }
+}

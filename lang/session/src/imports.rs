@@ -1,0 +1,212 @@
+//! Imported files: checked when the text that imports them is checked, run once, when its turn comes.
+
+use crate::Session;
+use crate::run::CheckedText;
+use crate::texts::{defined_names, mentions};
+use adl_syntax::ast;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::{FileId, Span};
+use adl_syntax::symbol::Symbol;
+use adl_typing::core::Item;
+use adl_typing::env::Env;
+use std::cell::{Cell, RefCell};
+use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
+
+/// What a checked text does at one place.
+pub(crate) enum Step {
+    /// Evaluates an item.
+    Item(Item),
+    /// Runs a file, if it has not run yet.
+    Run(Rc<Module>),
+}
+
+/// One item of a checked text.
+pub(crate) struct Entry {
+    pub step: Step,
+    pub doc: Option<String>,
+    pub span: Span,
+}
+
+/// A file that was imported.
+pub(crate) struct Module {
+    /// Which file it is, however it was spelled.
+    pub identity: String,
+    /// The text that was checked.
+    pub text: String,
+    /// What it defines.
+    pub env: RefCell<Rc<Env>>,
+    /// What running it does.
+    pub entries: Vec<Entry>,
+    /// Whether it has run (or runs).
+    pub ran: Cell<bool>,
+}
+
+impl Module {
+    /// Whether a file that it imports, directly or through others, is among `changed`.
+    pub fn imports_any(&self, changed: &[String]) -> bool {
+        self.entries.iter().any(|e| match &e.step {
+            Step::Run(m) => changed.contains(&m.identity) || stacker_guard(|| m.imports_any(changed)),
+            Step::Item(_) => false,
+        })
+    }
+}
+
+fn stacker_guard<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, f)
+}
+
+/// A path without `.` and `dir/..`: the identity of a file for hosts that know no better.
+pub fn normal(path: &str) -> String {
+    let mut out = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(out.components().next_back(), Some(Component::Normal(_))) => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out.to_string_lossy().into_owned()
+}
+
+impl Session {
+    /// Checks an import inside a text. One that fails makes the items that mention it silent.
+    pub(crate) fn check_import(&mut self, out: &mut CheckedText, item: &ast::Item, file: FileId) {
+        match self.import(&out.env.clone(), item, file) {
+            Ok((env, module)) => {
+                out.env = env;
+                out.entries.extend(module.map(|m| Entry { step: Step::Run(m), doc: None, span: item.span }));
+            }
+            Err(diags) => {
+                out.diags.extend(diags);
+                if let ast::ItemKind::Import { alias: Some(a), .. } = &item.kind {
+                    out.unreadable.push(a.name);
+                }
+            }
+        }
+    }
+
+    /// Resolves an import: the environment with the module in it, and the file to run.
+    pub(crate) fn import(&mut self, env: &Env, item: &ast::Item, from: FileId) -> Result<(Env, Option<Rc<Module>>), Vec<Diagnostic>> {
+        let ast::ItemKind::Import { what, alias } = &item.kind else { return Ok((env.clone(), None)) };
+        let mut env = env.clone();
+        match what {
+            ast::ImportSource::Std(name) => {
+                self.load_std(name.name.as_str());
+                let Some(module) = self.std.get(name.name.as_str()).cloned() else {
+                    let known: Vec<&str> = adl_std::MODULES.iter().map(|(n, _)| *n).collect();
+                    let d = Diagnostic::error("E0202", name.span, format!("there is no standard module `{}`", name.name));
+                    return Err(vec![d.hint(format!("there are {}; a file is imported by its name in quotes", known.join(", ")))]);
+                };
+                if let Some(a) = alias {
+                    Rc::make_mut(&mut env.modules).insert(a.name, module);
+                }
+                Ok((env, None))
+            }
+            ast::ImportSource::File(path, span) => {
+                let module = self.import_file(path, *span, from)?;
+                let name = alias.map_or(Symbol::new("_"), |a| a.name);
+                Rc::make_mut(&mut env.modules).insert(name, module.env.borrow().clone());
+                Ok((env, Some(module)))
+            }
+        }
+    }
+
+    fn import_file(&mut self, path: &str, span: Span, from: FileId) -> Result<Rc<Module>, Vec<Diagnostic>> {
+        let importer = self.sources.get(from).map(|f| f.name.clone()).unwrap_or_default();
+        let full = match Path::new(&importer).parent() {
+            Some(dir) if !importer.starts_with('<') => normal(&dir.join(path).to_string_lossy()),
+            _ => normal(path),
+        };
+        let identity = self.machine.host.identity(&full).unwrap_or_else(|| full.clone());
+        if let Some(module) = self.files.get(&identity) {
+            return Ok(module.clone());
+        }
+        if let Some(at) = self.open.iter().position(|(i, _)| *i == identity) {
+            let mut chain: Vec<&str> = self.open[at..].iter().map(|(_, name)| name.as_str()).collect();
+            chain.push(&full);
+            let d = Diagnostic::error("E0801", span, format!("{full} imports itself: {}", chain.join(" -> ")));
+            return Err(vec![d.hint("move what both files need into a third")]);
+        }
+        let bytes = self.machine.host.read(&full).map_err(|e| vec![Diagnostic::error("E0801", span, format!("{full}: {e}"))])?;
+        let base = Env { base: self.env.base.clone(), ..Env::default() };
+        let checked = stacker_guard(|| self.check_bytes(&full, &bytes, base));
+        if checked.diags.iter().any(Diagnostic::is_error) {
+            return Err(checked.diags);
+        }
+        self.import_warnings.extend(checked.diags);
+        let module = Rc::new(Module {
+            identity: identity.clone(),
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+            env: RefCell::new(Rc::new(checked.env)),
+            entries: checked.entries,
+            ran: Cell::new(false),
+        });
+        self.files.insert(identity, module.clone());
+        Ok(module)
+    }
+
+    /// Runs a module that has not run. One that fails is forgotten, so that it can be imported again.
+    pub(crate) fn run_module(&mut self, module: &Rc<Module>) -> Result<(), Box<Diagnostic>> {
+        if module.ran.replace(true) {
+            return Ok(());
+        }
+        if let Err(d) = stacker_guard(|| self.run_entries(&module.entries)) {
+            self.files.remove(&module.identity);
+            return Err(d);
+        }
+        let mut env = (**module.env.borrow()).clone();
+        self.refine_names(&mut env, &module.entries);
+        *module.env.borrow_mut() = Rc::new(env);
+        Ok(())
+    }
+
+    /// Runs what a text does, up to the first error.
+    pub(crate) fn run_entries(&mut self, entries: &[Entry]) -> Result<(), Box<Diagnostic>> {
+        for e in entries {
+            match &e.step {
+                Step::Run(m) => self.run_module(m)?,
+                Step::Item(Item::Expr(e)) => {
+                    self.machine.eval(e, None).map_err(|e| Box::new(e.diag))?;
+                }
+                Step::Item(item) => self.define(item)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an item mentions a module that could not be read: its errors would only repeat that.
+    pub(crate) fn hidden(&self, out: &CheckedText, item: &ast::Item) -> bool {
+        let text = self.sources.text(item.span);
+        out.unreadable.iter().any(|m| mentions(text, m.as_str())) && !defined_names(item).iter().any(|n| out.unreadable.contains(n))
+    }
+
+    /// Files imported so far whose text is no longer what was run.
+    pub(crate) fn changed_imports(&mut self) -> Vec<String> {
+        let all: Vec<Rc<Module>> = self.files.values().cloned().collect();
+        let mut changed: Vec<String> = Vec::new();
+        for m in &all {
+            let now = self.machine.host.read(&m.identity).unwrap_or_default();
+            if now != m.text.as_bytes() {
+                changed.push(m.identity.clone());
+            }
+        }
+        let through: Vec<String> = all.iter().filter(|m| m.imports_any(&changed)).map(|m| m.identity.clone()).collect();
+        changed.extend(through);
+        changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::normal;
+
+    #[test]
+    fn one_name_a_file() {
+        for (path, want) in [("a/../b.adl", "b.adl"), ("./x/./y.adl", "x/y.adl"), ("../a.adl", "../a.adl"), ("../../a/b/../c", "../../a/c"), ("/a/../b", "/b")] {
+            assert_eq!(normal(path), want);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Loading a file into a session, and loading it again: only what changed, and what depends on it, runs again.
+//!
+//! An item is kept if its text is unchanged, its order among the kept ones too, and no word in it is a name whose meaning changed.
+
+use crate::Session;
+use crate::imports::Step;
+use crate::run::{CheckedText, Outcome};
+use crate::texts::{defined_names, words};
+use adl_syntax::ast;
+use adl_syntax::symbol::Symbol;
+use adl_typing::env::{Env, Global, TypeName};
+use adl_typing::ty::DataDecl;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+/// A file that was loaded, item by item.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    pub name: String,
+    items: Vec<LoadedItem>,
+}
+
+struct LoadedItem {
+    text: String,
+    names: Vec<Symbol>,
+    gives: Gives,
+}
+
+/// What an item put into the environment.
+#[derive(Default, Clone)]
+struct Gives {
+    values: Vec<(Symbol, Global)>,
+    types: Vec<(Symbol, TypeName)>,
+    cons: Vec<(Symbol, (Rc<DataDecl>, u32))>,
+    modules: Vec<(Symbol, Rc<Env>)>,
+}
+
+impl Gives {
+    fn of(names: &[Symbol], env: &Env) -> Gives {
+        Gives {
+            values: names.iter().filter_map(|n| Some((*n, env.values.get(n)?.clone()))).collect(),
+            types: names.iter().filter_map(|n| Some((*n, env.types.get(n)?.clone()))).collect(),
+            cons: names.iter().filter_map(|n| Some((*n, env.cons.get(n)?.clone()))).collect(),
+            modules: names.iter().filter_map(|n| Some((*n, env.modules.get(n)?.clone()))).collect(),
+        }
+    }
+
+    fn put(&self, env: &mut Env) {
+        Rc::make_mut(&mut env.values).extend(self.values.iter().cloned());
+        Rc::make_mut(&mut env.types).extend(self.types.iter().cloned());
+        Rc::make_mut(&mut env.cons).extend(self.cons.iter().cloned());
+        Rc::make_mut(&mut env.modules).extend(self.modules.iter().cloned());
+    }
+}
+
+/// What loading did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Items that ran.
+    pub ran: usize,
+    /// Items that were kept as they were.
+    pub kept: usize,
+}
+
+/// Which old items a new text may keep, and which names changed their meaning.
+struct Comparison {
+    old: Vec<LoadedItem>,
+    next: usize,
+    changed: HashSet<String>,
+}
+
+impl Comparison {
+    fn new(old: Loaded, texts: &[String], changed: HashSet<String>) -> Comparison {
+        let mut c = Comparison { old: old.items, next: 0, changed };
+        // Names of items that are gone mean something else from now on.
+        let there: HashSet<&str> = texts.iter().map(String::as_str).collect();
+        let gone = c.old.iter().filter(|i| !there.contains(i.text.as_str())).flat_map(|i| &i.names);
+        c.changed.extend(gone.map(Symbol::to_string));
+        c
+    }
+
+    /// The old item that stays for a text, if any.
+    fn keep(&mut self, text: &str, names: &[Symbol]) -> Option<Gives> {
+        let found = self.old[self.next..].iter().position(|i| i.text == text).map(|k| self.next + k);
+        if let Some(k) = found {
+            // Definitions that were passed over count as gone: they come later now, or nowhere.
+            let passed: Vec<String> = self.old[self.next..k].iter().flat_map(|i| &i.names).map(Symbol::to_string).collect();
+            self.changed.extend(passed);
+            self.next = k + 1;
+            let mut reasons = words(text).map(str::to_owned).chain(names.iter().map(|n| format!("import {n}")));
+            if !reasons.any(|w| self.changed.contains(&w)) {
+                names.iter().for_each(|n| {
+                    self.changed.remove(n.as_str());
+                });
+                return Some(self.old[k].gives.clone());
+            }
+        }
+        self.changed.extend(names.iter().map(Symbol::to_string));
+        None
+    }
+}
+
+impl Session {
+    /// Loads a file: what it defines stays in scope, and `:reload` knows it. If it was loaded before, only what changed since runs.
+    pub fn load_file(&mut self, name: &str, bytes: &[u8]) -> (Outcome, Counts) {
+        let at = self.loaded.iter().position(|l| l.name == name);
+        let old = at.map_or_else(Loaded::default, |i| std::mem::take(&mut self.loaded[i]));
+        let stale = self.forget_changed(&old);
+        let backup = Loaded { name: name.to_owned(), items: old.items.iter().map(LoadedItem::copy).collect() };
+        let (out, counts, new) = self.load_over(name, bytes, old, stale);
+        let new = new.unwrap_or(backup);
+        match at {
+            Some(i) => self.loaded[i] = new,
+            None if !out.ok() && new.items.is_empty() => {}
+            None => self.loaded.push(new),
+        }
+        self.failures += usize::from(!out.ok());
+        (out, counts)
+    }
+
+    /// Names of the files that were loaded.
+    pub fn loaded_files(&self) -> Vec<String> {
+        self.loaded.iter().map(|l| l.name.clone()).collect()
+    }
+
+    /// Forgets imported files whose text changed; the marks of the imports that must run again.
+    fn forget_changed(&mut self, old: &Loaded) -> HashSet<String> {
+        let changed = self.changed_imports();
+        let envs: Vec<Rc<Env>> = changed.iter().filter_map(|i| self.files.remove(i)).map(|m| m.env.borrow().clone()).collect();
+        let modules = old.items.iter().flat_map(|i| &i.gives.modules);
+        modules.filter(|(_, env)| envs.iter().any(|e| Rc::ptr_eq(&e.values, &env.values) || same_globals(e, env))).map(|(n, _)| format!("import {n}")).collect()
+    }
+
+    fn load_over(&mut self, name: &str, bytes: &[u8], old: Loaded, stale: HashSet<String>) -> (Outcome, Counts, Option<Loaded>) {
+        let (file, program, diags) = self.parse_bytes(name, bytes);
+        let texts: Vec<String> = program.items.iter().map(|i| self.sources.text(i.span).to_owned()).collect();
+        let mut compare = Comparison::new(old, &texts, stale);
+        let mut checked = CheckedText::new(self.env.clone(), diags);
+        let (mut items, mut counts) = (Vec::new(), Counts::default());
+        self.in_file(name, |s| {
+            for (item, text) in program.items.iter().zip(texts) {
+                let names = defined_names(item);
+                let gives = match compare.keep(&text, &names) {
+                    Some(g) => {
+                        g.put(&mut checked.env);
+                        counts.kept += 1;
+                        g
+                    }
+                    None => {
+                        s.check_into(&mut checked, item, file);
+                        counts.ran += usize::from(runs(item));
+                        Gives::of(&names, &checked.env)
+                    }
+                };
+                items.push(LoadedItem { text, names, gives });
+            }
+        });
+        let mut out = Outcome { diags: std::mem::take(&mut checked.diags), ..Outcome::default() };
+        out.diags.append(&mut self.import_warnings);
+        if out.ok() {
+            if let Err(d) = self.run_entries(&checked.entries) {
+                out.stopped(*d);
+            }
+        }
+        if !out.ok() {
+            return (out, Counts::default(), None);
+        }
+        self.finish_load(checked, &mut items);
+        (out, counts, Some(Loaded { name: name.to_owned(), items }))
+    }
+
+    /// Makes the new environment the session's, with the sizes and modules that running gave.
+    fn finish_load(&mut self, checked: CheckedText, items: &mut [LoadedItem]) {
+        for e in &checked.entries {
+            let Step::Run(m) = &e.step else { continue };
+            let env = m.env.borrow().clone();
+            for (_, held) in items.iter_mut().flat_map(|i| &mut i.gives.modules).filter(|(_, held)| same_globals(held, &env)) {
+                *held = env.clone();
+            }
+        }
+        self.adopt(checked);
+        for item in items {
+            item.gives.modules.iter().for_each(|(n, env)| {
+                Rc::make_mut(&mut self.env.modules).insert(*n, env.clone());
+            });
+            for (n, g) in &mut item.gives.values {
+                if let Some(now) = self.env.values.get(n).filter(|now| now.id == g.id) {
+                    *g = now.clone();
+                }
+            }
+        }
+    }
+}
+
+impl LoadedItem {
+    fn copy(&self) -> LoadedItem {
+        LoadedItem { text: self.text.clone(), names: self.names.clone(), gives: self.gives.clone() }
+    }
+}
+
+/// Whether loading a file does something for an item.
+fn runs(item: &ast::Item) -> bool {
+    !matches!(item.kind, ast::ItemKind::Test { .. } | ast::ItemKind::Bench { .. } | ast::ItemKind::Error)
+}
+
+/// Whether two environments hold the same values, apart from what is known of their types.
+fn same_globals(a: &Env, b: &Env) -> bool {
+    a.values.len() == b.values.len() && a.values.iter().all(|(n, g)| b.values.get(n).is_some_and(|h| h.id == g.id))
+}

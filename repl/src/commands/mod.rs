@@ -1,0 +1,272 @@
+//! Sub-commands and batch runs. Each returns the exit code.
+
+pub mod measure;
+
+use crate::Global;
+use crate::host::{Terminal, say};
+use adl_session::{Outcome, Session};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::render;
+use adl_syntax::span::{SourceMap, Span};
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// A session on the terminal that stops on an interrupt.
+pub fn session(global: &Global, args: Vec<String>) -> Session {
+    let mut s = Session::new(Box::new(Terminal::new(args)));
+    s.set_stack((global.stack as usize).saturating_mul(1 << 20));
+    // Without a handler the default one ends the process, which is right too.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
+    s
+}
+
+/// The same for a run that a second interrupt may end at once, wherever it is.
+fn batch(global: &Global, args: Vec<String>) -> Session {
+    let s = Session::new(Box::new(Terminal::new(args)));
+    let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
+    let mut s = s;
+    s.set_stack((global.stack as usize).saturating_mul(1 << 20));
+    s
+}
+
+/// Whether messages are coloured.
+pub fn colored(global: &Global) -> bool {
+    match global.color.as_str() {
+        "always" => true,
+        "never" => false,
+        _ => std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stderr().is_terminal(),
+    }
+}
+
+/// Writes diagnostics to standard error. That nobody reads them is no error.
+pub fn report(global: &Global, s: &mut Session, diags: &[Diagnostic]) {
+    s.host().flush();
+    report_in(global, &s.sources, diags);
+}
+
+fn report_in(global: &Global, sources: &SourceMap, diags: &[Diagnostic]) {
+    let mut err = std::io::stderr().lock();
+    for d in diags {
+        let text = if global.json { render::json(d, sources) } else { render::text(d, sources, colored(global)) };
+        let _ = writeln!(err, "{text}");
+    }
+}
+
+/// An error of the command line.
+pub fn usage(text: &str) -> u8 {
+    let _ = writeln!(std::io::stderr(), "error: {text}\n\nFor more information, try '--help'.");
+    2
+}
+
+fn code_of(diags: &[Diagnostic]) -> u8 {
+    match diags.iter().find(|d| d.is_error()) {
+        Some(_) if diags.iter().any(|d| d.code == adl_interp::error::codes::INTERRUPT) => 130,
+        Some(_) => 1,
+        None => 0,
+    }
+}
+
+fn finish(global: &Global, s: &mut Session, out: &Outcome) -> u8 {
+    report(global, s, &out.diags);
+    code_of(&out.diags)
+}
+
+/// An error that has a file but no place in it.
+fn unreadable(global: &Global, file: &str, text: &str, hint: Option<&str>) -> u8 {
+    let mut err = std::io::stderr().lock();
+    let _ = if global.json {
+        let hint = hint.map_or("null".into(), render::quote);
+        let (message, file) = (render::quote(&format!("{file}: {text}")), render::quote(file));
+        writeln!(err, "{{\"code\":\"E0801\",\"severity\":\"error\",\"message\":{message},\"file\":{file},\"line\":null,\"labels\":[],\"notes\":[],\"hint\":{hint},\"stack\":[]}}")
+    } else {
+        let hint = hint.map_or(String::new(), |h| format!("\n  = help: {h}"));
+        writeln!(err, "error[E0801]: {file}: {text}{hint}")
+    };
+    1
+}
+
+/// Why a file could not be read or written, in words.
+pub fn io_text(e: &std::io::Error) -> String {
+    match e.kind() {
+        std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        std::io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => e.to_string(),
+    }
+}
+
+/// A file, or standard input under the name `-`.
+fn read(file: &str) -> std::io::Result<Vec<u8>> {
+    if file != "-" {
+        return std::fs::read(file);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn shown(file: &str) -> &str {
+    if file == "-" { "<stdin>" } else { file }
+}
+
+/// `adl script.adl ARGS…`.
+pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
+    let bytes = match read(file) {
+        Ok(b) => b,
+        Err(e) => {
+            let commands = ["check", "fmt", "test", "bench", "doc"];
+            let near = adl_session::docs::nearest(file, commands.into_iter()).map(|c| format!("the commands are check, fmt, test, bench and doc: did you mean `adl {c}`?"));
+            return unreadable(global, file, &io_text(&e), near.as_deref());
+        }
+    };
+    let mut s = batch(global, args);
+    let out = s.run_file(shown(file), &bytes);
+    finish(global, &mut s, &out)
+}
+
+/// `adl --stdin`.
+pub fn stdin(global: &Global, args: Vec<String>) -> u8 {
+    script(global, "-", args)
+}
+
+/// `adl -e EXPR`: echoes of expressions, and of a definition that stands last.
+pub fn expression(global: &Global, text: &str, args: Vec<String>) -> u8 {
+    let mut s = batch(global, args);
+    let out = s.eval(text);
+    for (i, e) in out.echoes.iter().enumerate() {
+        if e.name.is_none() || i + 1 == out.echoes.len() && out.ok() {
+            s.host().print(&(e.whole() + "\n"));
+        }
+    }
+    finish(global, &mut s, &out)
+}
+
+/// The files that a command line names: directories stand for the .adl files below them.
+fn expand(global: &Global, files: &[String]) -> Result<Vec<String>, u8> {
+    let mut out = Vec::new();
+    for f in files {
+        if !Path::new(f).is_dir() {
+            out.push(f.clone());
+            continue;
+        }
+        let mut found = Vec::new();
+        if let Err(e) = below(Path::new(f), &mut found) {
+            return Err(unreadable(global, f, &io_text(&e), None));
+        }
+        found.sort();
+        out.extend(found.iter().map(|p| p.to_string_lossy().into_owned()));
+    }
+    Ok(out)
+}
+
+fn below(dir: &Path, out: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    let mut todo = vec![dir.to_owned()];
+    while let Some(dir) = todo.pop() {
+        for e in std::fs::read_dir(dir)? {
+            let e = e?;
+            let (path, name) = (e.path(), e.file_name());
+            let hidden = name.to_string_lossy().starts_with('.') && name != ".";
+            // Links to directories are not followed: they may go in circles.
+            if e.file_type()?.is_dir() && !hidden && name != "target" {
+                todo.push(path);
+            } else if path.extension().is_some_and(|x| x == "adl") && path.is_file() {
+                out.push(path);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs a command on each of its files; the worst exit code.
+fn each(global: &Global, command: &str, files: &[String], mut run: impl FnMut(&str, &[u8]) -> u8) -> u8 {
+    if files.is_empty() && !global.stdin {
+        return usage(&format!("`adl {command}` needs files"));
+    }
+    let files = match expand(global, files) {
+        Ok(f) if global.stdin => f.into_iter().chain(["-".to_owned()]).collect(),
+        Ok(f) => f,
+        Err(code) => return code,
+    };
+    let mut code = 0;
+    for f in &files {
+        code = code.max(match read(f) {
+            Ok(bytes) => run(f, &bytes),
+            Err(e) => unreadable(global, f, &io_text(&e), None),
+        });
+    }
+    code
+}
+
+/// `adl check FILES…`.
+pub fn check(global: &Global, files: &[String]) -> u8 {
+    each(global, "check", files, |f, bytes| {
+        let mut s = batch(global, Vec::new());
+        let diags = s.check_file(shown(f), bytes);
+        report(global, &mut s, &diags);
+        code_of(&diags)
+    })
+}
+
+/// `adl check --explain CODE`.
+pub fn explain(code: &str) -> u8 {
+    let code = code.to_uppercase();
+    match adl_syntax::explain(&code).or_else(|| adl_typing::errors::explain(&code)).or_else(|| adl_interp::error::explain(&code)) {
+        Some(text) => {
+            say(&format!("{code}\n\n{text}\n"));
+            0
+        }
+        None => usage(&format!("there is no code `{code}`")),
+    }
+}
+
+/// `adl fmt [--check] FILES…`. Standard input is formatted to standard output.
+pub fn fmt(global: &Global, check: bool, files: &[String]) -> u8 {
+    each(global, "fmt", files, |f, bytes| {
+        let mut sources = SourceMap::default();
+        let file = sources.add(shown(f), String::from_utf8_lossy(bytes));
+        let text = adl_syntax::parser::decode(file, bytes).map_err(|d| vec![*d]);
+        match text.and_then(|t| adl_syntax::format::format(t).map(|new| (t, new))) {
+            Ok((_, new)) if f == "-" && !check => {
+                say(&new);
+                0
+            }
+            Ok((old, new)) if new == old => 0,
+            Ok(_) if check => {
+                say(&format!("{}\n", shown(f)));
+                1
+            }
+            Ok((_, new)) => match std::fs::write(f, new) {
+                Ok(()) => 0,
+                Err(e) => unreadable(global, f, &io_text(&e), None),
+            },
+            Err(mut diags) => {
+                diags.iter_mut().for_each(|d| d.primary.span = Span { file, ..d.primary.span });
+                report_in(global, &sources, &diags);
+                1
+            }
+        }
+    })
+}
+
+/// `adl doc [NAME]`.
+pub fn doc(global: &Global, name: Option<&str>) -> u8 {
+    let mut s = session(global, Vec::new());
+    let Some(name) = name else {
+        let all = s.complete("");
+        all.iter().filter(|c| c.ty != "keyword").for_each(|c| s.host().print(&format!("{} : {}\n", c.text, c.ty)));
+        s.host().flush();
+        return 0;
+    };
+    match s.doc(name) {
+        Some(text) => {
+            say(&(text + "\n"));
+            0
+        }
+        None => {
+            let near = s.nearest(name).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            let _ = writeln!(std::io::stderr(), "error: nothing is named `{name}`{near}");
+            1
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! `adl doc --html DIR`: the library as pages.
+
+use crate::Global;
+use crate::commands::{io_text, session};
+use crate::host::say;
+use adl_session::docs::{DocEntry, DocModule};
+use adl_syntax::highlight::Class;
+use std::io::Write;
+use std::path::Path;
+
+const STYLE: &str = "\
+:root { --fg: #1b1f24; --bg: #ffffff; --soft: #59636e; --line: #d8dee4; --code: #f4f6f8; --link: #0b5cad; }
+@media (prefers-color-scheme: dark) {
+  :root { --fg: #e6e9ec; --bg: #14171a; --soft: #9aa4ae; --line: #2d3339; --code: #1d2125; --link: #7ab7f5; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; color: var(--fg); background: var(--bg); font: 16px/1.55 system-ui, sans-serif; }
+main { max-width: 52rem; margin: 0 auto; padding: 1.5rem 1.25rem 5rem; }
+header { border-bottom: 1px solid var(--line); }
+header nav { max-width: 52rem; margin: 0 auto; padding: .7rem 1.25rem; display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; }
+a { color: var(--link); text-decoration: none; }
+a:hover, a:focus { text-decoration: underline; }
+nav b { color: var(--fg); }
+h1 { font-size: 1.7rem; margin: .6rem 0; }
+h2 { font-size: 1.05rem; margin: 2.2rem 0 .3rem; padding-top: .8rem; border-top: 1px solid var(--line); }
+h2 code { font-size: 1rem; }
+h2 .sig { color: var(--soft); font-weight: normal; }
+p { margin: .5rem 0; }
+pre, code { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: .9rem; }
+p code, li code { background: var(--code); padding: .1em .3em; border-radius: 3px; }
+pre { background: var(--code); padding: .7rem .9rem; border-radius: 6px; overflow-x: auto; margin: .6rem 0; }
+pre .out { color: var(--soft); }
+ul.index { list-style: none; padding: 0; columns: 2 22rem; column-gap: 2rem; }
+ul.index li { break-inside: avoid; padding: .12rem 0; }
+ul.index span { color: var(--soft); font-size: .9rem; }
+details { margin: .4rem 0; }
+summary { color: var(--soft); cursor: pointer; font-size: .9rem; }
+.k { color: #a0359b; } .n { color: #0a7d8c; } .s { color: #2a7a2a; } .c { color: #7b858f; } .t { color: #9a6700; }
+@media (prefers-color-scheme: dark) {
+  .k { color: #d694d2; } .n { color: #6cc7d3; } .s { color: #8ccf8c; } .t { color: #e0b455; }
+}
+";
+
+/// Writes the pages; the exit code.
+pub fn write(global: &Global, dir: &str) -> u8 {
+    let library = session(global, Vec::new()).library();
+    match pages(&library, Path::new(dir)) {
+        Ok(n) => {
+            say(&format!("{n} pages in {dir}, from index.html\n"));
+            0
+        }
+        Err(e) => {
+            let _ = writeln!(std::io::stderr(), "error[E0801]: {dir}: {}", io_text(&e));
+            1
+        }
+    }
+}
+
+fn pages(library: &[DocModule], dir: &Path) -> std::io::Result<usize> {
+    std::fs::create_dir_all(dir)?;
+    std::fs::write(dir.join("style.css"), STYLE)?;
+    std::fs::write(dir.join("index.html"), index(library))?;
+    for m in library {
+        std::fs::write(dir.join(format!("{}.html", m.name)), module(m, library))?;
+    }
+    Ok(library.len() + 1)
+}
+
+fn page(title: &str, here: &str, library: &[DocModule], body: &str) -> String {
+    let links: Vec<String> = std::iter::once("index")
+        .chain(library.iter().map(|m| m.name.as_str()))
+        .map(|n| if n == here { format!("<b>{n}</b>") } else { format!("<a href=\"{n}.html\">{n}</a>") })
+        .collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<link rel=\"stylesheet\" href=\"style.css\">\n</head>\n<body>\n<header><nav>{}</nav></header>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        links.join(" ")
+    )
+}
+
+fn index(library: &[DocModule]) -> String {
+    let mut body = format!("<h1>The adl library</h1>\n<p>Version {}.</p>\n", env!("CARGO_PKG_VERSION"));
+    for m in library {
+        body += &format!("<h2><a href=\"{0}.html\">{0}</a></h2>\n{1}", m.name, prose(&m.text));
+        body += "<ul class=\"index\">\n";
+        let mut entries: Vec<&DocEntry> = m.entries.iter().collect();
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        for e in entries {
+            body += &format!("<li><a href=\"{}.html#{2}\"><code>{1}</code></a> <span>{3}</span></li>\n", m.name, escape(&e.name), anchor(&e.name), inline(e.summary()));
+        }
+        body += "</ul>\n";
+    }
+    page("The adl library", "index", library, &body)
+}
+
+fn module(m: &DocModule, library: &[DocModule]) -> String {
+    let mut body = format!("<h1>{}</h1>\n{}", m.name, prose(&m.text));
+    for e in &m.entries {
+        body += &entry(e);
+    }
+    page(&format!("{} - adl", m.name), &m.name, library, &body)
+}
+
+fn entry(e: &DocEntry) -> String {
+    let mut out = match e.signature.starts_with("type ") {
+        true => format!("<h2 id=\"{}\"><code>type {}</code></h2>\n<pre>{}</pre>\n", anchor(&e.name), escape(&e.name), code(&e.signature)),
+        false => format!("<h2 id=\"{0}\"><a href=\"#{0}\"><code>{1}</code></a> <code class=\"sig\">: {2}</code></h2>\n", anchor(&e.name), escape(&e.name), escape(&e.signature)),
+    };
+    out += &prose(&e.text);
+    if !e.examples.is_empty() {
+        let lines: Vec<String> = e.examples.iter().map(|(x, want)| format!("{}\n<span class=\"out\">{}</span>", code(x), escape(want))).collect();
+        out += &format!("<pre>{}</pre>\n", lines.join("\n"));
+    }
+    if let Some(source) = &e.source {
+        out += &format!("<details><summary>source</summary><pre>{}</pre></details>\n", code(source));
+    }
+    out
+}
+
+/// A name as the target of a link.
+fn anchor(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c.to_string() } else { format!("-{:x}", c as u32) }).collect()
+}
+
+/// Paragraphs, and blocks indented by four.
+fn prose(text: &str) -> String {
+    text.split("\n\n")
+        .filter(|p| !p.trim().is_empty())
+        .map(|p| match p.lines().all(|l| l.starts_with("    ")) {
+            true => format!("<pre>{}</pre>\n", code(&p.lines().map(|l| &l[4..]).collect::<Vec<_>>().join("\n"))),
+            false => format!("<p>{}</p>\n", inline(p)),
+        })
+        .collect()
+}
+
+/// Text with `code` in it.
+fn inline(text: &str) -> String {
+    let mut parts = text.split('`');
+    let mut out = escape(parts.next().unwrap_or(""));
+    let mut inside = true;
+    for p in parts {
+        out += &if inside { format!("<code>{}</code>", escape(p)) } else { escape(p) };
+        inside = !inside;
+    }
+    out
+}
+
+/// adl source with its tokens marked.
+fn code(text: &str) -> String {
+    let (mut out, mut at) = (String::new(), 0);
+    for (range, class) in adl_syntax::tokens(text) {
+        let class = match class {
+            Class::Keyword => "k",
+            Class::Number => "n",
+            Class::String => "s",
+            Class::Comment => "c",
+            Class::Constructor | Class::Type => "t",
+            Class::Name | Class::Operator | Class::Bracket => continue,
+        };
+        if range.start < at {
+            continue;
+        }
+        out += &escape(&text[at..range.start]);
+        out += &format!("<span class=\"{class}\">{}</span>", escape(&text[range.clone()]));
+        at = range.end;
+    }
+    out + &escape(&text[at..])
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_escaped_and_marked() {
+        assert_eq!(inline("a < `b > c` & d"), "a &lt; <code>b &gt; c</code> &amp; d");
+        assert_eq!(code("let x = 1"), "<span class=\"k\">let</span> x = <span class=\"n\">1</span>");
+        assert_eq!(anchor("x'"), "x-27");
+    }
+}

@@ -1,0 +1,49 @@
+//! Letters by their LaTeX names: `\alpha<TAB>`.
+
+/// Name and letter. A variant (`varepsilon`) gives the letter that most fonts show for it.
+pub const LETTERS: &[(&str, &str)] = &[
+    ("alpha", "α"), ("beta", "β"), ("gamma", "γ"), ("delta", "δ"), ("epsilon", "ϵ"), ("varepsilon", "ε"), ("zeta", "ζ"), ("eta", "η"),
+    ("theta", "θ"), ("vartheta", "ϑ"), ("iota", "ι"), ("kappa", "κ"), ("varkappa", "ϰ"), ("lambda", "λ"), ("mu", "μ"), ("nu", "ν"),
+    ("xi", "ξ"), ("omicron", "ο"), ("pi", "π"), ("varpi", "ϖ"), ("rho", "ρ"), ("varrho", "ϱ"), ("sigma", "σ"), ("varsigma", "ς"),
+    ("tau", "τ"), ("upsilon", "υ"), ("phi", "ϕ"), ("varphi", "φ"), ("chi", "χ"), ("psi", "ψ"), ("omega", "ω"),
+    ("Alpha", "Α"), ("Beta", "Β"), ("Gamma", "Γ"), ("Delta", "Δ"), ("Epsilon", "Ε"), ("Zeta", "Ζ"), ("Eta", "Η"), ("Theta", "Θ"),
+    ("Iota", "Ι"), ("Kappa", "Κ"), ("Lambda", "Λ"), ("Mu", "Μ"), ("Nu", "Ν"), ("Xi", "Ξ"), ("Omicron", "Ο"), ("Pi", "Π"), ("Rho", "Ρ"),
+    ("Sigma", "Σ"), ("Tau", "Τ"), ("Upsilon", "Υ"), ("Phi", "Φ"), ("Chi", "Χ"), ("Psi", "Ψ"), ("Omega", "Ω"),
+    ("nabla", "∇"), ("partial", "∂"), ("ell", "ℓ"), ("hbar", "ℏ"),
+    ("_0", "₀"), ("_1", "₁"), ("_2", "₂"), ("_3", "₃"), ("_4", "₄"), ("_5", "₅"), ("_6", "₆"), ("_7", "₇"), ("_8", "₈"), ("_9", "₉"),
+    ("_a", "ₐ"), ("_e", "ₑ"), ("_h", "ₕ"), ("_i", "ᵢ"), ("_j", "ⱼ"), ("_k", "ₖ"), ("_l", "ₗ"), ("_m", "ₘ"), ("_n", "ₙ"), ("_o", "ₒ"),
+    ("_p", "ₚ"), ("_r", "ᵣ"), ("_s", "ₛ"), ("_t", "ₜ"), ("_u", "ᵤ"), ("_v", "ᵥ"), ("_x", "ₓ"),
+    ("hat", "\u{302}"), ("bar", "\u{304}"), ("dot", "\u{307}"), ("ddot", "\u{308}"), ("tilde", "\u{303}"), ("vec", "\u{20d7}"),
+];
+
+/// The letters that a name (without its backslash) may become; one alone if the name is whole.
+pub fn matching(name: &str) -> Vec<(&'static str, &'static str)> {
+    match LETTERS.iter().find(|(n, _)| *n == name) {
+        Some(l) => vec![*l],
+        None => LETTERS.iter().filter(|(n, _)| n.starts_with(name)).copied().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_whole_names_win() {
+        for (i, (n, _)) in LETTERS.iter().enumerate() {
+            assert!(LETTERS[..i].iter().all(|(m, _)| m != n), "{n}");
+            assert_eq!(matching(n).len(), 1);
+        }
+        assert_eq!(matching("alpha"), [("alpha", "α")]);
+        assert!(matching("vare").len() == 1 && matching("zzz").is_empty());
+    }
+
+    #[test]
+    fn every_letter_is_one_in_a_program() {
+        for (n, l) in LETTERS {
+            let text = format!("let x{l} = 1");
+            let (_, diags) = adl_syntax::parse(adl_syntax::span::FileId::default(), &text);
+            assert!(diags.is_empty(), "\\{n}");
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! `:commands`.
+
+use super::{Repl, cut_entry};
+use crate::commands::{io_text, measure, report};
+use adl_session::docs::nearest;
+use std::time::Instant;
+
+/// A command of the REPL.
+pub struct Command {
+    /// `:type`.
+    pub name: &'static str,
+    /// What it takes, as usage shows it; empty for nothing. In brackets: may be left out.
+    takes: &'static str,
+    /// One line.
+    pub what: &'static str,
+    run: fn(&mut Repl, &str) -> bool,
+}
+
+/// One table for running, help and completion.
+pub const COMMANDS: &[Command] = &[
+    Command { name: ":help", takes: "[TOPIC]", what: "help: a command, a name, a module, `keys` or `language`", run: help },
+    Command { name: ":type", takes: "EXPR", what: "the type of an expression, which is not run", run: type_of },
+    Command { name: ":doc", takes: "NAME", what: "documentation of a name or module", run: doc },
+    Command { name: ":source", takes: "NAME", what: "the source of a definition", run: source },
+    Command { name: ":env", takes: "", what: "your definitions with their types", run: env },
+    Command { name: ":load", takes: "FILE", what: "run a file; what it defines stays in scope", run: load },
+    Command { name: ":reload", takes: "", what: "run what changed in the loaded files, and what depends on it", run: reload },
+    Command { name: ":save", takes: "FILE", what: "write the entries that worked to a file", run: save },
+    Command { name: ":edit", takes: "[NAME]", what: "edit the last entry (or a definition) in $EDITOR, then run it", run: edit },
+    Command { name: ":time", takes: "EXPR", what: "run an expression and say how long it took", run: time },
+    Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns)", run: set },
+    Command { name: ":clear", takes: "", what: "clear the screen", run: clear },
+    Command { name: ":reset", takes: "", what: "forget every definition", run: reset },
+    Command { name: ":quit", takes: "", what: "leave (so does Ctrl-D)", run: quit },
+];
+
+const KEYS: &str = "\
+Enter        runs a complete entry, else begins an indented line; an empty line ends a block
+Tab          completes names, fields, modules, files in strings; \\alpha<Tab> is α
+Right, End   takes the hint from the history
+Up, Down     earlier and later entries; Ctrl-R searches them
+Ctrl-C       clears the entry; stops what runs
+Ctrl-D       leaves";
+
+const LANGUAGE: &str = "\
+let f x = x * x                  a function; `let rec` for recursion
+[1.0, 2.0] + 1.0                 arrays act elementwise, numbers spread
+{w = [1.0], b = 0.5}.w           records
+for i < 3, j < 3 -> i * j        comprehensions; `sum for i < n -> ...`
+loop x = 1.0 for i < 10 do ...   loops are values
+type T = A Float | B             data; match t with | A x -> x | B -> 0.0
+grad f x   jvp f x v   hessian f x   transpose (lin x -> ...)
+import \"file.adl\" as M           M.f; standard modules are always there: optim. stats. ...";
+
+/// Runs a command line; whether to go on.
+pub fn run(repl: &mut Repl, line: &str) -> bool {
+    let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let rest = rest.trim();
+    let name = match name {
+        ":t" => ":type",
+        ":r" => ":reload",
+        ":h" | ":?" => ":help",
+        n => n,
+    };
+    let fits: Vec<&Command> = COMMANDS.iter().filter(|c| c.name.starts_with(name)).collect();
+    let command = match (COMMANDS.iter().find(|c| c.name == name), fits.as_slice()) {
+        (Some(c), _) => c,
+        (None, [only]) if name.len() > 1 => only,
+        (None, []) => {
+            let near = nearest(name, COMMANDS.iter().map(|c| c.name)).map_or("`:help` lists them".to_owned(), |n| format!("did you mean `{n}`?"));
+            repl.complain(&format!("there is no command `{name}`; {near}"));
+            return true;
+        }
+        (None, many) => {
+            let names: Vec<&str> = many.iter().map(|c| c.name).collect();
+            repl.complain(&format!("`{name}` may be {}", names.join(", ")));
+            return true;
+        }
+    };
+    let wrong = match command.takes {
+        "" => !rest.is_empty(),
+        t => !t.starts_with('[') && rest.is_empty(),
+    };
+    if wrong {
+        repl.complain(&format!("usage: {}", usage(command)));
+        return true;
+    }
+    (command.run)(repl, rest)
+}
+
+fn usage(c: &Command) -> String {
+    format!("{} {}", c.name, c.takes).trim_end().to_owned()
+}
+
+fn help(repl: &mut Repl, topic: &str) -> bool {
+    let command = COMMANDS.iter().find(|c| c.name == topic || &c.name[1..] == topic && repl.session.borrow_mut().doc(topic).is_none());
+    match (topic, command) {
+        ("", _) => {
+            for c in COMMANDS {
+                repl.say(&format!("{:18} {}", usage(c), c.what));
+            }
+            repl.say("Anything else is an item of the language: a definition, a type, an expression. `it` is the last value.");
+        }
+        ("keys", _) => repl.say(KEYS),
+        ("language" | "syntax", _) => repl.say(LANGUAGE),
+        (_, Some(c)) => repl.say(&format!("{}\n{}", usage(c), c.what)),
+        _ => return doc(repl, topic),
+    }
+    true
+}
+
+fn type_of(repl: &mut Repl, text: &str) -> bool {
+    let found = repl.session.borrow_mut().type_of(text);
+    match found {
+        Ok(t) => repl.say(&format!("{text} : {t}")),
+        Err(diags) => {
+            repl.failed += 1;
+            report(&repl.global, &mut repl.session.borrow_mut(), &diags);
+        }
+    }
+    true
+}
+
+fn doc(repl: &mut Repl, name: &str) -> bool {
+    let found = repl.session.borrow_mut().doc(name);
+    match found {
+        Some(text) => repl.say(&text),
+        None => unknown(repl, name, "nothing is named"),
+    }
+    true
+}
+
+fn unknown(repl: &mut Repl, name: &str, what: &str) {
+    let near = repl.session.borrow_mut().nearest(name);
+    repl.complain(&format!("{what} `{name}`{}", near.map_or(String::new(), |n| format!("; did you mean `{n}`?"))));
+}
+
+fn source(repl: &mut Repl, name: &str) -> bool {
+    let (found, known) = {
+        let mut s = repl.session.borrow_mut();
+        (s.source_of(name), s.doc(name).is_some())
+    };
+    match found {
+        Some(text) => repl.say(&text),
+        None if known => repl.complain(&format!("`{name}` is built in: it has no source in adl")),
+        None => unknown(repl, name, "nothing is named"),
+    }
+    true
+}
+
+fn env(repl: &mut Repl, _: &str) -> bool {
+    let names = repl.session.borrow().listing();
+    if names.is_empty() {
+        repl.say("nothing is defined yet");
+    }
+    for c in names {
+        repl.say(&format!("{} : {}", c.text, c.ty));
+    }
+    true
+}
+
+fn load(repl: &mut Repl, file: &str) -> bool {
+    // A name in quotes is what one types after `import`.
+    load_one(repl, file.trim_matches('"'), false);
+    true
+}
+
+fn load_one(repl: &mut Repl, file: &str, again: bool) {
+    match std::fs::read(file) {
+        Ok(bytes) => {
+            let (out, counts) = repl.session.borrow_mut().load_file(file, &bytes);
+            repl.show(&out);
+            if out.ok() {
+                let items = |n: usize| format!("{n} item{}", if n == 1 { "" } else { "s" });
+                let kept = if again { format!(", {} kept", counts.kept) } else { String::new() };
+                repl.say(&format!("{file}: {} ran{kept}", items(counts.ran)));
+            }
+        }
+        Err(e) => repl.complain(&format!("{file}: {}", io_text(&e))),
+    }
+}
+
+fn reload(repl: &mut Repl, _: &str) -> bool {
+    let files = repl.session.borrow().loaded_files();
+    if files.is_empty() {
+        repl.complain("no file is loaded: `:load FILE`");
+    }
+    files.iter().for_each(|f| load_one(repl, f, true));
+    true
+}
+
+fn save(repl: &mut Repl, file: &str) -> bool {
+    let (text, n) = {
+        let s = repl.session.borrow();
+        (s.history.join("\n\n") + "\n", s.history.len())
+    };
+    match std::fs::write(file, text) {
+        Ok(()) => repl.say(&format!("{n} entr{} written to {file}", if n == 1 { "y" } else { "ies" })),
+        Err(e) => repl.complain(&format!("{file}: {}", io_text(&e))),
+    }
+    true
+}
+
+/// An entry from the user's editor.
+fn edit(repl: &mut Repl, name: &str) -> bool {
+    let text = {
+        let s = repl.session.borrow();
+        if name.is_empty() { Some(s.history.last().cloned().unwrap_or_default()) } else { s.source_of(name) }
+    };
+    let Some(text) = text else {
+        unknown(repl, name, "nothing of yours is named");
+        return true;
+    };
+    let editor = std::env::var("VISUAL").or_else(|_| std::env::var("EDITOR")).unwrap_or_else(|_| "vi".into());
+    let path = std::env::temp_dir().join(format!("adl-{}.adl", std::process::id()));
+    // `EDITOR="code --wait"` is a command with arguments.
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let edited = std::fs::write(&path, text.trim_end().to_owned() + "\n")
+        .and_then(|()| std::process::Command::new(program).args(words).arg(&path).status())
+        .and_then(|_| std::fs::read_to_string(&path));
+    let _ = std::fs::remove_file(&path);
+    match edited {
+        Ok(new) => {
+            repl.say(&cut_entry(new.trim_end()));
+            repl.eval(new.trim_end());
+        }
+        Err(e) => repl.complain(&format!("{editor}: {}", io_text(&e))),
+    }
+    true
+}
+
+fn time(repl: &mut Repl, text: &str) -> bool {
+    let start = Instant::now();
+    repl.eval(text);
+    repl.say(&measure::duration(start.elapsed().as_secs_f64()));
+    true
+}
+
+fn set(repl: &mut Repl, rest: &str) -> bool {
+    let number = |v: &str| v.trim().parse::<u32>().ok().filter(|n| *n > 0);
+    match rest.split_once(char::is_whitespace).map(|(k, v)| (k, v.trim())) {
+        Some(("stack", v)) if number(v).is_some() => {
+            repl.global.stack = number(v).unwrap_or(1024);
+            repl.session.borrow_mut().set_stack(repl.global.stack as usize * (1 << 20));
+        }
+        Some(("color", v @ ("on" | "off"))) => {
+            repl.color.set(v == "on");
+            repl.global.color = if v == "on" { "always" } else { "never" }.into();
+        }
+        Some(("width", v)) if number(v).is_some() => repl.width = number(v).map(|n| n as usize),
+        None if rest.is_empty() => {
+            let width = repl.screen().map_or("one line".to_owned(), |w| w.to_string());
+            let color = if repl.color.get() { "on" } else { "off" };
+            repl.say(&format!("stack {}\ncolor {color}\nwidth {width}", repl.global.stack));
+        }
+        _ => repl.complain("usage: :set stack MIB, :set color on|off, :set width COLUMNS"),
+    }
+    true
+}
+
+fn clear(repl: &mut Repl, _: &str) -> bool {
+    if repl.terminal {
+        repl.session.borrow_mut().host().print("\x1b[2J\x1b[H");
+    }
+    true
+}
+
+fn reset(repl: &mut Repl, _: &str) -> bool {
+    let new = crate::commands::session(&repl.global, Vec::new());
+    *repl.session.borrow_mut() = new;
+    true
+}
+
+fn quit(_: &mut Repl, _: &str) -> bool {
+    false
+}

@@ -1,0 +1,170 @@
+//! The REPL: on a terminal with an editor, elsewhere entry by entry from a pipe.
+
+mod assistant;
+mod letters;
+mod meta;
+mod piped;
+
+use crate::Global;
+use crate::commands::{report, session};
+use adl_session::{Outcome, Session};
+use assistant::{Assistant, Enter, Tab};
+use rustyline::error::ReadlineError;
+use rustyline::hint::HistoryHinter;
+use rustyline::history::FileHistory;
+use rustyline::{CompletionType, Config, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
+use std::cell::{Cell, RefCell};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+/// A running REPL.
+pub struct Repl {
+    global: Global,
+    session: Rc<RefCell<Session>>,
+    color: Rc<Cell<bool>>,
+    /// Whether somebody looks at a screen: values are laid out on it.
+    terminal: bool,
+    /// The width that `:set` asked for.
+    width: Option<usize>,
+    /// The terminal's.
+    columns: usize,
+    /// Entries and commands that failed.
+    failed: usize,
+    /// Whether the last entry was interrupted.
+    interrupted: bool,
+}
+
+/// Runs until `:quit` or the end of input.
+pub fn run(global: &Global) -> u8 {
+    let color = match global.color.as_str() {
+        "always" => true,
+        "never" => false,
+        _ => std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    };
+    let mut repl = Repl {
+        global: global.clone(),
+        session: Rc::new(RefCell::new(session(global, Vec::new()))),
+        color: Rc::new(Cell::new(color)),
+        terminal: std::io::stdout().is_terminal(),
+        width: None,
+        columns: 80,
+        failed: 0,
+        interrupted: false,
+    };
+    if std::io::stdin().is_terminal() {
+        if let Ok(editor) = editor(&repl) {
+            return interactive(&mut repl, editor);
+        }
+    }
+    piped::run(&mut repl)
+}
+
+type AdlEditor = Editor<Assistant, FileHistory>;
+
+fn editor(repl: &Repl) -> rustyline::Result<AdlEditor> {
+    let config = Config::builder()
+        .max_history_size(10_000)?
+        .history_ignore_dups(true)?
+        .completion_type(CompletionType::List)
+        .completion_show_all_if_ambiguous(true)
+        .completion_prompt_limit(200)
+        .auto_add_history(false)
+        .build();
+    let mut editor = AdlEditor::with_config(config)?;
+    editor.set_helper(Some(Assistant { session: repl.session.clone(), color: repl.color.clone(), history: HistoryHinter::new() }));
+    editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::NONE), EventHandler::Conditional(Box::new(Enter)));
+    editor.bind_sequence(KeyEvent(KeyCode::Tab, Modifiers::NONE), EventHandler::Conditional(Box::new(Tab)));
+    Ok(editor)
+}
+
+/// Where entries are remembered: `$ADL_HISTORY`, or a file in the home directory.
+fn history_file() -> Option<PathBuf> {
+    match std::env::var_os("ADL_HISTORY") {
+        Some(f) => (!f.is_empty()).then(|| PathBuf::from(f)),
+        None => std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".adl_history")),
+    }
+}
+
+fn interactive(repl: &mut Repl, mut editor: AdlEditor) -> u8 {
+    repl.say(&format!("adl {}. `:help` lists the commands, `:quit` leaves.", env!("CARGO_PKG_VERSION")));
+    let history = history_file();
+    if let Some(h) = &history {
+        // The first time there is none.
+        let _ = editor.load_history(h);
+    }
+    loop {
+        let prompt = if repl.color.get() { ("adl> ".to_owned(), "\x1b[1;34madl>\x1b[0m ".to_owned()) } else { ("adl> ".to_owned(), "adl> ".to_owned()) };
+        match editor.readline(&prompt) {
+            Ok(line) => {
+                if !line.trim().is_empty() && editor.add_history_entry(line.trim_end()).unwrap_or(false) {
+                    if let Some(h) = &history {
+                        let _ = editor.append_history(h);
+                    }
+                }
+                repl.columns = editor.dimensions().map_or(80, |(w, _)| usize::from(w));
+                if !repl.entry(&line) {
+                    break;
+                }
+            }
+            Err(ReadlineError::Interrupted) => {}
+            Err(_) => break,
+        }
+    }
+    0
+}
+
+impl Repl {
+    /// Columns of the screen, where there is one.
+    fn screen(&self) -> Option<usize> {
+        self.width.or(self.terminal.then_some(self.columns))
+    }
+
+    fn say(&self, text: &str) {
+        self.session.borrow_mut().host().print(&format!("{text}\n"));
+    }
+
+    /// A message about an entry or command that could not be done.
+    fn complain(&mut self, text: &str) {
+        self.failed += 1;
+        self.session.borrow_mut().host().flush();
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "error: {text}");
+    }
+
+    fn show(&mut self, out: &Outcome) {
+        for e in &out.echoes {
+            let text = self.screen().map_or_else(|| e.line(), |w| e.screen(w));
+            self.say(&text);
+        }
+        self.failed += usize::from(!out.ok());
+        self.interrupted = out.interrupted;
+        report(&self.global, &mut self.session.borrow_mut(), &out.diags);
+    }
+
+    fn eval(&mut self, text: &str) {
+        let out = self.session.borrow_mut().eval(text);
+        self.show(&out);
+    }
+
+    /// Runs one entry; whether to go on.
+    fn entry(&mut self, text: &str) -> bool {
+        self.session.borrow().clear_interrupt();
+        let trimmed = text.trim();
+        let go_on = if trimmed.starts_with(':') { meta::run(self, trimmed) } else {
+            self.eval(text.trim_end());
+            true
+        };
+        self.session.borrow_mut().host().flush();
+        go_on
+    }
+}
+
+/// An entry as the editor left it, a screen of it at most.
+fn cut_entry(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    match lines.len() {
+        n if n > 20 => format!("{}\n… ({} lines more)", lines[..20].join("\n"), n - 20),
+        _ => text.to_owned(),
+    }
+}
