@@ -91,6 +91,10 @@ impl Session {
     }
 
     fn eval_import(&mut self, item: &ast::Item, file: FileId, out: &mut Outcome) -> Result<(), Vec<Diagnostic>> {
+        // Whoever imports a file again that changed wants it as it is now.
+        for changed in self.changed_imports() {
+            self.files.remove(&changed);
+        }
         let imported = self.import(&self.env.clone(), item, file);
         out.diags.append(&mut self.import_warnings);
         let (_, module) = imported?;
@@ -129,8 +133,7 @@ impl Session {
 
     /// The type of an expression, not run.
     pub fn type_of(&mut self, text: &str) -> Result<String, Vec<Diagnostic>> {
-        self.entries += 1;
-        let file = self.sources.add(format!("<{}>", self.entries), text);
+        let file = self.sources.add("<type>", text);
         let (program, diags) = adl_syntax::parse(file, text);
         if diags.iter().any(Diagnostic::is_error) {
             return Err(diags);

@@ -72,8 +72,8 @@ pub fn run(repl: &mut Repl, line: &str) -> bool {
             return true;
         }
         (None, many) => {
-            let names: Vec<&str> = many.iter().map(|c| c.name).collect();
-            repl.complain(&format!("`{name}` may be {}", names.join(", ")));
+            let names: Vec<String> = many.iter().map(|c| format!("`{}`", c.name)).collect();
+            repl.complain(&format!("`{name}` may be {}", names.join(" or ")));
             return true;
         }
     };

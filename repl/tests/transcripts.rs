@@ -1,0 +1,108 @@
+//! The REPL, by transcripts: `tests/transcripts/*.txt`.
+//!
+//! Lines that begin with `adl> ` and `...> ` are typed, the lines after them are what comes back. `UPDATE=1` rewrites what comes back. Each
+//! transcript runs in a directory of its own; `# file NAME` followed by indented lines writes a file before what follows is typed.
+
+mod common;
+
+use common::Dir;
+use std::path::Path;
+
+/// What is asked after each entry, and what the answer is: it marks the end of the entry's own output.
+const ASK: &str = ":type \"@@end of entry@@\"";
+const MARK: &str = "\"@@end of entry@@\" : String";
+
+enum Part {
+    /// A comment, or an empty line between entries.
+    Note(String),
+    /// A file to write: its name and lines.
+    File(String, Vec<String>),
+    /// An entry and its output.
+    Entry(Vec<String>, Vec<String>),
+}
+
+fn parse(text: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for line in text.lines() {
+        if let Some(l) = line.strip_prefix("adl> ").or((line == "adl>").then_some("")) {
+            parts.push(Part::Entry(vec![l.to_owned()], Vec::new()));
+        } else if let Some(name) = line.strip_prefix("# file ") {
+            parts.push(Part::File(name.to_owned(), Vec::new()));
+        } else if line.starts_with('#') {
+            parts.push(Part::Note(line.to_owned()));
+        } else {
+            match (parts.last_mut(), line.strip_prefix("...> ").or((line == "...>").then_some(""))) {
+                (Some(Part::Entry(lines, _)), Some(l)) => lines.push(l.to_owned()),
+                (Some(Part::Entry(_, out)), None) => out.push(line.to_owned()),
+                (Some(Part::File(_, lines)), None) => lines.push(line.strip_prefix("  ").unwrap_or(line).to_owned()),
+                _ => parts.push(Part::Note(line.to_owned())),
+            }
+        }
+    }
+    parts
+}
+
+/// The transcript with the output that the binary gives now.
+fn replay(name: &str, parts: &[Part]) -> String {
+    let d = Dir::new(&format!("transcript-{name}"));
+    let mut input = String::new();
+    for p in parts {
+        match p {
+            Part::Note(_) => {}
+            // Files change while the session runs: it writes them itself.
+            Part::File(name, lines) => {
+                let lines: Vec<String> = lines.iter().map(|l| l.replace('\\', "\\\\").replace('"', "\\\"")).collect();
+                input += &format!("write_text \"{name}\" \"{}\\n\"\n", lines.join("\\n"));
+            }
+            Part::Entry(lines, _) => input += &format!("{}\n{ASK}\n", lines.join("\n")),
+        }
+    }
+    let run = d.piped_together(&input);
+    let mark = line(MARK);
+    let mut outputs = run.split(&mark);
+    let mut out = String::new();
+    for p in parts {
+        match p {
+            Part::Note(l) => out += &format!("{l}\n"),
+            Part::File(name, lines) => {
+                out += &format!("# file {name}\n");
+                out += &lines.iter().map(|l| line(&format!("  {l}"))).collect::<String>();
+            }
+            Part::Entry(lines, old) => {
+                for (i, l) in lines.iter().enumerate() {
+                    let prompt = if i == 0 { "adl>" } else { "...>" };
+                    out += &line(&format!("{prompt} {l}"));
+                }
+                out += outputs.next().unwrap_or("");
+                // Empty lines between entries are the writer's.
+                out += &"\n".repeat(old.iter().rev().take_while(|l| l.is_empty()).count());
+            }
+        }
+    }
+    out
+}
+
+fn line(text: &str) -> String {
+    format!("{}\n", text.trim_end())
+}
+
+#[test]
+fn transcripts() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/transcripts");
+    let mut names: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|x| x == "txt")).collect();
+    names.sort();
+    assert!(names.len() >= 5, "{names:?}");
+    let mut wrong = Vec::new();
+    for path in &names {
+        let text = std::fs::read_to_string(path).unwrap();
+        let now = replay(&path.file_stem().unwrap().to_string_lossy(), &parse(&text));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, &now).unwrap();
+        } else if now != text {
+            let at = now.lines().zip(text.lines()).position(|(a, b)| a != b).unwrap_or(0);
+            let near = |t: &str| t.lines().skip(at.saturating_sub(2)).take(6).collect::<Vec<_>>().join("\n");
+            wrong.push(format!("{} differs at line {}\n--- expected\n{}\n--- actual\n{}", path.display(), at + 1, near(&text), near(&now)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
