@@ -184,7 +184,8 @@ impl Session {
             have.push_str(&echo.whole());
         }
         let have = have.trim_end();
-        if have == want {
+        // A unit is not echoed, but may be written down.
+        if have == want || have.is_empty() && want == "() : ()" {
             report.passed += 1;
         } else {
             let place = if span == Span::default() { "example".into() } else { render::place(span, &self.sources) };
