@@ -147,16 +147,31 @@ impl Repl {
         self.show(&out);
     }
 
-    /// Runs one entry; whether to go on.
+    /// Runs one entry; whether to go on. A pasted block may hold commands between its items.
     fn entry(&mut self, text: &str) -> bool {
         self.session.borrow().clear_interrupt();
-        let trimmed = text.trim();
-        let go_on = if trimmed.starts_with(':') { meta::run(self, trimmed) } else {
-            self.eval(text.trim_end());
-            true
-        };
+        let mut items = String::new();
+        for line in text.lines() {
+            if !line.starts_with(':') || line.starts_with("::") {
+                items.push_str(line);
+                items.push('\n');
+                continue;
+            }
+            self.eval_some(&std::mem::take(&mut items));
+            if self.interrupted || !meta::run(self, line.trim()) {
+                return self.interrupted;
+            }
+        }
+        self.eval_some(&items);
         self.session.borrow_mut().host().flush();
-        go_on
+        true
+    }
+
+    fn eval_some(&mut self, items: &str) {
+        self.interrupted = false;
+        if !items.trim().is_empty() {
+            self.eval(items.trim_end());
+        }
     }
 }
 
