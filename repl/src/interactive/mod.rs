@@ -151,6 +151,7 @@ impl Repl {
     fn entry(&mut self, text: &str) -> bool {
         self.session.borrow().clear_interrupt();
         let mut items = String::new();
+        let text = if text.trim_start().starts_with(':') { text.trim_start() } else { text };
         for line in text.lines() {
             if !line.starts_with(':') || line.starts_with("::") {
                 items.push_str(line);
