@@ -1,7 +1,7 @@
 //! Diagnostics as text for people and JSON for programs.
 
 use crate::diag::{Diagnostic, Label, Severity};
-use crate::span::{SourceMap, Span};
+use crate::span::{SourceFile, SourceMap, Span};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt::Write;
 
@@ -18,14 +18,9 @@ pub fn text(d: &Diagnostic, sources: &SourceMap, color: bool) -> String {
     }
     for id in files {
         let Some(file) = sources.get(id) else { continue };
-        let mut snippet = Snippet::source(file.text.as_str()).path(file.name.as_str()).fold(true);
-        if d.primary.span.file == id {
-            snippet = snippet.annotation(annotation(AnnotationKind::Primary, &d.primary, &file.text));
-        }
-        for l in d.secondary.iter().filter(|l| l.span.file == id) {
-            snippet = snippet.annotation(annotation(AnnotationKind::Context, l, &file.text));
-        }
-        group = group.element(snippet);
+        let labels = std::iter::once((AnnotationKind::Primary, &d.primary));
+        let labels = labels.chain(d.secondary.iter().map(|l| (AnnotationKind::Context, l)));
+        group = group.element(snippet(file, labels.filter(|(_, l)| l.span.file == id)));
     }
     for note in &d.notes {
         group = group.element(Level::NOTE.message(note.as_str()));
@@ -54,18 +49,35 @@ fn write_stack(d: &Diagnostic, sources: &SourceMap, out: &mut String) {
     }
 }
 
-fn annotation<'a>(kind: AnnotationKind, l: &'a Label, text: &str) -> annotate_snippets::Annotation<'a> {
-    // A caret needs something to stand under, on a character's boundary.
-    let mut lo = (l.span.lo as usize).min(text.len());
+/// The lines of `file` that the labels touch. Only they are given to the renderer, whose time grows
+/// with the text.
+fn snippet<'a>(
+    file: &'a SourceFile,
+    labels: impl Iterator<Item = (AnnotationKind, &'a Label)> + Clone,
+) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let ranges = labels.clone().map(|(_, l)| on_characters(l.span, &file.text));
+    let (lo, hi) = ranges.fold((usize::MAX, 0), |(lo, hi), (from, to)| (lo.min(from), hi.max(to)));
+    let (line, start, text) = file.lines_around(lo.min(hi), hi);
+    let mut snippet = Snippet::source(text).line_start(line).path(file.name.as_str()).fold(true);
+    for (kind, label) in labels {
+        let (lo, hi) = on_characters(label.span, &file.text);
+        let mark = kind.span(lo - start..hi - start);
+        snippet = snippet.annotation(if label.text.is_empty() { mark } else { mark.label(label.text.as_str()) });
+    }
+    snippet
+}
+
+/// A caret needs something to stand under: the span's bytes, moved to the boundaries of characters.
+fn on_characters(span: Span, text: &str) -> (usize, usize) {
+    let mut lo = (span.lo as usize).min(text.len());
     while !text.is_char_boundary(lo) {
         lo -= 1;
     }
-    let mut hi = (l.span.hi as usize).clamp(lo, text.len());
+    let mut hi = (span.hi as usize).clamp(lo, text.len());
     while !text.is_char_boundary(hi) {
         hi += 1;
     }
-    let a = kind.span(lo..hi);
-    if l.text.is_empty() { a } else { a.label(l.text.as_str()) }
+    (lo, hi)
 }
 
 /// `file:line:column`.

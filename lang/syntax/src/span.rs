@@ -49,6 +49,16 @@ impl SourceFile {
         (line + 1, col + 1)
     }
 
+    /// The whole lines that the bytes from `lo` to `hi` touch: the number of the first, the byte where it
+    /// begins, and the text.
+    pub fn lines_around(&self, lo: usize, hi: usize) -> (usize, usize, &str) {
+        let first = self.line_starts.partition_point(|&s| s as usize <= lo).max(1) - 1;
+        let after = self.line_starts.partition_point(|&s| s as usize <= hi);
+        let start = self.line_starts[first] as usize;
+        let end = self.line_starts.get(after).map_or(self.text.len(), |&s| s as usize);
+        (first + 1, start, self.text.get(start..end).unwrap_or(""))
+    }
+
     /// Text of the 1-based line, without its newline.
     pub fn line(&self, line: usize) -> &str {
         let Some(&lo) = self.line_starts.get(line.wrapping_sub(1)) else { return "" };

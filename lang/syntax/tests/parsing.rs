@@ -116,3 +116,11 @@ fn random_soups_do_not_crash() {
         let _ = completeness(&text);
     }
 }
+
+#[test]
+fn many_errors_are_cut_short() {
+    let text = "let f (x : int) = x\n".repeat(500) + &"let x = )\n".repeat(500);
+    let errors = parse(FileId(0), &text).1;
+    assert_eq!(errors.iter().filter(|d| d.is_error()).count(), adl_syntax::parser::MAX_ERRORS);
+    assert!(errors.last().is_some_and(|d| d.is_error() && d.notes[0].contains("600 more")), "{:?}", errors.last());
+}

@@ -23,7 +23,8 @@ impl Lexer<'_> {
         let layout = (self.line_indent, self.fresh_line);
         self.bump();
         let (text, stop) = self.text_until(false);
-        if matches!(stop, Stop::Unterminated) {
+        // Inside an interpolation the quote was more likely the end of the outer string.
+        if matches!(stop, Stop::Unterminated) && self.interpolations.is_empty() {
             self.unterminated(lo);
         }
         let id = self.push_string(text);

@@ -1,7 +1,7 @@
 //! Blocks: entries in one column, `let p = e in body`, `e1; e2`.
 
 use super::Parser;
-use crate::ast::{Expr, ExprKind, Stmt};
+use crate::ast::{Expr, ExprKind, LetGroup, Stmt};
 use crate::errors::layout as errors;
 use crate::span::Span;
 use crate::token::{Kw, P, Tok, Token};
@@ -83,6 +83,7 @@ impl Parser<'_> {
             let before = self.pos;
             self.entry(&mut entries);
             if self.panic {
+                entries.stmts.last_mut().into_iter().for_each(spoil_stmt);
                 self.recover_in_block();
             }
             if self.panic || !self.another_entry(&mut entries, first, semi) || self.pos == before {
@@ -232,4 +233,25 @@ fn stmt_span(stmt: &Stmt) -> Span {
         Stmt::Let(_, span) => *span,
         Stmt::Expr(e) => e.span,
     }
+}
+
+/// What was read of something broken means nothing, and nobody shall complain about it: its value,
+/// which is the last entry of a block, becomes an error node.
+pub(super) fn spoil(e: &mut Expr) {
+    match &mut e.kind {
+        ExprKind::Block(stmts) => stmts.last_mut().into_iter().for_each(spoil_stmt),
+        kind => *kind = ExprKind::Error,
+    }
+}
+
+fn spoil_stmt(stmt: &mut Stmt) {
+    match stmt {
+        Stmt::Let(group, _) => spoil_bindings(group),
+        Stmt::Expr(e) => spoil(e),
+    }
+}
+
+/// Only the last binding that was read can be broken.
+pub(super) fn spoil_bindings(group: &mut LetGroup) {
+    group.bindings.last_mut().into_iter().for_each(|b| spoil(&mut b.body));
 }

@@ -1,6 +1,7 @@
 //! `fun`, `lin`, `if`, `match`, `for`, `loop`.
 
 use super::Parser;
+use super::blocks::spoil;
 use super::expressions::ABOVE_COMPARISON;
 use crate::ast::{Arm, Expr, ExprKind, ForVar, LoopKind, Pat, PatKind};
 use crate::errors::{expressions as errors, habits};
@@ -133,7 +134,10 @@ impl Parser<'_> {
                 let at = self.here();
                 self.report(errors::missing_bar(at));
             }
-            let arm = self.arm(column);
+            let mut arm = self.arm(column);
+            if self.panic {
+                spoil(&mut arm.body);
+            }
             arms.push(arm);
             if self.panic && !self.recover_in_arms(column) {
                 break;

@@ -54,6 +54,7 @@ impl Parser<'_> {
             (Tok::P(P::Comma), "`for i < n do` or `while c do`") => {
                 Some("several values are carried as a tuple: `loop (x, y) = (a, b) for i < n do ...`".to_owned())
             }
+            (Tok::Kw(kw), "an expression") if self.raw_at(1).tok == Tok::P(P::Eq) => Some(habits::reserved(kw)),
             (_, "an expression") => habits::stray_sign(found.trim_matches('`')).map(str::to_owned),
             _ => None,
         }

@@ -1,7 +1,7 @@
 //! Top-level items, and the bindings of `let`.
 
 use super::Parser;
-use super::blocks::Semi;
+use super::blocks::{Semi, spoil, spoil_bindings};
 use crate::ast::{
     Binding, ConDecl, Expr, ExprKind, Ident, ImportSource, Item, ItemKind, LetGroup, Pat, PatKind, Program, Stmt,
     TypeBody, TypeDecl,
@@ -23,7 +23,11 @@ impl Parser<'_> {
             self.expect_end();
             match self.foreign_definition(before, said) {
                 Some(kind) => item.kind = kind,
-                None => self.hint_foreign_word(before),
+                None if self.panic => {
+                    spoil_item(&mut item.kind);
+                    self.hint_foreign_word(before);
+                }
+                None => {}
             }
             items.push(item);
             self.end_item(before);
@@ -325,5 +329,13 @@ impl Parser<'_> {
             }
         }
         Some(ConDecl { name, fields, span: self.since(name.span) })
+    }
+}
+
+fn spoil_item(kind: &mut ItemKind) {
+    match kind {
+        ItemKind::Let(group) => spoil_bindings(group),
+        ItemKind::Test { body, .. } | ItemKind::Bench { body, .. } | ItemKind::Expr(body) => spoil(body),
+        ItemKind::Types(_) | ItemKind::Import { .. } | ItemKind::Error => {}
     }
 }

@@ -31,6 +31,9 @@ use layout::Layout;
 /// Deepest nesting of a tree, operator chains included.
 pub const MAX_DEPTH: u32 = 4000;
 
+/// So many errors of a text are reported.
+pub const MAX_ERRORS: usize = 200;
+
 /// Parses a file, cell or REPL entry. Total: broken parts are `Error` nodes, each with an error in
 /// the list.
 pub fn parse(file: FileId, text: &str) -> (Program, Vec<Diagnostic>) {
@@ -83,7 +86,24 @@ pub(crate) fn parse_all(file: FileId, text: &str) -> Outcome {
     parser.warn_of_mixed_indentation();
     let program = parser.program();
     parser.diagnostics.sort_by_key(|d| d.primary.span.lo);
+    cut(&mut parser.diagnostics);
     Outcome { program, diagnostics: parser.diagnostics, cut_off: parser.cut_off, broken: parser.broken }
+}
+
+/// Keeps as many errors, and as many warnings, as somebody might read.
+fn cut(diagnostics: &mut Vec<Diagnostic>) {
+    let before = diagnostics.len();
+    let mut left = [MAX_ERRORS; 2];
+    diagnostics.retain(|d| {
+        let left = &mut left[usize::from(d.is_error())];
+        let keep = *left > 0;
+        *left = left.saturating_sub(1);
+        keep
+    });
+    let more = before - diagnostics.len();
+    if let (true, Some(last)) = (more > 0, diagnostics.last_mut()) {
+        last.notes.push(format!("{more} more errors and warnings of this text are not shown"));
+    }
 }
 
 pub(crate) struct Parser<'a> {
