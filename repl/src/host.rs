@@ -2,6 +2,8 @@
 
 use adl_interp::host::Host;
 use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Files, the environment and the terminal of this process.
@@ -41,12 +43,10 @@ pub fn say(text: &str) {
 
 impl Host for Terminal {
     fn print(&mut self, text: &str) {
-        self.bar.clear();
-        if let Err(e) = self.out.write_all(text.as_bytes()) {
+        self.bar.erase();
+        let written = self.out.write_all(text.as_bytes());
+        if let Err(e) = written.and_then(|()| if self.watched { self.out.flush() } else { Ok(()) }) {
             lost(&e);
-        }
-        if self.watched {
-            self.flush();
         }
     }
     fn flush(&mut self) {
@@ -85,17 +85,32 @@ impl Host for Terminal {
     }
 }
 
-/// A bar on the terminal for loops that take longer than half a second. Where loops are nested it is the outermost that reports.
+/// Asks for progress ten times a second, as long as there is a session and a terminal to show it on.
+pub fn watch(tick: &Arc<AtomicBool>) {
+    if !std::io::stderr().is_terminal() {
+        return;
+    }
+    let tick = Arc::downgrade(tick);
+    std::thread::spawn(move || {
+        while let Some(t) = tick.upgrade() {
+            t.store(true, Ordering::Relaxed);
+            drop(t);
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+}
+
+/// A bar on the terminal for loops that take longer than half a second.
 struct Bar {
     terminal: bool,
     /// When the loop was first heard of, and what it had done.
     begin: Option<(Instant, u64, u64)>,
-    drawn: Option<Instant>,
+    drawn: bool,
 }
 
 impl Bar {
     fn new() -> Bar {
-        Bar { terminal: std::io::stderr().is_terminal(), begin: None, drawn: None }
+        Bar { terminal: std::io::stderr().is_terminal(), begin: None, drawn: false }
     }
 
     fn step(&mut self, done: u64, total: u64) {
@@ -105,23 +120,30 @@ impl Bar {
         let (begin, first) = match self.begin {
             Some((b, first, t)) if t == total && done >= first => (b, first),
             _ => {
+                self.clear();
                 self.begin = Some((Instant::now(), done, total));
                 return;
             }
         };
         let passed = begin.elapsed();
-        if passed < Duration::from_millis(500) || self.drawn.is_some_and(|d| d.elapsed() < Duration::from_millis(100)) {
+        if passed < Duration::from_millis(500) {
             return;
         }
-        self.drawn = Some(Instant::now());
+        self.drawn = true;
         let rate = (done - first) as f64 / passed.as_secs_f64();
         let _ = write!(std::io::stderr(), "\r{}\x1b[K", bar_text(done, total, rate));
     }
 
-    fn clear(&mut self) {
-        if self.drawn.take().is_some() {
+    /// Takes the bar off the screen, for what is printed.
+    fn erase(&mut self) {
+        if std::mem::take(&mut self.drawn) {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
+    }
+
+    /// The loop is over.
+    fn clear(&mut self) {
+        self.erase();
         self.begin = None;
     }
 }

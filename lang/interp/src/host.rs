@@ -20,6 +20,6 @@ pub trait Host {
     fn env(&mut self, name: &str) -> Option<String>;
     /// Seconds since an arbitrary origin, monotonic.
     fn time(&mut self) -> f64;
-    /// A loop with a known count has done `done` of `total` (called at most ten times a second).
+    /// The outermost loop with a known count has done `done` of `total`. Called when the machine's `tick` was set.
     fn progress(&mut self, done: u64, total: u64);
 }

@@ -90,6 +90,11 @@ impl Session {
         self.machine.interrupt.clone()
     }
 
+    /// Set it, a few times a second, to hear of the progress of loops through the host.
+    pub fn tick(&self) -> Arc<AtomicBool> {
+        self.machine.tick.clone()
+    }
+
     /// Bytes that frames may take before a recursion counts as endless.
     pub fn set_stack(&mut self, bytes: usize) {
         self.machine.stack_budget = bytes;

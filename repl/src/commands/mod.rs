@@ -17,6 +17,7 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
     // Without a handler the default one ends the process, which is right too.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
+    crate::host::watch(&s.tick());
     s
 }
 
@@ -27,6 +28,7 @@ fn batch(global: &Global, args: Vec<String>) -> Session {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     let mut s = s;
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
+    crate::host::watch(&s.tick());
     s
 }
 

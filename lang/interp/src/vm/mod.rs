@@ -5,6 +5,7 @@
 
 pub mod code;
 mod compile;
+mod progress;
 mod run;
 
 use crate::ad::State;
@@ -145,6 +146,8 @@ pub(crate) struct Frame {
 pub struct Machine {
     /// Set from elsewhere to stop the run.
     pub interrupt: Arc<AtomicBool>,
+    /// Set from elsewhere, a few times a second, where somebody wants to hear how far loops are.
+    pub tick: Arc<AtomicBool>,
     /// The outside world.
     pub host: Box<dyn Host>,
     /// Live derivative operators.
@@ -167,6 +170,7 @@ impl Machine {
     pub fn new(host: Box<dyn Host>) -> Machine {
         Machine {
             interrupt: Arc::default(),
+            tick: Arc::default(),
             host,
             ad: State::default(),
             stack_budget: 1 << 30,

@@ -428,9 +428,9 @@ impl Machine {
                     if let (Value::Int(i), Value::Int(n)) = (&reg!(i), &reg!(n)) {
                         if i >= n {
                             pc = exit as usize;
-                        } else if i & 0x3fff == 0x3fff {
-                            let (i, n) = (*i as u64, *n as u64);
-                            self.host.progress(i, n);
+                        } else if self.tick.load(Atomic::Relaxed) {
+                            save!();
+                            self.report_progress();
                         }
                     }
                 }

@@ -1,0 +1,33 @@
+//! How far the outermost counted loop is.
+
+use super::Machine;
+use super::code::I;
+use crate::value::Value;
+use std::sync::atomic::Ordering;
+
+impl Machine {
+    /// Tells the host how far the outermost loop with a known count is. Frames have their program counters.
+    pub(super) fn report_progress(&mut self) {
+        self.tick.store(false, Ordering::Relaxed);
+        if let Some((done, total)) = self.outermost_loop() {
+            self.host.progress(done, total);
+        }
+    }
+
+    fn outermost_loop(&self) -> Option<(u64, u64)> {
+        for frame in &self.frames {
+            // The head of an outer loop stands before those of the loops in it.
+            for (head, instr) in frame.code.instrs.iter().enumerate().take(frame.pc) {
+                let I::LoopHead(i, n, exit) = instr else { continue };
+                if frame.pc > *exit as usize || head >= frame.pc {
+                    continue;
+                }
+                let at = |r: u32| self.regs.get(frame.base + r as usize);
+                if let (Some(Value::Int(i)), Some(Value::Int(n))) = (at(*i), at(*n)) {
+                    return Some((u64::try_from(*i).ok()?, u64::try_from(*n).ok()?));
+                }
+            }
+        }
+        None
+    }
+}
