@@ -56,6 +56,8 @@ fn csv_cells_and_types() {
                 "read_csv \"names.csv\"",
                 "{a_b = [4], column_1 = [1], let_ = [3], t = [2]} : {a_b : [1]Int, column_1 : [1]Int, let_ : [1]Int, t : [1]Int}",
             ),
+            ("(read_csv \"t.csv\" : {a : [_]Float})", "{a = [1.0, 3.0]} : {a : [2]Float}"),
+            ("let t : {b : [_]String} = read_csv \"t.csv\"\nt.b", "[\"2\", \"x\"] : [2]String"),
             ("let p = \"t.csv\" in (read_csv p : {a : [_]Float})", "{a = [1.0, 3.0]} : {a : [2]Float}"),
             ("let p = \"t.csv\" in (read_csv p : {a : [_]F32, b : [_]String})", "{a = [1.0, 3.0], b = [\"2\", \"x\"]} : {a : [2]F32, b : [2]String}"),
             ("let p = \"t.csv\" in (read_csv p : [_]{a : Int, b : String})", "[{a = 1, b = \"2\"}, {a = 3, b = \"x\"}] : [2]{a : Int, b : String}"),

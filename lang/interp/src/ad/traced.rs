@@ -310,7 +310,7 @@ fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
         Value::Record(r) => Some(r.vals.clone()),
         _ => None,
     };
-    let Some((width, like)) = args.iter().find_map(|a| columns(a).map(|(c, b)| (c.len(), b))) else {
+    let Some((width, like, outer)) = args.iter().find_map(|a| columns(a).map(|(c, b)| (c.len(), b, seq::shape(a).map_or(0, |s| s.len())))) else {
         if p == Prim::Replicate {
             if let Some(parts) = container(&args[1]) {
                 let n = match &args[0] {
@@ -328,8 +328,9 @@ fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
         return Ok(None);
     };
     let mut outs = Vec::new();
+    let mut result = Shape::new();
     for k in 0..width {
-        let part = args
+        let mut part: Vec<Value> = args
             .iter()
             .map(|a| match (columns(a), container(a)) {
                 (Some((cols, _)), _) => cols[k].clone(),
@@ -337,18 +338,25 @@ fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
                 _ => a.clone(),
             })
             .collect();
-        outs.push(call(m, p, &[], part)?);
+        // The axes of a component of the elements come behind those of the array.
+        let inner: Shape = args.iter().zip(&part).find(|(a, _)| columns(a).is_some()).and_then(|(_, c)| seq::shape(c)).map_or(Shape::new(), |s| s[outer..].into());
+        if p == Prim::Reshape {
+            let more = array::ints(inner.iter().map(|n| *n as i64).collect());
+            part[0] = call(m, Prim::Concat, &[], vec![part[0].clone(), more])?;
+        }
+        let out = call(m, p, &[], part)?;
+        result = seq::shape(&out).map_or(Shape::new(), |s| s[..s.len() - inner.len()].into());
+        outs.push(out);
     }
-    if matches!(p, Prim::First | Prim::Last) {
+    if result.is_empty() {
         return Ok(Some(match like {
             Buf::Record(names, _) => Value::Record(Rc::new(crate::value::Record { names, vals: outs })),
             _ => Value::Tuple(Rc::new(crate::value::Tuple(outs))),
         }));
     }
-    let n = outs.first().map_or(0, seq::len);
     let buf = match like {
         Buf::Record(names, _) => Buf::Record(names, outs),
         _ => Buf::Tuple(outs),
     };
-    Ok(Some(array::make(Shape::from_slice(&[n]), buf)))
+    Ok(Some(array::make(result, buf)))
 }

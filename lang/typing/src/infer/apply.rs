@@ -31,6 +31,12 @@ impl Infer<'_> {
             ast::ExprKind::Field(..) => self.member_alias(head),
             _ => None,
         };
+        if let (Some(Prim::ReadCsv), [path], Some(want)) = (prim, args, want) {
+            let t = self.resolve_deep(want);
+            if super::special::settled(&t) {
+                return self.read_as(path, t, span);
+            }
+        }
         if let Some(p) = prim {
             if let Some(e) = self.apply_prim(p, args, span) {
                 return e;

@@ -408,6 +408,18 @@ impl Infer<'_> {
         self.call(p, &[t.clone()], vec![c], t, span)
     }
 
+    /// `read_csv` where an annotation says the type: the file says only whether it can be read at all.
+    pub(super) fn read_as(&mut self, path: &ast::Expr, t: Ty, span: Span) -> core::Expr {
+        let c = self.arg(Prim::ReadCsv, 0, path, &Ty::Str);
+        self.require(Class::Data, &t, span, "read_csv");
+        if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
+            if let Err((code, text)) = self.csv_type(file) {
+                self.report(Diagnostic::error(code, path.span, text));
+            }
+        }
+        self.call(Prim::ReadCsv, &[t.clone()], vec![c], t, span)
+    }
+
     fn csv_type(&mut self, file: &str) -> Result<Ty, NoHeader> {
         let columns = self.host.csv_header(file)?;
         let mut fields: Vec<(Symbol, Ty)> = columns.into_iter().map(|(n, c)| (Symbol::new(&n), array(Size::Unknown, column_type(c)))).collect();
@@ -426,6 +438,19 @@ impl Infer<'_> {
         let mut fields: Vec<(Symbol, Ty)> = arrays.iter().map(|(n, c, s)| (Symbol::new(n), ty(*c, s))).collect();
         fields.sort_by_key(|(n, _)| n.as_str());
         Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
+    }
+}
+
+/// Whether a type is known to its leaves.
+pub(super) fn settled(t: &Ty) -> bool {
+    match t {
+        Ty::Meta(_) => false,
+        Ty::Record(r) => r.tail.is_none() && r.fields.iter().all(|(_, t)| settled(t)),
+        Ty::Array(_, e) => settled(e),
+        Ty::Tuple(ps) => ps.iter().all(settled),
+        Ty::Data(_, args) => args.iter().all(settled),
+        Ty::Fun(a, b) | Ty::Lin(a, b) => settled(a) && settled(b),
+        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) => true,
     }
 }
 
