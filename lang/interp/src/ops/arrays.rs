@@ -21,8 +21,32 @@ fn rows(v: &Value, at: &[usize]) -> Res<Value> {
 
 pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
+        Prim::Iota | Prim::Range | Prim::Linspace | Prim::Replicate | Prim::Eye => filled(m, p, args),
+        Prim::Reverse | Prim::Rotate | Prim::Take | Prim::Drop | Prim::Split | Prim::First | Prim::Last => picked(m, p, args),
         Prim::Zip | Prim::Zip3 => zip(args),
         Prim::Unzip | Prim::Unzip3 => unzip(&args[0], if p == Prim::Unzip { 2 } else { 3 }),
+        Prim::Len => Ok(Value::Int(len(&args[0]) as i64)),
+        Prim::Shape => Ok(array::ints(seq::shape(&args[0]).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect()))),
+        Prim::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
+        Prim::Gather => gather(&args[0], &args[1]),
+        Prim::Scatter => scatter(m, args),
+        Prim::Concat | Prim::Append => append(&args[0], &args[1]),
+        Prim::Flatten => flatten(m, &args[0]),
+        Prim::Reshape => {
+            let x = take(args, 1);
+            reshape(&args[0], x)
+        }
+        Prim::Stack => stack(m, &args[0]),
+        Prim::Where => where_(m, args),
+        Prim::Diag => diag(&args[0]),
+        Prim::TransposeArray => transpose(&args[0]),
+        other => Err(Error::new(codes::STRUCTURE, format!("`{}` is no array primitive", other.name()))),
+    }
+}
+
+/// Arrays made from numbers.
+fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
+    match p {
         Prim::Iota => {
             let n = size(&args[0], "the length of `iota`")?;
             let mut v = array::room(n)?;
@@ -43,13 +67,19 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
             v.extend((0..n).map(|i| if i + 1 == n && n > 1 { *b } else { a + (b - a) * (i as f64 / (n.max(2) - 1) as f64) }));
             Ok(array::floats(v))
         }
-        Prim::Replicate => replicate(m, size(&args[0], "the count of `replicate`")?, take(args, 1)),
         Prim::Eye => {
             let n = size(&args[0], "the size of `eye`")?;
             let mut v = array::filled(0.0, array::count(&[n, n])?)?;
             (0..n).for_each(|i| v[i * n + i] = 1.0);
             Ok(array::make(Shape::from_slice(&[n, n]), Buf::F64(v)))
         }
+        _ => replicate(m, size(&args[0], "the count of `replicate`")?, take(args, 1)),
+    }
+}
+
+/// Elements or parts of an array, by position.
+fn picked(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
+    match p {
         Prim::Reverse => rows(&args[0], &(0..len(&args[0])).rev().collect::<Vec<_>>()),
         Prim::Rotate => {
             let n = len(&args[1]);
@@ -69,36 +99,22 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
             let y = rows(&args[1], &(k..n).collect::<Vec<_>>())?;
             Ok(Value::Tuple(Rc::new(Tuple(vec![x, y]))))
         }
-        Prim::First | Prim::Last => {
+        _ => {
             let n = len(&args[0]);
             if n == 0 {
                 return Err(Error::new(codes::EMPTY, format!("`{}` of an empty array", p.name())));
             }
             seq::elem(m, &args[0], if p == Prim::First { 0 } else { n - 1 })
         }
-        Prim::Len => Ok(Value::Int(len(&args[0]) as i64)),
-        Prim::Shape => Ok(array::ints(seq::shape(&args[0]).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect()))),
-        Prim::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
-        Prim::Gather => gather(&args[0], &args[1]),
-        Prim::Scatter => scatter(m, args),
-        Prim::Concat | Prim::Append => append(&args[0], &args[1]),
-        Prim::Flatten => {
-            let a = arr(&args[0])?;
-            if a.shape.len() < 2 {
-                return flatten_boxed(m, a);
-            }
-            Ok(Value::Array(Rc::new(array::regroup(a, 2, &[a.shape[0] * a.shape[1]])?)))
-        }
-        Prim::Reshape => {
-            let x = take(args, 1);
-            reshape(&args[0], x)
-        }
-        Prim::Stack => stack(m, &args[0]),
-        Prim::Where => where_(m, args),
-        Prim::Diag => diag(&args[0]),
-        Prim::TransposeArray => transpose(&args[0]),
-        other => Err(Error::new(codes::STRUCTURE, format!("`{}` is no array primitive", other.name()))),
     }
+}
+
+fn flatten(m: &mut Machine, v: &Value) -> Res<Value> {
+    let a = arr(v)?;
+    if a.shape.len() < 2 {
+        return flatten_boxed(m, a);
+    }
+    Ok(Value::Array(Rc::new(array::regroup(a, 2, &[a.shape[0] * a.shape[1]])?)))
 }
 
 fn cut(k: &Value, n: usize, what: &str) -> Res<usize> {

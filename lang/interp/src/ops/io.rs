@@ -11,16 +11,7 @@ fn file_error(path: &str, text: &str) -> Box<Error> {
     Error::new(codes::FILE, format!("{path}: {text}"))
 }
 
-fn read(m: &mut Machine, path: &str) -> Res<Vec<u8>> {
-    m.host.read(path).map_err(|e| file_error(path, &e))
-}
-
 pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
-    let path = string(&args[0]).to_owned();
-    let rep = match reps.first() {
-        Some(Value::Rep(r)) => r.clone(),
-        _ => Rc::new(Rep::Other),
-    };
     match p {
         Prim::Print => {
             let mut text = show::plain(&args[0]);
@@ -28,46 +19,39 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
             m.host.print(&text);
             Ok(Value::Unit)
         }
-        Prim::ReadText => {
-            let bytes = read(m, &path)?;
-            match String::from_utf8(bytes) {
-                Ok(s) => Ok(text::string(s)),
-                Err(_) => Err(file_error(&path, "the file is not UTF-8 text")),
-            }
+        Prim::ReadText | Prim::ReadCsv | Prim::ReadNpy | Prim::ReadJson => {
+            let rep = match reps.first() {
+                Some(Value::Rep(r)) => r.clone(),
+                _ => Rc::new(Rep::Other),
+            };
+            read_as(m, p, string(&args[0]), &rep)
         }
-        Prim::WriteText => write(m, &path, string(&args[1]).as_bytes()),
-        Prim::ReadCsv => {
-            let bytes = read(m, &path)?;
-            data::csv::read(&path, &bytes, &rep)
-        }
-        Prim::WriteCsv => {
-            let bytes = data::csv::write(&args[1])?;
-            write(m, &path, &bytes)
-        }
-        Prim::ReadNpy => {
-            let bytes = read(m, &path)?;
-            data::npy::read(&path, &bytes, &rep)
-        }
-        Prim::WriteNpy => {
-            let bytes = data::npy::write(&args[1])?;
-            write(m, &path, &bytes)
-        }
-        Prim::ReadJson => {
-            let bytes = read(m, &path)?;
-            data::json::read(m, &path, &bytes, &rep)
-        }
-        Prim::WriteJson => {
-            let text = data::json::write(&args[1])?;
-            write(m, &path, text.as_bytes())
-        }
+        Prim::WriteText => write(m, string(&args[0]), string(&args[1]).as_bytes()),
+        Prim::WriteCsv => write(m, string(&args[0]), &data::csv::write(&args[1])?),
+        Prim::WriteNpy => write(m, string(&args[0]), &data::npy::write(&args[1])?),
+        Prim::WriteJson => write(m, string(&args[0]), data::json::write(&args[1])?.as_bytes()),
         Prim::Args => Ok(array::boxed(m.host.args().into_iter().map(text::string).collect())),
-        Prim::Env => Ok(option(m.host.env(&path).map(text::string))),
+        Prim::Env => Ok(option(m.host.env(string(&args[0])).map(text::string))),
         Prim::Time => Ok(Value::Float(m.host.time())),
         Prim::Assert => match args[0] {
             Value::Bool(true) => Ok(Value::Unit),
             _ => Err(Error::new(codes::ASSERT, "this assertion does not hold")),
         },
-        _ => Err(Error::new(codes::USER, path)),
+        _ => Err(Error::new(codes::USER, string(&args[0]))),
+    }
+}
+
+/// A file as what a reader makes of it.
+fn read_as(m: &mut Machine, p: Prim, path: &str, rep: &Rep) -> Res<Value> {
+    let bytes = m.host.read(path).map_err(|e| file_error(path, &e))?;
+    match p {
+        Prim::ReadCsv => data::csv::read(path, &bytes, rep),
+        Prim::ReadNpy => data::npy::read(path, &bytes, rep),
+        Prim::ReadJson => data::json::read(m, path, &bytes, rep),
+        _ => match String::from_utf8(bytes) {
+            Ok(s) => Ok(text::string(s)),
+            Err(_) => Err(file_error(path, "the file is not UTF-8 text")),
+        },
     }
 }
 

@@ -77,64 +77,69 @@ fn below(bits: u64, n: u64) -> u64 {
 pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::RandKey => Ok(pair(block((word(&args[0]), 0x5eed), 0))),
-        Prim::RandSplit => {
-            let n = size(&args[2], "the count of `random.split`")?;
-            let k = (word(&args[0]), word(&args[1]) ^ 0x9e37_79b9_7f4a_7c15);
-            let (mut a, mut b) = (array::room(n)?, array::room(n)?);
-            for i in 0..n as u64 {
-                let (x, y) = block(k, i);
-                a.push(x as i64);
-                b.push(y as i64);
-            }
-            Ok(array::make(Shape::from_slice(&[n]), Buf::Tuple(vec![array::ints(a), array::ints(b)])))
-        }
+        Prim::RandSplit => split((word(&args[0]), word(&args[1])), size(&args[2], "the count of `random.split`")?),
         Prim::RandUniform => {
             let (k, s) = (key(&args[0])?, shape(&args[1])?);
-            let n = array::count(&s)?;
-            let mut v = array::room(n)?;
-            v.extend((0..n as u64).map(|i| {
-                let (a, b) = block(k, i / 2);
-                unit(if i % 2 == 0 { a } else { b })
-            }));
+            let v = words(k, array::count(&s)?, unit)?;
             Ok(shaped(s, Buf::F64(v)))
         }
-        Prim::RandNormal => {
-            let (k, s) = (key(&args[0])?, shape(&args[1])?);
-            let n = array::count(&s)?;
-            let mut v = array::room(n + 1)?;
-            for i in 0..(n as u64).div_ceil(2) {
-                let (a, b) = normals(block(k, i));
-                v.extend([a, b]);
-            }
-            v.truncate(n);
-            Ok(shaped(s, Buf::F64(v)))
-        }
-        Prim::RandInt => {
-            let (k, lo, hi, s) = (key(&args[0])?, int(&args[1]), int(&args[2]), shape(&args[3])?);
-            let range = (i128::from(hi) - i128::from(lo)).max(0) as u64;
-            if range == 0 {
-                return Err(Error::new(codes::DOMAIN, format!("`random.int`: there is no Int from {lo} to below {hi}")));
-            }
-            let n = array::count(&s)?;
-            let mut v = array::room(n)?;
-            v.extend((0..n as u64).map(|i| {
-                let (a, b) = block(k, i / 2);
-                lo.wrapping_add(below(if i % 2 == 0 { a } else { b }, range) as i64)
-            }));
-            Ok(shaped(s, Buf::I64(v)))
-        }
-        _ => {
-            let n = size(&args[2], "the length of `random.permutation`")?;
-            let k = (word(&args[0]), word(&args[1]));
-            let mut v: Vec<i64> = array::room(n)?;
-            v.extend(0..n as i64);
-            for i in (1..n).rev() {
-                let j = below(block(k, i as u64).0, i as u64 + 1) as usize;
-                v.swap(i, j);
-            }
-            Ok(array::ints(v))
-        }
+        Prim::RandNormal => normal(key(&args[0])?, shape(&args[1])?),
+        Prim::RandInt => whole(key(&args[0])?, int(&args[1]), int(&args[2]), shape(&args[3])?),
+        _ => permutation((word(&args[0]), word(&args[1])), size(&args[2], "the length of `random.permutation`")?),
     }
+}
+
+/// `n` values of `f` of random words.
+fn words<T>(k: (u64, u64), n: usize, f: impl Fn(u64) -> T) -> Res<Vec<T>> {
+    let mut v = array::room(n)?;
+    v.extend((0..n as u64).map(|i| {
+        let (a, b) = block(k, i / 2);
+        f(if i % 2 == 0 { a } else { b })
+    }));
+    Ok(v)
+}
+
+/// New keys come from a stream of their own, apart from that of the draws.
+fn split((k0, k1): (u64, u64), n: usize) -> Res<Value> {
+    let k = (k0, k1 ^ 0x9e37_79b9_7f4a_7c15);
+    let (mut a, mut b) = (array::room(n)?, array::room(n)?);
+    for i in 0..n as u64 {
+        let (x, y) = block(k, i);
+        a.push(x as i64);
+        b.push(y as i64);
+    }
+    Ok(array::make(Shape::from_slice(&[n]), Buf::Tuple(vec![array::ints(a), array::ints(b)])))
+}
+
+fn normal(k: (u64, u64), s: Shape) -> Res<Value> {
+    let n = array::count(&s)?;
+    let mut v = array::room(n + 1)?;
+    for i in 0..(n as u64).div_ceil(2) {
+        let (a, b) = normals(block(k, i));
+        v.extend([a, b]);
+    }
+    v.truncate(n);
+    Ok(shaped(s, Buf::F64(v)))
+}
+
+fn whole(k: (u64, u64), lo: i64, hi: i64, s: Shape) -> Res<Value> {
+    let range = (i128::from(hi) - i128::from(lo)).max(0) as u64;
+    if range == 0 {
+        return Err(Error::new(codes::DOMAIN, format!("`random.int`: there is no Int from {lo} to below {hi}")));
+    }
+    let v = words(k, array::count(&s)?, |w| lo.wrapping_add(below(w, range) as i64))?;
+    Ok(shaped(s, Buf::I64(v)))
+}
+
+/// Fisher and Yates.
+fn permutation(k: (u64, u64), n: usize) -> Res<Value> {
+    let mut v: Vec<i64> = array::room(n)?;
+    v.extend(0..n as i64);
+    for i in (1..n).rev() {
+        let j = below(block(k, i as u64).0, i as u64 + 1) as usize;
+        v.swap(i, j);
+    }
+    Ok(array::ints(v))
 }
 
 #[cfg(test)]

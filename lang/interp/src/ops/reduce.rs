@@ -39,14 +39,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
             let n = number_like(len(&v) as f64, &s);
             arith::bin(m, Bin::Div, s, n)
         }
-        Prim::Variance => {
-            let mean = super::call(m, Prim::Mean, reps, vec![v.clone()])?;
-            let n = len(&v) as i64;
-            let spread = super::call(m, Prim::Replicate, &[], vec![Value::Int(n), mean])?;
-            let d = arith::bin(m, Bin::Sub, v, spread)?;
-            let sq = arith::bin(m, Bin::Mul, d.clone(), d)?;
-            super::call(m, Prim::Mean, reps, vec![sq])
-        }
+        Prim::Variance => variance(m, reps, v),
         Prim::Maximum | Prim::Minimum => {
             let i = sorting::extreme(p.name(), &v, if p == Prim::Maximum { Ordering::Greater } else { Ordering::Less })?;
             seq::elem(m, &v, i)
@@ -54,29 +47,41 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         Prim::Dot => dot(m, &v, &args[1], &rep_of(reps)),
         Prim::Outer => outer(m, &v, &args[1]),
         Prim::Norm if len(&v) == 0 => Ok(unit(&rep_of(reps), 0)),
-        Prim::Norm => {
-            let sq = arith::bin(m, Bin::Mul, v.clone(), v.clone())?;
-            let s = crate::ad::rules::total(m, sq)?;
-            match (&s, &v) {
-                (Value::Float(s), Value::Array(a)) if !(1e-280..1e300).contains(s) => Ok(Value::Float(scaled_norm(&a.buf, *s))),
-                _ => arith::un(m, Un::Sqrt, s),
-            }
-        }
-        Prim::Any | Prim::All => {
-            let any = p == Prim::Any;
-            Ok(Value::Bool(match &v {
-                Value::Array(a) => match &a.buf {
-                    Buf::Bool(b) => if any { b.iter().any(|x| *x) } else { b.iter().all(|x| *x) },
-                    _ => !any,
-                },
-                _ => !any,
-            }))
-        }
+        Prim::Norm => norm(m, v),
+        Prim::Any | Prim::All => Ok(Value::Bool(quantified(p == Prim::Any, &v))),
         Prim::Trace => {
             let d = super::call(m, Prim::Diag, &[], vec![v])?;
             sum(m, &d, &rep_of(reps))
         }
         other => Err(Error::new(codes::STRUCTURE, format!("`{}` is no reduction", other.name()))),
+    }
+}
+
+fn variance(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
+    let mean = super::call(m, Prim::Mean, reps, vec![v.clone()])?;
+    let n = len(&v) as i64;
+    let spread = super::call(m, Prim::Replicate, &[], vec![Value::Int(n), mean])?;
+    let d = arith::bin(m, Bin::Sub, v, spread)?;
+    let sq = arith::bin(m, Bin::Mul, d.clone(), d)?;
+    super::call(m, Prim::Mean, reps, vec![sq])
+}
+
+fn norm(m: &mut Machine, v: Value) -> Res<Value> {
+    let sq = arith::bin(m, Bin::Mul, v.clone(), v.clone())?;
+    let s = crate::ad::rules::total(m, sq)?;
+    match (&s, &v) {
+        (Value::Float(s), Value::Array(a)) if !(1e-280..1e300).contains(s) => Ok(Value::Float(scaled_norm(&a.buf, *s))),
+        _ => arith::un(m, Un::Sqrt, s),
+    }
+}
+
+/// Whether one (`any`) or all of some Bools are true.
+fn quantified(any: bool, v: &Value) -> bool {
+    let Value::Array(a) = v else { return !any };
+    match &a.buf {
+        Buf::Bool(b) if any => b.iter().any(|x| *x),
+        Buf::Bool(b) => b.iter().all(|x| *x),
+        _ => !any,
     }
 }
 
