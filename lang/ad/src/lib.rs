@@ -15,6 +15,7 @@
 //! - [`explicit`]: makes each linear variable be used exactly once, by `dup` and `drop`.
 //! - [`unzip`]: U, with a plan that says which intermediates are stored and which recomputed.
 //! - [`transpose`]: T. Cotangents of arrays are accumulated in place of being summed copy by copy.
+//! - [`segment`]: loops in segments that are recomputed, for reverse memory O(√n) or O(log n).
 //! - [`erase`], [`dce`]: forgetting linearity; removing what nobody reads.
 //! - [`Ad`]: the memo of all of these over one program. Calls are transformed to calls of transformed functions, so that code grows
 //!   linearly.
@@ -26,6 +27,7 @@ pub mod dce;
 pub mod erase;
 pub mod explicit;
 pub mod jvp;
+pub mod segment;
 pub mod tangent;
 pub mod transpose;
 pub mod unzip;

@@ -1,6 +1,7 @@
 //! What has been transformed already.
 
 use crate::jvp::Jvp;
+use crate::segment::Segments;
 use crate::unzip::{Plan, Unzipped};
 use adl_ir::{DataId, FnId, Op, Program};
 use std::collections::{HashMap, HashSet};
@@ -13,7 +14,11 @@ pub struct Ad {
     /// The function that a `J` came from.
     pub(crate) origins: HashMap<FnId, FnId>,
     pub(crate) unzips: HashMap<(FnId, Plan), Unzipped>,
-    pub(crate) transposes: HashMap<FnId, FnId>,
+    /// Primal halves without their results.
+    pub(crate) kept: HashMap<FnId, FnId>,
+    /// With whether the transpose adds to cotangents that it is given.
+    pub(crate) transposes: HashMap<(FnId, bool), FnId>,
+    pub(crate) segments: HashMap<(FnId, Segments), FnId>,
     pub(crate) erasures: HashMap<FnId, FnId>,
     pub(crate) recursive: HashMap<FnId, bool>,
     pub(crate) activities: HashMap<(FnId, Vec<bool>), Vec<bool>>,

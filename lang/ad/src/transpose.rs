@@ -7,7 +7,8 @@
 //! - A branch is given the cotangents so far of the linear variables that it reads from outside, and returns them with its contributions.
 //! - A loop runs the other way round: what it carried is carried back, arrays that it read are collected, outputs that it collected are
 //!   read, sums become copies and copies sums. Cotangents of arrays from outside are carried and added to in place.
-//! - Calls go to transposed callees.
+//! - Calls go to transposed callees, which are given the cotangents so far of their arguments and return them with what they add. So a
+//!   recursion adds to arrays in place, and a sum does not depend on how its terms are spread over functions.
 
 mod control;
 mod rules;
@@ -20,9 +21,15 @@ use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
 impl Ad {
-    /// T of a linear function.
+    /// T of a linear function: `(r… ; ẋ…) -> ( ; ẏ…)` becomes `(r… ; ÿ…) -> ( ; ẍ…)`.
     pub fn transpose(&mut self, p: &mut Program, f: FnId) -> Result<FnId, Unsupported> {
-        if let Some(t) = self.transposes.get(&f) {
+        self.transposed(p, f, false)
+    }
+
+    /// T of a linear function. `adding`: the result takes, after the cotangents of the results, those so far of the parameters, and adds
+    /// to them.
+    fn transposed(&mut self, p: &mut Program, f: FnId, adding: bool) -> Result<FnId, Unsupported> {
+        if let Some(t) = self.transposes.get(&(f, adding)) {
             return Ok(*t);
         }
         let src = p.func(f).clone();
@@ -31,32 +38,43 @@ impl Ad {
             None => format!("transpose {}", src.name),
         };
         let id = p.reserve(&name);
-        self.transposes.insert(f, id);
+        self.transposes.insert((f, adding), id);
         // A caller inside the recursion needs the signature now.
         let mut early = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
         early.body.params = src.body.params.clone();
         early.body.lin_params = src.body.lin_results.clone();
+        if adding {
+            early.body.lin_params.extend(&src.body.lin_params);
+        }
         early.body.lin_results = src.body.lin_params.clone();
         p.set(id, early);
-        match function(self, p, &src, &name) {
+        match function(self, p, &src, &name, adding) {
             Ok(made) => {
                 check::made("transpose", p, &made);
                 p.set(id, made);
                 Ok(id)
             }
             Err(e) => {
-                self.transposes.remove(&f);
+                self.transposes.remove(&(f, adding));
                 Err(e)
             }
         }
     }
 }
 
-fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str) -> Result<Function, Unsupported> {
+fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, adding: bool) -> Result<Function, Unsupported> {
     let mut t = T { ad, p, b: Builder::on(src.clone()), roots: HashMap::new(), cts: HashMap::new() };
     t.b.func.name = name.to_owned();
     let cts: Vec<Var> = src.tys(&src.body.lin_results).into_iter().map(|ty| t.b.func.fresh(ty, true)).collect();
-    t.b.adopt(&src.body.params, &cts);
+    let mut params = cts.clone();
+    if adding {
+        for x in &src.body.lin_params {
+            let so_far = t.b.func.fresh(src.ty(*x).clone(), true);
+            params.push(so_far);
+            t.set(*x, so_far);
+        }
+    }
+    t.b.adopt(&src.body.params, &params);
     t.block(&src.body, &cts)?;
     let results: Vec<Var> = src.body.lin_params.iter().map(|x| t.finished(*x)).collect();
     let mut out = t.b.finish(Vec::new(), results);
@@ -188,8 +206,22 @@ impl T<'_> {
     }
 
     fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], lin_args: &[Var]) -> Result<(), Unsupported> {
-        let back = self.ad.transpose(self.p, f)?;
-        let cts: Vec<Var> = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
+        let back = self.ad.transposed(self.p, f, true)?;
+        let mut cts: Vec<Var> = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
+        // Where two arguments are copies of one variable, the second starts from nothing.
+        let mut given = Vec::new();
+        for a in lin_args {
+            let r = self.root(*a);
+            cts.push(if given.contains(&r) {
+                let ty = self.b.ty(*a);
+                self.zero(ty)
+            } else {
+                given.push(r);
+                let so_far = self.accumulator(*a);
+                self.cts.remove(&r);
+                so_far
+            });
+        }
         let tys: Vec<Ty> = lin_args.iter().map(|a| self.b.ty(*a)).collect();
         let op = Op::Call { f: back, args: args.to_vec(), lin_args: cts, rule: None, checkpoint: false };
         let (_, made) = self.b.emit(op, &[], &tys);

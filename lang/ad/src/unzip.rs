@@ -98,8 +98,31 @@ impl Ad {
         check::made("unzip", p, &linear);
         p.set(u.primal, primal);
         p.set(u.linear, linear);
+        if let Some(k) = self.kept.get(&u.primal) {
+            let made = kept(p.func(u.primal), u.results);
+            p.set(*k, made);
+        }
         Ok(())
     }
+
+    /// The primal half without its results: what a checkpoint runs again. It does not compute what only the results need.
+    pub(crate) fn residuals_only(&mut self, p: &mut Program, u: &Unzipped) -> FnId {
+        if let Some(k) = self.kept.get(&u.primal) {
+            return *k;
+        }
+        let made = kept(p.func(u.primal), u.results);
+        let id = p.add(made);
+        self.kept.insert(u.primal, id);
+        id
+    }
+}
+
+fn kept(primal: &Function, results: usize) -> Function {
+    let mut f = primal.clone();
+    f.name = primal.name.replacen("primal", "residuals of", 1);
+    f.body.results.drain(..results);
+    dce::remove_dead(&mut f);
+    f
 }
 
 /// The halves of a block. `needs`: non-linear variables that the linear half reads and does not bind.

@@ -45,8 +45,10 @@ impl T<'_> {
 
     pub(super) fn loop_(&mut self, s: &Stmt, l: &Loop) -> Result<(), Unsupported> {
         let read: Vec<Var> = captured_by(&self.b.func, &s.op).into_iter().collect();
-        // Numbers from outside: their cotangents are sums over the turns. Arrays and data: carried, to be added to in place.
-        let (sums, accs): (Vec<Var>, Vec<Var>) = read.into_iter().partition(|v| self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real());
+        // Numbers from outside, where turns are independent: their cotangents are sums over the turns. Otherwise, and for arrays and data:
+        // carried, to be added to in place, in one order however the turns are grouped.
+        let independent = l.lin_init.is_empty();
+        let (sums, accs): (Vec<Var>, Vec<Var>) = read.into_iter().partition(|v| independent && self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real());
         let k = l.lin_init.len();
         let carry_cts: Vec<Var> = s.lin_outs[..k].iter().map(|o| self.finished(*o)).collect();
         let out_cts: Vec<Option<Var>> = s.lin_outs[k..].iter().map(|o| {

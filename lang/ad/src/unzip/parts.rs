@@ -162,10 +162,13 @@ impl U<'_> {
         if *checkpoint {
             // Forward, only the results; backward, all of it again.
             let origin = self.ad.origins.get(f).copied().unwrap_or(u.primal);
-            let outs = if origin == u.primal { forward.outs.clone() } else { s.outs.clone() };
+            let outs = match origin == u.primal {
+                true => s.outs.iter().copied().chain(kept.iter().map(|v| self.copy_of(*v))).collect(),
+                false => s.outs.clone(),
+            };
             primal.stmts.push(Stmt { outs, lin_outs: Vec::new(), op: call(origin, args, &[]), span: s.span });
-            let again: Vec<Var> = s.outs.iter().map(|v| self.copy_of(*v)).collect();
-            linear.push(Stmt { outs: [&again[..], &kept].concat(), ..forward });
+            let again = self.ad.residuals_only(self.p, &u);
+            linear.push(Stmt { outs: kept.clone(), op: call(again, args, &[]), ..forward });
         } else {
             primal.stmts.push(forward);
         }

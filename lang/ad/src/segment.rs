@@ -1,0 +1,265 @@
+//! Loops in segments: fewer states stored, more recomputed.
+//!
+//! Both transformations act on a function before J. They put turns into functions whose calls are *checkpoints*: reverse mode keeps the
+//! arguments of such a call only, and runs it again when it needs its intermediates. What they make has the same values, and by the
+//! order in which T adds cotangents up the same gradients to the last bit.
+//!
+//! - [`Segments::Sqrt`]: about √n segments of √n turns. One more run of the primal; memory O(√n).
+//! - [`Segments::Revolve`] k: the turns are halved recursively as in binomial checkpointing (Griewank and Walther's revolve): with k
+//!   states and r repetitions C(k + r, r) turns can be reversed. Memory O(k + log n).
+//!
+//! Loops that carry nothing, collect outputs, or turn while a condition holds stay as they are.
+
+use crate::Ad;
+use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Un};
+use std::collections::HashMap;
+
+/// How loops are divided.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Segments {
+    /// Not at all.
+    #[default]
+    None,
+    /// √n segments.
+    Sqrt,
+    /// Binomially, with so many states.
+    Revolve(u32),
+}
+
+impl Ad {
+    /// The function, and those that it calls, with loops divided.
+    pub fn segmented(&mut self, p: &mut Program, f: FnId, how: Segments) -> FnId {
+        if how == Segments::None {
+            return f;
+        }
+        if let Some(g) = self.segments.get(&(f, how)) {
+            return *g;
+        }
+        let src = p.func(f).clone();
+        // Callers inside a recursion need the signature now.
+        let id = p.add(Function { body: Block { stmts: Vec::new(), ..src.body.clone() }, ..(*src).clone() });
+        self.segments.insert((f, how), id);
+        let mut s = Segmenter { ad: self, p, how, b: Builder::on((*src).clone()) };
+        s.b.adopt(&src.body.params, &[]);
+        s.stmts(&src.body);
+        let out = s.b.finish(src.body.results.clone(), Vec::new());
+        crate::check::made("segment", p, &out);
+        p.set(id, out);
+        id
+    }
+}
+
+struct Segmenter<'a> {
+    ad: &'a mut Ad,
+    p: &'a mut Program,
+    how: Segments,
+    b: Builder,
+}
+
+impl Segmenter<'_> {
+    fn stmts(&mut self, b: &Block) {
+        for s in &b.stmts {
+            self.b.span = s.span;
+            match &s.op {
+                Op::Loop(l) if suits(l) => self.divided(s, l),
+                Op::Call { f, args, rule: None, checkpoint, .. } => {
+                    let f = self.ad.segmented(self.p, *f, self.how);
+                    self.b.push(Stmt { op: Op::Call { f, args: args.clone(), lin_args: Vec::new(), rule: None, checkpoint: *checkpoint }, ..s.clone() });
+                }
+                _ => {
+                    let mut s = s.clone();
+                    for part in s.op.blocks_mut() {
+                        *part = self.inner(part);
+                    }
+                    self.b.push(s);
+                }
+            }
+        }
+    }
+
+    fn inner(&mut self, b: &Block) -> Block {
+        self.b.open();
+        self.b.adopt(&b.params, &[]);
+        self.stmts(b);
+        self.b.close(b.results.clone(), Vec::new())
+    }
+
+    /// A loop in segments.
+    fn divided(&mut self, s: &Stmt, l: &Loop) {
+        let Turns::For(n) = l.turns else { return };
+        let mut outside: Vec<Var> = crate::unzip::free(&self.b.func, &l.body).into_iter().collect();
+        outside.sort_unstable();
+        let part = self.segment(l, &outside);
+        let carried = l.init.len();
+        let tys: Vec<Ty> = l.init.iter().map(|v| self.b.ty(*v)).collect();
+        let rest = [&l.xs[..], &outside].concat();
+        let results = match self.how {
+            Segments::Revolve(k) => {
+                let f = self.halving(part, &tys, &rest);
+                let (zero, k) = (self.b.int(0), self.b.int(i64::from(k.max(1))));
+                let args = [&[zero, n, k], &l.init[..], &rest].concat();
+                self.b.emit(checkpoint(f, args), &tys, &[]).0
+            }
+            _ => self.root_segments(part, n, l, &tys, &rest),
+        };
+        // The statement's own results: other names for these.
+        let names: HashMap<Var, Var> = s.outs[..carried].iter().copied().zip(results).collect();
+        for (out, made) in s.outs[..carried].iter().zip(s.outs[..carried].iter().map(|o| names[o])) {
+            let span = s.span;
+            let yes = self.b.lit(Lit::Bool(true));
+            self.b.push(Stmt { outs: vec![*out], lin_outs: Vec::new(), op: Op::Select(yes, made, made), span });
+        }
+        let turns = s.outs[carried];
+        let zero = self.b.int(0);
+        self.b.push(Stmt { outs: vec![turns], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, n, zero), span: s.span });
+    }
+
+    /// `segment lo hi carry… xs… outside…`: the turns from `lo` to `hi`.
+    fn segment(&mut self, l: &Loop, outside: &[Var]) -> FnId {
+        let mut b = Builder::new("segment");
+        b.span = self.b.span;
+        let (lo, hi) = (b.param(Ty::I64), b.param(Ty::I64));
+        let carry: Vec<Var> = l.init.iter().map(|v| b.param(self.b.ty(*v))).collect();
+        let xs: Vec<Var> = l.xs.iter().map(|v| b.param(self.b.ty(*v))).collect();
+        let mut names: HashMap<Var, Var> = HashMap::new();
+        for v in outside {
+            let x = b.param(self.b.ty(*v));
+            names.insert(*v, x);
+        }
+        let n = b.bin(Bin::Sub, hi, lo);
+        let parts: Vec<Var> = xs.iter().map(|x| {
+            let ty = b.ty(*x);
+            b.one(Op::Slice { a: *x, lo, hi, shape: None }, ty)
+        }).collect();
+        let body = self.turn(&mut b, l, lo, names);
+        let tys: Vec<Ty> = carry.iter().map(|v| b.ty(*v)).collect();
+        let made = Loop { turns: Turns::For(n), reverse: false, init: carry, lin_init: Vec::new(), xs: parts, lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
+        let (outs, _) = b.emit(Op::Loop(Box::new(made)), &[&tys[..], &[Ty::I64]].concat(), &[]);
+        let f = b.finish(outs[..tys.len()].to_vec(), Vec::new());
+        self.p.add(f)
+    }
+
+    /// The loop's body in another function, its index counted from `lo`. The body's loops are divided no further.
+    fn turn(&mut self, b: &mut Builder, l: &Loop, lo: Var, mut names: HashMap<Var, Var>) -> Block {
+        // Variables of the body are those of the source function: copy their descriptions first.
+        let at = b.func.vars.len() as u32;
+        b.func.vars.extend(self.b.func.vars.iter().cloned());
+        let mut body = l.body.clone();
+        let mut shift: HashMap<Var, Var> = (0..self.b.func.vars.len() as u32).map(|k| (Var(k), Var(k + at))).collect();
+        shift.extend(names.drain());
+        shift_block(&mut body, &shift);
+        let local = b.func.fresh(Ty::I64, false);
+        let index = std::mem::replace(&mut body.params[0], local);
+        body.stmts.insert(0, Stmt { outs: vec![index], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, lo, local), span: b.span });
+        body
+    }
+
+    /// A loop over √n segments.
+    fn root_segments(&mut self, part: FnId, n: Var, l: &Loop, tys: &[Ty], rest: &[Var]) -> Vec<Var> {
+        let x = self.b.convert(Conv::ToF64, n);
+        let root = self.b.un(Un::Sqrt, x);
+        let root = self.b.un(Un::Ceil, root);
+        let (one, zero) = (self.b.int(1), self.b.int(0));
+        let len = self.b.convert(Conv::ToI64, root);
+        let len = self.b.bin(Bin::Max, len, one);
+        // n / len, rounded up.
+        let up = self.b.bin(Bin::Add, n, len);
+        let up = self.b.bin(Bin::Sub, up, one);
+        let count = self.b.bin(Bin::IntDiv, up, len);
+        let count = self.b.bin(Bin::Max, count, zero);
+        self.b.open();
+        let k = self.b.param(Ty::I64);
+        let carry: Vec<Var> = tys.iter().map(|t| self.b.param(t.clone())).collect();
+        let lo = self.b.bin(Bin::Mul, k, len);
+        let hi = self.b.bin(Bin::Add, lo, len);
+        let hi = self.b.bin(Bin::Min, hi, n);
+        let (next, _) = self.b.emit(checkpoint(part, [&[lo, hi], &carry[..], rest].concat()), tys, &[]);
+        let body = self.b.close(next, Vec::new());
+        let made = Loop { turns: Turns::For(count), body, xs: Vec::new(), outs: Vec::new(), ..l.clone() };
+        let (outs, _) = self.b.emit(Op::Loop(Box::new(made)), &[tys, &[Ty::I64]].concat(), &[]);
+        outs[..tys.len()].to_vec()
+    }
+
+    /// `halves lo len k carry… rest…`: `len` turns from `lo` with `k` states.
+    fn halving(&mut self, part: FnId, tys: &[Ty], rest: &[Var]) -> FnId {
+        let id = self.p.reserve("halves");
+        let mut b = Builder::new("halves");
+        b.span = self.b.span;
+        let (lo, len, k) = (b.param(Ty::I64), b.param(Ty::I64), b.param(Ty::I64));
+        let carry: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
+        let rest: Vec<Var> = rest.iter().map(|v| b.param(self.b.ty(*v))).collect();
+        let end = b.bin(Bin::Add, lo, len);
+        let few = b.cmp(Cmp::Le, len, k);
+        b.open();
+        let direct = Op::Call { f: part, args: [&[lo, end], &carry[..], &rest].concat(), lin_args: Vec::new(), rule: None, checkpoint: false };
+        let (all, _) = b.emit(direct, tys, &[]);
+        let yes = b.close(all, Vec::new());
+        b.open();
+        let m = middle(&mut b, len, k);
+        let one = b.int(1);
+        let (first, _) = b.emit(checkpoint(id, [&[lo, m, k], &carry[..], &rest].concat()), tys, &[]);
+        let from = b.bin(Bin::Add, lo, m);
+        let left = b.bin(Bin::Sub, len, m);
+        let fewer = b.bin(Bin::Sub, k, one);
+        let fewer = b.bin(Bin::Max, fewer, one);
+        let (second, _) = b.emit(checkpoint(id, [&[from, left, fewer], &first[..], &rest].concat()), tys, &[]);
+        let no = b.close(second, Vec::new());
+        let (outs, _) = b.emit(Op::If(few, Box::new(yes), Box::new(no)), tys, &[]);
+        let f = b.finish(outs, Vec::new());
+        self.p.set(id, f);
+        id
+    }
+}
+
+fn checkpoint(f: FnId, args: Vec<Var>) -> Op {
+    Op::Call { f, args, lin_args: Vec::new(), rule: None, checkpoint: true }
+}
+
+fn suits(l: &Loop) -> bool {
+    matches!(l.turns, Turns::For(_)) && !l.reverse && !l.init.is_empty() && l.outs.is_empty()
+}
+
+/// Where to divide `len` turns with `k` states: of C(k + r, r) turns that can be reversed with r repetitions, the first part is the
+/// C(k + r - 1, r - 1) that can be with one repetition fewer.
+fn middle(b: &mut Builder, len: Var, k: Var) -> Var {
+    let (zero, one) = (b.int(0), b.int(1));
+    b.open();
+    let (_, beta) = (b.param(Ty::I64), b.param(Ty::I64));
+    let more = b.cmp(Cmp::Lt, beta, len);
+    let cond = b.close(vec![more], Vec::new());
+    b.open();
+    let (_, r, beta2) = (b.param(Ty::I64), b.param(Ty::I64), b.param(Ty::I64));
+    let r2 = b.bin(Bin::Add, r, one);
+    let up = b.bin(Bin::Add, k, r2);
+    let grown = b.bin(Bin::Mul, beta2, up);
+    let grown = b.bin(Bin::IntDiv, grown, r2);
+    let body = b.close(vec![r2, grown], Vec::new());
+    let made = Loop { turns: Turns::While(cond), reverse: false, init: vec![zero, one], lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
+    let (outs, _) = b.emit(Op::Loop(Box::new(made)), &[Ty::I64, Ty::I64, Ty::I64], &[]);
+    let (r, beta) = (outs[0], outs[1]);
+    let part = b.bin(Bin::Mul, beta, r);
+    let whole = b.bin(Bin::Add, k, r);
+    let m = b.bin(Bin::IntDiv, part, whole);
+    let last = b.bin(Bin::Sub, len, one);
+    let m = b.bin(Bin::Min, m, last);
+    b.bin(Bin::Max, m, one)
+}
+
+/// Gives every variable of a block another number.
+fn shift_block(b: &mut Block, names: &HashMap<Var, Var>) {
+    let name = |v: &mut Var| {
+        if let Some(n) = names.get(v) {
+            *v = *n;
+        }
+    };
+    b.params.iter_mut().for_each(name);
+    b.results.iter_mut().for_each(name);
+    for s in &mut b.stmts {
+        s.outs.iter_mut().for_each(name);
+        s.op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
+        for part in s.op.blocks_mut() {
+            shift_block(part, names);
+        }
+    }
+}
