@@ -23,7 +23,7 @@ impl Transforms for Ad {
     }
 
     fn linearize(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Linearized, Unsupported> {
-        self.linearize_with(p, f, wrt, &Plan::StoreAll)
+        self.linearize_with(p, f, wrt, &Plan::store_all())
     }
 
     fn tangent_ty(&mut self, p: &mut Program, ty: &Ty) -> Option<Ty> {

@@ -11,7 +11,7 @@
 //! Loops that carry nothing, collect outputs, or turn while a condition holds stay as they are.
 
 use crate::Ad;
-use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashMap;
 

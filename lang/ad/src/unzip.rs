@@ -12,12 +12,13 @@
 mod parts;
 mod plan;
 
-pub use plan::Plan;
+pub use plan::{Plan, Residual};
 
 use crate::Ad;
 use crate::{check, dce};
 use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt, Ty, Var};
 use adl_specialise::Unsupported;
+use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
 /// The two halves of a function.
@@ -31,6 +32,9 @@ pub struct Unzipped {
     pub linear: FnId,
     /// The type of all residuals in one, for functions that call themselves.
     pub boxed: Option<DataId>,
+    /// What each residual is: one list for each result of the primal half after `results`. Branches share slots, and what a function
+    /// keeps that calls itself is one value.
+    pub residuals: Vec<Vec<Residual>>,
 }
 
 impl Ad {
@@ -42,14 +46,18 @@ impl Ad {
         let src = p.func(f).clone();
         let name = src.name.strip_prefix("jvp ").unwrap_or(&src.name).to_owned();
         let boxed = self.is_recursive(p, f).then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new() }));
-        let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed };
+        let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new() };
         self.unzips.insert((f, plan.clone()), u.clone());
         if let Some(d) = boxed {
             // Callers inside the recursion need the signatures now.
             self.announce(p, &u, &src, d);
         }
-        match self.unzip_function(p, &src, plan, &u) {
-            Ok(()) => Ok(u),
+        match self.unzip_function(p, f, &src, plan, &u) {
+            Ok(residuals) => {
+                let u = Unzipped { residuals, ..u };
+                self.unzips.insert((f, plan.clone()), u.clone());
+                Ok(u)
+            }
             Err(e) => {
                 self.unzips.remove(&(f, plan.clone()));
                 Err(e)
@@ -72,9 +80,11 @@ impl Ad {
         p.set(u.linear, linear);
     }
 
-    fn unzip_function(&mut self, p: &mut Program, src: &Function, plan: &Plan, u: &Unzipped) -> Result<(), Unsupported> {
-        let mut z = U { ad: self, p, f: src.clone(), plan };
-        let halves = z.block(&src.body, true)?;
+    fn unzip_function(&mut self, p: &mut Program, id: FnId, src: &Function, plan: &Plan, u: &Unzipped) -> Result<Vec<Vec<Residual>>, Unsupported> {
+        let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new() };
+        z.note_params(&src.body, "an argument");
+        let halves = z.block(&src.body)?;
+        let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
         let vars = z.f;
         let needs: Vec<Var> = halves.needs;
         let mut primal = Function { name: p.func(u.primal).name.clone(), vars: vars.vars.clone(), body: halves.primal };
@@ -102,7 +112,7 @@ impl Ad {
             let made = kept(p.func(u.primal), u.results);
             p.set(*k, made);
         }
-        Ok(())
+        Ok(if u.boxed.is_some() { vec![rows.concat()] } else { rows })
     }
 
     /// The primal half without its results: what a checkpoint runs again. It does not compute what only the results need.
@@ -135,16 +145,24 @@ struct Halves {
 struct U<'a> {
     ad: &'a mut Ad,
     p: &'a mut Program,
+    id: FnId,
     f: Function,
     plan: &'a Plan,
+    /// What variables that hold residuals stand for.
+    origins: HashMap<Var, Vec<Residual>>,
+    /// Where each variable is made, and why it cannot be recomputed if that is so.
+    made: HashMap<Var, (Span, &'static str)>,
 }
 
 impl U<'_> {
     /// Takes a block apart. The linear half keeps the linear parameters and results; it has no non-linear parameters or results.
-    fn block(&mut self, b: &Block, top: bool) -> Result<Halves, Unsupported> {
+    fn block(&mut self, b: &Block) -> Result<Halves, Unsupported> {
         let mut primal = Block { params: b.params.clone(), results: b.results.clone(), ..Block::default() };
         let mut linear: Vec<Stmt> = Vec::new();
         for s in &b.stmts {
+            s.outs.iter().for_each(|o| {
+                self.made.insert(*o, (s.span, ""));
+            });
             if !self.has_linear(s) {
                 primal.stmts.push(s.clone());
             } else {
@@ -152,7 +170,24 @@ impl U<'_> {
             }
         }
         let linear = Block { lin_params: b.lin_params.clone(), lin_results: b.lin_results.clone(), stmts: linear, ..Block::default() };
-        Ok(self.with_recomputed(primal, linear, top))
+        Ok(self.with_recomputed(primal, linear))
+    }
+
+    fn note_params(&mut self, b: &Block, why: &'static str) {
+        for v in &b.params {
+            self.made.insert(*v, (Span::default(), why));
+        }
+    }
+
+    /// What a residual stands for.
+    fn origin(&self, v: Var) -> Vec<Residual> {
+        match self.origins.get(&v) {
+            Some(rows) => rows.clone(),
+            None => {
+                let (span, reason) = self.made.get(&v).copied().unwrap_or_default();
+                vec![Residual { at: (self.id, v), span, ty: self.f.ty(v).clone(), movable: reason.is_empty(), reason }]
+            }
+        }
     }
 
     /// Whether a statement reads, makes or holds anything linear.
@@ -166,11 +201,11 @@ impl U<'_> {
     }
 
     /// Moves what the plan recomputes to the front of the linear half, and says what that half still needs.
-    fn with_recomputed(&mut self, primal: Block, mut linear: Block, top: bool) -> Halves {
+    fn with_recomputed(&mut self, primal: Block, mut linear: Block) -> Halves {
         let mut needs = free(&self.f, &linear);
         let mut moved: Vec<Stmt> = Vec::new();
         for s in primal.stmts.iter().rev() {
-            if s.outs.iter().any(|o| needs.contains(o)) && self.plan.recomputes(&self.f, s, top) {
+            if s.outs.iter().any(|o| needs.contains(o)) && self.plan.recomputes(self.id, s) {
                 s.op.each_operand(&mut |v| {
                     needs.insert(v);
                 });

@@ -11,7 +11,7 @@ impl U<'_> {
     pub(super) fn split(&mut self, s: &Stmt, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
         match &s.op {
             Op::If(c, a, b) => {
-                let arms = vec![self.block(a, false)?, self.block(b, false)?];
+                let arms = vec![self.block(a)?, self.block(b)?];
                 let (mut prims, lins) = self.arms(s, arms, &[Vec::new(), Vec::new()]);
                 let (b, a) = (prims.1.pop().unwrap_or_default(), prims.1.pop().unwrap_or_default());
                 self.push_primal(s, prims.0, Op::If(*c, Box::new(a), Box::new(b)), primal);
@@ -21,7 +21,10 @@ impl U<'_> {
             }
             Op::Switch(x, arms) => {
                 let params: Vec<Vec<Var>> = arms.iter().map(|a| a.params.clone()).collect();
-                let halves = arms.iter().map(|a| self.block(a, false)).collect::<Result<Vec<_>, _>>()?;
+                let halves = arms.iter().map(|a| {
+                    self.note_params(a, "a field of data");
+                    self.block(a)
+                }).collect::<Result<Vec<_>, _>>()?;
                 let (prims, lins) = self.arms(s, halves, &params);
                 self.push_primal(s, prims.0, Op::Switch(*x, prims.1), primal);
                 push_linear(s, Op::Switch(*x, lins), linear);
@@ -65,6 +68,8 @@ impl U<'_> {
                     slots.len() - 1
                 });
                 mine[k] = Some(*v);
+                let rows = self.origin(*v);
+                self.origins.entry(slots[k]).or_default().extend(rows);
                 names.insert(*v, slots[k]);
             }
             let mut linear = arm.linear;
@@ -106,7 +111,8 @@ impl U<'_> {
     }
 
     fn loop_(&mut self, s: &Stmt, l: &Loop, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
-        let halves = self.block(&l.body, false)?;
+        self.note_params(&l.body, "what a loop carries");
+        let halves = self.block(&l.body)?;
         let (index, params) = (l.body.params[0], &l.body.params[1..]);
         let elems = &params[l.init.len()..];
         let inside = bound_in(&halves.primal);
@@ -127,6 +133,8 @@ impl U<'_> {
             let ty = self.f.ty(*v).clone();
             let (out, over) = if ty.is_flat() { (Out::Collect, ty.array(1)) } else { (Out::Boxed, ty.boxed()) };
             let whole = self.f.fresh(over, false);
+            let rows = self.origin(*v);
+            self.origins.insert(whole, rows);
             outs.push(out);
             body.results.push(*v);
             kept.push(whole);
@@ -157,6 +165,9 @@ impl U<'_> {
         let callee = self.p.func(u.primal).clone();
         let tys = callee.tys(&callee.body.results[u.results..]);
         let kept: Vec<Var> = tys.iter().map(|t| self.f.fresh(t.clone(), false)).collect();
+        for (v, rows) in kept.iter().zip(&u.residuals) {
+            self.origins.insert(*v, rows.clone());
+        }
         let call = |f, args: &[Var], lin_args: &[Var]| Op::Call { f, args: args.to_vec(), lin_args: lin_args.to_vec(), rule: None, checkpoint: false };
         let forward = Stmt { outs: [&s.outs[..], &kept].concat(), lin_outs: Vec::new(), op: call(u.primal, args, &[]), span: s.span };
         if *checkpoint {

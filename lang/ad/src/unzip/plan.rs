@@ -1,32 +1,56 @@
 //! Which intermediates are stored and which recomputed.
 
-use adl_ir::{Function, Op, Stmt, Var};
+use adl_ir::{FnId, Op, Stmt, Ty, Var};
+use adl_prim::Prim;
+use adl_syntax::span::Span;
 use std::collections::BTreeSet;
 
-/// A choice at unzip: for each non-linear variable that the linear part reads, store or recompute.
+/// A choice at unzip: for each non-linear variable that the linear part reads, store or recompute. (Literals are always recomputed.)
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub enum Plan {
-    /// Everything is stored, except literals.
-    #[default]
-    StoreAll,
-    /// Whatever can be recomputed from the parameters, outside loops and calls, is.
-    RecomputeAll,
-    /// These variables (of the `J` function) are recomputed.
-    ByHand(BTreeSet<Var>),
+pub struct Plan {
+    /// Recompute whatever can be.
+    pub everything: bool,
+    /// Variables (of functions that J made) that are recomputed.
+    pub recompute: BTreeSet<(FnId, Var)>,
 }
 
 impl Plan {
-    /// Whether the results of a statement are recomputed. `top`: it stands outside all blocks of its function.
-    pub(crate) fn recomputes(&self, _f: &Function, s: &Stmt, top: bool) -> bool {
+    /// Stores everything.
+    pub fn store_all() -> Plan {
+        Plan::default()
+    }
+
+    /// Recomputes everything: only arguments, and what loops carry, are stored.
+    pub fn recompute_all() -> Plan {
+        Plan { everything: true, recompute: BTreeSet::new() }
+    }
+
+    /// Whether the results of a statement of `f` are recomputed.
+    pub(crate) fn recomputes(&self, f: FnId, s: &Stmt) -> bool {
         match &s.op {
             Op::Lit(_) | Op::Zero(_) => true,
-            // What has effects, or may fail, happens once.
-            Op::Prim(p, _) if matches!(p, adl_prim::Prim::Assert | adl_prim::Prim::Error | adl_prim::Prim::Print) => false,
-            _ => match self {
-                Plan::StoreAll => false,
-                Plan::RecomputeAll => top || !matches!(s.op, Op::Loop(_) | Op::Call { .. }),
-                Plan::ByHand(vars) => s.outs.iter().any(|o| vars.contains(o)),
-            },
+            op if has_effect(op) => false,
+            _ => self.everything || s.outs.iter().any(|o| self.recompute.contains(&(f, *o))),
         }
     }
+}
+
+/// What prints, or fails on purpose, happens once.
+fn has_effect(op: &Op) -> bool {
+    matches!(op, Op::Prim(Prim::Assert | Prim::Error | Prim::Print, _)) || op.blocks().iter().any(|b| b.stmts.iter().any(|s| has_effect(&s.op)))
+}
+
+/// An intermediate that the linear part reads.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Residual {
+    /// The function that J made, and its variable.
+    pub at: (FnId, Var),
+    /// The source of the statement that makes it.
+    pub span: Span,
+    /// Its type there (in a loop: of one turn).
+    pub ty: Ty,
+    /// Whether it can be recomputed: it is no argument, and not what a loop carries.
+    pub movable: bool,
+    /// Why, where it cannot.
+    pub reason: &'static str,
 }
