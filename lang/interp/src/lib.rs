@@ -9,6 +9,7 @@
 //! 4. [`vm`]: Core → register code → results. Calls keep their frames on the heap.
 //! 5. [`vector`]: elementwise lambdas as strip programs over whole arrays.
 //! 6. [`ad`]: dual numbers, the tape, linear maps, and the derivative operators.
+//! 7. [`ir`]: derivatives by the main road: specialised, transformed and lowered to register code.
 //!
 //! Invariants
 //! - [`ops`] never sees a traced value: [`ops::apply`] sends a call with a traced argument to
@@ -26,6 +27,7 @@
 pub mod ad;
 pub mod error;
 pub mod host;
+pub mod ir;
 pub mod ops;
 pub mod value;
 pub mod vector;

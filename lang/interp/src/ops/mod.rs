@@ -9,6 +9,7 @@ pub(crate) mod io;
 mod linalg;
 mod random;
 mod reduce;
+pub(crate) use reduce::sum_floats;
 mod sorting;
 mod text;
 pub(crate) mod whole;

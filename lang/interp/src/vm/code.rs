@@ -82,6 +82,56 @@ pub enum I {
     CheckSize(u32, R),
     Interp(R, R, u32),
     NoMatch,
+    /// An operation of the IR on registers: see [`Code::steps`]. This and what follows occurs only in lowered IR.
+    Step(u32),
+    /// A call of a function of the same IR program, which may have several results: see [`Code::calls`].
+    CallFn(u32),
+    TailFn(u32),
+    /// Returns several values: see [`Code::rets`].
+    RetMany(u32),
+    /// `(d, array, index, zero)`: an element; of an absent array, the constant.
+    At1(R, R, R, u32),
+    /// `(d, matrix, row, column, zero)`.
+    At2(R, R, R, R, u32),
+    /// `(d, data, field, zero)`: a field; of absent data, the constant.
+    FieldOr(R, R, u32, u32),
+    /// Adds an element to a buffer that one register holds.
+    Push(R, R),
+    /// An Int or Bool as a Float.
+    ToFloat(R, R),
+}
+
+/// An operand of an instruction of lowered IR.
+#[derive(Clone, Copy, Debug)]
+pub struct Arg {
+    /// Where it is.
+    pub r: R,
+    /// Whether nothing reads it again: it is then taken, so that a buffer with one owner changes in place.
+    pub last: bool,
+}
+
+/// An operation of the IR on registers.
+#[derive(Debug)]
+pub struct Step {
+    /// What is done; operands are positions in `args`.
+    pub what: crate::ir::step::What,
+    /// Operands.
+    pub args: Box<[Arg]>,
+    /// Where results go.
+    pub outs: Box<[R]>,
+    /// What the results are where a linear operand is absent.
+    pub zeros: Box<[Value]>,
+}
+
+/// A call between functions of lowered IR.
+#[derive(Debug)]
+pub struct FnCall {
+    /// Position in the group.
+    pub callee: u32,
+    /// Arguments.
+    pub args: Box<[Arg]>,
+    /// Where results go.
+    pub outs: Box<[R]>,
 }
 
 /// How an index list is read: one register an entry, in order.
@@ -126,6 +176,14 @@ pub struct Code {
     pub sizes: Vec<(core::SizeAt, String, Option<u64>)>,
     /// Comprehension kinds.
     pub kinds: Vec<core::ForKind>,
+    /// Operations of lowered IR.
+    pub steps: Vec<Step>,
+    /// Calls of lowered IR.
+    pub calls: Vec<FnCall>,
+    /// Lists of returned values of lowered IR.
+    pub rets: Vec<Box<[Arg]>>,
+    /// Where it came from, for the specialiser.
+    pub origin: Option<Rc<Origin>>,
     /// The definition that it belongs to.
     pub name: Option<Symbol>,
     /// Its type, for `show`.
@@ -136,7 +194,53 @@ pub struct Code {
     pub indexwise: bool,
 }
 
+/// A member of a recursive group, as Core: the local that it is bound to, its hidden parameters, the function. (Of a closure there is one,
+/// bound to nothing in particular.)
+pub type Member = (core::Local, Vec<core::Local>, Rc<core::Lambda>);
+
+/// The Core that code was made from.
+#[derive(Debug)]
+pub struct Origin {
+    /// The function, or all functions of its group.
+    pub members: Rc<[Member]>,
+    /// Whether it is a recursive group.
+    pub group: bool,
+    /// Which member.
+    pub index: u32,
+    /// Captured locals, in the order of the captured values.
+    pub captured: Vec<core::Local>,
+}
+
 impl Code {
+    /// Code without instructions.
+    pub fn new(name: Option<Symbol>, ty: String) -> Code {
+        Code {
+            instrs: Vec::new(),
+            spans: Vec::new(),
+            registers: 0,
+            params: 0,
+            captures: 0,
+            consts: Vec::new(),
+            codes: Vec::new(),
+            groups: Vec::new(),
+            names: Vec::new(),
+            cons: Vec::new(),
+            indices: Vec::new(),
+            tables: Vec::new(),
+            reps: Vec::new(),
+            sizes: Vec::new(),
+            kinds: Vec::new(),
+            steps: Vec::new(),
+            calls: Vec::new(),
+            rets: Vec::new(),
+            origin: None,
+            name,
+            ty,
+            elementwise: false,
+            indexwise: false,
+        }
+    }
+
     /// The operator that the code is, where it is `fun a b -> a op b`.
     pub fn operator(&self) -> Option<Prim> {
         if self.params != 2 || self.captures != 0 {

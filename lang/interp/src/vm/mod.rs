@@ -5,6 +5,7 @@
 
 pub mod code;
 mod compile;
+mod lowered;
 mod progress;
 mod run;
 

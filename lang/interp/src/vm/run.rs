@@ -4,6 +4,7 @@ use super::code::{Cmp, Code, I};
 use super::{Frame, Fun, Group, Machine, nowhere};
 use crate::ad;
 use crate::error::{Error, Res, codes};
+use crate::ir;
 use crate::ops::{self, arith};
 use crate::value::{Buf, Data, Record, Rep, Tuple, Value, compare, seq, show};
 use adl_prim::Bin;
@@ -22,7 +23,7 @@ impl Machine {
         self.run(depth)
     }
 
-    fn push_frame(&mut self, code: Rc<Code>, fun: Option<Rc<Fun>>, dst: usize) -> Res<()> {
+    pub(super) fn push_frame(&mut self, code: Rc<Code>, fun: Option<Rc<Fun>>, dst: usize) -> Res<()> {
         let base = self.regs.len();
         if (base + code.registers as usize) * 16 + self.frames.len() * size_of::<Frame>() + self.reentries > self.stack_budget {
             return Err(Error::new(codes::DEPTH, "too many nested calls: the recursion does not seem to end")
@@ -36,9 +37,19 @@ impl Machine {
     /// Calls from primitives: a new loop on the (growing) machine stack.
     pub(crate) fn call_fun(&mut self, f: Rc<Fun>, args: Vec<Value>) -> Res<Value> {
         self.poll()?;
+        self.nested(|m| m.call_inner(f, args))
+    }
+
+    /// Something that runs a loop of its own on the (growing) machine stack; frames of calls that fail are removed.
+    pub(super) fn nested(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
+        let (depth, base) = (self.frames.len(), self.regs.len());
         self.reentries += REENTRY;
-        let out = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.call_inner(f, args));
+        let out = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || run(self));
         self.reentries = self.reentries.saturating_sub(REENTRY);
+        if out.is_err() {
+            self.frames.truncate(depth);
+            self.regs.truncate(base);
+        }
         out
     }
 
@@ -53,24 +64,17 @@ impl Machine {
             return self.call(&g, &rest);
         }
         let depth = self.frames.len();
-        let base = self.regs.len();
         match &*f {
             Fun::Closure(..) | Fun::Member(..) => {
                 self.begin(f, args, 0)?;
-                let out = self.run(depth);
-                if out.is_err() {
-                    // The frames were kept for the trace while unwinding.
-                    self.frames.truncate(depth);
-                    self.regs.truncate(base);
-                }
-                out
+                self.run(depth)
             }
             _ => self.apply_other(&f, args),
         }
     }
 
     /// Pushes the frame of a closure or member applied to all its arguments.
-    fn begin(&mut self, f: Rc<Fun>, args: Vec<Value>, dst: usize) -> Res<()> {
+    pub(super) fn begin(&mut self, f: Rc<Fun>, args: Vec<Value>, dst: usize) -> Res<()> {
         let code = match &*f {
             Fun::Closure(c, _) => c.clone(),
             Fun::Member(g, i) => g.codes[*i as usize].clone(),
@@ -114,7 +118,7 @@ impl Machine {
     }
 
     /// Runs until the frame above `depth` returns.
-    fn run(&mut self, depth: usize) -> Res<Value> {
+    pub(super) fn run(&mut self, depth: usize) -> Res<Value> {
         match self.steps(depth) {
             Ok(v) => Ok(v),
             Err(e) => {
@@ -508,6 +512,70 @@ impl Machine {
                     let parts = self.range(base, first, n);
                     let text: String = parts.iter().map(show::plain).collect();
                     reg!(d) = Value::Str(Rc::new(text.into()));
+                }
+                I::Step(k) => {
+                    save!();
+                    check!(self.step(base, &code.steps[k as usize]));
+                }
+                I::CallFn(k) => {
+                    save!();
+                    check!(self.call_fn(&code.calls[k as usize], base));
+                    reload!();
+                }
+                I::TailFn(k) => {
+                    save!();
+                    check!(self.tail_fn(&code.calls[k as usize], base));
+                    reload!();
+                }
+                I::RetMany(k) => {
+                    let vals = self.taken(base, &code.rets[k as usize]);
+                    if let Some(v) = self.ret_many(vals, depth) {
+                        return Ok(v);
+                    }
+                    reload!();
+                }
+                I::At1(d, a, i, z) => {
+                    let v = match (&reg!(a), &reg!(i)) {
+                        (Value::Array(arr), Value::Int(i)) => match &arr.buf {
+                            Buf::F64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => Value::Float(v[*i as usize]),
+                            _ => check!(ir::rows::at(&reg!(a), &[Value::Int(*i)])),
+                        },
+                        (Value::Zero, _) => code.consts[z as usize].clone(),
+                        (a, i) => check!(ir::rows::at(a, std::slice::from_ref(i))),
+                    };
+                    reg!(d) = v;
+                }
+                I::At2(d, a, i, j, z) => {
+                    let v = match (&reg!(a), &reg!(i), &reg!(j)) {
+                        (Value::Zero, _, _) => code.consts[z as usize].clone(),
+                        (Value::Array(arr), Value::Int(i), Value::Int(j)) => match (&arr.buf, &arr.shape[..]) {
+                            (Buf::F64(v), [n, m]) if (*i as usize) < *n && (*j as usize) < *m => Value::Float(v[*i as usize * m + *j as usize]),
+                            _ => check!(ir::rows::at(&reg!(a), &[Value::Int(*i), Value::Int(*j)])),
+                        },
+                        (a, i, j) => check!(ir::rows::at(a, &[i.clone(), j.clone()])),
+                    };
+                    reg!(d) = v;
+                }
+                I::FieldOr(d, a, i, z) => {
+                    let v = match &reg!(a) {
+                        Value::Data(v) => v.fields[i as usize].clone(),
+                        _ => code.consts[z as usize].clone(),
+                    };
+                    reg!(d) = v;
+                }
+                I::Push(acc, a) => {
+                    let v = reg!(a).clone();
+                    check!(ir::buffer::push(&mut reg!(acc), &v));
+                }
+                I::ToFloat(d, a) => {
+                    let x = match &reg!(a) {
+                        Value::Float(x) => *x,
+                        Value::F32(x) => f64::from(*x),
+                        Value::Int(n) => *n as f64,
+                        Value::Bool(b) => f64::from(u8::from(*b)),
+                        _ => 0.0,
+                    };
+                    reg!(d) = Value::Float(x);
                 }
                 I::NoMatch => check!(Err(Error::new(codes::NO_MATCH, "no arm of this `match` fits the value"))),
             }

@@ -4,7 +4,7 @@ use super::{Compiler, free, whole};
 use crate::error::Res;
 use crate::value::{ConInfo, Value};
 use crate::vm::Fun;
-use crate::vm::code::{Cmp, I, IndexKind, R};
+use crate::vm::code::{Cmp, I, IndexKind, Member, Origin, R};
 use adl_prim::{Prim, Un};
 use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Rep, SizeRep, Sizes};
 use adl_typing::ty::Ty;
@@ -232,7 +232,7 @@ impl Compiler {
             ExprKind::Lam(lam) => self.closure(ls, lam, &inner.ty, d),
             _ => {
                 let lam = Lambda { params: Vec::new(), body: inner.clone(), linear: false, name: None };
-                self.closure(ls, &lam, &inner.ty, d)
+                self.closure(ls, &Rc::new(lam), &inner.ty, d)
             }
         }
     }
@@ -276,7 +276,16 @@ impl Compiler {
         let views: Vec<(Local, &[Local], &Lambda)> = members.iter().map(|(l, h, lam, _)| (*l, *h, &**lam)).collect();
         let captured = free::of_group(&views);
         let siblings: Vec<(Local, u32)> = members.iter().map(|(l, h, lam, _)| (*l, (h.len() + lam.params.len()) as u32)).collect();
-        let codes = members.iter().map(|(_, h, lam, ty)| Ok(Rc::new(self.function(h, lam, ty, &captured, &siblings)?))).collect::<Res<Vec<_>>>()?;
+        let group: Rc<[Member]> = members.iter().map(|(l, h, lam, _)| (*l, h.to_vec(), lam.clone())).collect();
+        let codes = members
+            .iter()
+            .enumerate()
+            .map(|(i, (_, h, lam, ty))| {
+                let mut code = self.function(h, lam, ty, &captured, &siblings)?;
+                code.origin = Some(Rc::new(Origin { members: group.clone(), group: true, index: i as u32, captured: captured.clone() }));
+                Ok(Rc::new(code))
+            })
+            .collect::<Res<Vec<_>>>()?;
         let first_member = self.temps(members.len() as u32);
         let first = self.capture(&captured)?;
         self.code.groups.push(codes);

@@ -9,7 +9,7 @@ mod liveness;
 mod matches;
 mod whole;
 
-use super::code::{Code, I, R};
+use super::code::{Code, I, Origin, R};
 use crate::error::{Error, Res, codes};
 use crate::value::{Buf, Value, array};
 use adl_syntax::span::Span;
@@ -44,11 +44,7 @@ pub(super) struct Compiler {
 impl Compiler {
     fn new(name: Option<Symbol>, ty: &str) -> Compiler {
         Compiler {
-            code: Code {
-                instrs: Vec::new(), spans: Vec::new(), registers: 0, params: 0, captures: 0, consts: Vec::new(), codes: Vec::new(),
-                groups: Vec::new(), names: Vec::new(), cons: Vec::new(), indices: Vec::new(), tables: Vec::new(), reps: Vec::new(),
-                sizes: Vec::new(), kinds: Vec::new(), name, ty: ty.to_owned(), elementwise: false, indexwise: false,
-            },
+            code: Code::new(name, ty.to_owned()),
             regs: HashMap::new(),
             siblings: HashMap::new(),
             sibling_arity: HashMap::new(),
@@ -175,9 +171,11 @@ impl Compiler {
     }
 
     /// A closure into `d`.
-    fn closure(&mut self, hidden: &[Local], lam: &Lambda, ty: &Ty, d: R) -> Res<()> {
+    fn closure(&mut self, hidden: &[Local], lam: &Rc<Lambda>, ty: &Ty, d: R) -> Res<()> {
         let captured = free::of_lambda(hidden, lam);
-        let code = self.function(hidden, lam, ty, &captured, &[])?;
+        let mut code = self.function(hidden, lam, ty, &captured, &[])?;
+        let members = Rc::new([(Local(u32::MAX), hidden.to_vec(), lam.clone())]);
+        code.origin = Some(Rc::new(Origin { members, group: false, index: 0, captured: captured.clone() }));
         self.code.codes.push(Rc::new(code));
         let k = self.code.codes.len() as u32 - 1;
         let first = self.capture(&captured)?;

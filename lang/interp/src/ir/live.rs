@@ -1,0 +1,80 @@
+//! Where variables are used for the last time, block by block.
+
+use adl_ir::{Block, Op, Var};
+use std::collections::HashMap;
+
+/// What is known of a block.
+#[derive(Default)]
+pub(crate) struct Info {
+    /// The last statement that uses each variable of outside; the number of statements stands for the block's results.
+    pub free: HashMap<Var, u32>,
+    /// The blocks inside, by statement.
+    pub inner: HashMap<u32, Vec<Info>>,
+}
+
+/// The last statement (of the block that binds it) that uses each variable, by number; [`NEVER`] if none does.
+pub(crate) type Last = Vec<u32>;
+
+/// No use.
+pub(crate) const NEVER: u32 = u32::MAX;
+
+/// Finds the last uses in a function's body of so many variables.
+pub(crate) fn analyse(body: &Block, vars: usize) -> (Info, Last) {
+    let mut a = Analysis { last: vec![NEVER; vars], bound: vec![NEVER; vars], blocks: 0 };
+    let info = a.block(body);
+    (info, a.last)
+}
+
+struct Analysis {
+    last: Last,
+    /// The block that binds each variable.
+    bound: Vec<u32>,
+    blocks: u32,
+}
+
+impl Analysis {
+    fn block(&mut self, b: &Block) -> Info {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block_inner(b))
+    }
+
+    fn block_inner(&mut self, b: &Block) -> Info {
+        let id = self.blocks;
+        self.blocks += 1;
+        let mut info = Info::default();
+        self.bind(id, b.params.iter().chain(&b.lin_params));
+        for (i, s) in b.stmts.iter().enumerate() {
+            let i = i as u32;
+            s.op.each_operand(&mut |v| self.uses(id, &mut info, v, i));
+            if has_blocks(&s.op) {
+                let inner: Vec<Info> = s.op.blocks().into_iter().map(|b| self.block(b)).collect();
+                for v in inner.iter().flat_map(|n| n.free.keys()) {
+                    self.uses(id, &mut info, *v, i);
+                }
+                info.inner.insert(i, inner);
+            }
+            self.bind(id, s.outs.iter().chain(&s.lin_outs));
+        }
+        for v in b.results.iter().chain(&b.lin_results) {
+            self.uses(id, &mut info, *v, b.stmts.len() as u32);
+        }
+        info
+    }
+
+    fn bind<'a>(&mut self, block: u32, vars: impl Iterator<Item = &'a Var>) {
+        for v in vars {
+            self.bound[v.0 as usize] = block;
+        }
+    }
+
+    fn uses(&mut self, block: u32, info: &mut Info, v: Var, at: u32) {
+        if self.bound[v.0 as usize] == block {
+            self.last[v.0 as usize] = at;
+        } else {
+            info.free.insert(v, at);
+        }
+    }
+}
+
+fn has_blocks(op: &Op) -> bool {
+    matches!(op, Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. })
+}

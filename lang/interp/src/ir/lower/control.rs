@@ -1,0 +1,203 @@
+//! Branches, and how functions end.
+
+use super::super::live::Info;
+use super::{Lower, Scope, zero_of};
+use crate::error::Res;
+use crate::vm::code::{FnCall, I, R};
+use adl_ir::{Block, Op, Stmt, Var};
+use std::collections::HashSet;
+
+/// The blocks' knowledge inside a statement.
+pub(super) fn inner<'s>(sc: &Scope<'s>, at: u32) -> &'s [Info] {
+    sc.info.inner.get(&at).map_or(&[], Vec::as_slice)
+}
+
+impl Lower<'_> {
+    /// Variables that die at a statement and that its blocks use.
+    pub(super) fn dying_inside(&self, at: u32, sc: &Scope) -> HashSet<Var> {
+        inner(sc, at).iter().flat_map(|i| i.free.keys()).copied().filter(|v| self.dies(*v, at, sc)).collect()
+    }
+
+    pub(super) fn bury_all(&mut self, vars: &HashSet<Var>) {
+        let mut sorted: Vec<Var> = vars.iter().copied().collect();
+        sorted.sort_unstable();
+        for v in sorted {
+            self.release(v);
+        }
+    }
+
+    /// A jump to be aimed at where control goes if the condition fails. A comparison right before it becomes part of the jump.
+    pub(super) fn condition(&mut self, c: Var, at: u32, sc: &Scope) -> usize {
+        let used_inside = inner(sc, at).iter().any(|i| i.free.contains_key(&c));
+        if let Some(I::Cmp(op, d, a, b)) = self.code.instrs.last().copied() {
+            if d == self.reg(c) && !used_inside && self.dies(c, at, sc) {
+                self.code.instrs.pop();
+                self.code.spans.pop();
+                return self.hole(I::JumpUnlessCmp(op, a, b, 0));
+            }
+        }
+        self.hole(I::JumpUnless(self.reg(c), 0))
+    }
+
+    pub(super) fn if_(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], at: u32, sc: &Scope) -> Res<()> {
+        let no = self.condition(c, at, sc);
+        let dying = self.dying_inside(at, sc);
+        if !dying.contains(&c) {
+            self.bury(&[c], at, sc);
+        }
+        let outs = self.bind_outs(s);
+        let infos = inner(sc, at);
+        self.branch(arms[0], &infos[0], &dying, &outs)?;
+        let end = self.hole(I::Jump(0));
+        self.aim(no);
+        self.branch(arms[1], &infos[1], &dying, &outs)?;
+        self.aim(end);
+        self.bury_all(&dying);
+        Ok(())
+    }
+
+    /// One of several ways; what it takes of registers it gives back.
+    fn branch(&mut self, b: &Block, info: &Info, dying: &HashSet<Var>, outs: &[R]) -> Res<()> {
+        let saved = (self.free.clone(), self.next, self.regs_of(dying));
+        let sc = Scope { info, dying };
+        self.forget(dying, info);
+        stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.block(b, &sc))?;
+        let results = b.results.iter().chain(&b.lin_results);
+        let pairs: Vec<(R, Var)> = outs.iter().copied().zip(results.copied()).collect();
+        self.moves(&pairs, b.stmts.len() as u32, &sc);
+        self.restore(saved);
+        Ok(())
+    }
+
+    fn regs_of(&self, vars: &HashSet<Var>) -> Vec<(Var, R)> {
+        vars.iter().map(|v| (*v, self.reg(*v))).collect()
+    }
+
+    fn restore(&mut self, saved: (Vec<R>, R, Vec<(Var, R)>)) {
+        self.free = saved.0;
+        self.next = saved.1;
+        for (v, r) in saved.2 {
+            self.regs[v.0 as usize] = r;
+        }
+    }
+
+    /// Empties what dies here because only another way reads it.
+    fn forget(&mut self, dying: &HashSet<Var>, info: &Info) {
+        let mut gone: Vec<Var> = dying.iter().copied().filter(|v| !info.free.contains_key(v)).collect();
+        gone.sort_unstable();
+        for v in gone {
+            self.clear(v);
+        }
+    }
+
+    pub(super) fn switch(&mut self, s: &Stmt, v: Var, arms: &[Block], at: u32, sc: &Scope) -> Res<()> {
+        let dying = self.dying_inside(at, sc);
+        let outs = self.bind_outs(s);
+        let mut ends = Vec::new();
+        self.arms(v, arms, at, sc, &mut |l, b, info| {
+            l.branch(b, info, &dying, &outs)?;
+            ends.push(l.hole(I::Jump(0)));
+            Ok(())
+        })?;
+        for e in ends {
+            self.aim(e);
+        }
+        self.bury_all(&dying);
+        self.bury(&[v], at, sc);
+        Ok(())
+    }
+
+    /// The jump, and each arm after its fields are read.
+    fn arms(&mut self, v: Var, arms: &[Block], at: u32, sc: &Scope, arm: &mut dyn FnMut(&mut Self, &Block, &Info) -> Res<()>) -> Res<()> {
+        let infos = inner(sc, at);
+        let scrutinee = self.reg(v);
+        let gone = self.dies(v, at, sc) && infos.iter().all(|i| !i.free.contains_key(&v));
+        let table = self.code.tables.len();
+        self.code.tables.push((Vec::new(), 0));
+        self.emit(I::Switch(scrutinee, table as u32));
+        let mut targets = Vec::new();
+        for (b, info) in arms.iter().zip(infos) {
+            targets.push(self.here());
+            let saved = (self.free.clone(), self.next, Vec::new());
+            for (i, p) in b.params.iter().chain(&b.lin_params).enumerate() {
+                if self.last[p.0 as usize] != super::NEVER {
+                    let z = self.constant(zero_of(self.f.ty(*p)));
+                    let d = self.bind(*p);
+                    self.emit(I::FieldOr(d, scrutinee, i as u32, z));
+                }
+            }
+            if gone {
+                self.clear(v);
+            }
+            arm(self, b, info)?;
+            self.restore(saved);
+        }
+        let default = self.here();
+        self.emit(I::NoMatch);
+        self.code.tables[table] = (targets, default);
+        Ok(())
+    }
+
+    /// The end of a function: its last statement, if its results are the function's, leaves the frame.
+    pub(super) fn tail(&mut self, b: &Block, sc: &Scope) -> Res<()> {
+        stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.tail_inner(b, sc))
+    }
+
+    fn tail_inner(&mut self, b: &Block, sc: &Scope) -> Res<()> {
+        let results: Vec<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
+        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| s.outs.iter().chain(&s.lin_outs).eq(&results)) else {
+            self.block(b, sc)?;
+            return self.leave(&results, b.stmts.len() as u32, sc);
+        };
+        for (i, s) in first.iter().enumerate() {
+            self.stmt(s, i as u32, sc)?;
+        }
+        let at = first.len() as u32;
+        self.span = s.span;
+        match &s.op {
+            Op::If(c, yes, no) => {
+                let other = self.condition(*c, at, sc);
+                let dying = self.dying_inside(at, sc);
+                let infos = inner(sc, at);
+                self.last_branch(yes, &infos[0], &dying)?;
+                self.aim(other);
+                self.last_branch(no, &infos[1], &dying)
+            }
+            Op::Switch(v, arms) => {
+                let dying = self.dying_inside(at, sc);
+                self.arms(*v, arms, at, sc, &mut |l, b, info| l.last_branch(b, info, &dying))
+            }
+            Op::Call { f, args, lin_args, .. } => {
+                let vars: Vec<Var> = args.iter().chain(lin_args).copied().collect();
+                let args = self.args(&vars, at, sc, &|_| false);
+                let callee = self.link.place(*f);
+                self.code.calls.push(FnCall { callee, args, outs: Box::new([]) });
+                self.emit(I::TailFn(self.code.calls.len() as u32 - 1));
+                Ok(())
+            }
+            _ => {
+                self.stmt(s, at, sc)?;
+                self.leave(&results, at + 1, sc)
+            }
+        }
+    }
+
+    fn last_branch(&mut self, b: &Block, info: &Info, dying: &HashSet<Var>) -> Res<()> {
+        let saved = (self.free.clone(), self.next, self.regs_of(dying));
+        self.forget(dying, info);
+        self.tail(b, &Scope { info, dying })?;
+        self.restore(saved);
+        Ok(())
+    }
+
+    fn leave(&mut self, results: &[Var], at: u32, sc: &Scope) -> Res<()> {
+        if let [v] = results {
+            self.emit(I::Ret(self.reg(*v)));
+            return Ok(());
+        }
+        let list = self.args(results, at, sc, &|_| false);
+        self.code.rets.push(list);
+        self.emit(I::RetMany(self.code.rets.len() as u32 - 1));
+        Ok(())
+    }
+}

@@ -1,0 +1,307 @@
+//! Loops, reductions and scans: jumps around their bodies. Registers of results hold the state.
+
+use super::super::step::What;
+use super::control::inner;
+use super::{Lower, NEVER, Scope, zero_of};
+use crate::error::Res;
+use crate::value::Value;
+use crate::vm::code::{Arg, I, R};
+use adl_ir::{Block, Loop, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use std::collections::HashSet;
+
+/// Registers of a loop that is being lowered.
+struct Turning {
+    /// What is carried, non-linear first.
+    carry: Vec<R>,
+    /// Outputs with what becomes of them.
+    outs: Vec<(Out, R, Ty)>,
+    counter: R,
+}
+
+impl Lower<'_> {
+    pub(super) fn loop_(&mut self, s: &Stmt, l: &Loop, at: u32, sc: &Scope) -> Res<()> {
+        let dying = self.dying_inside(at, sc);
+        let regs = self.bind_outs(s);
+        let t = split(l, &regs, |v| self.f.ty(v).clone());
+        self.starts(l, &t, at, sc);
+        let last = match (&l.turns, l.reverse) {
+            (Turns::For(n), true) => Some(self.before(self.reg(*n))),
+            _ => None,
+        };
+        let saved = (self.free.clone(), self.next);
+        let infos = inner(sc, at);
+        let nothing = HashSet::new();
+        let head = self.here();
+        let exit = match &l.turns {
+            Turns::For(n) => self.hole(I::LoopHead(t.counter, self.reg(*n), 0)),
+            Turns::While(c) => {
+                for (p, r) in c.params.iter().zip(&t.carry) {
+                    self.pin(*p, *r);
+                }
+                let sc = Scope { info: &infos[0], dying: &nothing };
+                self.block(c, &sc)?;
+                let hole = self.condition(c.results[0], c.stmts.len() as u32, &sc);
+                (self.free, self.next) = saved.clone();
+                hole
+            }
+        };
+        let sc_in = Scope { info: &infos[infos.len() - 1], dying: &nothing };
+        self.turn(l, &t, last, &sc_in)?;
+        (self.free, self.next) = saved;
+        self.emit(I::LoopNext(t.counter, head));
+        self.aim(exit);
+        for (out, r, _) in &t.outs {
+            if *out != Out::Sum {
+                self.step(What::Finish(l.reverse), [Arg { r: *r, last: true }].into(), vec![*r], [].into());
+            }
+        }
+        self.end_loop(l, last, &dying, at, sc);
+        Ok(())
+    }
+
+    fn end_loop(&mut self, l: &Loop, last: Option<R>, dying: &HashSet<Var>, at: u32, sc: &Scope) {
+        self.free.extend(last);
+        let mut used: Vec<Var> = l.init.iter().chain(&l.lin_init).chain(&l.xs).chain(&l.lin_xs).copied().collect();
+        if let Turns::For(n) = l.turns {
+            used.push(n);
+        }
+        used.retain(|v| !dying.contains(v));
+        for (i, v) in used.iter().enumerate() {
+            if !used[..i].contains(v) && self.dies(*v, at, sc) {
+                self.clear(*v);
+            }
+        }
+        self.bury(&used, at, sc);
+        let mut inside: Vec<Var> = dying.iter().copied().collect();
+        inside.sort_unstable();
+        inside.iter().for_each(|v| self.clear(*v));
+        self.bury_all(dying);
+    }
+
+    /// `n - 1`.
+    fn before(&mut self, n: R) -> R {
+        let r = self.fresh();
+        let k = self.constant(Value::Int(-1));
+        self.emit(I::Const(r, k));
+        self.emit(I::Bin(Bin::Add, r, n, r));
+        r
+    }
+
+    /// A variable that lives in a register of somebody else.
+    fn pin(&mut self, v: Var, r: R) {
+        self.regs[v.0 as usize] = r;
+        self.pinned.insert(v);
+    }
+
+    /// Initial values of the state.
+    fn starts(&mut self, l: &Loop, t: &Turning, at: u32, sc: &Scope) {
+        let vars: Vec<Var> = l.init.iter().chain(&l.lin_init).copied().collect();
+        let kept: HashSet<Var> = l.xs.iter().chain(&l.lin_xs).copied().chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied())).collect();
+        let bound = match l.turns {
+            Turns::For(n) => Some(n),
+            Turns::While(_) => None,
+        };
+        let args = self.args(&vars, at, sc, &|v| kept.contains(&v) || bound == Some(v));
+        for (d, a) in t.carry.iter().zip(args.iter()) {
+            self.copy(*d, a.r, a.last);
+        }
+        let k = self.constant(Value::Int(0));
+        self.emit(I::Const(t.counter, k));
+        for (out, r, ty) in &t.outs {
+            if *out == Out::Sum {
+                let z = self.constant(zero_of(ty));
+                self.emit(I::Const(*r, z));
+                continue;
+            }
+            // Without a count, the counter stands for it: 0.
+            let n = bound.map_or(t.counter, |n| self.reg(n));
+            self.step(What::Buffer(ty.clone(), *out == Out::Boxed), [Arg { r: n, last: false }].into(), vec![*r], [].into());
+        }
+    }
+
+    /// One turn.
+    fn turn(&mut self, l: &Loop, t: &Turning, last: Option<R>, sc: &Scope) -> Res<()> {
+        let b = &l.body;
+        let index = match (last, b.params.first()) {
+            (None, Some(p)) => {
+                self.pin(*p, t.counter);
+                t.counter
+            }
+            (Some(n), Some(p)) => {
+                let r = self.fresh();
+                self.pin(*p, r);
+                self.emit(I::Bin(Bin::Sub, r, n, t.counter));
+                r
+            }
+            (_, None) => t.counter,
+        };
+        let (k, m) = (l.init.len(), l.lin_init.len());
+        let params = b.params.get(1..1 + k).unwrap_or(&[]).iter().chain(&b.lin_params[..m]);
+        for (p, r) in params.zip(&t.carry) {
+            self.regs[p.0 as usize] = *r;
+        }
+        let elements = b.params.get(1 + k..).unwrap_or(&[]).iter().chain(&b.lin_params[m..]);
+        self.elements(elements.zip(l.xs.iter().chain(&l.lin_xs)), index);
+        // Carried values that nobody reads give their registers back at once.
+        for p in b.params.iter().chain(&b.lin_params) {
+            if self.last[p.0 as usize] == NEVER {
+                self.release(*p);
+            }
+        }
+        stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.block(b, sc))?;
+        self.end_turn(l, t, sc)
+    }
+
+    /// Reads the elements of a turn.
+    fn elements<'v>(&mut self, pairs: impl Iterator<Item = (&'v Var, &'v Var)>, index: R) {
+        for (p, x) in pairs {
+            if self.last[p.0 as usize] == NEVER {
+                continue;
+            }
+            let z = self.constant(zero_of(self.f.ty(*p)));
+            let a = self.reg(*x);
+            let d = self.bind(*p);
+            self.emit(I::At1(d, a, index, z));
+        }
+    }
+
+    /// Outputs are added to their buffers and sums; then the carried values are replaced.
+    fn end_turn(&mut self, l: &Loop, t: &Turning, sc: &Scope) -> Res<()> {
+        let b = &l.body;
+        let at = b.stmts.len() as u32;
+        let (k, m) = (l.init.len(), l.lin_init.len());
+        let carried: Vec<Var> = b.results[..k].iter().chain(&b.lin_results[..m]).copied().collect();
+        let outs = b.results[k..].iter().chain(&b.lin_results[m..]);
+        for ((out, r, ty), v) in t.outs.iter().zip(outs) {
+            let s = self.reg(*v);
+            match out {
+                Out::Collect | Out::Boxed => self.emit(I::Push(*r, s)),
+                Out::Sum if ty.rank() == 0 && ty.is_flat() => self.emit(I::Bin(Bin::Add, *r, *r, s)),
+                Out::Sum => {
+                    let add = What::Op(adl_ir::Op::Bin(Bin::Add, Var(0), Var(1)));
+                    let once = carried.iter().chain(b.results[k..].iter()).chain(&b.lin_results[m..]).filter(|w| *w == v).count() == 1;
+                    let last = once && self.dies(*v, at, sc);
+                    self.step(add, [Arg { r: *r, last: true }, Arg { r: s, last }].into(), vec![*r], [Value::Zero].into());
+                }
+            }
+        }
+        let pairs: Vec<(R, Var)> = t.carry.iter().copied().zip(carried).collect();
+        self.moves(&pairs, at, sc);
+        Ok(())
+    }
+
+    /// A reduction or scan: a loop over the elements that carries the accumulated values.
+    pub(super) fn soac(&mut self, s: &Stmt, o: &Soac, at: u32, sc: &Scope) -> Res<()> {
+        let outs = self.bind_outs(s);
+        let acc: Vec<R> = if o.kind == SoacKind::Reduce { outs.clone() } else { o.neutral.iter().map(|_| self.fresh()).collect() };
+        let used: Vec<Var> = o.neutral.iter().chain(&o.arrays).copied().collect();
+        let args = self.args(&o.neutral, at, sc, &|v| o.arrays.contains(&v) || inner(sc, at)[0].free.contains_key(&v));
+        for (d, a) in acc.iter().zip(args.iter()) {
+            self.copy(*d, a.r, a.last);
+        }
+        let (counter, n) = (self.fresh(), self.fresh());
+        let k = self.constant(Value::Int(0));
+        self.emit(I::Const(counter, k));
+        self.emit(I::AxisLen(n, self.reg(o.arrays[0]), 0));
+        if o.kind != SoacKind::Reduce {
+            for (r, v) in outs.iter().zip(&o.neutral) {
+                self.step(What::Buffer(self.f.ty(*v).clone(), false), [Arg { r: n, last: false }].into(), vec![*r], [].into());
+            }
+        }
+        let saved = (self.free.clone(), self.next);
+        let head = self.here();
+        let exit = self.hole(I::LoopHead(counter, n, 0));
+        self.combine(o, &acc, &outs, counter, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() })?;
+        (self.free, self.next) = saved;
+        self.emit(I::LoopNext(counter, head));
+        self.aim(exit);
+        self.free.extend([counter, n]);
+        if o.kind != SoacKind::Reduce {
+            for r in &outs {
+                self.step(What::Finish(false), [Arg { r: *r, last: true }].into(), vec![*r], [].into());
+            }
+            self.free.extend(&acc);
+        }
+        let dying = self.dying_inside(at, sc);
+        self.bury(&used, at, sc);
+        self.bury_all(&dying);
+        Ok(())
+    }
+
+    /// One element more.
+    fn combine(&mut self, o: &Soac, acc: &[R], outs: &[R], counter: R, sc: &Scope) -> Res<()> {
+        let k = acc.len();
+        if o.kind == SoacKind::ScanExclusive {
+            for (out, a) in outs.iter().zip(acc) {
+                self.emit(I::Push(*out, *a));
+            }
+        }
+        for (p, r) in o.op.params[..k].iter().zip(acc) {
+            self.regs[p.0 as usize] = *r;
+        }
+        self.elements(o.op.params[k..].iter().zip(&o.arrays), counter);
+        self.block(&o.op, sc)?;
+        let pairs: Vec<(R, Var)> = acc.iter().copied().zip(o.op.results.iter().copied()).collect();
+        self.moves(&pairs, o.op.stmts.len() as u32, sc);
+        if o.kind == SoacKind::Scan {
+            for (out, a) in outs.iter().zip(acc) {
+                self.emit(I::Push(*out, *a));
+            }
+        }
+        Ok(())
+    }
+
+    /// `dest` with the operator applied at each key in bounds.
+    pub(super) fn by_index(&mut self, s: &Stmt, (dest, keys, values, op): (&[Var], Var, &[Var], &Block), at: u32, sc: &Scope) -> Res<()> {
+        let outs = self.bind_outs(s);
+        let inside = &inner(sc, at)[0];
+        let args = self.args(dest, at, sc, &|v| values.contains(&v) || v == keys || inside.free.contains_key(&v));
+        for (d, a) in outs.iter().zip(args.iter()) {
+            self.copy(*d, a.r, a.last);
+        }
+        let [counter, n, extent, key, zero] = [(); 5].map(|()| self.fresh());
+        let k = self.constant(Value::Int(0));
+        self.emit(I::Const(counter, k));
+        self.emit(I::Const(zero, k));
+        self.emit(I::AxisLen(n, self.reg(keys), 0));
+        self.emit(I::AxisLen(extent, outs[0], 0));
+        let saved = (self.free.clone(), self.next);
+        let head = self.here();
+        let exit = self.hole(I::LoopHead(counter, n, 0));
+        self.emit(I::At1(key, self.reg(keys), counter, k));
+        let below = self.hole(I::JumpUnlessCmp(crate::vm::code::Cmp::Ge, key, zero, 0));
+        let above = self.hole(I::JumpUnlessCmp(crate::vm::code::Cmp::Lt, key, extent, 0));
+        let w = dest.len();
+        self.elements(op.params[..w].iter().zip(s.outs.iter()), key);
+        self.elements(op.params[w..].iter().zip(values), counter);
+        self.block(op, &Scope { info: inside, dying: &HashSet::new() })?;
+        for (d, v) in outs.iter().zip(&op.results) {
+            let args = [Arg { r: *d, last: true }, Arg { r: key, last: false }, Arg { r: self.reg(*v), last: false }];
+            self.step(What::Put, args.into(), vec![*d], [].into());
+        }
+        (self.free, self.next) = saved;
+        self.aim(below);
+        self.aim(above);
+        self.emit(I::LoopNext(counter, head));
+        self.aim(exit);
+        self.free.extend([counter, n, extent, key, zero]);
+        let dying = self.dying_inside(at, sc);
+        let used: Vec<Var> = dest.iter().chain(values).copied().chain([keys]).collect();
+        self.bury(&used, at, sc);
+        self.bury_all(&dying);
+        Ok(())
+    }
+}
+
+/// Which result register holds what.
+fn split(l: &Loop, regs: &[R], ty: impl Fn(Var) -> Ty) -> Turning {
+    let (k, m) = (l.init.len(), l.lin_init.len());
+    let counter = regs[k + l.outs.len()];
+    let lin = &regs[k + l.outs.len() + 1..];
+    let carry = regs[..k].iter().chain(&lin[..m]).copied().collect();
+    let plain = l.outs.iter().zip(&regs[k..]).zip(&l.body.results[k..]);
+    let linear = l.lin_outs.iter().zip(&lin[m..]).zip(&l.body.lin_results[m..]);
+    let outs = plain.chain(linear).map(|((o, r), v)| (*o, *r, ty(*v))).collect();
+    Turning { carry, outs, counter }
+}

@@ -1,0 +1,309 @@
+//! IR → register code.
+//!
+//! Control flow becomes jumps; calls are calls between the functions of one group without captured values; scalar operations are the
+//! machine's own instructions; the others are [`Step`]s. Linearity is forgotten: linear variables are registers like others.
+//!
+//! Registers are reused: a variable gives its register back after its last use ([`super::live`]), so that frames are small and a deep
+//! recursion is cheap. What nested blocks take, they give back at their end.
+
+mod control;
+mod loops;
+mod plain;
+
+use super::live::{self, Info, Last, NEVER};
+use crate::error::{Error, Res, codes};
+use crate::value::Value;
+use crate::vm::code::{Arg, Code, FnCall, I, R, Step};
+use crate::vm::{Fun, Group};
+use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Ty, Var};
+use adl_syntax::span::Span;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// Lowered functions of one program.
+#[derive(Default)]
+pub struct Linker {
+    index: HashMap<FnId, u32>,
+    order: Vec<FnId>,
+    codes: Vec<Rc<Code>>,
+    group: Option<Rc<Group>>,
+}
+
+impl Linker {
+    /// The function as a value of the machine. It takes all parameters, non-linear ones first, and gives the one result or a tuple of all.
+    pub fn function(&mut self, p: &Program, f: FnId) -> Res<Rc<Fun>> {
+        let at = self.place(f);
+        while self.codes.len() < self.order.len() {
+            let next = self.order[self.codes.len()];
+            let code = Lower::function(p, p.func(next), self)?;
+            self.codes.push(Rc::new(code));
+            self.group = None;
+        }
+        let codes = &self.codes;
+        let group = self.group.get_or_insert_with(|| Rc::new(Group { codes: codes.clone(), captured: Vec::new() }));
+        Ok(Rc::new(Fun::Member(group.clone(), at)))
+    }
+
+    /// The number of a function in the group.
+    fn place(&mut self, f: FnId) -> u32 {
+        let next = self.order.len() as u32;
+        *self.index.entry(f).or_insert_with(|| {
+            self.order.push(f);
+            next
+        })
+    }
+}
+
+/// A block that is being lowered.
+struct Scope<'a> {
+    info: &'a Info,
+    /// Variables of outside that die in this block.
+    dying: &'a HashSet<Var>,
+}
+
+/// No register.
+const NONE: R = R::MAX;
+
+/// Registers that a function may have.
+const MAX_REGISTERS: u32 = 1 << 20;
+
+struct Lower<'a> {
+    p: &'a Program,
+    f: &'a Function,
+    link: &'a mut Linker,
+    last: Last,
+    code: Code,
+    /// By variable.
+    regs: Vec<R>,
+    /// Variables whose register is not theirs to give back.
+    pinned: HashSet<Var>,
+    free: Vec<R>,
+    next: R,
+    span: Span,
+}
+
+impl<'a> Lower<'a> {
+    fn function(p: &Program, f: &Function, link: &mut Linker) -> Res<Code> {
+        let (info, last) = live::analyse(&f.body, f.vars.len());
+        let name = adl_syntax::symbol::Symbol::new(&f.name);
+        let mut l = Lower {
+            p,
+            f,
+            link,
+            last,
+            code: Code::new(Some(name), String::new()),
+            regs: vec![NONE; f.vars.len()],
+            pinned: HashSet::new(),
+            free: Vec::new(),
+            next: 0,
+            span: Span::default(),
+        };
+        let params: Vec<Var> = f.body.params.iter().chain(&f.body.lin_params).copied().collect();
+        for v in &params {
+            let r = l.fresh();
+            l.regs[v.0 as usize] = r;
+        }
+        for v in params.iter().rev() {
+            if l.last[v.0 as usize] == NEVER {
+                l.release(*v);
+            }
+        }
+        l.tail(&f.body, &Scope { info: &info, dying: &HashSet::new() })?;
+        if l.code.registers > MAX_REGISTERS {
+            return Err(Error::new(codes::DEPTH, "this function is too large").hint("split it"));
+        }
+        l.code.params = params.len() as u32;
+        Ok(l.code)
+    }
+
+    fn emit(&mut self, i: I) {
+        self.code.instrs.push(i);
+        self.code.spans.push(self.span);
+    }
+
+    fn here(&self) -> u32 {
+        self.code.instrs.len() as u32
+    }
+
+    /// A jump to be aimed later.
+    fn hole(&mut self, i: I) -> usize {
+        self.emit(i);
+        self.code.instrs.len() - 1
+    }
+
+    fn aim(&mut self, at: usize) {
+        let to = self.here();
+        match &mut self.code.instrs[at] {
+            I::Jump(t) | I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) => *t = to,
+            _ => {}
+        }
+    }
+
+    fn fresh(&mut self) -> R {
+        match self.free.pop() {
+            Some(r) => r,
+            None => self.brand_new(),
+        }
+    }
+
+    /// A register that no variable had: free ones may be the targets of copies that are under way.
+    fn brand_new(&mut self) -> R {
+        self.next += 1;
+        self.code.registers = self.code.registers.max(self.next);
+        self.next - 1
+    }
+
+    fn bind(&mut self, v: Var) -> R {
+        let r = self.fresh();
+        self.regs[v.0 as usize] = r;
+        r
+    }
+
+    fn reg(&self, v: Var) -> R {
+        self.regs[v.0 as usize]
+    }
+
+    fn release(&mut self, v: Var) {
+        let r = self.regs[v.0 as usize];
+        if r != NONE && !self.pinned.contains(&v) {
+            self.free.push(r);
+            self.regs[v.0 as usize] = NONE;
+        }
+    }
+
+    fn constant(&mut self, v: Value) -> u32 {
+        self.code.consts.push(v);
+        self.code.consts.len() as u32 - 1
+    }
+
+    fn scalar(&self, v: Var) -> bool {
+        matches!(self.f.ty(v), Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool)
+    }
+
+    /// Forgets what a register of arrays or data holds.
+    fn clear(&mut self, v: Var) {
+        if !self.scalar(v) && self.reg(v) != NONE && !self.pinned.contains(&v) {
+            let k = self.constant(Value::Unit);
+            let r = self.reg(v);
+            self.emit(I::Const(r, k));
+        }
+    }
+
+    /// Whether nothing reads the variable after statement `at` of the block.
+    fn dies(&self, v: Var, at: u32, sc: &Scope) -> bool {
+        if self.pinned.contains(&v) {
+            return false;
+        }
+        match sc.info.free.get(&v) {
+            Some(last) => *last == at && sc.dying.contains(&v),
+            None => self.last[v.0 as usize] == at,
+        }
+    }
+
+    /// Operands; the last occurrence of one that dies here, and that `keep` does not hold, is taken.
+    fn args(&self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Box<[Arg]> {
+        vars.iter()
+            .enumerate()
+            .map(|(i, v)| Arg { r: self.reg(*v), last: !vars[i + 1..].contains(v) && !keep(*v) && self.dies(*v, at, sc) })
+            .collect()
+    }
+
+    /// Gives back the registers of variables that die at a statement.
+    fn bury(&mut self, vars: &[Var], at: u32, sc: &Scope) {
+        for (i, v) in vars.iter().enumerate() {
+            if !vars[..i].contains(v) && self.dies(*v, at, sc) {
+                self.release(*v);
+            }
+        }
+    }
+
+    /// Registers of results; of those that nobody reads, too.
+    fn bind_outs(&mut self, s: &Stmt) -> Vec<R> {
+        s.outs.iter().chain(&s.lin_outs).map(|v| self.bind(*v)).collect()
+    }
+
+    /// Gives back the registers of results that nobody reads.
+    fn bury_outs(&mut self, s: &Stmt) {
+        for v in s.outs.iter().chain(&s.lin_outs) {
+            if self.last[v.0 as usize] == NEVER {
+                self.clear(*v);
+                self.release(*v);
+            }
+        }
+    }
+
+    fn block(&mut self, b: &Block, sc: &Scope) -> Res<()> {
+        for (i, s) in b.stmts.iter().enumerate() {
+            self.stmt(s, i as u32, sc)?;
+        }
+        Ok(())
+    }
+
+    fn stmt(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Res<()> {
+        self.span = s.span;
+        match &s.op {
+            Op::If(c, a, b) => self.if_(s, *c, [a, b], at, sc)?,
+            Op::Switch(v, arms) => self.switch(s, *v, arms, at, sc)?,
+            Op::Loop(l) => self.loop_(s, l, at, sc)?,
+            Op::Soac(o) => self.soac(s, o, at, sc)?,
+            Op::ReduceByIndex { dest, op, keys, values, .. } => self.by_index(s, (dest, *keys, values, op), at, sc)?,
+            Op::Call { f, args, lin_args, .. } => {
+                let vars: Vec<Var> = args.iter().chain(lin_args).copied().collect();
+                let args = self.args(&vars, at, sc, &|_| false);
+                self.bury(&vars, at, sc);
+                let outs = self.bind_outs(s).into();
+                let callee = self.link.place(*f);
+                self.code.calls.push(FnCall { callee, args, outs });
+                self.emit(I::CallFn(self.code.calls.len() as u32 - 1));
+            }
+            _ => self.plain(s, at, sc)?,
+        }
+        self.bury_outs(s);
+        Ok(())
+    }
+
+    fn step(&mut self, what: super::step::What, args: Box<[Arg]>, outs: Vec<R>, zeros: Box<[Value]>) {
+        self.code.steps.push(Step { what, args, outs: outs.into(), zeros });
+        self.emit(I::Step(self.code.steps.len() as u32 - 1));
+    }
+
+    /// Copies variables to registers, all at once: a source may be the target of another copy.
+    fn moves(&mut self, pairs: &[(R, Var)], at: u32, sc: &Scope) {
+        let vars: Vec<Var> = pairs.iter().map(|p| p.1).collect();
+        let takes: Vec<bool> = pairs.iter().map(|(_, v)| vars.iter().filter(|w| *w == v).count() == 1 && self.dies(*v, at, sc)).collect();
+        let (mut late, mut temps) = (Vec::new(), Vec::new());
+        for (k, (d, v)) in pairs.iter().enumerate() {
+            let s = self.reg(*v);
+            if s == *d {
+                continue;
+            }
+            if pairs.iter().any(|(e, _)| *e == s) {
+                let t = self.brand_new();
+                self.copy(t, s, takes[k]);
+                late.push((*d, t, true));
+                temps.push(t);
+            } else {
+                late.push((*d, s, takes[k]));
+            }
+        }
+        for (d, s, take) in late {
+            self.copy(d, s, take);
+        }
+        self.free.extend(temps);
+    }
+
+    fn copy(&mut self, d: R, s: R, take: bool) {
+        self.emit(if take { I::Take(d, s) } else { I::Move(d, s) });
+    }
+}
+
+/// A zero of the type: absent where it is no number.
+pub(crate) fn zero_of(ty: &Ty) -> Value {
+    match ty {
+        Ty::F64 => Value::Float(0.0),
+        Ty::F32 => Value::F32(0.0),
+        Ty::I64 => Value::Int(0),
+        Ty::Bool => Value::Bool(false),
+        Ty::Str | Ty::Array(..) | Ty::Data(_) => Value::Zero,
+    }
+}

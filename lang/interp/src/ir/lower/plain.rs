@@ -1,0 +1,187 @@
+//! Statements without blocks.
+
+use super::super::step::{What, rep};
+use super::{Lower, Scope, zero_of};
+use crate::error::Res;
+use crate::value::{ConInfo, Value};
+use crate::vm::code::{Arg, Cmp, I, R};
+use adl_ir::{Cmp as IrCmp, Conv, Lit, Op, Stmt, Ty, Var};
+use std::rc::Rc;
+
+fn literal(l: &Lit) -> Value {
+    match l {
+        Lit::F64(x) => Value::Float(*x),
+        Lit::F32(x) => Value::F32(*x),
+        Lit::I64(n) => Value::Int(*n),
+        Lit::Bool(b) => Value::Bool(*b),
+        Lit::Str(s) => Value::Str(Rc::new((&**s).into())),
+    }
+}
+
+fn compare(c: IrCmp) -> Cmp {
+    match c {
+        IrCmp::Eq => Cmp::Eq,
+        IrCmp::Ne => Cmp::Ne,
+        IrCmp::Lt => Cmp::Lt,
+        IrCmp::Gt => Cmp::Gt,
+        IrCmp::Le => Cmp::Le,
+        IrCmp::Ge => Cmp::Ge,
+    }
+}
+
+impl Lower<'_> {
+    fn number(&self, v: Var) -> bool {
+        matches!(self.f.ty(v), Ty::F64 | Ty::F32 | Ty::I64)
+    }
+
+    /// A statement that is no control flow and no call.
+    pub(super) fn plain(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Res<()> {
+        match &s.op {
+            Op::Lit(l) => self.value(s, literal(l)),
+            Op::Zero(t) => self.value(s, zero_of(t)),
+            Op::Un(op, a) if self.number(*a) => self.scalars(s, &[*a], at, sc, |d, r| I::Un(*op, d, r[0])),
+            Op::Bin(op, a, b) if self.number(*a) && self.number(*b) => self.scalars(s, &[*a, *b], at, sc, |d, r| I::Bin(*op, d, r[0], r[1])),
+            Op::Cmp(c, a, b) if self.f.ty(*a).rank() == 0 && self.f.ty(*b).rank() == 0 => {
+                self.scalars(s, &[*a, *b], at, sc, |d, r| I::Cmp(compare(*c), d, r[0], r[1]));
+            }
+            Op::Convert(Conv::ToF64, a) if self.f.ty(*a).rank() == 0 => self.scalars(s, &[*a], at, sc, |d, r| I::ToFloat(d, r[0])),
+            Op::Select(c, a, b) if *self.f.ty(*c) == Ty::Bool && a != c && b != c => self.select(s, [*c, *a, *b], at, sc),
+            Op::Index { a, at: is, .. } if is.len() == 1 || is.len() == 2 && self.f.ty(*a).rank() == 2 => self.element(s, *a, is, at, sc),
+            Op::Fields { a, .. } => self.fields(s, *a, at, sc),
+            Op::Dup(a) => self.dup(s, *a, at, sc),
+            Op::Drop(a) => {
+                if self.dies(*a, at, sc) {
+                    self.clear(*a);
+                }
+                self.bury(&[*a], at, sc);
+            }
+            op => self.general(s, op, at, sc),
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, s: &Stmt, v: Value) {
+        let k = self.constant(v);
+        for d in self.bind_outs(s) {
+            self.emit(I::Const(d, k));
+        }
+    }
+
+    /// An instruction of the machine on numbers.
+    fn scalars(&mut self, s: &Stmt, vars: &[Var], at: u32, sc: &Scope, make: impl Fn(R, &[R]) -> I) {
+        let regs: Vec<R> = vars.iter().map(|v| self.reg(*v)).collect();
+        self.bury(vars, at, sc);
+        for d in self.bind_outs(s) {
+            self.emit(make(d, &regs));
+        }
+    }
+
+    /// A choice between whole values.
+    fn select(&mut self, s: &Stmt, [c, a, b]: [Var; 3], at: u32, sc: &Scope) {
+        let no = self.condition(c, at, sc);
+        let list = self.args(&[a, b], at, sc, &|v| v == c || a == b);
+        let outs = self.bind_outs(s);
+        let put = |l: &mut Self, x: Arg, other: Arg| {
+            for d in &outs {
+                l.copy(*d, x.r, x.last);
+            }
+            if other.last {
+                let k = l.constant(Value::Unit);
+                l.emit(I::Const(other.r, k));
+            }
+        };
+        put(self, list[0], list[1]);
+        let end = self.hole(I::Jump(0));
+        self.aim(no);
+        put(self, list[1], list[0]);
+        self.aim(end);
+        self.bury(&[c, a, b], at, sc);
+    }
+
+    /// An element of a vector or matrix, or a row.
+    fn element(&mut self, s: &Stmt, a: Var, is: &[Var], at: u32, sc: &Scope) {
+        let mut vars = vec![a];
+        vars.extend(is);
+        let regs: Vec<R> = vars.iter().map(|v| self.reg(*v)).collect();
+        let gone = self.dies(a, at, sc);
+        let outs = self.bind_outs(s);
+        let z = self.zeros(s).into_iter().next().unwrap_or_default();
+        let z = self.constant(z);
+        for d in outs {
+            self.emit(match regs[..] {
+                [a, i, j] => I::At2(d, a, i, j, z),
+                _ => I::At1(d, regs[0], regs[1], z),
+            });
+        }
+        if gone {
+            self.clear(a);
+        }
+        self.bury(&vars, at, sc);
+    }
+
+    fn fields(&mut self, s: &Stmt, a: Var, at: u32, sc: &Scope) {
+        let (r, gone) = (self.reg(a), self.dies(a, at, sc));
+        let zeros = self.zeros(s);
+        for (i, (v, z)) in s.outs.iter().chain(&s.lin_outs).zip(zeros).enumerate() {
+            let z = self.constant(z);
+            let d = self.bind(*v);
+            self.emit(I::FieldOr(d, r, i as u32, z));
+        }
+        if gone {
+            self.clear(a);
+        }
+        self.bury(&[a], at, sc);
+    }
+
+    fn dup(&mut self, s: &Stmt, a: Var, at: u32, sc: &Scope) {
+        let (r, gone) = (self.reg(a), self.dies(a, at, sc));
+        let outs = self.bind_outs(s);
+        for (i, d) in outs.iter().enumerate() {
+            self.copy(*d, r, gone && i + 1 == outs.len());
+        }
+        self.bury(&[a], at, sc);
+    }
+
+    /// What the results are where a linear operand is absent.
+    fn zeros(&self, s: &Stmt) -> Vec<Value> {
+        s.outs.iter().chain(&s.lin_outs).map(|v| zero_of(self.f.ty(*v))).collect()
+    }
+
+    /// An operation on values: operands become positions.
+    fn general(&mut self, s: &Stmt, op: &Op, at: u32, sc: &Scope) {
+        let mut vars = Vec::new();
+        let mut positional = op.clone();
+        positional.map_operands(&mut |v| {
+            vars.push(v);
+            Var(vars.len() as u32 - 1)
+        });
+        let what = match positional {
+            Op::Prim(p, _) => What::Prim(p, vec![Value::Rep(Rc::new(self.prim_rep(&vars, s)))]),
+            Op::Con { data, tag, .. } => {
+                let name = self.p.data(data).cons.get(tag as usize).map_or("", |c| c.0.as_str());
+                What::Con(Rc::new(ConInfo {
+                    name: adl_syntax::symbol::Symbol::new(name),
+                    tag,
+                    data: adl_typing::ty::DataId(u32::MAX),
+                    arity: vars.len() as u32,
+                }))
+            }
+            op => What::Op(op),
+        };
+        let args = self.args(&vars, at, sc, &|_| false);
+        let zeros = self.zeros(s).into();
+        self.bury(&vars, at, sc);
+        let outs = self.bind_outs(s);
+        self.step(what, args, outs, zeros);
+    }
+
+    /// The run-time type that a built-in takes as its hidden argument: that of its array's elements, or of its result.
+    fn prim_rep(&self, vars: &[Var], s: &Stmt) -> crate::value::Rep {
+        match (vars.first(), s.outs.first()) {
+            (Some(a), _) if self.f.ty(*a).rank() > 0 => rep(&self.f.ty(*a).elem()),
+            (_, Some(d)) => rep(self.f.ty(*d)),
+            (Some(a), None) => rep(self.f.ty(*a)),
+            (None, None) => crate::value::Rep::Other,
+        }
+    }
+}

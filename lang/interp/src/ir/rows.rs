@@ -1,0 +1,323 @@
+//! Elements and rows of arrays: reading, adding in place, sums. Arrays are plain (the main road has no traced values).
+
+use crate::error::{Error, Res, codes};
+use crate::ops::{self, arith};
+use crate::value::{Array, Buf, Shape, Value, array, seq};
+use crate::vm::Machine;
+use adl_prim::{Bin, Prim};
+use std::rc::Rc;
+
+fn kind() -> Box<Error> {
+    Error::new(codes::STRUCTURE, "arrays of different elements")
+}
+
+fn arr(v: &Value) -> Res<&Rc<Array>> {
+    match v {
+        Value::Array(a) => Ok(a),
+        _ => Err(super::step::absent()),
+    }
+}
+
+fn int(v: &Value) -> i64 {
+    match v {
+        Value::Int(n) => *n,
+        _ => 0,
+    }
+}
+
+/// The offset of the elements at leading indices, and how many there are.
+fn offset(a: &Array, at: &[Value]) -> Res<(usize, usize)> {
+    let mut o = 0;
+    for (i, n) in at.iter().zip(&a.shape) {
+        let i = int(i);
+        let k = usize::try_from(i).ok().filter(|k| k < n).ok_or_else(|| seq::out_of_bounds(i, *n))?;
+        o = o * n + k;
+    }
+    let row = a.shape[at.len().min(a.shape.len())..].iter().product();
+    Ok((o * row, row))
+}
+
+/// `a[i, j, ...]`.
+pub(crate) fn at(a: &Value, at: &[Value]) -> Res<Value> {
+    let a = arr(a)?;
+    let (o, row) = offset(a, at)?;
+    if at.len() >= a.shape.len() {
+        return Ok(flat_of(a, o));
+    }
+    let range = o..o + row;
+    let buf = match &a.buf {
+        Buf::F64(v) => Buf::F64(v[range].to_vec()),
+        Buf::F32(v) => Buf::F32(v[range].to_vec()),
+        Buf::I64(v) => Buf::I64(v[range].to_vec()),
+        Buf::Bool(v) => Buf::Bool(v[range].to_vec()),
+        Buf::Boxed(v) => Buf::Boxed(v[range].to_vec()),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(kind()),
+    };
+    Ok(array::make(a.shape[at.len()..].into(), buf))
+}
+
+fn flat_of(a: &Array, i: usize) -> Value {
+    match &a.buf {
+        Buf::F64(v) => Value::Float(v[i]),
+        Buf::F32(v) => Value::F32(v[i]),
+        Buf::I64(v) => Value::Int(v[i]),
+        Buf::Bool(v) => Value::Bool(v[i]),
+        Buf::Boxed(v) => v[i].clone(),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => Value::Unit,
+    }
+}
+
+/// Element `i` in row-major order; a number is each element.
+pub(crate) fn flat(v: &Value, i: usize) -> Value {
+    match v {
+        Value::Array(a) => flat_of(a, i),
+        other => other.clone(),
+    }
+}
+
+/// The extents that an array of Ints says.
+pub(crate) fn extents(shape: &Value) -> Option<Shape> {
+    match shape {
+        Value::Array(s) => match &s.buf {
+            Buf::I64(v) => Some(v.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A zero array of a shape, whose elements are of the kind of `like` (an element or an array).
+pub(crate) fn zeros(shape: &Value, like: &Value) -> Res<Value> {
+    let shape = extents(shape).ok_or_else(super::step::absent)?;
+    zero_like_elements(like, shape)
+}
+
+/// A zero array with elements of the kind of `like`.
+pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
+    let n = array::count(&shape)?;
+    let buf = match like {
+        Value::F32(_) => Buf::F32(array::filled(0.0, n)?),
+        Value::Array(a) => match &a.buf {
+            Buf::F32(_) => Buf::F32(array::filled(0.0, n)?),
+            Buf::Boxed(_) => Buf::Boxed(array::filled(Value::Zero, n)?),
+            // A row of an array of arrays of different shapes is a box.
+            _ if a.shape.len() > shape.len() => Buf::Boxed(array::filled(Value::Zero, n)?),
+            _ => Buf::F64(array::filled(0.0, n)?),
+        },
+        Value::Data(_) => Buf::Boxed(array::filled(Value::Zero, n)?),
+        _ => Buf::F64(array::filled(0.0, n)?),
+    };
+    Ok(array::make(shape, buf))
+}
+
+/// The array itself if nobody else holds it, else a copy.
+fn owned(v: Value) -> Res<Array> {
+    match v {
+        Value::Array(a) => Ok(Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())),
+        _ => Err(super::step::absent()),
+    }
+}
+
+/// Adds the elements of `v` from offset `o` on.
+fn add_run(m: &mut Machine, acc: &mut Array, o: usize, v: &Value) -> Res<()> {
+    match (&mut acc.buf, v) {
+        (Buf::F64(d), Value::Float(x)) => d[o] += x,
+        (Buf::F32(d), Value::F32(x)) => d[o] += x,
+        (Buf::F64(d), Value::Array(a)) => match &a.buf {
+            Buf::F64(s) => d[o..o + s.len()].iter_mut().zip(s).for_each(|(d, s)| *d += s),
+            _ if a.is_empty() => {}
+            _ => return Err(kind()),
+        },
+        (Buf::F32(d), Value::Array(a)) => match &a.buf {
+            Buf::F32(s) => d[o..o + s.len()].iter_mut().zip(s).for_each(|(d, s)| *d += s),
+            _ if a.is_empty() => {}
+            _ => return Err(kind()),
+        },
+        (Buf::Boxed(d), Value::Array(a)) => match &a.buf {
+            Buf::Boxed(s) => {
+                for (d, s) in d[o..o + s.len()].iter_mut().zip(s) {
+                    *d = arith::bin(m, Bin::Add, std::mem::take(d), s.clone())?;
+                }
+            }
+            _ => d[o] = arith::bin(m, Bin::Add, std::mem::take(&mut d[o]), v.clone())?,
+        },
+        (Buf::Boxed(d), v) => d[o] = arith::bin(m, Bin::Add, std::mem::take(&mut d[o]), v.clone())?,
+        _ => return Err(kind()),
+    }
+    Ok(())
+}
+
+/// `acc` with `v` added at the indices.
+pub(crate) fn add_at(m: &mut Machine, acc: Value, at: &[Value], v: Value) -> Res<Value> {
+    if matches!(v, Value::Zero) {
+        return Ok(acc);
+    }
+    let mut acc = owned(acc)?;
+    let (o, row) = offset(&acc, at)?;
+    check_row(&acc, at.len(), row, &v)?;
+    add_run(m, &mut acc, o, &v)?;
+    Ok(Value::Array(Rc::new(acc)))
+}
+
+fn check_row(acc: &Array, axes: usize, row: usize, v: &Value) -> Res<()> {
+    match v {
+        Value::Array(a) if !matches!(acc.buf, Buf::Boxed(_)) && a.shape.iter().product::<usize>() != row => {
+            Err(arith::shapes_differ(&acc.shape[axes.min(acc.shape.len())..], &a.shape))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `a[lo:hi]`.
+pub(crate) fn slice(a: &Value, lo: &Value, hi: &Value) -> Res<Value> {
+    let a = arr(a)?;
+    let (n, l, h) = (a.len(), int(lo), int(hi));
+    let (l, h) = match (usize::try_from(l), usize::try_from(h)) {
+        (Ok(l), Ok(h)) if l <= h && h <= n => (l, h),
+        _ => return Err(Error::new(codes::BOUNDS, format!("the slice {l}:{h} is out of bounds for an axis of length {n}"))),
+    };
+    let row: usize = a.shape[1..].iter().product();
+    let range = l * row..h * row;
+    let buf = match &a.buf {
+        Buf::F64(v) => Buf::F64(v[range].to_vec()),
+        Buf::F32(v) => Buf::F32(v[range].to_vec()),
+        Buf::I64(v) => Buf::I64(v[range].to_vec()),
+        Buf::Bool(v) => Buf::Bool(v[range].to_vec()),
+        Buf::Boxed(v) => Buf::Boxed(v[range].to_vec()),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(kind()),
+    };
+    let shape = std::iter::once(h - l).chain(a.shape[1..].iter().copied()).collect();
+    Ok(array::make(shape, buf))
+}
+
+/// `acc` with `v` added from `lo` on.
+pub(crate) fn add_slice(m: &mut Machine, acc: Value, lo: &Value, v: Value) -> Res<Value> {
+    if matches!(v, Value::Zero) {
+        return Ok(acc);
+    }
+    let mut acc = owned(acc)?;
+    let (n, k, lo) = (acc.len(), seq::len(&v), int(lo));
+    let row: usize = acc.shape[1..].iter().product();
+    match usize::try_from(lo) {
+        Ok(lo) if lo + k <= n => add_run(m, &mut acc, lo * row, &v)?,
+        _ => return Err(seq::out_of_bounds(lo, n)),
+    }
+    Ok(Value::Array(Rc::new(acc)))
+}
+
+/// `acc` with the elements of `v` added at the indices.
+pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value) -> Res<Value> {
+    if matches!(v, Value::Zero) {
+        return Ok(acc);
+    }
+    let mut acc = owned(acc)?;
+    let n = acc.len();
+    let row: usize = acc.shape[1..].iter().product();
+    let (at, v) = (arr(at)?.clone(), arr(&v)?.clone());
+    let Buf::I64(at) = &at.buf else { return Ok(Value::Array(Rc::new(acc))) };
+    let place = |i: i64| usize::try_from(i).ok().filter(|i| *i < n).ok_or_else(|| seq::out_of_bounds(i, n));
+    macro_rules! add {
+        ($d:expr, $s:expr) => {
+            for (k, i) in at.iter().enumerate() {
+                let i = place(*i)?;
+                $d[i * row..(i + 1) * row].iter_mut().zip(&$s[k * row..(k + 1) * row]).for_each(|(d, s)| *d += s);
+            }
+        };
+    }
+    match (&mut acc.buf, &v.buf) {
+        (Buf::F64(d), Buf::F64(s)) => add!(d, s),
+        (Buf::F32(d), Buf::F32(s)) => add!(d, s),
+        (Buf::Boxed(d), Buf::Boxed(s)) => {
+            for (i, s) in at.iter().zip(s) {
+                let d = &mut d[place(*i)?];
+                *d = arith::bin(m, Bin::Add, std::mem::take(d), s.clone())?;
+            }
+        }
+        _ if at.is_empty() => {}
+        _ => return Err(kind()),
+    }
+    Ok(Value::Array(Rc::new(acc)))
+}
+
+/// `d` with the element at the indices replaced; an absent one is zero.
+pub(crate) fn put(d: Value, at: &[Value], v: &Value) -> Res<Value> {
+    if matches!(d, Value::Zero) {
+        return Ok(d);
+    }
+    let mut d = owned(d)?;
+    let (o, row) = offset(&d, at)?;
+    macro_rules! row {
+        ($d:expr, $kind:ident) => {
+            match v {
+                Value::Array(a) => match &a.buf {
+                    Buf::$kind(s) if s.len() == row => $d[o..o + row].clone_from_slice(s),
+                    _ => return Err(kind()),
+                },
+                _ => return Err(kind()),
+            }
+        };
+    }
+    match (&mut d.buf, v) {
+        (Buf::F64(d), Value::Zero) => d[o..o + row].fill(0.0),
+        (Buf::F32(d), Value::Zero) => d[o..o + row].fill(0.0),
+        (Buf::F64(d), Value::Float(x)) => d[o] = *x,
+        (Buf::F32(d), Value::F32(x)) => d[o] = *x,
+        (Buf::I64(d), Value::Int(x)) => d[o] = *x,
+        (Buf::Bool(d), Value::Bool(x)) => d[o] = *x,
+        (Buf::F64(d), _) => row!(d, F64),
+        (Buf::F32(d), _) => row!(d, F32),
+        (Buf::I64(d), _) => row!(d, I64),
+        (Buf::Bool(d), _) => row!(d, Bool),
+        (Buf::Boxed(d), v) => d[o] = v.clone(),
+        _ => return Err(kind()),
+    }
+    Ok(Value::Array(Rc::new(d)))
+}
+
+/// The sum along the first axis.
+pub(crate) fn sum(m: &mut Machine, v: Value) -> Res<Value> {
+    let rep = match &v {
+        Value::Array(a) if a.shape.len() > 1 && a.is_empty() => return zero_like_elements(&v, a.shape[1..].into()),
+        Value::Array(a) => match &a.buf {
+            Buf::F32(_) => crate::value::Rep::F32,
+            Buf::I64(_) => crate::value::Rep::Int,
+            Buf::Boxed(parts) => {
+                let mut acc = Value::Zero;
+                for p in parts {
+                    acc = arith::bin(m, Bin::Add, acc, p.clone())?;
+                }
+                return Ok(acc);
+            }
+            _ => crate::value::Rep::Float,
+        },
+        _ => return Err(super::step::absent()),
+    };
+    ops::call(m, Prim::Sum, &[Value::Rep(Rc::new(rep))], vec![v])
+}
+
+/// The sum of all numbers.
+pub(crate) fn total(v: &Value) -> Res<Value> {
+    match v {
+        Value::Array(a) => Ok(match &a.buf {
+            Buf::F64(x) => Value::Float(ops::sum_floats(x)),
+            Buf::F32(x) => Value::F32(x.iter().map(|v| f64::from(*v)).sum::<f64>() as f32),
+            Buf::I64(x) => Value::Int(x.iter().try_fold(0i64, |a, b| arith::int_bin(Bin::Add, a, *b))?),
+            _ => return Err(kind()),
+        }),
+        number => Ok(number.clone()),
+    }
+}
+
+/// An array of the shape with one number everywhere.
+pub(crate) fn spread(m: &mut Machine, a: &Value, shape: &Value) -> Res<Value> {
+    let shape = extents(shape).ok_or_else(super::step::absent)?;
+    let n = array::count(&shape)?;
+    match ops::call(m, Prim::Replicate, &[], vec![Value::Int(n as i64), a.clone()])? {
+        Value::Array(flat) => {
+            let mut flat = Rc::try_unwrap(flat).unwrap_or_else(|a| (*a).clone());
+            flat.shape = shape;
+            Ok(Value::Array(Rc::new(flat)))
+        }
+        other => Ok(other),
+    }
+}

@@ -1,0 +1,308 @@
+//! What one operation of lowered IR does with values.
+
+use super::{buffer, rows};
+use crate::error::{Error, Res, codes};
+use crate::ops::{self, arith};
+use crate::value::{Buf, ConInfo, Data, Rep, Value, array, compare, seq};
+use crate::vm::Machine;
+use adl_ir::{Cmp, Conv, Op, Ty};
+use adl_prim::{Bin, Prim};
+use smallvec::{SmallVec, smallvec};
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// An operation. Operands are positions in the list of arguments.
+#[derive(Debug)]
+pub enum What {
+    /// An operation of the IR that is neither control flow nor one of those below.
+    Op(Op),
+    /// A built-in with its run-time types.
+    Prim(Prim, Vec<Value>),
+    /// A constructor.
+    Con(Rc<ConInfo>),
+    /// An empty buffer for elements of that type, with room for as many as the argument says.
+    Buffer(Ty, bool),
+    /// A buffer as an array; turned round if so.
+    Finish(bool),
+    /// An array with the element at an index replaced.
+    Put,
+}
+
+/// Results of an operation.
+pub type Outs = SmallVec<[Value; 2]>;
+
+/// The error where the shape of an absent array is needed: derivatives then take the other road.
+pub(crate) fn absent() -> Box<Error> {
+    Error::new(codes::STRUCTURE, "the shape of an absent array is not known here")
+}
+
+fn take(args: &mut [Value], v: adl_ir::Var) -> Value {
+    std::mem::take(&mut args[v.0 as usize])
+}
+
+/// Does an operation. `zeros`: its results where a linear operand is absent.
+pub(crate) fn run(m: &mut Machine, what: &What, args: &mut [Value], zeros: &[Value]) -> Res<Outs> {
+    match what {
+        What::Op(op) => {
+            if absorbing(op, args) {
+                return Ok(zeros.iter().cloned().collect());
+            }
+            operation(m, op, args)
+        }
+        What::Prim(p, reps) => {
+            let v = ops::apply(m, *p, reps, args)?;
+            Ok(match v {
+                Value::Tuple(t) if zeros.len() > 1 => t.0.iter().cloned().collect(),
+                v => smallvec![v],
+            })
+        }
+        What::Con(con) => {
+            let fields = args.iter_mut().map(std::mem::take).collect();
+            Ok(smallvec![Value::Data(Rc::new(Data { con: con.clone(), fields }))])
+        }
+        What::Buffer(ty, boxed) => Ok(smallvec![buffer::empty(ty, *boxed, &args[0])?]),
+        What::Finish(reverse) => {
+            let v = std::mem::take(&mut args[0]);
+            Ok(smallvec![buffer::finish(v, *reverse)])
+        }
+        What::Put => {
+            let (d, v) = (std::mem::take(&mut args[0]), std::mem::take(&mut args[2]));
+            Ok(smallvec![rows::put(d, &args[1..2], &v)?])
+        }
+    }
+}
+
+/// Whether the result is zero because an operand is absent.
+fn absorbing(op: &Op, args: &[Value]) -> bool {
+    let zero = |v: &adl_ir::Var| matches!(args[v.0 as usize], Value::Zero);
+    match op {
+        Op::Bin(Bin::Mul | Bin::Scale, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => zero(a) || zero(b),
+        Op::Bin(Bin::Div, a, _) | Op::Un(_, a) | Op::Convert(_, a) | Op::Reverse(a) | Op::Transpose(a) => zero(a),
+        Op::Index { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reshape { a, .. } | Op::Rotate { a, .. } => zero(a),
+        Op::Replicate { a, .. } | Op::Sum { a, .. } | Op::Spread { a, .. } | Op::Total { a, .. } | Op::Cumsum { a, .. } => zero(a),
+        Op::Dup(a) | Op::Fields { a, .. } => zero(a),
+        Op::Concat { a, b, .. } => zero(a) && zero(b),
+        Op::Stack { elems, .. } => !elems.is_empty() && elems.iter().all(zero),
+        _ => false,
+    }
+}
+
+fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
+    let v = match op {
+        Op::Un(op, a) => {
+            let a = take(args, *a);
+            arith::un(m, *op, a)?
+        }
+        Op::Bin(op, a, b) => {
+            let (a, b) = (take(args, *a), take(args, *b));
+            arith::bin(m, *op, a, b)?
+        }
+        Op::Cmp(c, a, b) => comparison(*c, &args[a.0 as usize], &args[b.0 as usize])?,
+        Op::Not(a) => not(&args[a.0 as usize]),
+        Op::Select(..) => select(m, args)?,
+        Op::Convert(c, a) => convert(*c, &args[a.0 as usize])?,
+        Op::Dim(a, axis) => extent(&args[a.0 as usize], *axis)?,
+        Op::Dup(a) => return Ok(smallvec![args[a.0 as usize].clone(), args[a.0 as usize].clone()]),
+        Op::Drop(_) => return Ok(SmallVec::new()),
+        Op::Fields { a, .. } => return fields(&args[a.0 as usize]),
+        Op::Nonzero(a) => nonzero(&args[a.0 as usize]),
+        other => return arrays(m, other, args),
+    };
+    Ok(smallvec![v])
+}
+
+/// Operations on arrays.
+fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
+    let at = |v: &adl_ir::Var| v.0 as usize;
+    let v = match op {
+        Op::Shape(_) => prim(m, Prim::Shape, Ty::I64, args)?,
+        Op::Index { a, at: is, .. } => rows::at(&args[at(a)], &args[at(a) + 1..at(a) + 1 + is.len()])?,
+        Op::IndexAdd { acc, at: is, v, shape } => {
+            let (acc, v) = (start(args, *acc, *v, *shape)?, take(args, *v));
+            rows::add_at(m, acc, &args[1..1 + is.len()], v)?
+        }
+        Op::IndexSet { acc, at: is, v, shape } => {
+            let (acc, v) = (start(args, *acc, *v, *shape)?, take(args, *v));
+            rows::put(acc, &args[1..1 + is.len()], &v)?
+        }
+        Op::Slice { a, lo, hi, .. } => rows::slice(&args[at(a)], &args[at(lo)], &args[at(hi)])?,
+        Op::SliceAdd { acc, lo, v, shape, .. } => {
+            let (acc, v) = (start(args, *acc, *v, *shape)?, take(args, *v));
+            rows::add_slice(m, acc, &args[at(lo)], v)?
+        }
+        Op::Gather { .. } => prim(m, Prim::Gather, Ty::F64, &mut args[..2])?,
+        Op::GatherAdd { acc, at: is, v, shape } => {
+            let (acc, v) = (start(args, *acc, *v, *shape)?, take(args, *v));
+            rows::add_gather(m, acc, &args[at(is)], v)?
+        }
+        Op::Reverse(_) => prim(m, Prim::Reverse, Ty::F64, args)?,
+        Op::Rotate { .. } => prim(m, Prim::Rotate, Ty::F64, args)?,
+        Op::Concat { len, shape, .. } => concat(m, args, *len, *shape)?,
+        Op::Reshape { a, to, .. } => {
+            let mut pair = [take(args, *to), take(args, *a)];
+            prim(m, Prim::Reshape, Ty::F64, &mut pair)?
+        }
+        Op::Transpose(_) => prim(m, Prim::TransposeArray, Ty::F64, args)?,
+        Op::Replicate { .. } => prim(m, Prim::Replicate, Ty::F64, args)?,
+        Op::Sum { a, .. } => {
+            let v = take(args, *a);
+            rows::sum(m, v)?
+        }
+        Op::Total { a, .. } => rows::total(&args[at(a)])?,
+        Op::Spread { a, shape } => rows::spread(m, &args[at(a)], &args[at(shape)])?,
+        Op::Stack { elems, .. } => {
+            let all = args[..elems.len()].iter_mut().map(std::mem::take).collect();
+            seq::pack(m, all)?
+        }
+        Op::Dot(..) => prim(m, Prim::Dot, Ty::F64, args)?,
+        Op::MatMul(..) => prim(m, Prim::MatMul, Ty::F64, args)?,
+        Op::Outer(..) => prim(m, Prim::Outer, Ty::F64, args)?,
+        Op::Cumsum { reverse, .. } => cumsum(m, args, *reverse)?,
+        other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no operation on values"))),
+    };
+    Ok(smallvec![v])
+}
+
+fn prim(m: &mut Machine, p: Prim, elem: Ty, args: &mut [Value]) -> Res<Value> {
+    let rep = Value::Rep(Rc::new(rep(&elem)));
+    ops::apply(m, p, std::slice::from_ref(&rep), args)
+}
+
+/// The run-time type of numbers.
+pub(crate) fn rep(t: &Ty) -> Rep {
+    match t {
+        Ty::F64 => Rep::Float,
+        Ty::F32 => Rep::F32,
+        Ty::I64 => Rep::Int,
+        Ty::Bool => Rep::Bool,
+        Ty::Str => Rep::Str,
+        Ty::Array(e, n) => (0..*n).fold(rep(e), |r, _| Rep::Array(None, Rc::new(r))),
+        Ty::Data(_) => Rep::Other,
+    }
+}
+
+/// What is added to: a zero of the shape where it is absent, unless what is added is absent too.
+fn start(args: &mut [Value], acc: adl_ir::Var, v: adl_ir::Var, shape: Option<adl_ir::Var>) -> Res<Value> {
+    match (take(args, acc), &args[v.0 as usize], shape) {
+        (Value::Zero, Value::Zero, _) => Ok(Value::Zero),
+        (Value::Zero, v, Some(s)) => rows::zeros(&args[s.0 as usize], v),
+        (Value::Zero, _, None) => Err(absent()),
+        (v, _, _) => Ok(v),
+    }
+}
+
+fn ordered(c: Cmp, o: Option<Ordering>) -> bool {
+    match c {
+        Cmp::Eq => o == Some(Ordering::Equal),
+        Cmp::Ne => o != Some(Ordering::Equal),
+        Cmp::Lt => o == Some(Ordering::Less),
+        Cmp::Gt => o == Some(Ordering::Greater),
+        Cmp::Le => matches!(o, Some(Ordering::Less | Ordering::Equal)),
+        Cmp::Ge => matches!(o, Some(Ordering::Greater | Ordering::Equal)),
+    }
+}
+
+fn comparison(c: Cmp, a: &Value, b: &Value) -> Res<Value> {
+    let Some(shape) = seq::shape(a).or(seq::shape(b)).cloned() else {
+        return Ok(Value::Bool(ordered(c, compare::partial(a, b)?)));
+    };
+    if let (Some(s), Some(t)) = (seq::shape(a), seq::shape(b)) {
+        if s != t {
+            return Err(arith::shapes_differ(s, t));
+        }
+    }
+    let n: usize = shape.iter().product();
+    let mut out = array::room(n)?;
+    for i in 0..n {
+        out.push(ordered(c, compare::partial(&rows::flat(a, i), &rows::flat(b, i))?));
+    }
+    Ok(array::make(shape, Buf::Bool(out)))
+}
+
+fn not(a: &Value) -> Value {
+    match a {
+        Value::Array(x) => match &x.buf {
+            Buf::Bool(v) => array::make(x.shape.clone(), Buf::Bool(v.iter().map(|b| !b).collect())),
+            _ => a.clone(),
+        },
+        v => Value::Bool(matches!(v, Value::Bool(false))),
+    }
+}
+
+/// Arguments: condition, the two values.
+fn select(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    if let Value::Bool(c) = &args[0] {
+        return Ok(std::mem::take(&mut args[if *c { 1 } else { 2 }]));
+    }
+    // An absent branch is a zero of the other's kind.
+    let narrow = |v: &Value| matches!(v, Value::F32(_)) || matches!(v, Value::Array(a) if matches!(a.buf, Buf::F32(_)));
+    let zero = if args.iter().any(narrow) { Value::F32(0.0) } else { Value::Float(0.0) };
+    for a in &mut args[1..] {
+        if matches!(a, Value::Zero) {
+            *a = zero.clone();
+        }
+    }
+    prim(m, Prim::Where, Ty::F64, args)
+}
+
+fn convert(c: Conv, a: &Value) -> Res<Value> {
+    let to = match c {
+        Conv::ToF64 => Rep::Float,
+        Conv::ToF32 => Rep::F32,
+        Conv::ToI64 => Rep::Int,
+    };
+    let ints = match a {
+        Value::Bool(b) => Value::Int(i64::from(*b)),
+        Value::Array(x) => match &x.buf {
+            Buf::Bool(v) => array::make(x.shape.clone(), Buf::I64(v.iter().map(|b| i64::from(*b)).collect())),
+            _ => return arith::convert(a, to),
+        },
+        _ => return arith::convert(a, to),
+    };
+    arith::convert(&ints, to)
+}
+
+fn extent(a: &Value, axis: u32) -> Res<Value> {
+    match a {
+        Value::Zero => Err(absent()),
+        a => Ok(Value::Int(seq::shape(a).and_then(|s| s.get(axis as usize)).map_or(0, |n| *n as i64))),
+    }
+}
+
+fn fields(a: &Value) -> Res<Outs> {
+    match a {
+        Value::Data(d) => Ok(d.fields.iter().cloned().collect()),
+        _ => Err(absent()),
+    }
+}
+
+fn nonzero(a: &Value) -> Value {
+    match a {
+        Value::Array(x) => match &x.buf {
+            Buf::Bool(v) => array::ints(v.iter().enumerate().filter(|(_, b)| **b).map(|(i, _)| i as i64).collect()),
+            _ => array::ints(Vec::new()),
+        },
+        _ => array::ints(Vec::new()),
+    }
+}
+
+/// Arguments: the two arrays. One that is absent is a zero array of what is left of the result's shape.
+fn concat(m: &mut Machine, args: &mut [Value], len: Option<adl_ir::Var>, shape: Option<adl_ir::Var>) -> Res<Value> {
+    if let Some(gap) = args[..2].iter().position(|a| matches!(a, Value::Zero)) {
+        let (Some(len), Some(shape)) = (len, shape) else { return Err(absent()) };
+        let (Value::Int(n), Some(mut extents)) = (&args[len.0 as usize], rows::extents(&args[shape.0 as usize])) else { return Err(absent()) };
+        let n = usize::try_from(*n).unwrap_or(0);
+        extents[0] = if gap == 0 { n } else { extents[0].saturating_sub(n) };
+        args[gap] = rows::zero_like_elements(&args[1 - gap], extents)?;
+    }
+    prim(m, Prim::Concat, Ty::F64, &mut args[..2])
+}
+
+fn cumsum(m: &mut Machine, args: &mut [Value], reverse: bool) -> Res<Value> {
+    if !reverse {
+        return prim(m, Prim::Cumsum, Ty::F64, args);
+    }
+    let mut turned = [prim(m, Prim::Reverse, Ty::F64, args)?];
+    let mut sums = [prim(m, Prim::Cumsum, Ty::F64, &mut turned)?];
+    prim(m, Prim::Reverse, Ty::F64, &mut sums)
+}

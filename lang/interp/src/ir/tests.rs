@@ -1,0 +1,214 @@
+use super::lower::Linker;
+use crate::host::Host;
+use crate::value::{ConInfo, Data, Value, array, compare};
+use crate::vm::Machine;
+use adl_ir::{Builder, Cmp, DataDecl, FnId, Loop, Op, Out, Program, Soac, SoacKind, Turns, Ty};
+use adl_prim::{Bin, Un};
+use std::rc::Rc;
+
+struct Nobody;
+
+impl Host for Nobody {
+    fn print(&mut self, _: &str) {}
+    fn flush(&mut self) {}
+    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+        Err(String::new())
+    }
+    fn write(&mut self, _: &str, _: &[u8]) -> Result<(), String> {
+        Err(String::new())
+    }
+    fn args(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+    fn env(&mut self, _: &str) -> Option<String> {
+        None
+    }
+    fn time(&mut self) -> f64 {
+        0.0
+    }
+    fn progress(&mut self, _: u64, _: u64) {}
+}
+
+fn run(p: &Program, f: FnId, args: Vec<Value>) -> Vec<Value> {
+    let mut m = Machine::new(Box::new(Nobody));
+    let fun = Linker::default().function(p, f).unwrap();
+    let b = &p.func(f).body;
+    let n = b.results.len() + b.lin_results.len();
+    m.call_lowered(&fun, args, n).unwrap()
+}
+
+fn same(got: &[Value], want: &[Value]) {
+    assert_eq!(got.len(), want.len(), "{got:?}");
+    for (g, w) in got.iter().zip(want) {
+        assert!(compare::equal(g, w).unwrap(), "{g:?} and {w:?}");
+    }
+}
+
+fn vector(ty: Ty) -> Ty {
+    ty.array(1)
+}
+
+#[test]
+fn branches_take_and_keep() {
+    // f c x y = let z = x + y in if c then (z * x, x) else (y, z)
+    let mut p = Program::default();
+    let mut b = Builder::new("f");
+    let (c, x, y) = (b.param(Ty::Bool), b.param(vector(Ty::F64)), b.param(vector(Ty::F64)));
+    let z = b.bin(Bin::Add, x, y);
+    b.open();
+    let w = b.bin(Bin::Mul, z, x);
+    let yes = b.close(vec![w, x], vec![]);
+    b.open();
+    let no = b.close(vec![y, z], vec![]);
+    let outs = b.emit(Op::If(c, Box::new(yes), Box::new(no)), &[vector(Ty::F64), vector(Ty::F64)], &[]).0;
+    let f = p.add(b.finish(outs, vec![]));
+    let (x, y) = (array::floats(vec![1.0, 2.0]), array::floats(vec![3.0, 5.0]));
+    same(&run(&p, f, vec![Value::Bool(true), x.clone(), y.clone()]), &[array::floats(vec![4.0, 14.0]), x.clone()]);
+    same(&run(&p, f, vec![Value::Bool(false), x, y.clone()]), &[y, array::floats(vec![4.0, 7.0])]);
+}
+
+/// A loop over `n` turns of `xs` that swaps two carried numbers, collects `x + a`, and sums `x`.
+fn swapping(reverse: bool) -> (Program, FnId) {
+    let mut p = Program::default();
+    let mut b = Builder::new("f");
+    let (n, a0, b0, xs) = (b.param(Ty::I64), b.param(Ty::F64), b.param(Ty::F64), b.param(vector(Ty::F64)));
+    b.open();
+    let (_, a, c, x) = (b.param(Ty::I64), b.param(Ty::F64), b.param(Ty::F64), b.param(Ty::F64));
+    let out = b.bin(Bin::Add, x, a);
+    let body = b.close(vec![c, a, out, x], vec![]);
+    let l = Loop { turns: Turns::For(n), reverse, init: vec![a0, b0], lin_init: vec![], xs: vec![xs], lin_xs: vec![], outs: vec![Out::Collect, Out::Sum], lin_outs: vec![], body };
+    let tys = [Ty::F64, Ty::F64, vector(Ty::F64), Ty::F64, Ty::I64];
+    let outs = b.emit(Op::Loop(Box::new(l)), &tys, &[]).0;
+    let f = p.add(b.finish(outs, vec![]));
+    (p, f)
+}
+
+#[test]
+fn loops_swap_collect_and_sum() {
+    let args = |n: i64| vec![Value::Int(n), Value::Float(10.0), Value::Float(20.0), array::floats(vec![1.0, 2.0, 3.0])];
+    let (p, f) = swapping(false);
+    let want = [Value::Float(20.0), Value::Float(10.0), array::floats(vec![11.0, 22.0, 13.0]), Value::Float(6.0), Value::Int(3)];
+    same(&run(&p, f, args(3)), &want);
+    same(&run(&p, f, args(0)), &[Value::Float(10.0), Value::Float(20.0), array::floats(vec![]), Value::Float(0.0), Value::Int(0)]);
+    let (p, f) = swapping(true);
+    let want = [Value::Float(20.0), Value::Float(10.0), array::floats(vec![11.0, 22.0, 13.0]), Value::Float(6.0), Value::Int(3)];
+    same(&run(&p, f, args(3)), &want);
+}
+
+#[test]
+fn while_loops_count_their_turns() {
+    // x doubles while x < 100
+    let mut p = Program::default();
+    let mut b = Builder::new("f");
+    let x0 = b.param(Ty::F64);
+    b.open();
+    let x = b.param(Ty::F64);
+    let limit = b.lit(adl_ir::Lit::F64(100.0));
+    let go = b.cmp(Cmp::Lt, x, limit);
+    let cond = b.close(vec![go], vec![]);
+    b.open();
+    let (_, x) = (b.param(Ty::I64), b.param(Ty::F64));
+    let y = b.bin(Bin::Add, x, x);
+    let body = b.close(vec![y, x], vec![]);
+    let l = Loop { turns: Turns::While(cond), reverse: false, init: vec![x0], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+    let outs = b.emit(Op::Loop(Box::new(l)), &[Ty::F64, vector(Ty::F64), Ty::I64], &[]).0;
+    let f = p.add(b.finish(outs, vec![]));
+    let want = [Value::Float(128.0), array::floats(vec![16.0, 32.0, 64.0]), Value::Int(3)];
+    same(&run(&p, f, vec![Value::Float(16.0)]), &want);
+}
+
+#[test]
+fn recursion_is_deep_and_tail_calls_take_no_space() {
+    // sum n = if n <= 0 then 0 else n + sum (n - 1);  count n acc = if n <= 0 then acc else count (n - 1) (acc + 1)
+    for tail in [false, true] {
+        let mut p = Program::default();
+        let f = p.reserve("f");
+        let mut b = Builder::new("f");
+        let (n, acc) = (b.param(Ty::I64), b.param(Ty::I64));
+        let zero = b.int(0);
+        let done = b.cmp(Cmp::Le, n, zero);
+        b.open();
+        let stop = b.close(vec![acc], vec![]);
+        b.open();
+        let one = b.int(1);
+        let less = b.bin(Bin::Sub, n, one);
+        let more = b.bin(Bin::Add, acc, one);
+        let call = Op::Call { f, args: vec![less, if tail { more } else { acc }], lin_args: vec![], rule: None, checkpoint: false };
+        let r = b.emit(call, &[Ty::I64], &[]).0[0];
+        let r = if tail { r } else { b.bin(Bin::Add, n, r) };
+        let go = b.close(vec![r], vec![]);
+        let out = b.one(Op::If(done, Box::new(stop), Box::new(go)), Ty::I64);
+        p.set(f, b.finish(vec![out], vec![]));
+        let n = 1_000_000i64;
+        let want = if tail { n } else { n * (n + 1) / 2 };
+        same(&run(&p, f, vec![Value::Int(n), Value::Int(0)]), &[Value::Int(want)]);
+    }
+}
+
+#[test]
+fn absent_arrays_are_zeros() {
+    // linear: acc = zero; add x at 1; and the sum of an absent array
+    let mut p = Program::default();
+    let mut b = Builder::new("f");
+    let shape = b.param(Ty::shape());
+    let x = b.lin_param(Ty::F64);
+    let one = b.int(1);
+    let (z, other) = (b.lin(Op::Zero(vector(Ty::F64)), vector(Ty::F64)), b.lin(Op::Zero(vector(Ty::F64)), vector(Ty::F64)));
+    let acc = b.lin(Op::IndexAdd { acc: z, at: vec![one], v: x, shape: Some(shape) }, vector(Ty::F64));
+    let t = b.lin(Op::Total { a: other, shape: Some(shape) }, Ty::F64);
+    let f = p.add(b.finish(vec![], vec![acc, t]));
+    same(&run(&p, f, vec![array::ints(vec![3]), Value::Float(5.0)]), &[array::floats(vec![0.0, 5.0, 0.0]), Value::Float(0.0)]);
+}
+
+#[test]
+fn lists_are_walked() {
+    // len l acc = switch l { Nil -> acc; Cons x rest -> len rest (acc + x) }
+    let mut p = Program::default();
+    let d = p.add_data(DataDecl { name: "List".into(), cons: vec![] });
+    p.set_data(d, DataDecl { name: "List".into(), cons: vec![("Nil".into(), vec![]), ("Cons".into(), vec![Ty::F64, Ty::Data(d)])] });
+    let f = p.reserve("f");
+    let mut b = Builder::new("f");
+    let (l, acc) = (b.param(Ty::Data(d)), b.param(Ty::F64));
+    b.open();
+    let nil = b.close(vec![acc], vec![]);
+    b.open();
+    let (x, rest) = (b.param(Ty::F64), b.param(Ty::Data(d)));
+    let y = b.un(Un::Neg, x);
+    let sum = b.bin(Bin::Add, acc, y);
+    let r = b.emit(Op::Call { f, args: vec![rest, sum], lin_args: vec![], rule: None, checkpoint: false }, &[Ty::F64], &[]).0[0];
+    let cons = b.close(vec![r], vec![]);
+    let out = b.one(Op::Switch(l, vec![nil, cons]), Ty::F64);
+    p.set(f, b.finish(vec![out], vec![]));
+    let con = |name: &str, tag, arity| Rc::new(ConInfo { name: adl_syntax::symbol::Symbol::new(name), tag, data: adl_typing::ty::DataId(0), arity });
+    let (nil, cons) = (con("Nil", 0, 0), con("Cons", 1, 2));
+    let empty = Value::Data(Rc::new(Data { con: nil, fields: vec![] }));
+    let list = (1..=100_000).fold(empty, |rest, k| Value::Data(Rc::new(Data { con: cons.clone(), fields: vec![Value::Float(f64::from(k)), rest] })));
+    same(&run(&p, f, vec![list, Value::Float(0.0)]), &[Value::Float(-5_000_050_000.0)]);
+}
+
+#[test]
+fn scans_and_rows() {
+    let mut p = Program::default();
+    let mut b = Builder::new("f");
+    let (xs, m) = (b.param(vector(Ty::F64)), b.param(Ty::F64.array(2)));
+    let zero = b.lit(adl_ir::Lit::F64(0.0));
+    b.open();
+    let (a, x) = (b.param(Ty::F64), b.param(Ty::F64));
+    let s = b.bin(Bin::Add, a, x);
+    let op = b.close(vec![s], vec![]);
+    let soac = |kind, op| Op::Soac(Box::new(Soac { kind, op, neutral: vec![zero], arrays: vec![xs] }));
+    let all = b.one(soac(SoacKind::ScanExclusive, op), vector(Ty::F64));
+    let n = b.dim(m, 0);
+    b.open();
+    let (_, row) = (b.param(Ty::I64), b.param(vector(Ty::F64)));
+    let twice = b.bin(Bin::Add, row, row);
+    let body = b.close(vec![twice, row], vec![]);
+    let l = Loop { turns: Turns::For(n), reverse: true, init: vec![], lin_init: vec![], xs: vec![m], lin_xs: vec![], outs: vec![Out::Collect, Out::Sum], lin_outs: vec![], body };
+    let mut outs = b.emit(Op::Loop(Box::new(l)), &[Ty::F64.array(2), vector(Ty::F64), Ty::I64], &[]).0;
+    outs.truncate(2);
+    outs.push(all);
+    let f = p.add(b.finish(outs, vec![]));
+    let matrix = |v: Vec<f64>| array::make(crate::value::Shape::from_slice(&[2, 2]), crate::value::Buf::F64(v));
+    let got = run(&p, f, vec![array::floats(vec![1.0, 2.0, 4.0]), matrix(vec![1.0, 2.0, 3.0, 4.0])]);
+    same(&got, &[matrix(vec![2.0, 4.0, 6.0, 8.0]), array::floats(vec![4.0, 6.0]), array::floats(vec![0.0, 1.0, 3.0])]);
+}

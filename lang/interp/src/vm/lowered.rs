@@ -1,0 +1,113 @@
+//! What the loop does for lowered IR: operations on registers, calls within a program, several results.
+
+use super::code::{Arg, FnCall, I, Step};
+use super::{Frame, Fun, Machine};
+use crate::error::{Error, Res, codes};
+use crate::ir;
+use crate::value::{Tuple, Value};
+use smallvec::SmallVec;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+fn no_program() -> Box<Error> {
+    Error::new(codes::STRUCTURE, "no lowered function here")
+}
+
+impl Machine {
+    /// Calls a lowered function: its results, of which there are `results`.
+    pub(crate) fn call_lowered(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize) -> Res<Vec<Value>> {
+        let depth = self.frames.len();
+        let v = self.nested(|m| {
+            m.begin(f.clone(), args, 0)?;
+            m.run(depth)
+        })?;
+        Ok(match v {
+            Value::Tuple(t) if results != 1 => match Rc::try_unwrap(t) {
+                Ok(mut t) => std::mem::take(&mut t.0),
+                Err(t) => t.0.clone(),
+            },
+            v => vec![v],
+        })
+    }
+
+    /// Operands, of which those that nobody reads again are taken.
+    pub(super) fn taken(&mut self, base: usize, args: &[Arg]) -> SmallVec<[Value; 4]> {
+        args.iter()
+            .map(|a| {
+                let r = &mut self.regs[base + a.r as usize];
+                if a.last { std::mem::take(r) } else { r.clone() }
+            })
+            .collect()
+    }
+
+    pub(super) fn step(&mut self, base: usize, s: &Step) -> Res<()> {
+        let mut args = self.taken(base, &s.args);
+        let outs = ir::step::run(self, &s.what, &mut args, &s.zeros)?;
+        for (r, v) in s.outs.iter().zip(outs) {
+            self.regs[base + *r as usize] = v;
+        }
+        Ok(())
+    }
+
+    /// The program that runs: its functions' code.
+    fn program(&self, callee: u32) -> Res<(Rc<super::code::Code>, Rc<Fun>)> {
+        match self.frames.last().and_then(|f| f.fun.clone()) {
+            Some(f) => match &*f {
+                Fun::Member(g, _) => Ok((g.codes[callee as usize].clone(), f.clone())),
+                _ => Err(no_program()),
+            },
+            None => Err(no_program()),
+        }
+    }
+
+    pub(super) fn call_fn(&mut self, c: &FnCall, base: usize) -> Res<()> {
+        if self.interrupt.load(Ordering::Relaxed) {
+            self.poll()?;
+        }
+        let (code, fun) = self.program(c.callee)?;
+        let top = self.regs.len();
+        self.push_frame(code, Some(fun), base + c.outs.first().map_or(0, |r| *r as usize))?;
+        for (i, a) in c.args.iter().enumerate() {
+            let r = &mut self.regs[base + a.r as usize];
+            let v = if a.last { std::mem::take(r) } else { r.clone() };
+            self.regs[top + i] = v;
+        }
+        Ok(())
+    }
+
+    pub(super) fn tail_fn(&mut self, c: &FnCall, base: usize) -> Res<()> {
+        if self.interrupt.load(Ordering::Relaxed) {
+            self.poll()?;
+        }
+        let (code, _) = self.program(c.callee)?;
+        let args = self.taken(base, &c.args);
+        self.regs.truncate(base);
+        self.regs.resize(base + code.registers as usize, Value::Unit);
+        for (i, a) in args.into_iter().enumerate() {
+            self.regs[base + i] = a;
+        }
+        if let Some(frame) = self.frames.last_mut() {
+            frame.code = code;
+            frame.pc = 0;
+        }
+        Ok(())
+    }
+
+    /// Leaves the top frame with several values, which go where the caller's call says; as a tuple, if it was the last frame.
+    pub(super) fn ret_many(&mut self, vals: SmallVec<[Value; 4]>, depth: usize) -> Option<Value> {
+        let f: Frame = self.frames.pop()?;
+        self.regs.truncate(f.base);
+        if self.frames.len() > depth {
+            if let Some(caller) = self.frames.last() {
+                if let Some(I::CallFn(k)) = caller.code.instrs.get(caller.pc.saturating_sub(1)) {
+                    let base = caller.base;
+                    for (r, v) in caller.code.calls[*k as usize].outs.iter().zip(vals) {
+                        self.regs[base + *r as usize] = v;
+                    }
+                }
+            }
+            return None;
+        }
+        Some(Value::Tuple(Rc::new(Tuple(vals.into_vec()))))
+    }
+}
