@@ -31,14 +31,17 @@
 //! (`lang/ad`, `lang/opt`), fast evaluation (`lang/interp`, `lang/jit`), and any IO.
 
 pub mod build;
+pub mod eval;
 pub mod func;
 mod names;
 pub mod op;
+pub mod parse;
 pub mod print;
 pub mod ty;
 pub mod verify;
 
 pub use build::Builder;
+pub use eval::{Counts, Evaluator, Host, Val};
 pub use func::{Block, DataDecl, FnId, Function, Program, Stmt, Var, VarInfo};
 pub use op::{Cmp, Conv, Lit, Loop, Op, Out, Rule, RuleKind, Soac, SoacKind, Turns};
 pub use ty::{DataId, Ty};

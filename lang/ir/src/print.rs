@@ -128,7 +128,8 @@ pub fn var(f: &Function, v: Var) -> String {
 
 /// A name of a function, type or constructor.
 pub(crate) fn quoted(name: &str) -> String {
-    if names::plain(name) { name.to_owned() } else { format!("\"{}\"", escaped(name, '"')) }
+    // What begins a declaration must not be taken for a constructor.
+    if names::plain(name) && !matches!(name, "data" | "fn") { name.to_owned() } else { format!("\"{}\"", escaped(name, '"')) }
 }
 
 fn escaped(text: &str, quote: char) -> String {
@@ -147,9 +148,9 @@ fn escaped(text: &str, quote: char) -> String {
 
 fn literal(l: &Lit) -> String {
     match l {
-        Lit::F64(x) if x.is_nan() => format!("nan:{:x}", x.to_bits()),
+        Lit::F64(x) if x.is_nan() => format!("nanx{:016x}", x.to_bits()),
         Lit::F64(x) => format!("{x:?}"),
-        Lit::F32(x) if x.is_nan() => format!("nan:{:x}f32", x.to_bits()),
+        Lit::F32(x) if x.is_nan() => format!("nanx{:08x}", x.to_bits()),
         Lit::F32(x) => format!("{x:?}f32"),
         Lit::I64(n) => n.to_string(),
         Lit::Bool(b) => b.to_string(),

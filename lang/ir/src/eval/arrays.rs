@@ -1,0 +1,245 @@
+//! Operations on whole arrays.
+
+use super::scalar;
+use super::value::{Arr, Val};
+use crate::ty::Ty;
+use adl_prim::Bin;
+
+pub(super) type Res = Result<Val, String>;
+
+/// Arrays of more elements than this are refused, so that a wrong extent does not use up the memory.
+const MOST: usize = 1 << 27;
+
+pub(super) fn array(v: &Val) -> Result<&Arr, String> {
+    match v {
+        Val::Array(a) => Ok(a),
+        other => Err(format!("an array was expected, not {}", other.kind())),
+    }
+}
+
+pub(super) fn int(v: &Val) -> Result<i64, String> {
+    match v {
+        Val::I64(n) => Ok(*n),
+        other => Err(format!("an Int was expected, not {}", other.kind())),
+    }
+}
+
+/// An extent.
+pub(super) fn size(v: &Val) -> Result<usize, String> {
+    let n = int(v)?;
+    usize::try_from(n).map_err(|_| format!("{n} is no extent"))
+}
+
+/// A shape as a value of the program.
+pub(super) fn sizes(v: &Val) -> Result<Vec<usize>, String> {
+    array(v)?.elems.iter().map(size).collect()
+}
+
+/// Number of elements of a shape.
+pub(super) fn volume(shape: &[usize]) -> Result<usize, String> {
+    let n = shape.iter().try_fold(1usize, |n, k| n.checked_mul(*k)).filter(|n| *n <= MOST);
+    n.ok_or_else(|| format!("an array of shape {shape:?} is too large"))
+}
+
+/// A zero array. Elements that are no numbers are absent.
+pub(super) fn zeros(shape: &[usize], elem: &Ty) -> Res {
+    Ok(Val::array(shape.to_vec(), vec![Val::zero(elem); volume(shape)?]))
+}
+
+/// Number of elements, each of the first axis, and of how many leaves.
+pub(super) fn rows(a: &Arr) -> (usize, usize) {
+    let n = a.shape.first().copied().unwrap_or(0);
+    (n, a.shape.iter().skip(1).product())
+}
+
+/// Element `i` of the first axis, which must be in bounds.
+pub(super) fn row(a: &Arr, i: usize) -> Val {
+    let (_, k) = rows(a);
+    match a.shape.len() {
+        0 | 1 => a.elems[i].clone(),
+        _ => Val::array(a.shape[1..].to_vec(), a.elems[i * k..(i + 1) * k].to_vec()),
+    }
+}
+
+/// Rows as one array. Absent rows become zeros of the shape of the others (or of `shape`, that of the result); absent if all are.
+pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Res {
+    let n = rows.len();
+    if ty.rank() == 1 {
+        return Ok(Val::array(vec![n], rows));
+    }
+    if n > 0 && rows.iter().all(Val::is_absent) {
+        return Ok(Val::Absent);
+    }
+    let inner = rows.iter().find_map(|r| r.arr().map(|a| a.shape.clone())).or(shape.map(|s| s[1.min(s.len())..].to_vec()));
+    let inner = inner.unwrap_or_else(|| vec![0; ty.rank() as usize - 1]);
+    let mut elems = Vec::new();
+    for r in &rows {
+        match r {
+            Val::Array(a) if a.shape == inner => elems.extend(a.elems.iter().cloned()),
+            Val::Array(a) => return Err(format!("elements of different shapes: {inner:?} and {:?}", a.shape)),
+            _ => elems.extend(vec![Val::zero(ty.scalar()); volume(&inner)?]),
+        }
+    }
+    Ok(Val::array([vec![n], inner].concat(), elems))
+}
+
+/// The sum along the first axis.
+pub(super) fn sum(a: &Val, ty: &Ty) -> Res {
+    if a.is_absent() {
+        return Ok(Val::zero(ty));
+    }
+    let a = array(a)?;
+    let (n, _) = rows(a);
+    if n == 0 {
+        return if a.shape.len() < 2 { Ok(Val::zero(ty)) } else { zeros(&a.shape[1..], ty.scalar()) };
+    }
+    (1..n).try_fold(row(a, 0), |acc, i| scalar::bin(Bin::Add, &acc, &row(a, i)))
+}
+
+/// The sum of all elements.
+pub(super) fn total(a: &Val, ty: &Ty) -> Res {
+    if a.is_absent() {
+        return Ok(Val::zero(ty));
+    }
+    array(a)?.elems.iter().try_fold(Val::zero(ty), |acc, x| scalar::bin(Bin::Add, &acc, x))
+}
+
+/// Running sums along the first axis.
+pub(super) fn cumsum(a: &Val, reverse: bool, ty: &Ty) -> Res {
+    if a.is_absent() {
+        return Ok(Val::Absent);
+    }
+    let arr = array(a)?;
+    let (n, _) = rows(arr);
+    let mut out = vec![Val::Absent; n];
+    let mut acc = Val::Absent;
+    for k in 0..n {
+        let i = if reverse { n - 1 - k } else { k };
+        acc = scalar::bin(Bin::Add, &acc, &row(arr, i))?;
+        out[i] = acc.clone();
+    }
+    stack(out, ty, Some(arr.shape.clone()))
+}
+
+/// The first axis in another order: row `i` of the result is row `from(i)`.
+pub(super) fn permute(a: &Val, from: impl Fn(usize, usize) -> usize) -> Res {
+    if a.is_absent() {
+        return Ok(Val::Absent);
+    }
+    let a = array(a)?;
+    let (n, k) = rows(a);
+    let elems = (0..n).flat_map(|i| { let j = from(i, n); a.elems[j * k..(j + 1) * k].iter().cloned() }).collect();
+    Ok(Val::array(a.shape.clone(), elems))
+}
+
+/// One after the other; `len` is the length of the first, `shape` that of the result.
+pub(super) fn concat(a: &Val, b: &Val, len: Option<&Val>, shape: Option<&Val>, ty: &Ty) -> Res {
+    if a.is_absent() && b.is_absent() {
+        return Ok(Val::Absent);
+    }
+    let given = |other: &Val, first: bool| -> Res {
+        let (Some(len), Some(shape)) = (len, shape) else { return Err("an absent array in `concat` without its shape".to_owned()) };
+        let (n, whole) = (size(len)?, sizes(shape)?);
+        let rest = array(other)?.shape[1..].to_vec();
+        let all = whole.first().copied().unwrap_or(0);
+        zeros(&[vec![if first { n } else { all.saturating_sub(n) }], rest].concat(), ty.scalar())
+    };
+    let (a, b) = (if a.is_absent() { given(b, true)? } else { a.clone() }, if b.is_absent() { given(a, false)? } else { b.clone() });
+    let (x, y) = (array(&a)?, array(&b)?);
+    let (n, m) = (x.elems.len(), y.elems.len());
+    if n > 0 && m > 0 && x.shape[1..] != y.shape[1..] {
+        return Err(format!("the arrays have different shapes: {:?} and {:?}", x.shape, y.shape));
+    }
+    let mut shape = if n > 0 { x.shape.clone() } else { y.shape.clone() };
+    shape[0] = x.shape[0] + y.shape[0];
+    Ok(Val::array(shape, x.elems.iter().chain(&y.elems).cloned().collect()))
+}
+
+/// The same elements in another shape.
+pub(super) fn reshape(a: &Val, to: &Val) -> Res {
+    if a.is_absent() {
+        return Ok(Val::Absent);
+    }
+    let (a, shape) = (array(a)?, sizes(to)?);
+    if volume(&shape)? != a.elems.len() {
+        return Err(format!("{} elements do not fill the shape {shape:?}", a.elems.len()));
+    }
+    Ok(Val::array(shape, a.elems.clone()))
+}
+
+/// The first two axes exchanged.
+pub(super) fn transpose(a: &Val) -> Res {
+    if a.is_absent() {
+        return Ok(Val::Absent);
+    }
+    let a = array(a)?;
+    let [n, m, rest @ ..] = a.shape.as_slice() else { return Err("a matrix was expected".to_owned()) };
+    let k: usize = rest.iter().product();
+    let at = |j: usize, i: usize| (i * m + j) * k;
+    let elems = (0..*m).flat_map(|j| (0..*n).flat_map(move |i| at(j, i)..at(j, i) + k)).map(|i| a.elems[i].clone()).collect();
+    Ok(Val::array([&[*m, *n], rest].concat(), elems))
+}
+
+/// `n` copies along a new first axis.
+pub(super) fn replicate(n: &Val, a: &Val, ty: &Ty) -> Res {
+    let n = size(n)?;
+    volume(&[n, a.arr().map_or(1, |a| a.elems.len())])?;
+    if a.is_absent() && ty.rank() > 1 {
+        return Ok(Val::Absent);
+    }
+    let shape = a.arr().map(|a| [vec![n], a.shape.clone()].concat());
+    stack(vec![a.clone(); n], ty, shape)
+}
+
+/// A number everywhere.
+pub(super) fn spread(a: &Val, shape: &Val) -> Res {
+    let shape = sizes(shape)?;
+    let n = volume(&shape)?;
+    Ok(Val::array(shape, vec![a.clone(); n]))
+}
+
+/// The sum of products of two vectors, of rows with vectors, and so on: `[n, k] · [k, m]` over the common extent.
+pub(super) fn product(a: &Val, b: &Val, ty: &Ty) -> Res {
+    if a.is_absent() || b.is_absent() {
+        return Ok(Val::zero(ty));
+    }
+    let (x, y) = (array(a)?, array(b)?);
+    let (n, k) = if x.shape.len() == 2 { (x.shape[0], x.shape[1]) } else { (1, x.shape[0]) };
+    let (k2, m) = if y.shape.len() == 2 { (y.shape[0], y.shape[1]) } else { (y.shape[0], 1) };
+    if k != k2 {
+        return Err(format!("the shapes {:?} and {:?} do not fit for a product", x.shape, y.shape));
+    }
+    volume(&[n, m])?;
+    let cell = |i: usize, j: usize| {
+        (0..k).try_fold(Val::zero(ty.scalar()), |acc, l| {
+            let p = scalar::bin(Bin::Mul, &x.elems[i * k + l], &y.elems[l * m + j])?;
+            scalar::bin(Bin::Add, &acc, &p)
+        })
+    };
+    let mut elems = Vec::with_capacity(n * m);
+    for i in 0..n {
+        for j in 0..m {
+            elems.push(cell(i, j)?);
+        }
+    }
+    let kept = [&x.shape[..x.shape.len() - 1], &y.shape[1..]].concat();
+    Ok(if kept.is_empty() { elems.swap_remove(0) } else { Val::array(kept, elems) })
+}
+
+/// Products of each element with each.
+pub(super) fn outer(a: &Val, b: &Val) -> Res {
+    if a.is_absent() || b.is_absent() {
+        return Ok(Val::Absent);
+    }
+    let (x, y) = (array(a)?, array(b)?);
+    let shape = [x.shape.clone(), y.shape.clone()].concat();
+    volume(&shape)?;
+    let elems: Result<_, _> = x.elems.iter().flat_map(|p| y.elems.iter().map(move |q| scalar::bin(Bin::Mul, p, q))).collect();
+    Ok(Val::array(shape, elems?))
+}
+
+/// Positions of `true`.
+pub(super) fn nonzero(a: &Val) -> Res {
+    let at: Vec<i64> = array(a)?.elems.iter().enumerate().filter(|(_, v)| matches!(v, Val::Bool(true))).map(|(i, _)| i as i64).collect();
+    Ok(Val::ints(&at))
+}

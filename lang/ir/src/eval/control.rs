@@ -1,0 +1,209 @@
+//! Control flow, calls, reductions and scans.
+
+use super::value::Val;
+use super::{Both, Evaluator, Frame, Res, arrays, scalar};
+use crate::func::{Block, Stmt, Var};
+use crate::op::{Loop, Op, Out, Soac, SoacKind, Turns};
+use crate::ty::Ty;
+use adl_prim::Bin;
+use adl_syntax::span::Span;
+
+impl Evaluator<'_> {
+    /// Results of an operation with blocks or of a call; `None` for others.
+    pub(super) fn control(&mut self, fr: &mut Frame<'_>, s: &Stmt) -> Option<Res<Both>> {
+        Some(match &s.op {
+            Op::If(c, a, b) => match fr.get(*c) {
+                Val::Bool(true) => self.inner(fr, a, Vec::new()),
+                Val::Bool(false) => self.inner(fr, b, Vec::new()),
+                other => Err(fr.error(format!("a Bool was expected, not {}", other.kind()), s.span)),
+            },
+            Op::Switch(d, arms) => match fr.get(*d).clone() {
+                Val::Data(c) if (c.tag as usize) < arms.len() => self.inner(fr, &arms[c.tag as usize], c.fields.clone()),
+                other => Err(fr.error(format!("data of {} constructors was expected, not {}", arms.len(), other.kind()), s.span)),
+            },
+            Op::Loop(l) => self.turns(fr, l, s),
+            Op::Call { f, args, lin_args, .. } => {
+                let (args, lin_args) = (fr.vals(args), fr.vals(lin_args));
+                self.call(*f, args, lin_args)
+            }
+            Op::Soac(x) => self.soac(fr, x, s).map(|outs| (outs, Vec::new())),
+            Op::ReduceByIndex { dest, op, keys, values, .. } => {
+                self.by_index(fr, (dest, *keys, values), op, s.span).map(|outs| (outs, Vec::new()))
+            }
+            _ => return None,
+        })
+    }
+
+    fn inner(&mut self, fr: &mut Frame<'_>, b: &Block, args: Vec<Val>) -> Res<Both> {
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.block(fr, b, args, Vec::new()))
+    }
+
+    fn turns(&mut self, fr: &mut Frame<'_>, l: &Loop, s: &Stmt) -> Res<Both> {
+        let mut carried = (fr.vals(&l.init), fr.vals(&l.lin_init));
+        let xs = (fr.vals(&l.xs), fr.vals(&l.lin_xs));
+        let mut outs = (Outputs::new(&l.outs), Outputs::new(&l.lin_outs));
+        let limit = match &l.turns {
+            Turns::For(n) => Some(arrays::int(fr.get(*n)).map_err(|e| fr.error(e, s.span))?.max(0)),
+            Turns::While(_) => None,
+        };
+        let mut turn: i64 = 0;
+        while self.again(fr, l, limit, turn, &carried.0)? {
+            let i = if l.reverse { limit.unwrap_or(0) - 1 - turn } else { turn };
+            let elems = |fr: &Frame<'_>, xs: &[Val], params: &[Var], skip: usize| -> Res<Vec<Val>> {
+                let elem = |(k, x): (usize, &Val)| element(x, i, params.get(skip + k).map_or(&Ty::Bool, |v| fr.f.ty(*v)));
+                xs.iter().enumerate().map(elem).collect::<Result<_, _>>().map_err(|e| fr.error(e, s.span))
+            };
+            let (n, m) = (carried.0.len(), carried.1.len());
+            let (plain, lin) = (elems(fr, &xs.0, &l.body.params, 1 + n)?, elems(fr, &xs.1, &l.body.lin_params, m)?);
+            let args = [vec![Val::I64(i)], carried.0, plain].concat();
+            let mut done = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.block(fr, &l.body, args, [carried.1, lin].concat()))?;
+            let (made, lin_made) = (done.0.split_off(n.min(done.0.len())), done.1.split_off(m.min(done.1.len())));
+            let work = (outs.0.put(made), outs.1.put(lin_made));
+            for (work, linear) in [(work.0, false), (work.1, true)] {
+                let work = work.map_err(|e| fr.error(e, s.span))?;
+                self.counts.add((s.span.lo, s.span.hi), linear, work);
+            }
+            carried = done;
+            turn += 1;
+            self.counts.steps += 1;
+        }
+        let (n, m) = (carried.0.len(), carried.1.len());
+        let finish = |fr: &Frame<'_>, o: Outputs, vars: &[Var], skip: usize| o.finish(fr, vars.get(skip..).unwrap_or(&[]), l.reverse, s.span);
+        let plain = [carried.0, finish(fr, outs.0, &s.outs, n)?, vec![Val::I64(turn)]].concat();
+        Ok((plain, [carried.1, finish(fr, outs.1, &s.lin_outs, m)?].concat()))
+    }
+
+    /// Whether there is another turn.
+    fn again(&mut self, fr: &mut Frame<'_>, l: &Loop, limit: Option<i64>, turn: i64, carried: &[Val]) -> Res<bool> {
+        match &l.turns {
+            Turns::For(_) => Ok(turn < limit.unwrap_or(0)),
+            Turns::While(test) => {
+                let (results, _) = self.inner(fr, test, carried.to_vec())?;
+                Ok(matches!(results.first(), Some(Val::Bool(true))))
+            }
+        }
+    }
+
+    fn soac(&mut self, fr: &mut Frame<'_>, x: &Soac, s: &Stmt) -> Res<Vec<Val>> {
+        let arrays: Vec<Val> = fr.vals(&x.arrays);
+        let n = arrays.first().map_or(Ok(0), |a| arrays::array(a).map(|a| arrays::rows(a).0)).map_err(|e| fr.error(e, s.span))?;
+        let mut acc = fr.vals(&x.neutral);
+        let mut prefixes: Vec<Vec<Val>> = vec![Vec::new(); arrays.len()];
+        for i in 0..n {
+            if x.kind == SoacKind::ScanExclusive {
+                prefixes.iter_mut().zip(&acc).for_each(|(p, a)| p.push(a.clone()));
+            }
+            let elems: Result<Vec<Val>, String> = arrays.iter().zip(&acc).map(|(a, like)| element(a, i as i64, &zero_ty(like))).collect();
+            let elems = elems.map_err(|e| fr.error(e, s.span))?;
+            acc = self.inner(fr, &x.op, [acc, elems].concat())?.0;
+            if x.kind == SoacKind::Scan {
+                prefixes.iter_mut().zip(&acc).for_each(|(p, a)| p.push(a.clone()));
+            }
+        }
+        if x.kind == SoacKind::Reduce {
+            return Ok(acc);
+        }
+        let shape = |a: &Val| a.arr().map(|a| a.shape.clone());
+        let tys = x.arrays.iter().map(|v| fr.f.ty(*v));
+        let outs: Result<Vec<Val>, String> = prefixes.into_iter().zip(tys).zip(&arrays).map(|((p, ty), a)| arrays::stack(p, ty, shape(a))).collect();
+        outs.map_err(|e| fr.error(e, s.span))
+    }
+
+    /// `dest` with the operator applied at each key in bounds, in order.
+    fn by_index(&mut self, fr: &mut Frame<'_>, (dest, keys, values): (&[Var], Var, &[Var]), op: &Block, span: Span) -> Res<Vec<Val>> {
+        let fail = |fr: &Frame<'_>, e: String| fr.error(e, span);
+        let tys: Vec<Ty> = fr.f.tys(dest);
+        let mut columns: Vec<Vec<Val>> = Vec::new();
+        for d in fr.vals(dest) {
+            let a = arrays::array(&d).map_err(|e| fail(fr, e))?;
+            columns.push((0..arrays::rows(a).0).map(|i| arrays::row(a, i)).collect());
+        }
+        let shapes: Vec<Option<Vec<usize>>> = fr.vals(dest).iter().map(|d| d.arr().map(|a| a.shape.clone())).collect();
+        let n = columns.first().map_or(0, Vec::len);
+        let (keys, values) = (fr.get(keys).clone(), fr.vals(values));
+        for (j, key) in arrays::array(&keys).map_err(|e| fail(fr, e))?.elems.iter().enumerate() {
+            let Some(i) = arrays::int(key).ok().and_then(|k| usize::try_from(k).ok()).filter(|i| *i < n) else { continue };
+            let old: Vec<Val> = columns.iter().map(|c| c[i].clone()).collect();
+            let new: Result<Vec<Val>, String> = values.iter().zip(&old).map(|(v, like)| element(v, j as i64, &zero_ty(like))).collect();
+            let new = new.map_err(|e| fail(fr, e))?;
+            let made = self.inner(fr, op, [old, new].concat())?.0;
+            columns.iter_mut().zip(made).for_each(|(c, x)| c[i] = x);
+        }
+        let outs: Result<Vec<Val>, String> = columns.into_iter().zip(&tys).zip(shapes).map(|((c, ty), shape)| arrays::stack(c, ty, shape)).collect();
+        outs.map_err(|e| fail(fr, e))
+    }
+}
+
+/// The type of the zero that is like a value: only scalars have another than an absent one.
+fn zero_ty(like: &Val) -> Ty {
+    match like {
+        Val::F32(_) => Ty::F32,
+        Val::F64(_) => Ty::F64,
+        Val::I64(_) => Ty::I64,
+        Val::Bool(_) => Ty::Bool,
+        Val::Str(_) | Val::Array(_) | Val::Data(_) | Val::Absent => Ty::Str,
+    }
+}
+
+/// Element `i` of an array; the zero of `ty` where the array is absent.
+fn element(x: &Val, i: i64, ty: &Ty) -> Result<Val, String> {
+    if x.is_absent() {
+        return Ok(Val::zero(ty));
+    }
+    let a = arrays::array(x)?;
+    let (n, _) = arrays::rows(a);
+    match usize::try_from(i) {
+        Ok(i) if i < n => Ok(arrays::row(a, i)),
+        _ => Err(format!("index {i} is out of bounds for an array of length {n}")),
+    }
+}
+
+/// Outputs of a loop on one side of the `;`.
+struct Outputs {
+    kinds: Vec<Out>,
+    /// What was put, or the sum alone.
+    made: Vec<Vec<Val>>,
+}
+
+impl Outputs {
+    fn new(kinds: &[Out]) -> Outputs {
+        Outputs { kinds: kinds.to_vec(), made: vec![Vec::new(); kinds.len()] }
+    }
+
+    /// Takes the outputs of a turn; gives the work of adding them.
+    fn put(&mut self, vals: Vec<Val>) -> Result<u64, String> {
+        let mut work = 0;
+        for ((kind, made), v) in self.kinds.iter().zip(&mut self.made).zip(vals) {
+            match (kind, made.pop()) {
+                (Out::Sum, Some(sum)) => {
+                    let next = scalar::bin(Bin::Add, &sum, &v)?;
+                    work += if sum.is_absent() || v.is_absent() { 0 } else { next.scalars() };
+                    made.push(next);
+                }
+                (_, last) => {
+                    made.extend(last);
+                    made.push(v);
+                }
+            }
+        }
+        Ok(work)
+    }
+
+    fn finish(self, fr: &Frame<'_>, vars: &[Var], reverse: bool, span: Span) -> Res<Vec<Val>> {
+        let mut out = Vec::new();
+        for ((kind, mut made), v) in self.kinds.into_iter().zip(self.made).zip(vars) {
+            let ty = fr.f.ty(*v);
+            if reverse {
+                made.reverse();
+            }
+            out.push(match kind {
+                Out::Sum => made.pop().unwrap_or_else(|| Val::zero(ty)),
+                Out::Boxed => Val::array(vec![made.len()], made),
+                // The inner extents of a linear array that was collected in no turns are not known: a zero.
+                Out::Collect if made.is_empty() && ty.rank() > 1 && fr.f.linear(*v) => Val::Absent,
+                Out::Collect => arrays::stack(made, ty, None).map_err(|e| fr.error(e, span))?,
+            });
+        }
+        Ok(out)
+    }
+}

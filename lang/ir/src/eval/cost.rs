@@ -1,0 +1,106 @@
+//! The cost model: work of each operation, after §4.3 of *You Only Linearize Once*.
+//!
+//! The paper: a non-linear primitive costs 1; linear addition and scaling cost 1 for each scalar of the result; `drop` costs 1 for each
+//! scalar of its argument; all else is free: variables, literals, tuples, `dup`, `zero`, control flow, calls (whose bodies cost).
+//! Here a primitive acts on arrays, and costs 1 for each scalar that it works on:
+//!
+//! - Copies are free, as `dup` is: `replicate`, `spread`; so are views: `reshape`, `transpose`, `shape`, `dim`. Sums pay for copies:
+//!   to make one number of n costs n - 1.
+//! - What moves scalars costs 1 for each one: indexing, `gather`, `reverse`, `rotate`, `concat`, `stack`. The part of an array that is
+//!   not read costs nothing.
+//! - An update in place (`index_add`, `slice_add`, `gather_add`, `index_set`) costs what reading costs, and the addition: 2 for each
+//!   scalar of what is added. The rest of the array costs nothing.
+//! - Products cost their multiplications and additions: `dot` 2n - 1.
+//! - Linear subtraction is a negation and an addition (2), linear `select` two scalings and an addition (3), so that their transposes
+//!   cost no more. The non-linear ones cost 1: erasing linearity never makes a program dearer.
+//! - An absent operand costs nothing, and spares the work that it would have been part of.
+//! - A loop's sums cost the additions of its turns; collecting is free, as tuples are.
+//! - A built-in costs 1 for each scalar that it reads or makes, whichever are more, and at least 1; sorting n log₂ n; matrix
+//!   factorisations the number of elements times the longest extent.
+//!
+//! With these rules each linear operation and its transpose satisfy the paper's `work(T e) + inputs ≤ work(e) + outputs` exactly, but for
+//! operations that read or update parts of arrays and for `select`, where it holds up to a constant factor.
+
+use super::value::Val;
+use crate::func::Var;
+use crate::op::Op;
+use adl_prim::{Bin, Prim};
+use std::collections::BTreeMap;
+
+/// Work that was done.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// All of it.
+    pub total: u64,
+    /// That of non-linear operations.
+    pub non_linear: u64,
+    /// That of linear operations.
+    pub linear: u64,
+    /// By source range `(lo, hi)` of the statements.
+    pub by_span: BTreeMap<(u32, u32), u64>,
+    /// Number of statements that were run (not work: it bounds the evaluator).
+    pub steps: u64,
+}
+
+impl Counts {
+    /// Adds the work of a statement.
+    pub(super) fn add(&mut self, span: (u32, u32), linear: bool, work: u64) {
+        self.total += work;
+        *(if linear { &mut self.linear } else { &mut self.non_linear }) += work;
+        if work > 0 {
+            *self.by_span.entry(span).or_default() += work;
+        }
+    }
+}
+
+/// The work of one operation, without that of its blocks and callees. `get` has the operands, `outs` are the results.
+pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs: &[Val]) -> u64 {
+    let made: u64 = outs.iter().map(Val::scalars).sum();
+    let size = |v: &Var| get(*v).scalars();
+    let there = |v: &Var| !get(*v).is_absent();
+    match op {
+        Op::Lit(_) | Op::Zero(_) | Op::Dup(_) | Op::Con { .. } | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Call { .. } => 0,
+        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
+        Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } => 0,
+        Op::Bin(Bin::Add, a, b) if !there(a) || !there(b) => 0,
+        Op::Bin(Bin::Sub, _, b) if !there(b) => 0,
+        Op::Bin(Bin::Sub, a, _) if linear && there(a) => 2 * made,
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) => made,
+        Op::Select(_, a, b) if linear && there(a) && there(b) => 3 * made,
+        Op::Select(..) => made,
+        Op::Index { a, .. } => if there(a) { made } else { 0 },
+        Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Cumsum { .. } => made,
+        Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } => 2 * size(v),
+        Op::Sum { a, .. } | Op::Total { a, .. } => size(a).saturating_sub(made),
+        Op::Dot(a, b) | Op::MatMul(a, b) => if there(a) && there(b) { products(get(*a), get(*b), made) } else { 0 },
+        Op::Outer(..) => made,
+        Op::Nonzero(a) => size(a),
+        Op::Drop(a) => get(*a).reals().len() as u64,
+        Op::Prim(p, args) => prim(*p, &args.iter().map(|v| get(*v)).collect::<Vec<_>>(), made),
+    }
+}
+
+/// Multiplications and additions of a product with `made` results.
+fn products(a: &Val, b: &Val, made: u64) -> u64 {
+    let inner = match (a.arr().map(|a| a.shape.as_slice()), b.arr().map(|b| b.shape.as_slice())) {
+        (Some([.., k]), Some(_)) => *k as u64,
+        _ => 0,
+    };
+    made * (2 * inner).saturating_sub(1)
+}
+
+fn prim(p: Prim, args: &[&Val], made: u64) -> u64 {
+    let read: u64 = args.iter().map(|v| v.scalars()).sum();
+    let each = read.max(made).max(1);
+    match p {
+        Prim::StopGrad | Prim::Id => 0,
+        Prim::Sort | Prim::Argsort => each * u64::from(64 - each.leading_zeros()),
+        Prim::LinSolve | Prim::Cholesky | Prim::Qr | Prim::Lu | Prim::Svd | Prim::Eigh | Prim::Inv | Prim::Det => {
+            let longest = args.iter().filter_map(|v| v.arr()).flat_map(|a| a.shape.iter()).max();
+            each * longest.map_or(1, |n| *n as u64).max(1)
+        }
+        // A function of scalars is one primitive, however many arguments it has.
+        _ if args.iter().all(|v| v.arr().is_none()) && made <= 1 => 1,
+        _ => each,
+    }
+}

@@ -1,0 +1,239 @@
+//! Built-ins, which the evaluator does not know itself.
+
+use super::arrays::{self, array, int, size};
+use super::scalar;
+use super::value::Val;
+use crate::op::{Cmp, Conv};
+use crate::ty::Ty;
+use adl_prim::{Bin, Prim, Un};
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+/// Evaluates built-ins ([`crate::Op::Prim`]).
+pub trait Host {
+    /// The results of a built-in (one, for most).
+    fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
+        self.prim(p, args).map(|v| vec![v])
+    }
+
+    /// The result of a built-in that has one.
+    fn prim(&mut self, p: Prim, args: &[Val]) -> Result<Val, String> {
+        simple(p, args)
+    }
+}
+
+/// A host that knows built-ins of simple meaning only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Simple;
+
+impl Host for Simple {
+    fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
+        match p {
+            // Nothing comes of them but an error; where a result is bound, it is a unit.
+            Prim::Assert => match args.first() {
+                Some(Val::Bool(true)) => Ok(Vec::new()),
+                _ => Err("this assertion does not hold".to_owned()),
+            },
+            Prim::Error => Err(match args.first() {
+                Some(Val::Str(s)) => s.to_string(),
+                _ => "error".to_owned(),
+            }),
+            Prim::StopGrad | Prim::Id => Ok(args.to_vec()),
+            _ => self.prim(p, args).map(|v| vec![v]),
+        }
+    }
+}
+
+type Res = Result<Val, String>;
+
+fn arg(args: &[Val], i: usize) -> Result<&Val, String> {
+    args.get(i).ok_or_else(|| format!("argument {i} is missing"))
+}
+
+/// The built-ins of simple meaning.
+pub fn simple(p: Prim, args: &[Val]) -> Res {
+    if let (Some(u), [a]) = (p.un(), args) {
+        return scalar::un(u, a);
+    }
+    if let (Some(b), [x, y]) = (p.bin(), args) {
+        return scalar::bin(b, x, y);
+    }
+    let a = arg(args, 0)?;
+    match p {
+        Prim::Iota => counting(0, size(a)? as i64),
+        Prim::Range => counting(int(a)?, int(arg(args, 1)?)?),
+        Prim::Linspace => linspace(a, arg(args, 1)?, size(arg(args, 2)?)?),
+        Prim::Eye => {
+            let n = size(a)?;
+            diagonal(&vec![Val::F64(1.0); arrays::volume(&[n, n]).map(|_| n)?])
+        }
+        Prim::Diag => diag(a),
+        Prim::Trace => diag(a).and_then(|d| total(&d)),
+        Prim::Sort => Ok(arrays::permute(a, { let o = order(a)?; move |i, _| o[i] })?),
+        Prim::Argsort => Ok(Val::ints(&order(a)?.iter().map(|i| *i as i64).collect::<Vec<_>>())),
+        Prim::Argmin | Prim::Argmax => extreme(p, a).map(|i| Val::I64(i as i64)),
+        Prim::Minimum | Prim::Maximum => Ok(arrays::row(array(a)?, extreme(p, a)?)),
+        Prim::Sum => arrays::sum(a, &scalar_ty(a)),
+        Prim::Prod => array(a)?.elems.iter().try_fold(one(a)?, |acc, x| scalar::bin(Bin::Mul, &acc, x)),
+        Prim::Cumprod => running(a, Bin::Mul),
+        Prim::Cumsum => running(a, Bin::Add),
+        Prim::Mean => mean(a),
+        Prim::Variance => {
+            let d = scalar::bin(Bin::Sub, a, &mean(a)?)?;
+            mean(&scalar::bin(Bin::Mul, &d, &d)?)
+        }
+        Prim::Norm => scalar::un(Un::Sqrt, &total(&scalar::bin(Bin::Mul, a, a)?)?),
+        Prim::Any => Ok(Val::Bool(array(a)?.elems.contains(&Val::Bool(true)))),
+        Prim::All => Ok(Val::Bool(!array(a)?.elems.contains(&Val::Bool(false)))),
+        Prim::Not => scalar::not(a),
+        Prim::Clamp => scalar::bin(Bin::Min, &scalar::bin(Bin::Max, arg(args, 2)?, a)?, arg(args, 1)?),
+        Prim::IsNan => scalar::cmp(Cmp::Ne, a, a),
+        Prim::IsInf => scalar::cmp(Cmp::Eq, &scalar::un(Un::Abs, a)?, &same(a, f64::INFINITY)),
+        Prim::ToFloat | Prim::F32ToFloat => scalar::convert(Conv::ToF64, a),
+        Prim::ToInt => scalar::convert(Conv::ToI64, a),
+        Prim::ToF32 => scalar::convert(Conv::ToF32, a),
+        Prim::Scatter => scatter(a, arg(args, 1)?, arg(args, 2)?),
+        Prim::StrLen => match a {
+            Val::Str(s) => Ok(Val::I64(s.chars().count() as i64)),
+            other => Err(format!("a text was expected, not {}", other.kind())),
+        },
+        Prim::Append => match (a, arg(args, 1)?) {
+            (Val::Str(x), Val::Str(y)) => Ok(Val::Str(Rc::from(format!("{x}{y}")))),
+            (x, y) => arrays::concat(x, y, None, None, &scalar_ty(x).array(1)),
+        },
+        other => Err(format!("the reference evaluator does not know `{}`", other.name())),
+    }
+}
+
+/// The type of the numbers of an array.
+fn scalar_ty(a: &Val) -> Ty {
+    match a.leaves().first() {
+        Some(Val::F32(_)) => Ty::F32,
+        Some(Val::I64(_)) => Ty::I64,
+        Some(Val::Bool(_)) => Ty::Bool,
+        _ => Ty::F64,
+    }
+}
+
+/// `x` as a number of the kind of `a`'s.
+fn same(a: &Val, x: f64) -> Val {
+    match scalar_ty(a) {
+        Ty::F32 => Val::F32(x as f32),
+        Ty::I64 => Val::I64(x as i64),
+        _ => Val::F64(x),
+    }
+}
+
+fn one(a: &Val) -> Res {
+    array(a).map(|_| same(a, 1.0))
+}
+
+fn total(a: &Val) -> Res {
+    arrays::total(a, &scalar_ty(a))
+}
+
+fn mean(a: &Val) -> Res {
+    let n = arrays::rows(array(a)?).0 as f64;
+    scalar::bin(Bin::Div, &arrays::sum(a, &scalar_ty(a))?, &same(a, n))
+}
+
+fn counting(lo: i64, hi: i64) -> Res {
+    arrays::volume(&[usize::try_from(hi.saturating_sub(lo)).unwrap_or(0)])?;
+    Ok(Val::ints(&(lo..hi.max(lo)).collect::<Vec<_>>()))
+}
+
+fn linspace(a: &Val, b: &Val, n: usize) -> Res {
+    let (Some(a), Some(b)) = (a.float(), b.float()) else { return Err("`linspace` needs Floats".to_owned()) };
+    arrays::volume(&[n])?;
+    let at = |i: usize| if i + 1 == n && n > 1 { b } else { a + (b - a) * (i as f64 / (n.max(2) - 1) as f64) };
+    Ok(Val::floats(&(0..n).map(at).collect::<Vec<_>>()))
+}
+
+/// A square matrix with these elements on its diagonal.
+fn diagonal(xs: &[Val]) -> Res {
+    let n = xs.len();
+    arrays::volume(&[n, n])?;
+    let zero = xs.first().map_or(Val::F64(0.0), |x| same(x, 0.0));
+    let elems = (0..n * n).map(|k| if k / n == k % n { xs[k / n].clone() } else { zero.clone() }).collect();
+    Ok(Val::array(vec![n, n], elems))
+}
+
+fn diag(a: &Val) -> Res {
+    let a = array(a)?;
+    match a.shape.as_slice() {
+        [_] => diagonal(&a.elems),
+        [n, m] => {
+            let d: Vec<Val> = (0..*n.min(m)).map(|i| a.elems[i * m + i].clone()).collect();
+            Ok(Val::array(vec![d.len()], d))
+        }
+        other => Err(format!("no diagonal of an array of shape {other:?}")),
+    }
+}
+
+fn running(a: &Val, op: Bin) -> Res {
+    let a = array(a)?;
+    let n = arrays::rows(a).0;
+    let mut out: Vec<Val> = Vec::with_capacity(n);
+    for i in 0..n {
+        let x = arrays::row(a, i);
+        out.push(match out.last() {
+            Some(acc) => scalar::bin(op, acc, &x)?,
+            None => x,
+        });
+    }
+    let elems = if a.shape.len() == 1 { out } else { out.iter().filter_map(Val::arr).flat_map(|r| r.elems.iter().cloned()).collect() };
+    Ok(Val::array(a.shape.clone(), elems))
+}
+
+fn compare(a: &Val, b: &Val) -> Option<Ordering> {
+    match (a, b) {
+        (Val::I64(x), Val::I64(y)) => Some(x.cmp(y)),
+        (Val::Bool(x), Val::Bool(y)) => Some(x.cmp(y)),
+        (Val::Str(x), Val::Str(y)) => Some(x.cmp(y)),
+        _ => a.float().zip(b.float()).and_then(|(x, y)| x.partial_cmp(&y)),
+    }
+}
+
+/// The indices that sort a vector: stable, `nan` last.
+fn order(a: &Val) -> Result<Vec<usize>, String> {
+    let a = array(a)?;
+    if a.shape.len() != 1 {
+        return Err("only vectors are sorted by the reference evaluator".to_owned());
+    }
+    let nan = |v: &Val| v.float().is_some_and(f64::is_nan);
+    let mut at: Vec<usize> = (0..a.elems.len()).collect();
+    at.sort_by(|i, j| {
+        let (x, y) = (&a.elems[*i], &a.elems[*j]);
+        compare(x, y).unwrap_or_else(|| nan(x).cmp(&nan(y)))
+    });
+    Ok(at)
+}
+
+/// Index of the first element that no other is better than; a `nan` wins.
+fn extreme(p: Prim, a: &Val) -> Result<usize, String> {
+    let a = array(a)?;
+    if a.elems.is_empty() || a.shape.len() != 1 {
+        return Err(if a.elems.is_empty() { format!("`{}` of an empty array", p.name()) } else { format!("`{}` of a matrix", p.name()) });
+    }
+    if let Some(i) = a.elems.iter().position(|x| x.float().is_some_and(f64::is_nan)) {
+        return Ok(i);
+    }
+    let better = if matches!(p, Prim::Argmin | Prim::Minimum) { Ordering::Less } else { Ordering::Greater };
+    Ok((1..a.elems.len()).fold(0, |best, i| if compare(&a.elems[i], &a.elems[best]) == Some(better) { i } else { best }))
+}
+
+/// A copy of `dest` with elements replaced; indices out of range are ignored, the last of equal ones wins.
+fn scatter(dest: &Val, at: &Val, v: &Val) -> Res {
+    let (d, at, v) = (array(dest)?, array(at)?, array(v)?);
+    let (n, k) = arrays::rows(d);
+    if arrays::rows(v) != (at.elems.len(), k) {
+        return Err(format!("{} indices for values of shape {:?}", at.elems.len(), v.shape));
+    }
+    let mut elems = d.elems.clone();
+    for (j, i) in at.elems.iter().enumerate() {
+        if let Some(i) = usize::try_from(int(i)?).ok().filter(|i| *i < n) {
+            elems[i * k..(i + 1) * k].clone_from_slice(&v.elems[j * k..(j + 1) * k]);
+        }
+    }
+    Ok(Val::array(d.shape.clone(), elems))
+}

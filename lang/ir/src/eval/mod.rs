@@ -1,0 +1,248 @@
+//! The reference evaluator: says what programs mean, and counts their work. Written to be read, not to be fast.
+//!
+//! - Values are [`Val`]; arrays hold values. A zero array or zero data may be [`Val::Absent`]: every operation that may be linear
+//!   accepts it, also where linearity has been erased.
+//! - Linear operations mean what the non-linear ones of the same name mean.
+//! - Custom rules of calls are not looked at: they say how to differentiate, not what is computed.
+//! - Work is counted by the rules of [`cost`], for each source range.
+//! - Built-ins ([`Op::Prim`]) are evaluated by a [`Host`].
+//!
+//! Recursion of programs uses a stack that grows. [`Evaluator::fuel`] bounds the number of statements.
+
+mod arrays;
+mod control;
+pub mod cost;
+pub mod host;
+mod parts;
+mod scalar;
+pub mod value;
+
+pub use cost::Counts;
+pub use host::{Host, Simple};
+pub use value::{Arr, Con, Val};
+
+use crate::func::{Block, FnId, Function, Program, Stmt, Var};
+use crate::op::{Lit, Op};
+use crate::ty::Ty;
+use adl_syntax::span::Span;
+use parts::Update;
+use std::fmt;
+
+/// Why evaluation stopped.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Error {
+    /// What is wrong.
+    pub message: String,
+    /// The source of the statement.
+    pub span: Span,
+    /// The function in which it happened.
+    pub function: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} (in `{}`)", self.message, self.function)
+    }
+}
+
+/// What a function gave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// Non-linear results.
+    pub results: Vec<Val>,
+    /// Linear results.
+    pub lin_results: Vec<Val>,
+    /// The work that was done.
+    pub counts: Counts,
+}
+
+/// Runs a function with the built-ins of [`Simple`].
+pub fn run(p: &Program, f: FnId, args: &[Val], lin_args: &[Val]) -> Result<Outcome, Error> {
+    Evaluator::new(p, &mut Simple).run(f, args, lin_args)
+}
+
+/// Evaluates functions of one program.
+pub struct Evaluator<'a> {
+    program: &'a Program,
+    host: &'a mut dyn Host,
+    /// The work so far.
+    pub counts: Counts,
+    /// How many statements may be run.
+    pub fuel: u64,
+}
+
+type Res<T> = Result<T, Error>;
+
+/// The variables of a running function.
+struct Frame<'f> {
+    f: &'f Function,
+    vals: Vec<Option<Val>>,
+}
+
+impl Frame<'_> {
+    fn get(&self, v: Var) -> &Val {
+        self.vals.get(v.0 as usize).and_then(Option::as_ref).unwrap_or(&Val::Absent)
+    }
+
+    fn vals(&self, vs: &[Var]) -> Vec<Val> {
+        vs.iter().map(|v| self.get(*v).clone()).collect()
+    }
+
+    fn set(&mut self, v: Var, x: Val) {
+        if let Some(slot) = self.vals.get_mut(v.0 as usize) {
+            *slot = Some(x);
+        }
+    }
+
+    fn error(&self, message: String, span: Span) -> Error {
+        Error { message, span, function: self.f.name.clone() }
+    }
+
+    /// Binds a list; there must be as many values as variables.
+    fn bind(&mut self, what: &str, vs: &[Var], vals: Vec<Val>, span: Span) -> Res<()> {
+        if vs.len() != vals.len() {
+            return Err(self.error(format!("{what}: {} are needed, {} are there", vs.len(), vals.len()), span));
+        }
+        vs.iter().zip(vals).for_each(|(v, x)| self.set(*v, x));
+        Ok(())
+    }
+}
+
+/// Results of a block: non-linear and linear ones.
+type Both = (Vec<Val>, Vec<Val>);
+
+impl<'a> Evaluator<'a> {
+    /// An evaluator without limits.
+    pub fn new(program: &'a Program, host: &'a mut dyn Host) -> Evaluator<'a> {
+        Evaluator { program, host, counts: Counts::default(), fuel: u64::MAX }
+    }
+
+    /// Runs a function and takes the work that was counted.
+    pub fn run(&mut self, f: FnId, args: &[Val], lin_args: &[Val]) -> Res<Outcome> {
+        let (results, lin_results) = self.call(f, args.to_vec(), lin_args.to_vec())?;
+        Ok(Outcome { results, lin_results, counts: std::mem::take(&mut self.counts) })
+    }
+
+    fn call(&mut self, id: FnId, args: Vec<Val>, lin_args: Vec<Val>) -> Res<Both> {
+        let program = self.program;
+        let Some(f) = program.funcs.get(id.0 as usize) else {
+            return Err(Error { message: format!("there is no function f{}", id.0), span: Span::default(), function: String::new() });
+        };
+        let mut frame = Frame { f, vals: vec![None; f.vars.len()] };
+        let params = f.body.params.iter().chain(&f.body.lin_params);
+        if let Some((v, x)) = params.zip(args.iter().chain(&lin_args)).find(|(v, x)| !x.fits(f.ty(**v))) {
+            let wrong = format!("argument {} is {}", crate::print::var(f, *v), x.kind());
+            return Err(frame.error(wrong, Span::default()));
+        }
+        stacker::maybe_grow(128 * 1024, 4 * 1024 * 1024, || self.block(&mut frame, &f.body, args, lin_args))
+    }
+
+    /// Runs a block with these values for its parameters.
+    fn block(&mut self, fr: &mut Frame<'_>, b: &Block, args: Vec<Val>, lin_args: Vec<Val>) -> Res<Both> {
+        fr.bind("arguments", &b.params, args, Span::default())?;
+        fr.bind("linear arguments", &b.lin_params, lin_args, Span::default())?;
+        for s in &b.stmts {
+            self.stmt(fr, s)?;
+        }
+        Ok((fr.vals(&b.results), fr.vals(&b.lin_results)))
+    }
+
+    fn stmt(&mut self, fr: &mut Frame<'_>, s: &Stmt) -> Res<()> {
+        self.counts.steps += 1;
+        if self.counts.steps > self.fuel {
+            return Err(fr.error(format!("stopped after {} statements", self.fuel), s.span));
+        }
+        let (outs, lin_outs) = match self.control(fr, s) {
+            Some(done) => done?,
+            None => {
+                let mut outs = self.op(fr, s).map_err(|why| fr.error(why, s.span))?;
+                let lin_outs = outs.split_off(s.outs.len().min(outs.len()));
+                (outs, lin_outs)
+            }
+        };
+        let mut linear = !s.lin_outs.is_empty();
+        s.op.each_operand(&mut |v| linear |= fr.f.linear(v));
+        let all: Vec<Val> = outs.iter().chain(&lin_outs).cloned().collect();
+        let work = cost::work(&s.op, linear, &|v| fr.get(v), &all);
+        self.counts.add((s.span.lo, s.span.hi), linear, work);
+        fr.bind("results", &s.outs, outs, s.span)?;
+        fr.bind("linear results", &s.lin_outs, lin_outs, s.span)
+    }
+
+    /// Results of an operation without blocks.
+    fn op(&mut self, fr: &Frame<'_>, s: &Stmt) -> Result<Vec<Val>, String> {
+        let unit = Ty::Bool;
+        let ty = s.outs.iter().chain(&s.lin_outs).next().map_or(&unit, |v| fr.f.ty(*v));
+        match &s.op {
+            Op::Prim(p, args) => self.host.prims(*p, &fr.vals(args)),
+            Op::Fields { a, tag, .. } => match fr.get(*a) {
+                Val::Data(c) if c.tag == *tag => Ok(c.fields.clone()),
+                Val::Absent => Ok(s.outs.iter().chain(&s.lin_outs).map(|v| Val::zero(fr.f.ty(*v))).collect()),
+                other => Err(format!("the fields of constructor {tag} were expected, not {}", other.kind())),
+            },
+            Op::Dup(a) => Ok(vec![fr.get(*a).clone(), fr.get(*a).clone()]),
+            Op::Drop(_) => Ok(Vec::new()),
+            op => one(fr, op, ty).map(|v| vec![v]),
+        }
+    }
+}
+
+/// The result of an operation that has one.
+fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
+    let get = |v: &Var| fr.get(*v);
+    let opt = |v: &Option<Var>| v.map(|v| fr.get(v));
+    match op {
+        Op::Lit(l) => Ok(literal(l)),
+        Op::Zero(t) => Ok(Val::zero(t)),
+        Op::Un(u, a) => scalar::un(*u, get(a)),
+        Op::Bin(b, x, y) => scalar::bin(*b, get(x), get(y)),
+        Op::Cmp(c, x, y) => scalar::cmp(*c, get(x), get(y)),
+        Op::Not(a) => scalar::not(get(a)),
+        Op::Select(c, x, y) => scalar::select(get(c), get(x), get(y)),
+        Op::Convert(c, a) => scalar::convert(*c, get(a)),
+        Op::Dim(a, axis) => extent(get(a), *axis),
+        Op::Shape(a) => arrays::array(get(a)).map(|a| Val::ints(&a.shape.iter().map(|n| *n as i64).collect::<Vec<_>>())),
+        Op::Index { a, at, .. } => parts::index(get(a), &fr.vals(at), ty),
+        Op::IndexAdd { acc, at, v, shape } => parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Add),
+        Op::IndexSet { acc, at, v, shape } => parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Set),
+        Op::Slice { a, lo, hi, .. } => parts::slice(get(a), get(lo), get(hi)),
+        Op::SliceAdd { acc, lo, hi, v, shape } => parts::slice_add(get(acc), (get(lo), get(hi)), get(v), opt(shape), ty),
+        Op::Gather { a, at, .. } => parts::gather(get(a), get(at)),
+        Op::GatherAdd { acc, at, v, shape } => parts::gather_add(get(acc), get(at), get(v), opt(shape), ty),
+        Op::Reverse(a) => arrays::permute(get(a), |i, n| n - 1 - i),
+        Op::Rotate { n, a } => {
+            let k = arrays::int(get(n))?;
+            arrays::permute(get(a), |i, n| (i as i64 + k.rem_euclid(n as i64)) as usize % n)
+        }
+        Op::Concat { a, b, len, shape } => arrays::concat(get(a), get(b), opt(len), opt(shape), ty),
+        Op::Reshape { a, to, .. } => arrays::reshape(get(a), get(to)),
+        Op::Transpose(a) => arrays::transpose(get(a)),
+        Op::Replicate { n, a } => arrays::replicate(get(n), get(a), ty),
+        Op::Sum { a, .. } => arrays::sum(get(a), ty),
+        Op::Spread { a, shape } => arrays::spread(get(a), get(shape)),
+        Op::Total { a, .. } => arrays::total(get(a), ty),
+        Op::Stack { elems, shape } => arrays::stack(fr.vals(elems), ty, opt(shape).map(arrays::sizes).transpose()?),
+        Op::Dot(x, y) | Op::MatMul(x, y) => arrays::product(get(x), get(y), ty),
+        Op::Outer(x, y) => arrays::outer(get(x), get(y)),
+        Op::Cumsum { a, reverse } => arrays::cumsum(get(a), *reverse, ty),
+        Op::Nonzero(a) => arrays::nonzero(get(a)),
+        Op::Con { tag, fields, .. } => Ok(Val::data(*tag, fr.vals(fields))),
+        Op::Prim(..) | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_)
+        | Op::ReduceByIndex { .. } => Err(format!("`{}` does not have one result", crate::names::word(op))),
+    }
+}
+
+fn literal(l: &Lit) -> Val {
+    match l {
+        Lit::F64(x) => Val::F64(*x),
+        Lit::F32(x) => Val::F32(*x),
+        Lit::I64(n) => Val::I64(*n),
+        Lit::Bool(b) => Val::Bool(*b),
+        Lit::Str(s) => Val::Str(s.clone()),
+    }
+}
+
+fn extent(a: &Val, axis: u32) -> Result<Val, String> {
+    let a = arrays::array(a)?;
+    a.shape.get(axis as usize).map(|n| Val::I64(*n as i64)).ok_or_else(|| format!("there is no axis {axis} in an array of shape {:?}", a.shape))
+}

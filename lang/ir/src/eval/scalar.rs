@@ -1,0 +1,187 @@
+//! Elementwise arithmetic on numbers, arrays and data; absent values are zeros.
+
+use super::value::Val;
+use crate::op::{Cmp, Conv};
+use adl_prim::{Bin, Un};
+use std::cmp::Ordering;
+
+type Res = Result<Val, String>;
+
+const OVERFLOW: &str = "the result does not fit an Int";
+
+/// Applies a unary operator to each number.
+pub(super) fn un(op: Un, v: &Val) -> Res {
+    Ok(match v {
+        Val::F64(x) => Val::F64(op.eval(*x)),
+        Val::F32(x) => Val::F32(op.eval(f64::from(*x)) as f32),
+        Val::I64(x) => Val::I64(int_un(op, *x)?),
+        Val::Absent if op == Un::Neg => Val::Absent,
+        Val::Array(_) | Val::Data(_) => each(v, &mut |x| un(op, x))?,
+        other => return Err(format!("a number was expected, not {}", other.kind())),
+    })
+}
+
+fn int_un(op: Un, a: i64) -> Result<i64, String> {
+    let r = match op {
+        Un::Neg => a.checked_neg(),
+        Un::Abs => a.checked_abs(),
+        Un::Sign => Some(a.signum()),
+        Un::Powi(n) => match u32::try_from(n) {
+            Ok(n) => a.checked_pow(n),
+            Err(_) => return Err("an Int cannot have a negative power".to_owned()),
+        },
+        _ => return Err("this function is not defined on Ints".to_owned()),
+    };
+    r.ok_or_else(|| OVERFLOW.to_owned())
+}
+
+/// Applies a function to each element or field.
+fn each(v: &Val, f: &mut dyn FnMut(&Val) -> Res) -> Res {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
+        Val::Array(a) => Ok(Val::array(a.shape.clone(), a.elems.iter().map(&mut *f).collect::<Result<_, _>>()?)),
+        Val::Data(c) => Ok(Val::data(c.tag, c.fields.iter().map(&mut *f).collect::<Result<_, _>>()?)),
+        other => f(other),
+    })
+}
+
+/// Applies a binary operator.
+pub(super) fn bin(op: Bin, a: &Val, b: &Val) -> Res {
+    match (a, b) {
+        (Val::F64(x), Val::F64(y)) => Ok(Val::F64(op.eval(*x, *y))),
+        (Val::F32(x), Val::F32(y)) => Ok(Val::F32(op.eval(f64::from(*x), f64::from(*y)) as f32)),
+        (Val::I64(x), Val::I64(y)) => int_bin(op, *x, *y).map(Val::I64),
+        (Val::Absent, _) | (_, Val::Absent) => absent(op, a, b),
+        (Val::Array(x), Val::Array(y)) if x.shape == y.shape => pairs(&x.elems, &y.elems, op).map(|e| Val::array(x.shape.clone(), e)),
+        // What a loop collected in no turns has lost its inner extents.
+        (Val::Array(x), Val::Array(y)) if x.elems.is_empty() && y.elems.is_empty() => Ok(a.clone()),
+        (Val::Array(x), Val::Array(y)) => Err(format!("the arrays have different shapes: {:?} and {:?}", x.shape, y.shape)),
+        (Val::Data(x), Val::Data(y)) if x.tag == y.tag => pairs(&x.fields, &y.fields, op).map(|f| Val::data(x.tag, f)),
+        (Val::Data(_), Val::Data(_)) => Err("the data have different constructors".to_owned()),
+        (Val::Array(_) | Val::Data(_), _) => each(a, &mut |x| bin(op, x, b)),
+        (_, Val::Array(_) | Val::Data(_)) => each(b, &mut |y| bin(op, a, y)),
+        _ => Err(format!("an operator on {} and {}", a.kind(), b.kind())),
+    }
+}
+
+fn pairs(xs: &[Val], ys: &[Val], op: Bin) -> Result<Vec<Val>, String> {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || xs.iter().zip(ys).map(|(x, y)| bin(op, x, y)).collect())
+}
+
+fn absent(op: Bin, a: &Val, b: &Val) -> Res {
+    match op {
+        Bin::Add => Ok(if a.is_absent() { b.clone() } else { a.clone() }),
+        Bin::Sub => if a.is_absent() { un(Un::Neg, b) } else { Ok(a.clone()) },
+        Bin::Mul | Bin::Scale => Ok(Val::Absent),
+        Bin::Div if a.is_absent() => Ok(Val::Absent),
+        _ => Err("the elements of an absent zero are needed".to_owned()),
+    }
+}
+
+/// An operator on Ints: overflow and division by zero are errors.
+fn int_bin(op: Bin, a: i64, b: i64) -> Result<i64, String> {
+    if matches!(op, Bin::IntDiv | Bin::Rem) && b == 0 {
+        return Err("division of an Int by zero".to_owned());
+    }
+    let r = match op {
+        Bin::Add => a.checked_add(b),
+        Bin::Sub => a.checked_sub(b),
+        Bin::Mul | Bin::Scale => a.checked_mul(b),
+        // Rounded towards negative infinity; the remainder has the divisor's sign.
+        Bin::IntDiv => a.checked_div(b).map(|q| if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { q - 1 } else { q }),
+        Bin::Rem => Some(a.wrapping_rem(b)).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
+        Bin::Min => Some(a.min(b)),
+        Bin::Max => Some(a.max(b)),
+        Bin::StepLe => Some(i64::from(a <= b)),
+        Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return Err("this operator is not defined on Ints".to_owned()),
+    };
+    r.ok_or_else(|| OVERFLOW.to_owned())
+}
+
+/// Compares; elementwise on arrays.
+pub(super) fn cmp(op: Cmp, a: &Val, b: &Val) -> Res {
+    let order = match (a, b) {
+        (Val::F64(x), Val::F64(y)) => x.partial_cmp(y),
+        (Val::F32(x), Val::F32(y)) => x.partial_cmp(y),
+        (Val::I64(x), Val::I64(y)) => Some(x.cmp(y)),
+        (Val::Bool(x), Val::Bool(y)) => Some(x.cmp(y)),
+        (Val::Str(x), Val::Str(y)) => Some(x.cmp(y)),
+        (Val::Array(x), Val::Array(y)) if x.shape == y.shape => {
+            let elems: Result<_, _> = x.elems.iter().zip(&y.elems).map(|(x, y)| cmp(op, x, y)).collect();
+            return Ok(Val::array(x.shape.clone(), elems?));
+        }
+        (Val::Array(x), Val::Array(y)) => return Err(format!("the arrays have different shapes: {:?} and {:?}", x.shape, y.shape)),
+        (Val::Array(_), _) => return each(a, &mut |x| cmp(op, x, b)),
+        (_, Val::Array(_)) => return each(b, &mut |y| cmp(op, a, y)),
+        _ => return Err(format!("{} and {} cannot be compared", a.kind(), b.kind())),
+    };
+    Ok(Val::Bool(match op {
+        Cmp::Eq => order == Some(Ordering::Equal),
+        Cmp::Ne => order != Some(Ordering::Equal),
+        Cmp::Lt => order == Some(Ordering::Less),
+        Cmp::Gt => order == Some(Ordering::Greater),
+        Cmp::Le => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+        Cmp::Ge => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+    }))
+}
+
+/// The negation of each truth value.
+pub(super) fn not(v: &Val) -> Res {
+    match v {
+        Val::Bool(b) => Ok(Val::Bool(!b)),
+        Val::Array(_) => each(v, &mut not),
+        other => Err(format!("a Bool was expected, not {}", other.kind())),
+    }
+}
+
+/// `a` where the condition holds, else `b`.
+pub(super) fn select(c: &Val, a: &Val, b: &Val) -> Res {
+    let mask = match c {
+        Val::Bool(c) => return Ok(if *c { a.clone() } else { b.clone() }),
+        Val::Array(mask) => mask,
+        other => return Err(format!("a Bool was expected, not {}", other.kind())),
+    };
+    if a.is_absent() && b.is_absent() {
+        return Ok(Val::Absent);
+    }
+    let pick = |v: &Val, other: &Val, i: usize| match v {
+        Val::Array(x) if x.shape != mask.shape => Err(format!("the arrays have different shapes: {:?} and {:?}", mask.shape, x.shape)),
+        Val::Array(x) => Ok(x.elems[i].clone()),
+        // The zero of the other operand's numbers.
+        Val::Absent => bin(Bin::Scale, &zero_like(other), &zero_like(other)),
+        number => Ok(number.clone()),
+    };
+    let holds = |v: &Val| matches!(v, Val::Bool(true));
+    let elems: Result<_, _> = mask.elems.iter().enumerate().map(|(i, c)| if holds(c) { pick(a, b, i) } else { pick(b, a, i) }).collect();
+    Ok(Val::array(mask.shape.clone(), elems?))
+}
+
+fn zero_like(v: &Val) -> Val {
+    match v.leaves().first() {
+        Some(Val::F32(_)) => Val::F32(0.0),
+        Some(Val::I64(_)) => Val::I64(0),
+        _ => Val::F64(0.0),
+    }
+}
+
+/// Converts each number.
+pub(super) fn convert(c: Conv, v: &Val) -> Res {
+    let (real, int) = match v {
+        Val::F64(x) => (*x, None),
+        Val::F32(x) => (f64::from(*x), None),
+        Val::I64(n) => (*n as f64, Some(*n)),
+        Val::Bool(b) => (f64::from(u8::from(*b)), Some(i64::from(*b))),
+        Val::Absent => return Ok(Val::Absent),
+        Val::Array(_) => return each(v, &mut |x| convert(c, x)),
+        other => return Err(format!("a number was expected, not {}", other.kind())),
+    };
+    Ok(match c {
+        Conv::ToF64 => Val::F64(real),
+        Conv::ToF32 => Val::F32(real as f32),
+        Conv::ToI64 => Val::I64(match int {
+            Some(n) => n,
+            // Both bounds are exact in f64.
+            None if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&real.trunc()) => real.trunc() as i64,
+            None => return Err(format!("no Int holds {real:?}")),
+        }),
+    })
+}

@@ -1,0 +1,202 @@
+//! Values of the reference evaluator.
+
+use crate::print;
+use crate::ty::Ty;
+use std::rc::Rc;
+
+/// A value. Simple rather than fast: elements of arrays are values too.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub enum Val {
+    F64(f64),
+    F32(f32),
+    I64(i64),
+    Bool(bool),
+    Str(Rc<str>),
+    Array(Rc<Arr>),
+    Data(Rc<Con>),
+    /// A zero array or zero data whose shape nobody needed.
+    Absent,
+}
+
+/// An array.
+#[derive(Clone, Debug)]
+pub struct Arr {
+    /// Extents.
+    pub shape: Vec<usize>,
+    /// Elements in row-major order.
+    pub elems: Vec<Val>,
+}
+
+/// A constructor with its fields.
+#[derive(Clone, Debug)]
+pub struct Con {
+    /// Which constructor.
+    pub tag: u32,
+    /// Its fields.
+    pub fields: Vec<Val>,
+}
+
+/// Frees values without recursion, however deep they are.
+fn free(mut todo: Vec<Val>) {
+    while let Some(v) = todo.pop() {
+        match v {
+            Val::Data(c) => todo.extend(Rc::into_inner(c).map(|mut c| std::mem::take(&mut c.fields)).unwrap_or_default()),
+            Val::Array(a) => todo.extend(Rc::into_inner(a).map(|mut a| std::mem::take(&mut a.elems)).unwrap_or_default()),
+            Val::F64(_) | Val::F32(_) | Val::I64(_) | Val::Bool(_) | Val::Str(_) | Val::Absent => {}
+        }
+    }
+}
+
+impl Drop for Con {
+    fn drop(&mut self) {
+        free(std::mem::take(&mut self.fields));
+    }
+}
+
+impl Drop for Arr {
+    fn drop(&mut self) {
+        if matches!(self.elems.first(), Some(Val::Data(_) | Val::Array(_) | Val::Absent)) {
+            free(std::mem::take(&mut self.elems));
+        }
+    }
+}
+
+impl PartialEq for Val {
+    /// Equal as data; `nan` equals `nan`.
+    fn eq(&self, other: &Val) -> bool {
+        let mut todo = vec![(self, other)];
+        while let Some((a, b)) = todo.pop() {
+            let same = match (a, b) {
+                (Val::F64(x), Val::F64(y)) => x == y || x.is_nan() && y.is_nan(),
+                (Val::F32(x), Val::F32(y)) => x == y || x.is_nan() && y.is_nan(),
+                (Val::I64(x), Val::I64(y)) => x == y,
+                (Val::Bool(x), Val::Bool(y)) => x == y,
+                (Val::Str(x), Val::Str(y)) => x == y,
+                (Val::Absent, Val::Absent) => true,
+                (Val::Array(x), Val::Array(y)) => {
+                    todo.extend(x.elems.iter().zip(&y.elems));
+                    x.shape == y.shape
+                }
+                (Val::Data(x), Val::Data(y)) => {
+                    todo.extend(x.fields.iter().zip(&y.fields));
+                    x.tag == y.tag && x.fields.len() == y.fields.len()
+                }
+                _ => false,
+            };
+            if !same {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Val {
+    /// An array of this shape.
+    pub fn array(shape: Vec<usize>, elems: Vec<Val>) -> Val {
+        Val::Array(Rc::new(Arr { shape, elems }))
+    }
+
+    /// A vector of numbers.
+    pub fn floats(xs: &[f64]) -> Val {
+        Val::array(vec![xs.len()], xs.iter().map(|x| Val::F64(*x)).collect())
+    }
+
+    /// A vector of Ints.
+    pub fn ints(xs: &[i64]) -> Val {
+        Val::array(vec![xs.len()], xs.iter().map(|x| Val::I64(*x)).collect())
+    }
+
+    /// A matrix of numbers, row by row.
+    pub fn matrix(rows: usize, cols: usize, xs: &[f64]) -> Val {
+        Val::array(vec![rows, cols], xs.iter().map(|x| Val::F64(*x)).collect())
+    }
+
+    /// Data.
+    pub fn data(tag: u32, fields: Vec<Val>) -> Val {
+        Val::Data(Rc::new(Con { tag, fields }))
+    }
+
+    /// The zero of a type: absent for arrays and data.
+    pub fn zero(ty: &Ty) -> Val {
+        match ty {
+            Ty::F64 => Val::F64(0.0),
+            Ty::F32 => Val::F32(0.0),
+            Ty::I64 => Val::I64(0),
+            Ty::Bool => Val::Bool(false),
+            Ty::Str | Ty::Array(..) | Ty::Data(_) => Val::Absent,
+        }
+    }
+
+    /// A number as f64.
+    pub fn float(&self) -> Option<f64> {
+        match self {
+            Val::F64(x) => Some(*x),
+            Val::F32(x) => Some(f64::from(*x)),
+            _ => None,
+        }
+    }
+
+    /// The array behind it.
+    pub fn arr(&self) -> Option<&Rc<Arr>> {
+        match self {
+            Val::Array(a) => Some(a),
+            _ => None,
+        }
+    }
+
+    /// Whether it is an absent zero.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Val::Absent)
+    }
+
+    /// All reals in it, in order; what is absent has none.
+    pub fn reals(&self) -> Vec<f64> {
+        self.leaves().into_iter().filter_map(Val::float).collect()
+    }
+
+    /// Everything in it that is neither an array nor data, in order; what is absent has nothing.
+    pub fn leaves(&self) -> Vec<&Val> {
+        let mut out = Vec::new();
+        let mut todo = vec![self];
+        while let Some(v) = todo.pop() {
+            match v {
+                Val::Array(a) => todo.extend(a.elems.iter().rev()),
+                Val::Data(c) => todo.extend(c.fields.iter().rev()),
+                Val::Absent => {}
+                leaf => out.push(leaf),
+            }
+        }
+        out
+    }
+
+    /// How many [`leaves`](Val::leaves) there are.
+    pub fn scalars(&self) -> u64 {
+        self.leaves().len() as u64
+    }
+
+    /// Whether it has a type. What is absent has each of an array or data.
+    pub fn fits(&self, ty: &Ty) -> bool {
+        match (self, ty) {
+            (Val::F64(_), Ty::F64) | (Val::F32(_), Ty::F32) | (Val::I64(_), Ty::I64) | (Val::Bool(_), Ty::Bool) | (Val::Str(_), Ty::Str) => true,
+            (Val::Data(_), Ty::Data(_)) | (Val::Absent, Ty::Array(..) | Ty::Data(_)) => true,
+            (Val::Array(a), Ty::Array(e, r)) => a.shape.len() == *r as usize && a.elems.first().is_none_or(|x| x.fits(e)),
+            _ => false,
+        }
+    }
+
+    /// Short text, for messages.
+    pub(crate) fn kind(&self) -> String {
+        match self {
+            Val::F64(_) => print::ty(&Ty::F64),
+            Val::F32(_) => print::ty(&Ty::F32),
+            Val::I64(_) => print::ty(&Ty::I64),
+            Val::Bool(_) => print::ty(&Ty::Bool),
+            Val::Str(_) => print::ty(&Ty::Str),
+            Val::Array(a) => format!("an array of shape {:?}", a.shape),
+            Val::Data(c) => format!("data with constructor {}", c.tag),
+            Val::Absent => "an absent zero".to_owned(),
+        }
+    }
+}

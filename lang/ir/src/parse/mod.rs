@@ -1,0 +1,428 @@
+//! Text → programs. The grammar stands at the head of [`crate::print`].
+//!
+//! [`program`] reads what [`crate::print::program`] prints, in either style. It checks the form alone: what the text means may still
+//! be wrong, which [`crate::verify`] finds.
+
+mod lex;
+mod ops;
+
+use crate::func::{Block, DataDecl, FnId, Function, Program, Stmt, Var, VarInfo};
+use crate::ty::{DataId, Ty};
+use adl_syntax::span::{FileId, Span};
+use lex::{Tok, Token};
+use std::fmt;
+use std::rc::Rc;
+
+/// Why a text is no program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    /// 1-based.
+    pub line: usize,
+    /// 1-based, in characters.
+    pub col: usize,
+    /// What was expected.
+    pub message: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}:{}: {}", self.line, self.col, self.message)
+    }
+}
+
+type Res<T> = Result<T, Error>;
+
+/// Blocks and types nest so deep at most.
+const DEEPEST: usize = 1000;
+
+/// Reads a program.
+pub fn program(text: &str) -> Res<Program> {
+    let mut p = Parser::new(text)?;
+    let mut out = Program::default();
+    loop {
+        if p.word_is("data") {
+            let d = p.data(out.datas.len())?;
+            out.add_data(d);
+        } else if p.word_is("fn") {
+            let f = p.function(out.funcs.len())?;
+            out.add(f);
+        } else if p.tok() == &Tok::End {
+            return Ok(out);
+        } else {
+            return p.expected("`data` or `fn`");
+        }
+    }
+}
+
+/// Reads one function.
+pub fn function(text: &str) -> Res<Function> {
+    let mut p = Parser::new(text)?;
+    let f = p.function(0)?;
+    if p.tok() == &Tok::End { Ok(f) } else { p.expected("the end") }
+}
+
+/// How a variable is written.
+#[derive(Clone, PartialEq)]
+struct Written {
+    number: u32,
+    name: Option<Rc<str>>,
+    linear: bool,
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    /// Larger numbers of variables are refused.
+    most: u32,
+    vars: Vec<Option<VarInfo>>,
+    /// Uses with their token, to be checked at the end of the function.
+    uses: Vec<(Written, usize)>,
+}
+
+impl Parser {
+    fn new(text: &str) -> Res<Parser> {
+        let most = text.len().max(1 << 16) as u32;
+        Ok(Parser { tokens: lex::tokens(text)?, at: 0, depth: 0, most, vars: Vec::new(), uses: Vec::new() })
+    }
+
+    fn tok(&self) -> &Tok {
+        self.ahead(0)
+    }
+
+    fn ahead(&self, n: usize) -> &Tok {
+        self.tokens.get(self.at + n).map_or(&Tok::End, |t| &t.tok)
+    }
+
+    fn error_at<T>(&self, at: usize, message: String) -> Res<T> {
+        let t = &self.tokens[at.min(self.tokens.len() - 1)];
+        Err(Error { line: t.line, col: t.col, message })
+    }
+
+    fn expected<T>(&self, what: &str) -> Res<T> {
+        let found = match self.tok() {
+            Tok::Word(w) => format!("`{w}`"),
+            Tok::Tick(n, i) => format!("`{n}`_{i}"),
+            Tok::Str(_) => "a text".to_owned(),
+            Tok::Num(n) => format!("`{n}`"),
+            Tok::Sign(s) => format!("`{s}`"),
+            Tok::End => "the end".to_owned(),
+        };
+        self.error_at(self.at, format!("{what} was expected, not {found}"))
+    }
+
+    fn is(&self, sign: &str) -> bool {
+        matches!(self.tok(), Tok::Sign(s) if *s == sign)
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        let yes = self.is(sign);
+        self.at += usize::from(yes);
+        yes
+    }
+
+    fn sign(&mut self, sign: &str) -> Res<()> {
+        if self.take(sign) { Ok(()) } else { self.expected(&format!("`{sign}`")) }
+    }
+
+    fn word_is(&self, word: &str) -> bool {
+        matches!(self.tok(), Tok::Word(w) if w == word)
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let yes = self.word_is(word);
+        self.at += usize::from(yes);
+        yes
+    }
+
+    fn word(&mut self, word: &str) -> Res<()> {
+        if self.take_word(word) { Ok(()) } else { self.expected(&format!("`{word}`")) }
+    }
+
+    /// A plain or quoted name.
+    fn name(&mut self) -> Res<String> {
+        match self.tok().clone() {
+            Tok::Word(w) | Tok::Str(w) => {
+                self.at += 1;
+                Ok(w)
+            }
+            _ => self.expected("a name"),
+        }
+    }
+
+    /// A number without sign.
+    fn nat(&mut self) -> Res<u32> {
+        match self.tok() {
+            Tok::Num(n) => match n.parse() {
+                Ok(n) => {
+                    self.at += 1;
+                    Ok(n)
+                }
+                Err(_) => self.expected("a natural number"),
+            },
+            _ => self.expected("a natural number"),
+        }
+    }
+
+    /// `f3`, `D2`: the number.
+    fn numbered(&mut self, letter: char, what: &str) -> Res<u32> {
+        match self.tok() {
+            Tok::Word(w) => match w.strip_prefix(letter).and_then(|n| n.parse().ok()) {
+                Some(n) => {
+                    self.at += 1;
+                    Ok(n)
+                }
+                None => self.expected(what),
+            },
+            _ => self.expected(what),
+        }
+    }
+
+    fn function_ref(&mut self) -> Res<FnId> {
+        self.numbered('f', "a function such as `f0`").map(FnId)
+    }
+
+    fn data_ref(&mut self) -> Res<DataId> {
+        self.numbered('D', "a data type such as `D0`").map(DataId)
+    }
+
+    /// `D0.1`.
+    fn constructor(&mut self) -> Res<(DataId, u32)> {
+        let data = self.data_ref()?;
+        self.sign(".")?;
+        Ok((data, self.nat()?))
+    }
+
+    /// One level deeper, but not too deep.
+    fn deeper<T>(&mut self, f: impl FnOnce(&mut Parser) -> Res<T>) -> Res<T> {
+        if self.depth >= DEEPEST {
+            return self.error_at(self.at, format!("nested more than {DEEPEST} deep"));
+        }
+        self.depth += 1;
+        let r = stacker::maybe_grow(64 * 1024, 1024 * 1024, || f(self));
+        self.depth -= 1;
+        r
+    }
+
+    /// Items between commas, until a sign that ends the list.
+    fn list<T>(&mut self, ends: &[&str], mut item: impl FnMut(&mut Parser) -> Res<T>) -> Res<Vec<T>> {
+        let mut out = Vec::new();
+        if ends.iter().any(|e| self.is(e)) {
+            return Ok(out);
+        }
+        loop {
+            out.push(item(self)?);
+            if !self.take(",") {
+                return Ok(out);
+            }
+        }
+    }
+
+    /// `( … ; … )`.
+    fn two<T>(&mut self, mut item: impl FnMut(&mut Parser) -> Res<T>) -> Res<(Vec<T>, Vec<T>)> {
+        self.sign("(")?;
+        let left = self.list(&[";", ")"], &mut item)?;
+        let right = if self.take(";") { self.list(&[")"], &mut item)? } else { Vec::new() };
+        self.sign(")")?;
+        Ok((left, right))
+    }
+
+    fn ty(&mut self) -> Res<Ty> {
+        let mut rank = 0;
+        while self.take("[") {
+            self.sign("]")?;
+            rank += 1;
+        }
+        let base = if self.take("(") {
+            let inner = self.deeper(Parser::ty)?;
+            self.sign(")")?;
+            inner
+        } else {
+            self.base_ty()?
+        };
+        Ok(if rank == 0 { base } else { Ty::Array(Rc::new(base), rank) })
+    }
+
+    fn base_ty(&mut self) -> Res<Ty> {
+        for (word, ty) in [("f64", Ty::F64), ("f32", Ty::F32), ("i64", Ty::I64), ("bool", Ty::Bool), ("str", Ty::Str)] {
+            if self.take_word(word) {
+                return Ok(ty);
+            }
+        }
+        self.numbered('D', "a type").map(|n| Ty::Data(DataId(n)))
+    }
+
+    fn data(&mut self, number: usize) -> Res<DataDecl> {
+        self.word("data")?;
+        if self.data_ref()?.0 as usize != number {
+            return self.error_at(self.at - 1, format!("this is data type D{number}"));
+        }
+        let name = self.name()?;
+        self.sign("=")?;
+        let mut cons = Vec::new();
+        let more = |p: &Parser| matches!(p.tok(), Tok::Str(_)) || matches!(p.tok(), Tok::Word(w) if w != "data" && w != "fn");
+        while more(self) {
+            let con = self.name()?;
+            let fields = if self.is("(") { self.two(Parser::ty)?.0 } else { Vec::new() };
+            cons.push((con, fields));
+            if !self.take("|") {
+                break;
+            }
+        }
+        Ok(DataDecl { name, cons })
+    }
+
+    fn function(&mut self, number: usize) -> Res<Function> {
+        self.word("fn")?;
+        let labelled = matches!(self.tok(), Tok::Word(w) if w.strip_prefix('f').is_some_and(|n| n.parse::<u32>().is_ok()));
+        if labelled && !matches!(self.ahead(1), Tok::Sign("(")) && self.function_ref()?.0 as usize != number {
+            return self.error_at(self.at - 1, format!("this is function f{number}"));
+        }
+        let name = self.name()?;
+        self.vars.clear();
+        self.uses.clear();
+        let (params, lin_params) = self.two(Parser::binding)?;
+        self.sign("->")?;
+        let place = self.at;
+        let (tys, lin_tys) = self.two(Parser::ty)?;
+        let mut body = self.braces()?;
+        (body.params, body.lin_params) = (params, lin_params);
+        if self.take_word("unused") {
+            self.two(Parser::binding)?;
+        }
+        let f = Function { name, vars: self.finish_vars()?, body };
+        if f.tys(&f.body.results) != tys || f.tys(&f.body.lin_results) != lin_tys {
+            return self.error_at(place, "the results have other types".to_owned());
+        }
+        Ok(f)
+    }
+
+    /// The table of variables; uses must agree with it.
+    fn finish_vars(&mut self) -> Res<Vec<VarInfo>> {
+        for (w, at) in &self.uses {
+            match self.vars.get(w.number as usize) {
+                Some(Some(info)) if info.name == w.name && info.linear == w.linear => {}
+                Some(Some(_)) => return self.error_at(*at, format!("variable {} has another name where it is bound", w.number)),
+                _ => return self.error_at(*at, format!("variable {} is not bound anywhere", w.number)),
+            }
+        }
+        // Variables that a text for people does not show.
+        let hidden = || VarInfo { ty: Ty::Bool, linear: false, name: None };
+        Ok(std::mem::take(&mut self.vars).into_iter().map(|v| v.unwrap_or_else(hidden)).collect())
+    }
+
+    /// What is written here, if it is a variable: with how many tokens.
+    fn written(&self) -> Option<(Written, usize)> {
+        let (name, number) = match self.tok() {
+            Tok::Tick(name, n) => (Some(Rc::from(name.as_str())), *n),
+            Tok::Word(w) => match w.rsplit_once('_') {
+                Some((name, n)) => (Some(Rc::from(name)), digits(n)?),
+                None => (None, digits(w.strip_prefix('v')?)?),
+            },
+            _ => return None,
+        };
+        let linear = matches!(self.ahead(1), Tok::Sign("~"));
+        Some((Written { number, name, linear }, 1 + usize::from(linear)))
+    }
+
+    /// Whether a statement's results begin here.
+    fn at_binding(&self) -> bool {
+        self.written().is_some_and(|(_, n)| matches!(self.ahead(n), Tok::Sign(":")))
+    }
+
+    /// `x_3: f64`.
+    fn binding(&mut self) -> Res<Var> {
+        let Some((w, n)) = self.written() else { return self.expected("a variable") };
+        if w.number > self.most {
+            return self.expected("a smaller number of a variable");
+        }
+        let place = self.at;
+        self.at += n;
+        self.sign(":")?;
+        let info = VarInfo { ty: self.ty()?, linear: w.linear, name: w.name };
+        let i = w.number as usize;
+        if self.vars.len() <= i {
+            self.vars.resize(i + 1, None);
+        }
+        if self.vars[i].as_ref().is_some_and(|old| *old != info) {
+            return self.error_at(place, format!("variable {i} is bound twice, differently"));
+        }
+        self.vars[i] = Some(info);
+        Ok(Var(w.number))
+    }
+
+    /// A use.
+    fn var(&mut self) -> Res<Var> {
+        let Some((w, n)) = self.written() else { return self.expected("a variable") };
+        let number = w.number;
+        self.uses.push((w, self.at));
+        self.at += n;
+        Ok(Var(number))
+    }
+
+    /// Uses until something else comes.
+    fn many(&mut self) -> Res<Vec<Var>> {
+        let mut out = Vec::new();
+        while self.written().is_some() && !self.at_binding() {
+            out.push(self.var()?);
+        }
+        Ok(out)
+    }
+
+    /// `(params ; linear) { … }`.
+    fn block(&mut self) -> Res<Block> {
+        let (params, lin_params) = self.two(Parser::binding)?;
+        let mut b = self.braces()?;
+        (b.params, b.lin_params) = (params, lin_params);
+        Ok(b)
+    }
+
+    /// `{ … return x ; y }`.
+    fn braces(&mut self) -> Res<Block> {
+        self.deeper(|p| {
+            let mut b = Block::default();
+            p.sign("{")?;
+            while !p.word_is("return") {
+                b.stmts.push(p.stmt()?);
+            }
+            p.word("return")?;
+            b.results = p.list(&[";", "}"], Parser::var)?;
+            if p.take(";") {
+                b.lin_results = p.list(&["}"], Parser::var)?;
+            }
+            p.sign("}")?;
+            Ok(b)
+        })
+    }
+
+    fn stmt(&mut self) -> Res<Stmt> {
+        let (mut outs, mut lin_outs) = (Vec::new(), Vec::new());
+        if self.at_binding() || self.is(";") {
+            let linear = self.written().is_some_and(|(w, _)| w.linear);
+            outs = self.list(&[";"], Parser::binding)?;
+            if self.take(";") {
+                lin_outs = self.list(&["="], Parser::binding)?;
+            } else if linear {
+                std::mem::swap(&mut outs, &mut lin_outs);
+            }
+            self.sign("=")?;
+        }
+        let op = self.op()?;
+        Ok(Stmt { outs, lin_outs, op, span: self.span()? })
+    }
+
+    /// `@lo..hi` or `@file:lo..hi`, if it is there.
+    fn span(&mut self) -> Res<Span> {
+        if !self.take("@") {
+            return Ok(Span::default());
+        }
+        let first = self.nat()?;
+        let (file, lo) = if self.take(":") { (first, self.nat()?) } else { (0, first) };
+        self.sign("..")?;
+        Ok(Span { file: FileId(file), lo, hi: self.nat()? })
+    }
+}
+
+fn digits(n: &str) -> Option<u32> {
+    if n.bytes().all(|b| b.is_ascii_digit()) { n.parse().ok() } else { None }
+}

@@ -1,0 +1,277 @@
+//! Operations of the text form.
+
+use super::lex::Tok;
+use super::{Parser, Res};
+use crate::func::Var;
+use crate::names;
+use crate::op::{Lit, Loop, Op, Out, Rule, RuleKind, Soac, Turns};
+use adl_prim::{Prim, Un};
+use std::rc::Rc;
+
+impl Parser {
+    pub(super) fn op(&mut self) -> Res<Op> {
+        if let Some(l) = self.literal()? {
+            return Ok(Op::Lit(l));
+        }
+        let Tok::Word(word) = self.tok().clone() else { return self.expected("an operation") };
+        let place = self.at;
+        self.at += 1;
+        if let Some(op) = self.elementwise(&word)? {
+            return Ok(op);
+        }
+        if let Some(op) = self.parts(&word)? {
+            return Ok(op);
+        }
+        if let Some(op) = self.wholes(&word)? {
+            return Ok(op);
+        }
+        match self.structured(&word)? {
+            Some(op) => Ok(op),
+            None => self.error_at(place, format!("there is no operation `{word}`")),
+        }
+    }
+
+    /// A literal, if there is one.
+    fn literal(&mut self) -> Res<Option<Lit>> {
+        let lit = match self.tok() {
+            Tok::Str(s) => Lit::Str(Rc::from(s.as_str())),
+            Tok::Num(n) => match number(n) {
+                Some(l) => l,
+                None => return self.expected("a number"),
+            },
+            Tok::Word(w) => match w.as_str() {
+                "true" => Lit::Bool(true),
+                "false" => Lit::Bool(false),
+                "inf" | "inff32" => match number(w) {
+                    Some(l) => l,
+                    None => return Ok(None),
+                },
+                w => match w.strip_prefix("nanx").and_then(nan) {
+                    Some(l) => l,
+                    None => return Ok(None),
+                },
+            },
+            Tok::Tick(..) | Tok::Sign(_) | Tok::End => return Ok(None),
+        };
+        self.at += 1;
+        Ok(Some(lit))
+    }
+
+    fn option(&mut self, word: &str) -> Res<Option<Var>> {
+        if self.take_word(word) { self.var().map(Some) } else { Ok(None) }
+    }
+
+    /// `[i, j]`.
+    fn at(&mut self) -> Res<Vec<Var>> {
+        self.sign("[")?;
+        let at = self.list(&["]"], Parser::var)?;
+        self.sign("]")?;
+        Ok(at)
+    }
+
+    /// `(x, y)`.
+    fn vars(&mut self) -> Res<Vec<Var>> {
+        self.two(Parser::var).map(|(vs, _)| vs)
+    }
+
+    fn elementwise(&mut self, word: &str) -> Res<Option<Op>> {
+        if let Some(u) = names::UNS.iter().find(|u| names::un(**u).0 == word) {
+            return Ok(Some(Op::Un(*u, self.var()?)));
+        }
+        if let Some(b) = names::BINS.iter().find(|b| names::bin(**b) == word) {
+            return Ok(Some(Op::Bin(*b, self.var()?, self.var()?)));
+        }
+        if let Some(c) = names::CMPS.iter().find(|c| names::cmp(**c) == word) {
+            return Ok(Some(Op::Cmp(*c, self.var()?, self.var()?)));
+        }
+        if let Some(c) = names::CONVS.iter().find(|c| names::conv(**c) == word) {
+            return Ok(Some(Op::Convert(*c, self.var()?)));
+        }
+        Ok(Some(match word {
+            "powi" => Op::Un(Un::Powi(self.parameter()?), self.var()?),
+            "polygamma" => Op::Un(Un::Polygamma(self.parameter()?), self.var()?),
+            "not" => Op::Not(self.var()?),
+            "select" => Op::Select(self.var()?, self.var()?, self.var()?),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// The number that belongs to an operator.
+    fn parameter<T: std::str::FromStr>(&mut self) -> Res<T> {
+        let n = match self.tok() {
+            Tok::Num(n) => n.parse().ok(),
+            _ => None,
+        };
+        match n {
+            Some(n) => {
+                self.at += 1;
+                Ok(n)
+            }
+            None => self.expected("a number"),
+        }
+    }
+
+    /// Reading and updating parts of arrays.
+    fn parts(&mut self, word: &str) -> Res<Option<Op>> {
+        Ok(Some(match word {
+            "index" => Op::Index { a: self.var()?, at: self.at()?, shape: self.option("shape")? },
+            "index_add" => Op::IndexAdd { acc: self.var()?, at: self.at()?, v: self.var()?, shape: self.option("shape")? },
+            "index_set" => Op::IndexSet { acc: self.var()?, at: self.at()?, v: self.var()?, shape: self.option("shape")? },
+            "slice" => Op::Slice { a: self.var()?, lo: self.var()?, hi: self.var()?, shape: self.option("shape")? },
+            "slice_add" => {
+                Op::SliceAdd { acc: self.var()?, lo: self.var()?, hi: self.var()?, v: self.var()?, shape: self.option("shape")? }
+            }
+            "gather" => Op::Gather { a: self.var()?, at: self.var()?, shape: self.option("shape")? },
+            "gather_add" => Op::GatherAdd { acc: self.var()?, at: self.var()?, v: self.var()?, shape: self.option("shape")? },
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Operations on whole arrays and on data.
+    fn wholes(&mut self, word: &str) -> Res<Option<Op>> {
+        Ok(Some(match word {
+            "zero" => Op::Zero(self.ty()?),
+            "dim" => {
+                let axis = self.nat()?;
+                Op::Dim(self.var()?, axis)
+            }
+            "shape" => Op::Shape(self.var()?),
+            "reverse" => Op::Reverse(self.var()?),
+            "rotate" => Op::Rotate { n: self.var()?, a: self.var()? },
+            "concat" => Op::Concat { a: self.var()?, b: self.var()?, len: self.option("len")?, shape: self.option("shape")? },
+            "reshape" => Op::Reshape { a: self.var()?, to: self.var()?, from: self.option("from")? },
+            "transpose" => Op::Transpose(self.var()?),
+            "replicate" => Op::Replicate { n: self.var()?, a: self.var()? },
+            "sum" => Op::Sum { a: self.var()?, n: self.option("len")? },
+            "spread" => Op::Spread { a: self.var()?, shape: self.var()? },
+            "total" => Op::Total { a: self.var()?, shape: self.option("shape")? },
+            "stack" => Op::Stack { elems: self.many()?, shape: self.option("shape")? },
+            "dot" => Op::Dot(self.var()?, self.var()?),
+            "matmul" => Op::MatMul(self.var()?, self.var()?),
+            "outer" => Op::Outer(self.var()?, self.var()?),
+            "cumsum" => Op::Cumsum { a: self.var()?, reverse: false },
+            "cumsum_reversed" => Op::Cumsum { a: self.var()?, reverse: true },
+            "nonzero" => Op::Nonzero(self.var()?),
+            "con" => {
+                let (data, tag) = self.constructor()?;
+                Op::Con { data, tag, fields: self.many()? }
+            }
+            "fields" => {
+                let (data, tag) = self.constructor()?;
+                Op::Fields { a: self.var()?, data, tag }
+            }
+            "dup" => Op::Dup(self.var()?),
+            "drop" => Op::Drop(self.var()?),
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Built-ins, control flow, calls, reductions.
+    fn structured(&mut self, word: &str) -> Res<Option<Op>> {
+        if let Some(kind) = names::SOACS.iter().find(|k| names::soac(**k) == word) {
+            let neutral = self.vars()?;
+            self.word("over")?;
+            let arrays = self.vars()?;
+            return Ok(Some(Op::Soac(Box::new(Soac { kind: *kind, op: self.block()?, neutral, arrays }))));
+        }
+        Ok(Some(match word {
+            "prim" => {
+                let place = self.at;
+                let name = self.name()?;
+                let Some(p) = Prim::by_name(&name) else { return self.error_at(place, format!("there is no built-in `{name}`")) };
+                Op::Prim(p, self.many()?)
+            }
+            "if" => {
+                let c = self.var()?;
+                let a = self.branch()?;
+                self.word("else")?;
+                Op::If(c, Box::new(a), Box::new(self.branch()?))
+            }
+            "switch" => {
+                let d = self.var()?;
+                let mut arms = Vec::new();
+                while self.take("|") {
+                    arms.push(self.block()?);
+                }
+                self.word("end")?;
+                Op::Switch(d, arms)
+            }
+            "loop" => self.turns()?,
+            "call" => self.call()?,
+            "reduce_by_index" => self.by_index()?,
+            _ => return Ok(None),
+        }))
+    }
+
+    fn branch(&mut self) -> Res<crate::func::Block> {
+        if self.is("(") { self.block() } else { self.braces() }
+    }
+
+    fn turns(&mut self) -> Res<Op> {
+        let turns = if self.take_word("while") {
+            Turns::While(self.block()?)
+        } else {
+            self.word("for")?;
+            Turns::For(self.var()?)
+        };
+        let reverse = self.take_word("reverse");
+        let (init, lin_init) = if self.take_word("carry") { self.two(Parser::var)? } else { Default::default() };
+        let (xs, lin_xs) = if self.take_word("over") { self.two(Parser::var)? } else { Default::default() };
+        let (outs, lin_outs) = if self.take_word("out") { self.two(Parser::out)? } else { Default::default() };
+        let body = self.block()?;
+        Ok(Op::Loop(Box::new(Loop { turns, reverse, init, lin_init, xs, lin_xs, outs, lin_outs, body })))
+    }
+
+    fn out(&mut self) -> Res<Out> {
+        for o in names::OUTS {
+            if self.take_word(names::out(*o)) {
+                return Ok(*o);
+            }
+        }
+        self.expected("`collect`, `boxed` or `sum`")
+    }
+
+    fn call(&mut self) -> Res<Op> {
+        let f = self.function_ref()?;
+        let (args, lin_args) = self.two(Parser::var)?;
+        let mut rule = None;
+        for (word, kind) in [("jvp", RuleKind::Jvp), ("vjp", RuleKind::Vjp)] {
+            if self.take_word(word) {
+                rule = Some(Rule { kind, func: self.function_ref()? });
+            }
+        }
+        Ok(Op::Call { f, args, lin_args, rule, checkpoint: self.take_word("checkpoint") })
+    }
+
+    fn by_index(&mut self) -> Res<Op> {
+        let dest = self.vars()?;
+        self.word("neutral")?;
+        let neutral = self.vars()?;
+        self.word("keys")?;
+        let keys = self.var()?;
+        self.word("values")?;
+        let values = self.vars()?;
+        Ok(Op::ReduceByIndex { dest, op: Box::new(self.block()?), neutral, keys, values })
+    }
+}
+
+/// A number: Floats have a point, an exponent or a name; `f32` follows the shorter ones.
+fn number(text: &str) -> Option<Lit> {
+    if let Some(short) = text.strip_suffix("f32") {
+        return short.parse().ok().map(Lit::F32);
+    }
+    if let Ok(n) = text.parse::<i64>() {
+        return Some(Lit::I64(n));
+    }
+    let float = text.contains('.') || text.contains('e') || text.contains("inf");
+    if float { text.parse().ok().map(Lit::F64) } else { None }
+}
+
+/// A `nan` with its bits: 16 digits, or 8 for the shorter ones.
+fn nan(bits: &str) -> Option<Lit> {
+    match bits.len() {
+        16 => u64::from_str_radix(bits, 16).ok().map(|b| Lit::F64(f64::from_bits(b))),
+        8 => u32::from_str_radix(bits, 16).ok().map(|b| Lit::F32(f32::from_bits(b))),
+        _ => None,
+    }
+}
