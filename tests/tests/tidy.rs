@@ -1,6 +1,36 @@
-//! Sizes and words of the source.
+//! Sizes and words of the source, and the order of its crates.
 
 use std::path::{Path, PathBuf};
+
+/// Lines that no function may have, and from which on it counts as long.
+const HARD: usize = 60;
+const LONG: usize = 40;
+
+/// Functions over `LONG` lines that there may be. It only falls.
+const LONG_FUNCTIONS: usize = 60;
+
+/// Functions over `HARD` lines, with why they are.
+const ALLOWED: &[(&str, &str)] = &[
+    ("lang/ad/src/activity.rs: stmt", "an arm for each operation of the IR"),
+    ("lang/ad/src/jvp/leaf.rs: tangent_of", "an arm for each operation of the IR"),
+    ("lang/ad/src/transpose/rules.rs: leaf", "an arm for each operation of the IR"),
+    ("lang/interp/src/ad/traced.rs: apply_traced", "an arm for each primitive"),
+    ("lang/interp/src/ad/traced.rs: by_columns", "an arm for each primitive that moves rows"),
+    ("lang/interp/src/ops/mod.rs: plain", "an arm for each primitive"),
+    ("lang/interp/src/vm/compile/exprs.rs: into_inner", "an arm for each form of Core"),
+    ("lang/interp/src/vm/compile/matches.rs: tree_inner", "an arm for each form of decision tree"),
+    ("lang/interp/src/vm/run.rs: steps", "the loop of the evaluator: an arm for each instruction, its registers in locals"),
+    ("lang/prim/src/scalar.rs: d_un", "a rule for each scalar function"),
+    ("lang/syntax/src/dump.rs: expr_here", "an arm for each form of expression"),
+    ("lang/typing/src/free.rs: inner", "an arm for each form of Core"),
+    ("lang/typing/src/infer/items.rs: check_item", "to be split"),
+    ("lang/typing/src/infer/special.rs: special", "an arm for each primitive whose type depends on literals"),
+    ("lang/typing/src/infer/zonk.rs: zonk_kind", "an arm for each form of Core"),
+    ("lang/typing/src/linear.rs: expr_inner", "an arm for each form of Core"),
+];
+
+/// Where `lang/` looks at the machine that it runs on, with why it may.
+const IO: &[(&str, &str, &str)] = &[("lang/interp/src/value/array.rs", "std::fs::", "how much memory there is: arrays beyond it are refused")];
 
 fn files(dir: &Path, out: &mut Vec<PathBuf>) {
     for e in std::fs::read_dir(dir).unwrap() {
@@ -8,37 +38,131 @@ fn files(dir: &Path, out: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() && name != "target" && !name.starts_with('.') {
             files(&path, out);
-        } else if name.ends_with(".rs") || name.ends_with(".adl") || name.ends_with(".md") {
+        } else if ["rs", "adl", "md", "toml", "txt"].iter().any(|x| path.extension().is_some_and(|e| e == *x)) {
             out.push(path);
         }
     }
 }
 
+fn all() -> Vec<(String, String)> {
+    let root = adl_tests::root().canonicalize().unwrap();
+    let mut out = Vec::new();
+    files(&root, &mut out);
+    out.sort();
+    out.iter().map(|p| (p.strip_prefix(&root).unwrap().to_string_lossy().into_owned(), std::fs::read_to_string(p).unwrap())).collect()
+}
+
+/// Rust sources without their tests.
+fn library() -> Vec<(String, String)> {
+    let rust = all().into_iter().filter(|(n, _)| n.ends_with(".rs") && !n.contains("tests/"));
+    rust.map(|(n, t)| (n, t.split("#[cfg(test)]").next().unwrap_or("").to_owned())).collect()
+}
+
 #[test]
 fn files_are_small_and_finished() {
-    let mut all = Vec::new();
-    files(&adl_tests::root(), &mut all);
-    let marks = [concat!("todo", "!("), concat!("unimpl", "emented!("), concat!("FIX", "ME"), concat!("#[ig", "nore")];
+    let marks = [concat!("todo", "!("), concat!("unimpl", "emented!("), concat!("FIX", "ME"), concat!("#[ig", "nore"), concat!("dbg", "!(")];
     let mut wrong = Vec::new();
-    for path in &all {
-        let text = std::fs::read_to_string(path).unwrap();
+    let all = all();
+    for (name, text) in &all {
         let lines = text.lines().count();
-        if lines > 1000 {
-            wrong.push(format!("{}: {lines} lines", path.display()));
+        if lines > 1000 && name.ends_with(".rs") {
+            wrong.push(format!("{name}: {lines} lines"));
         }
-        if path.extension().is_some_and(|e| e == "rs") {
-            for m in marks {
-                if text.contains(m) {
-                    wrong.push(format!("{}: {m}", path.display()));
-                }
-            }
-            let library = !path.components().any(|c| c.as_os_str() == "tests");
-            let code = text.split("#[cfg(test)]").next().unwrap_or("");
-            if library && code.contains(".unwrap()") {
-                wrong.push(format!("{}: unwrap", path.display()));
+        wrong.extend(marks.iter().filter(|m| name.ends_with(".rs") && text.contains(*m)).map(|m| format!("{name}: {m}")));
+    }
+    for (name, code) in library() {
+        let banned = [".unwrap()", ".expect(\"", "panic!(", "unsafe "];
+        let found = code.lines().filter(|l| !l.trim_start().starts_with("//")).flat_map(|l| banned.iter().filter(move |b| l.contains(*b)));
+        wrong.extend(found.map(|b| format!("{name}: {b}")));
+        if name.starts_with("lang/") {
+            let io = ["std::fs::", "println!(", "std::process::", "std::env::var"];
+            wrong.extend(io.iter().filter(|w| code.contains(*w) && !IO.iter().any(|(f, x, _)| *f == name && x == *w)).map(|w| format!("{name}: {w} (nothing in lang/ does IO)")));
+        }
+        wrong.extend(code.lines().filter(|l| banner(l)).map(|l| format!("{name}: a banner: {l}")));
+    }
+    assert!(all.len() > 100);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A comment that only draws a line.
+fn banner(line: &str) -> bool {
+    let l = line.trim();
+    l.starts_with("//") && (l.contains("----") || l.contains("====") || l.contains("****")) && !l.contains('|') && !l.contains('+')
+}
+
+#[test]
+fn functions_are_short() {
+    let mut over = Vec::new();
+    let mut long = Vec::new();
+    for (file, code) in library() {
+        for (name, length) in functions(&code) {
+            let full = format!("{file}: {name}");
+            match length {
+                n if n > HARD && !ALLOWED.iter().any(|(a, _)| *a == full) => over.push(format!("{full}: {n} lines")),
+                n if n > LONG => long.push(format!("{full}: {n} lines")),
+                _ => {}
             }
         }
     }
-    assert!(all.len() > 60);
+    assert!(over.is_empty(), "over {HARD} lines:\n{}", over.join("\n"));
+    assert!(long.len() <= LONG_FUNCTIONS, "{} functions have more than {LONG} lines, {LONG_FUNCTIONS} may:\n{}", long.len(), long.join("\n"));
+}
+
+/// Functions of a formatted source with their lengths. A `match` of one-line arms counts as one line: it is a table.
+fn functions(code: &str) -> Vec<(String, usize)> {
+    let lines: Vec<&str> = code.lines().collect();
+    let mut out = Vec::new();
+    for (i, l) in lines.iter().enumerate() {
+        let indent = l.len() - l.trim_start().len();
+        let Some(name) = function_name(l.trim_start()) else { continue };
+        // A body ends where its own indentation has a closing brace again.
+        let end = lines[i..].iter().position(|m| m.len() > indent && m.starts_with(&" ".repeat(indent)) && m[indent..].starts_with('}'));
+        let Some(n) = end.filter(|_| l.contains('{') || lines.get(i + 1).is_some_and(|n| !n.trim().is_empty())) else { continue };
+        let body = &lines[i..=i + n];
+        let arms = body.iter().filter(|b| b.contains(" => ") && !b.trim_end().ends_with(['{', '('])).count();
+        out.push((name, if arms * 2 >= body.len() { body.len() - arms + 1 } else { body.len() }));
+    }
+    out
+}
+
+fn function_name(line: &str) -> Option<String> {
+    let mut rest = line;
+    for word in ["pub(crate) ", "pub(super) ", "pub ", "const "] {
+        rest = rest.strip_prefix(word).unwrap_or(rest);
+    }
+    let name = rest.strip_prefix("fn ")?;
+    Some(name.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+}
+
+#[test]
+fn crates_stand_in_the_order_of_the_pipeline() {
+    let text = std::fs::read_to_string(adl_tests::root().join("docs/ARCHITECTURE.md")).unwrap();
+    let map = text.split("## Code map").nth(1).and_then(|t| t.split("\n## ").next()).unwrap();
+    let order: Vec<&str> = map.lines().filter_map(|l| l.strip_prefix("- `")?.split('`').next()).collect();
+    let manifests: Vec<(String, String)> = all().into_iter().filter_map(|(n, t)| Some((n.strip_suffix("/Cargo.toml")?.to_owned(), t))).collect();
+    let mut wrong = Vec::new();
+    let name_of = |t: &str| t.lines().find_map(|l| l.strip_prefix("name = \"")?.strip_suffix('"').map(str::to_owned)).unwrap();
+    for (dir, manifest) in &manifests {
+        let Some(at) = order.iter().position(|o| o == dir) else {
+            wrong.push(format!("{dir} is not in the code map"));
+            continue;
+        };
+        let dependencies = manifest.split("\n[").find(|s| s.starts_with("dependencies]")).unwrap_or("");
+        for d in dependencies.lines().filter_map(|l| l.split(['.', ' ', '=']).next()).filter(|d| d.starts_with("adl")) {
+            let from = manifests.iter().find(|(_, t)| name_of(t) == d).map(|(n, _)| n.as_str()).unwrap_or("");
+            if order.iter().position(|o| *o == from).is_none_or(|p| p >= at) {
+                wrong.push(format!("{dir} depends on {d}, which the code map puts after it"));
+            }
+        }
+        if !manifest.contains("[lints]\nworkspace = true") {
+            wrong.push(format!("{dir} does not inherit the lints"));
+        }
+        let root = adl_tests::root().join(dir).join("src");
+        let head = std::fs::read_to_string(root.join("lib.rs")).or_else(|_| std::fs::read_to_string(root.join("main.rs"))).unwrap();
+        if !head.starts_with("//! ") {
+            wrong.push(format!("{dir} has no comment at its head"));
+        }
+    }
+    assert!(manifests.len() >= 8);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

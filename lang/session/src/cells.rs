@@ -39,12 +39,13 @@ impl Session {
                 break;
             }
         }
+        out.diags.append(&mut self.import_warnings);
         out
     }
 
     fn eval_item(&mut self, item: &ast::Item, file: FileId, out: &mut Outcome) -> Result<(), Vec<Diagnostic>> {
         if matches!(item.kind, ItemKind::Import { .. }) {
-            return self.eval_import(item, file, out);
+            return self.eval_import(item, file);
         }
         let named;
         let (item, as_value) = match function_as_definition(item) {
@@ -65,39 +66,24 @@ impl Session {
                 let group = Item::Defs(defs);
                 self.define(&group).map_err(|d| vec![*d])?;
                 self.env = checked.env;
-                let Item::Defs(defs) = group else { return Ok(()) };
-                if !as_value {
-                    self.texts.extend(defs.iter().filter_map(|d| d.name).map(|n| (n, item.span)));
-                }
-                for d in &defs {
-                    let echo = self.defined(d);
-                    out.echoes.extend(echo.map(|e| if as_value { Echo { name: None, ..e } } else { e }));
-                }
+                self.echo_definitions(group, as_value, item.span, out);
             }
             Some(Item::Expr(e)) => {
                 let v = self.machine.eval(&e, None).map_err(|e| vec![e.diag])?;
                 self.env = checked.env;
-                self.echo_value(v, Scheme::mono(e.ty), item.span, out);
-                // A function called by its name is as general as its definition.
-                if let (ItemKind::Expr(ast::Expr { kind: ast::ExprKind::Var(n), .. }), Some(echo)) = (&item.kind, out.echoes.last_mut()) {
-                    if let (Value::Fun(_), Some(t)) = (&echo.shown, self.type_of_name(n.as_str())) {
-                        echo.ty = t;
-                    }
-                }
+                self.echo_value(v, Scheme::mono(e.ty), item, out);
             }
             Some(Item::Test(..) | Item::Bench(..) | Item::Nothing) | None => self.env = checked.env,
         }
         Ok(())
     }
 
-    fn eval_import(&mut self, item: &ast::Item, file: FileId, out: &mut Outcome) -> Result<(), Vec<Diagnostic>> {
+    fn eval_import(&mut self, item: &ast::Item, file: FileId) -> Result<(), Vec<Diagnostic>> {
         // Whoever imports a file again that changed wants it as it is now.
         for changed in self.changed_imports() {
             self.files.remove(&changed);
         }
-        let imported = self.import(&self.env.clone(), item, file);
-        out.diags.append(&mut self.import_warnings);
-        let (_, module) = imported?;
+        let (_, module) = self.import(&self.env.clone(), item, file)?;
         if let Some(m) = &module {
             self.run_module(m).map_err(|d| vec![*d])?;
         }
@@ -106,16 +92,34 @@ impl Session {
         Ok(())
     }
 
+    /// Says what was defined. `as_value`: a function that stands for itself, under the name `it`.
+    fn echo_definitions(&mut self, group: Item, as_value: bool, span: Span, out: &mut Outcome) {
+        let Item::Defs(defs) = group else { return };
+        if !as_value {
+            self.texts.extend(defs.iter().filter_map(|d| d.name).map(|n| (n, span)));
+        }
+        for d in &defs {
+            let echo = self.defined(d);
+            out.echoes.extend(echo.map(|e| if as_value { Echo { name: None, ..e } } else { e }));
+        }
+    }
+
     /// Echoes a value, and keeps it under the name `it`.
-    fn echo_value(&mut self, v: Value, mut scheme: Scheme, span: Span, out: &mut Outcome) {
+    fn echo_value(&mut self, v: Value, mut scheme: Scheme, item: &ast::Item, out: &mut Outcome) {
         if matches!(v, Value::Unit) {
             return;
         }
         scheme.ty = refine(&scheme.ty, &v, &self.tables);
-        out.echoes.push(Echo { name: None, ty: self.type_text(&scheme), shown: v.clone() });
+        // A function called by its name is as general as its definition.
+        let general = match (&item.kind, &v) {
+            (ItemKind::Expr(ast::Expr { kind: ast::ExprKind::Var(n), .. }), Value::Fun(_)) => self.type_of_name(n.as_str()),
+            _ => None,
+        };
+        let ty = general.unwrap_or_else(|| self.type_text(&scheme));
+        out.echoes.push(Echo { name: None, ty, shown: v.clone() });
         let id = self.tables.global();
         self.machine.set_global(id, v);
-        let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None };
+        let g = Global { id, scheme: Rc::new(scheme), span: item.span, doc: None, alias: None };
         Rc::make_mut(&mut self.env.values).insert(Symbol::new("it"), g);
     }
 

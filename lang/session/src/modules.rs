@@ -71,7 +71,7 @@ impl Session {
         self.std.insert(name.to_owned(), Rc::new(env));
     }
 
-    /// Parses, checks and runs a text; what it defines. Errors in a standard module are errors of adl itself and are printed as such.
+    /// Parses, checks and runs a text; what it defines. Errors in a standard module are errors of adl itself; they are reported with what comes next.
     pub(crate) fn load_text(&mut self, name: &str, source: &str, internal: bool) -> Env {
         let file = self.sources.add(format!("<{name}>"), source);
         self.machine.library.insert(file);
@@ -87,9 +87,7 @@ impl Session {
                 }
             }
         }
-        for d in diags.iter().filter(|d| d.is_error()) {
-            eprintln!("{}", adl_syntax::render::text(d, &self.sources, false));
-        }
+        self.import_warnings.extend(diags.into_iter().filter(Diagnostic::is_error));
         env
     }
 
