@@ -117,6 +117,28 @@ fn mutated_programs() {
 }
 
 #[test]
+fn generated_programs() {
+    let mut random = Random(21);
+    let (mut parsed, mut kept) = (0, 0);
+    for _ in 0..800 {
+        let text = common::programs::program(&mut random);
+        match check(&text) {
+            Some(n) => {
+                parsed += 1;
+                kept += usize::from(n > 0);
+                if n > 0 && std::env::var_os("SHOW").is_some() {
+                    println!("left as written:\n{text}\n");
+                }
+            }
+            None if std::env::var_os("SHOW").is_some() => println!("does not parse: {:?}\n{text}\n", format(&text).err()),
+            None => {}
+        }
+    }
+    println!("{parsed} parsed, {kept} have items left as written");
+    assert!(parsed > 600 && kept * 10 < parsed, "{parsed} parsed, {kept} have items left as written");
+}
+
+#[test]
 fn deep_programs() {
     for text in [
         format!("let x = {}1{}", "(".repeat(3500), ")".repeat(3500)),

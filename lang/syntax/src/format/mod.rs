@@ -11,6 +11,7 @@ mod columns;
 mod doc;
 mod exprs;
 mod items;
+mod operators;
 mod tokens;
 mod types;
 

@@ -37,6 +37,7 @@ impl Parser<'_> {
 
     pub(super) fn block_with(&mut self, semi: Semi) -> Expr {
         let opener = self.previous();
+        self.show_indented(opener);
         if self.peek() == Tok::End {
             return self.no_block(opener);
         }
@@ -46,6 +47,17 @@ impl Parser<'_> {
         self.no_for = no_for;
         self.layout.close();
         block
+    }
+
+    /// Behind `opener` at the end of its line, what is indented more than that line is the block, even
+    /// if it stands by chance in the column of a block that began in the middle of some line.
+    fn show_indented(&mut self, opener: Option<Token>) {
+        let next = self.raw();
+        let indented = next.line_start && opener.is_some_and(|t| next.col > t.indent);
+        let begins = self.starts_with(next.tok) && !self.panic;
+        if indented && begins {
+            self.show_next();
+        }
     }
 
     /// Nothing that the block after `opener` could begin with is visible. What stands below in a

@@ -212,7 +212,11 @@ impl Parser<'_> {
     }
 
     pub(super) fn starts_expression(&self) -> bool {
-        let tok = self.peek();
+        self.starts_with(self.peek())
+    }
+
+    /// Whether an expression can begin with `tok`.
+    pub(super) fn starts_with(&self, tok: Tok) -> bool {
         starts_atom(tok)
             || self.starts_keyword_expression(tok)
             || matches!(tok, Tok::Kw(Kw::Let) | Tok::P(P::Minus | P::Bang))

@@ -17,11 +17,12 @@ mod habits;
 mod items;
 pub mod layout;
 mod patterns;
+mod report;
 mod types;
 
 use crate::ast::{Ident, Program, Signature};
 use crate::diag::Diagnostic;
-use crate::errors::{expressions as errors, habits as habit_errors, items as item_errors, layout as layout_errors, lexical};
+use crate::errors::{habits as habit_errors, items as item_errors, layout as layout_errors, lexical};
 use crate::lexer::{Lexed, lex};
 use crate::span::{FileId, Span};
 use crate::symbol::Symbol;
@@ -253,73 +254,6 @@ impl<'a> Parser<'a> {
         self.lexed.strings.get(id as usize).cloned().unwrap_or_default()
     }
 
-    // Errors.
-
-    /// Reports and goes on.
-    fn report(&mut self, diagnostic: Diagnostic) {
-        if !self.panic {
-            self.broken |= diagnostic.is_error();
-            self.diagnostics.push(diagnostic);
-        }
-    }
-
-    /// Reports and gives the entry up.
-    fn fail(&mut self, diagnostic: Diagnostic) {
-        if !self.panic {
-            let cut_off = self.raw().tok == Tok::End;
-            self.cut_off |= cut_off;
-            self.broken |= !cut_off;
-            if !self.follows_lexical_error() {
-                let hint = self.foreign_word_here().map(str::to_owned).or_else(|| diagnostic.hint.clone());
-                self.diagnostics.push(Diagnostic { hint, ..diagnostic });
-            }
-            self.panic = true;
-        }
-    }
-
-    /// Whether the lexer complained about this line already: what the parser finds then is most
-    /// likely a consequence.
-    pub(super) fn follows_lexical_error(&self) -> bool {
-        let here = self.here().hi;
-        let until = self.lexical_errors.partition_point(|(_, at)| at.lo <= here);
-        let last = until.checked_sub(1).and_then(|i| self.lexical_errors.get(i));
-        last.is_some_and(|(_, at)| !self.text[at.lo as usize..here as usize].trim_end().contains('\n'))
-    }
-
-    /// How the next token is called in a message.
-    fn found(&self) -> String {
-        let token = self.raw();
-        match token.tok {
-            Tok::End => "the end of the text".to_owned(),
-            _ if self.hidden(0) => "the end of the entry".to_owned(),
-            Tok::Str(_) | Tok::FStart => "a string".to_owned(),
-            _ => format!("`{}`", shorten(self.source(self.span_of(&token)))),
-        }
-    }
-
-    /// How the last token is called in a message (empty at the start).
-    fn after(&self) -> String {
-        self.previous().map_or(String::new(), |t| format!("`{}`", shorten(self.source(self.span_of(&t)))))
-    }
-
-    /// Where an error about the next token points: at it, or, when layout hides it, behind the
-    /// last token.
-    fn here(&self) -> Span {
-        if self.hidden(0) { self.previous_span() } else { self.span_of(&self.raw()) }
-    }
-
-    /// `what` is wanted here.
-    fn wanted(&mut self, code: &'static str, what: &str) {
-        if self.panic {
-            return;
-        }
-        let found = if self.hidden(0) { None } else { Some(self.found()) };
-        let (at, after) = (self.here(), self.after());
-        let mut diagnostic = errors::wanted(code, at, what, &after, found.as_deref());
-        diagnostic.hint = found.and_then(|found| self.hint_for_unwanted(code, what, &found));
-        self.fail(diagnostic);
-    }
-
     /// Steps over `p`, or complains.
     fn expect(&mut self, p: P) -> bool {
         if self.eat(p) {
@@ -340,28 +274,6 @@ impl<'a> Parser<'a> {
         }
         self.wanted("E0110", &format!("`{}`", kw.text()));
         false
-    }
-
-    fn expect_end(&mut self) {
-        if !self.panic && self.peek() != Tok::End {
-            self.unexpected();
-        }
-    }
-
-    /// The next token fits nothing that is open.
-    fn unexpected(&mut self) {
-        let (token, at, found) = (self.raw(), self.here(), self.found());
-        let diagnostic = match token.tok {
-            Tok::P(p) if p.closes() => layout_errors::unmatched(at, p.text()),
-            Tok::Kw(Kw::Then | Kw::Else | Kw::With | Kw::In | Kw::Do) => {
-                errors::orphan(at, self.source(self.span_of(&token)))
-            }
-            _ => {
-                let hint = if self.hidden(0) { None } else { habit_errors::stray_sign(self.source(at)) };
-                Diagnostic { hint: hint.map(str::to_owned), ..errors::unexpected(at, &found) }
-            }
-        };
-        self.fail(diagnostic);
     }
 
     /// A `lower_case` name.
@@ -421,13 +333,5 @@ impl<'a> Parser<'a> {
             self.broken = true;
             self.fail(layout_errors::too_deep(at, MAX_DEPTH));
         }
-    }
-}
-
-fn shorten(text: &str) -> String {
-    let line = text.lines().next().unwrap_or("");
-    match line.char_indices().nth(30) {
-        Some((at, _)) => format!("{}...", &line[..at]),
-        None => line.to_owned(),
     }
 }

@@ -1,6 +1,8 @@
 //! Programs to test with.
 #![allow(dead_code)]
 
+pub mod programs;
+
 use std::path::{Path, PathBuf};
 
 /// Every `.adl` file of the repository that parses: not those of syntax errors.
