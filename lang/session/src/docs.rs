@@ -57,7 +57,10 @@ impl DocEntry {
     /// The first sentence.
     pub fn summary(&self) -> &str {
         let line = self.text.lines().next().unwrap_or("");
-        line.split_once(". ").map_or(line, |(first, _)| first).trim_end_matches('.')
+        // `lo .. hi` ends no sentence.
+        let ends = |i: &usize| !line[..*i].ends_with([' ', '.']);
+        let end = line.match_indices(". ").map(|(i, _)| i).find(ends);
+        end.map_or(line, |i| &line[..i]).trim_end_matches('.')
     }
 }
 
@@ -169,7 +172,14 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{DocEntry, nearest};
+
+    #[test]
+    fn the_first_sentence() {
+        for (doc, want) in [("One. Two.", "One"), ("In `lo .. hi - 1`. More.", "In `lo .. hi - 1`"), ("Only one.", "Only one"), ("", "")] {
+            assert_eq!(DocEntry::new("f", String::new(), doc, None).summary(), want);
+        }
+    }
 
     #[test]
     fn slips() {

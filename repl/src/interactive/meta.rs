@@ -142,7 +142,7 @@ fn source(repl: &mut Repl, name: &str) -> bool {
     };
     match found {
         Some(text) => repl.say(&text),
-        None if known => repl.complain(&format!("`{name}` is built in: it has no source in adl")),
+        None if known => repl.complain(&format!("`{name}` has no source in adl")),
         None => unknown(repl, name, "nothing is named"),
     }
     true
