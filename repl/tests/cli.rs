@@ -188,7 +188,7 @@ fn tests_and_examples() {
         "a.adl:14:1: test \"false\"\n    it is false\n",
         "a.adl:15:1: test \"dies\"\n    error[E0701]",
         "`dbl 2.0`\n    expected 5.0 : Float\n    actual   4.0 : Float\n",
-        "`dbl \"a\"`\n    expected nothing\n    actual   error[E0205]",
+        "`dbl \"a\"`\n    expected nothing\n    actual   error[E0203]",
         "\n4 passed, 5 failed\n",
     ] {
         assert!(r.out.contains(part), "{part}: {}", r.out);

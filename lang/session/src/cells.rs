@@ -47,14 +47,6 @@ impl Session {
         if matches!(item.kind, ItemKind::Import { .. }) {
             return self.eval_import(item, file);
         }
-        let named;
-        let (item, as_value) = match function_as_definition(item) {
-            Some(i) => {
-                named = i;
-                (&named, true)
-            }
-            None => (item, false),
-        };
         let checked = self.check(&self.env.clone(), item, false);
         let (warnings, errors): (Vec<_>, Vec<_>) = checked.diags.into_iter().partition(|d| !d.is_error());
         out.diags.extend(warnings);
@@ -66,12 +58,13 @@ impl Session {
                 let group = Item::Defs(defs);
                 self.define(&group).map_err(|d| vec![*d])?;
                 self.env = checked.env;
-                self.echo_definitions(group, as_value, item.span, out);
+                self.echo_definitions(group, item.span, out);
             }
             Some(Item::Expr(e)) => {
                 let v = self.machine.eval(&e, None).map_err(|e| vec![e.diag])?;
                 self.env = checked.env;
-                self.echo_value(v, Scheme::mono(e.ty), item, out);
+                let scheme = checked.scheme.unwrap_or_else(|| Scheme::mono(e.ty));
+                self.echo_value(v, scheme, item.span, out);
             }
             Some(Item::Test(..) | Item::Bench(..) | Item::Nothing) | None => self.env = checked.env,
         }
@@ -92,34 +85,26 @@ impl Session {
         Ok(())
     }
 
-    /// Says what was defined. `as_value`: a function that stands for itself, under the name `it`.
-    fn echo_definitions(&mut self, group: Item, as_value: bool, span: Span, out: &mut Outcome) {
+    /// Says what was defined.
+    fn echo_definitions(&mut self, group: Item, span: Span, out: &mut Outcome) {
         let Item::Defs(defs) = group else { return };
-        if !as_value {
-            self.texts.extend(defs.iter().filter_map(|d| d.name).map(|n| (n, span)));
-        }
+        self.texts.extend(defs.iter().filter_map(|d| d.name).map(|n| (n, span)));
         for d in &defs {
             let echo = self.defined(d);
-            out.echoes.extend(echo.map(|e| if as_value { Echo { name: None, ..e } } else { e }));
+            out.echoes.extend(echo);
         }
     }
 
     /// Echoes a value, and keeps it under the name `it`.
-    fn echo_value(&mut self, v: Value, mut scheme: Scheme, item: &ast::Item, out: &mut Outcome) {
+    fn echo_value(&mut self, v: Value, mut scheme: Scheme, span: Span, out: &mut Outcome) {
         if matches!(v, Value::Unit) {
             return;
         }
-        scheme.ty = refine(&scheme.ty, &v, &self.tables);
-        // A function called by its name is as general as its definition.
-        let general = match (&item.kind, &v) {
-            (ItemKind::Expr(ast::Expr { kind: ast::ExprKind::Var(n), .. }), Value::Fun(_)) => self.type_of_name(n.as_str()),
-            _ => None,
-        };
-        let ty = general.unwrap_or_else(|| self.type_text(&scheme));
-        out.echoes.push(Echo { name: None, ty, shown: v.clone() });
+        scheme.ty = refine(&scheme.ty, &v, span, &self.tables);
+        out.echoes.push(Echo { name: None, ty: self.type_text(&scheme), shown: v.clone() });
         let id = self.tables.global();
         self.machine.set_global(id, v);
-        let g = Global { id, scheme: Rc::new(scheme), span: item.span, doc: None, alias: None };
+        let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None };
         Rc::make_mut(&mut self.env.values).insert(Symbol::new("it"), g);
     }
 
@@ -129,7 +114,7 @@ impl Session {
         let v = self.machine.global(d.global)?.clone();
         let mut scheme = d.scheme.clone();
         if scheme.vars.is_empty() {
-            scheme.ty = refine(&scheme.ty, &v, &self.tables);
+            scheme.ty = refine(&scheme.ty, &v, d.span, &self.tables);
             self.env.set_type(name, scheme.clone());
         }
         Some(Echo { name: Some(name.to_string()), ty: self.type_text(&scheme), shown: v })
@@ -149,27 +134,14 @@ impl Session {
                 return Ok(t);
             }
         }
-        let named = function_as_definition(item);
-        let checked = self.check(&self.env.clone(), named.as_ref().unwrap_or(item), false);
+        let checked = self.check(&self.env.clone(), item, false);
         if checked.diags.iter().any(Diagnostic::is_error) {
             return Err(checked.diags);
         }
         Ok(match checked.item {
-            Some(Item::Expr(e)) => self.type_text(&Scheme::mono(e.ty)),
+            Some(Item::Expr(e)) => self.type_text(&checked.scheme.unwrap_or_else(|| Scheme::mono(e.ty))),
             Some(Item::Defs(defs)) => defs.last().map_or(String::new(), |d| self.type_text(&d.scheme)),
             _ => String::new(),
         })
     }
-}
-
-/// `fun x -> e` as `let it = fun x -> e`, so that it is as general as a definition would be.
-fn function_as_definition(item: &ast::Item) -> Option<ast::Item> {
-    let ItemKind::Expr(e) = &item.kind else { return None };
-    if !matches!(e.kind, ast::ExprKind::Fun(..)) {
-        return None;
-    }
-    let pat = ast::Pat { kind: ast::PatKind::Var(Symbol::new("it")), span: e.span };
-    let binding = ast::Binding { pat, params: Vec::new(), sig: None, body: e.clone(), span: e.span };
-    let kind = ItemKind::Let(ast::LetGroup { rec: false, bindings: vec![binding] });
-    Some(ast::Item { kind, span: item.span, doc: None })
 }

@@ -120,7 +120,7 @@ impl Session {
 
     /// A type as text.
     pub fn type_text(&self, scheme: &adl_typing::ty::Scheme) -> String {
-        adl_typing::print::scheme(scheme, &self.tables)
+        adl_typing::print::scheme(scheme)
     }
 
     /// The world, for the front end that made it.

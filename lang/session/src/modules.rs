@@ -6,6 +6,7 @@ use adl_interp::ops::data;
 use adl_interp::vm::Machine;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::{SourceMap, Span};
 use adl_typing::core::Item;
 use adl_typing::env::{CheckHost, Column, Env, NoHeader};
 use adl_typing::{Checked, check_item};
@@ -16,6 +17,7 @@ use std::rc::Rc;
 struct Adapter<'a> {
     machine: &'a mut Machine,
     std: &'a HashMap<String, Rc<Env>>,
+    sources: &'a SourceMap,
 }
 
 impl CheckHost for Adapter<'_> {
@@ -30,6 +32,19 @@ impl CheckHost for Adapter<'_> {
     fn std_module(&mut self, name: &str) -> Option<Rc<Env>> {
         self.std.get(name).cloned()
     }
+    fn line(&self, span: Span, near: Span) -> String {
+        let line = self.sources.line_of(span);
+        match self.sources.get(span.file) {
+            Some(f) if span.file != near.file => format!("line {line} of {}", f.name),
+            _ => format!("line {line}"),
+        }
+    }
+    fn text(&self, span: Span) -> &str {
+        self.sources.text(span)
+    }
+    fn std_modules(&self) -> Vec<&'static str> {
+        adl_std::MODULES.iter().map(|(n, _)| *n).collect()
+    }
     fn prelude_home(&mut self, name: &str) -> Option<&'static str> {
         adl_std::home(name)
     }
@@ -40,7 +55,7 @@ impl Session {
     pub(crate) fn check(&mut self, env: &Env, item: &ast::Item, internal: bool) -> Checked {
         let text = self.sources.text(item.span).to_owned();
         self.load_named(&text);
-        let mut adapter = Adapter { machine: &mut self.machine, std: &self.std };
+        let mut adapter = Adapter { machine: &mut self.machine, std: &self.std, sources: &self.sources };
         let checked = check_item(env, item, &mut self.tables, &mut adapter, internal);
         if self.machine.datas.len() != self.tables.datas.len() {
             self.machine.datas = self.tables.datas.clone();

@@ -1,29 +1,32 @@
 //! The size that a value really has, put into its type.
 
 use adl_interp::value::{Value, seq};
+use adl_syntax::span::Span;
 use adl_typing::env::Tables;
 use adl_typing::ty::{RecordTy, Size, Ty};
 use std::rc::Rc;
 
 /// The type with sizes that were unknown (or quantified) replaced by those of the value.
-pub fn refine(t: &Ty, v: &Value, tables: &Tables) -> Ty {
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || refined(t, v, tables))
+///
+/// `span` is the place of the definition, where such a size comes from.
+pub fn refine(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || refined(t, v, span, tables))
 }
 
-fn refined(t: &Ty, v: &Value, tables: &Tables) -> Ty {
+fn refined(t: &Ty, v: &Value, span: Span, tables: &Tables) -> Ty {
     match (t, v) {
         (Ty::Array(..), _) => match seq::shape(v) {
-            Some(shape) => with_shape(t, shape),
+            Some(shape) => with_shape(t, shape, span),
             None => t.clone(),
         },
-        (Ty::Tuple(ts), Value::Tuple(vs)) => Ty::Tuple(ts.iter().zip(&vs.0).map(|(t, v)| refine(t, v, tables)).collect()),
+        (Ty::Tuple(ts), Value::Tuple(vs)) => Ty::Tuple(ts.iter().zip(&vs.0).map(|(t, v)| refine(t, v, span, tables)).collect()),
         (Ty::Record(r), Value::Record(vs)) => {
             let fields = r
                 .fields
                 .iter()
                 .map(|(n, t)| {
                     let v = vs.names.iter().position(|m| m == n).map(|i| &vs.vals[i]);
-                    (*n, v.map_or_else(|| t.clone(), |v| refine(t, v, tables)))
+                    (*n, v.map_or_else(|| t.clone(), |v| refine(t, v, span, tables)))
                 })
                 .collect();
             Ty::Record(Rc::new(RecordTy { fields, tail: r.tail.clone() }))
@@ -37,18 +40,18 @@ fn refined(t: &Ty, v: &Value, tables: &Tables) -> Ty {
                 [Ty::Var(q)] if q == p => d.fields.first(),
                 _ => None,
             };
-            let args = decl.params.iter().zip(args.iter()).map(|(p, a)| of(p).map_or_else(|| a.clone(), |v| refine(a, v, tables)));
+            let args = decl.params.iter().zip(args.iter()).map(|(p, a)| of(p).map_or_else(|| a.clone(), |v| refine(a, v, span, tables)));
             Ty::Data(*id, args.collect())
         }
         _ => t.clone(),
     }
 }
 
-fn with_shape(t: &Ty, shape: &[usize]) -> Ty {
+fn with_shape(t: &Ty, shape: &[usize], span: Span) -> Ty {
     match (t, shape) {
-        (Ty::Array(_, e), [k, rest @ ..]) => {
-            let size = Size::Const(*k as u64);
-            Ty::Array(size, Rc::new(with_shape(e, rest)))
+        (Ty::Array(n, e), [k, rest @ ..]) => {
+            let size = if *n == Size::known(*k as u64) { *n } else { Size::from(*k as u64, span) };
+            Ty::Array(size, Rc::new(with_shape(e, rest, span)))
         }
         (t, _) => t.clone(),
     }

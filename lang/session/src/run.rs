@@ -7,7 +7,7 @@ use crate::refine::refine;
 use adl_interp::error::codes;
 use adl_syntax::ast::{self, ItemKind};
 use adl_syntax::diag::Diagnostic;
-use adl_syntax::span::FileId;
+use adl_syntax::span::{FileId, Span};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
 use adl_typing::env::Env;
@@ -94,7 +94,9 @@ impl Session {
             return;
         }
         let checked = self.check(&out.env.clone(), item, false);
-        if !self.hidden(out, item) {
+        // What did not parse is reported as that alone: its types say nothing.
+        let faulty = out.diags.iter().any(|d| d.is_error() && d.code.starts_with("E01") && inside(d.primary.span, item.span));
+        if !faulty && !self.hidden(out, item) {
             out.diags.extend(checked.diags);
         }
         out.env = checked.env;
@@ -149,7 +151,7 @@ impl Session {
                 let (Some(name), Some(v)) = (d.name, self.machine.global(d.global)) else { continue };
                 if env.values.get(&name).is_some_and(|g| g.id == d.global) {
                     let mut scheme = d.scheme.clone();
-                    scheme.ty = refine(&scheme.ty, v, &self.tables);
+                    scheme.ty = refine(&scheme.ty, v, d.span, &self.tables);
                     env.set_type(name, scheme);
                 }
             }
@@ -160,4 +162,8 @@ impl Session {
     pub fn clear_interrupt(&self) {
         self.machine.interrupt.store(false, Ordering::Relaxed);
     }
+}
+
+fn inside(part: Span, whole: Span) -> bool {
+    part.file == whole.file && whole.lo <= part.lo && part.lo <= whole.hi
 }

@@ -93,6 +93,12 @@ pub trait CheckHost {
     fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader>;
     /// A standard module, loaded on first use.
     fn std_module(&mut self, name: &str) -> Option<Rc<Env>>;
+    /// The 1-based line of a place, with the file's name where that is not `near`'s: `line 3`.
+    fn line(&self, span: Span, near: Span) -> String;
+    /// The source text of a place.
+    fn text(&self, span: Span) -> &str;
+    /// The names of the standard modules.
+    fn std_modules(&self) -> Vec<&'static str>;
     /// The standard module that defines a name which is in scope everywhere.
     fn prelude_home(&mut self, name: &str) -> Option<&'static str>;
 }

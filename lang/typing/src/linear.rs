@@ -3,11 +3,11 @@
 //! Every expression is *free* (it does not depend on a linear variable) or *linear* (it depends on them linearly, jointly).
 
 use crate::core::{Expr, ExprKind, Extent, ForKind, IndexArg, Lambda, Lit, Local, LoopKind, Tree};
+use crate::errors::linearity::{self, Fault, Variables};
 use crate::ty::Ty;
 use adl_prim::{Linearity, Prim};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
-use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -24,20 +24,38 @@ struct Checker {
     kinds: HashMap<Local, Kind>,
     /// Local functions, looked into where they are applied.
     functions: HashMap<Local, Rc<Lambda>>,
-    /// The linear variable as the user calls it.
-    name: String,
+    /// The linear variables as the user calls them.
+    vars: Variables,
     depth: usize,
 }
 
-/// Checks a body in the given parameters.
-pub(crate) fn check(body: &Expr, params: &[(Local, Option<Symbol>)]) -> Result<(), Box<Diagnostic>> {
-    let name = params.iter().find_map(|(_, n)| *n).map_or("its argument".to_owned(), |n| format!("`{n}`"));
-    let mut c = Checker { kinds: HashMap::new(), functions: HashMap::new(), name, depth: 0 };
-    for (l, _) in params {
-        c.kinds.insert(*l, Linear);
+/// Checks the body of `lin`; `line` says where it is.
+pub(crate) fn check(lam: &Lambda, line: String) -> Result<(), Box<Diagnostic>> {
+    let vars = Variables { names: names(lam), span: None, line };
+    let mut c = Checker { kinds: HashMap::new(), functions: HashMap::new(), vars, depth: 0 };
+    for p in &lam.params {
+        c.kinds.insert(p.local, Linear);
     }
-    let kind = c.expr(body)?;
-    c.result(kind, body)
+    let kind = c.expr(&lam.body)?;
+    c.result(kind, &lam.body)
+}
+
+/// The names of the parameter: of the variable, or of those that its pattern binds.
+fn names(lam: &Lambda) -> Vec<String> {
+    let mut body = &lam.body;
+    while let ExprKind::Sizes(_, inner) = &*body.kind {
+        body = inner;
+    }
+    let of_pattern = || match &*body.kind {
+        ExprKind::Match(s, _, _, arms) if arms.len() == 1 && matches!(&*s.kind, ExprKind::Local(l) if lam.params.iter().any(|p| p.local == *l)) => {
+            arms[0].vars.iter().map(|(_, n, _)| n.to_string()).collect()
+        }
+        _ => Vec::new(),
+    };
+    match lam.params.iter().find_map(|p| p.name) {
+        Some(n) => vec![n.to_string()],
+        None => of_pattern(),
+    }
 }
 
 /// Whether a type has no real leaf: what the linear structure does not see.
@@ -73,15 +91,13 @@ fn is_zero(e: &Expr) -> bool {
 }
 
 impl Checker {
-    fn error(&self, span: Span, text: String) -> Box<Diagnostic> {
-        Box::new(Diagnostic::error("E0501", span, text))
+    fn fault(&self, fault: Fault<'_>, span: Span) -> Box<Diagnostic> {
+        Box::new(linearity::diagnostic(fault, span, &self.vars))
     }
 
     fn result(&self, kind: Kind, e: &Expr) -> Out<()> {
         if kind == Free && !is_zero(e) {
-            return Err(Box::new(
-                self.error(e.span, format!("the result does not depend on {} and is not zero", self.name)).hint("a linear function maps zero to zero"),
-            ));
+            return Err(self.fault(Fault::NoDependence, e.span));
         }
         Ok(())
     }
@@ -94,10 +110,7 @@ impl Checker {
         }
         for (e, k) in parts.iter().zip(&kinds) {
             if *k == Free && !is_zero(e) {
-                return Err(Box::new(
-                    self.error(e.span, format!("{what} what depends linearly on {} with something that does not depend on it and is not zero", self.name))
-                        .hint("a linear function maps zero to zero"),
-                ));
+                return Err(self.fault(Fault::Constant(what), e.span));
             }
         }
         Ok(Linear)
@@ -107,7 +120,7 @@ impl Checker {
     fn free(&mut self, e: &Expr, what: &str) -> Out<()> {
         match self.expr(e)? {
             Free => Ok(()),
-            Linear => Err(self.error(e.span, format!("{what} depends on the linear variable {}", self.name))),
+            Linear => Err(self.fault(Fault::Depends(what), e.span)),
         }
     }
 
@@ -132,14 +145,14 @@ impl Checker {
                 // A function is judged where it is applied; one that is returned must not hold linear variables.
                 let inner = self.lambda(l, &vec![Free; l.params.len()])?;
                 if inner == Linear {
-                    return Err(self.error(e.span, format!("a function that uses the linear variable {} is not itself linear data", self.name)));
+                    return Err(self.fault(Fault::Captured, e.span));
                 }
                 Ok(Free)
             }
             ExprKind::App(f, args) => self.apply(f, args, e),
-            ExprKind::Con(_, args) | ExprKind::Tuple(args) | ExprKind::Array(args) => self.joint(&args.iter().collect::<Vec<_>>(), "this joins"),
-            ExprKind::Record(fs) => self.joint(&fs.iter().map(|(_, e)| e).collect::<Vec<_>>(), "this joins"),
-            ExprKind::Update(r, fs) => self.joint(&std::iter::once(r).chain(fs.iter().map(|(_, e)| e)).collect::<Vec<_>>(), "this joins"),
+            ExprKind::Con(_, args) | ExprKind::Tuple(args) | ExprKind::Array(args) => self.joint(&args.iter().collect::<Vec<_>>(), "this"),
+            ExprKind::Record(fs) => self.joint(&fs.iter().map(|(_, e)| e).collect::<Vec<_>>(), "this record"),
+            ExprKind::Update(r, fs) => self.joint(&std::iter::once(r).chain(fs.iter().map(|(_, e)| e)).collect::<Vec<_>>(), "this record"),
             ExprKind::Item(a, _) | ExprKind::Field(a, _) => {
                 let k = self.expr(a)?;
                 Ok(if discrete(&e.ty) { Free } else { k })
@@ -162,7 +175,7 @@ impl Checker {
             ExprKind::Sizes(_, b) => self.expr(b),
             ExprKind::If(c, a, b) => {
                 self.free(c, "the condition of `if`")?;
-                self.joint(&[a, b], "the branches mix")
+                self.joint(&[a, b], "this `if`")
             }
             ExprKind::Match(s, root, tree, arms) => {
                 let k = self.expr(s)?;
@@ -177,7 +190,7 @@ impl Checker {
                     }
                 }
                 let bodies: Vec<&Expr> = arms.iter().map(|a| &a.body).collect();
-                self.joint(&bodies, "the arms mix")
+                self.joint(&bodies, "this `match`")
             }
             ExprKind::Index(a, args) => {
                 for i in args {
@@ -244,7 +257,7 @@ impl Checker {
     fn tree(&mut self, t: &Tree, k: Kind, s: &Expr) -> Out<()> {
         let branching = |me: &Self| match k {
             Free => Ok(()),
-            Linear => Err(me.error(s.span, format!("`match` branches on a value that depends on the linear variable {}", me.name))),
+            Linear => Err(me.fault(Fault::Branches, s.span)),
         };
         match t {
             Tree::Leaf(..) | Tree::Fail => Ok(()),
@@ -282,13 +295,13 @@ impl Checker {
     }
 
     fn not_linear(&self, what: &str, span: Span) -> Box<Diagnostic> {
-        self.error(span, format!("`{what}` is not linear, and its argument depends on the linear variable {}", self.name))
+        self.fault(Fault::NotLinear(what), span)
     }
 
     fn lambda(&mut self, l: &Lambda, kinds: &[Kind]) -> Out<Kind> {
         self.depth += 1;
         if self.depth > 60 {
-            return Err(self.error(l.body.span, "functions inside `lin` are nested too deeply to be checked".into()));
+            return Err(self.fault(Fault::TooDeep, l.body.span));
         }
         for (p, k) in l.params.iter().zip(kinds) {
             self.bind(p.local, *k);
@@ -325,19 +338,12 @@ impl Checker {
         }
         // In `h a x` only the arrow of the argument that is linear must be `-o`.
         let mut t = &f.ty;
-        for (a, k) in args.iter().zip(&kinds) {
+        for k in &kinds {
             match t {
                 Ty::Lin(_, r) => t = r,
                 Ty::Fun(_, r) => {
                     if *k == Linear {
-                        let name = match &*f.kind {
-                            ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Inst(..) => "this function",
-                            _ => "what is applied here",
-                        };
-                        return Err(Box::new(
-                            self.error(a.span, format!("{name} is not linear (`->`, not `-o`), and its argument depends on the linear variable {}", self.name))
-                                .hint("define it with `lin`"),
-                        ));
+                        return Err(self.fault(Fault::PlainFunction, f.span));
                     }
                     t = r;
                 }
@@ -349,8 +355,9 @@ impl Checker {
 
     fn primitive(&mut self, p: Prim, args: &[Expr], whole: &Expr) -> Out<Kind> {
         let row = p.row();
+        let op = spelled(p);
         if row.linearity == Linearity::Mapped {
-            return self.mapped(args, whole);
+            return self.mapped(args);
         }
         let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Kind>>>()?;
         if kinds.iter().all(|k| *k == Free) {
@@ -360,14 +367,11 @@ impl Checker {
             return Ok(Free);
         }
         match row.linearity {
-            Linearity::None | Linearity::Mapped => Err(self.not_linear(row.name, whole.span)),
+            Linearity::None | Linearity::Mapped => Err(self.not_linear(op, whole.span)),
             Linearity::Joint => {
                 for (a, k) in args.iter().zip(&kinds) {
                     if *k == Free && !is_zero(a) {
-                        return Err(Box::new(
-                            self.error(a.span, format!("`{}` joins this, which does not depend on {}, with something linear", row.name, self.name))
-                                .hint("a linear function maps zero to zero"),
-                        ));
+                        return Err(self.fault(Fault::Constant(&format!("`{op}`")), a.span));
                     }
                 }
                 Ok(Linear)
@@ -377,17 +381,17 @@ impl Checker {
                 for (i, k) in kinds.iter().enumerate() {
                     let here = places.contains(&(i as u8));
                     if *k == Linear && !here {
-                        return Err(self.not_linear(row.name, args[i].span));
+                        return Err(self.not_linear(op, args[i].span));
                     }
                     if *k == Free && here && places.len() > 1 && !is_zero(&args[i]) {
-                        linear_zero = Err(self.error(args[i].span, format!("`{}` is linear in this argument together with the other, and it does not depend on {}", row.name, self.name)));
+                        linear_zero = Err(self.fault(Fault::Constant(&format!("`{op}`")), args[i].span));
                     }
                 }
                 linear_zero.map(|()| Linear)
             }
             Linearity::Bilinear => {
                 if kinds.iter().filter(|k| **k == Linear).count() > 1 {
-                    return Err(self.error(whole.span, format!("both sides of `{}` depend on the linear variable {}", row.name, self.name)));
+                    return Err(self.fault(Fault::BothSides(op), whole.span));
                 }
                 Ok(Linear)
             }
@@ -395,7 +399,7 @@ impl Checker {
     }
 
     /// `map f xs ...`.
-    fn mapped(&mut self, args: &[Expr], whole: &Expr) -> Out<Kind> {
+    fn mapped(&mut self, args: &[Expr]) -> Out<Kind> {
         let [f, data @ ..] = args else { return Ok(Free) };
         let kinds = data.iter().map(|a| self.expr(a)).collect::<Out<Vec<Kind>>>()?;
         if let Some(l) = self.as_lambda(f) {
@@ -410,11 +414,20 @@ impl Checker {
             let joint = p.row().linearity == Linearity::Joint && kinds.iter().all(|k| *k == Linear);
             let single = p.row().linearity == Linearity::In(&[0]) && kinds.len() == 1;
             let scaled = p.row().linearity == Linearity::Bilinear && kinds.iter().filter(|k| **k == Linear).count() == 1;
-            return if joint || single || scaled { Ok(Linear) } else { Err(self.not_linear(p.row().name, whole.span)) };
+            return if joint || single || scaled { Ok(Linear) } else { Err(self.not_linear(p.row().name, f.span)) };
         }
         match &f.ty {
             Ty::Lin(..) if kinds.len() == 1 => Ok(Linear),
-            _ => Err(self.error(f.span, format!("this function is not linear (`->`, not `-o`), and it is mapped over what depends on {}", self.name))),
+            _ => Err(self.fault(Fault::PlainMapped, f.span)),
         }
+    }
+}
+
+/// A primitive as programs write it.
+fn spelled(p: Prim) -> &'static str {
+    match p {
+        Prim::PowInt => "^",
+        Prim::Neg => "-",
+        p => p.row().name,
     }
 }

@@ -2,6 +2,7 @@
 //! not exhaustive and the arms that nothing reaches.
 
 use crate::core::{Con, Lit, Local, Step, Tree};
+use crate::ty::ConDecl;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 
@@ -30,8 +31,8 @@ pub enum TPat {
 pub struct Compiled {
     /// The tree.
     pub tree: Tree,
-    /// A value that no arm fits, as source.
-    pub missing: Option<String>,
+    /// Values that no arm fits, as source: a few of them.
+    pub missing: Vec<String>,
     /// Whether each arm can be reached.
     pub reached: Vec<bool>,
 }
@@ -50,13 +51,19 @@ enum Known {
     Lit(Lit),
     Parts(Vec<(Step, Local)>),
     Len(Vec<Local>),
-    NotCon(Symbol, usize),
+    /// None of these literals.
+    NotLit(Vec<Lit>),
+    /// None of these lengths.
+    NotLen(Vec<usize>),
 }
+
+/// Missing cases that are shown.
+const MAX_MISSING: usize = 3;
 
 struct Compiler<'a> {
     fresh: &'a mut dyn FnMut() -> Local,
     root: Local,
-    missing: Option<String>,
+    missing: Vec<String>,
     reached: Vec<bool>,
     budget: usize,
 }
@@ -69,7 +76,7 @@ pub fn compile(root: Local, arms: Vec<(TPat, bool)>, fresh: &mut dyn FnMut() -> 
         .enumerate()
         .map(|(arm, (pat, guard))| Row { cols: vec![(root, pat)], binds: Vec::new(), arm, guard })
         .collect();
-    let mut c = Compiler { fresh, root, missing: None, reached, budget: 20_000 };
+    let mut c = Compiler { fresh, root, missing: Vec::new(), reached, budget: 20_000 };
     let tree = c.rows(rows, &HashMap::new());
     Compiled { tree, missing: c.missing, reached: c.reached }
 }
@@ -83,8 +90,11 @@ impl Compiler<'_> {
         let mut rows: Vec<Row> = rows.into_iter().flat_map(normalise).collect();
         self.budget = self.budget.saturating_sub(1);
         if rows.is_empty() || self.budget == 0 {
-            if self.missing.is_none() {
-                self.missing = Some(witness(self.root, known, 0));
+            if self.missing.len() < MAX_MISSING {
+                let case = witness(self.root, known, 0);
+                if !self.missing.contains(&case) {
+                    self.missing.push(case);
+                }
             }
             return Tree::Fail;
         }
@@ -159,13 +169,22 @@ impl Compiler<'_> {
             let tree = self.rows(next, &known);
             cases.push((Con { data: data.clone(), tag }, fields, tree));
         }
-        let left = data.cons.iter().find(|c| !tags.contains(&c.tag));
-        let default = left.map(|c| {
-            let mut known = known.clone();
-            known.insert(on, Known::NotCon(c.name, c.fields.len()));
-            Box::new(self.rows(without(&rows, on), &known))
-        });
+        let left: Vec<&ConDecl> = data.cons.iter().filter(|c| !tags.contains(&c.tag)).collect();
+        let default = left.first().map(|first| Box::new(self.others(on, first, &left, without(&rows, on), known)));
         Tree::Con(on, cases, default)
+    }
+
+    /// The rows for the constructors that no pattern names. If there are none, each of those constructors is a missing case.
+    fn others(&mut self, on: Local, first: &ConDecl, left: &[&ConDecl], rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+        let shown = if rows.is_empty() { left } else { std::slice::from_ref(&first) };
+        let mut tree = Tree::Fail;
+        for c in shown.iter().take(MAX_MISSING) {
+            let fields = c.fields.iter().map(|_| (self.fresh)()).collect();
+            let mut known = known.clone();
+            known.insert(on, Known::Con(c.name, fields));
+            tree = self.rows(rows.clone(), &known);
+        }
+        tree
     }
 
     fn literals(&mut self, on: Local, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
@@ -191,9 +210,7 @@ impl Compiler<'_> {
             }
         }
         let mut known = known.clone();
-        if let Some(Lit::Bool(b)) = lits.first() {
-            known.insert(on, Known::Lit(Lit::Bool(!b)));
-        }
+        known.insert(on, Known::NotLit(lits.clone()));
         let default = self.rows(without(&rows, on), &known);
         Tree::Lit(on, cases, Box::new(default))
     }
@@ -208,7 +225,7 @@ impl Compiler<'_> {
             }
         }
         let mut cases = Vec::new();
-        for n in lens {
+        for n in lens.iter().copied() {
             let elems: Vec<Local> = (0..n).map(|_| (self.fresh)()).collect();
             let next = select(&rows, on, |p| match p {
                 TPat::Array(parts) if parts.len() == n => Some(parts.clone()),
@@ -218,7 +235,9 @@ impl Compiler<'_> {
             known.insert(on, Known::Len(elems.clone()));
             cases.push((n as u64, elems, self.rows(next, &known)));
         }
-        let default = self.rows(without(&rows, on), known);
+        let mut known = known.clone();
+        known.insert(on, Known::NotLen(lens));
+        let default = self.rows(without(&rows, on), &known);
         Tree::Len(on, cases, Box::new(default))
     }
 }
@@ -299,16 +318,12 @@ fn witness(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
             let args: Vec<String> = fields.iter().map(|f| witness(*f, known, 1)).collect();
             wrap(format!("{name} {}", args.join(" ")))
         }
-        Some(Known::NotCon(name, 0)) => name.to_string(),
-        Some(Known::NotCon(name, arity)) => wrap(format!("{name}{}", " _".repeat(*arity))),
-        Some(Known::Lit(l)) => match l {
-            Lit::Unit => "()".into(),
-            Lit::Bool(b) => b.to_string(),
-            Lit::Int(n) => n.to_string(),
-            Lit::Float(x) => format!("{x:?}"),
-            Lit::F32(x) => format!("{x:?}f32"),
-            Lit::Str(s) => format!("{s:?}"),
-        },
+        Some(Known::Lit(l)) => literal(l),
+        Some(Known::NotLit(lits)) => other_literal(lits),
+        Some(Known::NotLen(lens)) => {
+            let n = (0..).find(|n| !lens.contains(n)).unwrap_or_default();
+            format!("[{}]", vec!["_"; n].join(", "))
+        }
         Some(Known::Parts(parts)) => {
             let record = matches!(parts.first(), Some((Step::Field(_), _)));
             let mut parts = parts.clone();
@@ -329,5 +344,27 @@ fn witness(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
             let texts: Vec<String> = elems.iter().map(|e| witness(*e, known, 0)).collect();
             format!("[{}]", texts.join(", "))
         }
+    }
+}
+
+fn literal(l: &Lit) -> String {
+    match l {
+        Lit::Unit => "()".into(),
+        Lit::Bool(b) => b.to_string(),
+        Lit::Int(n) => n.to_string(),
+        Lit::Float(x) => format!("{x:?}"),
+        Lit::F32(x) => format!("{x:?}f32"),
+        Lit::Str(s) => format!("{s:?}"),
+    }
+}
+
+/// A literal that is none of these.
+fn other_literal(lits: &[Lit]) -> String {
+    match lits.first() {
+        Some(Lit::Bool(b)) => (!b).to_string(),
+        Some(Lit::Int(_)) => (0..).find(|n| !lits.contains(&Lit::Int(*n))).unwrap_or_default().to_string(),
+        Some(Lit::Float(_)) => (0..).map(f64::from).find(|x| !lits.contains(&Lit::Float(*x))).map_or("_".into(), |x| format!("{x:?}")),
+        Some(Lit::Str(_)) => (0..).map(|n| "x".repeat(n)).find(|s| !lits.contains(&Lit::Str(s.as_str().into()))).map_or("_".into(), |s| format!("{s:?}")),
+        Some(Lit::Unit | Lit::F32(_)) | None => "_".into(),
     }
 }

@@ -1,14 +1,12 @@
 //! Types as text: `(Diff a, Real s) => (a -> s) -> a -> a`.
 
-use crate::env::Tables;
 use crate::ty::{Class, Scheme, Size, SizeVar, Ty, TyVar};
-use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 use std::fmt::Write;
 
 /// Prints types with one set of names.
-pub struct Printer<'a> {
-    tables: &'a Tables,
+#[derive(Default)]
+pub struct Printer {
     vars: HashMap<TyVar, String>,
     metas: HashMap<u32, String>,
     sizes: HashMap<SizeVar, String>,
@@ -17,8 +15,8 @@ pub struct Printer<'a> {
 }
 
 /// A scheme as text.
-pub fn scheme(s: &Scheme, tables: &Tables) -> String {
-    let mut p = Printer::new(tables);
+pub fn scheme(s: &Scheme) -> String {
+    let mut p = Printer::default();
     for (v, _, name) in &s.vars {
         p.name_var(*v, name.as_str());
     }
@@ -40,8 +38,8 @@ pub fn scheme(s: &Scheme, tables: &Tables) -> String {
 }
 
 /// A type as text.
-pub fn ty(t: &Ty, tables: &Tables) -> String {
-    Printer::new(tables).ty(t)
+pub fn ty(t: &Ty) -> String {
+    Printer::default().ty(t)
 }
 
 /// Without what others imply.
@@ -63,19 +61,7 @@ pub fn minimal(classes: &[Class]) -> Vec<Class> {
     out
 }
 
-impl<'a> Printer<'a> {
-    /// Without names yet.
-    pub fn new(tables: &'a Tables) -> Printer<'a> {
-        Printer {
-            tables,
-            vars: HashMap::new(),
-            metas: HashMap::new(),
-            sizes: HashMap::new(),
-            size_metas: HashMap::new(),
-            used: Vec::new(),
-        }
-    }
-
+impl Printer {
     fn fresh(&mut self, wish: &str, letters: &str) -> String {
         if !wish.is_empty() && !self.used.iter().any(|u| u == wish) {
             self.used.push(wish.to_owned());
@@ -99,14 +85,15 @@ impl<'a> Printer<'a> {
         self.vars.insert(v, name);
     }
 
-    fn name_size(&mut self, v: SizeVar, wish: &str) {
+    /// Gives a size a name, the wished one if it is free.
+    pub fn name_size(&mut self, v: SizeVar, wish: &str) {
         let name = self.fresh(wish, "nmkpq");
         self.sizes.insert(v, name);
     }
 
     fn size(&mut self, s: Size) -> String {
         match s {
-            Size::Const(n) => n.to_string(),
+            Size::Const(n, _) => n.to_string(),
             Size::Unknown => "_".into(),
             Size::Var(v) => {
                 if !self.sizes.contains_key(&v) {
@@ -177,7 +164,7 @@ impl<'a> Printer<'a> {
                 out + "}"
             }
             Ty::Data(id, args) => {
-                let name = self.tables.datas.get(id).map_or(Symbol::new("?"), |d| d.name);
+                let name = id.1;
                 if args.is_empty() {
                     return name.to_string();
                 }

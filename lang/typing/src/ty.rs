@@ -1,5 +1,6 @@
 //! Types, sizes, classes and schemes, after inference.
 
+use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
@@ -11,9 +12,9 @@ pub struct TyVar(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct SizeVar(pub u32);
 
-/// A declared data type.
+/// A declared data type: its number, and the name that it is shown with.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct DataId(pub u32);
+pub struct DataId(pub u32, pub Symbol);
 
 /// A type. `Meta` occurs only during inference.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -60,14 +61,42 @@ pub struct RecordTy {
 /// A size.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Size {
-    /// `3`.
-    Const(u64),
+    /// `3`, and the place that made it so.
+    Const(u64, Origin),
     /// `n`.
     Var(SizeVar),
     /// An inference variable (never in Core).
     Meta(u32),
     /// Known when the code runs.
     Unknown,
+}
+
+/// Where a size came from, for messages. All origins are equal: a size is the same wherever it came from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin(pub Span);
+
+impl PartialEq for Origin {
+    fn eq(&self, _: &Origin) -> bool {
+        true
+    }
+}
+
+impl Eq for Origin {}
+
+impl std::hash::Hash for Origin {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
+impl Size {
+    /// A known size that came from nowhere in particular.
+    pub fn known(n: u64) -> Size {
+        Size::Const(n, Origin::default())
+    }
+
+    /// A known size that came from a place.
+    pub fn from(n: u64, span: Span) -> Size {
+        Size::Const(n, Origin(span))
+    }
 }
 
 /// The built-in classes. `Data` (internal, spelled `Data` in messages) is what `read_csv` and

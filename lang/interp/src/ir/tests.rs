@@ -179,7 +179,7 @@ fn lists_are_walked() {
     let cons = b.close(vec![r], vec![]);
     let out = b.one(Op::Switch(l, vec![nil, cons]), Ty::F64);
     p.set(f, b.finish(vec![out], vec![]));
-    let con = |name: &str, tag, arity| Rc::new(ConInfo { name: adl_syntax::symbol::Symbol::new(name), tag, data: adl_typing::ty::DataId(0), arity });
+    let con = |name: &str, tag, arity| Rc::new(ConInfo { name: adl_syntax::symbol::Symbol::new(name), tag, data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new(name)), arity });
     let (nil, cons) = (con("Nil", 0, 0), con("Cons", 1, 2));
     let empty = Value::Data(Rc::new(Data { con: nil, fields: vec![] }));
     let list = (1..=100_000).fold(empty, |rest, k| Value::Data(Rc::new(Data { con: cons.clone(), fields: vec![Value::Float(f64::from(k)), rest] })));

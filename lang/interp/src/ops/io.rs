@@ -63,6 +63,6 @@ fn write(m: &mut Machine, path: &str, bytes: &[u8]) -> Res<Value> {
 /// `Option`, whose constructors are `None` (0) and `Some` (1).
 pub(crate) fn option(v: Option<Value>) -> Value {
     let (name, tag) = if v.is_some() { ("Some", 1) } else { ("None", 0) };
-    let con = ConInfo { name: adl_syntax::symbol::Symbol::new(name), tag, data: adl_typing::ty::DataId(0), arity: tag };
+    let con = ConInfo { name: adl_syntax::symbol::Symbol::new(name), tag, data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new(name)), arity: tag };
     Value::Data(Rc::new(Data { con: Rc::new(con), fields: v.into_iter().collect() }))
 }

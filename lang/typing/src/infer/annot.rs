@@ -2,10 +2,10 @@
 
 use super::{Infer, array, fun};
 use crate::env::TypeName;
-use crate::errors;
+use crate::errors::{calls, names};
 use crate::ty::{Class, DataDecl, RecordTy, Scheme, Size, Ty, TyVar};
 use adl_syntax::ast;
-use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -30,8 +30,8 @@ impl Infer<'_> {
         let mut by_var: Vec<(Symbol, Vec<Class>)> = Vec::new();
         for (class, var) in &sig.constraints {
             let Some(c) = class_named(class.name.as_str()) else {
-                let near = errors::nearest(class.name.as_str(), ["Eq", "Ord", "Show", "Num", "Real", "Diff"].into_iter());
-                self.report(errors::unknown_type(class.span, "class", class.name.as_str(), near));
+                let near = names::nearest(class.name.as_str(), ["Eq", "Ord", "Show", "Num", "Real", "Diff"].into_iter());
+                self.report(names::Unknown { what: Some("class"), name: class.name.as_str(), span: class.span, near }.diagnostic());
                 continue;
             };
             match by_var.iter_mut().find(|(v, _)| *v == var.name) {
@@ -57,7 +57,7 @@ impl Infer<'_> {
     fn annotation_parts(&mut self, t: &ast::Type) -> Ty {
         match &t.kind {
             ast::TypeKind::Hole | ast::TypeKind::Error => self.meta(),
-            ast::TypeKind::Var(name) => self.named_var(*name),
+            ast::TypeKind::Var(name) => self.named_var(*name, t.span),
             ast::TypeKind::Fun(a, b) => {
                 let a = self.annotation(a);
                 fun(a, self.annotation(b))
@@ -72,7 +72,7 @@ impl Infer<'_> {
                 let mut fs: Vec<(Symbol, Ty)> = fields.iter().map(|(n, t)| (n.name, self.annotation(t))).collect();
                 fs.sort_by_key(|(n, _)| n.as_str());
                 let tail = tail.as_ref().map(|t| match t {
-                    Some(v) => self.named_var(v.name),
+                    Some(v) => self.named_var(v.name, v.span),
                     None => self.row_meta(),
                 });
                 Ty::Record(Rc::new(RecordTy { fields: fs, tail }))
@@ -85,7 +85,7 @@ impl Infer<'_> {
         }
     }
 
-    fn named_var(&mut self, name: Symbol) -> Ty {
+    fn named_var(&mut self, name: Symbol, span: Span) -> Ty {
         if let Some(t) = self.type_names.get(&name) {
             return t.clone();
         }
@@ -94,6 +94,7 @@ impl Infer<'_> {
             self.metas[m as usize].name = Some(name);
         }
         self.type_names.insert(name, t.clone());
+        self.promised.push((name, t.clone(), span));
         t
     }
 
@@ -101,8 +102,7 @@ impl Infer<'_> {
         match size {
             ast::Size::Const(n, span) => {
                 let n = (*n).max(0) as u64;
-                self.size_spans.push((n, *span));
-                Size::Const(n)
+                Size::from(n, *span)
             }
             ast::Size::Any(_) => Size::Unknown,
             ast::Size::Var(name) => {
@@ -111,6 +111,7 @@ impl Infer<'_> {
                 }
                 let v = self.tables.size();
                 self.size_names.insert(name.name, (v, None));
+                self.size_labels.insert(v, name.name);
                 Size::Var(v)
             }
         }
@@ -153,15 +154,15 @@ impl Infer<'_> {
             Some(TypeName::Bad(_)) => self.meta(),
             None => {
                 let known: Vec<&str> = self.env.types.keys().map(|s| s.as_str()).chain(["Float", "F32", "Int", "Bool", "String", "List", "Option"]).collect();
-                let near = errors::nearest(text, known.into_iter());
-                self.report(errors::unknown_type(name.span, "type", text, near));
+                let near = names::nearest(text, known.into_iter());
+                self.report(names::Unknown { what: Some("type"), name: text, span: name.span, near }.diagnostic());
                 self.meta()
             }
         }
     }
 
     fn arity_error(&mut self, t: &ast::Type, name: &str, want: usize, have: usize) -> Ty {
-        self.report(Diagnostic::error("E0207", t.span, format!("the type `{name}` takes {want} arguments, and has {have} here")));
+        self.report(calls::type_arity(t.span, name, want, have));
         self.meta()
     }
 
@@ -208,11 +209,12 @@ impl Infer<'_> {
     /// Declares a group of types; errors leave names that are silent.
     pub(super) fn declare(&mut self, decls: &[ast::TypeDecl]) {
         let mut made: Vec<Rc<DataDecl>> = Vec::new();
-        for d in decls {
+        for (i, d) in decls.iter().enumerate() {
+            self.distinct_declaration(d, &decls[..i]);
             let params: Vec<TyVar> = d.params.iter().map(|_| self.tables.var()).collect();
             if let ast::TypeBody::Sum(_) = d.body {
                 self.tables.vars += 1;
-                let decl = Rc::new(DataDecl { id: crate::ty::DataId(self.tables.vars), name: d.name.name, params, cons: Vec::new() });
+                let decl = Rc::new(DataDecl { id: crate::ty::DataId(self.tables.vars, d.name.name), name: d.name.name, params, cons: Vec::new() });
                 self.tables.datas.insert(decl.id, decl.clone());
                 Rc::make_mut(&mut self.env.types).insert(d.name.name, TypeName::Data(decl.clone()));
                 made.push(decl);
@@ -231,6 +233,18 @@ impl Infer<'_> {
         }
     }
 
+    /// Parameters of a declaration, and the types of a group, must have different names.
+    fn distinct_declaration(&mut self, d: &ast::TypeDecl, before: &[ast::TypeDecl]) {
+        for (k, p) in d.params.iter().enumerate() {
+            if let Some(q) = d.params[..k].iter().find(|q| q.name == p.name) {
+                self.report(names::Twice { what: "parameters", name: p.name.as_str(), span: p.span, first: Some(q.span) }.diagnostic());
+            }
+        }
+        if let Some(o) = before.iter().find(|o| o.name.name == d.name.name) {
+            self.report(names::Twice { what: "types", name: d.name.name.as_str(), span: d.name.span, first: Some(o.name.span) }.diagnostic());
+        }
+    }
+
     fn with_params<T>(&mut self, d: &ast::TypeDecl, params: &[TyVar], f: impl FnOnce(&mut Self) -> T) -> T {
         let names = std::mem::take(&mut self.type_names);
         for (p, v) in d.params.iter().zip(params) {
@@ -241,7 +255,7 @@ impl Infer<'_> {
         if self.type_names.len() > known {
             let extra: Vec<Symbol> = self.type_names.keys().copied().filter(|n| !d.params.iter().any(|p| p.name == *n)).collect();
             for n in extra {
-                self.report(Diagnostic::error("E0202", d.span, format!("`{n}` is not a parameter of the type `{}`", d.name.name)).hint(format!("write `type {} {n} = ...`", d.name.name)));
+                self.report(names::no_parameter(d.name.span, n.as_str(), d.name.name.as_str()));
             }
         }
         self.type_names = names;
@@ -261,8 +275,8 @@ impl Infer<'_> {
         let params = shell.params.clone();
         let mut out = Vec::new();
         for (tag, c) in cons.iter().enumerate() {
-            if cons[..tag].iter().any(|o| o.name.name == c.name.name) {
-                self.report(Diagnostic::error("E0209", c.name.span, format!("the constructor `{}` is declared twice", c.name.name)));
+            if let Some(o) = cons[..tag].iter().find(|o| o.name.name == c.name.name) {
+                self.report(names::Twice { what: "constructors", name: c.name.name.as_str(), span: c.name.span, first: Some(o.name.span) }.diagnostic());
             }
             let sizes = std::mem::take(&mut self.size_names);
             let fields: Vec<Ty> = self.with_params(d, &params, |s| c.fields.iter().map(|f| s.annotation(f)).collect());

@@ -1,13 +1,17 @@
 //! Application, guards, and questions about trees.
 
-use super::{Infer, Why, fun, mk, pending};
+use super::{Infer, fun, mk, pending};
 use crate::core::{self, ExprKind, ForKind};
+use crate::errors::calls;
+use crate::errors::classes::quoted;
+use crate::errors::derivatives::{Gives, WrongResult};
+use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};
 use adl_prim::{Prim, Typing};
 use adl_syntax::ast;
-use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use std::rc::Rc;
 
 impl Infer<'_> {
     pub(super) fn apply(&mut self, f: &ast::Expr, args: &[ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
@@ -43,14 +47,16 @@ impl Infer<'_> {
             }
         }
         let callee = self.infer(f, None);
-        let name = describe(f);
-        self.apply_value(callee, &name, args, want, span)
+        self.apply_value(callee, &describe(f), args, want, span)
     }
 
     /// Primitives with typing of their own, when all their arguments are there.
     fn apply_prim(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
         let row = p.row();
         let arity = row.arity as usize;
+        if args.len() + 1 == arity && matches!(p, Prim::Reshape) {
+            return Some(self.reshaper(args[0], span));
+        }
         if args.len() < arity || arity == 0 {
             return None;
         }
@@ -71,36 +77,33 @@ impl Infer<'_> {
         if later.is_empty() {
             return Some(e);
         }
-        Some(self.apply_value(e, p.name(), later, None, span))
+        if !matches!(self.resolve(&e.ty), Ty::Fun(..) | Ty::Lin(..)) && !self.may_be_function(&e.ty.clone()) {
+            self.report(calls::too_many(later[0].span, &quoted(p.name()), arity, args.len()));
+            return Some(self.error_expr(span));
+        }
+        Some(self.apply_value(e, &format!("`{}`", p.name()).into(), later, None, span))
     }
 
     /// Applies something inferred to arguments, left to right, lambdas last: what the others are tells their parameters' types.
-    pub(super) fn apply_value(&mut self, callee: core::Expr, name: &str, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
-        let mut params = Vec::new();
-        let mut t = callee.ty.clone();
-        for (i, a) in args.iter().enumerate() {
-            match self.resolve(&t) {
-                Ty::Fun(p, r) | Ty::Lin(p, r) => {
-                    params.push((*p).clone());
-                    t = (*r).clone();
-                }
-                Ty::Meta(_) => {
-                    let (p, r) = (self.meta(), self.meta());
-                    let _ = self.unify(&fun(p.clone(), r.clone()), &t);
-                    params.push(p);
-                    t = r;
-                }
-                other => {
-                    let shown = self.show(&other);
-                    let d = if i == 0 {
-                        Diagnostic::error("E0204", a.span, format!("{name} is no function but {shown}, and cannot be applied")).label("this argument")
-                    } else {
-                        Diagnostic::error("E0204", a.span, format!("{name} takes {i} argument{}, and here is one more", if i == 1 { "" } else { "s" })).label("one too many")
-                    };
-                    self.report(d);
-                    return self.error_expr(span);
+    pub(super) fn apply_value(&mut self, callee: core::Expr, name: &Rc<str>, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
+        let (params, t, wrong) = self.parameters_of(&callee, args.len());
+        if let Some(other) = wrong {
+            let errors = self.diags.len();
+            for (i, a) in args.iter().enumerate() {
+                match params.get(i) {
+                    Some(p) => drop(self.argument(a, p, (i, args.len()), name)),
+                    None => drop(self.infer(a, None)),
                 }
             }
+            // An argument that is wrong itself may be why.
+            if self.diags.len() == errors {
+                let i = params.len();
+                self.report(match i {
+                    0 => calls::not_a_function(args[0].span, callee.span, name, &self.show(&other)),
+                    _ => calls::too_many(args[i].span, name, i, args.len()),
+                });
+            }
+            return self.error_expr(span);
         }
         // What the context wants of the result can tell the arguments' types; only a clue, so never an error here.
         if let Some(w) = want {
@@ -113,7 +116,7 @@ impl Infer<'_> {
                     if lambdas {
                         self.solve_ops();
                     }
-                    out[i] = Some(self.argument(a, &params[i], i, name));
+                    out[i] = Some(self.argument(a, &params[i], (i, args.len()), name));
                 }
             }
         }
@@ -130,9 +133,10 @@ impl Infer<'_> {
         }
     }
 
-    fn argument(&mut self, a: &ast::Expr, param: &Ty, i: usize, name: &str) -> core::Expr {
-        let why = Why::new(format!("argument {} of {name}", i + 1));
-        let c = self.infer(a, Some(param));
+    fn argument(&mut self, a: &ast::Expr, param: &Ty, (i, total): (usize, usize), name: &Rc<str>) -> core::Expr {
+        let why = Why::argument(i, total, name);
+        let want = self.open_result(param, name);
+        let c = self.infer(a, Some(&want));
         if let (Ty::Meta(_), false) = (self.resolve(&c.ty), self.ops.is_empty()) {
             self.solve_ops();
         }
@@ -144,26 +148,71 @@ impl Infer<'_> {
         c
     }
 
-    /// `grad f` where the result of `f` is no number.
-    fn gradient_result(&mut self, name: &str, param: &Ty, actual: &Ty, span: Span) -> bool {
-        if !matches!(name, "`grad`" | "`value_and_grad`" | "`hvp`" | "`hessian`" | "`gradcheck`") {
-            return false;
+    /// What a function to be differentiated gives is judged as a whole, so that the message can say what the operator needs.
+    fn open_result(&mut self, param: &Ty, name: &str) -> Ty {
+        match self.resolve(param) {
+            Ty::Fun(p, _) if matches!(name, "`jacobian`" | "`jacfwd`" | "`jacrev`") => fun((*p).clone(), self.meta()),
+            _ => param.clone(),
         }
-        let (Ty::Fun(_, s), Ty::Fun(_, r) | Ty::Lin(_, r)) = (self.resolve(param), self.resolve(actual)) else { return false };
-        let is_number = matches!(self.resolve(&s), Ty::Meta(m) if self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real));
-        let r = self.resolve(&r);
-        if !is_number || matches!(r, Ty::Float | Ty::F32 | Ty::Meta(_) | Ty::Var(_)) {
-            return false;
-        }
-        let d = Diagnostic::error("E0602", span, format!("{name} needs a function whose result is one real number; this one gives {}", self.show(&r)));
-        self.report(match r {
-            Ty::Array(..) => d.hint("`jacobian` differentiates a function to an array; or `sum` the result"),
-            Ty::Int => d.hint("an Int has no derivative: compute with Floats"),
-            _ => d.hint("`vjp` and `jvp` differentiate functions to any data"),
-        });
-        true
     }
 
+    /// The types of the first `n` parameters, and of the result. Where it takes fewer: what is applied instead of a function.
+    fn parameters_of(&mut self, callee: &core::Expr, n: usize) -> (Vec<Ty>, Ty, Option<Ty>) {
+        let mut params = Vec::new();
+        let mut t = callee.ty.clone();
+        for _ in 0..n {
+            match self.resolve(&t) {
+                Ty::Fun(p, r) | Ty::Lin(p, r) => {
+                    params.push((*p).clone());
+                    t = (*r).clone();
+                }
+                Ty::Meta(_) if self.may_be_function(&t) => {
+                    let (p, r) = (self.meta(), self.meta());
+                    self.expect(&fun(p.clone(), r.clone()), &t, callee.span, &Why::new("what is applied"));
+                    params.push(p);
+                    t = r;
+                }
+                other => return (params, t, Some(other)),
+            }
+        }
+        (params, t, None)
+    }
+
+    /// Whether nothing says yet that it is data.
+    fn may_be_function(&mut self, t: &Ty) -> bool {
+        self.solve_ops();
+        let Ty::Meta(m) = self.resolve(t) else { return matches!(self.resolve(t), Ty::Fun(..) | Ty::Lin(..)) };
+        let meta = &self.metas[m as usize];
+        !meta.scalar && meta.classes.iter().all(|c| c.0 == Class::Show) && !self.ops.gives(m, &|t| self.resolve(t))
+    }
+
+    /// `grad f` where the result of `f` is no number.
+    fn gradient_result(&mut self, name: &str, param: &Ty, actual: &Ty, span: Span) -> bool {
+        let (Ty::Fun(_, s), Ty::Fun(_, r) | Ty::Lin(_, r)) = (self.resolve(param), self.resolve(actual)) else { return false };
+        let r = self.resolve(&r);
+        let gives = match name {
+            "`grad`" | "`value_and_grad`" | "`hvp`" | "`hessian`" | "`gradcheck`" => {
+                let is_number = matches!(self.resolve(&s), Ty::Meta(m) if self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real));
+                match &r {
+                    Ty::Float | Ty::F32 | Ty::Meta(_) | Ty::Var(_) => return false,
+                    _ if !is_number => return false,
+                    Ty::Array(..) => Gives::Array,
+                    Ty::Int => Gives::Int,
+                    Ty::Fun(..) | Ty::Lin(..) => Gives::Function,
+                    _ => Gives::Other,
+                }
+            }
+            "`jacobian`" | "`jacfwd`" | "`jacrev`" => match &r {
+                Ty::Float | Ty::F32 | Ty::Int => Gives::Number,
+                Ty::Meta(m) if self.metas[*m as usize].scalar => Gives::Number,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let d = WrongResult { op: name, span, ty: self.show(&r), gives }.diagnostic();
+        self.report(d);
+        true
+    }
 
     /// `[| p |] * e`.
     pub(super) fn guard(&mut self, p: &ast::Expr, rest: Option<ast::Expr>, b: &ast::Expr, span: Span) -> core::Expr {
@@ -193,13 +242,13 @@ fn is_lambda(e: &ast::Expr) -> bool {
     matches!(strip(e).kind, ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Section(_))
 }
 
-fn describe(f: &ast::Expr) -> String {
+fn describe(f: &ast::Expr) -> Rc<str> {
     match &strip(f).kind {
-        ast::ExprKind::Var(n) => format!("`{n}`"),
+        ast::ExprKind::Var(n) => format!("`{n}`").into(),
         ast::ExprKind::Field(r, n) => match &r.kind {
-            ast::ExprKind::Var(m) => format!("`{m}.{}`", n.name),
-            ast::ExprKind::Con(None, m) => format!("`{}.{}`", m.name, n.name),
-            _ => format!("`.{}`", n.name),
+            ast::ExprKind::Var(m) => format!("`{m}.{}`", n.name).into(),
+            ast::ExprKind::Con(None, m) => format!("`{}.{}`", m.name, n.name).into(),
+            _ => format!("`.{}`", n.name).into(),
         },
         _ => "this function".into(),
     }

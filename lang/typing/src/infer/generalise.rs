@@ -3,50 +3,50 @@
 use super::{Infer, map_type, mk, pending};
 use crate::core::{self, ExprKind, Local};
 use crate::ty::{Class, Scheme, Size, SizeVar, Ty, TyVar};
+use crate::errors::mismatch;
 use adl_syntax::ast;
+use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 
+/// Parts that a type may have. `let x = (x, x)` doubles one each time.
+const MAX_TYPE_SIZE: usize = 20_000;
+
 impl Infer<'_> {
+    /// Whether a type has more parts than can be worked with.
+    pub(super) fn too_large(&self, t: &Ty) -> bool {
+        let mut left = MAX_TYPE_SIZE;
+        !self.within(t, &mut left)
+    }
+
+    fn within(&self, t: &Ty, left: &mut usize) -> bool {
+        *left = left.saturating_sub(1);
+        if *left == 0 {
+            return false;
+        }
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || match self.resolve(t) {
+            Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) => true,
+            Ty::Fun(a, b) | Ty::Lin(a, b) => self.within(&a, left) && self.within(&b, left),
+            Ty::Tuple(parts) | Ty::Data(_, parts) => parts.iter().all(|p| self.within(p, left)),
+            Ty::Array(_, e) => self.within(&e, left),
+            Ty::Record(r) => r.fields.iter().all(|(_, t)| self.within(t, left)) && r.tail.as_ref().is_none_or(|t| self.within(t, left)),
+        })
+    }
+
     /// Quantifies what belongs to levels above the current one. Constrained variables are quantified only where `function`: anything else
     /// is a value that is computed once.
-    pub(super) fn generalise(&mut self, ty: &Ty, function: bool) -> Scheme {
-        let ty = self.resolve_deep(ty);
-        let (mut metas, mut sizes, mut rigids, mut named) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let size_of = |s: Size| self.resolve_size(s);
-        map_type(&ty, &mut |t| {
-            match t {
-                Ty::Meta(m) if !metas.contains(m) => metas.push(*m),
-                Ty::Var(v) if !rigids.contains(v) => rigids.push(*v),
-                _ => {}
-            }
-            None
-        }, &mut |s| {
-            match size_of(s) {
-                Size::Meta(m) if !sizes.contains(&m) => sizes.push(m),
-                Size::Var(v) if !named.contains(&v) => named.push(v),
-                _ => {}
-            }
-            s
-        });
-        let mut vars = Vec::new();
-        for m in metas {
-            let meta = self.metas[m as usize].clone();
-            if meta.level <= self.level {
-                continue;
-            }
-            let classes: Vec<Class> = meta.classes.iter().map(|c| c.0).collect();
-            if !function && classes.iter().any(|c| c.has_rep()) {
-                self.metas[m as usize].level = self.level;
-                continue;
-            }
-            let v = self.tables.var();
-            let name = meta.name.unwrap_or_else(|| Symbol::new(""));
-            self.rigid.insert(v, (classes.clone(), name));
-            self.metas[m as usize].bound = Some(Ty::Var(v));
-            vars.push((v, classes, name));
+    pub(super) fn generalise(&mut self, ty: &Ty, function: bool, span: Span) -> Scheme {
+        if self.too_large(ty) {
+            self.report(mismatch::too_large(span));
+            return Scheme::mono(self.meta());
         }
-        for v in rigids {
+        let ty = self.resolve_deep(ty);
+        let free = free_in(&ty);
+        let mut vars = Vec::new();
+        for m in free.metas {
+            vars.extend(self.quantify(m, function));
+        }
+        for v in free.rigid {
             if let Some((classes, name)) = self.rigid.get(&v) {
                 // Variables of an enclosing definition's signature stay free.
                 if !self.scope_has(v) {
@@ -54,19 +54,37 @@ impl Infer<'_> {
                 }
             }
         }
-        let mut size_vars: Vec<(SizeVar, Symbol)> = Vec::new();
-        for m in sizes {
+        let mut sizes: Vec<(SizeVar, Symbol)> = Vec::new();
+        for m in free.size_metas {
             if self.size_levels[m as usize] > self.level {
                 let v = self.tables.size();
                 self.sizes[m as usize] = Some(Size::Var(v));
-                size_vars.push((v, Symbol::new("")));
+                sizes.push((v, Symbol::new("")));
             }
         }
-        for v in named {
-            let name = self.size_names.iter().find(|(_, (w, _))| *w == v).map(|(n, _)| *n);
-            size_vars.push((v, name.unwrap_or_else(|| Symbol::new(""))));
+        for v in free.sizes {
+            let name = self.size_labels.get(&v).copied();
+            sizes.push((v, name.unwrap_or_else(|| Symbol::new(""))));
         }
-        Scheme { vars, sizes: size_vars, ty: self.resolve_deep(&ty) }
+        Scheme { vars, sizes, ty: self.resolve_deep(&ty) }
+    }
+
+    /// Makes a variable of a scheme of an inference variable, if it belongs to the definition.
+    fn quantify(&mut self, m: u32, function: bool) -> Option<(TyVar, Vec<Class>, Symbol)> {
+        let meta = self.metas[m as usize].clone();
+        if meta.level <= self.level {
+            return None;
+        }
+        let classes: Vec<Class> = meta.classes.iter().map(|c| c.0).collect();
+        if !function && classes.iter().any(|c| c.has_rep()) {
+            self.metas[m as usize].level = self.level;
+            return None;
+        }
+        let v = self.tables.var();
+        let name = meta.name.unwrap_or_else(|| Symbol::new(""));
+        self.rigid.insert(v, (classes.clone(), name));
+        self.metas[m as usize].bound = Some(Ty::Var(v));
+        Some((v, classes, name))
     }
 
     /// Whether a rigid variable occurs in the type of something in scope.
@@ -93,15 +111,17 @@ impl Infer<'_> {
     }
 
     /// Fresh metas for a scheme's variables: the type, and the types of its hidden arguments.
-    pub(super) fn instantiate(&mut self, scheme: &Scheme, span: adl_syntax::span::Span, op: &'static str) -> (Ty, Vec<Ty>) {
+    pub(super) fn instantiate(&mut self, scheme: &Scheme, span: Span, op: &'static str) -> (Ty, Vec<Ty>) {
         if scheme.vars.is_empty() && scheme.sizes.is_empty() {
             return (scheme.ty.clone(), Vec::new());
         }
         let mut map: HashMap<TyVar, Ty> = HashMap::new();
         let mut reps = Vec::new();
-        for (v, classes, _) in &scheme.vars {
+        for (v, classes, name) in &scheme.vars {
             let t = self.meta();
             if let Ty::Meta(m) = t {
+                // A name that says something stays with it.
+                self.metas[m as usize].name = Some(*name).filter(|n| !matches!(n.as_str(), "" | "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h"));
                 self.metas[m as usize].classes = classes.iter().map(|c| (*c, span, op)).collect();
                 self.metas[m as usize].scalar = classes.iter().any(|c| matches!(c, Class::Num | Class::Real));
             }
@@ -122,7 +142,7 @@ impl Infer<'_> {
     }
 
     /// A use of something with a scheme.
-    pub(super) fn instance(&mut self, kind: ExprKind, scheme: &Scheme, span: adl_syntax::span::Span, op: &'static str) -> core::Expr {
+    pub(super) fn instance(&mut self, kind: ExprKind, scheme: &Scheme, span: Span, op: &'static str) -> core::Expr {
         let (ty, reps) = self.instantiate(scheme, span, op);
         let e = mk(kind, ty.clone(), span);
         if reps.is_empty() {
@@ -130,6 +150,43 @@ impl Infer<'_> {
         }
         mk(ExprKind::Inst(e, reps.iter().map(pending).collect()), ty, span)
     }
+}
+
+/// Variables of a resolved type, each once, in order.
+#[derive(Default)]
+struct Free {
+    metas: Vec<u32>,
+    rigid: Vec<TyVar>,
+    size_metas: Vec<u32>,
+    sizes: Vec<SizeVar>,
+}
+
+fn free_in(ty: &Ty) -> Free {
+    fn add<T: PartialEq>(list: &mut Vec<T>, x: T) {
+        if !list.contains(&x) {
+            list.push(x);
+        }
+    }
+    let (mut out, mut sizes) = (Free::default(), Vec::new());
+    map_type(ty, &mut |t| {
+        match t {
+            Ty::Meta(m) => add(&mut out.metas, *m),
+            Ty::Var(v) => add(&mut out.rigid, *v),
+            _ => {}
+        }
+        None
+    }, &mut |s| {
+        sizes.push(s);
+        s
+    });
+    for s in sizes {
+        match s {
+            Size::Meta(m) => add(&mut out.size_metas, m),
+            Size::Var(v) => add(&mut out.sizes, v),
+            Size::Const(..) | Size::Unknown => {}
+        }
+    }
+    out
 }
 
 fn mentions(t: &Ty, v: TyVar) -> bool {
@@ -149,9 +206,8 @@ pub(super) fn is_value(e: &ast::Expr) -> bool {
         ast::ExprKind::Paren(e) | ast::ExprKind::Ann(e, _) => is_value(e),
         ast::ExprKind::App(f, args) => is_value(f) && args.iter().all(is_value),
         ast::ExprKind::Bin(ast::BinOp::Compose, _, a, b) => is_value(a) && is_value(b),
-        ast::ExprKind::Tuple(parts) => parts.iter().all(is_value),
+        ast::ExprKind::Tuple(parts) | ast::ExprKind::Array(parts) => parts.iter().all(is_value),
         ast::ExprKind::Record(fields) => fields.iter().all(|(_, e)| is_value(e)),
-        ast::ExprKind::Array(parts) => parts.is_empty(),
         _ => false,
     }
 }

@@ -1,10 +1,14 @@
 //! Top-level items.
 
+use super::generalise::is_value;
 use super::lets::pattern_name;
 use super::{Infer, RecKey, mk};
 use crate::core::{self, Def, ExprKind, Item};
+use crate::errors::mismatch;
+use crate::errors::reason::Why;
 use crate::env::{CheckHost, Env, Global, Tables};
 use crate::ty::{Class, Scheme, Ty};
+use adl_prim::Typing;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -19,19 +23,25 @@ pub struct Checked {
     pub env: Env,
     /// Errors and warnings.
     pub diags: Vec<Diagnostic>,
+    /// The type of an expression that is a function, with its constraints.
+    pub scheme: Option<Scheme>,
 }
 
 /// Checks one item. `internal`: names that begin with `__` are visible.
 pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut dyn CheckHost, internal: bool) -> Checked {
     let mut inf = Infer::new(env, tables, host, internal);
     let doc: Option<Rc<str>> = item.doc.as_deref().map(Into::into);
+    let mut scheme = None;
     let core = match &item.kind {
         ast::ItemKind::Let(group) => Some(Item::Defs(inf.top_let(group, doc))),
         ast::ItemKind::Types(decls) => {
             inf.declare(decls);
             Some(Item::Nothing)
         }
-        ast::ItemKind::Expr(e) => Some(Item::Expr(inf.top_expr(e, None))),
+        ast::ItemKind::Expr(e) => {
+            let e = inf.top_value(e, &mut scheme);
+            Some(Item::Expr(e))
+        },
         ast::ItemKind::Test { name, body } => Some(Item::Test(name.as_str().into(), inf.top_expr(body, Some(&Ty::Bool)))),
         ast::ItemKind::Bench { name, body } => Some(Item::Bench(name.as_str().into(), inf.top_expr(body, None))),
         ast::ItemKind::Import { .. } | ast::ItemKind::Error => None,
@@ -82,7 +92,7 @@ pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut d
         }
         _ => {}
     }
-    Checked { item: if failed { None } else { core }, env: out_env, diags }
+    Checked { item: if failed { None } else { core }, env: out_env, diags, scheme }
 }
 
 /// Marks the names that an item without a tree would have bound, as far as its text says.
@@ -104,9 +114,37 @@ impl Infer<'_> {
     fn top_expr(&mut self, e: &ast::Expr, want: Option<&Ty>) -> core::Expr {
         let c = self.infer(e, want);
         if let Some(t) = want {
-            self.expect(t, &c.ty.clone(), e.span, &super::Why::new("this expression"));
+            self.expect(t, &c.ty.clone(), e.span, &Why::new("this test"));
         }
         c
+    }
+
+    /// An expression that is a function is as general as a definition would be.
+    fn top_value(&mut self, e: &ast::Expr, scheme: &mut Option<Scheme>) -> core::Expr {
+        if !is_value(e) {
+            return self.infer(e, None);
+        }
+        let (s, c) = self.enclosed(|me| me.infer(e, None), true);
+        // A name alone has the type that its definition says.
+        let own = match &e.kind {
+            ast::ExprKind::Var(name) => self.scheme_of(*name),
+            _ => None,
+        };
+        let s = own.unwrap_or(s);
+        if matches!(self.resolve(&c.ty), Ty::Fun(..) | Ty::Lin(..)) {
+            *scheme = Some(s);
+        }
+        c
+    }
+
+    fn scheme_of(&mut self, name: Symbol) -> Option<Scheme> {
+        match self.prim_named(name) {
+            Some(p) => {
+                let (Typing::Scheme(text) | Typing::Elementwise(text) | Typing::Special(text)) = p.row().typing;
+                Some(self.prim_scheme(text))
+            }
+            None => self.env.value(name).map(|g| (*g.scheme).clone()),
+        }
     }
 
     fn top_let(&mut self, group: &ast::LetGroup, doc: Option<Rc<str>>) -> Vec<Def> {
@@ -119,6 +157,7 @@ impl Infer<'_> {
             }
             return defs;
         }
+        self.distinct(group);
         for b in &group.bindings {
             match pattern_name(&b.pat) {
                 Some(name) if !matches!(b.pat.kind, ast::PatKind::Ann(..)) => {
@@ -136,6 +175,11 @@ impl Infer<'_> {
         let (e, pat, vars) = self.pattern_value(b);
         let (hidden, ty) = (self.tables.global(), e.ty.clone());
         defs.push(Def { global: hidden, name: None, scheme: Scheme::mono(ty.clone()), expr: e, span: b.pat.span, doc: None });
+        if vars.is_empty() {
+            // Nothing is bound, but the pattern must fit all the same.
+            let (root, unit) = (self.local(), mk(ExprKind::Lit(core::Lit::Unit), Ty::Unit, b.pat.span));
+            self.destructure(root, &ty, pat.clone(), &vars, b.pat.span, unit);
+        }
         for (name, local, t, span) in &vars {
             let value = mk(ExprKind::Global(hidden), ty.clone(), b.pat.span);
             let body = mk(ExprKind::Local(*local), t.clone(), *span);
@@ -151,11 +195,10 @@ impl Infer<'_> {
 
     /// Defaults what is left, then resolves every type in the item.
     fn zonk_item(&mut self, item: Item) -> Item {
-        self.settle_ops(0);
-        while !self.ops.is_empty() {
-            self.force_one();
-        }
+        self.settle_ops(0, 0);
+        self.force_all();
         self.default_metas();
+        self.check_spaces();
         match item {
             Item::Defs(defs) => Item::Defs(defs.into_iter().map(|d| self.zonk_def(d)).collect()),
             Item::Expr(e) => Item::Expr(self.zonk(e)),
@@ -183,7 +226,7 @@ impl Infer<'_> {
                 Ty::Int
             } else if has(Class::Data) {
                 let (_, span, op) = meta.classes.iter().find(|k| k.0 == Class::Data).copied().unwrap_or((Class::Data, Span::default(), ""));
-                self.report(Diagnostic::error("E0210", span, format!("the type that `{op}` gives is not known")).hint("annotate it: `let x : {a : [_]Float} = ...`"));
+                self.report(mismatch::unknown_result(span, op));
                 Ty::Unit
             } else {
                 continue;

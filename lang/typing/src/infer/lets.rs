@@ -2,13 +2,18 @@
 
 use super::generalise::is_value;
 use super::pats::PatVar;
-use super::{Bound, Infer, RecKey, Why, fun, mk};
-use crate::core::{self, ExprKind, Lambda, Local, Param, SizeAt, SizeRep, Sizes, Step};
+use super::sizes::{open_sizes, size_places, size_vars};
+use super::{Bound, Infer, RecKey, fun, mk};
+use crate::core::{self, ExprKind, Lambda, Local, Param, SizeAt, SizeRep, Sizes};
+use crate::errors::mismatch::{self, TooGeneral};
+use crate::errors::names;
+use crate::errors::reason::Why;
 use crate::patterns::TPat;
-use crate::ty::{Scheme, Size, Ty};
+use crate::ty::{Scheme, Size, SizeVar, Ty};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// A binding that was inferred, generalised.
@@ -19,79 +24,125 @@ pub(super) struct Made {
     pub expr: core::Expr,
 }
 
+/// What is known of a function before it is inferred.
+pub(super) struct Function<'a> {
+    pub params: &'a [ast::Pat],
+    /// Parameter types that the context knows.
+    pub wants: &'a [Ty],
+    /// The result type that the context knows.
+    pub ret: Option<&'a Ty>,
+    pub body: &'a ast::Expr,
+    pub linear: bool,
+    pub name: Option<Symbol>,
+    pub span: Span,
+    /// The written type of its result.
+    pub sig: Option<&'a ast::Signature>,
+    /// The type that uses in its own body see.
+    pub whole: Option<&'a Ty>,
+}
+
+/// A parameter: the local that holds it, and the pattern that takes it apart.
+struct Parameter {
+    local: Local,
+    ty: Ty,
+    pat: TPat,
+    vars: Vec<PatVar>,
+    span: Span,
+}
+
 impl Infer<'_> {
-    /// A function of patterns. `wants` are the parameter types that the context knows.
-    pub(super) fn function(&mut self, params: &[ast::Pat], wants: &[Ty], ret: Option<&Ty>, body: &ast::Expr, linear: bool, name: Option<Symbol>, span: Span, ret_sig: Option<&ast::Signature>, whole: Option<&Ty>) -> core::Expr {
+    /// A function of patterns.
+    pub(super) fn function(&mut self, f: Function<'_>) -> core::Expr {
         let (scope, type_names, size_names) = (self.scope.len(), self.type_names.clone(), self.size_names.clone());
-        let mut parts: Vec<(Local, Ty, TPat, Vec<PatVar>, Span)> = Vec::new();
+        let parts = self.parameters(f.params, f.wants);
+        let ret = match f.sig {
+            Some(sig) => {
+                let t = self.signature(sig);
+                self.closed_result(&parts, &size_names, t)
+            }
+            None => f.ret.cloned().unwrap_or_else(|| self.meta()),
+        };
+        if let Some(t) = f.whole {
+            // Uses of a recursive function inside itself see what its annotations say. A mismatch is reported at the end.
+            let own = parts.iter().rev().fold(ret.clone(), |r, p| fun(p.ty.clone(), r));
+            let _ = self.unify(t, &own);
+        }
+        let sizes = self.entry_sizes(&parts, f.params);
+        for p in &parts {
+            self.push_vars(&p.vars);
+        }
+        let body = self.function_body(&f, &parts, &ret, sizes);
+        self.scope.truncate(scope);
+        self.type_names = type_names;
+        self.size_names = size_names;
+        let mut ty = ret;
+        for (i, p) in parts.iter().enumerate().rev() {
+            ty = if f.linear && i == 0 { Ty::Lin(Rc::new(p.ty.clone()), Rc::new(ty)) } else { fun(p.ty.clone(), ty) };
+        }
+        let params = parts.iter().zip(f.params).map(|(part, p)| Param { local: part.local, name: pattern_name(p), ty: part.ty.clone() }).collect();
+        mk(ExprKind::Lam(Rc::new(Lambda { params, body, linear: f.linear, name: f.name })), ty, f.span)
+    }
+
+    fn parameters(&mut self, params: &[ast::Pat], wants: &[Ty]) -> Vec<Parameter> {
+        let mut out = Vec::new();
         let mut seen: Vec<PatVar> = Vec::new();
         for (i, p) in params.iter().enumerate() {
             let ty = wants.get(i).cloned().unwrap_or_else(|| self.meta());
             let before = seen.len();
             let pat = self.pat(p, &ty, &mut seen);
-            let vars = seen[before..].to_vec();
             let local = match &pat {
                 TPat::Var(x) => *x,
                 _ => self.local(),
             };
-            parts.push((local, ty, pat, vars, p.span));
+            out.push(Parameter { local, ty, pat, vars: seen[before..].to_vec(), span: p.span });
         }
-        let ret_ty = match ret_sig {
-            Some(sig) => self.signature(sig),
-            None => ret.cloned().unwrap_or_else(|| self.meta()),
-        };
-        if let Some(t) = whole {
-            // Uses of a recursive function inside itself see what its annotations say. A mismatch is reported at the end.
-            let own = parts.iter().rev().fold(ret_ty.clone(), |r, (_, p, ..)| fun(p.clone(), r));
-            let _ = self.unify(t, &own);
-        }
-        let sizes = self.entry_sizes(&parts, params);
-        for (_, _, _, vars, _) in &parts {
-            self.push_vars(vars);
-        }
-        let what = match name {
+        out
+    }
+
+    /// The body, taking the parameters apart and checking their sizes first.
+    fn function_body(&mut self, f: &Function<'_>, parts: &[Parameter], ret: &Ty, sizes: Sizes) -> core::Expr {
+        let what = match f.name {
             Some(n) => format!("the result of `{n}`"),
             None => "the result of this function".to_owned(),
         };
-        let why = match ret_sig {
-            Some(sig) => Why::from(what, sig.ty.span, "the result's type is given here"),
+        let why = match f.sig {
+            Some(sig) => Why::said(what, sig.ty.span, "the result's type is given here"),
             None => Why::new(what),
         };
-        let mut core = self.check(body, &ret_ty, &why);
-        for (local, ty, pat, vars, pspan) in parts.iter().rev() {
-            core = self.destructure(*local, ty, pat.clone(), vars, *pspan, core);
+        let mut core = self.check(f.body, ret, &why);
+        if f.sig.is_some() || f.ret.is_some() {
+            core = self.sized(core, ret, f.sig.map_or(f.body.span, |s| s.ty.span));
         }
-        if !sizes.binds.is_empty() || !sizes.checks.is_empty() {
-            let (t, s) = (core.ty.clone(), core.span);
-            core = mk(ExprKind::Sizes(sizes, core), t, s);
+        for p in parts.iter().rev() {
+            core = self.destructure(p.local, &p.ty, p.pat.clone(), &p.vars, p.span, core);
         }
-        self.scope.truncate(scope);
-        self.type_names = type_names;
-        self.size_names = size_names;
-        let mut ty = ret_ty;
-        for (i, (_, p, ..)) in parts.iter().enumerate().rev() {
-            ty = if linear && i == 0 { Ty::Lin(Rc::new(p.clone()), Rc::new(ty)) } else { fun(p.clone(), ty) };
+        if sizes.binds.is_empty() && sizes.checks.is_empty() {
+            return core;
         }
-        let params = parts
-            .iter()
-            .zip(params)
-            .map(|((local, ty, ..), p)| Param { local: *local, name: pattern_name(p), ty: ty.clone() })
-            .collect();
-        mk(ExprKind::Lam(Rc::new(Lambda { params, body: core, linear, name })), ty, span)
+        let (t, s) = (core.ty.clone(), core.span);
+        mk(ExprKind::Sizes(sizes, core), t, s)
+    }
+
+    /// Sizes that only a result names are those that its value happens to have.
+    fn closed_result(&self, parts: &[Parameter], outer: &HashMap<Symbol, (SizeVar, Option<Local>)>, ret: Ty) -> Ty {
+        let mut known: Vec<SizeVar> = outer.values().map(|(v, _)| *v).collect();
+        for p in parts {
+            size_vars(&self.resolve_deep(&p.ty), &mut known);
+        }
+        open_sizes(&ret, &known)
     }
 
     /// Sizes that parameter types name for the first time are bound; the others are checked. Names enter the scope.
-    fn entry_sizes(&mut self, parts: &[(Local, Ty, TPat, Vec<PatVar>, Span)], params: &[ast::Pat]) -> Sizes {
+    fn entry_sizes(&mut self, parts: &[Parameter], params: &[ast::Pat]) -> Sizes {
         let mut found: Vec<(Size, SizeAt)> = Vec::new();
-        for ((local, ty, _, _, span), p) in parts.iter().zip(params) {
-            let annotated = annotated(p);
-            let ty = self.resolve_deep(ty);
-            size_places(&ty, *local, &mut Vec::new(), *span, annotated, &mut found);
+        for (part, p) in parts.iter().zip(params) {
+            let ty = self.resolve_deep(&part.ty);
+            size_places(&ty, part.local, &mut Vec::new(), part.span, annotated(p), &mut found);
         }
         let mut sizes = Sizes { binds: Vec::new(), checks: Vec::new() };
         for (size, at) in found {
             match size {
-                Size::Const(n) => sizes.checks.push((at, SizeRep::Const(n), n.to_string())),
+                Size::Const(n, _) => sizes.checks.push((at, SizeRep::Const(n), n.to_string())),
                 Size::Var(v) => {
                     let Some((name, known)) = self.size_names.iter().find(|(_, (w, _))| *w == v).map(|(n, (_, l))| (*n, *l)) else { continue };
                     match known {
@@ -123,23 +174,19 @@ impl Infer<'_> {
             };
             let (type_names, size_names) = (self.type_names.clone(), self.size_names.clone());
             let ty = self.signature(sig);
-            let why = Why::from(format!("the value of `{}`", name.map_or("this pattern", |n| n.as_str())), sig.ty.span, "its type is given here");
+            let ty = self.closed_signature(&ty, &size_names);
+            let what = name.map_or("the value of this pattern".to_owned(), |n| format!("the value of `{n}`"));
             let e = self.infer_named(&b.body, Some(&ty), name);
-            self.expect(&ty, &e.ty.clone(), b.body.span, &why);
+            self.expect(&ty, &e.ty.clone(), b.body.span, &Why::said(what, sig.ty.span, "its type is given here"));
+            let e = self.sized(e, &ty, sig.ty.span);
             self.type_names = type_names;
-            let added: Vec<_> = self.size_names.iter().filter(|(n, _)| !size_names.contains_key(n)).map(|(n, v)| (*n, *v)).collect();
             self.size_names = size_names;
-            for (n, v) in added {
-                // Kept under an unwritable name: the scheme still prints the user's.
-                self.size_names.insert(Symbol::new(&format!("{n}")), (v.0, None));
-            }
-            let e = core::Expr { ty, ..e };
             if let Some(w) = want {
                 self.expect(w, &e.ty.clone(), b.body.span, &Why::new("this definition"));
             }
             return e;
         }
-        let e = self.function(&b.params, &[], None, &b.body, false, name, b.span, b.sig.as_ref(), want);
+        let e = self.function(Function { params: &b.params, wants: &[], ret: None, body: &b.body, linear: false, name, span: b.span, sig: b.sig.as_ref(), whole: want });
         if let Some(w) = want {
             self.expect(w, &e.ty.clone(), b.span, &Why::new("this definition"));
         }
@@ -161,15 +208,18 @@ impl Infer<'_> {
     }
 
     /// Infers one level up, settles the operators, generalises.
-    fn enclosed(&mut self, f: impl FnOnce(&mut Self) -> core::Expr, value: bool) -> (Scheme, core::Expr) {
+    pub(super) fn enclosed(&mut self, f: impl FnOnce(&mut Self) -> core::Expr, value: bool) -> (Scheme, core::Expr) {
         self.level += 1;
+        let (mark, promised) = (self.ops.mark(), self.promised.len());
         let sizes = self.size_names.clone();
         let e = f(self);
+        // What settling makes belongs to the definition too.
+        self.settle_ops(self.level - 1, mark);
         self.level -= 1;
-        self.settle_ops(self.level);
         let function = value && matches!(self.resolve(&e.ty), Ty::Fun(..) | Ty::Lin(..));
-        let scheme = self.generalise(&e.ty, function);
+        let scheme = self.generalise(&e.ty, function, e.span);
         self.size_names = sizes;
+        self.keep_promises(promised);
         let e = self.abstracted(e, &scheme);
         (scheme, e)
     }
@@ -186,7 +236,9 @@ impl Infer<'_> {
     /// A binding of one name that is not recursive.
     pub(super) fn single(&mut self, b: &ast::Binding, name: Symbol) -> Made {
         let value = !b.params.is_empty() || is_value(&b.body);
+        self.defining.push((name, b.pat.span, !b.params.is_empty() || matches!(b.body.kind, ast::ExprKind::Fun(..))));
         let (scheme, expr) = self.enclosed(|s| s.binding_body(b, None), value);
+        self.defining.pop();
         Made { name, span: b.pat.span, scheme, expr }
     }
 
@@ -202,6 +254,8 @@ impl Infer<'_> {
     pub(super) fn recursive(&mut self, group: &ast::LetGroup, keys: &[RecKey]) -> Vec<Made> {
         let scope = self.scope.len();
         self.level += 1;
+        self.distinct(group);
+        let (mark, promised) = (self.ops.mark(), self.promised.len());
         let sizes = self.size_names.clone();
         let mut metas = Vec::new();
         for (b, key) in group.bindings.iter().zip(keys) {
@@ -215,12 +269,14 @@ impl Infer<'_> {
             self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: true, size: None });
         }
         let bodies: Vec<core::Expr> = group.bindings.iter().zip(&metas).map(|(b, t)| self.binding_body(b, Some(t))).collect();
+        self.settle_ops(self.level - 1, mark);
         self.level -= 1;
-        self.settle_ops(self.level);
         let all = Ty::Tuple(metas.iter().cloned().collect());
         let functions = bodies.iter().all(|e| matches!(*e.kind, ExprKind::Lam(_)));
-        let shared = self.generalise(&all, functions);
+        let at = group.bindings.first().map_or(Span::default(), |b| b.pat.span);
+        let shared = self.generalise(&all, functions, at);
         self.size_names = sizes;
+        self.keep_promises(promised);
         self.scope.truncate(scope);
         let rep_vars: Vec<_> = shared.rep_vars().collect();
         let mut out = Vec::new();
@@ -252,6 +308,7 @@ impl Infer<'_> {
             self.check_rec_values(&binds);
             return mk(ExprKind::LetRec(binds, body), t, span);
         }
+        self.distinct(group);
         // `let a = ... and b = ...`: neither sees the other.
         enum One {
             Name(Local, Made),
@@ -295,6 +352,40 @@ impl Infer<'_> {
         body
     }
 
+    /// The names of a group must differ.
+    pub(super) fn distinct(&mut self, group: &ast::LetGroup) {
+        let mut seen: Vec<(Symbol, Span)> = Vec::new();
+        for b in &group.bindings {
+            let Some(name) = pattern_name(&b.pat) else { continue };
+            match seen.iter().find(|(n, _)| *n == name) {
+                Some((_, first)) => {
+                    let d = names::Twice { what: "definitions", name: name.as_str(), span: b.pat.span, first: Some(*first) }.diagnostic();
+                    self.report(d);
+                }
+                None => seen.push((name, b.pat.span)),
+            }
+        }
+    }
+
+    /// A type variable of an annotation stands for every type: it must not have become one in particular, nor the same as another.
+    fn keep_promises(&mut self, from: usize) {
+        let promised = self.promised.split_off(from);
+        for (i, (name, t, span)) in promised.iter().enumerate() {
+            let is = self.resolve(t);
+            let other = match &is {
+                Ty::Meta(_) => continue,
+                Ty::Var(_) => promised[..i].iter().find(|(_, u, _)| self.resolve(u) == is).map(|(n, _, _)| *n),
+                Ty::Record(r) if r.fields.is_empty() => continue,
+                _ => None,
+            };
+            if matches!(is, Ty::Var(_)) && other.is_none() {
+                continue;
+            }
+            let shown = other.map_or_else(|| self.show(&is), |o| o.to_string());
+            self.report(TooGeneral { var: name.to_string(), span: *span, is: shown, other: other.is_some() }.diagnostic());
+        }
+    }
+
     fn check_rec_values(&mut self, binds: &[(Local, Symbol, core::Expr)]) {
         for (_, name, e) in binds {
             let inner = match &*e.kind {
@@ -302,8 +393,7 @@ impl Infer<'_> {
                 _ => e,
             };
             if !matches!(*inner.kind, ExprKind::Lam(_)) {
-                let d = adl_syntax::diag::Diagnostic::error("E0203", e.span, format!("`let rec {name}` must define a function")).hint(format!("write it as `let rec {name} x = ...`"));
-                self.report(d);
+                self.report(mismatch::recursive_value(e.span, name.as_str()));
             }
         }
     }
@@ -327,35 +417,3 @@ fn annotated(p: &ast::Pat) -> bool {
         ast::PatKind::Wild | ast::PatKind::Var(_) | ast::PatKind::Lit(_) | ast::PatKind::Error => false,
     }
 }
-
-/// Where sizes stand in the type of a parameter: arrays reached through tuples and records.
-fn size_places(t: &Ty, from: Local, path: &mut Vec<Step>, span: Span, consts: bool, out: &mut Vec<(Size, SizeAt)>) {
-    match t {
-        Ty::Array(..) => {
-            let (mut t, mut axis) = (t, 0);
-            while let Ty::Array(n, e) = t {
-                if matches!(n, Size::Var(_)) || consts && matches!(n, Size::Const(_)) {
-                    out.push((*n, SizeAt { from, path: path.clone(), axis, span }));
-                }
-                axis += 1;
-                t = e;
-            }
-        }
-        Ty::Tuple(parts) => {
-            for (i, p) in parts.iter().enumerate() {
-                path.push(Step::Item(i as u32));
-                size_places(p, from, path, span, consts, out);
-                path.pop();
-            }
-        }
-        Ty::Record(r) => {
-            for (name, p) in &r.fields {
-                path.push(Step::Field(*name));
-                size_places(p, from, path, span, consts, out);
-                path.pop();
-            }
-        }
-        _ => {}
-    }
-}
-

@@ -6,14 +6,23 @@
 
 mod annot;
 mod apply;
+mod binary;
+mod clash;
+mod control;
+mod data;
 mod exprs;
 mod generalise;
+mod indexing;
 mod items;
 mod lets;
+mod names;
 mod ops;
 mod pats;
+mod products;
+mod sizes;
 mod special;
 mod unify;
+mod waiting;
 mod zonk;
 
 pub use items::{Checked, check_item};
@@ -56,25 +65,6 @@ struct Bound {
     size: Option<SizeVar>,
 }
 
-/// Why a type is wanted at a place.
-#[derive(Clone, Debug)]
-pub(crate) struct Why {
-    /// What the expression is: "argument 2 of `map`".
-    what: String,
-    /// Where the other fact came from.
-    from: Option<(Span, String)>,
-}
-
-impl Why {
-    fn new(what: impl Into<String>) -> Why {
-        Why { what: what.into(), from: None }
-    }
-
-    fn from(what: impl Into<String>, span: Span, text: impl Into<String>) -> Why {
-        Why { what: what.into(), from: Some((span, text.into())) }
-    }
-}
-
 pub(crate) struct Infer<'a> {
     env: Env,
     tables: &'a mut Tables,
@@ -87,12 +77,14 @@ pub(crate) struct Infer<'a> {
     scope: Vec<Bound>,
     level: u32,
     locals: u32,
-    ops: Vec<ops::Op>,
+    ops: waiting::Waiting,
     diags: Vec<Diagnostic>,
     /// Type variables that annotations have named.
     type_names: HashMap<Symbol, Ty>,
     /// Size variables that annotations have named, with the local that holds them.
     size_names: HashMap<Symbol, (SizeVar, Option<Local>)>,
+    /// What annotations call size variables.
+    size_labels: HashMap<SizeVar, Symbol>,
     /// Locals of size variables, for representations.
     size_locals: HashMap<SizeVar, Local>,
     /// Hidden parameters of generalised variables.
@@ -101,8 +93,12 @@ pub(crate) struct Infer<'a> {
     rec_reps: HashMap<RecKey, Vec<TyVar>>,
     /// Classes of rigid variables.
     rigid: HashMap<TyVar, (Vec<Class>, Symbol)>,
-    /// Where constant sizes came from.
-    size_spans: Vec<(u64, Span)>,
+    /// Type variables of annotations, with the place of the first use of each.
+    promised: Vec<(Symbol, Ty, Span)>,
+    /// Data that must have a real number in it, to be looked at when all types are known.
+    spaces: Vec<(Ty, Span, &'static str)>,
+    /// Names of the definition that is being inferred: not in scope unless it is recursive.
+    defining: Vec<(Symbol, Span, bool)>,
     /// Nested constructs that make types deeper.
     depth: usize,
 }
@@ -126,15 +122,18 @@ impl<'a> Infer<'a> {
             scope: Vec::new(),
             level: 0,
             locals: 0,
-            ops: Vec::new(),
+            ops: waiting::Waiting::default(),
             diags: Vec::new(),
             type_names: HashMap::new(),
             size_names: HashMap::new(),
+            size_labels: HashMap::new(),
             size_locals: HashMap::new(),
             rep_locals: HashMap::new(),
             rec_reps: HashMap::new(),
             rigid: HashMap::new(),
-            size_spans: Vec::new(),
+            promised: Vec::new(),
+            spaces: Vec::new(),
+            defining: Vec::new(),
             depth: 0,
         }
     }
@@ -147,6 +146,21 @@ impl<'a> Infer<'a> {
     fn meta(&mut self) -> Ty {
         self.metas.push(Meta { bound: None, level: self.level, classes: Vec::new(), scalar: false, name: None, row: false });
         Ty::Meta(self.metas.len() as u32 - 1)
+    }
+
+    /// Makes a meta stand for a number.
+    fn make_scalar(&mut self, t: &Ty) {
+        if let Ty::Meta(m) = self.resolve(t) {
+            if !self.metas[m as usize].scalar {
+                self.metas[m as usize].scalar = true;
+                self.wake(m);
+            }
+        }
+    }
+
+    /// Operators that wait for a meta may go on.
+    fn wake(&mut self, m: u32) {
+        self.ops.wake(m);
     }
 
     /// A meta for a number.
@@ -166,7 +180,8 @@ impl<'a> Infer<'a> {
     }
 
     fn report(&mut self, d: Diagnostic) {
-        if self.diags.len() < 200 {
+        let again = self.diags.iter().any(|e| e.code == d.code && e.primary.span == d.primary.span && e.message == d.message);
+        if self.diags.len() < 200 && !again {
             self.diags.push(d);
         }
     }
@@ -187,9 +202,12 @@ impl<'a> Infer<'a> {
             }
             _ => None,
         }, &mut |s| s);
-        let mut p = Printer::new(self.tables);
+        let mut p = Printer::default();
         for (v, (_, name)) in &self.rigid {
             p.name_var(*v, name.as_str());
+        }
+        for (v, name) in &self.size_labels {
+            p.name_size(*v, name.as_str());
         }
         p.ty(&t)
     }

@@ -1,23 +1,17 @@
 //! Operator constraints: arithmetic on types that may not be known yet (language.md §2).
 
+use super::waiting::Op;
 use super::{Infer, array};
+use crate::errors::classes;
+use crate::errors::mismatch::Mixed;
+use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};
 use adl_prim::{Prim, Typing};
-use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
-
-/// `op` applied to `args` gives `res`.
-#[derive(Clone, Debug)]
-pub(super) struct Op {
-    prim: Prim,
-    args: Vec<(Ty, Span)>,
-    res: Ty,
-    span: Span,
-}
 
 /// What is known of an operand.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Head {
+pub(super) enum Head {
     /// A number, or a rigid variable that is one.
     Scalar,
     Array,
@@ -28,83 +22,7 @@ enum Head {
 }
 
 impl Infer<'_> {
-    /// Adds a constraint and solves it if it can be.
-    pub(super) fn operate(&mut self, prim: Prim, args: Vec<(Ty, Span)>, span: Span) -> Ty {
-        let res = self.meta();
-        let op = Op { prim, args, res: res.clone(), span };
-        if !self.solve(&op, false) {
-            self.ops.push(op);
-        }
-        res
-    }
-
-    /// Solves what can be solved, until nothing changes.
-    pub(super) fn solve_ops(&mut self) {
-        loop {
-            let before = self.ops.len();
-            let waiting = std::mem::take(&mut self.ops);
-            for op in waiting {
-                if !self.solve(&op, false) {
-                    self.ops.push(op);
-                }
-            }
-            if self.ops.is_empty() || self.ops.len() >= before {
-                return;
-            }
-        }
-    }
-
-    /// Solves the constraints all of whose types belong to levels above `level`, by default where they must.
-    pub(super) fn settle_ops(&mut self, level: u32) {
-        self.solve_ops();
-        self.keep_outer(level);
-        while let Some(i) = self.ops.iter().position(|op| self.is_inner(op, level)) {
-            let op = self.ops.remove(i);
-            self.solve(&op, true);
-            self.solve_ops();
-            self.keep_outer(level);
-        }
-    }
-
-    /// What waits for outer types keeps its own from being generalised, and what waits for those in turn.
-    fn keep_outer(&mut self, level: u32) {
-        loop {
-            let mut changed = false;
-            for op in self.ops.clone() {
-                let types: Vec<Ty> = op.args.iter().map(|a| a.0.clone()).chain([op.res.clone()]).collect();
-                let outer = types.iter().any(|t| self.least_level(t) <= level);
-                if outer && types.iter().any(|t| { let l = self.least_level(t); l > level && l != u32::MAX }) {
-                    types.iter().for_each(|t| self.lower(t, level));
-                    changed = true;
-                }
-            }
-            if !changed {
-                return;
-            }
-        }
-    }
-
-    /// Decides the first waiting constraint by default.
-    pub(super) fn force_first(&mut self) {
-        if !self.ops.is_empty() {
-            let op = self.ops.remove(0);
-            self.solve(&op, true);
-        }
-    }
-
-    fn is_inner(&self, op: &Op, level: u32) -> bool {
-        op.args.iter().map(|a| &a.0).chain([&op.res]).all(|t| self.least_level(t) > level)
-    }
-
-    fn least_level(&self, t: &Ty) -> u32 {
-        match self.resolve(t) {
-            Ty::Meta(m) => self.metas[m as usize].level,
-            Ty::Array(_, e) => self.least_level(&e),
-            _ => u32::MAX,
-        }
-    }
-
-    fn head(&self, t: &Ty) -> Head {
+    pub(super) fn head(&self, t: &Ty) -> Head {
         match self.resolve(t) {
             Ty::Int | Ty::Float | Ty::F32 => Head::Scalar,
             Ty::Meta(m) if self.metas[m as usize].scalar => Head::Scalar,
@@ -121,14 +39,14 @@ impl Infer<'_> {
     }
 
     /// Whether the constraint is done (solved, or found wrong and reported). `force`: decide by default.
-    fn solve(&mut self, op: &Op, force: bool) -> bool {
-        if op.prim == Prim::MatMul {
-            return self.solve_product(op, force);
-        }
-        match op.args.len() {
-            1 => self.solve_unary(op, force),
-            2 => self.solve_binary(op, force),
-            _ => self.solve_clamp(op, force),
+    pub(super) fn solve(&mut self, op: &Op, force: bool) -> bool {
+        match op.prim {
+            Prim::MatMul => self.solve_product(op, force),
+            Prim::Append => self.solve_append(op, force),
+            Prim::Reshape => self.solve_reshape(op, force),
+            Prim::Clamp => self.solve_clamp(op, force),
+            _ if op.args.len() == 1 => self.solve_unary(op, force),
+            _ => self.solve_binary(op, force),
         }
     }
 
@@ -157,22 +75,20 @@ impl Infer<'_> {
     }
 
     /// The number at the bottom of nested arrays gets the operator's class; its type is returned.
-    fn leaf(&mut self, op: &Op, t: &Ty) -> Option<Ty> {
+    pub(super) fn leaf(&mut self, op: &Op, t: &Ty) -> Option<Ty> {
         let mut t = self.resolve(t);
         while let Ty::Array(_, e) = t {
             t = self.resolve(&e);
         }
         if op.prim == Prim::IntDiv {
             if self.unify(&Ty::Int, &t).is_err() {
-                let d = Diagnostic::error("E0205", op.span, format!("`//` needs Ints, and this is {}", self.show(&t))).hint("`/` divides real numbers");
+                let d = classes::whole_division(op.span, &self.show(&t));
                 self.report(d);
                 return None;
             }
             return Some(Ty::Int);
         }
-        if let Ty::Meta(m) = t {
-            self.metas[m as usize].scalar = true;
-        }
+        self.make_scalar(&t);
         let class = Self::class(op.prim);
         match self.has_class(class, &t, op.span, Self::op_name(op.prim)) {
             Ok(()) => Some(t),
@@ -195,14 +111,17 @@ impl Infer<'_> {
         }
     }
 
-    fn finish(&mut self, op: &Op, res: &Ty) -> bool {
-        let why = super::Why::new(format!("the result of {}", Self::op_name(op.prim)));
+    pub(super) fn finish(&mut self, op: &Op, res: &Ty) -> bool {
+        let why = Why::new(format!("the result of {}", classes::quoted(Self::op_name(op.prim))));
         self.expect(&op.res.clone(), res, op.span, &why);
         true
     }
 
-    fn reject(&mut self, op: &Op, t: &Ty, span: Span) -> bool {
-        let d = self.class_error(Self::class(op.prim), op.span, Self::op_name(op.prim), t, span);
+    pub(super) fn reject(&mut self, op: &Op, t: &Ty, span: Span) -> bool {
+        let mut d = self.class_error(Self::class(op.prim), op.span, Self::op_name(op.prim), t, span);
+        if let Some((other, at)) = op.args.iter().find(|(_, at)| *at != span) {
+            d = d.also(*at, format!("the other operand is {}", self.show(other)));
+        }
         self.report(d);
         true
     }
@@ -217,7 +136,7 @@ impl Infer<'_> {
             },
             Head::Array => {
                 if op.prim == Prim::Neg && self.compound_leaf(&t) {
-                    self.require(Class::Diff, &t, span, "`-`");
+                    self.require_space(&t, span, "`-`");
                     return self.finish(op, &t);
                 }
                 match self.leaf(op, &t) {
@@ -252,12 +171,20 @@ impl Infer<'_> {
         }
     }
 
-    /// Data with at least one real leaf (a rigid variable may have one).
+    /// Data with at least one real leaf (a variable may have one). What is not known yet is looked at again at the end.
     fn require_space(&mut self, t: &Ty, span: Span, op: &'static str) {
-        self.require(Class::Diff, t, span, op);
-        if !self.has_real(t, 0) {
-            let d = Diagnostic::error("E0205", span, format!("{op} needs data with a real number in it, and {} has none", self.show(t)));
-            self.report(d);
+        if self.require(Class::Diff, t, span, op) {
+            self.spaces.push((t.clone(), span, op));
+        }
+    }
+
+    /// Reports data that was added and has no real number in it.
+    pub(super) fn check_spaces(&mut self) {
+        for (t, span, op) in std::mem::take(&mut self.spaces) {
+            if !self.has_real(&t, 0) {
+                let d = classes::no_real_part(span, op, &self.show(&t));
+                self.report(d);
+            }
         }
     }
 
@@ -312,16 +239,21 @@ impl Infer<'_> {
     }
 
     fn not_elementwise(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
-        let text = format!("{} is not defined between {} and {}", Self::op_name(op.prim), self.show(a), self.show(b));
-        let d = Diagnostic::error("E0205", op.span, text)
-            .note("on tuples, records and declared data: `+` and `-` between two of one type, and `*` and `/` by a number");
+        let name = classes::quoted(Self::op_name(op.prim));
+        let d = classes::not_elementwise(op.span, &name, (op.args[0].1, &self.show(a)), (op.args[1].1, &self.show(b)));
         self.report(d);
         true
     }
 
     /// Both operands and the result have one type.
     fn same(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
-        let why = super::Why::from(format!("the right operand of {}", Self::op_name(op.prim)), op.args[0].1, format!("the left operand is {}", self.show(a)));
+        if let Some(fix) = self.mixed(op, a, b) {
+            let [(_, sa), (_, sb)] = [&op.args[0], &op.args[1]];
+            let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix };
+            self.report(mixed.diagnostic());
+            return true;
+        }
+        let why = Why::right(Self::op_name(op.prim), op.args[0].1, a);
         if !self.expect(a, b, op.args[1].1, &why) {
             return true;
         }
@@ -332,6 +264,48 @@ impl Infer<'_> {
                 self.finish(op, &res)
             }
             None => true,
+        }
+    }
+
+    /// What to write where the numbers of two operands have different types.
+    fn mixed(&self, op: &Op, a: &Ty, b: &Ty) -> Option<String> {
+        if op.prim == Prim::IntDiv {
+            return None;
+        }
+        let number = |t: &Ty| {
+            let mut t = self.resolve(t);
+            while let Ty::Array(_, e) = t {
+                t = self.resolve(&e);
+            }
+            match t {
+                Ty::Meta(m) if self.metas[m as usize].scalar => {
+                    let real = self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real);
+                    // A literal that may be any number is mixed with none, but a real one does not become an Int.
+                    if real { Some((Ty::Float, true)) } else { None }
+                }
+                t @ (Ty::Int | Ty::Float | Ty::F32) => Some((t, false)),
+                _ => None,
+            }
+        };
+        let ((x, free_x), (y, free_y)) = (number(a)?, number(b)?);
+        let (sa, sb) = (op.args[0].1, op.args[1].1);
+        let name = Self::op_name(op.prim).trim_matches('`');
+        let whole = |left: String, right: String| {
+            let infix = !name.starts_with(|c: char| c.is_alphabetic());
+            if infix { format!("convert one: `{left} {name} {right}`") } else { format!("convert one: `{name} {} {}`", atom(&left), atom(&right)) }
+        };
+        let text = |s: Span| {
+            let t = self.host.text(s);
+            if t.is_empty() || t.len() > 30 || t.contains('\n') { "...".to_owned() } else { t.to_owned() }
+        };
+        match (&x, &y) {
+            (Ty::Int, Ty::Float) => Some(whole(self.converted("float", sa), text(sb))),
+            (Ty::Float, Ty::Int) => Some(whole(text(sa), self.converted("float", sb))),
+            (Ty::F32, Ty::Float) if !free_y => Some(whole(self.converted("to_float", sa), text(sb))),
+            (Ty::Float, Ty::F32) if !free_x => Some(whole(text(sa), self.converted("to_float", sb))),
+            (Ty::Int, Ty::F32) => Some(whole(self.converted("to_f32", sa), text(sb))),
+            (Ty::F32, Ty::Int) => Some(whole(text(sa), self.converted("to_f32", sb))),
+            _ => None,
         }
     }
 
@@ -347,7 +321,7 @@ impl Infer<'_> {
     }
 
     fn same_compound(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
-        let why = super::Why::from(format!("the right operand of {}", Self::op_name(op.prim)), op.args[0].1, format!("the left operand is {}", self.show(a)));
+        let why = Why::right(Self::op_name(op.prim), op.args[0].1, a);
         if self.expect(a, b, op.args[1].1, &why) {
             self.require_space(a, op.span, Self::op_name(op.prim));
         }
@@ -358,91 +332,27 @@ impl Infer<'_> {
         if self.compound_leaf(arr) && matches!(op.prim, Prim::Mul | Prim::Div) {
             return self.scale(op, arr, scalar, op.span, span);
         }
+        if let Some(fix) = self.mixed(op, &op.args[0].0.clone(), &op.args[1].0.clone()) {
+            let [(a, sa), (b, sb)] = [&op.args[0], &op.args[1]];
+            let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix };
+            self.report(mixed.diagnostic());
+            return true;
+        }
         let Some(leaf) = self.leaf(op, arr) else { return true };
-        let why = super::Why::new(format!("the number that {} spreads over the array", Self::op_name(op.prim)));
+        let why = Why::new(format!("the number that {} spreads over the array", classes::quoted(Self::op_name(op.prim))));
         self.expect(&leaf, scalar, span, &why);
         self.finish(op, arr)
     }
 
     fn scale(&mut self, op: &Op, data: &Ty, scalar: &Ty, sd: Span, ss: Span) -> bool {
         self.require_space(data, sd, Self::op_name(op.prim));
-        if let Ty::Meta(m) = self.resolve(scalar) {
-            self.metas[m as usize].scalar = true;
-        }
+        self.make_scalar(scalar);
         self.require(Class::Real, scalar, ss, Self::op_name(op.prim));
         self.finish(op, data)
     }
+}
 
-    /// The number of axes of an operand of `@`, where its type says it.
-    fn axes(&self, t: &Ty) -> Option<u8> {
-        let Ty::Array(_, e) = self.resolve(t) else { return None };
-        match self.resolve(&e) {
-            Ty::Array(..) => Some(2),
-            e => match self.head(&e) {
-                Head::Scalar => Some(1),
-                _ => None,
-            },
-        }
-    }
-
-    /// `a @ b`: which product it is depends on the axes of both; a result whose axes are known decides too.
-    fn solve_product(&mut self, op: &Op, force: bool) -> bool {
-        let (a, b) = (op.args[0].0.clone(), op.args[1].0.clone());
-        let shape = match (self.axes(&a), self.axes(&b), self.axes(&op.res)) {
-            (Some(m), Some(n), _) => (m, n),
-            (Some(2), None, Some(1)) => (2, 1),
-            (Some(2), None, Some(2)) => (2, 2),
-            (None, Some(2), Some(1)) => (1, 2),
-            (None, Some(2), Some(2)) => (2, 2),
-            (Some(1), None, _) => (1, 2),
-            (None, Some(1), _) => (2, 1),
-            _ if !force => {
-                // What is known to be no array at all is wrong whatever the other is.
-                let wrong = [&a, &b].iter().any(|t| !matches!(self.head(t), Head::Unknown | Head::Array));
-                if !wrong {
-                    return false;
-                }
-                (2, 2)
-            }
-            _ => (2, 2),
-        };
-        self.product(op, shape)
-    }
-
-    fn product(&mut self, op: &Op, shape: (u8, u8)) -> bool {
-        let s = self.number(Class::Num, op.span, "`@`");
-        let (n, m, k) = (self.size_meta(), self.size_meta(), self.size_meta());
-        let (ta, tb, res) = match shape {
-            (2, 2) => (array(n, array(m, s.clone())), array(m, array(k, s.clone())), array(n, array(k, s))),
-            (2, _) => (array(n, array(m, s.clone())), array(m, s.clone()), array(n, s)),
-            (_, 2) => (array(m, s.clone()), array(m, array(k, s.clone())), array(k, s)),
-            _ => {
-                let d = Diagnostic::error("E0205", op.span, "`@` needs a matrix on one side, and both are vectors").hint("`dot x y` is the inner product");
-                self.report(d);
-                return true;
-            }
-        };
-        let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
-        let why = super::Why::from("the right side of `@`", sa, format!("the left side is {}", self.show(&a)));
-        if self.expect(&ta, &a, sa, &super::Why::new("the left side of `@`")) {
-            self.expect(&tb, &b, sb, &why);
-        }
-        self.finish(op, &res)
-    }
-
-    /// `clamp lo hi x`.
-    fn solve_clamp(&mut self, op: &Op, force: bool) -> bool {
-        let x = op.args[2].0.clone();
-        match self.head(&x) {
-            Head::Unknown if !force => false,
-            Head::Bad | Head::Compound => self.reject(op, &x, op.args[2].1),
-            Head::Unknown | Head::Scalar | Head::Array => {
-                let Some(leaf) = self.leaf(op, &x) else { return true };
-                for (t, span) in op.args[..2].to_vec() {
-                    self.expect(&leaf, &t, span, &super::Why::new("a bound of `clamp`"));
-                }
-                self.finish(op, &x)
-            }
-        }
-    }
+/// In parentheses where it is not one word.
+fn atom(text: &str) -> String {
+    if text.contains(' ') && !text.starts_with('(') { format!("({text})") } else { text.to_owned() }
 }

@@ -1,12 +1,12 @@
 //! Patterns: their types, and the Core that takes a value apart.
 
-use super::{Infer, Why, array, mk};
+use super::{Infer, array, mk};
 use crate::core::{self, Arm, Con, ExprKind, Lit, Local, Step};
-use crate::errors;
+use crate::errors::reason::Why;
+use crate::errors::{calls, names, patterns};
 use crate::patterns::{TPat, compile};
 use crate::ty::{Class, RecordTy, Ty};
 use adl_syntax::ast;
-use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
@@ -52,8 +52,9 @@ impl Infer<'_> {
     }
 
     fn pat_var(&mut self, name: Symbol, ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> Local {
-        if vars.iter().any(|v| v.0 == name) {
-            self.report(Diagnostic::error("E0209", span, format!("`{name}` is bound twice in one pattern")));
+        if let Some(first) = vars.iter().find(|v| v.0 == name) {
+            let d = names::Twice { what: "variables", name: name.as_str(), span, first: Some(first.3) }.diagnostic();
+            self.report(d);
         }
         let local = self.local();
         vars.push((name, local, ty.clone(), span));
@@ -74,6 +75,19 @@ impl Infer<'_> {
     }
 
     fn pat_record(&mut self, fields: &[(ast::Ident, ast::Pat)], more: bool, ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> TPat {
+        if let Ty::Record(r) = self.resolve(ty) {
+            let open = self.open_record(&r);
+            let lost = fields.iter().find(|(n, _)| open.tail.is_none() && !open.fields.iter().any(|(m, _)| *m == n.name));
+            if let Some((n, _)) = lost {
+                let d = self.no_field(n.name, n.span, &open, None);
+                self.report(d);
+                for (_, q) in fields {
+                    let t = self.meta();
+                    self.pat(q, &t, vars);
+                }
+                return TPat::Wild;
+            }
+        }
         let mut typed: Vec<(Symbol, Ty)> = fields.iter().map(|(n, _)| (n.name, self.meta())).collect();
         let metas = typed.clone();
         typed.sort_by_key(|(n, _)| n.as_str());
@@ -97,9 +111,13 @@ impl Infer<'_> {
         let (fields, whole) = self.con_types(&data, tag);
         let known = self.expect(ty, &whole, span, &Why::new(format!("the pattern `{}`", con.name)));
         if fields.len() != args.len() {
-            self.report(Diagnostic::error("E0207", span, format!("`{}` has {} fields, and this pattern {}", con.name, fields.len(), args.len())));
+            self.report(calls::pattern(span, con.name.as_str(), fields.len(), args.len()));
         }
-        let mut subs: Vec<TPat> = args.iter().zip(fields.iter().chain(std::iter::repeat(&Ty::Unit))).map(|(a, t)| self.pat(a, t, vars)).collect();
+        let mut subs: Vec<TPat> = Vec::new();
+        for (i, a) in args.iter().enumerate() {
+            let t = fields.get(i).cloned().unwrap_or_else(|| self.meta());
+            subs.push(self.pat(a, &t, vars));
+        }
         subs.resize(fields.len(), TPat::Wild);
         if known { TPat::Con(Con { data, tag }, subs) } else { TPat::Wild }
     }
@@ -115,15 +133,17 @@ impl Infer<'_> {
                 out.push(p);
                 continue;
             }
-            let same = mine.len() == first.len() && mine.iter().all(|v| first.iter().any(|w| w.0 == v.0));
-            if !same {
-                self.report(Diagnostic::error("E0209", span, "the alternatives of a pattern must bind the same names"));
+            let odd = |xs: &[PatVar], ys: &[PatVar]| -> Vec<String> { xs.iter().filter(|x| !ys.iter().any(|y| y.0 == x.0)).map(|x| x.0.to_string()).collect() };
+            let mut differ = odd(&first, &mine);
+            differ.extend(odd(&mine, &first));
+            if !differ.is_empty() {
+                self.report(names::alternatives_differ(span, &differ));
                 continue;
             }
             let mut renames = Vec::new();
             for (name, local, t, s) in mine {
                 if let Some(w) = first.iter().find(|w| w.0 == name).cloned() {
-                    self.expect(&w.2, &t, s, &Why::from(format!("`{name}`"), w.3, "bound here too"));
+                    self.expect(&w.2, &t, s, &Why::is(format!("`{name}`"), w.3, "the other", &w.2));
                     renames.push((local, w.1));
                 }
             }
@@ -144,8 +164,8 @@ impl Infer<'_> {
             if let Some(b) = &self.env.base {
                 known.extend(b.cons.keys().map(|s| s.as_str()));
             }
-            let near = errors::nearest(con.name.as_str(), known.into_iter());
-            self.report(errors::unknown_type(con.span, "constructor", con.name.as_str(), near));
+            let near = names::nearest(con.name.as_str(), known.into_iter());
+            self.report(names::Unknown { what: Some("constructor"), name: con.name.as_str(), span: con.span, near }.diagnostic());
         }
         found
     }
@@ -177,8 +197,8 @@ impl Infer<'_> {
             self.locals += 1;
             Local(self.locals - 1)
         });
-        if let Some(missing) = compiled.missing {
-            self.report(Diagnostic::error("E0402", span, format!("this pattern does not fit every value: `{missing}` is left")).hint("take it apart with `match`"));
+        if let Some(missing) = compiled.missing.first() {
+            self.report(patterns::refutable(span, missing));
         }
         let (t, s) = (body.ty.clone(), body.span);
         let arm = Arm { vars: vars.iter().map(|(n, l, t, _)| (*l, *n, t.clone())).collect(), guard: None, body };

@@ -1,8 +1,10 @@
 //! Primitives with typing rules of their own.
 
-use super::{Infer, Why, array, mk, pending};
+use super::{Infer, array, fun, mk, pending};
 use crate::core::{self, ExprKind};
 use crate::env::{Column, NoHeader};
+use crate::errors::reason::Why;
+use crate::errors::{mismatch, sizes};
 use crate::ty::{Class, RecordTy, Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
@@ -16,8 +18,7 @@ impl Infer<'_> {
     pub(super) fn size_of(&mut self, e: &ast::Expr) -> Size {
         match &super::apply::strip(e).kind {
             ast::ExprKind::Lit(ast::Lit::Int(n)) if *n >= 0 => {
-                self.size_spans.push((*n as u64, e.span));
-                Size::Const(*n as u64)
+                Size::from(*n as u64, e.span)
             }
             ast::ExprKind::Var(name) => match self.lookup(*name).and_then(|b| b.size) {
                 Some(v) => Size::Var(v),
@@ -71,21 +72,19 @@ impl Infer<'_> {
                 let a = self.arg(p, 0, &args[0], &Ty::Int);
                 let b = self.arg(p, 1, &args[1], &Ty::Int);
                 let size = match (self.size_of(&args[0]), self.size_of(&args[1])) {
-                    (Size::Const(a), Size::Const(b)) => Size::Const(b.saturating_sub(a)),
-                    (Size::Const(0), n) => n,
+                    (Size::Const(a, _), Size::Const(b, _)) => Size::from(b.saturating_sub(a), span),
+                    (Size::Const(0, _), n) => n,
                     _ => Size::Unknown,
                 };
                 self.call(p, &[], vec![a, b], array(size, Ty::Int), span)
             }
             Prim::Take | Prim::Drop | Prim::Split => self.cut(p, args, span),
-            Prim::Concat => self.append(&args[0], &args[1], span),
-            Prim::Append => self.append(&args[0], &args[1], span),
             Prim::Flatten => self.flatten(&args[0], span),
             Prim::Reshape => self.reshape(&args[0], &args[1], span),
             Prim::Stack => self.stack(&args[0], span),
             Prim::Shape | Prim::Rank => {
                 let (x, _, _) = self.array_arg(p, 0, &args[0]);
-                let ty = if p == Prim::Rank { Ty::Int } else { array(Size::Const(self.rank(&x.ty)), Ty::Int) };
+                let ty = if p == Prim::Rank { Ty::Int } else { array(Size::from(self.rank(&x.ty), span), Ty::Int) };
                 self.call(p, &[], vec![x], ty, span)
             }
             Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Maximum | Prim::Minimum => {
@@ -103,15 +102,19 @@ impl Infer<'_> {
                 self.call(p, &[], vec![x], s, span)
             }
             Prim::Matmul => {
-                let (a, b) = (self.infer(&args[0], None), self.infer(&args[1], None));
-                self.mat_mul(a, b, span)
+                let cs = args.iter().map(|a| self.infer(a, None)).collect();
+                self.arith(Prim::MatMul, cs, span)
+            }
+            Prim::Concat => {
+                let cs = args.iter().map(|a| self.infer(a, None)).collect();
+                self.arith(Prim::Append, cs, span)
             }
             Prim::Where => self.where_(args, span),
             Prim::Diag => self.diag(&args[0], span),
             Prim::RandUniform | Prim::RandNormal => self.random(p, &args[..1], &args[1], Ty::Float, span),
             Prim::RandInt => self.random(p, &args[..3], &args[3], Ty::Int, span),
             Prim::ReadCsv | Prim::ReadNpy => self.read(p, &args[0], span),
-            Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow | Prim::PowInt | Prim::Neg | Prim::MatMul => {
+            Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow | Prim::PowInt | Prim::Neg | Prim::MatMul | Prim::Append => {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
                 self.arith(p, cs, span)
             }
@@ -130,26 +133,20 @@ impl Infer<'_> {
     pub(super) fn reduced(&mut self, p: Prim, t: &Ty, span: Span) -> Ty {
         let name = p.name();
         self.solve_ops();
-        match p {
+        let head = self.resolve(t);
+        let compound = matches!(head, Ty::Array(..) | Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) | Ty::Var(_));
+        let (class, on) = match p {
             Prim::Any | Prim::All => return Ty::Bool,
-            Prim::Maximum | Prim::Minimum => self.require(Class::Ord, t, span, name),
-            Prim::Prod | Prim::Variance => {
-                let mut leaf = self.resolve(t);
-                while let Ty::Array(_, e) = leaf {
-                    leaf = self.resolve(&e);
-                }
-                self.require(if p == Prim::Prod { Class::Num } else { Class::Real }, &leaf, span, name);
-            }
-            _ => match self.resolve(t) {
-                Ty::Array(..) | Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) => self.require(Class::Diff, t, span, name),
-                Ty::Var(_) => self.require(Class::Diff, t, span, name),
-                _ => {
-                    if let Ty::Meta(m) = self.resolve(t) {
-                        self.metas[m as usize].scalar = true;
-                    }
-                    self.require(if p == Prim::Mean { Class::Real } else { Class::Num }, t, span, name);
-                }
-            },
+            Prim::Maximum | Prim::Minimum => (Class::Ord, head),
+            Prim::Prod => (Class::Num, self.bottom(t)),
+            Prim::Variance => (Class::Real, self.bottom(t)),
+            _ if compound => (Class::Diff, head),
+            Prim::Mean => (Class::Real, head),
+            _ => (Class::Num, head),
+        };
+        self.require(class, &on, span, name);
+        if matches!(p, Prim::Sum | Prim::Mean) && !compound {
+            self.make_scalar(&on);
         }
         t.clone()
     }
@@ -162,7 +159,7 @@ impl Infer<'_> {
             s => s,
         };
         let back = match (front, self.resolve_size(n)) {
-            (Size::Const(k), Size::Const(n)) if k <= n => Size::Const(n - k),
+            (Size::Const(k, _), Size::Const(n, _)) if k <= n => Size::from(n - k, span),
             _ => Size::Unknown,
         };
         let ty = match p {
@@ -173,55 +170,11 @@ impl Infer<'_> {
         self.call(p, &[], vec![k, x], ty, span)
     }
 
-    /// `a ++ b` on arrays, texts and lists.
-    pub(super) fn append(&mut self, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
-        let x = self.infer(a, None);
-        let y = self.infer(b, None);
-        self.solve_ops();
-        let why = Why::from("the right side of `++`", a.span, format!("the left side is {}", self.show(&x.ty)));
-        let ty = match (self.resolve(&x.ty), self.resolve(&y.ty)) {
-            (Ty::Array(m, t), u) => {
-                let n = self.size_meta();
-                self.expect(&array(n, (*t).clone()), &u, b.span, &why);
-                self.appended(m, n, (*t).clone())
-            }
-            (u, Ty::Array(n, t)) => {
-                let m = self.size_meta();
-                self.expect(&array(m, (*t).clone()), &u, a.span, &Why::new("the left side of `++`"));
-                self.appended(m, n, (*t).clone())
-            }
-            (t @ (Ty::Str | Ty::Data(..)), u) | (u, t @ (Ty::Str | Ty::Data(..))) => {
-                self.expect(&t, &u, b.span, &why);
-                t
-            }
-            (Ty::Meta(_), Ty::Meta(_)) => {
-                // Nothing is known: arrays are what `++` mostly joins.
-                let (m, n, t) = (self.size_meta(), self.size_meta(), self.meta());
-                self.expect(&array(m, t.clone()), &x.ty.clone(), a.span, &why);
-                self.expect(&array(n, t.clone()), &y.ty.clone(), b.span, &why);
-                array(Size::Unknown, t)
-            }
-            (t, _) => {
-                let d = Diagnostic::error("E0205", a.span, format!("`++` joins arrays, texts or lists, and this is {}", self.show(&t)));
-                self.report(d.hint("`show x` gives the text of a value"));
-                return self.error_expr(span);
-            }
-        };
-        self.call(Prim::Append, &[], vec![x, y], ty, span)
-    }
-
-    fn appended(&self, m: Size, n: Size, t: Ty) -> Ty {
-        match (self.resolve_size(m), self.resolve_size(n)) {
-            (Size::Const(a), Size::Const(b)) => array(Size::Const(a + b), t),
-            _ => array(Size::Unknown, t),
-        }
-    }
-
     fn flatten(&mut self, x: &ast::Expr, span: Span) -> core::Expr {
         let (m, n, t) = (self.size_meta(), self.size_meta(), self.meta());
         let c = self.arg(Prim::Flatten, 0, x, &array(m, array(n, t.clone())));
         let size = match (self.resolve_size(m), self.resolve_size(n)) {
-            (Size::Const(a), Size::Const(b)) => a.checked_mul(b).map_or(Size::Unknown, Size::Const),
+            (Size::Const(a, _), Size::Const(b, _)) => a.checked_mul(b).map_or(Size::Unknown, |n| Size::from(n, span)),
             _ => Size::Unknown,
         };
         self.call(Prim::Flatten, &[], vec![c], array(size, t), span)
@@ -230,10 +183,13 @@ impl Infer<'_> {
     /// A shape that is written out: its core, and the sizes.
     fn shape_literal(&mut self, p: Prim, shape: &ast::Expr) -> Option<(core::Expr, Vec<Size>)> {
         let ast::ExprKind::Array(parts) = &super::apply::strip(shape).kind else {
-            self.report(
-                Diagnostic::error("E0210", shape.span, format!("the shape for `{}` must be written out, so that the number of axes is known", p.name()))
-                    .hint("for example `[n, m]`"),
-            );
+            let name = match p {
+                Prim::RandUniform => "random.uniform",
+                Prim::RandNormal => "random.normal",
+                Prim::RandInt => "random.int",
+                p => p.name(),
+            };
+            self.report(mismatch::unknown_shape(shape.span, name));
             return None;
         };
         let mut out = Vec::new();
@@ -243,34 +199,47 @@ impl Infer<'_> {
             sizes.push(self.size_of(e));
         }
         let n = out.len() as u64;
-        Some((mk(ExprKind::Array(out), array(Size::Const(n), Ty::Int), shape.span), sizes))
+        Some((mk(ExprKind::Array(out), array(Size::from(n, shape.span), Ty::Int), shape.span), sizes))
     }
 
     fn reshape(&mut self, shape: &ast::Expr, x: &ast::Expr, span: Span) -> core::Expr {
-        let (x, n, mut t) = self.array_arg(Prim::Reshape, 1, x);
-        let mut total = match self.resolve_size(n) {
-            Size::Const(k) => Some(k),
-            _ => None,
-        };
-        while let Ty::Array(m, e) = self.resolve(&t) {
-            total = match (total, self.resolve_size(m)) {
-                (Some(a), Size::Const(b)) => a.checked_mul(b),
-                _ => None,
-            };
-            t = (*e).clone();
-        }
+        let (x, ..) = self.array_arg(Prim::Reshape, 1, x);
         let Some((s, sizes)) = self.shape_literal(Prim::Reshape, shape) else { return self.error_expr(span) };
-        let wanted = sizes.iter().try_fold(1u64, |acc, s| match s {
-            Size::Const(k) => acc.checked_mul(*k),
-            _ => None,
-        });
-        if let (Some(a), Some(b)) = (total, wanted) {
-            if a != b {
-                self.report(Diagnostic::error("E0301", span, format!("{a} elements cannot have a shape of {b}")));
+        if let (Some(have), Some(want)) = (self.elements(&x.ty), product(&sizes)) {
+            if have != want {
+                self.report(sizes::reshape(span, have, want));
             }
         }
-        let ty = sizes.into_iter().rev().fold(t, |t, n| array(n, t));
+        let ty = self.reshaped(&x.ty.clone(), x.span, sizes, span);
         self.call(Prim::Reshape, &[], vec![s, x], ty, span)
+    }
+
+    /// `reshape [n, m]`, a function.
+    pub(super) fn reshaper(&mut self, shape: &ast::Expr, span: Span) -> core::Expr {
+        let Some((s, sizes)) = self.shape_literal(Prim::Reshape, shape) else { return self.error_expr(span) };
+        let (n, t) = (self.size_meta(), self.meta());
+        let from = array(n, t);
+        let to = self.reshaped(&from, span, sizes, span);
+        self.call(Prim::Reshape, &[], vec![s], fun(from, to), span)
+    }
+
+    /// The array type of a shape over what is under the axes of `x`.
+    fn reshaped(&mut self, x: &Ty, at: Span, sizes: Vec<Size>, span: Span) -> Ty {
+        let leaf = self.meta();
+        self.operate_to(Prim::Reshape, vec![(x.clone(), at)], leaf.clone(), span);
+        sizes.into_iter().rev().fold(leaf, |t, n| array(n, t))
+    }
+
+    /// The number of elements of an array, where its type says it.
+    fn elements(&self, t: &Ty) -> Option<u64> {
+        match self.resolve(t) {
+            Ty::Array(n, e) => match self.resolve_size(n) {
+                Size::Const(k, _) => self.elements(&e)?.checked_mul(k),
+                _ => None,
+            },
+            Ty::Meta(m) if !self.metas[m as usize].scalar => None,
+            _ => Some(1),
+        }
     }
 
     fn stack(&mut self, x: &ast::Expr, span: Span) -> core::Expr {
@@ -296,11 +265,6 @@ impl Infer<'_> {
         }
     }
 
-    /// Matrix products, whichever of the three it is.
-    pub(super) fn mat_mul(&mut self, x: core::Expr, y: core::Expr, span: Span) -> core::Expr {
-        self.arith(Prim::MatMul, vec![x, y], span)
-    }
-
     fn where_(&mut self, args: &[&ast::Expr], span: Span) -> core::Expr {
         let c = self.infer(&args[0], None);
         let a = self.infer(&args[1], None);
@@ -309,7 +273,7 @@ impl Infer<'_> {
         // The shape is that of the condition; scalars spread over it.
         let (ra, rb) = (self.rank(&a.ty), self.rank(&b.ty));
         let bigger = if ra >= rb { a.ty.clone() } else { b.ty.clone() };
-        let why = Why::from("this branch of `where`", args[1].span, "the other is here");
+        let why = Why::is("this branch of `where`", args[1].span, "the other branch", &a.ty);
         let ty = match self.resolve(&c.ty) {
             Ty::Array(..) => {
                 let leaf = self.leaf_type(&a.ty);
@@ -397,7 +361,7 @@ impl Infer<'_> {
         let t = self.meta();
         self.require(Class::Data, &t, span, p.name());
         if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
-            let found = if p == Prim::ReadCsv { self.csv_type(file) } else { self.npy_type(file) };
+            let found = if p == Prim::ReadCsv { self.csv_type(file) } else { self.npy_type(file, path.span) };
             match found {
                 Ok(known) => {
                     self.expect(&known, &t, span, &Why::new("the file"));
@@ -427,9 +391,9 @@ impl Infer<'_> {
         Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
     }
 
-    fn npy_type(&mut self, file: &str) -> Result<Ty, NoHeader> {
+    fn npy_type(&mut self, file: &str, at: Span) -> Result<Ty, NoHeader> {
         let arrays = self.host.npy_header(file)?;
-        let ty = |c: Column, shape: &[u64]| shape.iter().rev().fold(column_type(c), |t, n| array(Size::Const(*n), t));
+        let ty = |c: Column, shape: &[u64]| shape.iter().rev().fold(column_type(c), |t, n| array(Size::from(*n, at), t));
         if let [(name, c, shape)] = arrays.as_slice() {
             if name.is_empty() {
                 return Ok(ty(*c, shape));
@@ -461,4 +425,12 @@ fn column_type(c: Column) -> Ty {
         Column::Bool => Ty::Bool,
         Column::Text => Ty::Str,
     }
+}
+
+/// The number of elements of a shape that is known.
+fn product(sizes: &[Size]) -> Option<u64> {
+    sizes.iter().try_fold(1u64, |acc, s| match s {
+        Size::Const(k, _) => acc.checked_mul(*k),
+        _ => None,
+    })
 }

@@ -1,121 +1,13 @@
-//! Unification with reasons, and class constraints.
+//! Unification, and class constraints.
 
-use super::{Infer, Why};
+use super::Infer;
+use super::clash::Clash;
 use crate::ty::{Class, DataId, RecordTy, Size, Ty};
-use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
-/// Why two types do not unify.
-pub(crate) enum Clash {
-    Types,
-    Sizes(u64, u64),
-    Infinite,
-    /// A linear function was wanted.
-    Linear,
-    Field(Symbol),
-    Class(Class, Span, &'static str, Ty),
-    Rigid,
-}
-
 impl Infer<'_> {
-    /// Makes `actual` fit where `expected` is wanted; reports and goes on where it does not.
-    pub(super) fn expect(&mut self, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> bool {
-        match self.unify(expected, actual) {
-            Ok(()) => true,
-            Err(clash) => {
-                let d = self.clash(clash, expected, actual, span, why);
-                self.report(d);
-                false
-            }
-        }
-    }
-
-    fn clash(&self, clash: Clash, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> Diagnostic {
-        let (e, a) = (self.show(expected), self.show(actual));
-        let what = &why.what;
-        let mut d = match clash {
-            Clash::Sizes(m, n) => return self.size_clash(m, n, &e, &a, span, why),
-            Clash::Types | Clash::Rigid => Diagnostic::error("E0203", span, format!("{what} has type {a}, but {e} is wanted")).label(a.clone()),
-            Clash::Infinite => Diagnostic::error("E0208", span, format!("{what} has type {a}, and {e} is wanted: one would contain itself")),
-            Clash::Linear => Diagnostic::error("E0211", span, format!("{what} is a function of type {a}, but a linear function ({e}) is wanted"))
-                .hint("write it as `lin x -> ...`, or take it from `linearize`, `vjp` or `transpose`"),
-            Clash::Field(f) => Diagnostic::error("E0206", span, format!("{what} has type {a}, but {e} is wanted: field `{f}` is in one of them only")),
-            Clash::Class(c, place, op, t) => return self.class_error(c, place, op, &t, span),
-        };
-        if let Some((s, text)) = &why.from {
-            d = d.also(*s, text.clone());
-        }
-        if let Some(hint) = self.mismatch_hint(expected, actual) {
-            d = d.hint(hint);
-        }
-        d
-    }
-
-    /// A suggestion for common slips.
-    fn mismatch_hint(&self, expected: &Ty, actual: &Ty) -> Option<String> {
-        match (self.resolve(expected), self.resolve(actual)) {
-            (Ty::Float | Ty::F32 | Ty::Int, Ty::Array(..)) => Some("to apply a function of one number to each element, use `map f xs`".into()),
-            (Ty::Float, Ty::Int) => Some("convert with `float n`; a literal is a Float with a point: `3.0`".into()),
-            (Ty::Int, Ty::Float) => Some("convert with `int x`".into()),
-            (Ty::Str, _) => Some("convert with `show x`, or write f\"... {x} ...\"".into()),
-            (_, Ty::Fun(..)) if !matches!(self.resolve(expected), Ty::Fun(..) | Ty::Meta(_)) => Some("is an argument missing?".into()),
-            _ => None,
-        }
-    }
-
-    fn size_clash(&self, m: u64, n: u64, e: &str, a: &str, span: Span, why: &Why) -> Diagnostic {
-        let mut d = Diagnostic::error("E0301", span, format!("{a} does not match {e}: size {n} against size {m} ({})", why.what));
-        let mut placed = false;
-        for k in [n, m] {
-            if let Some((_, s)) = self.size_spans.iter().rev().find(|(size, _)| *size == k) {
-                d = d.also(*s, format!("size {k} is from here"));
-                placed = true;
-            }
-        }
-        if let (false, Some((s, text))) = (placed, &why.from) {
-            d = d.also(*s, text.clone());
-        }
-        d
-    }
-
-    pub(super) fn class_error(&self, class: Class, place: Span, op: &str, t: &Ty, span: Span) -> Diagnostic {
-        let shown = self.show(t);
-        let t = self.resolve(t);
-        let wants = match class {
-            Class::Eq => "values that can be compared",
-            Class::Ord => "values that have an order",
-            Class::Show => "values that can be shown",
-            Class::Num => "numbers",
-            Class::Real => "real numbers",
-            Class::Diff => "data that can be differentiated",
-            Class::Data => "plain data",
-        };
-        let code = if class == Class::Diff { "E0601" } else { "E0205" };
-        let text = match op {
-            "a number" | "a real number" => format!("{op} stands where {shown} is wanted"),
-            _ => format!("{op} needs {wants}, and this is {shown}"),
-        };
-        let mut d = Diagnostic::error(code, span, text).label(shown.clone());
-        if place != span && place != Span::default() {
-            d = d.also(place, format!("wanted by {op}"));
-        }
-        match (class, &t) {
-            (Class::Num | Class::Real, Ty::Str) => d.hint("to join texts use `++`"),
-            (Class::Real, Ty::Int) => d.hint("convert with `float n`, or divide whole numbers with `//`"),
-            (Class::Num | Class::Real, Ty::Array(..)) => d.hint("to apply a function of one number to each element, use `map f xs`"),
-            (Class::Num | Class::Real, Ty::Fun(..)) => d.hint("is an argument missing?"),
-            (Class::Diff, Ty::Fun(..) | Ty::Lin(..)) => d.hint("a function has no tangent: return the data that it computes"),
-            (Class::Eq | Class::Ord, Ty::Fun(..) | Ty::Lin(..)) => d.hint("functions cannot be compared"),
-            (_, Ty::Var(v)) => match self.rigid.get(v) {
-                Some((_, name)) => d.hint(format!("add the constraint to the signature: `{class:?} {name} => ...`")),
-                None => d,
-            },
-            _ => d,
-        }
-    }
-
     pub(super) fn unify(&mut self, expected: &Ty, actual: &Ty) -> Result<(), Clash> {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.unify_inner(expected, actual))
     }
@@ -147,9 +39,11 @@ impl Infer<'_> {
         }
     }
 
-    /// The newer is bound to the older, so that many that become one do not make a long chain.
     fn join_metas(&mut self, m: u32, n: u32) -> Result<(), Clash> {
+        // The older one stays, so that chains are short where many new ones meet an old one.
         let (m, n) = (m.max(n), m.min(n));
+        self.wake(m);
+        self.wake(n);
         let a = self.metas[m as usize].clone();
         let b = &mut self.metas[n as usize];
         b.level = b.level.min(a.level);
@@ -166,21 +60,25 @@ impl Infer<'_> {
     }
 
     fn bind(&mut self, m: u32, t: &Ty) -> Result<(), Clash> {
+        let meta = self.metas[m as usize].clone();
+        let number = meta.classes.iter().find(|c| matches!(c.0, Class::Num | Class::Real)).copied();
+        if meta.scalar && !matches!(t, Ty::Int | Ty::Float | Ty::F32 | Ty::Var(_)) {
+            return Err(number.map_or(Clash::Types, |(_, place, op)| Clash::Number(place, op)));
+        }
+        if meta.scalar && *t == Ty::Int {
+            if let Some((_, place, op)) = meta.classes.iter().find(|c| c.0 == Class::Real) {
+                return Err(Clash::Number(*place, op));
+            }
+        }
         if self.occurs(m, t) {
             return Err(Clash::Infinite);
         }
-        let meta = self.metas[m as usize].clone();
         self.lower(t, meta.level);
-        if meta.scalar && !matches!(t, Ty::Int | Ty::Float | Ty::F32 | Ty::Var(_)) {
-            let (class, place, op) = meta.classes.first().copied().unwrap_or((Class::Num, Span::default(), "an operation"));
-            return Err(if matches!(t, Ty::Array(..)) { Clash::Types } else { Clash::Class(class, place, op, t.clone()) });
-        }
+        self.wake(m);
         self.metas[m as usize].bound = Some(t.clone());
+        // It stays bound where a class fails: that is reported once, and what follows from it is not.
         for (class, place, op) in meta.classes {
-            if let Err(part) = self.has_class(class, t, place, op) {
-                self.metas[m as usize].bound = None;
-                return Err(Clash::Class(class, place, op, part));
-            }
+            self.has_class(class, t, place, op).map_err(|part| Clash::Class(class, place, op, part))?;
         }
         Ok(())
     }
@@ -245,7 +143,7 @@ impl Infer<'_> {
                 self.sizes[a as usize] = Some(s);
                 Ok(())
             }
-            (Size::Const(a), Size::Const(b)) if a != b => Err(Clash::Sizes(a, b)),
+            (a @ Size::Const(..), b @ Size::Const(..)) if a != b => Err(Clash::Sizes(a, b)),
             _ => Ok(()),
         }
     }
@@ -331,10 +229,14 @@ impl Infer<'_> {
     }
 
     /// Requires a class; reports where the type has it not.
-    pub(super) fn require(&mut self, class: Class, t: &Ty, span: Span, op: &'static str) {
-        if let Err(part) = self.has_class(class, t, span, op) {
-            let d = self.class_error(class, span, op, &part, span);
-            self.report(d);
+    pub(super) fn require(&mut self, class: Class, t: &Ty, span: Span, op: &'static str) -> bool {
+        match self.has_class(class, t, span, op) {
+            Ok(()) => true,
+            Err(part) => {
+                let d = self.class_error(class, span, op, &part, span);
+                self.report(d);
+                false
+            }
         }
     }
 

@@ -1,23 +1,17 @@
 //! Resolves every meta in Core, makes representations from types, and checks `lin` bodies.
 
 use super::{Infer, RecKey, map_type, mk};
-use crate::core::{Arm, Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Param, Rep, SizeRep};
+use crate::core::{Arm, Expr, ExprKind, Extent, IndexArg, Lambda, Lit, LoopKind, Param, Rep, SizeRep};
 use crate::ty::{Size, Ty};
+use adl_syntax::span::Span;
 use std::rc::Rc;
 
 impl Infer<'_> {
-    /// Settles one operator that still waits at the end of an item.
-    pub(super) fn force_one(&mut self) {
-        self.force_first();
-        self.solve_ops();
-    }
-
     /// The type without metas: those that nothing constrains become variables.
     pub(super) fn final_type(&mut self, t: &Ty) -> Ty {
         let t = self.resolve_deep(t);
         let mut fresh: Vec<(u32, Ty)> = Vec::new();
-        let tables = &mut *self.tables;
-        let metas = &self.metas;
+        let (tables, metas) = (&mut *self.tables, &self.metas);
         let out = map_type(&t, &mut |t| match t {
             Ty::Meta(m) if metas[*m as usize].row => {
                 fresh.push((*m, Ty::Record(Rc::new(crate::ty::RecordTy { fields: Vec::new(), tail: None }))));
@@ -62,7 +56,7 @@ impl Infer<'_> {
             Ty::Record(r) => Rep::Record(r.fields.iter().map(|(n, t)| (*n, self.rep_of(t))).collect()),
             Ty::Array(n, e) => {
                 let size = match n {
-                    Size::Const(k) => SizeRep::Const(*k),
+                    Size::Const(k, _) => SizeRep::Const(*k),
                     Size::Var(v) => self.size_locals.get(v).map_or(SizeRep::Unknown, |l| SizeRep::Local(*l)),
                     Size::Meta(_) | Size::Unknown => SizeRep::Unknown,
                 };
@@ -86,7 +80,7 @@ impl Infer<'_> {
     pub(super) fn zonk(&mut self, e: Expr) -> Expr {
         stacker::maybe_grow(96 * 1024, 1024 * 1024, || {
             let ty = self.final_type(&e.ty);
-            let kind = self.zonk_kind(*e.kind, &ty);
+            let kind = self.zonk_kind(*e.kind, &ty, e.span);
             if let ExprKind::Inst(inner, reps) = &kind {
                 if reps.is_empty() {
                     return inner.clone();
@@ -96,7 +90,7 @@ impl Infer<'_> {
         })
     }
 
-    fn zonk_kind(&mut self, kind: ExprKind, ty: &Ty) -> ExprKind {
+    fn zonk_kind(&mut self, kind: ExprKind, ty: &Ty, span: Span) -> ExprKind {
         match kind {
             ExprKind::Lit(l) => ExprKind::Lit(l),
             ExprKind::IntAt(n, rep) => match ty {
@@ -115,7 +109,7 @@ impl Infer<'_> {
             ExprKind::Prim(p, reps) => ExprKind::Prim(p, self.reps(reps)),
             ExprKind::Abs(ls, e) => ExprKind::Abs(ls, self.zonk(e)),
             ExprKind::Inst(e, reps) => self.zonk_inst(e, reps),
-            ExprKind::Lam(l) => ExprKind::Lam(Rc::new(self.zonk_lambda(&l))),
+            ExprKind::Lam(l) => ExprKind::Lam(Rc::new(self.zonk_lambda(&l, span))),
             ExprKind::App(f, args) => {
                 let f = self.zonk(f);
                 ExprKind::App(f, self.exprs(args))
@@ -189,13 +183,13 @@ impl Infer<'_> {
         ExprKind::Inst(self.zonk(e), reps)
     }
 
-    fn zonk_lambda(&mut self, l: &Rc<Lambda>) -> Lambda {
+    fn zonk_lambda(&mut self, l: &Rc<Lambda>, span: Span) -> Lambda {
         let params = l.params.iter().map(|p| Param { ty: self.final_type(&p.ty), ..p.clone() }).collect();
         let body = self.zonk(l.body.clone());
         let out = Lambda { params, body, linear: l.linear, name: l.name };
         if l.linear {
-            let names: Vec<(Local, Option<adl_syntax::symbol::Symbol>)> = out.params.iter().map(|p| (p.local, p.name)).collect();
-            if let Err(d) = crate::linear::check(&out.body, &names) {
+            let line = self.host.line(span, span);
+            if let Err(d) = crate::linear::check(&out, line) {
                 self.report(*d);
             }
         }

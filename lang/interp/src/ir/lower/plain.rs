@@ -162,7 +162,7 @@ impl Lower<'_> {
                 What::Con(Rc::new(ConInfo {
                     name: adl_syntax::symbol::Symbol::new(name),
                     tag,
-                    data: adl_typing::ty::DataId(u32::MAX),
+                    data: adl_typing::ty::DataId(u32::MAX, adl_syntax::symbol::Symbol::new(name)),
                     arity: vars.len() as u32,
                 }))
             }

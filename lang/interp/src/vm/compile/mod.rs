@@ -194,7 +194,7 @@ impl Compiler {
 }
 
 fn type_text(t: &Ty) -> String {
-    adl_typing::print::ty(t, &adl_typing::env::Tables::default())
+    adl_typing::print::ty(t)
 }
 
 /// The value of `[]` at its type: of numbers where that is known.
@@ -202,7 +202,7 @@ fn empty_array(ty: &Ty) -> Value {
     let (mut shape, mut leaf) = (crate::value::Shape::new(), ty);
     while let Ty::Array(n, inner) = leaf {
         shape.push(match n {
-            Size::Const(k) if !shape.is_empty() => *k as usize,
+            Size::Const(k, _) if !shape.is_empty() => *k as usize,
             _ => 0,
         });
         leaf = inner;

@@ -253,7 +253,7 @@ impl Reader<'_, '_> {
                 Some(i) => return args[i].clone(),
                 None => Rep::Other,
             },
-            Ty::Array(Size::Const(n), e) => Rep::Array(Some(*n as usize), sub(e)),
+            Ty::Array(Size::Const(n, _), e) => Rep::Array(Some(*n as usize), sub(e)),
             Ty::Array(_, e) => Rep::Array(None, sub(e)),
             Ty::Tuple(ps) => Rep::Tuple(ps.iter().map(sub).collect()),
             Ty::Record(r) => Rep::Record(r.fields.iter().map(|(n, t)| (*n, sub(t))).collect()),

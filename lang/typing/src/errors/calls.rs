@@ -1,0 +1,61 @@
+//! E0204, E0207: functions, constructors and types applied to the wrong number of arguments.
+
+use super::{Explanation, count};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+
+/// Something that is no function is applied.
+pub(crate) fn not_a_function(span: Span, callee: Span, name: &str, ty: &str) -> Diagnostic {
+    let name = if name == "this function" { "this" } else { name };
+    Diagnostic::error("E0204", span, format!("{name} is no function but {ty}, and cannot be applied")).label("this argument").also(callee, ty.to_owned())
+}
+
+/// More arguments than a function takes.
+pub(crate) fn too_many(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
+    Diagnostic::error("E0204", span, format!("{name} takes {}, and {given} are given", count(takes, "argument"))).label("one too many")
+}
+
+/// A constructor with another number of fields.
+pub(crate) fn constructor(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
+    Diagnostic::error("E0207", span, format!("`{name}` takes {}, and here {} given", count(takes, "field"), are(given)))
+}
+
+/// A pattern of a constructor with another number of fields.
+pub(crate) fn pattern(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
+    let d = Diagnostic::error("E0207", span, format!("`{name}` has {}, and this pattern {given}", count(takes, "field")));
+    d.hint(format!("write `{name}{}`", " _".repeat(takes)))
+}
+
+/// A type with another number of parameters.
+pub(crate) fn type_arity(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
+    let d = Diagnostic::error("E0207", span, format!("the type `{name}` takes {}, and here {} given", count(takes, "argument"), are(given)));
+    match (takes, given) {
+        (0, _) => d,
+        _ => d.hint(format!("write `{name} {}`", ["a", "b", "c", "d"].iter().take(takes).copied().collect::<Vec<_>>().join(" "))),
+    }
+}
+
+fn are(n: usize) -> String {
+    match n {
+        0 => "none is".into(),
+        1 => "1 is".into(),
+        n => format!("{n} are"),
+    }
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    ("E0204", "A function is applied to more arguments than it takes, or something that is no function is applied."),
+    ("E0207", "A constructor takes another number of arguments, or a type another number of parameters."),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_agree_with_their_words() {
+        assert_eq!(type_arity(Span::default(), "List", 1, 0).message, "the type `List` takes 1 argument, and here none is given");
+        assert_eq!(constructor(Span::default(), "Some", 1, 2).message, "`Some` takes 1 field, and here 2 are given");
+        assert_eq!(pattern(Span::default(), "Cons", 2, 1).hint.as_deref(), Some("write `Cons _ _`"));
+    }
+}

@@ -1,0 +1,113 @@
+//! E0205, E0601: operations on types that do not have them.
+
+use super::Explanation;
+use crate::ty::Class;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+
+/// A type is not of a class.
+pub(crate) struct NoInstance<'a> {
+    /// The class.
+    pub class: Class,
+    /// What wanted it: `sin`.
+    pub op: &'a str,
+    /// Where that is.
+    pub place: Span,
+    /// The part of the type that fails.
+    pub ty: String,
+    /// Where the expression is.
+    pub span: Span,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl NoInstance<'_> {
+    /// The message.
+    pub fn diagnostic(self) -> Diagnostic {
+        let op = quoted(self.op);
+        let (code, text) = match self.class {
+            Class::Diff => ("E0601", format!("{op} cannot differentiate this: {} has no derivative", self.ty)),
+            // A literal.
+            _ if self.op.starts_with("a ") => ("E0205", format!("{} stands where {} is wanted", self.op, self.ty)),
+            class => ("E0205", format!("{op} needs {}, and this is {}", wants(class), self.ty)),
+        };
+        let mut d = Diagnostic::error(code, self.span, text).label(self.ty);
+        let inside = self.place.file == self.span.file && self.place.lo <= self.span.lo && self.span.hi <= self.place.hi;
+        if !inside && self.place != Span::default() {
+            d = d.also(self.place, format!("wanted by {op}"));
+        }
+        match self.hint {
+            Some(h) => d.hint(h),
+            None => d,
+        }
+    }
+}
+
+/// What the values of a class are called.
+pub(crate) fn wants(class: Class) -> &'static str {
+    match class {
+        Class::Eq => "values that can be compared",
+        Class::Ord => "values that have an order",
+        Class::Show => "values that can be shown",
+        Class::Num => "numbers",
+        Class::Real => "real numbers",
+        Class::Diff => "data that can be differentiated",
+        Class::Data => "plain data",
+    }
+}
+
+/// A name in code quotes, unless it has them.
+pub(crate) fn quoted(name: &str) -> String {
+    if name.starts_with('`') || name.contains(' ') { name.to_owned() } else { format!("`{name}`") }
+}
+
+/// `+` on data without a real number.
+pub(crate) fn no_real_part(span: Span, op: &str, ty: &str) -> Diagnostic {
+    Diagnostic::error("E0205", span, format!("{op} needs data with a real number in it, and {ty} has none")).hint("take the parts out with a pattern and add those")
+}
+
+/// An arithmetic operator between compound data.
+pub(crate) fn not_elementwise(span: Span, op: &str, left: (Span, &str), right: (Span, &str)) -> Diagnostic {
+    Diagnostic::error("E0205", span, format!("{op} is not defined between {} and {}", left.1, right.1))
+        .note("on tuples, records and declared data: `+` and `-` between two of one type, and `*` and `/` by a real number")
+}
+
+/// `//` on something that is no Int.
+pub(crate) fn whole_division(span: Span, ty: &str) -> Diagnostic {
+    Diagnostic::error("E0205", span, format!("`//` needs Ints, and this is {ty}")).hint("`/` divides real numbers; `floor (a / b)` rounds down")
+}
+
+/// `++` on something else.
+pub(crate) fn not_joined(span: Span, ty: &str) -> Diagnostic {
+    Diagnostic::error("E0205", span, format!("`++` joins arrays, texts or lists, and this is {ty}")).label(ty.to_owned()).hint("`show x` gives the text of a value, `[x]` the array of one element")
+}
+
+/// `@` between two vectors.
+pub(crate) fn two_vectors(span: Span) -> Diagnostic {
+    Diagnostic::error("E0205", span, "`@` needs a matrix on one side, and both are vectors").hint("`dot x y` is the inner product, `outer x y` the outer")
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[(
+    "E0205",
+    "An operation is not defined for a type: numbers for arithmetic, comparable values for `==` and `<`.\n\n    \"a\" + \"b\"\n    \"a\" ++ \"b\"",
+)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_operation_is_quoted_once() {
+        assert_eq!(quoted("sin"), "`sin`");
+        assert_eq!(quoted("`+`"), "`+`");
+    }
+
+    #[test]
+    fn a_place_around_the_expression_is_not_marked() {
+        let file = Span::default().file;
+        let (whole, part) = (Span::new(file, 4, 9), Span::new(file, 8, 9));
+        let make = |place| NoInstance { class: Class::Num, op: "abs", place, ty: "String".into(), span: part, hint: None }.diagnostic();
+        assert!(make(whole).secondary.is_empty());
+        assert_eq!(make(Span::new(file, 0, 3)).secondary.len(), 1);
+    }
+}

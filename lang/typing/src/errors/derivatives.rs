@@ -1,0 +1,67 @@
+//! E0601, E0602: what has no derivative.
+
+use super::{Explanation, classes::quoted};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+
+/// What a function to be differentiated gives instead of what the operator needs.
+pub(crate) enum Gives {
+    /// An array where a number is needed.
+    Array,
+    /// An Int.
+    Int,
+    /// A function: it waits for more arguments.
+    Function,
+    /// A number where an array is needed.
+    Number,
+    /// Anything else.
+    Other,
+}
+
+/// A function whose result does not suit a derivative operator.
+pub(crate) struct WrongResult<'a> {
+    /// The operator.
+    pub op: &'a str,
+    /// Where the function is.
+    pub span: Span,
+    /// The type of its result.
+    pub ty: String,
+    /// What kind of thing that is.
+    pub gives: Gives,
+}
+
+impl WrongResult<'_> {
+    /// The message.
+    pub fn diagnostic(self) -> Diagnostic {
+        let op = quoted(self.op);
+        let need = match self.gives {
+            Gives::Number => "an array of real numbers",
+            _ => "one real number",
+        };
+        let d = Diagnostic::error("E0602", self.span, format!("{op} needs a function whose result is {need}; this one gives {}", self.ty));
+        d.hint(match self.gives {
+            Gives::Array => "`jacobian` differentiates a function to an array; or `sum` the result",
+            Gives::Int => "an Int has no derivative: compute with Floats",
+            Gives::Function => "it takes one more argument: differentiate in one of them, `fun x -> f x y`, or in a tuple, `fun (x, y) -> ...`",
+            Gives::Number => "`grad` differentiates a function to a number",
+            Gives::Other => "`vjp` and `jvp` differentiate functions to any data",
+        })
+    }
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    ("E0601", "Only data can be differentiated: numbers, Bools, texts, tuples, records, arrays and declared types, but no functions."),
+    ("E0602", "`grad` takes a function whose result is one real number. For an array use `jacobian`, or `sum` its elements.\n\n    grad (fun x -> x * x) [1.0, 2.0]\n    grad (fun x -> sum (x * x)) [1.0, 2.0]"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_result_has_its_advice() {
+        let make = |gives| WrongResult { op: "grad", span: Span::default(), ty: "T".into(), gives }.diagnostic();
+        assert!(make(Gives::Array).hint.is_some_and(|h| h.contains("jacobian")));
+        assert!(make(Gives::Number).message.contains("an array of real numbers"));
+    }
+}

@@ -1,0 +1,98 @@
+//! E0501: bodies of `lin` that are not linear.
+
+use super::{Explanation, listed};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+
+/// The variables that a `lin` is linear in.
+pub(crate) struct Variables {
+    /// As the user calls them.
+    pub names: Vec<String>,
+    /// Where they are bound.
+    pub span: Option<Span>,
+    /// "line 3".
+    pub line: String,
+}
+
+impl Variables {
+    /// "the linear variable `x` (line 3)".
+    pub fn described(&self) -> String {
+        match self.names.as_slice() {
+            [] => format!("its linear argument ({})", self.line),
+            [one] => format!("the linear variable `{one}` ({})", self.line),
+            all => format!("the linear variables {} ({})", listed(all), self.line),
+        }
+    }
+
+    /// "`x`".
+    pub fn short(&self) -> String {
+        if self.names.is_empty() { "the argument".into() } else { listed(&self.names) }
+    }
+}
+
+/// What is wrong at a place.
+pub(crate) enum Fault<'a> {
+    /// A primitive that is not linear is applied to something that depends on the variable.
+    NotLinear(&'a str),
+    /// Both factors depend on it.
+    BothSides(&'a str),
+    /// Something that must be free of it is not: a condition, an index.
+    Depends(&'a str),
+    /// A sum (or a tuple, an array) with a part that is neither linear nor zero.
+    Constant(&'a str),
+    /// The whole result does not depend on it.
+    NoDependence,
+    /// A function of type `->` is applied to it.
+    PlainFunction,
+    /// A function of type `->` is mapped over it.
+    PlainMapped,
+    /// A function that holds it is returned.
+    Captured,
+    /// `match` branches on it.
+    Branches,
+    /// Beyond what is checked.
+    TooDeep,
+}
+
+/// The message for a fault.
+pub(crate) fn diagnostic(fault: Fault<'_>, span: Span, vars: &Variables) -> Diagnostic {
+    let (x, short) = (vars.described(), vars.short());
+    let zero = "a linear function maps zero to zero";
+    let (text, hint) = match fault {
+        Fault::NotLinear(op) => (format!("`{op}` is not linear, and its argument depends on {x}"), None),
+        Fault::BothSides(op) => (format!("both sides of `{op}` depend on {x}, so the product is not linear"), None),
+        Fault::Depends(what) => (format!("{what} depends on {x}"), Some("it may depend only on what is free of the variable")),
+        Fault::Constant(what) => (format!("{what} is not linear in {short}: this part does not depend on {short} and is not zero"), Some(zero)),
+        Fault::NoDependence => (format!("the result does not depend on {short} and is not zero"), Some(zero)),
+        Fault::PlainFunction => (format!("this function is not linear (`->`, not `-o`), and its argument depends on {x}"), Some("define it with `lin`")),
+        Fault::PlainMapped => (format!("this function is not linear (`->`, not `-o`), and it is mapped over what depends on {x}"), Some("define it with `lin`")),
+        Fault::Captured => (format!("a function that uses {x} is not itself linear data"), Some("apply it, and return the result")),
+        Fault::Branches => (format!("`match` branches on a value that depends on {x}"), Some("branch on what is free of the variable")),
+        Fault::TooDeep => ("functions inside `lin` are nested too deeply to be checked".to_owned(), None),
+    };
+    let mut d = Diagnostic::error("E0501", span, text);
+    if let Some(at) = vars.span {
+        d = d.also(at, "linear in this");
+    }
+    match hint {
+        Some(h) => d.hint(h),
+        None => d,
+    }
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[(
+    "E0501",
+    "The body of `lin x -> e` must be linear in `x`: sums, scaling by what does not depend on `x`, and moving data around.\n\n    lin x -> sin x\n    lin x -> 3.0 * x",
+)];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variable_and_its_line_are_named() {
+        let vars = Variables { names: vec!["x".into()], span: None, line: "line 3".into() };
+        let d = diagnostic(Fault::NotLinear("sin"), Span::default(), &vars);
+        assert_eq!(d.message, "`sin` is not linear, and its argument depends on the linear variable `x` (line 3)");
+    }
+}

@@ -1,0 +1,157 @@
+//! E0203, E0208, E0210–E0213: types that do not fit.
+
+use super::Explanation;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+
+/// An expression has another type than its place wants.
+pub(crate) struct Mismatch {
+    /// What the expression is.
+    pub what: String,
+    /// Where it is.
+    pub span: Span,
+    /// Its type.
+    pub actual: String,
+    /// The type that is wanted.
+    pub expected: String,
+    /// Other places that have a say, with what is there.
+    pub places: Vec<(Span, String)>,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Mismatch {
+    /// The message.
+    pub fn diagnostic(self) -> Diagnostic {
+        let text = format!("{} has type {}, but {} is wanted", self.what, self.actual, self.expected);
+        self.marked(Diagnostic::error("E0203", self.span, text).label(self.actual.clone()))
+    }
+
+    /// A type that would contain itself.
+    pub fn infinite(self) -> Diagnostic {
+        let text = format!("{} has type {}, and {} is wanted: one would contain the other", self.what, self.actual, self.expected);
+        self.marked(Diagnostic::error("E0208", self.span, text))
+    }
+
+    /// A function where a linear function is wanted.
+    pub fn not_linear(self) -> Diagnostic {
+        let text = format!("{} has type {}, but {} is wanted: a linear function (`-o`)", self.what, self.actual, self.expected);
+        let d = self.marked(Diagnostic::error("E0211", self.span, text).label(self.actual.clone()));
+        d.hint("write the function as `lin x -> ...`, or take it from `linearize`, `vjp` or `transpose`")
+    }
+
+    fn marked(&self, mut d: Diagnostic) -> Diagnostic {
+        for (at, text) in &self.places {
+            if *at != self.span {
+                d = d.also(*at, text.clone());
+            }
+        }
+        match &self.hint {
+            Some(h) => d.hint(h.clone()),
+            None => d,
+        }
+    }
+}
+
+/// Arithmetic between numbers of different types.
+pub(crate) struct Mixed {
+    /// The operator.
+    pub op: String,
+    /// Left place and type.
+    pub left: (Span, String),
+    /// Right place and type.
+    pub right: (Span, String),
+    /// The conversion to write.
+    pub fix: String,
+}
+
+impl Mixed {
+    /// The message.
+    pub fn diagnostic(self) -> Diagnostic {
+        let ((sa, a), (sb, b)) = (self.left, self.right);
+        Diagnostic::error("E0203", sb, format!("{} needs two numbers of one type, and these are {a} and {b}", self.op))
+            .label(b)
+            .also(sa, a)
+            .hint(self.fix)
+    }
+}
+
+/// A type variable of an annotation that turned out to be something in particular.
+pub(crate) struct TooGeneral {
+    /// `a`.
+    pub var: String,
+    /// Where it is written.
+    pub span: Span,
+    /// What it must be.
+    pub is: String,
+    /// Whether that is another variable of the annotation.
+    pub other: bool,
+}
+
+impl TooGeneral {
+    /// The message.
+    pub fn diagnostic(self) -> Diagnostic {
+        let TooGeneral { var, span, is, other } = self;
+        let text = format!("the annotation promises every type for `{var}`, but the definition needs {}", if other { format!("`{var}` and `{is}` to be one type") } else { is.clone() });
+        Diagnostic::error("E0212", span, text).hint(if other { format!("use one variable for both, or change the definition so that it does not mix them") } else { format!("write {is} in place of `{var}`") })
+    }
+}
+
+/// A type that nothing determines.
+pub(crate) fn unknown_result(span: Span, op: &str) -> Diagnostic {
+    Diagnostic::error("E0210", span, format!("the type that `{op}` gives is not known")).hint("annotate it: `let x : {a : [_]Float} = ...`")
+}
+
+/// A shape that decides the number of axes and is not written out.
+pub(crate) fn unknown_shape(span: Span, op: &str) -> Diagnostic {
+    Diagnostic::error("E0210", span, format!("the shape for `{op}` must be written out here, so that the number of axes is known"))
+        .hint(match op {
+            "random.int" => "for example `random.int key 0 10 [n, m]`".to_owned(),
+            op if op.starts_with("random") => format!("for example `{op} key [n, m]`"),
+            op => format!("for example `{op} [n, m] xs`"),
+        })
+}
+
+/// A type with too many parts.
+pub(crate) fn too_large(span: Span) -> Diagnostic {
+    Diagnostic::error("E0210", span, "the type of this has too many parts to be checked").hint("give the data a declared type: `type T = T ...`")
+}
+
+/// An index without an extent.
+pub(crate) fn no_extent(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("E0213", span, format!("the extent of `{name}` is not known")).hint(format!("give it a bound: `for {name} < n -> ...`"))
+}
+
+/// `let rec` of something that is no function.
+pub(crate) fn recursive_value(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("E0203", span, format!("`let rec {name}` must define a function")).hint(format!("write it as `let rec {name} x = ...`"))
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    ("E0203", "Two types that must be equal are not.\n\n    1 + \"a\"\n    show 1 ++ \"a\""),
+    ("E0208", "A type would contain itself, as in `fun x -> x x`."),
+    ("E0210", "The type cannot be found out: annotate it.\n\n    reshape shape xs      -- the shape must be written out, so that the rank is known\n    reshape [n, m] xs"),
+    ("E0211", "A linear function is wanted here: `lin x -> ...`, or the result of `linearize`, `vjp` or `transpose`."),
+    ("E0212", "An annotation promises more than the definition gives: a type variable of an annotation stands for every type. Constraints need not be written: they are inferred.\n\n    let f (x : a) : a = sin x + 1.5f32\n    let f (x : F32) : F32 = sin x + 1.5f32"),
+    ("E0213", "A comprehension's index needs a bound: `for i < n -> ...`, unless it indexes some array directly."),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_is_the_same_is_not_marked_twice() {
+        let at = Span::default();
+        let m = Mismatch { what: "x".into(), span: at, actual: "Int".into(), expected: "Bool".into(), places: vec![(at, "here".into())], hint: None };
+        let d = m.diagnostic();
+        assert_eq!(d.message, "x has type Int, but Bool is wanted");
+        assert!(d.secondary.is_empty());
+    }
+
+    #[test]
+    fn too_general_names_both_variables() {
+        let d = TooGeneral { var: "a".into(), span: Span::default(), is: "b".into(), other: true }.diagnostic();
+        assert!(d.message.contains("`a` and `b` to be one type"));
+    }
+}

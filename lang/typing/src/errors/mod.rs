@@ -1,0 +1,72 @@
+//! Errors of names, types and sizes: one file for each family, with its data, messages, hints, explanations and tests.
+//!
+//! `reason` says what an expression is for and why its type is wanted; constraints carry it until they fail.
+
+pub(crate) mod calls;
+pub(crate) mod classes;
+pub(crate) mod derivatives;
+pub(crate) mod linearity;
+pub(crate) mod mismatch;
+pub(crate) mod names;
+pub(crate) mod patterns;
+pub(crate) mod reason;
+pub(crate) mod records;
+pub(crate) mod sizes;
+
+/// A code and what it means, with a wrong and a right program.
+pub type Explanation = (&'static str, &'static str);
+
+const FAMILIES: &[&[Explanation]] = &[
+    names::EXPLANATIONS,
+    mismatch::EXPLANATIONS,
+    calls::EXPLANATIONS,
+    classes::EXPLANATIONS,
+    records::EXPLANATIONS,
+    sizes::EXPLANATIONS,
+    patterns::EXPLANATIONS,
+    linearity::EXPLANATIONS,
+    derivatives::EXPLANATIONS,
+];
+
+/// The explanation of a code of this crate.
+pub fn explain(code: &str) -> Option<&'static str> {
+    FAMILIES.iter().flat_map(|f| f.iter()).find(|(c, _)| *c == code).map(|(_, t)| *t)
+}
+
+/// `1 argument`, `2 arguments`.
+pub(crate) fn count(n: usize, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
+}
+
+/// `a`, `b` and `c`.
+pub(crate) fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => format!("`{one}`"),
+        [first @ .., last] => format!("{} and `{last}`", first.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_explained_once() {
+        let mut codes: Vec<&str> = FAMILIES.iter().flat_map(|f| f.iter()).map(|(c, _)| *c).collect();
+        let all = codes.len();
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), all);
+        assert!(explain("E0203").is_some() && explain("E9999").is_none());
+    }
+
+    #[test]
+    fn lists_and_counts_read_as_sentences() {
+        assert_eq!(count(1, "argument"), "1 argument");
+        assert_eq!(count(0, "argument"), "0 arguments");
+        let names: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
+        assert_eq!(listed(&names), "`a`, `b` and `c`");
+        assert_eq!(listed(&names[..1]), "`a`");
+    }
+}

@@ -1,0 +1,86 @@
+//! What an expression is for, and why its type is wanted: data that becomes words only where a constraint fails.
+
+use super::classes::quoted;
+use crate::ty::Ty;
+use adl_syntax::span::Span;
+use std::borrow::Cow;
+use std::fmt;
+use std::rc::Rc;
+
+/// What an expression is, in its context.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// Argument 2 of the 2 given to `map`.
+    Argument { index: usize, total: usize, of: Rc<str> },
+    /// The right operand of `+`; both sides count alike.
+    Right(&'static str),
+    /// Anything else, in words.
+    Thing(Cow<'static, str>),
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            What::Argument { index, of, .. } => write!(f, "argument {index} of {of}"),
+            What::Right(op) => write!(f, "the right operand of {}", quoted(op)),
+            What::Thing(text) => f.write_str(text),
+        }
+    }
+}
+
+/// What was known at the other place.
+#[derive(Clone, Debug)]
+pub(crate) enum Because {
+    /// "the left operand" is of this type.
+    Is(&'static str, Ty),
+    /// In words.
+    Said(&'static str),
+}
+
+/// Why a type is wanted at a place.
+#[derive(Clone, Debug)]
+pub(crate) struct Why {
+    /// What the expression is.
+    pub what: What,
+    /// Where the other fact came from.
+    pub because: Option<(Span, Because)>,
+}
+
+impl Why {
+    /// Nothing but what it is.
+    pub fn new(what: impl Into<Cow<'static, str>>) -> Why {
+        Why { what: What::Thing(what.into()), because: None }
+    }
+
+    /// An argument, counted from 0.
+    pub fn argument(index: usize, total: usize, of: &Rc<str>) -> Why {
+        Why { what: What::Argument { index: index + 1, total, of: of.clone() }, because: None }
+    }
+
+    /// The right operand of an operator whose left operand is of a type.
+    pub fn right(op: &'static str, left: Span, ty: &Ty) -> Why {
+        Why { what: What::Right(op), because: Some((left, Because::Is("the left operand", ty.clone()))) }
+    }
+
+    /// Another place has a type: `text` says what it is.
+    pub fn is(what: impl Into<Cow<'static, str>>, at: Span, text: &'static str, ty: &Ty) -> Why {
+        Why { what: What::Thing(what.into()), because: Some((at, Because::Is(text, ty.clone()))) }
+    }
+
+    /// Another place says so, in words.
+    pub fn said(what: impl Into<Cow<'static, str>>, at: Span, text: &'static str) -> Why {
+        Why { what: What::Thing(what.into()), because: Some((at, Because::Said(text))) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_words() {
+        assert_eq!(Why::argument(1, 2, &"`map`".into()).what.to_string(), "argument 2 of `map`");
+        assert_eq!(What::Right("`+`").to_string(), "the right operand of `+`");
+        assert_eq!(Why::new("the guard").what.to_string(), "the guard");
+    }
+}

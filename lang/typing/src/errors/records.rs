@@ -1,0 +1,96 @@
+//! E0206: fields.
+
+use super::{Explanation, listed};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+
+/// A field that a record does not have.
+pub(crate) struct NoField<'a> {
+    /// The field.
+    pub field: &'a str,
+    /// Where it is named.
+    pub span: Span,
+    /// The record's type.
+    pub record: String,
+    /// Where the record is, if elsewhere.
+    pub at: Option<Span>,
+    /// The fields that it has.
+    pub known: Vec<String>,
+}
+
+impl NoField<'_> {
+    /// The message.
+    pub fn diagnostic(self) -> Diagnostic {
+        let near = super::names::nearest(self.field, self.known.iter().map(String::as_str));
+        let mut d = Diagnostic::error("E0206", self.span, format!("there is no field `{}` in {}", self.field, self.record));
+        if let Some(at) = self.at {
+            d = d.also(at, "the record");
+        }
+        match near {
+            Some(n) => d.hint(format!("did you mean `{n}`?")),
+            None if self.known.is_empty() => d,
+            None => d.hint(format!("it has {}", listed(&self.known))),
+        }
+    }
+}
+
+/// Two record types with different fields.
+pub(crate) struct FieldsDiffer {
+    /// What the expression is.
+    pub what: String,
+    /// Where.
+    pub span: Span,
+    /// Its type.
+    pub actual: String,
+    /// The wanted type.
+    pub expected: String,
+    /// The field.
+    pub field: String,
+    /// Whether it is the wanted type that has it.
+    pub missing: bool,
+    /// Other places.
+    pub places: Vec<(Span, String)>,
+}
+
+impl FieldsDiffer {
+    /// The message.
+    pub fn diagnostic(self) -> Diagnostic {
+        let FieldsDiffer { what, span, actual, expected, field, missing, places } = self;
+        let tail = if missing { format!("the field `{field}` is missing") } else { format!("the field `{field}` is one too many") };
+        let mut d = Diagnostic::error("E0206", span, format!("{what} has type {actual}, but {expected} is wanted: {tail}"));
+        for (at, text) in places {
+            if at != span {
+                d = d.also(at, text);
+            }
+        }
+        match missing {
+            true => d,
+            false => d.hint("a function that takes any record with some fields names them in a pattern: `let f {x, y} = ...`, or needs no annotation"),
+        }
+    }
+}
+
+/// `.x` of something that is no record.
+pub(crate) fn no_record(span: Span, field: &str, ty: &str) -> Diagnostic {
+    let d = Diagnostic::error("E0203", span, format!("`.{field}` is taken from a record, and this is {ty}")).label(ty.to_owned());
+    match field {
+        "0" | "1" | "fst" | "snd" => d.hint("parts of a tuple are taken with a pattern: `let (a, b) = t`, or with `fst` and `snd`"),
+        "len" | "length" | "shape" | "size" => d.hint("the length of an array is `len x`, its shape `shape x`"),
+        "map" | "sum" | "filter" => d.hint(format!("functions stand before their arguments: `{field} ...`, or `x |> {field} ...`")),
+        _ => d,
+    }
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[("E0206", "A record has no such field, or has a field more than is wanted.\n\n    {a = 1}.b\n    {a = 1}.a")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_are_listed_where_none_is_near() {
+        let make = |field| NoField { field, span: Span::default(), record: "R".into(), at: None, known: vec!["alpha".into(), "beta".into()] }.diagnostic().hint;
+        assert_eq!(make("alpa").as_deref(), Some("did you mean `alpha`?"));
+        assert_eq!(make("zz").as_deref(), Some("it has `alpha` and `beta`"));
+    }
+}

@@ -1,0 +1,85 @@
+//! E0301: sizes that are known and differ.
+
+use super::Explanation;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+
+/// A known size with the place that made it so, if one is known: its span and "line 3".
+pub(crate) struct Known {
+    /// The number.
+    pub size: u64,
+    /// Its origin.
+    pub origin: Option<(Span, String)>,
+}
+
+/// Two array types with different sizes.
+pub(crate) struct SizeClash {
+    /// The type that comes first in the message, and its size.
+    pub first: (String, Known),
+    /// The other.
+    pub second: (String, Known),
+    /// Where they meet.
+    pub span: Span,
+    /// What stands there.
+    pub what: String,
+    /// Other places.
+    pub places: Vec<(Span, String)>,
+}
+
+impl SizeClash {
+    /// The message.
+    pub fn diagnostic(self) -> Diagnostic {
+        let SizeClash { first: (a, m), second: (b, n), span, what, places } = self;
+        let text = match (&m.origin, &n.origin) {
+            (Some((_, l)), Some((_, k))) => format!("{a} does not match {b}: size {} is from {l}, size {} from {k}", m.size, n.size),
+            (Some((_, l)), None) => format!("{a} does not match {b}: size {} is from {l}, and size {} is wanted", m.size, n.size),
+            (None, Some((_, k))) => format!("{a} does not match {b}: size {} is from {k}, and the other is {}", n.size, m.size),
+            (None, None) => format!("{a} does not match {b}: size {} against size {}", m.size, n.size),
+        };
+        let mut d = Diagnostic::error("E0301", span, text).label(what);
+        let mut marked = Vec::new();
+        for k in [&m, &n] {
+            if let Some((at, _)) = &k.origin {
+                if *at != span && !marked.contains(at) {
+                    d = d.also(*at, format!("size {} is from here", k.size));
+                    marked.push(*at);
+                }
+            }
+        }
+        // Two origins say it all.
+        let both = m.origin.is_some() && n.origin.is_some();
+        for (at, text) in places.into_iter().filter(|_| !both) {
+            if at != span && !marked.contains(&at) {
+                d = d.also(at, text);
+            }
+        }
+        d
+    }
+}
+
+/// A shape with another number of elements.
+pub(crate) fn reshape(span: Span, have: u64, want: u64) -> Diagnostic {
+    Diagnostic::error("E0301", span, format!("{have} elements cannot have a shape of {want}")).hint("the product of the shape must be the number of elements")
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[("E0301", "Two sizes are known and differ.\n\n    [1.0, 2.0] + [1.0, 2.0, 3.0]")];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_origins_are_named() {
+        let at = |lo: usize, line: &str| Some((Span::new(Span::default().file, lo, lo + 1), line.to_owned()));
+        let d = SizeClash {
+            first: ("[3]Float".into(), Known { size: 3, origin: at(10, "line 2") }),
+            second: ("[4]Float".into(), Known { size: 4, origin: at(50, "line 5") }),
+            span: Span::default(),
+            what: String::new(),
+            places: Vec::new(),
+        }
+        .diagnostic();
+        assert_eq!(d.message, "[3]Float does not match [4]Float: size 3 is from line 2, size 4 from line 5");
+        assert_eq!(d.secondary.len(), 2);
+    }
+}

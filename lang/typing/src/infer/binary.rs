@@ -1,0 +1,158 @@
+//! Operators: which primitive they are, and those that are none.
+
+use super::{Infer, fun, mk};
+use crate::core::{self, ExprKind, Lambda, Lit, Param};
+use crate::errors::reason::Why;
+use crate::ty::{Class, Ty};
+use adl_prim::Prim;
+use adl_syntax::ast::{self, BinOp};
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::rc::Rc;
+
+impl Infer<'_> {
+    pub(super) fn section(&mut self, op: BinOp, span: Span) -> core::Expr {
+        if let Some(p) = arith_prim(op) {
+            return self.prim_value(p, span);
+        }
+        // Every other operator as `fun a b -> a op b`.
+        let (x, y) = (Symbol::new("a"), Symbol::new("b"));
+        let var = |name| ast::Expr { kind: ast::ExprKind::Var(name), span };
+        let body = ast::Expr { kind: ast::ExprKind::Bin(op, span, Box::new(var(x)), Box::new(var(y))), span };
+        let pat = |name| ast::Pat { kind: ast::PatKind::Var(name), span };
+        self.lambda(&[pat(x), pat(y)], &body, None, false, None, span)
+    }
+
+    pub(super) fn negate(&mut self, a: &ast::Expr, span: Span) -> core::Expr {
+        let lit = match &a.kind {
+            ast::ExprKind::Lit(ast::Lit::Int(n)) => Some(ast::Lit::Int(-n)),
+            ast::ExprKind::Lit(ast::Lit::Float(x)) => Some(ast::Lit::Float(-x)),
+            ast::ExprKind::Lit(ast::Lit::F32(x)) => Some(ast::Lit::F32(-x)),
+            _ => None,
+        };
+        if let Some(l) = lit {
+            return self.literal(&l, span);
+        }
+        let e = self.infer(a, None);
+        self.arith(Prim::Neg, vec![e], span)
+    }
+
+    /// An arithmetic primitive on operands already inferred.
+    pub(super) fn arith(&mut self, p: Prim, args: Vec<core::Expr>, span: Span) -> core::Expr {
+        let ty = self.operate(p, args.iter().map(|a| (a.ty.clone(), a.span)).collect(), span);
+        mk(ExprKind::App(mk(ExprKind::Prim(p, Vec::new()), Ty::Unit, span), args), ty, span)
+    }
+
+    pub(super) fn binary(&mut self, op: BinOp, at: Span, a: &ast::Expr, b: &ast::Expr, want: Option<&Ty>, span: Span) -> core::Expr {
+        match op {
+            BinOp::PipeRight => self.apply_to(b, &[a], want, span, true),
+            BinOp::PipeLeft => self.apply_to(a, &[b], want, span, false),
+            BinOp::Compose => self.compose(a, b, span),
+            BinOp::And | BinOp::Or => {
+                let why = Why::new(format!("an operand of `{}`", op.text()));
+                let x = self.check(a, &Ty::Bool, &why);
+                let y = self.check(b, &Ty::Bool, &why);
+                let known = mk(ExprKind::Lit(Lit::Bool(op == BinOp::Or)), Ty::Bool, at);
+                let kind = if op == BinOp::And { ExprKind::If(x, y, known) } else { ExprKind::If(x, known, y) };
+                mk(kind, Ty::Bool, span)
+            }
+            BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge => self.comparison(op, a, b, span),
+            BinOp::Cons => self.constructor(None, ast::Ident { name: Symbol::new("Cons"), span: at }, &[a, b], span),
+            BinOp::Append => self.plain_arith(Prim::Append, a, b, span),
+            BinOp::MatMul => self.plain_arith(Prim::MatMul, a, b, span),
+            BinOp::Pow => self.power(a, b, span),
+            BinOp::Mul => match super::apply::guarded(a) {
+                Some((p, rest)) => self.guard(p, rest, b, span),
+                None => self.plain_arith(Prim::Mul, a, b, span),
+            },
+            BinOp::Add => self.plain_arith(Prim::Add, a, b, span),
+            BinOp::Sub => self.plain_arith(Prim::Sub, a, b, span),
+            BinOp::Div => self.plain_arith(Prim::Div, a, b, span),
+            BinOp::IntDiv => self.plain_arith(Prim::IntDiv, a, b, span),
+            BinOp::Rem => self.plain_arith(Prim::Rem, a, b, span),
+        }
+    }
+
+    pub(super) fn plain_arith(&mut self, p: Prim, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
+        let x = self.infer(a, None);
+        let y = self.infer(b, None);
+        self.arith(p, vec![x, y], span)
+    }
+
+    pub(super) fn power(&mut self, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
+        let x = self.infer(a, None);
+        let literal = match &b.kind {
+            ast::ExprKind::Lit(ast::Lit::Int(n)) => Some(*n),
+            ast::ExprKind::Neg(e) => match &e.kind {
+                ast::ExprKind::Lit(ast::Lit::Int(n)) => Some(-n),
+                _ => None,
+            },
+            _ => None,
+        };
+        let Some(n) = literal.filter(|n| i32::try_from(*n).is_ok()) else {
+            let y = self.infer(b, None);
+            return self.arith(Prim::Pow, vec![x, y], span);
+        };
+        let ty = self.operate(Prim::PowInt, vec![(x.ty.clone(), x.span)], span);
+        let exponent = mk(ExprKind::Lit(Lit::Int(n)), Ty::Int, b.span);
+        mk(ExprKind::App(mk(ExprKind::Prim(Prim::PowInt, Vec::new()), Ty::Unit, span), vec![x, exponent]), ty, span)
+    }
+
+    pub(super) fn comparison(&mut self, op: BinOp, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
+        let x = self.infer(a, None);
+        let y = self.infer(b, Some(&x.ty.clone()));
+        self.solve_ops();
+        let (class, name) = match op {
+            BinOp::Eq => (Class::Eq, "`==`"),
+            BinOp::Ne => (Class::Eq, "`!=`"),
+            BinOp::Lt => (Class::Ord, "`<`"),
+            BinOp::Gt => (Class::Ord, "`>`"),
+            BinOp::Le => (Class::Ord, "`<=`"),
+            _ => (Class::Ord, "`>=`"),
+        };
+        let why = Why::right(name, a.span, &x.ty);
+        if self.expect(&x.ty.clone(), &y.ty.clone(), b.span, &why) {
+            self.require(class, &x.ty.clone(), span, name);
+        }
+        let p = arith_prim(op).unwrap_or(Prim::Eq);
+        mk(ExprKind::App(mk(ExprKind::Prim(p, Vec::new()), Ty::Unit, span), vec![x, y]), Ty::Bool, span)
+    }
+
+    pub(super) fn compose(&mut self, f: &ast::Expr, g: &ast::Expr, span: Span) -> core::Expr {
+        let (a, b, c) = (self.meta(), self.meta(), self.meta());
+        let f = self.check(f, &fun(a.clone(), b.clone()), &Why::new("the left side of `>>`"));
+        let g = self.check(g, &fun(b.clone(), c.clone()), &Why::new("the right side of `>>`"));
+        let (x, lf, lg) = (self.local(), self.local(), self.local());
+        let call = |h: core::Local, ht: &Ty, arg: core::Expr, t: &Ty| mk(ExprKind::App(mk(ExprKind::Local(h), ht.clone(), span), vec![arg]), t.clone(), span);
+        let linear = matches!((self.resolve(&f.ty), self.resolve(&g.ty)), (Ty::Lin(..), Ty::Lin(..)));
+        let inner = call(lf, &f.ty, mk(ExprKind::Local(x), a.clone(), span), &b);
+        let body = call(lg, &g.ty, inner, &c);
+        let ty = if linear { Ty::Lin(Rc::new(a.clone()), Rc::new(c)) } else { fun(a.clone(), c) };
+        let lam = Lambda { params: vec![Param { local: x, name: None, ty: a }], body, linear, name: None };
+        let lam = mk(ExprKind::Lam(Rc::new(lam)), ty.clone(), span);
+        let inner = mk(ExprKind::Let(lg, None, g, lam), ty.clone(), span);
+        mk(ExprKind::Let(lf, None, f, inner), ty, span)
+    }
+}
+
+/// The primitive of an arithmetic or comparison operator.
+pub(super) fn arith_prim(op: BinOp) -> Option<Prim> {
+    Some(match op {
+        BinOp::Add => Prim::Add,
+        BinOp::Sub => Prim::Sub,
+        BinOp::Mul => Prim::Mul,
+        BinOp::Div => Prim::Div,
+        BinOp::IntDiv => Prim::IntDiv,
+        BinOp::Rem => Prim::Rem,
+        BinOp::Pow => Prim::Pow,
+        BinOp::Eq => Prim::Eq,
+        BinOp::Ne => Prim::Ne,
+        BinOp::Lt => Prim::Lt,
+        BinOp::Gt => Prim::Gt,
+        BinOp::Le => Prim::Le,
+        BinOp::Ge => Prim::Ge,
+        BinOp::Append => Prim::Append,
+        BinOp::MatMul => Prim::MatMul,
+        BinOp::PipeLeft | BinOp::PipeRight | BinOp::Compose | BinOp::Or | BinOp::And | BinOp::Cons => return None,
+    })
+}

@@ -1,0 +1,206 @@
+//! From a constraint that failed to a message: the types as text, the places that have a say, and what to do.
+
+use super::Infer;
+use crate::errors::classes::{NoInstance, quoted};
+use crate::errors::mismatch::Mismatch;
+use crate::errors::reason::{Because, What, Why};
+use crate::errors::records::{FieldsDiffer, NoField};
+use crate::errors::sizes::{Known, SizeClash};
+use crate::ty::{Class, Origin, RecordTy, Size, Ty};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+
+/// Why two types do not unify.
+pub(crate) enum Clash {
+    Types,
+    /// A number meets something else; the place and the operation that made it a number.
+    Number(Span, &'static str),
+    Sizes(Size, Size),
+    Infinite,
+    /// A linear function was wanted.
+    Linear,
+    Field(Symbol),
+    Class(Class, Span, &'static str, Ty),
+    Rigid,
+}
+
+impl Infer<'_> {
+    /// Makes `actual` fit where `expected` is wanted; reports and goes on where it does not.
+    pub(super) fn expect(&mut self, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> bool {
+        match self.unify(expected, actual) {
+            Ok(()) => true,
+            Err(clash) => {
+                let d = self.clash(clash, expected, actual, span, why);
+                self.report(d);
+                false
+            }
+        }
+    }
+
+    fn clash(&self, clash: Clash, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> Diagnostic {
+        let mut m = Mismatch {
+            what: why.what.to_string(),
+            span,
+            actual: self.show(actual),
+            expected: self.show(expected),
+            places: self.places(why),
+            hint: None,
+        };
+        match clash {
+            Clash::Sizes(e, a) => self.size_clash(e, a, m, why),
+            Clash::Types | Clash::Rigid => {
+                m.hint = self.mismatch_hint(expected, actual, &why.what, span);
+                m.diagnostic()
+            }
+            Clash::Number(place, op) => {
+                if m.places.is_empty() && !contains(span, place) && !contains(place, span) {
+                    let text = if op.starts_with("a ") { format!("{op} stands here") } else { format!("{} wants a number", quoted(op)) };
+                    m.places.push((place, text));
+                }
+                m.hint = self.mismatch_hint(expected, actual, &why.what, span);
+                m.diagnostic()
+            }
+            Clash::Infinite => m.infinite(),
+            Clash::Linear => m.not_linear(),
+            Clash::Field(f) => self.fields_differ(f, expected, m),
+            Clash::Class(c, place, op, t) => self.class_error(c, place, op, &t, span),
+        }
+    }
+
+    /// The other places of a reason, with words.
+    fn places(&self, why: &Why) -> Vec<(Span, String)> {
+        let text = |b: &Because| match b {
+            Because::Is(what, ty) => format!("{what} is {}", self.show(ty)),
+            Because::Said(text) => (*text).to_owned(),
+        };
+        why.because.iter().map(|(at, b)| (*at, text(b))).collect()
+    }
+
+    fn size_clash(&self, expected: Size, actual: Size, m: Mismatch, why: &Why) -> Diagnostic {
+        let known = |s: Size| match s {
+            Size::Const(size, Origin(at)) => Known { size, origin: (at != Span::default()).then(|| (at, self.host.line(at, m.span))) },
+            _ => Known { size: 0, origin: None },
+        };
+        let (e, a) = ((m.expected.clone(), known(expected)), (m.actual.clone(), known(actual)));
+        // The operands of an operator in the order in which they stand; elsewhere what is given comes first.
+        let (first, second) = if matches!(why.what, What::Right(_)) { (e, a) } else { (a, e) };
+        SizeClash { first, second, span: m.span, what: m.what, places: m.places }.diagnostic()
+    }
+
+    fn fields_differ(&self, field: Symbol, expected: &Ty, m: Mismatch) -> Diagnostic {
+        let missing = match self.resolve(expected) {
+            Ty::Record(r) => self.open_record(&r).fields.iter().any(|(n, _)| *n == field),
+            _ => true,
+        };
+        let Mismatch { what, span, actual, expected, places, .. } = m;
+        FieldsDiffer { what, span, actual, expected, field: field.to_string(), missing, places }.diagnostic()
+    }
+
+    /// A field that is wanted of a record known not to have it.
+    pub(super) fn no_field(&self, field: Symbol, span: Span, record: &RecordTy, at: Option<Span>) -> Diagnostic {
+        let known = record.fields.iter().map(|(n, _)| n.to_string()).collect();
+        let shown = self.show(&Ty::Record(std::rc::Rc::new(record.clone())));
+        NoField { field: field.as_str(), span, record: shown, at, known }.diagnostic()
+    }
+
+    pub(super) fn class_error(&self, class: Class, place: Span, op: &str, t: &Ty, span: Span) -> Diagnostic {
+        let hint = self.class_hint(class, &self.resolve(t), span);
+        NoInstance { class, op, place, ty: self.show(t), span, hint }.diagnostic()
+    }
+
+    fn class_hint(&self, class: Class, t: &Ty, span: Span) -> Option<String> {
+        Some(match (class, t) {
+            (Class::Num | Class::Real, Ty::Str) => "numbers and texts do not mix: `++` joins texts, `show x` gives the text of a value".into(),
+            (Class::Num | Class::Real, Ty::Bool) => "`[| p |]` is 1 where `p` holds, and 0 elsewhere".into(),
+            (Class::Real, Ty::Int) => format!("convert with `{}`; whole numbers are divided with `//`", self.converted("float", span)),
+            (Class::Num | Class::Real, Ty::Array(..)) => "to apply a function of one number to each element, use `map f xs`".into(),
+            (Class::Num | Class::Real, Ty::Fun(..) | Ty::Lin(..)) => "is an argument missing?".into(),
+            (Class::Num | Class::Real, Ty::Data(..)) => "take the number out with `match`".into(),
+            (Class::Diff, Ty::Fun(..) | Ty::Lin(..)) => "a function has no tangent: return the data that it computes".into(),
+            (Class::Diff, Ty::Data(..)) => "its declaration holds a function, which has no tangent".into(),
+            (Class::Eq | Class::Ord, Ty::Fun(..) | Ty::Lin(..)) => "functions cannot be compared: compare their results".into(),
+            (_, Ty::Var(v)) => {
+                let (_, name) = self.rigid.get(v)?;
+                format!("add the constraint to the signature: `{class:?} {name} => ...`")
+            }
+            _ => return None,
+        })
+    }
+
+    /// A suggestion for common slips.
+    fn mismatch_hint(&self, expected: &Ty, actual: &Ty, what: &What, span: Span) -> Option<String> {
+        let (e, a) = (self.resolve(expected), self.resolve(actual));
+        let number = |t: &Ty| matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar);
+        Some(match (&e, &a) {
+            (t, Ty::Array(..)) if number(t) => match what {
+                What::Argument { total: 1, of, .. } if of.starts_with('`') => format!("{of} acts on one number: `map {} xs` applies it to each element", of.trim_matches('`')),
+                _ => "to apply a function of one number to each element, use `map f xs`".into(),
+            },
+            (Ty::Str, _) => "`show x` gives the text of a value; texts may hold values: f\"... {x} ...\"".into(),
+            (Ty::Bool, t) if number(t) => "write the comparison: `x != 0`".into(),
+            (t, Ty::Bool) if number(t) && matches!(what, What::Right(_)) => "`[| p |]` is 1 where `p` holds, and 0 elsewhere".into(),
+            (Ty::Unit, _) if matches!(what, What::Thing(t) if t.contains("not the last")) => "its value would be lost: name it with `let`, or drop it with `let _ = ...`".into(),
+            (Ty::Unit, _) if matches!(what, What::Thing(t) if t.contains("without `else`")) => "add an `else` branch".into(),
+            (Ty::Array(_, x), Ty::Array(_, y)) if number(&self.resolve(x)) && matches!((self.resolve(y), what), (Ty::Array(..), What::Argument { total: 1, .. })) => {
+                "to apply it to each row, use `map`".into()
+            }
+            (Ty::Array(_, x), t) if number(&self.resolve(x)) && number(t) => match what {
+                What::Right(op) => format!("{op} compares whole values: to compare each element, use `map (fun x -> ...) xs`"),
+                What::Argument { .. } => "an array of one element is `[x]`".into(),
+                What::Thing(_) => return None,
+            },
+            (Ty::Array(..), Ty::Data(d, _)) if d.1.as_str() == "List" => "this is a list, and an array is wanted: arrays are written `[1, 2]`".into(),
+            (Ty::Data(d, _), Ty::Array(..)) if d.1.as_str() == "List" => "`[...]` is an array; a list is written `1 :: 2 :: Nil`, and arrays are joined with `++`".into(),
+            (Ty::Data(d, args), _) if d.1.as_str() == "Option" && args.first().is_some_and(|t| self.alike(t, &a)) => "wrap it: `Some x`".into(),
+            (t, Ty::Data(d, args)) if d.1.as_str() == "Option" && args.first().is_some_and(|x| self.alike(x, t)) => "take the value out with `match ... with | Some x -> ... | None -> ...`".into(),
+            (t, Ty::Fun(_, r)) if self.alike(t, r) => "an argument is missing".into(),
+            _ => return self.number_hint(&self.leaf_of(&e), &self.leaf_of(&a), span),
+        })
+    }
+
+    /// How to make the wanted number of the given one.
+    fn number_hint(&self, expected: &Ty, actual: &Ty, span: Span) -> Option<String> {
+        let source = self.host.text(span);
+        Some(match (expected, actual) {
+            (Ty::Float, Ty::Int) => format!("convert it: `{}`", self.converted("float", span)),
+            (Ty::F32, Ty::Float | Ty::Int) => format!("convert it: `{}`; a literal is an F32 as `1.5f32`", self.converted("to_f32", span)),
+            (Ty::Float, Ty::F32) => format!("convert it: `{}`", self.converted("to_float", span)),
+            (Ty::Int, Ty::Float | Ty::Meta(_)) if source.parse::<f64>().is_ok_and(|x| x.fract() == 0.0) => {
+                format!("an Int is written without a point: `{}`", source.split('.').next().unwrap_or_default())
+            }
+            (Ty::Int, Ty::Float | Ty::F32) => format!("convert it: `{}` drops the fraction", self.converted("int", span)),
+            (Ty::Int, Ty::Meta(m)) if self.metas[*m as usize].classes.iter().any(|c| c.0 == Class::Real) => format!("convert it: `{}` drops the fraction", self.converted("int", span)),
+            _ => return None,
+        })
+    }
+
+    /// `float n` of the source at a place, where that is short.
+    pub(super) fn converted(&self, f: &str, span: Span) -> String {
+        let text = self.host.text(span);
+        let simple = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'' | '[' | ']'));
+        match text.len() {
+            0 => format!("{f} n"),
+            1..=30 if simple || text.starts_with('(') && text.ends_with(')') => format!("{f} {text}"),
+            1..=30 if !text.contains('\n') => format!("{f} ({text})"),
+            _ => format!("{f} (...)"),
+        }
+    }
+
+    /// The number at the bottom of nested arrays.
+    fn leaf_of(&self, t: &Ty) -> Ty {
+        match self.resolve(t) {
+            Ty::Array(_, e) => self.leaf_of(&e),
+            t => t,
+        }
+    }
+
+    /// Whether two types look the same as far as they are known.
+    fn alike(&self, a: &Ty, b: &Ty) -> bool {
+        !matches!((self.resolve(a), self.resolve(b)), (Ty::Meta(_), _) | (_, Ty::Meta(_))) && self.show(a) == self.show(b)
+    }
+}
+
+fn contains(outer: Span, inner: Span) -> bool {
+    outer.file == inner.file && outer.lo <= inner.lo && inner.hi <= outer.hi
+}

@@ -1,0 +1,137 @@
+//! `if`, `match`, `loop`.
+
+use super::{Infer, array, mk};
+use super::exprs::last_span;
+use crate::core::{self, Arm, ExprKind, Lit, LoopKind};
+use crate::errors::patterns;
+use crate::errors::reason::Why;
+use crate::patterns::compile;
+use crate::ty::{Size, Ty};
+use adl_syntax::ast;
+use adl_syntax::span::Span;
+
+impl Infer<'_> {
+    pub(super) fn if_expr(&mut self, c: &ast::Expr, a: &ast::Expr, b: Option<&ast::Expr>, want: Option<&Ty>, span: Span) -> core::Expr {
+        let cond = self.check(c, &Ty::Bool, &Why::new("the condition of this `if`"));
+        let yes = self.infer(a, want);
+        let no = match b {
+            Some(b) => {
+                let no = self.infer(b, Some(&yes.ty.clone()));
+                let why = Why::is("the `else` branch", last_span(a), "the `then` branch", &yes.ty);
+                self.expect(&yes.ty.clone(), &no.ty.clone(), last_span(b), &why);
+                no
+            }
+            None => {
+                self.expect(&Ty::Unit, &yes.ty.clone(), last_span(a), &Why::new("the branch of an `if` without `else`"));
+                mk(ExprKind::Lit(Lit::Unit), Ty::Unit, span)
+            }
+        };
+        let ty = self.joined(&yes.ty, &no.ty);
+        mk(ExprKind::If(cond, yes, no), ty, span)
+    }
+
+    /// Reports the cases that no arm covers, and the arms that cover nothing.
+    fn cases(&mut self, span: Span, arms: &[ast::Arm], missing: Vec<String>, reached: &[bool]) {
+        if !missing.is_empty() {
+            let guards = arms.iter().any(|a| a.guard.is_some());
+            self.report(patterns::NotExhaustive { span, missing, guards }.diagnostic());
+        }
+        for (arm, _) in arms.iter().zip(reached).filter(|(_, reached)| !**reached) {
+            self.report(patterns::unreachable(arm.pat.span));
+        }
+    }
+
+    /// A function is linear only if both branches are.
+    pub(super) fn joined(&self, a: &Ty, b: &Ty) -> Ty {
+        match (self.resolve(a), self.resolve(b)) {
+            (Ty::Lin(..), t @ Ty::Fun(..)) => t,
+            // A size is known only if all branches agree on it.
+            (Ty::Array(m, x), Ty::Array(n, y)) => {
+                let (m, n) = (self.resolve_size(m), self.resolve_size(n));
+                array(if m == n { m } else { Size::Unknown }, self.joined(&x, &y))
+            }
+            (Ty::Tuple(xs), Ty::Tuple(ys)) if xs.len() == ys.len() => Ty::Tuple(xs.iter().zip(ys.iter()).map(|(x, y)| self.joined(x, y)).collect()),
+            (t, _) => t,
+        }
+    }
+
+    pub(super) fn match_expr(&mut self, s: &ast::Expr, arms: &[ast::Arm], want: Option<&Ty>, span: Span) -> core::Expr {
+        let scrutinee = self.infer(s, None);
+        let ty = match want {
+            Some(t) => t.clone(),
+            None => self.meta(),
+        };
+        let (mut pats, mut out) = (Vec::new(), Vec::new());
+        let mut first: Option<Span> = None;
+        // Patterns that are wrong say nothing about which cases are covered.
+        let mut wrong = false;
+        for arm in arms {
+            let scope = self.scope.len();
+            let mut vars = Vec::new();
+            let errors = self.diags.len();
+            let pat = self.pat(&arm.pat, &scrutinee.ty.clone(), &mut vars);
+            wrong |= self.diags.len() > errors;
+            self.push_vars(&vars);
+            let guard = arm.guard.as_ref().map(|g| self.check(g, &Ty::Bool, &Why::new("the guard")));
+            let body = self.infer(&arm.body, Some(&ty));
+            let why = match first {
+                Some(f) => Why::is("this arm", f, "the first arm", &ty),
+                None => Why::new("this arm"),
+            };
+            self.expect(&ty, &body.ty.clone(), last_span(&arm.body), &why);
+            first.get_or_insert(last_span(&arm.body));
+            self.scope.truncate(scope);
+            pats.push((pat, guard.is_some()));
+            out.push(Arm { vars: vars.into_iter().map(|(n, l, t, _)| (l, n, t)).collect(), guard, body });
+        }
+        let root = self.local();
+        let compiled = compile(root, pats, &mut || {
+            self.locals += 1;
+            core::Local(self.locals - 1)
+        });
+        if !wrong {
+            self.cases(s.span, arms, compiled.missing, &compiled.reached);
+        }
+        let ty = out.iter().map(|a| a.body.ty.clone()).reduce(|a, b| self.joined(&a, &b)).unwrap_or(ty);
+        mk(ExprKind::Match(scrutinee, root, compiled.tree, out), ty, span)
+    }
+
+    pub(super) fn loop_expr(&mut self, p: &ast::Pat, init: &ast::Expr, kind: &ast::LoopKind, body: &ast::Expr, span: Span) -> core::Expr {
+        let init_core = self.infer(init, None);
+        let mut ty = init_core.ty.clone();
+        if super::apply::changes_sizes(body) {
+            ty = super::map_type(&self.resolve_deep(&ty), &mut |_| None, &mut |_| Size::Unknown);
+        }
+        let count = match kind {
+            ast::LoopKind::For(i, n) => Some((*i, self.check(n, &Ty::Int, &Why::new("the number of rounds")))),
+            ast::LoopKind::While(_) => None,
+        };
+        let scope = self.scope.len();
+        let mut vars = Vec::new();
+        let pat = self.pat(p, &ty, &mut vars);
+        let state = match &pat {
+            crate::patterns::TPat::Var(x) => *x,
+            _ => self.local(),
+        };
+        self.push_vars(&vars);
+        let kind = match (kind, count) {
+            (ast::LoopKind::While(c), _) => {
+                let cond = self.check(c, &Ty::Bool, &Why::new("the condition of the loop"));
+                LoopKind::While(self.destructure(state, &ty, pat.clone(), &vars, p.span, cond))
+            }
+            (ast::LoopKind::For(..), Some((i, n))) => {
+                let local = self.local();
+                self.bind_mono(i.name, local, Ty::Int);
+                LoopKind::For(local, n)
+            }
+            (ast::LoopKind::For(..), None) => return self.error_expr(span),
+        };
+        let why = Why::is("the next state", p.span, "the state", &ty);
+        let at = body.span;
+        let body = self.check(body, &ty, &why);
+        let body = self.sized(body, &ty, at);
+        self.scope.truncate(scope);
+        let body = self.destructure(state, &ty, pat, &vars, p.span, body);
+        mk(ExprKind::Loop(state, init_core, kind, body), ty, span)
+    }
+}

@@ -1,0 +1,189 @@
+//! Tuples, records, arrays and constructors.
+
+use super::{Infer, array, fun, mk};
+use crate::core::{self, Con, ExprKind, Lambda, Param};
+use crate::errors::{calls, names, records};
+use crate::errors::reason::Why;
+use crate::ty::{RecordTy, Size, Ty};
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::rc::Rc;
+
+impl Infer<'_> {
+    pub(super) fn tuple(&mut self, parts: &[ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
+        let wants: Vec<Option<Ty>> = match want.map(|t| self.resolve(t)) {
+            Some(Ty::Tuple(ts)) if ts.len() == parts.len() => ts.iter().cloned().map(Some).collect(),
+            _ => vec![None; parts.len()],
+        };
+        let parts: Vec<core::Expr> = parts.iter().zip(&wants).map(|(e, w)| self.infer(e, w.as_ref())).collect();
+        let ty = Ty::Tuple(parts.iter().map(|p| p.ty.clone()).collect());
+        mk(ExprKind::Tuple(parts), ty, span)
+    }
+
+    pub(super) fn fields(&mut self, fields: &[(ast::Ident, ast::Expr)], want: Option<&Ty>) -> Vec<(Symbol, core::Expr)> {
+        let wanted = match want.map(|t| self.resolve(t)) {
+            Some(Ty::Record(r)) => self.open_record(&r).fields,
+            _ => Vec::new(),
+        };
+        let mut out: Vec<(Symbol, core::Expr)> = Vec::new();
+        for (name, e) in fields {
+            if out.iter().any(|(n, _)| *n == name.name) {
+                self.report(names::Twice { what: "fields", name: name.name.as_str(), span: name.span, first: None }.diagnostic());
+                continue;
+            }
+            let w = wanted.iter().find(|(n, _)| *n == name.name).map(|(_, t)| t.clone());
+            out.push((name.name, self.infer(e, w.as_ref())));
+        }
+        out.sort_by_key(|(n, _)| n.as_str());
+        out
+    }
+
+    pub(super) fn record(&mut self, fields: &[(ast::Ident, ast::Expr)], want: Option<&Ty>, span: Span) -> core::Expr {
+        let fields = self.fields(fields, want);
+        let ty = Ty::Record(Rc::new(RecordTy { fields: fields.iter().map(|(n, e)| (*n, e.ty.clone())).collect(), tail: None }));
+        mk(ExprKind::Record(fields), ty, span)
+    }
+
+    pub(super) fn update(&mut self, r: &ast::Expr, fields: &[(ast::Ident, ast::Expr)], want: Option<&Ty>, span: Span) -> core::Expr {
+        let base = self.infer(r, want);
+        self.solve_ops();
+        let places: Vec<ast::Ident> = fields.iter().map(|(n, _)| *n).collect();
+        let fields = self.fields(fields, Some(&base.ty.clone()));
+        for name in places {
+            let Some((_, e)) = fields.iter().find(|(n, _)| *n == name.name) else { continue };
+            let (t, at) = (e.ty.clone(), e.span);
+            self.updated(&base, name, &t, r.span, at);
+        }
+        let ty = base.ty.clone();
+        mk(ExprKind::Update(base, fields), ty, span)
+    }
+
+    /// A new value of a field must have the type of the old one.
+    fn updated(&mut self, base: &core::Expr, name: ast::Ident, new: &Ty, record: Span, at: Span) {
+        if let Ty::Record(rec) = self.resolve(&base.ty) {
+            let open = self.open_record(&rec);
+            match open.fields.iter().find(|(n, _)| *n == name.name) {
+                Some((_, old)) => {
+                    let why = Why::is(format!("the new `{}`", name.name), record, "the record", &base.ty);
+                    self.expect(old, new, at, &why);
+                    return;
+                }
+                None if open.tail.is_none() => {
+                    let d = self.no_field(name.name, name.span, &open, Some(record));
+                    self.report(d);
+                    return;
+                }
+                None => {}
+            }
+        }
+        let tail = Some(self.row_meta());
+        let needed = Ty::Record(Rc::new(RecordTy { fields: vec![(name.name, new.clone())], tail }));
+        self.expect(&needed, &base.ty.clone(), record, &Why::new("what is updated"));
+    }
+
+    pub(super) fn field(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> core::Expr {
+        if let Some(e) = self.module_member(r, name, span) {
+            return e;
+        }
+        let base = self.infer(r, None);
+        self.solve_ops();
+        if name.name.as_str() == "T" {
+            let elem = self.meta();
+            let (n, m) = (self.size_meta(), self.size_meta());
+            let wanted = array(n, array(m, elem.clone()));
+            self.expect(&wanted, &base.ty.clone(), r.span, &Why::new("what is transposed"));
+            return mk(ExprKind::App(mk(ExprKind::Prim(Prim::TransposeArray, Vec::new()), Ty::Unit, span), vec![base]), array(m, array(n, elem)), span);
+        }
+        let ty = self.meta();
+        if let Ty::Record(rec) = self.resolve(&base.ty) {
+            let open = self.open_record(&rec);
+            if let Some((_, t)) = open.fields.iter().find(|(n, _)| *n == name.name) {
+                let t = t.clone();
+                return mk(ExprKind::Field(base, name.name), t, span);
+            }
+            if open.tail.is_none() {
+                let d = self.no_field(name.name, name.span, &open, None);
+                self.report(d);
+                return self.error_expr(span);
+            }
+        } else if !self.may_be_record(&base.ty) {
+            let d = records::no_record(r.span, name.name.as_str(), &self.show(&base.ty));
+            self.report(d);
+            return self.error_expr(span);
+        }
+        let tail = Some(self.row_meta());
+        let wanted = Ty::Record(Rc::new(RecordTy { fields: vec![(name.name, ty.clone())], tail }));
+        self.expect(&wanted, &base.ty.clone(), r.span, &Why::new(format!("what `.{}` is taken from", name.name)));
+        mk(ExprKind::Field(base, name.name), ty, span)
+    }
+
+    pub(super) fn array_literal(&mut self, parts: &[ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {
+        let elem = match want.map(|t| self.resolve(t)) {
+            Some(Ty::Array(_, e)) => (*e).clone(),
+            _ => self.meta(),
+        };
+        let mut out = Vec::new();
+        let mut first: Option<Ty> = None;
+        for (i, p) in parts.iter().enumerate() {
+            let want = first.clone().unwrap_or_else(|| elem.clone());
+            let c = self.infer(p, Some(&want));
+            match &first {
+                None => first = Some(c.ty.clone()),
+                Some(t) => {
+                    let why = Why::is(format!("element {i} of this array"), parts[0].span, "element 0", t);
+                    self.expect(&t.clone(), &c.ty.clone(), p.span, &why);
+                }
+            }
+            out.push(c);
+        }
+        let n = parts.len() as u64;
+        mk(ExprKind::Array(out), array(Size::from(n, span), first.unwrap_or(elem)), span)
+    }
+
+    fn may_be_record(&self, t: &Ty) -> bool {
+        match self.resolve(t) {
+            Ty::Record(_) => true,
+            Ty::Meta(m) => !self.metas[m as usize].scalar,
+            _ => false,
+        }
+    }
+
+    /// A constructor applied to its fields, or as a function where fewer are given.
+    pub(super) fn constructor(&mut self, module: Option<ast::Ident>, con: ast::Ident, args: &[&ast::Expr], span: Span) -> core::Expr {
+        let Some((data, tag)) = self.find_con(module, con) else {
+            args.iter().for_each(|a| {
+                self.infer(a, None);
+            });
+            return self.error_expr(span);
+        };
+        let (fields, whole) = self.con_types(&data, tag);
+        if args.len() > fields.len() {
+            self.report(calls::constructor(span, con.name.as_str(), fields.len(), args.len()));
+            return self.error_expr(span);
+        }
+        let mut given: Vec<core::Expr> = Vec::new();
+        for (i, (a, t)) in args.iter().zip(&fields).enumerate() {
+            given.push(self.check(a, t, &Why::new(format!("field {} of `{}`", i + 1, con.name))));
+        }
+        let data = self.tables.datas.get(&data.id).cloned().unwrap_or(data);
+        if given.len() == fields.len() {
+            return mk(ExprKind::Con(Con { data, tag }, given), whole, span);
+        }
+        // Fields that are still missing become parameters; those given are evaluated first.
+        let held: Vec<(core::Local, core::Expr)> = given.into_iter().map(|e| (self.local(), e)).collect();
+        let missing: Vec<(core::Local, Ty)> = fields[held.len()..].iter().map(|t| (self.local(), t.clone())).collect();
+        let mut parts: Vec<core::Expr> = held.iter().map(|(l, e)| mk(ExprKind::Local(*l), e.ty.clone(), span)).collect();
+        parts.extend(missing.iter().map(|(l, t)| mk(ExprKind::Local(*l), t.clone(), span)));
+        let body = mk(ExprKind::Con(Con { data, tag }, parts), whole.clone(), span);
+        let ty = missing.iter().rev().fold(whole, |r, (_, t)| fun(t.clone(), r));
+        let params = missing.into_iter().map(|(local, ty)| Param { local, name: None, ty }).collect();
+        let lam = Lambda { params, body, linear: false, name: Some(con.name) };
+        let mut e = mk(ExprKind::Lam(Rc::new(lam)), ty.clone(), span);
+        for (l, v) in held.into_iter().rev() {
+            e = mk(ExprKind::Let(l, None, v, e), ty.clone(), span);
+        }
+        e
+    }
+}

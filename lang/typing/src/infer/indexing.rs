@@ -1,0 +1,137 @@
+//! Indices, slices and comprehensions.
+
+use super::{Infer, array, mk, pending};
+use crate::core::{self, Extent, ExprKind, ForKind, IndexArg, Lit};
+use crate::errors::mismatch;
+use crate::errors::reason::Why;
+use crate::ty::{Size, Ty};
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+
+impl Infer<'_> {
+    pub(super) fn index(&mut self, a: &ast::Expr, args: &[ast::IndexArg], span: Span) -> core::Expr {
+        let base = self.infer(a, None);
+        self.solve_ops();
+        let mut t = base.ty.clone();
+        let mut axes = Vec::new();
+        for _ in args {
+            let (n, e) = match self.resolve(&t) {
+                Ty::Array(n, e) => (n, (*e).clone()),
+                _ => {
+                    let (n, e) = (self.size_meta(), self.meta());
+                    self.expect(&array(n, e.clone()), &t, a.span, &Why::new("what is indexed"));
+                    (n, e)
+                }
+            };
+            axes.push(n);
+            t = e;
+        }
+        let mut out = Vec::new();
+        for (arg, n) in args.iter().zip(&axes).rev() {
+            let why = Why::new("an index");
+            out.push(match arg {
+                ast::IndexArg::At(i) => IndexArg::At(self.check(i, &Ty::Int, &why)),
+                ast::IndexArg::Slice(lo, hi) => {
+                    t = array(slice_size(lo.as_ref(), hi.as_ref(), *n, span), t);
+                    let lo = lo.as_ref().map(|e| self.check(e, &Ty::Int, &why));
+                    let hi = hi.as_ref().map(|e| self.check(e, &Ty::Int, &why));
+                    IndexArg::Slice(lo, hi)
+                }
+            });
+        }
+        out.reverse();
+        mk(ExprKind::Index(base, out), t, span)
+    }
+
+    pub(super) fn comprehension(&mut self, kind: ForKind, vars: &[ast::ForVar], body: &ast::Expr, span: Span) -> core::Expr {
+        let scope = self.scope.len();
+        let mut out = Vec::new();
+        let mut sizes = Vec::new();
+        for v in vars {
+            let (extent, size) = match &v.bound {
+                Some(b) => {
+                    let e = self.check(b, &Ty::Int, &Why::new("the bound of an index"));
+                    (Extent::Bound(e), self.size_of(b))
+                }
+                None => self.extent_from_use(v, vars, body),
+            };
+            sizes.push(size);
+            out.push((self.local(), v.name.name, extent));
+        }
+        for (local, name, _) in &out {
+            self.bind_mono(*name, *local, Ty::Int);
+        }
+        let body = match kind {
+            ForKind::Reduce(Prim::Any | Prim::All) => self.check(body, &Ty::Bool, &Why::new("the body")),
+            _ => self.infer(body, None),
+        };
+        self.scope.truncate(scope);
+        let elem = body.ty.clone();
+        let ty = match kind {
+            ForKind::Build => sizes.into_iter().rev().fold(elem.clone(), |t, n| array(n, t)),
+            ForKind::Reduce(p) => self.reduced(p, &elem, span),
+        };
+        mk(ExprKind::For(kind, out, body, pending(&elem)), ty, span)
+    }
+
+    /// The arrays that an index without a bound indexes.
+    pub(super) fn extent_from_use(&mut self, v: &ast::ForVar, vars: &[ast::ForVar], body: &ast::Expr) -> (Extent, Size) {
+        let mut inner: Vec<Symbol> = vars.iter().map(|v| v.name.name).collect();
+        super::apply::bound_names(body, &mut inner);
+        let mut found: Vec<(ast::Expr, u32)> = Vec::new();
+        super::apply::walk(body, &mut |e| {
+            let ast::ExprKind::Index(a, args) = &e.kind else { return };
+            for (axis, arg) in args.iter().enumerate() {
+                let direct = matches!(arg, ast::IndexArg::At(i) if matches!(i.kind, ast::ExprKind::Var(n) if n == v.name.name));
+                // Slices before it do not change which axis it is.
+                if direct && super::apply::is_path(a, &inner) && !found.iter().any(|(b, k)| *k == axis as u32 && super::apply::same_path(b, a)) {
+                    found.push(((**a).clone(), axis as u32));
+                }
+            }
+        });
+        if found.is_empty() {
+            self.report(mismatch::no_extent(v.name.span, v.name.name.as_str()));
+            let zero = mk(ExprKind::Lit(Lit::Int(0)), Ty::Int, v.name.span);
+            return (Extent::Bound(zero), Size::Unknown);
+        }
+        let size = self.size_meta();
+        let mut axes = Vec::new();
+        for (a, axis) in found {
+            let c = self.infer(&a, None);
+            self.solve_ops();
+            let mut t = self.meta();
+            t = array(size, t);
+            for _ in 0..axis {
+                let n = self.size_meta();
+                t = array(n, t);
+            }
+            let why = Why::new(format!("an array that `{}` indexes", v.name.name));
+            self.expect(&t, &c.ty.clone(), a.span, &why);
+            axes.push((c, axis));
+        }
+        (Extent::Axes(axes), size)
+    }
+}
+
+/// The size of `a:b` on an axis of size `n`.
+fn slice_size(lo: Option<&ast::Expr>, hi: Option<&ast::Expr>, n: Size, span: Span) -> Size {
+    let literal = |e: &ast::Expr| match &e.kind {
+        ast::ExprKind::Lit(ast::Lit::Int(k)) if *k >= 0 => Some(*k as u64),
+        _ => None,
+    };
+    let lo = match lo {
+        None => Some(0),
+        Some(e) => literal(e),
+    };
+    let hi = match (hi, n) {
+        (None, Size::Const(n, _)) => Some(n),
+        (None, _) => return if lo == Some(0) { n } else { Size::Unknown },
+        (Some(e), _) => literal(e),
+    };
+    match (lo, hi) {
+        (Some(a), Some(b)) if a <= b => Size::from(b - a, span),
+        _ => Size::Unknown,
+    }
+}

@@ -1,0 +1,132 @@
+//! Names: variables, members of modules, primitives as values.
+
+use super::{Infer, fun, mk, pending};
+use crate::core::{self, ExprKind};
+use crate::errors::{mismatch, names};
+use crate::ty::Ty;
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+
+impl Infer<'_> {
+    pub(super) fn variable(&mut self, name: Symbol, span: Span) -> core::Expr {
+        if let Some(b) = self.lookup(name).cloned() {
+            // A member of a recursive group of globals stands in the scope under a reserved local.
+            let kind = if b.recursive && b.local.0 > u32::MAX / 2 {
+                ExprKind::Global(core::GlobalId(u32::MAX - b.local.0))
+            } else {
+                ExprKind::Local(b.local)
+            };
+            if b.recursive {
+                let ty = b.scheme.ty.clone();
+                return mk(ExprKind::Inst(mk(kind, ty.clone(), span), Vec::new()), ty, span);
+            }
+            return self.instance(kind, &b.scheme, span, name.as_str());
+        }
+        if let Some(g) = self.env.value(name).cloned() {
+            if let Some(p) = g.alias {
+                return self.prim_value(p, span);
+            }
+            return self.instance(ExprKind::Global(g.id), &g.scheme, span, g_name(name));
+        }
+        if self.env.broken.contains_key(&name) {
+            return self.error_expr(span);
+        }
+        if let Some(p) = self.visible_prim(name) {
+            return self.prim_value(p, span);
+        }
+        if let Some(home) = self.host.prelude_home(name.as_str()) {
+            if let Some(g) = self.host.std_module(home).and_then(|m| m.value(name).cloned()) {
+                return self.instance(ExprKind::Global(g.id), &g.scheme, span, g_name(name));
+            }
+        }
+        let d = self.unknown(name, span);
+        self.report(d);
+        self.error_expr(span)
+    }
+
+    fn unknown(&self, name: Symbol, span: Span) -> Diagnostic {
+        if let Some((_, at, function)) = self.defining.iter().rev().find(|(n, _, _)| *n == name) {
+            return names::needs_rec(span, name.as_str(), *at, *function);
+        }
+        let mut known: Vec<&str> = self.scope.iter().map(|b| b.name.as_str()).chain(self.env.values.keys().map(|s| s.as_str())).collect();
+        known.extend(Prim::ALL.iter().map(|p| p.name()));
+        known.extend(self.host.std_modules());
+        let near = names::nearest(name.as_str(), known.into_iter());
+        names::Unknown { what: None, name: name.as_str(), span, near }.diagnostic()
+    }
+
+    /// A primitive as a value.
+    pub(super) fn prim_value(&mut self, p: Prim, span: Span) -> core::Expr {
+        if let Some(e) = self.operator_value(p, span) {
+            return e;
+        }
+        if !self.internal && matches!(p, Prim::Reshape | Prim::RandUniform | Prim::RandNormal | Prim::RandInt) {
+            let d = mismatch::unknown_shape(span, self.host.text(span));
+            self.report(d);
+            return self.error_expr(span);
+        }
+        let (adl_prim::Typing::Scheme(text) | adl_prim::Typing::Elementwise(text) | adl_prim::Typing::Special(text)) = p.row().typing;
+        let scheme = self.prim_scheme(text);
+        let (ty, reps) = self.instantiate(&scheme, span, p.name());
+        mk(ExprKind::Prim(p, reps.iter().map(pending).collect()), ty, span)
+    }
+
+    /// Elementwise primitives not applied: their operands may be scalars or arrays, whichever the context says.
+    pub(super) fn operator_value(&mut self, p: Prim, span: Span) -> Option<core::Expr> {
+        let elementwise = matches!(p.row().typing, adl_prim::Typing::Elementwise(_));
+        let arithmetic = matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow | Prim::Neg | Prim::Append | Prim::MatMul);
+        if !elementwise && !arithmetic {
+            return None;
+        }
+        let args: Vec<Ty> = (0..p.row().arity).map(|_| self.meta()).collect();
+        let res = self.operate(p, args.iter().map(|t| (t.clone(), span)).collect(), span);
+        let ty = args.into_iter().rev().fold(res, |r, a| fun(a, r));
+        Some(mk(ExprKind::Prim(p, Vec::new()), ty, span))
+    }
+
+    /// `M.f` and `random.key`.
+    pub(super) fn module_member(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> Option<core::Expr> {
+        let (module, at) = match &r.kind {
+            ast::ExprKind::Con(None, m) => (m.name, m.span),
+            ast::ExprKind::Var(m) if self.lookup(*m).is_none() && self.env.value(*m).is_none() => (*m, r.span),
+            _ => return None,
+        };
+        let Some(env) = self.module(module) else {
+            if matches!(r.kind, ast::ExprKind::Con(..)) {
+                self.report(names::unknown_module(at, module.as_str()));
+                return Some(self.error_expr(span));
+            }
+            return None;
+        };
+        if let Some(g) = env.values.get(&name.name).cloned() {
+            if let Some(p) = g.alias {
+                return Some(self.prim_value(p, span));
+            }
+            return Some(self.instance(ExprKind::Global(g.id), &g.scheme, span, g_name(name.name)));
+        }
+        if env.broken.contains_key(&name.name) {
+            return Some(self.error_expr(span));
+        }
+        let near = names::nearest(name.name.as_str(), env.values.keys().map(|s| s.as_str())).map(|n| format!("{module}.{n}"));
+        self.report(names::Unknown { what: None, name: &format!("{module}.{}", name.name), span: name.span, near }.diagnostic());
+        Some(self.error_expr(span))
+    }
+
+    /// The primitive that a member of a module is another name of.
+    pub(super) fn member_alias(&mut self, e: &ast::Expr) -> Option<Prim> {
+        let ast::ExprKind::Field(r, name) = &e.kind else { return None };
+        let module = match &r.kind {
+            ast::ExprKind::Con(None, m) => m.name,
+            ast::ExprKind::Var(m) if self.lookup(*m).is_none() && self.env.value(*m).is_none() => *m,
+            _ => return None,
+        };
+        self.module(module)?.values.get(&name.name)?.alias
+    }
+}
+
+fn g_name(name: Symbol) -> &'static str {
+    name.as_str()
+}

@@ -1,0 +1,142 @@
+//! Operators whose result depends on the axes of their operands: `@`, `++`, `reshape`, `clamp`.
+
+use super::ops::Head;
+use super::waiting::Op;
+use super::{Infer, array};
+use crate::errors::classes;
+use crate::errors::reason::Why;
+use crate::ty::{Class, Size, Ty};
+use adl_syntax::span::Span;
+
+impl Infer<'_> {
+    /// The number of axes of an operand of `@`, where its type says it.
+    fn axes(&self, t: &Ty) -> Option<u8> {
+        let Ty::Array(_, e) = self.resolve(t) else { return None };
+        match self.resolve(&e) {
+            Ty::Array(..) => Some(2),
+            e => match self.head(&e) {
+                Head::Scalar => Some(1),
+                _ => None,
+            },
+        }
+    }
+
+    /// `a @ b`: which product it is depends on the axes of both; a result whose axes are known decides too.
+    pub(super) fn solve_product(&mut self, op: &Op, force: bool) -> bool {
+        let (a, b) = (op.args[0].0.clone(), op.args[1].0.clone());
+        let shape = match (self.axes(&a), self.axes(&b), self.axes(&op.res)) {
+            (Some(m), Some(n), _) => (m, n),
+            (Some(2), None, Some(1)) => (2, 1),
+            (Some(2), None, Some(2)) => (2, 2),
+            (None, Some(2), Some(1)) => (1, 2),
+            (None, Some(2), Some(2)) => (2, 2),
+            (Some(1), None, _) => (1, 2),
+            (None, Some(1), _) => (2, 1),
+            _ if !force => {
+                // What is known to be no array at all is wrong whatever the other is.
+                let wrong = [&a, &b].iter().any(|t| !matches!(self.head(t), Head::Unknown | Head::Array));
+                if !wrong {
+                    return false;
+                }
+                (2, 2)
+            }
+            _ => (2, 2),
+        };
+        self.product(op, shape)
+    }
+
+    fn product(&mut self, op: &Op, shape: (u8, u8)) -> bool {
+        let s = self.number(Class::Num, op.span, "`@`");
+        let (n, m, k) = (self.size_meta(), self.size_meta(), self.size_meta());
+        let (ta, tb, res) = match shape {
+            (2, 2) => (array(n, array(m, s.clone())), array(m, array(k, s.clone())), array(n, array(k, s))),
+            (2, _) => (array(n, array(m, s.clone())), array(m, s.clone()), array(n, s)),
+            (_, 2) => (array(m, s.clone()), array(m, array(k, s.clone())), array(k, s)),
+            _ => {
+                self.report(classes::two_vectors(op.span));
+                return true;
+            }
+        };
+        let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
+        let why = Why::is("the right side of `@`", sa, "the left side", &a);
+        if self.expect(&ta, &a, sa, &Why::new("the left side of `@`")) {
+            self.expect(&tb, &b, sb, &why);
+        }
+        self.finish(op, &res)
+    }
+
+    /// `clamp lo hi x`.
+    pub(super) fn solve_clamp(&mut self, op: &Op, force: bool) -> bool {
+        let x = op.args[2].0.clone();
+        match self.head(&x) {
+            Head::Unknown if !force => false,
+            Head::Bad | Head::Compound => self.reject(op, &x, op.args[2].1),
+            Head::Unknown | Head::Scalar | Head::Array => {
+                let Some(leaf) = self.leaf(op, &x) else { return true };
+                for (t, span) in op.args[..2].to_vec() {
+                    self.expect(&leaf, &t, span, &Why::new("a bound of `clamp`"));
+                }
+                self.finish(op, &x)
+            }
+        }
+    }
+
+    /// `a ++ b` on arrays, texts and lists; where nothing else is known, on arrays.
+    pub(super) fn solve_append(&mut self, op: &Op, force: bool) -> bool {
+        let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
+        let known = [&a, &b, &op.res].into_iter().map(|t| self.resolve(t)).find(|t| !matches!(t, Ty::Meta(m) if !self.metas[*m as usize].scalar));
+        match known {
+            None if !force => false,
+            None | Some(Ty::Array(..)) => self.append_arrays(op, (&a, sa), (&b, sb)),
+            Some(t @ (Ty::Str | Ty::Data(..))) => {
+                if self.expect(&t, &a, sa, &Why::is("the left side of `++`", sb, "the right side", &b)) {
+                    self.expect(&t, &b, sb, &Why::is("the right side of `++`", sa, "the left side", &a));
+                }
+                self.finish(op, &t)
+            }
+            Some(t) => {
+                let at = if self.resolve(&b) == t { sb } else { sa };
+                let d = classes::not_joined(at, &self.show(&t));
+                self.report(d);
+                true
+            }
+        }
+    }
+
+    fn append_arrays(&mut self, op: &Op, (a, sa): (&Ty, Span), (b, sb): (&Ty, Span)) -> bool {
+        let (m, n, t) = (self.size_meta(), self.size_meta(), self.meta());
+        let left = self.expect(&array(m, t.clone()), a, sa, &Why::is("the left side of `++`", sb, "the right side", b));
+        if left && !self.expect(&array(n, t.clone()), b, sb, &Why::is("the right side of `++`", sa, "the left side", a)) {
+            return true;
+        }
+        let size = match (self.resolve_size(m), self.resolve_size(n)) {
+            (Size::Const(a, _), Size::Const(b, _)) => a.checked_add(b).map_or(Size::Unknown, |n| Size::from(n, op.span)),
+            _ => Size::Unknown,
+        };
+        self.finish(op, &array(size, t))
+    }
+
+    /// `reshape [n, m] x`: the result holds what is under all the axes of `x`, which must be known.
+    pub(super) fn solve_reshape(&mut self, op: &Op, force: bool) -> bool {
+        let leaf = self.bottom(&op.args[0].0);
+        match self.head(&leaf) {
+            Head::Unknown if !force => return false,
+            // Like an operand of arithmetic, what is not known is a number.
+            Head::Unknown => {
+                self.require(Class::Num, &leaf, op.span, "reshape");
+                self.make_scalar(&leaf);
+            }
+            Head::Scalar | Head::Compound | Head::Bad | Head::Array => {}
+        }
+        let _ = self.unify(&op.res.clone(), &leaf);
+        true
+    }
+
+    /// What is under all axes, as far as they are known.
+    pub(super) fn bottom(&self, t: &Ty) -> Ty {
+        match self.resolve(t) {
+            Ty::Array(_, e) => self.bottom(&e),
+            t => t,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Sizes: where they stand in types, and checks of those that only values know.
+
+use super::{Infer, map_type, mk};
+use crate::core::{self, ExprKind, Local, SizeAt, SizeRep, Sizes, Step};
+use crate::ty::{Size, SizeVar, Ty};
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
+
+impl Infer<'_> {
+    /// A value where sizes are wanted that its own type does not promise: they are checked when the code runs. `at` is where they are
+    /// written.
+    pub(super) fn sized(&mut self, e: core::Expr, want: &Ty, at: Span) -> core::Expr {
+        let (want, have) = (self.resolve_deep(want), self.resolve_deep(&e.ty));
+        let local = self.local();
+        let (mut wanted, mut given) = (Vec::new(), Vec::new());
+        size_places(&want, local, &mut Vec::new(), at, true, &mut wanted);
+        all_sizes(&have, &mut given);
+        let mut checks = Vec::new();
+        for (size, place) in wanted {
+            let same = given.iter().any(|(path, axis, s)| *path == place.path && *axis == place.axis && *s == size);
+            if same {
+                continue;
+            }
+            match size {
+                Size::Const(n, _) => checks.push((place, SizeRep::Const(n), n.to_string())),
+                Size::Var(v) => {
+                    if let Some((name, (_, Some(l)))) = self.size_names.iter().find(|(_, (w, _))| *w == v) {
+                        checks.push((place, SizeRep::Local(*l), name.to_string()));
+                    }
+                }
+                Size::Meta(_) | Size::Unknown => {}
+            }
+        }
+        if checks.is_empty() {
+            return core::Expr { ty: want, ..e };
+        }
+        let span = e.span;
+        let value = mk(ExprKind::Local(local), want.clone(), span);
+        let checked = mk(ExprKind::Sizes(Sizes { binds: Vec::new(), checks }, value), want.clone(), span);
+        mk(ExprKind::Let(local, None, e, checked), want, span)
+    }
+
+    /// A written type of a whole function: sizes that only the result names are those that its value happens to have.
+    pub(super) fn closed_signature(&self, t: &Ty, outer: &HashMap<Symbol, (SizeVar, Option<Local>)>) -> Ty {
+        let mut known: Vec<SizeVar> = outer.values().map(|(v, _)| *v).collect();
+        close(t, &mut known)
+    }
+}
+
+fn close(t: &Ty, known: &mut Vec<SizeVar>) -> Ty {
+    match t {
+        Ty::Fun(a, b) => {
+            size_vars(a, known);
+            Ty::Fun(a.clone(), std::rc::Rc::new(close(b, known)))
+        }
+        t => open_sizes(t, known),
+    }
+}
+
+/// The type with every size variable that is not known replaced by one that only values know.
+pub(super) fn open_sizes(t: &Ty, known: &[SizeVar]) -> Ty {
+    map_type(t, &mut |_| None, &mut |s| match s {
+        Size::Var(v) if !known.contains(&v) => Size::Unknown,
+        s => s,
+    })
+}
+
+/// Adds the size variables of a type.
+pub(super) fn size_vars(t: &Ty, out: &mut Vec<SizeVar>) {
+    map_type(t, &mut |_| None, &mut |s| {
+        if let Size::Var(v) = s {
+            out.push(v);
+        }
+        s
+    });
+}
+
+/// Every size of the arrays reached through tuples and records, with its path and axis.
+fn all_sizes(t: &Ty, out: &mut Vec<(Vec<Step>, u32, Size)>) {
+    let mut places = Vec::new();
+    walk(t, &mut Vec::new(), &mut |n, path, axis| places.push((path.to_vec(), axis, n)));
+    out.extend(places);
+}
+
+/// Where sizes stand in the type of a value: arrays reached through tuples and records. Constants only where `consts`.
+pub(super) fn size_places(t: &Ty, from: Local, path: &mut Vec<Step>, span: Span, consts: bool, out: &mut Vec<(Size, SizeAt)>) {
+    walk(t, path, &mut |n, path, axis| {
+        if matches!(n, Size::Var(_)) || consts && matches!(n, Size::Const(..)) {
+            out.push((n, SizeAt { from, path: path.to_vec(), axis, span }));
+        }
+    });
+}
+
+fn walk(t: &Ty, path: &mut Vec<Step>, f: &mut dyn FnMut(Size, &[Step], u32)) {
+    match t {
+        Ty::Array(..) => {
+            let (mut t, mut axis) = (t, 0);
+            while let Ty::Array(n, e) = t {
+                f(*n, path, axis);
+                axis += 1;
+                t = e;
+            }
+        }
+        Ty::Tuple(parts) => {
+            for (i, p) in parts.iter().enumerate() {
+                path.push(Step::Item(i as u32));
+                walk(p, path, f);
+                path.pop();
+            }
+        }
+        Ty::Record(r) => {
+            for (name, p) in &r.fields {
+                path.push(Step::Field(*name));
+                walk(p, path, f);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
