@@ -76,11 +76,12 @@ impl T<'_> {
         debug_assert!(l.init.is_empty() && matches!(made.turns, Turns::For(_)), "a linear loop carries nothing non-linear");
         let (_, results) = self.b.emit(Op::Loop(Box::new(made)), &[Ty::I64], &tys);
         let (carried, rest) = results.split_at(k + accs.len());
-        for (v, ct) in l.lin_init.iter().zip(carried) {
-            self.add(*v, *ct);
-        }
+        // What was added to goes first: a variable may be both.
         for (v, ct) in accs.iter().zip(&carried[k..]) {
             self.set(*v, *ct);
+        }
+        for (v, ct) in l.lin_init.iter().zip(carried) {
+            self.add(*v, *ct);
         }
         for (v, ct) in elems.iter().chain(&sums).zip(rest) {
             self.add(*v, *ct);

@@ -1,0 +1,210 @@
+//! Checks of every transformation of a program's last function, by numbers.
+#![allow(dead_code)]
+
+use adl_ad::Ad;
+use adl_ad::segment::Segments;
+use adl_ad::unzip::Plan;
+use adl_ir::eval::{Val, run};
+use adl_ir::{Builder, FnId, Op, Program, Ty};
+
+/// A small generator of numbers.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((self.0 >> 33) as f64) / f64::from(1u32 << 31)
+    }
+}
+
+/// An argument of a type: reals in 0.3..1.3, arrays of 5 (a side), Ints small.
+pub fn input(rng: &mut Rng, ty: &Ty) -> Val {
+    match ty {
+        Ty::F64 => Val::F64(0.3 + rng.next()),
+        Ty::F32 => Val::F32(0.3 + rng.next() as f32),
+        Ty::I64 => Val::I64(3),
+        Ty::Bool => Val::Bool(true),
+        Ty::Array(e, r) => {
+            let shape = vec![5; *r as usize];
+            let n = 5usize.pow(*r);
+            let elems = (0..n).map(|k| if **e == Ty::I64 { Val::I64((k as i64 * 7) % 5) } else { input(rng, e) }).collect();
+            Val::Array(std::rc::Rc::new(adl_ir::eval::Arr { shape, elems }))
+        }
+        other => panic!("no input of type {other:?}"),
+    }
+}
+
+/// The real numbers in a value, in order.
+pub fn reals(v: &Val, out: &mut Vec<f64>) {
+    match v {
+        Val::F64(x) => out.push(*x),
+        Val::F32(x) => out.push(f64::from(*x)),
+        Val::Array(a) => a.elems.iter().for_each(|e| reals(e, out)),
+        Val::Data(c) => c.fields.iter().for_each(|e| reals(e, out)),
+        _ => {}
+    }
+}
+
+fn map_reals(v: &Val, f: &mut dyn FnMut(f64) -> f64) -> Val {
+    match v {
+        Val::F64(x) => Val::F64(f(*x)),
+        Val::F32(x) => Val::F32(f(f64::from(*x)) as f32),
+        Val::Array(a) => Val::Array(std::rc::Rc::new(adl_ir::eval::Arr { shape: a.shape.clone(), elems: a.elems.iter().map(|e| map_reals(e, f)).collect() })),
+        other => other.clone(),
+    }
+}
+
+fn call(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
+    run(p, f, args, &[]).unwrap_or_else(|e| panic!("{e}\n{}", adl_ir::print::program(p, adl_ir::print::Style::PLAIN))).results
+}
+
+/// `a . b`, where an absent value is zero.
+fn dot(a: &[Val], b: &[Val]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| {
+        let (mut x, mut y) = (Vec::new(), Vec::new());
+        reals(a, &mut x);
+        reals(b, &mut y);
+        x.iter().zip(&y).map(|(x, y)| x * y).sum::<f64>()
+    }).sum()
+}
+
+fn close(what: &str, a: f64, b: f64, tolerance: f64) {
+    let scale = 1.0 + a.abs().max(b.abs());
+    assert!((a - b).abs() <= tolerance * scale, "{what}: {a} against {b}");
+}
+
+/// Random tangents of some values: nothing for what has no reals.
+fn directions(rng: &mut Rng, vals: &[Val]) -> Vec<Val> {
+    vals.iter().map(|v| map_reals(v, &mut |_| rng.next() - 0.5)).collect()
+}
+
+fn has_reals(v: &Val) -> bool {
+    let mut out = Vec::new();
+    reals(v, &mut out);
+    !out.is_empty()
+}
+
+fn moved(x: &[Val], d: &[Val], h: f64) -> Vec<Val> {
+    x.iter().zip(d).map(|(x, d)| {
+        let mut step = Vec::new();
+        reals(d, &mut step);
+        let mut k = step.into_iter();
+        map_reals(x, &mut |v| v + h * k.next().unwrap_or(0.0))
+    }).collect()
+}
+
+/// Checks the first and second derivatives of the last function.
+pub fn check(name: &str, mut p: Program, plan: &Plan, how: Segments) -> Vec<Val> {
+    if let Err(why) = adl_ir::verify::verify_program(&p) {
+        panic!("{name}: {why}");
+    }
+    let f = FnId(p.funcs.len() as u32 - 1);
+    let mut ad = Ad::new();
+    let rng = &mut Rng(7);
+    let g = ad.segmented(&mut p, f, how);
+    let x: Vec<Val> = p.func(f).tys(&p.func(f).body.params).iter().map(|t| input(rng, t)).collect();
+    let grad = first(name, &mut ad, &mut p, g, &x, plan, rng);
+    second(name, &mut ad, &mut p, g, &x, rng);
+    grad
+}
+
+/// Values, tangents and cotangents; the cotangent at a fixed direction.
+fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Plan, rng: &mut Rng) -> Vec<Val> {
+    let wrt = vec![true; x.len()];
+    let l = ad.linearize_with(p, f, &wrt, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let y = call(p, f, x);
+    let out = call(p, l.primal, x);
+    assert_eq!(out[..l.results], y[..], "{name}: the primal's values");
+    let residuals = &out[l.results..];
+    let dx: Vec<Val> = directions(rng, x);
+    let given: Vec<Val> = dx.iter().filter(|d| has_reals(d)).cloned().collect();
+    let dy = call(p, l.tangent, &[residuals, &given[..]].concat());
+    let h = 1e-6;
+    let (up, down) = (call(p, f, &moved(x, &dx, h)), call(p, f, &moved(x, &dx, -h)));
+    let mut k = 0;
+    for (n, active) in l.active.iter().enumerate() {
+        let (mut a, mut b, mut d) = (Vec::new(), Vec::new(), Vec::new());
+        reals(&up[n], &mut a);
+        reals(&down[n], &mut b);
+        if *active {
+            reals(&dy[k], &mut d);
+            k += 1;
+        }
+        d.resize(a.len(), 0.0);
+        for ((a, b), d) in a.iter().zip(&b).zip(&d) {
+            close(&format!("{name}: tangent of result {n}"), *d, (a - b) / (2.0 * h), 2e-7);
+        }
+    }
+    let (forward, _) = adl_specialise::Transforms::jvp(ad, p, f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let both = call(p, forward, &[x, &given[..]].concat());
+    for (a, b) in both[l.results..].iter().zip(&dy) {
+        close(&format!("{name}: forward mode"), dot(std::slice::from_ref(a), std::slice::from_ref(a)), dot(std::slice::from_ref(b), std::slice::from_ref(b)), 1e-12);
+    }
+    let active: Vec<Val> = y.iter().zip(&l.active).filter(|(_, a)| **a).map(|(v, _)| v.clone()).collect();
+    let ct = directions(&mut Rng(99), &active);
+    let cx = call(p, l.cotangent, &[residuals, &ct[..]].concat());
+    close(&format!("{name}: the transpose"), dot(&ct, &dy), dot(&cx, &given), 1e-12);
+    twice(name, ad, p, f, plan, residuals, &given, &dy);
+    cx
+}
+
+/// Transposing twice gives the linear function back.
+#[allow(clippy::too_many_arguments)]
+fn twice(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan, residuals: &[Val], given: &[Val], dy: &[Val]) {
+    let wrt = vec![true; p.func(f).body.params.len()];
+    let j = ad.jvp(p, f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let u = ad.unzip(p, j.func, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let t = ad.transpose(p, u.linear).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let tt = ad.transpose(p, t).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let back = run(p, tt, residuals, given).unwrap_or_else(|e| panic!("{name}: {e}")).lin_results;
+    for (a, b) in back.iter().zip(dy) {
+        let d = moved(std::slice::from_ref(b), std::slice::from_ref(a), -1.0);
+        close(&format!("{name}: transposed twice"), dot(&d, &d), 0.0, 1e-20);
+    }
+}
+
+/// The gradient as a function of x, differentiated in its turn both ways.
+fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mut Rng) {
+    let l = ad.linearize_with(p, f, &vec![true; x.len()], &Plan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let callee = p.func(l.cotangent).clone();
+    let kept = p.func(l.primal).body.results.len() - l.results;
+    let mut b = Builder::new("gradient");
+    let params: Vec<_> = p.func(f).tys(&p.func(f).body.params).into_iter().map(|t| b.param(t)).collect();
+    let cts: Vec<_> = callee.tys(&callee.body.params[kept..]).into_iter().map(|t| b.param(t)).collect();
+    let (out, _) = b.call(p, l.primal, &params, &[]);
+    let args = [&out[l.results..], &cts[..]].concat();
+    let tys = callee.tys(&callee.body.results);
+    let (grad, _) = b.emit(Op::Call { f: l.cotangent, args, lin_args: vec![], rule: None, checkpoint: false }, &tys, &[]);
+    // An absent gradient would have no shape to differ in: scale what is there.
+    let g = p.add(b.finish(grad, vec![]));
+    let y = call(p, f, x);
+    let active: Vec<Val> = y.iter().zip(&l.active).filter(|(_, a)| **a).map(|(v, _)| v.clone()).collect();
+    let at = [x, &directions(rng, &active)[..]].concat();
+    let wrt = vec![true; at.len()];
+    let m = ad.linearize_with(p, g, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("{name}, second: {}", e.why));
+    let out = call(p, m.primal, &at);
+    let residuals = &out[m.results..];
+    let dx = directions(rng, &at);
+    let given: Vec<Val> = dx.iter().filter(|d| has_reals(d)).cloned().collect();
+    let dy = call(p, m.tangent, &[residuals, &given[..]].concat());
+    let h = 1e-6;
+    let (up, down) = (call(p, g, &moved(&at, &dx, h)), call(p, g, &moved(&at, &dx, -h)));
+    let mut k = 0;
+    for (n, active) in m.active.iter().enumerate() {
+        let (mut a, mut b, mut d) = (Vec::new(), Vec::new(), Vec::new());
+        reals(&up[n], &mut a);
+        reals(&down[n], &mut b);
+        if *active {
+            reals(&dy[k], &mut d);
+            k += 1;
+        }
+        d.resize(a.len(), 0.0);
+        for ((a, b), d) in a.iter().zip(&b).zip(&d) {
+            close(&format!("{name}: second derivative, part {n}"), *d, (a - b) / (2.0 * h), 2e-6);
+        }
+    }
+    let active: Vec<Val> = out[..m.results].iter().zip(&m.active).filter(|(_, a)| **a).map(|(v, _)| v.clone()).collect();
+    let ct = directions(rng, &active);
+    let cx = call(p, m.cotangent, &[residuals, &ct[..]].concat());
+    close(&format!("{name}: the second transpose"), dot(&ct, &dy), dot(&cx, &given), 1e-11);
+}
