@@ -27,6 +27,17 @@ fn deep_and_long_programs() {
     assert_eq!(echo(&format!("let f y =\n{lets}  y\nf 1")), "1 : Int");
 }
 
+/// With quadratic steps these take minutes.
+#[test]
+fn long_programs_take_linear_time() {
+    let start = std::time::Instant::now();
+    assert_eq!(echo(&format!("{}x", "let x = 1 in ".repeat(100_000))), "1 : Int");
+    assert_eq!(echo(&format!("len [{}1.0]", "1.0, ".repeat(200_000))), "200001 : Int");
+    let _ = echo(&"x = 1\n".repeat(20_000));
+    let _ = echo(&"é× ".repeat(20_000));
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+}
+
 #[test]
 fn deep_values() {
     let build = "let rec build n acc = if n == 0 then acc else build (n - 1) (n :: acc)\nlet xs = build 200000 Nil\n";
