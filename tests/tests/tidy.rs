@@ -54,7 +54,7 @@ fn all() -> Vec<(String, String)> {
 
 /// Rust sources without their tests.
 fn library() -> Vec<(String, String)> {
-    let rust = all().into_iter().filter(|(n, _)| n.ends_with(".rs") && !n.contains("tests/"));
+    let rust = all().into_iter().filter(|(n, _)| n.ends_with(".rs") && !n.contains("tests/") && !n.ends_with("/tests.rs"));
     rust.map(|(n, t)| (n, t.split("#[cfg(test)]").next().unwrap_or("").to_owned())).collect()
 }
 
