@@ -100,6 +100,11 @@ impl Session {
         self.machine.stack_budget = bytes;
     }
 
+    /// What derivatives have recorded so far.
+    pub fn recorded(&self) -> adl_interp::ad::Recorded {
+        self.machine.ad.recorded
+    }
+
     /// Number of entries that have failed.
     pub fn failures(&self) -> usize {
         self.failures

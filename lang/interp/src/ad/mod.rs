@@ -101,6 +101,26 @@ impl State {
         tape
     }
 
+    /// Where the tapes end now.
+    pub(crate) fn marks(&self) -> Vec<(usize, usize)> {
+        let end = |l: &Level| match l {
+            Level::Reverse(t) => (t.recs.len(), t.side.len()),
+            Level::Forward => (0, 0),
+        };
+        self.levels.iter().map(end).collect()
+    }
+
+    /// Takes off what was recorded since, and the levels opened since.
+    pub(crate) fn rewind(&mut self, marks: &[(usize, usize)]) {
+        self.levels.truncate(marks.len());
+        for (l, (recs, side)) in self.levels.iter_mut().zip(marks) {
+            if let Level::Reverse(t) = l {
+                t.recs.truncate(*recs);
+                t.side.truncate(*side);
+            }
+        }
+    }
+
     /// Number of live levels.
     pub fn depth(&self) -> usize {
         self.levels.len()

@@ -18,12 +18,15 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
     if let Some(k) = arrays.iter().map(len).find(|k| *k != n) {
         return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, n, k));
     }
-    if let Some(v) = whole(m, f, arrays, n)? {
+    if let Some(v) = crate::vm::lanes::map(m, f, arrays, n) {
         return Ok(v);
     }
     let mut out = array::room(n)?;
     let mut args = Vec::with_capacity(arrays.len());
     for i in 0..n {
+        if i & 0x3ff == 0 {
+            m.poll()?;
+        }
         args.clear();
         for a in arrays {
             args.push(seq::elem(m, a, i)?);
@@ -31,37 +34,6 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
         out.push(m.call(f, &args)?);
     }
     seq::pack(m, out)
-}
-
-/// An elementwise function of floats on whole arrays: its code is arithmetic, which acts on arrays as it does on numbers.
-fn whole(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Res<Option<Value>> {
-    if n < WHOLE || !arrays.iter().all(is_vector) {
-        return Ok(None);
-    }
-    let Value::Fun(fun) = f else { return Ok(None) };
-    let ok = match &**fun {
-        // Captured arrays would meet the elements' arrays; numbers spread over them.
-        Fun::Closure(code, captured) => code.elementwise && code.params as usize == arrays.len() && captured.iter().all(|c| seq::shape(c).is_none()),
-        Fun::Prim(p, _) => (p.un().is_some() && arrays.len() == 1) || (p.bin().is_some() && arrays.len() == 2),
-        _ => false,
-    };
-    if !ok {
-        return Ok(None);
-    }
-    let v = m.call(f, arrays)?;
-    if seq::shape(&v).is_some() {
-        return Ok(Some(v));
-    }
-    call(m, Prim::Replicate, &[], vec![Value::Int(n as i64), v]).map(Some)
-}
-
-/// A vector of Floats, plain or traced.
-fn is_vector(v: &Value) -> bool {
-    match v {
-        Value::Array(a) => a.shape.len() == 1 && matches!(a.buf, Buf::F64(_)),
-        Value::Dual(d) => is_vector(&d.primal),
-        _ => false,
-    }
 }
 
 /// The operator that a function is, where it is one.

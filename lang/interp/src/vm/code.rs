@@ -188,8 +188,8 @@ pub struct Code {
     pub name: Option<Symbol>,
     /// Its type, for `show`.
     pub ty: String,
-    /// Whether it works elementwise on whole arrays: straight-line arithmetic on Floats.
-    pub elementwise: bool,
+    /// Attempts to run it on lanes that failed.
+    pub lanes_failed: std::cell::Cell<u8>,
     /// Whether it is the body of a comprehension that works on arrays of indices.
     pub indexwise: bool,
 }
@@ -236,7 +236,7 @@ impl Code {
             origin: None,
             name,
             ty,
-            elementwise: false,
+            lanes_failed: std::cell::Cell::new(0),
             indexwise: false,
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod code;
 mod compile;
+pub(crate) mod lanes;
 mod lowered;
 mod progress;
 mod run;
@@ -162,6 +163,8 @@ pub struct Machine {
     pub(crate) globals: Vec<Option<Value>>,
     regs: Vec<Value>,
     frames: Vec<Frame>,
+    /// Whether an attempt runs that may be dropped: effects are refused.
+    pub(crate) speculating: bool,
     /// Nesting of calls through primitives, in bytes of machine stack.
     reentries: usize,
 }
@@ -180,6 +183,7 @@ impl Machine {
             globals: Vec::new(),
             regs: Vec::new(),
             frames: Vec::new(),
+            speculating: false,
             reentries: 0,
         }
     }
@@ -217,6 +221,7 @@ impl Machine {
             self.frames.clear();
             self.regs.clear();
             self.reentries = 0;
+            self.speculating = false;
         }
         out
     }

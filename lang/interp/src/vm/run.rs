@@ -648,39 +648,7 @@ impl Machine {
 
     /// A representation with its registers looked up.
     fn rep(&self, base: usize, r: &core::Rep) -> Rc<Rep> {
-        use adl_typing::ty::Ty;
-        Rc::new(match r {
-            core::Rep::Hidden(l) => {
-                return match &self.regs[base + l.0 as usize] {
-                    Value::Rep(r) => r.clone(),
-                    _ => Rc::new(Rep::Other),
-                };
-            }
-            core::Rep::Base(t) => match t {
-                Ty::Unit => Rep::Unit,
-                Ty::Bool => Rep::Bool,
-                Ty::Int => Rep::Int,
-                Ty::Float => Rep::Float,
-                Ty::F32 => Rep::F32,
-                Ty::Str => Rep::Str,
-                _ => Rep::Other,
-            },
-            core::Rep::Array(n, e) => {
-                let n = match n {
-                    SizeRep::Const(k) => Some(*k as usize),
-                    SizeRep::Local(l) => match &self.regs[base + l.0 as usize] {
-                        Value::Int(n) => usize::try_from(*n).ok(),
-                        _ => None,
-                    },
-                    SizeRep::Unknown => None,
-                };
-                Rep::Array(n, self.rep(base, e))
-            }
-            core::Rep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| self.rep(base, p)).collect()),
-            core::Rep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| (*n, self.rep(base, p))).collect()),
-            core::Rep::Data(d, ps) => Rep::Data(d.clone(), ps.iter().map(|p| self.rep(base, p)).collect()),
-            core::Rep::Other => Rep::Other,
-        })
+        rep_with(&|l| self.regs[base + l as usize].clone(), r)
     }
 
     /// The extent that a signature names.
@@ -691,6 +659,43 @@ impl Machine {
         }
         Ok(seq::shape(&v).and_then(|s| s.get(at.axis as usize).copied()).unwrap_or(0))
     }
+}
+
+/// A representation with its registers looked up by `look`.
+pub(super) fn rep_with(look: &dyn Fn(u32) -> Value, r: &core::Rep) -> Rc<Rep> {
+    use adl_typing::ty::Ty;
+    Rc::new(match r {
+        core::Rep::Hidden(l) => {
+            return match look(l.0) {
+                Value::Rep(r) => r,
+                _ => Rc::new(Rep::Other),
+            };
+        }
+        core::Rep::Base(t) => match t {
+            Ty::Unit => Rep::Unit,
+            Ty::Bool => Rep::Bool,
+            Ty::Int => Rep::Int,
+            Ty::Float => Rep::Float,
+            Ty::F32 => Rep::F32,
+            Ty::Str => Rep::Str,
+            _ => Rep::Other,
+        },
+        core::Rep::Array(n, e) => {
+            let n = match n {
+                SizeRep::Const(k) => Some(*k as usize),
+                SizeRep::Local(l) => match look(l.0) {
+                    Value::Int(n) => usize::try_from(n).ok(),
+                    _ => None,
+                },
+                SizeRep::Unknown => None,
+            };
+            Rep::Array(n, rep_with(look, e))
+        }
+        core::Rep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| rep_with(look, p)).collect()),
+        core::Rep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| (*n, rep_with(look, p))).collect()),
+        core::Rep::Data(d, ps) => Rep::Data(d.clone(), ps.iter().map(|p| rep_with(look, p)).collect()),
+        core::Rep::Other => Rep::Other,
+    })
 }
 
 pub(super) fn index_width(k: &super::code::IndexKind) -> u32 {
@@ -711,7 +716,7 @@ fn element(m: &mut Machine, a: &Value, i: i64) -> Res<Value> {
     }
 }
 
-fn compare_values(op: Cmp, a: &Value, b: &Value) -> Res<bool> {
+pub(super) fn compare_values(op: Cmp, a: &Value, b: &Value) -> Res<bool> {
     let order = match (a, b) {
         (Value::Int(x), Value::Int(y)) => Some(x.cmp(y)),
         (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),
@@ -728,7 +733,7 @@ fn compare_values(op: Cmp, a: &Value, b: &Value) -> Res<bool> {
 }
 
 /// A literal pattern: an Int literal fits any number of that value.
-fn literal_equal(v: &Value, lit: &Value) -> Res<bool> {
+pub(super) fn literal_equal(v: &Value, lit: &Value) -> Res<bool> {
     match (compare::primal(v), lit) {
         (Value::Float(x), Value::Int(n)) => Ok(x == *n as f64),
         (Value::F32(x), Value::Int(n)) => Ok(x == *n as f32),
@@ -737,7 +742,7 @@ fn literal_equal(v: &Value, lit: &Value) -> Res<bool> {
     }
 }
 
-fn number_at(k: &Value, rep: &Value) -> Value {
+pub(super) fn number_at(k: &Value, rep: &Value) -> Value {
     let Value::Rep(r) = rep else { return k.clone() };
     match (&**r, k) {
         (Rep::Float, Value::Int(n)) => Value::Float(*n as f64),

@@ -80,7 +80,7 @@ impl Rule for Spread {
 }
 
 /// Elements of a vector at offsets (0 where the offset is negative).
-fn take(m: &mut Machine, v: &Value, at: &[i64]) -> Res<Value> {
+pub(super) fn take(m: &mut Machine, v: &Value, at: &[i64]) -> Res<Value> {
     if let Value::Array(a) = v {
         match &a.buf {
             Buf::F64(x) => return Ok(array::floats(at.iter().map(|k| usize::try_from(*k).map_or(0.0, |k| x[k])).collect())),

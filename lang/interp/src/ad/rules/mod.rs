@@ -8,7 +8,7 @@ mod reductions;
 pub(crate) use elementwise::{Elementwise, Operand, Partial};
 pub(crate) use gather::{Gather, scatter_add};
 pub(crate) use linalg::{MatMul, Solve};
-pub(crate) use reductions::{Cumsum, Dot, SumRows};
+pub(crate) use reductions::{Cumsum, Dot, SumRows, row_sums};
 
 use super::tape::Rule;
 use crate::error::Res;

@@ -165,7 +165,6 @@ impl Compiler {
         for l in hidden.iter().copied().chain(lam.params.iter().map(|p| p.local)).chain(captured.iter().copied()) {
             c.bind(l);
         }
-        c.code.elementwise = hidden.is_empty() && lam.params.iter().all(|p| p.ty == Ty::Float) && whole::elementwise(&lam.body);
         c.tail(&lam.body)?;
         c.finish((hidden.len() + lam.params.len()) as u32, captured.len() as u32)
     }

@@ -9,23 +9,6 @@ fn spreads(p: Prim) -> bool {
     p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv)
 }
 
-/// Whether a body of type Float is straight-line arithmetic on Floats, so that it may run on whole arrays at once.
-pub(super) fn elementwise(e: &Expr) -> bool {
-    if e.ty != Ty::Float {
-        return false;
-    }
-    match &*e.kind {
-        ExprKind::Lit(Lit::Float(_)) | ExprKind::Local(_) | ExprKind::Global(_) => true,
-        ExprKind::Let(_, _, a, b) => elementwise(a) && elementwise(b),
-        ExprKind::App(f, args) => match &*f.kind {
-            ExprKind::Prim(Prim::PowInt, _) => elementwise(&args[0]),
-            ExprKind::Prim(p, _) => spreads(*p) && args.len() == p.row().arity as usize && args.iter().all(elementwise),
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
 /// Whether the body of a comprehension is straight-line arithmetic on numbers, on elements of arrays at computed positions, and on
 /// the indices: it may then run on arrays of indices. Integer division is left out, whose errors depend on the order of evaluation.
 pub(super) fn indexwise(indices: &[Local], e: &Expr) -> bool {

@@ -1,0 +1,150 @@
+//! Running a function on many arguments at once: `map f xs` evaluates each instruction of `f` once, on arrays that hold one element a
+//! *lane*, so that it computes and tapes whole arrays.
+//!
+//! A branch on what differs between lanes splits them: each side runs to its end on its lanes, and the results are merged. Nothing
+//! runs for a lane that would not run for its element alone.
+//!
+//! This is speculation. Where code or values do not suit (an effect, declared data, any error), the attempt is dropped with what it
+//! taped, and the caller evaluates element by element, which gives the errors and effects in their order. So lanes never decide what a
+//! program means.
+//!
+//! Reading order: this file, `run` (instructions), `shape` (lanes as arrays), `prims`.
+
+mod prims;
+mod run;
+mod shape;
+
+use super::code::Code;
+use super::{Fun, Group, Machine};
+use crate::error::Error;
+use crate::ops;
+use crate::value::{Value, array};
+use adl_prim::Prim;
+use adl_syntax::symbol::Symbol;
+use std::rc::Rc;
+
+/// Number of elements from which lanes are worth their overhead.
+const FEWEST: usize = 8;
+
+/// Elements that one array of lanes may have.
+const MOST: usize = 1 << 22;
+
+/// Attempts after which code that never succeeded is not tried again.
+const ATTEMPTS: u8 = 3;
+
+/// Branches on differing lanes in one attempt.
+const SPLITS: u32 = 24;
+
+/// Nested calls in one attempt.
+const DEPTH: u32 = 100;
+
+/// What lanes hold.
+#[derive(Clone)]
+pub(crate) enum Lane {
+    /// One value for all.
+    Same(Value),
+    /// An array of numbers or Bools whose first axis is the lanes.
+    Each(Value),
+    /// A tuple of lanes.
+    Tuple(Vec<Lane>),
+    /// A record of lanes.
+    Record(Rc<[Symbol]>, Vec<Lane>),
+    /// A function that captures lanes.
+    Closure(Rc<Code>, Vec<Lane>),
+}
+
+/// Why an attempt is dropped.
+pub(crate) enum Give {
+    /// The code does not suit, whatever the values.
+    Never,
+    /// These values do not suit, or there was an error.
+    Now,
+    /// The arrays would be too large: fewer lanes might do.
+    Large,
+}
+
+type Try<T> = Result<T, Give>;
+
+impl From<Box<Error>> for Give {
+    fn from(_: Box<Error>) -> Give {
+        Give::Now
+    }
+}
+
+/// An attempt.
+pub(crate) struct Lanes<'a> {
+    m: &'a mut Machine,
+    splits: u32,
+    depth: u32,
+}
+
+/// `map f` of arrays of `n` elements on lanes; `None` if that does not work.
+pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Option<Value> {
+    if n < FEWEST {
+        return None;
+    }
+    let code = code_of(f);
+    if code.as_ref().is_some_and(|c| c.lanes_failed.get() >= ATTEMPTS) {
+        return None;
+    }
+    match speculate(m, f, arrays, n) {
+        Ok(v) => Some(v),
+        Err(why) => {
+            if let Some(c) = code {
+                let failed = if matches!(why, Give::Never) { ATTEMPTS } else { c.lanes_failed.get().saturating_add(1) };
+                c.lanes_failed.set(failed);
+            }
+            None
+        }
+    }
+}
+
+fn code_of(f: &Value) -> Option<Rc<Code>> {
+    let Value::Fun(f) = f else { return None };
+    let mut f = f.clone();
+    loop {
+        let inner = match &*f {
+            Fun::Closure(c, _) => return Some(c.clone()),
+            Fun::Member(g, i) => return g.codes.get(*i as usize).cloned(),
+            Fun::Partial(g, _) => g.clone(),
+            _ => return None,
+        };
+        f = inner;
+    }
+}
+
+/// An attempt, in halves where the whole is too large. What a dropped attempt taped is taken off again.
+fn speculate(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Try<Value> {
+    let marks = m.ad.marks();
+    let outer = std::mem::replace(&mut m.speculating, true);
+    let out = attempt(m, f, arrays, n);
+    m.speculating = outer;
+    match out {
+        Err(Give::Large) if n >= 2 * FEWEST => {
+            m.ad.rewind(&marks);
+            let half = n / 2;
+            let mut parts = Vec::new();
+            for (lo, hi) in [(0, half), (half, n)] {
+                let at = array::ints((lo as i64..hi as i64).collect());
+                let slices = arrays.iter().map(|a| ops::call(m, Prim::Gather, &[], vec![a.clone(), at.clone()])).collect::<Result<Vec<_>, _>>()?;
+                parts.push(speculate(m, f, &slices, hi - lo)?);
+            }
+            Ok(ops::call(m, Prim::Concat, &[], parts)?)
+        }
+        Err(e) => {
+            m.ad.rewind(&marks);
+            Err(e)
+        }
+        Ok(v) => Ok(v),
+    }
+}
+
+fn attempt(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Try<Value> {
+    let mut lanes = Lanes { m, splits: 0, depth: 0 };
+    let args = arrays.iter().map(shape::lanes_of).collect::<Try<Vec<_>>>()?;
+    let out = lanes.call(n, Lane::Same(f.clone()), args)?;
+    lanes.value(out, n)
+}
+
+/// The members that a function's code may call.
+type Siblings = Option<(Rc<Group>, u32)>;

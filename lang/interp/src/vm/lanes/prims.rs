@@ -1,0 +1,385 @@
+//! Primitives on lanes: what a primitive does to each lane's value, as operations on the lanes' arrays.
+
+use super::run::row_len;
+use super::shape::{lanes_of, same, shape_of};
+use super::{Give, Lane, Lanes, MOST, Try};
+use crate::ad::rules;
+use crate::ops::{self, arith};
+use crate::value::{Buf, Shape, Value, array, compare, seq};
+use crate::vm::code::Cmp;
+use adl_prim::{Bin, Prim, Un};
+use adl_typing::core::ForKind;
+
+impl Lanes<'_> {
+    /// A primitive applied to all its arguments.
+    pub(super) fn primitive(&mut self, n: usize, p: Prim, reps: &[Value], args: Vec<Lane>) -> Try<Lane> {
+        if args.iter().all(|a| same(a).is_some()) {
+            let args = args.iter().filter_map(same).cloned().collect();
+            return Ok(Lane::Same(ops::call(self.m, p, reps, args)?));
+        }
+        if let Some(op) = p.bin() {
+            return self.bin(n, op, &args[0], &args[1]);
+        }
+        if let Some(op) = p.un() {
+            return self.un(op, args.into_iter().next().ok_or(Give::Never)?);
+        }
+        match p {
+            Prim::PowInt => match (&args[0], &args[1]) {
+                (x, Lane::Same(Value::Int(k))) => match i32::try_from(*k) {
+                    Ok(k) => self.un(Un::Powi(k), x.clone()),
+                    Err(_) => Err(Give::Never),
+                },
+                _ => Err(Give::Never),
+            },
+            Prim::Eq => self.compare(n, Cmp::Eq, &args[0], &args[1]),
+            Prim::Ne => self.compare(n, Cmp::Ne, &args[0], &args[1]),
+            Prim::Lt => self.compare(n, Cmp::Lt, &args[0], &args[1]),
+            Prim::Gt => self.compare(n, Cmp::Gt, &args[0], &args[1]),
+            Prim::Le => self.compare(n, Cmp::Le, &args[0], &args[1]),
+            Prim::Ge => self.compare(n, Cmp::Ge, &args[0], &args[1]),
+            Prim::Not => negated(&args[0]),
+            Prim::StopGrad | Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32 => match &args[0] {
+                Lane::Each(v) => Ok(Lane::Each(ops::call(self.m, p, reps, vec![v.clone()])?)),
+                _ => Err(Give::Never),
+            },
+            Prim::Clamp => {
+                let low = self.bin(n, Bin::Max, &args[2], &args[0])?;
+                self.bin(n, Bin::Min, &low, &args[1])
+            }
+            Prim::Fst | Prim::Snd => match args.into_iter().next() {
+                Some(Lane::Tuple(mut ps)) if ps.len() == 2 => Ok(ps.swap_remove(usize::from(p == Prim::Snd))),
+                _ => Err(Give::Never),
+            },
+            Prim::Id => args.into_iter().next().ok_or(Give::Never),
+            Prim::Len => Ok(Lane::Same(Value::Int(shape_of(&args[0])?.and_then(|s| s.first().copied()).unwrap_or(0) as i64))),
+            Prim::Sum | Prim::Mean | Prim::Maximum | Prim::Minimum => self.reduction(p, &args[0]),
+            Prim::Norm => self.norm(n, &args[0]),
+            Prim::Where => self.choice(n, &args),
+            Prim::Dot => self.dot(n, &args[0], &args[1]),
+            Prim::MatMul | Prim::Matmul => self.product(n, &args[0], &args[1]),
+            Prim::Map | Prim::Map2 | Prim::Map3 => {
+                let mut args = args.into_iter();
+                let f = args.next().ok_or(Give::Never)?;
+                self.map(n, f, &args.collect::<Vec<_>>())
+            }
+            Prim::Fold => self.fold(n, args),
+            Prim::Reverse | Prim::Rotate | Prim::Take | Prim::Drop | Prim::First | Prim::Last => self.moved(n, p, &args),
+            _ => Err(Give::Never),
+        }
+    }
+
+    pub(super) fn un(&mut self, op: Un, l: Lane) -> Try<Lane> {
+        match l {
+            Lane::Same(v) => Ok(Lane::Same(arith::un(self.m, op, v)?)),
+            Lane::Each(v) => Ok(Lane::Each(arith::un(self.m, op, v)?)),
+            Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) => Err(Give::Never),
+        }
+    }
+
+    pub(super) fn bin(&mut self, n: usize, op: Bin, a: &Lane, b: &Lane) -> Try<Lane> {
+        if let (Some(x), Some(y)) = (same(a), same(b)) {
+            return Ok(Lane::Same(arith::bin(self.m, op, x.clone(), y.clone())?));
+        }
+        let (s, t) = (shape_of(a)?, shape_of(b)?);
+        if let (Some(s), Some(t)) = (&s, &t) {
+            if s != t {
+                return Err(Give::Now);
+            }
+        }
+        let x = self.operand(n, a, &s, &t)?;
+        let y = self.operand(n, b, &t, &s)?;
+        Ok(Lane::Each(arith::bin(self.m, op, x, y)?))
+    }
+
+    /// An operand as an array that fits the other's: of one number, or of elements of one shape.
+    fn operand(&mut self, n: usize, l: &Lane, own: &Option<Shape>, other: &Option<Shape>) -> Try<Value> {
+        match (l, own, other) {
+            (Lane::Same(v), None, _) => Ok(v.clone()),
+            (Lane::Each(v), None, Some(s)) => self.spread(v, n, s),
+            _ => self.each(l, n),
+        }
+    }
+
+    /// An array of each lane's values.
+    pub(super) fn array(&mut self, n: usize, parts: &[Lane]) -> Try<Lane> {
+        let k = parts.len();
+        if parts.iter().all(|p| same(p).is_some()) {
+            let vals = parts.iter().filter_map(same).cloned().collect();
+            return Ok(Lane::Same(seq::pack(self.m, vals)?));
+        }
+        let shape = shape_of(&parts[0])?;
+        let mut all: Option<Value> = None;
+        for p in parts {
+            if shape_of(p)? != shape {
+                return Err(Give::Now);
+            }
+            let v = self.each(p, n)?;
+            all = Some(match all {
+                None => v,
+                Some(a) => self.prim(Prim::Concat, vec![a, v])?,
+            });
+        }
+        let at = (0..n).flat_map(|i| (0..k).map(move |j| (j * n + i) as i64)).collect();
+        let rows = self.rows(&all.ok_or(Give::Never)?, at)?;
+        let full: Vec<usize> = [n, k].into_iter().chain(shape.unwrap_or_default()).collect();
+        Ok(Lane::Each(self.reshape(rows, &full)?))
+    }
+
+    /// `a[i]` in each lane.
+    pub(super) fn element(&mut self, n: usize, a: &Lane, i: &Lane) -> Try<Lane> {
+        let index = |v: &Value, len: usize| usize::try_from(ops::int(v)).ok().filter(|i| *i < len).ok_or(Give::Now);
+        match (a, i) {
+            (Lane::Same(a), Lane::Same(i)) => {
+                let i = index(i, seq::len(a))?;
+                Ok(Lane::Same(seq::elem(self.m, a, i)?))
+            }
+            (Lane::Same(a), Lane::Each(i)) => {
+                let at = positions(i)?;
+                let n = seq::len(a) as i64;
+                if at.iter().any(|i| *i < 0 || *i >= n) {
+                    return Err(Give::Now);
+                }
+                lanes_of(&self.rows(a, at)?)
+            }
+            (Lane::Each(v), i) => {
+                let k = row_len(v);
+                let within: Vec<usize> = match i {
+                    Lane::Same(i) => vec![index(i, k)?; n],
+                    Lane::Each(i) => positions(i)?.iter().map(|i| index(&Value::Int(*i), k)).collect::<Try<_>>()?,
+                    _ => return Err(Give::Never),
+                };
+                let rest = seq::shape(v).map_or(Shape::new(), |s| s[2..].into());
+                let flat: Vec<usize> = std::iter::once(n * k).chain(rest).collect();
+                let flat = self.reshape(v.clone(), &flat)?;
+                let at = within.iter().enumerate().map(|(lane, i)| (lane * k + i) as i64).collect();
+                Ok(Lane::Each(self.rows(&flat, at)?))
+            }
+            _ => Err(Give::Never),
+        }
+    }
+
+    /// Sums and extrema of each lane's vector.
+    fn reduction(&mut self, p: Prim, l: &Lane) -> Try<Lane> {
+        let Lane::Each(v) = l else { return Err(Give::Never) };
+        let Some([n, k]) = seq::shape(v).and_then(|s| <[usize; 2]>::try_from(&s[..]).ok()) else { return Err(Give::Never) };
+        if k == 0 {
+            return Err(Give::Now);
+        }
+        match p {
+            Prim::Sum => Ok(Lane::Each(rules::row_sums(self.m, v)?)),
+            Prim::Mean => {
+                let s = rules::row_sums(self.m, v)?;
+                Ok(Lane::Each(arith::bin(self.m, Bin::Div, s, Value::Float(k as f64))?))
+            }
+            _ => {
+                let at = extremes(&compare::primal(v), k, p == Prim::Maximum)?;
+                let flat = self.reshape(v.clone(), &[n * k])?;
+                Ok(Lane::Each(self.rows(&flat, at)?))
+            }
+        }
+    }
+
+    fn norm(&mut self, n: usize, l: &Lane) -> Try<Lane> {
+        let squares = self.bin(n, Bin::Mul, l, l)?;
+        let sums = self.reduction(Prim::Sum, &squares)?;
+        // The norm of a zero has the derivative zero, which the square root has not.
+        if let Lane::Each(v) = &sums {
+            if matches!(compare::primal(v), Value::Array(a) if matches!(&a.buf, Buf::F64(x) if x.contains(&0.0))) {
+                return Err(Give::Now);
+            }
+        }
+        self.un(Un::Sqrt, sums)
+    }
+
+    /// `where` on a number a lane.
+    fn choice(&mut self, n: usize, args: &[Lane]) -> Try<Lane> {
+        for a in args {
+            if shape_of(a)?.is_some() {
+                return Err(Give::Never);
+            }
+        }
+        let args = args.iter().map(|a| self.each(a, n)).collect::<Try<Vec<_>>>()?;
+        Ok(Lane::Each(self.prim(Prim::Where, args)?))
+    }
+
+    fn dot(&mut self, n: usize, a: &Lane, b: &Lane) -> Try<Lane> {
+        let (s, t) = (shape_of(a)?, shape_of(b)?);
+        if s.is_none() || s != t {
+            return Err(Give::Now);
+        }
+        match (a, b) {
+            (Lane::Each(x), Lane::Same(w)) | (Lane::Same(w), Lane::Each(x)) => Ok(Lane::Each(self.prim(Prim::MatMul, vec![x.clone(), w.clone()])?)),
+            _ => {
+                let z = self.bin(n, Bin::Mul, a, b)?;
+                self.reduction(Prim::Sum, &z)
+            }
+        }
+    }
+
+    /// Matrix products with a common matrix, or of each lane's matrix and a common vector.
+    fn product(&mut self, n: usize, a: &Lane, b: &Lane) -> Try<Lane> {
+        let rank = |s: &Option<Shape>| s.as_ref().map_or(0, |s| s.len());
+        let (s, t) = (shape_of(a)?, shape_of(b)?);
+        let out = match (a, b, rank(&s), rank(&t)) {
+            (Lane::Each(x), Lane::Same(w), 1, 2) => self.prim(Prim::MatMul, vec![x.clone(), w.clone()])?,
+            (Lane::Same(w), Lane::Each(x), 2, 1) => {
+                let wt = self.prim(Prim::TransposeArray, vec![w.clone()])?;
+                self.prim(Prim::MatMul, vec![x.clone(), wt])?
+            }
+            (Lane::Each(x), Lane::Same(w), 2, _) => {
+                let (rows, inner) = s.map_or((0, 0), |s| (s[0], s[1]));
+                let flat = self.reshape(x.clone(), &[n * rows, inner])?;
+                let flat = self.prim(Prim::MatMul, vec![flat, w.clone()])?;
+                let full: Vec<usize> = [n, rows].into_iter().chain(t.unwrap_or_default().into_iter().skip(1)).collect();
+                self.reshape(flat, &full)?
+            }
+            _ => return Err(Give::Never),
+        };
+        Ok(Lane::Each(out))
+    }
+
+    /// `map` inside a lane: a lane for each pair of an outer lane and an element.
+    fn map(&mut self, n: usize, f: Lane, arrays: &[Lane]) -> Try<Lane> {
+        let mut k = None;
+        for a in arrays {
+            let len = shape_of(a)?.and_then(|s| s.first().copied()).ok_or(Give::Never)?;
+            if *k.get_or_insert(len) != len || len == 0 {
+                return Err(Give::Now);
+            }
+        }
+        let k = k.ok_or(Give::Never)?;
+        let args = arrays.iter().map(|a| self.inner(n, k, a)).collect::<Try<Vec<_>>>()?;
+        let f = self.outer(n, k, &f)?;
+        let out = self.call(n * k, f, args)?;
+        let flat = self.each(&out, n * k)?;
+        self.unflatten(flat, n, &[k])
+    }
+
+    /// The elements of each lane's array, the elements' index fastest.
+    fn inner(&mut self, n: usize, k: usize, l: &Lane) -> Try<Lane> {
+        if n * k > MOST {
+            return Err(Give::Large);
+        }
+        match l {
+            Lane::Same(v) => {
+                let at = (0..n).flat_map(|_| 0..k as i64).collect();
+                lanes_of(&self.rows(v, at)?)
+            }
+            Lane::Each(v) => {
+                let full: Vec<usize> = std::iter::once(n * k).chain(seq::shape(v).map_or(Shape::new(), |s| s[2..].into())).collect();
+                Ok(Lane::Each(self.reshape(v.clone(), &full)?))
+            }
+            _ => Err(Give::Never),
+        }
+    }
+
+    /// Each lane's value for each of its `k` inner lanes.
+    fn outer(&mut self, n: usize, k: usize, l: &Lane) -> Try<Lane> {
+        if n * k > MOST {
+            return Err(Give::Large);
+        }
+        let at: Vec<i64> = (0..n as i64).flat_map(|i| std::iter::repeat_n(i, k)).collect();
+        self.select(l, &at)
+    }
+
+    fn unflatten(&mut self, flat: Value, n: usize, inner: &[usize]) -> Try<Lane> {
+        let rest = seq::shape(&flat).map_or(Shape::new(), |s| s[1..].into());
+        let full: Vec<usize> = std::iter::once(n).chain(inner.iter().copied()).chain(rest).collect();
+        Ok(Lane::Each(self.reshape(flat, &full)?))
+    }
+
+    /// A comprehension inside a lane.
+    pub(super) fn comprehension(&mut self, n: usize, kind: ForKind, f: Lane, extents: &[Value], rep: &Value) -> Try<Lane> {
+        if let Some(f) = same(&f) {
+            let f = f.clone();
+            return Ok(Lane::Same(ops::higher::comprehension(self.m, kind, &f, extents, rep)?));
+        }
+        let extents = extents.iter().map(|e| usize::try_from(ops::int(e)).map_err(|_| Give::Now)).collect::<Try<Vec<_>>>()?;
+        let k = array::count(&extents)?;
+        if k == 0 {
+            return Err(Give::Now);
+        }
+        let f = self.outer(n, k, &f)?;
+        let args = (0..extents.len()).map(|axis| {
+            let stride: usize = extents[axis + 1..].iter().product();
+            Lane::Each(array::ints((0..n * k).map(|t| ((t / stride) % extents[axis]) as i64).collect()))
+        });
+        let args = args.collect();
+        let out = self.call(n * k, f, args)?;
+        let flat = self.each(&out, n * k)?;
+        match kind {
+            ForKind::Build => self.unflatten(flat, n, &extents),
+            ForKind::Reduce(p @ (Prim::Sum | Prim::Mean | Prim::Maximum | Prim::Minimum)) => {
+                let rows = self.unflatten(flat, n, &[k])?;
+                self.reduction(p, &rows)
+            }
+            ForKind::Reduce(_) => Err(Give::Never),
+        }
+    }
+
+    fn fold(&mut self, n: usize, args: Vec<Lane>) -> Try<Lane> {
+        let Ok([f, mut acc, xs]) = <[Lane; 3]>::try_from(args) else { return Err(Give::Never) };
+        let k = shape_of(&xs)?.and_then(|s| s.first().copied()).ok_or(Give::Never)?;
+        for j in 0..k {
+            self.m.poll()?;
+            let x = self.element(n, &xs, &Lane::Same(Value::Int(j as i64)))?;
+            acc = self.call(n, f.clone(), vec![acc, x])?;
+        }
+        Ok(acc)
+    }
+
+    /// Primitives that move elements within each lane's array, by where they move an array of numbers.
+    fn moved(&mut self, n: usize, p: Prim, args: &[Lane]) -> Try<Lane> {
+        let (last, first) = args.split_last().ok_or(Give::Never)?;
+        let (Lane::Each(v), Some(shape)) = (last, shape_of(last)?) else { return Err(Give::Never) };
+        let k = shape[0];
+        let mut plain: Vec<Value> = first.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+        plain.push(array::ints((0..k as i64).collect()));
+        let order = self.prim(p, plain)?;
+        let (within, vector) = match &order {
+            Value::Int(i) => (vec![*i], false),
+            v => (positions(v)?, true),
+        };
+        let at = (0..n as i64).flat_map(|lane| within.iter().map(move |i| lane * k as i64 + i)).collect();
+        let flat: Vec<usize> = std::iter::once(n * k).chain(shape[1..].iter().copied()).collect();
+        let flat = self.reshape(v.clone(), &flat)?;
+        let rows = self.rows(&flat, at)?;
+        if vector { self.unflatten(rows, n, &[within.len()]) } else { Ok(Lane::Each(rows)) }
+    }
+}
+
+fn negated(l: &Lane) -> Try<Lane> {
+    let Lane::Each(Value::Array(a)) = l else { return Err(Give::Never) };
+    let Buf::Bool(b) = &a.buf else { return Err(Give::Never) };
+    Ok(Lane::Each(array::make(a.shape.clone(), Buf::Bool(b.iter().map(|c| !c).collect()))))
+}
+
+/// The Ints of an index array.
+fn positions(v: &Value) -> Try<Vec<i64>> {
+    match v {
+        Value::Array(a) => match &a.buf {
+            Buf::I64(v) if a.shape.len() == 1 => Ok(v.clone()),
+            _ => Err(Give::Never),
+        },
+        _ => Err(Give::Never),
+    }
+}
+
+/// The flat position of the extreme of each row of `k` Floats: the first of several, the first `nan` if there is one.
+fn extremes(v: &Value, k: usize, largest: bool) -> Try<Vec<i64>> {
+    let Value::Array(a) = v else { return Err(Give::Never) };
+    let Buf::F64(x) = &a.buf else { return Err(Give::Never) };
+    let best_of = |row: &[f64]| {
+        let mut best = 0;
+        for (i, x) in row.iter().enumerate() {
+            if x.is_nan() {
+                return i;
+            }
+            if (largest && *x > row[best]) || (!largest && *x < row[best]) {
+                best = i;
+            }
+        }
+        best
+    };
+    Ok(x.chunks_exact(k).enumerate().map(|(lane, row)| (lane * k + best_of(row)) as i64).collect())
+}

@@ -1,0 +1,467 @@
+//! Instructions on lanes.
+
+use super::shape::{lanes_of, same};
+use super::{DEPTH, Give, Lane, Lanes, SPLITS, Siblings, Try};
+use crate::ops;
+use crate::value::{Buf, Data, Record, Rep, Tuple, Value, compare, seq};
+use crate::vm::code::{Cmp, Code, I, IndexKind, R};
+use crate::vm::run::{compare_values, literal_equal, number_at, rep_with, step_into};
+use crate::vm::{Fun, Group};
+use adl_typing::core::{SizeAt, Step};
+use std::rc::Rc;
+
+/// A function's run on lanes. A register's lanes are those of the `version` in which it was written, and are selected when it is read
+/// after a branch has dropped some.
+#[derive(Clone)]
+struct Frame {
+    code: Rc<Code>,
+    siblings: Siblings,
+    n: usize,
+    regs: Vec<(Lane, usize)>,
+    /// For each earlier version, where its lanes the present ones are.
+    selections: Vec<Rc<Vec<i64>>>,
+}
+
+impl Frame {
+    fn set(&mut self, r: R, l: Lane) {
+        self.regs[r as usize] = (l, self.selections.len());
+    }
+}
+
+impl Lanes<'_> {
+    /// Applies a function to lanes.
+    pub(super) fn call(&mut self, n: usize, f: Lane, mut args: Vec<Lane>) -> Try<Lane> {
+        let (code, captured, siblings) = match f {
+            Lane::Closure(code, captured) => (code, captured, None),
+            Lane::Same(Value::Fun(f)) => {
+                if args.iter().all(|a| same(a).is_some()) {
+                    let args = args.iter().filter_map(same).cloned().collect();
+                    return Ok(Lane::Same(self.m.call_fun(f, args)?));
+                }
+                let all = |vs: &[Value]| vs.iter().cloned().map(Lane::Same).collect::<Vec<_>>();
+                match &*f {
+                    Fun::Closure(code, c) => (code.clone(), all(c), None),
+                    Fun::Member(g, i) => (g.codes[*i as usize].clone(), all(&g.captured), Some((g.clone(), *i))),
+                    Fun::Partial(g, first) => {
+                        let args = all(first).into_iter().chain(args).collect();
+                        return self.call(n, Lane::Same(Value::Fun(g.clone())), args);
+                    }
+                    Fun::Prim(p, reps) if args.len() == p.row().arity as usize => return self.primitive(n, *p, reps, args),
+                    Fun::Prim(..) | Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) | Fun::Invertible(_) => return Err(Give::Never),
+                }
+            }
+            _ => return Err(Give::Never),
+        };
+        let params = code.params as usize;
+        if args.len() < params {
+            return Err(Give::Never);
+        }
+        let rest = args.split_off(params);
+        let out = self.enter(n, code, siblings, args, captured)?;
+        if rest.is_empty() { Ok(out) } else { self.call(n, out, rest) }
+    }
+
+    fn enter(&mut self, n: usize, code: Rc<Code>, siblings: Siblings, args: Vec<Lane>, captured: Vec<Lane>) -> Try<Lane> {
+        let mut regs: Vec<(Lane, usize)> = args.into_iter().chain(captured).map(|l| (l, 0)).collect();
+        regs.resize(code.registers as usize, (Lane::Same(Value::Unit), 0));
+        self.nested(Frame { code, siblings, n, regs, selections: Vec::new() }, 0)
+    }
+
+    fn nested(&mut self, frame: Frame, pc: usize) -> Try<Lane> {
+        if self.depth >= DEPTH {
+            return Err(Give::Now);
+        }
+        self.depth += 1;
+        let out = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.steps(frame, pc));
+        self.depth -= 1;
+        out
+    }
+
+    /// A register's lanes now.
+    fn get(&mut self, f: &mut Frame, r: R) -> Try<Lane> {
+        let (lane, version) = &f.regs[r as usize];
+        if *version == f.selections.len() || matches!(lane, Lane::Same(_)) {
+            return Ok(lane.clone());
+        }
+        let at = f.selections[*version].clone();
+        let l = self.select(&lane.clone(), &at)?;
+        f.set(r, l.clone());
+        Ok(l)
+    }
+
+    fn range(&mut self, f: &mut Frame, first: R, n: u32) -> Try<Vec<Lane>> {
+        (first..first + n).map(|r| self.get(f, r)).collect()
+    }
+
+    fn steps(&mut self, mut f: Frame, mut pc: usize) -> Try<Lane> {
+        let code = f.code.clone();
+        loop {
+            let ins = code.instrs[pc];
+            pc += 1;
+            match ins {
+                I::Jump(t) => pc = t as usize,
+                I::JumpUnless(c, t) => {
+                    let c = self.get(&mut f, c)?;
+                    match self.condition(c)? {
+                        Ok(true) => {}
+                        Ok(false) => pc = t as usize,
+                        Err(mask) => return self.branch(f, &mask, pc, t as usize),
+                    }
+                }
+                I::JumpUnlessCmp(op, a, b, t) => {
+                    let (a, b) = (self.get(&mut f, a)?, self.get(&mut f, b)?);
+                    let c = self.compare(f.n, op, &a, &b)?;
+                    match self.condition(c)? {
+                        Ok(true) => {}
+                        Ok(false) => pc = t as usize,
+                        Err(mask) => return self.branch(f, &mask, pc, t as usize),
+                    }
+                }
+                I::Switch(a, k) => {
+                    let (targets, default) = &code.tables[k as usize];
+                    pc = match self.get(&mut f, a)? {
+                        Lane::Same(Value::Data(v)) => targets.get(v.con.tag as usize).copied().unwrap_or(*default) as usize,
+                        _ => return Err(Give::Never),
+                    };
+                }
+                I::LoopHead(i, n, exit) => match (self.get(&mut f, i)?, self.get(&mut f, n)?) {
+                    (Lane::Same(Value::Int(i)), Lane::Same(Value::Int(n))) if i >= n => pc = exit as usize,
+                    (Lane::Same(Value::Int(_)), Lane::Same(Value::Int(_))) => {}
+                    _ => return Err(Give::Never),
+                },
+                I::LoopNext(i, head) => {
+                    let Lane::Same(Value::Int(k)) = self.get(&mut f, i)? else { return Err(Give::Never) };
+                    f.set(i, Lane::Same(Value::Int(k + 1)));
+                    self.m.poll()?;
+                    pc = head as usize;
+                }
+                I::Back(head) => {
+                    self.m.poll()?;
+                    pc = head as usize;
+                }
+                I::Ret(r) => return self.get(&mut f, r),
+                I::TailCall(g, first, n) => {
+                    let (g, args) = (self.get(&mut f, g)?, self.range(&mut f, first, n)?);
+                    self.m.poll()?;
+                    return self.call(f.n, g, args);
+                }
+                I::TailSibling(k, first, n) => {
+                    let args = self.range(&mut f, first, n)?;
+                    self.m.poll()?;
+                    return self.sibling_call(&f, k, args);
+                }
+                other => self.value_step(&mut f, &code, other)?,
+            }
+        }
+    }
+
+    fn sibling_call(&mut self, f: &Frame, k: u32, args: Vec<Lane>) -> Try<Lane> {
+        let Some((g, _)) = &f.siblings else { return Err(Give::Never) };
+        self.call(f.n, Lane::Same(Value::Fun(Rc::new(Fun::Member(g.clone(), k)))), args)
+    }
+
+    /// One truth for all lanes, or each lane's.
+    fn condition(&mut self, c: Lane) -> Try<Result<bool, Vec<bool>>> {
+        let mask = match c {
+            Lane::Same(v) => return Ok(Ok(matches!(v, Value::Bool(true)))),
+            Lane::Each(Value::Array(a)) => match &a.buf {
+                Buf::Bool(b) => b.clone(),
+                _ => return Err(Give::Never),
+            },
+            _ => return Err(Give::Never),
+        };
+        Ok(match (mask.contains(&true), mask.contains(&false)) {
+            (true, true) => Err(mask),
+            (yes, _) => Ok(yes),
+        })
+    }
+
+    /// Runs both sides of a branch to their ends, each on its lanes.
+    fn branch(&mut self, f: Frame, mask: &[bool], then: usize, otherwise: usize) -> Try<Lane> {
+        self.splits += 1;
+        if self.splits > SPLITS {
+            return Err(Give::Now);
+        }
+        let (mut yes, mut no, mut from) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, c) in mask.iter().enumerate() {
+            let side = if *c { &mut yes } else { &mut no };
+            from.push(side.len() as i64);
+            side.push(i as i64);
+        }
+        let (na, nb) = (yes.len(), no.len());
+        for (k, c) in from.iter_mut().zip(mask) {
+            *k += if *c { 0 } else { na as i64 };
+        }
+        let a = self.nested(narrowed(f.clone(), yes), then)?;
+        let b = self.nested(narrowed(f, no), otherwise)?;
+        self.merge((a, na), (b, nb), &from)
+    }
+
+    /// Instructions that compute a value.
+    fn value_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
+        let (d, out) = match ins {
+            I::Const(d, k) => (d, Lane::Same(code.consts[k as usize].clone())),
+            I::Move(d, s) | I::Take(d, s) => (d, self.get(f, s)?),
+            I::Global(d, g) => (d, Lane::Same(self.m.global(g).cloned().ok_or(Give::Now)?)),
+            I::Un(op, d, a) => {
+                let a = self.get(f, a)?;
+                (d, self.un(op, a)?)
+            }
+            I::Bin(op, d, a, b) => {
+                let (a, b) = (self.get(f, a)?, self.get(f, b)?);
+                (d, self.bin(f.n, op, &a, &b)?)
+            }
+            I::Cmp(op, d, a, b) => {
+                let (a, b) = (self.get(f, a)?, self.get(f, b)?);
+                (d, self.compare(f.n, op, &a, &b)?)
+            }
+            I::Call(d, g, first, n) => {
+                let (g, args) = (self.get(f, g)?, self.range(f, first, n)?);
+                (d, self.call(f.n, g, args)?)
+            }
+            I::CallSibling(d, k, first, n) => {
+                let args = self.range(f, first, n)?;
+                (d, self.sibling_call(f, k, args)?)
+            }
+            I::Sibling(d, k) => {
+                let Some((g, _)) = &f.siblings else { return Err(Give::Never) };
+                (d, Lane::Same(Value::Fun(Rc::new(Fun::Member(g.clone(), k)))))
+            }
+            I::Prim(d, p, first, hidden, n) => {
+                let reps: Vec<Value> = self.range(f, first, hidden)?.iter().filter_map(same).cloned().collect();
+                let args = self.range(f, first + hidden, n)?;
+                (d, self.primitive(f.n, p, &reps, args)?)
+            }
+            I::PrimFun(d, p, first, n) => {
+                let reps: Vec<Value> = self.range(f, first, n)?.iter().filter_map(same).cloned().collect();
+                (d, Lane::Same(Value::Fun(Rc::new(Fun::Prim(p, reps)))))
+            }
+            I::Closure(d, k, first, n) => {
+                let captured = self.range(f, first, n)?;
+                let inner = code.codes[k as usize].clone();
+                let common: Vec<Value> = captured.iter().filter_map(same).cloned().collect();
+                (d, if common.len() == captured.len() { Lane::Same(Value::Fun(Rc::new(Fun::Closure(inner, common)))) } else { Lane::Closure(inner, captured) })
+            }
+            I::Group(d, k, first, n) => {
+                let captured: Vec<Value> = self.range(f, first, n)?.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+                let codes = code.groups[k as usize].clone();
+                let members = codes.len() as u32;
+                let group = Rc::new(Group { codes, captured });
+                for i in 0..members {
+                    f.set(d + i, Lane::Same(Value::Fun(Rc::new(Fun::Member(group.clone(), i)))));
+                }
+                return Ok(());
+            }
+            other => return self.data_step(f, code, other),
+        };
+        f.set(d, out);
+        Ok(())
+    }
+
+    /// Instructions on tuples, records, arrays, declared data and types.
+    fn data_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
+        let (d, out) = match ins {
+            I::Tuple(d, first, n) => (d, tuple(self.range(f, first, n)?)),
+            I::Record(d, k, first, n) => (d, record(&code.names[k as usize], self.range(f, first, n)?)),
+            I::Con(d, k, first, n) => {
+                let fields = self.range(f, first, n)?.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+                (d, Lane::Same(Value::Data(Rc::new(Data { con: code.cons[k as usize].clone(), fields }))))
+            }
+            I::Array(d, first, n) => {
+                let parts = self.range(f, first, n)?;
+                (d, self.array(f.n, &parts)?)
+            }
+            I::Item(d, a, i) => (d, part(self.get(f, a)?, Step::Item(i))?),
+            I::Field(d, a, name) => (d, part(self.get(f, a)?, Step::Field(name))?),
+            I::Update(d, a, k, first, n) => {
+                let (old, vals) = (self.get(f, a)?, self.range(f, first, n)?);
+                (d, update(old, &code.names[k as usize], vals)?)
+            }
+            I::Index1(d, a, i) => {
+                let (a, i) = (self.get(f, a)?, self.get(f, i)?);
+                (d, self.element(f.n, &a, &i)?)
+            }
+            I::Index(d, a, k, first) => {
+                let kinds = code.indices[k as usize].clone();
+                let n: u32 = kinds.iter().map(super::super::run::index_width).sum();
+                let (a, at) = (self.get(f, a)?, self.range(f, first, n)?);
+                (d, self.index(f.n, a, &kinds, &at)?)
+            }
+            I::ConField(d, a, i) => match self.get(f, a)? {
+                Lane::Same(Value::Data(v)) => (d, Lane::Same(v.fields[i as usize].clone())),
+                _ => return Err(Give::Never),
+            },
+            I::IsLit(d, a, k) => {
+                let a = self.get(f, a)?;
+                (d, is_literal(&a, &code.consts[k as usize])?)
+            }
+            I::IsLen(d, a, n) => {
+                let shape = super::shape::shape_of(&self.get(f, a)?)?;
+                (d, Lane::Same(Value::Bool(shape.and_then(|s| s.first().copied()).unwrap_or(0) == n as usize)))
+            }
+            I::Elem(d, a, i) => {
+                let a = self.get(f, a)?;
+                (d, self.element(f.n, &a, &Lane::Same(Value::Int(i64::from(i))))?)
+            }
+            I::For(d, k, g, first, n) => {
+                let (g, mut args) = (self.get(f, g)?, self.range(f, first, n + 1)?);
+                let rep = args.pop().as_ref().and_then(same).cloned().unwrap_or_default();
+                let extents: Vec<Value> = args.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+                (d, self.comprehension(f.n, code.kinds[k as usize], g, &extents, &rep)?)
+            }
+            I::AxisLen(d, a, axis) => {
+                let shape = super::shape::shape_of(&self.get(f, a)?)?.unwrap_or_default();
+                (d, Lane::Same(Value::Int(shape.get(axis as usize).copied().unwrap_or(0) as i64)))
+            }
+            I::Rep(d, k) => {
+                let regs = &f.regs;
+                let rep = rep_with(&|l| same(&regs[l as usize].0).cloned().unwrap_or_default(), &code.reps[k as usize]);
+                (d, Lane::Same(Value::Rep(rep)))
+            }
+            I::NumAt(d, k, rep) => {
+                let rep = self.get(f, rep)?;
+                (d, Lane::Same(number_at(&code.consts[k as usize], same(&rep).ok_or(Give::Never)?)))
+            }
+            I::ZeroOf(d, rep) => match self.get(f, rep)? {
+                Lane::Same(Value::Rep(r)) if matches!(*r, Rep::Float | Rep::F32 | Rep::Int) => (d, Lane::Same(r.zero())),
+                _ => return Err(Give::Now),
+            },
+            I::SizeAt(d, k) => (d, Lane::Same(Value::Int(extent(f, &code.sizes[k as usize].0)?))),
+            I::CheckSize(k, r) => {
+                let (at, _, constant) = &code.sizes[k as usize];
+                let want = match (constant, &f.regs[r as usize].0) {
+                    (Some(c), _) => *c as i64,
+                    (None, Lane::Same(Value::Int(n))) => *n,
+                    _ => return Err(Give::Never),
+                };
+                return if extent(f, at)? == want { Ok(()) } else { Err(Give::Now) };
+            }
+            I::SameExtent(a, b) => match (self.get(f, a)?, self.get(f, b)?) {
+                (Lane::Same(Value::Int(x)), Lane::Same(Value::Int(y))) if x == y => return Ok(()),
+                _ => return Err(Give::Now),
+            },
+            _ => return Err(Give::Never),
+        };
+        f.set(d, out);
+        Ok(())
+    }
+
+    pub(super) fn compare(&mut self, n: usize, op: Cmp, a: &Lane, b: &Lane) -> Try<Lane> {
+        if let (Some(x), Some(y)) = (same(a), same(b)) {
+            return Ok(Lane::Same(Value::Bool(compare_values(op, x, y)?)));
+        }
+        if super::shape::shape_of(a)?.is_some() || super::shape::shape_of(b)?.is_some() {
+            return Err(Give::Never);
+        }
+        let (x, y) = (plain(a)?, plain(b)?);
+        let at = |v: &Value, i: usize| match v {
+            Value::Array(a) => crate::value::array::elem(a, i),
+            v => v.clone(),
+        };
+        let bits = (0..n).map(|i| compare_values(op, &at(&x, i), &at(&y, i))).collect::<Result<Vec<bool>, _>>()?;
+        Ok(Lane::Each(crate::value::array::make(crate::value::Shape::from_slice(&[n]), Buf::Bool(bits))))
+    }
+
+    fn index(&mut self, n: usize, a: Lane, kinds: &[IndexKind], at: &[Lane]) -> Try<Lane> {
+        if let (Some(v), true) = (same(&a), at.iter().all(|i| same(i).is_some())) {
+            let at: Vec<Value> = at.iter().filter_map(same).cloned().collect();
+            return Ok(Lane::Same(ops::index::index(self.m, &v.clone(), kinds, &at)?));
+        }
+        if !kinds.iter().all(|k| matches!(k, IndexKind::At)) {
+            return Err(Give::Never);
+        }
+        at.iter().try_fold(a, |a, i| self.element(n, &a, i))
+    }
+}
+
+/// The frame on some of its lanes.
+fn narrowed(mut f: Frame, at: Vec<i64>) -> Frame {
+    f.n = at.len();
+    for s in &mut f.selections {
+        *s = Rc::new(at.iter().map(|i| s[*i as usize]).collect());
+    }
+    f.selections.push(Rc::new(at));
+    f
+}
+
+/// The extent that a signature names, of one lane's array.
+fn extent(f: &Frame, at: &SizeAt) -> Try<i64> {
+    let mut l = f.regs[at.from.0 as usize].0.clone();
+    for s in &at.path {
+        l = part(l, *s)?;
+    }
+    let shape = super::shape::shape_of(&l)?.unwrap_or_default();
+    Ok(shape.get(at.axis as usize).copied().unwrap_or(0) as i64)
+}
+
+/// The values, if each lane is the same for all.
+fn all_same(parts: &[Lane]) -> Option<Vec<Value>> {
+    parts.iter().map(|p| same(p).cloned()).collect()
+}
+
+fn tuple(parts: Vec<Lane>) -> Lane {
+    match all_same(&parts) {
+        Some(vals) => Lane::Same(Value::Tuple(Rc::new(Tuple(vals)))),
+        None => Lane::Tuple(parts),
+    }
+}
+
+fn record(names: &Rc<[adl_syntax::symbol::Symbol]>, parts: Vec<Lane>) -> Lane {
+    match all_same(&parts) {
+        Some(vals) => Lane::Same(Value::Record(Rc::new(Record { names: names.clone(), vals }))),
+        None => Lane::Record(names.clone(), parts),
+    }
+}
+
+/// A lane's values without derivative parts.
+fn plain(l: &Lane) -> Try<Value> {
+    match l {
+        Lane::Same(v) | Lane::Each(v) => Ok(compare::primal(v)),
+        Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) => Err(Give::Never),
+    }
+}
+
+fn part(l: Lane, s: Step) -> Try<Lane> {
+    match (l, s) {
+        (Lane::Same(v), s) => Ok(Lane::Same(step_into(&v, s)?)),
+        (Lane::Tuple(mut ps), Step::Item(i)) if (i as usize) < ps.len() => Ok(ps.swap_remove(i as usize)),
+        (Lane::Record(names, mut ps), Step::Field(name)) => match names.iter().position(|n| *n == name) {
+            Some(i) => Ok(ps.swap_remove(i)),
+            None => Err(Give::Never),
+        },
+        _ => Err(Give::Never),
+    }
+}
+
+fn update(old: Lane, names: &[adl_syntax::symbol::Symbol], vals: Vec<Lane>) -> Try<Lane> {
+    let (all, mut parts) = match old {
+        Lane::Record(all, parts) => (all, parts),
+        Lane::Same(Value::Record(r)) => (r.names.clone(), r.vals.iter().cloned().map(Lane::Same).collect()),
+        _ => return Err(Give::Never),
+    };
+    for (name, v) in names.iter().zip(vals) {
+        let i = all.iter().position(|n| n == name).ok_or(Give::Never)?;
+        parts[i] = v;
+    }
+    Ok(Lane::Record(all, parts))
+}
+
+fn is_literal(l: &Lane, lit: &Value) -> Try<Lane> {
+    match l {
+        Lane::Same(v) => Ok(Lane::Same(Value::Bool(literal_equal(v, lit)?))),
+        Lane::Each(_) => {
+            let Value::Array(a) = plain(l)? else { return Err(Give::Never) };
+            if a.shape.len() != 1 {
+                return Err(Give::Never);
+            }
+            let bits = (0..a.len()).map(|i| literal_equal(&crate::value::array::elem(&a, i), lit)).collect::<Result<Vec<bool>, _>>()?;
+            lanes_of(&crate::value::array::make(a.shape.clone(), Buf::Bool(bits)))
+        }
+        Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) => Err(Give::Never),
+    }
+}
+
+/// Number of elements of a lane's array.
+pub(super) fn row_len(v: &Value) -> usize {
+    seq::shape(v).and_then(|s| s.get(1).copied()).unwrap_or(0)
+}

@@ -1,0 +1,137 @@
+//! Lanes as arrays: spreading, selecting, merging.
+
+use super::{Give, Lane, Lanes, MOST, Try};
+use crate::ad::rules;
+use crate::error::Res;
+use crate::ops;
+use crate::value::{Buf, Shape, Value, array, seq};
+use adl_prim::Prim;
+
+/// The lanes of an array's elements.
+pub(super) fn lanes_of(v: &Value) -> Try<Lane> {
+    match v {
+        Value::Dual(_) => Ok(Lane::Each(v.clone())),
+        Value::Array(a) => match &a.buf {
+            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) => Ok(Lane::Each(v.clone())),
+            Buf::Tuple(cols) if a.shape.len() == 1 => Ok(Lane::Tuple(cols.iter().map(lanes_of).collect::<Try<_>>()?)),
+            Buf::Record(names, cols) if a.shape.len() == 1 => Ok(Lane::Record(names.clone(), cols.iter().map(lanes_of).collect::<Try<_>>()?)),
+            Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => Err(Give::Now),
+        },
+        _ => Err(Give::Now),
+    }
+}
+
+/// The shape of one lane's element; `None` for a number.
+pub(super) fn shape_of(l: &Lane) -> Try<Option<Shape>> {
+    match l {
+        Lane::Same(v @ (Value::Array(_) | Value::Dual(_))) => Ok(seq::shape(v).cloned()),
+        Lane::Same(Value::Tuple(_) | Value::Record(_) | Value::Data(_) | Value::Str(_) | Value::Fun(_)) => Err(Give::Never),
+        Lane::Same(_) => Ok(None),
+        Lane::Each(v) => Ok(seq::shape(v).filter(|s| s.len() > 1).map(|s| s[1..].into())),
+        Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) => Err(Give::Never),
+    }
+}
+
+/// One value of all lanes, if they have one.
+pub(super) fn same(l: &Lane) -> Option<&Value> {
+    match l {
+        Lane::Same(v) => Some(v),
+        _ => None,
+    }
+}
+
+impl Lanes<'_> {
+    pub(super) fn prim(&mut self, p: Prim, args: Vec<Value>) -> Res<Value> {
+        ops::call(self.m, p, &[], args)
+    }
+
+    /// Rows of an array.
+    pub(super) fn rows(&mut self, v: &Value, at: Vec<i64>) -> Try<Value> {
+        room(v, at.len())?;
+        Ok(self.prim(Prim::Gather, vec![v.clone(), array::ints(at)])?)
+    }
+
+    pub(super) fn reshape(&mut self, v: Value, shape: &[usize]) -> Try<Value> {
+        Ok(rules::reshape(self.m, v, Shape::from_slice(shape))?)
+    }
+
+    /// The lanes as one array, a common value repeated.
+    pub(super) fn each(&mut self, l: &Lane, n: usize) -> Try<Value> {
+        match l {
+            Lane::Each(v) => Ok(v.clone()),
+            Lane::Same(v @ (Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_) | Value::Rev { .. } | Value::Dual(_) | Value::Array(_))) => {
+                if let Value::Array(a) = v {
+                    if !matches!(a.buf, Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_)) {
+                        return Err(Give::Now);
+                    }
+                }
+                if seq::shape(v).map_or(1, |s| s.iter().product()) * n > MOST {
+                    return Err(Give::Large);
+                }
+                Ok(self.prim(Prim::Replicate, vec![Value::Int(n as i64), v.clone()])?)
+            }
+            _ => Err(Give::Now),
+        }
+    }
+
+    /// The value that `map` gives for lanes of results.
+    pub(super) fn value(&mut self, l: Lane, n: usize) -> Try<Value> {
+        let one = Shape::from_slice(&[n]);
+        Ok(match l {
+            Lane::Same(Value::Unit) => array::make(one, Buf::Unit),
+            Lane::Tuple(parts) => {
+                let cols = parts.into_iter().map(|p| self.value(p, n)).collect::<Try<_>>()?;
+                array::make(one, Buf::Tuple(cols))
+            }
+            Lane::Record(names, parts) => {
+                let cols = parts.into_iter().map(|p| self.value(p, n)).collect::<Try<_>>()?;
+                array::make(one, Buf::Record(names, cols))
+            }
+            other => self.each(&other, n)?,
+        })
+    }
+
+    /// A number a lane, repeated over the elements of an array a lane.
+    pub(super) fn spread(&mut self, v: &Value, n: usize, shape: &[usize]) -> Try<Value> {
+        let k: usize = shape.iter().product();
+        if n * k > MOST {
+            return Err(Give::Large);
+        }
+        let flat = self.rows(v, (0..n as i64).flat_map(|i| std::iter::repeat_n(i, k)).collect())?;
+        let full: Vec<usize> = std::iter::once(n).chain(shape.iter().copied()).collect();
+        self.reshape(flat, &full)
+    }
+
+    /// The lanes at indices.
+    pub(super) fn select(&mut self, l: &Lane, at: &[i64]) -> Try<Lane> {
+        Ok(match l {
+            Lane::Same(v) => Lane::Same(v.clone()),
+            Lane::Each(v) => Lane::Each(self.rows(v, at.to_vec())?),
+            Lane::Tuple(ps) => Lane::Tuple(ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
+            Lane::Record(names, ps) => Lane::Record(names.clone(), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
+            Lane::Closure(code, ps) => Lane::Closure(code.clone(), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
+        })
+    }
+
+    /// Results of the two sides of a branch in the lanes' order: lane i is at `from[i]` of the one after the other.
+    pub(super) fn merge(&mut self, (a, na): (Lane, usize), (b, nb): (Lane, usize), from: &[i64]) -> Try<Lane> {
+        let mut pairs = |xs: Vec<Lane>, ys: Vec<Lane>| xs.into_iter().zip(ys).map(|(x, y)| self.merge((x, na), (y, nb), from)).collect::<Try<Vec<_>>>();
+        Ok(match (a, b) {
+            (Lane::Same(Value::Unit), Lane::Same(Value::Unit)) => Lane::Same(Value::Unit),
+            (Lane::Tuple(x), Lane::Tuple(y)) if x.len() == y.len() => Lane::Tuple(pairs(x, y)?),
+            (Lane::Record(names, x), Lane::Record(_, y)) if x.len() == y.len() => Lane::Record(names, pairs(x, y)?),
+            (Lane::Closure(..), _) | (_, Lane::Closure(..)) => return Err(Give::Never),
+            (a, b) => {
+                let (x, y) = (self.each(&a, na)?, self.each(&b, nb)?);
+                let both = self.prim(Prim::Concat, vec![x, y])?;
+                Lane::Each(self.rows(&both, from.to_vec())?)
+            }
+        })
+    }
+}
+
+/// Refuses arrays that are too large.
+fn room(v: &Value, n: usize) -> Try<()> {
+    let row: usize = seq::shape(v).map_or(1, |s| s.iter().skip(1).product());
+    if row.saturating_mul(n) > MOST { Err(Give::Large) } else { Ok(()) }
+}
