@@ -12,6 +12,9 @@ fn file_error(path: &str, text: &str) -> Box<Error> {
 }
 
 pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    if m.speculating {
+        return Err(Error::new(codes::STRUCTURE, "an effect in an attempt that may be dropped"));
+    }
     match p {
         Prim::Print => {
             let mut text = show::plain(&args[0]);

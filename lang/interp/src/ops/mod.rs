@@ -48,15 +48,6 @@ fn sees_tracing(p: Prim) -> bool {
     }
 }
 
-/// Whether applying it is seen outside, or depends on the outside.
-fn has_effect(p: Prim) -> bool {
-    use Prim as P;
-    matches!(
-        p,
-        P::Print | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env | P::Time
-    )
-}
-
 /// The error for arrays that must have one length.
 pub fn lengths_differ(what: &str, a: usize, b: usize) -> Box<Error> {
     Error::new(codes::SIZE, format!("`{what}` needs arrays of one length, and these have {a} and {b}"))
@@ -90,9 +81,6 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
     if let Some(op) = p.un() {
         let a = take(args, 0);
         return arith::un(m, op, a);
-    }
-    if m.speculating && has_effect(p) {
-        return Err(Error::new(codes::STRUCTURE, "an effect in an attempt that may be dropped"));
     }
     match p {
         P::Add | P::Sub | P::Mul | P::Div | P::IntDiv | P::Rem | P::Pow | P::Atan2 | P::Hypot | P::Min | P::Max | P::Neg | P::Sin | P::Cos | P::Tan | P::Asin
