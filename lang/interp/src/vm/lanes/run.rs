@@ -100,17 +100,8 @@ impl Lanes<'_> {
             pc += 1;
             match ins {
                 I::Jump(t) => pc = t as usize,
-                I::JumpUnless(c, t) => {
-                    let c = self.get(&mut f, c)?;
-                    match self.condition(c)? {
-                        Ok(true) => {}
-                        Ok(false) => pc = t as usize,
-                        Err(mask) => return self.branch(f, &mask, pc, t as usize),
-                    }
-                }
-                I::JumpUnlessCmp(op, a, b, t) => {
-                    let (a, b) = (self.get(&mut f, a)?, self.get(&mut f, b)?);
-                    let c = self.compare(f.n, op, &a, &b)?;
+                I::JumpUnless(..) | I::JumpUnlessCmp(..) => {
+                    let (c, t) = self.tested(&mut f, ins)?;
                     match self.condition(c)? {
                         Ok(true) => {}
                         Ok(false) => pc = t as usize,
@@ -152,6 +143,18 @@ impl Lanes<'_> {
                 }
                 other => self.value_step(&mut f, &code, other)?,
             }
+        }
+    }
+
+    /// The condition of a jump, and its target.
+    fn tested(&mut self, f: &mut Frame, ins: I) -> Try<(Lane, u32)> {
+        match ins {
+            I::JumpUnless(c, t) => Ok((self.get(f, c)?, t)),
+            I::JumpUnlessCmp(op, a, b, t) => {
+                let (a, b) = (self.get(f, a)?, self.get(f, b)?);
+                Ok((self.compare(f.n, op, &a, &b)?, t))
+            }
+            _ => Err(Give::Never),
         }
     }
 
@@ -258,7 +261,7 @@ impl Lanes<'_> {
         Ok(())
     }
 
-    /// Instructions on tuples, records, arrays, declared data and types.
+    /// Instructions that make and take apart data.
     fn data_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
         let (d, out) = match ins {
             I::Tuple(d, first, n) => (d, tuple(self.range(f, first, n)?)),
@@ -277,6 +280,15 @@ impl Lanes<'_> {
                 let (old, vals) = (self.get(f, a)?, self.range(f, first, n)?);
                 (d, update(old, &code.names[k as usize], vals)?)
             }
+            other => return self.array_step(f, code, other),
+        };
+        f.set(d, out);
+        Ok(())
+    }
+
+    /// Instructions on elements of arrays, comprehensions and literals.
+    fn array_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
+        let (d, out) = match ins {
             I::Index1(d, a, i) => {
                 let (a, i) = (self.get(f, a)?, self.get(f, i)?);
                 (d, self.element(f.n, &a, &i)?)
@@ -309,6 +321,15 @@ impl Lanes<'_> {
                 let extents: Vec<Value> = args.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
                 (d, self.comprehension(f.n, code.kinds[k as usize], g, &extents, &rep)?)
             }
+            other => return self.type_step(f, code, other),
+        };
+        f.set(d, out);
+        Ok(())
+    }
+
+    /// Instructions on sizes and run-time types. Any other does not suit.
+    fn type_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
+        let (d, out) = match ins {
             I::AxisLen(d, a, axis) => {
                 let shape = super::shape::shape_of(&self.get(f, a)?)?.unwrap_or_default();
                 (d, Lane::Same(Value::Int(shape.get(axis as usize).copied().unwrap_or(0) as i64)))
