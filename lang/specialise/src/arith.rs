@@ -1,0 +1,179 @@
+//! Arithmetic on numbers, arrays, and leaf by leaf on compound data.
+
+use crate::val::Val;
+use crate::{Res, Spec};
+use adl_ir::{Cmp, Conv, Lit, Op, Ty as IrTy, Var};
+use adl_prim::{Bin, Prim, Un};
+
+fn compound(v: &Val) -> bool {
+    !matches!(v, Val::Leaf(_))
+}
+
+impl<'s> Spec<'s> {
+    fn real(&self, v: Var) -> bool {
+        self.b.ty(v).scalar().is_real()
+    }
+
+    /// A binary operator.
+    pub(crate) fn bin(&mut self, op: Bin, a: &Val, b: &Val) -> Res<Val> {
+        match (a, b) {
+            (Val::Leaf(x), Val::Leaf(y)) => Ok(Val::Leaf(self.b.bin(op, *x, *y))),
+            (a, b) if matches!(op, Bin::Add | Bin::Sub) => self.combine(op, a, b),
+            (a, Val::Leaf(s)) if matches!(op, Bin::Mul | Bin::Div) => self.scaled(op, a, *s),
+            (Val::Leaf(s), b) if op == Bin::Mul => self.scaled(op, b, *s),
+            _ => Err(self.no("arithmetic on something that is no number")),
+        }
+    }
+
+    /// `a + b` or `a - b` on compound data: real leaves; the others are the left operand's.
+    pub(crate) fn combine(&mut self, op: Bin, a: &Val, b: &Val) -> Res<Val> {
+        match (a, b) {
+            (Val::Unit, _) => Ok(Val::Unit),
+            (Val::Leaf(x), Val::Leaf(y)) => Ok(Val::Leaf(if self.real(*x) { self.b.bin(op, *x, *y) } else { *x })),
+            (Val::Tuple(xs), Val::Tuple(ys)) if xs.len() == ys.len() => {
+                Ok(Val::Tuple(xs.iter().zip(ys).map(|(x, y)| self.combine(op, x, y)).collect::<Res<_>>()?))
+            }
+            (Val::Record(xs), Val::Record(ys)) if xs.len() == ys.len() => {
+                Ok(Val::Record(xs.iter().zip(ys).map(|((n, x), (_, y))| Ok((*n, self.combine(op, x, y)?))).collect::<Res<_>>()?))
+            }
+            (Val::Array(x), Val::Array(y)) => Ok(Val::Array(Box::new(self.combine(op, x, y)?))),
+            (Val::Data(x, d), Val::Data(y, _)) if self.b.ty(*x).rank() == 0 => self.combine_data(op, *x, *y, *d),
+            (Val::Data(..), Val::Data(..)) => Err(self.no("arithmetic on an array of declared data")),
+            _ => Err(self.no("arithmetic on values that are laid out differently")),
+        }
+    }
+
+    /// Each real leaf times or divided by a number.
+    pub(crate) fn scaled(&mut self, op: Bin, v: &Val, s: Var) -> Res<Val> {
+        match v {
+            Val::Leaf(x) if self.real(*x) => Ok(Val::Leaf(if op == Bin::Mul { self.b.bin(op, s, *x) } else { self.b.bin(op, *x, s) })),
+            Val::Leaf(_) | Val::Unit => Ok(v.clone()),
+            Val::Tuple(vs) => Ok(Val::Tuple(vs.iter().map(|v| self.scaled(op, v, s)).collect::<Res<_>>()?)),
+            Val::Record(fs) => Ok(Val::Record(fs.iter().map(|(n, v)| Ok((*n, self.scaled(op, v, s)?))).collect::<Res<_>>()?)),
+            Val::Array(e) => Ok(Val::Array(Box::new(self.scaled(op, e, s)?))),
+            Val::Data(x, d) if self.b.ty(*x).rank() == 0 => self.scale_data(op, *x, s, *d),
+            Val::Data(..) => Err(self.no("arithmetic on an array of declared data")),
+            Val::Fun(_) | Val::Rep(_) | Val::Bottom => Err(self.no("arithmetic on a function")),
+        }
+    }
+
+    fn negate(&mut self, v: &Val) -> Res<Val> {
+        match v {
+            Val::Leaf(x) => Ok(Val::Leaf(self.b.un(Un::Neg, *x))),
+            v => {
+                let m = match v.leaves().iter().find(|x| self.real(**x)).map(|x| self.b.ty(*x).scalar().clone()) {
+                    Some(IrTy::F32) => self.lit(Lit::F32(-1.0)),
+                    _ => self.lit(Lit::F64(-1.0)),
+                };
+                self.scaled(Bin::Mul, v, m)
+            }
+        }
+    }
+
+    /// Operators and functions of numbers.
+    pub(crate) fn number_prim(&mut self, p: Prim, reps: &[Val], args: &[Val]) -> Res<Val> {
+        if let (Some(op), [a, b]) = (p.bin(), args) {
+            return self.bin(op, a, b);
+        }
+        if let (Prim::Neg, [a]) = (p, args) {
+            return self.negate(a);
+        }
+        if let (Some(op), [a]) = (p.un(), args) {
+            let x = self.leaf(a)?;
+            return Ok(Val::Leaf(self.b.un(op, x)));
+        }
+        match p {
+            Prim::PowInt => self.power(args),
+            Prim::Clamp => {
+                let up = self.bin(Bin::Max, &args[2], &args[0])?;
+                self.bin(Bin::Min, &up, &args[1])
+            }
+            Prim::IsNan => {
+                let x = self.leaf(&args[0])?;
+                Ok(Val::Leaf(self.b.cmp(Cmp::Ne, x, x)))
+            }
+            Prim::IsInf => {
+                let x = self.leaf(&args[0])?;
+                let size = self.b.un(Un::Abs, x);
+                let inf = self.b.real(f64::INFINITY, x);
+                Ok(Val::Leaf(self.b.cmp(Cmp::Eq, size, inf)))
+            }
+            Prim::Not => {
+                let x = self.leaf(&args[0])?;
+                Ok(Val::Leaf(self.b.one(Op::Not(x), IrTy::Bool)))
+            }
+            Prim::Pi => Ok(self.constant(std::f64::consts::PI, reps)),
+            Prim::E => Ok(self.constant(std::f64::consts::E, reps)),
+            Prim::Inf => Ok(self.constant(f64::INFINITY, reps)),
+            Prim::Nan => Ok(self.constant(f64::NAN, reps)),
+            Prim::ToFloat | Prim::F32ToFloat => self.convert(Conv::ToF64, &args[0]),
+            Prim::ToInt => self.convert(Conv::ToI64, &args[0]),
+            Prim::ToF32 => self.convert(Conv::ToF32, &args[0]),
+            _ => Err(self.no(format!("`{}` here", p.name()))),
+        }
+    }
+
+    fn power(&mut self, args: &[Val]) -> Res<Val> {
+        let (x, n) = (self.leaf(&args[0])?, self.leaf(&args[1])?);
+        match self.lits.get(&n) {
+            Some(Lit::I64(k)) => match i32::try_from(*k) {
+                Ok(k) => Ok(Val::Leaf(self.b.un(Un::Powi(k), x))),
+                Err(_) => {
+                    let e = self.b.real(*k as f64, x);
+                    Ok(Val::Leaf(self.b.bin(Bin::Pow, x, e)))
+                }
+            },
+            _ => Err(self.no("a power whose exponent is not known here")),
+        }
+    }
+
+    fn convert(&mut self, to: Conv, v: &Val) -> Res<Val> {
+        let x = self.leaf(v)?;
+        let same = matches!((to, self.b.ty(x).scalar()), (Conv::ToF64, IrTy::F64) | (Conv::ToF32, IrTy::F32) | (Conv::ToI64, IrTy::I64));
+        Ok(if same { v.clone() } else { Val::Leaf(self.b.convert(to, x)) })
+    }
+
+    fn constant(&mut self, x: f64, reps: &[Val]) -> Val {
+        use adl_typing::ty::Ty;
+        let narrow = matches!(reps.first(), Some(Val::Rep(r)) if matches!(**r, crate::val::Rep::Base(Ty::F32)));
+        Val::Leaf(self.lit(if narrow { Lit::F32(x as f32) } else { Lit::F64(x) }))
+    }
+
+    /// `where cond a b`.
+    pub(crate) fn select(&mut self, c: &Val, a: &Val, b: &Val) -> Res<Val> {
+        let c = self.leaf(c)?;
+        if self.b.ty(c).rank() == 0 {
+            let (a, b) = (self.like(a, b)?, self.like(b, a)?);
+            return self.select_leaves(c, &a, &b);
+        }
+        if compound(a) || compound(b) {
+            return Err(self.no("`where` on an array of compound data"));
+        }
+        let (x, y) = (self.leaf(a)?, self.leaf(b)?);
+        let t = self.b.ty(x).scalar().array(self.b.ty(c).rank());
+        Ok(Val::Leaf(self.b.one(Op::Select(c, x, y), t)))
+    }
+
+    /// A number as an array of the other's shape, where the other is one.
+    fn like(&mut self, a: &Val, other: &Val) -> Res<Val> {
+        match (a, other) {
+            (Val::Leaf(x), Val::Leaf(y)) if self.b.ty(*x).rank() == 0 && self.b.ty(*y).rank() > 0 => {
+                let dims = self.dims(other)?;
+                Ok(Val::Leaf(self.spread(*x, dims)))
+            }
+            _ => Ok(a.clone()),
+        }
+    }
+
+    fn select_leaves(&mut self, c: Var, a: &Val, b: &Val) -> Res<Val> {
+        let (xs, ys) = (a.leaves(), b.leaves());
+        if a.has_fun() || b.has_fun() {
+            return self.if_(c, &mut |_| Ok(a.clone()), &mut |_| Ok(b.clone()));
+        }
+        if self.layout_of_val(a)? != self.layout_of_val(b)? {
+            return Err(self.no("branches whose values are laid out differently"));
+        }
+        let outs: Vec<Var> = xs.iter().zip(&ys).map(|(x, y)| self.b.one(Op::Select(c, *x, *y), self.b.ty(*x))).collect();
+        Ok(a.with(&outs))
+    }
+}

@@ -1,0 +1,435 @@
+//! Indexing, and primitives that make arrays or move elements.
+
+use crate::val::Val;
+use crate::{Res, Spec};
+use adl_ir::{Cmp, Conv, Lit, Op, Out, Ty as IrTy, Var};
+use adl_prim::{Bin, Prim};
+use adl_typing::core::{Expr, IndexArg};
+use adl_typing::ty::Ty;
+
+/// One evaluated entry of an index list.
+#[derive(Clone, Copy)]
+enum At {
+    One(Var),
+    Slice(Option<Var>, Option<Var>),
+}
+
+/// An array without its first axes: the tree of an element, over the same leaves.
+fn stripped(v: &Val, axes: usize) -> Val {
+    (0..axes).fold(v.clone(), |v, _| v.lifted_elem())
+}
+
+impl Spec<'_> {
+    pub(crate) fn index(&mut self, a: &Expr, args: &[IndexArg]) -> Res<Val> {
+        let (v, args) = match self.read(a, args) {
+            Some((v, k)) => (v, &args[k..]),
+            None => (self.eval(a)?, args),
+        };
+        let mut at = Vec::new();
+        for i in args {
+            at.push(match i {
+                IndexArg::At(e) => match self.int_of(e)? {
+                    Some(i) => At::One(i),
+                    None => return Ok(Val::Bottom),
+                },
+                IndexArg::Slice(lo, hi) => {
+                    let mut ends = [None, None];
+                    for (end, e) in ends.iter_mut().zip([lo, hi]) {
+                        if let Some(e) = e {
+                            match self.int_of(e)? {
+                                Some(x) => *end = Some(x),
+                                None => return Ok(Val::Bottom),
+                            }
+                        }
+                    }
+                    At::Slice(ends[0], ends[1])
+                }
+            });
+        }
+        if matches!(v, Val::Bottom) { Ok(v) } else { self.index_by(&v, &at) }
+    }
+
+    fn int_of(&mut self, e: &Expr) -> Res<Option<Var>> {
+        match self.eval(e)? {
+            Val::Bottom => Ok(None),
+            v => self.leaf(&v).map(Some),
+        }
+    }
+
+    fn index_by(&mut self, v: &Val, at: &[At]) -> Res<Val> {
+        let mut lead = Vec::new();
+        for a in at {
+            match a {
+                At::One(i) => lead.push(*i),
+                At::Slice(..) => break,
+            }
+        }
+        let rest = &at[lead.len()..];
+        let v = if lead.is_empty() { v.clone() } else { self.element(v, &lead)? };
+        let [At::Slice(lo, hi), more @ ..] = rest else { return Ok(v) };
+        let part = self.slice_open(&v, *lo, *hi)?;
+        match more {
+            [] => Ok(part),
+            [At::One(j), more @ ..] => {
+                let turned = self.transpose(&part)?;
+                let column = self.element(&turned, &[*j])?;
+                let again: Vec<At> = std::iter::once(At::Slice(None, None)).chain(more.iter().copied()).collect();
+                if more.is_empty() { Ok(column) } else { self.index_by(&column, &again) }
+            }
+            [At::Slice(None, None)] => Ok(part),
+            _ => {
+                let n = self.extent(&part, 0)?;
+                let more = more.to_vec();
+                self.each(n, &[part], Out::Collect, &mut |s, _, e| s.index_by(&e[0], &more))
+            }
+        }
+    }
+
+    fn slice_open(&mut self, v: &Val, lo: Option<Var>, hi: Option<Var>) -> Res<Val> {
+        if lo.is_none() && hi.is_none() {
+            return Ok(v.clone());
+        }
+        let lo = match lo {
+            Some(x) => x,
+            None => self.int(0),
+        };
+        let hi = match hi {
+            Some(x) => x,
+            None => self.extent(v, 0)?,
+        };
+        Ok(self.slice(v, lo, hi))
+    }
+
+    /// `v[lo:hi]`.
+    pub(crate) fn slice(&mut self, v: &Val, lo: Var, hi: Var) -> Val {
+        self.leafwise(v, &mut |s, a, t| s.b.one(Op::Slice { a, lo, hi, shape: None }, t))
+    }
+
+    /// `v[i, j, ...]`.
+    pub(crate) fn element(&mut self, v: &Val, at: &[Var]) -> Res<Val> {
+        let mut ok = true;
+        let out = stripped(v, at.len()).map(&mut |a| {
+            let mut t = self.b.ty(a);
+            ok &= t.rank() as usize >= at.len();
+            (0..at.len()).for_each(|_| t = t.elem());
+            self.b.one(Op::Index { a, at: at.to_vec(), shape: None }, t)
+        });
+        if ok { Ok(out) } else { Err(self.no("an index into something that is no array")) }
+    }
+
+    /// Each leaf replaced by one of the same type.
+    pub(crate) fn leafwise(&mut self, v: &Val, f: &mut dyn FnMut(&mut Self, Var, IrTy) -> Var) -> Val {
+        v.map(&mut |a| {
+            let t = self.b.ty(a);
+            f(self, a, t)
+        })
+    }
+
+    /// The first two axes exchanged.
+    pub(crate) fn transpose(&mut self, v: &Val) -> Res<Val> {
+        if v.leaves().iter().any(|x| self.b.ty(*x).rank() < 2) {
+            return Err(self.no("the transpose of an array of one axis"));
+        }
+        Ok(self.leafwise(v, &mut |s, a, t| s.b.one(Op::Transpose(a), t)))
+    }
+
+    /// `[a, b, ...]`.
+    pub(crate) fn array(&mut self, es: &[Expr], ty: &Ty) -> Res<Val> {
+        if es.is_empty() {
+            let t = self.ty(ty);
+            return self.empty(&t);
+        }
+        match self.all(es.iter())? {
+            Some(vals) => self.stacked(&vals),
+            None => Ok(Val::Bottom),
+        }
+    }
+
+    /// An array of the given elements.
+    pub(crate) fn stacked(&mut self, vals: &[Val]) -> Res<Val> {
+        let first = &vals[0];
+        if first.has_fun() || matches!(first, Val::Unit) {
+            return Err(self.no("an array of functions or of `()`"));
+        }
+        let layout = self.layout_of_val(first)?;
+        for v in vals {
+            if self.layout_of_val(v)? != layout {
+                return Err(self.no("an array of elements that are laid out differently"));
+            }
+        }
+        let rows: Vec<Vec<Var>> = vals.iter().map(Val::leaves).collect();
+        let mut outs = Vec::new();
+        for (k, x) in rows[0].iter().enumerate() {
+            let t = self.lift_ty(&self.b.ty(*x))?;
+            let elems = rows.iter().map(|r| r[k]).collect();
+            outs.push(self.b.one(Op::Stack { elems, shape: None }, t));
+        }
+        Ok(Val::array_of(first.with(&outs)))
+    }
+
+    /// An array without elements.
+    fn empty(&mut self, t: &Ty) -> Res<Val> {
+        let l = self.layout(t)?;
+        let n = self.int(0);
+        let mut tys = Vec::new();
+        let template = Self::build(&l, &mut |t| {
+            tys.push(t);
+            n
+        });
+        let mut outs = Vec::new();
+        for t in tys {
+            let zero = self.zero_of(t.scalar());
+            outs.push(if t.rank() == 1 { self.b.one(Op::Replicate { n, a: zero }, t) } else { self.spread(zero, vec![n; t.rank() as usize]) });
+        }
+        Ok(template.with(&outs))
+    }
+
+    fn zero_of(&mut self, t: &IrTy) -> Var {
+        match t {
+            IrTy::Bool => self.lit(Lit::Bool(false)),
+            IrTy::Str => self.lit(Lit::Str("".into())),
+            IrTy::F64 => self.lit(Lit::F64(0.0)),
+            IrTy::F32 => self.lit(Lit::F32(0.0)),
+            IrTy::I64 => self.int(0),
+            t => self.b.one(Op::Zero(t.clone()), t.clone()),
+        }
+    }
+
+    /// The extents of an array's own axes.
+    pub(crate) fn dims(&mut self, v: &Val) -> Res<Vec<Var>> {
+        let axes = self.axes(v)?;
+        (0..axes).map(|k| self.extent(v, k)).collect()
+    }
+
+    /// Number of an array's own axes.
+    fn axes(&self, v: &Val) -> Res<u32> {
+        match v {
+            Val::Leaf(x) => Ok(self.b.ty(*x).rank()),
+            Val::Array(e) => Ok(1 + self.axes_inside(e)),
+            _ => Err(self.no("the shape of something that is no array")),
+        }
+    }
+
+    fn axes_inside(&self, v: &Val) -> u32 {
+        match v {
+            Val::Array(e) => 1 + self.axes_inside(e),
+            _ => 0,
+        }
+    }
+
+    fn shape_of(&mut self, dims: Vec<Var>) -> Var {
+        self.b.one(Op::Stack { elems: dims, shape: None }, IrTy::shape())
+    }
+
+    /// The elements of an array of numbers of any rank, in one row.
+    pub(crate) fn flat(&mut self, v: &Val) -> Res<Val> {
+        let x = self.leaf(v)?;
+        let t = self.b.ty(x);
+        if t.rank() <= 1 {
+            return Ok(v.clone());
+        }
+        let mut total = self.b.dim(x, 0);
+        for k in 1..t.rank() {
+            let n = self.b.dim(x, k);
+            total = self.b.bin(Bin::Mul, total, n);
+        }
+        let to = self.shape_of(vec![total]);
+        Ok(Val::Leaf(self.b.one(Op::Reshape { a: x, to, from: None }, t.scalar().array(1))))
+    }
+
+    /// Array primitives that make arrays or move elements.
+    pub(crate) fn move_prim(&mut self, p: Prim, args: &[Val], ty: Option<Ty>) -> Res<Val> {
+        match p {
+            Prim::Iota | Prim::Range => self.leaf_prim(p, args, IrTy::I64.array(1)),
+            Prim::Eye => self.leaf_prim(p, args, IrTy::F64.array(2)),
+            Prim::Linspace => self.linspace(args),
+            Prim::Replicate => {
+                let n = self.leaf(&args[0])?;
+                self.not_negative(n, "the count of `replicate` is negative");
+                self.replicate(n, &args[1])
+            }
+            Prim::Rotate => {
+                let n = self.leaf(&args[0])?;
+                Ok(self.leafwise(&args[1], &mut |s, a, t| s.b.one(Op::Rotate { n, a }, t)))
+            }
+            Prim::Reverse => Ok(self.leafwise(&args[0], &mut |s, a, t| s.b.one(Op::Reverse(a), t))),
+            Prim::Take | Prim::Drop | Prim::Split => self.cut(p, args),
+            Prim::First => {
+                let i = self.int(0);
+                self.element(&args[0], &[i])
+            }
+            Prim::Last => {
+                let (n, one) = (self.extent(&args[0], 0)?, self.int(1));
+                let i = self.b.bin(Bin::Sub, n, one);
+                self.element(&args[0], &[i])
+            }
+            Prim::Gather => {
+                let at = self.leaf(&args[1])?;
+                Ok(self.gather(&args[0], at))
+            }
+            Prim::Scatter => self.scatter(&args[0], &args[1], &args[2]),
+            Prim::Concat => self.concat(&args[0], &args[1]),
+            Prim::Flatten => self.flatten(&args[0]),
+            Prim::Reshape => self.reshape(&args[0], &args[1], ty),
+            Prim::TransposeArray => self.transpose(&args[0]),
+            Prim::Diag => self.diag(&args[0]),
+            Prim::Zip | Prim::Zip3 => self.zip(args),
+            Prim::Unzip | Prim::Unzip3 => match args[0].lifted_elem() {
+                Val::Tuple(parts) => Ok(Val::Tuple(parts.into_iter().map(Val::array_of).collect())),
+                _ => Err(self.no("`unzip` of something that is no array of tuples")),
+            },
+            _ => Err(self.no(format!("`{}` here", p.name()))),
+        }
+    }
+
+    fn linspace(&mut self, args: &[Val]) -> Res<Val> {
+        let (a, b, n) = (self.leaf(&args[0])?, self.leaf(&args[1])?, self.leaf(&args[2])?);
+        // Like the primitive: the last number is exactly `b`, and the others have a derivative.
+        let (one, two) = (self.int(1), self.int(2));
+        let at = self.b.prim(Prim::Iota, &[n], IrTy::I64.array(1));
+        let most = self.b.bin(Bin::Max, n, two);
+        let steps = self.b.bin(Bin::Sub, most, one);
+        let (at_f, steps_f) = (self.b.convert(Conv::ToF64, at), self.b.convert(Conv::ToF64, steps));
+        let t = self.b.bin(Bin::Div, at_f, steps_f);
+        let width = self.b.bin(Bin::Sub, b, a);
+        let scaled = self.b.bin(Bin::Mul, width, t);
+        let inner = self.b.bin(Bin::Add, a, scaled);
+        let last = self.b.cmp(Cmp::Eq, at, steps);
+        let ty = self.b.ty(inner);
+        Ok(Val::Leaf(self.b.one(Op::Select(last, b, inner), ty)))
+    }
+
+    pub(crate) fn replicate(&mut self, n: Var, v: &Val) -> Res<Val> {
+        if v.has_fun() || matches!(v, Val::Unit) {
+            return Err(self.no("an array of functions or of `()`"));
+        }
+        let mut outs = Vec::new();
+        for a in v.leaves() {
+            let t = self.lift_ty(&self.b.ty(a))?;
+            outs.push(self.b.one(Op::Replicate { n, a }, t));
+        }
+        Ok(Val::array_of(v.with(&outs)))
+    }
+
+    fn cut(&mut self, p: Prim, args: &[Val]) -> Res<Val> {
+        let (k, n, zero) = (self.leaf(&args[0])?, self.extent(&args[1], 0)?, self.int(0));
+        Ok(match p {
+            Prim::Take => self.slice(&args[1], zero, k),
+            Prim::Drop => self.slice(&args[1], k, n),
+            _ => Val::Tuple(vec![self.slice(&args[1], zero, k), self.slice(&args[1], k, n)]),
+        })
+    }
+
+    /// Elements at positions.
+    pub(crate) fn gather(&mut self, v: &Val, at: Var) -> Val {
+        self.leafwise(v, &mut |s, a, t| s.b.one(Op::Gather { a, at, shape: None }, t))
+    }
+
+    /// The elements of `values` put into `dest` one after the other.
+    fn scatter(&mut self, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
+        let (m, n, k) = (self.extent(at, 0)?, self.extent(dest, 0)?, self.extent(values, 0)?);
+        self.same(m, k, "`scatter` needs as many indices as values");
+        self.carry(m, false, dest, &[at.clone(), values.clone()], &mut |s, _, d, e| {
+            let i = s.leaf(&e[0])?;
+            let inside = s.inside(i, n);
+            let new = e[1].leaves();
+            s.if_(inside, &mut |s| {
+                let mut k = 0;
+                Ok(s.leafwise(d, &mut |s, acc, t| {
+                    k += 1;
+                    s.b.one(Op::IndexSet { acc, at: vec![i], v: new[k - 1], shape: None }, t)
+                }))
+            }, &mut |_| Ok(d.clone()))
+        })
+    }
+
+    /// Whether a position is in bounds.
+    pub(crate) fn inside(&mut self, i: Var, n: Var) -> Var {
+        let (zero, no) = (self.int(0), self.lit(Lit::Bool(false)));
+        let (low, high) = (self.b.cmp(Cmp::Ge, i, zero), self.b.cmp(Cmp::Lt, i, n));
+        self.b.one(Op::Select(low, high, no), IrTy::Bool)
+    }
+
+    pub(crate) fn concat(&mut self, a: &Val, b: &Val) -> Res<Val> {
+        let other = b.leaves();
+        if self.layout_of_val(a)? != self.layout_of_val(b)? {
+            return Err(self.no("arrays that are laid out differently"));
+        }
+        let mut k = 0;
+        Ok(self.leafwise(a, &mut |s, a, t| {
+            k += 1;
+            s.b.one(Op::Concat { a, b: other[k - 1], len: None, shape: None }, t)
+        }))
+    }
+
+    fn flatten(&mut self, v: &Val) -> Res<Val> {
+        let inner = match v {
+            Val::Array(e) => (**e).clone(),
+            other => other.clone(),
+        };
+        if !matches!((v, &inner), (Val::Leaf(_), _) | (_, Val::Array(_))) {
+            return Err(self.no("`flatten` of an array of one axis"));
+        }
+        Ok(self.leafwise(&inner, &mut |s, a, t| {
+            let (n, m) = (s.b.dim(a, 0), s.b.dim(a, 1));
+            let mut dims = vec![s.b.bin(Bin::Mul, n, m)];
+            (2..t.rank()).for_each(|k| dims.push(s.b.dim(a, k)));
+            let to = s.shape_of(dims);
+            s.b.one(Op::Reshape { a, to, from: None }, t.elem())
+        }))
+    }
+
+    fn reshape(&mut self, shape: &Val, v: &Val, ty: Option<Ty>) -> Res<Val> {
+        let (to, a) = (self.leaf(shape)?, match v {
+            Val::Leaf(a) => *a,
+            _ => return Err(self.no("`reshape` of an array of compound data")),
+        });
+        let Some(t) = ty else { return Err(self.no("`reshape` to a shape that is not known")) };
+        let crate::Layout::Leaf(t) = self.layout(&t)? else { return Err(self.no("`reshape` of an array of compound data")) };
+        Ok(Val::Leaf(self.b.one(Op::Reshape { a, to, from: None }, t)))
+    }
+
+    /// A vector as a diagonal matrix; of a matrix, its diagonal.
+    pub(crate) fn diag(&mut self, v: &Val) -> Res<Val> {
+        let a = self.leaf(v)?;
+        let t = self.b.ty(a);
+        let one = self.int(1);
+        let zero = self.zero_of(t.scalar());
+        if t.rank() == 2 {
+            let (n, m) = (self.b.dim(a, 0), self.b.dim(a, 1));
+            let k = self.b.bin(Bin::Min, n, m);
+            let at = self.steps(k, m, one);
+            let flat = self.flat(v)?;
+            return Ok(self.gather(&flat, at));
+        }
+        let n = self.b.dim(a, 0);
+        let total = self.b.bin(Bin::Mul, n, n);
+        let at = self.steps(n, n, one);
+        let zeros = self.spread(zero, vec![total]);
+        let flat = self.b.one(Op::GatherAdd { acc: zeros, at, v: a, shape: None }, t.clone());
+        let to = self.shape_of(vec![n, n]);
+        Ok(Val::Leaf(self.b.one(Op::Reshape { a: flat, to, from: None }, t.array(1))))
+    }
+
+    /// Positions of a diagonal: `k` steps of `m + 1`.
+    fn steps(&mut self, k: Var, m: Var, one: Var) -> Var {
+        let i = self.b.prim(Prim::Iota, &[k], IrTy::I64.array(1));
+        let step = self.b.bin(Bin::Add, m, one);
+        self.b.bin(Bin::Mul, i, step)
+    }
+
+    fn zip(&mut self, args: &[Val]) -> Res<Val> {
+        self.same_lengths(args, "zip")?;
+        Ok(Val::Array(Box::new(Val::Tuple(args.iter().map(Val::lifted_elem).collect()))))
+    }
+
+    /// The common length of some arrays.
+    pub(crate) fn same_lengths(&mut self, args: &[Val], what: &str) -> Res<Var> {
+        let n = self.extent(&args[0], 0)?;
+        for a in &args[1..] {
+            let m = self.extent(a, 0)?;
+            self.same(n, m, &format!("`{what}` needs arrays of one length"));
+        }
+        Ok(n)
+    }
+}

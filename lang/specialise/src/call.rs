@@ -1,0 +1,347 @@
+//! Application: functions of the IR, one for each code and layout of what it captures and takes.
+
+use crate::key::{Key, Tok};
+use crate::types::{apply, bind, closed};
+use crate::val::{Closure, Fun, Subst, Val};
+use crate::{Layout, Made, Res, Spec};
+use adl_ir::{Builder, FnId, Op, Rule, Ty as IrTy, Var};
+use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Rep as CoreRep};
+use adl_typing::ty::{Ty, TyVar};
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// Functions inside each other that may be in the making at one time.
+const DEEPEST: usize = 200;
+
+/// A function of the IR that can be called.
+pub(crate) struct Target {
+    pub id: FnId,
+    pub globals: Rc<[GlobalId]>,
+    /// Its result over variables that mean nothing here.
+    pub result: Val,
+    /// The types of its results.
+    pub tys: Vec<IrTy>,
+}
+
+/// A function's body over its inputs.
+pub(crate) type Body<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, &[Val]) -> Res<Val>;
+
+/// The function at the bottom of an application, hidden arguments, and arguments.
+fn spine(e: &Expr) -> (&Expr, &[CoreRep], Vec<&Expr>) {
+    match &*e.kind {
+        ExprKind::App(f, args) => {
+            let (head, reps, mut all) = spine(f);
+            all.extend(args);
+            (head, reps, all)
+        }
+        ExprKind::Inst(f, reps) => (f, reps, Vec::new()),
+        ExprKind::Prim(_, reps) => (e, reps, Vec::new()),
+        _ => (e, &[], Vec::new()),
+    }
+}
+
+impl<'s> Spec<'s> {
+    pub(crate) fn application(&mut self, e: &Expr) -> Res<Val> {
+        let (head, reps, args) = spine(e);
+        let mut vals: Vec<Val> = reps.iter().map(|r| self.rep_val(r)).collect();
+        let ty = self.ty(&e.ty);
+        if let ExprKind::Prim(p, _) = &*head.kind {
+            return self.prim_app(*p, vals, &args, ty, e.span);
+        }
+        let f = self.eval(head)?;
+        let Some(more) = self.all(args.iter().copied())? else { return Ok(Val::Bottom) };
+        vals.extend(more);
+        self.b.span = e.span;
+        match (&f, &*head.kind) {
+            (Val::Bottom, _) => Ok(Val::Bottom),
+            (f, _) if vals.is_empty() => Ok(f.clone()),
+            (Val::Fun(g), ExprKind::Lam(_)) => self.apply_here(g, vals, Some(ty)),
+            (Val::Fun(g), _) => self.call(g, vals, Some(ty)),
+            _ => Err(self.no("an application of something that is no function")),
+        }
+    }
+
+    /// A function applied to any number of arguments. `ty`: the result's type.
+    pub(crate) fn call(&mut self, f: &Rc<Fun>, args: Vec<Val>, ty: Option<Ty>) -> Res<Val> {
+        stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.call_inner(f, args, ty, false))
+    }
+
+    /// Like [`Spec::call`], but the code becomes part of the current block: for functions that are written where they are applied.
+    pub(crate) fn apply_here(&mut self, f: &Rc<Fun>, args: Vec<Val>, ty: Option<Ty>) -> Res<Val> {
+        stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.call_inner(f, args, ty, true))
+    }
+
+    fn call_inner(&mut self, f: &Rc<Fun>, mut args: Vec<Val>, ty: Option<Ty>, here: bool) -> Res<Val> {
+        if args.iter().any(|a| matches!(a, Val::Bottom)) {
+            return Ok(Val::Bottom);
+        }
+        let arity = arity(f);
+        if args.len() < arity {
+            return Ok(Val::fun(Fun::Partial(f.clone(), args)));
+        }
+        if args.len() > arity {
+            let rest = args.split_off(arity);
+            return match self.call_inner(f, args, None, here)? {
+                Val::Fun(g) => self.call(&g, rest, ty),
+                Val::Bottom => Ok(Val::Bottom),
+                _ => Err(self.no("an application of something that is no function")),
+            };
+        }
+        match &**f {
+            Fun::Closure(c) => self.call_closure(f, c, args, here),
+            Fun::Prim(p, reps) => self.prim(*p, reps.clone(), args, ty),
+            Fun::Partial(g, first) => {
+                let all = first.iter().cloned().chain(args).collect();
+                self.call_inner(g, all, ty, here)
+            }
+            Fun::Linear(l) => self.apply_linear(l, &args[0]),
+            Fun::Custom { vjp, f, rule } => self.call_custom(*vjp, f, rule, &args[0]),
+            Fun::Checkpoint(g) => self.call_checkpoint(g, &args[0]),
+            Fun::Tagged(tag, fs) => self.dispatch(*tag, fs, 0, &args, &ty),
+        }
+    }
+
+    /// A function that was chosen at run time.
+    fn dispatch(&mut self, tag: Var, fs: &[Rc<Fun>], k: usize, args: &[Val], ty: &Option<Ty>) -> Res<Val> {
+        if k + 1 >= fs.len() {
+            return self.call(&fs[k], args.to_vec(), ty.clone());
+        }
+        let n = self.int(k as i64);
+        let c = self.b.cmp(adl_ir::Cmp::Eq, tag, n);
+        self.if_(c, &mut |s| s.call(&fs[k], args.to_vec(), ty.clone()), &mut |s| s.dispatch(tag, fs, k + 1, args, ty))
+    }
+
+    fn call_closure(&mut self, f: &Rc<Fun>, c: &Closure, args: Vec<Val>, here: bool) -> Res<Val> {
+        let thunk = c.lam.params.is_empty() && !c.hidden.is_empty();
+        if here || thunk || self.info(&c.hidden, &c.lam).small {
+            return self.enter(c, &args);
+        }
+        let subst = self.bound(c, &args);
+        let f = Rc::new(match &**f {
+            Fun::Closure(c) => Fun::Closure(Closure { subst: subst.clone(), ..c.clone() }),
+            other => other.map(&mut |v| v),
+        });
+        let result = apply(&subst, &c.lam.body.ty);
+        let name = c.lam.name.map_or("fun".to_owned(), |n| n.to_string());
+        let inputs: Vec<Val> = std::iter::once(Val::Fun(f)).chain(args).collect();
+        let key = self.key(vec![Tok::What("call")], &inputs)?;
+        let t = self.outline(key, &name, &inputs, Some(result), &mut |s, vals| match &vals[0] {
+            Val::Fun(f) => match &**f {
+                Fun::Closure(c) => s.enter(c, &vals[1..]),
+                _ => Err(s.no("code without a function")),
+            },
+            _ => Err(s.no("code without a function")),
+        })?;
+        self.emit_call(&t, &inputs, None, false)
+    }
+
+    /// Evaluates the body of a function in the current block.
+    pub(crate) fn enter(&mut self, c: &Closure, args: &[Val]) -> Res<Val> {
+        let subst = self.bound(c, args);
+        let mut env: HashMap<_, _> = c.env.iter().cloned().collect();
+        for (l, hidden, lam) in c.group.iter().flat_map(|g| g.iter()) {
+            let member = Closure { lam: lam.clone(), hidden: hidden.clone(), group: c.group.clone(), env: c.env.clone(), subst: subst.clone() };
+            env.insert(*l, Val::fun(Fun::Closure(member)));
+        }
+        for (l, v) in c.hidden.iter().copied().chain(c.lam.params.iter().map(|p| p.local)).zip(args) {
+            env.insert(l, v.clone());
+        }
+        let span = self.b.span;
+        let (env, subst, elems) = (std::mem::replace(&mut self.env, env), std::mem::replace(&mut self.subst, subst), std::mem::take(&mut self.elems));
+        let out = self.eval(&c.lam.body)?;
+        (self.env, self.subst, self.elems) = (env, subst, elems);
+        self.b.span = span;
+        Ok(out)
+    }
+
+    /// What the type variables of a function stand for where it takes these arguments.
+    fn bound(&mut self, c: &Closure, args: &[Val]) -> Subst {
+        let vars = self.info(&c.hidden, &c.lam).tyvars.clone();
+        if vars.iter().all(|v| c.subst.contains_key(v)) {
+            return c.subst.clone();
+        }
+        let mut s = (*c.subst).clone();
+        for (p, a) in c.lam.params.iter().zip(args.iter().skip(c.hidden.len())) {
+            if let Some(t) = self.ty_of_val(a) {
+                bind(&p.ty, &t, &mut s);
+            }
+        }
+        Rc::new(s)
+    }
+
+    /// A polymorphic function at the type of a use.
+    pub(crate) fn instantiate(&mut self, v: Val, t: &Ty) -> Val {
+        match (v, t) {
+            (Val::Fun(f), t) => Val::Fun(self.instantiate_fun(f, t, 0)),
+            (Val::Tuple(vs), Ty::Tuple(ts)) => Val::Tuple(vs.into_iter().zip(ts.iter()).map(|(v, t)| self.instantiate(v, t)).collect()),
+            (Val::Record(fs), Ty::Record(r)) => {
+                let at = |n| r.fields.iter().find(|f| f.0 == n).map(|f| f.1.clone());
+                Val::Record(fs.into_iter().map(|(n, v)| (n, at(n).map_or(v.clone(), |t| self.instantiate(v, &t)))).collect())
+            }
+            (v, _) => v,
+        }
+    }
+
+    fn instantiate_fun(&mut self, f: Rc<Fun>, t: &Ty, given: usize) -> Rc<Fun> {
+        match &*f {
+            Fun::Closure(c) => {
+                let vars = self.info(&c.hidden, &c.lam).tyvars.clone();
+                if vars.iter().all(|v| c.subst.contains_key(v)) {
+                    return f;
+                }
+                let mut s: BTreeMap<TyVar, Ty> = (*c.subst).clone();
+                bind(&function_type(&c.lam, given.saturating_sub(c.hidden.len())), t, &mut s);
+                Rc::new(Fun::Closure(Closure { subst: Rc::new(s), ..c.clone() }))
+            }
+            Fun::Partial(g, args) => {
+                let g = self.instantiate_fun(g.clone(), t, given + args.len());
+                Rc::new(Fun::Partial(g, args.clone()))
+            }
+            Fun::Prim(..) | Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) | Fun::Tagged(..) => f,
+        }
+    }
+
+    /// The function of the IR for a key, made if there is none yet. Its parameters are the leaves of the inputs and of the globals that
+    /// the inputs' code can reach. `result`: its result's type, for recursive calls.
+    pub(crate) fn outline(&mut self, key: Key, name: &str, inputs: &[Val], result: Option<Ty>, body: Body<'_, 's>) -> Res<Target> {
+        if let Some(m) = self.cache.made.get(&key).cloned() {
+            return self.known(m, result);
+        }
+        if self.depth >= DEEPEST {
+            return Err(self.no("functions that are specialised without end"));
+        }
+        let globals: Rc<[GlobalId]> = self.globals_of(inputs).into_iter().collect();
+        let id = self.p.reserve(name);
+        self.cache.made.insert(key.clone(), Made { id, globals: globals.clone(), result: None });
+        self.new.push(key.clone());
+        let (v, tys) = self.function(name, id, inputs, &globals, result, body)?;
+        self.cache.made.insert(key, Made { id, globals: globals.clone(), result: Some(v.clone()) });
+        Ok(Target { id, globals, result: v, tys })
+    }
+
+    fn known(&mut self, m: Made, result: Option<Ty>) -> Res<Target> {
+        if let Some(v) = m.result {
+            let f = self.p.func(m.id);
+            let tys = f.tys(&f.body.results);
+            return Ok(Target { id: m.id, globals: m.globals, result: v, tys });
+        }
+        match result {
+            Some(t) if closed(&t) => {
+                let l = self.layout(&t)?;
+                let result = Self::build(&l, &mut |_| Var(u32::MAX));
+                Ok(Target { id: m.id, globals: m.globals, result, tys: l.leaves() })
+            }
+            _ => Err(self.no("a recursive function whose result is not known")),
+        }
+    }
+
+    fn function(&mut self, name: &str, id: FnId, inputs: &[Val], globals: &[GlobalId], result: Option<Ty>, body: Body<'_, 's>) -> Res<(Val, Vec<IrTy>)> {
+        let mut b = Builder::new(name);
+        b.span = self.b.span;
+        let old = &self.b;
+        let mut param = |v: Var| b.param(old.ty(v));
+        let vals: Vec<Val> = inputs.iter().map(|v| v.map(&mut param)).collect();
+        let mut inner = BTreeMap::new();
+        for g in globals {
+            match self.globals.get(g) {
+                Some(v) => inner.insert(*g, v.map(&mut param)),
+                None => return Err(self.no("a top-level value that is not there")),
+            };
+        }
+        let outer = (
+            std::mem::replace(&mut self.b, b),
+            std::mem::take(&mut self.env),
+            self.subst.clone(),
+            std::mem::replace(&mut self.globals, Rc::new(inner)),
+            std::mem::take(&mut self.lits),
+            std::mem::take(&mut self.sizes),
+            std::mem::take(&mut self.elems),
+        );
+        self.depth += 1;
+        let v = body(self, &vals)?;
+        let v = self.as_promised(v, result)?;
+        let b;
+        (b, self.env, self.subst, self.globals, self.lits, self.sizes, self.elems) = {
+            let (o, env, subst, globals, lits, sizes, elems) = outer;
+            (std::mem::replace(&mut self.b, o), env, subst, globals, lits, sizes, elems)
+        };
+        self.depth -= 1;
+        let leaves = v.leaves();
+        let f = b.finish(leaves.clone(), Vec::new());
+        let tys = f.tys(&leaves);
+        self.p.set(id, f);
+        Ok((v, tys))
+    }
+
+    /// A result in the layout that its type says, which recursive calls count on. Functions have no type's layout.
+    fn as_promised(&mut self, v: Val, result: Option<Ty>) -> Res<Val> {
+        let Some(l) = result.filter(|t| closed(t)).and_then(|t| self.layout(&t).ok()) else { return Ok(v) };
+        match &v {
+            Val::Bottom => Ok(self.zeros(&l)),
+            v if v.has_fun() => Ok(v.clone()),
+            v => match self.layout_of_val(v) {
+                Ok(m) if m == l => Ok(v.clone()),
+                Ok(_) => Err(self.no("a result that is laid out differently from its type")),
+                Err(e) => Err(e),
+            },
+        }
+    }
+
+    /// Calls a function of the IR with the leaves of its inputs.
+    pub(crate) fn emit_call(&mut self, t: &Target, inputs: &[Val], rule: Option<Rule>, checkpoint: bool) -> Res<Val> {
+        let args = self.arguments(inputs, &t.globals)?;
+        let (outs, _) = self.b.emit(Op::Call { f: t.id, args, lin_args: Vec::new(), rule, checkpoint }, &t.tys, &[]);
+        Ok(t.result.with(&outs))
+    }
+
+    /// The leaves of inputs and globals.
+    pub(crate) fn arguments(&mut self, inputs: &[Val], globals: &[GlobalId]) -> Res<Vec<Var>> {
+        let mut args: Vec<Var> = inputs.iter().flat_map(Val::leaves).collect();
+        for g in globals {
+            match self.globals.get(g) {
+                Some(v) => args.extend(v.leaves()),
+                None => return Err(self.no("a top-level value that is not there")),
+            }
+        }
+        Ok(args)
+    }
+
+    /// A value that is one variable.
+    pub(crate) fn leaf(&self, v: &Val) -> Res<Var> {
+        match v {
+            Val::Leaf(x) | Val::Data(x, _) => Ok(*x),
+            _ => Err(self.no("an operation on a value that is not one number, text or array")),
+        }
+    }
+
+    /// A value that is a function.
+    pub(crate) fn function_of(&self, v: &Val) -> Res<Rc<Fun>> {
+        match v {
+            Val::Fun(f) => Ok(f.clone()),
+            _ => Err(self.no("an application of something that is no function")),
+        }
+    }
+
+    /// The layout that a type has here.
+    pub(crate) fn layout_at(&mut self, t: &Ty) -> Res<Layout> {
+        let t = self.ty(t);
+        self.layout(&t)
+    }
+}
+
+/// Number of arguments that a function waits for.
+pub(crate) fn arity(f: &Fun) -> usize {
+    match f {
+        Fun::Closure(c) => c.hidden.len() + c.lam.params.len(),
+        Fun::Prim(p, _) => p.row().arity as usize,
+        Fun::Partial(g, args) => arity(g).saturating_sub(args.len()),
+        Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) => 1,
+        Fun::Tagged(_, fs) => fs.iter().map(|f| arity(f)).min().unwrap_or(1),
+    }
+}
+
+/// The type of a function after `given` of its parameters.
+fn function_type(lam: &Lambda, given: usize) -> Ty {
+    let params = lam.params.iter().skip(given);
+    params.rev().fold(lam.body.ty.clone(), |r, p| Ty::Fun(Rc::new(p.ty.clone()), Rc::new(r)))
+}

@@ -1,0 +1,380 @@
+//! Derivative operators on known functions, through [`crate::Transforms`].
+
+use crate::Linearized;
+use crate::key::Tok;
+use crate::val::{Fun, Linear, Rep, Val};
+use crate::{Res, Spec};
+use adl_ir::{Cmp, Conv, Lit, Op, Out, Rule, RuleKind, Ty as IrTy, Var};
+use adl_prim::{Bin, Prim};
+use std::rc::Rc;
+
+/// A function of data as a function of the IR.
+struct Known {
+    target: crate::call::Target,
+    /// The argument and the function, whose leaves it takes.
+    inputs: [Val; 2],
+    /// Which parameters are differentiated.
+    wrt: Vec<bool>,
+}
+
+impl Spec<'_> {
+    /// The operators of language.md §5, and what goes with them.
+    pub(crate) fn derivative_prim(&mut self, p: Prim, reps: Vec<Val>, a: &[Val]) -> Res<Val> {
+        match p {
+            Prim::Grad => Ok(self.value_and_grad(&a[0], &a[1])?.1),
+            Prim::ValueAndGrad => {
+                let (y, g) = self.value_and_grad(&a[0], &a[1])?;
+                Ok(Val::Tuple(vec![y, g]))
+            }
+            Prim::Jvp => {
+                let (y, t) = self.jvp(&a[0], &a[1], &a[2])?;
+                Ok(Val::Tuple(vec![y, t]))
+            }
+            Prim::Hvp => {
+                let g = Val::fun(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps)), vec![a[0].clone()]));
+                Ok(self.jvp(&g, &a[1], &a[2])?.1)
+            }
+            Prim::Linearize | Prim::Vjp => {
+                let mut l = self.linear_at(&a[0], &a[1])?;
+                l.transposed = p == Prim::Vjp;
+                Ok(Val::Tuple(vec![l.y.clone(), Val::fun(Fun::Linear(l))]))
+            }
+            Prim::Transpose => self.transpose_fun(&a[0], None, &reps),
+            Prim::TransposeAt => self.transpose_fun(&a[1], Some(&a[0]), &reps),
+            Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => self.jacobian(p, &a[0], &a[1]),
+            Prim::Hessian => {
+                let g = Val::fun(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps)), vec![a[0].clone()]));
+                self.jacobian(Prim::Jacrev, &g, &a[1])
+            }
+            Prim::StopGrad => Ok(self.leafwise(&a[0], &mut |s, x, t| s.b.prim(Prim::StopGrad, &[x], t))),
+            Prim::Checkpoint => Ok(Val::fun(Fun::Checkpoint(a[0].clone()))),
+            Prim::CustomJvp | Prim::CustomVjp => Ok(Val::fun(Fun::Custom { vjp: p == Prim::CustomVjp, f: a[0].clone(), rule: a[1].clone() })),
+            Prim::Ravel => self.ravel(&a[0]),
+            Prim::Unravel => self.unravel(&a[0], &a[1]),
+            _ => Err(self.no(format!("`{}` inside a differentiated function", p.name()))),
+        }
+    }
+
+    fn has_tangent(&self, x: Var) -> bool {
+        self.b.ty(x).scalar().is_real()
+    }
+
+    /// Declared data has a tangent of another type; what holds it is left to the other road.
+    fn no_data(&self, v: &Val) -> Res<()> {
+        let data = v.leaves().iter().any(|x| matches!(self.b.ty(*x).scalar(), IrTy::Data(_)));
+        if data || v.has_fun() { Err(self.no("a derivative with respect to declared data inside a differentiated function")) } else { Ok(()) }
+    }
+
+    /// `f` as a function of the leaves of `x` and of what it captures.
+    fn known(&mut self, f: &Val, x: &Val) -> Res<Known> {
+        self.no_data(x)?;
+        let inputs = [x.clone(), f.clone()];
+        let key = self.key(vec![Tok::What("at")], &inputs)?;
+        let target = self.outline(key, "fun", &inputs, None, &mut |s, vals| {
+            let f = s.function_of(&vals[1])?;
+            s.call(&f, vec![vals[0].clone()], None)
+        })?;
+        if self.unfinished(target.id) {
+            return Err(self.no("a derivative of a function inside itself"));
+        }
+        self.no_result_data(&target)?;
+        let n = x.leaves().len();
+        let wrt = (0..self.p.func(target.id).body.params.len()).map(|k| k < n).collect();
+        Ok(Known { target, inputs, wrt })
+    }
+
+    fn no_result_data(&self, t: &crate::call::Target) -> Res<()> {
+        if t.result.has_fun() {
+            return Err(self.no("a derivative of a function whose result is a function"));
+        }
+        if matches!(t.result, Val::Bottom) {
+            return Err(self.no("a derivative of a function that always stops with an error"));
+        }
+        if t.tys.iter().any(|t| matches!(t.scalar(), IrTy::Data(_))) {
+            return Err(self.no("a derivative of declared data inside a differentiated function"));
+        }
+        Ok(())
+    }
+
+    /// The value and the derivative at a point.
+    fn linear_at(&mut self, f: &Val, x: &Val) -> Res<Linear> {
+        let k = self.known(f, x)?;
+        let Linearized { primal, results, tangent, cotangent, active } = self.t.linearize(self.p, k.target.id, &k.wrt)?;
+        let args = self.arguments(&k.inputs, &k.target.globals)?;
+        let (outs, _) = self.b.call(self.p, primal, &args, &[]);
+        let y = k.target.result.with(&outs[..results]);
+        Ok(Linear { tangent, cotangent, transposed: false, x: x.clone(), y, active, residuals: outs[results..].to_vec() })
+    }
+
+    /// A derivative or its transpose, applied.
+    pub(crate) fn apply_linear(&mut self, l: &Linear, v: &Val) -> Res<Val> {
+        let (f, from, to) = if l.transposed { (l.cotangent, &l.y, &l.x) } else { (l.tangent, &l.x, &l.y) };
+        let outs_of = |k: usize, back: bool| if back { l.active.get(k).copied().unwrap_or(false) } else { true };
+        let given = v.leaves();
+        let mut args = l.residuals.clone();
+        for (k, x) in from.leaves().iter().enumerate() {
+            if self.has_tangent(*x) && outs_of(k, l.transposed) {
+                args.push(given[k]);
+            }
+        }
+        let (outs, _) = self.b.call(self.p, f, &args, &[]);
+        let mut next = outs.into_iter();
+        let active: Vec<bool> = (0..to.leaves().len()).map(|k| outs_of(k, !l.transposed)).collect();
+        Ok(self.tangent_like(to, &active, &mut next))
+    }
+
+    /// A tangent in the layout of its primal: discrete leaves are the primal's, and zeros are made where nothing flows.
+    fn tangent_like(&mut self, primal: &Val, active: &[bool], leaves: &mut dyn Iterator<Item = Var>) -> Val {
+        let mut k = 0;
+        self.leafwise(primal, &mut |s, x, _| {
+            k += 1;
+            if !s.has_tangent(x) {
+                return x;
+            }
+            if !active.get(k - 1).copied().unwrap_or(false) {
+                return s.zero_like(x);
+            }
+            let Some(t) = leaves.next() else { return s.zero_like(x) };
+            if s.b.ty(t).rank() == 0 {
+                return t;
+            }
+            // An absent array becomes zeros of the primal's shape.
+            let zero = s.zero_like(x);
+            s.b.bin(Bin::Add, zero, t)
+        })
+    }
+
+    /// Zeros of a number's or array's shape.
+    fn zero_like(&mut self, x: Var) -> Var {
+        let zero = self.b.real(0.0, x);
+        if self.b.ty(x).rank() == 0 {
+            return zero;
+        }
+        let (shape, t) = (self.b.shape(x), self.b.ty(x));
+        self.b.one(Op::Spread { a: zero, shape }, t)
+    }
+
+    fn value_and_grad(&mut self, f: &Val, x: &Val) -> Res<(Val, Val)> {
+        let mut l = self.linear_at(f, x)?;
+        l.transposed = true;
+        let y = self.leaf(&l.y)?;
+        let one = Val::Leaf(self.b.real(1.0, y));
+        let g = self.apply_linear(&l, &one)?;
+        Ok((l.y, g))
+    }
+
+    fn jvp(&mut self, f: &Val, x: &Val, v: &Val) -> Res<(Val, Val)> {
+        let k = self.known(f, x)?;
+        let (g, active) = self.t.jvp(self.p, k.target.id, &k.wrt)?;
+        let mut args = self.arguments(&k.inputs, &k.target.globals)?;
+        let n = k.target.tys.len();
+        for (x, t) in x.leaves().iter().zip(v.leaves()) {
+            if self.has_tangent(*x) {
+                args.push(t);
+            }
+        }
+        let (outs, _) = self.b.call(self.p, g, &args, &[]);
+        let y = k.target.result.with(&outs[..n]);
+        let t = self.tangent_like(&y, &active, &mut outs[n..].iter().copied());
+        Ok((y, t))
+    }
+
+    /// The transpose of a linear function: a derivative is turned round; another function is linear, and so is its own derivative at 0.
+    fn transpose_fun(&mut self, f: &Val, like: Option<&Val>, reps: &[Val]) -> Res<Val> {
+        if let Val::Fun(g) = f {
+            if let Fun::Linear(l) = &**g {
+                return Ok(Val::fun(Fun::Linear(Linear { transposed: !l.transposed, ..l.clone() })));
+            }
+        }
+        let input = match (like, reps.first()) {
+            (Some(x), _) => self.leafwise(x, &mut |s, x, _| if s.has_tangent(x) { s.zero_like(x) } else { x }),
+            (None, Some(Val::Rep(r))) if known_shape(r) => self.zero(&Rep::clone(r))?,
+            _ => return Err(self.no("`transpose` of a linear function whose input's shape is not known")),
+        };
+        let l = self.linear_at(f, &input)?;
+        Ok(Val::fun(Fun::Linear(Linear { transposed: true, ..l })))
+    }
+
+    fn jacobian(&mut self, p: Prim, f: &Val, x: &Val) -> Res<Val> {
+        let l = self.linear_at(f, x)?;
+        let (n, m) = (self.extent(x, 0)?, self.extent(&l.y, 0)?);
+        let (forward, back) = (Linear { transposed: false, ..l.clone() }, Linear { transposed: true, ..l });
+        match p {
+            Prim::Jacfwd => self.columns(&forward, n),
+            Prim::Jacrev => self.rows(&back, m),
+            _ => {
+                let fewer = self.b.cmp(Cmp::Le, n, m);
+                self.if_(fewer, &mut |s| s.columns(&forward, n), &mut |s| s.rows(&back, m))
+            }
+        }
+    }
+
+    fn columns(&mut self, l: &Linear, n: Var) -> Res<Val> {
+        let all = self.rows(l, n)?;
+        self.transpose(&all)
+    }
+
+    /// A linear map at each basis vector.
+    fn rows(&mut self, l: &Linear, n: Var) -> Res<Val> {
+        let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
+        let (one, zero) = (self.b.real(1.0, from), self.b.real(0.0, from));
+        let t = self.b.ty(from);
+        let at = self.b.prim(Prim::Iota, &[n], IrTy::I64.array(1));
+        self.each(n, &[], Out::Collect, &mut |s, i, _| {
+            let here = s.b.cmp(Cmp::Eq, at, i);
+            let basis = s.b.one(Op::Select(here, one, zero), t.clone());
+            s.apply_linear(l, &Val::Leaf(basis))
+        })
+    }
+
+    /// `checkpoint f` applied.
+    pub(crate) fn call_checkpoint(&mut self, f: &Val, x: &Val) -> Res<Val> {
+        let inputs = [x.clone(), f.clone()];
+        let key = self.key(vec![Tok::What("at")], &inputs)?;
+        let t = self.outline(key, "fun", &inputs, None, &mut |s, vals| {
+            let f = s.function_of(&vals[1])?;
+            s.call(&f, vec![vals[0].clone()], None)
+        })?;
+        self.emit_call(&t, &inputs, None, true)
+    }
+
+    /// A function with a rule of its own, applied.
+    pub(crate) fn call_custom(&mut self, vjp: bool, f: &Val, rule: &Val, x: &Val) -> Res<Val> {
+        let inputs = [x.clone(), f.clone(), rule.clone()];
+        let key = self.key(vec![Tok::What("custom")], &inputs)?;
+        let t = self.outline(key, "custom", &inputs, None, &mut |s, vals| {
+            let f = s.function_of(&vals[1])?;
+            s.call(&f, vec![vals[0].clone()], None)
+        })?;
+        self.no_data(x)?;
+        self.no_result_data(&t)?;
+        let func = self.rule(vjp, &inputs, &t)?;
+        let kind = if vjp { RuleKind::Vjp } else { RuleKind::Jvp };
+        self.emit_call(&t, &inputs, Some(Rule { kind, func }), false)
+    }
+
+    /// The rule as a function `(args, t…) -> (results, u…)`.
+    fn rule(&mut self, vjp: bool, inputs: &[Val; 3], t: &crate::call::Target) -> Res<adl_ir::FnId> {
+        let x_leaves = inputs[0].leaves().len();
+        // Where the results' cotangents are taken, values of the results' types stand for them.
+        let given: Vec<Var> = if vjp {
+            let tys: Vec<IrTy> = t.tys.iter().filter(|t| t.scalar().is_real()).cloned().collect();
+            tys.into_iter().map(|t| self.b.func.fresh(t, false)).collect()
+        } else {
+            let all = self.arguments(inputs, &t.globals)?;
+            all.into_iter().filter(|v| self.has_tangent(*v)).collect()
+        };
+        let mut all: Vec<Val> = inputs.to_vec();
+        all.extend(given.into_iter().map(Val::Leaf));
+        let key = self.key(vec![Tok::What(if vjp { "vjp rule" } else { "jvp rule" })], &all)?;
+        let globals = t.globals.clone();
+        self.outline_rule(key, &all, &globals, x_leaves, vjp)
+    }
+
+    fn outline_rule(&mut self, key: crate::key::Key, all: &[Val], globals: &[adl_typing::core::GlobalId], x_leaves: usize, vjp: bool) -> Res<adl_ir::FnId> {
+        if !globals.is_empty() {
+            return Err(self.no("a custom derivative that uses top-level values"));
+        }
+        let t = self.outline(key, "rule", all, None, &mut |s, vals| {
+            let (x, rule) = (&vals[0], s.function_of(&vals[2])?);
+            let pair = s.call(&rule, vec![x.clone()], None)?;
+            let Val::Tuple(parts) = &pair else { return Err(s.no("a custom derivative without a linear map")) };
+            let map = s.function_of(&parts[1])?;
+            let given: Vec<Var> = vals[3..].iter().flat_map(Val::leaves).collect();
+            let to = if vjp { &parts[0] } else { x };
+            let mut k = 0;
+            let direction = s.leafwise(to, &mut |s, v, _| {
+                if !s.has_tangent(v) {
+                    return v;
+                }
+                k += 1;
+                given[k - 1]
+            });
+            let u = s.call(&map, vec![direction], None)?;
+            let mut out: Vec<Val> = parts[0].leaves().into_iter().map(Val::Leaf).collect();
+            out.extend(u.leaves().into_iter().filter(|v| s.has_tangent(*v)).map(Val::Leaf));
+            if vjp {
+                // What the function captures has no derivative by the rule.
+                let rest: Vec<Var> = vals[..3].iter().flat_map(Val::leaves).skip(x_leaves).collect();
+                for v in rest {
+                    if s.has_tangent(v) {
+                        let t = s.b.ty(v);
+                        out.push(Val::Leaf(s.b.one(Op::Zero(t.clone()), t)));
+                    }
+                }
+            }
+            Ok(Val::Tuple(out))
+        })?;
+        Ok(t.id)
+    }
+
+    /// The real leaves of data as one vector of Floats.
+    fn ravel(&mut self, v: &Val) -> Res<Val> {
+        self.no_data(v)?;
+        let mut out: Option<Val> = None;
+        for x in v.leaves() {
+            if !self.has_tangent(x) {
+                continue;
+            }
+            let x = if *self.b.ty(x).scalar() == IrTy::F32 { self.b.convert(Conv::ToF64, x) } else { x };
+            let part = if self.b.ty(x).rank() == 0 { self.stacked(&[Val::Leaf(x)])? } else { self.flat(&Val::Leaf(x))? };
+            out = Some(match out {
+                None => part,
+                Some(all) => self.concat(&all, &part)?,
+            });
+        }
+        match out {
+            Some(v) => Ok(v),
+            None => {
+                let (n, zero) = (self.int(0), self.lit(Lit::F64(0.0)));
+                Ok(Val::Leaf(self.b.one(Op::Replicate { n, a: zero }, IrTy::F64.array(1))))
+            }
+        }
+    }
+
+    /// Data shaped as `like` with real leaves from a vector.
+    fn unravel(&mut self, like: &Val, v: &Val) -> Res<Val> {
+        self.no_data(like)?;
+        let all = self.leaf(v)?;
+        let mut at = self.int(0);
+        let out = self.leafwise(like, &mut |s, x, t| {
+            if !s.has_tangent(x) {
+                return x;
+            }
+            let (y, next) = s.unravel_leaf(all, at, x, &t);
+            at = next;
+            if *t.scalar() == IrTy::F32 { s.b.convert(Conv::ToF32, y) } else { y }
+        });
+        let n = self.b.dim(all, 0);
+        self.same(n, at, "`unravel`: the vector has not as many numbers as the data");
+        Ok(out)
+    }
+
+    fn unravel_leaf(&mut self, all: Var, at: Var, x: Var, t: &IrTy) -> (Var, Var) {
+        let mut size = self.int(1);
+        if t.rank() == 0 {
+            let next = self.b.bin(Bin::Add, at, size);
+            return (self.b.one(Op::Index { a: all, at: vec![at], shape: None }, IrTy::F64), next);
+        }
+        for k in 0..t.rank() {
+            let n = self.b.dim(x, k);
+            size = self.b.bin(Bin::Mul, size, n);
+        }
+        let next = self.b.bin(Bin::Add, at, size);
+        let part = self.b.one(Op::Slice { a: all, lo: at, hi: next, shape: None }, IrTy::F64.array(1));
+        let to = self.b.shape(x);
+        (self.b.one(Op::Reshape { a: part, to, from: None }, IrTy::F64.array(t.rank())), next)
+    }
+}
+
+/// Whether a type has one shape.
+fn known_shape(r: &Rep) -> bool {
+    use crate::val::Size;
+    match r {
+        Rep::Base(t) => !matches!(t, adl_typing::ty::Ty::Data(..)),
+        Rep::Array(n, e) => !matches!(n, Size::Unknown) && known_shape(e),
+        Rep::Tuple(ps) => ps.iter().all(|p| known_shape(p)),
+        Rep::Record(fs) => fs.iter().all(|f| known_shape(&f.1)),
+        Rep::Other => false,
+    }
+}

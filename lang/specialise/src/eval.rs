@@ -1,0 +1,425 @@
+//! The cases of Core.
+
+use crate::val::{Closure, Fun, Rep, Size, Val};
+use crate::{Res, Spec, nowhere};
+use adl_ir::{Lit as IrLit, Op, Ty as IrTy, Var};
+use adl_prim::Prim;
+use adl_typing::core::{Expr, ExprKind, Lambda, Lit, Local, Rep as CoreRep, SizeAt, SizeRep, Sizes, Step};
+use adl_typing::free;
+use adl_typing::ty::{Ty, TyVar};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+impl Spec<'_> {
+    /// Makes the code of an expression.
+    pub(crate) fn eval(&mut self, e: &Expr) -> Res<Val> {
+        stacker::maybe_grow(256 * 1024, 4 * 1024 * 1024, || {
+            let span = self.b.span;
+            if !nowhere(e.span) {
+                self.b.span = e.span;
+            }
+            let out = self.eval_kind(e)?;
+            self.b.span = span;
+            Ok(out)
+        })
+    }
+
+    fn eval_kind(&mut self, e: &Expr) -> Res<Val> {
+        match &*e.kind {
+            ExprKind::Lit(l) => Ok(self.literal(l)),
+            ExprKind::IntAt(n, r) => self.number_at(*n as f64, Some(*n), r),
+            ExprKind::FloatAt(x, r) => self.number_at(*x, None, r),
+            ExprKind::Local(l) => self.local(*l, &e.ty),
+            ExprKind::Global(g) => {
+                let v = self.global_val(*g)?;
+                let t = self.ty(&e.ty);
+                Ok(self.instantiate(v, &t))
+            }
+            ExprKind::Prim(p, reps) => {
+                let reps = reps.iter().map(|r| self.rep_val(r)).collect();
+                if p.row().arity == 0 { self.prim(*p, reps, Vec::new(), None) } else { Ok(Val::fun(Fun::Prim(*p, reps))) }
+            }
+            ExprKind::Abs(ls, inner) => self.abstraction(ls, inner),
+            ExprKind::Lam(lam) => self.closure(&[], lam),
+            ExprKind::Inst(..) | ExprKind::App(..) => self.application(e),
+            ExprKind::Con(c, args) => self.construct(c, args, &e.ty),
+            ExprKind::Let(l, name, a, b) => {
+                let v = self.eval(a)?;
+                if matches!(v, Val::Bottom) {
+                    return Ok(v);
+                }
+                if let (Some(n), Val::Leaf(x) | Val::Data(x, _)) = (name, &v) {
+                    self.name(*x, n.as_str());
+                }
+                self.env.insert(*l, v);
+                self.eval(b)
+            }
+            ExprKind::LetRec(bs, b) => {
+                self.group(bs)?;
+                self.eval(b)
+            }
+            ExprKind::Sizes(s, b) => {
+                self.sizes(s)?;
+                self.eval(b)
+            }
+            ExprKind::If(c, a, b) => self.choose(c, &mut |s| s.eval(a), &mut |s| s.eval(b)),
+            ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms),
+            ExprKind::Tuple(es) => Ok(match self.all(es.iter())? {
+                Some(vs) => Val::Tuple(vs),
+                None => Val::Bottom,
+            }),
+            ExprKind::Record(fs) => Ok(match self.all(fs.iter().map(|f| &f.1))? {
+                Some(vs) => Val::Record(fs.iter().map(|f| f.0).zip(vs).collect()),
+                None => Val::Bottom,
+            }),
+            ExprKind::Item(a, i) => {
+                let v = self.eval(a)?;
+                self.step(&v, Step::Item(*i))
+            }
+            ExprKind::Field(a, n) => {
+                let v = self.eval(a)?;
+                self.step(&v, Step::Field(*n))
+            }
+            ExprKind::Update(r, fs) => self.update(r, fs),
+            ExprKind::Array(es) => self.array(es, &e.ty),
+            ExprKind::Index(a, args) => self.index(a, args),
+            ExprKind::For(kind, vars, body, rep) => self.comprehension(*kind, vars, body, rep, &e.ty),
+            ExprKind::Guard(c, body, rep) => self.choose(c, &mut |s| s.eval(body), &mut |s| s.zero_at(rep)),
+            ExprKind::Loop(state, init, kind, body) => self.loop_(*state, init, kind, body),
+            ExprKind::Interp(_) => Err(self.no("text made of values")),
+        }
+    }
+
+    /// The values of some expressions; `None` if one of them has none.
+    pub(crate) fn all<'e>(&mut self, es: impl Iterator<Item = &'e Expr>) -> Res<Option<Vec<Val>>> {
+        let mut out = Vec::new();
+        for e in es {
+            match self.eval(e)? {
+                Val::Bottom => return Ok(None),
+                v => out.push(v),
+            }
+        }
+        Ok(Some(out))
+    }
+
+    fn name(&mut self, v: Var, name: &str) {
+        let info = &mut self.b.func.vars[v.0 as usize];
+        if info.name.is_none() {
+            info.name = Some(name.into());
+        }
+    }
+
+    /// A literal's variable.
+    pub(crate) fn lit(&mut self, l: IrLit) -> Var {
+        let v = self.b.lit(l.clone());
+        self.lits.insert(v, l);
+        v
+    }
+
+    /// An Int's variable.
+    pub(crate) fn int(&mut self, n: i64) -> Var {
+        self.lit(IrLit::I64(n))
+    }
+
+    pub(crate) fn literal(&mut self, l: &Lit) -> Val {
+        Val::Leaf(match l {
+            Lit::Unit => return Val::Unit,
+            Lit::Bool(b) => self.lit(IrLit::Bool(*b)),
+            Lit::Int(n) => self.int(*n),
+            Lit::Float(x) => self.lit(IrLit::F64(*x)),
+            Lit::F32(x) => self.lit(IrLit::F32(*x)),
+            Lit::Str(s) => self.lit(IrLit::Str(s.clone())),
+        })
+    }
+
+    fn number_at(&mut self, x: f64, int: Option<i64>, rep: &CoreRep) -> Res<Val> {
+        let rep = self.rep_val(rep);
+        let t = match &rep {
+            Val::Rep(r) => match &**r {
+                Rep::Base(t) => t.clone(),
+                _ => return Err(self.no("a number whose type is not known here")),
+            },
+            _ => return Err(self.no("a number whose type is not known here")),
+        };
+        Ok(Val::Leaf(match (t, int) {
+            (Ty::Int, Some(n)) => self.int(n),
+            (Ty::F32, _) => self.lit(IrLit::F32(x as f32)),
+            _ => self.lit(IrLit::F64(x)),
+        }))
+    }
+
+    fn local(&mut self, l: Local, t: &Ty) -> Res<Val> {
+        let Some(v) = self.env.get(&l).cloned() else { return Err(self.no(format!("local {} is not bound", l.0))) };
+        if !v.has_fun() {
+            return Ok(v);
+        }
+        let t = self.ty(t);
+        Ok(self.instantiate(v, &t))
+    }
+
+    /// What a run-time type of Core is here.
+    pub(crate) fn rep_val(&mut self, r: &CoreRep) -> Val {
+        let rep = self.rep(r);
+        Val::Rep(rep)
+    }
+
+    fn rep(&mut self, r: &CoreRep) -> Rc<Rep> {
+        Rc::new(match r {
+            CoreRep::Hidden(l) => match self.env.get(l) {
+                Some(Val::Rep(r)) => return r.clone(),
+                _ => Rep::Other,
+            },
+            CoreRep::Base(t) => Rep::Base(t.clone()),
+            CoreRep::Array(n, e) => {
+                let n = match n {
+                    SizeRep::Const(k) => Size::Const(*k),
+                    SizeRep::Local(l) => match self.env.get(l) {
+                        Some(Val::Leaf(v)) => Size::Var(*v),
+                        _ => Size::Unknown,
+                    },
+                    SizeRep::Unknown => Size::Unknown,
+                };
+                Rep::Array(n, self.rep(e))
+            }
+            CoreRep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| self.rep(p)).collect()),
+            CoreRep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| (*n, self.rep(p))).collect()),
+            CoreRep::Data(d, ps) => {
+                let args = ps.iter().map(|p| ty_of_rep(&self.rep(p))).collect::<Option<Vec<Ty>>>();
+                args.map_or(Rep::Other, |args| Rep::Base(Ty::Data(d.id, args.into())))
+            }
+            CoreRep::Other => Rep::Other,
+        })
+    }
+
+    fn abstraction(&mut self, ls: &[Local], inner: &Expr) -> Res<Val> {
+        match &*inner.kind {
+            ExprKind::Lam(lam) => self.closure(ls, lam),
+            _ => {
+                let lam = self.thunk(inner);
+                self.closure(ls, &lam)
+            }
+        }
+    }
+
+    /// An expression as code without parameters.
+    pub(crate) fn thunk(&mut self, e: &Expr) -> Rc<Lambda> {
+        let at: *const ExprKind = &*e.kind;
+        let make = || Rc::new(Lambda { params: Vec::new(), body: e.clone(), linear: false, name: None });
+        self.cache.thunks.entry(at).or_insert_with(make).clone()
+    }
+
+    /// The part of the substitution that some code needs.
+    fn restricted(&self, vars: &[TyVar]) -> Rc<BTreeMap<TyVar, Ty>> {
+        Rc::new(vars.iter().filter_map(|v| self.subst.get(v).map(|t| (*v, t.clone()))).collect())
+    }
+
+    pub(crate) fn closure(&mut self, hidden: &[Local], lam: &Rc<Lambda>) -> Res<Val> {
+        let info = self.info(hidden, lam);
+        let env = self.capture(&info.free)?;
+        let subst = self.restricted(&info.tyvars);
+        Ok(Val::fun(Fun::Closure(Closure { lam: lam.clone(), hidden: hidden.into(), group: None, env, subst })))
+    }
+
+    fn capture(&mut self, locals: &[Local]) -> Res<Rc<[(Local, Val)]>> {
+        let mut out = Vec::new();
+        for l in locals {
+            match self.env.get(l) {
+                Some(v) => out.push((*l, v.clone())),
+                None => return Err(self.no(format!("local {} is not bound", l.0))),
+            }
+        }
+        Ok(out.into())
+    }
+
+    fn group(&mut self, bs: &[(Local, adl_syntax::symbol::Symbol, Expr)]) -> Res<()> {
+        let mut group = Vec::new();
+        for (l, _, e) in bs {
+            let (hidden, inner): (&[Local], &Expr) = match &*e.kind {
+                ExprKind::Abs(ls, inner) => (ls, inner),
+                _ => (&[], e),
+            };
+            match &*inner.kind {
+                ExprKind::Lam(lam) => group.push((*l, Rc::from(hidden), lam.clone())),
+                _ => return Err(self.no("a recursive value that is no function")),
+            }
+        }
+        let views: Vec<(Local, &[Local], &Lambda)> = group.iter().map(|(l, h, lam)| (*l, &**h, &**lam)).collect();
+        let env = self.capture(&free::of_group(&views))?;
+        let group = Rc::new(group);
+        for (l, hidden, lam) in group.iter() {
+            let vars = self.info(hidden, lam).tyvars.clone();
+            let subst = self.restricted(&vars);
+            let c = Closure { lam: lam.clone(), hidden: hidden.clone(), group: Some(group.clone()), env: env.clone(), subst };
+            self.env.insert(*l, Val::fun(Fun::Closure(c)));
+        }
+        Ok(())
+    }
+
+    /// A part of a tuple or record.
+    pub(crate) fn step(&mut self, v: &Val, s: Step) -> Res<Val> {
+        match (v, s) {
+            (Val::Bottom, _) => Ok(Val::Bottom),
+            (Val::Tuple(vs), Step::Item(i)) if (i as usize) < vs.len() => Ok(vs[i as usize].clone()),
+            (Val::Record(fs), Step::Field(n)) => match fs.iter().find(|f| f.0 == n) {
+                Some((_, v)) => Ok(v.clone()),
+                None => Err(self.no(format!("there is no field `{n}`"))),
+            },
+            _ => Err(self.no("a part of something that has no parts")),
+        }
+    }
+
+    fn update(&mut self, r: &Expr, fs: &[(adl_syntax::symbol::Symbol, Expr)]) -> Res<Val> {
+        let base = self.eval(r)?;
+        let Some(vals) = self.all(fs.iter().map(|f| &f.1))? else { return Ok(Val::Bottom) };
+        match base {
+            Val::Bottom => Ok(Val::Bottom),
+            Val::Record(mut old) => {
+                for ((n, _), v) in fs.iter().zip(vals) {
+                    old.iter_mut().filter(|f| f.0 == *n).for_each(|f| f.1 = v.clone());
+                }
+                Ok(Val::Record(old))
+            }
+            _ => Err(self.no("an update of something that is no record")),
+        }
+    }
+
+    fn sizes(&mut self, s: &Sizes) -> Res<()> {
+        for (_, local, name, at) in &s.binds {
+            let n = self.size_at(at)?;
+            self.name(n, name.as_str());
+            self.env.insert(*local, Val::Leaf(n));
+        }
+        for (at, want, name) in &s.checks {
+            let want = match want {
+                SizeRep::Const(n) => self.int(*n as i64),
+                SizeRep::Local(l) => match self.env.get(l) {
+                    Some(Val::Leaf(v)) => *v,
+                    _ => continue,
+                },
+                SizeRep::Unknown => continue,
+            };
+            let n = self.size_at(at)?;
+            self.same(n, want, &format!("an array has not the size {name} that the signature says"));
+        }
+        Ok(())
+    }
+
+    fn size_at(&mut self, at: &SizeAt) -> Res<Var> {
+        let Some(mut v) = self.env.get(&at.from).cloned() else { return Err(self.no("a size of something that is not bound")) };
+        for s in &at.path {
+            v = self.step(&v, *s)?;
+        }
+        self.extent(&v, at.axis)
+    }
+
+    /// The extent of an axis of an array.
+    pub(crate) fn extent(&mut self, v: &Val, axis: u32) -> Res<Var> {
+        let Some(x) = v.leaves().first().copied() else { return Err(self.no("the size of an array without contents")) };
+        if self.b.ty(x).rank() <= axis {
+            return Err(self.no("the size of something that is no array"));
+        }
+        let n = self.b.dim(x, axis);
+        self.sizes.insert(n, (x, axis));
+        Ok(n)
+    }
+
+    /// An error unless two Ints are equal.
+    pub(crate) fn same(&mut self, a: Var, b: Var, text: &str) {
+        let known = |s: &Self, v: Var| s.sizes.get(&v).copied();
+        let equal_lits = matches!((self.lits.get(&a), self.lits.get(&b)), (Some(x), Some(y)) if x == y);
+        if a == b || equal_lits || known(self, a).is_some() && known(self, a) == known(self, b) {
+            return;
+        }
+        let c = self.b.cmp(adl_ir::Cmp::Eq, a, b);
+        self.assert(c, text);
+    }
+
+    /// An error unless a condition holds.
+    pub(crate) fn assert(&mut self, c: Var, text: &str) {
+        let text = self.lit(IrLit::Str(text.into()));
+        self.b.emit(Op::Prim(Prim::Assert, vec![c, text]), &[], &[]);
+    }
+
+    /// An error.
+    pub(crate) fn fail(&mut self, text: &str) -> Val {
+        let text = self.lit(IrLit::Str(text.into()));
+        self.b.emit(Op::Prim(Prim::Error, vec![text]), &[], &[]);
+        Val::Bottom
+    }
+
+    /// The zero of a run-time type of Core.
+    fn zero_at(&mut self, rep: &CoreRep) -> Res<Val> {
+        let rep = self.rep(rep);
+        self.zero(&rep)
+    }
+
+    /// The zero of a run-time type; of arrays whose sizes are not known, absent.
+    pub(crate) fn zero(&mut self, rep: &Rep) -> Res<Val> {
+        match rep {
+            Rep::Tuple(ps) => Ok(Val::Tuple(ps.iter().map(|p| self.zero(p)).collect::<Res<_>>()?)),
+            Rep::Record(fs) => Ok(Val::Record(fs.iter().map(|(n, p)| Ok((*n, self.zero(p)?))).collect::<Res<_>>()?)),
+            Rep::Array(..) => self.zero_array(rep),
+            Rep::Base(t) => {
+                let l = self.layout(t)?;
+                Ok(self.zeros(&l))
+            }
+            Rep::Other => Err(self.no("a zero whose type is not known here")),
+        }
+    }
+
+    fn zero_array(&mut self, rep: &Rep) -> Res<Val> {
+        let (mut sizes, mut at) = (Vec::new(), rep);
+        while let Rep::Array(n, e) = at {
+            sizes.push(*n);
+            at = e;
+        }
+        let number = matches!(at, Rep::Base(Ty::Float | Ty::F32 | Ty::Int));
+        if number && sizes.iter().all(|n| !matches!(n, Size::Unknown)) {
+            let Val::Leaf(zero) = self.zero(at)? else { return Err(self.no("a zero that is no number")) };
+            let dims = sizes
+                .iter()
+                .map(|n| match n {
+                    Size::Var(v) => *v,
+                    Size::Const(k) => self.int(*k as i64),
+                    Size::Unknown => self.int(0),
+                })
+                .collect();
+            return Ok(Val::Leaf(self.spread(zero, dims)));
+        }
+        let Some(t) = ty_of_rep(rep) else { return Err(self.no("a zero whose type is not known here")) };
+        let l = self.layout(&t)?;
+        Ok(self.zeros(&l))
+    }
+
+    /// An array of those extents with one number everywhere.
+    pub(crate) fn spread(&mut self, x: Var, dims: Vec<Var>) -> Var {
+        let t = self.b.ty(x).array(dims.len() as u32);
+        let shape = self.b.one(Op::Stack { elems: dims, shape: None }, IrTy::shape());
+        self.b.one(Op::Spread { a: x, shape }, t)
+    }
+
+    /// Zeros of a layout; arrays and data are absent.
+    pub(crate) fn zeros(&mut self, l: &crate::Layout) -> Val {
+        let b = &mut self.b;
+        Self::build(l, &mut |t| match t {
+            IrTy::Str => b.lit(IrLit::Str("".into())),
+            IrTy::Bool => b.lit(IrLit::Bool(false)),
+            t => b.one(Op::Zero(t.clone()), t),
+        })
+    }
+}
+
+/// The type behind a run-time type.
+pub(crate) fn ty_of_rep(r: &Rep) -> Option<Ty> {
+    use adl_typing::ty::{RecordTy, Size as TySize};
+    Some(match r {
+        Rep::Base(t) => t.clone(),
+        Rep::Array(_, e) => Ty::Array(TySize::Unknown, Rc::new(ty_of_rep(e)?)),
+        Rep::Tuple(ps) => Ty::Tuple(ps.iter().map(|p| ty_of_rep(p)).collect::<Option<_>>()?),
+        Rep::Record(fs) => {
+            let fields = fs.iter().map(|(n, p)| Some((*n, ty_of_rep(p)?))).collect::<Option<_>>()?;
+            Ty::Record(Rc::new(RecordTy { fields, tail: None }))
+        }
+        Rep::Other => return None,
+    })
+}

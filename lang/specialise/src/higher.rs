@@ -1,0 +1,223 @@
+//! Primitives that take functions.
+
+use crate::key::Key;
+use crate::val::{Closure, Fun, Val};
+use crate::{Res, Spec};
+use adl_ir::{Block, Cmp, Lit, Op, Out, Soac, SoacKind, Ty as IrTy, Var};
+use adl_prim::{Bin, Prim};
+use adl_typing::core::ExprKind;
+use std::rc::Rc;
+
+/// The operator that a function is, where it is one of those that have array operations of their own.
+fn operator(f: &Fun) -> Option<Prim> {
+    let known = |p: Prim| matches!(p, Prim::Add | Prim::Mul | Prim::Min | Prim::Max).then_some(p);
+    match f {
+        Fun::Prim(p, _) => known(*p),
+        Fun::Closure(Closure { lam, hidden, .. }) if hidden.is_empty() && lam.params.len() == 2 => match &*lam.body.kind {
+            ExprKind::App(g, args) if args.len() == 2 => match (&*g.kind, &*args[0].kind, &*args[1].kind) {
+                (ExprKind::Prim(p, _), ExprKind::Local(a), ExprKind::Local(b)) => {
+                    let (x, y) = (lam.params[0].local, lam.params[1].local);
+                    // The order matters for ties of `min` and `max`.
+                    let straight = (*a, *b) == (x, y);
+                    let either = (*a, *b) == (y, x) && matches!(p, Prim::Add | Prim::Mul);
+                    known(*p).filter(|_| straight || either)
+                }
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+impl<'s> Spec<'s> {
+    fn run(&mut self, f: &Rc<Fun>, args: Vec<Val>, here: bool) -> Res<Val> {
+        if here { self.apply_here(f, args, None) } else { self.call(f, args, None) }
+    }
+
+    /// Primitives that take functions. `here`: the function is written where the primitive is applied.
+    pub(crate) fn higher_prim(&mut self, p: Prim, args: &[Val], here: bool) -> Res<Val> {
+        let f = self.function_of(&args[usize::from(p == Prim::ReduceByIndex)]);
+        match p {
+            Prim::Map | Prim::Map2 | Prim::Map3 => self.map(&f?, &args[1..], here),
+            Prim::Reduce => self.reduce(&f?, &args[1], &args[2], here),
+            Prim::Scan => self.scan(SoacKind::Scan, &f?, &args[1], &args[2], here),
+            Prim::ScanExclusive => self.scan(SoacKind::ScanExclusive, &f?, &args[1], &args[2], here),
+            Prim::ReduceByIndex => self.reduce_by_index(&f?, args, here),
+            Prim::Fold | Prim::Foldr => {
+                let f = f?;
+                let n = self.extent(&args[2], 0)?;
+                let right = p == Prim::Foldr;
+                self.carry(n, right, &args[1], &args[2..3], &mut |s, _, acc, e| {
+                    let pair = if right { vec![e[0].clone(), acc.clone()] } else { vec![acc.clone(), e[0].clone()] };
+                    s.run(&f, pair, here)
+                })
+            }
+            Prim::Filter | Prim::Partition => {
+                let mask = self.map(&f?, &args[1..2], here)?;
+                let mask = self.leaf(&mask)?;
+                let yes = self.b.one(Op::Nonzero(mask), IrTy::I64.array(1));
+                let chosen = self.gather(&args[1], yes);
+                if p == Prim::Filter {
+                    return Ok(chosen);
+                }
+                let other = self.b.one(Op::Not(mask), IrTy::Bool.array(1));
+                let no = self.b.one(Op::Nonzero(other), IrTy::I64.array(1));
+                Ok(Val::Tuple(vec![chosen, self.gather(&args[1], no)]))
+            }
+            Prim::SortBy => {
+                let keys = self.map(&f?, &args[1..2], here)?;
+                let at = self.sorted(&keys)?;
+                Ok(self.gather(&args[1], at))
+            }
+            _ => self.invertible(args),
+        }
+    }
+
+    fn map(&mut self, f: &Rc<Fun>, arrays: &[Val], here: bool) -> Res<Val> {
+        let n = self.same_lengths(arrays, if arrays.len() == 2 { "map2" } else { "map3" })?;
+        if let Some(v) = self.map_whole(f, arrays, n)? {
+            return Ok(v);
+        }
+        self.each(n, arrays, Out::Collect, &mut |s, _, elems| s.run(f, elems.to_vec(), here))
+    }
+
+    /// Straight-line arithmetic acts on whole arrays as it does on numbers.
+    fn map_whole(&mut self, f: &Rc<Fun>, arrays: &[Val], n: Var) -> Res<Option<Val>> {
+        let flat = |s: &Self, v: &Val| matches!(v, Val::Leaf(x) if matches!(s.b.ty(*x), IrTy::Array(ref e, 1) if e.is_real()));
+        if !arrays.iter().all(|a| flat(self, a)) {
+            return Ok(None);
+        }
+        let v = match &**f {
+            Fun::Prim(p, _) if p.un().is_some() && arrays.len() == 1 || p.bin().is_some() && arrays.len() == 2 => self.number_prim(*p, &[], arrays)?,
+            Fun::Closure(c) if c.hidden.is_empty() && c.lam.params.len() == arrays.len() && self.elementwise(c) => self.enter(c, arrays)?,
+            _ => return Ok(None),
+        };
+        match &v {
+            Val::Leaf(x) if self.b.ty(*x).rank() == 0 => self.replicate(n, &v).map(Some),
+            _ => Ok(Some(v)),
+        }
+    }
+
+    /// The record of `invertible`.
+    fn invertible_parts(&self, f: &Fun) -> Option<Val> {
+        match f {
+            Fun::Partial(g, args) if args.len() == 1 && matches!(&**g, Fun::Prim(Prim::Invertible, _)) => Some(args[0].clone()),
+            _ => None,
+        }
+    }
+
+    fn part(&mut self, r: &Val, name: &str) -> Res<Rc<Fun>> {
+        let v = self.step(r, adl_typing::core::Step::Field(adl_syntax::symbol::Symbol::new(name)))?;
+        self.function_of(&v)
+    }
+
+    /// `lower (op (lift x) (lift y))`.
+    fn invertible(&mut self, args: &[Val]) -> Res<Val> {
+        let [r, x, y] = args else { return Err(self.no("`invertible` without arguments")) };
+        let (lift, op, lower) = (self.part(r, "lift")?, self.part(r, "op")?, self.part(r, "lower")?);
+        let a = self.call(&lift, vec![x.clone()], None)?;
+        let b = self.call(&lift, vec![y.clone()], None)?;
+        let c = self.call(&op, vec![a, b], None)?;
+        self.call(&lower, vec![c], None)
+    }
+
+    fn reduce(&mut self, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Val> {
+        if let Some(r) = self.invertible_parts(f) {
+            let (lift, op, lower) = (self.part(&r, "lift")?, self.part(&r, "op")?, self.part(&r, "lower")?);
+            let lifted = self.map(&lift, std::slice::from_ref(xs), false)?;
+            let e = self.call(&lift, vec![e.clone()], None)?;
+            let total = self.reduce(&op, &e, &lifted, false)?;
+            return self.call(&lower, vec![total], None);
+        }
+        if let (Some(p), Val::Leaf(x), Val::Leaf(e)) = (operator(f), xs, e) {
+            if self.b.ty(*x).rank() == 1 {
+                return self.reduce_numbers(p, *e, *x);
+            }
+        }
+        self.soac(SoacKind::Reduce, f, e, xs, here)
+    }
+
+    fn reduce_numbers(&mut self, p: Prim, e: Var, x: Var) -> Res<Val> {
+        let t = self.b.ty(e);
+        let neutral = |s: &Self, n: f64| matches!(s.lits.get(&e), Some(Lit::F64(k)) if *k == n);
+        Ok(Val::Leaf(match p {
+            Prim::Add => {
+                let total = self.b.one(Op::Sum { a: x, n: None }, t);
+                if neutral(self, 0.0) { total } else { self.b.bin(Bin::Add, e, total) }
+            }
+            Prim::Mul => {
+                let total = self.b.prim(Prim::Prod, &[x], t);
+                if neutral(self, 1.0) { total } else { self.b.bin(Bin::Mul, e, total) }
+            }
+            _ => {
+                let (whole, op) = if p == Prim::Min { (Prim::Minimum, Bin::Min) } else { (Prim::Maximum, Bin::Max) };
+                let (n, zero) = (self.b.dim(x, 0), self.int(0));
+                let empty = self.b.cmp(Cmp::Eq, n, zero);
+                return self.if_(empty, &mut |_| Ok(Val::Leaf(e)), &mut |s| {
+                    let best = s.prim(whole, Vec::new(), vec![Val::Leaf(x)], None)?;
+                    s.bin(op, &Val::Leaf(e), &best)
+                });
+            }
+        }))
+    }
+
+    fn scan(&mut self, kind: SoacKind, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Val> {
+        if let (Some(Prim::Add), Val::Leaf(x), Val::Leaf(z), SoacKind::Scan) = (operator(f), xs, e, kind) {
+            if self.b.ty(*x).rank() == 1 && matches!(self.lits.get(z), Some(Lit::F64(k)) if *k == 0.0) {
+                let t = self.b.ty(*x);
+                return Ok(Val::Leaf(self.b.one(Op::Cumsum { a: *x, reverse: false }, t)));
+            }
+        }
+        self.soac(kind, f, e, xs, here)
+    }
+
+    fn soac(&mut self, kind: SoacKind, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Val> {
+        let op = self.operator_block(f, e, xs, here)?;
+        let (neutral, arrays) = (e.leaves(), xs.leaves());
+        let one: Vec<IrTy> = neutral.iter().map(|v| self.b.ty(*v)).collect();
+        let many: Vec<IrTy> = arrays.iter().map(|v| self.b.ty(*v)).collect();
+        let reduces = kind == SoacKind::Reduce;
+        let tys = if reduces { one } else { many };
+        let (outs, _) = self.b.emit(Op::Soac(Box::new(Soac { kind, op, neutral, arrays })), &tys, &[]);
+        Ok(if reduces { e.with(&outs) } else { xs.with(&outs) })
+    }
+
+    /// An associative operator as a block.
+    fn operator_block(&mut self, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Block> {
+        let span = self.b.span;
+        self.b.open();
+        let b = &mut self.b;
+        let acc = e.map(&mut |v| {
+            let t = b.ty(v);
+            b.param(t)
+        });
+        let elem = self.element_params(xs);
+        let (mut one, mut other) = (Key::new(), Key::new());
+        self.key_val(&acc, &mut one);
+        self.key_val(&elem, &mut other);
+        if one != other || acc.has_fun() {
+            return Err(self.no("a reduction whose neutral element is laid out differently from the elements"));
+        }
+        let v = self.run(f, vec![acc, elem], here)?;
+        let mut result = Key::new();
+        self.key_val(&v, &mut result);
+        if one != result {
+            return Err(self.no("an operator whose result is laid out differently from its arguments"));
+        }
+        self.b.span = span;
+        Ok(self.b.close(v.leaves(), Vec::new()))
+    }
+
+    fn reduce_by_index(&mut self, f: &Rc<Fun>, args: &[Val], here: bool) -> Res<Val> {
+        let [dest, _, e, keys, values] = args else { return Err(self.no("`reduce_by_index` without arguments")) };
+        let op = self.operator_block(f, e, values, here)?;
+        self.same_lengths(&[keys.clone(), values.clone()], "reduce_by_index")?;
+        let d = dest.leaves();
+        let tys: Vec<IrTy> = d.iter().map(|v| self.b.ty(*v)).collect();
+        let keys = self.leaf(keys)?;
+        let op = Op::ReduceByIndex { dest: d, op: Box::new(op), neutral: e.leaves(), keys, values: values.leaves() };
+        let (outs, _) = self.b.emit(op, &tys, &[]);
+        Ok(dest.with(&outs))
+    }
+}

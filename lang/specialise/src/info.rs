@@ -1,0 +1,240 @@
+//! Facts about a piece of Core that do not depend on where it is used.
+
+use crate::Spec;
+use crate::val::{Closure, Fun, Val};
+use adl_prim::{Bin, Prim};
+use adl_typing::core::{Expr, ExprKind, Extent, GlobalId, IndexArg, Lambda, Lit, Local, LoopKind};
+use adl_typing::free;
+use adl_typing::ty::{Ty, TyVar};
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
+
+/// What is known of a function's code.
+#[derive(Debug)]
+pub(crate) struct Info {
+    /// Locals that it captures.
+    pub free: Vec<Local>,
+    /// Type variables in it.
+    pub tyvars: Vec<TyVar>,
+    /// Globals that it names.
+    pub globals: Vec<GlobalId>,
+    /// Whether it is small and calls nothing, so that it may be copied.
+    pub small: bool,
+    /// Keeps the code where it is, because it is known by its address.
+    _code: Rc<Lambda>,
+}
+
+/// Expressions in code that may be copied.
+const SMALL: usize = 40;
+
+/// The expressions directly inside.
+pub(crate) fn children(e: &Expr) -> Vec<&Expr> {
+    match &*e.kind {
+        ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Prim(..) => Vec::new(),
+        ExprKind::Abs(_, e) | ExprKind::Inst(e, _) | ExprKind::Sizes(_, e) | ExprKind::Item(e, _) | ExprKind::Field(e, _) => vec![e],
+        ExprKind::Lam(l) => vec![&l.body],
+        ExprKind::App(f, args) => std::iter::once(f).chain(args).collect(),
+        ExprKind::Con(_, es) | ExprKind::Tuple(es) | ExprKind::Array(es) | ExprKind::Interp(es) => es.iter().collect(),
+        ExprKind::Let(_, _, a, b) | ExprKind::Guard(a, b, _) => vec![a, b],
+        ExprKind::LetRec(bs, e) => bs.iter().map(|b| &b.2).chain([e]).collect(),
+        ExprKind::If(c, a, b) => vec![c, a, b],
+        ExprKind::Match(s, _, _, arms) => std::iter::once(s).chain(arms.iter().flat_map(|a| a.guard.iter().chain([&a.body]))).collect(),
+        ExprKind::Record(fs) => fs.iter().map(|f| &f.1).collect(),
+        ExprKind::Update(e, fs) => std::iter::once(e).chain(fs.iter().map(|f| &f.1)).collect(),
+        ExprKind::Index(a, args) => std::iter::once(a).chain(args.iter().flat_map(index_parts)).collect(),
+        ExprKind::For(_, vars, body, _) => vars.iter().flat_map(|v| extent_parts(&v.2)).chain([body]).collect(),
+        ExprKind::Loop(_, init, kind, body) => {
+            let c = match kind {
+                LoopKind::For(_, n) => n,
+                LoopKind::While(c) => c,
+            };
+            vec![init, c, body]
+        }
+    }
+}
+
+fn index_parts(i: &IndexArg) -> Vec<&Expr> {
+    match i {
+        IndexArg::At(e) => vec![e],
+        IndexArg::Slice(lo, hi) => lo.iter().chain(hi).collect(),
+    }
+}
+
+fn extent_parts(x: &Extent) -> Vec<&Expr> {
+    match x {
+        Extent::Bound(e) => vec![e],
+        Extent::Axes(axes) => axes.iter().map(|a| &a.0).collect(),
+    }
+}
+
+/// Calls `f` on an expression and everything inside.
+pub(crate) fn walk<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
+    let mut todo = vec![e];
+    while let Some(e) = todo.pop() {
+        f(e);
+        todo.extend(children(e));
+    }
+}
+
+fn tyvars(t: &Ty, out: &mut BTreeSet<TyVar>) {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
+        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Meta(_) => {}
+        Ty::Var(v) => {
+            out.insert(*v);
+        }
+        Ty::Fun(a, b) | Ty::Lin(a, b) => {
+            tyvars(a, out);
+            tyvars(b, out);
+        }
+        Ty::Tuple(ts) | Ty::Data(_, ts) => ts.iter().for_each(|t| tyvars(t, out)),
+        Ty::Array(_, e) => tyvars(e, out),
+        Ty::Record(r) => {
+            r.fields.iter().for_each(|f| tyvars(&f.1, out));
+            r.tail.iter().for_each(|t| tyvars(t, out));
+        }
+    });
+}
+
+/// Whether code calls or repeats something.
+fn works(e: &Expr) -> bool {
+    match &*e.kind {
+        ExprKind::App(f, _) => !matches!(&*f.kind, ExprKind::Prim(p, _) if p.un().is_some() || p.bin().is_some()),
+        ExprKind::For(..) | ExprKind::Loop(..) | ExprKind::Match(..) | ExprKind::Lam(_) | ExprKind::LetRec(..) | ExprKind::Inst(..) => true,
+        _ => false,
+    }
+}
+
+impl Spec<'_> {
+    /// Facts about a function.
+    pub(crate) fn info(&mut self, hidden: &[Local], lam: &Rc<Lambda>) -> Rc<Info> {
+        let at = Rc::as_ptr(lam);
+        if let Some(i) = self.cache.infos.get(&at) {
+            return i.clone();
+        }
+        let (mut vars, mut globals, mut size, mut busy) = (BTreeSet::new(), BTreeSet::new(), 0, false);
+        lam.params.iter().for_each(|p| tyvars(&p.ty, &mut vars));
+        walk(&lam.body, &mut |e| {
+            size += 1;
+            busy |= works(e);
+            tyvars(&e.ty, &mut vars);
+            if let ExprKind::Global(g) = &*e.kind {
+                globals.insert(*g);
+            }
+        });
+        let info = Rc::new(Info {
+            free: free::of_lambda(hidden, lam),
+            tyvars: vars.into_iter().collect(),
+            globals: globals.into_iter().collect(),
+            small: size <= SMALL && !busy,
+            _code: lam.clone(),
+        });
+        self.cache.infos.insert(at, info.clone());
+        info
+    }
+
+    /// Globals whose values are inputs, among all that the code of functions in these values can reach.
+    pub(crate) fn globals_of(&mut self, vals: &[Val]) -> BTreeSet<GlobalId> {
+        let mut codes: Vec<(Rc<[Local]>, Rc<Lambda>)> = Vec::new();
+        vals.iter().for_each(|v| codes_of(v, &mut codes));
+        let (mut seen, mut done, mut out) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        while let Some((hidden, lam)) = codes.pop() {
+            if !done.insert(Rc::as_ptr(&lam)) {
+                continue;
+            }
+            for g in self.info(&hidden, &lam).globals.clone() {
+                if !seen.insert(g) {
+                    continue;
+                }
+                match self.global_code(g) {
+                    Some(code) => codes.push(code),
+                    None => {
+                        out.insert(g);
+                        if let Some(v) = self.globals.get(&g) {
+                            codes_of(v, &mut codes);
+                        }
+                    }
+                }
+            }
+        }
+        out
+    }
+}
+
+/// The code of every function in a value.
+fn codes_of(v: &Val, out: &mut Vec<(Rc<[Local]>, Rc<Lambda>)>) {
+    match v {
+        Val::Unit | Val::Leaf(_) | Val::Data(..) | Val::Rep(_) | Val::Bottom => {}
+        Val::Tuple(vs) => vs.iter().for_each(|v| codes_of(v, out)),
+        Val::Record(fs) => fs.iter().for_each(|f| codes_of(&f.1, out)),
+        Val::Array(e) => codes_of(e, out),
+        Val::Fun(f) => codes_of_fun(f, out),
+    }
+}
+
+fn codes_of_fun(f: &Fun, out: &mut Vec<(Rc<[Local]>, Rc<Lambda>)>) {
+    match f {
+        Fun::Closure(c) => {
+            match &c.group {
+                Some(g) => out.extend(g.iter().map(|(_, h, l)| (h.clone(), l.clone()))),
+                None => out.push((c.hidden.clone(), c.lam.clone())),
+            }
+            c.env.iter().for_each(|(_, v)| codes_of(v, out));
+        }
+        Fun::Prim(_, vs) => vs.iter().for_each(|v| codes_of(v, out)),
+        Fun::Partial(g, vs) => {
+            codes_of_fun(g, out);
+            vs.iter().for_each(|v| codes_of(v, out));
+        }
+        Fun::Custom { f, rule, .. } => {
+            codes_of(f, out);
+            codes_of(rule, out);
+        }
+        Fun::Checkpoint(f) => codes_of(f, out),
+        Fun::Linear(_) => {}
+        Fun::Tagged(_, fs) => fs.iter().for_each(|f| codes_of_fun(f, out)),
+    }
+}
+
+/// Types of the locals that a function mentions.
+pub(crate) fn local_types(lam: &Lambda) -> HashMap<Local, Ty> {
+    let mut out = HashMap::new();
+    walk(&lam.body, &mut |e| {
+        if let ExprKind::Local(l) = &*e.kind {
+            out.entry(*l).or_insert_with(|| e.ty.clone());
+        }
+    });
+    out
+}
+
+impl Spec<'_> {
+    /// Whether a function of numbers is straight-line arithmetic that acts on whole arrays as it does on numbers.
+    pub(crate) fn elementwise(&self, c: &Closure) -> bool {
+        let number = |t: &Ty| matches!(crate::types::apply(&c.subst, t), Ty::Float);
+        let scalars = c.env.iter().all(|(_, v)| match v {
+            Val::Leaf(v) => self.b.ty(*v).rank() == 0,
+            Val::Rep(_) => true,
+            _ => false,
+        });
+        scalars && c.lam.params.iter().all(|p| number(&p.ty)) && self.straight(&c.lam.body, &number)
+    }
+
+    fn straight(&self, e: &Expr, number: &dyn Fn(&Ty) -> bool) -> bool {
+        if !number(&e.ty) {
+            return false;
+        }
+        match &*e.kind {
+            ExprKind::Lit(Lit::Float(_)) | ExprKind::Local(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..) => true,
+            ExprKind::Global(g) => matches!(self.globals.get(g), Some(Val::Leaf(v)) if self.b.ty(*v).rank() == 0),
+            ExprKind::Let(_, _, a, b) => self.straight(a, number) && self.straight(b, number),
+            ExprKind::App(f, args) => match &*f.kind {
+                ExprKind::Prim(Prim::PowInt, _) => self.straight(&args[0], number),
+                ExprKind::Prim(p, _) => {
+                    let spreads = p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv);
+                    spreads && args.len() == p.row().arity as usize && args.iter().all(|a| self.straight(a, number))
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+}

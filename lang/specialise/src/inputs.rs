@@ -1,0 +1,223 @@
+//! Values from outside: arguments, captured values, globals. Their leaves are the entry's parameters.
+
+use crate::info::local_types;
+use crate::types::{apply, closed};
+use crate::val::{Closure, Fun, Val};
+use crate::{Entry, FunView, Input, Place, Res, Root, Spec, Unsupported, View};
+use adl_ir::{Builder, FnId};
+use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lambda, Local};
+use adl_typing::ty::Ty;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// Functions inside functions that are followed.
+const DEEPEST: usize = 64;
+
+impl Place {
+    fn then(&self, step: u32) -> Place {
+        let mut p = self.clone();
+        p.steps.push(step);
+        p
+    }
+}
+
+/// Whether a type has a function in it.
+fn functional(t: &Ty) -> bool {
+    matches!(t, Ty::Fun(..) | Ty::Lin(..))
+}
+
+impl Spec<'_> {
+    /// Specialises the function at [`Root::Fun`].
+    pub(crate) fn entry(&mut self, args: &[Ty]) -> Result<Entry, Unsupported> {
+        let mut inputs = Vec::new();
+        let mut vals = Vec::new();
+        for (i, t) in args.iter().enumerate() {
+            let place = Place { root: Root::Arg(i as u32), steps: Vec::new() };
+            vals.push(if functional(t) { self.outside(place, None, &mut inputs)? } else { self.data_input(place, t, &mut inputs)? });
+        }
+        let f = self.outside(Place { root: Root::Fun, steps: Vec::new() }, None, &mut inputs)?;
+        let f = self.function_of(&f)?;
+        let roots: Vec<Val> = vals.iter().cloned().chain([Val::Fun(f.clone())]).collect();
+        self.global_inputs(&roots, &mut inputs)?;
+        if let Fun::Closure(c) = &*f {
+            self.b.func.name = c.lam.name.map_or("fun".to_owned(), |n| n.to_string());
+        }
+        let v = self.entry_body(&f, vals)?;
+        let result = self.layout_of_val(&v)?;
+        let b = std::mem::replace(&mut self.b, Builder::new(""));
+        let func = self.p.add(b.finish(v.leaves(), Vec::new()));
+        Ok(Entry { func, inputs, result, datas: self.cache.layouts.clone() })
+    }
+
+    /// The code of the function itself becomes part of the entry.
+    fn entry_body(&mut self, f: &Rc<Fun>, args: Vec<Val>) -> Res<Val> {
+        match &**f {
+            Fun::Closure(c) if c.group.is_none() && crate::call::arity(f) == args.len() && !self.recursive(c) => self.enter(c, &args),
+            _ => self.call(f, args, None),
+        }
+    }
+
+    /// Whether a top-level function can reach itself; it then stays one function.
+    fn recursive(&mut self, c: &Closure) -> bool {
+        let mut todo = self.info(&c.hidden, &c.lam).globals.clone();
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(g) = todo.pop() {
+            if !seen.insert(g) {
+                continue;
+            }
+            if let Some((hidden, lam)) = self.global_code(g) {
+                if Rc::ptr_eq(&lam, &c.lam) {
+                    return true;
+                }
+                todo.extend(self.info(&hidden, &lam).globals.iter().copied());
+            }
+        }
+        false
+    }
+
+    fn data_input(&mut self, place: Place, t: &Ty, inputs: &mut Vec<Input>) -> Res<Val> {
+        let layout = self.layout(t)?;
+        let b = &mut self.b;
+        let v = Self::build(&layout, &mut |t| b.param(t));
+        inputs.push(Input { place, layout });
+        Ok(v)
+    }
+
+    /// The value at a place; its data become inputs. `ty`: its type, where Core says it.
+    fn outside(&mut self, place: Place, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
+        if place.steps.len() > DEEPEST {
+            return Err(self.no("functions that contain ever more functions"));
+        }
+        match self.world.view(&place) {
+            View::Opaque(why) => Err(self.no(why)),
+            View::Rep(t) => Ok(Val::Rep(Rc::new(Self::rep_of_ty(&t)))),
+            View::Data => {
+                let known = ty.filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
+                let Some(t) = known else { return Err(self.no("a captured value whose type is not known")) };
+                self.data_input(place, &t, inputs)
+            }
+            View::Fun(f) => self.outside_fun(place, f, inputs),
+        }
+    }
+
+    fn outside_fun(&mut self, place: Place, f: FunView, inputs: &mut Vec<Input>) -> Res<Val> {
+        Ok(Val::fun(match f {
+            FunView::Prim(p) => Fun::Prim(p, Vec::new()),
+            FunView::Closure { hidden, lam, captured } => {
+                let env = self.outside_env(&place, &local_types(&lam), &captured, inputs)?;
+                Fun::Closure(Closure { lam, hidden: hidden.into(), group: None, env, subst: Rc::new(BTreeMap::new()) })
+            }
+            FunView::Member { group, index, captured } => {
+                let mut types = HashMap::new();
+                group.iter().for_each(|(_, _, lam)| types.extend(local_types(lam)));
+                let env = self.outside_env(&place, &types, &captured, inputs)?;
+                let group: Vec<(Local, Rc<[Local]>, Rc<Lambda>)> = group.into_iter().map(|(l, h, lam)| (l, h.into(), lam)).collect();
+                let Some((_, hidden, lam)) = group.get(index).cloned() else { return Err(self.no("a recursive group without that member")) };
+                Fun::Closure(Closure { lam, hidden, group: Some(Rc::new(group)), env, subst: Rc::new(BTreeMap::new()) })
+            }
+            FunView::Partial(n) => {
+                let g = self.outside(place.then(0), None, inputs)?;
+                let g = self.function_of(&g)?;
+                let args = (1..=n).map(|k| self.outside(place.then(k), None, inputs)).collect::<Res<_>>()?;
+                Fun::Partial(g, args)
+            }
+            FunView::Custom { vjp } => {
+                let (f, rule) = (self.outside(place.then(0), None, inputs)?, self.outside(place.then(1), None, inputs)?);
+                Fun::Custom { vjp, f, rule }
+            }
+            FunView::Checkpoint => Fun::Checkpoint(self.outside(place.then(0), None, inputs)?),
+        }))
+    }
+
+    fn outside_env(&mut self, place: &Place, types: &HashMap<Local, Ty>, captured: &[Local], inputs: &mut Vec<Input>) -> Res<Rc<[(Local, Val)]>> {
+        let mut env = Vec::new();
+        for (k, l) in captured.iter().enumerate() {
+            let t = types.get(l).map(|t| apply(&BTreeMap::new(), t));
+            env.push((*l, self.outside(place.then(k as u32), t, inputs)?));
+        }
+        Ok(env.into())
+    }
+
+    /// Inputs for the globals that code in these values can reach. What a global captures may reach more.
+    fn global_inputs(&mut self, roots: &[Val], inputs: &mut Vec<Input>) -> Res<()> {
+        loop {
+            let missing: Vec<GlobalId> = self.globals_of(roots).into_iter().filter(|g| !self.globals.contains_key(g)).collect();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            for g in missing {
+                let v = self.global_input(g, inputs)?;
+                let mut all = (*self.globals).clone();
+                all.insert(g, v);
+                self.globals = Rc::new(all);
+            }
+        }
+    }
+
+    fn global_input(&mut self, g: GlobalId, inputs: &mut Vec<Input>) -> Res<Val> {
+        let place = Place { root: Root::Global(g), steps: Vec::new() };
+        let def = self.world.global(g);
+        if let (View::Opaque(_), Some(def)) = (self.world.view(&place), &def) {
+            // Data with functions in it: its code is evaluated here. (Globals that it needs come first.)
+            let c = Closure { lam: self.thunk(&def.expr), hidden: Rc::new([]), group: None, env: Rc::new([]), subst: Rc::new(BTreeMap::new()) };
+            self.global_inputs(&[Val::fun(Fun::Closure(c.clone()))], inputs)?;
+            return self.enter(&c, &[]);
+        }
+        let ty = def.map(|d| apply(&BTreeMap::new(), &d.scheme.ty));
+        self.outside(place, ty, inputs)
+    }
+
+    /// The code of a global that is a function as it stands.
+    pub(crate) fn global_code(&mut self, g: GlobalId) -> Option<(Rc<[Local]>, Rc<Lambda>)> {
+        let def = self.world.global(g)?;
+        self.def_code(&def)
+    }
+
+    fn def_code(&mut self, def: &Rc<Def>) -> Option<(Rc<[Local]>, Rc<Lambda>)> {
+        let code = |hidden: &[Local], e: &Expr| match &*e.kind {
+            ExprKind::Lam(lam) => Some((Rc::from(hidden), lam.clone())),
+            _ => None,
+        };
+        match &*def.expr.kind {
+            ExprKind::Abs(ls, inner) => code(ls, inner).or_else(|| Some((Rc::from(ls.as_slice()), self.thunk(inner)))),
+            _ => code(&[], &def.expr),
+        }
+    }
+
+    /// The value of a global.
+    pub(crate) fn global_val(&mut self, g: GlobalId) -> Res<Val> {
+        if let Some((hidden, lam)) = self.global_code(g) {
+            return Ok(Val::fun(Fun::Closure(Closure { lam, hidden, group: None, env: Rc::new([]), subst: Rc::new(BTreeMap::new()) })));
+        }
+        self.globals.get(&g).cloned().ok_or_else(|| self.no("a top-level value that is not there"))
+    }
+
+    /// Whether a function of the IR calls one that is still being made.
+    pub(crate) fn unfinished(&self, f: FnId) -> bool {
+        let open: Vec<FnId> = self.cache.made.values().filter(|m| m.result.is_none()).map(|m| m.id).collect();
+        if open.is_empty() {
+            return false;
+        }
+        let (mut todo, mut seen) = (vec![f], std::collections::HashSet::new());
+        while let Some(f) = todo.pop() {
+            if open.contains(&f) {
+                return true;
+            }
+            if seen.insert(f) {
+                calls(&self.p.func(f).body, &mut todo);
+            }
+        }
+        false
+    }
+}
+
+/// Functions that a block calls.
+fn calls(b: &adl_ir::Block, out: &mut Vec<FnId>) {
+    for s in &b.stmts {
+        if let adl_ir::Op::Call { f, rule, .. } = &s.op {
+            out.push(*f);
+            out.extend(rule.as_ref().map(|r| r.func));
+        }
+        s.op.blocks().into_iter().for_each(|b| calls(b, out));
+    }
+}

@@ -1,0 +1,269 @@
+//! Branches: each makes its value in a block of its own; the values are joined into one layout.
+
+use crate::key::Key;
+use crate::val::{Fun, Rep, Val};
+use crate::{Res, Spec};
+use adl_ir::{Block, Cmp, Lit, Op, Stmt, Ty as IrTy, Var};
+use adl_typing::core::Expr;
+use std::rc::Rc;
+
+/// Where a branch's result comes from.
+#[derive(Clone)]
+enum Src {
+    Var(Var),
+    /// Nothing reads it.
+    Zero,
+    /// The number of a candidate.
+    Tag(i64),
+    /// The branch's own number of a candidate, renumbered.
+    Remap(Var, Vec<i64>),
+}
+
+/// Results of all branches: the type of each, and for each the source in each branch.
+#[derive(Default)]
+struct Joined {
+    tys: Vec<IrTy>,
+    src: Vec<Vec<Src>>,
+}
+
+impl Joined {
+    fn leaf(&mut self, ty: IrTy, src: Vec<Src>) -> Var {
+        self.tys.push(ty);
+        self.src.push(src);
+        Var(u32::MAX)
+    }
+}
+
+/// A function in a branch: its candidates' numbers in the whole.
+enum Choice {
+    None,
+    One(usize, Rc<Fun>),
+    Many(Var, Vec<usize>, Vec<Rc<Fun>>),
+}
+
+/// Makes a branch's value.
+pub(crate) type Make<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>) -> Res<Val>;
+
+impl<'s> Spec<'s> {
+    /// `if c then yes else no` with a condition of Core.
+    pub(crate) fn choose(&mut self, c: &Expr, yes: Make<'_, 's>, no: Make<'_, 's>) -> Res<Val> {
+        match self.eval(c)? {
+            Val::Bottom => Ok(Val::Bottom),
+            c => {
+                let c = self.leaf(&c)?;
+                self.if_(c, yes, no)
+            }
+        }
+    }
+
+    /// `if c then yes else no`.
+    pub(crate) fn if_(&mut self, c: Var, yes: Make<'_, 's>, no: Make<'_, 's>) -> Res<Val> {
+        match self.lits.get(&c) {
+            Some(Lit::Bool(true)) => return yes(self),
+            Some(Lit::Bool(false)) => return no(self),
+            _ => {}
+        }
+        let a = self.block(yes)?;
+        let b = self.block(no)?;
+        let (mut blocks, template, tys) = self.join(vec![a, b])?;
+        let (Some(b), Some(a)) = (blocks.pop(), blocks.pop()) else { return Err(self.no("no branches")) };
+        let (outs, _) = self.b.emit(Op::If(c, Box::new(a), Box::new(b)), &tys, &[]);
+        Ok(template.with(&outs))
+    }
+
+    /// A block whose results are still to be said, and its value.
+    pub(crate) fn block(&mut self, f: Make<'_, 's>) -> Res<(Block, Val)> {
+        let span = self.b.span;
+        self.b.open();
+        let v = f(self)?;
+        self.b.span = span;
+        Ok((self.b.close(Vec::new(), Vec::new()), v))
+    }
+
+    /// Gives blocks results of one layout: the blocks, the layout as a value, and the results' types.
+    pub(crate) fn join(&mut self, branches: Vec<(Block, Val)>) -> Res<(Vec<Block>, Val, Vec<IrTy>)> {
+        let vals: Vec<Option<Val>> = branches.iter().map(|(_, v)| if matches!(v, Val::Bottom) { None } else { Some(v.clone()) }).collect();
+        let mut j = Joined::default();
+        let refs: Vec<Option<&Val>> = vals.iter().map(Option::as_ref).collect();
+        let template = self.unify(&refs, &mut j)?;
+        let mut blocks = Vec::new();
+        for (k, (mut block, _)) in branches.into_iter().enumerate() {
+            for (ty, src) in j.tys.iter().zip(&j.src) {
+                let v = self.source(&mut block, ty, &src[k]);
+                block.results.push(v);
+            }
+            blocks.push(block);
+        }
+        Ok((blocks, template, j.tys))
+    }
+
+    fn append(&mut self, block: &mut Block, op: Op, ty: IrTy) -> Var {
+        let v = self.b.func.fresh(ty, false);
+        block.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: self.b.span });
+        v
+    }
+
+    fn source(&mut self, block: &mut Block, ty: &IrTy, src: &Src) -> Var {
+        match src {
+            Src::Var(v) => *v,
+            Src::Zero => match ty {
+                IrTy::Str => self.append(block, Op::Lit(Lit::Str("".into())), IrTy::Str),
+                IrTy::Bool => self.append(block, Op::Lit(Lit::Bool(false)), IrTy::Bool),
+                t => self.append(block, Op::Zero(t.clone()), t.clone()),
+            },
+            Src::Tag(n) => self.append(block, Op::Lit(Lit::I64(*n)), IrTy::I64),
+            Src::Remap(tag, to) => {
+                let mut out = self.append(block, Op::Lit(Lit::I64(to[0])), IrTy::I64);
+                for (i, n) in to.iter().enumerate().skip(1) {
+                    let i = self.append(block, Op::Lit(Lit::I64(i as i64)), IrTy::I64);
+                    let n = self.append(block, Op::Lit(Lit::I64(*n)), IrTy::I64);
+                    let c = self.append(block, Op::Cmp(Cmp::Eq, *tag, i), IrTy::Bool);
+                    out = self.append(block, Op::Select(c, n, out), IrTy::I64);
+                }
+                out
+            }
+        }
+    }
+
+    /// The common layout of some values (`None`: the branch has none).
+    fn unify(&mut self, vs: &[Option<&Val>], j: &mut Joined) -> Res<Val> {
+        let Some(first) = vs.iter().flatten().next().copied() else { return Ok(Val::Bottom) };
+        match first {
+            Val::Unit | Val::Bottom => Ok(first.clone()),
+            Val::Rep(r) => Ok(Val::Rep(Rc::new(unsized_rep(r)))),
+            Val::Leaf(x) => {
+                let v = self.unify_leaf(*x, vs, j)?;
+                Ok(Val::Leaf(v))
+            }
+            Val::Data(x, d) => {
+                let v = self.unify_leaf(*x, vs, j)?;
+                Ok(Val::Data(v, *d))
+            }
+            Val::Tuple(ts) => {
+                let parts = (0..ts.len()).map(|i| self.unify_part(vs, j, &|v| match v {
+                    Val::Tuple(ts) => ts.get(i),
+                    _ => None,
+                }));
+                Ok(Val::Tuple(parts.collect::<Res<_>>()?))
+            }
+            Val::Record(fs) => {
+                let parts = (0..fs.len()).map(|i| {
+                    let v = self.unify_part(vs, j, &|v| match v {
+                        Val::Record(gs) => gs.get(i).map(|f| &f.1),
+                        _ => None,
+                    });
+                    Ok((fs[i].0, v?))
+                });
+                Ok(Val::Record(parts.collect::<Res<_>>()?))
+            }
+            Val::Array(_) => {
+                let e = self.unify_part(vs, j, &|v| match v {
+                    Val::Array(e) => Some(e),
+                    _ => None,
+                })?;
+                Ok(Val::Array(Box::new(e)))
+            }
+            Val::Fun(_) => self.unify_fun(vs, j),
+        }
+    }
+
+    fn unify_part<'v>(&mut self, vs: &[Option<&'v Val>], j: &mut Joined, part: &dyn Fn(&'v Val) -> Option<&'v Val>) -> Res<Val> {
+        let mut parts = Vec::new();
+        for v in vs {
+            parts.push(match v {
+                None => None,
+                Some(v) => match part(v) {
+                    Some(p) => Some(p),
+                    None => return Err(self.no("branches whose values are laid out differently")),
+                },
+            });
+        }
+        self.unify(&parts, j)
+    }
+
+    fn unify_leaf(&mut self, first: Var, vs: &[Option<&Val>], j: &mut Joined) -> Res<Var> {
+        let ty = self.b.ty(first);
+        let mut src = Vec::new();
+        for v in vs {
+            src.push(match v {
+                None => Src::Zero,
+                Some(Val::Leaf(x) | Val::Data(x, _)) if self.b.ty(*x) == ty => Src::Var(*x),
+                Some(_) => return Err(self.no("branches whose values are laid out differently")),
+            });
+        }
+        Ok(j.leaf(ty, src))
+    }
+
+    fn unify_fun(&mut self, vs: &[Option<&Val>], j: &mut Joined) -> Res<Val> {
+        let mut cands: Vec<(Key, Rc<Fun>)> = Vec::new();
+        let mut choices = Vec::new();
+        for v in vs {
+            choices.push(match v {
+                None => Choice::None,
+                Some(Val::Fun(f)) => match &**f {
+                    Fun::Tagged(tag, fs) => {
+                        let at = fs.iter().map(|f| self.candidate(f, &mut cands)).collect();
+                        Choice::Many(*tag, at, fs.clone())
+                    }
+                    _ => Choice::One(self.candidate(f, &mut cands), f.clone()),
+                },
+                Some(_) => return Err(self.no("branches whose values are laid out differently")),
+            });
+        }
+        let one = cands.len() == 1;
+        let tag = if one { None } else { Some(j.leaf(IrTy::I64, choices.iter().map(number).collect())) };
+        let mut funs = Vec::new();
+        for (k, (_, f)) in cands.iter().enumerate() {
+            let leaves: Vec<Option<Vec<Var>>> = choices.iter().map(|c| chosen(c, k).map(|f| f.leaves())).collect();
+            let tys: Vec<IrTy> = f.leaves().iter().map(|v| self.b.ty(*v)).collect();
+            let mut i = 0;
+            funs.push(Rc::new(f.map(&mut |_| {
+                i += 1;
+                let src = leaves.iter().map(|l| l.as_ref().map_or(Src::Zero, |l| Src::Var(l[i - 1]))).collect();
+                j.leaf(tys[i - 1].clone(), src)
+            })));
+        }
+        Ok(Val::Fun(match (tag, funs.len()) {
+            (None, _) => funs.swap_remove(0),
+            (Some(tag), _) => Rc::new(Fun::Tagged(tag, funs)),
+        }))
+    }
+
+    fn candidate(&mut self, f: &Rc<Fun>, cands: &mut Vec<(Key, Rc<Fun>)>) -> usize {
+        let mut key = Key::new();
+        self.key_fun(f, &mut key);
+        match cands.iter().position(|c| c.0 == key) {
+            Some(i) => i,
+            None => {
+                cands.push((key, f.clone()));
+                cands.len() - 1
+            }
+        }
+    }
+}
+
+fn number(c: &Choice) -> Src {
+    match c {
+        Choice::None => Src::Zero,
+        Choice::One(k, _) => Src::Tag(*k as i64),
+        Choice::Many(tag, at, _) => Src::Remap(*tag, at.iter().map(|k| *k as i64).collect()),
+    }
+}
+
+fn chosen(c: &Choice, k: usize) -> Option<&Rc<Fun>> {
+    match c {
+        Choice::None => None,
+        Choice::One(i, f) => (*i == k).then_some(f),
+        Choice::Many(_, at, fs) => at.iter().position(|i| *i == k).map(|i| &fs[i]),
+    }
+}
+
+/// Sizes that branches may disagree on are forgotten.
+fn unsized_rep(r: &Rep) -> Rep {
+    match r {
+        Rep::Array(_, e) => Rep::Array(crate::val::Size::Unknown, Rc::new(unsized_rep(e))),
+        Rep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| Rc::new(unsized_rep(p))).collect()),
+        Rep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| (*n, Rc::new(unsized_rep(p)))).collect()),
+        Rep::Base(_) | Rep::Other => r.clone(),
+    }
+}

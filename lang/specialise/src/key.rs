@@ -1,0 +1,144 @@
+//! When two calls may share one IR function: the same code, layouts, known functions and types.
+
+use crate::val::{Closure, Fun, Rep, Size, Val};
+use crate::{Res, Spec};
+use adl_ir::{FnId, Ty as IrTy};
+use adl_prim::Prim;
+use adl_syntax::symbol::Symbol;
+use adl_typing::ty::{Ty, TyVar};
+use std::rc::Rc;
+
+/// Longest key: functions inside functions that grow from call to call would never end.
+const LONGEST: usize = 4000;
+
+/// A call's identity, as a flat text.
+pub(crate) type Key = Vec<Tok>;
+
+/// A piece of a key.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Tok {
+    /// What follows, or a number.
+    Num(u64),
+    What(&'static str),
+    Code(usize),
+    Ty(IrTy),
+    Core(Ty),
+    Var(TyVar),
+    Name(Symbol),
+    Prim(Prim),
+    Fn(FnId),
+}
+
+impl Spec<'_> {
+    /// The key of some code applied to inputs of these layouts.
+    pub(crate) fn key(&mut self, head: Vec<Tok>, inputs: &[Val]) -> Res<Key> {
+        let mut out = head;
+        for v in inputs {
+            self.key_val(v, &mut out);
+        }
+        if out.len() > LONGEST {
+            return Err(self.no("functions that contain ever more functions"));
+        }
+        Ok(out)
+    }
+
+    /// What a function's code is, without what it captures.
+    pub(crate) fn key_code(&mut self, c: &Closure, out: &mut Key) {
+        out.push(Tok::Code(Rc::as_ptr(&c.lam) as usize));
+        for v in self.info(&c.hidden, &c.lam).tyvars.clone() {
+            if let Some(t) = c.subst.get(&v) {
+                out.push(Tok::Var(v));
+                out.push(Tok::Core(t.clone()));
+            }
+        }
+    }
+
+    fn key_all(&mut self, what: &'static str, vs: &[Val], out: &mut Key) {
+        out.push(Tok::What(what));
+        out.push(Tok::Num(vs.len() as u64));
+        vs.iter().for_each(|v| self.key_val(v, out));
+    }
+
+    pub(crate) fn key_val(&mut self, v: &Val, out: &mut Key) {
+        if out.len() > LONGEST {
+            return;
+        }
+        match v {
+            Val::Unit => out.push(Tok::What("()")),
+            Val::Bottom => out.push(Tok::What("bottom")),
+            Val::Leaf(x) => out.push(Tok::Ty(self.b.ty(*x))),
+            Val::Data(x, _) => out.push(Tok::Ty(self.b.ty(*x))),
+            Val::Tuple(vs) => self.key_all("tuple", vs, out),
+            Val::Record(fs) => {
+                out.push(Tok::What("record"));
+                out.push(Tok::Num(fs.len() as u64));
+                for (n, v) in fs {
+                    out.push(Tok::Name(*n));
+                    self.key_val(v, out);
+                }
+            }
+            Val::Array(e) => {
+                out.push(Tok::What("array"));
+                self.key_val(e, out);
+            }
+            Val::Rep(r) => key_rep(r, out),
+            Val::Fun(f) => self.key_fun(f, out),
+        }
+    }
+
+    pub(crate) fn key_fun(&mut self, f: &Fun, out: &mut Key) {
+        match f {
+            Fun::Closure(c) => {
+                out.push(Tok::What("closure"));
+                self.key_code(c, out);
+                let vals: Vec<Val> = c.env.iter().map(|(_, v)| v.clone()).collect();
+                self.key_all("captured", &vals, out);
+            }
+            Fun::Prim(p, reps) => {
+                out.push(Tok::Prim(*p));
+                self.key_all("reps", reps, out);
+            }
+            Fun::Partial(g, args) => {
+                self.key_all("partial", args, out);
+                self.key_fun(g, out);
+            }
+            Fun::Custom { vjp, f, rule } => self.key_all(if *vjp { "custom_vjp" } else { "custom_jvp" }, &[f.clone(), rule.clone()], out),
+            Fun::Checkpoint(f) => self.key_all("checkpoint", std::slice::from_ref(f), out),
+            Fun::Linear(l) => {
+                out.extend([Tok::What(if l.transposed { "transposed" } else { "linear" }), Tok::Fn(l.tangent), Tok::Fn(l.cotangent)]);
+                self.key_all("at", &[l.x.clone(), l.y.clone()], out);
+                out.extend(l.residuals.iter().map(|r| Tok::Ty(self.b.ty(*r))));
+            }
+            Fun::Tagged(_, fs) => {
+                out.extend([Tok::What("tagged"), Tok::Num(fs.len() as u64)]);
+                fs.iter().for_each(|f| self.key_fun(f, out));
+            }
+        }
+    }
+}
+
+fn key_rep(r: &Rep, out: &mut Key) {
+    match r {
+        Rep::Base(t) => out.push(Tok::Core(t.clone())),
+        Rep::Other => out.push(Tok::What("other")),
+        Rep::Array(n, e) => {
+            out.push(match n {
+                Size::Const(k) => Tok::Num(*k),
+                Size::Var(_) => Tok::What("size"),
+                Size::Unknown => Tok::What("unknown"),
+            });
+            key_rep(e, out);
+        }
+        Rep::Tuple(ps) => {
+            out.extend([Tok::What("tuple"), Tok::Num(ps.len() as u64)]);
+            ps.iter().for_each(|p| key_rep(p, out));
+        }
+        Rep::Record(fs) => {
+            out.extend([Tok::What("record"), Tok::Num(fs.len() as u64)]);
+            for (n, p) in fs {
+                out.push(Tok::Name(*n));
+                key_rep(p, out);
+            }
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Comprehensions and loops.
+//!
+//! Where a comprehension's index runs over a whole axis, the arrays that it indexes there are read an element a turn (`xs` of the loop)
+//! instead of by position: nothing is checked at run time, and the derivative needs no scatter.
+
+use crate::key::Key;
+use crate::val::Val;
+use crate::{Res, Spec};
+use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Ty as IrTy, Turns, Var};
+use adl_prim::{Bin, Prim};
+use adl_syntax::symbol::Symbol;
+use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Local, LoopKind, Rep, Step};
+use adl_typing::ty::Ty;
+
+/// Where a path begins.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Base {
+    Local(Local),
+    Global(GlobalId),
+}
+
+/// A variable and a way into it.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Path(Base, Vec<Step>);
+
+/// An array at the first of its indices, which a loop around reads.
+#[derive(Clone)]
+pub(crate) struct Elem {
+    path: Path,
+    at: Vec<Local>,
+    val: Val,
+}
+
+/// An array that a body indexes by variables.
+struct Read {
+    path: Path,
+    at: Vec<Local>,
+    /// Whether each turn reads it.
+    always: bool,
+}
+
+/// A comprehension.
+struct Comp<'a> {
+    kind: ForKind,
+    vars: &'a [(Local, Symbol, Extent)],
+    body: &'a Expr,
+    /// The extent of each index, and the axes that it is taken from.
+    extents: Vec<(Var, Vec<(Path, u32)>)>,
+    reads: Vec<Read>,
+    /// Locals from outside the body.
+    free: Vec<Local>,
+}
+
+fn path(e: &Expr) -> Option<Path> {
+    match &*e.kind {
+        ExprKind::Local(l) => Some(Path(Base::Local(*l), Vec::new())),
+        ExprKind::Global(g) => Some(Path(Base::Global(*g), Vec::new())),
+        ExprKind::Item(a, i) => path(a).map(|p| p.then(Step::Item(*i))),
+        ExprKind::Field(a, n) => path(a).map(|p| p.then(Step::Field(*n))),
+        _ => None,
+    }
+}
+
+impl Path {
+    fn then(mut self, s: Step) -> Path {
+        self.1.push(s);
+        self
+    }
+}
+
+/// The variables that an index list begins with.
+fn leading(args: &[IndexArg]) -> Vec<Local> {
+    let mut out = Vec::new();
+    for a in args {
+        match a {
+            IndexArg::At(e) => match &*e.kind {
+                ExprKind::Local(l) => out.push(*l),
+                _ => break,
+            },
+            IndexArg::Slice(..) => break,
+        }
+    }
+    out
+}
+
+/// Arrays that a body indexes by variables. Those in branches and functions are not read each turn.
+fn reads(body: &Expr) -> Vec<Read> {
+    let mut out = Vec::new();
+    let mut todo = vec![(body, true)];
+    while let Some((e, always)) = todo.pop() {
+        if let ExprKind::Index(a, args) = &*e.kind {
+            if let (Some(path), at) = (path(a), leading(args)) {
+                out.push(Read { path, at, always });
+            }
+        }
+        let inside = |i: usize| match &*e.kind {
+            ExprKind::If(..) | ExprKind::Match(..) | ExprKind::Guard(..) => always && i == 0,
+            ExprKind::Lam(_) | ExprKind::LetRec(..) | ExprKind::Loop(..) => false,
+            _ => always,
+        };
+        todo.extend(crate::info::children(e).into_iter().enumerate().map(|(i, c)| (c, inside(i))));
+    }
+    out
+}
+
+impl<'s> Spec<'s> {
+    pub(crate) fn comprehension(&mut self, kind: ForKind, vars: &[(Local, Symbol, Extent)], body: &Expr, _rep: &Rep, _ty: &Ty) -> Res<Val> {
+        let mut extents = Vec::new();
+        for (_, _, x) in vars {
+            match self.bound_of(x)? {
+                Some(n) => extents.push(n),
+                None => return Ok(Val::Bottom),
+            }
+        }
+        let total: Vec<Var> = extents.iter().map(|e| e.0).collect();
+        let comp = Comp { kind, vars, body, extents, reads: reads(body), free: adl_typing::free::of_body(&[], body) };
+        let v = self.nest(&comp, 0)?;
+        match kind {
+            ForKind::Build => Ok(v),
+            ForKind::Reduce(p) => self.finish_reduction(p, v, &total),
+        }
+    }
+
+    fn bound_of(&mut self, x: &Extent) -> Res<Option<(Var, Vec<(Path, u32)>)>> {
+        match x {
+            Extent::Bound(e) => {
+                let v = self.eval(e)?;
+                if matches!(v, Val::Bottom) {
+                    return Ok(None);
+                }
+                let n = self.leaf(&v)?;
+                self.not_negative(n, "the bound of an index is negative");
+                Ok(Some((n, Vec::new())))
+            }
+            Extent::Axes(axes) => {
+                let (mut first, mut paths) = (None, Vec::new());
+                for (e, axis) in axes {
+                    let v = self.eval(e)?;
+                    if matches!(v, Val::Bottom) {
+                        return Ok(None);
+                    }
+                    let n = self.extent(&v, *axis)?;
+                    match first {
+                        None => first = Some(n),
+                        Some(m) => self.same(m, n, "one index runs over arrays of different lengths"),
+                    }
+                    paths.extend(path(e).map(|p| (p, *axis)));
+                }
+                first.map(|n| Some((n, paths))).ok_or_else(|| self.no("an index without a bound"))
+            }
+        }
+    }
+
+    /// An error if an Int is negative.
+    pub(crate) fn not_negative(&mut self, n: Var, text: &str) {
+        if self.sizes.contains_key(&n) || matches!(self.lits.get(&n), Some(Lit::I64(k)) if *k >= 0) {
+            return;
+        }
+        let zero = self.int(0);
+        let c = self.b.cmp(Cmp::Ge, n, zero);
+        self.assert(c, text);
+    }
+
+    /// The loop over the index `k` and those after it.
+    fn nest(&mut self, comp: &Comp, k: usize) -> Res<Val> {
+        let l = comp.vars[k].0;
+        let sources = self.sources(comp, k)?;
+        let n = comp.extents[k].0;
+        let out = match comp.kind {
+            ForKind::Reduce(Prim::Sum | Prim::Mean) => Out::Sum,
+            _ => Out::Collect,
+        };
+        let arrays: Vec<Val> = sources.iter().map(|s| s.2.clone()).collect();
+        let depth = self.elems.len();
+        let v = self.each(n, &arrays, out, &mut |s, i, elems| {
+            s.env.insert(l, Val::Leaf(i));
+            for ((path, at, _), val) in sources.iter().zip(elems) {
+                let at = at.iter().copied().chain([l]).collect();
+                s.elems.push(Elem { path: path.clone(), at, val: val.clone() });
+            }
+            if k + 1 == comp.vars.len() { s.eval(comp.body) } else { s.nest(comp, k + 1) }
+        });
+        self.elems.truncate(depth);
+        v
+    }
+
+    /// Arrays that the loop over index `k` reads an element a turn: path, indices before, value.
+    fn sources(&mut self, comp: &Comp, k: usize) -> Res<Vec<(Path, Vec<Local>, Val)>> {
+        let l = comp.vars[k].0;
+        let (n, axes) = &comp.extents[k];
+        let mut out: Vec<(Path, Vec<Local>, Val)> = Vec::new();
+        for r in &comp.reads {
+            let Some(p) = r.at.iter().position(|x| *x == l) else { continue };
+            let before = &r.at[..p];
+            if out.iter().any(|o| o.0 == r.path && o.1 == before) {
+                continue;
+            }
+            if matches!(r.path.0, Base::Local(l) if !comp.free.contains(&l)) {
+                continue;
+            }
+            let Some(whole) = self.at_path(&r.path) else { continue };
+            let base = match p {
+                0 => whole.clone(),
+                _ => match self.elems.iter().rev().find(|e| e.path == r.path && e.at == before) {
+                    Some(e) => e.val.clone(),
+                    None => continue,
+                },
+            };
+            let Some(first) = whole.leaves().first().copied() else { continue };
+            if self.b.ty(first).rank() <= p as u32 {
+                continue;
+            }
+            let all = axes.iter().any(|a| a.0 == r.path && a.1 == p as u32) || self.sizes.get(n) == Some(&(first, p as u32));
+            if all {
+                out.push((r.path.clone(), before.to_vec(), base));
+            } else if r.always && p == 0 {
+                let zero = self.int(0);
+                let part = self.slice(&base, zero, *n);
+                out.push((r.path.clone(), Vec::new(), part));
+            }
+        }
+        Ok(out)
+    }
+
+    /// The value at a path, if it is bound.
+    fn at_path(&mut self, p: &Path) -> Option<Val> {
+        let mut v = match p.0 {
+            Base::Local(l) => self.env.get(&l)?.clone(),
+            Base::Global(g) => self.globals.get(&g)?.clone(),
+        };
+        for s in &p.1 {
+            v = self.step(&v, *s).ok()?;
+        }
+        Some(v)
+    }
+
+    /// An array at the longest prefix of its indices that a loop around reads, and the length of the prefix.
+    pub(crate) fn read(&self, a: &Expr, args: &[IndexArg]) -> Option<(Val, usize)> {
+        if self.elems.is_empty() {
+            return None;
+        }
+        let (path, at) = (path(a)?, leading(args));
+        let known = self.elems.iter().filter(|e| e.path == path && at.starts_with(&e.at));
+        known.max_by_key(|e| e.at.len()).map(|e| (e.val.clone(), e.at.len()))
+    }
+
+    fn finish_reduction(&mut self, p: Prim, v: Val, extents: &[Var]) -> Res<Val> {
+        match p {
+            Prim::Mean => {
+                let mut total = extents[0];
+                for n in &extents[1..] {
+                    total = self.b.bin(Bin::Mul, total, *n);
+                }
+                self.divide_by_count(&v, total)
+            }
+            Prim::Sum => Ok(v),
+            _ => {
+                let flat = if extents.len() > 1 { self.flat(&v)? } else { v };
+                self.prim(p, Vec::new(), vec![flat], None)
+            }
+        }
+    }
+
+    /// Each leaf divided by an Int.
+    pub(crate) fn divide_by_count(&mut self, v: &Val, n: Var) -> Res<Val> {
+        let b = &mut self.b;
+        Ok(v.map(&mut |x| {
+            let conv = if *b.ty(x).scalar() == IrTy::F32 { Conv::ToF32 } else { Conv::ToF64 };
+            let n = b.convert(conv, n);
+            b.bin(Bin::Div, x, n)
+        }))
+    }
+
+    /// A loop of independent turns over the elements of some arrays. `f` gets the index and the elements.
+    pub(crate) fn each(&mut self, n: Var, xs: &[Val], out: Out, f: &mut dyn FnMut(&mut Self, Var, &[Val]) -> Res<Val>) -> Res<Val> {
+        let span = self.b.span;
+        self.b.open();
+        let i = self.b.param(IrTy::I64);
+        let elems: Vec<Val> = xs.iter().map(|x| self.element_params(x)).collect();
+        let v = f(self, i, &elems)?;
+        self.b.span = span;
+        if matches!(v, Val::Bottom) {
+            return Err(self.no("a loop that always stops with an error"));
+        }
+        if v.has_fun() {
+            return Err(self.no("an array of functions"));
+        }
+        if matches!(v, Val::Unit) {
+            return Err(self.no("an array of `()`"));
+        }
+        let leaves = v.leaves();
+        let tys = leaves.iter().map(|x| self.out_ty(*x, out)).collect::<Res<Vec<_>>>()?;
+        let body = self.b.close(leaves.clone(), Vec::new());
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: Vec::new(),
+            lin_init: Vec::new(),
+            xs: xs.iter().flat_map(Val::leaves).collect(),
+            lin_xs: Vec::new(),
+            outs: vec![out; leaves.len()],
+            lin_outs: Vec::new(),
+            body,
+        };
+        let all: Vec<IrTy> = tys.into_iter().chain([IrTy::I64]).collect();
+        let (outs, _) = self.b.emit(Op::Loop(Box::new(l)), &all, &[]);
+        let made = v.with(&outs);
+        Ok(if out == Out::Sum { made } else { Val::array_of(made) })
+    }
+
+    fn out_ty(&mut self, x: Var, out: Out) -> Res<IrTy> {
+        let t = self.b.ty(x);
+        match out {
+            Out::Collect | Out::Boxed => self.lift_ty(&t),
+            Out::Sum if matches!(t.scalar(), IrTy::F64 | IrTy::F32 | IrTy::I64) => Ok(t),
+            Out::Sum => Err(self.no("a sum of data that are not all numbers")),
+        }
+    }
+
+    /// Parameters of the open block for an element of an array.
+    pub(crate) fn element_params(&mut self, x: &Val) -> Val {
+        let b = &mut self.b;
+        x.lifted_elem().map(&mut |v| {
+            let t = b.ty(v).elem();
+            b.param(t)
+        })
+    }
+
+    /// A loop that carries a value. `f` gets the index, what is carried, and the elements of the arrays.
+    pub(crate) fn carry(&mut self, n: Var, reverse: bool, init: &Val, xs: &[Val], f: &mut dyn FnMut(&mut Self, Var, &Val, &[Val]) -> Res<Val>) -> Res<Val> {
+        let turns = Turns::For(n);
+        self.carried(turns, reverse, init, xs, f)
+    }
+
+    fn carried(&mut self, turns: Turns, reverse: bool, init: &Val, xs: &[Val], f: &mut dyn FnMut(&mut Self, Var, &Val, &[Val]) -> Res<Val>) -> Res<Val> {
+        let span = self.b.span;
+        self.b.open();
+        let i = self.b.param(IrTy::I64);
+        let state = self.params_like(init);
+        let elems: Vec<Val> = xs.iter().map(|x| self.element_params(x)).collect();
+        let v = f(self, i, &state, &elems)?;
+        self.b.span = span;
+        let v = if matches!(v, Val::Bottom) { state.clone() } else { v };
+        let (mut before, mut after) = (Key::new(), Key::new());
+        self.key_val(&state, &mut before);
+        self.key_val(&v, &mut after);
+        if before != after {
+            return Err(self.no("a loop whose state changes its layout"));
+        }
+        let body = self.b.close(v.leaves(), Vec::new());
+        let init_leaves = init.leaves();
+        let tys: Vec<IrTy> = init_leaves.iter().map(|x| self.b.ty(*x)).chain([IrTy::I64]).collect();
+        let xs = xs.iter().flat_map(Val::leaves).collect();
+        let l = Loop { turns, reverse, init: init_leaves, lin_init: Vec::new(), xs, lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
+        let (outs, _) = self.b.emit(Op::Loop(Box::new(l)), &tys, &[]);
+        Ok(init.with(&outs))
+    }
+
+    /// Parameters of the open block for a value of the same layout.
+    fn params_like(&mut self, v: &Val) -> Val {
+        let b = &mut self.b;
+        v.map(&mut |x| {
+            let t = b.ty(x);
+            b.param(t)
+        })
+    }
+
+    pub(crate) fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> Res<Val> {
+        let start = self.eval(init)?;
+        if matches!(start, Val::Bottom) {
+            return Ok(start);
+        }
+        match kind {
+            LoopKind::For(i, n) => {
+                let n = self.eval(n)?;
+                if matches!(n, Val::Bottom) {
+                    return Ok(n);
+                }
+                let n = self.leaf(&n)?;
+                self.carry(n, false, &start, &[], &mut |s, k, v, _| {
+                    s.env.insert(*i, Val::Leaf(k));
+                    s.env.insert(state, v.clone());
+                    s.eval(body)
+                })
+            }
+            LoopKind::While(c) => {
+                self.b.open();
+                let v = self.params_like(&start);
+                self.env.insert(state, v);
+                let holds = match self.eval(c)? {
+                    Val::Bottom => self.lit(Lit::Bool(false)),
+                    c => self.leaf(&c)?,
+                };
+                let cond = self.b.close(vec![holds], Vec::new());
+                self.carried(Turns::While(cond), false, &start, &[], &mut |s, _, v, _| {
+                    s.env.insert(state, v.clone());
+                    s.eval(body)
+                })
+            }
+        }
+    }
+}
+

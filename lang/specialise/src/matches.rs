@@ -1,0 +1,254 @@
+//! Decision trees → switches. An arm that several leaves reach becomes a function of its own, so that code is not copied.
+
+use crate::val::{Closure, Fun, Val};
+use crate::{Layout, Res, Spec};
+use adl_ir::{Cmp, Lit as IrLit, Op, Ty as IrTy, Var};
+use adl_typing::core::{Arm, Con, Expr, ExprKind, Lit, Local, Tree};
+use adl_typing::ty::Ty;
+use std::rc::Rc;
+
+/// Arms with how often each is reached.
+struct Arms<'a> {
+    arms: &'a [Arm],
+    reached: Vec<usize>,
+}
+
+impl Spec<'_> {
+    pub(crate) fn match_(&mut self, s: &Expr, root: Local, tree: &Tree, arms: &[Arm]) -> Res<Val> {
+        let v = self.eval(s)?;
+        if matches!(v, Val::Bottom) {
+            return Ok(v);
+        }
+        self.env.insert(root, v);
+        let mut a = Arms { arms, reached: vec![0; arms.len()] };
+        count(tree, &mut a.reached, 1);
+        self.tree(tree, &a)
+    }
+
+    fn tree(&mut self, t: &Tree, a: &Arms) -> Res<Val> {
+        stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.tree_inner(t, a))
+    }
+
+    fn tree_inner(&mut self, t: &Tree, a: &Arms) -> Res<Val> {
+        match t {
+            Tree::Leaf(arm, binds) => {
+                self.assign(binds)?;
+                self.arm(*arm, a)
+            }
+            Tree::Guard(arm, binds, rest) => {
+                self.assign(binds)?;
+                match &a.arms[*arm].guard {
+                    None => self.arm(*arm, a),
+                    Some(g) => self.choose(g, &mut |s| s.arm(*arm, a), &mut |s| s.tree(rest, a)),
+                }
+            }
+            Tree::Parts(parts, rest) => {
+                for (l, from, step) in parts {
+                    let v = self.bound_local(*from)?;
+                    let part = self.step(&v, *step)?;
+                    self.env.insert(*l, part);
+                }
+                self.tree(rest, a)
+            }
+            Tree::Con(on, cases, default) => self.con_tree(*on, cases, default.as_deref(), a),
+            Tree::Lit(on, cases, default) => self.lit_tree(*on, cases, default, a),
+            Tree::Len(on, cases, default) => self.len_tree(*on, cases, default, a),
+            Tree::Fail => Ok(self.fail("no arm of this `match` fits the value")),
+        }
+    }
+
+    fn bound_local(&self, l: Local) -> Res<Val> {
+        self.env.get(&l).cloned().ok_or_else(|| self.no("a pattern's variable that is not bound"))
+    }
+
+    fn assign(&mut self, binds: &[(Local, Local)]) -> Res<()> {
+        for (to, from) in binds {
+            let v = self.bound_local(*from)?;
+            self.env.insert(*to, v);
+        }
+        Ok(())
+    }
+
+    fn arm(&mut self, k: usize, a: &Arms) -> Res<Val> {
+        let body = &a.arms[k].body;
+        let tiny = matches!(&*body.kind, ExprKind::Lit(_) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Prim(..));
+        if a.reached[k] <= 1 || tiny {
+            return self.eval(body);
+        }
+        let lam = self.thunk(body);
+        let Val::Fun(f) = self.closure(&[], &lam)? else { return self.eval(body) };
+        let Fun::Closure(c) = &*f else { return self.eval(body) };
+        self.shared(c, &body.ty)
+    }
+
+    /// Code without parameters, as a function of what it captures.
+    fn shared(&mut self, c: &Closure, ty: &Ty) -> Res<Val> {
+        let inputs = [Val::fun(Fun::Closure(c.clone()))];
+        let key = self.key(vec![crate::key::Tok::What("arm")], &inputs)?;
+        let result = self.ty(ty);
+        let t = self.outline(key, "arm", &inputs, Some(result), &mut |s, vals| {
+            let f = s.function_of(&vals[0])?;
+            match &*f {
+                Fun::Closure(c) => s.enter(c, &[]),
+                _ => Err(s.no("code without a function")),
+            }
+        })?;
+        self.emit_call(&t, &inputs, None, false)
+    }
+
+    fn con_tree(&mut self, on: Local, cases: &[(Con, Vec<Local>, Tree)], default: Option<&Tree>, a: &Arms) -> Res<Val> {
+        let Val::Data(x, d) = self.bound_local(on)? else { return Err(self.no("a constructor pattern on something that is no data")) };
+        let layouts = self.constructors_of(d)?;
+        if let ([(con, fields, sub)], 1) = (cases, layouts.len()) {
+            let vals = self.fields(x, d, con.tag)?;
+            self.env.extend(fields.iter().copied().zip(vals));
+            return self.tree(sub, a);
+        }
+        let mut branches = Vec::new();
+        let mut params = Vec::new();
+        for (tag, (_, fields)) in layouts.iter().enumerate() {
+            let mut ps = Vec::new();
+            let vals: Vec<Val> = fields.iter().map(|l| Self::build(l, &mut |t| {
+                ps.push(self.b.func.fresh(t, false));
+                ps[ps.len() - 1]
+            })).collect();
+            let branch = self.block(&mut |s| match cases.iter().find(|c| c.0.tag as usize == tag) {
+                Some((_, locals, sub)) => {
+                    s.env.extend(locals.iter().copied().zip(vals.iter().cloned()));
+                    s.tree(sub, a)
+                }
+                None => match default {
+                    Some(t) => s.tree(t, a),
+                    None => Ok(s.fail("no arm of this `match` fits the value")),
+                },
+            })?;
+            params.push(ps);
+            branches.push(branch);
+        }
+        self.switch(x, branches, params)
+    }
+
+    /// A switch over branches whose parameters are the leaves of the fields.
+    pub(crate) fn switch(&mut self, x: Var, branches: Vec<(adl_ir::Block, Val)>, params: Vec<Vec<Var>>) -> Res<Val> {
+        let (mut blocks, template, tys) = self.join(branches)?;
+        for (b, ps) in blocks.iter_mut().zip(params) {
+            b.params = ps;
+        }
+        let (outs, _) = self.b.emit(Op::Switch(x, blocks), &tys, &[]);
+        Ok(template.with(&outs))
+    }
+
+    /// The constructors of a data type.
+    pub(crate) fn constructors_of(&self, d: adl_ir::DataId) -> Res<Rc<Vec<(adl_syntax::symbol::Symbol, Vec<Layout>)>>> {
+        self.cache.layouts.get(&d).cloned().ok_or_else(|| self.no("a declared type that holds functions"))
+    }
+
+    /// The fields of data that has a constructor.
+    pub(crate) fn fields(&mut self, x: Var, d: adl_ir::DataId, tag: u32) -> Res<Vec<Val>> {
+        let layouts = self.constructors_of(d)?;
+        let Some((_, fields)) = layouts.get(tag as usize) else { return Err(self.no("a constructor that is not there")) };
+        let tys: Vec<IrTy> = fields.iter().flat_map(Layout::leaves).collect();
+        let (outs, _) = self.b.emit(Op::Fields { a: x, data: d, tag }, &tys, &[]);
+        let mut next = outs.into_iter();
+        Ok(fields.iter().map(|l| Self::build(l, &mut |_| next.next().unwrap_or(x))).collect())
+    }
+
+    /// A constructor applied to its arguments.
+    pub(crate) fn construct(&mut self, c: &Con, args: &[Expr], ty: &Ty) -> Res<Val> {
+        let Some(vals) = self.all(args.iter())? else { return Ok(Val::Bottom) };
+        let Layout::Data(d) = self.layout_at(ty)? else { return Err(self.no("a constructor of something that is no data")) };
+        self.con(d, c.tag, &vals)
+    }
+
+    /// Data from its constructor and fields.
+    pub(crate) fn con(&mut self, d: adl_ir::DataId, tag: u32, vals: &[Val]) -> Res<Val> {
+        let layouts = self.constructors_of(d)?;
+        for (l, v) in layouts[tag as usize].1.iter().zip(vals) {
+            if self.layout_of_val(v)? != *l {
+                return Err(self.no("data whose fields are laid out differently from their types"));
+            }
+        }
+        let fields = vals.iter().flat_map(Val::leaves).collect();
+        let x = self.b.one(Op::Con { data: d, tag, fields }, IrTy::Data(d));
+        Ok(Val::Data(x, d))
+    }
+
+    fn lit_tree(&mut self, on: Local, cases: &[(Lit, Tree)], default: &Tree, a: &Arms) -> Res<Val> {
+        let Some(((lit, sub), rest)) = cases.split_first() else { return self.tree(default, a) };
+        let v = self.bound_local(on)?;
+        if matches!(lit, Lit::Unit) {
+            return self.tree(sub, a);
+        }
+        let x = self.leaf(&v)?;
+        if let Lit::Bool(b) = lit {
+            let mut yes = |s: &mut Self| s.tree(sub, a);
+            let mut no = |s: &mut Self| s.lit_tree(on, rest, default, a);
+            return if *b { self.if_(x, &mut yes, &mut no) } else { self.if_(x, &mut no, &mut yes) };
+        }
+        let k = self.literal_like(lit, x);
+        let c = self.b.cmp(Cmp::Eq, x, k);
+        self.if_(c, &mut |s| s.tree(sub, a), &mut |s| s.lit_tree(on, rest, default, a))
+    }
+
+    /// A literal pattern: an Int literal fits any number of that value.
+    fn literal_like(&mut self, lit: &Lit, x: Var) -> Var {
+        let number = match lit {
+            Lit::Int(n) => *n as f64,
+            Lit::Float(x) => *x,
+            Lit::F32(x) => f64::from(*x),
+            Lit::Unit | Lit::Bool(_) | Lit::Str(_) => 0.0,
+        };
+        match (self.b.ty(x), lit) {
+            (IrTy::F64, _) => self.lit(IrLit::F64(number)),
+            (IrTy::F32, _) => self.lit(IrLit::F32(number as f32)),
+            (_, Lit::Str(s)) => self.lit(IrLit::Str(s.clone())),
+            (_, Lit::Int(n)) => self.int(*n),
+            _ => self.int(number as i64),
+        }
+    }
+
+    fn len_tree(&mut self, on: Local, cases: &[(u64, Vec<Local>, Tree)], default: &Tree, a: &Arms) -> Res<Val> {
+        let Some(((len, elems, sub), rest)) = cases.split_first() else { return self.tree(default, a) };
+        let v = self.bound_local(on)?;
+        let n = self.extent(&v, 0)?;
+        let k = self.int(*len as i64);
+        let c = self.b.cmp(Cmp::Eq, n, k);
+        let mut yes = |s: &mut Self| {
+            for (i, l) in elems.iter().enumerate() {
+                let i = s.int(i as i64);
+                let e = s.element(&v, &[i])?;
+                s.env.insert(*l, e);
+            }
+            s.tree(sub, a)
+        };
+        self.if_(c, &mut yes, &mut |s| s.len_tree(on, rest, default, a))
+    }
+}
+
+
+/// Counts how many leaves reach each arm; a default is reached from every constructor that is not named.
+fn count(t: &Tree, reached: &mut [usize], times: usize) {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
+        Tree::Leaf(k, _) => reached[*k] += times,
+        Tree::Guard(k, _, rest) => {
+            reached[*k] += times;
+            count(rest, reached, times);
+        }
+        Tree::Parts(_, rest) => count(rest, reached, times),
+        Tree::Con(_, cases, default) => {
+            let all = cases.first().map_or(0, |c| c.0.data.cons.len());
+            cases.iter().for_each(|c| count(&c.2, reached, times));
+            let others = all.saturating_sub(cases.len()).max(1);
+            default.iter().for_each(|d| count(d, reached, times.saturating_mul(others)));
+        }
+        Tree::Lit(_, cases, default) => {
+            cases.iter().for_each(|c| count(&c.1, reached, times));
+            count(default, reached, times);
+        }
+        Tree::Len(_, cases, default) => {
+            cases.iter().for_each(|c| count(&c.2, reached, times));
+            count(default, reached, times);
+        }
+        Tree::Fail => {}
+    });
+}

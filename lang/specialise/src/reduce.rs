@@ -1,0 +1,135 @@
+//! Sums, extremes, products, sorting: primitives that reduce arrays of numbers.
+
+use crate::val::Val;
+use crate::{Res, Spec};
+use adl_ir::{Cmp, Lit, Op, Ty as IrTy, Var};
+use adl_prim::{Bin, Prim, Un};
+
+impl Spec<'_> {
+    /// Primitives that reduce arrays.
+    pub(crate) fn reduce_prim(&mut self, p: Prim, args: &[Val]) -> Res<Val> {
+        let v = &args[0];
+        match p {
+            Prim::Sum => self.sum(v),
+            Prim::Mean => {
+                let (s, n) = (self.sum(v)?, self.extent(v, 0)?);
+                self.divide_by_count(&s, n)
+            }
+            Prim::Variance => self.variance(v),
+            Prim::Prod => self.prod(v),
+            Prim::Maximum | Prim::Minimum => {
+                let x = self.leaf(v)?;
+                let arg = if p == Prim::Maximum { Prim::Argmax } else { Prim::Argmin };
+                let at = self.b.prim(arg, &[x], IrTy::I64);
+                self.element(v, &[at])
+            }
+            Prim::Argmax | Prim::Argmin => self.leaf_prim(p, args, IrTy::I64),
+            Prim::Argsort => self.sorted(v).map(Val::Leaf),
+            Prim::Sort => {
+                let at = self.sorted(v)?;
+                Ok(self.gather(v, at))
+            }
+            Prim::Any | Prim::All => self.leaf_prim(p, args, IrTy::Bool),
+            Prim::Cumsum => {
+                let x = self.leaf(v)?;
+                let t = self.b.ty(x);
+                Ok(Val::Leaf(self.b.one(Op::Cumsum { a: x, reverse: false }, t)))
+            }
+            Prim::Cumprod => {
+                let x = self.leaf(v)?;
+                let t = self.b.ty(x);
+                if t.rank() != 1 {
+                    return Err(self.no("`cumprod` of a matrix"));
+                }
+                self.leaf_prim(p, args, t)
+            }
+            Prim::Dot => self.dot(args),
+            Prim::Outer => {
+                let (x, y) = (self.leaf(v)?, self.leaf(&args[1])?);
+                let t = self.b.ty(x).scalar().array(2);
+                Ok(Val::Leaf(self.b.one(Op::Outer(x, y), t)))
+            }
+            Prim::MatMul | Prim::Matmul => {
+                let (x, y) = (self.leaf(v)?, self.leaf(&args[1])?);
+                let (tx, ty) = (self.b.ty(x), self.b.ty(y));
+                let rank = (tx.rank() + ty.rank()).saturating_sub(2);
+                Ok(Val::Leaf(self.b.one(Op::MatMul(x, y), tx.scalar().array(rank))))
+            }
+            Prim::Norm => self.norm(v),
+            Prim::Trace => {
+                let d = self.diag(v)?;
+                self.sum(&d)
+            }
+            _ => Err(self.no(format!("`{}` here", p.name()))),
+        }
+    }
+
+    /// The sum along the first axis.
+    pub(crate) fn sum(&mut self, v: &Val) -> Res<Val> {
+        let elem = v.lifted_elem();
+        if elem.leaves().iter().any(|x| !matches!(self.b.ty(*x).scalar(), IrTy::F64 | IrTy::F32 | IrTy::I64)) {
+            return Err(self.no("a sum of data that are not all numbers"));
+        }
+        Ok(self.leafwise(&elem, &mut |s, a, t| s.b.one(Op::Sum { a, n: None }, t.elem())))
+    }
+
+    fn variance(&mut self, v: &Val) -> Res<Val> {
+        let (s, n) = (self.sum(v)?, self.extent(v, 0)?);
+        let mean = self.divide_by_count(&s, n)?;
+        let scalar = matches!(&mean, Val::Leaf(x) if self.b.ty(*x).rank() == 0);
+        let mean = if scalar { mean } else { self.replicate(n, &mean)? };
+        let d = self.bin(Bin::Sub, v, &mean)?;
+        let sq = self.bin(Bin::Mul, &d, &d)?;
+        let s = self.sum(&sq)?;
+        self.divide_by_count(&s, n)
+    }
+
+    fn prod(&mut self, v: &Val) -> Res<Val> {
+        let x = self.leaf(v)?;
+        let t = self.b.ty(x);
+        if t.rank() == 1 {
+            return self.leaf_prim(Prim::Prod, std::slice::from_ref(v), t.elem());
+        }
+        let one = match t.scalar() {
+            IrTy::I64 => self.int(1),
+            IrTy::F32 => self.lit(Lit::F32(1.0)),
+            _ => self.lit(Lit::F64(1.0)),
+        };
+        let dims = (1..t.rank()).map(|k| self.b.dim(x, k)).collect();
+        let (start, n) = (self.spread(one, dims), self.extent(v, 0)?);
+        self.carry(n, false, &Val::Leaf(start), std::slice::from_ref(v), &mut |s, _, acc, e| s.bin(Bin::Mul, acc, &e[0]))
+    }
+
+    /// The positions that sort an array.
+    pub(crate) fn sorted(&mut self, v: &Val) -> Res<Var> {
+        match v {
+            Val::Leaf(x) => Ok(self.b.prim(Prim::Argsort, &[*x], IrTy::I64.array(1))),
+            _ => Err(self.no("an order of compound data")),
+        }
+    }
+
+    fn dot(&mut self, args: &[Val]) -> Res<Val> {
+        let (x, y) = (self.leaf(&args[0])?, self.leaf(&args[1])?);
+        let t = self.b.ty(x).elem();
+        Ok(Val::Leaf(self.b.one(Op::Dot(x, y), t)))
+    }
+
+    /// The Euclidean norm; its derivative at 0 is 0, so that the root is not taken there.
+    fn norm(&mut self, v: &Val) -> Res<Val> {
+        let x = self.leaf(v)?;
+        let t = self.b.ty(x).scalar().clone();
+        let sq = self.b.bin(Bin::Mul, x, x);
+        let s = self.b.one(Op::Total { a: sq, shape: None }, t.clone());
+        let (zero, one) = (self.b.real(0.0, s), self.b.real(1.0, s));
+        let at_zero = self.b.cmp(Cmp::Eq, s, zero);
+        let safe = self.b.one(Op::Select(at_zero, one, s), t.clone());
+        let r = self.b.un(Un::Sqrt, safe);
+        Ok(Val::Leaf(self.b.one(Op::Select(at_zero, zero, r), t)))
+    }
+
+    /// A built-in on values that are one variable each, with one result.
+    pub(crate) fn leaf_prim(&mut self, p: Prim, args: &[Val], ty: IrTy) -> Res<Val> {
+        let xs = args.iter().map(|a| self.leaf(a)).collect::<Res<Vec<_>>>()?;
+        Ok(Val::Leaf(self.b.prim(p, &xs, ty)))
+    }
+}

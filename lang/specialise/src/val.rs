@@ -1,0 +1,216 @@
+//! Abstract values: what the specialiser knows of a value while it makes code.
+
+use adl_ir::{DataId, FnId, Var};
+use adl_prim::Prim;
+use adl_syntax::symbol::Symbol;
+use adl_typing::core::{Lambda, Local};
+use adl_typing::ty::{Ty, TyVar};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What type variables stand for, without sizes.
+pub(crate) type Subst = Rc<BTreeMap<TyVar, Ty>>;
+
+/// Captured values.
+pub(crate) type Captured = Rc<[(Local, Val)]>;
+
+/// Members of a recursive group: name, hidden parameters, code.
+pub(crate) type Group = Vec<(Local, Rc<[Local]>, Rc<Lambda>)>;
+
+/// An abstract value. Its leaves, from left to right, are IR variables.
+#[derive(Clone, Debug)]
+pub(crate) enum Val {
+    Unit,
+    /// A scalar, a text, or an array of those.
+    Leaf(Var),
+    Tuple(Vec<Val>),
+    /// Sorted by name.
+    Record(Vec<(Symbol, Val)>),
+    /// An array of compound values: the element, each leaf with one more axis.
+    Array(Box<Val>),
+    Data(Var, DataId),
+    Fun(Rc<Fun>),
+    /// A run-time type.
+    Rep(Rc<Rep>),
+    /// No value: an error was raised before.
+    Bottom,
+}
+
+/// A run-time type, with the sizes that are known.
+#[derive(Clone, Debug)]
+pub(crate) enum Rep {
+    /// A type without arrays whose sizes matter; also declared data.
+    Base(Ty),
+    Array(Size, Rc<Rep>),
+    Tuple(Vec<Rc<Rep>>),
+    Record(Vec<(Symbol, Rc<Rep>)>),
+    Other,
+}
+
+/// A size in a run-time type.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Size {
+    Const(u64),
+    Var(Var),
+    Unknown,
+}
+
+/// Known code with abstract captured values.
+#[derive(Clone, Debug)]
+pub(crate) struct Closure {
+    pub lam: Rc<Lambda>,
+    pub hidden: Rc<[Local]>,
+    /// The recursive group that the code belongs to.
+    pub group: Option<Rc<Group>>,
+    pub env: Captured,
+    pub subst: Subst,
+}
+
+/// A derivative at a point.
+#[derive(Clone, Debug)]
+pub(crate) struct Linear {
+    /// `(residual…, dx…) -> (dy…)`.
+    pub tangent: FnId,
+    /// `(residual…, ct_y…) -> (ct_x…)`.
+    pub cotangent: FnId,
+    pub transposed: bool,
+    /// The point, and the value there: discrete leaves and shapes of what the map takes and gives.
+    pub x: Val,
+    pub y: Val,
+    /// Which leaves of `y` have a tangent.
+    pub active: Vec<bool>,
+    pub residuals: Vec<Var>,
+}
+
+/// A function.
+#[derive(Clone, Debug)]
+pub(crate) enum Fun {
+    Closure(Closure),
+    /// With its hidden arguments.
+    Prim(Prim, Vec<Val>),
+    Partial(Rc<Fun>, Vec<Val>),
+    Custom { vjp: bool, f: Val, rule: Val },
+    Checkpoint(Val),
+    Linear(Linear),
+    /// Chosen at run time: the number of the candidate.
+    Tagged(Var, Vec<Rc<Fun>>),
+}
+
+impl Val {
+    /// The value of a function.
+    pub fn fun(f: Fun) -> Val {
+        Val::Fun(Rc::new(f))
+    }
+
+    /// An array whose element, lifted, is `elem`.
+    pub fn array_of(elem: Val) -> Val {
+        match elem {
+            leaf @ Val::Leaf(_) => leaf,
+            Val::Bottom => Val::Bottom,
+            other => Val::Array(Box::new(other)),
+        }
+    }
+
+    /// The element of an array, still lifted.
+    pub fn lifted_elem(&self) -> Val {
+        match self {
+            Val::Array(e) => (**e).clone(),
+            other => other.clone(),
+        }
+    }
+
+    /// Its leaves.
+    pub fn leaves(&self) -> Vec<Var> {
+        let mut out = Vec::new();
+        self.map(&mut |v| {
+            out.push(v);
+            v
+        });
+        out
+    }
+
+    /// With each leaf replaced, from left to right.
+    pub fn map(&self, f: &mut dyn FnMut(Var) -> Var) -> Val {
+        match self {
+            Val::Unit => Val::Unit,
+            Val::Bottom => Val::Bottom,
+            Val::Leaf(v) => Val::Leaf(f(*v)),
+            Val::Data(v, d) => Val::Data(f(*v), *d),
+            Val::Tuple(vs) => Val::Tuple(vs.iter().map(|v| v.map(f)).collect()),
+            Val::Record(fs) => Val::Record(fs.iter().map(|(n, v)| (*n, v.map(f))).collect()),
+            Val::Array(e) => Val::Array(Box::new(e.map(f))),
+            Val::Fun(g) => Val::Fun(Rc::new(g.map(f))),
+            Val::Rep(r) => Val::Rep(Rc::new(r.map(f))),
+        }
+    }
+
+    /// The same tree over other leaves, in order.
+    pub fn with(&self, leaves: &[Var]) -> Val {
+        let mut next = leaves.iter();
+        self.map(&mut |v| next.next().copied().unwrap_or(v))
+    }
+
+    /// Whether a function is in it.
+    pub fn has_fun(&self) -> bool {
+        match self {
+            Val::Fun(_) => true,
+            Val::Tuple(vs) => vs.iter().any(Val::has_fun),
+            Val::Record(fs) => fs.iter().any(|f| f.1.has_fun()),
+            Val::Array(e) => e.has_fun(),
+            Val::Unit | Val::Leaf(_) | Val::Data(..) | Val::Rep(_) | Val::Bottom => false,
+        }
+    }
+}
+
+impl Rep {
+    fn map(&self, f: &mut dyn FnMut(Var) -> Var) -> Rep {
+        match self {
+            Rep::Base(t) => Rep::Base(t.clone()),
+            Rep::Other => Rep::Other,
+            Rep::Array(n, e) => {
+                let n = match n {
+                    Size::Var(v) => Size::Var(f(*v)),
+                    other => *other,
+                };
+                Rep::Array(n, Rc::new(e.map(f)))
+            }
+            Rep::Tuple(ps) => Rep::Tuple(ps.iter().map(|p| Rc::new(p.map(f))).collect()),
+            Rep::Record(fs) => Rep::Record(fs.iter().map(|(n, p)| (*n, Rc::new(p.map(f)))).collect()),
+        }
+    }
+}
+
+impl Fun {
+    /// With each leaf of what it captures replaced.
+    pub fn map(&self, f: &mut dyn FnMut(Var) -> Var) -> Fun {
+        let mut all = |vs: &[Val]| -> Vec<Val> { vs.iter().map(|v| v.map(f)).collect() };
+        match self {
+            Fun::Closure(c) => Fun::Closure(Closure { env: c.env.iter().map(|(l, v)| (*l, v.map(f))).collect(), ..c.clone() }),
+            Fun::Prim(p, reps) => Fun::Prim(*p, all(reps)),
+            Fun::Partial(g, args) => {
+                let g = Rc::new(g.map(f));
+                Fun::Partial(g, args.iter().map(|v| v.map(f)).collect())
+            }
+            Fun::Custom { vjp, f: g, rule } => Fun::Custom { vjp: *vjp, f: g.map(f), rule: rule.map(f) },
+            Fun::Checkpoint(g) => Fun::Checkpoint(g.map(f)),
+            Fun::Linear(l) => {
+                let (x, y) = (l.x.map(f), l.y.map(f));
+                Fun::Linear(Linear { x, y, residuals: l.residuals.iter().map(|v| f(*v)).collect(), ..l.clone() })
+            }
+            Fun::Tagged(tag, gs) => {
+                let tag = f(*tag);
+                Fun::Tagged(tag, gs.iter().map(|g| Rc::new(g.map(f))).collect())
+            }
+        }
+    }
+
+    /// Its leaves.
+    pub fn leaves(&self) -> Vec<Var> {
+        let mut out = Vec::new();
+        self.map(&mut |v| {
+            out.push(v);
+            v
+        });
+        out
+    }
+}
