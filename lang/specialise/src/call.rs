@@ -201,11 +201,11 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// The function of the IR for a key, made if there is none yet. Its parameters are the leaves of the inputs and of the globals that
-    /// the inputs' code can reach. `result`: its result's type, for recursive calls.
+    /// The function of the IR for a key, made if there is none yet. Its parameters are the leaves of the globals that the inputs' code
+    /// can reach, and of the inputs. `result`: its result's type, for recursive calls.
     pub(crate) fn outline(&mut self, key: Key, name: &str, inputs: &[Val], result: Option<Ty>, body: Body<'_, 's>) -> Res<Target> {
         if let Some(m) = self.cache.made.get(&key).cloned() {
-            return self.known(m, result);
+            return self.target(m, result);
         }
         if self.depth >= DEEPEST {
             return Err(self.no("functions that are specialised without end"));
@@ -219,7 +219,7 @@ impl<'s> Spec<'s> {
         Ok(Target { id, globals, result: v, tys })
     }
 
-    fn known(&mut self, m: Made, result: Option<Ty>) -> Res<Target> {
+    fn target(&mut self, m: Made, result: Option<Ty>) -> Res<Target> {
         if let Some(v) = m.result {
             let f = self.p.func(m.id);
             let tys = f.tys(&f.body.results);
@@ -240,7 +240,6 @@ impl<'s> Spec<'s> {
         b.span = self.b.span;
         let old = &self.b;
         let mut param = |v: Var| b.param(old.ty(v));
-        let vals: Vec<Val> = inputs.iter().map(|v| v.map(&mut param)).collect();
         let mut inner = BTreeMap::new();
         for g in globals {
             match self.globals.get(g) {
@@ -248,6 +247,7 @@ impl<'s> Spec<'s> {
                 None => return Err(self.no("a top-level value that is not there")),
             };
         }
+        let vals: Vec<Val> = inputs.iter().map(|v| v.map(&mut param)).collect();
         let outer = (
             std::mem::replace(&mut self.b, b),
             std::mem::take(&mut self.env),
@@ -294,15 +294,16 @@ impl<'s> Spec<'s> {
         Ok(t.result.with(&outs))
     }
 
-    /// The leaves of inputs and globals.
+    /// The leaves of globals and inputs.
     pub(crate) fn arguments(&mut self, inputs: &[Val], globals: &[GlobalId]) -> Res<Vec<Var>> {
-        let mut args: Vec<Var> = inputs.iter().flat_map(Val::leaves).collect();
+        let mut args: Vec<Var> = Vec::new();
         for g in globals {
             match self.globals.get(g) {
                 Some(v) => args.extend(v.leaves()),
                 None => return Err(self.no("a top-level value that is not there")),
             }
         }
+        args.extend(inputs.iter().flat_map(Val::leaves));
         Ok(args)
     }
 

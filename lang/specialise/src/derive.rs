@@ -78,8 +78,12 @@ impl Spec<'_> {
             return Err(self.no("a derivative of a function inside itself"));
         }
         self.no_result_data(&target)?;
-        let n = x.leaves().len();
-        let wrt = (0..self.p.func(target.id).body.params.len()).map(|k| k < n).collect();
+        let mut before = 0;
+        for g in target.globals.iter() {
+            before += self.globals.get(g).map_or(0, |v| v.leaves().len());
+        }
+        let own = before..before + x.leaves().len();
+        let wrt = (0..self.p.func(target.id).body.params.len()).map(|k| own.contains(&k)).collect();
         Ok(Known { target, inputs, wrt })
     }
 
@@ -255,57 +259,49 @@ impl Spec<'_> {
 
     /// The rule as a function `(args, t…) -> (results, u…)`.
     fn rule(&mut self, vjp: bool, inputs: &[Val; 3], t: &crate::call::Target) -> Res<adl_ir::FnId> {
-        let x_leaves = inputs[0].leaves().len();
         // Where the results' cotangents are taken, values of the results' types stand for them.
         let given: Vec<Var> = if vjp {
             let tys: Vec<IrTy> = t.tys.iter().filter(|t| t.scalar().is_real()).cloned().collect();
             tys.into_iter().map(|t| self.b.func.fresh(t, false)).collect()
         } else {
-            let all = self.arguments(inputs, &t.globals)?;
-            all.into_iter().filter(|v| self.has_tangent(*v)).collect()
+            self.arguments(inputs, &t.globals)?.into_iter().filter(|v| self.has_tangent(*v)).collect()
         };
         let mut all: Vec<Val> = inputs.to_vec();
         all.extend(given.into_iter().map(Val::Leaf));
         let key = self.key(vec![Tok::What(if vjp { "vjp rule" } else { "jvp rule" })], &all)?;
-        let globals = t.globals.clone();
-        self.outline_rule(key, &all, &globals, x_leaves, vjp)
+        let rule = self.outline(key, "rule", &all, None, &mut |s, vals| s.rule_body(vjp, vals))?;
+        Ok(rule.id)
     }
 
-    fn outline_rule(&mut self, key: crate::key::Key, all: &[Val], globals: &[adl_typing::core::GlobalId], x_leaves: usize, vjp: bool) -> Res<adl_ir::FnId> {
-        if !globals.is_empty() {
-            return Err(self.no("a custom derivative that uses top-level values"));
+    /// `vals`: the argument, the function, the rule, and the tangents or cotangents.
+    fn rule_body(&mut self, vjp: bool, vals: &[Val]) -> Res<Val> {
+        let (x, rule) = (&vals[0], self.function_of(&vals[2])?);
+        let pair = self.call(&rule, vec![x.clone()], None)?;
+        let Val::Tuple(parts) = &pair else { return Err(self.no("a custom derivative without a linear map")) };
+        let map = self.function_of(&parts[1])?;
+        let before: Vec<Var> = self.globals.values().flat_map(Val::leaves).filter(|v| self.has_tangent(*v)).collect();
+        let skip = if vjp { 0 } else { before.len() };
+        let mut given = vals[3..].iter().flat_map(Val::leaves).skip(skip);
+        let to = if vjp { &parts[0] } else { x };
+        let direction = self.leafwise(to, &mut |s, v, _| if s.has_tangent(v) { given.next().unwrap_or(v) } else { v });
+        let u = self.call(&map, vec![direction], None)?;
+        let mut out = parts[0].leaves();
+        // What is not the argument has no derivative by the rule.
+        if vjp {
+            before.into_iter().for_each(|v| out.push(self.absent(v)));
         }
-        let t = self.outline(key, "rule", all, None, &mut |s, vals| {
-            let (x, rule) = (&vals[0], s.function_of(&vals[2])?);
-            let pair = s.call(&rule, vec![x.clone()], None)?;
-            let Val::Tuple(parts) = &pair else { return Err(s.no("a custom derivative without a linear map")) };
-            let map = s.function_of(&parts[1])?;
-            let given: Vec<Var> = vals[3..].iter().flat_map(Val::leaves).collect();
-            let to = if vjp { &parts[0] } else { x };
-            let mut k = 0;
-            let direction = s.leafwise(to, &mut |s, v, _| {
-                if !s.has_tangent(v) {
-                    return v;
-                }
-                k += 1;
-                given[k - 1]
-            });
-            let u = s.call(&map, vec![direction], None)?;
-            let mut out: Vec<Val> = parts[0].leaves().into_iter().map(Val::Leaf).collect();
-            out.extend(u.leaves().into_iter().filter(|v| s.has_tangent(*v)).map(Val::Leaf));
-            if vjp {
-                // What the function captures has no derivative by the rule.
-                let rest: Vec<Var> = vals[..3].iter().flat_map(Val::leaves).skip(x_leaves).collect();
-                for v in rest {
-                    if s.has_tangent(v) {
-                        let t = s.b.ty(v);
-                        out.push(Val::Leaf(s.b.one(Op::Zero(t.clone()), t)));
-                    }
-                }
-            }
-            Ok(Val::Tuple(out))
-        })?;
-        Ok(t.id)
+        out.extend(u.leaves().into_iter().filter(|v| self.has_tangent(*v)));
+        if vjp {
+            let rest: Vec<Var> = vals[1..3].iter().flat_map(Val::leaves).filter(|v| self.has_tangent(*v)).collect();
+            rest.into_iter().for_each(|v| out.push(self.absent(v)));
+        }
+        Ok(Val::Tuple(out.into_iter().map(Val::Leaf).collect()))
+    }
+
+    /// The zero of a variable's type.
+    fn absent(&mut self, like: Var) -> Var {
+        let t = self.b.ty(like);
+        self.b.one(Op::Zero(t.clone()), t)
     }
 
     /// The real leaves of data as one vector of Floats.

@@ -112,7 +112,7 @@ impl Spec<'_> {
                 group.iter().for_each(|(_, _, lam)| types.extend(local_types(lam)));
                 let env = self.outside_env(&place, &types, &captured, inputs)?;
                 let group: Vec<(Local, Rc<[Local]>, Rc<Lambda>)> = group.into_iter().map(|(l, h, lam)| (l, h.into(), lam)).collect();
-                let Some((_, hidden, lam)) = group.get(index).cloned() else { return Err(self.no("a recursive group without that member")) };
+                let Some((_, hidden, lam)) = group.get(index as usize).cloned() else { return Err(self.no("a recursive group without that member")) };
                 Fun::Closure(Closure { lam, hidden, group: Some(Rc::new(group)), env, subst: Rc::new(BTreeMap::new()) })
             }
             FunView::Partial(n) => {

@@ -74,7 +74,7 @@ pub struct Cache {
 #[derive(Clone)]
 pub(crate) struct Made {
     id: FnId,
-    /// Globals whose leaves it takes after its inputs.
+    /// Globals whose leaves it takes before its inputs.
     globals: Rc<[GlobalId]>,
     /// The result over the function's own variables; `None` while it is being made.
     result: Option<Val>,

@@ -56,7 +56,7 @@ impl Spec<'_> {
                 Some(op) => self.compare(op, &args[0], &args[1]),
                 None => Err(self.no("a comparison")),
             },
-            P::Append => self.append(&args),
+            P::Append => self.join_values(&args),
             P::Map | P::Map2 | P::Map3 | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Filter | P::Partition | P::SortBy | P::Fold | P::Foldr
             | P::Invertible => self.higher_prim(p, &args, here),
             P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::Gather | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
@@ -106,7 +106,7 @@ impl Spec<'_> {
     }
 
     /// `++`.
-    fn append(&mut self, args: &[Val]) -> Res<Val> {
+    fn join_values(&mut self, args: &[Val]) -> Res<Val> {
         match (&args[0], &args[1]) {
             (Val::Data(x, d), Val::Data(y, _)) => self.join_lists(*x, *y, *d),
             (Val::Leaf(x), Val::Leaf(_)) if self.b.ty(*x) == IrTy::Str => self.leaf_prim(Prim::Append, args, IrTy::Str),
