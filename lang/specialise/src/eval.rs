@@ -4,7 +4,8 @@ use crate::val::{Closure, Fun, Rep, Size, Val};
 use crate::{Res, Spec, nowhere};
 use adl_ir::{Lit as IrLit, Op, Ty as IrTy, Var};
 use adl_prim::Prim;
-use adl_typing::core::{Expr, ExprKind, Lambda, Lit, Local, Rep as CoreRep, SizeAt, SizeRep, Sizes, Step};
+use adl_syntax::symbol::Symbol;
+use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local, Rep as CoreRep, SizeAt, SizeRep, Sizes, Step};
 use adl_typing::free;
 use adl_typing::ty::{Ty, TyVar};
 use std::collections::BTreeMap;
@@ -30,29 +31,15 @@ impl Spec<'_> {
             ExprKind::IntAt(n, r) => self.number_at(*n as f64, Some(*n), r),
             ExprKind::FloatAt(x, r) => self.number_at(*x, None, r),
             ExprKind::Local(l) => self.local(*l, &e.ty),
-            ExprKind::Global(g) => {
-                let v = self.global_val(*g)?;
-                let t = self.ty(&e.ty);
-                Ok(self.instantiate(v, &t))
-            }
-            ExprKind::Prim(p, reps) => {
-                let reps = reps.iter().map(|r| self.rep_val(r)).collect();
-                if p.row().arity == 0 { self.prim(*p, reps, Vec::new(), None) } else { Ok(Val::fun(Fun::Prim(*p, reps))) }
-            }
+            ExprKind::Global(g) => self.global(*g, &e.ty),
+            ExprKind::Prim(p, reps) => self.prim_value(*p, reps),
             ExprKind::Abs(ls, inner) => self.abstraction(ls, inner),
             ExprKind::Lam(lam) => self.closure(&[], lam),
             ExprKind::Inst(..) | ExprKind::App(..) => self.application(e),
             ExprKind::Con(c, args) => self.construct(c, args, &e.ty),
             ExprKind::Let(l, name, a, b) => {
                 let v = self.eval(a)?;
-                if matches!(v, Val::Bottom) {
-                    return Ok(v);
-                }
-                if let (Some(n), Val::Leaf(x) | Val::Data(x, _)) = (name, &v) {
-                    self.name(*x, n.as_str());
-                }
-                self.env.insert(*l, v);
-                self.eval(b)
+                self.bind(*l, *name, v, b)
             }
             ExprKind::LetRec(bs, b) => {
                 self.group(bs)?;
@@ -88,6 +75,29 @@ impl Spec<'_> {
             ExprKind::Loop(state, init, kind, body) => self.loop_(*state, init, kind, body),
             ExprKind::Interp(_) => Err(self.no("text made of values")),
         }
+    }
+
+    /// `let`, after the bound value.
+    fn bind(&mut self, l: Local, name: Option<Symbol>, v: Val, body: &Expr) -> Res<Val> {
+        if matches!(v, Val::Bottom) {
+            return Ok(v);
+        }
+        if let (Some(n), Val::Leaf(x) | Val::Data(x, _)) = (name, &v) {
+            self.name(*x, n.as_str());
+        }
+        self.env.insert(l, v);
+        self.eval(body)
+    }
+
+    fn global(&mut self, g: GlobalId, t: &Ty) -> Res<Val> {
+        let v = self.global_val(g)?;
+        let t = self.ty(t);
+        Ok(self.instantiate(v, &t))
+    }
+
+    fn prim_value(&mut self, p: Prim, reps: &[CoreRep]) -> Res<Val> {
+        let reps = reps.iter().map(|r| self.rep_val(r)).collect();
+        if p.row().arity == 0 { self.prim(p, reps, Vec::new(), None) } else { Ok(Val::fun(Fun::Prim(p, reps))) }
     }
 
     /// The values of some expressions; `None` if one of them has none.
@@ -231,7 +241,7 @@ impl Spec<'_> {
         Ok(out.into())
     }
 
-    fn group(&mut self, bs: &[(Local, adl_syntax::symbol::Symbol, Expr)]) -> Res<()> {
+    fn group(&mut self, bs: &[(Local, Symbol, Expr)]) -> Res<()> {
         let mut group = Vec::new();
         for (l, _, e) in bs {
             let (hidden, inner): (&[Local], &Expr) = match &*e.kind {
@@ -268,7 +278,7 @@ impl Spec<'_> {
         }
     }
 
-    fn update(&mut self, r: &Expr, fs: &[(adl_syntax::symbol::Symbol, Expr)]) -> Res<Val> {
+    fn update(&mut self, r: &Expr, fs: &[(Symbol, Expr)]) -> Res<Val> {
         let base = self.eval(r)?;
         let Some(vals) = self.all(fs.iter().map(|f| &f.1))? else { return Ok(Val::Bottom) };
         match base {

@@ -43,6 +43,7 @@ pub enum View {
     Opaque(String),
 }
 
+#[allow(missing_docs)]
 /// A function value. Steps from it: 0, 1, ... in the order that is said here.
 #[derive(Clone, Debug)]
 pub enum FunView {
