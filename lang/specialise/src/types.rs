@@ -240,7 +240,7 @@ impl Spec<'_> {
         match t {
             Ty::Array(n, e) => {
                 let size = match n {
-                    ty::Size::Const(k) => Size::Const(*k),
+                    ty::Size::Const(k, _) => Size::Const(*k),
                     ty::Size::Var(_) | ty::Size::Meta(_) | ty::Size::Unknown => Size::Unknown,
                 };
                 Rep::Array(size, Rc::new(Self::rep_of_ty(e)))
