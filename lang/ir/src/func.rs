@@ -92,7 +92,7 @@ impl Function {
 }
 
 /// A sum type: constructors with the types of their fields.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct DataDecl {
     /// Its name.
     pub name: String,

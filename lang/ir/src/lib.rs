@@ -33,8 +33,11 @@
 pub mod build;
 pub mod eval;
 pub mod func;
+#[cfg(feature = "generate")]
+pub mod generate;
 mod names;
 pub mod op;
+mod operands;
 pub mod parse;
 pub mod print;
 pub mod ty;

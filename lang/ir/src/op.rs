@@ -267,50 +267,6 @@ impl Op {
         }
     }
 
-    /// Calls `f` with each operand that stands in the operation itself (not inside its blocks), non-linear or linear.
-    pub fn each_operand(&self, f: &mut dyn FnMut(Var)) {
-        self.clone().map_operands(&mut |v| {
-            f(v);
-            v
-        });
-    }
-
-    /// Replaces each operand that stands in the operation itself (not inside its blocks).
-    pub fn map_operands(&mut self, f: &mut dyn FnMut(Var) -> Var) {
-        let mut one = |v: &mut Var| *v = f(*v);
-        match self {
-            Op::Lit(_) | Op::Zero(_) => {}
-            Op::Un(_, a) | Op::Not(a) | Op::Convert(_, a) | Op::Dim(a, _) | Op::Shape(a) | Op::Reverse(a) | Op::Transpose(a) => one(a),
-            Op::Nonzero(a) | Op::Dup(a) | Op::Drop(a) | Op::Cumsum { a, .. } | Op::Fields { a, .. } => one(a),
-            Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => [a, b].into_iter().for_each(one),
-            Op::Select(c, a, b) => [c, a, b].into_iter().for_each(one),
-            Op::Prim(_, vs) | Op::Con { fields: vs, .. } => vs.iter_mut().for_each(one),
-            Op::Index { a, at, shape } => std::iter::once(a).chain(at).chain(shape).for_each(one),
-            Op::Stack { elems, shape } => elems.iter_mut().chain(shape).for_each(one),
-            Op::IndexAdd { acc, at, v, shape } | Op::IndexSet { acc, at, v, shape } => std::iter::once(acc).chain(at).chain([v]).chain(shape).for_each(one),
-            Op::Slice { a, lo, hi, shape } => [a, lo, hi].into_iter().chain(shape).for_each(one),
-            Op::SliceAdd { acc, lo, hi, v, shape } => [acc, lo, hi, v].into_iter().chain(shape).for_each(one),
-            Op::Gather { a, at, shape } => [a, at].into_iter().chain(shape).for_each(one),
-            Op::GatherAdd { acc, at, v, shape } => [acc, at, v].into_iter().chain(shape).for_each(one),
-            Op::Rotate { n, a } | Op::Replicate { n, a } => [n, a].into_iter().for_each(one),
-            Op::Concat { a, b, len, shape } => [a, b].into_iter().chain(len).chain(shape).for_each(one),
-            Op::Reshape { a, to, from } => [a, to].into_iter().chain(from).for_each(one),
-            Op::Sum { a, n } => std::iter::once(a).chain(n).for_each(one),
-            Op::Spread { a, shape } => [a, shape].into_iter().for_each(one),
-            Op::Total { a, shape } => std::iter::once(a).chain(shape).for_each(one),
-            Op::If(c, ..) | Op::Switch(c, _) => one(c),
-            Op::Loop(l) => {
-                if let Turns::For(n) = &mut l.turns {
-                    one(n);
-                }
-                l.init.iter_mut().chain(&mut l.lin_init).chain(&mut l.xs).chain(&mut l.lin_xs).for_each(one);
-            }
-            Op::Call { args, lin_args, .. } => args.iter_mut().chain(lin_args).for_each(one),
-            Op::Soac(s) => s.neutral.iter_mut().chain(&mut s.arrays).for_each(one),
-            Op::ReduceByIndex { dest, neutral, keys, values, .. } => dest.iter_mut().chain(neutral).chain([keys]).chain(values).for_each(one),
-        }
-    }
-
     /// The blocks inside.
     pub fn blocks(&self) -> Vec<&Block> {
         match self {

@@ -1,0 +1,213 @@
+//! Arrays of reals, whose shapes are known.
+
+use super::{Gen, Kind, Known, LARGEST};
+use crate::func::Var;
+use crate::op::{Lit, Op};
+
+impl Gen {
+    /// A literal array of Ints.
+    pub(super) fn ints(&mut self, xs: &[i64]) -> Var {
+        let elems: Vec<Var> = xs.iter().map(|n| self.b.int(*n)).collect();
+        self.b.one(Op::Stack { elems, shape: None }, crate::ty::Ty::shape())
+    }
+
+    /// An array with elements.
+    fn array(&mut self) -> (Known, Vec<usize>) {
+        let some = |k: &Kind| matches!(k, Kind::Real(s) if !s.is_empty() && s.iter().all(|n| *n > 0));
+        let known = match self.pick(some) {
+            Some(k) if !self.rng.once_in(10) => k,
+            _ => {
+                let n = self.rng.between(1, 4);
+                self.make(&Kind::Real(vec![n]))
+            }
+        };
+        let shape = match &known.kind {
+            Kind::Real(s) => s.clone(),
+            _ => Vec::new(),
+        };
+        (known, shape)
+    }
+
+    /// Another array of a shape, or a scalar.
+    fn partner(&mut self, shape: &[usize]) -> Known {
+        let same = self.pick(|k| matches!(k, Kind::Real(s) if s == shape));
+        match same {
+            Some(k) if !self.rng.once_in(3) => k,
+            _ => self.scalar(),
+        }
+    }
+
+    fn of_rank(&mut self, rank: usize) -> Option<(Known, Vec<usize>)> {
+        let known = self.pick(|k| matches!(k, Kind::Real(s) if s.len() == rank && s.iter().all(|n| *n > 0)))?;
+        match &known.kind {
+            Kind::Real(s) => Some((known.clone(), s.clone())),
+            _ => None,
+        }
+    }
+
+    pub(super) fn array_step(&mut self) {
+        match self.rng.below(6) {
+            0 | 1 => {
+                let (x, shape) = self.array();
+                let y = self.partner(&shape);
+                self.arithmetic(&x, &y);
+            }
+            2 => {
+                let (x, _) = self.array();
+                self.function(&x);
+            }
+            3 => self.part_step(),
+            4 => self.update_step(),
+            _ => self.whole_step(),
+        }
+    }
+
+    /// An index below `n`.
+    fn index(&mut self, n: usize) -> Var {
+        let fits = |k: &Kind| matches!(k, Kind::Int(lo, hi) if *lo >= 0 && *hi < n as i64);
+        match self.pick(fits) {
+            Some(k) if self.rng.once_in(2) => k.v,
+            _ => {
+                let i = self.rng.below(n) as i64;
+                self.b.int(i)
+            }
+        }
+    }
+
+    fn indices(&mut self, n: usize) -> (Var, usize) {
+        let k = self.rng.between(1, 4);
+        let at: Vec<i64> = (0..k).map(|_| self.rng.below(n) as i64).collect();
+        (self.ints(&at), k)
+    }
+
+    fn bounds(&mut self, n: usize) -> (Var, Var, usize) {
+        let lo = self.rng.below(n);
+        let hi = self.rng.between(lo, n);
+        (self.b.int(lo as i64), self.b.int(hi as i64), hi - lo)
+    }
+
+    fn part_step(&mut self) {
+        let (x, shape) = self.array();
+        let (n, inner) = (shape[0], shape[1..].to_vec());
+        match self.rng.below(4) {
+            0 | 1 => {
+                let take = self.rng.between(1, shape.len());
+                let at: Vec<Var> = shape[..take].iter().map(|n| self.index(*n)).collect();
+                self.one(Op::Index { a: x.v, at, shape: None }, Kind::Real(shape[take..].to_vec()), x.bound);
+            }
+            2 => {
+                let (lo, hi, k) = self.bounds(n);
+                self.one(Op::Slice { a: x.v, lo, hi, shape: None }, Kind::Real([vec![k], inner].concat()), x.bound);
+            }
+            _ => {
+                let (at, k) = self.indices(n);
+                self.one(Op::Gather { a: x.v, at, shape: None }, Kind::Real([vec![k], inner].concat()), x.bound);
+            }
+        }
+    }
+
+    fn update_step(&mut self) {
+        let (x, shape) = self.array();
+        let (n, inner) = (shape[0], shape[1..].to_vec());
+        let kind = x.kind.clone();
+        match self.rng.below(4) {
+            0 => {
+                let at = vec![self.index(n)];
+                let v = self.want(&Kind::Real(inner));
+                self.one(Op::IndexSet { acc: x.v, at, v, shape: None }, kind, x.bound.max(1.0));
+            }
+            1 => {
+                let at: Vec<Var> = shape.iter().map(|n| self.index(*n)).collect();
+                let v = self.want(&Kind::Real(vec![]));
+                self.tame(Op::IndexAdd { acc: x.v, at, v, shape: None }, kind, x.bound + 1.0);
+            }
+            2 => {
+                let (lo, hi, k) = self.bounds(n);
+                let v = self.want(&Kind::Real([vec![k], inner].concat()));
+                self.tame(Op::SliceAdd { acc: x.v, lo, hi, v, shape: None }, kind, x.bound + 1.0);
+            }
+            _ => {
+                let (at, k) = self.indices(n);
+                let v = self.want(&Kind::Real([vec![k], inner].concat()));
+                self.tame(Op::GatherAdd { acc: x.v, at, v, shape: None }, kind, x.bound + k as f64);
+            }
+        }
+    }
+
+    fn whole_step(&mut self) {
+        let (x, shape) = self.array();
+        let (n, inner) = (shape[0], shape[1..].to_vec());
+        let count: usize = shape.iter().product();
+        let kind = x.kind.clone();
+        match self.rng.below(13) {
+            0 => { self.one(Op::Reverse(x.v), kind, x.bound); }
+            1 => {
+                let n = self.index(4);
+                self.one(Op::Rotate { n, a: x.v }, kind, x.bound);
+            }
+            2 if n <= 4 => {
+                let y = self.want(&kind);
+                let joined = Kind::Real([vec![2 * n], inner].concat());
+                self.one(Op::Concat { a: x.v, b: y, len: None, shape: None }, joined, x.bound.max(1.0));
+            }
+            3 => {
+                let to = self.ints(&[count as i64]);
+                self.one(Op::Reshape { a: x.v, to, from: None }, Kind::Real(vec![count]), x.bound);
+            }
+            4 if shape.len() > 1 => {
+                let turned = [vec![shape[1], n], shape[2..].to_vec()].concat();
+                self.one(Op::Transpose(x.v), Kind::Real(turned), x.bound);
+            }
+            5 if shape.len() < 3 && count <= 8 => {
+                let k = self.rng.between(1, 3);
+                let copies = self.b.int(k as i64);
+                self.one(Op::Replicate { n: copies, a: x.v }, Kind::Real([vec![k], shape].concat()), x.bound);
+            }
+            6 | 7 => { self.tame(Op::Sum { a: x.v, n: None }, Kind::Real(inner), x.bound * n as f64); }
+            8 => { self.tame(Op::Total { a: x.v, shape: None }, Kind::Real(vec![]), x.bound * count as f64); }
+            9 if shape.len() < 3 && count <= 8 => {
+                let y = self.want(&kind);
+                let stacked = Kind::Real([vec![2], shape].concat());
+                self.one(Op::Stack { elems: vec![x.v, y], shape: None }, stacked, x.bound.max(1.0));
+            }
+            10 => {
+                let reverse = self.rng.once_in(2);
+                self.tame(Op::Cumsum { a: x.v, reverse }, kind, x.bound * n as f64);
+            }
+            11 => self.masked(&x, &shape),
+            _ => self.product(),
+        }
+    }
+
+    /// `select` under an array of Bools.
+    fn masked(&mut self, x: &Known, shape: &[usize]) {
+        let [n] = shape else { return };
+        let bits: Vec<bool> = (0..*n).map(|_| self.rng.once_in(2)).collect();
+        let elems = bits.iter().map(|b| self.b.lit(Lit::Bool(*b))).collect();
+        let mask = self.b.one(Op::Stack { elems, shape: None }, crate::ty::Ty::Bool.array(1));
+        let y = self.partner(shape);
+        self.one(Op::Select(mask, x.v, y.v), x.kind.clone(), x.bound.max(y.bound));
+    }
+
+    fn product(&mut self) {
+        let Some((a, s)) = self.of_rank(1) else { return };
+        let n = s[0];
+        match (self.rng.below(3), self.of_rank(2)) {
+            (0, _) => {
+                let y = self.want(&a.kind);
+                self.tame(Op::Dot(a.v, y), Kind::Real(vec![]), a.bound * n as f64);
+            }
+            (1, Some((m, t))) if t[1] == n => {
+                self.tame(Op::MatMul(m.v, a.v), Kind::Real(vec![t[0]]), a.bound * m.bound * n as f64);
+            }
+            (_, Some((m, t))) if t[0] * t[0] <= 16 => {
+                let turned = self.one(Op::Transpose(m.v), Kind::Real(vec![t[1], t[0]]), m.bound);
+                self.tame(Op::MatMul(m.v, turned), Kind::Real(vec![t[0], t[0]]), m.bound * m.bound * t[1] as f64);
+            }
+            _ if n <= 4 && a.bound * a.bound <= LARGEST * LARGEST => {
+                self.tame(Op::Outer(a.v, a.v), Kind::Real(vec![n, n]), a.bound * a.bound);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Control flow, reductions and calls.
+
+use super::{Gen, Kind, LARGEST};
+use crate::func::{Block, Var};
+use crate::op::{Cmp, Loop, Op, Out, Soac, SoacKind, Turns};
+use crate::ty::Ty;
+use adl_prim::Bin;
+
+impl Gen {
+    /// A block with these parameters, some statements, and results of these kinds.
+    pub(super) fn block(&mut self, params: &[(Kind, f64)], steps: usize, results: &[Kind]) -> Block {
+        let outside = self.scope.len();
+        self.depth += 1;
+        self.b.open();
+        for (kind, bound) in params {
+            self.param(kind.clone(), *bound);
+        }
+        (0..steps).for_each(|_| self.step());
+        let vars: Vec<Var> = results.iter().map(|k| self.want(k)).collect();
+        self.depth -= 1;
+        self.scope.truncate(outside);
+        self.b.close(vars, vec![])
+    }
+
+    /// What a block may give: reals of a shape that is in scope, perhaps data.
+    fn result_kinds(&mut self) -> Vec<Kind> {
+        let n = self.rng.between(1, 2);
+        (0..n).map(|_| match self.rng.below(8) {
+            0 => Kind::List,
+            1 => Kind::Pair,
+            2 | 3 => self.pick(|k| matches!(k, Kind::Real(_))).map_or(Kind::Real(vec![]), |k| k.kind),
+            _ => Kind::Real(vec![]),
+        }).collect()
+    }
+
+    fn emit(&mut self, op: Op, kinds: Vec<Kind>) {
+        self.place();
+        let tys: Vec<Ty> = kinds.iter().map(|k| self.ty(k)).collect();
+        let (outs, _) = self.b.emit(op, &tys, &[]);
+        for (v, kind) in outs.into_iter().zip(kinds) {
+            self.know(v, kind, 1.0);
+        }
+    }
+
+    pub(super) fn if_(&mut self) {
+        let (c, kinds) = (self.condition(), self.result_kinds());
+        let (n, m) = (self.rng.below(4), self.rng.below(3));
+        let a = self.block(&[], n, &kinds);
+        let b = self.block(&[], m, &kinds);
+        self.emit(Op::If(c, Box::new(a), Box::new(b)), kinds);
+    }
+
+    pub(super) fn switch(&mut self) {
+        let kinds = self.result_kinds();
+        let pair = self.pick(|k| *k == Kind::Pair).filter(|_| self.rng.once_in(3));
+        let real = || (Kind::Real(vec![]), LARGEST);
+        let steps = self.rng.below(4);
+        let (of, arms) = match pair {
+            Some(p) => (p.v, vec![self.block(&[real(), real()], steps, &kinds)]),
+            None => {
+                let list = self.pick(|k| *k == Kind::List).map(|k| k.v);
+                let of = match list {
+                    Some(v) => v,
+                    None => self.new_list(),
+                };
+                let nil = self.block(&[], 1, &kinds);
+                (of, vec![nil, self.block(&[real(), (Kind::List, LARGEST)], steps, &kinds)])
+            }
+        };
+        self.emit(Op::Switch(of, arms), kinds);
+    }
+
+    /// A loop of few turns: `n` literal, or an Int that is not negative.
+    pub(super) fn loop_(&mut self) {
+        let known = self.pick(|k| matches!(k, Kind::Int(lo, hi) if *lo >= 0 && *hi <= 4)).filter(|_| self.rng.once_in(3));
+        let turns = self.rng.below(4);
+        let (n, exact, most) = match known {
+            Some(k) => (k.v, false, 4),
+            None => (self.b.int(turns as i64), true, turns),
+        };
+        let carried = if self.rng.once_in(2) { self.result_kinds() } else { Vec::new() };
+        let init: Vec<Var> = carried.iter().map(|k| self.want(k)).collect();
+        let xs = if exact && turns > 0 { self.pick(|k| matches!(k, Kind::Real(s) if s.first() == Some(&turns))) } else { None };
+        let mut params = vec![(Kind::Int(0, most.max(1) as i64 - 1), 0.0)];
+        params.extend(carried.iter().map(|k| (k.clone(), if matches!(k, Kind::Real(_)) { 1.0 } else { LARGEST })));
+        if let Some(Kind::Real(s)) = xs.as_ref().map(|x| &x.kind) {
+            params.push((Kind::Real(s[1..].to_vec()), xs.as_ref().map_or(1.0, |x| x.bound)));
+        }
+        let (outs, made) = self.outputs(exact);
+        let steps = self.rng.between(1, 4);
+        let body = self.block(&params, steps, &[carried.clone(), made.clone()].concat());
+        let op = Loop {
+            turns: Turns::For(n), reverse: self.rng.once_in(2), init, lin_init: vec![], xs: xs.iter().map(|x| x.v).collect(), lin_xs: vec![],
+            outs: outs.clone(), lin_outs: vec![], body,
+        };
+        self.emit_loop(op, carried, &outs, &made, turns);
+    }
+
+    /// Outputs of a loop and the kinds of what turns put there. Arrays are not collected where there may be no turn: such arrays have
+    /// lost their inner extents.
+    fn outputs(&mut self, exact: bool) -> (Vec<Out>, Vec<Kind>) {
+        let n = self.rng.between(1, 2);
+        (0..n).map(|_| match self.rng.below(4) {
+            0 | 1 if exact => (Out::Collect, Kind::Real(vec![])),
+            2 if exact => (Out::Boxed, Kind::Real(vec![self.rng.between(1, 3)])),
+            _ => (Out::Sum, Kind::Real(vec![])),
+        }).unzip()
+    }
+
+    fn emit_loop(&mut self, l: Loop, carried: Vec<Kind>, outs: &[Out], made: &[Kind], turns: usize) {
+        self.place();
+        let mut tys: Vec<Ty> = carried.iter().map(|k| self.ty(k)).collect();
+        for (o, k) in outs.iter().zip(made) {
+            let t = self.ty(k);
+            tys.push(match o {
+                Out::Collect => t.array(1),
+                Out::Boxed => t.boxed(),
+                Out::Sum => t,
+            });
+        }
+        tys.push(Ty::I64);
+        let (vars, _) = self.b.emit(Op::Loop(Box::new(l)), &tys, &[]);
+        for (v, k) in vars.iter().zip(&carried) {
+            self.know(*v, k.clone(), 1.0);
+        }
+        for ((v, o), k) in vars[carried.len()..].iter().zip(outs).zip(made) {
+            match o {
+                Out::Collect => { self.know(*v, Kind::Real(vec![turns]), 1.0); }
+                Out::Sum => { self.know(*v, k.clone(), LARGEST); }
+                // The elements are read again at once.
+                Out::Boxed if turns > 0 => {
+                    let at = vec![self.b.int(turns as i64 - 1)];
+                    self.one(Op::Index { a: *v, at, shape: None }, k.clone(), 1.0);
+                }
+                Out::Boxed => {}
+            }
+        }
+    }
+
+    /// Counts up to a limit, and carries something with it.
+    pub(super) fn while_(&mut self) {
+        let kinds = self.result_kinds();
+        let start = self.b.int(0);
+        let init: Vec<Var> = std::iter::once(start).chain(kinds.iter().map(|k| self.want(k)).collect::<Vec<_>>()).collect();
+        let limit = self.rng.below(4) as i64;
+        let all: Vec<(Kind, f64)> = std::iter::once((Kind::Int(0, 3), 0.0)).chain(kinds.iter().map(|k| (k.clone(), LARGEST))).collect();
+        self.b.open();
+        let params: Vec<Var> = all.iter().map(|(k, _)| { let t = self.ty(k); self.b.param(t) }).collect();
+        let (end, less) = (self.b.int(limit), Cmp::Lt);
+        let again = self.b.cmp(less, params[0], end);
+        let test = self.b.close(vec![again], vec![]);
+        let params: Vec<(Kind, f64)> = std::iter::once((Kind::Int(0, 3), 0.0)).chain(all).collect();
+        let steps = self.rng.between(1, 3);
+        let mut body = self.block(&params, steps, &kinds);
+        let (one, next) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
+        let plain = |outs: Vec<Var>, op: Op| crate::func::Stmt { outs, lin_outs: vec![], op, span: Default::default() };
+        body.stmts.push(plain(vec![one], Op::Lit(crate::op::Lit::I64(1))));
+        body.stmts.push(plain(vec![next], Op::Bin(Bin::Add, body.params[1], one)));
+        body.results.insert(0, next);
+        let carried: Vec<Kind> = std::iter::once(Kind::Int(0, 3)).chain(kinds).collect();
+        let op = Loop {
+            turns: Turns::While(test), reverse: false, init, lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![], lin_outs: vec![], body,
+        };
+        self.emit_loop(op, carried, &[], &[], 0);
+    }
+
+    /// An associative operator on `n` components: sums, products, composition of linear functions.
+    fn operator(&mut self, n: usize) -> Block {
+        self.b.open();
+        let p: Vec<Var> = (0..2 * n).map(|_| self.b.param(Ty::F64)).collect();
+        let op = if self.rng.once_in(2) { Bin::Add } else { Bin::Mul };
+        let results = match p.as_slice() {
+            // x -> a + b x.
+            [a1, b1, a2, b2] => {
+                let t = self.b.bin(Bin::Mul, *b2, *a1);
+                vec![self.b.bin(Bin::Add, *a2, t), self.b.bin(Bin::Mul, *b1, *b2)]
+            }
+            [x, y, ..] => vec![self.b.bin(op, *x, *y)],
+            _ => Vec::new(),
+        };
+        self.b.close(results, vec![])
+    }
+
+    pub(super) fn soac(&mut self) {
+        let n = self.rng.between(1, 2);
+        let len = self.rng.below(5);
+        let arrays: Vec<Var> = (0..n).map(|_| self.want(&Kind::Real(vec![len]))).collect();
+        let kind = [SoacKind::Reduce, SoacKind::Scan, SoacKind::ScanExclusive][self.rng.below(3)];
+        let op = self.operator(n);
+        let adds = matches!(op.stmts.first().map(|s| &s.op), Some(Op::Bin(Bin::Add, ..)));
+        let x = |b: bool| if b { 0.0 } else { 1.0 };
+        let neutral: Vec<Var> = (0..n).map(|i| self.b.lit(crate::op::Lit::F64(x(if n == 2 { i == 0 } else { adds })))).collect();
+        let shape = if kind == SoacKind::Reduce { vec![] } else { vec![len] };
+        self.place();
+        let tys = vec![self.ty(&Kind::Real(shape.clone())); n];
+        let (outs, _) = self.b.emit(Op::Soac(Box::new(Soac { kind, op, neutral, arrays })), &tys, &[]);
+        outs.into_iter().for_each(|v| { self.know(v, Kind::Real(shape.clone()), LARGEST); });
+    }
+
+    pub(super) fn by_index(&mut self) {
+        let (m, n) = (self.rng.between(1, 4), self.rng.between(1, 4));
+        let (dest, values) = (self.want(&Kind::Real(vec![m])), self.want(&Kind::Real(vec![n])));
+        // Some keys are out of range.
+        let keys: Vec<i64> = (0..n).map(|_| self.rng.below(m + 2) as i64 - 1).collect();
+        let keys = self.ints(&keys);
+        let op = self.operator(1);
+        let adds = matches!(op.stmts.first().map(|s| &s.op), Some(Op::Bin(Bin::Add, ..)));
+        let neutral = self.b.lit(crate::op::Lit::F64(if adds { 0.0 } else { 1.0 }));
+        let op = Op::ReduceByIndex { dest: vec![dest], op: Box::new(op), neutral: vec![neutral], keys, values: vec![values] };
+        self.one(op, Kind::Real(vec![m]), 5.0);
+        let last = self.scope.pop();
+        last.iter().for_each(|k| { self.damped(k); });
+    }
+
+    pub(super) fn call(&mut self) {
+        if self.helpers.is_empty() {
+            return self.scalar_step();
+        }
+        let h = self.helpers[self.rng.below(self.helpers.len())].clone();
+        let args = h.params.iter().map(|k| self.want(k)).collect();
+        let op = Op::Call { f: h.f, args, lin_args: vec![], rule: None, checkpoint: self.rng.once_in(6) };
+        self.emit(op, h.results);
+    }
+}

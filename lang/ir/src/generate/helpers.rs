@@ -1,0 +1,94 @@
+//! Functions that the main function may call.
+
+use super::{CONS, Gen, Helper, Kind, LARGEST};
+use crate::build::Builder;
+use crate::func::{FnId, Var};
+use crate::op::{Cmp, Op};
+use crate::ty::Ty;
+use adl_prim::{Bin, Un};
+
+impl Gen {
+    /// Up to three functions, fewer where the program is to be small.
+    pub(super) fn helpers(&mut self, size: usize) {
+        for i in 0..(size / 4).min(3) {
+            let f = self.program.reserve("");
+            self.scope.clear();
+            self.b = Builder::new(&format!("helper {i}"));
+            let h = match self.rng.below(3) {
+                0 => self.plain(f),
+                1 => self.fold(f),
+                _ => self.countdown(f),
+            };
+            self.helpers.push(h);
+        }
+    }
+
+    fn set(&mut self, f: FnId, results: Vec<Var>) {
+        let b = std::mem::replace(&mut self.b, Builder::new(""));
+        self.program.set(f, b.finish(results, vec![]));
+    }
+
+    /// Some statements; it may call those before it.
+    fn plain(&mut self, f: FnId) -> Helper {
+        let params = vec![Kind::Real(vec![]), Kind::Real(vec![self.rng.between(1, 3)])];
+        params.iter().for_each(|k| { self.param(k.clone(), 1.0); });
+        let n = self.rng.between(1, 5);
+        (0..n).for_each(|_| self.step());
+        let results = vec![Kind::Real(vec![])];
+        let vars = results.iter().map(|k| self.want(k)).collect();
+        self.set(f, vars);
+        Helper { f, params, results }
+    }
+
+    /// Recursion over a list: `f (Cons x rest) y = g x y (f rest y)`.
+    fn fold(&mut self, f: FnId) -> Helper {
+        let real = || Kind::Real(vec![]);
+        let (list, y) = (self.param(Kind::List, LARGEST), self.param(real(), 1.0));
+        let nil = self.block(&[], 1, &[real()]);
+        self.b.open();
+        let outside = self.scope.len();
+        self.param(real(), LARGEST);
+        let rest = self.param(Kind::List, LARGEST);
+        let op = Op::Call { f, args: vec![rest, y], lin_args: vec![], rule: None, checkpoint: false };
+        let r = self.one(op, real(), 1.0);
+        let inner = self.block_inside(r);
+        self.scope.truncate(outside);
+        let cons = self.b.close(vec![inner], vec![]);
+        let out = self.one(Op::Switch(list, vec![nil, cons]), real(), 1.0);
+        debug_assert_eq!(CONS, 1);
+        self.set(f, vec![out]);
+        Helper { f, params: vec![Kind::List, real()], results: vec![real()] }
+    }
+
+    /// A few statements, then something that depends on `r`, damped.
+    fn block_inside(&mut self, r: Var) -> Var {
+        let n = self.rng.between(1, 3);
+        (0..n).for_each(|_| self.scalar_step());
+        let x = self.scalar();
+        let sum = self.b.bin(Bin::Add, r, x.v);
+        self.b.un(Un::Tanh, sum)
+    }
+
+    /// `f n x = if n <= 0 then x else f (n - 1) (g x)`: a tail call.
+    fn countdown(&mut self, f: FnId) -> Helper {
+        let real = || Kind::Real(vec![]);
+        let (n, x) = (self.param(Kind::Int(0, 3), 0.0), self.param(real(), 1.0));
+        let zero = self.b.int(0);
+        let done = self.b.cmp(Cmp::Le, n, zero);
+        self.b.open();
+        let stop = self.b.close(vec![x], vec![]);
+        self.b.open();
+        let outside = self.scope.len();
+        let y = self.block_inside(x);
+        let one = self.b.int(1);
+        let less = self.b.bin(Bin::Sub, n, one);
+        let op = Op::Call { f, args: vec![less, y], lin_args: vec![], rule: None, checkpoint: false };
+        self.place();
+        let (r, _) = self.b.emit(op, &[Ty::F64], &[]);
+        self.scope.truncate(outside);
+        let go = self.b.close(r, vec![]);
+        let out = self.one(Op::If(done, Box::new(stop), Box::new(go)), real(), 1.0);
+        self.set(f, vec![out]);
+        Helper { f, params: vec![Kind::Int(0, 3), real()], results: vec![real()] }
+    }
+}

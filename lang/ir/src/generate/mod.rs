@@ -1,0 +1,254 @@
+//! Random well-typed non-linear programs for property tests (feature `generate`).
+//!
+//! [`program`] makes one from a seed and a size. Programs end (loops have few turns, recursion counts down or follows a short list),
+//! are smooth where they are evaluated (branches depend on Ints, Bools and data, never on reals; no `abs`, `min`, `max`, `floor`), and
+//! stay tame: the generator knows a bound of each real variable, and damps what could leave -4 ... 4. All shapes are known to it, so
+//! that no index is out of bounds.
+//!
+//! They contain: scalar and array arithmetic, indexing and updates, `if`, `switch`, loops that carry, collect, box and sum, `while`
+//! loops, reductions, scans, reductions by index, lists and pairs, calls, recursion over lists and by counting down.
+//!
+//! The same seed with a smaller size gives a smaller program of the same kind: [`smallest`] searches for the smallest one that fails.
+
+mod arrays;
+mod control;
+mod helpers;
+pub mod rng;
+mod scalars;
+
+use crate::build::Builder;
+use crate::eval::Val;
+use crate::func::{DataDecl, FnId, Program, Var};
+use crate::op::Op;
+use crate::ty::{DataId, Ty};
+use adl_syntax::span::{FileId, Span};
+use rng::Rng;
+
+/// A program with arguments that suit it.
+#[derive(Clone, Debug)]
+pub struct Generated {
+    /// The program; it has been verified.
+    pub program: Program,
+    /// Its main function. The first result is an f64.
+    pub main: FnId,
+    /// Arguments.
+    pub args: Vec<Val>,
+    /// What it was made from.
+    pub seed: u64,
+    /// What it was made from.
+    pub size: usize,
+}
+
+/// Makes a program of about `size` statements.
+pub fn program(seed: u64, size: usize) -> Generated {
+    let mut g = Gen::new(seed);
+    g.helpers(size);
+    let name = format!("random {seed}");
+    g.b = Builder::new(&name);
+    let args = g.main_params();
+    (0..size).for_each(|_| g.step());
+    let mut results = vec![g.want(&Kind::Real(vec![]))];
+    for _ in 0..g.rng.below(3) {
+        let known = g.pick(|k| matches!(k, Kind::Real(_) | Kind::List | Kind::Pair));
+        results.extend(known.map(|k| k.v));
+    }
+    let f = std::mem::replace(&mut g.b, Builder::new("")).finish(results, vec![]);
+    let main = g.program.add(f);
+    Generated { program: g.program, main, args, seed, size }
+}
+
+/// The smallest program of a seed, up to a size, for which `fails` holds.
+pub fn smallest(seed: u64, size: usize, mut fails: impl FnMut(&Generated) -> bool) -> Option<Generated> {
+    (0..=size).map(|n| program(seed, n)).find(|g| fails(g))
+}
+
+/// What the generator knows of a variable.
+#[derive(Clone, PartialEq, Debug)]
+enum Kind {
+    /// Reals of this shape; empty: a scalar.
+    Real(Vec<usize>),
+    /// An Int in this range, both ends included.
+    Int(i64, i64),
+    Bool,
+    List,
+    Pair,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    v: Var,
+    kind: Kind,
+    /// Of the magnitude of its reals.
+    bound: f64,
+}
+
+/// A function that may be called.
+#[derive(Clone, Debug)]
+struct Helper {
+    f: FnId,
+    params: Vec<Kind>,
+    results: Vec<Kind>,
+}
+
+struct Gen {
+    rng: Rng,
+    program: Program,
+    b: Builder,
+    /// Variables in scope.
+    scope: Vec<Known>,
+    helpers: Vec<Helper>,
+    /// Blocks around the current one.
+    depth: usize,
+    list: DataId,
+    pair: DataId,
+    places: u32,
+}
+
+/// Constructors of lists.
+const NIL: u32 = 0;
+const CONS: u32 = 1;
+
+/// Larger magnitudes are damped.
+const LARGEST: f64 = 4.0;
+
+impl Gen {
+    fn new(seed: u64) -> Gen {
+        let mut program = Program::default();
+        let list = program.add_data(DataDecl::default());
+        let fields = vec![Ty::F64, Ty::Data(list)];
+        program.set_data(list, DataDecl { name: "List".to_owned(), cons: vec![("Nil".to_owned(), vec![]), ("Cons".to_owned(), fields)] });
+        let pair = program.add_data(DataDecl { name: "Pair".to_owned(), cons: vec![("Pair".to_owned(), vec![Ty::F64, Ty::F64])] });
+        Gen { rng: Rng::new(seed), program, b: Builder::new(""), scope: Vec::new(), helpers: Vec::new(), depth: 0, list, pair, places: 0 }
+    }
+
+    fn ty(&self, k: &Kind) -> Ty {
+        match k {
+            Kind::Real(shape) => Ty::F64.array(shape.len() as u32),
+            Kind::Int(..) => Ty::I64,
+            Kind::Bool => Ty::Bool,
+            Kind::List => Ty::Data(self.list),
+            Kind::Pair => Ty::Data(self.pair),
+        }
+    }
+
+    fn know(&mut self, v: Var, kind: Kind, bound: f64) -> Var {
+        self.scope.push(Known { v, kind, bound });
+        v
+    }
+
+    /// A new place in the source for the next statement.
+    fn place(&mut self) {
+        self.places += 4;
+        self.b.span = Span { file: FileId(0), lo: self.places, hi: self.places + 3 };
+    }
+
+    /// Adds a statement with one result.
+    fn one(&mut self, op: Op, kind: Kind, bound: f64) -> Var {
+        self.place();
+        let ty = self.ty(&kind);
+        let v = self.b.one(op, ty);
+        if self.rng.once_in(5) {
+            let names = ["x", "y", "total", "a'", "two words"];
+            self.b.func.vars[v.0 as usize].name = Some(names[self.rng.below(names.len())].into());
+        }
+        self.know(v, kind, bound)
+    }
+
+    /// A parameter of the innermost open block.
+    fn param(&mut self, kind: Kind, bound: f64) -> Var {
+        let ty = self.ty(&kind);
+        let v = self.b.param(ty);
+        self.know(v, kind, bound)
+    }
+
+    /// A variable in scope of such a kind; recent ones are likelier.
+    fn pick(&mut self, ok: impl Fn(&Kind) -> bool) -> Option<Known> {
+        let fits: Vec<usize> = (0..self.scope.len()).filter(|i| ok(&self.scope[*i].kind)).collect();
+        let skip = self.rng.below(fits.len()).min(self.rng.below(fits.len()));
+        fits.len().checked_sub(1 + skip).map(|i| self.scope[fits[i]].clone())
+    }
+
+    /// A variable of exactly this kind, whose reals lie in -1 ... 1; made if there is none.
+    fn want(&mut self, kind: &Kind) -> Var {
+        let found = self.pick(|k| k == kind);
+        let known = match found {
+            Some(k) => k,
+            None => self.make(kind),
+        };
+        if matches!(kind, Kind::Real(_)) && known.bound > 1.0 {
+            return self.damped(&known);
+        }
+        known.v
+    }
+
+    /// A new variable of a kind.
+    fn make(&mut self, kind: &Kind) -> Known {
+        let v = match kind {
+            Kind::Real(shape) if shape.is_empty() => self.literal(),
+            Kind::Real(shape) => {
+                let x = self.scalar();
+                let sizes = self.ints(&shape.iter().map(|n| *n as i64).collect::<Vec<_>>());
+                self.one(Op::Spread { a: x.v, shape: sizes }, kind.clone(), x.bound)
+            }
+            Kind::Int(lo, hi) => {
+                let n = lo + self.rng.below((hi - lo + 1) as usize) as i64;
+                let v = self.b.int(n);
+                self.know(v, kind.clone(), 0.0)
+            }
+            Kind::Bool => self.condition(),
+            Kind::List => self.new_list(),
+            Kind::Pair => self.new_pair(),
+        };
+        let bound = self.scope.iter().rev().find(|k| k.v == v).map_or(1.0, |k| k.bound);
+        Known { v, kind: kind.clone(), bound }
+    }
+
+    /// Parameters of the main function, with arguments.
+    fn main_params(&mut self) -> Vec<Val> {
+        self.scope.clear();
+        let (n, m) = (self.rng.between(2, 4), self.rng.between(1, 3));
+        let turns = self.rng.below(4) as i64;
+        let kinds = [vec![], vec![], vec![n], vec![m, n]].map(Kind::Real);
+        let more = [Kind::Int(0, 3), Kind::Bool, Kind::List];
+        let mut args = Vec::new();
+        for kind in kinds.into_iter().chain(more) {
+            args.push(self.argument(&kind, turns));
+            self.param(kind, 1.5);
+        }
+        args
+    }
+
+    fn argument(&mut self, kind: &Kind, int: i64) -> Val {
+        match kind {
+            Kind::Real(shape) if shape.is_empty() => Val::F64(self.rng.real()),
+            Kind::Real(shape) => {
+                let n = shape.iter().product();
+                let elems = (0..n).map(|_| Val::F64(self.rng.real())).collect();
+                Val::array(shape.clone(), elems)
+            }
+            Kind::Int(..) => Val::I64(int),
+            Kind::Bool => Val::Bool(self.rng.once_in(2)),
+            Kind::List => {
+                let n = self.rng.below(4);
+                (0..n).fold(Val::data(NIL, vec![]), |l, _| Val::data(CONS, vec![Val::F64(self.rng.real()), l]))
+            }
+            Kind::Pair => Val::data(0, vec![Val::F64(self.rng.real()), Val::F64(self.rng.real())]),
+        }
+    }
+
+    /// Adds something.
+    fn step(&mut self) {
+        let control = if self.depth < 3 { self.rng.below(20) } else { 0 };
+        match control {
+            12 => self.if_(),
+            13 | 14 => self.loop_(),
+            15 => self.while_(),
+            16 => self.soac(),
+            17 => self.by_index(),
+            18 => self.switch(),
+            19 => self.call(),
+            n if n % 2 == 0 => self.scalar_step(),
+            _ => self.array_step(),
+        }
+    }
+}

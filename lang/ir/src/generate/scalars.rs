@@ -1,0 +1,172 @@
+//! Scalars and data.
+
+use super::{CONS, Gen, Kind, Known, LARGEST, NIL};
+use crate::func::Var;
+use crate::op::{Cmp, Conv, Lit, Op};
+use crate::ty::Ty;
+use adl_prim::{Bin, Un};
+
+fn is_scalar(k: &Kind) -> bool {
+    matches!(k, Kind::Real(s) if s.is_empty())
+}
+
+impl Gen {
+    /// A constant.
+    pub(super) fn literal(&mut self) -> Var {
+        let x = self.rng.real();
+        self.one(Op::Lit(Lit::F64(x)), Kind::Real(vec![]), 1.5)
+    }
+
+    /// A real scalar.
+    pub(super) fn scalar(&mut self) -> Known {
+        match self.pick(is_scalar) {
+            Some(k) if !self.rng.once_in(8) => k,
+            _ => self.make(&Kind::Real(vec![])),
+        }
+    }
+
+    /// The same reals in -1 ... 1.
+    pub(super) fn damped(&mut self, x: &Known) -> Var {
+        let u = if self.rng.once_in(2) { Un::Tanh } else { Un::Sin };
+        self.one(Op::Un(u, x.v), x.kind.clone(), 1.0)
+    }
+
+    /// Knows a result; where it may be large, damps it.
+    pub(super) fn tame(&mut self, op: Op, kind: Kind, bound: f64) -> Var {
+        let v = self.one(op, kind.clone(), bound);
+        if bound <= LARGEST {
+            return v;
+        }
+        // What may be large is no operand of anything else.
+        self.scope.pop();
+        self.damped(&Known { v, kind, bound })
+    }
+
+    /// Elementwise arithmetic on reals of one shape, or with a scalar.
+    pub(super) fn arithmetic(&mut self, x: &Known, y: &Known) -> Var {
+        let kind = if is_scalar(&x.kind) { y.kind.clone() } else { x.kind.clone() };
+        match self.rng.below(5) {
+            0 => self.tame(Op::Bin(Bin::Add, x.v, y.v), kind, x.bound + y.bound),
+            1 => self.tame(Op::Bin(Bin::Sub, x.v, y.v), kind, x.bound + y.bound),
+            2 | 3 => self.tame(Op::Bin(Bin::Mul, x.v, y.v), kind, x.bound * y.bound),
+            _ => {
+                let d = self.positive(y);
+                self.tame(Op::Bin(Bin::Div, x.v, d), kind, x.bound / 1.5)
+            }
+        }
+    }
+
+    /// 1.5 + x².
+    fn positive(&mut self, x: &Known) -> Var {
+        let bound = x.bound * x.bound;
+        let sq = self.one(Op::Bin(Bin::Mul, x.v, x.v), x.kind.clone(), bound);
+        let c = self.one(Op::Lit(Lit::F64(1.5)), Kind::Real(vec![]), 1.5);
+        let v = self.one(Op::Bin(Bin::Add, sq, c), x.kind.clone(), bound + 1.5);
+        // Neither the square nor the sum is bounded well enough for more.
+        self.scope.retain(|k| k.v != sq && (k.v != v || bound + 1.5 <= LARGEST));
+        v
+    }
+
+    /// A smooth elementwise function.
+    pub(super) fn function(&mut self, x: &Known) -> Var {
+        let bounded = [Un::Sin, Un::Cos, Un::Tanh, Un::Sigmoid, Un::Atan, Un::Erf];
+        let kind = x.kind.clone();
+        match self.rng.below(6) {
+            0 => self.one(Op::Un(Un::Neg, x.v), kind, x.bound),
+            1 if x.bound <= 1.2 => self.one(Op::Un(Un::Exp, x.v), kind, x.bound.exp()),
+            1 => self.tame(Op::Un(Un::Softplus, x.v), kind, x.bound + 0.7),
+            2 => self.tame(Op::Un(Un::Powi(2), x.v), kind, x.bound * x.bound),
+            3 => {
+                let (u, p) = (if self.rng.once_in(2) { Un::Sqrt } else { Un::Log }, self.positive(x));
+                self.tame(Op::Un(u, p), kind, 1.5 + x.bound)
+            }
+            _ => {
+                let u = bounded[self.rng.below(bounded.len())];
+                self.one(Op::Un(u, x.v), kind, 1.6)
+            }
+        }
+    }
+
+    pub(super) fn scalar_step(&mut self) {
+        match self.rng.below(8) {
+            0..=2 => {
+                let (x, y) = (self.scalar(), self.scalar());
+                self.arithmetic(&x, &y);
+            }
+            3 | 4 => {
+                let x = self.scalar();
+                self.function(&x);
+            }
+            5 => {
+                let (c, x, y) = (self.condition(), self.scalar(), self.scalar());
+                self.one(Op::Select(c, x.v, y.v), Kind::Real(vec![]), x.bound.max(y.bound));
+            }
+            6 => self.int_step(),
+            _ => self.data_step(),
+        }
+    }
+
+    fn int_step(&mut self) {
+        let Some(n) = self.pick(|k| matches!(k, Kind::Int(..))) else { return };
+        let Kind::Int(lo, hi) = n.kind else { return };
+        if self.rng.once_in(2) {
+            let bound = lo.abs().max(hi.abs()) as f64;
+            if bound <= LARGEST {
+                self.one(Op::Convert(Conv::ToF64, n.v), Kind::Real(vec![]), bound);
+            }
+        } else {
+            let two = self.b.int(2);
+            self.one(Op::Bin(Bin::Rem, n.v, two), Kind::Int(0, 1), 0.0);
+        }
+    }
+
+    /// A Bool that no real decides.
+    pub(super) fn condition(&mut self) -> Var {
+        if let Some(k) = self.pick(|k| *k == Kind::Bool).filter(|_| self.rng.once_in(2)) {
+            return k.v;
+        }
+        if let Some(n) = self.pick(|k| matches!(k, Kind::Int(..))) {
+            let one = self.b.int(1);
+            let op = [Cmp::Eq, Cmp::Ne, Cmp::Lt, Cmp::Gt, Cmp::Le, Cmp::Ge][self.rng.below(6)];
+            return self.one(Op::Cmp(op, n.v, one), Kind::Bool, 0.0);
+        }
+        let b = self.rng.once_in(2);
+        self.one(Op::Lit(Lit::Bool(b)), Kind::Bool, 0.0)
+    }
+
+    fn data_step(&mut self) {
+        match self.rng.below(3) {
+            0 => {
+                self.new_list();
+            }
+            1 => {
+                self.new_pair();
+            }
+            _ => {
+                let Some(p) = self.pick(|k| *k == Kind::Pair) else { return };
+                self.place();
+                let op = Op::Fields { a: p.v, data: self.pair, tag: 0 };
+                let (outs, _) = self.b.emit(op, &[Ty::F64, Ty::F64], &[]);
+                outs.into_iter().for_each(|v| { self.know(v, Kind::Real(vec![]), LARGEST); });
+            }
+        }
+    }
+
+    /// A list: of one more element, or empty.
+    pub(super) fn new_list(&mut self) -> Var {
+        let data = self.list;
+        match self.pick(|k| *k == Kind::List) {
+            // In a loop a list grows with each turn, but there are few.
+            Some(rest) => {
+                let x = self.scalar();
+                self.one(Op::Con { data, tag: CONS, fields: vec![x.v, rest.v] }, Kind::List, LARGEST)
+            }
+            None => self.one(Op::Con { data, tag: NIL, fields: vec![] }, Kind::List, 0.0),
+        }
+    }
+
+    pub(super) fn new_pair(&mut self) -> Var {
+        let (x, y) = (self.scalar(), self.scalar());
+        self.one(Op::Con { data: self.pair, tag: 0, fields: vec![x.v, y.v] }, Kind::Pair, LARGEST)
+    }
+}
