@@ -42,8 +42,11 @@ impl Ad {
         self.origins.insert(j.func, f);
         let made = function(self, p, &src, &wrt, &j.active);
         match made {
-            Ok(made) => {
+            Ok(mut made) => {
                 check::made("jvp", p, &made);
+                if let Some(cleanup) = self.cleanup {
+                    cleanup(p, &mut made);
+                }
                 p.set(j.func, made);
                 Ok(j)
             }

@@ -3,12 +3,15 @@
 use crate::jvp::Jvp;
 use crate::segment::Segments;
 use crate::unzip::{Plan, Unzipped};
-use adl_ir::{DataId, FnId, Op, Program};
+use adl_ir::{DataId, FnId, Function, Op, Program};
 use std::collections::{HashMap, HashSet};
 
 /// The transformations over one program, each made once for each function.
 #[derive(Default)]
 pub struct Ad {
+    /// What is done to every function that J has made, before it is unzipped: fewer statements are fewer residuals. (The optimiser stands
+    /// below this crate.)
+    pub cleanup: Option<fn(&Program, &mut Function)>,
     pub(crate) tangents: HashMap<DataId, Option<DataId>>,
     pub(crate) jvps: HashMap<(FnId, Vec<bool>), Jvp>,
     /// The function that a `J` came from.

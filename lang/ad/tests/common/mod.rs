@@ -1,6 +1,8 @@
 //! Checks of every transformation of a program's last function, by numbers.
 #![allow(dead_code)]
 
+pub mod programs;
+
 use adl_ad::Ad;
 use adl_ad::segment::Segments;
 use adl_ad::unzip::Plan;
@@ -94,12 +96,13 @@ fn moved(x: &[Val], d: &[Val], h: f64) -> Vec<Val> {
 }
 
 /// Checks the first and second derivatives of the last function.
-pub fn check(name: &str, mut p: Program, plan: &Plan, how: Segments) -> Vec<Val> {
+pub fn check(name: &str, mut p: Program, plan: &Plan, how: Segments, cleanup: Option<fn(&Program, &mut adl_ir::Function)>) -> Vec<Val> {
     if let Err(why) = adl_ir::verify::verify_program(&p) {
         panic!("{name}: {why}");
     }
     let f = FnId(p.funcs.len() as u32 - 1);
     let mut ad = Ad::new();
+    ad.cleanup = cleanup;
     let rng = &mut Rng(7);
     let g = ad.segmented(&mut p, f, how);
     let x: Vec<Val> = p.func(f).tys(&p.func(f).body.params).iter().map(|t| input(rng, t)).collect();
