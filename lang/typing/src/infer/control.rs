@@ -127,11 +127,11 @@ impl Infer<'_> {
             (ast::LoopKind::For(..), None) => return self.error_expr(span),
         };
         let why = Why::is("the next state", p.span, "the state", &ty);
-        let at = body.span;
         let body = self.check(body, &ty, &why);
-        let body = self.sized(body, &ty, at);
+        // A size that a round may change is known only by the value.
+        let out = self.joined(&ty, &body.ty);
         self.scope.truncate(scope);
         let body = self.destructure(state, &ty, pat, &vars, p.span, body);
-        mk(ExprKind::Loop(state, init_core, kind, body), ty, span)
+        mk(ExprKind::Loop(state, init_core, kind, body), out, span)
     }
 }

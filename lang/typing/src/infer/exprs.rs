@@ -3,7 +3,6 @@
 use super::lets::Function;
 use super::{Infer, mk, pending};
 use crate::core::{self, ExprKind, ForKind, Lit};
-use crate::errors::mismatch;
 use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};
 use adl_syntax::ast;
@@ -41,7 +40,7 @@ impl Infer<'_> {
         let out = stacker::maybe_grow(96 * 1024, 1024 * 1024, || self.infer_inner(e, want));
         self.depth -= 1;
         if self.too_large(&out.ty) {
-            self.report(mismatch::too_large(e.span));
+            self.report_large(e.span);
             return self.error_expr(e.span);
         }
         out

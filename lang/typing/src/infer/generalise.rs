@@ -19,6 +19,14 @@ impl Infer<'_> {
         !self.within(t, &mut left)
     }
 
+    /// Once for each item: what is made of it would be too large again.
+    pub(super) fn report_large(&mut self, span: Span) {
+        let d = mismatch::too_large(span);
+        if !self.diags.iter().any(|e| e.message == d.message) {
+            self.report(d);
+        }
+    }
+
     fn within(&self, t: &Ty, left: &mut usize) -> bool {
         *left = left.saturating_sub(1);
         if *left == 0 {
@@ -37,7 +45,7 @@ impl Infer<'_> {
     /// is a value that is computed once.
     pub(super) fn generalise(&mut self, ty: &Ty, function: bool, span: Span) -> Scheme {
         if self.too_large(ty) {
-            self.report(mismatch::too_large(span));
+            self.report_large(span);
             return Scheme::mono(self.meta());
         }
         let ty = self.resolve_deep(ty);
