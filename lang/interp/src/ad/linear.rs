@@ -99,7 +99,12 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
 
 /// Runs `f x` on a tape of its own: the value, and its derivative at `x`.
 pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
-    let level = m.ad.open(Level::Reverse(Tape::default()))?;
+    record_on(m, Tape::default(), f, x)
+}
+
+/// The same on a given empty tape.
+pub(crate) fn record_on(m: &mut Machine, tape: Tape, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
+    let level = m.ad.open(Level::Reverse(tape))?;
     let out = record_at(m, level, f, x);
     let tape = m.ad.close(level);
     let (y, input, output) = out?;

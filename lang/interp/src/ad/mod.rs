@@ -58,7 +58,12 @@ pub struct State {
     pub(crate) levels: Vec<Level>,
     /// What has been recorded on tapes that are complete.
     pub recorded: Recorded,
+    /// The room of a tape that nobody needs any more, for the next one.
+    spare: Tape,
 }
+
+/// Bytes of records that are kept for the next tape.
+const SPARE: usize = 256 << 20;
 
 /// Counts of tape records.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
@@ -86,6 +91,21 @@ impl State {
         }
         self.levels.push(level);
         Ok(self.levels.len() as u16)
+    }
+
+    /// An empty tape, with the room of the last one.
+    pub(crate) fn new_tape(&mut self) -> Tape {
+        std::mem::take(&mut self.spare)
+    }
+
+    /// Keeps the room of a tape that has been run for the last time.
+    pub(crate) fn recycle(&mut self, mut tape: Tape) {
+        tape.side.clear();
+        tape.recs.clear();
+        let bytes = tape.recs.capacity() * size_of::<tape::Rec>();
+        if bytes <= SPARE && tape.recs.capacity() > self.spare.recs.capacity() {
+            self.spare = tape;
+        }
     }
 
     /// Closes a level, with whatever stands above it, and gives its tape.

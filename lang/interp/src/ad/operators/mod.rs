@@ -113,13 +113,17 @@ fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(
 
 /// The value and the gradient.
 fn grad(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, Value)> {
-    let (y, mut map) = linear::record(m, f, x)?;
+    let tape = m.ad.new_tape();
+    let (y, mut map) = linear::record_on(m, tape, f, x)?;
     map.transposed = true;
     let one = match compare::primal(&y) {
         Value::F32(_) => Value::F32(1.0),
         _ => Value::Float(1.0),
     };
     let g = linear::apply(m, &map, one)?;
+    if let Ok(tape) = Rc::try_unwrap(map.tape) {
+        m.ad.recycle(tape);
+    }
     Ok((y, g))
 }
 
