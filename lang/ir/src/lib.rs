@@ -24,8 +24,9 @@
 //! - A linear array may be *absent* at run time: a zero whose shape nobody needed. Operations that lose the shape of a linear operand
 //!   carry it as a non-linear operand `shape`.
 //!
-//! Reading order: [`ty`], [`op`], [`func`], [`build`]; then what is done to programs here: [`print`], [`parse`], [`verify`], [`eval`]
-//! (the reference evaluator, which counts work by the paper's §4.3).
+//! Reading order: [`ty`], [`op`], [`func`], [`build`]; then what is done to programs here: [`print`] (with the grammar of the text form),
+//! [`parse`], [`verify`] (with the invariants), [`eval`] (the reference evaluator, which counts work by the paper's §4.3: [`eval::cost`]),
+//! and, with the feature `generate`, random programs for property tests.
 //!
 //! What is *not* here: closures, polymorphism and derivative operators (resolved by `lang/specialise`), the transformations
 //! (`lang/ad`, `lang/opt`), fast evaluation (`lang/interp`, `lang/jit`), and any IO.

@@ -196,6 +196,19 @@ fn built_ins_of_simple_meaning() {
 }
 
 #[test]
+fn shapes_must_fit() {
+    let reshape = "fn f (v0: []f64, v1: []i64) -> ([][]f64) { v2: [][]f64 = reshape v0 v1 return v2 }";
+    let at = |shape: &[i64]| fails(reshape, &[Val::floats(&[1.0, 2.0]), Val::ints(shape)]);
+    assert_eq!(at(&[2]), "the shape [2] is not that of an array of 2 axes (in `f`)");
+    assert_eq!(at(&[2, 2]), "2 elements do not fill the shape [2, 2] (in `f`)");
+    assert_eq!(at(&[-1, 2]), "-1 is no extent (in `f`)");
+    let spread = "fn f (v0: f64, v1: []i64) -> ([]f64) { v2: []f64 = spread v0 v1 return v2 }";
+    assert_eq!(fails(spread, &[F(1.0), Val::ints(&[i64::MAX])]), "an array of shape [9223372036854775807] is too large (in `f`)");
+    let add = "fn f (v0: []f64, v1: []f64) -> ([]f64) { v2: []f64 = add v0 v1 return v2 }";
+    assert_eq!(fails(add, &[Val::floats(&[1.0]), Val::floats(&[1.0, 2.0])]), "the arrays have different shapes: [1] and [2] (in `f`)");
+}
+
+#[test]
 fn wrong_arguments_are_errors() {
     let text = "fn f (v0: f64) -> (f64) { return v0 }";
     assert_eq!(fails(text, &[]), "arguments: 1 are needed, 0 are there (in `f`)");

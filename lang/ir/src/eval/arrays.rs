@@ -35,6 +35,13 @@ pub(super) fn sizes(v: &Val) -> Result<Vec<usize>, String> {
     array(v)?.elems.iter().map(size).collect()
 }
 
+/// A shape for an array of this type: with as many extents as it has axes.
+pub(super) fn sizes_for(v: &Val, ty: &Ty) -> Result<Vec<usize>, String> {
+    let shape = sizes(v)?;
+    let rank = ty.rank() as usize;
+    if shape.len() == rank { Ok(shape) } else { Err(format!("the shape {shape:?} is not that of an array of {rank} axes")) }
+}
+
 /// Number of elements of a shape.
 pub(super) fn volume(shape: &[usize]) -> Result<usize, String> {
     let n = shape.iter().try_fold(1usize, |n, k| n.checked_mul(*k)).filter(|n| *n <= MOST);
@@ -71,7 +78,7 @@ pub(super) fn stack(rows: Vec<Val>, ty: &Ty, shape: Option<Vec<usize>>) -> Res {
         return Ok(Val::Absent);
     }
     let inner = rows.iter().find_map(|r| r.arr().map(|a| a.shape.clone())).or(shape.map(|s| s[1.min(s.len())..].to_vec()));
-    let inner = inner.unwrap_or_else(|| vec![0; ty.rank() as usize - 1]);
+    let inner = inner.unwrap_or_else(|| vec![0; (ty.rank() as usize).saturating_sub(1)]);
     let mut elems = Vec::new();
     for r in &rows {
         match r {
@@ -156,11 +163,11 @@ pub(super) fn concat(a: &Val, b: &Val, len: Option<&Val>, shape: Option<&Val>, t
 }
 
 /// The same elements in another shape.
-pub(super) fn reshape(a: &Val, to: &Val) -> Res {
+pub(super) fn reshape(a: &Val, to: &Val, ty: &Ty) -> Res {
     if a.is_absent() {
         return Ok(Val::Absent);
     }
-    let (a, shape) = (array(a)?, sizes(to)?);
+    let (a, shape) = (array(a)?, sizes_for(to, ty)?);
     if volume(&shape)? != a.elems.len() {
         return Err(format!("{} elements do not fill the shape {shape:?}", a.elems.len()));
     }
@@ -192,8 +199,8 @@ pub(super) fn replicate(n: &Val, a: &Val, ty: &Ty) -> Res {
 }
 
 /// A number everywhere.
-pub(super) fn spread(a: &Val, shape: &Val) -> Res {
-    let shape = sizes(shape)?;
+pub(super) fn spread(a: &Val, shape: &Val, ty: &Ty) -> Res {
+    let shape = sizes_for(shape, ty)?;
     let n = volume(&shape)?;
     Ok(Val::array(shape, vec![a.clone(); n]))
 }

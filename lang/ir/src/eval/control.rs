@@ -38,6 +38,7 @@ impl Evaluator<'_> {
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.block(fr, b, args, Vec::new()))
     }
 
+    #[inline(never)]
     fn turns(&mut self, fr: &mut Frame<'_>, l: &Loop, s: &Stmt) -> Res<Both> {
         let mut carried = (fr.vals(&l.init), fr.vals(&l.lin_init));
         let xs = (fr.vals(&l.xs), fr.vals(&l.lin_xs));
@@ -84,6 +85,7 @@ impl Evaluator<'_> {
         }
     }
 
+    #[inline(never)]
     fn soac(&mut self, fr: &mut Frame<'_>, x: &Soac, s: &Stmt) -> Res<Vec<Val>> {
         let arrays: Vec<Val> = fr.vals(&x.arrays);
         let n = arrays.first().map_or(Ok(0), |a| arrays::array(a).map(|a| arrays::rows(a).0)).map_err(|e| fr.error(e, s.span))?;
@@ -110,6 +112,7 @@ impl Evaluator<'_> {
     }
 
     /// `dest` with the operator applied at each key in bounds, in order.
+    #[inline(never)]
     fn by_index(&mut self, fr: &mut Frame<'_>, (dest, keys, values): (&[Var], Var, &[Var]), op: &Block, span: Span) -> Res<Vec<Val>> {
         let fail = |fr: &Frame<'_>, e: String| fr.error(e, span);
         let tys: Vec<Ty> = fr.f.tys(dest);

@@ -55,7 +55,8 @@ impl Counts {
 
 /// The work of one operation, without that of its blocks and callees. `get` has the operands, `outs` are the results.
 pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs: &[Val]) -> u64 {
-    let made: u64 = outs.iter().map(Val::scalars).sum();
+    // Counted only where it is needed: a result may be a long list.
+    let made = || -> u64 { outs.iter().map(Val::scalars).sum() };
     let size = |v: &Var| get(*v).scalars();
     let there = |v: &Var| !get(*v).is_absent();
     match op {
@@ -64,19 +65,19 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
         Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } => 0,
         Op::Bin(Bin::Add, a, b) if !there(a) || !there(b) => 0,
         Op::Bin(Bin::Sub, _, b) if !there(b) => 0,
-        Op::Bin(Bin::Sub, a, _) if linear && there(a) => 2 * made,
-        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) => made,
-        Op::Select(_, a, b) if linear && there(a) && there(b) => 3 * made,
-        Op::Select(..) => made,
-        Op::Index { a, .. } => if there(a) { made } else { 0 },
-        Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Cumsum { .. } => made,
+        Op::Bin(Bin::Sub, a, _) if linear && there(a) => 2 * made(),
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) => made(),
+        Op::Select(_, a, b) if linear && there(a) && there(b) => 3 * made(),
+        Op::Select(..) => made(),
+        Op::Index { a, .. } => if there(a) { made() } else { 0 },
+        Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Cumsum { .. } => made(),
         Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } => 2 * size(v),
-        Op::Sum { a, .. } | Op::Total { a, .. } => size(a).saturating_sub(made),
-        Op::Dot(a, b) | Op::MatMul(a, b) => if there(a) && there(b) { products(get(*a), get(*b), made) } else { 0 },
-        Op::Outer(..) => made,
+        Op::Sum { a, .. } | Op::Total { a, .. } => size(a).saturating_sub(made()),
+        Op::Dot(a, b) | Op::MatMul(a, b) => if there(a) && there(b) { products(get(*a), get(*b), made()) } else { 0 },
+        Op::Outer(..) => made(),
         Op::Nonzero(a) => size(a),
         Op::Drop(a) => get(*a).reals().len() as u64,
-        Op::Prim(p, args) => prim(*p, &args.iter().map(|v| get(*v)).collect::<Vec<_>>(), made),
+        Op::Prim(p, args) => prim(*p, &args.iter().map(|v| get(*v)).collect::<Vec<_>>(), made()),
     }
 }
 

@@ -63,28 +63,8 @@ pub fn simple(p: Prim, args: &[Val]) -> Res {
         Prim::Iota => counting(0, size(a)? as i64),
         Prim::Range => counting(int(a)?, int(arg(args, 1)?)?),
         Prim::Linspace => linspace(a, arg(args, 1)?, size(arg(args, 2)?)?),
-        Prim::Eye => {
-            let n = size(a)?;
-            diagonal(&vec![Val::F64(1.0); arrays::volume(&[n, n]).map(|_| n)?])
-        }
+        Prim::Eye => diagonal(&ones(size(a)?)?),
         Prim::Diag => diag(a),
-        Prim::Trace => diag(a).and_then(|d| total(&d)),
-        Prim::Sort => Ok(arrays::permute(a, { let o = order(a)?; move |i, _| o[i] })?),
-        Prim::Argsort => Ok(Val::ints(&order(a)?.iter().map(|i| *i as i64).collect::<Vec<_>>())),
-        Prim::Argmin | Prim::Argmax => extreme(p, a).map(|i| Val::I64(i as i64)),
-        Prim::Minimum | Prim::Maximum => Ok(arrays::row(array(a)?, extreme(p, a)?)),
-        Prim::Sum => arrays::sum(a, &scalar_ty(a)),
-        Prim::Prod => array(a)?.elems.iter().try_fold(one(a)?, |acc, x| scalar::bin(Bin::Mul, &acc, x)),
-        Prim::Cumprod => running(a, Bin::Mul),
-        Prim::Cumsum => running(a, Bin::Add),
-        Prim::Mean => mean(a),
-        Prim::Variance => {
-            let d = scalar::bin(Bin::Sub, a, &mean(a)?)?;
-            mean(&scalar::bin(Bin::Mul, &d, &d)?)
-        }
-        Prim::Norm => scalar::un(Un::Sqrt, &total(&scalar::bin(Bin::Mul, a, a)?)?),
-        Prim::Any => Ok(Val::Bool(array(a)?.elems.contains(&Val::Bool(true)))),
-        Prim::All => Ok(Val::Bool(!array(a)?.elems.contains(&Val::Bool(false)))),
         Prim::Not => scalar::not(a),
         Prim::Clamp => scalar::bin(Bin::Min, &scalar::bin(Bin::Max, arg(args, 2)?, a)?, arg(args, 1)?),
         Prim::IsNan => scalar::cmp(Cmp::Ne, a, a),
@@ -101,8 +81,41 @@ pub fn simple(p: Prim, args: &[Val]) -> Res {
             (Val::Str(x), Val::Str(y)) => Ok(Val::Str(Rc::from(format!("{x}{y}")))),
             (x, y) => arrays::concat(x, y, None, None, &scalar_ty(x).array(1)),
         },
+        other => of_array(other, a),
+    }
+}
+
+/// Functions of one array: orders, extremes, sums.
+fn of_array(p: Prim, a: &Val) -> Res {
+    match p {
+        Prim::Trace => diag(a).and_then(|d| total(&d)),
+        Prim::Sort => {
+            let order = order(a)?;
+            arrays::permute(a, |i, _| order[i])
+        }
+        Prim::Argsort => Ok(Val::ints(&order(a)?.iter().map(|i| *i as i64).collect::<Vec<_>>())),
+        Prim::Argmin | Prim::Argmax => extreme(p, a).map(|i| Val::I64(i as i64)),
+        Prim::Minimum | Prim::Maximum => Ok(arrays::row(array(a)?, extreme(p, a)?)),
+        Prim::Sum => arrays::sum(a, &scalar_ty(a)),
+        Prim::Prod => array(a)?.elems.iter().try_fold(same(a, 1.0), |acc, x| scalar::bin(Bin::Mul, &acc, x)),
+        Prim::Cumprod => running(a, Bin::Mul),
+        Prim::Cumsum => running(a, Bin::Add),
+        Prim::Mean => mean(a),
+        Prim::Variance => {
+            let d = scalar::bin(Bin::Sub, a, &mean(a)?)?;
+            mean(&scalar::bin(Bin::Mul, &d, &d)?)
+        }
+        Prim::Norm => scalar::un(Un::Sqrt, &total(&scalar::bin(Bin::Mul, a, a)?)?),
+        Prim::Any => Ok(Val::Bool(array(a)?.elems.contains(&Val::Bool(true)))),
+        Prim::All => Ok(Val::Bool(!array(a)?.elems.contains(&Val::Bool(false)))),
         other => Err(format!("the reference evaluator does not know `{}`", other.name())),
     }
+}
+
+/// `n` ones, if a square matrix of that size is not too large.
+fn ones(n: usize) -> Result<Vec<Val>, String> {
+    arrays::volume(&[n, n])?;
+    Ok(vec![Val::F64(1.0); n])
 }
 
 /// The type of the numbers of an array.
@@ -122,10 +135,6 @@ fn same(a: &Val, x: f64) -> Val {
         Ty::I64 => Val::I64(x as i64),
         _ => Val::F64(x),
     }
-}
-
-fn one(a: &Val) -> Res {
-    array(a).map(|_| same(a, 1.0))
 }
 
 fn total(a: &Val) -> Res {

@@ -160,16 +160,22 @@ impl<'a> Evaluator<'a> {
                 (outs, lin_outs)
             }
         };
-        let mut linear = !s.lin_outs.is_empty();
-        s.op.each_operand(&mut |v| linear |= fr.f.linear(v));
-        let all: Vec<Val> = outs.iter().chain(&lin_outs).cloned().collect();
-        let work = cost::work(&s.op, linear, &|v| fr.get(v), &all);
-        self.counts.add((s.span.lo, s.span.hi), linear, work);
+        self.count(fr, s, &outs, &lin_outs);
         fr.bind("results", &s.outs, outs, s.span)?;
         fr.bind("linear results", &s.lin_outs, lin_outs, s.span)
     }
 
-    /// Results of an operation without blocks.
+    /// Counts the work of a statement that gave these results.
+    #[inline(never)]
+    fn count(&mut self, fr: &Frame<'_>, s: &Stmt, outs: &[Val], lin_outs: &[Val]) {
+        let mut linear = !s.lin_outs.is_empty();
+        s.op.each_operand(&mut |v| linear |= fr.f.linear(v));
+        let work = cost::work(&s.op, linear, &|v| fr.get(v), &[outs, lin_outs].concat());
+        self.counts.add((s.span.lo, s.span.hi), linear, work);
+    }
+
+    /// Results of an operation without blocks. Never inlined, like others here: deep recursion needs small stack frames.
+    #[inline(never)]
     fn op(&mut self, fr: &Frame<'_>, s: &Stmt) -> Result<Vec<Val>, String> {
         let unit = Ty::Bool;
         let ty = s.outs.iter().chain(&s.lin_outs).next().map_or(&unit, |v| fr.f.ty(*v));
@@ -215,11 +221,11 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
             arrays::permute(get(a), |i, n| (i as i64 + k.rem_euclid(n as i64)) as usize % n)
         }
         Op::Concat { a, b, len, shape } => arrays::concat(get(a), get(b), opt(len), opt(shape), ty),
-        Op::Reshape { a, to, .. } => arrays::reshape(get(a), get(to)),
+        Op::Reshape { a, to, .. } => arrays::reshape(get(a), get(to), ty),
         Op::Transpose(a) => arrays::transpose(get(a)),
         Op::Replicate { n, a } => arrays::replicate(get(n), get(a), ty),
         Op::Sum { a, .. } => arrays::sum(get(a), ty),
-        Op::Spread { a, shape } => arrays::spread(get(a), get(shape)),
+        Op::Spread { a, shape } => arrays::spread(get(a), get(shape), ty),
         Op::Total { a, .. } => arrays::total(get(a), ty),
         Op::Stack { elems, shape } => arrays::stack(fr.vals(elems), ty, opt(shape).map(arrays::sizes).transpose()?),
         Op::Dot(x, y) | Op::MatMul(x, y) => arrays::product(get(x), get(y), ty),

@@ -1,6 +1,6 @@
 //! Reading and updating parts of arrays. An absent array is a zero; `shape` says its extents where they are needed.
 
-use super::arrays::{Res, array, int, rows, sizes, zeros};
+use super::arrays::{Res, array, int, rows, sizes_for, zeros};
 use super::scalar;
 use super::value::Val;
 use crate::ty::Ty;
@@ -25,11 +25,14 @@ fn bounded(v: &Val, n: usize) -> Result<usize, String> {
 
 /// Which elements the leading indices select, in row-major order.
 fn range(shape: &[usize], at: &[Val]) -> Result<Range<usize>, String> {
+    if at.len() > shape.len() {
+        return Err(format!("{} indices in an array of shape {shape:?}", at.len()));
+    }
     let mut start = 0;
     for (i, n) in at.iter().zip(shape) {
         start = start * n + bounded(i, *n)?;
     }
-    let k: usize = shape[at.len().min(shape.len())..].iter().product();
+    let k: usize = shape[at.len()..].iter().product();
     Ok(start * k..(start + 1) * k)
 }
 
@@ -86,9 +89,9 @@ pub(super) fn gather(a: &Val, at: &Val) -> Res {
 }
 
 /// The array that is updated, made of zeros where it is absent.
-fn target(acc: &Val, shape: Option<&Val>, elem: &Ty) -> Res {
+fn target(acc: &Val, shape: Option<&Val>, ty: &Ty) -> Res {
     match (acc, shape) {
-        (Val::Absent, Some(shape)) => zeros(&sizes(shape)?, elem),
+        (Val::Absent, Some(shape)) => zeros(&sizes_for(shape, ty)?, ty.scalar()),
         (Val::Absent, None) => Err("an absent array is updated, whose shape is not known".to_owned()),
         (acc, _) => Ok(acc.clone()),
     }
@@ -112,7 +115,7 @@ pub(super) fn index_update(acc: &Val, at: &[Val], v: &Val, shape: Option<&Val>, 
     if v.is_absent() && (matches!(how, Update::Add) || acc.is_absent()) {
         return Ok(acc.clone());
     }
-    let mut acc = target(acc, shape, ty.scalar())?;
+    let mut acc = target(acc, shape, ty)?;
     let Val::Array(a) = &mut acc else { return array(&acc).map(|_| Val::Absent) };
     let a = std::rc::Rc::make_mut(a);
     let r = range(&a.shape, at)?;
@@ -130,7 +133,7 @@ pub(super) fn slice_add(acc: &Val, bounds: (&Val, &Val), v: &Val, shape: Option<
     if v.is_absent() {
         return Ok(acc.clone());
     }
-    let mut acc = target(acc, shape, ty.scalar())?;
+    let mut acc = target(acc, shape, ty)?;
     let Val::Array(a) = &mut acc else { return array(&acc).map(|_| Val::Absent) };
     let a = std::rc::Rc::make_mut(a);
     let r = slice_range(&a.shape, bounds.0, bounds.1)?;
@@ -143,7 +146,7 @@ pub(super) fn gather_add(acc: &Val, at: &Val, v: &Val, shape: Option<&Val>, ty: 
     if v.is_absent() {
         return Ok(acc.clone());
     }
-    let mut acc = target(acc, shape, ty.scalar())?;
+    let mut acc = target(acc, shape, ty)?;
     let Val::Array(a) = &mut acc else { return array(&acc).map(|_| Val::Absent) };
     let a = std::rc::Rc::make_mut(a);
     let ((n, k), v, at) = (rows(a), array(v)?, array(at)?);

@@ -145,37 +145,45 @@ impl Gen {
                 let n = self.index(4);
                 self.one(Op::Rotate { n, a: x.v }, kind, x.bound);
             }
-            2 if n <= 4 => {
-                let y = self.want(&kind);
-                let joined = Kind::Real([vec![2 * n], inner].concat());
-                self.one(Op::Concat { a: x.v, b: y, len: None, shape: None }, joined, x.bound.max(1.0));
-            }
-            3 => {
+            2 => {
                 let to = self.ints(&[count as i64]);
                 self.one(Op::Reshape { a: x.v, to, from: None }, Kind::Real(vec![count]), x.bound);
             }
-            4 if shape.len() > 1 => {
+            3 if shape.len() > 1 => {
                 let turned = [vec![shape[1], n], shape[2..].to_vec()].concat();
                 self.one(Op::Transpose(x.v), Kind::Real(turned), x.bound);
             }
-            5 if shape.len() < 3 && count <= 8 => {
+            4 | 5 => { self.tame(Op::Sum { a: x.v, n: None }, Kind::Real(inner), x.bound * n as f64); }
+            6 => { self.tame(Op::Total { a: x.v, shape: None }, Kind::Real(vec![]), x.bound * count as f64); }
+            7 => {
+                let reverse = self.rng.once_in(2);
+                self.tame(Op::Cumsum { a: x.v, reverse }, kind, x.bound * n as f64);
+            }
+            8 => self.masked(&x, &shape),
+            9..=11 if count <= 8 => self.larger(&x, shape),
+            _ => self.product(),
+        }
+    }
+
+    /// What makes arrays larger.
+    fn larger(&mut self, x: &Known, shape: Vec<usize>) {
+        let deep = shape.len() > 2;
+        match self.rng.below(3) {
+            0 if !deep => {
                 let k = self.rng.between(1, 3);
                 let copies = self.b.int(k as i64);
                 self.one(Op::Replicate { n: copies, a: x.v }, Kind::Real([vec![k], shape].concat()), x.bound);
             }
-            6 | 7 => { self.tame(Op::Sum { a: x.v, n: None }, Kind::Real(inner), x.bound * n as f64); }
-            8 => { self.tame(Op::Total { a: x.v, shape: None }, Kind::Real(vec![]), x.bound * count as f64); }
-            9 if shape.len() < 3 && count <= 8 => {
-                let y = self.want(&kind);
+            1 if !deep => {
+                let y = self.want(&x.kind);
                 let stacked = Kind::Real([vec![2], shape].concat());
                 self.one(Op::Stack { elems: vec![x.v, y], shape: None }, stacked, x.bound.max(1.0));
             }
-            10 => {
-                let reverse = self.rng.once_in(2);
-                self.tame(Op::Cumsum { a: x.v, reverse }, kind, x.bound * n as f64);
+            _ => {
+                let y = self.want(&x.kind);
+                let joined = Kind::Real([vec![2 * shape[0]], shape[1..].to_vec()].concat());
+                self.one(Op::Concat { a: x.v, b: y, len: None, shape: None }, joined, x.bound.max(1.0));
             }
-            11 => self.masked(&x, &shape),
-            _ => self.product(),
         }
     }
 

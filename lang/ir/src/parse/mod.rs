@@ -5,11 +5,13 @@
 
 mod lex;
 mod ops;
+mod vars;
 
-use crate::func::{Block, DataDecl, FnId, Function, Program, Stmt, Var, VarInfo};
+use crate::func::{Block, DataDecl, FnId, Function, Program, Stmt, VarInfo};
 use crate::ty::{DataId, Ty};
 use adl_syntax::span::{FileId, Span};
 use lex::{Tok, Token};
+use vars::Written;
 use std::fmt;
 use std::rc::Rc;
 
@@ -59,14 +61,6 @@ pub fn function(text: &str) -> Res<Function> {
     let mut p = Parser::new(text)?;
     let f = p.function(0)?;
     if p.tok() == &Tok::End { Ok(f) } else { p.expected("the end") }
-}
-
-/// How a variable is written.
-#[derive(Clone, PartialEq)]
-struct Written {
-    number: u32,
-    name: Option<Rc<str>>,
-    linear: bool,
 }
 
 struct Parser {
@@ -297,78 +291,6 @@ impl Parser {
         Ok(f)
     }
 
-    /// The table of variables; uses must agree with it.
-    fn finish_vars(&mut self) -> Res<Vec<VarInfo>> {
-        for (w, at) in &self.uses {
-            match self.vars.get(w.number as usize) {
-                Some(Some(info)) if info.name == w.name && info.linear == w.linear => {}
-                Some(Some(_)) => return self.error_at(*at, format!("variable {} has another name where it is bound", w.number)),
-                _ => return self.error_at(*at, format!("variable {} is not bound anywhere", w.number)),
-            }
-        }
-        // Variables that a text for people does not show.
-        let hidden = || VarInfo { ty: Ty::Bool, linear: false, name: None };
-        Ok(std::mem::take(&mut self.vars).into_iter().map(|v| v.unwrap_or_else(hidden)).collect())
-    }
-
-    /// What is written here, if it is a variable: with how many tokens.
-    fn written(&self) -> Option<(Written, usize)> {
-        let (name, number) = match self.tok() {
-            Tok::Tick(name, n) => (Some(Rc::from(name.as_str())), *n),
-            Tok::Word(w) => match w.rsplit_once('_') {
-                Some((name, n)) => (Some(Rc::from(name)), digits(n)?),
-                None => (None, digits(w.strip_prefix('v')?)?),
-            },
-            _ => return None,
-        };
-        let linear = matches!(self.ahead(1), Tok::Sign("~"));
-        Some((Written { number, name, linear }, 1 + usize::from(linear)))
-    }
-
-    /// Whether a statement's results begin here.
-    fn at_binding(&self) -> bool {
-        self.written().is_some_and(|(_, n)| matches!(self.ahead(n), Tok::Sign(":")))
-    }
-
-    /// `x_3: f64`.
-    fn binding(&mut self) -> Res<Var> {
-        let Some((w, n)) = self.written() else { return self.expected("a variable") };
-        if w.number > self.most {
-            return self.expected("a smaller number of a variable");
-        }
-        let place = self.at;
-        self.at += n;
-        self.sign(":")?;
-        let info = VarInfo { ty: self.ty()?, linear: w.linear, name: w.name };
-        let i = w.number as usize;
-        if self.vars.len() <= i {
-            self.vars.resize(i + 1, None);
-        }
-        if self.vars[i].as_ref().is_some_and(|old| *old != info) {
-            return self.error_at(place, format!("variable {i} is bound twice, differently"));
-        }
-        self.vars[i] = Some(info);
-        Ok(Var(w.number))
-    }
-
-    /// A use.
-    fn var(&mut self) -> Res<Var> {
-        let Some((w, n)) = self.written() else { return self.expected("a variable") };
-        let number = w.number;
-        self.uses.push((w, self.at));
-        self.at += n;
-        Ok(Var(number))
-    }
-
-    /// Uses until something else comes.
-    fn many(&mut self) -> Res<Vec<Var>> {
-        let mut out = Vec::new();
-        while self.written().is_some() && !self.at_binding() {
-            out.push(self.var()?);
-        }
-        Ok(out)
-    }
-
     /// `(params ; linear) { … }`.
     fn block(&mut self) -> Res<Block> {
         let (params, lin_params) = self.two(Parser::binding)?;
@@ -421,8 +343,4 @@ impl Parser {
         self.sign("..")?;
         Ok(Span { file: FileId(file), lo, hi: self.nat()? })
     }
-}
-
-fn digits(n: &str) -> Option<u32> {
-    if n.bytes().all(|b| b.is_ascii_digit()) { n.parse().ok() } else { None }
 }

@@ -1,0 +1,93 @@
+//! Variables of the text form: how they are written, bound and used.
+
+use super::lex::Tok;
+use super::{Parser, Res};
+use crate::func::{Var, VarInfo};
+use crate::ty::Ty;
+use std::rc::Rc;
+
+/// How a variable is written.
+#[derive(Clone, PartialEq)]
+pub(super) struct Written {
+    number: u32,
+    name: Option<Rc<str>>,
+    pub(super) linear: bool,
+}
+
+impl Parser {
+    /// The table of variables; uses must agree with it.
+    pub(super) fn finish_vars(&mut self) -> Res<Vec<VarInfo>> {
+        for (w, at) in &self.uses {
+            match self.vars.get(w.number as usize) {
+                Some(Some(info)) if info.name == w.name && info.linear == w.linear => {}
+                Some(Some(_)) => return self.error_at(*at, format!("variable {} has another name where it is bound", w.number)),
+                _ => return self.error_at(*at, format!("variable {} is not bound anywhere", w.number)),
+            }
+        }
+        // Variables that a text for people does not show.
+        let hidden = || VarInfo { ty: Ty::Bool, linear: false, name: None };
+        Ok(std::mem::take(&mut self.vars).into_iter().map(|v| v.unwrap_or_else(hidden)).collect())
+    }
+
+    /// What is written here, if it is a variable: with how many tokens.
+    pub(super) fn written(&self) -> Option<(Written, usize)> {
+        let (name, number) = match self.tok() {
+            Tok::Tick(name, n) => (Some(Rc::from(name.as_str())), *n),
+            Tok::Word(w) => match w.rsplit_once('_') {
+                Some((name, n)) => (Some(Rc::from(name)), digits(n)?),
+                None => (None, digits(w.strip_prefix('v')?)?),
+            },
+            _ => return None,
+        };
+        let linear = matches!(self.ahead(1), Tok::Sign("~"));
+        Some((Written { number, name, linear }, 1 + usize::from(linear)))
+    }
+
+    /// Whether a statement's results begin here.
+    pub(super) fn at_binding(&self) -> bool {
+        self.written().is_some_and(|(_, n)| matches!(self.ahead(n), Tok::Sign(":")))
+    }
+
+    /// `x_3: f64`.
+    pub(super) fn binding(&mut self) -> Res<Var> {
+        let Some((w, n)) = self.written() else { return self.expected("a variable") };
+        if w.number > self.most {
+            return self.expected("a smaller number of a variable");
+        }
+        let place = self.at;
+        self.at += n;
+        self.sign(":")?;
+        let info = VarInfo { ty: self.ty()?, linear: w.linear, name: w.name };
+        let i = w.number as usize;
+        if self.vars.len() <= i {
+            self.vars.resize(i + 1, None);
+        }
+        if self.vars[i].as_ref().is_some_and(|old| *old != info) {
+            return self.error_at(place, format!("variable {i} is bound twice, differently"));
+        }
+        self.vars[i] = Some(info);
+        Ok(Var(w.number))
+    }
+
+    /// A use.
+    pub(super) fn var(&mut self) -> Res<Var> {
+        let Some((w, n)) = self.written() else { return self.expected("a variable") };
+        let number = w.number;
+        self.uses.push((w, self.at));
+        self.at += n;
+        Ok(Var(number))
+    }
+
+    /// Uses until something else comes.
+    pub(super) fn many(&mut self) -> Res<Vec<Var>> {
+        let mut out = Vec::new();
+        while self.written().is_some() && !self.at_binding() {
+            out.push(self.var()?);
+        }
+        Ok(out)
+    }
+}
+
+fn digits(n: &str) -> Option<u32> {
+    if n.bytes().all(|b| b.is_ascii_digit()) { n.parse().ok() } else { None }
+}

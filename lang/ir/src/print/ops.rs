@@ -1,0 +1,147 @@
+//! Operations as text.
+
+use super::{Printer, literal, quoted, two, ty};
+use crate::func::{Block, Var};
+use crate::names;
+use crate::op::{Loop, Op, Rule, RuleKind, Soac, Turns};
+
+impl Printer<'_> {
+    pub(super) fn op(&mut self, op: &Op) {
+        let text = self.simple(op);
+        self.put(&text);
+        match op {
+            Op::If(_, a, b) => {
+                self.put(" ");
+                self.branch(a);
+                self.put(" else ");
+                self.branch(b);
+            }
+            Op::Switch(_, arms) => self.arms(arms),
+            Op::Loop(l) => self.turns(l),
+            Op::Soac(s) => self.soac(s),
+            Op::ReduceByIndex { op, .. } => {
+                self.params(op);
+                self.put(" ");
+                self.braces(op);
+            }
+            _ => {}
+        }
+    }
+
+    /// A branch of `if` has no parameters; a wrong one shows them.
+    fn branch(&mut self, b: &Block) {
+        if !b.params.is_empty() || !b.lin_params.is_empty() {
+            self.params(b);
+            self.put(" ");
+        }
+        self.braces(b);
+    }
+
+    fn arms(&mut self, arms: &[Block]) {
+        for b in arms {
+            if self.heads {
+                self.put(" | ...");
+                continue;
+            }
+            self.newline();
+            self.put("| ");
+            self.params(b);
+            self.put(" ");
+            self.braces(b);
+        }
+        if !self.heads {
+            self.newline();
+        } else {
+            self.put(" ");
+        }
+        self.put("end");
+    }
+
+    fn turns(&mut self, l: &Loop) {
+        match &l.turns {
+            Turns::For(n) => self.put(&format!(" for {}", self.var(*n))),
+            Turns::While(test) => {
+                self.put(" while ");
+                self.params(test);
+                self.put(" ");
+                self.braces(test);
+            }
+        }
+        if l.reverse {
+            self.put(" reverse");
+        }
+        let outs = |os: &[crate::op::Out]| os.iter().map(|o| names::out(*o)).collect::<Vec<_>>().join(", ");
+        let parts = [
+            ("carry", self.both(&l.init, &l.lin_init)),
+            ("over", self.both(&l.xs, &l.lin_xs)),
+            ("out", two(&outs(&l.outs), &outs(&l.lin_outs))),
+        ];
+        for (word, list) in parts {
+            if !list.is_empty() {
+                self.put(&format!(" {word} ({list})"));
+            }
+        }
+        self.put(" ");
+        self.params(&l.body);
+        self.put(" ");
+        self.braces(&l.body);
+    }
+
+    fn soac(&mut self, s: &Soac) {
+        self.put(&format!(" ({}) over ({}) ", self.vars(&s.neutral, ", "), self.vars(&s.arrays, ", ")));
+        self.params(&s.op);
+        self.put(" ");
+        self.braces(&s.op);
+    }
+
+    /// The operation up to its blocks.
+    fn simple(&self, op: &Op) -> String {
+        let word = names::word(op);
+        let v = |x: &Var| self.var(*x);
+        let opt = |name: &str, x: &Option<Var>| x.map_or(String::new(), |x| format!(" {name} {}", self.var(x)));
+        let many = |vs: &[Var]| vs.iter().map(|x| format!(" {}", self.var(*x))).collect::<String>();
+        let at = |vs: &[Var]| format!("[{}]", self.vars(vs, ", "));
+        match op {
+            Op::Lit(l) => literal(l),
+            Op::Zero(t) => format!("{word} {}", ty(t)),
+            Op::Un(u, a) => names::un(*u).1.map_or(format!("{word} {}", v(a)), |n| format!("{word} {n} {}", v(a))),
+            Op::Not(a) | Op::Convert(_, a) | Op::Shape(a) | Op::Reverse(a) | Op::Transpose(a) | Op::Nonzero(a) | Op::Dup(a) | Op::Drop(a)
+            | Op::Cumsum { a, .. } | Op::If(a, ..) | Op::Switch(a, _) => format!("{word} {}", v(a)),
+            Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => format!("{word} {} {}", v(a), v(b)),
+            Op::Rotate { n: a, a: b } | Op::Replicate { n: a, a: b } | Op::Spread { a, shape: b } => format!("{word} {} {}", v(a), v(b)),
+            Op::Select(c, a, b) => format!("{word} {} {} {}", v(c), v(a), v(b)),
+            Op::Prim(p, args) => format!("{word} {}{}", quoted(p.name()), many(args)),
+            Op::Dim(a, axis) => format!("{word} {axis} {}", v(a)),
+            Op::Index { a, at: i, shape } => format!("{word} {} {}{}", v(a), at(i), opt("shape", shape)),
+            Op::IndexAdd { acc, at: i, v: x, shape } | Op::IndexSet { acc, at: i, v: x, shape } => format!("{word} {} {} {}{}", v(acc), at(i), v(x), opt("shape", shape)),
+            Op::Slice { a, lo, hi, shape } => format!("{word} {} {} {}{}", v(a), v(lo), v(hi), opt("shape", shape)),
+            Op::SliceAdd { acc, lo, hi, v: x, shape } => format!("{word} {} {} {} {}{}", v(acc), v(lo), v(hi), v(x), opt("shape", shape)),
+            Op::Gather { a, at, shape } => format!("{word} {} {}{}", v(a), v(at), opt("shape", shape)),
+            Op::GatherAdd { acc, at, v: x, shape } => format!("{word} {} {} {}{}", v(acc), v(at), v(x), opt("shape", shape)),
+            Op::Concat { a, b, len, shape } => format!("{word} {} {}{}{}", v(a), v(b), opt("len", len), opt("shape", shape)),
+            Op::Reshape { a, to, from } => format!("{word} {} {}{}", v(a), v(to), opt("from", from)),
+            Op::Sum { a, n } => format!("{word} {}{}", v(a), opt("len", n)),
+            Op::Total { a, shape } => format!("{word} {}{}", v(a), opt("shape", shape)),
+            Op::Stack { elems, shape } => format!("{word}{}{}", many(elems), opt("shape", shape)),
+            Op::Con { data, tag, fields } => format!("{word} D{}.{tag}{}", data.0, many(fields)),
+            Op::Fields { a, data, tag } => format!("{word} D{}.{tag} {}", data.0, v(a)),
+            Op::Call { f, args, lin_args, rule, checkpoint } => {
+                let check = if *checkpoint { " checkpoint" } else { "" };
+                format!("{word} f{}({}){}{check}", f.0, self.both(args, lin_args), rule.as_ref().map_or(String::new(), by_rule))
+            }
+            Op::Loop(_) | Op::Soac(_) => word.to_owned(),
+            Op::ReduceByIndex { dest, neutral, keys, values, .. } => {
+                let list = |vs: &[Var]| self.vars(vs, ", ");
+                format!("{word} ({}) neutral ({}) keys {} values ({}) ", list(dest), list(neutral), v(keys), list(values))
+            }
+        }
+    }
+}
+
+fn by_rule(r: &Rule) -> String {
+    let kind = match r.kind {
+        RuleKind::Jvp => "jvp",
+        RuleKind::Vjp => "vjp",
+    };
+    format!(" {kind} f{}", r.func.0)
+}
