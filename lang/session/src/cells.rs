@@ -63,7 +63,7 @@ impl Session {
             Some(Item::Expr(e)) => {
                 let v = self.machine.eval(&e, None).map_err(|e| vec![e.diag])?;
                 self.env = checked.env;
-                let scheme = checked.scheme.unwrap_or_else(|| Scheme::mono(e.ty));
+                let scheme = checked.scheme.unwrap_or_else(|| Scheme::mono(e.ty.clone()));
                 self.echo_value(v, scheme, item.span, out);
             }
             Some(Item::Test(..) | Item::Bench(..) | Item::Nothing) | None => self.env = checked.env,
@@ -139,7 +139,7 @@ impl Session {
             return Err(checked.diags);
         }
         Ok(match checked.item {
-            Some(Item::Expr(e)) => self.type_text(&checked.scheme.unwrap_or_else(|| Scheme::mono(e.ty))),
+            Some(Item::Expr(e)) => self.type_text(&checked.scheme.unwrap_or_else(|| Scheme::mono(e.ty.clone()))),
             Some(Item::Defs(defs)) => defs.last().map_or(String::new(), |d| self.type_text(&d.scheme)),
             _ => String::new(),
         })

@@ -33,6 +33,25 @@ pub struct Expr {
     pub span: Span,
 }
 
+impl Expr {
+    /// What it is, leaving a unit behind.
+    pub(crate) fn take(&mut self) -> ExprKind {
+        std::mem::replace(&mut *self.kind, ExprKind::Lit(Lit::Unit))
+    }
+}
+
+/// Blocks of many thousand `let`s nest as deep: what is inside is dropped on a stack that is long
+/// enough.
+impl Drop for Expr {
+    fn drop(&mut self) {
+        if let ExprKind::Lit(_) | ExprKind::Local(_) | ExprKind::Global(_) = *self.kind {
+            return;
+        }
+        let kind = self.take();
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || drop(kind));
+    }
+}
+
 /// A run-time representation of a type: what a hidden argument holds.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Rep {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 impl Infer<'_> {
     /// A value where sizes are wanted that its own type does not promise: they are checked when the code runs. `at` is where they are
     /// written.
-    pub(super) fn sized(&mut self, e: core::Expr, want: &Ty, at: Span) -> core::Expr {
+    pub(super) fn sized(&mut self, mut e: core::Expr, want: &Ty, at: Span) -> core::Expr {
         let (want, have) = (self.resolve_deep(want), self.resolve_deep(&e.ty));
         let local = self.local();
         let (mut wanted, mut given) = (Vec::new(), Vec::new());
@@ -33,7 +33,8 @@ impl Infer<'_> {
             }
         }
         if checks.is_empty() {
-            return core::Expr { ty: want, ..e };
+            e.ty = want;
+            return e;
         }
         let span = e.span;
         let value = mk(ExprKind::Local(local), want.clone(), span);

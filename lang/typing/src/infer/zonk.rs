@@ -77,10 +77,10 @@ impl Infer<'_> {
         es.into_iter().map(|e| self.zonk(e)).collect()
     }
 
-    pub(super) fn zonk(&mut self, e: Expr) -> Expr {
+    pub(super) fn zonk(&mut self, mut e: Expr) -> Expr {
         stacker::maybe_grow(96 * 1024, 1024 * 1024, || {
             let ty = self.final_type(&e.ty);
-            let kind = self.zonk_kind(*e.kind, &ty, e.span);
+            let kind = self.zonk_kind(e.take(), &ty, e.span);
             if let ExprKind::Inst(inner, reps) = &kind {
                 if reps.is_empty() {
                     return inner.clone();
