@@ -197,7 +197,7 @@ pub enum Op {
     Total { a: Var, shape: Option<Var> },
     /// An array of the given elements (at least one); `shape` is that of the result.
     Stack { elems: Vec<Var>, shape: Option<Var> },
-    /// Sum of products of two vectors. Linear in either.
+    /// Sum of the products of the elements of two arrays of one shape, of any rank. Linear in either.
     Dot(Var, Var),
     /// Matrix·matrix, matrix·vector or vector·matrix. Linear in either.
     MatMul(Var, Var),

@@ -136,12 +136,8 @@ impl T<'_> {
         if wide == narrow || narrow > 0 {
             let part = self.b.bin(Bin::Scale, c, ct);
             self.add(a, part);
-        } else if wide == 1 {
-            self.pass(a, Op::Dot(c, ct));
         } else {
-            let shape = self.b.shape(c);
-            let part = self.b.bin(Bin::Scale, c, ct);
-            self.pass(a, Op::Total { a: part, shape: Some(shape) });
+            self.pass(a, Op::Dot(c, ct));
         }
     }
 

@@ -52,8 +52,32 @@ fn map_reals(v: &Val, f: &mut dyn FnMut(f64) -> f64) -> Val {
         Val::F64(x) => Val::F64(f(*x)),
         Val::F32(x) => Val::F32(f(f64::from(*x)) as f32),
         Val::Array(a) => Val::Array(std::rc::Rc::new(adl_ir::eval::Arr { shape: a.shape.clone(), elems: a.elems.iter().map(|e| map_reals(e, f)).collect() })),
+        Val::Data(c) => Val::Data(std::rc::Rc::new(adl_ir::eval::Con { tag: c.tag, fields: c.fields.iter().map(|e| map_reals(e, f)).collect() })),
         other => other.clone(),
     }
+}
+
+/// A value of the tangent type: data keeps those fields that have tangents.
+fn tangent_of(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val) -> Option<Val> {
+    ad.tangent_ty(p, ty)?;
+    match (v, ty) {
+        (Val::Data(c), Ty::Data(d)) => {
+            let tys = p.data(*d).cons[c.tag as usize].1.clone();
+            let fields = c.fields.iter().zip(&tys).filter_map(|(v, t)| tangent_of(ad, p, t, v)).collect();
+            Some(Val::Data(std::rc::Rc::new(adl_ir::eval::Con { tag: c.tag, fields })))
+        }
+        (Val::Array(a), Ty::Array(e, _)) => {
+            let elems = a.elems.iter().filter_map(|v| tangent_of(ad, p, e, v)).collect();
+            Some(Val::Array(std::rc::Rc::new(adl_ir::eval::Arr { shape: a.shape.clone(), elems })))
+        }
+        _ => Some(v.clone()),
+    }
+}
+
+/// Random tangents of values, for those types that have them.
+pub fn directions(ad: &mut Ad, p: &mut Program, rng: &mut Rng, tys: &[Ty], vals: &[Val]) -> Vec<Val> {
+    let like: Vec<Val> = tys.iter().zip(vals).filter_map(|(t, v)| tangent_of(ad, p, t, v)).collect();
+    like.iter().map(|v| map_reals(v, &mut |_| rng.next() - 0.5)).collect()
 }
 
 fn call(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
@@ -75,40 +99,66 @@ fn close(what: &str, a: f64, b: f64, tolerance: f64) {
     assert!((a - b).abs() <= tolerance * scale, "{what}: {a} against {b}");
 }
 
-/// Random tangents of some values: nothing for what has no reals.
-fn directions(rng: &mut Rng, vals: &[Val]) -> Vec<Val> {
-    vals.iter().map(|v| map_reals(v, &mut |_| rng.next() - 0.5)).collect()
-}
-
-fn has_reals(v: &Val) -> bool {
-    let mut out = Vec::new();
-    reals(v, &mut out);
-    !out.is_empty()
-}
-
+/// `x + h d`; the reals of `d` are those of `x`, in order.
 fn moved(x: &[Val], d: &[Val], h: f64) -> Vec<Val> {
-    x.iter().zip(d).map(|(x, d)| {
-        let mut step = Vec::new();
-        reals(d, &mut step);
-        let mut k = step.into_iter();
-        map_reals(x, &mut |v| v + h * k.next().unwrap_or(0.0))
-    }).collect()
+    let mut step = Vec::new();
+    d.iter().for_each(|d| reals(d, &mut step));
+    let mut k = step.into_iter();
+    x.iter().map(|x| map_reals(x, &mut |v| v + h * k.next().unwrap_or(0.0))).collect()
+}
+
+fn result_tys(p: &Program, f: FnId) -> Vec<Ty> {
+    p.func(f).tys(&p.func(f).body.results)
+}
+
+fn param_tys(p: &Program, f: FnId) -> Vec<Ty> {
+    p.func(f).tys(&p.func(f).body.params)
+}
+
+fn only<T: Clone>(v: &[T], keep: &[bool]) -> Vec<T> {
+    v.iter().zip(keep).filter(|(_, k)| **k).map(|(v, _)| v.clone()).collect()
 }
 
 /// Checks the first and second derivatives of the last function.
-pub fn check(name: &str, mut p: Program, plan: &Plan, how: Segments, cleanup: Option<fn(&Program, &mut adl_ir::Function)>) -> Vec<Val> {
+pub fn check(name: &str, p: Program, plan: &Plan, how: Segments, cleanup: Option<fn(&Program, &mut adl_ir::Function)>) -> Vec<Val> {
+    let f = FnId(p.funcs.len() as u32 - 1);
+    let rng = &mut Rng(7);
+    let x: Vec<Val> = p.func(f).tys(&p.func(f).body.params).iter().map(|t| input(rng, t)).collect();
+    check_at(name, p, f, &x, plan, how, cleanup)
+}
+
+/// Checks the first and second derivatives of a function at a point.
+pub fn check_at(name: &str, mut p: Program, f: FnId, x: &[Val], plan: &Plan, how: Segments, cleanup: Option<fn(&Program, &mut adl_ir::Function)>) -> Vec<Val> {
     if let Err(why) = adl_ir::verify::verify_program(&p) {
         panic!("{name}: {why}");
     }
-    let f = FnId(p.funcs.len() as u32 - 1);
     let mut ad = Ad::new();
     ad.cleanup = cleanup;
     let rng = &mut Rng(7);
     let g = ad.segmented(&mut p, f, how);
-    let x: Vec<Val> = p.func(f).tys(&p.func(f).body.params).iter().map(|t| input(rng, t)).collect();
-    let grad = first(name, &mut ad, &mut p, g, &x, plan, rng);
-    second(name, &mut ad, &mut p, g, &x, rng);
+    let grad = first(name, &mut ad, &mut p, g, x, plan, rng);
+    second(name, &mut ad, &mut p, g, x, rng);
     grad
+}
+
+/// The cotangents of the arguments at a fixed cotangent of the results.
+pub fn gradient(mut p: Program, f: FnId, x: &[Val], plan: &Plan, how: Segments) -> Vec<Val> {
+    let mut ad = Ad::new();
+    let g = ad.segmented(&mut p, f, how);
+    let l = ad.linearize_with(&mut p, g, &vec![true; x.len()], plan).unwrap_or_else(|e| panic!("{}", e.why));
+    let out = call(&p, l.primal, x);
+    let (tys, vals) = (only(&result_tys(&p, g), &l.active), only(&out[..l.results], &l.active));
+    let ct = directions(&mut ad, &mut p, &mut Rng(99), &tys, &vals);
+    call(&p, l.cotangent, &[&out[l.results..], &ct[..]].concat())
+}
+
+/// The number of reals in some values.
+pub fn scalars(x: &[Val]) -> u64 {
+    x.iter().map(|v| {
+        let mut out = Vec::new();
+        reals(v, &mut out);
+        out.len() as u64
+    }).sum()
 }
 
 /// Values, tangents and cotangents; the cotangent at a fixed direction.
@@ -119,11 +169,12 @@ fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Pl
     let out = call(p, l.primal, x);
     assert_eq!(out[..l.results], y[..], "{name}: the primal's values");
     let residuals = &out[l.results..];
-    let dx: Vec<Val> = directions(rng, x);
-    let given: Vec<Val> = dx.iter().filter(|d| has_reals(d)).cloned().collect();
+    let tys = param_tys(p, f);
+    let given = directions(ad, p, rng, &tys, x);
+    let dx = &given;
     let dy = call(p, l.tangent, &[residuals, &given[..]].concat());
     let h = 1e-6;
-    let (up, down) = (call(p, f, &moved(x, &dx, h)), call(p, f, &moved(x, &dx, -h)));
+    let (up, down) = (call(p, f, &moved(x, dx, h)), call(p, f, &moved(x, dx, -h)));
     let mut k = 0;
     for (n, active) in l.active.iter().enumerate() {
         let (mut a, mut b, mut d) = (Vec::new(), Vec::new(), Vec::new());
@@ -143,8 +194,8 @@ fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Pl
     for (a, b) in both[l.results..].iter().zip(&dy) {
         close(&format!("{name}: forward mode"), dot(std::slice::from_ref(a), std::slice::from_ref(a)), dot(std::slice::from_ref(b), std::slice::from_ref(b)), 1e-12);
     }
-    let active: Vec<Val> = y.iter().zip(&l.active).filter(|(_, a)| **a).map(|(v, _)| v.clone()).collect();
-    let ct = directions(&mut Rng(99), &active);
+    let (tys, vals) = (only(&result_tys(p, f), &l.active), only(&y, &l.active));
+    let ct = directions(ad, p, &mut Rng(99), &tys, &vals);
     let cx = call(p, l.cotangent, &[residuals, &ct[..]].concat());
     close(&format!("{name}: the transpose"), dot(&ct, &dy), dot(&cx, &given), 1e-12);
     twice(name, ad, p, f, plan, residuals, &given, &dy);
@@ -181,17 +232,18 @@ fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mu
     // An absent gradient would have no shape to differ in: scale what is there.
     let g = p.add(b.finish(grad, vec![]));
     let y = call(p, f, x);
-    let active: Vec<Val> = y.iter().zip(&l.active).filter(|(_, a)| **a).map(|(v, _)| v.clone()).collect();
-    let at = [x, &directions(rng, &active)[..]].concat();
+    let (tys, vals) = (only(&result_tys(p, f), &l.active), only(&y, &l.active));
+    let at = [x, &directions(ad, p, rng, &tys, &vals)[..]].concat();
     let wrt = vec![true; at.len()];
     let m = ad.linearize_with(p, g, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("{name}, second: {}", e.why));
     let out = call(p, m.primal, &at);
     let residuals = &out[m.results..];
-    let dx = directions(rng, &at);
-    let given: Vec<Val> = dx.iter().filter(|d| has_reals(d)).cloned().collect();
+    let tys = param_tys(p, g);
+    let given = directions(ad, p, rng, &tys, &at);
+    let dx = &given;
     let dy = call(p, m.tangent, &[residuals, &given[..]].concat());
     let h = 1e-6;
-    let (up, down) = (call(p, g, &moved(&at, &dx, h)), call(p, g, &moved(&at, &dx, -h)));
+    let (up, down) = (call(p, g, &moved(&at, dx, h)), call(p, g, &moved(&at, dx, -h)));
     let mut k = 0;
     for (n, active) in m.active.iter().enumerate() {
         let (mut a, mut b, mut d) = (Vec::new(), Vec::new(), Vec::new());
@@ -206,8 +258,8 @@ fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mu
             close(&format!("{name}: second derivative, part {n}"), *d, (a - b) / (2.0 * h), 2e-6);
         }
     }
-    let active: Vec<Val> = out[..m.results].iter().zip(&m.active).filter(|(_, a)| **a).map(|(v, _)| v.clone()).collect();
-    let ct = directions(rng, &active);
+    let (tys, vals) = (only(&result_tys(p, g), &m.active), only(&out[..m.results], &m.active));
+    let ct = directions(ad, p, rng, &tys, &vals);
     let cx = call(p, m.cotangent, &[residuals, &ct[..]].concat());
     close(&format!("{name}: the second transpose"), dot(&ct, &dy), dot(&cx, &given), 1e-11);
 }

@@ -3,7 +3,7 @@
 use super::{buffer, rows};
 use crate::error::{Error, Res, codes};
 use crate::ops::{self, arith};
-use crate::value::{Buf, ConInfo, Data, Rep, Value, array, compare, seq};
+use crate::value::{Buf, ConInfo, Data, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_ir::{Cmp, Conv, Op, Ty};
 use adl_prim::{Bin, Prim};
@@ -154,7 +154,15 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
             let all = args[..elems.len()].iter_mut().map(std::mem::take).collect();
             seq::pack(m, all)?
         }
-        Op::Dot(..) => prim(m, Prim::Dot, Ty::F64, args)?,
+        Op::Dot(a, _) => {
+            if seq::shape(&args[at(a)]).is_some_and(|s| s.len() > 1) {
+                for v in args.iter_mut() {
+                    let n = seq::shape(v).map_or(0, |s| s.iter().product());
+                    *v = crate::ad::rules::reshape(m, std::mem::take(v), Shape::from_slice(&[n]))?;
+                }
+            }
+            prim(m, Prim::Dot, Ty::F64, args)?
+        }
         Op::MatMul(..) => prim(m, Prim::MatMul, Ty::F64, args)?,
         Op::Outer(..) => prim(m, Prim::Outer, Ty::F64, args)?,
         Op::Cumsum { reverse, .. } => cumsum(m, args, *reverse)?,

@@ -227,7 +227,11 @@ pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: 
         let n = int(n);
         shape.push(usize::try_from(n).map_err(|_| Error::new(codes::NEGATIVE, format!("the bound of an index is {n}, and must not be negative")))?);
     }
-    let total = array::count(&shape)?;
+    // A reduction builds nothing, however many indices it runs over.
+    let total = match kind {
+        ForKind::Build => array::count(&shape)?,
+        ForKind::Reduce(_) => shape.iter().fold(1usize, |a, b| a.saturating_mul(*b)),
+    };
     if let Some(v) = super::whole::comprehension(m, kind, f, &shape, total)? {
         return Ok(v);
     }

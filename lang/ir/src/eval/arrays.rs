@@ -205,7 +205,19 @@ pub(super) fn spread(a: &Val, shape: &Val, ty: &Ty) -> Res {
     Ok(Val::array(shape, vec![a.clone(); n]))
 }
 
-/// The sum of products of two vectors, of rows with vectors, and so on: `[n, k] · [k, m]` over the common extent.
+/// The sum of all products.
+pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Res {
+    if a.is_absent() || b.is_absent() {
+        return Ok(Val::zero(ty));
+    }
+    let (x, y) = (array(a)?, array(b)?);
+    if x.shape != y.shape {
+        return Err(format!("the shapes {:?} and {:?} do not fit for a product", x.shape, y.shape));
+    }
+    x.elems.iter().zip(&y.elems).try_fold(Val::zero(ty), |acc, (x, y)| scalar::bin(Bin::Add, &acc, &scalar::bin(Bin::Mul, x, y)?))
+}
+
+/// The sum of products of rows with vectors, and so on: `[n, k] · [k, m]` over the common extent.
 pub(super) fn product(a: &Val, b: &Val, ty: &Ty) -> Res {
     if a.is_absent() || b.is_absent() {
         return Ok(Val::zero(ty));

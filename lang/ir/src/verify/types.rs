@@ -285,7 +285,10 @@ impl Types<'_> {
 
     fn product(&self, op: &Op) -> Res<Gives> {
         let (a, b, rank) = match op {
-            Op::Dot(a, b) => (self.rank(*a, 1)?, self.rank(*b, 1)?, 0),
+            Op::Dot(a, b) => {
+                let rank = self.f.ty(*a).rank().max(1);
+                (self.rank(*a, rank)?, self.rank(*b, rank)?, 0)
+            }
             Op::Outer(a, b) => (self.rank(*a, 1)?, self.rank(*b, 1)?, 2),
             Op::MatMul(a, b) => {
                 let ranks = (self.f.ty(*a).rank(), self.f.ty(*b).rank());

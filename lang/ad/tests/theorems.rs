@@ -1,0 +1,119 @@
+//! The theorems of *You Only Linearize Once* as properties of generated programs: J costs at most a constant times the program, U
+//! preserves work, T preserves amortised work, code grows linearly, transposing twice gives the same function at no more cost; and
+//! derivatives agree with central differences, with each other, and under every plan to the last bit.
+//!
+//! `ADL_PROGRAMS=10000` makes the run longer; a failing seed is shrunk and printed.
+
+mod common;
+
+use adl_ad::Ad;
+use adl_ad::segment::Segments;
+use adl_ad::unzip::Plan;
+use adl_ir::eval::run;
+use adl_ir::generate::{self, Generated};
+use adl_ir::{Block, FnId, Op, Program};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+fn programs() -> u64 {
+    std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(500)
+}
+
+/// Operations and operands: every node of the grammar, as §8 counts.
+fn size(p: &Program, f: FnId) -> usize {
+    fn of(b: &Block) -> usize {
+        let own = b.params.len() + b.lin_params.len() + b.results.len() + b.lin_results.len();
+        own + b.stmts.iter().map(|s| {
+            let mut n = 1 + s.outs.len() + s.lin_outs.len();
+            s.op.each_operand(&mut |_| n += 1);
+            n + s.op.blocks().into_iter().map(of).sum::<usize>()
+        }).sum::<usize>()
+    }
+    of(&p.func(f).body)
+}
+
+fn seeds(check: fn(&Generated)) {
+    for seed in 0..programs() {
+        let size = 6 + (seed % 40) as usize;
+        let g = generate::program(seed, size);
+        if catch_unwind(AssertUnwindSafe(|| check(&g))).is_err() {
+            let small = generate::smallest(seed, size, |g| catch_unwind(AssertUnwindSafe(|| check(g))).is_err());
+            let text = small.map(|g| format!("size {}:\n{}", g.size, adl_ir::print::program(&g.program, adl_ir::print::Style::PLAIN)));
+            panic!("seed {seed} fails, at {}", text.unwrap_or_default());
+        }
+    }
+}
+
+#[test]
+fn derivatives_agree() {
+    seeds(|g| {
+        common::check_at("generated", g.program.clone(), g.main, &g.args, &Plan::store_all(), Segments::None, None);
+    });
+}
+
+#[test]
+fn plans_do_not_change_gradients() {
+    seeds(|g| {
+        let bits = |plan: &Plan, how| common::gradient(g.program.clone(), g.main, &g.args, plan, how);
+        let stored = bits(&Plan::store_all(), Segments::None);
+        assert_eq!(stored, bits(&Plan::recompute_all(), Segments::None));
+        assert_eq!(stored, bits(&Plan::store_all(), Segments::Sqrt));
+        assert_eq!(stored, bits(&Plan::store_all(), Segments::Revolve(2)));
+    });
+}
+
+/// The program without checkpoints, which are there to do work again.
+fn without_checkpoints(p: &Program) -> Program {
+    fn clear(b: &mut Block) {
+        for s in &mut b.stmts {
+            if let Op::Call { checkpoint, .. } = &mut s.op {
+                *checkpoint = false;
+            }
+            s.op.blocks_mut().into_iter().for_each(clear);
+        }
+    }
+    let mut out = p.clone();
+    for f in &mut out.funcs {
+        clear(&mut std::rc::Rc::make_mut(f).body);
+    }
+    out
+}
+
+#[test]
+fn work_is_preserved() {
+    seeds(|g| {
+        let (mut p, mut ad) = (without_checkpoints(&g.program), Ad::new());
+        let wrt = vec![true; g.args.len()];
+        let work = run(&p, g.main, &g.args, &[]).unwrap_or_else(|e| panic!("{e}")).counts.total;
+        let j = ad.jvp(&mut p, g.main, &wrt).unwrap_or_else(|e| panic!("{}", e.why));
+        let u = ad.unzip(&mut p, j.func, &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+        let t = ad.transpose(&mut p, u.linear).unwrap_or_else(|e| panic!("{}", e.why));
+        let tt = ad.transpose(&mut p, t).unwrap_or_else(|e| panic!("{}", e.why));
+        let tys = p.func(g.main).tys(&p.func(g.main).body.params);
+        let dx = common::directions(&mut ad, &mut p, &mut common::Rng(5), &tys, &g.args);
+        let both = run(&p, j.func, &g.args, &dx).unwrap_or_else(|e| panic!("{e}"));
+        assert!(both.counts.total <= 12 * work + 60, "J: {} against {work}", both.counts.total);
+        let primal = run(&p, u.primal, &g.args, &[]).unwrap_or_else(|e| panic!("{e}"));
+        let kept = &primal.results[u.results..];
+        let linear = run(&p, u.linear, kept, &dx).unwrap_or_else(|e| panic!("{e}"));
+        assert!(primal.counts.total + linear.counts.total <= both.counts.total, "U: {} + {} against {}", primal.counts.total, linear.counts.total, both.counts.total);
+        let tys = p.func(u.linear).tys(&p.func(u.linear).body.lin_results);
+        let ct = common::directions(&mut ad, &mut p, &mut common::Rng(6), &tys, &linear.lin_results);
+        let back = run(&p, t, kept, &ct).unwrap_or_else(|e| panic!("{e}"));
+        let (inputs, outputs) = (common::scalars(&dx), common::scalars(&linear.lin_results));
+        assert!(back.counts.total + outputs <= 4 * linear.counts.total + inputs + 8 * outputs + 60, "T: {} against {}", back.counts.total, linear.counts.total);
+        let again = run(&p, tt, kept, &dx).unwrap_or_else(|e| panic!("{e}"));
+        assert!(again.counts.total <= 2 * linear.counts.total + 2 * (inputs + outputs) + 60, "T T: {} against {}", again.counts.total, linear.counts.total);
+    });
+}
+
+#[test]
+fn code_grows_linearly() {
+    seeds(|g| {
+        let (mut p, mut ad) = (g.program.clone(), Ad::new());
+        let before: usize = (0..p.funcs.len()).map(|k| size(&p, FnId(k as u32))).sum();
+        let wrt = vec![true; g.args.len()];
+        ad.linearize_with(&mut p, g.main, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+        let after: usize = (0..p.funcs.len()).map(|k| size(&p, FnId(k as u32))).sum();
+        assert!(after <= 60 * before + 200, "{after} nodes from {before}");
+    });
+}
