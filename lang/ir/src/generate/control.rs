@@ -16,7 +16,10 @@ impl Gen {
             self.param(kind.clone(), *bound);
         }
         (0..steps).for_each(|_| self.step());
-        let vars: Vec<Var> = results.iter().map(|k| self.want(k)).collect();
+        let mut vars: Vec<Var> = results.iter().map(|k| self.want(k)).collect();
+        if let Some(i) = results.iter().position(|k| *k == Kind::Real(vec![])) {
+            vars[i] = self.with_unread(vars[i], outside);
+        }
         self.depth -= 1;
         self.scope.truncate(outside);
         self.b.close(vars, vec![])

@@ -13,6 +13,7 @@ impl Gen {
         for i in 0..(size / 4).min(3) {
             let f = self.program.reserve("");
             self.scope.clear();
+            self.read.clear();
             self.b = Builder::new(&format!("helper {i}"));
             let h = match self.rng.below(3) {
                 0 => self.plain(f),
@@ -35,8 +36,9 @@ impl Gen {
         let n = self.rng.between(1, 5);
         (0..n).for_each(|_| self.step());
         let results = vec![Kind::Real(vec![])];
-        let vars = results.iter().map(|k| self.want(k)).collect();
-        self.set(f, vars);
+        let first = self.want(&results[0]);
+        let all = self.with_unread(first, 0);
+        self.set(f, vec![all]);
         Helper { f, params, results }
     }
 

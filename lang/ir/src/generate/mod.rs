@@ -8,6 +8,8 @@
 //! They contain: scalar and array arithmetic, indexing and updates, `if`, `switch`, loops that carry, collect, box and sum, `while`
 //! loops, reductions, scans, reductions by index, lists and pairs, calls, recursion over lists and by counting down.
 //!
+//! What a block computes reaches its results for the most part, so that little of a program is dead.
+//!
 //! The same seed with a smaller size gives a smaller program of the same kind: [`smallest`] searches for the smallest one that fails.
 
 mod arrays;
@@ -23,6 +25,7 @@ use crate::op::Op;
 use crate::ty::{DataId, Ty};
 use adl_syntax::span::{FileId, Span};
 use rng::Rng;
+use std::collections::HashSet;
 
 /// A program with arguments that suit it.
 #[derive(Clone, Debug)]
@@ -47,7 +50,8 @@ pub fn program(seed: u64, size: usize) -> Generated {
     g.b = Builder::new(&name);
     let args = g.main_params();
     (0..size).for_each(|_| g.step());
-    let mut results = vec![g.want(&Kind::Real(vec![]))];
+    let first = g.want(&Kind::Real(vec![]));
+    let mut results = vec![g.with_unread(first, 0)];
     for _ in 0..g.rng.below(3) {
         let known = g.pick(|k| matches!(k, Kind::Real(_) | Kind::List | Kind::Pair));
         results.extend(known.map(|k| k.v));
@@ -96,6 +100,8 @@ struct Gen {
     b: Builder,
     /// Variables in scope.
     scope: Vec<Known>,
+    /// Those that were picked as operands.
+    read: HashSet<Var>,
     helpers: Vec<Helper>,
     /// Blocks around the current one.
     depth: usize,
@@ -118,7 +124,7 @@ impl Gen {
         let fields = vec![Ty::F64, Ty::Data(list)];
         program.set_data(list, DataDecl { name: "List".to_owned(), cons: vec![("Nil".to_owned(), vec![]), ("Cons".to_owned(), fields)] });
         let pair = program.add_data(DataDecl { name: "Pair".to_owned(), cons: vec![("Pair".to_owned(), vec![Ty::F64, Ty::F64])] });
-        Gen { rng: Rng::new(seed), program, b: Builder::new(""), scope: Vec::new(), helpers: Vec::new(), depth: 0, list, pair, places: 0 }
+        Gen { rng: Rng::new(seed), program, b: Builder::new(""), scope: Vec::new(), read: HashSet::new(), helpers: Vec::new(), depth: 0, list, pair, places: 0 }
     }
 
     fn ty(&self, k: &Kind) -> Ty {
@@ -165,7 +171,9 @@ impl Gen {
     fn pick(&mut self, ok: impl Fn(&Kind) -> bool) -> Option<Known> {
         let fits: Vec<usize> = (0..self.scope.len()).filter(|i| ok(&self.scope[*i].kind)).collect();
         let skip = self.rng.below(fits.len()).min(self.rng.below(fits.len()));
-        fits.len().checked_sub(1 + skip).map(|i| self.scope[fits[i]].clone())
+        let known = fits.len().checked_sub(1 + skip).map(|i| self.scope[fits[i]].clone())?;
+        self.read.insert(known.v);
+        Some(known)
     }
 
     /// A variable of exactly this kind, whose reals lie in -1 ... 1; made if there is none.
@@ -206,6 +214,7 @@ impl Gen {
     /// Parameters of the main function, with arguments.
     fn main_params(&mut self) -> Vec<Val> {
         self.scope.clear();
+        self.read.clear();
         let (n, m) = (self.rng.between(2, 4), self.rng.between(1, 3));
         let turns = self.rng.below(4) as i64;
         let kinds = [vec![], vec![], vec![n], vec![m, n]].map(Kind::Real);

@@ -87,6 +87,23 @@ impl Gen {
         }
     }
 
+    /// A scalar that depends on `x`, and on the reals that were made since `from` and that nobody has read (the last few of them).
+    pub(super) fn with_unread(&mut self, x: Var, from: usize) -> Var {
+        let unread = |k: &&Known| matches!(k.kind, Kind::Real(_)) && !self.read.contains(&k.v) && k.v != x;
+        let rest: Vec<Known> = self.scope[from.min(self.scope.len())..].iter().filter(unread).cloned().collect();
+        let mut sum = Known { v: x, kind: Kind::Real(vec![]), bound: 1.0 };
+        for k in rest.iter().rev().take(8) {
+            self.read.insert(k.v);
+            let v = match &k.kind {
+                Kind::Real(s) if !s.is_empty() => self.tame(Op::Total { a: k.v, shape: None }, Kind::Real(vec![]), 64.0),
+                _ => k.v,
+            };
+            sum.v = self.tame(Op::Bin(Bin::Add, sum.v, v), Kind::Real(vec![]), sum.bound + LARGEST);
+            sum.bound = 1.0;
+        }
+        sum.v
+    }
+
     pub(super) fn scalar_step(&mut self) {
         match self.rng.below(8) {
             0..=2 => {
