@@ -17,7 +17,12 @@ impl<'s> Spec<'s> {
     /// A binary operator.
     pub(crate) fn bin(&mut self, op: Bin, a: &Val, b: &Val) -> Res<Val> {
         match (a, b) {
-            (Val::Leaf(x), Val::Leaf(y)) => Ok(Val::Leaf(self.b.bin(op, *x, *y))),
+            (Val::Leaf(x), Val::Leaf(y)) => {
+                let z = self.b.bin(op, *x, *y);
+                let array = if self.b.ty(*x).rank() > 0 { *x } else { *y };
+                self.learn_shape(z, array);
+                Ok(Val::Leaf(z))
+            }
             (a, b) if matches!(op, Bin::Add | Bin::Sub) => self.combine(op, a, b),
             (a, Val::Leaf(s)) if matches!(op, Bin::Mul | Bin::Div) => self.scaled(op, a, *s),
             (Val::Leaf(s), b) if op == Bin::Mul => self.scaled(op, b, *s),
@@ -80,7 +85,9 @@ impl<'s> Spec<'s> {
         }
         if let (Some(op), [a]) = (p.un(), args) {
             let x = self.leaf(a)?;
-            return Ok(Val::Leaf(self.b.un(op, x)));
+            let y = self.b.un(op, x);
+            self.learn_shape(y, x);
+            return Ok(Val::Leaf(y));
         }
         match p {
             Prim::PowInt => self.power(args),

@@ -117,6 +117,7 @@ impl<'s> Spec<'s> {
             return self.enter(c, &args);
         }
         let subst = self.bound(c, &args);
+        let args = self.at_param_types(c, &subst, args);
         let f = Rc::new(match &**f {
             Fun::Closure(c) => Fun::Closure(Closure { subst: subst.clone(), ..c.clone() }),
             other => other.map(&mut |v| v),
@@ -152,6 +153,15 @@ impl<'s> Spec<'s> {
         (self.env, self.subst, self.elems) = (env, subst, elems);
         self.b.span = span;
         Ok(out)
+    }
+
+    /// Polymorphic functions among arguments, at the types of the parameters: a call has one key however its argument came.
+    fn at_param_types(&mut self, c: &Closure, subst: &Subst, args: Vec<Val>) -> Vec<Val> {
+        let hidden = c.hidden.len();
+        let types = c.lam.params.iter().map(|p| apply(subst, &p.ty));
+        let (reps, own) = args.split_at(hidden.min(args.len()));
+        let own = own.iter().zip(types).map(|(a, t)| if a.has_fun() { self.instantiate(a.clone(), &t) } else { a.clone() });
+        reps.iter().cloned().chain(own.collect::<Vec<_>>()).collect()
     }
 
     /// What the type variables of a function stand for where it takes these arguments.

@@ -5,7 +5,7 @@ use crate::{Res, Spec, nowhere};
 use adl_ir::{Lit as IrLit, Op, Ty as IrTy, Var};
 use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
-use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local, Rep as CoreRep, SizeAt, SizeRep, Sizes, Step};
+use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local, Rep as CoreRep, SizeRep, Step};
 use adl_typing::free;
 use adl_typing::ty::{Ty, TyVar};
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ impl Spec<'_> {
                 self.eval(b)
             }
             ExprKind::Sizes(s, b) => {
-                self.sizes(s)?;
+                self.bind_sizes(s)?;
                 self.eval(b)
             }
             ExprKind::If(c, a, b) => self.choose(c, &mut |s| s.eval(a), &mut |s| s.eval(b)),
@@ -112,7 +112,7 @@ impl Spec<'_> {
         Ok(Some(out))
     }
 
-    fn name(&mut self, v: Var, name: &str) {
+    pub(crate) fn name(&mut self, v: Var, name: &str) {
         let info = &mut self.b.func.vars[v.0 as usize];
         if info.name.is_none() {
             info.name = Some(name.into());
@@ -291,70 +291,6 @@ impl Spec<'_> {
             }
             _ => Err(self.no("an update of something that is no record")),
         }
-    }
-
-    fn sizes(&mut self, s: &Sizes) -> Res<()> {
-        for (_, local, name, at) in &s.binds {
-            let n = self.size_at(at)?;
-            self.name(n, name.as_str());
-            self.env.insert(*local, Val::Leaf(n));
-        }
-        for (at, want, name) in &s.checks {
-            let want = match want {
-                SizeRep::Const(n) => self.int(*n as i64),
-                SizeRep::Local(l) => match self.env.get(l) {
-                    Some(Val::Leaf(v)) => *v,
-                    _ => continue,
-                },
-                SizeRep::Unknown => continue,
-            };
-            let n = self.size_at(at)?;
-            self.same(n, want, &format!("an array has not the size {name} that the signature says"));
-        }
-        Ok(())
-    }
-
-    fn size_at(&mut self, at: &SizeAt) -> Res<Var> {
-        let Some(mut v) = self.env.get(&at.from).cloned() else { return Err(self.no("a size of something that is not bound")) };
-        for s in &at.path {
-            v = self.step(&v, *s)?;
-        }
-        self.extent(&v, at.axis)
-    }
-
-    /// The extent of an axis of an array.
-    pub(crate) fn extent(&mut self, v: &Val, axis: u32) -> Res<Var> {
-        let Some(x) = v.leaves().first().copied() else { return Err(self.no("the size of an array without contents")) };
-        if self.b.ty(x).rank() <= axis {
-            return Err(self.no("the size of something that is no array"));
-        }
-        let n = self.b.dim(x, axis);
-        self.sizes.insert(n, (x, axis));
-        Ok(n)
-    }
-
-    /// An error unless two Ints are equal.
-    pub(crate) fn same(&mut self, a: Var, b: Var, text: &str) {
-        let known = |s: &Self, v: Var| s.sizes.get(&v).copied();
-        let equal_lits = matches!((self.lits.get(&a), self.lits.get(&b)), (Some(x), Some(y)) if x == y);
-        if a == b || equal_lits || known(self, a).is_some() && known(self, a) == known(self, b) {
-            return;
-        }
-        let c = self.b.cmp(adl_ir::Cmp::Eq, a, b);
-        self.assert(c, text);
-    }
-
-    /// An error unless a condition holds.
-    pub(crate) fn assert(&mut self, c: Var, text: &str) {
-        let text = self.lit(IrLit::Str(text.into()));
-        self.b.emit(Op::Prim(Prim::Assert, vec![c, text]), &[], &[]);
-    }
-
-    /// An error.
-    pub(crate) fn fail(&mut self, text: &str) -> Val {
-        let text = self.lit(IrLit::Str(text.into()));
-        self.b.emit(Op::Prim(Prim::Error, vec![text]), &[], &[]);
-        Val::Bottom
     }
 
     /// The zero of a run-time type of Core.

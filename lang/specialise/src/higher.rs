@@ -185,7 +185,7 @@ impl<'s> Spec<'s> {
 
     /// An associative operator as a block.
     fn operator_block(&mut self, f: &Rc<Fun>, e: &Val, xs: &Val, here: bool) -> Res<Block> {
-        let span = self.b.span;
+        let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
         let b = &mut self.b;
         let acc = e.map(&mut |v| {
@@ -206,6 +206,7 @@ impl<'s> Spec<'s> {
             return Err(self.no("an operator whose result is laid out differently from its arguments"));
         }
         self.b.span = span;
+        self.sizes.forget(mark);
         Ok(self.b.close(v.leaves(), Vec::new()))
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Info {
     pub globals: Vec<GlobalId>,
     /// Whether it is small and calls nothing, so that it may be copied.
     pub small: bool,
+    /// Whether it is small.
+    pub short: bool,
     /// Keeps the code where it is, because it is known by its address.
     _code: Rc<Lambda>,
 }
@@ -126,6 +128,7 @@ impl Spec<'_> {
             tyvars: vars.into_iter().collect(),
             globals: globals.into_iter().collect(),
             small: size <= SMALL && !busy,
+            short: size <= SMALL,
             _code: lam.clone(),
         });
         self.cache.infos.insert(at, info.clone());
@@ -206,35 +209,53 @@ pub(crate) fn local_types(lam: &Lambda) -> HashMap<Local, Ty> {
     out
 }
 
+/// Functions inside functions that are looked into.
+const LAYERS: u32 = 4;
+
 impl Spec<'_> {
     /// Whether a function of numbers is straight-line arithmetic that acts on whole arrays as it does on numbers.
-    pub(crate) fn elementwise(&self, c: &Closure) -> bool {
+    pub(crate) fn elementwise(&mut self, c: &Closure) -> bool {
         let number = |t: &Ty| matches!(crate::types::apply(&c.subst, t), Ty::Float);
         let scalars = c.env.iter().all(|(_, v)| match v {
             Val::Leaf(v) => self.b.ty(*v).rank() == 0,
             Val::Rep(_) => true,
             _ => false,
         });
-        scalars && c.lam.params.iter().all(|p| number(&p.ty)) && self.straight(&c.lam.body, &number)
+        scalars && number(&c.lam.body.ty) && c.lam.params.iter().all(|p| number(&p.ty)) && self.straight(&c.lam.body, &number, LAYERS)
     }
 
-    fn straight(&self, e: &Expr, number: &dyn Fn(&Ty) -> bool) -> bool {
+    fn straight(&mut self, e: &Expr, number: &dyn Fn(&Ty) -> bool, layers: u32) -> bool {
         if !number(&e.ty) {
             return false;
         }
         match &*e.kind {
             ExprKind::Lit(Lit::Float(_)) | ExprKind::Local(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..) => true,
             ExprKind::Global(g) => matches!(self.globals.get(g), Some(Val::Leaf(v)) if self.b.ty(*v).rank() == 0),
-            ExprKind::Let(_, _, a, b) => self.straight(a, number) && self.straight(b, number),
-            ExprKind::App(f, args) => match &*f.kind {
-                ExprKind::Prim(Prim::PowInt, _) => self.straight(&args[0], number),
-                ExprKind::Prim(p, _) => {
-                    let spreads = p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv);
-                    spreads && args.len() == p.row().arity as usize && args.iter().all(|a| self.straight(a, number))
+            ExprKind::Let(_, _, a, b) => self.straight(a, number, layers) && self.straight(b, number, layers),
+            ExprKind::App(f, args) => {
+                let args_straight = |s: &mut Self| args.iter().all(|a| s.straight(a, number, layers));
+                match &*f.kind {
+                    ExprKind::Prim(Prim::PowInt, _) => self.straight(&args[0], number, layers),
+                    ExprKind::Prim(p, _) => {
+                        let spreads = p.un().is_some() || p.bin().is_some_and(|b| b != Bin::IntDiv);
+                        spreads && args.len() == p.row().arity as usize && args_straight(self)
+                    }
+                    ExprKind::Global(g) => self.straight_global(*g, args.len(), layers) && args_straight(self),
+                    ExprKind::Inst(g, _) => match &*g.kind {
+                        ExprKind::Global(g) => self.straight_global(*g, args.len(), layers) && args_straight(self),
+                        _ => false,
+                    },
+                    _ => false,
                 }
-                _ => false,
-            },
+            }
             _ => false,
         }
+    }
+
+    /// Whether a top-level function of numbers is straight-line arithmetic. Its types may be variables: what takes numbers and does
+    /// arithmetic only gives numbers.
+    fn straight_global(&mut self, g: GlobalId, given: usize, layers: u32) -> bool {
+        let Some((hidden, lam)) = self.global_code(g) else { return false };
+        layers > 0 && given == lam.params.len() && self.info(&hidden, &lam).short && self.straight(&lam.body, &|_| true, layers - 1)
     }
 }

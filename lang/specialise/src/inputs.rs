@@ -39,9 +39,7 @@ impl Spec<'_> {
         let f = self.function_of(&f)?;
         let roots: Vec<Val> = vals.iter().cloned().chain([Val::Fun(f.clone())]).collect();
         self.global_inputs(&roots, &mut inputs)?;
-        if let Fun::Closure(c) = &*f {
-            self.b.func.name = c.lam.name.map_or("fun".to_owned(), |n| n.to_string());
-        }
+        self.b.func.name = name(&f);
         let v = self.entry_body(&f, vals)?;
         let result = self.layout_of_val(&v)?;
         let b = std::mem::replace(&mut self.b, Builder::new(""));
@@ -53,6 +51,10 @@ impl Spec<'_> {
     fn entry_body(&mut self, f: &Rc<Fun>, args: Vec<Val>) -> Res<Val> {
         match &**f {
             Fun::Closure(c) if c.group.is_none() && crate::call::arity(f) == args.len() && !self.recursive(c) => self.enter(c, &args),
+            Fun::Partial(g, first) => {
+                let all = first.iter().cloned().chain(args).collect();
+                self.entry_body(g, all)
+            }
             _ => self.call(f, args, None),
         }
     }
@@ -208,6 +210,16 @@ impl Spec<'_> {
             }
         }
         false
+    }
+}
+
+/// The user's name of a function.
+fn name(f: &Fun) -> String {
+    match f {
+        Fun::Closure(c) => c.lam.name.map_or("fun".to_owned(), |n| n.to_string()),
+        Fun::Partial(g, _) => name(g),
+        Fun::Prim(p, _) => p.name().to_owned(),
+        Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) | Fun::Tagged(..) => "fun".to_owned(),
     }
 }
 

@@ -73,10 +73,11 @@ impl<'s> Spec<'s> {
 
     /// A block whose results are still to be said, and its value.
     pub(crate) fn block(&mut self, f: Make<'_, 's>) -> Res<(Block, Val)> {
-        let span = self.b.span;
+        let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
         let v = f(self)?;
         self.b.span = span;
+        self.sizes.forget(mark);
         Ok((self.b.close(Vec::new(), Vec::new()), v))
     }
 

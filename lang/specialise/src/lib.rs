@@ -38,6 +38,7 @@ mod loops;
 mod matches;
 mod prims;
 mod reduce;
+mod sizes;
 mod types;
 pub(crate) mod val;
 pub mod world;
@@ -92,8 +93,8 @@ pub(crate) struct Spec<'a> {
     globals: Rc<BTreeMap<GlobalId, Val>>,
     /// Literals by variable.
     lits: HashMap<Var, Lit>,
-    /// Extents by array and axis, and which Ints are extents.
-    sizes: HashMap<Var, (Var, u32)>,
+    /// What is known of extents.
+    sizes: sizes::Known,
     /// Elements of arrays that loops around read.
     elems: Vec<loops::Elem>,
     /// Functions that are being made.
@@ -121,7 +122,7 @@ pub fn specialise(world: &mut dyn World, t: &mut dyn Transforms, p: &mut Program
         subst: Rc::new(BTreeMap::new()),
         globals: Rc::new(BTreeMap::new()),
         lits: HashMap::new(),
-        sizes: HashMap::new(),
+        sizes: sizes::Known::default(),
         elems: Vec::new(),
         depth: 0,
         new: Vec::new(),

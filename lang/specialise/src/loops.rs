@@ -4,6 +4,7 @@
 //! instead of by position: nothing is checked at run time, and the derivative needs no scatter.
 
 use crate::key::Key;
+use crate::sizes::Extent as SizeOf;
 use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Ty as IrTy, Turns, Var};
@@ -151,16 +152,6 @@ impl<'s> Spec<'s> {
         }
     }
 
-    /// An error if an Int is negative.
-    pub(crate) fn not_negative(&mut self, n: Var, text: &str) {
-        if self.sizes.contains_key(&n) || matches!(self.lits.get(&n), Some(Lit::I64(k)) if *k >= 0) {
-            return;
-        }
-        let zero = self.int(0);
-        let c = self.b.cmp(Cmp::Ge, n, zero);
-        self.assert(c, text);
-    }
-
     /// The loop over the index `k` and those after it.
     fn nest(&mut self, comp: &Comp, k: usize) -> Res<Val> {
         let l = comp.vars[k].0;
@@ -210,7 +201,7 @@ impl<'s> Spec<'s> {
             if self.b.ty(first).rank() <= p as u32 {
                 continue;
             }
-            let all = axes.iter().any(|a| a.0 == r.path && a.1 == p as u32) || self.sizes.get(n) == Some(&(first, p as u32));
+            let all = axes.iter().any(|a| a.0 == r.path && a.1 == p as u32) || self.sizes.equals(self.known_extent(*n), SizeOf::Axis(first, p as u32));
             if all {
                 out.push((r.path.clone(), before.to_vec(), base));
             } else if r.always && p == 0 {
@@ -273,12 +264,13 @@ impl<'s> Spec<'s> {
 
     /// A loop of independent turns over the elements of some arrays. `f` gets the index and the elements.
     pub(crate) fn each(&mut self, n: Var, xs: &[Val], out: Out, f: &mut dyn FnMut(&mut Self, Var, &[Val]) -> Res<Val>) -> Res<Val> {
-        let span = self.b.span;
+        let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
         let i = self.b.param(IrTy::I64);
         let elems: Vec<Val> = xs.iter().map(|x| self.element_params(x)).collect();
         let v = f(self, i, &elems)?;
         self.b.span = span;
+        self.sizes.forget(mark);
         if matches!(v, Val::Bottom) {
             return Err(self.no("a loop that always stops with an error"));
         }
@@ -305,7 +297,11 @@ impl<'s> Spec<'s> {
         let all: Vec<IrTy> = tys.into_iter().chain([IrTy::I64]).collect();
         let (outs, _) = self.b.emit(Op::Loop(Box::new(l)), &all, &[]);
         let made = v.with(&outs);
-        Ok(if out == Out::Sum { made } else { Val::array_of(made) })
+        if out == Out::Sum {
+            return Ok(made);
+        }
+        self.learn_length(&made, n);
+        Ok(Val::array_of(made))
     }
 
     fn out_ty(&mut self, x: Var, out: Out) -> Res<IrTy> {
@@ -320,10 +316,12 @@ impl<'s> Spec<'s> {
     /// Parameters of the open block for an element of an array.
     pub(crate) fn element_params(&mut self, x: &Val) -> Val {
         let b = &mut self.b;
-        x.lifted_elem().map(&mut |v| {
+        let elem = x.lifted_elem().map(&mut |v| {
             let t = b.ty(v).elem();
             b.param(t)
-        })
+        });
+        self.learn_element(x, &elem);
+        elem
     }
 
     /// A loop that carries a value. `f` gets the index, what is carried, and the elements of the arrays.
@@ -333,13 +331,14 @@ impl<'s> Spec<'s> {
     }
 
     fn carried(&mut self, turns: Turns, reverse: bool, init: &Val, xs: &[Val], f: &mut dyn FnMut(&mut Self, Var, &Val, &[Val]) -> Res<Val>) -> Res<Val> {
-        let span = self.b.span;
+        let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
         let i = self.b.param(IrTy::I64);
         let state = self.params_like(init);
         let elems: Vec<Val> = xs.iter().map(|x| self.element_params(x)).collect();
         let v = f(self, i, &state, &elems)?;
         self.b.span = span;
+        self.sizes.forget(mark);
         let v = if matches!(v, Val::Bottom) { state.clone() } else { v };
         let (mut before, mut after) = (Key::new(), Key::new());
         self.key_val(&state, &mut before);
@@ -384,6 +383,7 @@ impl<'s> Spec<'s> {
                 })
             }
             LoopKind::While(c) => {
+                let mark = self.sizes.mark();
                 self.b.open();
                 let v = self.params_like(&start);
                 self.env.insert(state, v);
@@ -392,6 +392,7 @@ impl<'s> Spec<'s> {
                     c => self.leaf(&c)?,
                 };
                 let cond = self.b.close(vec![holds], Vec::new());
+                self.sizes.forget(mark);
                 self.carried(Turns::While(cond), false, &start, &[], &mut |s, _, v, _| {
                     s.env.insert(state, v.clone());
                     s.eval(body)
