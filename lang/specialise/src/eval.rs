@@ -1,5 +1,6 @@
 //! The cases of Core.
 
+use crate::info::walk;
 use crate::val::{Closure, Fun, Rep, Size, Val};
 use crate::{Res, Spec, nowhere};
 use adl_ir::{Lit as IrLit, Op, Ty as IrTy, Var};
@@ -10,6 +11,9 @@ use adl_typing::free;
 use adl_typing::ty::{Ty, TyVar};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+
+/// Expressions in code that is copied to stand on its own. (Copying goes down the tree on the machine's stack.)
+const LARGEST_COPY: usize = 4000;
 
 impl Spec<'_> {
     /// Makes the code of an expression.
@@ -205,17 +209,26 @@ impl Spec<'_> {
         match &*inner.kind {
             ExprKind::Lam(lam) => self.closure(ls, lam),
             _ => {
-                let lam = self.thunk(inner);
+                let lam = self.thunk(inner)?;
                 self.closure(ls, &lam)
             }
         }
     }
 
     /// An expression as code without parameters.
-    pub(crate) fn thunk(&mut self, e: &Expr) -> Rc<Lambda> {
+    pub(crate) fn thunk(&mut self, e: &Expr) -> Res<Rc<Lambda>> {
         let at: *const ExprKind = &*e.kind;
-        let make = || Rc::new(Lambda { params: Vec::new(), body: e.clone(), linear: false, name: None });
-        self.cache.thunks.entry(at).or_insert_with(make).clone()
+        if let Some(lam) = self.cache.thunks.get(&at) {
+            return Ok(lam.clone());
+        }
+        let mut size = 0;
+        walk(e, &mut |_| size += 1);
+        if size > LARGEST_COPY {
+            return Err(self.no("a branch that is too large"));
+        }
+        let lam = Rc::new(Lambda { params: Vec::new(), body: e.clone(), linear: false, name: None });
+        self.cache.thunks.insert(at, lam.clone());
+        Ok(lam)
     }
 
     /// The part of the substitution that some code needs.

@@ -161,7 +161,7 @@ impl Spec<'_> {
         let def = self.world.global(g);
         if let (View::Opaque(_), Some(def)) = (self.world.view(&place), &def) {
             // Data with functions in it: its code is evaluated here. (Globals that it needs come first.)
-            let c = Closure { lam: self.thunk(&def.expr), hidden: Rc::new([]), group: None, env: Rc::new([]), subst: Rc::new(BTreeMap::new()) };
+            let c = Closure { lam: self.thunk(&def.expr)?, hidden: Rc::new([]), group: None, env: Rc::new([]), subst: Rc::new(BTreeMap::new()) };
             self.global_inputs(&[Val::fun(Fun::Closure(c.clone()))], inputs)?;
             return self.enter(&c, &[]);
         }
@@ -181,7 +181,7 @@ impl Spec<'_> {
             _ => None,
         };
         match &*def.expr.kind {
-            ExprKind::Abs(ls, inner) => code(ls, inner).or_else(|| Some((Rc::from(ls.as_slice()), self.thunk(inner)))),
+            ExprKind::Abs(ls, inner) => code(ls, inner).or_else(|| Some((Rc::from(ls.as_slice()), self.thunk(inner).ok()?))),
             _ => code(&[], &def.expr),
         }
     }

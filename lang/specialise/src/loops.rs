@@ -7,7 +7,7 @@ use crate::key::Key;
 use crate::sizes::Extent as SizeOf;
 use crate::val::Val;
 use crate::{Res, Spec};
-use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Ty as IrTy, Turns, Var};
+use adl_ir::{Conv, Lit, Loop, Op, Out, Ty as IrTy, Turns, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Local, LoopKind, Rep, Step};

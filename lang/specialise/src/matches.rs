@@ -75,7 +75,7 @@ impl Spec<'_> {
         if a.reached[k] <= 1 || tiny {
             return self.eval(body);
         }
-        let lam = self.thunk(body);
+        let lam = self.thunk(body)?;
         let Val::Fun(f) = self.closure(&[], &lam)? else { return self.eval(body) };
         let Fun::Closure(c) = &*f else { return self.eval(body) };
         self.shared(c, &body.ty)
