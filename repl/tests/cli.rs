@@ -366,7 +366,7 @@ fn an_interrupt_ends_a_run_with_its_stack() {
     for (name, text) in [
         ("tail", "let rec spin n = spin (n + 1)\nprint \"go\"\nprint (spin 0)"),
         ("loop", "print \"go\"\nprint (loop x = 0.0 while true do x + 1.0)"),
-        ("map", "print \"go\"\nprint (sum (map (fun x -> sum (iota 10000)) (iota 1000000)))"),
+        ("map", "print \"go\"\nprint (sum (map (fun x -> sum (iota (10000 + x))) (iota 1000000)))"),
         ("for", "print \"go\"\nlet rec f n = if n == 0 then 0 else f (n - 1)\nprint (sum for i < 10000000 -> f i)"),
     ] {
         d.file("a.adl", text);
