@@ -9,9 +9,18 @@ use std::collections::HashSet;
 
 /// Removes the dead code of a function.
 pub fn remove_dead(f: &mut Function) {
+    run(f, false);
+}
+
+/// Removes dead code, linear code too, from a function whose linear variables may still be used any number of times (before
+/// [`crate::explicit`]). What would be dropped is not computed: its transpose would be zeros.
+pub(crate) fn remove_dead_relaxed(f: &mut Function) {
+    run(f, true);
+}
+
+fn run(f: &mut Function, relaxed: bool) {
     let mut body = std::mem::take(&mut f.body);
-    let mut live = HashSet::new();
-    block(f, &mut body, &mut live);
+    Dce { f, relaxed }.block(&mut body, &mut HashSet::new());
     f.body = body;
 }
 
@@ -30,26 +39,8 @@ fn is_linear(f: &Function, s: &Stmt) -> bool {
     found || !crate::explicit::captured_by(f, &s.op).is_empty()
 }
 
-/// Removes what is dead in a block; adds to `live` what it reads (its own variables too).
-fn block(f: &Function, b: &mut Block, live: &mut HashSet<Var>) {
-    live.extend(&b.results);
-    let mut kept = Vec::with_capacity(b.stmts.len());
-    for mut s in std::mem::take(&mut b.stmts).into_iter().rev() {
-        if !s.outs.iter().any(|o| live.contains(o)) && !has_effect(&s) && !is_linear(f, &s) {
-            continue;
-        }
-        shrink(f, &mut s, live);
-        s.op.each_operand(&mut |v| {
-            live.insert(v);
-        });
-        kept.push(s);
-    }
-    kept.reverse();
-    b.stmts = kept;
-}
-
 /// Keeps the elements at the places where `keep` holds.
-fn retain<T: Clone>(v: &mut Vec<T>, keep: &[bool]) {
+fn retain<T>(v: &mut Vec<T>, keep: &[bool]) {
     let mut k = 0;
     v.retain(|_| {
         k += 1;
@@ -57,62 +48,102 @@ fn retain<T: Clone>(v: &mut Vec<T>, keep: &[bool]) {
     });
 }
 
-/// Removes the dead results of a statement with blocks, and what is dead inside.
-fn shrink(f: &Function, s: &mut Stmt, live: &mut HashSet<Var>) {
-    match &mut s.op {
-        Op::If(..) | Op::Switch(..) => {
-            let keep: Vec<bool> = s.outs.iter().map(|o| live.contains(o)).collect();
-            retain(&mut s.outs, &keep);
-            for b in s.op.blocks_mut() {
-                retain(&mut b.results, &keep);
-                block(f, b, live);
-            }
-        }
-        Op::Loop(l) => shrink_loop(f, &mut s.outs, l, live),
-        op => {
-            for b in op.blocks_mut() {
-                block(f, b, live);
-            }
-        }
-    }
+struct Dce<'a> {
+    f: &'a Function,
+    relaxed: bool,
 }
 
-fn shrink_loop(f: &Function, outs: &mut Vec<Var>, l: &mut Loop, live: &mut HashSet<Var>) {
-    let k = l.init.len();
-    let mut carry: Vec<bool> = outs[..k].iter().map(|o| live.contains(o)).collect();
-    let keep_outs: Vec<bool> = outs[k..k + l.outs.len()].iter().map(|o| live.contains(o)).collect();
-    if let Turns::While(c) = &mut l.turns {
-        let mut inside = HashSet::new();
-        block(f, c, &mut inside);
-        for (n, p) in c.params.iter().enumerate() {
-            carry[n] |= inside.contains(p);
+impl Dce<'_> {
+    /// Removes what is dead in a block; adds to `live` what it reads (its own variables too).
+    fn block(&self, b: &mut Block, live: &mut HashSet<Var>) {
+        live.extend(b.results.iter().chain(&b.lin_results));
+        let mut kept = Vec::with_capacity(b.stmts.len());
+        for mut s in std::mem::take(&mut b.stmts).into_iter().rev() {
+            let read = s.outs.iter().chain(&s.lin_outs).any(|o| live.contains(o));
+            if !read && !has_effect(&s) && (self.relaxed || !is_linear(self.f, &s)) {
+                continue;
+            }
+            self.shrink(&mut s, live);
+            s.op.each_operand(&mut |v| {
+                live.insert(v);
+            });
+            kept.push(s);
         }
-        live.extend(inside);
+        kept.reverse();
+        b.stmts = kept;
     }
-    // A carried value is live where a live result of a turn reads it.
-    let used = loop {
-        let mut trial = l.body.clone();
-        let keep: Vec<bool> = carry.iter().chain(&keep_outs).copied().collect();
-        retain(&mut trial.results, &keep);
-        let mut inside = HashSet::new();
-        block(f, &mut trial, &mut inside);
-        let next: Vec<bool> = (0..k).map(|n| carry[n] || inside.contains(&trial.params[1 + n])).collect();
-        if next == carry {
-            l.body = trial;
-            break inside;
+
+    /// Which of some variables are read. Linear ones may go in the relaxed form only.
+    fn read(&self, vs: &[Var], live: &HashSet<Var>, linear: bool) -> Vec<bool> {
+        vs.iter().map(|v| live.contains(v) || (linear && !self.relaxed)).collect()
+    }
+
+    /// Removes the dead results of a statement with blocks, and what is dead inside.
+    fn shrink(&self, s: &mut Stmt, live: &mut HashSet<Var>) {
+        match &mut s.op {
+            Op::If(..) | Op::Switch(..) => {
+                let (keep, lin) = (self.read(&s.outs, live, false), self.read(&s.lin_outs, live, true));
+                retain(&mut s.outs, &keep);
+                retain(&mut s.lin_outs, &lin);
+                for b in s.op.blocks_mut() {
+                    retain(&mut b.results, &keep);
+                    retain(&mut b.lin_results, &lin);
+                    self.block(b, live);
+                }
+            }
+            Op::Loop(l) => self.shrink_loop(&mut s.outs, &mut s.lin_outs, l, live),
+            op => {
+                for b in op.blocks_mut() {
+                    self.block(b, live);
+                }
+            }
         }
-        carry = next;
-    };
-    let keep_xs: Vec<bool> = l.body.params[1 + k..].iter().map(|p| used.contains(p)).collect();
-    retain(&mut l.init, &carry);
-    retain(&mut l.outs, &keep_outs);
-    retain(&mut l.xs, &keep_xs);
-    let params: Vec<bool> = std::iter::once(true).chain(carry.iter().copied()).chain(keep_xs).collect();
-    retain(&mut l.body.params, &params);
-    if let Turns::While(c) = &mut l.turns {
-        retain(&mut c.params, &carry);
     }
-    let results: Vec<bool> = carry.into_iter().chain(keep_outs).collect();
-    retain(outs, &results);
-    live.extend(used);
+
+    fn shrink_loop(&self, outs: &mut Vec<Var>, lin_outs: &mut Vec<Var>, l: &mut Loop, live: &mut HashSet<Var>) {
+        let (k, lk) = (l.init.len(), l.lin_init.len());
+        let mut carry = self.read(&outs[..k], live, false);
+        let mut lin_carry = self.read(&lin_outs[..lk], live, true);
+        let keep_outs = self.read(&outs[k..k + l.outs.len()], live, false);
+        let keep_lin = self.read(&lin_outs[lk..], live, true);
+        if let Turns::While(c) = &mut l.turns {
+            let mut inside = HashSet::new();
+            self.block(c, &mut inside);
+            for (n, p) in c.params.iter().enumerate() {
+                carry[n] |= inside.contains(p);
+            }
+            live.extend(inside);
+        }
+        // A carried value is live where a live result of a turn reads it.
+        let used = loop {
+            let mut trial = l.body.clone();
+            retain(&mut trial.results, &[&carry[..], &keep_outs].concat());
+            retain(&mut trial.lin_results, &[&lin_carry[..], &keep_lin].concat());
+            let mut inside = HashSet::new();
+            self.block(&mut trial, &mut inside);
+            let next: Vec<bool> = (0..k).map(|n| carry[n] || inside.contains(&trial.params[1 + n])).collect();
+            let lin_next: Vec<bool> = (0..lk).map(|n| lin_carry[n] || inside.contains(&trial.lin_params[n])).collect();
+            if next == carry && lin_next == lin_carry {
+                l.body = trial;
+                break inside;
+            }
+            (carry, lin_carry) = (next, lin_next);
+        };
+        let keep_xs = self.read(&l.body.params[1 + k..], &used, false);
+        let keep_lin_xs = self.read(&l.body.lin_params[lk..], &used, true);
+        retain(&mut l.init, &carry);
+        retain(&mut l.lin_init, &lin_carry);
+        retain(&mut l.outs, &keep_outs);
+        retain(&mut l.lin_outs, &keep_lin);
+        retain(&mut l.xs, &keep_xs);
+        retain(&mut l.lin_xs, &keep_lin_xs);
+        retain(&mut l.body.params, &[&[true], &carry[..], &keep_xs].concat());
+        retain(&mut l.body.lin_params, &[&lin_carry[..], &keep_lin_xs].concat());
+        if let Turns::While(c) = &mut l.turns {
+            retain(&mut c.params, &carry);
+        }
+        retain(outs, &[carry, keep_outs].concat());
+        retain(lin_outs, &[lin_carry, keep_lin].concat());
+        live.extend(used);
+    }
 }

@@ -11,7 +11,7 @@ mod soac;
 
 use crate::Ad;
 use crate::activity::Activity;
-use crate::{check, explicit};
+use crate::{check, dce, explicit};
 use adl_ir::{Block, Builder, FnId, Function, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Ops, Un};
 use adl_specialise::Unsupported;
@@ -78,6 +78,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, wrt: &[bool], active: 
     }
     let lin_results = src.body.results.iter().zip(active).filter(|(_, a)| **a).map(|(r, _)| j.tangent(*r)).collect();
     let mut out = j.b.finish(src.body.results.clone(), lin_results);
+    dce::remove_dead_relaxed(&mut out);
     explicit::uses(&mut out);
     Ok(out)
 }

@@ -14,7 +14,7 @@ mod control;
 mod rules;
 
 use crate::Ad;
-use crate::{check, explicit};
+use crate::{check, dce, explicit};
 use adl_ir::{Block, Builder, FnId, Function, Op, Program, Stmt, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
@@ -78,6 +78,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, adding: bo
     t.block(&src.body, &cts)?;
     let results: Vec<Var> = src.body.lin_params.iter().map(|x| t.finished(*x)).collect();
     let mut out = t.b.finish(Vec::new(), results);
+    dce::remove_dead_relaxed(&mut out);
     explicit::uses(&mut out);
     Ok(out)
 }
