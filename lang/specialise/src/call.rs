@@ -23,6 +23,20 @@ pub(crate) struct Target {
     pub tys: Vec<IrTy>,
 }
 
+/// What is known of a result before the function is made, for recursive calls.
+#[derive(Clone)]
+pub(crate) enum Promise {
+    Nothing,
+    Ty(Ty),
+    Layout(Layout),
+}
+
+impl Promise {
+    pub(crate) fn of(t: Option<Ty>) -> Promise {
+        t.map_or(Promise::Nothing, Promise::Ty)
+    }
+}
+
 /// A function's body over its inputs.
 pub(crate) type Body<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, &[Val]) -> Res<Val>;
 
@@ -126,7 +140,7 @@ impl<'s> Spec<'s> {
         let name = c.lam.name.map_or("fun".to_owned(), |n| n.to_string());
         let inputs: Vec<Val> = std::iter::once(Val::Fun(f)).chain(args).collect();
         let key = self.key(vec![Tok::What("call")], &inputs)?;
-        let t = self.outline(key, &name, &inputs, Some(result), &mut |s, vals| match &vals[0] {
+        let t = self.outline(key, &name, &inputs, Promise::Ty(result), &mut |s, vals| match &vals[0] {
             Val::Fun(f) => match &**f {
                 Fun::Closure(c) => s.enter(c, &vals[1..]),
                 _ => Err(s.no("code without a function")),
@@ -212,8 +226,8 @@ impl<'s> Spec<'s> {
     }
 
     /// The function of the IR for a key, made if there is none yet. Its parameters are the leaves of the globals that the inputs' code
-    /// can reach, and of the inputs. `result`: its result's type, for recursive calls.
-    pub(crate) fn outline(&mut self, key: Key, name: &str, inputs: &[Val], result: Option<Ty>, body: Body<'_, 's>) -> Res<Target> {
+    /// can reach, and of the inputs. 
+    pub(crate) fn outline(&mut self, key: Key, name: &str, inputs: &[Val], result: Promise, body: Body<'_, 's>) -> Res<Target> {
         if let Some(m) = self.cache.made.get(&key).cloned() {
             return self.target(m, result);
         }
@@ -229,23 +243,22 @@ impl<'s> Spec<'s> {
         Ok(Target { id, globals, result: v, tys })
     }
 
-    fn target(&mut self, m: Made, result: Option<Ty>) -> Res<Target> {
+    fn target(&mut self, m: Made, result: Promise) -> Res<Target> {
         if let Some(v) = m.result {
             let f = self.p.func(m.id);
             let tys = f.tys(&f.body.results);
             return Ok(Target { id: m.id, globals: m.globals, result: v, tys });
         }
-        match result {
-            Some(t) if closed(&t) => {
-                let l = self.layout(&t)?;
-                let result = Self::build(&l, &mut |_| Var(u32::MAX));
-                Ok(Target { id: m.id, globals: m.globals, result, tys: l.leaves() })
-            }
-            _ => Err(self.no("a recursive function whose result is not known")),
-        }
+        let l = match result {
+            Promise::Ty(t) if closed(&t) => self.layout(&t)?,
+            Promise::Layout(l) => l,
+            Promise::Ty(_) | Promise::Nothing => return Err(self.no("a recursive function whose result is not known")),
+        };
+        let result = Self::build(&l, &mut |_| Var(u32::MAX));
+        Ok(Target { id: m.id, globals: m.globals, result, tys: l.leaves() })
     }
 
-    fn function(&mut self, name: &str, id: FnId, inputs: &[Val], globals: &[GlobalId], result: Option<Ty>, body: Body<'_, 's>) -> Res<(Val, Vec<IrTy>)> {
+    fn function(&mut self, name: &str, id: FnId, inputs: &[Val], globals: &[GlobalId], result: Promise, body: Body<'_, 's>) -> Res<(Val, Vec<IrTy>)> {
         let mut b = Builder::new(name);
         b.span = self.b.span;
         let old = &self.b;
@@ -284,8 +297,13 @@ impl<'s> Spec<'s> {
     }
 
     /// A result in the layout that its type says, which recursive calls count on. Functions have no type's layout.
-    fn as_promised(&mut self, v: Val, result: Option<Ty>) -> Res<Val> {
-        let Some(l) = result.filter(|t| closed(t)).and_then(|t| self.layout(&t).ok()) else { return Ok(v) };
+    fn as_promised(&mut self, v: Val, result: Promise) -> Res<Val> {
+        let promised = match result {
+            Promise::Ty(t) if closed(&t) => self.layout(&t).ok(),
+            Promise::Layout(l) => Some(l),
+            Promise::Ty(_) | Promise::Nothing => None,
+        };
+        let Some(l) = promised else { return Ok(v) };
         match &v {
             Val::Bottom => Ok(self.zeros(&l)),
             v if v.has_fun() => Ok(v.clone()),

@@ -1,5 +1,6 @@
 //! Recursive functions over declared data that the language has built in: equality, addition, scaling, joining lists.
 
+use crate::call::Promise;
 use crate::key::Tok;
 use crate::val::Val;
 use crate::{Layout, Res, Spec};
@@ -19,7 +20,7 @@ impl<'s> Spec<'s> {
         let inputs = [Val::Data(x, d), Val::Data(y, d)];
         let name = if op == Bin::Add { "add" } else { "subtract" };
         let key = self.key(vec![Tok::What(name)], &inputs)?;
-        let t = self.outline(key, name, &inputs, self.promised(d), &mut |s, vals| {
+        let t = self.outline(key, name, &inputs, Promise::of(self.promised(d)), &mut |s, vals| {
             let (x, y) = (s.leaf(&vals[0])?, s.leaf(&vals[1])?);
             let mut same = |s: &mut Self, tag: u32, a: &[Val], b: &[Val]| {
                 let parts = a.iter().zip(b).map(|(a, b)| s.combine(op, a, b)).collect::<Res<Vec<_>>>()?;
@@ -34,7 +35,7 @@ impl<'s> Spec<'s> {
     pub(crate) fn equal_data(&mut self, x: Var, y: Var, d: DataId) -> Res<Var> {
         let inputs = [Val::Data(x, d), Val::Data(y, d)];
         let key = self.key(vec![Tok::What("equal")], &inputs)?;
-        let t = self.outline(key, "equal", &inputs, Some(adl_typing::ty::Ty::Bool), &mut |s, vals| {
+        let t = self.outline(key, "equal", &inputs, Promise::Ty(adl_typing::ty::Ty::Bool), &mut |s, vals| {
             let (x, y) = (s.leaf(&vals[0])?, s.leaf(&vals[1])?);
             let mut same = |s: &mut Self, _: u32, a: &[Val], b: &[Val]| {
                 let (a, b) = (Val::Tuple(a.to_vec()), Val::Tuple(b.to_vec()));
@@ -51,7 +52,7 @@ impl<'s> Spec<'s> {
         let inputs = [Val::Data(x, d), Val::Leaf(n)];
         let name = if op == Bin::Mul { "scale" } else { "divide" };
         let key = self.key(vec![Tok::What(name)], &inputs)?;
-        let t = self.outline(key, name, &inputs, self.promised(d), &mut |s, vals| {
+        let t = self.outline(key, name, &inputs, Promise::of(self.promised(d)), &mut |s, vals| {
             let (x, n) = (s.leaf(&vals[0])?, s.leaf(&vals[1])?);
             s.each_con(x, d, &mut |s, tag, fields| {
                 let parts = fields.iter().map(|f| s.scaled(op, f, n)).collect::<Res<Vec<_>>>()?;
@@ -66,7 +67,7 @@ impl<'s> Spec<'s> {
         self.list(d)?;
         let inputs = [Val::Data(x, d), Val::Data(y, d)];
         let key = self.key(vec![Tok::What("join")], &inputs)?;
-        let t = self.outline(key, "join", &inputs, self.promised(d), &mut |s, vals| {
+        let t = self.outline(key, "join", &inputs, Promise::of(self.promised(d)), &mut |s, vals| {
             let x = s.leaf(&vals[0])?;
             s.each_con(x, d, &mut |s, tag, fields| match fields {
                 [head, Val::Data(rest, _)] => {
@@ -130,7 +131,7 @@ impl<'s> Spec<'s> {
     }
 
     /// A branch for each constructor.
-    fn each_con(&mut self, x: Var, d: DataId, f: &mut dyn FnMut(&mut Self, u32, &[Val]) -> Res<Val>) -> Res<Val> {
+    pub(crate) fn each_con(&mut self, x: Var, d: DataId, f: &mut dyn FnMut(&mut Self, u32, &[Val]) -> Res<Val>) -> Res<Val> {
         let cons = self.constructors_of(d)?;
         let (mut branches, mut params) = (Vec::new(), Vec::new());
         for (tag, (_, layouts)) in cons.iter().enumerate() {

@@ -1,6 +1,7 @@
 //! Derivative operators on known functions, through [`crate::Transforms`].
 
 use crate::Linearized;
+use crate::call::Promise;
 use crate::key::Tok;
 use crate::val::{Fun, Linear, Rep, Val};
 use crate::{Res, Spec};
@@ -55,29 +56,19 @@ impl Spec<'_> {
         }
     }
 
-    fn has_tangent(&self, x: Var) -> bool {
-        self.b.ty(x).scalar().is_real()
-    }
-
-    /// Declared data has a tangent of another type; what holds it is left to the other road.
-    fn no_data(&self, v: &Val) -> Res<()> {
-        let data = v.leaves().iter().any(|x| matches!(self.b.ty(*x).scalar(), IrTy::Data(_)));
-        if data || v.has_fun() { Err(self.no("a derivative with respect to declared data inside a differentiated function")) } else { Ok(()) }
-    }
-
     /// `f` as a function of the leaves of `x` and of what it captures.
     fn known(&mut self, f: &Val, x: &Val) -> Res<Known> {
-        self.no_data(x)?;
+        self.no_arrays_of_data(x)?;
         let inputs = [x.clone(), f.clone()];
         let key = self.key(vec![Tok::What("at")], &inputs)?;
-        let target = self.outline(key, "fun", &inputs, None, &mut |s, vals| {
+        let target = self.outline(key, "fun", &inputs, Promise::Nothing, &mut |s, vals| {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
         if self.unfinished(target.id) {
             return Err(self.no("a derivative of a function inside itself"));
         }
-        self.no_result_data(&target)?;
+        self.bearable_result(&target)?;
         let mut before = 0;
         for g in target.globals.iter() {
             before += self.globals.get(g).map_or(0, |v| v.leaves().len());
@@ -87,15 +78,15 @@ impl Spec<'_> {
         Ok(Known { target, inputs, wrt })
     }
 
-    fn no_result_data(&self, t: &crate::call::Target) -> Res<()> {
+    fn bearable_result(&self, t: &crate::call::Target) -> Res<()> {
         if t.result.has_fun() {
             return Err(self.no("a derivative of a function whose result is a function"));
         }
         if matches!(t.result, Val::Bottom) {
             return Err(self.no("a derivative of a function that always stops with an error"));
         }
-        if t.tys.iter().any(|t| matches!(t.scalar(), IrTy::Data(_))) {
-            return Err(self.no("a derivative of declared data inside a differentiated function"));
+        if t.tys.iter().any(|t| matches!(t, IrTy::Array(e, _) if matches!(**e, IrTy::Data(_)))) {
+            return Err(self.no("a derivative of an array of declared data inside a differentiated function"));
         }
         Ok(())
     }
@@ -112,50 +103,28 @@ impl Spec<'_> {
 
     /// A derivative or its transpose, applied.
     pub(crate) fn apply_linear(&mut self, l: &Linear, v: &Val) -> Res<Val> {
-        let (f, from, to) = if l.transposed { (l.cotangent, &l.y, &l.x) } else { (l.tangent, &l.x, &l.y) };
-        let outs_of = |k: usize, back: bool| if back { l.active.get(k).copied().unwrap_or(false) } else { true };
-        let given = v.leaves();
+        let (f, to) = if l.transposed { (l.cotangent, &l.x) } else { (l.tangent, &l.y) };
+        let active = |k: usize| l.active.get(k).copied().unwrap_or(false);
         let mut args = l.residuals.clone();
-        for (k, x) in from.leaves().iter().enumerate() {
-            if self.has_tangent(*x) && outs_of(k, l.transposed) {
-                args.push(given[k]);
+        for (k, x) in v.leaves().into_iter().enumerate() {
+            if !l.transposed || active(k) {
+                args.extend(self.tangent_in(x)?);
             }
         }
         let (outs, _) = self.b.call(self.p, f, &args, &[]);
-        let mut next = outs.into_iter();
-        let active: Vec<bool> = (0..to.leaves().len()).map(|k| outs_of(k, !l.transposed)).collect();
-        Ok(self.tangent_like(to, &active, &mut next))
+        self.tangent_at(to, &|k| l.transposed || active(k), &outs)
     }
 
-    /// A tangent in the layout of its primal: discrete leaves are the primal's, and zeros are made where nothing flows.
-    fn tangent_like(&mut self, primal: &Val, active: &[bool], leaves: &mut dyn Iterator<Item = Var>) -> Val {
-        let mut k = 0;
-        self.leafwise(primal, &mut |s, x, _| {
-            k += 1;
-            if !s.has_tangent(x) {
-                return x;
+    /// The user's tangent from those of the active leaves.
+    fn tangent_at(&mut self, primal: &Val, active: &dyn Fn(usize) -> bool, outs: &[Var]) -> Res<Val> {
+        // One for each leaf that has a tangent, active or not.
+        let (mut next, mut given) = (outs.iter().copied(), Vec::new());
+        for (k, x) in primal.leaves().into_iter().enumerate() {
+            if self.has_tangent(x) {
+                given.push(if active(k) { next.next().unwrap_or(x) } else { x });
             }
-            if !active.get(k - 1).copied().unwrap_or(false) {
-                return s.zero_like(x);
-            }
-            let Some(t) = leaves.next() else { return s.zero_like(x) };
-            if s.b.ty(t).rank() == 0 {
-                return t;
-            }
-            // An absent array becomes zeros of the primal's shape.
-            let zero = s.zero_like(x);
-            s.b.bin(Bin::Add, zero, t)
-        })
-    }
-
-    /// Zeros of a number's or array's shape.
-    fn zero_like(&mut self, x: Var) -> Var {
-        let zero = self.b.real(0.0, x);
-        if self.b.ty(x).rank() == 0 {
-            return zero;
         }
-        let (shape, t) = (self.b.shape(x), self.b.ty(x));
-        self.b.one(Op::Spread { a: zero, shape }, t)
+        self.tangent_of(primal, active, &mut given.into_iter())
     }
 
     fn value_and_grad(&mut self, f: &Val, x: &Val) -> Res<(Val, Val)> {
@@ -172,14 +141,10 @@ impl Spec<'_> {
         let (g, active) = self.t.jvp(self.p, k.target.id, &k.wrt)?;
         let mut args = self.arguments(&k.inputs, &k.target.globals)?;
         let n = k.target.tys.len();
-        for (x, t) in x.leaves().iter().zip(v.leaves()) {
-            if self.has_tangent(*x) {
-                args.push(t);
-            }
-        }
+        args.extend(self.tangents_in(v)?);
         let (outs, _) = self.b.call(self.p, g, &args, &[]);
         let y = k.target.result.with(&outs[..n]);
-        let t = self.tangent_like(&y, &active, &mut outs[n..].iter().copied());
+        let t = self.tangent_at(&y, &|k| active.get(k).copied().unwrap_or(false), &outs[n..])?;
         Ok((y, t))
     }
 
@@ -191,7 +156,7 @@ impl Spec<'_> {
             }
         }
         let input = match (like, reps.first()) {
-            (Some(x), _) => self.leafwise(x, &mut |s, x, _| if s.has_tangent(x) { s.zero_like(x) } else { x }),
+            (Some(x), _) => self.zero_tangent(x)?,
             (None, Some(Val::Rep(r))) if known_shape(r) => self.zero(&Rep::clone(r))?,
             _ => return Err(self.no("`transpose` of a linear function whose input's shape is not known")),
         };
@@ -235,7 +200,7 @@ impl Spec<'_> {
     pub(crate) fn call_checkpoint(&mut self, f: &Val, x: &Val) -> Res<Val> {
         let inputs = [x.clone(), f.clone()];
         let key = self.key(vec![Tok::What("at")], &inputs)?;
-        let t = self.outline(key, "fun", &inputs, None, &mut |s, vals| {
+        let t = self.outline(key, "fun", &inputs, Promise::Nothing, &mut |s, vals| {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
@@ -246,12 +211,12 @@ impl Spec<'_> {
     pub(crate) fn call_custom(&mut self, vjp: bool, f: &Val, rule: &Val, x: &Val) -> Res<Val> {
         let inputs = [x.clone(), f.clone(), rule.clone()];
         let key = self.key(vec![Tok::What("custom")], &inputs)?;
-        let t = self.outline(key, "custom", &inputs, None, &mut |s, vals| {
+        let t = self.outline(key, "custom", &inputs, Promise::Nothing, &mut |s, vals| {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
-        self.no_data(x)?;
-        self.no_result_data(&t)?;
+        self.no_arrays_of_data(x)?;
+        self.bearable_result(&t)?;
         let func = self.rule(vjp, &inputs, &t)?;
         let kind = if vjp { RuleKind::Vjp } else { RuleKind::Jvp };
         self.emit_call(&t, &inputs, Some(Rule { kind, func }), false)
@@ -259,17 +224,18 @@ impl Spec<'_> {
 
     /// The rule as a function `(args, t…) -> (results, u…)`.
     fn rule(&mut self, vjp: bool, inputs: &[Val; 3], t: &crate::call::Target) -> Res<adl_ir::FnId> {
-        // Where the results' cotangents are taken, values of the results' types stand for them.
-        let given: Vec<Var> = if vjp {
-            let tys: Vec<IrTy> = t.tys.iter().filter(|t| t.scalar().is_real()).cloned().collect();
-            tys.into_iter().map(|t| self.b.func.fresh(t, false)).collect()
-        } else {
-            self.arguments(inputs, &t.globals)?.into_iter().filter(|v| self.has_tangent(*v)).collect()
-        };
+        // Variables that stand for the tangents: only their types matter.
+        let like: Vec<IrTy> = if vjp { t.tys.clone() } else { self.arguments(inputs, &t.globals)?.iter().map(|v| self.b.ty(*v)).collect() };
+        let mut given = Vec::new();
+        for t in like {
+            if let Some(t) = self.t.tangent_ty(self.p, &t) {
+                given.push(self.b.func.fresh(t, false));
+            }
+        }
         let mut all: Vec<Val> = inputs.to_vec();
         all.extend(given.into_iter().map(Val::Leaf));
         let key = self.key(vec![Tok::What(if vjp { "vjp rule" } else { "jvp rule" })], &all)?;
-        let rule = self.outline(key, "rule", &all, None, &mut |s, vals| s.rule_body(vjp, vals))?;
+        let rule = self.outline(key, "rule", &all, Promise::Nothing, &mut |s, vals| s.rule_body(vjp, vals))?;
         Ok(rule.id)
     }
 
@@ -279,34 +245,35 @@ impl Spec<'_> {
         let pair = self.call(&rule, vec![x.clone()], None)?;
         let Val::Tuple(parts) = &pair else { return Err(self.no("a custom derivative without a linear map")) };
         let map = self.function_of(&parts[1])?;
-        let before: Vec<Var> = self.globals.values().flat_map(Val::leaves).filter(|v| self.has_tangent(*v)).collect();
+        let globals: Vec<Var> = self.globals.values().flat_map(Val::leaves).collect();
+        let before: Vec<IrTy> = globals.into_iter().filter_map(|v| self.tangent_ty(v)).collect();
         let skip = if vjp { 0 } else { before.len() };
         let mut given = vals[3..].iter().flat_map(Val::leaves).skip(skip);
         let to = if vjp { &parts[0] } else { x };
-        let direction = self.leafwise(to, &mut |s, v, _| if s.has_tangent(v) { given.next().unwrap_or(v) } else { v });
+        let direction = self.tangent_of(to, &|_| true, &mut given)?;
         let u = self.call(&map, vec![direction], None)?;
         let mut out = parts[0].leaves();
         // What is not the argument has no derivative by the rule.
         if vjp {
-            before.into_iter().for_each(|v| out.push(self.absent(v)));
+            before.into_iter().for_each(|t| out.push(self.b.one(Op::Zero(t.clone()), t)));
         }
-        out.extend(u.leaves().into_iter().filter(|v| self.has_tangent(*v)));
+        out.extend(self.tangents_in(&u)?);
         if vjp {
-            let rest: Vec<Var> = vals[1..3].iter().flat_map(Val::leaves).filter(|v| self.has_tangent(*v)).collect();
-            rest.into_iter().for_each(|v| out.push(self.absent(v)));
+            let rest: Vec<Var> = vals[1..3].iter().flat_map(Val::leaves).collect();
+            let rest: Vec<IrTy> = rest.into_iter().filter_map(|v| self.tangent_ty(v)).collect();
+            rest.into_iter().for_each(|t| out.push(self.b.one(Op::Zero(t.clone()), t)));
         }
         Ok(Val::Tuple(out.into_iter().map(Val::Leaf).collect()))
     }
 
-    /// The zero of a variable's type.
-    fn absent(&mut self, like: Var) -> Var {
-        let t = self.b.ty(like);
-        self.b.one(Op::Zero(t.clone()), t)
+    fn no_data_inside(&self, v: &Val) -> Res<()> {
+        let data = v.leaves().iter().any(|x| matches!(self.b.ty(*x).scalar(), IrTy::Data(_)));
+        if data { Err(self.no("`ravel` of declared data")) } else { Ok(()) }
     }
 
     /// The real leaves of data as one vector of Floats.
     fn ravel(&mut self, v: &Val) -> Res<Val> {
-        self.no_data(v)?;
+        self.no_data_inside(v)?;
         let mut out: Option<Val> = None;
         for x in v.leaves() {
             if !self.has_tangent(x) {
@@ -330,7 +297,7 @@ impl Spec<'_> {
 
     /// Data shaped as `like` with real leaves from a vector.
     fn unravel(&mut self, like: &Val, v: &Val) -> Res<Val> {
-        self.no_data(like)?;
+        self.no_data_inside(like)?;
         let all = self.leaf(v)?;
         let mut at = self.int(0);
         let out = self.leafwise(like, &mut |s, x, t| {

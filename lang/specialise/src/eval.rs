@@ -15,6 +15,9 @@ use std::rc::Rc;
 /// Expressions in code that is copied to stand on its own. (Copying goes down the tree on the machine's stack.)
 const LARGEST_COPY: usize = 4000;
 
+/// Variables that one value may have.
+const MOST_LEAVES: usize = 4000;
+
 impl Spec<'_> {
     /// Makes the code of an expression.
     pub(crate) fn eval(&mut self, e: &Expr) -> Res<Val> {
@@ -55,14 +58,14 @@ impl Spec<'_> {
             }
             ExprKind::If(c, a, b) => self.choose(c, &mut |s| s.eval(a), &mut |s| s.eval(b)),
             ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms),
-            ExprKind::Tuple(es) => Ok(match self.all(es.iter())? {
-                Some(vs) => Val::Tuple(vs),
-                None => Val::Bottom,
-            }),
-            ExprKind::Record(fs) => Ok(match self.all(fs.iter().map(|f| &f.1))? {
-                Some(vs) => Val::Record(fs.iter().map(|f| f.0).zip(vs).collect()),
-                None => Val::Bottom,
-            }),
+            ExprKind::Tuple(es) => match self.all(es.iter())? {
+                Some(vs) => self.of_bearable_size(Val::Tuple(vs)),
+                None => Ok(Val::Bottom),
+            },
+            ExprKind::Record(fs) => match self.all(fs.iter().map(|f| &f.1))? {
+                Some(vs) => self.of_bearable_size(Val::Record(fs.iter().map(|f| f.0).zip(vs).collect())),
+                None => Ok(Val::Bottom),
+            },
             ExprKind::Item(a, i) => {
                 let v = self.eval(a)?;
                 self.step(&v, Step::Item(*i))
@@ -102,6 +105,11 @@ impl Spec<'_> {
     fn prim_value(&mut self, p: Prim, reps: &[CoreRep]) -> Res<Val> {
         let reps = reps.iter().map(|r| self.rep_val(r)).collect();
         if p.row().arity == 0 { self.prim(p, reps, Vec::new(), None) } else { Ok(Val::fun(Fun::Prim(p, reps))) }
+    }
+
+    /// Tuples of tuples that double at each level would have more leaves than fit anywhere.
+    fn of_bearable_size(&self, v: Val) -> Res<Val> {
+        if v.leaves().len() > MOST_LEAVES { Err(self.no("a value of very many parts")) } else { Ok(v) }
     }
 
     /// The values of some expressions; `None` if one of them has none.

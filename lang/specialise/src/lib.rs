@@ -39,6 +39,7 @@ mod matches;
 mod prims;
 mod reduce;
 mod sizes;
+mod tangents;
 mod types;
 pub(crate) mod val;
 pub mod world;

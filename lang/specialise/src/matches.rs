@@ -1,9 +1,12 @@
 //! Decision trees → switches. An arm that several leaves reach becomes a function of its own, so that code is not copied.
 
+use crate::call::Promise;
+use crate::key::Tok;
 use crate::val::{Closure, Fun, Val};
 use crate::{Layout, Res, Spec};
 use adl_ir::{Cmp, Lit as IrLit, Op, Ty as IrTy, Var};
 use adl_typing::core::{Arm, Con, Expr, ExprKind, Lit, Local, Tree};
+use adl_typing::free;
 use adl_typing::ty::Ty;
 use std::rc::Rc;
 
@@ -84,9 +87,9 @@ impl Spec<'_> {
     /// Code without parameters, as a function of what it captures.
     fn shared(&mut self, c: &Closure, ty: &Ty) -> Res<Val> {
         let inputs = [Val::fun(Fun::Closure(c.clone()))];
-        let key = self.key(vec![crate::key::Tok::What("arm")], &inputs)?;
+        let key = self.key(vec![Tok::What("arm")], &inputs)?;
         let result = self.ty(ty);
-        let t = self.outline(key, "arm", &inputs, Some(result), &mut |s, vals| {
+        let t = self.outline(key, "arm", &inputs, Promise::Ty(result), &mut |s, vals| {
             let f = s.function_of(&vals[0])?;
             match &*f {
                 Fun::Closure(c) => s.enter(c, &[]),
@@ -104,6 +107,7 @@ impl Spec<'_> {
             self.env.extend(fields.iter().copied().zip(vals));
             return self.tree(sub, a);
         }
+        let others = layouts.len() - cases.len().min(layouts.len());
         let mut branches = Vec::new();
         let mut params = Vec::new();
         for (tag, (_, fields)) in layouts.iter().enumerate() {
@@ -118,6 +122,7 @@ impl Spec<'_> {
                     s.tree(sub, a)
                 }
                 None => match default {
+                    Some(t) if others > 1 => s.shared_tree(t, a),
                     Some(t) => s.tree(t, a),
                     None => Ok(s.fail("no arm of this `match` fits the value")),
                 },
@@ -126,6 +131,28 @@ impl Spec<'_> {
             branches.push(branch);
         }
         self.switch(x, branches, params)
+    }
+
+    /// A default that several constructors reach: code of its own, unless it is only an arm.
+    fn shared_tree(&mut self, t: &Tree, a: &Arms) -> Res<Val> {
+        if matches!(t, Tree::Leaf(..) | Tree::Fail) {
+            return self.tree(t, a);
+        }
+        let mut locals = Vec::new();
+        reads(t, a.arms, &mut locals);
+        locals.sort();
+        locals.dedup();
+        locals.retain(|l| self.env.contains_key(l));
+        let inputs: Vec<Val> = locals.iter().map(|l| self.env[l].clone()).collect();
+        let at: *const Tree = t;
+        let key = self.key(vec![Tok::What("default"), Tok::Code(at as usize)], &inputs)?;
+        // The code lies in a function that `Info` keeps where it is.
+        let result = Promise::of(a.arms.first().map(|arm| self.ty(&arm.body.ty)));
+        let target = self.outline(key, "default", &inputs, result, &mut |s, vals| {
+            s.env = locals.iter().copied().zip(vals.iter().cloned()).collect();
+            s.tree(t, a)
+        })?;
+        self.emit_call(&target, &inputs, None, false)
     }
 
     /// A switch over branches whose parameters are the leaves of the fields.
@@ -225,6 +252,42 @@ impl Spec<'_> {
     }
 }
 
+
+/// Locals that a tree and the arms that it reaches may read.
+fn reads(t: &Tree, arms: &[Arm], out: &mut Vec<Local>) {
+    let arm = |k: usize, binds: &[(Local, Local)], out: &mut Vec<Local>| {
+        out.extend(binds.iter().map(|b| b.1));
+        out.extend(arms[k].guard.iter().flat_map(|g| free::of_body(&[], g)));
+        out.extend(free::of_body(&[], &arms[k].body));
+    };
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
+        Tree::Leaf(k, binds) => arm(*k, binds, out),
+        Tree::Guard(k, binds, rest) => {
+            arm(*k, binds, out);
+            reads(rest, arms, out);
+        }
+        Tree::Parts(parts, rest) => {
+            out.extend(parts.iter().map(|p| p.1));
+            reads(rest, arms, out);
+        }
+        Tree::Con(on, cases, default) => {
+            out.push(*on);
+            cases.iter().for_each(|c| reads(&c.2, arms, out));
+            default.iter().for_each(|d| reads(d, arms, out));
+        }
+        Tree::Lit(on, cases, default) => {
+            out.push(*on);
+            cases.iter().for_each(|c| reads(&c.1, arms, out));
+            reads(default, arms, out);
+        }
+        Tree::Len(on, cases, default) => {
+            out.push(*on);
+            cases.iter().for_each(|c| reads(&c.2, arms, out));
+            reads(default, arms, out);
+        }
+        Tree::Fail => {}
+    });
+}
 
 /// Counts how many leaves reach each arm; a default is reached from every constructor that is not named.
 fn count(t: &Tree, reached: &mut [usize], times: usize) {

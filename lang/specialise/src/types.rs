@@ -11,6 +11,28 @@ use std::rc::Rc;
 /// Instances of declared types in one entry: nested types that grow at each level would make infinitely many.
 const MOST_DATA: usize = 200;
 
+/// Parts of the arguments of a declared type.
+const LARGEST: usize = 2000;
+
+/// Number of parts of a type, as far as it matters.
+fn size(t: &Ty) -> usize {
+    let (mut todo, mut n) = (vec![t], 0);
+    while let Some(t) = todo.pop() {
+        n += 1;
+        if n > LARGEST {
+            break;
+        }
+        match t {
+            Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) | Ty::Meta(_) => {}
+            Ty::Fun(a, b) | Ty::Lin(a, b) => todo.extend([&**a, &**b]),
+            Ty::Tuple(ts) | Ty::Data(_, ts) => todo.extend(ts.iter()),
+            Ty::Array(_, e) => todo.push(e),
+            Ty::Record(r) => todo.extend(r.fields.iter().map(|f| &f.1)),
+        }
+    }
+    n
+}
+
 /// The type at what its variables stand for; sizes are forgotten.
 pub(crate) fn apply(s: &BTreeMap<TyVar, Ty>, t: &Ty) -> Ty {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match t {
@@ -133,7 +155,7 @@ impl Spec<'_> {
             return Ok(*d);
         }
         let Some(decl) = self.world.data(id) else { return Err(self.no("a type without a declaration")) };
-        if self.cache.datas.len() >= MOST_DATA {
+        if self.cache.datas.len() >= MOST_DATA || key.1.iter().map(size).sum::<usize>() > LARGEST {
             return Err(self.no("a declared type that contains itself at ever larger types"));
         }
         let name = decl.name.as_str().to_owned();

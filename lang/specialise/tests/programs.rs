@@ -228,6 +228,22 @@ let it = grad (fun (x, n) -> x * float n) (2.0, 3)
 ----
 let it = (grad (fun x -> let g = grad (fun y -> x * y * y) in g x) 3.0, grad (checkpoint (fun x -> sin (sin x))) 0.5)
 ----
+type Shape = Circle Float | Rect {w : Float, h : Float, n : Int}
+let area s = match s with | Circle r -> r * r | Rect {w, h, n} -> w * h * float n
+let it = (grad area (Circle 3.0), grad area (Rect {w = 2.0, h = 3.0, n = 2}), jvp area (Circle 3.0) (Circle 2.0))
+----
+let rec total xs = match xs with | Nil -> 0.0 | x :: rest -> x * x + total rest
+let it = (grad total (1.0 :: 2.0 :: Nil), grad (fun c -> total (list.map (fun x -> c * x) (1.0 :: 2.0 :: Nil))) 3.0)
+----
+let (y, back) = vjp (fun x -> (x * x) :: (2.0 * x) :: Nil) 3.0
+let it = (y, back (1.0 :: 10.0 :: Nil), snd (jvp (fun x -> Some x) 1.0 2.0), (transpose_at [0.0, 0.0] (lin x -> (x[0], sum x))) (1.0, 2.0))
+----
+type Layer = Layer {w : [_][_]Float, b : [_]Float}
+let apply (Layer {w, b}) (x : [_]Float) : [_]Float = w @ x + b
+let net = Layer {w = [[1.0, 2.0], [3.0, 4.0]], b = [0.5, 0.5]} :: Nil
+let loss net = sum (list.fold (fun x l -> apply l x) [1.0, 1.0] net)
+let it = (grad loss net, loop n = net for i < 2 do n - 0.1 * grad loss n)
+----
 let rec pow x n = if n == 0 then 1.0 else x * pow x (n - 1)
 let it = (grad (fun x -> pow x 3) 2.0, grad (fun x -> loop y = x for i < 3 do y * x) 2.0, grad (fun x -> loop y = x while y < 100.0 do y * x) 3.0)
 "#);

@@ -1,0 +1,135 @@
+//! Tangents as the user sees them, and as the transformations want them.
+//!
+//! The user's tangent of a value has the value's own type: discrete leaves and constructors are the value's. The IR's tangent has no
+//! discrete leaves, and declared data has a tangent type of its own ([`crate::Transforms::tangent_ty`]). Recursive functions lead from
+//! one to the other.
+
+use crate::call::Promise;
+use crate::key::Tok;
+use crate::val::Val;
+use crate::{Layout, Res, Spec};
+use adl_ir::{DataId, Op, Ty as IrTy, Var};
+use adl_prim::Bin;
+
+impl<'s> Spec<'s> {
+    /// The type of a variable's tangent, if it has one.
+    pub(crate) fn tangent_ty(&mut self, x: Var) -> Option<IrTy> {
+        let t = self.b.ty(x);
+        self.t.tangent_ty(self.p, &t)
+    }
+
+    /// Whether a variable has a tangent.
+    pub(crate) fn has_tangent(&mut self, x: Var) -> bool {
+        self.tangent_ty(x).is_some()
+    }
+
+    /// An error where the tangent of a value would hold an array of declared data: that is left to the other road.
+    pub(crate) fn no_arrays_of_data(&self, v: &Val) -> Res<()> {
+        let bad = |x: &Var| matches!(self.b.ty(*x), IrTy::Array(ref e, _) if matches!(**e, IrTy::Data(_)));
+        if v.has_fun() || v.leaves().iter().any(bad) {
+            return Err(self.no("a derivative with respect to an array of declared data inside a differentiated function"));
+        }
+        Ok(())
+    }
+
+    /// The IR's tangents in a user's tangent, of the leaves that have one.
+    pub(crate) fn tangents_in(&mut self, v: &Val) -> Res<Vec<Var>> {
+        let mut out = Vec::new();
+        for x in v.leaves() {
+            out.extend(self.tangent_in(x)?);
+        }
+        Ok(out)
+    }
+
+    pub(crate) fn tangent_in(&mut self, x: Var) -> Res<Option<Var>> {
+        let Some(t) = self.tangent_ty(x) else { return Ok(None) };
+        let (IrTy::Data(d), IrTy::Data(to)) = (self.b.ty(x), &t) else {
+            self.no_arrays_of_data(&Val::Leaf(x))?;
+            return Ok(Some(x));
+        };
+        let to = *to;
+        if d == to {
+            return Ok(Some(x));
+        }
+        let inputs = [Val::Data(x, d)];
+        let key = self.key(vec![Tok::What("tangent")], &inputs)?;
+        let target = self.outline(key, "tangent", &inputs, Promise::Layout(Layout::Data(to)), &mut |s, vals| {
+            let x = s.leaf(&vals[0])?;
+            s.each_con(x, d, &mut |s, tag, fields| {
+                let mut parts = Vec::new();
+                for f in fields {
+                    parts.extend(s.tangents_in(f)?);
+                }
+                Ok(Val::Data(s.b.one(Op::Con { data: to, tag, fields: parts }, IrTy::Data(to)), to))
+            })
+        })?;
+        let v = self.emit_call(&target, &inputs, None, false)?;
+        self.leaf(&v).map(Some)
+    }
+
+    /// The user's tangent: `given` are the IR's tangents of the leaves that have one and are `active`; the others are zero.
+    pub(crate) fn tangent_of(&mut self, primal: &Val, active: &dyn Fn(usize) -> bool, given: &mut dyn Iterator<Item = Var>) -> Res<Val> {
+        let mut leaves = Vec::new();
+        for (k, x) in primal.leaves().into_iter().enumerate() {
+            leaves.push(match self.tangent_ty(x) {
+                None => x,
+                Some(t) => match given.next().filter(|_| active(k)) {
+                    Some(t) => self.merge(x, t)?,
+                    None => {
+                        let zero = self.b.one(Op::Zero(t.clone()), t);
+                        self.merge(x, zero)?
+                    }
+                },
+            });
+        }
+        Ok(primal.with(&leaves))
+    }
+
+    /// A tangent over its primal. What is absent becomes zeros of the primal's shape.
+    pub(crate) fn merge(&mut self, x: Var, t: Var) -> Res<Var> {
+        match (self.b.ty(x), self.b.ty(t)) {
+            (IrTy::Data(d), IrTy::Data(from)) => self.merge_data(x, d, t, from),
+            (IrTy::Array(..), _) => {
+                self.no_arrays_of_data(&Val::Leaf(x))?;
+                let zero = self.zero_like(x);
+                Ok(self.b.bin(Bin::Add, zero, t))
+            }
+            _ => Ok(t),
+        }
+    }
+
+    fn merge_data(&mut self, x: Var, d: DataId, t: Var, from: DataId) -> Res<Var> {
+        let inputs = [Val::Data(x, d), Val::Data(t, from)];
+        let key = self.key(vec![Tok::What("merge")], &inputs)?;
+        let target = self.outline(key, "merge", &inputs, Promise::Layout(Layout::Data(d)), &mut |s, vals| {
+            let (x, t) = (s.leaf(&vals[0])?, s.leaf(&vals[1])?);
+            s.each_con(x, d, &mut |s, tag, fields| {
+                let tys = s.p.data(from).cons[tag as usize].1.clone();
+                let (given, _) = s.b.emit(Op::Fields { a: t, data: from, tag }, &tys, &[]);
+                let mut given = given.into_iter();
+                let mut parts = Vec::new();
+                for f in fields {
+                    parts.push(s.tangent_of(f, &|_| true, &mut given)?);
+                }
+                s.con(d, tag, &parts)
+            })
+        })?;
+        let v = self.emit_call(&target, &inputs, None, false)?;
+        self.leaf(&v)
+    }
+
+    /// Zeros of the shape of a number, array or data; discrete leaves stay.
+    pub(crate) fn zero_tangent(&mut self, v: &Val) -> Res<Val> {
+        self.tangent_of(v, &|_| false, &mut std::iter::empty())
+    }
+
+    /// Zeros of a number's or array's shape.
+    pub(crate) fn zero_like(&mut self, x: Var) -> Var {
+        let zero = self.b.real(0.0, x);
+        if self.b.ty(x).rank() == 0 {
+            return zero;
+        }
+        let (shape, t) = (self.b.shape(x), self.b.ty(x));
+        self.b.one(Op::Spread { a: zero, shape }, t)
+    }
+}

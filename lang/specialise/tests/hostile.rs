@@ -1,0 +1,82 @@
+//! Programs that could make specialisation run for ever, or make too much code.
+
+mod common;
+
+use common::{check, made, made_as, signature};
+use std::time::Instant;
+
+/// The reason why a program is not specialised.
+fn refused(text: &str) -> String {
+    match made_as(text, &signature(text)) {
+        Err(u) => u.why,
+        Ok(m) => panic!("{}", common::ir(&m.program)),
+    }
+}
+
+#[test]
+fn functions_that_grow_from_call_to_call() {
+    let cps = "-- at Int\nlet rec go (n : Int) (k : Float -> Float) : Float = if n == 0 then k 1.0 else go (n - 1) (fun x -> k (x * 2.0))\nlet main (n : Int) = go n (fun x -> x)";
+    let start = Instant::now();
+    assert!(refused(cps).starts_with("functions that"), "{}", refused(cps));
+    assert!(start.elapsed().as_secs() < 20);
+}
+
+#[test]
+fn types_that_grow_from_level_to_level() {
+    let nested = "-- at Float\ntype Nest a = End | More a (Nest (a, a))\nlet main (x : Float) = match More x End with | End -> 0.0 | More y _ -> y";
+    assert!(refused(nested).contains("ever larger types"));
+}
+
+#[test]
+fn what_has_no_place_in_the_ir() {
+    for (text, why) in [
+        ("-- at Float\nlet main (x : Float) = (print x; x)", "`print` inside"),
+        ("-- at Float\nlet main (x : Float) = map (fun k -> (fun y -> y * k)) [x]", "an array of functions"),
+        ("-- at Float\ntype F = F (Float -> Float)\nlet main (x : Float) = match F sin with | F f -> f x", "a function inside data"),
+        ("-- at Float\nlet main (x : Float) = (fun y -> x * y)", "a result that is a function"),
+        ("-- at Float\nlet main (x : Float) = show x", "text made of values"),
+    ] {
+        assert!(refused(text).contains(why), "{text}: {}", refused(text));
+    }
+}
+
+#[test]
+fn values_that_double_from_line_to_line() {
+    let lines: String = (0..13).map(|k| format!("  let y{} = (y{k}, y{k})\n", k + 1)).collect();
+    let text = format!("-- at Float\nlet main (y0 : Float) =\n{lines}  let (a, _) = y13\n  let (b, _) = a\n  y0");
+    assert!(refused(&text).contains("very many parts"), "{}", refused(&text));
+}
+
+/// Statements in all functions.
+fn size(text: &str) -> usize {
+    common::ir(&made(&format!("{text}\nlet main () = it")).unwrap_or_else(|u| panic!("{}", u.why)).program).lines().count()
+}
+
+#[test]
+fn code_grows_with_the_program() {
+    // Each function calls the one before twice.
+    let chain = |n: usize| {
+        let mut t = "let f0 (x : Float) = for i < 2 -> x\n".to_owned();
+        (1..n).for_each(|k| t.push_str(&format!("let f{k} (x : Float) = f{} x + f{} (x + 1.0)\n", k - 1, k - 1)));
+        format!("{t}let it = f{} 1.0", n - 1)
+    };
+    assert!(size(&chain(40)) < 3 * size(&chain(20)));
+    // A default that nine of ten constructors reach, at three places.
+    let cons: Vec<String> = (0..10).map(|k| format!("C{k} Float")).collect();
+    let many = format!(
+        "type T = {}\nlet f a b c = match (a, b, c) with | (C0 x, _, _) -> x | (_, C0 x, _) -> x * 2.0 | (_, _, C0 x) -> x * 3.0 | _ -> 0.0\nlet it = f (C1 1.0) (C2 2.0) (C0 3.0)",
+        cons.join(" | ")
+    );
+    assert!(size(&many) < 400, "{}", size(&many));
+    check(&many);
+}
+
+#[test]
+fn long_and_deep_programs() {
+    let lets: String = (0..3000).map(|k| format!("  let x{} = x{k} + 1.0\n", k + 1)).collect();
+    check(&format!("let f (x0 : Float) =\n{lets}  x3000\nlet it = f 1.0"));
+    let nested = format!("let f (x : Float) = {}x{}\nlet it = f 1.0", "(1.0 + ".repeat(1000), ")".repeat(1000));
+    check(&nested);
+    let ifs = format!("let f (x : Float) = {} 0.0\nlet it = f 150.5", (0..200).map(|k| format!("if x < {k}.0 then {k}.5 else ")).collect::<String>());
+    check(&ifs);
+}
