@@ -2,11 +2,13 @@
 
 #![allow(dead_code)]
 
+mod host;
 mod show;
 
 use adl_ad::Ad;
 use adl_interp::host::Host;
-use adl_ir::eval::{Evaluator, Simple};
+use adl_interp::vm::Machine;
+use adl_ir::eval::Evaluator;
 use adl_ir::{Program, print, verify};
 use adl_session::Session;
 use adl_specialise::{Cache, Entry, FunView, Place, Root, Unsupported, View, World, specialise};
@@ -207,8 +209,8 @@ pub fn ir(p: &Program) -> String {
 /// The value of `main ()` by the reference evaluator, as text.
 pub fn by_ir(text: &str) -> Result<String, String> {
     let m = made(text).map_err(|u| format!("unsupported: {}", u.why))?;
-    let mut simple = Simple;
-    let out = Evaluator::new(&m.program, &mut simple).run(m.entry.func, &[], &[]);
+    let mut host = host::Whole(Machine::new(Box::new(Nothing)));
+    let out = Evaluator::new(&m.program, &mut host).run(m.entry.func, &[], &[]);
     let out = out.map_err(|e| format!("error: {}", e.message))?;
     Ok(show::show(&m.entry, &out.results))
 }

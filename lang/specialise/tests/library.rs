@@ -1,0 +1,33 @@
+//! The examples of the standard modules, specialised.
+
+mod common;
+
+/// Why examples stay with the ordinary evaluator, and how many do.
+const REFUSED: &[&str] = &["text made of values", "inside a differentiated function", "the reference evaluator does not know"];
+
+/// Examples in a module's documentation that are one expression.
+fn examples(source: &str) -> Vec<String> {
+    source.lines().filter_map(|l| l.trim_start().strip_prefix("--| >>> ")).filter(|l| !l.starts_with("let ") || l.contains(" in ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn examples_of_the_standard_modules() {
+    let (mut wrong, mut refused, mut good) = (Vec::new(), 0, 0);
+    for (module, source) in adl_std::MODULES {
+        for e in examples(source) {
+            // The module's own names are in scope in its documentation.
+            let names = source.lines().filter_map(|l| l.strip_prefix("let ")).map(|l| l.strip_prefix("rec ").unwrap_or(l));
+            let names: Vec<&str> = names.filter_map(|l| l.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\'')).next()).collect();
+            let lets: String = names.iter().filter(|n| e.contains(**n) && !e.contains(&format!("{module}.{n}"))).map(|n| format!("let {n} = {module}.{n}\n")).collect();
+            let text = format!("{lets}let it = {e}\nlet main () = it");
+            let Ok(want) = common::by_vm(&text) else { continue };
+            match common::by_ir(&text) {
+                Ok(got) if common::agree(&got, &want) => good += 1,
+                Err(why) if REFUSED.iter().any(|r| why.contains(r)) => refused += 1,
+                got => wrong.push(format!("{module}: {e}\n    specialised {got:?}\n    ordinary    {want}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{good} good, {refused} refused\n{}", wrong.join("\n"));
+    assert!(good > 20 && refused < 30, "{good} good, {refused} refused");
+}
