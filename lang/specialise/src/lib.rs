@@ -13,7 +13,7 @@
 //! - Type variables are followed with a substitution: every use of a polymorphic function says at which types.
 //!
 //! What cannot be specialised is an [`Unsupported`] with its reason; derivatives then take the second road (taped dual numbers). The list
-//! of these cases is in docs/reference.md.
+//! of these cases is in docs/ARCHITECTURE.md.
 //!
 //! Reading order: [`layout`], [`world`] (the seams), [`val`], `types`, `key` (when two calls may share code), `eval` (the cases of Core),
 //! `join` (branches), `matches`, `loops`, `call` (functions of the IR), `prims` and the files named after families of primitives,
@@ -29,6 +29,7 @@ mod data;
 mod derive;
 mod eval;
 mod higher;
+mod index;
 mod info;
 mod inputs;
 mod join;

@@ -1,0 +1,133 @@
+//! Indexing: positions, slices, elements.
+
+use crate::val::Val;
+use crate::{Res, Spec};
+use adl_ir::{Op, Out, Ty as IrTy, Var};
+use adl_typing::core::{Expr, IndexArg};
+
+/// One evaluated entry of an index list.
+#[derive(Clone, Copy)]
+enum At {
+    One(Var),
+    Slice(Option<Var>, Option<Var>),
+}
+
+/// An array without its first axes: the tree of an element, over the same leaves.
+fn stripped(v: &Val, axes: usize) -> Val {
+    (0..axes).fold(v.clone(), |v, _| v.lifted_elem())
+}
+
+impl Spec<'_> {
+    pub(crate) fn index(&mut self, a: &Expr, args: &[IndexArg]) -> Res<Val> {
+        let (v, args) = match self.read(a, args) {
+            Some((v, k)) => (v, &args[k..]),
+            None => (self.eval(a)?, args),
+        };
+        let mut at = Vec::new();
+        for i in args {
+            at.push(match i {
+                IndexArg::At(e) => match self.int_of(e)? {
+                    Some(i) => At::One(i),
+                    None => return Ok(Val::Bottom),
+                },
+                IndexArg::Slice(lo, hi) => {
+                    let mut ends = [None, None];
+                    for (end, e) in ends.iter_mut().zip([lo, hi]) {
+                        if let Some(e) = e {
+                            match self.int_of(e)? {
+                                Some(x) => *end = Some(x),
+                                None => return Ok(Val::Bottom),
+                            }
+                        }
+                    }
+                    At::Slice(ends[0], ends[1])
+                }
+            });
+        }
+        if matches!(v, Val::Bottom) { Ok(v) } else { self.index_by(&v, &at) }
+    }
+
+    fn int_of(&mut self, e: &Expr) -> Res<Option<Var>> {
+        match self.eval(e)? {
+            Val::Bottom => Ok(None),
+            v => self.leaf(&v).map(Some),
+        }
+    }
+
+    fn index_by(&mut self, v: &Val, at: &[At]) -> Res<Val> {
+        let mut lead = Vec::new();
+        for a in at {
+            match a {
+                At::One(i) => lead.push(*i),
+                At::Slice(..) => break,
+            }
+        }
+        let rest = &at[lead.len()..];
+        let v = if lead.is_empty() { v.clone() } else { self.element(v, &lead)? };
+        let [At::Slice(lo, hi), more @ ..] = rest else { return Ok(v) };
+        let part = self.slice_open(&v, *lo, *hi)?;
+        match more {
+            [] => Ok(part),
+            [At::One(j), more @ ..] => {
+                let turned = self.transpose(&part)?;
+                let column = self.element(&turned, &[*j])?;
+                let again: Vec<At> = std::iter::once(At::Slice(None, None)).chain(more.iter().copied()).collect();
+                if more.is_empty() { Ok(column) } else { self.index_by(&column, &again) }
+            }
+            [At::Slice(None, None)] => Ok(part),
+            _ => {
+                let n = self.extent(&part, 0)?;
+                let more = more.to_vec();
+                self.each(n, &[part], Out::Collect, &mut |s, _, e| s.index_by(&e[0], &more))
+            }
+        }
+    }
+
+    fn slice_open(&mut self, v: &Val, lo: Option<Var>, hi: Option<Var>) -> Res<Val> {
+        if lo.is_none() && hi.is_none() {
+            return Ok(v.clone());
+        }
+        let lo = match lo {
+            Some(x) => x,
+            None => self.int(0),
+        };
+        let hi = match hi {
+            Some(x) => x,
+            None => self.extent(v, 0)?,
+        };
+        Ok(self.slice(v, lo, hi))
+    }
+
+    /// `v[lo:hi]`.
+    pub(crate) fn slice(&mut self, v: &Val, lo: Var, hi: Var) -> Val {
+        self.leafwise(v, &mut |s, a, t| s.b.one(Op::Slice { a, lo, hi, shape: None }, t))
+    }
+
+    /// `v[i, j, ...]`.
+    pub(crate) fn element(&mut self, v: &Val, at: &[Var]) -> Res<Val> {
+        let mut ok = true;
+        let out = stripped(v, at.len()).map(&mut |a| {
+            let mut t = self.b.ty(a);
+            ok &= t.rank() as usize >= at.len();
+            (0..at.len()).for_each(|_| t = t.elem());
+            self.b.one(Op::Index { a, at: at.to_vec(), shape: None }, t)
+        });
+        if ok { Ok(out) } else { Err(self.no("an index into something that is no array")) }
+    }
+
+    /// Each leaf replaced by one of the same type.
+    pub(crate) fn leafwise(&mut self, v: &Val, f: &mut dyn FnMut(&mut Self, Var, IrTy) -> Var) -> Val {
+        v.map(&mut |a| {
+            let t = self.b.ty(a);
+            f(self, a, t)
+        })
+    }
+
+    /// The first two axes exchanged.
+    pub(crate) fn transpose(&mut self, v: &Val) -> Res<Val> {
+        if v.leaves().iter().any(|x| self.b.ty(*x).rank() < 2) {
+            return Err(self.no("the transpose of an array of one axis"));
+        }
+        Ok(self.leafwise(v, &mut |s, a, t| s.b.one(Op::Transpose(a), t)))
+    }
+}
