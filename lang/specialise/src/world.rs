@@ -39,7 +39,8 @@ pub enum View {
     Fun(FunView),
     /// A run-time type (captured hidden arguments), as a type without variables.
     Rep(Ty),
-    /// Something that IR has no place for: why.
+    /// Something that IR has no place for: why. A global of this kind (data with functions in it) is evaluated from its Core where it is
+    /// needed.
     Opaque(String),
 }
 

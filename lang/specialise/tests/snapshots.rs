@@ -2,6 +2,17 @@
 
 mod common;
 
+use adl_specialise::Root;
+
+/// Where an input comes from. (Globals' numbers depend on the prelude.)
+fn root(r: Root) -> String {
+    match r {
+        Root::Fun => "captured".into(),
+        Root::Arg(k) => format!("argument {k}"),
+        Root::Global(_) => "global".into(),
+    }
+}
+
 #[test]
 fn ir_of_small_programs() {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ir");
@@ -11,8 +22,11 @@ fn ir_of_small_programs() {
     assert!(names.len() >= 5);
     for path in names {
         let text = std::fs::read_to_string(&path).unwrap();
-        let got = match common::made_as(&text, &common::signature(&text)) {
-            Ok(m) => common::ir(&m.program),
+        let got = match common::made_from(&text, &common::signature(&text), true) {
+            Ok(m) => {
+                let inputs = m.entry.inputs.iter().map(|i| format!("-- input {} : {:?}\n", root(i.place.root), i.layout));
+                inputs.collect::<String>() + &common::ir(&m.program)
+            }
             Err(u) => format!("unsupported: {}\n", u.why),
         };
         let out = path.with_extension("ir");

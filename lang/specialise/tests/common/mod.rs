@@ -80,12 +80,14 @@ pub struct Checker {
     pub defs: HashMap<GlobalId, Rc<Def>>,
     /// What is specialised.
     pub fun: Option<GlobalId>,
+    /// Whether top-level values are inputs.
+    pub inputs: bool,
 }
 
 impl Checker {
     pub fn new() -> Checker {
         let mut c =
-            Checker { sources: SourceMap::default(), tables: Tables::default(), env: Env::default(), std: HashMap::new(), defs: HashMap::new(), fun: None };
+            Checker { sources: SourceMap::default(), tables: Tables::default(), env: Env::default(), std: HashMap::new(), defs: HashMap::new(), fun: None, inputs: false };
         let prelude = c.load("prelude", adl_std::PRELUDE, true).unwrap();
         c.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
         c
@@ -151,6 +153,7 @@ impl World for Checker {
             ExprKind::Lam(_) if !hidden.is_empty() && at.steps.is_empty() => View::Fun(FunView::Partial(hidden.len() as u32)),
             ExprKind::Lam(_) if !hidden.is_empty() && at.steps != [0] => View::Rep(Ty::Float),
             ExprKind::Lam(lam) => View::Fun(FunView::Closure { hidden, lam: lam.clone(), captured: Vec::new() }),
+            _ if self.inputs => View::Data,
             _ => View::Opaque("a value".into()),
         }
     }
@@ -191,7 +194,12 @@ pub fn signature(text: &str) -> Vec<Ty> {
 
 /// Specialises `main` at argument types.
 pub fn made_as(text: &str, args: &[Ty]) -> Result<Made, Unsupported> {
-    let mut c = Checker::new();
+    made_from(text, args, false)
+}
+
+/// Specialises `main` at argument types; top-level values are inputs, or evaluated where they are needed.
+pub fn made_from(text: &str, args: &[Ty], inputs: bool) -> Result<Made, Unsupported> {
+    let mut c = Checker { inputs, ..Checker::new() };
     c.program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let mut program = Program::default();
     let entry = specialise(&mut c, &mut Ad::new(), &mut program, &mut Cache::default(), args)?;
