@@ -3,6 +3,8 @@
 //! `programs/*.adl` are scripts; what each prints stands beside it in `*.out` (`UPDATE=1` rewrites them). This library has what the
 //! tests share: a [`Host`] in memory and [`session`]s on it.
 
+pub mod functions;
+
 use adl_interp::host::Host;
 use adl_session::Session;
 use std::cell::RefCell;

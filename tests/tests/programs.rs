@@ -21,7 +21,7 @@ fn scripts(dir: &str) -> Vec<std::path::PathBuf> {
 #[test]
 fn programs_print_what_they_should() {
     let mut wrong = Vec::new();
-    for path in scripts("tests/programs").into_iter().chain(scripts("examples")) {
+    for path in scripts("tests/programs").into_iter().chain(scripts("examples")).chain(scripts("notebooks")) {
         let (mut s, out) = adl_tests::session();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let result = s.run_file(&name, &std::fs::read(&path).unwrap());

@@ -76,6 +76,10 @@ pub mod codes {
     pub const UNDEFINED: &str = "E0718";
     /// A value out of a function's domain (a bad option, an empty choice).
     pub const DOMAIN: &str = "E0719";
+    /// An engine of reverse mode that takes more than it may.
+    pub const ENGINE_LIMIT: &str = "E0720";
+    /// A function that an engine of reverse mode does not take.
+    pub const ENGINE_CANNOT: &str = "E0721";
     /// File cannot be read or written.
     pub const FILE: &str = "E0801";
     /// CSV that does not parse.
@@ -208,6 +212,21 @@ const EXPLAIN: &[(&str, &str)] = &[
         "A value that the function does not accept.\n\n\
         \x20   random.int (random.key 1) 5 5 [2]    -- wrong: no Int is at least 5 and below 5\n\
         \x20   random.int (random.key 1) 0 5 [2]    -- right",
+    ),
+    (
+        codes::ENGINE_LIMIT,
+        "The engines of module `engine` are there to be compared, and give up where they would take too long: `Naive` calls a backpropagator once for each way from the result to it, which doubles with each value that is used twice.\n\n\
+        \x20   let chain n x = loop y = x for i < n do y + y\n\
+        \x20   engine.grad Naive (chain 30) 1.0     -- wrong: 2 ^ 31 calls\n\
+        \x20   engine.grad Staged (chain 30) 1.0    -- right: 31 calls\n\
+        \x20   grad (chain 30) 1.0                  -- right: no engine of its own, and no limit",
+    ),
+    (
+        codes::ENGINE_CANNOT,
+        "The engine `Unf` takes arithmetic and operations on arrays. It cannot look into `checkpoint` and into functions with a derivative of their own (`custom_jvp`, `custom_vjp`, and what is made of them, as `inv` is).\n\n\
+        \x20   engine.grad Unf (checkpoint (fun x -> sin (sin x))) 1.0     -- wrong\n\
+        \x20   engine.grad Unf (fun x -> sin (sin x)) 1.0                  -- right\n\
+        \x20   engine.grad Taped (checkpoint (fun x -> sin (sin x))) 1.0   -- right",
     ),
     (
         codes::FILE,

@@ -10,6 +10,7 @@
 //! 5. [`vector`]: elementwise lambdas as strip programs over whole arrays.
 //! 6. [`ad`]: dual numbers, the tape, linear maps, and the derivative operators.
 //! 7. [`ir`]: derivatives by the main road: specialised, transformed and lowered to register code.
+//! 8. [`engine`]: the engines of reverse mode beside each other, with what each costs.
 //!
 //! Invariants
 //! - [`ops`] never sees a traced value: [`ops::apply`] sends a call with a traced argument to
@@ -25,6 +26,7 @@
 //! the world goes through [`host::Host`].
 
 pub mod ad;
+pub(crate) mod engine;
 pub mod error;
 pub mod host;
 pub mod ir;

@@ -82,7 +82,7 @@ pub enum Prim {
     Fst, Snd, Id, Zero, Ravel, Unravel,
     // Differentiation.
     Jvp, Linearize, Vjp, Transpose, TransposeAt, Grad, ValueAndGrad, Jacobian, Jacfwd, Jacrev,
-    Hessian, Hvp, StopGrad, Checkpoint, CustomJvp, CustomVjp, Gradcheck,
+    Hessian, Hvp, StopGrad, Checkpoint, CustomJvp, CustomVjp, Engine, Gradcheck,
 }
 
 impl Prim {
@@ -153,7 +153,7 @@ impl Prim {
         Prim::ParseFloat, Prim::ParseInt, Prim::Fst, Prim::Snd, Prim::Id, Prim::Zero, Prim::Ravel, Prim::Unravel, Prim::Jvp,
         Prim::Linearize, Prim::Vjp, Prim::Transpose, Prim::TransposeAt, Prim::Grad,
         Prim::ValueAndGrad, Prim::Jacobian, Prim::Jacfwd, Prim::Jacrev, Prim::Hessian, Prim::Hvp,
-        Prim::StopGrad, Prim::Checkpoint, Prim::CustomJvp, Prim::CustomVjp, Prim::Gradcheck,
+        Prim::StopGrad, Prim::Checkpoint, Prim::CustomJvp, Prim::CustomVjp, Prim::Engine, Prim::Gradcheck,
     ];
 
     /// The user's name for it (operators as written; names with `__` are for standard modules only).
@@ -342,6 +342,7 @@ impl Prim {
             Prim::Checkpoint => "checkpoint",
             Prim::CustomJvp => "custom_jvp",
             Prim::CustomVjp => "custom_vjp",
+            Prim::Engine => "__engine",
             Prim::Gradcheck => "gradcheck",
         }
     }

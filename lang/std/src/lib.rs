@@ -4,6 +4,7 @@
 
 /// Standard modules by name, with their source.
 pub const MODULES: &[(&str, &str)] = &[
+    ("engine", include_str!("../adl/engine.adl")),
     ("io", include_str!("../adl/io.adl")),
     ("linalg", include_str!("../adl/linalg.adl")),
     ("list", include_str!("../adl/list.adl")),

@@ -3,6 +3,7 @@
 //! Node i is record i. A scalar record holds its parents and the partial derivatives as plain floats. Records that hold more
 //! (array operations, partials that are themselves traced) stand in a side table.
 
+use super::rules::View;
 use crate::error::Res;
 use crate::value::{Shape, Value};
 use crate::vm::Machine;
@@ -27,11 +28,15 @@ pub(crate) struct Rec {
 }
 
 /// The linear map of an operation at a point: it reads saved values and is linear in tangents and cotangents.
-pub trait Rule {
+pub(crate) trait Rule {
     /// Cotangents of the outputs to cotangents of the parents: `add(parent's position, cotangent)`.
     fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()>;
     /// Tangents of the parents ([`Value::Zero`] where there is none) to tangents of the outputs.
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>>;
+    /// What it does with single numbers, where that is known without running it.
+    fn view(&self) -> View<'_> {
+        View::Opaque(None)
+    }
 }
 
 pub(crate) struct Side {

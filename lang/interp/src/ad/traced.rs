@@ -230,6 +230,9 @@ fn convert(m: &mut Machine, p: Prim, v: &Value) -> Res<Value> {
         fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
             Ok(vec![if matches!(tangents[0], Value::Zero) { Value::Zero } else { call(m, self.to, &[], vec![tangents[0].clone()])? }])
         }
+        fn view(&self) -> rules::View<'_> {
+            rules::View::Convert
+        }
     }
     let from32 = matches!(compare::primal(v), Value::F32(_)) || matches!(compare::primal(v), Value::Array(a) if matches!(a.buf, Buf::F32(_)));
     let back = if from32 { Prim::ToF32 } else { Prim::ToFloat };

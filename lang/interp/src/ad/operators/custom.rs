@@ -2,6 +2,7 @@
 
 use super::transpose;
 use crate::ad::linear::{self, leaves, rebuild};
+use crate::ad::rules::View;
 use crate::ad::tape::Rule;
 use crate::ad::{level_of, results, split};
 use crate::error::{Error, Res, codes};
@@ -94,5 +95,8 @@ impl Rule for CustomRule {
         let out = m.call(&self.forward, &[t])?;
         linear::same_structure("the tangent from a custom derivative", &out, &self.output)?;
         Ok(leaves(&out))
+    }
+    fn view(&self) -> View<'_> {
+        View::Opaque(Some(&self.output))
     }
 }

@@ -1,6 +1,6 @@
 //! Arithmetic with broadcasting.
 
-use super::{Add, Rule, total, zeros};
+use super::{Add, Rule, View, total, zeros};
 use crate::error::Res;
 use crate::ops::arith;
 use crate::value::{Buf, Shape, Value, array, seq};
@@ -69,6 +69,9 @@ impl Rule for Elementwise {
             sum = arith::bin(m, Bin::Add, sum, x)?;
         }
         Ok(vec![sum])
+    }
+    fn view(&self) -> View<'_> {
+        View::Elementwise(self)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Moving elements: gathers, and their transposes, which add.
 
-use super::{Add, Rule, reshape, zeros};
+use super::{Add, Rule, View, reshape, zeros};
 use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::ops;
@@ -76,6 +76,9 @@ impl Rule for Spread {
             return Ok(vec![Value::Zero]);
         }
         Ok(vec![spread(m, self.n, &self.at, tangents[0].clone())?])
+    }
+    fn view(&self) -> View<'_> {
+        View::Spread(&self.at, self.n)
     }
 }
 
@@ -161,5 +164,8 @@ impl Rule for Gather {
             None => seq::elem(m, &out, 0)?,
             Some(s) => reshape(m, out, s.clone())?,
         }])
+    }
+    fn view(&self) -> View<'_> {
+        View::Gather(self)
     }
 }

@@ -1,6 +1,6 @@
 //! Products of matrices and vectors, and linear systems.
 
-use super::{Add, Rule};
+use super::{Add, Rule, View};
 use crate::error::Res;
 use crate::ops::{self, arith};
 use crate::value::{Value, seq};
@@ -61,6 +61,9 @@ impl Rule for MatMul {
         }
         Ok(vec![sum])
     }
+    fn view(&self) -> View<'_> {
+        View::MatMul(self)
+    }
 }
 
 /// `x = a⁻¹ b`: `dx = a⁻¹ (db - da x)`.
@@ -94,5 +97,8 @@ impl Rule for Solve {
             return Ok(vec![Value::Zero]);
         }
         Ok(vec![ops::call(m, Prim::LinSolve, &[], vec![self.a.clone(), rhs])?])
+    }
+    fn view(&self) -> View<'_> {
+        View::Solve(self)
     }
 }

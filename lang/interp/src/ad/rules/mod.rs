@@ -17,6 +17,32 @@ use crate::value::{Buf, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_prim::Prim;
 
+/// A rule as a linear map of single numbers.
+pub(crate) enum View<'a> {
+    /// Element by element.
+    Elementwise(&'a Elementwise),
+    /// Elements moved.
+    Gather(&'a Gather),
+    /// Elements added to places of a vector of so many (skipped where negative).
+    Spread(&'a [i64], usize),
+    /// A product of matrices and vectors.
+    MatMul(&'a MatMul),
+    /// A linear system.
+    Solve(&'a Solve),
+    /// An inner product.
+    Dot(&'a Dot),
+    /// The sum of so many rows.
+    SumRows(usize),
+    /// The sums of the rows of a matrix of this shape.
+    RowSums(&'a [usize]),
+    /// Running sums over the first axis.
+    Cumsum,
+    /// A change of precision.
+    Convert,
+    /// Known by running it only; with an output, if it has kept one.
+    Opaque(Option<&'a Value>),
+}
+
 type Add<'a> = &'a mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>;
 
 /// Zeros of a shape (a number for none), of the precision of a tangent beside them.

@@ -2,7 +2,7 @@
 
 use super::elementwise::masked_mul;
 use super::gather::take;
-use super::{Add, Rule, reshape};
+use super::{Add, Rule, View, reshape};
 use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::ops::{self, arith};
@@ -27,6 +27,9 @@ impl Rule for SumRows {
         }
         Ok(vec![ops::call(m, Prim::Sum, &[Value::Rep(std::rc::Rc::new(crate::value::Rep::Float))], vec![tangents[0].clone()])?])
     }
+    fn view(&self) -> View<'_> {
+        View::SumRows(self.n)
+    }
 }
 
 /// Running sums.
@@ -41,6 +44,9 @@ impl Rule for Cumsum {
     }
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
         Ok(vec![if matches!(tangents[0], Value::Zero) { Value::Zero } else { ops::call(m, Prim::Cumsum, &[], vec![tangents[0].clone()])? }])
+    }
+    fn view(&self) -> View<'_> {
+        View::Cumsum
     }
 }
 
@@ -70,6 +76,9 @@ impl Rule for Dot {
             }
         }
         Ok(vec![sum])
+    }
+    fn view(&self) -> View<'_> {
+        View::Dot(self)
     }
 }
 
@@ -105,5 +114,8 @@ impl Rule for RowSums {
     }
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
         Ok(vec![if matches!(tangents[0], Value::Zero) { Value::Zero } else { row_sums(m, &tangents[0])? }])
+    }
+    fn view(&self) -> View<'_> {
+        View::RowSums(&self.shape)
     }
 }

@@ -1,0 +1,95 @@
+//! Section 5 and on: a backpropagator gives an *update* of what is collected so far, so that nothing but the update's own place is
+//! touched; zero is the identity and plus is composition. What is collected, and how calls wait, is the choice of a [`Collect`].
+
+use super::graph::{Graph, Op};
+use super::run::{Field, Made, Out, Run, V};
+use crate::ad::tape::NONE;
+use crate::value::Value;
+use std::rc::Rc;
+
+/// A change of what is collected and of what waits.
+pub(super) type Update<F, S> = Box<dyn FnOnce(&mut Run<'_, F>, S) -> Out<S>>;
+
+/// A backpropagator.
+pub(super) struct Back<F: Field, S>(Rc<dyn Fn(&mut Run<'_, F>, V<F>) -> Out<Update<F, S>>>);
+
+impl<F: Field, S> Clone for Back<F, S> {
+    fn clone(&self) -> Back<F, S> {
+        Back(self.0.clone())
+    }
+}
+
+/// Cotangents of the input that are collected, and calls of backpropagators that wait.
+pub(super) trait Collect<F: Field>: Sized + 'static {
+    /// Nothing yet, for an input and so many backpropagators in all.
+    fn new(run: &mut Run<'_, F>, x: &Value, inputs: usize, made: usize) -> Out<Self>;
+    /// A call that waits; calls of one backpropagator are taken together.
+    fn stage(self, run: &mut Run<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> Out<Self>;
+    /// Adds to one number of the input's cotangent.
+    fn add(self, run: &mut Run<'_, F>, input: usize, z: V<F>) -> Out<Self>;
+    /// Takes the call that waits with the highest identifier.
+    fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>>;
+    /// The cotangents of the input's numbers.
+    fn collected(self, run: &mut Run<'_, F>) -> Out<Vec<V<F>>>;
+}
+
+/// The gradient, as the numbers of the input in order.
+pub(super) fn gradient<F: Field, S: Collect<F>>(run: &mut Run<'_, F>, graph: &Graph<V<F>>, x: &Value) -> Out<Vec<V<F>>> {
+    let mut made: Made<Back<F, S>> = Made(Vec::with_capacity(graph.inputs + graph.ops.len()));
+    for i in 0..graph.inputs {
+        made.0.push(input(run, i));
+    }
+    for o in &graph.ops {
+        let back = operation(run, &made.0, o);
+        made.0.push(back);
+    }
+    let mut s = S::new(run, x, graph.inputs, made.0.len())?;
+    if graph.output != NONE {
+        s = s.stage(run, graph.output, made.0[graph.output as usize].clone(), F::constant(1.0))?;
+    }
+    while let Some((back, z)) = s.next(run)? {
+        s = (back.0)(run, z)?(run, s)?;
+    }
+    s.collected(run)
+}
+
+/// The update that lets a call wait.
+fn later<F: Field, S: Collect<F>>(id: u32, back: Back<F, S>, z: V<F>) -> Update<F, S> {
+    Box::new(move |run, s| s.stage(run, id, back, z))
+}
+
+fn input<F: Field, S: Collect<F>>(run: &mut Run<'_, F>, at: usize) -> Back<F, S> {
+    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+        run.call()?;
+        let update: Update<F, S> = Box::new(move |run, s| s.add(run, at, z));
+        Ok(update)
+    };
+    run.closure(&back);
+    Back(Rc::new(back))
+}
+
+fn operation<F: Field, S: Collect<F>>(run: &mut Run<'_, F>, made: &[Back<F, S>], o: &Op<V<F>>) -> Back<F, S> {
+    let (a, first, da) = (o.a, made[o.a as usize].clone(), o.da.clone());
+    if o.b == NONE {
+        let back = move |run: &mut Run<'_, F>, z: V<F>| {
+            run.call()?;
+            let z = run.times(&da, &z)?;
+            Ok(later(a, first.clone(), z))
+        };
+        run.closure(&back);
+        return Back(Rc::new(back));
+    }
+    let (b, second, db) = (o.b, made[o.b as usize].clone(), o.db.clone());
+    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+        run.call()?;
+        let (za, zb) = (run.times(&da, &z)?, run.times(&db, &z)?);
+        let (one, two) = (later(a, first.clone(), za), later(b, second.clone(), zb));
+        let both: Update<F, S> = Box::new(move |run, s| {
+            let s = one(run, s)?;
+            two(run, s)
+        });
+        Ok(both)
+    };
+    run.closure(&back);
+    Back(Rc::new(back))
+}

@@ -1,0 +1,136 @@
+//! What `Cayley`, `Sparse` and `Mutable` collect in.
+
+use super::cayley::{Back, Collect};
+use super::run::{Field, Out, Run, V, levels};
+use super::tree::Tree;
+use crate::value::Value;
+use std::collections::BTreeMap;
+
+/// Calls that wait, in a balanced map by identifier.
+struct Waiting<F: Field, S>(BTreeMap<u32, (Back<F, S>, V<F>)>);
+
+impl<F: Field, S> Waiting<F, S> {
+    const ENTRY: usize = size_of::<(u32, (Back<F, S>, V<F>))>();
+
+    fn stage(&mut self, run: &mut Run<'_, F>, id: u32, back: Back<F, S>, z: V<F>) -> Out<()> {
+        run.work(levels(self.0.len()))?;
+        match self.0.get_mut(&id) {
+            Some((_, old)) => *old = run.plus(old, &z)?,
+            None => {
+                run.counts.hold(Self::ENTRY);
+                self.0.insert(id, (back, z));
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, S>, V<F>)>> {
+        let Some((_, call)) = self.0.pop_last() else { return Ok(None) };
+        run.work(levels(self.0.len()))?;
+        run.counts.release(Self::ENTRY);
+        Ok(Some(call))
+    }
+}
+
+/// Section 5: data with the structure of the input; an update copies the way to its place.
+pub(super) struct Structured<F: Field> {
+    collected: Tree<V<F>>,
+    calls: Waiting<F, Structured<F>>,
+}
+
+impl<F: Field> Collect<F> for Structured<F> {
+    fn new(run: &mut Run<'_, F>, x: &Value, inputs: usize, _made: usize) -> Out<Self> {
+        let collected = Tree::of(x, F::constant(0.0));
+        run.work(inputs)?;
+        run.counts.hold(collected.bytes());
+        Ok(Structured { collected, calls: Waiting(BTreeMap::new()) })
+    }
+    fn stage(mut self, run: &mut Run<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> Out<Self> {
+        self.calls.stage(run, id, back, z)?;
+        Ok(self)
+    }
+    fn add(self, run: &mut Run<'_, F>, input: usize, z: V<F>) -> Out<Self> {
+        let (collected, work) = self.collected.with(input, |old| run.plus(old, &z))?;
+        run.work(work)?;
+        Ok(Structured { collected, calls: self.calls })
+    }
+    fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>> {
+        self.calls.next(run)
+    }
+    fn collected(self, _run: &mut Run<'_, F>) -> Out<Vec<V<F>>> {
+        Ok(self.collected.numbers())
+    }
+}
+
+/// Section 6: the numbers alone, in a balanced map.
+pub(super) struct Sparse<F: Field> {
+    collected: BTreeMap<u32, V<F>>,
+    inputs: usize,
+    calls: Waiting<F, Sparse<F>>,
+}
+
+impl<F: Field> Collect<F> for Sparse<F> {
+    fn new(_run: &mut Run<'_, F>, _x: &Value, inputs: usize, _made: usize) -> Out<Self> {
+        Ok(Sparse { collected: BTreeMap::new(), inputs, calls: Waiting(BTreeMap::new()) })
+    }
+    fn stage(mut self, run: &mut Run<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> Out<Self> {
+        self.calls.stage(run, id, back, z)?;
+        Ok(self)
+    }
+    fn add(mut self, run: &mut Run<'_, F>, input: usize, z: V<F>) -> Out<Self> {
+        run.work(levels(self.collected.len()))?;
+        match self.collected.get_mut(&(input as u32)) {
+            Some(old) => *old = run.plus(old, &z)?,
+            None => {
+                run.counts.hold(size_of::<(u32, V<F>)>());
+                self.collected.insert(input as u32, z);
+            }
+        }
+        Ok(self)
+    }
+    fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>> {
+        self.calls.next(run)
+    }
+    fn collected(mut self, run: &mut Run<'_, F>) -> Out<Vec<V<F>>> {
+        run.work(self.inputs * levels(self.collected.len()))?;
+        Ok((0..self.inputs as u32).map(|i| self.collected.remove(&i).unwrap_or_else(|| F::constant(0.0))).collect())
+    }
+}
+
+/// Section 7: two arrays, updated in place. Linear ownership (appendix A) is that of Rust: the arrays move through the updates.
+pub(super) struct Mutable<F: Field> {
+    collected: Vec<V<F>>,
+    calls: Vec<(Option<Back<F, Mutable<F>>>, V<F>)>,
+}
+
+impl<F: Field> Collect<F> for Mutable<F> {
+    fn new(run: &mut Run<'_, F>, _x: &Value, inputs: usize, made: usize) -> Out<Self> {
+        run.work(inputs + made)?;
+        run.counts.hold(inputs * size_of::<V<F>>() + made * size_of::<(Option<Back<F, Self>>, V<F>)>());
+        Ok(Mutable { collected: vec![F::constant(0.0); inputs], calls: (0..made).map(|_| (None, F::constant(0.0))).collect() })
+    }
+    fn stage(mut self, run: &mut Run<'_, F>, id: u32, back: Back<F, Self>, z: V<F>) -> Out<Self> {
+        let (f, old) = &mut self.calls[id as usize];
+        *old = run.plus(old, &z)?;
+        *f = Some(back);
+        Ok(self)
+    }
+    fn add(mut self, run: &mut Run<'_, F>, input: usize, z: V<F>) -> Out<Self> {
+        let old = &mut self.collected[input];
+        *old = run.plus(old, &z)?;
+        Ok(self)
+    }
+    fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>> {
+        // What nobody called stands for the backpropagator that does nothing.
+        while let Some((back, z)) = self.calls.pop() {
+            run.work(1)?;
+            if let Some(back) = back {
+                return Ok(Some((back, z)));
+            }
+        }
+        Ok(None)
+    }
+    fn collected(self, _run: &mut Run<'_, F>) -> Out<Vec<V<F>>> {
+        Ok(self.collected)
+    }
+}

@@ -1,0 +1,315 @@
+//! A trace as operations on single numbers. A number that is only moved keeps its identifier.
+
+use super::graph::Graph;
+use super::run::{MAX_NODES, Out, Stop};
+use super::trace::{Trace, numbers};
+use crate::ad::linear::leaves;
+use crate::ad::rules::{Elementwise, Gather, MatMul, Partial, Solve, View};
+use crate::ad::tape::{ELEM, NONE, OUT, Rule, SIDE, Side, Tape};
+use crate::ops::call;
+use crate::value::{Buf, Shape, Value, array, seq};
+use crate::vm::Machine;
+use adl_prim::Prim;
+use std::rc::Rc;
+
+/// Identifiers of the numbers of a node.
+#[derive(Clone)]
+enum Ids {
+    /// A number; [`NONE`] for a constant of any shape.
+    One(u32),
+    Many(Rc<[u32]>),
+}
+
+impl Ids {
+    fn at(&self, i: usize) -> u32 {
+        match self {
+            Ids::One(id) => *id,
+            Ids::Many(ids) => ids.get(i).copied().unwrap_or(NONE),
+        }
+    }
+    fn len(&self) -> usize {
+        match self {
+            Ids::One(_) => 1,
+            Ids::Many(ids) => ids.len(),
+        }
+    }
+    fn of(shape: &Option<Shape>, ids: Vec<u32>) -> Ids {
+        match shape {
+            None => Ids::One(ids.first().copied().unwrap_or(NONE)),
+            Some(_) => Ids::Many(ids.into()),
+        }
+    }
+}
+
+/// The operations of a run.
+pub(super) fn expand(m: &mut Machine, t: &Trace) -> Out<Graph<Value>> {
+    let inputs = t.input.nodes.iter().map(|n| size(&t.tape.shape(*n))).sum();
+    if inputs > MAX_NODES {
+        return Err(Stop::Limit(format!("the input has more than {MAX_NODES} numbers")));
+    }
+    let mut x = Expand { m, tape: &t.tape, graph: Graph { inputs, ops: Vec::new(), output: NONE }, nodes: Vec::new(), seen: 0 };
+    for i in 0..t.tape.recs.len() {
+        if i & 0xffff == 0 {
+            x.m.poll()?;
+        }
+        x.record(i)?;
+    }
+    if t.output != NONE {
+        x.graph.output = x.nodes[t.output as usize].at(0);
+    }
+    Ok(x.graph)
+}
+
+fn size(shape: &Option<Shape>) -> usize {
+    shape.as_ref().map_or(1, |s| s.iter().product())
+}
+
+struct Expand<'a> {
+    m: &'a mut Machine,
+    tape: &'a Tape,
+    graph: Graph<Value>,
+    /// Of each node so far.
+    nodes: Vec<Ids>,
+    /// Inputs so far.
+    seen: u32,
+}
+
+impl Expand<'_> {
+    fn record(&mut self, i: usize) -> Out<()> {
+        let r = self.tape.recs[i];
+        let ids = match r.a {
+            OUT => return Ok(()),
+            NONE => self.input(&None),
+            SIDE => return self.side(&self.tape.side[r.b as usize]),
+            a if r.b == ELEM => Ids::One(self.nodes[a as usize].at(r.da.to_bits() as usize)),
+            a => {
+                let b = if r.b == NONE { NONE } else { self.nodes[r.b as usize].at(0) };
+                let a = self.nodes[a as usize].at(0);
+                Ids::One(self.graph.op(a, Value::Float(r.da), b, Value::Float(r.db))?)
+            }
+        };
+        self.nodes.push(ids);
+        Ok(())
+    }
+
+    fn input(&mut self, shape: &Option<Shape>) -> Ids {
+        let n = size(shape) as u32;
+        self.seen += n;
+        Ids::of(shape, (self.seen - n..self.seen).collect())
+    }
+
+    fn side(&mut self, s: &Side) -> Out<()> {
+        let Some(rule) = &s.rule else {
+            for shape in &s.shapes {
+                let ids = self.input(shape);
+                self.nodes.push(ids);
+            }
+            return Ok(());
+        };
+        let parents: Vec<Ids> = s.parents.iter().map(|p| if *p == NONE { Ids::One(NONE) } else { self.nodes[*p as usize].clone() }).collect();
+        if let View::Opaque(like) = rule.view() {
+            let all = self.opaque(&**rule, like, s, &parents)?;
+            self.nodes.extend(all);
+            return Ok(());
+        }
+        let shape = s.shapes.first().cloned().flatten();
+        let ids = self.known(rule.view(), &parents, size(&shape))?;
+        self.nodes.push(Ids::of(&shape, ids));
+        Ok(())
+    }
+
+    /// The numbers of the output of an operation that is known.
+    fn known(&mut self, view: View<'_>, ins: &[Ids], n: usize) -> Out<Vec<u32>> {
+        let one = || Value::Float(1.0);
+        match view {
+            View::Elementwise(e) => self.elementwise(e, ins, n),
+            View::Gather(g) => Ok(gather(g, ins)),
+            View::Spread(at, n) => {
+                let mut sums = vec![NONE; n];
+                for (i, k) in at.iter().enumerate() {
+                    if let Ok(k) = usize::try_from(*k) {
+                        sums[k] = self.add(sums[k], ins[0].at(i))?;
+                    }
+                }
+                Ok(sums)
+            }
+            View::MatMul(p) => self.product(p, ins),
+            View::Dot(d) => {
+                let k = ins[0].len().max(ins[1].len());
+                self.products(&d.a, &d.b, ins, [1, k, 1])
+            }
+            View::Solve(s) => self.solve(s, ins),
+            View::SumRows(rows) => (0..n).map(|j| self.graph.sum((0..rows).map(|i| ins[0].at(i * n + j)))).collect(),
+            View::RowSums(shape) => (0..n).map(|i| self.graph.sum((0..shape[1]).map(|j| ins[0].at(i * shape[1] + j)))).collect(),
+            View::Cumsum => {
+                let mut sums: Vec<u32> = Vec::with_capacity(n);
+                for i in 0..n {
+                    let before = sums.last().copied().unwrap_or(NONE);
+                    sums.push(self.add(before, ins[0].at(i))?);
+                }
+                Ok(sums)
+            }
+            View::Convert => (0..n).map(|i| self.graph.op(ins[0].at(i), one(), NONE, one())).collect(),
+            View::Opaque(_) => Ok(vec![NONE; n]),
+        }
+    }
+
+    /// A sum; with a constant it is the other number as it is.
+    fn add(&mut self, a: u32, b: u32) -> Out<u32> {
+        match (a, b) {
+            (NONE, x) | (x, NONE) => Ok(x),
+            (a, b) => self.graph.op(a, Value::Float(1.0), b, Value::Float(1.0)),
+        }
+    }
+
+    fn elementwise(&mut self, e: &Elementwise, ins: &[Ids], n: usize) -> Out<Vec<u32>> {
+        let mut partials = Vec::with_capacity(e.operands.len());
+        for o in &e.operands {
+            partials.push(match &o.partial {
+                Partial::Constant => None,
+                Partial::One => Some(vec![Value::Float(1.0)]),
+                Partial::By(p) => Some(numbers(self.m, p)?),
+            });
+        }
+        let nth = |p: &[Value], i: usize| p.get(if p.len() == 1 { 0 } else { i }).cloned().unwrap_or(Value::Float(0.0));
+        let mut out = Vec::with_capacity(n);
+        for i in 0..n {
+            let terms = partials.iter().zip(ins).filter_map(|(p, x)| Some((x.at(i), nth(p.as_ref()?, i))));
+            let terms: Vec<(u32, Value)> = terms.collect();
+            out.push(self.graph.combination(&terms)?);
+        }
+        Ok(out)
+    }
+
+    fn product(&mut self, p: &MatMul, ins: &[Ids]) -> Out<Vec<u32>> {
+        let (a, b) = (seq::shape(&p.a).cloned().unwrap_or_default(), seq::shape(&p.b).cloned().unwrap_or_default());
+        let inner = a.last().copied().unwrap_or(0);
+        let rows = if a.len() > 1 { a[0] } else { 1 };
+        let columns = if b.len() > 1 { b[1] } else { 1 };
+        self.products(&p.a, &p.b, ins, [rows, inner, columns])
+    }
+
+    /// Sums of products.
+    fn products(&mut self, a: &Value, b: &Value, ins: &[Ids], [rows, inner, columns]: [usize; 3]) -> Out<Vec<u32>> {
+        let (x, y) = (numbers(self.m, a)?, numbers(self.m, b)?);
+        let mut out = Vec::with_capacity(rows * columns);
+        for i in 0..rows {
+            for j in 0..columns {
+                let mut sum = NONE;
+                for l in 0..inner {
+                    let (p, q) = (i * inner + l, l * columns + j);
+                    let term = self.graph.op(ins[0].at(p), y[q].clone(), ins[1].at(q), x[p].clone())?;
+                    sum = self.add(sum, term)?;
+                }
+                out.push(sum);
+            }
+        }
+        Ok(out)
+    }
+
+    /// `a x = b`: `dx = a⁻¹ (db - da x)`.
+    fn solve(&mut self, s: &Solve, ins: &[Ids]) -> Out<Vec<u32>> {
+        let shape = seq::shape(&s.x).cloned().unwrap_or_default();
+        let (n, columns) = (shape.first().copied().unwrap_or(0), if shape.len() > 1 { shape[1] } else { 1 });
+        let eye = call(self.m, Prim::Eye, &[], vec![Value::Int(n as i64)])?;
+        let inverse = call(self.m, Prim::LinSolve, &[], vec![s.a.clone(), eye])?;
+        let inverse = numbers(self.m, &inverse)?;
+        let x = numbers(self.m, &s.x)?;
+        let minus = crate::ops::arith::un(self.m, adl_prim::Un::Neg, s.x.clone())?;
+        let minus = numbers(self.m, &minus)?;
+        let mut rest = Vec::with_capacity(x.len());
+        for i in 0..n {
+            for j in 0..columns {
+                let mut terms = vec![(ins[1].at(i * columns + j), Value::Float(1.0))];
+                terms.extend((0..n).map(|l| (ins[0].at(i * n + l), minus[l * columns + j].clone())));
+                rest.push(self.graph.combination(&terms)?);
+            }
+        }
+        let mut out = Vec::with_capacity(x.len());
+        for i in 0..n {
+            for j in 0..columns {
+                let terms: Vec<(u32, Value)> = (0..n).map(|l| (rest[l * columns + j], inverse[i * n + l].clone())).collect();
+                out.push(self.graph.combination(&terms)?);
+            }
+        }
+        Ok(out)
+    }
+
+    /// A rule that is known by running it only: each number of its outputs is a combination of those of its inputs, which its transpose
+    /// tells.
+    fn opaque(&mut self, rule: &dyn Rule, like: Option<&Value>, s: &Side, ins: &[Ids]) -> Out<Vec<Ids>> {
+        let outputs: Vec<Value> = match like {
+            Some(y) => leaves(y).iter().map(crate::value::space::zero_like).collect(),
+            None => s.shapes.iter().map(|s| zeros(s)).collect(),
+        };
+        let mut all = Vec::with_capacity(outputs.len());
+        for (k, shape) in s.shapes.iter().enumerate() {
+            let mut ids = Vec::with_capacity(size(shape));
+            for j in 0..size(shape) {
+                let mut cts = outputs.clone();
+                cts[k] = one_hot(&cts[k], j);
+                let mut terms = Vec::new();
+                rule.pull(self.m, &cts, &mut |m, p, v| {
+                    if !matches!(v, Value::Zero) {
+                        let vals = numbers(m, &v)?;
+                        let nth = |i: usize| vals.get(if vals.len() == 1 { 0 } else { i }).cloned();
+                        terms.extend((0..ins[p].len()).filter_map(|i| Some((ins[p].at(i), nth(i)?))));
+                    }
+                    Ok(())
+                })?;
+                terms.retain(|(_, d)| !matches!(d, Value::Float(x) if *x == 0.0));
+                ids.push(self.graph.combination(&terms)?);
+            }
+            all.push(Ids::of(shape, ids));
+        }
+        Ok(all)
+    }
+}
+
+fn zeros(shape: &Option<Shape>) -> Value {
+    match shape {
+        None => Value::Float(0.0),
+        Some(s) => array::make(s.clone(), Buf::F64(vec![0.0; s.iter().product()])),
+    }
+}
+
+/// A zero with a 1 at one place.
+fn one_hot(zero: &Value, at: usize) -> Value {
+    match zero {
+        Value::Array(a) => match &a.buf {
+            Buf::F64(v) => {
+                let mut v = v.clone();
+                v[at] = 1.0;
+                array::make(a.shape.clone(), Buf::F64(v))
+            }
+            Buf::F32(v) => {
+                let mut v = v.clone();
+                v[at] = 1.0;
+                array::make(a.shape.clone(), Buf::F32(v))
+            }
+            Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => zero.clone(),
+        },
+        Value::F32(_) => Value::F32(1.0),
+        _ => Value::Float(1.0),
+    }
+}
+
+/// Where each number of the output comes from.
+fn gather(g: &Gather, ins: &[Ids]) -> Vec<u32> {
+    let starts: Vec<usize> = g
+        .ins
+        .iter()
+        .scan(0, |next, shape| {
+            let start = *next;
+            *next += size(shape);
+            Some(start)
+        })
+        .collect();
+    let from = |k: &i64| {
+        let Ok(k) = usize::try_from(*k) else { return NONE };
+        let part = starts.partition_point(|s| *s <= k).saturating_sub(1);
+        // Parts without numbers begin where the next does.
+        ins.get(part).map_or(NONE, |ids| ids.at(k - starts[part]))
+    };
+    g.map.iter().map(from).collect()
+}

@@ -1,0 +1,161 @@
+//! Engines side by side: the constructions of "Efficient dual-numbers reverse AD via well-known program transformations", the unary normal
+//! form, and the roads that `grad` takes, each with what it costs.
+//!
+//! The paper defines each engine as a translation of programs that pairs every number with a backpropagator. The translation is the
+//! identity on everything but three constructs: an input number gets a backpropagator for its place, a constant gets the one that gives
+//! zero, and an operation on numbers gets one made of its partial derivatives and the backpropagators of its arguments. Evaluating a
+//! translated program therefore makes the same choices, calls the same functions and builds the same data as the program itself, and
+//! beside them one backpropagator for each operation on numbers, in the order of evaluation, whose environment is that operation's
+//! arguments and partial derivatives. That sequence is what a tape has written down when the program has run. So the program is run once
+//! with traced numbers ([`trace`]), array operations are taken apart into operations on single numbers ([`graph`], by the linear maps that
+//! the rules of [`crate::ad`] describe), and each engine makes its backpropagators along that sequence, counting from 0 as the paper's
+//! monad of identifiers does. What comes out is the heap of closures that the translated program would have left; from there on the
+//! engines do what the paper says. Two things are left out that no engine would notice: constants have no backpropagator (theirs give
+//! zero), and moving a number (`x[i]`, `fst`, `reverse`) is no operation, as in the paper.
+//!
+//! | engine | paper | module |
+//! |---|---|---|
+//! | `Naive` | section 3 | [`naive`]: closures that call each other |
+//! | `Staged` | section 4 | [`staged`]: calls wait in a map by identifier, so that each is made once |
+//! | `Cayley`, `Sparse`, `Mutable` | sections 5, 6, 7 | [`cayley`]: updates of what is collected, which is data like the input, a balanced map, an array ([`collect`]) |
+//! | `Taped` | section 8 | the tape of [`crate::ad`] |
+//! | `Unf` | unary normal form | [`unf`] |
+//! | `Linearize` | | what `grad` does |
+//!
+//! An engine is generic over its numbers ([`run::Field`]): floats, or values that outer derivatives trace, so that engines nest.
+//!
+//! Costs. `operations` of the primal: one for each operation on traced numbers. Of the backward pass: one for each addition and
+//! multiplication, for each number that is written or copied, and for each level of a balanced map that is walked. Memory: the most bytes
+//! of closures, staged calls and collected cotangents that live at one time; the trace, which stands for the run itself, is not counted.
+
+mod cayley;
+mod collect;
+mod cost;
+mod expand;
+mod graph;
+mod naive;
+mod run;
+mod staged;
+mod trace;
+mod tree;
+mod unf;
+
+use crate::ad::tape::NONE;
+use crate::ad::{linear, sweep};
+use crate::error::{Error, Res, codes};
+use crate::ops::data_text;
+use crate::value::{Tuple, Value, array, compare, space};
+use crate::vm::Machine;
+use graph::Graph;
+use run::{Counts, Field, Floats, Out, Run, Stop, Traced};
+use std::rc::Rc;
+use trace::Trace;
+
+/// The engines, in the order of the type `Engine`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Engine {
+    Linearize,
+    Naive,
+    Staged,
+    Cayley,
+    Sparse,
+    Mutable,
+    Taped,
+    Unf,
+}
+
+impl Engine {
+    const ALL: [Engine; 8] =
+        [Engine::Linearize, Engine::Naive, Engine::Staged, Engine::Cayley, Engine::Sparse, Engine::Mutable, Engine::Taped, Engine::Unf];
+
+    fn at(index: &Value) -> Engine {
+        let at = match index {
+            Value::Int(n) => usize::try_from(*n).unwrap_or(0),
+            _ => 0,
+        };
+        Engine::ALL.get(at).copied().unwrap_or(Engine::Linearize)
+    }
+}
+
+/// `__engine strict engine f x`: counts (primal, backward, calls, bytes), how it ended, seconds, the value, the gradient. If it is strict, an
+/// engine that gives up is an error.
+pub(crate) fn apply(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    let [strict, index, f, x] = args else { return Err(Error::new(codes::STRUCTURE, "an engine takes four arguments")) };
+    let engine = Engine::at(index);
+    let mut counts = Counts::default();
+    let start = m.host.time();
+    let mut value = Value::Zero;
+    let out = gradient(m, engine, f, x, &mut counts, &mut value);
+    // A clock is no more exact than that, and the digits would fill a table.
+    let seconds = ((m.host.time() - start) * 1e9).round() / 1e9;
+    let (status, gradient) = match out {
+        Ok(g) => ("ok", g),
+        Err(Stop::Error(e)) => return Err(e),
+        Err(stop) if matches!(strict, Value::Bool(true)) => return Err(stop.error(&format!("{engine:?}"))),
+        Err(stop) => (stop.status(), space::zero_like(x)),
+    };
+    let counted = [counts.primal, counts.backward, counts.calls, counts.peak].map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+    let parts = vec![array::ints(counted.to_vec()), data_text(status), Value::Float(seconds), value, gradient];
+    Ok(Value::Tuple(Rc::new(Tuple(parts))))
+}
+
+/// The gradient by an engine. The value is there as soon as it is known, and the counts are, also if the engine gives up.
+fn gradient(m: &mut Machine, engine: Engine, f: &Value, x: &Value, counts: &mut Counts, value: &mut Value) -> Out<Value> {
+    if engine == Engine::Linearize {
+        return linearized(m, f, x, counts, value);
+    }
+    let t = trace::trace(m, f, x)?;
+    *value = t.value.clone();
+    match engine {
+        Engine::Taped => taped(m, &t, counts),
+        Engine::Unf => unf::gradient(m, &t, counts),
+        _ => {
+            counts.primal = cost::primal(&t.tape);
+            let graph = expand::expand(m, &t)?;
+            counts.primal = graph.ops.len() as u64;
+            match graph.floats() {
+                Ok(graph) => dual::<Floats>(m, engine, graph, x, counts),
+                Err(graph) => dual::<Traced>(m, engine, graph, x, counts),
+            }
+        }
+    }
+}
+
+/// Dual numbers with backpropagators.
+fn dual<F: Field>(m: &mut Machine, engine: Engine, graph: Graph<F::V>, x: &Value, counts: &mut Counts) -> Out<Value> {
+    let mut run = Run::<F>::new(m, *counts);
+    let out = match engine {
+        Engine::Naive => naive::gradient(&mut run, &graph),
+        Engine::Cayley => cayley::gradient::<F, collect::Structured<F>>(&mut run, &graph, x),
+        Engine::Sparse => cayley::gradient::<F, collect::Sparse<F>>(&mut run, &graph, x),
+        Engine::Mutable => cayley::gradient::<F, collect::Mutable<F>>(&mut run, &graph, x),
+        Engine::Staged | Engine::Linearize | Engine::Taped | Engine::Unf => staged::gradient(&mut run, &graph),
+    };
+    *counts = run.counts;
+    let numbers = out?.into_iter().map(F::value).collect();
+    Ok(trace::assemble(m, x, numbers)?)
+}
+
+/// The flat tape: operations on whole arrays are one record, and no backpropagator is called.
+fn taped(m: &mut Machine, t: &Trace, counts: &mut Counts) -> Out<Value> {
+    cost::of_tape(t, counts);
+    let seeds = if t.output == NONE { Vec::new() } else { vec![(t.output, trace::one(&t.value))] };
+    let parts = sweep::backward(m, &t.tape, seeds, &t.input.nodes)?;
+    Ok(t.gradient(parts)?)
+}
+
+/// Whatever `grad` does.
+fn linearized(m: &mut Machine, f: &Value, x: &Value, counts: &mut Counts, value: &mut Value) -> Out<Value> {
+    let (y, mut map) = linear::record(m, f, x)?;
+    *value = y;
+    map.transposed = true;
+    let g = linear::apply(m, &map, trace::one(&compare::primal(value)))?;
+    if map.tape.recs.is_empty() {
+        // Nothing was recorded: the work is that of the same operations on a tape.
+        cost::of_tape(&trace::trace(m, f, x)?, counts);
+    } else {
+        let node = map.output.nodes.first().copied().unwrap_or(NONE);
+        cost::of_records(&map.tape, node, counts);
+    }
+    Ok(g)
+}

@@ -1,0 +1,74 @@
+//! Section 3: the second component of a number is a function from its cotangent to the cotangent of the whole input. A number that is
+//! used twice has its function called twice, and so have all that it calls.
+
+use super::graph::{Graph, Op};
+use super::run::{Field, MAX_CALLS, Made, Out, Run, Stop, V};
+use crate::ad::tape::NONE;
+use std::rc::Rc;
+
+/// From the cotangent of a number to that of the input.
+type Back<F> = Rc<dyn Fn(&mut Run<'_, F>, V<F>) -> Out<Vec<V<F>>>>;
+
+/// The gradient, as the numbers of the input in order.
+pub(super) fn gradient<F: Field>(run: &mut Run<'_, F>, graph: &Graph<V<F>>) -> Out<Vec<V<F>>> {
+    let mut made: Made<Back<F>> = Made(Vec::with_capacity(graph.inputs + graph.ops.len()));
+    for i in 0..graph.inputs {
+        made.0.push(input(run, i, graph.inputs));
+    }
+    for o in &graph.ops {
+        let back = operation(run, &made.0, o);
+        made.0.push(back);
+    }
+    match graph.output {
+        NONE => run.zeros(graph.inputs),
+        out => made.0[out as usize].clone()(run, F::constant(1.0)),
+    }
+}
+
+/// One number of the input: its cotangent, and 0 everywhere else.
+fn input<F: Field>(run: &mut Run<'_, F>, at: usize, of: usize) -> Back<F> {
+    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+        call(run)?;
+        let mut c = run.zeros(of)?;
+        c[at] = z;
+        Ok(c)
+    };
+    run.closure(&back);
+    Rc::new(back)
+}
+
+fn operation<F: Field>(run: &mut Run<'_, F>, made: &[Back<F>], o: &Op<V<F>>) -> Back<F> {
+    let (first, da) = (made[o.a as usize].clone(), o.da.clone());
+    if o.b == NONE {
+        let back = move |run: &mut Run<'_, F>, z: V<F>| {
+            call(run)?;
+            let z = run.times(&da, &z)?;
+            deeper(|| first(run, z))
+        };
+        run.closure(&back);
+        return Rc::new(back);
+    }
+    let (second, db) = (made[o.b as usize].clone(), o.db.clone());
+    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+        call(run)?;
+        let (za, zb) = (run.times(&da, &z)?, run.times(&db, &z)?);
+        let a = deeper(|| first(run, za))?;
+        let b = deeper(|| second(run, zb))?;
+        run.plus_all(a, b)
+    };
+    run.closure(&back);
+    Rc::new(back)
+}
+
+/// Counts a call.
+fn call<F: Field>(run: &mut Run<'_, F>) -> Out<()> {
+    if run.counts.calls >= MAX_CALLS {
+        return Err(Stop::Limit(format!("its backpropagators were called {MAX_CALLS} times")));
+    }
+    run.call()
+}
+
+/// Backpropagators call each other as deep as the run is long.
+fn deeper<T>(f: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, f)
+}

@@ -1,0 +1,112 @@
+//! Section 4: a backpropagator does not call others but says which it would call, by identifier. Calls of one are taken together
+//! (`f x + f y = f (x + y)`), and the highest identifier is called first, so that each is called once. What is collected is still added
+//! up as a whole, zeros included.
+
+use super::graph::{Graph, Op};
+use super::run::{Field, Made, Out, Run, V, levels};
+use crate::ad::tape::NONE;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// A cotangent of the input, to which calls that wait will add.
+struct Staged<F: Field> {
+    collected: Vec<V<F>>,
+    calls: BTreeMap<u32, (Back<F>, V<F>)>,
+}
+
+/// A backpropagator.
+struct Back<F: Field>(Rc<dyn Fn(&mut Run<'_, F>, V<F>) -> Out<Staged<F>>>);
+
+impl<F: Field> Clone for Back<F> {
+    fn clone(&self) -> Back<F> {
+        Back(self.0.clone())
+    }
+}
+
+const fn entry<F: Field>() -> usize {
+    size_of::<(u32, (Back<F>, V<F>))>()
+}
+
+impl<F: Field> Staged<F> {
+    /// A call that waits.
+    fn call(run: &mut Run<'_, F>, inputs: usize, id: u32, back: &Back<F>, z: V<F>) -> Out<Staged<F>> {
+        run.work(1)?;
+        run.counts.hold(entry::<F>());
+        Ok(Staged { collected: run.zeros(inputs)?, calls: BTreeMap::from([(id, (back.clone(), z))]) })
+    }
+
+    /// The sum: collected cotangents are added, calls of the same backpropagator are taken together.
+    fn plus(self, run: &mut Run<'_, F>, other: Staged<F>) -> Out<Staged<F>> {
+        let collected = run.plus_all(self.collected, other.collected)?;
+        let (mut calls, few) = if self.calls.len() >= other.calls.len() { (self.calls, other.calls) } else { (other.calls, self.calls) };
+        for (id, (back, z)) in few {
+            run.work(levels(calls.len()))?;
+            let z = match calls.remove(&id) {
+                Some((_, old)) => {
+                    run.counts.release(entry::<F>());
+                    run.plus(&old, &z)?
+                }
+                None => z,
+            };
+            calls.insert(id, (back, z));
+        }
+        Ok(Staged { collected, calls })
+    }
+}
+
+/// The gradient, as the numbers of the input in order.
+pub(super) fn gradient<F: Field>(run: &mut Run<'_, F>, graph: &Graph<V<F>>) -> Out<Vec<V<F>>> {
+    let mut made: Made<Back<F>> = Made(Vec::with_capacity(graph.inputs + graph.ops.len()));
+    for i in 0..graph.inputs {
+        made.0.push(input(run, i, graph.inputs));
+    }
+    for o in &graph.ops {
+        let back = operation(run, &made.0, o, graph.inputs);
+        made.0.push(back);
+    }
+    if graph.output == NONE {
+        return run.zeros(graph.inputs);
+    }
+    let mut rest = Staged::call(run, graph.inputs, graph.output, &made.0[graph.output as usize], F::constant(1.0))?;
+    while let Some((_, (back, z))) = rest.calls.pop_last() {
+        run.work(levels(rest.calls.len()))?;
+        run.counts.release(entry::<F>());
+        let more = (back.0)(run, z)?;
+        rest = more.plus(run, rest)?;
+    }
+    Ok(rest.collected)
+}
+
+fn input<F: Field>(run: &mut Run<'_, F>, at: usize, of: usize) -> Back<F> {
+    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+        run.call()?;
+        let mut collected = run.zeros(of)?;
+        collected[at] = z;
+        Ok(Staged { collected, calls: BTreeMap::new() })
+    };
+    run.closure(&back);
+    Back(Rc::new(back))
+}
+
+fn operation<F: Field>(run: &mut Run<'_, F>, made: &[Back<F>], o: &Op<V<F>>, inputs: usize) -> Back<F> {
+    let (a, first, da) = (o.a, made[o.a as usize].clone(), o.da.clone());
+    if o.b == NONE {
+        let back = move |run: &mut Run<'_, F>, z: V<F>| {
+            run.call()?;
+            let z = run.times(&da, &z)?;
+            Staged::call(run, inputs, a, &first, z)
+        };
+        run.closure(&back);
+        return Back(Rc::new(back));
+    }
+    let (b, second, db) = (o.b, made[o.b as usize].clone(), o.db.clone());
+    let back = move |run: &mut Run<'_, F>, z: V<F>| {
+        run.call()?;
+        let (za, zb) = (run.times(&da, &z)?, run.times(&db, &z)?);
+        let one = Staged::call(run, inputs, a, &first, za)?;
+        let two = Staged::call(run, inputs, b, &second, zb)?;
+        one.plus(run, two)
+    };
+    run.closure(&back);
+    Back(Rc::new(back))
+}

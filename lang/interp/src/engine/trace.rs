@@ -1,0 +1,95 @@
+//! Running a function with traced numbers, and data made of numbers again.
+
+use crate::ad::linear::{self, Traced};
+use crate::ad::rules::reshape;
+use crate::ad::tape::{NONE, Tape};
+use crate::ad::{Level, operators, sweep};
+use crate::error::Res;
+use crate::ops::call;
+use crate::value::{Buf, Value, array, compare, seq, space};
+use crate::vm::Machine;
+use adl_prim::Prim;
+
+/// What a run has left.
+pub(super) struct Trace {
+    pub tape: Tape,
+    pub input: Traced,
+    /// The node of the result, [`NONE`] if it depends on no input.
+    pub output: u32,
+    pub value: Value,
+}
+
+impl Trace {
+    /// The gradient from the cotangents of the leaves of the input.
+    pub fn gradient(&self, parts: Vec<Value>) -> Res<Value> {
+        let like = linear::leaves(&self.input.like);
+        let parts: Vec<Value> = parts.into_iter().zip(&like).map(|(v, like)| sweep::or_zero(v, like)).collect();
+        linear::rebuild(&self.input.like, parts.into_iter())
+    }
+}
+
+/// Runs `f x` with the numbers of `x` traced.
+pub(super) fn trace(m: &mut Machine, f: &Value, x: &Value) -> Res<Trace> {
+    let level = m.ad.open(Level::Reverse(Tape::default()))?;
+    let out = run(m, level, f, x);
+    let tape = m.ad.close(level);
+    let (value, input, output) = out?;
+    Ok(Trace { tape, input, output, value })
+}
+
+fn run(m: &mut Machine, level: u16, f: &Value, x: &Value) -> Res<(Value, Traced, u32)> {
+    let (lifted, input) = operators::lift(m, level, x)?;
+    let y = m.call(f, &[lifted])?;
+    let (value, output) = linear::lower(&y, level)?;
+    Ok((value, input, output.nodes.first().copied().unwrap_or(NONE)))
+}
+
+/// 1 of the precision of a number.
+pub(super) fn one(like: &Value) -> Value {
+    match compare::primal(like) {
+        Value::F32(_) => Value::F32(1.0),
+        _ => Value::Float(1.0),
+    }
+}
+
+/// Whether a leaf has 32-bit numbers.
+fn narrow(leaf: &Value) -> bool {
+    match compare::primal(leaf) {
+        Value::F32(_) => true,
+        Value::Array(a) => matches!(a.buf, Buf::F32(_)),
+        _ => false,
+    }
+}
+
+/// Data shaped as `like` whose numbers are those given, in order.
+pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Res<Value> {
+    let mut numbers = numbers.into_iter();
+    space::map_leaves(like, &mut |leaf| {
+        if !space::is_real(leaf) {
+            return Ok(leaf.clone());
+        }
+        let v = match seq::shape(leaf).cloned() {
+            None => numbers.next().unwrap_or(Value::Float(0.0)),
+            Some(shape) => {
+                let part: Vec<Value> = numbers.by_ref().take(shape.iter().product()).collect();
+                let flat = if part.is_empty() { array::floats(Vec::new()) } else { seq::pack(m, part)? };
+                reshape(m, flat, shape)?
+            }
+        };
+        if narrow(leaf) { call(m, Prim::ToF32, &[], vec![v]) } else { Ok(v) }
+    })
+}
+
+/// The numbers of a number or an array, as Floats.
+pub(super) fn numbers(m: &mut Machine, v: &Value) -> Res<Vec<Value>> {
+    let v = if narrow(v) { call(m, Prim::F32ToFloat, &[], vec![v.clone()])? } else { v.clone() };
+    let Some(shape) = seq::shape(&v).cloned() else { return Ok(vec![v]) };
+    if let Value::Array(a) = &v {
+        if let Buf::F64(x) = &a.buf {
+            return Ok(x.iter().map(|x| Value::Float(*x)).collect());
+        }
+    }
+    let n: usize = shape.iter().product();
+    let flat = reshape(m, v, [n][..].into())?;
+    (0..n).map(|i| seq::elem(m, &flat, i)).collect()
+}

@@ -1,0 +1,151 @@
+//! Cotangents with the structure of the input, changed without mutation.
+
+use crate::value::{Buf, Value, seq, space};
+use std::rc::Rc;
+
+/// Numbers in tuples, records, constructors and arrays. A part without numbers has no parts.
+enum Node<V> {
+    Number(V),
+    Parts(Vec<Rc<Node<V>>>),
+}
+
+/// Lists are as deep as they are long: parts are dropped without recursion.
+impl<V> Drop for Node<V> {
+    fn drop(&mut self) {
+        let Node::Parts(parts) = self else { return };
+        let mut queue = std::mem::take(parts);
+        while let Some(part) = queue.pop() {
+            if let Some(mut node) = Rc::into_inner(part) {
+                if let Node::Parts(more) = &mut node {
+                    queue.append(more);
+                }
+            }
+        }
+    }
+}
+
+/// The way to a part: that of what it is part of, and its position there.
+#[derive(Clone, Copy)]
+struct Way {
+    outer: u32,
+    at: u32,
+}
+
+const ROOT: u32 = u32::MAX;
+
+/// Ways share their beginnings, as the functions that the paper composes do.
+#[derive(Default)]
+struct Ways {
+    all: Vec<Way>,
+    /// The way to each number.
+    numbers: Vec<u32>,
+}
+
+/// A tree, and the ways to its numbers.
+pub(super) struct Tree<V> {
+    root: Rc<Node<V>>,
+    ways: Rc<Ways>,
+}
+
+impl<V: Clone> Tree<V> {
+    /// The structure of `x` with one number everywhere. Numbers count as `space::map_leaves` visits them.
+    pub fn of(x: &Value, zero: V) -> Tree<V> {
+        let mut ways = Ways::default();
+        let root = build(x, ROOT, &zero, &mut ways);
+        Tree { root, ways: Rc::new(ways) }
+    }
+
+    /// Bytes of the tree.
+    pub fn bytes(&self) -> usize {
+        (self.ways.all.len() + 1) * (size_of::<Node<V>>() + size_of::<Rc<Node<V>>>() + 2 * size_of::<usize>())
+    }
+
+    /// What stands on the way to a number, from outside in, with the positions taken.
+    fn spine(&self, number: usize) -> Vec<(&Node<V>, usize)> {
+        let mut way = Vec::new();
+        let mut at = self.ways.numbers[number];
+        while at != ROOT {
+            let w = self.ways.all[at as usize];
+            way.push(w.at as usize);
+            at = w.outer;
+        }
+        let mut node = &*self.root;
+        let mut spine = Vec::with_capacity(way.len());
+        for k in way.into_iter().rev() {
+            spine.push((node, k));
+            if let Node::Parts(parts) = node {
+                node = &parts[k];
+            }
+        }
+        spine
+    }
+
+    /// The same with one number changed, and what that took: all that holds the number is copied.
+    pub fn with<E>(&self, number: usize, change: impl FnOnce(&V) -> Result<V, E>) -> Result<(Tree<V>, usize), E> {
+        let spine = self.spine(number);
+        let mut work = 2 * spine.len();
+        let old = match spine.last() {
+            Some((Node::Parts(parts), k)) => &*parts[*k],
+            Some((Node::Number(_), _)) | None => &*self.root,
+        };
+        let mut root = match old {
+            Node::Number(v) => Rc::new(Node::Number(change(v)?)),
+            Node::Parts(_) => self.root.clone(),
+        };
+        for (node, k) in spine.into_iter().rev() {
+            if let Node::Parts(parts) = node {
+                work += parts.len();
+                let mut parts = parts.clone();
+                parts[k] = root;
+                root = Rc::new(Node::Parts(parts));
+            }
+        }
+        Ok((Tree { root, ways: self.ways.clone() }, work))
+    }
+
+    /// The numbers, in order.
+    pub fn numbers(&self) -> Vec<V> {
+        let mut out = Vec::new();
+        let mut queue = vec![&self.root];
+        while let Some(node) = queue.pop() {
+            match &**node {
+                Node::Number(v) => out.push(v.clone()),
+                Node::Parts(parts) => queue.extend(parts.iter().rev()),
+            }
+        }
+        out
+    }
+}
+
+fn build<V: Clone>(x: &Value, way: u32, zero: &V, ways: &mut Ways) -> Rc<Node<V>> {
+    if space::is_real(x) {
+        let Some(shape) = seq::shape(x) else { return number(way, zero, ways) };
+        let n: usize = shape.iter().product();
+        return Rc::new(Node::Parts((0..n).map(|i| number(ways.step(way, i), zero, ways)).collect()));
+    }
+    let parts: &[Value] = match x {
+        Value::Tuple(t) => &t.0,
+        Value::Record(r) => &r.vals,
+        Value::Data(d) => &d.fields,
+        Value::Array(a) => match &a.buf {
+            Buf::Tuple(vals) | Buf::Record(_, vals) | Buf::Boxed(vals) => vals,
+            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit => &[],
+        },
+        _ => &[],
+    };
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        Rc::new(Node::Parts(parts.iter().enumerate().map(|(i, v)| build(v, ways.step(way, i), zero, ways)).collect()))
+    })
+}
+
+fn number<V: Clone>(way: u32, zero: &V, ways: &mut Ways) -> Rc<Node<V>> {
+    ways.numbers.push(way);
+    Rc::new(Node::Number(zero.clone()))
+}
+
+impl Ways {
+    fn step(&mut self, outer: u32, at: usize) -> u32 {
+        self.all.push(Way { outer, at: at as u32 });
+        (self.all.len() - 1) as u32
+    }
+}

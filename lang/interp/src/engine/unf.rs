@@ -1,0 +1,240 @@
+//! Unary normal form: every operation takes the whole context, the values so far, and returns it with one value more. A program is then a
+//! line `f₁; f₂; ...; fₘ` without branching data flow, the transposed Jacobian of each step is the identity but for the value that the step
+//! has added, and the gradient is `Jᵀf₁ (Jᵀf₂ (... (Jᵀfₘ (0, ..., 0, 1))))`: nothing is called twice and nothing is updated by identifier.
+//!
+//! A value is a number or a whole array, and an operation on arrays is one step. Composing the continuations `λY. Y ∘ Jᵀfᵢ` is done ahead:
+//! steps whose value the result does not need are left out, copies (`x + c`) become other names of what they copy, and what is left is a
+//! list, run from its end. A rule that does not say what it does with numbers has no near-identity Jacobian that could be written down, and
+//! is refused.
+
+use super::cost;
+use super::run::{Counts, MAX_OPERATIONS, Out, Stop};
+use super::trace::{Trace, one};
+use crate::ad::rules::{View, scatter_add};
+use crate::ad::tape::{ELEM, NONE, OUT, Rule, SIDE, Tape};
+use crate::error::Res;
+use crate::ops::arith;
+use crate::value::{Buf, Shape, Value, array, seq};
+use crate::vm::Machine;
+use adl_prim::Bin;
+use std::rc::Rc;
+
+/// A step: what its transposed Jacobian does with the last value of the context.
+enum Step {
+    /// Nothing: an input.
+    Input,
+    /// Adds multiples of it to one or two numbers (the second may be [`NONE`]).
+    Scale { a: u32, da: f64, b: u32, db: f64 },
+    /// Adds it to an element.
+    Element { array: u32, offset: usize },
+    /// Adds what an operation on arrays makes of it.
+    Array { parents: Vec<u32>, rule: Rc<dyn Rule>, work: usize },
+}
+
+/// The gradient.
+pub(super) fn gradient(m: &mut Machine, t: &Trace, counts: &mut Counts) -> Out<Value> {
+    counts.primal = cost::primal(&t.tape);
+    let line = Line::normalise(&t.tape, t.output)?;
+    counts.hold(line.steps.iter().map(Step::bytes).sum());
+    let mut c = Context { vals: vec![Value::Zero; line.steps.len()], shapes: line.shapes, counts };
+    if let Some(out) = line.output {
+        c.add(m, out, one(&t.value))?;
+    }
+    for step in line.steps.iter().skip(line.inputs).rev() {
+        c.back(m, step)?;
+    }
+    let parts = c.vals;
+    Ok(t.gradient(parts)?)
+}
+
+impl Step {
+    fn bytes(&self) -> usize {
+        let parents = match self {
+            Step::Array { parents, .. } => size_of_val(parents.as_slice()),
+            Step::Input | Step::Scale { .. } | Step::Element { .. } => 0,
+        };
+        size_of::<Step>() + parents
+    }
+}
+
+/// A program in normal form.
+struct Line {
+    steps: Vec<Step>,
+    shapes: Vec<Option<Shape>>,
+    inputs: usize,
+    /// The place of the result.
+    output: Option<u32>,
+}
+
+impl Line {
+    fn normalise(tape: &Tape, output: u32) -> Out<Line> {
+        let name = names(tape);
+        let live = live(tape, &name, output)?;
+        let mut place = vec![NONE; tape.recs.len()];
+        let mut line = Line { steps: Vec::new(), shapes: Vec::new(), inputs: 0, output: None };
+        for i in 0..tape.recs.len() {
+            let step = step(tape, i, |n| if n == NONE { NONE } else { place[name[n as usize] as usize] });
+            let Some(step) = step.filter(|s| live[i] || matches!(s, Step::Input)) else { continue };
+            line.inputs += usize::from(matches!(step, Step::Input));
+            place[i] = line.steps.len() as u32;
+            line.shapes.push(tape.shape(i as u32));
+            line.steps.push(step);
+        }
+        line.output = (output != NONE).then(|| place[name[output as usize] as usize]);
+        Ok(line)
+    }
+}
+
+/// What each node is called: a copy has the name of what it copies.
+fn names(tape: &Tape) -> Vec<u32> {
+    let mut out: Vec<u32> = (0..tape.recs.len() as u32).collect();
+    for (i, r) in tape.recs.iter().enumerate() {
+        if !matches!(r.a, NONE | OUT | SIDE) && r.b == NONE && r.da == 1.0 {
+            out[i] = out[r.a as usize];
+        }
+    }
+    out
+}
+
+/// The nodes that the result needs, under their names.
+fn live(tape: &Tape, name: &[u32], output: u32) -> Out<Vec<bool>> {
+    let mut out = vec![false; tape.recs.len()];
+    if output != NONE {
+        out[name[output as usize] as usize] = true;
+    }
+    for i in (0..tape.recs.len()).rev().filter(|i| name[*i] == *i as u32) {
+        // Further outputs belong to rules that are refused.
+        if !out[i] {
+            continue;
+        }
+        match step(tape, i, |n| n) {
+            None => return Err(refused()),
+            Some(Step::Input) => {}
+            Some(Step::Scale { a, b, .. }) => [a, b].into_iter().filter(|p| *p != NONE).for_each(|p| out[name[p as usize] as usize] = true),
+            Some(Step::Element { array, .. }) => out[name[array as usize] as usize] = true,
+            Some(Step::Array { parents, rule, .. }) => {
+                if matches!(rule.view(), View::Opaque(_)) {
+                    return Err(refused());
+                }
+                parents.iter().filter(|p| **p != NONE).for_each(|p| out[name[*p as usize] as usize] = true);
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn refused() -> Stop {
+    Stop::Unsupported("it uses `checkpoint` or a function with a derivative of its own, whose operations have no unary normal form".into())
+}
+
+fn step(tape: &Tape, i: usize, place: impl Fn(u32) -> u32) -> Option<Step> {
+    let r = tape.recs[i];
+    Some(match r.a {
+        OUT => return None,
+        NONE => Step::Input,
+        SIDE => {
+            let s = &tape.side[r.b as usize];
+            match &s.rule {
+                None => Step::Input,
+                Some(rule) => Step::Array { parents: s.parents.iter().map(|p| place(*p)).collect(), rule: rule.clone(), work: cost::backward(tape, i) },
+            }
+        }
+        a if r.b == ELEM => Step::Element { array: place(a), offset: r.da.to_bits() as usize },
+        a => Step::Scale { a: place(a), da: r.da, b: place(r.b), db: r.db },
+    })
+}
+
+/// Cotangents of the context: as many as there are values at that point of the line.
+struct Context<'a> {
+    vals: Vec<Value>,
+    shapes: Vec<Option<Shape>>,
+    counts: &'a mut Counts,
+}
+
+impl Context<'_> {
+    /// The transposed Jacobian of the last step: takes the last cotangent and adds what it gives to those before.
+    fn back(&mut self, m: &mut Machine, step: &Step) -> Out<()> {
+        self.counts.calls += 1;
+        if self.counts.calls & 0xffff == 0 {
+            m.poll()?;
+        }
+        let ct = self.vals.pop().unwrap_or(Value::Zero);
+        let shape = self.shapes.pop().flatten();
+        if matches!(ct, Value::Zero) || matches!(ct, Value::Float(x) if x == 0.0) {
+            return Ok(());
+        }
+        self.counts.release(bytes(&shape));
+        match step {
+            Step::Input => {}
+            Step::Scale { a, da, b, db } => {
+                self.counts.backward += if *b == NONE { 2 } else { 4 };
+                let p = arith::bin(m, Bin::Mul, Value::Float(*da), ct.clone())?;
+                self.add(m, *a, p)?;
+                if *b != NONE {
+                    let p = arith::bin(m, Bin::Mul, Value::Float(*db), ct)?;
+                    self.add(m, *b, p)?;
+                }
+            }
+            Step::Element { array, offset } => {
+                self.counts.backward += 1;
+                self.add_element(m, *array, *offset, ct)?;
+            }
+            Step::Array { parents, rule, work } => {
+                self.counts.backward += *work as u64;
+                rule.pull(m, &[ct], &mut |m, k, v| if parents[k] == NONE { Ok(()) } else { self.add(m, parents[k], v) })?;
+            }
+        }
+        if self.counts.backward > MAX_OPERATIONS {
+            return Err(Stop::Limit(format!("its backward pass takes more than {MAX_OPERATIONS} operations")));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, m: &mut Machine, place: u32, v: Value) -> Res<()> {
+        let at = place as usize;
+        let n = self.shapes[at].as_ref().map_or(1, |s| s.iter().product());
+        let v = match (v, &self.shapes[at]) {
+            (Value::Zero, _) => return Ok(()),
+            // A rule may give a number where the operand is an array of one value repeated.
+            (Value::Float(x), Some(shape)) => array::make(shape.clone(), Buf::F64(array::filled(x, n)?)),
+            (v, _) => v,
+        };
+        self.vals[at] = match std::mem::take(&mut self.vals[at]) {
+            Value::Zero => {
+                self.counts.hold(bytes(&self.shapes[at]));
+                v
+            }
+            old => arith::bin(m, Bin::Add, old, v)?,
+        };
+        Ok(())
+    }
+
+    fn add_element(&mut self, m: &mut Machine, place: u32, offset: usize, v: Value) -> Res<()> {
+        let at = place as usize;
+        let shape = self.shapes[at].clone().unwrap_or_default();
+        let Value::Float(x) = v else {
+            let spread = scatter_add(m, &shape, &[offset as i64], vec![v])?;
+            return self.add(m, place, spread);
+        };
+        if matches!(self.vals[at], Value::Zero) {
+            let n = array::count(&shape)?;
+            self.counts.backward += n as u64;
+            self.counts.hold(bytes(&Some(shape.clone())));
+            self.vals[at] = array::make(shape, Buf::F64(array::filled(0.0, n)?));
+        }
+        if let Value::Array(a) = &mut self.vals[at] {
+            if let Buf::F64(buf) = &mut Rc::make_mut(a).buf {
+                buf[offset] += x;
+                return Ok(());
+            }
+        }
+        let shape = seq::shape(&self.vals[at]).cloned().unwrap_or_default();
+        let spread = scatter_add(m, &shape, &[offset as i64], vec![Value::Float(x)])?;
+        self.add(m, place, spread)
+    }
+}
+
+/// Bytes of a cotangent.
+fn bytes(shape: &Option<Shape>) -> usize {
+    size_of::<Value>() + shape.as_ref().map_or(0, |s| s.iter().product::<usize>() * size_of::<f64>())
+}
