@@ -1,15 +1,9 @@
 //! What a tape costs: the operations that it stands for, those of its sweep, and its bytes.
 
 use super::run::Counts;
-use super::trace::Trace;
 use crate::ad::rules::{Partial, View};
 use crate::ad::tape::{ELEM, NONE, OUT, Rec, SIDE, Side, Tape};
 use crate::value::{Buf, Shape, Value, seq};
-
-/// Adds the cost of a trace.
-pub(super) fn of_tape(t: &Trace, counts: &mut Counts) {
-    of_records(&t.tape, t.output, counts);
-}
 
 /// Operations that a tape stands for.
 pub(super) fn primal(tape: &Tape) -> u64 {
@@ -22,7 +16,7 @@ pub(super) fn backward(tape: &Tape, i: usize) -> usize {
 }
 
 /// Adds the cost of a tape with its sweep from a node.
-pub(super) fn of_records(tape: &Tape, output: u32, counts: &mut Counts) {
+pub(super) fn of_tape(tape: &Tape, output: u32, counts: &mut Counts) {
     counts.hold(tape.recs.len() * size_of::<Rec>() + tape.side.iter().map(side_bytes).sum::<usize>());
     // Cotangents of records; those of arrays are there from their last use to their record.
     counts.hold(tape.recs.len() * size_of::<f64>());

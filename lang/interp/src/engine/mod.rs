@@ -44,7 +44,7 @@ use crate::ad::tape::NONE;
 use crate::ad::{linear, sweep};
 use crate::error::{Error, Res, codes};
 use crate::ops::data_text;
-use crate::value::{Tuple, Value, array, compare, space};
+use crate::value::{Tuple, Value, array, space};
 use crate::vm::Machine;
 use graph::Graph;
 use run::{Counts, Field, Floats, Out, Run, Stop, Traced};
@@ -83,13 +83,16 @@ pub(crate) fn apply(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let [strict, index, f, x] = args else { return Err(Error::new(codes::STRUCTURE, "an engine takes four arguments")) };
     let engine = Engine::at(index);
     let mut counts = Counts::default();
-    let start = m.host.time();
     let mut value = Value::Zero;
+    let start = m.host.time();
     let out = gradient(m, engine, f, x, &mut counts, &mut value);
     // A clock is no more exact than that, and the digits would fill a table.
     let seconds = ((m.host.time() - start) * 1e9).round() / 1e9;
     let (status, gradient) = match out {
-        Ok(g) => ("ok", g),
+        Ok((g, swept)) => {
+            swept.count(m, f, x, &mut counts)?;
+            ("ok", g)
+        }
         Err(Stop::Error(e)) => return Err(e),
         Err(stop) if matches!(strict, Value::Bool(true)) => return Err(stop.error(&format!("{engine:?}"))),
         Err(stop) => (stop.status(), space::zero_like(x)),
@@ -99,26 +102,57 @@ pub(crate) fn apply(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     Ok(Value::Tuple(Rc::new(Tuple(parts))))
 }
 
-/// The gradient by an engine. The value is there as soon as it is known, and the counts are, also if the engine gives up.
-fn gradient(m: &mut Machine, engine: Engine, f: &Value, x: &Value, counts: &mut Counts, value: &mut Value) -> Out<Value> {
+/// What is left of a gradient, to be counted when the clock has stopped.
+enum Swept {
+    /// Nothing: the engine has counted.
+    Nothing,
+    /// A trace that was swept.
+    Trace(Trace),
+    /// What `grad` has used.
+    Map(linear::LinearMap),
+}
+
+impl Swept {
+    fn count(self, m: &mut Machine, f: &Value, x: &Value, counts: &mut Counts) -> Res<()> {
+        match self {
+            Swept::Nothing => {}
+            Swept::Trace(t) => cost::of_tape(&t.tape, t.output, counts),
+            // Nothing was recorded: the work is that of the same operations on a tape.
+            Swept::Map(map) if map.tape.recs.is_empty() => {
+                let t = trace::trace(m, f, x)?;
+                cost::of_tape(&t.tape, t.output, counts);
+            }
+            Swept::Map(map) => cost::of_tape(&map.tape, map.output.nodes.first().copied().unwrap_or(NONE), counts),
+        }
+        Ok(())
+    }
+}
+
+/// The gradient by an engine. The value is there as soon as it is known, and what the engine counts is, also if it gives up.
+fn gradient(m: &mut Machine, engine: Engine, f: &Value, x: &Value, counts: &mut Counts, value: &mut Value) -> Out<(Value, Swept)> {
     if engine == Engine::Linearize {
-        return linearized(m, f, x, counts, value);
+        let (y, mut map) = linear::record(m, f, x)?;
+        map.transposed = true;
+        let g = linear::apply(m, &map, trace::one(&y))?;
+        *value = y;
+        return Ok((g, Swept::Map(map)));
     }
     let t = trace::trace(m, f, x)?;
     *value = t.value.clone();
-    match engine {
-        Engine::Taped => taped(m, &t, counts),
-        Engine::Unf => unf::gradient(m, &t, counts),
+    let g = match engine {
+        Engine::Taped => return Ok((taped(m, &t)?, Swept::Trace(t))),
+        Engine::Unf => unf::gradient(m, &t, counts)?,
         _ => {
             counts.primal = cost::primal(&t.tape);
             let graph = expand::expand(m, &t)?;
             counts.primal = graph.ops.len() as u64;
             match graph.floats() {
-                Ok(graph) => dual::<Floats>(m, engine, graph, x, counts),
-                Err(graph) => dual::<Traced>(m, engine, graph, x, counts),
+                Ok(graph) => dual::<Floats>(m, engine, graph, x, counts)?,
+                Err(graph) => dual::<Traced>(m, engine, graph, x, counts)?,
             }
         }
-    }
+    };
+    Ok((g, Swept::Nothing))
 }
 
 /// Dual numbers with backpropagators.
@@ -137,25 +171,8 @@ fn dual<F: Field>(m: &mut Machine, engine: Engine, graph: Graph<F::V>, x: &Value
 }
 
 /// The flat tape: operations on whole arrays are one record, and no backpropagator is called.
-fn taped(m: &mut Machine, t: &Trace, counts: &mut Counts) -> Out<Value> {
-    cost::of_tape(t, counts);
+fn taped(m: &mut Machine, t: &Trace) -> Out<Value> {
     let seeds = if t.output == NONE { Vec::new() } else { vec![(t.output, trace::one(&t.value))] };
     let parts = sweep::backward(m, &t.tape, seeds, &t.input.nodes)?;
     Ok(t.gradient(parts)?)
-}
-
-/// Whatever `grad` does.
-fn linearized(m: &mut Machine, f: &Value, x: &Value, counts: &mut Counts, value: &mut Value) -> Out<Value> {
-    let (y, mut map) = linear::record(m, f, x)?;
-    *value = y;
-    map.transposed = true;
-    let g = linear::apply(m, &map, trace::one(&compare::primal(value)))?;
-    if map.tape.recs.is_empty() {
-        // Nothing was recorded: the work is that of the same operations on a tape.
-        cost::of_tape(&trace::trace(m, f, x)?, counts);
-    } else {
-        let node = map.output.nodes.first().copied().unwrap_or(NONE);
-        cost::of_records(&map.tape, node, counts);
-    }
-    Ok(g)
 }
