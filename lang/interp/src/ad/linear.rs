@@ -19,6 +19,8 @@ pub struct LinearMap {
     pub(crate) transposed: bool,
     /// The function that it is the transpose of, where the user gave one.
     pub(crate) original: Option<Value>,
+    /// The derivative by the main road; the tape is then empty.
+    pub(crate) main: Option<Rc<crate::ir::road::Map>>,
 }
 
 /// Data with the node of each real leaf, in order (`NONE` for leaves that depend on nothing).
@@ -86,6 +88,14 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
     let mut seeds = Vec::new();
     if !zero {
         same_structure("the argument of a linear function", &v, &from.like)?;
+    }
+    if let Some(main) = &map.main {
+        if m.ad.depth() > 0 && parts.iter().any(|p| super::level_of(p) > 0) {
+            return operators::linear_at(m, map, v);
+        }
+        return crate::ir::road::apply(m, map, main, &v);
+    }
+    if !zero {
         for (node, x) in from.nodes.iter().zip(parts) {
             if *node != super::tape::NONE {
                 seeds.push((*node, x));
@@ -99,16 +109,24 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
 
 /// Runs `f x` on a tape of its own: the value, and its derivative at `x`.
 pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
-    record_on(m, Tape::default(), f, x)
+    record_on(m, None, f, x)
 }
 
-/// The same on a given empty tape.
-pub(crate) fn record_on(m: &mut Machine, tape: Tape, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
+/// The same; a tape that is needed is the given one.
+pub(crate) fn record_on(m: &mut Machine, tape: Option<Tape>, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
+    match crate::ir::road::record(m, f, x)? {
+        Some(out) => Ok(out),
+        None => taped(m, tape.unwrap_or_default(), f, x),
+    }
+}
+
+/// The same by the taped road.
+pub(crate) fn taped(m: &mut Machine, tape: Tape, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
     let level = m.ad.open(Level::Reverse(tape))?;
     let out = record_at(m, level, f, x);
     let tape = m.ad.close(level);
     let (y, input, output) = out?;
-    let map = LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None };
+    let map = LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None, main: None };
     Ok((y, map))
 }
 

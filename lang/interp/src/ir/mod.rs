@@ -1,6 +1,8 @@
 //! The main road of differentiation, at run time: closures are specialised to IR, transformed there, and lowered to register code.
 //!
-//! Reading order: [`lower`] (IR → register code), [`step`], `rows`, `buffer` (what lowered operations do with values).
+//! Reading order: [`lower`] (IR → register code), [`step`], `rows`, `buffer` (what lowered operations do with values), `convert` (values of
+//! the language ↔ leaves of a layout), `world` (run-time values as the specialiser sees them), [`road`] (derivative operators by this road,
+//! and when the other road is taken).
 //!
 //! Invariants
 //! - Lowered code is linear in the size of the IR; functions are lowered once a program.
@@ -8,9 +10,12 @@
 //! - A linear array that is absent is [`crate::value::Value::Zero`]; numbers are never absent.
 
 pub(crate) mod buffer;
+pub(crate) mod convert;
 pub(crate) mod live;
 pub mod lower;
 pub(crate) mod rows;
+pub mod road;
 pub mod step;
+pub(crate) mod world;
 #[cfg(test)]
 mod tests;

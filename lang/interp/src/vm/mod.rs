@@ -17,8 +17,8 @@ use crate::host::Host;
 use crate::value::Value;
 use adl_prim::Prim;
 use adl_syntax::span::{FileId, Span};
-use adl_typing::core::{Def, Expr};
-use adl_typing::ty::{DataDecl, DataId};
+use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lit};
+use adl_typing::ty::{DataDecl, DataId, Ty};
 use code::Code;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -160,6 +160,10 @@ pub struct Machine {
     pub library: HashSet<FileId>,
     /// Declared types, for readers of data.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
+    /// The main road of differentiation.
+    pub road: crate::ir::road::Road,
+    /// Definitions, for the specialiser. Of data only the type is kept.
+    pub(crate) defs: HashMap<GlobalId, Rc<Def>>,
     pub(crate) globals: Vec<Option<Value>>,
     regs: Vec<Value>,
     frames: Vec<Frame>,
@@ -180,6 +184,8 @@ impl Machine {
             stack_budget: 1 << 30,
             library: HashSet::new(),
             datas: HashMap::new(),
+            road: crate::ir::road::Road::default(),
+            defs: HashMap::new(),
             globals: Vec::new(),
             regs: Vec::new(),
             frames: Vec::new(),
@@ -192,6 +198,7 @@ impl Machine {
     pub fn define(&mut self, def: &Def) -> Res<()> {
         let v = self.eval(&def.expr, def.name)?;
         self.set_global(def.global, v);
+        self.defs.insert(def.global, Rc::new(for_specialiser(def)));
         Ok(())
     }
 
@@ -239,6 +246,16 @@ impl Machine {
         };
         self.call_fun(f.clone(), args.to_vec())
     }
+}
+
+/// A definition as the specialiser reads it: functions are code, data is a value that only has a type.
+fn for_specialiser(def: &Def) -> Def {
+    let code = matches!(def.scheme.ty, Ty::Fun(..) | Ty::Lin(..)) || matches!(&*def.expr.kind, ExprKind::Abs(..));
+    let expr = match code {
+        true => def.expr.clone(),
+        false => Expr { kind: Box::new(ExprKind::Lit(Lit::Unit)), ty: def.expr.ty.clone(), span: def.expr.span },
+    };
+    Def { global: def.global, name: def.name, scheme: def.scheme.clone(), expr, span: def.span, doc: None }
 }
 
 /// A place without a file.

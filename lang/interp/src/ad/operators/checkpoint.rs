@@ -101,7 +101,7 @@ impl CheckpointRule {
         })();
         let tape = m.ad.close(level);
         let (input, output) = run?;
-        Ok(LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None })
+        Ok(LinearMap { tape: Rc::new(tape), input, output, transposed: false, original: None, main: None })
     }
 }
 

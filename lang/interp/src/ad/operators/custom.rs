@@ -1,7 +1,7 @@
 //! Functions with derivative rules of their own.
 
 use super::transpose;
-use crate::ad::linear::{self, leaves, rebuild};
+use crate::ad::linear::{self, LinearMap, leaves, rebuild};
 use crate::ad::rules::View;
 use crate::ad::tape::Rule;
 use crate::ad::{level_of, results, split};
@@ -31,6 +31,25 @@ pub(crate) fn custom(m: &mut Machine, f: &Value, rule: &Value, vjp: bool, x: Val
     let backward = if vjp { map } else { transpose(m, &map, Some(&primal), &[])? };
     let outs = leaves(&y);
     let rule = CustomRule { forward, backward, input: primal, output: y.clone() };
+    let traced = results(m, level, parts, outs, Rc::new(rule))?;
+    rebuild(&y, traced.into_iter())
+}
+
+/// A linear map without a tape at a traced argument: it is its own derivative.
+pub(crate) fn linear_at(m: &mut Machine, map: &LinearMap, x: Value) -> Res<Value> {
+    let level = deepest(&x);
+    let mut parts = Vec::new();
+    let primal = space::map_leaves(&x, &mut |v| {
+        let (p, part) = split(v, level);
+        if space::is_real(&p) {
+            parts.push(part);
+        }
+        Ok(p)
+    })?;
+    let y = linear::apply(m, map, primal.clone())?;
+    let outs = leaves(&y);
+    let backward = LinearMap { transposed: !map.transposed, ..map.clone() };
+    let rule = CustomRule { forward: super::linear_fun(map.clone()), backward: super::linear_fun(backward), input: primal, output: y.clone() };
     let traced = results(m, level, parts, outs, Rc::new(rule))?;
     rebuild(&y, traced.into_iter())
 }

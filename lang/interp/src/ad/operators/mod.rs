@@ -6,7 +6,7 @@ mod custom;
 mod ravel;
 
 pub(crate) use checkpoint::checkpointed;
-pub(crate) use custom::custom;
+pub(crate) use custom::{custom, linear_at};
 
 use super::linear::{self, LinearMap, Traced};
 use super::{Dual, Level, Part, on_tape, split};
@@ -28,6 +28,7 @@ fn linear_fun(map: LinearMap) -> Value {
 /// Applies a differentiation primitive.
 pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     let a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
+    m.road.op = p.name();
     match p {
         Prim::Jvp => jvp(m, &a[0], &a[1], &a[2]).map(|(y, t)| pair(y, t)),
         Prim::Linearize => {
@@ -81,6 +82,9 @@ pub(crate) fn lift(m: &mut Machine, level: u16, x: &Value) -> Res<(Value, Traced
 }
 
 fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<(Value, Value)> {
+    if let Some(out) = crate::ir::road::jvp(m, f, x, v)? {
+        return Ok(out);
+    }
     let level = m.ad.open(Level::Forward)?;
     let out = jvp_at(m, level, f, x, v);
     m.ad.reset_to(level as usize - 1);
@@ -114,7 +118,7 @@ fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(
 /// The value and the gradient.
 fn grad(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, Value)> {
     let tape = m.ad.new_tape();
-    let (y, mut map) = linear::record_on(m, tape, f, x)?;
+    let (y, mut map) = linear::record_on(m, Some(tape), f, x)?;
     map.transposed = true;
     let one = match compare::primal(&y) {
         Value::F32(_) => Value::F32(1.0),

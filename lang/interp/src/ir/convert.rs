@@ -1,0 +1,381 @@
+//! Values of the language ↔ the leaves of a layout.
+//!
+//! Numbers, texts and flat arrays are the same in both worlds. Tuples and records come apart; an array of tuples is already kept as a tuple
+//! of arrays. Data keeps its constructors; where each of their fields is one leaf, it is passed as it is.
+
+use super::lower::zero_of;
+use crate::value::{Array, Buf, ConInfo, Data, Record, Shape, Tuple, Value, array, space};
+use adl_ir::{DataId, Ty};
+use adl_specialise::Layout;
+use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Constructors: name, and the layout of each argument.
+pub(crate) type Cons = Rc<Vec<(Symbol, Vec<Layout>)>>;
+
+/// The data types of an entry.
+#[derive(Default, Debug)]
+pub(crate) struct Datas {
+    types: HashMap<DataId, Kind>,
+}
+
+#[derive(Debug)]
+struct Kind {
+    cons: Cons,
+    /// Whether values are the same in both worlds.
+    plain: bool,
+    /// Whether values may hold reals.
+    real: bool,
+}
+
+impl Datas {
+    /// Of these declarations.
+    pub fn new(decls: &HashMap<DataId, Cons>) -> Datas {
+        let plain = |d: &DataId| reaches(decls, *d, &|l| matches!(l, Layout::Unit | Layout::Tuple(_) | Layout::Record(_)));
+        let real = |d: &DataId| reaches(decls, *d, &|l| matches!(l, Layout::Leaf(t) if t.scalar().is_real()));
+        let types = decls.iter().map(|(d, cons)| (*d, Kind { cons: cons.clone(), plain: !plain(d), real: real(d) })).collect();
+        Datas { types }
+    }
+
+    fn plain(&self, d: DataId) -> bool {
+        self.types.get(&d).is_some_and(|k| k.plain)
+    }
+
+    fn fields(&self, d: DataId, tag: u32) -> Option<&(Symbol, Vec<Layout>)> {
+        self.types.get(&d)?.cons.get(tag as usize)
+    }
+
+    /// Whether a variable of the type has a tangent.
+    pub fn has_tangent(&self, t: &Ty) -> bool {
+        match t {
+            Ty::F64 | Ty::F32 => true,
+            Ty::I64 | Ty::Bool | Ty::Str => false,
+            Ty::Array(e, _) => self.has_tangent(e),
+            Ty::Data(d) => self.types.get(d).is_some_and(|k| k.real),
+        }
+    }
+
+    fn real(&self, l: &Layout) -> bool {
+        l.leaves().iter().any(|t| self.has_tangent(t))
+    }
+}
+
+/// Whether a layout for which `what` holds stands somewhere in a type's constructors, or in those of types inside.
+fn reaches(decls: &HashMap<DataId, Cons>, d: DataId, what: &dyn Fn(&Layout) -> bool) -> bool {
+    let mut seen = vec![d];
+    let mut next = 0;
+    while next < seen.len() {
+        let mut work: Vec<&Layout> = decls.get(&seen[next]).into_iter().flat_map(|c| c.iter()).flat_map(|c| &c.1).collect();
+        next += 1;
+        while let Some(l) = work.pop() {
+            if what(l) {
+                return true;
+            }
+            match l {
+                Layout::Leaf(t) => data_in(t).into_iter().for_each(|d| note(&mut seen, d)),
+                Layout::Unit => {}
+                Layout::Tuple(ls) => work.extend(ls),
+                Layout::Record(fs) => work.extend(fs.iter().map(|f| &f.1)),
+                Layout::Array(e) => work.push(e),
+                Layout::Data(d) => note(&mut seen, *d),
+            }
+        }
+    }
+    false
+}
+
+fn note(seen: &mut Vec<DataId>, d: DataId) {
+    if !seen.contains(&d) {
+        seen.push(d);
+    }
+}
+
+fn data_in(t: &Ty) -> Option<DataId> {
+    match t {
+        Ty::Data(d) => Some(*d),
+        Ty::Array(e, _) => data_in(e),
+        _ => None,
+    }
+}
+
+impl Datas {
+    /// The leaves of a value; `None` if it has not the layout.
+    pub fn take_apart(&self, v: &Value, l: &Layout, out: &mut Vec<Value>) -> Option<()> {
+        self.apart(v, l, 0, out)
+    }
+
+    /// `rank`: axes around what the layout describes.
+    fn apart(&self, v: &Value, l: &Layout, rank: u32, out: &mut Vec<Value>) -> Option<()> {
+        if rank > 0 && matches!(v, Value::Array(a) if a.shape.contains(&0)) && !matches!(l, Layout::Leaf(_)) {
+            return self.empty(v, l, rank, out);
+        }
+        match (l, v) {
+            (Layout::Leaf(t), _) => out.push(leaf(v, &t.array(rank))?),
+            (Layout::Unit, _) => {}
+            (Layout::Array(e), _) => self.apart(v, e, rank + 1, out)?,
+            (Layout::Data(d), Value::Array(a)) if rank > 0 => match &a.buf {
+                Buf::Boxed(_) if self.plain(*d) => out.push(v.clone()),
+                Buf::Boxed(vs) => {
+                    let vs = vs.iter().map(|v| self.data(v, *d)).collect::<Option<Vec<_>>>()?;
+                    out.push(array::make(a.shape.clone(), Buf::Boxed(vs)));
+                }
+                _ => return None,
+            },
+            (Layout::Data(d), Value::Data(_)) if rank == 0 => out.push(self.data(v, *d)?),
+            (Layout::Tuple(ls), Value::Tuple(t)) if rank == 0 => self.each(&t.0, ls.iter(), rank, out)?,
+            (Layout::Record(fs), Value::Record(r)) if rank == 0 => self.each(&r.vals, fs.iter().map(|f| &f.1), rank, out)?,
+            (Layout::Tuple(ls), Value::Array(a)) => match &a.buf {
+                Buf::Tuple(cols) => self.each(cols, ls.iter(), rank, out)?,
+                _ => return None,
+            },
+            (Layout::Record(fs), Value::Array(a)) => match &a.buf {
+                Buf::Record(_, cols) => self.each(cols, fs.iter().map(|f| &f.1), rank, out)?,
+                _ => return None,
+            },
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn each<'l>(&self, vs: &[Value], mut ls: impl Iterator<Item = &'l Layout>, rank: u32, out: &mut Vec<Value>) -> Option<()> {
+        for v in vs {
+            self.apart(v, ls.next()?, rank, out)?;
+        }
+        ls.next().is_none().then_some(())
+    }
+
+    /// An empty array of compound elements.
+    fn empty(&self, v: &Value, l: &Layout, rank: u32, out: &mut Vec<Value>) -> Option<()> {
+        let Value::Array(a) = v else { return None };
+        let mut tys = Vec::new();
+        let around = (0..rank).fold(l.clone(), |l, _| Layout::Array(Rc::new(l)));
+        tys.extend(around.leaves());
+        for t in tys {
+            out.push(empty_array(&a.shape, &t)?);
+        }
+        Some(())
+    }
+
+    fn data(&self, v: &Value, d: DataId) -> Option<Value> {
+        if self.plain(d) {
+            return Some(v.clone());
+        }
+        let Value::Data(x) = v else { return None };
+        let (_, ls) = self.fields(d, x.con.tag)?;
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let mut fields = Vec::with_capacity(ls.len());
+            self.each(&x.fields, ls.iter(), 0, &mut fields)?;
+            Some(Value::Data(Rc::new(Data { con: x.con.clone(), fields })))
+        })
+    }
+
+    /// The value whose leaves come next.
+    pub fn put_together(&self, l: &Layout, leaves: &mut dyn Iterator<Item = Value>) -> Option<Value> {
+        self.together(l, 0, leaves)
+    }
+
+    fn together(&self, l: &Layout, rank: u32, next: &mut dyn Iterator<Item = Value>) -> Option<Value> {
+        Some(match l {
+            Layout::Leaf(_) => next.next()?,
+            Layout::Unit if rank == 0 => Value::Unit,
+            Layout::Unit => return None,
+            Layout::Array(e) => self.together(e, rank + 1, next)?,
+            Layout::Data(d) => self.undata_all(next.next()?, *d)?,
+            Layout::Tuple(ls) => {
+                let vals = ls.iter().map(|l| self.together(l, rank, next)).collect::<Option<Vec<_>>>()?;
+                compound(vals, rank, None)?
+            }
+            Layout::Record(fs) => {
+                let vals = fs.iter().map(|f| self.together(&f.1, rank, next)).collect::<Option<Vec<_>>>()?;
+                compound(vals, rank, Some(fs.iter().map(|f| f.0).collect()))?
+            }
+        })
+    }
+
+    fn undata_all(&self, v: Value, d: DataId) -> Option<Value> {
+        match &v {
+            _ if self.plain(d) => Some(v),
+            Value::Array(a) => match &a.buf {
+                Buf::Boxed(vs) => {
+                    let vs = vs.iter().map(|v| self.undata(v, d)).collect::<Option<Vec<_>>>()?;
+                    Some(array::make(a.shape.clone(), Buf::Boxed(vs)))
+                }
+                _ => None,
+            },
+            v => self.undata(v, d),
+        }
+    }
+
+    fn undata(&self, v: &Value, d: DataId) -> Option<Value> {
+        let Value::Data(x) = v else { return Some(v.clone()) };
+        let (name, ls) = self.fields(d, x.con.tag)?;
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let mut next = x.fields.iter().cloned();
+            let fields = ls.iter().map(|l| self.together(l, 0, &mut next)).collect::<Option<Vec<_>>>()?;
+            let con = ConInfo { name: *name, tag: x.con.tag, data: x.con.data, arity: fields.len() as u32 };
+            Some(Value::Data(Rc::new(Data { con: Rc::new(con), fields })))
+        })
+    }
+
+    /// The tangent leaves of a tangent, given as data of the primal's structure. A zero of unknown shape gives absent ones.
+    pub fn tangents(&self, v: &Value, l: &Layout, out: &mut Vec<Value>) -> Option<()> {
+        if matches!(v, Value::Zero) {
+            out.extend(l.leaves().iter().filter(|t| self.has_tangent(t)).map(zero_of));
+            return Some(());
+        }
+        let mut all = Vec::new();
+        self.take_apart(v, l, &mut all)?;
+        for (v, t) in all.into_iter().zip(l.leaves()).filter(|(_, t)| self.has_tangent(t)) {
+            out.push(match data_in(&t) {
+                Some(d) => self.strip_all(&v, d)?,
+                None => v,
+            });
+        }
+        Some(())
+    }
+
+    fn strip_all(&self, v: &Value, d: DataId) -> Option<Value> {
+        match v {
+            Value::Array(a) => match &a.buf {
+                Buf::Boxed(vs) => {
+                    let vs = vs.iter().map(|v| self.strip_all(v, d)).collect::<Option<Vec<_>>>()?;
+                    Some(array::make(a.shape.clone(), Buf::Boxed(vs)))
+                }
+                _ => None,
+            },
+            Value::Data(x) => {
+                let (_, ls) = self.fields(d, x.con.tag)?;
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                    let tys: Vec<Ty> = ls.iter().flat_map(Layout::leaves).collect();
+                    let mut fields = Vec::new();
+                    for (v, t) in x.fields.iter().zip(tys).filter(|(_, t)| self.has_tangent(t)) {
+                        fields.push(match data_in(&t) {
+                            Some(d) => self.strip_all(v, d)?,
+                            None => v.clone(),
+                        });
+                    }
+                    Some(Value::Data(Rc::new(Data { con: x.con.clone(), fields })))
+                })
+            }
+            other => Some(other.clone()),
+        }
+    }
+
+    /// The tangent as the user sees it: data of the structure of `like`, discrete leaves as there, absent leaves zero.
+    pub fn merge(&self, like: &Value, l: &Layout, next: &mut dyn Iterator<Item = Value>) -> Option<Value> {
+        match (l, like) {
+            (_, _) if !self.real(l) => Some(like.clone()),
+            (Layout::Leaf(t), _) if data_in(t).is_none() => Some(match next.next()? {
+                Value::Zero => space::zero_like(like),
+                v => regular(v, like),
+            }),
+            (Layout::Leaf(t), _) => self.merge_data(like, next.next()?, data_in(t)?),
+            (Layout::Unit, _) => Some(Value::Unit),
+            (Layout::Array(e), _) => self.merge(like, e, next),
+            (Layout::Data(d), _) => self.merge_data(like, next.next()?, *d),
+            (Layout::Tuple(ls), Value::Tuple(t)) => Some(Value::Tuple(Rc::new(Tuple(self.merge_each(&t.0, ls.iter(), next)?)))),
+            (Layout::Record(fs), Value::Record(r)) => {
+                let vals = self.merge_each(&r.vals, fs.iter().map(|f| &f.1), next)?;
+                Some(Value::Record(Rc::new(Record { names: r.names.clone(), vals })))
+            }
+            (Layout::Tuple(_) | Layout::Record(_), Value::Array(a)) => {
+                let buf = match (&a.buf, l) {
+                    (Buf::Tuple(cols), Layout::Tuple(ls)) => Buf::Tuple(self.merge_each(cols, ls.iter(), next)?),
+                    (Buf::Record(names, cols), Layout::Record(fs)) => Buf::Record(names.clone(), self.merge_each(cols, fs.iter().map(|f| &f.1), next)?),
+                    // An empty array whose elements nobody has seen.
+                    _ => {
+                        l.leaves().iter().filter(|t| self.has_tangent(t)).for_each(|_| drop(next.next()));
+                        return Some(like.clone());
+                    }
+                };
+                Some(Value::Array(Rc::new(Array { shape: a.shape.clone(), buf })))
+            }
+            (Layout::Tuple(_) | Layout::Record(_), _) => None,
+        }
+    }
+
+    fn merge_each<'l>(&self, vs: &[Value], ls: impl Iterator<Item = &'l Layout>, next: &mut dyn Iterator<Item = Value>) -> Option<Vec<Value>> {
+        vs.iter().zip(ls).map(|(v, l)| self.merge(v, l, next)).collect()
+    }
+
+    fn merge_data(&self, like: &Value, t: Value, d: DataId) -> Option<Value> {
+        match (like, &t) {
+            (_, Value::Zero) => Some(space::zero_like(like)),
+            (Value::Data(x), Value::Data(t)) => {
+                let (_, ls) = self.fields(d, x.con.tag)?;
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+                    let fields = self.merge_each(&x.fields, ls.iter(), &mut t.fields.iter().cloned())?;
+                    Some(Value::Data(Rc::new(Data { con: x.con.clone(), fields })))
+                })
+            }
+            (Value::Array(a), Value::Array(b)) => match (&a.buf, &b.buf) {
+                (Buf::Boxed(xs), Buf::Boxed(ts)) => {
+                    let vs = xs.iter().zip(ts).map(|(x, t)| self.merge_data(x, t.clone(), d)).collect::<Option<Vec<_>>>()?;
+                    Some(array::make(a.shape.clone(), Buf::Boxed(vs)))
+                }
+                _ => Some(like.clone()),
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Components as a tuple (a record, with names); under axes, as an array of them.
+fn compound(vals: Vec<Value>, rank: u32, names: Option<Rc<[Symbol]>>) -> Option<Value> {
+    if rank == 0 {
+        return Some(match names {
+            Some(names) => Value::Record(Rc::new(Record { names, vals })),
+            None => Value::Tuple(Rc::new(Tuple(vals))),
+        });
+    }
+    let shape: Shape = crate::value::seq::shape(vals.first()?)?.iter().take(rank as usize).copied().collect();
+    let buf = match names {
+        Some(names) => Buf::Record(names, vals),
+        None => Buf::Tuple(vals),
+    };
+    Some(array::make(shape, buf))
+}
+
+/// A value as a leaf of that type.
+fn leaf(v: &Value, t: &Ty) -> Option<Value> {
+    let fits = match (t, v) {
+        (Ty::F64, Value::Float(_)) | (Ty::F32, Value::F32(_)) | (Ty::I64, Value::Int(_)) | (Ty::Bool, Value::Bool(_)) | (Ty::Str, Value::Str(_)) => true,
+        (Ty::Data(_), Value::Data(_)) => true,
+        (Ty::Array(e, n), Value::Array(a)) => {
+            let kind = matches!(
+                (&**e, &a.buf),
+                (Ty::F64, Buf::F64(_)) | (Ty::F32, Buf::F32(_)) | (Ty::I64, Buf::I64(_)) | (Ty::Bool, Buf::Bool(_)) | (Ty::Str | Ty::Data(_) | Ty::Array(..), Buf::Boxed(_))
+            );
+            if !kind || a.shape.len() != *n as usize {
+                return if a.shape.contains(&0) { empty_array(&a.shape, t) } else { None };
+            }
+            true
+        }
+        _ => false,
+    };
+    fits.then(|| v.clone())
+}
+
+/// An empty array of the type, with the axes that are known.
+fn empty_array(shape: &[usize], t: &Ty) -> Option<Value> {
+    let Ty::Array(e, n) = t else { return None };
+    let buf = match &**e {
+        Ty::F64 => Buf::F64(Vec::new()),
+        Ty::F32 => Buf::F32(Vec::new()),
+        Ty::I64 => Buf::I64(Vec::new()),
+        Ty::Bool => Buf::Bool(Vec::new()),
+        Ty::Str | Ty::Data(_) | Ty::Array(..) => Buf::Boxed(Vec::new()),
+    };
+    let mut full: Shape = shape.iter().take(*n as usize).copied().collect();
+    full.resize(*n as usize, 0);
+    full.contains(&0).then(|| array::make(full, buf))
+}
+
+/// A tangent of the shape of its primal: empty arrays may know fewer axes.
+fn regular(v: Value, like: &Value) -> Value {
+    match (&v, like) {
+        (Value::Array(a), Value::Array(b)) if a.shape != b.shape && b.shape.contains(&0) => space::zero_like(like),
+        _ => v,
+    }
+}

@@ -1,0 +1,372 @@
+//! Derivative operators by the main road: specialised, transformed, lowered, run.
+//!
+//! At top level (no derivative is being computed around the call) an operator first asks here. The answer is `None` where the function
+//! cannot be specialised, and the taped road does the work; [`Road::explain`] says why. Code of the main road has no effects, so an error
+//! inside it is answered in the same way: the taped road meets it again and reports it in the user's terms.
+//!
+//! What was made is kept, with the facts about captured values that it was made from; a second call compiles nothing.
+
+use super::convert::Datas;
+use super::lower::Linker;
+use super::world::{self, Fact, Values};
+use crate::ad::linear::{self, LinearMap, Traced};
+use crate::error::{Error, Res, codes};
+use crate::value::Value;
+use crate::vm::code::Code;
+use crate::vm::{Fun, Machine};
+use adl_ad::Ad;
+use adl_ir::{FnId, Program};
+use adl_specialise::world::{Entry, Place, Transforms, Unsupported};
+use adl_syntax::span::Span;
+use adl_typing::ty::Ty;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Which road derivatives take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Choice {
+    /// The main road where it can be taken.
+    #[default]
+    Main,
+    /// The taped road.
+    Tape,
+}
+
+/// How a derivative was computed.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Explain {
+    /// The operator.
+    pub op: String,
+    /// The function, by name if it has one.
+    pub function: String,
+    /// Which road.
+    pub road: Choice,
+    /// Why not the main one.
+    pub why: Option<String>,
+    /// Where the reason stands.
+    pub span: Span,
+}
+
+/// Derivatives that [`Road::explain`] keeps.
+const KEPT: usize = 64;
+
+/// The main road's state: one program for all that was made.
+#[derive(Default)]
+pub struct Road {
+    /// Which road is taken.
+    pub choice: Choice,
+    /// The last derivatives of this evaluation.
+    pub explain: Vec<Explain>,
+    /// The operator that runs.
+    pub(crate) op: &'static str,
+    program: Program,
+    ad: Ad,
+    cache: adl_specialise::Cache,
+    linker: Linker,
+    made: HashMap<(&'static str, usize), Vec<Made>>,
+    lines: HashMap<FnId, Rc<Lined>>,
+    jvps: HashMap<FnId, Rc<Pushed>>,
+}
+
+/// A specialisation, or why there is none, with what it rests on.
+struct Made {
+    args: Vec<Ty>,
+    facts: Vec<(Place, Fact)>,
+    /// Addresses of code are good while the code lives.
+    _keep: Vec<Rc<Code>>,
+    entry: Result<Rc<Entered>, Unsupported>,
+}
+
+pub(crate) struct Entered {
+    pub entry: Entry,
+    pub datas: Datas,
+}
+
+/// A function with its derivative, both ways.
+struct Lined {
+    entered: Rc<Entered>,
+    primal: Rc<Fun>,
+    tangent: Rc<Fun>,
+    cotangent: Rc<Fun>,
+    /// Results of the function; after them come residuals.
+    results: usize,
+    /// Results of the primal in all.
+    outs: usize,
+    active: Vec<bool>,
+}
+
+/// A function in forward mode.
+struct Pushed {
+    entered: Rc<Entered>,
+    func: Rc<Fun>,
+    results: usize,
+    active: Vec<bool>,
+}
+
+/// A derivative at a point: residuals with the code that reads them.
+pub(crate) struct Map {
+    lined: Rc<Lined>,
+    residuals: Vec<Value>,
+    /// The function and the point.
+    at: (Value, Value),
+}
+
+/// Why the main road is not taken.
+pub(crate) struct Not(Unsupported);
+
+impl From<Unsupported> for Not {
+    fn from(u: Unsupported) -> Not {
+        Not(u)
+    }
+}
+
+fn not(why: &str) -> Not {
+    Not(Unsupported::new(why, Span::default()))
+}
+
+impl Road {
+    fn note(&mut self, f: &Value, why: Option<Unsupported>) {
+        if self.explain.len() >= KEPT {
+            return;
+        }
+        let function = match f {
+            Value::Fun(f) => name(f),
+            _ => "fun".into(),
+        };
+        let road = if why.is_some() { Choice::Tape } else { Choice::Main };
+        let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
+        let e = Explain { op: self.op.to_owned(), function, road, why, span };
+        if self.explain.last() != Some(&e) {
+            self.explain.push(e);
+        }
+    }
+
+    fn enter(&mut self, m: &Machine, f: &Value, args: &[Value]) -> Result<Rc<Entered>, Not> {
+        let tys = args
+            .iter()
+            .enumerate()
+            .map(|(i, a)| world::parameter(f, i).or_else(|| world::type_of(m, a)).ok_or_else(|| not("an argument whose type its value does not tell")))
+            .collect::<Result<Vec<Ty>, Not>>()?;
+        let mut values = Values::new(m, f, args);
+        let root = world::root(f);
+        if let Some(made) = self.made.get(&root).and_then(|all| all.iter().find(|e| e.args == tys && values.fits(&e.facts))) {
+            return made.entry.clone().map_err(Not);
+        }
+        let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, &mut self.cache, &tys);
+        let entry = entry.map(|entry| {
+            let datas = Datas::new(&entry.datas);
+            Rc::new(Entered { entry, datas })
+        });
+        let mut keep = std::mem::take(&mut values.keep);
+        keep.extend(world::code_of(f));
+        self.made.entry(root).or_default().push(Made { args: tys, facts: values.facts, _keep: keep, entry: entry.clone() });
+        entry.map_err(Not)
+    }
+
+    /// Which parameters carry tangents: those of the arguments.
+    fn wrt(&self, e: &Entered) -> Vec<bool> {
+        let params = self.program.func(e.entry.func).body.params.len();
+        let args = e.entry.inputs.first().map_or(0, |i| i.layout.leaves().len());
+        (0..params).map(|i| i < args).collect()
+    }
+
+    fn lined(&mut self, e: Rc<Entered>) -> Result<Rc<Lined>, Not> {
+        if let Some(l) = self.lines.get(&e.entry.func) {
+            return Ok(l.clone());
+        }
+        let wrt = self.wrt(&e);
+        let l = self.ad.linearize(&mut self.program, e.entry.func, &wrt)?;
+        let mut link = |f| self.linker.function(&self.program, f).map_err(|e| not(&e.diag.message));
+        let (primal, tangent, cotangent) = (link(l.primal)?, link(l.tangent)?, link(l.cotangent)?);
+        let outs = self.program.func(l.primal).body.results.len();
+        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, active: l.active });
+        self.lines.insert(e.entry.func, made.clone());
+        Ok(made)
+    }
+
+    fn pushed(&mut self, e: Rc<Entered>) -> Result<Rc<Pushed>, Not> {
+        if let Some(l) = self.jvps.get(&e.entry.func) {
+            return Ok(l.clone());
+        }
+        let wrt = self.wrt(&e);
+        let (func, active) = Transforms::jvp(&mut self.ad, &mut self.program, e.entry.func, &wrt)?;
+        let func = self.linker.function(&self.program, func).map_err(|e| not(&e.diag.message))?;
+        let results = self.program.func(e.entry.func).body.results.len();
+        let made = Rc::new(Pushed { entered: e.clone(), func, results, active });
+        self.jvps.insert(e.entry.func, made.clone());
+        Ok(made)
+    }
+}
+
+fn name(f: &Fun) -> String {
+    match f {
+        Fun::Closure(c, _) => c.name.map_or("fun".into(), |n| n.to_string()),
+        Fun::Member(g, i) => g.codes[*i as usize].name.map_or("fun".into(), |n| n.to_string()),
+        Fun::Prim(p, _) => p.name().to_owned(),
+        Fun::Partial(g, _) => name(g),
+        Fun::Custom(g, ..) | Fun::Checkpoint(g) => match g {
+            Value::Fun(g) => name(g),
+            _ => "fun".into(),
+        },
+        Fun::Linear(_) | Fun::Invertible(_) => "fun".into(),
+    }
+}
+
+/// All parameters of an entry.
+fn inputs(m: &Machine, e: &Entered, f: &Value, args: &[Value]) -> Result<Vec<Value>, Not> {
+    let values = Values::new(m, f, args);
+    let mut out = Vec::new();
+    for i in &e.entry.inputs {
+        let v = values.at(&i.place).ok_or_else(|| not("a value that is not there yet"))?;
+        e.datas.take_apart(&v, &i.layout, &mut out).ok_or_else(|| not("a value of another layout than its type says"))?;
+    }
+    Ok(out)
+}
+
+/// Whether the main road is to be tried.
+fn wanted(m: &Machine) -> bool {
+    m.road.choice == Choice::Main && m.ad.depth() == 0
+}
+
+/// Does something with the road's state, which the machine lends.
+fn with<T>(m: &mut Machine, run: impl FnOnce(&mut Road, &Machine) -> Result<T, Not>) -> Result<T, Not> {
+    let mut road = std::mem::take(&mut m.road);
+    let out = run(&mut road, m);
+    m.road = road;
+    out
+}
+
+/// The end of an attempt: `None` where the other road is to be taken. An interrupt ends everything.
+fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option<T>> {
+    let why = match out {
+        Ok(Ok(v)) => {
+            m.road.note(f, None);
+            return Ok(Some(v));
+        }
+        Ok(Err(Not(u))) => u,
+        Err(e) if e.diag.code == codes::INTERRUPT => return Err(e),
+        Err(e) => Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span),
+    };
+    m.road.note(f, Some(why));
+    Ok(None)
+}
+
+/// `f x` with its derivative at `x`.
+pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<(Value, LinearMap)>> {
+    if !wanted(m) {
+        return Ok(None);
+    }
+    let out = recorded(m, f, x);
+    answer(m, f, out)
+}
+
+fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<(Value, LinearMap), Not>> {
+    let args = std::slice::from_ref(x);
+    let prepared = with(m, |road, m| {
+        let e = road.enter(m, f, args)?;
+        let lined = road.lined(e)?;
+        let leaves = inputs(m, &lined.entered, f, args)?;
+        Ok((lined, leaves))
+    });
+    let (lined, leaves) = match prepared {
+        Ok(p) => p,
+        Err(n) => return Ok(Err(n)),
+    };
+    let mut outs = m.call_lowered(&lined.primal, leaves, lined.outs)?;
+    let residuals = outs.split_off(lined.results.min(outs.len()));
+    let e = &lined.entered;
+    let Some(y) = e.datas.put_together(&e.entry.result, &mut outs.into_iter()) else { return Ok(Err(not("a result of another layout than its type says"))) };
+    let like = |v: &Value| Traced { like: v.clone(), nodes: Vec::new() };
+    let map = LinearMap {
+        tape: Rc::default(),
+        input: like(x),
+        output: like(&y),
+        transposed: false,
+        original: None,
+        main: Some(Rc::new(Map { lined: lined.clone(), residuals, at: (f.clone(), x.clone()) })),
+    };
+    Ok(Ok((y, map)))
+}
+
+/// Applies a derivative to a tangent (or, transposed, to a cotangent). If that fails, the taped road answers.
+pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
+    match applied(m, map, main, v) {
+        Err(e) if e.diag.code != codes::INTERRUPT => {
+            let why = Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span);
+            m.road.note(&main.at.0, Some(why));
+            let (_, taped) = linear::taped(m, Default::default(), &main.at.0, &main.at.1)?;
+            linear::apply(m, &LinearMap { transposed: map.transposed, ..taped }, v.clone())
+        }
+        out => out,
+    }
+}
+
+fn applied(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
+    let broken = || Error::new(codes::STRUCTURE, "a linear function is applied to data of another structure");
+    let l = &main.lined;
+    let e = &l.entered;
+    let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Err(broken()) };
+    let result = &e.entry.result;
+    let mut args = main.residuals.clone();
+    let from = if map.transposed { result } else { arg };
+    let mut seeds = Vec::new();
+    e.datas.tangents(v, from, &mut seeds).ok_or_else(broken)?;
+    if map.transposed {
+        let active = l.active.iter().zip(result.leaves()).filter(|(_, t)| e.datas.has_tangent(t)).map(|(a, _)| *a);
+        args.extend(seeds.into_iter().zip(active).filter(|(_, a)| *a).map(|(s, _)| s));
+        let n = arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
+        let outs = m.call_lowered(&l.cotangent, args, n)?;
+        return e.datas.merge(&map.input.like, arg, &mut outs.into_iter()).ok_or_else(broken);
+    }
+    args.extend(seeds);
+    let n = l.active.iter().filter(|a| **a).count();
+    let outs = m.call_lowered(&l.tangent, args, n)?;
+    e.datas.merge(&map.output.like, result, &mut spread(e, &l.active, outs).into_iter()).ok_or_else(broken)
+}
+
+/// Tangents of all results that have a tangent type: of inactive ones, absent.
+fn spread(e: &Entered, active: &[bool], outs: Vec<Value>) -> Vec<Value> {
+    let mut next = outs.into_iter();
+    let leaves = e.entry.result.leaves();
+    active
+        .iter()
+        .zip(&leaves)
+        .filter(|(_, t)| e.datas.has_tangent(t))
+        .map(|(a, _)| if *a { next.next().unwrap_or(Value::Zero) } else { Value::Zero })
+        .collect()
+}
+
+/// `f x` with its derivative in the direction `v`.
+pub(crate) fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Option<(Value, Value)>> {
+    if !wanted(m) {
+        return Ok(None);
+    }
+    let out = pushed(m, f, x, v);
+    answer(m, f, out)
+}
+
+fn pushed(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Result<(Value, Value), Not>> {
+    if linear::same_structure("the direction", v, x).is_err() {
+        return Ok(Err(not("a tangent of another structure")));
+    }
+    let args = std::slice::from_ref(x);
+    let prepared = with(m, |road, m| {
+        let e = road.enter(m, f, args)?;
+        let p = road.pushed(e)?;
+        let mut leaves = inputs(m, &p.entered, f, args)?;
+        let layout = p.entered.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments"))?;
+        p.entered.datas.tangents(v, layout, &mut leaves).ok_or_else(|| not("a tangent of another structure"))?;
+        Ok((p, leaves))
+    });
+    let (p, leaves) = match prepared {
+        Ok(p) => p,
+        Err(n) => return Ok(Err(n)),
+    };
+    let e = &p.entered;
+    let mut outs = m.call_lowered(&p.func, leaves, p.results + p.active.iter().filter(|a| **a).count())?;
+    let tangents = outs.split_off(p.results.min(outs.len()));
+    let Some(y) = e.datas.put_together(&e.entry.result, &mut outs.into_iter()) else { return Ok(Err(not("a result of another layout than its type says"))) };
+    let tangents = spread(e, &p.active, tangents);
+    let Some(t) = e.datas.merge(&y, &e.entry.result, &mut tangents.into_iter()) else { return Ok(Err(not("a tangent of another structure"))) };
+    Ok(Ok((y, t)))
+}

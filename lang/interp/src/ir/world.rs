@@ -1,0 +1,354 @@
+//! Run-time values as the specialiser sees them.
+
+use crate::value::{Buf, Rep, Value, seq};
+use crate::vm::code::Code;
+use crate::vm::{Fun, Machine};
+use adl_specialise::world::{FunView, Place, Root, View, World};
+use adl_typing::core::{Def, GlobalId};
+use adl_typing::ty::{DataDecl, DataId, RecordTy, Size, Ty, TyVar};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// What the specialiser learned of a place: its result holds for other values as long as this does.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Fact {
+    /// Some function; the address of its code, or what else says which one it is.
+    Fun(&'static str, usize),
+    /// A run-time type.
+    Rep(Rc<Rep>),
+    /// Data, of a type if that was asked for.
+    Data(Option<Ty>),
+    /// Nothing that has a place in IR.
+    Opaque,
+}
+
+/// A function with its arguments, and what was asked of them.
+pub(crate) struct Values<'a> {
+    pub m: &'a Machine,
+    pub f: &'a Value,
+    pub args: &'a [Value],
+    /// What was learned, in order.
+    pub facts: Vec<(Place, Fact)>,
+    /// Code whose address a fact holds.
+    pub keep: Vec<Rc<Code>>,
+}
+
+impl<'a> Values<'a> {
+    pub fn new(m: &'a Machine, f: &'a Value, args: &'a [Value]) -> Values<'a> {
+        Values { m, f, args, facts: Vec::new(), keep: Vec::new() }
+    }
+
+    /// The value at a place.
+    pub fn at(&self, p: &Place) -> Option<Value> {
+        let mut v = match p.root {
+            Root::Fun => self.f.clone(),
+            Root::Arg(i) => self.args.get(i as usize)?.clone(),
+            Root::Global(g) => self.m.global(g)?.clone(),
+        };
+        for s in &p.steps {
+            v = step(&v, *s as usize)?;
+        }
+        Some(v)
+    }
+
+    /// Whether what was learned of other values holds here.
+    pub fn fits(&self, facts: &[(Place, Fact)]) -> bool {
+        facts.iter().all(|(p, f)| {
+            let Some(v) = self.at(p) else { return false };
+            match f {
+                Fact::Data(Some(t)) => self.type_of(&v).as_ref() == Some(t),
+                f => fact(&v) == *f,
+            }
+        })
+    }
+
+    /// The type of a value, as far as the value tells it. Sizes are left open.
+    pub fn type_of(&self, v: &Value) -> Option<Ty> {
+        type_of(self.m, v)
+    }
+}
+
+/// The value at a step from a function.
+fn step(v: &Value, i: usize) -> Option<Value> {
+    let Value::Fun(f) = v else { return None };
+    match &**f {
+        Fun::Closure(_, c) => c.get(i).cloned(),
+        Fun::Member(g, _) => g.captured.get(i).cloned(),
+        Fun::Partial(g, _) if i == 0 => Some(Value::Fun(g.clone())),
+        Fun::Partial(_, args) => args.get(i - 1).cloned(),
+        Fun::Custom(f, r, _) => [f, r].get(i).map(|v| (*v).clone()),
+        Fun::Checkpoint(f) if i == 0 => Some(f.clone()),
+        Fun::Checkpoint(_) | Fun::Prim(..) | Fun::Linear(_) | Fun::Invertible(_) => None,
+    }
+}
+
+fn fact(v: &Value) -> Fact {
+    match v {
+        Value::Fun(f) => match &**f {
+            Fun::Closure(c, _) => Fact::Fun("code", Rc::as_ptr(c) as usize),
+            Fun::Member(g, i) => g.codes.get(*i as usize).map_or(Fact::Opaque, |c| Fact::Fun("member", Rc::as_ptr(c) as usize)),
+            Fun::Prim(p, _) => Fact::Fun("primitive", *p as usize),
+            Fun::Partial(_, args) => Fact::Fun("partial", args.len()),
+            Fun::Custom(_, _, vjp) => Fact::Fun("custom", usize::from(*vjp)),
+            Fun::Checkpoint(_) => Fact::Fun("checkpoint", 0),
+            Fun::Linear(_) | Fun::Invertible(_) => Fact::Opaque,
+        },
+        Value::Rep(r) => Fact::Rep(r.clone()),
+        Value::Rev { .. } | Value::Dual(_) | Value::Zero => Fact::Opaque,
+        _ => Fact::Data(None),
+    }
+}
+
+/// The Core of some code, as the specialiser wants it.
+fn code_view(c: &Code) -> View {
+    let Some(o) = &c.origin else { return View::Opaque("a function without source".into()) };
+    if o.group {
+        return View::Fun(FunView::Member { group: o.members.to_vec(), index: o.index, captured: o.captured.clone() });
+    }
+    let (_, hidden, lam) = &o.members[0];
+    View::Fun(FunView::Closure { hidden: hidden.clone(), lam: lam.clone(), captured: o.captured.clone() })
+}
+
+impl World for Values<'_> {
+    fn view(&mut self, at: &Place) -> View {
+        let Some(v) = self.at(at) else { return View::Opaque("a value that is not there yet".into()) };
+        self.facts.push((at.clone(), fact(&v)));
+        match &v {
+            Value::Fun(f) => match &**f {
+                Fun::Closure(c, _) => {
+                    self.keep.push(c.clone());
+                    code_view(c)
+                }
+                Fun::Member(g, i) => match g.codes.get(*i as usize) {
+                    Some(c) => {
+                        self.keep.push(c.clone());
+                        code_view(c)
+                    }
+                    None => View::Opaque("a function without code".into()),
+                },
+                Fun::Prim(p, _) => View::Fun(FunView::Prim(*p)),
+                Fun::Partial(_, args) => View::Fun(FunView::Partial(args.len() as u32)),
+                Fun::Custom(_, _, vjp) => View::Fun(FunView::Custom { vjp: *vjp }),
+                Fun::Checkpoint(_) => View::Fun(FunView::Checkpoint),
+                Fun::Linear(_) => View::Opaque("a linear map made by `linearize`, `vjp` or `transpose`".into()),
+                Fun::Invertible(_) => View::Opaque("an operator made by `invertible`".into()),
+            },
+            Value::Rep(r) => match rep_type(r) {
+                Some(t) => View::Rep(t),
+                None => View::Opaque("a type that is not known".into()),
+            },
+            Value::Rev { .. } | Value::Dual(_) => View::Opaque("a value that is being differentiated".into()),
+            Value::Zero => View::Opaque("a zero of unknown shape".into()),
+            v if holds_functions(v) => View::Opaque("functions inside data".into()),
+            _ => View::Data,
+        }
+    }
+
+    fn ty(&mut self, at: &Place) -> Option<Ty> {
+        let t = self.type_of(&self.at(at)?)?;
+        self.facts.push((at.clone(), Fact::Data(Some(t.clone()))));
+        Some(t)
+    }
+
+    fn global(&mut self, id: GlobalId) -> Option<Rc<Def>> {
+        self.m.defs.get(&id).cloned()
+    }
+
+    fn data(&mut self, id: DataId) -> Option<Rc<DataDecl>> {
+        self.m.datas.get(&id).cloned()
+    }
+}
+
+/// Whether a function stands anywhere in data.
+pub(crate) fn holds_functions(v: &Value) -> bool {
+    let mut todo = vec![v];
+    while let Some(v) = todo.pop() {
+        match v {
+            Value::Fun(_) => return true,
+            Value::Tuple(t) => todo.extend(&t.0),
+            Value::Record(r) => todo.extend(&r.vals),
+            Value::Data(d) => todo.extend(&d.fields),
+            Value::Array(a) => match &a.buf {
+                Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs) => todo.extend(vs),
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+    false
+}
+
+fn rep_type(r: &Rep) -> Option<Ty> {
+    Some(match r {
+        Rep::Unit => Ty::Unit,
+        Rep::Bool => Ty::Bool,
+        Rep::Int => Ty::Int,
+        Rep::Float => Ty::Float,
+        Rep::F32 => Ty::F32,
+        Rep::Str => Ty::Str,
+        Rep::Array(_, e) => Ty::Array(Size::Unknown, Rc::new(rep_type(e)?)),
+        Rep::Tuple(ps) => Ty::Tuple(ps.iter().map(|p| rep_type(p)).collect::<Option<Vec<_>>>()?.into()),
+        Rep::Record(fs) => {
+            let fields = fs.iter().map(|(n, p)| Some((*n, rep_type(p)?))).collect::<Option<Vec<_>>>()?;
+            Ty::Record(Rc::new(RecordTy { fields, tail: None }))
+        }
+        Rep::Data(d, ps) => Ty::Data(d.id, ps.iter().map(|p| rep_type(p)).collect::<Option<Vec<_>>>()?.into()),
+        Rep::Other => return None,
+    })
+}
+
+/// The type of a value, as far as the value tells it.
+pub(crate) fn type_of(m: &Machine, v: &Value) -> Option<Ty> {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        Some(match v {
+            Value::Unit => Ty::Unit,
+            Value::Bool(_) => Ty::Bool,
+            Value::Int(_) => Ty::Int,
+            Value::Float(_) => Ty::Float,
+            Value::F32(_) => Ty::F32,
+            Value::Str(_) => Ty::Str,
+            Value::Tuple(t) => Ty::Tuple(types_of(m, &t.0)?.into()),
+            Value::Record(r) => record(&r.names, types_of(m, &r.vals)?),
+            Value::Data(d) => data_type(m, d)?,
+            Value::Array(a) => {
+                let elem = match &a.buf {
+                    Buf::F64(_) => Ty::Float,
+                    Buf::F32(_) => Ty::F32,
+                    Buf::I64(_) => Ty::Int,
+                    Buf::Bool(_) => Ty::Bool,
+                    Buf::Unit => Ty::Unit,
+                    Buf::Boxed(vs) => type_of(m, vs.first()?)?,
+                    Buf::Tuple(cols) => Ty::Tuple(columns(m, cols, a.shape.len())?.into()),
+                    Buf::Record(names, cols) => record(names, columns(m, cols, a.shape.len())?),
+                };
+                a.shape.iter().fold(elem, |t, _| Ty::Array(Size::Unknown, Rc::new(t)))
+            }
+            Value::Rev { .. } | Value::Dual(_) | Value::Fun(_) | Value::Rep(_) | Value::Zero => return None,
+        })
+    })
+}
+
+fn types_of(m: &Machine, vs: &[Value]) -> Option<Vec<Ty>> {
+    vs.iter().map(|v| type_of(m, v)).collect()
+}
+
+fn record(names: &[adl_syntax::symbol::Symbol], tys: Vec<Ty>) -> Ty {
+    Ty::Record(Rc::new(RecordTy { fields: names.iter().copied().zip(tys).collect(), tail: None }))
+}
+
+/// Types of an array's columns without the array's own axes.
+fn columns(m: &Machine, cols: &[Value], axes: usize) -> Option<Vec<Ty>> {
+    cols.iter()
+        .map(|c| {
+            seq::shape(c)?;
+            let mut t = type_of(m, c)?;
+            for _ in 0..axes {
+                t = match t {
+                    Ty::Array(_, e) => (*e).clone(),
+                    _ => return None,
+                };
+            }
+            Some(t)
+        })
+        .collect()
+}
+
+/// A declared type at the arguments that the fields tell.
+fn data_type(m: &Machine, d: &crate::value::Data) -> Option<Ty> {
+    let decl = m.datas.get(&d.con.data)?.clone();
+    let con = decl.cons.get(d.con.tag as usize)?;
+    let mut found: HashMap<TyVar, Ty> = HashMap::new();
+    for (t, v) in con.fields.iter().zip(&d.fields) {
+        if found.len() < decl.params.len() {
+            bind(m, t, v, &mut found)?;
+        }
+    }
+    let args = decl.params.iter().map(|p| found.get(p).cloned()).collect::<Option<Vec<_>>>()?;
+    Some(Ty::Data(decl.id, args.into()))
+}
+
+/// Finds type variables of `t` in a value of it.
+fn bind(m: &Machine, t: &Ty, v: &Value, found: &mut HashMap<TyVar, Ty>) -> Option<()> {
+    match (t, v) {
+        (Ty::Var(a), _) => {
+            if let (None, Some(t)) = (found.get(a), type_of(m, v)) {
+                found.insert(*a, t);
+            }
+        }
+        (Ty::Tuple(ts), Value::Tuple(vs)) => ts.iter().zip(&vs.0).try_for_each(|(t, v)| bind(m, t, v, found))?,
+        (Ty::Record(r), Value::Record(vs)) => r.fields.iter().zip(&vs.vals).try_for_each(|((_, t), v)| bind(m, t, v, found))?,
+        (Ty::Array(..) | Ty::Data(..), _) => {
+            if let Some(u) = type_of(m, v) {
+                unify(t, &u, found);
+            }
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+fn unify(t: &Ty, u: &Ty, found: &mut HashMap<TyVar, Ty>) {
+    match (t, u) {
+        (Ty::Var(a), u) => {
+            found.entry(*a).or_insert_with(|| u.clone());
+        }
+        (Ty::Array(_, t), Ty::Array(_, u)) => unify(t, u, found),
+        (Ty::Tuple(ts), Ty::Tuple(us)) => ts.iter().zip(us.iter()).for_each(|(t, u)| unify(t, u, found)),
+        (Ty::Data(_, ts), Ty::Data(_, us)) => ts.iter().zip(us.iter()).for_each(|(t, u)| unify(t, u, found)),
+        (Ty::Record(t), Ty::Record(u)) => t.fields.iter().zip(&u.fields).for_each(|((_, t), (_, u))| unify(t, u, found)),
+        _ => {}
+    }
+}
+
+/// The type of a function's parameter by its Core, if that has no variables.
+pub(crate) fn parameter(f: &Value, i: usize) -> Option<Ty> {
+    let Value::Fun(f) = f else { return None };
+    match &**f {
+        Fun::Closure(c, _) => code_parameter(c, i),
+        Fun::Member(g, k) => code_parameter(g.codes.get(*k as usize)?, i),
+        Fun::Partial(g, args) => parameter(&Value::Fun(g.clone()), i + args.len()),
+        Fun::Custom(g, ..) | Fun::Checkpoint(g) => parameter(g, i),
+        Fun::Prim(..) | Fun::Linear(_) | Fun::Invertible(_) => None,
+    }
+}
+
+fn code_parameter(c: &Code, i: usize) -> Option<Ty> {
+    let o = c.origin.as_ref()?;
+    let (_, hidden, lam) = o.members.get(o.index as usize)?;
+    let t = &lam.params.get(i.checked_sub(hidden.len())?)?.ty;
+    sizeless(t)
+}
+
+/// The type without sizes, if it has no variables.
+fn sizeless(t: &Ty) -> Option<Ty> {
+    Some(match t {
+        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => t.clone(),
+        Ty::Var(_) | Ty::Meta(_) | Ty::Fun(..) | Ty::Lin(..) => return None,
+        Ty::Tuple(ts) => Ty::Tuple(ts.iter().map(sizeless).collect::<Option<Vec<_>>>()?.into()),
+        Ty::Record(r) if r.tail.is_none() => {
+            let fields = r.fields.iter().map(|(n, t)| Some((*n, sizeless(t)?))).collect::<Option<Vec<_>>>()?;
+            Ty::Record(Rc::new(RecordTy { fields, tail: None }))
+        }
+        Ty::Record(_) => return None,
+        Ty::Array(_, e) => Ty::Array(Size::Unknown, Rc::new(sizeless(e)?)),
+        Ty::Data(d, ts) => Ty::Data(*d, ts.iter().map(sizeless).collect::<Option<Vec<_>>>()?.into()),
+    })
+}
+
+/// What says which function it is, without what it captures.
+pub(crate) fn root(f: &Value) -> (&'static str, usize) {
+    match fact(f) {
+        Fact::Fun(what, at) => (what, at),
+        _ => ("", 0),
+    }
+}
+
+/// The code of a function.
+pub(crate) fn code_of(f: &Value) -> Option<Rc<Code>> {
+    let Value::Fun(f) = f else { return None };
+    match &**f {
+        Fun::Closure(c, _) => Some(c.clone()),
+        Fun::Member(g, i) => g.codes.get(*i as usize).cloned(),
+        _ => None,
+    }
+}
