@@ -41,6 +41,12 @@ pub struct Global {
     /// Memory that nested calls may take before a recursion counts as endless, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..), global = true)]
     stack: u32,
+    /// How derivatives are computed: by transformed code where possible (`main`), or always on a tape.
+    #[arg(long, value_name = "ROAD", default_value = "main", value_parser = ["main", "tape"], env = "ADL_ROAD", hide_env = true, global = true)]
+    road: String,
+    /// Say at the end how each derivative was computed.
+    #[arg(long, global = true)]
+    roads: bool,
 }
 
 #[derive(Subcommand)]

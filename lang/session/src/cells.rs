@@ -17,6 +17,7 @@ use std::rc::Rc;
 impl Session {
     /// Runs a cell or REPL entry, item by item, up to the first error. An item that fails changes nothing.
     pub fn eval(&mut self, text: &str) -> Outcome {
+        self.forget_roads();
         let out = self.eval_entry(text);
         self.failures += usize::from(!out.ok());
         if out.ok() && !text.trim().is_empty() {

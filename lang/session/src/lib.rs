@@ -28,9 +28,10 @@ pub use run::Outcome;
 pub use tests_of::{Failure, TestReport, examples};
 
 use adl_interp::host::Host;
+use adl_interp::ir::road::{Choice, Explain};
 use adl_interp::vm::Machine;
 use adl_syntax::diag::Diagnostic;
-use adl_syntax::span::SourceMap;
+use adl_syntax::span::{SourceMap, Span};
 use adl_typing::env::{Env, Tables};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -103,6 +104,28 @@ impl Session {
     /// What derivatives have recorded so far.
     pub fn recorded(&self) -> adl_interp::ad::Recorded {
         self.machine.ad.recorded
+    }
+
+    /// Whether derivatives take the main road (transformed code) where they can; otherwise all are taped.
+    pub fn set_road(&mut self, main: bool) {
+        self.machine.road.choice = if main { Choice::Main } else { Choice::Tape };
+    }
+
+    /// How the derivatives since [`Session::forget_roads`] were computed, a line each.
+    pub fn roads(&self) -> Vec<String> {
+        let line = |e: &Explain| {
+            let place = if e.span == Span::default() { String::new() } else { format!(" (line {})", self.sources.line_of(e.span)) };
+            match &e.why {
+                None => format!("{} {}: main road", e.op, e.function),
+                Some(why) => format!("{} {}: taped, because of {why}{place}", e.op, e.function),
+            }
+        };
+        self.machine.road.explain.iter().map(line).collect()
+    }
+
+    /// Forgets how derivatives were computed.
+    pub fn forget_roads(&mut self) {
+        self.machine.road.explain.clear();
     }
 
     /// Number of entries that have failed.

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 pub fn session(global: &Global, args: Vec<String>) -> Session {
     let mut s = Session::new(Box::new(Terminal::new(args)));
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
+    s.set_road(global.road != "tape");
     // Without a handler the default one ends the process, which is right too.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     crate::host::watch(&s.tick());
@@ -28,6 +29,7 @@ fn batch(global: &Global, args: Vec<String>) -> Session {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     let mut s = s;
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
+    s.set_road(global.road != "tape");
     crate::host::watch(&s.tick());
     s
 }
@@ -71,6 +73,12 @@ fn code_of(diags: &[Diagnostic]) -> u8 {
 
 fn finish(global: &Global, s: &mut Session, out: &Outcome) -> u8 {
     report(global, s, &out.diags);
+    if global.roads {
+        let mut err = std::io::stderr().lock();
+        for line in s.roads() {
+            let _ = writeln!(err, "{line}");
+        }
+    }
     code_of(&out.diags)
 }
 

@@ -28,7 +28,8 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":save", takes: "FILE", what: "write the entries that worked to a file", run: save },
     Command { name: ":edit", takes: "[NAME]", what: "edit the last entry (or a definition) in $EDITOR, then run it", run: edit },
     Command { name: ":time", takes: "EXPR", what: "run an expression and say how long it took", run: time },
-    Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns)", run: set },
+    Command { name: ":explain", takes: "", what: "how the last entry's derivatives were computed", run: explain },
+    Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns), road (main, tape)", run: set },
     Command { name: ":clear", takes: "", what: "clear the screen", run: clear },
     Command { name: ":reset", takes: "", what: "forget every definition", run: reset },
     Command { name: ":quit", takes: "", what: "leave (so does Ctrl-D)", run: quit },
@@ -237,6 +238,15 @@ fn time(repl: &mut Repl, text: &str) -> bool {
     true
 }
 
+fn explain(repl: &mut Repl, _: &str) -> bool {
+    let lines = repl.session.borrow().roads();
+    match lines.is_empty() {
+        true => repl.say("the last entry computed no derivative"),
+        false => lines.iter().for_each(|l| repl.say(l)),
+    }
+    true
+}
+
 fn set(repl: &mut Repl, rest: &str) -> bool {
     let number = |v: &str| v.trim().parse::<u32>().ok().filter(|n| *n > 0);
     match rest.split_once(char::is_whitespace).map(|(k, v)| (k, v.trim())) {
@@ -248,13 +258,17 @@ fn set(repl: &mut Repl, rest: &str) -> bool {
             repl.color.set(v == "on");
             repl.global.color = if v == "on" { "always" } else { "never" }.into();
         }
+        Some(("road", v @ ("main" | "tape"))) => {
+            repl.session.borrow_mut().set_road(v == "main");
+            repl.global.road = v.into();
+        }
         Some(("width", v)) if number(v).is_some() => repl.width = number(v).map(|n| n as usize),
         None if rest.is_empty() => {
             let width = repl.screen().map_or("one line".to_owned(), |w| w.to_string());
             let color = if repl.color.get() { "on" } else { "off" };
-            repl.say(&format!("stack {}\ncolor {color}\nwidth {width}", repl.global.stack));
+            repl.say(&format!("stack {}\ncolor {color}\nwidth {width}\nroad {}", repl.global.stack, repl.global.road));
         }
-        _ => repl.complain("usage: :set stack MIB, :set color on|off, :set width COLUMNS"),
+        _ => repl.complain("usage: :set stack MIB, :set color on|off, :set width COLUMNS, :set road main|tape"),
     }
     true
 }

@@ -115,7 +115,10 @@ pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, Linea
 /// The same; a tape that is needed is the given one.
 pub(crate) fn record_on(m: &mut Machine, tape: Option<Tape>, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
     match crate::ir::road::record(m, f, x)? {
-        Some(out) => Ok(out),
+        Some(out) => {
+            tape.into_iter().for_each(|t| m.ad.recycle(t));
+            Ok(out)
+        }
         None => taped(m, tape.unwrap_or_default(), f, x),
     }
 }
