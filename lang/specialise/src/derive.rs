@@ -49,6 +49,10 @@ impl Spec<'_> {
             }
             Prim::StopGrad => Ok(self.leafwise(&a[0], &mut |s, x, t| s.b.prim(Prim::StopGrad, &[x], t))),
             Prim::Checkpoint => Ok(Val::fun(Fun::Checkpoint(a[0].clone()))),
+            // Whether what is captured is being differentiated shows only when the rule is used.
+            Prim::CustomJvp | Prim::CustomVjp if a.iter().flat_map(Val::leaves).any(|v| self.has_tangent(v)) => {
+                Err(self.no("a custom derivative whose functions capture numbers of the differentiated function"))
+            }
             Prim::CustomJvp | Prim::CustomVjp => Ok(Val::fun(Fun::Custom { vjp: p == Prim::CustomVjp, f: a[0].clone(), rule: a[1].clone() })),
             Prim::Ravel => self.ravel(&a[0]),
             Prim::Unravel => self.unravel(&a[0], &a[1]),

@@ -268,7 +268,7 @@ impl Datas {
             (_, _) if !self.real(l) => Some(like.clone()),
             (Layout::Leaf(t), _) if data_in(t).is_none() => Some(match next.next()? {
                 Value::Zero => space::zero_like(like),
-                v => regular(v, like),
+                v => regular(v, like)?,
             }),
             (Layout::Leaf(t), _) => self.merge_data(like, next.next()?, data_in(t)?),
             (Layout::Unit, _) => Some(Value::Unit),
@@ -372,10 +372,30 @@ fn empty_array(shape: &[usize], t: &Ty) -> Option<Value> {
     full.contains(&0).then(|| array::make(full, buf))
 }
 
-/// A tangent of the shape of its primal: empty arrays may know fewer axes.
-fn regular(v: Value, like: &Value) -> Value {
+/// A tangent, if it has the shape of its primal: empty arrays may know fewer axes.
+fn regular(v: Value, like: &Value) -> Option<Value> {
     match (&v, like) {
-        (Value::Array(a), Value::Array(b)) if a.shape != b.shape && b.shape.contains(&0) => space::zero_like(like),
-        _ => v,
+        (Value::Array(a), Value::Array(b)) if a.shape != b.shape => (a.shape.contains(&0) && b.shape.contains(&0)).then(|| space::zero_like(like)),
+        (Value::Array(_), Value::Array(_)) => Some(v),
+        (Value::Array(_), _) | (_, Value::Array(_)) => None,
+        _ => Some(v),
+    }
+}
+
+/// Numbers without the sign of zeros: sums of cotangents begin at 0.
+pub(crate) fn unsigned_zeros(v: Value) -> Value {
+    match v {
+        Value::Float(x) => Value::Float(x + 0.0),
+        Value::F32(x) => Value::F32(x + 0.0),
+        Value::Array(a) if matches!(a.buf, Buf::F64(_) | Buf::F32(_)) => {
+            let mut a = Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone());
+            match &mut a.buf {
+                Buf::F64(x) => x.iter_mut().for_each(|x| *x += 0.0),
+                Buf::F32(x) => x.iter_mut().for_each(|x| *x += 0.0),
+                _ => {}
+            }
+            Value::Array(Rc::new(a))
+        }
+        other => other,
     }
 }

@@ -86,10 +86,14 @@ pub(crate) fn extents(shape: &Value) -> Option<Shape> {
     }
 }
 
-/// A zero array of a shape, whose elements are of the kind of `like` (an element or an array).
-pub(crate) fn zeros(shape: &Value, like: &Value) -> Res<Value> {
+/// A zero array of a shape, to which `v` will be added as a whole, or at indices, of which there are `at`.
+pub(crate) fn zeros(shape: &Value, v: &Value, at: usize) -> Res<Value> {
     let shape = extents(shape).ok_or_else(super::step::absent)?;
-    zero_like_elements(like, shape)
+    if at == shape.len() && matches!(v, Value::Array(_)) {
+        // Arrays of different shapes are in boxes.
+        return Ok(array::make(shape.clone(), Buf::Boxed(array::filled(Value::Zero, array::count(&shape)?)?)));
+    }
+    zero_like_elements(v, shape)
 }
 
 /// A zero array with elements of the kind of `like`.
@@ -100,8 +104,6 @@ pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
         Value::Array(a) => match &a.buf {
             Buf::F32(_) => Buf::F32(array::filled(0.0, n)?),
             Buf::Boxed(_) => Buf::Boxed(array::filled(Value::Zero, n)?),
-            // A row of an array of arrays of different shapes is a box.
-            _ if a.shape.len() > shape.len() => Buf::Boxed(array::filled(Value::Zero, n)?),
             _ => Buf::F64(array::filled(0.0, n)?),
         },
         Value::Data(_) => Buf::Boxed(array::filled(Value::Zero, n)?),

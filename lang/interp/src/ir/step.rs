@@ -118,21 +118,21 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         Op::Shape(_) => prim(m, Prim::Shape, Ty::I64, args)?,
         Op::Index { a, at: is, .. } => rows::at(&args[at(a)], &args[at(a) + 1..at(a) + 1 + is.len()])?,
         Op::IndexAdd { acc, at: is, v, shape } => {
-            let (acc, v) = (start(args, *acc, *v, *shape)?, take(args, *v));
+            let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
             rows::add_at(m, acc, &args[1..1 + is.len()], v)?
         }
         Op::IndexSet { acc, at: is, v, shape } => {
-            let (acc, v) = (start(args, *acc, *v, *shape)?, take(args, *v));
+            let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
             rows::put(acc, &args[1..1 + is.len()], &v)?
         }
         Op::Slice { a, lo, hi, .. } => rows::slice(&args[at(a)], &args[at(lo)], &args[at(hi)])?,
         Op::SliceAdd { acc, lo, v, shape, .. } => {
-            let (acc, v) = (start(args, *acc, *v, *shape)?, take(args, *v));
+            let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
             rows::add_slice(m, acc, &args[at(lo)], v)?
         }
         Op::Gather { .. } => prim(m, Prim::Gather, Ty::F64, &mut args[..2])?,
         Op::GatherAdd { acc, at: is, v, shape } => {
-            let (acc, v) = (start(args, *acc, *v, *shape)?, take(args, *v));
+            let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
             rows::add_gather(m, acc, &args[at(is)], v)?
         }
         Op::Reverse(_) => prim(m, Prim::Reverse, Ty::F64, args)?,
@@ -189,11 +189,11 @@ pub(crate) fn rep(t: &Ty) -> Rep {
     }
 }
 
-/// What is added to: a zero of the shape where it is absent, unless what is added is absent too.
-fn start(args: &mut [Value], acc: adl_ir::Var, v: adl_ir::Var, shape: Option<adl_ir::Var>) -> Res<Value> {
+/// What is added to: a zero of the shape where it is absent, unless what is added is absent too. `at`: number of indices.
+fn start(args: &mut [Value], acc: adl_ir::Var, v: adl_ir::Var, shape: Option<adl_ir::Var>, at: usize) -> Res<Value> {
     match (take(args, acc), &args[v.0 as usize], shape) {
         (Value::Zero, Value::Zero, _) => Ok(Value::Zero),
-        (Value::Zero, v, Some(s)) => rows::zeros(&args[s.0 as usize], v),
+        (Value::Zero, v, Some(s)) => rows::zeros(&args[s.0 as usize], v, at),
         (Value::Zero, _, None) => Err(absent()),
         (v, _, _) => Ok(v),
     }

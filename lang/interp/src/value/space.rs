@@ -82,6 +82,7 @@ pub fn combine(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
     }
     zip_leaves(a, b, &mut |x, y| match (x, y) {
         (_, Value::Zero) => Ok(x.clone()),
+        (Value::Zero, _) => combine(m, op, x, y),
         _ if is_real(x) || is_real(y) => arith::bin(m, op, x.clone(), y.clone()),
         _ => Ok(x.clone()),
     })

@@ -1,3 +1,5 @@
+mod against_eval;
+
 use super::lower::Linker;
 use crate::host::Host;
 use crate::value::{ConInfo, Data, Value, array, compare};

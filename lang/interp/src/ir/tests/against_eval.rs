@@ -1,0 +1,156 @@
+//! Lowered code against the reference evaluator, on generated programs and their derivatives of first and second order.
+
+use super::run;
+use crate::value::{Buf, ConInfo, Data, Shape, Value, array, show};
+use adl_ad::Ad;
+use adl_ir::eval::{self, Arr, Con, Val};
+use adl_ir::print::{Style, program};
+use adl_ir::{FnId, Program, Ty, generate};
+use adl_specialise::world::Transforms;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+fn value(v: &Val, ty: &Ty) -> Value {
+    match v {
+        Val::F64(x) => Value::Float(*x),
+        Val::F32(x) => Value::F32(*x),
+        Val::I64(n) => Value::Int(*n),
+        Val::Bool(b) => Value::Bool(*b),
+        Val::Str(s) => Value::Str(Rc::new((&**s).into())),
+        Val::Absent => Value::Zero,
+        Val::Data(c) => {
+            let con = ConInfo { name: adl_syntax::symbol::Symbol::new("C"), tag: c.tag, data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new("C")), arity: c.fields.len() as u32 };
+            let fields = c.fields.iter().map(|f| value(f, &of(f))).collect();
+            Value::Data(Rc::new(Data { con: Rc::new(con), fields }))
+        }
+        Val::Array(a) => elements(a, ty),
+    }
+}
+
+/// The type of a value, as far as it matters here.
+fn of(v: &Val) -> Ty {
+    match v {
+        Val::Array(a) => {
+            let scalar = match a.elems.first() {
+                Some(Val::I64(_)) => Ty::I64,
+                Some(Val::Bool(_)) => Ty::Bool,
+                Some(Val::Data(_) | Val::Array(_) | Val::Absent) => Ty::Str,
+                _ => Ty::F64,
+            };
+            Ty::Array(scalar.into(), a.shape.len() as u32)
+        }
+        _ => Ty::F64,
+    }
+}
+
+fn elements(a: &Arr, ty: &Ty) -> Value {
+    let shape: Shape = a.shape.iter().copied().collect();
+    let real = |v: &Val| v.float().unwrap_or(f64::NAN);
+    let buf = match ty.scalar() {
+        Ty::F64 => Buf::F64(a.elems.iter().map(real).collect()),
+        Ty::F32 => Buf::F32(a.elems.iter().map(|v| real(v) as f32).collect()),
+        Ty::I64 => Buf::I64(a.elems.iter().map(|v| if let Val::I64(n) = v { *n } else { 0 }).collect()),
+        Ty::Bool => Buf::Bool(a.elems.iter().map(|v| matches!(v, Val::Bool(true))).collect()),
+        Ty::Str | Ty::Data(_) | Ty::Array(..) => Buf::Boxed(a.elems.iter().map(|v| value(v, &of(v))).collect()),
+    };
+    array::make(shape, buf)
+}
+
+fn close(x: f64, y: f64) -> bool {
+    x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-9 * (1.0 + x.abs().max(y.abs()))
+}
+
+/// Whether the machine's value is the evaluator's. Absent means zero.
+fn same(v: &Value, w: &Val) -> bool {
+    let zero = |x: &Val| x.reals().iter().all(|r| *r == 0.0);
+    match (v, w) {
+        (Value::Zero, w) => zero(w),
+        (Value::Float(x), Val::F64(y)) => close(*x, *y),
+        (Value::F32(x), Val::F32(y)) => close(f64::from(*x), f64::from(*y)),
+        (Value::Int(x), Val::I64(y)) => x == y,
+        (Value::Bool(x), Val::Bool(y)) => x == y,
+        (Value::Data(x), Val::Data(y)) => x.con.tag == y.tag && x.fields.len() == y.fields.len() && x.fields.iter().zip(&y.fields).all(|(x, y)| same(x, y)),
+        (Value::Array(a), Val::Array(b)) => {
+            let n: usize = a.shape.iter().product();
+            n == b.elems.len() && (n == 0 || a.shape[..] == b.shape[..]) && (0..n).all(|i| same(&super::super::rows::flat(v, i), &b.elems[i]))
+        }
+        (Value::Array(_) | Value::Data(_), Val::Absent) => match v {
+            Value::Array(a) => matches!(&a.buf, Buf::F64(x) if x.iter().all(|x| *x == 0.0)) || matches!(&a.buf, Buf::Boxed(x) if x.iter().all(|x| same(x, &Val::Absent))),
+            Value::Data(d) => d.fields.iter().all(|x| same(x, &Val::Absent) || same(x, &Val::F64(0.0))),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Runs a function both ways; its results.
+fn both(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
+    let func = p.func(f);
+    let want = eval::run(p, f, args, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let tys = func.tys(&func.body.params);
+    let got = run(p, f, args.iter().zip(&tys).map(|(a, t)| value(a, t)).collect());
+    assert_eq!(got.len(), want.results.len());
+    for (g, w) in got.iter().zip(&want.results) {
+        assert!(same(g, w), "{} where the evaluator gives {w:?} in {}", show::show(g), func.name);
+    }
+    want.results
+}
+
+/// A tangent of a value: ones, where it has reals.
+fn ones(p: &mut Program, ad: &mut Ad, v: &Val, ty: &Ty) -> Option<Val> {
+    ad.tangent_ty(p, ty)?;
+    Some(match (v, ty) {
+        (Val::F64(x), _) => Val::F64(0.5 + x * 0.25),
+        (Val::F32(_), _) => Val::F32(1.0),
+        (Val::Array(a), _) => {
+            let inner = (*ty.scalar()).clone();
+            Val::array(a.shape.clone(), a.elems.iter().map(|e| ones(p, ad, e, &inner)).collect::<Option<Vec<_>>>()?)
+        }
+        (Val::Data(c), Ty::Data(d)) => {
+            let fields = p.data(*d).cons[c.tag as usize].1.clone();
+            Val::Data(Rc::new(Con { tag: c.tag, fields: c.fields.iter().zip(&fields).filter_map(|(f, t)| ones(p, ad, f, t)).collect() }))
+        }
+        (other, _) => other.clone(),
+    })
+}
+
+/// The derivative of a function at arguments, `order` times over its transpose.
+fn derivatives(p: &mut Program, ad: &mut Ad, f: FnId, args: &[Val], order: u32) {
+    let params = p.func(f).body.params.clone();
+    let Ok(l) = ad.linearize(p, f, &vec![true; params.len()]) else { return };
+    let mut outs = both(p, l.primal, args);
+    let residuals = outs.split_off(l.results);
+    let param_tys = p.func(f).tys(&params);
+    let result_tys = p.func(f).tys(&p.func(f).body.results.clone());
+    let dx: Vec<Val> = args.iter().zip(&param_tys).filter_map(|(a, t)| ones(p, ad, a, t)).collect();
+    both(p, l.tangent, &[residuals.clone(), dx].concat());
+    let active: Vec<(&Val, &Ty)> = outs.iter().zip(&result_tys).zip(&l.active).filter(|(_, a)| **a).map(|(x, _)| x).collect();
+    let cts: Vec<Val> = active.into_iter().filter_map(|(y, t)| ones(p, ad, y, t)).collect();
+    let back = [residuals, cts].concat();
+    both(p, l.cotangent, &back);
+    if order > 1 {
+        derivatives(p, ad, l.cotangent, &back, order - 1);
+    }
+}
+
+fn check(g: &generate::Generated) {
+    let mut p = g.program.clone();
+    both(&p, g.main, &g.args);
+    derivatives(&mut p, &mut Ad::new(), g.main, &g.args, 2);
+}
+
+#[test]
+fn lowered_code_gives_what_the_evaluator_gives() {
+    let seeds = std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    for seed in 0..seeds {
+        let size = 6 + (seed % 30) as usize;
+        let g = generate::program(seed, size);
+        if std::env::var_os("ADL_SEED").is_some_and(|s| s != seed.to_string().as_str()) {
+            continue;
+        }
+        if catch_unwind(AssertUnwindSafe(|| check(&g))).is_err() {
+            let small = generate::smallest(seed, size, |g| catch_unwind(AssertUnwindSafe(|| check(g))).is_err());
+            panic!("seed {seed}: {}", small.map(|g| program(&g.program, Style::PLAIN)).unwrap_or_default());
+        }
+    }
+}
