@@ -76,6 +76,14 @@ enum Command {
         html: Option<String>,
         name: Option<String>,
     },
+    /// The IR of a function, as the main road of differentiation makes it.
+    Ir {
+        /// How far: specialised, after J, after U, after T, or as it runs.
+        #[arg(long, default_value = "opt", value_parser = ["spec", "jvp", "unzip", "transpose", "opt"])]
+        stage: String,
+        file: String,
+        name: String,
+    },
     #[command(external_subcommand)]
     Script(Vec<String>),
 }
@@ -104,6 +112,7 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         Some(Command::Fmt { check, files }) => commands::fmt(global, check, &files),
         Some(Command::Test { files }) => commands::measure::test(global, &files),
         Some(Command::Bench { files }) => commands::measure::bench(global, &files),
+        Some(Command::Ir { stage, file, name }) => commands::ir(global, &stage, &file, &name),
         Some(Command::Doc { html: Some(dir), .. }) => html::write(global, &dir),
         Some(Command::Doc { name, .. }) => commands::doc(global, name.as_deref()),
         Some(Command::Script(words)) if global.stdin => commands::stdin(global, words),

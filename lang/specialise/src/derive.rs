@@ -47,6 +47,7 @@ impl Spec<'_> {
                 let g = Val::fun(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps)), vec![a[0].clone()]));
                 self.jacobian(Prim::Jacrev, &g, &a[1])
             }
+            Prim::StopGrad if a[0].has_fun() => Err(self.no("`stop_grad` of a function")),
             Prim::StopGrad => Ok(self.leafwise(&a[0], &mut |s, x, t| s.b.prim(Prim::StopGrad, &[x], t))),
             Prim::Checkpoint => Ok(Val::fun(Fun::Checkpoint(a[0].clone()))),
             // Whether what is captured is being differentiated shows only when the rule is used.

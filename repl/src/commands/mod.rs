@@ -4,7 +4,7 @@ pub mod measure;
 
 use crate::Global;
 use crate::host::{Terminal, say};
-use adl_session::{Outcome, Session};
+use adl_session::{Outcome, Session, Stage};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::render;
 use adl_syntax::span::{SourceMap, Span};
@@ -118,6 +118,30 @@ fn read(file: &str) -> std::io::Result<Vec<u8>> {
 
 fn shown(file: &str) -> &str {
     if file == "-" { "<stdin>" } else { file }
+}
+
+/// `adl ir`.
+pub fn ir(global: &Global, stage: &str, file: &str, name: &str) -> u8 {
+    let bytes = match read(file) {
+        Ok(b) => b,
+        Err(e) => return unreadable(global, file, &io_text(&e), None),
+    };
+    let mut s = batch(global, Vec::new());
+    let out = s.run_file(shown(file), &bytes);
+    if !out.ok() {
+        return finish(global, &mut s, &out);
+    }
+    let stage = Stage::ALL.iter().find(|(n, _)| *n == stage).map_or(Stage::Opt, |(_, s)| *s);
+    match s.ir(name, stage) {
+        Ok(text) => {
+            say(&text);
+            0
+        }
+        Err(why) => {
+            let _ = writeln!(std::io::stderr(), "error: {why}");
+            1
+        }
+    }
 }
 
 /// `adl script.adl ARGS…`.

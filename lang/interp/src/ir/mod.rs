@@ -15,6 +15,7 @@ pub(crate) mod live;
 pub mod lower;
 pub(crate) mod rows;
 pub mod road;
+pub mod stages;
 pub mod step;
 pub(crate) mod world;
 #[cfg(test)]

@@ -51,7 +51,6 @@ pub struct Explain {
 const KEPT: usize = 64;
 
 /// The main road's state: one program for all that was made.
-#[derive(Default)]
 pub struct Road {
     /// Which road is taken.
     pub choice: Choice,
@@ -59,13 +58,32 @@ pub struct Road {
     pub explain: Vec<Explain>,
     /// The operator that runs.
     pub(crate) op: &'static str,
-    program: Program,
-    ad: Ad,
+    pub(super) program: Program,
+    pub(super) ad: Ad,
     cache: adl_specialise::Cache,
     linker: Linker,
     made: HashMap<(&'static str, usize), Vec<Made>>,
     lines: HashMap<FnId, Rc<Lined>>,
     jvps: HashMap<FnId, Rc<Pushed>>,
+}
+
+impl Default for Road {
+    fn default() -> Road {
+        let mut ad = Ad::new();
+        ad.cleanup = Some(adl_opt::function);
+        Road {
+            choice: Choice::default(),
+            explain: Vec::new(),
+            op: "",
+            program: Program::default(),
+            ad,
+            cache: adl_specialise::Cache::default(),
+            linker: Linker::default(),
+            made: HashMap::new(),
+            lines: HashMap::new(),
+            jvps: HashMap::new(),
+        }
+    }
 }
 
 /// A specialisation, or why there is none, with what it rests on.
@@ -112,7 +130,7 @@ pub(crate) struct Map {
 }
 
 /// Why the main road is not taken.
-pub(crate) struct Not(Unsupported);
+pub(crate) struct Not(pub Unsupported);
 
 impl From<Unsupported> for Not {
     fn from(u: Unsupported) -> Not {
@@ -147,6 +165,11 @@ impl Road {
             .enumerate()
             .map(|(i, a)| world::parameter(f, i).or_else(|| world::type_of(m, a)).ok_or_else(|| not("an argument whose type its value does not tell")))
             .collect::<Result<Vec<Ty>, Not>>()?;
+        self.enter_at(m, f, args, tys)
+    }
+
+    /// The same for arguments of known types.
+    pub(super) fn enter_at(&mut self, m: &Machine, f: &Value, args: &[Value], tys: Vec<Ty>) -> Result<Rc<Entered>, Not> {
         let mut values = Values::new(m, f, args);
         let root = world::root(f);
         if let Some(made) = self.made.get(&root).and_then(|all| all.iter().find(|e| e.args == tys && values.fits(&e.facts))) {
@@ -164,7 +187,7 @@ impl Road {
     }
 
     /// Which parameters carry tangents: those of the arguments.
-    fn wrt(&self, e: &Entered) -> Vec<bool> {
+    pub(super) fn wrt(&self, e: &Entered) -> Vec<bool> {
         let params = self.program.func(e.entry.func).body.params.len();
         let args = e.entry.inputs.first().map_or(0, |i| i.layout.leaves().len());
         (0..params).map(|i| i < args).collect()

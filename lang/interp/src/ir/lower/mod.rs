@@ -35,7 +35,9 @@ impl Linker {
         let at = self.place(f);
         while self.codes.len() < self.order.len() {
             let next = self.order[self.codes.len()];
-            let code = Lower::function(p, p.func(next), self)?;
+            let mut f = (**p.func(next)).clone();
+            adl_opt::function(p, &mut f);
+            let code = Lower::function(p, &f, self)?;
             self.codes.push(Rc::new(code));
             self.group = None;
         }

@@ -1,0 +1,53 @@
+//! Both roads of differentiation give the same results: every program, with derivatives by transformed code and on the tape.
+
+use std::path::PathBuf;
+
+fn scripts() -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for dir in ["tests/programs", "examples"] {
+        all.extend(std::fs::read_dir(adl_tests::root().join(dir)).unwrap().map(|e| e.unwrap().path()));
+    }
+    all.retain(|p| p.extension().is_some_and(|e| e == "adl"));
+    all.sort();
+    all
+}
+
+/// What a script prints, its errors included, and how its derivatives were computed.
+fn run(path: &PathBuf, main: bool) -> (String, Vec<String>) {
+    let (mut s, out) = adl_tests::session();
+    s.set_road(main);
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let result = s.run_file(&name, &std::fs::read(path).unwrap());
+    for d in &result.diags {
+        out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
+        out.borrow_mut().push('\n');
+    }
+    let text = out.borrow().clone();
+    (text, s.roads())
+}
+
+/// Whether two texts are equal but for the last digits of numbers.
+fn agree(a: &str, b: &str) -> bool {
+    let words = |t: &str| -> Vec<String> { t.split(|c: char| c.is_whitespace() || "()[],{}=:".contains(c)).map(str::to_owned).collect() };
+    let (a, b) = (words(a), words(b));
+    a.len() == b.len()
+        && a.iter().zip(&b).all(|(x, y)| match (x.parse::<f64>(), y.parse::<f64>()) {
+            (Ok(x), Ok(y)) => x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-6 * (1.0 + x.abs().max(y.abs())),
+            _ => x == y,
+        })
+}
+
+#[test]
+fn programs_print_the_same_by_both_roads() {
+    let (mut wrong, mut by_main) = (Vec::new(), 0);
+    for path in scripts() {
+        let ((taped, _), (transformed, roads)) = (run(&path, false), run(&path, true));
+        by_main += roads.iter().filter(|r| r.ends_with("main road")).count();
+        if !agree(&taped, &transformed) {
+            wrong.push(format!("{}:\n--- taped\n{taped}\n--- main road\n{transformed}", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // The comparison would say nothing if all derivatives were taped.
+    assert!(by_main > 200, "{by_main}");
+}
