@@ -145,6 +145,10 @@ impl Infer<'_> {
             (Ty::Array(_, x), Ty::Array(_, y)) if number(&self.resolve(x)) && matches!((self.resolve(y), what), (Ty::Array(..), What::Argument { total: 1, .. })) => {
                 "to apply it to each row, use `map`".into()
             }
+            (Ty::Array(_, x), Ty::Array(_, y)) if !number(&self.resolve(y)) || !matches!(self.resolve(x), Ty::Array(..)) => return None,
+            (Ty::Array(..), Ty::Array(..)) if matches!(what, What::Argument { of, .. } if of.starts_with('`')) => {
+                "where nothing else is known, `a @ b` is a product of matrices, and in `a @ x + b` one of a matrix and a vector: for others annotate the parameters, as in `(x : [n]Float)`".into()
+            }
             (Ty::Array(_, x), t) if number(&self.resolve(x)) && number(t) => match what {
                 What::Right(op) => format!("{op} compares whole values: to compare each element, use `map (fun x -> ...) xs`"),
                 What::Argument { .. } => "an array of one element is `[x]`".into(),

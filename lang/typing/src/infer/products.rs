@@ -6,6 +6,7 @@ use super::{Infer, array};
 use crate::errors::classes;
 use crate::errors::reason::Why;
 use crate::ty::{Class, Size, Ty};
+use adl_prim::Prim;
 use adl_syntax::span::Span;
 
 impl Infer<'_> {
@@ -40,9 +41,18 @@ impl Infer<'_> {
                 }
                 (2, 2)
             }
+            (_, None, None) if self.is_layer(op) => (2, 1),
             _ => (2, 2),
         };
         self.product(op, shape)
+    }
+
+    /// Whether a product of which nothing is known goes on into elementwise arithmetic and into no other product, as in
+    /// `tanh (w @ x + b)`: then it is taken for a matrix by a vector. Otherwise it is one of matrices.
+    fn is_layer(&self, op: &Op) -> bool {
+        let Ty::Meta(m) = self.resolve(&op.res) else { return false };
+        let readers = self.ops.readers(m, &|t| self.resolve(t));
+        !readers.is_empty() && readers.iter().all(|p| *p != Prim::MatMul)
     }
 
     fn product(&mut self, op: &Op, shape: (u8, u8)) -> bool {

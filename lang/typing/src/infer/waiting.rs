@@ -48,6 +48,13 @@ impl Waiting {
         ids.iter().filter_map(|id| self.ops.get(id)).any(|op| resolve(&op.res) == Ty::Meta(meta))
     }
 
+    /// The operators that wait for a variable as their operand.
+    pub fn readers(&self, meta: u32, resolve: &dyn Fn(&Ty) -> Ty) -> Vec<Prim> {
+        let ids = self.watched.get(&meta).map_or(&[][..], Vec::as_slice);
+        let reads = |op: &&Op| op.args.iter().any(|a| resolve(&a.0) == Ty::Meta(meta));
+        ids.iter().filter_map(|id| self.ops.get(id)).filter(reads).map(|op| op.prim).collect()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }
