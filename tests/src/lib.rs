@@ -4,6 +4,7 @@
 //! tests share: a [`Host`] in memory and [`session`]s on it.
 
 pub mod functions;
+pub mod gradbench;
 
 use adl_interp::host::Host;
 use adl_session::Session;

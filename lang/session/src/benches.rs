@@ -71,7 +71,7 @@ impl Session {
         let run = |s: &mut Session, n: u64| -> Result<f64, Box<Diagnostic>> {
             let start = s.machine.host.time();
             for _ in 0..n {
-                s.machine.call(&f, &[Value::Unit]).map_err(|e| Box::new(e.diag))?;
+                s.call(&f, &[Value::Unit])?;
             }
             Ok(s.machine.host.time() - start)
         };

@@ -26,7 +26,7 @@ impl Session {
         out
     }
 
-    fn eval_entry(&mut self, text: &str) -> Outcome {
+    pub(crate) fn eval_entry(&mut self, text: &str) -> Outcome {
         self.entries += 1;
         let file = self.sources.add(format!("<{}>", self.entries), text);
         let (program, diags) = adl_syntax::parse(file, text);

@@ -5,7 +5,8 @@
 //! changes nothing.
 //!
 //! Reading order: `run` (files), `cells` (entries of the REPL), `modules` (standard modules, loaded when a text first names them),
-//! `imports` (files), `reload`, [`echo`](Echo), `tests_of`, [`benches`], [`docs`], [`complete`].
+//! `imports` (files), `reload`, [`echo`](Echo), `tests_of`, [`benches`], [`docs`], [`complete`],
+//! `embed` (values and calls for programs that use adl as a library).
 //!
 //! What is *not* here: terminals and files (the [`Host`] has them).
 
@@ -14,6 +15,7 @@ mod cells;
 pub mod complete;
 pub mod docs;
 mod echo;
+mod embed;
 mod imports;
 mod modules;
 mod refine;

@@ -19,8 +19,8 @@ pub enum TPat {
     Parts(Vec<(Step, TPat)>),
     /// A constructor.
     Con(Con, Vec<TPat>),
-    /// An array of exactly these elements.
-    Array(Vec<TPat>),
+    /// An array of exactly these elements, and how many the type says that there are.
+    Array(Vec<TPat>, Option<usize>),
     /// `p as x`.
     As(Box<TPat>, Local),
     /// `p | q`.
@@ -53,8 +53,8 @@ enum Known {
     Len(Vec<Local>),
     /// None of these literals.
     NotLit(Vec<Lit>),
-    /// None of these lengths.
-    NotLen(Vec<usize>),
+    /// None of these lengths, and perhaps this one.
+    NotLen(Vec<usize>, Option<usize>),
 }
 
 /// Missing cases that are shown.
@@ -111,7 +111,7 @@ impl Compiler<'_> {
             TPat::Parts(_) => self.parts(on, rows, known),
             TPat::Con(con, _) => self.constructors(on, &con, rows, known),
             TPat::Lit(_) => self.literals(on, rows, known),
-            TPat::Array(_) => self.lengths(on, rows, known),
+            TPat::Array(..) => self.lengths(on, rows, known),
             TPat::Wild | TPat::Var(_) | TPat::As(..) | TPat::Or(_) => unreachable!("normalised away"),
         }
     }
@@ -217,8 +217,10 @@ impl Compiler<'_> {
 
     fn lengths(&mut self, on: Local, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
         let mut lens: Vec<usize> = Vec::new();
+        let mut size = None;
         for row in &rows {
-            if let Some(TPat::Array(parts)) = column(row, on) {
+            if let Some(TPat::Array(parts, n)) = column(row, on) {
+                size = size.or(*n);
                 if !lens.contains(&parts.len()) {
                     lens.push(parts.len());
                 }
@@ -228,15 +230,19 @@ impl Compiler<'_> {
         for n in lens.iter().copied() {
             let elems: Vec<Local> = (0..n).map(|_| (self.fresh)()).collect();
             let next = select(&rows, on, |p| match p {
-                TPat::Array(parts) if parts.len() == n => Some(parts.clone()),
+                TPat::Array(parts, _) if parts.len() == n => Some(parts.clone()),
                 _ => None,
             }, &elems);
             let mut known = known.clone();
             known.insert(on, Known::Len(elems.clone()));
             cases.push((n as u64, elems, self.rows(next, &known)));
         }
+        // Where the type says the size, there is no other.
+        if size.is_some_and(|n| lens.contains(&n)) {
+            return Tree::Len(on, cases, Box::new(Tree::Fail));
+        }
         let mut known = known.clone();
-        known.insert(on, Known::NotLen(lens));
+        known.insert(on, Known::NotLen(lens, size));
         let default = self.rows(without(&rows, on), &known);
         Tree::Len(on, cases, Box::new(default))
     }
@@ -320,8 +326,8 @@ fn witness(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
         }
         Some(Known::Lit(l)) => literal(l),
         Some(Known::NotLit(lits)) => other_literal(lits),
-        Some(Known::NotLen(lens)) => {
-            let n = (0..).find(|n| !lens.contains(n)).unwrap_or_default();
+        Some(Known::NotLen(lens, size)) => {
+            let n = size.or_else(|| (0..).find(|n| !lens.contains(n))).unwrap_or_default();
             format!("[{}]", vec!["_"; n].join(", "))
         }
         Some(Known::Parts(parts)) => {

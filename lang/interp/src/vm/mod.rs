@@ -219,12 +219,24 @@ impl Machine {
     /// Evaluates an expression without free locals. Afterwards the machine is as it was before, errors or not.
     pub fn eval(&mut self, e: &Expr, name: Option<adl_syntax::symbol::Symbol>) -> Res<Value> {
         let code = Rc::new(compile::top(e, name)?);
-        let depth = self.ad.depth();
-        let mut out = self.enter(code);
-        self.ad.reset_to(depth);
+        let mut out = self.outermost(|m| m.enter(code));
         if let Err(error) = &mut out {
             // A call in tail position has left no frame of the user's.
             self.place(error, e.span);
+        }
+        out
+    }
+
+    /// Applies a function where nothing else runs. Afterwards the machine is as it was before, errors or not.
+    pub fn apply(&mut self, f: &Value, args: &[Value]) -> Res<Value> {
+        self.outermost(|m| m.call(f, args))
+    }
+
+    fn outermost(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
+        let depth = self.ad.depth();
+        let out = run(self);
+        self.ad.reset_to(depth);
+        if out.is_err() {
             self.frames.clear();
             self.regs.clear();
             self.reentries = 0;

@@ -18,7 +18,7 @@ impl Infer<'_> {
             Some(b) => {
                 let no = self.infer(b, Some(&yes.ty.clone()));
                 let why = Why::is("the `else` branch", last_span(a), "the `then` branch", &yes.ty);
-                self.expect(&yes.ty.clone(), &no.ty.clone(), last_span(b), &why);
+                self.expect(&self.loosened(&yes.ty, want), &no.ty.clone(), last_span(b), &why);
                 no
             }
             None => {
@@ -38,6 +38,18 @@ impl Infer<'_> {
         }
         for (arm, _) in arms.iter().zip(reached).filter(|(_, reached)| !**reached) {
             self.report(patterns::unreachable(arm.pat.span));
+        }
+    }
+
+    /// A type without the sizes that what is wanted leaves open: there branches may differ.
+    fn loosened(&self, t: &Ty, want: Option<&Ty>) -> Ty {
+        match (self.resolve(t), want.map(|w| self.resolve(w))) {
+            (Ty::Array(n, x), Some(Ty::Array(m, y))) => {
+                let open = self.resolve_size(m) == Size::Unknown;
+                array(if open { Size::Unknown } else { n }, self.loosened(&x, Some(&y)))
+            }
+            (Ty::Tuple(xs), Some(Ty::Tuple(ys))) if xs.len() == ys.len() => Ty::Tuple(xs.iter().zip(ys.iter()).map(|(x, y)| self.loosened(x, Some(y))).collect()),
+            (t, _) => t,
         }
     }
 

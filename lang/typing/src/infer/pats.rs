@@ -5,7 +5,7 @@ use crate::core::{self, Arm, Con, ExprKind, Lit, Local, Step};
 use crate::errors::reason::Why;
 use crate::errors::{calls, names, patterns};
 use crate::patterns::{TPat, compile};
-use crate::ty::{Class, RecordTy, Ty};
+use crate::ty::{Class, RecordTy, Size, Ty};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -36,7 +36,12 @@ impl Infer<'_> {
             ast::PatKind::Array(parts) => {
                 let (elem, n) = (self.meta(), self.size_meta());
                 self.expect(ty, &array(n, elem.clone()), p.span, &Why::new("this pattern"));
-                TPat::Array(parts.iter().map(|q| self.pat(q, &elem, vars)).collect())
+                let size = match self.resolve(ty) {
+                    Ty::Array(n, _) => self.resolve_size(n),
+                    _ => Size::Unknown,
+                };
+                let size = if let Size::Const(n, _) = size { Some(n as usize) } else { None };
+                TPat::Array(parts.iter().map(|q| self.pat(q, &elem, vars)).collect(), size)
             }
             ast::PatKind::As(q, name) => {
                 let local = self.pat_var(name.name, ty, name.span, vars);
@@ -219,7 +224,7 @@ fn rename(p: TPat, map: &[(Local, Local)]) -> TPat {
         TPat::Var(l) => TPat::Var(to(l)),
         TPat::Parts(ps) => TPat::Parts(ps.into_iter().map(|(s, p)| (s, rename(p, map))).collect()),
         TPat::Con(c, ps) => TPat::Con(c, ps.into_iter().map(|p| rename(p, map)).collect()),
-        TPat::Array(ps) => TPat::Array(ps.into_iter().map(|p| rename(p, map)).collect()),
+        TPat::Array(ps, n) => TPat::Array(ps.into_iter().map(|p| rename(p, map)).collect(), n),
         TPat::Or(ps) => TPat::Or(ps.into_iter().map(|p| rename(p, map)).collect()),
         TPat::As(p, l) => TPat::As(Box::new(rename(*p, map)), to(l)),
     }

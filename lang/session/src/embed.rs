@@ -1,0 +1,21 @@
+//! For programs that use adl as a library: expressions as values, and calls of functions.
+
+use crate::Session;
+use adl_interp::value::Value;
+use adl_syntax::diag::Diagnostic;
+
+impl Session {
+    /// The value of an expression. Definitions and imports before it stay in scope.
+    pub fn value(&mut self, text: &str) -> Result<Value, Vec<Diagnostic>> {
+        let mut out = self.eval_entry(text);
+        if !out.ok() {
+            return Err(out.diags);
+        }
+        Ok(out.echoes.pop().map_or(Value::Unit, |e| e.shown))
+    }
+
+    /// Applies a function of adl. Afterwards the session is as it was before, errors or not.
+    pub fn call(&mut self, f: &Value, args: &[Value]) -> Result<Value, Box<Diagnostic>> {
+        self.machine.apply(f, args).map_err(|e| Box::new(e.diag))
+    }
+}
