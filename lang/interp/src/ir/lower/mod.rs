@@ -87,7 +87,8 @@ struct Lower<'a> {
 impl<'a> Lower<'a> {
     fn function(p: &Program, f: &Function, link: &mut Linker) -> Res<Code> {
         let (info, last) = live::analyse(&f.body, f.vars.len());
-        let name = adl_syntax::symbol::Symbol::new(&f.name);
+        // The user's own name for it, without what was done to it: call stacks show it.
+        let name = adl_syntax::symbol::Symbol::new(f.name.rsplit(' ').next().unwrap_or(&f.name));
         let mut l = Lower {
             p,
             f,
