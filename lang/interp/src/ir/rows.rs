@@ -75,6 +75,44 @@ pub(crate) fn flat(v: &Value, i: usize) -> Value {
     }
 }
 
+/// Floats, or one Float that stands for many.
+pub(crate) enum Floats<'a> {
+    /// One.
+    One(f64),
+    /// Many.
+    Many(&'a [f64]),
+}
+
+impl Floats<'_> {
+    /// The one at a position.
+    #[inline]
+    pub fn at(&self, i: usize) -> f64 {
+        match self {
+            Floats::One(x) => *x,
+            Floats::Many(v) => v[i],
+        }
+    }
+}
+
+/// The Floats of a value, if it has them.
+pub(crate) fn floats(v: &Value) -> Option<Floats<'_>> {
+    match v {
+        Value::Float(x) => Some(Floats::One(*x)),
+        Value::Array(a) => match &a.buf {
+            Buf::F64(v) => Some(Floats::Many(v)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// So many zeros of the kind of number that a run-time type says.
+pub(crate) fn zero_vector(n: &Value, reps: &[Value]) -> Res<Value> {
+    let narrow = matches!(reps.first(), Some(Value::Rep(r)) if matches!(**r, crate::value::Rep::F32));
+    let like = if narrow { Value::F32(0.0) } else { Value::Float(0.0) };
+    zero_like_elements(&like, Shape::from_slice(&[usize::try_from(int(n)).unwrap_or(0)]))
+}
+
 /// The extents that an array of Ints says.
 pub(crate) fn extents(shape: &Value) -> Option<Shape> {
     match shape {

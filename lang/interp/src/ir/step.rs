@@ -6,7 +6,7 @@ use crate::ops::{self, arith};
 use crate::value::{Buf, ConInfo, Data, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_ir::{Cmp, Conv, Op, Ty};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, Prim, Un};
 use smallvec::{SmallVec, smallvec};
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -49,6 +49,13 @@ pub(crate) fn run(m: &mut Machine, what: &What, args: &mut [Value], zeros: &[Val
             }
             operation(m, op, args)
         }
+        What::Prim(Prim::Take, reps) if whole(args) => {
+            let n = args[0].clone();
+            Ok(smallvec![match take(args, adl_ir::Var(1)) {
+                Value::Zero => rows::zero_vector(&n, reps)?,
+                v => v,
+            }])
+        }
         What::Prim(p, reps) => {
             let v = ops::apply(m, *p, reps, args)?;
             Ok(match v {
@@ -72,12 +79,21 @@ pub(crate) fn run(m: &mut Machine, what: &What, args: &mut [Value], zeros: &[Val
     }
 }
 
+/// Whether `take` gives all of an array, or of an absent one.
+fn whole(args: &[Value]) -> bool {
+    match (&args[0], &args[1]) {
+        (_, Value::Zero) => true,
+        (Value::Int(n), a) => seq::len(a) as i64 == *n,
+        _ => false,
+    }
+}
+
 /// Whether the result is zero because an operand is absent.
 fn absorbing(op: &Op, args: &[Value]) -> bool {
     let zero = |v: &adl_ir::Var| matches!(args[v.0 as usize], Value::Zero);
     match op {
         Op::Bin(Bin::Mul | Bin::Scale, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => zero(a) || zero(b),
-        Op::Bin(Bin::Div, a, _) | Op::Un(_, a) | Op::Convert(_, a) | Op::Reverse(a) | Op::Transpose(a) => zero(a),
+        Op::Bin(Bin::Div, a, _) | Op::Un(Un::Neg, a) | Op::Convert(_, a) | Op::Reverse(a) | Op::Transpose(a) => zero(a),
         Op::Index { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reshape { a, .. } | Op::Rotate { a, .. } => zero(a),
         Op::Replicate { a, .. } | Op::Sum { a, .. } | Op::Spread { a, .. } | Op::Total { a, .. } | Op::Cumsum { a, .. } => zero(a),
         Op::Dup(a) | Op::Fields { a, .. } => zero(a),
@@ -89,6 +105,10 @@ fn absorbing(op: &Op, args: &[Value]) -> bool {
 
 fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     let v = match op {
+        // Only linear operations know what an absent array is.
+        Op::Un(_, a) if matches!(args[a.0 as usize], Value::Zero) => return Err(absent()),
+        Op::Bin(op, a, b) if !matches!(op, Bin::Add | Bin::Sub) && [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) => return Err(absent()),
+        Op::Cmp(_, a, b) if [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) => return Err(absent()),
         Op::Un(op, a) => {
             let a = take(args, *a);
             arith::un(m, *op, a)?
@@ -221,8 +241,13 @@ fn comparison(c: Cmp, a: &Value, b: &Value) -> Res<Value> {
     }
     let n: usize = shape.iter().product();
     let mut out = array::room(n)?;
-    for i in 0..n {
-        out.push(ordered(c, compare::partial(&rows::flat(a, i), &rows::flat(b, i))?));
+    match (rows::floats(a), rows::floats(b)) {
+        (Some(x), Some(y)) => out.extend((0..n).map(|i| ordered(c, x.at(i).partial_cmp(&y.at(i))))),
+        _ => {
+            for i in 0..n {
+                out.push(ordered(c, compare::partial(&rows::flat(a, i), &rows::flat(b, i))?));
+            }
+        }
     }
     Ok(array::make(shape, Buf::Bool(out)))
 }

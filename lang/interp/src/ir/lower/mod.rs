@@ -11,6 +11,7 @@ mod loops;
 mod plain;
 
 use super::live::{self, Info, Last, NEVER};
+use super::vectorise;
 use crate::error::{Error, Res, codes};
 use crate::value::Value;
 use crate::vm::code::{Arg, Code, FnCall, I, R, Step};
@@ -37,6 +38,7 @@ impl Linker {
             let next = self.order[self.codes.len()];
             let mut f = (**p.func(next)).clone();
             adl_opt::function(p, &mut f);
+            vectorise::loops(&mut f);
             let code = Lower::function(p, &f, self)?;
             self.codes.push(Rc::new(code));
             self.group = None;

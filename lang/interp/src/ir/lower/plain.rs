@@ -177,7 +177,8 @@ impl Lower<'_> {
 
     /// The run-time type that a built-in takes as its hidden argument: that of its array's elements, or of its result.
     fn prim_rep(&self, vars: &[Var], s: &Stmt) -> crate::value::Rep {
-        match (vars.first(), s.outs.first()) {
+        // `take n xs`: the array comes last.
+        match (vars.last(), s.outs.first()) {
             (Some(a), _) if self.f.ty(*a).rank() > 0 => rep(&self.f.ty(*a).elem()),
             (_, Some(d)) => rep(self.f.ty(*d)),
             (Some(a), None) => rep(self.f.ty(*a)),

@@ -1,0 +1,192 @@
+//! Loops whose turns are independent straight-line code on numbers run on whole arrays.
+//!
+//! ```text
+//! loop for n over (x) out (sum, collect) { y = x * a; return y, y }
+//! ⟼  if n >= 8 { xs = take n x; ys = xs * a; s = sum ys; return s, ys } else { the loop }
+//! ```
+//!
+//! A variable of the body is a *column*, an array of its values at all turns, if it depends on the index or on an element; otherwise it
+//! stays one number. `take` also gives an absent array its zeros. Errors are found in another order, which nobody sees: whoever runs the
+//! code answers an error by evaluating in the ordinary way.
+
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::Prim;
+use adl_syntax::span::Span;
+use std::collections::HashMap;
+
+/// Turns from which whole arrays are faster than one number after the other.
+const FEWEST: i64 = 8;
+
+/// All loops of a function that suit.
+pub(crate) fn loops(f: &mut Function) {
+    let mut body = std::mem::take(&mut f.body);
+    block(f, &mut body);
+    f.body = body;
+}
+
+fn block(f: &mut Function, b: &mut Block) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        for mut s in std::mem::take(&mut b.stmts) {
+            s.op.blocks_mut().into_iter().for_each(|b| block(f, b));
+            let made = match &s.op {
+                Op::Loop(l) if suits(f, l) => Columns::of(f, l, s.span),
+                _ => None,
+            };
+            match made {
+                Some(c) => c.choice(f, s, &mut b.stmts),
+                None => b.stmts.push(s),
+            }
+        }
+    });
+}
+
+fn number(f: &Function, v: Var) -> bool {
+    matches!(f.ty(v), Ty::F64 | Ty::F32 | Ty::I64)
+}
+
+fn flat(f: &Function, v: Var) -> bool {
+    f.ty(v).is_flat()
+}
+
+/// Whether the turns of a loop are straight-line code on numbers.
+fn suits(f: &Function, l: &Loop) -> bool {
+    let b = &l.body;
+    matches!(l.turns, Turns::For(_))
+        && l.init.is_empty()
+        && l.lin_init.is_empty()
+        && l.lin_xs.is_empty()
+        && l.lin_outs.is_empty()
+        && !l.outs.is_empty()
+        && l.outs.iter().zip(&b.results).all(|(o, r)| match o {
+            Out::Sum => number(f, *r),
+            Out::Collect => flat(f, *r),
+            Out::Boxed => false,
+        })
+        && b.stmts.iter().all(|s| s.outs.iter().all(|v| flat(f, *v)) && s.lin_outs.is_empty() && simple(f, &s.op))
+}
+
+fn simple(f: &Function, op: &Op) -> bool {
+    match op {
+        Op::Lit(Lit::Str(_)) => false,
+        Op::Lit(_) | Op::Not(_) => true,
+        Op::Zero(t) => t.is_flat(),
+        Op::Un(_, a) | Op::Convert(_, a) => flat(f, *a),
+        Op::Bin(_, a, b) | Op::Cmp(_, a, b) => number(f, *a) && number(f, *b),
+        Op::Select(c, a, b) => [c, a, b].into_iter().all(|v| flat(f, *v)),
+        Op::Index { a, at, .. } => f.ty(*a).rank() == 1 && f.ty(*a).scalar().is_flat() && at.len() == 1,
+        _ => false,
+    }
+}
+
+/// A loop's body on whole arrays.
+struct Columns {
+    n: Var,
+    stmts: Vec<Stmt>,
+    /// What stands for a variable of the body, and whether it is a column.
+    now: HashMap<Var, (Var, bool)>,
+    results: Vec<Var>,
+    span: Span,
+}
+
+impl Columns {
+    fn of(f: &mut Function, l: &Loop, span: Span) -> Option<Columns> {
+        let Turns::For(n) = l.turns else { return None };
+        let mut c = Columns { n, stmts: Vec::new(), now: HashMap::new(), results: Vec::new(), span };
+        let mut used = vec![false; f.vars.len()];
+        let mark = |used: &mut Vec<bool>, v: Var| used[v.0 as usize] = true;
+        for s in &l.body.stmts {
+            s.op.each_operand(&mut |v| mark(&mut used, v));
+        }
+        l.body.results.iter().for_each(|v| mark(&mut used, *v));
+        let (index, elems) = l.body.params.split_first()?;
+        if used[index.0 as usize] {
+            let v = c.push(f, Op::Prim(Prim::Iota, vec![n]), Ty::I64.array(1));
+            c.now.insert(*index, (v, true));
+        }
+        for (p, x) in elems.iter().zip(&l.xs).filter(|(p, _)| used[p.0 as usize]) {
+            if !flat(f, *p) {
+                return None;
+            }
+            let ty = f.ty(*p).array(1);
+            let v = c.push(f, Op::Prim(Prim::Take, vec![n, *x]), ty);
+            c.now.insert(*p, (v, true));
+        }
+        for s in &l.body.stmts {
+            c.stmt(f, s)?;
+        }
+        for (o, r) in l.outs.iter().zip(&l.body.results) {
+            let col = c.column(f, *r);
+            let ty = f.ty(*r).clone();
+            let v = if *o == Out::Sum { c.push(f, Op::Sum { a: col, n: Some(n) }, ty) } else { col };
+            c.results.push(v);
+        }
+        Some(c)
+    }
+
+    fn push(&mut self, f: &mut Function, op: Op, ty: Ty) -> Var {
+        let v = f.fresh(ty, false);
+        self.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: self.span });
+        v
+    }
+
+    fn operand(&self, v: Var) -> (Var, bool) {
+        self.now.get(&v).copied().unwrap_or((v, false))
+    }
+
+    /// The variable as a column.
+    fn column(&mut self, f: &mut Function, v: Var) -> Var {
+        match self.operand(v) {
+            (v, true) => v,
+            (v, false) => {
+                let ty = f.ty(v).array(1);
+                self.push(f, Op::Replicate { n: self.n, a: v }, ty)
+            }
+        }
+    }
+
+    fn stmt(&mut self, f: &mut Function, s: &Stmt) -> Option<()> {
+        self.span = s.span;
+        let out = *s.outs.first()?;
+        let mut columns = false;
+        s.op.each_operand(&mut |v| columns |= self.operand(v).1);
+        let ty = if columns { f.ty(out).array(1) } else { f.ty(out).clone() };
+        let mut op = match (&s.op, columns) {
+            (Op::Index { a, at, .. }, true) => {
+                // An array that changes from turn to turn is not looked up.
+                if self.operand(*a).1 {
+                    return None;
+                }
+                Op::Gather { a: *a, at: at[0], shape: None }
+            }
+            // A choice by one truth value, or between numbers that stay, gives whole columns.
+            (Op::Select(c, a, b), true) => {
+                let (a, b) = (self.column(f, *a), self.column(f, *b));
+                let v = self.push(f, Op::Select(self.operand(*c).0, a, b), ty);
+                self.now.insert(out, (v, true));
+                return Some(());
+            }
+            (op, _) => op.clone(),
+        };
+        op.map_operands(&mut |v| self.operand(v).0);
+        let v = self.push(f, op, ty);
+        self.now.insert(out, (v, columns));
+        Some(())
+    }
+
+    /// The loop itself for few turns, whole arrays for many.
+    fn choice(mut self, f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
+        let outs = s.outs.clone();
+        self.span = s.span;
+        let body = std::mem::take(&mut self.stmts);
+        let limit = self.push(f, Op::Lit(Lit::I64(FEWEST)), Ty::I64);
+        let many = self.push(f, Op::Cmp(Cmp::Ge, self.n, limit), Ty::Bool);
+        to.append(&mut self.stmts);
+        let mut results = self.results;
+        results.push(self.n);
+        s.outs = outs.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
+        let span = s.span;
+        let few = Block { results: s.outs.clone(), stmts: vec![s], ..Block::default() };
+        let whole = Block { stmts: body, results, ..Block::default() };
+        to.push(Stmt { outs, lin_outs: Vec::new(), op: Op::If(many, Box::new(whole), Box::new(few)), span });
+    }
+}
