@@ -35,6 +35,21 @@ pub(crate) fn empty(elem: &Ty, boxed: bool, n: &Value) -> Res<Value> {
 
 const UNKNOWN: usize = usize::MAX;
 
+/// Adds a Float to a buffer of Floats; whether it was one.
+#[inline]
+pub(crate) fn push_float(acc: &mut Value, x: f64) -> bool {
+    if let Value::Array(rc) = acc {
+        if let Some(Array { shape, buf: Buf::F64(b) }) = Rc::get_mut(rc) {
+            if let [n] = &mut shape[..] {
+                *n += 1;
+                b.push(x);
+                return true;
+            }
+        }
+    }
+    false
+}
+
 /// Adds an element.
 pub(crate) fn push(acc: &mut Value, v: &Value) -> Res<()> {
     let Value::Array(rc) = acc else { return Err(kind()) };

@@ -13,6 +13,16 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 use std::sync::atomic::Ordering as Atomic;
 
+/// Puts a number into a register. One that holds a number already is written as a number: writing the tag too, and reading both at once
+/// later, would make the reader wait for the writer.
+#[inline(always)]
+fn set_float(slot: &mut Value, x: f64) {
+    match slot {
+        Value::Float(y) => *y = x,
+        other => *other = Value::Float(x),
+    }
+}
+
 /// Machine stack that one nested call through a primitive may take.
 const REENTRY: usize = 4096;
 
@@ -199,19 +209,41 @@ impl Machine {
             let ins = code.instrs[pc];
             pc += 1;
             match ins {
-                I::Const(d, k) => reg!(d) = code.consts[k as usize].clone(),
-                I::Move(d, s) => reg!(d) = reg!(s).clone(),
-                I::Take(d, s) => {
-                    let v = std::mem::take(&mut reg!(s));
-                    reg!(d) = v;
-                }
+                I::Const(d, k) => match &code.consts[k as usize] {
+                    Value::Float(x) => set_float(&mut reg!(d), *x),
+                    v => reg!(d) = v.clone(),
+                },
+                I::Move(d, s) => match &reg!(s) {
+                    Value::Float(x) => {
+                        let x = *x;
+                        set_float(&mut reg!(d), x);
+                    }
+                    v => {
+                        let v = v.clone();
+                        reg!(d) = v;
+                    }
+                },
+                I::Take(d, s) => match &reg!(s) {
+                    Value::Float(x) => {
+                        let x = *x;
+                        set_float(&mut reg!(d), x);
+                    }
+                    _ => {
+                        let v = std::mem::take(&mut reg!(s));
+                        reg!(d) = v;
+                    }
+                },
                 I::Global(d, g) => match self.globals.get(g.0 as usize).and_then(|v| v.as_ref()) {
                     Some(v) => reg!(d) = v.clone(),
                     None => check!(Err(Error::new(codes::UNDEFINED, "this definition is used before it has its value"))),
                 },
                 I::Bin(op, d, a, b) => {
+                    if let (Value::Float(x), Value::Float(y)) = (&reg!(a), &reg!(b)) {
+                        let z = op.eval(*x, *y);
+                        set_float(&mut reg!(d), z);
+                        continue;
+                    }
                     let out = match (&reg!(a), &reg!(b)) {
-                        (Value::Float(x), Value::Float(y)) => Value::Float(op.eval(*x, *y)),
                         (Value::Int(x), Value::Int(y)) => match op {
                             Bin::Add => match x.checked_add(*y) {
                                 Some(z) => Value::Int(z),
@@ -231,13 +263,13 @@ impl Machine {
                     reg!(d) = out;
                 }
                 I::Un(op, d, a) => {
-                    let out = match &reg!(a) {
-                        Value::Float(x) => Value::Float(op.eval(*x)),
-                        v => {
-                            let v = v.clone();
-                            check!(arith::un(self, op, v))
-                        }
-                    };
+                    if let Value::Float(x) = &reg!(a) {
+                        let y = op.eval(*x);
+                        set_float(&mut reg!(d), y);
+                        continue;
+                    }
+                    let v = reg!(a).clone();
+                    let out = check!(arith::un(self, op, v));
                     reg!(d) = out;
                 }
                 I::Cmp(op, d, a, b) => {
@@ -371,7 +403,11 @@ impl Machine {
                     save!();
                     let v = match (&reg!(a), &reg!(i)) {
                         (Value::Array(arr), Value::Int(i)) => match &arr.buf {
-                            Buf::F64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => Value::Float(v[*i as usize]),
+                            Buf::F64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => {
+                                let x = v[*i as usize];
+                                set_float(&mut reg!(d), x);
+                                continue;
+                            }
                             Buf::I64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => Value::Int(v[*i as usize]),
                             _ => {
                                 let (a, i) = (reg!(a).clone(), *i);
@@ -537,7 +573,11 @@ impl Machine {
                 I::At1(d, a, i, z) => {
                     let v = match (&reg!(a), &reg!(i)) {
                         (Value::Array(arr), Value::Int(i)) => match &arr.buf {
-                            Buf::F64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => Value::Float(v[*i as usize]),
+                            Buf::F64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => {
+                                let x = v[*i as usize];
+                                set_float(&mut reg!(d), x);
+                                continue;
+                            }
                             _ => check!(ir::rows::at(&reg!(a), &[Value::Int(*i)])),
                         },
                         (Value::Zero, _) => code.consts[z as usize].clone(),
@@ -564,6 +604,12 @@ impl Machine {
                     reg!(d) = v;
                 }
                 I::Push(acc, a) => {
+                    if let Value::Float(x) = &reg!(a) {
+                        let x = *x;
+                        if ir::buffer::push_float(&mut reg!(acc), x) {
+                            continue;
+                        }
+                    }
                     let v = reg!(a).clone();
                     check!(ir::buffer::push(&mut reg!(acc), &v));
                 }
@@ -575,7 +621,7 @@ impl Machine {
                         Value::Bool(b) => f64::from(u8::from(*b)),
                         _ => 0.0,
                     };
-                    reg!(d) = Value::Float(x);
+                    set_float(&mut reg!(d), x);
                 }
                 I::NoMatch => check!(Err(Error::new(codes::NO_MATCH, "no arm of this `match` fits the value"))),
             }
