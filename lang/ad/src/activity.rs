@@ -53,7 +53,8 @@ impl Activity {
         }
     }
 
-    fn stmt(&mut self, ad: &mut Ad, p: &mut Program, f: &Function, s: &Stmt) {
+    /// One statement.
+    pub fn stmt(&mut self, ad: &mut Ad, p: &mut Program, f: &Function, s: &Stmt) {
         match &s.op {
             Op::If(_, a, b) => {
                 for arm in [&**a, &**b] {
@@ -117,7 +118,7 @@ impl Activity {
     }
 
     /// Whether a block reads an active variable from outside.
-    fn block_reads(&self, b: &Block) -> bool {
+    pub fn block_reads(&self, b: &Block) -> bool {
         let mut found = false;
         let mut work = vec![b];
         while let Some(b) = work.pop() {

@@ -24,6 +24,11 @@ fn run(f: &mut Function, relaxed: bool) {
     f.body = body;
 }
 
+/// Removes the dead code of a block that stands for itself.
+pub(crate) fn prune(f: &Function, b: &mut Block) {
+    Dce { f, relaxed: false }.block(b, &mut HashSet::new());
+}
+
 /// Whether a statement does more than make its results.
 fn has_effect(s: &Stmt) -> bool {
     match &s.op {

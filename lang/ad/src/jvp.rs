@@ -7,12 +7,11 @@
 mod call;
 mod leaf;
 mod prims;
-mod soac;
 
 use crate::Ad;
 use crate::activity::Activity;
 use crate::{check, dce, explicit};
-use adl_ir::{Block, Builder, FnId, Function, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Ops, Un};
 use adl_specialise::Unsupported;
 use std::collections::{HashMap, HashSet};
@@ -59,10 +58,9 @@ impl Ad {
 }
 
 fn function(ad: &mut Ad, p: &mut Program, src: &Function, wrt: &[bool], active: &[bool]) -> Result<Function, Unsupported> {
-    let src = soac::without_soacs(src);
-    let act = Activity::of(ad, p, &src, wrt);
-    let wanted = leaf::wanted_shapes(&src, &act);
-    let mut j = J { ad, p, act, wanted, b: Builder::on(src.clone()), tan: HashMap::new(), shapes: HashMap::new() };
+    let act = Activity::of(ad, p, src, wrt);
+    let wanted = leaf::wanted_shapes(&src.body, &act);
+    let mut j = J { ad, p, act, wanted, b: Builder::on(src.clone()), tan: HashMap::new(), shapes: HashMap::new(), lits: HashMap::new(), uniform: HashMap::new() };
     j.b.func.name = format!("jvp {}", src.name);
     let params = &src.body.params;
     let mut lin_params = Vec::new();
@@ -85,26 +83,30 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, wrt: &[bool], active: 
 
 /// One run of J over a function.
 pub(crate) struct J<'a> {
-    ad: &'a mut Ad,
-    p: &'a mut Program,
-    act: Activity,
-    b: Builder,
+    pub(crate) ad: &'a mut Ad,
+    pub(crate) p: &'a mut Program,
+    pub(crate) act: Activity,
+    pub(crate) b: Builder,
     /// The tangent of each variable that has one.
-    tan: HashMap<Var, Var>,
+    pub(crate) tan: HashMap<Var, Var>,
     /// Arrays whose shapes rules ask for.
     wanted: HashSet<Var>,
     /// Their shapes, made where the arrays are.
     shapes: HashMap<Var, Var>,
+    /// Values that are known.
+    pub(crate) lits: HashMap<Var, Lit>,
+    /// Arrays filled with one known number.
+    pub(crate) uniform: HashMap<Var, Lit>,
 }
 
 impl J<'_> {
-    fn tangent_ty(&mut self, v: Var) -> Ty {
+    pub(crate) fn tangent_ty(&mut self, v: Var) -> Ty {
         let ty = self.b.ty(v);
         self.ad.tangent_ty(self.p, &ty).unwrap_or(ty)
     }
 
     /// A new linear variable for the tangent of `v`.
-    fn fresh_tangent(&mut self, v: Var) -> Var {
+    pub(crate) fn fresh_tangent(&mut self, v: Var) -> Var {
         let ty = self.tangent_ty(v);
         let t = self.b.func.fresh(ty, true);
         self.b.func.vars[t.0 as usize].name = self.b.func.vars[v.0 as usize].name.clone();
@@ -113,7 +115,7 @@ impl J<'_> {
     }
 
     /// The tangent of an active variable; a zero where there is none.
-    fn tangent(&mut self, v: Var) -> Var {
+    pub(crate) fn tangent(&mut self, v: Var) -> Var {
         match self.tan.get(&v) {
             Some(t) => *t,
             None => {
@@ -124,7 +126,7 @@ impl J<'_> {
     }
 
     /// The tangent, if there is one.
-    fn has(&self, v: Var) -> Option<Var> {
+    pub(crate) fn has(&self, v: Var) -> Option<Var> {
         self.tan.get(&v).copied()
     }
 
@@ -137,14 +139,14 @@ impl J<'_> {
     }
 
     /// The shape of an array.
-    fn shape(&mut self, v: Var) -> Var {
+    pub(crate) fn shape(&mut self, v: Var) -> Var {
         match self.shapes.get(&v) {
             Some(s) => *s,
             None => self.b.shape(v),
         }
     }
 
-    fn stmt(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+    pub(crate) fn stmt(&mut self, s: &Stmt) -> Result<(), Unsupported> {
         self.b.span = s.span;
         match &s.op {
             Op::If(c, a, b) => {
@@ -159,10 +161,41 @@ impl J<'_> {
             }
             Op::Loop(l) => self.loop_(s, l)?,
             Op::Call { .. } => self.call(s)?,
+            Op::Soac(c) => self.soac(s, c)?,
+            Op::ReduceByIndex { .. } => self.by_index(s)?,
             _ => self.leaf(s)?,
         }
+        self.note(s);
         s.outs.iter().for_each(|v| self.defined(*v));
         Ok(())
+    }
+
+    /// Remembers what is known of a statement's result.
+    fn note(&mut self, s: &Stmt) {
+        match (&s.op, s.outs.first()) {
+            (Op::Lit(l), Some(o)) => {
+                self.lits.insert(*o, l.clone());
+            }
+            (Op::Replicate { a, .. } | Op::Spread { a, .. }, Some(o)) => {
+                let known = self.lits.get(a).or_else(|| self.uniform.get(a)).cloned();
+                self.uniform.extend(known.map(|l| (*o, l)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes account of a statement that was not in the source: which of its variables are active, which shapes rules will ask for.
+    pub(crate) fn watch(&mut self, s: &Stmt) {
+        let f = std::mem::take(&mut self.b.func);
+        self.act.stmt(self.ad, self.p, &f, s);
+        leaf::wanted_of(s, &self.act, &mut self.wanted);
+        self.b.func = f;
+    }
+
+    /// J of a statement that was not in the source.
+    pub(crate) fn derive(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+        self.watch(s);
+        self.stmt(s)
     }
 
     /// Which of a statement's results are active.
@@ -177,7 +210,7 @@ impl J<'_> {
     }
 
     /// A block whose wanted results come with tangents. `before` are parameters' tangents.
-    fn branch(&mut self, b: &Block, lin_params: &[Var], wanted: &[bool]) -> Result<Block, Unsupported> {
+    pub(crate) fn branch(&mut self, b: &Block, lin_params: &[Var], wanted: &[bool]) -> Result<Block, Unsupported> {
         self.b.open();
         self.b.adopt(&b.params, lin_params);
         b.params.iter().for_each(|v| self.defined(*v));
@@ -249,7 +282,7 @@ impl J<'_> {
 }
 
 /// Derivative rules of scalar operators, emitted into a function.
-struct Emit<'a>(&'a mut Builder);
+pub(crate) struct Emit<'a>(pub(crate) &'a mut Builder);
 
 impl Ops for Emit<'_> {
     type V = Var;

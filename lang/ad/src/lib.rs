@@ -12,6 +12,7 @@
 //! - [`tangent`]: the tangent type of a type; discrete types have none.
 //! - [`activity`]: which variables carry a tangent.
 //! - [`jvp`]: J. One rule for each operation; control flow keeps its shape.
+//! - [`soac`]: J of reductions, scans and histograms, whose rules depend on the operator.
 //! - [`explicit`]: makes each linear variable be used exactly once, by `dup` and `drop`.
 //! - [`unzip`]: U, with a plan that says which intermediates are stored and which recomputed.
 //! - [`transpose`]: T. Cotangents of arrays are accumulated in place of being summed copy by copy.
@@ -28,6 +29,7 @@ pub mod erase;
 pub mod explicit;
 pub mod jvp;
 pub mod segment;
+pub mod soac;
 pub mod tangent;
 pub mod transpose;
 pub mod unzip;

@@ -12,6 +12,12 @@ pub struct Ad {
     /// What is done to every function that J has made, before it is unzipped: fewer statements are fewer residuals. (The optimiser stands
     /// below this crate.)
     pub cleanup: Option<fn(&Program, &mut Function)>,
+    /// Whether reductions, scans and histograms are differentiated as the loops that they are, whatever their operator: the rules are
+    /// compared with it.
+    pub only_loops: bool,
+    /// Which rule differentiates each reduction, scan and histogram that J has met.
+    pub decisions: Vec<crate::soac::Decision>,
+    pub(crate) helpers: crate::soac::Helpers,
     pub(crate) tangents: HashMap<DataId, Option<DataId>>,
     pub(crate) jvps: HashMap<(FnId, Vec<bool>), Jvp>,
     /// The function that a `J` came from.

@@ -2,36 +2,44 @@
 
 use super::{Emit, J};
 use crate::activity::Activity;
-use adl_ir::{Block, Conv, Function, Op, Stmt, Var};
+use adl_ir::{Block, Conv, Op, Stmt, Var};
 use adl_prim::scalar::{d_bin, d_un};
-use adl_prim::{Bin, Un};
+use adl_prim::{Bin, Prim, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashSet;
 
 /// Arrays whose shapes rules will ask for: active operands of operations that lose their shape.
-pub(super) fn wanted_shapes(f: &Function, act: &Activity) -> HashSet<Var> {
+pub(super) fn wanted_shapes(b: &Block, act: &Activity) -> HashSet<Var> {
     let mut out = HashSet::new();
-    let mut work: Vec<&Block> = vec![&f.body];
-    while let Some(b) = work.pop() {
-        for s in &b.stmts {
-            match &s.op {
-                Op::Index { a, shape: None, .. } | Op::Slice { a, shape: None, .. } | Op::Gather { a, shape: None, .. } | Op::Total { a, shape: None } if act.has(*a) => {
-                    out.insert(*a);
-                }
-                Op::Reshape { a, from: None, .. } if act.has(*a) => {
-                    out.insert(*a);
-                }
-                _ => {}
-            }
-            work.extend(s.op.blocks());
-        }
-    }
+    b.stmts.iter().for_each(|s| wanted_of(s, act, &mut out));
     out
+}
+
+/// Those of one statement and the blocks inside.
+pub(super) fn wanted_of(s: &Stmt, act: &Activity, out: &mut HashSet<Var>) {
+    let mut work = vec![s];
+    while let Some(s) = work.pop() {
+        match &s.op {
+            Op::Index { a, shape: None, .. } | Op::Slice { a, shape: None, .. } | Op::Gather { a, shape: None, .. } | Op::Total { a, shape: None } if act.has(*a) => {
+                out.insert(*a);
+            }
+            Op::Reshape { a, from: None, .. } if act.has(*a) => {
+                out.insert(*a);
+            }
+            _ => {}
+        }
+        work.extend(s.op.blocks().into_iter().flat_map(|b| &b.stmts));
+    }
 }
 
 impl J<'_> {
     /// Emits the statement and, where it is active, its tangent.
     pub(super) fn leaf(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+        if let (Op::Prim(Prim::Cumprod, args), [y]) = (&s.op, s.outs.as_slice()) {
+            if self.act.has(*y) && self.b.ty(*y).rank() == 1 {
+                return self.cumprod(s, args[0]);
+            }
+        }
         self.b.push(s.clone());
         let [y] = s.outs.as_slice() else { return self.fields(s) };
         if !self.act.has(*y) {

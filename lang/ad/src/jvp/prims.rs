@@ -15,7 +15,7 @@ impl J<'_> {
             P::Maximum => Ok(self.picked(P::Argmax, args[0], y)),
             P::Minimum => Ok(self.picked(P::Argmin, args[0], y)),
             P::Sort if self.b.ty(args[0]).rank() == 1 => Ok(self.sorted(args[0], y)),
-            P::Prod if self.b.ty(args[0]).rank() == 1 => Ok(self.product(args[0])),
+            P::Prod if self.b.ty(args[0]).rank() == 1 => self.prod(args[0], y),
             P::Mean => Ok(self.mean(args[0], y)),
             P::Variance if self.b.ty(args[0]).rank() == 1 => Ok(self.variance(args[0])),
             P::Norm => Ok(self.norm(args[0], y)),
@@ -43,26 +43,10 @@ impl J<'_> {
         self.b.lin(Op::Gather { a: t, at, shape: Some(shape) }, ty)
     }
 
-    /// Each element's coefficient is the product of the others, made from the products before and after it: zeros do no harm.
-    fn product(&mut self, a: Var) -> Var {
-        let before = self.products_before(a);
-        let ty = self.b.ty(a);
-        let turned = self.b.one(Op::Reverse(a), ty.clone());
-        let after = self.products_before(turned);
-        let after = self.b.one(Op::Reverse(after), ty.clone());
-        let c = self.b.bin(Bin::Mul, before, after);
-        let t = self.tangent(a);
-        self.b.lin(Op::Dot(c, t), ty.elem())
-    }
-
-    fn products_before(&mut self, a: Var) -> Var {
-        let ty = self.b.ty(a);
-        let running = self.b.prim(Prim::Cumprod, &[a], ty.clone());
+    fn prod(&mut self, a: Var, y: Var) -> Result<Var, Unsupported> {
         let one = self.b.real(1.0, a);
-        let one = self.b.one(Op::Stack { elems: vec![one], shape: None }, ty.clone());
-        let shifted = self.b.one(Op::Concat { a: one, b: running, len: None, shape: None }, ty.clone());
-        let (zero, n) = (self.b.int(0), self.b.dim(a, 0));
-        self.b.one(Op::Slice { a: shifted, lo: zero, hi: n, shape: None }, ty)
+        self.product(one, a, y)?;
+        Ok(self.tangent(y))
     }
 
     fn count(&mut self, a: Var) -> (Var, Var) {

@@ -1,50 +1,6 @@
-//! Reductions and scans by any operator as loops, which have rules.
+//! Reductions, scans and histograms by any operator as loops, which have rules.
 
-use adl_ir::{Block, Builder, Function, Lit, Loop, Op, Out, SoacKind, Stmt, Turns, Ty, Var};
-use adl_prim::{Bin, Prim};
-
-/// The function with loops in place of [`Op::Soac`], [`Op::ReduceByIndex`] and running products.
-pub(super) fn without_soacs(f: &Function) -> Function {
-    let mut b = Builder::on(f.clone());
-    b.adopt(&f.body.params, &f.body.lin_params);
-    block(&mut b, &f.body);
-    b.finish(f.body.results.clone(), f.body.lin_results.clone())
-}
-
-fn block(b: &mut Builder, from: &Block) {
-    for s in &from.stmts {
-        b.span = s.span;
-        match &s.op {
-            Op::Soac(c) => {
-                let op = inner(b, &c.op);
-                reduction(b, s, c.kind, &c.neutral, &c.arrays, op);
-            }
-            Op::ReduceByIndex { dest, op, keys, values, .. } => {
-                let op = inner(b, op);
-                histogram(b, s, dest, *keys, values, op);
-            }
-            Op::Prim(Prim::Cumprod, args) if f_rank(b, args[0]) == 1 => running_product(b, s, args[0]),
-            _ => {
-                let mut s = s.clone();
-                for part in s.op.blocks_mut() {
-                    *part = inner(b, part);
-                }
-                b.push(s);
-            }
-        }
-    }
-}
-
-fn f_rank(b: &Builder, v: Var) -> u32 {
-    b.ty(v).rank()
-}
-
-fn inner(b: &mut Builder, from: &Block) -> Block {
-    b.open();
-    b.adopt(&from.params, &from.lin_params);
-    block(b, from);
-    b.close(from.results.clone(), from.lin_results.clone())
-}
+use adl_ir::{Block, Builder, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
 
 /// The loop binds one more result, the number of turns, which nobody reads.
 fn bind(b: &mut Builder, mut outs: Vec<Var>, l: Loop, s: &Stmt) {
@@ -52,11 +8,13 @@ fn bind(b: &mut Builder, mut outs: Vec<Var>, l: Loop, s: &Stmt) {
     b.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
 }
 
-fn reduction(b: &mut Builder, s: &Stmt, kind: SoacKind, neutral: &[Var], arrays: &[Var], op: Block) {
+/// A reduction or scan as a loop that carries the accumulated values.
+pub(super) fn reduction(b: &mut Builder, s: &Stmt, c: &Soac) {
+    let (kind, neutral, arrays) = (c.kind, &c.neutral, &c.arrays);
     let n = b.dim(arrays[0], 0);
     let index = b.func.fresh(Ty::I64, false);
     let k = neutral.len();
-    let mut body = op;
+    let mut body = c.op.clone();
     let kept: Vec<Var> = match kind {
         SoacKind::Reduce => Vec::new(),
         SoacKind::Scan => body.results.clone(),
@@ -67,9 +25,9 @@ fn reduction(b: &mut Builder, s: &Stmt, kind: SoacKind, neutral: &[Var], arrays:
     let l = Loop {
         turns: Turns::For(n),
         reverse: false,
-        init: neutral.to_vec(),
+        init: neutral.clone(),
         lin_init: Vec::new(),
-        xs: arrays.to_vec(),
+        xs: arrays.clone(),
         lin_xs: Vec::new(),
         outs: vec![Out::Collect; kept.len()],
         lin_outs: Vec::new(),
@@ -85,7 +43,8 @@ fn reduction(b: &mut Builder, s: &Stmt, kind: SoacKind, neutral: &[Var], arrays:
     bind(b, outs, l, s);
 }
 
-fn histogram(b: &mut Builder, s: &Stmt, dest: &[Var], keys: Var, values: &[Var], op: Block) {
+/// `dest` with the operator applied at each key in bounds.
+pub(super) fn histogram(b: &mut Builder, s: &Stmt, dest: &[Var], keys: Var, values: &[Var], op: &Block) {
     let n = b.dim(keys, 0);
     let len = b.dim(dest[0], 0);
     b.open();
@@ -105,7 +64,7 @@ fn histogram(b: &mut Builder, s: &Stmt, dest: &[Var], keys: Var, values: &[Var],
     let inside = b.one(Op::Select(low, high, never), Ty::Bool);
     let tys: Vec<Ty> = carry.iter().map(|v| b.ty(*v)).collect();
     b.open();
-    update(b, &carry, key, &elems, &op);
+    update(b, &carry, key, &elems, op);
     let yes = b.open_results();
     let yes = b.close(yes, Vec::new());
     b.open();
@@ -140,27 +99,4 @@ fn update(b: &mut Builder, carry: &[Var], key: Var, elems: &[Var], op: &Block) {
         b.one(Op::IndexSet { acc: *c, at: vec![key], v, shape: None }, ty)
     }).collect();
     b.set_results(next);
-}
-
-fn running_product(b: &mut Builder, s: &Stmt, a: Var) {
-    let elem = b.ty(a).elem();
-    let (one, n) = (b.real(1.0, a), b.dim(a, 0));
-    b.open();
-    let params: Vec<Var> = [Ty::I64, elem.clone(), elem.clone()].into_iter().map(|t| b.func.fresh(t, false)).collect();
-    b.adopt(&params, &[]);
-    let next = b.bin(Bin::Mul, params[1], params[2]);
-    let body = b.close(vec![next, next], Vec::new());
-    let l = Loop {
-        turns: Turns::For(n),
-        reverse: false,
-        init: vec![one],
-        lin_init: Vec::new(),
-        xs: vec![a],
-        lin_xs: Vec::new(),
-        outs: vec![Out::Collect],
-        lin_outs: Vec::new(),
-        body,
-    };
-    let last = b.func.fresh(elem, false);
-    bind(b, vec![last, s.outs[0]], l, s);
 }

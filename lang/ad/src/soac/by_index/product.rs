@@ -1,0 +1,141 @@
+//! Products of the others in each bin (§4.2.3), as in [`super::super::product`]: quotients, then counted zeros, then scans, which are exact
+//! as functions and stand for the derivative.
+
+use super::super::operator;
+use super::super::product::ordinary;
+use super::segments;
+use crate::Ad;
+use crate::jvp::J;
+use adl_ir::{Builder, Cmp, Conv, FnId, Lit, Op, Program, Rule, RuleKind, Ty, Var};
+use adl_prim::{Bin, Prim};
+use adl_specialise::Unsupported;
+use std::collections::HashMap;
+
+/// The function and its rule, by the type of numbers.
+pub(crate) type Products = HashMap<Ty, (FnId, FnId)>;
+
+impl J<'_> {
+    /// Of `[dest, bins, values, histogram]`: coefficients of the destination's elements and of the values.
+    pub(super) fn products_in_bins(&mut self, args: [Var; 4]) -> Result<(Var, Var), Unsupported> {
+        let ty = self.b.ty(args[0]);
+        let (f, rule) = products(self.ad, self.p, &ty.elem())?;
+        let rule = Some(Rule { kind: RuleKind::Jvp, func: rule });
+        let op = Op::Call { f, args: args.to_vec(), lin_args: Vec::new(), rule, checkpoint: false };
+        let (made, _) = self.b.emit(op, &[ty.clone(), ty], &[]);
+        Ok((made[0], made[1]))
+    }
+}
+
+fn products(ad: &mut Ad, p: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Unsupported> {
+    if let Some(known) = ad.helpers.in_bins.get(elem) {
+        return Ok(*known);
+    }
+    let many = elem.array(1);
+    let mut b = Builder::new("products of the others in bins, by scans");
+    let (dest, bins, values) = (b.param(many.clone()), b.param(Ty::shape()), b.param(many.clone()));
+    let (cd, cv) = by_scans(&mut b, dest, bins, values);
+    let slow = p.add(b.finish(vec![cd, cv], Vec::new()));
+    let mut b = Builder::new("products of the others in bins");
+    let args = [many.clone(), Ty::shape(), many.clone(), many].map(|t| b.param(t));
+    let out = fast(&mut b, p, slow, args);
+    let f = p.add(b.finish(out, Vec::new()));
+    let rule = rule(ad, p, slow, elem)?;
+    ad.helpers.in_bins.insert(elem.clone(), (f, rule));
+    Ok((f, rule))
+}
+
+/// J of what the scans make; the histogram, the last argument, depends on the others.
+fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Unsupported> {
+    let j = ad.jvp(p, slow, &[true, false, true])?;
+    let forward = ad.erase(p, j.func);
+    let many = elem.array(1);
+    let mut b = Builder::new("rule of products of the others in bins");
+    let x = [many.clone(), Ty::shape(), many.clone(), many.clone()].map(|t| b.param(t));
+    let dx = [many.clone(), many.clone(), many].map(|t| b.param(t));
+    let (out, _) = b.call(p, forward, &[x[0], x[1], x[2], dx[0], dx[1]], &[]);
+    Ok(p.add(b.finish(out, Vec::new())))
+}
+
+fn by_scans(b: &mut Builder, dest: Var, bins: Var, values: Var) -> (Var, Var) {
+    let ty = b.ty(dest);
+    let op = operator::product(b, &ty.elem());
+    let one = b.real(1.0, dest);
+    let w = b.dim(dest, 0);
+    let s = segments::sorted(b, &op, &[one], &[dest], &[values], bins);
+    let after = b.one(Op::Select(s.last, one, s.after[0]), ty.clone());
+    let c = b.bin(Bin::Mul, s.before[0], after);
+    let zero = b.real(0.0, dest);
+    let shape = b.shape(values);
+    let acc = b.one(Op::Spread { a: zero, shape }, ty.clone());
+    let cv = b.one(Op::GatherAdd { acc, at: s.order, v: c, shape: None }, ty);
+    let rest = b.bin(Bin::Mul, s.values[0], after);
+    let firsts = s.firsts(b, w);
+    (firsts.in_bins(b, rest, 1.0, dest), cv)
+}
+
+/// An element of each value's bin; 0 for those out of range.
+fn of_bins(b: &mut Builder, a: Var, bins: Var) -> Var {
+    let ty = b.ty(a);
+    let none = if *ty.scalar() == Ty::I64 { b.int(0) } else { b.real(0.0, a) };
+    let none = b.one(Op::Stack { elems: vec![none], shape: None }, ty.clone());
+    let longer = b.one(Op::Concat { a, b: none, len: None, shape: None }, ty.clone());
+    b.one(Op::Gather { a: longer, at: bins, shape: None }, ty)
+}
+
+fn all_ordinary(b: &mut Builder, x: Var) -> Var {
+    let each = ordinary(b, x);
+    b.prim(Prim::All, &[each], Ty::Bool)
+}
+
+fn fast(b: &mut Builder, p: &Program, slow: FnId, [dest, bins, values, y]: [Var; 4]) -> Vec<Var> {
+    let ty = b.ty(dest);
+    let fine = all_ordinary(b, y);
+    b.open();
+    let cd = b.bin(Bin::Div, y, dest);
+    let own = of_bins(b, y, bins);
+    let cv = b.bin(Bin::Div, own, values);
+    let yes = b.close(vec![cd, cv], Vec::new());
+    b.open();
+    let made = with_zeros(b, p, slow, [dest, bins, values]);
+    let no = b.close(made, Vec::new());
+    b.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
+}
+
+/// Where a product is zero, or out of range.
+fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, [dest, bins, values]: [Var; 3]) -> Vec<Var> {
+    let ty = b.ty(dest);
+    let (zero, one) = (b.real(0.0, dest), b.real(1.0, dest));
+    let mut split = |x: Var| {
+        let is_zero = b.cmp(Cmp::Eq, x, zero);
+        let rest = b.one(Op::Select(is_zero, one, x), ty.clone());
+        (is_zero, rest, b.one(Op::Convert(Conv::ToI64, is_zero), Ty::shape()))
+    };
+    let ((zd, d, nd), (zv, v, nv)) = (split(dest), split(values));
+    let op = operator::product(b, &ty.elem());
+    let product = b.one(Op::ReduceByIndex { dest: vec![d], op: Box::new(op), neutral: vec![one], keys: bins, values: vec![v] }, ty.clone());
+    let op = operator::binary(b, &Ty::I64, Bin::Add);
+    let no = b.int(0);
+    let count = b.one(Op::ReduceByIndex { dest: vec![nd], op: Box::new(op), neutral: vec![no], keys: bins, values: vec![nv] }, Ty::shape());
+    let fine = all_ordinary(b, product);
+    b.open();
+    let cd = counted(b, (zd, d), (product, count));
+    let (product, count) = (of_bins(b, product, bins), of_bins(b, count, bins));
+    let cv = counted(b, (zv, v), (product, count));
+    let yes = b.close(vec![cd, cv], Vec::new());
+    b.open();
+    let (made, _) = b.call(p, slow, &[dest, bins, values], &[]);
+    let no = b.close(made, Vec::new());
+    b.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
+}
+
+/// Without zeros the quotient; with one its own coefficient alone; else nothing.
+fn counted(b: &mut Builder, (is_zero, x): (Var, Var), (product, count): (Var, Var)) -> Var {
+    let ty = b.ty(x);
+    let (none, single, zero) = (b.int(0), b.int(1), b.real(0.0, x));
+    let (without, with_one) = (b.cmp(Cmp::Eq, count, none), b.cmp(Cmp::Eq, count, single));
+    let never = b.lit(Lit::Bool(false));
+    let alone = b.one(Op::Select(is_zero, with_one, never), Ty::Bool.array(1));
+    let quotient = b.bin(Bin::Div, product, x);
+    let rest = b.one(Op::Select(alone, product, zero), ty.clone());
+    b.one(Op::Select(without, quotient, rest), ty)
+}

@@ -1,0 +1,213 @@
+//! Values sorted by their bins, and what stands before and after each in its bin (Fig. 4).
+
+use super::super::partials::{Coef, number};
+use adl_ir::{Block, Builder, Cmp, Lit, Op, Soac, SoacKind, Ty, Var};
+use adl_prim::{Bin, Prim};
+use std::collections::HashMap;
+
+/// Sorted values and their surroundings. Before the first value of a bin stands the destination.
+pub(super) struct Sorted {
+    /// Positions of the sorted values.
+    pub order: Var,
+    /// Their bins.
+    pub bins: Var,
+    pub values: Vec<Var>,
+    /// Whether a value is the first, or the last, of its bin.
+    pub first: Var,
+    pub last: Var,
+    /// The destination's element of the bin.
+    pub seeds: Vec<Var>,
+    /// What stands before a value, combined.
+    pub before: Vec<Var>,
+    /// What stands after it; nothing meaningful at the last.
+    pub after: Vec<Var>,
+}
+
+/// The bin of each key: `w`, one more than there are, for those out of range.
+pub(super) fn bins(b: &mut Builder, keys: Var, w: Var) -> Var {
+    let zero = b.int(0);
+    let low = b.cmp(Cmp::Ge, keys, zero);
+    let least = b.bin(Bin::Min, keys, w);
+    b.one(Op::Select(low, least, w), Ty::shape())
+}
+
+fn joined(b: &mut Builder, x: Var, y: Var) -> Var {
+    let ty = b.ty(x);
+    b.one(Op::Concat { a: x, b: y, len: None, shape: None }, ty)
+}
+
+fn single(b: &mut Builder, x: Var) -> Var {
+    let ty = b.ty(x).array(1);
+    b.one(Op::Stack { elems: vec![x], shape: None }, ty)
+}
+
+fn gather(b: &mut Builder, a: Var, at: Var) -> Var {
+    let ty = b.ty(a);
+    b.one(Op::Gather { a, at, shape: None }, ty)
+}
+
+/// Each element's predecessor, the first's being `x`.
+fn previous(b: &mut Builder, xs: Var, x: Var) -> Var {
+    let (x, ty) = (single(b, x), b.ty(xs));
+    let all = joined(b, x, xs);
+    let (lo, hi) = (b.int(0), b.dim(xs, 0));
+    b.one(Op::Slice { a: all, lo, hi, shape: None }, ty)
+}
+
+/// Each element's successor, the last's being `x`.
+fn next(b: &mut Builder, xs: Var, x: Var) -> Var {
+    let (x, ty) = (single(b, x), b.ty(xs));
+    let all = joined(b, xs, x);
+    let (lo, n) = (b.int(1), b.dim(xs, 0));
+    let hi = b.bin(Bin::Add, n, lo);
+    b.one(Op::Slice { a: all, lo, hi, shape: None }, ty)
+}
+
+/// Sorts, and scans in each segment from both sides. `neutral` fills places that are not read.
+pub(super) fn sorted(b: &mut Builder, op: &Block, neutral: &[Var], dest: &[Var], values: &[Var], bins: Var) -> Sorted {
+    let order = b.prim(Prim::Argsort, &[bins], Ty::shape());
+    let bins = gather(b, bins, order);
+    let none = b.int(-1);
+    let (left, right) = (previous(b, bins, none), next(b, bins, none));
+    let (first, last) = (b.cmp(Cmp::Ne, bins, left), b.cmp(Cmp::Ne, bins, right));
+    let values: Vec<Var> = values.iter().map(|v| gather(b, *v, order)).collect();
+    let seeds: Vec<Var> = dest.iter().zip(neutral).map(|(d, e)| {
+        let e = single(b, *e);
+        let longer = joined(b, *d, e);
+        gather(b, longer, bins)
+    }).collect();
+    let from_left: Vec<Var> = values.iter().zip(neutral).zip(&seeds).map(|((v, e), s)| {
+        let (before, ty) = (previous(b, *v, *e), b.ty(*v));
+        b.one(Op::Select(first, *s, before), ty)
+    }).collect();
+    let before = in_segments(b, op, neutral, first, &from_left);
+    let from_right: Vec<Var> = values.iter().zip(neutral).map(|(v, e)| next(b, *v, *e)).collect();
+    let end = b.lit(Lit::Bool(true));
+    let before_last = next(b, last, end);
+    let stops = b.one(Op::Select(last, last, before_last), Ty::Bool.array(1));
+    let turned: Vec<Var> = from_right.iter().map(|v| reversed(b, *v)).collect();
+    let stops = reversed(b, stops);
+    let mut flipped = b.copy_block(op, &mut HashMap::new());
+    let half = flipped.params.len() / 2;
+    flipped.params.rotate_left(half);
+    let after = in_segments(b, &flipped, neutral, stops, &turned);
+    let after = after.into_iter().map(|v| reversed(b, v)).collect();
+    Sorted { order, bins, values, first, last, seeds, before, after }
+}
+
+fn reversed(b: &mut Builder, v: Var) -> Var {
+    let ty = b.ty(v);
+    b.one(Op::Reverse(v), ty)
+}
+
+/// A scan that begins anew wherever a flag is set.
+fn in_segments(b: &mut Builder, op: &Block, neutral: &[Var], flags: Var, arrays: &[Var]) -> Vec<Var> {
+    let tys: Vec<Ty> = neutral.iter().map(|e| b.ty(*e)).collect();
+    b.open();
+    let f1 = b.param(Ty::Bool);
+    let x1: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
+    let f2 = b.param(Ty::Bool);
+    let x2: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
+    let both = b.inline(op, &[&x1[..], &x2].concat());
+    let f = b.one(Op::Select(f1, f1, f2), Ty::Bool);
+    let mut results = vec![f];
+    for ((x, y), t) in x2.iter().zip(both).zip(&tys) {
+        results.push(b.one(Op::Select(f2, *x, y), t.clone()));
+    }
+    let op = b.close(results, Vec::new());
+    let off = b.lit(Lit::Bool(false));
+    let made = Soac { kind: SoacKind::Scan, op, neutral: [&[off][..], neutral].concat(), arrays: [&[flags][..], arrays].concat() };
+    let mut out: Vec<Ty> = vec![Ty::Bool.array(1)];
+    out.extend(arrays.iter().map(|a| b.ty(*a)));
+    b.emit(Op::Soac(Box::new(made)), &out, &[]).0.split_off(1)
+}
+
+/// Positions of the first values of bins in range, and their bins.
+pub(super) struct Firsts {
+    at: Var,
+    bins: Var,
+    /// Whether anything fell into a bin.
+    filled: Var,
+}
+
+impl Sorted {
+    /// (before ⊙ value) ⊙ after, the latter but for the last of a bin: parameters before…, values…, after…, last.
+    pub(super) fn triple(&self, b: &mut Builder, op: &Block) -> Block {
+        let tys: Vec<Ty> = self.values.iter().map(|v| b.ty(*v).elem()).collect();
+        b.open();
+        let x: Vec<Var> = (0..3).flat_map(|_| tys.clone()).collect::<Vec<_>>().into_iter().map(|t| b.param(t)).collect();
+        let last = b.param(Ty::Bool);
+        let w = tys.len();
+        let left = b.inline(op, &x[..2 * w]);
+        let all = b.inline(op, &[&left[..], &x[2 * w..]].concat());
+        let results = left.iter().zip(all).zip(&tys).map(|((l, a), t)| b.one(Op::Select(last, *l, a), t.clone())).collect();
+        b.close(results, Vec::new())
+    }
+
+    /// Each value with all that follows it in its bin.
+    pub(super) fn rest(&self, b: &mut Builder, op: &Block) -> Vec<Var> {
+        let lifted = self.on_arrays(b, op, &[&self.values[..], &self.after].concat());
+        self.values.iter().zip(lifted).map(|(v, all)| {
+            let ty = b.ty(*v);
+            b.one(Op::Select(self.last, *v, all), ty)
+        }).collect()
+    }
+
+    /// The operator on whole arrays, as a loop without state.
+    fn on_arrays(&self, b: &mut Builder, op: &Block, xs: &[Var]) -> Vec<Var> {
+        let n = b.dim(xs[0], 0);
+        b.open();
+        let index = b.func.fresh(Ty::I64, false);
+        let elems: Vec<Var> = xs.iter().map(|x| {
+            let ty = b.ty(*x).elem();
+            b.func.fresh(ty, false)
+        }).collect();
+        b.adopt(&[&[index][..], &elems].concat(), &[]);
+        let made = b.inline(op, &elems);
+        let mut tys: Vec<Ty> = made.iter().map(|v| b.ty(*v).array(1)).collect();
+        let outs = vec![adl_ir::Out::Collect; made.len()];
+        let body = b.close(made, Vec::new());
+        tys.push(Ty::I64);
+        let l = adl_ir::Loop { turns: adl_ir::Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: xs.to_vec(), lin_xs: vec![], outs, lin_outs: vec![], body };
+        let mut out = b.emit(Op::Loop(Box::new(l)), &tys, &[]).0;
+        out.pop();
+        out
+    }
+
+    pub(super) fn firsts(&self, b: &mut Builder, w: Var) -> Firsts {
+        let inside = b.cmp(Cmp::Lt, self.bins, w);
+        let never = b.lit(Lit::Bool(false));
+        let starts = b.one(Op::Select(inside, self.first, never), Ty::Bool.array(1));
+        let at = b.one(Op::Nonzero(starts), Ty::shape());
+        let bins = gather(b, self.bins, at);
+        let (zero, one, m) = (b.int(0), b.int(1), b.dim(at, 0));
+        let acc = b.one(Op::Replicate { n: w, a: zero }, Ty::shape());
+        let ones = b.one(Op::Replicate { n: m, a: one }, Ty::shape());
+        let count = b.one(Op::GatherAdd { acc, at: bins, v: ones, shape: None }, Ty::shape());
+        let filled = b.cmp(Cmp::Gt, count, zero);
+        Firsts { at, bins, filled }
+    }
+
+    /// A coefficient for each sorted value.
+    pub(super) fn spread(&self, b: &mut Builder, c: Option<Coef>, like: Var) -> Var {
+        let v = match c {
+            Some(c) => number(b, c, Some(like)),
+            None => b.real(0.0, like),
+        };
+        if b.ty(v).rank() > 0 {
+            return v;
+        }
+        let (n, ty) = (b.dim(self.bins, 0), b.ty(v).array(1));
+        b.one(Op::Replicate { n, a: v }, ty)
+    }
+}
+
+impl Firsts {
+    /// The coefficient of each bin's first value; `otherwise` where nothing fell.
+    pub(super) fn in_bins(&self, b: &mut Builder, c: Var, otherwise: f64, like: Var) -> Var {
+        let c = gather(b, c, self.at);
+        let (zero, other, ty) = (b.real(0.0, like), b.real(otherwise, like), b.ty(like));
+        let acc = b.one(Op::Select(self.filled, zero, other), ty.clone());
+        b.one(Op::GatherAdd { acc, at: self.bins, v: c, shape: None }, ty)
+    }
+}

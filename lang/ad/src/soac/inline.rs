@@ -1,0 +1,71 @@
+//! Operators without calls: the bodies of functions stand where they are called.
+
+use crate::jvp::J;
+use adl_ir::{Block, Function, Op, Stmt, Var, VarInfo};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// More statements than this are not made; the calls that are left stay calls.
+const MOST: usize = 2000;
+
+/// What variables are called in the copy.
+type Names = HashMap<Var, Var>;
+
+fn named(names: &Names, v: Var) -> Var {
+    *names.get(&v).unwrap_or(&v)
+}
+
+impl J<'_> {
+    /// A copy of an operator in which calls are replaced by what they do, and what nobody reads is gone.
+    pub(super) fn inlined(&mut self, op: &Block) -> Block {
+        let mut left = MOST;
+        let mut made = self.copied(op, None, &mut Names::new(), &mut left);
+        crate::dce::prune(&self.b.func, &mut made);
+        made
+    }
+
+    /// A copy of a block of `from` (of the function that is being made, where it is none).
+    fn copied(&mut self, b: &Block, from: Option<&Rc<Function>>, names: &mut Names, left: &mut usize) -> Block {
+        self.b.open();
+        let params: Vec<Var> = b.params.iter().map(|v| self.fresh_like(*v, from, names)).collect();
+        self.b.adopt(&params, &[]);
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.copy_stmts(&b.stmts, from, names, left));
+        self.b.close(b.results.iter().map(|r| named(names, *r)).collect(), Vec::new())
+    }
+
+    fn fresh_like(&mut self, v: Var, from: Option<&Rc<Function>>, names: &mut Names) -> Var {
+        let info: VarInfo = match from {
+            Some(f) => f.vars[v.0 as usize].clone(),
+            None => self.b.func.vars[v.0 as usize].clone(),
+        };
+        self.b.func.vars.push(info);
+        let new = Var(self.b.func.vars.len() as u32 - 1);
+        names.insert(v, new);
+        new
+    }
+
+    fn copy_stmts(&mut self, stmts: &[Stmt], from: Option<&Rc<Function>>, names: &mut Names, left: &mut usize) {
+        for s in stmts {
+            match &s.op {
+                Op::Call { f, args, rule: None, checkpoint: false, .. } if !self.ad.is_recursive(self.p, *f) && self.p.func(*f).body.stmts.len() < *left => {
+                    let callee = self.p.func(*f).clone();
+                    *left -= callee.body.stmts.len();
+                    let mut inner: Names = callee.body.params.iter().copied().zip(args.iter().map(|a| named(names, *a))).collect();
+                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.copy_stmts(&callee.body.stmts, Some(&callee), &mut inner, left));
+                    for (o, r) in s.outs.iter().zip(&callee.body.results) {
+                        names.insert(*o, named(&inner, *r));
+                    }
+                }
+                _ => {
+                    let mut op = s.op.clone();
+                    op.map_operands(&mut |v| named(names, v));
+                    for part in op.blocks_mut() {
+                        *part = self.copied(part, from, names, left);
+                    }
+                    let outs = s.outs.iter().map(|v| self.fresh_like(*v, from, names)).collect();
+                    self.b.push(Stmt { outs, lin_outs: Vec::new(), op, span: s.span });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! J of reductions, scans and histograms (*Reverse-Mode AD of Multi-Reduce and Scan in Futhark*).
+//!
+//! The primal statement stays as it is, in its parallel form. Beside it stand coefficients, made by operations on whole arrays, by
+//! further scans, or by loops without state; and linear statements that read them, whose transposes are the paper's reverse rules.
+//! So one rule gives both directions, and nests: the coefficients are ordinary code, exact as functions of the inputs.
+//!
+//! - [`operator`]: what an operator is: its independent components, `+`, `*`, `min`, `max`, an elementwise operator on arrays.
+//! - [`inline`]: operators without calls. [`partials`]: their partial derivatives, sparse. [`laws`]: whether they are associative.
+//! - [`reduce`] (§3), [`scan`] (§5), [`by_index`] (§4): the rules. [`product`]: products of the other elements (Fig. 3).
+//! - [`interchange`]: operators that act on each element of arrays (§3.2.4, §4.2.5, §5.3.2).
+//! - [`fold`]: the loop that every construct is; the rule where no other holds.
+//!
+//! Which rule was taken where, and why no faster one, is recorded in [`crate::Ad::decisions`].
+
+mod by_index;
+mod fold;
+mod inline;
+mod interchange;
+mod laws;
+mod operator;
+mod partials;
+mod product;
+mod reduce;
+mod scan;
+
+pub(crate) use product::Helpers;
+
+use crate::jvp::J;
+use adl_ir::{Block, Op, Soac, SoacKind, Stmt, Ty, Var};
+use adl_prim::Prim;
+use adl_specialise::Unsupported;
+use adl_syntax::span::Span;
+
+/// Which rule differentiates a reduction, a scan or a histogram.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Decision {
+    /// Where it stands.
+    pub span: Span,
+    /// `reduce`, `scan`, `scan_exclusive` or `reduce_by_index`.
+    pub construct: &'static str,
+    /// The rule, with its place in the paper.
+    pub rule: &'static str,
+    /// Why no faster rule, or how this one was chosen; empty where it is the fastest.
+    pub why: String,
+}
+
+/// A reduction or scan whose components depend on each other. The operator has no calls of functions that can be inlined.
+pub(crate) struct Group {
+    pub kind: SoacKind,
+    pub op: Block,
+    pub neutral: Vec<Var>,
+    pub arrays: Vec<Var>,
+    pub outs: Vec<Var>,
+}
+
+impl Group {
+    /// The construct's name.
+    fn name(&self) -> &'static str {
+        match self.kind {
+            SoacKind::Reduce => "reduce",
+            SoacKind::Scan => "scan",
+            SoacKind::ScanExclusive => "scan_exclusive",
+        }
+    }
+}
+
+impl J<'_> {
+    /// A reduction or scan.
+    pub(crate) fn soac(&mut self, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
+        if !s.outs.iter().any(|o| self.act.has(*o)) {
+            self.b.push(s.clone());
+            return Ok(());
+        }
+        let op = self.inlined(&c.op);
+        let whole = Group { kind: c.kind, op, neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: s.outs.clone() };
+        if let Some(why) = self.unsuitable(&whole) {
+            return self.as_loop(s, c, whole.name(), why);
+        }
+        let parts = operator::groups(&self.b.func, &whole.op);
+        if parts.len() < 2 {
+            return self.group(&whole, s, c);
+        }
+        for part in parts {
+            let pick = |vs: &[Var]| -> Vec<Var> { part.iter().map(|k| vs[*k]).collect() };
+            let op = operator::restrict(&self.b.func, &whole.op, &part);
+            let op = self.b.copy_block(&op, &mut std::collections::HashMap::new());
+            let made = Soac { kind: c.kind, op, neutral: pick(&c.neutral), arrays: pick(&c.arrays) };
+            let stmt = Stmt { outs: pick(&s.outs), lin_outs: Vec::new(), op: Op::Soac(Box::new(made.clone())), span: s.span };
+            if stmt.outs.iter().any(|o| self.act.has(*o)) {
+                let op = self.b.copy_block(&made.op, &mut std::collections::HashMap::new());
+                let g = Group { kind: c.kind, op, neutral: made.neutral.clone(), arrays: made.arrays.clone(), outs: stmt.outs.clone() };
+                self.group(&g, &stmt, &made)?;
+            } else {
+                self.b.push(stmt);
+            }
+        }
+        Ok(())
+    }
+
+    /// Why no rule but the loop's holds for any part of it.
+    fn unsuitable(&self, g: &Group) -> Option<&'static str> {
+        if self.ad.only_loops {
+            return Some("only loops are wanted");
+        }
+        let flat = |v: &Var| match self.b.func.ty(*v) {
+            Ty::Array(e, _) => e.is_flat(),
+            t => t.is_flat(),
+        };
+        if !g.neutral.iter().chain(&g.arrays).all(flat) {
+            return Some("its elements are no numbers or arrays of numbers");
+        }
+        if operator::has_output(&g.op) {
+            return Some("its operator prints");
+        }
+        None
+    }
+
+    fn group(&mut self, g: &Group, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
+        if self.act.block_reads(&g.op) {
+            return self.as_loop(s, c, g.name(), "its operator captures a variable that is differentiated");
+        }
+        let known = operator::known(&self.b.func, &g.op);
+        let scalars = g.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
+        if !scalars && known != Some(adl_prim::Bin::Add) {
+            if let Some(column) = operator::vectorised(&self.b.func, &g.op) {
+                return self.interchanged(g, s, column);
+            }
+        }
+        match g.kind {
+            SoacKind::Reduce => self.reduce(g, s, c, known),
+            SoacKind::Scan | SoacKind::ScanExclusive => self.scan(g, s, known),
+        }
+    }
+
+    /// The rule that always holds.
+    fn as_loop(&mut self, s: &Stmt, c: &Soac, construct: &'static str, why: &str) -> Result<(), Unsupported> {
+        self.decide(s.span, construct, "the loop that it is, backwards", why);
+        self.b.open();
+        fold::reduction(&mut self.b, s, c);
+        let made = self.b.close(Vec::new(), Vec::new());
+        self.derive_all(&made.stmts)
+    }
+
+    /// A running product is a scan.
+    pub(crate) fn cumprod(&mut self, s: &Stmt, a: Var) -> Result<(), Unsupported> {
+        let one = self.b.real(1.0, a);
+        let elem = self.b.ty(a).elem();
+        let op = operator::product(&mut self.b, &elem);
+        self.b.push(s.clone());
+        self.decide(s.span, "cumprod", "scan by *, a linear recurrence (§5.2, Fig. 7)", "");
+        let g = Group { kind: SoacKind::Scan, op, neutral: vec![one], arrays: vec![a], outs: s.outs.clone() };
+        self.recurrence(&g)
+    }
+
+    /// Records a decision.
+    pub(crate) fn decide(&mut self, span: Span, construct: &'static str, rule: &'static str, why: &str) {
+        let d = Decision { span, construct, rule, why: why.to_owned() };
+        if !self.ad.decisions.contains(&d) {
+            self.ad.decisions.push(d);
+        }
+    }
+
+    /// J of statements that were not in the source.
+    pub(crate) fn derive_all(&mut self, stmts: &[Stmt]) -> Result<(), Unsupported> {
+        stmts.iter().try_for_each(|s| self.derive(s))
+    }
+
+    /// A linear zero.
+    fn lin_zero(&mut self, ty: Ty) -> Var {
+        self.b.lin(Op::Zero(ty.clone()), ty)
+    }
+
+    /// The sum of two linear values, either of which may be missing.
+    fn lin_sum(&mut self, a: Option<Var>, b: Option<Var>) -> Option<Var> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(self.b.bin(adl_prim::Bin::Add, a, b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Sets the tangent of `y`: zero where nothing contributes.
+    fn set_tangent(&mut self, y: Var, t: Option<Var>) {
+        if let Some(t) = t {
+            self.tan.insert(y, t);
+        }
+    }
+
+    fn iota(&mut self, n: Var) -> Var {
+        self.b.prim(Prim::Iota, &[n], Ty::shape())
+    }
+
+    /// A copy of an operator, whose variables are its own.
+    fn another(&mut self, op: &Block) -> Block {
+        self.b.copy_block(op, &mut std::collections::HashMap::new())
+    }
+
+    /// The operator with its arguments exchanged.
+    fn flipped(&mut self, op: &Block) -> Block {
+        let mut op = self.another(op);
+        let half = op.params.len() / 2;
+        op.params.rotate_left(half);
+        op
+    }
+}

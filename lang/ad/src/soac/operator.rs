@@ -1,0 +1,248 @@
+//! What an operator is.
+
+use adl_ir::{Block, Builder, Function, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Prim};
+use std::collections::{BTreeSet, HashMap};
+
+/// Components that do not depend on each other: each list is a reduction of its own.
+pub(super) fn groups(f: &Function, op: &Block) -> Vec<Vec<usize>> {
+    let w = op.results.len();
+    let mut home: Vec<usize> = (0..w).collect();
+    let mut join = |deps: &BTreeSet<usize>, with: Option<usize>| {
+        let mut all = deps.iter().copied().chain(with);
+        if let Some(first) = all.next() {
+            for k in all {
+                let (a, b) = (home[first], home[k]);
+                home.iter_mut().filter(|h| **h == b).for_each(|h| *h = a);
+            }
+        }
+    };
+    let read = dependencies(f, op);
+    for (k, r) in op.results.iter().enumerate() {
+        join(&read.get(r).cloned().unwrap_or_default(), Some(k));
+    }
+    for s in op.stmts.iter().filter(|s| s.outs.is_empty()) {
+        join(&stmt_reads(s, &read), None);
+    }
+    let mut out: Vec<Vec<usize>> = Vec::new();
+    for h in home.iter().copied().collect::<BTreeSet<_>>() {
+        out.push((0..w).filter(|k| home[*k] == h).collect());
+    }
+    out.sort();
+    out
+}
+
+/// The components that each variable of a block depends on.
+fn dependencies(f: &Function, op: &Block) -> HashMap<Var, BTreeSet<usize>> {
+    let w = op.results.len();
+    let mut read: HashMap<Var, BTreeSet<usize>> = op.params.iter().enumerate().map(|(k, v)| (*v, BTreeSet::from([k % w]))).collect();
+    for s in &op.stmts {
+        let deps = stmt_reads(s, &read);
+        for o in &s.outs {
+            read.insert(*o, deps.clone());
+        }
+    }
+    debug_assert!(read.keys().all(|v| (v.0 as usize) < f.vars.len()));
+    read
+}
+
+fn stmt_reads(s: &Stmt, read: &HashMap<Var, BTreeSet<usize>>) -> BTreeSet<usize> {
+    let mut deps = BTreeSet::new();
+    let mut see = |v: Var| deps.extend(read.get(&v).into_iter().flatten().copied());
+    s.op.each_operand(&mut see);
+    let mut work: Vec<&Block> = s.op.blocks();
+    while let Some(b) = work.pop() {
+        b.results.iter().for_each(|v| see(*v));
+        for s in &b.stmts {
+            s.op.each_operand(&mut see);
+            work.extend(s.op.blocks());
+        }
+    }
+    deps
+}
+
+/// The operator on some components, which do not depend on the others.
+pub(super) fn restrict(f: &Function, op: &Block, part: &[usize]) -> Block {
+    let w = op.results.len();
+    let read = dependencies(f, op);
+    let mine = |s: &&Stmt| stmt_reads(s, &read).iter().all(|k| part.contains(k));
+    let mut out = Block {
+        params: (0..2).flat_map(|half| part.iter().map(move |k| half * w + k)).map(|k| op.params[k]).collect(),
+        stmts: op.stmts.iter().filter(mine).cloned().collect(),
+        results: part.iter().map(|k| op.results[*k]).collect(),
+        ..Block::default()
+    };
+    crate::dce::prune(f, &mut out);
+    out
+}
+
+/// Whether a block prints.
+pub(super) fn has_output(b: &Block) -> bool {
+    b.stmts.iter().any(|s| matches!(s.op, Op::Prim(Prim::Print, _)) || s.op.blocks().into_iter().any(has_output))
+}
+
+/// Whether a block may stop with an error on purpose.
+pub(super) fn has_checks(b: &Block) -> bool {
+    b.stmts.iter().any(|s| matches!(s.op, Op::Prim(Prim::Assert | Prim::Error, _)) || s.op.blocks().into_iter().any(has_checks))
+}
+
+/// The operator that has rules of its own, if it is one: `+`, `*`, `min` or `max` of its two arguments, in either order.
+pub(super) fn known(f: &Function, op: &Block) -> Option<Bin> {
+    let ([x, y], [r]) = (op.params.as_slice(), op.results.as_slice()) else { return None };
+    if !f.ty(*x).scalar().is_real() {
+        return None;
+    }
+    let made = op.stmts.iter().find(|s| s.outs.contains(r))?;
+    match made.op {
+        Op::Bin(b @ (Bin::Add | Bin::Mul | Bin::Min | Bin::Max), p, q) => ((p, q) == (*x, *y) || (q, p) == (*x, *y)).then_some(b),
+        _ => None,
+    }
+}
+
+/// `x * y` on such elements.
+pub(super) fn product(b: &mut Builder, elem: &Ty) -> Block {
+    binary(b, elem, Bin::Mul)
+}
+
+/// An operator of the IR as a block.
+pub(super) fn binary(b: &mut Builder, elem: &Ty, op: Bin) -> Block {
+    b.open();
+    let (x, y) = (b.param(elem.clone()), b.param(elem.clone()));
+    let z = b.bin(op, x, y);
+    b.close(vec![z], Vec::new())
+}
+
+/// Whether a block on numbers is straight-line elementwise arithmetic (branches without effects among it): it means the same on arrays.
+pub(super) fn elementwise(f: &Function, b: &Block) -> bool {
+    b.params.iter().all(|v| f.ty(*v).is_flat()) && b.stmts.iter().all(|s| elementwise_stmt(f, s))
+}
+
+fn elementwise_stmt(f: &Function, s: &Stmt) -> bool {
+    let mut numbers = s.outs.iter().all(|v| f.ty(*v).is_flat());
+    s.op.each_operand(&mut |v| numbers &= f.ty(v).is_flat());
+    numbers && match &s.op {
+        Op::Lit(_) | Op::Un(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => true,
+        // On Ints they may fail in the branch that is not taken.
+        Op::Bin(op, a, _) => f.ty(*a).is_real() || !matches!(op, Bin::IntDiv | Bin::Rem),
+        Op::If(_, a, b) => [a, b].into_iter().all(|b| elementwise(f, b)),
+        _ => false,
+    }
+}
+
+/// The work of a linearised step of a straight-line operator: a scaling for each operand that counts, and the additions.
+pub(super) fn linear_cost(op: &Block, real: &dyn Fn(Var) -> bool) -> usize {
+    let mut live: BTreeSet<Var> = op.params.iter().copied().filter(|v| real(*v)).collect();
+    let mut work = 0;
+    step_cost(op, real, &mut live, &mut work);
+    work
+}
+
+fn step_cost(b: &Block, real: &dyn Fn(Var) -> bool, live: &mut BTreeSet<Var>, work: &mut usize) {
+    for s in &b.stmts {
+        let mut n = 0;
+        s.op.each_operand(&mut |v| n += usize::from(live.contains(&v)));
+        for inner in s.op.blocks() {
+            step_cost(inner, real, live, work);
+            n += inner.results.iter().filter(|v| live.contains(v)).count();
+        }
+        if n > 0 && !matches!(s.op, Op::Cmp(..)) {
+            live.extend(s.outs.iter().filter(|o| real(**o)));
+            *work += match s.op {
+                Op::Bin(Bin::Add | Bin::Sub, ..) => n - 1,
+                Op::Convert(..) | Op::If(..) => 0,
+                _ => 2 * n - 1,
+            };
+        }
+    }
+}
+
+/// The operator on elements, where an operator on arrays acts on each of their elements.
+pub(super) struct Column {
+    params: Vec<Var>,
+    stmts: Vec<Stmt>,
+    results: Vec<Var>,
+    /// Whether the statements act on whole arrays still.
+    whole: bool,
+}
+
+/// Sees an operator on arrays that acts on each element: arithmetic on whole arrays, or a loop without state over its arguments.
+pub(super) fn vectorised(f: &Function, op: &Block) -> Option<Column> {
+    let arrays = |vs: &[Var]| vs.iter().all(|v| matches!(f.ty(*v), Ty::Array(e, _) if e.is_flat()));
+    if !arrays(&op.params) || !arrays(&op.results) {
+        return None;
+    }
+    let mut live = op.clone();
+    live.stmts.retain(|s| !s.outs.is_empty());
+    crate::dce::prune(f, &mut live);
+    mapped(f, &live).or_else(|| arithmetic(f, &live))
+}
+
+fn arithmetic(f: &Function, op: &Block) -> Option<Column> {
+    let inside: BTreeSet<Var> = op.params.iter().chain(op.stmts.iter().flat_map(|s| &s.outs)).copied().collect();
+    let ok = op.stmts.iter().all(|s| {
+        let mut fine = matches!(s.op, Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..));
+        // An array from outside has no column of its own here; a condition on the whole is no elementwise choice.
+        s.op.each_operand(&mut |v| fine &= inside.contains(&v) || f.ty(v).rank() == 0);
+        if let Op::Select(c, ..) = s.op {
+            fine &= f.ty(c).rank() > 0;
+        }
+        fine
+    });
+    ok.then(|| Column { params: op.params.clone(), stmts: op.stmts.clone(), results: op.results.clone(), whole: true })
+}
+
+fn mapped(f: &Function, op: &Block) -> Option<Column> {
+    let made = op.stmts.iter().find(|s| s.outs.contains(&op.results[0]))?;
+    let Op::Loop(l) = &made.op else { return None };
+    let plain = l.init.is_empty() && matches!(l.turns, Turns::For(_)) && l.outs.iter().all(|o| *o == Out::Collect);
+    // Everything else may only say how many turns there are.
+    let rest = op.stmts.iter().all(|s| s.outs == made.outs || matches!(s.op, Op::Dim(..) | Op::Lit(_)));
+    let trips = *made.outs.last()?;
+    if !plain || !rest || !l.xs.iter().all(|x| op.params.contains(x)) || op.results.contains(&trips) || reads(&l.body, l.body.params[0]) {
+        return None;
+    }
+    let mut params = Vec::new();
+    for p in &op.params {
+        // An argument that nobody reads has no element in the loop.
+        params.push(l.body.params[1 + l.xs.iter().position(|x| x == p)?]);
+    }
+    let outside = |v: Var| op.params.contains(&v) || op.stmts.iter().any(|s| s.outs.contains(&v));
+    let results = op.results.iter().map(|r| made.outs.iter().position(|o| o == r).map(|k| l.body.results[k])).collect::<Option<Vec<_>>>()?;
+    let mut free = false;
+    each_read(&l.body, &mut |v| free |= outside(v));
+    let _ = f;
+    (!free).then(|| Column { params, stmts: l.body.stmts.clone(), results, whole: false })
+}
+
+fn reads(b: &Block, v: Var) -> bool {
+    let mut found = false;
+    each_read(b, &mut |x| found |= x == v);
+    found
+}
+
+fn each_read(b: &Block, see: &mut dyn FnMut(Var)) {
+    b.results.iter().for_each(|v| see(*v));
+    for s in &b.stmts {
+        s.op.each_operand(see);
+        s.op.blocks().into_iter().for_each(|b| each_read(b, see));
+    }
+}
+
+impl Column {
+    /// As a block of its own, on elements of these types.
+    pub(super) fn block(&self, b: &mut Builder) -> Block {
+        let from = Block { params: self.params.clone(), stmts: self.stmts.clone(), results: self.results.clone(), ..Block::default() };
+        let mut names = HashMap::new();
+        let made = b.copy_block(&from, &mut names);
+        if self.whole {
+            let lower: Vec<Var> = made.params.iter().chain(made.stmts.iter().flat_map(|s| &s.outs)).copied().collect();
+            for v in lower {
+                let ty = b.ty(v);
+                if ty.rank() > 0 {
+                    b.func.vars[v.0 as usize].ty = ty.elem();
+                }
+            }
+        }
+        made
+    }
+}

@@ -1,0 +1,272 @@
+//! Partial derivatives of straight-line operators, sparse: which are zero, one or minus one is known from the form.
+//!
+//! An operator on numbers is run here on whole arrays of arguments. A branch becomes a choice of elements.
+
+use crate::jvp::{Emit, J};
+use adl_ir::{Block, Builder, Lit, Op, Stmt, Var};
+use adl_prim::scalar::{d_bin, d_un};
+use adl_prim::{Bin, Un};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// A partial derivative that is not zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Coef {
+    One,
+    MinusOne,
+    Is(Var),
+}
+
+/// The partial derivatives of a value, by argument; those that are not there are zero.
+pub(super) type Row = BTreeMap<usize, Coef>;
+
+/// Results of an operator with their partial derivatives.
+pub(super) type Rows = Vec<(Var, Row)>;
+
+/// The derivative with respect to the argument itself.
+pub(super) fn unit(k: usize) -> Row {
+    Row::from([(k, Coef::One)])
+}
+
+impl J<'_> {
+    /// Runs an operator on arguments whose derivatives are `rows`.
+    pub(super) fn with_partials(&mut self, op: &Block, args: &[Var], rows: &[Row]) -> Rows {
+        let mut run = Run { b: &mut self.b, names: HashMap::new(), rows: HashMap::new() };
+        for ((p, a), row) in op.params.iter().zip(args).zip(rows) {
+            run.names.insert(*p, *a);
+            run.rows.insert(*p, row.clone());
+        }
+        run.stmts(&op.stmts);
+        op.results.iter().map(|r| (run.name(*r), run.row(*r))).collect()
+    }
+
+    /// `c t`.
+    pub(super) fn scaled_by(&mut self, c: Coef, t: Var) -> Var {
+        match c {
+            Coef::One => t,
+            Coef::MinusOne => self.b.un(Un::Neg, t),
+            Coef::Is(c) => self.b.bin(Bin::Scale, c, t),
+        }
+    }
+
+    /// The sum of `row[k] t[k]`, where there is anything.
+    pub(super) fn row_times(&mut self, row: &Row, t: &dyn Fn(usize) -> Option<Var>) -> Option<Var> {
+        let mut sum = None;
+        for (k, c) in row {
+            if let Some(t) = t(*k) {
+                let part = self.scaled_by(*c, t);
+                sum = self.lin_sum(sum, Some(part));
+            }
+        }
+        sum
+    }
+}
+
+struct Run<'a> {
+    b: &'a mut Builder,
+    names: HashMap<Var, Var>,
+    /// By the names in the operator.
+    rows: HashMap<Var, Row>,
+}
+
+impl Run<'_> {
+    fn name(&self, v: Var) -> Var {
+        *self.names.get(&v).unwrap_or(&v)
+    }
+
+    fn row(&self, v: Var) -> Row {
+        self.rows.get(&v).cloned().unwrap_or_default()
+    }
+
+    fn stmts(&mut self, stmts: &[Stmt]) {
+        for s in stmts {
+            self.stmt(s);
+        }
+    }
+
+    fn bind(&mut self, s: &Stmt, v: Var, row: Row) {
+        if let Some(o) = s.outs.first() {
+            self.names.insert(*o, v);
+            self.rows.insert(*o, row);
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match &s.op {
+            Op::Lit(l) => {
+                let v = self.b.lit(l.clone());
+                self.bind(s, v, Row::new());
+            }
+            Op::Un(u, a) => {
+                let x = self.name(*a);
+                let y = self.b.un(*u, x);
+                let row = self.unary(*u, x, y, self.row(*a));
+                self.bind(s, y, row);
+            }
+            Op::Bin(op, p, q) => {
+                let (x, y) = (self.name(*p), self.name(*q));
+                let z = self.b.bin(*op, x, y);
+                let row = self.binary(*op, (x, y, z), (self.row(*p), self.row(*q)));
+                self.bind(s, z, row);
+            }
+            Op::Cmp(c, p, q) => {
+                let v = self.b.cmp(*c, self.names.get(p).copied().unwrap_or(*p), self.names.get(q).copied().unwrap_or(*q));
+                self.bind(s, v, Row::new());
+            }
+            Op::Not(a) => {
+                let x = self.name(*a);
+                let ty = self.b.ty(x);
+                let v = self.b.one(Op::Not(x), ty);
+                self.bind(s, v, Row::new());
+            }
+            Op::Select(c, p, q) => {
+                let c = self.name(*c);
+                let v = self.choose(c, (self.name(*p), self.name(*q)));
+                let row = self.choose_rows(c, v, &self.row(*p), &self.row(*q));
+                self.bind(s, v, row);
+            }
+            Op::Convert(to, a) => {
+                let v = self.b.convert(*to, self.names.get(a).copied().unwrap_or(*a));
+                let row = self.row(*a).into_iter().map(|(k, c)| (k, self.converted(*to, c))).collect();
+                let real = self.b.ty(v).scalar().is_real();
+                self.bind(s, v, if real { row } else { Row::new() });
+            }
+            Op::If(c, yes, no) => self.branches(s, *c, yes, no),
+            other => debug_assert!(matches!(other, Op::Prim(..)), "an operator that is not straight-line"),
+        }
+    }
+
+    fn converted(&mut self, to: adl_ir::Conv, c: Coef) -> Coef {
+        match c {
+            Coef::Is(v) => Coef::Is(self.b.convert(to, v)),
+            known => known,
+        }
+    }
+
+    fn branches(&mut self, s: &Stmt, c: Var, yes: &Block, no: &Block) {
+        self.stmts(&yes.stmts);
+        self.stmts(&no.stmts);
+        let c = self.name(c);
+        for (o, (p, q)) in s.outs.iter().zip(yes.results.iter().zip(&no.results)) {
+            let v = self.choose(c, (self.name(*p), self.name(*q)));
+            let row = self.choose_rows(c, v, &self.row(*p), &self.row(*q));
+            self.names.insert(*o, v);
+            self.rows.insert(*o, row);
+        }
+    }
+
+    fn unary(&mut self, op: Un, x: Var, y: Var, row: Row) -> Row {
+        if row.is_empty() || op.is_flat() {
+            return Row::new();
+        }
+        let d = match op {
+            Un::Neg => Coef::MinusOne,
+            _ => {
+                let Ok(c) = d_un(&mut Emit(self.b), op, &x, &y);
+                Coef::Is(c)
+            }
+        };
+        self.times(d, &row)
+    }
+
+    fn binary(&mut self, op: Bin, (x, y, z): (Var, Var, Var), (p, q): (Row, Row)) -> Row {
+        if p.is_empty() && q.is_empty() {
+            return Row::new();
+        }
+        let (dx, dy) = match op {
+            Bin::Add => (Coef::One, Coef::One),
+            Bin::Sub => (Coef::One, Coef::MinusOne),
+            Bin::Mul | Bin::Scale => (Coef::Is(y), Coef::Is(x)),
+            _ => {
+                let Ok((dx, dy)) = d_bin(&mut Emit(self.b), op, &x, &y, &z);
+                (Coef::Is(dx), Coef::Is(dy))
+            }
+        };
+        let (p, q) = (self.times(dx, &p), self.times(dy, &q));
+        self.plus(p, q)
+    }
+
+    fn times(&mut self, d: Coef, row: &Row) -> Row {
+        row.iter().map(|(k, c)| (*k, self.product(d, *c))).collect()
+    }
+
+    fn product(&mut self, d: Coef, c: Coef) -> Coef {
+        match (d, c) {
+            (Coef::One, c) | (c, Coef::One) => c,
+            (Coef::MinusOne, Coef::MinusOne) => Coef::One,
+            (Coef::MinusOne, Coef::Is(v)) | (Coef::Is(v), Coef::MinusOne) => Coef::Is(self.b.un(Un::Neg, v)),
+            (Coef::Is(d), Coef::Is(c)) => Coef::Is(self.b.bin(Bin::Scale, d, c)),
+        }
+    }
+
+    fn plus(&mut self, mut p: Row, q: Row) -> Row {
+        for (k, c) in q {
+            match p.get(&k).copied() {
+                None => {
+                    p.insert(k, c);
+                }
+                Some(Coef::One) if c == Coef::MinusOne => {
+                    p.remove(&k);
+                }
+                Some(Coef::MinusOne) if c == Coef::One => {
+                    p.remove(&k);
+                }
+                Some(d) => {
+                    let like = [c, d].into_iter().find_map(|c| if let Coef::Is(v) = c { Some(v) } else { None });
+                    let (c, d) = (number(self.b, c, like), number(self.b, d, like));
+                    p.insert(k, Coef::Is(self.b.bin(Bin::Add, d, c)));
+                }
+            }
+        }
+        p
+    }
+
+    /// The elements of one or the other.
+    fn choose(&mut self, c: Var, (x, y): (Var, Var)) -> Var {
+        let (rc, rx, ry) = (self.b.ty(c).rank(), self.b.ty(x).rank(), self.b.ty(y).rank());
+        let (x, y) = match rc {
+            // A choice of the whole is one of two arrays.
+            0 if rx > ry => (x, self.spread_like(y, x)),
+            0 if ry > rx => (self.spread_like(x, y), y),
+            _ => (x, y),
+        };
+        let ty = self.b.ty(x).scalar().array(rc.max(rx).max(ry));
+        self.b.one(Op::Select(c, x, y), ty)
+    }
+
+    fn spread_like(&mut self, x: Var, like: Var) -> Var {
+        let ty = self.b.ty(x).array(self.b.ty(like).rank());
+        let shape = self.b.shape(like);
+        self.b.one(Op::Spread { a: x, shape }, ty)
+    }
+
+    fn choose_rows(&mut self, c: Var, like: Var, p: &Row, q: &Row) -> Row {
+        let keys: BTreeSet<usize> = p.keys().chain(q.keys()).copied().collect();
+        let mut out = Row::new();
+        for k in keys {
+            let (x, y) = (p.get(&k).copied(), q.get(&k).copied());
+            out.insert(k, match (x, y) {
+                (Some(x), Some(y)) if x == y => x,
+                _ => {
+                    let zero = self.b.real(0.0, like);
+                    let x = x.map_or(zero, |x| number(self.b, x, Some(like)));
+                    let y = y.map_or(zero, |y| number(self.b, y, Some(like)));
+                    Coef::Is(self.choose(c, (x, y)))
+                }
+            });
+        }
+        out
+    }
+}
+
+/// A coefficient as a variable.
+pub(super) fn number(b: &mut Builder, c: Coef, like: Option<Var>) -> Var {
+    let constant = |b: &mut Builder, x: f64| match like {
+        Some(v) => b.real(x, v),
+        None => b.lit(Lit::F64(x)),
+    };
+    match c {
+        Coef::One => constant(b, 1.0),
+        Coef::MinusOne => constant(b, -1.0),
+        Coef::Is(v) => v,
+    }
+}

@@ -1,0 +1,129 @@
+//! Products of the other elements: the coefficients of a reduction by `*` (§3.2.3, Fig. 3).
+//!
+//! Where the product is neither zero nor out of range they are quotients. Zeros are counted where there are some: with one, only its own
+//! coefficient is not zero. Where products under- or overflow, two exclusive scans make them. The last is exact as a function everywhere
+//! (quotients are not, at zeros), so that it stands for the derivative: the function made here is called with a rule.
+
+use crate::Ad;
+use crate::jvp::J;
+use adl_ir::{Block, Builder, Cmp, Conv, FnId, Lit, Op, Program, Rule, RuleKind, Soac, SoacKind, Ty, Var};
+use adl_prim::{Bin, Prim, Un};
+use adl_specialise::Unsupported;
+use std::collections::HashMap;
+
+/// Functions that rules call, by the type of numbers: `others` and its rule.
+#[derive(Default)]
+pub(crate) struct Helpers {
+    others: HashMap<Ty, (FnId, FnId)>,
+    /// The same in bins.
+    pub(super) in_bins: super::by_index::Products,
+}
+
+impl J<'_> {
+    /// The product of `e` and of all elements of `a` but one, for each; `y` is that of all.
+    pub(super) fn products_of_others(&mut self, e: Var, a: Var, y: Var) -> Result<Var, Unsupported> {
+        let elem = self.b.ty(e);
+        let (f, rule) = others(self.ad, self.p, &elem)?;
+        let rule = Some(Rule { kind: RuleKind::Jvp, func: rule });
+        let ty = self.b.ty(a);
+        Ok(self.b.one(Op::Call { f, args: vec![e, a, y], lin_args: Vec::new(), rule, checkpoint: false }, ty))
+    }
+}
+
+/// `(e, a, y) -> c` and its forward rule.
+fn others(ad: &mut Ad, p: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Unsupported> {
+    if let Some(known) = ad.helpers.others.get(elem) {
+        return Ok(*known);
+    }
+    let mut b = Builder::new("products of the others, by scans");
+    let (e, a) = (b.param(elem.clone()), b.param(elem.array(1)));
+    let c = by_scans(&mut b, e, a);
+    let slow = p.add(b.finish(vec![c], Vec::new()));
+    let mut b = Builder::new("products of the others");
+    let (e, a, y) = (b.param(elem.clone()), b.param(elem.array(1)), b.param(elem.clone()));
+    let c = fast(&mut b, p, slow, (e, a, y));
+    let f = p.add(b.finish(vec![c], Vec::new()));
+    let rule = rule(ad, p, slow, elem)?;
+    ad.helpers.others.insert(elem.clone(), (f, rule));
+    Ok((f, rule))
+}
+
+/// `(e, a, y, ė, ȧ, ẏ) -> (c, ċ)`: J of what the scans make. The product itself is not looked at: it depends on the others.
+fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Unsupported> {
+    let j = ad.jvp(p, slow, &[true, true])?;
+    let forward = ad.erase(p, j.func);
+    let mut b = Builder::new("rule of products of the others");
+    let tys = [elem.clone(), elem.array(1), elem.clone()];
+    let x: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
+    let dx: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
+    let (out, _) = b.call(p, forward, &[x[0], x[1], dx[0], dx[1]], &[]);
+    Ok(p.add(b.finish(out, Vec::new())))
+}
+
+/// Products before each element times products after it.
+fn by_scans(b: &mut Builder, e: Var, a: Var) -> Var {
+    let ty = b.ty(a);
+    let scan = |b: &mut Builder, from: Var, over: Var| {
+        let op = super::operator::product(b, &ty.elem());
+        b.one(Op::Soac(Box::new(Soac { kind: SoacKind::ScanExclusive, op, neutral: vec![from], arrays: vec![over] })), ty.clone())
+    };
+    let before = scan(b, e, a);
+    let turned = b.one(Op::Reverse(a), ty.clone());
+    let one = b.real(1.0, a);
+    let after = scan(b, one, turned);
+    let after = b.one(Op::Reverse(after), ty.clone());
+    b.bin(Bin::Mul, before, after)
+}
+
+/// Bounds within which quotients of a product are exact to rounding.
+fn bounds(elem: &Ty) -> (f64, f64) {
+    if *elem == Ty::F32 { (1e-30, 1e30) } else { (1e-280, 1e280) }
+}
+
+/// Whether each number is far from under- and overflow.
+pub(super) fn ordinary(b: &mut Builder, x: Var) -> Var {
+    let (lo, hi) = bounds(b.ty(x).scalar());
+    let size = b.un(Un::Abs, x);
+    let (lo, hi) = (b.real(lo, x), b.real(hi, x));
+    let (above, below) = (b.cmp(Cmp::Ge, size, lo), b.cmp(Cmp::Le, size, hi));
+    let never = b.lit(Lit::Bool(false));
+    let ty = b.ty(above);
+    b.one(Op::Select(above, below, never), ty)
+}
+
+fn fast(b: &mut Builder, p: &Program, slow: FnId, (e, a, y): (Var, Var, Var)) -> Var {
+    let ty = b.ty(a);
+    let fine = ordinary(b, y);
+    b.open();
+    let c = b.bin(Bin::Div, y, a);
+    let yes = b.close(vec![c], Vec::new());
+    b.open();
+    let c = with_zeros(b, p, slow, e, a);
+    let no = b.close(vec![c], Vec::new());
+    b.one(Op::If(fine, Box::new(yes), Box::new(no)), ty)
+}
+
+/// Where the product is zero, or out of range.
+fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, e: Var, a: Var) -> Var {
+    let ty = b.ty(a);
+    let (zero, one) = (b.real(0.0, a), b.real(1.0, a));
+    let is_zero = b.cmp(Cmp::Eq, a, zero);
+    let rest = b.one(Op::Select(is_zero, one, a), ty.clone());
+    let product = b.prim(Prim::Prod, &[rest], ty.elem());
+    let product = b.bin(Bin::Mul, e, product);
+    let each = b.one(Op::Convert(Conv::ToI64, is_zero), Ty::shape());
+    let count = b.one(Op::Sum { a: each, n: None }, Ty::I64);
+    let single = b.int(1);
+    let some = b.cmp(Cmp::Ge, count, single);
+    let exact = ordinary(b, product);
+    let fine = b.one(Op::Select(some, exact, some), Ty::Bool);
+    b.open();
+    let alone = b.cmp(Cmp::Eq, count, single);
+    let value = b.one(Op::Select(alone, product, zero), ty.elem());
+    let c = b.one(Op::Select(is_zero, value, zero), ty.clone());
+    let yes: Block = b.close(vec![c], Vec::new());
+    b.open();
+    let (c, _) = b.call(p, slow, &[e, a], &[]);
+    let no = b.close(c, Vec::new());
+    b.one(Op::If(fine, Box::new(yes), Box::new(no)), ty)
+}

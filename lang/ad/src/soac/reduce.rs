@@ -1,0 +1,275 @@
+//! J of reductions (§3).
+
+use super::laws::{Law, Trial};
+use super::{Group, operator, partials};
+use crate::jvp::J;
+use adl_ir::eval::Val;
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Prim};
+use adl_specialise::Unsupported;
+
+impl J<'_> {
+    pub(super) fn reduce(&mut self, g: &Group, s: &Stmt, c: &Soac, known: Option<Bin>) -> Result<(), Unsupported> {
+        match known {
+            Some(Bin::Add) => {
+                self.b.push(s.clone());
+                self.decide(s.span, "reduce", "+: copies of the cotangent (§3.2.1)", "");
+                self.sum(g);
+                Ok(())
+            }
+            Some(op @ (Bin::Min | Bin::Max)) => {
+                self.b.push(s.clone());
+                self.decide(s.span, "reduce", "min, max: the first position (§3.2.2)", "");
+                self.extreme(g, op);
+                Ok(())
+            }
+            Some(Bin::Mul) => {
+                self.b.push(s.clone());
+                self.decide(s.span, "reduce", "*: products of the others, zeros counted (§3.2.3, Fig. 3)", "");
+                self.product(g.neutral[0], g.arrays[0], g.outs[0])
+            }
+            _ => self.any_reduction(g, s, c),
+        }
+    }
+
+    /// ẏ = ė + Σ ȧ.
+    fn sum(&mut self, g: &Group) {
+        let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
+        let n = self.b.dim(a, 0);
+        let ty = self.tangent_ty(y);
+        let total = self.has(a).map(|t| self.b.lin(Op::Sum { a: t, n: Some(n) }, ty));
+        let t = self.lin_sum(self.has(e), total);
+        self.set_tangent(y, t);
+    }
+
+    /// The tangent of the element at the first extreme position; of the neutral element where no other is better.
+    fn extreme(&mut self, g: &Group, op: Bin) {
+        let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
+        let ty = self.tangent_ty(y);
+        let (te, ta) = (self.has(e), self.has(a));
+        let Some(ta) = ta else { return self.set_tangent(y, te) };
+        let (n, zero) = (self.b.dim(a, 0), self.b.int(0));
+        let empty = self.b.cmp(Cmp::Eq, n, zero);
+        let shape = self.shape(a);
+        self.b.open();
+        let t = te.unwrap_or_else(|| self.lin_zero(ty.clone()));
+        let none = self.b.close(Vec::new(), vec![t]);
+        self.b.open();
+        let at = self.b.prim(if op == Bin::Min { Prim::Argmin } else { Prim::Argmax }, &[a], Ty::I64);
+        let best = self.b.one(Op::Index { a, at: vec![at], shape: None }, ty.clone());
+        let here = self.b.lin(Op::Index { a: ta, at: vec![at], shape: Some(shape) }, ty.clone());
+        let kept = self.b.cmp(if op == Bin::Min { Cmp::Le } else { Cmp::Ge }, e, best);
+        let te = te.unwrap_or_else(|| self.lin_zero(ty.clone()));
+        let t = self.b.lin(Op::Select(kept, te, here), ty.clone());
+        let some = self.b.close(Vec::new(), vec![t]);
+        let (_, made) = self.b.emit(Op::If(empty, Box::new(none), Box::new(some)), &[], &[ty]);
+        self.set_tangent(y, Some(made[0]));
+    }
+
+    /// The tangent of `y`, the product of `e` and the elements of `a`.
+    pub(crate) fn product(&mut self, e: Var, a: Var, y: Var) -> Result<(), Unsupported> {
+        let ty = self.tangent_ty(y);
+        let mut sum = None;
+        if let Some(t) = self.has(a) {
+            let c = self.products_of_others(e, a, y)?;
+            sum = Some(self.b.lin(Op::Dot(c, t), ty.clone()));
+        }
+        if let Some(t) = self.has(e) {
+            let rest = self.b.prim(Prim::Prod, &[a], ty);
+            let part = self.b.bin(Bin::Scale, rest, t);
+            sum = self.lin_sum(sum, Some(part));
+        }
+        self.set_tangent(y, sum);
+        Ok(())
+    }
+
+    /// By two exclusive scans, if the operator is associative.
+    fn any_reduction(&mut self, g: &Group, s: &Stmt, c: &Soac) -> Result<(), Unsupported> {
+        if g.neutral.iter().any(|e| self.has(*e).is_some()) {
+            return self.as_loop(s, c, "reduce", "its neutral element is differentiated");
+        }
+        let trial = self.trial(&g.op);
+        match trial.as_ref().map_or(Law::Unknown, Trial::associative) {
+            Law::Holds => {}
+            Law::Fails => return self.as_loop(s, c, "reduce", "its operator is not associative: the order of the elements counts"),
+            Law::Unknown => return self.as_loop(s, c, "reduce", "whether its operator is associative could not be tried"),
+        }
+        let known: Option<Vec<Val>> = g.neutral.iter().map(|e| self.literal(*e)).collect();
+        let neutral = known.zip(trial).is_some_and(|(e, t)| t.neutral(&e));
+        self.b.push(s.clone());
+        if neutral && operator::elementwise(&self.b.func, &g.op) {
+            self.decide(s.span, "reduce", "two exclusive scans, on whole arrays (§3.1, Fig. 2)", "the operator is none that has a rule of its own");
+            self.two_scans(g);
+            return Ok(());
+        }
+        let why = if neutral { "the operator is not straight-line arithmetic on numbers" } else { "the operator is none that has a rule of its own" };
+        self.decide(s.span, "reduce", "two exclusive scans and a loop without state (§3.1, Fig. 2)", why);
+        self.two_scans_and_loop(g)
+    }
+
+    /// The operator, to be tried.
+    pub(super) fn trial(&self, op: &Block) -> Option<Trial> {
+        Trial::new(self.p, &self.b.func, op, &|v| self.literal(v))
+    }
+
+    /// The value of a literal.
+    fn literal(&self, v: Var) -> Option<Val> {
+        self.lits.get(&v).map(|l| match l {
+            Lit::F64(x) => Val::F64(*x),
+            Lit::F32(x) => Val::F32(*x),
+            Lit::I64(n) => Val::I64(*n),
+            Lit::Bool(b) => Val::Bool(*b),
+            Lit::Str(s) => Val::Str(s.clone()),
+        })
+    }
+
+    fn emit_soac(&mut self, kind: SoacKind, op: Block, neutral: &[Var], arrays: &[Var]) -> Vec<Var> {
+        let tys: Vec<Ty> = arrays.iter().map(|a| self.b.ty(*a)).collect();
+        self.b.emit(Op::Soac(Box::new(Soac { kind, op, neutral: neutral.to_vec(), arrays: arrays.to_vec() })), &tys, &[]).0
+    }
+
+    fn reversed(&mut self, arrays: &[Var]) -> Vec<Var> {
+        arrays.iter().map(|a| {
+            let ty = self.b.ty(*a);
+            self.b.one(Op::Reverse(*a), ty)
+        }).collect()
+    }
+
+    /// What stands before each element, and what after it, combined; then the partial derivatives of l ⊙ a ⊙ r on whole arrays.
+    fn two_scans(&mut self, g: &Group) {
+        let op = self.another(&g.op);
+        let before = self.emit_soac(SoacKind::ScanExclusive, op, &g.neutral, &g.arrays);
+        let turned = self.reversed(&g.arrays);
+        let op = self.flipped(&g.op);
+        let after = self.emit_soac(SoacKind::ScanExclusive, op, &g.neutral, &turned);
+        let after = self.reversed(&after);
+        let w = g.arrays.len();
+        let none = vec![partials::Row::new(); w];
+        let units: Vec<_> = (0..w).map(partials::unit).collect();
+        let left = self.with_partials(&g.op, &[before, g.arrays.clone()].concat(), &[none.clone(), units].concat());
+        let (args, rows): (Vec<Var>, Vec<_>) = left.into_iter().unzip();
+        let all = self.with_partials(&g.op, &[args, after].concat(), &[rows, none].concat());
+        for (y, (_, row)) in g.outs.iter().zip(all) {
+            if !self.act.has(*y) {
+                continue;
+            }
+            let ty = self.tangent_ty(*y);
+            let mut sum = None;
+            for (k, c) in row {
+                let Some(t) = self.has(g.arrays[k]) else { continue };
+                let part = self.total_of(c, t, g.arrays[k], &ty);
+                sum = self.lin_sum(sum, Some(part));
+            }
+            self.set_tangent(*y, sum);
+        }
+    }
+
+    /// Σ c ȧ.
+    fn total_of(&mut self, c: partials::Coef, t: Var, a: Var, ty: &Ty) -> Var {
+        match c {
+            partials::Coef::Is(c) if self.b.ty(c).rank() > 0 => self.b.lin(Op::Dot(c, t), ty.clone()),
+            c => {
+                let n = self.b.dim(a, 0);
+                let sum = self.b.lin(Op::Sum { a: t, n: Some(n) }, ty.clone());
+                self.scaled_by(c, sum)
+            }
+        }
+    }
+
+    /// The same for any operator: a loop runs it on each triple, and adds up its tangents. The scan from the right begins with the last
+    /// element, so that nothing depends on the neutral element being one.
+    fn two_scans_and_loop(&mut self, g: &Group) -> Result<(), Unsupported> {
+        let (n, zero, one) = (self.b.dim(g.arrays[0], 0), self.b.int(0), self.b.int(1));
+        let empty = self.b.cmp(Cmp::Eq, n, zero);
+        let wanted: Vec<Var> = g.outs.iter().copied().filter(|y| self.act.has(*y)).collect();
+        let tys: Vec<Ty> = wanted.iter().map(|y| self.tangent_ty(*y)).collect();
+        self.b.open();
+        let zeros = tys.iter().map(|t| self.lin_zero(t.clone())).collect();
+        let none = self.b.close(Vec::new(), zeros);
+        self.b.open();
+        let last = self.b.bin(Bin::Sub, n, one);
+        let op = self.another(&g.op);
+        let before = self.emit_soac(SoacKind::ScanExclusive, op, &g.neutral, &g.arrays);
+        let heads = self.part_of(&g.arrays, &|a| Op::Slice { a, lo: zero, hi: last, shape: None }, false)?;
+        let ends = self.part_of(&g.arrays, &|a| Op::Index { a, at: vec![last], shape: None }, true)?;
+        let turned = self.reversed(&heads);
+        let op = self.flipped(&g.op);
+        let after = self.emit_soac(SoacKind::ScanExclusive, op, &ends, &turned);
+        let after = self.reversed(&after);
+        // A loop has as many turns as its arrays have elements: so its transpose makes whole arrays.
+        let others: Vec<Var> = before.iter().map(|l| {
+            let ty = self.b.ty(*l);
+            self.b.one(Op::Slice { a: *l, lo: zero, hi: last, shape: None }, ty)
+        }).collect();
+        let most = self.triples(g, last, &others, &heads, &after)?;
+        let left: Vec<Var> = before.iter().map(|l| {
+            let ty = self.b.ty(*l).elem();
+            self.b.one(Op::Index { a: *l, at: vec![last], shape: None }, ty)
+        }).collect();
+        self.b.open();
+        let ys = self.b.inline(&g.op, &[left, ends].concat());
+        let made = self.b.close(ys, Vec::new());
+        self.derive_all(&made.stmts)?;
+        let mut results = Vec::new();
+        for (k, y) in g.outs.iter().enumerate() {
+            if self.act.has(*y) {
+                let ty = self.tangent_ty(*y);
+                let sum = self.lin_sum(self.has(most[k]), self.has(made.results[k]));
+                results.push(sum.unwrap_or_else(|| self.lin_zero(ty)));
+            }
+        }
+        let some = self.b.close(Vec::new(), results);
+        let (_, made) = self.b.emit(Op::If(empty, Box::new(none), Box::new(some)), &[], &tys);
+        for (y, t) in wanted.iter().zip(made) {
+            self.set_tangent(*y, Some(t));
+        }
+        Ok(())
+    }
+
+    /// Parts of arrays, differentiated.
+    fn part_of(&mut self, arrays: &[Var], part: &dyn Fn(Var) -> Op, element: bool) -> Result<Vec<Var>, Unsupported> {
+        let mut out = Vec::new();
+        for a in arrays {
+            let ty = if element { self.b.ty(*a).elem() } else { self.b.ty(*a) };
+            let v = self.b.func.fresh(ty, false);
+            let span = self.b.span;
+            self.derive(&Stmt { outs: vec![v], lin_outs: Vec::new(), op: part(*a), span })?;
+            out.push(v);
+        }
+        Ok(out)
+    }
+
+    /// The sums of (l ⊙ a) ⊙ r over all triples, where only `a` is differentiated: their tangents are what counts.
+    fn triples(&mut self, g: &Group, n: Var, before: &[Var], arrays: &[Var], after: &[Var]) -> Result<Vec<Var>, Unsupported> {
+        let xs = [before, arrays, after].concat();
+        self.b.open();
+        let index = self.b.func.fresh(Ty::I64, false);
+        let elems: Vec<Var> = xs.iter().map(|x| {
+            let ty = self.b.ty(*x).elem();
+            self.b.func.fresh(ty, false)
+        }).collect();
+        self.b.adopt(&[&[index][..], &elems].concat(), &[]);
+        let w = arrays.len();
+        let left = self.b.inline(&g.op, &elems[..2 * w]);
+        let all = self.b.inline(&g.op, &[&left[..], &elems[2 * w..]].concat());
+        let real: Vec<usize> = (0..w).filter(|k| self.act.has(g.outs[*k])).collect();
+        let body = self.b.close(real.iter().map(|k| all[*k]).collect(), Vec::new());
+        let l = Loop {
+            turns: Turns::For(n),
+            reverse: false,
+            init: Vec::new(),
+            lin_init: Vec::new(),
+            xs,
+            lin_xs: Vec::new(),
+            outs: vec![Out::Sum; real.len()],
+            lin_outs: Vec::new(),
+            body,
+        };
+        let sums: Vec<Var> = all.iter().map(|v| self.b.ty(*v)).collect::<Vec<_>>().into_iter().map(|t| self.b.func.fresh(t, false)).collect();
+        let mut outs: Vec<Var> = real.iter().map(|k| sums[*k]).collect();
+        outs.push(self.b.func.fresh(Ty::I64, false));
+        let span = self.b.span;
+        self.derive(&Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span })?;
+        Ok(sums)
+    }
+}
