@@ -13,6 +13,10 @@ const BODIES: &[&str] = &[
     "stats.logsumexp (ws * v)", "sum (stats.softmax (ws * v) * ws)", "(fun a b -> a * b) v w", "let (p, q) = (v * w, v) in p - q", "grad (fun x -> x * x * w) v", "checkpoint (fun x -> x * w) v", "sum (sort (ws * v) * ws)", "norm (ws * v)",
     "if v > 0.0 && w > 1.0 then v else w * v", "(if v > 0.0 then sin else cos) v * w", "(if w > 0.0 then sin else cos) v", "w * w", "w", "1.0", "[w, w]", "(v > 0.0, v)", "if v > 0.0 then (v, 1) else (w, 2)", "sum (take 2 (ws * v))", "len (ws * v) |> float |> fun n -> n * v",
     "let x = ws * v in x[int (abs v) % 3]", "ws[if v > 0.0 then 0 else 1] * v", "-v", "where (v > 0.0) (v * w) w", "if v == w then 1.0 else v", "{({a = v, b = w}) with b = v * w}", "sum (map2 (fun a b -> a * b * v) ws (ws * w))", "sum (map (fun r -> dot r ws * v) m)",
+    "grad (fun x -> sum (x * x * v)) (ws * v)", "jvp (fun x -> x * x * w) v (v * w)", "value_and_grad (fun r -> r.a * r.b * r.b) {a = v, b = w}", "grad (fun (a, b) -> a * sin b * v) (v, w)", "grad (fun x -> if x > 0.0 then x * w else sin x) v",
+    "jacobian (fun x -> [x[0] * x[1], sin x[0], x[2] * v, w]) (ws * v)", "jacfwd (fun x -> [x[0] * x[1], sin x[2]]) (ws * v)", "jacrev (fun x -> x[0:2] * w) (ws * v)", "jacobian (fun x -> [dot x x * w]) (ws * v)",
+    "grad (fun x -> x * grad (fun y -> x * y * y * w) v) v", "snd (jvp (grad (fun x -> x ^ 3 * w)) v w)", "grad (fun _x -> w) v", "sum ([v, w] ++ ws * v)", "(ws * v)[1:] * w", "(m * v)[1, 0:2]", "(m * v)[0:2, 1:] * w", "(m * v).T @ ws",
+    "let mul a b = a * b in (mul v) w", "sum (map ((fun a b -> a * b + v) w) ws)", "sum (map ((fun a b -> a * b) v) (ws * v))", "[[v, w], [w, v]] @ [[1.0, v, w], [w, 2.0, v]]", "(m * v) @ (ws * v)", "(ws * v) @ (m * v)", "foldr (fun a b -> a * b + v) w ws",
 ];
 
 const SETUP: &str = "let xs = map (fun i -> 3.0 * sin (float i)) (iota 20)\nlet alone f xs = list.to_array (list.map f (list.of_array xs))\n";
@@ -26,6 +30,31 @@ fn values_are_those_of_each_element_alone() {
         let f = format!("(fun v -> let (w, ws, m) = (1.3, [0.5, -0.2, 0.9], [[1.0, 2.0, 3.0], [0.5, 0.1, 0.2], [2.0, 0.3, 1.0]]) in {body})");
         let have = echo_in(&mut s, &format!("let (a, b) = (map {f} xs, alone {f} xs)\nlet close = maximum (abs (ravel a - ravel b)) <= 1e-14 * maximum (abs (ravel a))\n(close, len a == len b)"));
         if have != "(true, true) : (Bool, Bool)" {
+            wrong.push(format!("{body}: {have}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn comprehensions_are_those_of_each_index_alone() {
+    let (mut s, _) = session();
+    echo_in(&mut s, SETUP);
+    echo_in(&mut s, "let p = ((1.3, [0.5, -0.2, 0.9], [[1.0, 2.0, 3.0], [0.5, 0.1, 0.2], [2.0, 0.3, 1.0]]), xs)\nlet weigh y = let r = ravel y in dot r (map (fun i -> cos (float i)) (iota (len r)))");
+    let mut wrong = Vec::new();
+    for body in BODIES {
+        let with = "(((w, ws, m), xs) : ((Float, [3]Float, [3][3]Float), [20]Float))";
+        let test = format!(
+            "let alone {with} = let f = (fun v -> weigh ({body})) in list.to_array (list.map f (list.of_array xs))\n\
+             let vector {with} = for i < 20 -> weigh (let v = xs[i] in {body})\n\
+             let matrix {with} = for i < 4, j < 5 -> (let v = xs[5 * i + j] in {body})\n\
+             let total {with} = sum for i < 4, j < 5 -> weigh (let v = xs[5 * i + j] in {body})\n\
+             let close a b = maximum (abs (ravel a - ravel b)) <= 1e-12 * (1.0 + maximum (abs (ravel a)))\n\
+             let same = len (ravel (matrix p)) == 20 * len (ravel ((fun {with} -> let v = xs[0] in ravel ({body})) p))\n\
+             (close (alone p) (vector p), close (sum (alone p)) (total p), same, close (grad (fun p -> sum (alone p)) p) (grad total p))"
+        );
+        let have = echo_in(&mut s, &test);
+        if have != "(true, true, true, true) : (Bool, Bool, Bool, Bool)" {
             wrong.push(format!("{body}: {have}"));
         }
     }
@@ -71,6 +100,13 @@ fn effects_and_errors_come_in_the_order_of_the_elements() {
         ("map (fun i -> 2 ^ 62 * i) (iota 10)", "E0703: the result does not fit an Int"),
         ("map show (iota 9)", "[\"0\", \"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\", \"8\"] : [9]String"),
         ("map (fun i -> if i > 5 then Some i else None) (iota 8)", "[None, None, None, None, None, None, Some 6, Some 7] : [8](Option Int)"),
+        ("for i < 10 -> [1, 2, 3][i]", "E0701: index 3 is out of bounds for an array of length 3"),
+        ("sum for i < 20000 -> 10 // (i - 19999)", "E0704: division of an Int by zero"),
+        ("sum for i < 20 -> if i < 3 then [1, 2, 3][i] else 0", "6 : Int"),
+        ("sum for i < 20 -> 2 ^ 62 * i", "E0703: the result does not fit an Int"),
+        ("maximum for i < 20 -> if i == 7 then nan else float i", "nan : Float"),
+        ("sum for i < 20 -> [float i, 1.0]", "[190.0, 20.0] : [2]Float"),
+        ("sum for i < 20 -> {a = float i}", "{a = 190.0} : {a : Float}"),
         ("map (fun i -> ()) (iota 8)", "[(), (), (), (), (), (), (), ()] : [8]()"),
         ("map (fun x -> x > 3.0 || x < 1.0) (map float (iota 8))", "[true, false, false, false, true, true, true, true] : [8]Bool"),
     ] {

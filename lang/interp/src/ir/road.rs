@@ -159,6 +159,15 @@ impl Road {
         }
     }
 
+    /// Many derivatives of one function at once: the taped road has them for whole arrays.
+    pub(crate) fn by_lanes(&mut self, op: &'static str, f: Option<&Value>) {
+        if self.choice == Choice::Main {
+            self.op = op;
+            let f = f.cloned().unwrap_or_default();
+            self.note(&f, Some(Unsupported::new("the elements of a `map` or `for` are differentiated all at once", Span::default())));
+        }
+    }
+
     fn enter(&mut self, m: &Machine, f: &Value, args: &[Value]) -> Result<Rc<Entered>, Not> {
         let tys = args
             .iter()

@@ -3,7 +3,7 @@
 use super::{call, int};
 use crate::error::Res;
 use crate::ops::arith;
-use crate::value::{Array, Buf, Shape, Value, array, seq};
+use crate::value::{Array, Buf, Rep, Shape, Value, array, compare, seq};
 use crate::vm::{Fun, Machine};
 use adl_prim::{Bin, Prim};
 use adl_typing::core::ForKind;
@@ -17,20 +17,52 @@ const STRIP: usize = 1 << 14;
 
 /// The comprehension on arrays of indices, where its body's code allows it.
 pub(super) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, shape: &Shape, total: usize) -> Res<Option<Value>> {
-    let suits = matches!(f, Value::Fun(f) if matches!(&**f, Fun::Closure(code, _) if code.indexwise));
-    if !suits || total < FEWEST {
+    if total < FEWEST {
         return Ok(None);
     }
+    let indexwise = matches!(f, Value::Fun(f) if matches!(&**f, Fun::Closure(code, _) if code.indexwise));
+    let run: Strip = if indexwise { strip } else { lanes };
     match kind {
-        ForKind::Build => {
-            let Some(flat) = strip(m, f, shape, 0, total)? else { return Ok(None) };
-            if shape.len() == 1 { Ok(Some(flat)) } else { crate::ad::rules::reshape(m, flat, shape.clone()).map(Some) }
+        ForKind::Build => match run(m, f, shape, 0, total)? {
+            Some(flat) => shaped(m, flat, shape),
+            None => Ok(None),
+        },
+        ForKind::Reduce(p) => {
+            let marks = m.ad.marks();
+            let out = reduce(m, p, f, shape, total, run)?;
+            if out.is_none() {
+                m.ad.rewind(&marks);
+            }
+            Ok(out)
         }
-        ForKind::Reduce(p) => reduce(m, p, f, shape, total),
     }
 }
 
-fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize) -> Res<Option<Value>> {
+/// Evaluates a body at the index tuples between two in row-major order, if it can.
+type Strip = fn(&mut Machine, &Value, &Shape, usize, usize) -> Res<Option<Value>>;
+
+/// Elements one after the other as an array of all axes; `None` for arrays of tuples and records of more than one.
+fn shaped(m: &mut Machine, flat: Value, shape: &Shape) -> Res<Option<Value>> {
+    if shape.len() == 1 {
+        return Ok(Some(flat));
+    }
+    match seq::shape(&flat) {
+        Some(s) if numbers(&flat) => {
+            let full: Shape = shape.iter().chain(&s[1..]).copied().collect();
+            crate::ad::rules::reshape(m, flat, full).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn numbers(v: &Value) -> bool {
+    match v {
+        Value::Array(a) => matches!(a.buf, Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_)),
+        other => matches!(other, Value::Dual(_)),
+    }
+}
+
+fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, run: Strip) -> Res<Option<Value>> {
     let (part, op) = match p {
         Prim::Sum | Prim::Mean => (Prim::Sum, Bin::Add),
         Prim::Prod => (Prim::Prod, Bin::Mul),
@@ -38,14 +70,18 @@ fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize) -> R
         Prim::Minimum => (Prim::Minimum, Bin::Min),
         _ => return Ok(None),
     };
-    let rep = Value::Rep(Rc::new(crate::value::Rep::Float));
     let mut acc: Option<Value> = None;
     let mut lo = 0;
     while lo < total {
         m.poll()?;
         let hi = total.min(lo + STRIP);
-        let Some(v) = strip(m, f, shape, lo, hi)? else { return Ok(None) };
-        let v = call(m, part, std::slice::from_ref(&rep), vec![v])?;
+        let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1)) else { return Ok(None) };
+        let rep = match compare::primal(&v) {
+            Value::Array(a) if matches!(a.buf, Buf::I64(_)) => Rep::Int,
+            Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Rep::F32,
+            _ => Rep::Float,
+        };
+        let v = call(m, part, &[Value::Rep(Rc::new(rep))], vec![v])?;
         acc = Some(match acc {
             None => v,
             Some(a) => arith::bin(m, op, a, v)?,
@@ -58,18 +94,29 @@ fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize) -> R
     }
 }
 
-/// The body at the index tuples from `lo` to `hi` in row-major order; `None` if its value does not depend on them.
+/// The body on arrays of indices; `None` if its value does not depend on them.
 fn strip(m: &mut Machine, f: &Value, shape: &Shape, lo: usize, hi: usize) -> Res<Option<Value>> {
-    let mut args = Vec::with_capacity(shape.len());
-    for axis in 0..shape.len() {
-        let stride: usize = shape[axis + 1..].iter().product();
-        let extent = shape[axis];
-        let mut at: Vec<i64> = array::room(hi - lo)?;
-        at.extend((lo..hi).map(|t| ((t / stride) % extent) as i64));
-        args.push(array::ints(at));
-    }
+    let args = indices(shape, lo, hi)?;
     let v = m.call(f, &args)?;
     Ok(seq::shape(&v).is_some().then_some(v))
+}
+
+/// The body on lanes.
+fn lanes(m: &mut Machine, f: &Value, shape: &Shape, lo: usize, hi: usize) -> Res<Option<Value>> {
+    let args = indices(shape, lo, hi)?;
+    Ok(crate::vm::lanes::map(m, f, &args, hi - lo))
+}
+
+/// For each axis the indices from the `lo`-th tuple to the `hi`-th.
+fn indices(shape: &Shape, lo: usize, hi: usize) -> Res<Vec<Value>> {
+    (0..shape.len())
+        .map(|axis| {
+            let stride: usize = shape[axis + 1..].iter().product();
+            let mut at: Vec<i64> = array::room(hi - lo)?;
+            at.extend((lo..hi).map(|t| ((t / stride) % shape[axis]) as i64));
+            Ok(array::ints(at))
+        })
+        .collect()
 }
 
 /// `a[i, j, ...]` at arrays of indices (and single ones): the elements as one array.

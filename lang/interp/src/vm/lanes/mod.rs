@@ -8,8 +8,10 @@
 //! taped, and the caller evaluates element by element, which gives the errors and effects in their order. So lanes never decide what a
 //! program means.
 //!
-//! Reading order: this file, `run` (instructions), `shape` (lanes as arrays), `prims`.
+//! Reading order: this file, `run` (instructions), `shape` (lanes as arrays), `prims`, `moves` (elements that change places), `derive`.
 
+mod derive;
+mod moves;
 mod prims;
 mod run;
 mod shape;
@@ -51,6 +53,8 @@ pub(crate) enum Lane {
     Record(Rc<[Symbol]>, Vec<Lane>),
     /// A function that captures lanes.
     Closure(Rc<Code>, Vec<Lane>),
+    /// A function with its first arguments.
+    Partial(Box<Lane>, Vec<Lane>),
 }
 
 /// Why an attempt is dropped.
@@ -87,9 +91,11 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
     if code.as_ref().is_some_and(|c| c.lanes_failed.get() >= ATTEMPTS) {
         return None;
     }
+    let explained = m.road.explain.len();
     match speculate(m, f, arrays, n) {
         Ok(v) => Some(v),
         Err(why) => {
+            m.road.explain.truncate(explained);
             if let Some(c) = code {
                 let failed = if matches!(why, Give::Never) { ATTEMPTS } else { c.lanes_failed.get().saturating_add(1) };
                 c.lanes_failed.set(failed);

@@ -63,6 +63,10 @@ impl Lanes<'_> {
                 self.map(n, f, &args.collect::<Vec<_>>())
             }
             Prim::Fold => self.fold(n, args),
+            Prim::Foldr => self.foldr(n, args),
+            Prim::Append | Prim::Concat => self.joined(n, &args[0], &args[1]),
+            Prim::TransposeArray => self.transposed(n, &args[0]),
+            Prim::Grad | Prim::ValueAndGrad | Prim::Jvp | Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => self.derivative(n, p, args),
             Prim::Reverse | Prim::Rotate | Prim::Take | Prim::Drop | Prim::First | Prim::Last => self.moved(n, p, &args),
             _ => Err(Give::Never),
         }
@@ -72,7 +76,7 @@ impl Lanes<'_> {
         match l {
             Lane::Same(v) => Ok(Lane::Same(arith::un(self.m, op, v)?)),
             Lane::Each(v) => Ok(Lane::Each(arith::un(self.m, op, v)?)),
-            Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) => Err(Give::Never),
+            Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) | Lane::Partial(..) => Err(Give::Never),
         }
     }
 
@@ -233,7 +237,7 @@ impl Lanes<'_> {
                 let full: Vec<usize> = [n, rows].into_iter().chain(t.unwrap_or_default().into_iter().skip(1)).collect();
                 self.reshape(flat, &full)?
             }
-            _ => return Err(Give::Never),
+            _ => return self.products(n, (a, s), (b, t)),
         };
         Ok(Lane::Each(out))
     }
@@ -282,7 +286,7 @@ impl Lanes<'_> {
         self.select(l, &at)
     }
 
-    fn unflatten(&mut self, flat: Value, n: usize, inner: &[usize]) -> Try<Lane> {
+    pub(super) fn unflatten(&mut self, flat: Value, n: usize, inner: &[usize]) -> Try<Lane> {
         let rest = seq::shape(&flat).map_or(Shape::new(), |s| s[1..].into());
         let full: Vec<usize> = std::iter::once(n).chain(inner.iter().copied()).chain(rest).collect();
         Ok(Lane::Each(self.reshape(flat, &full)?))
@@ -317,6 +321,17 @@ impl Lanes<'_> {
         }
     }
 
+    fn foldr(&mut self, n: usize, args: Vec<Lane>) -> Try<Lane> {
+        let Ok([f, mut acc, xs]) = <[Lane; 3]>::try_from(args) else { return Err(Give::Never) };
+        let k = shape_of(&xs)?.and_then(|s| s.first().copied()).ok_or(Give::Never)?;
+        for j in (0..k).rev() {
+            self.m.poll()?;
+            let x = self.element(n, &xs, &Lane::Same(Value::Int(j as i64)))?;
+            acc = self.call(n, f.clone(), vec![x, acc])?;
+        }
+        Ok(acc)
+    }
+
     fn fold(&mut self, n: usize, args: Vec<Lane>) -> Try<Lane> {
         let Ok([f, mut acc, xs]) = <[Lane; 3]>::try_from(args) else { return Err(Give::Never) };
         let k = shape_of(&xs)?.and_then(|s| s.first().copied()).ok_or(Give::Never)?;
@@ -327,25 +342,6 @@ impl Lanes<'_> {
         }
         Ok(acc)
     }
-
-    /// Primitives that move elements within each lane's array, by where they move an array of numbers.
-    fn moved(&mut self, n: usize, p: Prim, args: &[Lane]) -> Try<Lane> {
-        let (last, first) = args.split_last().ok_or(Give::Never)?;
-        let (Lane::Each(v), Some(shape)) = (last, shape_of(last)?) else { return Err(Give::Never) };
-        let k = shape[0];
-        let mut plain: Vec<Value> = first.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
-        plain.push(array::ints((0..k as i64).collect()));
-        let order = self.prim(p, plain)?;
-        let (within, vector) = match &order {
-            Value::Int(i) => (vec![*i], false),
-            v => (positions(v)?, true),
-        };
-        let at = (0..n as i64).flat_map(|lane| within.iter().map(move |i| lane * k as i64 + i)).collect();
-        let flat: Vec<usize> = std::iter::once(n * k).chain(shape[1..].iter().copied()).collect();
-        let flat = self.reshape(v.clone(), &flat)?;
-        let rows = self.rows(&flat, at)?;
-        if vector { self.unflatten(rows, n, &[within.len()]) } else { Ok(Lane::Each(rows)) }
-    }
 }
 
 fn negated(l: &Lane) -> Try<Lane> {
@@ -355,7 +351,7 @@ fn negated(l: &Lane) -> Try<Lane> {
 }
 
 /// The Ints of an index array.
-fn positions(v: &Value) -> Try<Vec<i64>> {
+pub(super) fn positions(v: &Value) -> Try<Vec<i64>> {
     match v {
         Value::Array(a) => match &a.buf {
             Buf::I64(v) if a.shape.len() == 1 => Ok(v.clone()),

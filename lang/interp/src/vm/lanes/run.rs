@@ -31,8 +31,10 @@ impl Frame {
 impl Lanes<'_> {
     /// Applies a function to lanes.
     pub(super) fn call(&mut self, n: usize, f: Lane, mut args: Vec<Lane>) -> Try<Lane> {
+        let own = f.clone();
         let (code, captured, siblings) = match f {
             Lane::Closure(code, captured) => (code, captured, None),
+            Lane::Partial(g, first) => return self.call(n, *g, first.into_iter().chain(args).collect()),
             Lane::Same(Value::Fun(f)) => {
                 if args.iter().all(|a| same(a).is_some()) {
                     let args = args.iter().filter_map(same).cloned().collect();
@@ -47,6 +49,7 @@ impl Lanes<'_> {
                         return self.call(n, Lane::Same(Value::Fun(g.clone())), args);
                     }
                     Fun::Prim(p, reps) if args.len() == p.row().arity as usize => return self.primitive(n, *p, reps, args),
+                    Fun::Prim(p, _) if args.len() < p.row().arity as usize => return Ok(Lane::Partial(Box::new(own), args)),
                     Fun::Prim(..) | Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) | Fun::Invertible(_) => return Err(Give::Never),
                 }
             }
@@ -54,7 +57,7 @@ impl Lanes<'_> {
         };
         let params = code.params as usize;
         if args.len() < params {
-            return Err(Give::Never);
+            return Ok(Lane::Partial(Box::new(own), args));
         }
         let rest = args.split_off(params);
         let out = self.enter(n, code, siblings, args, captured)?;
@@ -389,7 +392,7 @@ impl Lanes<'_> {
             return Ok(Lane::Same(ops::index::index(self.m, &v.clone(), kinds, &at)?));
         }
         if !kinds.iter().all(|k| matches!(k, IndexKind::At)) {
-            return Err(Give::Never);
+            return self.slice(n, &a, kinds, at);
         }
         at.iter().try_fold(a, |a, i| self.element(n, &a, i))
     }
@@ -438,7 +441,7 @@ fn record(names: &Rc<[adl_syntax::symbol::Symbol]>, parts: Vec<Lane>) -> Lane {
 fn plain(l: &Lane) -> Try<Value> {
     match l {
         Lane::Same(v) | Lane::Each(v) => Ok(compare::primal(v)),
-        Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) => Err(Give::Never),
+        Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) | Lane::Partial(..) => Err(Give::Never),
     }
 }
 
@@ -478,7 +481,7 @@ fn is_literal(l: &Lane, lit: &Value) -> Try<Lane> {
             let bits = (0..a.len()).map(|i| literal_equal(&crate::value::array::elem(&a, i), lit)).collect::<Result<Vec<bool>, _>>()?;
             lanes_of(&crate::value::array::make(a.shape.clone(), Buf::Bool(bits)))
         }
-        Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) => Err(Give::Never),
+        Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) | Lane::Partial(..) => Err(Give::Never),
     }
 }
 

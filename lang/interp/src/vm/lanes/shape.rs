@@ -28,7 +28,7 @@ pub(super) fn shape_of(l: &Lane) -> Try<Option<Shape>> {
         Lane::Same(Value::Tuple(_) | Value::Record(_) | Value::Data(_) | Value::Str(_) | Value::Fun(_)) => Err(Give::Never),
         Lane::Same(_) => Ok(None),
         Lane::Each(v) => Ok(seq::shape(v).filter(|s| s.len() > 1).map(|s| s[1..].into())),
-        Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) => Err(Give::Never),
+        Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) | Lane::Partial(..) => Err(Give::Never),
     }
 }
 
@@ -110,6 +110,7 @@ impl Lanes<'_> {
             Lane::Tuple(ps) => Lane::Tuple(ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
             Lane::Record(names, ps) => Lane::Record(names.clone(), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
             Lane::Closure(code, ps) => Lane::Closure(code.clone(), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
+            Lane::Partial(f, ps) => Lane::Partial(Box::new(self.select(f, at)?), ps.iter().map(|p| self.select(p, at)).collect::<Try<_>>()?),
         })
     }
 
@@ -120,7 +121,7 @@ impl Lanes<'_> {
             (Lane::Same(Value::Unit), Lane::Same(Value::Unit)) => Lane::Same(Value::Unit),
             (Lane::Tuple(x), Lane::Tuple(y)) if x.len() == y.len() => Lane::Tuple(pairs(x, y)?),
             (Lane::Record(names, x), Lane::Record(_, y)) if x.len() == y.len() => Lane::Record(names, pairs(x, y)?),
-            (Lane::Closure(..), _) | (_, Lane::Closure(..)) => return Err(Give::Never),
+            (Lane::Closure(..) | Lane::Partial(..), _) | (_, Lane::Closure(..) | Lane::Partial(..)) => return Err(Give::Never),
             (a, b) => {
                 let (x, y) = (self.each(&a, na)?, self.each(&b, nb)?);
                 let both = self.prim(Prim::Concat, vec![x, y])?;

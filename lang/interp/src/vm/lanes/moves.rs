@@ -1,0 +1,90 @@
+//! Elements that change places within each lane's array, and products of each lane's matrices.
+
+use super::prims::positions;
+use super::shape::{same, shape_of};
+use super::{Give, Lane, Lanes, MOST, Try};
+use crate::ad::rules;
+use crate::ops;
+use crate::value::{Shape, Value, array};
+use crate::vm::code::IndexKind;
+use adl_prim::{Bin, Prim};
+
+impl Lanes<'_> {
+    /// Primitives that move elements within each lane's array, by where they move an array of numbers.
+    pub(super) fn moved(&mut self, n: usize, p: Prim, args: &[Lane]) -> Try<Lane> {
+        let (last, first) = args.split_last().ok_or(Give::Never)?;
+        let (Lane::Each(v), Some(shape)) = (last, shape_of(last)?) else { return Err(Give::Never) };
+        let k = shape[0];
+        let mut plain: Vec<Value> = first.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+        plain.push(array::ints((0..k as i64).collect()));
+        let order = self.prim(p, plain)?;
+        let (within, vector) = match &order {
+            Value::Int(i) => (vec![*i], false),
+            v => (positions(v)?, true),
+        };
+        let at = (0..n as i64).flat_map(|lane| within.iter().map(move |i| lane * k as i64 + i)).collect();
+        let flat: Vec<usize> = std::iter::once(n * k).chain(shape[1..].iter().copied()).collect();
+        let flat = self.reshape(v.clone(), &flat)?;
+        let rows = self.rows(&flat, at)?;
+        if vector { self.unflatten(rows, n, &[within.len()]) } else { Ok(Lane::Each(rows)) }
+    }
+    /// Slices with common bounds, by where they move an array of numbers.
+    pub(super) fn slice(&mut self, n: usize, a: &Lane, kinds: &[IndexKind], at: &[Lane]) -> Try<Lane> {
+        let (Lane::Each(v), Some(shape)) = (a, shape_of(a)?) else { return Err(Give::Never) };
+        let at: Vec<Value> = at.iter().map(|l| same(l).cloned().ok_or(Give::Never)).collect::<Try<_>>()?;
+        let size: usize = shape.iter().product();
+        let numbers = self.reshape(array::ints((0..size as i64).collect()), &shape)?;
+        let order = ops::index::index(self.m, &numbers, kinds, &at)?;
+        let Value::Array(part) = &order else { return Err(Give::Never) };
+        let inner = part.shape.clone();
+        let within = positions(&self.reshape(order.clone(), &[inner.iter().product()])?)?;
+        let flat = self.reshape(v.clone(), &[n * size])?;
+        let from = (0..n as i64).flat_map(|lane| within.iter().map(move |i| lane * size as i64 + i)).collect();
+        let rows = self.rows(&flat, from)?;
+        let full: Vec<usize> = std::iter::once(n).chain(inner).collect();
+        Ok(Lane::Each(self.reshape(rows, &full)?))
+    }
+
+    /// Each lane's arrays, one after the other.
+    pub(super) fn joined(&mut self, n: usize, a: &Lane, b: &Lane) -> Try<Lane> {
+        let (Some(s), Some(t)) = (shape_of(a)?, shape_of(b)?) else { return Err(Give::Never) };
+        if s[1..] != t[1..] {
+            return Err(Give::Now);
+        }
+        let (j, k) = (s[0], t[0]);
+        let flat = |len: usize| -> Vec<usize> { std::iter::once(n * len).chain(s[1..].iter().copied()).collect() };
+        let (x, y) = (self.each(a, n)?, self.each(b, n)?);
+        let (x, y) = (self.reshape(x, &flat(j))?, self.reshape(y, &flat(k))?);
+        let both = self.prim(Prim::Concat, vec![x, y])?;
+        let at = (0..n).flat_map(|lane| (lane * j..(lane + 1) * j).chain(n * j + lane * k..n * j + (lane + 1) * k)).map(|i| i as i64).collect();
+        let rows = self.rows(&both, at)?;
+        let full: Vec<usize> = [n, j + k].into_iter().chain(s[1..].iter().copied()).collect();
+        Ok(Lane::Each(self.reshape(rows, &full)?))
+    }
+
+    /// Matrix products with a matrix or vector a lane on both sides: dot products of rows and columns.
+    pub(super) fn products(&mut self, n: usize, (a, s): (&Lane, Option<Shape>), (b, t): (&Lane, Option<Shape>)) -> Try<Lane> {
+        let (s, t) = (s.ok_or(Give::Never)?, t.ok_or(Give::Never)?);
+        if s.len() > 2 || t.len() > 2 || s.last() != t.first() {
+            return Err(Give::Never);
+        }
+        let (rows, inner, cols) = (if s.len() == 2 { s[0] } else { 1 }, t[0], if t.len() == 2 { t[1] } else { 1 });
+        let size = rows * cols * inner;
+        if n * size > MOST {
+            return Err(Give::Large);
+        }
+        let (x, y) = (self.each(a, n)?, self.each(b, n)?);
+        let (x, y) = (self.reshape(x, &[n * rows * inner])?, self.reshape(y, &[n * inner * cols])?);
+        // The products of element (row, col) stand together, over the inner axis.
+        let place = |t: usize| (t / size, t / (cols * inner) % rows, t / inner % cols, t % inner);
+        let left = (0..n * size).map(place).map(|(lane, r, _, i)| ((lane * rows + r) * inner + i) as i64).collect();
+        let right = (0..n * size).map(place).map(|(lane, _, c, i)| ((lane * inner + i) * cols + c) as i64).collect();
+        let (x, y) = (self.rows(&x, left)?, self.rows(&y, right)?);
+        let z = self.bin(n, Bin::Mul, &Lane::Each(x), &Lane::Each(y))?;
+        let z = self.each(&z, n)?;
+        let z = self.reshape(z, &[n * rows * cols, inner])?;
+        let sums = rules::row_sums(self.m, &z)?;
+        let full: Vec<usize> = std::iter::once(n).chain((s.len() == 2).then_some(rows)).chain((t.len() == 2).then_some(cols)).collect();
+        Ok(Lane::Each(self.reshape(sums, &full)?))
+    }
+}
