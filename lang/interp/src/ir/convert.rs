@@ -3,8 +3,7 @@
 //! Numbers, texts and flat arrays are the same in both worlds. Tuples and records come apart; an array of tuples is already kept as a tuple
 //! of arrays. Data keeps its constructors; where each of their fields is one leaf, it is passed as it is.
 
-use super::lower::zero_of;
-use crate::value::{Array, Buf, ConInfo, Data, Record, Shape, Tuple, Value, array, space};
+use crate::value::{Buf, ConInfo, Data, Record, Shape, Tuple, Value, array};
 use adl_ir::{DataId, Ty};
 use adl_specialise::Layout;
 use adl_syntax::symbol::Symbol;
@@ -42,7 +41,7 @@ impl Datas {
         self.types.get(&d).is_some_and(|k| k.plain)
     }
 
-    fn fields(&self, d: DataId, tag: u32) -> Option<&(Symbol, Vec<Layout>)> {
+    pub(super) fn fields(&self, d: DataId, tag: u32) -> Option<&(Symbol, Vec<Layout>)> {
         self.types.get(&d)?.cons.get(tag as usize)
     }
 
@@ -56,7 +55,7 @@ impl Datas {
         }
     }
 
-    fn real(&self, l: &Layout) -> bool {
+    pub(super) fn real(&self, l: &Layout) -> bool {
         l.leaves().iter().any(|t| self.has_tangent(t))
     }
 }
@@ -91,7 +90,7 @@ fn note(seen: &mut Vec<DataId>, d: DataId) {
     }
 }
 
-fn data_in(t: &Ty) -> Option<DataId> {
+pub(super) fn data_in(t: &Ty) -> Option<DataId> {
     match t {
         Ty::Data(d) => Some(*d),
         Ty::Array(e, _) => data_in(e),
@@ -217,108 +216,6 @@ impl Datas {
             Some(Value::Data(Rc::new(Data { con: Rc::new(con), fields })))
         })
     }
-
-    /// The tangent leaves of a tangent, given as data of the primal's structure. A zero of unknown shape gives absent ones.
-    pub fn tangents(&self, v: &Value, l: &Layout, out: &mut Vec<Value>) -> Option<()> {
-        if matches!(v, Value::Zero) {
-            out.extend(l.leaves().iter().filter(|t| self.has_tangent(t)).map(zero_of));
-            return Some(());
-        }
-        let mut all = Vec::new();
-        self.take_apart(v, l, &mut all)?;
-        for (v, t) in all.into_iter().zip(l.leaves()).filter(|(_, t)| self.has_tangent(t)) {
-            out.push(match data_in(&t) {
-                Some(d) => self.strip_all(&v, d)?,
-                None => v,
-            });
-        }
-        Some(())
-    }
-
-    fn strip_all(&self, v: &Value, d: DataId) -> Option<Value> {
-        match v {
-            Value::Array(a) => match &a.buf {
-                Buf::Boxed(vs) => {
-                    let vs = vs.iter().map(|v| self.strip_all(v, d)).collect::<Option<Vec<_>>>()?;
-                    Some(array::make(a.shape.clone(), Buf::Boxed(vs)))
-                }
-                _ => None,
-            },
-            Value::Data(x) => {
-                let (_, ls) = self.fields(d, x.con.tag)?;
-                stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                    let tys: Vec<Ty> = ls.iter().flat_map(Layout::leaves).collect();
-                    let mut fields = Vec::new();
-                    for (v, t) in x.fields.iter().zip(tys).filter(|(_, t)| self.has_tangent(t)) {
-                        fields.push(match data_in(&t) {
-                            Some(d) => self.strip_all(v, d)?,
-                            None => v.clone(),
-                        });
-                    }
-                    Some(Value::Data(Rc::new(Data { con: x.con.clone(), fields })))
-                })
-            }
-            other => Some(other.clone()),
-        }
-    }
-
-    /// The tangent as the user sees it: data of the structure of `like`, discrete leaves as there, absent leaves zero.
-    pub fn merge(&self, like: &Value, l: &Layout, next: &mut dyn Iterator<Item = Value>) -> Option<Value> {
-        match (l, like) {
-            (_, _) if !self.real(l) => Some(like.clone()),
-            (Layout::Leaf(t), _) if data_in(t).is_none() => Some(match next.next()? {
-                Value::Zero => space::zero_like(like),
-                v => regular(v, like)?,
-            }),
-            (Layout::Leaf(t), _) => self.merge_data(like, next.next()?, data_in(t)?),
-            (Layout::Unit, _) => Some(Value::Unit),
-            (Layout::Array(e), _) => self.merge(like, e, next),
-            (Layout::Data(d), _) => self.merge_data(like, next.next()?, *d),
-            (Layout::Tuple(ls), Value::Tuple(t)) => Some(Value::Tuple(Rc::new(Tuple(self.merge_each(&t.0, ls.iter(), next)?)))),
-            (Layout::Record(fs), Value::Record(r)) => {
-                let vals = self.merge_each(&r.vals, fs.iter().map(|f| &f.1), next)?;
-                Some(Value::Record(Rc::new(Record { names: r.names.clone(), vals })))
-            }
-            (Layout::Tuple(_) | Layout::Record(_), Value::Array(a)) => {
-                let buf = match (&a.buf, l) {
-                    (Buf::Tuple(cols), Layout::Tuple(ls)) => Buf::Tuple(self.merge_each(cols, ls.iter(), next)?),
-                    (Buf::Record(names, cols), Layout::Record(fs)) => Buf::Record(names.clone(), self.merge_each(cols, fs.iter().map(|f| &f.1), next)?),
-                    // An empty array whose elements nobody has seen.
-                    _ => {
-                        l.leaves().iter().filter(|t| self.has_tangent(t)).for_each(|_| drop(next.next()));
-                        return Some(like.clone());
-                    }
-                };
-                Some(Value::Array(Rc::new(Array { shape: a.shape.clone(), buf })))
-            }
-            (Layout::Tuple(_) | Layout::Record(_), _) => None,
-        }
-    }
-
-    fn merge_each<'l>(&self, vs: &[Value], ls: impl Iterator<Item = &'l Layout>, next: &mut dyn Iterator<Item = Value>) -> Option<Vec<Value>> {
-        vs.iter().zip(ls).map(|(v, l)| self.merge(v, l, next)).collect()
-    }
-
-    fn merge_data(&self, like: &Value, t: Value, d: DataId) -> Option<Value> {
-        match (like, &t) {
-            (_, Value::Zero) => Some(space::zero_like(like)),
-            (Value::Data(x), Value::Data(t)) => {
-                let (_, ls) = self.fields(d, x.con.tag)?;
-                stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                    let fields = self.merge_each(&x.fields, ls.iter(), &mut t.fields.iter().cloned())?;
-                    Some(Value::Data(Rc::new(Data { con: x.con.clone(), fields })))
-                })
-            }
-            (Value::Array(a), Value::Array(b)) => match (&a.buf, &b.buf) {
-                (Buf::Boxed(xs), Buf::Boxed(ts)) => {
-                    let vs = xs.iter().zip(ts).map(|(x, t)| self.merge_data(x, t.clone(), d)).collect::<Option<Vec<_>>>()?;
-                    Some(array::make(a.shape.clone(), Buf::Boxed(vs)))
-                }
-                _ => Some(like.clone()),
-            },
-            _ => None,
-        }
-    }
 }
 
 /// Components as a tuple (a record, with names); under axes, as an array of them.
@@ -370,32 +267,4 @@ fn empty_array(shape: &[usize], t: &Ty) -> Option<Value> {
     let mut full: Shape = shape.iter().take(*n as usize).copied().collect();
     full.resize(*n as usize, 0);
     full.contains(&0).then(|| array::make(full, buf))
-}
-
-/// A tangent, if it has the shape of its primal: empty arrays may know fewer axes.
-fn regular(v: Value, like: &Value) -> Option<Value> {
-    match (&v, like) {
-        (Value::Array(a), Value::Array(b)) if a.shape != b.shape => (a.shape.contains(&0) && b.shape.contains(&0)).then(|| space::zero_like(like)),
-        (Value::Array(_), Value::Array(_)) => Some(v),
-        (Value::Array(_), _) | (_, Value::Array(_)) => None,
-        _ => Some(v),
-    }
-}
-
-/// Numbers without the sign of zeros: sums of cotangents begin at 0.
-pub(crate) fn unsigned_zeros(v: Value) -> Value {
-    match v {
-        Value::Float(x) => Value::Float(x + 0.0),
-        Value::F32(x) => Value::F32(x + 0.0),
-        Value::Array(a) if matches!(a.buf, Buf::F64(_) | Buf::F32(_)) => {
-            let mut a = Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone());
-            match &mut a.buf {
-                Buf::F64(x) => x.iter_mut().for_each(|x| *x += 0.0),
-                Buf::F32(x) => x.iter_mut().for_each(|x| *x += 0.0),
-                _ => {}
-            }
-            Value::Array(Rc::new(a))
-        }
-        other => other,
-    }
 }

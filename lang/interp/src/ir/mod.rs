@@ -1,7 +1,7 @@
 //! The main road of differentiation, at run time: closures are specialised to IR, transformed there, and lowered to register code.
 //!
-//! Reading order: [`lower`] (IR → register code; before it, `vectorise`: loops as operations on whole arrays), [`step`], `rows`, `buffer` (what lowered operations do with values), `convert` (values of
-//! the language ↔ leaves of a layout), `world` (run-time values as the specialiser sees them), [`road`] (derivative operators by this road,
+//! Reading order: [`lower`] (IR → register code; before it, `vectorise`: loops as operations on whole arrays), [`step`], `rows`, `buffer` (what lowered operations do with values), `convert` and `tangents`
+//! (values of the language ↔ leaves of a layout), `world` (run-time values as the specialiser sees them), [`road`] (derivative operators by this road,
 //! and when the other road is taken).
 //!
 //! Invariants
@@ -17,6 +17,7 @@ pub(crate) mod rows;
 pub mod road;
 pub mod stages;
 pub mod step;
+pub(crate) mod tangents;
 pub(crate) mod vectorise;
 pub(crate) mod world;
 #[cfg(test)]

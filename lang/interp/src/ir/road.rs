@@ -6,7 +6,8 @@
 //!
 //! What was made is kept, with the facts about captured values that it was made from; a second call compiles nothing.
 
-use super::convert::{self, Datas};
+use super::convert::Datas;
+use super::tangents;
 use super::lower::Linker;
 use super::world::{self, Fact, Values};
 use crate::ad::linear::{self, LinearMap, Traced};
@@ -348,7 +349,7 @@ fn applied(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value
         args.extend(seeds.into_iter().zip(active).filter(|(_, a)| *a).map(|(s, _)| s));
         let n = arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
         let outs = m.call_lowered(&l.cotangent, args, n)?;
-        return e.datas.merge(&map.input.like, arg, &mut outs.into_iter().map(convert::unsigned_zeros)).ok_or_else(broken);
+        return e.datas.merge(&map.input.like, arg, &mut outs.into_iter().map(tangents::unsigned_zeros)).ok_or_else(broken);
     }
     args.extend(seeds);
     let n = l.active.iter().filter(|a| **a).count();

@@ -137,24 +137,9 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     let v = match op {
         Op::Shape(_) => prim(m, Prim::Shape, Ty::I64, args)?,
         Op::Index { a, at: is, .. } => rows::at(&args[at(a)], &args[at(a) + 1..at(a) + 1 + is.len()])?,
-        Op::IndexAdd { acc, at: is, v, shape } => {
-            let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
-            rows::add_at(m, acc, &args[1..1 + is.len()], v)?
-        }
-        Op::IndexSet { acc, at: is, v, shape } => {
-            let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
-            rows::put(acc, &args[1..1 + is.len()], &v)?
-        }
+        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => update(m, op, args)?,
         Op::Slice { a, lo, hi, .. } => rows::slice(&args[at(a)], &args[at(lo)], &args[at(hi)])?,
-        Op::SliceAdd { acc, lo, v, shape, .. } => {
-            let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
-            rows::add_slice(m, acc, &args[at(lo)], v)?
-        }
         Op::Gather { .. } => prim(m, Prim::Gather, Ty::F64, &mut args[..2])?,
-        Op::GatherAdd { acc, at: is, v, shape } => {
-            let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
-            rows::add_gather(m, acc, &args[at(is)], v)?
-        }
         Op::Reverse(_) => prim(m, Prim::Reverse, Ty::F64, args)?,
         Op::Rotate { .. } => prim(m, Prim::Rotate, Ty::F64, args)?,
         Op::Concat { len, shape, .. } => concat(m, args, *len, *shape)?,
@@ -189,6 +174,29 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no operation on values"))),
     };
     Ok(smallvec![v])
+}
+
+/// Arrays with something added or replaced, in place where they have one owner.
+fn update(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
+    match op {
+        Op::IndexAdd { acc, at: is, v, shape } => {
+            let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
+            rows::add_at(m, acc, &args[1..1 + is.len()], v)
+        }
+        Op::IndexSet { acc, at: is, v, shape } => {
+            let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
+            rows::put(acc, &args[1..1 + is.len()], &v)
+        }
+        Op::SliceAdd { acc, lo, v, shape, .. } => {
+            let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
+            rows::add_slice(m, acc, &args[lo.0 as usize], v)
+        }
+        Op::GatherAdd { acc, at: is, v, shape } => {
+            let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
+            rows::add_gather(m, acc, &args[is.0 as usize], v)
+        }
+        other => Err(Error::new(codes::STRUCTURE, format!("{other:?} is no update"))),
+    }
 }
 
 fn prim(m: &mut Machine, p: Prim, elem: Ty, args: &mut [Value]) -> Res<Value> {
