@@ -139,8 +139,10 @@ pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
     let n = array::count(&shape)?;
     let buf = match like {
         Value::F32(_) => Buf::F32(array::filled(0.0, n)?),
+        Value::Int(_) => Buf::I64(array::filled(0, n)?),
         Value::Array(a) => match &a.buf {
             Buf::F32(_) => Buf::F32(array::filled(0.0, n)?),
+            Buf::I64(_) => Buf::I64(array::filled(0, n)?),
             Buf::Boxed(_) => Buf::Boxed(array::filled(Value::Zero, n)?),
             _ => Buf::F64(array::filled(0.0, n)?),
         },
@@ -158,11 +160,24 @@ fn owned(v: Value) -> Res<Array> {
     }
 }
 
+fn add_ints(d: &mut [i64], s: &[i64]) -> Res<()> {
+    for (d, s) in d.iter_mut().zip(s) {
+        *d = arith::int_bin(Bin::Add, *d, *s)?;
+    }
+    Ok(())
+}
+
 /// Adds the elements of `v` from offset `o` on.
 fn add_run(m: &mut Machine, acc: &mut Array, o: usize, v: &Value) -> Res<()> {
     match (&mut acc.buf, v) {
         (Buf::F64(d), Value::Float(x)) => d[o] += x,
         (Buf::F32(d), Value::F32(x)) => d[o] += x,
+        (Buf::I64(d), Value::Int(x)) => d[o] = arith::int_bin(Bin::Add, d[o], *x)?,
+        (Buf::I64(d), Value::Array(a)) => match &a.buf {
+            Buf::I64(s) => add_ints(&mut d[o..o + s.len()], s)?,
+            _ if a.is_empty() => {}
+            _ => return Err(kind()),
+        },
         (Buf::F64(d), Value::Array(a)) => match &a.buf {
             Buf::F64(s) => d[o..o + s.len()].iter_mut().zip(s).for_each(|(d, s)| *d += s),
             _ if a.is_empty() => {}
@@ -267,6 +282,12 @@ pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value) -> R
     match (&mut acc.buf, &v.buf) {
         (Buf::F64(d), Buf::F64(s)) => add!(d, s),
         (Buf::F32(d), Buf::F32(s)) => add!(d, s),
+        (Buf::I64(d), Buf::I64(s)) => {
+            for (k, i) in at.iter().enumerate() {
+                let i = place(*i)?;
+                add_ints(&mut d[i * row..(i + 1) * row], &s[k * row..(k + 1) * row])?;
+            }
+        }
         (Buf::Boxed(d), Buf::Boxed(s)) => {
             for (i, s) in at.iter().zip(s) {
                 let d = &mut d[place(*i)?];

@@ -141,7 +141,7 @@ fn check(g: &generate::Generated) {
 
 #[test]
 fn lowered_code_gives_what_the_evaluator_gives() {
-    let seeds = std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let seeds = std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
     for seed in 0..seeds {
         let size = 6 + (seed % 30) as usize;
         let g = generate::program(seed, size);
