@@ -44,6 +44,9 @@ pub struct Global {
     /// How derivatives are computed: by transformed code where possible (`main`), or always on a tape.
     #[arg(long, value_name = "ROAD", default_value = "main", value_parser = ["main", "tape"], env = "ADL_ROAD", hide_env = true, global = true)]
     road: String,
+    /// Never compile to native code: results are the same, loops slower.
+    #[arg(long, global = true)]
+    no_jit: bool,
     /// Say at the end how each derivative was computed.
     #[arg(long, global = true)]
     roads: bool,

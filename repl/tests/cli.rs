@@ -64,7 +64,6 @@ fn exit_codes() {
     for args in [
         &["--bogus"][..],
         &["--threads", "2", "ok.adl"],
-        &["--no-jit", "ok.adl"],
         &["--device", "gpu", "ok.adl"],
         &["--color", "blue", "ok.adl"],
         &["--stack", "0", "ok.adl"],

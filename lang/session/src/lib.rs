@@ -85,6 +85,7 @@ impl Session {
             loaded: Vec::new(),
             texts: HashMap::new(),
         };
+        s.set_jit(true);
         let prelude = s.load_text("prelude", adl_std::PRELUDE, true);
         s.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
         s
@@ -115,12 +116,17 @@ impl Session {
         self.machine.road.choice = if main { Choice::Main } else { Choice::Tape };
     }
 
+    /// Whether code of the main road may be compiled to native code.
+    pub fn set_jit(&mut self, on: bool) {
+        self.machine.compiler = on.then(adl_jit::compiler);
+    }
+
     /// How the derivatives since [`Session::forget_roads`] were computed, a line each.
     pub fn roads(&self) -> Vec<String> {
         let line = |e: &Explain| {
             let place = if e.span == Span::default() { String::new() } else { format!(" (line {})", self.sources.line_of(e.span)) };
             match &e.why {
-                None => format!("{} {}: main road", e.op, e.function),
+                None => format!("{} {}: main road{}", e.op, e.function, if e.native { ", native" } else { "" }),
                 Some(why) => format!("{} {}: taped, because of {why}{place}", e.op, e.function),
             }
         };

@@ -16,6 +16,7 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
     let mut s = Session::new(Box::new(Terminal::new(args)));
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
     s.set_road(global.road != "tape");
+    s.set_jit(!global.no_jit);
     // Without a handler the default one ends the process, which is right too.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     crate::host::watch(&s.tick());
@@ -30,6 +31,7 @@ fn batch(global: &Global, args: Vec<String>) -> Session {
     let mut s = s;
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
     s.set_road(global.road != "tape");
+    s.set_jit(!global.no_jit);
     crate::host::watch(&s.tick());
     s
 }

@@ -29,7 +29,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":edit", takes: "[NAME]", what: "edit the last entry (or a definition) in $EDITOR, then run it", run: edit },
     Command { name: ":time", takes: "EXPR", what: "run an expression and say how long it took", run: time },
     Command { name: ":explain", takes: "", what: "how the last entry's derivatives were computed", run: explain },
-    Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns), road (main, tape)", run: set },
+    Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns), road (main, tape), jit (on, off)", run: set },
     Command { name: ":clear", takes: "", what: "clear the screen", run: clear },
     Command { name: ":reset", takes: "", what: "forget every definition", run: reset },
     Command { name: ":quit", takes: "", what: "leave (so does Ctrl-D)", run: quit },
@@ -262,13 +262,18 @@ fn set(repl: &mut Repl, rest: &str) -> bool {
             repl.session.borrow_mut().set_road(v == "main");
             repl.global.road = v.into();
         }
+        Some(("jit", v @ ("on" | "off"))) => {
+            repl.session.borrow_mut().set_jit(v == "on");
+            repl.global.no_jit = v == "off";
+        }
         Some(("width", v)) if number(v).is_some() => repl.width = number(v).map(|n| n as usize),
         None if rest.is_empty() => {
             let width = repl.screen().map_or("one line".to_owned(), |w| w.to_string());
             let color = if repl.color.get() { "on" } else { "off" };
-            repl.say(&format!("stack {}\ncolor {color}\nwidth {width}\nroad {}", repl.global.stack, repl.global.road));
+            let jit = if repl.global.no_jit { "off" } else { "on" };
+            repl.say(&format!("stack {}\ncolor {color}\nwidth {width}\nroad {}\njit {jit}", repl.global.stack, repl.global.road));
         }
-        _ => repl.complain("usage: :set stack MIB, :set color on|off, :set width COLUMNS, :set road main|tape"),
+        _ => repl.complain("usage: :set stack MIB, :set color on|off, :set width COLUMNS, :set road main|tape, :set jit on|off"),
     }
     true
 }

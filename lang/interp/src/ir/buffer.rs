@@ -12,7 +12,7 @@ use std::rc::Rc;
 const ROOM: usize = 1 << 16;
 
 /// An empty buffer for elements of the type; `boxed`: each in a box. `n` says how many will come, if it is an Int.
-pub(crate) fn empty(elem: &Ty, boxed: bool, n: &Value) -> Res<Value> {
+pub fn empty(elem: &Ty, boxed: bool, n: &Value) -> Res<Value> {
     let n = match n {
         Value::Int(n) => usize::try_from(*n).unwrap_or(0).min(ROOM),
         _ => 0,
@@ -51,7 +51,7 @@ pub(crate) fn push_float(acc: &mut Value, x: f64) -> bool {
 }
 
 /// Adds an element.
-pub(crate) fn push(acc: &mut Value, v: &Value) -> Res<()> {
+pub fn push(acc: &mut Value, v: &Value) -> Res<()> {
     let Value::Array(rc) = acc else { return Err(kind()) };
     if Rc::get_mut(rc).is_none() {
         *rc = Rc::new((**rc).clone());
@@ -117,7 +117,7 @@ fn fill(b: &mut Buf, n: usize) {
 }
 
 /// The array of what was added; turned round if so.
-pub(crate) fn finish(acc: Value, reverse: bool) -> Value {
+pub fn finish(acc: Value, reverse: bool) -> Value {
     let Value::Array(rc) = acc else { return acc };
     let mut a = Rc::try_unwrap(rc).unwrap_or_else(|a| (*a).clone());
     if a.shape.contains(&UNKNOWN) {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 /// What is known of a block.
 #[derive(Default)]
-pub(crate) struct Info {
+pub struct Info {
     /// The last statement that uses each variable of outside; the number of statements stands for the block's results.
     pub free: HashMap<Var, u32>,
     /// The blocks inside, by statement.
@@ -13,13 +13,13 @@ pub(crate) struct Info {
 }
 
 /// The last statement (of the block that binds it) that uses each variable, by number; [`NEVER`] if none does.
-pub(crate) type Last = Vec<u32>;
+pub type Last = Vec<u32>;
 
 /// No use.
-pub(crate) const NEVER: u32 = u32::MAX;
+pub const NEVER: u32 = u32::MAX;
 
 /// Finds the last uses in a function's body of so many variables.
-pub(crate) fn analyse(body: &Block, vars: usize) -> (Info, Last) {
+pub fn analyse(body: &Block, vars: usize) -> (Info, Last) {
     let mut a = Analysis { last: vec![NEVER; vars], bound: vec![NEVER; vars], blocks: 0 };
     let info = a.block(body);
     (info, a.last)

@@ -42,6 +42,8 @@ pub struct Explain {
     pub function: String,
     /// Which road.
     pub road: Choice,
+    /// Whether some of its code was native.
+    pub native: bool,
     /// Why not the main one.
     pub why: Option<String>,
     /// Where the reason stands.
@@ -144,7 +146,7 @@ fn not(why: &str) -> Not {
 }
 
 impl Road {
-    fn note(&mut self, f: &Value, why: Option<Unsupported>) {
+    fn note(&mut self, f: &Value, native: bool, why: Option<Unsupported>) {
         if self.explain.len() >= KEPT {
             return;
         }
@@ -154,7 +156,7 @@ impl Road {
         };
         let road = if why.is_some() { Choice::Tape } else { Choice::Main };
         let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
-        let e = Explain { op: self.op.to_owned(), function, road, why, span };
+        let e = Explain { op: self.op.to_owned(), function, road, native, why, span };
         if self.explain.last() != Some(&e) {
             self.explain.push(e);
         }
@@ -273,14 +275,16 @@ fn with<T>(m: &mut Machine, run: impl FnOnce(&mut Road, &Machine) -> Result<T, N
 fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option<T>> {
     let why = match out {
         Ok(Ok(v)) => {
-            m.road.note(f, None);
+            let native = std::mem::take(&mut m.ran_native);
+            m.road.note(f, native, None);
             return Ok(Some(v));
         }
         Ok(Err(Not(u))) => u,
         Err(e) if e.diag.code == codes::INTERRUPT => return Err(e),
         Err(e) => Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span),
     };
-    m.road.note(f, Some(why));
+    m.ran_native = false;
+    m.road.note(f, false, Some(why));
     Ok(None)
 }
 
@@ -326,11 +330,17 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> 
     match applied(m, map, main, v) {
         Err(e) if e.diag.code != codes::INTERRUPT => {
             let why = Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span);
-            m.road.note(&main.at.0, Some(why));
+            m.road.note(&main.at.0, false, Some(why));
             let (_, taped) = linear::taped(m, Default::default(), &main.at.0, &main.at.1)?;
             linear::apply(m, &LinearMap { transposed: map.transposed, ..taped }, v.clone())
         }
-        out => out,
+        out => {
+            // The derivative was noted when it was recorded; its transpose has run now.
+            if let (true, Some(last)) = (std::mem::take(&mut m.ran_native), m.road.explain.last_mut()) {
+                last.native |= last.road == Choice::Main;
+            }
+            out
+        }
     }
 }
 

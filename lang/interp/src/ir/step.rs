@@ -41,7 +41,7 @@ fn take(args: &mut [Value], v: adl_ir::Var) -> Value {
 }
 
 /// Does an operation. `zeros`: its results where a linear operand is absent.
-pub(crate) fn run(m: &mut Machine, what: &What, args: &mut [Value], zeros: &[Value]) -> Res<Outs> {
+pub fn run(m: &mut Machine, what: &What, args: &mut [Value], zeros: &[Value]) -> Res<Outs> {
     match what {
         What::Op(op) => {
             if absorbing(op, args) {

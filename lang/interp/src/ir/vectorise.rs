@@ -20,24 +20,97 @@ const FEWEST: i64 = 8;
 /// All loops of a function that suit.
 pub(crate) fn loops(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
-    block(f, &mut body);
+    block(f, &mut body, &|f, s, columns, to| columns.choice(f, s, to));
     f.body = body;
 }
 
-fn block(f: &mut Function, b: &mut Block) {
+/// For native code, which runs loops as they are: sums that [`loops`] takes of whole arrays are taken so here too, since the order of
+/// additions is part of the result.
+pub(crate) fn sums(f: &mut Function) {
+    let mut body = std::mem::take(&mut f.body);
+    block(f, &mut body, &|f, s, columns, to| collected(f, s, columns.n, to));
+    f.body = body;
+}
+
+type Change = dyn Fn(&mut Function, Stmt, Columns, &mut Vec<Stmt>);
+
+fn block(f: &mut Function, b: &mut Block, change: &Change) {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         for mut s in std::mem::take(&mut b.stmts) {
-            s.op.blocks_mut().into_iter().for_each(|b| block(f, b));
+            s.op.blocks_mut().into_iter().for_each(|b| block(f, b, change));
             let made = match &s.op {
                 Op::Loop(l) if suits(f, l) => Columns::of(f, l, s.span),
                 _ => None,
             };
             match made {
-                Some(c) => c.choice(f, s, &mut b.stmts),
+                Some(c) => change(f, s, c, &mut b.stmts),
                 None => b.stmts.push(s),
             }
         }
     });
+}
+
+/// A loop whose sums of reals are, for many turns, sums of collected arrays.
+fn collected(f: &mut Function, s: Stmt, n: Var, to: &mut Vec<Stmt>) {
+    let Op::Loop(l) = &s.op else { return to.push(s) };
+    let summed: Vec<bool> = l.outs.iter().zip(&l.body.results).map(|(o, r)| *o == Out::Sum && f.ty(*r).is_real()).collect();
+    if !summed.contains(&true) {
+        return to.push(s);
+    }
+    let mut l = (**l).clone();
+    l.body = renamed(f, &l.body);
+    let (mut outs, mut results, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+    for ((o, v), sum) in l.outs.iter_mut().zip(&s.outs).zip(summed) {
+        let ty = f.ty(*v).clone();
+        let part = f.fresh(if sum { ty.array(1) } else { ty.clone() }, false);
+        outs.push(part);
+        results.push(part);
+        if sum {
+            *o = Out::Collect;
+            let total = f.fresh(ty, false);
+            sums.push(Stmt { outs: vec![total], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(n) }, span: s.span });
+            if let Some(r) = results.last_mut() {
+                *r = total;
+            }
+        }
+    }
+    let turns = f.fresh(Ty::I64, false);
+    outs.push(turns);
+    results.push(turns);
+    let mut stmts = vec![Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span }];
+    stmts.append(&mut sums);
+    either(f, s, n, Block { stmts, results, ..Block::default() }, to);
+}
+
+/// Straight-line code with variables of its own.
+fn renamed(f: &mut Function, b: &Block) -> Block {
+    let mut names: HashMap<Var, Var> = HashMap::new();
+    let mut out = b.clone();
+    let bound = out.params.iter_mut().chain(out.stmts.iter_mut().flat_map(|s| &mut s.outs));
+    for v in bound {
+        let new = f.fresh(f.ty(*v).clone(), false);
+        names.insert(*v, new);
+        *v = new;
+    }
+    let name = |v: Var| names.get(&v).copied().unwrap_or(v);
+    out.stmts.iter_mut().for_each(|s| s.op.map_operands(&mut |v| name(v)));
+    out.results.iter_mut().for_each(|v| *v = name(*v));
+    out
+}
+
+/// The loop itself for few turns, `whole` for many.
+fn either(f: &mut Function, mut s: Stmt, n: Var, whole: Block, to: &mut Vec<Stmt>) {
+    let (outs, span) = (s.outs.clone(), s.span);
+    let mut push = |f: &mut Function, op: Op, ty: Ty| {
+        let v = f.fresh(ty, false);
+        to.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
+        v
+    };
+    let limit = push(f, Op::Lit(Lit::I64(FEWEST)), Ty::I64);
+    let many = push(f, Op::Cmp(Cmp::Ge, n, limit), Ty::Bool);
+    s.outs = outs.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
+    let few = Block { results: s.outs.clone(), stmts: vec![s], ..Block::default() };
+    to.push(Stmt { outs, lin_outs: Vec::new(), op: Op::If(many, Box::new(whole), Box::new(few)), span });
 }
 
 fn number(f: &Function, v: Var) -> bool {
@@ -174,19 +247,9 @@ impl Columns {
     }
 
     /// The loop itself for few turns, whole arrays for many.
-    fn choice(mut self, f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
-        let outs = s.outs.clone();
-        self.span = s.span;
-        let body = std::mem::take(&mut self.stmts);
-        let limit = self.push(f, Op::Lit(Lit::I64(FEWEST)), Ty::I64);
-        let many = self.push(f, Op::Cmp(Cmp::Ge, self.n, limit), Ty::Bool);
-        to.append(&mut self.stmts);
+    fn choice(self, f: &mut Function, s: Stmt, to: &mut Vec<Stmt>) {
         let mut results = self.results;
         results.push(self.n);
-        s.outs = outs.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
-        let span = s.span;
-        let few = Block { results: s.outs.clone(), stmts: vec![s], ..Block::default() };
-        let whole = Block { stmts: body, results, ..Block::default() };
-        to.push(Stmt { outs, lin_outs: Vec::new(), op: Op::If(many, Box::new(whole), Box::new(few)), span });
+        either(f, s, self.n, Block { stmts: self.stmts, results, ..Block::default() }, to);
     }
 }

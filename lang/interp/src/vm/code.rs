@@ -184,6 +184,8 @@ pub struct Code {
     pub rets: Vec<Box<[Arg]>>,
     /// Where it came from, for the specialiser.
     pub origin: Option<Rc<Origin>>,
+    /// Of lowered IR: what native code is made from, and that code.
+    pub native: Option<crate::ir::native::State>,
     /// The definition that it belongs to.
     pub name: Option<Symbol>,
     /// Its type, for `show`.
@@ -234,6 +236,7 @@ impl Code {
             calls: Vec::new(),
             rets: Vec::new(),
             origin: None,
+            native: None,
             name,
             ty,
             lanes_failed: std::cell::Cell::new(0),

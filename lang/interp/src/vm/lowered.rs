@@ -4,10 +4,15 @@ use super::code::{Arg, FnCall, I, Step};
 use super::{Frame, Fun, Machine};
 use crate::error::{Error, Res, codes};
 use crate::ir;
+use crate::ir::native::Native;
 use crate::value::{Tuple, Value};
+use adl_syntax::span::Span;
 use smallvec::SmallVec;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
+
+/// Frames that an error names.
+pub(super) const MAX_STACK: usize = 20;
 
 fn no_program() -> Box<Error> {
     Error::new(codes::STRUCTURE, "no lowered function here")
@@ -15,7 +20,12 @@ fn no_program() -> Box<Error> {
 
 impl Machine {
     /// Calls a lowered function: its results, of which there are `results`.
-    pub(crate) fn call_lowered(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize) -> Res<Vec<Value>> {
+    pub fn call_lowered(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize) -> Res<Vec<Value>> {
+        if let Fun::Member(g, i) = &**f {
+            if let Some(native) = self.native_code(&g.codes[*i as usize], args.iter()) {
+                return self.run_native(&*native, args);
+            }
+        }
         let depth = self.frames.len();
         let v = self.nested(|m| {
             m.begin(f.clone(), args, 0)?;
@@ -65,6 +75,14 @@ impl Machine {
             self.poll()?;
         }
         let (code, fun) = self.program(c.callee)?;
+        if let Some(native) = self.native_code(&code, c.args.iter().map(|a| &self.regs[base + a.r as usize])) {
+            let args = self.taken(base, &c.args).into_vec();
+            let outs = self.run_native(&*native, args)?;
+            for (r, v) in c.outs.iter().zip(outs) {
+                self.regs[base + *r as usize] = v;
+            }
+            return Ok(());
+        }
         let top = self.regs.len();
         self.push_frame(code, Some(fun), base + c.outs.first().map_or(0, |r| *r as usize))?;
         for (i, a) in c.args.iter().enumerate() {
@@ -75,12 +93,17 @@ impl Machine {
         Ok(())
     }
 
-    pub(super) fn tail_fn(&mut self, c: &FnCall, base: usize) -> Res<()> {
+    /// A call whose results are those of the frame, which it replaces. Gives the result of the run, if that ends with it.
+    pub(super) fn tail_fn(&mut self, c: &FnCall, base: usize, depth: usize) -> Res<Option<Value>> {
         if self.interrupt.load(Ordering::Relaxed) {
             self.poll()?;
         }
         let (code, _) = self.program(c.callee)?;
+        let native = self.native_code(&code, c.args.iter().map(|a| &self.regs[base + a.r as usize]));
         let args = self.taken(base, &c.args);
+        if let Some(native) = native {
+            return self.tail_native(&*native, args.into_vec(), depth);
+        }
         self.regs.truncate(base);
         self.regs.resize(base + code.registers as usize, Value::Unit);
         for (i, a) in args.into_iter().enumerate() {
@@ -90,7 +113,30 @@ impl Machine {
             frame.code = code;
             frame.pc = 0;
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// The frame is there until the native code has run, for the frames below do not know that they are running.
+    fn tail_native(&mut self, native: &dyn Native, args: Vec<Value>, depth: usize) -> Res<Option<Value>> {
+        let out = self.run_native(native, args);
+        if out.is_err() {
+            if let Some(f) = self.frames.pop() {
+                self.regs.truncate(f.base);
+            }
+        }
+        let mut outs = out?;
+        Ok(match (outs.len(), outs.pop()) {
+            (1, Some(v)) => self.ret(v, depth),
+            (_, last) => self.ret_many(outs.into_iter().chain(last).collect(), depth),
+        })
+    }
+
+    /// Adds the place of a frame that an error leaves.
+    pub fn leave(&self, e: &mut Error, name: &str, span: Span) {
+        self.place(e, span);
+        if e.diag.stack.len() < MAX_STACK {
+            e.diag.stack.push((name.to_owned(), span));
+        }
     }
 
     /// Leaves the top frame with several values, which go where the caller's call says; as a tuple, if it was the last frame.

@@ -158,6 +158,10 @@ pub struct Machine {
     pub stack_budget: usize,
     /// Files of the standard modules: an error in one is shown where the user called it.
     pub library: HashSet<FileId>,
+    /// Makes native code of lowered functions; without one all is interpreted.
+    pub compiler: Option<Rc<dyn crate::ir::native::Compiler>>,
+    /// Whether native code has run since somebody looked.
+    pub(crate) ran_native: bool,
     /// Declared types, for readers of data.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
     /// The main road of differentiation.
@@ -183,6 +187,8 @@ impl Machine {
             ad: State::default(),
             stack_budget: 1 << 30,
             library: HashSet::new(),
+            compiler: None,
+            ran_native: false,
             datas: HashMap::new(),
             road: crate::ir::road::Road::default(),
             defs: HashMap::new(),
@@ -268,6 +274,16 @@ fn for_specialiser(def: &Def) -> Def {
         false => Expr { kind: Box::new(ExprKind::Lit(Lit::Unit)), ty: def.expr.ty.clone(), span: def.expr.span },
     };
     Def { global: def.global, name: def.name, scheme: def.scheme.clone(), expr, span: def.span, doc: None }
+}
+
+/// The error of a recursion that takes too much memory.
+pub fn too_deep() -> Box<Error> {
+    Error::new(codes::DEPTH, "too many nested calls: the recursion does not seem to end").hint("a call in tail position takes no space; `--stack` sets another limit")
+}
+
+/// The error of a value that no arm fits.
+pub fn no_match() -> Box<Error> {
+    Error::new(codes::NO_MATCH, "no arm of this `match` fits the value")
 }
 
 /// A place without a file.

@@ -8,8 +8,13 @@ use std::sync::atomic::Ordering;
 impl Machine {
     /// Tells the host how far the outermost loop with a known count is. Frames have their program counters.
     pub(super) fn report_progress(&mut self) {
+        self.report_progress_of(None);
+    }
+
+    /// The same; `inner` is the loop of native code that runs above all frames.
+    pub fn report_progress_of(&mut self, inner: Option<(u64, u64)>) {
         self.tick.store(false, Ordering::Relaxed);
-        if let Some((done, total)) = self.outermost_loop() {
+        if let Some((done, total)) = self.outermost_loop().or(inner) {
             self.host.progress(done, total);
         }
     }

@@ -36,8 +36,7 @@ impl Machine {
     pub(super) fn push_frame(&mut self, code: Rc<Code>, fun: Option<Rc<Fun>>, dst: usize) -> Res<()> {
         let base = self.regs.len();
         if (base + code.registers as usize) * 16 + self.frames.len() * size_of::<Frame>() + self.reentries > self.stack_budget {
-            return Err(Error::new(codes::DEPTH, "too many nested calls: the recursion does not seem to end")
-                .hint("a call in tail position takes no space; `--stack` sets another limit"));
+            return Err(super::too_deep());
         }
         self.regs.resize(base + code.registers as usize, Value::Unit);
         self.frames.push(Frame { code, fun, pc: 0, base, dst });
@@ -146,7 +145,7 @@ impl Machine {
         for f in self.frames[depth..].iter().rev() {
             let span = f.code.spans.get(f.pc.saturating_sub(1)).copied().unwrap_or_default();
             self.place(&mut e, span);
-            if e.diag.stack.len() < 20 && f.fun.is_some() {
+            if e.diag.stack.len() < super::lowered::MAX_STACK && f.fun.is_some() {
                 let name = f.code.name.map_or("fun".to_owned(), |n| n.to_string());
                 e.diag.stack.push((name, span));
             }
@@ -560,7 +559,9 @@ impl Machine {
                 }
                 I::TailFn(k) => {
                     save!();
-                    check!(self.tail_fn(&code.calls[k as usize], base));
+                    if let Some(v) = self.tail_fn(&code.calls[k as usize], base, depth)? {
+                        return Ok(v);
+                    }
                     reload!();
                 }
                 I::RetMany(k) => {
@@ -623,13 +624,13 @@ impl Machine {
                     };
                     set_float(&mut reg!(d), x);
                 }
-                I::NoMatch => check!(Err(Error::new(codes::NO_MATCH, "no arm of this `match` fits the value"))),
+                I::NoMatch => check!(Err(super::no_match())),
             }
         }
     }
 
     /// Leaves the top frame with a value: the result of the run, if it was the last.
-    fn ret(&mut self, v: Value, depth: usize) -> Option<Value> {
+    pub(super) fn ret(&mut self, v: Value, depth: usize) -> Option<Value> {
         let f = self.frames.pop()?;
         self.regs.truncate(f.base);
         if self.frames.len() == depth {

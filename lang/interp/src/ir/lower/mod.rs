@@ -11,6 +11,7 @@ mod loops;
 mod plain;
 
 use super::live::{self, Info, Last, NEVER};
+use super::native::{Compiler, Native, Source, State};
 use super::vectorise;
 use crate::error::{Error, Res, codes};
 use crate::value::Value;
@@ -18,6 +19,7 @@ use crate::vm::code::{Arg, Code, FnCall, I, R, Step};
 use crate::vm::{Fun, Group};
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Ty, Var};
 use adl_syntax::span::Span;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -28,6 +30,8 @@ pub struct Linker {
     order: Vec<FnId>,
     codes: Vec<Rc<Code>>,
     group: Option<Rc<Group>>,
+    /// What native code is made from.
+    source: Rc<RefCell<Source>>,
 }
 
 impl Linker {
@@ -38,14 +42,36 @@ impl Linker {
             let next = self.order[self.codes.len()];
             let mut f = (**p.func(next)).clone();
             adl_opt::function(p, &mut f);
+            let mut kept = f.clone();
             vectorise::loops(&mut f);
-            let code = Lower::function(p, &f, self)?;
+            vectorise::sums(&mut kept);
+            let mut code = Lower::function(p, &f, self)?;
+            code.native = Some(self.keep(p, next, kept));
             self.codes.push(Rc::new(code));
             self.group = None;
         }
         let codes = &self.codes;
         let group = self.group.get_or_insert_with(|| Rc::new(Group { codes: codes.clone(), captured: Vec::new() }));
         Ok(Rc::new(Fun::Member(group.clone(), at)))
+    }
+
+    /// The function as native code, whatever it costs; or why there is none.
+    pub fn native(&mut self, p: &Program, f: FnId, compiler: &dyn Compiler) -> Result<Rc<dyn Native>, String> {
+        self.function(p, f).map_err(|e| e.diag.message.clone())?;
+        let at = self.place(f);
+        compiler.compile(&self.source.borrow(), at)
+    }
+
+    /// Keeps a function, to be compiled later.
+    fn keep(&self, p: &Program, id: FnId, f: Function) -> State {
+        let mut source = self.source.borrow_mut();
+        let at = source.funcs.len() as u32;
+        source.funcs.push(Rc::new(f));
+        source.places.insert(id, at);
+        if source.datas.len() < p.datas.len() {
+            source.datas = p.datas.clone();
+        }
+        State::new(self.source.clone(), at)
     }
 
     /// The number of a function in the group.
@@ -303,7 +329,7 @@ impl<'a> Lower<'a> {
 }
 
 /// A zero of the type: absent where it is no number.
-pub(crate) fn zero_of(ty: &Ty) -> Value {
+pub fn zero_of(ty: &Ty) -> Value {
     match ty {
         Ty::F64 => Value::Float(0.0),
         Ty::F32 => Value::F32(0.0),

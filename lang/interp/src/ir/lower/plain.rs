@@ -1,9 +1,9 @@
 //! Statements without blocks.
 
-use super::super::step::{What, rep};
+use super::super::site::{self, Site};
 use super::{Lower, Scope, zero_of};
 use crate::error::Res;
-use crate::value::{ConInfo, Value};
+use crate::value::Value;
 use crate::vm::code::{Arg, Cmp, I, R};
 use adl_ir::{Cmp as IrCmp, Conv, Lit, Op, Stmt, Ty, Var};
 use std::rc::Rc;
@@ -55,7 +55,7 @@ impl Lower<'_> {
                 }
                 self.bury(&[*a], at, sc);
             }
-            op => self.general(s, op, at, sc),
+            _ => self.general(s, at, sc),
         }
         Ok(())
     }
@@ -144,45 +144,15 @@ impl Lower<'_> {
 
     /// What the results are where a linear operand is absent.
     fn zeros(&self, s: &Stmt) -> Vec<Value> {
-        s.outs.iter().chain(&s.lin_outs).map(|v| zero_of(self.f.ty(*v))).collect()
+        site::zeros(self.f, s)
     }
 
-    /// An operation on values: operands become positions.
-    fn general(&mut self, s: &Stmt, op: &Op, at: u32, sc: &Scope) {
-        let mut vars = Vec::new();
-        let mut positional = op.clone();
-        positional.map_operands(&mut |v| {
-            vars.push(v);
-            Var(vars.len() as u32 - 1)
-        });
-        let what = match positional {
-            Op::Prim(p, _) => What::Prim(p, vec![Value::Rep(Rc::new(self.prim_rep(&vars, s)))]),
-            Op::Con { data, tag, .. } => {
-                let name = self.p.data(data).cons.get(tag as usize).map_or("", |c| c.0.as_str());
-                What::Con(Rc::new(ConInfo {
-                    name: adl_syntax::symbol::Symbol::new(name),
-                    tag,
-                    data: adl_typing::ty::DataId(u32::MAX, adl_syntax::symbol::Symbol::new(name)),
-                    arity: vars.len() as u32,
-                }))
-            }
-            op => What::Op(op),
-        };
+    /// An operation on values.
+    fn general(&mut self, s: &Stmt, at: u32, sc: &Scope) {
+        let Site { what, vars, zeros } = site::site(&self.p.datas, self.f, s);
         let args = self.args(&vars, at, sc, &|_| false);
-        let zeros = self.zeros(s).into();
         self.bury(&vars, at, sc);
         let outs = self.bind_outs(s);
-        self.step(what, args, outs, zeros);
-    }
-
-    /// The run-time type that a built-in takes as its hidden argument: that of its array's elements, or of its result.
-    fn prim_rep(&self, vars: &[Var], s: &Stmt) -> crate::value::Rep {
-        // `take n xs`: the array comes last.
-        match (vars.last(), s.outs.first()) {
-            (Some(a), _) if self.f.ty(*a).rank() > 0 => rep(&self.f.ty(*a).elem()),
-            (_, Some(d)) => rep(self.f.ty(*d)),
-            (Some(a), None) => rep(self.f.ty(*a)),
-            (None, None) => crate::value::Rep::Other,
-        }
+        self.step(what, args, outs, zeros.into());
     }
 }

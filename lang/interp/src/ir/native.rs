@@ -1,0 +1,129 @@
+//! The seam of native code: what a compiler of lowered functions is given and gives. `lang/jit` has one; a machine without one interprets.
+//!
+//! The compiler stands behind a trait because it needs values and their operations, which are this crate's, and because `unsafe` code is
+//! to stay in its crate.
+//!
+//! A function is compiled when the work that it has done, and that it is about to do, outweighs compiling it ([`super::work`]).
+
+use super::work;
+use crate::error::Res;
+use crate::value::Value;
+use crate::vm::Machine;
+use crate::vm::code::Code;
+use adl_ir::{DataDecl, FnId, Function};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The functions of a program that have been lowered.
+#[derive(Default)]
+pub struct Source {
+    /// Functions, by place.
+    pub funcs: Vec<Rc<Function>>,
+    /// Places, by number in the program.
+    pub places: HashMap<FnId, u32>,
+    /// Declared types, by number.
+    pub datas: Vec<Rc<DataDecl>>,
+}
+
+impl Source {
+    /// A function of the program.
+    pub fn func(&self, f: FnId) -> Option<&Rc<Function>> {
+        self.funcs.get(*self.places.get(&f)? as usize)
+    }
+}
+
+/// Compiles functions.
+pub trait Compiler {
+    /// Native code of the function at a place, with all that it calls; or why there is none.
+    fn compile(&self, source: &Source, at: u32) -> Result<Rc<dyn Native>, String>;
+}
+
+/// A compiled function.
+pub trait Native {
+    /// Its results, the same bits as the interpreter's. Errors have the places of the frames that they left.
+    fn run(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>>;
+}
+
+/// How a function is evaluated.
+enum Tier {
+    /// Interpreted; the work that it has done, and that from which on it is compiled.
+    Cold(u64, u64),
+    /// Native.
+    Hot(Rc<dyn Native>),
+    /// Interpreted, because it does not compile.
+    Never(String),
+}
+
+/// What lowered code keeps to be compiled later.
+pub struct State {
+    source: Rc<RefCell<Source>>,
+    at: u32,
+    tier: RefCell<Tier>,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "f{} ({})", self.at, if self.is_native() { "native" } else { "interpreted" })
+    }
+}
+
+impl State {
+    pub(crate) fn new(source: Rc<RefCell<Source>>, at: u32) -> State {
+        State { source, at, tier: RefCell::new(Tier::Cold(0, 0)) }
+    }
+
+    /// Whether there is native code.
+    pub fn is_native(&self) -> bool {
+        matches!(*self.tier.borrow(), Tier::Hot(_))
+    }
+
+    /// Why there never will be.
+    pub fn why_not(&self) -> Option<String> {
+        match &*self.tier.borrow() {
+            Tier::Never(why) => Some(why.clone()),
+            Tier::Cold(..) | Tier::Hot(_) => None,
+        }
+    }
+
+    /// The native code, made now if a call with these arguments makes it worth it.
+    fn ready(&self, compiler: &Rc<dyn Compiler>, args: &mut dyn Iterator<Item = &Value>) -> Option<Rc<dyn Native>> {
+        let (heat, worth) = match &*self.tier.borrow() {
+            Tier::Hot(n) => return Some(n.clone()),
+            Tier::Never(_) => return None,
+            Tier::Cold(heat, worth) => (*heat, *worth),
+        };
+        let source = self.source.borrow();
+        let f = source.funcs.get(self.at as usize)?;
+        let heat = heat.saturating_add(work::of_call(&source, f, args));
+        let worth = if worth == 0 { work::worth(&source, f) } else { worth };
+        if heat < worth {
+            *self.tier.borrow_mut() = Tier::Cold(heat, worth);
+            return None;
+        }
+        let made = compiler.compile(&source, self.at);
+        let out = made.as_ref().ok().cloned();
+        *self.tier.borrow_mut() = match made {
+            Ok(n) => Tier::Hot(n),
+            Err(why) => Tier::Never(why),
+        };
+        out
+    }
+}
+
+impl Machine {
+    /// The native code to call instead of lowered code, if there is.
+    #[inline]
+    pub(crate) fn native_code<'v>(&self, code: &Code, mut args: impl Iterator<Item = &'v Value>) -> Option<Rc<dyn Native>> {
+        match (&code.native, &self.compiler) {
+            (Some(state), Some(compiler)) => state.ready(compiler, &mut args),
+            _ => None,
+        }
+    }
+
+    /// Runs native code.
+    pub(crate) fn run_native(&mut self, code: &dyn Native, args: Vec<Value>) -> Res<Vec<Value>> {
+        self.ran_native = true;
+        code.run(self, args)
+    }
+}

@@ -1,0 +1,114 @@
+//! How much work a call will be, roughly and before it runs: statements times turns. It decides what is compiled.
+
+use super::native::Source;
+use crate::value::{Value, seq};
+use adl_ir::{Block, Function, Lit, Loop, Op, Stmt, Turns, Var};
+use std::collections::HashMap;
+
+/// Turns that are guessed where nothing tells them.
+const TURNS: u64 = 64;
+
+/// Statements that may be interpreted in the time that compiling one takes.
+const RATIO: u64 = 150;
+
+/// What compiling anything takes, in statements.
+const LEAST: u64 = 4000;
+
+/// Statements of functions that are looked at to find out how large a function with all it calls is.
+const MOST: usize = 100_000;
+
+/// The work from which on a function is worth compiling: grows with its size and that of what it calls.
+pub(crate) fn worth(source: &Source, f: &Function) -> u64 {
+    let mut size = 0;
+    let mut seen = std::collections::HashSet::new();
+    let mut todo: Vec<&Block> = vec![&f.body];
+    while let Some(b) = todo.pop() {
+        size += b.stmts.len();
+        if size > MOST {
+            break;
+        }
+        for s in &b.stmts {
+            todo.extend(s.op.blocks());
+            if let Op::Call { f, .. } = &s.op {
+                if seen.insert(*f) {
+                    todo.extend(source.func(*f).map(|g| &g.body));
+                }
+            }
+        }
+    }
+    LEAST + RATIO * size as u64
+}
+
+/// Statements that a call runs, calls inside counted as one turn of what they call.
+pub(crate) fn of_call(source: &Source, f: &Function, args: &mut dyn Iterator<Item = &Value>) -> u64 {
+    let mut e = Estimate { source, ints: HashMap::new(), shapes: HashMap::new(), depth: 0 };
+    for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
+        match x {
+            Value::Int(n) => {
+                e.ints.insert(*v, *n);
+            }
+            x => {
+                if let Some(s) = seq::shape(x) {
+                    e.shapes.insert(*v, s.iter().map(|n| *n as i64).collect());
+                }
+            }
+        }
+    }
+    e.block(&f.body)
+}
+
+struct Estimate<'a> {
+    source: &'a Source,
+    /// Ints that are known.
+    ints: HashMap<Var, i64>,
+    /// Shapes that are known.
+    shapes: HashMap<Var, Vec<i64>>,
+    /// Calls around.
+    depth: u32,
+}
+
+impl Estimate<'_> {
+    fn block(&mut self, b: &Block) -> u64 {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().fold(0u64, |n, s| n.saturating_add(self.stmt(s))))
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> u64 {
+        let known = match &s.op {
+            Op::Lit(Lit::I64(n)) => Some(*n),
+            Op::Dim(a, k) => self.shapes.get(a).and_then(|s| s.get(*k as usize)).copied(),
+            Op::Bin(op, a, b) => match (self.ints.get(a), self.ints.get(b)) {
+                (Some(a), Some(b)) => crate::ops::arith::int_bin(*op, *a, *b).ok(),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let (Some(n), Some(v)) = (known, s.outs.first()) {
+            self.ints.insert(*v, n);
+        }
+        match &s.op {
+            Op::Loop(l) => self.turns(l).saturating_mul(self.block(&l.body)).saturating_add(1),
+            Op::Soac(x) => self.extent(x.arrays.first()).saturating_mul(self.block(&x.op)).saturating_add(1),
+            Op::ReduceByIndex { op, keys, .. } => self.extent(Some(keys)).saturating_mul(self.block(op)).saturating_add(1),
+            Op::Call { f, .. } => self.call(*f),
+            op => op.blocks().into_iter().map(|b| self.block(b)).max().unwrap_or(0).saturating_add(1),
+        }
+    }
+
+    /// A few levels of calls are looked into, so that recursion ends.
+    fn call(&mut self, f: adl_ir::FnId) -> u64 {
+        let Some(g) = self.source.func(f).filter(|_| self.depth < 3) else { return 1 };
+        let mut inner = Estimate { source: self.source, ints: HashMap::new(), shapes: HashMap::new(), depth: self.depth + 1 };
+        inner.block(&g.body).saturating_add(1)
+    }
+
+    fn turns(&self, l: &Loop) -> u64 {
+        match &l.turns {
+            Turns::For(n) => self.ints.get(n).map_or(TURNS, |n| u64::try_from(*n).unwrap_or(0)),
+            Turns::While(_) => TURNS * TURNS,
+        }
+    }
+
+    fn extent(&self, a: Option<&Var>) -> u64 {
+        a.and_then(|a| self.shapes.get(a)?.first().copied()).map_or(TURNS, |n| u64::try_from(n).unwrap_or(0))
+    }
+}

@@ -1,0 +1,259 @@
+//! Branches, calls, and how functions end.
+
+use super::{Emit, Scope, TRUSTED, inner, is_ref, machine_type, outs, params, results};
+use crate::runtime::{self, Kind};
+use adl_interp::ir::live::Info;
+use adl_interp::ir::step::What;
+use adl_ir::{Block, Op, Stmt, Ty, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value, types};
+use cranelift_module::Module;
+use std::collections::HashSet;
+
+impl Emit<'_, '_, '_> {
+    /// Variables that die at a statement and that its blocks use.
+    pub(super) fn dying_inside(&self, at: u32, sc: &Scope) -> HashSet<Var> {
+        inner(sc, at).iter().flat_map(|i| i.free.keys()).copied().filter(|v| self.dies(*v, at, sc)).collect()
+    }
+
+    /// Releases what dies here because only another way reads it.
+    fn forget(&mut self, dying: &HashSet<Var>, info: &Info) {
+        let mut gone: Vec<Var> = dying.iter().copied().filter(|v| !info.free.contains_key(v) && is_ref(self.f.ty(*v))).collect();
+        gone.sort_unstable();
+        for v in gone {
+            let x = self.val(v);
+            self.release(x);
+        }
+    }
+
+    fn merge(&mut self, s: &Stmt) -> ir::Block {
+        let done = self.b.create_block();
+        for v in outs(s) {
+            let t = self.word_type(*v);
+            self.b.append_block_param(done, t);
+        }
+        done
+    }
+
+    fn bind_merged(&mut self, s: &Stmt, done: ir::Block) {
+        self.b.switch_to_block(done);
+        let vals: Vec<Value> = self.b.block_params(done).to_vec();
+        self.bind_outs(s, &vals);
+    }
+
+    pub(super) fn if_(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], at: u32, sc: &Scope) {
+        let dying = self.dying_inside(at, sc);
+        let (yes, no, done) = (self.b.create_block(), self.b.create_block(), self.merge(s));
+        let c = self.val(c);
+        self.b.ins().brif(c, yes, &[], no, &[]);
+        for ((arm, start), info) in arms.into_iter().zip([yes, no]).zip(inner(sc, at)) {
+            self.b.switch_to_block(start);
+            self.branch(arm, info, &dying, done);
+        }
+        self.bind_merged(s, done);
+    }
+
+    /// One of several ways.
+    fn branch(&mut self, b: &Block, info: &Info, dying: &HashSet<Var>, done: ir::Block) {
+        let sc = Scope { info, dying };
+        self.forget(dying, info);
+        self.block(b, &sc);
+        let rs: Vec<Var> = results(b).copied().collect();
+        let vals = self.owned(&rs, b.stmts.len() as u32, &sc, &|_| false);
+        self.goto(done, &vals);
+    }
+
+    pub(super) fn switch(&mut self, s: &Stmt, v: Var, arms: &[Block], at: u32, sc: &Scope) {
+        let dying = self.dying_inside(at, sc);
+        let done = self.merge(s);
+        let starts = self.choose(v, arms.len());
+        for ((arm, start), info) in arms.iter().zip(starts).zip(inner(sc, at)) {
+            self.b.switch_to_block(start);
+            self.fields(v, arms, arm, at, sc);
+            self.branch(arm, info, &dying, done);
+        }
+        self.bind_merged(s, done);
+    }
+
+    /// A jump by constructor: where each way begins.
+    fn choose(&mut self, v: Var, arms: usize) -> Vec<ir::Block> {
+        let h = self.val(v);
+        let tag = self.runtime(runtime::tag as *const u8, &[h], 1).unwrap_or(h);
+        let starts: Vec<ir::Block> = (0..arms).map(|_| self.b.create_block()).collect();
+        let none = self.cold();
+        let tag = self.b.ins().ireduce(types::I32, tag);
+        let pool = &mut self.b.func.dfg.value_lists;
+        let calls: Vec<BlockCall> = starts.iter().map(|b| BlockCall::new(*b, [], pool)).collect();
+        let default = BlockCall::new(none, [], pool);
+        let table = self.b.create_jump_table(JumpTableData::new(default, &calls));
+        self.b.ins().br_table(tag, table);
+        self.b.switch_to_block(none);
+        let site = self.site();
+        let site = self.int(i64::from(site));
+        self.runtime(runtime::no_match as *const u8, &[self.ctx, site], 1);
+        let fail = self.fail;
+        self.goto(fail, &[]);
+        starts
+    }
+
+    /// Binds the parameters of an arm to the fields.
+    fn fields(&mut self, v: Var, arms: &[Block], arm: &Block, at: u32, sc: &Scope) {
+        let used_inside = inner(sc, at).iter().any(|i| i.free.contains_key(&v));
+        let gone = self.dies(v, at, sc) && !used_inside;
+        let own: Vec<Var> = params(arm).copied().collect();
+        if own.is_empty() {
+            if gone {
+                let x = self.val(v);
+                self.release(x);
+            }
+            return;
+        }
+        let tag = arms.iter().position(|a| std::ptr::eq(a, arm)).unwrap_or(0) as u32;
+        let data = match self.ty(v) {
+            Ty::Data(d) => *d,
+            _ => adl_ir::DataId(0),
+        };
+        let what = What::Op(Op::Fields { a: Var(0), data, tag });
+        let kinds: Vec<Kind> = own.iter().map(|p| Kind::of(self.f.ty(*p))).collect();
+        let zeros = own.iter().map(|p| adl_interp::ir::lower::zero_of(self.f.ty(*p))).collect();
+        let args = [(Kind::of(self.f.ty(v)), self.val(v))];
+        let vals = self.slow_on(what, &args, vec![gone], kinds, zeros);
+        for (p, x) in own.iter().zip(vals) {
+            self.bind(*p, x);
+        }
+        own.iter().for_each(|p| self.drop_unread(*p));
+    }
+
+    /// Arguments of a call.
+    fn arguments(&mut self, args: &[Var], lin_args: &[Var], at: u32, sc: &Scope) -> Vec<Value> {
+        let vars: Vec<Var> = args.iter().chain(lin_args).copied().collect();
+        self.owned(&vars, at, sc, &|_| false)
+    }
+
+    pub(super) fn call(&mut self, s: &Stmt, at: u32, sc: &Scope) {
+        let Op::Call { f, args, lin_args, .. } = &s.op else { return };
+        let Some(k) = self.job.unit.index.get(f).copied() else { return };
+        let given = self.arguments(args, lin_args, at, sc);
+        let callee = self.job.module.declare_func_in_func(self.job.ids[k], self.b.func);
+        let out = self.b.ins().stack_addr(types::I64, self.slot, 0);
+        let all = [&[self.ctx, out], &given[..]].concat();
+        let call = self.b.ins().call(callee, &all);
+        let status = self.b.inst_results(call)[0];
+        let (bad, next) = (self.cold(), self.b.create_block());
+        self.b.ins().brif(status, bad, &[], next, &[]);
+        self.b.switch_to_block(bad);
+        let site = self.site();
+        let site = self.int(i64::from(site));
+        self.runtime(runtime::trace as *const u8, &[self.ctx, site], 1);
+        let fail = self.fail;
+        self.goto(fail, &[]);
+        self.b.switch_to_block(next);
+        let vals: Vec<Value> = outs(s).copied().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(v)), i)).collect();
+        self.bind_outs(s, &vals);
+    }
+
+    /// The end of a function: its last statement, if its results are the function's, ends it.
+    pub(super) fn tail(&mut self, b: &Block, sc: &Scope) {
+        stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.tail_inner(b, sc));
+    }
+
+    fn tail_inner(&mut self, b: &Block, sc: &Scope) {
+        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| outs(s).eq(results(b))) else {
+            self.block(b, sc);
+            return self.leave(b, sc);
+        };
+        for (i, s) in first.iter().enumerate() {
+            self.stmt(s, i as u32, sc);
+        }
+        let at = first.len() as u32;
+        self.span = s.span;
+        self.stmt_site = None;
+        match &s.op {
+            Op::If(c, x, y) => {
+                let dying = self.dying_inside(at, sc);
+                let (yes, no) = (self.b.create_block(), self.b.create_block());
+                let c = self.val(*c);
+                self.b.ins().brif(c, yes, &[], no, &[]);
+                for ((arm, start), info) in [x, y].into_iter().zip([yes, no]).zip(inner(sc, at)) {
+                    self.b.switch_to_block(start);
+                    self.last_branch(arm, info, &dying);
+                }
+            }
+            Op::Switch(v, arms) => {
+                let dying = self.dying_inside(at, sc);
+                let starts = self.choose(*v, arms.len());
+                for ((arm, start), info) in arms.iter().zip(starts).zip(inner(sc, at)) {
+                    self.b.switch_to_block(start);
+                    self.fields(*v, arms, arm, at, sc);
+                    self.last_branch(arm, info, &dying);
+                }
+            }
+            Op::Call { f, args, lin_args, .. } => {
+                let given = self.arguments(args, lin_args, at, sc);
+                self.tail_call(self.job.unit.index.get(f).copied().unwrap_or(0), &given);
+            }
+            _ => {
+                self.stmt(s, at, sc);
+                self.leave(b, sc);
+            }
+        }
+    }
+
+    fn last_branch(&mut self, b: &Block, info: &Info, dying: &HashSet<Var>) {
+        self.forget(dying, info);
+        self.tail(b, &Scope { info, dying });
+    }
+
+    /// A call that takes the place of the function.
+    fn tail_call(&mut self, k: usize, given: &[Value]) {
+        if k == self.job.me {
+            self.poll();
+            let body = self.body;
+            return self.goto(body, given);
+        }
+        let callee = self.job.module.declare_func_in_func(self.job.ids[k], self.b.func);
+        let all = [&[self.ctx, self.out], given].concat();
+        self.poll();
+        self.b.ins().return_call(callee, &all);
+    }
+
+    /// Stops if an interrupt was asked for.
+    pub(super) fn poll(&mut self) {
+        let flag = self.b.ins().load(types::I8, TRUSTED, self.interrupt, 0);
+        let (stop, next) = (self.cold(), self.b.create_block());
+        self.b.ins().brif(flag, stop, &[], next, &[]);
+        self.b.switch_to_block(stop);
+        let site = self.site();
+        let site = self.int(i64::from(site));
+        self.fallible(runtime::poll as *const u8, &[self.ctx, site]);
+        self.goto(next, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// Tells how far a loop is, if somebody wants to hear it.
+    pub(super) fn report(&mut self, done: Value, total: Value) {
+        let at = self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::TICK);
+        let flag = self.b.ins().load(types::I8, TRUSTED, at, 0);
+        let (tell, next) = (self.cold(), self.b.create_block());
+        self.b.ins().brif(flag, tell, &[], next, &[]);
+        self.b.switch_to_block(tell);
+        self.runtime(runtime::progress as *const u8, &[self.ctx, done, total], 0);
+        self.goto(next, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// Returns the results of the function's block.
+    fn leave(&mut self, b: &Block, sc: &Scope) {
+        let rs: Vec<Var> = results(b).copied().collect();
+        let vals = self.owned(&rs, b.stmts.len() as u32, sc, &|_| false);
+        for (i, (v, x)) in rs.iter().zip(vals).enumerate() {
+            let w = self.to_word(Kind::of(self.f.ty(*v)), x);
+            self.b.ins().store(TRUSTED, w, self.out, 8 * i as i32);
+        }
+        let zero = self.b.ins().iconst(machine_type(&Ty::I64), 0);
+        self.b.ins().return_(&[zero]);
+    }
+}
+
+/// An Int below another.
+pub(super) const BELOW: IntCC = IntCC::SignedLessThan;

@@ -1,0 +1,419 @@
+//! Loops, reductions and scans.
+
+use super::control::BELOW;
+use super::{Emit, Scope, inner, is_ref};
+use crate::handle::Expect;
+use crate::runtime::{self, Kind};
+use adl_interp::ir::live::NEVER;
+use adl_interp::ir::lower::zero_of;
+use adl_interp::ir::step::What;
+use adl_ir::{Block, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Turns, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, Value, types};
+use std::collections::HashSet;
+
+/// An output of a loop: a buffer to which turns add, or where the sum stands among the header's parameters.
+enum Made {
+    Buffer(Value, Kind),
+    Sum(usize),
+}
+
+/// A loop that is being emitted.
+struct Turning {
+    header: ir::Block,
+    counter: Value,
+    carry: Vec<Value>,
+    sums: Vec<Value>,
+    made: Vec<(Var, Made)>,
+}
+
+impl Emit<'_, '_, '_> {
+    pub(super) fn loop_(&mut self, s: &Stmt, l: &Loop, at: u32, sc: &Scope) {
+        let dying = self.dying_inside(at, sc);
+        let inits: Vec<Var> = l.init.iter().chain(&l.lin_init).copied().collect();
+        let kept: HashSet<Var> = l.xs.iter().chain(&l.lin_xs).copied().chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied())).collect();
+        let taken: Vec<Var> = inits.iter().zip(self.takes(&inits, at, sc, &|v| kept.contains(&v))).filter(|(_, t)| *t).map(|(v, _)| *v).collect();
+        let given = self.owned(&inits, at, sc, &|v| kept.contains(&v));
+        let n = match &l.turns {
+            Turns::For(n) => Some(self.val(*n)),
+            Turns::While(_) => None,
+        };
+        let t = self.start(l, &given, n);
+        self.depth += 1;
+        let exit = self.b.create_block();
+        let goes_on = self.again(l, &t, n, at, sc);
+        let body = self.b.create_block();
+        self.b.ins().brif(goes_on, body, &[], exit, &[]);
+        self.b.switch_to_block(body);
+        self.turn(l, &t, n, at, sc);
+        self.depth -= 1;
+        self.b.switch_to_block(exit);
+        self.end(s, l, &t);
+        let mut gone: Vec<Var> = inits.into_iter().chain(kept).filter(|v| !taken.contains(v) && (dying.contains(v) || self.dies(*v, at, sc))).collect();
+        gone.sort_unstable();
+        gone.dedup();
+        for v in gone.into_iter().filter(|v| is_ref(self.f.ty(*v))).collect::<Vec<_>>() {
+            let x = self.val(v);
+            self.release(x);
+        }
+    }
+
+    /// The header, with what is carried and summed as its parameters.
+    fn start(&mut self, l: &Loop, given: &[Value], n: Option<Value>) -> Turning {
+        let (k, m) = (l.init.len(), l.lin_init.len());
+        let plain = l.outs.iter().zip(&l.body.results[k..]);
+        let linear = l.lin_outs.iter().zip(&l.body.lin_results[m..]);
+        let all: Vec<(Out, Var)> = plain.chain(linear).map(|(o, v)| (*o, *v)).collect();
+        let (mut first, mut made) = (vec![self.int(0)], Vec::new());
+        first.extend(given);
+        let mut sums = 0;
+        for (out, v) in all {
+            let ty = self.ty(v).clone();
+            made.push((
+                v,
+                if out == Out::Sum {
+                    first.push(self.zero(&ty));
+                    sums += 1;
+                    Made::Sum(sums - 1)
+                } else {
+                    let boxed = out == Out::Boxed;
+                    Made::Buffer(self.new_buffer(&ty, boxed, n), if boxed { Kind::Ref(Expect(0)) } else { Kind::of(&ty) })
+                },
+            ));
+        }
+        let (header, vals) = self.header(&first);
+        let c = given.len();
+        Turning { header, counter: vals[0], carry: vals[1..=c].to_vec(), sums: vals[c + 1..].to_vec(), made }
+    }
+
+    /// A block with parameters, entered with these values.
+    fn header(&mut self, first: &[Value]) -> (ir::Block, Vec<Value>) {
+        let header = self.b.create_block();
+        for v in first {
+            let t = self.b.func.dfg.value_type(*v);
+            self.b.append_block_param(header, t);
+        }
+        self.goto(header, first);
+        self.b.switch_to_block(header);
+        (header, self.b.block_params(header).to_vec())
+    }
+
+    fn new_buffer(&mut self, ty: &Ty, boxed: bool, n: Option<Value>) -> Value {
+        self.job.tables.buffers.push((ty.clone(), boxed));
+        let id = self.int(self.job.tables.buffers.len() as i64 - 1);
+        let n = match n {
+            Some(n) => n,
+            None => self.int(0),
+        };
+        let site = self.site();
+        let site = self.int(i64::from(site));
+        let h = self.runtime(runtime::new_buffer as *const u8, &[self.ctx, id, n, site], 1).unwrap_or(id);
+        let fail = self.fail;
+        self.unless(h, fail, &[]);
+        h
+    }
+
+    /// Whether there is another turn.
+    fn again(&mut self, l: &Loop, t: &Turning, n: Option<Value>, at: u32, sc: &Scope) -> Value {
+        match (&l.turns, n) {
+            (Turns::While(c), _) => {
+                for (p, x) in c.params.iter().zip(&t.carry) {
+                    self.pinned.insert(*p);
+                    self.bind(*p, *x);
+                }
+                self.block(c, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
+                self.val(c.results[0])
+            }
+            (Turns::For(_), Some(n)) => self.b.ins().icmp(BELOW, t.counter, n),
+            (Turns::For(_), None) => self.b.ins().iconst(types::I8, 0),
+        }
+    }
+
+    /// One turn, and the way back.
+    fn turn(&mut self, l: &Loop, t: &Turning, n: Option<Value>, at: u32, sc: &Scope) {
+        let site = self.stmt_site;
+        let span = self.span;
+        let infos = inner(sc, at);
+        let nothing = HashSet::new();
+        let sc = Scope { info: &infos[infos.len() - 1], dying: &nothing };
+        if let (1, Some(n)) = (self.depth, n) {
+            self.report(t.counter, n);
+        }
+        let b = &l.body;
+        let index = match (l.reverse, n) {
+            (true, Some(n)) => {
+                let last = self.b.ins().iadd_imm_s(n, -1);
+                self.b.ins().isub(last, t.counter)
+            }
+            _ => t.counter,
+        };
+        if let Some(p) = b.params.first() {
+            self.bind(*p, index);
+        }
+        let (k, m) = (l.init.len(), l.lin_init.len());
+        let carried: Vec<Var> = b.params.iter().skip(1).take(k).chain(b.lin_params.iter().take(m)).copied().collect();
+        for (p, x) in carried.iter().zip(&t.carry) {
+            self.bind(*p, *x);
+        }
+        let elems: Vec<(Var, Var)> = b.params.iter().skip(1 + k).chain(b.lin_params.iter().skip(m)).copied().zip(l.xs.iter().chain(&l.lin_xs).copied()).collect();
+        self.elements(&elems, index);
+        carried.iter().for_each(|p| self.drop_unread(*p));
+        self.block(b, &sc);
+        (self.stmt_site, self.span) = (site, span);
+        self.end_turn(l, t, &sc);
+    }
+
+    /// Reads the elements of a turn.
+    fn elements(&mut self, pairs: &[(Var, Var)], index: Value) {
+        for (p, a) in pairs {
+            if self.last[p.0 as usize] != NEVER && !self.bind_row(*p, *a, index) {
+                let x = self.read(*a, index, *p);
+                self.bind(*p, x);
+            }
+        }
+    }
+
+    /// An element of an array, for a variable.
+    fn read(&mut self, a: Var, index: Value, p: Var) -> Value {
+        if !is_ref(self.ty(p)) {
+            if let Some(x) = self.element_of(a, index, |e| e.row(a, index, p)) {
+                return x;
+            }
+        }
+        self.row(a, index, p)
+    }
+
+    /// Outputs go to their buffers and sums; what is carried goes back to the header.
+    fn end_turn(&mut self, l: &Loop, t: &Turning, sc: &Scope) {
+        let b = &l.body;
+        let end = b.stmts.len() as u32;
+        let (k, m) = (l.init.len(), l.lin_init.len());
+        let carried: Vec<Var> = b.results[..k].iter().chain(&b.lin_results[..m]).copied().collect();
+        let mut sums = t.sums.clone();
+        for (v, made) in &t.made {
+            let x = self.val(*v);
+            match made {
+                Made::Buffer(h, kind) => self.push(*h, *kind, t.counter, Kind::of(self.f.ty(*v)), x),
+                Made::Sum(i) => sums[*i] = self.add_up(sums[*i], *v, x),
+            }
+        }
+        let mut next = vec![self.b.ins().iadd_imm_s(t.counter, 1)];
+        next.extend(self.owned(&carried, end, sc, &|_| false));
+        next.extend(sums);
+        let rest: Vec<Var> = t.made.iter().map(|(v, _)| *v).filter(|v| !carried.contains(v)).collect();
+        self.release_dying(&rest, end, sc);
+        self.poll();
+        self.goto(t.header, &next);
+    }
+
+    /// Adds an element to a buffer. `into`: of a buffer of scalars, their kind.
+    fn push(&mut self, buffer: Value, into: Kind, len: Value, kind: Kind, x: Value) {
+        if into == kind && !matches!(kind, Kind::Ref(_)) {
+            return self.append(buffer, len, kind, x);
+        }
+        let w = self.to_word(kind, x);
+        let code = self.int(runtime::code_of(kind));
+        let site = self.site();
+        let site = self.int(i64::from(site));
+        self.fallible(runtime::push as *const u8, &[self.ctx, buffer, w, code, site]);
+    }
+
+    /// The sum so far with a turn's output added.
+    fn add_up(&mut self, sum: Value, v: Var, x: Value) -> Value {
+        match self.ty(v).clone() {
+            Ty::F64 => self.b.ins().fadd(sum, x),
+            Ty::F32 => {
+                let (p, q) = (self.b.ins().fpromote(types::F64, sum), self.b.ins().fpromote(types::F64, x));
+                let z = self.b.ins().fadd(p, q);
+                self.b.ins().fdemote(types::F32, z)
+            }
+            Ty::I64 => {
+                let (z, ok) = self.int_add(sum, x);
+                self.or_slow_add(ok, z, sum, x)
+            }
+            ty => {
+                let kind = Kind::of(&ty);
+                let what = What::Op(Op::Bin(adl_prim::Bin::Add, Var(0), Var(1)));
+                let takes = vec![is_ref(&ty), false];
+                self.slow_on(what, &[(kind, sum), (kind, x)], takes, vec![kind], vec![zero_of(&ty)])[0]
+            }
+        }
+    }
+
+    /// Binds the results of a loop.
+    fn end(&mut self, s: &Stmt, l: &Loop, t: &Turning) {
+        let (k, m) = (l.init.len(), l.lin_init.len());
+        let order: Vec<Var> = s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
+        let mut outs = Vec::new();
+        for ((_, made), v) in t.made.iter().zip(&order) {
+            outs.push(match made {
+                Made::Buffer(h, _) => self.finish(*h, t.counter, l.reverse, *v),
+                Made::Sum(i) => t.sums[*i],
+            });
+        }
+        let (plain, linear) = outs.split_at(l.outs.len());
+        let all = [&t.carry[..k], plain, &[t.counter], &t.carry[k..], linear].concat();
+        self.bind_outs(s, &all);
+    }
+
+    fn finish(&mut self, buffer: Value, len: Value, reverse: bool, v: Var) -> Value {
+        let how = i64::from(Expect::of(self.f.ty(v)).0) << 1 | i64::from(reverse);
+        let how = self.int(how);
+        self.runtime(runtime::finish as *const u8, &[self.ctx, buffer, len, how], 1).unwrap_or(buffer)
+    }
+
+    fn extent(&mut self, h: Value) -> Value {
+        self.runtime(runtime::extent as *const u8, &[h], 1).unwrap_or(h)
+    }
+
+    /// Releases what dies at a statement with blocks and was not taken over.
+    fn end_soac(&mut self, used: &[Var], taken: &[bool], firsts: &[Var], dying: &HashSet<Var>, at: u32, sc: &Scope) {
+        let gone: HashSet<Var> = firsts.iter().zip(taken).filter(|(_, t)| **t).map(|(v, _)| *v).collect();
+        let mut all: Vec<Var> = used.iter().copied().filter(|v| self.dies(*v, at, sc)).chain(dying.iter().copied()).filter(|v| !gone.contains(v)).collect();
+        all.sort_unstable();
+        all.dedup();
+        for v in all.into_iter().filter(|v| is_ref(self.f.ty(*v))).collect::<Vec<_>>() {
+            let x = self.val(v);
+            self.release(x);
+        }
+    }
+
+    /// A reduction or scan: a loop over the elements that carries the accumulated values.
+    pub(super) fn soac(&mut self, s: &Stmt, x: &Soac, at: u32, sc: &Scope) {
+        let dying = self.dying_inside(at, sc);
+        let keep = |v: Var| x.arrays.contains(&v) || inner(sc, at)[0].free.contains_key(&v);
+        let taken = self.takes(&x.neutral, at, sc, &keep);
+        let acc = self.owned(&x.neutral, at, sc, &keep);
+        let first = self.val(x.arrays[0]);
+        let n = self.extent(first);
+        let buffers: Vec<Value> = match x.kind {
+            SoacKind::Reduce => Vec::new(),
+            SoacKind::Scan | SoacKind::ScanExclusive => x.neutral.iter().map(|v| self.new_buffer(&self.f.ty(*v).clone(), false, Some(n))).collect(),
+        };
+        let zero = self.int(0);
+        let (header, vals) = self.header(&[&[zero], &acc[..]].concat());
+        let (body, exit) = (self.b.create_block(), self.b.create_block());
+        let goes_on = self.b.ins().icmp(BELOW, vals[0], n);
+        self.b.ins().brif(goes_on, body, &[], exit, &[]);
+        self.b.switch_to_block(body);
+        self.depth += 1;
+        self.combine(x, &vals, &buffers, header, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
+        self.depth -= 1;
+        self.b.switch_to_block(exit);
+        let mut outs = vals[1..].to_vec();
+        if x.kind != SoacKind::Reduce {
+            let order: Vec<Var> = super::outs(s).copied().collect();
+            for (v, a) in x.neutral.iter().zip(&outs) {
+                if is_ref(self.f.ty(*v)) {
+                    self.release(*a);
+                }
+            }
+            outs = buffers.iter().zip(&order).map(|(h, v)| self.finish(*h, vals[0], false, *v)).collect();
+        }
+        let used: Vec<Var> = x.neutral.iter().chain(&x.arrays).copied().collect();
+        self.end_soac(&used, &taken, &x.neutral, &dying, at, sc);
+        self.bind_outs(s, &outs);
+    }
+
+    /// One element more.
+    fn combine(&mut self, x: &Soac, vals: &[Value], buffers: &[Value], header: ir::Block, sc: &Scope) {
+        let (site, span) = (self.stmt_site, self.span);
+        let k = x.neutral.len();
+        let kinds: Vec<Kind> = x.neutral.iter().map(|v| Kind::of(self.f.ty(*v))).collect();
+        if x.kind == SoacKind::ScanExclusive {
+            for ((h, kind), a) in buffers.iter().zip(&kinds).zip(&vals[1..]) {
+                self.push(*h, *kind, vals[0], *kind, *a);
+            }
+        }
+        for (p, a) in x.op.params[..k].iter().zip(&vals[1..]) {
+            self.bind(*p, *a);
+        }
+        let pairs: Vec<(Var, Var)> = x.op.params[k..].iter().copied().zip(x.arrays.iter().copied()).collect();
+        self.elements(&pairs, vals[0]);
+        x.op.params[..k].iter().for_each(|p| self.drop_unread(*p));
+        self.block(&x.op, sc);
+        (self.stmt_site, self.span) = (site, span);
+        let mut next = vec![self.b.ins().iadd_imm_s(vals[0], 1)];
+        next.extend(self.owned(&x.op.results, x.op.stmts.len() as u32, sc, &|_| false));
+        if x.kind == SoacKind::Scan {
+            for ((h, kind), a) in buffers.iter().zip(&kinds).zip(&next[1..].to_vec()) {
+                self.push(*h, *kind, vals[0], *kind, *a);
+            }
+        }
+        self.poll();
+        self.goto(header, &next);
+    }
+
+    /// `dest` with the operator applied at each key in bounds.
+    pub(super) fn by_index(&mut self, s: &Stmt, (dest, keys, values, op): (&[Var], Var, &[Var], &Block), at: u32, sc: &Scope) {
+        let dying = self.dying_inside(at, sc);
+        let keep = |v: Var| values.contains(&v) || v == keys || inner(sc, at)[0].free.contains_key(&v);
+        let taken = self.takes(dest, at, sc, &keep);
+        let given = self.owned(dest, at, sc, &keep);
+        let keys_handle = self.val(keys);
+        let (n, extent) = (self.extent(keys_handle), self.extent(given[0]));
+        let zero = self.int(0);
+        let (header, vals) = self.header(&[&[zero], &given[..]].concat());
+        let (body, exit, next) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        given.iter().for_each(|_| {
+            self.b.append_block_param(next, types::I64);
+        });
+        let goes_on = self.b.ins().icmp(BELOW, vals[0], n);
+        self.b.ins().brif(goes_on, body, &[], exit, &[]);
+        self.b.switch_to_block(body);
+        let what = |e: &mut Self| {
+            let index = What::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None });
+            let args = [(Kind::of(e.f.ty(keys)), keys_handle), (Kind::I64, vals[0])];
+            e.slow_on(index, &args, vec![false; 2], vec![Kind::I64], vec![adl_interp::value::Value::Int(0)])[0]
+        };
+        let key = match self.element_of(keys, vals[0], what) {
+            Some(key) => key,
+            None => what(self),
+        };
+        let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, key, extent);
+        self.unless(inside, next, &vals[1..]);
+        self.depth += 1;
+        let made = self.apply_at(s, (dest, values, op), (&vals, key), &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
+        self.depth -= 1;
+        self.goto(next, &made);
+        self.b.switch_to_block(next);
+        let mut back = vec![self.b.ins().iadd_imm_s(vals[0], 1)];
+        back.extend(self.b.block_params(next).to_vec());
+        self.poll();
+        self.goto(header, &back);
+        self.b.switch_to_block(exit);
+        let used: Vec<Var> = dest.iter().chain(values).copied().chain([keys]).collect();
+        self.end_soac(&used, &taken, dest, &dying, at, sc);
+        self.bind_outs(s, &vals[1..]);
+    }
+
+    /// The operator at one key: the destinations afterwards.
+    fn apply_at(&mut self, s: &Stmt, (dest, values, op): (&[Var], &[Var], &Block), (vals, key): (&[Value], Value), sc: &Scope) -> Vec<Value> {
+        let (site, span) = (self.stmt_site, self.span);
+        let w = dest.len();
+        // The destinations so far stand for the results.
+        let names: Vec<Var> = super::outs(s).copied().collect();
+        for (v, h) in names.iter().zip(&vals[1..]) {
+            self.bind(*v, *h);
+        }
+        let pairs: Vec<(Var, Var)> = op.params[..w].iter().copied().zip(names.iter().copied()).collect();
+        self.elements(&pairs, key);
+        let pairs: Vec<(Var, Var)> = op.params[w..].iter().copied().zip(values.iter().copied()).collect();
+        self.elements(&pairs, vals[0]);
+        self.block(op, sc);
+        (self.stmt_site, self.span) = (site, span);
+        let mut made = Vec::new();
+        for (d, v) in names.iter().zip(&op.results) {
+            let (h, x, kind) = (self.val(*d), self.val(*v), Kind::of(self.f.ty(*v)));
+            let into = Kind::of(self.f.ty(*d));
+            let slow = |e: &mut Self| e.slow_on(What::Put, &[(into, h), (Kind::I64, key), (kind, x)], vec![true, false, false], vec![into], vec![adl_interp::value::Value::Zero])[0];
+            let view = self.vals[d.0 as usize].as_ref().and_then(|b| b.view.clone());
+            made.push(match (view, self.ty(*d).clone()) {
+                (Some(view), Ty::Array(e, 1)) if *e == *self.ty(*v) && e.is_flat() => self.update_in_place((h, &view), &[key], x, &e, false, slow),
+                _ => slow(self),
+            });
+        }
+        self.release_dying(&op.results, op.stmts.len() as u32, sc);
+        made
+    }
+}

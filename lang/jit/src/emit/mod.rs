@@ -1,0 +1,523 @@
+//! One function of the IR → Cranelift's IR.
+//!
+//! Signature: `(context, where results go, parameters…) -> 0`, or 1 after an error, which is in the context then. Results are words in
+//! memory; a tail call passes the place on.
+//!
+//! Ownership follows the lowering to register code: a variable that is no scalar owns one reference to its handle; its last use takes it
+//! over, other uses borrow or add one. Loops borrow what is bound around them and release after them what dies there.
+//!
+//! Reading order: this file (the state, calls into the runtime, ownership), `control` (branches, calls, ends of functions), `loops`,
+//! `scalar`, `numbers`, `arrays`, `rows`.
+
+mod arrays;
+mod control;
+mod loops;
+mod numbers;
+mod rows;
+mod scalar;
+
+use crate::handle::{self, Expect};
+use crate::runtime::{self, Kind, Site, Slow, Tables};
+use crate::unit::Unit;
+use adl_interp::ir::live::{self, Info, Last, NEVER};
+use adl_interp::ir::native::Source;
+use adl_interp::ir::site;
+use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, AbiParam, BlockArg, InstBuilder, MemFlagsData, SigRef, Signature, StackSlot, StackSlotData, StackSlotKind, Type, Value, types};
+use cranelift_codegen::isa::CallConv;
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::JITModule;
+use cranelift_module::{FuncId, Module};
+use smallvec::SmallVec;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// What a function is compiled in.
+pub(crate) struct Job<'a> {
+    pub module: &'a mut JITModule,
+    pub source: &'a Source,
+    pub unit: &'a Unit,
+    pub ids: &'a [FuncId],
+    pub tables: &'a mut Tables,
+    /// Which function of the unit.
+    pub me: usize,
+}
+
+/// The machine type of a variable.
+fn machine_type(ty: &Ty) -> Type {
+    match ty {
+        Ty::F64 => types::F64,
+        Ty::F32 => types::F32,
+        Ty::Bool => types::I8,
+        Ty::I64 | Ty::Str | Ty::Array(..) | Ty::Data(_) => types::I64,
+    }
+}
+
+fn is_ref(ty: &Ty) -> bool {
+    matches!(ty, Ty::Str | Ty::Array(..) | Ty::Data(_))
+}
+
+fn params(b: &Block) -> impl Iterator<Item = &Var> {
+    b.params.iter().chain(&b.lin_params)
+}
+
+fn results(b: &Block) -> impl Iterator<Item = &Var> {
+    b.results.iter().chain(&b.lin_results)
+}
+
+fn outs(s: &Stmt) -> impl Iterator<Item = &Var> {
+    s.outs.iter().chain(&s.lin_outs)
+}
+
+/// The signature of a function.
+pub(crate) fn signature(f: &Function, conv: CallConv) -> Signature {
+    let mut sig = Signature::new(conv);
+    sig.params.extend([AbiParam::new(types::I64); 2]);
+    sig.params.extend(params(&f.body).map(|v| AbiParam::new(machine_type(f.ty(*v)))));
+    sig.returns.push(AbiParam::new(types::I64));
+    sig
+}
+
+const TRUSTED: MemFlagsData = MemFlagsData::trusted();
+
+/// The function through which others are entered: parameters come as words.
+pub(crate) fn entry(module: &mut JITModule, f: &Function, id: FuncId, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
+    let mut b = FunctionBuilder::new(func, shared);
+    let block = b.create_block();
+    b.append_block_params_for_function_params(block);
+    b.switch_to_block(block);
+    let [ctx, words, out] = [0, 1, 2].map(|i| b.block_params(block)[i]);
+    let mut args = vec![ctx, out];
+    for (i, v) in params(&f.body).enumerate() {
+        args.push(b.ins().load(machine_type(f.ty(*v)), TRUSTED, words, 8 * i as i32));
+    }
+    let callee = module.declare_func_in_func(id, b.func);
+    let call = b.ins().call(callee, &args);
+    let status = b.inst_results(call)[0];
+    b.ins().return_(&[status]);
+    b.seal_all_blocks();
+    b.finalize(module.target_config());
+}
+
+/// Emits a function.
+pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function, shared: &mut FunctionBuilderContext) -> Result<(), String> {
+    let (info, last) = live::analyse(&f.body, f.vars.len());
+    let mut b = FunctionBuilder::new(func, shared);
+    let start = b.create_block();
+    b.append_block_params_for_function_params(start);
+    b.switch_to_block(start);
+    let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * widest(job, f), 3));
+    let fail = b.create_block();
+    b.set_cold_block(fail);
+    let given: Vec<Value> = b.block_params(start).to_vec();
+    let interrupt = b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), given[0], runtime::offset::INTERRUPT);
+    let body = b.create_block();
+    let config = job.module.target_config();
+    let mut e = Emit {
+        job,
+        f,
+        b,
+        last,
+        name: f.name.as_str().into(),
+        vals: vec![None; f.vars.len()],
+        pinned: HashSet::new(),
+        viewed: arrays::viewed(f),
+        virtuals: rows::virtual_rows(f),
+        ctx: given[0],
+        out: given[1],
+        interrupt,
+        slot,
+        fail,
+        body,
+        depth: 0,
+        sigs: HashMap::new(),
+        stmt_site: None,
+        span: adl_syntax::span::Span::default(),
+    };
+    e.guard_stack();
+    e.begin(&given[2..]);
+    e.tail(&f.body, &Scope { info: &info, dying: &HashSet::new() });
+    e.b.switch_to_block(fail);
+    let one = e.b.ins().iconst(types::I64, 1);
+    e.b.ins().return_(&[one]);
+    e.b.seal_all_blocks();
+    e.b.finalize(config);
+    Ok(())
+}
+
+/// Words that the operations and calls of a function need at most.
+fn widest(job: &Job, f: &Function) -> u32 {
+    fn of(b: &Block, most: &mut usize) {
+        for s in &b.stmts {
+            let mut n = 0;
+            s.op.each_operand(&mut |_| n += 1);
+            *most = (*most).max(n).max(outs(s).count());
+            for part in s.op.blocks() {
+                *most = (*most).max(params(part).count());
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || of(part, most));
+            }
+        }
+    }
+    let mut most = 4;
+    of(&f.body, &mut most);
+    let callees = job.unit.funcs.iter().map(|g| results(&g.body).count());
+    callees.fold(most, usize::max) as u32
+}
+
+/// A block that is being emitted.
+#[derive(Clone, Copy)]
+struct Scope<'a> {
+    info: &'a Info,
+    /// Variables of outside that die in this block.
+    dying: &'a HashSet<Var>,
+}
+
+/// The blocks' knowledge inside a statement.
+fn inner<'s>(sc: &Scope<'s>, at: u32) -> &'s [Info] {
+    sc.info.inner.get(&at).map_or(&[], Vec::as_slice)
+}
+
+/// What is known of an array besides its handle: it does not change while the variable lives.
+#[derive(Clone, Debug)]
+struct View {
+    data: Value,
+    dims: SmallVec<[Value; 2]>,
+}
+
+/// A variable in machine code.
+#[derive(Clone, Debug)]
+struct Bound {
+    v: Value,
+    view: Option<View>,
+    /// Of a row that is only a place in an array: the array and the index. `v` is then no handle.
+    row: Option<(Var, Value)>,
+}
+
+struct Emit<'a, 'j, 'f> {
+    job: &'a mut Job<'j>,
+    f: &'a Rc<Function>,
+    b: FunctionBuilder<'f>,
+    last: Last,
+    name: Rc<str>,
+    /// By variable.
+    vals: Vec<Option<Bound>>,
+    /// Variables that somebody else owns.
+    pinned: HashSet<Var>,
+    /// Variables whose elements are read or written in line.
+    viewed: HashSet<Var>,
+    /// Rows that need no array of their own.
+    virtuals: HashSet<Var>,
+    ctx: Value,
+    out: Value,
+    /// Where interrupts are asked for.
+    interrupt: Value,
+    /// Words for operations and calls.
+    slot: StackSlot,
+    /// Returns 1.
+    fail: ir::Block,
+    /// Where a call of the function by itself in tail position goes.
+    body: ir::Block,
+    /// Loops around.
+    depth: u32,
+    sigs: HashMap<(usize, usize), SigRef>,
+    /// The site of the statement, if it has been made.
+    stmt_site: Option<u32>,
+    span: adl_syntax::span::Span,
+}
+
+impl Emit<'_, '_, '_> {
+    fn ty(&self, v: Var) -> &Ty {
+        self.f.ty(v)
+    }
+
+    fn word_type(&self, v: Var) -> Type {
+        machine_type(self.f.ty(v))
+    }
+
+    fn val(&self, v: Var) -> Value {
+        // The verifier has seen that every variable is bound before it is used.
+        self.vals[v.0 as usize].as_ref().map_or(self.ctx, |b| b.v)
+    }
+
+    fn int(&mut self, n: i64) -> Value {
+        self.b.ins().iconst(types::I64, n)
+    }
+
+    fn site(&mut self) -> u32 {
+        if let Some(s) = self.stmt_site {
+            return s;
+        }
+        self.job.tables.sites.push(Site { name: self.name.clone(), span: self.span });
+        let s = self.job.tables.sites.len() as u32 - 1;
+        self.stmt_site = Some(s);
+        s
+    }
+
+    fn goto(&mut self, to: ir::Block, args: &[Value]) {
+        let args: Vec<BlockArg> = args.iter().map(|v| BlockArg::Value(*v)).collect();
+        self.b.ins().jump(to, &args);
+    }
+
+    /// Goes on in a new block where `c` holds, and to `no` with arguments otherwise.
+    fn unless(&mut self, c: Value, no: ir::Block, args: &[Value]) {
+        let next = self.b.create_block();
+        let args: Vec<BlockArg> = args.iter().map(|v| BlockArg::Value(*v)).collect();
+        self.b.ins().brif(c, next, &[], no, &args);
+        self.b.switch_to_block(next);
+    }
+
+    fn cold(&mut self) -> ir::Block {
+        let b = self.b.create_block();
+        self.b.set_cold_block(b);
+        b
+    }
+
+    /// Calls a function of the runtime: words in, one word or none out.
+    fn runtime(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
+        let conv = self.job.module.isa().default_call_conv();
+        let sig = match self.sigs.get(&(args.len(), returns)) {
+            Some(s) => *s,
+            None => {
+                let mut sig = Signature::new(conv);
+                sig.params.extend(vec![AbiParam::new(types::I64); args.len()]);
+                sig.returns.extend(vec![AbiParam::new(types::I64); returns]);
+                let s = self.b.import_signature(sig);
+                self.sigs.insert((args.len(), returns), s);
+                s
+            }
+        };
+        let at = self.int(f as i64);
+        let call = self.b.ins().call_indirect(sig, at, args);
+        self.b.inst_results(call).first().copied()
+    }
+
+    /// Calls a function of the runtime that may fail.
+    fn fallible(&mut self, f: *const u8, args: &[Value]) {
+        if let Some(status) = self.runtime(f, args, 1) {
+            let ok = self.b.ins().icmp_imm_s(IntCC::Equal, status, 0);
+            let fail = self.fail;
+            self.unless(ok, fail, &[]);
+        }
+    }
+
+    /// Stops the recursion where the stack ends.
+    fn guard_stack(&mut self) {
+        let calls = self.job.unit.funcs.len() > 1 || self.job.unit.recursive;
+        if !calls {
+            return;
+        }
+        let limit = self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::STACK_LIMIT);
+        let sp = self.b.ins().get_stack_pointer(types::I64);
+        let ok = self.b.ins().icmp(IntCC::UnsignedGreaterThan, sp, limit);
+        let deep = self.cold();
+        self.unless(ok, deep, &[]);
+        let here = self.b.current_block();
+        self.b.switch_to_block(deep);
+        self.runtime(runtime::overflow as *const u8, &[self.ctx], 0);
+        let fail = self.fail;
+        self.goto(fail, &[]);
+        if let Some(b) = here {
+            self.b.switch_to_block(b);
+        }
+    }
+
+    /// The start of the body, to which the function's calls of itself in tail position go back.
+    fn begin(&mut self, given: &[Value]) {
+        let body = self.body;
+        let own: Vec<Var> = params(&self.f.body).copied().collect();
+        for v in &own {
+            let t = self.word_type(*v);
+            self.b.append_block_param(body, t);
+        }
+        self.goto(body, given);
+        self.b.switch_to_block(body);
+        let vals: Vec<Value> = self.b.block_params(body).to_vec();
+        for (v, x) in own.iter().zip(vals) {
+            self.bind(*v, x);
+        }
+        own.iter().for_each(|v| self.drop_unread(*v));
+    }
+
+    /// Binds a variable to a value that it owns.
+    fn bind(&mut self, v: Var, x: Value) {
+        let view = self.viewed.contains(&v).then(|| self.view(x, Expect::of(self.f.ty(v))));
+        self.vals[v.0 as usize] = Some(Bound { v: x, view, row: None });
+    }
+
+    fn view(&mut self, h: Value, e: Expect) -> View {
+        let data = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA);
+        let dims = (0..usize::from(e.0 % 8)).map(|k| self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DIMS + 8 * k as i32)).collect();
+        View { data, dims }
+    }
+
+    /// Releases a result that nobody reads.
+    fn drop_unread(&mut self, v: Var) {
+        if self.last[v.0 as usize] == NEVER && is_ref(self.f.ty(v)) && !self.pinned.contains(&v) {
+            let x = self.val(v);
+            self.release(x);
+        }
+    }
+
+    fn bind_outs(&mut self, s: &Stmt, vals: &[Value]) {
+        let vs: Vec<Var> = outs(s).copied().collect();
+        for (v, x) in vs.iter().zip(vals) {
+            self.bind(*v, *x);
+        }
+        vs.iter().for_each(|v| self.drop_unread(*v));
+    }
+
+    /// Adds an owner.
+    fn retain(&mut self, h: Value) {
+        let n = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
+        let n = self.b.ins().iadd_imm_s(n, 1);
+        self.b.ins().store(TRUSTED, n, h, handle::offset::RC);
+    }
+
+    /// Takes an owner away.
+    fn release(&mut self, h: Value) {
+        let n = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
+        let n = self.b.ins().iadd_imm_s(n, -1);
+        self.b.ins().store(TRUSTED, n, h, handle::offset::RC);
+        let (gone, next) = (self.cold(), self.b.create_block());
+        self.b.ins().brif(n, next, &[], gone, &[]);
+        self.b.switch_to_block(gone);
+        self.runtime(runtime::free as *const u8, &[self.ctx, h], 0);
+        self.goto(next, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// Whether nothing reads the variable after statement `at` of the block.
+    fn dies(&self, v: Var, at: u32, sc: &Scope) -> bool {
+        if self.pinned.contains(&v) {
+            return false;
+        }
+        match sc.info.free.get(&v) {
+            Some(last) => *last == at && sc.dying.contains(&v),
+            None => self.last[v.0 as usize] == at,
+        }
+    }
+
+    /// Which of some operands lose an owner: the last occurrence of each that dies here, and that `keep` does not hold.
+    fn takes(&self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Vec<bool> {
+        let take = |(i, v): (usize, &Var)| is_ref(self.f.ty(*v)) && !vars[i + 1..].contains(v) && !keep(*v) && self.dies(*v, at, sc);
+        vars.iter().enumerate().map(take).collect()
+    }
+
+    /// Operands with an owner each: taken over or added.
+    fn owned(&mut self, vars: &[Var], at: u32, sc: &Scope, keep: &dyn Fn(Var) -> bool) -> Vec<Value> {
+        let takes = self.takes(vars, at, sc, keep);
+        let vals: Vec<Value> = vars.iter().map(|v| self.val(*v)).collect();
+        for ((v, x), take) in vars.iter().zip(&vals).zip(takes) {
+            if is_ref(self.f.ty(*v)) && !take {
+                self.retain(*x);
+            }
+        }
+        vals
+    }
+
+    /// Releases those of some variables that die at a statement.
+    fn release_dying(&mut self, vars: &[Var], at: u32, sc: &Scope) {
+        for (i, v) in vars.iter().enumerate() {
+            if !vars[..i].contains(v) && is_ref(self.f.ty(*v)) && self.dies(*v, at, sc) {
+                let x = self.val(*v);
+                self.release(x);
+            }
+        }
+    }
+
+    fn block(&mut self, b: &Block, sc: &Scope) {
+        stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || {
+            for (i, s) in b.stmts.iter().enumerate() {
+                self.stmt(s, i as u32, sc);
+            }
+        });
+    }
+
+    fn stmt(&mut self, s: &Stmt, at: u32, sc: &Scope) {
+        self.span = s.span;
+        self.stmt_site = None;
+        match &s.op {
+            Op::If(c, x, y) => self.if_(s, *c, [x, y], at, sc),
+            Op::Switch(v, arms) => self.switch(s, *v, arms, at, sc),
+            Op::Loop(l) => self.loop_(s, l, at, sc),
+            Op::Soac(x) => self.soac(s, x, at, sc),
+            Op::ReduceByIndex { dest, op, keys, values, .. } => self.by_index(s, (dest, *keys, values, op), at, sc),
+            Op::Call { .. } => self.call(s, at, sc),
+            _ => self.plain(s, at, sc),
+        }
+    }
+
+    /// A statement that is no control flow and no call.
+    fn plain(&mut self, s: &Stmt, at: u32, sc: &Scope) {
+        if self.scalar(s) || self.array(s, at, sc) {
+            return;
+        }
+        let vals = self.slow(s, at, sc);
+        self.bind_outs(s, &vals);
+    }
+
+    /// The interpreter's operation; operands that die are taken over.
+    fn slow(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Vec<Value> {
+        let site = site::site(&self.job.source.datas, self.f, s);
+        let takes = self.takes(&site.vars, at, sc, &|_| false);
+        self.slow_site(site, takes, outs(s).map(|v| Kind::of(self.f.ty(*v))).collect())
+    }
+
+    /// The interpreter's operation; operands are lent.
+    fn slow_lent(&mut self, s: &Stmt) -> Vec<Value> {
+        let site = site::site(&self.job.source.datas, self.f, s);
+        let takes = vec![false; site.vars.len()];
+        self.slow_site(site, takes, outs(s).map(|v| Kind::of(self.f.ty(*v))).collect())
+    }
+
+    fn slow_site(&mut self, site: site::Site, mut takes: Vec<bool>, outs: Vec<Kind>) -> Vec<Value> {
+        let mut args = Vec::new();
+        for (v, take) in site.vars.iter().zip(&mut takes) {
+            let (x, made) = self.handle(*v);
+            *take |= made;
+            args.push((Kind::of(self.f.ty(*v)), x));
+        }
+        self.slow_on(site.what, &args, takes, outs, site.zeros)
+    }
+
+    /// An operation of the interpreter on these operands.
+    fn slow_on(&mut self, what: adl_interp::ir::step::What, args: &[(Kind, Value)], takes: Vec<bool>, outs: Vec<Kind>, zeros: Vec<adl_interp::value::Value>) -> Vec<Value> {
+        for (i, (kind, x)) in args.iter().enumerate() {
+            let w = self.to_word(*kind, *x);
+            self.b.ins().stack_store(types::I64, w, self.slot, 8 * i as i32);
+        }
+        let site = self.site();
+        let id = self.job.tables.slow.len() as i64;
+        let kinds = args.iter().map(|a| a.0).zip(takes).collect();
+        self.job.tables.slow.push(Slow { what, args: kinds, outs: outs.clone(), zeros, site });
+        let id = self.int(id);
+        let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
+        self.fallible(runtime::slow as *const u8, &[self.ctx, id, slot]);
+        outs.iter().enumerate().map(|(i, kind)| self.from_slot(*kind, i)).collect()
+    }
+
+    fn to_word(&mut self, kind: Kind, x: Value) -> Value {
+        match kind {
+            Kind::I64 | Kind::Ref(_) => x,
+            Kind::F64 => self.b.ins().bitcast(types::I64, MemFlagsData::new(), x),
+            Kind::F32 => {
+                let bits = self.b.ins().bitcast(types::I32, MemFlagsData::new(), x);
+                self.b.ins().uextend(types::I64, bits)
+            }
+            Kind::Bool => self.b.ins().uextend(types::I64, x),
+        }
+    }
+
+    /// A word that the runtime or a callee has left.
+    fn from_slot(&mut self, kind: Kind, i: usize) -> Value {
+        let at = 8 * i as i32;
+        let t = match kind {
+            Kind::F64 => types::F64,
+            Kind::F32 => types::F32,
+            Kind::Bool => types::I8,
+            Kind::I64 | Kind::Ref(_) => types::I64,
+        };
+        self.b.ins().stack_load(types::I64, t, self.slot, at)
+    }
+}

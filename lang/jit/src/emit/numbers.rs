@@ -1,0 +1,217 @@
+//! Operators on numbers: instructions where there are some, else calls of the functions that the interpreter calls.
+
+use super::Emit;
+use crate::functions;
+use adl_ir::{Stmt, Var};
+use adl_prim::{Bin, Un};
+use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
+use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
+use cranelift_module::Module;
+
+/// Exponents up to which a power is written out.
+const MAX_POWER: u32 = 64;
+
+impl Emit<'_, '_, '_> {
+    fn float(&mut self, x: f64) -> Value {
+        self.b.ins().f64const(x)
+    }
+
+    /// Calls a function of numbers.
+    fn function(&mut self, f: *const u8, first: Type, args: &[Value]) -> Value {
+        let mut sig = Signature::new(self.job.module.isa().default_call_conv());
+        sig.params.push(AbiParam::new(first));
+        sig.params.extend(vec![AbiParam::new(types::F64); args.len() - 1]);
+        sig.returns.push(AbiParam::new(types::F64));
+        let sig = self.b.import_signature(sig);
+        let at = self.int(f as i64);
+        let call = self.b.ins().call_indirect(sig, at, args);
+        self.b.inst_results(call)[0]
+    }
+
+    pub(super) fn un(&mut self, op: Un, x: Value) -> Value {
+        if let Some(f) = functions::unary(op) {
+            return self.function(f, types::F64, &[x]);
+        }
+        match op {
+            Un::Neg => self.b.ins().fneg(x),
+            Un::Abs => self.b.ins().fabs(x),
+            Un::Sqrt => self.b.ins().sqrt(x),
+            Un::Floor => self.b.ins().floor(x),
+            Un::Ceil => self.b.ins().ceil(x),
+            Un::Round => self.b.ins().nearest(x),
+            Un::Sign => {
+                let (zero, one, minus) = (self.float(0.0), self.float(1.0), self.float(-1.0));
+                let below = self.b.ins().fcmp(FloatCC::LessThan, x, zero);
+                let low = self.b.ins().select(below, minus, x);
+                let above = self.b.ins().fcmp(FloatCC::GreaterThan, x, zero);
+                self.b.ins().select(above, one, low)
+            }
+            Un::Relu => {
+                let zero = self.float(0.0);
+                // Above 0 or a nan.
+                let keep = self.b.ins().fcmp(FloatCC::UnorderedOrGreaterThan, x, zero);
+                self.b.ins().select(keep, x, zero)
+            }
+            Un::Step => {
+                let (zero, one) = (self.float(0.0), self.float(1.0));
+                let above = self.b.ins().fcmp(FloatCC::GreaterThan, x, zero);
+                self.b.ins().select(above, one, zero)
+            }
+            Un::Powi(n) => self.powi(n, x),
+            Un::Polygamma(n) => {
+                let n = self.int(i64::from(n));
+                self.function(functions::polygamma as *const u8, types::I64, &[n, x])
+            }
+            // The functions that are called above.
+            _ => x,
+        }
+    }
+
+    /// The multiplications of `f64::powi`, in its order.
+    fn powi(&mut self, n: i32, x: Value) -> Value {
+        let mut left = n.unsigned_abs();
+        if left > MAX_POWER {
+            let n = self.int(i64::from(n));
+            return self.function(functions::powi as *const u8, types::I64, &[n, x]);
+        }
+        let (mut power, mut product) = (x, None);
+        loop {
+            if left & 1 == 1 {
+                product = Some(match product {
+                    Some(p) => self.b.ins().fmul(p, power),
+                    None => power,
+                });
+            }
+            left >>= 1;
+            if left == 0 {
+                break;
+            }
+            power = self.b.ins().fmul(power, power);
+        }
+        let one = self.float(1.0);
+        let p = product.unwrap_or(one);
+        if n < 0 { self.b.ins().fdiv(one, p) } else { p }
+    }
+
+    pub(super) fn bin(&mut self, op: Bin, x: Value, y: Value) -> Value {
+        match op {
+            Bin::Add => self.b.ins().fadd(x, y),
+            Bin::Sub => self.b.ins().fsub(x, y),
+            Bin::Mul => self.b.ins().fmul(x, y),
+            Bin::Div => self.b.ins().fdiv(x, y),
+            Bin::Scale => {
+                let zero = self.float(0.0);
+                let p = self.b.ins().fmul(x, y);
+                let none = self.b.ins().fcmp(FloatCC::Equal, y, zero);
+                self.b.ins().select(none, zero, p)
+            }
+            Bin::IntDiv => {
+                let q = self.b.ins().fdiv(x, y);
+                self.b.ins().floor(q)
+            }
+            Bin::Min => self.extreme(FloatCC::LessThanOrEqual, x, y),
+            Bin::Max => self.extreme(FloatCC::GreaterThanOrEqual, x, y),
+            Bin::StepLe => {
+                let (zero, one) = (self.float(0.0), self.float(1.0));
+                let le = self.b.ins().fcmp(FloatCC::LessThanOrEqual, x, y);
+                self.b.ins().select(le, one, zero)
+            }
+            Bin::Pow | Bin::Atan2 | Bin::Hypot | Bin::Rem => match functions::binary(op) {
+                Some(f) => self.function(f, types::F64, &[x, y]),
+                None => x,
+            },
+        }
+    }
+
+    /// `x` if it is a nan or compares so with `y`, else `y`.
+    fn extreme(&mut self, c: FloatCC, x: Value, y: Value) -> Value {
+        let nan = self.b.ins().fcmp(FloatCC::Unordered, x, x);
+        let first = self.b.ins().fcmp(c, x, y);
+        let keep = self.b.ins().bor(nan, first);
+        self.b.ins().select(keep, x, y)
+    }
+
+    /// An operator on an Int; `None` where there is no fast way.
+    pub(super) fn int_un(&mut self, s: &Stmt, op: Un, a: Var) -> Option<Value> {
+        let x = self.val(a);
+        match op {
+            Un::Neg | Un::Abs => {
+                let ok = self.b.ins().icmp_imm_s(IntCC::NotEqual, x, i64::MIN);
+                let y = if op == Un::Neg { self.b.ins().ineg(x) } else { self.b.ins().iabs(x) };
+                Some(self.or_slow(s, ok, y))
+            }
+            Un::Sign => {
+                let above = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThan, x, 0);
+                let above = self.b.ins().uextend(types::I64, above);
+                let below = self.b.ins().sshr_imm_s(x, 63);
+                Some(self.b.ins().bor(above, below))
+            }
+            _ => None,
+        }
+    }
+
+    /// The sum of two Ints, and whether it fits.
+    pub(super) fn int_add(&mut self, x: Value, y: Value) -> (Value, Value) {
+        let z = self.b.ins().iadd(x, y);
+        // An overflow changes the sign that both operands have.
+        let (p, q) = (self.b.ins().bxor(x, z), self.b.ins().bxor(y, z));
+        let changed = self.b.ins().band(p, q);
+        (z, self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, changed, 0))
+    }
+
+    /// An operator on Ints; `None` where there is no fast way.
+    pub(super) fn int_bin(&mut self, s: &Stmt, op: Bin, a: Var, b: Var) -> Option<Value> {
+        let (x, y) = (self.val(a), self.val(b));
+        let (z, ok) = match op {
+            Bin::Add => self.int_add(x, y),
+            Bin::Sub => {
+                let z = self.b.ins().isub(x, y);
+                let (p, q) = (self.b.ins().bxor(x, y), self.b.ins().bxor(x, z));
+                let changed = self.b.ins().band(p, q);
+                (z, self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, changed, 0))
+            }
+            Bin::Mul | Bin::Scale => {
+                let z = self.b.ins().imul(x, y);
+                let high = self.b.ins().smulhi(x, y);
+                let sign = self.b.ins().sshr_imm_s(z, 63);
+                (z, self.b.ins().icmp(IntCC::Equal, high, sign))
+            }
+            Bin::Min => return Some(self.b.ins().smin(x, y)),
+            Bin::Max => return Some(self.b.ins().smax(x, y)),
+            Bin::StepLe => {
+                let le = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, x, y);
+                return Some(self.b.ins().uextend(types::I64, le));
+            }
+            Bin::IntDiv | Bin::Rem => return Some(self.int_div(s, op, x, y)),
+            Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return None,
+        };
+        Some(self.or_slow(s, ok, z))
+    }
+
+    /// Division that rounds down, and its remainder; divisors 0 and -1 go the slow way.
+    fn int_div(&mut self, s: &Stmt, op: Bin, x: Value, y: Value) -> Value {
+        let (slow, done) = (self.cold(), self.b.create_block());
+        self.b.append_block_param(done, types::I64);
+        let up = self.b.ins().iadd_imm_s(y, 1);
+        let ok = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, up, 1);
+        self.unless(ok, slow, &[]);
+        let (q, r) = (self.b.ins().sdiv(x, y), self.b.ins().srem(x, y));
+        let mixed = self.b.ins().bxor(r, y);
+        let differ = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, mixed, 0);
+        let rest = self.b.ins().icmp_imm_s(IntCC::NotEqual, r, 0);
+        let fix = self.b.ins().band(differ, rest);
+        let z = if op == Bin::IntDiv {
+            let less = self.b.ins().iadd_imm_s(q, -1);
+            self.b.ins().select(fix, less, q)
+        } else {
+            let more = self.b.ins().iadd(r, y);
+            self.b.ins().select(fix, more, r)
+        };
+        self.goto(done, &[z]);
+        self.b.switch_to_block(slow);
+        let y = self.slow_lent(s)[0];
+        self.goto(done, &[y]);
+        self.b.switch_to_block(done);
+        self.b.block_params(done)[0]
+    }
+}

@@ -1,0 +1,133 @@
+//! Rows that need no array of their own: the elements of an array of several axes that a loop reads, where all that is done with a row
+//! is reading its elements and extents. They are a place in the array; the array lives longer than the loop's turn.
+//!
+//! Where the interpreter's operation is needed after all (an index out of bounds, an absent array) the row is made for it.
+
+use super::{Bound, Emit, View};
+use crate::handle::Expect;
+use crate::runtime::Kind;
+use adl_interp::ir::lower::zero_of;
+use adl_interp::ir::step::What;
+use adl_ir::{Block, Function, Loop, Op, Ty, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use std::collections::HashSet;
+
+/// Elements of loops that are arrays of which only elements and extents are read.
+pub(super) fn virtual_rows(f: &Function) -> HashSet<Var> {
+    let mut s = Search { f, rows: Vec::new(), whole: HashSet::new() };
+    s.block(&f.body);
+    // A row whose own rows are needed whole can itself be read by rows.
+    loop {
+        let before = s.whole.len();
+        for (p, a) in &s.rows {
+            if s.whole.contains(p) && f.ty(*p).rank() > 0 {
+                s.whole.insert(*a);
+            }
+        }
+        if s.whole.len() == before {
+            break;
+        }
+    }
+    let flat = |v: &Var| Expect::of(f.ty(*v)).0 != 0;
+    s.rows.iter().map(|(p, _)| *p).filter(|p| flat(p) && !s.whole.contains(p)).collect()
+}
+
+struct Search<'a> {
+    f: &'a Function,
+    /// Elements of loops, with the array.
+    rows: Vec<(Var, Var)>,
+    /// What is needed as a value.
+    whole: HashSet<Var>,
+}
+
+impl Search<'_> {
+    fn block(&mut self, b: &Block) {
+        for s in &b.stmts {
+            match &s.op {
+                Op::Loop(l) => self.loop_(l),
+                Op::Index { a, at, shape } => {
+                    if self.f.ty(*a).rank() as usize != at.len() {
+                        self.whole.insert(*a);
+                    }
+                    self.whole.extend(shape);
+                }
+                Op::Dim(..) => {}
+                op => op.each_operand(&mut |v| {
+                    self.whole.insert(v);
+                }),
+            }
+            for part in s.op.blocks() {
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(part));
+            }
+        }
+        self.whole.extend(b.results.iter().chain(&b.lin_results));
+    }
+
+    fn loop_(&mut self, l: &Loop) {
+        self.whole.extend(l.init.iter().chain(&l.lin_init));
+        let b = &l.body;
+        let params = b.params.iter().skip(1 + l.init.len()).chain(b.lin_params.iter().skip(l.lin_init.len()));
+        self.rows.extend(params.copied().zip(l.xs.iter().chain(&l.lin_xs).copied()));
+    }
+}
+
+impl Emit<'_, '_, '_> {
+    /// Binds a variable to a row of an array that nobody changes before the row is read for the last time; whether it could.
+    pub(super) fn bind_row(&mut self, p: Var, a: Var, index: Value) -> bool {
+        if !self.virtuals.contains(&p) {
+            return false;
+        }
+        let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return false };
+        if view.dims.len() != self.ty(p).rank() as usize + 1 {
+            return false;
+        }
+        let size = match self.ty(p).scalar() {
+            Ty::F32 => 4,
+            Ty::Bool => 1,
+            _ => 8,
+        };
+        let done = self.b.create_block();
+        for _ in &view.dims {
+            self.b.append_block_param(done, types::I64);
+        }
+        let cold = self.cold();
+        let ok = self.b.ins().icmp(IntCC::UnsignedLessThan, index, view.dims[0]);
+        self.unless(ok, cold, &[]);
+        let mut offset = index;
+        for n in &view.dims[1..] {
+            offset = self.b.ins().imul(offset, *n);
+        }
+        let offset = self.b.ins().imul_imm_s(offset, size);
+        let data = self.b.ins().iadd(view.data, offset);
+        let found: Vec<Value> = std::iter::once(data).chain(view.dims[1..].iter().copied()).collect();
+        self.goto(done, &found);
+        self.b.switch_to_block(cold);
+        let row = self.row(a, index, p);
+        self.release(row);
+        let zero = self.int(0);
+        self.goto(done, &vec![zero; view.dims.len()]);
+        self.b.switch_to_block(done);
+        let vals = self.b.block_params(done).to_vec();
+        self.pinned.insert(p);
+        self.vals[p.0 as usize] = Some(Bound { v: vals[0], view: Some(View { data: vals[0], dims: vals[1..].into() }), row: Some((a, index)) });
+        true
+    }
+
+    /// A row as a value with an owner, by the interpreter's operation.
+    pub(super) fn row(&mut self, a: Var, index: Value, p: Var) -> Value {
+        let ty = self.ty(p).clone();
+        let (h, made) = self.handle(a);
+        let what = What::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None });
+        let args = [(Kind::of(self.f.ty(a)), h), (Kind::I64, index)];
+        self.slow_on(what, &args, vec![made, false], vec![Kind::of(&ty)], vec![zero_of(&ty)])[0]
+    }
+
+    /// The value of a variable, and whether it was made for this use, which must take it over.
+    pub(super) fn handle(&mut self, v: Var) -> (Value, bool) {
+        match self.vals[v.0 as usize].as_ref().and_then(|b| b.row) {
+            Some((a, index)) => (self.row(a, index, v), true),
+            None => (self.val(v), false),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Native code of IR functions, through Cranelift.
+//!
+//! The crate stands after `lang/interp` and implements its trait [`adl_interp::ir::native::Compiler`]: native code works on the
+//! interpreter's values and calls its operations wherever it has no instructions of its own. So results are the same bits, errors the
+//! same text at the same place, and every function compiles, whatever it contains.
+//!
+//! - `unit`: what is compiled together.
+//! - `module`: machine code made, run, freed. One Cranelift module a unit, whose memory goes when the last reference does.
+//! - `emit`: IR → Cranelift's IR. Scalars are machine values, control flow is control flow; elements of flat arrays are read and written
+//!   in line behind bounds checks.
+//! - `handle`: how native code sees arrays and other values.
+//! - `runtime`: the functions that native code calls; `functions`: those of numbers.
+//!
+//! Invariants
+//! - Where a fast way does not apply (an index out of bounds, an overflow, an absent array, a shared buffer), the slow way is the
+//!   interpreter's operation on the same operands: it gives the result or the error.
+//! - A value that is no scalar is counted: each variable owns one reference, which its last use takes over.
+//! - After an error nothing is cleaned up one by one: all handles of the run go with their pool.
+//! - Interrupts are looked for at each turn of a loop and at each call back to the start of a function.
+//!
+//! What is *not* here: when to compile (`lang/interp`, `ir/work.rs`), transformations of the IR.
+
+#![allow(unsafe_code)]
+
+mod emit;
+mod functions;
+mod handle;
+mod module;
+mod runtime;
+mod unit;
+
+use adl_interp::ir::native::{Compiler, Native, Source};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+#[derive(Default)]
+struct Jit {
+    /// Found out when something is compiled for the first time.
+    isa: OnceCell<Result<OwnedTargetIsa, String>>,
+}
+
+impl Compiler for Jit {
+    fn compile(&self, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
+        let isa = self.isa.get_or_init(module::target);
+        module::compile(isa.as_ref().map_err(Clone::clone)?, source, at)
+    }
+}
+
+/// The compiler for this machine.
+pub fn compiler() -> Rc<dyn Compiler> {
+    Rc::new(Jit::default())
+}

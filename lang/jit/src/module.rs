@@ -1,0 +1,161 @@
+//! Machine code of one unit: made, run, freed.
+
+use crate::emit;
+use crate::handle::Pool;
+use crate::runtime::{Ctx, Kind, Tables};
+use crate::unit::Unit;
+use adl_interp::error::{Error, Res, codes};
+use adl_interp::ir::native::{Native, Source};
+use adl_interp::value::Value;
+use adl_interp::vm::Machine;
+use cranelift_codegen::ir::{AbiParam, Signature, UserFuncName, types};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::FunctionBuilderContext;
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module};
+use std::rc::Rc;
+
+/// Stack that run-time functions may take below native code.
+const MARGIN: usize = 256 * 1024;
+
+/// Stack that a unit without recursion gets at least.
+const STACK: usize = 4 << 20;
+
+/// Stack that recursion may take at most, whatever `--stack` says.
+const MAX_STACK: usize = 1 << 30;
+
+/// The machine that code is made for.
+pub(crate) fn target() -> Result<OwnedTargetIsa, String> {
+    let mut flags = settings::builder();
+    let set = [("opt_level", "speed"), ("is_pic", "false"), ("use_colocated_libcalls", "false"), ("preserve_frame_pointers", "true"), ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })];
+    for (name, value) in set {
+        flags.set(name, value).map_err(|e| e.to_string())?;
+    }
+    let isa = cranelift_native::builder().map_err(str::to_owned)?;
+    let isa = isa.finish(settings::Flags::new(flags)).map_err(|e| e.to_string())?;
+    // Scalars are read from words that hold them in their low bytes.
+    match isa.endianness() {
+        cranelift_codegen::ir::Endianness::Little => Ok(isa),
+        cranelift_codegen::ir::Endianness::Big => Err("this machine stores numbers from their high end".to_owned()),
+    }
+}
+
+/// A module that frees its memory.
+struct Code(Option<JITModule>);
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        if let Some(m) = self.0.take() {
+            // SAFETY: pointers into the module are in the `Unit` that drops it, and code runs only while somebody holds that.
+            unsafe { m.free_memory() };
+        }
+    }
+}
+
+type Entry = unsafe extern "C" fn(*mut Ctx, *mut u64, *mut u64) -> u64;
+
+/// A compiled function with all that it calls.
+pub(crate) struct Compiled {
+    entry: Entry,
+    params: Vec<Kind>,
+    results: Vec<Kind>,
+    recursive: bool,
+    tables: Tables,
+    _code: Code,
+}
+
+/// Compiles a function with all that it calls.
+pub(crate) fn compile(isa: &OwnedTargetIsa, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
+    let unit = Unit::new(source, at)?;
+    let mut module = JITModule::new(JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names()));
+    let mut tables = Tables::default();
+    let made = define(&mut module, source, &unit, &mut tables);
+    let code = Code(Some(module));
+    let entry = made?;
+    let Some(m) = &code.0 else { return Err("no module".to_owned()) };
+    let pointer = m.get_finalized_function(entry);
+    // SAFETY: `entry` was declared with the signature that `Entry` says.
+    let entry = unsafe { std::mem::transmute::<*const u8, Entry>(pointer) };
+    let f = &unit.funcs[0];
+    let kinds = |vs: &[adl_ir::Var], ws: &[adl_ir::Var]| vs.iter().chain(ws).map(|v| Kind::of(f.ty(*v))).collect();
+    let b = &f.body;
+    Ok(Rc::new(Compiled { entry, params: kinds(&b.params, &b.lin_params), results: kinds(&b.results, &b.lin_results), recursive: unit.recursive, tables, _code: code }))
+}
+
+/// Defines all functions, and the one through which they are entered.
+fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables) -> Result<FuncId, String> {
+    let text = |e: cranelift_module::ModuleError| format!("{e:?}");
+    let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
+    let sigs: Vec<Signature> = unit.funcs.iter().map(|f| emit::signature(f, conv)).collect();
+    let mut ids = Vec::new();
+    for (i, sig) in sigs.iter().enumerate() {
+        ids.push(module.declare_function(&format!("f{i}"), Linkage::Local, sig).map_err(text)?);
+    }
+    let mut ctx = module.make_context();
+    let mut shared = FunctionBuilderContext::new();
+    for (i, f) in unit.funcs.iter().enumerate() {
+        ctx.func.signature = sigs[i].clone();
+        ctx.func.name = UserFuncName::user(0, ids[i].as_u32());
+        emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, me: i }, f, &mut ctx.func, &mut shared)?;
+        module.define_function(ids[i], &mut ctx).map_err(text)?;
+        module.clear_context(&mut ctx);
+    }
+    let mut sig = Signature::new(module.isa().default_call_conv());
+    sig.params.extend([AbiParam::new(types::I64); 3]);
+    sig.returns.push(AbiParam::new(types::I64));
+    let entry = module.declare_function("entry", Linkage::Export, &sig).map_err(text)?;
+    ctx.func.signature = sig;
+    emit::entry(module, &unit.funcs[0], ids[0], &mut ctx.func, &mut shared);
+    module.define_function(entry, &mut ctx).map_err(text)?;
+    module.clear_context(&mut ctx);
+    module.finalize_definitions().map_err(text)?;
+    Ok(entry)
+}
+
+impl Native for Compiled {
+    fn run(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
+        m.poll()?;
+        if !self.recursive {
+            return stacker::maybe_grow(STACK / 2, STACK, || self.enter(m, args));
+        }
+        stacker::grow(m.stack_budget.clamp(STACK, MAX_STACK), || self.enter(m, args))
+    }
+}
+
+impl Compiled {
+    fn enter(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
+        let here = std::ptr::from_ref(&args) as usize;
+        let room = stacker::remaining_stack().unwrap_or(STACK / 2);
+        let pool = Pool::new();
+        let mut ctx = Ctx {
+            interrupt: m.interrupt.as_ptr().cast_const().cast(),
+            tick: m.tick.as_ptr().cast_const().cast(),
+            stack_limit: here.saturating_sub(room).saturating_add(MARGIN),
+            absent: pool.absent,
+            pool,
+            tables: &self.tables,
+            machine: m,
+            error: None,
+        };
+        if args.len() != self.params.len() {
+            return Err(wrong());
+        }
+        let mut words = Vec::with_capacity(args.len());
+        for (kind, v) in self.params.iter().zip(args) {
+            words.push(ctx.word(*kind, v).ok_or_else(wrong)?);
+        }
+        let mut outs = vec![0u64; self.results.len()];
+        // SAFETY: the code was made for these parameters and results; `self` keeps it and the tables while it runs.
+        let failed = unsafe { (self.entry)(&mut ctx, words.as_mut_ptr(), outs.as_mut_ptr()) };
+        if failed != 0 {
+            return Err(ctx.error.take().unwrap_or_else(wrong));
+        }
+        // SAFETY: native code has written a word of its kind for each result, with an owner.
+        Ok(self.results.iter().zip(outs).map(|(kind, w)| unsafe { ctx.value(*kind, true, w) }).collect())
+    }
+}
+
+fn wrong() -> Box<Error> {
+    Error::new(codes::STRUCTURE, "a value of another kind than its type says")
+}

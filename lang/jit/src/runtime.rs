@@ -1,0 +1,355 @@
+//! What native code calls: operations on values that it has no instructions for, errors, interrupts.
+//!
+//! Operands and results go through an array of words: scalars as their bits, other values as handles.
+
+use crate::handle::{Expect, Handle, Pool};
+use adl_interp::error::{Error, Res, codes};
+use adl_interp::ir::step::{self, What};
+use adl_interp::ir::buffer;
+use adl_interp::value::Value;
+use adl_interp::vm::Machine;
+use adl_ir::Ty;
+use adl_syntax::span::Span;
+use std::rc::Rc;
+
+/// How a value is passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    F64,
+    F32,
+    I64,
+    Bool,
+    /// By handle.
+    Ref(Expect),
+}
+
+impl Kind {
+    pub fn of(ty: &Ty) -> Kind {
+        match ty {
+            Ty::F64 => Kind::F64,
+            Ty::F32 => Kind::F32,
+            Ty::I64 => Kind::I64,
+            Ty::Bool => Kind::Bool,
+            Ty::Str | Ty::Array(..) | Ty::Data(_) => Kind::Ref(Expect::of(ty)),
+        }
+    }
+}
+
+/// Where something may fail.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    /// The function.
+    pub name: Rc<str>,
+    /// The source.
+    pub span: Span,
+}
+
+/// An operation that native code has no instructions for.
+pub(crate) struct Slow {
+    pub what: What,
+    /// Operands, and whether each loses an owner.
+    pub args: Vec<(Kind, bool)>,
+    pub outs: Vec<Kind>,
+    pub zeros: Vec<Value>,
+    pub site: u32,
+}
+
+/// What the code of a unit refers to by number.
+#[derive(Default)]
+pub(crate) struct Tables {
+    pub sites: Vec<Site>,
+    pub slow: Vec<Slow>,
+    pub consts: Vec<Value>,
+    /// Elements of buffers that loops fill, and whether each is in a box.
+    pub buffers: Vec<(Ty, bool)>,
+}
+
+/// A run of native code. The first fields are read by it.
+#[repr(C)]
+pub(crate) struct Ctx {
+    /// Set from elsewhere to stop the run.
+    pub interrupt: *const u8,
+    /// Set from elsewhere when somebody wants to hear how far loops are.
+    pub tick: *const u8,
+    /// Where the stack ends.
+    pub stack_limit: usize,
+    /// The handle of absent values.
+    pub absent: *mut Handle,
+    pub pool: Pool,
+    pub tables: *const Tables,
+    pub machine: *mut Machine,
+    pub error: Option<Box<Error>>,
+}
+
+/// Offsets for the code generator.
+pub(crate) mod offset {
+    use super::Ctx;
+    pub const INTERRUPT: i32 = std::mem::offset_of!(Ctx, interrupt) as i32;
+    pub const TICK: i32 = std::mem::offset_of!(Ctx, tick) as i32;
+    pub const STACK_LIMIT: i32 = std::mem::offset_of!(Ctx, stack_limit) as i32;
+    pub const ABSENT: i32 = std::mem::offset_of!(Ctx, absent) as i32;
+}
+
+impl Ctx {
+    fn tables(&self) -> &'static Tables {
+        // SAFETY: the unit whose code runs keeps the tables, and is kept by whoever runs it; the reference does not outlive the call
+        // from native code in which it is made.
+        unsafe { &*self.tables }
+    }
+
+    /// The machine that runs the code.
+    #[allow(clippy::mut_from_ref)]
+    fn machine(&self) -> &mut Machine {
+        // SAFETY: `run` has lent the machine for as long as native code runs, and uses it itself only before and after; the functions
+        // below make one reference at a time.
+        unsafe { &mut *self.machine }
+    }
+
+    /// Remembers an error; 1, for native code to return.
+    fn fail(&mut self, mut e: Box<Error>, site: u32) -> u64 {
+        if let Some(s) = self.tables().sites.get(site as usize) {
+            self.machine().leave(&mut e, &s.name, s.span);
+        }
+        self.error = Some(e);
+        1
+    }
+
+    /// A word as a value. `take`: it loses an owner.
+    ///
+    /// # Safety
+    /// The word was made for that kind: of a `Ref` it is a handle of this run's pool with an owner.
+    pub unsafe fn value(&mut self, kind: Kind, take: bool, word: u64) -> Value {
+        match kind {
+            Kind::F64 => Value::Float(f64::from_bits(word)),
+            Kind::F32 => Value::F32(f32::from_bits(word as u32)),
+            Kind::I64 => Value::Int(word as i64),
+            Kind::Bool => Value::Bool(word & 1 == 1),
+            // SAFETY: the caller says so.
+            Kind::Ref(_) if take => unsafe { self.pool.unwrap(word as *mut Handle) },
+            // SAFETY: the caller says so.
+            Kind::Ref(_) => unsafe { (*(word as *mut Handle)).value.clone() },
+        }
+    }
+
+    /// A value as a word, if it is of the kind.
+    pub fn word(&mut self, kind: Kind, v: Value) -> Option<u64> {
+        Some(match (kind, v) {
+            (Kind::F64, Value::Float(x)) => x.to_bits(),
+            (Kind::F64, Value::Zero) => 0,
+            (Kind::F32, Value::F32(x)) => u64::from(x.to_bits()),
+            (Kind::F32, Value::Zero) => 0,
+            (Kind::I64, Value::Int(n)) => n as u64,
+            (Kind::Bool, Value::Bool(b)) => u64::from(b),
+            (Kind::Ref(e), v) if !matches!(v, Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_)) => self.pool.wrap(v, e) as u64,
+            _ => return None,
+        })
+    }
+}
+
+fn kind_error() -> Box<Error> {
+    Error::new(codes::STRUCTURE, "a value of another kind than its type says")
+}
+
+/// Does an operation on words: operands first, results in their place.
+///
+/// # Safety
+/// `slot` has room for the operands and results of the operation, and holds operands of its kinds.
+pub(crate) unsafe extern "C" fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> u64 {
+    // SAFETY: native code passes the context that it was given.
+    let ctx = unsafe { &mut *ctx };
+    let Some(op) = ctx.tables().slow.get(id as usize) else { return 1 };
+    let mut args: smallvec::SmallVec<[Value; 4]> = smallvec::SmallVec::new();
+    for (i, (kind, take)) in op.args.iter().enumerate() {
+        // SAFETY: the caller says what the slot holds.
+        args.push(unsafe { ctx.value(*kind, *take, *slot.add(i)) });
+    }
+    let outs = match step::run(ctx.machine(), &op.what, &mut args, &op.zeros) {
+        Ok(outs) => outs,
+        Err(e) => return ctx.fail(e, op.site),
+    };
+    // Whoever shares an array with a result is not its only owner any more; who shared one with an operand may be.
+    for (i, (kind, take)) in op.args.iter().enumerate() {
+        if let (Kind::Ref(_), false) = (kind, take) {
+            // SAFETY: an operand that has not lost its owner is still a live handle.
+            unsafe { recount(*slot.add(i) as *mut Handle, &mut args[i]) };
+        }
+    }
+    args.clear();
+    for (i, (kind, v)) in op.outs.iter().zip(outs).enumerate() {
+        match ctx.word(*kind, v) {
+            // SAFETY: the caller says that there is room for the results.
+            Some(w) => unsafe { *slot.add(i) = w },
+            None => return ctx.fail(kind_error(), op.site),
+        }
+    }
+    0
+}
+
+/// Says whether a handle's value is the only reference to its array, after an operation that was lent another reference.
+///
+/// # Safety
+/// `h` is a live handle to which no reference is alive.
+unsafe fn recount(h: *mut Handle, lent: &mut Value) {
+    *lent = Value::Unit;
+    // SAFETY: the caller says so.
+    let h = unsafe { &mut *h };
+    if let Value::Array(rc) = &h.value {
+        if h.owned == 1 && Rc::strong_count(rc) > 1 {
+            h.owned = 0;
+        }
+    }
+}
+
+/// Frees a handle that loses its last owner.
+pub(crate) unsafe extern "C" fn free(ctx: *mut Ctx, h: *mut Handle) {
+    // SAFETY: native code passes its context and a handle of it with one owner.
+    unsafe {
+        (*h).rc = 1;
+        drop((*ctx).pool.unwrap(h));
+    }
+}
+
+/// Adds the frame that an error leaves; 1.
+pub(crate) unsafe extern "C" fn trace(ctx: *mut Ctx, site: u64) -> u64 {
+    // SAFETY: native code passes the context that it was given.
+    let ctx = unsafe { &mut *ctx };
+    match ctx.error.take() {
+        Some(e) => ctx.fail(e, site as u32),
+        None => 1,
+    }
+}
+
+/// An interrupt was asked for: 1, unless it has been taken back.
+pub(crate) unsafe extern "C" fn poll(ctx: *mut Ctx, site: u64) -> u64 {
+    // SAFETY: native code passes the context that it was given.
+    let ctx = unsafe { &mut *ctx };
+    match ctx.machine().poll() {
+        Ok(()) => 0,
+        Err(e) => ctx.fail(e, site as u32),
+    }
+}
+
+/// Somebody wants to hear how far the loop is.
+pub(crate) unsafe extern "C" fn progress(ctx: *mut Ctx, done: i64, total: i64) {
+    // SAFETY: native code passes the context that it was given.
+    let m = unsafe { &*ctx }.machine();
+    m.report_progress_of(Some((done.unsigned_abs(), total.unsigned_abs())));
+}
+
+/// Too many nested calls.
+pub(crate) unsafe extern "C" fn overflow(ctx: *mut Ctx) {
+    // SAFETY: native code passes the context that it was given. The caller adds its frame: the callee has not begun.
+    unsafe { &mut *ctx }.error = Some(adl_interp::vm::too_deep());
+}
+
+/// No arm fits: 1.
+pub(crate) unsafe extern "C" fn no_match(ctx: *mut Ctx, site: u64) -> u64 {
+    // SAFETY: native code passes the context that it was given.
+    let ctx = unsafe { &mut *ctx };
+    ctx.fail(adl_interp::vm::no_match(), site as u32)
+}
+
+/// A constant.
+pub(crate) unsafe extern "C" fn constant(ctx: *mut Ctx, id: u64) -> *mut Handle {
+    // SAFETY: native code passes the context that it was given.
+    let ctx = unsafe { &mut *ctx };
+    let v = ctx.tables().consts.get(id as usize).cloned().unwrap_or_default();
+    ctx.pool.wrap(v, Expect(0))
+}
+
+/// The constructor of data: its number, or -1.
+pub(crate) unsafe extern "C" fn tag(h: *const Handle) -> i64 {
+    // SAFETY: native code passes a live handle.
+    match unsafe { &(*h).value } {
+        Value::Data(d) => i64::from(d.con.tag),
+        _ => -1,
+    }
+}
+
+/// Scalars for which a loop's buffer has room at once, where the number of turns is known.
+const ROOM: i64 = 1 << 22;
+
+/// An empty buffer for what a loop collects in `n` turns (0 if nobody knows). Null after an error.
+pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *mut Handle {
+    // SAFETY: native code passes the context that it was given.
+    let ctx = unsafe { &mut *ctx };
+    let Some((ty, boxed)) = ctx.tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
+    let v = match buffer::empty(ty, *boxed, &Value::Int(n)) {
+        Ok(v) => v,
+        Err(e) => {
+            ctx.fail(e, site as u32);
+            return std::ptr::null_mut();
+        }
+    };
+    let p = ctx.pool.wrap(v, Expect(0));
+    if ty.is_flat() && !*boxed {
+        // SAFETY: the handle is new.
+        unsafe { &mut *p }.reserve(0, n.clamp(8, ROOM) as usize);
+    }
+    p
+}
+
+/// Room for the element after `len` others: 1 if there is none.
+pub(crate) unsafe extern "C" fn grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) -> u64 {
+    // SAFETY: native code passes its context and a live buffer.
+    let (ctx, h) = unsafe { (&mut *ctx, &mut *h) };
+    h.reserve(len as usize, (len as usize).max(8));
+    if h.owned as u64 > len {
+        return 0;
+    }
+    let e = Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{}]", len.saturating_mul(2)));
+    ctx.fail(e, site as u32)
+}
+
+/// The number of a kind, for [`push`].
+pub(crate) fn code_of(kind: Kind) -> i64 {
+    match kind {
+        Kind::F64 => 0,
+        Kind::F32 => 1,
+        Kind::I64 => 2,
+        Kind::Bool => 3,
+        Kind::Ref(_) => 4,
+    }
+}
+
+/// Adds a value, which is lent, to a buffer. `kind` is as [`code_of`] says.
+pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, h: *mut Handle, word: u64, kind: u64, site: u64) -> u64 {
+    let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(kind as usize).copied().unwrap_or(Kind::Ref(Expect(0)));
+    // SAFETY: native code passes its context, a live buffer, and a word of the kind: of a `Ref` another live handle.
+    let (ctx, h) = unsafe { (&mut *ctx, &mut *h) };
+    // SAFETY: the same.
+    let mut v = unsafe { ctx.value(kind, false, word) };
+    let pushed: Res<()> = buffer::push(&mut h.value, &v);
+    if let Kind::Ref(_) = kind {
+        // SAFETY: the same; no reference to the value's handle is alive.
+        unsafe { recount(word as *mut Handle, &mut v) };
+    }
+    match pushed {
+        Ok(()) => 0,
+        Err(e) => ctx.fail(e, site as u32),
+    }
+}
+
+/// The length of an array's first axis; 0 where it is absent.
+pub(crate) unsafe extern "C" fn extent(h: *const Handle) -> i64 {
+    // SAFETY: native code passes a live handle.
+    adl_interp::value::seq::len(unsafe { &(*h).value }) as i64
+}
+
+/// Makes an array of a buffer with `len` elements. `how`: 1 if it is turned round; `expect` in the bits above.
+pub(crate) unsafe extern "C" fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -> *mut Handle {
+    // SAFETY: native code passes its context and a live buffer with one owner.
+    let (ctx, b) = unsafe { (&mut *ctx, &mut *h) };
+    if b.owned > 0 {
+        b.reserve(len as usize, 0);
+        if let Value::Array(rc) = &mut b.value {
+            if let Some(a) = Rc::get_mut(rc) {
+                a.shape[0] = len as usize;
+            }
+        }
+    }
+    // SAFETY: the same handle; the reference above is not used any more.
+    let v = unsafe { ctx.pool.unwrap(h) };
+    let v = buffer::finish(v, how & 1 == 1);
+    ctx.pool.wrap(v, Expect((how >> 1) as u8))
+}

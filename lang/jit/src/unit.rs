@@ -1,0 +1,110 @@
+//! What is compiled together: a function with all that it calls.
+
+use adl_interp::ir::native::Source;
+use adl_ir::{Block, FnId, Function, Op};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Variables of a function above which its frame might not fit a stack.
+const MAX_VARS: usize = 20_000;
+
+/// Statements of a unit above which compiling takes seconds.
+const MAX_SIZE: usize = 60_000;
+
+/// Functions that are compiled together.
+pub(crate) struct Unit {
+    /// The first is the one that is called.
+    pub funcs: Vec<Rc<Function>>,
+    /// By number in the program.
+    pub index: HashMap<FnId, usize>,
+    /// Whether some function ends with a call of another function: they then take no space on the stack.
+    pub tail_calls: bool,
+    /// Whether functions call each other in a circle.
+    pub recursive: bool,
+}
+
+impl Unit {
+    /// The functions that the one at a place calls, directly or not.
+    pub fn new(source: &Source, at: u32) -> Result<Unit, String> {
+        let of_place: HashMap<u32, FnId> = source.places.iter().map(|(f, p)| (*p, *f)).collect();
+        let first = *of_place.get(&at).ok_or("a function that is not lowered")?;
+        let mut u = Unit { funcs: Vec::new(), index: HashMap::new(), tail_calls: false, recursive: false };
+        let (mut todo, mut size) = (vec![first], 0);
+        u.index.insert(first, 0);
+        let mut callees: Vec<Vec<usize>> = Vec::new();
+        while u.funcs.len() < todo.len() {
+            let me = todo[u.funcs.len()];
+            let f = source.func(me).ok_or("a function that is not lowered")?.clone();
+            let mut calls = Vec::new();
+            size += scan(&f.body, &mut |g| calls.push(g));
+            if f.vars.len() > MAX_VARS || size > MAX_SIZE {
+                return Err(format!("`{}` is too large to be compiled", f.name));
+            }
+            u.tail_calls |= tail(&f.body, me);
+            let mut out = Vec::new();
+            for g in calls {
+                let next = todo.len();
+                let k = *u.index.entry(g).or_insert(next);
+                if k == next {
+                    todo.push(g);
+                }
+                out.push(k);
+            }
+            callees.push(out);
+            u.funcs.push(f);
+        }
+        u.recursive = circular(&callees);
+        Ok(u)
+    }
+}
+
+/// Statements in a block; tells of each call.
+fn scan(b: &Block, call: &mut dyn FnMut(FnId)) -> usize {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        let mut n = b.stmts.len();
+        for s in &b.stmts {
+            if let Op::Call { f, .. } = &s.op {
+                call(*f);
+            }
+            for part in s.op.blocks() {
+                n += scan(part, call);
+            }
+        }
+        n
+    })
+}
+
+/// Whether a block in tail position ends with a call of another function than this one.
+fn tail(b: &Block, me: FnId) -> bool {
+    let Some(s) = b.stmts.last() else { return false };
+    if !s.outs.iter().chain(&s.lin_outs).eq(b.results.iter().chain(&b.lin_results)) {
+        return false;
+    }
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match &s.op {
+        Op::Call { f, .. } => *f != me,
+        Op::If(_, x, y) => tail(x, me) || tail(y, me),
+        Op::Switch(_, arms) => arms.iter().any(|a| tail(a, me)),
+        _ => false,
+    })
+}
+
+/// Whether calls go in a circle: functions that only call what has been taken away are taken away, until none is left.
+fn circular(callees: &[Vec<usize>]) -> bool {
+    let mut callers: Vec<Vec<usize>> = vec![Vec::new(); callees.len()];
+    let mut left: Vec<usize> = callees.iter().map(Vec::len).collect();
+    for (f, gs) in callees.iter().enumerate() {
+        gs.iter().for_each(|g| callers[*g].push(f));
+    }
+    let mut todo: Vec<usize> = (0..left.len()).filter(|f| left[*f] == 0).collect();
+    let mut done = 0;
+    while let Some(g) = todo.pop() {
+        done += 1;
+        for f in &callers[g] {
+            left[*f] -= 1;
+            if left[*f] == 0 {
+                todo.push(*f);
+            }
+        }
+    }
+    done < callees.len()
+}

@@ -1,0 +1,190 @@
+//! What native code must do besides giving the right numbers: errors, interrupts, depth, changes in place, memory.
+
+mod common;
+
+use adl_interp::error::codes;
+use adl_interp::value::{Buf, Value, array};
+use adl_ir::{FnId, Program};
+use common::{both, compile, interpreted, machine, native, same};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+fn program(text: &str) -> (Program, FnId) {
+    let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let f = FnId(p.funcs.len() as u32 - 1);
+    (p, f)
+}
+
+fn code_of(text: &str, args: &[Value]) -> &'static str {
+    let (p, f) = program(text);
+    both(&p, f, args).expect_err("an error").diag.code
+}
+
+#[test]
+fn errors_are_the_interpreters() {
+    let xs = array::floats(vec![1.0, 2.0]);
+    let at = "fn f0 f (v0: []f64, v1: i64) -> (f64) { v2: f64 = index v0 [v1] return v2 }";
+    for i in [-1, 2, i64::MAX, i64::MIN] {
+        assert_eq!(code_of(at, &[xs.clone(), Value::Int(i)]), codes::BOUNDS);
+    }
+    assert_eq!(code_of(at, &[array::floats(vec![]), Value::Int(0)]), codes::BOUNDS);
+    for (op, a, b) in [("add", i64::MAX, 1), ("sub", i64::MIN, 1), ("mul", 1 << 62, 2), ("mul", i64::MIN, -1), ("int_div", i64::MIN, -1)] {
+        let text = format!("fn f0 f (v0: i64, v1: i64) -> (i64) {{ v2: i64 = {op} v0 v1 return v2 }}");
+        assert_eq!(code_of(&text, &[Value::Int(a), Value::Int(b)]), codes::OVERFLOW, "{op}");
+    }
+    for op in ["int_div", "rem"] {
+        let text = format!("fn f0 f (v0: i64, v1: i64) -> (i64) {{ v2: i64 = {op} v0 v1 return v2 }}");
+        assert_eq!(code_of(&text, &[Value::Int(7), Value::Int(0)]), codes::DIV_ZERO, "{op}");
+    }
+    for x in [f64::NAN, f64::INFINITY, 1e19, -1e300] {
+        assert_eq!(code_of("fn f0 f (v0: f64) -> (i64) { v1: i64 = to_i64 v0 return v1 }", &[Value::Float(x)]), codes::OVERFLOW);
+    }
+    let sum = "fn f0 f (v0: []i64, v1: i64) -> (i64) {
+        v2: i64, v3: i64 = loop for v1 over (v0) out (sum) (v4: i64, v5: i64) { return v5 } return v2 }";
+    assert_eq!(code_of(sum, &[array::ints(vec![i64::MAX, 1]), Value::Int(2)]), codes::OVERFLOW);
+    assert_eq!(code_of(sum, &[array::ints(vec![1, 1]), Value::Int(3)]), codes::BOUNDS);
+}
+
+#[test]
+fn errors_name_the_functions_that_they_leave() {
+    let text = "fn f0 inner (v0: []f64, v1: i64) -> (f64) { v2: f64 = index v0 [v1] v3: f64 = sin v2 return v3 }
+        fn f1 outer (v0: []f64, v1: i64) -> (f64) { v2: f64 = call f0 (v0, v1) v3: f64 = sin v2 return v3 }";
+    let (p, f) = program(text);
+    let e = both(&p, f, &[array::floats(vec![1.0]), Value::Int(3)]).expect_err("an error");
+    let names: Vec<&str> = e.diag.stack.iter().map(|s| s.0.as_str()).collect();
+    assert_eq!(names, ["inner", "outer"]);
+}
+
+#[test]
+fn numbers_at_the_edges() {
+    let values = [0.0, -0.0, 1.0, -1.5, 2.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE, 1e308, -7.25];
+    let unary = ["neg", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "expm1", "log", "log1p", "sqrt", "cbrt", "abs", "sign", "floor", "ceil", "round", "sigmoid", "relu", "softplus", "erf", "erfc", "lgamma", "digamma", "gamma", "step", "powi 3", "powi -2", "powi 0", "powi 100", "polygamma 2"];
+    for op in unary {
+        let Ok(p) = adl_ir::parse::program(&format!("fn f0 f (v0: f64) -> (f64) {{ v1: f64 = {op} v0 return v1 }}")) else { panic!("{op}") };
+        let code = compile(&p, FnId(0));
+        for x in values {
+            let got = code.run(&mut machine(), vec![Value::Float(x)]).unwrap();
+            assert!(same(&got[0], &interpreted(&p, FnId(0), vec![Value::Float(x)]).unwrap()[0]), "{op} {x}: {got:?}");
+        }
+    }
+    for op in ["add", "sub", "mul", "div", "int_div", "rem", "pow", "atan2", "hypot", "min", "max", "step_le", "scale", "eq", "ne", "lt", "gt", "le", "ge"] {
+        let ty = if ["eq", "ne", "lt", "gt", "le", "ge"].contains(&op) { "bool" } else { "f64" };
+        let Ok(p) = adl_ir::parse::program(&format!("fn f0 f (v0: f64, v1: f64) -> ({ty}) {{ v2: {ty} = {op} v0 v1 return v2 }}")) else { panic!("{op}") };
+        let code = compile(&p, FnId(0));
+        for (x, y) in values.iter().flat_map(|x| values.iter().map(move |y| (*x, *y))) {
+            let args = vec![Value::Float(x), Value::Float(y)];
+            let got = code.run(&mut machine(), args.clone()).unwrap();
+            assert!(same(&got[0], &interpreted(&p, FnId(0), args).unwrap()[0]), "{op} {x} {y}: {got:?}");
+        }
+    }
+}
+
+#[test]
+fn ints_at_the_edges() {
+    let values = [0, 1, -1, 2, -2, 3, 7, -7, 63, i64::MAX, i64::MIN, i64::MAX - 1, 1 << 31, -(1 << 33)];
+    for op in ["add", "sub", "mul", "int_div", "rem", "min", "max"] {
+        let (p, f) = program(&format!("fn f0 f (v0: i64, v1: i64) -> (i64) {{ v2: i64 = {op} v0 v1 return v2 }}"));
+        let code = compile(&p, f);
+        for (x, y) in values.iter().flat_map(|x| values.iter().map(move |y| (*x, *y))) {
+            let args = vec![Value::Int(x), Value::Int(y)];
+            match (code.run(&mut machine(), args.clone()), interpreted(&p, f, args)) {
+                (Ok(g), Ok(w)) => assert!(same(&g[0], &w[0]), "{op} {x} {y}"),
+                (Err(g), Err(w)) => assert_eq!((g.diag.code, &g.diag.message), (w.diag.code, &w.diag.message), "{op} {x} {y}"),
+                (g, w) => panic!("{op} {x} {y}: {g:?} {w:?}"),
+            }
+        }
+    }
+}
+
+const DEEP: &str = "fn f0 f (v0: i64) -> (i64) {
+    v1: i64 = 0 v2: bool = le v0 v1
+    v3: i64 = if v2 { return v1 } else { v4: i64 = 1 v5: i64 = sub v0 v4 v6: i64 = call f0 (v5) v7: i64 = add v6 v0 return v7 }
+    return v3 }";
+
+#[test]
+fn recursion_is_deep_and_ends() {
+    let (p, f) = program(DEEP);
+    let n = 1_000_000i64;
+    assert!(same(&native(&p, f, vec![Value::Int(n)]).unwrap()[0], &Value::Int(n * (n + 1) / 2)));
+    let e = native(&p, f, vec![Value::Int(1 << 40)]).expect_err("too deep");
+    let w = interpreted(&p, f, vec![Value::Int(1 << 40)]).expect_err("too deep");
+    assert_eq!((e.diag.code, &e.diag.message, &e.diag.stack), (w.diag.code, &w.diag.message, &w.diag.stack));
+}
+
+#[test]
+fn tail_calls_take_no_space() {
+    let text = "fn f0 even (v0: i64) -> (bool) {
+        v1: i64 = 0 v2: bool = eq v0 v1
+        v3: bool = if v2 { v4: bool = true return v4 } else { v5: i64 = 1 v6: i64 = sub v0 v5 v7: bool = call f1 (v6) return v7 } return v3 }
+        fn f1 odd (v0: i64) -> (bool) {
+        v1: i64 = 0 v2: bool = eq v0 v1
+        v3: bool = if v2 { v4: bool = false return v4 } else { v5: i64 = 1 v6: i64 = sub v0 v5 v7: bool = call f0 (v6) return v7 } return v3 }
+        fn f2 count (v0: i64, v1: i64) -> (i64) {
+        v2: i64 = 0 v3: bool = eq v0 v2
+        v4: i64 = if v3 { return v1 } else { v5: i64 = 1 v6: i64 = sub v0 v5 v7: i64 = add v1 v5 v8: i64 = call f2 (v6, v7) return v8 } return v4 }";
+    let (p, _) = program(text);
+    let n = 30_000_000;
+    assert!(same(&native(&p, FnId(0), vec![Value::Int(n)]).unwrap()[0], &Value::Bool(true)));
+    assert!(same(&native(&p, FnId(2), vec![Value::Int(n), Value::Int(5)]).unwrap()[0], &Value::Int(n + 5)));
+}
+
+#[test]
+fn interrupts_stop_loops() {
+    for text in [
+        "fn f0 f (v0: f64) -> (f64) { v1: f64, v2: i64 = loop while (v3: f64) { v4: bool = eq v3 v3 return v4 } carry (v0) (v5: i64, v6: f64) { v7: f64 = neg v6 return v7 } return v1 }",
+        "fn f0 f (v0: f64) -> (f64) { v1: f64 = call f0 (v0) return v1 }",
+    ] {
+        let (p, f) = program(text);
+        let code = compile(&p, f);
+        let mut m = machine();
+        let flag = m.interrupt.clone();
+        let stopper = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            flag.store(true, Ordering::Relaxed);
+        });
+        let e = code.run(&mut m, vec![Value::Float(1.0)]).expect_err("an interrupt");
+        assert_eq!(e.diag.code, codes::INTERRUPT);
+        stopper.join().unwrap();
+        m.interrupt.store(false, Ordering::Relaxed);
+    }
+}
+
+const FILL: &str = "fn f0 f (v0: []f64, v1: i64) -> ([]f64) {
+    v2: []f64, v3: i64 = loop for v1 carry (v0) (v4: i64, v5: []f64) {
+        v6: f64 = index v5 [v4] v7: f64 = to_f64 v4 v8: f64 = add v6 v7 v9: []f64 = index_set v5 [v4] v8 v10: []f64 = index_add v9 [v4] v7
+        return v10 }
+    return v2 }";
+
+#[test]
+fn arrays_with_one_owner_change_in_place() {
+    let (p, f) = program(FILL);
+    let n = 200_000usize;
+    let xs = array::floats(vec![1.0; n]);
+    // With a copy a turn this would take minutes.
+    let start = Instant::now();
+    let out = native(&p, f, vec![xs.clone(), Value::Int(n as i64)]).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(5));
+    let (Value::Array(xs), Value::Array(out)) = (&xs, &out[0]) else { panic!("arrays") };
+    assert!(matches!(&xs.buf, Buf::F64(v) if v.iter().all(|x| *x == 1.0)), "the caller's array changed");
+    assert!(matches!(&out.buf, Buf::F64(v) if v.iter().enumerate().all(|(i, x)| *x == 1.0 + 2.0 * i as f64)));
+}
+
+#[test]
+fn absent_arrays_and_rows() {
+    let text = "fn f0 f (v0: [][]f64, v1: []f64, v2: []i64, v3: i64) -> (f64, [][]f64, []f64) {
+        v4: f64, v5: i64 = loop for v3 over (v0, v1) out (sum) (v6: i64, v7: []f64, v8: f64) {
+            v9: i64 = 1 v10: f64 = index v7 [v9] v11: f64 = mul v10 v8
+            return v11 }
+        v12: [][]f64 = zero [][]f64 v13: []f64 = zero []f64 v14: i64 = 0
+        v15: []f64 = index_add v13 [v14] v4 shape v2
+        return v4, v12, v15 }";
+    let (p, f) = program(text);
+    let m = array::make([3, 2].into_iter().collect(), Buf::F64(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+    let v = array::floats(vec![1.0, -1.0, 0.5]);
+    for rows in [m, Value::Zero] {
+        for w in [v.clone(), Value::Zero] {
+            let _ = both(&p, f, &[rows.clone(), w.clone(), array::ints(vec![3]), Value::Int(3)]).unwrap();
+            let _ = both(&p, f, &[rows.clone(), w, array::ints(vec![3]), Value::Int(4)]);
+        }
+    }
+}
