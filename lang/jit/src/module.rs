@@ -97,7 +97,7 @@ fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tab
     for (i, f) in unit.funcs.iter().enumerate() {
         ctx.func.signature = sigs[i].clone();
         ctx.func.name = UserFuncName::user(0, ids[i].as_u32());
-        emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, me: i }, f, &mut ctx.func, &mut shared)?;
+        emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, me: i }, f, &mut ctx.func, &mut shared);
         module.define_function(ids[i], &mut ctx).map_err(text)?;
         module.clear_context(&mut ctx);
     }

@@ -167,7 +167,7 @@ impl Road {
         if self.choice == Choice::Main {
             self.op = op;
             let f = f.cloned().unwrap_or_default();
-            self.note(&f, Some(Unsupported::new("the elements of a `map` or `for` are differentiated all at once", Span::default())));
+            self.note(&f, false, Some(Unsupported::new("the elements of a `map` or `for` are differentiated all at once", Span::default())));
         }
     }
 

@@ -165,7 +165,11 @@ impl Emit<'_, '_, '_> {
         for (i, s) in first.iter().enumerate() {
             self.stmt(s, i as u32, sc);
         }
-        let at = first.len() as u32;
+        self.last(b, s, first.len() as u32, sc);
+    }
+
+    /// The last statement of a block in tail position, whose results are the function's.
+    fn last(&mut self, b: &Block, s: &Stmt, at: u32, sc: &Scope) {
         self.span = s.span;
         self.stmt_site = None;
         match &s.op {

@@ -361,15 +361,7 @@ impl Emit<'_, '_, '_> {
         let goes_on = self.b.ins().icmp(BELOW, vals[0], n);
         self.b.ins().brif(goes_on, body, &[], exit, &[]);
         self.b.switch_to_block(body);
-        let what = |e: &mut Self| {
-            let index = What::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None });
-            let args = [(Kind::of(e.f.ty(keys)), keys_handle), (Kind::I64, vals[0])];
-            e.slow_on(index, &args, vec![false; 2], vec![Kind::I64], vec![adl_interp::value::Value::Int(0)])[0]
-        };
-        let key = match self.element_of(keys, vals[0], what) {
-            Some(key) => key,
-            None => what(self),
-        };
+        let key = self.key(keys, vals[0]);
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, key, extent);
         self.unless(inside, next, &vals[1..]);
         self.depth += 1;
@@ -385,6 +377,20 @@ impl Emit<'_, '_, '_> {
         let used: Vec<Var> = dest.iter().chain(values).copied().chain([keys]).collect();
         self.end_soac(&used, &taken, dest, &dying, at, sc);
         self.bind_outs(s, &vals[1..]);
+    }
+
+    /// The key of a turn.
+    fn key(&mut self, keys: Var, turn: Value) -> Value {
+        let h = self.val(keys);
+        let slow = |e: &mut Self| {
+            let index = What::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None });
+            let args = [(Kind::of(e.f.ty(keys)), h), (Kind::I64, turn)];
+            e.slow_on(index, &args, vec![false; 2], vec![Kind::I64], vec![adl_interp::value::Value::Int(0)])[0]
+        };
+        match self.element_of(keys, turn, slow) {
+            Some(key) => key,
+            None => slow(self),
+        }
     }
 
     /// The operator at one key: the destinations afterwards.

@@ -101,7 +101,7 @@ pub(crate) fn entry(module: &mut JITModule, f: &Function, id: FuncId, func: &mut
 }
 
 /// Emits a function.
-pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function, shared: &mut FunctionBuilderContext) -> Result<(), String> {
+pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
     let (info, last) = live::analyse(&f.body, f.vars.len());
     let mut b = FunctionBuilder::new(func, shared);
     let start = b.create_block();
@@ -135,15 +135,8 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
         stmt_site: None,
         span: adl_syntax::span::Span::default(),
     };
-    e.guard_stack();
-    e.begin(&given[2..]);
-    e.tail(&f.body, &Scope { info: &info, dying: &HashSet::new() });
-    e.b.switch_to_block(fail);
-    let one = e.b.ins().iconst(types::I64, 1);
-    e.b.ins().return_(&[one]);
-    e.b.seal_all_blocks();
+    e.whole(&given[2..], &info);
     e.b.finalize(config);
-    Ok(())
 }
 
 /// Words that the operations and calls of a function need at most.
@@ -320,6 +313,18 @@ impl Emit<'_, '_, '_> {
         if let Some(b) = here {
             self.b.switch_to_block(b);
         }
+    }
+
+    /// The whole function.
+    fn whole(&mut self, given: &[Value], info: &Info) {
+        self.guard_stack();
+        self.begin(given);
+        let f = self.f.clone();
+        self.tail(&f.body, &Scope { info, dying: &HashSet::new() });
+        self.b.switch_to_block(self.fail);
+        let one = self.b.ins().iconst(types::I64, 1);
+        self.b.ins().return_(&[one]);
+        self.b.seal_all_blocks();
     }
 
     /// The start of the body, to which the function's calls of itself in tail position go back.
