@@ -14,13 +14,21 @@ pub struct Terminal {
     args: Vec<String>,
     start: Instant,
     bar: Bar,
+    /// Whether what programs print goes nowhere.
+    silent: bool,
 }
 
 impl Terminal {
+    /// The same, but what programs print goes nowhere.
+    pub fn silent(mut self) -> Terminal {
+        self.silent = true;
+        self
+    }
+
     /// With the arguments of the script.
     pub fn new(args: Vec<String>) -> Terminal {
         let out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
-        Terminal { out, watched: std::io::stdout().is_terminal(), args, start: Instant::now(), bar: Bar::new() }
+        Terminal { out, watched: std::io::stdout().is_terminal(), args, start: Instant::now(), bar: Bar::new(), silent: false }
     }
 }
 
@@ -44,6 +52,9 @@ pub fn say(text: &str) {
 impl Host for Terminal {
     fn print(&mut self, text: &str) {
         self.bar.erase();
+        if self.silent {
+            return;
+        }
         let written = self.out.write_all(text.as_bytes());
         if let Err(e) = written.and_then(|()| if self.watched { self.out.flush() } else { Ok(()) }) {
             lost(&e);
@@ -79,6 +90,12 @@ impl Host for Terminal {
     }
     fn time(&mut self) -> f64 {
         self.start.elapsed().as_secs_f64()
+    }
+    fn free_memory(&mut self) -> Option<u64> {
+        // Linux says so in kB; elsewhere nobody is asked.
+        let info = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let line = info.lines().find(|l| l.starts_with("MemAvailable:"))?;
+        line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)
     }
     fn progress(&mut self, done: u64, total: u64) {
         self.bar.step(done, total);

@@ -47,6 +47,9 @@ pub struct Global {
     /// Never compile to native code: results are the same, loops slower.
     #[arg(long, global = true)]
     no_jit: bool,
+    /// What gradients store and recompute: store_all, recompute_all, auto, "budget N", sqrt, "revolve N".
+    #[arg(long, value_name = "PLAN", default_value = "store_all", value_parser = plan, global = true)]
+    plan: String,
     /// Say at the end how each derivative was computed.
     #[arg(long, global = true)]
     roads: bool,
@@ -79,16 +82,33 @@ enum Command {
         html: Option<String>,
         name: Option<String>,
     },
-    /// The IR of a function, as the main road of differentiation makes it.
+    /// Work of a function and of its derivatives by source line.
+    Cost {
+        file: String,
+        name: String,
+        /// Its arguments, as expressions; the derivative is that with respect to the last.
+        #[arg(allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// A function as it goes through the compiler.
     Ir {
-        /// How far: specialised, after J, after U, after T, or as it runs.
-        #[arg(long, default_value = "opt", value_parser = ["spec", "jvp", "unzip", "transpose", "opt"])]
+        #[arg(long, value_parser = adl_session::STAGES, default_value = "opt")]
         stage: String,
         file: String,
         name: String,
+        /// Arguments, as expressions, where the function's type leaves theirs open.
+        #[arg(allow_hyphen_values = true)]
+        args: Vec<String>,
     },
     #[command(external_subcommand)]
     Script(Vec<String>),
+}
+
+fn plan(text: &str) -> Result<String, String> {
+    match adl_interp::ir::road::Plan::parse(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(format!("plans are {}", adl_interp::ir::road::SPELLINGS)),
+    }
 }
 
 fn main() -> ExitCode {
@@ -115,9 +135,10 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         Some(Command::Fmt { check, files }) => commands::fmt(global, check, &files),
         Some(Command::Test { files }) => commands::measure::test(global, &files),
         Some(Command::Bench { files }) => commands::measure::bench(global, &files),
-        Some(Command::Ir { stage, file, name }) => commands::ir(global, &stage, &file, &name),
         Some(Command::Doc { html: Some(dir), .. }) => html::write(global, &dir),
         Some(Command::Doc { name, .. }) => commands::doc(global, name.as_deref()),
+        Some(Command::Cost { file, name, args }) => commands::inspect::cost(global, &file, &name, &args),
+        Some(Command::Ir { stage, file, name, args }) => commands::inspect::ir(global, &stage, &file, &name, &args),
         Some(Command::Script(words)) if global.stdin => commands::stdin(global, words),
         Some(Command::Script(words)) => match words.split_first() {
             Some((file, args)) => commands::script(global, file, args.to_vec()),

@@ -389,3 +389,32 @@ fn an_interrupt_ends_a_run_with_its_stack() {
         }
     }
 }
+
+#[test]
+fn plans_costs_and_stages() {
+    let d = Dir::new("plans");
+    d.file("a.adl", "print \"not shown\"\nlet f (x : Float) : Float =\n  let s = sin x\n  s * x\nlet g (n : Int) x = loop y = x for i < n do y * y\n");
+    let table = d.adl(&["cost", "a.adl", "f", "0.5"]);
+    assert_eq!(table.code, 0, "{}", table.err);
+    assert!(table.out.contains("   3       1        2        3    16 B  let s = sin x\n"), "{}", table.out);
+    assert!(!table.out.contains("not shown"));
+    let json = d.adl(&["--json", "cost", "a.adl", "f", "0.5"]);
+    assert!(json.out.starts_with("{\"adjoint\":5,") && json.out.contains("\"line\":3,\"primal\":1,\"source\":\"let s = sin x\""), "{}", json.out);
+    assert!(d.adl(&["cost", "a.adl", "g", "3", "0.5"]).out.contains(" all       3 "));
+    d.adl(&["cost", "a.adl", "f"]).is(2, "", "needs the function's arguments");
+    d.adl(&["cost", "a.adl", "h", "1"]).is(1, "", "E0201");
+    for stage in ["core", "spec", "jvp", "unzip", "transpose", "opt"] {
+        let out = d.adl(&["ir", "--stage", stage, "a.adl", "f"]);
+        assert!(out.code == 0 && out.out.contains("sin") != (stage == "transpose") && !out.out.contains("not shown"), "{stage}: {}{}", out.out, out.err);
+        assert!(stage == "core" || out.out.contains("-- line "), "{stage}: {}", out.out);
+    }
+    d.adl(&["ir", "--stage", "spec", "a.adl", "g"]).is(1, "", "E0722");
+    assert!(d.adl(&["ir", "--stage", "spec", "a.adl", "g", "3", "0.5"]).out.contains("loop for"));
+    let e = "grad (fun (x : Float) -> loop y = x for i < 100 do sin y * x) 0.5";
+    let all = d.adl(&["-e", e]).out;
+    for plan in ["store_all", "recompute_all", "auto", "budget 2000", "sqrt", "revolve 3"] {
+        d.adl(&["--plan", plan, "-e", e]).is(0, &all, "");
+    }
+    d.adl(&["--plan", "budget 20", "-e", e]).is(1, "", "E0722");
+    d.adl(&["--plan", "some", "-e", e]).is(2, "", "store_all");
+}

@@ -130,7 +130,8 @@ fn check(p: Prim) -> Check {
         | P::RandPermutation | P::Print | P::Show | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args
         | P::Env | P::Time | P::Assert | P::Error | P::StrLen | P::StrSlice | P::StrSplit | P::StrJoin | P::StrTrim | P::StrFind | P::StrReplace | P::StrUpper | P::StrLower
         | P::ParseFloat | P::ParseInt | P::Zero => Discrete,
-        P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd | P::Jacrev | P::Hessian | P::Hvp | P::Engine | P::Gradcheck => Operator,
+        P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd | P::Jacrev | P::Hessian | P::Hvp | P::Engine | P::Gradcheck
+        | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder | P::Cost => Operator,
     }
 }
 

@@ -74,10 +74,7 @@ fn block(f: &mut Function, b: &mut Block, outer: &[Var]) {
     for mut s in std::mem::take(&mut b.stmts) {
         let span = s.span;
         let inner = captured_by(f, &s.op);
-        let mut names = HashMap::new();
-        for v in &inner {
-            names.insert(*v, u.take(f, *v, span));
-        }
+        let names: HashMap<Var, Var> = inner.iter().map(|v| (*v, u.take(f, *v, span))).collect();
         for part in s.op.blocks_mut() {
             rename(part, &names);
         }

@@ -17,6 +17,7 @@
 //! - [`unzip`]: U, with a plan that says which intermediates are stored and which recomputed.
 //! - [`transpose`]: T. Cotangents of arrays are accumulated in place of being summed copy by copy.
 //! - [`segment`]: loops in segments that are recomputed, for reverse memory O(√n) or O(log n).
+//! - [`profile`]: what a plan would store and recompute, counted without storing it.
 //! - [`erase`], [`dce`]: forgetting linearity; removing what nobody reads.
 //! - [`Ad`]: the memo of all of these over one program. Calls are transformed to calls of transformed functions, so that code grows
 //!   linearly.
@@ -28,6 +29,7 @@ pub mod dce;
 pub mod erase;
 pub mod explicit;
 pub mod jvp;
+pub mod profile;
 pub mod segment;
 pub mod soac;
 pub mod tangent;

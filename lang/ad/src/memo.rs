@@ -1,10 +1,12 @@
 //! What has been transformed already.
 
 use crate::jvp::Jvp;
+use crate::profile::{Profile, Sites};
 use crate::segment::Segments;
 use crate::unzip::{Plan, Unzipped};
 use adl_ir::{DataId, FnId, Function, Op, Program};
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// The transformations over one program, each made once for each function.
 #[derive(Default)]
@@ -28,6 +30,8 @@ pub struct Ad {
     /// With whether the transpose adds to cotangents that it is given.
     pub(crate) transposes: HashMap<(FnId, bool), FnId>,
     pub(crate) segments: HashMap<(FnId, Segments), FnId>,
+    pub(crate) profiles: HashMap<FnId, Profile>,
+    pub(crate) sites: HashMap<FnId, Rc<Sites>>,
     pub(crate) erasures: HashMap<FnId, FnId>,
     pub(crate) recursive: HashMap<FnId, bool>,
     pub(crate) activities: HashMap<(FnId, Vec<bool>), Vec<bool>>,

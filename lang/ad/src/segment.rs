@@ -62,7 +62,7 @@ impl Segmenter<'_> {
         for s in &b.stmts {
             self.b.span = s.span;
             match &s.op {
-                Op::Loop(l) if suits(l) => self.divided(s, l),
+                Op::Loop(l) if suits(&self.b.func, l) => self.divided(s, l),
                 Op::Call { f, args, rule: None, checkpoint, .. } => {
                     let f = self.ad.segmented(self.p, *f, self.how);
                     self.b.push(Stmt { op: Op::Call { f, args: args.clone(), lin_args: Vec::new(), rule: None, checkpoint: *checkpoint }, ..s.clone() });
@@ -98,7 +98,7 @@ impl Segmenter<'_> {
             Segments::Revolve(k) => {
                 let f = self.halving(part, &tys, &rest);
                 let (zero, k) = (self.b.int(0), self.b.int(i64::from(k.max(1))));
-                let args = [&[zero, n, k], &l.init[..], &rest].concat();
+                let args = [&[zero, n, k], &rest[..], &l.init].concat();
                 self.b.emit(checkpoint(f, args), &tys, &[]).0
             }
             _ => self.root_segments(part, n, l, &tys, &rest),
@@ -115,18 +115,19 @@ impl Segmenter<'_> {
         self.b.push(Stmt { outs: vec![turns], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, n, zero), span: s.span });
     }
 
-    /// `segment lo hi carry… xs… outside…`: the turns from `lo` to `hi`.
+    /// `segment lo hi xs… outside… carry…`: the turns from `lo` to `hi`. What is carried comes last: where it begins with a variable that the
+    /// body reads too, T then adds up in the order of the whole loop.
     fn segment(&mut self, l: &Loop, outside: &[Var]) -> FnId {
         let mut b = Builder::new("segment");
         b.span = self.b.span;
         let (lo, hi) = (b.param(Ty::I64), b.param(Ty::I64));
-        let carry: Vec<Var> = l.init.iter().map(|v| b.param(self.b.ty(*v))).collect();
         let xs: Vec<Var> = l.xs.iter().map(|v| b.param(self.b.ty(*v))).collect();
         let mut names: HashMap<Var, Var> = HashMap::new();
         for v in outside {
             let x = b.param(self.b.ty(*v));
             names.insert(*v, x);
         }
+        let carry: Vec<Var> = l.init.iter().map(|v| b.param(self.b.ty(*v))).collect();
         let n = b.bin(Bin::Sub, hi, lo);
         let parts: Vec<Var> = xs.iter().map(|x| {
             let ty = b.ty(*x);
@@ -174,36 +175,36 @@ impl Segmenter<'_> {
         let lo = self.b.bin(Bin::Mul, k, len);
         let hi = self.b.bin(Bin::Add, lo, len);
         let hi = self.b.bin(Bin::Min, hi, n);
-        let (next, _) = self.b.emit(checkpoint(part, [&[lo, hi], &carry[..], rest].concat()), tys, &[]);
+        let (next, _) = self.b.emit(checkpoint(part, [&[lo, hi], rest, &carry[..]].concat()), tys, &[]);
         let body = self.b.close(next, Vec::new());
         let made = Loop { turns: Turns::For(count), body, xs: Vec::new(), outs: Vec::new(), ..l.clone() };
         let (outs, _) = self.b.emit(Op::Loop(Box::new(made)), &[tys, &[Ty::I64]].concat(), &[]);
         outs[..tys.len()].to_vec()
     }
 
-    /// `halves lo len k carry… rest…`: `len` turns from `lo` with `k` states.
+    /// `halves lo len k rest… carry…`: `len` turns from `lo` with `k` states.
     fn halving(&mut self, part: FnId, tys: &[Ty], rest: &[Var]) -> FnId {
         let id = self.p.reserve("halves");
         let mut b = Builder::new("halves");
         b.span = self.b.span;
         let (lo, len, k) = (b.param(Ty::I64), b.param(Ty::I64), b.param(Ty::I64));
-        let carry: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
         let rest: Vec<Var> = rest.iter().map(|v| b.param(self.b.ty(*v))).collect();
+        let carry: Vec<Var> = tys.iter().map(|t| b.param(t.clone())).collect();
         let end = b.bin(Bin::Add, lo, len);
         let few = b.cmp(Cmp::Le, len, k);
         b.open();
-        let direct = Op::Call { f: part, args: [&[lo, end], &carry[..], &rest].concat(), lin_args: Vec::new(), rule: None, checkpoint: false };
+        let direct = Op::Call { f: part, args: [&[lo, end], &rest[..], &carry].concat(), lin_args: Vec::new(), rule: None, checkpoint: false };
         let (all, _) = b.emit(direct, tys, &[]);
         let yes = b.close(all, Vec::new());
         b.open();
         let m = middle(&mut b, len, k);
         let one = b.int(1);
-        let (first, _) = b.emit(checkpoint(id, [&[lo, m, k], &carry[..], &rest].concat()), tys, &[]);
+        let (first, _) = b.emit(checkpoint(id, [&[lo, m, k], &rest[..], &carry].concat()), tys, &[]);
         let from = b.bin(Bin::Add, lo, m);
         let left = b.bin(Bin::Sub, len, m);
         let fewer = b.bin(Bin::Sub, k, one);
         let fewer = b.bin(Bin::Max, fewer, one);
-        let (second, _) = b.emit(checkpoint(id, [&[from, left, fewer], &first[..], &rest].concat()), tys, &[]);
+        let (second, _) = b.emit(checkpoint(id, [&[from, left, fewer], &rest[..], &first].concat()), tys, &[]);
         let no = b.close(second, Vec::new());
         let (outs, _) = b.emit(Op::If(few, Box::new(yes), Box::new(no)), tys, &[]);
         let f = b.finish(outs, Vec::new());
@@ -216,8 +217,14 @@ fn checkpoint(f: FnId, args: Vec<Var>) -> Op {
     Op::Call { f, args, lin_args: Vec::new(), rule: None, checkpoint: true }
 }
 
-fn suits(l: &Loop) -> bool {
-    matches!(l.turns, Turns::For(_)) && !l.reverse && !l.init.is_empty() && l.outs.is_empty()
+fn suits(f: &Function, l: &Loop) -> bool {
+    // An array read by elements that is also read whole, or carried, gets cotangents in an order that segments would change.
+    let twice = || {
+        let outside = crate::unzip::free(f, &l.body);
+        l.xs.iter().any(|x| outside.contains(x) || l.init.contains(x))
+    };
+    let divisible = matches!(l.turns, Turns::For(_)) && !l.reverse && !l.init.is_empty() && l.outs.is_empty();
+    divisible && !twice()
 }
 
 /// Where to divide `len` turns with `k` states: of C(k + r, r) turns that can be reversed with r repetitions, the first part is the

@@ -20,6 +20,7 @@ use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// The two halves of a function.
 #[derive(Clone, Debug)]
@@ -35,6 +36,12 @@ pub struct Unzipped {
     /// What each residual is: one list for each result of the primal half after `results`. Branches share slots, and what a function
     /// keeps that calls itself is one value.
     pub residuals: Vec<Vec<Residual>>,
+    /// Residuals that are variables of this function, not of its callees.
+    pub own: Rc<[Residual]>,
+    /// Statements, by a result, that the linear half runs again.
+    pub moved: Rc<[Var]>,
+    /// Scalar places for residuals of other branches: the statement, by a result, the branch, the type.
+    pub padding: Rc<[(Var, u32, Ty)]>,
 }
 
 impl Ad {
@@ -46,15 +53,14 @@ impl Ad {
         let src = p.func(f).clone();
         let name = src.name.strip_prefix("jvp ").unwrap_or(&src.name).to_owned();
         let boxed = self.is_recursive(p, f).then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new() }));
-        let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new() };
+        let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new(), own: Rc::default(), moved: Rc::default(), padding: Rc::default() };
         self.unzips.insert((f, plan.clone()), u.clone());
         if let Some(d) = boxed {
             // Callers inside the recursion need the signatures now.
             self.announce(p, &u, &src, d);
         }
         match self.unzip_function(p, f, &src, plan, &u) {
-            Ok(residuals) => {
-                let u = Unzipped { residuals, ..u };
+            Ok(u) => {
                 self.unzips.insert((f, plan.clone()), u.clone());
                 Ok(u)
             }
@@ -80,12 +86,13 @@ impl Ad {
         p.set(u.linear, linear);
     }
 
-    fn unzip_function(&mut self, p: &mut Program, id: FnId, src: &Function, plan: &Plan, u: &Unzipped) -> Result<Vec<Vec<Residual>>, Unsupported> {
-        let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new() };
-        z.note_params(&src.body, "an argument");
+    fn unzip_function(&mut self, p: &mut Program, id: FnId, src: &Function, plan: &Plan, u: &Unzipped) -> Result<Unzipped, Unsupported> {
+        let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new(), parts: HashSet::new(), notes: Notes::default() };
+        z.note_params(&src.body, Span::default(), "an argument");
         let halves = z.block(&src.body)?;
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
-        let vars = z.f;
+        let own = rows.iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
+        let (vars, notes) = (z.f, z.notes);
         let needs: Vec<Var> = halves.needs;
         let mut primal = Function { name: p.func(u.primal).name.clone(), vars: vars.vars.clone(), body: halves.primal };
         let mut linear = Function { name: p.func(u.linear).name.clone(), vars: vars.vars, body: halves.linear };
@@ -112,7 +119,8 @@ impl Ad {
             let made = kept(p.func(u.primal), u.results);
             p.set(*k, made);
         }
-        Ok(if u.boxed.is_some() { vec![rows.concat()] } else { rows })
+        let residuals = if u.boxed.is_some() { vec![rows.concat()] } else { rows };
+        Ok(Unzipped { residuals, own, moved: notes.moved.into(), padding: notes.padding.into(), ..u.clone() })
     }
 
     /// The primal half without its results: what a checkpoint runs again. It does not compute what only the results need.
@@ -152,6 +160,16 @@ struct U<'a> {
     origins: HashMap<Var, Vec<Residual>>,
     /// Where each variable is made, and why it cannot be recomputed if that is so.
     made: HashMap<Var, (Span, &'static str)>,
+    /// What control flow and calls keep for their linear halves.
+    parts: HashSet<Var>,
+    notes: Notes,
+}
+
+/// What is said of a function besides its halves.
+#[derive(Default)]
+struct Notes {
+    moved: Vec<Var>,
+    padding: Vec<(Var, u32, Ty)>,
 }
 
 impl U<'_> {
@@ -173,9 +191,9 @@ impl U<'_> {
         Ok(self.with_recomputed(primal, linear))
     }
 
-    fn note_params(&mut self, b: &Block, why: &'static str) {
+    fn note_params(&mut self, b: &Block, span: Span, why: &'static str) {
         for v in &b.params {
-            self.made.insert(*v, (Span::default(), why));
+            self.made.insert(*v, (span, why));
         }
     }
 
@@ -185,9 +203,15 @@ impl U<'_> {
             Some(rows) => rows.clone(),
             None => {
                 let (span, reason) = self.made.get(&v).copied().unwrap_or_default();
-                vec![Residual { at: (self.id, v), span, ty: self.f.ty(v).clone(), movable: reason.is_empty(), reason }]
+                let name = self.f.vars[v.0 as usize].name.clone();
+                vec![Residual { at: (self.id, v), span, name, ty: self.f.ty(v).clone(), movable: reason.is_empty(), reason }]
             }
         }
+    }
+
+    /// Whether a residual is a variable of this function, and not the box of a call.
+    fn is_own(&self, r: &Residual) -> bool {
+        r.at.0 == self.id && self.made.contains_key(&r.at.1)
     }
 
     /// Whether a statement reads, makes or holds anything linear.
@@ -205,7 +229,10 @@ impl U<'_> {
         let mut needs = free(&self.f, &linear);
         let mut moved: Vec<Stmt> = Vec::new();
         for s in primal.stmts.iter().rev() {
-            if s.outs.iter().any(|o| needs.contains(o)) && self.plan.recomputes(self.id, s) {
+            if s.outs.iter().any(|o| needs.contains(o)) && self.plan.recomputes(self.id, s, s.outs.iter().any(|o| self.parts.contains(o))) {
+                if !matches!(s.op, Op::Lit(_) | Op::Zero(_)) {
+                    self.notes.moved.extend(s.outs.first());
+                }
                 s.op.each_operand(&mut |v| {
                     needs.insert(v);
                 });

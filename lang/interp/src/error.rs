@@ -80,6 +80,8 @@ pub mod codes {
     pub const ENGINE_LIMIT: &str = "E0720";
     /// A function that an engine of reverse mode does not take.
     pub const ENGINE_CANNOT: &str = "E0721";
+    /// A plan that cannot be followed.
+    pub const PLAN: &str = "E0722";
     /// File cannot be read or written.
     pub const FILE: &str = "E0801";
     /// CSV that does not parse.
@@ -227,6 +229,13 @@ const EXPLAIN: &[(&str, &str)] = &[
         \x20   engine.grad Unf (checkpoint (fun x -> sin (sin x))) 1.0     -- wrong\n\
         \x20   engine.grad Unf (fun x -> sin (sin x)) 1.0                  -- right\n\
         \x20   engine.grad Taped (checkpoint (fun x -> sin (sin x))) 1.0   -- right",
+    ),
+    (
+        codes::PLAN,
+        "A plan says what reverse mode stores and what it recomputes. A budget may be below what any plan needs, an id may name no residual, or one that\n\
+        cannot be recomputed (arguments, and what loops carry); and a function whose derivatives are taped has no plans.\n\n\
+        \x20   grad_with (Budget 10) f x                    -- wrong: `residuals f x` says what is least\n\
+        \x20   grad_with (Budget 100_000) f x               -- right",
     ),
     (
         codes::FILE,

@@ -20,6 +20,10 @@ pub trait Host {
     fn env(&mut self, name: &str) -> Option<String>;
     /// Seconds since an arbitrary origin, monotonic.
     fn time(&mut self) -> f64;
+    /// Bytes of memory that are free; `None` where the host does not know.
+    fn free_memory(&mut self) -> Option<u64> {
+        None
+    }
     /// The outermost loop with a known count has done `done` of `total`. Called when the machine's `tick` was set.
     fn progress(&mut self, done: u64, total: u64);
 }

@@ -83,6 +83,7 @@ pub enum Prim {
     // Differentiation.
     Jvp, Linearize, Vjp, Transpose, TransposeAt, Grad, ValueAndGrad, Jacobian, Jacfwd, Jacrev,
     Hessian, Hvp, StopGrad, Checkpoint, CustomJvp, CustomVjp, Engine, Gradcheck,
+    GradWith, ValueAndGradWith, ResidualsUnder, Cost,
 }
 
 impl Prim {
@@ -154,6 +155,7 @@ impl Prim {
         Prim::Linearize, Prim::Vjp, Prim::Transpose, Prim::TransposeAt, Prim::Grad,
         Prim::ValueAndGrad, Prim::Jacobian, Prim::Jacfwd, Prim::Jacrev, Prim::Hessian, Prim::Hvp,
         Prim::StopGrad, Prim::Checkpoint, Prim::CustomJvp, Prim::CustomVjp, Prim::Engine, Prim::Gradcheck,
+        Prim::GradWith, Prim::ValueAndGradWith, Prim::ResidualsUnder, Prim::Cost,
     ];
 
     /// The user's name for it (operators as written; names with `__` are for standard modules only).
@@ -344,16 +346,20 @@ impl Prim {
             Prim::CustomVjp => "custom_vjp",
             Prim::Engine => "__engine",
             Prim::Gradcheck => "gradcheck",
+            Prim::GradWith => "grad_with",
+            Prim::ValueAndGradWith => "value_and_grad_with",
+            Prim::ResidualsUnder => "__residuals",
+            Prim::Cost => "cost",
         }
     }
 }
 
-/// The list holds every variant, in order (`Gradcheck` is the last).
+/// The list holds every variant, in order (`Cost` is the last).
 const _: () = {
     let mut i = 0;
     while i < Prim::ALL.len() {
         assert!(Prim::ALL[i] as usize == i);
         i += 1;
     }
-    assert!(Prim::ALL.len() == Prim::Gradcheck as usize + 1);
+    assert!(Prim::ALL.len() == Prim::Cost as usize + 1);
 };

@@ -29,6 +29,7 @@ impl Session {
     pub(crate) fn eval_entry(&mut self, text: &str) -> Outcome {
         self.entries += 1;
         let file = self.sources.add(format!("<{}>", self.entries), text);
+        self.machine.sources = self.sources.clone();
         let (program, diags) = adl_syntax::parse(file, text);
         let mut out = Outcome { diags, ..Outcome::default() };
         if !out.ok() {

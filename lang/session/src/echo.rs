@@ -41,6 +41,10 @@ impl Echo {
 
     /// Laid out for a screen of so many columns.
     pub fn screen(&self, width: usize) -> String {
+        if let Some(table) = adl_interp::ir::road::table::residuals(&self.shown) {
+            let head = self.name.as_ref().map_or(String::new(), |n| format!("{n} "));
+            return format!("{head}: {}\n{}", self.ty, indented(&table.lines().map(str::to_owned).collect::<Vec<_>>(), 2));
+        }
         match short(&self.shown, width.saturating_sub(2)) {
             Some(text) if !is_matrix(&self.shown) && !is_table(&self.shown) => self.with_name(&text),
             _ => {
@@ -52,6 +56,7 @@ impl Echo {
 
     fn with_name(&self, value: &str) -> String {
         match (&self.name, &self.shown) {
+            _ if adl_interp::ir::road::table::inside(&self.shown).is_some() => format!("{}: {}\n{value}", self.name.as_ref().map_or(String::new(), |n| format!("{n} ")), self.ty),
             (Some(n), Value::Fun(_)) => format!("{n} : {}", self.ty),
             // The type of a function says all that there is to see.
             (None, Value::Fun(_)) => format!("<fun : {0}> : {0}", self.ty),

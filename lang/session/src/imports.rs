@@ -165,6 +165,7 @@ impl Session {
 
     /// Runs what a text does, up to the first error.
     pub(crate) fn run_entries(&mut self, entries: &[Entry]) -> Result<(), Box<Diagnostic>> {
+        self.machine.sources = self.sources.clone();
         for e in entries {
             match &e.step {
                 Step::Run(m) => self.run_module(m)?,

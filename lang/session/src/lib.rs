@@ -18,6 +18,7 @@ mod echo;
 mod embed;
 mod imports;
 mod modules;
+mod plans;
 mod refine;
 mod reload;
 mod run;
@@ -25,14 +26,13 @@ mod tests_of;
 mod texts;
 
 pub use echo::Echo;
+pub use plans::STAGES;
 pub use reload::Counts;
 pub use run::Outcome;
 pub use tests_of::{Failure, TestReport, examples};
 
 use adl_interp::host::Host;
 use adl_interp::ir::road::{Choice, Explain};
-pub use adl_interp::ir::stages::Stage;
-use adl_interp::ir::stages;
 use adl_interp::vm::Machine;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{SourceMap, Span};
@@ -131,15 +131,6 @@ impl Session {
             }
         };
         self.machine.road.explain.iter().map(line).collect()
-    }
-
-    /// The IR of a function in scope at a stage; or why there is none.
-    pub fn ir(&mut self, name: &str, stage: Stage) -> Result<String, String> {
-        let symbol = adl_syntax::symbol::Symbol::new(name);
-        let found = self.env.value(symbol).and_then(|g| self.machine.global(g.id)).cloned();
-        let f = found.ok_or_else(|| format!("nothing is named `{name}`"))?;
-        let source = self.texts.get(&symbol).and_then(|s| self.sources.get(s.file)).cloned();
-        stages::text(&mut self.machine, &f, stage, source.as_ref().map(|s| &*s.text)).map_err(|why| format!("`{name}` has no IR: {why}"))
     }
 
     /// Forgets how derivatives were computed.

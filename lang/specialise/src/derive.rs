@@ -23,8 +23,11 @@ impl Spec<'_> {
     pub(crate) fn derivative_prim(&mut self, p: Prim, reps: Vec<Val>, a: &[Val]) -> Res<Val> {
         match p {
             Prim::Grad => Ok(self.value_and_grad(&a[0], &a[1])?.1),
-            Prim::ValueAndGrad => {
-                let (y, g) = self.value_and_grad(&a[0], &a[1])?;
+            // Inside code that is differentiated there are no plans: the numbers do not depend on them.
+            Prim::GradWith => Ok(self.value_and_grad(&a[1], &a[2])?.1),
+            Prim::ValueAndGrad | Prim::ValueAndGradWith => {
+                let k = usize::from(p == Prim::ValueAndGradWith);
+                let (y, g) = self.value_and_grad(&a[k], &a[k + 1])?;
                 Ok(Val::Tuple(vec![y, g]))
             }
             Prim::Jvp => {

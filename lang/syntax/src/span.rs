@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub struct FileId(pub u32);
 
 /// A half-open byte range `lo..hi` of one file.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Span {
     /// The file.
     pub file: FileId,

@@ -22,6 +22,7 @@ mod infer;
 mod linear;
 mod patterns;
 pub mod print;
+pub mod print_core;
 pub mod ty;
 
 pub use infer::{Checked, check_item};

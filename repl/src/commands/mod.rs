@@ -1,10 +1,11 @@
 //! Sub-commands and batch runs. Each returns the exit code.
 
+pub mod inspect;
 pub mod measure;
 
 use crate::Global;
 use crate::host::{Terminal, say};
-use adl_session::{Outcome, Session, Stage};
+use adl_session::{Outcome, Session};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::render;
 use adl_syntax::span::{SourceMap, Span};
@@ -17,6 +18,8 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
     s.set_road(global.road != "tape");
     s.set_jit(!global.no_jit);
+    // The flag was checked when it was read.
+    let _ = s.set_plan(&global.plan);
     // Without a handler the default one ends the process, which is right too.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     crate::host::watch(&s.tick());
@@ -25,13 +28,19 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
 
 /// The same for a run that a second interrupt may end at once, wherever it is.
 fn batch(global: &Global, args: Vec<String>) -> Session {
-    let s = Session::new(Box::new(Terminal::new(args)));
+    batch_on(global, Terminal::new(args))
+}
+
+fn batch_on(global: &Global, host: Terminal) -> Session {
+    let s = Session::new(Box::new(host));
     let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     let mut s = s;
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
     s.set_road(global.road != "tape");
     s.set_jit(!global.no_jit);
+    // The flag was checked when it was read.
+    let _ = s.set_plan(&global.plan);
     crate::host::watch(&s.tick());
     s
 }
@@ -122,37 +131,13 @@ fn shown(file: &str) -> &str {
     if file == "-" { "<stdin>" } else { file }
 }
 
-/// `adl ir`.
-pub fn ir(global: &Global, stage: &str, file: &str, name: &str) -> u8 {
-    let bytes = match read(file) {
-        Ok(b) => b,
-        Err(e) => return unreadable(global, file, &io_text(&e), None),
-    };
-    let mut s = batch(global, Vec::new());
-    let out = s.run_file(shown(file), &bytes);
-    if !out.ok() {
-        return finish(global, &mut s, &out);
-    }
-    let stage = Stage::ALL.iter().find(|(n, _)| *n == stage).map_or(Stage::Opt, |(_, s)| *s);
-    match s.ir(name, stage) {
-        Ok(text) => {
-            say(&text);
-            0
-        }
-        Err(why) => {
-            let _ = writeln!(std::io::stderr(), "error: {why}");
-            1
-        }
-    }
-}
-
 /// `adl script.adl ARGS…`.
 pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
     let bytes = match read(file) {
         Ok(b) => b,
         Err(e) => {
-            let commands = ["check", "fmt", "test", "bench", "doc"];
-            let near = adl_session::docs::nearest(file, commands.into_iter()).map(|c| format!("the commands are check, fmt, test, bench and doc: did you mean `adl {c}`?"));
+            let commands = ["check", "fmt", "test", "bench", "doc", "cost", "ir"];
+            let near = adl_session::docs::nearest(file, commands.into_iter()).map(|c| format!("the commands are check, fmt, test, bench, doc, cost and ir: did you mean `adl {c}`?"));
             return unreadable(global, file, &io_text(&e), near.as_deref());
         }
     };

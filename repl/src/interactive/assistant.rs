@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(texts(&mut s, "point.y."), ["point.y.z"]);
         assert_eq!(texts(&mut s, "poi"), ["point"]);
         assert_eq!(texts(&mut s, "\\alpha"), ["α"]);
-        assert_eq!(texts(&mut s, ":re"), [":reload", ":reset"]);
+        assert_eq!(texts(&mut s, ":re"), [":reload", ":residuals", ":recompute", ":reset"]);
         assert_eq!(texts(&mut s, ":type poi"), ["point"]);
         assert!(texts(&mut s, "optim.").contains(&"optim.adam".to_owned()));
         assert!(texts(&mut s, "import \"sr").contains(&"src/".to_owned()));

@@ -1,6 +1,6 @@
 //! `:commands`.
 
-use super::{Repl, cut_entry};
+use super::{Repl, cut_entry, plans};
 use crate::commands::{io_text, measure, report};
 use adl_session::docs::nearest;
 use std::time::Instant;
@@ -25,9 +25,16 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":env", takes: "", what: "your definitions with their types", run: env },
     Command { name: ":load", takes: "FILE", what: "run a file; what it defines stays in scope", run: load },
     Command { name: ":reload", takes: "", what: "run what changed in the loaded files, and what depends on it", run: reload },
-    Command { name: ":save", takes: "FILE", what: "write the entries that worked to a file", run: save },
+    Command { name: ":save", takes: "[FILE]", what: "write the entries that worked to a file; without one, the plan as code", run: save },
     Command { name: ":edit", takes: "[NAME]", what: "edit the last entry (or a definition) in $EDITOR, then run it", run: edit },
     Command { name: ":time", takes: "EXPR", what: "run an expression and say how long it took", run: time },
+    Command { name: ":cost", takes: "F X", what: "work of a function and of its derivatives by source line", run: plans::cost },
+    Command { name: ":residuals", takes: "[F X]", what: "what the reverse pass of a function reads, and what each plan takes", run: plans::residuals },
+    Command { name: ":store", takes: "IDS", what: "store these residuals", run: plans::store },
+    Command { name: ":recompute", takes: "IDS", what: "recompute these residuals", run: plans::recompute },
+    Command { name: ":plan", takes: "PLAN", what: "another plan for the function: store_all, recompute_all, auto, budget N, sqrt, revolve N", run: plans::plan },
+    Command { name: ":apply", takes: "", what: "the plan for all gradients of the function from now on", run: plans::apply },
+    Command { name: ":ir", takes: "STAGE F", what: "a function as core, spec, jvp, unzip, transpose or opt", run: plans::ir },
     Command { name: ":explain", takes: "", what: "how the last entry's derivatives were computed", run: explain },
     Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns), road (main, tape), jit (on, off)", run: set },
     Command { name: ":clear", takes: "", what: "clear the screen", run: clear },
@@ -191,6 +198,10 @@ fn reload(repl: &mut Repl, _: &str) -> bool {
 }
 
 fn save(repl: &mut Repl, file: &str) -> bool {
+    if file.is_empty() {
+        plans::code(repl);
+        return true;
+    }
     let (text, n) = {
         let s = repl.session.borrow();
         (s.history.join("\n\n") + "\n", s.history.len())

@@ -4,6 +4,7 @@ mod assistant;
 mod letters;
 mod meta;
 mod piped;
+mod plans;
 
 use crate::Global;
 use crate::commands::{report, session};
@@ -29,6 +30,8 @@ pub struct Repl {
     width: Option<usize>,
     /// The terminal's.
     columns: usize,
+    /// The function whose residuals are looked at.
+    watched: Option<plans::Watched>,
     /// Entries and commands that failed.
     failed: usize,
     /// Whether the last entry was interrupted.
@@ -49,6 +52,7 @@ pub fn run(global: &Global) -> u8 {
         terminal: std::io::stdout().is_terminal(),
         width: None,
         columns: 80,
+        watched: None,
         failed: 0,
         interrupted: false,
     };

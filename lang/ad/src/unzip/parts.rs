@@ -22,7 +22,7 @@ impl U<'_> {
             Op::Switch(x, arms) => {
                 let params: Vec<Vec<Var>> = arms.iter().map(|a| a.params.clone()).collect();
                 let halves = arms.iter().map(|a| {
-                    self.note_params(a, "a field of data");
+                    self.note_params(a, s.span, "a field of data");
                     self.block(a)
                 }).collect::<Result<Vec<_>, _>>()?;
                 let (prims, lins) = self.arms(s, halves, &params);
@@ -83,11 +83,16 @@ impl U<'_> {
             linears.push(linear);
             primals.push(arm.primal);
         }
-        for (arm, mine) in primals.iter_mut().zip(filled) {
+        self.parts.extend(&slots);
+        for (number, (arm, mine)) in primals.iter_mut().zip(filled).enumerate() {
             for (k, slot) in slots.iter().enumerate() {
                 let v = match mine.get(k).copied().flatten() {
                     Some(v) => v,
-                    None => self.nothing(*slot, s.span, arm),
+                    None => {
+                        let (ty, key) = (self.f.ty(*slot).clone(), crate::profile::key(s));
+                        self.notes.padding.extend(key.filter(|_| ty.rank() == 0 && !matches!(ty, Ty::Data(_))).map(|key| (key, number as u32, ty)));
+                        self.nothing(*slot, s.span, arm)
+                    }
                 };
                 arm.results.push(v);
             }
@@ -111,7 +116,7 @@ impl U<'_> {
     }
 
     fn loop_(&mut self, s: &Stmt, l: &Loop, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
-        self.note_params(&l.body, "what a loop carries");
+        self.note_params(&l.body, s.span, "what a loop carries");
         let halves = self.block(&l.body)?;
         let (index, params) = (l.body.params[0], &l.body.params[1..]);
         let elems = &params[l.init.len()..];
@@ -133,6 +138,7 @@ impl U<'_> {
             let ty = self.f.ty(*v).clone();
             let (out, over) = if ty.is_flat() { (Out::Collect, ty.array(1)) } else { (Out::Boxed, ty.boxed()) };
             let whole = self.f.fresh(over, false);
+            self.parts.insert(whole);
             let rows = self.origin(*v);
             self.origins.insert(whole, rows);
             outs.push(out);
@@ -165,6 +171,7 @@ impl U<'_> {
         let callee = self.p.func(u.primal).clone();
         let tys = callee.tys(&callee.body.results[u.results..]);
         let kept: Vec<Var> = tys.iter().map(|t| self.f.fresh(t.clone(), false)).collect();
+        self.parts.extend(&kept);
         for (v, rows) in kept.iter().zip(&u.residuals) {
             self.origins.insert(*v, rows.clone());
         }

@@ -41,6 +41,34 @@ pub const PROGRAMS: &[(&str, &str)] = &[
             v24: f64 = mul v23 v23  v25: f64 = add v24 v1  v26: f64 = add v25 v23 return v26 }
         v27: []f64 = mul v5 v17  v28: f64 = mul v6 v17
         return v28, v27 }"),
+    ("a long loop", "fn f0 f (v0: []f64, v1: f64) -> (f64, []f64) {
+        v2: i64 = 37  v3: f64 = 0.01
+        v4: f64, v5: []f64, v6: i64 = loop for v2 carry (v1, v0) (v7: i64, v8: f64, v9: []f64) {
+            v10: i64 = 5  v11: i64 = rem v7 v10  v12: f64 = index v0 [v11]  v13: f64 = mul v8 v12  v14: f64 = sin v13
+            v15: f64 = mul v14 v3  v16: f64 = add v15 v8  v17: f64 = mul v1 v3  v18: []f64 = mul v9 v16
+            v19: []f64 = cos v18  v20: []f64 = mul v19 v17  v21: []f64 = add v20 v9
+            return v16, v21 }
+        v22: f64 = mul v4 v4
+        return v22, v5 }"),
+    ("loops in loops and calls", "fn f0 inner (v0: f64, v1: []f64, v2: i64) -> (f64) {
+        v3: f64, v4: i64 = loop for v2 carry (v0) over (v1) (v5: i64, v6: f64, v7: f64) {
+            v8: f64 = mul v6 v7  v9: f64 = tanh v8  v10: f64 = add v9 v0 return v10 }
+        return v3 }
+        fn f1 f (v0: f64, v1: []f64) -> (f64) {
+            v2: i64 = 11  v3: i64 = 5  v4: f64 = 0.3
+            v5: f64, v6: i64 = loop for v2 carry (v0) (v7: i64, v8: f64) {
+                v9: bool = lt v4 v8
+                v10: f64 = if v9 { v11: f64 = call f0(v8, v1, v3) return v11 } else {
+                    v12: f64, v13: i64 = loop for v3 carry (v8) (v14: i64, v15: f64) { v16: f64 = mul v15 v0  v17: f64 = exp v16 return v17 }
+                    return v12 }
+                v18: f64 = sin v10
+                return v18 }
+            return v5 }"),
+    ("a loop that begins with what it reads", "fn f0 f (v0: [][]f64) -> (f64) {
+        v1: i64 = 9
+        v2: [][]f64, v3: i64 = loop for v1 carry (v0) (v4: i64, v5: [][]f64) { v6: [][]f64 = matmul v0 v5  v7: [][]f64 = tanh v6 return v7 }
+        v8: [][]f64 = matmul v2 v0  v9: f64 = prim trace v8
+        return v9 }"),
     ("nested independent loops", "fn f0 f (v0: [][]f64, v1: []f64) -> ([][]f64, f64) {
         v2: i64 = dim 0 v0
         v3: [][]f64, v4: f64, v5: i64 = loop for v2 over (v0) out (collect, sum) (v6: i64, v7: []f64) {

@@ -17,7 +17,6 @@ pub mod lower;
 pub mod native;
 pub(crate) mod rows;
 pub mod road;
-pub mod stages;
 pub mod site;
 pub mod step;
 pub(crate) mod tangents;

@@ -6,6 +6,16 @@
 //!
 //! What was made is kept, with the facts about captured values that it was made from; a second call compiles nothing.
 
+mod choose;
+pub(crate) mod cost;
+mod measure;
+mod plan;
+pub mod report;
+pub mod stages;
+pub mod table;
+
+pub use plan::{Plan, SPELLINGS};
+
 use super::convert::Datas;
 use super::tangents;
 use super::lower::Linker;
@@ -52,6 +62,8 @@ pub struct Explain {
 
 /// Derivatives that [`Road::explain`] keeps.
 const KEPT: usize = 64;
+/// Runs whose stored bytes are remembered.
+const MEASURES: usize = 64;
 
 /// The main road's state: one program for all that was made.
 pub struct Road {
@@ -66,7 +78,16 @@ pub struct Road {
     cache: adl_specialise::Cache,
     linker: Linker,
     made: HashMap<(&'static str, usize), Vec<Made>>,
-    lines: HashMap<FnId, Rc<Lined>>,
+    /// The plan of every gradient that no other plan is said for.
+    pub plan: Plan,
+    /// Plans of single functions: what says which function, the function (so that its address stays its own), the plan.
+    applied: Vec<((&'static str, usize), Value, Plan)>,
+    /// The plan that the operator which runs was given.
+    given: Option<Plan>,
+    decisions: choose::Decisions,
+    /// Bytes that the last runs stored: the function, the plan, the bytes.
+    measured: Vec<(FnId, choose::Resolved, u64)>,
+    lines: HashMap<(FnId, choose::Resolved), Rc<Lined>>,
     jvps: HashMap<FnId, Rc<Pushed>>,
 }
 
@@ -83,6 +104,11 @@ impl Default for Road {
             cache: adl_specialise::Cache::default(),
             linker: Linker::default(),
             made: HashMap::new(),
+            plan: Plan::default(),
+            applied: Vec::new(),
+            given: None,
+            decisions: choose::Decisions::default(),
+            measured: Vec::new(),
             lines: HashMap::new(),
             jvps: HashMap::new(),
         }
@@ -113,6 +139,8 @@ struct Lined {
     results: usize,
     /// Results of the primal in all.
     outs: usize,
+    /// The types of the residuals.
+    kept: Vec<adl_ir::Ty>,
     active: Vec<bool>,
 }
 
@@ -150,10 +178,7 @@ impl Road {
         if self.explain.len() >= KEPT {
             return;
         }
-        let function = match f {
-            Value::Fun(f) => name(f),
-            _ => "fun".into(),
-        };
+        let function = name_of(f);
         let road = if why.is_some() { Choice::Tape } else { Choice::Main };
         let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
         let e = Explain { op: self.op.to_owned(), function, road, native, why, span };
@@ -205,18 +230,45 @@ impl Road {
         (0..params).map(|i| i < args).collect()
     }
 
-    fn lined(&mut self, e: Rc<Entered>) -> Result<Rc<Lined>, Not> {
-        if let Some(l) = self.lines.get(&e.entry.func) {
+    fn lined(&mut self, e: Rc<Entered>, how: &choose::Resolved) -> Result<Rc<Lined>, Not> {
+        let key = (e.entry.func, how.clone());
+        if let Some(l) = self.lines.get(&key) {
             return Ok(l.clone());
         }
         let wrt = self.wrt(&e);
-        let l = self.ad.linearize(&mut self.program, e.entry.func, &wrt)?;
+        let f = self.ad.segmented(&mut self.program, e.entry.func, how.segments);
+        let l = self.ad.linearize_with(&mut self.program, f, &wrt, &how.plan)?;
         let mut link = |f| self.linker.function(&self.program, f).map_err(|e| not(&e.diag.message));
         let (primal, tangent, cotangent) = (link(l.primal)?, link(l.tangent)?, link(l.cotangent)?);
-        let outs = self.program.func(l.primal).body.results.len();
-        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, active: l.active });
-        self.lines.insert(e.entry.func, made.clone());
+        let made_by = self.program.func(l.primal);
+        let outs = made_by.body.results.len();
+        let kept = made_by.tys(&made_by.body.results[l.results..]);
+        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, active: l.active });
+        self.lines.insert(key, made.clone());
         Ok(made)
+    }
+
+    /// The plan for a function's gradient.
+    fn plan_of(&self, f: &Value) -> Plan {
+        let mine = || self.applied.iter().find(|(r, ..)| *r == world::root(f)).map(|(.., p)| p);
+        self.given.as_ref().or_else(mine).unwrap_or(&self.plan).clone()
+    }
+
+    /// Makes a plan the one for all gradients of a function.
+    pub fn apply(&mut self, f: &Value, plan: Plan) {
+        let root = world::root(f);
+        self.applied.retain(|(r, ..)| *r != root);
+        self.applied.push((root, f.clone(), plan));
+    }
+
+    fn measure(&mut self, l: &Lined, how: choose::Resolved, residuals: &[Value]) {
+        let bytes = self.bytes_of(&l.kept, residuals);
+        let f = l.entered.entry.func;
+        self.measured.retain(|(g, h, _)| *g != f || *h != how);
+        if self.measured.len() >= MEASURES {
+            self.measured.remove(0);
+        }
+        self.measured.push((f, how, bytes));
     }
 
     fn pushed(&mut self, e: Rc<Entered>) -> Result<Rc<Pushed>, Not> {
@@ -231,6 +283,33 @@ impl Road {
         self.jvps.insert(e.entry.func, made.clone());
         Ok(made)
     }
+}
+
+/// The name of a function value.
+pub(crate) fn name_of(f: &Value) -> String {
+    match f {
+        Value::Fun(f) => name(f),
+        _ => "fun".into(),
+    }
+}
+
+/// Runs an operator under a plan.
+pub(crate) fn under<T>(m: &mut Machine, plan: &Value, run: impl FnOnce(&mut Machine) -> Res<T>) -> Res<T> {
+    let plan = Plan::of(plan)?;
+    let before = m.road.given.replace(plan.clone());
+    let runs = m.road.explain.len();
+    let out = run(m);
+    m.road.given = before;
+    if let (Plan::Budget(_), Some(why)) = (&plan, m.road.explain.get(runs..).and_then(|e| e.last()).and_then(|e| e.why.clone())) {
+        // A bound that nobody keeps is worse than none.
+        return Err(unplanned(&Unsupported::new(why, Span::default())));
+    }
+    out
+}
+
+/// Why there are no plans for a function.
+pub(crate) fn unplanned(u: &Unsupported) -> Box<Error> {
+    Error::new(codes::PLAN, format!("there are no plans for this function, because of {}", u.why)).hint("its derivatives are taped, which stores everything")
 }
 
 fn name(f: &Fun) -> String {
@@ -280,7 +359,7 @@ fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option
             return Ok(Some(v));
         }
         Ok(Err(Not(u))) => u,
-        Err(e) if e.diag.code == codes::INTERRUPT => return Err(e),
+        Err(e) if e.diag.code == codes::INTERRUPT || e.diag.code == codes::PLAN => return Err(e),
         Err(e) => Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span),
     };
     m.ran_native = false;
@@ -301,16 +380,26 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<(Value, LinearM
     let args = std::slice::from_ref(x);
     let prepared = with(m, |road, m| {
         let e = road.enter(m, f, args)?;
-        let lined = road.lined(e)?;
-        let leaves = inputs(m, &lined.entered, f, args)?;
-        Ok((lined, leaves))
+        let leaves = inputs(m, &e, f, args)?;
+        Ok((e, leaves, road.plan_of(f)))
     });
-    let (lined, leaves) = match prepared {
+    let (e, leaves, plan) = match prepared {
         Ok(p) => p,
+        Err(n) => return Ok(Err(n)),
+    };
+    let how = match choose::resolve(m, &e, &leaves, &plan)? {
+        Ok(how) => how,
+        Err(n) => return Ok(Err(n)),
+    };
+    let lined = match with(m, |road, _| road.lined(e, &how)) {
+        Ok(l) => l,
         Err(n) => return Ok(Err(n)),
     };
     let mut outs = m.call_lowered(&lined.primal, leaves, lined.outs)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));
+    if m.road.given.is_some() || plan != Plan::StoreAll {
+        m.road.measure(&lined, how, &residuals);
+    }
     let e = &lined.entered;
     let Some(y) = e.datas.put_together(&e.entry.result, &mut outs.into_iter()) else { return Ok(Err(not("a result of another layout than its type says"))) };
     let like = |v: &Value| Traced { like: v.clone(), nodes: Vec::new() };

@@ -112,6 +112,7 @@ fn one(v: &Value, arg: bool, out: &mut String, todo: &mut Vec<Todo>) {
             let parts = r.names.iter().zip(&r.vals).map(|(n, v)| (Some(format!("{n} = ")), v.clone())).collect();
             list("{", parts, "}", todo);
         }
+        Value::Data(_) if let Some(text) = crate::ir::road::table::residuals(v) => out.push_str(&text),
         Value::Data(d) => {
             let wrap = arg && !d.fields.is_empty();
             if wrap {

@@ -152,6 +152,8 @@ pub struct Machine {
     pub tick: Arc<AtomicBool>,
     /// The outside world.
     pub host: Box<dyn Host>,
+    /// The texts that spans point into, for what shows source lines.
+    pub sources: adl_syntax::span::SourceMap,
     /// Live derivative operators.
     pub ad: State,
     /// Bytes that frames may take before a recursion counts as endless.
@@ -184,6 +186,7 @@ impl Machine {
             interrupt: Arc::default(),
             tick: Arc::default(),
             host,
+            sources: Default::default(),
             ad: State::default(),
             stack_budget: 1 << 30,
             library: HashSet::new(),
@@ -206,6 +209,11 @@ impl Machine {
         self.set_global(def.global, v);
         self.defs.insert(def.global, Rc::new(for_specialiser(def)));
         Ok(())
+    }
+
+    /// The Core of a definition.
+    pub fn definition(&self, id: adl_typing::core::GlobalId) -> Option<Rc<Def>> {
+        self.defs.get(&id).cloned()
     }
 
     /// The value of a definition.

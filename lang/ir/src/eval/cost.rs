@@ -25,6 +25,7 @@ use super::value::Val;
 use crate::func::Var;
 use crate::op::Op;
 use adl_prim::{Bin, Prim};
+use adl_syntax::span::Span;
 use std::collections::BTreeMap;
 
 /// Work that was done.
@@ -36,15 +37,15 @@ pub struct Counts {
     pub non_linear: u64,
     /// That of linear operations.
     pub linear: u64,
-    /// By source range `(lo, hi)` of the statements.
-    pub by_span: BTreeMap<(u32, u32), u64>,
+    /// By the statements' places in the source.
+    pub by_span: BTreeMap<Span, u64>,
     /// Number of statements that were run (not work: it bounds the evaluator).
     pub steps: u64,
 }
 
 impl Counts {
     /// Adds the work of a statement.
-    pub(super) fn add(&mut self, span: (u32, u32), linear: bool, work: u64) {
+    pub(super) fn add(&mut self, span: Span, linear: bool, work: u64) {
         self.total += work;
         *(if linear { &mut self.linear } else { &mut self.non_linear }) += work;
         if work > 0 {

@@ -171,7 +171,7 @@ impl<'a> Evaluator<'a> {
         let mut linear = !s.lin_outs.is_empty();
         s.op.each_operand(&mut |v| linear |= fr.f.linear(v));
         let work = cost::work(&s.op, linear, &|v| fr.get(v), &[outs, lin_outs].concat());
-        self.counts.add((s.span.lo, s.span.hi), linear, work);
+        self.counts.add(s.span, linear, work);
     }
 
     /// Results of an operation without blocks. Never inlined, like others here: deep recursion needs small stack frames.

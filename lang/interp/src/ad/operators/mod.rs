@@ -11,6 +11,7 @@ pub(crate) use custom::{custom, linear_at};
 use super::linear::{self, LinearMap, Traced};
 use super::{Dual, Level, Part, on_tape, split};
 use crate::error::{Error, Res, codes};
+use crate::ir::road;
 use crate::ops::call;
 use crate::value::{Buf, Rep, Shape, Tuple, Value, array, compare, seq, space};
 use crate::vm::{Fun, Machine};
@@ -41,6 +42,10 @@ pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         }
         Prim::Grad => grad(m, &a[0], &a[1]).map(|(_, g)| g),
         Prim::ValueAndGrad => grad(m, &a[0], &a[1]).map(|(y, g)| pair(y, g)),
+        Prim::GradWith => road::under(m, &a[0], |m| grad(m, &a[1], &a[2])).map(|(_, g)| g),
+        Prim::ValueAndGradWith => road::under(m, &a[0], |m| grad(m, &a[1], &a[2])).map(|(y, g)| pair(y, g)),
+        Prim::ResidualsUnder => road::report::residuals(m, &a[0], &a[1], a[2].clone()),
+        Prim::Cost => road::cost::cost(m, &a[0], &a[1]),
         Prim::Transpose => transpose(m, &a[0], None, reps),
         Prim::TransposeAt => transpose(m, &a[1], Some(&a[0]), reps),
         Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => jacobian(m, p, &a[0], &a[1]),

@@ -1,0 +1,132 @@
+//! Profiles: what running a function would store and cost, found by running a function that only counts.
+//!
+//! The profile of a J is `(x…) -> (y…, count…, peak)`: its non-linear part, with counters and without residuals, so that it takes no more
+//! memory than the function itself. From the counts follows by arithmetic ([`Forecast`]) what *any* plan stores and recomputes: a plan
+//! changes where a value is made, not how often a block runs.
+//!
+//! - A scalar is counted with the block that makes it ([`Count::Runs`]), an array by its elements.
+//! - A checkpointed call runs again in reverse; what it then stores counts for the peak, the largest such call, not for what is stored.
+//! - Data counts as one reference, 8 bytes: its contents are shared with whoever made it.
+
+mod count;
+mod forecast;
+mod sites;
+
+pub use forecast::{Forecast, Row};
+pub(crate) use sites::{Sites, key};
+
+use crate::{Ad, check};
+use adl_ir::{Block, Builder, FnId, Function, Op, Program, Ty, Var};
+use adl_specialise::Unsupported;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Count {
+    /// Runs of a block of a function; blocks are numbered from 0, the body, in the order in which they open.
+    Runs(FnId, u32),
+    /// Elements of all arrays that a variable held.
+    Elements(FnId, Var),
+    /// Work of a statement (named by its first result) that is not the number of its elements.
+    Work(FnId, Var),
+    /// Work of checkpointed calls, which is done again in reverse: each time that a call around it runs, once more.
+    Again,
+    /// Work of a checkpointed call (a statement, by its first result) in the forward pass.
+    Inside(FnId, Var),
+}
+
+/// A function that counts.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// `(x…) -> (y…, count…, peak)`.
+    pub func: FnId,
+    /// Number of `y`s.
+    pub results: usize,
+    /// What the counts are.
+    pub counts: Vec<Count>,
+}
+
+impl Ad {
+    /// The profile of a J (or of any function).
+    pub fn profile(&mut self, p: &mut Program, f: FnId) -> Result<Profile, Unsupported> {
+        if let Some(made) = self.profiles.get(&f) {
+            return Ok(made.clone());
+        }
+        let src = p.func(f).clone();
+        let counts = self.counts_of(p, f);
+        let mut sign = Function { name: format!("profile of {}", src.name.trim_start_matches("jvp ")), vars: src.vars.clone(), body: Block::default() };
+        sign.body.params = src.body.params.clone();
+        sign.body.results = src.body.results.clone();
+        for _ in 0..=counts.len() {
+            let v = sign.fresh(Ty::I64, false);
+            sign.body.results.push(v);
+        }
+        let name = sign.name.clone();
+        let made = Profile { func: p.add(sign), results: src.body.results.len(), counts };
+        self.profiles.insert(f, made.clone());
+        let mut b = Builder::on((*src).clone());
+        b.func.name = name;
+        b.adopt(&src.body.params, &[]);
+        let out = match count::function(self, p, f, &made, b, &src) {
+            Ok(out) => out,
+            Err(e) => {
+                self.profiles.remove(&f);
+                return Err(e);
+            }
+        };
+        check::made("profile", p, &out);
+        p.set(made.func, out);
+        Ok(made)
+    }
+
+    /// What a function's profile counts: its own counters and those of all that it calls, other than in checkpoints.
+    fn counts_of(&mut self, p: &Program, f: FnId) -> Vec<Count> {
+        let mut all: BTreeSet<Count> = [Count::Again].into();
+        for g in reach(p, f) {
+            let sites = self.sites(p, g);
+            all.extend((0..sites.blocks.len() as u32).map(|k| Count::Runs(g, k)));
+            all.extend(sites.arrays.iter().map(|v| Count::Elements(g, *v)));
+            all.extend(sites.own.iter().map(|v| Count::Work(g, *v)));
+            all.extend(sites.regions.iter().map(|v| Count::Inside(g, *v)));
+        }
+        all.into_iter().collect()
+    }
+}
+
+/// A function and those that it calls, directly or not, other than in checkpoints.
+pub(crate) fn reach(p: &Program, f: FnId) -> BTreeSet<FnId> {
+    let mut seen = BTreeSet::from([f]);
+    let mut todo = vec![f];
+    while let Some(g) = todo.pop() {
+        let mut blocks = vec![&p.func(g).body];
+        while let Some(b) = blocks.pop() {
+            for s in &b.stmts {
+                if let Op::Call { f, checkpoint: false, .. } = &s.op {
+                    if seen.insert(*f) {
+                        todo.push(*f);
+                    }
+                }
+                blocks.extend(s.op.blocks());
+            }
+        }
+    }
+    seen
+}
+
+/// What running a profile has counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    /// By counter.
+    pub counts: BTreeMap<Count, u64>,
+    /// The most that a checkpointed call stores when it runs again, with the calls inside it.
+    pub peak: u64,
+}
+
+impl Profile {
+    /// The counts among a run's results, which come after its `y`s.
+    pub fn counted(&self, results: &[i64]) -> Counted {
+        let number = |n: &i64| u64::try_from(*n).unwrap_or(0);
+        let counts = self.counts.iter().copied().zip(results.iter().map(number)).collect();
+        Counted { counts, peak: results.get(self.counts.len()).map_or(0, number) }
+    }
+}

@@ -1,0 +1,301 @@
+//! The function that counts.
+
+use super::forecast::kept_by;
+use super::sites::{Sites, Unit};
+use super::{Count, Profile};
+use crate::Ad;
+use crate::unzip::Plan;
+use adl_ir::{Block, Builder, Function, FnId, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use adl_specialise::Unsupported;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// What a block has counted so far. A counter that is not there is 0.
+#[derive(Default)]
+struct Tally {
+    counts: BTreeMap<Count, Var>,
+    peak: Option<Var>,
+}
+
+struct Counter<'a> {
+    ad: &'a mut Ad,
+    p: &'a mut Program,
+    id: FnId,
+    f: Rc<Function>,
+    sites: Rc<Sites>,
+    b: Builder,
+    next: u32,
+}
+
+pub(super) fn function(ad: &mut Ad, p: &mut Program, id: FnId, made: &Profile, b: Builder, src: &Rc<Function>) -> Result<Function, Unsupported> {
+    let sites = ad.sites(p, id);
+    let mut c = Counter { ad, p, id, f: src.clone(), sites, b, next: 0 };
+    let mut t = c.stmts(&src.body)?;
+    let one = c.b.int(1);
+    c.add(&mut t, Count::Runs(id, 0), one);
+    let mut results = src.body.results.clone();
+    for k in &made.counts {
+        results.push(c.or_zero(t.counts.get(k).copied()));
+    }
+    results.push(c.or_zero(t.peak));
+    Ok(c.b.finish(results, Vec::new()))
+}
+
+impl Counter<'_> {
+    fn or_zero(&mut self, v: Option<Var>) -> Var {
+        v.unwrap_or_else(|| self.b.int(0))
+    }
+
+    fn add(&mut self, t: &mut Tally, k: Count, v: Var) {
+        let sum = match t.counts.get(&k) {
+            Some(old) => self.b.bin(Bin::Add, *old, v),
+            None => v,
+        };
+        t.counts.insert(k, sum);
+    }
+
+    fn raise(&mut self, t: &mut Tally, v: Var) {
+        t.peak = Some(match t.peak {
+            Some(old) => self.b.bin(Bin::Max, old, v),
+            None => v,
+        });
+    }
+
+    /// Number of elements of an array.
+    fn elements(&mut self, v: Var) -> Var {
+        let n = self.b.dim(v, 0);
+        (1..self.b.ty(v).rank()).fold(n, |n, axis| {
+            let d = self.b.dim(v, axis);
+            self.b.bin(Bin::Mul, n, d)
+        })
+    }
+
+    fn arrays(&mut self, vs: &[Var], t: &mut Tally) {
+        for v in vs {
+            if self.f.ty(*v).rank() > 0 {
+                let n = self.elements(*v);
+                self.add(t, Count::Elements(self.id, *v), n);
+            }
+        }
+    }
+
+    /// The statements of a block into the open one, and what they count.
+    fn stmts(&mut self, b: &Block) -> Result<Tally, Unsupported> {
+        self.next += 1;
+        let mut t = Tally::default();
+        self.arrays(&b.params, &mut t);
+        for s in &b.stmts {
+            self.b.span = s.span;
+            self.stmt(s, &mut t)?;
+            self.arrays(&s.outs, &mut t);
+            if let Some(site) = s.outs.first().and_then(|o| self.sites.made.get(o).cloned()) {
+                if site.unit == Unit::Own {
+                    let n = self.own(s);
+                    self.add(&mut t, Count::Work(self.id, site.key), n);
+                }
+            }
+        }
+        Ok(t)
+    }
+
+    /// The work of a statement that has a counter of its own.
+    fn own(&mut self, s: &Stmt) -> Var {
+        let sizes = |c: &mut Self, vs: &[Var]| -> Var {
+            let zero = c.b.int(1);
+            vs.iter().filter(|v| c.f.ty(**v).rank() > 0).copied().collect::<Vec<_>>().into_iter().fold(zero, |sum, v| {
+                let n = c.elements(v);
+                c.b.bin(Bin::Add, sum, n)
+            })
+        };
+        match &s.op {
+            Op::Dot(a, _) | Op::MatMul(a, _) => {
+                let inner = self.b.dim(*a, self.f.ty(*a).rank().saturating_sub(1));
+                let made = if self.f.ty(s.outs[0]).rank() > 0 { self.elements(s.outs[0]) } else { self.b.int(1) };
+                let two = self.b.int(2);
+                let twice = self.b.bin(Bin::Mul, two, inner);
+                self.b.bin(Bin::Mul, twice, made)
+            }
+            Op::Sum { a, .. } | Op::Total { a, .. } | Op::Nonzero(a) => sizes(self, &[*a]),
+            Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } => sizes(self, &[*v]),
+            Op::Prim(_, args) => sizes(self, &[&args[..], &s.outs].concat()),
+            _ => self.b.int(1),
+        }
+    }
+
+    fn stmt(&mut self, s: &Stmt, t: &mut Tally) -> Result<(), Unsupported> {
+        match &s.op {
+            Op::If(..) | Op::Switch(..) => self.branches(s, t),
+            Op::Loop(l) => self.loop_(s, l, t),
+            Op::Call { f, args, checkpoint, .. } => self.call(s, *f, args, *checkpoint, t),
+            Op::Soac(_) | Op::ReduceByIndex { .. } => {
+                self.combinator(s, t);
+                Ok(())
+            }
+            op => {
+                let mut linear = !s.lin_outs.is_empty();
+                op.each_operand(&mut |v| linear |= self.f.linear(v));
+                if !linear {
+                    self.b.push(s.clone());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The operator of a reduction runs about once an element.
+    fn combinator(&mut self, s: &Stmt, t: &mut Tally) {
+        let number = self.next;
+        // Operators are straight code on numbers mostly; blocks inside them are not counted.
+        self.next += s.op.blocks().iter().map(|b| count_blocks(b)).sum::<u32>();
+        self.b.push(s.clone());
+        let over = match &s.op {
+            Op::Soac(s) => s.arrays.first().copied(),
+            Op::ReduceByIndex { keys, .. } => Some(*keys),
+            _ => None,
+        };
+        if let Some(a) = over {
+            let n = self.b.dim(a, 0);
+            self.add(t, Count::Runs(self.id, number), n);
+        }
+    }
+
+    fn branches(&mut self, s: &Stmt, t: &mut Tally) -> Result<(), Unsupported> {
+        let mut arms = Vec::new();
+        for arm in s.op.blocks() {
+            let number = self.next;
+            self.b.open();
+            self.b.adopt(&arm.params, &[]);
+            let mut inner = self.stmts(arm)?;
+            let one = self.b.int(1);
+            self.add(&mut inner, Count::Runs(self.id, number), one);
+            arms.push((self.b.close(arm.results.clone(), Vec::new()), inner));
+        }
+        let keys: Vec<Count> = arms.iter().flat_map(|(_, t)| t.counts.keys().copied()).collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        let peaks = arms.iter().any(|(_, t)| t.peak.is_some());
+        let mut blocks = Vec::new();
+        for (mut arm, inner) in arms {
+            let zero = self.b.func.fresh(Ty::I64, false);
+            arm.stmts.push(Stmt { outs: vec![zero], lin_outs: Vec::new(), op: Op::Lit(adl_ir::Lit::I64(0)), span: s.span });
+            arm.results.extend(keys.iter().map(|k| inner.counts.get(k).copied().unwrap_or(zero)));
+            if peaks {
+                arm.results.push(inner.peak.unwrap_or(zero));
+            }
+            blocks.push(arm);
+        }
+        let counts: Vec<Var> = keys.iter().map(|_| self.b.func.fresh(Ty::I64, false)).collect();
+        let peak: Vec<Var> = peaks.then(|| self.b.func.fresh(Ty::I64, false)).into_iter().collect();
+        let op = match &s.op {
+            Op::Switch(x, _) => Op::Switch(*x, blocks),
+            Op::If(c, ..) => {
+                let b = blocks.pop().unwrap_or_default();
+                let a = blocks.pop().unwrap_or_default();
+                Op::If(*c, Box::new(a), Box::new(b))
+            }
+            other => other.clone(),
+        };
+        self.b.push(Stmt { outs: [&s.outs[..], &counts, &peak].concat(), lin_outs: Vec::new(), op, span: s.span });
+        keys.into_iter().zip(counts).for_each(|(k, v)| self.add(t, k, v));
+        peak.into_iter().for_each(|v| self.raise(t, v));
+        Ok(())
+    }
+
+    fn loop_(&mut self, s: &Stmt, l: &Loop, t: &mut Tally) -> Result<(), Unsupported> {
+        if let Turns::While(c) = &l.turns {
+            self.next += count_blocks(c);
+        }
+        let number = self.next;
+        let zero = self.b.int(0);
+        self.b.open();
+        self.b.adopt(&l.body.params, &[]);
+        let mut inner = self.stmts(&l.body)?;
+        let carried = l.init.len();
+        let mut made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), ..l.clone() };
+        let mut results = l.body.results.clone();
+        let mut outs = s.outs.clone();
+        let mut peak = None;
+        let mut params = l.body.params.clone();
+        if inner.peak.is_some() {
+            // The peak is one more carried value.
+            let before = self.b.func.fresh(Ty::I64, false);
+            params.insert(1 + carried, before);
+            self.raise(&mut inner, before);
+            results.insert(carried, self.or_zero(inner.peak));
+            made.init.push(zero);
+            if let Turns::While(c) = &mut made.turns {
+                c.params.push(self.b.func.fresh(Ty::I64, false));
+            }
+            let after = self.b.func.fresh(Ty::I64, false);
+            outs.insert(carried, after);
+            peak = Some(after);
+        }
+        let (keys, vals): (Vec<Count>, Vec<Var>) = inner.counts.into_iter().unzip();
+        results.extend(vals);
+        made.outs.extend(keys.iter().map(|_| Out::Sum));
+        made.body = Block { params, ..self.b.close(results, Vec::new()) };
+        let trips = outs.pop().unwrap_or(zero);
+        let sums: Vec<Var> = keys.iter().map(|_| self.b.func.fresh(Ty::I64, false)).collect();
+        outs.extend(&sums);
+        outs.push(trips);
+        self.b.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span: s.span });
+        keys.into_iter().zip(sums).for_each(|(k, v)| self.add(t, k, v));
+        self.add(t, Count::Runs(self.id, number), trips);
+        peak.into_iter().for_each(|v| self.raise(t, v));
+        Ok(())
+    }
+
+    fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], checkpoint: bool, t: &mut Tally) -> Result<(), Unsupported> {
+        let callee = self.p.func(f);
+        if s.outs.is_empty() && callee.body.results.is_empty() {
+            return Ok(());
+        }
+        let linear = !callee.body.lin_results.is_empty();
+        let made = self.ad.profile(self.p, f)?;
+        let counts: Vec<Var> = made.counts.iter().map(|_| self.b.func.fresh(Ty::I64, false)).collect();
+        let peak = self.b.func.fresh(Ty::I64, false);
+        let op = Op::Call { f: made.func, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false };
+        self.b.push(Stmt { outs: [&s.outs[..], &counts, &[peak]].concat(), lin_outs: Vec::new(), op, span: s.span });
+        if !checkpoint {
+            made.counts.iter().zip(counts).for_each(|(k, v)| self.add(t, *k, v));
+            self.raise(t, peak);
+            return Ok(());
+        }
+        let counted: BTreeMap<Count, Var> = made.counts.iter().copied().zip(counts).collect();
+        let work = super::forecast::work_of(self.ad, self.p, f);
+        let once = self.weighed(&work, &counted);
+        if let Some(key) = s.outs.first() {
+            self.add(t, Count::Inside(self.id, *key), once);
+        }
+        if !linear {
+            return Ok(());
+        }
+        let work = super::forecast::work_of_residuals(self.ad, self.p, f)?;
+        let once = self.weighed(&work, &counted);
+        let again = match counted.get(&Count::Again) {
+            Some(inner) => self.b.bin(Bin::Add, once, *inner),
+            None => once,
+        };
+        self.add(t, Count::Again, again);
+        let kept = kept_by(self.ad, self.p, f, &Plan::store_all())?;
+        let kept = self.weighed(&kept, &counted);
+        let all = self.b.bin(Bin::Add, kept, peak);
+        self.raise(t, all);
+        Ok(())
+    }
+
+    /// A weighted sum of counters.
+    fn weighed(&mut self, weights: &BTreeMap<Count, u64>, counted: &BTreeMap<Count, Var>) -> Var {
+        let mut sum = self.b.int(0);
+        for (k, w) in weights {
+            let Some(v) = counted.get(k) else { continue };
+            let w = self.b.int(i64::try_from(*w).unwrap_or(i64::MAX));
+            let part = self.b.bin(Bin::Mul, w, *v);
+            sum = self.b.bin(Bin::Add, sum, part);
+        }
+        sum
+    }
+}
+
+fn count_blocks(b: &Block) -> u32 {
+    1 + b.stmts.iter().flat_map(|s| s.op.blocks()).map(count_blocks).sum::<u32>()
+}

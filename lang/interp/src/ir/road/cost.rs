@@ -1,0 +1,274 @@
+//! `cost f x`: work of a function and of its derivatives, counted by the reference evaluator, by source line.
+
+use super::choose::{self};
+use super::report::{int, ints, record, table, texts};
+use super::{Entered, Not, inputs, not, with};
+use crate::error::{Error, Res, codes};
+use crate::ops::{self, data_text};
+use crate::value::{Array, Buf, ConInfo, Data, Shape, Value, array};
+use crate::vm::Machine;
+use adl_ad::segment::Segments;
+use adl_ad::unzip;
+use adl_ir::eval::{Arr, Con, Counts, Evaluator, Host};
+use adl_ir::{FnId, Program, Val};
+use adl_prim::Prim;
+use adl_specialise::Unsupported;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Statements that are run before counting is given up.
+const FUEL: u64 = 50_000_000;
+
+/// Work of one line.
+#[derive(Default)]
+struct Line {
+    primal: u64,
+    tangent: u64,
+    adjoint: u64,
+    bytes: u64,
+}
+
+/// Work in all, and what theory bounds it by.
+struct Cost {
+    function: String,
+    primal: u64,
+    tangent: u64,
+    adjoint: u64,
+    bytes: u64,
+    /// Numbers among the results.
+    results: u64,
+    lines: BTreeMap<(u32, usize), Line>,
+    sources: BTreeMap<(u32, usize), String>,
+}
+
+/// The record of `cost f x`.
+pub(crate) fn cost(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
+    match counted(m, f, x)? {
+        Ok(c) => Ok(c.record()),
+        Err(Not(u)) => Err(Error::new(codes::PLAN, format!("the work of this function cannot be counted, because of {}", u.why))),
+    }
+}
+
+fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
+    let args = std::slice::from_ref(x);
+    if m.ad.depth() > 0 {
+        return Ok(Err(not("a derivative around it")));
+    }
+    let prepared = with(m, |road, m| {
+        let e = road.enter(m, f, args)?;
+        let leaves = inputs(m, &e, f, args)?;
+        Ok((e, leaves))
+    });
+    let (e, leaves) = match prepared {
+        Ok(p) => p,
+        Err(n) => return Ok(Err(n)),
+    };
+    let rows = match choose::study(m, &e, &leaves, Segments::None)? {
+        Ok(s) => choose::forecast(m, &s, &unzip::Plan::store_all()).map(|f| f.rows).unwrap_or_default(),
+        Err(_) => Vec::new(),
+    };
+    let vals: Option<Vec<Val>> = leaves.iter().map(val).collect();
+    let Some(vals) = vals else { return Ok(Err(not("an argument that the evaluator has no value for"))) };
+    // The program is lent to the evaluator, the machine to its host.
+    let mut road = std::mem::take(&mut m.road);
+    let out = passes(&mut road, m, &e, &vals);
+    m.road = road;
+    let mut c = match out {
+        Ok(c) => c,
+        Err(n) => return Ok(Err(n)),
+    };
+    c.function = super::name_of(f);
+    for r in rows {
+        c.bytes += r.bytes;
+        c.line(m, r.residual.span).bytes += r.bytes;
+    }
+    Ok(Ok(c))
+}
+
+/// Runs the function, and its derivative both ways.
+fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Result<Cost, Not> {
+    let (primal, results) = run(&road.program, m, e.entry.func, x, &[])?;
+    let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, lines: BTreeMap::new(), sources: BTreeMap::new() };
+    c.add(m, &primal, |l, n| l.primal += n);
+    let j = road.differentiated(e, Segments::None)?;
+    let outs = road.program.func(j).body.lin_results.len();
+    if outs == 0 {
+        return Ok(c);
+    }
+    let u = road.ad.unzip(&mut road.program, j, &unzip::Plan::store_all())?;
+    let back = road.ad.transpose(&mut road.program, u.linear)?;
+    let (forward, mut kept) = run(&road.program, m, u.primal, x, &[])?;
+    let residuals = kept.split_off(u.results.min(kept.len()));
+    let seeds = |p: &Program, f: FnId| -> Vec<adl_ir::Ty> { p.func(f).tys(&p.func(f).body.lin_params) };
+    let dx: Vec<Val> = seeds(&road.program, u.linear).iter().zip(x.iter().filter(|v| tangible(v))).map(|(_, v)| ones(v)).collect();
+    let dy: Vec<Val> = results.iter().filter(|v| tangible(v)).take(outs).map(ones).collect();
+    let (tangent, _) = run(&road.program, m, u.linear, &residuals, &dx)?;
+    let (adjoint, _) = run(&road.program, m, back, &residuals, &dy)?;
+    // The coefficients of the derivative are made in the forward pass.
+    for counts in [&tangent, &forward] {
+        c.add(m, counts, |l, n| l.tangent += n);
+    }
+    for counts in [&adjoint, &forward] {
+        c.add(m, counts, |l, n| l.adjoint += n);
+    }
+    for l in c.lines.values_mut() {
+        l.tangent = l.tangent.saturating_sub(l.primal);
+        l.adjoint = l.adjoint.saturating_sub(l.primal);
+    }
+    let coefficients = forward.total.saturating_sub(primal.total);
+    c.tangent = coefficients + tangent.total;
+    c.adjoint = coefficients + adjoint.total;
+    c.results = dy.iter().map(reals).sum();
+    Ok(c)
+}
+
+fn run(p: &Program, m: &mut Machine, f: FnId, x: &[Val], t: &[Val]) -> Result<(Counts, Vec<Val>), Not> {
+    let mut host = Builtins(m);
+    let mut e = Evaluator::new(p, &mut host);
+    e.fuel = FUEL;
+    let out = e.run(f, x, t).map_err(|e| Not(Unsupported::new(format!("an error: {}", e.message), e.span)))?;
+    Ok((out.counts, out.results))
+}
+
+impl Cost {
+    fn line(&mut self, m: &Machine, span: Span) -> &mut Line {
+        let at = if span == Span::default() { (0, 0) } else { (span.file.0, m.sources.line_of(span)) };
+        let text = || match m.sources.get(span.file) {
+            Some(f) if at.1 > 0 => f.line(at.1).trim().to_owned(),
+            _ => "(arguments)".to_owned(),
+        };
+        self.sources.entry(at).or_insert_with(text);
+        self.lines.entry(at).or_default()
+    }
+
+    fn add(&mut self, m: &Machine, counts: &Counts, to: impl Fn(&mut Line, u64)) {
+        for (span, n) in &counts.by_span {
+            to(self.line(m, *span), *n);
+        }
+    }
+
+    fn record(&self) -> Value {
+        let lines: Vec<&Line> = self.lines.values().collect();
+        let part = |of: u64| of as f64 / self.primal.max(1) as f64;
+        record(vec![
+            ("adjoint", int(self.adjoint)),
+            ("bound", Value::Float(part(self.primal + self.tangent + self.results))),
+            ("bytes", int(self.bytes)),
+            ("function", data_text(&self.function)),
+            ("lines", table(lines.len(), vec![
+                ("adjoint", ints(lines.iter().map(|l| l.adjoint))),
+                ("bytes", ints(lines.iter().map(|l| l.bytes))),
+                ("line", ints(self.lines.keys().map(|k| k.1 as u64))),
+                ("primal", ints(lines.iter().map(|l| l.primal))),
+                ("source", texts(self.sources.values().cloned())),
+                ("tangent", ints(lines.iter().map(|l| l.tangent))),
+            ])),
+            ("primal", int(self.primal)),
+            ("ratio", Value::Float(part(self.primal + self.adjoint))),
+            ("tangent", int(self.tangent)),
+        ])
+    }
+}
+
+/// Numbers in a value.
+fn reals(v: &Val) -> u64 {
+    match v {
+        Val::F64(_) | Val::F32(_) => 1,
+        Val::Array(a) => a.elems.iter().map(reals).sum(),
+        _ => 0,
+    }
+}
+
+fn tangible(v: &Val) -> bool {
+    match v {
+        Val::F64(_) | Val::F32(_) => true,
+        Val::Array(a) => a.elems.first().is_none_or(tangible),
+        Val::Data(c) => c.fields.iter().any(tangible),
+        _ => false,
+    }
+}
+
+/// A tangent: ones of a value's shape; of data, absent.
+fn ones(v: &Val) -> Val {
+    match v {
+        Val::F64(_) => Val::F64(1.0),
+        Val::F32(_) => Val::F32(1.0),
+        Val::Array(a) => Val::Array(Rc::new(Arr { shape: a.shape.clone(), elems: a.elems.iter().map(ones).collect() })),
+        _ => Val::Absent,
+    }
+}
+
+/// Built-ins as the machine evaluates them.
+struct Builtins<'a>(&'a mut Machine);
+
+impl Host for Builtins<'_> {
+    fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
+        if let Ok(v) = adl_ir::eval::Simple.prims(p, args) {
+            return Ok(v);
+        }
+        let mut vs: Vec<Value> = args.iter().map(value).collect();
+        let out = ops::apply(self.0, p, &[], &mut vs).map_err(|e| e.diag.message)?;
+        let parts = match out {
+            Value::Unit => Vec::new(),
+            Value::Tuple(t) => t.0.clone(),
+            v => vec![v],
+        };
+        parts.iter().map(|v| val(v).ok_or_else(|| format!("`{}` is not counted", p.name()))).collect()
+    }
+}
+
+/// A leaf as the evaluator has it.
+fn val(v: &Value) -> Option<Val> {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        Some(match v {
+            Value::Float(x) => Val::F64(*x),
+            Value::F32(x) => Val::F32(*x),
+            Value::Int(n) => Val::I64(*n),
+            Value::Bool(b) => Val::Bool(*b),
+            Value::Str(s) => Val::Str(s.to_string().into()),
+            Value::Zero => Val::Absent,
+            Value::Data(d) => Val::Data(Rc::new(Con { tag: d.con.tag, fields: d.fields.iter().map(val).collect::<Option<_>>()? })),
+            Value::Array(a) => Val::Array(Rc::new(Arr { shape: a.shape.to_vec(), elems: elements(a)? })),
+            _ => return None,
+        })
+    })
+}
+
+fn elements(a: &Array) -> Option<Vec<Val>> {
+    match &a.buf {
+        Buf::F64(v) => Some(v.iter().map(|x| Val::F64(*x)).collect()),
+        Buf::F32(v) => Some(v.iter().map(|x| Val::F32(*x)).collect()),
+        Buf::I64(v) => Some(v.iter().map(|x| Val::I64(*x)).collect()),
+        Buf::Bool(v) => Some(v.iter().map(|x| Val::Bool(*x)).collect()),
+        Buf::Boxed(v) => v.iter().map(val).collect(),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => None,
+    }
+}
+
+fn value(v: &Val) -> Value {
+    match v {
+        Val::F64(x) => Value::Float(*x),
+        Val::F32(x) => Value::F32(*x),
+        Val::I64(n) => Value::Int(*n),
+        Val::Bool(b) => Value::Bool(*b),
+        Val::Str(s) => data_text(s),
+        Val::Absent => Value::Zero,
+        Val::Data(c) => {
+            let name = Symbol::new("_");
+            let con = ConInfo { name, tag: c.tag, data: adl_typing::ty::DataId(0, name), arity: c.fields.len() as u32 };
+            Value::Data(Rc::new(Data { con: Rc::new(con), fields: c.fields.iter().map(value).collect() }))
+        }
+        Val::Array(a) => {
+            let real = |v: &Val| if let Val::F64(x) = v { Some(*x) } else { None };
+            let whole = |v: &Val| if let Val::I64(x) = v { Some(*x) } else { None };
+            let buf = match a.elems.first() {
+                Some(Val::F64(_)) | None => a.elems.iter().map(real).collect::<Option<Vec<_>>>().map(Buf::F64),
+                Some(Val::I64(_)) => a.elems.iter().map(whole).collect::<Option<Vec<_>>>().map(Buf::I64),
+                _ => None,
+            };
+            array::make(Shape::from_slice(&a.shape), buf.unwrap_or_else(|| Buf::Boxed(a.elems.iter().map(value).collect())))
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! `residuals f x` as data: the record that the prelude's `Residuals` holds.
+
+use super::choose::{self, Resolved, Study};
+use super::plan::Plan;
+use super::{Entered, Not, inputs, not, with};
+use crate::error::Res;
+use crate::ops::data_text;
+use crate::value::{Buf, Record, Shape, Value, array};
+use crate::vm::Machine;
+use adl_ad::profile::{Forecast, Row};
+use adl_ad::segment::Segments;
+use adl_ad::unzip;
+use adl_ir::Ty;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+type Outcome<T> = Res<Result<T, Not>>;
+
+/// What is said of a plan.
+struct Report {
+    function: String,
+    plan: Value,
+    rows: Vec<Line>,
+    forecast: Forecast,
+    /// Bytes that the last run under this plan stored.
+    measured: Option<u64>,
+    frontier: Vec<(String, Forecast)>,
+}
+
+/// A row with what the plan does to it.
+struct Line {
+    row: Row,
+    decision: &'static str,
+    reason: String,
+}
+
+/// The record of `residuals f x` under a plan.
+pub(crate) fn residuals(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Res<Value> {
+    match reported(m, f, x, plan)? {
+        Ok(r) => Ok(r.record(m)),
+        Err(Not(u)) => Err(super::unplanned(&u)),
+    }
+}
+
+fn reported(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Outcome<Report> {
+    let args = std::slice::from_ref(x);
+    if m.ad.depth() > 0 {
+        return Ok(Err(not("a derivative around it")));
+    }
+    let named = Plan::of(&plan)?;
+    let prepared = with(m, |road, m| {
+        let e = road.enter(m, f, args)?;
+        let leaves = inputs(m, &e, f, args)?;
+        Ok((e, leaves))
+    });
+    let (e, leaves) = match prepared {
+        Ok(p) => p,
+        Err(n) => return Ok(Err(n)),
+    };
+    let flat = match choose::study(m, &e, &leaves, Segments::None)? {
+        Ok(s) => s,
+        Err(n) => return Ok(Err(n)),
+    };
+    let resolved = match choose::resolve(m, &e, &leaves, &named)? {
+        Ok(r) => r,
+        Err(n) => return Ok(Err(n)),
+    };
+    let measured = m.road.measured.iter().rev().find(|(g, r, _)| *g == e.entry.func && *r == resolved).map(|(_, _, n)| *n);
+    Ok(filled(m, &e, &leaves, &flat, &resolved)?.map(|(rows, forecast, frontier)| Report { function: super::name_of(f), plan, rows, forecast, measured, frontier }))
+}
+
+type Filled = (Vec<Line>, Forecast, Vec<(String, Forecast)>);
+
+fn filled(m: &mut Machine, e: &Entered, leaves: &[Value], flat: &Study, resolved: &Resolved) -> Outcome<Filled> {
+    let mut frontier = Vec::new();
+    let mut now = None;
+    for segments in [Segments::None, Segments::Sqrt, Segments::Revolve(32), Segments::Revolve(8), resolved.segments] {
+        if now.is_some() && segments == resolved.segments {
+            break;
+        }
+        let s = match if segments == Segments::None { Ok(flat.clone()) } else { choose::study(m, e, leaves, segments)? } {
+            Ok(s) => s,
+            Err(n) => return Ok(Err(n)),
+        };
+        let plans = match segments {
+            Segments::None => vec![("store_all", unzip::Plan::store_all()), ("recompute_all", unzip::Plan::recompute_all())],
+            Segments::Sqrt => vec![("sqrt", unzip::Plan::store_all())],
+            Segments::Revolve(_) => vec![("revolve", unzip::Plan::store_all())],
+        };
+        for (name, plan) in plans {
+            let f = match choose::forecast(m, &s, &plan) {
+                Ok(f) => f,
+                Err(n) => return Ok(Err(n)),
+            };
+            let name = if let Segments::Revolve(k) = segments { format!("{name} {k}") } else { name.to_owned() };
+            frontier.push((name, f));
+        }
+        if segments == resolved.segments {
+            now = match choose::forecast(m, &s, &resolved.plan) {
+                Ok(f) => Some(f),
+                Err(n) => return Ok(Err(n)),
+            };
+        }
+    }
+    let all = frontier.first().map(|(_, f)| f.rows.clone()).unwrap_or_default();
+    let mut now = now.unwrap_or_default();
+    // What dividing loops costs is extra work, not the function's.
+    now.work = frontier.first().map_or(now.work, |(_, f)| f.work);
+    let rows = decided(all, &now, resolved);
+    frontier.sort_by_key(|(_, f)| std::cmp::Reverse(f.peak));
+    Ok(Ok((rows, now, frontier)))
+}
+
+/// The rows of storing everything, with what the plan does to each.
+fn decided(all: Vec<Row>, now: &Forecast, resolved: &Resolved) -> Vec<Line> {
+    let kept: BTreeSet<_> = now.rows.iter().map(|r| r.residual.at).collect();
+    let places: BTreeSet<_> = now.rows.iter().map(|r| (r.residual.span.lo, r.residual.span.hi, r.bytes)).collect();
+    all.into_iter()
+        .map(|row| {
+            let stored = match resolved.segments {
+                Segments::None => kept.contains(&row.residual.at),
+                _ => row.residual.reason == "an argument" || kept.contains(&row.residual.at) || places.contains(&(row.residual.span.lo, row.residual.span.hi, row.bytes)),
+            };
+            let (work, bytes) = (count(row.work), size(row.bytes));
+            let (decision, reason) = match stored {
+                true if !row.residual.movable => ("store", row.residual.reason.to_owned()),
+                true => ("store", format!("{work} operations would make {bytes} again")),
+                false if resolved.segments != Segments::None => ("segment", "made again a segment at a time".to_owned()),
+                false if row.work <= row.bytes / 8 => ("recompute", format!("cheap: {work} operations for {bytes}")),
+                false => ("recompute", format!("{work} operations for {bytes}")),
+            };
+            Line { row, decision, reason }
+        })
+        .collect()
+}
+
+/// A number of bytes for reading.
+pub fn size(n: u64) -> String {
+    match n {
+        0..1000 => format!("{n} B"),
+        1000..1_000_000 => format!("{:.1} kB", n as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", n as f64 / 1e6),
+        _ => format!("{:.1} GB", n as f64 / 1e9),
+    }
+}
+
+/// A count for reading.
+pub fn count(n: u64) -> String {
+    match n {
+        0..100_000 => n.to_string(),
+        100_000..100_000_000 => format!("{:.1}k", n as f64 / 1e3),
+        100_000_000..100_000_000_000 => format!("{:.1}M", n as f64 / 1e6),
+        _ => format!("{:.1}G", n as f64 / 1e9),
+    }
+}
+
+/// The shape of a residual: `Float`, `[100]Float`, and how often.
+fn shape(r: &Row) -> String {
+    let scalar = match r.residual.ty.scalar() {
+        Ty::F64 => "Float",
+        Ty::F32 => "F32",
+        Ty::I64 => "Int",
+        Ty::Bool => "Bool",
+        Ty::Str => "String",
+        Ty::Data(_) | Ty::Array(..) => "data",
+    };
+    let width = match scalar {
+        "F32" => 4,
+        "Bool" => 1,
+        _ => 8,
+    };
+    let each = r.bytes / width / r.values.max(1);
+    let one = match r.residual.ty.rank() {
+        0 => scalar.to_owned(),
+        1 if each * r.values * width == r.bytes => format!("[{each}]{scalar}"),
+        k => format!("{}{scalar}", "[]".repeat(k as usize)),
+    };
+    if r.values == 1 { one } else { format!("{one} x {}", r.values) }
+}
+
+pub(crate) fn int(n: u64) -> Value {
+    Value::Int(i64::try_from(n).unwrap_or(i64::MAX))
+}
+
+pub(crate) fn ints(ns: impl Iterator<Item = u64>) -> Value {
+    let ns: Vec<i64> = ns.map(|n| i64::try_from(n).unwrap_or(i64::MAX)).collect();
+    array::make(Shape::from_slice(&[ns.len()]), Buf::I64(ns))
+}
+
+pub(crate) fn texts(ts: impl Iterator<Item = String>) -> Value {
+    let ts: Vec<Value> = ts.map(|t| data_text(&t)).collect();
+    array::make(Shape::from_slice(&[ts.len()]), Buf::Boxed(ts))
+}
+
+/// A record; the fields come sorted by name.
+pub(crate) fn record(fields: Vec<(&str, Value)>) -> Value {
+    let names: Rc<[Symbol]> = fields.iter().map(|(n, _)| Symbol::new(n)).collect();
+    Value::Record(Rc::new(Record { names, vals: fields.into_iter().map(|(_, v)| v).collect() }))
+}
+
+/// An array of records, by columns.
+pub(crate) fn table(n: usize, columns: Vec<(&str, Value)>) -> Value {
+    let names: Rc<[Symbol]> = columns.iter().map(|(n, _)| Symbol::new(n)).collect();
+    array::make(Shape::from_slice(&[n]), Buf::Record(names, columns.into_iter().map(|(_, v)| v).collect()))
+}
+
+impl Report {
+    fn record(&self, m: &Machine) -> Value {
+        let rows = &self.rows;
+        let place = |l: &Line| if l.row.residual.span == Span::default() { 0 } else { m.sources.line_of(l.row.residual.span) as u64 };
+        let text = |l: &Line| match &l.row.residual.name {
+            Some(n) if !l.row.residual.movable => n.to_string(),
+            None if l.row.residual.span == Span::default() => "(argument)".to_owned(),
+            _ => m.sources.text(l.row.residual.span).split_whitespace().collect::<Vec<_>>().join(" "),
+        };
+        let lines = table(
+            rows.len(),
+            vec![
+                ("bytes", ints(rows.iter().map(|l| l.row.bytes))),
+                ("decision", texts(rows.iter().map(|l| l.decision.to_owned()))),
+                ("expression", texts(rows.iter().map(text))),
+                ("id", ints(0..rows.len() as u64)),
+                ("line", ints(rows.iter().map(place))),
+                ("reason", texts(rows.iter().map(|l| l.reason.clone()))),
+                ("shape", texts(rows.iter().map(|l| shape(&l.row)))),
+                ("work", ints(rows.iter().map(|l| l.row.work))),
+            ],
+        );
+        let recomputed = (0..rows.len() as u64).filter(|k| rows[*k as usize].decision == "recompute");
+        let f = &self.frontier;
+        let frontier = table(
+            f.len(),
+            vec![
+                ("again", ints(f.iter().map(|(_, f)| f.again))),
+                ("bytes", ints(f.iter().map(|(_, f)| f.stored))),
+                ("peak", ints(f.iter().map(|(_, f)| f.peak))),
+                ("plan", texts(f.iter().map(|(n, _)| n.clone()))),
+            ],
+        );
+        record(vec![
+            ("again", int(self.forecast.again)),
+            ("bytes", int(self.forecast.stored)),
+            ("frontier", frontier),
+            ("function", data_text(&self.function)),
+            ("measured", crate::ops::io::option(self.measured.map(int))),
+            ("peak", int(self.forecast.peak)),
+            ("plan", self.plan.clone()),
+            ("recomputed", ints(recomputed)),
+            ("rows", lines),
+            ("work", int(self.forecast.work)),
+        ])
+    }
+}

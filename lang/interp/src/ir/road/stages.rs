@@ -1,0 +1,132 @@
+//! The stages that a function goes through, as text of the IR.
+
+use super::{Entered, Not, Plan, choose, not, with};
+use crate::ir::world;
+use crate::value::Value;
+use crate::vm::Machine;
+use adl_ad::segment::Segments;
+use adl_ir::print::{self, Style};
+use adl_ir::{FnId, Op};
+use adl_specialise::world::Root;
+use adl_syntax::span::Span;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// A stage of a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Specialised: first-order IR.
+    Spec,
+    /// With its tangent.
+    Jvp,
+    /// The two halves of forward mode.
+    Unzip,
+    /// The transposed half.
+    Transpose,
+    /// The halves that run, after the optimiser.
+    Opt,
+}
+
+impl Stage {
+    /// A stage by its name.
+    pub fn parse(text: &str) -> Option<Stage> {
+        Some(match text {
+            "spec" => Stage::Spec,
+            "jvp" => Stage::Jvp,
+            "unzip" => Stage::Unzip,
+            "transpose" => Stage::Transpose,
+            "opt" => Stage::Opt,
+            _ => return None,
+        })
+    }
+}
+
+/// The IR of a function at a stage, with all functions that it calls. `args`: values that tell the types of arguments where the function
+/// does not.
+pub fn text(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<String, (String, Span)> {
+    staged(m, f, args, stage).map_err(|Not(u)| (u.why, u.span))
+}
+
+fn staged(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<String, Not> {
+    with(m, |road, m| {
+        let wanted = match f {
+            Value::Fun(g) => g.arity().max(1),
+            _ => return Err(not("a value that is no function")),
+        };
+        let mut all = args.to_vec();
+        for i in all.len()..wanted {
+            world::parameter(f, i).ok_or_else(|| not("an argument whose type is open: give one"))?;
+            all.push(Value::Unit);
+        }
+        let e = road.enter(m, f, &all)?;
+        let roots = road.stage(&e, stage)?;
+        Ok(road.printed(m, &roots))
+    })
+}
+
+impl super::Road {
+    fn stage(&mut self, e: &Rc<Entered>, stage: Stage) -> Result<Vec<FnId>, Not> {
+        if stage == Stage::Spec {
+            return Ok(vec![e.entry.func]);
+        }
+        let params = self.program.func(e.entry.func).body.params.len();
+        let args: usize = e.entry.inputs.iter().filter(|i| matches!(i.place.root, Root::Arg(_)) && i.place.steps.is_empty()).map(|i| i.layout.leaves().len()).sum();
+        let wrt: Vec<bool> = (0..params).map(|k| k < args).collect();
+        let segments = match self.plan {
+            Plan::Sqrt => Segments::Sqrt,
+            Plan::Revolve(k) => Segments::Revolve(k),
+            _ => Segments::None,
+        };
+        let how = match self.plan {
+            Plan::RecomputeAll => adl_ad::unzip::Plan::recompute_all(),
+            _ => choose::Resolved::default().plan,
+        };
+        let f = self.ad.segmented(&mut self.program, e.entry.func, segments);
+        let j = self.ad.jvp(&mut self.program, f, &wrt)?.func;
+        if stage == Stage::Jvp {
+            return Ok(vec![j]);
+        }
+        let u = self.ad.unzip(&mut self.program, j, &how)?;
+        if stage == Stage::Unzip {
+            return Ok(vec![u.primal, u.linear]);
+        }
+        let back = self.ad.transpose(&mut self.program, u.linear)?;
+        if stage == Stage::Transpose {
+            return Ok(vec![back]);
+        }
+        let l = self.ad.linearize_with(&mut self.program, f, &wrt, &how)?;
+        let mut out = Vec::new();
+        for f in [l.primal, l.cotangent] {
+            let mut made = (**self.program.func(f)).clone();
+            adl_opt::function(&self.program, &mut made);
+            out.push(self.program.add(made));
+        }
+        Ok(out)
+    }
+
+    /// Functions with those that they call, each once.
+    fn printed(&self, m: &Machine, roots: &[FnId]) -> String {
+        let mut seen: BTreeSet<FnId> = roots.iter().copied().collect();
+        let mut todo: Vec<FnId> = roots.iter().rev().copied().collect();
+        let mut out = Vec::new();
+        while let Some(f) = todo.pop() {
+            let func = self.program.func(f);
+            let mut blocks = vec![&func.body];
+            let mut file = None;
+            while let Some(b) = blocks.pop() {
+                for s in &b.stmts {
+                    file = file.or((s.span != Span::default()).then_some(s.span.file));
+                    if let Op::Call { f, .. } = &s.op {
+                        if seen.insert(*f) {
+                            todo.push(*f);
+                        }
+                    }
+                    blocks.extend(s.op.blocks());
+                }
+            }
+            let source = file.and_then(|f| m.sources.get(f)).map(|f| f.text.as_str());
+            out.push(format!("fn f{} {}", f.0, print::function(&self.program, func, Style { exact: false, source }).trim_start_matches("fn ")));
+        }
+        out.join("\n")
+    }
+}

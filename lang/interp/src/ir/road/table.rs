@@ -1,0 +1,203 @@
+//! Residuals and costs as text: tables for people.
+
+use super::report::{count, size};
+use crate::value::{Buf, Record, Value, array, show};
+
+/// Columns of an expression that are shown.
+const WIDE: usize = 36;
+/// Rows of residuals that are shown; of more, the largest.
+const ROWS: usize = 60;
+/// The plot.
+const PLOT: (usize, usize) = (44, 8);
+
+/// A field of a record.
+pub fn field<'v>(v: &'v Value, name: &str) -> Option<&'v Value> {
+    let Value::Record(r) = v else { return None };
+    let at = r.names.iter().position(|n| n.as_str() == name)?;
+    r.vals.get(at)
+}
+
+/// An Int field.
+pub fn number(v: &Value, name: &str) -> u64 {
+    match field(v, name) {
+        Some(Value::Int(n)) => u64::try_from(*n).unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn real(v: &Value, name: &str) -> f64 {
+    match field(v, name) {
+        Some(Value::Float(x)) => *x,
+        _ => 0.0,
+    }
+}
+
+fn text(v: &Value, name: &str) -> String {
+    field(v, name).map_or(String::new(), show::plain)
+}
+
+/// The rows of a field that holds an array of records.
+fn rows(v: &Value, name: &str) -> Vec<Value> {
+    match field(v, name) {
+        Some(Value::Array(a)) if matches!(a.buf, Buf::Record(..)) => (0..a.shape.first().copied().unwrap_or(0)).map(|i| array::elem(a, i)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn cut(text: &str, n: usize) -> String {
+    match text.char_indices().nth(n) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// Lines with columns as wide as what is in them; the columns named are set to the right.
+fn columns(lines: &[Vec<String>], right: &[usize]) -> String {
+    let n = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..n).map(|k| lines.iter().filter_map(|l| l.get(k)).map(|t| t.chars().count()).max().unwrap_or(0)).collect();
+    let mut out = String::new();
+    for l in lines {
+        let mut line = String::new();
+        for (k, t) in l.iter().enumerate() {
+            let pad = " ".repeat(widths[k].saturating_sub(t.chars().count()));
+            line += &if right.contains(&k) { format!("{pad}{t}  ") } else { format!("{t}{pad}  ") };
+        }
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+fn heads(names: &[&str]) -> Vec<String> {
+    names.iter().map(|n| (*n).to_owned()).collect()
+}
+
+/// The record inside a value of type `Residuals`.
+pub fn inside(v: &Value) -> Option<&Value> {
+    match v {
+        Value::Data(d) if d.con.name.as_str() == "Residuals" && d.fields.len() == 2 => d.fields.first().filter(|r| field(r, "frontier").is_some()),
+        _ => None,
+    }
+}
+
+/// A value of type `Residuals`: the rows, what the plan takes beside the other plans, and where it stands among them.
+pub fn residuals(v: &Value) -> Option<String> {
+    let r = inside(v)?;
+    let all = rows(r, "rows");
+    let mut shown: Vec<&Value> = all.iter().collect();
+    if shown.len() > ROWS {
+        shown.sort_by_key(|row| std::cmp::Reverse(number(row, "bytes")));
+        shown.truncate(ROWS);
+        shown.sort_by_key(|row| number(row, "id"));
+    }
+    let plan = super::Plan::of(field(r, "plan")?).map_or_else(|_| "a plan".to_owned(), |p| p.to_string());
+    let mut lines = vec![heads(&["id", "line", "expression", "shape", "bytes", "work", "decision", "reason"])];
+    for row in shown {
+        let line = number(row, "line");
+        lines.push(vec![
+            number(row, "id").to_string(),
+            if line == 0 { String::new() } else { line.to_string() },
+            cut(&text(row, "expression"), WIDE),
+            text(row, "shape"),
+            size(number(row, "bytes")),
+            count(number(row, "work")),
+            text(row, "decision"),
+            text(row, "reason"),
+        ]);
+    }
+    let mut out = format!("residuals of {} under {plan}\n", text(r, "function"));
+    out += &columns(&lines, &[0, 1, 4, 5]);
+    if all.len() > ROWS {
+        out += &format!("and {} smaller ones\n", all.len() - ROWS);
+    }
+    out.push('\n');
+    out += &plans(r, &plan);
+    Some(out.trim_end().to_owned())
+}
+
+/// What plans take, numbered as in the plot.
+fn plans(r: &Value, plan: &str) -> String {
+    let others = rows(r, "frontier");
+    let work = number(r, "work").max(1);
+    let line = |mark: String, name: String, v: &Value, measured: String| {
+        let again = number(v, "again");
+        vec![mark, name, size(number(v, "bytes")), size(number(v, "peak")), format!("{} ({:.0} %)", count(again), 100.0 * again as f64 / work as f64), measured]
+    };
+    let measured = match field(r, "measured") {
+        Some(Value::Data(d)) => d.fields.first().map_or("not yet".to_owned(), |n| size(u64::try_from(crate::ops::int(n)).unwrap_or(0))),
+        _ => "not yet".to_owned(),
+    };
+    let mut lines = vec![heads(&["", "plan", "stored", "peak", "extra work", "measured"]), line("*".into(), plan.to_owned(), r, measured)];
+    for (k, v) in others.iter().enumerate() {
+        lines.push(line((k + 1).to_string(), text(v, "plan"), v, String::new()));
+    }
+    let mut points: Vec<(char, f64, f64)> = others.iter().enumerate().map(|(k, v)| (char::from_digit(k as u32 + 1, 36).unwrap_or('+'), number(v, "again") as f64 / work as f64, number(v, "peak") as f64)).collect();
+    points.push(('*', number(r, "again") as f64 / work as f64, number(r, "peak") as f64));
+    columns(&lines, &[2, 3, 4, 5]) + "\n" + &plot(&points)
+}
+
+/// Points of extra work (right) and peak memory (up), on logarithmic axes.
+fn plot(points: &[(char, f64, f64)]) -> String {
+    let (w, h) = PLOT;
+    let x = |p: f64| (1.0 + 10.0 * p).ln();
+    let y = |p: f64| p.max(1.0).ln();
+    let right = points.iter().map(|p| x(p.1)).fold(1e-9, f64::max);
+    let (low, high) = points.iter().map(|p| y(p.2)).fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
+    let mut grid = vec![vec![' '; w]; h];
+    for (c, px, py) in points {
+        let col = (x(*px) / right * (w - 1) as f64).round() as usize;
+        let row = if high > low { ((high - y(*py)) / (high - low) * (h - 1) as f64).round() as usize } else { h - 1 };
+        grid[row.min(h - 1)][col.min(w - 1)] = *c;
+    }
+    let mut out = String::from("memory\n");
+    for line in grid {
+        out += format!("  |{}", line.into_iter().collect::<String>()).trim_end();
+        out.push('\n');
+    }
+    out += &format!("  +{}> extra work\n", "-".repeat(w));
+    out
+}
+
+/// A value of type `Cost` as a table with the source beside it.
+pub fn cost(v: &Value) -> Option<String> {
+    field(v, "ratio")?;
+    let mut lines = vec![heads(&["line", "primal", "tangent", "adjoint", "stored", "source"])];
+    for l in rows(v, "lines") {
+        let at = number(&l, "line");
+        lines.push(vec![
+            if at == 0 { String::new() } else { at.to_string() },
+            count(number(&l, "primal")),
+            count(number(&l, "tangent")),
+            count(number(&l, "adjoint")),
+            size(number(&l, "bytes")),
+            cut(&text(&l, "source"), 2 * WIDE),
+        ]);
+    }
+    let sum = |n: &str| count(number(v, n));
+    lines.push(vec!["all".into(), sum("primal"), sum("tangent"), sum("adjoint"), size(number(v, "bytes")), text(v, "function")]);
+    let mut out = columns(&lines, &[0, 1, 2, 3, 4]);
+    out += &format!("value and gradient: {:.2} times the value's work; the bound is {:.2}\n", real(v, "ratio"), real(v, "bound"));
+    Some(out.trim_end().to_owned())
+}
+
+/// A value of type `Cost` as JSON.
+pub fn cost_json(v: &Value) -> Option<String> {
+    let lines: Vec<String> = rows(v, "lines").iter().map(object).collect::<Option<_>>()?;
+    let Value::Record(r) = v else { return None };
+    let parts: Vec<String> = r.names.iter().zip(&r.vals).filter(|(n, _)| n.as_str() != "lines").map(|(n, v)| format!("\"{n}\":{}", json(v))).collect();
+    Some(format!("{{{},\"lines\":[{}]}}", parts.join(","), lines.join(",")))
+}
+
+fn object(v: &Value) -> Option<String> {
+    let Value::Record(r) = v else { return None };
+    let Record { names, vals } = &**r;
+    Some(format!("{{{}}}", names.iter().zip(vals).map(|(n, v)| format!("\"{n}\":{}", json(v))).collect::<Vec<_>>().join(",")))
+}
+
+fn json(v: &Value) -> String {
+    match v {
+        Value::Str(s) => adl_syntax::render::quote(s),
+        Value::Float(x) if !x.is_finite() => "null".into(),
+        v => show::show(v),
+    }
+}

@@ -1,0 +1,96 @@
+//! Plans, costs and stages of functions, for the command line and the REPL.
+
+use crate::Session;
+use adl_interp::ir::road::stages::{self, Stage};
+use adl_interp::ir::road::{Plan, SPELLINGS};
+use adl_interp::value::Value;
+use adl_syntax::ast::{Expr, ExprKind, ItemKind};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use adl_typing::core::Item;
+
+/// The stages that [`Session::ir`] prints.
+pub const STAGES: [&str; 6] = ["core", "spec", "jvp", "unzip", "transpose", "opt"];
+
+impl Session {
+    /// Makes a plan, as command lines spell it, the plan of every gradient.
+    pub fn set_plan(&mut self, text: &str) -> Result<(), String> {
+        self.machine.road.plan = Plan::parse(text).ok_or_else(|| format!("`{text}` is no plan; plans are {SPELLINGS}"))?;
+        Ok(())
+    }
+
+    /// Makes a plan the one of all gradients of a function, given as an expression.
+    pub fn apply_plan(&mut self, function: &str, plan: Plan) -> Result<(), Vec<Diagnostic>> {
+        let f = self.value_of(function)?;
+        self.machine.road.apply(&f, plan);
+        Ok(())
+    }
+
+    /// The value of an expression, which defines nothing and is not remembered.
+    pub fn value_of(&mut self, text: &str) -> Result<Value, Vec<Diagnostic>> {
+        let file = self.sources.add("<command>", text);
+        self.machine.sources = self.sources.clone();
+        let (program, diags) = adl_syntax::parse(file, text);
+        if diags.iter().any(Diagnostic::is_error) {
+            return Err(diags);
+        }
+        let [item] = &program.items[..] else { return Err(vec![wanted(file, text, "an expression is wanted")]) };
+        let checked = self.check(&self.env.clone(), item, false);
+        if checked.diags.iter().any(Diagnostic::is_error) {
+            return Err(checked.diags);
+        }
+        match checked.item {
+            Some(Item::Expr(e)) => self.machine.eval(&e, None).map_err(|e| vec![e.diag]),
+            _ => Err(vec![wanted(file, text, "an expression is wanted")]),
+        }
+    }
+
+    /// A function at a stage as text, with source lines in comments. `args` are expressions whose types its arguments have, where its own
+    /// type leaves them open.
+    pub fn ir(&mut self, stage: &str, function: &str, args: &[String]) -> Result<String, Vec<Diagnostic>> {
+        let file = self.sources.add("<command>", function);
+        if stage == "core" {
+            let id = self.env.value(Symbol::new(function)).map(|g| g.id);
+            return match id.and_then(|id| self.machine.definition(id)) {
+                Some(d) => Ok(adl_typing::print_core::definition(&d)),
+                None => Err(vec![wanted(file, function, "the name of a definition is wanted")]),
+            };
+        }
+        let Some(stage) = Stage::parse(stage) else { return Err(vec![wanted(file, function, &format!("the stages are {}", STAGES.join(", ")))]) };
+        let f = self.at_types(function, args)?;
+        let args = args.iter().map(|a| self.value_of(a)).collect::<Result<Vec<_>, _>>()?;
+        stages::text(&mut self.machine, &f, &args, stage).map_err(|(why, span)| {
+            let span = if span == Span::default() { Span::new(file, 0, function.len()) } else { span };
+            vec![Diagnostic::error(adl_interp::error::codes::PLAN, span, format!("this function has no IR, because of {why}"))]
+        })
+    }
+
+    /// A function at the types that arguments have: a generic one is made for them.
+    fn at_types(&mut self, function: &str, args: &[String]) -> Result<Value, Vec<Diagnostic>> {
+        if args.is_empty() {
+            return self.value_of(function);
+        }
+        let given: String = args.iter().map(|a| format!(" ({a})")).collect();
+        match self.value_of(&format!("(fun f -> (f, fun () -> f{given})) ({function})"))? {
+            Value::Tuple(parts) => Ok(parts.0.first().cloned().unwrap_or(Value::Unit)),
+            v => Ok(v),
+        }
+    }
+
+    /// The function and the argument of an application, as texts: `f 3 x` is `f 3` and `x`.
+    pub fn applied(&mut self, text: &str) -> Option<(String, String)> {
+        let file = self.sources.add("<command>", text);
+        let (program, diags) = adl_syntax::parse(file, text);
+        let [item] = &program.items[..] else { return None };
+        let ItemKind::Expr(Expr { kind: ExprKind::App(_, args), .. }) = &item.kind else { return None };
+        let at = args.last()?.span.lo as usize;
+        let ok = !diags.iter().any(Diagnostic::is_error);
+        let (f, x) = (text.get(..at)?.trim(), text.get(at..)?.trim());
+        ok.then(|| (f.to_owned(), x.to_owned()))
+    }
+}
+
+fn wanted(file: adl_syntax::span::FileId, text: &str, what: &str) -> Diagnostic {
+    Diagnostic::error(adl_interp::error::codes::PLAN, Span::new(file, 0, text.len()), what)
+}

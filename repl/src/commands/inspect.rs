@@ -1,0 +1,55 @@
+//! `adl cost` and `adl ir`: what a function of a file costs, and what becomes of it.
+
+use super::{code_of, finish, read, report, shown, unreadable};
+use crate::Global;
+use crate::host::say;
+use adl_interp::ir::road::table;
+use adl_session::Session;
+
+/// A session in which a file has run.
+fn loaded(global: &Global, file: &str) -> Result<Session, u8> {
+    let bytes = read(file).map_err(|e| unreadable(global, file, &super::io_text(&e), None))?;
+    // What the file prints is not what was asked for.
+    let mut s = super::batch_on(global, crate::host::Terminal::new(Vec::new()).silent());
+    let out = s.run_file(shown(file), &bytes);
+    if out.ok() { Ok(s) } else { Err(finish(global, &mut s, &out)) }
+}
+
+/// `adl cost FILE NAME [ARGS]`: `NAME ARGS…` at the last argument.
+pub fn cost(global: &Global, file: &str, name: &str, args: &[String]) -> u8 {
+    let Some((last, first)) = args.split_last() else { return super::usage("`adl cost` needs the function's arguments: adl cost FILE NAME ARGS") };
+    let mut s = match loaded(global, file) {
+        Ok(s) => s,
+        Err(code) => return code,
+    };
+    let first: String = first.iter().map(|a| format!(" ({a})")).collect();
+    match s.value_of(&format!("cost ({name}{first}) ({last})")) {
+        Ok(v) => {
+            let text = if global.json { table::cost_json(&v) } else { table::cost(&v) };
+            say(&(text.unwrap_or_default() + "\n"));
+            0
+        }
+        Err(diags) => {
+            report(global, &mut s, &diags);
+            code_of(&diags)
+        }
+    }
+}
+
+/// `adl ir --stage S FILE NAME [ARGS]`.
+pub fn ir(global: &Global, stage: &str, file: &str, name: &str, args: &[String]) -> u8 {
+    let mut s = match loaded(global, file) {
+        Ok(s) => s,
+        Err(code) => return code,
+    };
+    match s.ir(stage, name, args) {
+        Ok(text) => {
+            say(&(text.trim_end().to_owned() + "\n"));
+            0
+        }
+        Err(diags) => {
+            report(global, &mut s, &diags);
+            code_of(&diags)
+        }
+    }
+}

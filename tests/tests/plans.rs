@@ -1,0 +1,99 @@
+//! Plans from outside: gradients are the same bits under every plan, and what is foretold is what is stored.
+
+use adl_tests::{echo_in, session};
+
+/// Functions with a point, over what programs are made of.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("(fun (x : Float) -> sin x * exp (cos x))", "0.5"),
+    ("(fun (x : Float) -> loop y = x for i < 137 do y + 0.01 * sin (y * x))", "0.5"),
+    ("(fun (x : [3]Float) -> let y = loop y = x for i < 50 do y + 0.01 * sin (x * y) in dot y y)", "[0.5, 0.25, -1.0]"),
+    ("(fun (x : Float) -> loop y = x while y < 50.0 do y * 1.5 + x)", "0.7"),
+    ("(fun (x : [4]Float) -> sum (map (fun v -> if v > 0.0 then sin v * v else exp v) x))", "[0.5, -0.5, 2.0, -3.0]"),
+    ("(fun (p : {a : Float, b : [2]Float}) -> loop s = p.a for i < 30 do if s > 1.0 then s * 0.5 + p.b[0] else s * s + p.b[1])", "{a = 0.3, b = [0.2, 0.7]}"),
+    ("(fun (x : Float) -> let rec power n = if n == 0 then 1.0 else x * sin (power (n - 1)) in power 20)", "0.9"),
+    ("(fun (x : Float) -> loop y = x for i < 12 do loop z = y for j < i do tanh (z * x) + y)", "0.4"),
+    ("(fun (x : [3][3]Float) -> let y = loop y = x for i < 9 do tanh (x @ y) in trace (y @ x))", "[[0.1, 0.2, 0.3], [0.4, -0.5, 0.6], [0.7, 0.8, -0.9]]"),
+    ("(fun (x : Float) -> let f = checkpoint (fun v -> sin (exp v) * v) in f (f x))", "0.4"),
+    ("(fun (x : Float) -> reduce (fun a b -> a * b + a) x (map (fun i -> x * float i) (iota 9)))", "0.4"),
+    ("(fun (x : F32) -> loop y = x for i < 20 do y * y - x)", "0.3f32"),
+    ("(fun (xs : [5]Float) -> fold (fun acc v -> tanh (acc + v)) 0.1 xs)", "[0.1, 0.2, 0.3, 0.4, 0.5]"),
+];
+
+const PLANS: [&str; 9] = ["StoreAll", "RecomputeAll", "Auto", "Sqrt", "Revolve 1", "Revolve 3", "Revolve 100", "Budget 100_000_000", "ByHand []"];
+
+#[test]
+fn every_plan_gives_the_same_bits() {
+    let mut wrong = Vec::new();
+    for (f, x) in FUNCTIONS {
+        let (mut s, _) = session();
+        for p in PLANS {
+            let have = echo_in(&mut s, &format!("(grad_with ({p}) {f} ({x}) == grad {f} ({x}), snd (value_and_grad_with ({p}) {f} ({x})) == grad {f} ({x}))"));
+            if have != "(true, true) : (Bool, Bool)" {
+                wrong.push(format!("{p} {f}: {have}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_foretold_is_stored() {
+    let mut wrong = Vec::new();
+    for (f, x) in FUNCTIONS {
+        let (mut s, _) = session();
+        echo_in(&mut s, &format!("let f = {f}"));
+        for p in PLANS {
+            let have = echo_in(&mut s, &format!("let g = grad_with ({p}) f ({x}) in match residuals f ({x}) |> with_plan ({p}) with | Residuals t _ -> (t.measured == Some t.bytes, t.bytes > 0, t.peak >= t.bytes)"));
+            if have != "(true, true, true) : (Bool, Bool, Bool)" {
+                wrong.push(format!("{p} {f}: {have}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every residual that can be recomputed, alone and with all others.
+#[test]
+fn plans_by_hand_give_the_same_bits() {
+    let mut wrong = Vec::new();
+    for (f, x) in FUNCTIONS {
+        let (mut s, _) = session();
+        echo_in(&mut s, &format!("let f = {f}"));
+        echo_in(&mut s, &format!("let ids = match residuals f ({x}) with | Residuals t _ -> map (fun r -> r.id) (filter (fun r -> r.reason != \"an argument\" && r.reason != \"what a loop carries\" && r.reason != \"a field of data\") t.rows)"));
+        let one = echo_in(&mut s, &format!("all (map (fun id -> grad_with (residuals f ({x}) |> recompute [id] |> plan) f ({x}) == grad f ({x})) ids)"));
+        let all = echo_in(&mut s, &format!("grad_with (residuals f ({x}) |> recompute ids |> plan) f ({x}) == grad f ({x})"));
+        let back = echo_in(&mut s, &format!("match residuals f ({x}) |> recompute ids |> store ids with | Residuals t _ -> len t.recomputed == 0 && t.again == (match residuals f ({x}) with | Residuals u _ -> u.again)"));
+        for have in [one, all, back] {
+            if have != "true : Bool" {
+                wrong.push(format!("{f}: {have}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn budgets_are_kept_or_refused() {
+    let (mut s, _) = session();
+    echo_in(&mut s, "let f (x : Float) : Float = loop y = x for i < 1000 do sin y * y");
+    for n in [20_000, 9_000, 2_000, 1_500] {
+        let have = echo_in(&mut s, &format!("let g = grad_with (Budget {n}) f 0.9 in match residuals f 0.9 |> with_plan (Budget {n}) with | Residuals t _ -> (t.peak <= {n}, g == grad f 0.9)"));
+        assert_eq!(have, "(true, true) : (Bool, Bool)", "{n}");
+    }
+    let have = echo_in(&mut s, "grad_with (Budget 100) f 0.9");
+    assert!(have.starts_with("E0722: no plan for this gradient keeps within 100 bytes: the least is "), "{have}");
+}
+
+/// What each operation costs is in the reference; these are counted by hand.
+#[test]
+fn costs_are_counted() {
+    let (mut s, _) = session();
+    echo_in(&mut s, "let f (x : Float) : Float = sin x * x + 2.0");
+    // sin, *, +.
+    assert_eq!(echo_in(&mut s, "(cost f 0.5).primal"), "3 : Int");
+    // cos; then three scalings and one addition.
+    assert_eq!(echo_in(&mut s, "(cost f 0.5).tangent"), "5 : Int");
+    assert_eq!(echo_in(&mut s, "let c = cost f 0.5 in c.ratio <= c.bound"), "true : Bool");
+    assert_eq!(echo_in(&mut s, "let c = cost f 0.5 in sum (map (fun l -> l.primal) c.lines) == c.primal && sum (map (fun l -> l.adjoint) c.lines) == c.adjoint"), "true : Bool");
+    assert_eq!(echo_in(&mut s, "(cost (fun (n : Int) -> n + 1) 3).adjoint"), "0 : Int");
+}
