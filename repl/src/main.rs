@@ -7,6 +7,7 @@ mod commands;
 mod host;
 mod html;
 mod interactive;
+mod memory;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -41,6 +42,9 @@ pub struct Global {
     /// Memory that nested calls may take before a recursion counts as endless, in MiB.
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..), global = true)]
     stack: u32,
+    /// Memory that the process may hold, in MiB; by default nearly all of the machine.
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(16..1 << 40), global = true)]
+    memory: Option<u64>,
     /// How derivatives are computed: by transformed code where possible (`main`), or always on a tape.
     #[arg(long, value_name = "ROAD", default_value = "main", value_parser = ["main", "tape"], env = "ADL_ROAD", hide_env = true, global = true)]
     road: String,

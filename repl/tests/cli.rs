@@ -418,3 +418,23 @@ fn plans_costs_and_stages() {
     d.adl(&["--plan", "budget 20", "-e", e]).is(1, "", "E0722");
     d.adl(&["--plan", "some", "-e", e]).is(2, "", "store_all");
 }
+
+/// Endless growth of what a program holds ends in an error with its place, whatever holds it, and the REPL goes on.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_used_up_is_an_error() {
+    let d = Dir::new("memory");
+    let programs = [
+        "let rec grow xs = grow (1.0 :: xs)\ngrow Nil\n",
+        "let r = grad (fun x -> loop y = x while y != 2.0 do sin (y * x) * x + 0.1) 0.5\n",
+        "let r = loop xs = [1.0] while len xs > 0 do xs ++ xs\n",
+    ];
+    for (i, text) in programs.iter().enumerate() {
+        d.file("a.adl", text);
+        for flags in [&[][..], &["--road", "tape"], &["--no-jit"]] {
+            let args: Vec<&str> = flags.iter().copied().chain(["--memory", "300", "a.adl"]).collect();
+            let out = d.adl(&args);
+            assert!(out.code == 1 && (out.err.contains("E0723") || (i == 2 && out.err.contains("E0710"))) && out.err.contains("a.adl:"), "{args:?}: {}", out.err);
+        }
+    }
+}

@@ -29,6 +29,11 @@ impl Error {
         self
     }
 
+    /// Whether it ends the whole run: another way to the same result would be stopped as well.
+    pub fn stops(&self) -> bool {
+        [codes::INTERRUPT, codes::EXHAUSTED].contains(&self.diag.code)
+    }
+
     /// Adds a fact.
     pub fn note(mut self: Box<Self>, text: impl Into<String>) -> Box<Error> {
         self.diag.notes.push(text.into());
@@ -82,6 +87,8 @@ pub mod codes {
     pub const ENGINE_CANNOT: &str = "E0721";
     /// A plan that cannot be followed.
     pub const PLAN: &str = "E0722";
+    /// The process holds all the memory that it may.
+    pub const EXHAUSTED: &str = "E0723";
     /// File cannot be read or written.
     pub const FILE: &str = "E0801";
     /// CSV that does not parse.
@@ -158,6 +165,12 @@ const EXPLAIN: &[(&str, &str)] = &[
         "An array would not fit into memory.\n\n\
         \x20   sum (map float (iota 10000000000000))                -- wrong: builds the array first\n\
         \x20   loop s = 0.0 for i < 1000 do s + float i             -- right: keeps nothing",
+    ),
+    (
+        codes::EXHAUSTED,
+        "The program holds all the memory that it may: nearly all of the machine, or what `--memory MIB` says. Most often a list or a tape grows in a loop without end.\n\n\
+        \x20   let rec grow xs = grow (1.0 :: xs)                       -- wrong: never ends\n\
+        \x20   grad_with Sqrt (fun x -> loop y = x for i < 100 do sin y) 1.0     -- right: a long loop that stores little",
     ),
     (
         codes::STRUCTURE,

@@ -96,6 +96,11 @@ impl Session {
         self.machine.interrupt.clone()
     }
 
+    /// Set it to stop what runs because memory is used up.
+    pub fn starved(&self) -> adl_interp::vm::Starved {
+        self.machine.starved.clone()
+    }
+
     /// Set it, a few times a second, to hear of the progress of loops through the host.
     pub fn tick(&self) -> Arc<AtomicBool> {
         self.machine.tick.clone()

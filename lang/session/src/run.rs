@@ -11,7 +11,6 @@ use adl_syntax::span::{FileId, Span};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
 use adl_typing::env::Env;
-use std::sync::atomic::Ordering;
 
 /// What running a text gives.
 #[derive(Default)]
@@ -160,7 +159,7 @@ impl Session {
 
     /// Forgets an interrupt that was asked for before.
     pub fn clear_interrupt(&self) {
-        self.machine.interrupt.store(false, Ordering::Relaxed);
+        self.machine.clear_interrupt();
     }
 }
 

@@ -23,6 +23,7 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
     // Without a handler the default one ends the process, which is right too.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     crate::host::watch(&s.tick());
+    crate::memory::guard(&s.starved(), global.memory.map(|mib| mib << 20));
     s
 }
 
@@ -42,6 +43,7 @@ fn batch_on(global: &Global, host: Terminal) -> Session {
     // The flag was checked when it was read.
     let _ = s.set_plan(&global.plan);
     crate::host::watch(&s.tick());
+    crate::memory::guard(&s.starved(), global.memory.map(|mib| mib << 20));
     s
 }
 

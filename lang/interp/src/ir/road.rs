@@ -359,7 +359,7 @@ fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option
             return Ok(Some(v));
         }
         Ok(Err(Not(u))) => u,
-        Err(e) if e.diag.code == codes::INTERRUPT || e.diag.code == codes::PLAN => return Err(e),
+        Err(e) if e.stops() || e.diag.code == codes::PLAN => return Err(e),
         Err(e) => Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span),
     };
     m.ran_native = false;
@@ -417,7 +417,7 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<(Value, LinearM
 /// Applies a derivative to a tangent (or, transposed, to a cotangent). If that fails, the taped road answers.
 pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
     match applied(m, map, main, v) {
-        Err(e) if e.diag.code != codes::INTERRUPT => {
+        Err(e) if !e.stops() => {
             let why = Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span);
             m.road.note(&main.at.0, false, Some(why));
             let (_, taped) = linear::taped(m, Default::default(), &main.at.0, &main.at.1)?;

@@ -9,6 +9,9 @@ pub(crate) mod lanes;
 mod lowered;
 mod progress;
 mod run;
+mod starved;
+
+pub use starved::{Starved, WeakStarved};
 
 use crate::ad::State;
 use crate::ad::linear::LinearMap;
@@ -148,6 +151,8 @@ pub(crate) struct Frame {
 pub struct Machine {
     /// Set from elsewhere to stop the run.
     pub interrupt: Arc<AtomicBool>,
+    /// Set from elsewhere to stop the run because memory is used up.
+    pub starved: Starved,
     /// Set from elsewhere, a few times a second, where somebody wants to hear how far loops are.
     pub tick: Arc<AtomicBool>,
     /// The outside world.
@@ -182,8 +187,10 @@ pub struct Machine {
 impl Machine {
     /// A machine with nothing defined.
     pub fn new(host: Box<dyn Host>) -> Machine {
+        let interrupt: Arc<AtomicBool> = Arc::default();
         Machine {
-            interrupt: Arc::default(),
+            starved: Starved::new(interrupt.clone()),
+            interrupt,
             tick: Arc::default(),
             host,
             sources: Default::default(),
@@ -250,7 +257,11 @@ impl Machine {
         let depth = self.ad.depth();
         let out = run(self);
         self.ad.reset_to(depth);
-        if out.is_err() {
+        if let Err(e) = &out {
+            if e.diag.code == codes::EXHAUSTED {
+                // What it held goes with it: the next run begins afresh.
+                self.clear_interrupt();
+            }
             self.frames.clear();
             self.regs.clear();
             self.reentries = 0;
@@ -262,7 +273,22 @@ impl Machine {
     /// Stops if an interrupt was asked for.
     #[inline]
     pub fn poll(&self) -> Res<()> {
-        if self.interrupt.load(Ordering::Relaxed) { Err(Error::new(codes::INTERRUPT, "interrupted")) } else { Ok(()) }
+        if self.interrupt.load(Ordering::Relaxed) { Err(self.stopped()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn stopped(&self) -> Box<Error> {
+        match self.starved.get() {
+            Some(bytes) => Error::new(codes::EXHAUSTED, format!("memory is used up: the program holds {} MiB", bytes >> 20))
+                .hint("`--memory` sets how much it may hold; under a derivative, plans such as `sqrt` or `checkpoint` store less"),
+            None => Error::new(codes::INTERRUPT, "interrupted"),
+        }
+    }
+
+    /// Forgets what was asked to stop a run.
+    pub fn clear_interrupt(&self) {
+        self.starved.clear();
+        self.interrupt.store(false, Ordering::Relaxed);
     }
 
     /// Applies a function to arguments (fewer give a partial application, more are passed on).
