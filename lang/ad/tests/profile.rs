@@ -19,7 +19,7 @@ fn program(name: &str, text: &str) -> Program {
 /// Bytes of a residual: numbers in arrays and alone; data and text are references, boxes of recursive functions are opened.
 fn bytes(p: &Program, v: &Val, ty: &Ty) -> u64 {
     match (v, ty) {
-        (Val::Absent, _) => 0,
+        (Val::Absent, Ty::Array(..)) => 0,
         (Val::Array(a), Ty::Array(e, _)) => a.elems.iter().map(|v| bytes(p, v, e)).sum(),
         (Val::Data(c), Ty::Data(d)) if p.data(*d).name.starts_with("Residuals of") => {
             8 + c.fields.iter().zip(&p.data(*d).cons[0].1).map(|(v, t)| bytes(p, v, t)).sum::<u64>()

@@ -83,7 +83,7 @@ pub fn word(op: &Op) -> &'static str {
     match op {
         Op::Lit(_) => "", Op::Zero(_) => "zero", Op::Un(u, _) => un(*u).0, Op::Bin(b, ..) => bin(*b), Op::Cmp(c, ..) => cmp(*c),
         Op::Not(_) => "not", Op::Select(..) => "select", Op::Convert(c, _) => conv(*c), Op::Prim(..) => "prim", Op::Dim(..) => "dim",
-        Op::Shape(_) => "shape", Op::Index { .. } => "index", Op::IndexAdd { .. } => "index_add", Op::IndexSet { .. } => "index_set", Op::Slice { .. } => "slice",
+        Op::Shape(_) => "shape", Op::Count(_) => "count", Op::Index { .. } => "index", Op::IndexAdd { .. } => "index_add", Op::IndexSet { .. } => "index_set", Op::Slice { .. } => "slice",
         Op::SliceAdd { .. } => "slice_add", Op::Gather { .. } => "gather", Op::GatherAdd { .. } => "gather_add",
         Op::Reverse(_) => "reverse", Op::Rotate { .. } => "rotate", Op::Concat { .. } => "concat", Op::Reshape { .. } => "reshape",
         Op::Transpose(_) => "transpose", Op::Replicate { .. } => "replicate", Op::Sum { .. } => "sum", Op::Spread { .. } => "spread",

@@ -163,6 +163,8 @@ pub enum Op {
     Dim(Var, u32),
     /// All extents.
     Shape(Var),
+    /// The number of elements, 0 of an absent array.
+    Count(Var),
     /// `a[i, j, ...]`: an element, or the array at the leading indices.
     Index { a: Var, at: Vec<Var>, shape: Option<Var> },
     /// `acc` with `v` added at the indices.
@@ -247,7 +249,7 @@ impl Op {
     pub fn linear_in(&self) -> LinearIn {
         use LinearIn::{All, Nothing, OneOf, Parts};
         match self {
-            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Nonzero(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Nothing,
+            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Nothing,
             Op::Zero(_) => All(Vec::new()),
             Op::Un(Un::Neg, a) | Op::Convert(Conv::ToF64 | Conv::ToF32, a) => All(vec![*a]),
             Op::Un(..) | Op::Convert(..) => Nothing,

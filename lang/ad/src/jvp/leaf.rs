@@ -41,19 +41,20 @@ impl J<'_> {
             }
         }
         self.b.push(s.clone());
-        let [y] = s.outs.as_slice() else { return self.fields(s) };
-        if !self.act.has(*y) {
+        if let Op::Fields { a, tag, .. } = &s.op {
+            self.fields(s, *a, *tag);
             return Ok(());
         }
-        let t = self.tangent_of(s, *y)?;
-        self.tan.insert(*y, t);
+        for y in s.outs.iter().filter(|y| self.act.has(**y)).copied().collect::<Vec<_>>() {
+            let t = self.tangent_of(s, y)?;
+            self.tan.insert(y, t);
+        }
         Ok(())
     }
 
     /// The fields of data: so are their tangents.
-    fn fields(&mut self, s: &Stmt) -> Result<(), Unsupported> {
-        let Op::Fields { a, tag, .. } = &s.op else { return Ok(()) };
-        let (Some(t), adl_ir::Ty::Data(data)) = (self.has(*a), self.tangent_ty(*a)) else { return Ok(()) };
+    fn fields(&mut self, s: &Stmt, a: Var, tag: u32) {
+        let (Some(t), adl_ir::Ty::Data(data)) = (self.has(a), self.tangent_ty(a)) else { return };
         let mut lin_outs = Vec::new();
         for v in &s.outs {
             let ty = self.b.ty(*v);
@@ -61,8 +62,7 @@ impl J<'_> {
                 lin_outs.push(self.fresh_tangent(*v));
             }
         }
-        self.b.push(Stmt { outs: Vec::new(), lin_outs, op: Op::Fields { a: t, data, tag: *tag }, span: s.span });
-        Ok(())
+        self.b.push(Stmt { outs: Vec::new(), lin_outs, op: Op::Fields { a: t, data, tag }, span: s.span });
     }
 
     /// The tangent of an active result `y`, which has been emitted.
@@ -124,8 +124,8 @@ impl J<'_> {
                 let adl_ir::Ty::Data(data) = ty else { return Err(Unsupported::new("data without a tangent type", s.span)) };
                 Op::Con { data, tag: *tag, fields: self.field_tangents(fields) }
             }
-            Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Nonzero(_) | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) => Op::Zero(ty.clone()),
-            Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => unreachable!("control flow is no leaf"),
+            Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Dup(_) | Op::Drop(_) => Op::Zero(ty.clone()),
+            Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => unreachable!("handled before"),
         };
         Ok(self.b.lin(op, ty))
     }

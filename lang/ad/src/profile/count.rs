@@ -64,11 +64,7 @@ impl Counter<'_> {
 
     /// Number of elements of an array.
     fn elements(&mut self, v: Var) -> Var {
-        let n = self.b.dim(v, 0);
-        (1..self.b.ty(v).rank()).fold(n, |n, axis| {
-            let d = self.b.dim(v, axis);
-            self.b.bin(Bin::Mul, n, d)
-        })
+        self.b.one(Op::Count(v), Ty::I64)
     }
 
     fn arrays(&mut self, vs: &[Var], t: &mut Tally) {

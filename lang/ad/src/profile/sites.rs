@@ -141,7 +141,7 @@ fn unit(f: &Function, s: &Stmt) -> Unit {
     match &s.op {
         Op::Lit(_) | Op::Zero(_) | Op::Dup(_) | Op::Drop(_) | Op::Con { .. } | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Call { .. } => Unit::Free,
         Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Unit::Free,
-        Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } => Unit::Free,
+        Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Reshape { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } => Unit::Free,
         Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) | Op::Select(..) | Op::Index { .. } => each,
         Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Cumsum { .. } | Op::Outer(..) => each,
         Op::Sum { .. } | Op::Total { .. } | Op::Nonzero(_) | Op::Dot(..) | Op::MatMul(..) => Unit::Own,

@@ -102,7 +102,7 @@ impl T<'_> {
                     self.pass(*a, Op::MatMul(ct, *b));
                 }
             }
-            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Nonzero(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => {
+            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => {
                 unreachable!("never linear")
             }
             Op::Drop(_) | Op::Dup(_) | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } => unreachable!("handled before"),

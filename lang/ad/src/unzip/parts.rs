@@ -90,7 +90,7 @@ impl U<'_> {
                     Some(v) => v,
                     None => {
                         let (ty, key) = (self.f.ty(*slot).clone(), crate::profile::key(s));
-                        self.notes.padding.extend(key.filter(|_| ty.rank() == 0 && !matches!(ty, Ty::Data(_))).map(|key| (key, number as u32, ty)));
+                        self.notes.padding.extend(key.filter(|_| ty.rank() == 0).map(|key| (key, number as u32, ty)));
                         self.nothing(*slot, s.span, arm)
                     }
                 };

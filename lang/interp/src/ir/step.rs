@@ -131,11 +131,20 @@ fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     Ok(smallvec![v])
 }
 
+/// The number of elements; an absent array has none.
+fn elements(v: &Value) -> i64 {
+    match v {
+        Value::Array(a) => i64::try_from(a.shape.iter().product::<usize>()).unwrap_or(i64::MAX),
+        _ => 0,
+    }
+}
+
 /// Operations on arrays.
 fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     let at = |v: &adl_ir::Var| v.0 as usize;
     let v = match op {
         Op::Shape(_) => prim(m, Prim::Shape, Ty::I64, args)?,
+        Op::Count(a) => Value::Int(elements(&args[at(a)])),
         Op::Index { a, at: is, .. } => rows::at(&args[at(a)], &args[at(a) + 1..at(a) + 1 + is.len()])?,
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => update(m, op, args)?,
         Op::Slice { a, lo, hi, .. } => rows::slice(&args[at(a)], &args[at(lo)], &args[at(hi)])?,

@@ -63,7 +63,7 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
     match op {
         Op::Lit(_) | Op::Zero(_) | Op::Dup(_) | Op::Con { .. } | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Call { .. } => 0,
         Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
-        Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } => 0,
+        Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Reshape { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } => 0,
         Op::Bin(Bin::Add, a, b) if !there(a) || !there(b) => 0,
         Op::Bin(Bin::Sub, _, b) if !there(b) => 0,
         Op::Bin(Bin::Sub, a, _) if linear && there(a) => 2 * made(),

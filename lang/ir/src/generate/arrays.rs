@@ -3,6 +3,7 @@
 use super::{Gen, Kind, Known, LARGEST};
 use crate::func::Var;
 use crate::op::{Lit, Op};
+use adl_prim::Prim;
 
 impl Gen {
     /// A literal array of Ints.
@@ -139,7 +140,7 @@ impl Gen {
         let (n, inner) = (shape[0], shape[1..].to_vec());
         let count: usize = shape.iter().product();
         let kind = x.kind.clone();
-        match self.rng.below(13) {
+        match self.rng.below(16) {
             0 => { self.one(Op::Reverse(x.v), kind, x.bound); }
             1 => {
                 let n = self.index(4);
@@ -161,7 +162,26 @@ impl Gen {
             }
             8 => self.masked(&x, &shape),
             9..=11 if count <= 8 => self.larger(&x, shape),
+            12..=14 => self.built_in(&x, &shape),
             _ => self.product(),
+        }
+    }
+
+    /// Built-ins that are no operations of the IR.
+    fn built_in(&mut self, x: &Known, shape: &[usize]) {
+        let scalar = || Kind::Real(vec![]);
+        match shape {
+            [n] => match self.rng.below(5) {
+                0 => { self.one(Op::Prim(Prim::Mean, vec![x.v]), scalar(), x.bound); }
+                1 => { self.tame(Op::Prim(Prim::Variance, vec![x.v]), scalar(), x.bound * x.bound); }
+                2 => { self.tame(Op::Prim(Prim::Prod, vec![x.v]), scalar(), x.bound.max(1.0).powi(*n as i32)); }
+                3 => { self.tame(Op::Prim(Prim::Cumprod, vec![x.v]), x.kind.clone(), x.bound.max(1.0).powi(*n as i32)); }
+                _ if *n <= 4 => { self.one(Op::Prim(Prim::Diag, vec![x.v]), Kind::Real(vec![*n, *n]), x.bound); }
+                _ => {}
+            },
+            [n, m] if n == m => { self.tame(Op::Prim(Prim::Trace, vec![x.v]), scalar(), x.bound * *n as f64); }
+            [n, m] => { self.one(Op::Prim(Prim::Diag, vec![x.v]), Kind::Real(vec![*n.min(m)]), x.bound); }
+            _ => {}
         }
     }
 

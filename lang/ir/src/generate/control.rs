@@ -30,7 +30,7 @@ impl Gen {
         let n = self.rng.between(1, 2);
         (0..n).map(|_| match self.rng.below(8) {
             0 => Kind::List,
-            1 => Kind::Pair,
+            1 => super::data::DATA[self.rng.below(4)].clone(),
             2 | 3 => self.pick(|k| matches!(k, Kind::Real(_))).map_or(Kind::Real(vec![]), |k| k.kind),
             _ => Kind::Real(vec![]),
         }).collect()
@@ -55,21 +55,7 @@ impl Gen {
 
     pub(super) fn switch(&mut self) {
         let kinds = self.result_kinds();
-        let pair = self.pick(|k| *k == Kind::Pair).filter(|_| self.rng.once_in(3));
-        let real = || (Kind::Real(vec![]), LARGEST);
-        let steps = self.rng.below(4);
-        let (of, arms) = match pair {
-            Some(p) => (p.v, vec![self.block(&[real(), real()], steps, &kinds)]),
-            None => {
-                let list = self.pick(|k| *k == Kind::List).map(|k| k.v);
-                let of = match list {
-                    Some(v) => v,
-                    None => self.new_list(),
-                };
-                let nil = self.block(&[], 1, &kinds);
-                (of, vec![nil, self.block(&[real(), (Kind::List, LARGEST)], steps, &kinds)])
-            }
-        };
+        let (of, arms) = self.arms(&kinds);
         self.emit(Op::Switch(of, arms), kinds);
     }
 
@@ -154,7 +140,11 @@ impl Gen {
         let test = self.b.close(vec![again], vec![]);
         let params: Vec<(Kind, f64)> = std::iter::once((Kind::Int(0, 3), 0.0)).chain(all).collect();
         let steps = self.rng.between(1, 3);
-        let mut body = self.block(&params, steps, &kinds);
+        // What the turns of a `while` give is collected in arrays that grow.
+        let collects = limit > 0 && self.rng.once_in(2);
+        let made: Vec<Kind> = if collects { vec![Kind::Real(vec![])] } else { Vec::new() };
+        let outs: Vec<Out> = made.iter().map(|_| Out::Collect).collect();
+        let mut body = self.block(&params, steps, &[kinds.clone(), made.clone()].concat());
         let (one, next) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
         let plain = |outs: Vec<Var>, op: Op| crate::func::Stmt { outs, lin_outs: vec![], op, span: Default::default() };
         body.stmts.push(plain(vec![one], Op::Lit(crate::op::Lit::I64(1))));
@@ -162,9 +152,9 @@ impl Gen {
         body.results.insert(0, next);
         let carried: Vec<Kind> = std::iter::once(Kind::Int(0, 3)).chain(kinds).collect();
         let op = Loop {
-            turns: Turns::While(test), reverse: false, init, lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![], lin_outs: vec![], body,
+            turns: Turns::While(test), reverse: false, init, lin_init: vec![], xs: vec![], lin_xs: vec![], outs: outs.clone(), lin_outs: vec![], body,
         };
-        self.emit_loop(op, carried, &[], &[], 0);
+        self.emit_loop(op, carried, &outs, &made, limit as usize);
     }
 
     /// An associative operator on `n` components: sums, products, composition of linear functions.
@@ -173,6 +163,14 @@ impl Gen {
         let p: Vec<Var> = (0..2 * n).map(|_| self.b.param(Ty::F64)).collect();
         let op = if self.rng.once_in(2) { Bin::Add } else { Bin::Mul };
         let results = match p.as_slice() {
+            // Products of 2x2 matrices.
+            [a, b, c, d, e, f, g, h] => {
+                let mut cell = |x: Var, y: Var, z: Var, w: Var| {
+                    let (l, r) = (self.b.bin(Bin::Mul, x, y), self.b.bin(Bin::Mul, z, w));
+                    self.b.bin(Bin::Add, l, r)
+                };
+                vec![cell(*a, *e, *b, *g), cell(*a, *f, *b, *h), cell(*c, *e, *d, *g), cell(*c, *f, *d, *h)]
+            }
             // x -> a + b x.
             [a1, b1, a2, b2] => {
                 let t = self.b.bin(Bin::Mul, *b2, *a1);
@@ -185,19 +183,28 @@ impl Gen {
     }
 
     pub(super) fn soac(&mut self) {
-        let n = self.rng.between(1, 2);
+        let n = [1, 1, 2, 2, 4][self.rng.below(5)];
         let len = self.rng.below(5);
         let arrays: Vec<Var> = (0..n).map(|_| self.want(&Kind::Real(vec![len]))).collect();
         let kind = [SoacKind::Reduce, SoacKind::Scan, SoacKind::ScanExclusive][self.rng.below(3)];
         let op = self.operator(n);
         let adds = matches!(op.stmts.first().map(|s| &s.op), Some(Op::Bin(Bin::Add, ..)));
-        let x = |b: bool| if b { 0.0 } else { 1.0 };
-        let neutral: Vec<Var> = (0..n).map(|i| self.b.lit(crate::op::Lit::F64(x(if n == 2 { i == 0 } else { adds })))).collect();
+        let unit = |i: usize| match n {
+            4 => [1.0, 0.0, 0.0, 1.0][i],
+            2 => [0.0, 1.0][i],
+            _ => if adds { 0.0 } else { 1.0 },
+        };
+        let neutral: Vec<Var> = (0..n).map(|i| self.b.lit(crate::op::Lit::F64(unit(i)))).collect();
         let shape = if kind == SoacKind::Reduce { vec![] } else { vec![len] };
         self.place();
         let tys = vec![self.ty(&Kind::Real(shape.clone())); n];
         let (outs, _) = self.b.emit(Op::Soac(Box::new(Soac { kind, op, neutral, arrays })), &tys, &[]);
-        outs.into_iter().for_each(|v| { self.know(v, Kind::Real(shape.clone()), LARGEST); });
+        outs.into_iter().for_each(|v| {
+            // Products of matrices may be larger.
+            let k = self.know(v, Kind::Real(shape.clone()), 16.0);
+            let last = self.scope.pop();
+            last.filter(|l| l.v == k).iter().for_each(|l| { self.damped(l); });
+        });
     }
 
     pub(super) fn by_index(&mut self) {

@@ -1,6 +1,7 @@
 //! Functions that the main function may call.
 
-use super::{CONS, Gen, Helper, Kind, LARGEST};
+use super::data::CONS;
+use super::{Gen, Helper, Kind, LARGEST};
 use crate::build::Builder;
 use crate::func::{FnId, Var};
 use crate::op::{Cmp, Op};
@@ -15,9 +16,11 @@ impl Gen {
             self.scope.clear();
             self.read.clear();
             self.b = Builder::new(&format!("helper {i}"));
-            let h = match self.rng.below(3) {
+            let h = match self.rng.below(5) {
                 0 => self.plain(f),
                 1 => self.fold(f),
+                2 => self.mutual(f),
+                3 => self.unbox(f),
                 _ => self.countdown(f),
             };
             self.helpers.push(h);
@@ -92,5 +95,51 @@ impl Gen {
         let out = self.one(Op::If(done, Box::new(stop), Box::new(go)), real(), 1.0);
         self.set(f, vec![out]);
         Helper { f, params: vec![Kind::Int(0, 3), real()], results: vec![real()] }
+    }
+
+    /// `f n x = if n <= 0 then x else tanh (g (n - 1) (h x))` and the same of `g` with `f`: calls that are no tail calls.
+    fn mutual(&mut self, f: FnId) -> Helper {
+        let g = self.program.reserve("");
+        self.half(g, f);
+        self.scope.clear();
+        self.read.clear();
+        self.b = Builder::new("other half");
+        self.half(f, g)
+    }
+
+    /// One of two functions that call each other: `f`, of `g`.
+    fn half(&mut self, f: FnId, g: FnId) -> Helper {
+        let real = || Kind::Real(vec![]);
+        let (n, x) = (self.param(Kind::Int(0, 3), 0.0), self.param(real(), 1.0));
+        let zero = self.b.int(0);
+        let done = self.b.cmp(Cmp::Le, n, zero);
+        self.b.open();
+        let stop = self.b.close(vec![x], vec![]);
+        self.b.open();
+        let outside = self.scope.len();
+        let y = self.block_inside(x);
+        let one = self.b.int(1);
+        let less = self.b.bin(Bin::Sub, n, one);
+        self.place();
+        let op = Op::Call { f: g, args: vec![less, y], lin_args: vec![], rule: None, checkpoint: self.rng.once_in(6) };
+        let (r, _) = self.b.emit(op, &[Ty::F64], &[]);
+        let r = self.block_inside(r[0]);
+        self.scope.truncate(outside);
+        let go = self.b.close(vec![r], vec![]);
+        let out = self.one(Op::If(done, Box::new(stop), Box::new(go)), real(), 1.0);
+        self.set(f, vec![out]);
+        Helper { f, params: vec![Kind::Int(0, 3), real()], results: vec![real()] }
+    }
+
+    /// From one box to another.
+    fn unbox(&mut self, f: FnId) -> Helper {
+        let (of, y) = (self.param(Kind::Box, LARGEST), self.param(Kind::Real(vec![]), 1.0));
+        let x = self.unboxed(of);
+        let sum = self.b.bin(Bin::Mul, x.v, y);
+        let r = self.block_inside(sum);
+        self.know(r, Kind::Real(vec![]), 1.0);
+        let out = self.new_data(&Kind::Box);
+        self.set(f, vec![out, r]);
+        Helper { f, params: vec![Kind::Box, Kind::Real(vec![])], results: vec![Kind::Box, Kind::Real(vec![])] }
     }
 }

@@ -6,7 +6,8 @@
 //! that no index is out of bounds.
 //!
 //! They contain: scalar and array arithmetic, indexing and updates, `if`, `switch`, loops that carry, collect, box and sum, `while`
-//! loops, reductions, scans, reductions by index, lists and pairs, calls, recursion over lists and by counting down.
+//! loops, reductions, scans, reductions by index, lists, pairs, boxes and shapes,
+//! means, variances, products and traces, calls, recursion over lists, by counting down, and of two functions through each other.
 //!
 //! What a block computes reaches its results for the most part, so that little of a program is dead.
 //!
@@ -14,15 +15,16 @@
 
 mod arrays;
 mod control;
+mod data;
 mod helpers;
 pub mod rng;
 mod scalars;
 
 use crate::build::Builder;
 use crate::eval::Val;
-use crate::func::{DataDecl, FnId, Program, Var};
+use crate::func::{FnId, Program, Var};
 use crate::op::Op;
-use crate::ty::{DataId, Ty};
+use crate::ty::Ty;
 use adl_syntax::span::{FileId, Span};
 use rng::Rng;
 use std::collections::HashSet;
@@ -53,7 +55,7 @@ pub fn program(seed: u64, size: usize) -> Generated {
     let first = g.want(&Kind::Real(vec![]));
     let mut results = vec![g.with_unread(first, 0)];
     for _ in 0..g.rng.below(3) {
-        let known = g.pick(|k| matches!(k, Kind::Real(_) | Kind::List | Kind::Pair));
+        let known = g.pick(|k| matches!(k, Kind::Real(_)) || data::DATA.contains(k));
         results.extend(known.map(|k| k.v));
     }
     let f = std::mem::replace(&mut g.b, Builder::new("")).finish(results, vec![]);
@@ -76,6 +78,10 @@ enum Kind {
     Bool,
     List,
     Pair,
+    /// One real.
+    Box,
+    /// Several constructors.
+    Shape,
 }
 
 #[derive(Clone, Debug)]
@@ -105,14 +111,9 @@ struct Gen {
     helpers: Vec<Helper>,
     /// Blocks around the current one.
     depth: usize,
-    list: DataId,
-    pair: DataId,
+    types: data::Types,
     places: u32,
 }
-
-/// Constructors of lists.
-const NIL: u32 = 0;
-const CONS: u32 = 1;
 
 /// Larger magnitudes are damped.
 const LARGEST: f64 = 4.0;
@@ -120,11 +121,8 @@ const LARGEST: f64 = 4.0;
 impl Gen {
     fn new(seed: u64) -> Gen {
         let mut program = Program::default();
-        let list = program.add_data(DataDecl::default());
-        let fields = vec![Ty::F64, Ty::Data(list)];
-        program.set_data(list, DataDecl { name: "List".to_owned(), cons: vec![("Nil".to_owned(), vec![]), ("Cons".to_owned(), fields)] });
-        let pair = program.add_data(DataDecl { name: "Pair".to_owned(), cons: vec![("Pair".to_owned(), vec![Ty::F64, Ty::F64])] });
-        Gen { rng: Rng::new(seed), program, b: Builder::new(""), scope: Vec::new(), read: HashSet::new(), helpers: Vec::new(), depth: 0, list, pair, places: 0 }
+        let types = data::Types::declare(&mut program);
+        Gen { rng: Rng::new(seed), program, b: Builder::new(""), scope: Vec::new(), read: HashSet::new(), helpers: Vec::new(), depth: 0, types, places: 0 }
     }
 
     fn ty(&self, k: &Kind) -> Ty {
@@ -132,8 +130,7 @@ impl Gen {
             Kind::Real(shape) => Ty::F64.array(shape.len() as u32),
             Kind::Int(..) => Ty::I64,
             Kind::Bool => Ty::Bool,
-            Kind::List => Ty::Data(self.list),
-            Kind::Pair => Ty::Data(self.pair),
+            Kind::List | Kind::Pair | Kind::Box | Kind::Shape => self.types.of(k).map_or(Ty::F64, Ty::Data),
         }
     }
 
@@ -204,8 +201,7 @@ impl Gen {
                 self.know(v, kind.clone(), 0.0)
             }
             Kind::Bool => self.condition(),
-            Kind::List => self.new_list(),
-            Kind::Pair => self.new_pair(),
+            Kind::List | Kind::Pair | Kind::Box | Kind::Shape => self.new_data(kind),
         };
         let bound = self.scope.iter().rev().find(|k| k.v == v).map_or(1.0, |k| k.bound);
         Known { v, kind: kind.clone(), bound }
@@ -218,7 +214,7 @@ impl Gen {
         let (n, m) = (self.rng.between(2, 4), self.rng.between(1, 3));
         let turns = self.rng.below(4) as i64;
         let kinds = [vec![], vec![], vec![n], vec![m, n]].map(Kind::Real);
-        let more = [Kind::Int(0, 3), Kind::Bool, Kind::List];
+        let more = [Kind::Int(0, 3), Kind::Bool, Kind::List, Kind::Shape];
         let mut args = Vec::new();
         for kind in kinds.into_iter().chain(more) {
             args.push(self.argument(&kind, turns));
@@ -239,9 +235,9 @@ impl Gen {
             Kind::Bool => Val::Bool(self.rng.once_in(2)),
             Kind::List => {
                 let n = self.rng.below(4);
-                (0..n).fold(Val::data(NIL, vec![]), |l, _| Val::data(CONS, vec![Val::F64(self.rng.real()), l]))
+                (0..n).fold(Val::data(0, vec![]), |l, _| Val::data(data::CONS, vec![Val::F64(self.rng.real()), l]))
             }
-            Kind::Pair => Val::data(0, vec![Val::F64(self.rng.real()), Val::F64(self.rng.real())]),
+            Kind::Pair | Kind::Box | Kind::Shape => self.data_argument(kind),
         }
     }
 

@@ -1,9 +1,8 @@
 //! Scalars and data.
 
-use super::{CONS, Gen, Kind, Known, LARGEST, NIL};
+use super::{Gen, Kind, Known, LARGEST};
 use crate::func::Var;
 use crate::op::{Cmp, Conv, Lit, Op};
-use crate::ty::Ty;
 use adl_prim::{Bin, Un};
 
 fn is_scalar(k: &Kind) -> bool {
@@ -149,41 +148,5 @@ impl Gen {
         }
         let b = self.rng.once_in(2);
         self.one(Op::Lit(Lit::Bool(b)), Kind::Bool, 0.0)
-    }
-
-    fn data_step(&mut self) {
-        match self.rng.below(3) {
-            0 => {
-                self.new_list();
-            }
-            1 => {
-                self.new_pair();
-            }
-            _ => {
-                let Some(p) = self.pick(|k| *k == Kind::Pair) else { return };
-                self.place();
-                let op = Op::Fields { a: p.v, data: self.pair, tag: 0 };
-                let (outs, _) = self.b.emit(op, &[Ty::F64, Ty::F64], &[]);
-                outs.into_iter().for_each(|v| { self.know(v, Kind::Real(vec![]), LARGEST); });
-            }
-        }
-    }
-
-    /// A list: of one more element, or empty.
-    pub(super) fn new_list(&mut self) -> Var {
-        let data = self.list;
-        match self.pick(|k| *k == Kind::List) {
-            // In a loop a list grows with each turn, but there are few.
-            Some(rest) => {
-                let x = self.scalar();
-                self.one(Op::Con { data, tag: CONS, fields: vec![x.v, rest.v] }, Kind::List, LARGEST)
-            }
-            None => self.one(Op::Con { data, tag: NIL, fields: vec![] }, Kind::List, 0.0),
-        }
-    }
-
-    pub(super) fn new_pair(&mut self) -> Var {
-        let (x, y) = (self.scalar(), self.scalar());
-        self.one(Op::Con { data: self.pair, tag: 0, fields: vec![x.v, y.v] }, Kind::Pair, LARGEST)
     }
 }

@@ -136,6 +136,7 @@ impl Parser {
                 Op::Dim(self.var()?, axis)
             }
             "shape" => Op::Shape(self.var()?),
+            "count" => Op::Count(self.var()?),
             "reverse" => Op::Reverse(self.var()?),
             "rotate" => Op::Rotate { n: self.var()?, a: self.var()? },
             "concat" => Op::Concat { a: self.var()?, b: self.var()?, len: self.option("len")?, shape: self.option("shape")? },

@@ -104,6 +104,7 @@ impl Types<'_> {
                 gives(int)
             }
             Op::Shape(a) => self.array(*a).and_then(|_| gives(shape)),
+            Op::Count(a) => self.array(*a).and_then(|_| gives(int)),
             Op::Nonzero(a) => self.is(*a, &Ty::Bool.array(1)).and_then(|()| gives(shape)),
             Op::Reverse(a) | Op::Cumsum { a, .. } => self.array(*a).and_then(gives),
             Op::Rotate { n, a } => self.is(*n, &int).and_then(|()| self.array(*a)).and_then(gives),

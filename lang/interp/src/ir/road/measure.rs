@@ -17,7 +17,7 @@ fn bytes(p: &Program, ty: &Ty, v: &Value) -> u64 {
     let mut sum = 0;
     while let Some((ty, v)) = todo.pop() {
         match (&ty, &v) {
-            (_, Value::Zero) => {}
+            (Ty::Array(..), Value::Zero) => {}
             (Ty::Array(e, _), Value::Array(a)) => match &a.buf {
                 Buf::Boxed(vs) => todo.extend(vs.iter().map(|v| ((**e).clone(), v.clone()))),
                 _ => sum += flat(a),
