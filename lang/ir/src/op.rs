@@ -163,7 +163,7 @@ pub enum Op {
     Dim(Var, u32),
     /// All extents.
     Shape(Var),
-    /// The number of elements, 0 of an absent array.
+    /// The number of elements, those in boxes included; 0 of an absent array.
     Count(Var),
     /// `a[i, j, ...]`: an element, or the array at the leading indices.
     Index { a: Var, at: Vec<Var>, shape: Option<Var> },

@@ -131,12 +131,24 @@ fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
     Ok(smallvec![v])
 }
 
-/// The number of elements; an absent array has none.
+/// The number of elements, those in boxes included; an absent array has none.
 fn elements(v: &Value) -> i64 {
-    match v {
-        Value::Array(a) => i64::try_from(a.shape.iter().product::<usize>()).unwrap_or(i64::MAX),
-        _ => 0,
+    let mut todo = vec![v];
+    let mut n = 0;
+    while let Some(v) = todo.pop() {
+        n += match v {
+            Value::Array(a) => match &a.buf {
+                Buf::Boxed(vs) => {
+                    todo.extend(vs);
+                    0
+                }
+                _ => i64::try_from(a.shape.iter().product::<usize>()).unwrap_or(i64::MAX),
+            },
+            Value::Zero => 0,
+            _ => 1,
+        };
     }
+    n
 }
 
 /// Operations on arrays.

@@ -262,3 +262,17 @@ pub(super) fn nonzero(a: &Val) -> Res {
     let at: Vec<i64> = array(a)?.elems.iter().enumerate().filter(|(_, v)| matches!(v, Val::Bool(true))).map(|(i, _)| i as i64).collect();
     Ok(Val::ints(&at))
 }
+
+/// The number of elements, those in boxes included; an absent array has none.
+pub fn count(v: &Val) -> i64 {
+    let mut todo = vec![v];
+    let mut n = 0;
+    while let Some(v) = todo.pop() {
+        match v {
+            Val::Array(a) => todo.extend(&a.elems),
+            Val::Absent => {}
+            _ => n += 1,
+        }
+    }
+    n
+}

@@ -207,7 +207,7 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::Select(c, x, y) => scalar::select(get(c), get(x), get(y)),
         Op::Convert(c, a) => scalar::convert(*c, get(a)),
         Op::Dim(a, axis) => extent(get(a), *axis),
-        Op::Count(a) => Ok(Val::I64(get(a).arr().map_or(0, |a| a.elems.len() as i64))),
+        Op::Count(a) => Ok(Val::I64(arrays::count(get(a)))),
         Op::Shape(a) => arrays::array(get(a)).map(|a| Val::ints(&a.shape.iter().map(|n| *n as i64).collect::<Vec<_>>())),
         Op::Index { a, at, .. } => parts::index(get(a), &fr.vals(at), ty),
         Op::IndexAdd { acc, at, v, shape } => parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Add),
