@@ -1,6 +1,9 @@
 //! The real world.
 
-use adl_interp::host::Host;
+use adl_interp::host::{Format, Host};
+use adl_interp::value::Value;
+use adl_plotting::live::Live;
+use adl_plotting::{Figure, Theme};
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +17,9 @@ pub struct Terminal {
     args: Vec<String>,
     start: Instant,
     bar: Bar,
+    live: Live,
+    /// Lines on the screen that the live picture takes.
+    live_lines: usize,
     /// Whether what programs print goes nowhere.
     silent: bool,
 }
@@ -28,7 +34,7 @@ impl Terminal {
     /// With the arguments of the script.
     pub fn new(args: Vec<String>) -> Terminal {
         let out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
-        Terminal { out, watched: std::io::stdout().is_terminal(), args, start: Instant::now(), bar: Bar::new(), silent: false }
+        Terminal { out, watched: std::io::stdout().is_terminal(), args, start: Instant::now(), bar: Bar::new(), live: Live::default(), live_lines: 0, silent: false }
     }
 }
 
@@ -55,6 +61,7 @@ impl Host for Terminal {
         if self.silent {
             return;
         }
+        self.lift();
         let written = self.out.write_all(text.as_bytes());
         if let Err(e) = written.and_then(|()| if self.watched { self.out.flush() } else { Ok(()) }) {
             lost(&e);
@@ -62,6 +69,10 @@ impl Host for Terminal {
     }
     fn flush(&mut self) {
         self.bar.clear();
+        if let Some(last) = self.live.finish() {
+            self.draw(&last);
+        }
+        self.live_lines = 0;
         if let Err(e) = self.out.flush() {
             lost(&e);
         }
@@ -98,7 +109,60 @@ impl Host for Terminal {
         line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)
     }
     fn progress(&mut self, done: u64, total: u64) {
-        self.bar.step(done, total);
+        // Whoever sees a curve grow needs no bar under it.
+        if self.live_lines == 0 {
+            self.bar.step(done, total);
+        }
+    }
+    fn render(&mut self, value: &Value, format: Format) -> Result<Vec<u8>, String> {
+        let figure = figure(value)?;
+        Ok(match format {
+            Format::Svg => figure.svg(Theme::Light).into_bytes(),
+            Format::Png => figure.png(Theme::Light, 2.0),
+            Format::Text => (figure.text(80, 24, false) + "\n").into_bytes(),
+        })
+    }
+    fn show(&mut self, value: &Value, live: bool) -> Result<(), String> {
+        let figure = figure(value)?;
+        if !live {
+            let text = self.screen(&figure);
+            self.print(&(text + "\n"));
+        } else if let Some(f) = self.live.show(figure).filter(|_| self.watched) {
+            self.draw(&f);
+        }
+        Ok(())
+    }
+    fn watch(&mut self, name: &str, y: f64) -> Result<(), String> {
+        if let Some(f) = self.live.watch(name, y).filter(|_| self.watched) {
+            self.draw(&f);
+        }
+        Ok(())
+    }
+}
+
+fn figure(value: &Value) -> Result<Figure, String> {
+    adl_plotting::picture(value).ok_or_else(|| "this value is no plot, and no cost or residuals, and has no picture".to_owned())
+}
+
+impl Terminal {
+    fn screen(&self, figure: &Figure) -> String {
+        let (columns, rows) = crate::graphics::room();
+        figure.text(columns, rows, self.watched && crate::graphics::colour())
+    }
+
+    /// Takes the live picture off the screen, for what comes.
+    fn lift(&mut self) {
+        let lines = std::mem::take(&mut self.live_lines);
+        if lines > 0 && self.watched {
+            // Whether the terminal takes it shows with what is written next.
+            let _ = write!(self.out, "\x1b[{lines}A\x1b[J");
+        }
+    }
+
+    fn draw(&mut self, figure: &Figure) {
+        let text = self.screen(figure) + "\n";
+        self.print(&text);
+        self.live_lines = if self.watched { text.lines().count() } else { 0 };
     }
 }
 

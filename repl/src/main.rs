@@ -4,6 +4,7 @@
 //! a program; 2 on wrong usage; 130 when interrupted.
 
 mod commands;
+mod graphics;
 mod host;
 mod html;
 mod interactive;

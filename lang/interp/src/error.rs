@@ -97,6 +97,8 @@ pub mod codes {
     pub const NPY: &str = "E0803";
     /// JSON that does not parse or does not fit the type.
     pub const JSON: &str = "E0804";
+    /// A picture that cannot be drawn or written.
+    pub const PICTURE: &str = "E0805";
 }
 
 /// Explanations by code: what it means, an example of wrong and right.
@@ -275,6 +277,12 @@ const EXPLAIN: &[(&str, &str)] = &[
         "A JSON text that does not parse, or does not fit the type that is wanted.\n\n\
         \x20   let x : [_]Float = read_json \"x.json\"       -- wrong if it holds {\"a\": 1}\n\
         \x20   let x : {a : Float} = read_json \"x.json\"    -- right",
+    ),
+    (
+        codes::PICTURE,
+        "Only plots, costs and residuals have pictures, and a picture is written as .svg, .png or .txt.\n\n\
+        \x20   plot.save \"a.svg\" [1.0, 2.0]                   -- wrong\n\
+        \x20   plot.save \"a.svg\" (plot.line_y [1.0, 2.0])    -- right",
     ),
 ];
 

@@ -1,5 +1,16 @@
 //! The outside world, as the evaluator sees it.
 
+use crate::value::Value;
+
+/// How a picture is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Format {
+    Svg,
+    Png,
+    Text,
+}
+
 /// What a program may do to the world. Implemented by the command line, the kernel and tests.
 pub trait Host {
     /// Standard output (`print`), text as it is, newline included.
@@ -23,6 +34,18 @@ pub trait Host {
     /// Bytes of memory that are free; `None` where the host does not know.
     fn free_memory(&mut self) -> Option<u64> {
         None
+    }
+    /// A plot (or another value that has a picture) as the bytes of a file. The core draws nothing: this and the next two are for hosts that do.
+    fn render(&mut self, _value: &Value, _format: Format) -> Result<Vec<u8>, String> {
+        Err("no pictures can be drawn here".to_owned())
+    }
+    /// Shows a picture; a live one in place of the live one before.
+    fn show(&mut self, _value: &Value, _live: bool) -> Result<(), String> {
+        Err("no pictures can be shown here".to_owned())
+    }
+    /// One more number of a live curve.
+    fn watch(&mut self, _name: &str, _y: f64) -> Result<(), String> {
+        Err("no pictures can be shown here".to_owned())
     }
     /// The outermost loop with a known count has done `done` of `total`. Called when the machine's `tick` was set.
     fn progress(&mut self, done: u64, total: u64);

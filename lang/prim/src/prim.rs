@@ -78,6 +78,8 @@ pub enum Prim {
     Print, Show, ReadCsv, WriteCsv, ReadNpy, WriteNpy, ReadJson, WriteJson, ReadText,
     WriteText, Args, Env, Time, Assert, Error, StrLen, StrSlice, StrSplit, StrJoin, StrTrim,
     StrFind, StrReplace, StrUpper, StrLower, ParseFloat, ParseInt,
+    // Pictures (module `plot` wraps them).
+    PlotSave, PlotShow, PlotWatch,
     // General.
     Fst, Snd, Id, Zero, Ravel, Unravel,
     // Differentiation.
@@ -151,7 +153,7 @@ impl Prim {
         Prim::WriteJson, Prim::ReadText, Prim::WriteText, Prim::Args, Prim::Env, Prim::Time,
         Prim::Assert, Prim::Error, Prim::StrLen, Prim::StrSlice, Prim::StrSplit, Prim::StrJoin,
         Prim::StrTrim, Prim::StrFind, Prim::StrReplace, Prim::StrUpper, Prim::StrLower,
-        Prim::ParseFloat, Prim::ParseInt, Prim::Fst, Prim::Snd, Prim::Id, Prim::Zero, Prim::Ravel, Prim::Unravel, Prim::Jvp,
+        Prim::ParseFloat, Prim::ParseInt, Prim::PlotSave, Prim::PlotShow, Prim::PlotWatch, Prim::Fst, Prim::Snd, Prim::Id, Prim::Zero, Prim::Ravel, Prim::Unravel, Prim::Jvp,
         Prim::Linearize, Prim::Vjp, Prim::Transpose, Prim::TransposeAt, Prim::Grad,
         Prim::ValueAndGrad, Prim::Jacobian, Prim::Jacfwd, Prim::Jacrev, Prim::Hessian, Prim::Hvp,
         Prim::StopGrad, Prim::Checkpoint, Prim::CustomJvp, Prim::CustomVjp, Prim::Engine, Prim::Gradcheck,
@@ -322,6 +324,9 @@ impl Prim {
             Prim::StrLower => "__str_lower",
             Prim::ParseFloat => "__parse_float",
             Prim::ParseInt => "__parse_int",
+            Prim::PlotSave => "__plot_save",
+            Prim::PlotShow => "__plot_show",
+            Prim::PlotWatch => "__plot_watch",
             Prim::Fst => "fst",
             Prim::Snd => "snd",
             Prim::Id => "id",

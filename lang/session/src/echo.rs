@@ -1,6 +1,6 @@
 //! Echoes: a value as one line, or laid out on a screen.
 
-use adl_interp::value::{Array, Buf, Value, array, show};
+use adl_interp::value::{Array, Buf, Value, array, plot, show};
 
 /// What a cell shows of an item.
 #[derive(Clone, Debug)]
@@ -102,6 +102,9 @@ fn leaves(v: &Value, limit: usize) -> usize {
 
 /// The text of a value if it takes no more than so many columns.
 fn short(v: &Value, width: usize) -> Option<String> {
+    if let Some(text) = plot::summary(v) {
+        return Some(text);
+    }
     if leaves(v, width) > width {
         return None;
     }

@@ -3,7 +3,7 @@
 use crate::Session;
 use crate::imports::Step;
 use crate::run::Outcome;
-use adl_interp::host::Host;
+use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;
 use adl_prim::Prim;
 use adl_syntax::diag::Diagnostic;
@@ -85,6 +85,16 @@ impl Host for Capture {
     }
     fn progress(&mut self, done: u64, total: u64) {
         self.inner.borrow_mut().progress(done, total);
+    }
+    fn render(&mut self, value: &Value, format: Format) -> Result<Vec<u8>, String> {
+        self.inner.borrow_mut().render(value, format)
+    }
+    // Nobody looks at what tests show.
+    fn show(&mut self, _value: &Value, _live: bool) -> Result<(), String> {
+        Ok(())
+    }
+    fn watch(&mut self, _name: &str, _y: f64) -> Result<(), String> {
+        Ok(())
     }
     fn identity(&mut self, path: &str) -> Option<String> {
         self.inner.borrow_mut().identity(path)

@@ -12,6 +12,7 @@ pub const MODULES: &[(&str, &str)] = &[
     ("ode", include_str!("../adl/ode.adl")),
     ("option", include_str!("../adl/option.adl")),
     ("optim", include_str!("../adl/optim.adl")),
+    ("plot", include_str!("../adl/plot.adl")),
     ("random", include_str!("../adl/random.adl")),
     ("stats", include_str!("../adl/stats.adl")),
 ];

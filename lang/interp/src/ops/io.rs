@@ -2,6 +2,8 @@
 
 use super::{data, string, text};
 use crate::error::{Error, Res, codes};
+use crate::host::Format;
+use crate::value::compare::primal;
 use crate::value::{ConInfo, Data, Rep, Value, array, show};
 use crate::vm::Machine;
 use adl_prim::Prim;
@@ -33,6 +35,18 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         Prim::WriteCsv => write(m, string(&args[0]), &data::csv::write(&args[1])?),
         Prim::WriteNpy => write(m, string(&args[0]), &data::npy::write(&args[1])?),
         Prim::WriteJson => write(m, string(&args[0]), data::json::write(&args[1])?.as_bytes()),
+        Prim::PlotSave => save(m, string(&args[0]), &args[1]),
+        Prim::PlotShow => {
+            let live = matches!(args[0], Value::Bool(true));
+            m.host.show(&primal(&args[1]), live).map_err(|e| Error::new(codes::PICTURE, e))?;
+            Ok(Value::Unit)
+        }
+        Prim::PlotWatch => {
+            if let Value::Float(y) = primal(&args[1]) {
+                m.host.watch(string(&args[0]), y).map_err(|e| Error::new(codes::PICTURE, e))?;
+            }
+            Ok(Value::Unit)
+        }
         Prim::Args => Ok(array::boxed(m.host.args().into_iter().map(text::string).collect())),
         Prim::Env => Ok(option(m.host.env(string(&args[0])).map(text::string))),
         Prim::Time => Ok(Value::Float(m.host.time())),
@@ -61,6 +75,19 @@ fn read_as(m: &mut Machine, p: Prim, path: &str, rep: &Rep) -> Res<Value> {
 fn write(m: &mut Machine, path: &str, bytes: &[u8]) -> Res<Value> {
     m.host.write(path, bytes).map_err(|e| file_error(path, &e))?;
     Ok(Value::Unit)
+}
+
+/// Writes a picture in the format that the file's name asks for.
+fn save(m: &mut Machine, path: &str, v: &Value) -> Res<Value> {
+    let ends = |e: &str| path.len() > e.len() && path.is_char_boundary(path.len() - e.len()) && path[path.len() - e.len()..].eq_ignore_ascii_case(e);
+    let format = match () {
+        () if ends(".svg") => Format::Svg,
+        () if ends(".png") => Format::Png,
+        () if ends(".txt") => Format::Text,
+        () => return Err(Error::new(codes::PICTURE, format!("{path}: a picture is written as .svg, .png or .txt"))),
+    };
+    let bytes = m.host.render(&primal(v), format).map_err(|e| Error::new(codes::PICTURE, e))?;
+    write(m, path, &bytes)
 }
 
 /// `Option`, whose constructors are `None` (0) and `Some` (1).

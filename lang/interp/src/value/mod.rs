@@ -8,6 +8,7 @@ pub mod array;
 pub mod compare;
 mod drop;
 pub(crate) use drop::release;
+pub mod plot;
 pub mod rep;
 pub mod seq;
 pub mod show;

@@ -113,6 +113,7 @@ fn one(v: &Value, arg: bool, out: &mut String, todo: &mut Vec<Todo>) {
             list("{", parts, "}", todo);
         }
         Value::Data(_) if let Some(text) = crate::ir::road::table::residuals(v) => out.push_str(&text),
+        Value::Data(_) if let Some(text) = super::plot::summary(v) => out.push_str(&text),
         Value::Data(d) => {
             let wrap = arg && !d.fields.is_empty();
             if wrap {

@@ -1,0 +1,220 @@
+//! Plots as data, read from values of type `Plot`.
+
+use crate::colour::Theme;
+use adl_interp::ir::road::table::field;
+use adl_interp::value::{Array, Buf, Value, plot};
+
+/// How deep plots may stand in plots.
+const DEPTH: usize = 4;
+
+/// A picture as a program describes it.
+#[derive(Clone, Debug, Default)]
+pub struct Chart {
+    /// From the lowest.
+    pub layers: Vec<Layer>,
+    /// Plots side by side; then there are no layers.
+    pub facets: Vec<Chart>,
+    /// So many of them in a row.
+    pub columns: usize,
+    /// The colours of heights.
+    pub colour_map: String,
+    /// Whether a unit is as long on both axes.
+    pub equal: bool,
+    /// Whether names are shown.
+    pub legend: bool,
+    /// Which axes are logarithmic, across and up.
+    pub log: (bool, bool),
+    /// Pixels.
+    pub size: Option<(f64, f64)>,
+    /// If the program wants one.
+    pub theme: Option<Theme>,
+    /// Above.
+    pub title: String,
+    /// Under the axis across, and beside the axis up.
+    pub labels: (String, String),
+    /// What the axes show, if the program says so.
+    pub limits: (Option<(f64, f64)>, Option<(f64, f64)>),
+}
+
+/// What a layer draws.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)]
+pub enum Kind {
+    #[default]
+    Line,
+    Scatter,
+    Area,
+    Band,
+    Bars,
+    Stacked,
+    Hist,
+    Box,
+    Heatmap,
+    Contour,
+    Quiver,
+    Surface,
+    Path,
+    Stem,
+    Across,
+    Upright,
+    Text,
+}
+
+/// Something drawn on the axes.
+#[derive(Clone, Debug, Default)]
+pub struct Layer {
+    /// What it is.
+    pub kind: Kind,
+    /// In the legend.
+    pub name: String,
+    /// As the program wrote it.
+    pub colour: String,
+    /// `dashed`, `markers`, or nothing.
+    pub style: String,
+    /// Pixels; 0 where the program does not say.
+    pub width: f64,
+    /// Places across.
+    pub x: Vec<f64>,
+    /// Places up.
+    pub y: Vec<f64>,
+    /// Arrows across; the number of intervals of a histogram.
+    pub u: Vec<f64>,
+    /// Arrows up; the upper edge of a band.
+    pub v: Vec<f64>,
+    /// Categories, or a text.
+    pub words: Vec<String>,
+    /// Heights on a grid.
+    pub z: Grid,
+}
+
+/// A matrix.
+#[derive(Clone, Debug, Default)]
+pub struct Grid {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
+    /// Row by row.
+    pub data: Vec<f64>,
+}
+
+impl Grid {
+    /// An element; `nan` outside.
+    pub fn at(&self, i: usize, j: usize) -> f64 {
+        if j < self.columns { self.data.get(i * self.columns + j).copied().unwrap_or(f64::NAN) } else { f64::NAN }
+    }
+}
+
+/// The plot in a value.
+pub fn read(v: &Value) -> Option<Chart> {
+    plot::inside(v).map(|r| chart(r, 0))
+}
+
+fn chart(r: &Value, depth: usize) -> Chart {
+    let flag = |n: &str| matches!(field(r, n), Some(Value::Bool(true)));
+    let size = match field(r, "size") {
+        Some(Value::Tuple(t)) => t.0.iter().map(int).collect::<Vec<_>>(),
+        _ => Vec::new(),
+    };
+    Chart {
+        layers: plot::layers(r).into_iter().filter_map(layer).collect(),
+        facets: if depth < DEPTH { facets(r, depth) } else { Vec::new() },
+        columns: field(r, "columns").map_or(1, |v| int(v).max(1) as usize),
+        colour_map: text(r, "colour_map"),
+        equal: flag("equal"),
+        legend: flag("legend"),
+        log: (flag("log_x"), flag("log_y")),
+        size: match size[..] {
+            [w, h] if w > 0 && h > 0 => Some((w as f64, h as f64)),
+            _ => None,
+        },
+        theme: match text(r, "theme").as_str() {
+            "dark" => Some(Theme::Dark),
+            "light" => Some(Theme::Light),
+            _ => None,
+        },
+        title: text(r, "title"),
+        labels: (text(r, "x_label"), text(r, "y_label")),
+        limits: (limits(r, "x_limits"), limits(r, "y_limits")),
+    }
+}
+
+fn facets(r: &Value, depth: usize) -> Vec<Chart> {
+    match field(r, "facets") {
+        Some(Value::Array(a)) => match &a.buf {
+            Buf::Boxed(vs) => vs.iter().filter_map(plot::inside).map(|r| chart(r, depth + 1)).collect(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+fn int(v: &Value) -> i64 {
+    if let Value::Int(n) = v { *n } else { 0 }
+}
+
+fn text(r: &Value, name: &str) -> String {
+    match field(r, name) {
+        Some(Value::Str(s)) => s.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn limits(r: &Value, name: &str) -> Option<(f64, f64)> {
+    let Some(Value::Data(d)) = field(r, name) else { return None };
+    match d.fields.first() {
+        Some(Value::Tuple(t)) => match t.0[..] {
+            [Value::Float(a), Value::Float(b)] if a < b => Some((a, b)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn layer(r: &Value) -> Option<Layer> {
+    let numbers = |n: &str| field(r, n).map_or(Vec::new(), |v| plot::floats(v).to_vec());
+    let kind = kind(&text(r, "kind"))?;
+    let width = match field(r, "width") {
+        Some(Value::Float(w)) => *w,
+        _ => 0.0,
+    };
+    let words = match field(r, "words") {
+        Some(Value::Array(a)) => strings(a),
+        _ => Vec::new(),
+    };
+    let z = match field(r, "z") {
+        Some(Value::Array(a)) if a.shape.len() == 2 => Grid { rows: a.shape[0], columns: a.shape[1], data: numbers("z") },
+        _ => Grid::default(),
+    };
+    Some(Layer { kind, name: text(r, "name"), colour: text(r, "colour"), style: text(r, "style"), width, x: numbers("x"), y: numbers("y"), u: numbers("u"), v: numbers("v"), words, z })
+}
+
+fn strings(a: &Array) -> Vec<String> {
+    match &a.buf {
+        Buf::Boxed(vs) => vs.iter().map(adl_interp::value::show::plain).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn kind(name: &str) -> Option<Kind> {
+    Some(match name {
+        "line" => Kind::Line,
+        "scatter" => Kind::Scatter,
+        "area" => Kind::Area,
+        "band" => Kind::Band,
+        "bars" => Kind::Bars,
+        "stacked" => Kind::Stacked,
+        "hist" => Kind::Hist,
+        "box" => Kind::Box,
+        "heatmap" => Kind::Heatmap,
+        "contour" => Kind::Contour,
+        "quiver" => Kind::Quiver,
+        "surface" => Kind::Surface,
+        "path" => Kind::Path,
+        "stem" => Kind::Stem,
+        "hline" => Kind::Across,
+        "vline" => Kind::Upright,
+        "text" => Kind::Text,
+        _ => return None,
+    })
+}

@@ -1,0 +1,120 @@
+//! Colours that colour-blind people can tell apart (Okabe and Ito), colour maps of even lightness, and the two themes.
+
+/// Red, green, blue.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Colour(pub u8, pub u8, pub u8);
+
+/// Light or dark paper.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Theme {
+    /// Dark letters on white.
+    #[default]
+    Light,
+    /// Light letters on nearly black.
+    Dark,
+}
+
+/// What a theme draws with.
+#[derive(Clone, Copy, Debug)]
+pub struct Ink {
+    /// Behind everything.
+    pub paper: Colour,
+    /// Titles and labels.
+    pub ink: Colour,
+    /// Numbers at ticks, frames.
+    pub soft: Colour,
+    /// Lines of the grid.
+    pub grid: Colour,
+    /// Layers, in turn.
+    pub series: [Colour; 8],
+}
+
+/// Okabe and Ito's colours, lightened or darkened where they would be lost on the paper.
+const NAMED: [(&str, Colour, Colour); 9] = [
+    ("blue", Colour(0, 114, 178), Colour(86, 160, 224)),
+    ("orange", Colour(213, 124, 0), Colour(240, 170, 40)),
+    ("green", Colour(0, 143, 107), Colour(45, 190, 145)),
+    ("purple", Colour(180, 95, 148), Colour(216, 145, 185)),
+    ("red", Colour(200, 78, 0), Colour(240, 115, 50)),
+    ("sky", Colour(60, 160, 215), Colour(130, 205, 245)),
+    ("yellow", Colour(170, 150, 0), Colour(240, 228, 66)),
+    ("grey", Colour(110, 110, 110), Colour(165, 165, 165)),
+    ("black", Colour(20, 20, 20), Colour(235, 235, 235)),
+];
+
+impl Theme {
+    /// Its colours.
+    pub fn ink(self) -> Ink {
+        let pick = |k: usize| if self == Theme::Light { NAMED[k].1 } else { NAMED[k].2 };
+        let series = [0, 4, 2, 3, 1, 5, 6, 7].map(pick);
+        match self {
+            Theme::Light => Ink { paper: Colour(255, 255, 255), ink: Colour(27, 31, 36), soft: Colour(89, 99, 110), grid: Colour(226, 230, 234), series },
+            Theme::Dark => Ink { paper: Colour(20, 23, 26), ink: Colour(230, 233, 236), soft: Colour(164, 172, 180), grid: Colour(52, 58, 64), series },
+        }
+    }
+
+    /// A colour that a program names, or writes as `#rrggbb`.
+    pub fn named(self, name: &str) -> Option<Colour> {
+        if let Some((_, light, dark)) = NAMED.iter().find(|n| n.0 == name) {
+            return Some(if self == Theme::Light { *light } else { *dark });
+        }
+        let digits = name.strip_prefix('#').filter(|d| d.len() == 6 && d.is_ascii())?;
+        let part = |k: usize| u8::from_str_radix(&digits[k..k + 2], 16).ok();
+        Some(Colour(part(0)?, part(2)?, part(4)?))
+    }
+}
+
+impl Colour {
+    /// `#rrggbb`.
+    pub fn hex(self) -> String {
+        format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
+    }
+
+    /// The part `t` of the way to another.
+    pub fn mix(self, other: Colour, t: f64) -> Colour {
+        let part = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * t.clamp(0.0, 1.0)).round() as u8;
+        Colour(part(self.0, other.0), part(self.1, other.1), part(self.2, other.2))
+    }
+
+    /// How light it is, from 0 to 1.
+    pub fn lightness(self) -> f64 {
+        (0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2)) / 255.0
+    }
+}
+
+const VIRIDIS: &[u32] = &[0x440154, 0x482475, 0x414487, 0x355f8d, 0x2a788e, 0x21918c, 0x22a884, 0x44bf70, 0x7ad151, 0xbddf26, 0xfde725];
+const CIVIDIS: &[u32] = &[0x00224e, 0x123570, 0x3b496c, 0x575d6d, 0x707173, 0x8a8678, 0xa59c74, 0xc3b369, 0xe1cc55, 0xfee838];
+const MAGMA: &[u32] = &[0x000004, 0x140e36, 0x3b0f70, 0x641a80, 0x8c2981, 0xb73779, 0xde4968, 0xf7705c, 0xfe9f6d, 0xfecf92, 0xfcfdbf];
+const GREY: &[u32] = &[0x1a1a1a, 0xf2f2f2];
+const BALANCE: &[u32] = &[0x053061, 0x2166ac, 0x4393c3, 0x92c5de, 0xd1e5f0, 0xf7f7f7, 0xfddbc7, 0xf4a582, 0xd6604d, 0xb2182b, 0x67001f];
+
+/// Colours of heights.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ColourMap {
+    anchors: &'static [u32],
+    /// Whether its middle stands for 0.
+    pub centred: bool,
+}
+
+impl ColourMap {
+    /// The map of a name; `viridis` if there is none.
+    pub fn named(name: &str) -> ColourMap {
+        let anchors = match name {
+            "cividis" => CIVIDIS,
+            "magma" => MAGMA,
+            "grey" => GREY,
+            "balance" => BALANCE,
+            _ => VIRIDIS,
+        };
+        ColourMap { anchors, centred: name == "balance" }
+    }
+
+    /// The colour at `t` between 0 and 1.
+    pub fn at(self, t: f64) -> Colour {
+        let last = self.anchors.len() - 1;
+        let place = if t.is_finite() { t.clamp(0.0, 1.0) * last as f64 } else { 0.0 };
+        let k = (place as usize).min(last - 1);
+        let colour = |c: u32| Colour((c >> 16) as u8, (c >> 8) as u8, c as u8);
+        colour(self.anchors[k]).mix(colour(self.anchors[k + 1]), place - k as f64)
+    }
+}

@@ -1,0 +1,111 @@
+//! The legend and the scale of heights, to the right of the axes.
+
+use crate::chart::Kind;
+use crate::font;
+use crate::panel::{Panel, SMALL, ticks_up};
+use crate::scale::Axis;
+use crate::scene::{Anchor, Frame, Shape};
+
+/// Pixels of a line of the legend.
+const LINE: f64 = 18.0;
+/// Pixels of the scale of heights, without its numbers.
+const BAR: f64 = 14.0;
+/// Pixels that a name may take.
+const NAME: f64 = 150.0;
+
+/// Layers with names.
+pub fn entries(p: &Panel) -> Vec<usize> {
+    if !p.chart.legend {
+        return Vec::new();
+    }
+    (0..p.chart.layers.len()).filter(|k| !p.chart.layers[*k].name.is_empty()).collect()
+}
+
+/// Pixels to the right of the axes; 0 where there is nothing to say.
+pub fn width(p: &Panel) -> f64 {
+    let names = entries(p).iter().map(|k| font::width(&p.chart.layers[*k].name, SMALL).min(NAME) + 24.0).fold(0.0, f64::max);
+    let bar = bar_width(p);
+    if names + bar > 0.0 { names + bar + 14.0 } else { 0.0 }
+}
+
+fn bar_width(p: &Panel) -> f64 {
+    let Some(axis) = heights(p, p.frame) else { return 0.0 };
+    let t = ticks_up(&axis);
+    let numbers = t.at.iter().map(|t| font::width(&t.1, SMALL)).fold(font::width(&t.note, SMALL) - BAR, f64::max);
+    BAR + 6.0 + numbers + 8.0
+}
+
+fn heights(p: &Panel, f: Frame) -> Option<Axis> {
+    p.heights.map(|h| Axis::new(h, false, (f.bottom(), f.y)))
+}
+
+/// Draws them in a frame.
+pub fn draw(p: &Panel, f: Frame) -> Vec<Shape> {
+    let mut out = Vec::new();
+    let mut left = f.x;
+    if let Some(axis) = heights(p, f) {
+        out.push(Shape::Group("heights", bar(p, &axis, f)));
+        left += bar_width(p);
+    }
+    let names = names(p, Frame { x: left, w: f.right() - left, ..f });
+    if !names.is_empty() {
+        out.push(Shape::Group("legend", names));
+    }
+    out
+}
+
+fn bar(p: &Panel, axis: &Axis, f: Frame) -> Vec<Shape> {
+    const STEPS: usize = 64;
+    let colours = (0..STEPS).map(|k| Some(p.map.at(1.0 - (k as f64 + 0.5) / STEPS as f64))).collect();
+    let mut out = vec![Shape::Cells { frame: Frame { w: BAR, ..f }, columns: 1, colours }];
+    let t = ticks_up(axis);
+    for (v, text) in &t.at {
+        let Some(y) = axis.at(*v).filter(|y| *y >= f.y - 0.5 && *y <= f.bottom() + 0.5) else { continue };
+        out.push(Shape::stroke((f.x + BAR, y), (f.x + BAR + 3.0, y), p.ink.soft, 1.0));
+        out.push(Shape::text((f.x + BAR + 6.0, y), text.clone(), SMALL, Anchor::Start, p.ink.soft));
+    }
+    if !t.note.is_empty() {
+        out.push(Shape::text((f.x, f.y - 10.0), t.note, SMALL, Anchor::Start, p.ink.soft));
+    }
+    out
+}
+
+fn names(p: &Panel, f: Frame) -> Vec<Shape> {
+    let all = entries(p);
+    let room = ((f.h / LINE) as usize).max(1);
+    let shown = if all.len() > room { room.saturating_sub(1) } else { all.len() };
+    let mut out = Vec::new();
+    for (row, k) in all.iter().take(shown).enumerate() {
+        let y = f.y + (row as f64 + 0.5) * LINE;
+        out.extend(sample(p, *k, f.x, y));
+        let name = font::cut(&p.chart.layers[*k].name, SMALL, (f.w - 24.0).min(NAME));
+        out.push(Shape::text((f.x + 24.0, y), name, SMALL, Anchor::Start, p.ink.ink));
+    }
+    if shown < all.len() {
+        let y = f.y + (shown as f64 + 0.5) * LINE;
+        out.push(Shape::text((f.x, y), format!("and {} more", all.len() - shown), SMALL, Anchor::Start, p.ink.soft));
+    }
+    out
+}
+
+/// How a layer looks, in small.
+fn sample(p: &Panel, k: usize, x: f64, y: f64) -> Vec<Shape> {
+    let l = &p.chart.layers[k];
+    let colour = p.colour(k);
+    match l.kind {
+        Kind::Scatter => vec![Shape::Dots { at: vec![(x + 9.0, y)], radius: 3.5, fill: colour, opacity: 1.0 }],
+        Kind::Line | Kind::Path | Kind::Stem | Kind::Across | Kind::Upright | Kind::Quiver | Kind::Contour => {
+            let dashed = l.style == "dashed";
+            let mut out = vec![Shape::Line { points: vec![(x, y), (x + 18.0, y)], colour, width: 2.0, dashed }];
+            if l.style == "markers" {
+                out.push(Shape::Dots { at: vec![(x + 9.0, y)], radius: 3.0, fill: colour, opacity: 1.0 });
+            }
+            out
+        }
+        Kind::Text | Kind::Surface | Kind::Heatmap => Vec::new(),
+        Kind::Area | Kind::Band | Kind::Bars | Kind::Stacked | Kind::Hist | Kind::Box => {
+            let opacity = crate::marks::opacity(l.kind);
+            vec![Shape::Rect { frame: Frame { x: x + 2.0, y: y - 5.0, w: 14.0, h: 10.0 }, fill: colour, opacity }]
+        }
+    }
+}

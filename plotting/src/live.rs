@@ -1,0 +1,124 @@
+//! Pictures that change while a program runs: when to draw them again, and the curves of numbers that a program gives one by one.
+
+use crate::Figure;
+use crate::chart::{Chart, Kind, Layer};
+use std::time::{Duration, Instant};
+
+/// Between two drawings.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Points of a curve, beyond which every second is left out.
+const MOST: usize = 20_000;
+
+/// A curve that grows.
+struct Curve {
+    name: String,
+    /// Position and value.
+    points: Vec<(f64, f64)>,
+    /// Numbers so far.
+    count: u64,
+    /// Of so many numbers one is kept.
+    stride: u64,
+    /// The newest, kept or not.
+    last: (f64, f64),
+}
+
+/// The live picture of a run.
+#[derive(Default)]
+pub struct Live {
+    curves: Vec<Curve>,
+    drawn: Option<Instant>,
+    /// What has not been drawn yet.
+    waiting: Option<Figure>,
+    /// Whether a curve has numbers that have not been drawn yet.
+    grown: bool,
+}
+
+impl Live {
+    /// A picture in place of the one before: it is given back if it is time to draw.
+    pub fn show(&mut self, figure: Figure) -> Option<Figure> {
+        self.waiting = Some(figure);
+        self.grown = false;
+        self.due().then(|| self.waiting.take()).flatten()
+    }
+
+    /// One more number of a curve; the picture of all curves if it is time to draw.
+    pub fn watch(&mut self, name: &str, y: f64) -> Option<Figure> {
+        match self.curves.iter_mut().find(|c| c.name == name) {
+            Some(c) => c.add(y),
+            None => {
+                let mut c = Curve { name: name.to_owned(), points: Vec::new(), count: 0, stride: 1, last: (0.0, y) };
+                c.add(y);
+                self.curves.push(c);
+            }
+        }
+        self.waiting = None;
+        self.grown = true;
+        self.due().then(|| self.figure())
+    }
+
+    /// The run is over: what has not been drawn yet. The next run begins anew.
+    pub fn finish(&mut self) -> Option<Figure> {
+        let left = if self.grown { Some(self.figure()) } else { self.waiting.take() };
+        *self = Live::default();
+        left
+    }
+
+    fn due(&mut self) -> bool {
+        let due = self.drawn.is_none_or(|t| t.elapsed() >= PAUSE);
+        if due {
+            self.drawn = Some(Instant::now());
+        }
+        due
+    }
+
+    fn figure(&mut self) -> Figure {
+        self.grown = false;
+        let layer = |c: &Curve| {
+            let points = c.points.iter().chain(c.points.last().is_none_or(|p| p.0 < c.last.0).then_some(&c.last));
+            let (x, y) = points.copied().unzip();
+            Layer { kind: Kind::Line, name: c.name.clone(), x, y, ..Layer::default() }
+        };
+        let layers: Vec<Layer> = self.curves.iter().map(layer).collect();
+        // Losses fall by orders of magnitude.
+        let all = || layers.iter().flat_map(|l| &l.y).copied().filter(|v| v.is_finite());
+        let (low, high) = all().fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
+        let log = (false, low > 0.0 && high > 50.0 * low);
+        Figure::of(Chart { layers, columns: 1, legend: true, log, labels: ("step".to_owned(), String::new()), ..Chart::default() })
+    }
+}
+
+impl Curve {
+    fn add(&mut self, y: f64) {
+        self.last = (self.count as f64, y);
+        if self.count.is_multiple_of(self.stride) {
+            self.points.push(self.last);
+        }
+        self.count += 1;
+        if self.points.len() > MOST {
+            let mut k = 0;
+            self.points.retain(|_| {
+                k += 1;
+                k % 2 == 1
+            });
+            self.stride *= 2;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn curves_keep_their_shape_in_bounded_memory() {
+        let mut live = Live::default();
+        assert!(live.watch("loss", 1e6).is_some(), "the first is drawn at once");
+        for k in 1..1_000_000 {
+            live.watch("loss", 1e6 - f64::from(k));
+        }
+        assert!(live.curves[0].points.len() <= MOST);
+        let last = live.finish().map(|f| f.text(60, 12, false)).unwrap_or_default();
+        assert!(last.contains("×10⁵") && last.contains("step"), "{last}");
+        assert!(live.finish().is_none());
+    }
+}

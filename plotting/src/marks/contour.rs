@@ -1,0 +1,123 @@
+//! Lines of equal height: marching squares, whose pieces are joined where they share an edge of the grid.
+
+use super::Mark;
+use crate::chart::Grid;
+use crate::clip;
+use crate::scale::Axis;
+use crate::scene::{Point, Shape};
+use std::collections::HashMap;
+
+/// An edge of the grid: the point that it begins at, and whether it goes to the next row.
+type Edge = (usize, usize, bool);
+
+impl Mark<'_> {
+    pub(super) fn contour(&mut self) -> Vec<Shape> {
+        let l = self.layer;
+        self.missing += l.z.data.iter().filter(|v| !v.is_finite()).count();
+        let Some((low, high)) = self.panel.heights else { return Vec::new() };
+        let levels: Vec<f64> = Axis::new((low, high), false, (0.0, 1.0)).ticks(12).at.iter().map(|t| t.0).filter(|v| *v > low && *v < high).collect();
+        let mut out = Vec::new();
+        for level in levels {
+            for line in lines(&l.z, level) {
+                let points: Option<Vec<Point>> = line.iter().map(|e| self.crossing(*e, level)).collect();
+                let Some(points) = points else { continue };
+                let colour = if l.colour.is_empty() { self.panel.height(level).unwrap_or(self.colour) } else { self.colour };
+                let width = self.width(1.5);
+                out.extend(clip::line(&clip::thin(points), self.panel.frame).into_iter().map(|points| Shape::Line { points, colour, width, dashed: l.style == "dashed" }));
+            }
+        }
+        out
+    }
+
+    /// Where the level crosses an edge.
+    fn crossing(&self, (i, j, down): Edge, level: f64) -> Option<Point> {
+        let l = self.layer;
+        let (i1, j1) = if down { (i + 1, j) } else { (i, j + 1) };
+        let (a, b) = (l.z.at(i, j), l.z.at(i1, j1));
+        let t = if a == b { 0.5 } else { ((level - a) / (b - a)).clamp(0.0, 1.0) };
+        let between = |at: &[f64], k: usize, k1: usize| Some(at.get(k)? + t * (at.get(k1)? - at.get(k)?));
+        self.place(between(&l.x, j, j1)?, between(&l.y, i, i1)?)
+    }
+}
+
+/// The lines of a level, as the edges that they cross.
+fn lines(g: &Grid, level: f64) -> Vec<Vec<Edge>> {
+    let mut ends: HashMap<Edge, Vec<Edge>> = HashMap::new();
+    let mut order = Vec::new();
+    for i in 0..g.rows.saturating_sub(1) {
+        for j in 0..g.columns.saturating_sub(1) {
+            for (a, b) in pieces(g, level, i, j) {
+                order.push(a);
+                ends.entry(a).or_default().push(b);
+                ends.entry(b).or_default().push(a);
+            }
+        }
+    }
+    // First lines that end at the border, then rings.
+    let border: Vec<Edge> = order.iter().flat_map(|e| [*e].into_iter().chain(ends[e].clone())).filter(|e| ends[e].len() == 1).collect();
+    let mut out = Vec::new();
+    for start in border.into_iter().chain(order) {
+        let line = follow(start, &mut ends);
+        if line.len() > 1 {
+            out.push(line);
+        }
+    }
+    out
+}
+
+/// Follows a line from an edge and takes it away.
+fn follow(start: Edge, ends: &mut HashMap<Edge, Vec<Edge>>) -> Vec<Edge> {
+    let mut line = vec![start];
+    let mut at = start;
+    while let Some(next) = ends.get_mut(&at).and_then(Vec::pop) {
+        if let Some(back) = ends.get_mut(&next) {
+            if let Some(k) = back.iter().position(|e| *e == at) {
+                back.swap_remove(k);
+            }
+        }
+        line.push(next);
+        at = next;
+    }
+    line
+}
+
+/// The pieces of a level's line in a cell: none, one or two.
+fn pieces(g: &Grid, level: f64, i: usize, j: usize) -> Vec<(Edge, Edge)> {
+    let corners = [g.at(i, j), g.at(i, j + 1), g.at(i + 1, j + 1), g.at(i + 1, j)];
+    if corners.iter().any(|v| !v.is_finite()) {
+        return Vec::new();
+    }
+    let above = corners.map(|v| v >= level);
+    let edges: [Edge; 4] = [(i, j, false), (i, j + 1, true), (i + 1, j, false), (i, j, true)];
+    let crossed: Vec<Edge> = (0..4).filter(|k| above[*k] != above[(k + 1) % 4]).map(|k| edges[k]).collect();
+    match crossed[..] {
+        [a, b] => vec![(a, b)],
+        [a, b, c, d] => {
+            // A saddle: the height in the middle says which corners belong together.
+            let middle = corners.iter().map(|v| v / 4.0).sum::<f64>() >= level;
+            if middle == above[0] { vec![(a, b), (c, d)] } else { vec![(d, a), (b, c)] }
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hill_has_rings_and_a_slope_has_lines() {
+        let data = (0..81).map(|k| -((k / 9) as f64 - 4.0).powi(2) - ((k % 9) as f64 - 4.0).powi(2)).collect();
+        let ring = lines(&Grid { rows: 9, columns: 9, data }, -4.5);
+        assert_eq!(ring.len(), 1);
+        assert_eq!(ring[0].first(), ring[0].last());
+        let slope = lines(&Grid { rows: 3, columns: 4, data: (0..12).map(|k| (k % 4) as f64).collect() }, 1.5);
+        assert_eq!(slope.iter().map(Vec::len).collect::<Vec<_>>(), [3]);
+    }
+
+    #[test]
+    fn saddles_join_what_belongs_together() {
+        assert_eq!(lines(&Grid { rows: 2, columns: 2, data: vec![1.0, 0.0, 0.0, 1.0] }, 0.4).len(), 2);
+        assert!(lines(&Grid { rows: 2, columns: 2, data: vec![1.0, f64::NAN, 0.0, 1.0] }, 0.4).is_empty());
+    }
+}

@@ -1,0 +1,256 @@
+//! One pair of axes with what is drawn on them: where everything stands.
+
+use crate::chart::{Chart, Kind};
+use crate::colour::{Colour, ColourMap, Ink, Theme};
+use crate::font;
+use crate::range;
+use crate::scale::{Axis, Ticks};
+use crate::scene::{Anchor, Frame, Label, Shape};
+use crate::{legend, marks};
+
+/// Sizes of letters.
+pub const SMALL: f64 = 11.0;
+/// Of labels of axes.
+pub const LABEL: f64 = 12.5;
+/// Of titles.
+pub const TITLE: f64 = 15.0;
+/// Air at the picture's edge.
+const EDGE: f64 = 12.0;
+/// Pixels that upright names of categories may take.
+const UPRIGHT: f64 = 110.0;
+
+/// Axes in a frame.
+pub struct Panel<'c> {
+    /// What is drawn.
+    pub chart: &'c Chart,
+    /// Light or dark.
+    pub theme: Theme,
+    /// Its colours.
+    pub ink: Ink,
+    /// The axes' frame.
+    pub frame: Frame,
+    /// Across.
+    pub x: Axis,
+    /// Up.
+    pub y: Axis,
+    /// Names across, where they are not numbers.
+    pub categories: Vec<String>,
+    /// Colours of heights.
+    pub map: ColourMap,
+    /// The lowest and the highest height.
+    pub heights: Option<(f64, f64)>,
+}
+
+impl<'c> Panel<'c> {
+    /// Axes for a chart in a frame of their own.
+    pub fn new(chart: &'c Chart, theme: Theme, frame: Frame) -> Panel<'c> {
+        let categories = range::categories(chart);
+        let (across, up) = range::of(chart, &categories);
+        let map = ColourMap::named(&chart.colour_map);
+        let log_x = chart.log.0 && categories.is_empty();
+        let x = chart.limits.0.filter(|l| !log_x || l.0 > 0.0).unwrap_or_else(|| across.padded(log_x));
+        let y = chart.limits.1.filter(|l| !chart.log.1 || l.0 > 0.0).unwrap_or_else(|| up.padded(chart.log.1));
+        let ends = if range::upside_down(chart) { (frame.y, frame.bottom()) } else { (frame.bottom(), frame.y) };
+        let mut panel = Panel {
+            chart,
+            theme,
+            ink: theme.ink(),
+            frame,
+            x: Axis::new(x, log_x, (frame.x, frame.right())),
+            y: Axis::new(y, chart.log.1, ends),
+            heights: range::heights(chart, map.centred),
+            map,
+            categories,
+        };
+        if chart.equal {
+            panel.equalise();
+        }
+        panel
+    }
+
+    /// Makes a unit as long on both axes, by showing more of one.
+    fn equalise(&mut self) {
+        if self.x.log || self.y.log {
+            return;
+        }
+        let per = |a: &Axis| (a.range.1 - a.range.0) / (a.ends.1 - a.ends.0).abs().max(1.0);
+        let (x, y) = (per(&self.x), per(&self.y));
+        let grow = |a: &mut Axis, by: f64| {
+            let (mid, half) = ((a.range.0 + a.range.1) / 2.0, (a.range.1 - a.range.0) / 2.0 * by);
+            a.range = (mid - half, mid + half);
+        };
+        if x > 0.0 && y > 0.0 && x.is_finite() && y.is_finite() {
+            if x < y { grow(&mut self.x, y / x) } else { grow(&mut self.y, x / y) }
+        }
+    }
+
+    /// The colour of a layer, by its own wish or its turn.
+    pub fn colour(&self, k: usize) -> Colour {
+        let l = &self.chart.layers[k];
+        let quiet = |kind| matches!(kind, Kind::Heatmap | Kind::Contour | Kind::Surface | Kind::Across | Kind::Upright | Kind::Text);
+        let turn = self.chart.layers[..k].iter().filter(|l| !quiet(l.kind) && l.colour.is_empty()).count();
+        match self.theme.named(&l.colour) {
+            Some(c) => c,
+            None if l.kind == Kind::Text => self.ink.ink,
+            None if quiet(l.kind) => self.ink.soft,
+            None if l.kind == Kind::Quiver && self.heights.is_some() => self.ink.ink,
+            None if l.kind == Kind::Path => self.ink.series[(turn + 1) % 8],
+            None => self.ink.series[turn % 8],
+        }
+    }
+
+    /// The colour of a height.
+    pub fn height(&self, z: f64) -> Option<Colour> {
+        let (a, b) = self.heights?;
+        let t = if b > a { (z / 2.0 - a / 2.0) / (b / 2.0 - a / 2.0) } else { 0.5 };
+        z.is_finite().then(|| self.map.at(t))
+    }
+}
+
+/// Numbers under the axis across, so many that they do not touch.
+pub fn ticks_across(axis: &Axis, size: f64) -> Ticks {
+    let length = (axis.ends.1 - axis.ends.0).abs();
+    let mut room = (length / 60.0) as usize;
+    loop {
+        let t = axis.ticks(room.max(2));
+        let widest = t.at.iter().map(|t| font::width(&t.1, size)).fold(0.0, f64::max);
+        let gaps = t.at.windows(2).filter_map(|p| Some((axis.at(p[1].0)? - axis.at(p[0].0)?).abs()));
+        if room <= 2 || gaps.fold(f64::INFINITY, f64::min) > widest + 8.0 {
+            return t;
+        }
+        room -= 1;
+    }
+}
+
+/// Numbers beside the axis up.
+pub fn ticks_up(axis: &Axis) -> Ticks {
+    axis.ticks(((axis.ends.1 - axis.ends.0).abs() / 38.0) as usize)
+}
+
+/// Everything of a chart in a frame: title, axes, marks, legend.
+pub fn draw(chart: &Chart, theme: Theme, whole: Frame) -> Vec<Shape> {
+    let ink = theme.ink();
+    let mut out = Vec::new();
+    let mut inner = Frame { x: whole.x + EDGE, y: whole.y + EDGE, w: whole.w - 2.0 * EDGE, h: whole.h - 2.0 * EDGE };
+    if !chart.title.is_empty() {
+        let size = if whole.w < 300.0 { LABEL } else { TITLE };
+        let text = font::cut(&chart.title, size, inner.w);
+        out.push(Shape::text((whole.x + whole.w / 2.0, inner.y + 8.0), text, size, Anchor::Middle, ink.ink));
+        inner.y += 26.0;
+        inner.h -= 26.0;
+    }
+    if !chart.facets.is_empty() {
+        out.extend(crate::facets::draw(chart, theme, Frame { x: whole.x, w: whole.w, y: inner.y - EDGE, h: inner.h + 2.0 * EDGE }));
+        return out;
+    }
+    if chart.layers.iter().any(|l| l.kind == Kind::Surface) {
+        out.extend(crate::surface::draw(chart, theme, inner));
+        return out;
+    }
+    // The legend's width depends on names and heights, the margins on numbers, which depend on the frame: estimated with all of it.
+    let first = Panel::new(chart, theme, Frame { x: inner.x, y: inner.y, w: inner.w.max(40.0), h: inner.h.max(40.0) });
+    let side = legend::width(&first).min(0.45 * inner.w);
+    let frame = margins(&first, inner, side);
+    let panel = Panel::new(chart, theme, frame);
+    out.push(Shape::Group("axes", axes(&panel, whole)));
+    let (shapes, missing) = marks::all(&panel);
+    out.extend(shapes);
+    if side > 0.0 {
+        out.extend(legend::draw(&panel, Frame { x: frame.right() + 14.0, y: frame.y, w: side - 14.0, h: frame.h }));
+    }
+    out.extend(remark(&panel, missing));
+    out
+}
+
+/// The frame of the axes inside what is left for them.
+fn margins(p: &Panel, inner: Frame, side: f64) -> Frame {
+    let up = ticks_up(&Axis { ends: (inner.bottom() - 40.0, inner.y), ..p.y.clone() });
+    let numbers = up.at.iter().map(|t| font::width(&t.1, SMALL)).fold(8.0, f64::max);
+    let left = numbers + 8.0 + if p.chart.labels.1.is_empty() { 0.0 } else { 22.0 };
+    let top = if up.note.is_empty() { 4.0 } else { 18.0 };
+    let w = (inner.w - left - side - 6.0).max(30.0);
+    let names = if upright(p, w) { p.categories.iter().map(|c| font::width(&font::cut(c, SMALL, UPRIGHT), SMALL)).fold(0.0, f64::max) + 4.0 } else { 16.0 };
+    let note = !ticks_across(&p.x, SMALL).note.is_empty();
+    let bottom = names.min(0.4 * inner.h) + 4.0 + if p.chart.labels.0.is_empty() && !note { 0.0 } else { 20.0 };
+    Frame { x: inner.x + left, y: inner.y + top, w, h: (inner.h - top - bottom).max(30.0) }
+}
+
+/// Whether names across have to stand upright in a width.
+fn upright(p: &Panel, width: f64) -> bool {
+    let slot = width / p.categories.len().max(1) as f64;
+    p.categories.iter().any(|c| font::width(c, SMALL) > slot - 4.0)
+}
+
+fn axes(p: &Panel, whole: Frame) -> Vec<Shape> {
+    let mut out = Vec::new();
+    let (f, ink) = (p.frame, p.ink);
+    let up = ticks_up(&p.y);
+    let grid = !p.chart.layers.iter().all(|l| l.kind == Kind::Heatmap) || p.chart.layers.is_empty();
+    for (v, text) in &up.at {
+        let Some(y) = p.y.at(*v).filter(|y| *y >= f.y - 0.5 && *y <= f.bottom() + 0.5) else { continue };
+        if grid {
+            out.push(Shape::stroke((f.x, y), (f.right(), y), ink.grid, 1.0));
+        }
+        out.push(Shape::text((f.x - 6.0, y), text.clone(), SMALL, Anchor::End, ink.soft));
+    }
+    if !up.note.is_empty() {
+        out.push(Shape::text((f.x, f.y - 10.0), up.note, SMALL, Anchor::Start, ink.soft));
+    }
+    if p.categories.is_empty() { numbers(p, grid, &mut out) } else { names(p, &mut out) }
+    out.push(Shape::stroke((f.x, f.bottom()), (f.right(), f.bottom()), ink.soft, 1.0));
+    out.push(Shape::stroke((f.x, f.y), (f.x, f.bottom()), ink.soft, 1.0));
+    let (across, upwards) = &p.chart.labels;
+    if !across.is_empty() {
+        let text = font::cut(across, LABEL, f.w);
+        out.push(Shape::text((f.x + f.w / 2.0, whole.bottom() - EDGE - 5.0), text, LABEL, Anchor::Middle, ink.ink));
+    }
+    if !upwards.is_empty() {
+        let text = font::cut(upwards, LABEL, f.h);
+        let at = (whole.x + EDGE + 4.0, f.y + f.h / 2.0);
+        out.push(Shape::Text(Label { at, text, size: LABEL, anchor: Anchor::Middle, upwards: true, colour: ink.ink }));
+    }
+    out
+}
+
+fn numbers(p: &Panel, grid: bool, out: &mut Vec<Shape>) {
+    let (f, ink) = (p.frame, p.ink);
+    let t = ticks_across(&p.x, SMALL);
+    for (v, text) in &t.at {
+        let Some(x) = p.x.at(*v).filter(|x| *x >= f.x - 0.5 && *x <= f.right() + 0.5) else { continue };
+        if grid {
+            out.push(Shape::stroke((x, f.y), (x, f.bottom()), ink.grid, 1.0));
+        }
+        out.push(Shape::text((x, f.bottom() + 13.0), text.clone(), SMALL, Anchor::Middle, ink.soft));
+    }
+    if !t.note.is_empty() {
+        out.push(Shape::text((f.right(), f.bottom() + 30.0), t.note, SMALL, Anchor::End, ink.soft));
+    }
+}
+
+fn names(p: &Panel, out: &mut Vec<Shape>) {
+    let (f, ink) = (p.frame, p.ink);
+    let slot = f.w / p.categories.len().max(1) as f64;
+    let stand = upright(p, f.w);
+    // Of more names than have room, every so manieth.
+    let every = if stand { (13.0 / slot).ceil().max(1.0) as usize } else { 1 };
+    for (k, name) in p.categories.iter().enumerate().step_by(every) {
+        let Some(x) = p.x.at(k as f64).filter(|x| *x >= f.x && *x <= f.right()) else { continue };
+        out.push(match stand {
+            true => Shape::Text(Label { at: (x, f.bottom() + 6.0), text: font::cut(name, SMALL, UPRIGHT), size: SMALL, anchor: Anchor::End, upwards: true, colour: ink.soft }),
+            false => Shape::text((x, f.bottom() + 13.0), font::cut(name, SMALL, slot), SMALL, Anchor::Middle, ink.soft),
+        });
+    }
+}
+
+/// What is not to be seen, in words.
+fn remark(p: &Panel, missing: usize) -> Option<Shape> {
+    let f = p.frame;
+    let empty = p.chart.layers.iter().all(|l| l.x.is_empty() && l.y.is_empty() && l.z.data.is_empty());
+    let text = match missing {
+        0 if empty => "no data".to_owned(),
+        0 => return None,
+        1 => "1 value is not drawn".to_owned(),
+        n => format!("{n} values are not drawn"),
+    };
+    Some(Shape::text((f.right() - 4.0, f.y + 9.0), text, SMALL, Anchor::End, p.ink.soft))
+}

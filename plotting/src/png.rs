@@ -1,0 +1,190 @@
+//! Scenes as PNG: drawn several times too large by plotters, then averaged, so that edges are smooth.
+
+use crate::colour::Colour;
+use crate::font;
+use crate::scene::{Anchor, Frame, Label, Point, Scene, Shape};
+use plotters::prelude::{BitMapBackend, DrawingBackend};
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use plotters::style::{Color, FontStyle, FontTransform, IntoFont, RGBColor, TextStyle, register_font};
+use std::sync::OnceLock;
+
+/// Pixels that are drawn at most: beyond, edges are less smooth, then the picture is smaller.
+const MOST: f64 = 60e6;
+
+/// The bytes of a PNG file, `scale` times as large as the scene.
+pub fn write(scene: &Scene, scale: f64) -> Vec<u8> {
+    static FONT: OnceLock<bool> = OnceLock::new();
+    FONT.get_or_init(|| register_font("sans-serif", FontStyle::Normal, font::BYTES).is_ok());
+    let scale = if scale.is_finite() { scale.clamp(0.1, 8.0) } else { 1.0 };
+    let scale = scale.min((MOST / (scene.width * scene.height).max(1.0)).sqrt());
+    let size = |x: f64| (x * scale).round().max(1.0) as usize;
+    let (w, h) = (size(scene.width), size(scene.height));
+    let fine = (1..=3usize).rev().find(|k| (w * h * k * k) as f64 <= MOST).unwrap_or(1);
+    let (ww, hh) = (w * fine, h * fine);
+    let mut buffer: Vec<u8> = [scene.paper.0, scene.paper.1, scene.paper.2].repeat(ww * hh);
+    {
+        let mut canvas = Canvas { to: BitMapBackend::with_buffer(&mut buffer, (ww as u32, hh as u32)), scale: scale * fine as f64 };
+        canvas.shapes(&scene.shapes);
+    }
+    encode(w, h, png::ColorType::Rgb, &averaged(&buffer, w, h, fine))
+}
+
+/// The cells of a grid as an image of one pixel each.
+pub fn of_cells(columns: usize, rows: usize, colours: &[Option<Colour>]) -> Vec<u8> {
+    let pixels: Vec<u8> = colours.iter().take(columns * rows).flat_map(|c| c.map_or([0; 4], |c| [c.0, c.1, c.2, 255])).collect();
+    encode(columns, rows, png::ColorType::Rgba, &pixels)
+}
+
+/// Writing into memory cannot fail; if it did, the file would be empty.
+fn encode(w: usize, h: usize, kind: png::ColorType, pixels: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut encoder = png::Encoder::new(&mut out, w as u32, h as u32);
+    encoder.set_color(kind);
+    encoder.set_depth(png::BitDepth::Eight);
+    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(pixels));
+    if written.is_err() {
+        out.clear();
+    }
+    out
+}
+
+fn averaged(fine: &[u8], w: usize, h: usize, k: usize) -> Vec<u8> {
+    if k == 1 {
+        return fine.to_vec();
+    }
+    let mut out = Vec::with_capacity(w * h * 3);
+    for y in 0..h {
+        for x in 0..w {
+            for c in 0..3 {
+                let sum: usize = (0..k * k).map(|j| usize::from(fine[((y * k + j / k) * w * k + x * k + j % k) * 3 + c])).sum();
+                out.push((sum / (k * k)) as u8);
+            }
+        }
+    }
+    out
+}
+
+fn rgb(c: Colour) -> RGBColor {
+    RGBColor(c.0, c.1, c.2)
+}
+
+/// A bitmap under a scale. What plotters says went wrong is not looked at: a bitmap in memory takes everything.
+struct Canvas<'a> {
+    to: BitMapBackend<'a>,
+    scale: f64,
+}
+
+impl Canvas<'_> {
+    fn px(&self, p: Point) -> (i32, i32) {
+        let one = |v: f64| (v * self.scale).clamp(-1e6, 1e6).round() as i32;
+        (one(p.0), one(p.1))
+    }
+
+    fn shapes(&mut self, all: &[Shape]) {
+        for s in all {
+            match s {
+                Shape::Group(_, inner) => self.shapes(inner),
+                Shape::Line { points, colour, width, dashed: false } => self.line(points, *colour, *width),
+                Shape::Line { points, colour, width, dashed: true } => dashes(points, 4.0 * width, 2.5 * width).iter().for_each(|d| self.line(d, *colour, *width)),
+                Shape::Polygon { points, fill, opacity } => self.polygon(points, *fill, *opacity),
+                Shape::Rect { frame, fill, opacity } => self.rect(*frame, *fill, *opacity),
+                Shape::Dots { at, radius, fill, opacity } => at.iter().for_each(|p| self.dot(*p, *radius, *fill, *opacity)),
+                Shape::Text(l) => self.text(l),
+                Shape::Cells { frame, columns, colours } => self.cells(*frame, *columns, colours),
+            }
+        }
+    }
+
+    fn polygon(&mut self, points: &[Point], fill: Colour, opacity: f64) {
+        let points: Vec<(i32, i32)> = points.iter().map(|p| self.px(*p)).collect();
+        let _ = self.to.fill_polygon(points, &rgb(fill).mix(opacity));
+    }
+
+    fn rect(&mut self, f: Frame, fill: Colour, opacity: f64) {
+        let (a, b) = (self.px((f.x, f.y)), self.px((f.right(), f.bottom())));
+        // Both corners belong to a rectangle of plotters.
+        if b.0 > a.0 && b.1 > a.1 {
+            let _ = self.to.draw_rect(a, (b.0 - 1, b.1 - 1), &rgb(fill).mix(opacity), true);
+        }
+    }
+
+    fn dot(&mut self, p: Point, radius: f64, fill: Colour, opacity: f64) {
+        let r = (radius * self.scale).round().max(1.0) as u32;
+        let _ = self.to.draw_circle(self.px(p), r, &rgb(fill).mix(opacity), true);
+    }
+
+    /// Each piece a rectangle, each joint a circle: plotters' own thick lines have spikes at sharp corners.
+    fn line(&mut self, points: &[Point], colour: Colour, width: f64) {
+        let half = 0.5 * width;
+        for pair in points.windows(2) {
+            let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
+            let length = (bx - ax).hypot(by - ay);
+            if length < 1e-9 {
+                continue;
+            }
+            let (nx, ny) = ((by - ay) / length * half, (ax - bx) / length * half);
+            self.polygon(&[(ax + nx, ay + ny), (bx + nx, by + ny), (bx - nx, by - ny), (ax - nx, ay - ny)], colour, 1.0);
+        }
+        if width > 1.0 && points.len() > 2 {
+            for p in &points[1..points.len() - 1] {
+                self.dot(*p, half, colour, 1.0);
+            }
+        }
+    }
+
+    fn text(&mut self, l: &Label) {
+        let h = match l.anchor {
+            Anchor::Start => HPos::Left,
+            Anchor::Middle => HPos::Center,
+            Anchor::End => HPos::Right,
+        };
+        let turn = if l.upwards { FontTransform::Rotate270 } else { FontTransform::None };
+        let colour = rgb(l.colour);
+        let style: TextStyle = ("sans-serif", l.size * self.scale).into_font().transform(turn).color(&colour).pos(Pos::new(h, VPos::Center));
+        let at = self.px(l.at);
+        let _ = self.to.draw_text(&l.text, &style, at);
+    }
+
+    fn cells(&mut self, frame: Frame, columns: usize, colours: &[Option<Colour>]) {
+        let rows = colours.len() / columns.max(1);
+        let (w, h) = (frame.w / columns.max(1) as f64, frame.h / rows.max(1) as f64);
+        for (k, c) in colours.iter().enumerate() {
+            let Some(c) = c else { continue };
+            self.rect(Frame { x: frame.x + (k % columns) as f64 * w, y: frame.y + (k / columns) as f64 * h, w, h }, *c, 1.0);
+        }
+    }
+}
+
+/// A line cut into pieces of length `on` with gaps of `off`.
+fn dashes(points: &[Point], on: f64, off: f64) -> Vec<Vec<Point>> {
+    let (mut out, mut piece): (Vec<Vec<Point>>, Vec<Point>) = (Vec::new(), Vec::new());
+    let (mut left, mut drawing) = (on.max(0.5), true);
+    for pair in points.windows(2) {
+        let (mut a, b) = (pair[0], pair[1]);
+        if drawing && piece.is_empty() {
+            piece.push(a);
+        }
+        let mut length = (b.0 - a.0).hypot(b.1 - a.1);
+        while length > left {
+            let t = left / length;
+            a = (a.0 + (b.0 - a.0) * t, a.1 + (b.1 - a.1) * t);
+            length -= left;
+            piece.push(a);
+            if drawing {
+                out.push(std::mem::take(&mut piece));
+            } else {
+                piece = vec![a];
+            }
+            drawing = !drawing;
+            left = if drawing { on.max(0.5) } else { off.max(0.5) };
+        }
+        left -= length;
+        if drawing {
+            piece.push(b);
+        }
+    }
+    if drawing && piece.len() > 1 {
+        out.push(piece);
+    }
+    out
+}

@@ -1,0 +1,217 @@
+//! What the axes have to show: the numbers of all layers.
+
+use crate::chart::{Chart, Kind, Layer};
+
+/// Numbers along an axis.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Extent {
+    /// The lowest.
+    pub low: f64,
+    /// The highest.
+    pub high: f64,
+    /// Whether air is wanted below and above.
+    pub air: (bool, bool),
+}
+
+const NOTHING: Extent = Extent { low: f64::INFINITY, high: f64::NEG_INFINITY, air: (false, false) };
+
+impl Extent {
+    fn add(&mut self, v: f64) {
+        self.low = self.low.min(v);
+        self.high = self.high.max(v);
+    }
+
+    /// Whether no number was there.
+    pub fn is_empty(self) -> bool {
+        self.low > self.high
+    }
+
+    fn join(&mut self, other: Extent) {
+        if other.is_empty() {
+            return;
+        }
+        if other.low <= self.low {
+            self.air.0 = other.air.0 || other.low == self.low && self.air.0;
+        }
+        if other.high >= self.high {
+            self.air.1 = other.air.1 || other.high == self.high && self.air.1;
+        }
+        self.low = self.low.min(other.low);
+        self.high = self.high.max(other.high);
+    }
+
+    /// With air, as an axis wants it.
+    pub fn padded(self, log: bool) -> (f64, f64) {
+        const AIR: f64 = 0.04;
+        if self.is_empty() {
+            return (f64::NAN, f64::NAN);
+        }
+        let (a, b) = if log { (self.low.ln(), self.high.ln()) } else { (self.low / 2.0, self.high / 2.0) };
+        let by = AIR * (b - a);
+        let (a, b) = (if self.air.0 { a - by } else { a }, if self.air.1 { b + by } else { b });
+        if log { (a.exp(), b.exp()) } else { (2.0 * a, 2.0 * b) }
+    }
+}
+
+/// The names of bars and boxes, in the order in which they first come.
+pub fn categories(chart: &Chart) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    let words = chart.layers.iter().filter(|l| by_category(l.kind)).flat_map(|l| &l.words);
+    words.filter(|w| seen.insert(w.as_str())).cloned().collect()
+}
+
+/// Whether a layer's places across are names.
+pub fn by_category(kind: Kind) -> bool {
+    matches!(kind, Kind::Bars | Kind::Stacked | Kind::Box)
+}
+
+/// Whether a matrix is shown as it is written, its first row on top.
+pub fn upside_down(chart: &Chart) -> bool {
+    !chart.layers.is_empty() && chart.layers.iter().all(|l| l.kind == Kind::Heatmap && l.y.is_empty())
+}
+
+/// What has a place on an axis.
+pub fn fits(v: f64, log: bool) -> bool {
+    v.is_finite() && (!log || v > 0.0)
+}
+
+/// Both axes of a chart.
+pub fn of(chart: &Chart, categories: &[String]) -> (Extent, Extent) {
+    let (mut across, mut up) = (NOTHING, NOTHING);
+    for l in &chart.layers {
+        let (x, y) = layer(chart, l);
+        across.join(x);
+        up.join(y);
+    }
+    if !categories.is_empty() {
+        across.join(Extent { low: -0.5, high: categories.len() as f64 - 0.5, air: (false, false) });
+    }
+    up.join(stacks(chart, categories));
+    (across, up)
+}
+
+fn layer(chart: &Chart, l: &Layer) -> (Extent, Extent) {
+    let (mut x, mut y) = (NOTHING, NOTHING);
+    let (log_x, log_y) = chart.log;
+    match l.kind {
+        Kind::Line | Kind::Scatter | Kind::Area | Kind::Path | Kind::Quiver | Kind::Stem | Kind::Text => {
+            points(l, &l.y, chart.log, &mut x, &mut y);
+            (x.air, y.air) = ((true, true), (true, true));
+        }
+        Kind::Band => {
+            points(l, &l.y, chart.log, &mut x, &mut y);
+            points(l, &l.v, chart.log, &mut x, &mut y);
+            (x.air, y.air) = ((true, true), (true, true));
+        }
+        Kind::Bars | Kind::Box => {
+            l.y.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v));
+            y.air = (true, true);
+        }
+        Kind::Hist => {
+            for (low, high, count) in bins(l) {
+                x.add(low);
+                x.add(high);
+                y.add(count as f64);
+            }
+            (x.air, y.air) = ((true, true), (true, true));
+        }
+        Kind::Heatmap | Kind::Contour => {
+            let (columns, rows) = (edges(&l.x, l.z.columns, l.kind), edges(&l.y, l.z.rows, l.kind));
+            columns.iter().filter(|v| fits(**v, log_x)).for_each(|v| x.add(*v));
+            rows.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v));
+        }
+        Kind::Across => l.y.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v)),
+        Kind::Upright => l.x.iter().filter(|v| fits(**v, log_x)).for_each(|v| x.add(*v)),
+        Kind::Stacked | Kind::Surface => {}
+    }
+    // What grows from 0 shows it.
+    if matches!(l.kind, Kind::Area | Kind::Bars | Kind::Hist | Kind::Stem) && !log_y && !y.is_empty() {
+        y.air = (y.low < 0.0, y.high > 0.0);
+        y.add(0.0);
+    }
+    (x, y)
+}
+
+fn points(l: &Layer, ys: &[f64], log: (bool, bool), x: &mut Extent, y: &mut Extent) {
+    for (a, b) in l.x.iter().zip(ys) {
+        if fits(*a, log.0) && fits(*b, log.1) {
+            x.add(*a);
+            y.add(*b);
+        }
+    }
+}
+
+/// The ends of stacked bars.
+fn stacks(chart: &Chart, categories: &[String]) -> Extent {
+    let mut out = NOTHING;
+    if !chart.layers.iter().any(|l| l.kind == Kind::Stacked) {
+        return out;
+    }
+    let (mut up, mut down) = (vec![0.0f64; categories.len()], vec![0.0f64; categories.len()]);
+    let place = places(categories);
+    for l in chart.layers.iter().filter(|l| l.kind == Kind::Stacked) {
+        for (w, v) in l.words.iter().zip(&l.y).filter(|p| p.1.is_finite()) {
+            let Some(k) = place.get(w.as_str()) else { continue };
+            if *v > 0.0 { up[*k] += v } else { down[*k] += v }
+            if !chart.log.1 || up[*k] > 0.0 {
+                out.add(up[*k]);
+            }
+        }
+    }
+    if !chart.log.1 {
+        down.iter().for_each(|v| out.add(*v));
+        out.air = (out.low < 0.0, true);
+    }
+    out
+}
+
+/// Names with their positions.
+pub fn places(categories: &[String]) -> std::collections::HashMap<&str, usize> {
+    categories.iter().enumerate().map(|(k, c)| (c.as_str(), k)).collect()
+}
+
+/// The intervals of a histogram, with how many values are in each.
+pub fn bins(l: &Layer) -> Vec<(f64, f64, usize)> {
+    let values: Vec<f64> = l.x.iter().copied().filter(|v| v.is_finite()).collect();
+    let n = l.u.first().map_or(10.0, |n| n.clamp(1.0, 5000.0)) as usize;
+    let (Some(low), Some(high)) = (values.iter().copied().reduce(f64::min), values.iter().copied().reduce(f64::max)) else { return Vec::new() };
+    let (low, high) = if high > low { (low, high) } else { (low - 0.5, high + 0.5) };
+    // Halves, so that the widest range has a width.
+    let width = (high / 2.0 - low / 2.0) / n as f64;
+    let mut counts = vec![0; n];
+    for v in values {
+        let k = ((v / 2.0 - low / 2.0) / width) as usize;
+        counts[k.min(n - 1)] += 1;
+    }
+    let edge = |k: usize| if k == n { high } else { 2.0 * (low / 2.0 + k as f64 * width) };
+    counts.into_iter().enumerate().map(|(k, c)| (edge(k), edge(k + 1), c)).collect()
+}
+
+/// Where the cells of a grid end (heatmaps), or its points stand (contours).
+pub fn edges(at: &[f64], n: usize, kind: Kind) -> Vec<f64> {
+    if n == 0 {
+        return Vec::new();
+    }
+    let centre = |k: usize| at.get(k).copied().unwrap_or(k as f64);
+    if kind == Kind::Contour {
+        return (0..n).map(centre).collect();
+    }
+    let half = |k: usize| if n == 1 { 1.0 } else { centre(k.min(n - 2) + 1) - centre(k.min(n - 2)) } / 2.0;
+    (0..=n).map(|k| if k == 0 { centre(0) - half(0) } else if k == n { centre(n - 1) + half(n - 1) } else { centre(k - 1) / 2.0 + centre(k) / 2.0 }).collect()
+}
+
+/// The lowest and highest height of a chart's grids.
+pub fn heights(chart: &Chart, centred: bool) -> Option<(f64, f64)> {
+    let grids = chart.layers.iter().filter(|l| matches!(l.kind, Kind::Heatmap | Kind::Contour | Kind::Surface));
+    let mut e = NOTHING;
+    let mut any = false;
+    for l in grids {
+        any = true;
+        l.z.data.iter().filter(|v| v.is_finite()).for_each(|v| e.add(*v));
+    }
+    if !any || e.is_empty() {
+        return None;
+    }
+    let most = e.low.abs().max(e.high.abs());
+    Some(if centred && most > 0.0 { (-most, most) } else { (e.low, e.high) })
+}
