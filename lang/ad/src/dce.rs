@@ -97,11 +97,39 @@ impl Dce<'_> {
                 }
             }
             Op::Loop(l) => self.shrink_loop(&mut s.outs, &mut s.lin_outs, l, live),
+            Op::Soac(x) => {
+                let keep = self.components(&mut x.op, &s.outs, live);
+                [&mut s.outs, &mut x.neutral, &mut x.arrays].into_iter().for_each(|vs| retain(vs, &keep));
+            }
+            Op::ReduceByIndex { dest, op, neutral, values, .. } if values.len() == dest.len() => {
+                let keep = self.components(op, &s.outs, live);
+                [&mut s.outs, dest, neutral, values].into_iter().for_each(|vs| retain(vs, &keep));
+            }
             op => {
                 for b in op.blocks_mut() {
                     self.block(b, live);
                 }
             }
+        }
+    }
+
+    /// The components of an operator that live results depend on; the others are removed from it.
+    fn components(&self, op: &mut Block, outs: &[Var], live: &mut HashSet<Var>) -> Vec<bool> {
+        let mut keep = self.read(outs, live, false);
+        loop {
+            let mut trial = op.clone();
+            retain(&mut trial.results, &keep);
+            let mut inside = HashSet::new();
+            self.block(&mut trial, &mut inside);
+            let (sums, elems) = trial.params.split_at(outs.len());
+            let next: Vec<bool> = keep.iter().zip(sums.iter().zip(elems)).map(|(k, (a, b))| *k || inside.contains(a) || inside.contains(b)).collect();
+            if next == keep {
+                retain(&mut trial.params, &[&keep[..], &keep].concat());
+                *op = trial;
+                live.extend(inside);
+                return keep;
+            }
+            keep = next;
         }
     }
 

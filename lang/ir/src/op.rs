@@ -227,7 +227,8 @@ pub enum Op {
     Call { f: FnId, args: Vec<Var>, lin_args: Vec<Var>, rule: Option<Rule>, checkpoint: bool },
     /// A reduction or scan.
     Soac(Box<Soac>),
-    /// `dest` with `op` applied at each key in bounds; parameters and results of the block as in [`Soac`].
+    /// `dest` with `op` applied at each key in bounds; parameters and results of the block as in [`Soac`]. After differentiation the
+    /// elements of `values` may be of other types and numbers than those of `dest`: what was fused makes the ones from the others.
     ReduceByIndex { dest: Vec<Var>, op: Box<Block>, neutral: Vec<Var>, keys: Var, values: Vec<Var> },
 }
 

@@ -47,7 +47,7 @@ fn invariant(f: &Function, b: &mut Block) -> Vec<Stmt> {
 }
 
 /// Whether evaluation always succeeds. Integer arithmetic may overflow, indices may be out of bounds, shapes may differ.
-fn never_fails(f: &Function, op: &Op) -> bool {
+pub(crate) fn never_fails(f: &Function, op: &Op) -> bool {
     let real = |v: &Var| f.ty(*v).scalar().is_real();
     let scalar = |v: &Var| f.ty(*v).rank() == 0;
     match op {

@@ -1,26 +1,80 @@
 //! The optimiser: IR → IR. A pass changes a function and never its meaning: results are the same bits, and so are the errors of what is
-//! computed; what nobody reads is not computed.
+//! computed; what nobody reads is not computed. Work, as the reference evaluator counts it, never grows.
 //!
-//! - [`simplify`]: constants folded, identities, one statement for equal ones (in the block or around it).
-//! - [`hoist`]: what no turn of a loop changes, and what cannot fail, is computed before it.
-//! - dead code: [`adl_ad::dce`].
+//! - [`mod@simplify`]: constants folded ([`fold`]), identities, extents found where they come from ([`extent`]).
+//! - [`cse`]: one statement for equal ones, in the block or around it.
+//! - [`mod@hoist`]: what no turn of a loop changes, and what cannot fail, is computed before it.
+//! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
+//! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
 //!
-//! [`function`] runs them in order. They leave linear statements alone, so that they may stand between J and U: then there are fewer
-//! residuals.
+//! Three compositions, each followed by the verifier in debug builds:
 //!
-//! What is *not* here: fusion, transformations that change the order of floating-point sums, any IO.
+//! - [`function`], between J and U: simplify and equal statements, hoist, the former again (what was hoisted meets its equals), dead
+//!   code. These leave linear statements alone; fewer statements are fewer residuals. One round reaches the fixpoint but for chains
+//!   through loops nested in loops, which a round more would shorten by a level.
+//! - [`finish`], before a function is lowered, when nothing will be differentiated any more: rounds of the former and fusion, until a
+//!   round changes nothing (each fusion removes a statement, so there is an end; [`ROUNDS`] at most).
+//! - [`native`], the same with what pays in native code alone.
+//!
+//! Updates in place are no pass: an update takes its array's register at its last use, and an array with one owner changes in place. Fusion
+//! keeps what is needed for that: no read of an array is moved behind its update.
+//!
+//! What is *not* here: the interchange of reductions with maps inside, which the rules of derivatives make where it pays
+//! (`adl_ad::soac`); transformations that change the order of floating-point sums; any IO.
 
+pub mod cse;
+pub mod extent;
+pub mod fold;
+pub mod fuse;
 pub mod hoist;
 pub mod simplify;
 
-use adl_ir::{Function, Program};
+pub use fuse::straight;
 
-/// All passes on one function.
+use adl_ir::{Function, Program};
+use fuse::For;
+
+/// Rounds of [`finish`].
+pub const ROUNDS: usize = 4;
+
+/// What suits every function, to be differentiated or not.
 pub fn function(p: &Program, f: &mut Function) {
+    round(f);
+    check(p, f);
+}
+
+/// For a function that is about to be lowered.
+pub fn finish(p: &Program, f: &mut Function) {
+    until_done(p, f, For::Any);
+}
+
+/// For a function that has been through [`finish`] and becomes native code.
+pub fn native(p: &Program, f: &mut Function) {
+    until_done(p, f, For::Native);
+}
+
+fn until_done(p: &Program, f: &mut Function, target: For) {
+    if target == For::Any {
+        round(f);
+    }
+    for _ in 0..ROUNDS {
+        if !fuse::fuse(f, target) {
+            break;
+        }
+        check(p, f);
+        round(f);
+    }
+    check(p, f);
+}
+
+fn round(f: &mut Function) {
     simplify::simplify(f);
     hoist::hoist(f);
     simplify::simplify(f);
     adl_ad::dce::remove_dead(f);
+}
+
+fn check(p: &Program, f: &Function) {
     if cfg!(debug_assertions) {
         if let Err(faults) = adl_ir::verify::verify(p, f) {
             let text: Vec<String> = faults.iter().map(ToString::to_string).collect();

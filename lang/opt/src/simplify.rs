@@ -1,13 +1,19 @@
-//! Constant folding, identities, and one statement for equal ones.
+//! Identities: operations whose result is an operand, branches whose condition is known, elements of a loop that are its index or always
+//! the same. What they need is found on the way: constants ([`crate::fold`]), extents ([`crate::extent`]), equal statements
+//! ([`crate::cse`]).
 
-use adl_ir::{Block, Cmp, Conv, Function, Lit, Op, Stmt, Ty, Var};
-use adl_prim::{Bin, Un};
+use crate::cse::Seen;
+use crate::extent::Extents;
+use crate::fold::Lits;
+use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Prim, Un};
 use std::collections::HashMap;
 
 /// Simplifies a function.
 pub fn simplify(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
-    let mut s = Simplifier { f, names: HashMap::new(), lits: HashMap::new(), seen: vec![HashMap::new()] };
+    let mut s = Simplifier { f, names: HashMap::new(), lits: Lits::default(), seen: Seen::default(), extents: Extents::default(), defs: HashMap::new() };
+    s.seen.open();
     s.block(&mut body);
     f.body = body;
 }
@@ -16,86 +22,130 @@ struct Simplifier<'a> {
     f: &'a Function,
     /// What variables turned out to be.
     names: HashMap<Var, Var>,
-    lits: HashMap<Var, Lit>,
-    /// Statements that have been made, by text, for each open block.
-    seen: Vec<HashMap<String, Vec<Var>>>,
+    lits: Lits,
+    seen: Seen,
+    extents: Extents,
+    /// Operations of which something is to be known later: their own inverses, and arrays of one element.
+    defs: HashMap<Var, Op>,
 }
 
 impl Simplifier<'_> {
+    fn name(&self, v: Var) -> Var {
+        *self.names.get(&v).unwrap_or(&v)
+    }
+
     fn block(&mut self, b: &mut Block) {
-        let mut out = Vec::with_capacity(b.stmts.len());
-        for mut s in std::mem::take(&mut b.stmts) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let mut out = Vec::with_capacity(b.stmts.len());
+            self.stmts(std::mem::take(&mut b.stmts), &mut out);
+            b.stmts = out;
+            for r in b.results.iter_mut().chain(&mut b.lin_results) {
+                *r = self.name(*r);
+            }
+        });
+    }
+
+    fn stmts(&mut self, from: Vec<Stmt>, out: &mut Vec<Stmt>) {
+        for mut s in from {
             s.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
+            if let Some(b) = self.taken(&mut s.op) {
+                self.stmts(b.stmts, out);
+                for (v, r) in s.outs.iter().zip(&b.results).chain(s.lin_outs.iter().zip(&b.lin_results)) {
+                    self.names.insert(*v, self.name(*r));
+                }
+                continue;
+            }
+            if let Op::Loop(l) = &mut s.op {
+                self.elements(l);
+            }
             for part in s.op.blocks_mut() {
-                self.seen.push(HashMap::new());
+                self.seen.open();
                 self.block(part);
-                self.seen.pop();
+                self.seen.close();
             }
-            if let Some(s) = self.stmt(s) {
-                out.push(s);
-            }
+            out.extend(self.stmt(s));
         }
-        b.stmts = out;
-        for r in b.results.iter_mut().chain(&mut b.lin_results) {
-            *r = *self.names.get(r).unwrap_or(r);
+    }
+
+    /// The branch of a condition that is known.
+    fn taken(&self, op: &mut Op) -> Option<Block> {
+        match op {
+            Op::If(c, a, b) => match self.lits.get(*c) {
+                Some(Lit::Bool(true)) => Some(std::mem::take(a)),
+                Some(Lit::Bool(false)) => Some(std::mem::take(b)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Elements that are the index, always the same, or read twice.
+    fn elements(&mut self, l: &mut Loop) {
+        let (Some(index), Turns::For(n)) = (l.body.params.first().copied(), &l.turns) else { return };
+        let (n, k) = (*n, 1 + l.init.len());
+        let mut i = 0;
+        while i < l.xs.len() {
+            let known = match self.defs.get(&l.xs[i]) {
+                Some(Op::Prim(Prim::Iota, m)) if m.first() == Some(&n) => Some(index),
+                Some(Op::Replicate { n: m, a }) if *m == n => Some(*a),
+                _ => l.xs[..i].iter().position(|x| *x == l.xs[i]).map(|j| l.body.params[k + j]),
+            };
+            match known {
+                Some(v) => {
+                    let v = self.name(v);
+                    self.names.insert(l.body.params.remove(k + i), v);
+                    l.xs.remove(i);
+                }
+                None => i += 1,
+            }
         }
     }
 
     /// The statement to keep, if any.
     fn stmt(&mut self, mut s: Stmt) -> Option<Stmt> {
-        let [out] = s.outs.as_slice() else { return Some(s) };
-        let out = *out;
-        if !s.lin_outs.is_empty() || !is_pure(&s.op) {
+        self.extents.learn(self.f, &s);
+        if !s.lin_outs.is_empty() {
             return Some(s);
         }
-        if let Some(v) = self.same(&s.op) {
-            self.names.insert(out, v);
-            return None;
-        }
-        if let Some(l) = self.folded(&s.op) {
-            s.op = Op::Lit(l);
-        }
-        let key = key(&s.op);
-        if let Some(made) = self.seen.iter().rev().find_map(|m| m.get(&key)) {
-            if self.f.ty(made[0]) == self.f.ty(out) {
-                self.names.insert(out, made[0]);
+        if let ([out], true) = (s.outs.as_slice(), is_pure(&s.op)) {
+            let out = *out;
+            if let Some(v) = self.same(&s.op) {
+                self.names.insert(out, v);
                 return None;
             }
+            if let Some(l) = self.lits.folded(&s.op) {
+                s.op = Op::Lit(l);
+            }
+            match &s.op {
+                Op::Lit(l) => self.lits.put(out, l.clone()),
+                Op::Un(Un::Neg, _) | Op::Not(_) | Op::Reverse(_) | Op::Transpose(_) | Op::Prim(Prim::Iota, _) | Op::Replicate { .. } => {
+                    self.defs.insert(out, s.op.clone());
+                }
+                _ => {}
+            }
         }
-        if let Op::Lit(l) = &s.op {
-            self.lits.insert(out, l.clone());
-        }
-        if let Some(m) = self.seen.last_mut() {
-            m.insert(key, vec![out]);
-        }
-        Some(s)
-    }
-
-    fn float(&self, v: Var) -> Option<f64> {
-        match self.lits.get(&v) {
-            Some(Lit::F64(x)) => Some(*x),
-            _ => None,
-        }
-    }
-
-    fn int(&self, v: Var) -> Option<i64> {
-        match self.lits.get(&v) {
-            Some(Lit::I64(x)) => Some(*x),
-            _ => None,
+        match self.seen.find(self.f, &s) {
+            None => Some(s),
+            Some(old) => {
+                self.names.extend(s.outs.iter().copied().zip(old));
+                None
+            }
         }
     }
 
     /// The operand that the operation's result is.
     fn same(&self, op: &Op) -> Option<Var> {
-        let one = |v: Var| self.float(v) == Some(1.0) || self.int(v) == Some(1) || matches!(self.lits.get(&v), Some(Lit::F32(x)) if *x == 1.0);
+        let one = |v: Var| self.lits.is_one(v);
+        let none = |v: Var| self.lits.int(v) == Some(0);
         let kept = |v: Var, other: Var| (self.f.ty(v).rank() >= self.f.ty(other).rank()).then_some(v);
         match op {
             Op::Bin(Bin::Mul | Bin::Scale, a, b) if one(*a) => kept(*b, *a),
             Op::Bin(Bin::Mul | Bin::Div, a, b) if one(*b) => kept(*a, *b),
-            Op::Bin(Bin::Add, a, b) if self.int(*a) == Some(0) => kept(*b, *a),
-            Op::Bin(Bin::Add | Bin::Sub, a, b) if self.int(*b) == Some(0) => kept(*a, *b),
+            Op::Bin(Bin::Add, a, b) if none(*a) => kept(*b, *a),
+            Op::Bin(Bin::Add | Bin::Sub, a, b) if none(*b) => kept(*a, *b),
             Op::Un(Un::Powi(1), a) => Some(*a),
-            Op::Select(c, a, b) => match self.lits.get(c) {
+            Op::Un(Un::Neg, a) | Op::Not(a) | Op::Reverse(a) | Op::Transpose(a) => self.twice(op, *a),
+            Op::Select(c, a, b) => match self.lits.get(*c) {
                 Some(Lit::Bool(true)) => kept(*a, *b),
                 Some(Lit::Bool(false)) => kept(*b, *a),
                 _ => (a == b && self.f.ty(*c).rank() == 0).then_some(*a),
@@ -103,55 +153,18 @@ impl Simplifier<'_> {
             Op::Convert(Conv::ToF64, a) if *self.f.ty(*a).scalar() == Ty::F64 => Some(*a),
             Op::Convert(Conv::ToF32, a) if *self.f.ty(*a).scalar() == Ty::F32 => Some(*a),
             Op::Convert(Conv::ToI64, a) if *self.f.ty(*a).scalar() == Ty::I64 => Some(*a),
+            Op::Dim(a, k) => self.extents.find(*a, *k, &|v| self.seen.extent(v, *k)),
             _ => None,
         }
     }
 
-    /// The constant that the operation's result is. Only where evaluation at run time gives the same bits and no error.
-    fn folded(&self, op: &Op) -> Option<Lit> {
-        match op {
-            Op::Un(u, a) => Some(Lit::F64(u.eval(self.float(*a)?))),
-            Op::Bin(op, a, b) => match (self.float(*a), self.float(*b)) {
-                (Some(x), Some(y)) => Some(Lit::F64(op.eval(x, y))),
-                _ => whole(*op, self.int(*a)?, self.int(*b)?).map(Lit::I64),
-            },
-            Op::Cmp(c, a, b) => {
-                let order = match (self.float(*a), self.float(*b)) {
-                    (Some(x), Some(y)) => x.partial_cmp(&y),
-                    _ => Some(self.int(*a)?.cmp(&self.int(*b)?)),
-                };
-                Some(Lit::Bool(holds(*c, order)))
-            }
-            Op::Not(a) => match self.lits.get(a)? {
-                Lit::Bool(b) => Some(Lit::Bool(!b)),
-                _ => None,
-            },
-            Op::Convert(Conv::ToF64, a) => Some(Lit::F64(self.int(*a)? as f64)),
+    /// What an operation that is its own inverse was applied to, where it is applied twice. (Not to Ints: the least has no negative.)
+    fn twice(&self, op: &Op, a: Var) -> Option<Var> {
+        match (op, self.defs.get(&a)?) {
+            (Op::Un(Un::Neg, _), Op::Un(Un::Neg, x)) if self.f.ty(*x).scalar().is_real() => Some(*x),
+            (Op::Not(_), Op::Not(x)) | (Op::Reverse(_), Op::Reverse(x)) | (Op::Transpose(_), Op::Transpose(x)) => Some(*x),
             _ => None,
         }
-    }
-}
-
-fn whole(op: Bin, a: i64, b: i64) -> Option<i64> {
-    match op {
-        Bin::Add => a.checked_add(b),
-        Bin::Sub => a.checked_sub(b),
-        Bin::Mul => a.checked_mul(b),
-        Bin::Min => Some(a.min(b)),
-        Bin::Max => Some(a.max(b)),
-        _ => None,
-    }
-}
-
-fn holds(c: Cmp, order: Option<std::cmp::Ordering>) -> bool {
-    use std::cmp::Ordering::{Equal, Greater, Less};
-    match c {
-        Cmp::Eq => order == Some(Equal),
-        Cmp::Ne => order != Some(Equal),
-        Cmp::Lt => order == Some(Less),
-        Cmp::Gt => order == Some(Greater),
-        Cmp::Le => matches!(order, Some(Less | Equal)),
-        Cmp::Ge => matches!(order, Some(Greater | Equal)),
     }
 }
 
@@ -163,14 +176,5 @@ pub(crate) fn is_pure(op: &Op) -> bool {
         // Memory that is written to in place.
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => false,
         _ => true,
-    }
-}
-
-/// A text that equal operations share. (Literals of equal value but other bits differ.)
-fn key(op: &Op) -> String {
-    match op {
-        Op::Lit(Lit::F64(x)) => format!("f64 {:x}", x.to_bits()),
-        Op::Lit(Lit::F32(x)) => format!("f32 {:x}", x.to_bits()),
-        other => format!("{other:?}"),
     }
 }

@@ -39,7 +39,7 @@ fn block(f: &mut Function, b: &mut Block, change: &Change) {
         for mut s in std::mem::take(&mut b.stmts) {
             s.op.blocks_mut().into_iter().for_each(|b| block(f, b, change));
             let made = match &s.op {
-                Op::Loop(l) if suits(f, l) => Columns::of(f, l, s.span),
+                Op::Loop(l) if adl_opt::straight(f, l) => Columns::of(f, l, s.span),
                 _ => None,
             };
             match made {
@@ -113,42 +113,8 @@ fn either(f: &mut Function, mut s: Stmt, n: Var, whole: Block, to: &mut Vec<Stmt
     to.push(Stmt { outs, lin_outs: Vec::new(), op: Op::If(many, Box::new(whole), Box::new(few)), span });
 }
 
-fn number(f: &Function, v: Var) -> bool {
-    matches!(f.ty(v), Ty::F64 | Ty::F32 | Ty::I64)
-}
-
 fn flat(f: &Function, v: Var) -> bool {
     f.ty(v).is_flat()
-}
-
-/// Whether the turns of a loop are straight-line code on numbers.
-fn suits(f: &Function, l: &Loop) -> bool {
-    let b = &l.body;
-    matches!(l.turns, Turns::For(_))
-        && l.init.is_empty()
-        && l.lin_init.is_empty()
-        && l.lin_xs.is_empty()
-        && l.lin_outs.is_empty()
-        && !l.outs.is_empty()
-        && l.outs.iter().zip(&b.results).all(|(o, r)| match o {
-            Out::Sum => number(f, *r),
-            Out::Collect => flat(f, *r),
-            Out::Boxed => false,
-        })
-        && b.stmts.iter().all(|s| s.outs.iter().all(|v| flat(f, *v)) && s.lin_outs.is_empty() && simple(f, &s.op))
-}
-
-fn simple(f: &Function, op: &Op) -> bool {
-    match op {
-        Op::Lit(Lit::Str(_)) => false,
-        Op::Lit(_) | Op::Not(_) => true,
-        Op::Zero(t) => t.is_flat(),
-        Op::Un(_, a) | Op::Convert(_, a) => flat(f, *a),
-        Op::Bin(_, a, b) | Op::Cmp(_, a, b) => number(f, *a) && number(f, *b),
-        Op::Select(c, a, b) => [c, a, b].into_iter().all(|v| flat(f, *v)),
-        Op::Index { a, at, .. } => f.ty(*a).rank() == 1 && f.ty(*a).scalar().is_flat() && at.len() == 1,
-        _ => false,
-    }
 }
 
 /// A loop's body on whole arrays.

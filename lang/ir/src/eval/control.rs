@@ -123,11 +123,12 @@ impl Evaluator<'_> {
         }
         let shapes: Vec<Option<Vec<usize>>> = fr.vals(dest).iter().map(|d| d.arr().map(|a| a.shape.clone())).collect();
         let n = columns.first().map_or(0, Vec::len);
+        let zeros = fr.f.tys(op.params.get(dest.len()..).unwrap_or_default());
         let (keys, values) = (fr.get(keys).clone(), fr.vals(values));
         for (j, key) in arrays::array(&keys).map_err(|e| fail(fr, e))?.elems.iter().enumerate() {
             let Some(i) = arrays::int(key).ok().and_then(|k| usize::try_from(k).ok()).filter(|i| *i < n) else { continue };
             let old: Vec<Val> = columns.iter().map(|c| c[i].clone()).collect();
-            let new: Result<Vec<Val>, String> = values.iter().zip(&old).map(|(v, like)| element(v, j as i64, &zero_ty(like))).collect();
+            let new: Result<Vec<Val>, String> = values.iter().zip(&zeros).map(|(v, ty)| element(v, j as i64, ty)).collect();
             let new = new.map_err(|e| fail(fr, e))?;
             let made = self.inner(fr, op, [old, new].concat())?.0;
             columns.iter_mut().zip(made).for_each(|(c, x)| c[i] = x);

@@ -28,8 +28,7 @@ impl<'a> Verifier<'a> {
                 Op::ReduceByIndex { dest, op, neutral, keys, values } => {
                     self.has_types("the keys", &[*keys], &[Ty::shape()]);
                     let dests = self.tys(dest);
-                    self.has_types("the values", values, &dests);
-                    self.operator(op, neutral, dest);
+                    self.operator(op, neutral, dest, values);
                     self.results(s, &dests, &[]);
                 }
                 _ => {}
@@ -204,7 +203,7 @@ impl<'a> Verifier<'a> {
                 return self.fault(3, format!("{} is no array", self.name(*v)));
             }
         }
-        self.operator(&x.op, &x.neutral, &x.arrays);
+        self.operator(&x.op, &x.neutral, &x.arrays, &x.arrays);
         let tys = match x.kind {
             crate::op::SoacKind::Reduce => self.tys(&x.neutral),
             crate::op::SoacKind::Scan | crate::op::SoacKind::ScanExclusive => self.tys(&x.arrays),
@@ -212,11 +211,12 @@ impl<'a> Verifier<'a> {
         self.results(s, &tys, &[]);
     }
 
-    /// The operator of a reduction: accumulated values and elements to accumulated values.
-    fn operator(&mut self, op: &Block, neutral: &[Var], arrays: &[Var]) {
-        let elems: Vec<Ty> = self.tys(arrays).iter().map(Ty::elem).collect();
-        self.has_types("neutral elements", neutral, &elems);
-        self.has_types("parameters of the operator", &op.params, &[elems.clone(), elems.clone()].concat());
-        self.has_types("results of the operator", &op.results, &elems);
+    /// The operator of a reduction: accumulated values, of the elements of `dest`, and elements of `arrays` to accumulated values.
+    fn operator(&mut self, op: &Block, neutral: &[Var], dest: &[Var], arrays: &[Var]) {
+        let elems = |v: &Self, arrays: &[Var]| -> Vec<Ty> { v.tys(arrays).iter().map(Ty::elem).collect() };
+        let (sums, elems) = (elems(self, dest), elems(self, arrays));
+        self.has_types("neutral elements", neutral, &sums);
+        self.has_types("parameters of the operator", &op.params, &[&sums[..], &elems].concat());
+        self.has_types("results of the operator", &op.results, &sums);
     }
 }

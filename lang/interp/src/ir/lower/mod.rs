@@ -41,8 +41,9 @@ impl Linker {
         while self.codes.len() < self.order.len() {
             let next = self.order[self.codes.len()];
             let mut f = (**p.func(next)).clone();
-            adl_opt::function(p, &mut f);
+            adl_opt::finish(p, &mut f);
             let mut kept = f.clone();
+            adl_opt::native(p, &mut kept);
             vectorise::loops(&mut f);
             vectorise::sums(&mut kept);
             let mut code = Lower::function(p, &f, self)?;

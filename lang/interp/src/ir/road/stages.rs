@@ -98,7 +98,7 @@ impl super::Road {
         let mut out = Vec::new();
         for f in [l.primal, l.cotangent] {
             let mut made = (**self.program.func(f)).clone();
-            adl_opt::function(&self.program, &mut made);
+            adl_opt::finish(&self.program, &mut made);
             out.push(self.program.add(made));
         }
         Ok(out)

@@ -1,0 +1,55 @@
+//! Two maps with as many turns that share an array become one, which reads each element once.
+
+use super::parts::{may_move, prepend, reads, rename_op, result};
+use super::{For, as_map, suit};
+use adl_ir::{Block, Function, Loop, Op, Stmt, Turns, Var};
+use std::collections::HashMap;
+
+/// Fuses one pair of a block, if there is one.
+pub(super) fn step(f: &Function, b: &mut Block) -> bool {
+    // By number of turns: the last map seen.
+    let mut seen: HashMap<Var, Vec<usize>> = HashMap::new();
+    for c in 0..b.stmts.len() {
+        let Some(l) = as_map(f, &b.stmts[c].op) else { continue };
+        let Turns::For(n) = l.turns else { continue };
+        let earlier = seen.entry(n).or_default();
+        if let Some(p) = earlier.iter().rev().copied().find(|p| fits(f, b, *p, c)) {
+            fuse(b, p, c);
+            return true;
+        }
+        earlier.push(c);
+    }
+    false
+}
+
+fn fits(f: &Function, b: &Block, p: usize, c: usize) -> bool {
+    let (Some(x), Some(y)) = (as_map(f, &b.stmts[p].op), as_map(f, &b.stmts[c].op)) else { return false };
+    let shared = x.xs.iter().any(|v| y.xs.contains(v));
+    let theirs = reads(&b.stmts[c]);
+    let apart = !b.stmts[p].outs.iter().any(|v| theirs.contains(v));
+    shared && apart && x.reverse == y.reverse && suit(f, x, y, For::Any) && may_move(b, p, c)
+}
+
+fn fuse(b: &mut Block, p: usize, c: usize) {
+    let first = b.stmts.remove(p);
+    let c = c - 1;
+    let Op::Loop(map) = &first.op else { return };
+    let s: &mut Stmt = &mut b.stmts[c];
+    let Op::Loop(l) = &mut s.op else { return };
+    let Some(index) = l.body.params.first().copied() else { return };
+    join(map, l, index);
+    let turns = s.outs.pop();
+    s.outs.extend(first.outs.iter().take(map.outs.len()));
+    s.outs.extend(turns);
+    if let (Some(old), Some(new)) = (first.outs.last(), turns) {
+        let names = HashMap::from([(*old, new)]);
+        b.stmts[c + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+        b.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);
+    }
+}
+
+fn join(map: &Loop, l: &mut Loop, index: Var) {
+    prepend(map, &mut l.body, &mut l.xs);
+    l.outs.extend(&map.outs);
+    l.body.results.extend((0..map.outs.len()).map(|k| result(map, k, index)));
+}

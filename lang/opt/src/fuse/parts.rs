@@ -1,0 +1,82 @@
+//! What fusion asks of a block: who defines and who reads a variable, and renaming.
+
+use adl_ir::{Block, Loop, Op, Stmt, Var};
+use std::collections::{HashMap, HashSet};
+
+/// Which statement of a block binds a variable.
+pub(super) fn definitions(b: &Block) -> HashMap<Var, usize> {
+    b.stmts.iter().enumerate().flat_map(|(i, s)| s.outs.iter().chain(&s.lin_outs).map(move |v| (*v, i))).collect()
+}
+
+/// All variables that a statement reads, in its blocks too.
+pub(super) fn reads(s: &Stmt) -> HashSet<Var> {
+    let mut out = HashSet::new();
+    add_reads(&s.op, &mut out);
+    out
+}
+
+fn add_reads(op: &Op, out: &mut HashSet<Var>) {
+    op.each_operand(&mut |v| {
+        out.insert(v);
+    });
+    for b in op.blocks() {
+        out.extend(b.results.iter().chain(&b.lin_results));
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().for_each(|s| add_reads(&s.op, out)));
+    }
+}
+
+/// Renames variables in a block, wherever they are read.
+pub(super) fn rename(b: &mut Block, names: &HashMap<Var, Var>) {
+    let name = |v: &mut Var| *v = names.get(v).copied().unwrap_or(*v);
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter_mut().for_each(|s| rename_op(&mut s.op, names)));
+    b.results.iter_mut().chain(&mut b.lin_results).for_each(name);
+}
+
+pub(super) fn rename_op(op: &mut Op, names: &HashMap<Var, Var>) {
+    op.map_operands(&mut |v| names.get(&v).copied().unwrap_or(v));
+    op.blocks_mut().into_iter().for_each(|b| rename(b, names));
+}
+
+/// Whether a statement may be moved from `from` to just before `to`: nothing between reads what it binds or changes in place what it
+/// reads (which would then be copied).
+pub(super) fn may_move(b: &Block, from: usize, to: usize) -> bool {
+    let s = &b.stmts[from];
+    let needs = reads(s);
+    b.stmts[from + 1..to].iter().all(|t| {
+        let theirs = reads(t);
+        !s.outs.iter().any(|v| theirs.contains(v)) && !updated(&t.op).is_some_and(|v| needs.contains(&v)) && !carries(&t.op, &needs)
+    })
+}
+
+fn updated(op: &Op) -> Option<Var> {
+    match op {
+        Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => Some(*acc),
+        _ => None,
+    }
+}
+
+fn carries(op: &Op, needs: &HashSet<Var>) -> bool {
+    match op {
+        Op::Loop(l) => l.init.iter().any(|v| needs.contains(v)),
+        Op::ReduceByIndex { dest, .. } => dest.iter().any(|v| needs.contains(v)),
+        Op::Call { args, .. } => args.iter().any(|v| needs.contains(v)),
+        _ => false,
+    }
+}
+
+/// Puts a map's body before that of a loop over the same indices: the map's elements become elements of the loop.
+pub(super) fn prepend(map: &Loop, body: &mut Block, xs: &mut Vec<Var>) {
+    let mut first = map.body.clone();
+    let names: HashMap<Var, Var> = first.params.iter().copied().zip(body.params.iter().copied()).take(1).collect();
+    rename(&mut first, &names);
+    body.params.extend(&first.params[1..]);
+    xs.extend(&map.xs);
+    let rest = std::mem::replace(&mut body.stmts, first.stmts);
+    body.stmts.extend(rest);
+}
+
+/// A result of the map's turn, in the names of a loop with that index variable.
+pub(super) fn result(map: &Loop, k: usize, index: Var) -> Var {
+    let v = map.body.results[k];
+    if map.body.params.first() == Some(&v) { index } else { v }
+}

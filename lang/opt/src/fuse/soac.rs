@@ -1,0 +1,137 @@
+//! A map whose results are reduced, scanned or combined by keys: the operator is applied as the elements are made.
+//!
+//! ```text
+//! ys = loop for n over (x) collect { y = sin x; return y }
+//! r  = reduce (a, y) { c = max a y; return c } from e over ys
+//! ⟼  r = loop for n carry (a = e) over (x) { y = sin x; c = max a y; return c }
+//! ```
+//!
+//! Elements meet the operator in the same order, so that the bits are the same. Done after differentiation alone: the rules for
+//! derivatives of reductions want to see reductions.
+
+use super::parts::{definitions, may_move, prepend, reads, rename, result};
+use super::{For, as_map, is_plain, straight};
+use crate::hoist::never_fails;
+use adl_ir::{Block, Function, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
+use std::collections::{HashMap, HashSet};
+
+/// Fuses one pair of a block, if there is one.
+pub(super) fn step(f: &mut Function, b: &mut Block, target: For) -> bool {
+    let defs = definitions(b);
+    for c in 0..b.stmts.len() {
+        let Some(arrays) = elements(&b.stmts[c].op) else { continue };
+        if !is_plain(f, &b.stmts[c].op) {
+            continue;
+        }
+        let mut makers: Vec<usize> = arrays.iter().filter_map(|v| defs.get(v)).copied().collect();
+        makers.sort_unstable();
+        let Some(p) = makers.into_iter().rev().find(|p| fits(f, b, *p, c, target)) else { continue };
+        let Some(s) = as_loop(f, &b.stmts[p].clone(), &b.stmts[c].clone()) else { continue };
+        b.stmts[c] = s;
+        b.stmts.remove(p);
+        return true;
+    }
+    false
+}
+
+/// The arrays whose elements an operator combines.
+fn elements(op: &Op) -> Option<Vec<Var>> {
+    match op {
+        Op::Soac(s) => Some(s.arrays.clone()),
+        Op::ReduceByIndex { keys, values, .. } => Some(values.iter().chain([keys]).copied().collect()),
+        _ => None,
+    }
+}
+
+fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
+    let Some(map) = as_map(f, &b.stmts[p].op) else { return false };
+    let alike = target == For::Native || !straight(f, map);
+    let mut elsewhere: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
+    b.stmts[c + 1..].iter().for_each(|s| elsewhere.extend(reads(s)));
+    let used = |op: &Op| op.blocks().into_iter().flat_map(|b| b.stmts.iter().flat_map(reads).chain(b.results.clone())).collect::<HashSet<Var>>();
+    elsewhere.extend(used(&b.stmts[c].op));
+    match &b.stmts[c].op {
+        Op::Soac(s) => elsewhere.extend(&s.neutral),
+        Op::ReduceByIndex { dest, neutral, .. } => elsewhere.extend(dest.iter().chain(neutral)),
+        _ => {}
+    }
+    let once = !b.stmts[p].outs.iter().any(|v| elsewhere.contains(v));
+    alike && once && map.outs.iter().all(|o| *o == Out::Collect) && may_move(b, p, c)
+}
+
+fn as_loop(f: &mut Function, p: &Stmt, c: &Stmt) -> Option<Stmt> {
+    let Op::Loop(map) = &p.op else { return None };
+    match &c.op {
+        Op::Soac(s) => Some(accumulating(f, p, map, s, c)),
+        Op::ReduceByIndex { .. } => counting(f, (p, map), c),
+        _ => None,
+    }
+}
+
+/// The map's loop with an empty turn: what it reads, the index, and the names of elements of `arrays`.
+fn start(f: &mut Function, p: &Stmt, map: &Loop, arrays: &[Var], carried: &[Var]) -> (Loop, Vec<Var>) {
+    let index = f.fresh(Ty::I64, false);
+    let mut body = Block { params: [&[index], carried].concat(), ..Block::default() };
+    let (mut xs, mut found) = (Vec::new(), Vec::new());
+    for a in arrays {
+        found.push(match p.outs.iter().position(|v| v == a) {
+            Some(k) => result(map, k, index),
+            None => {
+                let v = f.fresh(f.ty(*a).elem(), false);
+                body.params.push(v);
+                xs.push(*a);
+                v
+            }
+        });
+    }
+    prepend(map, &mut body, &mut xs);
+    let l = Loop { turns: map.turns.clone(), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs, lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
+    (l, found)
+}
+
+fn accumulating(f: &mut Function, p: &Stmt, map: &Loop, s: &Soac, c: &Stmt) -> Stmt {
+    let k = s.neutral.len();
+    let (mut l, found) = start(f, p, map, &s.arrays, &s.op.params[..k]);
+    let mut op = s.op.clone();
+    let names: HashMap<Var, Var> = s.op.params[k..].iter().copied().zip(found).collect();
+    rename(&mut op, &names);
+    l.body.stmts.extend(op.stmts);
+    l.init.clone_from(&s.neutral);
+    l.body.results.clone_from(&op.results);
+    let turns = f.fresh(Ty::I64, false);
+    let mut outs = c.outs.clone();
+    if s.kind != SoacKind::Reduce {
+        let last: Vec<Var> = s.neutral.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
+        outs = [last, outs].concat();
+        l.outs = vec![Out::Collect; k];
+        l.body.results.extend(if s.kind == SoacKind::Scan { op.results } else { s.op.params[..k].to_vec() });
+    }
+    outs.push(turns);
+    Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: c.span }
+}
+
+/// The map's turn before the operator, whose elements are then the map's own. `None` where the map has more than elements to read, or
+/// where it might fail at elements whose keys are out of range: those are not combined, and not computed.
+fn counting(f: &Function, (p, map): (&Stmt, &Loop), c: &Stmt) -> Option<Stmt> {
+    let mut made = c.clone();
+    let Op::ReduceByIndex { dest, op, keys, values, .. } = &mut made.op else { return None };
+    let index = *map.body.params.first()?;
+    let indexed = map.body.results.contains(&index) || map.body.stmts.iter().any(|s| reads(s).contains(&index));
+    if indexed || p.outs.contains(keys) || !map.body.stmts.iter().all(|s| never_fails(f, &s.op)) {
+        return None;
+    }
+    let w = dest.len();
+    let mut names = HashMap::new();
+    for i in (0..values.len()).rev() {
+        if let Some(k) = p.outs.iter().position(|v| *v == values[i]) {
+            names.insert(op.params.remove(w + i), result(map, k, index));
+            values.remove(i);
+        }
+    }
+    rename(op, &names);
+    // The operator's parameters do not begin with an index: one is lent to it.
+    op.params.insert(0, index);
+    prepend(map, op, values);
+    op.params.remove(0);
+    Some(made)
+}

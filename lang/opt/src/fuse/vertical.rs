@@ -1,0 +1,133 @@
+//! A map's result that a loop of as many turns reads at its own index is computed in that loop.
+//!
+//! ```text
+//! ys = loop for n over (x) collect { y = sin x; return y }
+//! zs = loop for n over (ys) collect { z = y · y; return z }
+//! ⟼  zs = loop for n over (x) collect { y = sin x; z = y · y; return z }
+//! ```
+//!
+//! What else is read of the map stays an output of the fused loop.
+
+use super::parts::{definitions, may_move, prepend, reads, rename, rename_op, result};
+use super::{For, as_map, is_plain, suit};
+use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Var};
+use std::collections::{HashMap, HashSet};
+
+/// Fuses one pair of a block, if there is one.
+pub(super) fn step(f: &Function, b: &mut Block, target: For) -> bool {
+    let defs = definitions(b);
+    for c in 0..b.stmts.len() {
+        let Op::Loop(l) = &b.stmts[c].op else { continue };
+        if matches!(l.turns, Turns::While(_)) || !is_plain(f, &b.stmts[c].op) {
+            continue;
+        }
+        let read = sources(l);
+        let mut makers: Vec<usize> = read.iter().filter_map(|v| defs.get(v)).copied().filter(|p| *p < c).collect();
+        makers.sort_unstable();
+        makers.dedup();
+        if let Some(p) = makers.into_iter().rev().find(|p| fits(f, b, *p, c, target)) {
+            fuse(b, p, c);
+            return true;
+        }
+    }
+    false
+}
+
+/// The arrays of which a turn reads its element.
+fn sources(l: &Loop) -> HashSet<Var> {
+    let index = l.body.params.first().copied();
+    let own = |s: &Stmt| match &s.op {
+        Op::Index { a, at, .. } if at.first().copied() == index && index.is_some() => Some(*a),
+        _ => None,
+    };
+    l.xs.iter().copied().chain(l.body.stmts.iter().filter_map(own)).collect()
+}
+
+fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
+    let (Some(map), Op::Loop(l)) = (as_map(f, &b.stmts[p].op), &b.stmts[c].op) else { return false };
+    let outs = &b.stmts[p].outs;
+    let same = match (&map.turns, &l.turns) {
+        (Turns::For(n), Turns::For(k)) => n == k || outs.last() == Some(k),
+        _ => false,
+    };
+    let ordered = map.reverse == l.reverse || !map.outs.contains(&Out::Sum);
+    let results: Vec<Var> = outs.iter().take(map.outs.len()).copied().collect();
+    same && ordered && suit(f, map, l, target) && only_elements(l, &results, &map.outs) && may_move(b, p, c)
+}
+
+/// Whether a loop reads these arrays at its own index alone.
+fn only_elements(l: &Loop, arrays: &[Var], kinds: &[Out]) -> bool {
+    let index = l.body.params.first().copied();
+    let mut whole: HashSet<Var> = l.init.iter().copied().chain(l.body.results.iter().copied()).collect();
+    let mut read = l.xs.iter().any(|x| arrays.contains(x));
+    for s in &l.body.stmts {
+        match &s.op {
+            Op::Index { a, at, shape } if at.first().copied() == index && (at.len() == 1 || shape.is_none()) => {
+                read |= arrays.contains(a);
+                whole.extend(&at[1..]);
+            }
+            _ => whole.extend(reads(s)),
+        }
+    }
+    let sums = arrays.iter().zip(kinds).any(|(a, k)| *k == Out::Sum && (l.xs.contains(a) || sources(l).contains(a)));
+    read && !sums && !arrays.iter().any(|a| whole.contains(a))
+}
+
+fn fuse(b: &mut Block, p: usize, c: usize) {
+    let mut after: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
+    b.stmts[c + 1..].iter().for_each(|s| after.extend(reads(s)));
+    let first = b.stmts[p].clone();
+    let Op::Loop(map) = &first.op else { return };
+    let s = &mut b.stmts[c];
+    let Op::Loop(l) = &mut s.op else { return };
+    let Some(index) = l.body.params.first().copied() else { return };
+    let k = l.init.len();
+    // The elements that the map made.
+    let made: HashMap<Var, Var> = first.outs.iter().enumerate().take(map.outs.len()).map(|(i, v)| (*v, result(map, i, index))).collect();
+    let names = take_elements(l, &made, k);
+    rename(&mut l.body, &names);
+    prepend(map, &mut l.body, &mut l.xs);
+    l.turns = map.turns.clone();
+    let turns = s.outs.pop();
+    for (v, kind) in first.outs.iter().zip(&map.outs).filter(|(v, _)| after.contains(v)) {
+        l.outs.push(*kind);
+        l.body.results.push(made[v]);
+        s.outs.push(*v);
+    }
+    s.outs.extend(turns);
+    // The numbers of turns are equal.
+    if let (Some(old), Some(new)) = (first.outs.last(), turns) {
+        let names = HashMap::from([(*old, new)]);
+        b.stmts[c + 1..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+        b.results.iter_mut().filter(|v| **v == *old).for_each(|v| *v = new);
+    }
+    b.stmts.remove(p);
+}
+
+/// Removes the elements that the map made from a loop's own; what they are called now.
+fn take_elements(l: &mut Loop, made: &HashMap<Var, Var>, carried: usize) -> HashMap<Var, Var> {
+    let mut names = HashMap::new();
+    for i in (0..l.xs.len()).rev() {
+        if let Some(v) = made.get(&l.xs[i]) {
+            names.insert(l.body.params.remove(1 + carried + i), *v);
+            l.xs.remove(i);
+        }
+    }
+    let index = l.body.params[0];
+    let mut kept = Vec::new();
+    for mut s in std::mem::take(&mut l.body.stmts) {
+        match &mut s.op {
+            Op::Index { a, at, .. } if made.contains_key(a) && at.first() == Some(&index) => {
+                if at.len() == 1 {
+                    names.insert(s.outs[0], made[a]);
+                    continue;
+                }
+                (*a, _) = (made[a], at.remove(0));
+            }
+            _ => {}
+        }
+        kept.push(s);
+    }
+    l.body.stmts = kept;
+    names
+}

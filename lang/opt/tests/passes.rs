@@ -1,0 +1,41 @@
+//! Each pass, as text before and after.
+
+use adl_ir::print::{self, Style};
+use adl_ir::{Function, Program};
+use adl_opt::fuse::For;
+use std::path::Path;
+
+type Pass = fn(&Program, &mut Function);
+
+const PASSES: &[(&str, Pass)] = &[
+    ("simplify", |_, f| adl_opt::simplify::simplify(f)),
+    ("cse", |_, f| adl_opt::simplify::simplify(f)),
+    ("hoist", |_, f| adl_opt::hoist::hoist(f)),
+    ("dead", |_, f| adl_ad::dce::remove_dead(f)),
+    ("fuse", |_, f| drop(adl_opt::fuse::fuse(f, For::Any))),
+    ("fuse_native", |_, f| drop(adl_opt::fuse::fuse(f, For::Native))),
+    ("finish", adl_opt::finish),
+];
+
+/// `NAME.ir` goes through the pass `NAME`; `NAME.out` is what it becomes. `UPDATE=1` rewrites that.
+#[test]
+fn passes_change_text_as_recorded() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/passes");
+    for (name, pass) in PASSES {
+        let read = |end: &str| std::fs::read_to_string(dir.join(format!("{name}.{end}"))).unwrap_or_default();
+        let p = adl_ir::parse::program(&read("ir")).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let mut out = String::new();
+        for f in &p.funcs {
+            adl_ir::verify(&p, f).unwrap_or_else(|e| panic!("{name}: {} {e:?}", f.name));
+            let mut made = (**f).clone();
+            pass(&p, &mut made);
+            adl_ir::verify(&p, &made).unwrap_or_else(|e| panic!("{name}: {} {e:?}", f.name));
+            out += &print::function(&p, &made, Style::PLAIN);
+            out += "\n";
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(dir.join(format!("{name}.out")), &out).unwrap_or_else(|e| panic!("{e}"));
+        }
+        assert_eq!(out, read("out"), "{name}");
+    }
+}
