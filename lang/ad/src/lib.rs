@@ -16,6 +16,7 @@
 //! - [`explicit`]: makes each linear variable be used exactly once, by `dup` and `drop`.
 //! - [`unzip`]: U, with a plan that says which intermediates are stored and which recomputed.
 //! - [`transpose`]: T. Cotangents of arrays are accumulated in place of being summed copy by copy.
+//! - [`batch`]: a linear function in many directions at once.
 //! - [`segment`]: loops in segments that are recomputed, for reverse memory O(√n) or O(log n).
 //! - [`profile`]: what a plan would store and recompute, counted without storing it.
 //! - [`erase`], [`dce`]: forgetting linearity; removing what nobody reads.
@@ -25,6 +26,7 @@
 //! What is *not* here: choosing plans by cost, run-time values, closures, any IO.
 
 pub mod activity;
+pub mod batch;
 pub mod dce;
 pub mod erase;
 pub mod explicit;

@@ -29,6 +29,9 @@ pub struct Ad {
     pub(crate) kept: HashMap<FnId, FnId>,
     /// With whether the transpose adds to cotangents that it is given.
     pub(crate) transposes: HashMap<(FnId, bool), FnId>,
+    /// Linear functions in many directions at once, or why there is none.
+    pub(crate) batches: HashMap<FnId, Result<FnId, adl_specialise::Unsupported>>,
+    pub(crate) wide_datas: HashMap<DataId, DataId>,
     pub(crate) segments: HashMap<(FnId, Segments), FnId>,
     pub(crate) profiles: HashMap<FnId, Profile>,
     pub(crate) sites: HashMap<FnId, Rc<Sites>>,

@@ -201,9 +201,9 @@ pub enum Op {
     Stack { elems: Vec<Var>, shape: Option<Var> },
     /// Sum of the products of the elements of two arrays of one shape, of any rank. Linear in either.
     Dot(Var, Var),
-    /// Matrix·matrix, matrix·vector or vector·matrix. Linear in either.
+    /// Matrix·matrix, matrix·vector or vector·matrix. Linear in either. The right operand may have more axes, which stand for columns.
     MatMul(Var, Var),
-    /// Products of each element with each. Linear in either.
+    /// Products of each element of a vector with each of an array. Linear in either.
     Outer(Var, Var),
     /// Running sums along the first axis, from the end if reversed.
     Cumsum { a: Var, reverse: bool },

@@ -189,8 +189,8 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
             }
             prim(m, Prim::Dot, Ty::F64, args)?
         }
-        Op::MatMul(..) => prim(m, Prim::MatMul, Ty::F64, args)?,
-        Op::Outer(..) => prim(m, Prim::Outer, Ty::F64, args)?,
+        Op::MatMul(..) => product(m, Prim::MatMul, args)?,
+        Op::Outer(..) => product(m, Prim::Outer, args)?,
         Op::Cumsum { reverse, .. } => cumsum(m, args, *reverse)?,
         other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no operation on values"))),
     };
@@ -223,6 +223,19 @@ fn update(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
 fn prim(m: &mut Machine, p: Prim, elem: Ty, args: &mut [Value]) -> Res<Value> {
     let rep = Value::Rep(Rc::new(rep(&elem)));
     ops::apply(m, p, std::slice::from_ref(&rep), args)
+}
+
+/// A product; further axes of the right operand stand for columns.
+fn product(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
+    let most = if p == Prim::Outer { 1 } else { 2 };
+    let Some(right) = seq::shape(&args[1]).filter(|s| s.len() > most).cloned() else { return prim(m, p, Ty::F64, args) };
+    let rest = &right[most - 1..];
+    let flat: Shape = right[..most - 1].iter().copied().chain([rest.iter().product()]).collect();
+    args[1] = crate::ad::rules::reshape(m, std::mem::take(&mut args[1]), flat)?;
+    let made = prim(m, p, Ty::F64, args)?;
+    let kept = seq::shape(&made).map_or(0, |s| s.len().saturating_sub(1));
+    let shape: Shape = seq::shape(&made).into_iter().flat_map(|s| s.iter().take(kept)).chain(rest).copied().collect();
+    crate::ad::rules::reshape(m, made, shape)
 }
 
 /// The run-time type of numbers.

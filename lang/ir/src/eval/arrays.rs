@@ -224,7 +224,7 @@ pub(super) fn product(a: &Val, b: &Val, ty: &Ty) -> Res {
     }
     let (x, y) = (array(a)?, array(b)?);
     let (n, k) = if x.shape.len() == 2 { (x.shape[0], x.shape[1]) } else { (1, x.shape[0]) };
-    let (k2, m) = if y.shape.len() == 2 { (y.shape[0], y.shape[1]) } else { (y.shape[0], 1) };
+    let (k2, m) = (y.shape[0], y.shape[1..].iter().product());
     if k != k2 {
         return Err(format!("the shapes {:?} and {:?} do not fit for a product", x.shape, y.shape));
     }

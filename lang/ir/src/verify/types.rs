@@ -290,10 +290,13 @@ impl Types<'_> {
                 let rank = self.f.ty(*a).rank().max(1);
                 (self.rank(*a, rank)?, self.rank(*b, rank)?, 0)
             }
-            Op::Outer(a, b) => (self.rank(*a, 1)?, self.rank(*b, 1)?, 2),
+            Op::Outer(a, b) => {
+                let rank = self.f.ty(*b).rank();
+                (self.rank(*a, 1)?, self.rank(*b, rank.max(1))?, 1 + rank)
+            }
             Op::MatMul(a, b) => {
                 let ranks = (self.f.ty(*a).rank(), self.f.ty(*b).rank());
-                need(matches!(ranks, (2, 2) | (2, 1) | (1, 2)), || format!("no product of ranks {} and {}", ranks.0, ranks.1))?;
+                need(matches!(ranks, (1, 2..) | (2, 1..)), || format!("no product of ranks {} and {}", ranks.0, ranks.1))?;
                 (self.rank(*a, ranks.0)?, self.rank(*b, ranks.1)?, ranks.0 + ranks.1 - 2)
             }
             _ => return Ok(Gives::Anything),

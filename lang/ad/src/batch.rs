@@ -1,0 +1,144 @@
+//! A linear function in many directions at once: `(r… ; ẋ…) -> ( ; ẏ…)` becomes `(r…, k ; Ẋ…) -> ( ; Ẏ…)`, where every linear variable has
+//! one more axis, the last, for `k` directions.
+//!
+//! ```text
+//! ẏ = scale c ẋ        ⟼   Ẏ = scale c Ẋ             (a number meets each direction)
+//! ẏ = matmul A ẋ       ⟼   Ẏ = matmul A Ẋ            (directions are columns)
+//! ẏ = index ẋ [i]      ⟼   Ẏ = index Ẋ [i]           (leading axes stay what they are)
+//! ```
+//!
+//! The non-linear code runs once for all directions. Since the new axis is the last, what acts on leading axes (elements, parts, sums along
+//! the first axis, loops over elements) stays as it is; [`rules`] has the others.
+
+mod rules;
+
+use crate::unzip::Plan;
+use crate::{Ad, check};
+use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt, Turns, Ty, Var};
+use adl_specialise::Unsupported;
+
+impl Ad {
+    /// The tangent function of `f` (or, `transposed`, the cotangent function) in many directions at once, erased. Parameters: residuals,
+    /// the number of directions, tangents. The residuals are those of [`Ad::linearize_with`] under the same plan.
+    pub fn directions(&mut self, p: &mut Program, f: FnId, wrt: &[bool], plan: &Plan, transposed: bool) -> Result<FnId, Unsupported> {
+        let j = self.jvp(p, f, wrt)?;
+        let u = self.unzip(p, j.func, plan)?;
+        let linear = if transposed { self.transpose(p, u.linear)? } else { u.linear };
+        let wide = self.batch(p, linear)?;
+        Ok(self.erase(p, wide))
+    }
+
+    /// A linear function in many directions at once.
+    pub fn batch(&mut self, p: &mut Program, f: FnId) -> Result<FnId, Unsupported> {
+        if let Some(b) = self.batches.get(&f) {
+            return b.clone();
+        }
+        let src = p.func(f).clone();
+        let id = p.reserve(&format!("directions of {}", src.name));
+        self.batches.insert(f, Ok(id));
+        let made = function(self, p, &src, id);
+        if let Err(e) = made {
+            self.batches.insert(f, Err(e.clone()));
+            return Err(e);
+        }
+        Ok(id)
+    }
+}
+
+fn function(ad: &mut Ad, p: &mut Program, src: &Function, id: FnId) -> Result<(), Unsupported> {
+    let mut out = Function { name: p.func(id).name.clone(), vars: src.vars.clone(), body: Block::default() };
+    for v in out.vars.iter_mut().filter(|v| v.linear) {
+        v.ty = wide(ad, p, &v.ty);
+    }
+    let k = out.fresh(Ty::I64, false);
+    // A caller inside the recursion needs the signature now.
+    let mut early = out.clone();
+    early.body.params = [&src.body.params[..], &[k]].concat();
+    (early.body.lin_params, early.body.lin_results) = (src.body.lin_params.clone(), src.body.lin_results.clone());
+    let params = early.body.params.clone();
+    p.set(id, early);
+    let mut b = Batch { ad, p, b: Builder::on(out), src, k };
+    b.b.adopt(&params, &src.body.lin_params);
+    b.stmts(&src.body)?;
+    let made = b.b.finish(src.body.results.clone(), src.body.lin_results.clone());
+    check::made("batch", p, &made);
+    p.set(id, made);
+    Ok(())
+}
+
+/// The type of many tangents of a type: arrays have an axis more, and data has fields of such types.
+fn wide(ad: &mut Ad, p: &mut Program, ty: &Ty) -> Ty {
+    match ty {
+        Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool | Ty::Str => ty.array(1),
+        Ty::Array(e, _) if e.is_flat() => ty.array(1),
+        Ty::Array(e, r) => Ty::Array(wide(ad, p, e).into(), *r),
+        Ty::Data(d) => Ty::Data(wide_data(ad, p, *d)),
+    }
+}
+
+fn wide_data(ad: &mut Ad, p: &mut Program, d: DataId) -> DataId {
+    if let Some(w) = ad.wide_datas.get(&d) {
+        return *w;
+    }
+    let decl = p.data(d).clone();
+    let name = format!("directions of {}", decl.name);
+    let id = p.add_data(DataDecl { name: name.clone(), cons: Vec::new() });
+    ad.wide_datas.insert(d, id);
+    let cons = decl.cons.iter().map(|(n, fields)| (n.clone(), fields.iter().map(|t| wide(ad, p, t)).collect())).collect();
+    p.set_data(id, DataDecl { name, cons });
+    id
+}
+
+struct Batch<'a> {
+    ad: &'a mut Ad,
+    p: &'a mut Program,
+    b: Builder,
+    src: &'a Function,
+    /// The number of directions.
+    k: Var,
+}
+
+impl Batch<'_> {
+    fn linear(&self, v: Var) -> bool {
+        self.b.func.linear(v)
+    }
+
+    /// Rewrites a block's statements into the open block.
+    fn stmts(&mut self, b: &Block) -> Result<(), Unsupported> {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().try_for_each(|s| self.stmt(s)))
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+        self.b.span = s.span;
+        let mut s = s.clone();
+        let mut found = !s.lin_outs.is_empty();
+        s.op.each_operand(&mut |v| found |= self.linear(v));
+        if !found && crate::explicit::captured_by(&self.b.func, &s.op).is_empty() {
+            self.b.push(s);
+            return Ok(());
+        }
+        match &mut s.op {
+            Op::Call { f, args, lin_args, .. } if !lin_args.is_empty() => {
+                *f = self.ad.batch(self.p, *f)?;
+                args.push(self.k);
+            }
+            Op::Loop(l) if matches!(l.turns, Turns::While(_)) => return Err(Unsupported::new("a loop whose turns are not counted", s.span)),
+            Op::If(..) | Op::Switch(..) | Op::Loop(_) => {
+                for part in s.op.blocks_mut() {
+                    *part = self.block(part)?;
+                }
+            }
+            Op::Con { data, .. } | Op::Fields { data, .. } => *data = wide_data(self.ad, self.p, *data),
+            _ => return self.leaf(s),
+        }
+        self.b.push(s);
+        Ok(())
+    }
+
+    fn block(&mut self, b: &Block) -> Result<Block, Unsupported> {
+        self.b.open();
+        self.b.adopt(&b.params, &b.lin_params);
+        self.stmts(b)?;
+        Ok(self.b.close(b.results.clone(), b.lin_results.clone()))
+    }
+}

@@ -1,0 +1,204 @@
+//! Linear operations in many directions: one rule each.
+
+use super::Batch;
+use adl_ir::{Op, Stmt, Ty, Var};
+use adl_prim::Bin;
+use adl_specialise::Unsupported;
+
+impl Batch<'_> {
+    /// The rank that a variable has in the function of one direction.
+    fn rank(&self, v: Var) -> u32 {
+        self.src.vars.get(v.0 as usize).map_or_else(|| self.b.ty(v).rank(), |i| i.ty.rank())
+    }
+
+    /// A shape with the directions after it.
+    fn wider(&mut self, shape: Var) -> Var {
+        let k = self.b.one(Op::Stack { elems: vec![self.k], shape: None }, Ty::shape());
+        self.b.one(Op::Concat { a: shape, b: k, len: None, shape: None }, Ty::shape())
+    }
+
+    /// The shape of `a` (of a result like it), with the directions. Boxes have them inside.
+    fn widen(&mut self, a: Var, shape: &mut Option<Var>) {
+        let flat = self.b.ty(a).scalar().is_flat();
+        if let Some(s) = shape.as_mut().filter(|_| flat) {
+            *s = self.wider(*s);
+        }
+    }
+
+    /// The number of elements of an array of a shape, as a shape.
+    fn volume(&mut self, shape: Var, rank: u32) -> Var {
+        let mut n = self.b.int(1);
+        for axis in 0..rank {
+            let at = self.b.int(i64::from(axis));
+            let extent = self.b.one(Op::Index { a: shape, at: vec![at], shape: None }, Ty::I64);
+            n = self.b.bin(Bin::Mul, n, extent);
+        }
+        n
+    }
+
+    fn ints(&mut self, ns: &[Var]) -> Var {
+        self.b.one(Op::Stack { elems: ns.to_vec(), shape: None }, Ty::shape())
+    }
+
+    /// A non-linear array with each of its elements once for each direction.
+    fn each(&mut self, c: Var) -> Var {
+        let ty = self.b.ty(c);
+        let (rank, scalar) = (ty.rank(), ty.scalar().clone());
+        let (flat, shape) = self.flat(c);
+        let rows = self.b.one(Op::Replicate { n: self.k, a: flat }, scalar.array(2));
+        let made = self.b.one(Op::Transpose(rows), scalar.array(2));
+        if rank == 1 {
+            return made;
+        }
+        let to = self.wider(shape);
+        self.b.one(Op::Reshape { a: made, to, from: None }, ty.array(1))
+    }
+
+    /// A non-linear array as a vector, and its shape.
+    fn flat(&mut self, c: Var) -> (Var, Var) {
+        let ty = self.b.ty(c);
+        let shape = self.b.shape(c);
+        if ty.rank() == 1 {
+            return (c, shape);
+        }
+        let n = self.volume(shape, ty.rank());
+        let to = self.ints(&[n]);
+        (self.b.one(Op::Reshape { a: c, to, from: None }, ty.scalar().array(1)), shape)
+    }
+
+    /// A number's directions, at each element of an array of a shape.
+    fn everywhere(&mut self, a: Var, shape: Var, rank: u32) -> Var {
+        let ty = self.b.ty(a);
+        let n = self.volume(shape, rank);
+        let rows = self.b.lin(Op::Replicate { n, a }, ty.array(1));
+        if rank == 1 {
+            return rows;
+        }
+        let (to, from) = (self.wider(shape), self.ints(&[n, self.k]));
+        self.b.lin(Op::Reshape { a: rows, to, from: Some(from) }, ty.array(rank))
+    }
+
+    /// An array's directions as rows, one for each element; how many there are.
+    fn rows(&mut self, a: Var, shape: Var, rank: u32) -> (Var, Var) {
+        let n = self.volume(shape, rank);
+        if rank == 1 {
+            return (a, n);
+        }
+        let (to, from) = (self.ints(&[n, self.k]), self.wider(shape));
+        let ty = self.b.ty(a).scalar().array(2);
+        (self.b.lin(Op::Reshape { a, to, from: Some(from) }, ty), n)
+    }
+
+    pub(super) fn leaf(&mut self, mut s: Stmt) -> Result<(), Unsupported> {
+        match &mut s.op {
+            Op::Zero(_) => {
+                if let Some(v) = s.lin_outs.first() {
+                    s.op = Op::Zero(self.b.ty(*v));
+                }
+            }
+            Op::Bin(Bin::Mul | Bin::Scale, c, a) => (*c, *a) = self.factor(*c, *a),
+            Op::Bin(Bin::Div, a, c) => (*c, *a) = self.factor(*c, *a),
+            Op::Select(c, a, b) if self.rank(*c) > 0 => {
+                let (shape, rank) = (self.b.shape(*c), self.rank(*c));
+                for v in [a, b] {
+                    if self.rank(*v) == 0 {
+                        *v = self.everywhere(*v, shape, rank);
+                    }
+                }
+                *c = self.each(*c);
+            }
+            Op::Index { a, shape, .. } | Op::Slice { a, shape, .. } | Op::Gather { a, shape, .. } | Op::Concat { a, shape, .. } => self.widen(*a, shape),
+            Op::IndexAdd { acc, shape, .. } | Op::IndexSet { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } => self.widen(*acc, shape),
+            Op::GatherAdd { acc, shape, .. } => self.widen(*acc, shape),
+            Op::Stack { elems, shape } => self.widen(elems[0], shape),
+            Op::Reshape { a, to, from } if self.b.ty(*a).scalar().is_flat() => {
+                *to = self.wider(*to);
+                self.widen(*a, from);
+            }
+            Op::Spread { a, shape } => {
+                let (a, shape) = (*a, *shape);
+                return self.spread(s, a, shape);
+            }
+            Op::Total { a, shape: Some(shape) } => {
+                let (a, n) = self.rows(*a, *shape, self.rank(*a));
+                s.op = Op::Sum { a, n: Some(n) };
+            }
+            Op::Dot(a, b) => {
+                let (c, x) = if self.linear(*b) { (*a, *b) } else { (*b, *a) };
+                let rank = self.rank(c);
+                let (c, shape) = self.flat(c);
+                let (x, _) = self.rows(x, shape, rank);
+                s.op = Op::MatMul(c, x);
+            }
+            Op::MatMul(a, b) if self.linear(*a) => {
+                let (a, b) = (*a, *b);
+                return self.product(s, a, b);
+            }
+            Op::Outer(a, b) if self.linear(*a) => {
+                let (a, b) = (*a, *b);
+                let turned = self.b.lin(Op::Outer(b, a), self.wide_of(&s));
+                s.op = Op::Transpose(turned);
+            }
+            Op::Total { .. } => return Err(Unsupported::new("a sum of an array whose shape is not known", s.span)),
+            // The new axis is the last, and these act on the others.
+            _ => {}
+        }
+        self.b.push(s);
+        Ok(())
+    }
+
+    fn wide_of(&self, s: &Stmt) -> Ty {
+        s.lin_outs.first().map_or(Ty::F64, |v| self.b.ty(*v))
+    }
+
+    /// A factor and what it scales, of one shape or the factor a number.
+    fn factor(&mut self, c: Var, a: Var) -> (Var, Var) {
+        let rank = self.rank(c);
+        if rank == 0 {
+            return (c, a);
+        }
+        let shape = self.b.shape(c);
+        let a = if self.rank(a) == 0 { self.everywhere(a, shape, rank) } else { a };
+        (self.each(c), a)
+    }
+
+    fn spread(&mut self, mut s: Stmt, a: Var, shape: Var) -> Result<(), Unsupported> {
+        let rank = self.rank(s.lin_outs.first().copied().unwrap_or(a));
+        let ty = self.b.ty(a);
+        let n = self.volume(shape, rank);
+        if rank == 1 {
+            s.op = Op::Replicate { n, a };
+        } else {
+            let rows = self.b.lin(Op::Replicate { n, a }, ty.array(1));
+            let (to, from) = (self.wider(shape), self.ints(&[n, self.k]));
+            s.op = Op::Reshape { a: rows, to, from: Some(from) };
+        }
+        self.b.push(s);
+        Ok(())
+    }
+
+    /// A product whose left operand is linear: its transposed, whose right operand is.
+    fn product(&mut self, mut s: Stmt, a: Var, b: Var) -> Result<(), Unsupported> {
+        let (ra, rb) = (self.rank(a), self.rank(b));
+        let left = if ra == 2 {
+            let ty = self.b.ty(a);
+            self.b.lin(Op::Transpose(a), ty)
+        } else {
+            a
+        };
+        let right = if rb == 2 {
+            let ty = self.b.ty(b);
+            self.b.one(Op::Transpose(b), ty)
+        } else {
+            b
+        };
+        s.op = if ra == 2 && rb == 2 {
+            let ty = self.wide_of(&s);
+            Op::Transpose(self.b.lin(Op::MatMul(right, left), ty))
+        } else {
+            Op::MatMul(right, left)
+        };
+        self.b.push(s);
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! Many directions at once are the directions one by one.
+
+mod common;
+
+use adl_ad::Ad;
+use adl_ad::unzip::Plan;
+use adl_ir::eval::{Arr, Con, Val, run};
+use adl_ir::{FnId, Program, Ty};
+use common::Rng;
+use common::programs::PROGRAMS;
+use std::rc::Rc;
+
+const K: usize = 3;
+
+/// Values with a last axis for their directions.
+fn together(vs: &[Val]) -> Val {
+    if let Val::Data(c) = &vs[0] {
+        let field = |i: usize| together(&vs.iter().filter_map(|v| match v {
+            Val::Data(c) => Some(c.fields[i].clone()),
+            _ => None,
+        }).collect::<Vec<_>>());
+        return Val::Data(Rc::new(Con { tag: c.tag, fields: (0..c.fields.len()).map(field).collect() }));
+    }
+    let arr = |v: &Val| v.arr().map(|a| (a.shape.clone(), a.elems.clone()));
+    let Some((shape, first)) = arr(&vs[0]) else {
+        return Val::Array(Rc::new(Arr { shape: vec![vs.len()], elems: vs.to_vec() }));
+    };
+    let all: Vec<Vec<Val>> = vs.iter().filter_map(|v| arr(v).map(|a| a.1)).collect();
+    if matches!(first.first(), Some(Val::Array(_) | Val::Data(_))) {
+        let elems = (0..first.len()).map(|i| together(&all.iter().map(|e| e[i].clone()).collect::<Vec<_>>())).collect();
+        return Val::Array(Rc::new(Arr { shape, elems }));
+    }
+    let elems = (0..first.len()).flat_map(|i| all.iter().map(move |e| e[i].clone())).collect();
+    Val::Array(Rc::new(Arr { shape: [shape, vec![vs.len()]].concat(), elems }))
+}
+
+fn numbers(v: &Val) -> Vec<f64> {
+    let mut out = Vec::new();
+    common::reals(v, &mut out);
+    out
+}
+
+fn compare(name: &str, p: &Program, (one, all): (FnId, FnId), kept: &[Val], dirs: &[Vec<Val>]) {
+    let wide: Vec<Val> = (0..dirs[0].len()).map(|i| together(&dirs.iter().map(|d| d[i].clone()).collect::<Vec<_>>())).collect();
+    let args = [kept, &[Val::I64(K as i64)]].concat();
+    let got = run(p, all, &args, &wide).unwrap_or_else(|e| panic!("{name}: {e}"));
+    for (d, dir) in dirs.iter().enumerate() {
+        let want = run(p, one, kept, dir).unwrap_or_else(|e| panic!("{name}: {e}"));
+        for (g, w) in got.lin_results.iter().zip(&want.lin_results) {
+            // A field of data may be absent in all directions and a zero in one.
+            let (data, g, w) = (matches!(w, Val::Data(_)), numbers(g), numbers(w));
+            if data && g.len() != K * w.len() {
+                continue;
+            }
+            let g: Vec<f64> = if g.is_empty() { vec![0.0; w.len()] } else { g.into_iter().skip(d).step_by(K).collect() };
+            let w = if w.is_empty() { vec![0.0; g.len()] } else { w };
+            assert_eq!(g.len(), w.len(), "{name}");
+            g.iter().zip(&w).for_each(|(g, w)| assert!((g - w).abs() <= 1e-12 * (1.0 + w.abs()), "{name}: {g} against {w}"));
+        }
+    }
+}
+
+fn check(name: &str, mut p: Program, f: FnId, args: &[Val]) -> bool {
+    let mut ad = Ad::new();
+    let wrt = vec![true; args.len()];
+    let Ok(j) = ad.jvp(&mut p, f, &wrt) else { return false };
+    let u = ad.unzip(&mut p, j.func, &Plan::store_all()).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let t = ad.transpose(&mut p, u.linear).unwrap_or_else(|e| panic!("{name}: {}", e.why));
+    let primal = run(&p, u.primal, args, &[]).unwrap_or_else(|e| panic!("{name}: {e}"));
+    let kept = &primal.results[u.results..];
+    let tys: Vec<Ty> = p.func(f).tys(&p.func(f).body.params);
+    let dirs: Vec<Vec<Val>> = (0..K).map(|d| common::directions(&mut ad, &mut p, &mut Rng(d as u64 + 3), &tys, args)).collect();
+    let (Ok(forward), Ok(back)) = (ad.batch(&mut p, u.linear), ad.batch(&mut p, t)) else { return false };
+    compare(name, &p, (u.linear, forward), kept, &dirs);
+    let outs = run(&p, u.linear, kept, &dirs[0]).unwrap_or_else(|e| panic!("{name}: {e}")).lin_results;
+    if outs.iter().any(Val::is_absent) {
+        return true;
+    }
+    let tys = p.func(u.linear).tys(&p.func(u.linear).body.lin_results);
+    let cts: Vec<Vec<Val>> = (0..K).map(|d| common::directions(&mut ad, &mut p, &mut Rng(d as u64 + 9), &tys, &outs)).collect();
+    compare(name, &p, (t, back), kept, &cts);
+    true
+}
+
+#[test]
+fn of_small_programs() {
+    let mut done = 0;
+    for (name, text) in PROGRAMS {
+        let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let f = FnId(p.funcs.len() as u32 - 1);
+        let mut rng = Rng(1);
+        let args: Vec<Val> = p.func(f).tys(&p.func(f).body.params).iter().map(|t| common::input(&mut rng, t)).collect();
+        done += usize::from(check(name, p, f, &args));
+    }
+    assert!(done * 2 > PROGRAMS.len(), "{done} of {}", PROGRAMS.len());
+}
+
+#[test]
+fn of_generated_programs() {
+    let mut done = 0;
+    for seed in 0..300 {
+        let g = adl_ir::generate::program(seed, 6 + (seed % 40) as usize);
+        done += usize::from(check(&format!("seed {seed}"), g.program, g.main, &g.args));
+    }
+    assert!(done > 30, "{done} of 300");
+}
