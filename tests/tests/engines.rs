@@ -106,6 +106,19 @@ fn number(s: &mut Session, text: &str) -> i64 {
 }
 
 #[test]
+fn what_grad_does_is_counted_as_the_code_that_it_runs() {
+    let (mut s, _) = session();
+    assert!(s.eval("let f (x : Float) : Float = sin x * x\nlet chain n x = loop y = x for i < n do y + y").ok());
+    // sin and *; cos, then three scalings and one addition; the values of cos, sin and x.
+    assert_eq!(echo_in(&mut s, "let r = engine.run Linearize f 0.5 in (r.primal, r.backward, r.memory)"), "(2, 5, 24) : (Int, Int, Int)");
+    for n in [1, 10, 1000] {
+        assert_eq!(echo_in(&mut s, &format!("let r = engine.run Linearize (chain {n}) 1.0 in (r.primal, r.backward)")), format!("({n}, {n}) : (Int, Int)"));
+    }
+    let same = "let r = engine.run Linearize (chain 7) 1.0\nlet c = cost (chain 7) 1.0\n(r.primal, r.backward, r.memory) == (c.primal, c.adjoint, c.bytes)";
+    assert_eq!(echo_in(&mut s, same), "true : Bool");
+}
+
+#[test]
 fn naive_doubles_at_each_step_and_the_others_are_linear() {
     let (mut s, _) = session();
     assert!(s.eval("let chain n x = loop y = x for i < n do y + y").ok());

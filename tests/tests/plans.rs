@@ -97,3 +97,39 @@ fn costs_are_counted() {
     assert_eq!(echo_in(&mut s, "let c = cost f 0.5 in sum (map (fun l -> l.primal) c.lines) == c.primal && sum (map (fun l -> l.adjoint) c.lines) == c.adjoint"), "true : Bool");
     assert_eq!(echo_in(&mut s, "(cost (fun (n : Int) -> n + 1) 3).adjoint"), "0 : Int");
 }
+
+#[test]
+fn absent_arrays_take_no_bytes() {
+    let (mut s, _) = session();
+    echo_in(&mut s, "let f (x : [3]Float) = let (g, h) = jvp (grad (fun w -> sum (w * w * w))) x [1.0, 0.0, 2.0] in sum (g * h)");
+    echo_in(&mut s, "let g (v : [2]Float) = let r = loop s = v for i < 4 do s * v + sin s in sum r");
+    echo_in(&mut s, "let h (x : [2]Float) = sum (sum (hessian g x))");
+    for (f, x) in [("f", "[1.0, 2.0, 3.0]"), ("h", "[0.4, 0.5]")] {
+        for plan in ["StoreAll", "RecomputeAll", "Sqrt", "Revolve 2"] {
+            let have = echo_in(&mut s, &format!("let a = grad_with ({plan}) {f} {x} in match residuals {f} {x} |> with_plan ({plan}) with | Residuals t _ -> t.measured == Some t.bytes && a == grad {f} {x}"));
+            assert_eq!(have, "true : Bool", "{f} {plan}");
+        }
+    }
+}
+
+#[test]
+fn costs_name_the_rules() {
+    let rules = |op: &str| {
+        let (mut s, _) = session();
+        echo_in(&mut s, &format!("let f (x : [3]Float) : Float = {op}"));
+        echo_in(&mut s, "fold (fun acc r -> acc ++ f\"{r.construct} {r.line} {r.rule}; {r.why}|\") \"\" (cost f [0.5, 0.7, 0.2]).rules")
+    };
+    let cases = [
+        ("reduce (+) 0.0 x", "reduce 1 +: copies"),
+        ("reduce (fun a b -> min b a) inf x", "reduce 1 min, max: the first position"),
+        ("prod x", "reduce 1 *: products of the others"),
+        ("reduce (fun a b -> a + b + a * b) 0.0 x", "reduce 1 two exclusive scans, on whole arrays (§3.1, Fig. 2); the operator is none that has a rule of its own"),
+        ("reduce (fun a b -> a + x[0] * b) 0.0 x", "reduce 1 the loop that it is, backwards; its operator captures a variable that is differentiated"),
+        ("reduce (fun a b -> a - b) 0.0 x", "reduce 1 the loop that it is, backwards; its operator is not associative: the order of the elements counts"),
+        ("last (cumsum x)", "scan 1 +: running sums"),
+        ("last (scan max (-inf) x)", "scan 1 min, max"),
+        ("sum (reduce_by_index (replicate 2 0.0) (+) 0.0 [0, 1, 0] x)", "reduce_by_index 1 +: each bin's cotangent"),
+    ];
+    let wrong: Vec<String> = cases.iter().map(|(op, want)| (op, want, rules(op))).filter(|(_, want, have)| !have.contains(*want)).map(|(op, _, have)| format!("{op}: {have}")).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,5 +1,6 @@
 //! Both roads of differentiation give the same results: every program, with derivatives by transformed code and on the tape.
 
+use adl_tests::{echo_in, session};
 use std::path::PathBuf;
 
 fn scripts() -> Vec<PathBuf> {
@@ -51,4 +52,25 @@ fn programs_print_the_same_by_both_roads() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     // The comparison would say nothing if all derivatives were taped.
     assert!(by_main > 200, "{by_main}");
+}
+
+/// A session that makes new functions for ever keeps a bounded number of what was made from them.
+#[test]
+fn what_is_kept_is_bounded() {
+    let (mut s, _) = session();
+    assert!(s.eval("let keep (x : Float) : Float = x * x * x").ok());
+    let mut most = 0;
+    for k in 0..10_000 {
+        let have = echo_in(&mut s, &format!("grad (fun (x : Float) -> x * {k}.0) 1.0"));
+        assert_eq!(have, format!("{k}.0 : Float"));
+        most = most.max(s.derived_functions());
+    }
+    assert!(most < 6000, "{most} functions");
+    assert_eq!(echo_in(&mut s, "grad keep 2.0"), "12.0 : Float");
+    // A derivative at a point outlives what it was made from.
+    assert!(s.eval("let (y, push) = linearize keep 2.0").ok());
+    for k in 0..1000 {
+        echo_in(&mut s, &format!("grad (fun (x : Float) -> x * x + {k}.5) 1.0"));
+    }
+    assert_eq!(echo_in(&mut s, "push 1.0"), "12.0 : Float");
 }

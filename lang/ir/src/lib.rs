@@ -40,6 +40,7 @@ mod names;
 pub mod op;
 mod operands;
 pub mod parse;
+mod part;
 pub mod print;
 pub mod ty;
 pub mod verify;

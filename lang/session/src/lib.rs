@@ -121,6 +121,11 @@ impl Session {
         self.machine.road.choice = if main { Choice::Main } else { Choice::Tape };
     }
 
+    /// Functions of IR that were made for derivatives, and are kept.
+    pub fn derived_functions(&self) -> usize {
+        self.machine.road.functions()
+    }
+
     /// Whether code of the main road may be compiled to native code.
     pub fn set_jit(&mut self, on: bool) {
         self.machine.compiler = on.then(adl_jit::compiler);

@@ -9,6 +9,7 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
+use adl_typing::ty::{Size, Ty};
 
 /// The stages that [`Session::ir`] prints.
 pub const STAGES: [&str; 6] = ["core", "spec", "jvp", "unzip", "transpose", "opt"];
@@ -58,12 +59,30 @@ impl Session {
             };
         }
         let Some(stage) = Stage::parse(stage) else { return Err(vec![wanted(file, function, &format!("the stages are {}", STAGES.join(", ")))]) };
+        let args = &self.filled(function, args);
         let f = self.at_types(function, args)?;
         let args = args.iter().map(|a| self.value_of(a)).collect::<Result<Vec<_>, _>>()?;
         stages::text(&mut self.machine, &f, &args, stage).map_err(|(why, span)| {
             let span = if span == Span::default() { Span::new(file, 0, function.len()) } else { span };
             vec![Diagnostic::error(adl_interp::error::codes::PLAN, span, format!("this function has no IR, because of {why}"))]
         })
+    }
+
+    /// The arguments given, and for the others of a generic function some of its type: `Num` and `Real` are `Float`.
+    fn filled(&self, function: &str, args: &[String]) -> Vec<String> {
+        let mut out = args.to_vec();
+        let Some(scheme) = self.env.value(Symbol::new(function)).map(|g| g.scheme.clone()) else { return out };
+        let mut ty = &scheme.ty;
+        let mut made = Vec::new();
+        while let Ty::Fun(a, b) | Ty::Lin(a, b) = ty {
+            made.push(sample(a));
+            ty = b;
+        }
+        if !scheme.vars.is_empty() && made.len() > out.len() {
+            let rest: Option<Vec<String>> = made.drain(out.len()..).collect();
+            out.extend(rest.into_iter().flatten());
+        }
+        out
     }
 
     /// A function at the types that arguments have: a generic one is made for them.
@@ -89,6 +108,26 @@ impl Session {
         let (f, x) = (text.get(..at)?.trim(), text.get(at..)?.trim());
         ok.then(|| (f.to_owned(), x.to_owned()))
     }
+}
+
+/// Some value of a type, as an expression. Functions and declared data have none.
+fn sample(ty: &Ty) -> Option<String> {
+    Some(match ty {
+        Ty::Unit => "()".to_owned(),
+        Ty::Bool => "true".to_owned(),
+        Ty::Int => "1".to_owned(),
+        Ty::Float | Ty::Var(_) => "0.5".to_owned(),
+        Ty::F32 => "0.5f32".to_owned(),
+        Ty::Str => "\"\"".to_owned(),
+        Ty::Tuple(parts) => format!("({})", parts.iter().map(sample).collect::<Option<Vec<_>>>()?.join(", ")),
+        Ty::Record(r) => {
+            let fields: Option<Vec<String>> = r.fields.iter().map(|(n, t)| Some(format!("{n} = {}", sample(t)?))).collect();
+            format!("{{{}}}", fields?.join(", "))
+        }
+        Ty::Array(Size::Const(n, _), e) => format!("(replicate {n} ({}))", sample(e)?),
+        Ty::Array(_, e) => format!("[{}]", sample(e)?),
+        Ty::Meta(_) | Ty::Fun(..) | Ty::Lin(..) | Ty::Data(..) => return None,
+    })
 }
 
 fn wanted(file: adl_syntax::span::FileId, text: &str, what: &str) -> Diagnostic {

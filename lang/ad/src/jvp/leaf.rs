@@ -100,8 +100,12 @@ impl J<'_> {
             Op::Transpose(a) => Op::Transpose(self.tangent(*a)),
             Op::Replicate { n, a } => Op::Replicate { n: *n, a: self.tangent(*a) },
             Op::Spread { a, shape } => Op::Spread { a: self.tangent(*a), shape: *shape },
-            Op::Cumsum { a, reverse } => Op::Cumsum { a: self.tangent(*a), reverse: *reverse },
+            Op::Cumsum { a, reverse } => {
+                self.decide(s.span, "scan", "+: running sums from the other end (§5.3.1)", "");
+                Op::Cumsum { a: self.tangent(*a), reverse: *reverse }
+            }
             Op::Sum { a, n } => {
+                self.decide(s.span, "reduce", "+: copies of the cotangent (§3.2.1)", "");
                 let n = match n {
                     Some(n) => *n,
                     None => self.b.dim(*a, 0),

@@ -11,6 +11,7 @@ impl J<'_> {
     /// The tangent of `y = p(args)`, which is active.
     pub(super) fn prim(&mut self, p: Prim, args: &[Var], y: Var, span: Span) -> Result<Var, Unsupported> {
         use Prim as P;
+        self.reduction(p, args, span);
         match p {
             P::Maximum => Ok(self.picked(P::Argmax, args[0], y)),
             P::Minimum => Ok(self.picked(P::Argmin, args[0], y)),
@@ -24,7 +25,17 @@ impl J<'_> {
             P::Diag => Ok(self.diagonal(args[0], y)),
             P::Trace => Ok(self.trace(args[0], y)),
             P::LinSolve => Ok(self.solved(args[0], args[1], y)),
+            P::Inv => Ok(self.inverted(args[0], y)),
             _ => no_rule(p, span),
+        }
+    }
+
+    /// Records the rule of a built-in that is a reduction.
+    fn reduction(&mut self, p: Prim, args: &[Var], span: Span) {
+        match p {
+            Prim::Maximum | Prim::Minimum => self.decide(span, "reduce", "min, max: the first position (§3.2.2)", ""),
+            Prim::Prod if self.b.ty(args[0]).rank() == 1 => self.decide(span, "reduce", "*: products of the others, zeros counted (§3.2.3, Fig. 3)", ""),
+            _ => {}
         }
     }
 
@@ -200,6 +211,15 @@ impl J<'_> {
             (None, None) => return self.tangent(y),
         };
         self.b.lin(Op::MatMul(inverse, rhs), ty)
+    }
+
+    /// a y = 1: ẏ = -y ȧ y.
+    fn inverted(&mut self, a: Var, y: Var) -> Var {
+        let ty = self.tangent_ty(y);
+        let t = self.tangent(a);
+        let left = self.b.lin(Op::MatMul(y, t), ty.clone());
+        let both = self.b.lin(Op::MatMul(left, y), ty);
+        self.b.un(Un::Neg, both)
     }
 }
 

@@ -20,7 +20,7 @@
 //! | `Cayley`, `Sparse`, `Mutable` | sections 5, 6, 7 | [`cayley`]: updates of what is collected, which is data like the input, a balanced map, an array ([`collect`]) |
 //! | `Taped` | section 8 | the tape of [`crate::ad`] |
 //! | `Unf` | unary normal form | [`unf`] |
-//! | `Linearize` | | what `grad` does |
+//! | `Linearize` | | what `grad` does, counted as `cost` counts ([`road::cost`]) |
 //!
 //! An engine is generic over its numbers ([`run::Field`]): floats, or values that outer derivatives trace, so that engines nest.
 //!
@@ -43,6 +43,7 @@ mod unf;
 use crate::ad::tape::NONE;
 use crate::ad::{linear, sweep};
 use crate::error::{Error, Res, codes};
+use crate::ir::road;
 use crate::ops::data_text;
 use crate::value::{Tuple, Value, array, space};
 use crate::vm::Machine;
@@ -117,11 +118,18 @@ impl Swept {
         match self {
             Swept::Nothing => {}
             Swept::Trace(t) => cost::of_tape(&t.tape, t.output, counts),
-            // Nothing was recorded: the work is that of the same operations on a tape.
-            Swept::Map(map) if map.tape.recs.is_empty() => {
-                let t = trace::trace(m, f, x)?;
-                cost::of_tape(&t.tape, t.output, counts);
-            }
+            Swept::Map(map) if map.main.is_some() => match road::cost::totals(m, f, x)? {
+                Some([primal, backward, bytes]) => {
+                    counts.primal = primal;
+                    counts.backward = backward;
+                    counts.hold(usize::try_from(bytes).unwrap_or(usize::MAX));
+                }
+                // Too long to be counted: the work is that of the same operations on a tape.
+                None => {
+                    let t = trace::trace(m, f, x)?;
+                    cost::of_tape(&t.tape, t.output, counts);
+                }
+            },
             Swept::Map(map) => cost::of_tape(&map.tape, map.output.nodes.first().copied().unwrap_or(NONE), counts),
         }
         Ok(())

@@ -4,7 +4,8 @@
 //! cannot be specialised, and the taped road does the work; [`Road::explain`] says why. Code of the main road has no effects, so an error
 //! inside it is answered in the same way: the taped road meets it again and reports it in the user's terms.
 //!
-//! What was made is kept, with the facts about captured values that it was made from; a second call compiles nothing.
+//! What was made is kept, with the facts about captured values that it was made from; a second call compiles nothing. A session that goes
+//! on making new functions does not grow without bound: beyond [`FUNCTIONS`] it begins anew.
 
 mod choose;
 pub(crate) mod cost;
@@ -64,6 +65,8 @@ pub struct Explain {
 const KEPT: usize = 64;
 /// Runs whose stored bytes are remembered.
 const MEASURES: usize = 64;
+/// Functions of IR that are kept. Beyond, everything is forgotten before something new is made; what is asked for again is made again.
+const FUNCTIONS: usize = 4096;
 
 /// The main road's state: one program for all that was made.
 pub struct Road {
@@ -196,6 +199,25 @@ impl Road {
         }
     }
 
+    /// Functions of IR that are kept.
+    pub fn functions(&self) -> usize {
+        self.program.funcs.len()
+    }
+
+    /// Forgets what was made. Derivatives at a point that still live have their code themselves.
+    fn forget(&mut self) {
+        let new = Road::default();
+        *self = Road {
+            choice: self.choice,
+            explain: std::mem::take(&mut self.explain),
+            op: self.op,
+            plan: self.plan.clone(),
+            applied: std::mem::take(&mut self.applied),
+            given: self.given.take(),
+            ..new
+        };
+    }
+
     fn enter(&mut self, m: &Machine, f: &Value, args: &[Value]) -> Result<Rc<Entered>, Not> {
         let tys = args
             .iter()
@@ -211,6 +233,9 @@ impl Road {
         let root = world::root(f);
         if let Some(made) = self.made.get(&root).and_then(|all| all.iter().find(|e| e.args == tys && values.fits(&e.facts))) {
             return made.entry.clone().map_err(Not);
+        }
+        if self.program.funcs.len() > FUNCTIONS {
+            self.forget();
         }
         let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, &mut self.cache, &tys);
         let entry = entry.map(|entry| {

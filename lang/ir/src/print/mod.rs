@@ -55,6 +55,18 @@ impl Style<'_> {
 
 /// A whole program.
 pub fn program(p: &Program, style: Style<'_>) -> String {
+    let mut out = datas(p);
+    for (i, f) in p.funcs.iter().enumerate() {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&labelled(p, f, &format!("f{i} "), style));
+    }
+    out
+}
+
+/// The data types of a program.
+pub fn datas(p: &Program) -> String {
     let mut out = String::new();
     for (i, d) in p.datas.iter().enumerate() {
         let cons: Vec<String> = d.cons.iter().map(|(name, fields)| {
@@ -63,12 +75,6 @@ pub fn program(p: &Program, style: Style<'_>) -> String {
         }).collect();
         out.push_str(format!("data D{i} {} = {}", quoted(&d.name), cons.join(" | ")).trim_end());
         out.push('\n');
-    }
-    for (i, f) in p.funcs.iter().enumerate() {
-        if !out.is_empty() {
-            out.push('\n');
-        }
-        out.push_str(&labelled(p, f, &format!("f{i} "), style));
     }
     out
 }

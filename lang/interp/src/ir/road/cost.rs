@@ -8,14 +8,15 @@ use crate::ops::{self, data_text};
 use crate::value::{Array, Buf, ConInfo, Data, Shape, Value, array};
 use crate::vm::Machine;
 use adl_ad::segment::Segments;
+use adl_ad::soac::Decision;
 use adl_ad::unzip;
 use adl_ir::eval::{Arr, Con, Counts, Evaluator, Host};
-use adl_ir::{FnId, Program, Val};
+use adl_ir::{FnId, Op, Program, Val};
 use adl_prim::Prim;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 /// Statements that are run before counting is given up.
@@ -41,6 +42,8 @@ struct Cost {
     results: u64,
     lines: BTreeMap<(u32, usize), Line>,
     sources: BTreeMap<(u32, usize), String>,
+    /// Which rule differentiates each reduction, scan and histogram, in the order of their lines.
+    rules: Vec<(usize, Decision)>,
 }
 
 /// The record of `cost f x`.
@@ -80,6 +83,7 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
         Err(n) => return Ok(Err(n)),
     };
     c.function = super::name_of(f);
+    c.rules = rules(m, e.entry.func);
     for r in rows {
         c.bytes += r.bytes;
         c.line(m, r.residual.span).bytes += r.bytes;
@@ -90,7 +94,7 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
 /// Runs the function, and its derivative both ways.
 fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Result<Cost, Not> {
     let (primal, results) = run(&road.program, m, e.entry.func, x, &[])?;
-    let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, lines: BTreeMap::new(), sources: BTreeMap::new() };
+    let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, lines: BTreeMap::new(), sources: BTreeMap::new(), rules: Vec::new() };
     c.add(m, &primal, |l, n| l.primal += n);
     let j = road.differentiated(e, Segments::None)?;
     let outs = road.program.func(j).body.lin_results.len();
@@ -122,6 +126,37 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
     c.adjoint = coefficients + adjoint.total;
     c.results = dy.iter().map(reals).sum();
     Ok(c)
+}
+
+/// The rules that were taken in a function and those that it calls.
+fn rules(m: &Machine, f: FnId) -> Vec<(usize, Decision)> {
+    let spans = places(&m.road.program, f);
+    let mut out: Vec<(usize, Decision)> = m.road.ad.decisions.iter().filter(|d| spans.contains(&d.span)).map(|d| (m.sources.line_of(d.span), d.clone())).collect();
+    out.sort_by_key(|(_, d)| (d.span.file, d.span.lo, d.construct));
+    out
+}
+
+/// Where the statements of a function stand, with those of functions that it calls.
+fn places(p: &Program, f: FnId) -> HashSet<Span> {
+    let (mut seen, mut spans) = (HashSet::from([f]), HashSet::new());
+    let mut blocks = vec![&p.func(f).body];
+    while let Some(b) = blocks.pop() {
+        for s in &b.stmts {
+            spans.insert(s.span);
+            if let Op::Call { f, .. } = &s.op {
+                if seen.insert(*f) {
+                    blocks.push(&p.func(*f).body);
+                }
+            }
+            blocks.extend(s.op.blocks());
+        }
+    }
+    spans
+}
+
+/// Work and memory of a gradient: of the value, of the reverse pass, bytes stored.
+pub(crate) fn totals(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<[u64; 3]>> {
+    Ok(counted(m, f, x)?.ok().map(|c| [c.primal, c.adjoint, c.bytes]))
 }
 
 fn run(p: &Program, m: &mut Machine, f: FnId, x: &[Val], t: &[Val]) -> Result<(Counts, Vec<Val>), Not> {
@@ -167,6 +202,12 @@ impl Cost {
             ])),
             ("primal", int(self.primal)),
             ("ratio", Value::Float(part(self.primal + self.adjoint))),
+            ("rules", table(self.rules.len(), vec![
+                ("construct", texts(self.rules.iter().map(|(_, d)| d.construct.to_owned()))),
+                ("line", ints(self.rules.iter().map(|(l, _)| *l as u64))),
+                ("rule", texts(self.rules.iter().map(|(_, d)| d.rule.to_owned()))),
+                ("why", texts(self.rules.iter().map(|(_, d)| d.why.clone()))),
+            ])),
             ("tangent", int(self.tangent)),
         ])
     }

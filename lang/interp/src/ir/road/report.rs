@@ -158,26 +158,33 @@ pub fn count(n: u64) -> String {
 
 /// The shape of a residual: `Float`, `[100]Float`, and how often.
 fn shape(r: &Row) -> String {
-    let scalar = match r.residual.ty.scalar() {
-        Ty::F64 => "Float",
-        Ty::F32 => "F32",
-        Ty::I64 => "Int",
-        Ty::Bool => "Bool",
-        Ty::Str => "String",
-        Ty::Data(_) | Ty::Array(..) => "data",
-    };
-    let width = match scalar {
+    let scalar = boxes(r.residual.ty.scalar());
+    let width = match scalar.as_str() {
         "F32" => 4,
         "Bool" => 1,
         _ => 8,
     };
     let each = r.bytes / width / r.values.max(1);
     let one = match r.residual.ty.rank() {
-        0 => scalar.to_owned(),
+        0 => scalar,
+        _ if matches!(&r.residual.ty, Ty::Array(e, _) if !e.is_flat()) => boxes(&r.residual.ty),
         1 if each * r.values * width == r.bytes => format!("[{each}]{scalar}"),
         k => format!("{}{scalar}", "[]".repeat(k as usize)),
     };
     if r.values == 1 { one } else { format!("{one} x {}", r.values) }
+}
+
+/// The type of an array of arrays whose shapes may differ.
+fn boxes(ty: &Ty) -> String {
+    match ty {
+        Ty::Array(e, r) => format!("{}{}", "[]".repeat(*r as usize), boxes(e)),
+        Ty::F64 => "Float".to_owned(),
+        Ty::F32 => "F32".to_owned(),
+        Ty::I64 => "Int".to_owned(),
+        Ty::Bool => "Bool".to_owned(),
+        Ty::Str => "String".to_owned(),
+        Ty::Data(_) => "data".to_owned(),
+    }
 }
 
 pub(crate) fn int(n: u64) -> Value {

@@ -6,10 +6,9 @@ use crate::value::Value;
 use crate::vm::Machine;
 use adl_ad::segment::Segments;
 use adl_ir::print::{self, Style};
-use adl_ir::{FnId, Op};
+use adl_ir::{Block, FnId};
 use adl_specialise::world::Root;
-use adl_syntax::span::Span;
-use std::collections::BTreeSet;
+use adl_syntax::span::{FileId, Span};
 use std::rc::Rc;
 
 /// A stage of a function.
@@ -104,29 +103,28 @@ impl super::Road {
         Ok(out)
     }
 
-    /// Functions with those that they call, each once.
+    /// Functions with those that they call, each once, and their data types: a program of its own, which can be read back.
     fn printed(&self, m: &Machine, roots: &[FnId]) -> String {
-        let mut seen: BTreeSet<FnId> = roots.iter().copied().collect();
-        let mut todo: Vec<FnId> = roots.iter().rev().copied().collect();
-        let mut out = Vec::new();
-        while let Some(f) = todo.pop() {
-            let func = self.program.func(f);
-            let mut blocks = vec![&func.body];
-            let mut file = None;
-            while let Some(b) = blocks.pop() {
-                for s in &b.stmts {
-                    file = file.or((s.span != Span::default()).then_some(s.span.file));
-                    if let Op::Call { f, .. } = &s.op {
-                        if seen.insert(*f) {
-                            todo.push(*f);
-                        }
-                    }
-                    blocks.extend(s.op.blocks());
-                }
-            }
-            let source = file.and_then(|f| m.sources.get(f)).map(|f| f.text.as_str());
-            out.push(format!("fn f{} {}", f.0, print::function(&self.program, func, Style { exact: false, source }).trim_start_matches("fn ")));
+        let p = self.program.part(roots);
+        let mut out = Vec::from_iter((!p.datas.is_empty()).then(|| print::datas(&p)));
+        for (k, func) in p.funcs.iter().enumerate() {
+            let source = file_of(&func.body).and_then(|f| m.sources.get(f)).map(|f| f.text.as_str());
+            out.push(format!("fn f{k} {}", print::function(&p, func, Style { exact: false, source }).trim_start_matches("fn ")));
         }
         out.join("\n")
     }
+}
+
+/// The file that a block's statements came from.
+fn file_of(b: &Block) -> Option<FileId> {
+    let mut blocks = vec![b];
+    while let Some(b) = blocks.pop() {
+        for s in &b.stmts {
+            if s.span != Span::default() {
+                return Some(s.span.file);
+            }
+            blocks.extend(s.op.blocks());
+        }
+    }
+    None
 }

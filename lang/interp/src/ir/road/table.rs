@@ -176,16 +176,25 @@ pub fn cost(v: &Value) -> Option<String> {
     let sum = |n: &str| count(number(v, n));
     lines.push(vec!["all".into(), sum("primal"), sum("tangent"), sum("adjoint"), size(number(v, "bytes")), text(v, "function")]);
     let mut out = columns(&lines, &[0, 1, 2, 3, 4]);
+    for r in rows(v, "rules") {
+        let why = text(&r, "why");
+        let why = if why.is_empty() { String::new() } else { format!("; {why}") };
+        out += &format!("{} at line {}: {}{why}\n", text(&r, "construct"), number(&r, "line"), text(&r, "rule"));
+    }
     out += &format!("value and gradient: {:.2} times the value's work; the bound is {:.2}\n", real(v, "ratio"), real(v, "bound"));
     Some(out.trim_end().to_owned())
 }
 
 /// A value of type `Cost` as JSON.
 pub fn cost_json(v: &Value) -> Option<String> {
-    let lines: Vec<String> = rows(v, "lines").iter().map(object).collect::<Option<_>>()?;
+    let objects = |name: &str| -> Option<String> {
+        let all: Vec<String> = rows(v, name).iter().map(object).collect::<Option<_>>()?;
+        Some(format!("\"{name}\":[{}]", all.join(",")))
+    };
     let Value::Record(r) = v else { return None };
-    let parts: Vec<String> = r.names.iter().zip(&r.vals).filter(|(n, _)| n.as_str() != "lines").map(|(n, v)| format!("\"{n}\":{}", json(v))).collect();
-    Some(format!("{{{},\"lines\":[{}]}}", parts.join(","), lines.join(",")))
+    let single = |n: &str| n != "lines" && n != "rules";
+    let parts: Vec<String> = r.names.iter().zip(&r.vals).filter(|(n, _)| single(n.as_str())).map(|(n, v)| format!("\"{n}\":{}", json(v))).collect();
+    Some(format!("{{{},{},{}}}", parts.join(","), objects("lines")?, objects("rules")?))
 }
 
 fn object(v: &Value) -> Option<String> {

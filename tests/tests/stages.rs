@@ -1,0 +1,61 @@
+//! Stages of functions: the text of every stage of every function of the examples and programs reads back as a program that holds.
+
+use adl_ir::verify::verify_program;
+use adl_tests::session;
+use std::path::PathBuf;
+
+/// Names that a text defines at top level.
+fn names(text: &str) -> Vec<String> {
+    let defined = |l: &str| l.strip_prefix("let ").map(|r| r.trim_start_matches("rec ").split(|c: char| !c.is_alphanumeric() && c != '_' && c != '\'').next().unwrap_or("").to_owned());
+    let mut all: Vec<String> = text.lines().filter_map(defined).filter(|n| !n.is_empty() && n != "_").collect();
+    all.dedup();
+    all
+}
+
+fn files() -> Vec<PathBuf> {
+    let list = |dir: &str| std::fs::read_dir(adl_tests::root().join(dir)).unwrap().map(|e| e.unwrap().path());
+    let mut all: Vec<PathBuf> = list("examples").chain(list("tests/programs")).filter(|p| p.extension().is_some_and(|e| e == "adl")).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn the_text_of_every_stage_reads_back() {
+    let (mut texts, mut wrong) = (0, Vec::new());
+    for path in files() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (mut s, _) = session();
+        s.run_file(&path.file_name().unwrap().to_string_lossy(), text.as_bytes());
+        for name in names(&text) {
+            for stage in ["spec", "jvp", "unzip", "transpose", "opt"] {
+                // Values, and functions that are not specialised, have no IR.
+                let Ok(text) = s.ir(stage, &name, &[]) else { continue };
+                texts += 1;
+                let read = adl_ir::parse::program(&text).map_err(|e| e.to_string()).and_then(|p| verify_program(&p).map_err(|e| e.to_string()));
+                wrong.extend(read.err().map(|e| format!("{} of {name} in {}: {e}\n{text}", stage, path.display())));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(texts > 250, "{texts}");
+}
+
+/// The first line of a stage's text.
+fn head(stage: &str, program: &str, args: &[&str]) -> String {
+    let (mut s, _) = session();
+    assert!(s.eval(program).ok());
+    let args: Vec<String> = args.iter().map(|a| (*a).to_owned()).collect();
+    match s.ir(stage, "f", &args) {
+        Ok(t) => t.lines().next().unwrap_or_default().to_owned(),
+        Err(d) => d[0].message.clone(),
+    }
+}
+
+#[test]
+fn generic_functions_are_shown_at_floats() {
+    assert_eq!(head("spec", "let f x y = x * y", &[]), "fn f0 f (v0: f64, v1: f64) -> (f64) {");
+    assert_eq!(head("spec", "let f x y = x * y", &["1.5f32", "2.0f32"]), "fn f0 f (v0: f32, v1: f32) -> (f32) {");
+    assert_eq!(head("spec", "let f p = p.a * p.b", &[]), "fn f0 f (v0: f64, v1: f64) -> (f64) {");
+    assert_eq!(head("spec", "let f (x : [n]a) (k : Int) = x[k]", &[]), "fn f0 f (v0: []f64, v1: i64) -> (f64) {");
+    assert_eq!(head("spec", "let f g x = g (g x)", &[]), "this function has no IR, because of an argument whose type is open: give one");
+}
