@@ -128,7 +128,8 @@ const EXPLAIN: &[(&str, &str)] = &[
     (
         codes::DIV_ZERO,
         "`//` and `%` of Ints have no value for a divisor of 0. Division of Floats does: `1.0 / 0.0` is `inf`.\n\n\
-        \x20   n // k                           -- wrong where k is 0\n\
+        \x20   let (n, k) = (7, 0)\n\
+        \x20   n // k                           -- wrong\n\
         \x20   if k == 0 then 0 else n // k     -- right",
     ),
     (
@@ -209,7 +210,7 @@ const EXPLAIN: &[(&str, &str)] = &[
         codes::CAPTURE,
         "The derivative of a function with a custom rule is what the rule says of its argument; a value that the function captures would silently get no derivative. Make it part of the argument.\n\n\
         \x20   let scale c = custom_jvp (fun x -> c * x) (fun x -> (c * x, lin d -> c * d))\n\
-        \x20   grad (fun c -> scale c 2.0) 3.0          -- wrong: c is captured\n\
+        \x20   grad (fun c -> scale c c) 3.0            -- wrong: c is also captured\n\
         \x20   grad (fun x -> scale 3.0 x) 2.0          -- right",
     ),
     (
@@ -249,8 +250,9 @@ const EXPLAIN: &[(&str, &str)] = &[
         codes::PLAN,
         "A plan says what reverse mode stores and what it recomputes. A budget may be below what any plan needs, an id may name no residual, or one that\n\
         cannot be recomputed (arguments, and what loops carry); and a function whose derivatives are taped has no plans.\n\n\
-        \x20   grad_with (Budget 10) f x                    -- wrong: `residuals f x` says what is least\n\
-        \x20   grad_with (Budget 100_000) f x               -- right",
+        \x20   let f (x : Float) = loop y = x for i < 100 do 3.7 * y * (1.0 - y)\n\
+        \x20   grad_with (Budget 10) f 0.3                  -- wrong: `residuals f 0.3` says what is least\n\
+        \x20   grad_with (Budget 100_000) f 0.3             -- right",
     ),
     (
         codes::FILE,
@@ -285,6 +287,11 @@ const EXPLAIN: &[(&str, &str)] = &[
         \x20   plot.save \"a.svg\" (plot.line_y [1.0, 2.0])    -- right",
     ),
 ];
+
+/// Every code of this crate that has an explanation.
+pub fn explained() -> impl Iterator<Item = &'static str> {
+    EXPLAIN.iter().map(|(code, _)| *code)
+}
 
 /// The explanation of a code of this crate.
 pub fn explain(code: &str) -> Option<&'static str> {

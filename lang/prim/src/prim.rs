@@ -97,7 +97,10 @@ impl Prim {
     /// The built-in of that name.
     pub fn by_name(name: &str) -> Option<Prim> {
         thread_local! {
-            static NAMES: HashMap<&'static str, Prim> = Prim::ALL.iter().map(|p| (p.name(), *p)).collect();
+            static NAMES: HashMap<&'static str, Prim> = {
+                // `^` is also a function with a name.
+                Prim::ALL.iter().map(|p| (p.name(), *p)).chain([("pow", Prim::Pow)]).collect()
+            };
         }
         NAMES.with(|names| names.get(name).copied())
     }

@@ -20,7 +20,8 @@ pub fn scheme(s: &Scheme) -> String {
     for (v, _, name) in &s.vars {
         p.name_var(*v, name.as_str());
     }
-    for (v, name) in &s.sizes {
+    // Names that were written go first; the others follow as they are met.
+    for (v, name) in s.sizes.iter().filter(|(_, name)| !name.as_str().is_empty()) {
         p.name_size(*v, name.as_str());
     }
     let ty = p.ty(&s.ty);

@@ -1,5 +1,6 @@
 //! Arithmetic on values of any kind: numbers, arrays (scalars spread over them), data leaf by leaf.
 
+use super::watch::{STRIDE, Watch};
 use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Value, array, space};
@@ -62,7 +63,7 @@ pub fn un(m: &mut Machine, op: Un, v: Value) -> Res<Value> {
         Value::Zero if matches!(op, Un::Neg) => Value::Zero,
         Value::Zero => Value::Float(op.eval(0.0)),
         Value::Array(a) => match &a.buf {
-            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) => un_array(op, a)?,
+            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) => un_array(Watch(&m.interrupt), op, a)?,
             _ => space::scale(m, &Value::Float(-1.0), &Value::Array(a))?,
         },
         data @ (Value::Tuple(_) | Value::Record(_) | Value::Data(_)) => space::scale(m, &Value::Float(-1.0), &data)?,
@@ -79,10 +80,15 @@ fn owned(a: Rc<Array>) -> Array {
     Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())
 }
 
-fn un_array(op: Un, a: Rc<Array>) -> Res<Value> {
+fn un_array(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
     let mut a = owned(a);
     match &mut a.buf {
-        Buf::F64(v) => v.iter_mut().for_each(|x| *x = op.eval(*x)),
+        Buf::F64(v) => {
+            for part in v.chunks_mut(STRIDE) {
+                w.poll()?;
+                part.iter_mut().for_each(|x| *x = op.eval(*x));
+            }
+        }
         Buf::F32(v) => v.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32),
         Buf::I64(v) => {
             for x in v.iter_mut() {

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
+use crate::ops::watch::{STRIDE, Watch};
 use crate::value::{Array, Buf, Shape, Tuple, Value, array};
 use adl_prim::{Bin, Prim};
 use nalgebra::{DMatrix, DVector};
@@ -57,28 +58,36 @@ fn singular(what: &str) -> Box<Error> {
     Error::new(codes::SINGULAR, format!("`{what}`: the matrix is singular"))
 }
 
-pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
-        Prim::MatMul | Prim::Matmul => product(arr(&args[0])?, arr(&args[1])?),
-        Prim::LinSolve => solve(&args[0], &args[1]),
-        Prim::Inv => square(&args[0], "inv")?.try_inverse().map(|m| value(&m)).ok_or_else(|| singular("inv")),
+        Prim::MatMul | Prim::Matmul => product(w, arr(&args[0])?, arr(&args[1])?),
+        Prim::LinSolve => solve(w, &args[0], &args[1]),
+        Prim::Inv => aside(w, 2, square(&args[0], "inv")?, DMatrix::try_inverse)?.map(|m| value(&m)).ok_or_else(|| singular("inv")),
         Prim::Det => {
             let m = square(&args[0], "det")?;
-            Ok(Value::Float(if m.nrows() == 0 { 1.0 } else { m.determinant() }))
+            Ok(Value::Float(if m.nrows() == 0 { 1.0 } else { aside(w, 1, m, |m| m.determinant())? }))
         }
         Prim::Cholesky => {
             let m = square(&args[0], "cholesky")?;
-            m.cholesky().map(|c| value(&c.l())).ok_or_else(|| Error::new(codes::SINGULAR, "`cholesky`: the matrix is not positive definite"))
+            let l = aside(w, 1, m, |m| m.cholesky().map(|c| c.l()))?;
+            l.map(|l| value(&l)).ok_or_else(|| Error::new(codes::SINGULAR, "`cholesky`: the matrix is not positive definite"))
         }
-        Prim::Qr => qr(matrix(&args[0])?),
-        Prim::Lu => lu(square(&args[0], "lu")?),
-        Prim::Svd => svd(finite(matrix(&args[0])?, "svd")?),
-        _ => eigh(finite(square(&args[0], "eigh")?, "eigh")?),
+        Prim::Qr => qr(w, matrix(&args[0])?),
+        Prim::Lu => lu(w, square(&args[0], "lu")?),
+        Prim::Svd => svd(w, finite(matrix(&args[0])?, "svd")?),
+        _ => eigh(w, finite(square(&args[0], "eigh")?, "eigh")?),
     }
 }
 
+/// A decomposition, of about `each` operations for each product of three extents, beside the thread that can be interrupted.
+fn aside<T: Send + 'static>(w: Watch, each: u64, m: DMatrix<f64>, work: impl FnOnce(DMatrix<f64>) -> T + Send + 'static) -> Res<T> {
+    let (n, k) = (m.nrows() as u64, m.ncols() as u64);
+    let flops = n.saturating_mul(k).saturating_mul(n.min(k)).saturating_mul(each);
+    w.aside(flops, move || work(m))
+}
+
 /// Matrix products, by rows of the right side, so that the inner loop runs over consecutive numbers.
-fn product(a: &Array, b: &Array) -> Res<Value> {
+fn product(w: Watch, a: &Array, b: &Array) -> Res<Value> {
     let (vector_left, vector_right) = (a.shape.len() == 1, b.shape.len() == 1);
     let (n, k) = if vector_left { (1, a.shape[0]) } else { (a.shape[0], a.shape[1]) };
     let (k2, c) = if vector_right { (b.shape[0], 1) } else { (b.shape[0], b.shape[1]) };
@@ -92,10 +101,11 @@ fn product(a: &Array, b: &Array) -> Res<Value> {
     };
     let total = array::count(&shape)?;
     let buf = match (&a.buf, &b.buf) {
-        (Buf::F64(x), Buf::F64(y)) => Buf::F64(multiply(x, y, n, k, c, total)?),
+        (Buf::F64(x), Buf::F64(y)) => Buf::F64(multiply(w, (x, y), (n, k, c), total)?),
         (Buf::I64(x), Buf::I64(y)) => {
             let mut out = array::filled(0i64, total)?;
             for i in 0..n {
+                w.poll()?;
                 for l in 0..k {
                     for j in 0..c {
                         let t = arith::int_bin(Bin::Mul, x[i * k + l], y[l * c + j])?;
@@ -106,7 +116,7 @@ fn product(a: &Array, b: &Array) -> Res<Value> {
             Buf::I64(out)
         }
         (Buf::F32(_), _) | (_, Buf::F32(_)) => {
-            let out = multiply(&floats(a), &floats(b), n, k, c, total)?;
+            let out = multiply(w, (&floats(a), &floats(b)), (n, k, c), total)?;
             Buf::F32(out.into_iter().map(|x| x as f32).collect())
         }
         (Buf::I64(_), _) | (_, Buf::I64(_)) => Buf::I64(array::filled(0, total)?),
@@ -115,7 +125,9 @@ fn product(a: &Array, b: &Array) -> Res<Value> {
     Ok(array::make(shape, buf))
 }
 
-fn multiply(x: &[f64], y: &[f64], n: usize, k: usize, c: usize, total: usize) -> Res<Vec<f64>> {
+fn multiply(w: Watch, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize), total: usize) -> Res<Vec<f64>> {
+    /// Steps of the inner dimension that are done for all rows before the next ones.
+    const BLOCK: usize = 64;
     let mut out = array::filled(0.0, total)?;
     if c == 1 {
         for (o, row) in out.iter_mut().zip(x.chunks_exact(k.max(1))) {
@@ -124,9 +136,13 @@ fn multiply(x: &[f64], y: &[f64], n: usize, k: usize, c: usize, total: usize) ->
         return Ok(out);
     }
     // Blocks of the inner dimension stay in cache while all rows use them.
-    for l0 in (0..k).step_by(64) {
-        let l1 = (l0 + 64).min(k);
+    let between = (STRIDE / (BLOCK * c.max(1))).max(1);
+    for l0 in (0..k).step_by(BLOCK) {
+        let l1 = (l0 + BLOCK).min(k);
         for i in 0..n {
+            if i % between == 0 {
+                w.poll()?;
+            }
             let row = &mut out[i * c..(i + 1) * c];
             for l in l0..l1 {
                 let f = x[i * k + l];
@@ -137,7 +153,7 @@ fn multiply(x: &[f64], y: &[f64], n: usize, k: usize, c: usize, total: usize) ->
     Ok(out)
 }
 
-fn solve(a: &Value, b: &Value) -> Res<Value> {
+fn solve(w: Watch, a: &Value, b: &Value) -> Res<Value> {
     let m = square(a, "solve")?;
     let rhs = arr(b)?;
     if rhs.len() != m.nrows() {
@@ -146,14 +162,17 @@ fn solve(a: &Value, b: &Value) -> Res<Value> {
     if m.nrows() == 0 {
         return Ok(b.clone());
     }
-    let x = m.lu().solve(&matrix(b)?).ok_or_else(|| singular("solve"))?;
+    let right = matrix(b)?;
+    let x = aside(w, 1, m, move |m| m.lu().solve(&right))?.ok_or_else(|| singular("solve"))?;
     Ok(if rhs.shape.len() == 1 { array::floats(x.as_slice().to_vec()) } else { value(&x) })
 }
 
 /// Thin, with a positive diagonal of `r`, so that it is unique.
-fn qr(m: DMatrix<f64>) -> Res<Value> {
-    let d = m.qr();
-    let (mut q, mut r) = (d.q(), d.r());
+fn qr(w: Watch, m: DMatrix<f64>) -> Res<Value> {
+    let (mut q, mut r) = aside(w, 2, m, |m| {
+        let d = m.qr();
+        (d.q(), d.r())
+    })?;
     for i in 0..r.nrows() {
         if r[(i, i)] < 0.0 {
             r.row_mut(i).neg_mut();
@@ -163,9 +182,9 @@ fn qr(m: DMatrix<f64>) -> Res<Value> {
     Ok(tuple(vec![value(&q), value(&r)]))
 }
 
-fn lu(m: DMatrix<f64>) -> Res<Value> {
+fn lu(w: Watch, m: DMatrix<f64>) -> Res<Value> {
     let n = m.nrows();
-    let d = m.lu();
+    let d = aside(w, 1, m, |m| m.lu())?;
     let mut order = DVector::from_fn(n, |i, _| i as f64);
     d.p().permute_rows(&mut order);
     let p = order.iter().map(|x| *x as i64).collect();
@@ -173,12 +192,12 @@ fn lu(m: DMatrix<f64>) -> Res<Value> {
 }
 
 /// Thin, singular values descending; the largest component of each left vector is positive.
-fn svd(m: DMatrix<f64>) -> Res<Value> {
+fn svd(w: Watch, m: DMatrix<f64>) -> Res<Value> {
     let (n, c) = m.shape();
     if n == 0 || c == 0 {
         return Ok(tuple(vec![value(&DMatrix::zeros(n, 0)), array::floats(Vec::new()), value(&DMatrix::zeros(0, c))]));
     }
-    let d = m.svd(true, true);
+    let d = aside(w, 10, m, |m| m.svd(true, true))?;
     let (Some(mut u), Some(mut vt)) = (d.u, d.v_t) else { return Err(Error::new(codes::SINGULAR, "`svd` did not converge")) };
     let mut order: Vec<usize> = (0..d.singular_values.len()).collect();
     order.sort_by(|a, b| d.singular_values[*b].total_cmp(&d.singular_values[*a]));
@@ -200,11 +219,11 @@ fn negative<'a>(v: impl Iterator<Item = &'a f64>) -> bool {
 }
 
 /// Eigenvalues ascending; the largest component of each vector is positive.
-fn eigh(m: DMatrix<f64>) -> Res<Value> {
+fn eigh(w: Watch, m: DMatrix<f64>) -> Res<Value> {
     if m.nrows() == 0 {
         return Ok(tuple(vec![array::floats(Vec::new()), value(&m)]));
     }
-    let d = ((&m + m.transpose()) * 0.5).symmetric_eigen();
+    let d = aside(w, 10, m, |m| ((&m + m.transpose()) * 0.5).symmetric_eigen())?;
     let n = d.eigenvalues.len();
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|a, b| d.eigenvalues[*a].total_cmp(&d.eigenvalues[*b]));

@@ -12,6 +12,7 @@ mod reduce;
 pub(crate) use reduce::sum_floats;
 mod sorting;
 mod text;
+mod watch;
 pub(crate) mod whole;
 pub mod data;
 
@@ -19,6 +20,7 @@ use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::value::{Rep, Value, compare, seq, show};
 use crate::vm::Machine;
+use watch::Watch;
 use adl_prim::{Bin, Prim, Un};
 
 /// Applies a primitive to all its arguments. `reps` are its hidden arguments (run-time types). Arguments may be taken, so that a buffer
@@ -74,6 +76,7 @@ fn take(args: &mut [Value], i: usize) -> Value {
 /// A primitive on plain arguments.
 pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     use Prim as P;
+    m.poll()?;
     if let Some(op) = p.bin() {
         let (a, b) = (take(args, 0), take(args, 1));
         return arith::bin(m, op, a, b);
@@ -143,11 +146,11 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::Gather | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
         | P::Append | P::Flatten | P::Reshape | P::Stack | P::Split | P::Take | P::Drop | P::First | P::Last | P::Len | P::Shape | P::Rank | P::Where
         | P::Range | P::Eye | P::Diag | P::TransposeArray => arrays::apply(m, p, args),
-        P::Sort | P::Argsort | P::Argmin | P::Argmax => sorting::apply(p, args),
+        P::Sort | P::Argsort | P::Argmin | P::Argmax => sorting::apply(Watch(&m.interrupt), p, args),
         P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Dot | P::Outer | P::Norm | P::Any | P::All | P::Trace => reduce::apply(m, p, reps, args),
         P::Cumsum | P::Cumprod => cumulative::apply(m, p, args),
-        P::MatMul | P::Matmul | P::LinSolve | P::Cholesky | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => linalg::apply(p, args),
-        P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation => random::apply(p, args),
+        P::MatMul | P::Matmul | P::LinSolve | P::Cholesky | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => linalg::apply(Watch(&m.interrupt), p, args),
+        P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation => random::apply(Watch(&m.interrupt), p, args),
         P::Print | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env | P::Time
         | P::Assert | P::Error | P::PlotSave | P::PlotShow | P::PlotWatch => io::apply(m, p, reps, args),
         P::Show => Ok(text::string(show::plain(&args[0]))),

@@ -3,6 +3,7 @@
 //! A key is two 64-bit words. Block `i` of a draw is a function of the key and `i` alone, so that results do not depend on machine,
 //! thread count or chunking.
 
+use super::watch::{STRIDE, Watch};
 use super::{int, size};
 use crate::error::{Error, Res, codes};
 use crate::value::{Buf, Shape, Tuple, Value, array};
@@ -74,28 +75,31 @@ fn below(bits: u64, n: u64) -> u64 {
     ((u128::from(bits) * u128::from(n)) >> 64) as u64
 }
 
-pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
+pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::RandKey => Ok(pair(block((word(&args[0]), 0x5eed), 0))),
         Prim::RandSplit => split((word(&args[0]), word(&args[1])), size(&args[2], "the count of `random.split`")?),
         Prim::RandUniform => {
             let (k, s) = (key(&args[0])?, shape(&args[1])?);
-            let v = words(k, array::count(&s)?, unit)?;
+            let v = words(w, k, array::count(&s)?, unit)?;
             Ok(shaped(s, Buf::F64(v)))
         }
-        Prim::RandNormal => normal(key(&args[0])?, shape(&args[1])?),
-        Prim::RandInt => whole(key(&args[0])?, int(&args[1]), int(&args[2]), shape(&args[3])?),
-        _ => permutation((word(&args[0]), word(&args[1])), size(&args[2], "the length of `random.permutation`")?),
+        Prim::RandNormal => normal(w, key(&args[0])?, shape(&args[1])?),
+        Prim::RandInt => whole(w, key(&args[0])?, int(&args[1]), int(&args[2]), shape(&args[3])?),
+        _ => permutation(w, (word(&args[0]), word(&args[1])), size(&args[2], "the length of `random.permutation`")?),
     }
 }
 
 /// `n` values of `f` of random words.
-fn words<T>(k: (u64, u64), n: usize, f: impl Fn(u64) -> T) -> Res<Vec<T>> {
+fn words<T>(w: Watch, k: (u64, u64), n: usize, f: impl Fn(u64) -> T) -> Res<Vec<T>> {
     let mut v = array::room(n)?;
-    v.extend((0..n as u64).map(|i| {
-        let (a, b) = block(k, i / 2);
-        f(if i % 2 == 0 { a } else { b })
-    }));
+    for start in (0..n).step_by(STRIDE) {
+        w.poll()?;
+        v.extend((start as u64..(start + STRIDE).min(n) as u64).map(|i| {
+            let (a, b) = block(k, i / 2);
+            f(if i % 2 == 0 { a } else { b })
+        }));
+    }
     Ok(v)
 }
 
@@ -111,10 +115,13 @@ fn split((k0, k1): (u64, u64), n: usize) -> Res<Value> {
     Ok(array::make(Shape::from_slice(&[n]), Buf::Tuple(vec![array::ints(a), array::ints(b)])))
 }
 
-fn normal(k: (u64, u64), s: Shape) -> Res<Value> {
+fn normal(w: Watch, k: (u64, u64), s: Shape) -> Res<Value> {
     let n = array::count(&s)?;
     let mut v = array::room(n + 1)?;
     for i in 0..(n as u64).div_ceil(2) {
+        if i % STRIDE as u64 == 0 {
+            w.poll()?;
+        }
         let (a, b) = normals(block(k, i));
         v.extend([a, b]);
     }
@@ -122,20 +129,23 @@ fn normal(k: (u64, u64), s: Shape) -> Res<Value> {
     Ok(shaped(s, Buf::F64(v)))
 }
 
-fn whole(k: (u64, u64), lo: i64, hi: i64, s: Shape) -> Res<Value> {
+fn whole(w: Watch, k: (u64, u64), lo: i64, hi: i64, s: Shape) -> Res<Value> {
     let range = (i128::from(hi) - i128::from(lo)).max(0) as u64;
     if range == 0 {
         return Err(Error::new(codes::DOMAIN, format!("`random.int`: there is no Int from {lo} to below {hi}")));
     }
-    let v = words(k, array::count(&s)?, |w| lo.wrapping_add(below(w, range) as i64))?;
+    let v = words(w, k, array::count(&s)?, |bits| lo.wrapping_add(below(bits, range) as i64))?;
     Ok(shaped(s, Buf::I64(v)))
 }
 
 /// Fisher and Yates.
-fn permutation(k: (u64, u64), n: usize) -> Res<Value> {
+fn permutation(w: Watch, k: (u64, u64), n: usize) -> Res<Value> {
     let mut v: Vec<i64> = array::room(n)?;
     v.extend(0..n as i64);
     for i in (1..n).rev() {
+        if i % STRIDE == 0 {
+            w.poll()?;
+        }
         let j = below(block(k, i as u64).0, i as u64 + 1) as usize;
         v.swap(i, j);
     }

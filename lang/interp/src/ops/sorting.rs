@@ -1,6 +1,7 @@
 //! Sorting and searching for extremes. Stable; `nan` is last.
 
 use super::len;
+use super::watch::{STRIDE, Watch};
 use crate::error::{Error, Res, codes};
 use crate::value::{Buf, Value, array, compare};
 use adl_prim::Prim;
@@ -8,27 +9,101 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 /// The indices that sort an array.
-pub(super) fn order(v: &Value) -> Vec<usize> {
-    let mut at: Vec<usize> = (0..len(v)).collect();
-    match v {
-        Value::Array(a) => match &a.buf {
-            Buf::F64(x) if a.shape.len() == 1 => at.sort_by(|i, j| compare::total_float(x[*i], x[*j])),
-            Buf::I64(x) if a.shape.len() == 1 => at.sort_by_key(|i| x[*i]),
-            _ => {
-                let elems: Vec<Value> = (0..a.len()).map(|i| array::elem(a, i)).collect();
-                at.sort_by(|i, j| compare::total(&elems[*i], &elems[*j]));
-            }
-        },
-        _ => at.clear(),
+fn order(w: Watch, v: &Value) -> Res<Vec<usize>> {
+    let Value::Array(a) = v else { return Ok(Vec::new()) };
+    match &a.buf {
+        Buf::F64(x) if a.shape.len() == 1 => by_keys(w, x.iter().map(|x| float_key(*x))),
+        Buf::F32(x) if a.shape.len() == 1 => by_keys(w, x.iter().map(|x| float_key(f64::from(*x)))),
+        Buf::I64(x) if a.shape.len() == 1 => by_keys(w, x.iter().map(|x| *x as u64 ^ 1 << 63)),
+        _ => {
+            let elems: Vec<Value> = (0..a.len()).map(|i| array::elem(a, i)).collect();
+            by_comparison(w, elems.len(), &|i, j| compare::total(&elems[i], &elems[j]))
+        }
     }
-    at
 }
 
-pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
+/// Whole numbers in the order of the floats: zeros of both signs are equal, and `nan` is last.
+fn float_key(x: f64) -> u64 {
+    if x.is_nan() {
+        return u64::MAX;
+    }
+    let bits = (x + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+/// Bits that one pass of the radix sort looks at.
+const DIGIT: u32 = 11;
+
+/// Sorts indices by keys: short arrays by comparing, others digit by digit from the least one.
+fn by_keys(w: Watch, keys: impl Iterator<Item = u64>) -> Res<Vec<usize>> {
+    let mut pairs: Vec<(u64, usize)> = keys.enumerate().map(|(i, k)| (k, i)).collect();
+    if pairs.len() < 1 << DIGIT {
+        pairs.sort_unstable();
+        return Ok(pairs.into_iter().map(|(_, i)| i).collect());
+    }
+    let mut next = vec![(0, 0); pairs.len()];
+    for shift in (0..u64::BITS).step_by(DIGIT as usize) {
+        let digit = |k: u64| (k >> shift) as usize & ((1 << DIGIT) - 1);
+        let mut ends = [0usize; 1 << DIGIT];
+        for part in pairs.chunks(STRIDE) {
+            w.poll()?;
+            part.iter().for_each(|(k, _)| ends[digit(*k)] += 1);
+        }
+        if ends.contains(&pairs.len()) {
+            continue;
+        }
+        let mut start = 0;
+        for e in &mut ends {
+            (*e, start) = (start, start + *e);
+        }
+        for part in pairs.chunks(STRIDE) {
+            w.poll()?;
+            for pair in part {
+                let at = &mut ends[digit(pair.0)];
+                next[*at] = *pair;
+                *at += 1;
+            }
+        }
+        std::mem::swap(&mut pairs, &mut next);
+    }
+    Ok(pairs.into_iter().map(|(_, i)| i).collect())
+}
+
+/// Sorts the indices below `n`: runs by the library, which cannot be interrupted, and then merges of neighbouring runs.
+fn by_comparison(w: Watch, n: usize, order: &dyn Fn(usize, usize) -> Ordering) -> Res<Vec<usize>> {
+    const RUN: usize = 1 << 12;
+    let mut at: Vec<usize> = (0..n).collect();
+    for run in at.chunks_mut(RUN) {
+        w.poll()?;
+        run.sort_by(|i, j| order(*i, *j));
+    }
+    let mut width = RUN;
+    while width < n {
+        let mut next = Vec::with_capacity(n);
+        for pair in at.chunks(2 * width) {
+            let (mut a, mut b) = pair.split_at(width.min(pair.len()));
+            while let ([x, ..], [y, ..]) = (a, b) {
+                if next.len() % RUN == 0 {
+                    w.poll()?;
+                }
+                let from = if order(*y, *x) == Ordering::Less { &mut b } else { &mut a };
+                next.push(from[0]);
+                *from = &from[1..];
+            }
+            next.extend_from_slice(a);
+            next.extend_from_slice(b);
+        }
+        at = next;
+        width *= 2;
+    }
+    Ok(at)
+}
+
+pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
     let v = &args[0];
     match p {
         Prim::Sort | Prim::Argsort => {
-            let at = order(v);
+            let at = order(w, v)?;
             match (p, v) {
                 (Prim::Sort, Value::Array(a)) => Ok(Value::Array(Rc::new(array::gather_rows(a, &at, &[at.len()])?))),
                 _ => Ok(array::ints(at.into_iter().map(|i| i as i64).collect())),
@@ -76,4 +151,42 @@ pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
         }
     }
     Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    /// Numbers that look random, with repetitions.
+    fn noise(n: u64) -> Vec<u64> {
+        (0..n).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 ^ i % 3 << 63).map(|k| if k % 5 == 0 { k % 1000 } else { k }).collect()
+    }
+
+    #[test]
+    fn both_ways_of_sorting_are_stable_and_right() {
+        let off = AtomicBool::new(false);
+        for n in [0, 1, 2, 100, 2047, 2048, 5000, 20_000] {
+            let keys = noise(n);
+            let mut want: Vec<usize> = (0..keys.len()).collect();
+            want.sort_by_key(|i| keys[*i]);
+            assert_eq!(by_keys(Watch(&off), keys.iter().copied()).unwrap(), want, "{n}");
+            assert_eq!(by_comparison(Watch(&off), keys.len(), &|i, j| keys[i].cmp(&keys[j])).unwrap(), want, "{n}");
+        }
+    }
+
+    #[test]
+    fn keys_of_floats_are_in_their_order() {
+        let ascending = [f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, 0.0, 5e-324, 1.0, f64::INFINITY, f64::NAN];
+        assert!(ascending.windows(2).all(|p| float_key(p[0]) < float_key(p[1])));
+        assert_eq!(float_key(-0.0), float_key(0.0));
+        assert_eq!(float_key(-f64::NAN), float_key(f64::NAN));
+    }
+
+    #[test]
+    fn an_interrupt_ends_a_sort() {
+        let on = AtomicBool::new(true);
+        assert!(by_keys(Watch(&on), noise(5000).into_iter()).is_err());
+        assert!(by_comparison(Watch(&on), 5000, &|i, j| i.cmp(&j)).is_err());
+    }
 }

@@ -44,8 +44,27 @@ fn are(n: usize) -> String {
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
-    ("E0204", "A function is applied to more arguments than it takes, or something that is no function is applied."),
-    ("E0207", "A constructor takes another number of arguments, or a type another number of parameters."),
+    (
+        "E0204",
+        "A function is applied to more arguments than it takes, or something that is no function is applied. A minus between blanks is a difference, one before an argument needs parentheses.\n\
+        \n\
+        \x20   let half x = x / 2.0\n\
+        \x20   half 1.0 2.0           -- wrong\n\
+        \x20   half 1.0               -- right\n\
+        \x20   3.0 (half 1.0)         -- wrong\n\
+        \x20   3.0 * half 1.0         -- right",
+    ),
+    (
+        "E0207",
+        "A constructor is given another number of arguments in a pattern than it was declared with, or a type another number of parameters.\n\
+        \n\
+        \x20   type Shape = Circle Float | Rect Float Float\n\
+        \x20   let area s = match s with | Circle r -> r * r | Rect a -> a         -- wrong\n\
+        \x20   let area s = match s with | Circle r -> r * r | Rect a b -> a * b   -- right\n\
+        \n\
+        \x20   let first (xs : List) = 1       -- wrong\n\
+        \x20   let first (xs : List Int) = 1   -- right",
+    ),
 ];
 
 #[cfg(test)]

@@ -87,10 +87,21 @@ pub(crate) fn two_vectors(span: Span) -> Diagnostic {
     Diagnostic::error("E0205", span, "`@` needs a matrix on one side, and both are vectors").hint("`dot x y` is the inner product, `outer x y` the outer")
 }
 
-pub(super) const EXPLANATIONS: &[Explanation] = &[(
-    "E0205",
-    "An operation is not defined for a type: numbers for arithmetic, comparable values for `==` and `<`.\n\n    \"a\" + \"b\"\n    \"a\" ++ \"b\"",
-)];
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    (
+        "E0205",
+        "An operation is not defined for a type: arithmetic takes numbers, `<` takes values with an order, `==` takes anything but functions.\n\
+        \n\
+        \x20   \"a\" + \"b\"    -- wrong\n\
+        \x20   \"a\" ++ \"b\"   -- right\n\
+        \n\
+        \x20   sqrt (len [1, 2])           -- wrong: `sqrt` takes Floats\n\
+        \x20   sqrt (float (len [1, 2]))   -- right\n\
+        \n\
+        \x20   sin == cos           -- wrong\n\
+        \x20   sin 1.0 == cos 1.0   -- right",
+    ),
+];
 
 #[cfg(test)]
 mod tests {

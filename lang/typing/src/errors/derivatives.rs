@@ -50,8 +50,22 @@ impl WrongResult<'_> {
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
-    ("E0601", "Only data can be differentiated: numbers, Bools, texts, tuples, records, arrays and declared types, but no functions."),
-    ("E0602", "`grad` takes a function whose result is one real number. For an array use `jacobian`, or `sum` its elements.\n\n    grad (fun x -> x * x) [1.0, 2.0]\n    grad (fun x -> sum (x * x)) [1.0, 2.0]"),
+    (
+        "E0601",
+        "Only data can be differentiated: numbers, Bools, texts, tuples, records, arrays and declared types, but no functions.\n\
+        \n\
+        \x20   let scale k = fun x -> k * x\n\
+        \x20   jvp scale 2.0 1.0                    -- wrong: its result is a function\n\
+        \x20   jvp (fun k -> scale k 3.0) 2.0 1.0   -- right",
+    ),
+    (
+        "E0602",
+        "`grad` takes a function whose result is one real number. For an array use `jacobian`, or `sum` its elements.\n\
+        \n\
+        \x20   grad (fun x -> x * x) [1.0, 2.0]         -- wrong\n\
+        \x20   grad (fun x -> sum (x * x)) [1.0, 2.0]   -- right\n\
+        \x20   jacobian (fun x -> x * x) [1.0, 2.0]     -- right",
+    ),
 ];
 
 #[cfg(test)]

@@ -80,10 +80,20 @@ pub(crate) fn diagnostic(fault: Fault<'_>, span: Span, vars: &Variables) -> Diag
     }
 }
 
-pub(super) const EXPLANATIONS: &[Explanation] = &[(
-    "E0501",
-    "The body of `lin x -> e` must be linear in `x`: sums, scaling by what does not depend on `x`, and moving data around.\n\n    lin x -> sin x\n    lin x -> 3.0 * x",
-)];
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    (
+        "E0501",
+        "The body of `lin x -> e` must be linear in `x`: sums, scaling by what does not depend on `x`, and moving data around. Any function has a linear one nearby: `linearize f a` gives it.\n\
+        \n\
+        \x20   lin x -> sin x                   -- wrong\n\
+        \x20   lin x -> 3.0 * x                 -- right\n\
+        \x20   let (y, l) = linearize sin 1.0   -- right\n\
+        \n\
+        \x20   lin x -> x * x              -- wrong\n\
+        \x20   lin x -> x + 1.0            -- wrong\n\
+        \x20   lin (x, y) -> x + 2.0 * y   -- right",
+    ),
+];
 
 #[cfg(test)]
 mod tests {

@@ -128,12 +128,64 @@ pub(crate) fn recursive_value(span: Span, name: &str) -> Diagnostic {
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
-    ("E0203", "Two types that must be equal are not.\n\n    1 + \"a\"\n    show 1 ++ \"a\""),
-    ("E0208", "A type would contain itself, as in `fun x -> x x`."),
-    ("E0210", "The type cannot be found out: annotate it.\n\n    reshape shape xs      -- the shape must be written out, so that the rank is known\n    reshape [n, m] xs"),
-    ("E0211", "A linear function is wanted here: `lin x -> ...`, or the result of `linearize`, `vjp` or `transpose`."),
-    ("E0212", "An annotation promises more than the definition gives: a type variable of an annotation stands for every type. Constraints need not be written: they are inferred.\n\n    let f (x : a) : a = sin x + 1.5f32\n    let f (x : F32) : F32 = sin x + 1.5f32"),
-    ("E0213", "A comprehension's index needs a bound: `for i < n -> ...`, unless it indexes some array directly."),
+    (
+        "E0203",
+        "Two types that must be equal are not. The message says what is wanted, and marks the place that wants it.\n\
+        \n\
+        \x20   (1 + 2, \"one\") == (3, 1)       -- wrong\n\
+        \x20   (1 + 2, \"one\") == (3, \"one\")   -- right\n\
+        \n\
+        \x20   let half (x : Float) = x / 2.0\n\
+        \x20   let n = 3\n\
+        \x20   half n                           -- wrong\n\
+        \x20   half (float n)                   -- right\n\
+        \n\
+        \x20   let square x = x * x\n\
+        \x20   square [1.0, 2.0]       -- wrong: it takes one number\n\
+        \x20   map square [1.0, 2.0]   -- right",
+    ),
+    (
+        "E0208",
+        "A type would contain itself: a function that takes itself as its argument, or an array that is one of its own elements. A declared type may contain itself.\n\
+        \n\
+        \x20   fun f -> f f   -- wrong\n\
+        \n\
+        \x20   let rec nest x = [x, nest x]   -- wrong\n\
+        \x20   type Nest = End | In Nest      -- right",
+    ),
+    (
+        "E0210",
+        "The type cannot be found out from what is written. The axes of an array must be known, so the shape that `reshape` and `random.normal` take is written out; and what is read from a file whose name is computed needs a type.\n\
+        \n\
+        \x20   let shape = [2, 3]\n\
+        \x20   reshape shape (iota 6)                  -- wrong\n\
+        \x20   reshape [2, 3] (iota 6)                 -- right\n\
+        \x20   reshape [shape[0], shape[1]] (iota 6)   -- right",
+    ),
+    (
+        "E0211",
+        "A linear function is wanted here: `lin x -> ...`, or the result of `linearize`, `vjp` or `transpose`. A `fun` is not one, whatever its body is.\n\
+        \n\
+        \x20   transpose (fun x -> 3.0 * x) 1.0   -- wrong\n\
+        \x20   transpose (lin x -> 3.0 * x) 1.0   -- right",
+    ),
+    (
+        "E0212",
+        "An annotation promises more than the definition gives: a type variable of an annotation stands for every type. Constraints need not be written: they are inferred.\n\
+        \n\
+        \x20   let f (x : a) : a = x + 1.5f32       -- wrong\n\
+        \x20   let f (x : F32) : F32 = x + 1.5f32   -- right\n\
+        \x20   let f x = x + 1.5f32                 -- right",
+    ),
+    (
+        "E0213",
+        "The index of a comprehension needs a bound, unless it stands directly in the brackets of some array: that array's size is then the bound.\n\
+        \n\
+        \x20   let xs = [1.0, 2.0, 3.0]\n\
+        \x20   sum for i -> float i       -- wrong\n\
+        \x20   sum for i < 3 -> float i   -- right\n\
+        \x20   sum for i -> xs[i]         -- right",
+    ),
 ];
 
 #[cfg(test)]

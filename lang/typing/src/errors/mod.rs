@@ -33,6 +33,11 @@ pub fn explain(code: &str) -> Option<&'static str> {
     FAMILIES.iter().flat_map(|f| f.iter()).find(|(c, _)| *c == code).map(|(_, t)| *t)
 }
 
+/// Every code of this crate that has an explanation.
+pub fn codes() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().flat_map(|f| f.iter()).map(|(code, _)| *code)
+}
+
 /// `1 argument`, `2 arguments`.
 pub(crate) fn count(n: usize, thing: &str) -> String {
     format!("{n} {thing}{}", if n == 1 { "" } else { "s" })

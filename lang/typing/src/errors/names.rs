@@ -132,9 +132,37 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
-    ("E0201", "A name that nothing in scope defines. A definition may use itself only with `let rec`.\n\n    let f n = if n == 0 then 1 else n * f (n - 1)\n    let rec f n = if n == 0 then 1 else n * f (n - 1)"),
-    ("E0202", "An unknown type, class, constructor or module."),
-    ("E0209", "The same name twice where names must differ: in one pattern, among parameters, in one record, among constructors."),
+    (
+        "E0201",
+        "A name that nothing in scope defines. A definition may use itself only with `let rec`.\n\
+        \n\
+        \x20   let f n = if n == 0 then 1 else n * f (n - 1)       -- wrong\n\
+        \x20   let rec f n = if n == 0 then 1 else n * f (n - 1)   -- right\n\
+        \n\
+        \x20   let rate = 0.1\n\
+        \x20   0.5 * raet       -- wrong\n\
+        \x20   0.5 * rate       -- right",
+    ),
+    (
+        "E0202",
+        "A type, a class, a constructor or a module that is not there. Types of other languages have other names here: `[n]Float` is an array, `String` a text.\n\
+        \n\
+        \x20   type Shape = Circle Float | Square Float\n\
+        \x20   Disc 1.0                                   -- wrong\n\
+        \x20   Circle 1.0                                 -- right\n\
+        \x20   let area (s : Form) = 1.0                  -- wrong\n\
+        \x20   let area (s : Shape) = 1.0                 -- right",
+    ),
+    (
+        "E0209",
+        "The same name twice where names must differ: in one pattern, among parameters, among the fields of a record, among constructors. Alternatives of one pattern must bind the same names.\n\
+        \n\
+        \x20   let add x x = x + x   -- wrong\n\
+        \x20   let add x y = x + y   -- right\n\
+        \n\
+        \x20   {a = 1, a = 2}   -- wrong\n\
+        \x20   {a = 1, b = 2}   -- right",
+    ),
 ];
 
 #[cfg(test)]

@@ -36,9 +36,32 @@ pub(crate) fn unreachable(span: Span) -> Diagnostic {
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
-    ("E0401", "A match must have an arm for every value.\n\n    match o with | Some x -> x\n    match o with | Some x -> x | None -> 0.0"),
-    ("E0402", "A pattern in a `let`, a parameter or a loop must fit every value; use `match`.\n\n    let Some x = o\n    match o with | Some x -> ... | None -> ..."),
-    ("W0403", "An arm that earlier arms leave nothing for."),
+    (
+        "E0401",
+        "A `match` must have an arm for every value; the message shows one that has none. An arm with a guard counts for nothing, because the guard may fail.\n\
+        \n\
+        \x20   let o = Some 1.0\n\
+        \x20   match o with | Some x -> x                 -- wrong\n\
+        \x20   match o with | Some x -> x | None -> 0.0   -- right\n\
+        \n\
+        \x20   match 3 with | n when n > 0 -> 1 | n when n <= 0 -> 0   -- wrong\n\
+        \x20   match 3 with | n when n > 0 -> 1 | _ -> 0               -- right",
+    ),
+    (
+        "E0402",
+        "A pattern in a `let`, a parameter or a loop must fit every value, because nothing else is tried. Where it may not fit, use `match`.\n\
+        \n\
+        \x20   let o = Some 1.0\n\
+        \x20   let Some x = o                                     -- wrong\n\
+        \x20   let x = match o with | Some x -> x | None -> 0.0   -- right",
+    ),
+    (
+        "W0403",
+        "An arm that earlier arms leave nothing for. Most often a name was meant to be a constructor, or the general case stands first.\n\
+        \n\
+        \x20   let f n = match n with | _ -> 0 | 1 -> 1   -- wrong\n\
+        \x20   let f n = match n with | 1 -> 1 | _ -> 0   -- right",
+    ),
 ];
 
 #[cfg(test)]

@@ -81,7 +81,20 @@ pub(crate) fn no_record(span: Span, field: &str, ty: &str) -> Diagnostic {
     }
 }
 
-pub(super) const EXPLANATIONS: &[Explanation] = &[("E0206", "A record has no such field, or has a field more than is wanted.\n\n    {a = 1}.b\n    {a = 1}.a")];
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    (
+        "E0206",
+        "A record has no such field, or has a field more or less than is wanted. A parameter that is annotated with some fields has these and no others.\n\
+        \n\
+        \x20   let p = {x = 1.0, y = 2.0}\n\
+        \x20   p.z                          -- wrong\n\
+        \x20   p.x                          -- right\n\
+        \n\
+        \x20   let norm2 (p : {x : Float, y : Float}) = p.x * p.x + p.y * p.y\n\
+        \x20   norm2 {x = 3.0}                                                  -- wrong\n\
+        \x20   norm2 {x = 3.0, y = 4.0}                                         -- right",
+    ),
+];
 
 #[cfg(test)]
 mod tests {

@@ -62,7 +62,19 @@ pub(crate) fn reshape(span: Span, have: u64, want: u64) -> Diagnostic {
     Diagnostic::error("E0301", span, format!("{have} elements cannot have a shape of {want}")).hint("the product of the shape must be the number of elements")
 }
 
-pub(super) const EXPLANATIONS: &[Explanation] = &[("E0301", "Two sizes are known and differ.\n\n    [1.0, 2.0] + [1.0, 2.0, 3.0]")];
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    (
+        "E0301",
+        "Two sizes that must be equal are known, and differ. Nothing has run yet: sizes that only a run can tell are checked then (E0702).\n\
+        \n\
+        \x20   [1.0, 2.0] + [1.0, 2.0, 3.0]   -- wrong\n\
+        \x20   [1.0, 2.0] + [3.0, 4.0]        -- right\n\
+        \n\
+        \x20   let f (a : [n]Float) (b : [n]Float) = dot a b\n\
+        \x20   f [1.0, 2.0] [3.0]                              -- wrong\n\
+        \x20   f [1.0, 2.0] [3.0, 4.0]                         -- right",
+    ),
+];
 
 #[cfg(test)]
 mod tests {

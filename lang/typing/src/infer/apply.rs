@@ -109,19 +109,27 @@ impl Infer<'_> {
         if let Some(w) = want {
             self.hint_result(&t, w);
         }
-        let mut out: Vec<Option<core::Expr>> = vec![None; args.len()];
-        for lambdas in [false, true] {
-            for (i, a) in args.iter().enumerate() {
-                if is_lambda(a) == lambdas {
-                    if lambdas {
-                        self.solve_ops();
-                    }
-                    out[i] = Some(self.argument(a, &params[i], (i, args.len()), name));
-                }
-            }
-        }
-        let args = out.into_iter().flatten().collect();
+        let args = self.arguments(args, &params, name);
         mk(ExprKind::App(callee, args), t, span)
+    }
+
+    /// Arguments, functions written out last: by then the others say what their parameters are. Where one of those is wrong they say
+    /// nothing that can be relied on.
+    fn arguments(&mut self, args: &[&ast::Expr], params: &[Ty], name: &Rc<str>) -> Vec<core::Expr> {
+        let mut out: Vec<Option<core::Expr>> = vec![None; args.len()];
+        let errors = self.diags.len();
+        for (i, a) in args.iter().enumerate().filter(|(_, a)| !is_lambda(a)) {
+            out[i] = Some(self.argument(a, &params[i], (i, args.len()), name));
+        }
+        let sound = self.diags.len() == errors;
+        for (i, a) in args.iter().enumerate().filter(|(_, a)| is_lambda(a)) {
+            self.solve_ops();
+            out[i] = Some(match sound {
+                true => self.argument(a, &params[i], (i, args.len()), name),
+                false => self.infer(a, None),
+            });
+        }
+        out.into_iter().flatten().collect()
     }
 
     /// The wanted type guides where the result is a bare variable that nothing has constrained.

@@ -43,7 +43,7 @@ impl Infer<'_> {
             what: why.what.to_string(),
             span,
             actual: self.show(actual),
-            expected: self.show(expected),
+            expected: self.wanted(expected),
             places: self.places(why),
             hint: None,
         };
@@ -65,6 +65,14 @@ impl Infer<'_> {
             Clash::Linear => m.not_linear(),
             Clash::Field(f) => self.fields_differ(f, expected, m),
             Clash::Class(c, place, op, t) => self.class_error(c, place, op, &t, span),
+        }
+    }
+
+    /// What is wanted, after "but": a number of no particular type is called one.
+    fn wanted(&self, t: &Ty) -> String {
+        match self.resolve(t) {
+            Ty::Meta(m) if self.metas[m as usize].scalar && self.metas[m as usize].classes.iter().all(|c| c.0 == Class::Num && c.2 != "a number") => "a number".to_owned(),
+            t => self.show(&t),
         }
     }
 
@@ -135,6 +143,9 @@ impl Infer<'_> {
         Some(match (&e, &a) {
             (t, Ty::Array(..)) if number(t) => match what {
                 What::Argument { total: 1, of, .. } if of.starts_with('`') => format!("{of} acts on one number: `map {} xs` applies it to each element", of.trim_matches('`')),
+                What::Argument { of, .. } if of.starts_with('`') && self.prim_named(Symbol::new(of.trim_matches('`'))).is_none() => {
+                    format!("`map` applies a function of one number to each element; where {of} is meant for arrays, annotate its parameter, as in `(x : [n]Float)`")
+                }
                 _ => "to apply a function of one number to each element, use `map f xs`".into(),
             },
             (Ty::Str, _) => "`show x` gives the text of a value; texts may hold values: f\"... {x} ...\"".into(),

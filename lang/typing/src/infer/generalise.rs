@@ -70,7 +70,8 @@ impl Infer<'_> {
                 sizes.push((v, Symbol::new("")));
             }
         }
-        for v in free.sizes {
+        // Sizes that an enclosing definition's signature names stay what they are.
+        for v in free.sizes.into_iter().filter(|v| self.size_names.values().all(|(w, _)| w != v)) {
             let name = self.size_labels.get(&v).copied();
             sizes.push((v, name.unwrap_or_else(|| Symbol::new(""))));
         }

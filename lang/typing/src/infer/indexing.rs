@@ -71,7 +71,10 @@ impl Infer<'_> {
         let elem = body.ty.clone();
         let ty = match kind {
             ForKind::Build => sizes.into_iter().rev().fold(elem.clone(), |t, n| array(n, t)),
-            ForKind::Reduce(p) => self.reduced(p, &elem, span),
+            ForKind::Reduce(p) => {
+                self.solve_ops();
+                self.reduced(p, &elem, span)
+            }
         };
         mk(ExprKind::For(kind, out, body, pending(&elem)), ty, span)
     }

@@ -57,45 +57,43 @@ pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut d
         Some(item)
     });
     let failed = diags.iter().any(|d| d.is_error());
-    match (&core, failed) {
-        (Some(Item::Defs(defs)), false) => {
-            for d in defs {
-                if let Some(name) = d.name {
-                    let alias = match &*d.expr.kind {
-                        ExprKind::Prim(p, _) => Some(*p),
-                        ExprKind::Abs(_, e) => match &*e.kind {
-                            ExprKind::Prim(p, _) => Some(*p),
-                            _ => None,
-                        },
-                        _ => None,
-                    }
-                    .filter(|_| internal);
-                    let g = Global { id: d.global, scheme: Rc::new(d.scheme.clone()), span: d.span, doc: d.doc.clone(), alias };
-                    Rc::make_mut(&mut out_env.values).insert(name, g);
-                    if out_env.broken.contains_key(&name) {
-                        Rc::make_mut(&mut out_env.broken).remove(&name);
-                    }
-                }
-            }
-        }
-        (_, true) => {
-            if let ast::ItemKind::Let(group) = &item.kind {
-                let mut names = Vec::new();
-                for b in &group.bindings {
-                    bound(&b.pat, &mut names);
-                }
-                for (n, s) in names {
-                    Rc::make_mut(&mut out_env.broken).insert(n, s);
-                    Rc::make_mut(&mut out_env.values).remove(&n);
-                }
-            }
-        }
+    match (&core, &item.kind) {
+        (_, ast::ItemKind::Let(group)) if failed => forget(&mut out_env, group),
+        (Some(Item::Defs(defs)), _) => defs.iter().for_each(|d| define(&mut out_env, d, internal)),
         _ => {}
     }
-    Checked { item: if failed { None } else { core }, env: out_env, diags, scheme }
+    Checked { item: core.filter(|_| !failed), env: out_env, diags, scheme }
 }
 
-/// Marks the names that an item without a tree would have bound, as far as its text says.
+/// Adds what a definition made.
+fn define(env: &mut Env, d: &Def, internal: bool) {
+    let Some(name) = d.name else { return };
+    let alias = match &*d.expr.kind {
+        ExprKind::Prim(p, _) => Some(*p),
+        ExprKind::Abs(_, e) => match &*e.kind {
+            ExprKind::Prim(p, _) => Some(*p),
+            _ => None,
+        },
+        _ => None,
+    };
+    let g = Global { id: d.global, scheme: Rc::new(d.scheme.clone()), span: d.span, doc: d.doc.clone(), alias: alias.filter(|_| internal) };
+    Rc::make_mut(&mut env.values).insert(name, g);
+    if env.broken.contains_key(&name) {
+        Rc::make_mut(&mut env.broken).remove(&name);
+    }
+}
+
+/// Marks what a definition with an error would have made, so that its uses are no errors of their own.
+fn forget(env: &mut Env, group: &ast::LetGroup) {
+    let mut names = Vec::new();
+    group.bindings.iter().for_each(|b| bound(&b.pat, &mut names));
+    for (n, s) in names {
+        Rc::make_mut(&mut env.broken).insert(n, s);
+        Rc::make_mut(&mut env.values).remove(&n);
+    }
+}
+
+/// The names that a pattern binds.
 fn bound(p: &ast::Pat, out: &mut Vec<(Symbol, Span)>) {
     match &p.kind {
         ast::PatKind::Var(n) => out.push((*n, p.span)),

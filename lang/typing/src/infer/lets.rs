@@ -217,8 +217,8 @@ impl Infer<'_> {
         self.settle_ops(self.level - 1, mark);
         self.level -= 1;
         let function = value && matches!(self.resolve(&e.ty), Ty::Fun(..) | Ty::Lin(..));
-        let scheme = self.generalise(&e.ty, function, e.span);
         self.size_names = sizes;
+        let scheme = self.generalise(&e.ty, function, e.span);
         self.keep_promises(promised);
         let e = self.abstracted(e, &scheme);
         (scheme, e)
@@ -274,8 +274,8 @@ impl Infer<'_> {
         let all = Ty::Tuple(metas.iter().cloned().collect());
         let functions = bodies.iter().all(|e| matches!(*e.kind, ExprKind::Lam(_)));
         let at = group.bindings.first().map_or(Span::default(), |b| b.pat.span);
-        let shared = self.generalise(&all, functions, at);
         self.size_names = sizes;
+        let shared = self.generalise(&all, functions, at);
         self.keep_promises(promised);
         self.scope.truncate(scope);
         let rep_vars: Vec<_> = shared.rep_vars().collect();

@@ -194,11 +194,22 @@ impl<'a> Infer<'a> {
 
     fn show(&self, t: &Ty) -> String {
         let t = self.resolve_deep(t);
-        // A number that is not known yet is called what it would become.
+        let mut numbers = Vec::new();
+        let alone = matches!(t, Ty::Meta(_));
+        // A number alone, a literal and what only real numbers can be are called what they would become; other numbers are a variable.
         let t = map_type(&t, &mut |t| match t {
             Ty::Meta(m) if self.metas[*m as usize].scalar => {
-                let real = self.metas[*m as usize].classes.iter().any(|c| c.0 == Class::Real);
-                Some(if real { Ty::Float } else { Ty::Int })
+                let classes = &self.metas[*m as usize].classes;
+                if classes.iter().any(|c| c.0 == Class::Real) {
+                    return Some(Ty::Float);
+                }
+                if alone || classes.iter().any(|c| c.2 == "a number") {
+                    return Some(Ty::Int);
+                }
+                if !numbers.contains(m) {
+                    numbers.push(*m);
+                }
+                None
             }
             _ => None,
         }, &mut |s| s);
@@ -209,7 +220,13 @@ impl<'a> Infer<'a> {
         for (v, name) in &self.size_labels {
             p.name_size(*v, name.as_str());
         }
-        p.ty(&t)
+        let text = p.ty(&t);
+        let numbers: Vec<String> = numbers.into_iter().map(|m| format!("Num {}", p.ty(&Ty::Meta(m)))).collect();
+        match numbers.as_slice() {
+            [] => text,
+            [one] => format!("{one} => {text}"),
+            _ => format!("({}) => {text}", numbers.join(", ")),
+        }
     }
 
     /// The type with bound metas replaced, at the top only.

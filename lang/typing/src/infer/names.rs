@@ -1,9 +1,9 @@
 //! Names: variables, members of modules, primitives as values.
 
-use super::{Infer, fun, mk, pending};
+use super::{Infer, array, fun, mk, pending};
 use crate::core::{self, ExprKind};
 use crate::errors::{mismatch, names};
-use crate::ty::Ty;
+use crate::ty::{Class, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
@@ -60,7 +60,7 @@ impl Infer<'_> {
 
     /// A primitive as a value.
     pub(super) fn prim_value(&mut self, p: Prim, span: Span) -> core::Expr {
-        if let Some(e) = self.operator_value(p, span) {
+        if let Some(e) = self.operator_value(p, span).or_else(|| self.reduction_value(p, span)) {
             return e;
         }
         if !self.internal && matches!(p, Prim::Reshape | Prim::RandUniform | Prim::RandNormal | Prim::RandInt) {
@@ -85,6 +85,20 @@ impl Infer<'_> {
         let res = self.operate(p, args.iter().map(|t| (t.clone(), span)).collect(), span);
         let ty = args.into_iter().rev().fold(res, |r, a| fun(a, r));
         Some(mk(ExprKind::Prim(p, Vec::new()), ty, span))
+    }
+
+    /// A reduction that is not applied: of numbers, arrays or data, whichever the context says.
+    fn reduction_value(&mut self, p: Prim, span: Span) -> Option<core::Expr> {
+        if !matches!(p, Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Norm) {
+            return None;
+        }
+        let (n, t) = (self.size_meta(), self.meta());
+        let (res, reps) = match p {
+            Prim::Norm => (self.number(Class::Real, span, "`norm`"), Vec::new()),
+            _ => (t.clone(), vec![pending(&t)]),
+        };
+        self.operate_to(p, vec![(t.clone(), span)], res.clone(), span);
+        Some(mk(ExprKind::Prim(p, reps), fun(array(n, t), res), span))
     }
 
     /// `M.f` and `random.key`.

@@ -45,6 +45,8 @@ impl Infer<'_> {
             Prim::Append => self.solve_append(op, force),
             Prim::Reshape => self.solve_reshape(op, force),
             Prim::Clamp => self.solve_clamp(op, force),
+            Prim::Norm => self.solve_norm(op, force),
+            Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance => self.solve_reduction(op, force),
             _ if op.args.len() == 1 => self.solve_unary(op, force),
             _ => self.solve_binary(op, force),
         }
@@ -129,6 +131,7 @@ impl Infer<'_> {
     fn solve_unary(&mut self, op: &Op, force: bool) -> bool {
         let (t, span) = op.args[0].clone();
         match self.head(&t) {
+            Head::Unknown if self.from_result(op, &t) => self.solve_unary(op, force),
             Head::Unknown if !force => false,
             Head::Unknown | Head::Scalar => match self.leaf(op, &t) {
                 Some(s) => self.finish(op, &Self::scalar_result(op.prim, &s)),
@@ -231,11 +234,81 @@ impl Infer<'_> {
             (Head::Compound, Head::Unknown) if scaling => self.scale(op, &a, &b, sa, sb),
             (Head::Unknown, Head::Compound) if op.prim == Prim::Mul => self.scale(op, &b, &a, sb, sa),
             (Head::Compound, _) | (_, Head::Compound) => self.not_elementwise(op, &a, &b),
+            (Head::Unknown, Head::Scalar) if self.from_result(op, &a) => self.solve_binary(op, force),
+            (Head::Scalar, Head::Unknown) if self.from_result(op, &b) => self.solve_binary(op, force),
+            (Head::Array, Head::Unknown) if self.element_of(&b, &a) => self.broadcast(op, &a, &b, sb),
+            (Head::Unknown, Head::Array) if self.element_of(&a, &b) => self.broadcast(op, &b, &a, sa),
             (Head::Unknown, _) | (_, Head::Unknown) if !force => false,
-            (Head::Array, Head::Unknown) if scaling => self.broadcast(op, &a, &b, sb),
+            (Head::Array, Head::Unknown) if Self::spreads_right(op.prim) => self.broadcast(op, &a, &b, sb),
             (Head::Unknown, Head::Array) if op.prim == Prim::Mul => self.broadcast(op, &b, &a, sa),
+            (Head::Array, Head::Unknown) | (Head::Unknown, Head::Array) if additive && (self.compound_leaf(&a) || self.compound_leaf(&b)) => self.same_compound(op, &a, &b),
+            (Head::Unknown, Head::Unknown) if (self.shaped_as(&b, &a) || self.shaped_as(&a, &b)) && self.from_result(op, &a) && self.from_result(op, &b) => {
+                self.solve_binary(op, force)
+            }
+            // `k * x` that is an array or a record: a number and such data.
+            (Head::Unknown, Head::Unknown) if op.prim == Prim::Mul && self.from_result(op, &b) => self.scaled(op, &a, force),
+            (Head::Unknown, Head::Unknown) if Self::spreads_right(op.prim) && self.from_result(op, &a) => self.scaled(op, &b, force),
+            (Head::Unknown, Head::Unknown) if self.from_result(op, &a) && self.from_result(op, &b) => self.solve_binary(op, force),
             (Head::Unknown, _) | (_, Head::Unknown) => self.same(op, &a, &b),
         }
+    }
+
+    /// Whether an unknown right operand beside an array is taken for a number, as in `x / k` and `x ^ k`.
+    fn spreads_right(prim: Prim) -> bool {
+        matches!(prim, Prim::Mul | Prim::Div | Prim::Pow | Prim::Rem)
+    }
+
+    /// Whether the operator, when it is decided by default, says that an unknown operand is an array or data: it is added to an array, or
+    /// what comes out is one.
+    pub(super) fn tells(&self, op: &Op) -> bool {
+        let [(a, _), (b, _)] = op.args.as_slice() else { return false };
+        match (self.head(a), self.head(b)) {
+            (Head::Array, Head::Unknown) | (Head::Unknown, Head::Array) => matches!(op.prim, Prim::Add | Prim::Sub),
+            (Head::Unknown, Head::Unknown) => op.prim != Prim::MatMul && matches!(self.head(&op.res), Head::Array | Head::Compound),
+            _ => false,
+        }
+    }
+
+    /// Whether a type comes out of another by operators that keep it, as that of `x * log (1.0 - x)` out of that of `x`.
+    fn shaped_as(&self, made: &Ty, from: &Ty) -> bool {
+        let (mut t, from) = (self.resolve(made), self.resolve(from));
+        // More steps than anybody writes in one expression.
+        for _ in 0..64 {
+            if t == from {
+                return true;
+            }
+            let Ty::Meta(m) = t else { return false };
+            let Some(op) = self.ops.giver(m, &|t| self.resolve(t)) else { return false };
+            t = match op.args.as_slice() {
+                [(a, _)] => self.resolve(a),
+                [(a, _), (b, _)] if self.head(b) == Head::Scalar => self.resolve(a),
+                [(a, _), (b, _)] if self.head(a) == Head::Scalar => self.resolve(b),
+                _ => return false,
+            };
+        }
+        false
+    }
+
+    /// An unknown operand that is also what the other one, an array, holds: it can be nothing but a number.
+    fn element_of(&mut self, unknown: &Ty, arr: &Ty) -> bool {
+        let t = self.resolve(unknown);
+        let element = self.bottom(arr) == t;
+        if element {
+            self.make_scalar(&t);
+        }
+        element
+    }
+
+    /// An operand takes its type from a result that is an array or a record, where the operator keeps types. Whether it did.
+    fn from_result(&mut self, op: &Op, t: &Ty) -> bool {
+        let keeps = !matches!(op.prim, Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32);
+        keeps && matches!(self.head(&op.res), Head::Array | Head::Compound) && self.unify(t, &op.res.clone()).is_ok()
+    }
+
+    /// The operand beside data is a number.
+    fn scaled(&mut self, op: &Op, number: &Ty, force: bool) -> bool {
+        self.make_scalar(number);
+        self.solve_binary(op, force)
     }
 
     fn not_elementwise(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {

@@ -41,6 +41,7 @@ impl Infer<'_> {
                 }
                 (2, 2)
             }
+            (None, None, Some(1)) => (2, 1),
             (_, None, None) if self.is_layer(op) => (2, 1),
             _ => (2, 2),
         };
@@ -89,6 +90,27 @@ impl Infer<'_> {
                 self.finish(op, &x)
             }
         }
+    }
+
+    /// `norm x`: a number, of an array with any number of axes.
+    pub(super) fn solve_norm(&mut self, op: &Op, force: bool) -> bool {
+        let (t, span) = op.args[0].clone();
+        let leaf = self.bottom(&t);
+        if self.head(&leaf) == Head::Unknown && !force {
+            return false;
+        }
+        self.expect(&op.res.clone(), &leaf, span, &Why::new("what `norm` measures"));
+        true
+    }
+
+    /// A reduction that is no call, as in `map sum`, of elements of a type: what is not known is a number.
+    pub(super) fn solve_reduction(&mut self, op: &Op, force: bool) -> bool {
+        let t = op.args[0].0.clone();
+        if self.head(&t) == Head::Unknown && !force {
+            return false;
+        }
+        self.reduced(op.prim, &t, op.span);
+        true
     }
 
     /// `a ++ b` on arrays, texts and lists; where nothing else is known, on arrays.

@@ -89,16 +89,14 @@ impl Infer<'_> {
             }
             Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Maximum | Prim::Minimum => {
                 let (x, _, t) = self.array_arg(p, 0, &args[0]);
+                self.solve_ops();
                 let ty = self.reduced(p, &t, span);
                 self.call(p, &[t], vec![x], ty, span)
             }
             Prim::Norm => {
-                let (x, _, mut t) = self.array_arg(p, 0, &args[0]);
-                while let Ty::Array(_, e) = self.resolve(&t) {
-                    t = (*e).clone();
-                }
+                let (x, _, t) = self.array_arg(p, 0, &args[0]);
                 let s = self.number(Class::Real, span, "`norm`");
-                self.expect(&s, &t, args[0].span, &Why::new("what `norm` measures"));
+                self.operate_to(p, vec![(t, args[0].span)], s.clone(), span);
                 self.call(p, &[], vec![x], s, span)
             }
             Prim::Matmul => {
@@ -132,7 +130,6 @@ impl Infer<'_> {
     /// The type that a reduction of elements of type `t` gives.
     pub(super) fn reduced(&mut self, p: Prim, t: &Ty, span: Span) -> Ty {
         let name = p.name();
-        self.solve_ops();
         let head = self.resolve(t);
         let compound = matches!(head, Ty::Array(..) | Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) | Ty::Var(_));
         let (class, on) = match p {

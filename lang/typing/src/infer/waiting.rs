@@ -3,6 +3,10 @@
 //! An operator watches the inference variables that its types begin with. Binding one wakes it; nothing else is looked at again, so that
 //! a long function costs time in proportion to its length. Operators are numbered in the order in which they were met: those that belong
 //! to a definition alone have numbers from its beginning on.
+//!
+//! What still waits when a definition ends is decided by default. First come operators beside an array: in `let a = -(g x) in v + dt * a`
+//! the sum says that `a` is an array like `v`. Then products of matrices, whose operands are arrays at any rate: in `k @ (z - x)` the
+//! difference is one. The rest follows in program order.
 
 use super::Infer;
 use crate::ty::Ty;
@@ -26,6 +30,9 @@ pub(super) struct Waiting {
     /// By inference variable: who waits for it.
     watched: HashMap<u32, Vec<u32>>,
     ready: BTreeSet<u32>,
+    /// Those that take an unknown operand for an array, because the other one is.
+    telling: BTreeSet<u32>,
+    products: BTreeSet<u32>,
     next: u32,
 }
 
@@ -44,8 +51,13 @@ impl Waiting {
 
     /// Whether a variable is the result of an operator that waits.
     pub fn gives(&self, meta: u32, resolve: &dyn Fn(&Ty) -> Ty) -> bool {
+        self.giver(meta, resolve).is_some()
+    }
+
+    /// The operator that waits and gives a variable.
+    pub fn giver(&self, meta: u32, resolve: &dyn Fn(&Ty) -> Ty) -> Option<&Op> {
         let ids = self.watched.get(&meta).map_or(&[][..], Vec::as_slice);
-        ids.iter().filter_map(|id| self.ops.get(id)).any(|op| resolve(&op.res) == Ty::Meta(meta))
+        ids.iter().filter_map(|id| self.ops.get(id)).find(|op| resolve(&op.res) == Ty::Meta(meta))
     }
 
     /// The operators that wait for a variable as their operand.
@@ -59,10 +71,16 @@ impl Waiting {
         self.ops.is_empty()
     }
 
-    fn add(&mut self, op: Op) -> u32 {
+    /// The number of an operator that is met now.
+    fn number(&mut self) -> u32 {
         self.next += 1;
-        self.ops.insert(self.next - 1, op);
         self.next - 1
+    }
+
+    fn remove(&mut self, id: u32) -> Option<Op> {
+        self.telling.remove(&id);
+        self.products.remove(&id);
+        self.ops.remove(&id)
     }
 }
 
@@ -78,13 +96,13 @@ impl Infer<'_> {
     pub(super) fn operate_to(&mut self, prim: Prim, args: Vec<(Ty, Span)>, res: Ty, span: Span) {
         let op = Op { prim, args, res, span };
         if !self.solve(&op, false) {
-            let id = self.ops.add(op);
-            self.watch(id);
+            let id = self.ops.number();
+            self.wait(id, op);
         }
     }
 
-    fn watch(&mut self, id: u32) {
-        let Some(op) = self.ops.ops.get(&id) else { return };
+    /// Keeps an operator until what it waits for is known.
+    fn wait(&mut self, id: u32, op: Op) {
         let mut metas = Vec::new();
         for t in op.args.iter().map(|a| &a.0).chain([&op.res]) {
             let mut t = self.resolve(t);
@@ -101,15 +119,21 @@ impl Infer<'_> {
                 list.push(id);
             }
         }
+        if self.tells(&op) {
+            self.ops.telling.insert(id);
+        }
+        if op.prim == Prim::MatMul {
+            self.ops.products.insert(id);
+        }
+        self.ops.ops.insert(id, op);
     }
 
     /// Solves what can be solved by now.
     pub(super) fn solve_ops(&mut self) {
         while let Some(id) = self.ops.ready.pop_first() {
-            let Some(op) = self.ops.ops.remove(&id) else { continue };
+            let Some(op) = self.ops.remove(id) else { continue };
             if !self.solve(&op, false) {
-                self.ops.ops.insert(id, op);
-                self.watch(id);
+                self.wait(id, op);
             }
         }
     }
@@ -119,8 +143,13 @@ impl Infer<'_> {
         self.solve_ops();
         self.keep_outer(level, mark);
         let mut from = mark;
-        while let Some(id) = self.ops.ops.range(from..).find(|(_, op)| self.is_inner(op, level)).map(|(id, _)| *id) {
-            from = id;
+        loop {
+            let inner = |id: &u32| self.ops.ops.get(id).is_some_and(|op| self.is_inner(op, level));
+            let first = self.ops.telling.range(mark..).chain(self.ops.products.range(mark..)).copied().find(inner);
+            let Some(id) = first.or_else(|| self.ops.ops.range(from..).map(|(id, _)| *id).find(inner)) else { return };
+            if first.is_none() {
+                from = id;
+            }
             self.force(id);
             self.solve_ops();
             self.keep_outer(level, mark);
@@ -129,14 +158,14 @@ impl Infer<'_> {
 
     /// Decides everything that still waits.
     pub(super) fn force_all(&mut self) {
-        while let Some(id) = self.ops.ops.keys().next().copied() {
+        while let Some(id) = self.ops.telling.first().or(self.ops.products.first()).or(self.ops.ops.keys().next()).copied() {
             self.force(id);
             self.solve_ops();
         }
     }
 
     fn force(&mut self, id: u32) {
-        if let Some(op) = self.ops.ops.remove(&id) {
+        if let Some(op) = self.ops.remove(id) {
             self.solve(&op, true);
         }
     }
