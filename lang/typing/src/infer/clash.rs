@@ -143,7 +143,7 @@ impl Infer<'_> {
         Some(match (&e, &a) {
             (t, Ty::Array(..)) if number(t) => match what {
                 What::Argument { total: 1, of, .. } if of.starts_with('`') => format!("{of} acts on one number: `map {} xs` applies it to each element", of.trim_matches('`')),
-                What::Argument { of, .. } if of.starts_with('`') && self.prim_named(Symbol::new(of.trim_matches('`'))).is_none() => {
+                What::Argument { of, .. } if self.is_own(of) => {
                     format!("`map` applies a function of one number to each element; where {of} is meant for arrays, annotate its parameter, as in `(x : [n]Float)`")
                 }
                 _ => "to apply a function of one number to each element, use `map f xs`".into(),
@@ -172,6 +172,12 @@ impl Infer<'_> {
             (t, Ty::Fun(_, r)) if self.alike(t, r) => "an argument is missing".into(),
             _ => return self.number_hint(&self.leaf_of(&e), &self.leaf_of(&a), span),
         })
+    }
+
+    /// Whether a function, as a message quotes it, is one of the program's own.
+    fn is_own(&self, quoted: &str) -> bool {
+        let name = Symbol::new(quoted.trim_matches('`'));
+        quoted.starts_with('`') && (self.lookup(name).is_some() || self.env.value(name).is_some_and(|g| g.alias.is_none()))
     }
 
     /// How to make the wanted number of the given one.

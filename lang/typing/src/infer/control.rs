@@ -69,9 +69,10 @@ impl Infer<'_> {
 
     pub(super) fn match_expr(&mut self, s: &ast::Expr, arms: &[ast::Arm], want: Option<&Ty>, span: Span) -> core::Expr {
         let scrutinee = self.infer(s, None);
+        // A result that nothing is known of would take the first arm's size for that of all.
         let ty = match want {
-            Some(t) => t.clone(),
-            None => self.meta(),
+            Some(t) if !matches!(self.resolve(t), Ty::Meta(_)) => t.clone(),
+            _ => self.meta(),
         };
         let (mut pats, mut out) = (Vec::new(), Vec::new());
         let mut first: Option<Span> = None;

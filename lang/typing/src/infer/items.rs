@@ -149,9 +149,11 @@ impl Infer<'_> {
         let mut defs = Vec::new();
         if group.rec {
             let keys: Vec<RecKey> = group.bindings.iter().map(|_| RecKey::Global(self.tables.global())).collect();
+            let mut doc = doc;
             for (m, key) in self.recursive(group, &keys).into_iter().zip(keys) {
                 let RecKey::Global(global) = key else { continue };
-                defs.push(Def { global, name: Some(m.name), scheme: m.scheme, expr: m.expr, span: m.span, doc: doc.clone() });
+                // What stands above the group is about its first member.
+                defs.push(Def { global, name: Some(m.name), scheme: m.scheme, expr: m.expr, span: m.span, doc: doc.take() });
             }
             return defs;
         }

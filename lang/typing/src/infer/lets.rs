@@ -151,7 +151,7 @@ impl Infer<'_> {
                             let local = self.local();
                             self.size_names.insert(name, (v, Some(local)));
                             self.size_locals.insert(v, local);
-                            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(Ty::Int)), recursive: false, size: Some(v) });
+                            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(Ty::Int)), recursive: None, size: Some(v) });
                             sizes.binds.push((v, local, name, at));
                         }
                     }
@@ -257,6 +257,7 @@ impl Infer<'_> {
         self.distinct(group);
         let (mark, promised) = (self.ops.mark(), self.promised.len());
         let sizes = self.size_names.clone();
+        let outer: Rc<[SizeVar]> = sizes.values().map(|(v, _)| *v).collect();
         let mut metas = Vec::new();
         for (b, key) in group.bindings.iter().zip(keys) {
             let t = self.meta();
@@ -266,7 +267,7 @@ impl Infer<'_> {
                 RecKey::Local(l) => *l,
                 RecKey::Global(g) => Local(u32::MAX - g.0),
             };
-            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: true, size: None });
+            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: Some(outer.clone()), size: None });
         }
         let bodies: Vec<core::Expr> = group.bindings.iter().zip(&metas).map(|(b, t)| self.binding_body(b, Some(t))).collect();
         self.settle_ops(self.level - 1, mark);
@@ -299,7 +300,7 @@ impl Infer<'_> {
             let mut binds = Vec::new();
             for (m, key) in made.into_iter().zip(&keys) {
                 let RecKey::Local(local) = *key else { continue };
-                self.scope.push(Bound { name: m.name, local, scheme: Rc::new(m.scheme), recursive: false, size: None });
+                self.scope.push(Bound { name: m.name, local, scheme: Rc::new(m.scheme), recursive: None, size: None });
                 binds.push((local, m.name, m.expr));
             }
             let body = rest(self);
@@ -331,7 +332,7 @@ impl Infer<'_> {
             match one {
                 One::Name(local, m) => {
                     // The value of a size stays one: `let n = len x` does not, an alias of a size does.
-                    self.scope.push(Bound { name: m.name, local: *local, scheme: Rc::new(m.scheme.clone()), recursive: false, size: None });
+                    self.scope.push(Bound { name: m.name, local: *local, scheme: Rc::new(m.scheme.clone()), recursive: None, size: None });
                 }
                 One::Pattern(_, _, _, vars, _) => self.push_vars(vars),
             }

@@ -59,8 +59,8 @@ struct Bound {
     name: Symbol,
     local: Local,
     scheme: Rc<Scheme>,
-    /// In its own recursive group: used without instantiation.
-    recursive: bool,
+    /// In its own recursive group: used without instantiation of types. The sizes that the definitions around the group name.
+    recursive: Option<Rc<[SizeVar]>>,
     /// It is the value of this size.
     size: Option<SizeVar>,
 }
@@ -290,7 +290,7 @@ impl<'a> Infer<'a> {
     }
 
     fn bind_mono(&mut self, name: Symbol, local: Local, ty: Ty) {
-        self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(ty)), recursive: false, size: None });
+        self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(ty)), recursive: None, size: None });
     }
 }
 

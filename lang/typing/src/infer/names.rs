@@ -1,26 +1,27 @@
 //! Names: variables, members of modules, primitives as values.
 
-use super::{Infer, array, fun, mk, pending};
+use super::{Infer, array, fun, map_type, mk, pending};
 use crate::core::{self, ExprKind};
 use crate::errors::{mismatch, names};
-use crate::ty::{Class, Ty};
+use crate::ty::{Class, Size, SizeVar, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
 
 impl Infer<'_> {
     pub(super) fn variable(&mut self, name: Symbol, span: Span) -> core::Expr {
         if let Some(b) = self.lookup(name).cloned() {
             // A member of a recursive group of globals stands in the scope under a reserved local.
-            let kind = if b.recursive && b.local.0 > u32::MAX / 2 {
+            let kind = if b.recursive.is_some() && b.local.0 > u32::MAX / 2 {
                 ExprKind::Global(core::GlobalId(u32::MAX - b.local.0))
             } else {
                 ExprKind::Local(b.local)
             };
-            if b.recursive {
-                let ty = b.scheme.ty.clone();
+            if let Some(outer) = &b.recursive {
+                let ty = self.with_fresh_sizes(&b.scheme.ty, outer);
                 return mk(ExprKind::Inst(mk(kind, ty.clone(), span), Vec::new()), ty, span);
             }
             return self.instance(kind, &b.scheme, span, name.as_str());
@@ -45,6 +46,16 @@ impl Infer<'_> {
         let d = self.unknown(name, span);
         self.report(d);
         self.error_expr(span)
+    }
+
+    /// The type of a function inside itself: each call may have sizes of its own for those that the function's annotations name.
+    fn with_fresh_sizes(&mut self, t: &Ty, outer: &[SizeVar]) -> Ty {
+        let t = self.resolve_deep(t);
+        let mut fresh: HashMap<SizeVar, Size> = HashMap::new();
+        map_type(&t, &mut |_| None, &mut |s| match s {
+            Size::Var(v) if !outer.contains(&v) => *fresh.entry(v).or_insert_with(|| self.size_meta()),
+            s => s,
+        })
     }
 
     fn unknown(&self, name: Symbol, span: Span) -> Diagnostic {

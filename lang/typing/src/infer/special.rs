@@ -345,7 +345,7 @@ impl Infer<'_> {
     fn key_type(&mut self) -> Ty {
         let name = Symbol::new("Key");
         let here = self.env.type_name(name).cloned();
-        let found = if self.internal { here } else { self.host.std_module("random").and_then(|m| m.type_name(name).cloned()) };
+        let found = here.filter(|_| self.internal).or_else(|| self.host.std_module("random").and_then(|m| m.type_name(name).cloned()));
         match found {
             Some(crate::env::TypeName::Data(d)) => Ty::Data(d.id, [].into()),
             _ => self.meta(),
