@@ -65,13 +65,13 @@ const TYPES: &[(&str, &str)] = &[
     ("let swish x = (let y : [3]Float = x * sigmoid (-x) in y)\nswish", "[3]Float -> [3]Float"),
     ("let softmax z = (let m = maximum z in let e = exp (z - m) in e / sum e)\nsoftmax", "Real a => [n]a -> [n]a"),
     ("let kalman p (x, z) = (let k = p @ inv (p + eye 2) in x + k @ (z - x))\nkalman", "[2][2]Float -> ([2]Float, [2]Float) -> [2]Float"),
-    ("let gate p (x, h) = (let z = p.w @ x + p.u @ h + p.b in (sigmoid z[0:2], tanh z[2:4]))\ngate", "Real a => {b : [n]a, u : [n][k]a, w : [n][m]a | b} -> ([m]a, [k]a) -> ([2]a, [2]a)"),
+    ("let gate p (x, h) = (let z = p.w @ x + p.u @ h + p.b in (sigmoid z[0:2], tanh z[2:4]))\ngate", "Real a => {b : [n]a, u : [n][m]a, w : [n][k]a | b} -> ([k]a, [m]a) -> ([2]a, [2]a)"),
     ("let f g (x : [n]Float) = (let s = norm (g x) in let m : [2][2]Float = g x in s)\nf", "([n]Float -> [2][2]Float) -> [n]Float -> Float"),
     ("let cov (x : [n][d]Float) = (let c = map (fun r -> r - mean x) x in c.T @ c / float n)\ncov", "[n][d]Float -> [d][d]Float"),
     // A recursive call has sizes of its own; branches of different sizes have none.
     ("let rec halve (x : [n]Float) : Float = if n < 2 then x[0] else halve x[0:n // 2]\nhalve [1.0, 2.0, 3.0]", "Float"),
     ("let rec smooth k (x : [n]Float) : [n]Float = if k == 0 then x else smooth (k - 1) (x + 1.0)\nsmooth 1 [1.0]", "[1]Float"),
-    ("let rec deep ls (x : [d]Float) : [_]Float = match ls with | Nil -> x | (w : [_][_]Float) :: rest -> deep rest (w @ x)\ndeep ([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]] :: [[1.0], [2.0], [3.0]].T :: Nil) [1.0, 2.0]", "[1]Float"),
+    ("let rec deep ls (x : [d]Float) : [_]Float = match ls with | Nil -> x | (w : [_][_]Float) :: rest -> deep rest (w @ x)\ndeep ([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]] :: Nil) [1.0, 2.0]", "[3]Float"),
     ("let g o = match o with | None -> [] | Some x -> filter (fun v -> v > 0.0) x\ng (Some [1.0, 2.0]) + [1.0, 2.0]", "[2]Float"),
     // Reductions as values.
     ("let f : [n][m]Float -> [m]Float = sum\nf", "[n][m]Float -> [m]Float"),

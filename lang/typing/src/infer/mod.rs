@@ -22,6 +22,7 @@ mod products;
 mod sizes;
 mod special;
 mod unify;
+mod unknown;
 mod waiting;
 mod zonk;
 

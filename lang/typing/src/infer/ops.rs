@@ -167,7 +167,7 @@ impl Infer<'_> {
     }
 
     /// Whether an array holds tuples, records or declared data.
-    fn compound_leaf(&self, t: &Ty) -> bool {
+    pub(super) fn compound_leaf(&self, t: &Ty) -> bool {
         match self.resolve(t) {
             Ty::Array(_, e) => self.compound_leaf(&e),
             t => self.head(&t) == Head::Compound,
@@ -211,7 +211,7 @@ impl Infer<'_> {
         }
     }
 
-    fn solve_binary(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_binary(&mut self, op: &Op, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
         let additive = matches!(op.prim, Prim::Add | Prim::Sub);
         let scaling = matches!(op.prim, Prim::Mul | Prim::Div);
@@ -234,81 +234,8 @@ impl Infer<'_> {
             (Head::Compound, Head::Unknown) if scaling => self.scale(op, &a, &b, sa, sb),
             (Head::Unknown, Head::Compound) if op.prim == Prim::Mul => self.scale(op, &b, &a, sb, sa),
             (Head::Compound, _) | (_, Head::Compound) => self.not_elementwise(op, &a, &b),
-            (Head::Unknown, Head::Scalar) if self.from_result(op, &a) => self.solve_binary(op, force),
-            (Head::Scalar, Head::Unknown) if self.from_result(op, &b) => self.solve_binary(op, force),
-            (Head::Array, Head::Unknown) if self.element_of(&b, &a) => self.broadcast(op, &a, &b, sb),
-            (Head::Unknown, Head::Array) if self.element_of(&a, &b) => self.broadcast(op, &b, &a, sa),
-            (Head::Unknown, _) | (_, Head::Unknown) if !force => false,
-            (Head::Array, Head::Unknown) if Self::spreads_right(op.prim) => self.broadcast(op, &a, &b, sb),
-            (Head::Unknown, Head::Array) if op.prim == Prim::Mul => self.broadcast(op, &b, &a, sa),
-            (Head::Array, Head::Unknown) | (Head::Unknown, Head::Array) if additive && (self.compound_leaf(&a) || self.compound_leaf(&b)) => self.same_compound(op, &a, &b),
-            (Head::Unknown, Head::Unknown) if (self.shaped_as(&b, &a) || self.shaped_as(&a, &b)) && self.from_result(op, &a) && self.from_result(op, &b) => {
-                self.solve_binary(op, force)
-            }
-            // `k * x` that is an array or a record: a number and such data.
-            (Head::Unknown, Head::Unknown) if op.prim == Prim::Mul && self.from_result(op, &b) => self.scaled(op, &a, force),
-            (Head::Unknown, Head::Unknown) if Self::spreads_right(op.prim) && self.from_result(op, &a) => self.scaled(op, &b, force),
-            (Head::Unknown, Head::Unknown) if self.from_result(op, &a) && self.from_result(op, &b) => self.solve_binary(op, force),
-            (Head::Unknown, _) | (_, Head::Unknown) => self.same(op, &a, &b),
+            (Head::Unknown, _) | (_, Head::Unknown) => self.solve_unknown(op, force),
         }
-    }
-
-    /// Whether an unknown right operand beside an array is taken for a number, as in `x / k` and `x ^ k`.
-    fn spreads_right(prim: Prim) -> bool {
-        matches!(prim, Prim::Mul | Prim::Div | Prim::Pow | Prim::Rem)
-    }
-
-    /// Whether the operator, when it is decided by default, says that an unknown operand is an array or data: it is added to an array, or
-    /// what comes out is one.
-    pub(super) fn tells(&self, op: &Op) -> bool {
-        let [(a, _), (b, _)] = op.args.as_slice() else { return false };
-        match (self.head(a), self.head(b)) {
-            (Head::Array, Head::Unknown) | (Head::Unknown, Head::Array) => matches!(op.prim, Prim::Add | Prim::Sub),
-            (Head::Unknown, Head::Unknown) => op.prim != Prim::MatMul && matches!(self.head(&op.res), Head::Array | Head::Compound),
-            _ => false,
-        }
-    }
-
-    /// Whether a type comes out of another by operators that keep it, as that of `x * log (1.0 - x)` out of that of `x`.
-    fn shaped_as(&self, made: &Ty, from: &Ty) -> bool {
-        let (mut t, from) = (self.resolve(made), self.resolve(from));
-        // More steps than anybody writes in one expression.
-        for _ in 0..64 {
-            if t == from {
-                return true;
-            }
-            let Ty::Meta(m) = t else { return false };
-            let Some(op) = self.ops.giver(m, &|t| self.resolve(t)) else { return false };
-            t = match op.args.as_slice() {
-                [(a, _)] => self.resolve(a),
-                [(a, _), (b, _)] if self.head(b) == Head::Scalar => self.resolve(a),
-                [(a, _), (b, _)] if self.head(a) == Head::Scalar => self.resolve(b),
-                _ => return false,
-            };
-        }
-        false
-    }
-
-    /// An unknown operand that is also what the other one, an array, holds: it can be nothing but a number.
-    fn element_of(&mut self, unknown: &Ty, arr: &Ty) -> bool {
-        let t = self.resolve(unknown);
-        let element = self.bottom(arr) == t;
-        if element {
-            self.make_scalar(&t);
-        }
-        element
-    }
-
-    /// An operand takes its type from a result that is an array or a record, where the operator keeps types. Whether it did.
-    fn from_result(&mut self, op: &Op, t: &Ty) -> bool {
-        let keeps = !matches!(op.prim, Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32);
-        keeps && matches!(self.head(&op.res), Head::Array | Head::Compound) && self.unify(t, &op.res.clone()).is_ok()
-    }
-
-    /// The operand beside data is a number.
-    fn scaled(&mut self, op: &Op, number: &Ty, force: bool) -> bool {
-        self.make_scalar(number);
-        self.solve_binary(op, force)
     }
 
     fn not_elementwise(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
@@ -319,7 +246,7 @@ impl Infer<'_> {
     }
 
     /// Both operands and the result have one type.
-    fn same(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
+    pub(super) fn same(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
         if let Some(fix) = self.mixed(op, a, b) {
             let [(_, sa), (_, sb)] = [&op.args[0], &op.args[1]];
             let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix };
@@ -393,7 +320,7 @@ impl Infer<'_> {
         }
     }
 
-    fn same_compound(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
+    pub(super) fn same_compound(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
         let why = Why::right(Self::op_name(op.prim), op.args[0].1, a);
         if self.expect(a, b, op.args[1].1, &why) {
             self.require_space(a, op.span, Self::op_name(op.prim));
@@ -401,7 +328,7 @@ impl Infer<'_> {
         self.finish(op, a)
     }
 
-    fn broadcast(&mut self, op: &Op, arr: &Ty, scalar: &Ty, span: Span) -> bool {
+    pub(super) fn broadcast(&mut self, op: &Op, arr: &Ty, scalar: &Ty, span: Span) -> bool {
         if self.compound_leaf(arr) && matches!(op.prim, Prim::Mul | Prim::Div) {
             return self.scale(op, arr, scalar, op.span, span);
         }
