@@ -8,19 +8,24 @@
 mod chart;
 mod clip;
 mod colour;
+mod cost;
 mod facets;
 mod font;
 mod legend;
 pub mod live;
 mod marks;
 mod panel;
+mod plans;
 mod png;
 mod range;
 mod scale;
 mod scene;
 mod surface;
 mod svg;
+pub mod terminal;
 mod text;
+#[cfg(test)]
+mod tests;
 
 pub use colour::Theme;
 
@@ -34,32 +39,59 @@ const SIZE: (f64, f64) = (640.0, 400.0);
 /// Something that can be drawn.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    chart: Chart,
+    what: What,
 }
 
-/// The picture of a value; `None` for values that have none.
+#[derive(Clone, Debug)]
+enum What {
+    Chart(Box<Chart>),
+    Cost(Box<cost::Cost>),
+}
+
+/// The picture of a plot, of a cost (its bars beside the source), or of residuals (plans between memory and work); `None` for other values.
 pub fn picture(v: &Value) -> Option<Figure> {
-    chart::read(v).map(|chart| Figure { chart })
+    match chart::read(v).or_else(|| plans::read(v)) {
+        Some(chart) => Some(Figure::of(chart)),
+        None => cost::read(v).map(|c| Figure { what: What::Cost(Box::new(c)) }),
+    }
 }
 
 impl Figure {
     pub(crate) fn of(chart: Chart) -> Figure {
-        Figure { chart }
+        Figure { what: What::Chart(Box::new(chart)) }
     }
 
     /// Pixels across and down.
     pub fn size(&self) -> (f64, f64) {
-        let (rows, columns) = facets::shape(&self.chart);
-        let of_facets = (320.0 * columns as f64, 240.0 * rows as f64);
-        let default = if self.chart.facets.is_empty() { SIZE } else { (of_facets.0.clamp(SIZE.0, 2400.0), of_facets.1.clamp(240.0, 2400.0)) };
-        self.chart.size.unwrap_or(default)
+        match &self.what {
+            What::Cost(c) => c.size(),
+            What::Chart(c) if c.facets.is_empty() => c.size.unwrap_or(SIZE),
+            What::Chart(c) => {
+                let (rows, columns) = facets::shape(c);
+                let of_facets = ((320.0 * columns as f64).clamp(SIZE.0, 2400.0), (240.0 * rows as f64).clamp(240.0, 2400.0));
+                c.size.unwrap_or(of_facets)
+            }
+        }
+    }
+
+    /// Whether it has so many marks that a PNG is the smaller file.
+    pub fn is_dense(&self) -> bool {
+        let numbers = |c: &Chart| c.layers.iter().map(|l| l.x.len().max(l.y.len()) + l.z.data.len()).sum::<usize>();
+        match &self.what {
+            What::Chart(c) => numbers(c) + c.facets.iter().map(numbers).sum::<usize>() > 20_000,
+            What::Cost(_) => false,
+        }
     }
 
     fn scene(&self, theme: Theme) -> Scene {
-        let theme = self.chart.theme.unwrap_or(theme);
+        let chart = match &self.what {
+            What::Cost(c) => return c.scene(theme),
+            What::Chart(c) => c,
+        };
+        let theme = chart.theme.unwrap_or(theme);
         let (width, height) = self.size();
-        let shapes = panel::draw(&self.chart, theme, Frame { x: 0.0, y: 0.0, w: width, h: height });
-        Scene { width, height, paper: theme.ink().paper, title: self.chart.title.clone(), shapes }
+        let shapes = panel::draw(chart, theme, Frame { x: 0.0, y: 0.0, w: width, h: height });
+        Scene { width, height, paper: theme.ink().paper, title: chart.title.clone(), shapes }
     }
 
     /// As SVG.
@@ -72,8 +104,16 @@ impl Figure {
         png::write(&self.scene(theme), scale)
     }
 
-    /// As characters, in so many columns and rows.
+    /// In a terminal's protocol.
+    pub fn terminal(&self, protocol: terminal::Protocol, theme: Theme) -> String {
+        terminal::write(&self.scene(theme), protocol, 1.0)
+    }
+
+    /// As characters, in so many columns and rows. A cost is its table, which may be wider.
     pub fn text(&self, columns: usize, rows: usize, colour: bool) -> String {
-        text::write(&self.chart, columns, rows, colour)
+        match &self.what {
+            What::Chart(c) => text::write(c, columns, rows, colour),
+            What::Cost(c) => c.table.clone(),
+        }
     }
 }

@@ -31,9 +31,16 @@ pub struct Live {
     waiting: Option<Figure>,
     /// Whether a curve has numbers that have not been drawn yet.
     grown: bool,
+    /// Whether nobody watches, so that only the last picture is drawn.
+    unseen: bool,
 }
 
 impl Live {
+    /// For an output that nobody watches: only `finish` gives a picture.
+    pub fn unseen() -> Live {
+        Live { unseen: true, ..Live::default() }
+    }
+
     /// A picture in place of the one before: it is given back if it is time to draw.
     pub fn show(&mut self, figure: Figure) -> Option<Figure> {
         self.waiting = Some(figure);
@@ -59,12 +66,12 @@ impl Live {
     /// The run is over: what has not been drawn yet. The next run begins anew.
     pub fn finish(&mut self) -> Option<Figure> {
         let left = if self.grown { Some(self.figure()) } else { self.waiting.take() };
-        *self = Live::default();
+        *self = Live { unseen: self.unseen, ..Live::default() };
         left
     }
 
     fn due(&mut self) -> bool {
-        let due = self.drawn.is_none_or(|t| t.elapsed() >= PAUSE);
+        let due = !self.unseen && self.drawn.is_none_or(|t| t.elapsed() >= PAUSE);
         if due {
             self.drawn = Some(Instant::now());
         }
@@ -118,7 +125,15 @@ mod tests {
         }
         assert!(live.curves[0].points.len() <= MOST);
         let last = live.finish().map(|f| f.text(60, 12, false)).unwrap_or_default();
-        assert!(last.contains("×10⁵") && last.contains("step"), "{last}");
+        assert!(last.contains("step ×10⁶") && last.contains("━ loss"), "{last}");
         assert!(live.finish().is_none());
+    }
+
+    #[test]
+    fn where_nobody_watches_the_last_is_drawn() {
+        let mut live = Live::unseen();
+        let figure = Figure::of(Chart::default());
+        assert!(live.show(figure.clone()).is_none() && live.watch("a", 1.0).is_none() && live.show(figure).is_none());
+        assert!(live.finish().is_some() && live.finish().is_none() && live.watch("a", 1.0).is_none());
     }
 }

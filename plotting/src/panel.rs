@@ -19,6 +19,9 @@ const EDGE: f64 = 12.0;
 /// Pixels that upright names of categories may take.
 const UPRIGHT: f64 = 110.0;
 
+/// Pixels in which a name is cut rather than stood upright.
+const SLOT: f64 = 64.0;
+
 /// Axes in a frame.
 pub struct Panel<'c> {
     /// What is drawn.
@@ -39,6 +42,8 @@ pub struct Panel<'c> {
     pub map: ColourMap,
     /// The lowest and the highest height.
     pub heights: Option<(f64, f64)>,
+    /// Whether a pixel is large: fewer lines, nothing half filled.
+    pub coarse: bool,
 }
 
 impl<'c> Panel<'c> {
@@ -61,7 +66,10 @@ impl<'c> Panel<'c> {
             heights: range::heights(chart, map.centred),
             map,
             categories,
+            coarse: false,
         };
+        panel.x.whole = chart.layers.iter().any(|l| l.kind == Kind::Stem || l.kind == Kind::Heatmap && l.x.is_empty());
+        panel.y.whole = range::upside_down(chart);
         if chart.equal {
             panel.equalise();
         }
@@ -97,6 +105,13 @@ impl<'c> Panel<'c> {
             None if l.kind == Kind::Path => self.ink.series[(turn + 1) % 8],
             None => self.ink.series[turn % 8],
         }
+    }
+
+    /// The colour of a line at a height: never so near to the paper that it is lost.
+    pub fn line_height(&self, z: f64) -> Option<Colour> {
+        let c = self.height(z)?;
+        let apart = (c.lightness() - self.ink.paper.lightness()).abs();
+        Some(if apart < 0.3 { c.mix(self.ink.ink, 0.35) } else { c })
     }
 
     /// The colour of a height.
@@ -167,7 +182,7 @@ fn margins(p: &Panel, inner: Frame, side: f64) -> Frame {
     let up = ticks_up(&Axis { ends: (inner.bottom() - 40.0, inner.y), ..p.y.clone() });
     let numbers = up.at.iter().map(|t| font::width(&t.1, SMALL)).fold(8.0, f64::max);
     let left = numbers + 8.0 + if p.chart.labels.1.is_empty() { 0.0 } else { 22.0 };
-    let top = if up.note.is_empty() { 4.0 } else { 18.0 };
+    let top = if up.note.is_empty() && !range::any_missing(p.chart) { 4.0 } else { 18.0 };
     let w = (inner.w - left - side - 6.0).max(30.0);
     let names = if upright(p, w) { p.categories.iter().map(|c| font::width(&font::cut(c, SMALL, UPRIGHT), SMALL)).fold(0.0, f64::max) + 4.0 } else { 16.0 };
     let note = !ticks_across(&p.x, SMALL).note.is_empty();
@@ -178,7 +193,7 @@ fn margins(p: &Panel, inner: Frame, side: f64) -> Frame {
 /// Whether names across have to stand upright in a width.
 fn upright(p: &Panel, width: f64) -> bool {
     let slot = width / p.categories.len().max(1) as f64;
-    p.categories.iter().any(|c| font::width(c, SMALL) > slot - 4.0)
+    slot < SLOT && p.categories.iter().any(|c| font::width(c, SMALL) > slot - 4.0)
 }
 
 fn axes(p: &Panel, whole: Frame) -> Vec<Shape> {
@@ -237,20 +252,20 @@ fn names(p: &Panel, out: &mut Vec<Shape>) {
         let Some(x) = p.x.at(k as f64).filter(|x| *x >= f.x && *x <= f.right()) else { continue };
         out.push(match stand {
             true => Shape::Text(Label { at: (x, f.bottom() + 6.0), text: font::cut(name, SMALL, UPRIGHT), size: SMALL, anchor: Anchor::End, upwards: true, colour: ink.soft }),
-            false => Shape::text((x, f.bottom() + 13.0), font::cut(name, SMALL, slot), SMALL, Anchor::Middle, ink.soft),
+            false => Shape::text((x, f.bottom() + 13.0), font::cut(name, SMALL, slot - 4.0), SMALL, Anchor::Middle, ink.soft),
         });
     }
 }
 
 /// What is not to be seen, in words.
-fn remark(p: &Panel, missing: usize) -> Option<Shape> {
+fn remark(p: &Panel, missing: usize) -> Vec<Shape> {
     let f = p.frame;
     let empty = p.chart.layers.iter().all(|l| l.x.is_empty() && l.y.is_empty() && l.z.data.is_empty());
-    let text = match missing {
-        0 if empty => "no data".to_owned(),
-        0 => return None,
-        1 => "1 value is not drawn".to_owned(),
-        n => format!("{n} values are not drawn"),
+    let n = match missing {
+        0 if empty => return vec![Shape::text((f.x + f.w / 2.0, f.y + f.h / 2.0), "no data", LABEL, Anchor::Middle, p.ink.soft)],
+        0 => return Vec::new(),
+        1 => "1 value is".to_owned(),
+        n => format!("{n} values are"),
     };
-    Some(Shape::text((f.right() - 4.0, f.y + 9.0), text, SMALL, Anchor::End, p.ink.soft))
+    vec![Shape::text((f.right(), f.y - 9.0), format!("{n} not drawn"), SMALL, Anchor::End, p.ink.soft)]
 }

@@ -13,6 +13,12 @@ const MOST: f64 = 60e6;
 
 /// The bytes of a PNG file, `scale` times as large as the scene.
 pub fn write(scene: &Scene, scale: f64) -> Vec<u8> {
+    let (w, h, pixels) = pixels(scene, scale);
+    encode(w, h, png::ColorType::Rgb, &pixels)
+}
+
+/// Width, height, and red, green and blue of each pixel.
+pub fn pixels(scene: &Scene, scale: f64) -> (usize, usize, Vec<u8>) {
     static FONT: OnceLock<bool> = OnceLock::new();
     FONT.get_or_init(|| register_font("sans-serif", FontStyle::Normal, font::BYTES).is_ok());
     let scale = if scale.is_finite() { scale.clamp(0.1, 8.0) } else { 1.0 };
@@ -26,7 +32,7 @@ pub fn write(scene: &Scene, scale: f64) -> Vec<u8> {
         let mut canvas = Canvas { to: BitMapBackend::with_buffer(&mut buffer, (ww as u32, hh as u32)), scale: scale * fine as f64 };
         canvas.shapes(&scene.shapes);
     }
-    encode(w, h, png::ColorType::Rgb, &averaged(&buffer, w, h, fine))
+    (w, h, averaged(&buffer, w, h, fine))
 }
 
 /// The cells of a grid as an image of one pixel each.
@@ -150,7 +156,9 @@ impl Canvas<'_> {
         let (w, h) = (frame.w / columns.max(1) as f64, frame.h / rows.max(1) as f64);
         for (k, c) in colours.iter().enumerate() {
             let Some(c) = c else { continue };
-            self.rect(Frame { x: frame.x + (k % columns) as f64 * w, y: frame.y + (k / columns) as f64 * h, w, h }, *c, 1.0);
+            let (x, y) = (frame.x + (k % columns) as f64 * w, frame.y + (k / columns) as f64 * h);
+            // Neighbours share their edge's pixels: the paper does not shine through.
+            let _ = self.to.draw_rect(self.px((x, y)), self.px((x + w, y + h)), &rgb(*c), true);
         }
     }
 }

@@ -75,6 +75,12 @@ pub fn fits(v: f64, log: bool) -> bool {
     v.is_finite() && (!log || v > 0.0)
 }
 
+/// Whether some number has no place in the picture.
+pub fn any_missing(chart: &Chart) -> bool {
+    let bad = |vs: &[f64], log| vs.iter().any(|v| !fits(*v, log));
+    chart.layers.iter().any(|l| bad(&l.x, chart.log.0) || bad(&l.y, chart.log.1) || bad(&l.v, false) || bad(&l.u, false) || bad(&l.z.data, false))
+}
+
 /// Both axes of a chart.
 pub fn of(chart: &Chart, categories: &[String]) -> (Extent, Extent) {
     let (mut across, mut up) = (NOTHING, NOTHING);
@@ -94,13 +100,11 @@ fn layer(chart: &Chart, l: &Layer) -> (Extent, Extent) {
     let (mut x, mut y) = (NOTHING, NOTHING);
     let (log_x, log_y) = chart.log;
     match l.kind {
-        Kind::Line | Kind::Scatter | Kind::Area | Kind::Path | Kind::Quiver | Kind::Stem | Kind::Text => {
+        Kind::Line | Kind::Scatter | Kind::Area | Kind::Band | Kind::Path | Kind::Quiver | Kind::Stem | Kind::Text => {
             points(l, &l.y, chart.log, &mut x, &mut y);
-            (x.air, y.air) = ((true, true), (true, true));
-        }
-        Kind::Band => {
-            points(l, &l.y, chart.log, &mut x, &mut y);
-            points(l, &l.v, chart.log, &mut x, &mut y);
+            if l.kind == Kind::Band {
+                points(l, &l.v, chart.log, &mut x, &mut y);
+            }
             (x.air, y.air) = ((true, true), (true, true));
         }
         Kind::Bars | Kind::Box => {
@@ -109,9 +113,13 @@ fn layer(chart: &Chart, l: &Layer) -> (Extent, Extent) {
         }
         Kind::Hist => {
             for (low, high, count) in bins(l) {
-                x.add(low);
+                if fits(low, log_x) {
+                    x.add(low);
+                }
                 x.add(high);
-                y.add(count as f64);
+                if fits(count as f64, log_y) {
+                    y.add(count as f64);
+                }
             }
             (x.air, y.air) = ((true, true), (true, true));
         }

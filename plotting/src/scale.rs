@@ -12,6 +12,8 @@ pub struct Axis {
     pub log: bool,
     /// The pixels of its ends.
     pub ends: (f64, f64),
+    /// Whether only whole numbers mean something.
+    pub whole: bool,
 }
 
 /// Numbers at ticks, and a factor or summand that all of them share.
@@ -26,7 +28,7 @@ pub struct Ticks {
 impl Axis {
     /// An axis over a range of numbers, made wide enough to be one.
     pub fn new(range: (f64, f64), log: bool, ends: (f64, f64)) -> Axis {
-        Axis { range: if log { wide_log(range) } else { wide(range) }, log, ends }
+        Axis { range: if log { wide_log(range) } else { wide(range) }, log, ends, whole: false }
     }
 
     /// The pixel of a number; `None` for what has no place on it.
@@ -50,11 +52,21 @@ impl Axis {
         let room = room.clamp(2, 12);
         if self.log {
             let t = log_ticks(self.range, room);
-            if t.at.len() > 1 {
+            // Within a decade round numbers are few, and equally spaced ones do as well.
+            if t.at.len() > 2 || self.range.1 / self.range.0 > 10.0 {
                 return t;
             }
         }
-        linear_ticks(self.range, room)
+        linear_ticks(self.range, room, if self.whole { 1.0 } else { 0.0 })
+    }
+
+    /// Round numbers inside the range, about `least` of them to twice as many.
+    pub fn levels(&self, least: f64) -> Vec<f64> {
+        let (a, b) = self.range;
+        let step = nice((b / 2.0 - a / 2.0) / least);
+        let (first, last) = ((a / step).ceil(), (b / step).floor());
+        let count = (last - first).clamp(0.0, 40.0) as usize;
+        (0..=count).map(|k| (first + k as f64) * step).filter(|v| *v > a && *v < b).collect()
     }
 }
 
@@ -65,7 +77,7 @@ fn wide((a, b): (f64, f64)) -> (f64, f64) {
     }
     let (a, b) = (a.clamp(-LARGEST, LARGEST), b.clamp(-LARGEST, LARGEST));
     let most = a.abs().max(b.abs());
-    if b - a > 1e-11 * most && b - a > 1e-290 {
+    if b - a > 1e-13 * most && b - a > 1e-290 {
         return (a, b);
     }
     let by = if most > 1e-280 { 0.05 * most } else { 1.0 };
@@ -88,8 +100,8 @@ fn nice(x: f64) -> f64 {
     factor * unit
 }
 
-fn linear_ticks((a, b): (f64, f64), room: usize) -> Ticks {
-    let step = nice(2.0 * (b / 2.0 - a / 2.0) / room as f64);
+fn linear_ticks((a, b): (f64, f64), room: usize, least: f64) -> Ticks {
+    let step = nice(2.0 * (b / 2.0 - a / 2.0) / room as f64).max(least);
     if !(step.is_finite() && step > 0.0) {
         return Ticks::default();
     }

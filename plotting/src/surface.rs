@@ -21,7 +21,7 @@ struct View {
 
 impl View {
     fn of(f: Frame) -> View {
-        let scale = (f.w / 1.75).min(f.h / 1.62);
+        let scale = (f.w / 1.7).min(f.h / 1.5);
         View { centre: (f.x + f.w / 2.0, f.y + f.h / 2.0), scale }
     }
 
@@ -47,6 +47,7 @@ pub fn draw(chart: &Chart, theme: Theme, inner: Frame) -> Vec<Shape> {
     for l in &layers {
         out.push(Shape::Group("surface", surface(&panel, l, &view)));
     }
+    out.push(Shape::Group("numbers", numbers_and_labels(&panel, &layers, &view)));
     if side > 0.0 {
         out.extend(legend::draw(&panel, Frame { x: frame.right() + 14.0, y: inner.y + 20.0, w: side - 14.0, h: (inner.h - 40.0).max(20.0) }));
     }
@@ -126,22 +127,29 @@ fn axes(p: &Panel, layers: &[&Layer], view: &View) -> Vec<Shape> {
     for (v, _) in &ay.ticks(4).at {
         let t = ay.at(*v).unwrap_or(0.0);
         line((0.0, t, 0.0), (1.0, t, 0.0), ink.grid);
-        line((1.0, t, 0.0), (1.0, t, 1.0), ink.grid);
+        line((0.0, t, 0.0), (0.0, t, 1.0), ink.grid);
     }
     for (v, _) in &az.ticks(4).at {
         let t = az.at(*v).unwrap_or(0.0);
         line((0.0, 1.0, t), (1.0, 1.0, t), ink.grid);
-        line((1.0, 0.0, t), (1.0, 1.0, t), ink.grid);
+        line((0.0, 0.0, t), (0.0, 1.0, t), ink.grid);
     }
-    for (a, b) in [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((0.0, 0.0, 0.0), (0.0, 1.0, 0.0)), ((0.0, 1.0, 0.0), (0.0, 1.0, 1.0))] {
+    for (a, b) in [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((1.0, 0.0, 0.0), (1.0, 1.0, 0.0)), ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))] {
         line(a, b, ink.soft);
     }
-    out.extend(numbers(p, &ax, |t| view.at(t, -0.06, 0.0).0, Anchor::Start));
-    out.extend(numbers(p, &ay, |t| view.at(-0.06, t, 0.0).0, Anchor::End));
-    out.extend(numbers(p, &az, |t| view.at(-0.04, 1.0, t).0, Anchor::End));
+    out
+}
+
+fn numbers_and_labels(p: &Panel, layers: &[&Layer], view: &View) -> Vec<Shape> {
+    let [ax, ay, az] = spans(p, layers);
+    let ink = p.ink;
+    let mut out = Vec::new();
+    out.extend(numbers(p, &ax, |t| view.at(t, -0.07, 0.0).0, Anchor::End));
+    out.extend(numbers(p, &ay, |t| view.at(1.07, t, 0.0).0, Anchor::Start));
+    out.extend(numbers(p, &az, |t| view.at(-0.04, -0.04, t).0, Anchor::End));
     let (across, deep) = &p.chart.labels;
-    out.push(Shape::text(view.at(0.5, -0.24, 0.0).0, across.clone(), LABEL, Anchor::Start, ink.ink));
-    out.push(Shape::text(view.at(-0.24, 0.5, 0.0).0, deep.clone(), LABEL, Anchor::End, ink.ink));
+    out.push(Shape::text(view.at(0.5, -0.26, 0.0).0, across.clone(), LABEL, Anchor::End, ink.ink));
+    out.push(Shape::text(view.at(1.26, 0.5, 0.0).0, deep.clone(), LABEL, Anchor::Start, ink.ink));
     out.retain(|s| !matches!(s, Shape::Text(l) if l.text.is_empty()));
     out
 }

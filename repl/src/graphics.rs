@@ -2,8 +2,53 @@
 
 use std::io::IsTerminal;
 
+use adl_plotting::terminal::Protocol;
+use adl_plotting::{Figure, Theme};
+
+/// How this terminal takes pictures, if it does: `ADL_GRAPHICS` (`kitty`, `iterm`, `sixel`, `text`) says, or what the terminal says of itself.
+fn protocol() -> Option<Protocol> {
+    let var = |n: &str| std::env::var(n).unwrap_or_default();
+    match var("ADL_GRAPHICS").as_str() {
+        "kitty" => return Some(Protocol::Kitty),
+        "iterm" => return Some(Protocol::Iterm),
+        "sixel" => return Some(Protocol::Sixel),
+        "" => {}
+        _ => return None,
+    }
+    // A multiplexer does not pass pictures on.
+    if !std::io::stdout().is_terminal() || !var("TMUX").is_empty() {
+        return None;
+    }
+    match (var("TERM").as_str(), var("TERM_PROGRAM").as_str()) {
+        ("xterm-kitty" | "xterm-ghostty", _) | (_, "ghostty") => Some(Protocol::Kitty),
+        (_, "iTerm.app" | "WezTerm") => Some(Protocol::Iterm),
+        (t, _) if t.starts_with("foot") || t.starts_with("mlterm") || t.contains("sixel") => Some(Protocol::Sixel),
+        _ => None,
+    }
+}
+
+/// The terminal's paper: dark, unless it says otherwise.
+fn theme() -> Theme {
+    let colours = std::env::var("COLORFGBG").unwrap_or_default();
+    if matches!(colours.rsplit(';').next(), Some("7" | "15")) { Theme::Light } else { Theme::Dark }
+}
+
+/// A picture for the screen: a real one where the terminal can, else characters.
+pub fn picture(figure: &Figure, colour: bool) -> String {
+    match protocol() {
+        Some(p) => figure.terminal(p, theme()),
+        None => characters(figure, colour),
+    }
+}
+
+/// A picture of characters.
+pub fn characters(figure: &Figure, colour: bool) -> String {
+    let (columns, rows) = room();
+    figure.text(columns, rows, colour)
+}
+
 /// Columns and rows for a picture.
-pub fn room() -> (usize, usize) {
+fn room() -> (usize, usize) {
     match terminal_size::terminal_size() {
         Some((w, h)) if std::io::stdout().is_terminal() => (usize::from(w.0).clamp(40, 120), usize::from(h.0).saturating_sub(4).clamp(12, 30)),
         _ => (80, 24),

@@ -34,7 +34,9 @@ impl Terminal {
     /// With the arguments of the script.
     pub fn new(args: Vec<String>) -> Terminal {
         let out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
-        Terminal { out, watched: std::io::stdout().is_terminal(), args, start: Instant::now(), bar: Bar::new(), live: Live::default(), live_lines: 0, silent: false }
+        let watched = std::io::stdout().is_terminal();
+        let live = if watched { Live::default() } else { Live::unseen() };
+        Terminal { out, watched, args, start: Instant::now(), bar: Bar::new(), live, live_lines: 0, silent: false }
     }
 }
 
@@ -125,15 +127,15 @@ impl Host for Terminal {
     fn show(&mut self, value: &Value, live: bool) -> Result<(), String> {
         let figure = figure(value)?;
         if !live {
-            let text = self.screen(&figure);
+            let text = crate::graphics::picture(&figure, self.watched && crate::graphics::colour());
             self.print(&(text + "\n"));
-        } else if let Some(f) = self.live.show(figure).filter(|_| self.watched) {
+        } else if let Some(f) = self.live.show(figure) {
             self.draw(&f);
         }
         Ok(())
     }
     fn watch(&mut self, name: &str, y: f64) -> Result<(), String> {
-        if let Some(f) = self.live.watch(name, y).filter(|_| self.watched) {
+        if let Some(f) = self.live.watch(name, y) {
             self.draw(&f);
         }
         Ok(())
@@ -145,11 +147,6 @@ fn figure(value: &Value) -> Result<Figure, String> {
 }
 
 impl Terminal {
-    fn screen(&self, figure: &Figure) -> String {
-        let (columns, rows) = crate::graphics::room();
-        figure.text(columns, rows, self.watched && crate::graphics::colour())
-    }
-
     /// Takes the live picture off the screen, for what comes.
     fn lift(&mut self) {
         let lines = std::mem::take(&mut self.live_lines);
@@ -160,7 +157,8 @@ impl Terminal {
     }
 
     fn draw(&mut self, figure: &Figure) {
-        let text = self.screen(figure) + "\n";
+        // Characters, whose lines can be counted.
+        let text = crate::graphics::characters(figure, self.watched && crate::graphics::colour()) + "\n";
         self.print(&text);
         self.live_lines = if self.watched { text.lines().count() } else { 0 };
     }

@@ -89,6 +89,9 @@ enum Command {
     },
     /// Work of a function and of its derivatives by source line.
     Cost {
+        /// Write it as a picture to this file: .svg or .png.
+        #[arg(long)]
+        svg: Option<String>,
         file: String,
         name: String,
         /// Its arguments, as expressions; the derivative is that with respect to the last.
@@ -142,7 +145,7 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         Some(Command::Bench { files }) => commands::measure::bench(global, &files),
         Some(Command::Doc { html: Some(dir), .. }) => html::write(global, &dir),
         Some(Command::Doc { name, .. }) => commands::doc(global, name.as_deref()),
-        Some(Command::Cost { file, name, args }) => commands::inspect::cost(global, &file, &name, &args),
+        Some(Command::Cost { svg, file, name, args }) => commands::inspect::cost(global, svg.as_deref(), &file, &name, &args),
         Some(Command::Ir { stage, file, name, args }) => commands::inspect::ir(global, &stage, &file, &name, &args),
         Some(Command::Script(words)) if global.stdin => commands::stdin(global, words),
         Some(Command::Script(words)) => match words.split_first() {

@@ -438,3 +438,20 @@ fn memory_used_up_is_an_error() {
         }
     }
 }
+
+#[test]
+fn pictures_of_scripts_and_of_costs() {
+    let d = Dir::new("pictures");
+    let train = "let go n = loop x = 1.0 for i < n do\n  plot.watch \"loss\" x\n  x / 2.0\nlet _ = go 50\nprint \"done\"\n";
+    d.file("train.adl", train).file("a.adl", "let f (x : Float) = loop y = x for i < 9 do\n  sin y * x\nplot.save \"a.svg\" (plot.line_y [1.0, 2.0])\nplot.save \"a.PNG\" (plot.line_y [1.0, 2.0])\n");
+    let run = d.adl(&["train.adl"]);
+    assert!(run.code == 0 && run.out.starts_with("done\n") && run.out.contains("━ loss") && !run.out.contains('\x1b'), "{}{}", run.out, run.err);
+    assert_eq!(run.out.matches("━ loss").count(), 1, "only the last picture is written to a pipe");
+    d.adl(&["a.adl"]).is(0, "", "");
+    assert!(d.read("a.svg").starts_with("<svg ") && std::fs::read(d.path().join("a.PNG")).is_ok_and(|b| b.starts_with(b"\x89PNG")));
+    d.adl(&["cost", "--svg", "c.svg", "a.adl", "f", "0.5"]).is(0, "", "");
+    assert!(d.read("c.svg").contains("sin y * x</text>"));
+    d.adl(&["cost", "--svg", "none/c.svg", "a.adl", "f", "0.5"]).is(1, "", "there is no such directory");
+    d.adl(&["-e", "plot.save \"none/a.svg\" (plot.line_y [1.0])"]).is(1, "", "E0801");
+    d.adl(&["-e", "plot.show (plot.line_y [1.0])"]).is(0, &d.adl(&["-e", "plot.live (plot.line_y [1.0])"]).out, "");
+}

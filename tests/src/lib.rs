@@ -6,7 +6,9 @@
 pub mod functions;
 pub mod gradbench;
 
-use adl_interp::host::Host;
+use adl_interp::host::{Format, Host};
+use adl_interp::value::Value;
+use adl_plotting::{Theme, picture};
 use adl_session::Session;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -46,6 +48,24 @@ impl Host for Memory {
         0.0
     }
     fn progress(&mut self, _done: u64, _total: u64) {}
+    fn render(&mut self, value: &Value, format: Format) -> Result<Vec<u8>, String> {
+        let figure = picture(value).ok_or("this value has no picture")?;
+        Ok(match format {
+            Format::Svg => figure.svg(Theme::Light).into_bytes(),
+            Format::Png => figure.png(Theme::Light, 1.0),
+            Format::Text => figure.text(60, 16, false).into_bytes(),
+        })
+    }
+    fn show(&mut self, value: &Value, live: bool) -> Result<(), String> {
+        let text = picture(value).ok_or("this value has no picture")?.text(60, 16, false);
+        if !live {
+            self.print(&(text + "\n"));
+        }
+        Ok(())
+    }
+    fn watch(&mut self, _name: &str, _y: f64) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// The repository.

@@ -129,7 +129,7 @@ fn check(p: Prim) -> Check {
         | P::Argsort | P::Argmin | P::Argmax | P::Any | P::All | P::Range | P::Eye | P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt
         | P::RandPermutation | P::Print | P::Show | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args
         | P::Env | P::Time | P::Assert | P::Error | P::StrLen | P::StrSlice | P::StrSplit | P::StrJoin | P::StrTrim | P::StrFind | P::StrReplace | P::StrUpper | P::StrLower
-        | P::ParseFloat | P::ParseInt | P::Zero => Discrete,
+        | P::ParseFloat | P::ParseInt | P::Zero | P::PlotSave | P::PlotShow | P::PlotWatch => Discrete,
         P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd | P::Jacrev | P::Hessian | P::Hvp | P::Engine | P::Gradcheck
         | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder | P::Cost => Operator,
     }

@@ -57,7 +57,7 @@ impl Mark<'_> {
             clip::line(&[a, b], f).into_iter().map(|points| Shape::Line { points, colour: self.colour, width, dashed: false }).collect()
         };
         let mut out = Vec::new();
-        if let (Some(a), Some(b)) = (place(-HALF, q3), place(HALF, q1)) {
+        if let (Some(a), Some(b), false) = (place(-HALF, q3), place(HALF, q1), self.panel.coarse) {
             let (top, bottom) = (a.1.clamp(f.y, f.bottom()), b.1.clamp(f.y, f.bottom()));
             let frame = Frame { x: a.0, y: top, w: b.0 - a.0, h: bottom - top };
             out.push(Shape::Rect { frame, fill: self.colour, opacity: opacity(self.layer.kind) });

@@ -15,13 +15,13 @@ impl Mark<'_> {
         let l = self.layer;
         self.missing += l.z.data.iter().filter(|v| !v.is_finite()).count();
         let Some((low, high)) = self.panel.heights else { return Vec::new() };
-        let levels: Vec<f64> = Axis::new((low, high), false, (0.0, 1.0)).ticks(12).at.iter().map(|t| t.0).filter(|v| *v > low && *v < high).collect();
+        let levels = Axis::new((low, high), false, (0.0, 1.0)).levels(if self.panel.coarse { 3.0 } else { 8.0 });
         let mut out = Vec::new();
         for level in levels {
             for line in lines(&l.z, level) {
                 let points: Option<Vec<Point>> = line.iter().map(|e| self.crossing(*e, level)).collect();
                 let Some(points) = points else { continue };
-                let colour = if l.colour.is_empty() { self.panel.height(level).unwrap_or(self.colour) } else { self.colour };
+                let colour = if l.colour.is_empty() { self.panel.line_height(level).unwrap_or(self.colour) } else { self.colour };
                 let width = self.width(1.5);
                 out.extend(clip::line(&clip::thin(points), self.panel.frame).into_iter().map(|points| Shape::Line { points, colour, width, dashed: l.style == "dashed" }));
             }

@@ -97,7 +97,8 @@ fn one(chart: &Chart, columns: usize, rows: usize, colour: bool) -> Vec<String> 
     let up = ticks_up(&Axis { ends: (high as f64 * DOWN as f64, 0.0), ..first.y.clone() });
     let left = up.at.iter().map(|t| t.1.chars().count()).max().unwrap_or(0).min(12);
     let wide = columns.saturating_sub(left + 2).max(8);
-    let panel = Panel::new(chart, Theme::Dark, dots(wide, high));
+    let mut panel = Panel::new(chart, Theme::Dark, dots(wide, high));
+    panel.coarse = true;
     let mut canvas = Canvas::new(wide, high);
     let (shapes, missing) = marks::all(&panel);
     canvas.draw(&shapes);

@@ -4,6 +4,8 @@ use super::{code_of, finish, read, report, shown, unreadable};
 use crate::Global;
 use crate::host::say;
 use adl_interp::ir::road::table;
+use adl_interp::value::Value;
+use adl_plotting::Theme;
 use adl_session::Session;
 
 /// A session in which a file has run.
@@ -16,7 +18,7 @@ fn loaded(global: &Global, file: &str) -> Result<Session, u8> {
 }
 
 /// `adl cost FILE NAME [ARGS]`: `NAME ARGS…` at the last argument.
-pub fn cost(global: &Global, file: &str, name: &str, args: &[String]) -> u8 {
+pub fn cost(global: &Global, svg: Option<&str>, file: &str, name: &str, args: &[String]) -> u8 {
     let Some((last, first)) = args.split_last() else { return super::usage("`adl cost` needs the function's arguments: adl cost FILE NAME ARGS") };
     let mut s = match loaded(global, file) {
         Ok(s) => s,
@@ -25,6 +27,9 @@ pub fn cost(global: &Global, file: &str, name: &str, args: &[String]) -> u8 {
     let first: String = first.iter().map(|a| format!(" ({a})")).collect();
     match s.value_of(&format!("cost ({name}{first}) ({last})")) {
         Ok(v) => {
+            if let Some(path) = svg {
+                return picture(global, path, &v);
+            }
             let text = if global.json { table::cost_json(&v) } else { table::cost(&v) };
             say(&(text.unwrap_or_default() + "\n"));
             0
@@ -33,6 +38,18 @@ pub fn cost(global: &Global, file: &str, name: &str, args: &[String]) -> u8 {
             report(global, &mut s, &diags);
             code_of(&diags)
         }
+    }
+}
+
+/// Writes the picture of a value; the exit code.
+fn picture(global: &Global, path: &str, v: &Value) -> u8 {
+    let Some(figure) = adl_plotting::picture(v) else { return 1 };
+    let png = std::path::Path::new(path).extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
+    let bytes = if png { figure.png(Theme::Light, 2.0) } else { figure.svg(Theme::Light).into_bytes() };
+    match std::fs::write(path, bytes) {
+        Ok(()) => 0,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => unreadable(global, path, "there is no such directory", None),
+        Err(e) => unreadable(global, path, &super::io_text(&e), None),
     }
 }
 

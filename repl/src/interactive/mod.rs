@@ -140,10 +140,24 @@ impl Repl {
         for e in &out.echoes {
             let text = self.screen().map_or_else(|| e.line(), |w| e.screen(w));
             self.say(&text);
+            self.draw(&e.shown);
         }
         self.failed += usize::from(!out.ok());
         self.interrupted = out.interrupted;
         report(&self.global, &mut self.session.borrow_mut(), &out.diags);
+    }
+
+    /// A plot under its line. Costs and residuals have tables of their own.
+    fn draw(&mut self, v: &adl_interp::value::Value) {
+        let plot = adl_interp::value::plot::inside(v).and_then(|_| adl_plotting::picture(v));
+        if let (Some(figure), Some(_)) = (plot, self.screen()) {
+            let colour = self.terminal && self.color.get();
+            let text = match self.width {
+                Some(w) => figure.text(w, 24, colour),
+                None => crate::graphics::picture(&figure, colour),
+            };
+            self.say(&text);
+        }
     }
 
     fn eval(&mut self, text: &str) {

@@ -1,0 +1,151 @@
+//! All kinds with hostile numbers: nothing panics, and no file holds what is no number.
+
+use crate::chart::{Chart, Grid, Kind, Layer};
+use crate::{Figure, Theme};
+
+const KINDS: [Kind; 17] = [
+    Kind::Line,
+    Kind::Scatter,
+    Kind::Area,
+    Kind::Band,
+    Kind::Bars,
+    Kind::Stacked,
+    Kind::Hist,
+    Kind::Box,
+    Kind::Heatmap,
+    Kind::Contour,
+    Kind::Quiver,
+    Kind::Surface,
+    Kind::Path,
+    Kind::Stem,
+    Kind::Across,
+    Kind::Upright,
+    Kind::Text,
+];
+
+/// Numbers from a seed (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, n: u64) -> usize {
+        (self.next() % n) as usize
+    }
+
+    fn number(&mut self) -> f64 {
+        const STRANGE: [f64; 10] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, f64::MIN, 5e-324, 1e-300, 1e300];
+        match self.below(8) {
+            0 => STRANGE[self.below(10)],
+            1 => (self.below(2000) as f64 - 1000.0) * 1e9,
+            2 => 1e9 + self.below(10) as f64,
+            _ => self.below(2000) as f64 / 100.0 - 10.0,
+        }
+    }
+
+    fn numbers(&mut self) -> Vec<f64> {
+        let n = [0, 1, 2, 3, 10, 50][self.below(6)];
+        (0..n).map(|_| self.number()).collect()
+    }
+
+    fn word(&mut self) -> String {
+        ["", "a", "α", "a very long name of a category that has no room", "<&>\"\u{1}\n", "b"][self.below(6)].to_owned()
+    }
+
+    fn layer(&mut self, kind: Kind) -> Layer {
+        let (x, y, u, v) = (self.numbers(), self.numbers(), self.numbers(), self.numbers());
+        let words = (0..self.below(12)).map(|_| self.word()).collect();
+        let (rows, columns) = (self.below(6), self.below(6));
+        let data = (0..rows * columns).map(|_| self.number()).collect();
+        let style = ["", "dashed", "markers"][self.below(3)].to_owned();
+        Layer { kind, name: self.word(), colour: String::new(), style, width: self.below(3) as f64, x, y, u, v, words, z: Grid { rows, columns, data } }
+    }
+
+    fn chart(&mut self, kind: Kind) -> Chart {
+        let mut layers = vec![self.layer(kind)];
+        for _ in 0..self.below(3) {
+            let kind = KINDS[self.below(17)];
+            layers.push(self.layer(kind));
+        }
+        let sizes = [None, Some((120.0, 120.0)), Some((300.0, 1000.0))];
+        Chart {
+            layers,
+            columns: 1,
+            colour_map: ["viridis", "balance"][self.below(2)].to_owned(),
+            equal: self.below(5) == 0,
+            legend: true,
+            log: (self.below(3) == 0, self.below(3) == 0),
+            size: sizes[self.below(3)],
+            title: self.word(),
+            labels: (self.word(), self.word()),
+            ..Chart::default()
+        }
+    }
+}
+
+/// Numbers of an SVG are numbers, and tags are closed.
+fn check(svg: &str) {
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    assert_eq!(svg.matches("<g").count(), svg.matches("</g>").count());
+    assert!(!svg.chars().any(|c| c.is_control() && c != '\n'));
+}
+
+#[test]
+fn no_numbers_break_a_picture() {
+    let rounds = std::env::var("ADL_PICTURES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    for kind in KINDS {
+        for round in 0..rounds {
+            let figure = Figure::of(random.chart(kind));
+            let theme = if round % 2 == 0 { Theme::Light } else { Theme::Dark };
+            check(&figure.svg(theme));
+            let text = figure.text(30 + round % 60, 8 + round % 20, round % 3 == 0);
+            assert!(!text.contains("NaN") && text.lines().count() > 3, "{text}");
+            if round % 20 == 0 {
+                assert!(figure.png(theme, 0.5).starts_with(b"\x89PNG"));
+            }
+        }
+    }
+}
+
+#[test]
+fn facets_in_facets_end_somewhere() {
+    let mut chart = Random(7).chart(Kind::Line);
+    for _ in 0..6 {
+        chart = Chart { facets: vec![chart.clone(), chart], columns: 2, ..Chart::default() };
+    }
+    check(&Figure::of(chart.clone()).svg(Theme::Light));
+    assert!(!Figure::of(chart).text(80, 24, false).is_empty());
+}
+
+#[test]
+fn a_million_points_make_a_small_picture() {
+    let n = 1_000_000;
+    let x: Vec<f64> = (0..n).map(f64::from).collect();
+    let y: Vec<f64> = x.iter().map(|v| (v / 1e4).sin() + (v * 12.9898).sin() * 0.1).collect();
+    for kind in [Kind::Line, Kind::Scatter, Kind::Area, Kind::Stem, Kind::Path] {
+        let layer = Layer { kind, x: x.clone(), y: y.clone(), ..Layer::default() };
+        let svg = Figure::of(Chart { layers: vec![layer], ..Chart::default() }).svg(Theme::Light);
+        assert!(svg.len() < 900_000, "{kind:?}: {}", svg.len());
+    }
+}
+
+/// A line's text, to the letter.
+#[test]
+fn text_is_drawn_with_axes() {
+    let layer = Layer { kind: Kind::Line, x: vec![0.0, 1.0, 2.0], y: vec![0.0, 1.0, 0.0], name: "tent".into(), ..Layer::default() };
+    let chart = Chart { layers: vec![layer], title: "Tent".into(), legend: true, labels: ("x".into(), "y".into()), ..Chart::default() };
+    let text = Figure::of(chart).text(30, 10, false);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0].trim(), "Tent");
+    assert_eq!(lines[1].trim(), "y");
+    assert!(lines[2].starts_with("1 ┤"), "{text}");
+    assert!(lines.iter().any(|l| l.contains("└─")) && lines.iter().any(|l| l.trim() == "x"), "{text}");
+    assert_eq!(lines.last().copied(), Some("  ━ tent"));
+}
