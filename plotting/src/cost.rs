@@ -5,7 +5,7 @@ use crate::font;
 use crate::scale::short;
 use crate::scene::{Anchor, Frame, Scene, Shape};
 use adl_interp::ir::road::table::{self, field};
-use adl_interp::value::{Array, Buf, Value, show};
+use adl_interp::value::{Array, Buf, Value, array, show};
 
 /// Rows that are shown; of more, those with the most work.
 const ROWS: usize = 40;
@@ -19,6 +19,8 @@ const HEAD: f64 = 84.0;
 const SMALL: f64 = 11.0;
 /// Room for the number behind a bar.
 const NUMBER: f64 = 58.0;
+/// Rules of reductions that are named.
+const RULES: usize = 12;
 
 /// What `cost` says.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub struct Cost {
     bound: f64,
     rows: Vec<Row>,
     left_out: usize,
+    /// Which rule differentiated each reduction, in words.
+    rules: Vec<String>,
     /// The same as a table.
     pub table: String,
 }
@@ -60,7 +64,18 @@ pub fn read(v: &Value) -> Option<Cost> {
         rows.truncate(ROWS);
         rows.sort_by_key(|r| r.line);
     }
-    Some(Cost { function: field(v, "function").map_or(String::new(), show::plain), ratio, bound, rows, left_out, table: table::cost(v)? })
+    Some(Cost { function: field(v, "function").map_or(String::new(), show::plain), ratio, bound, rows, left_out, rules: rules(v), table: table::cost(v)? })
+}
+
+fn rules(v: &Value) -> Vec<String> {
+    let Some(Value::Array(a)) = field(v, "rules") else { return Vec::new() };
+    let rule = |k: usize| {
+        let r = array::elem(a, k);
+        let text = |n: &str| field(&r, n).map_or(String::new(), show::plain);
+        let why = if text("why").is_empty() { String::new() } else { format!("; {}", text("why")) };
+        format!("{} at line {}: {}{why}", text("construct"), text("line"), text("rule"))
+    };
+    (0..a.len().min(RULES)).map(rule).collect()
 }
 
 fn rows(lines: &Array) -> Option<Vec<Row>> {
@@ -88,7 +103,7 @@ fn rows(lines: &Array) -> Option<Vec<Row>> {
 impl Cost {
     /// Pixels across and down.
     pub fn size(&self) -> (f64, f64) {
-        (WIDTH, HEAD + ROW * self.rows.len().max(1) as f64 + 36.0)
+        (WIDTH, HEAD + ROW * self.rows.len().max(1) as f64 + 36.0 + 18.0 * self.rules.len() as f64)
     }
 
     /// The picture.
@@ -104,7 +119,10 @@ impl Cost {
         }
         let more = if self.left_out > 0 { format!("; {} lines with less work are not shown", self.left_out) } else { String::new() };
         let text = format!("value and gradient: {:.2} times the value's work; the bound is {:.2}{more}", self.ratio, self.bound);
-        shapes.push(Shape::text((16.0, height - 18.0), text, SMALL, Anchor::Start, ink.soft));
+        for (k, line) in self.rules.iter().chain([&text]).enumerate() {
+            let line = font::cut(line, SMALL, width - 32.0);
+            shapes.push(Shape::text((16.0, height - 18.0 - 18.0 * (self.rules.len() - k) as f64), line, SMALL, Anchor::Start, ink.soft));
+        }
         Scene { width, height, paper: ink.paper, title: format!("cost of {}", self.function), shapes }
     }
 

@@ -21,6 +21,12 @@ impl Extent {
         self.high = self.high.max(v);
     }
 
+    /// What grows from 0 shows it, and has air only at its end.
+    fn from_zero(&mut self) {
+        self.air = (self.low < 0.0, self.high > 0.0);
+        self.add(0.0);
+    }
+
     /// Whether no number was there.
     pub fn is_empty(self) -> bool {
         self.low > self.high
@@ -105,24 +111,16 @@ fn layer(chart: &Chart, l: &Layer) -> (Extent, Extent) {
             if l.kind == Kind::Band {
                 points(l, &l.v, chart.log, &mut x, &mut y);
             }
+            if l.kind == Kind::Quiver {
+                room_for_arrows(chart, l, &mut x, &mut y);
+            }
             (x.air, y.air) = ((true, true), (true, true));
         }
         Kind::Bars | Kind::Box => {
             l.y.iter().filter(|v| fits(**v, log_y)).for_each(|v| y.add(*v));
             y.air = (true, true);
         }
-        Kind::Hist => {
-            for (low, high, count) in bins(l) {
-                if fits(low, log_x) {
-                    x.add(low);
-                }
-                x.add(high);
-                if fits(count as f64, log_y) {
-                    y.add(count as f64);
-                }
-            }
-            (x.air, y.air) = ((true, true), (true, true));
-        }
+        Kind::Hist => histogram(l, chart.log, &mut x, &mut y),
         Kind::Heatmap | Kind::Contour => {
             let (columns, rows) = (edges(&l.x, l.z.columns, l.kind), edges(&l.y, l.z.rows, l.kind));
             columns.iter().filter(|v| fits(**v, log_x)).for_each(|v| x.add(*v));
@@ -132,12 +130,32 @@ fn layer(chart: &Chart, l: &Layer) -> (Extent, Extent) {
         Kind::Upright => l.x.iter().filter(|v| fits(**v, log_x)).for_each(|v| x.add(*v)),
         Kind::Stacked | Kind::Surface => {}
     }
-    // What grows from 0 shows it.
     if matches!(l.kind, Kind::Area | Kind::Bars | Kind::Hist | Kind::Stem) && !log_y && !y.is_empty() {
-        y.air = (y.low < 0.0, y.high > 0.0);
-        y.add(0.0);
+        y.from_zero();
     }
     (x, y)
+}
+
+fn histogram(l: &Layer, (log_x, log_y): (bool, bool), x: &mut Extent, y: &mut Extent) {
+    for (low, high, count) in bins(l) {
+        [low, high].into_iter().filter(|v| fits(*v, log_x)).for_each(|v| x.add(v));
+        if fits(count as f64, log_y) {
+            y.add(count as f64);
+        }
+    }
+    (x.air, y.air) = ((true, true), (true, true));
+}
+
+/// Arrows reach as far as their points are apart. Over a grid, which has ends of its own, they are cut.
+fn room_for_arrows(chart: &Chart, l: &Layer, x: &mut Extent, y: &mut Extent) {
+    let on_grid = chart.layers.iter().any(|l| matches!(l.kind, Kind::Heatmap | Kind::Contour));
+    let part = (1.0 / (l.x.len().max(1) as f64).sqrt()).min(0.25);
+    for (e, log) in [(x, chart.log.0), (y, chart.log.1)] {
+        let by = part * (e.high / 2.0 - e.low / 2.0) * 2.0;
+        if !log && !on_grid && by.is_finite() && !e.is_empty() {
+            (e.low, e.high) = (e.low - by, e.high + by);
+        }
+    }
 }
 
 fn points(l: &Layer, ys: &[f64], log: (bool, bool), x: &mut Extent, y: &mut Extent) {

@@ -96,7 +96,7 @@ fn png_has_the_size_that_was_asked_for() {
 #[test]
 fn wrong_data_is_refused_in_words() {
     for (text, want) in [
-        ("plot.line [1.0, 2.0] [1.0]", "E0203"),
+        ("plot.line [1.0, 2.0] [1.0]", "E0301: [1]Float does not match [2]Float"),
         ("plot.line [1.0, 2.0] (filter (fun x -> x > 1.0) [1.0, 2.0])", "E0702"),
         ("plot.line_y \"text\"", "E0203"),
         ("plot.line_y [true]", "E02"),

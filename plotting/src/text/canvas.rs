@@ -162,23 +162,39 @@ impl Canvas {
         }
     }
 
-    /// A row as text.
+    /// A row as text, without the blanks at its end. Neighbours of one colour share its code.
     pub fn row(&self, k: usize, colour: bool) -> String {
         let cells = self.cells.get(k * self.columns..(k + 1) * self.columns).unwrap_or_default();
-        let mut out = String::new();
-        for c in cells {
-            let letter = match (c.letter, c.dots, c.shade) {
-                (Some(l), _, _) => l,
-                (None, 0, None) => ' ',
-                (None, 0, Some(_)) if colour => '█',
-                (None, 0, Some(s)) => ['░', '░', '▒', '▓', '█'][((s * 5.0) as usize).min(4)],
-                (None, dots, _) => char::from_u32(0x2800 + u32::from(dots)).unwrap_or(' '),
-            };
-            match c.colour {
-                Some(paint) if colour && letter != ' ' => out.push_str(&painted(letter.encode_utf8(&mut [0; 4]), paint, true)),
-                _ => out.push(letter),
+        let letters: Vec<char> = cells.iter().map(|c| c.letter(colour)).collect();
+        let end = letters.iter().rposition(|l| *l != ' ').map_or(0, |k| k + 1);
+        let (mut out, mut run, mut paint) = (String::new(), String::new(), None);
+        for (letter, cell) in letters.iter().zip(cells).take(end) {
+            if *letter != ' ' && cell.colour != paint {
+                out += &flushed(&mut run, paint, colour);
+                paint = cell.colour;
             }
+            run.push(*letter);
         }
-        out
+        out + &flushed(&mut run, paint, colour)
+    }
+}
+
+fn flushed(run: &mut String, paint: Option<Colour>, colour: bool) -> String {
+    let text = std::mem::take(run);
+    match paint {
+        Some(p) if !text.is_empty() => painted(&text, p, colour),
+        _ => text,
+    }
+}
+
+impl Cell {
+    fn letter(&self, colour: bool) -> char {
+        match (self.letter, self.dots, self.shade) {
+            (Some(l), _, _) => l,
+            (None, 0, None) => ' ',
+            (None, 0, Some(_)) if colour => '█',
+            (None, 0, Some(s)) => ['░', '░', '▒', '▓', '█'][((s * 5.0) as usize).min(4)],
+            (None, dots, _) => char::from_u32(0x2800 + u32::from(dots)).unwrap_or(' '),
+        }
     }
 }
