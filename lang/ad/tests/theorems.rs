@@ -2,7 +2,7 @@
 //! preserves work, T preserves amortised work, code grows linearly, transposing twice gives the same function at no more cost; and
 //! derivatives agree with central differences, with each other, and under every plan to the last bit.
 //!
-//! `ADL_PROGRAMS=10000` makes the run longer; a failing seed is shrunk and printed.
+//! `ADL_PROGRAMS=10000` makes the run longer, `ADL_SEED=7` runs one seed; a failing one is shrunk and printed.
 
 mod common;
 
@@ -32,7 +32,8 @@ fn size(p: &Program, f: FnId) -> usize {
 }
 
 fn seeds(check: fn(&Generated)) {
-    for seed in 0..programs() {
+    let only: Option<u64> = std::env::var("ADL_SEED").ok().and_then(|n| n.parse().ok());
+    for seed in only.map_or(0..programs(), |n| n..n + 1) {
         let size = 6 + (seed % 40) as usize;
         let g = generate::program(seed, size);
         if catch_unwind(AssertUnwindSafe(|| check(&g))).is_err() {

@@ -86,11 +86,13 @@ fn call(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
 
 /// `a . b`, where an absent value is zero.
 fn dot(a: &[Val], b: &[Val]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| {
-        let (mut x, mut y) = (Vec::new(), Vec::new());
-        reals(a, &mut x);
-        reals(b, &mut y);
-        x.iter().zip(&y).map(|(x, y)| x * y).sum::<f64>()
+    // Also inside data an array may be absent.
+    a.iter().zip(b).map(|(a, b)| match (a, b) {
+        (Val::F64(x), Val::F64(y)) => x * y,
+        (Val::F32(x), Val::F32(y)) => f64::from(*x) * f64::from(*y),
+        (Val::Array(x), Val::Array(y)) => dot(&x.elems, &y.elems),
+        (Val::Data(x), Val::Data(y)) => dot(&x.fields, &y.fields),
+        _ => 0.0,
     }).sum()
 }
 
