@@ -133,6 +133,24 @@ impl Dce<'_> {
         }
     }
 
+    /// Removes what is dead from a loop's turns: what is read there. A carried value is live where a live result of a turn reads it.
+    fn shrink_turn(&self, l: &mut Loop, [carry, lin_carry]: [&mut Vec<bool>; 2], [outs, lin_outs]: [&[bool]; 2]) -> HashSet<Var> {
+        loop {
+            let mut trial = l.body.clone();
+            retain(&mut trial.results, &[&carry[..], outs].concat());
+            retain(&mut trial.lin_results, &[&lin_carry[..], lin_outs].concat());
+            let mut inside = HashSet::new();
+            self.block(&mut trial, &mut inside);
+            let next: Vec<bool> = carry.iter().zip(&trial.params[1..]).map(|(c, p)| *c || inside.contains(p)).collect();
+            let lin_next: Vec<bool> = lin_carry.iter().zip(&trial.lin_params).map(|(c, p)| *c || inside.contains(p)).collect();
+            if next == *carry && lin_next == *lin_carry {
+                l.body = trial;
+                return inside;
+            }
+            (*carry, *lin_carry) = (next, lin_next);
+        }
+    }
+
     fn shrink_loop(&self, outs: &mut Vec<Var>, lin_outs: &mut Vec<Var>, l: &mut Loop, live: &mut HashSet<Var>) {
         let (k, lk) = (l.init.len(), l.lin_init.len());
         let mut carry = self.read(&outs[..k], live, false);
@@ -147,21 +165,7 @@ impl Dce<'_> {
             }
             live.extend(inside);
         }
-        // A carried value is live where a live result of a turn reads it.
-        let used = loop {
-            let mut trial = l.body.clone();
-            retain(&mut trial.results, &[&carry[..], &keep_outs].concat());
-            retain(&mut trial.lin_results, &[&lin_carry[..], &keep_lin].concat());
-            let mut inside = HashSet::new();
-            self.block(&mut trial, &mut inside);
-            let next: Vec<bool> = (0..k).map(|n| carry[n] || inside.contains(&trial.params[1 + n])).collect();
-            let lin_next: Vec<bool> = (0..lk).map(|n| lin_carry[n] || inside.contains(&trial.lin_params[n])).collect();
-            if next == carry && lin_next == lin_carry {
-                l.body = trial;
-                break inside;
-            }
-            (carry, lin_carry) = (next, lin_next);
-        };
+        let used = self.shrink_turn(l, [&mut carry, &mut lin_carry], [&keep_outs, &keep_lin]);
         let keep_xs = self.read(&l.body.params[1 + k..], &used, false);
         let keep_lin_xs = self.read(&l.body.lin_params[lk..], &used, true);
         retain(&mut l.init, &carry);

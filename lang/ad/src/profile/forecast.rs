@@ -19,6 +19,8 @@ pub struct Row {
     pub values: u64,
     /// The work of making them, by the statement that makes them alone.
     pub work: u64,
+    /// Whether it is made for the derivative alone: a coefficient.
+    pub coefficient: bool,
 }
 
 /// What a plan takes.
@@ -185,7 +187,8 @@ impl Ad {
         let values = sites.block_of.get(&v).map_or(0, |b| c.get(Count::Runs(g, *b)));
         let bytes = width(&residual.ty) * if residual.ty.rank() == 0 { values } else { c.get(Count::Elements(g, v)) };
         let work = sites.made.get(&v).map_or(0, |s| self.work_at(p, g, s, c));
-        Row { residual, bytes, values, work }
+        let coefficient = self.origins.get(&g).is_some_and(|f| v.0 as usize >= p.func(*f).vars.len());
+        Row { residual, bytes, values, work, coefficient }
     }
 
     /// The work of all runs of a statement, with what is inside it.

@@ -75,6 +75,13 @@ impl T<'_> {
         };
         debug_assert!(l.init.is_empty() && matches!(made.turns, Turns::For(_)), "a linear loop carries nothing non-linear");
         let (_, results) = self.b.emit(Op::Loop(Box::new(made)), &[Ty::I64], &tys);
+        self.take_results(l, &sums, &accs, &results);
+        Ok(())
+    }
+
+    /// What a transposed loop has given: what it carried, what it added to, elements, sums.
+    fn take_results(&mut self, l: &Loop, sums: &[Var], accs: &[Var], results: &[Var]) {
+        let k = l.lin_init.len();
         let (carried, rest) = results.split_at(k + accs.len());
         // What was added to goes first: a variable may be both.
         for (v, ct) in accs.iter().zip(&carried[k..]) {
@@ -83,10 +90,9 @@ impl T<'_> {
         for (v, ct) in l.lin_init.iter().zip(carried) {
             self.add(*v, *ct);
         }
-        for (v, ct) in elems.iter().chain(&sums).zip(rest) {
+        for (v, ct) in l.lin_xs.iter().chain(sums).zip(rest) {
             self.add(*v, *ct);
         }
-        Ok(())
     }
 
     /// One turn, backwards.

@@ -180,21 +180,24 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
             let all = args[..elems.len()].iter_mut().map(std::mem::take).collect();
             seq::pack(m, all)?
         }
-        Op::Dot(a, _) => {
-            if seq::shape(&args[at(a)]).is_some_and(|s| s.len() > 1) {
-                for v in args.iter_mut() {
-                    let n = seq::shape(v).map_or(0, |s| s.iter().product());
-                    *v = crate::ad::rules::reshape(m, std::mem::take(v), Shape::from_slice(&[n]))?;
-                }
-            }
-            prim(m, Prim::Dot, Ty::F64, args)?
-        }
+        Op::Dot(..) => dot(m, args)?,
         Op::MatMul(..) => product(m, Prim::MatMul, args)?,
         Op::Outer(..) => product(m, Prim::Outer, args)?,
         Op::Cumsum { reverse, .. } => cumsum(m, args, *reverse)?,
         other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no operation on values"))),
     };
     Ok(smallvec![v])
+}
+
+/// The sum of products of the elements of two arrays of one shape.
+fn dot(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    if args.first().and_then(seq::shape).is_some_and(|s| s.len() > 1) {
+        for v in args.iter_mut() {
+            let n = seq::shape(v).map_or(0, |s| s.iter().product());
+            *v = crate::ad::rules::reshape(m, std::mem::take(v), Shape::from_slice(&[n]))?;
+        }
+    }
+    prim(m, Prim::Dot, Ty::F64, args)
 }
 
 /// Arrays with something added or replaced, in place where they have one owner.

@@ -215,29 +215,42 @@ pub(crate) fn table(n: usize, columns: Vec<(&str, Value)>) -> Value {
 
 impl Report {
     fn record(&self, m: &Machine) -> Value {
+        let recomputed = (0..self.rows.len() as u64).filter(|k| self.rows[*k as usize].decision == "recompute");
+        record(vec![
+            ("again", int(self.forecast.again)),
+            ("bytes", int(self.forecast.stored)),
+            ("frontier", self.frontier()),
+            ("function", data_text(&self.function)),
+            ("measured", crate::ops::io::option(self.measured.map(int))),
+            ("peak", int(self.forecast.peak)),
+            ("plan", self.plan.clone()),
+            ("recomputed", ints(recomputed)),
+            ("rows", self.rows(m)),
+            ("work", int(self.forecast.work)),
+        ])
+    }
+
+    fn rows(&self, m: &Machine) -> Value {
         let rows = &self.rows;
         let place = |l: &Line| if l.row.residual.span == Span::default() { 0 } else { m.sources.line_of(l.row.residual.span) as u64 };
-        let text = |l: &Line| match &l.row.residual.name {
-            Some(n) if !l.row.residual.movable => n.to_string(),
-            None if l.row.residual.span == Span::default() => "(argument)".to_owned(),
-            _ => m.sources.text(l.row.residual.span).split_whitespace().collect::<Vec<_>>().join(" "),
-        };
-        let lines = table(
+        table(
             rows.len(),
             vec![
                 ("bytes", ints(rows.iter().map(|l| l.row.bytes))),
                 ("decision", texts(rows.iter().map(|l| l.decision.to_owned()))),
-                ("expression", texts(rows.iter().map(text))),
+                ("expression", texts(rows.iter().map(|l| l.expression(m)))),
                 ("id", ints(0..rows.len() as u64)),
                 ("line", ints(rows.iter().map(place))),
                 ("reason", texts(rows.iter().map(|l| l.reason.clone()))),
                 ("shape", texts(rows.iter().map(|l| shape(&l.row)))),
                 ("work", ints(rows.iter().map(|l| l.row.work))),
             ],
-        );
-        let recomputed = (0..rows.len() as u64).filter(|k| rows[*k as usize].decision == "recompute");
+        )
+    }
+
+    fn frontier(&self) -> Value {
         let f = &self.frontier;
-        let frontier = table(
+        table(
             f.len(),
             vec![
                 ("again", ints(f.iter().map(|(_, f)| f.again))),
@@ -245,18 +258,21 @@ impl Report {
                 ("peak", ints(f.iter().map(|(_, f)| f.peak))),
                 ("plan", texts(f.iter().map(|(n, _)| n.clone()))),
             ],
-        );
-        record(vec![
-            ("again", int(self.forecast.again)),
-            ("bytes", int(self.forecast.stored)),
-            ("frontier", frontier),
-            ("function", data_text(&self.function)),
-            ("measured", crate::ops::io::option(self.measured.map(int))),
-            ("peak", int(self.forecast.peak)),
-            ("plan", self.plan.clone()),
-            ("recomputed", ints(recomputed)),
-            ("rows", lines),
-            ("work", int(self.forecast.work)),
-        ])
+        )
+    }
+}
+
+impl Line {
+    /// The expression that makes the residual; `d(e)` for a coefficient of the derivative of `e`.
+    fn expression(&self, m: &Machine) -> String {
+        let r = &self.row.residual;
+        match &r.name {
+            Some(n) if !r.movable => n.to_string(),
+            None if r.span == Span::default() => "(argument)".to_owned(),
+            _ => {
+                let text = m.sources.text(r.span).split_whitespace().collect::<Vec<_>>().join(" ");
+                if self.row.coefficient { format!("d({text})") } else { text }
+            }
+        }
     }
 }
