@@ -16,7 +16,7 @@ fn bits(v: &Val, out: &mut Vec<u64>) {
         Val::F32(x) => out.push(u64::from(x.to_bits())),
         Val::I64(n) => out.push(*n as u64),
         Val::Bool(b) => out.push(u64::from(*b)),
-        Val::Str(_) | Val::Absent => out.push(u64::MAX),
+        Val::Str(_) | Val::Absent | Val::Deps(_) => out.push(u64::MAX),
         Val::Array(a) => {
             out.extend(a.shape.iter().map(|n| *n as u64));
             a.elems.iter().for_each(|e| bits(e, out));

@@ -85,7 +85,7 @@ pub enum Prim {
     // Differentiation.
     Jvp, Linearize, Vjp, Transpose, TransposeAt, Grad, ValueAndGrad, Jacobian, Jacfwd, Jacrev,
     Hessian, Hvp, StopGrad, Checkpoint, CustomJvp, CustomVjp, Engine, Gradcheck,
-    GradWith, ValueAndGradWith, ResidualsUnder, Cost,
+    GradWith, ValueAndGradWith, ResidualsUnder, Cost, JacobianSparse,
 }
 
 impl Prim {
@@ -160,7 +160,7 @@ impl Prim {
         Prim::Linearize, Prim::Vjp, Prim::Transpose, Prim::TransposeAt, Prim::Grad,
         Prim::ValueAndGrad, Prim::Jacobian, Prim::Jacfwd, Prim::Jacrev, Prim::Hessian, Prim::Hvp,
         Prim::StopGrad, Prim::Checkpoint, Prim::CustomJvp, Prim::CustomVjp, Prim::Engine, Prim::Gradcheck,
-        Prim::GradWith, Prim::ValueAndGradWith, Prim::ResidualsUnder, Prim::Cost,
+        Prim::GradWith, Prim::ValueAndGradWith, Prim::ResidualsUnder, Prim::Cost, Prim::JacobianSparse,
     ];
 
     /// The user's name for it (operators as written; names with `__` are for standard modules only).
@@ -358,6 +358,7 @@ impl Prim {
             Prim::ValueAndGradWith => "value_and_grad_with",
             Prim::ResidualsUnder => "__residuals",
             Prim::Cost => "cost",
+            Prim::JacobianSparse => "__jacobian_sparse",
         }
     }
 }
@@ -369,5 +370,5 @@ const _: () = {
         assert!(Prim::ALL[i] as usize == i);
         i += 1;
     }
-    assert!(Prim::ALL.len() == Prim::Cost as usize + 1);
+    assert!(Prim::ALL.len() == Prim::JacobianSparse as usize + 1);
 };

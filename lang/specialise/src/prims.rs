@@ -102,7 +102,7 @@ impl Spec<'_> {
             },
             P::Engine => Err(self.no("an engine of reverse mode, which is measured while it runs")),
             P::Ravel | P::Unravel | P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd
-            | P::Jacrev | P::Hessian | P::Hvp | P::StopGrad | P::Checkpoint | P::CustomJvp | P::CustomVjp | P::Gradcheck | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder | P::Cost => self.derivative_prim(p, reps, &args),
+            | P::Jacrev | P::Hessian | P::Hvp | P::StopGrad | P::Checkpoint | P::CustomJvp | P::CustomVjp | P::Gradcheck | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder | P::Cost | P::JacobianSparse => self.derivative_prim(p, reps, &args),
         }
     }
 

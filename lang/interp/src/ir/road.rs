@@ -9,6 +9,7 @@
 
 mod choose;
 pub(crate) mod cost;
+pub(crate) mod directions;
 mod measure;
 mod plan;
 pub mod report;
@@ -145,6 +146,12 @@ struct Lined {
     /// The types of the residuals.
     kept: Vec<adl_ir::Ty>,
     active: Vec<bool>,
+    /// What it was made from: the function, what is differentiated, the plan.
+    source: FnId,
+    wrt: Vec<bool>,
+    plan: adl_ad::unzip::Plan,
+    /// The derivative in many directions at once: forwards, backwards.
+    wide: std::cell::RefCell<[Option<Rc<Fun>>; 2]>,
 }
 
 /// A function in forward mode.
@@ -268,7 +275,7 @@ impl Road {
         let made_by = self.program.func(l.primal);
         let outs = made_by.body.results.len();
         let kept = made_by.tys(&made_by.body.results[l.results..]);
-        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, active: l.active });
+        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default() });
         self.lines.insert(key, made.clone());
         Ok(made)
     }

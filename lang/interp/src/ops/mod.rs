@@ -163,7 +163,7 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         P::Engine => crate::engine::apply(m, args),
         P::Ravel | P::Unravel | P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd
         | P::Jacrev | P::Hessian | P::Hvp | P::StopGrad | P::Checkpoint | P::CustomJvp | P::CustomVjp | P::Gradcheck | P::GradWith
-        | P::ValueAndGradWith | P::ResidualsUnder | P::Cost => {
+        | P::ValueAndGradWith | P::ResidualsUnder | P::Cost | P::JacobianSparse => {
             ad::operators::apply(m, p, reps, args)
         }
     }

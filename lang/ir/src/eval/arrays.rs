@@ -214,7 +214,7 @@ pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Res {
     if x.shape != y.shape {
         return Err(format!("the shapes {:?} and {:?} do not fit for a product", x.shape, y.shape));
     }
-    x.elems.iter().zip(&y.elems).try_fold(Val::zero(ty), |acc, (x, y)| scalar::bin(Bin::Add, &acc, &scalar::bin(Bin::Mul, x, y)?))
+    x.elems.iter().zip(&y.elems).try_fold(Val::zero(ty), |acc, (x, y)| scalar::bin(Bin::Add, &acc, &scalar::term(x, y)?))
 }
 
 /// The sum of products of rows with vectors, and so on: `[n, k] · [k, m]` over the common extent.
@@ -231,7 +231,7 @@ pub(super) fn product(a: &Val, b: &Val, ty: &Ty) -> Res {
     volume(&[n, m])?;
     let cell = |i: usize, j: usize| {
         (0..k).try_fold(Val::zero(ty.scalar()), |acc, l| {
-            let p = scalar::bin(Bin::Mul, &x.elems[i * k + l], &y.elems[l * m + j])?;
+            let p = scalar::term(&x.elems[i * k + l], &y.elems[l * m + j])?;
             scalar::bin(Bin::Add, &acc, &p)
         })
     };

@@ -145,7 +145,7 @@ fn zero_ty(like: &Val) -> Ty {
         Val::F64(_) => Ty::F64,
         Val::I64(_) => Ty::I64,
         Val::Bool(_) => Ty::Bool,
-        Val::Str(_) | Val::Array(_) | Val::Data(_) | Val::Absent => Ty::Str,
+        Val::Str(_) | Val::Array(_) | Val::Data(_) | Val::Absent | Val::Deps(_) => Ty::Str,
     }
 }
 

@@ -19,7 +19,7 @@ pub mod value;
 
 pub use cost::Counts;
 pub use host::{Host, Simple};
-pub use value::{Arr, Con, Val};
+pub use value::{Arr, Con, Deps, Val};
 
 use crate::func::{Block, FnId, Function, Program, Stmt, Var};
 use crate::op::{Lit, Op};

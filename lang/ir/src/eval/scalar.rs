@@ -1,6 +1,6 @@
 //! Elementwise arithmetic on numbers, arrays and data; absent values are zeros.
 
-use super::value::Val;
+use super::value::{Deps, Val};
 use crate::op::{Cmp, Conv};
 use adl_prim::{Bin, Un};
 use std::cmp::Ordering;
@@ -15,7 +15,7 @@ pub(super) fn un(op: Un, v: &Val) -> Res {
         Val::F64(x) => Val::F64(op.eval(*x)),
         Val::F32(x) => Val::F32(op.eval(f64::from(*x)) as f32),
         Val::I64(x) => Val::I64(int_un(op, *x)?),
-        Val::Absent if op == Un::Neg => Val::Absent,
+        Val::Absent | Val::Deps(_) if op == Un::Neg => v.clone(),
         Val::Array(_) | Val::Data(_) => each(v, &mut |x| un(op, x))?,
         other => return Err(format!("a number was expected, not {}", other.kind())),
     })
@@ -51,6 +51,10 @@ pub(super) fn bin(op: Bin, a: &Val, b: &Val) -> Res {
         (Val::F32(x), Val::F32(y)) => Ok(Val::F32(op.eval(f64::from(*x), f64::from(*y)) as f32)),
         (Val::I64(x), Val::I64(y)) => int_bin(op, *x, *y).map(Val::I64),
         (Val::Absent, _) | (_, Val::Absent) => absent(op, a, b),
+        (Val::Deps(x), Val::Deps(y)) => Ok(Val::Deps(Deps::union(x, y))),
+        // A number is a coefficient, or a sum's zero.
+        (Val::Deps(_), Val::F64(_) | Val::F32(_)) => Ok(a.clone()),
+        (Val::F64(_) | Val::F32(_), Val::Deps(_)) => Ok(b.clone()),
         (Val::Array(x), Val::Array(y)) if x.shape == y.shape => pairs(&x.elems, &y.elems, op).map(|e| Val::array(x.shape.clone(), e)),
         // What a loop collected in no turns has lost its inner extents.
         (Val::Array(x), Val::Array(y)) if x.elems.is_empty() && y.elems.is_empty() => Ok(a.clone()),
@@ -60,6 +64,15 @@ pub(super) fn bin(op: Bin, a: &Val, b: &Val) -> Res {
         (Val::Array(_) | Val::Data(_), _) => each(a, &mut |x| bin(op, x, b)),
         (_, Val::Array(_) | Val::Data(_)) => each(b, &mut |y| bin(op, a, y)),
         _ => Err(format!("an operator on {} and {}", a.kind(), b.kind())),
+    }
+}
+
+/// A product in a sum of products. A coefficient 0 takes no part in what the sum depends on: a matrix may be sparse without saying so.
+pub(super) fn term(a: &Val, b: &Val) -> Res {
+    match (a, b) {
+        (Val::F64(0.0), Val::Deps(_)) => Ok(a.clone()),
+        (Val::Deps(_), Val::F64(0.0)) => Ok(b.clone()),
+        _ => bin(Bin::Mul, a, b),
     }
 }
 
@@ -170,7 +183,7 @@ pub(super) fn convert(c: Conv, v: &Val) -> Res {
         Val::F32(x) => (f64::from(*x), None),
         Val::I64(n) => (*n as f64, Some(*n)),
         Val::Bool(b) => (f64::from(u8::from(*b)), Some(i64::from(*b))),
-        Val::Absent => return Ok(Val::Absent),
+        Val::Absent | Val::Deps(_) => return Ok(v.clone()),
         Val::Array(_) => return each(v, &mut |x| convert(c, x)),
         other => return Err(format!("a number was expected, not {}", other.kind())),
     };

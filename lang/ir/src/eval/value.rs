@@ -17,6 +17,34 @@ pub enum Val {
     Data(Rc<Con>),
     /// A zero array or zero data whose shape nobody needed.
     Absent,
+    /// In place of a linear number: what it depends on. A linear function of these tells the pattern of its matrix.
+    Deps(Rc<Deps>),
+}
+
+/// The inputs that a linear number depends on, in order.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Deps {
+    /// Their numbers.
+    pub of: Vec<u32>,
+}
+
+impl Deps {
+    /// What a sum depends on.
+    pub(super) fn union(a: &Rc<Deps>, b: &Rc<Deps>) -> Rc<Deps> {
+        if Rc::ptr_eq(a, b) {
+            return a.clone();
+        }
+        let (mut x, mut y) = (a.of.iter().copied().peekable(), b.of.iter().copied().peekable());
+        let mut of = Vec::with_capacity(a.of.len() + b.of.len());
+        while let (Some(p), Some(q)) = (x.peek(), y.peek()) {
+            let least = *p.min(q);
+            x.next_if_eq(&least);
+            y.next_if_eq(&least);
+            of.push(least);
+        }
+        of.extend(x.chain(y));
+        Rc::new(Deps { of })
+    }
 }
 
 /// An array.
@@ -43,7 +71,7 @@ fn free(mut todo: Vec<Val>) {
         match v {
             Val::Data(c) => todo.extend(Rc::into_inner(c).map(|mut c| std::mem::take(&mut c.fields)).unwrap_or_default()),
             Val::Array(a) => todo.extend(Rc::into_inner(a).map(|mut a| std::mem::take(&mut a.elems)).unwrap_or_default()),
-            Val::F64(_) | Val::F32(_) | Val::I64(_) | Val::Bool(_) | Val::Str(_) | Val::Absent => {}
+            Val::F64(_) | Val::F32(_) | Val::I64(_) | Val::Bool(_) | Val::Str(_) | Val::Absent | Val::Deps(_) => {}
         }
     }
 }
@@ -74,6 +102,7 @@ impl PartialEq for Val {
                 (Val::Bool(x), Val::Bool(y)) => x == y,
                 (Val::Str(x), Val::Str(y)) => x == y,
                 (Val::Absent, Val::Absent) => true,
+                (Val::Deps(x), Val::Deps(y)) => x == y,
                 (Val::Array(x), Val::Array(y)) => {
                     todo.extend(x.elems.iter().zip(&y.elems));
                     x.shape == y.shape
@@ -180,7 +209,7 @@ impl Val {
     pub fn fits(&self, ty: &Ty) -> bool {
         match (self, ty) {
             (Val::F64(_), Ty::F64) | (Val::F32(_), Ty::F32) | (Val::I64(_), Ty::I64) | (Val::Bool(_), Ty::Bool) | (Val::Str(_), Ty::Str) => true,
-            (Val::Data(_), Ty::Data(_)) | (Val::Absent, Ty::Array(..) | Ty::Data(_)) => true,
+            (Val::Deps(_), Ty::F64 | Ty::F32) | (Val::Data(_), Ty::Data(_)) | (Val::Absent, Ty::Array(..) | Ty::Data(_)) => true,
             (Val::Array(a), Ty::Array(e, r)) => a.shape.len() == *r as usize && a.elems.first().is_none_or(|x| x.fits(e)),
             _ => false,
         }
@@ -197,6 +226,7 @@ impl Val {
             Val::Array(a) => format!("an array of shape {:?}", a.shape),
             Val::Data(c) => format!("data with constructor {}", c.tag),
             Val::Absent => "an absent zero".to_owned(),
+            Val::Deps(_) => "a set of inputs".to_owned(),
         }
     }
 }

@@ -84,7 +84,7 @@ fn of(v: &Val) -> Ty {
     let scalar = match a.elems.first() {
         Some(Val::I64(_)) => Ty::I64,
         Some(Val::Bool(_)) => Ty::Bool,
-        Some(Val::Data(_) | Val::Array(_) | Val::Absent) => Ty::Str,
+        Some(Val::Data(_) | Val::Array(_) | Val::Absent | Val::Deps(_)) => Ty::Str,
         _ => Ty::F64,
     };
     Ty::Array(scalar.into(), a.shape.len() as u32)
@@ -98,7 +98,7 @@ pub fn value(v: &Val, ty: &Ty) -> Value {
         Val::I64(n) => Value::Int(*n),
         Val::Bool(b) => Value::Bool(*b),
         Val::Str(s) => Value::Str(Rc::new((&**s).into())),
-        Val::Absent => Value::Zero,
+        Val::Absent | Val::Deps(_) => Value::Zero,
         Val::Data(c) => {
             let name = adl_syntax::symbol::Symbol::new("C");
             let con = ConInfo { name, tag: c.tag, data: adl_typing::ty::DataId(0, name), arity: c.fields.len() as u32 };

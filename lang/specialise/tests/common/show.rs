@@ -53,7 +53,7 @@ fn leaf(v: &Val) -> String {
         Val::Str(s) => format!("{s:?}"),
         Val::Array(a) => list('[', (0..a.shape[0]).map(|i| leaf(&element(v, i))).collect(), ']'),
         Val::Data(_) => "data".into(),
-        Val::Absent => "absent".into(),
+        Val::Absent | Val::Deps(_) => "absent".into(),
     }
 }
 

@@ -4,6 +4,7 @@
 mod checkpoint;
 mod custom;
 mod ravel;
+mod sparse;
 
 pub(crate) use checkpoint::checkpointed;
 pub(crate) use custom::{custom, linear_at};
@@ -12,8 +13,7 @@ use super::linear::{self, LinearMap, Traced};
 use super::{Dual, Level, Part, on_tape, split};
 use crate::error::{Error, Res, codes};
 use crate::ir::road;
-use crate::ops::call;
-use crate::value::{Buf, Rep, Shape, Tuple, Value, array, compare, seq, space};
+use crate::value::{Rep, Tuple, Value, compare, seq, space};
 use crate::vm::{Fun, Machine};
 use adl_prim::Prim;
 use std::rc::Rc;
@@ -29,7 +29,7 @@ fn linear_fun(map: LinearMap) -> Value {
 /// Applies a differentiation primitive.
 pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     let a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
-    m.road.op = p.name();
+    m.road.op = p.name().trim_start_matches("__");
     match p {
         Prim::Jvp => jvp(m, &a[0], &a[1], &a[2]).map(|(y, t)| pair(y, t)),
         Prim::Linearize => {
@@ -48,10 +48,11 @@ pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         Prim::Cost => road::cost::cost(m, &a[0], &a[1]),
         Prim::Transpose => transpose(m, &a[0], None, reps),
         Prim::TransposeAt => transpose(m, &a[1], Some(&a[0]), reps),
-        Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => jacobian(m, p, &a[0], &a[1]),
+        Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => sparse::jacobian(m, p, &a[0], &a[1]),
+        Prim::JacobianSparse => sparse::jacobian_sparse(m, &a[0], &a[1]),
         Prim::Hessian => {
             let g = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps.to_vec())), vec![a[0].clone()])));
-            jacobian(m, Prim::Jacrev, &g, &a[1])
+            sparse::jacobian(m, Prim::Jacrev, &g, &a[1])
         }
         Prim::Hvp => {
             let g = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps.to_vec())), vec![a[0].clone()])));
@@ -167,32 +168,4 @@ fn known(r: &Rep) -> bool {
         Rep::Record(fs) => fs.iter().all(|f| known(&f.1)),
         Rep::Data(..) | Rep::Other => false,
     }
-}
-
-/// Rows of the derivative: one sweep forwards an input or backwards an output, whichever are fewer.
-fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Value> {
-    let (y, map) = linear::record(m, f, x)?;
-    let (n, k) = (seq::len(x), seq::len(&y));
-    let f32s = ravel::narrow(x);
-    let basis = |n: usize, i: usize| {
-        let shape = Shape::from_slice(&[n]);
-        if f32s {
-            let mut v = vec![0.0f32; n];
-            v[i] = 1.0;
-            return array::make(shape, Buf::F32(v));
-        }
-        let mut v = vec![0.0; n];
-        v[i] = 1.0;
-        array::make(shape, Buf::F64(v))
-    };
-    if n == 0 || k == 0 {
-        let none = if f32s { Buf::F32(Vec::new()) } else { Buf::F64(Vec::new()) };
-        return Ok(array::make(Shape::from_slice(&[k, n]), none));
-    }
-    let forwards = p == Prim::Jacfwd || p == Prim::Jacobian && n <= k;
-    let map = LinearMap { transposed: !forwards, ..map };
-    let count = if forwards { n } else { k };
-    let rows = (0..count).map(|i| linear::apply(m, &map, basis(count, i))).collect::<Res<Vec<_>>>()?;
-    let all = seq::pack(m, rows)?;
-    if forwards { call(m, Prim::TransposeArray, &[], vec![all]) } else { Ok(all) }
 }

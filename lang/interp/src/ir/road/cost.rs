@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 /// Statements that are run before counting is given up.
-const FUEL: u64 = 50_000_000;
+pub(super) const FUEL: u64 = 50_000_000;
 
 /// Work of one line.
 #[derive(Default)]
@@ -242,10 +242,13 @@ fn ones(v: &Val) -> Val {
 }
 
 /// Built-ins as the machine evaluates them.
-struct Builtins<'a>(&'a mut Machine);
+pub(super) struct Builtins<'a>(pub(super) &'a mut Machine);
 
 impl Host for Builtins<'_> {
     fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
+        if args.iter().any(|v| v.leaves().into_iter().any(|v| matches!(v, Val::Deps(_)))) {
+            return Err(format!("`{}` of a linear number", p.name()));
+        }
         if let Ok(v) = adl_ir::eval::Simple.prims(p, args) {
             return Ok(v);
         }
@@ -261,7 +264,7 @@ impl Host for Builtins<'_> {
 }
 
 /// A leaf as the evaluator has it.
-fn val(v: &Value) -> Option<Val> {
+pub(super) fn val(v: &Value) -> Option<Val> {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         Some(match v {
             Value::Float(x) => Val::F64(*x),
@@ -295,7 +298,7 @@ fn value(v: &Val) -> Value {
         Val::I64(n) => Value::Int(*n),
         Val::Bool(b) => Value::Bool(*b),
         Val::Str(s) => data_text(s),
-        Val::Absent => Value::Zero,
+        Val::Absent | Val::Deps(_) => Value::Zero,
         Val::Data(c) => {
             let name = Symbol::new("_");
             let con = ConInfo { name, tag: c.tag, data: adl_typing::ty::DataId(0, name), arity: c.fields.len() as u32 };

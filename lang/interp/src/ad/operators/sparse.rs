@@ -1,0 +1,161 @@
+//! Jacobians: dense, and sparse ones compressed by colouring.
+
+use super::linear::{self, LinearMap};
+use super::ravel;
+use crate::error::{Error, Res, codes};
+use crate::ir::road::directions::{dependences, images};
+use crate::ir::road::report::{int, record};
+use crate::value::{Buf, Shape, Value, array, seq};
+use crate::vm::Machine;
+use adl_prim::Prim;
+use std::collections::HashSet;
+
+/// Components from which a dense Jacobian's structure is looked for, and numbers that reverse mode stores for each of them, up to which it
+/// is: finding it costs about as much as a thousand directions.
+const STRUCTURED: usize = 512;
+const RESIDUALS: usize = 32;
+
+fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
+    let buf = if narrow { Buf::F32(xs.into_iter().map(|x| x as f32).collect()) } else { Buf::F64(xs) };
+    array::make(Shape::from_slice(&shape), buf)
+}
+
+/// The matrix of partial derivatives, in all directions at once: forwards from each input or backwards from each output, whichever are
+/// fewer.
+pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Value> {
+    let (y, map) = linear::record(m, f, x)?;
+    let (n, k) = (seq::len(x), seq::len(&y));
+    let narrow = ravel::narrow(x);
+    if n == 0 || k == 0 {
+        return Ok(made([k, n], Vec::new(), narrow));
+    }
+    array::count(&[k, n])?;
+    let forwards = p == Prim::Jacfwd || p == Prim::Jacobian && n <= k;
+    if n.min(k) >= STRUCTURED {
+        if let Some(all) = structured(m, &map, (n, k), narrow)? {
+            return Ok(made([k, n], all, narrow));
+        }
+    }
+    let map = LinearMap { transposed: !forwards, ..map };
+    if forwards {
+        let all = images(m, &map, (n, k), n, narrow, &|i, j| i == j)?;
+        return Ok(made([k, n], all, narrow));
+    }
+    let columns = images(m, &map, (k, n), k, narrow, &|i, j| i == j)?;
+    let mut all = vec![0.0; k * n];
+    for i in 0..n {
+        (0..k).for_each(|j| all[j * n + i] = columns[i * k + j]);
+    }
+    Ok(made([k, n], all, narrow))
+}
+
+/// A dense Jacobian in the few directions that its structure allows, if they are few and the structure is cheap to find.
+fn structured(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Option<Vec<f64>>> {
+    let Some(rows) = dependences(m, map, (n, k), Some(RESIDUALS * n)) else { return Ok(None) };
+    let c = Compressed::of(rows, n, k);
+    if 4 * c.passes() > n.min(k) {
+        return Ok(None);
+    }
+    let values = c.values(m, map, (n, k), narrow)?;
+    let mut all = vec![0.0; k * n];
+    let places = c.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |j| i * n + *j as usize));
+    places.zip(values).for_each(|(at, v)| all[at] = v);
+    Ok(Some(all))
+}
+
+/// Which entries a Jacobian has, and in which directions they are found.
+struct Compressed {
+    rows: Vec<Vec<u32>>,
+    /// A colour for each column and for each row, with the numbers of colours.
+    by_column: (Vec<usize>, usize),
+    by_row: (Vec<usize>, usize),
+}
+
+impl Compressed {
+    fn of(rows: Vec<Vec<u32>>, n: usize, k: usize) -> Compressed {
+        let (by_column, by_row) = (colours(&rows, n), colours(&transposed(&rows, n), k));
+        Compressed { rows, by_column, by_row }
+    }
+
+    fn backwards(&self) -> bool {
+        self.by_row.1 < self.by_column.1
+    }
+
+    fn passes(&self) -> usize {
+        self.by_row.1.min(self.by_column.1)
+    }
+
+    /// The entries, row by row.
+    fn values(&self, m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Vec<f64>> {
+        let w = self.passes();
+        let map = LinearMap { transposed: self.backwards(), ..map.clone() };
+        if self.backwards() {
+            let (row, _) = &self.by_row;
+            let got = images(m, &map, (k, n), w, narrow, &|i, c| row[i] == c)?;
+            return Ok(self.each(&|i, j| got[j * w + row[i]]));
+        }
+        let (column, _) = &self.by_column;
+        let got = images(m, &map, (n, k), w, narrow, &|i, c| column[i] == c)?;
+        Ok(self.each(&|i, j| got[i * w + column[j]]))
+    }
+
+    fn each(&self, at: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
+        self.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |j| at(i, *j as usize))).collect()
+    }
+}
+
+/// A colour for each thing, such that no two things of a group have the same: the least that is free, in order. With the number of
+/// colours that are needed.
+fn colours(groups: &[Vec<u32>], things: usize) -> (Vec<usize>, usize) {
+    let mut of: Vec<Vec<u32>> = vec![Vec::new(); things];
+    for (g, members) in groups.iter().enumerate() {
+        members.iter().for_each(|t| of[*t as usize].push(g as u32));
+    }
+    let mut taken: Vec<HashSet<usize>> = vec![HashSet::new(); groups.len()];
+    let mut colour = vec![0; things];
+    let mut most = 0;
+    for t in 0..things {
+        let free = (0..).find(|c| of[t].iter().all(|g| !taken[*g as usize].contains(c))).unwrap_or(0);
+        colour[t] = free;
+        if !of[t].is_empty() {
+            most = most.max(free + 1);
+        }
+        of[t].iter().for_each(|g| {
+            taken[*g as usize].insert(free);
+        });
+    }
+    (colour, most)
+}
+
+/// The rows that each column has an entry in.
+fn transposed(rows: &[Vec<u32>], n: usize) -> Vec<Vec<u32>> {
+    let mut out = vec![Vec::new(); n];
+    for (i, r) in rows.iter().enumerate() {
+        r.iter().for_each(|j| out[*j as usize].push(i as u32));
+    }
+    out
+}
+
+/// The entries of a Jacobian that may be other than zero: columns without a row in common are found by one pass forwards, or rows without
+/// a column in common by one backwards.
+pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
+    let (y, map) = linear::record(m, f, x)?;
+    let (n, k) = (seq::len(x), seq::len(&y));
+    if u32::try_from(n.max(k)).is_err() {
+        return Err(Error::new(codes::DOMAIN, "a Jacobian of more than 4294967295 rows or columns"));
+    }
+    let all = || (0..n as u32).collect::<Vec<_>>();
+    let c = Compressed::of(dependences(m, &map, (n, k), None).unwrap_or_else(|| vec![all(); k]), n, k);
+    let values = c.values(m, &map, (n, k), false)?;
+    let row = c.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |_| i as i64)).collect();
+    let col = c.rows.iter().flatten().map(|j| i64::from(*j)).collect();
+    Ok(record(vec![
+        ("backwards", Value::Bool(c.backwards())),
+        ("col_indices", array::ints(col)),
+        ("cols", int(n as u64)),
+        ("passes", int(c.passes() as u64)),
+        ("row_indices", array::ints(row)),
+        ("rows", int(k as u64)),
+        ("values", array::make(Shape::from_slice(&[values.len()]), Buf::F64(values))),
+    ]))
+}
