@@ -98,23 +98,7 @@ impl Batch<'_> {
             }
             Op::Bin(Bin::Mul | Bin::Scale, c, a) => (*c, *a) = self.factor(*c, *a),
             Op::Bin(Bin::Div, a, c) => (*c, *a) = self.factor(*c, *a),
-            Op::Select(c, a, b) if self.rank(*c) > 0 => {
-                let (shape, rank) = (self.b.shape(*c), self.rank(*c));
-                for v in [a, b] {
-                    if self.rank(*v) == 0 {
-                        *v = self.everywhere(*v, shape, rank);
-                    }
-                }
-                *c = self.each(*c);
-            }
-            Op::Index { a, shape, .. } | Op::Slice { a, shape, .. } | Op::Gather { a, shape, .. } | Op::Concat { a, shape, .. } => self.widen(*a, shape),
-            Op::IndexAdd { acc, shape, .. } | Op::IndexSet { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } => self.widen(*acc, shape),
-            Op::GatherAdd { acc, shape, .. } => self.widen(*acc, shape),
-            Op::Stack { elems, shape } => self.widen(elems[0], shape),
-            Op::Reshape { a, to, from } if self.b.ty(*a).scalar().is_flat() => {
-                *to = self.wider(*to);
-                self.widen(*a, from);
-            }
+            Op::Select(c, a, b) if self.rank(*c) > 0 => self.choice(c, [a, b]),
             Op::Spread { a, shape } => {
                 let (a, shape) = (*a, *shape);
                 return self.spread(s, a, shape);
@@ -140,11 +124,37 @@ impl Batch<'_> {
                 s.op = Op::Transpose(turned);
             }
             Op::Total { .. } => return Err(Unsupported::new("a sum of an array whose shape is not known", s.span)),
-            // The new axis is the last, and these act on the others.
-            _ => {}
+            other => self.shapes(other),
         }
         self.b.push(s);
         Ok(())
+    }
+
+    /// A choice between arrays, element by element.
+    fn choice(&mut self, c: &mut Var, parts: [&mut Var; 2]) {
+        let (shape, rank) = (self.b.shape(*c), self.rank(*c));
+        for v in parts {
+            if self.rank(*v) == 0 {
+                *v = self.everywhere(*v, shape, rank);
+            }
+        }
+        *c = self.each(*c);
+    }
+
+    /// Shapes that operations carry.
+    fn shapes(&mut self, op: &mut Op) {
+        match op {
+            Op::Index { a, shape, .. } | Op::Slice { a, shape, .. } | Op::Gather { a, shape, .. } | Op::Concat { a, shape, .. } => self.widen(*a, shape),
+            Op::IndexAdd { acc, shape, .. } | Op::IndexSet { acc, shape, .. } | Op::SliceAdd { acc, shape, .. } => self.widen(*acc, shape),
+            Op::GatherAdd { acc, shape, .. } => self.widen(*acc, shape),
+            Op::Stack { elems, shape } => self.widen(elems[0], shape),
+            Op::Reshape { a, to, from } if self.b.ty(*a).scalar().is_flat() => {
+                *to = self.wider(*to);
+                self.widen(*a, from);
+            }
+            // The new axis is the last, and these act on the others.
+            _ => {}
+        }
     }
 
     fn wide_of(&self, s: &Stmt) -> Ty {
