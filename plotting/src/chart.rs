@@ -2,7 +2,7 @@
 
 use crate::colour::Theme;
 use adl_interp::ir::road::table::field;
-use adl_interp::value::{Array, Buf, Value, plot};
+use adl_interp::value::{Array, Buf, Value, plot, seq};
 
 /// How deep plots may stand in plots.
 const DEPTH: usize = 4;
@@ -172,7 +172,7 @@ fn limits(r: &Value, name: &str) -> Option<(f64, f64)> {
 }
 
 fn layer(r: &Value) -> Option<Layer> {
-    let numbers = |n: &str| field(r, n).map_or(Vec::new(), |v| plot::floats(v).to_vec());
+    let numbers = |n: &str| field(r, n).map_or(Vec::new(), |v| floats(v).to_vec());
     let kind = kind(&text(r, "kind"))?;
     let width = match field(r, "width") {
         Some(Value::Float(w)) => *w,
@@ -182,11 +182,19 @@ fn layer(r: &Value) -> Option<Layer> {
         Some(Value::Array(a)) => strings(a),
         _ => Vec::new(),
     };
-    let z = match field(r, "z") {
-        Some(Value::Array(a)) if a.shape.len() == 2 => Grid { rows: a.shape[0], columns: a.shape[1], data: numbers("z") },
+    let z = match field(r, "z").and_then(seq::shape).map(|s| &s[..]) {
+        Some([rows, columns]) => Grid { rows: *rows, columns: *columns, data: numbers("z") },
         _ => Grid::default(),
     };
     Some(Layer { kind, name: text(r, "name"), colour: text(r, "colour"), style: text(r, "style"), width, x: numbers("x"), y: numbers("y"), u: numbers("u"), v: numbers("v"), words, z })
+}
+
+/// The numbers of an array, also of one that is being differentiated.
+fn floats(v: &Value) -> &[f64] {
+    match v {
+        Value::Dual(d) => floats(&d.primal),
+        plain => plot::floats(plain),
+    }
 }
 
 fn strings(a: &Array) -> Vec<String> {

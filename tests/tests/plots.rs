@@ -85,6 +85,13 @@ fn what_has_no_place_is_counted() {
 }
 
 #[test]
+fn what_is_differentiated_is_drawn_too() {
+    let (mut s, out) = session();
+    assert!(s.eval("grad (fun x -> (plot.show (plot.line_y [x, 2.0 * x]); x * x)) 3.0").ok());
+    assert!(out.borrow().contains("3 ┤") && out.borrow().contains("6 ┤"), "{}", out.borrow());
+}
+
+#[test]
 fn png_has_the_size_that_was_asked_for() {
     for (text, w, h) in [("plot.line_y [1.0] |> plot.size 200 150", 400, 300), ("plot.line_y [1.0]", 1280, 800)] {
         let bytes = figure(text).png(Theme::Light, 2.0);
