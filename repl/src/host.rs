@@ -4,7 +4,7 @@ use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;
 use adl_plotting::live::Live;
 use adl_plotting::{Figure, Theme};
-use std::io::{IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -90,6 +90,22 @@ impl Host for Terminal {
     }
     fn identity(&mut self, path: &str) -> Option<String> {
         std::fs::canonicalize(path).ok().map(|p| p.to_string_lossy().into_owned())
+    }
+    fn input(&mut self, prompt: &str) -> Result<Option<String>, String> {
+        self.print(prompt);
+        self.flush();
+        let mut line = Vec::new();
+        let n = std::io::stdin().lock().read_until(b'\n', &mut line).map_err(|e| e.to_string())?;
+        let text = String::from_utf8_lossy(&line);
+        Ok((n > 0).then(|| text.trim_end_matches('\n').trim_end_matches('\r').to_owned()))
+    }
+    fn warn(&mut self, text: &str) {
+        self.bar.erase();
+        // What goes to both must come out in order where both are one terminal.
+        if self.watched {
+            let _ = self.out.flush();
+        }
+        let _ = std::io::stderr().write_all(text.as_bytes());
     }
     fn args(&mut self) -> Vec<String> {
         self.args.clone()

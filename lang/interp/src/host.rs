@@ -1,6 +1,6 @@
 //! The outside world, as the evaluator sees it.
 
-use crate::value::Value;
+use crate::value::{Value, show};
 
 /// How a picture is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,16 @@ pub trait Host {
     /// One name for a file, however its path is spelled; `None` where the host knows of none.
     fn identity(&mut self, _path: &str) -> Option<String> {
         None
+    }
+    /// A line of the user's, without its end, after a prompt; `None` at the end of input.
+    fn input(&mut self, _prompt: &str) -> Result<Option<String>, String> {
+        Err("nobody can be asked here".into())
+    }
+    /// Standard error, text as it is.
+    fn warn(&mut self, _text: &str) {}
+    /// Shows a value while a program runs. What was shown before in the same slot is replaced where the host can; the slot `""` is always new.
+    fn display(&mut self, value: &Value, _slot: &str) {
+        self.print(&(show::show(value) + "\n"));
     }
     /// `ARGS…` of the command line.
     fn args(&mut self) -> Vec<String>;

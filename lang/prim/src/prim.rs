@@ -76,7 +76,7 @@ pub enum Prim {
     RandKey, RandSplit, RandUniform, RandNormal, RandInt, RandPermutation,
     // Input, output and text.
     Print, Show, ReadCsv, WriteCsv, ReadNpy, WriteNpy, ReadJson, WriteJson, ReadText,
-    WriteText, Args, Env, Time, Assert, Error, StrLen, StrSlice, StrSplit, StrJoin, StrTrim,
+    WriteText, Args, Env, Time, Input, Warn, Display, Assert, Error, StrLen, StrSlice, StrSplit, StrJoin, StrTrim,
     StrFind, StrReplace, StrUpper, StrLower, ParseFloat, ParseInt,
     // Pictures (module `plot` wraps them).
     PlotSave, PlotShow, PlotWatch,
@@ -153,7 +153,7 @@ impl Prim {
         Prim::Lu, Prim::Svd, Prim::Eigh, Prim::Inv, Prim::Det, Prim::RandKey, Prim::RandSplit,
         Prim::RandUniform, Prim::RandNormal, Prim::RandInt, Prim::RandPermutation, Prim::Print,
         Prim::Show, Prim::ReadCsv, Prim::WriteCsv, Prim::ReadNpy, Prim::WriteNpy, Prim::ReadJson,
-        Prim::WriteJson, Prim::ReadText, Prim::WriteText, Prim::Args, Prim::Env, Prim::Time,
+        Prim::WriteJson, Prim::ReadText, Prim::WriteText, Prim::Args, Prim::Env, Prim::Time, Prim::Input, Prim::Warn, Prim::Display,
         Prim::Assert, Prim::Error, Prim::StrLen, Prim::StrSlice, Prim::StrSplit, Prim::StrJoin,
         Prim::StrTrim, Prim::StrFind, Prim::StrReplace, Prim::StrUpper, Prim::StrLower,
         Prim::ParseFloat, Prim::ParseInt, Prim::PlotSave, Prim::PlotShow, Prim::PlotWatch, Prim::Fst, Prim::Snd, Prim::Id, Prim::Zero, Prim::Ravel, Prim::Unravel, Prim::Jvp,
@@ -314,6 +314,9 @@ impl Prim {
             Prim::Args => "args",
             Prim::Env => "env",
             Prim::Time => "time",
+            Prim::Input => "__input",
+            Prim::Warn => "__warn",
+            Prim::Display => "__display",
             Prim::Assert => "assert",
             Prim::Error => "error",
             Prim::StrLen => "__str_len",

@@ -6,7 +6,7 @@ use std::io::BufRead;
 
 /// Runs every entry. The exit code is 1 if one failed, or 130 if one was interrupted.
 pub fn run(repl: &mut Repl) -> u8 {
-    let mut lines = std::io::stdin().lock().split(b'\n').map_while(Result::ok).map(|l| String::from_utf8_lossy(&l).trim_end_matches('\r').to_owned()).peekable();
+    let mut lines = std::iter::from_fn(line).peekable();
     let mut text = String::new();
     while let Some(line) = lines.next() {
         text.push_str(&line);
@@ -22,6 +22,13 @@ pub fn run(repl: &mut Repl) -> u8 {
         }
     }
     u8::from(repl.failed > 0)
+}
+
+/// A line of standard input. It is locked for each alone, because programs read it too.
+fn line() -> Option<String> {
+    let mut bytes = Vec::new();
+    let n = std::io::stdin().lock().read_until(b'\n', &mut bytes).ok()?;
+    (n > 0).then(|| String::from_utf8_lossy(&bytes).trim_end_matches('\n').trim_end_matches('\r').to_owned())
 }
 
 /// Whether the next line belongs to the entry.

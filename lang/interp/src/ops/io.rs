@@ -50,11 +50,34 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         Prim::Args => Ok(array::boxed(m.host.args().into_iter().map(text::string).collect())),
         Prim::Env => Ok(option(m.host.env(string(&args[0])).map(text::string))),
         Prim::Time => Ok(Value::Float(m.host.time())),
+        Prim::Input => input(m, string(&args[0])),
+        Prim::Warn => {
+            m.host.warn(&(show::plain(&args[0]) + "\n"));
+            Ok(Value::Unit)
+        }
+        Prim::Display => {
+            let slot = string(&args[0]).to_owned();
+            m.host.display(&args[1], &slot);
+            Ok(Value::Unit)
+        }
         Prim::Assert => match args[0] {
             Value::Bool(true) => Ok(Value::Unit),
             _ => Err(Error::new(codes::ASSERT, "this assertion does not hold")),
         },
         _ => Err(Error::new(codes::USER, string(&args[0]))),
+    }
+}
+
+/// A line of the user's. Nobody to ask is an error, and so is an interrupt meanwhile.
+fn input(m: &mut Machine, prompt: &str) -> Res<Value> {
+    let line = m.host.input(prompt);
+    if m.interrupt.load(std::sync::atomic::Ordering::Relaxed) {
+        return Err(Error::new(codes::INTERRUPT, "interrupted"));
+    }
+    match line {
+        Ok(Some(line)) => Ok(text::string(line)),
+        Ok(None) => Err(Error::new(codes::FILE, "standard input: there are no more lines")),
+        Err(e) => Err(Error::new(codes::FILE, format!("standard input: {e}"))),
     }
 }
 
