@@ -1,1 +1,43 @@
-//! The Jupyter kernel.
+//! The Jupyter kernel of adl, and notebooks without a front end.
+//!
+//! Three threads. The evaluator has the [`Session`](adl_session::Session) and runs cells and comms in order. The sockets' thread
+//! (`channels`) reads, sorts and sends, and never waits: it sets the flag that interrupts a cell, and ends the process at a shutdown. The
+//! desk answers completion, inspection and history from a `snapshot` that the evaluator leaves after each cell, so that it answers while
+//! a cell runs.
+//!
+//! Reading order: `wire` (messages), `outbox`, `channels`, `desk` with `snapshot`, `suggest` and `history`; `stage` (the world of a
+//! cell), `cells`, `bundle` and `html` (values as front ends want them), `server`; [`notebook`] runs a file; [`spec`] installs.
+//!
+//! What is *not* here: the language, its `:commands` and the command line, which the binary gives as a [`Setup`].
+
+mod bundle;
+mod cells;
+mod channels;
+mod desk;
+mod history;
+mod html;
+mod letters;
+pub mod notebook;
+mod outbox;
+mod server;
+mod snapshot;
+pub mod spec;
+mod stage;
+pub mod suggest;
+mod wire;
+
+pub use cells::{Commands, MakeCommands, MakeSession, Setup};
+pub use server::run;
+
+/// What the language is, for front ends. `ocaml` gives colours where adl itself is not known.
+pub fn language_info() -> serde_json::Value {
+    serde_json::json!({
+        "name": "adl",
+        "version": env!("CARGO_PKG_VERSION"),
+        "mimetype": "text/x-adl",
+        "file_extension": ".adl",
+        "pygments_lexer": "ocaml",
+        "codemirror_mode": "ocaml",
+        "nbconvert_exporter": "script",
+    })
+}

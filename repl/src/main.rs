@@ -108,6 +108,16 @@ enum Command {
         #[arg(allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// The Jupyter kernel.
+    Kernel {
+        #[command(subcommand)]
+        command: commands::kernel::KernelCommand,
+    },
+    /// Jupyter notebooks without a front end.
+    Notebook {
+        #[command(subcommand)]
+        command: commands::kernel::NotebookCommand,
+    },
     #[command(external_subcommand)]
     Script(Vec<String>),
 }
@@ -147,6 +157,8 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         Some(Command::Doc { name, .. }) => commands::doc(global, name.as_deref()),
         Some(Command::Cost { svg, file, name, args }) => commands::inspect::cost(global, svg.as_deref(), &file, &name, &args),
         Some(Command::Ir { stage, file, name, args }) => commands::inspect::ir(global, &stage, &file, &name, &args),
+        Some(Command::Kernel { command }) => commands::kernel::kernel(global, command),
+        Some(Command::Notebook { command }) => commands::kernel::notebook(global, command),
         Some(Command::Script(words)) if global.stdin => commands::stdin(global, words),
         Some(Command::Script(words)) => match words.split_first() {
             Some((file, args)) => commands::script(global, file, args.to_vec()),

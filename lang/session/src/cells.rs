@@ -17,8 +17,13 @@ use std::rc::Rc;
 impl Session {
     /// Runs a cell or REPL entry, item by item, up to the first error. An item that fails changes nothing.
     pub fn eval(&mut self, text: &str) -> Outcome {
+        self.eval_cell(&format!("<{}>", self.entries + 1), text)
+    }
+
+    /// The same; messages call the text by a name.
+    pub fn eval_cell(&mut self, name: &str, text: &str) -> Outcome {
         self.forget_roads();
-        let out = self.eval_entry(text);
+        let out = self.eval_text(name, text);
         self.failures += usize::from(!out.ok());
         if out.ok() && !text.trim().is_empty() {
             self.history.push(text.trim_end().to_owned());
@@ -27,8 +32,12 @@ impl Session {
     }
 
     pub(crate) fn eval_entry(&mut self, text: &str) -> Outcome {
+        self.eval_text(&format!("<{}>", self.entries + 1), text)
+    }
+
+    fn eval_text(&mut self, name: &str, text: &str) -> Outcome {
         self.entries += 1;
-        let file = self.sources.add(format!("<{}>", self.entries), text);
+        let file = self.sources.add(name, text);
         self.machine.sources = self.sources.clone();
         let (program, diags) = adl_syntax::parse(file, text);
         let mut out = Outcome { diags, ..Outcome::default() };

@@ -261,7 +261,7 @@ fn slices(a: &Array, width: usize, depth: usize) -> Vec<String> {
 }
 
 /// Names and columns of a record of vectors of one length, or of a vector of records or tuples.
-fn columns(v: &Value) -> Option<Vec<(String, &Array)>> {
+pub fn columns(v: &Value) -> Option<Vec<(String, &Array)>> {
     fn flat(v: &Value) -> Option<&Array> {
         match v {
             Value::Array(a) if a.shape.len() == 1 && a.len() > 1 && !matches!(a.buf, Buf::Tuple(_) | Buf::Record(..)) => Some(a),

@@ -25,7 +25,7 @@ mod run;
 mod tests_of;
 mod texts;
 
-pub use echo::Echo;
+pub use echo::{Echo, columns};
 pub use plans::STAGES;
 pub use reload::Counts;
 pub use run::Outcome;
@@ -104,6 +104,12 @@ impl Session {
     /// Set it, a few times a second, to hear of the progress of loops through the host.
     pub fn tick(&self) -> Arc<AtomicBool> {
         self.machine.tick.clone()
+    }
+
+    /// Takes the signals of another session, whose place it takes.
+    pub fn share_signals(&mut self, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) {
+        self.machine.interrupt = interrupt;
+        self.machine.tick = tick;
     }
 
     /// Bytes that frames may take before a recursion counts as endless.

@@ -1,10 +1,12 @@
 //! Sub-commands and batch runs. Each returns the exit code.
 
 pub mod inspect;
+pub mod kernel;
 pub mod measure;
 
 use crate::Global;
 use crate::host::{Terminal, say};
+use adl_interp::host::Host;
 use adl_session::{Outcome, Session};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::render;
@@ -12,14 +14,20 @@ use adl_syntax::span::{SourceMap, Span};
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// A session on the terminal that stops on an interrupt.
-pub fn session(global: &Global, args: Vec<String>) -> Session {
-    let mut s = Session::new(Box::new(Terminal::new(args)));
+/// A session in a world, as the command line's flags want it.
+pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
+    let mut s = Session::new(host);
     s.set_stack((global.stack as usize).saturating_mul(1 << 20));
     s.set_road(global.road != "tape");
     s.set_jit(!global.no_jit);
     // The flag was checked when it was read.
     let _ = s.set_plan(&global.plan);
+    s
+}
+
+/// A session on the terminal that stops on an interrupt.
+pub fn session(global: &Global, args: Vec<String>) -> Session {
+    let s = configured(global, Box::new(Terminal::new(args)));
     // Without a handler the default one ends the process, which is right too.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     crate::host::watch(&s.tick());
@@ -33,15 +41,9 @@ fn batch(global: &Global, args: Vec<String>) -> Session {
 }
 
 fn batch_on(global: &Global, host: Terminal) -> Session {
-    let s = Session::new(Box::new(host));
+    let s = configured(global, Box::new(host));
     let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
-    let mut s = s;
-    s.set_stack((global.stack as usize).saturating_mul(1 << 20));
-    s.set_road(global.road != "tape");
-    s.set_jit(!global.no_jit);
-    // The flag was checked when it was read.
-    let _ = s.set_plan(&global.plan);
     crate::host::watch(&s.tick());
     crate::memory::guard(&s.starved(), global.memory.map(|mib| mib << 20));
     s
@@ -59,7 +61,10 @@ pub fn colored(global: &Global) -> bool {
 /// Writes diagnostics to standard error. That nobody reads them is no error.
 pub fn report(global: &Global, s: &mut Session, diags: &[Diagnostic]) {
     s.host().flush();
-    report_in(global, &s.sources, diags);
+    for d in diags {
+        let text = if global.json { render::json(d, &s.sources) } else { render::text(d, &s.sources, colored(global)) };
+        s.host().warn(&(text + "\n"));
+    }
 }
 
 fn report_in(global: &Global, sources: &SourceMap, diags: &[Diagnostic]) {
@@ -138,8 +143,8 @@ pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
     let bytes = match read(file) {
         Ok(b) => b,
         Err(e) => {
-            let commands = ["check", "fmt", "test", "bench", "doc", "cost", "ir"];
-            let near = adl_session::docs::nearest(file, commands.into_iter()).map(|c| format!("the commands are check, fmt, test, bench, doc, cost and ir: did you mean `adl {c}`?"));
+            let commands = ["check", "fmt", "test", "bench", "doc", "cost", "ir", "kernel", "notebook"];
+            let near = adl_session::docs::nearest(file, commands.into_iter()).map(|c| format!("the commands are check, fmt, test, bench, doc, cost, ir, kernel and notebook: did you mean `adl {c}`?"));
             return unreadable(global, file, &io_text(&e), near.as_deref());
         }
     };

@@ -1,8 +1,8 @@
 //! What helps while typing: completion, colours, brackets, hints, when an entry is complete.
 
-use super::letters;
-use super::meta::COMMANDS;
+use adl_kernel::suggest;
 use adl_session::Session;
+use adl_session::complete::Completion;
 use adl_syntax::Completeness;
 use adl_syntax::highlight::Class;
 use rustyline::completion::{Completer, Pair};
@@ -12,7 +12,6 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Cmd, ConditionalEventHandler, Context, Event, EventContext, Helper, RepeatCount};
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::path::Path;
 use std::rc::Rc;
 
 /// The editor's helper.
@@ -52,60 +51,10 @@ fn pair(text: &str, what: &str) -> Pair {
 
 /// What may stand before the cursor: where it begins, and the candidates.
 pub fn candidates(s: &mut Session, before: &str) -> (usize, Vec<Pair>) {
-    if let Some(at) = before.rfind('\\').filter(|at| before[at + 1..].chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
-        let found = letters::matching(&before[at + 1..]);
-        return (at, found.into_iter().map(|(n, c)| Pair { display: format!("{c} \\{n}"), replacement: c.into() }).collect());
-    }
-    if before.starts_with(':') {
-        match before.split_once(' ') {
-            None => return (0, COMMANDS.iter().filter(|c| c.name.starts_with(before)).map(|c| pair(c.name, c.what)).collect()),
-            Some((":load" | ":save" | ":l", rest)) => return files(rest.trim_start(), before.len()),
-            Some((":set", rest)) => {
-                let keys = ["stack", "color", "width"].into_iter().filter(|k| k.starts_with(rest));
-                return (before.len() - rest.len(), keys.map(|k| pair(k, "")).collect());
-            }
-            Some(_) => {}
-        }
-    }
-    if let Some(path) = open_string(before) {
-        return files(path, before.len());
-    }
-    let word = |c: char| c.is_alphanumeric() || c == '_' || c == '.' || c == '\'';
-    let start = before.char_indices().rev().take_while(|(_, c)| word(*c)).last().map_or(before.len(), |(i, _)| i);
-    let prefix = &before[start..];
-    if prefix.is_empty() || prefix.starts_with(|c: char| c.is_ascii_digit()) {
-        return (before.len(), Vec::new());
-    }
-    (start, s.complete(prefix).into_iter().map(|c| pair(&c.text, &c.ty)).collect())
-}
-
-/// The text of a string that is open at the end of the last line.
-fn open_string(before: &str) -> Option<&str> {
-    let line = &before[before.rfind('\n').map_or(0, |i| i + 1)..];
-    let (mut open, mut escaped) = (None, false);
-    for (i, c) in line.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if open.is_some() => escaped = true,
-            '"' => open = if open.is_some() { None } else { Some(i + 1) },
-            _ => {}
-        }
-    }
-    open.map(|i| &line[i..])
-}
-
-/// Files whose names begin as a path does; `end` is where the path ends.
-fn files(path: &str, end: usize) -> (usize, Vec<Pair>) {
-    let (dir, prefix) = path.rfind('/').map_or(("", path), |i| path.split_at(i + 1));
-    let Ok(found) = std::fs::read_dir(if dir.is_empty() { Path::new(".") } else { Path::new(dir) }) else { return (end, Vec::new()) };
-    let mut names: Vec<String> = found
-        .filter_map(Result::ok)
-        .map(|e| (e.file_name().to_string_lossy().into_owned(), e.path().is_dir()))
-        .filter(|(n, _)| n.starts_with(prefix) && (!n.starts_with('.') || prefix.starts_with('.')))
-        .map(|(n, dir)| if dir { n + "/" } else { n })
-        .collect();
-    names.sort();
-    (end - prefix.len(), names.iter().map(|n| pair(n, "")).collect())
+    let (start, found) = suggest::candidates(before, &super::command_names(), |prefix| s.complete(prefix));
+    let letter = |c: &Completion| Pair { display: format!("{} {}", c.text, c.ty), replacement: c.text.clone() };
+    let shown = |c: &Completion| if c.ty.starts_with('\\') { letter(c) } else { pair(&c.text, &c.ty) };
+    (start, found.iter().map(shown).collect())
 }
 
 impl Highlighter for Assistant {
@@ -224,13 +173,6 @@ impl ConditionalEventHandler for Tab {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn strings_that_are_open() {
-        assert_eq!(open_string("read_csv \"da"), Some("da"));
-        assert_eq!(open_string("read_csv \"da\" "), None);
-        assert_eq!(open_string("f \"a\\\"b"), Some("a\\\"b"));
-    }
 
     #[test]
     fn brackets_find_each_other() {

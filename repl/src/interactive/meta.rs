@@ -215,6 +215,10 @@ fn save(repl: &mut Repl, file: &str) -> bool {
 
 /// An entry from the user's editor.
 fn edit(repl: &mut Repl, name: &str) -> bool {
+    if repl.notebook {
+        repl.complain("a notebook is its own editor: `:source NAME` shows a definition");
+        return true;
+    }
     let text = {
         let s = repl.session.borrow();
         if name.is_empty() { Some(s.history.last().cloned().unwrap_or_default()) } else { s.source_of(name) }
@@ -297,11 +301,14 @@ fn clear(repl: &mut Repl, _: &str) -> bool {
 }
 
 fn reset(repl: &mut Repl, _: &str) -> bool {
-    let new = crate::commands::session(&repl.global, Vec::new());
+    let new = (repl.fresh)(&repl.global);
     *repl.session.borrow_mut() = new;
     true
 }
 
-fn quit(_: &mut Repl, _: &str) -> bool {
+fn quit(repl: &mut Repl, _: &str) -> bool {
+    if repl.notebook {
+        repl.complain("a kernel is shut down from the front end's menu");
+    }
     false
 }

@@ -1,7 +1,6 @@
 //! The REPL: on a terminal with an editor, elsewhere entry by entry from a pipe.
 
 mod assistant;
-mod letters;
 mod meta;
 mod piped;
 mod plans;
@@ -36,6 +35,43 @@ pub struct Repl {
     failed: usize,
     /// Whether the last entry was interrupted.
     interrupted: bool,
+    /// Makes the session that `:reset` begins.
+    fresh: Box<dyn Fn(&Global) -> Session>,
+    /// Whether entries are cells of a notebook.
+    notebook: bool,
+}
+
+/// Columns of a notebook.
+const NOTEBOOK: usize = 100;
+
+/// The `:commands` of a kernel's cells.
+pub fn commands(global: &Global, session: Rc<RefCell<Session>>, fresh: Box<dyn Fn() -> Session>) -> Box<dyn adl_kernel::Commands> {
+    Box::new(Repl {
+        global: global.clone(),
+        session,
+        color: Rc::new(Cell::new(true)),
+        terminal: false,
+        width: Some(NOTEBOOK),
+        columns: NOTEBOOK,
+        watched: None,
+        failed: 0,
+        interrupted: false,
+        fresh: Box::new(move |_| fresh()),
+        notebook: true,
+    })
+}
+
+impl adl_kernel::Commands for Repl {
+    fn run(&mut self, line: &str) -> bool {
+        let before = self.failed;
+        meta::run(self, line);
+        self.failed == before
+    }
+}
+
+/// The names of the `:commands` with what they do.
+pub fn command_names() -> Vec<adl_kernel::suggest::CommandName> {
+    meta::COMMANDS.iter().map(|c| (c.name, c.what)).collect()
 }
 
 /// Runs until `:quit` or the end of input.
@@ -55,6 +91,8 @@ pub fn run(global: &Global) -> u8 {
         watched: None,
         failed: 0,
         interrupted: false,
+        fresh: Box::new(|global| session(global, Vec::new())),
+        notebook: false,
     };
     if std::io::stdin().is_terminal() {
         if let Ok(editor) = editor(&repl) {
@@ -131,9 +169,9 @@ impl Repl {
     /// A message about an entry or command that could not be done.
     fn complain(&mut self, text: &str) {
         self.failed += 1;
-        self.session.borrow_mut().host().flush();
-        use std::io::Write;
-        let _ = writeln!(std::io::stderr(), "error: {text}");
+        let mut session = self.session.borrow_mut();
+        session.host().flush();
+        session.host().warn(&format!("error: {text}\n"));
     }
 
     fn show(&mut self, out: &Outcome) {

@@ -1,0 +1,279 @@
+//! Cells: items and `:commands` of a text, one after the other, up to the first that fails.
+
+use crate::bundle;
+use crate::stage::{Audience, Stage};
+use adl_interp::host::Host;
+use adl_session::{Outcome, Session};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::render;
+use serde_json::{Map, Value as Json, json};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// What runs lines that begin with `:`.
+pub trait Commands {
+    /// Runs one; whether it could be done.
+    fn run(&mut self, line: &str) -> bool;
+}
+
+/// Makes a session in a world.
+pub type MakeSession = Rc<dyn Fn(Box<dyn Host>) -> Session>;
+/// Makes the commands of a session, given what makes a fresh one.
+pub type MakeCommands = Rc<dyn Fn(Rc<RefCell<Session>>, Box<dyn Fn() -> Session>) -> Box<dyn Commands>>;
+
+/// What the binary gives, so that cells are what the REPL's entries are.
+#[derive(Clone)]
+pub struct Setup {
+    /// Files, the environment, the clock.
+    pub world: fn() -> Box<dyn Host>,
+    /// A session with the flags of the command line.
+    pub session: MakeSession,
+    /// `:commands`.
+    pub commands: MakeCommands,
+    /// Their names, for completion.
+    pub names: Vec<crate::suggest::CommandName>,
+}
+
+/// Why a cell failed.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The code of the error.
+    pub name: String,
+    /// Its message.
+    pub text: String,
+    /// As people read it, with colours.
+    pub traceback: String,
+}
+
+impl Failure {
+    /// The fields of an `error` message.
+    pub fn content(&self) -> Json {
+        json!({"ename": self.name, "evalue": self.text, "traceback": self.traceback.lines().collect::<Vec<_>>()})
+    }
+}
+
+/// What a cell gave.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// Its last value or definition as text.
+    pub result: Option<String>,
+    /// Pages for the pager.
+    pub pages: Vec<String>,
+}
+
+/// What runs cells.
+pub struct Cells {
+    /// The session.
+    pub session: Rc<RefCell<Session>>,
+    commands: Box<dyn Commands>,
+    hearer: Rc<Hearer>,
+}
+
+/// The audience, except while a command's words are kept.
+struct Hearer {
+    audience: Rc<dyn Audience>,
+    kept: RefCell<Option<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    said: String,
+    complained: String,
+}
+
+impl Audience for Hearer {
+    fn stream(&self, name: &'static str, text: &str) {
+        match &mut *self.kept.borrow_mut() {
+            Some(k) if name == "stdout" => k.said.push_str(text),
+            Some(k) => k.complained.push_str(text),
+            None => self.audience.stream(name, text),
+        }
+    }
+    fn publish(&self, kind: &str, content: Json, metadata: Json) {
+        self.audience.publish(kind, content, metadata);
+    }
+    fn ask(&self, prompt: &str) -> Result<Option<String>, String> {
+        self.audience.ask(prompt)
+    }
+    fn watched(&self) -> bool {
+        self.audience.watched()
+    }
+}
+
+/// A part of a cell.
+enum Part {
+    /// Items, behind as many empty lines as stand before them in the cell, so that places are those of the cell.
+    Items(String),
+    Command(String),
+}
+
+/// Commands whose words are read in the pager.
+const PAGED: &[&str] = &[":doc", ":help", ":source", ":h", ":?"];
+
+impl Cells {
+    /// Runs cells before an audience; the flags stop a cell and ask for its progress.
+    pub fn new(setup: &Setup, audience: Rc<dyn Audience>, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) -> Cells {
+        let hearer = Rc::new(Hearer { audience, kept: RefCell::new(None) });
+        let (make, world, to) = (setup.session.clone(), setup.world, hearer.clone());
+        let fresh = move || {
+            let mut s = make(Box::new(Stage::new(world(), to.clone())));
+            s.share_signals(interrupt.clone(), tick.clone());
+            s
+        };
+        let session = Rc::new(RefCell::new(fresh()));
+        let commands = (setup.commands)(session.clone(), Box::new(fresh));
+        Cells { session, commands, hearer }
+    }
+
+    /// Runs a cell, which messages call by a name. Results are published as of a number.
+    pub fn run(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<Given, Failure> {
+        self.session.borrow().clear_interrupt();
+        let mut given = Given::default();
+        let parts = parts(code);
+        let last = parts.len().saturating_sub(1);
+        for (i, part) in parts.into_iter().enumerate() {
+            match part {
+                Part::Items(text) => self.items(name, &text, (i == last).then_some(number), silent, &mut given)?,
+                Part::Command(line) => self.command(&line, &mut given)?,
+            }
+        }
+        Ok(given)
+    }
+
+    /// Runs items. The last echo is the cell's result if it has a number.
+    fn items(&mut self, name: &str, text: &str, number: Option<u64>, silent: bool, given: &mut Given) -> Result<(), Failure> {
+        let out = self.guarded(|c| c.session.borrow_mut().eval_cell(name, text))?;
+        self.session.borrow_mut().host().flush();
+        self.warn(&out);
+        let result = number.filter(|_| out.ok());
+        for (i, e) in out.echoes.iter().enumerate() {
+            let ends = result.is_some() && i + 1 == out.echoes.len();
+            if silent || e.name.is_some() && !ends {
+                continue;
+            }
+            let (data, metadata) = bundle::of(e);
+            if ends {
+                given.result = data["text/plain"].as_str().map(str::to_owned);
+                self.hearer.publish("execute_result", json!({"data": data, "metadata": metadata, "execution_count": number}), json!({}));
+            } else {
+                self.hearer.publish("display_data", json!({"data": data, "metadata": metadata, "transient": {}}), json!({}));
+            }
+        }
+        if out.ok() { Ok(()) } else { Err(self.failure(&out.diags)) }
+    }
+
+    fn warn(&self, out: &Outcome) {
+        let s = self.session.borrow();
+        for d in out.diags.iter().filter(|d| !d.is_error()) {
+            self.hearer.stream("stderr", &(render::text(d, &s.sources, true) + "\n"));
+        }
+    }
+
+    fn failure(&self, diags: &[Diagnostic]) -> Failure {
+        let s = self.session.borrow();
+        let errors: Vec<&Diagnostic> = diags.iter().filter(|d| d.is_error()).collect();
+        let texts: Vec<String> = errors.iter().map(|d| render::text(d, &s.sources, true)).collect();
+        let first = errors.first();
+        Failure { name: first.map_or_else(String::new, |d| d.code.to_owned()), text: first.map_or_else(String::new, |d| d.message.clone()), traceback: texts.join("\n\n") }
+    }
+
+    /// A fault of adl's own must not take the session with it.
+    fn guarded<T>(&mut self, f: impl FnOnce(&mut Cells) -> T) -> Result<T, Failure> {
+        catch_unwind(AssertUnwindSafe(|| f(self))).map_err(|_| {
+            let text = "adl itself failed here; the session goes on".to_owned();
+            Failure { name: "fault".into(), traceback: text.clone(), text }
+        })
+    }
+
+    fn command(&mut self, line: &str, given: &mut Given) -> Result<(), Failure> {
+        let name = line.split_whitespace().next().unwrap_or("");
+        if name == ":clear" {
+            self.hearer.publish("clear_output", json!({"wait": false}), json!({}));
+            return Ok(());
+        }
+        *self.hearer.kept.borrow_mut() = Some(Kept::default());
+        let done = self.guarded(|c| c.commands.run(line));
+        self.session.borrow_mut().host().flush();
+        let kept = self.hearer.kept.borrow_mut().take().unwrap_or_default();
+        if done? {
+            match PAGED.contains(&name) {
+                true => given.pages.push(kept.said),
+                false if !kept.said.is_empty() => self.hearer.stream("stdout", &kept.said),
+                false => {}
+            }
+            if !kept.complained.is_empty() {
+                self.hearer.stream("stderr", &kept.complained);
+            }
+            return Ok(());
+        }
+        self.hearer.stream("stdout", &kept.said);
+        let text = kept.complained.lines().next().unwrap_or("").trim_start_matches("error: ").to_owned();
+        Err(Failure { name: "command".into(), text, traceback: kept.complained })
+    }
+
+    /// The answers to `user_expressions`.
+    pub fn expressions(&mut self, wanted: &Map<String, Json>) -> Map<String, Json> {
+        let mut out = Map::new();
+        for (key, text) in wanted {
+            let text = text.as_str().unwrap_or("").to_owned();
+            let found = self.guarded(|c| {
+                let mut s = c.session.borrow_mut();
+                let ty = s.type_of(&text)?;
+                Ok((s.value_of(&text)?, ty))
+            });
+            let found = found.and_then(|f| f.map_err(|diags: Vec<Diagnostic>| self.failure(&diags)));
+            out.insert(key.clone(), match found {
+                Ok((v, ty)) => {
+                    let (data, metadata) = bundle::shown(&v, &ty);
+                    json!({"status": "ok", "data": data, "metadata": metadata})
+                }
+                Err(f) => {
+                    let mut content = f.content();
+                    content["status"] = json!("error");
+                    content
+                }
+            });
+        }
+        out
+    }
+}
+
+/// Splits a cell at lines that are commands.
+fn parts(code: &str) -> Vec<Part> {
+    let mut out = Vec::new();
+    let mut items = String::new();
+    for (i, line) in code.lines().enumerate() {
+        if line.starts_with(':') && !line.starts_with("::") {
+            if !items.trim().is_empty() {
+                out.push(Part::Items(std::mem::take(&mut items)));
+            }
+            out.push(Part::Command(line.trim().to_owned()));
+            items = "\n".repeat(i + 1);
+        } else {
+            items.push_str(line);
+            items.push('\n');
+        }
+    }
+    if !items.trim().is_empty() {
+        out.push(Part::Items(items.trim_end().to_owned()));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, parts};
+
+    #[test]
+    fn a_cell_is_split_at_commands() {
+        let shown = |code: &str| -> Vec<String> {
+            parts(code).into_iter().map(|p| match p { Part::Items(t) => t, Part::Command(c) => format!("!{c}") }).collect()
+        };
+        assert_eq!(shown("let x = 1\n:type x\nx + 1\n"), ["let x = 1\n", "!:type x", "\n\nx + 1"]);
+        assert_eq!(shown("\n\n"), [""; 0]);
+        assert_eq!(shown("1\n:: [2]"), ["1\n:: [2]"]);
+    }
+}

@@ -1,0 +1,247 @@
+//! What is answered at once, also while a cell runs: completion, inspection, completeness, history, what the kernel is.
+
+use crate::history::History;
+use crate::outbox::{Outbox, Request};
+use crate::snapshot::{Name, Snapshot};
+use crate::suggest::{CommandName, candidates, in_name};
+use crate::wire::{Message, PROTOCOL};
+use adl_session::Session;
+use adl_session::complete::Completion;
+use adl_syntax::Completeness;
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What the evaluator leaves for the desk.
+#[derive(Default)]
+pub struct Shared {
+    /// Names after the last cell.
+    pub snapshot: Snapshot,
+    /// Cells that ran.
+    pub history: History,
+    /// Open comms: target by id.
+    pub comms: BTreeMap<String, String>,
+    /// The request of the cell that runs.
+    pub running: Option<Json>,
+}
+
+/// The same for both threads.
+pub type Common = Arc<Mutex<Shared>>;
+
+/// What both share, whatever happened to the other.
+pub fn lock(common: &Common) -> MutexGuard<'_, Shared> {
+    common.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The desk.
+pub struct Desk {
+    common: Common,
+    out: Outbox,
+    commands: Vec<CommandName>,
+    /// Knows the library, never runs a cell; made when it is first asked.
+    library: Option<Session>,
+    world: fn() -> Box<dyn adl_interp::host::Host>,
+}
+
+impl Desk {
+    /// A desk.
+    pub fn new(common: Common, out: Outbox, commands: Vec<CommandName>, world: fn() -> Box<dyn adl_interp::host::Host>) -> Desk {
+        Desk { common, out, commands, library: None, world }
+    }
+
+    /// Answers until nobody asks any more.
+    pub fn serve(mut self, requests: &std::sync::mpsc::Receiver<Request>) {
+        for r in requests.iter() {
+            let Some((kind, content)) = self.answer(&r.message) else { continue };
+            self.out.status(&r.message.header, "busy");
+            self.out.reply(&r, kind, content);
+            self.out.status(&r.message.header, "idle");
+            // Front ends take the last state for that of the kernel.
+            if let Some(parent) = lock(&self.common).running.clone() {
+                self.out.status(&parent, "busy");
+            }
+        }
+    }
+
+    fn answer(&mut self, m: &Message) -> Option<(&'static str, Json)> {
+        Some(match m.kind() {
+            "kernel_info_request" => ("kernel_info_reply", info()),
+            "complete_request" => ("complete_reply", self.complete(m)),
+            "inspect_request" => ("inspect_reply", self.inspect(m)),
+            "is_complete_request" => ("is_complete_reply", is_complete(m.text("code"))),
+            "history_request" => ("history_reply", lock(&self.common).history.reply(&m.content)),
+            "comm_info_request" => ("comm_info_reply", self.comms(m.content["target_name"].as_str())),
+            "connect_request" => ("connect_reply", json!({"status": "ok"})),
+            _ => return None,
+        })
+    }
+
+    fn library(&mut self) -> &mut Session {
+        let world = self.world;
+        self.library.get_or_insert_with(|| Session::new(world()))
+    }
+
+    fn comms(&self, target: Option<&str>) -> Json {
+        let shared = lock(&self.common);
+        let fits = shared.comms.iter().filter(|(_, t)| target.is_none_or(|want| want == t.as_str()));
+        let comms: Map<String, Json> = fits.map(|(id, t)| (id.clone(), json!({"target_name": t}))).collect();
+        json!({"status": "ok", "comms": comms})
+    }
+
+    /// Names of the user's first, then the library's.
+    fn names(&mut self, prefix: &str) -> Vec<Completion> {
+        let own = lock(&self.common).snapshot.complete(prefix);
+        let own_module = prefix.contains('.') && own.is_some();
+        let mut out = own.unwrap_or_default();
+        if !own_module {
+            let more = self.library().complete(prefix);
+            out.extend(more);
+        }
+        out.sort_by(|a, b| a.text.cmp(&b.text));
+        out.dedup_by(|a, b| a.text == b.text);
+        out
+    }
+
+    fn complete(&mut self, m: &Message) -> Json {
+        let code = m.text("code");
+        let before = &code[..byte_of(code, m.content["cursor_pos"].as_u64())];
+        let commands = std::mem::take(&mut self.commands);
+        let (start, found) = candidates(before, &commands, |p| self.names(p));
+        self.commands = commands;
+        let (start, end) = (before[..start].chars().count(), before.chars().count());
+        let kinds: Vec<Json> = found.iter().map(|c| json!({"text": c.text, "type": kind(&c.ty), "signature": c.ty, "start": start, "end": end})).collect();
+        let matches: Vec<&str> = found.iter().map(|c| c.text.as_str()).collect();
+        json!({"status": "ok", "matches": matches, "cursor_start": start, "cursor_end": end, "metadata": {"_jupyter_types_experimental": kinds}})
+    }
+
+    fn inspect(&mut self, m: &Message) -> Json {
+        let code = m.text("code");
+        let at = byte_of(code, m.content["cursor_pos"].as_u64());
+        let detail = m.content["detail_level"].as_u64().unwrap_or(0);
+        let found = asked(code, at).into_iter().find_map(|name| self.describe(&name, detail > 0));
+        let data = found.map_or_else(|| json!({}), |text| json!({"text/plain": text, "text/html": format!("<pre>{}</pre>", crate::html::escape(&text))}));
+        json!({"status": "ok", "found": data != json!({}), "data": data, "metadata": {}})
+    }
+
+    /// Documentation, and the source where more is asked for.
+    fn describe(&mut self, name: &str, more: bool) -> Option<String> {
+        let own = own(&lock(&self.common).snapshot, name);
+        let (doc, source) = match own {
+            Some(found) => found,
+            None => (self.library().doc(name)?, self.library().source_of(name)),
+        };
+        Some(match source.filter(|_| more) {
+            Some(s) => format!("{doc}\n\n{s}"),
+            None => doc,
+        })
+    }
+}
+
+/// Documentation and source of a name of the user's or of a field of its.
+fn own(names: &Snapshot, name: &str) -> Option<(String, Option<String>)> {
+    if let Some(Name { ty, doc, source, .. }) = names.get(name) {
+        let doc = if doc.is_empty() { format!("{name} : {ty}") } else { doc.clone() };
+        return Some((doc, source.clone()));
+    }
+    let field = names.complete(name)?.into_iter().find(|c| c.text == name)?;
+    Some((format!("{name} : {}", field.ty), None))
+}
+
+/// The names that a cursor may ask about, the likeliest first: the one that it touches, then the function that is applied.
+fn asked(code: &str, at: usize) -> Vec<String> {
+    let begin = code[..at].char_indices().rev().take_while(|(_, c)| in_name(*c)).last().map_or(at, |(i, _)| i);
+    let end = code[at..].char_indices().find(|(_, c)| !in_name(*c)).map_or(code.len(), |(i, _)| at + i);
+    let touched = code[begin..end].trim_matches('.');
+    let mut out = vec![touched.to_owned()];
+    // `stats.mean` with the cursor in `stats` asks about `stats`.
+    let part = code[at..end].find('.').map_or(touched, |i| code[begin..at + i].trim_matches('.'));
+    if part != touched {
+        out.insert(0, part.to_owned());
+    }
+    let line = code[..begin].rsplit('\n').next().unwrap_or("");
+    let inner = line.rfind(['(', '[', '=', '|', ';']).map_or(line, |i| line.get(i + 1..).unwrap_or(""));
+    out.extend(inner.split(|c: char| !in_name(c)).find(|w| !w.is_empty()).map(str::to_owned));
+    out.retain(|w| !w.is_empty());
+    out
+}
+
+/// The byte at a position that counts Unicode characters; the end where there is none.
+pub fn byte_of(code: &str, position: Option<u64>) -> usize {
+    let at = position.and_then(|p| usize::try_from(p).ok()).unwrap_or(usize::MAX);
+    code.char_indices().nth(at).map_or(code.len(), |(i, _)| i)
+}
+
+/// The kind of a completion, as front ends have pictures for.
+fn kind(ty: &str) -> &'static str {
+    match ty {
+        "module" => "module",
+        "type" => "class",
+        "constructor" => "class",
+        "keyword" => "keyword",
+        "" => "path",
+        t if t.starts_with('\\') => "text",
+        t if t.contains("->") || t.contains("-o") => "function",
+        _ => "instance",
+    }
+}
+
+fn is_complete(code: &str) -> Json {
+    // A cell with commands runs line by line.
+    if code.starts_with(':') && !code.starts_with("::") {
+        return json!({"status": "complete"});
+    }
+    match adl_syntax::is_complete(code) {
+        Completeness::Complete => json!({"status": "complete"}),
+        Completeness::Incomplete(n) => json!({"status": "incomplete", "indent": " ".repeat(n)}),
+        Completeness::Invalid => json!({"status": "invalid"}),
+    }
+}
+
+/// What the kernel is.
+fn info() -> Json {
+    let version = env!("CARGO_PKG_VERSION");
+    json!({
+        "status": "ok",
+        "protocol_version": PROTOCOL,
+        "implementation": "adl",
+        "implementation_version": version,
+        "banner": format!("adl {version}: gradients are functions. `:help` lists the commands."),
+        "debugger": false,
+        "help_links": [],
+        "language_info": crate::language_info(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{asked, byte_of, is_complete, kind};
+
+    #[test]
+    fn positions_count_characters() {
+        assert_eq!(byte_of("αβ x", Some(2)), 4);
+        assert_eq!(byte_of("αβ", Some(9)), 4);
+        assert_eq!(byte_of("ab", None), 2);
+    }
+
+    #[test]
+    fn what_a_cursor_asks_about() {
+        assert_eq!(asked("grad f", 2), ["grad"]);
+        assert_eq!(asked("grad ", 5), ["grad"]);
+        assert_eq!(asked("let y = foldr f", 15), ["f", "foldr"]);
+        assert_eq!(asked("stats.mean xs", 2), ["stats", "stats.mean"]);
+        assert_eq!(asked("stats.mean xs", 8), ["stats.mean"]);
+        assert_eq!(asked("", 0), [""; 0]);
+    }
+
+    #[test]
+    fn kinds() {
+        assert_eq!([kind("Float -> Float"), kind("Float"), kind("module")], ["function", "instance", "module"]);
+    }
+
+    #[test]
+    fn indentation_of_the_next_line() {
+        assert_eq!(is_complete("let f x ="), serde_json::json!({"status": "incomplete", "indent": "  "}));
+        assert_eq!(is_complete("1 + 1")["status"], "complete");
+        assert_eq!(is_complete("let = )")["status"], "invalid");
+    }
+}

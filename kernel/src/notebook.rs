@@ -1,0 +1,181 @@
+//! Notebooks without a front end: every code cell is run and its outputs stored, as a front end would have stored them.
+
+use crate::cells::{Cells, Setup};
+use crate::stage::Audience;
+use serde_json::{Map, Value as Json, json};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A notebook that has run.
+pub struct Ran {
+    /// Its text.
+    pub text: String,
+    /// The cells (from 1) whose outputs are not those that were stored.
+    pub changed: Vec<usize>,
+    /// The first cell that failed and was not expected to, with its message and traceback.
+    pub failed: Option<(usize, String, String)>,
+}
+
+/// Collects the outputs of a cell.
+#[derive(Default)]
+struct Page {
+    outputs: RefCell<Vec<Json>>,
+}
+
+impl Audience for Page {
+    fn stream(&self, name: &'static str, text: &str) {
+        let mut outputs = self.outputs.borrow_mut();
+        if let Some(last) = outputs.last_mut().filter(|o| o["output_type"] == "stream" && o["name"] == name) {
+            let both = last["text"].as_str().unwrap_or("").to_owned() + text;
+            last["text"] = json!(both);
+        } else if !text.is_empty() {
+            outputs.push(json!({"output_type": "stream", "name": name, "text": text}));
+        }
+    }
+
+    fn publish(&self, kind: &str, content: Json, _metadata: Json) {
+        let mut outputs = self.outputs.borrow_mut();
+        let id = &content["transient"]["display_id"];
+        match kind {
+            "clear_output" => outputs.clear(),
+            "update_display_data" => {
+                let same = outputs.iter_mut().filter(|o| o["id"] == *id);
+                same.for_each(|o| (o["data"], o["metadata"]) = (content["data"].clone(), content["metadata"].clone()));
+            }
+            // Until the cell ends, an output has its id, by which it is updated.
+            "display_data" => outputs.push(json!({"output_type": kind, "data": content["data"], "metadata": content["metadata"], "id": id})),
+            "execute_result" | "error" => {
+                let mut output = content;
+                output["output_type"] = json!(kind);
+                outputs.push(output);
+            }
+            // Controls need a front end.
+            _ => {}
+        }
+    }
+
+    fn ask(&self, _prompt: &str) -> Result<Option<String>, String> {
+        Err("nobody can be asked while a notebook runs by itself".into())
+    }
+
+    fn watched(&self) -> bool {
+        false
+    }
+}
+
+/// Runs a notebook, given as its text, up to the first cell that fails. A cell tagged `raises-exception` may fail.
+pub fn run(text: &str, setup: &Setup) -> Result<Ran, String> {
+    let mut book: Json = serde_json::from_str(text).map_err(|e| format!("it is no notebook: {e}"))?;
+    if book["nbformat"].as_u64() != Some(4) || !book["cells"].is_array() {
+        return Err("it is no notebook of format 4".into());
+    }
+    let page = Rc::new(Page::default());
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
+    let mut cells = Cells::new(setup, page.clone(), interrupt, Arc::new(AtomicBool::new(false)));
+    let (mut changed, mut failed, mut number) = (Vec::new(), None, 0);
+    for (i, cell) in book["cells"].as_array_mut().into_iter().flatten().enumerate().filter(|(_, c)| c["cell_type"] == "code") {
+        let code = joined(&cell["source"]);
+        number += u64::from(!code.trim().is_empty());
+        let ended = cells.run(&format!("In[{number}]"), &code, number, false);
+        if let Err(f) = &ended {
+            page.publish("error", f.content(), json!({}));
+        }
+        let outputs: Vec<Json> = page.outputs.take().into_iter().map(stored).collect();
+        if cell["outputs"].as_array().is_none_or(|old| normal(old) != normal(&outputs)) {
+            changed.push(i + 1);
+        }
+        cell["outputs"] = json!(outputs);
+        cell["execution_count"] = if code.trim().is_empty() { Json::Null } else { json!(number) };
+        if let (Err(f), false) = (ended, tagged(cell, "raises-exception")) {
+            failed = Some((i + 1, f.text, f.traceback));
+            break;
+        }
+    }
+    about(&mut book);
+    Ok(Ran { text: written(&book)?, changed, failed })
+}
+
+fn tagged(cell: &Json, tag: &str) -> bool {
+    cell["metadata"]["tags"].as_array().is_some_and(|tags| tags.iter().any(|t| t == tag))
+}
+
+/// What the notebook says of the kernel.
+fn about(book: &mut Json) {
+    if !book["metadata"].is_object() {
+        book["metadata"] = json!({});
+    }
+    book["metadata"]["kernelspec"] = json!({"display_name": "adl", "language": "adl", "name": "adl"});
+    book["metadata"]["language_info"] = crate::language_info();
+}
+
+/// As notebooks are written: sorted, indented by one.
+fn written(book: &Json) -> Result<String, String> {
+    let mut out = Vec::new();
+    let mut to = serde_json::Serializer::with_formatter(&mut out, serde_json::ser::PrettyFormatter::with_indent(b" "));
+    serde::Serialize::serialize(book, &mut to).map_err(|e| e.to_string())?;
+    out.push(b'\n');
+    String::from_utf8(out).map_err(|e| e.to_string())
+}
+
+/// A text that may be stored as its lines.
+fn joined(text: &Json) -> String {
+    match text {
+        Json::Array(lines) => lines.iter().filter_map(Json::as_str).collect(),
+        other => other.as_str().unwrap_or("").to_owned(),
+    }
+}
+
+fn lines(text: &str) -> Json {
+    json!(text.split_inclusive('\n').collect::<Vec<_>>())
+}
+
+/// An output as notebooks store it: texts as lines, nothing that only a running kernel means.
+fn stored(mut output: Json) -> Json {
+    let Some(o) = output.as_object_mut() else { return output };
+    o.remove("id");
+    if let Some(Json::String(text)) = o.get("text") {
+        let split = lines(text);
+        o.insert("text".into(), split);
+    }
+    if let Some(data) = o.get_mut("data").and_then(Json::as_object_mut) {
+        let split: Map<String, Json> = std::mem::take(data).into_iter().map(|(k, v)| (k, v.as_str().map_or_else(|| v.clone(), lines))).collect();
+        *data = split;
+    }
+    output
+}
+
+/// Outputs such that equal ones are equal, however their texts are split. The number of a cell is not what it gives.
+fn normal(outputs: &[Json]) -> Vec<Json> {
+    fn flat(v: &Json) -> Json {
+        match v {
+            Json::Array(lines) if lines.iter().all(Json::is_string) => json!(joined(v)),
+            Json::Array(parts) => Json::Array(parts.iter().map(flat).collect()),
+            Json::Object(o) => o.iter().filter(|(k, _)| *k != "execution_count").map(|(k, v)| (k.clone(), flat(v))).collect::<Map<_, _>>().into(),
+            other => other.clone(),
+        }
+    }
+    outputs.iter().map(flat).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Page, normal, stored};
+    use crate::stage::Audience;
+    use serde_json::json;
+
+    #[test]
+    fn outputs_are_stored_as_front_ends_store_them() {
+        let page = Page::default();
+        page.stream("stdout", "a\n");
+        page.stream("stdout", "b");
+        page.publish("display_data", json!({"data": {"text/plain": "1"}, "metadata": {}, "transient": {"display_id": "x"}}), json!({}));
+        page.publish("update_display_data", json!({"data": {"text/plain": "2\n3"}, "metadata": {}, "transient": {"display_id": "x"}}), json!({}));
+        let outputs: Vec<_> = page.outputs.take().into_iter().map(stored).collect();
+        assert_eq!(outputs[0], json!({"output_type": "stream", "name": "stdout", "text": ["a\n", "b"]}));
+        assert_eq!(outputs[1], json!({"output_type": "display_data", "data": {"text/plain": ["2\n", "3"]}, "metadata": {}}));
+        assert_eq!(normal(&outputs), normal(&[json!({"output_type": "stream", "name": "stdout", "text": "a\nb"}), json!({"output_type": "display_data", "data": {"text/plain": "2\n3"}, "metadata": {}})]));
+    }
+}

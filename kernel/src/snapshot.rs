@@ -1,0 +1,91 @@
+//! What names mean after a cell, as text: completion and inspection read it while the next cell runs.
+
+use adl_session::Session;
+use adl_session::complete::Completion;
+use adl_typing::core::GlobalId;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// How deep the fields of records in records are listed.
+const DEPTH: usize = 4;
+
+/// A name of the user's.
+#[derive(Debug, Default)]
+pub struct Name {
+    /// Its type, or what it is.
+    pub ty: String,
+    /// Its documentation with its type and examples.
+    pub doc: String,
+    /// Its source.
+    pub source: Option<String>,
+    /// Fields of its type or members of the module, whole paths.
+    pub members: Vec<Completion>,
+}
+
+/// The names of the user's.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    names: BTreeMap<String, Arc<Name>>,
+    ids: HashMap<String, GlobalId>,
+}
+
+impl Snapshot {
+    /// Names as they are now. What has not been defined anew is taken from the snapshot before.
+    pub fn of(s: &mut Session, before: &Snapshot) -> Snapshot {
+        let mut out = Snapshot::default();
+        let values: Vec<(String, GlobalId)> = s.env.values.iter().map(|(n, g)| (n.to_string(), g.id)).filter(|(n, _)| !n.starts_with("__")).collect();
+        for (name, id) in values {
+            let known = before.names.get(&name).filter(|_| before.ids.get(&name) == Some(&id));
+            let entry = known.cloned().unwrap_or_else(|| Arc::new(value(s, &name)));
+            out.ids.insert(name.clone(), id);
+            out.names.insert(name, entry);
+        }
+        let constructors: Vec<String> = s.env.cons.keys().map(ToString::to_string).collect();
+        let types: Vec<String> = s.env.types.keys().map(ToString::to_string).collect();
+        let modules: Vec<String> = s.env.modules.keys().map(ToString::to_string).collect();
+        for (names, what) in [(constructors, "constructor"), (types, "type")] {
+            out.names.extend(names.into_iter().map(|n| (n, Arc::new(Name { ty: what.into(), ..Name::default() }))));
+        }
+        for m in modules {
+            let members = s.complete(&format!("{m}."));
+            out.names.insert(m, Arc::new(Name { ty: "module".into(), members, ..Name::default() }));
+        }
+        out
+    }
+
+    /// A name.
+    pub fn get(&self, name: &str) -> Option<&Name> {
+        self.names.get(name).map(|n| &**n)
+    }
+
+    /// Names that begin with a prefix; members where the prefix goes into a name. `None` where it goes into none of these names.
+    pub fn complete(&self, prefix: &str) -> Option<Vec<Completion>> {
+        match prefix.split_once('.') {
+            Some((head, _)) => {
+                let depth = prefix.matches('.').count();
+                let fits = |c: &&Completion| c.text.starts_with(prefix) && c.text.matches('.').count() == depth;
+                Some(self.get(head)?.members.iter().filter(fits).cloned().collect())
+            }
+            None => {
+                let text = |n: &str, what: &Name| if what.ty == "module" { format!("{n}.") } else { n.to_owned() };
+                Some(self.names.range(prefix.to_owned()..).take_while(|(n, _)| n.starts_with(prefix)).map(|(n, what)| Completion { text: text(n, what), ty: what.ty.clone() }).collect())
+            }
+        }
+    }
+}
+
+fn value(s: &mut Session, name: &str) -> Name {
+    let scheme = s.env.value(adl_syntax::symbol::Symbol::new(name)).map(|g| g.scheme.clone());
+    let ty = scheme.map_or(String::new(), |t| s.type_text(&t));
+    let mut members = Vec::new();
+    // Only records and matrices have members.
+    if ty.contains(['{', '[']) {
+        let mut level = vec![name.to_owned()];
+        for _ in 0..DEPTH {
+            let found: Vec<Completion> = level.iter().flat_map(|p| s.complete(&format!("{p}."))).collect();
+            level = found.iter().filter(|c| c.ty.starts_with('{')).map(|c| c.text.clone()).collect();
+            members.extend(found);
+        }
+    }
+    Name { doc: s.doc(name).unwrap_or_default(), source: s.source_of(name), ty, members }
+}

@@ -1,0 +1,166 @@
+//! The world as a cell sees it: files of the machine, output to whoever runs the cell.
+
+use adl_interp::host::Host;
+use adl_interp::value::Value;
+use serde_json::{Value as Json, json};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Whoever runs cells and gets their outputs.
+pub trait Audience {
+    /// Printed text, on `stdout` or `stderr`.
+    fn stream(&self, name: &'static str, text: &str);
+    /// An output: `display_data`, `update_display_data`, `clear_output`, `execute_result`, `error`, `comm_open`, ...
+    fn publish(&self, kind: &str, content: Json, metadata: Json);
+    /// A line of the user's.
+    fn ask(&self, prompt: &str) -> Result<Option<String>, String>;
+    /// Whether somebody watches, so that progress is worth showing.
+    fn watched(&self) -> bool;
+}
+
+/// How often what is shown in one slot is drawn anew.
+const REDRAW: Duration = Duration::from_millis(60);
+/// Loops that take longer have a bar.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The host of a session whose cells have an audience.
+pub struct Stage {
+    world: Box<dyn Host>,
+    audience: Rc<dyn Audience>,
+    slots: HashMap<String, Slot>,
+    bar: Option<Bar>,
+}
+
+/// What is shown in a slot.
+struct Slot {
+    id: String,
+    drawn: Instant,
+    /// What has not been drawn yet.
+    next: Option<Value>,
+}
+
+struct Bar {
+    begin: Instant,
+    first: u64,
+    total: u64,
+    id: Option<String>,
+}
+
+impl Stage {
+    /// A stage in a world, before an audience.
+    pub fn new(world: Box<dyn Host>, audience: Rc<dyn Audience>) -> Stage {
+        Stage { world, audience, slots: HashMap::new(), bar: None }
+    }
+
+    fn draw(&self, id: &str, v: &Value, kind: &str) {
+        let (data, metadata) = crate::bundle::shown(v, "");
+        self.audience.publish(kind, json!({"data": data, "metadata": metadata, "transient": {"display_id": id}}), json!({}));
+    }
+}
+
+fn fresh() -> String {
+    uuid::Uuid::new_v4().to_string()
+}
+
+impl Host for Stage {
+    fn print(&mut self, text: &str) {
+        self.audience.stream("stdout", text);
+    }
+    /// The cell has ended: what has not been drawn is drawn, and slots are new in the next one.
+    fn flush(&mut self) {
+        for slot in std::mem::take(&mut self.slots).into_values() {
+            if let Some(v) = &slot.next {
+                self.draw(&slot.id, v, "update_display_data");
+            }
+        }
+        if let Some(id) = self.bar.take().and_then(|b| b.id) {
+            let nothing = json!({"text/plain": "", "text/html": ""});
+            self.audience.publish("update_display_data", json!({"data": nothing, "metadata": {}, "transient": {"display_id": id}}), json!({}));
+        }
+    }
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        self.world.read(path)
+    }
+    fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
+        self.world.write(path, bytes)
+    }
+    fn identity(&mut self, path: &str) -> Option<String> {
+        self.world.identity(path)
+    }
+    fn args(&mut self) -> Vec<String> {
+        self.world.args()
+    }
+    fn env(&mut self, name: &str) -> Option<String> {
+        self.world.env(name)
+    }
+    fn time(&mut self) -> f64 {
+        self.world.time()
+    }
+    fn free_memory(&mut self) -> Option<u64> {
+        self.world.free_memory()
+    }
+    fn input(&mut self, prompt: &str) -> Result<Option<String>, String> {
+        self.audience.ask(prompt)
+    }
+    fn warn(&mut self, text: &str) {
+        self.audience.stream("stderr", text);
+    }
+    fn display(&mut self, value: &Value, slot: &str) {
+        if slot.is_empty() {
+            return self.draw(&fresh(), value, "display_data");
+        }
+        match self.slots.get_mut(slot) {
+            Some(s) if s.drawn.elapsed() < REDRAW => s.next = Some(value.clone()),
+            Some(s) => {
+                (s.drawn, s.next) = (Instant::now(), None);
+                let id = s.id.clone();
+                self.draw(&id, value, "update_display_data");
+            }
+            None => {
+                let id = fresh();
+                self.draw(&id, value, "display_data");
+                self.slots.insert(slot.to_owned(), Slot { id, drawn: Instant::now(), next: None });
+            }
+        }
+    }
+    fn progress(&mut self, done: u64, total: u64) {
+        if !self.audience.watched() {
+            return;
+        }
+        let same = self.bar.as_ref().is_some_and(|b| b.total == total && done >= b.first);
+        if !same {
+            let id = self.bar.take().and_then(|b| b.id);
+            self.bar = Some(Bar { begin: Instant::now(), first: done, total, id });
+            return;
+        }
+        let Some(bar) = &mut self.bar else { return };
+        let passed = bar.begin.elapsed();
+        if passed < PATIENCE {
+            return;
+        }
+        let kind = if bar.id.is_some() { "update_display_data" } else { "display_data" };
+        let id = bar.id.get_or_insert_with(fresh).clone();
+        let data = bar_data(done, total, (done - bar.first) as f64 / passed.as_secs_f64());
+        self.audience.publish(kind, json!({"data": data, "metadata": {}, "transient": {"display_id": id}}), json!({}));
+    }
+}
+
+/// A progress bar: how far, how fast, how long still.
+fn bar_data(done: u64, total: u64, rate: f64) -> Json {
+    let left = total.saturating_sub(done) as f64 / rate.max(1e-9);
+    let text = format!("{:.0} % ({done} of {total}), {rate:.0}/s, {left:.0} s left", 100.0 * done as f64 / total.max(1) as f64);
+    let html = format!("<progress value=\"{done}\" max=\"{total}\" style=\"width: 20em\"></progress> {text}");
+    json!({"text/plain": text, "text/html": html})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bar_data;
+
+    #[test]
+    fn a_bar_says_how_long_still() {
+        assert_eq!(bar_data(500, 1000, 250.0)["text/plain"], "50 % (500 of 1000), 250/s, 2 s left");
+        assert!(bar_data(0, 0, 0.0)["text/plain"].as_str().unwrap().starts_with("0 %"));
+    }
+}

@@ -1,0 +1,131 @@
+//! Messages as they stand on the wire: identities, a signature, four JSON objects, buffers.
+//!
+//! They are read leniently: a field that is missing or of the wrong kind counts as absent, because front ends differ in what they send.
+//! What is not signed with the key of the connection file is no message at all.
+
+use bytes::Bytes;
+use jupyter_zmq_client::RawMessage;
+use ring::hmac;
+use serde_json::{Value as Json, json};
+use zeromq::ZmqMessage;
+
+/// The version of the protocol that is spoken.
+pub const PROTOCOL: &str = "5.4";
+
+/// A key of the connection file; `None` where messages are not signed.
+pub type Key = Option<hmac::Key>;
+
+/// A message.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Who sent it, or shall receive it; of a published message its topic.
+    pub identities: Vec<Bytes>,
+    /// `msg_id`, `msg_type`, `session` and more.
+    pub header: Json,
+    /// The header of what it answers.
+    pub parent: Json,
+    /// What front ends add.
+    pub metadata: Json,
+    /// The content, an object.
+    pub content: Json,
+    /// Binary parts.
+    pub buffers: Vec<Bytes>,
+}
+
+impl Message {
+    /// A message of the kernel's in answer to a header.
+    pub fn new(session: &str, kind: &str, parent: &Json, content: Json) -> Message {
+        let header = json!({
+            "msg_id": uuid::Uuid::new_v4().to_string(),
+            "session": session,
+            "username": "kernel",
+            "date": chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
+            "msg_type": kind,
+            "version": PROTOCOL,
+        });
+        Message { identities: Vec::new(), header, parent: parent.clone(), metadata: json!({}), content, buffers: Vec::new() }
+    }
+
+    /// `execute_request` and the like.
+    pub fn kind(&self) -> &str {
+        self.header["msg_type"].as_str().unwrap_or("")
+    }
+
+    /// A text of its content.
+    pub fn text(&self, field: &str) -> &str {
+        self.content[field].as_str().unwrap_or("")
+    }
+
+    /// A switch of its content.
+    pub fn flag(&self, field: &str, otherwise: bool) -> bool {
+        self.content[field].as_bool().unwrap_or(otherwise)
+    }
+}
+
+/// Reads a message. `None` for what is not signed rightly or is no message.
+pub fn read(raw: ZmqMessage, key: &Key) -> Option<Message> {
+    let raw = RawMessage::from_multipart(raw, key).ok()?;
+    let object = |i: usize| raw.jparts.get(i).and_then(|b| serde_json::from_slice::<Json>(b).ok()).filter(Json::is_object);
+    let header = object(0)?;
+    header["msg_type"].as_str()?;
+    Some(Message {
+        header,
+        parent: object(1).unwrap_or_else(|| json!({})),
+        metadata: object(2).unwrap_or_else(|| json!({})),
+        content: object(3)?,
+        buffers: raw.jparts.get(4..).unwrap_or(&[]).to_vec(),
+        identities: raw.zmq_identities,
+    })
+}
+
+/// A message ready to be sent.
+pub fn write(message: Message, key: &Key) -> Option<ZmqMessage> {
+    let parts = [&message.header, &message.parent, &message.metadata, &message.content];
+    let parts: Vec<Vec<u8>> = parts.iter().map(|p| p.to_string().into_bytes()).collect();
+    let signature = key.as_ref().map_or(String::new(), |k| {
+        let mut context = hmac::Context::with_key(k);
+        parts.iter().for_each(|p| context.update(p));
+        context.sign().as_ref().iter().map(|b| format!("{b:02x}")).collect()
+    });
+    let mut frames = message.identities;
+    frames.push(Bytes::from_static(b"<IDS|MSG>"));
+    frames.push(signature.into_bytes().into());
+    frames.extend(parts.into_iter().map(Bytes::from));
+    frames.extend(message.buffers);
+    ZmqMessage::try_from(frames).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, Message, read, write};
+    use bytes::Bytes;
+    use ring::hmac;
+    use serde_json::json;
+    use zeromq::ZmqMessage;
+
+    fn key(text: &str) -> Key {
+        Some(hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes()))
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut m = Message::new("s", "stream", &json!({"msg_id": "p"}), json!({"text": "ä"}));
+        m.identities = vec![Bytes::from_static(b"me")];
+        let back = read(write(m.clone(), &key("k")).unwrap(), &key("k")).unwrap();
+        assert_eq!((back.header, back.parent, back.content, back.identities), (m.header, m.parent, m.content, m.identities));
+    }
+
+    #[test]
+    fn what_is_signed_with_another_key_is_no_message() {
+        let m = Message::new("s", "stream", &json!({}), json!({}));
+        assert!(read(write(m, &key("k")).unwrap(), &key("other")).is_none());
+    }
+
+    #[test]
+    fn what_is_malformed_is_no_message() {
+        for frames in [vec!["a"], vec!["<IDS|MSG>", "", "{}", "{}", "{}"], vec!["<IDS|MSG>", "", "[]", "{}", "{}", "{}"], vec!["<IDS|MSG>", "", "{\"msg_type\":1}", "{}", "{}", "{}"]] {
+            let frames: Vec<Bytes> = frames.into_iter().map(|f| Bytes::from_static(f.as_bytes())).collect();
+            assert!(read(ZmqMessage::try_from(frames).unwrap(), &None).is_none());
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! `adl kernel` and `adl notebook`.
+
+use super::{configured, io_text, usage};
+use crate::Global;
+use crate::host::{Terminal, say};
+use crate::interactive;
+use adl_kernel::spec::{self, Place};
+use adl_kernel::{Setup, notebook};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Where `adl kernel install` and `uninstall` act; for the user unless something else is said.
+#[derive(clap::Args)]
+pub struct Where {
+    /// For the user (this is what happens if nothing is said).
+    #[arg(long, conflicts_with_all = ["sys_prefix", "prefix"])]
+    user: bool,
+    /// Into the Python environment that is active.
+    #[arg(long, conflicts_with = "prefix")]
+    sys_prefix: bool,
+    /// Below a directory, as PREFIX/share/jupyter.
+    #[arg(long, value_name = "PREFIX")]
+    prefix: Option<PathBuf>,
+}
+
+impl Where {
+    fn place(self) -> Place {
+        match (self.prefix, self.sys_prefix) {
+            (Some(p), _) => Place::Prefix(p),
+            (None, true) => Place::SysPrefix,
+            (None, false) => Place::User,
+        }
+    }
+}
+
+/// What a kernel does.
+#[derive(clap::Subcommand)]
+pub enum KernelCommand {
+    /// Makes adl known to Jupyter.
+    Install(Where),
+    /// Runs a kernel; front ends do so themselves.
+    Run {
+        /// The connection file.
+        #[arg(short = 'f', long = "connection-file", value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Removes what `install` wrote.
+    Uninstall(Where),
+}
+
+/// What is done with notebooks.
+#[derive(clap::Subcommand)]
+pub enum NotebookCommand {
+    /// Runs notebooks and stores the outputs in them.
+    Run {
+        /// Change nothing: say which cells give other outputs than are stored (exit 1 if any).
+        #[arg(long)]
+        check: bool,
+        #[arg(required = true, value_name = "FILE.ipynb")]
+        files: Vec<PathBuf>,
+    },
+}
+
+fn world() -> Box<dyn adl_interp::host::Host> {
+    Box::new(Terminal::new(Vec::new()))
+}
+
+/// Cells are what entries of the REPL are.
+fn setup(global: &Global) -> Setup {
+    // Messages are shown by front ends, which know colours.
+    let global = Global { color: "always".into(), json: false, ..global.clone() };
+    let flags = global.clone();
+    Setup { world, session: Rc::new(move |host| configured(&flags, host)), commands: Rc::new(move |s, fresh| interactive::commands(&global, s, fresh)), names: interactive::command_names() }
+}
+
+fn failed(text: &str) -> u8 {
+    let _ = writeln!(std::io::stderr(), "error: {text}");
+    1
+}
+
+/// `adl kernel ...`.
+pub fn kernel(global: &Global, command: KernelCommand) -> u8 {
+    let done = match command {
+        KernelCommand::Run { file } => return adl_kernel::run(&file, &setup(global)).map_or_else(|e| failed(&e), |()| 0),
+        KernelCommand::Install(place) => match std::env::current_exe() {
+            Ok(binary) => spec::install(&place.place(), &binary).map(|d| format!("installed: {}", d.display())),
+            Err(e) => Err(format!("where adl is cannot be found out: {e}")),
+        },
+        KernelCommand::Uninstall(place) => spec::uninstall(&place.place()).map(|d| format!("removed: {}", d.display())),
+    };
+    match done {
+        Ok(text) => {
+            say(&(text + "\n"));
+            0
+        }
+        Err(e) => failed(&e),
+    }
+}
+
+/// `adl notebook ...`.
+pub fn notebook(global: &Global, command: NotebookCommand) -> u8 {
+    let NotebookCommand::Run { check, files } = command;
+    let Ok(home) = std::env::current_dir() else { return usage("the working directory is gone") };
+    let mut code = 0;
+    for f in files {
+        // Relative paths in a notebook are relative to it.
+        let path = home.join(&f);
+        let _ = path.parent().map(std::env::set_current_dir);
+        code = code.max(one(global, &path, &f, check).unwrap_or_else(|e| failed(&format!("{}: {e}", f.display()))));
+    }
+    code
+}
+
+fn one(global: &Global, path: &Path, shown: &Path, check: bool) -> Result<u8, String> {
+    let text = std::fs::read_to_string(path).map_err(|e| io_text(&e))?;
+    let ran = notebook::run(&text, &setup(global))?;
+    if !check {
+        std::fs::write(path, &ran.text).map_err(|e| io_text(&e))?;
+    }
+    let mut err = std::io::stderr().lock();
+    if check {
+        for cell in &ran.changed {
+            let _ = writeln!(err, "{}: cell {cell} gives other outputs than are stored", shown.display());
+        }
+    }
+    if let Some((cell, text, traceback)) = &ran.failed {
+        let _ = writeln!(err, "error: {}: cell {cell}: {text}\n{traceback}", shown.display());
+        return Ok(1);
+    }
+    Ok(u8::from(check && !ran.changed.is_empty()))
+}
