@@ -1,7 +1,9 @@
 //! A value as a front end wants it: the same thing by several media types, the front end picks.
 
 use crate::html;
+use adl_interp::ir::road::table;
 use adl_interp::value::{Array, Buf, Value, show};
+use adl_plotting::{Figure, Theme};
 use adl_session::Echo;
 use serde_json::{Map, Value as Json, json};
 
@@ -10,21 +12,50 @@ const WIDTH: usize = 100;
 /// Rows and columns of a matrix that is set as a formula.
 const SMALL: usize = 8;
 
+/// Bytes of a picture beyond which points take less room than lines.
+const LARGE: usize = 300_000;
+/// A picture as text: columns and rows.
+const TEXT: (usize, usize) = (72, 20);
+/// Points of the screen for one of a picture.
+const SCALE: f64 = 2.0;
+
+/// Data and metadata of a picture.
+pub fn picture(figure: &Figure) -> (Json, Json) {
+    let svg = figure.svg(Theme::Light);
+    let text = figure.text(TEXT.0, TEXT.1, false);
+    if svg.len() <= LARGE {
+        return (json!({"text/plain": text, "image/svg+xml": svg}), json!({}));
+    }
+    let (width, height) = figure.size();
+    let png = data_encoding::BASE64.encode(&figure.png(Theme::Light, SCALE));
+    (json!({"text/plain": text, "image/png": png}), json!({"image/png": {"width": width.round(), "height": height.round()}}))
+}
+
 /// Data and metadata of a value; its type is said where it is known.
 pub fn shown(v: &Value, ty: &str) -> (Json, Json) {
+    if let Some(figure) = adl_plotting::picture(v).filter(|_| table::inside(v).is_none()) {
+        let (mut data, metadata) = picture(&figure);
+        // A cost is a table that has a picture too.
+        if let Some(text) = table::cost(v) {
+            data["text/plain"] = json!(text);
+        }
+        return (data, metadata);
+    }
     let mut data = Map::new();
     let text = if ty.is_empty() { show::show(v) } else { Echo { name: None, ty: ty.to_owned(), shown: v.clone() }.screen(WIDTH) };
     data.insert("text/plain".into(), json!(text));
     match small_matrix(v) {
         Some(latex) => drop(data.insert("text/latex".into(), json!(latex))),
-        None => data.extend(html::of(v, ty).map(|h| ("text/html".into(), json!(h)))),
+        None => data.extend(crate::controls::still(v).or_else(|| html::of(v, ty)).map(|h| ("text/html".into(), json!(h)))),
     }
     (Json::Object(data), json!({}))
 }
 
 /// An echo: definitions as text, values by all that fits them.
 pub fn of(e: &Echo) -> (Json, Json) {
-    match e.name {
+    match &e.name {
+        // A picture that has a name is shown where it is asked for.
+        Some(n) if adl_plotting::picture(&e.shown).is_some() => (json!({"text/plain": format!("{n} : {}", e.ty)}), json!({})),
         Some(_) => (json!({"text/plain": e.screen(WIDTH)}), json!({})),
         None => shown(&e.shown, &e.ty),
     }

@@ -2,7 +2,11 @@
 
 use crate::bundle;
 use crate::stage::{Audience, Stage};
+use crate::controls::Control;
+use crate::widgets::Widgets;
 use adl_interp::host::Host;
+use adl_interp::ir::road::table;
+use adl_interp::value::Value;
 use adl_session::{Outcome, Session};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::render;
@@ -70,6 +74,8 @@ pub struct Cells {
     pub session: Rc<RefCell<Session>>,
     commands: Box<dyn Commands>,
     hearer: Rc<Hearer>,
+    widgets: Widgets,
+    controls: Vec<Control>,
 }
 
 /// The audience, except while a command's words are kept.
@@ -125,7 +131,7 @@ impl Cells {
         };
         let session = Rc::new(RefCell::new(fresh()));
         let commands = (setup.commands)(session.clone(), Box::new(fresh));
-        Cells { session, commands, hearer }
+        Cells { session, commands, hearer, widgets: Widgets::default(), controls: Vec::new() }
     }
 
     /// Runs a cell, which messages call by a name. Results are published as of a number.
@@ -154,7 +160,8 @@ impl Cells {
             if silent || e.name.is_some() && !ends {
                 continue;
             }
-            let (data, metadata) = bundle::of(e);
+            let (mut data, metadata) = bundle::of(e);
+            self.control(&e.shown, &mut data);
             if ends {
                 given.result = data["text/plain"].as_str().map(str::to_owned);
                 self.hearer.publish("execute_result", json!({"data": data, "metadata": metadata, "execution_count": number}), json!({}));
@@ -163,6 +170,48 @@ impl Cells {
             }
         }
         if out.ok() { Ok(()) } else { Err(self.failure(&out.diags)) }
+    }
+
+    /// Makes residuals a live control where somebody watches.
+    fn control(&mut self, v: &Value, data: &mut Json) {
+        if !self.hearer.watched() || table::inside(v).is_none() {
+            return;
+        }
+        if let Some((id, control)) = Control::open(v, &mut self.widgets, &*self.hearer) {
+            data["application/vnd.jupyter.widget-view+json"] = json!({"version_major": 2, "version_minor": 0, "model_id": id});
+            self.controls.push(control);
+        }
+    }
+
+    /// A message about a control.
+    pub fn comm(&mut self, kind: &str, id: &str, data: &Json) {
+        match (kind, data["method"].as_str().unwrap_or("")) {
+            // Controls are opened here; what front ends open has no meaning.
+            ("comm_open", _) => self.hearer.publish("comm_close", json!({"comm_id": id, "data": {}}), json!({})),
+            ("comm_close", _) => {
+                self.widgets.close(id);
+                self.controls.retain(|c| !c.has(id));
+            }
+            (_, "request_state") => self.widgets.tell(&*self.hearer, id),
+            (_, "update") if self.widgets.has(id) => {
+                self.widgets.changed(id, &data["state"]);
+                self.act(id, false);
+            }
+            (_, "custom") => self.act(id, data["content"]["event"] == "click"),
+            _ => {}
+        }
+    }
+
+    fn act(&mut self, id: &str, clicked: bool) {
+        self.session.borrow().clear_interrupt();
+        let Some(at) = self.controls.iter().position(|c| c.has(id)) else { return };
+        // A fault is seen by the control not changing.
+        let _ = self.guarded(|c| c.controls[at].act(id, clicked, &mut c.session.borrow_mut(), &mut c.widgets, &*c.hearer));
+    }
+
+    /// Open comms with their targets.
+    pub fn comms(&self) -> std::collections::BTreeMap<String, String> {
+        self.widgets.comms()
     }
 
     fn warn(&self, out: &Outcome) {

@@ -6,13 +6,14 @@
 //! a cell runs.
 //!
 //! Reading order: `wire` (messages), `outbox`, `channels`, `desk` with `snapshot`, `suggest` and `history`; `stage` (the world of a
-//! cell), `cells`, `bundle` and `html` (values as front ends want them), `server`; [`notebook`] runs a file; [`spec`] installs.
+//! cell), `cells`, `bundle` and `html` (values as front ends want them), `widgets` and `controls` (the live table of residuals), `server`; [`notebook`] runs a file; [`spec`] installs.
 //!
 //! What is *not* here: the language, its `:commands` and the command line, which the binary gives as a [`Setup`].
 
 mod bundle;
 mod cells;
 mod channels;
+mod controls;
 mod desk;
 mod history;
 mod html;
@@ -24,6 +25,7 @@ mod snapshot;
 pub mod spec;
 mod stage;
 pub mod suggest;
+mod widgets;
 mod wire;
 
 pub use cells::{Commands, MakeCommands, MakeSession, Setup};

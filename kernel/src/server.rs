@@ -109,11 +109,14 @@ impl Server {
             let aborted = match r.message.kind() {
                 "execute_request" => self.execute(&r),
                 _ => {
-                    self.comm(&r);
+                    self.cells.comm(r.message.kind(), r.message.text("comm_id"), &r.message.content["data"]);
                     Vec::new()
                 }
             };
-            lock(&self.common).running = None;
+            let mut shared = lock(&self.common);
+            shared.running = None;
+            shared.comms = self.cells.comms();
+            drop(shared);
             self.out.status(&header, "idle");
             aborted.iter().for_each(|r| self.abort(r));
         }
@@ -177,14 +180,6 @@ impl Server {
         self.out.status(&r.message.header, "busy");
         self.out.reply(r, "execute_reply", json!({"status": "aborted", "execution_count": self.count}));
         self.out.status(&r.message.header, "idle");
-    }
-
-    fn comm(&mut self, r: &Request) {
-        let id = r.message.text("comm_id");
-        if r.message.kind() == "comm_open" {
-            // Nothing here is opened by front ends.
-            self.out.publish(&r.message.header, "comm_close", json!({"comm_id": id, "data": {}}));
-        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The world as a cell sees it: files of the machine, output to whoever runs the cell.
 
-use adl_interp::host::Host;
+use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;
+use adl_plotting::{Figure, live::Live};
 use serde_json::{Value as Json, json};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -30,6 +31,9 @@ pub struct Stage {
     audience: Rc<dyn Audience>,
     slots: HashMap<String, Slot>,
     bar: Option<Bar>,
+    /// The picture that changes, and the id under which it is shown.
+    live: Live,
+    live_id: Option<String>,
 }
 
 /// What is shown in a slot.
@@ -50,11 +54,20 @@ struct Bar {
 impl Stage {
     /// A stage in a world, before an audience.
     pub fn new(world: Box<dyn Host>, audience: Rc<dyn Audience>) -> Stage {
-        Stage { world, audience, slots: HashMap::new(), bar: None }
+        Stage { world, audience, slots: HashMap::new(), bar: None, live: Live::default(), live_id: None }
     }
 
     fn draw(&self, id: &str, v: &Value, kind: &str) {
-        let (data, metadata) = crate::bundle::shown(v, "");
+        self.send(id, crate::bundle::shown(v, ""), kind);
+    }
+
+    fn draw_live(&mut self, figure: &Figure) {
+        let kind = if self.live_id.is_some() { "update_display_data" } else { "display_data" };
+        let id = self.live_id.get_or_insert_with(fresh).clone();
+        self.send(&id, crate::bundle::picture(figure), kind);
+    }
+
+    fn send(&self, id: &str, (data, metadata): (Json, Json), kind: &str) {
         self.audience.publish(kind, json!({"data": data, "metadata": metadata, "transient": {"display_id": id}}), json!({}));
     }
 }
@@ -69,6 +82,10 @@ impl Host for Stage {
     }
     /// The cell has ended: what has not been drawn is drawn, and slots are new in the next one.
     fn flush(&mut self) {
+        if let Some(last) = self.live.finish() {
+            self.draw_live(&last);
+        }
+        self.live_id = None;
         for slot in std::mem::take(&mut self.slots).into_values() {
             if let Some(v) = &slot.next {
                 self.draw(&slot.id, v, "update_display_data");
@@ -123,6 +140,24 @@ impl Host for Stage {
                 self.slots.insert(slot.to_owned(), Slot { id, drawn: Instant::now(), next: None });
             }
         }
+    }
+    fn render(&mut self, value: &Value, format: Format) -> Result<Vec<u8>, String> {
+        self.world.render(value, format)
+    }
+    fn show(&mut self, value: &Value, live: bool) -> Result<(), String> {
+        let figure = adl_plotting::picture(value).ok_or("this value is no plot, and no cost or residuals, and has no picture")?;
+        if !live {
+            self.send(&fresh(), crate::bundle::picture(&figure), "display_data");
+        } else if let Some(f) = self.live.show(figure) {
+            self.draw_live(&f);
+        }
+        Ok(())
+    }
+    fn watch(&mut self, name: &str, y: f64) -> Result<(), String> {
+        if let Some(f) = self.live.watch(name, y) {
+            self.draw_live(&f);
+        }
+        Ok(())
     }
     fn progress(&mut self, done: u64, total: u64) {
         if !self.audience.watched() {

@@ -2,14 +2,17 @@
 
 use crate::Session;
 use adl_interp::ir::road::stages::{self, Stage};
-use adl_interp::ir::road::{Plan, SPELLINGS};
+use adl_interp::ir::road::{Plan, SPELLINGS, table};
 use adl_interp::value::Value;
+use adl_interp::vm::Fun;
+use adl_prim::Prim;
 use adl_syntax::ast::{Expr, ExprKind, ItemKind};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
 use adl_typing::ty::{Size, Ty};
+use std::rc::Rc;
 
 /// The stages that [`Session::ir`] prints.
 pub const STAGES: [&str; 6] = ["core", "spec", "jvp", "unzip", "transpose", "opt"];
@@ -26,6 +29,25 @@ impl Session {
         let f = self.value_of(function)?;
         self.machine.road.apply(&f, plan);
         Ok(())
+    }
+
+    /// The residuals of the same function under another plan.
+    pub fn replanned(&mut self, residuals: &Value, plan: &Plan) -> Result<Value, Vec<Diagnostic>> {
+        let Value::Data(d) = residuals else { return Ok(residuals.clone()) };
+        let Some(under) = d.fields.get(1) else { return Ok(residuals.clone()) };
+        let plan = self.value_of(&plan.code())?;
+        self.call(under, &[plan]).map_err(|d| vec![*d])
+    }
+
+    /// Makes the plan of residuals the one of all gradients of their function, and computes one; the residuals then say what it stored.
+    pub fn apply_residuals(&mut self, residuals: &Value) -> Result<Value, Vec<Diagnostic>> {
+        let (Some((f, x)), Some(r)) = (looked_at(residuals), table::inside(residuals)) else { return Ok(residuals.clone()) };
+        let plan = table::plan(r);
+        let value = self.value_of(&plan.code())?;
+        let gradient = Value::Fun(Rc::new(Fun::Prim(Prim::GradWith, Vec::new())));
+        self.call(&gradient, &[value, f.clone(), x]).map_err(|d| vec![*d])?;
+        self.machine.road.apply(&f, plan.clone());
+        self.replanned(residuals, &plan)
     }
 
     /// The value of an expression, which defines nothing and is not remembered.
@@ -132,4 +154,19 @@ fn sample(ty: &Ty) -> Option<String> {
 
 fn wanted(file: adl_syntax::span::FileId, text: &str, what: &str) -> Diagnostic {
     Diagnostic::error(adl_interp::error::codes::PLAN, Span::new(file, 0, text.len()), what)
+}
+
+/// The function and the argument that residuals are about: what the function of plans behind them was applied to.
+fn looked_at(residuals: &Value) -> Option<(Value, Value)> {
+    let Value::Data(d) = residuals else { return None };
+    let Some(Value::Fun(mut f)) = d.fields.get(1).cloned() else { return None };
+    let mut given: Vec<Value> = Vec::new();
+    while let Fun::Partial(inner, vals) = &*f.clone() {
+        given.splice(0..0, vals.iter().filter(|v| !matches!(v, Value::Rep(_))).cloned());
+        f = inner.clone();
+    }
+    match &given[..] {
+        [.., f, x] => Some((f.clone(), x.clone())),
+        _ => None,
+    }
 }

@@ -32,12 +32,13 @@ fn real(v: &Value, name: &str) -> f64 {
     }
 }
 
-fn text(v: &Value, name: &str) -> String {
+/// A field as text.
+pub fn text(v: &Value, name: &str) -> String {
     field(v, name).map_or(String::new(), show::plain)
 }
 
 /// The rows of a field that holds an array of records.
-fn rows(v: &Value, name: &str) -> Vec<Value> {
+pub fn rows(v: &Value, name: &str) -> Vec<Value> {
     match field(v, name) {
         Some(Value::Array(a)) if matches!(a.buf, Buf::Record(..)) => (0..a.shape.first().copied().unwrap_or(0)).map(|i| array::elem(a, i)).collect(),
         _ => Vec::new(),
@@ -123,10 +124,7 @@ fn plans(r: &Value, plan: &str) -> String {
         let again = number(v, "again");
         vec![mark, name, size(number(v, "bytes")), size(number(v, "peak")), format!("{} ({:.0} %)", count(again), 100.0 * again as f64 / work as f64), measured]
     };
-    let measured = match field(r, "measured") {
-        Some(Value::Data(d)) => d.fields.first().map_or("not yet".to_owned(), |n| size(u64::try_from(crate::ops::int(n)).unwrap_or(0))),
-        _ => "not yet".to_owned(),
-    };
+    let measured = measured(r).map_or("not yet".to_owned(), size);
     let mut lines = vec![heads(&["", "plan", "stored", "peak", "extra work", "measured"]), line("*".into(), plan.to_owned(), r, measured)];
     for (k, v) in others.iter().enumerate() {
         lines.push(line((k + 1).to_string(), text(v, "plan"), v, String::new()));
@@ -156,6 +154,19 @@ fn plot(points: &[(char, f64, f64)]) -> String {
     }
     out += &format!("  +{}> extra work\n", "-".repeat(w));
     out
+}
+
+/// What was stored when a gradient was computed under the plan of these residuals; `None` if it has not been.
+pub fn measured(r: &Value) -> Option<u64> {
+    match field(r, "measured") {
+        Some(Value::Data(d)) => d.fields.first().map(|n| u64::try_from(crate::ops::int(n)).unwrap_or(0)),
+        _ => None,
+    }
+}
+
+/// The plan of these residuals.
+pub fn plan(r: &Value) -> super::Plan {
+    field(r, "plan").and_then(|p| super::Plan::of(p).ok()).unwrap_or_default()
 }
 
 /// A value of type `Cost` as a table with the source beside it.

@@ -1,0 +1,84 @@
+//! The live table of residuals in JupyterLab, in a headless browser.
+
+mod jupyter;
+
+use jupyter::{gist, jupyter, root, run};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A browser: `$CHROME`, one that is installed, or Debian's, which is installed.
+fn browser() -> PathBuf {
+    let named = std::env::var_os("CHROME").map(PathBuf::from);
+    let known = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+    let found = || known.iter().find_map(|n| run(Command::new("sh").args(["-c", &format!("command -v {n}")])).ok()).map(|p| PathBuf::from(p.trim()));
+    if let Some(b) = named.or_else(found) {
+        return b;
+    }
+    let install = "(apt-get install -y --no-install-recommends chromium || (apt-get update && apt-get install -y --no-install-recommends chromium)) 2>&1";
+    if let Err(e) = run(Command::new("sh").args(["-c", install])) {
+        panic!("the test of the live table needs chromium (or $CHROME), which apt-get could not install: {}", gist(&e));
+    }
+    found().unwrap_or_else(|| panic!("apt-get installed chromium, but it is not on the path"))
+}
+
+/// playwright-core, which drives it.
+fn playwright() -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("playwright");
+    let module = dir.join("node_modules/playwright-core");
+    if !module.join("package.json").is_file() {
+        std::fs::create_dir_all(&dir).unwrap();
+        let made = run(Command::new("npm").args(["install", "--no-save", "--no-audit", "--no-fund", "--prefix"]).arg(&dir).arg("playwright-core@1.65.1"));
+        if let Err(e) = made {
+            panic!("the test of the live table needs node and playwright-core from npm: {}", gist(&e));
+        }
+    }
+    module
+}
+
+/// A server that ends with the test.
+struct Lab(Child);
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// JupyterLab in a directory, and its address.
+fn lab(dir: &Path) -> (Lab, String) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut child = jupyter("jupyter")
+        .args(["lab", "--no-browser", "--allow-root", "--ServerApp.token=", "--ServerApp.password=", "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"])
+        .arg(format!("--ServerApp.port={port}"))
+        .arg(format!("--ServerApp.root_dir={}", dir.display()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(child.stderr.take().unwrap());
+    let mut log = String::new();
+    loop {
+        let mut line = String::new();
+        assert!(said.read_line(&mut line).unwrap() > 0, "JupyterLab did not start:\n{log}");
+        log.push_str(&line);
+        if line.contains(&format!("http://127.0.0.1:{port}/lab")) || line.contains(&format!("http://localhost:{port}/lab")) {
+            break;
+        }
+    }
+    // Nobody reads the rest, but it must not fill the pipe.
+    std::thread::spawn(move || std::io::copy(&mut said.by_ref(), &mut std::io::sink()));
+    (Lab(child), format!("http://127.0.0.1:{port}"))
+}
+
+#[test]
+fn checkpoints_are_chosen_on_a_live_table() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::copy(root().join("tests/jupyter/live.ipynb"), dir.join("live.ipynb")).unwrap();
+    let (browser, playwright) = (browser(), playwright());
+    let (_lab, url) = lab(&dir);
+    let said = run(Command::new("node").arg(root().join("tests/jupyter/browser.mjs")).args([&playwright, &browser]).arg(url).arg(&dir)).unwrap_or_else(|e| panic!("{e}"));
+    assert!(said.contains("the live table works"), "{said}");
+}

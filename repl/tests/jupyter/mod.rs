@@ -1,0 +1,56 @@
+//! Jupyter in a Python environment below `target/`, made the first time it is wanted; what cannot be installed is a failure that says so.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Runs a command; its output, or what it said when it failed.
+pub fn run(command: &mut Command) -> Result<String, String> {
+    let shown = format!("{command:?}");
+    let out = command.output().map_err(|e| format!("{shown}: {e}"))?;
+    let text = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+    if out.status.success() { Ok(text) } else { Err(format!("{shown} failed:\n{text}")) }
+}
+
+/// The last line of what went wrong, for a failure in one line.
+pub fn gist(e: &str) -> &str {
+    e.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("")
+}
+
+/// A Python environment with Jupyter in it, and the kernel under test installed there.
+fn environment() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("jupyter");
+        std::fs::create_dir_all(&dir).unwrap();
+        // Test binaries that run beside each other make it once.
+        let lock = std::fs::File::create(dir.with_extension("lock")).unwrap();
+        lock.lock().unwrap();
+        let wanted = std::fs::read_to_string(root().join("tests/jupyter/requirements.txt")).unwrap();
+        let mark = dir.join("installed.txt");
+        if std::fs::read_to_string(&mark).ok().as_deref() != Some(wanted.as_str()) {
+            let _ = std::fs::remove_dir_all(&dir);
+            let made = run(Command::new("python3").args(["-m", "venv"]).arg(&dir));
+            let installed = made.and_then(|_| run(Command::new(dir.join("bin/python")).args(["-m", "pip", "install", "-q", "-r"]).arg(root().join("tests/jupyter/requirements.txt"))));
+            if let Err(e) = installed {
+                panic!("the tests of the kernel need python3 with venv, and packages from PyPI: {}", gist(&e));
+            }
+            std::fs::write(mark, wanted).unwrap();
+        }
+        run(Command::new(env!("CARGO_BIN_EXE_adl")).args(["kernel", "install", "--prefix"]).arg(&dir)).unwrap();
+        dir
+    })
+}
+
+/// A command in the environment that sees no other Jupyter than its own.
+pub fn jupyter(program: &str) -> Command {
+    let dir = environment();
+    let mut c = Command::new(dir.join("bin").join(program));
+    c.current_dir(root()).env("VIRTUAL_ENV", dir).env("JUPYTER_PATH", dir.join("share/jupyter")).env("JUPYTER_DATA_DIR", dir.join("data")).env("JUPYTER_RUNTIME_DIR", dir.join("runtime")).env("JUPYTER_CONFIG_DIR", dir.join("config")).env("IPYTHONDIR", dir.join("ipython")).env("JUPYTER_PLATFORM_DIRS", "1");
+    c
+}

@@ -1,0 +1,47 @@
+//! The kernel under Jupyter itself: its own tests for kernels, what users count on, how it is installed.
+
+mod jupyter;
+
+use jupyter::{jupyter, run};
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn jupyters_own_tests() {
+    let said = run(jupyter("python").arg("tests/jupyter/conformance.py")).unwrap_or_else(|e| panic!("{e}"));
+    assert!(!said.contains("skipped"), "{said}");
+    assert!(said.contains("Ran 13 tests"), "{said}");
+}
+
+#[test]
+fn what_users_count_on() {
+    let said = run(jupyter("python").arg("tests/jupyter/behaviour.py")).unwrap_or_else(|e| panic!("{e}"));
+    assert!(said.contains("OK"), "{said}");
+}
+
+#[test]
+fn front_ends_find_the_kernel() {
+    let said = run(jupyter("jupyter").args(["kernelspec", "list", "--json"])).unwrap();
+    let found: serde_json::Value = serde_json::from_str(&said[said.find('{').unwrap()..=said.rfind('}').unwrap()]).unwrap();
+    let adl = &found["kernelspecs"]["adl"];
+    assert_eq!((adl["spec"]["display_name"].as_str(), adl["spec"]["interrupt_mode"].as_str()), (Some("adl"), Some("message")));
+    let dir = Path::new(adl["resource_dir"].as_str().unwrap());
+    assert!(["logo-svg.svg", "logo-32x32.png", "logo-64x64.png"].iter().all(|f| dir.join(f).is_file()));
+}
+
+#[test]
+fn installing_and_removing() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kernelspec");
+    let _ = std::fs::remove_dir_all(&dir);
+    let adl = |args: &[&str]| Command::new(env!("CARGO_BIN_EXE_adl")).args(args).env("JUPYTER_DATA_DIR", dir.join("user")).env("VIRTUAL_ENV", dir.join("venv")).output().unwrap();
+    for (flag, place) in [(&["--user"][..], "user/kernels/adl"), (&["--sys-prefix"], "venv/share/jupyter/kernels/adl"), (&[], "user/kernels/adl")] {
+        let with = |what: &'static str| [&["kernel", what][..], flag].concat();
+        assert!(adl(&with("install")).status.success());
+        assert!(dir.join(place).join("kernel.json").is_file());
+        assert!(adl(&with("install")).status.success(), "again");
+        assert!(adl(&with("uninstall")).status.success());
+        assert!(!dir.join(place).exists());
+        assert_eq!(adl(&with("uninstall")).status.code(), Some(1));
+    }
+    assert_eq!(adl(&["kernel", "install", "--user", "--sys-prefix"]).status.code(), Some(2));
+}
