@@ -7,7 +7,6 @@ use adl_interp::ir::road::Plan;
 use adl_interp::ir::road::report::{count, size};
 use adl_interp::ir::road::table::{self, field, number};
 use adl_interp::value::{Buf, Value};
-use adl_plotting::Theme;
 use adl_session::Session;
 use adl_syntax::diag::Diagnostic;
 use serde_json::{Value as Json, json};
@@ -102,10 +101,38 @@ fn summary(r: &Value, note: &str) -> String {
     )
 }
 
+/// Width, height and margin of the frontier.
+const FRAME: (f64, f64, f64) = (560.0, 240.0, 46.0);
+
 /// The frontier as an image, which needs no trust.
-fn frontier(v: &Value) -> String {
-    let svg = adl_plotting::picture(v).map(|f| f.svg(Theme::Light));
-    svg.map_or(String::new(), |s| format!("<img alt=\"memory and extra work of plans\" src=\"data:image/svg+xml;base64,{}\">", data_encoding::BASE64.encode(s.as_bytes())))
+fn frontier(r: &Value) -> String {
+    let svg = frontier_svg(r);
+    format!("<img alt=\"memory and extra work of plans\" src=\"data:image/svg+xml;base64,{}\">", data_encoding::BASE64.encode(svg.as_bytes()))
+}
+
+/// Plans between extra work (right) and peak memory (up), on logarithmic axes; the current one is filled.
+fn frontier_svg(r: &Value) -> String {
+    let work = number(r, "work").max(1) as f64;
+    let place = |v: &Value| ((1.0 + 10.0 * number(v, "again") as f64 / work).ln(), (number(v, "peak").max(1) as f64).ln());
+    let mut points: Vec<(String, (f64, f64), u64, bool)> = table::rows(r, "frontier").iter().map(|v| (table::text(v, "plan"), place(v), number(v, "peak"), false)).collect();
+    points.push((table::plan(r).to_string(), place(r), number(r, "peak"), true));
+    let right = points.iter().map(|p| p.1.0).fold(1e-9, f64::max);
+    let (low, high) = points.iter().map(|p| p.1.1).fold((f64::INFINITY, 0.0f64), |(a, b), y| (a.min(y), b.max(y)));
+    let (width, height, margin) = FRAME;
+    let x = |v: f64| margin + v / right * (width - 3.5 * margin);
+    let y = |v: f64| height - margin - (v - low) / (high - low).max(1e-9) * (height - 1.7 * margin);
+    let mut out = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"11\"><rect width=\"100%\" height=\"100%\" fill=\"white\"/>");
+    let (left, bottom) = (0.6 * margin, height - 0.6 * margin);
+    out += &format!("<path d=\"M{left} 8V{bottom}H{}\" fill=\"none\" stroke=\"#777\"/><text x=\"{}\" y=\"{}\">extra work</text><text x=\"{}\" y=\"16\">peak memory</text>", width - 8.0, width - 70.0, height - 8.0, left + 6.0);
+    for (name, (px, py), peak, now) in &points {
+        let (cx, cy) = (x(*px), y(*py));
+        let (fill, radius) = if *now { ("#d55e00", 6.0) } else { ("#0072b2", 4.0) };
+        out += &format!("<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"{radius}\" fill=\"{fill}\"/>");
+        // The current plan's words stand below, so that they do not cover the name of the plan that it may be.
+        let (dy, color) = if *now { (18.0, "#a34700") } else { (-6.0, "black") };
+        out += &format!("<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{color}\">{} ({})</text>", cx + 8.0, cy + dy, escape(name), size(*peak));
+    }
+    out + "</svg>"
 }
 
 /// The table where nothing can be switched.
@@ -117,7 +144,7 @@ pub fn still(v: &Value) -> Option<String> {
     };
     let head = line(COLUMNS.iter().map(|c| (*c).to_owned()).collect(), "th");
     let body: String = rows(r).iter().map(|row| line(cells(row), "td")).collect();
-    Some(format!("<div class=\"adl\">{}<table><thead>{head}</thead><tbody>{body}</tbody></table>{}</div>", summary(r, ""), frontier(v)))
+    Some(format!("<div class=\"adl\">{}<table><thead>{head}</thead><tbody>{body}</tbody></table>{}</div>", summary(r, ""), frontier(r)))
 }
 
 /// Budgets from the least that a plan reaches to what storing everything takes, evenly by factors.
@@ -175,7 +202,7 @@ impl Control {
         let plans = widgets.open(to, "Dropdown", with(&layout, json!({"_options_labels": names, "index": listed(&table::plan(r)), "description": "plan"})));
         let apply = widgets.open(to, "Button", with(&layout, json!({"description": "Apply", "button_style": "primary", "tooltip": "make this plan the one of all gradients of the function, and measure it"})));
         let buttons = widgets.open(to, "HBox", with(&layout, json!({"children": [reference(&budget), reference(&plans), reference(&apply)]})));
-        let frontier = widgets.open(to, "HTML", with(&layout, json!({"value": frontier(v)})));
+        let frontier = widgets.open(to, "HTML", with(&layout, json!({"value": frontier(r)})));
         children.extend([reference(&buttons), reference(&frontier)]);
         let whole = widgets.open(to, "VBox", with(&layout, json!({"children": children})));
         Some((whole, Control { shown: v.clone(), summary, frontier, plans, budget, apply, rows: lines, stops, note: String::new() }))
@@ -233,7 +260,7 @@ impl Control {
     fn redraw(&self, widgets: &mut Widgets, to: &dyn Audience) {
         let Some(r) = table::inside(&self.shown) else { return };
         widgets.set(to, &self.summary, json!({"value": summary(r, &self.note)}));
-        widgets.set(to, &self.frontier, json!({"value": frontier(&self.shown)}));
+        widgets.set(to, &self.frontier, json!({"value": frontier(r)}));
         widgets.set(to, &self.plans, json!({"index": listed(&table::plan(r))}));
         let all = table::rows(r, "rows");
         for (id, switch, words) in &self.rows {

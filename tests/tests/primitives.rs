@@ -127,7 +127,7 @@ fn check(p: Prim) -> Check {
         P::CustomVjp => At(&[("[n]Float", "(custom_vjp (fun v -> sum (v * v)) (fun v -> (sum (v * v), lin d -> 2.0 * d * v))) (sin x)", FULL)]),
         P::IntDiv | P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge | P::Not | P::IsNan | P::IsInf | P::Pi | P::E | P::Inf | P::Nan | P::ToInt | P::Iota | P::Len | P::Shape | P::Rank
         | P::Argsort | P::Argmin | P::Argmax | P::Any | P::All | P::Range | P::Eye | P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt
-        | P::RandPermutation | P::Print | P::Show | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args
+        | P::RandPermutation | P::Print | P::Input | P::Warn | P::Display | P::Show | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args
         | P::Env | P::Time | P::Assert | P::Error | P::StrLen | P::StrSlice | P::StrSplit | P::StrJoin | P::StrTrim | P::StrFind | P::StrReplace | P::StrUpper | P::StrLower
         | P::ParseFloat | P::ParseInt | P::Zero | P::PlotSave | P::PlotShow | P::PlotWatch => Discrete,
         P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd | P::Jacrev | P::Hessian | P::Hvp | P::Engine | P::Gradcheck
