@@ -31,6 +31,9 @@ pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Va
     }
     array::count(&[k, n])?;
     let forwards = p == Prim::Jacfwd || p == Prim::Jacobian && n <= k;
+    if m.ad.depth() > 0 {
+        return one_by_one(m, LinearMap { transposed: !forwards, ..map }, if forwards { n } else { k }, narrow);
+    }
     if n.min(k) >= STRUCTURED {
         if let Some(all) = structured(m, &map, (n, k), narrow)? {
             return Ok(made([k, n], all, narrow));
@@ -47,6 +50,18 @@ pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Va
         (0..k).for_each(|j| all[j * n + i] = columns[i * k + j]);
     }
     Ok(made([k, n], all, narrow))
+}
+
+/// The same inside another derivative, which traces the numbers: a direction at a time.
+fn one_by_one(m: &mut Machine, map: LinearMap, count: usize, narrow: bool) -> Res<Value> {
+    let basis = |i: usize| {
+        let xs: Vec<f64> = (0..count).map(|j| if i == j { 1.0 } else { 0.0 }).collect();
+        let buf = if narrow { Buf::F32(xs.into_iter().map(|x| x as f32).collect()) } else { Buf::F64(xs) };
+        array::make(Shape::from_slice(&[count]), buf)
+    };
+    let rows = (0..count).map(|i| linear::apply(m, &map, basis(i))).collect::<Res<Vec<_>>>()?;
+    let all = seq::pack(m, rows)?;
+    if map.transposed { Ok(all) } else { crate::ops::call(m, Prim::TransposeArray, &[], vec![all]) }
 }
 
 /// A dense Jacobian in the few directions that its structure allows, if they are few and the structure is cheap to find.
