@@ -4,13 +4,13 @@
 //! reads and writes them without asking. No elements are copied on the way in or out.
 //!
 //! Invariants
-//! - A handle with no owners is in the pool's list of free ones and holds `()`.
+//! - A handle with no owners is in the pool's list of free ones and holds `()`, or in a list of spare buffers and holds an array.
 //! - `data` is null, and all extents are 0, unless the value is an array of the kind and rank that the code expects: every bounds check
 //!   then fails, and the slow way answers.
 //! - `owned` is 1 only if the handle's value is the only reference to its array: then, with one owner, elements may be written.
 //! - Handles do not move. They are freed with their pool at the end of the run, which is what becomes of them after an error.
 
-use adl_interp::value::{Array, Buf, Value};
+use adl_interp::value::{Array, Buf, Value, array};
 use adl_ir::Ty;
 use std::rc::Rc;
 
@@ -38,8 +38,14 @@ impl Expect {
         if *r as usize <= AXES { Expect(kind * 8 + *r as u8) } else { Expect(0) }
     }
 
-    fn rank(self) -> usize {
+    /// Axes; 0 if it is no flat array.
+    pub fn rank(self) -> usize {
         usize::from(self.0 % 8)
+    }
+
+    /// Whether it is an array of Floats.
+    pub fn is_floats(self) -> bool {
+        self.0 / 8 == 1
     }
 }
 
@@ -56,7 +62,8 @@ pub(crate) struct Handle {
     pub dims: [i64; AXES],
     /// The value.
     pub value: Value,
-    expect: Expect,
+    /// What the code expects the value to be.
+    pub expect: Expect,
 }
 
 /// Offsets for the code generator.
@@ -146,6 +153,20 @@ impl Handle {
     }
 }
 
+/// Floats in the smallest buffers that are kept for later arrays; each class is twice as large as the one before.
+const SMALLEST: usize = 8;
+
+/// Classes of buffers that are kept.
+const CLASSES: usize = 10;
+
+/// Buffers of a class that are kept.
+const SPARE: usize = 64;
+
+/// The class of buffers with room for so many Floats.
+fn class(n: usize) -> usize {
+    n.div_ceil(SMALLEST).next_power_of_two().trailing_zeros() as usize
+}
+
 /// Handles in a block of the pool.
 const BLOCK: usize = 32;
 
@@ -153,13 +174,15 @@ const BLOCK: usize = 32;
 pub(crate) struct Pool {
     blocks: Vec<Box<[Handle]>>,
     free: Vec<*mut Handle>,
+    /// Handles without owners that hold an array of Floats, by the room in it.
+    spare: [Vec<*mut Handle>; CLASSES],
     /// The handle of absent values.
     pub absent: *mut Handle,
 }
 
 impl Pool {
     pub fn new() -> Pool {
-        let mut p = Pool { blocks: Vec::new(), free: Vec::new(), absent: std::ptr::null_mut() };
+        let mut p = Pool { blocks: Vec::new(), free: Vec::new(), spare: Default::default(), absent: std::ptr::null_mut() };
         p.absent = p.take();
         // SAFETY: `take` gives a live handle of this pool that nobody else refers to.
         let h = unsafe { &mut *p.absent };
@@ -190,6 +213,61 @@ impl Pool {
         h.expect = expect;
         h.refresh();
         p
+    }
+
+    /// A new array of Floats, whose elements are still to be written: at least one axis. `None` if it is too large to be taken from here.
+    pub fn floats(&mut self, dims: &[i64], expect: Expect) -> Option<*mut Handle> {
+        let n = dims.iter().try_fold(1usize, |n, d| n.checked_mul(usize::try_from(*d).ok()?))?;
+        if dims.is_empty() || dims.len() != expect.rank() || !expect.is_floats() {
+            return None;
+        }
+        let class = class(n);
+        let old = self.spare.get_mut(class).and_then(Vec::pop);
+        let p = match old {
+            Some(p) => p,
+            None => {
+                let room = if class < CLASSES { SMALLEST << class } else { n };
+                let buf = array::room::<f64>(room).ok()?;
+                self.wrap(array::make(Default::default(), Buf::F64(buf)), Expect(0))
+            }
+        };
+        // SAFETY: the handle is new or has no owners.
+        let h = unsafe { &mut *p };
+        let Value::Array(rc) = &mut h.value else { return None };
+        let a = Rc::get_mut(rc)?;
+        a.shape = dims.iter().map(|d| *d as usize).collect();
+        let Buf::F64(v) = &mut a.buf else { return None };
+        // SAFETY: there is room for `n`; whoever asks for the array writes all elements before they are read.
+        unsafe { v.set_len(n) };
+        (h.rc, h.data, h.owned, h.expect) = (1, v.as_mut_ptr().cast(), 1, expect);
+        h.dims = [0; AXES];
+        h.dims[..dims.len()].copy_from_slice(dims);
+        Some(p)
+    }
+
+    /// Takes an owner of a handle away. A small array that nobody else holds is kept for later ones.
+    ///
+    /// # Safety
+    /// `p` is a handle of this pool with an owner, and no reference to it is alive.
+    pub unsafe fn release(&mut self, p: *mut Handle) {
+        // SAFETY: the caller says so.
+        let h = unsafe { &mut *p };
+        h.rc -= 1;
+        if h.rc > 0 {
+            return;
+        }
+        if let Value::Array(rc) = &mut h.value {
+            if let Some(Buf::F64(v)) = Rc::get_mut(rc).map(|a| &mut a.buf) {
+                let class = class(v.capacity());
+                let fits = class < CLASSES && v.capacity() == SMALLEST << class;
+                if let Some(spare) = self.spare.get_mut(class).filter(|s| fits && s.len() < SPARE) {
+                    spare.push(p);
+                    return;
+                }
+            }
+        }
+        h.value = Value::Unit;
+        self.free.push(p);
     }
 
     /// The value of a handle that loses an owner.

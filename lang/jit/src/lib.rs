@@ -9,6 +9,7 @@
 //! - `emit`: IR → Cranelift's IR. Scalars are machine values, control flow is control flow; elements of flat arrays are read and written
 //!   in line behind bounds checks.
 //! - `handle`: how native code sees arrays and other values.
+//! - `quick`: operations on whole arrays of Floats, done on handles; `slow` in `runtime` does the rest as the interpreter does.
 //! - `runtime`: the functions that native code calls; `functions`: those of numbers.
 //!
 //! Invariants
@@ -26,6 +27,7 @@ mod emit;
 mod functions;
 mod handle;
 mod module;
+mod quick;
 mod runtime;
 mod unit;
 

@@ -3,6 +3,7 @@
 //! Operands and results go through an array of words: scalars as their bits, other values as handles.
 
 use crate::handle::{Expect, Handle, Pool};
+use crate::quick::Quick;
 use adl_interp::error::{Error, Res, codes};
 use adl_interp::ir::step::{self, What};
 use adl_interp::ir::buffer;
@@ -59,6 +60,7 @@ pub(crate) struct Slow {
 pub(crate) struct Tables {
     pub sites: Vec<Site>,
     pub slow: Vec<Slow>,
+    pub quick: Vec<Quick>,
     pub consts: Vec<Value>,
     /// Elements of buffers that loops fill, and whether each is in a box.
     pub buffers: Vec<(Ty, bool)>,
@@ -91,7 +93,7 @@ pub(crate) mod offset {
 }
 
 impl Ctx {
-    fn tables(&self) -> &'static Tables {
+    pub fn tables(&self) -> &'static Tables {
         // SAFETY: the unit whose code runs keeps the tables, and is kept by whoever runs it; the reference does not outlive the call
         // from native code in which it is made.
         unsafe { &*self.tables }
@@ -205,7 +207,7 @@ pub(crate) unsafe extern "C" fn free(ctx: *mut Ctx, h: *mut Handle) {
     // SAFETY: native code passes its context and a handle of it with one owner.
     unsafe {
         (*h).rc = 1;
-        drop((*ctx).pool.unwrap(h));
+        (*ctx).pool.release(h);
     }
 }
 

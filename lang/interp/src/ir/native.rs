@@ -101,13 +101,25 @@ impl State {
             *self.tier.borrow_mut() = Tier::Cold(heat, worth);
             return None;
         }
-        let made = compiler.compile(&source, self.at);
-        let out = made.as_ref().ok().cloned();
+        drop(source);
+        self.compile(compiler);
+        match &*self.tier.borrow() {
+            Tier::Hot(n) => Some(n.clone()),
+            Tier::Cold(..) | Tier::Never(_) => None,
+        }
+    }
+
+    /// Makes native code, if that has not been tried; whether there is some.
+    pub(crate) fn compile(&self, compiler: &Rc<dyn Compiler>) -> bool {
+        if !matches!(*self.tier.borrow(), Tier::Cold(..)) {
+            return self.is_native();
+        }
+        let made = compiler.compile(&self.source.borrow(), self.at);
         *self.tier.borrow_mut() = match made {
             Ok(n) => Tier::Hot(n),
             Err(why) => Tier::Never(why),
         };
-        out
+        self.is_native()
     }
 }
 

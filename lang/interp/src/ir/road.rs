@@ -12,6 +12,7 @@ pub(crate) mod cost;
 pub(crate) mod directions;
 mod measure;
 mod plan;
+pub(crate) mod primal;
 pub mod report;
 pub mod stages;
 pub mod table;
@@ -370,7 +371,7 @@ fn inputs(m: &Machine, e: &Entered, f: &Value, args: &[Value]) -> Result<Vec<Val
 }
 
 /// Whether the main road is to be tried.
-fn wanted(m: &Machine) -> bool {
+pub(crate) fn wanted(m: &Machine) -> bool {
     m.road.choice == Choice::Main && m.ad.depth() == 0
 }
 

@@ -1,5 +1,6 @@
 //! Linear algebra on plain matrices: products of our own, decompositions by nalgebra.
 
+use super::kernels;
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::ops::watch::{STRIDE, Watch};
@@ -126,29 +127,13 @@ fn product(w: Watch, a: &Array, b: &Array) -> Res<Value> {
 }
 
 fn multiply(w: Watch, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize), total: usize) -> Res<Vec<f64>> {
-    /// Steps of the inner dimension that are done for all rows before the next ones.
-    const BLOCK: usize = 64;
     let mut out = array::filled(0.0, total)?;
-    if c == 1 {
-        for (o, row) in out.iter_mut().zip(x.chunks_exact(k.max(1))) {
-            *o = super::reduce::dot_floats(row, y);
-        }
-        return Ok(out);
-    }
-    // Blocks of the inner dimension stay in cache while all rows use them.
-    let between = (STRIDE / (BLOCK * c.max(1))).max(1);
-    for l0 in (0..k).step_by(BLOCK) {
-        let l1 = (l0 + BLOCK).min(k);
-        for i in 0..n {
-            if i % between == 0 {
-                w.poll()?;
-            }
-            let row = &mut out[i * c..(i + 1) * c];
-            for l in l0..l1 {
-                let f = x[i * k + l];
-                row.iter_mut().zip(&y[l * c..(l + 1) * c]).for_each(|(o, v)| *o += f * v);
-            }
-        }
+    // Rows that are done before somebody looks whether to go on.
+    let band = (STRIDE / (k * c).max(1)).next_multiple_of(4).max(4);
+    for i in (0..n).step_by(band) {
+        w.poll()?;
+        let end = (i + band).min(n);
+        kernels::multiply(&x[i * k..end * k], y, (end - i, k, c), &mut out[i * c..end * c]);
     }
     Ok(out)
 }

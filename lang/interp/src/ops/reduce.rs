@@ -1,6 +1,6 @@
 //! Reductions of plain arrays. Sums go over fixed chunks, so that they do not depend on who adds.
 
-use super::{len, lengths_differ, rep_of, sorting};
+use super::{kernels, len, lengths_differ, rep_of, sorting};
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::value::{Array, Buf, Rep, Shape, Value, array, seq};
@@ -8,26 +8,6 @@ use crate::vm::Machine;
 use adl_prim::{Bin, Prim, Un};
 use std::cmp::Ordering;
 use std::rc::Rc;
-
-/// Numbers that one accumulator adds before partial sums are added.
-const CHUNK: usize = 1024;
-
-/// The sum of a slice: eight accumulators in each chunk, chunks pairwise.
-pub(crate) fn sum_floats(x: &[f64]) -> f64 {
-    if x.len() <= CHUNK {
-        let mut acc = [0.0; 8];
-        let mut chunks = x.chunks_exact(8);
-        for c in &mut chunks {
-            for (a, v) in acc.iter_mut().zip(c) {
-                *a += v;
-            }
-        }
-        let tail: f64 = chunks.remainder().iter().sum();
-        return ((acc[0] + acc[4]) + (acc[1] + acc[5])) + ((acc[2] + acc[6]) + (acc[3] + acc[7])) + tail;
-    }
-    let half = (x.len() / 2).next_multiple_of(CHUNK);
-    sum_floats(&x[..half]) + sum_floats(&x[half..])
-}
 
 pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     let v = args[0].clone();
@@ -118,7 +98,7 @@ fn sum(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
     let Value::Array(a) = v else { return Ok(unit(rep, 0)) };
     let one = a.shape.len() == 1;
     match &a.buf {
-        Buf::F64(x) if one => Ok(Value::Float(sum_floats(x))),
+        Buf::F64(x) if one => Ok(Value::Float(kernels::sum(x))),
         Buf::F32(x) if one => Ok(Value::F32(x.iter().map(|v| f64::from(*v)).sum::<f64>() as f32)),
         Buf::I64(x) if one => x.iter().try_fold(0i64, |a, b| arith::int_bin(Bin::Add, a, *b)).map(Value::Int),
         Buf::F64(x) => {
@@ -169,24 +149,11 @@ fn dot(m: &mut Machine, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
     }
     if let (Value::Array(a), Value::Array(b)) = (x, y) {
         if let (Buf::F64(p), Buf::F64(q)) = (&a.buf, &b.buf) {
-            return Ok(Value::Float(dot_floats(p, q)));
+            return Ok(Value::Float(kernels::dot(p, q)));
         }
     }
     let z = arith::bin(m, Bin::Mul, x.clone(), y.clone())?;
     sum(m, &z, rep)
-}
-
-/// Inner product with eight accumulators.
-pub(crate) fn dot_floats(p: &[f64], q: &[f64]) -> f64 {
-    let mut acc = [0.0; 8];
-    let (mut cp, mut cq) = (p.chunks_exact(8), q.chunks_exact(8));
-    for (a, b) in (&mut cp).zip(&mut cq) {
-        for k in 0..8 {
-            acc[k] += a[k] * b[k];
-        }
-    }
-    let tail: f64 = cp.remainder().iter().zip(cq.remainder()).map(|(a, b)| a * b).sum();
-    ((acc[0] + acc[4]) + (acc[1] + acc[5])) + ((acc[2] + acc[6]) + (acc[3] + acc[7])) + tail
 }
 
 fn outer(m: &mut Machine, x: &Value, y: &Value) -> Res<Value> {

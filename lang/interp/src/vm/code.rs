@@ -190,6 +190,8 @@ pub struct Code {
     pub name: Option<Symbol>,
     /// Its type, for `show`.
     pub ty: String,
+    /// Whether it is worth native code.
+    pub heat: super::hot::Heat,
     /// Attempts to run it on lanes that failed.
     pub lanes_failed: std::cell::Cell<u8>,
     /// Whether it is the body of a comprehension that works on arrays of indices.
@@ -239,6 +241,7 @@ impl Code {
             native: None,
             name,
             ty,
+            heat: super::hot::Heat::default(),
             lanes_failed: std::cell::Cell::new(0),
             indexwise: false,
         }

@@ -5,6 +5,7 @@
 
 pub mod code;
 mod compile;
+pub mod hot;
 pub(crate) mod lanes;
 mod lowered;
 mod progress;
@@ -145,6 +146,8 @@ pub(crate) struct Frame {
     base: usize,
     /// Where the caller wants the result.
     dst: usize,
+    /// The arguments, while the code may become hot.
+    args: Option<Box<[Value]>>,
 }
 
 /// Runs code.

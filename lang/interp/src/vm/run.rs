@@ -30,6 +30,10 @@ impl Machine {
     pub(super) fn enter(&mut self, code: Rc<Code>) -> Res<Value> {
         let depth = self.frames.len();
         self.push_frame(code, None, 0)?;
+        if let (Some(f), true) = (self.frames.last_mut(), self.compiler.is_some()) {
+            // An expression is a function of `()`.
+            f.args = Some([Value::Unit].into());
+        }
         self.run(depth)
     }
 
@@ -39,7 +43,7 @@ impl Machine {
             return Err(super::too_deep());
         }
         self.regs.resize(base + code.registers as usize, Value::Unit);
-        self.frames.push(Frame { code, fun, pc: 0, base, dst });
+        self.frames.push(Frame { code, fun, pc: 0, base, dst, args: None });
         Ok(())
     }
 
@@ -75,6 +79,9 @@ impl Machine {
         let depth = self.frames.len();
         match &*f {
             Fun::Closure(..) | Fun::Member(..) => {
+                if let Some(v) = self.hot_apply(&f, &args)? {
+                    return Ok(v);
+                }
                 self.begin(f, args, 0)?;
                 self.run(depth)
             }
@@ -95,6 +102,7 @@ impl Machine {
         for (i, a) in args.into_iter().enumerate() {
             self.regs[base + i] = a;
         }
+        self.keep_arguments(base, n);
         self.load_captures(&f, base + n);
         Ok(())
     }
@@ -312,7 +320,10 @@ impl Machine {
                     };
                     save!();
                     if f.arity() == n as usize && matches!(&*f, Fun::Closure(..) | Fun::Member(..)) {
-                        check!(self.tail(f, base, first, n));
+                        let v = check!(self.tail(f, base, first, n));
+                        if let Some(v) = v.and_then(|v| self.ret(v, depth)) {
+                            return Ok(v);
+                        }
                         reload!();
                     } else {
                         let args = self.range(base, first, n);
@@ -326,7 +337,10 @@ impl Machine {
                 I::TailSibling(k, first, n) => {
                     save!();
                     let f = check!(self.sibling(k));
-                    check!(self.tail(f, base, first, n));
+                    let v = check!(self.tail(f, base, first, n));
+                    if let Some(v) = v.and_then(|v| self.ret(v, depth)) {
+                        return Ok(v);
+                    }
                     reload!();
                 }
                 I::Sibling(d, k) => {
@@ -477,12 +491,32 @@ impl Machine {
                     if let Value::Int(k) = &mut reg!(i) {
                         *k += 1;
                     }
+                    if code.heat.turn() {
+                        save!();
+                        if let Some(v) = check!(self.hot_frame()) {
+                            if let Some(v) = self.ret(v, depth) {
+                                return Ok(v);
+                            }
+                            reload!();
+                            continue;
+                        }
+                    }
                     if self.interrupt.load(Atomic::Relaxed) {
                         check!(self.poll());
                     }
                     pc = head as usize;
                 }
                 I::Back(head) => {
+                    if code.heat.turn() {
+                        save!();
+                        if let Some(v) = check!(self.hot_frame()) {
+                            if let Some(v) = self.ret(v, depth) {
+                                return Ok(v);
+                            }
+                            reload!();
+                            continue;
+                        }
+                    }
                     if self.interrupt.load(Atomic::Relaxed) {
                         check!(self.poll());
                     }
@@ -658,18 +692,24 @@ impl Machine {
             Fun::Member(g, i) => g.codes[*i as usize].clone(),
             _ => return Err(no_group()),
         };
+        let given = base + first as usize;
+        if let Some(v) = self.hot_call(&f, &code, given..given + n as usize)? {
+            self.regs[dst] = v;
+            return Ok(());
+        }
         let top = self.regs.len();
         self.push_frame(code, Some(f.clone()), dst)?;
         for i in 0..n as usize {
             let v = std::mem::take(&mut self.regs[base + first as usize + i]);
             self.regs[top + i] = v;
         }
+        self.keep_arguments(top, n as usize);
         self.load_captures(&f, top + n as usize);
         Ok(())
     }
 
-    /// Replaces the current frame.
-    fn tail(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32) -> Res<()> {
+    /// Replaces the current frame, or gives its result where that is native code's.
+    fn tail(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32) -> Res<Option<Value>> {
         if self.interrupt.load(Atomic::Relaxed) {
             self.poll()?;
         }
@@ -678,6 +718,10 @@ impl Machine {
             Fun::Member(g, i) => g.codes[*i as usize].clone(),
             _ => return Err(no_group()),
         };
+        let given = base + first as usize;
+        if let Some(v) = self.hot_call(&f, &code, given..given + n as usize)? {
+            return Ok(Some(v));
+        }
         let args = self.range(base, first, n);
         self.regs.truncate(base);
         self.regs.resize(base + code.registers as usize, Value::Unit);
@@ -689,8 +733,10 @@ impl Machine {
             frame.code = code;
             frame.fun = Some(f);
             frame.pc = 0;
+            frame.args = None;
         }
-        Ok(())
+        self.keep_arguments(base, n as usize);
+        Ok(None)
     }
 
     /// A representation with its registers looked up.

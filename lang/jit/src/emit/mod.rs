@@ -7,12 +7,13 @@
 //! over, other uses borrow or add one. Loops borrow what is bound around them and release after them what dies there.
 //!
 //! Reading order: this file (the state, calls into the runtime, ownership), `control` (branches, calls, ends of functions), `loops`,
-//! `scalar`, `numbers`, `arrays`, `rows`.
+//! `scalar`, `numbers`, `arrays`, `rows`, `quick`.
 
 mod arrays;
 mod control;
 mod loops;
 mod numbers;
+mod quick;
 mod rows;
 mod scalar;
 
@@ -455,7 +456,7 @@ impl Emit<'_, '_, '_> {
 
     /// A statement that is no control flow and no call.
     fn plain(&mut self, s: &Stmt, at: u32, sc: &Scope) {
-        if self.scalar(s) || self.array(s, at, sc) {
+        if self.scalar(s) || self.array(s, at, sc) || self.quick(s, at, sc) {
             return;
         }
         let vals = self.slow(s, at, sc);

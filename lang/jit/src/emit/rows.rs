@@ -118,9 +118,14 @@ impl Emit<'_, '_, '_> {
     pub(super) fn row(&mut self, a: Var, index: Value, p: Var) -> Value {
         let ty = self.ty(p).clone();
         let (h, made) = self.handle(a);
+        let Some((way, expect)) = super::quick::row_way(self.ty(a), &ty) else { return self.slow_row((h, made), a, index, &ty) };
+        self.quick_or(way, &[h, index], &[made, false], expect, |e| e.slow_row((h, made), a, index, &ty))
+    }
+
+    fn slow_row(&mut self, (h, made): (Value, bool), a: Var, index: Value, ty: &Ty) -> Value {
         let what = What::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None });
         let args = [(Kind::of(self.f.ty(a)), h), (Kind::I64, index)];
-        self.slow_on(what, &args, vec![made, false], vec![Kind::of(&ty)], vec![zero_of(&ty)])[0]
+        self.slow_on(what, &args, vec![made, false], vec![Kind::of(ty)], vec![zero_of(ty)])[0]
     }
 
     /// The value of a variable, and whether it was made for this use, which must take it over.

@@ -5,6 +5,7 @@ use crate::error::Res;
 use crate::value::{ConInfo, Value};
 use crate::vm::Fun;
 use crate::vm::code::{Cmp, I, IndexKind, Member, Origin, R};
+use crate::vm::hot::Heat;
 use adl_prim::{Prim, Un};
 use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Rep, SizeRep, Sizes};
 use adl_typing::ty::Ty;
@@ -282,6 +283,7 @@ impl Compiler {
             .enumerate()
             .map(|(i, (_, h, lam, ty))| {
                 let mut code = self.function(h, lam, ty, &captured, &siblings)?;
+                code.heat = Heat::of(&code.instrs);
                 code.origin = Some(Rc::new(Origin { members: group.clone(), group: true, index: i as u32, captured: captured.clone() }));
                 Ok(Rc::new(code))
             })

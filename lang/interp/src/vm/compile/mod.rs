@@ -10,7 +10,9 @@ mod matches;
 mod whole;
 
 use super::code::{Code, I, Origin, R};
+use super::hot::Heat;
 use crate::error::{Error, Res, codes};
+use crate::ir::road::primal::thunk;
 use crate::value::{Buf, Value, array};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -27,7 +29,13 @@ const MAX_REGISTERS: u32 = 1 << 20;
 pub(super) fn top(e: &Expr, name: Option<Symbol>) -> Res<Code> {
     let mut c = Compiler::new(name, "");
     c.tail(e)?;
-    c.finish(0, 0)
+    let mut code = c.finish(0, 0)?;
+    code.heat = Heat::of(&code.instrs);
+    if code.heat.keeps() {
+        let members = Rc::new([(Local(u32::MAX), Vec::new(), thunk(e.clone(), name))]);
+        code.origin = Some(Rc::new(Origin { members, group: false, index: 0, captured: Vec::new() }));
+    }
+    Ok(code)
 }
 
 pub(super) struct Compiler {
@@ -175,6 +183,7 @@ impl Compiler {
         let mut code = self.function(hidden, lam, ty, &captured, &[])?;
         let members = Rc::new([(Local(u32::MAX), hidden.to_vec(), lam.clone())]);
         code.origin = Some(Rc::new(Origin { members, group: false, index: 0, captured: captured.clone() }));
+        code.heat = Heat::of(&code.instrs);
         self.code.codes.push(Rc::new(code));
         let k = self.code.codes.len() as u32 - 1;
         let first = self.capture(&captured)?;

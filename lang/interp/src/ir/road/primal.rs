@@ -1,0 +1,70 @@
+//! Hot functions that nobody differentiates: specialised like those that are, and run as native code.
+
+use super::{Not, Road, inputs, not, with};
+use crate::error::Res;
+use crate::value::Value;
+use crate::vm::{Fun, Machine};
+use adl_typing::core::{Lambda, Local, Param};
+use adl_typing::ty::Ty;
+use std::rc::Rc;
+
+pub(crate) use super::wanted;
+
+/// The name of the operator in reports.
+const CALL: &str = "call";
+
+/// `f` of plain arguments. `None` where this road cannot be taken.
+pub(crate) fn call(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
+    let others = std::mem::take(&mut m.ran_native);
+    let out = attempt(m, f, args);
+    m.ran_native = others;
+    match out {
+        Ok(v) => Ok(v.ok()),
+        Err(e) if e.stops() => Err(e),
+        Err(_) => Ok(None),
+    }
+}
+
+fn attempt(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Result<Value, Not>> {
+    let prepared = with(m, |road, m| {
+        let e = road.enter(m, f, args)?;
+        let leaves = inputs(m, &e, f, args)?;
+        let fun = road.linker.function(&road.program, e.entry.func).map_err(|e| not(&e.diag.message))?;
+        let results = road.program.func(e.entry.func).body.results.len();
+        Ok((e, leaves, fun, results))
+    });
+    let (e, leaves, fun, results) = match prepared {
+        Ok(p) => p,
+        Err(n) => return Ok(Err(n)),
+    };
+    if !compiled(m, &fun) {
+        return Ok(Err(not("code that is too large to be compiled")));
+    }
+    let outs = m.call_lowered(&fun, leaves, results)?;
+    let v = e.datas.put_together(&e.entry.result, &mut outs.into_iter());
+    if v.is_some() {
+        m.road.called(f);
+    }
+    Ok(v.ok_or_else(|| not("a result of another layout than its type says")))
+}
+
+/// Whether a lowered function is native code, now if it was not before.
+fn compiled(m: &Machine, fun: &Fun) -> bool {
+    let (Fun::Member(g, i), Some(compiler)) = (fun, &m.compiler) else { return false };
+    g.codes[*i as usize].native.as_ref().is_some_and(|s| s.compile(compiler))
+}
+
+impl Road {
+    /// Notes that a function has been called by this road.
+    fn called(&mut self, f: &Value) {
+        let op = std::mem::replace(&mut self.op, CALL);
+        self.note(f, true, None);
+        self.op = op;
+    }
+}
+
+/// An expression as a function of `()`.
+pub(crate) fn thunk(body: adl_typing::core::Expr, name: Option<adl_syntax::symbol::Symbol>) -> Rc<Lambda> {
+    let param = Param { local: Local(u32::MAX - 1), name: None, ty: Ty::Unit };
+    Rc::new(Lambda { params: vec![param], body, linear: false, name })
+}

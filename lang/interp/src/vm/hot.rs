@@ -1,0 +1,166 @@
+//! Functions that turn out to be hot are specialised and evaluated as native code.
+//!
+//! Loops count their turns, and functions that call others (themselves, perhaps) their calls. At the threshold the function is evaluated *from its start* as
+//! native code on its arguments, which frames keep until then, and its frame is left with the result. That is right because a function
+//! that can be specialised has no effects; whatever fails on that way (an error too) is met again by going on here, and the function
+//! then stays interpreted. Once it is hot, later calls go there at once.
+//!
+//! Results are the same bits either way, so nothing else tells which way was taken.
+
+use super::code::{Code, I};
+use super::{Fun, Machine};
+use crate::error::Res;
+use crate::ir::road::primal;
+use crate::value::Value;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// Turns and calls from which on a function is hot.
+const THRESHOLD: u32 = 3000;
+
+/// Native calls after which it is looked at whether they were worth it.
+const TRIAL: u32 = 200;
+
+/// What a native call must take on average: below, entering it costs more than it gains.
+const LEAST: Duration = Duration::from_micros(5);
+
+/// How hot some code is.
+#[derive(Debug, Default)]
+pub struct Heat {
+    /// Turns and calls until it is hot; 0 if nobody counts.
+    left: Cell<u32>,
+    /// Whether calls go to native code.
+    native: Cell<bool>,
+    /// Whether there are loops, whose turns count.
+    loops: bool,
+    /// Whether calls count: of functions that call others, which may be themselves.
+    calls: bool,
+    /// Native calls so far, and the time that they took.
+    runs: Cell<(u32, Duration)>,
+}
+
+impl Heat {
+    /// Of code that the compiler has made.
+    pub(super) fn of(instrs: &[I]) -> Heat {
+        let loops = instrs.iter().any(|i| matches!(i, I::LoopNext(..) | I::Back(_)));
+        let calls = instrs.iter().any(|i| matches!(i, I::Call(..) | I::TailCall(..) | I::CallSibling(..) | I::TailSibling(..)));
+        let left = if loops || calls { THRESHOLD } else { 0 };
+        Heat { left: Cell::new(left), loops, calls, ..Heat::default() }
+    }
+
+    /// Whether the code becomes hot with this turn of a loop.
+    #[inline(always)]
+    pub(super) fn turn(&self) -> bool {
+        let n = self.left.get();
+        self.left.set(n.saturating_sub(1));
+        n == 1
+    }
+
+    /// Whether a call is to go to native code.
+    #[inline(always)]
+    fn call(&self) -> bool {
+        self.native.get() || self.calls && self.turn()
+    }
+
+    /// Whether frames keep their arguments.
+    #[inline(always)]
+    pub(super) fn keeps(&self) -> bool {
+        self.loops && self.left.get() > 0
+    }
+
+    /// Stays interpreted.
+    fn freeze(&self) {
+        self.left.set(0);
+        self.native.set(false);
+    }
+
+    /// After a native call.
+    fn ran(&self, time: Duration) {
+        let (n, sum) = self.runs.get();
+        let (n, sum) = (n + 1, sum.saturating_add(time));
+        self.left.set(0);
+        self.native.set(n != TRIAL || sum >= LEAST * n);
+        self.runs.set((n.min(TRIAL), sum));
+    }
+}
+
+impl Machine {
+    /// Whether hot functions may become native now.
+    fn heats(&self) -> bool {
+        self.compiler.is_some() && primal::wanted(self)
+    }
+
+    /// The arguments of a frame, kept for a start from the beginning while the code is not hot.
+    #[inline]
+    pub(super) fn keep_arguments(&mut self, base: usize, n: usize) {
+        let Some(code) = self.frames.last().map(|f| &f.code) else { return };
+        if code.heat.keeps() && self.heats() {
+            let args = self.regs[base..base + n].into();
+            if let Some(f) = self.frames.last_mut() {
+                f.args = Some(args);
+            }
+        }
+    }
+
+    /// The result of a call by native code, if it goes there. `args` are taken only then.
+    #[inline]
+    pub(super) fn hot_call(&mut self, f: &Rc<Fun>, code: &Rc<Code>, args: std::ops::Range<usize>) -> Res<Option<Value>> {
+        if !code.heat.call() {
+            return Ok(None);
+        }
+        let args = self.regs[args].to_vec();
+        self.heated(f.clone(), code, args)
+    }
+
+    /// The result of the frame on top, whose code has become hot, by native code from the start.
+    #[cold]
+    pub(super) fn hot_frame(&mut self) -> Res<Option<Value>> {
+        let Some(f) = self.frames.last_mut() else { return Ok(None) };
+        let (args, code) = (f.args.take(), f.code.clone());
+        let fun = f.fun.clone().unwrap_or_else(|| Rc::new(Fun::Closure(code.clone(), Vec::new())));
+        match args {
+            Some(args) => self.heated(fun, &code, args.into_vec()),
+            None => {
+                code.heat.left.set(THRESHOLD);
+                Ok(None)
+            }
+        }
+    }
+
+    /// The same for arguments in a list.
+    #[inline]
+    pub(super) fn hot_apply(&mut self, f: &Rc<Fun>, args: &[Value]) -> Res<Option<Value>> {
+        let code = match &**f {
+            Fun::Closure(c, _) => c,
+            Fun::Member(g, i) => &g.codes[*i as usize],
+            _ => return Ok(None),
+        };
+        if code.heat.call() { self.heated(f.clone(), &code.clone(), args.to_vec()) } else { Ok(None) }
+    }
+
+    #[cold]
+    fn heated(&mut self, f: Rc<Fun>, code: &Code, mut args: Vec<Value>) -> Res<Option<Value>> {
+        if !self.heats() {
+            // Not now: while derivatives are taped, numbers are not plain.
+            code.heat.left.set(if code.heat.native.get() { 0 } else { THRESHOLD });
+            return Ok(None);
+        }
+        let hidden = args.iter().take_while(|a| matches!(a, Value::Rep(_))).count();
+        let rest = args.split_off(hidden);
+        let f = if hidden == 0 { f } else { Rc::new(Fun::Partial(f, args)) };
+        // In case of an error inside, or of a call of this function by itself.
+        let before = (code.heat.left.replace(0), code.heat.native.replace(false));
+        let start = Instant::now();
+        let out = primal::call(self, &Value::Fun(f), &rest);
+        match &out {
+            Ok(Some(_)) => code.heat.ran(start.elapsed()),
+            Ok(None) => code.heat.freeze(),
+            Err(_) => {
+                code.heat.left.set(before.0.max(1));
+                code.heat.native.set(before.1);
+            }
+        }
+        out
+    }
+}

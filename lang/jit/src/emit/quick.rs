@@ -1,0 +1,162 @@
+//! Operations on whole arrays of Floats, by their quick way where it applies.
+
+use super::{Emit, Scope, is_ref};
+use crate::handle::Expect;
+use crate::quick::{self, Fast, Number, Quick, WORDS};
+use crate::runtime::Kind;
+use adl_interp::ir::site;
+use adl_ir::{Op, Stmt, Ty, Var};
+use adl_prim::Prim;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+
+/// A flat array of Floats whose extents a handle says.
+fn floats(ty: &Ty) -> bool {
+    *ty.scalar() == Ty::F64 && Expect::of(ty).0 != 0
+}
+
+impl Emit<'_, '_, '_> {
+    fn floats(&self, v: Var) -> bool {
+        floats(self.ty(v))
+    }
+
+    /// The quick way of a statement's operation on arrays, if it has one.
+    fn fast(&self, s: &Stmt) -> Option<Fast> {
+        let number = |v: &Var| *self.ty(*v) == Ty::F64;
+        let array = |v: &Var| self.floats(*v);
+        Some(match &s.op {
+            Op::Bin(op, a, b) if array(a) && array(b) => Fast::Zip(*op),
+            Op::Bin(op, a, b) if array(a) && number(b) => Fast::Right(*op),
+            Op::Bin(op, a, b) if number(a) && array(b) => Fast::Left(*op),
+            Op::Un(op, a) if array(a) => Fast::Map(*op),
+            Op::Index { a, at, .. } if array(a) && at.len() == 1 && self.ty(*a).rank() > 1 => Fast::Row,
+            Op::Index { a, at, .. } if at.len() == 1 && !self.ty(*a).scalar().is_flat() && s.outs.iter().chain(&s.lin_outs).all(|v| is_ref(self.ty(*v))) => Fast::Unbox,
+            Op::Slice { a, .. } if array(a) => Fast::Slice,
+            Op::Replicate { a, .. } if number(a) => Fast::Fill,
+            Op::Shape(a) if array(a) => Fast::Shape,
+            Op::IndexAdd { acc, at, v, .. } if at.len() == 1 && array(acc) && array(v) => Fast::AddRow,
+            Op::IndexSet { acc, at, v, .. } if at.len() == 1 && array(acc) && array(v) => Fast::SetRow,
+            Op::SliceAdd { acc, v, .. } if array(acc) && array(v) => Fast::AddSlice,
+            Op::MatMul(a, b) if array(a) && array(b) => Fast::MatMul,
+            _ => return None,
+        })
+    }
+
+    /// Emits an operation on whole arrays with its quick way first; whether there is one.
+    pub(super) fn quick(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
+        if self.quick_number(s, at, sc) || self.identity(s, at, sc) {
+            return true;
+        }
+        let Some(what) = self.fast(s) else { return false };
+        let vars = site::site(&self.job.source.datas, self.f, s).vars;
+        if vars.len() > WORDS || vars.iter().any(|v| self.is_row(*v)) {
+            return false;
+        }
+        let takes = self.takes(&vars, at, sc, &|_| false);
+        let words: Vec<Value> = vars.iter().map(|v| self.operand_word(*v)).collect();
+        let out = s.outs.iter().chain(&s.lin_outs).next().copied();
+        let Some(expect) = out.map(|v| Expect::of(self.ty(v))) else { return false };
+        let x = self.quick_or(what, &words, &takes, expect, |e| e.slow(s, at, sc)[0]);
+        self.bind_outs(s, &[x]);
+        true
+    }
+
+    fn operand_word(&mut self, v: Var) -> Value {
+        let (kind, x) = (Kind::of(self.ty(v)), self.val(v));
+        self.to_word(kind, x)
+    }
+
+    /// The result of a quick operation, or what `slow` emits where it does not apply.
+    pub(super) fn quick_or(&mut self, what: Fast, words: &[Value], takes: &[bool], expect: Expect, slow: impl FnOnce(&mut Self) -> Value) -> Value {
+        let bits = takes.iter().enumerate().fold(0, |bits, (i, t)| bits | u32::from(*t) << i);
+        self.job.tables.quick.push(Quick { what, takes: bits, expect });
+        let id = self.int(self.job.tables.quick.len() as i64 - 1);
+        let none = self.int(0);
+        let mut args = vec![self.ctx, id];
+        args.extend(words);
+        args.resize(2 + WORDS, none);
+        let made = self.runtime(quick::quick as *const u8, &args, 1).unwrap_or(id);
+        let (cold, done) = (self.cold(), self.b.create_block());
+        self.b.append_block_param(done, types::I64);
+        self.unless(made, cold, &[]);
+        self.goto(done, &[made]);
+        self.b.switch_to_block(cold);
+        let other = slow(self);
+        self.goto(done, &[other]);
+        self.b.switch_to_block(done);
+        self.b.block_params(done)[0]
+    }
+
+    /// Reductions to a number.
+    fn quick_number(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
+        let (what, vars) = match &s.op {
+            Op::Dot(a, b) if self.floats(*a) && self.floats(*b) => (Number::Dot, vec![*a, *b]),
+            Op::Sum { a, .. } if self.floats(*a) && self.ty(*a).rank() == 1 => (Number::Total, vec![*a]),
+            Op::Total { a, .. } if self.floats(*a) => (Number::Total, vec![*a]),
+            _ => return false,
+        };
+        if vars.iter().any(|v| self.is_row(*v)) {
+            return false;
+        }
+        let mut args: Vec<Value> = vars.iter().map(|v| self.val(*v)).collect();
+        args.push(self.b.ins().stack_addr(types::I64, self.slot, 0));
+        let f = match what {
+            Number::Dot => quick::dot as *const u8,
+            Number::Total => quick::total as *const u8,
+        };
+        let ok = self.runtime(f, &args, 1).unwrap_or(args[0]);
+        let (cold, done) = (self.cold(), self.b.create_block());
+        self.b.append_block_param(done, types::F64);
+        self.unless(ok, cold, &[]);
+        let x = self.from_slot(Kind::F64, 0);
+        self.goto(done, &[x]);
+        self.b.switch_to_block(cold);
+        let y = self.slow_lent(s)[0];
+        self.goto(done, &[y]);
+        self.b.switch_to_block(done);
+        let x = self.b.block_params(done)[0];
+        self.bind_outs(s, &[x]);
+        let mut all = Vec::new();
+        s.op.each_operand(&mut |v| all.push(v));
+        self.release_dying(&all, at, sc);
+        true
+    }
+
+    /// What does nothing here: `stop_grad`, and checks that hold.
+    fn identity(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
+        match &s.op {
+            Op::Prim(Prim::StopGrad, vars) if vars.len() == 1 && !self.is_row(vars[0]) && s.outs.len() == 1 => {
+                let x = self.owned(vars, at, sc, &|_| false);
+                self.bind_outs(s, &x);
+                true
+            }
+            Op::Prim(Prim::Assert, vars) if s.outs.is_empty() && vars.len() == 2 && *self.ty(vars[0]) == Ty::Bool => {
+                let (c, cold, done) = (self.val(vars[0]), self.cold(), self.b.create_block());
+                self.b.ins().brif(c, done, &[], cold, &[]);
+                self.b.switch_to_block(cold);
+                self.slow_lent(s);
+                self.goto(done, &[]);
+                self.b.switch_to_block(done);
+                self.release_dying(vars, at, sc);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a variable is only a place in an array.
+    fn is_row(&self, v: Var) -> bool {
+        self.vals[v.0 as usize].as_ref().is_some_and(|b| b.row.is_some())
+    }
+}
+
+/// The kind of a handle's value, for a row read by a loop.
+pub(super) fn row_way(array: &Ty, row: &Ty) -> Option<(Fast, Expect)> {
+    if floats(array) && array.rank() > 1 {
+        Some((Fast::Row, Expect::of(row)))
+    } else if !array.scalar().is_flat() && is_ref(row) {
+        Some((Fast::Unbox, Expect::of(row)))
+    } else {
+        None
+    }
+}
+

@@ -1,0 +1,363 @@
+//! Quick ways of operations on flat arrays of Floats: what native code calls before the interpreter's operation.
+//!
+//! A quick way applies where all arrays are there and fit; otherwise it changes nothing and says so, and the slow way answers. The
+//! arithmetic is the interpreter's own, element by element in the same order, so results are the same bits. Small buffers come from the
+//! run's pool.
+
+use crate::handle::{AXES, Expect, Handle};
+use crate::runtime::Ctx;
+use adl_interp::ops::kernels;
+use adl_interp::value::{Buf, Value, array};
+use adl_prim::{Bin, Un};
+
+/// Words that a quick operation is given.
+pub(crate) const WORDS: usize = 5;
+
+/// An operation. Operands are those of the IR operation, in its order.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Fast {
+    /// Two arrays of one shape.
+    Zip(Bin),
+    /// An array and a number.
+    Right(Bin),
+    /// A number and an array.
+    Left(Bin),
+    /// Each element.
+    Map(Un),
+    /// `a[i]`, an array.
+    Row,
+    /// `a[i]` of an array of boxes.
+    Unbox,
+    /// `a[lo:hi]`.
+    Slice,
+    /// `n` copies of a number.
+    Fill,
+    /// All extents.
+    Shape,
+    /// `acc` with a row added.
+    AddRow,
+    /// `acc` with a row replaced.
+    SetRow,
+    /// `acc` with a part added.
+    AddSlice,
+    /// A product of matrices or a matrix and a vector.
+    MatMul,
+}
+
+/// A quick operation that gives a number.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Number {
+    /// The inner product.
+    Dot,
+    /// The sum of all.
+    Total,
+}
+
+/// An operation at a place.
+pub(crate) struct Quick {
+    pub what: Fast,
+    /// Operands that lose an owner: bits.
+    pub takes: u32,
+    /// What the result is.
+    pub expect: Expect,
+}
+
+/// A live array.
+#[derive(Clone, Copy)]
+struct Floats {
+    handle: *mut Handle,
+    data: *mut f64,
+    dims: [i64; AXES],
+    rank: usize,
+    len: usize,
+    /// Whether nobody else reads it, so that it may be changed.
+    alone: bool,
+}
+
+impl Floats {
+    /// # Safety
+    /// `word` is a live handle.
+    unsafe fn of(word: u64) -> Option<Floats> {
+        let handle = word as *mut Handle;
+        // SAFETY: the caller says so; no reference to it is alive.
+        let h = unsafe { &*handle };
+        if h.data.is_null() || !h.expect.is_floats() {
+            return None;
+        }
+        let rank = h.expect.rank();
+        let len = h.dims[..rank].iter().product::<i64>() as usize;
+        Some(Floats { handle, data: h.data.cast(), dims: h.dims, rank, len, alone: h.rc == 1 && h.owned == 1 })
+    }
+
+    fn dims(&self) -> &[i64] {
+        &self.dims[..self.rank]
+    }
+
+    /// Elements of one element of the first axis.
+    fn row(&self) -> usize {
+        self.dims[1..self.rank].iter().product::<i64>() as usize
+    }
+
+    /// # Safety
+    /// The array lives and nobody changes it for as long as the slice is used.
+    unsafe fn slice(&self) -> &[f64] {
+        // SAFETY: the handle's invariant: so many elements lie there.
+        unsafe { std::slice::from_raw_parts(self.data, self.len) }
+    }
+}
+
+struct Run<'a> {
+    ctx: &'a mut Ctx,
+    quick: &'a Quick,
+    words: [u64; WORDS],
+}
+
+impl Run<'_> {
+    fn takes(&self, i: usize) -> bool {
+        self.quick.takes >> i & 1 == 1
+    }
+
+    fn array(&self, i: usize) -> Option<Floats> {
+        // SAFETY: native code passes live handles where the operation has arrays.
+        unsafe { Floats::of(self.words[i]) }
+    }
+
+    /// An index in bounds.
+    fn place(&self, i: usize, extent: i64) -> Option<usize> {
+        let k = self.words[i] as i64;
+        (0 <= k && k < extent).then_some(k as usize)
+    }
+
+    /// A new array.
+    fn fresh(&mut self, dims: &[i64]) -> Option<Floats> {
+        let h = self.ctx.pool.floats(dims, self.quick.expect)?;
+        // SAFETY: the handle is new.
+        unsafe { Floats::of(h as u64) }
+    }
+
+    /// Where a result of `a`'s shape goes: `a` itself if it may be changed.
+    fn target(&mut self, at: usize, a: &Floats) -> Option<Floats> {
+        if self.takes(at) && a.alone { Some(*a) } else { self.fresh(a.dims()) }
+    }
+
+    /// Takes owners away, but not of what has become the result.
+    fn done(&mut self, result: *mut Handle) -> *mut Handle {
+        let mut kept = false;
+        for i in 0..WORDS {
+            if self.takes(i) {
+                let h = self.words[i] as *mut Handle;
+                if h == result && !kept {
+                    kept = true;
+                } else {
+                    // SAFETY: native code says that the operand loses an owner here.
+                    unsafe { self.ctx.pool.release(h) };
+                }
+            }
+        }
+        result
+    }
+
+    /// `None` where the quick way does not apply.
+    fn run(&mut self) -> Option<*mut Handle> {
+        let out = match self.quick.what {
+            Fast::Zip(op) => self.zip(op)?,
+            Fast::Right(op) => self.with_number(0, 1, |x, c| op.eval(x, c), op)?,
+            Fast::Left(op) => self.with_number(1, 0, |x, c| op.eval(c, x), op)?,
+            Fast::Map(op) => self.map(op)?,
+            Fast::Row => self.part(|r, a| Some((r.place(1, a.dims[0])?, None)))?,
+            Fast::Slice => self.part(Run::range)?,
+            Fast::Unbox => self.unbox()?,
+            Fast::Fill => self.fill()?,
+            Fast::Shape => self.shape()?,
+            Fast::AddRow => self.change(2, |r, a| Some((r.place(1, a.dims[0])?, a.row())), |d, s| *d += s)?,
+            Fast::SetRow => self.change(2, |r, a| Some((r.place(1, a.dims[0])?, a.row())), |d, s| *d = s)?,
+            Fast::AddSlice => self.change(3, |r, a| Some((r.range(a)?.0, r.length(3)? * a.row())), |d, s| *d += s)?,
+            Fast::MatMul => self.matmul()?,
+        };
+        Some(self.done(out))
+    }
+
+    fn length(&self, i: usize) -> Option<usize> {
+        Some(self.array(i)?.dims[0] as usize)
+    }
+
+    fn zip(&mut self, op: Bin) -> Option<*mut Handle> {
+        let (x, y) = (self.array(0)?, self.array(1)?);
+        if x.dims() != y.dims() {
+            return None;
+        }
+        let to = if !(self.takes(0) && x.alone) && self.takes(1) && y.alone { y } else { self.target(0, &x)? };
+        macro_rules! each {
+            ($f:expr) => {
+                for i in 0..x.len {
+                    // SAFETY: all three have so many elements; the target may be one of the operands, each element of which is read
+                    // before it is written.
+                    unsafe { *to.data.add(i) = $f(*x.data.add(i), *y.data.add(i)) };
+                }
+            };
+        }
+        match op {
+            Bin::Add => each!(|a: f64, b: f64| a + b),
+            Bin::Sub => each!(|a: f64, b: f64| a - b),
+            Bin::Mul => each!(|a: f64, b: f64| a * b),
+            Bin::Div => each!(|a: f64, b: f64| a / b),
+            Bin::Scale => each!(|a: f64, b: f64| Bin::Scale.eval(a, b)),
+            op => each!(|a: f64, b: f64| op.eval(a, b)),
+        }
+        Some(to.handle)
+    }
+
+    fn with_number(&mut self, array: usize, number: usize, f: impl Fn(f64, f64) -> f64, op: Bin) -> Option<*mut Handle> {
+        let (x, c) = (self.array(array)?, f64::from_bits(self.words[number]));
+        let to = self.target(array, &x)?;
+        macro_rules! each {
+            ($f:expr) => {
+                for i in 0..x.len {
+                    // SAFETY: as in `zip`.
+                    unsafe { *to.data.add(i) = $f(*x.data.add(i)) };
+                }
+            };
+        }
+        match op {
+            Bin::Add => each!(|a: f64| a + c),
+            Bin::Mul => each!(|a: f64| a * c),
+            Bin::Sub if array == 0 => each!(|a: f64| a - c),
+            Bin::Sub => each!(|a: f64| c - a),
+            Bin::Scale if array == 0 => each!(|a: f64| Bin::Scale.eval(a, c)),
+            Bin::Scale => each!(|a: f64| Bin::Scale.eval(c, a)),
+            _ => each!(|a: f64| f(a, c)),
+        }
+        Some(to.handle)
+    }
+
+    fn map(&mut self, op: Un) -> Option<*mut Handle> {
+        let x = self.array(0)?;
+        let to = self.target(0, &x)?;
+        for i in 0..x.len {
+            // SAFETY: as in `zip`.
+            unsafe { *to.data.add(i) = op.eval(*x.data.add(i)) };
+        }
+        Some(to.handle)
+    }
+
+    /// The bounds of a slice: where it begins, and how many.
+    fn range(&self, a: &Floats) -> Option<(usize, Option<usize>)> {
+        let (lo, hi) = (self.words[1] as i64, self.words[2] as i64);
+        (0 <= lo && lo <= hi && hi <= a.dims[0]).then_some((lo as usize, Some((hi - lo) as usize)))
+    }
+
+    /// A copy of some elements of the first axis, or of one.
+    fn part(&mut self, bounds: impl Fn(&Self, &Floats) -> Option<(usize, Option<usize>)>) -> Option<*mut Handle> {
+        let a = self.array(0)?;
+        let (lo, n) = bounds(self, &a)?;
+        let row = a.row();
+        let to = match n {
+            None => self.fresh(&a.dims()[1..])?,
+            Some(n) => {
+                let mut dims = a.dims;
+                dims[0] = n as i64;
+                self.fresh(&dims[..a.rank])?
+            }
+        };
+        // SAFETY: the bounds are in `a`, and the target is new and as large as the part.
+        unsafe { std::ptr::copy_nonoverlapping(a.data.add(lo * row), to.data, n.unwrap_or(1) * row) };
+        Some(to.handle)
+    }
+
+    fn unbox(&mut self) -> Option<*mut Handle> {
+        let v = {
+            // SAFETY: native code passes a live handle; no other reference to it is alive.
+            let Value::Array(a) = (unsafe { &(*(self.words[0] as *const Handle)).value }) else { return None };
+            let Buf::Boxed(v) = &a.buf else { return None };
+            match v.get(usize::try_from(self.words[1] as i64).ok()?)? {
+                v @ (Value::Array(_) | Value::Data(_) | Value::Zero) => v.clone(),
+                _ => return None,
+            }
+        };
+        Some(self.ctx.pool.wrap(v, self.quick.expect))
+    }
+
+    fn fill(&mut self) -> Option<*mut Handle> {
+        let (n, x) = (self.words[0] as i64, f64::from_bits(self.words[1]));
+        let to = self.fresh(&[n])?;
+        for i in 0..to.len {
+            // SAFETY: the array is new and has so many elements.
+            unsafe { *to.data.add(i) = x };
+        }
+        Some(to.handle)
+    }
+
+    fn shape(&mut self) -> Option<*mut Handle> {
+        let dims = self.array(0)?.dims().to_vec();
+        Some(self.ctx.pool.wrap(array::ints(dims), self.quick.expect))
+    }
+
+    /// An array changed in place by the one at `from`. `at`: the element of the first axis where that begins, and how many numbers.
+    fn change(&mut self, from: usize, at: impl Fn(&Self, &Floats) -> Option<(usize, usize)>, f: impl Fn(&mut f64, f64)) -> Option<*mut Handle> {
+        let (acc, v) = (self.array(0)?, self.array(from)?);
+        let (lo, n) = at(self, &acc)?;
+        let start = lo * acc.row();
+        if !(self.takes(0) && acc.alone) || v.len != n || start + n > acc.len {
+            return None;
+        }
+        for i in 0..n {
+            // SAFETY: in bounds of both; they are different arrays, since nobody else holds `acc`.
+            unsafe { f(&mut *acc.data.add(start + i), *v.data.add(i)) };
+        }
+        Some(acc.handle)
+    }
+
+    fn matmul(&mut self) -> Option<*mut Handle> {
+        let (a, b) = (self.array(0)?, self.array(1)?);
+        let (n, k) = if a.rank == 1 { (1, a.dims[0]) } else { (a.dims[0], a.dims[1]) };
+        let (k2, c) = if b.rank == 1 { (b.dims[0], 1) } else { (b.dims[0], b.dims[1]) };
+        if k != k2 || a.rank > 2 || b.rank > 2 || a.rank + b.rank < 3 {
+            return None;
+        }
+        let dims: &[i64] = match (a.rank, b.rank) {
+            (2, 2) => &[n, c],
+            (1, _) => &[c],
+            _ => &[n],
+        };
+        let to = self.fresh(dims)?;
+        // SAFETY: the target is new; operands live until `done`. All its elements are written below before they are read.
+        let out = unsafe {
+            std::ptr::write_bytes(to.data, 0, to.len);
+            std::slice::from_raw_parts_mut(to.data, to.len)
+        };
+        // SAFETY: the same.
+        unsafe { kernels::multiply(a.slice(), b.slice(), (n as usize, k as usize, c as usize), out) };
+        Some(to.handle)
+    }
+}
+
+/// Does a quick operation: its result, or null if the quick way does not apply.
+pub(crate) unsafe extern "C" fn quick(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u64, e: u64) -> *mut Handle {
+    // SAFETY: native code passes the context that it was given, and operands of the operation's kinds.
+    let ctx = unsafe { &mut *ctx };
+    let Some(quick) = ctx.tables().quick.get(id as usize) else { return std::ptr::null_mut() };
+    Run { ctx, quick, words: [a, b, c, d, e] }.run().unwrap_or(std::ptr::null_mut())
+}
+
+/// The inner product of two arrays of one shape, into `out`; 0 if the quick way does not apply.
+pub(crate) unsafe extern "C" fn dot(a: u64, b: u64, out: *mut f64) -> u64 {
+    // SAFETY: native code passes live handles, and a place for the result.
+    unsafe {
+        let (Some(x), Some(y)) = (Floats::of(a), Floats::of(b)) else { return 0 };
+        if x.dims() != y.dims() {
+            return 0;
+        }
+        *out = kernels::dot(x.slice(), y.slice());
+    }
+    1
+}
+
+/// The sum of all elements, into `out`; 0 if the quick way does not apply.
+pub(crate) unsafe extern "C" fn total(a: u64, out: *mut f64) -> u64 {
+    // SAFETY: native code passes a live handle, and a place for the result.
+    unsafe {
+        let Some(x) = Floats::of(a) else { return 0 };
+        *out = kernels::sum(x.slice());
+    }
+    1
+}
