@@ -169,6 +169,9 @@ pub(crate) unsafe extern "C" fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> 
         Ok(outs) => outs,
         Err(e) => return ctx.fail(e, op.site),
     };
+    if outs.len() != op.outs.len() {
+        return ctx.fail(kind_error(), op.site);
+    }
     // Whoever shares an array with a result is not its only owner any more; who shared one with an operand may be.
     for (i, (kind, take)) in op.args.iter().enumerate() {
         if let (Kind::Ref(_), false) = (kind, take) {

@@ -60,6 +60,11 @@ pub fn run(m: &mut Machine, what: &What, args: &mut [Value], zeros: &[Value]) ->
             let v = ops::apply(m, *p, reps, args)?;
             Ok(match v {
                 Value::Tuple(t) if zeros.len() > 1 => t.0.iter().cloned().collect(),
+                // An array of tuples is its columns.
+                Value::Array(a) if zeros.len() > 1 => match &a.buf {
+                    Buf::Tuple(columns) => columns.iter().cloned().collect(),
+                    _ => smallvec![Value::Array(a)],
+                },
                 v => smallvec![v],
             })
         }

@@ -1,0 +1,93 @@
+//! Hot functions run as native code, with the same results and the same errors as interpreted.
+
+use adl_tests::session;
+
+/// What a program prints, its errors included, and which functions were called as native code.
+fn run(text: &str, jit: bool) -> (String, Vec<String>) {
+    let (mut s, out) = session();
+    s.set_jit(jit);
+    let result = s.run_file("hot.adl", text.as_bytes());
+    for d in &result.diags {
+        out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
+    }
+    let calls = s.roads().into_iter().filter_map(|r| Some(r.strip_prefix("call ")?.strip_suffix(": main road, native")?.to_owned())).collect();
+    let text = out.borrow().clone();
+    (text, calls)
+}
+
+/// Runs a program both ways; `native` are the functions that become native.
+fn check(text: &str, native: &[&str]) {
+    let ((plain, none), (fast, calls)) = (run(text, false), run(text, true));
+    assert!(none.is_empty(), "{none:?}");
+    assert_eq!(plain, fast, "{text}");
+    for name in native {
+        assert!(calls.iter().any(|c| c == name), "`{name}` is not among {calls:?} of\n{text}");
+    }
+    assert!(!native.is_empty() || calls.is_empty(), "{calls:?}");
+}
+
+#[test]
+fn loops_and_recursion_become_native() {
+    check("let go n = loop s = 0.0 for i < n do s + sin (float i) / (1.0 + float i)\nprint (go 20000)", &["go"]);
+    check("let s = loop s = 0 for i < 20000 do s + i * i % 7\nprint s", &["s"]);
+    check("let w = loop (x, n) = (100.0, 0) while x > 1e-3 do (x * 0.999, n + 1)\nprint w", &["w"]);
+    check("let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib 20)", &["fib"]);
+    check("let rec even n = if n == 0 then true else odd (n - 1)\nand odd n = if n == 0 then false else even (n - 1)\nprint (even 100001)", &["even"]);
+    check("let rec count n acc = if n == 0 then acc else count (n - 1) (acc + n)\nprint (count 200000 0)", &["count"]);
+}
+
+#[test]
+fn data_and_arrays_come_back_as_they_were() {
+    let tree = "type Tree = Leaf Float | Node Tree Tree
+let rec build n = if n == 0 then Leaf 1.0 else Node (build (n - 1)) (build (n - 1))
+let rec total t = match t with
+  | Leaf x -> x
+  | Node a b -> total a + 0.5 * total b
+print (total (build 13))
+print (build 2)";
+    check(tree, &["build", "total"]);
+    check("let r n = loop r = {a = 0.0, b = [1.0]} for i < n do {r with a = r.a + r.b[0] * 0.1}\nprint (r 9000)", &["r"]);
+    let updates = "let st n = loop (a, k) = (replicate 100 0.0, 0) for i < n do
+  (scatter a [i % 100] [float i + a[(i * 7) % 100] * 0.5], k + i % 3)
+print (st 20000)";
+    check(updates, &["st"]);
+    check("let mm n = loop a = [[1.0, 0.1], [0.2, 1.0]] for i < n do (let b = a @ a in b / (trace b))\nprint (mm 9000)", &["mm"]);
+}
+
+#[test]
+fn sums_and_scans_give_the_same_bits() {
+    let text = "let f x = sum (for i < 37 -> sin (x * float i)) + x ^ 3 - x ^ 2.5 + sqrt (abs x)
+let go n = loop s = 0.0 for i < n do 0.5 * s + f (0.001 * float i)
+let scans n = loop s = 0.0 for i < n do
+  s * 0.9 + (sum for j < 1 + i % 20 -> 1.0 / float (1 + j)) + sum (scan (+) 0.0 [1.0, s * 0.01, 3.0])
+let folds n = loop s = 1.0 for i < n do fold (fun a b -> a * 0.3 + b) 0.0 [s * 0.1, 0.2, 0.7] + mean [s, 2.0] * 0.1 + prod [0.5, s]
+print (go 5000, scans 9000, folds 9000)";
+    check(text, &["go", "scans", "folds"]);
+}
+
+#[test]
+fn random_keys_are_split_natively() {
+    let text = "let rec draw k n acc =
+  let keys = random.split k 2
+  if n == 0 then acc else draw keys[0] (n - 1) (0.5 * acc + random.uniform keys[1] [])
+print (draw (random.key 7) 5000 0.0)";
+    check(text, &["draw"]);
+}
+
+#[test]
+fn derivatives_inside_hot_loops() {
+    check("let descend n = loop x = [1.0, 2.0] for i < n do x - 0.01 * grad (fun v -> dot v v + sin v[0]) x\nprint (descend 5000)", &["descend"]);
+    // A hot function that is differentiated later is differentiated, not only called.
+    check("let f x = loop y = x for i < 5000 do 0.5 * (y + 2.0 / y)\nprint (f 1.0)\nprint (grad (fun x -> f x * x) 1.0)", &["f"]);
+}
+
+#[test]
+fn errors_are_those_of_the_interpreter() {
+    check("let bad n = loop s = 1 for i < n do if i < 5000 then s else s * 1000000007\nprint (bad 10000)", &[]);
+    check("let xs = [1.0, 2.0, 3.0]\nlet bad n = loop s = 0.0 for i < n do s + xs[i // 2000]\nprint (bad 10000)", &[]);
+}
+
+#[test]
+fn effects_happen_once() {
+    check("let noisy n = loop s = 0 for i < n do (let _ = if i % 2500 == 0 then print (show i) else () in s + i)\nprint (noisy 10000)", &[]);
+}
