@@ -17,6 +17,7 @@
 //! - [`unzip`]: U, with a plan that says which intermediates are stored and which recomputed.
 //! - [`transpose`]: T. Cotangents of arrays are accumulated in place of being summed copy by copy.
 //! - [`batch`]: a linear function in many directions at once.
+//! - `tensor`: adjoints of comprehensions as comprehensions, without scatter.
 //! - [`segment`]: loops in segments that are recomputed, for reverse memory O(√n) or O(log n).
 //! - [`profile`]: what a plan would store and recompute, counted without storing it.
 //! - [`erase`], [`dce`]: forgetting linearity; removing what nobody reads.
@@ -35,6 +36,7 @@ pub mod profile;
 pub mod segment;
 pub mod soac;
 pub mod tangent;
+mod tensor;
 pub mod transpose;
 pub mod unzip;
 

@@ -6,7 +6,8 @@
 //!
 //! - A branch is given the cotangents so far of the linear variables that it reads from outside, and returns them with its contributions.
 //! - A loop runs the other way round: what it carried is carried back, arrays that it read are collected, outputs that it collected are
-//!   read, sums become copies and copies sums. Cotangents of arrays from outside are carried and added to in place.
+//!   read, sums become copies and copies sums. Cotangents of arrays from outside are carried and added to in place; where a comprehension
+//!   reads them at affine indices, they are comprehensions themselves ([`crate::tensor`]).
 //! - Calls go to transposed callees, which are given the cotangents so far of their arguments and return them with what they add. So a
 //!   recursion adds to arrays in place, and a sum does not depend on how its terms are spread over functions.
 
@@ -14,6 +15,7 @@ mod control;
 mod rules;
 
 use crate::Ad;
+use crate::tensor::affine::Forms;
 use crate::{check, dce, explicit};
 use adl_ir::{Block, Builder, FnId, Function, Op, Program, Stmt, Ty, Var};
 use adl_prim::Bin;
@@ -63,7 +65,8 @@ impl Ad {
 }
 
 fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, adding: bool) -> Result<Function, Unsupported> {
-    let mut t = T { ad, p, b: Builder::on(src.clone()), roots: HashMap::new(), cts: HashMap::new() };
+    let literals = Forms::literals(&src.body);
+    let mut t = T { ad, p, b: Builder::on(src.clone()), roots: HashMap::new(), cts: HashMap::new(), literals };
     t.b.func.name = name.to_owned();
     let cts: Vec<Var> = src.tys(&src.body.lin_results).into_iter().map(|ty| t.b.func.fresh(ty, true)).collect();
     let mut params = cts.clone();
@@ -86,15 +89,17 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, adding: bo
 pub(crate) struct T<'a> {
     ad: &'a mut Ad,
     p: &'a mut Program,
-    b: Builder,
+    pub(crate) b: Builder,
     /// What each copy is a copy of.
     roots: HashMap<Var, Var>,
     /// The cotangent so far of each (root) variable.
-    cts: HashMap<Var, Var>,
+    pub(crate) cts: HashMap<Var, Var>,
+    /// Int literals.
+    pub(crate) literals: Forms,
 }
 
 impl T<'_> {
-    fn root(&self, v: Var) -> Var {
+    pub(crate) fn root(&self, v: Var) -> Var {
         let mut v = v;
         while let Some(r) = self.roots.get(&v) {
             v = *r;
@@ -107,7 +112,7 @@ impl T<'_> {
     }
 
     /// The cotangent of a variable all whose uses have been seen; zero if there was none.
-    fn finished(&mut self, v: Var) -> Var {
+    pub(crate) fn finished(&mut self, v: Var) -> Var {
         let r = self.root(v);
         match self.cts.remove(&r) {
             Some(c) => c,
@@ -119,7 +124,7 @@ impl T<'_> {
     }
 
     /// Adds a contribution to the cotangent of `v`.
-    fn add(&mut self, v: Var, ct: Var) {
+    pub(crate) fn add(&mut self, v: Var, ct: Var) {
         let r = self.root(v);
         let sum = match self.cts.get(&r) {
             Some(c) => {
@@ -153,9 +158,7 @@ impl T<'_> {
     fn block(&mut self, b: &Block, cts: &[Var]) -> Result<(), Unsupported> {
         for s in &b.stmts {
             if let Op::Dup(a) = &s.op {
-                for c in &s.lin_outs {
-                    self.roots.insert(*c, *a);
-                }
+                self.note_copies(&s.lin_outs, *a);
             } else if s.lin_outs.is_empty() && !self.reads_linear(s) {
                 self.b.push(s.clone());
             }
@@ -172,7 +175,12 @@ impl T<'_> {
         Ok(())
     }
 
-    fn reads_linear(&self, s: &Stmt) -> bool {
+    /// Copies are one variable with their original.
+    pub(crate) fn note_copies(&mut self, copies: &[Var], of: Var) {
+        self.roots.extend(copies.iter().map(|c| (*c, of)));
+    }
+
+    pub(crate) fn reads_linear(&self, s: &Stmt) -> bool {
         let mut found = false;
         s.op.each_operand(&mut |v| found |= self.b.func.linear(v));
         found || !explicit::captured_by(&self.b.func, &s.op).is_empty()
@@ -182,7 +190,7 @@ impl T<'_> {
         match &s.op {
             Op::Dup(_) => Ok(()),
             Op::If(..) | Op::Switch(..) => self.branches(s),
-            Op::Loop(l) => self.loop_(s, l),
+            Op::Loop(_) => self.nest_or_loop(s),
             Op::Call { f, args, lin_args, .. } => self.call(s, *f, args, lin_args),
             Op::Fields { a, data, tag } => {
                 // Absent fields stay absent: nothing to rebuild where no field has a cotangent.

@@ -17,6 +17,7 @@ pub use plan::{Plan, Residual};
 use crate::Ad;
 use crate::{check, dce};
 use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt, Ty, Var};
+use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
@@ -224,13 +225,35 @@ impl U<'_> {
         found || !crate::explicit::captured_by(&self.f, &s.op).is_empty()
     }
 
+    /// Ints that are sums and products of indices, literals and what is there anyway. Like literals they are never stored: T reads them as
+    /// the affine subscripts that they are.
+    fn index_arithmetic(&self, b: &Block) -> HashSet<Var> {
+        let mut bound: HashSet<Var> = HashSet::new();
+        let mut out: HashSet<Var> = HashSet::new();
+        for s in &b.stmts {
+            let free = |v: &Var| !bound.contains(v) || out.contains(v);
+            let index = match &s.op {
+                Op::Lit(_) => true,
+                Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, x, y) => free(x) && free(y),
+                _ => false,
+            };
+            bound.extend(&s.outs);
+            if index && s.outs.iter().all(|o| *self.f.ty(*o) == Ty::I64) {
+                out.extend(&s.outs);
+            }
+        }
+        out
+    }
+
     /// Moves what the plan recomputes to the front of the linear half, and says what that half still needs.
     fn with_recomputed(&mut self, primal: Block, mut linear: Block) -> Halves {
         let mut needs = free(&self.f, &linear);
         let mut moved: Vec<Stmt> = Vec::new();
+        let indices = self.index_arithmetic(&primal);
         for s in primal.stmts.iter().rev() {
-            if s.outs.iter().any(|o| needs.contains(o)) && self.plan.recomputes(self.id, s, s.outs.iter().any(|o| self.parts.contains(o))) {
-                if !matches!(s.op, Op::Lit(_) | Op::Zero(_)) {
+            let index = s.outs.iter().any(|o| indices.contains(o));
+            if s.outs.iter().any(|o| needs.contains(o)) && (index || self.plan.recomputes(self.id, s, s.outs.iter().any(|o| self.parts.contains(o)))) {
+                if !index && !matches!(s.op, Op::Lit(_) | Op::Zero(_)) {
                     self.notes.moved.extend(s.outs.first());
                 }
                 s.op.each_operand(&mut |v| {

@@ -43,7 +43,22 @@ impl T<'_> {
         Ok(self.b.close(Vec::new(), results))
     }
 
-    pub(super) fn loop_(&mut self, s: &Stmt, l: &Loop) -> Result<(), Unsupported> {
+    /// A loop; what it reads at affine indices, if it is a comprehension, is transposed as one.
+    pub(super) fn nest_or_loop(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+        let rest = self.gathered(s)?;
+        let s = rest.as_ref().unwrap_or(s);
+        let Op::Loop(l) = &s.op else { return Ok(()) };
+        if rest.is_some() && l.lin_xs.is_empty() && captured_by(&self.b.func, &s.op).is_empty() {
+            s.lin_outs.iter().for_each(|o| {
+                let r = self.root(*o);
+                self.cts.remove(&r);
+            });
+            return Ok(());
+        }
+        self.loop_(s, l)
+    }
+
+    fn loop_(&mut self, s: &Stmt, l: &Loop) -> Result<(), Unsupported> {
         let read: Vec<Var> = captured_by(&self.b.func, &s.op).into_iter().collect();
         // Numbers from outside, where turns are independent: their cotangents are sums over the turns. Otherwise, and for arrays and data:
         // carried, to be added to in place, in one order however the turns are grouped.

@@ -7,7 +7,7 @@ use adl_specialise::Unsupported;
 
 impl T<'_> {
     /// Passes the cotangent of the statement's result on to its linear operands.
-    pub(super) fn leaf(&mut self, s: &Stmt, ct: Var) -> Result<(), Unsupported> {
+    pub(crate) fn leaf(&mut self, s: &Stmt, ct: Var) -> Result<(), Unsupported> {
         match &s.op {
             Op::Zero(_) => {}
             Op::Un(_, a) => {

@@ -1,0 +1,149 @@
+//! Sums of Ints with known factors: what indices of comprehensions are made of.
+
+use adl_ir::{Block, Builder, Function, Lit, Op, Stmt, Ty, Var};
+use adl_prim::{Bin, Un};
+use std::collections::{BTreeMap, HashMap};
+
+/// `Σ kᵢ·vᵢ + k`. No factor is 0.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Affine {
+    pub(crate) terms: BTreeMap<Var, i64>,
+    pub(crate) constant: i64,
+}
+
+impl Affine {
+    pub(crate) fn var(v: Var) -> Affine {
+        Affine { terms: BTreeMap::from([(v, 1)]), constant: 0 }
+    }
+
+    pub(crate) fn constant(k: i64) -> Affine {
+        Affine { terms: BTreeMap::new(), constant: k }
+    }
+
+    /// The factor of a variable.
+    pub(crate) fn factor(&self, v: Var) -> i64 {
+        self.terms.get(&v).copied().unwrap_or(0)
+    }
+
+    /// `self + k·other`, unless a number overflows.
+    pub(crate) fn plus(&self, k: i64, other: &Affine) -> Option<Affine> {
+        let mut out = self.clone();
+        out.constant = out.constant.checked_add(other.constant.checked_mul(k)?)?;
+        for (v, c) in &other.terms {
+            let sum = out.factor(*v).checked_add(c.checked_mul(k)?)?;
+            if sum == 0 {
+                out.terms.remove(v);
+            } else {
+                out.terms.insert(*v, sum);
+            }
+        }
+        Some(out)
+    }
+
+    pub(crate) fn times(&self, k: i64) -> Option<Affine> {
+        Affine::default().plus(k, self)
+    }
+
+    /// The rest without a variable's term.
+    pub(crate) fn without(&self, v: Var) -> Affine {
+        let mut out = self.clone();
+        out.terms.remove(&v);
+        out
+    }
+
+    /// With a variable replaced by what it is.
+    pub(crate) fn with(&self, v: Var, is: &Affine) -> Option<Affine> {
+        match self.factor(v) {
+            0 => Some(self.clone()),
+            k => self.without(v).plus(k, is),
+        }
+    }
+
+    /// Whether all its variables satisfy a condition.
+    pub(crate) fn all(&self, ok: &dyn Fn(Var) -> bool) -> bool {
+        self.terms.keys().all(|v| ok(*v))
+    }
+
+    /// Emits its value: what is added before what is taken away.
+    pub(crate) fn emit(&self, b: &mut Builder) -> Var {
+        let mut terms: Vec<(Var, i64)> = self.terms.iter().map(|(v, k)| (*v, *k)).collect();
+        terms.sort_by_key(|(v, k)| (*k < 0, *v));
+        let mut sum = None;
+        for (v, k) in terms {
+            let size = k.unsigned_abs();
+            let part = if size == 1 {
+                v
+            } else {
+                let k = b.int(i64::try_from(size).unwrap_or(i64::MAX));
+                b.bin(Bin::Mul, k, v)
+            };
+            sum = Some(match (sum, k < 0) {
+                (Some(s), false) => b.bin(Bin::Add, s, part),
+                (Some(s), true) => b.bin(Bin::Sub, s, part),
+                (None, false) => part,
+                (None, true) => b.un(Un::Neg, part),
+            });
+        }
+        match (sum, self.constant) {
+            (Some(s), 0) => s,
+            (Some(s), k) if k > 0 => {
+                let k = b.int(k);
+                b.bin(Bin::Add, s, k)
+            }
+            (Some(s), k) => {
+                let k = b.int(k.saturating_neg());
+                b.bin(Bin::Sub, s, k)
+            }
+            (None, k) => b.int(k),
+        }
+    }
+}
+
+/// What is known of Ints: the affine form of each variable that has another than itself.
+#[derive(Clone, Default)]
+pub(crate) struct Forms(HashMap<Var, Affine>);
+
+impl Forms {
+    /// The literals of a function, wherever they stand.
+    pub(crate) fn literals(body: &Block) -> Forms {
+        let mut out = Forms::default();
+        let mut work = vec![body];
+        while let Some(b) = work.pop() {
+            for s in &b.stmts {
+                if let (Op::Lit(Lit::I64(k)), [v]) = (&s.op, s.outs.as_slice()) {
+                    out.0.insert(*v, Affine::constant(*k));
+                }
+                work.extend(s.op.blocks());
+            }
+        }
+        out
+    }
+
+    pub(crate) fn of(&self, v: Var) -> Affine {
+        self.0.get(&v).cloned().unwrap_or_else(|| Affine::var(v))
+    }
+
+    /// Takes a statement into account.
+    pub(crate) fn note(&mut self, f: &Function, s: &Stmt) {
+        let [v] = s.outs.as_slice() else { return };
+        if *f.ty(*v) != Ty::I64 {
+            return;
+        }
+        let form = match &s.op {
+            Op::Lit(Lit::I64(k)) => Some(Affine::constant(*k)),
+            Op::Un(Un::Neg, a) => self.of(*a).times(-1),
+            Op::Bin(Bin::Add, a, b) => self.of(*a).plus(1, &self.of(*b)),
+            Op::Bin(Bin::Sub, a, b) => self.of(*a).plus(-1, &self.of(*b)),
+            Op::Bin(Bin::Mul, a, b) => {
+                let (a, b) = (self.of(*a), self.of(*b));
+                match (a.terms.is_empty(), b.terms.is_empty()) {
+                    (true, _) => b.times(a.constant),
+                    (_, true) => a.times(b.constant),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        self.0.extend(form.map(|form| (*v, form)));
+    }
+}

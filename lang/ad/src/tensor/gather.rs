@@ -1,0 +1,416 @@
+//! Adjoints of comprehensions, as comprehensions (Fig. 16).
+
+use super::affine::Affine;
+use super::path::{self, Site};
+use super::solve::{Known, Solution, Sum, solve};
+use crate::explicit::{captured_by, rename_op};
+use crate::transpose::T;
+use adl_ir::{Block, Cmp, Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use adl_specialise::Unsupported;
+use std::collections::{HashMap, HashSet};
+
+/// The cotangent of a value in the nest: an array's or a number's own, at indices from outside in.
+#[derive(Clone)]
+struct Ct {
+    whole: Var,
+    at: Vec<Var>,
+    shape: Option<Var>,
+}
+
+/// What variables of the nest have become.
+#[derive(Default)]
+struct Names {
+    new: HashMap<Var, Var>,
+    /// Rows of arrays: the array, and where in it they are.
+    rows: HashMap<Var, (Var, Vec<Var>)>,
+    /// The shapes of arrays from outside that loops run over. (Taken here: where they are bound they may be absent.)
+    shapes: HashMap<Var, Var>,
+}
+
+impl T<'_> {
+    /// Transposes what a nest reads at affine indices from arrays outside it. Returns the nest without those reads.
+    pub(crate) fn gathered(&mut self, s: &Stmt) -> Result<Option<Stmt>, Unsupported> {
+        let Some((l, _)) = path::comprehension(&s.op) else { return Ok(None) };
+        let Some(shapes) = self.shapes_of_outputs(s, l) else { return Ok(None) };
+        let mut rest: Option<Stmt> = None;
+        for v in captured_by(&self.b.func, &s.op) {
+            let ty = self.b.ty(v);
+            if ty.rank() == 0 || !ty.scalar().is_real() || self.cts.contains_key(&self.root(v)) {
+                continue;
+            }
+            let nest = path::indexed(&self.b.func, rest.as_ref().unwrap_or(s), v);
+            let Op::Loop(l) = &nest.op else { continue };
+            let Some(sites) = self.sites(&nest, l, v) else { continue };
+            for (site, solution) in &sites {
+                self.contribute(&nest, l, site, solution, v, &shapes)?;
+            }
+            rest = Some(without(&self.b.func, &nest, v));
+        }
+        Ok(rest)
+    }
+
+    /// All reads of an array, solved for where they read.
+    fn sites(&mut self, nest: &Stmt, l: &Loop, v: Var) -> Option<Vec<(Site, Solution)>> {
+        let places = path::reads(&self.b.func, &l.body, v)?;
+        places.into_iter().map(|p| {
+            let site = path::site(&self.b.func, nest, p, &self.literals)?;
+            let solution = solve(&mut self.b, &site)?;
+            Some((site, solution))
+        }).collect()
+    }
+
+    /// The shapes of a nest's array outputs that have cotangents, made before it. None if one is not made of plain nested comprehensions.
+    fn shapes_of_outputs(&mut self, s: &Stmt, l: &Loop) -> Option<HashMap<Var, Var>> {
+        let mut forms = self.literals.clone();
+        let mut found = Vec::new();
+        for (k, o) in s.lin_outs.iter().enumerate() {
+            if l.lin_outs[k] == Out::Boxed {
+                return None;
+            }
+            if self.b.ty(*o).rank() > 0 && self.cts.contains_key(&self.root(*o)) {
+                let mut dims = Vec::new();
+                let (mut stmt, mut out) = (s, k);
+                loop {
+                    let (l, turns) = path::comprehension(&stmt.op)?;
+                    if l.lin_outs[out] == Out::Collect {
+                        dims.push(forms.of(turns));
+                    }
+                    let result = l.body.lin_results[out];
+                    if self.b.ty(result).rank() == 0 {
+                        break;
+                    }
+                    l.body.stmts.iter().for_each(|s| forms.note(&self.b.func, s));
+                    stmt = l.body.stmts.iter().find(|s| s.lin_outs.contains(&result))?;
+                    out = stmt.lin_outs.iter().position(|o| *o == result)?;
+                }
+                found.push((*o, dims));
+            }
+        }
+        let inside = bound_inside(&l.body);
+        if !found.iter().flat_map(|(_, dims)| dims).all(|d| d.all(&|v| !inside.contains(&v))) {
+            return None;
+        }
+        Some(found.into_iter().map(|(o, dims)| {
+            let elems = dims.iter().map(|d| d.emit(&mut self.b)).collect();
+            (o, self.b.one(Op::Stack { elems, shape: None }, Ty::shape()))
+        }).collect())
+    }
+
+    /// Adds the cotangent of all that a site reads.
+    fn contribute(&mut self, s: &Stmt, l: &Loop, site: &Site, sol: &Solution, v: Var, shapes: &HashMap<Var, Var>) -> Result<(), Unsupported> {
+        let cts: Vec<Option<Ct>> = s.lin_outs.iter().map(|o| {
+            let whole = *self.cts.get(&self.root(*o))?;
+            Some(Ct { whole, at: Vec::new(), shape: shapes.get(o).copied() })
+        }).collect();
+        if cts.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let ty = self.b.ty(v);
+        let extents: Vec<Var> = (0..sol.h.len()).map(|d| match (site.shape, site.axes.last()) {
+            (None, Some(axis)) => axis.turns.emit(&mut self.b),
+            (shape, _) => {
+                let d = self.b.int(d as i64);
+                self.b.one(Op::Index { a: shape.unwrap_or(d), at: vec![d], shape: None }, Ty::I64)
+            }
+        }).collect();
+        let mut names = Names::default();
+        self.outer_shapes(&l.body, l, &mut names);
+        let saved = std::mem::take(&mut self.cts);
+        for h in &sol.h {
+            self.b.open();
+            self.b.adopt(&[*h], &[]);
+        }
+        let mut value = self.guarded(l, site, sol, &cts, names)?;
+        for (d, n) in extents.iter().enumerate().rev() {
+            let body = self.b.close(Vec::new(), vec![value]);
+            value = self.nest(*n, Out::Collect, body, ty.scalar().array((sol.h.len() - d) as u32));
+        }
+        self.cts = saved;
+        self.add(v, value);
+        Ok(())
+    }
+
+    /// Takes the shapes of arrays from outside that the nest's loops run over.
+    fn outer_shapes(&mut self, nest: &Block, l: &Loop, names: &mut Names) {
+        let inside = bound_inside(nest);
+        let mut work = vec![l];
+        while let Some(l) = work.pop() {
+            for x in l.xs.iter().filter(|x| !inside.contains(x)) {
+                if !names.shapes.contains_key(x) {
+                    let shape = self.b.shape(*x);
+                    names.shapes.insert(*x, shape);
+                }
+            }
+            let mut blocks = vec![&l.body];
+            while let Some(b) = blocks.pop() {
+                for s in &b.stmts {
+                    match &s.op {
+                        Op::Loop(l) => work.push(l),
+                        op => blocks.extend(op.blocks()),
+                    }
+                }
+            }
+        }
+    }
+
+    /// A comprehension with one linear output.
+    fn nest(&mut self, n: Var, out: Out, body: Block, ty: Ty) -> Var {
+        let l = Loop { turns: Turns::For(n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), outs: Vec::new(), lin_outs: vec![out], body };
+        self.b.emit(Op::Loop(Box::new(l)), &[Ty::I64], &[ty]).1[0]
+    }
+
+    /// The element at one position: a sum where the conditions on the position hold, else zero.
+    fn guarded(&mut self, l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], mut names: Names) -> Result<Var, Unsupported> {
+        let mut guards = Vec::new();
+        let zero = self.b.int(0);
+        for (v, k) in &sol.known {
+            if let Known::Part(whole, by) = k {
+                let (whole, by) = (whole.emit(&mut self.b), self.b.int(*by));
+                let rest = self.b.bin(Bin::Rem, whole, by);
+                guards.push(self.b.cmp(Cmp::Eq, rest, zero));
+                let part = self.b.bin(Bin::IntDiv, whole, by);
+                names.new.insert(*v, part);
+            }
+        }
+        for a in &sol.equal {
+            let a = a.emit(&mut self.b);
+            guards.push(self.b.cmp(Cmp::Eq, a, zero));
+        }
+        for a in &sol.positive {
+            let a = renamed(a, &names.new).emit(&mut self.b);
+            guards.push(self.b.cmp(Cmp::Ge, a, zero));
+        }
+        self.under(&guards, l, site, sol, cts, &mut names)
+    }
+
+    fn under(&mut self, guards: &[Var], l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], names: &mut Names) -> Result<Var, Unsupported> {
+        let Some((first, rest)) = guards.split_first() else { return self.sums(&sol.sums, l, site, sol, cts, names) };
+        self.b.open();
+        let value = self.under(rest, l, site, sol, cts, names)?;
+        let ty = self.b.ty(value);
+        let some = self.b.close(Vec::new(), vec![value]);
+        Ok(self.or_zero(*first, some, true, ty))
+    }
+
+    /// A linear branch whose other side is zero.
+    fn or_zero(&mut self, c: Var, some: Block, holds: bool, ty: Ty) -> Var {
+        self.b.open();
+        let zero = self.b.lin(Op::Zero(ty.clone()), ty.clone());
+        let none = self.b.close(Vec::new(), vec![zero]);
+        let (a, b) = if holds { (some, none) } else { (none, some) };
+        self.b.emit(Op::If(c, Box::new(a), Box::new(b)), &[], &[ty]).1[0]
+    }
+
+    fn sums(&mut self, sums: &[Sum], l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], names: &mut Names) -> Result<Var, Unsupported> {
+        let Some((sum, rest)) = sums.split_first() else { return self.innermost(l, site, sol, cts, names) };
+        let (from, to) = (self.bound(&sum.from, Bin::Max, names), self.bound(&sum.to, Bin::Min, names));
+        let (turns, start) = match (from, to) {
+            (None, Some(to)) if sum.to.len() == 1 => (to, None),
+            (from, Some(to)) => {
+                let zero = self.b.int(0);
+                let from = match from {
+                    Some(from) => self.b.bin(Bin::Max, from, zero),
+                    None => zero,
+                };
+                let n = self.b.bin(Bin::Sub, to, from);
+                (self.b.bin(Bin::Max, n, zero), Some(from))
+            }
+            (_, None) => unreachable!("a sum has a bound"),
+        };
+        self.b.open();
+        let turn = self.b.func.fresh(Ty::I64, false);
+        self.b.adopt(&[turn], &[]);
+        let index = match start {
+            Some(start) if !sum.from.is_empty() => self.b.bin(Bin::Add, start, turn),
+            _ => turn,
+        };
+        names.new.insert(sum.index, index);
+        let value = self.sums(rest, l, site, sol, cts, names)?;
+        let ty = self.b.ty(value);
+        let body = self.b.close(Vec::new(), vec![value]);
+        Ok(self.nest(turns, Out::Sum, body, ty))
+    }
+
+    /// The largest or least of some bounds.
+    fn bound(&mut self, bounds: &[(Affine, i64)], pick: Bin, names: &Names) -> Option<Var> {
+        let mut all = None;
+        for (a, by) in bounds {
+            // Rounded up: -(-a // by).
+            let one = if *by == 1 {
+                renamed(a, &names.new).emit(&mut self.b)
+            } else {
+                let a = renamed(&a.times(-1).unwrap_or_else(|| a.clone()), &names.new).emit(&mut self.b);
+                let by = self.b.int(*by);
+                let down = self.b.bin(Bin::IntDiv, a, by);
+                self.b.un(adl_prim::Un::Neg, down)
+            };
+            all = Some(match all {
+                Some(b) => self.b.bin(pick, b, one),
+                None => one,
+            });
+        }
+        all
+    }
+
+    /// One term: the nest's own code at indices that are all known.
+    fn innermost(&mut self, l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], names: &mut Names) -> Result<Var, Unsupported> {
+        for (v, k) in &sol.known {
+            if let Known::Is(a) = k {
+                let at = renamed(a, &names.new).emit(&mut self.b);
+                names.new.insert(*v, at);
+            }
+        }
+        self.term_of_loop(l, cts, site, 0, names)
+    }
+
+    fn term_of_loop(&mut self, l: &Loop, cts: &[Option<Ct>], site: &Site, depth: usize, names: &mut Names) -> Result<Var, Unsupported> {
+        let Some((index, elems)) = l.body.params.split_first() else { unreachable!("a loop's body has an index") };
+        let index = *names.new.get(index).unwrap_or(index);
+        for (x, e) in l.xs.iter().zip(elems) {
+            self.element(*x, *e, index, names);
+        }
+        let inner: Vec<Option<Ct>> = cts.iter().zip(&l.lin_outs).map(|(ct, out)| {
+            let mut ct = ct.clone()?;
+            if *out != Out::Sum {
+                ct.at.push(index);
+            }
+            Some(ct)
+        }).collect();
+        self.term(&l.body, &inner, site, depth, names)
+    }
+
+    /// Binds an element that a loop reads, by its indices in the array that it is part of.
+    fn element(&mut self, x: Var, e: Var, index: Var, names: &mut Names) {
+        let ty = self.b.ty(e);
+        let (base, at) = match names.rows.get(&x) {
+            Some((base, at)) => (*base, [&at[..], &[index]].concat()),
+            None => (*names.new.get(&x).unwrap_or(&x), vec![index]),
+        };
+        if ty.rank() > 0 && self.b.ty(base).rank() == ty.rank() + at.len() as u32 {
+            names.rows.insert(e, (base, at.clone()));
+        }
+        let shape = names.shapes.get(&base).copied();
+        let v = self.b.one(Op::Index { a: base, at, shape }, ty);
+        names.new.insert(e, v);
+    }
+
+    /// The cotangent of what the site reads, from those of a block's results.
+    fn term(&mut self, b: &Block, cts: &[Option<Ct>], site: &Site, depth: usize, names: &mut Names) -> Result<Var, Unsupported> {
+        let target = path::next(&site.place, depth);
+        for s in &b.stmts {
+            if let Op::Dup(a) = &s.op {
+                self.note_copies(&s.lin_outs, *a);
+            } else if s.lin_outs.is_empty() && !self.reads_linear(s) {
+                self.copied(s, names);
+            }
+        }
+        let deps = path::dependents(&self.b.func, b, target).unwrap_or_default();
+        let mut arrays: HashMap<Var, Ct> = HashMap::new();
+        for (r, ct) in b.lin_results.iter().zip(cts) {
+            let Some(ct) = ct.as_ref().filter(|_| deps.contains(r)) else { continue };
+            if self.b.ty(*r).rank() > 0 {
+                arrays.insert(*r, ct.clone());
+            } else {
+                let ct = self.at(ct, *r);
+                self.add(*r, ct);
+            }
+        }
+        for s in b.stmts[target + 1..].iter().rev() {
+            let Some(o) = s.lin_outs.first().filter(|o| deps.contains(o)) else { continue };
+            if matches!(s.op, Op::Dup(_)) {
+                continue;
+            }
+            let root = self.root(*o);
+            if let Some(ct) = self.cts.remove(&root) {
+                let mut s = s.clone();
+                rename_op(&mut s.op, &names.new);
+                self.leaf(&s, ct)?;
+            }
+        }
+        self.into_target(&b.stmts[target], arrays, site, depth, names)
+    }
+
+    fn into_target(&mut self, s: &Stmt, mut arrays: HashMap<Var, Ct>, site: &Site, depth: usize, names: &mut Names) -> Result<Var, Unsupported> {
+        let Some((_, n)) = site.place.steps.get(depth) else { return Ok(self.finished(s.lin_outs[0])) };
+        let cts: Vec<Option<Ct>> = s.lin_outs.iter().map(|o| {
+            let root = self.root(*o);
+            arrays.remove(o).or_else(|| self.cts.remove(&root).map(|whole| Ct { whole, at: Vec::new(), shape: None }))
+        }).collect();
+        match &s.op {
+            Op::Loop(l) => self.term_of_loop(l, &cts, site, depth + 1, names),
+            Op::If(c, ..) => {
+                let c = *names.new.get(c).unwrap_or(c);
+                let blocks = s.op.blocks();
+                self.b.open();
+                let value = self.term(blocks[*n], &cts, site, depth + 1, names)?;
+                let ty = self.b.ty(value);
+                let some = self.b.close(Vec::new(), vec![value]);
+                Ok(self.or_zero(c, some, *n == 0, ty))
+            }
+            _ => unreachable!("a path leads through loops and branches"),
+        }
+    }
+
+    /// A cotangent, of the type of `r`.
+    fn at(&mut self, ct: &Ct, r: Var) -> Var {
+        if ct.at.is_empty() {
+            return ct.whole;
+        }
+        let ty = self.b.ty(r);
+        self.b.lin(Op::Index { a: ct.whole, at: ct.at.clone(), shape: ct.shape }, ty)
+    }
+
+    /// Copies a non-linear statement.
+    fn copied(&mut self, s: &Stmt, names: &mut Names) {
+        let mut s = s.clone();
+        if let Op::Index { a, at, .. } = &mut s.op {
+            if let Some((base, row)) = names.rows.get(a) {
+                let at = row.iter().copied().chain(at.iter().map(|v| *names.new.get(v).unwrap_or(v))).collect();
+                s.op = Op::Index { a: *base, at, shape: names.shapes.get(base).copied() };
+            }
+        }
+        let s = self.b.copy_stmt(&s, &mut names.new);
+        self.b.push(s);
+    }
+}
+
+fn renamed(a: &Affine, names: &HashMap<Var, Var>) -> Affine {
+    let mut out = Affine::constant(a.constant);
+    for (v, k) in &a.terms {
+        *out.terms.entry(*names.get(v).unwrap_or(v)).or_insert(0) += k;
+    }
+    out
+}
+
+fn bound_inside(b: &Block) -> HashSet<Var> {
+    let mut out = HashSet::new();
+    let mut work = vec![b];
+    while let Some(b) = work.pop() {
+        out.extend(&b.params);
+        for s in &b.stmts {
+            out.extend(&s.outs);
+            work.extend(s.op.blocks());
+        }
+    }
+    out
+}
+
+/// A nest in which reads of an array are zeros.
+fn without(f: &Function, s: &Stmt, array: Var) -> Stmt {
+    let mut s = s.clone();
+    let Op::Loop(l) = &mut s.op else { return s };
+    let copies = path::copies(&l.body);
+    let gone = |v: Var| path::original(&copies, v) == array;
+    let mut work = vec![&mut l.body];
+    while let Some(b) = work.pop() {
+        b.stmts.retain(|s| !matches!(&s.op, Op::Dup(a) | Op::Drop(a) if gone(*a)));
+        for s in &mut b.stmts {
+            if matches!(&s.op, Op::Index { a, .. } if gone(*a)) {
+                s.op = Op::Zero(f.ty(s.lin_outs[0]).clone());
+            }
+            work.extend(s.op.blocks_mut());
+        }
+    }
+    s
+}

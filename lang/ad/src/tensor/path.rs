@@ -1,0 +1,223 @@
+//! Where a nest reads a linear array: the paths from the nest's outputs to the reads.
+
+use super::affine::{Affine, Forms};
+use crate::explicit::captured_by;
+use adl_ir::{Block, Function, Loop, Op, Stmt, Turns, Var};
+use std::collections::{HashMap, HashSet};
+
+/// The way from a nest's body to a read: statements and the blocks of theirs that lead on, then the reading statement.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) steps: Vec<(usize, usize)>,
+    pub(super) stmt: usize,
+}
+
+/// An index on the path, with its number of turns.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    pub(super) index: Var,
+    pub(super) turns: Affine,
+}
+
+/// A read that can be transposed without a scatter.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) place: Place,
+    /// The indices of the loops on the path, from the outermost in.
+    pub(super) axes: Vec<Axis>,
+    /// The subscripts of the read.
+    pub(super) at: Vec<Affine>,
+    /// The shape of what is read. None: the elements that the innermost loop runs over.
+    pub(super) shape: Option<Var>,
+}
+
+/// Copies by `dup` inside a block and its blocks.
+pub(super) fn copies(b: &Block) -> HashMap<Var, Var> {
+    let mut out = HashMap::new();
+    let mut work = vec![b];
+    while let Some(b) = work.pop() {
+        for s in &b.stmts {
+            if let Op::Dup(a) = &s.op {
+                out.extend(s.lin_outs.iter().map(|c| (*c, *a)));
+            }
+            work.extend(s.op.blocks());
+        }
+    }
+    out
+}
+
+/// What a copy is a copy of.
+pub(super) fn original(copies: &HashMap<Var, Var>, v: Var) -> Var {
+    let mut v = v;
+    while let Some(a) = copies.get(&v) {
+        v = *a;
+    }
+    v
+}
+
+/// The nest with reads of elements of `of`, where inner loops run over it, written as reads at their index.
+pub(super) fn indexed(f: &Function, nest: &Stmt, of: Var) -> Stmt {
+    let mut nest = nest.clone();
+    let Op::Loop(l) = &mut nest.op else { return nest };
+    let copies = copies(&l.body);
+    let mut work = vec![&mut l.body];
+    while let Some(b) = work.pop() {
+        for s in &mut b.stmts {
+            if let Op::Loop(l) = &mut s.op {
+                elements_by_index(f, l, &|v| original(&copies, v) == of);
+            }
+            work.extend(s.op.blocks_mut());
+        }
+    }
+    nest
+}
+
+fn elements_by_index(f: &Function, l: &mut Loop, mine: &dyn Fn(Var) -> bool) {
+    let carried = l.lin_init.len();
+    let mut k = 0;
+    while k < l.lin_xs.len() {
+        let (a, e) = (l.lin_xs[k], l.body.lin_params[carried + k]);
+        if mine(a) && f.ty(e).rank() == 0 && f.ty(a).scalar() == f.ty(e) {
+            l.lin_xs.remove(k);
+            l.body.lin_params.remove(carried + k);
+            let op = Op::Index { a, at: vec![l.body.params[0]], shape: None };
+            l.body.stmts.insert(0, Stmt { outs: Vec::new(), lin_outs: vec![e], op, span: Default::default() });
+        } else {
+            k += 1;
+        }
+    }
+}
+
+/// All reads of `of` in a block: scalar elements only, or nothing.
+pub(super) fn reads(f: &Function, body: &Block, of: Var) -> Option<Vec<Place>> {
+    let copies = copies(body);
+    let mut out = Vec::new();
+    let mut work: Vec<(&Block, Vec<(usize, usize)>)> = vec![(body, Vec::new())];
+    while let Some((b, steps)) = work.pop() {
+        if b.lin_results.iter().any(|v| original(&copies, *v) == of) {
+            return None;
+        }
+        for (k, s) in b.stmts.iter().enumerate() {
+            let mut read = false;
+            s.op.each_operand(&mut |v| read |= f.linear(v) && original(&copies, v) == of);
+            match &s.op {
+                Op::Dup(_) | Op::Drop(_) => {}
+                Op::Index { .. } if read => {
+                    if f.ty(*s.lin_outs.first()?).rank() > 0 {
+                        return None;
+                    }
+                    out.push(Place { steps: steps.clone(), stmt: k });
+                }
+                _ if read => return None,
+                _ => {}
+            }
+            for (n, inner) in s.op.blocks().into_iter().enumerate() {
+                work.push((inner, [&steps[..], &[(k, n)]].concat()));
+            }
+        }
+    }
+    Some(out)
+}
+
+/// The statement that leads on from a block, or reads.
+pub(super) fn next(place: &Place, depth: usize) -> usize {
+    place.steps.get(depth).map_or(place.stmt, |s| s.0)
+}
+
+/// What of a block depends on the linear results of the statement `k`: nothing but arithmetic on numbers may. Arrays go straight into
+/// the block's results.
+pub(super) fn dependents(f: &Function, b: &Block, k: usize) -> Option<HashSet<Var>> {
+    let mut deps: HashSet<Var> = b.stmts[k].lin_outs.iter().copied().collect();
+    for s in &b.stmts[k + 1..] {
+        let mut whole = false;
+        let mut reads = false;
+        s.op.each_operand(&mut |v| {
+            reads |= deps.contains(&v);
+            whole |= deps.contains(&v) && f.ty(v).rank() > 0;
+        });
+        reads |= captured_by(f, &s.op).iter().any(|v| deps.contains(v));
+        if !reads {
+            continue;
+        }
+        match &s.op {
+            Op::Drop(_) => {}
+            Op::Un(..) | Op::Bin(..) | Op::Convert(..) | Op::Select(..) | Op::Dup(_) if !whole && s.lin_outs.iter().all(|o| f.ty(*o).rank() == 0) => {
+                deps.extend(&s.lin_outs);
+            }
+            _ => return None,
+        }
+    }
+    Some(deps)
+}
+
+/// A loop that is a comprehension: it carries nothing.
+pub(super) fn comprehension(op: &Op) -> Option<(&Loop, Var)> {
+    match op {
+        Op::Loop(l) if l.init.is_empty() && l.lin_init.is_empty() => match l.turns {
+            Turns::For(n) => Some((l, n)),
+            Turns::While(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// Follows the path of a read, and sees whether its subscripts and all bounds are affine in the indices.
+pub(super) fn site(f: &Function, nest: &Stmt, place: Place, literals: &Forms) -> Option<Site> {
+    let mut w = Walk { f, forms: literals.clone(), inside: HashSet::new(), axes: Vec::new() };
+    let mut b = w.enter(nest, 0)?;
+    for (depth, (k, n)) in place.steps.iter().enumerate() {
+        w.block(b, next(&place, depth))?;
+        b = w.enter(&b.stmts[*k], *n)?;
+    }
+    w.block(b, place.stmt)?;
+    let Op::Index { at, shape, .. } = &b.stmts[place.stmt].op else { return None };
+    let shape = *shape;
+    if shape.is_some_and(|s| w.inside.contains(&s)) || shape.is_none() && !w.fixed(&w.axes.last()?.turns) {
+        return None;
+    }
+    let at = at.iter().map(|v| w.known(*v)).collect::<Option<Vec<_>>>()?;
+    Some(Site { place, axes: w.axes, at, shape })
+}
+
+struct Walk<'a> {
+    f: &'a Function,
+    forms: Forms,
+    /// Variables bound in the nest.
+    inside: HashSet<Var>,
+    axes: Vec<Axis>,
+}
+
+impl Walk<'_> {
+    /// The form of an Int, if it depends on indices and on what stands outside the nest alone.
+    fn known(&self, v: Var) -> Option<Affine> {
+        let form = self.forms.of(v);
+        form.all(&|v| !self.inside.contains(&v) || self.axes.iter().any(|a| a.index == v)).then_some(form)
+    }
+
+    /// Whether an Int depends on nothing in the nest.
+    fn fixed(&self, a: &Affine) -> bool {
+        a.all(&|v| !self.inside.contains(&v))
+    }
+
+    fn enter<'b>(&mut self, s: &'b Stmt, n: usize) -> Option<&'b Block> {
+        let b: &Block = match &s.op {
+            Op::If(..) => s.op.blocks().into_iter().nth(n)?,
+            op => {
+                let (l, turns) = comprehension(op)?;
+                let turns = self.known(turns)?;
+                self.axes.push(Axis { index: *l.body.params.first()?, turns });
+                &l.body
+            }
+        };
+        self.inside.extend(&b.params);
+        Some(b)
+    }
+
+    fn block(&mut self, b: &Block, target: usize) -> Option<()> {
+        for s in &b.stmts {
+            self.inside.extend(&s.outs);
+            self.forms.note(self.f, s);
+        }
+        dependents(self.f, b, target).map(|_| ())
+    }
+}

@@ -1,0 +1,133 @@
+//! Predicates: equalities that eliminate sums, inequalities that narrow them (§2.2, §4.3 of the paper).
+
+use super::affine::Affine;
+use super::path::Site;
+use adl_ir::{Builder, Ty, Var};
+use std::collections::HashSet;
+
+/// An index that is known from the others.
+pub(super) enum Known {
+    /// It is this.
+    Is(Affine),
+    /// It is this divided, where it can be.
+    Part(Affine, i64),
+}
+
+/// A sum that is left, with what it is bounded by: from each of `from`, divided and rounded up, to below each of `to`, divided and
+/// rounded up.
+pub(super) struct Sum {
+    pub(super) index: Var,
+    pub(super) from: Vec<(Affine, i64)>,
+    pub(super) to: Vec<(Affine, i64)>,
+}
+
+/// `h = a(i)` solved for the indices `i`.
+pub(super) struct Solution {
+    /// The position in the array.
+    pub(super) h: Vec<Var>,
+    /// Indices that the position and the sums determine.
+    pub(super) known: Vec<(Var, Known)>,
+    /// The others, from the outermost in.
+    pub(super) sums: Vec<Sum>,
+    /// What is 0 where something contributes.
+    pub(super) equal: Vec<Affine>,
+    /// What is not negative there.
+    pub(super) positive: Vec<Affine>,
+}
+
+/// Solves for the position at which a site reads.
+pub(super) fn solve(b: &mut Builder, site: &Site) -> Option<Solution> {
+    let h: Vec<Var> = site.at.iter().map(|_| b.func.fresh(Ty::I64, false)).collect();
+    let mut s = Solution { h: h.clone(), known: Vec::new(), sums: Vec::new(), equal: Vec::new(), positive: Vec::new() };
+    for (h, at) in h.iter().zip(&site.at) {
+        s.equation(site, *h, at)?;
+    }
+    let mut conditions = Vec::new();
+    for axis in &site.axes {
+        if let Some((_, k)) = s.known.iter().find(|(v, _)| *v == axis.index) {
+            let value = match k {
+                Known::Is(a) => a.clone(),
+                Known::Part(..) => Affine::var(axis.index),
+            };
+            let last = s.substituted(&axis.turns)?.plus(-1, &Affine::constant(1))?;
+            conditions.push(value.clone());
+            conditions.push(last.plus(-1, &value)?);
+        }
+    }
+    s.bounds(site, &mut conditions)?;
+    conditions.retain(|c| !always(c, &s.h));
+    s.positive = conditions;
+    Some(s)
+}
+
+/// Whether a condition holds for any position: positions are not negative.
+fn always(c: &Affine, h: &[Var]) -> bool {
+    c.constant >= 0 && c.terms.iter().all(|(v, k)| *k > 0 && h.contains(v))
+}
+
+impl Solution {
+    fn substituted(&self, a: &Affine) -> Option<Affine> {
+        let mut a = a.clone();
+        for (v, k) in &self.known {
+            if let Known::Is(is) = k {
+                a = a.with(*v, is)?;
+            }
+        }
+        Some(a)
+    }
+
+    /// `h = at`: determines the outermost index that it can.
+    fn equation(&mut self, site: &Site, h: Var, at: &Affine) -> Option<()> {
+        let at = self.substituted(at)?;
+        let open = |v: Var| !self.known.iter().any(|(k, _)| *k == v);
+        let mut free = site.axes.iter().map(|a| a.index).filter(|v| open(*v) && at.factor(*v) != 0);
+        let unit = free.clone().find(|v| at.factor(*v).abs() == 1);
+        let position = Affine::var(h);
+        if let Some(v) = unit {
+            let is = position.plus(-1, &at.without(v))?.times(at.factor(v))?;
+            for (_, k) in &mut self.known {
+                if let Known::Is(a) = k {
+                    *a = a.with(v, &is)?;
+                }
+            }
+            self.known.push((v, Known::Is(is)));
+        } else if let Some(v) = free.next() {
+            let rest = position.plus(-1, &at.without(v))?;
+            let indices: HashSet<Var> = site.axes.iter().map(|a| a.index).collect();
+            if !rest.all(&|v| !indices.contains(&v)) {
+                return None;
+            }
+            self.known.push((v, Known::Part(rest, at.factor(v))));
+        } else {
+            self.equal.push(position.plus(-1, &at)?);
+        }
+        Some(())
+    }
+
+    /// Gives each sum that is left the bounds that follow when the sums around it are settled.
+    fn bounds(&mut self, site: &Site, conditions: &mut Vec<Affine>) -> Option<()> {
+        let left: Vec<Var> = site.axes.iter().map(|a| a.index).filter(|v| !self.known.iter().any(|(k, _)| k == v)).collect();
+        for (n, index) in left.iter().enumerate() {
+            let settled = |v: Var| !left[n..].contains(&v);
+            let axis = site.axes.iter().find(|a| a.index == *index)?;
+            let turns = self.substituted(&axis.turns)?;
+            if !turns.all(&settled) {
+                return None;
+            }
+            let mut sum = Sum { index: *index, from: Vec::new(), to: vec![(turns, 1)] };
+            conditions.retain(|c| {
+                let (k, rest) = (c.factor(*index), c.without(*index));
+                if k == 0 || !rest.all(&settled) {
+                    return true;
+                }
+                // k·i + rest ≥ 0: i ≥ -rest / k, or i < (rest + 1) / -k, rounded up.
+                let bound = if k > 0 { rest.times(-1) } else { rest.plus(1, &Affine::constant(1)) };
+                let Some(bound) = bound else { return true };
+                if k > 0 { &mut sum.from } else { &mut sum.to }.push((bound, k.saturating_abs()));
+                false
+            });
+            self.sums.push(sum);
+        }
+        Some(())
+    }
+}
