@@ -5,7 +5,7 @@ mod common;
 use adl_ad::Ad;
 use adl_ad::segment::Segments;
 use adl_ad::unzip::Plan;
-use adl_ir::eval::{Val, run};
+use adl_ir::eval::Val;
 use adl_ir::print::{Style, function};
 use adl_ir::{FnId, Program};
 use common::check_at;
@@ -51,7 +51,6 @@ fn f0 conv (v0: []f64, v1: []f64) -> ([]f64) {
 #[test]
 fn convolution() {
     let text = adjoint(CONV);
-    println!("{text}");
     assert!(!text.contains("index_add") && !text.contains("carry"), "{text}");
     let p = program(CONV);
     for (m, k) in [(5, 2), (4, 4), (6, 1), (7, 3)] {
@@ -59,5 +58,95 @@ fn convolution() {
         let c: Vec<f64> = (0..k).map(|i| (i as f64 * 1.3).cos()).collect();
         check_at("convolution", p.clone(), last(&p), &[Val::floats(&x), Val::floats(&c)], &Plan::store_all(), Segments::None, None);
     }
-    let _ = run;
+}
+
+const IMAGE: &str = "
+fn f0 image (v0: [][]f64, v1: [][]f64) -> ([][]f64) {
+  v2: i64 = dim 0 v0
+  v3: i64 = dim 1 v0
+  v4: i64 = dim 0 v1
+  v5: i64 = dim 1 v1
+  v6: i64 = sub v2 v4
+  v7: i64 = 1
+  v8: i64 = add v6 v7
+  v9: i64 = sub v3 v5
+  v10: i64 = add v9 v7
+  v34: [][]f64, v35: i64 = loop for v8 out (collect) (v18: i64) {
+    v32: []f64, v33: i64 = loop for v10 out (collect) (v19: i64) {
+      v30: f64, v31: i64 = loop for v4 over (v1) out (sum) (v20: i64, v21: []f64) {
+        v28: f64, v29: i64 = loop for v5 over (v21) out (sum) (v22: i64, v23: f64) {
+          v24: i64 = add v18 v20
+          v25: i64 = add v19 v22
+          v26: f64 = index v0 [v24, v25]
+          v27: f64 = mul v26 v23
+          return v27
+        }
+        return v28
+      }
+      return v30
+    }
+    return v32
+  }
+  return v34
+}";
+
+#[test]
+fn image() {
+    let text = adjoint(IMAGE);
+    assert!(!text.contains("index_add") && !text.contains("carry"), "{text}");
+    let matrix = |n: usize, m: usize| Val::array(vec![n, m], (0..n * m).map(|k| Val::F64((k as f64 * 0.37).sin())).collect());
+    for (x, k) in [((4, 5), (2, 3)), ((3, 3), (3, 3)), ((3, 4), (1, 1))] {
+        check_at("image", program(IMAGE), last(&program(IMAGE)), &[matrix(x.0, x.1), matrix(k.0, k.1)], &Plan::store_all(), Segments::None, None);
+    }
+}
+
+/// Strides, reversed reads, triangles, a constant, several reads, a guard, reads of one row: each at several sizes.
+#[test]
+fn affine_reads() {
+    let nest = |turns: &str, at: &str| format!("
+fn f0 reads (v0: []f64) -> ([]f64) {{
+  v1: i64 = dim 0 v0
+  v2: i64 = 1
+  v3: i64 = 2
+  v4: i64 = sub v1 v2
+  v5: i64 = sub v4 v2
+  v6: []f64, v7: i64 = loop for v3 out (collect) (v8: i64) {{
+    v9: i64 = add v8 v2
+    v10: f64, v11: i64 = loop for {turns} out (sum) (v12: i64) {{
+      {at}
+      v20: f64 = index v0 [v19]
+      v21: f64 = sin v20
+      v22: bool = lt v12 v3
+      v25: f64 = if v22 {{
+        v23: f64 = mul v21 v21
+        return v23
+      }} else {{
+        v24: f64 = index v0 [v12]
+        return v24
+      }}
+      v26: f64 = mul v25 v20
+      return v26
+    }}
+    return v10
+  }}
+  return v6
+}}");
+    let cases = [
+        ("v5", "v19: i64 = add v8 v12"),
+        ("v5", "v13: i64 = add v8 v12\n      v19: i64 = sub v4 v13"),
+        ("v3", "v13: i64 = mul v3 v12\n      v19: i64 = add v13 v8"),
+        ("v3", "v13: i64 = mul v8 v3\n      v14: i64 = mul v12 v3\n      v19: i64 = sub v4 v14"),
+        ("v9", "v19: i64 = add v8 v12"),
+        ("v9", "v19: i64 = add v12 v2"),
+        ("v5", "v19: i64 = add v2 v3"),
+    ];
+    for (turns, at) in cases {
+        for n in [5, 6, 9] {
+            let text = nest(turns, at);
+            let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
+            check_at(at, program(&text), last(&program(&text)), &[Val::floats(&x)], &Plan::store_all(), Segments::None, None);
+            let made = adjoint(&text);
+            assert!(!made.contains("index_add"), "{at}: {made}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Adjoints of comprehensions, as comprehensions (Fig. 16).
 
 use super::affine::Affine;
-use super::path::{self, Site};
+use super::path::{self, Extents, Site};
 use super::solve::{Known, Solution, Sum, solve};
 use crate::explicit::{captured_by, rename_op};
 use crate::transpose::T;
@@ -39,7 +39,7 @@ impl T<'_> {
             if ty.rank() == 0 || !ty.scalar().is_real() || self.cts.contains_key(&self.root(v)) {
                 continue;
             }
-            let nest = path::indexed(&self.b.func, rest.as_ref().unwrap_or(s), v);
+            let Some(nest) = path::indexed(&self.b.func, rest.as_ref().unwrap_or(s), v) else { continue };
             let Op::Loop(l) = &nest.op else { continue };
             let Some(sites) = self.sites(&nest, l, v) else { continue };
             for (site, solution) in &sites {
@@ -107,13 +107,13 @@ impl T<'_> {
             return Ok(());
         }
         let ty = self.b.ty(v);
-        let extents: Vec<Var> = (0..sol.h.len()).map(|d| match (site.shape, site.axes.last()) {
-            (None, Some(axis)) => axis.turns.emit(&mut self.b),
-            (shape, _) => {
+        let extents: Vec<Var> = match &site.extents {
+            Extents::Turns(turns) => turns.iter().map(|t| t.emit(&mut self.b)).collect(),
+            Extents::Of(shape) => (0..sol.h.len()).map(|d| {
                 let d = self.b.int(d as i64);
-                self.b.one(Op::Index { a: shape.unwrap_or(d), at: vec![d], shape: None }, Ty::I64)
-            }
-        }).collect();
+                self.b.one(Op::Index { a: *shape, at: vec![d], shape: None }, Ty::I64)
+            }).collect(),
+        };
         let mut names = Names::default();
         self.outer_shapes(&l.body, l, &mut names);
         let saved = std::mem::take(&mut self.cts);
@@ -318,8 +318,13 @@ impl T<'_> {
         }
         for s in b.stmts[target + 1..].iter().rev() {
             let Some(o) = s.lin_outs.first().filter(|o| deps.contains(o)) else { continue };
-            if matches!(s.op, Op::Dup(_)) {
-                continue;
+            match s.op {
+                Op::Dup(_) => continue,
+                Op::If(..) => {
+                    self.copied_branches(s, names)?;
+                    continue;
+                }
+                _ => {}
             }
             let root = self.root(*o);
             if let Some(ct) = self.cts.remove(&root) {
@@ -329,6 +334,18 @@ impl T<'_> {
             }
         }
         self.into_target(&b.stmts[target], arrays, site, depth, names)
+    }
+
+    /// Transposes a copy of a branch, whose variables are its own.
+    fn copied_branches(&mut self, s: &Stmt, names: &Names) -> Result<(), Unsupported> {
+        let copy = self.b.copy_stmt(s, &mut names.new.clone());
+        for (o, c) in s.lin_outs.iter().zip(&copy.lin_outs) {
+            let root = self.root(*o);
+            if let Some(ct) = self.cts.remove(&root) {
+                self.add(*c, ct);
+            }
+        }
+        self.branches(&copy)
     }
 
     fn into_target(&mut self, s: &Stmt, mut arrays: HashMap<Var, Ct>, site: &Site, depth: usize, names: &mut Names) -> Result<Var, Unsupported> {

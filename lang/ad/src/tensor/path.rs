@@ -27,8 +27,17 @@ pub(super) struct Site {
     pub(super) axes: Vec<Axis>,
     /// The subscripts of the read.
     pub(super) at: Vec<Affine>,
-    /// The shape of what is read. None: the elements that the innermost loop runs over.
-    pub(super) shape: Option<Var>,
+    /// The shape of what is read.
+    pub(super) extents: Extents,
+}
+
+/// The shape of an array.
+#[derive(Debug)]
+pub(super) enum Extents {
+    /// It is this array of Ints.
+    Of(Var),
+    /// These are its numbers.
+    Turns(Vec<Affine>),
 }
 
 /// Copies by `dup` inside a block and its blocks.
@@ -55,35 +64,59 @@ pub(super) fn original(copies: &HashMap<Var, Var>, v: Var) -> Var {
     v
 }
 
-/// The nest with reads of elements of `of`, where inner loops run over it, written as reads at their index.
-pub(super) fn indexed(f: &Function, nest: &Stmt, of: Var) -> Stmt {
+/// The nest with reads of elements of `of`, where inner loops run over it or over its rows, written as reads at their indices. None where
+/// something else is done with a row.
+pub(super) fn indexed(f: &Function, nest: &Stmt, of: Var) -> Option<Stmt> {
     let mut nest = nest.clone();
-    let Op::Loop(l) = &mut nest.op else { return nest };
+    let Op::Loop(l) = &mut nest.op else { return None };
     let copies = copies(&l.body);
-    let mut work = vec![&mut l.body];
+    let mut rows = HashMap::from([(of, Vec::new())]);
+    rows_by_index(f, &mut l.body, &copies, of, &mut rows);
+    let row = |v: Var| original(&copies, v) != of && rows.contains_key(&original(&copies, v));
+    let mut work = vec![&l.body];
     while let Some(b) = work.pop() {
-        for s in &mut b.stmts {
-            if let Op::Loop(l) = &mut s.op {
-                elements_by_index(f, l, &|v| original(&copies, v) == of);
-            }
-            work.extend(s.op.blocks_mut());
+        let mut read = b.lin_results.iter().any(|v| row(*v));
+        for s in &b.stmts {
+            s.op.each_operand(&mut |v| read |= row(v));
+            work.extend(s.op.blocks());
+        }
+        if read {
+            return None;
         }
     }
-    nest
+    Some(nest)
 }
 
-fn elements_by_index(f: &Function, l: &mut Loop, mine: &dyn Fn(Var) -> bool) {
+/// `rows`: variables that hold a part of `of`, with the indices of that part.
+fn rows_by_index(f: &Function, b: &mut Block, copies: &HashMap<Var, Var>, of: Var, rows: &mut HashMap<Var, Vec<Var>>) {
+    b.stmts.retain(|s| !matches!(&s.op, Op::Dup(a) | Op::Drop(a) if original(copies, *a) != of && rows.contains_key(&original(copies, *a))));
+    for s in &mut b.stmts {
+        if let Op::Loop(l) = &mut s.op {
+            elements_by_index(f, l, copies, of, rows);
+        }
+        for inner in s.op.blocks_mut() {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || rows_by_index(f, inner, copies, of, rows));
+        }
+    }
+}
+
+fn elements_by_index(f: &Function, l: &mut Loop, copies: &HashMap<Var, Var>, of: Var, rows: &mut HashMap<Var, Vec<Var>>) {
     let carried = l.lin_init.len();
     let mut k = 0;
     while k < l.lin_xs.len() {
         let (a, e) = (l.lin_xs[k], l.body.lin_params[carried + k]);
-        if mine(a) && f.ty(e).rank() == 0 && f.ty(a).scalar() == f.ty(e) {
-            l.lin_xs.remove(k);
-            l.body.lin_params.remove(carried + k);
-            let op = Op::Index { a, at: vec![l.body.params[0]], shape: None };
-            l.body.stmts.insert(0, Stmt { outs: Vec::new(), lin_outs: vec![e], op, span: Default::default() });
-        } else {
+        let part = rows.get(&original(copies, a)).filter(|_| f.ty(a).scalar() == f.ty(e).scalar());
+        let Some(part) = part else {
             k += 1;
+            continue;
+        };
+        let at: Vec<Var> = part.iter().copied().chain([l.body.params[0]]).collect();
+        l.lin_xs.remove(k);
+        l.body.lin_params.remove(carried + k);
+        if f.ty(e).rank() > 0 {
+            rows.insert(e, at);
+        } else {
+            l.body.stmts.insert(0, Stmt { outs: Vec::new(), lin_outs: vec![e], op: Op::Index { a: of, at, shape: None }, span: Default::default() });
         }
     }
 }
@@ -141,7 +174,7 @@ pub(super) fn dependents(f: &Function, b: &Block, k: usize) -> Option<HashSet<Va
         }
         match &s.op {
             Op::Drop(_) => {}
-            Op::Un(..) | Op::Bin(..) | Op::Convert(..) | Op::Select(..) | Op::Dup(_) if !whole && s.lin_outs.iter().all(|o| f.ty(*o).rank() == 0) => {
+            Op::Un(..) | Op::Bin(..) | Op::Convert(..) | Op::Select(..) | Op::Dup(_) | Op::If(..) if !whole && s.lin_outs.iter().all(|o| f.ty(*o).rank() == 0) => {
                 deps.extend(&s.lin_outs);
             }
             _ => return None,
@@ -171,12 +204,17 @@ pub(super) fn site(f: &Function, nest: &Stmt, place: Place, literals: &Forms) ->
     }
     w.block(b, place.stmt)?;
     let Op::Index { at, shape, .. } = &b.stmts[place.stmt].op else { return None };
-    let shape = *shape;
-    if shape.is_some_and(|s| w.inside.contains(&s)) || shape.is_none() && !w.fixed(&w.axes.last()?.turns) {
-        return None;
-    }
+    let extents = match shape {
+        Some(s) if w.inside.contains(s) => return None,
+        Some(s) => Extents::Of(*s),
+        // As the loops run over all of the array, it is as long as they turn.
+        None => {
+            let turns = at.iter().map(|v| w.axes.iter().find(|a| a.index == *v).map(|a| a.turns.clone()).filter(|t| w.fixed(t)));
+            Extents::Turns(turns.collect::<Option<Vec<_>>>()?)
+        }
+    };
     let at = at.iter().map(|v| w.known(*v)).collect::<Option<Vec<_>>>()?;
-    Some(Site { place, axes: w.axes, at, shape })
+    Some(Site { place, axes: w.axes, at, extents })
 }
 
 struct Walk<'a> {

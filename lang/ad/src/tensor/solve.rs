@@ -110,11 +110,8 @@ impl Solution {
         for (n, index) in left.iter().enumerate() {
             let settled = |v: Var| !left[n..].contains(&v);
             let axis = site.axes.iter().find(|a| a.index == *index)?;
-            let turns = self.substituted(&axis.turns)?;
-            if !turns.all(&settled) {
-                return None;
-            }
-            let mut sum = Sum { index: *index, from: Vec::new(), to: vec![(turns, 1)] };
+            conditions.push(self.substituted(&axis.turns)?.plus(-1, &Affine::constant(1))?.plus(-1, &Affine::var(*index))?);
+            let mut sum = Sum { index: *index, from: Vec::new(), to: Vec::new() };
             conditions.retain(|c| {
                 let (k, rest) = (c.factor(*index), c.without(*index));
                 if k == 0 || !rest.all(&settled) {
@@ -126,6 +123,9 @@ impl Solution {
                 if k > 0 { &mut sum.from } else { &mut sum.to }.push((bound, k.saturating_abs()));
                 false
             });
+            if sum.to.is_empty() {
+                return None;
+            }
             self.sums.push(sum);
         }
         Some(())

@@ -7,7 +7,7 @@ use adl_specialise::Unsupported;
 use std::collections::HashMap;
 
 impl T<'_> {
-    pub(super) fn branches(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+    pub(crate) fn branches(&mut self, s: &Stmt) -> Result<(), Unsupported> {
         let read: Vec<Var> = captured_by(&self.b.func, &s.op).into_iter().collect();
         let cts: Vec<Var> = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
         let mut arms = Vec::new();
