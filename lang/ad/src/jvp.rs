@@ -16,6 +16,7 @@ use adl_prim::{Bin, Ops, Un};
 use adl_specialise::Unsupported;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
+use std::rc::Rc;
 
 /// A function with its tangent: `(x… ; ẋ…) -> (y… ; ẏ…)`.
 #[derive(Clone, Debug)]
@@ -30,6 +31,7 @@ impl Ad {
     /// J of a function. `wrt` says which parameters carry a tangent; those whose type has none do not, whatever it says.
     pub fn jvp(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Jvp, Unsupported> {
         let src = p.func(f).clone();
+        let src = crate::tensor::narrow::narrowed(&src).map_or(src, Rc::new);
         let params = src.body.params.clone();
         let wrt: Vec<bool> = params.iter().zip(wrt).map(|(x, w)| *w && self.tangent_ty(p, &src.ty(*x).clone()).is_some()).collect();
         if let Some(j) = self.jvps.get(&(f, wrt.clone())) {

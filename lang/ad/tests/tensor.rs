@@ -5,7 +5,7 @@ mod common;
 use adl_ad::Ad;
 use adl_ad::segment::Segments;
 use adl_ad::unzip::Plan;
-use adl_ir::eval::Val;
+use adl_ir::eval::{Val, run};
 use adl_ir::print::{Style, function};
 use adl_ir::{FnId, Program};
 use common::check_at;
@@ -148,5 +148,70 @@ fn f0 reads (v0: []f64) -> ([]f64) {{
             let made = adjoint(&text);
             assert!(!made.contains("index_add"), "{at}: {made}");
         }
+    }
+}
+
+/// A double sum under a predicate of the two indices, over n and n numbers.
+fn double(turns: &str, p: &str) -> String {
+    format!("
+fn f0 double (v0: []f64) -> (f64) {{
+  v1: i64 = dim 0 v0
+  v2: i64 = 1
+  v3: i64 = 2
+  v20: f64, v21: i64 = loop for v1 over (v0) out (sum) (v4: i64, v5: f64) {{
+    v18: f64, v19: i64 = loop for {turns} out (sum) (v6: i64) {{
+      {p}
+      v17: f64 = if v16 {{
+        v13: f64 = index v0 [v6]
+        v14: f64 = mul v5 v13
+        return v14
+      }} else {{
+        v15: f64 = zero f64
+        return v15
+      }}
+      return v17
+    }}
+    return v18
+  }}
+  return v20
+}}")
+}
+
+/// The work of the gradient's two halves at a size.
+fn work(text: &str, n: usize) -> u64 {
+    let mut p = program(text);
+    let (f, mut ad) = (last(&p), Ad::new());
+    let l = ad.linearize_with(&mut p, f, &[true], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
+    let out = run(&p, l.primal, &[Val::floats(&x)], &[]).unwrap_or_else(|e| panic!("{e}"));
+    let back = run(&p, l.cotangent, &[&out.results[l.results..], &[Val::F64(1.0)][..]].concat(), &[]).unwrap_or_else(|e| panic!("{e}"));
+    out.counts.steps + back.counts.steps
+}
+
+/// An equality leaves no sum: four times the numbers are four times the work, not sixteen. An inequality leaves the terms for which it
+/// holds. Predicates that are not understood stay.
+#[test]
+fn brackets() {
+    let cases = [
+        ("v1", "v16: bool = eq v4 v6", 4.0),
+        ("v1", "v7: i64 = add v4 v2\n      v16: bool = eq v6 v7", 4.0),
+        ("v1", "v7: i64 = mul v6 v3\n      v16: bool = eq v7 v4", 4.0),
+        ("v1", "v7: i64 = mul v4 v3\n      v16: bool = eq v7 v6", 4.0),
+        ("v1", "v7: i64 = add v4 v6\n      v16: bool = eq v7 v3", 4.0),
+        ("v1", "v16: bool = eq v4 v3", 4.0),
+        ("v1", "v16: bool = eq v6 v3", 4.0),
+        ("v1", "v7: i64 = add v6 v3\n      v8: bool = le v6 v4\n      v16: bool = if v8 {\n        v9: bool = lt v4 v7\n        return v9\n      } else {\n        v10: bool = false\n        return v10\n      }", 4.0),
+        ("v1", "v16: bool = le v6 v4", 16.0),
+        ("v1", "v16: bool = ne v6 v4", 16.0),
+        ("v1", "v7: i64 = mul v6 v6\n      v16: bool = gt v7 v4", 16.0),
+    ];
+    for (turns, p, growth) in cases {
+        let text = double(turns, p);
+        for n in [1, 2, 5] {
+            let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).cos()).collect();
+            check_at(p, program(&text), last(&program(&text)), &[Val::floats(&x)], &Plan::store_all(), Segments::None, None);
+        }
+        let ratio = work(&text, 160) as f64 / work(&text, 40) as f64;
+        assert!((ratio / growth - 1.0).abs() < 0.3, "{p}: at four times the size {ratio} times the work");
     }
 }

@@ -21,6 +21,7 @@ impl<'s> Spec<'s> {
                 let z = self.b.bin(op, *x, *y);
                 let array = if self.b.ty(*x).rank() > 0 { *x } else { *y };
                 self.learn_shape(z, array);
+                self.learn_scaled(op, *x, *y, z);
                 Ok(Val::Leaf(z))
             }
             (a, b) if matches!(op, Bin::Add | Bin::Sub) => self.combine(op, a, b),

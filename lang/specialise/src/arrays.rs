@@ -59,7 +59,7 @@ impl Spec<'_> {
         Ok(template.with(&outs))
     }
 
-    fn zero_of(&mut self, t: &IrTy) -> Var {
+    pub(crate) fn zero_of(&mut self, t: &IrTy) -> Var {
         match t {
             IrTy::Bool => self.lit(Lit::Bool(false)),
             IrTy::Str => self.lit(Lit::Str("".into())),
@@ -116,7 +116,11 @@ impl Spec<'_> {
     pub(crate) fn move_prim(&mut self, p: Prim, args: &[Val], ty: Option<Ty>) -> Res<Val> {
         match p {
             Prim::Iota | Prim::Range => self.leaf_prim(p, args, IrTy::I64.array(1)),
-            Prim::Eye => self.leaf_prim(p, args, IrTy::F64.array(2)),
+            Prim::Eye => {
+                let m = self.leaf_prim(p, args, IrTy::F64.array(2))?;
+                self.learn_eye(&m, &args[0])?;
+                Ok(m)
+            }
             Prim::Linspace => self.linspace(args),
             Prim::Replicate => {
                 let n = self.leaf(&args[0])?;
@@ -270,6 +274,9 @@ impl Spec<'_> {
         let t = self.b.ty(a);
         let one = self.int(1);
         let zero = self.zero_of(t.scalar());
+        if let Some(d) = self.diagonal(a) {
+            return Ok(Val::Leaf(d));
+        }
         if t.rank() == 2 {
             let (n, m) = (self.b.dim(a, 0), self.b.dim(a, 1));
             let k = self.b.bin(Bin::Min, n, m);
@@ -283,7 +290,9 @@ impl Spec<'_> {
         let zeros = self.spread(zero, vec![total]);
         let flat = self.b.one(Op::GatherAdd { acc: zeros, at, v: a, shape: None }, t.clone());
         let to = self.shape_of(vec![n, n]);
-        Ok(Val::Leaf(self.b.one(Op::Reshape { a: flat, to, from: None }, t.array(1))))
+        let m = self.b.one(Op::Reshape { a: flat, to, from: None }, t.array(1));
+        self.learn_diagonal(m, a);
+        Ok(Val::Leaf(m))
     }
 
     /// Positions of a diagonal: `k` steps of `m + 1`.

@@ -278,15 +278,16 @@ impl<'s> Spec<'s> {
             std::mem::replace(&mut self.globals, Rc::new(inner)),
             std::mem::take(&mut self.lits),
             std::mem::take(&mut self.sizes),
+            std::mem::take(&mut self.sparse),
             std::mem::take(&mut self.elems),
         );
         self.depth += 1;
         let v = body(self, &vals)?;
         let v = self.as_promised(v, result)?;
         let b;
-        (b, self.env, self.subst, self.globals, self.lits, self.sizes, self.elems) = {
-            let (o, env, subst, globals, lits, sizes, elems) = outer;
-            (std::mem::replace(&mut self.b, o), env, subst, globals, lits, sizes, elems)
+        (b, self.env, self.subst, self.globals, self.lits, self.sizes, self.sparse, self.elems) = {
+            let (o, env, subst, globals, lits, sizes, sparse, elems) = outer;
+            (std::mem::replace(&mut self.b, o), env, subst, globals, lits, sizes, sparse, elems)
         };
         self.depth -= 1;
         let leaves = v.leaves();

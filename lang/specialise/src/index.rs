@@ -110,7 +110,9 @@ impl Spec<'_> {
             let mut t = self.b.ty(a);
             ok &= t.rank() as usize >= at.len();
             (0..at.len()).for_each(|_| t = t.elem());
-            self.b.one(Op::Index { a, at: at.to_vec(), shape: None }, t)
+            let v = self.b.one(Op::Index { a, at: at.to_vec(), shape: None }, t);
+            self.learn_row(a, at, v);
+            v
         });
         if ok { Ok(out) } else { Err(self.no("an index into something that is no array")) }
     }
@@ -128,6 +130,10 @@ impl Spec<'_> {
         if v.leaves().iter().any(|x| self.b.ty(*x).rank() < 2) {
             return Err(self.no("the transpose of an array of one axis"));
         }
-        Ok(self.leafwise(v, &mut |s, a, t| s.b.one(Op::Transpose(a), t)))
+        Ok(self.leafwise(v, &mut |s, a, t| {
+            let m = s.b.one(Op::Transpose(a), t);
+            s.learn_transpose(a, m);
+            m
+        }))
     }
 }

@@ -40,6 +40,7 @@ mod matches;
 mod prims;
 mod reduce;
 mod sizes;
+mod sparse;
 mod tangents;
 mod types;
 pub(crate) mod val;
@@ -97,6 +98,8 @@ pub(crate) struct Spec<'a> {
     lits: HashMap<Var, Lit>,
     /// What is known of extents.
     sizes: sizes::Known,
+    /// What is known of zeros.
+    sparse: sparse::Known,
     /// Elements of arrays that loops around read.
     elems: Vec<loops::Elem>,
     /// Functions that are being made.
@@ -125,6 +128,7 @@ pub fn specialise(world: &mut dyn World, t: &mut dyn Transforms, p: &mut Program
         globals: Rc::new(BTreeMap::new()),
         lits: HashMap::new(),
         sizes: sizes::Known::default(),
+        sparse: sparse::Known::default(),
         elems: Vec::new(),
         depth: 0,
         new: Vec::new(),

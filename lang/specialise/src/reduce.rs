@@ -110,6 +110,9 @@ impl Spec<'_> {
 
     fn dot(&mut self, args: &[Val]) -> Res<Val> {
         let (x, y) = (self.leaf(&args[0])?, self.leaf(&args[1])?);
+        if let Some(z) = self.unit_product(x, y) {
+            return Ok(Val::Leaf(z));
+        }
         let t = self.b.ty(x).elem();
         Ok(Val::Leaf(self.b.one(Op::Dot(x, y), t)))
     }

@@ -123,6 +123,11 @@ impl Forms {
         self.0.get(&v).cloned().unwrap_or_else(|| Affine::var(v))
     }
 
+    /// Says what a variable is.
+    pub(crate) fn set(&mut self, v: Var, form: Affine) {
+        self.0.insert(v, form);
+    }
+
     /// Takes a statement into account.
     pub(crate) fn note(&mut self, f: &Function, s: &Stmt) {
         let [v] = s.outs.as_slice() else { return };

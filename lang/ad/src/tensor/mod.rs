@@ -10,6 +10,8 @@
 //!   is the non-linear code there;
 //! - *conversion* (Fig. 11, 12): subscripts `a` are brought to affine forms of the indices ([`affine`]).
 //!
+//! Before J, [`narrow`] solves the brackets of the function's own sums.
+//!
 //! The adjoint (Fig. 16, rule 6.29) of such a contraction is `⊞ h Σ g s [p ∧ h = a(g, s)] c · ẏ[g]`. [`solve`] eliminates a sum for each
 //! equality, and narrows the bounds of those that are left by the inequalities; [`gather`] writes the result as a nest again. So nothing is
 //! scattered where accesses are affine. It is done where T meets a nest ([`crate::transpose`]); a subscript that depends on data stays an
@@ -18,5 +20,6 @@
 
 pub(crate) mod affine;
 mod gather;
+pub(crate) mod narrow;
 mod path;
 mod solve;

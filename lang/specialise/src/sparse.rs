@@ -1,0 +1,81 @@
+//! Matrices that are zero off their diagonal, and vectors that are zero but at one place.
+//!
+//! Such an array is made as any other; beside it stands what it is made of, and operations that need no more read that: the sum of a
+//! diagonal, the product of a row and a column. An array that nobody reads any more is not computed. So a gradient through
+//! `trace (diag x)` is as cheap as one through `sum x`.
+
+use crate::{Res, Spec, Val};
+use adl_ir::{Block, Cmp, Op, Ty, Var};
+use adl_prim::Bin;
+use std::collections::HashMap;
+
+/// What is known of arrays.
+#[derive(Default)]
+pub(crate) struct Known {
+    /// The diagonal of a matrix that is zero elsewhere.
+    diagonals: HashMap<Var, Var>,
+    /// The position at which a vector is not zero, and what stands there.
+    units: HashMap<Var, (Var, Var)>,
+}
+
+impl Spec<'_> {
+    /// The diagonal of a matrix that is zero elsewhere.
+    pub(crate) fn diagonal(&self, m: Var) -> Option<Var> {
+        self.sparse.diagonals.get(&m).copied()
+    }
+
+    /// Remembers that a matrix has this diagonal and is zero elsewhere.
+    pub(crate) fn learn_diagonal(&mut self, m: Var, d: Var) {
+        self.sparse.diagonals.insert(m, d);
+    }
+
+    /// The identity matrix has ones on its diagonal.
+    pub(crate) fn learn_eye(&mut self, m: &Val, n: &Val) -> Res<()> {
+        let (m, n) = (self.leaf(m)?, self.leaf(n)?);
+        let one = self.lit(adl_ir::Lit::F64(1.0));
+        let d = self.b.one(Op::Replicate { n, a: one }, Ty::F64.array(1));
+        self.learn_diagonal(m, d);
+        Ok(())
+    }
+
+    /// A number times a diagonal matrix, or a diagonal matrix divided by one, is diagonal.
+    pub(crate) fn learn_scaled(&mut self, op: Bin, x: Var, y: Var, z: Var) {
+        let number = |v: Var| self.b.ty(v).rank() == 0;
+        let d = match (op, self.diagonal(x), self.diagonal(y)) {
+            (Bin::Mul, None, Some(d)) if number(x) => self.b.bin(op, x, d),
+            (Bin::Mul | Bin::Div, Some(d), None) if number(y) => self.b.bin(op, d, y),
+            _ => return,
+        };
+        self.learn_diagonal(z, d);
+    }
+
+    /// The transpose of a diagonal matrix.
+    pub(crate) fn learn_transpose(&mut self, m: Var, t: Var) {
+        if let Some(d) = self.diagonal(m) {
+            self.learn_diagonal(t, d);
+        }
+    }
+
+    /// A row of a diagonal matrix.
+    pub(crate) fn learn_row(&mut self, m: Var, at: &[Var], row: Var) {
+        if let (Some(d), [i]) = (self.diagonal(m), at) {
+            let ty = self.b.ty(d).elem();
+            let v = self.b.one(Op::Index { a: d, at: vec![*i], shape: None }, ty);
+            self.sparse.units.insert(row, (*i, v));
+        }
+    }
+
+    /// The product of two vectors each of which is zero but at one place.
+    pub(crate) fn unit_product(&mut self, x: Var, y: Var) -> Option<Var> {
+        let ((i, a), (j, b)) = (*self.sparse.units.get(&x)?, *self.sparse.units.get(&y)?);
+        let ty = self.b.ty(a);
+        let same = self.b.cmp(Cmp::Eq, i, j);
+        self.b.open();
+        let product = self.b.bin(Bin::Mul, a, b);
+        let some: Block = self.b.close(vec![product], Vec::new());
+        self.b.open();
+        let zero = self.zero_of(&ty);
+        let none = self.b.close(vec![zero], Vec::new());
+        Some(self.b.one(Op::If(same, Box::new(some), Box::new(none)), ty))
+    }
+}
