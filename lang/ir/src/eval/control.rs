@@ -62,6 +62,7 @@ impl Evaluator<'_> {
             let work = (outs.0.put(made), outs.1.put(lin_made));
             for (work, linear) in [(work.0, false), (work.1, true)] {
                 let work = work.map_err(|e| fr.error(e, s.span))?;
+                self.counts.arithmetic += work;
                 self.counts.add(s.span, linear, work);
             }
             carried = done;

@@ -37,6 +37,8 @@ pub struct Counts {
     pub non_linear: u64,
     /// That of linear operations.
     pub linear: u64,
+    /// Arithmetic on real numbers alone: the `$` of *Differentiating a Tensor Language* (Fig. 6).
+    pub arithmetic: u64,
     /// By the statements' places in the source.
     pub by_span: BTreeMap<Span, u64>,
     /// Number of statements that were run (not work: it bounds the evaluator).
@@ -51,6 +53,24 @@ impl Counts {
         if work > 0 {
             *self.by_span.entry(span).or_default() += work;
         }
+    }
+}
+
+/// The part of an operation's work that is arithmetic on real numbers: additions, products and functions, but nothing that only moves
+/// numbers, and nothing done to indices.
+pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
+    match op {
+        // Linear subtraction is counted as a negation and an addition.
+        Op::Bin(Bin::Sub, ..) if linear => work.div_ceil(2),
+        Op::Un(..) | Op::Bin(..) | Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Cumsum { .. } => work,
+        // The other half is the access.
+        Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => work / 2,
+        Op::Prim(Prim::Sort | Prim::Argsort | Prim::Id | Prim::StopGrad, _) => 0,
+        Op::Prim(..) => work,
+        Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Dim(..) | Op::Shape(_) | Op::Index { .. } => 0,
+        Op::IndexSet { .. } | Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Reshape { .. } => 0,
+        Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::Nonzero(_) | Op::Count(_) | Op::Con { .. } | Op::Fields { .. } => 0,
+        Op::Dup(_) | Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
     }
 }
 

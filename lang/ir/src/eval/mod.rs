@@ -172,6 +172,9 @@ impl<'a> Evaluator<'a> {
         s.op.each_operand(&mut |v| linear |= fr.f.linear(v));
         let work = cost::work(&s.op, linear, &|v| fr.get(v), &[outs, lin_outs].concat());
         self.counts.add(s.span, linear, work);
+        if s.outs.iter().chain(&s.lin_outs).any(|o| fr.f.ty(*o).scalar().is_real()) {
+            self.counts.arithmetic += cost::arithmetic(&s.op, linear, work);
+        }
     }
 
     /// Results of an operation without blocks. Never inlined, like others here: deep recursion needs small stack frames.

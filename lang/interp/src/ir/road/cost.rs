@@ -44,6 +44,9 @@ struct Cost {
     sources: BTreeMap<(u32, usize), String>,
     /// Which rule differentiates each reduction, scan and histogram, in the order of their lines.
     rules: Vec<(usize, Decision)>,
+    /// Arithmetic of the function and of its gradient, and numbers among arguments and results.
+    arithmetic: (u64, u64),
+    ends: u64,
 }
 
 /// The record of `cost f x`.
@@ -94,7 +97,7 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
 /// Runs the function, and its derivative both ways.
 fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Result<Cost, Not> {
     let (primal, results) = run(&road.program, m, e.entry.func, x, &[])?;
-    let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, lines: BTreeMap::new(), sources: BTreeMap::new(), rules: Vec::new() };
+    let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, lines: BTreeMap::new(), sources: BTreeMap::new(), rules: Vec::new(), arithmetic: (primal.arithmetic, primal.arithmetic), ends: x.iter().chain(&results).map(reals).sum() };
     c.add(m, &primal, |l, n| l.primal += n);
     let j = road.differentiated(e, Segments::None)?;
     let outs = road.program.func(j).body.lin_results.len();
@@ -124,6 +127,7 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
     let coefficients = forward.total.saturating_sub(primal.total);
     c.tangent = coefficients + tangent.total;
     c.adjoint = coefficients + adjoint.total;
+    c.arithmetic.1 = forward.arithmetic + adjoint.arithmetic;
     c.results = dy.iter().map(reals).sum();
     Ok(c)
 }
@@ -189,6 +193,12 @@ impl Cost {
         let part = |of: u64| of as f64 / self.primal.max(1) as f64;
         record(vec![
             ("adjoint", int(self.adjoint)),
+            ("arithmetic", record(vec![
+                ("ends", int(self.ends)),
+                ("function", int(self.arithmetic.0)),
+                ("gradient", int(self.arithmetic.1)),
+                ("ratio", Value::Float((self.arithmetic.1 + self.ends) as f64 / (self.arithmetic.0 + self.ends).max(1) as f64)),
+            ])),
             ("bound", Value::Float(part(self.primal + self.tangent + self.results))),
             ("bytes", int(self.bytes)),
             ("function", data_text(&self.function)),

@@ -193,6 +193,9 @@ pub fn cost(v: &Value) -> Option<String> {
         out += &format!("{} at line {}: {}{why}\n", text(&r, "construct"), number(&r, "line"), text(&r, "rule"));
     }
     out += &format!("value and gradient: {:.2} times the value's work; the bound is {:.2}\n", real(v, "ratio"), real(v, "bound"));
+    if let Some(a) = field(v, "arithmetic") {
+        out += &format!("arithmetic: $ {}, of the gradient $ {}: {:.2} times with {} inputs and outputs; theory's bound is 4\n", number(a, "function"), number(a, "gradient"), real(a, "ratio"), number(a, "ends"));
+    }
     Some(out.trim_end().to_owned())
 }
 
@@ -203,9 +206,10 @@ pub fn cost_json(v: &Value) -> Option<String> {
         Some(format!("\"{name}\":[{}]", all.join(",")))
     };
     let Value::Record(r) = v else { return None };
-    let single = |n: &str| n != "lines" && n != "rules";
+    let single = |n: &str| n != "lines" && n != "rules" && n != "arithmetic";
     let parts: Vec<String> = r.names.iter().zip(&r.vals).filter(|(n, _)| single(n.as_str())).map(|(n, v)| format!("\"{n}\":{}", json(v))).collect();
-    Some(format!("{{{},{},{}}}", parts.join(","), objects("lines")?, objects("rules")?))
+    let arithmetic = object(field(v, "arithmetic")?)?;
+    Some(format!("{{\"arithmetic\":{arithmetic},{},{},{}}}", parts.join(","), objects("lines")?, objects("rules")?))
 }
 
 fn object(v: &Value) -> Option<String> {
