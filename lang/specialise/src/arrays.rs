@@ -116,11 +116,7 @@ impl Spec<'_> {
     pub(crate) fn move_prim(&mut self, p: Prim, args: &[Val], ty: Option<Ty>) -> Res<Val> {
         match p {
             Prim::Iota | Prim::Range => self.leaf_prim(p, args, IrTy::I64.array(1)),
-            Prim::Eye => {
-                let m = self.leaf_prim(p, args, IrTy::F64.array(2))?;
-                self.learn_eye(&m, &args[0])?;
-                Ok(m)
-            }
+            Prim::Eye => self.eye(&args[0]),
             Prim::Linspace => self.linspace(args),
             Prim::Replicate => {
                 let n = self.leaf(&args[0])?;

@@ -6,7 +6,7 @@
 
 use crate::{Res, Spec, Val};
 use adl_ir::{Block, Cmp, Op, Ty, Var};
-use adl_prim::Bin;
+use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
 
 /// What is known of arrays.
@@ -29,13 +29,14 @@ impl Spec<'_> {
         self.sparse.diagonals.insert(m, d);
     }
 
-    /// The identity matrix has ones on its diagonal.
-    pub(crate) fn learn_eye(&mut self, m: &Val, n: &Val) -> Res<()> {
-        let (m, n) = (self.leaf(m)?, self.leaf(n)?);
+    /// The identity matrix.
+    pub(crate) fn eye(&mut self, n: &Val) -> Res<Val> {
+        let n = self.leaf(n)?;
+        let m = self.b.prim(Prim::Eye, &[n], Ty::F64.array(2));
         let one = self.lit(adl_ir::Lit::F64(1.0));
         let d = self.b.one(Op::Replicate { n, a: one }, Ty::F64.array(1));
         self.learn_diagonal(m, d);
-        Ok(())
+        Ok(Val::Leaf(m))
     }
 
     /// A number times a diagonal matrix, or a diagonal matrix divided by one, is diagonal.
