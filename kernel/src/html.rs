@@ -191,7 +191,7 @@ mod tests {
     fn big_values_are_cut() {
         for shape in [&[100_000][..], &[1000, 1000], &[100, 100, 100], &[3, 2, 2, 2]] {
             let html = of(&ints(shape), "T").unwrap();
-            assert!(html.len() < 100_000 && (html.contains('…') || shape.len() == 4), "{shape:?}: {}", html.len());
+            assert!(html.len() < 200_000 && (html.contains('…') || shape.len() == 4), "{shape:?}: {}", html.len());
             assert_eq!(html.matches("<tr>").count(), html.matches("</tr>").count());
         }
     }

@@ -45,7 +45,7 @@ fn comprehensions_are_those_of_each_index_alone() {
     for body in BODIES {
         let with = "(((w, ws, m), xs) : ((Float, [3]Float, [3][3]Float), [20]Float))";
         let test = format!(
-            "let alone {with} = let f = (fun v -> weigh ({body})) in list.to_array (list.map f (list.of_array xs))\n\
+            "let alone {with} = let f = (fun (v : Float) -> weigh ({body})) in list.to_array (list.map f (list.of_array xs))\n\
              let vector {with} = for i < 20 -> weigh (let v = xs[i] in {body})\n\
              let matrix {with} = for i < 4, j < 5 -> (let v = xs[5 * i + j] in {body})\n\
              let total {with} = sum for i < 4, j < 5 -> weigh (let v = xs[5 * i + j] in {body})\n\
@@ -69,7 +69,7 @@ fn derivatives_are_those_of_each_element_alone() {
     let mut wrong = Vec::new();
     for body in BODIES {
         let test = format!(
-            "let run each (((w, ws, m), xs) : ((Float, [3]Float, [3][3]Float), [20]Float)) = weigh (each (fun v -> {body}) xs)\n\
+            "let run each (((w, ws, m), xs) : ((Float, [3]Float, [3][3]Float), [20]Float)) = weigh (each (fun (v : Float) -> {body}) xs)\n\
              let (f, g) = (run map, run alone)\nlet d = unravel p (map (fun i -> sin (float i)) (iota (len (ravel p))))\n\
              let close a b = maximum (abs (ravel a - ravel b)) <= 1e-12 * (1.0 + maximum (abs (ravel a)))\n\
              (close (grad f p) (grad g p), close (jvp f p d) (jvp g p d), close (hvp f p d) (hvp g p d), close (grad (fun x -> snd (jvp f x d)) p) (hvp g p d))"

@@ -131,7 +131,7 @@ fn check(p: Prim) -> Check {
         | P::Env | P::Time | P::Assert | P::Error | P::StrLen | P::StrSlice | P::StrSplit | P::StrJoin | P::StrTrim | P::StrFind | P::StrReplace | P::StrUpper | P::StrLower
         | P::ParseFloat | P::ParseInt | P::Zero | P::PlotSave | P::PlotShow | P::PlotWatch => Discrete,
         P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd | P::Jacrev | P::Hessian | P::Hvp | P::Engine | P::Gradcheck
-        | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder | P::Cost => Operator,
+        | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder | P::Cost | P::JacobianSparse => Operator,
     }
 }
 

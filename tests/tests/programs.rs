@@ -24,7 +24,9 @@ fn programs_print_what_they_should() {
     for path in scripts("tests/programs").into_iter().chain(scripts("examples")).chain(scripts("notebooks")) {
         let (mut s, out) = adl_tests::session();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let result = s.run_file(&name, &std::fs::read(&path).unwrap());
+        // Imports are relative to the importing file, whose path is relative to the root.
+        let at = path.strip_prefix(adl_tests::root()).unwrap_or(&path).to_string_lossy().into_owned();
+        let result = s.run_file(if at.starts_with("examples") { &at } else { &name }, &std::fs::read(&path).unwrap());
         for d in &result.diags {
             out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
             out.borrow_mut().push('\n');

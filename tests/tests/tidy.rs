@@ -136,7 +136,8 @@ fn functions(code: &str) -> Vec<(String, usize)> {
     let mut out = Vec::new();
     for (i, l) in lines.iter().enumerate() {
         let indent = l.len() - l.trim_start().len();
-        let Some(name) = function_name(l.trim_start()) else { continue };
+        // A declaration without a body has no length.
+        let Some(name) = function_name(l.trim_start()).filter(|_| !l.trim_end().ends_with(';')) else { continue };
         // A body ends where its own indentation has a closing brace again.
         let end = lines[i..].iter().position(|m| m.len() > indent && m.starts_with(&" ".repeat(indent)) && m[indent..].starts_with('}'));
         let Some(n) = end.filter(|_| l.contains('{') || lines.get(i + 1).is_some_and(|n| !n.trim().is_empty())) else { continue };

@@ -12,8 +12,8 @@ const PASSES: &[(&str, Pass)] = &[
     ("cse", |_, f| adl_opt::simplify::simplify(f)),
     ("hoist", |_, f| adl_opt::hoist::hoist(f)),
     ("dead", |_, f| adl_ad::dce::remove_dead(f)),
-    ("fuse", |_, f| drop(adl_opt::fuse::fuse(f, For::Any))),
-    ("fuse_native", |_, f| drop(adl_opt::fuse::fuse(f, For::Native))),
+    ("fuse", |_, f| _ = adl_opt::fuse::fuse(f, For::Any)),
+    ("fuse_native", |_, f| _ = adl_opt::fuse::fuse(f, For::Native)),
     ("finish", adl_opt::finish),
 ];
 

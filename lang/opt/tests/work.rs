@@ -40,8 +40,8 @@ type Pass = fn(&Program, &mut Function);
 const PASSES: &[Pass] = &[
     |_, f| adl_opt::simplify::simplify(f),
     |_, f| adl_ad::dce::remove_dead(f),
-    |_, f| drop(adl_opt::fuse::fuse(f, adl_opt::fuse::For::Any)),
-    |_, f| drop(adl_opt::fuse::fuse(f, adl_opt::fuse::For::Native)),
+    |_, f| _ = adl_opt::fuse::fuse(f, adl_opt::fuse::For::Any),
+    |_, f| _ = adl_opt::fuse::fuse(f, adl_opt::fuse::For::Native),
     |_, f| adl_opt::hoist::hoist(f),
     adl_opt::function,
     adl_opt::finish,
