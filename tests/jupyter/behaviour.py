@@ -213,7 +213,7 @@ class Cells(unittest.TestCase):
         self.assertEqual([m for m in out if "display" in m["msg_type"]][-1]["content"]["data"]["text/plain"], "4")
 
     def test_long_loops_have_a_progress_bar(self):
-        _, out = self.c.run("loop x = 0.0 for i < 3000 do x + sum (map sin (linspace 0.0 1.0 10_000))")
+        _, out = self.c.run("loop x = 0.0 for i < 20_000 do x + sum (map sin (linspace 0.0 1.0 10_000))")
         bars = [m["content"]["data"].get("text/html", "") for m in out if "display" in m["msg_type"]]
         self.assertTrue(any("<progress" in b for b in bars), bars)
         self.assertEqual(bars[-1], "")
