@@ -17,7 +17,7 @@ const ROWS: usize = 40;
 const STOPS: usize = 25;
 /// Plans by name that can be picked; behind them stands what was chosen by hand.
 const PLANS: &[&str] = &["store_all", "recompute_all", "auto", "sqrt", "revolve 32", "revolve 8"];
-const BY_HAND: &str = "by hand";
+const BY_HAND: &str = "by hand or budget";
 
 /// A live table.
 pub struct Control {
@@ -119,8 +119,8 @@ fn frontier_svg(r: &Value) -> String {
     let right = points.iter().map(|p| p.1.0).fold(1e-9, f64::max);
     let (low, high) = points.iter().map(|p| p.1.1).fold((f64::INFINITY, 0.0f64), |(a, b), y| (a.min(y), b.max(y)));
     let (width, height, margin) = FRAME;
-    let x = |v: f64| margin + v / right * (width - 3.5 * margin);
-    let y = |v: f64| height - margin - (v - low) / (high - low).max(1e-9) * (height - 1.7 * margin);
+    let x = |v: f64| margin + v / right * (width - 4.5 * margin);
+    let y = |v: f64| height - margin - (v - low) / (high - low).max(1e-9) * (height - 2.2 * margin);
     let mut out = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"11\"><rect width=\"100%\" height=\"100%\" fill=\"white\"/>");
     let (left, bottom) = (0.6 * margin, height - 0.6 * margin);
     out += &format!("<path d=\"M{left} 8V{bottom}H{}\" fill=\"none\" stroke=\"#777\"/><text x=\"{}\" y=\"{}\">extra work</text><text x=\"{}\" y=\"16\">peak memory</text>", width - 8.0, width - 70.0, height - 8.0, left + 6.0);
@@ -129,7 +129,7 @@ fn frontier_svg(r: &Value) -> String {
         let (fill, radius) = if *now { ("#d55e00", 6.0) } else { ("#0072b2", 4.0) };
         out += &format!("<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"{radius}\" fill=\"{fill}\"/>");
         // The current plan's words stand below, so that they do not cover the name of the plan that it may be.
-        let (dy, color) = if *now { (18.0, "#a34700") } else { (-6.0, "black") };
+        let (dy, color) = if *now { (18.0, "#a34700") } else { (-7.0, "black") };
         out += &format!("<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{color}\">{} ({})</text>", cx + 8.0, cy + dy, escape(name), size(*peak));
     }
     out + "</svg>"
