@@ -1,13 +1,16 @@
 //! Core → register code → results.
 //!
 //! [`Machine`] owns everything that a run needs: registers, frames, globals, tapes, the host. Reading order: [`code`], `compile`,
-//! `run`.
+//! `run` (the loop), `instr` (what instructions do), `calls`.
 
+mod calls;
 pub mod code;
 mod compile;
 pub mod hot;
 pub(crate) mod lanes;
 mod lowered;
+mod instr;
+mod parts;
 mod progress;
 mod run;
 mod starved;
@@ -330,5 +333,5 @@ pub(crate) fn nowhere(s: Span) -> bool {
 
 /// Component of a tuple.
 pub(crate) fn part(v: &Value, i: u32) -> Res<Value> {
-    run::step_into(v, adl_typing::core::Step::Item(i))
+    parts::step_into(v, adl_typing::core::Step::Item(i))
 }

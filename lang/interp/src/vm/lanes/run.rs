@@ -5,7 +5,7 @@ use super::{DEPTH, Give, Lane, Lanes, SPLITS, Siblings, Try};
 use crate::ops;
 use crate::value::{Buf, Data, Record, Rep, Tuple, Value, compare, seq};
 use crate::vm::code::{Cmp, Code, I, IndexKind, R};
-use crate::vm::run::{compare_values, literal_equal, number_at, rep_with, step_into};
+use crate::vm::parts::{compare_values, literal_equal, number_at, rep_with, step_into};
 use crate::vm::{Fun, Group};
 use adl_typing::core::{SizeAt, Step};
 use std::rc::Rc;
@@ -298,7 +298,7 @@ impl Lanes<'_> {
             }
             I::Index(d, a, k, first) => {
                 let kinds = code.indices[k as usize].clone();
-                let n: u32 = kinds.iter().map(super::super::run::index_width).sum();
+                let n: u32 = kinds.iter().map(super::super::parts::index_width).sum();
                 let (a, at) = (self.get(f, a)?, self.range(f, first, n)?);
                 (d, self.index(f.n, a, &kinds, &at)?)
             }

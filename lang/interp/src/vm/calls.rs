@@ -1,0 +1,240 @@
+//! Calls and returns: frames, arguments, captured values.
+
+use super::code::Code;
+use super::{Frame, Fun, Machine};
+use crate::ad;
+use crate::error::{Error, Res, codes};
+use crate::ops;
+use crate::value::Value;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+/// Machine stack that one nested call through a primitive may take.
+const REENTRY: usize = 4096;
+
+impl Machine {
+    pub(super) fn enter(&mut self, code: Rc<Code>) -> Res<Value> {
+        let depth = self.frames.len();
+        self.push_frame(code, None, 0)?;
+        if let (Some(f), true) = (self.frames.last_mut(), self.compiler.is_some()) {
+            // An expression is a function of `()`.
+            f.args = Some([Value::Unit].into());
+        }
+        self.run(depth)
+    }
+
+    pub(super) fn push_frame(&mut self, code: Rc<Code>, fun: Option<Rc<Fun>>, dst: usize) -> Res<()> {
+        let base = self.regs.len();
+        if (base + code.registers as usize) * 16 + self.frames.len() * size_of::<Frame>() + self.reentries > self.stack_budget {
+            return Err(super::too_deep());
+        }
+        self.regs.resize(base + code.registers as usize, Value::Unit);
+        self.frames.push(Frame { code, fun, pc: 0, base, dst, args: None });
+        Ok(())
+    }
+
+    /// Calls from primitives: a new loop on the (growing) machine stack.
+    pub(crate) fn call_fun(&mut self, f: Rc<Fun>, args: Vec<Value>) -> Res<Value> {
+        self.poll()?;
+        self.nested(|m| m.call_inner(f, args))
+    }
+
+    /// Something that runs a loop of its own on the (growing) machine stack; frames of calls that fail are removed.
+    pub(super) fn nested(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
+        let (depth, base) = (self.frames.len(), self.regs.len());
+        self.reentries += REENTRY;
+        let out = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || run(self));
+        self.reentries = self.reentries.saturating_sub(REENTRY);
+        if out.is_err() {
+            self.frames.truncate(depth);
+            self.regs.truncate(base);
+        }
+        out
+    }
+
+    fn call_inner(&mut self, f: Rc<Fun>, mut args: Vec<Value>) -> Res<Value> {
+        let arity = f.arity();
+        if args.len() < arity || arity == 0 {
+            return if args.is_empty() { Ok(Value::Fun(f)) } else { Ok(Value::Fun(Rc::new(Fun::Partial(f, args)))) };
+        }
+        if args.len() > arity {
+            let rest = args.split_off(arity);
+            let g = self.call_fun(f, args)?;
+            return self.call(&g, &rest);
+        }
+        let depth = self.frames.len();
+        match &*f {
+            Fun::Closure(..) | Fun::Member(..) => {
+                if let Some(v) = self.hot_apply(&f, &args)? {
+                    return Ok(v);
+                }
+                self.begin(f, args, 0)?;
+                self.run(depth)
+            }
+            _ => self.apply_other(&f, args),
+        }
+    }
+
+    /// Pushes the frame of a closure or member applied to all its arguments.
+    pub(super) fn begin(&mut self, f: Rc<Fun>, args: Vec<Value>, dst: usize) -> Res<()> {
+        let code = match &*f {
+            Fun::Closure(c, _) => c.clone(),
+            Fun::Member(g, i) => g.codes[*i as usize].clone(),
+            _ => return Err(Error::new(codes::STRUCTURE, "no code")),
+        };
+        self.push_frame(code, Some(f.clone()), dst)?;
+        let base = self.regs.len() - self.frames.last().map_or(0, |f| f.code.registers as usize);
+        let n = args.len();
+        for (i, a) in args.into_iter().enumerate() {
+            self.regs[base + i] = a;
+        }
+        self.keep_arguments(base, n);
+        self.load_captures(&f, base + n);
+        Ok(())
+    }
+
+    fn load_captures(&mut self, f: &Fun, at: usize) {
+        let captured: &[Value] = match f {
+            Fun::Closure(_, c) => c,
+            Fun::Member(g, _) => &g.captured,
+            _ => &[],
+        };
+        for (i, v) in captured.iter().enumerate() {
+            self.regs[at + i] = v.clone();
+        }
+    }
+
+    /// Functions without code, applied to all their arguments.
+    fn apply_other(&mut self, f: &Fun, mut args: Vec<Value>) -> Res<Value> {
+        match f {
+            Fun::Prim(p, reps) => ops::apply(self, *p, reps, &mut args),
+            Fun::Partial(g, first) => {
+                let all = first.iter().cloned().chain(args).collect();
+                self.call_fun(g.clone(), all)
+            }
+            Fun::Linear(map) => ad::linear::apply(self, map, args.swap_remove(0)),
+            Fun::Custom(g, rule, vjp) => ad::operators::custom(self, g, rule, *vjp, args.swap_remove(0)),
+            Fun::Checkpoint(g) => ad::operators::checkpointed(self, g, args.swap_remove(0)),
+            Fun::Invertible(r) => ops::higher::invertible(self, r, &args[0], &args[1]),
+            Fun::Closure(..) | Fun::Member(..) => Err(Error::new(codes::STRUCTURE, "no primitive")),
+        }
+    }
+
+    /// Leaves the top frame with a value: the result of the run, if it was the last.
+    pub(super) fn ret(&mut self, v: Value, depth: usize) -> Option<Value> {
+        let f = self.frames.pop()?;
+        self.regs.truncate(f.base);
+        if self.frames.len() == depth {
+            return Some(v);
+        }
+        self.regs[f.dst] = v;
+        None
+    }
+
+    pub(super) fn sibling(&mut self, k: u32) -> Res<Rc<Fun>> {
+        match self.frames.last().and_then(|f| f.fun.clone()).as_deref() {
+            Some(Fun::Member(_, i)) if *i == k => self.frames.last().and_then(|f| f.fun.clone()).ok_or_else(no_group),
+            Some(Fun::Member(g, _)) => Ok(Rc::new(Fun::Member(g.clone(), k))),
+            _ => Err(no_group()),
+        }
+    }
+
+    /// Pushes a frame whose arguments stand in registers of the current one.
+    fn call_code(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32, dst: usize) -> Res<()> {
+        if self.interrupt.load(Ordering::Relaxed) {
+            self.poll()?;
+        }
+        let code = match &*f {
+            Fun::Closure(c, _) => c.clone(),
+            Fun::Member(g, i) => g.codes[*i as usize].clone(),
+            _ => return Err(no_group()),
+        };
+        let given = base + first as usize;
+        if let Some(v) = self.hot_call(&f, &code, given..given + n as usize)? {
+            self.regs[dst] = v;
+            return Ok(());
+        }
+        let top = self.regs.len();
+        self.push_frame(code, Some(f.clone()), dst)?;
+        for i in 0..n as usize {
+            let v = std::mem::take(&mut self.regs[base + first as usize + i]);
+            self.regs[top + i] = v;
+        }
+        self.keep_arguments(top, n as usize);
+        self.load_captures(&f, top + n as usize);
+        Ok(())
+    }
+
+    /// Replaces the current frame, or gives its result where that is native code's.
+    fn tail(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32) -> Res<Option<Value>> {
+        if self.interrupt.load(Ordering::Relaxed) {
+            self.poll()?;
+        }
+        let code = match &*f {
+            Fun::Closure(c, _) => c.clone(),
+            Fun::Member(g, i) => g.codes[*i as usize].clone(),
+            _ => return Err(no_group()),
+        };
+        let given = base + first as usize;
+        if let Some(v) = self.hot_call(&f, &code, given..given + n as usize)? {
+            return Ok(Some(v));
+        }
+        let args = self.range(base, first, n);
+        self.regs.truncate(base);
+        self.regs.resize(base + code.registers as usize, Value::Unit);
+        for (i, a) in args.into_iter().enumerate() {
+            self.regs[base + i] = a;
+        }
+        self.load_captures(&f, base + n as usize);
+        if let Some(frame) = self.frames.last_mut() {
+            frame.code = code;
+            frame.fun = Some(f);
+            frame.pc = 0;
+            frame.args = None;
+        }
+        self.keep_arguments(base, n as usize);
+        Ok(None)
+    }
+
+    /// Calls what a register holds. `[d, f, first]`: where the result goes, the function, its first argument.
+    pub(super) fn call_value(&mut self, base: usize, [d, f, first]: [u32; 3], n: u32) -> Res<()> {
+        let f = self.function(base, f)?;
+        if f.arity() == n as usize && matches!(&*f, Fun::Closure(..) | Fun::Member(..)) {
+            return self.call_code(f, base, first, n, base + d as usize);
+        }
+        let args = self.range(base, first, n);
+        self.regs[base + d as usize] = self.call_fun(f, args)?;
+        Ok(())
+    }
+
+    pub(super) fn call_sibling(&mut self, base: usize, [d, k, first]: [u32; 3], n: u32) -> Res<()> {
+        let f = self.sibling(k)?;
+        self.call_code(f, base, first, n, base + d as usize)
+    }
+
+    /// A call whose result is that of the frame: gives it where it is there at once; else the frame has become the callee's.
+    pub(super) fn tail_value(&mut self, base: usize, f: u32, first: u32, n: u32) -> Res<Option<Value>> {
+        let f = self.function(base, f)?;
+        if f.arity() == n as usize && matches!(&*f, Fun::Closure(..) | Fun::Member(..)) {
+            return self.tail(f, base, first, n);
+        }
+        let args = self.range(base, first, n);
+        self.call_fun(f, args).map(Some)
+    }
+
+    pub(super) fn tail_sibling(&mut self, base: usize, k: u32, first: u32, n: u32) -> Res<Option<Value>> {
+        let f = self.sibling(k)?;
+        self.tail(f, base, first, n)
+    }
+
+    fn function(&self, base: usize, f: u32) -> Res<Rc<Fun>> {
+        match &self.regs[base + f as usize] {
+            Value::Fun(f) => Ok(f.clone()),
+            _ => Err(Error::new(codes::STRUCTURE, "this is no function")),
+        }
+    }
+}
+
+fn no_group() -> Box<Error> {
+    Error::new(codes::STRUCTURE, "no recursive group here")
+}
