@@ -22,7 +22,6 @@ const ALLOWED: &[(&str, &str)] = &[
     ("lang/interp/src/vm/run.rs: steps", "the loop of the evaluator: an arm for each instruction, its registers in locals"),
     ("lang/prim/src/scalar.rs: d_un", "a rule for each scalar function"),
     ("lang/syntax/src/dump.rs: expr_here", "an arm for each form of expression"),
-    ("lang/typing/src/free.rs: inner", "an arm for each form of Core"),
     ("lang/typing/src/infer/special.rs: special", "an arm for each primitive whose type depends on literals"),
     ("lang/typing/src/infer/zonk.rs: zonk_kind", "an arm for each form of Core"),
     ("lang/typing/src/linear.rs: expr_inner", "an arm for each form of Core"),

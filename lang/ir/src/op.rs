@@ -2,6 +2,7 @@
 
 use crate::func::{Block, FnId, Var};
 use crate::ty::{DataId, Ty};
+pub use adl_prim::Cmp;
 use adl_prim::{Bin, Prim, Un};
 use std::rc::Rc;
 
@@ -27,13 +28,6 @@ impl Lit {
             Lit::Str(_) => Ty::Str,
         }
     }
-}
-
-/// A comparison.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[allow(missing_docs)]
-pub enum Cmp {
-    Eq, Ne, Lt, Gt, Le, Ge,
 }
 
 /// A conversion between numbers. From `Bool`: 0 or 1.

@@ -1,6 +1,6 @@
 //! Constants: what an operation on literals gives, where evaluation at run time gives the same bits and no error.
 
-use adl_ir::{Cmp, Conv, Lit, Op, Var};
+use adl_ir::{Conv, Lit, Op, Var};
 use adl_prim::Bin;
 use std::collections::HashMap;
 
@@ -57,7 +57,7 @@ impl Lits {
                     (Some(x), Some(y)) => x.partial_cmp(&y),
                     _ => Some(self.int(*a)?.cmp(&self.int(*b)?)),
                 };
-                Some(Lit::Bool(holds(*c, order)))
+                Some(Lit::Bool(c.holds(order)))
             }
             Op::Not(a) => match self.get(*a)? {
                 Lit::Bool(b) => Some(Lit::Bool(!b)),
@@ -77,18 +77,6 @@ fn whole(op: Bin, a: i64, b: i64) -> Option<i64> {
         Bin::Min => Some(a.min(b)),
         Bin::Max => Some(a.max(b)),
         _ => None,
-    }
-}
-
-fn holds(c: Cmp, order: Option<std::cmp::Ordering>) -> bool {
-    use std::cmp::Ordering::{Equal, Greater, Less};
-    match c {
-        Cmp::Eq => order == Some(Equal),
-        Cmp::Ne => order != Some(Equal),
-        Cmp::Lt => order == Some(Less),
-        Cmp::Gt => order == Some(Greater),
-        Cmp::Le => matches!(order, Some(Less | Equal)),
-        Cmp::Ge => matches!(order, Some(Greater | Equal)),
     }
 }
 

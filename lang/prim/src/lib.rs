@@ -18,4 +18,4 @@ pub mod scalar;
 pub mod special;
 
 pub use prim::{Linearity, Prim, Row, Typing};
-pub use scalar::{Bin, Ops, Un};
+pub use scalar::{Bin, Cmp, Ops, Un};

@@ -16,6 +16,43 @@ pub enum Un {
     Powi(i32),
 }
 
+/// A comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[allow(missing_docs)]
+pub enum Cmp {
+    Eq, Ne, Lt, Gt, Le, Ge,
+}
+
+impl Cmp {
+    /// The comparison that a primitive is.
+    pub fn of(p: crate::Prim) -> Option<Cmp> {
+        use crate::Prim;
+        Some(match p {
+            Prim::Eq => Cmp::Eq,
+            Prim::Ne => Cmp::Ne,
+            Prim::Lt => Cmp::Lt,
+            Prim::Gt => Cmp::Gt,
+            Prim::Le => Cmp::Le,
+            Prim::Ge => Cmp::Ge,
+            _ => return None,
+        })
+    }
+
+    /// Whether it holds of two values in this order; nan has none, and only differs.
+    #[inline]
+    pub fn holds(self, order: Option<std::cmp::Ordering>) -> bool {
+        use std::cmp::Ordering::{Equal, Greater, Less};
+        match self {
+            Cmp::Eq => order == Some(Equal),
+            Cmp::Ne => order != Some(Equal),
+            Cmp::Lt => order == Some(Less),
+            Cmp::Gt => order == Some(Greater),
+            Cmp::Le => matches!(order, Some(Less | Equal)),
+            Cmp::Ge => matches!(order, Some(Greater | Equal)),
+        }
+    }
+}
+
 /// Binary real operators. `StepLe` appears in derivatives only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]

@@ -5,7 +5,7 @@ use crate::types::{apply, bind, closed};
 use crate::val::{Closure, Fun, Subst, Val};
 use crate::{Layout, Made, Res, Spec};
 use adl_ir::{Builder, FnId, Op, Rule, Ty as IrTy, Var};
-use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Rep as CoreRep};
+use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda};
 use adl_typing::ty::{Ty, TyVar};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -40,23 +40,9 @@ impl Promise {
 /// A function's body over its inputs.
 pub(crate) type Body<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, &[Val]) -> Res<Val>;
 
-/// The function at the bottom of an application, hidden arguments, and arguments.
-fn spine(e: &Expr) -> (&Expr, &[CoreRep], Vec<&Expr>) {
-    match &*e.kind {
-        ExprKind::App(f, args) => {
-            let (head, reps, mut all) = spine(f);
-            all.extend(args);
-            (head, reps, all)
-        }
-        ExprKind::Inst(f, reps) => (f, reps, Vec::new()),
-        ExprKind::Prim(_, reps) => (e, reps, Vec::new()),
-        _ => (e, &[], Vec::new()),
-    }
-}
-
 impl<'s> Spec<'s> {
     pub(crate) fn application(&mut self, e: &Expr) -> Res<Val> {
-        let (head, reps, args) = spine(e);
+        let (head, reps, args) = e.spine();
         let mut vals: Vec<Val> = reps.iter().map(|r| self.rep_val(r)).collect();
         let ty = self.ty(&e.ty);
         if let ExprKind::Prim(p, _) = &*head.kind {

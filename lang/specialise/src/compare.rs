@@ -5,19 +5,6 @@ use crate::{Res, Spec};
 use adl_ir::{Cmp, Lit, Op, Ty as IrTy, Var};
 use adl_prim::Prim;
 
-/// The comparison that a primitive is.
-pub(crate) fn comparison(p: Prim) -> Option<Cmp> {
-    Some(match p {
-        Prim::Eq => Cmp::Eq,
-        Prim::Ne => Cmp::Ne,
-        Prim::Lt => Cmp::Lt,
-        Prim::Gt => Cmp::Gt,
-        Prim::Le => Cmp::Le,
-        Prim::Ge => Cmp::Ge,
-        _ => return None,
-    })
-}
-
 impl Spec<'_> {
     /// `a op b` on whole values.
     pub(crate) fn compare(&mut self, op: Cmp, a: &Val, b: &Val) -> Res<Val> {

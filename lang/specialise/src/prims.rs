@@ -1,6 +1,5 @@
 //! Primitives by family. The `match` is exhaustive: a new primitive is a compile error here.
 
-use crate::compare::comparison;
 use crate::val::{Fun, Rep, Val};
 use crate::{Res, Spec};
 use adl_ir::{Op, Ty as IrTy};
@@ -52,7 +51,7 @@ impl Spec<'_> {
             | P::Atan | P::Atan2 | P::Sinh | P::Cosh | P::Tanh | P::Exp | P::Expm1 | P::Log | P::Log1p | P::Sqrt | P::Cbrt | P::Abs | P::Sign | P::Floor
             | P::Ceil | P::Round | P::Min | P::Max | P::Clamp | P::Hypot | P::Sigmoid | P::Relu | P::Softplus | P::Erf | P::Erfc | P::Lgamma | P::Digamma
             | P::Gamma | P::IsNan | P::IsInf | P::Pi | P::E | P::Inf | P::Nan | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat => self.number_prim(p, &reps, &args),
-            P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge => match comparison(p) {
+            P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge => match adl_ir::Cmp::of(p) {
                 Some(op) => self.compare(op, &args[0], &args[1]),
                 None => Err(self.no("a comparison")),
             },

@@ -38,6 +38,20 @@ impl Expr {
     pub(crate) fn take(&mut self) -> ExprKind {
         std::mem::replace(&mut *self.kind, ExprKind::Lit(Lit::Unit))
     }
+
+    /// The function at the bottom of an application, its hidden arguments, and its arguments.
+    pub fn spine(&self) -> (&Expr, &[Rep], Vec<&Expr>) {
+        match &*self.kind {
+            ExprKind::App(f, args) => {
+                let (head, reps, mut all) = f.spine();
+                all.extend(args);
+                (head, reps, all)
+            }
+            ExprKind::Inst(f, reps) => (f, reps, Vec::new()),
+            ExprKind::Prim(_, reps) => (self, reps, Vec::new()),
+            _ => (self, &[], Vec::new()),
+        }
+    }
 }
 
 /// Blocks of many thousand `let`s nest as deep: what is inside is dropped on a stack that is long
@@ -97,6 +111,20 @@ pub enum Lit {
     F32(f32),
     /// A `String`.
     Str(Rc<str>),
+}
+
+/// As in a program.
+impl std::fmt::Display for Lit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Lit::Unit => f.write_str("()"),
+            Lit::Bool(b) => write!(f, "{b}"),
+            Lit::Int(n) => write!(f, "{n}"),
+            Lit::Float(x) => write!(f, "{x:?}"),
+            Lit::F32(x) => write!(f, "{x:?}f32"),
+            Lit::Str(s) => write!(f, "{s:?}"),
+        }
+    }
 }
 
 /// A constructor of a declared type.

@@ -1,6 +1,7 @@
 //! Free locals of functions, hidden parameters and sizes included.
 
-use crate::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Local, LoopKind, Rep, SizeRep, Tree};
+use crate::core::{Arm, Expr, ExprKind, Extent, IndexArg, Lambda, Local, LoopKind, Rep, SizeRep, Sizes, Tree};
+use adl_syntax::symbol::Symbol;
 use std::collections::HashSet;
 
 /// Free locals of a function, in order of first use.
@@ -63,12 +64,13 @@ impl Free {
         }
     }
 
-    fn exprs(&mut self, es: &[Expr]) {
-        es.iter().for_each(|e| self.expr(e));
-    }
-
     fn expr(&mut self, e: &Expr) {
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.inner(e));
+    }
+
+    /// Expressions, each after what stands before it.
+    fn all<'e>(&mut self, es: impl IntoIterator<Item = &'e Expr>) {
+        es.into_iter().for_each(|e| self.expr(e));
     }
 
     fn inner(&mut self, e: &Expr) {
@@ -76,104 +78,109 @@ impl Free {
             ExprKind::Lit(_) | ExprKind::Global(_) => {}
             ExprKind::IntAt(_, r) | ExprKind::FloatAt(_, r) => self.rep(r),
             ExprKind::Local(l) => self.local(*l),
-            ExprKind::Prim(_, rs) => rs.iter().for_each(|r| self.rep(r)),
-            ExprKind::Abs(ls, e) => {
-                self.bound.extend(ls);
-                self.expr(e);
-            }
-            ExprKind::Inst(e, rs) => {
-                self.expr(e);
-                rs.iter().for_each(|r| self.rep(r));
-            }
+            ExprKind::Prim(_, rs) => self.reps(rs),
+            ExprKind::Abs(ls, e) => self.under(ls.iter().copied(), e),
+            ExprKind::Inst(e, rs) => self.with_reps(e, rs),
             ExprKind::Lam(l) => self.lambda(l),
-            ExprKind::App(f, args) => {
-                self.expr(f);
-                self.exprs(args);
-            }
-            ExprKind::Con(_, es) | ExprKind::Tuple(es) | ExprKind::Array(es) | ExprKind::Interp(es) => self.exprs(es),
-            ExprKind::Let(l, _, a, b) => {
-                self.expr(a);
-                self.bound.insert(*l);
-                self.expr(b);
-            }
-            ExprKind::LetRec(bs, e) => {
-                self.bound.extend(bs.iter().map(|b| b.0));
-                bs.iter().for_each(|b| self.expr(&b.2));
-                self.expr(e);
-            }
-            ExprKind::Sizes(s, e) => {
-                for (at, want, _) in &s.checks {
-                    self.local(at.from);
-                    if let SizeRep::Local(l) = want {
-                        if !s.binds.iter().any(|b| b.1 == *l) {
-                            self.local(*l);
-                        }
-                    }
-                }
-                for b in &s.binds {
-                    self.local(b.3.from);
-                    self.bound.insert(b.1);
-                }
-                self.expr(e);
-            }
-            ExprKind::If(c, a, b) => {
-                self.expr(c);
-                self.expr(a);
-                self.expr(b);
-            }
-            ExprKind::Match(s, root, tree, arms) => {
-                self.expr(s);
-                self.bound.insert(*root);
-                self.tree(tree);
-                for a in arms {
-                    self.bound.extend(a.vars.iter().map(|v| v.0));
-                    a.guard.iter().for_each(|g| self.expr(g));
-                    self.expr(&a.body);
-                }
-            }
+            ExprKind::App(f, args) => self.all(std::iter::once(f).chain(args)),
+            ExprKind::Con(_, es) | ExprKind::Tuple(es) | ExprKind::Array(es) | ExprKind::Interp(es) => self.all(es),
+            ExprKind::Let(l, _, a, b) => self.bind(a, [*l], b),
+            ExprKind::LetRec(bs, e) => self.recursive(bs, e),
+            ExprKind::Sizes(s, e) => self.sizes(s, e),
+            ExprKind::If(c, a, b) => self.all([c, a, b]),
+            ExprKind::Match(s, root, tree, arms) => self.matching(s, *root, tree, arms),
             ExprKind::Item(e, _) | ExprKind::Field(e, _) => self.expr(e),
-            ExprKind::Record(fs) => fs.iter().for_each(|f| self.expr(&f.1)),
-            ExprKind::Update(e, fs) => {
-                self.expr(e);
-                fs.iter().for_each(|f| self.expr(&f.1));
+            ExprKind::Record(fs) => self.all(fs.iter().map(|f| &f.1)),
+            ExprKind::Update(e, fs) => self.all(std::iter::once(e).chain(fs.iter().map(|f| &f.1))),
+            ExprKind::Index(a, args) => self.index(a, args),
+            ExprKind::For(_, vars, body, r) => self.comprehension(vars, body, r),
+            ExprKind::Guard(c, e, r) => self.guarded(c, e, r),
+            ExprKind::Loop(l, init, kind, body) => self.looping(*l, init, kind, body),
+        }
+    }
+
+    fn reps(&mut self, rs: &[Rep]) {
+        rs.iter().for_each(|r| self.rep(r));
+    }
+
+    fn with_reps(&mut self, e: &Expr, rs: &[Rep]) {
+        self.expr(e);
+        self.reps(rs);
+    }
+
+    fn under(&mut self, bound: impl IntoIterator<Item = Local>, e: &Expr) {
+        self.bound.extend(bound);
+        self.expr(e);
+    }
+
+    fn bind(&mut self, a: &Expr, bound: impl IntoIterator<Item = Local>, b: &Expr) {
+        self.expr(a);
+        self.under(bound, b);
+    }
+
+    fn recursive(&mut self, bs: &[(Local, Symbol, Expr)], e: &Expr) {
+        self.bound.extend(bs.iter().map(|b| b.0));
+        self.all(bs.iter().map(|b| &b.2).chain([e]));
+    }
+
+    fn sizes(&mut self, s: &Sizes, e: &Expr) {
+        for (at, want, _) in &s.checks {
+            self.local(at.from);
+            match want {
+                SizeRep::Local(l) if !s.binds.iter().any(|b| b.1 == *l) => self.local(*l),
+                _ => {}
             }
-            ExprKind::Index(a, args) => {
-                self.expr(a);
-                for i in args {
-                    match i {
-                        IndexArg::At(e) => self.expr(e),
-                        IndexArg::Slice(lo, hi) => lo.iter().chain(hi).for_each(|e| self.expr(e)),
-                    }
-                }
+        }
+        for b in &s.binds {
+            self.local(b.3.from);
+            self.bound.insert(b.1);
+        }
+        self.expr(e);
+    }
+
+    fn matching(&mut self, s: &Expr, root: Local, tree: &Tree, arms: &[Arm]) {
+        self.expr(s);
+        self.bound.insert(root);
+        self.tree(tree);
+        for a in arms {
+            self.bound.extend(a.vars.iter().map(|v| v.0));
+            self.all(a.guard.iter().chain([&a.body]));
+        }
+    }
+
+    fn index(&mut self, a: &Expr, args: &[IndexArg]) {
+        self.expr(a);
+        for i in args {
+            match i {
+                IndexArg::At(e) => self.expr(e),
+                IndexArg::Slice(lo, hi) => self.all(lo.iter().chain(hi)),
             }
-            ExprKind::For(_, vars, body, r) => {
-                for (l, _, x) in vars {
-                    match x {
-                        Extent::Bound(e) => self.expr(e),
-                        Extent::Axes(axes) => axes.iter().for_each(|a| self.expr(&a.0)),
-                    }
-                    self.bound.insert(*l);
-                }
-                self.expr(body);
-                self.rep(r);
+        }
+    }
+
+    fn comprehension(&mut self, vars: &[(Local, Symbol, Extent)], body: &Expr, r: &Rep) {
+        for (l, _, x) in vars {
+            match x {
+                Extent::Bound(e) => self.expr(e),
+                Extent::Axes(axes) => self.all(axes.iter().map(|a| &a.0)),
             }
-            ExprKind::Guard(c, e, r) => {
-                self.expr(c);
-                self.expr(e);
-                self.rep(r);
-            }
-            ExprKind::Loop(l, init, kind, body) => {
-                self.expr(init);
-                self.bound.insert(*l);
-                match kind {
-                    LoopKind::For(i, n) => {
-                        self.expr(n);
-                        self.bound.insert(*i);
-                    }
-                    LoopKind::While(c) => self.expr(c),
-                }
-                self.expr(body);
-            }
+            self.bound.insert(*l);
+        }
+        self.expr(body);
+        self.rep(r);
+    }
+
+    fn guarded(&mut self, c: &Expr, e: &Expr, r: &Rep) {
+        self.all([c, e]);
+        self.rep(r);
+    }
+
+    fn looping(&mut self, l: Local, init: &Expr, kind: &LoopKind, body: &Expr) {
+        self.expr(init);
+        self.bound.insert(l);
+        match kind {
+            LoopKind::For(i, n) => self.bind(n, [*i], body),
+            LoopKind::While(c) => self.all([c, body]),
         }
     }
 

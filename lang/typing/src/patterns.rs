@@ -324,7 +324,7 @@ fn witness(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
             let args: Vec<String> = fields.iter().map(|f| witness(*f, known, 1)).collect();
             wrap(format!("{name} {}", args.join(" ")))
         }
-        Some(Known::Lit(l)) => literal(l),
+        Some(Known::Lit(l)) => l.to_string(),
         Some(Known::NotLit(lits)) => other_literal(lits),
         Some(Known::NotLen(lens, size)) => {
             let n = size.or_else(|| (0..).find(|n| !lens.contains(n))).unwrap_or_default();
@@ -350,17 +350,6 @@ fn witness(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
             let texts: Vec<String> = elems.iter().map(|e| witness(*e, known, 0)).collect();
             format!("[{}]", texts.join(", "))
         }
-    }
-}
-
-fn literal(l: &Lit) -> String {
-    match l {
-        Lit::Unit => "()".into(),
-        Lit::Bool(b) => b.to_string(),
-        Lit::Int(n) => n.to_string(),
-        Lit::Float(x) => format!("{x:?}"),
-        Lit::F32(x) => format!("{x:?}f32"),
-        Lit::Str(s) => format!("{s:?}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Typed Core as text, for people (`adl ir --stage core`).
 
-use crate::core::{Arm, Con, Def, Expr, ExprKind, Extent, ForKind, IndexArg, Lambda, Lit, Local, LoopKind, Sizes, Tree};
+use crate::core::{Arm, Con, Def, Expr, ExprKind, Extent, ForKind, IndexArg, Lambda, Local, LoopKind, Sizes, Tree};
 use adl_syntax::symbol::Symbol;
 use std::fmt::Write;
 
@@ -69,7 +69,7 @@ impl Printer {
 
     fn kind(&mut self, e: &Expr) {
         match &*e.kind {
-            ExprKind::Lit(l) => self.put(&literal(l)),
+            ExprKind::Lit(l) => self.put(&l.to_string()),
             ExprKind::IntAt(n, r) => self.put(&format!("{n}@{r:?}")),
             ExprKind::FloatAt(x, r) => self.put(&format!("{x:?}@{r:?}")),
             ExprKind::Local(l) => self.put(&local(*l)),
@@ -288,7 +288,7 @@ impl Printer {
             }
             Tree::Lit(l, cases, rest) => {
                 self.put(&format!("value of {}", local(*l)));
-                cases.iter().for_each(|(v, t)| self.case(&literal(v), t));
+                cases.iter().for_each(|(v, t)| self.case(&v.to_string(), t));
                 self.case("_", rest);
             }
             Tree::Len(l, cases, rest) => {
@@ -312,15 +312,4 @@ impl Printer {
 
 fn constructor(c: &Con) -> &'static str {
     c.data.cons.get(c.tag as usize).map_or("?", |c| c.name.as_str())
-}
-
-fn literal(l: &Lit) -> String {
-    match l {
-        Lit::Unit => "()".into(),
-        Lit::Bool(b) => b.to_string(),
-        Lit::Int(n) => n.to_string(),
-        Lit::Float(x) => format!("{x:?}"),
-        Lit::F32(x) => format!("{x:?}f32"),
-        Lit::Str(s) => format!("{s:?}"),
-    }
 }

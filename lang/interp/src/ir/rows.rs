@@ -44,16 +44,20 @@ pub(crate) fn at(a: &Value, at: &[Value]) -> Res<Value> {
     if at.len() >= a.shape.len() {
         return Ok(flat_of(a, o));
     }
-    let range = o..o + row;
-    let buf = match &a.buf {
+    let buf = copied(a, o..o + row)?;
+    Ok(array::make(a.shape[at.len()..].into(), buf))
+}
+
+/// A range of the elements of a flat array.
+fn copied(a: &Array, range: std::ops::Range<usize>) -> Res<Buf> {
+    Ok(match &a.buf {
         Buf::F64(v) => Buf::F64(v[range].to_vec()),
         Buf::F32(v) => Buf::F32(v[range].to_vec()),
         Buf::I64(v) => Buf::I64(v[range].to_vec()),
         Buf::Bool(v) => Buf::Bool(v[range].to_vec()),
         Buf::Boxed(v) => Buf::Boxed(v[range].to_vec()),
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(kind()),
-    };
-    Ok(array::make(a.shape[at.len()..].into(), buf))
+    })
 }
 
 fn flat_of(a: &Array, i: usize) -> Value {
@@ -232,15 +236,7 @@ pub(crate) fn slice(a: &Value, lo: &Value, hi: &Value) -> Res<Value> {
         _ => return Err(Error::new(codes::BOUNDS, format!("the slice {l}:{h} is out of bounds for an axis of length {n}"))),
     };
     let row: usize = a.shape[1..].iter().product();
-    let range = l * row..h * row;
-    let buf = match &a.buf {
-        Buf::F64(v) => Buf::F64(v[range].to_vec()),
-        Buf::F32(v) => Buf::F32(v[range].to_vec()),
-        Buf::I64(v) => Buf::I64(v[range].to_vec()),
-        Buf::Bool(v) => Buf::Bool(v[range].to_vec()),
-        Buf::Boxed(v) => Buf::Boxed(v[range].to_vec()),
-        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(kind()),
-    };
+    let buf = copied(a, l * row..h * row)?;
     let shape = std::iter::once(h - l).chain(a.shape[1..].iter().copied()).collect();
     Ok(array::make(shape, buf))
 }

@@ -8,7 +8,6 @@ use crate::vm::Machine;
 use adl_ir::{Cmp, Conv, Op, Ty};
 use adl_prim::{Bin, Prim, Un};
 use smallvec::{SmallVec, smallvec};
-use std::cmp::Ordering;
 use std::rc::Rc;
 
 /// An operation. Operands are positions in the list of arguments.
@@ -269,20 +268,9 @@ fn start(args: &mut [Value], acc: adl_ir::Var, v: adl_ir::Var, shape: Option<adl
     }
 }
 
-fn ordered(c: Cmp, o: Option<Ordering>) -> bool {
-    match c {
-        Cmp::Eq => o == Some(Ordering::Equal),
-        Cmp::Ne => o != Some(Ordering::Equal),
-        Cmp::Lt => o == Some(Ordering::Less),
-        Cmp::Gt => o == Some(Ordering::Greater),
-        Cmp::Le => matches!(o, Some(Ordering::Less | Ordering::Equal)),
-        Cmp::Ge => matches!(o, Some(Ordering::Greater | Ordering::Equal)),
-    }
-}
-
 fn comparison(c: Cmp, a: &Value, b: &Value) -> Res<Value> {
     let Some(shape) = seq::shape(a).or(seq::shape(b)).cloned() else {
-        return Ok(Value::Bool(ordered(c, compare::partial(a, b)?)));
+        return Ok(Value::Bool(c.holds(compare::partial(a, b)?)));
     };
     if let (Some(s), Some(t)) = (seq::shape(a), seq::shape(b)) {
         if s != t {
@@ -292,10 +280,10 @@ fn comparison(c: Cmp, a: &Value, b: &Value) -> Res<Value> {
     let n: usize = shape.iter().product();
     let mut out = array::room(n)?;
     match (rows::floats(a), rows::floats(b)) {
-        (Some(x), Some(y)) => out.extend((0..n).map(|i| ordered(c, x.at(i).partial_cmp(&y.at(i))))),
+        (Some(x), Some(y)) => out.extend((0..n).map(|i| c.holds(x.at(i).partial_cmp(&y.at(i))))),
         _ => {
             for i in 0..n {
-                out.push(ordered(c, compare::partial(&rows::flat(a, i), &rows::flat(b, i))?));
+                out.push(c.holds(compare::partial(&rows::flat(a, i), &rows::flat(b, i))?));
             }
         }
     }

@@ -77,11 +77,7 @@ impl Machine {
 
     /// Pushes the frame of a closure or member applied to all its arguments.
     pub(super) fn begin(&mut self, f: Rc<Fun>, args: Vec<Value>, dst: usize) -> Res<()> {
-        let code = match &*f {
-            Fun::Closure(c, _) => c.clone(),
-            Fun::Member(g, i) => g.codes[*i as usize].clone(),
-            _ => return Err(Error::new(codes::STRUCTURE, "no code")),
-        };
+        let code = code_of(&f)?;
         self.push_frame(code, Some(f.clone()), dst)?;
         let base = self.regs.len() - self.frames.last().map_or(0, |f| f.code.registers as usize);
         let n = args.len();
@@ -139,21 +135,28 @@ impl Machine {
         }
     }
 
-    /// Pushes a frame whose arguments stand in registers of the current one.
-    fn call_code(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32, dst: usize) -> Res<()> {
+    /// The code of a function that is called, or its result, where that is native code's.
+    fn meet(&mut self, f: &Rc<Fun>, base: usize, first: u32, n: u32) -> Res<Met> {
         if self.interrupt.load(Ordering::Relaxed) {
             self.poll()?;
         }
-        let code = match &*f {
-            Fun::Closure(c, _) => c.clone(),
-            Fun::Member(g, i) => g.codes[*i as usize].clone(),
-            _ => return Err(no_group()),
-        };
+        let code = code_of(f)?;
         let given = base + first as usize;
-        if let Some(v) = self.hot_call(&f, &code, given..given + n as usize)? {
-            self.regs[dst] = v;
-            return Ok(());
-        }
+        Ok(match self.hot_call(f, &code, given..given + n as usize)? {
+            Some(v) => Met::Value(v),
+            None => Met::Code(code),
+        })
+    }
+
+    /// Pushes a frame whose arguments stand in registers of the current one.
+    fn call_code(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32, dst: usize) -> Res<()> {
+        let code = match self.meet(&f, base, first, n)? {
+            Met::Code(code) => code,
+            Met::Value(v) => {
+                self.regs[dst] = v;
+                return Ok(());
+            }
+        };
         let top = self.regs.len();
         self.push_frame(code, Some(f.clone()), dst)?;
         for i in 0..n as usize {
@@ -167,18 +170,10 @@ impl Machine {
 
     /// Replaces the current frame, or gives its result where that is native code's.
     fn tail(&mut self, f: Rc<Fun>, base: usize, first: u32, n: u32) -> Res<Option<Value>> {
-        if self.interrupt.load(Ordering::Relaxed) {
-            self.poll()?;
-        }
-        let code = match &*f {
-            Fun::Closure(c, _) => c.clone(),
-            Fun::Member(g, i) => g.codes[*i as usize].clone(),
-            _ => return Err(no_group()),
+        let code = match self.meet(&f, base, first, n)? {
+            Met::Code(code) => code,
+            Met::Value(v) => return Ok(Some(v)),
         };
-        let given = base + first as usize;
-        if let Some(v) = self.hot_call(&f, &code, given..given + n as usize)? {
-            return Ok(Some(v));
-        }
         let args = self.range(base, first, n);
         self.regs.truncate(base);
         self.regs.resize(base + code.registers as usize, Value::Unit);
@@ -232,6 +227,20 @@ impl Machine {
             Value::Fun(f) => Ok(f.clone()),
             _ => Err(Error::new(codes::STRUCTURE, "this is no function")),
         }
+    }
+}
+
+/// What a call meets.
+enum Met {
+    Code(Rc<Code>),
+    Value(Value),
+}
+
+fn code_of(f: &Fun) -> Res<Rc<Code>> {
+    match f {
+        Fun::Closure(c, _) => Ok(c.clone()),
+        Fun::Member(g, i) => Ok(g.codes[*i as usize].clone()),
+        _ => Err(Error::new(codes::STRUCTURE, "this function has no code")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Register code.
 
 use crate::value::{ConInfo, Value};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, Cmp, Prim, Un};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{self, GlobalId, Rep};
@@ -9,13 +9,6 @@ use std::rc::Rc;
 
 /// A register, relative to the frame.
 pub type R = u32;
-
-/// A comparison.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[allow(missing_docs)]
-pub enum Cmp {
-    Eq, Ne, Lt, Gt, Le, Ge,
-}
 
 /// An instruction. `d` is the destination; ranges are (first register, count), and their registers are emptied.
 #[derive(Clone, Copy, Debug)]
@@ -244,6 +237,27 @@ impl Code {
             heat: super::hot::Heat::default(),
             lanes_failed: std::cell::Cell::new(0),
             indexwise: false,
+        }
+    }
+
+    /// Adds an instruction; gives its position, where a jump is aimed later.
+    pub(crate) fn emit(&mut self, i: I, span: Span) -> usize {
+        self.instrs.push(i);
+        self.spans.push(span);
+        self.instrs.len() - 1
+    }
+
+    /// Where the next instruction will be.
+    pub(crate) fn here(&self) -> u32 {
+        self.instrs.len() as u32
+    }
+
+    /// Aims a jump at the next instruction.
+    pub(crate) fn aim(&mut self, at: usize) {
+        let to = self.here();
+        match &mut self.instrs[at] {
+            I::Jump(t) | I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) => *t = to,
+            _ => {}
         }
     }
 

@@ -1,11 +1,11 @@
 //! Parts of values, as instructions read them: components, elements, comparisons, representations.
 
 use super::Machine;
-use super::code::{Cmp, IndexKind};
+use super::code::IndexKind;
 use crate::error::{Error, Res, codes};
 use crate::value::{Record, Rep, Value, compare, seq, show};
+use adl_prim::Cmp;
 use adl_typing::core::{self, SizeRep, Step};
-use std::cmp::Ordering;
 use std::rc::Rc;
 
 /// A representation with its registers looked up by `look`.
@@ -65,14 +65,7 @@ pub(super) fn compare_values(op: Cmp, a: &Value, b: &Value) -> Res<bool> {
         (Value::Float(x), Value::Float(y)) => x.partial_cmp(y),
         _ => compare::partial(a, b)?,
     };
-    Ok(match op {
-        Cmp::Eq => order == Some(Ordering::Equal),
-        Cmp::Ne => order != Some(Ordering::Equal),
-        Cmp::Lt => order == Some(Ordering::Less),
-        Cmp::Gt => order == Some(Ordering::Greater),
-        Cmp::Le => matches!(order, Some(Ordering::Less | Ordering::Equal)),
-        Cmp::Ge => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
-    })
+    Ok(op.holds(order))
 }
 
 /// A literal pattern: an Int literal fits any number of that value.

@@ -3,7 +3,6 @@
 use super::value::{Deps, Val};
 use crate::op::{Cmp, Conv};
 use adl_prim::{Bin, Un};
-use std::cmp::Ordering;
 
 type Res = Result<Val, String>;
 
@@ -127,14 +126,7 @@ pub(super) fn cmp(op: Cmp, a: &Val, b: &Val) -> Res {
         (_, Val::Array(_)) => return each(b, &mut |y| cmp(op, a, y)),
         _ => return Err(format!("{} and {} cannot be compared", a.kind(), b.kind())),
     };
-    Ok(Val::Bool(match op {
-        Cmp::Eq => order == Some(Ordering::Equal),
-        Cmp::Ne => order != Some(Ordering::Equal),
-        Cmp::Lt => order == Some(Ordering::Less),
-        Cmp::Gt => order == Some(Ordering::Greater),
-        Cmp::Le => matches!(order, Some(Ordering::Less | Ordering::Equal)),
-        Cmp::Ge => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
-    }))
+    Ok(Val::Bool(op.holds(order)))
 }
 
 /// The negation of each truth value.

@@ -4,11 +4,24 @@ use super::transpose;
 use crate::ad::linear::{self, LinearMap, leaves, rebuild};
 use crate::ad::rules::View;
 use crate::ad::tape::Rule;
-use crate::ad::{level_of, results, split};
+use crate::ad::{Part, level_of, results, split};
 use crate::error::{Error, Res, codes};
 use crate::value::{Buf, Value, space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
+
+/// An argument without the traces of a level, and what traces its leaves of real numbers.
+fn untraced(x: &Value, level: u16) -> Res<(Value, Vec<Option<Part>>)> {
+    let mut parts = Vec::new();
+    let primal = space::map_leaves(x, &mut |v| {
+        let (p, part) = split(v, level);
+        if space::is_real(&p) {
+            parts.push(part);
+        }
+        Ok(p)
+    })?;
+    Ok((primal, parts))
+}
 
 /// A function with a rule of its own, applied.
 pub(crate) fn custom(m: &mut Machine, f: &Value, rule: &Value, vjp: bool, x: Value) -> Res<Value> {
@@ -17,14 +30,7 @@ pub(crate) fn custom(m: &mut Machine, f: &Value, rule: &Value, vjp: bool, x: Val
         return m.call(f, &[x]);
     }
     captured_check(rule, level)?;
-    let mut parts = Vec::new();
-    let primal = space::map_leaves(&x, &mut |v| {
-        let (p, part) = split(v, level);
-        if space::is_real(&p) {
-            parts.push(part);
-        }
-        Ok(p)
-    })?;
+    let (primal, parts) = untraced(&x, level)?;
     let out = m.call(rule, std::slice::from_ref(&primal))?;
     let (y, map) = (crate::vm::part(&out, 0)?, crate::vm::part(&out, 1)?);
     let forward = if vjp { transpose(m, &map, Some(&y), &[])? } else { map.clone() };
@@ -38,14 +44,7 @@ pub(crate) fn custom(m: &mut Machine, f: &Value, rule: &Value, vjp: bool, x: Val
 /// A linear map without a tape at a traced argument: it is its own derivative.
 pub(crate) fn linear_at(m: &mut Machine, map: &LinearMap, x: Value) -> Res<Value> {
     let level = deepest(&x);
-    let mut parts = Vec::new();
-    let primal = space::map_leaves(&x, &mut |v| {
-        let (p, part) = split(v, level);
-        if space::is_real(&p) {
-            parts.push(part);
-        }
-        Ok(p)
-    })?;
+    let (primal, parts) = untraced(&x, level)?;
     let y = linear::apply(m, map, primal.clone())?;
     let outs = leaves(&y);
     let backward = LinearMap { transposed: !map.transposed, ..map.clone() };

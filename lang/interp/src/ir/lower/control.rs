@@ -49,9 +49,9 @@ impl Lower<'_> {
         let infos = inner(sc, at);
         self.branch(arms[0], &infos[0], &dying, &outs)?;
         let end = self.hole(I::Jump(0));
-        self.aim(no);
+        self.code.aim(no);
         self.branch(arms[1], &infos[1], &dying, &outs)?;
-        self.aim(end);
+        self.code.aim(end);
         self.bury_all(&dying);
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Lower<'_> {
             Ok(())
         })?;
         for e in ends {
-            self.aim(e);
+            self.code.aim(e);
         }
         self.bury_all(&dying);
         self.bury(&[v], at, sc);
@@ -117,7 +117,7 @@ impl Lower<'_> {
         self.emit(I::Switch(scrutinee, table as u32));
         let mut targets = Vec::new();
         for (b, info) in arms.iter().zip(infos) {
-            targets.push(self.here());
+            targets.push(self.code.here());
             let saved = (self.free.clone(), self.next, Vec::new());
             for (i, p) in b.params.iter().chain(&b.lin_params).enumerate() {
                 if self.last[p.0 as usize] != super::NEVER {
@@ -132,7 +132,7 @@ impl Lower<'_> {
             arm(self, b, info)?;
             self.restore(saved);
         }
-        let default = self.here();
+        let default = self.code.here();
         self.emit(I::NoMatch);
         self.code.tables[table] = (targets, default);
         Ok(())
@@ -160,7 +160,7 @@ impl Lower<'_> {
                 let dying = self.dying_inside(at, sc);
                 let infos = inner(sc, at);
                 self.last_branch(yes, &infos[0], &dying)?;
-                self.aim(other);
+                self.code.aim(other);
                 self.last_branch(no, &infos[1], &dying)
             }
             Op::Switch(v, arms) => {

@@ -32,7 +32,7 @@ impl Lower<'_> {
         let saved = (self.free.clone(), self.next);
         let infos = inner(sc, at);
         let nothing = HashSet::new();
-        let head = self.here();
+        let head = self.code.here();
         let exit = match &l.turns {
             Turns::For(n) => self.hole(I::LoopHead(t.counter, self.reg(*n), 0)),
             Turns::While(c) => {
@@ -50,7 +50,7 @@ impl Lower<'_> {
         self.turn(l, &t, last, &sc_in)?;
         (self.free, self.next) = saved;
         self.emit(I::LoopNext(t.counter, head));
-        self.aim(exit);
+        self.code.aim(exit);
         for (out, r, _) in &t.outs {
             if *out != Out::Sum {
                 self.step(What::Finish(l.reverse), [Arg { r: *r, last: true }].into(), vec![*r], [].into());
@@ -210,12 +210,12 @@ impl Lower<'_> {
             }
         }
         let saved = (self.free.clone(), self.next);
-        let head = self.here();
+        let head = self.code.here();
         let exit = self.hole(I::LoopHead(counter, n, 0));
         self.combine(o, &acc, &outs, counter, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() })?;
         (self.free, self.next) = saved;
         self.emit(I::LoopNext(counter, head));
-        self.aim(exit);
+        self.code.aim(exit);
         self.free.extend([counter, n]);
         if o.kind != SoacKind::Reduce {
             for r in &outs {
@@ -267,11 +267,11 @@ impl Lower<'_> {
         self.emit(I::AxisLen(n, self.reg(keys), 0));
         self.emit(I::AxisLen(extent, outs[0], 0));
         let saved = (self.free.clone(), self.next);
-        let head = self.here();
+        let head = self.code.here();
         let exit = self.hole(I::LoopHead(counter, n, 0));
         self.emit(I::At1(key, self.reg(keys), counter, k));
-        let below = self.hole(I::JumpUnlessCmp(crate::vm::code::Cmp::Ge, key, zero, 0));
-        let above = self.hole(I::JumpUnlessCmp(crate::vm::code::Cmp::Lt, key, extent, 0));
+        let below = self.hole(I::JumpUnlessCmp(adl_ir::Cmp::Ge, key, zero, 0));
+        let above = self.hole(I::JumpUnlessCmp(adl_ir::Cmp::Lt, key, extent, 0));
         let w = dest.len();
         self.elements(op.params[..w].iter().zip(s.outs.iter()), key);
         self.elements(op.params[w..].iter().zip(values), counter);
@@ -281,10 +281,10 @@ impl Lower<'_> {
             self.step(What::Put, args.into(), vec![*d], [].into());
         }
         (self.free, self.next) = saved;
-        self.aim(below);
-        self.aim(above);
+        self.code.aim(below);
+        self.code.aim(above);
         self.emit(I::LoopNext(counter, head));
-        self.aim(exit);
+        self.code.aim(exit);
         self.free.extend([counter, n, extent, key, zero]);
         let dying = self.dying_inside(at, sc);
         let used: Vec<Var> = dest.iter().chain(values).copied().chain([keys]).collect();

@@ -149,26 +149,12 @@ impl<'a> Lower<'a> {
     }
 
     fn emit(&mut self, i: I) {
-        self.code.instrs.push(i);
-        self.code.spans.push(self.span);
-    }
-
-    fn here(&self) -> u32 {
-        self.code.instrs.len() as u32
+        self.code.emit(i, self.span);
     }
 
     /// A jump to be aimed later.
     fn hole(&mut self, i: I) -> usize {
-        self.emit(i);
-        self.code.instrs.len() - 1
-    }
-
-    fn aim(&mut self, at: usize) {
-        let to = self.here();
-        match &mut self.code.instrs[at] {
-            I::Jump(t) | I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) => *t = to,
-            _ => {}
-        }
+        self.code.emit(i, self.span)
     }
 
     fn fresh(&mut self) -> R {

@@ -4,8 +4,8 @@ use super::super::site::{self, Site};
 use super::{Lower, Scope, zero_of};
 use crate::error::Res;
 use crate::value::Value;
-use crate::vm::code::{Arg, Cmp, I, R};
-use adl_ir::{Cmp as IrCmp, Conv, Lit, Op, Stmt, Ty, Var};
+use crate::vm::code::{Arg, I, R};
+use adl_ir::{Conv, Lit, Op, Stmt, Ty, Var};
 use std::rc::Rc;
 
 fn literal(l: &Lit) -> Value {
@@ -15,17 +15,6 @@ fn literal(l: &Lit) -> Value {
         Lit::I64(n) => Value::Int(*n),
         Lit::Bool(b) => Value::Bool(*b),
         Lit::Str(s) => Value::Str(Rc::new((&**s).into())),
-    }
-}
-
-fn compare(c: IrCmp) -> Cmp {
-    match c {
-        IrCmp::Eq => Cmp::Eq,
-        IrCmp::Ne => Cmp::Ne,
-        IrCmp::Lt => Cmp::Lt,
-        IrCmp::Gt => Cmp::Gt,
-        IrCmp::Le => Cmp::Le,
-        IrCmp::Ge => Cmp::Ge,
     }
 }
 
@@ -42,7 +31,7 @@ impl Lower<'_> {
             Op::Un(op, a) if self.number(*a) => self.scalars(s, &[*a], at, sc, |d, r| I::Un(*op, d, r[0])),
             Op::Bin(op, a, b) if self.number(*a) && self.number(*b) => self.scalars(s, &[*a, *b], at, sc, |d, r| I::Bin(*op, d, r[0], r[1])),
             Op::Cmp(c, a, b) if self.f.ty(*a).rank() == 0 && self.f.ty(*b).rank() == 0 => {
-                self.scalars(s, &[*a, *b], at, sc, |d, r| I::Cmp(compare(*c), d, r[0], r[1]));
+                self.scalars(s, &[*a, *b], at, sc, |d, r| I::Cmp(*c, d, r[0], r[1]));
             }
             Op::Convert(Conv::ToF64, a) if self.f.ty(*a).rank() == 0 => self.scalars(s, &[*a], at, sc, |d, r| I::ToFloat(d, r[0])),
             Op::Select(c, a, b) if *self.f.ty(*c) == Ty::Bool && a != c && b != c => self.select(s, [*c, *a, *b], at, sc),
@@ -92,9 +81,9 @@ impl Lower<'_> {
         };
         put(self, list[0], list[1]);
         let end = self.hole(I::Jump(0));
-        self.aim(no);
+        self.code.aim(no);
         put(self, list[1], list[0]);
-        self.aim(end);
+        self.code.aim(end);
         self.bury(&[c, a, b], at, sc);
     }
 

@@ -4,38 +4,12 @@ use super::{Compiler, free, whole};
 use crate::error::Res;
 use crate::value::{ConInfo, Value};
 use crate::vm::Fun;
-use crate::vm::code::{Cmp, I, IndexKind, Member, Origin, R};
+use crate::vm::code::{I, IndexKind, Member, Origin, R};
 use crate::vm::hot::Heat;
-use adl_prim::{Prim, Un};
+use adl_prim::{Cmp, Prim, Un};
 use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Rep, SizeRep, Sizes};
 use adl_typing::ty::Ty;
 use std::rc::Rc;
-
-/// The function at the bottom of an application, its hidden arguments, and its arguments.
-fn spine(e: &Expr) -> (&Expr, &[Rep], Vec<&Expr>) {
-    match &*e.kind {
-        ExprKind::App(f, args) => {
-            let (head, reps, mut all) = spine(f);
-            all.extend(args);
-            (head, reps, all)
-        }
-        ExprKind::Inst(f, reps) => (f, reps, Vec::new()),
-        ExprKind::Prim(_, reps) => (e, reps, Vec::new()),
-        _ => (e, &[], Vec::new()),
-    }
-}
-
-fn comparison(p: Prim) -> Option<Cmp> {
-    Some(match p {
-        Prim::Eq => Cmp::Eq,
-        Prim::Ne => Cmp::Ne,
-        Prim::Lt => Cmp::Lt,
-        Prim::Gt => Cmp::Gt,
-        Prim::Le => Cmp::Le,
-        Prim::Ge => Cmp::Ge,
-        _ => return None,
-    })
-}
 
 impl Compiler {
     /// Into a register of its choice: a local's own, or a temporary.
@@ -90,9 +64,9 @@ impl Compiler {
                 let no = self.condition(c)?;
                 self.into(a, d)?;
                 let end = self.hole(I::Jump(0));
-                self.aim(no);
+                self.code.aim(no);
                 self.into(b, d)?;
-                self.aim(end);
+                self.code.aim(end);
             }
             ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms, Some(d))?,
             ExprKind::Tuple(es) => {
@@ -141,11 +115,11 @@ impl Compiler {
                 let no = self.condition(c)?;
                 self.into(body, d)?;
                 let end = self.hole(I::Jump(0));
-                self.aim(no);
+                self.code.aim(no);
                 let r = self.temp();
                 self.load_rep(rep, r)?;
                 self.emit(I::ZeroOf(d, r));
-                self.aim(end);
+                self.code.aim(end);
             }
             ExprKind::Loop(state, init, kind, body) => self.loop_(*state, init, kind, body, d)?,
         }
@@ -167,7 +141,7 @@ impl Compiler {
             ExprKind::If(c, a, b) => {
                 let no = self.condition(c)?;
                 self.tail(a)?;
-                self.aim(no);
+                self.code.aim(no);
                 self.tail(b)
             }
             ExprKind::Let(..) | ExprKind::LetRec(..) | ExprKind::Sizes(..) => {
@@ -198,9 +172,9 @@ impl Compiler {
         let mark = self.next;
         let hole = match &*c.kind {
             ExprKind::App(f, args) => match &*f.kind {
-                ExprKind::Prim(p, _) if args.len() == 2 && comparison(*p).is_some() => {
+                ExprKind::Prim(p, _) if args.len() == 2 && Cmp::of(*p).is_some() => {
                     let (a, b) = (self.value(&args[0])?, self.value(&args[1])?);
-                    let op = comparison(*p).unwrap_or(Cmp::Eq);
+                    let op = Cmp::of(*p).unwrap_or(Cmp::Eq);
                     self.span = c.span;
                     self.hole(I::JumpUnlessCmp(op, a, b, 0))
                 }
@@ -325,7 +299,7 @@ impl Compiler {
 
     /// `d`: where the result goes; `None`: it is returned.
     fn application(&mut self, e: &Expr, d: Option<R>) -> Res<()> {
-        let (head, reps, args) = spine(e);
+        let (head, reps, args) = e.spine();
         if let ExprKind::Prim(p, _) = &*head.kind {
             return self.primitive(*p, reps, &args, d);
         }
@@ -443,7 +417,7 @@ impl Compiler {
             self.emit(I::Un(op, d, a));
             return Ok(());
         }
-        if let (Some(op), [a, b]) = (comparison(p), args) {
+        if let (Some(op), [a, b]) = (Cmp::of(p), args) {
             let (a, b) = (self.value(a)?, self.value(b)?);
             self.span = span;
             self.emit(I::Cmp(op, d, a, b));
@@ -553,18 +527,18 @@ impl Compiler {
                 let counter = self.bind(*i);
                 let k = self.constant(Value::Int(0));
                 self.emit(I::Const(counter, k));
-                let head = self.here();
+                let head = self.code.here();
                 let exit = self.hole(I::LoopHead(counter, bound, 0));
                 self.into(body, s)?;
                 self.emit(I::LoopNext(counter, head));
-                self.aim(exit);
+                self.code.aim(exit);
             }
             LoopKind::While(c) => {
-                let head = self.here();
+                let head = self.code.here();
                 let exit = self.condition(c)?;
                 self.into(body, s)?;
                 self.emit(I::Back(head));
-                self.aim(exit);
+                self.code.aim(exit);
             }
         }
         self.emit(I::Move(d, s));

@@ -30,7 +30,7 @@ impl Compiler {
                 continue;
             }
             for j in jumps {
-                self.aim(j);
+                self.code.aim(j);
             }
             match d {
                 Some(d) => {
@@ -41,7 +41,7 @@ impl Compiler {
             }
         }
         for e in ends {
-            self.aim(e);
+            self.code.aim(e);
         }
         Ok(())
     }
@@ -74,7 +74,7 @@ impl Compiler {
                 let j = self.hole(I::Jump(0));
                 a.jumps[*arm].push(j);
                 if let Some(no) = no {
-                    self.aim(no);
+                    self.code.aim(no);
                     self.tree(rest, a)?;
                 }
             }
@@ -97,14 +97,14 @@ impl Compiler {
                 let width = cases.iter().map(|(c, _, _)| c.tag + 1).max().unwrap_or(0);
                 let mut targets = vec![u32::MAX; width as usize];
                 for (con, fields, sub) in cases {
-                    targets[con.tag as usize] = self.here();
+                    targets[con.tag as usize] = self.code.here();
                     for (i, l) in fields.iter().enumerate() {
                         let r = self.bind(*l);
                         self.emit(I::ConField(r, on, i as u32));
                     }
                     self.tree(sub, a)?;
                 }
-                let other = self.here();
+                let other = self.code.here();
                 match default {
                     Some(d) => self.tree(d, a)?,
                     None => self.emit(I::NoMatch),
@@ -124,7 +124,7 @@ impl Compiler {
                     self.emit(I::IsLit(c, on, k));
                     let no = self.hole(I::JumpUnless(c, 0));
                     self.tree(sub, a)?;
-                    self.aim(no);
+                    self.code.aim(no);
                 }
                 self.tree(default, a)?;
             }
@@ -139,7 +139,7 @@ impl Compiler {
                         self.emit(I::Elem(r, on, i as u32));
                     }
                     self.tree(sub, a)?;
-                    self.aim(no);
+                    self.code.aim(no);
                 }
                 self.tree(default, a)?;
             }

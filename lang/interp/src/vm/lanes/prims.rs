@@ -6,8 +6,7 @@ use super::{Give, Lane, Lanes, MOST, Try};
 use crate::ad::rules;
 use crate::ops::{self, arith};
 use crate::value::{Buf, Shape, Value, array, compare, seq};
-use crate::vm::code::Cmp;
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, Cmp, Prim, Un};
 use adl_typing::core::ForKind;
 
 impl Lanes<'_> {
@@ -23,6 +22,9 @@ impl Lanes<'_> {
         if let Some(op) = p.un() {
             return self.un(op, args.into_iter().next().ok_or(Give::Never)?);
         }
+        if let Some(op) = Cmp::of(p) {
+            return self.compare(n, op, &args[0], &args[1]);
+        }
         match p {
             Prim::PowInt => match (&args[0], &args[1]) {
                 (x, Lane::Same(Value::Int(k))) => match i32::try_from(*k) {
@@ -31,12 +33,6 @@ impl Lanes<'_> {
                 },
                 _ => Err(Give::Never),
             },
-            Prim::Eq => self.compare(n, Cmp::Eq, &args[0], &args[1]),
-            Prim::Ne => self.compare(n, Cmp::Ne, &args[0], &args[1]),
-            Prim::Lt => self.compare(n, Cmp::Lt, &args[0], &args[1]),
-            Prim::Gt => self.compare(n, Cmp::Gt, &args[0], &args[1]),
-            Prim::Le => self.compare(n, Cmp::Le, &args[0], &args[1]),
-            Prim::Ge => self.compare(n, Cmp::Ge, &args[0], &args[1]),
             Prim::Not => negated(&args[0]),
             Prim::StopGrad | Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32 => match &args[0] {
                 Lane::Each(v) => Ok(Lane::Each(ops::call(self.m, p, reps, vec![v.clone()])?)),

@@ -4,9 +4,10 @@ use super::shape::{lanes_of, same};
 use super::{DEPTH, Give, Lane, Lanes, SPLITS, Siblings, Try};
 use crate::ops;
 use crate::value::{Buf, Data, Record, Rep, Tuple, Value, compare, seq};
-use crate::vm::code::{Cmp, Code, I, IndexKind, R};
+use crate::vm::code::{Code, I, IndexKind, R};
 use crate::vm::parts::{compare_values, literal_equal, number_at, rep_with, step_into};
 use crate::vm::{Fun, Group};
+use adl_prim::Cmp;
 use adl_typing::core::{SizeAt, Step};
 use std::rc::Rc;
 

@@ -1,5 +1,6 @@
 //! A value as JSON text.
 
+use adl_syntax::render::quote;
 use crate::error::{Error, Res, codes};
 use crate::value::{Value, array, show};
 
@@ -34,14 +35,14 @@ fn one(v: &Value, out: &mut String, todo: &mut Vec<Todo>) -> Res<()> {
         Value::Int(n) => out.push_str(&n.to_string()),
         Value::Float(x) => out.push_str(&number(*x, show::float(*x))),
         Value::F32(x) => out.push_str(&number(f64::from(*x), show::float32(*x))),
-        Value::Str(s) => text(s, out),
+        Value::Str(s) => out.push_str(&quote(s)),
         Value::Tuple(t) => list(t.0.clone(), todo),
         Value::Array(a) => list((0..a.len()).map(|i| array::elem(a, i)).collect(), todo),
         Value::Record(r) => {
             todo.push(Todo::Text("}".to_owned()));
             for (i, (n, v)) in r.names.iter().zip(&r.vals).enumerate().rev() {
                 let mut key = String::from(if i == 0 { "{" } else { ", " });
-                text(n.as_str(), &mut key);
+                key.push_str(&quote(n.as_str()));
                 todo.push(Todo::Value(v.clone()));
                 todo.push(Todo::Text(key + ": "));
             }
@@ -53,10 +54,10 @@ fn one(v: &Value, out: &mut String, todo: &mut Vec<Todo>) -> Res<()> {
             ("None", []) => out.push_str("null"),
             ("Some", [x]) => todo.push(Todo::Value(x.clone())),
             ("Nil", []) | ("Cons", [_, _]) => list(elements(v), todo),
-            (name, []) => text(name, out),
+            (name, []) => out.push_str(&quote(name)),
             (name, fields) => {
                 out.push('{');
-                text(name, out);
+                out.push_str(&quote(name));
                 out.push_str(": ");
                 todo.push(Todo::Text("}".to_owned()));
                 list(fields.to_vec(), todo);
@@ -88,20 +89,4 @@ fn elements(v: &Value) -> Vec<Value> {
         at = next;
     }
     out
-}
-
-fn text(s: &str, out: &mut String) {
-    out.push('"');
-    for c in s.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if c < ' ' => out.push_str(&format!("\\u{:04x}", c as u32)),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
 }
