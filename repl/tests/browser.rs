@@ -2,24 +2,15 @@
 
 mod jupyter;
 
-use jupyter::{gist, jupyter, root, run};
+use jupyter::{gist, jupyter, program, root, run};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// A browser: `$CHROME`, one that is installed, or Debian's, which is installed.
 fn browser() -> PathBuf {
-    let named = std::env::var_os("CHROME").map(PathBuf::from);
     let known = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-    let found = || known.iter().find_map(|n| run(Command::new("sh").args(["-c", &format!("command -v {n}")])).ok()).map(|p| PathBuf::from(p.trim()));
-    if let Some(b) = named.or_else(found) {
-        return b;
-    }
-    let install = "(apt-get install -y --no-install-recommends chromium || (apt-get update && apt-get install -y --no-install-recommends chromium)) 2>&1";
-    if let Err(e) = run(Command::new("sh").args(["-c", install])) {
-        panic!("the test of the live table needs chromium (or $CHROME), which apt-get could not install: {}", gist(&e));
-    }
-    found().unwrap_or_else(|| panic!("apt-get installed chromium, but it is not on the path"))
+    std::env::var_os("CHROME").map_or_else(|| program(&known, &["chromium"]), PathBuf::from)
 }
 
 /// playwright-core, which drives it.
@@ -28,7 +19,9 @@ fn playwright() -> PathBuf {
     let module = dir.join("node_modules/playwright-core");
     if !module.join("package.json").is_file() {
         std::fs::create_dir_all(&dir).unwrap();
-        let made = run(Command::new("npm").args(["install", "--no-save", "--no-audit", "--no-fund", "--prefix"]).arg(&dir).arg("playwright-core@1.65.1"));
+        program(&["node"], &["nodejs"]);
+        let npm = program(&["npm"], &["npm"]);
+        let made = run(Command::new(npm).args(["install", "--no-save", "--no-audit", "--no-fund", "--prefix"]).arg(&dir).arg("playwright-core@1.65.1"));
         if let Err(e) = made {
             panic!("the test of the live table needs node and playwright-core from npm: {}", gist(&e));
         }

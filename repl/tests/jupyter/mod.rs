@@ -22,6 +22,38 @@ pub fn gist(e: &str) -> &str {
     e.lines().rev().find(|l| !l.trim().is_empty()).unwrap_or("")
 }
 
+/// The first of these programs that is on the path; where none is, Debian's packages are installed.
+#[allow(dead_code)]
+pub fn program(names: &[&str], packages: &[&str]) -> PathBuf {
+    let found = || names.iter().find_map(|n| run(Command::new("sh").args(["-c", &format!("command -v {n}")])).ok()).map(|p| PathBuf::from(p.trim()));
+    if let Some(p) = found() {
+        return p;
+    }
+    install(packages);
+    found().unwrap_or_else(|| panic!("{} was installed, but {} is not on the path", packages.join(" "), names.join(" or ")))
+}
+
+/// Installs Debian packages.
+pub fn install(packages: &[&str]) {
+    let wanted = packages.join(" ");
+    let get = format!("apt-get install -y --no-install-recommends {wanted}");
+    if let Err(e) = run(Command::new("sh").args(["-c", &format!("({get} || (apt-get update && {get})) 2>&1")])) {
+        panic!("the tests need {wanted}, which apt-get could not install: {}", gist(&e));
+    }
+}
+
+/// A new Python environment; where Python or its venv is missing, Debian's is installed.
+fn venv(dir: &Path) -> Result<String, String> {
+    let make = || {
+        let _ = std::fs::remove_dir_all(dir);
+        run(Command::new("python3").args(["-m", "venv"]).arg(dir))
+    };
+    make().or_else(|_| {
+        install(&["python3", "python3-venv"]);
+        make()
+    })
+}
+
 /// A Python environment with Jupyter in it, and the kernel under test installed there.
 fn environment() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
@@ -34,9 +66,7 @@ fn environment() -> &'static Path {
         let wanted = std::fs::read_to_string(root().join("tests/jupyter/requirements.txt")).unwrap();
         let mark = dir.join("installed.txt");
         if std::fs::read_to_string(&mark).ok().as_deref() != Some(wanted.as_str()) {
-            let _ = std::fs::remove_dir_all(&dir);
-            let made = run(Command::new("python3").args(["-m", "venv"]).arg(&dir));
-            let installed = made.and_then(|_| run(Command::new(dir.join("bin/python")).args(["-m", "pip", "install", "-q", "-r"]).arg(root().join("tests/jupyter/requirements.txt"))));
+            let installed = venv(&dir).and_then(|_| run(Command::new(dir.join("bin/python")).args(["-m", "pip", "install", "-q", "-r"]).arg(root().join("tests/jupyter/requirements.txt"))));
             if let Err(e) = installed {
                 panic!("the tests of the kernel need python3 with venv, and packages from PyPI: {}", gist(&e));
             }
