@@ -177,7 +177,8 @@ impl Cells {
         if !self.hearer.watched() || table::inside(v).is_none() {
             return;
         }
-        if let Some((id, control)) = Control::open(v, &mut self.widgets, &*self.hearer) {
+        let watch = self.session.borrow_mut().watch(v.clone(), None);
+        if let Some((id, control)) = Control::open(watch, &mut self.widgets, &*self.hearer) {
             data["application/vnd.jupyter.widget-view+json"] = json!({"version_major": 2, "version_minor": 0, "model_id": id});
             self.controls.push(control);
         }
@@ -246,6 +247,7 @@ impl Cells {
         *self.hearer.kept.borrow_mut() = Some(Kept::default());
         let done = self.guarded(|c| c.commands.run(line));
         self.session.borrow_mut().host().flush();
+        self.controls.iter_mut().for_each(|c| c.refresh(&mut self.widgets, &*self.hearer));
         let kept = self.hearer.kept.borrow_mut().take().unwrap_or_default();
         if done? {
             match PAGED.contains(&name) {

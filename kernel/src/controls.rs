@@ -7,9 +7,10 @@ use adl_interp::ir::road::Plan;
 use adl_interp::ir::road::report::{count, size};
 use adl_interp::ir::road::table::{self, field, number};
 use adl_interp::value::{Buf, Value};
-use adl_session::Session;
+use adl_session::{Session, Watch};
 use adl_syntax::diag::Diagnostic;
 use serde_json::{Value as Json, json};
+use std::rc::Rc;
 
 /// Rows that have a switch; of more, the largest.
 const ROWS: usize = 40;
@@ -21,8 +22,10 @@ const BY_HAND: &str = "by hand or budget";
 
 /// A live table.
 pub struct Control {
-    /// The value of type `Residuals` that is shown.
-    shown: Value,
+    /// The residuals, which commands change too.
+    watch: Watch,
+    /// Those that the views show.
+    drawn: Value,
     summary: String,
     frontier: String,
     plans: String,
@@ -174,8 +177,9 @@ fn listed(plan: &Plan) -> usize {
 
 impl Control {
     /// Opens the models of a table of residuals; the id of the whole, and the control.
-    pub fn open(v: &Value, widgets: &mut Widgets, to: &dyn Audience) -> Option<(String, Control)> {
-        let r = table::inside(v)?;
+    pub fn open(watch: Watch, widgets: &mut Widgets, to: &dyn Audience) -> Option<(String, Control)> {
+        let v = watch.borrow().shown.clone();
+        let r = table::inside(&v)?;
         let layout = widgets.open(to, "Layout", json!({"width": "auto"}));
         let narrow = widgets.open(to, "Layout", json!({"width": "5.5em"}));
         let wide = widgets.open(to, "Layout", json!({"width": "26em"}));
@@ -205,7 +209,7 @@ impl Control {
         let frontier = widgets.open(to, "HTML", with(&layout, json!({"value": frontier(r)})));
         children.extend([reference(&buttons), reference(&frontier)]);
         let whole = widgets.open(to, "VBox", with(&layout, json!({"children": children})));
-        Some((whole, Control { shown: v.clone(), summary, frontier, plans, budget, apply, rows: lines, stops, note: String::new() }))
+        Some((whole, Control { watch, drawn: v, summary, frontier, plans, budget, apply, rows: lines, stops, note: String::new() }))
     }
 
     /// Whether a model is one that acts.
@@ -215,26 +219,39 @@ impl Control {
 
     /// Acts on what was changed or clicked in a view.
     pub fn act(&mut self, id: &str, clicked: bool, s: &mut Session, widgets: &mut Widgets, to: &dyn Audience) {
+        let shown = self.watch.borrow().shown.clone();
         let done = if id == self.apply {
             if !clicked {
                 return;
             }
-            s.apply_residuals(&self.shown).map(|v| (v, true))
+            s.apply_residuals(&shown).map(|v| (v, true))
         } else {
             match self.wanted(id, widgets) {
-                Some(plan) => s.replanned(&self.shown, &plan).map(|v| (v, false)),
+                Some(plan) => s.replanned(&shown, &plan).map(|v| (v, false)),
                 None => return,
             }
         };
         self.note = match done {
             Ok((v, applied)) => {
-                self.shown = v;
-                let r = table::inside(&self.shown);
-                r.filter(|_| applied).map_or(String::new(), |r| format!("applied: gradients of {} follow {} from now on", table::text(r, "function"), table::plan(r)))
+                let note = table::inside(&v).filter(|_| applied).map_or(String::new(), |r| format!("applied: gradients of {} follow {} from now on", table::text(r, "function"), table::plan(r)));
+                self.watch.borrow_mut().shown = v;
+                note
             }
             Err(diags) => first(&diags),
         };
         self.redraw(widgets, to);
+    }
+
+    /// Shows what commands have changed.
+    pub fn refresh(&mut self, widgets: &mut Widgets, to: &dyn Audience) {
+        let same = match (&self.watch.borrow().shown, &self.drawn) {
+            (Value::Data(a), Value::Data(b)) => Rc::ptr_eq(a, b),
+            _ => false,
+        };
+        if !same {
+            self.note.clear();
+            self.redraw(widgets, to);
+        }
     }
 
     /// The plan that a view asks for.
@@ -248,7 +265,7 @@ impl Control {
         }
         let (residual, ..) = self.rows.iter().find(|(_, switch, _)| switch == id)?;
         let residual = u32::try_from(*residual).ok()?;
-        let mut ids = recomputed(table::inside(&self.shown)?);
+        let mut ids = recomputed(table::inside(&self.watch.borrow().shown)?);
         ids.retain(|k| *k != residual);
         if widgets.get(id, "value") == json!(false) {
             ids.push(residual);
@@ -257,8 +274,9 @@ impl Control {
         Some(if ids.is_empty() { Plan::StoreAll } else { Plan::ByHand(ids) })
     }
 
-    fn redraw(&self, widgets: &mut Widgets, to: &dyn Audience) {
-        let Some(r) = table::inside(&self.shown) else { return };
+    fn redraw(&mut self, widgets: &mut Widgets, to: &dyn Audience) {
+        self.drawn = self.watch.borrow().shown.clone();
+        let Some(r) = table::inside(&self.drawn) else { return };
         widgets.set(to, &self.summary, json!({"value": summary(r, &self.note)}));
         widgets.set(to, &self.frontier, json!({"value": frontier(r)}));
         widgets.set(to, &self.plans, json!({"index": listed(&table::plan(r))}));

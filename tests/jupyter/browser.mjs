@@ -65,6 +65,14 @@ try {
   await page.locator(".jp-Cell .cm-content").nth(2).click();
   await page.keyboard.press("Shift+Enter");
   await page.waitForFunction(() => [...document.querySelectorAll(".jp-OutputArea-executeResult")].some((e) => e.innerText.includes("true : Bool")));
+
+  // Commands act on the same residuals, and the table follows.
+  const sixth = await summary();
+  await page.locator(".jp-Cell .cm-content").nth(3).click();
+  await page.keyboard.press("Shift+Enter");
+  await changed(sixth);
+  assert.match(await summary(), /under sqrt/);
+  await page.waitForFunction(() => [...document.querySelectorAll(".jp-OutputArea-output")].some((e) => e.innerText.includes("grad_with Sqrt")));
   console.log("the live table works");
 } catch (e) {
   await page.screenshot({ path: `${directory}/failed.png` });

@@ -112,6 +112,9 @@ impl Session {
             return;
         }
         scheme.ty = refine(&scheme.ty, &v, span, &self.tables);
+        if adl_interp::ir::road::table::inside(&v).is_some() {
+            self.watch(v.clone(), None);
+        }
         out.echoes.push(Echo { name: None, ty: self.type_text(&scheme), shown: v.clone() });
         let id = self.tables.global();
         self.machine.set_global(id, v);

@@ -26,7 +26,7 @@ mod tests_of;
 mod texts;
 
 pub use echo::{Echo, columns};
-pub use plans::STAGES;
+pub use plans::{STAGES, Watch, Watched};
 pub use reload::Counts;
 pub use run::Outcome;
 pub use tests_of::{Failure, TestReport, examples};
@@ -65,6 +65,8 @@ pub struct Session {
     pub(crate) loaded: Vec<reload::Loaded>,
     /// The text of each definition.
     pub(crate) texts: HashMap<adl_syntax::symbol::Symbol, adl_syntax::span::Span>,
+    /// The residuals that somebody looks at.
+    pub(crate) watched: Option<plans::Watch>,
 }
 
 impl Session {
@@ -84,6 +86,7 @@ impl Session {
             history: Vec::new(),
             loaded: Vec::new(),
             texts: HashMap::new(),
+            watched: None,
         };
         s.set_jit(true);
         let prelude = s.load_text("prelude", adl_std::PRELUDE, true);

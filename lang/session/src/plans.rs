@@ -12,10 +12,34 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
 use adl_typing::ty::{Size, Ty};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The stages that [`Session::ir`] prints.
 pub const STAGES: [&str; 6] = ["core", "spec", "jvp", "unzip", "transpose", "opt"];
+
+/// Residuals that somebody looks at: the REPL's commands and a notebook's live table change the same ones.
+pub struct Watched {
+    /// The value of type `Residuals`.
+    pub shown: Value,
+    words: Option<(String, String)>,
+}
+
+/// A place where residuals are looked at.
+pub type Watch = Rc<RefCell<Watched>>;
+
+impl Watched {
+    /// The function and the argument as expressions.
+    pub fn words(&self) -> (String, String) {
+        let name = || table::inside(&self.shown).map_or_else(String::new, |r| table::text(r, "function"));
+        self.words.clone().unwrap_or_else(|| (name(), "x".to_owned()))
+    }
+
+    /// Their plan.
+    pub fn plan(&self) -> Option<Plan> {
+        table::inside(&self.shown).map(table::plan)
+    }
+}
 
 impl Session {
     /// Makes a plan, as command lines spell it, the plan of every gradient.
@@ -24,11 +48,27 @@ impl Session {
         Ok(())
     }
 
-    /// Makes a plan the one of all gradients of a function, given as an expression.
-    pub fn apply_plan(&mut self, function: &str, plan: Plan) -> Result<(), Vec<Diagnostic>> {
-        let f = self.value_of(function)?;
-        self.machine.road.apply(&f, plan);
-        Ok(())
+    /// Makes residuals the ones that `:store`, `:recompute`, `:plan` and `:apply` act on. `words`: their function and argument, where
+    /// somebody wrote them.
+    pub fn watch(&mut self, shown: Value, words: Option<(String, String)>) -> Watch {
+        let watch = Rc::new(RefCell::new(Watched { shown, words }));
+        self.watched = Some(watch.clone());
+        watch
+    }
+
+    /// The residuals that were looked at last.
+    pub fn watched(&self) -> Option<Watch> {
+        self.watched.clone()
+    }
+
+    /// Makes the plan of the residuals that are looked at the one of all gradients of their function.
+    pub fn apply_watched(&mut self) -> Option<Plan> {
+        let watch = self.watched()?;
+        let w = watch.borrow();
+        let (f, _) = looked_at(&w.shown)?;
+        let plan = w.plan()?;
+        self.machine.road.apply(&f, plan.clone());
+        Some(plan)
     }
 
     /// The residuals of the same function under another plan.

@@ -29,8 +29,6 @@ pub struct Repl {
     width: Option<usize>,
     /// The terminal's.
     columns: usize,
-    /// The function whose residuals are looked at.
-    watched: Option<plans::Watched>,
     /// Entries and commands that failed.
     failed: usize,
     /// Whether the last entry was interrupted.
@@ -53,7 +51,6 @@ pub fn commands(global: &Global, session: Rc<RefCell<Session>>, fresh: Box<dyn F
         terminal: false,
         width: Some(NOTEBOOK),
         columns: NOTEBOOK,
-        watched: None,
         failed: 0,
         interrupted: false,
         fresh: Box::new(move |_| fresh()),
@@ -88,7 +85,6 @@ pub fn run(global: &Global) -> u8 {
         terminal: std::io::stdout().is_terminal(),
         width: None,
         columns: 80,
-        watched: None,
         failed: 0,
         interrupted: false,
         fresh: Box::new(|global| session(global, Vec::new())),

@@ -6,37 +6,45 @@ use adl_interp::ir::road::report::{count, size};
 use adl_interp::ir::road::table::{self, field, number};
 use adl_interp::ir::road::{Plan, SPELLINGS};
 use adl_interp::value::Value;
+use adl_session::Watch;
 use adl_syntax::diag::Diagnostic;
-
-/// The function that is looked at.
-pub struct Watched {
-    f: String,
-    x: String,
-    plan: Plan,
-    /// The value of type `Residuals`.
-    shown: Value,
-}
 
 /// An expression as an argument.
 fn atom(text: &str) -> String {
     format!("({text})")
 }
 
-/// The residuals of a function under a plan.
-fn look(repl: &mut Repl, f: &str, x: &str, plan: &Plan) -> Option<Value> {
-    let text = format!("residuals {} {} |> with_plan {}", atom(f), atom(x), plan.code());
-    let out = repl.session.borrow_mut().value_of(&text);
+/// Says why something could not be done. The place of some errors would be in a text that nobody wrote.
+fn refused(repl: &mut Repl, diags: &[Diagnostic]) {
+    match diags {
+        [d] if d.code == adl_interp::error::codes::PLAN => repl.complain(&d.message),
+        _ => failed(repl, diags),
+    }
+}
+
+/// The residuals that are looked at under a plan, which they then have; what they were before.
+fn replan(repl: &mut Repl, watch: &Watch, plan: &Plan) -> Option<Value> {
+    let before = watch.borrow().shown.clone();
+    let out = repl.session.borrow_mut().replanned(&before, plan);
     match out {
-        Ok(v) => Some(v),
+        Ok(v) => {
+            watch.borrow_mut().shown = v;
+            Some(before)
+        }
         Err(diags) => {
-            match &diags[..] {
-                // The place would be in a text that nobody wrote.
-                [d] if d.code == adl_interp::error::codes::PLAN => repl.complain(&d.message),
-                _ => failed(repl, &diags),
-            }
+            refused(repl, &diags);
             None
         }
     }
+}
+
+/// What is looked at; complains where nothing is.
+fn watched(repl: &mut Repl) -> Option<Watch> {
+    let watch = repl.session.borrow().watched();
+    if watch.is_none() {
+        repl.complain("`:residuals f x` comes first: it says which function is meant");
+    }
+    watch
 }
 
 fn failed(repl: &mut Repl, diags: &[Diagnostic]) {
@@ -44,17 +52,14 @@ fn failed(repl: &mut Repl, diags: &[Diagnostic]) {
     report(&repl.global, &mut repl.session.borrow_mut(), diags);
 }
 
-/// `:residuals f x`.
+/// `:residuals f x`; without them, those that are looked at, again for what has been measured since.
 pub fn residuals(repl: &mut Repl, text: &str) -> bool {
     if text.is_empty() {
-        let Some(w) = repl.watched.take() else {
-            none(repl);
-            return true;
-        };
-        // Again, for what has been measured since.
-        let shown = look(repl, &w.f, &w.x, &w.plan).unwrap_or(w.shown);
-        repl.say(&table::residuals(&shown).unwrap_or_default());
-        repl.watched = Some(Watched { shown, ..w });
+        let Some(watch) = watched(repl) else { return true };
+        let plan = watch.borrow().plan().unwrap_or(Plan::StoreAll);
+        let _ = replan(repl, &watch, &plan);
+        let shown = table::residuals(&watch.borrow().shown).unwrap_or_default();
+        repl.say(&shown);
         return true;
     }
     let parts = repl.session.borrow_mut().applied(text);
@@ -62,15 +67,15 @@ pub fn residuals(repl: &mut Repl, text: &str) -> bool {
         repl.complain("usage: :residuals FUNCTION ARGUMENT");
         return true;
     };
-    if let Some(shown) = look(repl, &f, &x, &Plan::StoreAll) {
-        repl.say(&table::residuals(&shown).unwrap_or_default());
-        repl.watched = Some(Watched { f, x, plan: Plan::StoreAll, shown });
+    let out = repl.session.borrow_mut().value_of(&format!("residuals {} {} |> with_plan StoreAll", atom(&f), atom(&x)));
+    match out {
+        Ok(shown) => {
+            repl.say(&table::residuals(&shown).unwrap_or_default());
+            repl.session.borrow_mut().watch(shown, Some((f, x)));
+        }
+        Err(diags) => refused(repl, &diags),
     }
     true
-}
-
-fn none(repl: &mut Repl) {
-    repl.complain("`:residuals f x` comes first: it says which function is meant");
 }
 
 /// Ids that are recomputed now.
@@ -101,71 +106,62 @@ fn edit(repl: &mut Repl, text: &str, change: impl FnOnce(&mut Vec<u32>, &[u32]))
         repl.complain("ids are numbers: the first column of `:residuals`");
         return true;
     };
-    let Some(w) = &repl.watched else {
-        none(repl);
-        return true;
-    };
-    let mut now = recomputed(&w.shown);
+    let Some(watch) = watched(repl) else { return true };
+    let mut now = recomputed(&watch.borrow().shown);
     change(&mut now, &ids);
     now.sort_unstable();
     now.dedup();
     let plan = if now.is_empty() { Plan::StoreAll } else { Plan::ByHand(now) };
-    switch(repl, plan);
+    switch(repl, &watch, &plan);
     true
 }
 
 /// `:plan name`.
 pub fn plan(repl: &mut Repl, text: &str) -> bool {
-    match Plan::parse(text) {
-        Some(p) => switch(repl, p),
-        None => repl.complain(&format!("`{text}` is no plan; plans are {SPELLINGS}")),
+    let Some(plan) = Plan::parse(text) else {
+        repl.complain(&format!("`{text}` is no plan; plans are {SPELLINGS}"));
+        return true;
+    };
+    if let Some(watch) = watched(repl) {
+        switch(repl, &watch, &plan);
     }
     true
 }
 
 /// Another plan for the function that is looked at, and what it changes.
-fn switch(repl: &mut Repl, plan: Plan) {
-    let Some(w) = repl.watched.take() else {
-        none(repl);
-        return;
-    };
-    let Some(shown) = look(repl, &w.f, &w.x, &plan) else {
-        repl.watched = Some(w);
-        return;
-    };
-    let text = match (table::inside(&w.shown), table::inside(&shown)) {
+fn switch(repl: &mut Repl, watch: &Watch, plan: &Plan) {
+    let Some(before) = replan(repl, watch, plan) else { return };
+    let now = watch.borrow().shown.clone();
+    let text = match (table::inside(&before), table::inside(&now)) {
         (Some(a), Some(b)) => {
             let part = |n: &str, text: fn(u64) -> String| format!("{} -> {}", text(number(a, n)), text(number(b, n)));
-            format!("{} -> {plan}: stored {}, peak {}, extra work {}", w.plan, part("bytes", size), part("peak", size), part("again", count))
+            format!("{} -> {plan}: stored {}, peak {}, extra work {}", table::plan(a), part("bytes", size), part("peak", size), part("again", count))
         }
         _ => plan.to_string(),
     };
     repl.say(&text);
-    repl.watched = Some(Watched { plan, shown, ..w });
 }
 
 /// `:apply`.
 pub fn apply(repl: &mut Repl, _: &str) -> bool {
-    let Some(w) = &repl.watched else {
-        none(repl);
-        return true;
-    };
-    let (f, plan) = (w.f.clone(), w.plan.clone());
-    let done = repl.session.borrow_mut().apply_plan(&atom(&f), plan.clone());
-    match done {
-        Ok(()) => repl.say(&format!("gradients of {f} follow {plan} from now on")),
-        Err(diags) => failed(repl, &diags),
+    let Some(watch) = watched(repl) else { return true };
+    let done = repl.session.borrow_mut().apply_watched();
+    if let Some(plan) = done {
+        let (f, _) = watch.borrow().words();
+        repl.say(&format!("gradients of {f} follow {plan} from now on"));
     }
     true
 }
 
 /// The plan as code: what `:save` without a file says.
 pub fn code(repl: &mut Repl) {
-    match &repl.watched {
-        Some(w) => {
+    let watch = repl.session.borrow().watched();
+    match watch {
+        Some(watch) => {
             let word = |t: &str| if t.contains(char::is_whitespace) && !t.starts_with(['(', '[']) { atom(t) } else { t.to_owned() };
-            let text = format!("grad_with {} {} {}", w.plan.code(), word(&w.f), word(&w.x));
-            repl.say(&text);
+            let (f, x) = watch.borrow().words();
+            let plan = watch.borrow().plan().unwrap_or(Plan::StoreAll);
+            repl.say(&format!("grad_with {} {} {}", plan.code(), word(&f), word(&x)));
         }
         None => repl.complain("usage: :save FILE, or :save after :residuals, for the plan as code"),
     }
