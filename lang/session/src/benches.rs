@@ -2,10 +2,12 @@
 
 use crate::Session;
 use crate::imports::Step;
+use adl_interp::host::Host;
 use adl_interp::value::{Value, show};
 use adl_syntax::diag::Diagnostic;
 use adl_typing::core::{Expr, ExprKind, Item, Lambda, Local, Param};
 use adl_typing::ty::Ty;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Times of one item, in seconds for one evaluation.
@@ -39,6 +41,8 @@ pub struct Effort {
 impl Effort {
     /// What `adl bench` does.
     pub const NORMAL: Effort = Effort { warm_up: 0.1, measure: 1.0, samples: 100 };
+    /// What `:time` does after the first evaluation.
+    pub const SHORT: Effort = Effort { warm_up: 0.0, measure: 0.3, samples: 50 };
 }
 
 impl Session {
@@ -64,6 +68,19 @@ impl Session {
             }
         }
         diags
+    }
+
+    /// Times an expression that has been evaluated once, and defines nothing. What it prints and writes is dropped. `None` where the text is no
+    /// expression or it fails.
+    pub fn time_again(&mut self, text: &str, effort: Effort) -> Option<Timing> {
+        let body = self.expression_of(text).ok()?;
+        let slot: Slot = Rc::default();
+        *slot.borrow_mut() = Some(std::mem::replace(&mut self.machine.host, Box::new(Muted(slot.clone()))));
+        let timing = self.time_item(text, &body, effort);
+        if let Some(host) = slot.take() {
+            self.machine.host = host;
+        }
+        timing.ok()
     }
 
     fn time_item(&mut self, name: &str, body: &Expr, effort: Effort) -> Result<Timing, Box<Diagnostic>> {
@@ -100,6 +117,51 @@ impl Session {
     pub(crate) fn show_core(&mut self, e: &Expr) -> Result<String, Box<Diagnostic>> {
         self.machine.eval(e, None).map(|v| show::show(&v)).map_err(|e| Box::new(e.diag))
     }
+}
+
+type Slot = Rc<RefCell<Option<Box<dyn Host>>>>;
+
+/// A host that reads as another does, and shows and changes nothing.
+struct Muted(Slot);
+
+impl Muted {
+    fn ask<T: Default>(&self, f: impl FnOnce(&mut dyn Host) -> T) -> T {
+        self.0.borrow_mut().as_mut().map_or_else(T::default, |h| f(&mut **h))
+    }
+}
+
+impl Host for Muted {
+    fn print(&mut self, _: &str) {}
+    fn flush(&mut self) {}
+    fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        self.0.borrow_mut().as_mut().map_or_else(|| Err(String::new()), |h| h.read(path))
+    }
+    fn write(&mut self, _: &str, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+    fn identity(&mut self, path: &str) -> Option<String> {
+        self.ask(|h| h.identity(path))
+    }
+    fn display(&mut self, _: &Value, _: &str) {}
+    fn args(&mut self) -> Vec<String> {
+        self.ask(|h| h.args())
+    }
+    fn env(&mut self, name: &str) -> Option<String> {
+        self.ask(|h| h.env(name))
+    }
+    fn time(&mut self) -> f64 {
+        self.ask(|h| h.time())
+    }
+    fn free_memory(&mut self) -> Option<u64> {
+        self.ask(|h| h.free_memory())
+    }
+    fn show(&mut self, _: &Value, _: bool) -> Result<(), String> {
+        Ok(())
+    }
+    fn watch(&mut self, _: &str, _: f64) -> Result<(), String> {
+        Ok(())
+    }
+    fn progress(&mut self, _: u64, _: u64) {}
 }
 
 /// `fun () -> e`. Where `e` is itself a function of `()`, its call.

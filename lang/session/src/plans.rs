@@ -92,6 +92,12 @@ impl Session {
 
     /// The value of an expression, which defines nothing and is not remembered.
     pub fn value_of(&mut self, text: &str) -> Result<Value, Vec<Diagnostic>> {
+        let e = self.expression_of(text)?;
+        self.machine.eval(&e, None).map_err(|e| vec![e.diag])
+    }
+
+    /// A text as a checked expression.
+    pub(crate) fn expression_of(&mut self, text: &str) -> Result<adl_typing::core::Expr, Vec<Diagnostic>> {
         let file = self.sources.add("<command>", text);
         self.machine.sources = self.sources.clone();
         let (program, diags) = adl_syntax::parse(file, text);
@@ -104,7 +110,7 @@ impl Session {
             return Err(checked.diags);
         }
         match checked.item {
-            Some(Item::Expr(e)) => self.machine.eval(&e, None).map_err(|e| vec![e.diag]),
+            Some(Item::Expr(e)) => Ok(e),
             _ => Err(vec![wanted(file, text, "an expression is wanted")]),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Repl, cut_entry, plans};
 use crate::commands::{io_text, measure, report};
+use adl_session::benches::Effort;
 use adl_session::docs::nearest;
 use std::time::Instant;
 
@@ -27,7 +28,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":reload", takes: "", what: "run what changed in the loaded files, and what depends on it", run: reload },
     Command { name: ":save", takes: "[FILE]", what: "write the entries that worked to a file; without one, the plan as code", run: save },
     Command { name: ":edit", takes: "[NAME]", what: "edit the last entry (or a definition) in $EDITOR, then run it", run: edit },
-    Command { name: ":time", takes: "EXPR", what: "run an expression and say how long it took", run: time },
+    Command { name: ":time", takes: "EXPR", what: "how long an expression takes: at first, and the median and spread of more runs", run: time },
     Command { name: ":cost", takes: "F X", what: "work of a function and of its derivatives by source line", run: plans::cost },
     Command { name: ":residuals", takes: "[F X]", what: "what the reverse pass of a function reads, and what each plan takes", run: plans::residuals },
     Command { name: ":store", takes: "IDS", what: "store these residuals", run: plans::store },
@@ -246,10 +247,24 @@ fn edit(repl: &mut Repl, name: &str) -> bool {
     true
 }
 
+/// Evaluations that take longer are not repeated.
+const REPEATED: f64 = 1.0;
+
+/// `:time e`: the first evaluation, and the median and spread of more, without what they print.
 fn time(repl: &mut Repl, text: &str) -> bool {
+    let failed = repl.failed;
     let start = Instant::now();
     repl.eval(text);
-    repl.say(&measure::duration(start.elapsed().as_secs_f64()));
+    let first = start.elapsed().as_secs_f64();
+    let mut line = measure::duration(first);
+    if repl.failed == failed && !repl.interrupted && first < REPEATED {
+        let again = repl.session.borrow_mut().time_again(text, Effort::SHORT);
+        if let Some(t) = again {
+            let (low, high) = (measure::duration(t.quartiles.0), measure::duration(t.quartiles.1));
+            line += &format!("; again median {}, middle half {low} - {high}, {} runs", measure::duration(t.median), t.iterations);
+        }
+    }
+    repl.say(&line);
     true
 }
 
