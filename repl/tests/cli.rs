@@ -409,6 +409,11 @@ fn plans_costs_and_stages() {
         assert!(stage == "core" || out.out.contains("-- line "), "{stage}: {}", out.out);
     }
     // What a type leaves open is Float.
+    for (stage, sign) in [("clif", "fmul"), ("asm", "ret")] {
+        let out = d.adl(&["ir", "--stage", stage, "a.adl", "f"]);
+        assert!(out.code == 0 && out.out.contains("; primal f") && out.out.contains("; transpose linear f") && out.out.contains(sign), "{stage}: {}{}", out.out, out.err);
+    }
+    d.adl(&["--no-jit", "ir", "--stage", "asm", "a.adl", "f"]).is(1, "", "--no-jit");
     assert!(d.adl(&["ir", "--stage", "spec", "a.adl", "g"]).out.contains("v1: f64"));
     d.adl(&["ir", "--stage", "spec", "a.adl", "h"]).is(1, "", "E0201");
     assert!(d.adl(&["ir", "--stage", "spec", "a.adl", "g", "3", "0.5"]).out.contains("loop for"));

@@ -31,7 +31,7 @@ mod quick;
 mod runtime;
 mod unit;
 
-use adl_interp::ir::native::{Compiler, Native, Source};
+use adl_interp::ir::native::{Compiler, Listing, Native, Source};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -46,6 +46,11 @@ impl Compiler for Jit {
     fn compile(&self, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
         let isa = self.isa.get_or_init(module::target);
         module::compile(isa.as_ref().map_err(Clone::clone)?, source, at)
+    }
+
+    fn listing(&self, source: &Source, at: u32, form: Listing) -> Result<String, String> {
+        let isa = self.isa.get_or_init(module::target);
+        module::listing(isa.as_ref().map_err(Clone::clone)?, source, at, form)
     }
 }
 

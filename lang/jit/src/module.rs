@@ -5,9 +5,10 @@ use crate::handle::Pool;
 use crate::runtime::{Ctx, Kind, Tables};
 use crate::unit::Unit;
 use adl_interp::error::{Error, Res, codes};
-use adl_interp::ir::native::{Native, Source};
+use adl_interp::ir::native::{Listing, Native, Source};
 use adl_interp::value::Value;
 use adl_interp::vm::Machine;
+use cranelift_codegen::Context;
 use cranelift_codegen::ir::{AbiParam, Signature, UserFuncName, types};
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
@@ -70,7 +71,7 @@ pub(crate) fn compile(isa: &OwnedTargetIsa, source: &Source, at: u32) -> Result<
     let unit = Unit::new(source, at)?;
     let mut module = JITModule::new(JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names()));
     let mut tables = Tables::default();
-    let made = define(&mut module, source, &unit, &mut tables);
+    let made = define(&mut module, source, &unit, &mut tables, &mut None);
     let code = Code(Some(module));
     let entry = made?;
     let Some(m) = &code.0 else { return Err("no module".to_owned()) };
@@ -83,8 +84,36 @@ pub(crate) fn compile(isa: &OwnedTargetIsa, source: &Source, at: u32) -> Result<
     Ok(Rc::new(Compiled { entry, params: kinds(&b.params, &b.lin_params), results: kinds(&b.results, &b.lin_results), recursive: unit.recursive, tables, _code: code }))
 }
 
+/// The native code of a function with all that it calls, as text.
+pub(crate) fn listing(isa: &OwnedTargetIsa, source: &Source, at: u32, form: Listing) -> Result<String, String> {
+    let unit = Unit::new(source, at)?;
+    let module = JITModule::new(JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names()));
+    let mut code = Code(Some(module));
+    let mut texts = Some(Texts { form, out: String::new() });
+    if let Some(m) = &mut code.0 {
+        define(m, source, &unit, &mut Tables::default(), &mut texts)?;
+    }
+    Ok(texts.map_or_else(String::new, |t| t.out))
+}
+
+/// Functions as text, while they are compiled.
+struct Texts {
+    form: Listing,
+    out: String,
+}
+
+impl Texts {
+    fn add(&mut self, name: &str, ctx: &Context) {
+        let text = match self.form {
+            Listing::Clif => ctx.func.display().to_string(),
+            Listing::Asm => ctx.compiled_code().and_then(|c| c.vcode.clone()).unwrap_or_default(),
+        };
+        self.out += &format!("; {name}\n{}\n", text.trim_end());
+    }
+}
+
 /// Defines all functions, and the one through which they are entered.
-fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables) -> Result<FuncId, String> {
+fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables, texts: &mut Option<Texts>) -> Result<FuncId, String> {
     let text = |e: cranelift_module::ModuleError| format!("{e:?}");
     let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
     let sigs: Vec<Signature> = unit.funcs.iter().map(|f| emit::signature(f, conv)).collect();
@@ -93,12 +122,17 @@ fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tab
         ids.push(module.declare_function(&format!("f{i}"), Linkage::Local, sig).map_err(text)?);
     }
     let mut ctx = module.make_context();
+    let asm = texts.as_ref().is_some_and(|t| t.form == Listing::Asm);
     let mut shared = FunctionBuilderContext::new();
     for (i, f) in unit.funcs.iter().enumerate() {
         ctx.func.signature = sigs[i].clone();
         ctx.func.name = UserFuncName::user(0, ids[i].as_u32());
         emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, me: i }, f, &mut ctx.func, &mut shared);
+        ctx.set_disasm(asm);
         module.define_function(ids[i], &mut ctx).map_err(text)?;
+        if let Some(t) = texts {
+            t.add(&f.name.to_string(), &ctx);
+        }
         module.clear_context(&mut ctx);
     }
     let mut sig = Signature::new(module.isa().default_call_conv());

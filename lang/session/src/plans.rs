@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 /// The stages that [`Session::ir`] prints.
-pub const STAGES: [&str; 6] = ["core", "spec", "jvp", "unzip", "transpose", "opt"];
+pub const STAGES: [&str; 8] = ["core", "spec", "jvp", "unzip", "transpose", "opt", "clif", "asm"];
 
 /// Residuals that somebody looks at: the REPL's commands and a notebook's live table change the same ones.
 pub struct Watched {

@@ -35,7 +35,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":recompute", takes: "IDS", what: "recompute these residuals", run: plans::recompute },
     Command { name: ":plan", takes: "PLAN", what: "another plan for the function: store_all, recompute_all, auto, budget N, sqrt, revolve N", run: plans::plan },
     Command { name: ":apply", takes: "", what: "the plan for all gradients of the function from now on", run: plans::apply },
-    Command { name: ":ir", takes: "STAGE F", what: "a function as core, spec, jvp, unzip, transpose or opt", run: plans::ir },
+    Command { name: ":ir", takes: "STAGE F", what: "a function as core, spec, jvp, unzip, transpose, opt, clif or asm", run: plans::ir },
     Command { name: ":explain", takes: "", what: "how the last entry's derivatives were computed", run: explain },
     Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns), road (main, tape), jit (on, off)", run: set },
     Command { name: ":clear", takes: "", what: "clear the screen", run: clear },

@@ -10,7 +10,7 @@ use crate::error::Res;
 use crate::value::Value;
 use crate::vm::Machine;
 use crate::vm::code::Code;
-use adl_ir::{DataDecl, FnId, Function};
+use adl_ir::{DataDecl, FnId, Function, Program};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -27,16 +27,39 @@ pub struct Source {
 }
 
 impl Source {
+    /// All functions of a program, each as it becomes native code.
+    pub fn of(p: &Program) -> Source {
+        let funcs = p.funcs.iter().map(|f| {
+            let mut f = (**f).clone();
+            adl_opt::finish(p, &mut f);
+            adl_opt::native(p, &mut f);
+            super::vectorise::sums(&mut f);
+            Rc::new(f)
+        });
+        Source { funcs: funcs.collect(), places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(), datas: p.datas.clone() }
+    }
+
     /// A function of the program.
     pub fn func(&self, f: FnId) -> Option<&Rc<Function>> {
         self.funcs.get(*self.places.get(&f)? as usize)
     }
 }
 
+/// How native code is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listing {
+    /// The compiler's own form of it.
+    Clif,
+    /// Instructions of this machine.
+    Asm,
+}
+
 /// Compiles functions.
 pub trait Compiler {
     /// Native code of the function at a place, with all that it calls; or why there is none.
     fn compile(&self, source: &Source, at: u32) -> Result<Rc<dyn Native>, String>;
+    /// The same as text, function by function.
+    fn listing(&self, source: &Source, at: u32, form: Listing) -> Result<String, String>;
 }
 
 /// A compiled function.

@@ -1,6 +1,7 @@
 //! The stages that a function goes through, as text of the IR.
 
 use super::{Entered, Not, Plan, choose, not, with};
+use crate::ir::native::{Listing, Source};
 use crate::ir::world;
 use crate::value::Value;
 use crate::vm::Machine;
@@ -24,6 +25,8 @@ pub enum Stage {
     Transpose,
     /// The halves that run, after the optimiser.
     Opt,
+    /// Those as native code.
+    Native(Listing),
 }
 
 impl Stage {
@@ -35,6 +38,8 @@ impl Stage {
             "unzip" => Stage::Unzip,
             "transpose" => Stage::Transpose,
             "opt" => Stage::Opt,
+            "clif" => Stage::Native(Listing::Clif),
+            "asm" => Stage::Native(Listing::Asm),
             _ => return None,
         })
     }
@@ -59,7 +64,10 @@ fn staged(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<St
         }
         let e = road.enter(m, f, &all)?;
         let roots = road.stage(&e, stage)?;
-        Ok(road.printed(m, &roots))
+        match stage {
+            Stage::Native(form) => road.listed(m, &roots, form),
+            _ => Ok(road.printed(m, &roots)),
+        }
     })
 }
 
@@ -101,6 +109,14 @@ impl super::Road {
             out.push(self.program.add(made));
         }
         Ok(out)
+    }
+
+    /// Native code of functions, with all that each calls.
+    fn listed(&self, m: &Machine, roots: &[FnId], form: Listing) -> Result<String, Not> {
+        let Some(compiler) = &m.compiler else { return Err(not("`--no-jit`")) };
+        let source = Source::of(&self.program.part(roots));
+        let texts: Result<Vec<String>, String> = (0..roots.len() as u32).map(|k| compiler.listing(&source, k, form)).collect();
+        texts.map(|t| t.join("\n")).map_err(|why| not(&why))
     }
 
     /// Functions with those that they call, each once, and their data types: a program of its own, which can be read back.
