@@ -36,8 +36,14 @@ fn csv_cells_and_types() {
             ("names.csv", b",T,let,a b\n1,2,3,4\n"),
             ("t.csv", b"a,b\n1,2\n3,x\n"),
             ("m.csv", b"a,b\n1,2\n3,4.5\n"),
+            ("semicolon.csv", b"a;b\n1.5;\"x;y\"\n2;z\n"),
+            ("comma.csv", b"a;b\n1,5;2\n"),
+            ("tab.csv", b"a\tb\tc\n1\t\tx y\n2\t3\t\n"),
         ],
         &[
+            ("read_csv \"semicolon.csv\"", "{a = [1.5, 2.0], b = [\"x;y\", \"z\"]} : {a : [2]Float, b : [2]String}"),
+            ("read_csv \"tab.csv\"", "{a = [1, 2], b = [nan, 3.0], c = [\"x y\", \"\"]} : {a : [2]Int, b : [2]Float, c : [2]String}"),
+            ("(read_csv \"comma.csv\" : {a : [_]Float})", "E0802: comma.csv:2:1: `1,5` in column 1 (`a`) is no number"),
             (
                 "read_csv \"q.csv\"",
                 "{_2nd = [1, 2], name = [\"Smith, J\", \"Bob\"], note = [\"said \\\"hi\\\"\\nthere\", \" x \"], type_ = [\"a\", \"b\"], value__cm_ = [1.5, nan]} : \
@@ -108,6 +114,7 @@ fn files_come_back_as_they_were_written() {
         ("npy", "2.5", "Float"),
         ("npy", "[1.5f32]", "[_]F32"),
         ("npy", "{a = [1.0, 2.0], b = [[1], [2]]}", "{a : [_]Float, b : [_][_]Int}"),
+        ("npy", "{a = [true], n = 3, x = 2.5}", "{a : [_]Bool, n : Int, x : Float}"),
         ("json", "{x = 0.1, s = \"a\\\"\\n\\u{1}\\u{1F600}\", l = [(1, 2.5)], o = Some [true], n = (None : Option Int)}", "{x : Float, s : String, l : [_](Int, Float), o : Option [_]Bool, n : Option Int}"),
         ("json", "1 :: 2 :: Nil", "List Int"),
         ("json", "[Leaf, Node Leaf 1.5 (Node Leaf (-2.0) Leaf), P {a = 3} (Some (U (1.0 :: Nil)))]", "[_]T"),
@@ -164,6 +171,8 @@ fn npy_of_every_kind() {
         ("f8f.npy", npy("<f8", "True", "(2, 3)", &floats)),
         ("f4.npy", npy("<f4", "False", "(2,)", &[1.5f32.to_le_bytes(), 2.5f32.to_le_bytes()].concat())),
         ("i4.npy", npy(">i4", "False", "(2,)", &[(-1i32).to_be_bytes(), 2i32.to_be_bytes()].concat())),
+        // 1.0, -2.0, 65504.0, the least, inf, nan.
+        ("f2.npy", npy("<f2", "False", "(6,)", &[0x3c00u16, 0xc000, 0x7bff, 0x0001, 0x7c00, 0x7e00].map(u16::to_le_bytes).concat())),
         ("b1.npy", npy("|b1", "False", "(2,)", &[1, 0])),
         ("s.npy", npy("<f8", "False", "()", &2.5f64.to_le_bytes())),
         ("none.npy", npy("<f8", "True", "(0, 3)", &[])),
@@ -176,6 +185,7 @@ fn npy_of_every_kind() {
         &files,
         &[
             ("read_npy \"f8.npy\"", "[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]] : [2][3]Float"),
+            ("read_npy \"f2.npy\"", "[1.0, -2.0, 65504.0, 5.960464477539063e-8, inf, nan] : [6]Float"),
             ("read_npy \"f8f.npy\"", "[[1.0, 3.0, 5.0], [2.0, 4.0, 6.0]] : [2][3]Float"),
             ("read_npy \"f4.npy\"", "[1.5, 2.5] : [2]Float"),
             ("let p = \"f4.npy\" in (read_npy p : [_]F32)", "[1.5, 2.5] : [2]F32"),

@@ -26,6 +26,7 @@
 //! the world goes through [`host::Host`].
 
 pub mod ad;
+mod attend;
 pub(crate) mod engine;
 pub mod error;
 pub mod host;

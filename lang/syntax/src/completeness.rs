@@ -16,14 +16,22 @@ pub enum Completeness {
     Invalid,
 }
 
+/// The code of a string that is not closed.
+const UNCLOSED_STRING: &str = "E0102";
+
 /// Columns of indentation a level.
 const INDENT: usize = 2;
 
 /// Whether an entry of the REPL is complete. One that ends inside an indented block or in a case of
 /// a `match` on a line of its own is complete only after an empty line or `;;`, because more may
-/// follow. So is one that ends with a documentation comment.
+/// follow. So is one that ends with a documentation comment, and one with a string that is not closed.
 pub fn is_complete(text: &str) -> Completeness {
     let outcome = parse_all(FileId::default(), text);
+    let first = outcome.diagnostics.iter().filter(|d| d.is_error()).min_by_key(|d| d.primary.span.lo);
+    if first.is_some_and(|d| d.code == UNCLOSED_STRING) && !text.ends_with('\n') {
+        // A string may hold newlines: what follows its first line is text.
+        return Completeness::Incomplete(0);
+    }
     if outcome.broken {
         return Completeness::Invalid;
     }
@@ -141,7 +149,12 @@ mod tests {
         ("f (fun x ->", Incomplete(2)),
         ("f (fun x ->\n  x", Incomplete(2)),
         ("(* open", Incomplete(0)),
-        ("\"open", Invalid),
+        ("\"open", Incomplete(0)),
+        ("print \"open\n  ) of all", Incomplete(0)),
+        ("print \"open\n  ) of all\"", Complete),
+        ("f\"open {x}", Incomplete(0)),
+        ("\"open\n", Invalid),
+        ("foo ) \"open", Invalid),
         ("foo )", Invalid),
         ("match x with", Incomplete(0)),
         ("match x with\n| A -> 1", Incomplete(0)),

@@ -1,9 +1,9 @@
 //! Arithmetic on values of any kind: numbers, arrays (scalars spread over them), data leaf by leaf.
 
-use super::watch::{STRIDE, Watch};
 use crate::ad;
+use crate::attend;
 use crate::error::{Error, Res, codes};
-use crate::value::{Array, Buf, Value, array, space};
+use crate::value::{Array, Buf, Rep, Value, array, space};
 use crate::vm::Machine;
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
@@ -63,7 +63,7 @@ pub fn un(m: &mut Machine, op: Un, v: Value) -> Res<Value> {
         Value::Zero if matches!(op, Un::Neg) => Value::Zero,
         Value::Zero => Value::Float(op.eval(0.0)),
         Value::Array(a) => match &a.buf {
-            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) => un_array(Watch(&m.interrupt), op, a)?,
+            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) => un_array(op, a)?,
             _ => space::scale(m, &Value::Float(-1.0), &Value::Array(a))?,
         },
         data @ (Value::Tuple(_) | Value::Record(_) | Value::Data(_)) => space::scale(m, &Value::Float(-1.0), &data)?,
@@ -75,29 +75,37 @@ fn not_a_number(v: &Value) -> Box<Error> {
     Error::new(codes::STRUCTURE, format!("a number was expected, not {}", crate::value::show::show(v)))
 }
 
-/// The array itself if nobody else holds it, else a copy.
-fn owned(a: Rc<Array>) -> Array {
-    Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())
-}
-
-fn un_array(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
-    let mut a = owned(a);
+fn un_array(op: Un, a: Rc<Array>) -> Res<Value> {
+    let mut a = array::owned(a)?;
     match &mut a.buf {
-        Buf::F64(v) => {
-            for part in v.chunks_mut(STRIDE) {
-                w.poll()?;
-                part.iter_mut().for_each(|x| *x = op.eval(*x));
-            }
-        }
-        Buf::F32(v) => v.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32),
-        Buf::I64(v) => {
-            for x in v.iter_mut() {
-                *x = int_un(op, *x)?;
-            }
-        }
+        Buf::F64(v) => attend::each(v, |v| v.iter_mut().for_each(|x| *x = op.eval(*x)))?,
+        Buf::F32(v) => attend::each(v, |v| v.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32))?,
+        Buf::I64(v) => ints(v, |x| int_un(op, x))?,
         Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => {}
     }
     Ok(Value::Array(Rc::new(a)))
+}
+
+/// Changes Ints one by one, up to the first error.
+fn ints(v: &mut [i64], mut f: impl FnMut(i64) -> Res<i64>) -> Res<()> {
+    for part in v.chunks_mut(attend::STRIDE) {
+        attend::poll()?;
+        for x in part {
+            *x = f(*x)?;
+        }
+    }
+    Ok(())
+}
+
+/// Changes Ints beside others, up to the first error.
+fn int_pairs(v: &mut [i64], w: &[i64], f: impl Fn(i64, i64) -> Res<i64>) -> Res<()> {
+    for (v, w) in v.chunks_mut(attend::STRIDE).zip(w.chunks(attend::STRIDE)) {
+        attend::poll()?;
+        for (x, y) in v.iter_mut().zip(w) {
+            *x = f(*x, *y)?;
+        }
+    }
+    Ok(())
 }
 
 /// Applies a binary operator.
@@ -185,28 +193,24 @@ fn arrays(op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value> {
     }
     // Whichever array has one owner gives its buffer to the result.
     if Rc::strong_count(&x) > 1 && Rc::strong_count(&y) == 1 {
-        let mut y = owned(y);
+        let mut y = array::owned(y)?;
         match (&x.buf, &mut y.buf) {
-            (Buf::F64(p), Buf::F64(q)) => zip_into(op, q, p, |b, a| (a, b)),
-            (Buf::I64(p), Buf::I64(q)) => {
-                for (b, a) in q.iter_mut().zip(p) {
-                    *b = int_bin(op, *a, *b)?;
-                }
+            (Buf::F64(p), Buf::F64(q)) => attend::pairs(q, p, |q, p| zip_into(op, q, p, |b, a| (a, b)))?,
+            (Buf::I64(p), Buf::I64(q)) => int_pairs(q, p, |b, a| int_bin(op, a, b))?,
+            (Buf::F32(p), Buf::F32(q)) => {
+                attend::pairs(q, p, |q, p| q.iter_mut().zip(p).for_each(|(b, a)| *b = op.eval(f64::from(*a), f64::from(*b)) as f32))?;
             }
-            (Buf::F32(p), Buf::F32(q)) => q.iter_mut().zip(p).for_each(|(b, a)| *b = op.eval(f64::from(*a), f64::from(*b)) as f32),
             _ => return Err(Error::new(codes::STRUCTURE, "arrays of different numbers")),
         }
         return Ok(Value::Array(Rc::new(y)));
     }
-    let mut x = owned(x);
+    let mut x = array::owned(x)?;
     match (&mut x.buf, &y.buf) {
-        (Buf::F64(p), Buf::F64(q)) => zip_into(op, p, q, |a, b| (a, b)),
-        (Buf::I64(p), Buf::I64(q)) => {
-            for (a, b) in p.iter_mut().zip(q) {
-                *a = int_bin(op, *a, *b)?;
-            }
+        (Buf::F64(p), Buf::F64(q)) => attend::pairs(p, q, |p, q| zip_into(op, p, q, |a, b| (a, b)))?,
+        (Buf::I64(p), Buf::I64(q)) => int_pairs(p, q, |a, b| int_bin(op, a, b))?,
+        (Buf::F32(p), Buf::F32(q)) => {
+            attend::pairs(p, q, |p, q| p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32))?;
         }
-        (Buf::F32(p), Buf::F32(q)) => p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32),
         _ => return Err(Error::new(codes::STRUCTURE, "arrays of different numbers")),
     }
     Ok(Value::Array(Rc::new(x)))
@@ -242,92 +246,91 @@ fn number(v: &Value) -> f64 {
 }
 
 fn spread_right(op: Bin, x: Rc<Array>, y: &Value) -> Res<Value> {
-    let mut x = owned(x);
+    let mut x = array::owned(x)?;
     let c = number(y);
     match (&mut x.buf, y) {
-        (Buf::F64(v), _) => match op {
+        (Buf::F64(v), _) => attend::each(v, |v| match op {
             Bin::Add => v.iter_mut().for_each(|a| *a += c),
             Bin::Sub => v.iter_mut().for_each(|a| *a -= c),
             Bin::Mul => v.iter_mut().for_each(|a| *a *= c),
             Bin::Div => v.iter_mut().for_each(|a| *a /= c),
             _ => v.iter_mut().for_each(|a| *a = op.eval(*a, c)),
-        },
-        (Buf::F32(v), _) => v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32),
-        (Buf::I64(v), Value::Int(n)) => {
-            for a in v.iter_mut() {
-                *a = int_bin(op, *a, *n)?;
-            }
-        }
+        })?,
+        (Buf::F32(v), _) => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?,
+        (Buf::I64(v), Value::Int(n)) => ints(v, |a| int_bin(op, a, *n))?,
         _ => return Err(Error::new(codes::STRUCTURE, "an array and a number of different kinds")),
     }
     Ok(Value::Array(Rc::new(x)))
 }
 
 fn spread_left(op: Bin, x: &Value, y: Rc<Array>) -> Res<Value> {
-    let mut y = owned(y);
+    let mut y = array::owned(y)?;
     let c = number(x);
     match (x, &mut y.buf) {
-        (_, Buf::F64(v)) => match op {
+        (_, Buf::F64(v)) => attend::each(v, |v| match op {
             Bin::Add => v.iter_mut().for_each(|a| *a += c),
             Bin::Sub => v.iter_mut().for_each(|a| *a = c - *a),
             Bin::Mul => v.iter_mut().for_each(|a| *a *= c),
             _ => v.iter_mut().for_each(|a| *a = op.eval(c, *a)),
-        },
-        (_, Buf::F32(v)) => v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32),
-        (Value::Int(n), Buf::I64(v)) => {
-            for a in v.iter_mut() {
-                *a = int_bin(op, *n, *a)?;
-            }
-        }
+        })?,
+        (_, Buf::F32(v)) => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32))?,
+        (Value::Int(n), Buf::I64(v)) => ints(v, |a| int_bin(op, *n, a))?,
         _ => return Err(Error::new(codes::STRUCTURE, "an array and a number of different kinds")),
     }
     Ok(Value::Array(Rc::new(y)))
 }
 
-/// Applies `f` to each number of a scalar or array, giving Bools, Ints, Floats or F32s.
-pub fn convert(v: &Value, to: crate::value::Rep) -> Res<Value> {
-    use crate::value::Rep;
-    let one = |x: f64, int: Option<i64>| -> Res<Value> {
-        Ok(match to {
-            Rep::Float => Value::Float(x),
-            Rep::F32 => Value::F32(x as f32),
-            Rep::Int => Value::Int(match int {
-                Some(n) => n,
-                None if x.is_finite() && x.abs() < 9.3e18 && (x.trunc() as i128) == (x.trunc() as i64 as i128) => x.trunc() as i64,
-                None => return Err(Error::new(codes::OVERFLOW, format!("no Int holds {}", crate::value::show::float(x)))),
-            }),
-            _ => Value::Unit,
-        })
-    };
-    match v {
-        Value::Float(x) => one(*x, None),
-        Value::F32(x) => one(f64::from(*x), None),
-        Value::Int(n) => one(*n as f64, Some(*n)),
-        Value::Zero => one(0.0, None),
-        Value::Array(a) => {
-            let xs: Vec<(f64, Option<i64>)> = match &a.buf {
-                Buf::F64(v) => v.iter().map(|x| (*x, None)).collect(),
-                Buf::F32(v) => v.iter().map(|x| (f64::from(*x), None)).collect(),
-                Buf::I64(v) => v.iter().map(|n| (*n as f64, Some(*n))).collect(),
-                _ => Vec::new(),
-            };
-            let buf = match to {
-                Rep::Float => Buf::F64(xs.iter().map(|x| x.0).collect()),
-                Rep::F32 => Buf::F32(xs.iter().map(|x| x.0 as f32).collect()),
-                _ => {
-                    let mut out = array::room(xs.len())?;
-                    for (x, n) in xs {
-                        if let Value::Int(k) = one(x, n)? {
-                            out.push(k);
-                        }
-                    }
-                    Buf::I64(out)
-                }
-            };
-            Ok(array::make(a.shape.clone(), buf))
-        }
-        other => Err(not_a_number(other)),
+/// A Float as an Int, towards zero.
+fn whole(x: f64) -> Res<i64> {
+    // 2^63 is a Float, and the least that is too large.
+    if x.trunc() >= -9_223_372_036_854_775_808.0 && x.trunc() < 9_223_372_036_854_775_808.0 {
+        return Ok(x.trunc() as i64);
     }
+    Err(Error::new(codes::OVERFLOW, format!("no Int holds {}", crate::value::show::float(x))))
+}
+
+/// A number, or each number of an array, as another kind of number.
+pub fn convert(v: &Value, to: Rep) -> Res<Value> {
+    Ok(match (v, &to) {
+        (Value::Array(a), _) => array::make(a.shape.clone(), convert_buf(&a.buf, &to)?),
+        (Value::Int(n), Rep::Int) => Value::Int(*n),
+        (Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Zero, _) => match to {
+            Rep::Float => Value::Float(number(v)),
+            Rep::F32 => Value::F32(number(v) as f32),
+            Rep::Int => Value::Int(whole(number(v))?),
+            _ => Value::Unit,
+        },
+        (other, _) => return Err(not_a_number(other)),
+    })
+}
+
+fn convert_buf(b: &Buf, to: &Rep) -> Res<Buf> {
+    let n = match b {
+        Buf::F64(v) => v.len(),
+        Buf::F32(v) => v.len(),
+        Buf::I64(v) => v.len(),
+        _ => 0,
+    };
+    let at = |i: usize| match b {
+        Buf::F64(v) => v[i],
+        Buf::F32(v) => f64::from(v[i]),
+        Buf::I64(v) => v[i] as f64,
+        _ => 0.0,
+    };
+    Ok(match (to, b) {
+        (Rep::Float, _) => Buf::F64(attend::collect(n, at)?),
+        (Rep::F32, _) => Buf::F32(attend::collect(n, |i| at(i) as f32)?),
+        (_, Buf::I64(v)) => Buf::I64(attend::copy(v)?),
+        _ => {
+            let mut out = array::filled(0, n)?;
+            let mut i = 0;
+            ints(&mut out, |_| {
+                i += 1;
+                whole(at(i - 1))
+            })?;
+            Buf::I64(out)
+        }
+    })
 }
 
 /// Tests each number.

@@ -1,6 +1,7 @@
 //! Plain array primitives that make arrays or move elements.
 
 use super::{int, len, lengths_differ, size, take};
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Shape, Tuple, Value, array, seq};
 use crate::vm::Machine;
@@ -49,23 +50,18 @@ fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::Iota => {
             let n = size(&args[0], "the length of `iota`")?;
-            let mut v = array::room(n)?;
-            v.extend(0..n as i64);
-            Ok(array::ints(v))
+            Ok(array::ints(attend::collect(n, |i| i as i64)?))
         }
         Prim::Range => {
             let (a, b) = (int(&args[0]), int(&args[1]));
             let n = usize::try_from(b.saturating_sub(a)).unwrap_or(0);
-            let mut v = array::room(n)?;
-            v.extend(a..a.max(b));
-            Ok(array::ints(v))
+            Ok(array::ints(attend::collect(n, |i| a + i as i64)?))
         }
         Prim::Linspace => {
             let n = size(&args[2], "the length of `linspace`")?;
             let (Value::Float(a), Value::Float(b)) = (&args[0], &args[1]) else { return Err(Error::new(codes::STRUCTURE, "`linspace` needs Floats")) };
-            let mut v = array::room(n)?;
-            v.extend((0..n).map(|i| if i + 1 == n && n > 1 { *b } else { a + (b - a) * (i as f64 / (n.max(2) - 1) as f64) }));
-            Ok(array::floats(v))
+            let at = |i| if i + 1 == n && n > 1 { *b } else { a + (b - a) * (i as f64 / (n.max(2) - 1) as f64) };
+            Ok(array::floats(attend::collect(n, at)?))
         }
         Prim::Eye => {
             let n = size(&args[0], "the size of `eye`")?;
@@ -80,23 +76,26 @@ fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
 /// Elements or parts of an array, by position.
 fn picked(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
     match p {
-        Prim::Reverse => rows(&args[0], &(0..len(&args[0])).rev().collect::<Vec<_>>()),
+        Prim::Reverse => {
+            let n = len(&args[0]);
+            rows(&args[0], &attend::collect(n, |i| n - 1 - i)?)
+        },
         Prim::Rotate => {
             let n = len(&args[1]);
             let k = if n == 0 { 0 } else { int(&args[0]).rem_euclid(n as i64) as usize };
-            rows(&args[1], &(0..n).map(|i| (i + k) % n).collect::<Vec<_>>())
+            rows(&args[1], &attend::collect(n, |i| if i < n - k { i + k } else { i + k - n })?)
         }
         Prim::Take | Prim::Drop => {
             let n = len(&args[1]);
             let k = cut(&args[0], n, p.name())?;
             let range = if p == Prim::Take { 0..k } else { k..n };
-            rows(&args[1], &range.collect::<Vec<_>>())
+            rows(&args[1], &attend::collect(range.len(), |i| range.start + i)?)
         }
         Prim::Split => {
             let n = len(&args[1]);
             let k = cut(&args[0], n, "split")?;
-            let x = rows(&args[1], &(0..k).collect::<Vec<_>>())?;
-            let y = rows(&args[1], &(k..n).collect::<Vec<_>>())?;
+            let x = rows(&args[1], &attend::collect(k, |i| i)?)?;
+            let y = rows(&args[1], &attend::collect(n - k, |i| k + i)?)?;
             Ok(Value::Tuple(Rc::new(Tuple(vec![x, y]))))
         }
         _ => {
@@ -158,15 +157,13 @@ fn replicate(m: &mut Machine, n: usize, x: Value) -> Res<Value> {
             }
             // As if the array were one row.
             let row = Array { shape: std::iter::once(1).chain(a.shape.iter().copied()).collect(), buf: one_row(&a.buf) };
-            let mut out = array::gather_rows(&row, &vec![0; n], &[n])?;
+            let mut out = array::gather_rows(&row, &array::filled(0, n)?, &[n])?;
             out.shape = shape;
             Value::Array(Rc::new(out))
         }
-        x @ (Value::Tuple(_) | Value::Record(_)) if n > 0 => seq::pack(m, vec![x; n])?,
+        x @ (Value::Tuple(_) | Value::Record(_)) if n > 0 => seq::pack(m, array::filled(x, n)?)?,
         x => {
-            let mut v: Vec<Value> = array::room(n)?;
-            v.resize(n, x);
-            array::boxed(v)
+            array::boxed(array::filled(x, n)?)
         }
     })
 }
@@ -193,15 +190,18 @@ fn indices(v: &Value) -> Res<&[i64]> {
 
 fn gather(xs: &Value, at: &Value) -> Res<Value> {
     let n = len(xs);
-    let at = indices(at)?
-        .iter()
-        .map(|i| usize::try_from(*i).ok().filter(|k| *k < n).ok_or_else(|| seq::out_of_bounds(*i, n)))
-        .collect::<Res<Vec<usize>>>()?;
-    rows(xs, &at)
+    let mut found: Vec<usize> = array::room(len(at))?;
+    for part in indices(at)?.chunks(attend::STRIDE) {
+        attend::poll()?;
+        for i in part {
+            found.push(usize::try_from(*i).ok().filter(|k| *k < n).ok_or_else(|| seq::out_of_bounds(*i, n))?);
+        }
+    }
+    rows(xs, &found)
 }
 
 fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
-    let at = indices(&args[1])?.to_vec();
+    let at = attend::copy(indices(&args[1])?)?;
     if at.len() != len(&args[2]) {
         return Err(lengths_differ("scatter", at.len(), len(&args[2])));
     }
@@ -209,11 +209,14 @@ fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "`scatter` needs an array")) };
     let n = dest.len();
     let row: usize = dest.shape[1..].iter().product();
-    let mut dest = Rc::try_unwrap(dest).unwrap_or_else(|a| (*a).clone());
+    let mut dest = array::owned(dest)?;
     let src = arr(&values)?;
     macro_rules! put {
         ($d:expr, $s:expr) => {
             for (k, i) in at.iter().enumerate() {
+                if k % attend::STRIDE == 0 {
+                    attend::poll()?;
+                }
                 if let Some(i) = usize::try_from(*i).ok().filter(|i| *i < n) {
                     $d[i * row..(i + 1) * row].clone_from_slice(&$s[k * row..(k + 1) * row]);
                 }
@@ -337,7 +340,7 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     }
     macro_rules! pick {
         ($x:expr, $y:expr) => {
-            bits.iter().zip($x.iter().zip($y)).map(|(c, (x, y))| if *c { x.clone() } else { y.clone() }).collect()
+            attend::collect(bits.len(), |i| if bits[i] { $x[i].clone() } else { $y[i].clone() })?
         };
     }
     let buf = match (&a.buf, &b.buf) {
@@ -402,6 +405,6 @@ fn transpose(v: &Value) -> Res<Value> {
     }
     let (n, k) = (a.shape[0], a.shape[1]);
     let flat = array::regroup(a, 2, &[n * k])?;
-    let at: Vec<usize> = (0..k).flat_map(|j| (0..n).map(move |i| i * k + j)).collect();
+    let at = attend::collect(n * k, |t| (t % n.max(1)) * k + t / n.max(1))?;
     Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[k, n])?)))
 }

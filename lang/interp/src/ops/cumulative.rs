@@ -1,9 +1,10 @@
 //! Running sums and products.
 
 use super::{len, take};
+use crate::attend;
 use crate::error::Res;
 use crate::ops::arith;
-use crate::value::{Buf, Value, array, seq};
+use crate::value::{Buf, Value, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
 use std::rc::Rc;
@@ -14,11 +15,10 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
     if let Value::Array(a) = &v {
         if let (Buf::F64(x), 1) = (&a.buf, a.shape.len()) {
             let mut acc = if op == Bin::Add { 0.0 } else { 1.0 };
-            let mut out = array::room(x.len())?;
-            for v in x {
-                acc = op.eval(acc, *v);
-                out.push(acc);
-            }
+            let out = attend::collect(x.len(), |i| {
+                acc = op.eval(acc, x[i]);
+                acc
+            })?;
             return Ok(Value::Array(Rc::new(crate::value::Array { shape: a.shape.clone(), buf: Buf::F64(out) })));
         }
     }

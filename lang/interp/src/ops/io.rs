@@ -21,8 +21,8 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         Prim::Print => {
             let mut text = show::plain(&args[0]);
             text.push('\n');
-            m.host.print(&text);
-            Ok(Value::Unit)
+            m.poll()?;
+            print(m, &text)
         }
         Prim::ReadText | Prim::ReadCsv | Prim::ReadNpy | Prim::ReadJson => {
             let rep = match reps.first() {
@@ -66,6 +66,21 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
         },
         _ => Err(Error::new(codes::USER, string(&args[0]))),
     }
+}
+
+/// Prints a text, a part at a time: nobody may want the rest of a long one.
+fn print(m: &mut Machine, text: &str) -> Res<Value> {
+    const PART: usize = 1 << 16;
+    let mut rest = text;
+    while rest.len() > PART {
+        let at = (PART..rest.len()).find(|i| rest.is_char_boundary(*i)).unwrap_or(rest.len());
+        let (part, more) = rest.split_at(at);
+        m.host.print(part);
+        rest = more;
+        m.poll()?;
+    }
+    m.host.print(rest);
+    Ok(Value::Unit)
 }
 
 /// A line of the user's. Nobody to ask is an error, and so is an interrupt meanwhile.

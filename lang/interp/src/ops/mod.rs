@@ -154,7 +154,11 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation => random::apply(Watch(&m.interrupt), p, args),
         P::Print | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env | P::Time
         | P::Assert | P::Error | P::PlotSave | P::PlotShow | P::PlotWatch | P::Input | P::Warn | P::Display => io::apply(m, p, reps, args),
-        P::Show => Ok(text::string(show::plain(&args[0]))),
+        P::Show => {
+            let text = show::plain(&args[0]);
+            m.poll()?;
+            Ok(text::string(text))
+        }
         P::StrLen | P::StrSlice | P::StrSplit | P::StrJoin | P::StrTrim | P::StrFind | P::StrReplace | P::StrUpper | P::StrLower | P::ParseFloat
         | P::ParseInt => text::apply(p, args),
         P::Fst => crate::vm::part(&args[0], 0),

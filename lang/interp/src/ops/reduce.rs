@@ -1,6 +1,7 @@
 //! Reductions of plain arrays. Sums go over fixed chunks, so that they do not depend on who adds.
 
 use super::{kernels, len, lengths_differ, rep_of, sorting};
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::value::{Array, Buf, Rep, Shape, Value, array, seq};
@@ -104,7 +105,10 @@ fn sum(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
         Buf::F64(x) => {
             let row: usize = a.shape[1..].iter().product();
             let mut out = array::filled(0.0, row)?;
-            for r in x.chunks_exact(row.max(1)) {
+            for (i, r) in x.chunks_exact(row.max(1)).enumerate() {
+                if i % 1024 == 0 {
+                    attend::poll()?;
+                }
                 out.iter_mut().zip(r).for_each(|(o, v)| *o += v);
             }
             Ok(array::make(a.shape[1..].into(), Buf::F64(out)))
@@ -125,6 +129,9 @@ fn sum(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
 fn fold(m: &mut Machine, op: Bin, a: &Array) -> Res<Value> {
     let mut acc = array::elem(a, 0);
     for i in 1..a.len() {
+        if i % 4096 == 0 {
+            attend::poll()?;
+        }
         acc = arith::bin(m, op, acc, array::elem(a, i))?;
     }
     Ok(acc)
@@ -163,6 +170,7 @@ fn outer(m: &mut Machine, x: &Value, y: &Value) -> Res<Value> {
         if let (Buf::F64(p), Buf::F64(q)) = (&a.buf, &b.buf) {
             let mut out = array::room(n * k)?;
             for a in p {
+                attend::poll()?;
                 out.extend(q.iter().map(|b| a * b));
             }
             return Ok(array::make(Shape::from_slice(&[n, k]), Buf::F64(out)));

@@ -2,6 +2,7 @@
 
 use super::len;
 use super::watch::{STRIDE, Watch};
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::value::{Buf, Value, array, compare};
 use adl_prim::Prim;
@@ -66,7 +67,7 @@ fn by_keys(w: Watch, keys: impl Iterator<Item = u64>) -> Res<Vec<usize>> {
         }
         std::mem::swap(&mut pairs, &mut next);
     }
-    Ok(pairs.into_iter().map(|(_, i)| i).collect())
+    attend::collect(pairs.len(), |i| pairs[i].1)
 }
 
 /// Sorts the indices below `n`: runs by the library, which cannot be interrupted, and then merges of neighbouring runs.
@@ -132,6 +133,9 @@ pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
     if let Some(x) = numbers {
         let mut best = 0;
         for i in 0..n {
+            if i % STRIDE == 0 {
+                attend::poll()?;
+            }
             if x[i].is_nan() {
                 return Ok(i);
             }
@@ -144,6 +148,9 @@ pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
     let mut best = array::elem(a, 0);
     let mut at = 0;
     for i in 1..n {
+        if i % STRIDE == 0 {
+            attend::poll()?;
+        }
         let x = array::elem(a, i);
         if compare::partial(&x, &best)? == Some(better) {
             best = x;

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-/// Elements after which a loop over a large array asks again: well below a tenth of a second of the slowest function.
-pub(super) const STRIDE: usize = 1 << 16;
+pub(super) use crate::attend::STRIDE;
 
 /// Numeric operations from which work goes to a thread of its own: some milliseconds.
 const LONG: u64 = 10_000_000;

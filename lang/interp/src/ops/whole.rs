@@ -1,6 +1,7 @@
 //! Comprehensions whose bodies run on arrays of indices: `for i -> x[i] * y[i]` is one product of arrays, and tapes as one record.
 
 use super::{call, int};
+use crate::attend;
 use crate::error::Res;
 use crate::ops::arith;
 use crate::value::{Array, Buf, Rep, Shape, Value, array, compare, seq};
@@ -112,9 +113,7 @@ fn indices(shape: &Shape, lo: usize, hi: usize) -> Res<Vec<Value>> {
     (0..shape.len())
         .map(|axis| {
             let stride: usize = shape[axis + 1..].iter().product();
-            let mut at: Vec<i64> = array::room(hi - lo)?;
-            at.extend((lo..hi).map(|t| ((t / stride) % shape[axis]) as i64));
-            Ok(array::ints(at))
+            Ok(array::ints(attend::collect(hi - lo, |t| (((lo + t) / stride) % shape[axis]) as i64)?))
         })
         .collect()
 }
@@ -127,6 +126,9 @@ pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Val
     for (axis, i) in indices.iter().enumerate() {
         let extent = shape.get(axis).copied().unwrap_or(0);
         for (k, slot) in flat.iter_mut().enumerate() {
+            if k % attend::STRIDE == 0 {
+                attend::poll()?;
+            }
             let i = ints(i).map_or_else(|| int(i), |v| v[k]);
             if usize::try_from(i).map_or(true, |i| i >= extent) {
                 return Err(seq::out_of_bounds(i, extent));

@@ -1,6 +1,7 @@
 //! Flat arrays: making them, taking parts, putting parts together.
 
 use super::{Array, Buf, Record, Shape, Tuple, Value};
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use smallvec::smallvec;
 use std::rc::Rc;
@@ -33,9 +34,7 @@ pub fn room<T>(n: usize) -> Res<Vec<T>> {
 
 /// `n` copies of a number, or an error.
 pub fn filled<T: Clone>(x: T, n: usize) -> Res<Vec<T>> {
-    let mut v = room(n)?;
-    v.resize(n, x);
-    Ok(v)
+    attend::collect(n, |_| x.clone())
 }
 
 /// Bytes that one array may take: a reservation that the machine cannot back would end the process later.
@@ -87,9 +86,15 @@ pub fn boxed(v: Vec<Value>) -> Value {
 
 /// Builds a copy of a leaf buffer by runs of `(start, length)`.
 fn copy_runs<T: Clone>(v: &[T], indices: &[usize], row: usize) -> Res<Vec<T>> {
+    if row == 1 {
+        return attend::collect(indices.len(), |k| v[indices[k]].clone());
+    }
     let mut out = room(indices.len() * row)?;
-    for i in indices {
-        out.extend_from_slice(&v[i * row..(i + 1) * row]);
+    for part in indices.chunks((attend::STRIDE / row.max(1)).max(1)) {
+        attend::poll()?;
+        for i in part {
+            out.extend_from_slice(&v[i * row..(i + 1) * row]);
+        }
     }
     Ok(out)
 }
@@ -134,9 +139,26 @@ pub fn regroup(a: &Array, axes: usize, outer: &[usize]) -> Res<Array> {
     let buf = match &a.buf {
         Buf::Tuple(cols) => Buf::Tuple(columns(cols)?),
         Buf::Record(names, cols) => Buf::Record(names.clone(), columns(cols)?),
-        Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) => a.buf.clone(),
+        Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) => copy(&a.buf)?,
     };
     Ok(Array::new(shape, buf))
+}
+
+/// The array itself if nobody else holds it, else a copy.
+pub fn owned(a: Rc<Array>) -> Res<Array> {
+    Rc::try_unwrap(a).or_else(|a| Ok(Array::new(a.shape.clone(), copy(&a.buf)?)))
+}
+
+/// A copy of a buffer; columns are shared.
+pub fn copy(b: &Buf) -> Res<Buf> {
+    Ok(match b {
+        Buf::F64(v) => Buf::F64(attend::copy(v)?),
+        Buf::F32(v) => Buf::F32(attend::copy(v)?),
+        Buf::I64(v) => Buf::I64(attend::copy(v)?),
+        Buf::Bool(v) => Buf::Bool(attend::copy(v)?),
+        Buf::Boxed(v) => Buf::Boxed(attend::copy(v)?),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => b.clone(),
+    })
 }
 
 /// Element `i` of the first axis of a plain array.
@@ -194,7 +216,7 @@ pub fn concat(parts: &[&Array]) -> Res<Array> {
             let mut out = room(count(&shape)?)?;
             for p in &parts {
                 match &p.buf {
-                    Buf::$kind(v) => out.extend_from_slice(v),
+                    Buf::$kind(v) => attend::extend(&mut out, v)?,
                     _ => return Err(Error::new(codes::STRUCTURE, "arrays of different elements cannot be joined")),
                 }
             }

@@ -1,6 +1,7 @@
 //! Equality and order of whole values. Numbers compare by their primal; `nan` differs from everything under `==` and sorts last.
 
 use super::{Buf, Value};
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use std::cmp::Ordering;
 
@@ -16,7 +17,12 @@ pub fn primal(v: &Value) -> Value {
 /// Lexicographic order; `None` where a `nan` is met.
 pub fn partial(a: &Value, b: &Value) -> Res<Option<Ordering>> {
     let mut todo = vec![(a.clone(), b.clone())];
+    let mut steps = 0u32;
     while let Some((a, b)) = todo.pop() {
+        steps = steps.wrapping_add(1);
+        if steps % 4096 == 0 {
+            attend::poll()?;
+        }
         match step(&a, &b, &mut todo)? {
             Some(Ordering::Equal) => {}
             other => return Ok(other),

@@ -172,7 +172,7 @@ fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
             let mut out = array::room(inner * rows.len())?;
             for r in &rows {
                 match &r.buf {
-                    Buf::$kind(v) => out.extend_from_slice(v),
+                    Buf::$kind(v) => crate::attend::extend(&mut out, v)?,
                     _ => return Err(Error::new(codes::STRUCTURE, "rows of different kinds in one array")),
                 }
             }

@@ -1,6 +1,7 @@
 //! Values as text (language.md §6).
 
 use super::{Array, Buf, Value};
+use crate::attend;
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -59,16 +60,32 @@ enum Todo {
     Val(Value, bool),
     Text(&'static str),
     Owned(String),
+    /// Elements of an array from one on.
+    From(Rc<Array>, usize),
 }
 
-/// A value inside data: texts in quotes.
+/// A value inside data: texts in quotes. An interrupt cuts the text short; whoever wants it then stops anyway.
 pub fn show(v: &Value) -> String {
     let mut out = String::new();
     let mut todo = vec![Todo::Val(v.clone(), false)];
+    let mut steps = 0u32;
     while let Some(t) = todo.pop() {
+        steps = steps.wrapping_add(1);
+        if steps % 4096 == 0 && attend::asked() {
+            break;
+        }
         match t {
             Todo::Text(s) => out.push_str(s),
             Todo::Owned(s) => out.push_str(&s),
+            Todo::From(a, i) if i < a.len() => {
+                let v = row(&a, i);
+                if i + 1 < a.len() {
+                    todo.push(Todo::From(a, i + 1));
+                    todo.push(Todo::Text(", "));
+                }
+                todo.push(Todo::Val(v, false));
+            }
+            Todo::From(..) => {}
             Todo::Val(v, arg) => one(&v, arg, &mut out, &mut todo),
         }
     }
@@ -106,7 +123,7 @@ fn one(v: &Value, arg: bool, out: &mut String, todo: &mut Vec<Todo>) {
         Value::Fun(f) => {
             let _ = write!(out, "<fun : {}>", f.type_text());
         }
-        Value::Array(a) => array(a, todo),
+        Value::Array(a) => array(a, out, todo),
         Value::Tuple(t) => list("(", t.0.iter().map(|v| (None, v.clone())).collect(), ")", todo),
         Value::Record(r) => {
             let parts = r.names.iter().zip(&r.vals).map(|(n, v)| (Some(format!("{n} = ")), v.clone())).collect();
@@ -144,13 +161,30 @@ fn list(open: &'static str, parts: Vec<(Option<String>, Value)>, close: &'static
     todo.push(Todo::Text(open));
 }
 
-fn array(a: &Rc<Array>, todo: &mut Vec<Todo>) {
+fn array(a: &Rc<Array>, out: &mut String, todo: &mut Vec<Todo>) {
     // A vector of numbers is written at once; anything else element by element.
-    let fast = |texts: Vec<String>| Todo::Owned(format!("[{}]", texts.join(", ")));
+    out.push('[');
     match &a.buf {
-        Buf::F64(v) if a.shape.len() == 1 => todo.push(fast(v.iter().map(|x| float(*x)).collect())),
-        Buf::I64(v) if a.shape.len() == 1 => todo.push(fast(v.iter().map(i64::to_string).collect())),
-        _ => list("[", (0..a.len()).map(|i| (None, row(a, i))).collect(), "]", todo),
+        Buf::F64(v) if a.shape.len() == 1 => numbers(v, |x| float(*x), out),
+        Buf::I64(v) if a.shape.len() == 1 => numbers(v, i64::to_string, out),
+        _ => {
+            todo.push(Todo::Text("]"));
+            todo.push(Todo::From(a.clone(), 0));
+            return;
+        }
+    }
+    out.push(']');
+}
+
+fn numbers<T>(v: &[T], text: impl Fn(&T) -> String, out: &mut String) {
+    for (i, x) in v.iter().enumerate() {
+        if i % attend::STRIDE == 0 && attend::asked() {
+            return;
+        }
+        if i > 0 {
+            out.push_str(", ");
+        }
+        out.push_str(&text(x));
     }
 }
 

@@ -80,17 +80,23 @@ pub fn combine(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
         (Value::Zero, _) => return scale(m, &Value::Float(-1.0), b),
         _ => {}
     }
-    zip_leaves(a, b, &mut |x, y| match (x, y) {
-        (_, Value::Zero) => Ok(x.clone()),
-        (Value::Zero, _) => combine(m, op, x, y),
-        _ if is_real(x) || is_real(y) => arith::bin(m, op, x.clone(), y.clone()),
-        _ => Ok(x.clone()),
+    zip_leaves(a, b, &mut |x, y| {
+        m.poll()?;
+        match (x, y) {
+            (_, Value::Zero) => Ok(x.clone()),
+            (Value::Zero, _) => combine(m, op, x, y),
+            _ if is_real(x) || is_real(y) => arith::bin(m, op, x.clone(), y.clone()),
+            _ => Ok(x.clone()),
+        }
     })
 }
 
 /// `s * v` on data.
 pub fn scale(m: &mut Machine, s: &Value, v: &Value) -> Res<Value> {
-    map_leaves(v, &mut |x| if is_real(x) { arith::bin(m, Bin::Mul, s.clone(), x.clone()) } else { Ok(x.clone()) })
+    map_leaves(v, &mut |x| {
+        m.poll()?;
+        if is_real(x) { arith::bin(m, Bin::Mul, s.clone(), x.clone()) } else { Ok(x.clone()) }
+    })
 }
 
 /// The zero of the same shape; discrete leaves stay.

@@ -210,9 +210,12 @@ impl Machine {
         Ok(())
     }
 
-    pub(super) fn interpolate(&mut self, base: usize, d: R, first: R, n: u32) {
+    pub(super) fn interpolate(&mut self, base: usize, d: R, first: R, n: u32) -> Res<()> {
         let text: String = self.range(base, first, n).iter().map(show::plain).collect();
+        // An interrupted text is not whole.
+        self.poll()?;
         self.set(base, d, Value::Str(Rc::new(text.into())));
+        Ok(())
     }
 
     /// A comprehension; a representation stands after the extents.

@@ -261,9 +261,15 @@ impl Machine {
 
     fn outermost(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
         let depth = self.ad.depth();
-        let out = run(self);
+        crate::attend::listen(&self.interrupt);
+        let mut out = run(self);
         self.ad.reset_to(depth);
-        if let Err(e) = &out {
+        if let Err(e) = &mut out {
+            if e.diag.code == codes::INTERRUPT && self.starved.get().is_some() {
+                // Operations that were stopped do not know why.
+                let why = self.stopped();
+                (e.diag.code, e.diag.message, e.diag.hint) = (why.diag.code, why.diag.message, why.diag.hint);
+            }
             if e.diag.code == codes::EXHAUSTED {
                 // What it held goes with it: the next run begins afresh.
                 self.clear_interrupt();

@@ -184,7 +184,7 @@ impl Machine {
                 I::Record(d, k, first, n) => self.record(base, d, &code.names[k as usize], first, n),
                 I::Con(d, k, first, n) => self.construct(base, d, &code.cons[k as usize], first, n),
                 I::Array(d, first, n) => seen!(self.array(base, d, first, n)),
-                I::Interp(d, first, n) => self.interpolate(base, d, first, n),
+                I::Interp(d, first, n) => check!(self.interpolate(base, d, first, n)),
                 I::Push(acc, a) => check!(self.push(base, acc, a)),
                 I::Item(d, a, i) => check!(self.part(base, d, a, Step::Item(i))),
                 I::Field(d, a, name) => check!(self.part(base, d, a, Step::Field(name))),

@@ -94,7 +94,8 @@ impl Formatter<'_> {
             let from = f.ty(from, Level::Operand);
             let sign = if sign == "->" { f.tokens.sign("->") } else { f.lollipop() };
             let to = f.ty(to, Level::Top);
-            concat(vec![from, line(), sign, space(), to])
+            let whole = concat(vec![from, line(), sign, space(), to]);
+            if level > Level::Top { group(nest(whole)) } else { whole }
         })
     }
 
@@ -111,7 +112,11 @@ impl Formatter<'_> {
             if i > 0 {
                 parts.extend([self.tokens.sign(","), line()]);
             }
-            parts.extend([self.ident(*name), space(), self.tokens.sign(":"), space(), self.ty(ty, Level::Top)]);
+            parts.extend([self.ident(*name), space(), self.tokens.sign(":"), space()]);
+            let shown = self.ty(ty, Level::Top);
+            // A field's arrows break only where the field itself does not fit.
+            let arrow = matches!(ty.kind, TypeKind::Fun(..) | TypeKind::Lin(..));
+            parts.push(if arrow { group(nest(shown)) } else { shown });
         }
         match rest {
             Some(Some(row)) => parts.extend([line(), self.tokens.sign("|"), space(), self.ident(*row)]),

@@ -124,7 +124,7 @@ pub(crate) fn no_extent(span: Span, name: &str) -> Diagnostic {
 
 /// `let rec` of something that is no function.
 pub(crate) fn recursive_value(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E0203", span, format!("`let rec {name}` must define a function")).hint(format!("write it as `let rec {name} x = ...`"))
+    Diagnostic::error("E0203", span, format!("`let rec {name}` must define a function")).hint(format!("without `rec` it is a value: `let {name} = ...`; a function has a parameter: `let rec {name} n = ...`"))
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[

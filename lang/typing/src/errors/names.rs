@@ -58,6 +58,13 @@ pub(crate) fn needs_rec(span: Span, name: &str, at: Span, function: bool) -> Dia
     }
 }
 
+/// A recursive definition whose value needs itself.
+pub(crate) fn too_early(span: Span, name: &str, at: Span) -> Diagnostic {
+    Diagnostic::error("E0201", span, format!("`{name}` is used before it has a value"))
+        .also(at, "it is being defined here")
+        .hint(format!("`let rec` is for functions, whose bodies run later: `let rec {name} n = ...`; a value that changes is a `loop`"))
+}
+
 /// A module that is not there.
 pub(crate) fn unknown_module(span: Span, name: &str) -> Diagnostic {
     let d = Diagnostic::error("E0202", span, format!("there is no module `{name}`"));

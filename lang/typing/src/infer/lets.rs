@@ -3,7 +3,7 @@
 use super::generalise::is_value;
 use super::pats::PatVar;
 use super::sizes::{open_sizes, size_places, size_vars};
-use super::{Bound, Infer, RecKey, fun, mk};
+use super::{Bound, Infer, RecKey, Recursive, fun, mk};
 use crate::core::{self, ExprKind, Lambda, Local, Param, SizeAt, SizeRep, Sizes};
 use crate::errors::mismatch::{self, TooGeneral};
 use crate::errors::names;
@@ -71,7 +71,9 @@ impl Infer<'_> {
         for p in &parts {
             self.push_vars(&p.vars);
         }
+        self.functions += 1;
         let body = self.function_body(&f, &parts, &ret, sizes);
+        self.functions -= 1;
         self.scope.truncate(scope);
         self.type_names = type_names;
         self.size_names = size_names;
@@ -267,7 +269,7 @@ impl Infer<'_> {
                 RecKey::Local(l) => *l,
                 RecKey::Global(g) => Local(u32::MAX - g.0),
             };
-            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: Some(outer.clone()), size: None });
+            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: b.pat.span }), size: None });
         }
         let bodies: Vec<core::Expr> = group.bindings.iter().zip(&metas).map(|(b, t)| self.binding_body(b, Some(t))).collect();
         self.settle_ops(self.level - 1, mark);
@@ -393,7 +395,8 @@ impl Infer<'_> {
                 ExprKind::Abs(_, inner) => inner,
                 _ => e,
             };
-            if !matches!(*inner.kind, ExprKind::Lam(_)) {
+            // One that uses itself too early has been told so.
+            if !matches!(*inner.kind, ExprKind::Lam(_)) && !self.diags.iter().any(|d| d.is_error()) {
                 self.report(mismatch::recursive_value(e.span, name.as_str()));
             }
         }

@@ -54,14 +54,25 @@ struct Meta {
     row: bool,
 }
 
+/// A member of a recursive group inside the group: used without instantiation of types.
+#[derive(Clone, Debug)]
+struct Recursive {
+    /// The sizes that the definitions around the group name.
+    outer: Rc<[SizeVar]>,
+    /// How many functions are around the group: the value is there only inside another one.
+    functions: usize,
+    /// Where it is defined.
+    at: Span,
+}
+
 /// What a name in a local scope is.
 #[derive(Clone, Debug)]
 struct Bound {
     name: Symbol,
     local: Local,
     scheme: Rc<Scheme>,
-    /// In its own recursive group: used without instantiation of types. The sizes that the definitions around the group name.
-    recursive: Option<Rc<[SizeVar]>>,
+    /// In its own recursive group.
+    recursive: Option<Recursive>,
     /// It is the value of this size.
     size: Option<SizeVar>,
 }
@@ -98,6 +109,8 @@ pub(crate) struct Infer<'a> {
     promised: Vec<(Symbol, Ty, Span)>,
     /// Data that must have a real number in it, to be looked at when all types are known.
     spaces: Vec<(Ty, Span, &'static str)>,
+    /// How many functions are around what is being inferred.
+    functions: usize,
     /// Names of the definition that is being inferred: not in scope unless it is recursive.
     defining: Vec<(Symbol, Span, bool)>,
     /// Nested constructs that make types deeper.
@@ -134,6 +147,7 @@ impl<'a> Infer<'a> {
             rigid: HashMap::new(),
             promised: Vec::new(),
             spaces: Vec::new(),
+            functions: 0,
             defining: Vec::new(),
             depth: 0,
         }

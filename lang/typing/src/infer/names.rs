@@ -20,8 +20,11 @@ impl Infer<'_> {
             } else {
                 ExprKind::Local(b.local)
             };
-            if let Some(outer) = &b.recursive {
-                let ty = self.with_fresh_sizes(&b.scheme.ty, outer);
+            if let Some(r) = &b.recursive {
+                if self.functions == r.functions {
+                    self.report(names::too_early(span, name.as_str(), r.at));
+                }
+                let ty = self.with_fresh_sizes(&b.scheme.ty, &r.outer);
                 return mk(ExprKind::Inst(mk(kind, ty.clone(), span), Vec::new()), ty, span);
             }
             return self.instance(kind, &b.scheme, span, name.as_str());

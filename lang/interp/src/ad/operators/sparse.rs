@@ -2,13 +2,13 @@
 
 use super::linear::{self, LinearMap};
 use super::ravel;
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ir::road::directions::{dependences, images};
 use crate::ir::road::report::{int, record};
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::Machine;
 use adl_prim::Prim;
-use std::collections::HashSet;
 
 /// Components from which a dense Jacobian's structure is looked for, and numbers that reverse mode stores for each of them, up to which it
 /// is: finding it costs about as much as a thousand directions.
@@ -67,7 +67,12 @@ fn one_by_one(m: &mut Machine, map: LinearMap, count: usize, narrow: bool) -> Re
 /// A dense Jacobian in the few directions that its structure allows, if they are few and the structure is cheap to find.
 fn structured(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Option<Vec<f64>>> {
     let Some(rows) = dependences(m, map, (n, k), Some(RESIDUALS * n)) else { return Ok(None) };
-    let c = Compressed::of(rows, n, k);
+    // A direction tells one entry of a row at most.
+    let widest = |groups: &[Vec<u32>]| groups.iter().map(Vec::len).max().unwrap_or(0);
+    if 4 * widest(&rows).min(widest(&transposed(&rows, n))) > n.min(k) {
+        return Ok(None);
+    }
+    let c = Compressed::of(rows, n, k)?;
     if 4 * c.passes() > n.min(k) {
         return Ok(None);
     }
@@ -87,9 +92,9 @@ struct Compressed {
 }
 
 impl Compressed {
-    fn of(rows: Vec<Vec<u32>>, n: usize, k: usize) -> Compressed {
-        let (by_column, by_row) = (colours(&rows, n), colours(&transposed(&rows, n), k));
-        Compressed { rows, by_column, by_row }
+    fn of(rows: Vec<Vec<u32>>, n: usize, k: usize) -> Res<Compressed> {
+        let (by_column, by_row) = (colours(&rows, n)?, colours(&transposed(&rows, n), k)?);
+        Ok(Compressed { rows, by_column, by_row })
     }
 
     fn backwards(&self) -> bool {
@@ -121,25 +126,33 @@ impl Compressed {
 
 /// A colour for each thing, such that no two things of a group have the same: the least that is free, in order. With the number of
 /// colours that are needed.
-fn colours(groups: &[Vec<u32>], things: usize) -> (Vec<usize>, usize) {
+fn colours(groups: &[Vec<u32>], things: usize) -> Res<(Vec<usize>, usize)> {
     let mut of: Vec<Vec<u32>> = vec![Vec::new(); things];
     for (g, members) in groups.iter().enumerate() {
         members.iter().for_each(|t| of[*t as usize].push(g as u32));
     }
-    let mut taken: Vec<HashSet<usize>> = vec![HashSet::new(); groups.len()];
+    // A bit for each colour that a group has.
+    let mut taken: Vec<Vec<u64>> = vec![Vec::new(); groups.len()];
     let mut colour = vec![0; things];
     let mut most = 0;
     for t in 0..things {
-        let free = (0..).find(|c| of[t].iter().all(|g| !taken[*g as usize].contains(c))).unwrap_or(0);
+        if t % 16 == 0 {
+            attend::poll()?;
+        }
+        let used = |word: usize| of[t].iter().fold(0, |bits, g| bits | taken[*g as usize].get(word).copied().unwrap_or(0));
+        let (word, bits) = (0..).map(|w| (w, used(w))).find(|(_, bits)| *bits != u64::MAX).unwrap_or((0, 0));
+        let free = 64 * word + bits.trailing_ones() as usize;
         colour[t] = free;
         if !of[t].is_empty() {
             most = most.max(free + 1);
         }
         of[t].iter().for_each(|g| {
-            taken[*g as usize].insert(free);
+            let bits = &mut taken[*g as usize];
+            bits.resize(bits.len().max(word + 1), 0);
+            bits[word] |= 1 << (free % 64);
         });
     }
-    (colour, most)
+    Ok((colour, most))
 }
 
 /// The rows that each column has an entry in.
@@ -160,7 +173,7 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
         return Err(Error::new(codes::DOMAIN, "a Jacobian of more than 4294967295 rows or columns"));
     }
     let all = || (0..n as u32).collect::<Vec<_>>();
-    let c = Compressed::of(dependences(m, &map, (n, k), None).unwrap_or_else(|| vec![all(); k]), n, k);
+    let c = Compressed::of(dependences(m, &map, (n, k), None).unwrap_or_else(|| vec![all(); k]), n, k)?;
     let values = c.values(m, &map, (n, k), false)?;
     let row = c.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |_| i as i64)).collect();
     let col = c.rows.iter().flatten().map(|j| i64::from(*j)).collect();

@@ -1,5 +1,6 @@
 //! NPY arrays and NPZ archives (versions 1 to 3; bool, integers and floats of either byte order; either memory order).
 
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Record, Rep, Shape, Value, array};
 use adl_syntax::symbol::Symbol;
@@ -32,7 +33,7 @@ fn header(path: &str, b: &[u8]) -> Res<Header> {
     let data = start + len.ok_or_else(cut)?;
     let text = String::from_utf8_lossy(b.get(start..data).ok_or_else(cut)?).into_owned();
     let after = |key: &str| text.split_once(&format!("'{key}':")).map(|(_, t)| t.trim_start().to_owned());
-    let descr = after("descr").and_then(|t| t.split('\'').nth(1).map(str::to_owned)).ok_or_else(|| bad(path, "arrays of records are not supported"))?;
+    let descr = after("descr").and_then(|t| Some(t.strip_prefix('\'')?.split('\'').next()?.to_owned())).ok_or_else(|| bad(path, "arrays of records are not supported"))?;
     let fortran = after("fortran_order").is_some_and(|t| t.starts_with("True"));
     let dims = after("shape").ok_or_else(cut)?;
     let inner = dims.trim_start_matches('(').split(')').next().unwrap_or("");
@@ -42,11 +43,27 @@ fn header(path: &str, b: &[u8]) -> Res<Header> {
 
 fn column(path: &str, descr: &str) -> Res<Column> {
     match descr.get(1..) {
-        Some("f8" | "f4") => Ok(Column::Float),
+        Some("f8" | "f4" | "f2") => Ok(Column::Float),
         Some("i8" | "i4" | "i2" | "i1" | "u1" | "u2" | "u4" | "u8") => Ok(Column::Int),
         Some("b1") => Ok(Column::Bool),
-        _ => Err(bad(path, format!("elements of type {descr} are not supported"))),
+        _ => Err(unsupported(path, descr)),
     }
+}
+
+fn unsupported(path: &str, descr: &str) -> Box<Error> {
+    bad(path, format!("elements of type {descr} are not supported")).hint("floats, whole numbers and Bools are read: NumPy's `astype` converts to them")
+}
+
+/// A float of 16 bits: sign, five bits of exponent, ten of fraction.
+fn half(bits: u16) -> f64 {
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    let size = match exponent {
+        0 => fraction * 2f64.powi(-24),
+        0x1f if fraction == 0.0 => f64::INFINITY,
+        0x1f => f64::NAN,
+        e => (1.0 + fraction / 1024.0) * 2f64.powi(e - 15),
+    };
+    if bits >> 15 == 1 { -size } else { size }
 }
 
 /// Names (empty for NPY), element types and shapes.
@@ -139,31 +156,34 @@ fn one(path: &str, b: &[u8]) -> Res<Value> {
     let body = b.get(h.data..h.data + n * width).ok_or_else(|| bad(path, "the file ends before its data does"))?;
     let big = h.descr.starts_with('>');
     macro_rules! numbers {
-        ($t:ty) => {
-            body.chunks_exact(size_of::<$t>())
-                .map(|c| {
-                    let mut a = [0u8; size_of::<$t>()];
-                    a.copy_from_slice(c);
-                    if big { <$t>::from_be_bytes(a) } else { <$t>::from_le_bytes(a) }
-                })
+        ($t:ty, $to:expr) => {
+            attend::collect(n, |i| {
+                let mut a = [0u8; size_of::<$t>()];
+                a.copy_from_slice(&body[i * size_of::<$t>()..(i + 1) * size_of::<$t>()]);
+                $to(if big { <$t>::from_be_bytes(a) } else { <$t>::from_le_bytes(a) })
+            })?
         };
     }
     let buf = match h.descr.get(1..) {
-        Some("f8") => Buf::F64(numbers!(f64).collect()),
-        Some("f4") => Buf::F64(numbers!(f32).map(f64::from).collect()),
-        Some("i8") => Buf::I64(numbers!(i64).collect()),
-        Some("i4") => Buf::I64(numbers!(i32).map(i64::from).collect()),
-        Some("i2") => Buf::I64(numbers!(i16).map(i64::from).collect()),
-        Some("i1") => Buf::I64(numbers!(i8).map(i64::from).collect()),
-        Some("u1") => Buf::I64(numbers!(u8).map(i64::from).collect()),
-        Some("u2") => Buf::I64(numbers!(u16).map(i64::from).collect()),
-        Some("u4") => Buf::I64(numbers!(u32).map(i64::from).collect()),
+        Some("f8") => Buf::F64(numbers!(f64, |x| x)),
+        Some("f4") => Buf::F64(numbers!(f32, f64::from)),
+        Some("f2") => Buf::F64(numbers!(u16, half)),
+        Some("i8") => Buf::I64(numbers!(i64, |x| x)),
+        Some("i4") => Buf::I64(numbers!(i32, i64::from)),
+        Some("i2") => Buf::I64(numbers!(i16, i64::from)),
+        Some("i1") => Buf::I64(numbers!(i8, i64::from)),
+        Some("u1") => Buf::I64(numbers!(u8, i64::from)),
+        Some("u2") => Buf::I64(numbers!(u16, i64::from)),
+        Some("u4") => Buf::I64(numbers!(u32, i64::from)),
         Some("u8") => {
-            let all: Option<Vec<i64>> = numbers!(u64).map(|x| i64::try_from(x).ok()).collect();
-            Buf::I64(all.ok_or_else(|| Error::new(codes::OVERFLOW, format!("{path}: a number does not fit an Int")))?)
+            let all: Vec<u64> = numbers!(u64, |x| x);
+            if all.iter().any(|x| i64::try_from(*x).is_err()) {
+                return Err(Error::new(codes::OVERFLOW, format!("{path}: a number does not fit an Int")));
+            }
+            Buf::I64(attend::collect(n, |i| all[i] as i64)?)
         }
-        Some("b1") => Buf::Bool(body.iter().map(|x| *x != 0).collect()),
-        _ => return Err(bad(path, format!("elements of type {} are not supported", h.descr))),
+        Some("b1") => Buf::Bool(numbers!(u8, |x| x != 0)),
+        _ => return Err(unsupported(path, &h.descr)),
     };
     if h.shape.is_empty() {
         return Ok(array::elem(&Array::new(Shape::from_slice(&[1]), buf), 0));
@@ -172,17 +192,15 @@ fn one(path: &str, b: &[u8]) -> Res<Value> {
         return Ok(array::make(h.shape, buf));
     }
     // Column-major: element (i, j, ...) stands at the mirrored offset.
-    let at: Vec<usize> = (0..n)
-        .map(|k| {
-            let (mut rest, mut offset, mut stride) = (k, 0, n);
-            for d in h.shape.iter().rev() {
-                stride /= d;
-                offset += rest % d * stride;
-                rest /= d;
-            }
-            offset
-        })
-        .collect();
+    let at = attend::collect(n, |k| {
+        let (mut rest, mut offset, mut stride) = (k, 0, n);
+        for d in h.shape.iter().rev() {
+            stride /= d;
+            offset += rest % d * stride;
+            rest /= d;
+        }
+        offset
+    })?;
     let flat = Array::new(Shape::from_slice(&[n]), buf);
     let out = array::gather_rows(&flat, &at, &h.shape)?;
     Ok(Value::Array(Rc::new(out)))
@@ -190,18 +208,15 @@ fn one(path: &str, b: &[u8]) -> Res<Value> {
 
 /// An array as NPY, a record of arrays as NPZ.
 pub fn write(v: &Value) -> Res<Vec<u8>> {
+    if let Some(one) = array_or_number(v) {
+        return one;
+    }
     match v {
-        Value::Array(a) => encode(a),
-        Value::Float(x) => encode(&Array::new(Shape::new(), Buf::F64(vec![*x]))),
-        Value::F32(x) => encode(&Array::new(Shape::new(), Buf::F32(vec![*x]))),
-        Value::Int(x) => encode(&Array::new(Shape::new(), Buf::I64(vec![*x]))),
-        Value::Bool(x) => encode(&Array::new(Shape::new(), Buf::Bool(vec![*x]))),
         Value::Record(r) => {
             let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
             let failed = |e: String| Error::new(codes::NPY, e);
             for (n, v) in r.names.iter().zip(&r.vals) {
-                let Value::Array(a) = v else { return Err(Error::new(codes::NPY, format!("the field `{n}` is no array"))) };
-                let bytes = encode(a)?;
+                let bytes = array_or_number(v).unwrap_or_else(|| Err(Error::new(codes::NPY, format!("the field `{n}` is neither an array nor a number"))))?;
                 zip.start_file(format!("{n}.npy"), zip::write::SimpleFileOptions::default()).map_err(|e| failed(e.to_string()))?;
                 zip.write_all(&bytes).map_err(|e| failed(e.to_string()))?;
             }
@@ -211,11 +226,33 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
     }
 }
 
+/// `None` where it is neither.
+fn array_or_number(v: &Value) -> Option<Res<Vec<u8>>> {
+    let buf = match v {
+        Value::Array(a) => return Some(encode(a)),
+        Value::Float(x) => Buf::F64(vec![*x]),
+        Value::F32(x) => Buf::F32(vec![*x]),
+        Value::Int(x) => Buf::I64(vec![*x]),
+        Value::Bool(x) => Buf::Bool(vec![*x]),
+        _ => return None,
+    };
+    Some(encode(&Array::new(Shape::new(), buf)))
+}
+
+fn bytes<T: Copy, const N: usize>(v: &[T], each: impl Fn(T) -> [u8; N]) -> Res<Vec<u8>> {
+    let mut out = array::room(v.len() * N)?;
+    for part in v.chunks(attend::STRIDE) {
+        attend::poll()?;
+        part.iter().for_each(|x| out.extend(each(*x)));
+    }
+    Ok(out)
+}
+
 fn encode(a: &Array) -> Res<Vec<u8>> {
     let (descr, body): (&str, Vec<u8>) = match &a.buf {
-        Buf::F64(v) => ("<f8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-        Buf::F32(v) => ("<f4", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-        Buf::I64(v) => ("<i8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Buf::F64(v) => ("<f8", bytes(v, |x| x.to_le_bytes())?),
+        Buf::F32(v) => ("<f4", bytes(v, |x| x.to_le_bytes())?),
+        Buf::I64(v) => ("<i8", bytes(v, |x| x.to_le_bytes())?),
         Buf::Bool(v) => ("|b1", v.iter().map(|x| u8::from(*x)).collect()),
         Buf::Boxed(v) if v.is_empty() => ("<f8", Vec::new()),
         _ => return Err(Error::new(codes::NPY, "only arrays of numbers and Bools can be written as NPY")),

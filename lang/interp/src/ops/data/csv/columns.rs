@@ -1,5 +1,6 @@
 //! Columns: what their cells tell of their types, and making them from cells.
 
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::io::option;
 use crate::value::{Buf, Shape, Value, array, show};
@@ -132,10 +133,10 @@ impl Builder {
 /// The cells of a column.
 pub(super) fn texts(name: Symbol, b: &Buf) -> Res<Vec<String>> {
     Ok(match b {
-        Buf::F64(v) => v.iter().map(|x| show::float(*x)).collect(),
-        Buf::F32(v) => v.iter().map(|x| show::float32(*x)).collect(),
-        Buf::I64(v) => v.iter().map(i64::to_string).collect(),
-        Buf::Bool(v) => v.iter().map(bool::to_string).collect(),
+        Buf::F64(v) => attend::collect(v.len(), |i| show::float(v[i]))?,
+        Buf::F32(v) => attend::collect(v.len(), |i| show::float32(v[i]))?,
+        Buf::I64(v) => attend::collect(v.len(), |i| v[i].to_string())?,
+        Buf::Bool(v) => attend::collect(v.len(), |i| v[i].to_string())?,
         Buf::Boxed(v) => v.iter().map(|x| cell(name, x)).collect::<Res<_>>()?,
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(no_cell(name)),
     })

@@ -5,6 +5,7 @@
 mod columns;
 mod scan;
 
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Record, Rep, Shape, Value, array};
 use adl_syntax::symbol::Symbol;
@@ -182,7 +183,9 @@ fn columns(path: &str, bytes: &[u8], wanted: &[Wanted]) -> Res<Vec<Value>> {
         let Some((b, w)) = &mut builders[k] else { return Ok(()) };
         b.add(&cell.text).map_err(|what| {
             let shown = if cell.text.is_empty() { "an empty cell".to_owned() } else { format!("`{}`", cell.text) };
-            rows.error(cell.line, cell.at, format!("{shown} in column {} (`{}`) is no {what}", k + 1, w.name))
+            let error = rows.error(cell.line, cell.at, format!("{shown} in column {} (`{}`) is no {what}", k + 1, w.name));
+            let comma = cell.text.replacen(',', ".", 1).parse::<f64>().is_ok();
+            if comma { error.hint("numbers are written with a point, not with a comma") } else { error }
         })
     })?;
     if let Some(n) = wanted.iter().filter_map(|w| w.rows).find(|n| *n != count) {
@@ -221,6 +224,9 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
     }
     let mut out = names.iter().map(|n| columns::quoted(n.as_str())).collect::<Vec<_>>().join(",") + "\n";
     for i in 0..cols.first().map_or(0, Vec::len) {
+        if i % 4096 == 0 {
+            attend::poll()?;
+        }
         for (k, c) in cols.iter().enumerate() {
             out.push_str(if k > 0 { "," } else { "" });
             out.push_str(&c[i]);

@@ -1,6 +1,7 @@
 //! CSV text cut into cells.
 
 use super::bad;
+use crate::attend;
 use crate::error::Res;
 use std::borrow::Cow;
 
@@ -20,6 +21,15 @@ pub(super) struct Scanner<'a> {
     text: &'a str,
     pos: usize,
     line: usize,
+    /// Between cells.
+    separator: u8,
+}
+
+/// What stands between cells: a comma, or where the first line with text has none, a semicolon or a tab.
+fn separator(text: &str) -> u8 {
+    let Some(line) = text.split(['\n', '\r']).find(|l| !l.trim().is_empty()) else { return b',' };
+    let outside: String = line.split('"').step_by(2).collect();
+    *[b',', b';', b'\t'].iter().find(|c| outside.contains(**c as char)).unwrap_or(&b',')
 }
 
 impl<'a> Scanner<'a> {
@@ -27,7 +37,7 @@ impl<'a> Scanner<'a> {
     pub fn new(path: &'a str, bytes: &'a [u8]) -> Res<Scanner<'a>> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Scanner { path, text, pos: 0, line: 1 }),
+            Ok(text) => Ok(Scanner { path, text, pos: 0, line: 1, separator: separator(text) }),
             Err(e) => {
                 let good = &bytes[..e.valid_up_to()];
                 let line = 1 + good.iter().filter(|b| **b == b'\n').count();
@@ -55,13 +65,16 @@ impl<'a> Scanner<'a> {
         if self.pos >= self.text.len() {
             return Ok(None);
         }
+        if self.line % 1024 == 0 {
+            attend::poll()?;
+        }
         let mut n = 0;
         loop {
             let cell = self.cell()?;
             f(self, n, cell)?;
             n += 1;
             match self.text.as_bytes().get(self.pos) {
-                Some(b',') => self.pos += 1,
+                Some(c) if *c == self.separator => self.pos += 1,
                 Some(_) => {
                     self.line_end();
                     return Ok(Some(n));
@@ -74,7 +87,7 @@ impl<'a> Scanner<'a> {
     fn blank_lines(&mut self) {
         let b = self.text.as_bytes();
         loop {
-            let blanks = b[self.pos..].iter().take_while(|c| matches!(c, b' ' | b'\t')).count();
+            let blanks = self.blanks();
             match b.get(self.pos + blanks) {
                 Some(b'\n' | b'\r') => {
                     self.pos += blanks;
@@ -89,6 +102,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Blanks here, in bytes. A tab between cells is none.
+    fn blanks(&self) -> usize {
+        self.text.as_bytes()[self.pos..].iter().take_while(|c| **c == b' ' || **c == b'\t' && self.separator != b'\t').count()
+    }
+
     fn line_end(&mut self) {
         let b = self.text.as_bytes();
         self.pos += if b[self.pos..].starts_with(b"\r\n") { 2 } else { 1 };
@@ -97,12 +115,12 @@ impl<'a> Scanner<'a> {
 
     fn cell(&mut self) -> Res<Cell<'a>> {
         let (b, line, at) = (self.text.as_bytes(), self.line, self.pos);
-        let blanks = b[at..].iter().take_while(|c| matches!(c, b' ' | b'\t')).count();
+        let blanks = self.blanks();
         if b.get(at + blanks) == Some(&b'"') {
             self.pos = at + blanks + 1;
             return self.quoted(line, at + blanks);
         }
-        let n = b[at..].iter().position(|c| matches!(c, b',' | b'\n' | b'\r')).unwrap_or(b.len() - at);
+        let n = b[at..].iter().position(|c| *c == self.separator || matches!(c, b'\n' | b'\r')).unwrap_or(b.len() - at);
         self.pos = at + n;
         Ok(Cell { text: Cow::Borrowed(self.text[at..at + n].trim_matches([' ', '\t'])), line, at: at + blanks.min(n) })
     }
@@ -135,9 +153,10 @@ impl<'a> Scanner<'a> {
             self.pos += 1;
             from = self.pos;
         }
-        self.pos += b[self.pos..].iter().take_while(|c| matches!(c, b' ' | b'\t')).count();
+        self.pos += self.blanks();
         match b.get(self.pos) {
-            None | Some(b',' | b'\n' | b'\r') => Ok(Cell { text, line, at }),
+            None | Some(b'\n' | b'\r') => Ok(Cell { text, line, at }),
+            Some(c) if *c == self.separator => Ok(Cell { text, line, at }),
             Some(_) => Err(self.error(self.line, self.pos, "text behind the closing quote of a cell (a quote inside is written twice)")),
         }
     }

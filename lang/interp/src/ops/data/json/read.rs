@@ -108,6 +108,9 @@ impl Reader<'_, '_> {
         let mut out = Vec::new();
         self.text.open();
         while self.text.more(b']', out.len())? {
+            if out.len() % 4096 == 0 {
+                crate::attend::poll()?;
+            }
             let Some(rep) = rep(out.len()) else { return Err(self.wrong("the end of the list")) };
             self.inside.push(Step::Element(out.len()));
             out.push(self.value(&rep)?);

@@ -1,8 +1,9 @@
 //! A value as JSON text.
 
-use adl_syntax::render::quote;
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::value::{Value, array, show};
+use adl_syntax::render::quote;
 
 /// Work that is left: values nest to any depth, so it is a list and not a recursion.
 enum Todo {
@@ -14,7 +15,12 @@ enum Todo {
 pub fn write(v: &Value) -> Res<String> {
     let mut out = String::new();
     let mut todo = vec![Todo::Value(v.clone())];
+    let mut steps = 0u32;
     while let Some(t) = todo.pop() {
+        steps = steps.wrapping_add(1);
+        if steps % 4096 == 0 {
+            attend::poll()?;
+        }
         match t {
             Todo::Text(s) => out.push_str(&s),
             Todo::Value(v) => one(&v, &mut out, &mut todo)?,

@@ -1,0 +1,103 @@
+//! Loops over large data that can be interrupted where no machine is at hand: they ask the flag of the run on their thread now and then.
+
+use crate::error::{Error, Res, codes};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Elements after which a loop asks again: well below a tenth of a second of the slowest function.
+pub(crate) const STRIDE: usize = 1 << 16;
+
+thread_local! {
+    static FLAG: RefCell<Arc<AtomicBool>> = RefCell::default();
+}
+
+/// From now on loops on this thread ask this flag.
+pub(crate) fn listen(flag: &Arc<AtomicBool>) {
+    let _ = FLAG.try_with(|f| {
+        if let Ok(mut f) = f.try_borrow_mut() {
+            if !Arc::ptr_eq(&f, flag) {
+                *f = flag.clone();
+            }
+        }
+    });
+}
+
+/// Whether the run is to stop.
+pub(crate) fn asked() -> bool {
+    FLAG.try_with(|f| f.try_borrow().is_ok_and(|f| f.load(Ordering::Relaxed))).unwrap_or(false)
+}
+
+/// Stops if the run is to stop.
+pub(crate) fn poll() -> Res<()> {
+    if asked() { Err(Error::new(codes::INTERRUPT, "interrupted")) } else { Ok(()) }
+}
+
+/// `f` of all numbers below `n`.
+pub(crate) fn collect<T>(n: usize, f: impl FnMut(usize) -> T) -> Res<Vec<T>> {
+    let mut out = crate::value::array::room(n)?;
+    let mut f = f;
+    while out.len() < n {
+        poll()?;
+        out.extend((out.len()..n.min(out.len() + STRIDE)).map(&mut f));
+    }
+    Ok(out)
+}
+
+/// Puts a copy of elements behind others.
+pub(crate) fn extend<T: Clone>(out: &mut Vec<T>, from: &[T]) -> Res<()> {
+    for part in from.chunks(STRIDE) {
+        poll()?;
+        out.extend_from_slice(part);
+    }
+    Ok(())
+}
+
+/// A copy of elements.
+pub(crate) fn copy<T: Clone>(from: &[T]) -> Res<Vec<T>> {
+    let mut out = crate::value::array::room(from.len())?;
+    extend(&mut out, from)?;
+    Ok(out)
+}
+
+/// Works on elements a part at a time.
+pub(crate) fn each<T>(v: &mut [T], mut f: impl FnMut(&mut [T])) -> Res<()> {
+    for part in v.chunks_mut(STRIDE) {
+        poll()?;
+        f(part);
+    }
+    Ok(())
+}
+
+/// Works on elements beside others, a part at a time.
+pub(crate) fn pairs<T, U>(v: &mut [T], w: &[U], mut f: impl FnMut(&mut [T], &[U])) -> Res<()> {
+    for (v, w) in v.chunks_mut(STRIDE).zip(w.chunks(STRIDE)) {
+        poll()?;
+        f(v, w);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_end_when_they_are_asked_to() {
+        let flag = Arc::new(AtomicBool::new(false));
+        listen(&flag);
+        let mut v = collect(3 * STRIDE, |i| i).unwrap();
+        assert_eq!((v.len(), v[3 * STRIDE - 1]), (3 * STRIDE, 3 * STRIDE - 1));
+        assert_eq!(copy(&v).unwrap(), v);
+        // Asked for in the second part: the third is not reached.
+        let mut parts = 0;
+        let out = each(&mut v, |_| {
+            parts += 1;
+            flag.store(parts == 2, Ordering::Relaxed);
+        });
+        assert_eq!((out.unwrap_err().diag.code, parts), (codes::INTERRUPT, 2));
+        assert!(collect(1, |i| i).is_err() && copy(&v).is_err());
+        listen(&Arc::default());
+        assert!(poll().is_ok());
+    }
+}

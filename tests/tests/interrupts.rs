@@ -1,0 +1,85 @@
+//! Ctrl-C at any time: single operations on large data end soon after it, and the session goes on.
+
+use adl_session::Session;
+use adl_tests::{Memory, echo_in};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Definitions, and an expression that takes longer than anybody waits here.
+const LONG: &[(&str, &str)] = &[
+    // Making arrays.
+    ("", "iota 1000000000"),
+    ("", "range 0 1000000000"),
+    ("", "linspace 0.0 1.0 800000000"),
+    ("", "replicate 800000000 1.0"),
+    ("", "replicate 100000000 [1.0, 2.0]"),
+    ("", "eye 30000"),
+    ("let a = linspace 0.0 1.0 30000", "diag a"),
+    ("let a = linspace 0.0 1.0 30000", "outer a a"),
+    ("", "for i < 20000, j < 20000 -> float (i * j)"),
+    ("", "random.normal (random.key 1) [300000000]"),
+    // Operations on whole arrays, many of them between two looks of a slow reader.
+    ("let a = linspace 0.0 1.0 10000000", "a + a * a - a / (a + 1.0) + a ^ 2 - min a 0.5 + max a 0.5 + atan2 a a + hypot a a + a * 2.0 - a"),
+    ("let a = iota 10000000", "a + a * 2 - a % 7 + a // 3 + a * a - a % 5 + a // 7 - a % 11 + a + a + a + a // 9"),
+    ("let a = linspace 0.0 1.0 10000000", "lgamma (a + 1.0) + lgamma (a + 2.0)"),
+    ("let a = iota 20000000", "map int (map float (map int (map float (map int (map float a)))))"),
+    ("let a = linspace 0.0 1.0 20000000", "cumsum (cumprod (cumsum (cumprod (cumsum a))))"),
+    ("let a = linspace 0.0 1.0 20000000", "reverse (rotate 7 (reverse (rotate 5 (reverse a))))"),
+    ("let a = random.uniform (random.key 1) [4000, 4000]", "(((a.T + a).T + a).T + a).T"),
+    ("let a = linspace 0.0 1.0 20000000", "(a ++ a ++ a) ++ (a ++ a ++ a)"),
+    ("let a = random.uniform (random.key 1) [5000000]", "sort a ++ sort a ++ sort a"),
+    ("let a = map show (iota 200000)", "sort (a ++ a ++ a ++ a ++ a ++ a)"),
+    ("let a = map (fun i -> Some (float i)) (iota 300000)", "a + a + a + a + a + a + a + a + a + a"),
+    // Linear algebra.
+    ("let a = random.uniform (random.key 1) [1500, 1500]", "a @ a @ a @ a"),
+    ("let a = random.uniform (random.key 1) [1500, 1500]", "inv a"),
+    ("let a = random.uniform (random.key 1) [700, 700]", "svd a"),
+    // Text and data.
+    ("let a = linspace 0.0 1.0 4000000", "show a"),
+    ("let a = linspace 0.0 1.0 4000000", "print a"),
+    ("let a = linspace 0.0 1.0 4000000", "f\"{a}\""),
+    ("let a = replicate 400000 (1.5, \"a\")", "show a"),
+    ("let a = linspace 0.0 1.0 3000000", "write_csv \"a.csv\" {a = a, b = a}"),
+    ("let a = linspace 0.0 1.0 3000000", "write_json \"a.json\" a"),
+    ("let a = linspace 0.0 1.0 300000\nwrite_csv \"a.csv\" {a = a, b = a}", "loop t = (read_csv (\"a\" ++ \".csv\") : {a : [_]Float}) for i < 100 do read_csv (\"a\" ++ \".csv\")"),
+    // Calls, derivatives.
+    ("", "let rec f n = if n == 0 then 0 else 1 + f (n - 1) in f 1000000000000"),
+    ("let a = linspace 0.0 1.0 5000000", "grad (fun x -> sum (sin (cos (sin (cos (sin (cos x))))))) a"),
+    ("let a = linspace 0.0 1.0 4000", "hessian (fun x -> sum (sin x) * sum (x * x) * prod (cos x)) a"),
+];
+
+#[test]
+fn long_operations_end_when_they_are_interrupted() {
+    let mut wrong = Vec::new();
+    let mut slowest = (Duration::ZERO, "");
+    for (setup, text) in LONG {
+        let mut session = Session::new(Box::new(Memory::default()));
+        if !setup.is_empty() {
+            let made = echo_in(&mut session, setup);
+            assert!(!made.starts_with('E'), "{setup}: {made}");
+        }
+        let flag = session.interrupt();
+        let timer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(60));
+            flag.store(true, Ordering::Relaxed);
+            Instant::now()
+        });
+        let answer = echo_in(&mut session, text);
+        let end = Instant::now();
+        let late = timer.join().map_or(Duration::ZERO, |asked| end.saturating_duration_since(asked));
+        println!("{late:>12?}  {text}");
+        session.clear_interrupt();
+        slowest = slowest.max((late, text));
+        if !answer.starts_with("E0708") {
+            wrong.push(format!("{text}\n    gives {:.100}", answer));
+        }
+        // The session is whole: what was defined before is there.
+        let after = if setup.is_empty() { echo_in(&mut session, "1 + 1") } else { echo_in(&mut session, "len a + 1 > 0 && 1 + 1 == 2") };
+        if after != "2 : Int" && after != "true : Bool" {
+            wrong.push(format!("{text}\n    and then {after}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    // A tenth of a second where nothing else runs.
+    assert!(slowest.0 < Duration::from_secs(3), "{slowest:?}");
+}
