@@ -52,6 +52,9 @@ pub struct Global {
     /// Never compile to native code: results are the same, loops slower.
     #[arg(long, global = true)]
     no_jit: bool,
+    /// Stop at the first operation that makes a nan or an infinity, in a program or in a derivative. Slow: nothing is compiled.
+    #[arg(long, global = true)]
+    check_nan: bool,
     /// What gradients store and recompute: store_all, recompute_all, auto, "budget N", sqrt, "revolve N".
     #[arg(long, value_name = "PLAN", default_value = "store_all", value_parser = plan, global = true)]
     plan: String,

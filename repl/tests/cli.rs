@@ -391,6 +391,21 @@ fn an_interrupt_ends_a_run_with_its_stack() {
 }
 
 #[test]
+fn the_first_nan_is_found() {
+    let d = Dir::new("nan");
+    d.file("a.adl", "let root (v : [n]Float) : Float =\n  sqrt (sum (map (fun x -> x * x) v))\nlet loss (v : [n]Float) : Float =\n  root v + maximum v\nprint (loss [0.0, 0.0])\nprint (grad loss [0.0, 0.0])\n");
+    assert_eq!(d.adl(&["a.adl"]).code, 0);
+    let main = d.adl(&["--check-nan", "a.adl"]);
+    assert!(main.code == 1 && main.out == "0.0\n" && main.err.contains("E0724") && main.err.contains("a.adl:2:3") && main.err.contains("a derivative of `root`"), "{}", main.err);
+    let taped = d.adl(&["--check-nan", "--road", "tape", "a.adl"]);
+    assert!(taped.code == 1 && taped.err.contains("nan appeared here") && taped.err.contains("a.adl:6:8"), "{}", taped.err);
+    // What is given may be infinite; arrays are looked at as wholes and by element.
+    d.adl(&["--check-nan", "-e", "(max (-inf) 3.0, sum [1.0, inf])"]).is(0, "(3.0, inf) : (Float, Float)\n", "");
+    d.adl(&["--check-nan", "-e", "log [1.0, 0.0]"]).is(1, "", "-inf appeared here");
+    d.adl(&["--check-nan", "-e", "loop s = 1.0 for i < 400 do s * 10.0"]).is(1, "", "e307 and 10.0");
+}
+
+#[test]
 fn plans_costs_and_stages() {
     let d = Dir::new("plans");
     d.file("a.adl", "print \"not shown\"\nlet f (x : Float) : Float =\n  let s = sin x\n  s * x\nlet g (n : Int) x = loop y = x for i < n do y * y\n");

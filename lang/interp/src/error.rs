@@ -31,7 +31,7 @@ impl Error {
 
     /// Whether it ends the whole run: another way to the same result would be stopped as well.
     pub fn stops(&self) -> bool {
-        [codes::INTERRUPT, codes::EXHAUSTED].contains(&self.diag.code)
+        [codes::INTERRUPT, codes::EXHAUSTED, codes::NON_FINITE].contains(&self.diag.code)
     }
 
     /// Adds a fact.
@@ -89,6 +89,8 @@ pub mod codes {
     pub const PLAN: &str = "E0722";
     /// The process holds all the memory that it may.
     pub const EXHAUSTED: &str = "E0723";
+    /// Under `--check-nan`: an operation made a nan or an infinity.
+    pub const NON_FINITE: &str = "E0724";
     /// File cannot be read or written.
     pub const FILE: &str = "E0801";
     /// CSV that does not parse.
@@ -174,6 +176,14 @@ const EXPLAIN: &[(&str, &str)] = &[
         "The program holds all the memory that it may: nearly all of the machine, or what `--memory MIB` says. Most often a list or a tape grows in a loop without end.\n\n\
         \x20   let rec grow xs = grow (1.0 :: xs)                       -- wrong: never ends\n\
         \x20   grad_with Sqrt (fun x -> loop y = x for i < 100 do sin y) 1.0     -- right: a long loop that stores little",
+    ),
+    (
+        codes::NON_FINITE,
+        "Under `--check-nan`, the first operation that makes a nan or an infinity from finite numbers is an error. In a derivative the place is what is differentiated: \
+        often a root, a logarithm or a quotient at 0. Guard its argument, not its result.\n\n\
+        \x20   let f x = sqrt x\n\
+        \x20   grad f 0.0                                               -- wrong: 0.5 / sqrt 0.0\n\
+        \x20   grad (fun x -> if x > 0.0 then f x else 0.0) 0.0         -- right",
     ),
     (
         codes::STRUCTURE,

@@ -140,6 +140,14 @@ impl Session {
         self.machine.compiler = on.then(adl_jit::compiler);
     }
 
+    /// Whether the first nan or infinity that an operation makes is an error at its place. Then nothing runs as native code.
+    pub fn set_check_nan(&mut self, on: bool) {
+        self.machine.check_nan = on;
+        if on {
+            self.set_jit(false);
+        }
+    }
+
     /// How the derivatives since [`Session::forget_roads`] were computed, a line each.
     pub fn roads(&self) -> Vec<String> {
         let line = |e: &Explain| {

@@ -37,7 +37,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":apply", takes: "", what: "the plan for all gradients of the function from now on", run: plans::apply },
     Command { name: ":ir", takes: "STAGE F", what: "a function as core, spec, jvp, unzip, transpose, opt, clif or asm", run: plans::ir },
     Command { name: ":explain", takes: "", what: "how the last entry's derivatives were computed", run: explain },
-    Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns), road (main, tape), jit (on, off)", run: set },
+    Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns), road (main, tape), jit and check_nan (on, off)", run: set },
     Command { name: ":clear", takes: "", what: "clear the screen", run: clear },
     Command { name: ":reset", takes: "", what: "forget every definition", run: reset },
     Command { name: ":quit", takes: "", what: "leave (so does Ctrl-D)", run: quit },
@@ -293,19 +293,31 @@ fn set(repl: &mut Repl, rest: &str) -> bool {
             repl.global.road = v.into();
         }
         Some(("jit", v @ ("on" | "off"))) => {
-            repl.session.borrow_mut().set_jit(v == "on");
             repl.global.no_jit = v == "off";
+            engines(repl);
+        }
+        Some(("check_nan", v @ ("on" | "off"))) => {
+            repl.global.check_nan = v == "on";
+            engines(repl);
         }
         Some(("width", v)) if number(v).is_some() => repl.width = number(v).map(|n| n as usize),
         None if rest.is_empty() => {
             let width = repl.screen().map_or("one line".to_owned(), |w| w.to_string());
             let color = if repl.color.get() { "on" } else { "off" };
             let jit = if repl.global.no_jit { "off" } else { "on" };
-            repl.say(&format!("stack {}\ncolor {color}\nwidth {width}\nroad {}\njit {jit}", repl.global.stack, repl.global.road));
+            let check = if repl.global.check_nan { "on" } else { "off" };
+            repl.say(&format!("stack {}\ncolor {color}\nwidth {width}\nroad {}\njit {jit}\ncheck_nan {check}", repl.global.stack, repl.global.road));
         }
-        _ => repl.complain("usage: :set stack MIB, :set color on|off, :set width COLUMNS, :set road main|tape, :set jit on|off"),
+        _ => repl.complain("usage: :set stack MIB, :set color on|off, :set width COLUMNS, :set road main|tape, :set jit on|off, :set check_nan on|off"),
     }
     true
+}
+
+/// What code runs on: native code, unless it is off, or each operation is looked at.
+fn engines(repl: &Repl) {
+    let mut s = repl.session.borrow_mut();
+    s.set_jit(!repl.global.no_jit);
+    s.set_check_nan(repl.global.check_nan);
 }
 
 fn clear(repl: &mut Repl, _: &str) -> bool {

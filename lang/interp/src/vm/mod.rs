@@ -9,6 +9,7 @@ mod compile;
 pub mod hot;
 pub(crate) mod lanes;
 mod lowered;
+mod nonfinite;
 mod instr;
 mod parts;
 mod progress;
@@ -175,6 +176,8 @@ pub struct Machine {
     pub compiler: Option<Rc<dyn crate::ir::native::Compiler>>,
     /// Whether native code has run since somebody looked.
     pub(crate) ran_native: bool,
+    /// Whether the first nan or infinity that an operation makes is an error. Native code does not look, so there should be no compiler.
+    pub check_nan: bool,
     /// Declared types, for readers of data.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
     /// The main road of differentiation.
@@ -205,6 +208,7 @@ impl Machine {
             library: HashSet::new(),
             compiler: None,
             ran_native: false,
+            check_nan: false,
             datas: HashMap::new(),
             road: crate::ir::road::Road::default(),
             defs: HashMap::new(),

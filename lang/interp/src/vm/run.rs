@@ -11,7 +11,8 @@ use std::sync::atomic::Ordering;
 impl Machine {
     /// Runs until the frame above `depth` returns.
     pub(super) fn run(&mut self, depth: usize) -> Res<Value> {
-        match self.steps(depth) {
+        let out = if self.check_nan { self.steps::<true>(depth) } else { self.steps::<false>(depth) };
+        match out {
             Ok(v) => Ok(v),
             Err(e) => {
                 let e = self.located(e, depth);
@@ -48,7 +49,8 @@ impl Machine {
         e.located = users;
     }
 
-    fn steps(&mut self, depth: usize) -> Res<Value> {
+    /// With `NAN`, `--check-nan` is on.
+    fn steps<const NAN: bool>(&mut self, depth: usize) -> Res<Value> {
         let Some(frame) = self.frames.last() else { return Ok(Value::Unit) };
         let (mut code, mut base, mut pc) = (frame.code.clone(), frame.base, frame.pc);
         // The frame's position, for who looks while an instruction runs, and for the place of errors.
@@ -121,6 +123,7 @@ impl Machine {
         loop {
             let ins = code.instrs[pc];
             pc += 1;
+            let watched = if NAN { self.watch(base, &ins, &code) } else { None };
             match ins {
                 I::Const(d, k) => self.constant(base, d, &code.consts[k as usize]),
                 I::Move(d, s) => self.copy(base, d, s),
@@ -205,6 +208,9 @@ impl Machine {
                 I::SizeAt(d, k) => check!(self.size_at(base, d, &code.sizes[k as usize].0)),
                 I::CheckSize(k, r) => check!(self.check_size(base, &code.sizes[k as usize], r)),
                 I::NoMatch => check!(Err(super::no_match())),
+            }
+            if let (true, Some(w)) = (NAN, &watched) {
+                check!(self.unharmed(base, w));
             }
         }
     }

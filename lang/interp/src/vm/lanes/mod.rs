@@ -84,7 +84,7 @@ pub(crate) struct Lanes<'a> {
 
 /// `map f` of arrays of `n` elements on lanes; `None` if that does not work.
 pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Option<Value> {
-    if n < FEWEST {
+    if n < FEWEST || m.check_nan {
         return None;
     }
     let code = code_of(f);

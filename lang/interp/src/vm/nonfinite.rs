@@ -1,0 +1,129 @@
+//! `--check-nan`: the first operation that makes a nan or an infinity from numbers that are none ends the run, at its place.
+//!
+//! Instructions are looked at one by one, of primal code and of derivatives alike, whose instructions have the lines that they came from.
+//! So nothing is compiled and nothing runs on lanes while this is on. Numbers that are given (literals, `inf`, missing values of a file)
+//! are not the program's doing: an operation counts when what it is given is finite.
+//!
+//! What is *not* seen: sweeps of the second road, which have no instructions. They are blamed on the operator as a whole.
+
+use super::Machine;
+use super::code::{Code, I, R};
+use crate::error::{Error, Res, codes};
+use crate::ir::step::What;
+use crate::value::{Buf, Value, compare, show};
+use adl_ir::Op;
+use adl_prim::Prim;
+use smallvec::SmallVec;
+
+/// An operation on finite numbers: where its results go, and what it was given.
+pub(super) struct Watched {
+    outs: SmallVec<[R; 2]>,
+    given: SmallVec<[Value; 2]>,
+}
+
+/// Whether all real numbers of a value are finite; `None` where it has none. Declared data is not looked into.
+fn finite(v: &Value) -> Option<bool> {
+    let all = |vs: &[Value]| vs.iter().filter_map(finite).reduce(|a, b| a && b);
+    match v {
+        Value::Float(x) => Some(x.is_finite()),
+        Value::F32(x) => Some(x.is_finite()),
+        Value::Rev { primal, .. } => Some(primal.is_finite()),
+        Value::Dual(_) => finite(&compare::primal(v)),
+        Value::Array(a) => match &a.buf {
+            Buf::F64(xs) => Some(xs.iter().all(|x| x.is_finite())),
+            Buf::F32(xs) => Some(xs.iter().all(|x| x.is_finite())),
+            Buf::Tuple(vs) | Buf::Record(_, vs) => all(vs),
+            Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) => None,
+        },
+        Value::Tuple(t) => all(&t.0),
+        Value::Record(r) => all(&r.vals),
+        Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Str(_) | Value::Data(_) | Value::Fun(_) | Value::Rep(_) | Value::Zero => None,
+    }
+}
+
+/// The first number of a value that is not finite.
+fn culprit(v: &Value) -> Option<f64> {
+    match compare::primal(v) {
+        Value::Float(x) => Some(x).filter(|x| !x.is_finite()),
+        Value::F32(x) => Some(f64::from(x)).filter(|x| !x.is_finite()),
+        Value::Array(a) => match &a.buf {
+            Buf::F64(xs) => xs.iter().copied().find(|x| !x.is_finite()),
+            Buf::F32(xs) => xs.iter().find(|x| !x.is_finite()).map(|x| f64::from(*x)),
+            Buf::Tuple(vs) | Buf::Record(_, vs) => vs.iter().find_map(culprit),
+            Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) => None,
+        },
+        Value::Tuple(t) => t.0.iter().find_map(culprit),
+        Value::Record(r) => r.vals.iter().find_map(culprit),
+        _ => None,
+    }
+}
+
+/// Functions of functions are judged by what happens inside, but for derivatives, which may be taped.
+fn derives(p: Prim) -> bool {
+    use Prim::{Grad, GradWith, Hessian, Hvp, Jacfwd, Jacobian, Jacrev, Jvp, ValueAndGrad};
+    matches!(p, Grad | GradWith | ValueAndGrad | Jvp | Jacobian | Jacfwd | Jacrev | Hessian | Hvp)
+}
+
+/// Whether an operation of the IR computes; others move numbers, and may be given large arrays at each turn of a loop.
+fn computes(what: &What) -> bool {
+    match what {
+        What::Op(op) => matches!(op, Op::Un(..) | Op::Bin(..) | Op::Prim(..) | Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Cumsum { .. }),
+        What::Prim(..) => true,
+        What::Con(_) | What::Buffer(..) | What::Finish(_) | What::Put => false,
+    }
+}
+
+impl Machine {
+    /// What is to be looked at when an instruction has run, if it computes and is given finite numbers.
+    pub(super) fn watch(&self, base: usize, ins: &I, code: &Code) -> Option<Watched> {
+        let (outs, args): (SmallVec<[R; 2]>, SmallVec<[R; 4]>) = match *ins {
+            I::Bin(_, d, a, b) => ([d].into_iter().collect(), [a, b].into_iter().collect()),
+            I::Un(_, d, a) => ([d].into_iter().collect(), [a].into_iter().collect()),
+            I::Prim(d, p, first, hidden, n) => {
+                let args: SmallVec<[R; 4]> = (first + hidden..first + hidden + n).collect();
+                if !derives(p) && args.iter().any(|r| matches!(self.reg(base, *r), Value::Fun(_))) {
+                    return None;
+                }
+                ([d].into_iter().collect(), args)
+            }
+            I::Step(k) => {
+                let s = &code.steps[k as usize];
+                if !computes(&s.what) {
+                    return None;
+                }
+                (s.outs.iter().copied().collect(), s.args.iter().map(|a| a.r).collect())
+            }
+            _ => return None,
+        };
+        let mut given = SmallVec::new();
+        let mut real = false;
+        for r in args {
+            let v = self.reg(base, r);
+            match finite(v) {
+                Some(false) => return None,
+                Some(true) => real = true,
+                None => {}
+            }
+            if matches!(v, Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Rev { .. }) {
+                given.push(compare::primal(v));
+            }
+        }
+        real.then_some(Watched { outs, given })
+    }
+
+    /// The error, if a result is not finite.
+    pub(super) fn unharmed(&self, base: usize, w: &Watched) -> Res<()> {
+        let Some(x) = w.outs.iter().find_map(|r| culprit(self.reg(base, *r))) else { return Ok(()) };
+        let mut e = Error::new(codes::NON_FINITE, format!("{} appeared here", show::show(&Value::Float(x))));
+        if !w.given.is_empty() {
+            let given: Vec<String> = w.given.iter().map(show::show).collect();
+            e = e.note(format!("it was made from {}", given.join(" and ")));
+        }
+        let lowered = self.frames.iter().rev().find(|f| f.code.native.is_some());
+        if let Some(name) = lowered.and_then(|f| f.code.name) {
+            let of = name.as_str().rsplit(' ').next().unwrap_or_default().to_owned();
+            e = e.note(format!("this was while a derivative of `{of}` was computed: the place is what is differentiated"));
+        }
+        Err(e)
+    }
+}
