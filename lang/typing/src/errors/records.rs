@@ -64,7 +64,7 @@ impl FieldsDiffer {
             }
         }
         match missing {
-            true => d,
+            true => d.hint(format!("add it: `{field} = ...`; a record that has it may be changed in part: `{{r with x = ...}}`")),
             false => d.hint("a function that takes any record with some fields names them in a pattern: `let f {x, y} = ...`, or needs no annotation"),
         }
     }

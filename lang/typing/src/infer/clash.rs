@@ -61,7 +61,11 @@ impl Infer<'_> {
                 m.hint = self.mismatch_hint(expected, actual, &why.what, span);
                 m.diagnostic()
             }
-            Clash::Infinite => m.infinite(),
+            Clash::Infinite => {
+                let function = matches!(self.resolve(actual), Ty::Fun(..)) && matches!(why.what, What::Argument { .. });
+                m.hint = function.then(|| "a function cannot take itself as an argument: recursion is written `let rec f x = ...`, other knots with a declared type".into());
+                m.infinite()
+            }
             Clash::Linear => m.not_linear(),
             Clash::Field(f) => self.fields_differ(f, expected, m),
             Clash::Class(c, place, op, t) => self.class_error(c, place, op, &t, span),
@@ -139,6 +143,9 @@ impl Infer<'_> {
     /// A suggestion for common slips.
     fn mismatch_hint(&self, expected: &Ty, actual: &Ty, what: &What, span: Span) -> Option<String> {
         let (e, a) = (self.resolve(expected), self.resolve(actual));
+        if let Some(habit) = self.habit_hint(&e, &a, what) {
+            return Some(habit);
+        }
         let number = |t: &Ty| matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar);
         Some(match (&e, &a) {
             (t, Ty::Array(..)) if number(t) => match what {

@@ -12,6 +12,7 @@ mod control;
 mod data;
 mod exprs;
 mod generalise;
+mod habits;
 mod indexing;
 mod items;
 mod lets;

@@ -95,7 +95,9 @@ impl Infer<'_> {
         match self.has_class(class, &t, op.span, Self::op_name(op.prim)) {
             Ok(()) => Some(t),
             Err(part) => {
-                let d = self.class_error(class, op.span, Self::op_name(op.prim), &part, op.span);
+                // The operand that is so, where it is one.
+                let at = op.args.iter().find(|(t, _)| self.resolve(t) == part).map_or(op.span, |(_, at)| *at);
+                let d = self.class_error(class, op.span, Self::op_name(op.prim), &part, at);
                 self.report(d);
                 None
             }

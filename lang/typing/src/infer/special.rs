@@ -34,7 +34,7 @@ impl Infer<'_> {
     }
 
     fn arg(&mut self, p: Prim, i: usize, e: &ast::Expr, ty: &Ty) -> core::Expr {
-        self.check(e, ty, &Why::new(format!("argument {} of `{}`", i + 1, p.name())))
+        self.check(e, ty, &Why::argument(i, usize::from(p.row().arity), &format!("`{}`", spelled(p)).into()))
     }
 
     /// An argument that is an array: its size and element.
@@ -180,13 +180,7 @@ impl Infer<'_> {
     /// A shape that is written out: its core, and the sizes.
     fn shape_literal(&mut self, p: Prim, shape: &ast::Expr) -> Option<(core::Expr, Vec<Size>)> {
         let ast::ExprKind::Array(parts) = &super::apply::strip(shape).kind else {
-            let name = match p {
-                Prim::RandUniform => "random.uniform",
-                Prim::RandNormal => "random.normal",
-                Prim::RandInt => "random.int",
-                p => p.name(),
-            };
-            self.report(mismatch::unknown_shape(shape.span, name));
+            self.report(mismatch::unknown_shape(shape.span, spelled(p)));
             return None;
         };
         let mut out = Vec::new();
@@ -430,4 +424,14 @@ fn product(sizes: &[Size]) -> Option<u64> {
         Size::Const(k, _) => acc.checked_mul(*k),
         _ => None,
     })
+}
+
+/// What programs call a primitive.
+fn spelled(p: Prim) -> &'static str {
+    match p {
+        Prim::RandUniform => "random.uniform",
+        Prim::RandNormal => "random.normal",
+        Prim::RandInt => "random.int",
+        p => p.name(),
+    }
 }
