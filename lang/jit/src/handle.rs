@@ -7,9 +7,12 @@
 //! - A handle with no owners is in the pool's list of free ones and holds `()`, or in a list of spare buffers and holds an array.
 //! - `data` is null, and all extents are 0, unless the value is an array of the kind and rank that the code expects: every bounds check
 //!   then fails, and the slow way answers.
+//! - A `stale` handle's array has room for the elements, but does not know yet how many there are and in what shape: `settle` says so before
+//!   anybody looks at the value. Nobody else holds it. So buffers that live and die in native code cost next to nothing.
 //! - `owned` is 1 only if the handle's value is the only reference to its array: then, with one owner, elements may be written.
 //! - Handles do not move. They are freed with their pool at the end of the run, which is what becomes of them after an error.
 
+use adl_interp::ir::boxes;
 use adl_interp::value::{Array, Buf, Value, array};
 use adl_ir::Ty;
 use std::rc::Rc;
@@ -20,14 +23,28 @@ pub(crate) const AXES: usize = 4;
 /// Owners that the handle of absent values begins with: it is never freed.
 const IMMORTAL: i64 = 1 << 40;
 
-/// What native code expects a value to be: 0, or the kind of elements and the rank of a flat array.
+/// What native code expects a value to be: 0, or the kind of elements and the rank of a flat array. Arrays of boxes that hold Floats may be
+/// packed (`interp::ir::boxes`): their kinds also say how many axes are boxes, and their rank is that of the packed array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Expect(pub u8);
 
 impl Expect {
+    /// One axis of Floats.
+    pub const ROW: Expect = Expect(8 + 1);
+
     /// Of a type.
     pub fn of(ty: &Ty) -> Expect {
         let Ty::Array(e, r) = ty else { return Expect(0) };
+        let boxes = boxes::boxes(ty);
+        if boxes > 0 {
+            let mut inner = ty;
+            for _ in 0..boxes {
+                let Ty::Array(e, _) = inner else { return Expect(0) };
+                inner = e;
+            }
+            let rank = boxes + inner.rank() as usize;
+            return if rank <= AXES { Expect((4 + boxes as u8) * 8 + rank as u8) } else { Expect(0) };
+        }
         let kind = match **e {
             Ty::F64 => 1,
             Ty::F32 => 2,
@@ -41,6 +58,22 @@ impl Expect {
     /// Axes; 0 if it is no flat array.
     pub fn rank(self) -> usize {
         usize::from(self.0 % 8)
+    }
+
+    /// Axes that are boxes.
+    pub fn boxes(self) -> usize {
+        usize::from(self.0 / 8).saturating_sub(4)
+    }
+
+    /// What holds a value of this as one more box.
+    pub fn boxed(self) -> Option<Expect> {
+        let kind = if self.is_floats() { 5 } else { self.0 / 8 + 1 };
+        ((self.is_floats() || self.boxes() > 0) && self.rank() < AXES).then_some(Expect(kind * 8 + self.0 % 8 + 1))
+    }
+
+    /// Whether the elements are Floats, packed or not.
+    pub fn holds_floats(self) -> bool {
+        self.is_floats() || self.boxes() > 0
     }
 
     /// Whether it is an array of Floats.
@@ -64,6 +97,14 @@ pub(crate) struct Handle {
     pub value: Value,
     /// What the code expects the value to be.
     pub expect: Expect,
+    /// Whether the array's length and shape are still to be set.
+    pub stale: bool,
+    /// Of a buffer that a loop fills: how many elements will come, or 0.
+    pub hint: i64,
+    /// Of a buffer that a loop fills: how many axes of what it holds are boxes, if they are packed.
+    pub packed: u8,
+    /// Of a stale array: its class among the buffers that are kept.
+    pub class: u8,
 }
 
 /// Offsets for the code generator.
@@ -78,7 +119,7 @@ pub(crate) mod offset {
 /// Where the elements of a flat buffer are, if it is of the expected kind. Elements of an array with one reference may be written there.
 fn elements(b: &mut Buf, e: Expect) -> Option<*mut u8> {
     match (b, e.0 / 8) {
-        (Buf::F64(v), 1) => Some(v.as_mut_ptr().cast()),
+        (Buf::F64(v), 1 | 5..) => Some(v.as_mut_ptr().cast()),
         (Buf::F32(v), 2) => Some(v.as_mut_ptr().cast()),
         (Buf::I64(v), 3) => Some(v.as_mut_ptr().cast()),
         (Buf::Bool(v), 4) => Some(v.as_mut_ptr().cast()),
@@ -89,7 +130,7 @@ fn elements(b: &mut Buf, e: Expect) -> Option<*mut u8> {
 /// The same for elements that are only read.
 fn read_elements(b: &Buf, e: Expect) -> Option<*mut u8> {
     match (b, e.0 / 8) {
-        (Buf::F64(v), 1) => Some(v.as_ptr().cast_mut().cast()),
+        (Buf::F64(v), 1 | 5..) => Some(v.as_ptr().cast_mut().cast()),
         (Buf::F32(v), 2) => Some(v.as_ptr().cast_mut().cast()),
         (Buf::I64(v), 3) => Some(v.as_ptr().cast_mut().cast()),
         (Buf::Bool(v), 4) => Some(v.as_ptr().cast_mut().cast()),
@@ -106,7 +147,58 @@ fn place(rc: &mut Rc<Array>, e: Expect) -> (Option<*mut u8>, bool) {
 
 impl Handle {
     fn empty() -> Handle {
-        Handle { rc: 0, data: std::ptr::null_mut(), owned: 0, dims: [0; AXES], value: Value::Unit, expect: Expect(0) }
+        Handle { rc: 0, data: std::ptr::null_mut(), owned: 0, dims: [0; AXES], value: Value::Unit, expect: Expect(0), stale: false, hint: 0, packed: 0, class: 0 }
+    }
+
+    /// The value, with its length and shape.
+    pub fn settled(&mut self) -> &mut Value {
+        if self.stale {
+            self.settle();
+        }
+        &mut self.value
+    }
+
+    #[cold]
+    fn settle(&mut self) {
+        self.stale = false;
+        let dims = &self.dims[..self.expect.rank()];
+        let Value::Array(rc) = &mut self.value else { return };
+        let Some(a) = Rc::get_mut(rc) else { return };
+        a.shape = dims.iter().map(|d| *d as usize).collect();
+        let n = a.shape.iter().product();
+        if let Buf::F64(v) = &mut a.buf {
+            // SAFETY: whoever made the handle stale had room for so many, and has written them.
+            unsafe { v.set_len(n) };
+        }
+    }
+
+    /// Makes a stale array a buffer that a loop fills.
+    pub fn fill_later(&mut self) {
+        self.owned = self.room();
+        self.dims = [0; AXES];
+    }
+
+    fn room(&self) -> i64 {
+        match &self.value {
+            Value::Array(rc) => match &rc.buf {
+                Buf::F64(v) => v.capacity() as i64,
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
+
+    /// Makes an array of a stale buffer.
+    ///
+    /// # Safety
+    /// `len` elements have been written.
+    pub unsafe fn filled(&mut self, len: usize, reverse: bool) {
+        self.owned = 1;
+        self.dims[0] = len as i64;
+        if reverse {
+            // SAFETY: the caller says so.
+            unsafe { std::slice::from_raw_parts_mut(self.data.cast::<f64>(), len) }.reverse();
+        }
     }
 
     /// Says again what is known of the value.
@@ -157,14 +249,14 @@ impl Handle {
 const SMALLEST: usize = 8;
 
 /// Classes of buffers that are kept.
-const CLASSES: usize = 10;
+const CLASSES: usize = 18;
 
-/// Buffers of a class that are kept.
-const SPARE: usize = 64;
+/// Floats in all buffers of a class that are kept, but for two buffers.
+const SPARE: usize = 1 << 16;
 
 /// The class of buffers with room for so many Floats.
 fn class(n: usize) -> usize {
-    n.div_ceil(SMALLEST).next_power_of_two().trailing_zeros() as usize
+    (n.max(1) - 1 >> SMALLEST.trailing_zeros()).checked_ilog2().map_or(0, |k| k as usize + 1)
 }
 
 /// Handles in a block of the pool.
@@ -174,7 +266,7 @@ const BLOCK: usize = 32;
 pub(crate) struct Pool {
     blocks: Vec<Box<[Handle]>>,
     free: Vec<*mut Handle>,
-    /// Handles without owners that hold an array of Floats, by the room in it.
+    /// Handles without owners that hold an array of Floats, by the room in it. All are stale.
     spare: [Vec<*mut Handle>; CLASSES],
     /// The handle of absent values.
     pub absent: *mut Handle,
@@ -211,61 +303,110 @@ impl Pool {
         h.rc = 1;
         h.value = value;
         h.expect = expect;
+        h.packed = 0;
         h.refresh();
         p
     }
 
     /// A new array of Floats, whose elements are still to be written: at least one axis. `None` if it is too large to be taken from here.
+    #[inline]
     pub fn floats(&mut self, dims: &[i64], expect: Expect) -> Option<*mut Handle> {
         let n = dims.iter().try_fold(1usize, |n, d| n.checked_mul(usize::try_from(*d).ok()?))?;
-        if dims.is_empty() || dims.len() != expect.rank() || !expect.is_floats() {
+        if dims.is_empty() || dims.len() != expect.rank() || !expect.holds_floats() {
             return None;
         }
         let class = class(n);
-        let old = self.spare.get_mut(class).and_then(Vec::pop);
-        let p = match old {
+        let p = match self.spare.get_mut(class).and_then(Vec::pop) {
             Some(p) => p,
-            None => {
-                let room = if class < CLASSES { SMALLEST << class } else { n };
-                let buf = array::room::<f64>(room).ok()?;
-                self.wrap(array::make(Default::default(), Buf::F64(buf)), Expect(0))
-            }
+            None => self.room(n, class)?,
         };
         // SAFETY: the handle is new or has no owners.
         let h = unsafe { &mut *p };
-        let Value::Array(rc) = &mut h.value else { return None };
-        let a = Rc::get_mut(rc)?;
-        a.shape = dims.iter().map(|d| *d as usize).collect();
-        let Buf::F64(v) = &mut a.buf else { return None };
-        // SAFETY: there is room for `n`; whoever asks for the array writes all elements before they are read.
-        unsafe { v.set_len(n) };
-        (h.rc, h.data, h.owned, h.expect) = (1, v.as_mut_ptr().cast(), 1, expect);
+        (h.rc, h.owned, h.expect) = (1, 1, expect);
         h.dims = [0; AXES];
-        h.dims[..dims.len()].copy_from_slice(dims);
+        for (d, n) in h.dims.iter_mut().zip(dims) {
+            *d = *n;
+        }
         Some(p)
     }
 
-    /// Takes an owner of a handle away. A small array that nobody else holds is kept for later ones.
+    /// A stale array with room for so many Floats.
+    #[cold]
+    fn room(&mut self, n: usize, class: usize) -> Option<*mut Handle> {
+        let room = if class < CLASSES { SMALLEST << class } else { n };
+        let mut buf = array::room::<f64>(room).ok()?;
+        let data = buf.as_mut_ptr();
+        let p = self.wrap(array::make(Default::default(), Buf::F64(buf)), Expect(0));
+        // SAFETY: `wrap` gives a live handle, which is new.
+        let h = unsafe { &mut *p };
+        h.data = data.cast();
+        (h.stale, h.class) = (true, class.min(CLASSES) as u8);
+        Some(p)
+    }
+
+    /// Keeps a stale array without owners for later; whether there was place for it.
+    #[inline]
+    fn keep(&mut self, p: *mut Handle, class: usize) -> bool {
+        match self.spare.get_mut(class) {
+            Some(spare) if spare.len() < 2 + (SPARE / SMALLEST >> class) => {
+                spare.push(p);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes an owner of a handle away. An array that nobody else holds is kept for later ones.
     ///
     /// # Safety
     /// `p` is a handle of this pool with an owner, and no reference to it is alive.
+    #[inline]
     pub unsafe fn release(&mut self, p: *mut Handle) {
         // SAFETY: the caller says so.
         let h = unsafe { &mut *p };
         h.rc -= 1;
-        if h.rc > 0 {
+        if h.rc > 0 || h.stale && self.keep(p, h.class as usize) {
             return;
         }
-        if let Value::Array(rc) = &mut h.value {
+        self.recycle(p, h);
+    }
+
+    /// Room for more elements in a buffer that a loop fills, or no more room than before.
+    ///
+    /// # Safety
+    /// `h` is a live buffer of this pool in which `len` elements have been written, and no reference to it is alive.
+    pub unsafe fn grow(&mut self, h: *mut Handle, len: usize) {
+        // SAFETY: the caller says so.
+        let b = unsafe { &mut *h };
+        if !b.stale {
+            return b.reserve(len, len.max(8));
+        }
+        let Some(new) = self.floats(&[len as i64 * 2], Expect::ROW) else { return };
+        // SAFETY: the new handle is another one; both have room for `len`.
+        unsafe {
+            let n = &mut *new;
+            std::ptr::copy_nonoverlapping(b.data, n.data, 8 * len);
+            std::mem::swap(&mut b.value, &mut n.value);
+            std::mem::swap(&mut b.data, &mut n.data);
+            std::mem::swap(&mut b.class, &mut n.class);
+            b.fill_later();
+            self.release(new);
+        }
+    }
+
+    /// What becomes of a handle without owners.
+    fn recycle(&mut self, p: *mut Handle, h: &mut Handle) {
+        if let (false, Value::Array(rc)) = (h.stale, &mut h.value) {
             if let Some(Buf::F64(v)) = Rc::get_mut(rc).map(|a| &mut a.buf) {
                 let class = class(v.capacity());
-                let fits = class < CLASSES && v.capacity() == SMALLEST << class;
-                if let Some(spare) = self.spare.get_mut(class).filter(|s| fits && s.len() < SPARE) {
-                    spare.push(p);
+                if class < CLASSES && v.capacity() == SMALLEST << class && self.keep(p, class) {
+                    h.data = v.as_mut_ptr().cast();
+                    (h.stale, h.class) = (true, class as u8);
                     return;
                 }
             }
         }
+        h.stale = false;
         h.value = Value::Unit;
         self.free.push(p);
     }
@@ -280,6 +421,7 @@ impl Pool {
         }
         // SAFETY: the caller says so.
         let h = unsafe { &mut *p };
+        h.settled();
         h.rc -= 1;
         if h.rc > 0 {
             h.owned = 0;

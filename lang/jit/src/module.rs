@@ -5,6 +5,7 @@ use crate::handle::Pool;
 use crate::runtime::{Ctx, Kind, Tables};
 use crate::unit::Unit;
 use adl_interp::error::{Error, Res, codes};
+use adl_interp::ir::boxes;
 use adl_interp::ir::native::{Listing, Native, Source};
 use adl_interp::value::Value;
 use adl_interp::vm::Machine;
@@ -175,8 +176,13 @@ impl Compiled {
         if args.len() != self.params.len() {
             return Err(wrong());
         }
+        let packs = std::mem::take(&mut ctx.machine().packs);
         let mut words = Vec::with_capacity(args.len());
         for (kind, v) in self.params.iter().zip(args) {
+            let v = match kind {
+                Kind::Ref(e) => boxes::pack(&v, e.boxes()).unwrap_or(v),
+                _ => v,
+            };
             words.push(ctx.word(*kind, v).ok_or_else(wrong)?);
         }
         let mut outs = vec![0u64; self.results.len()];
@@ -185,8 +191,16 @@ impl Compiled {
         if failed != 0 {
             return Err(ctx.error.take().unwrap_or_else(wrong));
         }
-        // SAFETY: native code has written a word of its kind for each result, with an owner.
-        Ok(self.results.iter().zip(outs).map(|(kind, w)| unsafe { ctx.value(*kind, true, w) }).collect())
+        let mut results = Vec::with_capacity(outs.len());
+        for (kind, w) in self.results.iter().zip(outs) {
+            // SAFETY: native code has written a word of its kind for each result, with an owner.
+            let v = unsafe { ctx.value(*kind, true, w) };
+            results.push(match kind {
+                Kind::Ref(e) if !packs => boxes::unpack(v, e.boxes()),
+                _ => v,
+            });
+        }
+        Ok(results)
     }
 }
 

@@ -44,15 +44,6 @@ pub(crate) enum Fast {
     MatMul,
 }
 
-/// A quick operation that gives a number.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) enum Number {
-    /// The inner product.
-    Dot,
-    /// The sum of all.
-    Total,
-}
-
 /// An operation at a place.
 pub(crate) struct Quick {
     pub what: Fast,
@@ -265,6 +256,11 @@ impl Run<'_> {
     }
 
     fn unbox(&mut self) -> Option<*mut Handle> {
+        // SAFETY: native code passes a live handle; no reference to it is alive.
+        let h = unsafe { &*(self.words[0] as *const Handle) };
+        if h.expect.boxes() > 0 && !h.data.is_null() {
+            return self.packed(h);
+        }
         let v = {
             // SAFETY: native code passes a live handle; no other reference to it is alive.
             let Value::Array(a) = (unsafe { &(*(self.words[0] as *const Handle)).value }) else { return None };
@@ -275,6 +271,16 @@ impl Run<'_> {
             }
         };
         Some(self.ctx.pool.wrap(v, self.quick.expect))
+    }
+
+    /// A row of a packed array.
+    fn packed(&mut self, h: &Handle) -> Option<*mut Handle> {
+        let (at, dims) = (self.place(1, h.dims[0])?, &h.dims[1..h.expect.rank()]);
+        let n = dims.iter().product::<i64>() as usize;
+        let to = self.ctx.pool.floats(dims, self.quick.expect)?;
+        // SAFETY: the index is in bounds, and the target is new and as large as the row.
+        unsafe { std::ptr::copy_nonoverlapping(h.data.cast::<f64>().add(at * n), (*to).data.cast(), n) };
+        Some(to)
     }
 
     fn fill(&mut self) -> Option<*mut Handle> {
@@ -339,25 +345,14 @@ pub(crate) unsafe extern "C" fn quick(ctx: *mut Ctx, id: u64, a: u64, b: u64, c:
     Run { ctx, quick, words: [a, b, c, d, e] }.run().unwrap_or(std::ptr::null_mut())
 }
 
-/// The inner product of two arrays of one shape, into `out`; 0 if the quick way does not apply.
-pub(crate) unsafe extern "C" fn dot(a: u64, b: u64, out: *mut f64) -> u64 {
-    // SAFETY: native code passes live handles, and a place for the result.
-    unsafe {
-        let (Some(x), Some(y)) = (Floats::of(a), Floats::of(b)) else { return 0 };
-        if x.dims() != y.dims() {
-            return 0;
-        }
-        *out = kernels::dot(x.slice(), y.slice());
-    }
-    1
+/// The inner product of `n` Floats each.
+pub(crate) unsafe extern "C" fn dot(a: *const f64, b: *const f64, n: usize) -> f64 {
+    // SAFETY: native code has checked that so many are there.
+    unsafe { kernels::dot(std::slice::from_raw_parts(a, n), std::slice::from_raw_parts(b, n)) }
 }
 
-/// The sum of all elements, into `out`; 0 if the quick way does not apply.
-pub(crate) unsafe extern "C" fn total(a: u64, out: *mut f64) -> u64 {
-    // SAFETY: native code passes a live handle, and a place for the result.
-    unsafe {
-        let Some(x) = Floats::of(a) else { return 0 };
-        *out = kernels::sum(x.slice());
-    }
-    1
+/// The sum of `n` Floats.
+pub(crate) unsafe extern "C" fn total(a: *const f64, n: usize) -> f64 {
+    // SAFETY: native code has checked that so many are there.
+    unsafe { kernels::sum(std::slice::from_raw_parts(a, n)) }
 }

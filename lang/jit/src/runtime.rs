@@ -2,12 +2,12 @@
 //!
 //! Operands and results go through an array of words: scalars as their bits, other values as handles.
 
-use crate::handle::{Expect, Handle, Pool};
+use crate::handle::{AXES, Expect, Handle, Pool};
 use crate::quick::Quick;
 use adl_interp::error::{Error, Res, codes};
 use adl_interp::ir::step::{self, What};
-use adl_interp::ir::buffer;
-use adl_interp::value::Value;
+use adl_interp::ir::{boxes, buffer};
+use adl_interp::value::{Array, Buf, Value, array};
 use adl_interp::vm::Machine;
 use adl_ir::Ty;
 use adl_syntax::span::Span;
@@ -101,7 +101,7 @@ impl Ctx {
 
     /// The machine that runs the code.
     #[allow(clippy::mut_from_ref)]
-    fn machine(&self) -> &mut Machine {
+    pub fn machine(&self) -> &mut Machine {
         // SAFETY: `run` has lent the machine for as long as native code runs, and uses it itself only before and after; the functions
         // below make one reference at a time.
         unsafe { &mut *self.machine }
@@ -129,7 +129,7 @@ impl Ctx {
             // SAFETY: the caller says so.
             Kind::Ref(_) if take => unsafe { self.pool.unwrap(word as *mut Handle) },
             // SAFETY: the caller says so.
-            Kind::Ref(_) => unsafe { (*(word as *mut Handle)).value.clone() },
+            Kind::Ref(_) => unsafe { (*(word as *mut Handle)).settled().clone() },
         }
     }
 
@@ -163,7 +163,11 @@ pub(crate) unsafe extern "C" fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> 
     let mut args: smallvec::SmallVec<[Value; 4]> = smallvec::SmallVec::new();
     for (i, (kind, take)) in op.args.iter().enumerate() {
         // SAFETY: the caller says what the slot holds.
-        args.push(unsafe { ctx.value(*kind, *take, *slot.add(i)) });
+        let v = unsafe { ctx.value(*kind, *take, *slot.add(i)) };
+        args.push(match kind {
+            Kind::Ref(e) if e.boxes() > 0 => boxes::unpack(v, e.boxes()),
+            _ => v,
+        });
     }
     let outs = match step::run(ctx.machine(), &op.what, &mut args, &op.zeros) {
         Ok(outs) => outs,
@@ -279,6 +283,11 @@ pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site:
     // SAFETY: native code passes the context that it was given.
     let ctx = unsafe { &mut *ctx };
     let Some((ty, boxed)) = ctx.tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
+    if let (Ty::F64, false, Some(h)) = (ty, *boxed, ctx.pool.floats(&[n.clamp(8, ROOM)], Expect::ROW)) {
+        // SAFETY: the handle is new.
+        unsafe { &mut *h }.fill_later();
+        return h;
+    }
     let v = match buffer::empty(ty, *boxed, &Value::Int(n)) {
         Ok(v) => v,
         Err(e) => {
@@ -287,6 +296,8 @@ pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site:
         }
     };
     let p = ctx.pool.wrap(v, Expect(0));
+    // SAFETY: the handle is new.
+    unsafe { &mut *p }.hint = n;
     if ty.is_flat() && !*boxed {
         // SAFETY: the handle is new.
         unsafe { &mut *p }.reserve(0, n.clamp(8, ROOM) as usize);
@@ -297,8 +308,11 @@ pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site:
 /// Room for the element after `len` others: 1 if there is none.
 pub(crate) unsafe extern "C" fn grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) -> u64 {
     // SAFETY: native code passes its context and a live buffer.
-    let (ctx, h) = unsafe { (&mut *ctx, &mut *h) };
-    h.reserve(len as usize, (len as usize).max(8));
+    let ctx = unsafe { &mut *ctx };
+    // SAFETY: the same; `len` elements have been written.
+    unsafe { ctx.pool.grow(h, len as usize) };
+    // SAFETY: the same.
+    let h = unsafe { &mut *h };
     if h.owned as u64 > len {
         return 0;
     }
@@ -317,13 +331,60 @@ pub(crate) fn code_of(kind: Kind) -> i64 {
     }
 }
 
+/// Adds a row of Floats to a buffer of such rows, or of boxes for such rows, which are packed as long as they have one shape; whether it
+/// could.
+fn push_floats(buffer: &mut Handle, row: &Handle) -> bool {
+    let Value::Array(rc) = &mut buffer.value else { return false };
+    let Some(a) = Rc::get_mut(rc) else { return false };
+    let dims = &row.dims[..row.expect.rank()];
+    if row.data.is_null() || !row.expect.holds_floats() {
+        return false;
+    }
+    let n = dims.iter().product::<i64>() as usize;
+    let first = match &a.buf {
+        Buf::Boxed(v) => v.is_empty() && a.shape.len() == 1 && row.expect.boxed().is_some(),
+        Buf::F64(v) => v.is_empty() && a.shape[0] == 0 && a.shape.len() == dims.len() + 1,
+        _ => false,
+    };
+    if first {
+        if let (Buf::Boxed(_), Some(e)) = (&a.buf, row.expect.boxed()) {
+            buffer.packed = e.boxes() as u8;
+        }
+        // Without room the next push fails on its own.
+        a.buf = Buf::F64(array::room((buffer.hint.max(1) as usize).saturating_mul(n).min(ROOM as usize)).unwrap_or_default());
+        a.shape = std::iter::once(0).chain(dims.iter().map(|d| *d as usize)).collect();
+    }
+    let Array { shape, buf: Buf::F64(v) } = a else { return false };
+    if shape.len() != dims.len() + 1 || shape[1..].iter().zip(dims).any(|(a, b)| *a as i64 != *b) {
+        return false;
+    }
+    // SAFETY: the handle's invariant: so many elements lie there.
+    v.extend_from_slice(unsafe { std::slice::from_raw_parts(row.data.cast(), n) });
+    shape[0] += 1;
+    true
+}
+
 /// Adds a value, which is lent, to a buffer. `kind` is as [`code_of`] says.
-pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, h: *mut Handle, word: u64, kind: u64, site: u64) -> u64 {
-    let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(kind as usize).copied().unwrap_or(Kind::Ref(Expect(0)));
+pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, h: *mut Handle, word: u64, code: u64, site: u64) -> u64 {
+    let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(code as usize).copied().unwrap_or(Kind::Ref(Expect(0)));
     // SAFETY: native code passes its context, a live buffer, and a word of the kind: of a `Ref` another live handle.
     let (ctx, h) = unsafe { (&mut *ctx, &mut *h) };
+    if let (Kind::Ref(_), 4) = (kind, code) {
+        // SAFETY: the same; the two are different handles.
+        let row = unsafe { &*(word as *const Handle) };
+        if push_floats(h, row) {
+            return 0;
+        }
+        // From now on the rows differ.
+        h.value = boxes::unpack(std::mem::take(&mut h.value), h.packed.into());
+        h.packed = 0;
+    }
     // SAFETY: the same.
     let mut v = unsafe { ctx.value(kind, false, word) };
+    if let (Kind::Ref(_), 4) = (kind, code) {
+        // SAFETY: the same.
+        v = boxes::unpack(v, unsafe { (*(word as *const Handle)).expect.boxes() });
+    }
     let pushed: Res<()> = buffer::push(&mut h.value, &v);
     if let Kind::Ref(_) = kind {
         // SAFETY: the same; no reference to the value's handle is alive.
@@ -335,16 +396,92 @@ pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, h: *mut Handle, word: u64, k
     }
 }
 
+/// What an absent array to which something is added is read as: adding to -0 changes nothing.
+pub(crate) static NOTHING: [f64; 8] = [-0.0; 8];
+
+/// An array for a result: `old`, if that is an array with one owner, else a new one. Null if there is no memory. Its elements are still to be written.
+pub(crate) unsafe extern "C" fn target(ctx: *mut Ctx, old: *mut Handle, expect: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle {
+    let expect = Expect(expect as u8);
+    // SAFETY: native code passes its context, and null or a live handle of an array of the wanted shape.
+    unsafe {
+        if !old.is_null() && (*old).rc == 1 && (*old).owned == 1 {
+            return old;
+        }
+        let dims = [a, b, c, d];
+        (*ctx).pool.floats(&dims[..expect.rank()], expect).unwrap_or(std::ptr::null_mut())
+    }
+}
+
+/// A copy of a part of an array, as large as the extents say. Null if there is no memory.
+pub(crate) unsafe extern "C" fn copied(ctx: *mut Ctx, data: *const f64, expect: u64, a: i64, b: i64, c: i64) -> *mut Handle {
+    let (expect, dims) = (Expect(expect as u8), [a, b, c]);
+    let dims = &dims[..expect.rank()];
+    // SAFETY: native code passes its context, and as many elements as it says.
+    unsafe {
+        let Some(h) = (*ctx).pool.floats(dims, expect) else { return std::ptr::null_mut() };
+        std::ptr::copy_nonoverlapping(data, (*h).data.cast(), dims.iter().product::<i64>() as usize);
+        h
+    }
+}
+
+/// The same for one axis.
+pub(crate) unsafe extern "C" fn target_row(ctx: *mut Ctx, old: *mut Handle, n: i64) -> *mut Handle {
+    // SAFETY: as in `target`.
+    unsafe {
+        if !old.is_null() && (*old).rc == 1 && (*old).owned == 1 {
+            return old;
+        }
+        (*ctx).pool.floats(&[n], Expect::ROW).unwrap_or(std::ptr::null_mut())
+    }
+}
+
+/// An array that is to be changed, with one owner: a copy of `h` if others hold it, zeros of the shape if it is absent. Takes the owner of
+/// `h` over, unless it gives null: then there is no such array, and nothing was done.
+pub(crate) unsafe extern "C" fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expect: u64) -> *mut Handle {
+    let expect = Expect(expect as u8);
+    // SAFETY: native code passes its context and live handles; the new array has as many elements as are written.
+    unsafe {
+        let ctx = &mut *ctx;
+        let n = |dims: &[i64]| dims.iter().product::<i64>() as usize;
+        let absent = h == ctx.pool.absent;
+        let dims: [i64; AXES] = match (absent, shape.is_null()) {
+            (true, true) => return std::ptr::null_mut(),
+            (true, false) if (*shape).data.is_null() || (*shape).dims[0] != expect.rank() as i64 => return std::ptr::null_mut(),
+            (true, false) => {
+                let mut dims = [0; AXES];
+                std::ptr::copy_nonoverlapping((*shape).data.cast::<i64>(), dims.as_mut_ptr(), expect.rank());
+                dims
+            }
+            (false, _) if (*h).data.is_null() => return std::ptr::null_mut(),
+            (false, _) => (*h).dims,
+        };
+        let dims = &dims[..expect.rank()];
+        let Some(new) = ctx.pool.floats(dims, expect) else { return std::ptr::null_mut() };
+        if absent {
+            std::ptr::write_bytes((*new).data, 0, 8 * n(dims));
+        } else {
+            std::ptr::copy_nonoverlapping((*h).data, (*new).data, 8 * n(dims));
+        }
+        ctx.pool.release(h);
+        new
+    }
+}
+
 /// The length of an array's first axis; 0 where it is absent.
-pub(crate) unsafe extern "C" fn extent(h: *const Handle) -> i64 {
+pub(crate) unsafe extern "C" fn extent(h: *mut Handle) -> i64 {
     // SAFETY: native code passes a live handle.
-    adl_interp::value::seq::len(unsafe { &(*h).value }) as i64
+    adl_interp::value::seq::len(unsafe { (*h).settled() }) as i64
 }
 
 /// Makes an array of a buffer with `len` elements. `how`: 1 if it is turned round; `expect` in the bits above.
 pub(crate) unsafe extern "C" fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -> *mut Handle {
     // SAFETY: native code passes its context and a live buffer with one owner.
     let (ctx, b) = unsafe { (&mut *ctx, &mut *h) };
+    if b.stale {
+        // SAFETY: native code has written `len` elements.
+        unsafe { b.filled(len as usize, how & 1 == 1) };
+        return h;
+    }
     if b.owned > 0 {
         b.reserve(len as usize, 0);
         if let Value::Array(rc) = &mut b.value {

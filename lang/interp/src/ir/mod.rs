@@ -10,6 +10,7 @@
 //! - A variable's register is taken by its last use, so that an array with one owner changes in place.
 //! - A linear array that is absent is [`crate::value::Value::Zero`]; numbers are never absent.
 
+pub mod boxes;
 pub mod buffer;
 pub(crate) mod convert;
 pub mod live;

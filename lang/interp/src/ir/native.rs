@@ -5,7 +5,7 @@
 //!
 //! A function is compiled when the work that it has done, and that it is about to do, outweighs compiling it ([`super::work`]).
 
-use super::work;
+use super::{boxes, work};
 use crate::error::Res;
 use crate::value::Value;
 use crate::vm::Machine;
@@ -64,7 +64,7 @@ pub trait Compiler {
 
 /// A compiled function.
 pub trait Native {
-    /// Its results, the same bits as the interpreter's. Errors have the places of the frames that they left.
+    /// Its results, the same bits as the interpreter's. They are packed only if the machine's `packs` says so. Errors have the places of the frames that they left.
     fn run(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>>;
 }
 
@@ -129,6 +129,18 @@ impl State {
         match &*self.tier.borrow() {
             Tier::Hot(n) => Some(n.clone()),
             Tier::Cold(..) | Tier::Never(_) => None,
+        }
+    }
+
+    /// Arguments as interpreted code reads them.
+    pub(crate) fn unpack(&self, args: &mut [Value]) {
+        let source = self.source.borrow();
+        let Some(f) = source.funcs.get(self.at as usize) else { return };
+        for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
+            let n = boxes::boxes(f.ty(*v));
+            if n > 0 {
+                *x = boxes::unpack(std::mem::take(x), n);
+            }
         }
     }
 

@@ -428,7 +428,7 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<(Value, LinearM
         Ok(l) => l,
         Err(n) => return Ok(Err(n)),
     };
-    let mut outs = m.call_lowered(&lined.primal, leaves, lined.outs)?;
+    let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));
     if m.road.given.is_some() || plan != Plan::StoreAll {
         m.road.measure(&lined, how, &residuals);

@@ -21,9 +21,21 @@ fn no_program() -> Box<Error> {
 impl Machine {
     /// Calls a lowered function: its results, of which there are `results`.
     pub fn call_lowered(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize) -> Res<Vec<Value>> {
+        self.call_packed(f, args, results, false)
+    }
+
+    /// The same with arguments that may be packed ([`boxes`]), and results too if `packs`.
+    pub(crate) fn call_packed(&mut self, f: &Rc<Fun>, mut args: Vec<Value>, results: usize, packs: bool) -> Res<Vec<Value>> {
         if let Fun::Member(g, i) = &**f {
-            if let Some(native) = self.native_code(&g.codes[*i as usize], args.iter()) {
-                return self.run_native(&*native, args);
+            let code = &g.codes[*i as usize];
+            if let Some(native) = self.native_code(code, args.iter()) {
+                self.packs = packs;
+                let outs = self.run_native(&*native, args);
+                self.packs = false;
+                return outs;
+            }
+            if let Some(state) = &code.native {
+                state.unpack(&mut args);
             }
         }
         let depth = self.frames.len();

@@ -178,6 +178,8 @@ pub struct Machine {
     pub(crate) ran_native: bool,
     /// Whether the first nan or infinity that an operation makes is an error. Native code does not look, so there should be no compiler.
     pub check_nan: bool,
+    /// Whether the results of the native code that runs next may be packed ([`crate::ir::boxes`]).
+    pub packs: bool,
     /// Declared types, for readers of data.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
     /// The main road of differentiation.
@@ -209,6 +211,7 @@ impl Machine {
             compiler: None,
             ran_native: false,
             check_nan: false,
+            packs: false,
             datas: HashMap::new(),
             road: crate::ir::road::Road::default(),
             defs: HashMap::new(),

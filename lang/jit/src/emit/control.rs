@@ -158,13 +158,12 @@ impl Emit<'_, '_, '_> {
     }
 
     fn tail_inner(&mut self, b: &Block, sc: &Scope) {
-        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| outs(s).eq(results(b))) else {
+        let goes_on = |s: &Stmt| matches!(s.op, Op::If(..) | Op::Switch(..) | Op::Call { .. }) && outs(s).eq(results(b));
+        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| goes_on(s)) else {
             self.block(b, sc);
             return self.leave(b, sc);
         };
-        for (i, s) in first.iter().enumerate() {
-            self.stmt(s, i as u32, sc);
-        }
+        self.stmts(b, first.len() as u32, sc);
         self.last(b, s, first.len() as u32, sc);
     }
 

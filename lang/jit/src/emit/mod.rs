@@ -7,15 +7,17 @@
 //! over, other uses borrow or add one. Loops borrow what is bound around them and release after them what dies there.
 //!
 //! Reading order: this file (the state, calls into the runtime, ownership), `control` (branches, calls, ends of functions), `loops`,
-//! `scalar`, `numbers`, `arrays`, `rows`, `quick`.
+//! `scalar`, `numbers`, `arrays`, `rows`, `group`, `quick`, `texts`.
 
 mod arrays;
 mod control;
+mod group;
 mod loops;
 mod numbers;
 mod quick;
 mod rows;
 mod scalar;
+mod texts;
 
 use crate::handle::{self, Expect};
 use crate::runtime::{self, Kind, Site, Slow, Tables};
@@ -125,6 +127,8 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
         pinned: HashSet::new(),
         viewed: arrays::viewed(f),
         virtuals: rows::virtual_rows(f),
+        texts: texts::only_said(f),
+        said: HashMap::new(),
         ctx: given[0],
         out: given[1],
         interrupt,
@@ -202,6 +206,9 @@ struct Emit<'a, 'j, 'f> {
     viewed: HashSet<Var>,
     /// Rows that need no array of their own.
     virtuals: HashSet<Var>,
+    /// Texts that are made where a check fails, and the constant that each is.
+    texts: HashSet<Var>,
+    said: HashMap<Var, i64>,
     ctx: Value,
     out: Value,
     /// Where interrupts are asked for.
@@ -434,10 +441,22 @@ impl Emit<'_, '_, '_> {
 
     fn block(&mut self, b: &Block, sc: &Scope) {
         stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || {
-            for (i, s) in b.stmts.iter().enumerate() {
-                self.stmt(s, i as u32, sc);
-            }
+            self.stmts(b, b.stmts.len() as u32, sc);
         });
+    }
+
+    /// The first statements of a block.
+    fn stmts(&mut self, b: &Block, end: u32, sc: &Scope) {
+        let mut i = 0;
+        while i < end {
+            i = match self.group(b, i, sc) {
+                Some(next) => next,
+                None => {
+                    self.stmt(&b.stmts[i as usize], i, sc);
+                    i + 1
+                }
+            };
+        }
     }
 
     fn stmt(&mut self, s: &Stmt, at: u32, sc: &Scope) {

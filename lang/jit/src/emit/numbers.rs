@@ -1,11 +1,12 @@
-//! Operators on numbers: instructions where there are some, else calls of the functions that the interpreter calls.
+//! Operators on numbers: instructions where there are some, else calls of the functions that the interpreter calls. Those that are
+//! instructions work on vectors of Floats too.
 
 use super::Emit;
 use crate::functions;
 use adl_ir::{Stmt, Var};
 use adl_prim::{Bin, Un};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
+use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, Type, Value, types};
 use cranelift_module::Module;
 
 /// Exponents up to which a power is written out.
@@ -14,6 +15,24 @@ const MAX_POWER: u32 = 64;
 impl Emit<'_, '_, '_> {
     fn float(&mut self, x: f64) -> Value {
         self.b.ins().f64const(x)
+    }
+
+    /// A number, in each lane if `like` is a vector.
+    fn constant_like(&mut self, x: f64, like: Value) -> Value {
+        let c = self.float(x);
+        let t = self.b.func.dfg.value_type(like);
+        if t.is_vector() { self.b.ins().splat(t, c) } else { c }
+    }
+
+    /// `x` where a comparison holds, else `y`.
+    fn choose_number(&mut self, c: Value, x: Value, y: Value) -> Value {
+        let t = self.b.func.dfg.value_type(x);
+        if t.is_vector() {
+            let c = self.b.ins().bitcast(t, MemFlagsData::new(), c);
+            self.b.ins().bitselect(c, x, y)
+        } else {
+            self.b.ins().select(c, x, y)
+        }
     }
 
     /// Calls a function of numbers.
@@ -40,22 +59,22 @@ impl Emit<'_, '_, '_> {
             Un::Ceil => self.b.ins().ceil(x),
             Un::Round => self.b.ins().nearest(x),
             Un::Sign => {
-                let (zero, one, minus) = (self.float(0.0), self.float(1.0), self.float(-1.0));
+                let (zero, one, minus) = (self.constant_like(0.0, x), self.constant_like(1.0, x), self.constant_like(-1.0, x));
                 let below = self.b.ins().fcmp(FloatCC::LessThan, x, zero);
-                let low = self.b.ins().select(below, minus, x);
+                let low = self.choose_number(below, minus, x);
                 let above = self.b.ins().fcmp(FloatCC::GreaterThan, x, zero);
-                self.b.ins().select(above, one, low)
+                self.choose_number(above, one, low)
             }
             Un::Relu => {
-                let zero = self.float(0.0);
-                // Above 0 or a nan.
-                let keep = self.b.ins().fcmp(FloatCC::UnorderedOrGreaterThan, x, zero);
-                self.b.ins().select(keep, x, zero)
+                let zero = self.constant_like(0.0, x);
+                // Not at most 0: above it or a nan.
+                let gone = self.b.ins().fcmp(FloatCC::LessThanOrEqual, x, zero);
+                self.choose_number(gone, zero, x)
             }
             Un::Step => {
-                let (zero, one) = (self.float(0.0), self.float(1.0));
+                let (zero, one) = (self.constant_like(0.0, x), self.constant_like(1.0, x));
                 let above = self.b.ins().fcmp(FloatCC::GreaterThan, x, zero);
-                self.b.ins().select(above, one, zero)
+                self.choose_number(above, one, zero)
             }
             Un::Powi(n) => self.powi(n, x),
             Un::Polygamma(n) => {
@@ -88,7 +107,7 @@ impl Emit<'_, '_, '_> {
             }
             power = self.b.ins().fmul(power, power);
         }
-        let one = self.float(1.0);
+        let one = self.constant_like(1.0, x);
         let p = product.unwrap_or(one);
         if n < 0 { self.b.ins().fdiv(one, p) } else { p }
     }
@@ -100,10 +119,10 @@ impl Emit<'_, '_, '_> {
             Bin::Mul => self.b.ins().fmul(x, y),
             Bin::Div => self.b.ins().fdiv(x, y),
             Bin::Scale => {
-                let zero = self.float(0.0);
+                let zero = self.constant_like(0.0, x);
                 let p = self.b.ins().fmul(x, y);
                 let none = self.b.ins().fcmp(FloatCC::Equal, y, zero);
-                self.b.ins().select(none, zero, p)
+                self.choose_number(none, zero, p)
             }
             Bin::IntDiv => {
                 let q = self.b.ins().fdiv(x, y);
@@ -112,9 +131,9 @@ impl Emit<'_, '_, '_> {
             Bin::Min => self.extreme(FloatCC::LessThanOrEqual, x, y),
             Bin::Max => self.extreme(FloatCC::GreaterThanOrEqual, x, y),
             Bin::StepLe => {
-                let (zero, one) = (self.float(0.0), self.float(1.0));
+                let (zero, one) = (self.constant_like(0.0, x), self.constant_like(1.0, x));
                 let le = self.b.ins().fcmp(FloatCC::LessThanOrEqual, x, y);
-                self.b.ins().select(le, one, zero)
+                self.choose_number(le, one, zero)
             }
             Bin::Pow | Bin::Atan2 | Bin::Hypot | Bin::Rem => match functions::binary(op) {
                 Some(f) => self.function(f, types::F64, &[x, y]),
@@ -128,7 +147,7 @@ impl Emit<'_, '_, '_> {
         let nan = self.b.ins().fcmp(FloatCC::Unordered, x, x);
         let first = self.b.ins().fcmp(c, x, y);
         let keep = self.b.ins().bor(nan, first);
-        self.b.ins().select(keep, x, y)
+        self.choose_number(keep, x, y)
     }
 
     /// An operator on an Int; `None` where there is no fast way.

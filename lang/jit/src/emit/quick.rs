@@ -2,12 +2,14 @@
 
 use super::{Emit, Scope, is_ref};
 use crate::handle::Expect;
-use crate::quick::{self, Fast, Number, Quick, WORDS};
+use crate::quick::{self, Fast, Quick, WORDS};
 use crate::runtime::Kind;
 use adl_interp::ir::site;
-use adl_ir::{Op, Stmt, Ty, Var};
+use adl_ir::{Function, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Value, types};
+use cranelift_module::Module;
 
 /// A flat array of Floats whose extents a handle says.
 fn floats(ty: &Ty) -> bool {
@@ -48,21 +50,25 @@ impl Emit<'_, '_, '_> {
         }
         let Some(what) = self.fast(s) else { return false };
         let vars = site::site(&self.job.source.datas, self.f, s).vars;
-        if vars.len() > WORDS || vars.iter().any(|v| self.is_row(*v)) {
+        if vars.len() > WORDS {
             return false;
         }
-        let takes = self.takes(&vars, at, sc, &|_| false);
-        let words: Vec<Value> = vars.iter().map(|v| self.operand_word(*v)).collect();
         let out = s.outs.iter().chain(&s.lin_outs).next().copied();
         let Some(expect) = out.map(|v| Expect::of(self.ty(v))) else { return false };
-        let x = self.quick_or(what, &words, &takes, expect, |e| e.slow(s, at, sc)[0]);
+        let mut takes = self.takes(&vars, at, sc, &|_| false);
+        let (mut words, mut rows) = (Vec::new(), Vec::new());
+        for (v, take) in vars.iter().zip(&mut takes) {
+            let (x, made) = self.handle(*v);
+            *take |= made;
+            rows.extend(made.then_some(x));
+            words.push(self.to_word(Kind::of(self.f.ty(*v)), x));
+        }
+        let x = self.quick_or(what, &words, &takes, expect, |e| {
+            rows.iter().for_each(|h| e.release(*h));
+            e.slow(s, at, sc)[0]
+        });
         self.bind_outs(s, &[x]);
         true
-    }
-
-    fn operand_word(&mut self, v: Var) -> Value {
-        let (kind, x) = (Kind::of(self.ty(v)), self.val(v));
-        self.to_word(kind, x)
     }
 
     /// The result of a quick operation, or what `slow` emits where it does not apply.
@@ -88,26 +94,23 @@ impl Emit<'_, '_, '_> {
 
     /// Reductions to a number.
     fn quick_number(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
-        let (what, vars) = match &s.op {
-            Op::Dot(a, b) if self.floats(*a) && self.floats(*b) => (Number::Dot, vec![*a, *b]),
-            Op::Sum { a, .. } if self.floats(*a) && self.ty(*a).rank() == 1 => (Number::Total, vec![*a]),
-            Op::Total { a, .. } if self.floats(*a) => (Number::Total, vec![*a]),
-            _ => return false,
-        };
-        if vars.iter().any(|v| self.is_row(*v)) {
-            return false;
-        }
-        let mut args: Vec<Value> = vars.iter().map(|v| self.val(*v)).collect();
-        args.push(self.b.ins().stack_addr(types::I64, self.slot, 0));
-        let f = match what {
-            Number::Dot => quick::dot as *const u8,
-            Number::Total => quick::total as *const u8,
-        };
-        let ok = self.runtime(f, &args, 1).unwrap_or(args[0]);
+        let Some(vars) = reduced(self.f, s) else { return false };
         let (cold, done) = (self.cold(), self.b.create_block());
         self.b.append_block_param(done, types::F64);
-        self.unless(ok, cold, &[]);
-        let x = self.from_slot(Kind::F64, 0);
+        let seen: Vec<_> = vars.iter().map(|v| self.seen(*v)).collect();
+        for (data, dims) in &seen {
+            self.unless(*data, cold, &[]);
+            for (d, e) in dims.iter().zip(&seen[0].1).filter(|(d, e)| d != e) {
+                let same = self.b.ins().icmp(IntCC::Equal, *d, *e);
+                self.unless(same, cold, &[]);
+            }
+        }
+        let first = seen[0].1[0];
+        let n = seen[0].1[1..].iter().fold(first, |n, d| self.b.ins().imul(n, *d));
+        let mut args: Vec<Value> = seen.iter().map(|(data, _)| *data).collect();
+        args.push(n);
+        let f = if vars.len() == 2 { quick::dot as *const u8 } else { quick::total as *const u8 };
+        let x = self.number_of(f, &args);
         self.goto(done, &[x]);
         self.b.switch_to_block(cold);
         let y = self.slow_lent(s)[0];
@@ -124,7 +127,7 @@ impl Emit<'_, '_, '_> {
     /// What does nothing here: `stop_grad`, and checks that hold.
     fn identity(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         match &s.op {
-            Op::Prim(Prim::StopGrad, vars) if vars.len() == 1 && !self.is_row(vars[0]) && s.outs.len() == 1 => {
+            Op::Prim(Prim::StopGrad, vars) if vars.len() == 1 && !self.is_place(vars[0]) && s.outs.len() == 1 => {
                 let x = self.owned(vars, at, sc, &|_| false);
                 self.bind_outs(s, &x);
                 true
@@ -144,9 +147,36 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Whether a variable is only a place in an array.
-    fn is_row(&self, v: Var) -> bool {
+    pub(super) fn is_place(&self, v: Var) -> bool {
         self.vals[v.0 as usize].as_ref().is_some_and(|b| b.row.is_some())
     }
+
+    /// Calls a function of words that gives a number.
+    fn number_of(&mut self, f: *const u8, args: &[Value]) -> Value {
+        let mut sig = Signature::new(self.job.module.isa().default_call_conv());
+        sig.params.extend(vec![AbiParam::new(types::I64); args.len()]);
+        sig.returns.push(AbiParam::new(types::F64));
+        let sig = self.b.import_signature(sig);
+        let at = self.int(f as i64);
+        let call = self.b.ins().call_indirect(sig, at, args);
+        self.b.inst_results(call)[0]
+    }
+}
+
+/// The arrays of a reduction to a number that has a quick way: two of an inner product, one of a sum.
+fn reduced(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
+    let array = |v: &Var| floats(f.ty(*v));
+    match &s.op {
+        Op::Dot(a, b) if array(a) && array(b) => Some(vec![*a, *b]),
+        Op::Sum { a, .. } if array(a) && f.ty(*a).rank() == 1 => Some(vec![*a]),
+        Op::Total { a, .. } if array(a) => Some(vec![*a]),
+        _ => None,
+    }
+}
+
+/// Whether a statement reads arrays without needing handles of them.
+pub(super) fn reads_elements(f: &Function, s: &Stmt) -> bool {
+    reduced(f, s).is_some()
 }
 
 /// The kind of a handle's value, for a row read by a loop.

@@ -1,11 +1,11 @@
 //! Rows that need no array of their own: the elements of an array of several axes that a loop reads, where all that is done with a row
-//! is reading its elements and extents. They are a place in the array; the array lives longer than the loop's turn.
+//! is reading its elements and extents, and arithmetic on whole rows. They are a place in the array; the array lives longer than the loop's turn.
 //!
 //! Where the interpreter's operation is needed after all (an index out of bounds, an absent array) the row is made for it.
 
-use super::{Bound, Emit, View};
-use crate::handle::Expect;
-use crate::runtime::Kind;
+use super::{Bound, Emit, View, group};
+use crate::handle::{AXES, Expect};
+use crate::runtime::{self, Kind};
 use adl_interp::ir::lower::zero_of;
 use adl_interp::ir::step::What;
 use adl_ir::{Block, Function, Loop, Op, Ty, Var};
@@ -17,11 +17,11 @@ use std::collections::HashSet;
 pub(super) fn virtual_rows(f: &Function) -> HashSet<Var> {
     let mut s = Search { f, rows: Vec::new(), whole: HashSet::new() };
     s.block(&f.body);
-    // A row whose own rows are needed whole can itself be read by rows.
+    // Rows that are no Floats are read from the array as a whole.
     loop {
         let before = s.whole.len();
         for (p, a) in &s.rows {
-            if s.whole.contains(p) && f.ty(*p).rank() > 0 {
+            if s.whole.contains(p) && f.ty(*p).rank() > 0 && !Expect::of(f.ty(*p)).holds_floats() {
                 s.whole.insert(*a);
             }
         }
@@ -53,6 +53,8 @@ impl Search<'_> {
                     self.whole.extend(shape);
                 }
                 Op::Dim(..) => {}
+                _ if super::quick::reads_elements(self.f, s) => {}
+                _ if group::member(self.f, s).is_some() => self.whole.extend(group::member(self.f, s).and_then(|(m, _)| m.changed())),
                 op => op.each_operand(&mut |v| {
                     self.whole.insert(v);
                 }),
@@ -79,7 +81,7 @@ impl Emit<'_, '_, '_> {
             return false;
         }
         let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return false };
-        if view.dims.len() != self.ty(p).rank() as usize + 1 {
+        if view.dims.len() != Expect::of(self.ty(p)).rank() + 1 {
             return false;
         }
         let size = match self.ty(p).scalar() {
@@ -117,9 +119,36 @@ impl Emit<'_, '_, '_> {
     /// A row as a value with an owner, by the interpreter's operation.
     pub(super) fn row(&mut self, a: Var, index: Value, p: Var) -> Value {
         let ty = self.ty(p).clone();
+        let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return self.whole_row(a, index, &ty) };
+        let expect = Expect::of(&ty);
+        if !expect.holds_floats() || view.dims.len() != expect.rank() + 1 {
+            return self.whole_row(a, index, &ty);
+        }
+        let (cold, done) = (self.cold(), self.b.create_block());
+        self.b.append_block_param(done, types::I64);
+        let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, index, view.dims[0]);
+        self.unless(inside, cold, &[]);
+        let blocks = view.dims[1..].iter().fold(index, |o, n| self.b.ins().imul(o, *n));
+        let bytes = self.b.ins().ishl_imm_s(blocks, 3);
+        let data = self.b.ins().iadd(view.data, bytes);
+        let (expect, none) = (self.int(i64::from(expect.0)), self.int(0));
+        let dims = (1..AXES).map(|k| view.dims.get(k).copied().unwrap_or(none));
+        let args: Vec<Value> = [self.ctx, data, expect].into_iter().chain(dims).collect();
+        let copy = self.runtime(runtime::copied as *const u8, &args, 1).unwrap_or(none);
+        self.unless(copy, cold, &[]);
+        self.goto(done, &[copy]);
+        self.b.switch_to_block(cold);
+        let slow = self.whole_row(a, index, &ty);
+        self.goto(done, &[slow]);
+        self.b.switch_to_block(done);
+        self.b.block_params(done)[0]
+    }
+
+    /// The same where the array's elements cannot be reached.
+    fn whole_row(&mut self, a: Var, index: Value, ty: &Ty) -> Value {
         let (h, made) = self.handle(a);
-        let Some((way, expect)) = super::quick::row_way(self.ty(a), &ty) else { return self.slow_row((h, made), a, index, &ty) };
-        self.quick_or(way, &[h, index], &[made, false], expect, |e| e.slow_row((h, made), a, index, &ty))
+        let Some((way, expect)) = super::quick::row_way(self.ty(a), ty) else { return self.slow_row((h, made), a, index, ty) };
+        self.quick_or(way, &[h, index], &[made, false], expect, |e| e.slow_row((h, made), a, index, ty))
     }
 
     fn slow_row(&mut self, (h, made): (Value, bool), a: Var, index: Value, ty: &Ty) -> Value {
@@ -130,6 +159,9 @@ impl Emit<'_, '_, '_> {
 
     /// The value of a variable, and whether it was made for this use, which must take it over.
     pub(super) fn handle(&mut self, v: Var) -> (Value, bool) {
+        if let Some(text) = self.say(v) {
+            return (text, true);
+        }
         match self.vals[v.0 as usize].as_ref().and_then(|b| b.row) {
             Some((a, index)) => (self.row(a, index, v), true),
             None => (self.val(v), false),

@@ -17,6 +17,11 @@ impl Emit<'_, '_, '_> {
         if s.outs.len() + s.lin_outs.len() != 1 {
             return false;
         }
+        if let (Op::Lit(Lit::Str(t)), Some(v)) = (&s.op, s.outs.first()) {
+            if self.later(*v, t) {
+                return true;
+            }
+        }
         let made = match &s.op {
             Op::Lit(l) => self.literal(l),
             Op::Zero(t) => Some(self.zero(t)),
@@ -52,9 +57,8 @@ impl Emit<'_, '_, '_> {
             Lit::I64(n) => self.int(*n),
             Lit::Bool(b) => self.b.ins().iconst(types::I8, i64::from(*b)),
             Lit::Str(s) => {
-                let v = adl_interp::value::Value::Str(std::rc::Rc::new((&**s).into()));
-                self.job.tables.consts.push(v);
-                let id = self.int(self.job.tables.consts.len() as i64 - 1);
+                let id = self.text(s);
+                let id = self.int(id);
                 return self.runtime(crate::runtime::constant as *const u8, &[self.ctx, id], 1);
             }
         })

@@ -4,6 +4,7 @@ use super::cost::{Builtins, FUEL, val};
 use super::{Lined, Map, Not, Road, with};
 use crate::ad::linear::{self, LinearMap};
 use crate::error::{Res, codes};
+use crate::ir::boxes;
 use crate::ir::tangents::unsigned_zeros;
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::{Fun, Machine};
@@ -106,11 +107,13 @@ fn at_once(m: &mut Machine, map: &LinearMap, (from, to, w): (usize, usize, usize
 /// on the main road, or more than `most` numbers are stored for it.
 pub(crate) fn dependences(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: Option<usize>) -> Option<Vec<Vec<u32>>> {
     let main = map.main.clone()?;
-    let stored: usize = main.residuals.iter().map(|v| seq::shape(v).map_or(1, |s| s.iter().product())).sum();
+    let kept = main.lined.kept.iter().map(boxes::boxes);
+    let unpacked: Vec<Value> = main.residuals.iter().zip(kept).map(|(v, n)| boxes::unpack(v.clone(), n)).collect();
+    let stored: usize = unpacked.iter().map(|v| seq::shape(v).map_or(1, |s| s.iter().product())).sum();
     if most.is_some_and(|most| stored > most) {
         return None;
     }
-    let residuals: Vec<Val> = main.residuals.iter().map(val).collect::<Option<_>>()?;
+    let residuals: Vec<Val> = unpacked.iter().map(val).collect::<Option<_>>()?;
     let mut road = std::mem::take(&mut m.road);
     let out = evaluated(&mut road, m, &main, &residuals, n);
     m.road = road;

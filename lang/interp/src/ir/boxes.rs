@@ -1,0 +1,111 @@
+//! Arrays of boxes that hold Floats, and the same numbers packed into one flat array.
+//!
+//! Loops keep residuals in boxes, because each turn's may have its own shape. Mostly they all have one; native code then keeps them in one
+//! buffer: a value of type `[]([]f64)` is an array of two axes. Only native code reads such values. Whoever else gets one unpacks it:
+//! [`unpack`] is called wherever a value leaves native code, but for residuals that go back to native code as they are.
+
+use crate::value::{Buf, Shape, Value, array};
+use adl_ir::Ty;
+
+/// Axes that are boxes, if the boxes hold Floats in the end: 1 for `[]([]f64)`.
+pub fn boxes(ty: &Ty) -> usize {
+    let (mut n, mut ty) = (0, ty);
+    while let Ty::Array(e, 1) = ty {
+        match &**e {
+            inner @ Ty::Array(..) => (n, ty) = (n + 1, inner),
+            Ty::F64 => return n,
+            Ty::F32 | Ty::I64 | Ty::Bool | Ty::Str | Ty::Data(_) => return 0,
+        }
+    }
+    if *ty.scalar() == Ty::F64 { n } else { 0 }
+}
+
+/// A value with so many axes of boxes, packed nowhere.
+pub fn unpack(v: Value, boxes: usize) -> Value {
+    let Value::Array(a) = &v else { return v };
+    if boxes == 0 {
+        return v;
+    }
+    let rows: Vec<Value> = match &a.buf {
+        Buf::Boxed(_) if boxes == 1 => return v,
+        Buf::Boxed(rows) => rows.iter().map(|r| unpack(r.clone(), boxes - 1)).collect(),
+        Buf::F64(x) if a.shape.len() > boxes => {
+            let shape: Shape = a.shape[1..].into();
+            let n: usize = shape.iter().product();
+            (0..a.shape[0]).map(|i| unpack(array::make(shape.clone(), Buf::F64(x[i * n..(i + 1) * n].to_vec())), boxes - 1)).collect()
+        }
+        Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return v,
+    };
+    array::make(Shape::from_slice(&[rows.len()]), Buf::Boxed(rows))
+}
+
+/// A value with so many axes of boxes as one flat array, if all that is in them has one shape, and there is something.
+pub fn pack(v: &Value, boxes: usize) -> Option<Value> {
+    let Value::Array(a) = v else { return None };
+    let Buf::Boxed(rows) = &a.buf else { return None };
+    if boxes == 0 || a.shape.len() != 1 {
+        return None;
+    }
+    let (mut shape, mut out): (Option<Shape>, Vec<f64>) = (None, Vec::new());
+    for r in rows {
+        let packed = if boxes > 1 { pack(r, boxes - 1) } else { None };
+        let Value::Array(r) = packed.as_ref().unwrap_or(r) else { return None };
+        let Buf::F64(x) = &r.buf else { return None };
+        match &shape {
+            None => {
+                out.try_reserve(x.len().checked_mul(rows.len())?).ok()?;
+                shape = Some(r.shape.clone());
+            }
+            Some(s) if *s == r.shape => {}
+            Some(_) => return None,
+        }
+        out.extend_from_slice(x);
+    }
+    let all = std::iter::once(rows.len()).chain(shape?).collect();
+    Some(array::make(all, Buf::F64(out)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{boxes, pack, unpack};
+    use crate::value::{Buf, Value, array};
+    use adl_ir::Ty;
+
+    fn row(x: &[f64]) -> Value {
+        array::make(smallvec::smallvec![x.len()], Buf::F64(x.to_vec()))
+    }
+
+    fn boxed(v: Vec<Value>) -> Value {
+        array::make(smallvec::smallvec![v.len()], Buf::Boxed(v))
+    }
+
+    fn text(v: &Value) -> String {
+        format!("{v:?}")
+    }
+
+    #[test]
+    fn packing_and_unpacking_are_inverse() {
+        let v = boxed(vec![boxed(vec![row(&[1.0, 2.0])]), boxed(vec![row(&[3.0, 4.0])])]);
+        let p = pack(&v, 2).unwrap();
+        assert!(text(&p).contains("F64([1.0, 2.0, 3.0, 4.0])"), "{p:?}");
+        assert_eq!(text(&unpack(p, 2)), text(&v));
+        assert_eq!(text(&unpack(v.clone(), 2)), text(&v));
+    }
+
+    #[test]
+    fn what_is_not_regular_is_not_packed() {
+        assert!(pack(&boxed(vec![row(&[1.0]), row(&[1.0, 2.0])]), 1).is_none());
+        assert!(pack(&boxed(vec![row(&[1.0]), Value::Zero]), 1).is_none());
+        assert!(pack(&boxed(Vec::new()), 1).is_none());
+        assert!(pack(&row(&[1.0]), 0).is_none());
+    }
+
+    #[test]
+    fn types_say_which_axes_are_boxes() {
+        let array = |e: Ty, r| Ty::Array(std::rc::Rc::new(e), r);
+        assert_eq!(boxes(&array(Ty::F64, 3)), 0);
+        assert_eq!(boxes(&array(array(Ty::F64, 2), 1)), 1);
+        assert_eq!(boxes(&array(array(array(Ty::F64, 1), 1), 1)), 2);
+        assert_eq!(boxes(&array(array(Ty::I64, 1), 1)), 0);
+    }
+}

@@ -1,0 +1,237 @@
+//! Checks before the loop of a group: that all arrays are there and fit, and where their elements are.
+
+use super::super::{Bound, Emit, TRUSTED};
+use super::Member;
+use super::plan::Group;
+use super::run::{Loop, Source};
+use crate::handle::{self, Expect};
+use crate::runtime;
+use adl_ir::{Block, Op, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, Value, types};
+use smallvec::SmallVec;
+
+/// Where an array's elements are, and its extents.
+type Seen = (Value, SmallVec<[Value; 4]>);
+
+impl Emit<'_, '_, '_> {
+    /// Where an array's elements are, and its extents.
+    pub(in super::super) fn seen(&mut self, v: Var) -> Seen {
+        if let Some(view) = self.vals[v.0 as usize].as_ref().and_then(|b| b.view.clone()) {
+            return (view.data, view.dims.iter().copied().collect());
+        }
+        let h = self.val(v);
+        let view = self.view(h, Expect::of(self.f.ty(v)));
+        (view.data, view.dims.iter().copied().collect())
+    }
+
+    /// Notes that a value is to be 0.
+    fn must_be_zero(&mut self, l: &mut Loop, x: Value) {
+        l.wrong = Some(match l.wrong {
+            Some(w) => self.b.ins().bor(w, x),
+            None => x,
+        });
+    }
+
+    /// Notes that a comparison is to hold.
+    fn must_hold(&mut self, l: &mut Loop, c: Value) {
+        let c = self.b.ins().bxor_imm_s(c, 1);
+        let c = self.b.ins().uextend(types::I64, c);
+        self.must_be_zero(l, c);
+    }
+
+    fn must_be_there(&mut self, l: &mut Loop, data: Value) {
+        let ok = self.b.ins().icmp_imm_s(IntCC::NotEqual, data, 0);
+        self.must_hold(l, ok);
+    }
+
+    /// Notes that extents are to be the common ones, which the first that are seen settle. `mask`: 0 if it does not matter.
+    fn must_fit(&mut self, l: &mut Loop, dims: &[Value], mask: Option<Value>) {
+        if l.dims.is_empty() {
+            l.dims = dims.to_vec();
+            return;
+        }
+        for (d, e) in dims.iter().zip(l.dims.clone()) {
+            if *d != e {
+                let mut x = self.b.ins().bxor(*d, e);
+                if let Some(m) = mask {
+                    x = self.b.ins().band(x, m);
+                }
+                self.must_be_zero(l, x);
+            }
+        }
+    }
+
+    /// Goes on where all that was noted holds.
+    pub(super) fn all_hold(&mut self, l: &mut Loop, slow: ir::Block, bases: &[Value]) {
+        if let Some(w) = l.wrong.take() {
+            let ok = self.b.ins().icmp_imm_s(IntCC::Equal, w, 0);
+            self.unless(ok, slow, bases);
+        }
+    }
+
+    /// Arrays that are to be changed, each with this one owner: copies of those that others hold, zeros for those that are absent.
+    pub(super) fn own_bases(&mut self, bases: &[(Var, u32)], given: &[Value], b: &Block, slow: ir::Block) -> Vec<Value> {
+        let mut own = given.to_vec();
+        for (k, (v, at)) in bases.iter().enumerate() {
+            let shape = match &b.stmts[*at as usize].op {
+                Op::IndexAdd { shape: Some(s), .. } | Op::SliceAdd { shape: Some(s), .. } => self.val(*s),
+                _ => self.int(0),
+            };
+            own[k] = self.own_base((*v, shape), k, &own, slow);
+            self.vals[v.0 as usize] = Some(Bound { v: own[k], view: None, row: None });
+        }
+        own
+    }
+
+    fn own_base(&mut self, (v, shape): (Var, Value), k: usize, own: &[Value], slow: ir::Block) -> Value {
+        let (cold, done) = (self.cold(), self.b.create_block());
+        self.b.append_block_param(done, types::I64);
+        let rc = self.b.ins().load(types::I64, TRUSTED, own[k], handle::offset::RC);
+        let owned = self.b.ins().load(types::I64, TRUSTED, own[k], handle::offset::OWNED);
+        let (more, shared) = (self.b.ins().bxor_imm_s(rc, 1), self.b.ins().bxor_imm_s(owned, 1));
+        let others = self.b.ins().bor(more, shared);
+        let alone = self.b.ins().icmp_imm_s(IntCC::Equal, others, 0);
+        self.unless(alone, cold, &[]);
+        self.goto(done, &[own[k]]);
+        self.b.switch_to_block(cold);
+        let expect = self.int(i64::from(Expect::of(self.f.ty(v)).0));
+        let made = self.runtime(runtime::own as *const u8, &[self.ctx, own[k], shape, expect], 1).unwrap_or(own[k]);
+        self.unless(made, slow, own);
+        self.goto(done, &[made]);
+        self.b.switch_to_block(done);
+        self.b.block_params(done)[0]
+    }
+
+    /// Checks that all arrays that are read are there and fit, and finds where their elements are.
+    pub(super) fn check_group(&mut self, g: &Group, l: &mut Loop) {
+        for i in g.inputs.iter().filter(|i| !i.optional) {
+            let (data, dims) = self.seen(i.var);
+            self.must_be_there(l, data);
+            self.must_fit(l, &dims, None);
+            l.inputs.insert(i.var, Source { base: data, mask: None });
+        }
+        for (_, out, m) in &g.members {
+            if m.base().is_some() {
+                let part = self.part(l, m);
+                l.parts.insert(*out, part);
+            }
+        }
+        for i in g.inputs.iter().filter(|i| i.optional) {
+            self.check_optional(l, i.var);
+        }
+        for (_, _, m) in &g.members {
+            if let Member::Fill { n, .. } = m {
+                let n = self.val(*n);
+                self.must_fit(l, &[n], None);
+            }
+        }
+    }
+
+    /// An array that may be absent.
+    fn check_optional(&mut self, l: &mut Loop, v: Var) {
+        let (data, dims) = self.seen(v);
+        let h = self.val(v);
+        let absent = self.b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), self.ctx, runtime::offset::ABSENT);
+        let there = self.b.ins().icmp(IntCC::NotEqual, h, absent);
+        let null = self.b.ins().icmp_imm_s(IntCC::Equal, data, 0);
+        let hidden = self.b.ins().band(there, null);
+        let hidden = self.b.ins().uextend(types::I64, hidden);
+        self.must_be_zero(l, hidden);
+        let (all, none) = (self.int(-1), self.int(0));
+        let mask = self.b.ins().select(there, all, none);
+        self.must_fit(l, &dims, Some(mask));
+        let nothing = self.int(runtime::NOTHING.as_ptr() as i64);
+        let base = self.b.ins().select(there, data, nothing);
+        l.inputs.insert(v, Source { base, mask: Some(mask) });
+    }
+
+    /// The same for those that are changed.
+    pub(super) fn check_targets(&mut self, g: &Group, l: &mut Loop) {
+        for (_, out, m) in g.members.iter().filter(|(_, _, m)| m.changed().is_some()) {
+            self.target(l, *out, m);
+        }
+    }
+
+    /// The part of an array that a member reads.
+    fn part(&mut self, l: &mut Loop, m: &Member) -> Source {
+        let base = match m {
+            Member::Row { a, at } => {
+                let (data, dims) = self.seen(*a);
+                self.must_be_there(l, data);
+                let place = self.row_at(l, data, &dims, at);
+                self.must_fit(l, &dims[at.len()..], None);
+                place
+            }
+            Member::Slice { a, lo, hi } => {
+                let (data, dims) = self.seen(*a);
+                self.must_be_there(l, data);
+                let (lo, hi) = (self.val(*lo), self.val(*hi));
+                let n = self.b.ins().isub(hi, lo);
+                let rest: Vec<Value> = std::iter::once(n).chain(dims[1..].iter().copied()).collect();
+                self.must_fit(l, &rest, None);
+                self.slice_at(l, data, &dims, (lo, hi))
+            }
+            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::ToRow { .. } | Member::ToSlice { .. } => self.ctx,
+        };
+        Source { base, mask: None }
+    }
+
+    /// Where a row begins.
+    fn row_at(&mut self, l: &mut Loop, data: Value, dims: &[Value], at: &[Var]) -> Value {
+        let mut offset = None;
+        for (i, n) in at.iter().zip(dims) {
+            let i = self.val(*i);
+            let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, i, *n);
+            self.must_hold(l, inside);
+            offset = Some(match offset {
+                None => i,
+                Some(o) => {
+                    let o = self.b.ins().imul(o, *n);
+                    self.b.ins().iadd(o, i)
+                }
+            });
+        }
+        let offset = offset.unwrap_or(self.ctx);
+        self.advance(data, offset, &dims[at.len()..])
+    }
+
+    /// The address after so many blocks of these extents.
+    fn advance(&mut self, data: Value, blocks: Value, dims: &[Value]) -> Value {
+        let offset = dims.iter().fold(blocks, |o, n| self.b.ins().imul(o, *n));
+        let bytes = self.b.ins().ishl_imm_s(offset, 3);
+        self.b.ins().iadd(data, bytes)
+    }
+
+    /// Where a slice begins, which is to be within the array.
+    fn slice_at(&mut self, l: &mut Loop, data: Value, dims: &[Value], (lo, hi): (Value, Value)) -> Value {
+        let inside = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, hi, dims[0]);
+        self.must_hold(l, inside);
+        let ordered = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, lo, hi);
+        self.must_hold(l, ordered);
+        self.advance(data, lo, &dims[1..])
+    }
+
+    /// The part of an array that a member changes.
+    fn target(&mut self, l: &mut Loop, out: Var, m: &Member) {
+        let Some(acc) = m.changed() else { return };
+        let h = l.changed.get(&acc).copied().unwrap_or_else(|| self.val(acc));
+        let view = self.view(h, Expect::of(self.f.ty(acc)));
+        let base = match m {
+            Member::ToRow { at, .. } => {
+                self.must_fit(l, &view.dims[at.len()..], None);
+                self.row_at(l, view.data, &view.dims, at)
+            }
+            Member::ToSlice { lo, .. } => {
+                let lo = self.val(*lo);
+                let hi = self.b.ins().iadd(lo, l.dims[0]);
+                let rest: Vec<Value> = std::iter::once(l.dims[0]).chain(view.dims[1..].iter().copied()).collect();
+                self.must_fit(l, &rest, None);
+                self.slice_at(l, view.data, &view.dims, (lo, hi))
+            }
+            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } => self.ctx,
+        };
+        l.changed.insert(out, h);
+        l.targets.insert(out, Source { base, mask: None });
+    }
+}

@@ -1,0 +1,118 @@
+//! Groups: statements on arrays of Floats of one shape that follow each other, and become one loop.
+//!
+//! A member computes each element of its result from the elements at the same place: elementwise operators, copies of a number, rows and
+//! slices that are read, rows and slices that are added to or replaced in place. What only members read is never stored: it lives in
+//! registers, two elements at a time. Statements on scalars in between go before the loop.
+//!
+//! The loop runs if all arrays are there and fit; otherwise each member is done by the interpreter's operation, one after the other. So
+//! results are the same bits, and errors the same. An absent array to which something is added is read as -0, which changes nothing.
+
+mod check;
+mod plan;
+mod run;
+
+use crate::handle::Expect;
+use adl_ir::{Function, Op, Stmt, Ty, Var};
+use adl_prim::{Bin, Un};
+use smallvec::SmallVec;
+
+/// What a member does.
+#[derive(Clone, Debug)]
+pub(super) enum Member {
+    Un(Un, Var),
+    Bin(Bin, Var, Var),
+    /// `n` copies of `x`.
+    Fill { n: Var, x: Var },
+    /// `a[i, …]`, an array.
+    Row { a: Var, at: SmallVec<[Var; 2]> },
+    /// `a[lo:hi]`.
+    Slice { a: Var, lo: Var, hi: Var },
+    /// `acc` with `v` added to a row, or in its place.
+    ToRow { acc: Var, at: SmallVec<[Var; 2]>, v: Var, add: bool },
+    /// `acc` with `v` added from `lo` on.
+    ToSlice { acc: Var, lo: Var, v: Var },
+}
+
+/// An array of Floats whose extents a handle says.
+fn floats(ty: &Ty) -> bool {
+    *ty.scalar() == Ty::F64 && Expect::of(ty).0 != 0
+}
+
+/// Operators that are instructions.
+fn is_plain(op: Un) -> bool {
+    match op {
+        Un::Neg | Un::Sqrt | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step => true,
+        Un::Powi(n) => n.unsigned_abs() <= 16,
+        Un::Sin | Un::Cos | Un::Tan | Un::Asin | Un::Acos | Un::Atan | Un::Sinh | Un::Cosh | Un::Tanh | Un::Exp | Un::Expm1 => false,
+        Un::Log | Un::Log1p | Un::Cbrt | Un::Sigmoid | Un::Softplus | Un::Erf | Un::Erfc | Un::Lgamma | Un::Digamma | Un::Gamma => false,
+        Un::Polygamma(_) => false,
+    }
+}
+
+fn is_plain_bin(op: Bin) -> bool {
+    match op {
+        Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::Scale | Bin::Min | Bin::Max | Bin::StepLe => true,
+        Bin::IntDiv | Bin::Rem | Bin::Pow | Bin::Atan2 | Bin::Hypot => false,
+    }
+}
+
+/// A statement as a member of a group, with the axes of the elements that it works on.
+pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
+    let number = |v: Var| *f.ty(v) == Ty::F64;
+    let array = |v: Var| floats(f.ty(v));
+    let out = s.outs.iter().chain(&s.lin_outs).next().copied()?;
+    if s.outs.len() + s.lin_outs.len() != 1 || !array(out) {
+        return None;
+    }
+    let rank = |v: Var| f.ty(v).rank() as usize;
+    let found = match &s.op {
+        Op::Un(op, a) if array(*a) && is_plain(*op) => Member::Un(*op, *a),
+        Op::Bin(op, a, b) if is_plain_bin(*op) && (array(*a) || number(*a)) && (array(*b) || number(*b)) => Member::Bin(*op, *a, *b),
+        Op::Replicate { n, a } if number(*a) => Member::Fill { n: *n, x: *a },
+        Op::Index { a, at, .. } if array(*a) => Member::Row { a: *a, at: at.iter().copied().collect() },
+        Op::Slice { a, lo, hi, .. } if array(*a) => Member::Slice { a: *a, lo: *lo, hi: *hi },
+        Op::IndexAdd { acc, at, v, .. } if array(*v) => Member::ToRow { acc: *acc, at: at.iter().copied().collect(), v: *v, add: true },
+        Op::IndexSet { acc, at, v, .. } if array(*v) => Member::ToRow { acc: *acc, at: at.iter().copied().collect(), v: *v, add: false },
+        Op::SliceAdd { acc, lo, v, .. } if array(*v) => Member::ToSlice { acc: *acc, lo: *lo, v: *v },
+        _ => return None,
+    };
+    let rank = match &found {
+        Member::ToRow { v, .. } | Member::ToSlice { v, .. } => rank(*v),
+        Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } => rank(out),
+    };
+    let fits = match &found {
+        Member::Bin(_, a, b) => [a, b].iter().all(|v| number(**v) || f.ty(**v).rank() as usize == rank),
+        Member::Row { a: whole, at } | Member::ToRow { acc: whole, at, .. } => f.ty(*whole).rank() as usize == rank + at.len(),
+        Member::ToSlice { acc, .. } => f.ty(*acc).rank() as usize == rank,
+        Member::Un(..) | Member::Fill { .. } | Member::Slice { .. } => true,
+    };
+    fits.then_some((found, rank))
+}
+
+impl Member {
+    /// Arrays that are read at the place of the element.
+    fn elements(&self) -> SmallVec<[Var; 2]> {
+        match self {
+            Member::Un(_, a) => SmallVec::from_slice(&[*a]),
+            Member::Bin(_, a, b) => SmallVec::from_slice(&[*a, *b]),
+            Member::ToRow { v, .. } | Member::ToSlice { v, .. } => SmallVec::from_slice(&[*v]),
+            Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } => SmallVec::new(),
+        }
+    }
+
+    /// The array of which a part is read.
+    fn base(&self) -> Option<Var> {
+        match self {
+            Member::Row { a, .. } | Member::Slice { a, .. } => Some(*a),
+            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::ToRow { .. } | Member::ToSlice { .. } => None,
+        }
+    }
+
+    /// The array that is changed.
+    pub(super) fn changed(&self) -> Option<Var> {
+        match self {
+            Member::ToRow { acc, .. } | Member::ToSlice { acc, .. } => Some(*acc),
+            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Finds groups: which statements, which arrays they read, what is stored.
+
+use super::super::{Emit, Scope, is_ref};
+use super::{Member, member};
+use adl_interp::ir::live::NEVER;
+use adl_ir::{Block, Op, Stmt, Var};
+use adl_prim::{Bin, Prim};
+use std::collections::HashSet;
+
+/// Members of a group at most: what they compute is to stay in registers, mostly.
+const MEMBERS: usize = 40;
+
+/// Statements that become one loop.
+pub(super) struct Group {
+    /// Members, with their place in the block.
+    pub members: Vec<(u32, Var, Member)>,
+    /// Statements that go before.
+    pub before: Vec<u32>,
+    /// The first statement after the group.
+    pub end: u32,
+    /// Axes.
+    pub rank: usize,
+    /// Arrays from outside that are read at the place of the element.
+    pub inputs: Vec<Input>,
+    /// Results that are stored in arrays of their own.
+    pub stored: Vec<Var>,
+    /// Arrays that have been changed, as they are called at the end.
+    pub changed: Vec<Var>,
+    /// Handles that lose an owner at the end of the loop.
+    pub released: Vec<Var>,
+}
+
+impl Group {
+    /// Arrays from outside that are changed, and the statement that does so first.
+    pub fn bases(&self) -> Vec<(Var, u32)> {
+        let made = |v: Var| self.members.iter().any(|(_, out, _)| *out == v);
+        self.members.iter().filter_map(|(at, _, m)| Some((m.changed().filter(|v| !made(*v))?, *at))).collect()
+    }
+}
+
+/// An array that is read at the place of the element.
+pub(super) struct Input {
+    pub var: Var,
+    /// Whether it may be absent: something is added to it.
+    pub optional: bool,
+}
+
+/// What is known while statements are added.
+struct Search<'a, 'e, 'a1, 'j, 'f> {
+    e: &'e Emit<'a1, 'j, 'f>,
+    sc: &'a Scope<'a>,
+    g: Group,
+    /// Results of members, but for changed arrays.
+    inside: HashSet<Var>,
+    /// Changed arrays after each change; whether a part that is no row was changed.
+    changed: Vec<(Var, bool)>,
+    /// Arrays from outside that are read.
+    read: HashSet<Var>,
+}
+
+impl Emit<'_, '_, '_> {
+    /// The group that begins at a statement.
+    pub(super) fn find_group(&self, b: &Block, at: u32, sc: &Scope) -> Option<Group> {
+        let (_, rank) = member(self.f, &b.stmts[at as usize])?;
+        let g = Group { members: Vec::new(), before: Vec::new(), end: at, rank, inputs: Vec::new(), stored: Vec::new(), changed: Vec::new(), released: Vec::new() };
+        let mut s = Search { e: self, sc, g, inside: HashSet::new(), changed: Vec::new(), read: HashSet::new() };
+        for i in at..b.stmts.len() as u32 {
+            let stmt = &b.stmts[i as usize];
+            if s.g.members.len() >= MEMBERS || !(s.join(stmt, i) || s.goes_before(stmt, i)) {
+                break;
+            }
+        }
+        s.finish(b)
+    }
+}
+
+impl Search<'_, '_, '_, '_, '_> {
+    /// Whether a statement becomes a member.
+    fn join(&mut self, s: &Stmt, at: u32) -> bool {
+        let Some((m, rank)) = member(self.e.f, s) else { return false };
+        let out = s.outs.iter().chain(&s.lin_outs).next().copied().unwrap_or(Var(0));
+        let arrays: Vec<Var> = m.elements().into_iter().filter(|v| is_ref(self.e.ty(*v))).collect();
+        let is_changed = |v: &Var| self.changed.iter().any(|(c, _)| c == v);
+        let own_base = m.base().is_some_and(|a| self.inside.contains(&a) || is_changed(&a));
+        if rank != self.g.rank || own_base || arrays.iter().any(is_changed) || !self.may_change(&m, (out, &arrays), at) {
+            return false;
+        }
+        self.read.extend(m.base());
+        for v in arrays.into_iter().filter(|v| !self.inside.contains(v)) {
+            if self.read.insert(v) || !self.g.inputs.iter().any(|i| i.var == v) {
+                self.g.inputs.push(Input { var: v, optional: false });
+            }
+        }
+        match m.changed() {
+            Some(_) => self.changed.push((out, matches!(m, Member::ToSlice { .. }))),
+            None => {
+                self.inside.insert(out);
+            }
+        }
+        self.g.members.push((at, out, m));
+        self.g.end = at + 1;
+        true
+    }
+
+    /// Whether the array that a member changes can be changed in place, as far as is known before the code runs.
+    fn may_change(&self, m: &Member, (out, arrays): (Var, &[Var]), at: u32) -> bool {
+        let Some(acc) = m.changed() else { return true };
+        if self.e.last[out.0 as usize] == NEVER {
+            return false;
+        }
+        // Rows of one array are the same or apart, so that the order of changes to an element stays; slices may overlap.
+        let again = match self.changed.iter().find(|(c, _)| *c == acc) {
+            Some((_, part)) => !part && matches!(m, Member::ToRow { .. }),
+            None => true,
+        };
+        again && self.e.dies(acc, at, self.sc) && !self.inside.contains(&acc) && !self.read.contains(&acc) && !arrays.contains(&acc)
+    }
+
+    /// Whether a statement can go before the loop.
+    fn goes_before(&mut self, s: &Stmt, at: u32) -> bool {
+        let f = self.e.f;
+        let scalar = |v: &Var| !is_ref(f.ty(*v));
+        let simple = match &s.op {
+            Op::Lit(_) | Op::Zero(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Prim(Prim::Assert, _) => true,
+            Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Index { .. } => s.outs.iter().chain(&s.lin_outs).all(scalar),
+            _ => false,
+        };
+        let mut free = simple;
+        s.op.each_operand(&mut |v| {
+            let made_here = self.inside.contains(&v) || self.changed.iter().any(|(c, _)| *c == v);
+            let gone = is_ref(f.ty(v)) && self.e.dies(v, at, self.sc) && self.uses(v);
+            free &= !made_here && !gone;
+        });
+        if free {
+            self.g.before.push(at);
+        }
+        free
+    }
+
+    /// Whether a member uses an array from outside.
+    fn uses(&self, v: Var) -> bool {
+        let changes = |m: &Member| m.changed() == Some(v);
+        self.read.contains(&v) || self.g.members.iter().any(|(_, _, m)| changes(m))
+    }
+
+    fn finish(mut self, b: &Block) -> Option<Group> {
+        let end = self.g.end;
+        self.g.before.retain(|i| *i < end);
+        let last = |v: Var| self.e.last[v.0 as usize];
+        self.optional();
+        let has_shape = self.g.inputs.iter().any(|i| !i.optional) || self.g.members.iter().any(|(_, _, m)| m.base().is_some());
+        if !has_shape {
+            return None;
+        }
+        let members = std::mem::take(&mut self.g.members);
+        for (at, out, m) in &members {
+            let consumed = last(*out) < end;
+            match m.changed() {
+                None if !consumed && last(*out) != NEVER => self.g.stored.push(*out),
+                Some(_) if !consumed => self.g.changed.push(*out),
+                None | Some(_) => {}
+            }
+            let mut operands = Vec::new();
+            b.stmts[*at as usize].op.each_operand(&mut |v| operands.push(v));
+            for v in operands {
+                let mine = self.inside.contains(&v) || m.changed() == Some(v);
+                if is_ref(self.e.ty(v)) && !mine && self.e.dies(v, *at, self.sc) && !self.g.released.contains(&v) {
+                    self.g.released.push(v);
+                }
+            }
+        }
+        self.g.members = members;
+        Some(self.g)
+    }
+
+    /// Finds inputs to which something is only added: they may be absent, if what is added is not.
+    fn optional(&mut self) {
+        let mut strict: HashSet<Var> = HashSet::new();
+        for (_, _, m) in &self.g.members {
+            match m {
+                Member::Bin(Bin::Add, a, b) if a != b => {
+                    let inside = |v: &Var| self.inside.contains(v);
+                    // A number stands for no shape, and an absent array with a number has none.
+                    if !is_ref(self.e.ty(*a)) || !inside(a) && !inside(b) {
+                        strict.insert(*b);
+                    }
+                    if !is_ref(self.e.ty(*b)) {
+                        strict.insert(*a);
+                    }
+                }
+                Member::Bin(Bin::Sub, a, b) if a != b && self.inside.contains(b) => {}
+                m => strict.extend(m.elements()),
+            }
+        }
+        for i in &mut self.g.inputs {
+            // Of a row that is only a place in an array nobody knows whether it is absent or in a box.
+            i.optional = !strict.contains(&i.var) && !self.e.is_place(i.var);
+        }
+    }
+}

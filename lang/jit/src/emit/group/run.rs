@@ -1,0 +1,270 @@
+//! Emits a group: the loop, and the slow way.
+
+use super::super::{Bound, Emit, Scope, TRUSTED};
+use super::plan::Group;
+use super::{Member, member};
+use crate::handle::{self, AXES, Expect};
+use crate::runtime;
+use adl_ir::{Block, Ty, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, Type, Value, types};
+use std::collections::HashMap;
+
+/// Elements that lie side by side.
+#[derive(Clone, Debug)]
+pub(super) struct Source {
+    pub base: Value,
+    /// Of an array that may be absent: the bits of the offset that count.
+    pub mask: Option<Value>,
+}
+
+/// What the loop knows.
+#[derive(Default)]
+pub(super) struct Loop {
+    /// The common extents.
+    pub dims: Vec<Value>,
+    /// 0 if all checks hold.
+    pub wrong: Option<Value>,
+    pub inputs: HashMap<Var, Source>,
+    /// Parts that members read, by their result.
+    pub parts: HashMap<Var, Source>,
+    /// Parts that members change, by their result.
+    pub targets: HashMap<Var, Source>,
+    /// Handles of changed arrays, by each name.
+    pub changed: HashMap<Var, Value>,
+    /// Where results go.
+    outs: Vec<(Var, Value)>,
+    /// Numbers in both lanes.
+    splats: HashMap<Var, Value>,
+}
+
+const LOOSE: MemFlagsData = MemFlagsData::new().with_notrap();
+
+impl Emit<'_, '_, '_> {
+    /// Emits the statements from `at` on that form a group; the first statement after it.
+    pub(in super::super) fn group(&mut self, b: &Block, at: u32, sc: &Scope) -> Option<u32> {
+        member(self.f, &b.stmts[at as usize])?;
+        let g = self.find_group(b, at, sc)?;
+        for i in &g.before {
+            self.stmt(&b.stmts[*i as usize], *i, sc);
+        }
+        (self.span, self.stmt_site) = (b.stmts[at as usize].span, None);
+        let (slow, done) = (self.cold(), self.b.create_block());
+        let results: Vec<Var> = g.stored.iter().chain(&g.changed).copied().collect();
+        let bases: Vec<Var> = g.bases().into_iter().map(|(v, _)| v).collect();
+        let before: Vec<Option<Bound>> = bases.iter().map(|v| self.vals[v.0 as usize].clone()).collect();
+        bases.iter().for_each(|_| {
+            self.b.append_block_param(slow, types::I64);
+        });
+        results.iter().for_each(|_| {
+            self.b.append_block_param(done, types::I64);
+        });
+        let fast = self.fast_way(&g, b, slow, &results);
+        self.goto(done, &fast);
+        self.b.switch_to_block(slow);
+        let other = self.slow_way(&g, b, &bases, (slow, sc), &results);
+        self.goto(done, &other);
+        // Another branch may use them.
+        for (v, old) in bases.iter().zip(before) {
+            self.vals[v.0 as usize] = old;
+        }
+        self.b.switch_to_block(done);
+        let vals = self.b.block_params(done).to_vec();
+        for (v, x) in results.iter().zip(vals) {
+            self.bind(*v, x);
+        }
+        Some(g.end)
+    }
+
+    /// Checks and the loop: the results. Goes to `slow` with the arrays that are to be changed.
+    fn fast_way(&mut self, g: &Group, b: &Block, slow: ir::Block, results: &[Var]) -> Vec<Value> {
+        let mut l = Loop::default();
+        let bases = g.bases();
+        let given: Vec<Value> = bases.iter().map(|(v, _)| self.val(*v)).collect();
+        self.check_group(g, &mut l);
+        self.all_hold(&mut l, slow, &given);
+        let own = self.own_bases(&bases, &given, b, slow);
+        self.check_targets(g, &mut l);
+        self.all_hold(&mut l, slow, &own);
+        let freed = self.make_targets(g, &mut l, slow, &own);
+        self.run_group(g, &mut l);
+        self.release_after(g, &freed);
+        results.iter().map(|v| l.outs.iter().find(|(o, _)| o == v).map_or_else(|| l.changed[v], |(_, h)| *h)).collect()
+    }
+
+    /// One statement after the other.
+    fn slow_way(&mut self, g: &Group, b: &Block, bases: &[Var], (slow, sc): (ir::Block, &Scope), results: &[Var]) -> Vec<Value> {
+        for (v, h) in bases.iter().zip(self.b.block_params(slow).to_vec()) {
+            self.vals[v.0 as usize] = Some(Bound { v: h, view: None, row: None });
+        }
+        for (i, _, _) in &g.members {
+            let s = &b.stmts[*i as usize];
+            (self.span, self.stmt_site) = (s.span, None);
+            let vals = self.slow(s, *i, sc);
+            self.bind_outs(s, &vals);
+        }
+        results.iter().map(|v| self.val(*v)).collect()
+    }
+
+    /// Arrays for what is stored: new ones, or inputs that die here. Which inputs those may be, with the result.
+    fn make_targets(&mut self, g: &Group, l: &mut Loop, slow: ir::Block, own: &[Value]) -> Vec<(Var, Value)> {
+        let plain = |v: &Var| g.inputs.iter().any(|i| i.var == *v && !i.optional) && !g.members.iter().any(|(_, _, m)| m.base() == Some(*v));
+        let mut old: Vec<Var> = g.released.iter().copied().filter(plain).collect();
+        let mut used = Vec::new();
+        for v in &g.stored {
+            let from = old.pop();
+            let given = match from {
+                Some(d) => self.val(d),
+                None => self.int(0),
+            };
+            let expect = self.int(i64::from(Expect::of(self.f.ty(*v)).0));
+            let h = if g.rank == 1 {
+                self.runtime(runtime::target_row as *const u8, &[self.ctx, given, l.dims[0]], 1)
+            } else {
+                let none = self.int(0);
+                let dims = (0..AXES).map(|k| l.dims.get(k).copied().unwrap_or(none));
+                let args: Vec<Value> = [self.ctx, given, expect].into_iter().chain(dims).collect();
+                self.runtime(runtime::target as *const u8, &args, 1)
+            };
+            let h = h.unwrap_or(given);
+            self.unless(h, slow, own);
+            used.extend(from.map(|d| (d, h)));
+            l.outs.push((*v, h));
+        }
+        used
+    }
+
+    /// The loop: two elements at a time, then the last one.
+    fn run_group(&mut self, g: &Group, l: &mut Loop) {
+        let n = l.dims[1..].to_vec().into_iter().fold(l.dims[0], |n, d| self.b.ins().imul(n, d));
+        let unroll = if g.members.len() <= 16 { 2 } else { 1 };
+        let pairs = self.b.ins().band_imm_s(n, !(2 * unroll - 1));
+        let (end, last) = (self.b.ins().ishl_imm_s(pairs, 3), self.b.ins().ishl_imm_s(n, 3));
+        let stores: Vec<(Var, Value)> = l.outs.clone().into_iter().map(|(v, h)| (v, self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA))).collect();
+        self.splat_numbers(g, l);
+        let zero = self.int(0);
+        let o = self.strip(g, l, &stores, (zero, end), types::F64X2, unroll);
+        self.strip(g, l, &stores, (o, last), types::F64, 1);
+    }
+
+    fn splat_numbers(&mut self, g: &Group, l: &mut Loop) {
+        for (_, _, m) in &g.members {
+            let extra = match m {
+                Member::Fill { x, .. } => Some(*x),
+                _ => None,
+            };
+            for v in m.elements().into_iter().chain(extra) {
+                if *self.ty(v) == Ty::F64 && !l.splats.contains_key(&v) {
+                    let x = self.val(v);
+                    let x = self.b.ins().splat(types::F64X2, x);
+                    l.splats.insert(v, x);
+                }
+            }
+        }
+    }
+
+    /// A loop over bytes from `start` to `end`; where it has ended.
+    fn strip(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], (start, end): (Value, Value), t: Type, unroll: i64) -> Value {
+        let (header, body, exit) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        self.b.append_block_param(header, types::I64);
+        self.goto(header, &[start]);
+        self.b.switch_to_block(header);
+        let o = self.b.block_params(header)[0];
+        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, o, end);
+        self.b.ins().brif(more, body, &[], exit, &[]);
+        self.b.switch_to_block(body);
+        let size = i64::from(t.bytes());
+        for u in 0..unroll {
+            self.elements_at(g, l, stores, o, t, (u * size) as i32);
+        }
+        let next = self.b.ins().iadd_imm_s(o, unroll * size);
+        self.goto(header, &[next]);
+        self.b.switch_to_block(exit);
+        o
+    }
+
+    fn at_offset(&mut self, s: &Source, o: Value) -> Value {
+        let o = match s.mask {
+            Some(m) => self.b.ins().band(o, m),
+            None => o,
+        };
+        self.b.ins().iadd(s.base, o)
+    }
+
+    /// All members at one place.
+    fn elements_at(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], o: Value, t: Type, more: i32) {
+        let mut vals: HashMap<Var, Value> = HashMap::new();
+        for (_, out, m) in &g.members {
+            let x = match m {
+                Member::Un(op, a) => {
+                    let x = self.element_in(l, &mut vals, *a, o, t, more);
+                    self.un(*op, x)
+                }
+                Member::Bin(op, a, b) => {
+                    let (x, y) = (self.element_in(l, &mut vals, *a, o, t, more), self.element_in(l, &mut vals, *b, o, t, more));
+                    self.bin(*op, x, y)
+                }
+                Member::Fill { x, .. } => self.element_in(l, &mut vals, *x, o, t, more),
+                Member::Row { .. } | Member::Slice { .. } => {
+                    let p = self.at_offset(&l.parts[out], o);
+                    self.b.ins().load(t, LOOSE, p, more)
+                }
+                Member::ToRow { v, add, .. } => self.change(l, &mut vals, (*out, *v, *add), o, t, more),
+                Member::ToSlice { v, .. } => self.change(l, &mut vals, (*out, *v, true), o, t, more),
+            };
+            vals.insert(*out, x);
+        }
+        for (v, data) in stores {
+            let p = self.b.ins().iadd(*data, o);
+            self.b.ins().store(LOOSE, vals[v], p, more);
+        }
+    }
+
+    fn change(&mut self, l: &Loop, vals: &mut HashMap<Var, Value>, (out, v, add): (Var, Var, bool), o: Value, t: Type, more: i32) -> Value {
+        let mut x = self.element_in(l, vals, v, o, t, more);
+        let p = self.at_offset(&l.targets[&out], o);
+        if add {
+            let old = self.b.ins().load(t, LOOSE, p, more);
+            x = self.b.ins().fadd(old, x);
+        }
+        self.b.ins().store(LOOSE, x, p, more);
+        x
+    }
+
+    /// The elements of an operand.
+    fn element_in(&mut self, l: &Loop, vals: &mut HashMap<Var, Value>, v: Var, o: Value, t: Type, more: i32) -> Value {
+        if let Some(x) = vals.get(&v) {
+            return *x;
+        }
+        let Some(s) = l.inputs.get(&v) else {
+            // A number.
+            return match l.splats.get(&v) {
+                Some(x) if t.is_vector() => *x,
+                _ => self.val(v),
+            };
+        };
+        let p = self.at_offset(s, o);
+        let x = self.b.ins().load(t, LOOSE, p, more);
+        vals.insert(v, x);
+        x
+    }
+
+    /// Releases what dies, but for inputs that have become results.
+    fn release_after(&mut self, g: &Group, freed: &[(Var, Value)]) {
+        for v in &g.released {
+            let h = self.val(*v);
+            match freed.iter().find(|(d, _)| d == v) {
+                None => self.release(h),
+                Some((_, made)) => {
+                    let (gone, next) = (self.b.create_block(), self.b.create_block());
+                    let same = self.b.ins().icmp(IntCC::Equal, h, *made);
+                    self.b.ins().brif(same, next, &[], gone, &[]);
+                    self.b.switch_to_block(gone);
+                    self.release(h);
+                    self.goto(next, &[]);
+                    self.b.switch_to_block(next);
+                }
+            }
+        }
+    }
+}
