@@ -13,6 +13,10 @@ mod memory;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+// Programs make and drop small arrays by the million.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A strict ML-like scripting language in which gradients are first-class.
 ///
 /// Without a command or a file it is a REPL.

@@ -80,6 +80,9 @@ fn report(tool: &mut Tool, case: &Case) -> Result<(), String> {
     Ok(())
 }
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     let only: Vec<String> = std::env::args().skip(1).collect();
     println!("{:12} {:34} {:>12} {:>14} {:>8}", "problem", "size", "primal ms", "derivative ms", "ratio");

@@ -3,6 +3,9 @@
 use adl_tests::gradbench::Tool;
 use std::io::{BufRead, Write};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::io::Result<()> {
     let mut tool = Tool::default();
     let mut out = std::io::stdout().lock();

@@ -131,6 +131,9 @@ impl Bench {
     }
 }
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> std::process::ExitCode {
     let mut args = std::env::args().skip(1);
     let (mut numbers, mut only) = (1_000_000, Vec::new());
