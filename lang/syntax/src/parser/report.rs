@@ -86,6 +86,9 @@ impl Parser<'_> {
             Tok::Kw(Kw::Then | Kw::Else | Kw::With | Kw::In | Kw::Do) => {
                 errors::orphan(at, self.source(self.span_of(&token)))
             }
+            Tok::Kw(Kw::Let | Kw::Type | Kw::Import) if token.line_start => {
+                errors::unexpected(at, &found).hint("an item begins in column 0, an entry of a block in the column of its other entries")
+            }
             _ => {
                 let hint = if self.hidden(0) { None } else { habits::stray_sign(self.source(at)) };
                 Diagnostic { hint: hint.map(str::to_owned), ..errors::unexpected(at, &found) }
