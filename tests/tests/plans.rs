@@ -98,6 +98,36 @@ fn costs_are_counted() {
     assert_eq!(echo_in(&mut s, "(cost (fun (n : Int) -> n + 1) 3).adjoint"), "0 : Int");
 }
 
+/// The bound holds, and is no more than a few times the work, also where arrays are captured, read in part, or inside data.
+#[test]
+fn costs_keep_within_their_bound() {
+    let (mut s, _) = session();
+    for d in ["type T = Leaf Float | Node T T", "let rec total t = match t with | Leaf x -> x * x | Node a b -> total a * total b", "let rec power (x : Float) (n : Int) : Float = if n == 0 then 1.0 else x * power x (n - 1)"] {
+        echo_in(&mut s, d);
+    }
+    let cases = [
+        ("fun (x : Float) -> (map (fun i -> x) (iota 50))[0]", "2.0"),
+        ("fun (xs : [40]Float) -> sum (map (fun x -> x * xs[0]) xs)", "[float i for i < 40]"),
+        ("fun (xs : [40]Float) -> (map (fun x -> x * sum xs) xs)[3]", "[float i for i < 40]"),
+        ("fun (xs : [6]Float) -> sum (map (fun i -> sum (map (fun x -> if x > 2.0 then xs[i] else 0.0) xs)) (iota 6))", "[float i for i < 6]"),
+        ("fun (xs : [6]Float) -> let ys = exp xs in let zs = reverse ys in zs[1] * ys[2]", "[float i for i < 6]"),
+        ("fun (x : Float) -> loop a = replicate 9 x for i < 5 do a with [i] = a[i] * x", "1.5"),
+        ("fun (x : Float, n : Int) -> power x n", "(1.1, 30)"),
+        ("total", "(Node (Node (Leaf 1.0) (Leaf 2.0)) (Leaf 3.0))"),
+        ("fun (m : [4][4]Float) -> sum (sum (m @ m.T))", "[[float (i + j) for j < 4] for i < 4]"),
+        ("fun (xs : [8]Float) -> maximum xs + prod xs + last (cumsum (sort xs))", "[float (i * i) for i < 8]"),
+        ("fun (xs : [8]Float) -> let x = loop x = xs while sum x < 100.0 do x + xs[1:9 - 1 + 0][0] in sum x", "[1.0 for i < 8]"),
+    ];
+    let mut wrong = Vec::new();
+    for (f, x) in cases {
+        let have = echo_in(&mut s, &format!("let c = cost ({f}) {x} in (c.ratio <= c.bound, c.bound <= 8.0 * c.ratio)"));
+        if have != "(true, true) : (Bool, Bool)" {
+            wrong.push(format!("{f}: {have}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn absent_arrays_take_no_bytes() {
     let (mut s, _) = session();

@@ -16,7 +16,7 @@ pub use forecast::{Forecast, Row};
 pub(crate) use sites::{Sites, key};
 
 use crate::{Ad, check};
-use adl_ir::{Block, Builder, FnId, Function, Op, Program, Ty, Var};
+use adl_ir::{Block, Builder, FnId, Function, Program, Ty, Var};
 use adl_specialise::Unsupported;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -95,22 +95,7 @@ impl Ad {
 
 /// A function and those that it calls, directly or not, other than in checkpoints.
 pub(crate) fn reach(p: &Program, f: FnId) -> BTreeSet<FnId> {
-    let mut seen = BTreeSet::from([f]);
-    let mut todo = vec![f];
-    while let Some(g) = todo.pop() {
-        let mut blocks = vec![&p.func(g).body];
-        while let Some(b) = blocks.pop() {
-            for s in &b.stmts {
-                if let Op::Call { f, checkpoint: false, .. } = &s.op {
-                    if seen.insert(*f) {
-                        todo.push(*f);
-                    }
-                }
-                blocks.extend(s.op.blocks());
-            }
-        }
-    }
-    seen
+    p.callees(f, |_, checkpoint| !checkpoint)
 }
 
 /// What running a profile has counted.

@@ -101,6 +101,8 @@ fn work_is_preserved() {
         let ct = common::directions(&mut ad, &mut p, &mut common::Rng(6), &tys, &linear.lin_results);
         let back = run(&p, t, kept, &ct).unwrap_or_else(|e| panic!("{e}"));
         let (inputs, outputs) = (common::scalars(&dx), common::scalars(&linear.lin_results));
+        let bound = linear.counts.total + linear.counts.beyond + outputs;
+        assert!(back.counts.total <= bound, "T: {} against the bound {bound}", back.counts.total);
         assert!(back.counts.total + outputs <= 3 * linear.counts.total + inputs + 4 * outputs + 20, "T: {} against {}", back.counts.total, linear.counts.total);
         let again = run(&p, tt, kept, &dx).unwrap_or_else(|e| panic!("{e}"));
         assert!(again.counts.total <= 2 * linear.counts.total + 2 * (inputs + outputs) + 60, "T T: {} against {}", again.counts.total, linear.counts.total);

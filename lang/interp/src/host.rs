@@ -60,3 +60,28 @@ pub trait Host {
     /// The outermost loop with a known count has done `done` of `total`. Called when the machine's `tick` was set.
     fn progress(&mut self, done: u64, total: u64);
 }
+
+/// A host that hears nothing and has nothing: for a machine whose host is elsewhere, and for code without effects.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+
+impl Host for Nobody {
+    fn print(&mut self, _text: &str) {}
+    fn flush(&mut self) {}
+    fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
+        Err("there are no files here".into())
+    }
+    fn write(&mut self, _path: &str, _bytes: &[u8]) -> Result<(), String> {
+        Err("there are no files here".into())
+    }
+    fn args(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+    fn env(&mut self, _name: &str) -> Option<String> {
+        None
+    }
+    fn time(&mut self) -> f64 {
+        0.0
+    }
+    fn progress(&mut self, _done: u64, _total: u64) {}
+}

@@ -49,6 +49,26 @@ impl Builder {
         v
     }
 
+    /// New variables of the types of others.
+    pub fn like(&mut self, vs: &[Var]) -> Vec<Var> {
+        vs.iter().map(|v| self.func.fresh(self.func.ty(*v).clone(), false)).collect()
+    }
+
+    /// New variables for elements of arrays.
+    pub fn elements(&mut self, arrays: &[Var]) -> Vec<Var> {
+        arrays.iter().map(|a| self.func.fresh(self.func.ty(*a).elem(), false)).collect()
+    }
+
+    /// Opens the body of a loop without state over arrays; the variables of their elements.
+    pub fn open_loop(&mut self, arrays: &[Var]) -> Vec<Var> {
+        self.open();
+        let mut params = vec![self.func.fresh(Ty::I64, false)];
+        let elems = self.elements(arrays);
+        params.extend(&elems);
+        self.adopt(&params, &[]);
+        elems
+    }
+
     /// Makes existing variables the parameters of the innermost open block.
     pub fn adopt(&mut self, params: &[Var], lin_params: &[Var]) {
         let top = self.top();

@@ -3,6 +3,7 @@
 use crate::op::Op;
 use crate::ty::{DataId, Ty};
 use adl_syntax::span::Span;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A variable, unique within its function.
@@ -130,6 +131,23 @@ impl Program {
     /// A function.
     pub fn func(&self, id: FnId) -> &Rc<Function> {
         &self.funcs[id.0 as usize]
+    }
+
+    /// A function and those that it calls, directly or not. `follow` is given each callee, and whether the call is a checkpoint.
+    pub fn callees(&self, f: FnId, follow: impl Fn(FnId, bool) -> bool) -> BTreeSet<FnId> {
+        let mut seen = BTreeSet::from([f]);
+        let mut blocks = vec![&self.func(f).body];
+        while let Some(b) = blocks.pop() {
+            for s in &b.stmts {
+                if let Op::Call { f, checkpoint, .. } = &s.op {
+                    if follow(*f, *checkpoint) && seen.insert(*f) {
+                        blocks.push(&self.func(*f).body);
+                    }
+                }
+                blocks.extend(s.op.blocks());
+            }
+        }
+        seen
     }
 
     /// Adds a data type (or makes room for a recursive one).

@@ -9,7 +9,8 @@ use adl_interp::value::{Array, Buf, Value};
 use adl_ir::print::{Style, program};
 use adl_ir::{FnId, Program, Ty, generate};
 use adl_specialise::world::Transforms;
-use common::{both, value};
+use adl_interp::ir::reference::value_at as value;
+use common::both;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 

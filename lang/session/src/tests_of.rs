@@ -3,7 +3,7 @@
 use crate::Session;
 use crate::imports::Step;
 use crate::run::Outcome;
-use adl_interp::host::{Format, Host};
+use adl_interp::host::{Format, Host, Nobody};
 use adl_interp::value::Value;
 use adl_prim::Prim;
 use adl_syntax::diag::Diagnostic;
@@ -101,30 +101,6 @@ impl Host for Capture {
     }
 }
 
-/// Stands in the machine while its host is elsewhere.
-struct Nowhere;
-
-impl Host for Nowhere {
-    fn print(&mut self, _text: &str) {}
-    fn flush(&mut self) {}
-    fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
-        Err("there are no files here".into())
-    }
-    fn write(&mut self, _path: &str, _bytes: &[u8]) -> Result<(), String> {
-        Err("there are no files here".into())
-    }
-    fn args(&mut self) -> Vec<String> {
-        Vec::new()
-    }
-    fn env(&mut self, _name: &str) -> Option<String> {
-        None
-    }
-    fn time(&mut self) -> f64 {
-        0.0
-    }
-    fn progress(&mut self, _done: u64, _total: u64) {}
-}
-
 impl Session {
     /// Runs the tests and examples of a file.
     pub fn run_tests(&mut self, name: &str, bytes: &[u8]) -> TestReport {
@@ -207,10 +183,10 @@ impl Session {
     /// Runs an entry; what it prints comes back instead of going to the host.
     pub fn eval_captured(&mut self, text: &str) -> (Outcome, String) {
         let printed = Rc::new(RefCell::new(String::new()));
-        let inner = Rc::new(RefCell::new(std::mem::replace(&mut self.machine.host, Box::new(Nowhere))));
+        let inner = Rc::new(RefCell::new(std::mem::replace(&mut self.machine.host, Box::new(Nobody))));
         self.machine.host = Box::new(Capture { inner: inner.clone(), out: printed.clone() });
         let out = self.eval(text);
-        self.machine.host = Box::new(Nowhere);
+        self.machine.host = Box::new(Nobody);
         if let Ok(host) = Rc::try_unwrap(inner) {
             self.machine.host = host.into_inner();
         }

@@ -4,7 +4,7 @@ use super::{Count, Counted, reach};
 use crate::Ad;
 use crate::profile::sites::{Site, Unit};
 use crate::unzip::{Plan, Residual};
-use adl_ir::{FnId, Op, Program, Ty, Var};
+use adl_ir::{FnId, Program, Ty, Var};
 use adl_specialise::Unsupported;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,24 +76,8 @@ pub(super) fn kept_by(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Res
 }
 
 /// A function and those that it calls (other than in checkpoints) that have a linear part.
-fn active(p: &Program, f: FnId) -> Vec<FnId> {
-    let has = |g: &FnId| !p.func(*g).body.lin_results.is_empty() && !p.func(*g).body.results.is_empty();
-    let mut seen = BTreeSet::from([f]);
-    let mut todo = vec![f];
-    while let Some(g) = todo.pop() {
-        let mut blocks = vec![&p.func(g).body];
-        while let Some(b) = blocks.pop() {
-            for s in &b.stmts {
-                if let Op::Call { f, checkpoint: false, .. } = &s.op {
-                    if has(f) && seen.insert(*f) {
-                        todo.push(*f);
-                    }
-                }
-                blocks.extend(s.op.blocks());
-            }
-        }
-    }
-    seen.into_iter().collect()
+fn active(p: &Program, f: FnId) -> BTreeSet<FnId> {
+    p.callees(f, |g, checkpoint| !checkpoint && !p.func(g).body.lin_results.is_empty() && !p.func(g).body.results.is_empty())
 }
 
 /// The residuals of J `f` and of what it calls, in program order.

@@ -36,7 +36,7 @@ pub(super) fn reduction(b: &mut Builder, s: &Stmt, c: &Soac) {
     let outs = if kept.is_empty() {
         s.outs.clone()
     } else {
-        let mut last: Vec<Var> = neutral.iter().map(|v| b.ty(*v)).collect::<Vec<_>>().into_iter().map(|t| b.func.fresh(t, false)).collect();
+        let mut last = b.like(neutral);
         last.extend(&s.outs);
         last
     };
@@ -49,9 +49,9 @@ pub(super) fn histogram(b: &mut Builder, s: &Stmt, dest: &[Var], keys: Var, valu
     let len = b.dim(dest[0], 0);
     b.open();
     let index = b.func.fresh(Ty::I64, false);
-    let carry: Vec<Var> = dest.iter().map(|v| b.ty(*v)).collect::<Vec<_>>().into_iter().map(|t| b.func.fresh(t, false)).collect();
+    let carry = b.like(dest);
     let key = b.func.fresh(Ty::I64, false);
-    let elems: Vec<Var> = values.iter().map(|v| b.ty(*v).elem()).collect::<Vec<_>>().into_iter().map(|t| b.func.fresh(t, false)).collect();
+    let elems = b.elements(values);
     let mut params = vec![index];
     params.extend(&carry);
     params.push(key);

@@ -56,16 +56,10 @@ impl J<'_> {
     /// The construct on each column.
     fn columns(&mut self, g: &Group, column: &Column, turned: &[Var]) -> Vec<Var> {
         let n = self.b.dim(g.neutral[0], 0);
-        self.b.open();
-        let index = self.b.func.fresh(Ty::I64, false);
         let known: Vec<Option<Lit>> = g.neutral.iter().map(|e| self.filled(*e)).collect();
         let neutral: Vec<Var> = g.neutral.iter().zip(&known).filter(|(_, k)| k.is_none()).map(|(e, _)| *e).collect();
         let xs = [&neutral[..], turned].concat();
-        let elems: Vec<Var> = xs.iter().map(|x| {
-            let ty = self.b.ty(*x).elem();
-            self.b.func.fresh(ty, false)
-        }).collect();
-        self.b.adopt(&[&[index][..], &elems].concat(), &[]);
+        let elems = self.b.open_loop(&xs);
         let (given, arrays) = elems.split_at(neutral.len());
         let mut given = given.iter();
         let mut firsts = Vec::new();

@@ -242,13 +242,7 @@ impl J<'_> {
     /// The sums of (l ⊙ a) ⊙ r over all triples, where only `a` is differentiated: their tangents are what counts.
     fn triples(&mut self, g: &Group, n: Var, before: &[Var], arrays: &[Var], after: &[Var]) -> Result<Vec<Var>, Unsupported> {
         let xs = [before, arrays, after].concat();
-        self.b.open();
-        let index = self.b.func.fresh(Ty::I64, false);
-        let elems: Vec<Var> = xs.iter().map(|x| {
-            let ty = self.b.ty(*x).elem();
-            self.b.func.fresh(ty, false)
-        }).collect();
-        self.b.adopt(&[&[index][..], &elems].concat(), &[]);
+        let elems = self.b.open_loop(&xs);
         let w = arrays.len();
         let left = self.b.inline(&g.op, &elems[..2 * w]);
         let all = self.b.inline(&g.op, &[&left[..], &elems[2 * w..]].concat());
@@ -265,7 +259,7 @@ impl J<'_> {
             lin_outs: Vec::new(),
             body,
         };
-        let sums: Vec<Var> = all.iter().map(|v| self.b.ty(*v)).collect::<Vec<_>>().into_iter().map(|t| self.b.func.fresh(t, false)).collect();
+        let sums = self.b.like(&all);
         let mut outs: Vec<Var> = real.iter().map(|k| sums[*k]).collect();
         outs.push(self.b.func.fresh(Ty::I64, false));
         let span = self.b.span;

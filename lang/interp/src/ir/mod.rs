@@ -16,6 +16,7 @@ pub(crate) mod convert;
 pub mod live;
 pub mod lower;
 pub mod native;
+pub mod reference;
 pub(crate) mod rows;
 pub mod road;
 pub mod site;

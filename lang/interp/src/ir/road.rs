@@ -7,6 +7,16 @@
 //! What was made is kept, with the facts about captured values that it was made from; a second call compiles nothing. A session that goes
 //! on making new functions does not grow without bound: beyond [`FUNCTIONS`] it begins anew.
 
+/// Gives the value, or leaves with what is not possible.
+macro_rules! possible {
+    ($e:expr) => {
+        match $e {
+            Ok(v) => v,
+            Err(n) => return Ok(Err(n)),
+        }
+    };
+}
+
 mod choose;
 pub(crate) mod cost;
 pub(crate) mod directions;
@@ -383,6 +393,15 @@ fn with<T>(m: &mut Machine, run: impl FnOnce(&mut Road, &Machine) -> Result<T, N
     out
 }
 
+/// A function as IR, with the values of its parameters.
+fn entered(m: &mut Machine, f: &Value, args: &[Value]) -> Result<(Rc<Entered>, Vec<Value>), Not> {
+    with(m, |road, m| {
+        let e = road.enter(m, f, args)?;
+        let leaves = inputs(m, &e, f, args)?;
+        Ok((e, leaves))
+    })
+}
+
 /// The end of an attempt: `None` where the other road is to be taken. An interrupt ends everything.
 fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option<T>> {
     let why = match out {
@@ -411,23 +430,10 @@ pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<(Value
 
 fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<(Value, LinearMap), Not>> {
     let args = std::slice::from_ref(x);
-    let prepared = with(m, |road, m| {
-        let e = road.enter(m, f, args)?;
-        let leaves = inputs(m, &e, f, args)?;
-        Ok((e, leaves, road.plan_of(f)))
-    });
-    let (e, leaves, plan) = match prepared {
-        Ok(p) => p,
-        Err(n) => return Ok(Err(n)),
-    };
-    let how = match choose::resolve(m, &e, &leaves, &plan)? {
-        Ok(how) => how,
-        Err(n) => return Ok(Err(n)),
-    };
-    let lined = match with(m, |road, _| road.lined(e, &how)) {
-        Ok(l) => l,
-        Err(n) => return Ok(Err(n)),
-    };
+    let (e, leaves) = possible!(entered(m, f, args));
+    let plan = m.road.plan_of(f);
+    let how = possible!(choose::resolve(m, &e, &leaves, &plan)?);
+    let lined = possible!(with(m, |road, _| road.lined(e, &how)));
     let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));
     if m.road.given.is_some() || plan != Plan::StoreAll {
@@ -515,19 +521,11 @@ fn pushed(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Result<(Value
         return Ok(Err(not("a tangent of another structure")));
     }
     let args = std::slice::from_ref(x);
-    let prepared = with(m, |road, m| {
-        let e = road.enter(m, f, args)?;
-        let p = road.pushed(e)?;
-        let mut leaves = inputs(m, &p.entered, f, args)?;
-        let layout = p.entered.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments"))?;
-        p.entered.datas.tangents(v, layout, &mut leaves).ok_or_else(|| not("a tangent of another structure"))?;
-        Ok((p, leaves))
-    });
-    let (p, leaves) = match prepared {
-        Ok(p) => p,
-        Err(n) => return Ok(Err(n)),
-    };
+    let (e, mut leaves) = possible!(entered(m, f, args));
+    let p = possible!(with(m, |road, _| road.pushed(e)));
     let e = &p.entered;
+    let layout = possible!(e.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments")));
+    possible!(e.datas.tangents(v, layout, &mut leaves).ok_or_else(|| not("a tangent of another structure")));
     let mut outs = m.call_lowered(&p.func, leaves, p.results + p.active.iter().filter(|a| **a).count())?;
     let tangents = outs.split_off(p.results.min(outs.len()));
     let Some(y) = e.datas.put_together(&e.entry.result, &mut outs.into_iter()) else { return Ok(Err(not("a result of another layout than its type says"))) };

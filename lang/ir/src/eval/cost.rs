@@ -13,6 +13,7 @@
 //! - Products cost their multiplications and additions: `dot` 2n - 1.
 //! - Linear subtraction is a negation and an addition (2), linear `select` two scalings and an addition (3), so that their transposes
 //!   cost no more. The non-linear ones cost 1: erasing linearity never makes a program dearer.
+//! - A block that drops an array of outside costs nothing: no number of it is touched.
 //! - An absent operand costs nothing, and spares the work that it would have been part of.
 //! - A loop's sums cost the additions of its turns; collecting is free, as tuples are.
 //! - A built-in costs 1 for each scalar that it reads or makes, whichever are more, and at least 1; sorting n log₂ n; matrix
@@ -22,11 +23,11 @@
 //! operations that read or update parts of arrays and for `select`, where it holds up to a constant factor.
 
 use super::value::Val;
-use crate::func::Var;
+use crate::func::{Function, Var};
 use crate::op::Op;
 use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Work that was done.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -41,6 +42,8 @@ pub struct Counts {
     pub arithmetic: u64,
     /// By the statements' places in the source.
     pub by_span: BTreeMap<Span, u64>,
+    /// What transposing the linear operations may cost beyond their own work and their results: see [`beyond`].
+    pub beyond: u64,
     /// Number of statements that were run (not work: it bounds the evaluator).
     pub steps: u64,
 }
@@ -71,6 +74,85 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
         Op::IndexSet { .. } | Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Reshape { .. } => 0,
         Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::Nonzero(_) | Op::Count(_) | Op::Con { .. } | Op::Fields { .. } => 0,
         Op::Dup(_) | Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
+    }
+}
+
+/// What the transpose of a linear operation may cost beyond the amortised law `work(T e) ≤ work(e) + outputs`, whose credit for outputs
+/// is only there where what uses them pays for each scalar. `sparse` are the variables of which parts may stay unread (free here, while the
+/// paper's `drop` pays for them): what made such an array gets a cotangent for each of its scalars.
+pub(super) fn beyond<'a>(op: &Op, get: &dyn Fn(Var) -> &'a Val, outs: &[Val], sparse: u64) -> u64 {
+    let size = |v: &Var| get(*v).scalars();
+    sparse + match op {
+        // The place that was set gets a zero.
+        Op::IndexSet { v, .. } => 2 * size(v),
+        // One half is computed for an operand that is absent here.
+        Op::Select(..) => 2 * outs.iter().map(Val::scalars).sum::<u64>(),
+        // A product with an absent operand costs nothing; its transpose has the cotangent.
+        Op::Bin(_, a, b) if get(*a).is_absent() || get(*b).is_absent() => size(a).max(size(b)),
+        _ => 0,
+    }
+}
+
+/// Linear arrays and data that a block inside drops although they are bound outside: a run of the block that does not use them costs
+/// nothing, however large they are. Of numbers it costs 1, as its transpose has a zero to add.
+pub(super) fn untouched(f: &Function) -> HashSet<Var> {
+    let mut out = HashSet::new();
+    let mut blocks = vec![&f.body];
+    while let Some(b) = blocks.pop() {
+        let here: HashSet<Var> = b.stmts.iter().flat_map(|s| &s.lin_outs).chain(&b.lin_params).copied().collect();
+        for s in &b.stmts {
+            if let Op::Drop(v) = s.op {
+                if !here.contains(&v) && (f.ty(v).rank() > 0 || !f.ty(v).is_real()) {
+                    out.insert(v);
+                }
+            }
+            blocks.extend(s.op.blocks());
+        }
+    }
+    out
+}
+
+/// Linear variables of a function some of whose scalars may stay unread.
+pub(super) fn sparse(f: &Function) -> HashSet<Var> {
+    let mut out = HashSet::new();
+    let mut copies: Vec<(Var, Vec<Var>)> = Vec::new();
+    let mut blocks = vec![&f.body];
+    while let Some(b) = blocks.pop() {
+        out.extend(&b.lin_results);
+        let here: HashSet<Var> = b.stmts.iter().flat_map(|s| &s.lin_outs).chain(&b.lin_params).copied().collect();
+        for s in &b.stmts {
+            let whole = reads_all(&s.op);
+            s.op.each_operand(&mut |v| {
+                // What a block takes from outside may be read by some of its runs only.
+                if f.linear(v) && !(whole && here.contains(&v)) {
+                    out.insert(v);
+                }
+            });
+            if let Op::Dup(a) = s.op {
+                copies.push((a, s.lin_outs.clone()));
+            }
+            blocks.extend(s.op.blocks());
+        }
+    }
+    // Copies are one variable with their original.
+    let mut grown = true;
+    while std::mem::take(&mut grown) {
+        for (a, made) in &copies {
+            grown |= made.iter().any(|v| out.contains(v)) && out.insert(*a);
+        }
+    }
+    out
+}
+
+/// Whether an operation pays for each scalar of its linear operands, by its work or by its results.
+fn reads_all(op: &Op) -> bool {
+    match op {
+        Op::Un(..) | Op::Bin(..) | Op::Select(..) | Op::Convert(..) | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Reshape { .. } => true,
+        Op::Transpose(_) | Op::Replicate { .. } | Op::Sum { .. } | Op::Spread { .. } | Op::Total { .. } | Op::Stack { .. } | Op::Dot(..) => true,
+        Op::MatMul(..) | Op::Outer(..) | Op::Cumsum { .. } | Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } | Op::Drop(_) | Op::Dup(_) => true,
+        Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Prim(..) => true,
+        Op::Index { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::Gather { .. } | Op::Con { .. } | Op::Fields { .. } => false,
+        Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => false,
     }
 }
 

@@ -26,7 +26,9 @@ use crate::op::{Lit, Op};
 use crate::ty::Ty;
 use adl_syntax::span::Span;
 use parts::Update;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::rc::Rc;
 
 /// Why evaluation stopped.
 #[derive(Clone, PartialEq, Debug)]
@@ -69,6 +71,15 @@ pub struct Evaluator<'a> {
     pub counts: Counts,
     /// How many statements may be run.
     pub fuel: u64,
+    uses: HashMap<FnId, Rc<Uses>>,
+}
+
+/// How the linear variables of a function are used, as far as costs depend on it.
+struct Uses {
+    /// Parts of them may stay unread.
+    sparse: HashSet<Var>,
+    /// Dropped by a block inside.
+    untouched: HashSet<Var>,
 }
 
 type Res<T> = Result<T, Error>;
@@ -77,6 +88,7 @@ type Res<T> = Result<T, Error>;
 struct Frame<'f> {
     f: &'f Function,
     vals: Vec<Option<Val>>,
+    uses: Rc<Uses>,
 }
 
 impl Frame<'_> {
@@ -114,7 +126,7 @@ type Both = (Vec<Val>, Vec<Val>);
 impl<'a> Evaluator<'a> {
     /// An evaluator without limits.
     pub fn new(program: &'a Program, host: &'a mut dyn Host) -> Evaluator<'a> {
-        Evaluator { program, host, counts: Counts::default(), fuel: u64::MAX }
+        Evaluator { program, host, counts: Counts::default(), fuel: u64::MAX, uses: HashMap::new() }
     }
 
     /// Runs a function and takes the work that was counted.
@@ -128,7 +140,8 @@ impl<'a> Evaluator<'a> {
         let Some(f) = program.funcs.get(id.0 as usize) else {
             return Err(Error { message: format!("there is no function f{}", id.0), span: Span::default(), function: String::new() });
         };
-        let mut frame = Frame { f, vals: vec![None; f.vars.len()] };
+        let uses = self.uses.entry(id).or_insert_with(|| Rc::new(Uses { sparse: cost::sparse(f), untouched: cost::untouched(f) })).clone();
+        let mut frame = Frame { f, vals: vec![None; f.vars.len()], uses };
         let params = f.body.params.iter().chain(&f.body.lin_params);
         if let Some((v, x)) = params.zip(args.iter().chain(&lin_args)).find(|(v, x)| !x.fits(f.ty(**v))) {
             let wrong = format!("argument {} is {}", crate::print::var(f, *v), x.kind());
@@ -170,8 +183,16 @@ impl<'a> Evaluator<'a> {
     fn count(&mut self, fr: &Frame<'_>, s: &Stmt, outs: &[Val], lin_outs: &[Val]) {
         let mut linear = !s.lin_outs.is_empty();
         s.op.each_operand(&mut |v| linear |= fr.f.linear(v));
-        let work = cost::work(&s.op, linear, &|v| fr.get(v), &[outs, lin_outs].concat());
+        if matches!(s.op, Op::Drop(v) if fr.uses.untouched.contains(&v)) {
+            return;
+        }
+        let get = |v| fr.get(v);
+        let work = cost::work(&s.op, linear, &get, &[outs, lin_outs].concat());
         self.counts.add(s.span, linear, work);
+        if linear {
+            let unread = s.lin_outs.iter().zip(lin_outs).filter(|(v, _)| fr.uses.sparse.contains(v)).map(|(_, x)| x.scalars()).sum();
+            self.counts.beyond += cost::beyond(&s.op, &get, lin_outs, unread);
+        }
         if s.outs.iter().chain(&s.lin_outs).any(|o| fr.f.ty(*o).scalar().is_real()) {
             self.counts.arithmetic += cost::arithmetic(&s.op, linear, work);
         }

@@ -2,37 +2,13 @@
 #![allow(dead_code)]
 
 use adl_interp::error::{Error, Res};
-use adl_interp::host::Host;
+use adl_interp::host::Nobody;
 use adl_interp::ir::lower::Linker;
 use adl_interp::ir::native::Native;
-use adl_interp::value::{Buf, ConInfo, Data, Shape, Value, array};
+use adl_interp::value::{Buf, Value};
 use adl_interp::vm::Machine;
-use adl_ir::eval::{Arr, Val};
-use adl_ir::{FnId, Program, Ty};
+use adl_ir::{FnId, Program};
 use std::rc::Rc;
-
-pub struct Nobody;
-
-impl Host for Nobody {
-    fn print(&mut self, _: &str) {}
-    fn flush(&mut self) {}
-    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-        Err(String::new())
-    }
-    fn write(&mut self, _: &str, _: &[u8]) -> Result<(), String> {
-        Err(String::new())
-    }
-    fn args(&mut self) -> Vec<String> {
-        Vec::new()
-    }
-    fn env(&mut self, _: &str) -> Option<String> {
-        None
-    }
-    fn time(&mut self) -> f64 {
-        0.0
-    }
-    fn progress(&mut self, _: u64, _: u64) {}
-}
 
 pub fn machine() -> Machine {
     Machine::new(Box::new(Nobody))
@@ -77,48 +53,6 @@ pub fn same(a: &Value, b: &Value) -> bool {
         }
         _ => false,
     }
-}
-
-fn of(v: &Val) -> Ty {
-    let Val::Array(a) = v else { return Ty::F64 };
-    let scalar = match a.elems.first() {
-        Some(Val::I64(_)) => Ty::I64,
-        Some(Val::Bool(_)) => Ty::Bool,
-        Some(Val::Data(_) | Val::Array(_) | Val::Absent | Val::Deps(_)) => Ty::Str,
-        _ => Ty::F64,
-    };
-    Ty::Array(scalar.into(), a.shape.len() as u32)
-}
-
-/// A value of the reference evaluator as one of the machine.
-pub fn value(v: &Val, ty: &Ty) -> Value {
-    match v {
-        Val::F64(x) => Value::Float(*x),
-        Val::F32(x) => Value::F32(*x),
-        Val::I64(n) => Value::Int(*n),
-        Val::Bool(b) => Value::Bool(*b),
-        Val::Str(s) => Value::Str(Rc::new((&**s).into())),
-        Val::Absent | Val::Deps(_) => Value::Zero,
-        Val::Data(c) => {
-            let name = adl_syntax::symbol::Symbol::new("C");
-            let con = ConInfo { name, tag: c.tag, data: adl_typing::ty::DataId(0, name), arity: c.fields.len() as u32 };
-            Value::Data(Rc::new(Data { con: Rc::new(con), fields: c.fields.iter().map(|f| value(f, &of(f))).collect() }))
-        }
-        Val::Array(a) => elements(a, ty),
-    }
-}
-
-fn elements(a: &Arr, ty: &Ty) -> Value {
-    let shape: Shape = a.shape.iter().copied().collect();
-    let real = |v: &Val| v.float().unwrap_or(f64::NAN);
-    let buf = match ty.scalar() {
-        Ty::F64 => Buf::F64(a.elems.iter().map(real).collect()),
-        Ty::F32 => Buf::F32(a.elems.iter().map(|v| real(v) as f32).collect()),
-        Ty::I64 => Buf::I64(a.elems.iter().map(|v| if let Val::I64(n) = v { *n } else { 0 }).collect()),
-        Ty::Bool => Buf::Bool(a.elems.iter().map(|v| matches!(v, Val::Bool(true))).collect()),
-        Ty::Str | Ty::Data(_) | Ty::Array(..) => Buf::Boxed(a.elems.iter().map(|v| value(v, &of(v))).collect()),
-    };
-    array::make(shape, buf)
 }
 
 /// Runs a function both ways, once with arguments that somebody else holds and once with its own: the same bits, or the same error.

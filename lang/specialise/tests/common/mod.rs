@@ -6,7 +6,7 @@ mod host;
 mod show;
 
 use adl_ad::Ad;
-use adl_interp::host::Host;
+use adl_interp::host::Nobody;
 use adl_interp::vm::Machine;
 use adl_ir::eval::Evaluator;
 use adl_ir::{Program, print, verify};
@@ -20,30 +20,6 @@ use adl_typing::env::{CheckHost, Column, Env, NoHeader, Tables};
 use adl_typing::ty::{DataDecl, DataId, Ty};
 use std::collections::HashMap;
 use std::rc::Rc;
-
-/// No files, no output.
-struct Nothing;
-
-impl Host for Nothing {
-    fn print(&mut self, _text: &str) {}
-    fn flush(&mut self) {}
-    fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
-        Err("there are no files".into())
-    }
-    fn write(&mut self, _path: &str, _bytes: &[u8]) -> Result<(), String> {
-        Err("there are no files".into())
-    }
-    fn args(&mut self) -> Vec<String> {
-        Vec::new()
-    }
-    fn env(&mut self, _name: &str) -> Option<String> {
-        None
-    }
-    fn time(&mut self) -> f64 {
-        0.0
-    }
-    fn progress(&mut self, _done: u64, _total: u64) {}
-}
 
 struct Modules<'a>(&'a HashMap<String, Rc<Env>>);
 
@@ -217,7 +193,7 @@ pub fn ir(p: &Program) -> String {
 /// The value of `main ()` by the reference evaluator, as text.
 pub fn by_ir(text: &str) -> Result<String, String> {
     let m = made(text).map_err(|u| format!("unsupported: {}", u.why))?;
-    let mut host = host::Whole(Machine::new(Box::new(Nothing)));
+    let mut host = host::Whole(Machine::new(Box::new(Nobody)));
     let out = Evaluator::new(&m.program, &mut host).run(m.entry.func, &[], &[]);
     let out = out.map_err(|e| format!("error: {}", e.message))?;
     Ok(show::show(&m.entry, &out.results))
@@ -225,7 +201,7 @@ pub fn by_ir(text: &str) -> Result<String, String> {
 
 /// The value of `main ()` by the ordinary evaluator, as text.
 pub fn by_vm(text: &str) -> Result<String, String> {
-    let mut s = Session::new(Box::new(Nothing));
+    let mut s = Session::new(Box::new(Nobody));
     let out = s.eval(&format!("{text}\n;;\nmain ()"));
     match out.diags.iter().find(|d| d.is_error()) {
         Some(d) => Err(format!("error: {}", d.message)),

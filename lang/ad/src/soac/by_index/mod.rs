@@ -214,13 +214,7 @@ impl J<'_> {
 
     fn column_histograms(&mut self, h: &Histogram, column: &Column, n: Var, (dest, values): (&[Var], &[Var])) -> Vec<Var> {
         let xs = [dest, values].concat();
-        self.b.open();
-        let index = self.b.func.fresh(Ty::I64, false);
-        let elems: Vec<Var> = xs.iter().map(|x| {
-            let ty = self.b.ty(*x).elem();
-            self.b.func.fresh(ty, false)
-        }).collect();
-        self.b.adopt(&[&[index][..], &elems].concat(), &[]);
+        let elems = self.b.open_loop(&xs);
         let (d, v) = elems.split_at(dest.len());
         let op = column.block(&mut self.b);
         let tys: Vec<Ty> = d.iter().map(|x| self.b.ty(*x)).collect();

@@ -156,13 +156,7 @@ impl Sorted {
     /// The operator on whole arrays, as a loop without state.
     fn on_arrays(&self, b: &mut Builder, op: &Block, xs: &[Var]) -> Vec<Var> {
         let n = b.dim(xs[0], 0);
-        b.open();
-        let index = b.func.fresh(Ty::I64, false);
-        let elems: Vec<Var> = xs.iter().map(|x| {
-            let ty = b.ty(*x).elem();
-            b.func.fresh(ty, false)
-        }).collect();
-        b.adopt(&[&[index][..], &elems].concat(), &[]);
+        let elems = b.open_loop(xs);
         let made = b.inline(op, &elems);
         let mut tys: Vec<Ty> = made.iter().map(|v| b.ty(*v).array(1)).collect();
         let outs = vec![adl_ir::Out::Collect; made.len()];

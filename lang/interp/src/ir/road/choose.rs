@@ -38,16 +38,6 @@ const STATES: [u32; 6] = [256, 64, 32, 16, 8, 4];
 
 type Outcome<T> = Res<Result<T, Not>>;
 
-/// Gives the value, or leaves with what is not possible.
-macro_rules! possible {
-    ($e:expr) => {
-        match $e {
-            Ok(v) => v,
-            Err(n) => return Ok(Err(n)),
-        }
-    };
-}
-
 /// Counts what a function does at some leaves, its loops divided.
 pub(crate) fn study(m: &mut Machine, e: &Entered, leaves: &[Value], segments: Segments) -> Outcome<Study> {
     let (j, made, fun) = possible!(with(m, |road, _| {

@@ -1,21 +1,21 @@
 //! `cost f x`: work of a function and of its derivatives, counted by the reference evaluator, by source line.
 
-use super::choose::{self};
+use super::choose;
 use super::report::{int, ints, record, table, texts};
-use super::{Entered, Not, inputs, not, with};
+use super::{Entered, Not, entered, not};
 use crate::error::{Error, Res, codes};
 use crate::ops::{self, data_text};
-use crate::value::{Array, Buf, ConInfo, Data, Shape, Value, array};
+use crate::ir::reference::{val, value};
+use crate::value::Value;
 use crate::vm::Machine;
 use adl_ad::segment::Segments;
 use adl_ad::soac::Decision;
 use adl_ad::unzip;
-use adl_ir::eval::{Arr, Con, Counts, Evaluator, Host};
-use adl_ir::{FnId, Op, Program, Val};
+use adl_ir::eval::{Arr, Counts, Evaluator, Host};
+use adl_ir::{FnId, Op, Program, Ty, Val, Var};
 use adl_prim::Prim;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
-use adl_syntax::symbol::Symbol;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
@@ -40,6 +40,8 @@ struct Cost {
     bytes: u64,
     /// Numbers among the results.
     results: u64,
+    /// What transposing may cost beyond that (see `adl_ir::eval::cost::beyond`).
+    beyond: u64,
     lines: BTreeMap<(u32, usize), Line>,
     sources: BTreeMap<(u32, usize), String>,
     /// Which rule differentiates each reduction, scan and histogram, in the order of their lines.
@@ -62,15 +64,7 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
     if m.ad.depth() > 0 {
         return Ok(Err(not("a derivative around it")));
     }
-    let prepared = with(m, |road, m| {
-        let e = road.enter(m, f, args)?;
-        let leaves = inputs(m, &e, f, args)?;
-        Ok((e, leaves))
-    });
-    let (e, leaves) = match prepared {
-        Ok(p) => p,
-        Err(n) => return Ok(Err(n)),
-    };
+    let (e, leaves) = possible!(entered(m, f, args));
     let rows = match choose::study(m, &e, &leaves, Segments::None)? {
         Ok(s) => choose::forecast(m, &s, &unzip::Plan::store_all()).map(|f| f.rows).unwrap_or_default(),
         Err(_) => Vec::new(),
@@ -81,10 +75,7 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
     let mut road = std::mem::take(&mut m.road);
     let out = passes(&mut road, m, &e, &vals);
     m.road = road;
-    let mut c = match out {
-        Ok(c) => c,
-        Err(n) => return Ok(Err(n)),
-    };
+    let mut c = possible!(out);
     c.function = super::name_of(f);
     c.rules = rules(m, e.entry.func);
     for r in rows {
@@ -97,20 +88,22 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
 /// Runs the function, and its derivative both ways.
 fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Result<Cost, Not> {
     let (primal, results) = run(&road.program, m, e.entry.func, x, &[])?;
-    let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, lines: BTreeMap::new(), sources: BTreeMap::new(), rules: Vec::new(), arithmetic: (primal.arithmetic, primal.arithmetic), ends: x.iter().chain(&results).map(reals).sum() };
+    let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, beyond: 0, lines: BTreeMap::new(), sources: BTreeMap::new(), rules: Vec::new(), arithmetic: (primal.arithmetic, primal.arithmetic), ends: x.iter().chain(&results).map(reals).sum() };
     c.add(m, &primal, |l, n| l.primal += n);
-    let j = road.differentiated(e, Segments::None)?;
-    let outs = road.program.func(j).body.lin_results.len();
-    if outs == 0 {
+    let wrt = road.wrt(e);
+    let j = road.ad.jvp(&mut road.program, e.entry.func, &wrt)?;
+    if !j.active.contains(&true) {
         return Ok(c);
     }
-    let u = road.ad.unzip(&mut road.program, j, &unzip::Plan::store_all())?;
+    let u = road.ad.unzip(&mut road.program, j.func, &unzip::Plan::store_all())?;
     let back = road.ad.transpose(&mut road.program, u.linear)?;
     let (forward, mut kept) = run(&road.program, m, u.primal, x, &[])?;
     let residuals = kept.split_off(u.results.min(kept.len()));
-    let seeds = |p: &Program, f: FnId| -> Vec<adl_ir::Ty> { p.func(f).tys(&p.func(f).body.lin_params) };
-    let dx: Vec<Val> = seeds(&road.program, u.linear).iter().zip(x.iter().filter(|v| tangible(v))).map(|(_, v)| ones(v)).collect();
-    let dy: Vec<Val> = results.iter().filter(|v| tangible(v)).take(outs).map(ones).collect();
+    let func = road.program.func(e.entry.func).clone();
+    let mut seeds = |vals: &[Val], vars: &[Var], which: &[bool]| -> Vec<Val> {
+        vals.iter().zip(vars).zip(which).filter(|(_, w)| **w).filter_map(|((x, v), _)| ones(road, x, func.ty(*v))).collect()
+    };
+    let (dx, dy) = (seeds(x, &func.body.params, &wrt), seeds(&results, &func.body.results, &j.active));
     let (tangent, _) = run(&road.program, m, u.linear, &residuals, &dx)?;
     let (adjoint, _) = run(&road.program, m, back, &residuals, &dy)?;
     // The coefficients of the derivative are made in the forward pass.
@@ -129,6 +122,7 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
     c.adjoint = coefficients + adjoint.total;
     c.arithmetic.1 = forward.arithmetic + adjoint.arithmetic;
     c.results = dy.iter().map(reals).sum();
+    c.beyond = tangent.beyond;
     Ok(c)
 }
 
@@ -199,7 +193,7 @@ impl Cost {
                 ("gradient", int(self.arithmetic.1)),
                 ("ratio", Value::Float((self.arithmetic.1 + self.ends) as f64 / (self.arithmetic.0 + self.ends).max(1) as f64)),
             ])),
-            ("bound", Value::Float(part(self.primal + self.tangent + self.results))),
+            ("bound", Value::Float(part(self.primal + self.tangent + self.results + self.beyond))),
             ("bytes", int(self.bytes)),
             ("function", data_text(&self.function)),
             ("lines", table(lines.len(), vec![
@@ -225,30 +219,25 @@ impl Cost {
 
 /// Numbers in a value.
 fn reals(v: &Val) -> u64 {
-    match v {
-        Val::F64(_) | Val::F32(_) => 1,
-        Val::Array(a) => a.elems.iter().map(reals).sum(),
-        _ => 0,
-    }
+    v.leaves().into_iter().filter(|l| matches!(l, Val::F64(_) | Val::F32(_))).count() as u64
 }
 
-fn tangible(v: &Val) -> bool {
-    match v {
-        Val::F64(_) | Val::F32(_) => true,
-        Val::Array(a) => a.elems.first().is_none_or(tangible),
-        Val::Data(c) => c.fields.iter().any(tangible),
-        _ => false,
-    }
-}
-
-/// A tangent: ones of a value's shape; of data, absent.
-fn ones(v: &Val) -> Val {
-    match v {
-        Val::F64(_) => Val::F64(1.0),
-        Val::F32(_) => Val::F32(1.0),
-        Val::Array(a) => Val::Array(Rc::new(Arr { shape: a.shape.clone(), elems: a.elems.iter().map(ones).collect() })),
+/// A tangent of a value: ones in its shape. `None` where its type has no tangents.
+fn ones(road: &mut super::Road, v: &Val, ty: &Ty) -> Option<Val> {
+    road.ad.tangent_ty(&mut road.program, ty)?;
+    Some(stacker::maybe_grow(64 * 1024, 1024 * 1024, || match (v, ty) {
+        (Val::F64(_), _) => Val::F64(1.0),
+        (Val::F32(_), _) => Val::F32(1.0),
+        (Val::Array(a), Ty::Array(e, _)) => {
+            let elems = a.elems.iter().map(|x| ones(road, x, e).unwrap_or(Val::Absent)).collect();
+            Val::Array(Rc::new(Arr { shape: a.shape.clone(), elems }))
+        }
+        (Val::Data(c), Ty::Data(d)) => {
+            let tys = road.program.data(*d).cons.get(c.tag as usize).map(|c| c.1.clone()).unwrap_or_default();
+            Val::data(c.tag, c.fields.iter().zip(&tys).filter_map(|(x, t)| ones(road, x, t)).collect())
+        }
         _ => Val::Absent,
-    }
+    }))
 }
 
 /// Built-ins as the machine evaluates them.
@@ -270,59 +259,5 @@ impl Host for Builtins<'_> {
             v => vec![v],
         };
         parts.iter().map(|v| val(v).ok_or_else(|| format!("`{}` is not counted", p.name()))).collect()
-    }
-}
-
-/// A leaf as the evaluator has it.
-pub(super) fn val(v: &Value) -> Option<Val> {
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-        Some(match v {
-            Value::Float(x) => Val::F64(*x),
-            Value::F32(x) => Val::F32(*x),
-            Value::Int(n) => Val::I64(*n),
-            Value::Bool(b) => Val::Bool(*b),
-            Value::Str(s) => Val::Str(s.to_string().into()),
-            Value::Zero => Val::Absent,
-            Value::Data(d) => Val::Data(Rc::new(Con { tag: d.con.tag, fields: d.fields.iter().map(val).collect::<Option<_>>()? })),
-            Value::Array(a) => Val::Array(Rc::new(Arr { shape: a.shape.to_vec(), elems: elements(a)? })),
-            _ => return None,
-        })
-    })
-}
-
-fn elements(a: &Array) -> Option<Vec<Val>> {
-    match &a.buf {
-        Buf::F64(v) => Some(v.iter().map(|x| Val::F64(*x)).collect()),
-        Buf::F32(v) => Some(v.iter().map(|x| Val::F32(*x)).collect()),
-        Buf::I64(v) => Some(v.iter().map(|x| Val::I64(*x)).collect()),
-        Buf::Bool(v) => Some(v.iter().map(|x| Val::Bool(*x)).collect()),
-        Buf::Boxed(v) => v.iter().map(val).collect(),
-        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => None,
-    }
-}
-
-fn value(v: &Val) -> Value {
-    match v {
-        Val::F64(x) => Value::Float(*x),
-        Val::F32(x) => Value::F32(*x),
-        Val::I64(n) => Value::Int(*n),
-        Val::Bool(b) => Value::Bool(*b),
-        Val::Str(s) => data_text(s),
-        Val::Absent | Val::Deps(_) => Value::Zero,
-        Val::Data(c) => {
-            let name = Symbol::new("_");
-            let con = ConInfo { name, tag: c.tag, data: adl_typing::ty::DataId(0, name), arity: c.fields.len() as u32 };
-            Value::Data(Rc::new(Data { con: Rc::new(con), fields: c.fields.iter().map(value).collect() }))
-        }
-        Val::Array(a) => {
-            let real = |v: &Val| if let Val::F64(x) = v { Some(*x) } else { None };
-            let whole = |v: &Val| if let Val::I64(x) = v { Some(*x) } else { None };
-            let buf = match a.elems.first() {
-                Some(Val::F64(_)) | None => a.elems.iter().map(real).collect::<Option<Vec<_>>>().map(Buf::F64),
-                Some(Val::I64(_)) => a.elems.iter().map(whole).collect::<Option<Vec<_>>>().map(Buf::I64),
-                _ => None,
-            };
-            array::make(Shape::from_slice(&a.shape), buf.unwrap_or_else(|| Buf::Boxed(a.elems.iter().map(value).collect())))
-        }
     }
 }

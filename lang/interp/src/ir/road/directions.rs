@@ -1,6 +1,7 @@
 //! A derivative in many directions at once, and which inputs each output depends on.
 
-use super::cost::{Builtins, FUEL, val};
+use super::cost::{Builtins, FUEL};
+use crate::ir::reference::val;
 use super::{Lined, Map, Not, Road, with};
 use crate::ad::linear::{self, LinearMap};
 use crate::error::{Res, codes};

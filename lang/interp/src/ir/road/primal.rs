@@ -1,6 +1,6 @@
 //! Hot functions that nobody differentiates: specialised like those that are, and run as native code.
 
-use super::{Not, Road, inputs, not, with};
+use super::{Not, Road, entered, not, with};
 use crate::error::Res;
 use crate::value::Value;
 use crate::vm::{Fun, Machine};
@@ -26,17 +26,9 @@ pub(crate) fn call(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Val
 }
 
 fn attempt(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Result<Value, Not>> {
-    let prepared = with(m, |road, m| {
-        let e = road.enter(m, f, args)?;
-        let leaves = inputs(m, &e, f, args)?;
-        let fun = road.linker.function(&road.program, e.entry.func).map_err(|e| not(&e.diag.message))?;
-        let results = road.program.func(e.entry.func).body.results.len();
-        Ok((e, leaves, fun, results))
-    });
-    let (e, leaves, fun, results) = match prepared {
-        Ok(p) => p,
-        Err(n) => return Ok(Err(n)),
-    };
+    let (e, leaves) = possible!(entered(m, f, args));
+    let fun = possible!(with(m, |road, _| road.linker.function(&road.program, e.entry.func).map_err(|e| not(&e.diag.message))));
+    let results = m.road.program.func(e.entry.func).body.results.len();
     if !compiled(m, &fun) {
         return Ok(Err(not("code that is too large to be compiled")));
     }

@@ -2,7 +2,7 @@
 
 use super::choose::{self, Resolved, Study};
 use super::plan::Plan;
-use super::{Entered, Not, inputs, not, with};
+use super::{Entered, Not, entered, not};
 use crate::error::Res;
 use crate::ops::data_text;
 use crate::value::{Buf, Record, Shape, Value, array};
@@ -50,23 +50,9 @@ fn reported(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Outcome<Repor
         return Ok(Err(not("a derivative around it")));
     }
     let named = Plan::of(&plan)?;
-    let prepared = with(m, |road, m| {
-        let e = road.enter(m, f, args)?;
-        let leaves = inputs(m, &e, f, args)?;
-        Ok((e, leaves))
-    });
-    let (e, leaves) = match prepared {
-        Ok(p) => p,
-        Err(n) => return Ok(Err(n)),
-    };
-    let flat = match choose::study(m, &e, &leaves, Segments::None)? {
-        Ok(s) => s,
-        Err(n) => return Ok(Err(n)),
-    };
-    let resolved = match choose::resolve(m, &e, &leaves, &named)? {
-        Ok(r) => r,
-        Err(n) => return Ok(Err(n)),
-    };
+    let (e, leaves) = possible!(entered(m, f, args));
+    let flat = possible!(choose::study(m, &e, &leaves, Segments::None)?);
+    let resolved = possible!(choose::resolve(m, &e, &leaves, &named)?);
     let measured = m.road.measured.iter().rev().find(|(g, r, _)| *g == e.entry.func && *r == resolved).map(|(_, _, n)| *n);
     Ok(filled(m, &e, &leaves, &flat, &resolved)?.map(|(rows, forecast, frontier)| Report { function: super::name_of(f), plan, rows, forecast, measured, frontier }))
 }
@@ -90,10 +76,7 @@ fn filled(m: &mut Machine, e: &Entered, leaves: &[Value], flat: &Study, resolved
             Segments::Revolve(_) => vec![("revolve", unzip::Plan::store_all())],
         };
         for (name, plan) in plans {
-            let f = match choose::forecast(m, &s, &plan) {
-                Ok(f) => f,
-                Err(n) => return Ok(Err(n)),
-            };
+            let f = possible!(choose::forecast(m, &s, &plan));
             let name = if let Segments::Revolve(k) = segments { format!("{name} {k}") } else { name.to_owned() };
             frontier.push((name, f));
         }

@@ -1,60 +1,15 @@
 //! Lowered code against the reference evaluator, on generated programs and their derivatives of first and second order.
 
 use super::run;
-use crate::value::{Buf, ConInfo, Data, Shape, Value, array, show};
+use crate::ir::reference::value_at;
+use crate::value::{Buf, Value, show};
 use adl_ad::Ad;
-use adl_ir::eval::{self, Arr, Con, Val};
+use adl_ir::eval::{self, Con, Val};
 use adl_ir::print::{Style, program};
 use adl_ir::{FnId, Program, Ty, generate};
 use adl_specialise::world::Transforms;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-
-fn value(v: &Val, ty: &Ty) -> Value {
-    match v {
-        Val::F64(x) => Value::Float(*x),
-        Val::F32(x) => Value::F32(*x),
-        Val::I64(n) => Value::Int(*n),
-        Val::Bool(b) => Value::Bool(*b),
-        Val::Str(s) => Value::Str(Rc::new((&**s).into())),
-        Val::Absent | Val::Deps(_) => Value::Zero,
-        Val::Data(c) => {
-            let con = ConInfo { name: adl_syntax::symbol::Symbol::new("C"), tag: c.tag, data: adl_typing::ty::DataId(0, adl_syntax::symbol::Symbol::new("C")), arity: c.fields.len() as u32 };
-            let fields = c.fields.iter().map(|f| value(f, &of(f))).collect();
-            Value::Data(Rc::new(Data { con: Rc::new(con), fields }))
-        }
-        Val::Array(a) => elements(a, ty),
-    }
-}
-
-/// The type of a value, as far as it matters here.
-fn of(v: &Val) -> Ty {
-    match v {
-        Val::Array(a) => {
-            let scalar = match a.elems.first() {
-                Some(Val::I64(_)) => Ty::I64,
-                Some(Val::Bool(_)) => Ty::Bool,
-                Some(Val::Data(_) | Val::Array(_) | Val::Absent | Val::Deps(_)) => Ty::Str,
-                _ => Ty::F64,
-            };
-            Ty::Array(scalar.into(), a.shape.len() as u32)
-        }
-        _ => Ty::F64,
-    }
-}
-
-fn elements(a: &Arr, ty: &Ty) -> Value {
-    let shape: Shape = a.shape.iter().copied().collect();
-    let real = |v: &Val| v.float().unwrap_or(f64::NAN);
-    let buf = match ty.scalar() {
-        Ty::F64 => Buf::F64(a.elems.iter().map(real).collect()),
-        Ty::F32 => Buf::F32(a.elems.iter().map(|v| real(v) as f32).collect()),
-        Ty::I64 => Buf::I64(a.elems.iter().map(|v| if let Val::I64(n) = v { *n } else { 0 }).collect()),
-        Ty::Bool => Buf::Bool(a.elems.iter().map(|v| matches!(v, Val::Bool(true))).collect()),
-        Ty::Str | Ty::Data(_) | Ty::Array(..) => Buf::Boxed(a.elems.iter().map(|v| value(v, &of(v))).collect()),
-    };
-    array::make(shape, buf)
-}
 
 fn close(x: f64, y: f64) -> bool {
     x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= 1e-9 * (1.0 + x.abs().max(y.abs()))
@@ -88,7 +43,7 @@ fn both(p: &Program, f: FnId, args: &[Val]) -> Vec<Val> {
     let func = p.func(f);
     let want = eval::run(p, f, args, &[]).unwrap_or_else(|e| panic!("{e}"));
     let tys = func.tys(&func.body.params);
-    let got = run(p, f, args.iter().zip(&tys).map(|(a, t)| value(a, t)).collect());
+    let got = run(p, f, args.iter().zip(&tys).map(|(a, t)| value_at(a, t)).collect());
     assert_eq!(got.len(), want.results.len());
     for (g, w) in got.iter().zip(&want.results) {
         assert!(same(g, w), "{} where the evaluator gives {w:?} in {}", show::show(g), func.name);

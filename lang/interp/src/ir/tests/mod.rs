@@ -1,35 +1,12 @@
 mod against_eval;
 
 use super::lower::Linker;
-use crate::host::Host;
+use crate::host::Nobody;
 use crate::value::{ConInfo, Data, Value, array, compare};
 use crate::vm::Machine;
 use adl_ir::{Builder, Cmp, DataDecl, FnId, Loop, Op, Out, Program, Soac, SoacKind, Turns, Ty};
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
-
-struct Nobody;
-
-impl Host for Nobody {
-    fn print(&mut self, _: &str) {}
-    fn flush(&mut self) {}
-    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-        Err(String::new())
-    }
-    fn write(&mut self, _: &str, _: &[u8]) -> Result<(), String> {
-        Err(String::new())
-    }
-    fn args(&mut self) -> Vec<String> {
-        Vec::new()
-    }
-    fn env(&mut self, _: &str) -> Option<String> {
-        None
-    }
-    fn time(&mut self) -> f64 {
-        0.0
-    }
-    fn progress(&mut self, _: u64, _: u64) {}
-}
 
 fn run(p: &Program, f: FnId, args: Vec<Value>) -> Vec<Value> {
     let mut m = Machine::new(Box::new(Nobody));
