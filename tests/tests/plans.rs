@@ -107,16 +107,16 @@ fn costs_keep_within_their_bound() {
     }
     let cases = [
         ("fun (x : Float) -> (map (fun i -> x) (iota 50))[0]", "2.0"),
-        ("fun (xs : [40]Float) -> sum (map (fun x -> x * xs[0]) xs)", "[float i for i < 40]"),
-        ("fun (xs : [40]Float) -> (map (fun x -> x * sum xs) xs)[3]", "[float i for i < 40]"),
-        ("fun (xs : [6]Float) -> sum (map (fun i -> sum (map (fun x -> if x > 2.0 then xs[i] else 0.0) xs)) (iota 6))", "[float i for i < 6]"),
-        ("fun (xs : [6]Float) -> let ys = exp xs in let zs = reverse ys in zs[1] * ys[2]", "[float i for i < 6]"),
-        ("fun (x : Float) -> loop a = replicate 9 x for i < 5 do a with [i] = a[i] * x", "1.5"),
+        ("fun (xs : [40]Float) -> sum (map (fun x -> x * xs[0]) xs)", "(map float (iota 40))"),
+        ("fun (xs : [40]Float) -> (map (fun x -> x * sum xs) xs)[3]", "(map float (iota 40))"),
+        ("fun (xs : [6]Float) -> sum (map (fun i -> sum (map (fun x -> if x > 2.0 then xs[i] else 0.0) xs)) (iota 6))", "(map float (iota 6))"),
+        ("fun (xs : [6]Float) -> let ys = exp xs in let zs = reverse ys in zs[1] * ys[2]", "(map float (iota 6))"),
+        ("fun (x : Float) -> sum (loop a = replicate 9 x for i < 5 do map (fun k -> if k == i then a[k] * x else a[k]) (iota 9))", "1.5"),
         ("fun (x : Float, n : Int) -> power x n", "(1.1, 30)"),
         ("total", "(Node (Node (Leaf 1.0) (Leaf 2.0)) (Leaf 3.0))"),
-        ("fun (m : [4][4]Float) -> sum (sum (m @ m.T))", "[[float (i + j) for j < 4] for i < 4]"),
-        ("fun (xs : [8]Float) -> maximum xs + prod xs + last (cumsum (sort xs))", "[float (i * i) for i < 8]"),
-        ("fun (xs : [8]Float) -> let x = loop x = xs while sum x < 100.0 do x + xs[1:9 - 1 + 0][0] in sum x", "[1.0 for i < 8]"),
+        ("fun (m : [4][4]Float) -> sum (sum (m @ m.T))", "(for i < 4, j < 4 -> float (i + j))"),
+        ("fun (xs : [8]Float) -> maximum xs + prod xs + last (cumsum (sort xs))", "(for i < 8 -> float (i * i))"),
+        ("fun (xs : [8]Float) -> let x = loop x = xs while sum x < 100.0 do x + xs[0] * x[1] in sum x", "(replicate 8 1.0)"),
     ];
     let mut wrong = Vec::new();
     for (f, x) in cases {
