@@ -17,6 +17,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("(fun (x : Float) -> reduce (fun a b -> a * b + a) x (map (fun i -> x * float i) (iota 9)))", "0.4"),
     ("(fun (x : F32) -> loop y = x for i < 20 do y * y - x)", "0.3f32"),
     ("(fun (xs : [5]Float) -> fold (fun acc v -> tanh (acc + v)) 0.1 xs)", "[0.1, 0.2, 0.3, 0.4, 0.5]"),
+    ("fun (k : [3]Float) -> let x = linspace 0.0 1.0 12 in sum (map (fun v -> v * v) (for i < 10 -> sum for j < 3 -> k[j] * x[i + j]))", "[0.1, -0.4, 0.7]"),
 ];
 
 const PLANS: [&str; 9] = ["StoreAll", "RecomputeAll", "Auto", "Sqrt", "Revolve 1", "Revolve 3", "Revolve 100", "Budget 100_000_000", "ByHand []"];
@@ -98,6 +99,20 @@ fn costs_are_counted() {
     assert_eq!(echo_in(&mut s, "(cost (fun (n : Int) -> n + 1) 3).adjoint"), "0 : Int");
 }
 
+/// Calls of calls: code grows with the functions, not with the tree of calls, and so does the time that compiling takes.
+#[test]
+fn code_grows_with_functions_not_with_calls() {
+    let (mut s, _) = session();
+    echo_in(&mut s, "let f0 (x : Float) = sin x * 0.9");
+    for k in 1..=24 {
+        let below = k - 1;
+        let twice = if k % 8 == 0 { format!("f{below} (f{below} x)") } else { format!("f{below} x + cos x") };
+        echo_in(&mut s, &format!("let f{k} (x : Float) = if x > 100.0 then f{below} (f{below} x) + f{below} (x * x) else 0.5 * ({twice})"));
+    }
+    assert_eq!(echo_in(&mut s, "(gradcheck f24 0.7).ok"), "true : Bool");
+    assert!(s.roads().iter().all(|r| !r.contains("taped")), "{:?}", s.roads());
+}
+
 /// The bound holds, and is no more than a few times the work, also where arrays are captured, read in part, or inside data.
 #[test]
 fn costs_keep_within_their_bound() {
@@ -114,14 +129,15 @@ fn costs_keep_within_their_bound() {
         ("fun (x : Float) -> sum (loop a = replicate 9 x for i < 5 do map (fun k -> if k == i then a[k] * x else a[k]) (iota 9))", "1.5"),
         ("fun (x : Float, n : Int) -> power x n", "(1.1, 30)"),
         ("total", "(Node (Node (Leaf 1.0) (Leaf 2.0)) (Leaf 3.0))"),
+        ("fun (k : [3]Float) -> sum (map (fun v -> v * v) (for i < 10 -> sum for j < 3 -> k[j] * (linspace 0.0 1.0 12)[i + j]))", "[0.1, -0.4, 0.7]"),
         ("fun (m : [4][4]Float) -> sum (sum (m @ m.T))", "(for i < 4, j < 4 -> float (i + j))"),
         ("fun (xs : [8]Float) -> maximum xs + prod xs + last (cumsum (sort xs))", "(for i < 8 -> float (i * i))"),
         ("fun (xs : [8]Float) -> let x = loop x = xs while sum x < 100.0 do x + xs[0] * x[1] in sum x", "(replicate 8 1.0)"),
     ];
     let mut wrong = Vec::new();
     for (f, x) in cases {
-        let have = echo_in(&mut s, &format!("let c = cost ({f}) {x} in (c.ratio <= c.bound, c.bound <= 8.0 * c.ratio)"));
-        if have != "(true, true) : (Bool, Bool)" {
+        let have = echo_in(&mut s, &format!("let c = cost ({f}) {x} in (c.ratio <= c.bound, c.bound <= 8.0 * c.ratio, sum (map (fun l -> l.adjoint) c.lines) == c.adjoint)"));
+        if have != "(true, true, true) : (Bool, Bool, Bool)" {
             wrong.push(format!("{f}: {have}"));
         }
     }

@@ -54,6 +54,33 @@ fn programs_print_the_same_by_both_roads() {
     assert!(by_main > 200, "{by_main}");
 }
 
+/// Programs of these kinds are specialised.
+#[test]
+fn functions_in_arrays_order_and_arrays_of_data_take_the_main_road() {
+    let cases = [
+        ("fold (fun a f -> f a) x [sin, (fun y -> y * x)]", "0.7"),
+        ("fold (fun a f -> f a * x) x layers", "0.7"),
+        ("model.act (x * model.w[1])", "0.7"),
+        ("sum (map (fun f -> f x) (for i < 4 -> (fun y -> y * x * float i)))", "0.7"),
+        ("fold (fun a l -> l.act (a * l.w)) x [{act = sin, w = x}, {act = tanh, w = 2.0}]", "0.7"),
+        ("(let s = sort [(2, x), (1, x * x), (2, sin x)] in (fun (k, v) -> float k * v) s[0])", "0.7"),
+        ("(maximum [{a = 1, b = x}, {a = 2, b = x * x}]).b", "0.7"),
+        ("(let g = grad (fun ss -> sum (map area ss)) [C x, D x 2.0] in sum (map area g))", "0.7"),
+    ];
+    let mut wrong = Vec::new();
+    for (body, x) in cases {
+        let (mut s, _) = session();
+        for d in ["type S = C Float | D Float Float", "let area s = match s with | C r -> r * r * r | D a b -> a * b * b", "let layers = [sin, tanh, (fun (x : Float) -> x * x)]", "let model = {act = tanh, w = [1.0, 2.0]}"] {
+            echo_in(&mut s, d);
+        }
+        let have = echo_in(&mut s, &format!("(gradcheck (fun (x : Float) -> {body}) {x}).ok"));
+        if have != "true : Bool" || s.roads().iter().any(|r| r.contains("taped")) {
+            wrong.push(format!("{body}: {have}, {:?}", s.roads()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// A session that makes new functions for ever keeps a bounded number of what was made from them.
 #[test]
 fn what_is_kept_is_bounded() {

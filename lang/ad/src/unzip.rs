@@ -23,6 +23,9 @@ use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+/// Residuals of its callees that a function passes on one by one.
+const PASSED_ON: usize = 64;
+
 /// The two halves of a function.
 #[derive(Clone, Debug)]
 pub struct Unzipped {
@@ -32,7 +35,7 @@ pub struct Unzipped {
     pub results: usize,
     /// `(r… ; ẋ…) -> ( ; ẏ…)`.
     pub linear: FnId,
-    /// The type of all residuals in one, for functions that call themselves.
+    /// The type of all residuals in one, for functions that call themselves, and those that would pass on very many.
     pub boxed: Option<DataId>,
     /// What each residual is: one list for each result of the primal half after `results`. Branches share slots, and what a function
     /// keeps that calls itself is one value.
@@ -99,7 +102,11 @@ impl Ad {
         let mut linear = Function { name: p.func(u.linear).name.clone(), vars: vars.vars, body: halves.linear };
         primal.body.results = [&src.body.results[..], &needs].concat();
         linear.body.params = needs.clone();
-        if let Some(d) = u.boxed {
+        // Each of many calls would pass on all residuals of what it calls: code as large as the tree of calls. One value is as small as a synonym
+        // of its type (§8).
+        let own: Rc<[Residual]> = own;
+        let boxed = u.boxed.or_else(|| (needs.len() > own.len() + PASSED_ON).then(|| p.add_data(DataDecl { name: format!("Residuals of {}", p.func(u.primal).name.trim_start_matches("primal ")), cons: Vec::new() })));
+        if let Some(d) = boxed {
             let fields = linear.tys(&needs);
             p.set_data(d, DataDecl { name: p.data(d).name.clone(), cons: vec![("Kept".to_owned(), fields)] });
             let one = primal.fresh(Ty::Data(d), false);
@@ -120,8 +127,8 @@ impl Ad {
             let made = kept(p.func(u.primal), u.results);
             p.set(*k, made);
         }
-        let residuals = if u.boxed.is_some() { vec![rows.concat()] } else { rows };
-        Ok(Unzipped { residuals, own, moved: notes.moved.into(), padding: notes.padding.into(), ..u.clone() })
+        let residuals = if boxed.is_some() { vec![own.to_vec()] } else { rows };
+        Ok(Unzipped { residuals, own, boxed, moved: notes.moved.into(), padding: notes.padding.into(), ..u.clone() })
     }
 
     /// The primal half without its results: what a checkpoint runs again. It does not compute what only the results need.

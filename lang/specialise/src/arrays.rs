@@ -23,8 +23,11 @@ impl Spec<'_> {
     /// An array of the given elements.
     pub(crate) fn stacked(&mut self, vals: &[Val]) -> Res<Val> {
         let first = &vals[0];
-        if first.has_fun() || matches!(first, Val::Unit) {
-            return Err(self.no("an array of functions or of `()`"));
+        if vals.iter().any(Val::has_fun) {
+            return self.stacked_functions(vals);
+        }
+        if first.leaves().is_empty() {
+            return Err(self.no("an array of `()`"));
         }
         let layout = self.layout_of_val(first)?;
         for v in vals {
@@ -175,8 +178,9 @@ impl Spec<'_> {
     }
 
     pub(crate) fn replicate(&mut self, n: Var, v: &Val) -> Res<Val> {
-        if v.has_fun() || matches!(v, Val::Unit) {
-            return Err(self.no("an array of functions or of `()`"));
+        let v = &self.tagged(v);
+        if v.leaves().is_empty() {
+            return Err(self.no("an array of `()`"));
         }
         let mut outs = Vec::new();
         for a in v.leaves() {

@@ -6,6 +6,7 @@ use crate::val::{Closure, Fun, Val};
 use crate::{Entry, FunView, Input, Place, Res, Root, Spec, Unsupported, View};
 use adl_ir::{Builder, FnId};
 use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lambda, Local};
+use adl_syntax::symbol::Symbol;
 use adl_typing::ty::Ty;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
@@ -99,6 +100,29 @@ impl Spec<'_> {
                 self.data_input(place, &t, inputs)
             }
             View::Fun(f) => self.outside_fun(place, f, inputs),
+            View::Tuple(n) => {
+                let part = |k: u32| match &ty {
+                    Some(Ty::Tuple(ts)) => ts.get(k as usize).cloned(),
+                    _ => None,
+                };
+                Ok(Val::Tuple((0..n).map(|k| self.outside(place.then(k), part(k), inputs)).collect::<Res<_>>()?))
+            }
+            View::Record(names) => {
+                let field = |n: Symbol| match &ty {
+                    Some(Ty::Record(r)) => r.fields.iter().find(|f| f.0 == n).map(|f| f.1.clone()),
+                    _ => None,
+                };
+                let fields = names.into_iter().enumerate().map(|(k, n)| Ok((n, self.outside(place.then(k as u32), field(n), inputs)?)));
+                Ok(Val::Record(fields.collect::<Res<_>>()?))
+            }
+            View::Array(n) => {
+                let elem = match &ty {
+                    Some(Ty::Array(_, e)) => Some((**e).clone()),
+                    _ => None,
+                };
+                let elems = (0..n).map(|k| self.outside(place.then(k), elem.clone(), inputs)).collect::<Res<Vec<_>>>()?;
+                self.stacked_functions(&elems)
+            }
         }
     }
 
@@ -159,8 +183,8 @@ impl Spec<'_> {
     fn global_input(&mut self, g: GlobalId, inputs: &mut Vec<Input>) -> Res<Val> {
         let place = Place { root: Root::Global(g), steps: Vec::new() };
         let def = self.world.global(g);
-        if let (View::Opaque(_), Some(def)) = (self.world.view(&place), &def) {
-            // Data with functions in it: its code is evaluated here. (Globals that it needs come first.)
+        if let (View::Opaque(_), Some(def)) = (self.world.view(&place), def.as_ref().filter(|d| !matches!(*d.expr.kind, ExprKind::Lit(adl_typing::core::Lit::Unit)))) {
+            // Something that its value does not show: its code, where it is kept, is evaluated here. (Globals that it needs come first.)
             let c = Closure { lam: self.thunk(&def.expr)?, hidden: Rc::new([]), group: None, env: Rc::new([]), subst: Rc::new(BTreeMap::new()) };
             self.global_inputs(&[Val::fun(Fun::Closure(c.clone()))], inputs)?;
             return self.enter(&c, &[]);

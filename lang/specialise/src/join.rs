@@ -22,6 +22,8 @@ enum Src {
 /// Results of all branches: the type of each, and for each the source in each branch.
 #[derive(Default)]
 struct Joined {
+    /// Whether a function gets its number also where there is one candidate.
+    always: bool,
     tys: Vec<IrTy>,
     src: Vec<Vec<Src>>,
 }
@@ -157,6 +159,7 @@ impl<'s> Spec<'s> {
                 });
                 Ok(Val::Record(parts.collect::<Res<_>>()?))
             }
+            Val::Array(e) if e.has_fun() => self.unify_functions(first, vs, j),
             Val::Array(_) => {
                 let e = self.unify_part(vs, j, &|v| match v {
                     Val::Array(e) => Some(e),
@@ -180,6 +183,58 @@ impl<'s> Spec<'s> {
             });
         }
         self.unify(&parts, j)
+    }
+
+    /// Arrays of functions are joined where they have the same candidates.
+    fn unify_functions(&mut self, first: &Val, vs: &[Option<&Val>], j: &mut Joined) -> Res<Val> {
+        let mut keys = Vec::new();
+        for v in vs.iter().flatten() {
+            let mut key = Key::new();
+            self.key_val(v, &mut key);
+            keys.push(key);
+        }
+        if keys.iter().any(|k| *k != keys[0]) {
+            return Err(self.no("branches that give arrays of different functions"));
+        }
+        let leaves: Vec<Option<Vec<Var>>> = vs.iter().map(|v| v.map(Val::leaves)).collect();
+        let mut k = 0;
+        Ok(first.map(&mut |x| {
+            k += 1;
+            let src = leaves.iter().map(|l| l.as_ref().map_or(Src::Zero, |l| Src::Var(l[k - 1]))).collect();
+            j.leaf(self.b.ty(x), src)
+        }))
+    }
+
+    /// An array of elements with functions in them: of each, the number of its candidate, and what the candidates capture.
+    pub(crate) fn stacked_functions(&mut self, vals: &[Val]) -> Res<Val> {
+        let mut j = Joined { always: true, ..Joined::default() };
+        let refs: Vec<Option<&Val>> = vals.iter().map(Some).collect();
+        let template = self.unify(&refs, &mut j)?;
+        let mut outs = Vec::new();
+        for (ty, src) in j.tys.iter().zip(&j.src) {
+            if ty.rank() > 0 && src.iter().any(|s| matches!(s, Src::Zero)) {
+                return Err(self.no("an array of functions that capture arrays"));
+            }
+            let mut made = Block::default();
+            let elems = src.iter().map(|s| self.source(&mut made, ty, s)).collect();
+            made.stmts.into_iter().for_each(|s| self.b.push(s));
+            let t = self.lift_ty(ty)?;
+            outs.push(self.b.one(Op::Stack { elems, shape: None }, t));
+        }
+        Ok(Val::array_of(template.with(&outs)))
+    }
+
+    /// The same value, in which each function has the number of a candidate: so that an array of it has a length.
+    pub(crate) fn tagged(&mut self, v: &Val) -> Val {
+        match v {
+            Val::Fun(f) if !matches!(&**f, Fun::Tagged(..)) => {
+                let first = self.int(0);
+                Val::fun(Fun::Tagged(first, vec![f.clone()]))
+            }
+            Val::Tuple(vs) => Val::Tuple(vs.iter().map(|v| self.tagged(v)).collect()),
+            Val::Record(fs) => Val::Record(fs.iter().map(|(n, v)| (*n, self.tagged(v))).collect()),
+            Val::Unit | Val::Leaf(_) | Val::Array(_) | Val::Data(..) | Val::Fun(_) | Val::Rep(_) | Val::Bottom => v.clone(),
+        }
     }
 
     fn unify_leaf(&mut self, first: Var, vs: &[Option<&Val>], j: &mut Joined) -> Res<Var> {
@@ -211,7 +266,7 @@ impl<'s> Spec<'s> {
                 Some(_) => return Err(self.no("branches whose values are laid out differently")),
             });
         }
-        let one = cands.len() == 1;
+        let one = cands.len() == 1 && !j.always;
         let tag = if one { None } else { Some(j.leaf(IrTy::I64, choices.iter().map(number).collect())) };
         let mut funs = Vec::new();
         for (k, (_, f)) in cands.iter().enumerate() {

@@ -274,10 +274,8 @@ impl<'s> Spec<'s> {
         if matches!(v, Val::Bottom) {
             return Err(self.no("a loop that always stops with an error"));
         }
-        if v.has_fun() {
-            return Err(self.no("an array of functions"));
-        }
-        if matches!(v, Val::Unit) {
+        let v = self.tagged(&v);
+        if v.leaves().is_empty() {
             return Err(self.no("an array of `()`"));
         }
         let leaves = v.leaves();

@@ -17,13 +17,17 @@ impl Spec<'_> {
             }
             Prim::Variance => self.variance(v),
             Prim::Prod => self.prod(v),
-            Prim::Maximum | Prim::Minimum => {
-                let x = self.leaf(v)?;
-                let arg = if p == Prim::Maximum { Prim::Argmax } else { Prim::Argmin };
-                let at = self.b.prim(arg, &[x], IrTy::I64);
-                self.element(v, &[at])
-            }
-            Prim::Argmax | Prim::Argmin => self.leaf_prim(p, args, IrTy::I64),
+            Prim::Maximum | Prim::Minimum => match v {
+                Val::Leaf(x) if self.b.ty(*x).rank() == 1 && self.b.ty(*x).scalar().is_real() => {
+                    let t = self.b.ty(*x).elem();
+                    self.leaf_prim(p, args, t)
+                }
+                _ => {
+                    let at = self.extreme(p == Prim::Maximum, v)?;
+                    self.element(v, &[at])
+                }
+            },
+            Prim::Argmax | Prim::Argmin => self.extreme(p == Prim::Argmax, v).map(Val::Leaf),
             Prim::Argsort => self.sorted(v).map(Val::Leaf),
             Prim::Sort => {
                 let at = self.sorted(v)?;
@@ -100,12 +104,42 @@ impl Spec<'_> {
         self.carry(n, false, &Val::Leaf(start), std::slice::from_ref(v), &mut |s, _, acc, e| s.bin(Bin::Mul, acc, &e[0]))
     }
 
-    /// The positions that sort an array.
-    pub(crate) fn sorted(&mut self, v: &Val) -> Res<Var> {
-        match v {
-            Val::Leaf(x) => Ok(self.b.prim(Prim::Argsort, &[*x], IrTy::I64.array(1))),
-            _ => Err(self.no("an order of compound data")),
+    /// The first position of the greatest (or least) element. Of compound ones, by comparing them one after the other.
+    fn extreme(&mut self, greatest: bool, v: &Val) -> Res<Var> {
+        if let Val::Leaf(x) = v {
+            return Ok(self.b.prim(if greatest { Prim::Argmax } else { Prim::Argmin }, &[*x], IrTy::I64));
         }
+        let (n, zero) = (self.extent(v, 0)?, self.int(0));
+        // An empty array has no extreme: the check is that of its first element.
+        self.element(v, &[zero])?;
+        let op = if greatest { Cmp::Gt } else { Cmp::Lt };
+        let best = self.carry(n, false, &Val::Leaf(zero), std::slice::from_ref(v), &mut |s, i, best, e| {
+            let at = s.leaf(best)?;
+            let so_far = s.element(v, &[at])?;
+            let better = s.compare(op, &e[0], &so_far)?;
+            let better = s.leaf(&better)?;
+            Ok(Val::Leaf(s.b.one(Op::Select(better, i, at), IrTy::I64)))
+        })?;
+        self.leaf(&best)
+    }
+
+    /// The positions that sort an array. Compound elements are sorted by their last part first: sorting is stable.
+    pub(crate) fn sorted(&mut self, v: &Val) -> Res<Var> {
+        if let Val::Leaf(x) = v {
+            return Ok(self.b.prim(Prim::Argsort, &[*x], IrTy::I64.array(1)));
+        }
+        let parts = v.leaves();
+        if v.has_fun() || parts.is_empty() || parts.iter().any(|x| self.b.ty(*x).rank() != 1 || matches!(self.b.ty(*x).scalar(), IrTy::Data(_))) {
+            return Err(self.no("an order of arrays or declared data"));
+        }
+        let mut at: Option<Var> = None;
+        for x in parts.into_iter().rev() {
+            let t = self.b.ty(x);
+            let keys = at.map_or(x, |at| self.b.one(Op::Gather { a: x, at, shape: None }, t));
+            let order = self.b.prim(Prim::Argsort, &[keys], IrTy::I64.array(1));
+            at = Some(at.map_or(order, |at| self.b.one(Op::Gather { a: at, at: order, shape: None }, IrTy::I64.array(1))));
+        }
+        at.ok_or_else(|| self.no("an order of compound data"))
     }
 
     fn dot(&mut self, args: &[Val]) -> Res<Val> {

@@ -8,7 +8,7 @@ use crate::call::Promise;
 use crate::key::Tok;
 use crate::val::Val;
 use crate::{Layout, Res, Spec};
-use adl_ir::{DataId, Op, Ty as IrTy, Var};
+use adl_ir::{DataId, Op, Out, Ty as IrTy, Var};
 use adl_prim::Bin;
 
 impl<'s> Spec<'s> {
@@ -23,13 +23,26 @@ impl<'s> Spec<'s> {
         self.tangent_ty(x).is_some()
     }
 
-    /// An error where the tangent of a value would hold an array of declared data: that is left to the other road.
-    pub(crate) fn no_arrays_of_data(&self, v: &Val) -> Res<()> {
-        let bad = |x: &Var| matches!(self.b.ty(*x), IrTy::Array(ref e, _) if matches!(**e, IrTy::Data(_)));
-        if v.has_fun() || v.leaves().iter().any(bad) {
-            return Err(self.no("a derivative with respect to an array of declared data inside a differentiated function"));
+    /// The data type of the elements of an array of declared data.
+    fn elements_of(&self, x: Var) -> Option<DataId> {
+        match self.b.ty(x) {
+            IrTy::Array(e, _) => if let IrTy::Data(d) = *e { Some(d) } else { None },
+            _ => None,
         }
-        Ok(())
+    }
+
+    /// Does something with each element of arrays of declared data; the array of what it gives, which is data too.
+    fn each_element(&mut self, arrays: &[(Var, DataId)], f: &mut dyn FnMut(&mut Self, &[Var]) -> Res<Val>) -> Res<Var> {
+        let vals: Vec<Val> = arrays.iter().map(|(x, d)| Val::Array(Box::new(Val::Data(*x, *d)))).collect();
+        let n = self.extent(&vals[0], 0)?;
+        let made = self.each(n, &vals, Out::Collect, &mut |s, _, elems| {
+            let elems = elems.iter().map(|e| s.leaf(e)).collect::<Res<Vec<_>>>()?;
+            f(s, &elems)
+        })?;
+        match made.leaves()[..] {
+            [x] => Ok(x),
+            _ => Err(self.no("an array of declared data that is laid out otherwise")),
+        }
     }
 
     /// The IR's tangents in a user's tangent, of the leaves that have one.
@@ -43,10 +56,18 @@ impl<'s> Spec<'s> {
 
     pub(crate) fn tangent_in(&mut self, x: Var) -> Res<Option<Var>> {
         let Some(t) = self.tangent_ty(x) else { return Ok(None) };
-        let (IrTy::Data(d), IrTy::Data(to)) = (self.b.ty(x), &t) else {
-            self.no_arrays_of_data(&Val::Leaf(x))?;
-            return Ok(Some(x));
-        };
+        if let (Some(d), IrTy::Array(to, _)) = (self.elements_of(x), &t) {
+            let IrTy::Data(to) = **to else { return Ok(Some(x)) };
+            if d == to {
+                return Ok(Some(x));
+            }
+            let out = self.each_element(&[(x, d)], &mut |s, e| match s.tangent_in(e[0])? {
+                Some(t) => Ok(Val::Data(t, to)),
+                None => Err(s.no("data without a tangent")),
+            })?;
+            return Ok(Some(out));
+        }
+        let (IrTy::Data(d), IrTy::Data(to)) = (self.b.ty(x), &t) else { return Ok(Some(x)) };
         let to = *to;
         if d == to {
             return Ok(Some(x));
@@ -89,8 +110,12 @@ impl<'s> Spec<'s> {
     pub(crate) fn merge(&mut self, x: Var, t: Var) -> Res<Var> {
         match (self.b.ty(x), self.b.ty(t)) {
             (IrTy::Data(d), IrTy::Data(from)) => self.merge_data(x, d, t, from),
+            (IrTy::Array(..), IrTy::Array(from, _)) if self.elements_of(x).is_some() => {
+                let (Some(d), IrTy::Data(from)) = (self.elements_of(x), &*from) else { return Ok(t) };
+                let from = *from;
+                self.each_element(&[(x, d), (t, from)], &mut |s, e| Ok(Val::Data(s.merge(e[0], e[1])?, d)))
+            }
             (IrTy::Array(..), _) => {
-                self.no_arrays_of_data(&Val::Leaf(x))?;
                 let zero = self.zero_like(x);
                 Ok(self.b.bin(Bin::Add, zero, t))
             }

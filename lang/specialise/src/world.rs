@@ -37,9 +37,15 @@ pub enum View {
     Data,
     /// A function.
     Fun(FunView),
+    /// A tuple of so many parts with functions among them; steps: the parts.
+    Tuple(u32),
+    /// A record with functions among its fields, sorted by name; steps: the fields.
+    Record(Vec<Symbol>),
+    /// An array of elements with functions in them; steps: the elements.
+    Array(u32),
     /// A run-time type (captured hidden arguments), as a type without variables.
     Rep(Ty),
-    /// Something that IR has no place for: why. A global of this kind (data with functions in it) is evaluated from its Core where it is
+    /// Something that IR has no place for: why. A global of this kind whose type is a function's is evaluated from its Core where it is
     /// needed.
     Opaque(String),
 }

@@ -4,7 +4,7 @@ use super::{Count, Counted, reach};
 use crate::Ad;
 use crate::profile::sites::{Site, Unit};
 use crate::unzip::{Plan, Residual};
-use adl_ir::{FnId, Program, Ty, Var};
+use adl_ir::{DataId, FnId, Program, Ty, Var};
 use adl_specialise::Unsupported;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,6 +78,18 @@ pub(super) fn kept_by(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Res
 /// A function and those that it calls (other than in checkpoints) that have a linear part.
 fn active(p: &Program, f: FnId) -> BTreeSet<FnId> {
     p.callees(f, |g, checkpoint| !checkpoint && !p.func(g).body.lin_results.is_empty() && !p.func(g).body.results.is_empty())
+}
+
+impl Ad {
+    /// The types in which recursive functions keep their residuals, of J `f` and of what it calls. (Residuals may hold others: those of
+    /// derivatives inside `f`, which are data like any other.)
+    pub fn boxes(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<BTreeSet<DataId>, Unsupported> {
+        let mut out = BTreeSet::new();
+        for g in active(p, f) {
+            out.extend(self.unzip(p, g, plan)?.boxed);
+        }
+        Ok(out)
+    }
 }
 
 /// The residuals of J `f` and of what it calls, in program order.

@@ -305,7 +305,11 @@ impl Road {
     }
 
     fn measure(&mut self, l: &Lined, how: choose::Resolved, residuals: &[Value]) {
-        let bytes = self.bytes_of(&l.kept, residuals);
+        let boxes = match self.differentiated(&l.entered, how.segments).and_then(|j| Ok(self.ad.boxes(&mut self.program, j, &how.plan)?)) {
+            Ok(b) => b,
+            Err(_) => return,
+        };
+        let bytes = self.bytes_of(&boxes, &l.kept, residuals);
         let f = l.entered.entry.func;
         self.measured.retain(|(g, h, _)| *g != f || *h != how);
         if self.measured.len() >= MEASURES {
@@ -339,14 +343,9 @@ pub(crate) fn name_of(f: &Value) -> String {
 /// Runs an operator under a plan.
 pub(crate) fn under<T>(m: &mut Machine, plan: &Value, run: impl FnOnce(&mut Machine) -> Res<T>) -> Res<T> {
     let plan = Plan::of(plan)?;
-    let before = m.road.given.replace(plan.clone());
-    let runs = m.road.explain.len();
+    let before = m.road.given.replace(plan);
     let out = run(m);
     m.road.given = before;
-    if let (Plan::Budget(_), Some(why)) = (&plan, m.road.explain.get(runs..).and_then(|e| e.last()).and_then(|e| e.why.clone())) {
-        // A bound that nobody keeps is worse than none.
-        return Err(unplanned(&Unsupported::new(why, Span::default())));
-    }
     out
 }
 
@@ -415,6 +414,10 @@ fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option
         Err(e) => Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span),
     };
     m.ran_native = false;
+    if let Some(Plan::Budget(_)) = m.road.given {
+        // A bound that nobody keeps is worse than none, and the taped road would run the function's effects.
+        return Err(unplanned(&why));
+    }
     m.road.note(f, false, Some(why));
     Ok(None)
 }

@@ -44,7 +44,7 @@ fn block(f: &mut Function, b: &mut Block, change: &Change) {
             };
             match made {
                 Some(c) => change(f, s, c, &mut b.stmts),
-                None => b.stmts.push(s),
+                None => in_order(f, s, &mut b.stmts),
             }
         }
     });
@@ -80,6 +80,38 @@ fn collected(f: &mut Function, s: Stmt, n: Var, to: &mut Vec<Stmt>) {
     let mut stmts = vec![Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span }];
     stmts.append(&mut sums);
     either(f, s, n, Block { stmts, results, ..Block::default() }, to);
+}
+
+/// Sums of numbers that some other loop makes: they are taken in the order in which [`loops`] takes those of straight-line code. What is
+/// straight-line code depends on the plan of a gradient, and its bits do not.
+fn in_order(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
+    let span = s.span;
+    let Op::Loop(l) = &mut s.op else { return to.push(s) };
+    let Turns::For(n) = l.turns else { return to.push(s) };
+    let mut sums = Vec::new();
+    let first = l.body.results.len().saturating_sub(l.outs.len());
+    for (k, o) in l.outs.iter_mut().enumerate() {
+        let ty = f.ty(l.body.results[first + k]).clone();
+        if *o == Out::Sum && matches!(ty, Ty::F64 | Ty::F32) {
+            *o = Out::Collect;
+            let part = f.fresh(ty.array(1), false);
+            sums.push((std::mem::replace(&mut s.outs[first + k], part), part, ty));
+        }
+    }
+    let reverse = l.reverse;
+    to.push(s);
+    for (total, part, ty) in sums {
+        let whole = f.fresh(ty.clone(), false);
+        let sum = Stmt { outs: vec![whole], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(n) }, span };
+        let (i, x, turns) = (f.fresh(Ty::I64, false), f.fresh(ty, false), f.fresh(Ty::I64, false));
+        let body = Block { params: vec![i, x], results: vec![x], ..Block::default() };
+        let each = Loop { turns: Turns::For(n), reverse, init: vec![], lin_init: vec![], xs: vec![part], lin_xs: vec![], outs: vec![Out::Sum], lin_outs: vec![], body };
+        // `either` names the results of the loop for few turns itself.
+        let few = Stmt { outs: vec![total, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(each)), span };
+        let count = f.fresh(Ty::I64, false);
+        let many = Block { stmts: vec![sum, Stmt { outs: vec![count], lin_outs: Vec::new(), op: Op::Lit(Lit::I64(0)), span }], results: vec![whole, count], ..Block::default() };
+        either(f, few, n, many, to);
+    }
 }
 
 /// Straight-line code with variables of its own.

@@ -9,6 +9,9 @@ use adl_typing::ty::{DataDecl, DataId, RecordTy, Size, Ty, TyVar};
 use std::collections::HashMap;
 use std::rc::Rc;
 
+/// Functions of an array that are told apart.
+const MOST_FUNCTIONS: usize = 64;
+
 /// What the specialiser learned of a place: its result holds for other values as long as this does.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Fact {
@@ -18,6 +21,8 @@ pub(crate) enum Fact {
     Rep(Rc<Rep>),
     /// Data, of a type if that was asked for.
     Data(Option<Ty>),
+    /// An array with functions in it, of so many elements.
+    Array(usize),
     /// Nothing that has a place in IR.
     Opaque,
 }
@@ -56,6 +61,7 @@ impl<'a> Values<'a> {
         facts.iter().all(|(p, f)| {
             let Some(v) = self.at(p) else { return false };
             match f {
+                Fact::Array(n) => matches!(&v, Value::Array(a) if a.shape.first() == Some(n)),
                 Fact::Data(Some(t)) => self.type_of(&v).as_ref() == Some(t),
                 f => fact(&v) == *f,
             }
@@ -70,7 +76,13 @@ impl<'a> Values<'a> {
 
 /// The value at a step from a function.
 fn step(v: &Value, i: usize) -> Option<Value> {
-    let Value::Fun(f) = v else { return None };
+    let f = match v {
+        Value::Fun(f) => f,
+        Value::Tuple(t) => return t.0.get(i).cloned(),
+        Value::Record(r) => return r.vals.get(i).cloned(),
+        Value::Array(a) if a.shape.len() == 1 && i < a.shape[0] => return Some(super::rows::flat(v, i)),
+        _ => return None,
+    };
     match &**f {
         Fun::Closure(_, c) => c.get(i).cloned(),
         Fun::Member(g, _) => g.captured.get(i).cloned(),
@@ -139,7 +151,14 @@ impl World for Values<'_> {
             },
             Value::Rev { .. } | Value::Dual(_) => View::Opaque("a value that is being differentiated".into()),
             Value::Zero => View::Opaque("a zero of unknown shape".into()),
-            v if holds_functions(v) => View::Opaque("functions inside data".into()),
+            Value::Tuple(t) if holds_functions(&v) => View::Tuple(t.0.len() as u32),
+            Value::Record(r) if holds_functions(&v) => View::Record(r.names.to_vec()),
+            Value::Array(a) if holds_functions(&v) => {
+                let n = a.shape.first().copied().unwrap_or(0);
+                self.facts.push((at.clone(), Fact::Array(n)));
+                if a.shape.len() != 1 || n > MOST_FUNCTIONS { View::Opaque("an array of very many functions, or of more than one axis".into()) } else { View::Array(n as u32) }
+            }
+            v if holds_functions(v) => View::Opaque("a function inside data".into()),
             _ => View::Data,
         }
     }

@@ -1,5 +1,6 @@
 //! Register code.
 
+use super::Codes;
 use crate::value::{ConInfo, Value};
 use adl_prim::{Bin, Cmp, Prim, Un};
 use adl_syntax::span::Span;
@@ -154,7 +155,7 @@ pub struct Code {
     /// Functions made inside.
     pub codes: Vec<Rc<Code>>,
     /// Recursive groups made inside.
-    pub groups: Vec<Vec<Rc<Code>>>,
+    pub groups: Vec<Codes>,
     /// Records' field names.
     pub names: Vec<Rc<[Symbol]>>,
     /// Constructors.

@@ -5,7 +5,7 @@
 
 use super::code::{Code, R};
 use super::parts::{element, index_width, literal_equal, number_at, rep_with, step_into, update};
-use super::{Fun, Group, Machine};
+use super::{Codes, Fun, Group, Machine};
 use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::ir;
@@ -174,9 +174,9 @@ impl Machine {
         self.set(base, d, Value::Fun(Rc::new(Fun::Closure(code.clone(), captured))));
     }
 
-    pub(super) fn group(&mut self, base: usize, d: R, codes: &[Rc<Code>], first: R, n: u32) {
+    pub(super) fn group(&mut self, base: usize, d: R, codes: &Codes, first: R, n: u32) {
         let captured = self.range(base, first, n);
-        let group = Rc::new(Group { codes: codes.to_vec(), captured });
+        let group = Rc::new(Group { codes: codes.clone(), captured });
         for i in 0..codes.len() as u32 {
             self.set(base, d + i, Value::Fun(Rc::new(Fun::Member(group.clone(), i))));
         }

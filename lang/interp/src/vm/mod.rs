@@ -11,6 +11,7 @@ pub(crate) mod lanes;
 mod lowered;
 mod nonfinite;
 mod instr;
+mod library;
 mod parts;
 mod progress;
 mod run;
@@ -28,6 +29,7 @@ use adl_syntax::span::{FileId, Span};
 use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lit};
 use adl_typing::ty::{DataDecl, DataId, Ty};
 use code::Code;
+pub use library::Codes;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -56,7 +58,7 @@ pub enum Fun {
 /// Functions that refer to each other, and what they capture. Members are made on demand, so that no cycle of references arises.
 pub struct Group {
     /// Their code.
-    pub codes: Vec<Rc<Code>>,
+    pub codes: Codes,
     /// Captured values, the same for all.
     pub captured: Vec<Value>,
 }

@@ -64,7 +64,7 @@ impl Gen {
     }
 
     /// An index below `n`.
-    fn index(&mut self, n: usize) -> Var {
+    pub(super) fn index(&mut self, n: usize) -> Var {
         let fits = |k: &Kind| matches!(k, Kind::Int(lo, hi) if *lo >= 0 && *hi < n as i64);
         match self.pick(fits) {
             Some(k) if self.rng.once_in(2) => k.v,
@@ -171,7 +171,10 @@ impl Gen {
     fn built_in(&mut self, x: &Known, shape: &[usize]) {
         let scalar = || Kind::Real(vec![]);
         match shape {
-            [n] => match self.rng.below(5) {
+            [n] => match self.rng.below(9) {
+                5 | 6 => self.ordered(x),
+                7 => { self.one(Op::Prim(Prim::Maximum, vec![x.v]), scalar(), x.bound); }
+                8 => { self.one(Op::Prim(Prim::Minimum, vec![x.v]), scalar(), x.bound); }
                 0 => { self.one(Op::Prim(Prim::Mean, vec![x.v]), scalar(), x.bound); }
                 1 => { self.tame(Op::Prim(Prim::Variance, vec![x.v]), scalar(), x.bound * x.bound); }
                 2 => { self.tame(Op::Prim(Prim::Prod, vec![x.v]), scalar(), x.bound.max(1.0).powi(*n as i32)); }
@@ -183,6 +186,15 @@ impl Gen {
             [n, m] => { self.one(Op::Prim(Prim::Diag, vec![x.v]), Kind::Real(vec![*n.min(m)]), x.bound); }
             _ => {}
         }
+    }
+
+    /// Sorted numbers, some of them twice.
+    fn ordered(&mut self, x: &Known) {
+        let Kind::Real(shape) = &x.kind else { return };
+        let (at, k) = self.indices(shape[0]);
+        let row = Kind::Real(vec![k]);
+        let some = self.one(Op::Gather { a: x.v, at, shape: None }, row.clone(), x.bound);
+        self.one(Op::Prim(Prim::Sort, vec![some]), row, x.bound);
     }
 
     /// What makes arrays larger.

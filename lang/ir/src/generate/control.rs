@@ -69,11 +69,14 @@ impl Gen {
         };
         let carried = if self.rng.once_in(2) { self.result_kinds() } else { Vec::new() };
         let init: Vec<Var> = carried.iter().map(|k| self.want(k)).collect();
-        let xs = if exact && turns > 0 { self.pick(|k| matches!(k, Kind::Real(s) if s.first() == Some(&turns))) } else { None };
+        let xs = if exact && turns > 0 { self.pick(|k| matches!(k, Kind::Real(s) if s.first() == Some(&turns)) || *k == Kind::Boxes(turns)) } else { None };
         let mut params = vec![(Kind::Int(0, most.max(1) as i64 - 1), 0.0)];
         params.extend(carried.iter().map(|k| (k.clone(), if matches!(k, Kind::Real(_)) { 1.0 } else { LARGEST })));
         if let Some(Kind::Real(s)) = xs.as_ref().map(|x| &x.kind) {
             params.push((Kind::Real(s[1..].to_vec()), xs.as_ref().map_or(1.0, |x| x.bound)));
+        }
+        if let Some(Kind::Boxes(_)) = xs.as_ref().map(|x| &x.kind) {
+            params.push((Kind::Box, LARGEST));
         }
         let (outs, made) = self.outputs(exact);
         let steps = self.rng.between(1, 4);
@@ -90,6 +93,7 @@ impl Gen {
     fn outputs(&mut self, exact: bool) -> (Vec<Out>, Vec<Kind>) {
         let n = self.rng.between(1, 2);
         (0..n).map(|_| match self.rng.below(4) {
+            0 if exact && self.rng.once_in(3) => (Out::Collect, Kind::Box),
             0 | 1 if exact => (Out::Collect, Kind::Real(vec![])),
             2 if exact => (Out::Boxed, Kind::Real(vec![self.rng.between(1, 3)])),
             _ => (Out::Sum, Kind::Real(vec![])),
@@ -114,6 +118,7 @@ impl Gen {
         }
         for ((v, o), k) in vars[carried.len()..].iter().zip(outs).zip(made) {
             match o {
+                Out::Collect if *k == Kind::Box => { self.know(*v, Kind::Boxes(turns), LARGEST); }
                 Out::Collect => { self.know(*v, Kind::Real(vec![turns]), 1.0); }
                 Out::Sum => { self.know(*v, k.clone(), LARGEST); }
                 // The elements are read again at once.
@@ -157,11 +162,13 @@ impl Gen {
         self.emit_loop(op, carried, &outs, &made, limit as usize);
     }
 
-    /// An associative operator on `n` components: sums, products, composition of linear functions.
-    fn operator(&mut self, n: usize) -> Block {
+    /// An associative operator on `n` components, with what leaves -4 ... 4 as it is: sums, products (also with a free variable), extremes,
+    /// composition of linear functions.
+    fn operator(&mut self, n: usize) -> (Block, Vec<f64>) {
+        let (op, unit) = [(Bin::Add, 0.0), (Bin::Mul, 1.0), (Bin::Max, -LARGEST), (Bin::Min, LARGEST)][self.rng.below(4)];
+        let free = (n == 1 && op == Bin::Mul && self.rng.once_in(3)).then(|| self.want(&Kind::Real(vec![])));
         self.b.open();
         let p: Vec<Var> = (0..2 * n).map(|_| self.b.param(Ty::F64)).collect();
-        let op = if self.rng.once_in(2) { Bin::Add } else { Bin::Mul };
         let results = match p.as_slice() {
             // Products of 2x2 matrices.
             [a, b, c, d, e, f, g, h] => {
@@ -176,10 +183,18 @@ impl Gen {
                 let t = self.b.bin(Bin::Mul, *b2, *a1);
                 vec![self.b.bin(Bin::Add, *a2, t), self.b.bin(Bin::Mul, *b1, *b2)]
             }
-            [x, y, ..] => vec![self.b.bin(op, *x, *y)],
+            [x, y, ..] => {
+                let z = self.b.bin(op, *x, *y);
+                vec![free.map_or(z, |c| self.b.bin(Bin::Mul, z, c))]
+            }
             _ => Vec::new(),
         };
-        self.b.close(results, vec![])
+        let units = match n {
+            4 => vec![1.0, 0.0, 0.0, 1.0],
+            2 => vec![0.0, 1.0],
+            _ => vec![unit],
+        };
+        (self.b.close(results, vec![]), units)
     }
 
     pub(super) fn soac(&mut self) {
@@ -187,14 +202,8 @@ impl Gen {
         let len = self.rng.below(5);
         let arrays: Vec<Var> = (0..n).map(|_| self.want(&Kind::Real(vec![len]))).collect();
         let kind = [SoacKind::Reduce, SoacKind::Scan, SoacKind::ScanExclusive][self.rng.below(3)];
-        let op = self.operator(n);
-        let adds = matches!(op.stmts.first().map(|s| &s.op), Some(Op::Bin(Bin::Add, ..)));
-        let unit = |i: usize| match n {
-            4 => [1.0, 0.0, 0.0, 1.0][i],
-            2 => [0.0, 1.0][i],
-            _ => if adds { 0.0 } else { 1.0 },
-        };
-        let neutral: Vec<Var> = (0..n).map(|i| self.b.lit(crate::op::Lit::F64(unit(i)))).collect();
+        let (op, units) = self.operator(n);
+        let neutral: Vec<Var> = units.into_iter().map(|x| self.b.lit(crate::op::Lit::F64(x))).collect();
         let shape = if kind == SoacKind::Reduce { vec![] } else { vec![len] };
         self.place();
         let tys = vec![self.ty(&Kind::Real(shape.clone())); n];
@@ -213,9 +222,8 @@ impl Gen {
         // Some keys are out of range.
         let keys: Vec<i64> = (0..n).map(|_| self.rng.below(m + 2) as i64 - 1).collect();
         let keys = self.ints(&keys);
-        let op = self.operator(1);
-        let adds = matches!(op.stmts.first().map(|s| &s.op), Some(Op::Bin(Bin::Add, ..)));
-        let neutral = self.b.lit(crate::op::Lit::F64(if adds { 0.0 } else { 1.0 }));
+        let (op, units) = self.operator(1);
+        let neutral = self.b.lit(crate::op::Lit::F64(units[0]));
         let op = Op::ReduceByIndex { dest: vec![dest], op: Box::new(op), neutral: vec![neutral], keys, values: vec![values] };
         self.one(op, Kind::Real(vec![m]), 5.0);
         let last = self.scope.pop();

@@ -40,7 +40,7 @@ impl Types {
             Kind::Pair => Some(self.pair),
             Kind::Box => Some(self.boxed),
             Kind::Shape => Some(self.shape),
-            Kind::Real(_) | Kind::Int(..) | Kind::Bool => None,
+            Kind::Real(_) | Kind::Int(..) | Kind::Bool | Kind::Boxes(_) => None,
         }
     }
 }
@@ -56,13 +56,16 @@ fn fields(k: &Kind) -> Vec<Vec<Kind>> {
         Kind::Pair => vec![vec![real(), real()]],
         Kind::Box => vec![vec![real()]],
         Kind::Shape => vec![vec![], vec![real()], vec![Kind::Int(0, 3), real()], vec![Kind::Real(vec![2]), Kind::Box]],
-        Kind::Real(_) | Kind::Int(..) | Kind::Bool => Vec::new(),
+        Kind::Real(_) | Kind::Int(..) | Kind::Bool | Kind::Boxes(_) => Vec::new(),
     }
 }
 
 impl Gen {
     pub(super) fn data_step(&mut self) {
         let kind = DATA[self.rng.below(DATA.len())].clone();
+        if self.rng.once_in(4) {
+            return self.box_of_row();
+        }
         let opened = self.pick(|k| *k == kind).filter(|_| fields(&kind).len() == 1 && self.rng.once_in(2));
         match opened {
             None => {
@@ -76,6 +79,14 @@ impl Gen {
                 outs.into_iter().zip(made).for_each(|(v, k)| { self.know(v, k, LARGEST); });
             }
         }
+    }
+
+    /// An element of an array of boxes.
+    fn box_of_row(&mut self) {
+        let Some(row) = self.pick(|k| matches!(k, Kind::Boxes(n) if *n > 0)) else { return };
+        let Kind::Boxes(n) = row.kind else { return };
+        let at = vec![self.index(n)];
+        self.one(Op::Index { a: row.v, at, shape: None }, Kind::Box, LARGEST);
     }
 
     fn data_of(&self, k: &Kind) -> DataId {

@@ -76,39 +76,21 @@ impl Gen {
 
     /// `f n x = if n <= 0 then x else f (n - 1) (g x)`: a tail call.
     fn countdown(&mut self, f: FnId) -> Helper {
-        let real = || Kind::Real(vec![]);
-        let (n, x) = (self.param(Kind::Int(0, 3), 0.0), self.param(real(), 1.0));
-        let zero = self.b.int(0);
-        let done = self.b.cmp(Cmp::Le, n, zero);
-        self.b.open();
-        let stop = self.b.close(vec![x], vec![]);
-        self.b.open();
-        let outside = self.scope.len();
-        let y = self.block_inside(x);
-        let one = self.b.int(1);
-        let less = self.b.bin(Bin::Sub, n, one);
-        let op = Op::Call { f, args: vec![less, y], lin_args: vec![], rule: None, checkpoint: false };
-        self.place();
-        let (r, _) = self.b.emit(op, &[Ty::F64], &[]);
-        self.scope.truncate(outside);
-        let go = self.b.close(r, vec![]);
-        let out = self.one(Op::If(done, Box::new(stop), Box::new(go)), real(), 1.0);
-        self.set(f, vec![out]);
-        Helper { f, params: vec![Kind::Int(0, 3), real()], results: vec![real()] }
+        self.counts(f, f, true)
     }
 
     /// `f n x = if n <= 0 then x else tanh (g (n - 1) (h x))` and the same of `g` with `f`: calls that are no tail calls.
     fn mutual(&mut self, f: FnId) -> Helper {
         let g = self.program.reserve("");
-        self.half(g, f);
+        self.counts(g, f, false);
         self.scope.clear();
         self.read.clear();
         self.b = Builder::new("other half");
-        self.half(f, g)
+        self.counts(f, g, false)
     }
 
-    /// One of two functions that call each other: `f`, of `g`.
-    fn half(&mut self, f: FnId, g: FnId) -> Helper {
+    /// `f`, which calls `g` with one turn less: as its last act, or with more to do.
+    fn counts(&mut self, f: FnId, g: FnId, tail: bool) -> Helper {
         let real = || Kind::Real(vec![]);
         let (n, x) = (self.param(Kind::Int(0, 3), 0.0), self.param(real(), 1.0));
         let zero = self.b.int(0);
@@ -121,9 +103,9 @@ impl Gen {
         let one = self.b.int(1);
         let less = self.b.bin(Bin::Sub, n, one);
         self.place();
-        let op = Op::Call { f: g, args: vec![less, y], lin_args: vec![], rule: None, checkpoint: self.rng.once_in(6) };
+        let op = Op::Call { f: g, args: vec![less, y], lin_args: vec![], rule: None, checkpoint: !tail && self.rng.once_in(6) };
         let (r, _) = self.b.emit(op, &[Ty::F64], &[]);
-        let r = self.block_inside(r[0]);
+        let r = if tail { r[0] } else { self.block_inside(r[0]) };
         self.scope.truncate(outside);
         let go = self.b.close(vec![r], vec![]);
         let out = self.one(Op::If(done, Box::new(stop), Box::new(go)), real(), 1.0);

@@ -1,13 +1,13 @@
 //! Random well-typed non-linear programs for property tests (feature `generate`).
 //!
 //! [`program`] makes one from a seed and a size. Programs end (loops have few turns, recursion counts down or follows a short list),
-//! are smooth where they are evaluated (branches depend on Ints, Bools and data, never on reals; no `abs`, `min`, `max`, `floor`), and
-//! stay tame: the generator knows a bound of each real variable, and damps what could leave -4 ... 4. All shapes are known to it, so
+//! are smooth where they are evaluated (branches depend on Ints, Bools and data, never on reals; no `abs`, `floor`; what `min`, `max` and
+//! sorting find equal is equal everywhere, as it is one variable), and stay tame: the generator knows a bound of each real variable, and damps what could leave -4 ... 4. All shapes are known to it, so
 //! that no index is out of bounds.
 //!
 //! They contain: scalar and array arithmetic, indexing and updates, `if`, `switch`, loops that carry, collect, box and sum, `while`
 //! loops, reductions, scans, reductions by index, lists, pairs, boxes and shapes,
-//! means, variances, products and traces, calls, recursion over lists, by counting down, and of two functions through each other.
+//! operators with free variables, arrays of data, sorting, extremes, means, variances, products and traces, calls, recursion over lists, by counting down, and of two functions through each other.
 //!
 //! What a block computes reaches its results for the most part, so that little of a program is dead.
 //!
@@ -82,6 +82,8 @@ enum Kind {
     Box,
     /// Several constructors.
     Shape,
+    /// An array of boxes.
+    Boxes(usize),
 }
 
 #[derive(Clone, Debug)]
@@ -131,6 +133,7 @@ impl Gen {
             Kind::Int(..) => Ty::I64,
             Kind::Bool => Ty::Bool,
             Kind::List | Kind::Pair | Kind::Box | Kind::Shape => self.types.of(k).map_or(Ty::F64, Ty::Data),
+            Kind::Boxes(_) => self.ty(&Kind::Box).array(1),
         }
     }
 
@@ -202,6 +205,10 @@ impl Gen {
             }
             Kind::Bool => self.condition(),
             Kind::List | Kind::Pair | Kind::Box | Kind::Shape => self.new_data(kind),
+            Kind::Boxes(n) => {
+                let elems = (0..*n).map(|_| self.want(&Kind::Box)).collect();
+                self.one(Op::Stack { elems, shape: None }, kind.clone(), LARGEST)
+            }
         };
         let bound = self.scope.iter().rev().find(|k| k.v == v).map_or(1.0, |k| k.bound);
         Known { v, kind: kind.clone(), bound }
@@ -214,7 +221,7 @@ impl Gen {
         let (n, m) = (self.rng.between(2, 4), self.rng.between(1, 3));
         let turns = self.rng.below(4) as i64;
         let kinds = [vec![], vec![], vec![n], vec![m, n]].map(Kind::Real);
-        let more = [Kind::Int(0, 3), Kind::Bool, Kind::List, Kind::Shape];
+        let more = [Kind::Int(0, 3), Kind::Bool, Kind::List, Kind::Shape, Kind::Boxes(2)];
         let mut args = Vec::new();
         for kind in kinds.into_iter().chain(more) {
             args.push(self.argument(&kind, turns));
@@ -238,6 +245,7 @@ impl Gen {
                 (0..n).fold(Val::data(0, vec![]), |l, _| Val::data(data::CONS, vec![Val::F64(self.rng.real()), l]))
             }
             Kind::Pair | Kind::Box | Kind::Shape => self.data_argument(kind),
+            Kind::Boxes(n) => Val::array(vec![*n], (0..*n).map(|_| self.argument(&Kind::Box, int)).collect()),
         }
     }
 

@@ -44,7 +44,11 @@ impl Gen {
     /// Elementwise arithmetic on reals of one shape, or with a scalar.
     pub(super) fn arithmetic(&mut self, x: &Known, y: &Known) -> Var {
         let kind = if is_scalar(&x.kind) { y.kind.clone() } else { x.kind.clone() };
-        match self.rng.below(5) {
+        match self.rng.below(6) {
+            5 => {
+                let op = if self.rng.once_in(2) { Bin::Min } else { Bin::Max };
+                self.one(Op::Bin(op, x.v, y.v), kind, x.bound.max(y.bound))
+            }
             0 => self.tame(Op::Bin(Bin::Add, x.v, y.v), kind, x.bound + y.bound),
             1 => self.tame(Op::Bin(Bin::Sub, x.v, y.v), kind, x.bound + y.bound),
             2 | 3 => self.tame(Op::Bin(Bin::Mul, x.v, y.v), kind, x.bound * y.bound),

@@ -29,7 +29,9 @@ fn linear_fun(map: LinearMap) -> Value {
 /// Applies a differentiation primitive.
 pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     let a: Vec<Value> = args.iter_mut().map(std::mem::take).collect();
-    m.road.op = p.name().trim_start_matches("__");
+    if !matches!(p, Prim::StopGrad | Prim::Checkpoint | Prim::CustomJvp | Prim::CustomVjp | Prim::Ravel | Prim::Unravel) {
+        m.road.op = p.name().trim_start_matches("__");
+    }
     match p {
         Prim::Jvp => jvp(m, &a[0], &a[1], &a[2]).map(|(y, t)| pair(y, t)),
         Prim::Linearize => {

@@ -16,7 +16,7 @@ use super::vectorise;
 use crate::error::{Error, Res, codes};
 use crate::value::Value;
 use crate::vm::code::{Arg, Code, FnCall, I, R, Step};
-use crate::vm::{Fun, Group};
+use crate::vm::{Codes, Fun, Group};
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Ty, Var};
 use adl_syntax::span::Span;
 use std::cell::RefCell;
@@ -28,7 +28,7 @@ use std::rc::Rc;
 pub struct Linker {
     index: HashMap<FnId, u32>,
     order: Vec<FnId>,
-    codes: Vec<Rc<Code>>,
+    codes: Codes,
     group: Option<Rc<Group>>,
     /// What native code is made from.
     source: Rc<RefCell<Source>>,

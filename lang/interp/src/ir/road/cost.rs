@@ -26,6 +26,8 @@ pub(super) const FUEL: u64 = 50_000_000;
 #[derive(Default)]
 struct Line {
     primal: u64,
+    /// Of the value with what the derivative needs of it.
+    forward: u64,
     tangent: u64,
     adjoint: u64,
     bytes: u64,
@@ -107,22 +109,19 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
     let (tangent, _) = run(&road.program, m, u.linear, &residuals, &dx)?;
     let (adjoint, _) = run(&road.program, m, back, &residuals, &dy)?;
     // The coefficients of the derivative are made in the forward pass.
-    for counts in [&tangent, &forward] {
-        c.add(m, counts, |l, n| l.tangent += n);
-    }
-    for counts in [&adjoint, &forward] {
-        c.add(m, counts, |l, n| l.adjoint += n);
-    }
+    c.add(m, &forward, |l, n| l.forward += n);
     for l in c.lines.values_mut() {
-        l.tangent = l.tangent.saturating_sub(l.primal);
-        l.adjoint = l.adjoint.saturating_sub(l.primal);
+        let coefficients = l.forward.saturating_sub(l.primal);
+        (l.tangent, l.adjoint) = (coefficients, coefficients);
     }
-    let coefficients = forward.total.saturating_sub(primal.total);
-    c.tangent = coefficients + tangent.total;
-    c.adjoint = coefficients + adjoint.total;
+    c.add(m, &tangent, |l, n| l.tangent += n);
+    c.add(m, &adjoint, |l, n| l.adjoint += n);
+    c.tangent = c.lines.values().map(|l| l.tangent).sum();
+    c.adjoint = c.lines.values().map(|l| l.adjoint).sum();
     c.arithmetic.1 = forward.arithmetic + adjoint.arithmetic;
     c.results = dy.iter().map(reals).sum();
-    c.beyond = tangent.beyond;
+    // Gathering where forward mode reads computes indices.
+    c.beyond = tangent.beyond + adjoint.non_linear;
     Ok(c)
 }
 

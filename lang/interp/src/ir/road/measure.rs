@@ -2,17 +2,18 @@
 
 use super::Road;
 use crate::value::{Array, Buf, Value};
-use adl_ir::{Program, Ty};
+use adl_ir::{DataId, Program, Ty};
+use std::collections::BTreeSet;
 
 impl Road {
     /// Bytes of a primal half's residuals: the same sum that profiles predict.
-    pub(super) fn bytes_of(&self, tys: &[Ty], residuals: &[Value]) -> u64 {
-        tys.iter().zip(residuals).map(|(t, v)| bytes(&self.program, t, v)).sum()
+    pub(super) fn bytes_of(&self, boxes: &BTreeSet<DataId>, tys: &[Ty], residuals: &[Value]) -> u64 {
+        tys.iter().zip(residuals).map(|(t, v)| bytes(&self.program, boxes, t, v)).sum()
     }
 }
 
-/// Numbers count with their width, data and text as references; what functions keep that call themselves is opened.
-fn bytes(p: &Program, ty: &Ty, v: &Value) -> u64 {
+/// Numbers count with their width, data and text as references; what functions keep that call themselves (`boxes`) is opened.
+fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
     let mut todo: Vec<(Ty, Value)> = vec![(ty.clone(), v.clone())];
     let mut sum = 0;
     while let Some((ty, v)) = todo.pop() {
@@ -22,7 +23,7 @@ fn bytes(p: &Program, ty: &Ty, v: &Value) -> u64 {
                 Buf::Boxed(vs) => todo.extend(vs.iter().map(|v| ((**e).clone(), v.clone()))),
                 _ => sum += flat(a),
             },
-            (Ty::Data(d), Value::Data(x)) if p.data(*d).name.starts_with("Residuals of") => {
+            (Ty::Data(d), Value::Data(x)) if boxes.contains(d) => {
                 sum += 8;
                 let fields = p.data(*d).cons.get(x.con.tag as usize).map(|c| c.1.clone()).unwrap_or_default();
                 todo.extend(fields.into_iter().zip(x.fields.iter().cloned()));

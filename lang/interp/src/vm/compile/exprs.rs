@@ -3,7 +3,7 @@
 use super::{Compiler, free, whole};
 use crate::error::Res;
 use crate::value::{ConInfo, Value};
-use crate::vm::Fun;
+use crate::vm::{Codes, Fun};
 use crate::vm::code::{I, IndexKind, Member, Origin, R};
 use crate::vm::hot::Heat;
 use adl_prim::{Cmp, Prim, Un};
@@ -261,7 +261,7 @@ impl Compiler {
                 code.origin = Some(Rc::new(Origin { members: group.clone(), group: true, index: i as u32, captured: captured.clone() }));
                 Ok(Rc::new(code))
             })
-            .collect::<Res<Vec<_>>>()?;
+            .collect::<Res<Codes>>()?;
         let first_member = self.temps(members.len() as u32);
         let first = self.capture(&captured)?;
         self.code.groups.push(codes);
