@@ -17,7 +17,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("(fun (x : Float) -> reduce (fun a b -> a * b + a) x (map (fun i -> x * float i) (iota 9)))", "0.4"),
     ("(fun (x : F32) -> loop y = x for i < 20 do y * y - x)", "0.3f32"),
     ("(fun (xs : [5]Float) -> fold (fun acc v -> tanh (acc + v)) 0.1 xs)", "[0.1, 0.2, 0.3, 0.4, 0.5]"),
-    ("fun (k : [3]Float) -> let x = linspace 0.0 1.0 12 in sum (map (fun v -> v * v) (for i < 10 -> sum for j < 3 -> k[j] * x[i + j]))", "[0.1, -0.4, 0.7]"),
+    ("(fun (k : [3]Float) -> let x = linspace 0.0 1.0 12 in sum (map (fun v -> v * v) (for i < 10 -> sum for j < 3 -> k[j] * x[i + j])))", "[0.1, -0.4, 0.7]"),
 ];
 
 const PLANS: [&str; 9] = ["StoreAll", "RecomputeAll", "Auto", "Sqrt", "Revolve 1", "Revolve 3", "Revolve 100", "Budget 100_000_000", "ByHand []"];
@@ -169,6 +169,8 @@ fn costs_name_the_rules() {
         ("reduce (+) 0.0 x", "reduce 1 +: copies"),
         ("reduce (fun a b -> min b a) inf x", "reduce 1 min, max: the first position"),
         ("prod x", "reduce 1 *: products of the others"),
+        ("maximum x", "reduce 1 min, max: the first position"),
+        ("minimum x", "reduce 1 min, max: the first position"),
         ("reduce (fun a b -> a + b + a * b) 0.0 x", "reduce 1 two exclusive scans, on whole arrays (§3.1, Fig. 2); the operator is none that has a rule of its own"),
         ("reduce (fun a b -> a + x[0] * b) 0.0 x", "reduce 1 the loop that it is, backwards; its operator captures a variable that is differentiated"),
         ("reduce (fun a b -> a - b) 0.0 x", "reduce 1 the loop that it is, backwards; its operator is not associative: the order of the elements counts"),

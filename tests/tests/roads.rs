@@ -81,6 +81,20 @@ fn functions_in_arrays_order_and_arrays_of_data_take_the_main_road() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Each new function makes the group of all functions larger; what that takes must not grow with the square of their number.
+#[test]
+fn programs_of_thousands_of_functions() {
+    let n = 5000;
+    let mut text: String = (0..n).map(|k| format!("let f{k} (x : Float) = sin (x * {k}.5) * x\n")).collect();
+    let all: Vec<String> = (0..n).map(|k| format!("grad f{k} 0.5")).collect();
+    text += &format!("let want = sum (map (fun k -> let a = float k + 0.5 in sin (0.5 * a) + 0.5 * a * cos (0.5 * a)) (iota {n}))\n");
+    text += &format!("print (show (abs (sum [{}] - want) < 1e-6))\n", all.join(", "));
+    let (mut s, out) = session();
+    let result = s.run_file("many.adl", text.as_bytes());
+    assert!(result.diags.is_empty(), "{:?}", result.diags.first());
+    assert_eq!(*out.borrow(), "true\n");
+}
+
 /// A session that makes new functions for ever keeps a bounded number of what was made from them.
 #[test]
 fn what_is_kept_is_bounded() {

@@ -173,8 +173,18 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
         return Err(Error::new(codes::DOMAIN, "a Jacobian of more than 4294967295 rows or columns"));
     }
     let all = || (0..n as u32).collect::<Vec<_>>();
-    let c = Compressed::of(dependences(m, &map, (n, k), None).unwrap_or_else(|| vec![all(); k]), n, k)?;
-    let values = c.values(m, &map, (n, k), false)?;
+    // Inside another derivative, which traces the numbers, all entries are given: which are needed is found by numbers that are not traced.
+    let traced = m.ad.depth() > 0 && n > 0 && k > 0;
+    let found = if traced { None } else { dependences(m, &map, (n, k), None) };
+    let c = Compressed::of(found.unwrap_or_else(|| vec![all(); k]), n, k)?;
+    let values = if traced {
+        let forwards = n <= k;
+        let whole = one_by_one(m, LinearMap { transposed: !forwards, ..map }, if forwards { n } else { k }, ravel::narrow(x))?;
+        crate::ops::call(m, Prim::Flatten, &[], vec![whole])?
+    } else {
+        let values = c.values(m, &map, (n, k), false)?;
+        array::make(Shape::from_slice(&[values.len()]), Buf::F64(values))
+    };
     let row = c.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |_| i as i64)).collect();
     let col = c.rows.iter().flatten().map(|j| i64::from(*j)).collect();
     Ok(record(vec![
@@ -184,6 +194,6 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
         ("passes", int(c.passes() as u64)),
         ("row_indices", array::ints(row)),
         ("rows", int(k as u64)),
-        ("values", array::make(Shape::from_slice(&[values.len()]), Buf::F64(values))),
+        ("values", values),
     ]))
 }
