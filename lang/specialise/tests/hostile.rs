@@ -31,7 +31,7 @@ fn types_that_grow_from_level_to_level() {
 fn what_has_no_place_in_the_ir() {
     for (text, why) in [
         ("-- at Float\nlet main (x : Float) = (print x; x)", "`print` inside"),
-        ("-- at Float\nlet main (x : Float) = map (fun k -> (fun y -> y * k)) [x]", "an array of functions"),
+        ("-- at Float\nlet main (x : Float) = map (fun k -> (fun y -> y * k)) [x]", "a result that is a function"),
         ("-- at Float\ntype F = F (Float -> Float)\nlet main (x : Float) = match F sin with | F f -> f x", "a function inside data"),
         ("-- at Float\nlet main (x : Float) = (fun y -> x * y)", "a result that is a function"),
         ("-- at Float\nlet main (x : Float) = show x", "text made of values"),
