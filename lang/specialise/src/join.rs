@@ -134,14 +134,8 @@ impl<'s> Spec<'s> {
         match first {
             Val::Unit | Val::Bottom => Ok(first.clone()),
             Val::Rep(r) => Ok(Val::Rep(Rc::new(unsized_rep(r)))),
-            Val::Leaf(x) => {
-                let v = self.unify_leaf(*x, vs, j)?;
-                Ok(Val::Leaf(v))
-            }
-            Val::Data(x, d) => {
-                let v = self.unify_leaf(*x, vs, j)?;
-                Ok(Val::Data(v, *d))
-            }
+            Val::Leaf(x) => self.unify_leaf(*x, vs, j).map(Val::Leaf),
+            Val::Data(x, d) => self.unify_leaf(*x, vs, j).map(|v| Val::Data(v, *d)),
             Val::Tuple(ts) => {
                 let parts = (0..ts.len()).map(|i| self.unify_part(vs, j, &|v| match v {
                     Val::Tuple(ts) => ts.get(i),
