@@ -13,9 +13,8 @@ mod memory;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-// Programs make and drop small arrays by the million.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static MEMORY: adl_jit::alloc::Keeping = adl_jit::alloc::Keeping;
 
 /// A strict ML-like scripting language in which gradients are first-class.
 ///
@@ -59,6 +58,9 @@ pub struct Global {
     /// Stop at the first operation that makes a nan or an infinity, in a program or in a derivative. Slow: nothing is compiled.
     #[arg(long, global = true)]
     check_nan: bool,
+    /// Threads that work on large arrays; 0 for as many as the machine has. Results do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024), global = true)]
+    threads: u32,
     /// What gradients store and recompute: store_all, recompute_all, auto, "budget N", sqrt, "revolve N".
     #[arg(long, value_name = "PLAN", default_value = "store_all", value_parser = plan, global = true)]
     plan: String,

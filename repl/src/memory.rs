@@ -17,7 +17,8 @@ pub fn guard(starved: &Starved, limit: Option<u64>) {
             std::thread::sleep(Duration::from_millis(50));
             let Some(s) = weak.upgrade() else { return };
             match held() {
-                Some(bytes) if exhausted(bytes, limit) => s.set(bytes),
+                // What is kept for later arrays goes first.
+                Some(bytes) if exhausted(bytes, limit) && adl_jit::alloc::release() == 0 => s.set(bytes),
                 Some(_) => {}
                 None => return,
             }

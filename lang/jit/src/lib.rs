@@ -10,6 +10,7 @@
 //!   in line behind bounds checks.
 //! - `handle`: how native code sees arrays and other values.
 //! - `quick`: operations on whole arrays of Floats, done on handles; `slow` in `runtime` does the rest as the interpreter does.
+//! - [`alloc`]: memory of large arrays is kept for the next ones.
 //! - `runtime`: the functions that native code calls; `functions`: those of numbers.
 //!
 //! Invariants
@@ -23,6 +24,7 @@
 
 #![allow(unsafe_code)]
 
+pub mod alloc;
 mod emit;
 mod functions;
 mod handle;

@@ -146,6 +146,9 @@ impl Session {
         if on {
             self.set_jit(false);
         }
+    /// How many threads work on large arrays, in the whole process; 0 for as many as the machine has. Results do not depend on it.
+    pub fn set_threads(&mut self, n: usize) {
+        adl_interp::ops::parallel::set_threads(n);
     }
 
     /// How the derivatives since [`Session::forget_roads`] were computed, a line each.

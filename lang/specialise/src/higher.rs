@@ -212,6 +212,14 @@ impl<'s> Spec<'s> {
 
     fn reduce_by_index(&mut self, f: &Rc<Fun>, args: &[Val], here: bool) -> Res<Val> {
         let [dest, _, e, keys, values] = args else { return Err(self.no("`reduce_by_index` without arguments")) };
+        if let Some(r) = self.invertible_parts(f) {
+            let (lift, op, lower) = (self.part(&r, "lift")?, self.part(&r, "op")?, self.part(&r, "lower")?);
+            let lifted = [dest, values].map(|v| self.map(&lift, std::slice::from_ref(v), false));
+            let [dest, values] = lifted;
+            let e = self.call(&lift, vec![e.clone()], None)?;
+            let made = self.reduce_by_index(&op, &[dest?, Val::Fun(op.clone()), e, keys.clone(), values?], false)?;
+            return self.map(&lower, &[made], false);
+        }
         let op = self.operator_block(f, e, values, here)?;
         self.same_lengths(&[keys.clone(), values.clone()], "reduce_by_index")?;
         let d = dest.leaves();

@@ -21,6 +21,7 @@ pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
     s.set_road(global.road != "tape");
     s.set_jit(!global.no_jit);
     s.set_check_nan(global.check_nan);
+    s.set_threads(global.threads as usize);
     // The flag was checked when it was read.
     let _ = s.set_plan(&global.plan);
     s

@@ -300,15 +300,20 @@ fn set(repl: &mut Repl, rest: &str) -> bool {
             repl.global.check_nan = v == "on";
             engines(repl);
         }
+        Some(("threads", v)) if v.parse::<u32>().is_ok_and(|n| n <= 1024) => {
+            repl.global.threads = v.parse().unwrap_or(0);
+            repl.session.borrow_mut().set_threads(repl.global.threads as usize);
+        }
         Some(("width", v)) if number(v).is_some() => repl.width = number(v).map(|n| n as usize),
         None if rest.is_empty() => {
             let width = repl.screen().map_or("one line".to_owned(), |w| w.to_string());
             let color = if repl.color.get() { "on" } else { "off" };
+            let threads = if repl.global.threads == 0 { "all".to_owned() } else { repl.global.threads.to_string() };
             let jit = if repl.global.no_jit { "off" } else { "on" };
             let check = if repl.global.check_nan { "on" } else { "off" };
-            repl.say(&format!("stack {}\ncolor {color}\nwidth {width}\nroad {}\njit {jit}\ncheck_nan {check}", repl.global.stack, repl.global.road));
+            repl.say(&format!("stack {}\ncolor {color}\nwidth {width}\nroad {}\njit {jit}\ncheck_nan {check}\nthreads {threads}", repl.global.stack, repl.global.road));
         }
-        _ => repl.complain("usage: :set stack MIB, :set color on|off, :set width COLUMNS, :set road main|tape, :set jit on|off, :set check_nan on|off"),
+        _ => repl.complain("usage: :set stack MIB, :set color on|off, :set width COLUMNS, :set road main|tape, :set jit on|off, :set check_nan on|off, :set threads N"),
     }
     true
 }

@@ -3,6 +3,9 @@
 use adl_tests::gradbench::{Tool, generate, golden, problems};
 use serde_json::{Value, json};
 
+#[global_allocator]
+static MEMORY: adl_jit::alloc::Keeping = adl_jit::alloc::Keeping;
+
 /// A problem of one size.
 struct Case {
     module: &'static str,

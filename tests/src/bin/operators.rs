@@ -1,5 +1,5 @@
 //! Reductions, scans and histograms, and their gradients, timed for each operator of *Reverse-Mode AD of Multi-Reduce and Scan in
-//! Futhark* (its Fig. 9 and 10): `operators [--size N] [OPERATOR...]`. Prints milliseconds of the function, of the gradient (which runs the
+//! Futhark* (its Fig. 9 and 10): `operators [--size N] [--threads N] [OPERATOR...]`. Prints milliseconds of the function, of the gradient (which runs the
 //! function too), their ratio, and the rule that was taken.
 
 use adl_interp::value::Value;
@@ -7,6 +7,9 @@ use adl_session::Session;
 use adl_syntax::diag::Diagnostic;
 use adl_tests::session;
 use std::time::Instant;
+
+#[global_allocator]
+static MEMORY: adl_jit::alloc::Keeping = adl_jit::alloc::Keeping;
 
 /// An operator: its name, its numbers an element, a definition, its neutral element, how elements come from a vector of all numbers, and
 /// how a result becomes a number.
@@ -110,7 +113,10 @@ impl Bench {
         while runs < 3 || total < self.seconds {
             let x = x.clone();
             let start = Instant::now();
-            self.session.call(f, &[x]).map_err(|d| self.text(&[*d]))?;
+            let made = self.session.call(f, &[x]).map_err(|d| self.text(&[*d]))?;
+            if !matches!(made, Value::Float(_) | Value::Array(_)) {
+                return Err(format!("neither a number nor an array: {}", adl_interp::value::show::show(&made)));
+            }
             let t = start.elapsed().as_secs_f64();
             (least, total, runs) = (least.min(t), total + t, runs + 1);
         }
@@ -124,7 +130,7 @@ impl Bench {
         let x = self.value(&format!("map (fun v -> 0.99 + 0.02 * v) (random.uniform (random.key 7) [{}])", n * o.width))?;
         self.value(&format!("let keys = random.int (random.key 8) 0 {bins} [{n}]"))?;
         let body = construct.function(o);
-        let (f, g) = (self.value(&format!("fun x -> {body}"))?, self.value(&format!("grad (fun x -> {body})"))?);
+        let (f, g) = (self.value(&format!("fun (x : [n]Float) -> {body}"))?, self.value(&format!("grad (fun (x : [n]Float) -> {body})"))?);
         let (primal, both) = (self.time(&f, &x)?, self.time(&g, &x)?);
         println!("{:22} {:26} {n:>9} {primal:>11.3} {both:>11.3} {:>7.1}", construct.name(), o.name, both / primal);
         Ok(())
@@ -139,6 +145,7 @@ fn main() -> std::process::ExitCode {
     let (mut numbers, mut only) = (1_000_000, Vec::new());
     while let Some(a) = args.next() {
         match a.as_str() {
+            "--threads" => adl_interp::ops::parallel::set_threads(args.next().and_then(|n| n.parse().ok()).unwrap_or(0)),
             "--size" => numbers = args.next().and_then(|n| n.parse().ok()).unwrap_or(numbers),
             _ => only.push(a),
         }

@@ -79,37 +79,6 @@ pub(crate) fn flat(v: &Value, i: usize) -> Value {
     }
 }
 
-/// Floats, or one Float that stands for many.
-pub(crate) enum Floats<'a> {
-    /// One.
-    One(f64),
-    /// Many.
-    Many(&'a [f64]),
-}
-
-impl Floats<'_> {
-    /// The one at a position.
-    #[inline]
-    pub fn at(&self, i: usize) -> f64 {
-        match self {
-            Floats::One(x) => *x,
-            Floats::Many(v) => v[i],
-        }
-    }
-}
-
-/// The Floats of a value, if it has them.
-pub(crate) fn floats(v: &Value) -> Option<Floats<'_>> {
-    match v {
-        Value::Float(x) => Some(Floats::One(*x)),
-        Value::Array(a) => match &a.buf {
-            Buf::F64(v) => Some(Floats::Many(v)),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 /// So many zeros of the kind of number that a run-time type says.
 pub(crate) fn zero_vector(n: &Value, reps: &[Value]) -> Res<Value> {
     let narrow = matches!(reps.first(), Some(Value::Rep(r)) if matches!(**r, crate::value::Rep::F32));
@@ -254,6 +223,23 @@ pub(crate) fn add_slice(m: &mut Machine, acc: Value, lo: &Value, v: Value) -> Re
         _ => return Err(seq::out_of_bounds(lo, n)),
     }
     Ok(Value::Array(Rc::new(acc)))
+}
+
+/// Zeros of a shape, with `v` added from `lo` on: written once.
+pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> Res<Value> {
+    let zero = || zeros(shape, v, 0);
+    let (Value::Array(a), Some(shape)) = (v, extents(shape)) else { return add_slice(m, zero()?, lo, v.clone()) };
+    let (Buf::F64(x), Ok(at)) = (&a.buf, usize::try_from(int(lo))) else { return add_slice(m, zero()?, lo, v.clone()) };
+    let (row, total) = (shape[1..].iter().product::<usize>(), array::count(&shape)?);
+    if a.shape[1..] != shape[1..] || at * row + x.len() > total {
+        return add_slice(m, zero()?, lo, v.clone());
+    }
+    let mut out: Vec<f64> = array::room(total)?;
+    out.resize(at * row, 0.0);
+    // A sum with 0 has no negative zeros.
+    out.extend(x.iter().map(|x| 0.0 + x));
+    out.resize(total, 0.0);
+    Ok(array::make(shape, Buf::F64(out)))
 }
 
 /// `acc` with the elements of `v` added at the indices.

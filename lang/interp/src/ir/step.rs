@@ -2,6 +2,7 @@
 
 use super::{buffer, rows};
 use crate::error::{Error, Res, codes};
+use crate::ops::watch::Watch;
 use crate::ops::{self, arith};
 use crate::value::{Buf, ConInfo, Data, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
@@ -121,7 +122,7 @@ fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
             let (a, b) = (take(args, *a), take(args, *b));
             arith::bin(m, *op, a, b)?
         }
-        Op::Cmp(c, a, b) => comparison(*c, &args[a.0 as usize], &args[b.0 as usize])?,
+        Op::Cmp(c, a, b) => comparison(m, *c, &args[a.0 as usize], &args[b.0 as usize])?,
         Op::Not(a) => not(&args[a.0 as usize]),
         Op::Select(..) => select(m, args)?,
         Op::Convert(c, a) => convert(*c, &args[a.0 as usize])?,
@@ -215,6 +216,9 @@ fn update(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Value> {
             let (acc, v) = (start(args, *acc, *v, *shape, is.len())?, take(args, *v));
             rows::put(acc, &args[1..1 + is.len()], &v)
         }
+        Op::SliceAdd { acc, lo, v, shape: Some(s), .. } if matches!(args[acc.0 as usize], Value::Zero) && !matches!(args[v.0 as usize], Value::Zero) => {
+            rows::within(m, &args[s.0 as usize], &args[lo.0 as usize], &args[v.0 as usize])
+        }
         Op::SliceAdd { acc, lo, v, shape, .. } => {
             let (acc, v) = (start(args, *acc, *v, *shape, 0)?, take(args, *v));
             rows::add_slice(m, acc, &args[lo.0 as usize], v)
@@ -268,7 +272,7 @@ fn start(args: &mut [Value], acc: adl_ir::Var, v: adl_ir::Var, shape: Option<adl
     }
 }
 
-fn comparison(c: Cmp, a: &Value, b: &Value) -> Res<Value> {
+fn comparison(m: &Machine, c: Cmp, a: &Value, b: &Value) -> Res<Value> {
     let Some(shape) = seq::shape(a).or(seq::shape(b)).cloned() else {
         return Ok(Value::Bool(c.holds(compare::partial(a, b)?)));
     };
@@ -278,15 +282,16 @@ fn comparison(c: Cmp, a: &Value, b: &Value) -> Res<Value> {
         }
     }
     let n: usize = shape.iter().product();
-    let mut out = array::room(n)?;
-    match (rows::floats(a), rows::floats(b)) {
-        (Some(x), Some(y)) => out.extend((0..n).map(|i| c.holds(x.at(i).partial_cmp(&y.at(i))))),
-        _ => {
+    let out = match ops::compared(Watch(&m.interrupt), c, a, b, n) {
+        Some(out) => out?,
+        None => {
+            let mut out = array::room(n)?;
             for i in 0..n {
                 out.push(c.holds(compare::partial(&rows::flat(a, i), &rows::flat(b, i))?));
             }
+            out
         }
-    }
+    };
     Ok(array::make(shape, Buf::Bool(out)))
 }
 
@@ -372,6 +377,11 @@ fn concat(m: &mut Machine, args: &mut [Value], len: Option<adl_ir::Var>, shape: 
 fn cumsum(m: &mut Machine, args: &mut [Value], reverse: bool) -> Res<Value> {
     if !reverse {
         return prim(m, Prim::Cumsum, Ty::F64, args);
+    }
+    if let Value::Array(a) = &args[0] {
+        if let (Buf::F64(x), 1) = (&a.buf, a.shape.len()) {
+            return Ok(array::floats(ops::sums_from_the_end(x)?));
+        }
     }
     let mut turned = [prim(m, Prim::Reverse, Ty::F64, args)?];
     let mut sums = [prim(m, Prim::Cumsum, Ty::F64, &mut turned)?];

@@ -5,7 +5,7 @@ use crate::value::{Value, seq};
 use adl_ir::{Block, Function, Lit, Loop, Op, Stmt, Turns, Var};
 use std::collections::HashMap;
 
-/// Turns that are guessed where nothing tells them.
+/// Turns that are guessed where nothing tells them, and no argument is longer.
 const TURNS: u64 = 64;
 
 /// Statements that may be interpreted in the time that compiling one takes.
@@ -41,7 +41,7 @@ pub(crate) fn worth(source: &Source, f: &Function) -> u64 {
 
 /// Statements that a call runs, calls inside counted as one turn of what they call.
 pub(crate) fn of_call(source: &Source, f: &Function, args: &mut dyn Iterator<Item = &Value>) -> u64 {
-    let mut e = Estimate { source, ints: HashMap::new(), shapes: HashMap::new(), depth: 0 };
+    let mut e = Estimate { source, ints: HashMap::new(), shapes: HashMap::new(), depth: 0, longest: TURNS };
     for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
         match x {
             Value::Int(n) => {
@@ -49,6 +49,7 @@ pub(crate) fn of_call(source: &Source, f: &Function, args: &mut dyn Iterator<Ite
             }
             x => {
                 if let Some(s) = seq::shape(x) {
+                    e.longest = e.longest.max(s.first().map_or(0, |n| *n as u64));
                     e.shapes.insert(*v, s.iter().map(|n| *n as i64).collect());
                 }
             }
@@ -65,6 +66,8 @@ struct Estimate<'a> {
     shapes: HashMap<Var, Vec<i64>>,
     /// Calls around.
     depth: u32,
+    /// How many elements an array has of which nothing else is known.
+    longest: u64,
 }
 
 impl Estimate<'_> {
@@ -97,18 +100,18 @@ impl Estimate<'_> {
     /// A few levels of calls are looked into, so that recursion ends.
     fn call(&mut self, f: adl_ir::FnId) -> u64 {
         let Some(g) = self.source.func(f).filter(|_| self.depth < 3) else { return 1 };
-        let mut inner = Estimate { source: self.source, ints: HashMap::new(), shapes: HashMap::new(), depth: self.depth + 1 };
+        let mut inner = Estimate { source: self.source, ints: HashMap::new(), shapes: HashMap::new(), depth: self.depth + 1, longest: self.longest };
         inner.block(&g.body).saturating_add(1)
     }
 
     fn turns(&self, l: &Loop) -> u64 {
         match &l.turns {
-            Turns::For(n) => self.ints.get(n).map_or(TURNS, |n| u64::try_from(*n).unwrap_or(0)),
+            Turns::For(n) => self.ints.get(n).map_or(self.longest, |n| u64::try_from(*n).unwrap_or(0)),
             Turns::While(_) => TURNS * TURNS,
         }
     }
 
     fn extent(&self, a: Option<&Var>) -> u64 {
-        a.and_then(|a| self.shapes.get(a)?.first().copied()).map_or(TURNS, |n| u64::try_from(n).unwrap_or(0))
+        a.and_then(|a| self.shapes.get(a)?.first().copied()).map_or(self.longest, |n| u64::try_from(n).unwrap_or(0))
     }
 }

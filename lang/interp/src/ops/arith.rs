@@ -1,12 +1,13 @@
 //! Arithmetic on values of any kind: numbers, arrays (scalars spread over them), data leaf by leaf.
 
+use super::elementwise;
+use super::watch::Watch;
 use crate::ad;
 use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Rep, Value, array, space};
 use crate::vm::Machine;
 use adl_prim::{Bin, Un};
-use std::rc::Rc;
 
 fn overflow() -> Box<Error> {
     Error::new(codes::OVERFLOW, "the result does not fit an Int").hint("compute with Floats: `float n`")
@@ -40,7 +41,7 @@ pub fn int_bin(op: Bin, a: i64, b: i64) -> Res<i64> {
     }
 }
 
-fn int_un(op: Un, a: i64) -> Res<i64> {
+pub(super) fn int_un(op: Un, a: i64) -> Res<i64> {
     match op {
         Un::Neg => a.checked_neg().ok_or_else(overflow),
         Un::Abs => a.checked_abs().ok_or_else(overflow),
@@ -63,7 +64,7 @@ pub fn un(m: &mut Machine, op: Un, v: Value) -> Res<Value> {
         Value::Zero if matches!(op, Un::Neg) => Value::Zero,
         Value::Zero => Value::Float(op.eval(0.0)),
         Value::Array(a) => match &a.buf {
-            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) => un_array(op, a)?,
+            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) => elementwise::un(Watch(&m.interrupt), op, a)?,
             _ => space::scale(m, &Value::Float(-1.0), &Value::Array(a))?,
         },
         data @ (Value::Tuple(_) | Value::Record(_) | Value::Data(_)) => space::scale(m, &Value::Float(-1.0), &data)?,
@@ -75,34 +76,12 @@ fn not_a_number(v: &Value) -> Box<Error> {
     Error::new(codes::STRUCTURE, format!("a number was expected, not {}", crate::value::show::show(v)))
 }
 
-fn un_array(op: Un, a: Rc<Array>) -> Res<Value> {
-    let mut a = array::owned(a)?;
-    match &mut a.buf {
-        Buf::F64(v) => attend::each(v, |v| v.iter_mut().for_each(|x| *x = op.eval(*x)))?,
-        Buf::F32(v) => attend::each(v, |v| v.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32))?,
-        Buf::I64(v) => ints(v, |x| int_un(op, x))?,
-        Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => {}
-    }
-    Ok(Value::Array(Rc::new(a)))
-}
-
 /// Changes Ints one by one, up to the first error.
 fn ints(v: &mut [i64], mut f: impl FnMut(i64) -> Res<i64>) -> Res<()> {
     for part in v.chunks_mut(attend::STRIDE) {
         attend::poll()?;
         for x in part {
             *x = f(*x)?;
-        }
-    }
-    Ok(())
-}
-
-/// Changes Ints beside others, up to the first error.
-fn int_pairs(v: &mut [i64], w: &[i64], f: impl Fn(i64, i64) -> Res<i64>) -> Res<()> {
-    for (v, w) in v.chunks_mut(attend::STRIDE).zip(w.chunks(attend::STRIDE)) {
-        attend::poll()?;
-        for (x, y) in v.iter_mut().zip(w) {
-            *x = f(*x, *y)?;
         }
     }
     Ok(())
@@ -125,11 +104,11 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         (Value::Array(x), Value::Array(y)) if x.is_empty() && y.is_empty() => Value::Array(if numeric(&x) { x } else { y }),
         (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && scalar(&y) => Value::Array(x),
         (Value::Array(x), Value::Array(y)) => match (&x.buf, &y.buf) {
-            (Buf::F64(_) | Buf::F32(_) | Buf::I64(_), _) => arrays(op, x, y)?,
+            (Buf::F64(_) | Buf::F32(_) | Buf::I64(_), _) => elementwise::arrays(Watch(&m.interrupt), op, x, y)?,
             _ => return data(m, op, Value::Array(x), Value::Array(y)),
         },
-        (Value::Array(x), y) if numeric(&x) && scalar(&y) => spread_right(op, x, &y)?,
-        (x, Value::Array(y)) if numeric(&y) && scalar(&x) => spread_left(op, &x, y)?,
+        (Value::Array(x), y) if numeric(&x) && scalar(&y) => elementwise::spread(Watch(&m.interrupt), op, x, &y, true)?,
+        (x, Value::Array(y)) if numeric(&y) && scalar(&x) => elementwise::spread(Watch(&m.interrupt), op, y, &x, false)?,
         (a, b) => return data(m, op, a, b),
     })
 }
@@ -187,97 +166,13 @@ pub fn shapes_differ(a: &[usize], b: &[usize]) -> Box<Error> {
     Error::new(codes::SIZE, format!("arrays of shape {a:?} and {b:?} do not match"))
 }
 
-fn arrays(op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value> {
-    if x.shape != y.shape {
-        return Err(shapes_differ(&x.shape, &y.shape));
-    }
-    // Whichever array has one owner gives its buffer to the result.
-    if Rc::strong_count(&x) > 1 && Rc::strong_count(&y) == 1 {
-        let mut y = array::owned(y)?;
-        match (&x.buf, &mut y.buf) {
-            (Buf::F64(p), Buf::F64(q)) => attend::pairs(q, p, |q, p| zip_into(op, q, p, |b, a| (a, b)))?,
-            (Buf::I64(p), Buf::I64(q)) => int_pairs(q, p, |b, a| int_bin(op, a, b))?,
-            (Buf::F32(p), Buf::F32(q)) => {
-                attend::pairs(q, p, |q, p| q.iter_mut().zip(p).for_each(|(b, a)| *b = op.eval(f64::from(*a), f64::from(*b)) as f32))?;
-            }
-            _ => return Err(Error::new(codes::STRUCTURE, "arrays of different numbers")),
-        }
-        return Ok(Value::Array(Rc::new(y)));
-    }
-    let mut x = array::owned(x)?;
-    match (&mut x.buf, &y.buf) {
-        (Buf::F64(p), Buf::F64(q)) => attend::pairs(p, q, |p, q| zip_into(op, p, q, |a, b| (a, b)))?,
-        (Buf::I64(p), Buf::I64(q)) => int_pairs(p, q, |a, b| int_bin(op, a, b))?,
-        (Buf::F32(p), Buf::F32(q)) => {
-            attend::pairs(p, q, |p, q| p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32))?;
-        }
-        _ => return Err(Error::new(codes::STRUCTURE, "arrays of different numbers")),
-    }
-    Ok(Value::Array(Rc::new(x)))
-}
-
-/// `into[i] = op(order(into[i], from[i]))`, each common operator as a loop of its own so that it is vectorised.
-#[inline(always)]
-fn zip_into(op: Bin, into: &mut [f64], from: &[f64], order: impl Fn(f64, f64) -> (f64, f64)) {
-    macro_rules! each {
-        ($f:expr) => {
-            for (a, b) in into.iter_mut().zip(from) {
-                let (x, y) = order(*a, *b);
-                *a = $f(x, y);
-            }
-        };
-    }
-    match op {
-        Bin::Add => each!(|x: f64, y: f64| x + y),
-        Bin::Sub => each!(|x: f64, y: f64| x - y),
-        Bin::Mul => each!(|x: f64, y: f64| x * y),
-        Bin::Div => each!(|x: f64, y: f64| x / y),
-        _ => each!(|x: f64, y: f64| op.eval(x, y)),
-    }
-}
-
-fn number(v: &Value) -> f64 {
+pub(super) fn number(v: &Value) -> f64 {
     match v {
         Value::Float(x) => *x,
         Value::F32(x) => f64::from(*x),
         Value::Int(n) => *n as f64,
         _ => 0.0,
     }
-}
-
-fn spread_right(op: Bin, x: Rc<Array>, y: &Value) -> Res<Value> {
-    let mut x = array::owned(x)?;
-    let c = number(y);
-    match (&mut x.buf, y) {
-        (Buf::F64(v), _) => attend::each(v, |v| match op {
-            Bin::Add => v.iter_mut().for_each(|a| *a += c),
-            Bin::Sub => v.iter_mut().for_each(|a| *a -= c),
-            Bin::Mul => v.iter_mut().for_each(|a| *a *= c),
-            Bin::Div => v.iter_mut().for_each(|a| *a /= c),
-            _ => v.iter_mut().for_each(|a| *a = op.eval(*a, c)),
-        })?,
-        (Buf::F32(v), _) => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?,
-        (Buf::I64(v), Value::Int(n)) => ints(v, |a| int_bin(op, a, *n))?,
-        _ => return Err(Error::new(codes::STRUCTURE, "an array and a number of different kinds")),
-    }
-    Ok(Value::Array(Rc::new(x)))
-}
-
-fn spread_left(op: Bin, x: &Value, y: Rc<Array>) -> Res<Value> {
-    let mut y = array::owned(y)?;
-    let c = number(x);
-    match (x, &mut y.buf) {
-        (_, Buf::F64(v)) => attend::each(v, |v| match op {
-            Bin::Add => v.iter_mut().for_each(|a| *a += c),
-            Bin::Sub => v.iter_mut().for_each(|a| *a = c - *a),
-            Bin::Mul => v.iter_mut().for_each(|a| *a *= c),
-            _ => v.iter_mut().for_each(|a| *a = op.eval(c, *a)),
-        })?,
-        (_, Buf::F32(v)) => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32))?,
-        (Value::Int(n), Buf::I64(v)) => ints(v, |a| int_bin(op, *n, a))?,
-        _ => return Err(Error::new(codes::STRUCTURE, "an array and a number of different kinds")),
-    }
-    Ok(Value::Array(Rc::new(y)))
 }
 
 /// A Float as an Int, towards zero.

@@ -1,5 +1,8 @@
 //! Plain array primitives that make arrays or move elements.
 
+use super::elementwise::selected;
+use super::parallel::made;
+use super::watch::Watch;
 use super::{int, len, lengths_differ, size, take};
 use crate::attend;
 use crate::error::{Error, Res, codes};
@@ -29,7 +32,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
         Prim::Len => Ok(Value::Int(len(&args[0]) as i64)),
         Prim::Shape => Ok(array::ints(seq::shape(&args[0]).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect()))),
         Prim::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
-        Prim::Gather => gather(&args[0], &args[1]),
+        Prim::Gather => gather(Watch(&m.interrupt), &args[0], &args[1]),
         Prim::Scatter => scatter(m, args),
         Prim::Concat | Prim::Append => append(&args[0], &args[1]),
         Prim::Flatten => flatten(m, &args[0]),
@@ -40,7 +43,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
         Prim::Stack => stack(m, &args[0]),
         Prim::Where => where_(m, args),
         Prim::Diag => diag(&args[0]),
-        Prim::TransposeArray => transpose(&args[0]),
+        Prim::TransposeArray => transpose(m, &args[0]),
         other => Err(Error::new(codes::STRUCTURE, format!("`{}` is no array primitive", other.name()))),
     }
 }
@@ -76,26 +79,23 @@ fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
 /// Elements or parts of an array, by position.
 fn picked(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
     match p {
-        Prim::Reverse => {
-            let n = len(&args[0]);
-            rows(&args[0], &attend::collect(n, |i| n - 1 - i)?)
-        },
+        Prim::Reverse => reverse(Watch(&m.interrupt), &args[0]),
         Prim::Rotate => {
             let n = len(&args[1]);
             let k = if n == 0 { 0 } else { int(&args[0]).rem_euclid(n as i64) as usize };
-            rows(&args[1], &attend::collect(n, |i| if i < n - k { i + k } else { i + k - n })?)
+            let a = arr(&args[1])?;
+            Ok(Value::Array(Rc::new(array::concat(&[&array::part(a, k, n)?, &array::part(a, 0, k)?])?)))
         }
         Prim::Take | Prim::Drop => {
             let n = len(&args[1]);
             let k = cut(&args[0], n, p.name())?;
-            let range = if p == Prim::Take { 0..k } else { k..n };
-            rows(&args[1], &attend::collect(range.len(), |i| range.start + i)?)
+            let (lo, hi) = if p == Prim::Take { (0, k) } else { (k, n) };
+            if hi - lo == n { Ok(args[1].clone()) } else { part(&args[1], lo, hi) }
         }
         Prim::Split => {
             let n = len(&args[1]);
             let k = cut(&args[0], n, "split")?;
-            let x = rows(&args[1], &attend::collect(k, |i| i)?)?;
-            let y = rows(&args[1], &attend::collect(n - k, |i| k + i)?)?;
+            let (x, y) = (part(&args[1], 0, k)?, part(&args[1], k, n)?);
             Ok(Value::Tuple(Rc::new(Tuple(vec![x, y]))))
         }
         _ => {
@@ -106,6 +106,27 @@ fn picked(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
             seq::elem(m, &args[0], if p == Prim::First { 0 } else { n - 1 })
         }
     }
+}
+
+fn part(v: &Value, lo: usize, hi: usize) -> Res<Value> {
+    Ok(Value::Array(Rc::new(array::part(arr(v)?, lo, hi)?)))
+}
+
+fn reverse(w: Watch, v: &Value) -> Res<Value> {
+    fn turned<T: Copy + Default + Send + Sync>(w: Watch, v: &[T]) -> Res<Vec<T>> {
+        let n = v.len();
+        made(w, n, |at, out| {
+            let k = out.len();
+            out.iter_mut().zip(v[n - at - k..n - at].iter().rev()).for_each(|(o, x)| *o = *x);
+        })
+    }
+    let a = arr(v)?;
+    let buf = match &a.buf {
+        Buf::F64(x) if a.shape.len() == 1 => Buf::F64(turned(w, x)?),
+        Buf::I64(x) if a.shape.len() == 1 => Buf::I64(turned(w, x)?),
+        _ => return rows(v, &(0..len(v)).rev().collect::<Vec<_>>()),
+    };
+    Ok(array::make(a.shape.clone(), buf))
 }
 
 fn flatten(m: &mut Machine, v: &Value) -> Res<Value> {
@@ -143,7 +164,7 @@ fn unzip(v: &Value, width: usize) -> Res<Value> {
 fn replicate(m: &mut Machine, n: usize, x: Value) -> Res<Value> {
     let one = Shape::from_slice(&[n]);
     Ok(match x {
-        Value::Float(x) => array::make(one, Buf::F64(array::filled(x, n)?)),
+        Value::Float(x) => array::make(one, Buf::F64(made(Watch(&m.interrupt), n, |_, out| out.fill(x))?)),
         Value::F32(x) => array::make(one, Buf::F32(array::filled(x, n)?)),
         Value::Int(x) => array::make(one, Buf::I64(array::filled(x, n)?)),
         Value::Bool(x) => array::make(one, Buf::Bool(array::filled(x, n)?)),
@@ -188,16 +209,27 @@ fn indices(v: &Value) -> Res<&[i64]> {
     }
 }
 
-fn gather(xs: &Value, at: &Value) -> Res<Value> {
+fn gather(w: Watch, xs: &Value, at: &Value) -> Res<Value> {
     let n = len(xs);
-    let mut found: Vec<usize> = array::room(len(at))?;
-    for part in indices(at)?.chunks(attend::STRIDE) {
-        attend::poll()?;
-        for i in part {
-            found.push(usize::try_from(*i).ok().filter(|k| *k < n).ok_or_else(|| seq::out_of_bounds(*i, n))?);
-        }
+    let at = indices(at)?;
+    if let Some(i) = at.iter().find(|i| **i < 0 || **i as usize >= n) {
+        return Err(seq::out_of_bounds(*i, n));
     }
-    rows(xs, &found)
+    fn picked<T: Copy + Default + Send + Sync>(w: Watch, v: &[T], at: &[i64]) -> Res<Vec<T>> {
+        made(w, at.len(), |start, out| out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = v[*i as usize]))
+    }
+    let buf = match xs {
+        Value::Array(a) if a.shape.len() == 1 => match &a.buf {
+            Buf::F64(v) => Some(Buf::F64(picked(w, v, at)?)),
+            Buf::I64(v) => Some(Buf::I64(picked(w, v, at)?)),
+            _ => None,
+        },
+        _ => None,
+    };
+    match buf {
+        Some(buf) => Ok(array::make(Shape::from_slice(&[at.len()]), buf)),
+        None => rows(xs, &at.iter().map(|i| *i as usize).collect::<Vec<_>>()),
+    }
 }
 
 fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
@@ -330,6 +362,10 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         _ => return Err(Error::new(codes::STRUCTURE, "the condition of `where` is a Bool or an array of Bools")),
     };
     let Buf::Bool(bits) = &mask.buf else { return Ok(take(args, 1)) };
+    let fits = |v: &Value| seq::shape(v).is_none_or(|s| *s == mask.shape);
+    if let (true, Some(buf)) = (fits(&args[1]) && fits(&args[2]), selected(Watch(&m.interrupt), bits, &args[1], &args[2])) {
+        return Ok(array::make(mask.shape.clone(), buf?));
+    }
     let a = spread(m, &args[1].clone(), &mask.shape)?;
     let b = spread(m, &args[2].clone(), &mask.shape)?;
     let (a, b) = (arr(&a)?, arr(&b)?);
@@ -398,13 +434,32 @@ fn diag(v: &Value) -> Res<Value> {
     Ok(array::make(Shape::from_slice(&[n, n]), buf))
 }
 
-fn transpose(v: &Value) -> Res<Value> {
+fn transpose(m: &Machine, v: &Value) -> Res<Value> {
     let a = arr(v)?;
     if a.shape.len() < 2 {
         return Ok(v.clone());
     }
     let (n, k) = (a.shape[0], a.shape[1]);
+    if let (Buf::F64(v), 2) = (&a.buf, a.shape.len()) {
+        let out = made(Watch(&m.interrupt), n * k, |start, out| turn(v, (n, k), start, out))?;
+        return Ok(array::make(Shape::from_slice(&[k, n]), Buf::F64(out)));
+    }
     let flat = array::regroup(a, 2, &[n * k])?;
     let at = attend::collect(n * k, |t| (t % n.max(1)) * k + t / n.max(1))?;
     Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[k, n])?)))
+}
+
+/// A part of the transpose of a matrix of `n` by `k` elements, from `start` on.
+fn turn(v: &[f64], (n, k): (usize, usize), start: usize, out: &mut [f64]) {
+    if out.is_empty() {
+        return;
+    }
+    let (mut i, mut j) = (start % n, start / n);
+    for o in out {
+        *o = v[i * k + j];
+        i += 1;
+        if i == n {
+            (i, j) = (0, j + 1);
+        }
+    }
 }

@@ -33,3 +33,14 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
     }
     if out.is_empty() { Ok(v) } else { seq::pack(m, out) }
 }
+
+/// Running sums from the last number to the first.
+pub(crate) fn sums_from_the_end(x: &[f64]) -> Res<Vec<f64>> {
+    let mut out = array::filled(0.0, x.len())?;
+    let mut acc = 0.0;
+    for (o, v) in out.iter_mut().zip(x).rev() {
+        acc += v;
+        *o = acc;
+    }
+    Ok(out)
+}

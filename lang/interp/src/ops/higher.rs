@@ -21,6 +21,10 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
     if let Some(v) = crate::vm::lanes::map(m, f, arrays, n) {
         return Ok(v);
     }
+    let prim = [Prim::Map, Prim::Map2, Prim::Map3][arrays.len().clamp(1, 3) - 1];
+    if let Some(v) = natively(m, prim, f, arrays, n)? {
+        return Ok(v);
+    }
     let mut out = array::room(n)?;
     let mut args = Vec::with_capacity(arrays.len());
     for i in 0..n {
@@ -34,6 +38,18 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
         out.push(m.call(f, &args)?);
     }
     seq::pack(m, out)
+}
+
+/// Elements from which a function that is called for each is worth native code at its first use.
+const MANY: usize = 1 << 13;
+
+/// What a function of functions gives for large arrays, by native code. `None` where there is no such way; then nothing has happened.
+fn natively(m: &mut Machine, p: Prim, f: &Value, rest: &[Value], n: usize) -> Res<Option<Value>> {
+    if n < MANY || !m.heats() {
+        return Ok(None);
+    }
+    let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(p, Vec::new())), vec![f.clone()])));
+    crate::ir::road::primal::call(m, &f, rest)
 }
 
 /// The operator that a function is, where it is one.
@@ -101,7 +117,10 @@ pub(super) fn reduce(m: &mut Machine, op: &Value, e: &Value, xs: &Value) -> Res<
             return m.call(op, &[e.clone(), total]);
         }
     }
-    fold(m, op, e.clone(), xs)
+    if let Some(v) = natively(m, Prim::Reduce, op, &[e.clone(), xs.clone()], len(xs))? {
+        return Ok(v);
+    }
+    each_in_turn(m, op, e.clone(), xs)
 }
 
 fn rep_like(v: &Value) -> Rep {
@@ -121,6 +140,9 @@ pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive
             return call(m, if p == Prim::Add { Prim::Cumsum } else { Prim::Cumprod }, &[], vec![xs.clone()]);
         }
     }
+    if let Some(v) = natively(m, if exclusive { Prim::ScanExclusive } else { Prim::Scan }, op, &[e.clone(), xs.clone()], n)? {
+        return Ok(v);
+    }
     let mut out = array::room(n)?;
     let mut acc = e.clone();
     for i in 0..n {
@@ -134,6 +156,13 @@ pub(super) fn scan(m: &mut Machine, op: &Value, e: &Value, xs: &Value, exclusive
 
 /// `fold f init xs`.
 pub(super) fn fold(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
+    match natively(m, Prim::Fold, f, &[init.clone(), xs.clone()], len(xs))? {
+        Some(v) => Ok(v),
+        None => each_in_turn(m, f, init, xs),
+    }
+}
+
+fn each_in_turn(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
     let mut acc = init;
     for i in 0..len(xs) {
         let x = seq::elem(m, xs, i)?;
@@ -144,6 +173,9 @@ pub(super) fn fold(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<V
 
 /// `foldr f init xs`.
 pub(super) fn foldr(m: &mut Machine, f: &Value, init: Value, xs: &Value) -> Res<Value> {
+    if let Some(v) = natively(m, Prim::Foldr, f, &[init.clone(), xs.clone()], len(xs))? {
+        return Ok(v);
+    }
     let mut acc = init;
     for i in (0..len(xs)).rev() {
         let x = seq::elem(m, xs, i)?;
@@ -164,12 +196,18 @@ fn keep(m: &mut Machine, p: &Value, xs: &Value) -> Res<(Vec<i64>, Vec<i64>)> {
 
 /// `filter p xs`.
 pub(super) fn filter(m: &mut Machine, p: &Value, xs: &Value) -> Res<Value> {
+    if let Some(v) = natively(m, Prim::Filter, p, std::slice::from_ref(xs), len(xs))? {
+        return Ok(v);
+    }
     let (yes, _) = keep(m, p, xs)?;
     call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(yes)])
 }
 
 /// `partition p xs`.
 pub(super) fn partition(m: &mut Machine, p: &Value, xs: &Value) -> Res<Value> {
+    if let Some(v) = natively(m, Prim::Partition, p, std::slice::from_ref(xs), len(xs))? {
+        return Ok(v);
+    }
     let (yes, no) = keep(m, p, xs)?;
     let a = call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(yes)])?;
     let b = call(m, Prim::Gather, &[], vec![xs.clone(), array::ints(no)])?;
@@ -185,9 +223,21 @@ pub(super) fn sort_by(m: &mut Machine, key: &Value, xs: &Value) -> Res<Value> {
 
 /// `reduce_by_index dest op e keys values`.
 pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
-    let [dest, op, _, keys, values] = args else { return Err(Error::new(codes::STRUCTURE, "five arguments")) };
+    let [dest, op, neutral, keys, values] = args else { return Err(Error::new(codes::STRUCTURE, "five arguments")) };
     if len(keys) != len(values) {
         return Err(lengths_differ("reduce_by_index", len(keys), len(values)));
+    }
+    if let Some(r) = invertible_parts(op) {
+        let (lift, lower) = (field(&r, "lift"), field(&r, "lower"));
+        let mut lifted = [
+            map(m, &lift, std::slice::from_ref(dest))?,
+            field(&r, "op"),
+            m.call(&lift, std::slice::from_ref(neutral))?,
+            std::mem::take(keys),
+            map(m, &lift, std::slice::from_ref(values))?,
+        ];
+        let made = reduce_by_index(m, &mut lifted)?;
+        return map(m, &lower, &[made]);
     }
     let at: Vec<i64> = match &*keys {
         Value::Array(a) => match &a.buf {
@@ -209,6 +259,9 @@ pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value>
         }
     }
     let n = len(dest);
+    if let Some(v) = counted_natively(m, dest, op, [neutral.clone(), keys.clone(), values.clone()])? {
+        return Ok(v);
+    }
     let mut out: Vec<Value> = (0..n).map(|i| seq::elem(m, dest, i)).collect::<Res<_>>()?;
     for (j, k) in at.iter().enumerate() {
         if let Some(k) = usize::try_from(*k).ok().filter(|k| *k < n) {
@@ -218,6 +271,15 @@ pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value>
         }
     }
     if out.is_empty() { Ok(dest.clone()) } else { seq::pack(m, out) }
+}
+
+/// The same by native code.
+fn counted_natively(m: &mut Machine, dest: &Value, op: &Value, rest: [Value; 3]) -> Res<Option<Value>> {
+    if len(&rest[1]) < MANY || !m.heats() {
+        return Ok(None);
+    }
+    let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(Prim::ReduceByIndex, Vec::new())), vec![dest.clone(), op.clone()])));
+    crate::ir::road::primal::call(m, &f, &rest)
 }
 
 /// A comprehension: `f` of each index tuple, built or reduced. `rep` is the element's type.

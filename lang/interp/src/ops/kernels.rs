@@ -1,5 +1,7 @@
 //! Arithmetic on slices of floats, in one order of operations whoever asks: the interpreter and native code give the same bits.
 
+use super::parallel;
+
 /// Numbers that one accumulator adds before partial sums are added.
 const CHUNK: usize = 1024;
 
@@ -8,32 +10,51 @@ fn fold(acc: [f64; 8], tail: f64) -> f64 {
     ((acc[0] + acc[4]) + (acc[1] + acc[5])) + ((acc[2] + acc[6]) + (acc[3] + acc[7])) + tail
 }
 
+/// The results of chunks added pairwise: `leaf` is given where a chunk begins and ends.
+fn pairwise(start: usize, end: usize, leaf: &impl Fn(usize, usize) -> f64) -> f64 {
+    if end - start <= CHUNK {
+        return leaf(start, end);
+    }
+    let half = start + ((end - start) / 2).next_multiple_of(CHUNK);
+    pairwise(start, half, leaf) + pairwise(half, end, leaf)
+}
+
+/// The same, with the chunks of large arrays by all threads.
+fn chunked(n: usize, leaf: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {
+    if n < parallel::LEAST {
+        return pairwise(0, n, &leaf);
+    }
+    let parts = parallel::listed(n.div_ceil(CHUNK), CHUNK, |i| leaf(i * CHUNK, ((i + 1) * CHUNK).min(n)));
+    pairwise(0, n, &|start, _| parts[start / CHUNK])
+}
+
 /// The sum of a slice: eight accumulators in each chunk, chunks pairwise.
 pub fn sum(x: &[f64]) -> f64 {
-    if x.len() <= CHUNK {
+    chunked(x.len(), |start, end| {
         let mut acc = [0.0; 8];
-        let mut chunks = x.chunks_exact(8);
+        let mut chunks = x[start..end].chunks_exact(8);
         for c in &mut chunks {
             for (a, v) in acc.iter_mut().zip(c) {
                 *a += v;
             }
         }
-        return fold(acc, chunks.remainder().iter().sum());
-    }
-    let half = (x.len() / 2).next_multiple_of(CHUNK);
-    sum(&x[..half]) + sum(&x[half..])
+        fold(acc, chunks.remainder().iter().sum())
+    })
 }
 
-/// Inner product with eight accumulators.
+/// The inner product of slices of one length, in the same order.
 pub fn dot(p: &[f64], q: &[f64]) -> f64 {
-    let mut acc = [0.0; 8];
-    let (mut cp, mut cq) = (p.chunks_exact(8), q.chunks_exact(8));
-    for (a, b) in (&mut cp).zip(&mut cq) {
-        for k in 0..8 {
-            acc[k] += a[k] * b[k];
+    let n = p.len().min(q.len());
+    chunked(n, |start, end| {
+        let mut acc = [0.0; 8];
+        let (mut cp, mut cq) = (p[start..end].chunks_exact(8), q[start..end].chunks_exact(8));
+        for (a, b) in (&mut cp).zip(&mut cq) {
+            for k in 0..8 {
+                acc[k] += a[k] * b[k];
+            }
         }
-    }
-    fold(acc, cp.remainder().iter().zip(cq.remainder()).map(|(a, b)| a * b).sum())
+        fold(acc, cp.remainder().iter().zip(cq.remainder()).map(|(a, b)| a * b).sum())
+    })
 }
 
 /// Rows and columns of a block of a product that is kept in registers.

@@ -1,6 +1,6 @@
 //! Linear algebra on plain matrices: products of our own, decompositions by nalgebra.
 
-use super::kernels;
+use super::{kernels, parallel};
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::ops::watch::{STRIDE, Watch};
@@ -130,11 +130,10 @@ fn multiply(w: Watch, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize)
     let mut out = array::filled(0.0, total)?;
     // Rows that are done before somebody looks whether to go on.
     let band = (STRIDE / (k * c).max(1)).next_multiple_of(4).max(4);
-    for i in (0..n).step_by(band) {
-        w.poll()?;
-        let end = (i + band).min(n);
-        kernels::multiply(&x[i * k..end * k], y, (end - i, k, c), &mut out[i * c..end * c]);
-    }
+    parallel::bands(w, &mut out, band * c, n.saturating_mul(k).saturating_mul(c) / 8, |at, part| {
+        let (i, rows) = (at / c, part.len() / c);
+        kernels::multiply(&x[i * k..(i + rows) * k], y, (rows, k, c), part);
+    })?;
     Ok(out)
 }
 

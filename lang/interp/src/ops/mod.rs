@@ -3,17 +3,19 @@
 pub mod arith;
 mod arrays;
 mod cumulative;
+mod elementwise;
 pub mod higher;
 pub mod index;
 pub(crate) mod io;
 pub mod kernels;
 mod linalg;
+pub mod parallel;
 mod random;
 mod reduce;
 pub(crate) use kernels::sum as sum_floats;
 mod sorting;
 mod text;
-mod watch;
+pub(crate) mod watch;
 pub(crate) mod whole;
 pub mod data;
 
@@ -21,6 +23,8 @@ use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::value::{Rep, Value, compare, seq, show};
 use crate::vm::Machine;
+pub(crate) use cumulative::sums_from_the_end;
+pub(crate) use elementwise::compared;
 use watch::Watch;
 use adl_prim::{Bin, Prim, Un};
 

@@ -6,20 +6,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-pub(super) use crate::attend::STRIDE;
+pub(crate) use crate::attend::STRIDE;
 
 /// Numeric operations from which work goes to a thread of its own: some milliseconds.
 const LONG: u64 = 10_000_000;
 
 /// Says whether somebody still waits for the result.
 #[derive(Clone, Copy)]
-pub(super) struct Watch<'a>(pub &'a AtomicBool);
+pub(crate) struct Watch<'a>(pub &'a AtomicBool);
 
 impl Watch<'_> {
     /// Stops if an interrupt was asked for.
     #[inline]
     pub fn poll(self) -> Res<()> {
         if self.0.load(Ordering::Relaxed) { Err(Error::new(codes::INTERRUPT, "interrupted")) } else { Ok(()) }
+    }
+
+    /// Whether an interrupt was asked for.
+    #[inline]
+    pub fn asked(self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 
     /// Does work of about `flops` operations that cannot ask by itself. Where that is long, a thread does it, and on an interrupt nobody

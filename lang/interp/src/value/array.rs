@@ -18,7 +18,8 @@ pub fn count(shape: &[usize]) -> Res<usize> {
     }
 }
 
-fn too_large(shape: &[usize]) -> Box<Error> {
+/// The error for an array that no memory holds.
+pub(crate) fn too_large(shape: &[usize]) -> Box<Error> {
     let text: Vec<String> = shape.iter().map(usize::to_string).collect();
     Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{}]", text.join(", ")))
 }
@@ -112,6 +113,27 @@ pub fn gather_rows(a: &Array, indices: &[usize], outer: &[usize]) -> Res<Array> 
         Buf::Boxed(v) => Buf::Boxed(copy_runs(v, indices, row)?),
         Buf::Tuple(cols) => Buf::Tuple(gather_columns(cols, indices, outer)?),
         Buf::Record(names, cols) => Buf::Record(names.clone(), gather_columns(cols, indices, outer)?),
+    };
+    Ok(Array::new(shape, buf))
+}
+
+/// The elements of the first axis from `lo` up to `hi`, which are in bounds.
+pub fn part(a: &Array, lo: usize, hi: usize) -> Res<Array> {
+    let row: usize = a.shape[1..].iter().product();
+    let shape: Shape = std::iter::once(hi - lo).chain(a.shape[1..].iter().copied()).collect();
+    fn copy<T: Clone>(v: &[T]) -> Res<Vec<T>> {
+        let mut out = room(v.len())?;
+        out.extend_from_slice(v);
+        Ok(out)
+    }
+    let range = lo * row..hi * row;
+    let buf = match &a.buf {
+        Buf::F64(v) => Buf::F64(copy(&v[range])?),
+        Buf::F32(v) => Buf::F32(copy(&v[range])?),
+        Buf::I64(v) => Buf::I64(copy(&v[range])?),
+        Buf::Bool(v) => Buf::Bool(copy(&v[range])?),
+        Buf::Boxed(v) => Buf::Boxed(copy(&v[range])?),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return gather_rows(a, &(lo..hi).collect::<Vec<_>>(), &[hi - lo]),
     };
     Ok(Array::new(shape, buf))
 }

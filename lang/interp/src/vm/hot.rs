@@ -87,7 +87,7 @@ impl Heat {
 
 impl Machine {
     /// Whether hot functions may become native now.
-    fn heats(&self) -> bool {
+    pub(crate) fn heats(&self) -> bool {
         self.compiler.is_some() && primal::wanted(self)
     }
 

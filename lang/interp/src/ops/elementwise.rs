@@ -1,0 +1,329 @@
+//! Arithmetic, comparison and choice of elements, of arrays as a whole: in one pass over memory, in place where an array has one owner.
+
+use super::arith::{int_bin, int_un, shapes_differ};
+use super::parallel::{changed, made};
+use super::watch::Watch;
+use crate::error::{Error, Res, codes};
+use crate::value::{Array, Buf, Value, array};
+use adl_ir::Cmp;
+use adl_prim::{Bin, Un};
+use std::rc::Rc;
+
+/// Numbers of an array, or one that stands for as many as are needed.
+#[derive(Clone, Copy)]
+pub(crate) enum Operand<'a, T> {
+    /// One.
+    One(T),
+    /// Many.
+    Many(&'a [T]),
+}
+
+impl<'a, T: Copy> Operand<'a, T> {
+    fn part(&self, at: usize, n: usize) -> Operand<'a, T> {
+        match *self {
+            Operand::One(x) => Operand::One(x),
+            Operand::Many(v) => Operand::Many(&v[at..at + n]),
+        }
+    }
+}
+
+/// Runs `$body` with `$f` as the operator's function, once for each common operator, so that loops over them are vectorised.
+macro_rules! with_bin {
+    ($op:expr, $f:ident => $body:expr) => {
+        match $op {
+            Bin::Add => { let $f = |a: f64, b: f64| a + b; $body }
+            Bin::Sub => { let $f = |a: f64, b: f64| a - b; $body }
+            Bin::Mul => { let $f = |a: f64, b: f64| a * b; $body }
+            Bin::Div => { let $f = |a: f64, b: f64| a / b; $body }
+            Bin::Scale => { let $f = |a: f64, b: f64| Bin::Scale.eval(a, b); $body }
+            Bin::Min => { let $f = |a: f64, b: f64| Bin::Min.eval(a, b); $body }
+            Bin::Max => { let $f = |a: f64, b: f64| Bin::Max.eval(a, b); $body }
+            op => { let $f = move |a: f64, b: f64| op.eval(a, b); $body }
+        }
+    };
+}
+
+/// `out[i] = f(x[i], y[i])`.
+#[inline(always)]
+fn fill<T: Copy, U>(out: &mut [U], x: Operand<T>, y: Operand<T>, f: impl Fn(T, T) -> U) {
+    match (x, y) {
+        (Operand::Many(x), Operand::Many(y)) => out.iter_mut().zip(x.iter().zip(y)).for_each(|(o, (a, b))| *o = f(*a, *b)),
+        (Operand::Many(x), Operand::One(b)) => out.iter_mut().zip(x).for_each(|(o, a)| *o = f(*a, b)),
+        (Operand::One(a), Operand::Many(y)) => out.iter_mut().zip(y).for_each(|(o, b)| *o = f(a, *b)),
+        (Operand::One(a), Operand::One(b)) => out.iter_mut().for_each(|o| *o = f(a, b)),
+    }
+}
+
+/// `acc[i] = f(acc[i], y[i])`.
+#[inline(always)]
+fn update(acc: &mut [f64], y: Operand<f64>, f: impl Fn(f64, f64) -> f64) {
+    match y {
+        Operand::Many(y) => acc.iter_mut().zip(y).for_each(|(a, b)| *a = f(*a, *b)),
+        Operand::One(b) => acc.iter_mut().for_each(|a| *a = f(*a, b)),
+    }
+}
+
+/// The same for unary operators.
+macro_rules! with_un {
+    ($op:expr, $f:ident => $body:expr) => {
+        match $op {
+            Un::Neg => { let $f = |a: f64| -a; $body }
+            Un::Abs => { let $f = |a: f64| a.abs(); $body }
+            Un::Sqrt => { let $f = |a: f64| a.sqrt(); $body }
+            Un::Relu => { let $f = |a: f64| Un::Relu.eval(a); $body }
+            Un::Step => { let $f = |a: f64| Un::Step.eval(a); $body }
+            Un::Powi(2) => { let $f = |a: f64| Un::Powi(2).eval(a); $body }
+            op => { let $f = move |a: f64| op.eval(a); $body }
+        }
+    };
+}
+
+/// The array itself if nobody else holds it, else a copy.
+fn owned(a: Rc<Array>) -> Array {
+    Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())
+}
+
+fn kinds() -> Box<Error> {
+    Error::new(codes::STRUCTURE, "arrays of different numbers")
+}
+
+/// A unary operator on each number.
+pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
+    if let (Buf::F64(x), true) = (&a.buf, Rc::strong_count(&a) > 1) {
+        let out = with_un!(op, f => made(w, x.len(), |at, out| out.iter_mut().zip(&x[at..]).for_each(|(o, x)| *o = f(*x))))?;
+        return Ok(array::make(a.shape.clone(), Buf::F64(out)));
+    }
+    let mut a = owned(a);
+    match &mut a.buf {
+        Buf::F64(v) => with_un!(op, f => changed(w, v, |_, part| part.iter_mut().for_each(|x| *x = f(*x))))?,
+        Buf::F32(v) => changed(w, v, |_, part| part.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32))?,
+        Buf::I64(v) => {
+            for x in v.iter_mut() {
+                *x = int_un(op, *x)?;
+            }
+        }
+        Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => {}
+    }
+    Ok(Value::Array(Rc::new(a)))
+}
+
+/// A binary operator on the numbers of two arrays of one shape.
+pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value> {
+    if x.shape != y.shape {
+        return Err(shapes_differ(&x.shape, &y.shape));
+    }
+    if let (Buf::F64(p), Buf::F64(q)) = (&x.buf, &y.buf) {
+        let (left, right) = (Rc::strong_count(&x) == 1, Rc::strong_count(&y) == 1);
+        if !left && !right {
+            return Ok(array::make(x.shape.clone(), Buf::F64(floats(w, op, Operand::Many(p), Operand::Many(q))?)));
+        }
+        // Whichever array has one owner gives its buffer to the result.
+        let (into, from) = if left { (x, y) } else { (y, x) };
+        let mut into = owned(into);
+        if let (Buf::F64(p), Buf::F64(q)) = (&mut into.buf, &from.buf) {
+            in_place(w, op, p, Operand::Many(q), left)?;
+        }
+        return Ok(Value::Array(Rc::new(into)));
+    }
+    let (shape, buf) = match (&x.buf, &y.buf) {
+        (Buf::I64(p), Buf::I64(q)) => (x.shape.clone(), Buf::I64(ints(w, op, Operand::Many(p), Operand::Many(q), p.len())?)),
+        (Buf::F32(p), Buf::F32(q)) => {
+            let one = |a: f32, b: f32| op.eval(f64::from(a), f64::from(b)) as f32;
+            (x.shape.clone(), Buf::F32(p.iter().zip(q).map(|(a, b)| one(*a, *b)).collect()))
+        }
+        _ => return Err(kinds()),
+    };
+    Ok(array::make(shape, buf))
+}
+
+/// Floats made of Floats.
+fn floats(w: Watch, op: Bin, x: Operand<f64>, y: Operand<f64>) -> Res<Vec<f64>> {
+    let n = match (x, y) {
+        (Operand::Many(x), _) => x.len(),
+        (_, Operand::Many(y)) => y.len(),
+        _ => 1,
+    };
+    with_bin!(op, f => made(w, n, |at, out| {
+        let k = out.len();
+        fill(out, x.part(at, k), y.part(at, k), f)
+    }))
+}
+
+/// `acc` is the left operand, or else the right one.
+fn in_place(w: Watch, op: Bin, acc: &mut [f64], other: Operand<f64>, left: bool) -> Res<()> {
+    with_bin!(op, f => if left {
+        changed(w, acc, |at, part| { let n = part.len(); update(part, other.part(at, n), f) })
+    } else {
+        changed(w, acc, |at, part| { let n = part.len(); update(part, other.part(at, n), |a, b| f(b, a)) })
+    })
+}
+
+/// Ints made of Ints. What cannot fail is done in one go.
+fn ints(w: Watch, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
+    match op {
+        Bin::Min => made(w, n, |at, out| { let k = out.len(); fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.min(b)) }),
+        Bin::Max => made(w, n, |at, out| { let k = out.len(); fill(out, x.part(at, k), y.part(at, k), |a: i64, b| a.max(b)) }),
+        Bin::Add | Bin::Sub => sums(w, op, x, y, n),
+        _ => one_by_one(op, x, y, n),
+    }
+}
+
+/// Sums or differences: made wrapping, with the places where that is wrong looked for in the same pass.
+fn sums(w: Watch, op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
+    let wrong = std::sync::atomic::AtomicBool::new(false);
+    let add = op == Bin::Add;
+    let out = made(w, n, |at, out| {
+        let k = out.len();
+        let (x, y) = (x.part(at, k), y.part(at, k));
+        if add { fill(out, x, y, i64::wrapping_add) } else { fill(out, x, y, i64::wrapping_sub) }
+        let mut signs = 0i64;
+        let mut see = |a: i64, b: i64, z: i64| signs |= (a ^ z) & (if add { b } else { !b } ^ z);
+        match (x, y) {
+            (Operand::Many(x), Operand::Many(y)) => x.iter().zip(y).zip(out.iter()).for_each(|((a, b), z)| see(*a, *b, *z)),
+            (Operand::Many(x), Operand::One(b)) => x.iter().zip(out.iter()).for_each(|(a, z)| see(*a, b, *z)),
+            (Operand::One(a), Operand::Many(y)) => y.iter().zip(out.iter()).for_each(|(b, z)| see(a, *b, *z)),
+            (Operand::One(a), Operand::One(b)) => out.iter().for_each(|z| see(a, b, *z)),
+        }
+        if signs < 0 {
+            wrong.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    })?;
+    if wrong.into_inner() { one_by_one(op, x, y, n) } else { Ok(out) }
+}
+
+fn one_by_one(op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i64>> {
+    let mut out = array::room(n)?;
+    let at = |v: &Operand<i64>, i: usize| match v {
+        Operand::One(x) => *x,
+        Operand::Many(v) => v[i],
+    };
+    for i in 0..n {
+        out.push(int_bin(op, at(&x, i), at(&y, i))?);
+    }
+    Ok(out)
+}
+
+/// A binary operator on an array and a number, which stands on the right, or else on the left.
+pub(super) fn spread(w: Watch, op: Bin, x: Rc<Array>, y: &Value, right: bool) -> Res<Value> {
+    let c = super::arith::number(y);
+    if let (Buf::F64(v), true) = (&x.buf, Rc::strong_count(&x) > 1) {
+        let (many, one) = (Operand::Many(&v[..]), Operand::One(c));
+        let out = if right { floats(w, op, many, one) } else { floats(w, op, one, many) }?;
+        return Ok(array::make(x.shape.clone(), Buf::F64(out)));
+    }
+    let mut x = owned(x);
+    match (&mut x.buf, y) {
+        (Buf::F64(v), _) => in_place(w, op, v, Operand::One(c), right)?,
+        (Buf::F32(v), _) if right => v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32),
+        (Buf::F32(v), _) => v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32),
+        (Buf::I64(v), Value::Int(n)) => {
+            let (many, one, len) = (Operand::Many(&v[..]), Operand::One(*n), v.len());
+            *v = if right { ints(w, op, many, one, len) } else { ints(w, op, one, many, len) }?;
+        }
+        _ => return Err(Error::new(codes::STRUCTURE, "an array and a number of different kinds")),
+    }
+    Ok(Value::Array(Rc::new(x)))
+}
+
+/// The numbers of a value, if they are Floats, or Ints.
+fn float_operand(v: &Value) -> Option<Operand<'_, f64>> {
+    match v {
+        Value::Float(x) => Some(Operand::One(*x)),
+        Value::Array(a) => if let Buf::F64(v) = &a.buf { Some(Operand::Many(v)) } else { None },
+        _ => None,
+    }
+}
+
+fn int_operand(v: &Value) -> Option<Operand<'_, i64>> {
+    match v {
+        Value::Int(x) => Some(Operand::One(*x)),
+        Value::Array(a) => if let Buf::I64(v) = &a.buf { Some(Operand::Many(v)) } else { None },
+        _ => None,
+    }
+}
+
+fn ordered<T: PartialOrd + Copy + Send + Sync>(w: Watch, c: Cmp, x: Operand<T>, y: Operand<T>, n: usize) -> Res<Vec<bool>> {
+    macro_rules! each {
+        ($f:expr) => {
+            made(w, n, |at, out| {
+                let k = out.len();
+                fill(out, x.part(at, k), y.part(at, k), $f)
+            })
+        };
+    }
+    match c {
+        Cmp::Eq => each!(|a, b| a == b),
+        Cmp::Ne => each!(|a, b| a != b),
+        Cmp::Lt => each!(|a, b| a < b),
+        Cmp::Gt => each!(|a, b| a > b),
+        Cmp::Le => each!(|a, b| a <= b),
+        Cmp::Ge => each!(|a, b| a >= b),
+    }
+}
+
+/// `n` comparisons of Floats or Ints, if these are such.
+pub(crate) fn compared(w: Watch, c: Cmp, a: &Value, b: &Value, n: usize) -> Option<Res<Vec<bool>>> {
+    if let (Some(x), Some(y)) = (float_operand(a), float_operand(b)) {
+        return Some(ordered(w, c, x, y, n));
+    }
+    let (x, y) = (int_operand(a)?, int_operand(b)?);
+    Some(ordered(w, c, x, y, n))
+}
+
+/// Of each two elements the one that a Bool chooses, where they are Floats or Ints, as many as there are Bools.
+pub(crate) fn selected(w: Watch, mask: &[bool], a: &Value, b: &Value) -> Option<Res<Buf>> {
+    fn pick<T: Copy + Default + Send + Sync>(w: Watch, mask: &[bool], x: Operand<T>, y: Operand<T>) -> Option<Res<Vec<T>>> {
+        let fits = |v: &Operand<T>| matches!(v, Operand::One(_)) || matches!(v, Operand::Many(v) if v.len() == mask.len());
+        if !fits(&x) || !fits(&y) {
+            return None;
+        }
+        let at = |v: Operand<T>, i: usize| match v {
+            Operand::One(x) => x,
+            Operand::Many(v) => v[i],
+        };
+        Some(made(w, mask.len(), |start, out| {
+            let n = out.len();
+            let (x, y) = (x.part(start, n), y.part(start, n));
+            out.iter_mut().zip(&mask[start..]).enumerate().for_each(|(i, (o, c))| *o = if *c { at(x, i) } else { at(y, i) });
+        }))
+    }
+    if let (Some(x), Some(y)) = (float_operand(a), float_operand(b)) {
+        return Some(pick(w, mask, x, y)?.map(Buf::F64));
+    }
+    let (x, y) = (int_operand(a)?, int_operand(b)?);
+    Some(pick(w, mask, x, y)?.map(Buf::I64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn sums_of_ints_overflow_as_they_do_one_by_one() {
+        let off = AtomicBool::new(false);
+        for (a, b) in [(i64::MAX, 1), (i64::MIN, -1), (i64::MIN, 1), (3, 4), (0, i64::MIN), (-1, i64::MIN), (i64::MAX, i64::MAX)] {
+            for op in [Bin::Add, Bin::Sub] {
+                for n in [1, 300] {
+                    let x = vec![a; n];
+                    let got = ints(Watch(&off), op, Operand::Many(&x), Operand::One(b), n);
+                    match int_bin(op, a, b) {
+                        Ok(z) => assert_eq!(got.unwrap(), vec![z; n], "{op:?} {a} {b}"),
+                        Err(_) => assert!(got.is_err(), "{op:?} {a} {b}"),
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn comparisons_with_nan_are_as_of_numbers() {
+        let off = AtomicBool::new(false);
+        let x = array::floats(vec![f64::NAN, 1.0, 2.0]);
+        let of = |c| compared(Watch(&off), c, &x, &Value::Float(1.0), 3).unwrap().unwrap();
+        assert_eq!(of(Cmp::Ne), [true, false, true]);
+        assert_eq!(of(Cmp::Eq), [false, true, false]);
+        assert_eq!(of(Cmp::Ge), [false, true, true]);
+        assert_eq!(of(Cmp::Lt), [false, false, false]);
+    }
+}

@@ -1,0 +1,314 @@
+//! Memory of large arrays is kept for the next ones of about their size.
+//!
+//! The system gives large blocks back at once and clears each page of a new one at its first use, which takes longer than arithmetic on
+//! it does. So freed blocks of a mebibyte and more wait in a list, up to a bound; sizes are rounded up by at most an eighth, so that they
+//! fit again; and the system is told to use large pages for them. Smaller blocks are the system's own business.
+//!
+//! A binary takes it with `#[global_allocator] static MEMORY: adl_jit::alloc::Keeping = adl_jit::alloc::Keeping;`.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+
+/// The allocator.
+pub struct Keeping;
+
+/// Bytes from which blocks are kept.
+const LARGE: usize = 1 << 20;
+
+/// Blocks that are kept at most.
+const SLOTS: usize = 32;
+
+/// Bytes that are kept at most, on whatever machine; a sixteenth of its memory if that is less.
+const MOST: usize = 1 << 30;
+
+/// The alignment that the system gives every block.
+const ALIGN: usize = 16;
+
+/// The room that a block of so many bytes has: a multiple of an eighth of the power of two below.
+fn rounded(n: usize) -> usize {
+    let step = (1usize << n.max(1).ilog2()) / 8;
+    n.checked_next_multiple_of(step.max(1)).unwrap_or(n)
+}
+
+fn large(layout: &Layout, size: usize) -> bool {
+    cfg!(unix) && size >= LARGE && layout.align() <= ALIGN
+}
+
+/// Frees all that is kept; how many bytes that was.
+pub fn release() -> usize {
+    kept::empty()
+}
+
+#[cfg(unix)]
+mod kept {
+    //! The list. Its lock is held for some steps, and by nobody who allocates.
+
+    use super::{LARGE, MOST, SLOTS};
+    use std::cell::UnsafeCell;
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    struct List {
+        /// Blocks with their sizes, the oldest first.
+        blocks: [(usize, usize); SLOTS],
+        len: usize,
+        bytes: usize,
+    }
+
+    struct Shared(AtomicBool, UnsafeCell<List>);
+
+    // SAFETY: the list is reached through `with` alone, which one thread at a time is in.
+    unsafe impl Sync for Shared {}
+
+    static SHARED: Shared = Shared(AtomicBool::new(false), UnsafeCell::new(List { blocks: [(0, 0); SLOTS], len: 0, bytes: 0 }));
+
+    fn with<T>(f: impl FnOnce(&mut List) -> T) -> T {
+        while SHARED.0.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            std::hint::spin_loop();
+        }
+        // SAFETY: the lock is held, so that no other reference is alive.
+        let out = f(unsafe { &mut *SHARED.1.get() });
+        SHARED.0.store(false, Ordering::Release);
+        out
+    }
+
+    /// Bytes that may be kept.
+    fn bound() -> usize {
+        static BOUND: AtomicUsize = AtomicUsize::new(0);
+        match BOUND.load(Ordering::Relaxed) {
+            0 => {
+                // SAFETY: these ask for numbers only.
+                let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+                let memory = (pages.max(0) as usize).saturating_mul(size.max(0) as usize);
+                let b = (memory / 16).clamp(LARGE, MOST);
+                BOUND.store(b, Ordering::Relaxed);
+                b
+            }
+            b => b,
+        }
+    }
+
+    impl List {
+        fn remove(&mut self, i: usize) -> usize {
+            let (p, size) = self.blocks[i];
+            self.blocks.copy_within(i + 1..self.len, i);
+            self.len -= 1;
+            self.bytes -= size;
+            p
+        }
+    }
+
+    /// A block of that size, 0 if there is none.
+    pub fn take(size: usize) -> usize {
+        with(|l| match (0..l.len).rev().find(|i| l.blocks[*i].1 == size) {
+            Some(i) => l.remove(i),
+            None => 0,
+        })
+    }
+
+    /// Keeps a block; older ones go where there is no room.
+    pub fn put(block: usize, size: usize) {
+        let bound = bound();
+        if size > bound / 2 {
+            return free(block);
+        }
+        loop {
+            let old = with(|l| {
+                if l.len == SLOTS || l.bytes + size > bound {
+                    return l.remove(0);
+                }
+                l.blocks[l.len] = (block, size);
+                l.len += 1;
+                l.bytes += size;
+                0
+            });
+            match old {
+                0 => return,
+                old => free(old),
+            }
+        }
+    }
+
+    /// Frees everything.
+    pub fn empty() -> usize {
+        let bytes = with(|l| l.bytes);
+        loop {
+            match with(|l| if l.len == 0 { 0 } else { l.remove(0) }) {
+                0 => return bytes,
+                block => free(block),
+            }
+        }
+    }
+
+    /// Gives a block back to the system.
+    fn free(block: usize) {
+        // SAFETY: blocks in the list come from `malloc` and its kin, and nobody else has them.
+        unsafe { libc::free(block as *mut libc::c_void) }
+    }
+
+    /// A new block.
+    pub fn fresh(size: usize, zeroed: bool) -> *mut u8 {
+        // SAFETY: these have no conditions.
+        let p = unsafe { if zeroed { libc::calloc(size, 1) } else { libc::malloc(size) } };
+        pages(p as usize, size);
+        p.cast()
+    }
+
+    /// Makes a block larger or smaller.
+    ///
+    /// # Safety
+    /// `p` is a block of this allocator.
+    pub unsafe fn resized(p: *mut u8, size: usize) -> *mut u8 {
+        // SAFETY: the block came from `malloc` and its kin.
+        let p = unsafe { libc::realloc(p.cast(), size) };
+        pages(p as usize, size);
+        p.cast()
+    }
+
+    /// Asks for large pages.
+    fn pages(block: usize, size: usize) {
+        #[cfg(target_os = "linux")]
+        {
+            const PAGE: usize = 1 << 16;
+            let (start, end) = (block.next_multiple_of(PAGE), (block + size) & !(PAGE - 1));
+            if block != 0 && end > start {
+                // SAFETY: advice on pages inside a block changes no contents.
+                unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (block, size);
+    }
+}
+
+#[cfg(not(unix))]
+mod kept {
+    //! Nothing is kept.
+
+    pub fn take(_: usize) -> usize {
+        0
+    }
+
+    pub fn put(_: usize, _: usize) {}
+
+    pub fn empty() -> usize {
+        0
+    }
+
+    pub fn fresh(_: usize, _: bool) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+
+    pub unsafe fn resized(_: *mut u8, _: usize) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+}
+
+// SAFETY: a large block has at least the size that was asked for, and the system's alignment; it is in the list only between its `dealloc`
+// and its next `alloc`. Whether a block is large depends on its layout alone, so that each is freed by whom it came from.
+unsafe impl GlobalAlloc for Keeping {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !large(&layout, layout.size()) {
+            // SAFETY: as for the caller.
+            return unsafe { System.alloc(layout) };
+        }
+        let size = rounded(layout.size());
+        match kept::take(size) {
+            0 => kept::fresh(size, false),
+            block => block as *mut u8,
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !large(&layout, layout.size()) {
+            // SAFETY: as for the caller.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        let size = rounded(layout.size());
+        match kept::take(size) {
+            0 => kept::fresh(size, true),
+            block => {
+                // SAFETY: the block has so many bytes and is nobody else's.
+                unsafe { std::ptr::write_bytes(block as *mut u8, 0, layout.size()) };
+                block as *mut u8
+            }
+        }
+    }
+
+    unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
+        if large(&layout, layout.size()) {
+            kept::put(p as usize, rounded(layout.size()));
+        } else {
+            // SAFETY: as for the caller; the block came from there.
+            unsafe { System.dealloc(p, layout) }
+        }
+    }
+
+    unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        match (large(&layout, layout.size()), large(&layout, size)) {
+            // SAFETY: as for the caller; the block came from there.
+            (false, false) => unsafe { System.realloc(p, layout, size) },
+            (true, true) if rounded(layout.size()) == rounded(size) => p,
+            // SAFETY: a large block of this allocator.
+            (true, true) => unsafe { kept::resized(p, rounded(size)) },
+            _ => {
+                // SAFETY: the caller says that the size with the alignment is a layout; the old block lives, and both have as many bytes as
+                // are copied.
+                unsafe {
+                    let new = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+                    if !new.is_null() {
+                        std::ptr::copy_nonoverlapping(p, new, layout.size().min(size));
+                        self.dealloc(p, layout);
+                    }
+                    new
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rooms_hold_what_was_asked_for_and_little_more() {
+        for n in [LARGE, LARGE + 1, 80_000_000, 123_456_789, (1 << 40) + 1] {
+            assert!(rounded(n) >= n && rounded(n) - n <= n / 8, "{n}");
+            assert_eq!(rounded(rounded(n)), rounded(n));
+        }
+    }
+
+    #[test]
+    fn blocks_keep_their_contents_when_they_grow_and_are_clear_when_that_was_asked() {
+        let layout = |n| Layout::from_size_align(n, 8).unwrap();
+        let (small, big, bigger) = (LARGE / 2, LARGE + 10, 3 * LARGE);
+        // SAFETY: layouts are those of the blocks; contents are in bounds.
+        unsafe {
+            let p = Keeping.alloc(layout(small));
+            p.write_bytes(7, small);
+            let p = Keeping.realloc(p, layout(small), big);
+            assert!((0..small).all(|i| *p.add(i) == 7));
+            p.write_bytes(9, big);
+            let p = Keeping.realloc(p, layout(big), bigger);
+            assert!((0..big).all(|i| *p.add(i) == 9));
+            p.write_bytes(9, bigger);
+            Keeping.dealloc(p, layout(bigger));
+            let q = Keeping.alloc_zeroed(layout(bigger - 100));
+            assert!((0..bigger - 100).all(|i| *q.add(i) == 0));
+            let q = Keeping.realloc(q, layout(bigger - 100), small);
+            assert_eq!(*q, 0);
+            Keeping.dealloc(q, layout(small));
+        }
+    }
+
+    #[test]
+    fn what_is_kept_can_be_given_back() {
+        let layout = Layout::from_size_align(5 * LARGE, 8).unwrap();
+        // SAFETY: the layouts are the blocks' own.
+        unsafe {
+            let blocks: Vec<*mut u8> = (0..40).map(|_| Keeping.alloc(layout)).collect();
+            blocks.into_iter().for_each(|p| Keeping.dealloc(p, layout));
+        }
+        release();
+        assert_eq!(release(), 0);
+    }
+}
