@@ -36,7 +36,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
 
 /// Running sums from the last number to the first.
 pub(crate) fn sums_from_the_end(x: &[f64]) -> Res<Vec<f64>> {
-    let mut out = array::filled(0.0, x.len())?;
+    let mut out = crate::value::array::filled(0.0, x.len())?;
     let mut acc = 0.0;
     for (o, v) in out.iter_mut().zip(x).rev() {
         acc += v;
