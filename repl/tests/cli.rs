@@ -63,7 +63,7 @@ fn exit_codes() {
     d.adl(&["chekc", "ok.adl"]).is(1, "", "did you mean `adl check`?");
     for args in [
         &["--bogus"][..],
-        &["--threads", "2", "ok.adl"],
+        &["--frobnicate", "2", "ok.adl"],
         &["--device", "gpu", "ok.adl"],
         &["--color", "blue", "ok.adl"],
         &["--stack", "0", "ok.adl"],

@@ -27,8 +27,8 @@ pub struct Ad {
     pub(crate) unzips: HashMap<(FnId, Plan), Unzipped>,
     /// Primal halves without their results.
     pub(crate) kept: HashMap<FnId, FnId>,
-    /// With whether the transpose adds to cotangents that it is given.
-    pub(crate) transposes: HashMap<(FnId, bool), FnId>,
+    /// By which cotangents they are given, and add to.
+    pub(crate) transposes: HashMap<FnId, Vec<(Vec<bool>, FnId)>>,
     /// Linear functions in many directions at once, or why there is none.
     pub(crate) batches: HashMap<FnId, Result<FnId, adl_specialise::Unsupported>>,
     pub(crate) wide_datas: HashMap<DataId, DataId>,

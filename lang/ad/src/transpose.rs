@@ -8,8 +8,8 @@
 //! - A loop runs the other way round: what it carried is carried back, arrays that it read are collected, outputs that it collected are
 //!   read, sums become copies and copies sums. Cotangents of arrays from outside are carried and added to in place; where a comprehension
 //!   reads them at affine indices, they are comprehensions themselves ([`crate::tensor`]).
-//! - Calls go to transposed callees, which are given the cotangents so far of their arguments and return them with what they add. So a
-//!   recursion adds to arrays in place, and a sum does not depend on how its terms are spread over functions.
+//! - Calls go to transposed callees, which are given the cotangents so far of their arguments, where there are any, and return them with
+//!   what they add. So a recursion adds to arrays in place, and a sum does not depend on how its terms are spread over functions.
 
 mod control;
 mod rules;
@@ -25,14 +25,20 @@ use std::collections::HashMap;
 impl Ad {
     /// T of a linear function: `(r… ; ẋ…) -> ( ; ẏ…)` becomes `(r… ; ÿ…) -> ( ; ẍ…)`.
     pub fn transpose(&mut self, p: &mut Program, f: FnId) -> Result<FnId, Unsupported> {
-        self.transposed(p, f, false)
+        let none = vec![false; p.func(f).body.lin_params.len()];
+        Ok(self.transposed(p, f, &none)?.0)
     }
 
-    /// T of a linear function. `adding`: the result takes, after the cotangents of the results, those so far of the parameters, and adds
-    /// to them.
-    fn transposed(&mut self, p: &mut Program, f: FnId, adding: bool) -> Result<FnId, Unsupported> {
-        if let Some(t) = self.transposes.get(&(f, adding)) {
-            return Ok(*t);
+    /// T of a linear function, and which parameters' cotangents so far it takes, after the cotangents of the results, and adds to: those
+    /// that are `there`, or all of them, so that no function is made in more than [`VARIANTS`] ways.
+    fn transposed(&mut self, p: &mut Program, f: FnId, there: &[bool]) -> Result<(FnId, Vec<bool>), Unsupported> {
+        let made = self.transposes.entry(f).or_default();
+        if let Some((_, t)) = made.iter().find(|(t, _)| t == there) {
+            return Ok((*t, there.to_vec()));
+        }
+        let there = if made.len() < VARIANTS { there.to_vec() } else { vec![true; there.len()] };
+        if let Some((_, t)) = made.iter().find(|(t, _)| *t == there) {
+            return Ok((*t, there));
         }
         let src = p.func(f).clone();
         let name = match src.name.strip_prefix("transpose ") {
@@ -40,42 +46,46 @@ impl Ad {
             None => format!("transpose {}", src.name),
         };
         let id = p.reserve(&name);
-        self.transposes.insert((f, adding), id);
+        self.transposes.entry(f).or_default().push((there.clone(), id));
         // A caller inside the recursion needs the signature now.
         let mut early = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
         early.body.params = src.body.params.clone();
         early.body.lin_params = src.body.lin_results.clone();
-        if adding {
-            early.body.lin_params.extend(&src.body.lin_params);
-        }
+        early.body.lin_params.extend(taken(&src.body.lin_params, &there));
         early.body.lin_results = src.body.lin_params.clone();
         p.set(id, early);
-        match function(self, p, &src, &name, adding) {
+        match function(self, p, &src, &name, &there) {
             Ok(made) => {
                 check::made("transpose", p, &made);
                 p.set(id, made);
-                Ok(id)
+                Ok((id, there))
             }
             Err(e) => {
-                self.transposes.remove(&(f, adding));
+                self.transposes.entry(f).or_default().retain(|(_, t)| *t != id);
                 Err(e)
             }
         }
     }
 }
 
-fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, adding: bool) -> Result<Function, Unsupported> {
+/// Ways in which a function is transposed, apart from that which takes all cotangents so far.
+const VARIANTS: usize = 2;
+
+/// Those that are there.
+fn taken<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item = &'v Var> {
+    all.iter().zip(there).filter(|(_, t)| **t).map(|(v, _)| v)
+}
+
+fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[bool]) -> Result<Function, Unsupported> {
     let literals = Forms::literals(&src.body);
     let mut t = T { ad, p, b: Builder::on(src.clone()), roots: HashMap::new(), cts: HashMap::new(), literals };
     t.b.func.name = name.to_owned();
     let cts: Vec<Var> = src.tys(&src.body.lin_results).into_iter().map(|ty| t.b.func.fresh(ty, true)).collect();
     let mut params = cts.clone();
-    if adding {
-        for x in &src.body.lin_params {
-            let so_far = t.b.func.fresh(src.ty(*x).clone(), true);
-            params.push(so_far);
-            t.set(*x, so_far);
-        }
+    for x in taken(&src.body.lin_params, there) {
+        let so_far = t.b.func.fresh(src.ty(*x).clone(), true);
+        params.push(so_far);
+        t.set(*x, so_far);
     }
     t.b.adopt(&src.body.params, &params);
     t.block(&src.body, &cts)?;
@@ -215,21 +225,15 @@ impl T<'_> {
     }
 
     fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], lin_args: &[Var]) -> Result<(), Unsupported> {
-        let back = self.ad.transposed(self.p, f, true)?;
         let mut cts: Vec<Var> = s.lin_outs.iter().map(|o| self.finished(*o)).collect();
         // Where two arguments are copies of one variable, the second starts from nothing.
-        let mut given = Vec::new();
-        for a in lin_args {
-            let r = self.root(*a);
-            cts.push(if given.contains(&r) {
-                let ty = self.b.ty(*a);
-                self.zero(ty)
-            } else {
-                given.push(r);
-                let so_far = self.accumulator(*a);
-                self.cts.remove(&r);
-                so_far
-            });
+        let roots: Vec<Var> = lin_args.iter().map(|a| self.root(*a)).collect();
+        let there: Vec<bool> = roots.iter().enumerate().map(|(i, r)| self.cts.contains_key(r) && !roots[..i].contains(r)).collect();
+        let (back, takes) = self.ad.transposed(self.p, f, &there)?;
+        for (i, (a, r)) in lin_args.iter().zip(&roots).enumerate().filter(|(i, _)| takes[*i]) {
+            let so_far = if there[i] { self.cts.remove(r) } else { None };
+            let ty = self.b.ty(*a);
+            cts.push(so_far.unwrap_or_else(|| self.zero(ty)));
         }
         let tys: Vec<Ty> = lin_args.iter().map(|a| self.b.ty(*a)).collect();
         let op = Op::Call { f: back, args: args.to_vec(), lin_args: cts, rule: None, checkpoint: false };

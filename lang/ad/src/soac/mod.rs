@@ -6,13 +6,14 @@
 //!
 //! - [`operator`]: what an operator is: its independent components, `+`, `*`, `min`, `max`, an elementwise operator on arrays.
 //! - [`inline`]: operators without calls. [`partials`]: their partial derivatives, sparse. [`laws`]: whether they are associative.
-//! - [`reduce`] (§3), [`scan`] (§5), [`by_index`] (§4): the rules. [`product`]: products of the other elements (Fig. 3).
+//! - [`choice`]: operators that give one of their arguments. [`reduce`] (§3), [`scan`] (§5), [`by_index`] (§4): the rules. [`product`]: products of the other elements (Fig. 3).
 //! - [`interchange`]: operators that act on each element of arrays (§3.2.4, §4.2.5, §5.3.2).
 //! - [`fold`]: the loop that every construct is; the rule where no other holds.
 //!
 //! Which rule was taken where, and why no faster one, is recorded in [`crate::Ad::decisions`].
 
 mod by_index;
+mod choice;
 mod fold;
 mod inline;
 mod interchange;

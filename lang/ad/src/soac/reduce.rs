@@ -28,7 +28,14 @@ impl J<'_> {
                 self.decide(s.span, "reduce", "*: products of the others, zeros counted (§3.2.3, Fig. 3)", "");
                 self.product(g.neutral[0], g.arrays[0], g.outs[0])
             }
-            _ => self.any_reduction(g, s, c),
+            _ => match self.chooser(&g.op) {
+                Some(op) => {
+                    self.decide(s.span, "reduce", super::choice::RULE, "");
+                    self.chosen(g, op);
+                    Ok(())
+                }
+                None => self.any_reduction(g, s, c),
+            },
         }
     }
 

@@ -18,6 +18,11 @@ struct Prefixes {
 
 impl J<'_> {
     pub(super) fn scan(&mut self, g: &Group, s: &Stmt, known: Option<Bin>) -> Result<(), Unsupported> {
+        if let (None, Some(op)) = (known, self.chooser(&g.op)) {
+            self.decide(s.span, g.name(), super::choice::RULE, "");
+            self.chosen_so_far(g, op);
+            return Ok(());
+        }
         self.b.push(s.clone());
         match known {
             Some(Bin::Add) => {
@@ -245,9 +250,14 @@ impl J<'_> {
 
     /// The tangent of the element that each prefix's extreme is, the first of equal ones. Place 0 is the neutral element.
     fn running_extreme(&mut self, g: &Group) {
-        let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
-        let n = self.b.dim(a, 0);
+        let n = self.b.dim(g.arrays[0], 0);
         let at = self.extreme_places(g, n);
+        self.tangents_at(g, n, at);
+    }
+
+    /// The tangents of a scan that gives elements, by their places: 0 is the neutral element's.
+    pub(super) fn tangents_at(&mut self, g: &Group, n: Var, at: Var) {
+        let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
         let one = self.b.int(1);
         let more = self.b.bin(Bin::Add, n, one);
         let longer = self.b.one(Op::Stack { elems: vec![more], shape: None }, Ty::shape());

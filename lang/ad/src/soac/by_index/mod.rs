@@ -88,6 +88,7 @@ impl J<'_> {
             Some(op @ (Bin::Min | Bin::Max)) if scalars => {
                 self.b.push(s.clone());
                 self.decide(s.span, NAME, "min, max: the first position in each bin (§4.2.2, Fig. 5)", "");
+                let op = self.first_better(&self.b.ty(h.neutral[0]), op);
                 self.histogram_extreme(h, op);
                 Ok(())
             }
@@ -97,6 +98,15 @@ impl J<'_> {
                 self.histogram_product(h)
             }
             _ => match operator::vectorised(&self.b.func, &h.op) {
+                None if scalars => match self.chooser(&h.op) {
+                    Some(op) => {
+                        self.b.push(s.clone());
+                        self.decide(s.span, NAME, super::choice::RULE, "");
+                        self.histogram_extreme(h, op);
+                        Ok(())
+                    }
+                    None => self.any_histogram(h, s),
+                },
                 Some(column) => self.histogram_columns(h, s, &column),
                 None => self.any_histogram(h, s),
             },
@@ -144,11 +154,9 @@ impl J<'_> {
     }
 
     /// The tangent of the value that each bin took, the first of equal ones; the destination's where it stayed.
-    fn histogram_extreme(&mut self, h: &Histogram, op: Bin) {
+    fn histogram_extreme(&mut self, h: &Histogram, op: Block) {
         let (dest, values) = (h.dest[0], h.values[0]);
-        let elem = self.b.ty(h.neutral[0]);
         let n = self.b.dim(h.keys, 0);
-        let op = self.first_better(&elem, op);
         let places = self.iota(n);
         let none = self.b.int(-1);
         let shape = self.b.shape(dest);
