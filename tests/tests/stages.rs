@@ -59,3 +59,14 @@ fn generic_functions_are_shown_at_floats() {
     assert_eq!(head("spec", "let f (x : [n]a) (k : Int) = x[k]", &[]), "fn f0 f (v0: []f64, v1: i64) -> (f64) {");
     assert_eq!(head("spec", "let f g x = g (g x)", &[]), "this function has no IR, because of an argument whose type is open: give one");
 }
+
+#[test]
+fn convolutions_are_transposed_to_correlations_in_functions_too() {
+    let (mut s, _) = session();
+    let program = "let conv (x : [n]Float) (k : [m]Float) = for i < n - m + 1 -> sum for j < m -> x[i + j] * k[j]\nlet f x = sum (conv x [1.0, 2.0, 3.0])";
+    assert!(s.eval(program).ok());
+    for (name, args) in [("conv", vec![]), ("f", vec!["[1.0, 2.0, 3.0, 4.0]".to_owned()])] {
+        let text = s.ir("transpose", name, &args).unwrap_or_else(|d| panic!("{}", d[0].message));
+        assert!(text.contains("loop") && !text.contains("index_add") && !text.contains("gather_add"), "{text}");
+    }
+}

@@ -146,6 +146,8 @@ impl Session {
         if on {
             self.set_jit(false);
         }
+    }
+
     /// How many threads work on large arrays, in the whole process; 0 for as many as the machine has. Results do not depend on it.
     pub fn set_threads(&mut self, n: usize) {
         adl_interp::ops::parallel::set_threads(n);

@@ -2,7 +2,8 @@
 
 use super::arith::{int_bin, int_un, shapes_differ};
 use super::parallel::{changed, made};
-use super::watch::Watch;
+use super::watch::{STRIDE, Watch};
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Value, array};
 use adl_ir::Cmp;
@@ -78,11 +79,6 @@ macro_rules! with_un {
     };
 }
 
-/// The array itself if nobody else holds it, else a copy.
-fn owned(a: Rc<Array>) -> Array {
-    Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())
-}
-
 fn kinds() -> Box<Error> {
     Error::new(codes::STRUCTURE, "arrays of different numbers")
 }
@@ -93,12 +89,15 @@ pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
         let out = with_un!(op, f => made(w, x.len(), |at, out| out.iter_mut().zip(&x[at..]).for_each(|(o, x)| *o = f(*x))))?;
         return Ok(array::make(a.shape.clone(), Buf::F64(out)));
     }
-    let mut a = owned(a);
+    let mut a = array::owned(a)?;
     match &mut a.buf {
         Buf::F64(v) => with_un!(op, f => changed(w, v, |_, part| part.iter_mut().for_each(|x| *x = f(*x))))?,
         Buf::F32(v) => changed(w, v, |_, part| part.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32))?,
         Buf::I64(v) => {
-            for x in v.iter_mut() {
+            for (i, x) in v.iter_mut().enumerate() {
+                if i % STRIDE == 0 {
+                    attend::poll()?;
+                }
                 *x = int_un(op, *x)?;
             }
         }
@@ -119,7 +118,7 @@ pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value
         }
         // Whichever array has one owner gives its buffer to the result.
         let (into, from) = if left { (x, y) } else { (y, x) };
-        let mut into = owned(into);
+        let mut into = array::owned(into)?;
         if let (Buf::F64(p), Buf::F64(q)) = (&mut into.buf, &from.buf) {
             in_place(w, op, p, Operand::Many(q), left)?;
         }
@@ -128,8 +127,9 @@ pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value
     let (shape, buf) = match (&x.buf, &y.buf) {
         (Buf::I64(p), Buf::I64(q)) => (x.shape.clone(), Buf::I64(ints(w, op, Operand::Many(p), Operand::Many(q), p.len())?)),
         (Buf::F32(p), Buf::F32(q)) => {
-            let one = |a: f32, b: f32| op.eval(f64::from(a), f64::from(b)) as f32;
-            (x.shape.clone(), Buf::F32(p.iter().zip(q).map(|(a, b)| one(*a, *b)).collect()))
+            let mut p = attend::copy(p)?;
+            attend::pairs(&mut p, q, |p, q| p.iter_mut().zip(q).for_each(|(a, b)| *a = op.eval(f64::from(*a), f64::from(*b)) as f32))?;
+            (x.shape.clone(), Buf::F32(p))
         }
         _ => return Err(kinds()),
     };
@@ -198,6 +198,9 @@ fn one_by_one(op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i6
         Operand::Many(v) => v[i],
     };
     for i in 0..n {
+        if i % STRIDE == 0 {
+            attend::poll()?;
+        }
         out.push(int_bin(op, at(&x, i), at(&y, i))?);
     }
     Ok(out)
@@ -211,11 +214,11 @@ pub(super) fn spread(w: Watch, op: Bin, x: Rc<Array>, y: &Value, right: bool) ->
         let out = if right { floats(w, op, many, one) } else { floats(w, op, one, many) }?;
         return Ok(array::make(x.shape.clone(), Buf::F64(out)));
     }
-    let mut x = owned(x);
+    let mut x = array::owned(x)?;
     match (&mut x.buf, y) {
         (Buf::F64(v), _) => in_place(w, op, v, Operand::One(c), right)?,
-        (Buf::F32(v), _) if right => v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32),
-        (Buf::F32(v), _) => v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32),
+        (Buf::F32(v), _) if right => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?,
+        (Buf::F32(v), _) => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32))?,
         (Buf::I64(v), Value::Int(n)) => {
             let (many, one, len) = (Operand::Many(&v[..]), Operand::One(*n), v.len());
             *v = if right { ints(w, op, many, one, len) } else { ints(w, op, one, many, len) }?;

@@ -1,0 +1,67 @@
+//! How the time of gradients grows with the size of their input, for programs on which eager tensor systems go quadratic
+//! (*Differentiating a Tensor Language*): `growth [--size N]` times each at N and at 4 N, and prints milliseconds, how many times longer
+//! the larger one takes, and whether the gradient stays in the primal's class.
+
+use adl_interp::value::Value;
+use adl_session::Session;
+use adl_tests::session;
+use std::time::Instant;
+
+#[global_allocator]
+static MEMORY: adl_jit::alloc::Keeping = adl_jit::alloc::Keeping;
+
+const CONV: &str = "let conv (x : [n]Float) (k : [m]Float) = for i < n - m + 1 -> sum for j < m -> x[i + j] * k[j]
+let conv2 (x : [n][p]Float) (k : [m][q]Float) = for i < n - m + 1, l < p - q + 1 -> sum for j < m, t < q -> x[i + j, l + t] * k[j, t]";
+
+/// Programs: a name, and a function of a vector.
+const PROGRAMS: &[(&str, &str)] = &[
+    ("trace (diag x)", "fun (x : [n]Float) -> trace (diag x)"),
+    ("trace (diag x), 10 times", "fun (x : [n]Float) -> loop s = 0.0 for k < 10 do s + trace (diag x)"),
+    ("dot a[:, 0] a[0, :], a = diag x", "fun (x : [n]Float) -> let a = diag x in dot a[:, 0] a[0, :]"),
+    ("x[0] + x[2] + x[4] + ...", "fun (x : [n]Float) -> sum for i < n // 2 -> x[2 * i]"),
+    ("convolution, by the signal", "fun (x : [n]Float) -> sum (conv x [1.0, 2.0, 3.0, 2.0, 1.0])"),
+    ("convolution, by the kernel", "fun (k : [n]Float) -> sum (conv (replicate (2 * n) 0.5) k)"),
+    ("2-D convolution, by the signal", "fun (x : [n]Float) -> sum (sum (conv2 (reshape [n // 50, 50] x) [[1.0, 2.0], [2.0, 1.0]]))"),
+    ("trace (eye n) * sum x", "fun (x : [n]Float) -> trace (eye n) * sum x"),
+];
+
+/// The least milliseconds of some calls.
+fn time(s: &mut Session, f: &Value, x: &Value) -> Result<f64, String> {
+    let (mut least, mut total, mut runs) = (f64::INFINITY, 0.0, 0);
+    while runs < 5 || total < 0.3 {
+        let start = Instant::now();
+        s.call(f, std::slice::from_ref(x)).map_err(|d| d.message.clone())?;
+        let t = start.elapsed().as_secs_f64();
+        (least, total, runs) = (least.min(t), total + t, runs + 1);
+        if total > 5.0 {
+            break;
+        }
+    }
+    Ok(least * 1e3)
+}
+
+/// Times of a program's value and gradient.
+fn times(s: &mut Session, program: &str, n: usize) -> Result<(f64, f64), String> {
+    let mut value = |text: String| s.value(&text).map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()));
+    let (f, g) = (value(program.to_owned())?, value(format!("grad ({program})"))?);
+    let x = value(format!("random.uniform (random.key 7) [{n}]"))?;
+    Ok((time(s, &f, &x)?, time(s, &g, &x)?))
+}
+
+fn main() -> std::process::ExitCode {
+    let mut args = std::env::args().skip_while(|a| a != "--size").skip(1);
+    let n: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(1000);
+    let mut s = session().0;
+    let mut failed = !s.eval(CONV).ok();
+    println!("{:34} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7} {:>7}", "program", format!("f {n}"), format!("f {}", 4 * n), "growth", "grad", "grad 4n", "growth", "ratio");
+    for (name, program) in PROGRAMS {
+        match (times(&mut s, program, n), times(&mut s, program, 4 * n)) {
+            (Ok((f, g)), Ok((f4, g4))) => println!("{name:34} {f:9.3} {f4:9.3} {:7.1} {g:9.3} {g4:9.3} {:7.1} {:7.1}", f4 / f, g4 / g, g4 / f4),
+            (Err(e), _) | (_, Err(e)) => {
+                eprintln!("{name}: {e}");
+                failed = true;
+            }
+        }
+    }
+    std::process::ExitCode::from(u8::from(failed))
+}
