@@ -21,6 +21,9 @@ const BLOCK: usize = 256;
 /// Blocks that a thread makes at least.
 const BLOCKS: usize = 64;
 
+/// Blocks after which somebody looks whether to go on.
+const AT_ONCE: usize = 1 << 11;
+
 /// Threads that were asked for; 0 for as many as the machine has.
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 
@@ -68,16 +71,18 @@ pub(crate) fn made<T: Copy + Default + Send>(w: Watch, n: usize, f: impl Fn(usiz
     let mut v: Vec<[T; BLOCK]> = array::room(blocks + 1).map_err(|_| array::too_large(&[n]))?;
     let block = |i: usize| {
         let mut part = [T::default(); BLOCK];
-        if !w.asked() {
-            f(i * BLOCK, &mut part);
-        }
+        f(i * BLOCK, &mut part);
         part
     };
-    match pool(n) {
-        Some(p) => p.install(|| (0..blocks).into_par_iter().with_min_len(BLOCKS).map(block).collect_into_vec(&mut v)),
-        None => v.extend((0..blocks).map(block)),
+    let pool = pool(n);
+    while v.len() < blocks {
+        w.poll()?;
+        let some = v.len()..blocks.min(v.len() + AT_ONCE);
+        match &pool {
+            Some(p) => p.install(|| v.par_extend(some.into_par_iter().with_min_len(BLOCKS).map(block))),
+            None => v.extend(some.map(block)),
+        }
     }
-    w.poll()?;
     let mut v = v.into_flattened();
     let mut rest = [T::default(); BLOCK];
     let rest = &mut rest[..n - blocks * BLOCK];
