@@ -13,8 +13,9 @@ mod memory;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
+// Programs make and drop small arrays by the million, and large ones again and again.
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping = adl_jit::alloc::Keeping;
+static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
 
 /// A strict ML-like scripting language in which gradients are first-class.
 ///

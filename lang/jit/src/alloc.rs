@@ -2,14 +2,14 @@
 //!
 //! The system gives large blocks back at once and clears each page of a new one at its first use, which takes longer than arithmetic on
 //! it does. So freed blocks of a mebibyte and more wait in a list, up to a bound; sizes are rounded up by at most an eighth, so that they
-//! fit again; and the system is told to use large pages for them. Smaller blocks are the system's own business.
+//! fit again; and the system is told to use large pages for them. Smaller blocks are another allocator's.
 //!
-//! A binary takes it with `#[global_allocator] static MEMORY: adl_jit::alloc::Keeping = adl_jit::alloc::Keeping;`.
+//! A binary takes it with `#[global_allocator] static MEMORY: Keeping<A> = Keeping(A)`, where `A` has the smaller blocks.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 
-/// The allocator.
-pub struct Keeping;
+/// The allocator, with that of smaller blocks.
+pub struct Keeping<A>(pub A);
 
 /// Bytes from which blocks are kept.
 const LARGE: usize = 1 << 20;
@@ -204,11 +204,11 @@ mod kept {
 
 // SAFETY: a large block has at least the size that was asked for, and the system's alignment; it is in the list only between its `dealloc`
 // and its next `alloc`. Whether a block is large depends on its layout alone, so that each is freed by whom it came from.
-unsafe impl GlobalAlloc for Keeping {
+unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !large(&layout, layout.size()) {
             // SAFETY: as for the caller.
-            return unsafe { System.alloc(layout) };
+            return unsafe { self.0.alloc(layout) };
         }
         let size = rounded(layout.size());
         match kept::take(size) {
@@ -220,7 +220,7 @@ unsafe impl GlobalAlloc for Keeping {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !large(&layout, layout.size()) {
             // SAFETY: as for the caller.
-            return unsafe { System.alloc_zeroed(layout) };
+            return unsafe { self.0.alloc_zeroed(layout) };
         }
         let size = rounded(layout.size());
         match kept::take(size) {
@@ -238,14 +238,14 @@ unsafe impl GlobalAlloc for Keeping {
             kept::put(p as usize, rounded(layout.size()));
         } else {
             // SAFETY: as for the caller; the block came from there.
-            unsafe { System.dealloc(p, layout) }
+            unsafe { self.0.dealloc(p, layout) }
         }
     }
 
     unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         match (large(&layout, layout.size()), large(&layout, size)) {
             // SAFETY: as for the caller; the block came from there.
-            (false, false) => unsafe { System.realloc(p, layout, size) },
+            (false, false) => unsafe { self.0.realloc(p, layout, size) },
             (true, true) if rounded(layout.size()) == rounded(size) => p,
             // SAFETY: a large block of this allocator.
             (true, true) => unsafe { kept::resized(p, rounded(size)) },
@@ -268,6 +268,9 @@ unsafe impl GlobalAlloc for Keeping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::alloc::System;
+
+    const KEEPING: Keeping<System> = Keeping(System);
 
     #[test]
     fn rooms_hold_what_was_asked_for_and_little_more() {
@@ -283,20 +286,20 @@ mod tests {
         let (small, big, bigger) = (LARGE / 2, LARGE + 10, 3 * LARGE);
         // SAFETY: layouts are those of the blocks; contents are in bounds.
         unsafe {
-            let p = Keeping.alloc(layout(small));
+            let p = KEEPING.alloc(layout(small));
             p.write_bytes(7, small);
-            let p = Keeping.realloc(p, layout(small), big);
+            let p = KEEPING.realloc(p, layout(small), big);
             assert!((0..small).all(|i| *p.add(i) == 7));
             p.write_bytes(9, big);
-            let p = Keeping.realloc(p, layout(big), bigger);
+            let p = KEEPING.realloc(p, layout(big), bigger);
             assert!((0..big).all(|i| *p.add(i) == 9));
             p.write_bytes(9, bigger);
-            Keeping.dealloc(p, layout(bigger));
-            let q = Keeping.alloc_zeroed(layout(bigger - 100));
+            KEEPING.dealloc(p, layout(bigger));
+            let q = KEEPING.alloc_zeroed(layout(bigger - 100));
             assert!((0..bigger - 100).all(|i| *q.add(i) == 0));
-            let q = Keeping.realloc(q, layout(bigger - 100), small);
+            let q = KEEPING.realloc(q, layout(bigger - 100), small);
             assert_eq!(*q, 0);
-            Keeping.dealloc(q, layout(small));
+            KEEPING.dealloc(q, layout(small));
         }
     }
 
@@ -305,8 +308,8 @@ mod tests {
         let layout = Layout::from_size_align(5 * LARGE, 8).unwrap();
         // SAFETY: the layouts are the blocks' own.
         unsafe {
-            let blocks: Vec<*mut u8> = (0..40).map(|_| Keeping.alloc(layout)).collect();
-            blocks.into_iter().for_each(|p| Keeping.dealloc(p, layout));
+            let blocks: Vec<*mut u8> = (0..40).map(|_| KEEPING.alloc(layout)).collect();
+            blocks.into_iter().for_each(|p| KEEPING.dealloc(p, layout));
         }
         release();
         assert_eq!(release(), 0);

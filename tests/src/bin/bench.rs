@@ -4,7 +4,7 @@ use adl_tests::gradbench::{Tool, generate, golden, problems};
 use serde_json::{Value, json};
 
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping = adl_jit::alloc::Keeping;
+static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
 
 /// A problem of one size.
 struct Case {
@@ -82,9 +82,6 @@ fn report(tool: &mut Tool, case: &Case) -> Result<(), String> {
     }
     Ok(())
 }
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
     let only: Vec<String> = std::env::args().skip(1).collect();

@@ -8,7 +8,7 @@ use adl_tests::session;
 use std::time::Instant;
 
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping = adl_jit::alloc::Keeping;
+static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
 
 const CONV: &str = "let conv (x : [n]Float) (k : [m]Float) = for i < n - m + 1 -> sum for j < m -> x[i + j] * k[j]
 let conv2 (x : [n][p]Float) (k : [m][q]Float) = for i < n - m + 1, l < p - q + 1 -> sum for j < m, t < q -> x[i + j, l + t] * k[j, t]";

@@ -9,7 +9,7 @@ use adl_tests::session;
 use std::time::Instant;
 
 #[global_allocator]
-static MEMORY: adl_jit::alloc::Keeping = adl_jit::alloc::Keeping;
+static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
 
 /// An operator: its name, its numbers an element, a definition, its neutral element, how elements come from a vector of all numbers, and
 /// how a result becomes a number.
@@ -136,9 +136,6 @@ impl Bench {
         Ok(())
     }
 }
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
     let mut args = std::env::args().skip(1);
