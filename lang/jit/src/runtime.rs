@@ -342,7 +342,7 @@ fn push_floats(buffer: &mut Handle, row: &Handle) -> bool {
     }
     let n = dims.iter().product::<i64>() as usize;
     let first = match &a.buf {
-        Buf::Boxed(v) => v.is_empty() && a.shape.len() == 1 && row.expect.boxed().is_some(),
+        Buf::Boxed(v) => v.is_empty() && a.shape.len() == 1 && row.expect.boxed().is_some() && n <= boxes::LARGEST,
         Buf::F64(v) => v.is_empty() && a.shape[0] == 0 && a.shape.len() == dims.len() + 1,
         _ => false,
     };

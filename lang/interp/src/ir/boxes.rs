@@ -7,6 +7,9 @@
 use crate::value::{Buf, Shape, Value, array};
 use adl_ir::Ty;
 
+/// Floats in a box above which it is not worth copying them to pack them.
+pub const LARGEST: usize = 4096;
+
 /// Axes that are boxes, if the boxes hold Floats in the end: 1 for `[]([]f64)`.
 pub fn boxes(ty: &Ty) -> usize {
     let (mut n, mut ty) = (0, ty);
@@ -51,6 +54,9 @@ pub fn pack(v: &Value, boxes: usize) -> Option<Value> {
         let packed = if boxes > 1 { pack(r, boxes - 1) } else { None };
         let Value::Array(r) = packed.as_ref().unwrap_or(r) else { return None };
         let Buf::F64(x) = &r.buf else { return None };
+        if x.len() > LARGEST {
+            return None;
+        }
         match &shape {
             None => {
                 out.try_reserve(x.len().checked_mul(rows.len())?).ok()?;
