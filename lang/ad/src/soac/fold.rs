@@ -57,11 +57,7 @@ pub(super) fn histogram(b: &mut Builder, s: &Stmt, dest: &[Var], keys: Var, valu
     params.push(key);
     params.extend(&elems);
     b.adopt(&params, &[]);
-    let zero = b.lit(Lit::I64(0));
-    let low = b.cmp(adl_ir::Cmp::Ge, key, zero);
-    let high = b.cmp(adl_ir::Cmp::Lt, key, len);
-    let never = b.lit(Lit::Bool(false));
-    let inside = b.one(Op::Select(low, high, never), Ty::Bool);
+    let inside = within(b, key, len);
     let tys: Vec<Ty> = carry.iter().map(|v| b.ty(*v)).collect();
     b.open();
     update(b, &carry, key, &elems, op);
@@ -85,6 +81,15 @@ pub(super) fn histogram(b: &mut Builder, s: &Stmt, dest: &[Var], keys: Var, valu
         body,
     };
     bind(b, s.outs.clone(), l, s);
+}
+
+/// Whether a key is one of `len` bins.
+fn within(b: &mut Builder, key: Var, len: Var) -> Var {
+    let zero = b.lit(Lit::I64(0));
+    let low = b.cmp(adl_ir::Cmp::Ge, key, zero);
+    let high = b.cmp(adl_ir::Cmp::Lt, key, len);
+    let never = b.lit(Lit::Bool(false));
+    b.one(Op::Select(low, high, never), Ty::Bool)
 }
 
 /// The accumulated arrays with the operator applied at the key; they are left as the open block's results.
