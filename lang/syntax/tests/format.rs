@@ -162,3 +162,11 @@ fn errors_are_returned() {
     assert_eq!(format("").expect("empty"), "");
     assert_eq!(format("-- only\n\n(* comments *)  \n").expect("comments"), "-- only\n\n(* comments *)\n");
 }
+
+#[test]
+fn a_long_let_on_one_line_is_broken_below_its_column() {
+    let name = "a".repeat(50);
+    let text = format!("let h = {name} {name} in print h\n");
+    assert_eq!(check(&text), Some(0));
+    assert!(format(&text).expect("it parses").ends_with(" in\n  print h\n"));
+}

@@ -1,6 +1,6 @@
 //! Blocks, bindings and the cases of `match`.
 
-use super::Formatter;
+use super::{Formatter, WIDTH};
 use super::doc::{D, Doc, align, concat, flat, group, hard, line, nest, space};
 use super::exprs::Built;
 use super::types::Level;
@@ -58,7 +58,7 @@ impl Formatter<'_> {
     /// A block as an operand: its entries stand in the column of the first.
     pub(super) fn block_operand(&mut self, stmts: &[Stmt], span: Span) -> D {
         if self.stays_on_one_line(stmts, span) {
-            return self.one_line_lets(stmts);
+            return group(align(self.one_line_lets(stmts)));
         }
         align(self.stmts(stmts))
     }
@@ -75,15 +75,17 @@ impl Formatter<'_> {
                 Stmt::Expr(e) => parts.push(self.entry(e)),
             }
         }
-        group(align(concat(parts)))
+        concat(parts)
     }
 
     /// `let p = e in` with the rest of the block indented below: where the scope ends early, and at
     /// top level.
     pub(super) fn in_block(&mut self, stmts: &[Stmt], span: Span) -> D {
-        let (Some((Stmt::Let(first, _), rest)), false) = (stmts.split_first(), self.stays_on_one_line(stmts, span)) else {
-            return match self.stays_on_one_line(stmts, span) {
-                true => self.one_line_lets(stmts),
+        // A line that is too long is broken: below it the body would begin an item.
+        let one_line = self.stays_on_one_line(stmts, span) && (span.hi - span.lo) as usize <= WIDTH;
+        let (Some((Stmt::Let(first, _), rest)), false) = (stmts.split_first(), one_line) else {
+            return match one_line {
+                true => group(nest(self.one_line_lets(stmts))),
                 false => self.sequence(stmts),
             };
         };
