@@ -10,104 +10,107 @@ impl T<'_> {
     pub(crate) fn leaf(&mut self, s: &Stmt, ct: Var) -> Result<(), Unsupported> {
         match &s.op {
             Op::Zero(_) => {}
-            Op::Un(_, a) => {
-                let c = self.b.un(Un::Neg, ct);
-                self.add(*a, c);
-            }
-            Op::Bin(Bin::Add, a, b) => {
-                self.add(*a, ct);
-                self.add(*b, ct);
-            }
-            Op::Bin(Bin::Sub, a, b) => {
-                self.add(*a, ct);
-                let c = self.b.un(Un::Neg, ct);
-                self.add(*b, c);
-            }
-            Op::Bin(Bin::Div, a, c) => {
-                let c = self.b.bin(Bin::Div, ct, *c);
-                self.add(*a, c);
-            }
-            Op::Bin(_, c, a) => self.scaled(*c, *a, ct),
-            Op::Select(c, a, b) => {
-                let ty = self.b.ty(ct);
-                for (v, first) in [(*a, true), (*b, false)] {
-                    let zero = self.zero(ty.clone());
-                    let (x, y) = if first { (ct, zero) } else { (zero, ct) };
-                    let part = self.b.lin(Op::Select(*c, x, y), ty.clone());
-                    self.add(v, part);
-                }
-            }
-            Op::Convert(_, a) => {
-                let to = if *self.b.ty(*a).scalar() == Ty::F32 { Conv::ToF32 } else { Conv::ToF64 };
-                let c = self.b.convert(to, ct);
-                self.add(*a, c);
-            }
+            Op::Un(_, a) => self.negated(*a, ct),
+            Op::Bin(op, a, b) => self.arithmetic(*op, *a, *b, ct),
+            Op::Select(c, a, b) => self.selected(*c, *a, *b, ct),
+            Op::Convert(_, a) => self.converted(*a, ct),
             Op::Index { a, at, shape } => self.into_accumulator(*a, &|acc| Op::IndexAdd { acc, at: at.clone(), v: ct, shape: *shape }),
             Op::Slice { a, lo, hi, shape } => self.into_accumulator(*a, &|acc| Op::SliceAdd { acc, lo: *lo, hi: *hi, v: ct, shape: *shape }),
             Op::Gather { a, at, shape } => self.into_accumulator(*a, &|acc| Op::GatherAdd { acc, at: *at, v: ct, shape: *shape }),
-            Op::IndexAdd { acc, at, v, shape } => {
-                self.pass(*v, Op::Index { a: ct, at: at.clone(), shape: *shape });
-                self.add(*acc, ct);
-            }
-            Op::IndexSet { acc, at, v, shape } => {
-                self.pass(*v, Op::Index { a: ct, at: at.clone(), shape: *shape });
-                let ty = self.b.ty(*v);
-                let zero = self.zero(ty);
-                self.pass(*acc, Op::IndexSet { acc: ct, at: at.clone(), v: zero, shape: *shape });
-            }
-            Op::SliceAdd { acc, lo, hi, v, shape } => {
-                self.pass(*v, Op::Slice { a: ct, lo: *lo, hi: *hi, shape: *shape });
-                self.add(*acc, ct);
-            }
-            Op::GatherAdd { acc, at, v, shape } => {
-                self.pass(*v, Op::Gather { a: ct, at: *at, shape: *shape });
-                self.add(*acc, ct);
-            }
+            Op::IndexAdd { acc, at, v, shape } => self.added(*acc, *v, Op::Index { a: ct, at: at.clone(), shape: *shape }, ct),
+            Op::SliceAdd { acc, lo, hi, v, shape } => self.added(*acc, *v, Op::Slice { a: ct, lo: *lo, hi: *hi, shape: *shape }, ct),
+            Op::GatherAdd { acc, at, v, shape } => self.added(*acc, *v, Op::Gather { a: ct, at: *at, shape: *shape }, ct),
+            Op::IndexSet { acc, at, v, shape } => self.replaced(*acc, at, *v, *shape, ct),
             Op::Reverse(a) => self.pass(*a, Op::Reverse(ct)),
-            Op::Rotate { n, a } => {
-                let back = self.b.un(Un::Neg, *n);
-                self.pass(*a, Op::Rotate { n: back, a: ct });
-            }
+            Op::Rotate { n, a } => self.rotated(*n, *a, ct),
             Op::Concat { a, b, len, shape } => self.parts(*a, *b, *len, *shape, ct),
             Op::Reshape { a, to, from } => self.pass(*a, Op::Reshape { a: ct, to: from.unwrap_or(*to), from: Some(*to) }),
             Op::Transpose(a) => self.pass(*a, Op::Transpose(ct)),
             Op::Replicate { n, a } => self.pass(*a, Op::Sum { a: ct, n: Some(*n) }),
-            Op::Sum { a, n } => {
-                let Some(n) = n else { return no_shape(s) };
-                self.pass(*a, Op::Replicate { n: *n, a: ct });
-            }
+            Op::Sum { a, n: Some(n) } => self.pass(*a, Op::Replicate { n: *n, a: ct }),
             Op::Spread { a, shape } => self.pass(*a, Op::Total { a: ct, shape: Some(*shape) }),
-            Op::Total { a, shape } => {
-                let Some(shape) = shape else { return no_shape(s) };
-                self.pass(*a, Op::Spread { a: ct, shape: *shape });
-            }
-            Op::Stack { elems, shape } => {
-                for (k, e) in elems.iter().enumerate() {
-                    let at = self.b.int(k as i64);
-                    self.pass(*e, Op::Index { a: ct, at: vec![at], shape: *shape });
-                }
-            }
+            Op::Total { a, shape: Some(shape) } => self.pass(*a, Op::Spread { a: ct, shape: *shape }),
+            Op::Sum { n: None, .. } | Op::Total { shape: None, .. } => return no_shape(s),
+            Op::Stack { elems, shape } => self.stacked(elems, *shape, ct),
             Op::Cumsum { a, reverse } => self.pass(*a, Op::Cumsum { a: ct, reverse: !reverse }),
             Op::Con { data, tag, fields } => self.rebuilt(fields, *data, *tag, ct),
-            Op::Dot(a, b) => {
-                let (c, x) = self.ordered(*a, *b);
-                let part = self.b.bin(Bin::Scale, c, ct);
-                self.add(x, part);
-            }
+            Op::Dot(a, b) => self.dotted(*a, *b, ct),
             Op::MatMul(a, b) => self.matmul(*a, *b, ct),
-            Op::Outer(a, b) => {
-                if self.b.func.linear(*b) {
-                    self.pass(*b, Op::MatMul(*a, ct));
-                } else {
-                    self.pass(*a, Op::MatMul(ct, *b));
-                }
-            }
+            Op::Outer(a, b) if self.b.func.linear(*b) => self.pass(*b, Op::MatMul(*a, ct)),
+            Op::Outer(a, b) => self.pass(*a, Op::MatMul(ct, *b)),
             Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => {
                 unreachable!("never linear")
             }
             Op::Drop(_) | Op::Dup(_) | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } => unreachable!("handled before"),
         }
         Ok(())
+    }
+
+    fn negated(&mut self, a: Var, ct: Var) {
+        let c = self.b.un(Un::Neg, ct);
+        self.add(a, c);
+    }
+
+    fn arithmetic(&mut self, op: Bin, a: Var, b: Var, ct: Var) {
+        match op {
+            Bin::Add | Bin::Sub => {
+                self.add(a, ct);
+                if op == Bin::Add { self.add(b, ct) } else { self.negated(b, ct) }
+            }
+            Bin::Div => {
+                let c = self.b.bin(Bin::Div, ct, b);
+                self.add(a, c);
+            }
+            _ => self.scaled(a, b, ct),
+        }
+    }
+
+    /// Each operand gets the cotangent where it was chosen, and zeros elsewhere.
+    fn selected(&mut self, c: Var, a: Var, b: Var, ct: Var) {
+        let ty = self.b.ty(ct);
+        for (v, first) in [(a, true), (b, false)] {
+            let zero = self.zero(ty.clone());
+            let (x, y) = if first { (ct, zero) } else { (zero, ct) };
+            let part = self.b.lin(Op::Select(c, x, y), ty.clone());
+            self.add(v, part);
+        }
+    }
+
+    fn converted(&mut self, a: Var, ct: Var) {
+        let to = if *self.b.ty(a).scalar() == Ty::F32 { Conv::ToF32 } else { Conv::ToF64 };
+        let c = self.b.convert(to, ct);
+        self.add(a, c);
+    }
+
+    /// `acc` with `v` added somewhere: `part` reads the cotangent there.
+    fn added(&mut self, acc: Var, v: Var, part: Op, ct: Var) {
+        self.pass(v, part);
+        self.add(acc, ct);
+    }
+
+    fn replaced(&mut self, acc: Var, at: &[Var], v: Var, shape: Option<Var>, ct: Var) {
+        self.pass(v, Op::Index { a: ct, at: at.to_vec(), shape });
+        let ty = self.b.ty(v);
+        let zero = self.zero(ty);
+        self.pass(acc, Op::IndexSet { acc: ct, at: at.to_vec(), v: zero, shape });
+    }
+
+    fn rotated(&mut self, n: Var, a: Var, ct: Var) {
+        let back = self.b.un(Un::Neg, n);
+        self.pass(a, Op::Rotate { n: back, a: ct });
+    }
+
+    fn stacked(&mut self, elems: &[Var], shape: Option<Var>, ct: Var) {
+        for (k, e) in elems.iter().enumerate() {
+            let at = self.b.int(k as i64);
+            self.pass(*e, Op::Index { a: ct, at: vec![at], shape });
+        }
+    }
+
+    fn dotted(&mut self, a: Var, b: Var, ct: Var) {
+        let (c, x) = self.ordered(a, b);
+        let part = self.b.bin(Bin::Scale, c, ct);
+        self.add(x, part);
     }
 
     /// Contributes the result of an operation, which has the type of `v`.

@@ -1,9 +1,23 @@
 //! Run-time types: zeros of them.
 
 use super::{Buf, Record, Rep, Shape, Tuple, Value, array};
+use adl_typing::ty::Ty;
 use std::rc::Rc;
 
 impl Rep {
+    /// The representation of a type without parts; of others, [`Rep::Other`].
+    pub fn base(t: &Ty) -> Rep {
+        match t {
+            Ty::Unit => Rep::Unit,
+            Ty::Bool => Rep::Bool,
+            Ty::Int => Rep::Int,
+            Ty::Float => Rep::Float,
+            Ty::F32 => Rep::F32,
+            Ty::Str => Rep::Str,
+            _ => Rep::Other,
+        }
+    }
+
     /// The zero of the type, where its sizes are known; otherwise the zero of unknown shape.
     pub fn zero(&self) -> Value {
         match self {

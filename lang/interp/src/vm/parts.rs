@@ -10,7 +10,6 @@ use std::rc::Rc;
 
 /// A representation with its registers looked up by `look`.
 pub(super) fn rep_with(look: &dyn Fn(u32) -> Value, r: &core::Rep) -> Rc<Rep> {
-    use adl_typing::ty::Ty;
     Rc::new(match r {
         core::Rep::Hidden(l) => {
             return match look(l.0) {
@@ -18,15 +17,7 @@ pub(super) fn rep_with(look: &dyn Fn(u32) -> Value, r: &core::Rep) -> Rc<Rep> {
                 _ => Rc::new(Rep::Other),
             };
         }
-        core::Rep::Base(t) => match t {
-            Ty::Unit => Rep::Unit,
-            Ty::Bool => Rep::Bool,
-            Ty::Int => Rep::Int,
-            Ty::Float => Rep::Float,
-            Ty::F32 => Rep::F32,
-            Ty::Str => Rep::Str,
-            _ => Rep::Other,
-        },
+        core::Rep::Base(t) => Rep::base(t),
         core::Rep::Array(n, e) => {
             let n = match n {
                 SizeRep::Const(k) => Some(*k as usize),

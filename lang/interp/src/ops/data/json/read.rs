@@ -246,12 +246,7 @@ impl Reader<'_, '_> {
     fn field(&self, t: &Ty, d: &DataDecl, args: &[Rc<Rep>]) -> Rc<Rep> {
         let sub = |t: &Ty| self.field(t, d, args);
         Rc::new(match t {
-            Ty::Unit => Rep::Unit,
-            Ty::Bool => Rep::Bool,
-            Ty::Int => Rep::Int,
-            Ty::Float => Rep::Float,
-            Ty::F32 => Rep::F32,
-            Ty::Str => Rep::Str,
+            Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => Rep::base(t),
             Ty::Var(v) => match d.params.iter().position(|p| p == v) {
                 Some(i) => return args[i].clone(),
                 None => Rep::Other,
