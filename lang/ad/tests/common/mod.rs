@@ -47,6 +47,28 @@ pub fn reals(v: &Val, out: &mut Vec<f64>) {
     }
 }
 
+/// The real numbers of a tangent, one for each of its value `v`: where a part is absent they are zero.
+fn tangents(ad: &mut Ad, p: &mut Program, ty: &Ty, v: &Val, t: &Val, out: &mut Vec<f64>) {
+    match (v, ty, t) {
+        (Val::Data(c), Ty::Data(d), Val::Data(t)) => {
+            let tys = p.data(*d).cons[c.tag as usize].1.clone();
+            let mut there = t.fields.iter();
+            for (v, ty) in c.fields.iter().zip(&tys) {
+                if ad.tangent_ty(p, ty).is_some() {
+                    tangents(ad, p, ty, v, there.next().unwrap_or(&Val::Absent), out);
+                }
+            }
+        }
+        (Val::Array(a), Ty::Array(e, _), Val::Array(t)) => a.elems.iter().zip(&t.elems).for_each(|(v, t)| tangents(ad, p, e, v, t, out)),
+        (_, _, Val::Absent) => {
+            let mut n = Vec::new();
+            reals(v, &mut n);
+            out.resize(out.len() + n.len(), 0.0);
+        }
+        (_, _, t) => reals(t, out),
+    }
+}
+
 fn map_reals(v: &Val, f: &mut dyn FnMut(f64) -> f64) -> Val {
     match v {
         Val::F64(x) => Val::F64(f(*x)),
@@ -177,13 +199,13 @@ fn first(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], plan: &Pl
     let dy = call(p, l.tangent, &[residuals, &given[..]].concat());
     let h = 1e-6;
     let (up, down) = (call(p, f, &moved(x, dx, h)), call(p, f, &moved(x, dx, -h)));
-    let mut k = 0;
+    let (mut k, results) = (0, result_tys(p, f));
     for (n, active) in l.active.iter().enumerate() {
         let (mut a, mut b, mut d) = (Vec::new(), Vec::new(), Vec::new());
         reals(&up[n], &mut a);
         reals(&down[n], &mut b);
         if *active {
-            reals(&dy[k], &mut d);
+            tangents(ad, p, &results[n], &y[n], &dy[k], &mut d);
             k += 1;
         }
         d.resize(a.len(), 0.0);
@@ -246,13 +268,13 @@ fn second(name: &str, ad: &mut Ad, p: &mut Program, f: FnId, x: &[Val], rng: &mu
     let dy = call(p, m.tangent, &[residuals, &given[..]].concat());
     let h = 1e-6;
     let (up, down) = (call(p, g, &moved(&at, dx, h)), call(p, g, &moved(&at, dx, -h)));
-    let mut k = 0;
+    let (mut k, results) = (0, result_tys(p, g));
     for (n, active) in m.active.iter().enumerate() {
         let (mut a, mut b, mut d) = (Vec::new(), Vec::new(), Vec::new());
         reals(&up[n], &mut a);
         reals(&down[n], &mut b);
         if *active {
-            reals(&dy[k], &mut d);
+            tangents(ad, p, &results[n], &out[n], &dy[k], &mut d);
             k += 1;
         }
         d.resize(a.len(), 0.0);
