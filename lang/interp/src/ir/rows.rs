@@ -202,7 +202,7 @@ pub(crate) fn slice(a: &Value, lo: &Value, hi: &Value) -> Res<Value> {
     let (n, l, h) = (a.len(), int(lo), int(hi));
     let (l, h) = match (usize::try_from(l), usize::try_from(h)) {
         (Ok(l), Ok(h)) if l <= h && h <= n => (l, h),
-        _ => return Err(Error::new(codes::BOUNDS, format!("the slice {l}:{h} is out of bounds for an axis of length {n}"))),
+        _ => return Err(seq::slice_out_of_bounds(l, h, n)),
     };
     let row: usize = a.shape[1..].iter().product();
     let buf = copied(a, l * row..h * row)?;

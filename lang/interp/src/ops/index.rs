@@ -1,7 +1,7 @@
 //! `x[i, j]`, `x[a:b, :]`.
 
 use super::{call, int};
-use crate::error::{Error, Res, codes};
+use crate::error::Res;
 use crate::value::{Buf, Value, array, seq};
 use crate::vm::Machine;
 use crate::vm::code::IndexKind;
@@ -37,7 +37,7 @@ pub fn index(m: &mut Machine, a: &Value, kinds: &[IndexKind], args: &[Value]) ->
                 let (lo, hi) = (bound(*lo, 0), bound(*hi, n));
                 match (usize::try_from(lo), usize::try_from(hi)) {
                     (Ok(a), Ok(b)) if a <= b && b <= n => (a, b, false),
-                    _ => return Err(Error::new(codes::BOUNDS, format!("the slice {lo}:{hi} is out of bounds for an axis of length {n}"))),
+                    _ => return Err(seq::slice_out_of_bounds(lo, hi, n)),
                 }
             }
         });

@@ -17,11 +17,21 @@ pub(crate) fn unexpected(at: Span, found: &str) -> Diagnostic {
     Diagnostic::error("E0110", at, format!("{found} cannot stand here"))
 }
 
+/// `target` is the left side where it could be that of a definition.
 pub(crate) fn equals_in_expression(at: Span, target: Option<&str>) -> Diagnostic {
     let diagnostic = Diagnostic::error("E0113", at, "`=` defines a name; it does not compare");
-    match target {
+    match target.map(|left| defined(left)) {
         Some(name) => diagnostic.hint(format!("to define, write `let {name} = ...`; to compare, write `==`")),
         None => diagnostic.hint("to compare, write `==`"),
+    }
+}
+
+/// The left side of a definition without the words that other languages put before it: `int x`.
+fn defined(left: &str) -> &str {
+    let typed = ["int", "float", "double", "bool", "string", "auto", "static"];
+    match left.split_once(' ') {
+        Some((word, name)) if typed.contains(&word) && !name.contains([' ', '(']) => name,
+        _ => left,
     }
 }
 
@@ -71,6 +81,7 @@ pub(crate) fn record_colon(at: Span) -> Diagnostic {
 
 pub(crate) fn list_semicolon(at: Span) -> Diagnostic {
     Diagnostic::error("E0126", at, "the parts of an array, tuple or record are separated by `,`")
+        .hint("write `[1, 2, 3]`, a matrix `[[1, 2], [3, 4]]`")
 }
 
 pub(crate) fn bare_while(at: Span) -> Diagnostic {
@@ -83,7 +94,7 @@ pub(crate) fn foreign_index(at: Span) -> Diagnostic {
 }
 
 pub(crate) fn record_semicolon(at: Span) -> Diagnostic {
-    Diagnostic::error("E0126", at, "the fields of a record are separated by `,`")
+    Diagnostic::error("E0126", at, "the fields of a record are separated by `,`").hint("write `{a = 1, b = 2}`")
 }
 
 /// A word (`then`, `with` ...) without the one that it belongs to.
@@ -95,6 +106,27 @@ pub(crate) fn orphan(at: Span, found: &str) -> Diagnostic {
         _ => ("`if`", "write `if c then a else b`; `else` may not stand left of the column of its `if`'s block"),
     };
     Diagnostic::error("E0127", at, format!("`{found}` belongs to no {owner} here")).hint(hint)
+}
+
+/// `x[a..b]`, `[1:10]`, `[1..10]`.
+pub(crate) fn range_in_brackets(at: Span, sign: &str, index: bool) -> Diagnostic {
+    let d = Diagnostic::error("E0110", at, format!("`{sign}` cannot stand here"));
+    match index {
+        true => d.hint("a slice is written `x[a:b]`, without its element `b`"),
+        false => d.hint("the Ints from `a` to `b - 1` are `range a b`, `n` numbers between two others `linspace a b n`"),
+    }
+}
+
+/// `x[a:b:c]` and `x[::c]`.
+pub(crate) fn slice_step(at: Span) -> Diagnostic {
+    Diagnostic::error("E0110", at, "a slice has no step")
+        .hint("every second element is `for i < len x // 2 -> x[2 * i]`; the other way round is `reverse x`")
+}
+
+/// `{"a": 1}`.
+pub(crate) fn text_as_field(at: Span) -> Diagnostic {
+    Diagnostic::error("E0126", at, "the fields of a record are names, written with `=`")
+        .hint("write `{a = 1}`; for keys that only the program knows keep an array or a list of pairs")
 }
 
 /// `x [1:]`: the blank makes the brackets an argument.

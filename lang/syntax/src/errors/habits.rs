@@ -12,13 +12,14 @@ const NO_CHANGE: &str = "values do not change; give the new value a name with `l
 pub fn word(word: &str) -> Option<&'static str> {
     Some(match word {
         "def" | "fn" | "func" | "define" | "defun" => "a function is defined with `let f x = ...`",
-        "var" | "val" | "const" | "mut" => "a name is defined with `let x = ...`",
+        "mut" | "mutable" => NO_CHANGE,
+        "var" | "val" | "const" | "static" | "auto" => "a name is defined with `let x = ...`",
         "lambda" => "a function is written `fun x -> ...`",
         "function" => "cases are written `fun x -> match x with | pattern -> ...`, a definition `let f x = ...`",
         "return" => "there is no `return`: the last entry of a block is its value",
         "elif" | "elsif" | "elseif" => "written `else if`",
         "switch" | "case" => "written `match e with | pattern -> ...`",
-        "from" | "open" | "use" | "include" | "require" => "written `import \"file.adl\" as M`",
+        "from" | "open" | "use" | "using" | "include" | "require" => "written `import \"file.adl\" as M`",
         "data" | "enum" | "struct" | "class" | "newtype" => "a type is declared with `type T = A | B`",
         "module" => "a module is a file, used with `import \"file.adl\" as M`",
         "begin" | "end" => "parentheses group, and so do lines in one column",
@@ -39,6 +40,13 @@ pub fn word(word: &str) -> Option<&'static str> {
         "arange" => "written `iota n` or `range a b`",
         "zeros" => "written `replicate n 0.0`",
         "ones" => "written `replicate n 1.0`",
+        "public" | "private" | "pub" | "export" | "local" | "global" | "nonlocal" => "a definition in column 0 is seen by all that follows, and by files that import it: `let x = ...`",
+        "del" | "delete" => "values are not deleted; a later `let` of the same name takes its place",
+        "async" | "await" | "yield" => "programs run in order; what is made one by one is a `loop` or an array `for i < n -> ...`",
+        "unless" => "written `if not c then ...`",
+        "is" => "equality is written `a == b`; what may be missing is taken apart with `match`",
+        "exception" => "there are no exceptions: `error text` ends the program; what may fail gives an `Option`",
+        "where" => "a definition stands before its use: `let`s above the value",
         "pass" => "the value of nothing is `()`",
         "self" | "this" => "there are no objects: a function takes the record that it works on",
         "and_then" | "bind" => "written with `match`",
@@ -58,6 +66,10 @@ pub fn upper_word(word: &str) -> Option<&'static str> {
         "Math" => "these functions have no module: `exp x`",
         "Double" | "Real" | "Float64" => "the type of real numbers is `Float`, with 32 bits `F32`",
         "Integer" | "Int64" | "Nat" => "the type of whole numbers is `Int`",
+        "Float" => "a number is made a Float with `float n`; a type is given as in `(x : Float)`",
+        "F32" => "a number is made an F32 with `to_f32 x`; a type is given as in `(x : F32)`",
+        "Int" => "a Float is made an Int with `int x`; a type is given as in `(n : Int)`",
+        "String" => "a value is made a text with `show x`; a type is given as in `(s : String)`",
         "Char" => "there are no characters, only texts: `String`",
         "Unit" => "the type of `()` is written `()`",
         "Maybe" => "written `Option`",
@@ -85,20 +97,63 @@ pub(crate) fn foreign_definition(at: Span, found: &str) -> Diagnostic {
 }
 
 pub(crate) fn foreign_operator(at: Span, text: &str) -> Diagnostic {
-    let hint = match text {
+    Diagnostic::error("E0120", at, format!("adl has no operator `{text}`")).hint(operator(text))
+}
+
+/// What adl writes for an operator of another language.
+pub(crate) fn operator(text: &str) -> &'static str {
+    match text {
+        ".*" | "./" | ".+" | ".-" | ".^" => "arithmetic acts on whole arrays as it is: write it without the point",
+        "==="  => "equality is written `==`",
+        "!==" => "inequality is written `!=`",
+        "/=" => "inequality is written `!=`; values do not change, so there is no assignment",
+        "<<" => "there are no operations on bits: `x * 2 ^ n`",
+        "!!" => "an element is written `x[i]`",
         "**" => "a power is written `^`",
         "<>" => "inequality is written `!=`, joining `++`",
         "!" => "negation is the function `not`",
         "&" => "the logical and is written `&&`",
         "and" => "the logical and is written `&&`; `and` joins definitions",
         "=>" => "the arrow of functions and cases is `->`",
-        ":=" | "<-" | "+=" | "-=" | "*=" | "/=" => NO_CHANGE,
+        ":=" | "<-" | "+=" | "-=" | "*=" => NO_CHANGE,
         "^^" => "texts and arrays are joined by `++`",
         "$" | "@@" => "application to all that follows is written `<|`",
         "+." | "-." | "*." | "/." => "arithmetic is the same for all numbers: write it without the point",
         _ => "a function is written `fun x -> ...`",
-    };
-    Diagnostic::error("E0120", at, format!("adl has no operator `{text}`")).hint(hint)
+    }
+}
+
+/// `x++`.
+pub(crate) fn counted_up(at: Span) -> Diagnostic {
+    Diagnostic::error("E0120", at, "`++` joins two arrays or texts, and the second is missing").hint(NO_CHANGE)
+}
+
+/// A comment that begins with `//`, or with `/*` up to its `*/`.
+pub fn foreign_comment(at: Span, sign: &str) -> Diagnostic {
+    Diagnostic::error("E0120", at, format!("no comment begins with `{sign}`")).hint("a comment begins with `--`, or stands between `(*` and `*)`")
+}
+
+/// Words that begin statements of other languages, so that what follows them are no arguments.
+pub fn is_statement(word: &str) -> bool {
+    let words = ["use", "using", "open", "from", "include", "global", "nonlocal", "del", "delete", "exception", "begin", "func", "public", "private", "export", "is"];
+    words.contains(&word)
+}
+
+/// `let mut x = ...`.
+pub(crate) fn foreign_modifier(at: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("E0119", at, format!("adl has no word `{found}`")).hint(word(found).unwrap_or("a definition is `let x = ...`"))
+}
+
+/// `@jit` before a definition.
+pub(crate) fn decorator(at: Span) -> Diagnostic {
+    Diagnostic::error("E0116", at, "adl has no decorators")
+        .hint("functions are wrapped by application: `let f = checkpoint (fun x -> ...)`; code is compiled by itself where that pays")
+}
+
+/// `f : Float -> Float` or `f :: Float -> Float` on a line of its own.
+pub(crate) fn signature_alone(at: Span) -> Diagnostic {
+    Diagnostic::error("E0110", at, "a signature stands in its definition, not on a line of its own")
+        .hint("write `let f (x : Float) : Float = ...`, or `let f : Float -> Float = fun x -> ...`")
 }
 
 pub(crate) fn element_assignment(at: Span, text: &str) -> Diagnostic {
@@ -143,10 +198,13 @@ pub(crate) fn reserved(kw: Kw) -> String {
 /// A suggestion for a sign that cannot stand where it does.
 pub(crate) fn stray_sign(text: &str) -> Option<&'static str> {
     Some(match text {
-        "->" => "an arrow follows `fun x`, a case `| pattern` or `for i < n`",
+        "->" => "a function is written `fun x -> ...`; other arrows follow a case `| pattern` or `for i < n`",
         "=>" => "a function is written `fun x -> ...`",
-        "|" => "a case belongs to a `match e with`; the logical or is written `||`",
-        "," => "a tuple is written in parentheses; arguments are separated by blanks: `f a b`",
+        "|" => "a case belongs to a `match e with`; the logical or is written `||`, a function `fun x -> ...`",
+        "as" => "`as` names a pattern or a module; a number becomes a Float by `float n`, an Int by `int x`",
+        "let" => "a definition is `let x = ...`, without a word before it",
+        "!" => "negation is the function `not`",
+        "," => "a tuple is written in parentheses, `let (x, y) = (1, 2)`; arguments are separated by blanks: `f a b`",
         ":" => "a type is given in parentheses, `(e : T)`, or before the `=` of a `let`",
         ".." => "the Ints from `a` to `b - 1` are `range a b`, those below `n` are `iota n`",
         "and" => "the logical and is written `&&`; `and` joins definitions",

@@ -27,9 +27,12 @@ pub(crate) fn misindented(at: Span, block: Span, column: u32, is: u32) -> Diagno
         .hint("begin all entries of a block in one column")
 }
 
-pub(crate) fn ends_with_let(at: Span) -> Diagnostic {
-    Diagnostic::error("E0115", at, "this block ends with a `let` and has no value")
-        .hint("add a line with the block's value below it, in the same column")
+/// `inline`: a `;` stands before the `let`.
+pub(crate) fn ends_with_let(at: Span, inline: bool) -> Diagnostic {
+    Diagnostic::error("E0115", at, "this block ends with a `let` and has no value").hint(match inline {
+        true => "a `;` goes on with the value of what is being defined; definitions on one line are separated by `;;`",
+        false => "add a line with the block's value below it, in the same column",
+    })
 }
 
 pub(crate) fn too_deep(at: Span, limit: u32) -> Diagnostic {

@@ -27,6 +27,16 @@ fn shown(c: char) -> String {
     if c.is_control() || c.is_whitespace() { c.escape_debug().to_string() } else { c.to_string() }
 }
 
+/// A text in quotes of another language, as in `'text'`.
+pub(crate) fn foreign_quotes(span: Span, quote: &str) -> Diagnostic {
+    let hint = match quote {
+        "'" => "text is written in double quotes, single characters too: \"a\"",
+        "`" => "text is written in double quotes, with values in it as in f\"x = {x}\"",
+        _ => "a text of several lines is written in plain double quotes: they may hold line breaks",
+    };
+    Diagnostic::error("E0101", span, format!("no text is written in `{quote}` quotes")).hint(hint)
+}
+
 /// `'a'` and `'text'`, or the type variable `'a`.
 fn quote_hint(first: char, rest: &str) -> Option<&'static str> {
     let line = rest.lines().next().unwrap_or("");
@@ -53,6 +63,7 @@ fn character_hint(c: char) -> Option<&'static str> {
         '→' => "the arrow is written `->`",
         '∧' => "written `&&`",
         '∨' => "written `||`",
+        '∈' => "membership is `any (map (fun y -> y == x) xs)`",
         '¬' | '~' => "negation is the function `not`",
         '∑' => "a sum is written `sum for i < n -> ...`",
         '?' => "a choice is written `if c then a else b`",

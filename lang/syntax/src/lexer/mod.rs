@@ -3,6 +3,7 @@
 //! Comments are kept apart from the tokens, so that the parser need not step over them and the
 //! formatter can find them by place.
 
+mod habits;
 mod number;
 mod string;
 
@@ -160,6 +161,7 @@ impl<'a> Lexer<'a> {
             }
             '-' if self.rest().starts_with("--") => self.line_comment(),
             '(' if self.rest().starts_with("(*") && !self.rest().starts_with("(*)") => self.block_comment(),
+            '"' | '/' | '#' | '\'' | '`' if self.foreign(lo, col) => {}
             '"' => self.string(),
             'f' if self.rest().starts_with("f\"") => self.begin_interpolated(),
             '0'..='9' => self.number(),

@@ -2,8 +2,8 @@
 
 use super::Parser;
 use super::expressions::binary;
-use crate::ast::{Expr, ExprKind, Ident, IndexArg, Lit, Stmt, StrPart};
-use crate::errors::{expressions as errors, habits, layout as layout_errors, lexical};
+use crate::ast::{Expr, ExprKind, Ident, IndexArg, Lit, Stmt};
+use crate::errors::{expressions as errors, habits, layout as layout_errors};
 use crate::span::Span;
 use crate::symbol::Symbol;
 use crate::token::{Kw, P, Tok};
@@ -49,6 +49,11 @@ impl Parser<'_> {
                 self.fail(errors::foreign_index(at));
                 return base;
             }
+            Tok::P(P::Star | P::Slash | P::Plus | P::Minus | P::Caret) if !self.raw().space_before => {
+                let at = self.previous_span().to(self.here());
+                self.fail(habits::foreign_operator(at, self.source(at)));
+                return base;
+            }
             _ => {
                 self.wanted("E0110", "a field's name");
                 return base;
@@ -68,6 +73,10 @@ impl Parser<'_> {
     }
 
     fn index_argument(&mut self) -> IndexArg {
+        if self.at(P::Cons) {
+            let at = self.here();
+            self.fail(errors::slice_step(at));
+        }
         let from = if self.at(P::Colon) { None } else { Some(self.expr()) };
         if !self.eat(P::Colon) {
             return match from {
@@ -76,7 +85,12 @@ impl Parser<'_> {
             };
         }
         let ends = matches!(self.peek(), Tok::P(P::Comma | P::RBracket));
-        IndexArg::Slice(from, if ends { None } else { Some(self.expr()) })
+        let to = if ends { None } else { Some(self.expr()) };
+        if self.at(P::Colon) || self.at(P::Cons) {
+            let at = self.here();
+            self.fail(errors::slice_step(at));
+        }
+        IndexArg::Slice(from, to)
     }
 
     fn atom(&mut self) -> Expr {
@@ -114,6 +128,14 @@ impl Parser<'_> {
     fn no_atom(&mut self) -> Expr {
         let error = self.error_expr();
         match self.peek() {
+            Tok::P(P::Eq | P::Lt | P::Append) if self.doubled_sign() => {
+                let at = self.previous_span().to(self.here());
+                self.fail(habits::foreign_operator(at, self.source(at)));
+            }
+            _ if self.counts_up() => {
+                let at = self.previous_span();
+                self.fail(habits::counted_up(at));
+            }
             Tok::P(p @ (P::StarStar | P::ColonEq | P::LtGt | P::Amp | P::Dollar)) => {
                 let at = self.here();
                 self.fail(habits::foreign_operator(at, p.text()));
@@ -162,6 +184,9 @@ impl Parser<'_> {
             Tok::End => layout_errors::unclosed(open, opened, closer.text(), at, &found),
             _ if self.looks_like_slice(open, closer) => errors::slice_in_array(at, open),
             Tok::P(P::Semi | P::Comma) if closer == P::RIverson => habits::array_in_iverson(at, open),
+            Tok::P(P::DotDot | P::Colon) if closer == P::RBracket => {
+                errors::range_in_brackets(at, found.trim_matches('`'), self.is_index(open))
+            }
             Tok::P(P::Star) => errors::product_type(at),
             _ => {
                 let what = if closer == P::RIverson { "`|]`".to_owned() } else { format!("`,` or `{}`", closer.text()) };
@@ -283,6 +308,10 @@ impl Parser<'_> {
             return ExprKind::Record(self.record_fields());
         }
         let base = self.expr();
+        if self.at(P::Colon) && matches!(base.kind, ExprKind::Lit(Lit::Str(_))) {
+            let at = self.here();
+            self.fail(errors::text_as_field(at));
+        }
         if self.expect_kw(Kw::With) {
             return ExprKind::Update(Box::new(base), self.record_fields());
         }
@@ -332,52 +361,6 @@ impl Parser<'_> {
             self.fail(errors::nested_update(at, name.name.as_str()));
         }
         if self.eat(P::Eq) { self.expr() } else { Expr { kind: ExprKind::Var(name.name), span: name.span } }
-    }
-
-    // f-strings.
-
-    fn interpolated(&mut self) -> ExprKind {
-        self.bump();
-        let mut parts = Vec::new();
-        loop {
-            match self.raw().tok {
-                _ if self.panic => break,
-                Tok::FText(id) => {
-                    parts.push(StrPart::Text(self.string(id)));
-                    self.bump();
-                }
-                Tok::FOpen => parts.push(StrPart::Expr(self.interpolation())),
-                Tok::FEnd => {
-                    self.bump();
-                    break;
-                }
-                _ => {
-                    self.unexpected();
-                    break;
-                }
-            }
-        }
-        ExprKind::Interp(parts)
-    }
-
-    fn interpolation(&mut self) -> Expr {
-        let open = self.bump();
-        if self.peek() == Tok::FClose {
-            let at = open.to(self.bump());
-            self.report(lexical::empty_interpolation(at));
-            return Expr { kind: ExprKind::Error, span: at };
-        }
-        self.layout.open_bracket();
-        let no_for = std::mem::replace(&mut self.no_for, false);
-        let expr = self.expr();
-        if self.peek() == Tok::FClose {
-            self.bump();
-        } else {
-            self.wanted("E0110", "`}`");
-        }
-        self.no_for = no_for;
-        self.layout.close();
-        expr
     }
 
     /// A constructor's or module's name, `M.` before it or not.

@@ -202,9 +202,9 @@ impl Parser<'_> {
                 // The missing `let` has been reported, and so the missing value is no news.
             } else if !self.panic && self.raw().tok == Tok::End {
                 self.cut_off = true;
-                self.diagnostics.push(errors::ends_with_let(span));
+                self.diagnostics.push(errors::ends_with_let(span, self.after_semicolon(span)));
             } else {
-                self.report(errors::ends_with_let(span));
+                self.report(errors::ends_with_let(span, self.after_semicolon(span)));
             }
             let error = self.error_expr();
             stmts.push(Stmt::Expr(error));

@@ -95,6 +95,8 @@ impl Parser<'_> {
             }
             if binary(tok).is_none() {
                 self.foreign_operator(&left);
+            } else if self.decorator() {
+                return left;
             }
             let at = self.bump();
             self.show_operand();

@@ -46,11 +46,13 @@ impl Parser<'_> {
             (Tok::P(P::ColonEq), "`=`") => Some("a name is defined with `=`".to_owned()),
             (Tok::P(P::EqEq), "`=`") => Some("`==` compares; a name is defined with `=`".to_owned()),
             (Tok::P(P::Eq), "`->`") => Some("a function without a name is `fun x -> ...`; with one, `let f x = ...`".to_owned()),
+            (Tok::P(P::Colon | P::FatArrow | P::LBrace) | Tok::Ident(_), "`->`") | (Tok::P(P::Plus | P::Minus | P::Star | P::Slash), "`->`") => Some("a function is written `fun x -> ...`".to_owned()),
+            (Tok::P(P::LParen), "a name") => Some("an array is built with `for i < n -> ...`; what changes from step to step is a `loop x = start for i < n do ...`".to_owned()),
             (Tok::P(P::FatArrow | P::Arrow | P::Colon), "`with`") => Some("write `match e with | pattern -> ...`".to_owned()),
             (Tok::P(P::FatArrow | P::Arrow), "`=`") => Some("the body of a definition follows `=`; an arrow follows `fun x`".to_owned()),
             (Tok::Kw(Kw::Do), "an expression") => Some("a block needs no `do`: its lines stand in one column".to_owned()),
             (Tok::P(P::RBrace), "`with`") => Some("braces hold records, as in `{x = e}`; a block is indented".to_owned()),
-            (_, "`do`") => Some("write `loop x = start for i < n do next`".to_owned()),
+            (_, "`do`") => Some("write `loop x = start for i < n do next`, or `loop x = start while c do next`".to_owned()),
             (Tok::P(P::Comma), "`for i < n do` or `while c do`") => {
                 Some("several values are carried as a tuple: `loop (x, y) = (a, b) for i < n do ...`".to_owned())
             }
@@ -141,7 +143,7 @@ impl Parser<'_> {
                 let at = self.bump();
                 if !foreign {
                     self.report(match self.source(at) {
-                        "=" => errors::equals_in_expression(at, pat_name(&pat)),
+                        "=" => errors::equals_in_expression(at, self.left_of_equals(start, at)),
                         sign => habits::foreign_operator(at, sign),
                     });
                 }
@@ -153,6 +155,54 @@ impl Parser<'_> {
             }
         };
         LetGroup { rec: false, bindings: vec![Binding { pat, params, sig, body, span: self.since(start) }] }
+    }
+
+    /// The left side that began at `start`, where it is short.
+    fn left_of_equals(&self, start: Span, equals: Span) -> Option<&str> {
+        let left = self.text.get(start.lo as usize..equals.lo as usize)?.trim_end();
+        (left.len() < 40 && !left.contains('\n')).then_some(left)
+    }
+
+    /// Steps over the `mut` of `let mut x = ...`.
+    pub(super) fn foreign_modifier(&mut self) {
+        let (word, name, next) = (self.raw(), self.raw_at(1), self.raw_at(2));
+        let Tok::Ident(text) = word.tok else { return };
+        let plain = matches!(next.tok, Tok::P(P::Eq | P::Colon));
+        if matches!(text.as_str(), "mut" | "mutable") && matches!(name.tok, Tok::Ident(_)) && plain && !name.line_start {
+            let at = self.bump();
+            self.report(habits::foreign_modifier(at, text.as_str()));
+        }
+    }
+
+    /// `@jit` on a line of its own above a `let`, which an operator would else continue.
+    fn at_decorator(&self) -> bool {
+        let (at, name, next) = (self.raw(), self.raw_at(1), self.raw_at(2));
+        let word = matches!(name.tok, Tok::Ident(_)) && !name.space_before && !name.line_start;
+        at.tok == Tok::P(P::At) && at.line_start && word && next.line_start && next.tok == Tok::Kw(Kw::Let)
+    }
+
+    /// Complains about a decorator here.
+    pub(super) fn decorator(&mut self) -> bool {
+        if self.at_decorator() {
+            let at = self.here().to(self.span_of(&self.raw_at(1)));
+            self.fail(habits::decorator(at));
+            return true;
+        }
+        false
+    }
+
+    /// Whether `:` or `::` here separate a name from a signature that stands alone.
+    pub(super) fn signature_alone(&self) -> bool {
+        let sign = self.raw_at(1);
+        matches!(self.raw().tok, Tok::Ident(_)) && matches!(sign.tok, Tok::P(P::Colon | P::Cons)) && !sign.line_start && {
+            let line = (2..LOOK_AHEAD).map(|i| self.raw_at(i)).take_while(|t| !t.line_start && t.tok != Tok::End);
+            let mut arrow = false;
+            let types = line.map(|t| {
+                arrow |= t.tok == Tok::P(P::Arrow);
+                matches!(t.tok, Tok::Ident(_) | Tok::Con(_) | Tok::Underscore | Tok::Int(_) | Tok::P(_)) && t.tok != Tok::P(P::Eq)
+            });
+            types.fold(true, |all, one| all && one) && arrow
+        }
     }
 
     /// An item `def f(x): ...`: one error, and the name for the rest of the file.
@@ -225,6 +275,47 @@ impl Parser<'_> {
         self.panic
     }
 
+    /// `===`, `!==`, `<<`, `+++`: a sign right behind the one that was just read.
+    pub(super) fn doubled_sign(&self) -> bool {
+        let before = self.previous().map(|t| t.tok);
+        !self.raw().space_before && matches!((before, self.raw().tok),
+            (Some(Tok::P(P::EqEq | P::Ne)), Tok::P(P::Eq)) | (Some(Tok::P(P::Lt)), Tok::P(P::Lt)))
+    }
+
+    /// `x++` at the end of an entry.
+    pub(super) fn counts_up(&self) -> bool {
+        let plus = self.previous().is_some_and(|t| t.tok == Tok::P(P::Append) && !t.space_before);
+        plus && (self.hidden(0) || matches!(self.raw().tok, Tok::P(P::Semi | P::RParen)))
+    }
+
+    /// The `//` earlier on this line that looks like the beginning of a comment: with words behind it.
+    pub(super) fn slashes_before(&self) -> Option<Span> {
+        let last = self.pos.min(self.lexed.tokens.len() - 1);
+        let word = |i: usize| self.lexed.tokens.get(i).is_some_and(|t| matches!(t.tok, Tok::Ident(_) | Tok::Con(_)) && !t.line_start);
+        for i in (last.saturating_sub(LOOK_AHEAD)..=last).rev() {
+            let token = self.lexed.tokens[i];
+            if token.tok == Tok::P(P::SlashSlash) && word(i + 1) && word(i + 2) {
+                return Some(self.span_of(&token));
+            }
+            if token.line_start {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Whether a `;` stands before what begins at `span`.
+    pub(super) fn after_semicolon(&self, span: Span) -> bool {
+        let at = self.lexed.tokens.partition_point(|t| t.lo < span.lo);
+        at.checked_sub(1).and_then(|i| self.lexed.tokens.get(i)).is_some_and(|t| t.tok == Tok::P(P::Semi))
+    }
+
+    /// Whether the brackets at `open` stand directly behind what they index.
+    pub(super) fn is_index(&self, open: Span) -> bool {
+        let at = self.lexed.tokens.partition_point(|t| t.lo < open.lo);
+        at > 0 && self.lexed.tokens.get(at).is_some_and(|t| !t.space_before)
+    }
+
     /// Whether the brackets from `open` to here began after a blank behind an operand.
     pub(super) fn looks_like_slice(&self, open: Span, closer: P) -> bool {
         let at = self.lexed.tokens.partition_point(|t| t.lo < open.lo);
@@ -239,12 +330,5 @@ impl Parser<'_> {
             Some(hint) => diagnostic.hint(hint),
             None => diagnostic,
         }
-    }
-}
-
-fn pat_name(pat: &Pat) -> Option<&'static str> {
-    match pat.kind {
-        PatKind::Var(name) => Some(name.as_str()),
-        _ => None,
     }
 }

@@ -6,7 +6,7 @@ use crate::ast::{
     Binding, ConDecl, Expr, ExprKind, Ident, ImportSource, Item, ItemKind, LetGroup, Pat, PatKind, Program, Stmt,
     TypeBody, TypeDecl,
 };
-use crate::errors::{items as errors, layout as layout_errors};
+use crate::errors::{habits, items as errors, layout as layout_errors};
 use crate::span::Span;
 use crate::token::{CommentKind, Kw, P, Tok, Token};
 
@@ -64,6 +64,11 @@ impl Parser<'_> {
             Tok::Ident(word) => match p.named_item(word.as_str()) {
                 Some(kind) => kind,
                 None if p.foreign_declaration() => ItemKind::Error,
+                None if p.signature_alone() => {
+                    let at = p.here();
+                    p.fail(habits::signature_alone(at));
+                    ItemKind::Error
+                }
                 None if p.forgotten_let() => ItemKind::Let(p.definition_without_let(Semi::Ours)),
                 None => p.expression_item(),
             },
@@ -130,6 +135,10 @@ impl Parser<'_> {
             Tok::Kw(Kw::While) => {
                 self.expr();
             }
+            Tok::P(P::Dot) if matches!(self.raw_at(1).tok, Tok::Int(_)) => {
+                self.expr();
+            }
+            Tok::P(P::At) => self.fail(habits::decorator(at)),
             _ => self.fail(errors::no_item(at, &found)),
         }
         ItemKind::Error
@@ -220,6 +229,7 @@ impl Parser<'_> {
     /// What follows `let`.
     pub(super) fn let_group(&mut self, semi: Semi) -> LetGroup {
         let rec = self.eat_kw(Kw::Rec);
+        self.foreign_modifier();
         let mut bindings = vec![self.binding(semi)];
         while self.eat_kw(Kw::And) {
             bindings.push(self.binding(semi));
@@ -231,6 +241,10 @@ impl Parser<'_> {
         let start = self.here();
         let (pat, params) = self.left_side();
         let sig = if self.eat(P::Colon) { Some(self.signature()) } else { None };
+        if sig.is_some() && self.hidden(0) && self.raw().tok != Tok::End {
+            let at = self.since(start);
+            self.fail(habits::signature_alone(at));
+        }
         let body = if self.expect(P::Eq) { self.deeper(|p| p.block_with(semi)) } else { self.error_expr() };
         Binding { pat, params, sig, body, span: self.since(start) }
     }

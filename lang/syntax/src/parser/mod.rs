@@ -18,6 +18,7 @@ mod items;
 pub mod layout;
 mod patterns;
 mod report;
+mod texts;
 mod types;
 
 use crate::ast::{Ident, Program, Signature};

@@ -4,7 +4,7 @@ use super::Parser;
 use crate::diag::Diagnostic;
 use crate::errors::{expressions as errors, habits, layout as layout_errors};
 use crate::span::Span;
-use crate::token::{Kw, Tok};
+use crate::token::{Kw, P, Tok};
 
 impl Parser<'_> {
     /// Reports and goes on.
@@ -21,7 +21,10 @@ impl Parser<'_> {
             let cut_off = self.raw().tok == Tok::End;
             self.cut_off |= cut_off;
             self.broken |= !cut_off;
-            if !self.follows_lexical_error() {
+            if self.follows_lexical_error() {
+            } else if let Some(at) = self.slashes_before() {
+                self.diagnostics.push(habits::foreign_comment(at, "//"));
+            } else {
                 let hint = self.foreign_word_here().map(str::to_owned).or_else(|| diagnostic.hint.clone());
                 self.diagnostics.push(Diagnostic { hint, ..diagnostic });
             }
@@ -82,6 +85,7 @@ impl Parser<'_> {
     pub(super) fn unexpected(&mut self) {
         let (token, at, found) = (self.raw(), self.here(), self.found());
         let diagnostic = match token.tok {
+            Tok::P(P::Bang) if self.raw_at(1).tok == Tok::P(P::Bang) => habits::foreign_operator(at, "!!"),
             Tok::P(p) if p.closes() => layout_errors::unmatched(at, p.text()),
             Tok::Kw(Kw::Then | Kw::Else | Kw::With | Kw::In | Kw::Do) => {
                 errors::orphan(at, self.source(self.span_of(&token)))

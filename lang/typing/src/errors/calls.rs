@@ -10,6 +10,15 @@ pub(crate) fn not_a_function(span: Span, callee: Span, name: &str, ty: &str) -> 
     Diagnostic::error("E0204", span, format!("{name} is no function but {ty}, and cannot be applied")).label("this argument").also(callee, ty.to_owned())
 }
 
+/// `assert a == b`: the call comes before the comparison.
+pub(crate) fn assertion_applied(span: Span, op: &str, left: &str, right: &str) -> Diagnostic {
+    let d = Diagnostic::error("E0203", span, format!("application binds tighter than `{op}`: this asserts the left side alone"));
+    match left.len() + right.len() < 60 && !(left.to_owned() + right).contains('\n') {
+        true => d.hint(format!("write `assert ({left} {op} {right})`")),
+        false => d.hint(format!("put what is asserted in parentheses: `assert (a {op} b)`")),
+    }
+}
+
 /// More arguments than a function takes.
 pub(crate) fn too_many(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
     Diagnostic::error("E0204", span, format!("{name} takes {}, and {given} are given", count(takes, "argument"))).label("one too many")

@@ -27,6 +27,7 @@ impl Unknown<'_> {
         match (foreign(self.what, self.name), self.near) {
             (Some(hint), _) => d.hint(hint),
             (None, Some(near)) => d.hint(format!("did you mean `{near}`?")),
+            (None, None) if self.what == Some("constructor") => d.hint("constructors are declared, `type T = A | B`; names of values begin in lower case"),
             (None, None) => d,
         }
     }
@@ -36,6 +37,7 @@ impl Unknown<'_> {
 fn foreign(what: Option<&'static str>, name: &str) -> Option<&'static str> {
     Some(match (what, name) {
         (None, "ln") => "the natural logarithm is `log x`",
+        (None, name) if name.trim_end_matches('\'').contains('\'') => "a text is written in double quotes, also with values in it: f\"x = {x}\"",
         (None, name) => return habits::word(name),
         (Some("constructor"), name) => return habits::upper_word(name),
         (Some("type"), "Array" | "Vector" | "Matrix") => "an array type is `[n]a`, a matrix `[n][m]a`",
@@ -54,7 +56,7 @@ pub(crate) fn needs_rec(span: Span, name: &str, at: Span, function: bool) -> Dia
     let d = Diagnostic::error("E0201", span, format!("`{name}` is not known inside its own definition")).also(at, "it is being defined here");
     match function {
         true => d.hint(format!("a function that uses itself is defined with `let rec {name}`")),
-        false => d.hint("a value cannot be made from itself: give the old one another name"),
+        false => d.hint("a value cannot be made from itself: give the old one another name; items on one line are separated by `;;`"),
     }
 }
 

@@ -27,6 +27,9 @@ impl Infer<'_> {
             return self.apply_to(g, &all, want, span, false);
         }
         let head = strip(f);
+        if let Some(e) = self.foreign_statement(head, span) {
+            return e;
+        }
         if let ast::ExprKind::Con(m, c) = &head.kind {
             return self.constructor(*m, *c, args, span);
         }

@@ -68,6 +68,7 @@ impl Infer<'_> {
             BinOp::Add => self.plain_arith(Prim::Add, a, b, span),
             BinOp::Sub => self.plain_arith(Prim::Sub, a, b, span),
             BinOp::Div => self.plain_arith(Prim::Div, a, b, span),
+            BinOp::IntDiv if self.comment_by_slashes(at, b) => self.error_expr(span),
             BinOp::IntDiv => self.plain_arith(Prim::IntDiv, a, b, span),
             BinOp::Rem => self.plain_arith(Prim::Rem, a, b, span),
         }
@@ -99,6 +100,9 @@ impl Infer<'_> {
     }
 
     pub(super) fn comparison(&mut self, op: BinOp, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
+        if self.assertion_before(op, a, b) {
+            return self.error_expr(span);
+        }
         let x = self.infer(a, None);
         let y = self.infer(b, Some(&x.ty.clone()));
         self.solve_ops();

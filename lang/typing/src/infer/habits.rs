@@ -1,8 +1,15 @@
 //! Suggestions for arguments as other languages take them: pairs for two arguments, the function behind its array, methods of matrices and texts.
 
 use super::Infer;
+use crate::core;
+use crate::errors::calls;
 use crate::errors::reason::What;
 use crate::ty::Ty;
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::errors::habits;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
 
 impl Infer<'_> {
     /// What to write instead, where types of these forms say what was meant.
@@ -12,11 +19,57 @@ impl Infer<'_> {
             What::Thing(t) if t == "what is indexed" && matches!(actual, Ty::Str) => {
                 Some("`io.slice 0 1 text` is its first character, `io.chars text` all of them, `io.length text` their number".into())
             }
+            What::Thing(t) if t == "what is indexed" && matches!(actual, Ty::Tuple(_)) => {
+                Some("a tuple is taken apart with `let (a, b) = t`, or by `fst` and `snd`".into())
+            }
             What::Thing(t) if t == "what is transposed" && matches!(actual, Ty::Array(..)) => {
                 Some("a vector has one axis; as a matrix of one column it is `reshape [n, 1] x`".into())
             }
             What::Thing(_) | What::Right(_) => None,
         }
+    }
+
+    /// `open M` and other statements that adl does not have: one error, and none about what follows.
+    pub(super) fn foreign_statement(&mut self, head: &ast::Expr, span: Span) -> Option<core::Expr> {
+        let ast::ExprKind::Var(name) = head.kind else { return None };
+        if !habits::is_statement(name.as_str()) || self.is_defined(name) {
+            return None;
+        }
+        self.infer(head, None);
+        Some(self.error_expr(span))
+    }
+
+    /// Whether `// b` is a comment of another language: words, the first of which names nothing.
+    pub(super) fn comment_by_slashes(&mut self, slashes: Span, b: &ast::Expr) -> bool {
+        let head = match &b.kind {
+            ast::ExprKind::App(f, _) => f,
+            _ => return false,
+        };
+        let words = matches!(head.kind, ast::ExprKind::Var(name) if !self.is_defined(name));
+        if words {
+            self.report(habits::foreign_comment(slashes, "//"));
+        }
+        words
+    }
+
+    /// `assert a == b`, which compares what `assert a` gives.
+    pub(super) fn assertion_before(&mut self, op: ast::BinOp, a: &ast::Expr, b: &ast::Expr) -> bool {
+        let ast::ExprKind::App(f, args) = &a.kind else { return false };
+        let assert = matches!(f.kind, ast::ExprKind::Var(name) if self.prim_named(name) == Some(Prim::Assert));
+        if !assert || args.len() != 1 {
+            return false;
+        }
+        let (left, right) = (self.host.text(args[0].span), self.host.text(b.span));
+        self.report(calls::assertion_applied(a.span, op.text(), left, right));
+        true
+    }
+
+    fn is_defined(&mut self, name: Symbol) -> bool {
+        self.lookup(name).is_some()
+            || self.env.value(name).is_some()
+            || self.env.broken.contains_key(&name)
+            || self.visible_prim(name).is_some()
+            || self.host.prelude_home(name.as_str()).is_some()
     }
 
     fn argument_hint(&self, expected: &Ty, actual: &Ty, (index, total): (usize, usize), of: &str) -> Option<String> {

@@ -1,0 +1,52 @@
+//! f-strings.
+
+use super::Parser;
+use crate::ast::{Expr, ExprKind, StrPart};
+use crate::errors::lexical;
+use crate::token::Tok;
+
+impl Parser<'_> {
+    pub(super) fn interpolated(&mut self) -> ExprKind {
+        self.bump();
+        let mut parts = Vec::new();
+        loop {
+            match self.raw().tok {
+                _ if self.panic => break,
+                Tok::FText(id) => {
+                    parts.push(StrPart::Text(self.string(id)));
+                    self.bump();
+                }
+                Tok::FOpen => parts.push(StrPart::Expr(self.interpolation())),
+                Tok::FEnd => {
+                    self.bump();
+                    break;
+                }
+                _ => {
+                    self.unexpected();
+                    break;
+                }
+            }
+        }
+        ExprKind::Interp(parts)
+    }
+
+    fn interpolation(&mut self) -> Expr {
+        let open = self.bump();
+        if self.peek() == Tok::FClose {
+            let at = open.to(self.bump());
+            self.report(lexical::empty_interpolation(at));
+            return Expr { kind: ExprKind::Error, span: at };
+        }
+        self.layout.open_bracket();
+        let no_for = std::mem::replace(&mut self.no_for, false);
+        let expr = self.expr();
+        if self.peek() == Tok::FClose {
+            self.bump();
+        } else {
+            self.wanted("E0110", "`}`");
+        }
+        self.no_for = no_for;
+        self.layout.close();
+        expr
+    }
+}
