@@ -6,7 +6,7 @@
 //!
 //! - [`Segments::Sqrt`]: about √n segments of √n turns. One more run of the primal; memory O(√n).
 //! - [`Segments::Revolve`] k: the turns are halved recursively as in binomial checkpointing (Griewank and Walther's revolve): with k
-//!   states and r repetitions C(k + r, r) turns can be reversed. Memory O(k + log n).
+//!   states and r repetitions C(k + r, r) turns can be reversed; with fewer states than repetitions, in halves. Memory O(k + log n).
 //!
 //! Loops that carry nothing, collect outputs, or turn while a condition holds stay as they are.
 
@@ -228,13 +228,16 @@ fn suits(f: &Function, l: &Loop) -> bool {
 }
 
 /// Where to divide `len` turns with `k` states: of C(k + r, r) turns that can be reversed with r repetitions, the first part is the
-/// C(k + r - 1, r - 1) that can be with one repetition fewer.
+/// C(k + r - 1, r - 1) that can be with one repetition fewer. Calls nest k + r deep, and each keeps its state: so where that would take
+/// more repetitions than states, halves are divided, which nest log n deep.
 fn middle(b: &mut Builder, len: Var, k: Var) -> Var {
     let (zero, one) = (b.int(0), b.int(1));
     b.open();
-    let (_, beta) = (b.param(Ty::I64), b.param(Ty::I64));
+    let (r, beta) = (b.param(Ty::I64), b.param(Ty::I64));
     let more = b.cmp(Cmp::Lt, beta, len);
-    let cond = b.close(vec![more], Vec::new());
+    let few = b.cmp(Cmp::Le, r, k);
+    let on = b.one(Op::Select(few, more, few), Ty::Bool);
+    let cond = b.close(vec![on], Vec::new());
     b.open();
     let (_, r, beta2) = (b.param(Ty::I64), b.param(Ty::I64), b.param(Ty::I64));
     let r2 = b.bin(Bin::Add, r, one);
@@ -248,6 +251,10 @@ fn middle(b: &mut Builder, len: Var, k: Var) -> Var {
     let part = b.bin(Bin::Mul, beta, r);
     let whole = b.bin(Bin::Add, k, r);
     let m = b.bin(Bin::IntDiv, part, whole);
+    let two = b.int(2);
+    let half = b.bin(Bin::IntDiv, len, two);
+    let few = b.cmp(Cmp::Le, r, k);
+    let m = b.one(Op::Select(few, m, half), Ty::I64);
     let last = b.bin(Bin::Sub, len, one);
     let m = b.bin(Bin::Min, m, last);
     b.bin(Bin::Max, m, one)

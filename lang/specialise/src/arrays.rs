@@ -15,6 +15,13 @@ impl Spec<'_> {
             return self.empty(&t);
         }
         match self.all(es.iter())? {
+            Some(vals) if vals.iter().any(Val::has_fun) => {
+                let elem = match self.ty(ty) {
+                    Ty::Array(_, e) => Some((*e).clone()),
+                    _ => None,
+                };
+                self.stacked_functions(&vals, elem.as_ref())
+            }
             Some(vals) => self.stacked(&vals),
             None => Ok(Val::Bottom),
         }
@@ -24,7 +31,7 @@ impl Spec<'_> {
     pub(crate) fn stacked(&mut self, vals: &[Val]) -> Res<Val> {
         let first = &vals[0];
         if vals.iter().any(Val::has_fun) {
-            return self.stacked_functions(vals);
+            return self.stacked_functions(vals, None);
         }
         if first.leaves().is_empty() {
             return Err(self.no("an array of `()`"));

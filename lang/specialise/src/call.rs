@@ -1,6 +1,7 @@
 //! Application: functions of the IR, one for each code and layout of what it captures and takes.
 
 use crate::key::{Key, Tok};
+use crate::boxes::functional;
 use crate::types::{apply, bind, closed};
 use crate::val::{Closure, Fun, Subst, Val};
 use crate::{Layout, Made, Res, Spec};
@@ -98,6 +99,10 @@ impl<'s> Spec<'s> {
             Fun::Custom { vjp, f, rule } => self.call_custom(*vjp, f, rule, &args[0]),
             Fun::Checkpoint(g) => self.call_checkpoint(g, &args[0]),
             Fun::Tagged(tag, fs) => self.dispatch(*tag, fs, 0, &args, &ty),
+            Fun::Boxed(x, d) => match args.pop() {
+                Some(arg) => self.call_boxed(*x, *d, arg),
+                None => Ok(Val::Fun(f.clone())),
+            },
         }
     }
 
@@ -117,7 +122,10 @@ impl<'s> Spec<'s> {
             return self.enter(c, &args);
         }
         let subst = self.bound(c, &args);
-        let args = self.at_param_types(c, &subst, args);
+        let mut args = self.at_param_types(c, &subst, args);
+        if args.iter().any(Val::has_fun) && self.grows(&c.lam) {
+            args = self.data_arguments(c, &subst, args)?;
+        }
         let f = Rc::new(match &**f {
             Fun::Closure(c) => Fun::Closure(Closure { subst: subst.clone(), ..c.clone() }),
             other => other.map(&mut |v| v),
@@ -128,12 +136,31 @@ impl<'s> Spec<'s> {
         let key = self.key(vec![Tok::What("call")], &inputs)?;
         let t = self.outline(key, &name, &inputs, Promise::Ty(result), &mut |s, vals| match &vals[0] {
             Val::Fun(f) => match &**f {
-                Fun::Closure(c) => s.enter(c, &vals[1..]),
+                Fun::Closure(c) => {
+                    s.boxes.making.push(Rc::as_ptr(&c.lam));
+                    let out = s.enter(c, &vals[1..]);
+                    s.boxes.making.pop();
+                    out
+                }
                 _ => Err(s.no("code without a function")),
             },
             _ => Err(s.no("code without a function")),
         })?;
         self.emit_call(&t, &inputs, None, false)
+    }
+
+    /// Functions among arguments as data: those of a function that is called with ever larger ones.
+    fn data_arguments(&mut self, c: &Closure, subst: &Subst, args: Vec<Val>) -> Res<Vec<Val>> {
+        let hidden = c.hidden.len();
+        let mut out = Vec::new();
+        for (k, v) in args.into_iter().enumerate() {
+            let t = k.checked_sub(hidden).and_then(|k| c.lam.params.get(k)).map(|p| apply(subst, &p.ty)).filter(closed);
+            out.push(match t {
+                Some(t) => self.as_data(v, &t)?,
+                None => v,
+            });
+        }
+        Ok(out)
     }
 
     /// Evaluates the body of a function in the current block.
@@ -207,7 +234,7 @@ impl<'s> Spec<'s> {
                 let g = self.instantiate_fun(g.clone(), t, given + args.len());
                 Rc::new(Fun::Partial(g, args.clone()))
             }
-            Fun::Prim(..) | Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) | Fun::Tagged(..) => f,
+            Fun::Prim(..) | Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) | Fun::Tagged(..) | Fun::Boxed(..) => f,
         }
     }
 
@@ -236,7 +263,12 @@ impl<'s> Spec<'s> {
             return Ok(Target { id: m.id, globals: m.globals, result: v, tys });
         }
         let l = match result {
-            Promise::Ty(t) if closed(&t) => self.layout(&t)?,
+            Promise::Ty(t) if closed(&t) => {
+                if functional(&t) {
+                    self.boxes.promised.insert(m.id);
+                }
+                self.layout(&t)?
+            }
             Promise::Layout(l) => l,
             Promise::Ty(_) | Promise::Nothing => return Err(self.no("a recursive function whose result is not known")),
         };
@@ -244,7 +276,7 @@ impl<'s> Spec<'s> {
         Ok(Target { id: m.id, globals: m.globals, result, tys: l.leaves() })
     }
 
-    fn function(&mut self, name: &str, id: FnId, inputs: &[Val], globals: &[GlobalId], result: Promise, body: Body<'_, 's>) -> Res<(Val, Vec<IrTy>)> {
+    pub(crate) fn function(&mut self, name: &str, id: FnId, inputs: &[Val], globals: &[GlobalId], result: Promise, body: Body<'_, 's>) -> Res<(Val, Vec<IrTy>)> {
         let mut b = Builder::new(name);
         b.span = self.b.span;
         let old = &self.b;
@@ -269,7 +301,7 @@ impl<'s> Spec<'s> {
         );
         self.depth += 1;
         let v = body(self, &vals)?;
-        let v = self.as_promised(v, result)?;
+        let v = self.as_promised(id, v, result)?;
         let b;
         (b, self.env, self.subst, self.globals, self.lits, self.sizes, self.sparse, self.elems) = {
             let (o, env, subst, globals, lits, sizes, sparse, elems) = outer;
@@ -283,9 +315,10 @@ impl<'s> Spec<'s> {
         Ok((v, tys))
     }
 
-    /// A result in the layout that its type says, which recursive calls count on. Functions have no type's layout.
-    fn as_promised(&mut self, v: Val, result: Promise) -> Res<Val> {
+    /// A result in the layout that its type says, which recursive calls count on. Functions have it only where such a call did.
+    fn as_promised(&mut self, id: FnId, v: Val, result: Promise) -> Res<Val> {
         let promised = match result {
+            Promise::Ty(t) if functional(&t) && !self.boxes.promised.contains(&id) => None,
             Promise::Ty(t) if closed(&t) => self.layout(&t).ok(),
             Promise::Layout(l) => Some(l),
             Promise::Ty(_) | Promise::Nothing => None,
@@ -293,7 +326,7 @@ impl<'s> Spec<'s> {
         let Some(l) = promised else { return Ok(v) };
         match &v {
             Val::Bottom => Ok(self.zeros(&l)),
-            v if v.has_fun() => Ok(v.clone()),
+            v if v.has_fun() => self.shaped(v.clone(), &l),
             v => match self.layout_of_val(v) {
                 Ok(m) if m == l => Ok(v.clone()),
                 Ok(_) => Err(self.no("a result that is laid out differently from its type")),
@@ -351,7 +384,7 @@ pub(crate) fn arity(f: &Fun) -> usize {
         Fun::Closure(c) => c.hidden.len() + c.lam.params.len(),
         Fun::Prim(p, _) => p.row().arity as usize,
         Fun::Partial(g, args) => arity(g).saturating_sub(args.len()),
-        Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) => 1,
+        Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) | Fun::Boxed(..) => 1,
         Fun::Tagged(_, fs) => fs.iter().map(|f| arity(f)).min().unwrap_or(1),
     }
 }

@@ -54,7 +54,7 @@ impl Spec<'_> {
             Prim::StopGrad => Ok(self.leafwise(&a[0], &mut |s, x, t| s.b.prim(Prim::StopGrad, &[x], t))),
             Prim::Checkpoint => Ok(Val::fun(Fun::Checkpoint(a[0].clone()))),
             // Whether what is captured is being differentiated shows only when the rule is used.
-            Prim::CustomJvp | Prim::CustomVjp if a.iter().flat_map(Val::leaves).any(|v| self.has_tangent(v)) => {
+            Prim::CustomJvp | Prim::CustomVjp if self.captures_numbers(a)? => {
                 Err(self.no("a custom derivative whose functions capture numbers of the differentiated function"))
             }
             Prim::CustomJvp | Prim::CustomVjp => Ok(Val::fun(Fun::Custom { vjp: p == Prim::CustomVjp, f: a[0].clone(), rule: a[1].clone() })),
@@ -75,6 +75,7 @@ impl Spec<'_> {
             let f = s.function_of(&vals[1])?;
             s.call(&f, vec![vals[0].clone()], None)
         })?;
+        self.seal_boxes()?;
         if self.unfinished(target.id) {
             return Err(self.no("a derivative of a function inside itself"));
         }
@@ -86,6 +87,11 @@ impl Spec<'_> {
         let own = before..before + x.leaves().len();
         let wrt = (0..self.p.func(target.id).body.params.len()).map(|k| own.contains(&k)).collect();
         Ok(Known { target, inputs, wrt })
+    }
+
+    fn captures_numbers(&mut self, vals: &[Val]) -> Res<bool> {
+        self.seal_boxes()?;
+        Ok(vals.iter().flat_map(Val::leaves).any(|v| self.has_tangent(v)))
     }
 
     fn bearable_result(&self, t: &crate::call::Target) -> Res<()> {
@@ -226,6 +232,7 @@ impl Spec<'_> {
             return Err(self.no("a derivative with respect to a function"));
         }
         self.bearable_result(&t)?;
+        self.seal_boxes()?;
         let func = self.rule(vjp, &inputs, &t)?;
         let kind = if vjp { RuleKind::Vjp } else { RuleKind::Jvp };
         self.emit_call(&t, &inputs, Some(Rule { kind, func }), false)

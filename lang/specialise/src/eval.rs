@@ -56,7 +56,7 @@ impl Spec<'_> {
                 self.bind_sizes(s)?;
                 self.eval(b)
             }
-            ExprKind::If(c, a, b) => self.choose(c, &mut |s| s.eval(a), &mut |s| s.eval(b)),
+            ExprKind::If(c, a, b) => self.choose(c, &mut |s| s.branch(a), &mut |s| s.branch(b)),
             ExprKind::Match(s, root, tree, arms) => self.match_(s, *root, tree, arms),
             ExprKind::Tuple(es) => match self.all(es.iter())? {
                 Some(vs) => self.of_bearable_size(Val::Tuple(vs)),
@@ -82,6 +82,16 @@ impl Spec<'_> {
             ExprKind::Loop(state, init, kind, body) => self.loop_(*state, init, kind, body),
             ExprKind::Interp(_) => Err(self.no("text made of values")),
         }
+    }
+
+    /// The value of a branch: functions in arrays are data, since branches may give different ones.
+    pub(crate) fn branch(&mut self, e: &Expr) -> Res<Val> {
+        let v = self.eval(e)?;
+        if !v.has_fun() {
+            return Ok(v);
+        }
+        let t = self.ty(&e.ty);
+        if crate::boxes::in_arrays(&t) && crate::types::closed(&t) { self.as_data(v, &t) } else { Ok(v) }
     }
 
     /// `let`, after the bound value.

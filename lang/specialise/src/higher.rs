@@ -6,6 +6,7 @@ use crate::{Res, Spec};
 use adl_ir::{Block, Cmp, Lit, Op, Out, Soac, SoacKind, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim};
 use adl_typing::core::ExprKind;
+use adl_typing::ty::Ty;
 use std::rc::Rc;
 
 /// The operator that a function is, where it is one of those that have array operations of their own.
@@ -30,13 +31,21 @@ fn operator(f: &Fun) -> Option<Prim> {
     }
 }
 
+/// The result's type of a function of two arguments that is written out.
+fn result_type(f: &Fun) -> Option<Ty> {
+    match f {
+        Fun::Closure(c) if c.lam.params.len() == 2 => Some(crate::types::apply(&c.subst, &c.lam.body.ty)),
+        _ => None,
+    }
+}
+
 impl<'s> Spec<'s> {
     fn run(&mut self, f: &Rc<Fun>, args: Vec<Val>, here: bool) -> Res<Val> {
         if here { self.apply_here(f, args, None) } else { self.call(f, args, None) }
     }
 
-    /// Primitives that take functions. `here`: the function is written where the primitive is applied.
-    pub(crate) fn higher_prim(&mut self, p: Prim, args: &[Val], here: bool) -> Res<Val> {
+    /// Primitives that take functions. `ty`: the result's type; `here`: the function is written where the primitive is applied.
+    pub(crate) fn higher_prim(&mut self, p: Prim, args: &[Val], ty: Option<&Ty>, here: bool) -> Res<Val> {
         let f = self.function_of(&args[usize::from(p == Prim::ReduceByIndex)]);
         match p {
             Prim::Map | Prim::Map2 | Prim::Map3 => self.map(&f?, &args[1..], here),
@@ -48,7 +57,8 @@ impl<'s> Spec<'s> {
                 let f = f?;
                 let n = self.extent(&args[2], 0)?;
                 let right = p == Prim::Foldr;
-                self.carry(n, right, &args[1], &args[2..3], &mut |s, _, acc, e| {
+                let ty = ty.cloned().or_else(|| result_type(&f));
+                self.carry_at(n, right, (&args[1], ty.as_ref()), &args[2..3], &mut |s, _, acc, e| {
                     let pair = if right { vec![e[0].clone(), acc.clone()] } else { vec![acc.clone(), e[0].clone()] };
                     s.run(&f, pair, here)
                 })

@@ -193,7 +193,7 @@ fn codes_of_fun(f: &Fun, out: &mut Vec<(Rc<[Local]>, Rc<Lambda>)>) {
             codes_of(rule, out);
         }
         Fun::Checkpoint(f) => codes_of(f, out),
-        Fun::Linear(_) => {}
+        Fun::Linear(_) | Fun::Boxed(..) => {}
         Fun::Tagged(_, fs) => fs.iter().for_each(|f| codes_of_fun(f, out)),
     }
 }

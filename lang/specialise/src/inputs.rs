@@ -43,6 +43,10 @@ impl Spec<'_> {
         self.b.func.name = name(&f);
         let v = self.entry_body(&f, vals)?;
         let result = self.layout_of_val(&v)?;
+        if self.holds_functions(&result) {
+            return Err(self.no("a result that is a function"));
+        }
+        self.finish_boxes()?;
         let b = std::mem::replace(&mut self.b, Builder::new(""));
         let func = self.p.add(b.finish(v.leaves(), Vec::new()));
         Ok(Entry { func, inputs, result, datas: self.cache.layouts.clone() })
@@ -80,6 +84,9 @@ impl Spec<'_> {
 
     fn data_input(&mut self, place: Place, t: &Ty, inputs: &mut Vec<Input>) -> Res<Val> {
         let layout = self.layout(t)?;
+        if self.holds_functions(&layout) {
+            return Err(self.no("functions inside declared data that was made outside"));
+        }
         let b = &mut self.b;
         let v = Self::build(&layout, &mut |t| b.param(t));
         inputs.push(Input { place, layout });
@@ -121,7 +128,7 @@ impl Spec<'_> {
                     _ => None,
                 };
                 let elems = (0..n).map(|k| self.outside(place.then(k), elem.clone(), inputs)).collect::<Res<Vec<_>>>()?;
-                self.stacked_functions(&elems)
+                self.stacked_functions(&elems, elem.as_ref())
             }
         }
     }
@@ -243,7 +250,7 @@ fn name(f: &Fun) -> String {
         Fun::Closure(c) => c.lam.name.map_or("fun".to_owned(), |n| n.to_string()),
         Fun::Partial(g, _) => name(g),
         Fun::Prim(p, _) => p.name().to_owned(),
-        Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) | Fun::Tagged(..) => "fun".to_owned(),
+        Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) | Fun::Tagged(..) | Fun::Boxed(..) => "fun".to_owned(),
     }
 }
 

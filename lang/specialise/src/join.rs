@@ -5,6 +5,7 @@ use crate::val::{Fun, Rep, Val};
 use crate::{Res, Spec};
 use adl_ir::{Block, Cmp, Lit, Op, Stmt, Ty as IrTy, Var};
 use adl_typing::core::Expr;
+use adl_typing::ty::Ty;
 use std::rc::Rc;
 
 /// Where a branch's result comes from.
@@ -200,15 +201,19 @@ impl<'s> Spec<'s> {
     }
 
     /// An array of elements with functions in them: of each, the number of its candidate, and what the candidates capture.
-    pub(crate) fn stacked_functions(&mut self, vals: &[Val]) -> Res<Val> {
+    pub(crate) fn stacked_functions(&mut self, vals: &[Val], elem: Option<&Ty>) -> Res<Val> {
         let mut j = Joined { always: true, ..Joined::default() };
         let refs: Vec<Option<&Val>> = vals.iter().map(Some).collect();
-        let template = self.unify(&refs, &mut j)?;
+        let made = self.unify(&refs, &mut j);
+        let arrays = |(ty, src): (&IrTy, &Vec<Src>)| ty.rank() > 0 && src.iter().any(|s| matches!(s, Src::Zero));
+        let template = match (made, elem) {
+            (Ok(t), _) if !j.tys.iter().zip(&j.src).any(arrays) => t,
+            (_, Some(t)) if crate::types::closed(t) => return self.stacked_boxes(vals, t),
+            (Err(e), _) => return Err(e),
+            _ => return Err(self.no("an array of functions that capture arrays")),
+        };
         let mut outs = Vec::new();
         for (ty, src) in j.tys.iter().zip(&j.src) {
-            if ty.rank() > 0 && src.iter().any(|s| matches!(s, Src::Zero)) {
-                return Err(self.no("an array of functions that capture arrays"));
-            }
             let mut made = Block::default();
             let elems = src.iter().map(|s| self.source(&mut made, ty, s)).collect();
             made.stmts.into_iter().for_each(|s| self.b.push(s));
@@ -221,7 +226,7 @@ impl<'s> Spec<'s> {
     /// The same value, in which each function has the number of a candidate: so that an array of it has a length.
     pub(crate) fn tagged(&mut self, v: &Val) -> Val {
         match v {
-            Val::Fun(f) if !matches!(&**f, Fun::Tagged(..)) => {
+            Val::Fun(f) if !matches!(&**f, Fun::Tagged(..) | Fun::Boxed(..)) => {
                 let first = self.int(0);
                 Val::fun(Fun::Tagged(first, vec![f.clone()]))
             }

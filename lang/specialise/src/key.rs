@@ -109,6 +109,7 @@ impl Spec<'_> {
                 self.key_all("at", &[l.x.clone(), l.y.clone()], out);
                 out.extend(l.residuals.iter().map(|r| Tok::Ty(self.b.ty(*r))));
             }
+            Fun::Boxed(x, _) => out.extend([Tok::What("boxed"), Tok::Ty(self.b.ty(*x))]),
             Fun::Tagged(_, fs) => {
                 out.extend([Tok::What("tagged"), Tok::Num(fs.len() as u64)]);
                 fs.iter().for_each(|f| self.key_fun(f, out));

@@ -19,6 +19,8 @@ pub enum Layout {
     Array(Rc<Layout>),
     /// A declared type at its arguments: one variable. [`crate::Entry::datas`] says how its constructors' fields are laid out.
     Data(DataId),
+    /// A function, as data that only the IR has: one variable.
+    Fun(DataId),
 }
 
 impl Layout {
@@ -36,7 +38,7 @@ impl Layout {
             Layout::Tuple(ls) => ls.iter().for_each(|l| l.collect(rank, out)),
             Layout::Record(fs) => fs.iter().for_each(|(_, l)| l.collect(rank, out)),
             Layout::Array(e) => e.collect(rank + 1, out),
-            Layout::Data(d) => out.push(Ty::Data(*d).array(rank)),
+            Layout::Data(d) | Layout::Fun(d) => out.push(Ty::Data(*d).array(rank)),
         }
     }
 }

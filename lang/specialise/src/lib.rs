@@ -8,6 +8,7 @@
 //! - A called function becomes an IR function of the leaves of what it captures, of its arguments, and of the globals that its code can
 //!   reach. Only functions that are small and call nothing, and those written at the place where they are applied, become part of a block.
 //! - A function that a branch chooses becomes a tagged closure: an Int, and the captured values of every candidate.
+//! - A function inside declared data, or one that grows from call to call, is data itself: [`boxes`].
 //! - A derivative operator applied to a known function becomes calls of transformed IR, made through [`Transforms`].
 //! - Values that come from outside (arguments, captured values, globals) become parameters of the entry: [`Entry::inputs`].
 //! - Type variables are followed with a substitution: every use of a polymorphic function says at which types.
@@ -17,12 +18,13 @@
 //!
 //! Reading order: [`layout`], [`world`] (the seams), [`val`], `types`, `key` (when two calls may share code), `eval` (the cases of Core),
 //! `join` (branches), `matches`, `loops`, `call` (functions of the IR), `prims` and the files named after families of primitives,
-//! `derive` (derivative operators), `inputs` (values from outside).
+//! `derive` (derivative operators), `boxes` (functions as data), `inputs` (values from outside).
 //!
 //! What is *not* here: run-time values (behind [`World`]), the transformations themselves (`lang/ad`), and any IO.
 
 mod arith;
 mod arrays;
+mod boxes;
 mod call;
 mod compare;
 mod data;
@@ -106,6 +108,8 @@ pub(crate) struct Spec<'a> {
     depth: usize,
     /// Keys of functions made for this entry, to be forgotten if it fails.
     new: Vec<Key>,
+    /// Functions that are data.
+    boxes: boxes::Boxes,
 }
 
 impl Spec<'_> {
@@ -132,6 +136,7 @@ pub fn specialise(world: &mut dyn World, t: &mut dyn Transforms, p: &mut Program
         elems: Vec::new(),
         depth: 0,
         new: Vec::new(),
+        boxes: boxes::Boxes::default(),
     };
     let out = s.entry(args);
     if out.is_err() {
@@ -139,6 +144,7 @@ pub fn specialise(world: &mut dyn World, t: &mut dyn Transforms, p: &mut Program
             s.cache.made.remove(&k);
         }
     }
+    s.forget_boxes();
     out
 }
 

@@ -5,6 +5,7 @@
 
 use crate::key::Key;
 use crate::sizes::Extent as SizeOf;
+use crate::types::closed;
 use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::{Conv, Lit, Loop, Op, Out, Ty as IrTy, Turns, Var};
@@ -103,6 +104,9 @@ fn reads(body: &Expr) -> Vec<Read> {
     }
     out
 }
+
+/// A turn of a loop that carries a value: it gets the index, what is carried, and the elements of the arrays.
+pub(crate) type Turn<'f, 's> = &'f mut dyn FnMut(&mut Spec<'s>, Var, &Val, &[Val]) -> Res<Val>;
 
 impl<'s> Spec<'s> {
     pub(crate) fn comprehension(&mut self, kind: ForKind, vars: &[(Local, Symbol, Extent)], body: &Expr, _rep: &Rep, _ty: &Ty) -> Res<Val> {
@@ -323,12 +327,29 @@ impl<'s> Spec<'s> {
     }
 
     /// A loop that carries a value. `f` gets the index, what is carried, and the elements of the arrays.
-    pub(crate) fn carry(&mut self, n: Var, reverse: bool, init: &Val, xs: &[Val], f: &mut dyn FnMut(&mut Self, Var, &Val, &[Val]) -> Res<Val>) -> Res<Val> {
-        let turns = Turns::For(n);
-        self.carried(turns, reverse, init, xs, f)
+    pub(crate) fn carry(&mut self, n: Var, reverse: bool, init: &Val, xs: &[Val], f: Turn<'_, 's>) -> Res<Val> {
+        self.carry_at(n, reverse, (init, None), xs, f)
     }
 
-    fn carried(&mut self, turns: Turns, reverse: bool, init: &Val, xs: &[Val], f: &mut dyn FnMut(&mut Self, Var, &Val, &[Val]) -> Res<Val>) -> Res<Val> {
+    /// The same for a state of a known type: where functions in it change from turn to turn, they are data.
+    pub(crate) fn carry_at(&mut self, n: Var, reverse: bool, (init, ty): (&Val, Option<&Ty>), xs: &[Val], f: Turn<'_, 's>) -> Res<Val> {
+        let made = self.carried(Turns::For(n), reverse, init, xs, f)?;
+        match (made, ty) {
+            (Some(v), _) => Ok(v),
+            (None, Some(t)) if init.has_fun() && closed(t) => {
+                let init = self.as_data(init.clone(), t)?;
+                let made = self.carried(Turns::For(n), reverse, &init, xs, &mut |s, i, v, e| {
+                    let next = f(s, i, v, e)?;
+                    s.as_data(next, t)
+                })?;
+                made.ok_or_else(|| self.no("a loop whose state changes its layout"))
+            }
+            (None, _) => Err(self.no("a loop whose state changes its layout")),
+        }
+    }
+
+    /// `None`: the state changes its layout.
+    fn carried(&mut self, turns: Turns, reverse: bool, init: &Val, xs: &[Val], f: Turn<'_, 's>) -> Res<Option<Val>> {
         let (span, mark) = (self.b.span, self.sizes.mark());
         self.b.open();
         let i = self.b.param(IrTy::I64);
@@ -341,16 +362,16 @@ impl<'s> Spec<'s> {
         let (mut before, mut after) = (Key::new(), Key::new());
         self.key_val(&state, &mut before);
         self.key_val(&v, &mut after);
-        if before != after {
-            return Err(self.no("a loop whose state changes its layout"));
-        }
         let body = self.b.close(v.leaves(), Vec::new());
+        if before != after {
+            return Ok(None);
+        }
         let init_leaves = init.leaves();
         let tys: Vec<IrTy> = init_leaves.iter().map(|x| self.b.ty(*x)).chain([IrTy::I64]).collect();
         let xs = xs.iter().flat_map(Val::leaves).collect();
         let l = Loop { turns, reverse, init: init_leaves, lin_init: Vec::new(), xs, lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
         let (outs, _) = self.b.emit(Op::Loop(Box::new(l)), &tys, &[]);
-        Ok(init.with(&outs))
+        Ok(Some(init.with(&outs)))
     }
 
     /// Parameters of the open block for a value of the same layout.
@@ -374,13 +395,16 @@ impl<'s> Spec<'s> {
                     return Ok(n);
                 }
                 let n = self.leaf(&n)?;
-                self.carry(n, false, &start, &[], &mut |s, k, v, _| {
+                let t = self.ty(&init.ty);
+                self.carry_at(n, false, (&start, Some(&t)), &[], &mut |s, k, v, _| {
                     s.env.insert(*i, Val::Leaf(k));
                     s.env.insert(state, v.clone());
                     s.eval(body)
                 })
             }
             LoopKind::While(c) => {
+                let t = self.ty(&init.ty);
+                let start = if start.has_fun() && closed(&t) { self.as_data(start, &t)? } else { start };
                 let mark = self.sizes.mark();
                 self.b.open();
                 let v = self.params_like(&start);
@@ -391,10 +415,12 @@ impl<'s> Spec<'s> {
                 };
                 let cond = self.b.close(vec![holds], Vec::new());
                 self.sizes.forget(mark);
-                self.carried(Turns::While(cond), false, &start, &[], &mut |s, _, v, _| {
+                let made = self.carried(Turns::While(cond), false, &start, &[], &mut |s, _, v, _| {
                     s.env.insert(state, v.clone());
-                    s.eval(body)
-                })
+                    let next = s.eval(body)?;
+                    if closed(&t) { s.as_data(next, &t) } else { Ok(next) }
+                })?;
+                made.ok_or_else(|| self.no("a loop whose state changes its layout"))
             }
         }
     }

@@ -76,7 +76,7 @@ impl Spec<'_> {
         let body = &a.arms[k].body;
         let tiny = matches!(&*body.kind, ExprKind::Lit(_) | ExprKind::Local(_) | ExprKind::Global(_) | ExprKind::Prim(..));
         if a.reached[k] <= 1 || tiny {
-            return self.eval(body);
+            return self.branch(body);
         }
         let lam = self.thunk(body)?;
         let Val::Fun(f) = self.closure(&[], &lam)? else { return self.eval(body) };
@@ -190,7 +190,12 @@ impl Spec<'_> {
     /// Data from its constructor and fields.
     pub(crate) fn con(&mut self, d: adl_ir::DataId, tag: u32, vals: &[Val]) -> Res<Val> {
         let layouts = self.constructors_of(d)?;
+        let mut shaped = Vec::new();
         for (l, v) in layouts[tag as usize].1.iter().zip(vals) {
+            shaped.push(self.shaped(v.clone(), l)?);
+        }
+        let vals = shaped;
+        for (l, v) in layouts[tag as usize].1.iter().zip(&vals) {
             if self.layout_of_val(v)? != *l {
                 return Err(self.no("data whose fields are laid out differently from their types"));
             }

@@ -1,6 +1,6 @@
 //! Types of Core at known type variables, and how their values are laid out.
 
-use crate::val::{Rep, Size, Val};
+use crate::val::{Fun, Rep, Size, Val};
 use crate::{Layout, Spec, Unsupported};
 use adl_ir::{DataId, Ty as IrTy};
 use adl_syntax::symbol::Symbol;
@@ -134,7 +134,7 @@ impl Spec<'_> {
                 }
             },
             Ty::Data(id, args) => Layout::Data(self.data(*id, args)?),
-            Ty::Fun(..) | Ty::Lin(..) => return Err(self.no("a function inside data")),
+            Ty::Fun(..) | Ty::Lin(..) => Layout::Fun(self.function_data(t)?),
             // A type that nothing decides has no values: the elements of `Nil` where nobody looks at them.
             Ty::Var(_) | Ty::Meta(_) => Layout::Leaf(IrTy::I64),
         })
@@ -162,6 +162,7 @@ impl Spec<'_> {
         let name = decl.name.as_str().to_owned();
         let made = self.p.add_data(adl_ir::DataDecl { name: name.clone(), cons: Vec::new() });
         self.cache.datas.insert(key.clone(), made);
+        self.boxes.declared.push(key.clone());
         let subst: BTreeMap<TyVar, Ty> = decl.params.iter().copied().zip(key.1.iter().cloned()).collect();
         match self.constructors(&decl, &subst) {
             Ok(cons) => {
@@ -201,6 +202,7 @@ impl Spec<'_> {
             Layout::Record(fs) => Val::Record(fs.iter().map(|(n, l)| (*n, Self::build_at(l, rank, make))).collect()),
             Layout::Array(e) => Val::Array(Box::new(Self::build_at(e, rank + 1, make))),
             Layout::Data(d) => Val::Data(make(IrTy::Data(*d).array(rank)), *d),
+            Layout::Fun(d) => Val::fun(Fun::Boxed(make(IrTy::Data(*d).array(rank)), *d)),
         }
     }
 
@@ -221,7 +223,10 @@ impl Spec<'_> {
             Val::Tuple(vs) => Layout::Tuple(vs.iter().map(|v| self.layout_under(v, rank)).collect::<Result<_, _>>()?),
             Val::Record(fs) => Layout::Record(fs.iter().map(|(n, v)| Ok((*n, self.layout_under(v, rank)?))).collect::<Result<_, Unsupported>>()?),
             Val::Array(e) => Layout::Array(Rc::new(self.layout_under(e, rank + 1)?)),
-            Val::Fun(_) => return Err(self.no("a result that is a function")),
+            Val::Fun(f) => match &**f {
+                Fun::Boxed(_, d) => Layout::Fun(*d),
+                _ => return Err(self.no("a result that is a function")),
+            },
             Val::Rep(_) => return Err(self.no("a result that is a type")),
             Val::Bottom => return Err(self.no("a function that always stops with an error")),
         })
@@ -255,6 +260,7 @@ impl Spec<'_> {
             }
             Layout::Array(e) => array(self.ty_of_layout(e)?),
             Layout::Data(d) => self.cache.data_tys.get(d)?.clone(),
+            Layout::Fun(_) => return None,
         })
     }
 

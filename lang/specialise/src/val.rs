@@ -94,6 +94,8 @@ pub(crate) enum Fun {
     Linear(Linear),
     /// Chosen at run time: the number of the candidate.
     Tagged(Var, Vec<Rc<Fun>>),
+    /// Data: the constructor says which code, its fields are what that captures.
+    Boxed(Var, DataId),
 }
 
 impl Val {
@@ -193,6 +195,7 @@ impl Fun {
             }
             Fun::Custom { vjp, f: g, rule } => Fun::Custom { vjp: *vjp, f: g.map(f), rule: rule.map(f) },
             Fun::Checkpoint(g) => Fun::Checkpoint(g.map(f)),
+            Fun::Boxed(x, d) => Fun::Boxed(f(*x), *d),
             Fun::Linear(l) => {
                 let (x, y) = (l.x.map(f), l.y.map(f));
                 Fun::Linear(Linear { x, y, residuals: l.residuals.iter().map(|v| f(*v)).collect(), ..l.clone() })

@@ -233,24 +233,36 @@ impl Checker {
         }
     }
 
+    /// The state is linear where its beginning or what a turn makes is; then both must map zero to zero.
     fn loop_(&mut self, state: Local, init: &Expr, kind: &LoopKind, body: &Expr) -> Out<Kind> {
-        let mut k = self.expr(init)?;
-        for _ in 0..2 {
-            self.bind(state, k);
-            match kind {
-                LoopKind::For(i, n) => {
-                    self.free(n, "the number of rounds")?;
-                    self.bind(*i, Free);
-                }
-                LoopKind::While(c) => self.free(c, "the condition of the loop")?,
-            }
-            let next = self.expr(body)?;
-            if next == k {
-                return Ok(k);
-            }
+        let first = self.expr(init)?;
+        let mut k = first;
+        let mut next = self.turn(state, k, kind, body);
+        // What is free at first may become linear; zero is both.
+        if k == Free && (next.as_ref().is_ok_and(|n| *n == Linear) || next.is_err() && is_zero(init)) {
             k = Linear;
+            next = self.turn(state, k, kind, body);
+        }
+        let next = next?;
+        for (part, is) in [(init, first), (body, next)] {
+            if k == Linear && is == Free && !is_zero(part) {
+                return Err(self.fault(Fault::Constant("this loop"), part.span));
+            }
         }
         Ok(k)
+    }
+
+    /// What a turn makes of a state.
+    fn turn(&mut self, state: Local, k: Kind, kind: &LoopKind, body: &Expr) -> Out<Kind> {
+        self.bind(state, k);
+        match kind {
+            LoopKind::For(i, n) => {
+                self.free(n, "the number of rounds")?;
+                self.bind(*i, Free);
+            }
+            LoopKind::While(c) => self.free(c, "the condition of the loop")?,
+        }
+        self.expr(body)
     }
 
     /// What a tree takes apart has the kind of the scrutinee; branching needs what is free (or discrete).

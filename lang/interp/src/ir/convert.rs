@@ -77,7 +77,7 @@ fn reaches(decls: &HashMap<DataId, Cons>, d: DataId, what: &dyn Fn(&Layout) -> b
                 Layout::Tuple(ls) => work.extend(ls),
                 Layout::Record(fs) => work.extend(fs.iter().map(|f| &f.1)),
                 Layout::Array(e) => work.push(e),
-                Layout::Data(d) => note(&mut seen, *d),
+                Layout::Data(d) | Layout::Fun(d) => note(&mut seen, *d),
             }
         }
     }
@@ -181,6 +181,8 @@ impl Datas {
             Layout::Unit => return None,
             Layout::Array(e) => self.together(e, rank + 1, next)?,
             Layout::Data(d) => self.undata_all(next.next()?, *d)?,
+            // Functions as data never leave the IR.
+            Layout::Fun(_) => return None,
             Layout::Tuple(ls) => {
                 let vals = ls.iter().map(|l| self.together(l, rank, next)).collect::<Option<Vec<_>>>()?;
                 compound(vals, rank, None)?

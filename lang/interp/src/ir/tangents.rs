@@ -63,7 +63,7 @@ impl Datas {
             (Layout::Leaf(t), _) => self.merge_data(like, next.next()?, data_in(t)?),
             (Layout::Unit, _) => Some(Value::Unit),
             (Layout::Array(e), _) => self.merge(like, e, next),
-            (Layout::Data(d), _) => self.merge_data(like, next.next()?, *d),
+            (Layout::Data(d) | Layout::Fun(d), _) => self.merge_data(like, next.next()?, *d),
             (Layout::Tuple(ls), Value::Tuple(t)) => Some(Value::Tuple(Rc::new(Tuple(self.merge_each(&t.0, ls.iter(), next)?)))),
             (Layout::Record(fs), Value::Record(r)) => {
                 let vals = self.merge_each(&r.vals, fs.iter().map(|f| &f.1), next)?;

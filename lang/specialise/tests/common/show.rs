@@ -28,6 +28,7 @@ fn text(e: &Entry, l: &Layout, leaves: &mut dyn Iterator<Item = Val>) -> String 
             list('[', (0..n).map(row).collect(), ']')
         }
         Layout::Data(d) => data(e, *d, &leaves.next().unwrap()),
+        Layout::Fun(_) => "<fun>".into(),
     }
 }
 

@@ -262,7 +262,7 @@ impl Infer<'_> {
         let outer: Rc<[SizeVar]> = sizes.values().map(|(v, _)| *v).collect();
         let mut metas = Vec::new();
         for (b, key) in group.bindings.iter().zip(keys) {
-            let t = self.meta();
+            let t = self.linear_spine(b).unwrap_or_else(|| self.meta());
             metas.push(t.clone());
             let name = pattern_name(&b.pat).unwrap_or_else(|| Symbol::new("_"));
             let local = match key {

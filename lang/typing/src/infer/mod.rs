@@ -22,6 +22,7 @@ mod pats;
 mod products;
 mod sizes;
 mod special;
+mod spine;
 mod unify;
 mod unknown;
 mod waiting;

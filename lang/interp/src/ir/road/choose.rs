@@ -168,6 +168,12 @@ fn within(m: &mut Machine, e: &Entered, leaves: &[Value], plan: &Plan) -> Outcom
             break;
         }
     }
+    if tried.iter().all(|c| c.peak > limit) {
+        // What no row counts may still be recomputed.
+        let plan = unzip::Plan::recompute_all();
+        let f = possible!(forecast(m, &study, &plan));
+        tried.push(Candidate { resolved: Resolved { segments: Segments::None, plan }, peak: f.peak, again: f.again });
+    }
     let best = tried.iter().filter(|c| c.peak <= limit).min_by_key(|c| c.again);
     let least = tried.iter().min_by_key(|c| c.peak);
     match (best, least, plan) {
