@@ -30,7 +30,7 @@ const TYPES: &[(&str, &str)] = &[
     ("let f (m : [n][n]Float) (w : [n][n]Float) v = (m * v) @ (w * v)\nf", "[n][n]Float -> [n][n]Float -> Float -> [n][n]Float"),
     ("let lerp (a : [n]Float) b t = a + t * (b - a)\nlerp", "[n]Float -> [n]Float -> Float -> [n]Float"),
     ("let lerp a b t = a + t * (b - a)\nlerp", "Num a => a -> a -> a -> a"),
-    ("let f x y = sum (x * y)\nf", "Num a => a -> [n]a -> a"),
+    ("let f x y = sum (x * y)\nf", "Num a => [n]a -> [n]a -> a"),
     ("let f x y = sum ((x - y) ^ 2)\nf", "Num a => [n]a -> [n]a -> a"),
     ("let f (x : [n]Float) c = where (x > c) x 0.0\nf", "[n]Float -> [n]Float -> [n]Float"),
     ("let f x = (x - mean x) / sqrt (variance x)\nf", "Real a => [n]a -> [n]a"),

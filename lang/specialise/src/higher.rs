@@ -188,6 +188,10 @@ impl<'s> Spec<'s> {
         let one: Vec<IrTy> = neutral.iter().map(|v| self.b.ty(*v)).collect();
         let many: Vec<IrTy> = arrays.iter().map(|v| self.b.ty(*v)).collect();
         let reduces = kind == SoacKind::Reduce;
+        if !reduces && one.iter().any(|t| t.rank() > 0) {
+            let n = self.extent(xs, 0)?;
+            self.rows_known(n, &neutral);
+        }
         let tys = if reduces { one } else { many };
         let (outs, _) = self.b.emit(Op::Soac(Box::new(Soac { kind, op, neutral, arrays })), &tys, &[]);
         Ok(if reduces { e.with(&outs) } else { xs.with(&outs) })

@@ -8,7 +8,7 @@ use crate::sizes::Extent as SizeOf;
 use crate::types::closed;
 use crate::val::Val;
 use crate::{Res, Spec};
-use adl_ir::{Conv, Lit, Loop, Op, Out, Ty as IrTy, Turns, Var};
+use adl_ir::{Cmp, Conv, Lit, Loop, Op, Out, Ty as IrTy, Turns, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Local, LoopKind, Rep, Step};
@@ -303,7 +303,19 @@ impl<'s> Spec<'s> {
             return Ok(made);
         }
         self.learn_length(&made, n);
+        self.rows_known(n, &leaves);
         Ok(Val::array_of(made))
+    }
+
+    /// An error where a loop that collects rows does not turn: rows that nobody has made say nothing of their extents, which the ordinary
+    /// evaluator finds in another way.
+    pub(crate) fn rows_known(&mut self, n: Var, rows: &[Var]) {
+        let turns = matches!(self.known_extent(n), SizeOf::Const(k) if k > 0);
+        if !turns && rows.iter().any(|x| self.b.ty(*x).rank() > 0) {
+            let zero = self.int(0);
+            let c = self.b.cmp(Cmp::Ne, n, zero);
+            self.assert(c, "an array of no rows");
+        }
     }
 
     fn out_ty(&mut self, x: Var, out: Out) -> Res<IrTy> {

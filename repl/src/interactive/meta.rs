@@ -4,6 +4,7 @@ use super::{Repl, cut_entry, plans};
 use crate::commands::{io_text, measure, report};
 use adl_session::benches::Effort;
 use adl_session::docs::nearest;
+use std::io::IsTerminal;
 use std::time::Instant;
 
 /// A command of the REPL.
@@ -81,6 +82,10 @@ pub fn run(repl: &mut Repl, line: &str) -> bool {
             return true;
         }
         (None, many) => {
+            if name == ":" {
+                repl.complain("the name of a command is missing; `:help` lists them");
+                return true;
+            }
             let names: Vec<String> = many.iter().map(|c| format!("`{}`", c.name)).collect();
             repl.complain(&format!("`{name}` may be {}", names.join(" or ")));
             return true;
@@ -147,7 +152,9 @@ fn unknown(repl: &mut Repl, name: &str, what: &str) {
 fn source(repl: &mut Repl, name: &str) -> bool {
     let (found, known) = {
         let mut s = repl.session.borrow_mut();
-        (s.source_of(name), s.doc(name).is_some())
+        // Looking the documentation up loads the module that the name is in.
+        let known = s.doc(name).is_some();
+        (s.source_of(name), known)
     };
     match found {
         Some(text) => repl.say(&text),
@@ -228,17 +235,23 @@ fn edit(repl: &mut Repl, name: &str) -> bool {
         unknown(repl, name, "nothing of yours is named");
         return true;
     };
-    let editor = std::env::var("VISUAL").or_else(|_| std::env::var("EDITOR")).unwrap_or_else(|_| "vi".into());
+    let named = |variable: &str| std::env::var(variable).ok().filter(|v| !v.trim().is_empty());
+    let Some(editor) = named("VISUAL").or_else(|| named("EDITOR")).or_else(|| std::io::stdin().is_terminal().then(|| "vi".into())) else {
+        repl.complain("an editor needs a terminal; `:source NAME` shows a definition");
+        return true;
+    };
     let path = std::env::temp_dir().join(format!("adl-{}.adl", std::process::id()));
     // `EDITOR="code --wait"` is a command with arguments.
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
     let edited = std::fs::write(&path, text.trim_end().to_owned() + "\n")
         .and_then(|()| std::process::Command::new(program).args(words).arg(&path).status())
-        .and_then(|_| std::fs::read_to_string(&path));
+        .and_then(|status| Ok((status.success(), std::fs::read_to_string(&path)?)));
     let _ = std::fs::remove_file(&path);
     match edited {
-        Ok(new) => {
+        Ok((false, _)) => repl.complain(&format!("{editor} failed, so nothing was run")),
+        Ok((true, new)) if new.trim().is_empty() => {}
+        Ok((true, new)) => {
             repl.say(&cut_entry(new.trim_end()));
             repl.eval(new.trim_end());
         }
@@ -256,8 +269,11 @@ fn time(repl: &mut Repl, text: &str) -> bool {
     let start = Instant::now();
     repl.eval(text);
     let first = start.elapsed().as_secs_f64();
+    if repl.failed != failed || repl.interrupted {
+        return true;
+    }
     let mut line = measure::duration(first);
-    if repl.failed == failed && !repl.interrupted && first < REPEATED {
+    if first < REPEATED {
         let again = repl.session.borrow_mut().time_again(text, Effort::SHORT);
         if let Some(t) = again {
             let (low, high) = (measure::duration(t.quartiles.0), measure::duration(t.quartiles.1));

@@ -18,7 +18,8 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
     if let Some(k) = arrays.iter().map(len).find(|k| *k != n) {
         return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, n, k));
     }
-    if let Some(v) = crate::vm::lanes::map(m, f, arrays, n) {
+    let lanes = if n == 0 { crate::vm::lanes::none(m, f, arrays) } else { crate::vm::lanes::map(m, f, arrays, n) };
+    if let Some(v) = lanes {
         return Ok(v);
     }
     let prim = [Prim::Map, Prim::Map2, Prim::Map3][arrays.len().clamp(1, 3) - 1];
@@ -336,7 +337,7 @@ fn build(m: &mut Machine, f: &Value, shape: &Shape, total: usize, rep: &Value) -
         Ok(true)
     })?;
     if total == 0 {
-        return empty(shape, rep);
+        return nothing(m, f, shape, rep);
     }
     let flat = seq::pack(m, out)?;
     if shape.len() == 1 {
@@ -344,6 +345,31 @@ fn build(m: &mut Machine, f: &Value, shape: &Shape, total: usize, rep: &Value) -
     }
     let all: Shape = shape.iter().copied().chain(seq::shape(&flat).map_or(Shape::new(), |s| s[1..].into())).collect();
     crate::ad::rules::reshape(m, flat, all)
+}
+
+/// A comprehension without elements: its other axes are those of its type, or else those that its body would give.
+fn nothing(m: &mut Machine, f: &Value, shape: &Shape, rep: &Value) -> Res<Value> {
+    if matches!(rep, Value::Rep(r) if settled(r)) {
+        return empty(shape, rep);
+    }
+    let indices = vec![array::ints(Vec::new()); shape.len()];
+    match crate::vm::lanes::none(m, f, &indices) {
+        Some(v) if shape.len() == 1 => Ok(v),
+        Some(v) if super::whole::numbers(&v) => {
+            let full = shape.iter().chain(seq::shape(&v).iter().flat_map(|s| &s[1..])).copied().collect();
+            crate::ad::rules::reshape(m, v, full)
+        }
+        _ => empty(shape, rep),
+    }
+}
+
+/// Whether a type says all extents of arrays of numbers.
+fn settled(r: &Rep) -> bool {
+    match r {
+        Rep::Float | Rep::F32 | Rep::Int | Rep::Bool => true,
+        Rep::Array(n, e) => n.is_some() && settled(e),
+        _ => false,
+    }
 }
 
 /// An array without elements, of the right kind where the type is known.

@@ -56,7 +56,7 @@ fn shaped(m: &mut Machine, flat: Value, shape: &Shape) -> Res<Option<Value>> {
     }
 }
 
-fn numbers(v: &Value) -> bool {
+pub(super) fn numbers(v: &Value) -> bool {
     match v {
         Value::Array(a) => matches!(a.buf, Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_)),
         other => matches!(other, Value::Dual(_)),

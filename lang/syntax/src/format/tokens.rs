@@ -32,6 +32,7 @@ impl<'a> Tokens<'a> {
         for comment in &lexed.comments {
             attach(source, comment, &lexed.tokens, &mut attached);
         }
+        behind_commas(&lexed.tokens, &mut attached);
         Tokens { source, all: lexed.tokens, attached, next: 0 }
     }
 
@@ -216,6 +217,25 @@ impl<'a> Tokens<'a> {
 /// Tokens that the canonical layout may leave out.
 fn may_be_left_out(tok: Tok) -> bool {
     matches!(tok, Tok::Kw(Kw::In) | Tok::P(P::Semi | P::SemiSemi | P::Bar | P::Comma | P::LParen | P::RParen))
+}
+
+/// A comma stands directly behind its part: what ends the line before it goes behind it.
+fn behind_commas(tokens: &[Token], attached: &mut [Attached]) {
+    for comma in 1..tokens.len() {
+        if tokens[comma].tok != Tok::P(P::Comma) {
+            continue;
+        }
+        let part = &mut attached[comma - 1].after;
+        let ends = |c: &token::Comment| c.kind != CommentKind::Block || c.own_line;
+        let from = part.iter().position(ends).unwrap_or(part.len());
+        let mut moved: Vec<token::Comment> = part.drain(from..).collect();
+        let own = &mut attached[comma];
+        if !moved.is_empty() || own.before.iter().any(ends) {
+            moved.append(&mut own.before);
+            moved.append(&mut own.after);
+            own.after = moved;
+        }
+    }
 }
 
 fn attach(source: &str, comment: &token::Comment, tokens: &[Token], attached: &mut [Attached]) {

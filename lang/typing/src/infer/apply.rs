@@ -38,10 +38,10 @@ impl Infer<'_> {
             ast::ExprKind::Field(..) => self.member_alias(head),
             _ => None,
         };
-        if let (Some(Prim::ReadCsv), [path], Some(want)) = (prim, args, want) {
+        if let (Some(p @ (Prim::ReadCsv | Prim::ReadNpy)), [path], Some(want)) = (prim, args, want) {
             let t = self.resolve_deep(want);
             if super::special::settled(&t) {
-                return self.read_as(path, t, span);
+                return self.read_as(p, path, t, span);
             }
         }
         if let Some(p) = prim {

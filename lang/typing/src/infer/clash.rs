@@ -25,6 +25,10 @@ pub(crate) enum Clash {
     Rigid,
 }
 
+/// What `@` multiplies by default.
+const PRODUCTS: &str = "where nothing else is known, `@` multiplies a known matrix by a vector, and two unknown operands as matrices (in `a @ x + b` as a matrix \
+    and a vector): for others annotate the parameters, as in `(x : [n]Float)` and `(x : [n][m]Float)`";
+
 impl Infer<'_> {
     /// Makes `actual` fit where `expected` is wanted; reports and goes on where it does not.
     pub(super) fn expect(&mut self, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> bool {
@@ -161,13 +165,21 @@ impl Infer<'_> {
             (Ty::Unit, _) if matches!(what, What::Thing(t) if t.contains("not the last")) => "its value would be lost: name it with `let`, or drop it with `let _ = ...`".into(),
             (Ty::Unit, _) if matches!(what, What::Thing(t) if t.contains("without `else`")) => "add an `else` branch".into(),
             (Ty::Array(_, x), Ty::Array(_, y)) if number(&self.resolve(x)) && matches!((self.resolve(y), what), (Ty::Array(..), What::Argument { total: 1, .. })) => {
-                "to apply it to each row, use `map`".into()
+                match what {
+                    What::Argument { of, .. } if self.is_own(of) => {
+                        format!("`map` applies it to each row; where {of} is meant for matrices, annotate its parameter, as in `(x : [n][m]Float)`")
+                    }
+                    _ => "to apply it to each row, use `map`".into(),
+                }
             }
             (Ty::Array(_, x), Ty::Array(_, y)) if !number(&self.resolve(y)) || !matches!(self.resolve(x), Ty::Array(..)) => return None,
             (Ty::Array(..), Ty::Array(..)) if matches!(what, What::Argument { of, .. } if of.starts_with('`')) => {
-                "where nothing else is known, `a @ b` is a product of matrices, and in `a @ x + b` one of a matrix and a vector: for others annotate the parameters, as in `(x : [n]Float)`".into()
+                PRODUCTS.into()
             }
             (Ty::Array(_, x), t) if number(&self.resolve(x)) && number(t) => match what {
+                What::Argument { of, .. } if self.is_own(of) => {
+                    format!("where nothing else is known, the factors of a product that {of} reduces, as in `sum (a * b)`, are arrays of one shape: for a number annotate the parameter, as in `(k : Float)`")
+                }
                 What::Right(op) => format!("{op} compares whole values: to compare each element, use `map (fun x -> ...) xs`"),
                 What::Argument { .. } => "an array of one element is `[x]`".into(),
                 What::Thing(_) => return None,

@@ -42,10 +42,27 @@ impl Infer<'_> {
                 (2, 2)
             }
             (None, None, Some(1)) => (2, 1),
-            (_, None, None) if self.is_layer(op) => (2, 1),
+            (Some(_), None, _) if self.takes_vector(op, 1) => (2, 1),
+            (None, Some(_), _) if self.takes_vector(op, 0) => (1, 2),
+            (None, None, _) if self.is_layer(op) && self.takes_vector(op, 1) => (2, 1),
             _ => (2, 2),
         };
         self.product(op, shape)
+    }
+
+    /// Whether an unknown operand beside a matrix is taken for a vector: it stands on the same side of all its products, and the result goes
+    /// into no other product, as in `w @ x @ w.T`.
+    fn takes_vector(&self, op: &Op, side: usize) -> bool {
+        let resolve = |t: &Ty| self.resolve(t);
+        let elsewhere = match resolve(&op.args[side].0) {
+            Ty::Meta(x) => self.ops.operands_of(x, &resolve).any(|(p, i)| p == Prim::MatMul && i != side),
+            _ => false,
+        };
+        let multiplied = match resolve(&op.res) {
+            Ty::Meta(m) => self.ops.readers(m, &resolve).contains(&Prim::MatMul),
+            _ => false,
+        };
+        !elsewhere && !multiplied
     }
 
     /// Whether a product of which nothing is known goes on into elementwise arithmetic and into no other product, as in

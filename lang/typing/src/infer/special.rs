@@ -89,6 +89,7 @@ impl Infer<'_> {
             }
             Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Maximum | Prim::Minimum => {
                 let (x, _, t) = self.array_arg(p, 0, &args[0]);
+                self.mark_reduced(&x.ty.clone());
                 self.solve_ops();
                 let ty = self.reduced(p, &t, span);
                 self.call(p, &[t], vec![x], ty, span)
@@ -357,22 +358,33 @@ impl Infer<'_> {
                 Ok(known) => {
                     self.expect(&known, &t, span, &Why::new("the file"));
                 }
-                Err((code, text)) => self.report(Diagnostic::error(code, path.span, text)),
+                Err((code, text)) => {
+                    let d = Diagnostic::error(code, path.span, text);
+                    self.report(if code == MISSING { d.hint(FROM_THE_FILE) } else { d });
+                }
             }
         }
         self.call(p, &[t.clone()], vec![c], t, span)
     }
 
-    /// `read_csv` where an annotation says the type: the file says only whether it can be read at all.
-    pub(super) fn read_as(&mut self, path: &ast::Expr, t: Ty, span: Span) -> core::Expr {
-        let c = self.arg(Prim::ReadCsv, 0, path, &Ty::Str);
-        self.require(Class::Data, &t, span, "read_csv");
+    /// `read_csv` and `read_npy` where an annotation says the type: the file says only whether it can be read at all, and an NPY file which
+    /// extents it has. One that is not there may yet be written.
+    pub(super) fn read_as(&mut self, p: Prim, path: &ast::Expr, t: Ty, span: Span) -> core::Expr {
+        let c = self.arg(p, 0, path, &Ty::Str);
+        self.require(Class::Data, &t, span, p.name());
+        let mut made = t.clone();
         if let ast::ExprKind::Lit(ast::Lit::Str(file)) = &super::apply::strip(path).kind {
-            if let Err((code, text)) = self.csv_type(file) {
-                self.report(Diagnostic::error(code, path.span, text));
+            match if p == Prim::ReadCsv { self.csv_type(file) } else { self.npy_type(file, path.span) } {
+                Ok(known) if p == Prim::ReadNpy => {
+                    let known = converted(&known, &t);
+                    self.expect(&t, &known, span, &Why::new("the file"));
+                    made = known;
+                }
+                Ok(_) | Err((MISSING, _)) => {}
+                Err((code, text)) => self.report(Diagnostic::error(code, path.span, text)),
             }
         }
-        self.call(Prim::ReadCsv, &[t.clone()], vec![c], t, span)
+        self.call(p, &[made.clone()], vec![c], made, span)
     }
 
     fn csv_type(&mut self, file: &str) -> Result<Ty, NoHeader> {
@@ -393,6 +405,27 @@ impl Infer<'_> {
         let mut fields: Vec<(Symbol, Ty)> = arrays.iter().map(|(n, c, s)| (Symbol::new(n), ty(*c, s))).collect();
         fields.sort_by_key(|(n, _)| n.as_str());
         Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
+    }
+}
+
+/// The code of a file that is not there.
+const MISSING: &str = "E0801";
+
+const FROM_THE_FILE: &str = "the file is looked at before anything runs, for its type; with an annotation, as in `let t : {a : [_]Float} = ...`, it may be written by the program";
+
+/// What a file of a type is read as, where another is wanted: whole numbers as Floats, Floats in 32 bits.
+fn converted(known: &Ty, want: &Ty) -> Ty {
+    match (known, want) {
+        (Ty::Array(n, k), Ty::Array(_, w)) => array(*n, converted(k, w)),
+        (Ty::Record(k), Ty::Record(w)) => {
+            let field = |(name, t): &(Symbol, Ty)| {
+                let wanted = w.fields.iter().find(|(n, _)| n == name);
+                (*name, wanted.map_or_else(|| t.clone(), |(_, w)| converted(t, w)))
+            };
+            Ty::Record(Rc::new(RecordTy { fields: k.fields.iter().map(field).collect(), tail: None }))
+        }
+        (Ty::Int | Ty::Float, Ty::Float | Ty::F32) => want.clone(),
+        _ => known.clone(),
     }
 }
 

@@ -17,6 +17,7 @@ impl Infer<'_> {
             (Head::Array, Head::Unknown) if self.element_of(&b, &a) => self.broadcast(op, &a, &b, sb),
             (Head::Unknown, Head::Array) if self.element_of(&a, &b) => self.broadcast(op, &b, &a, sa),
             _ if !force => false,
+            (Head::Array, Head::Unknown) | (Head::Unknown, Head::Array) if Self::pairs(op) => self.same(op, &a, &b),
             (Head::Array, Head::Unknown) if Self::spreads_right(op.prim) => self.broadcast(op, &a, &b, sb),
             (Head::Unknown, Head::Array) if op.prim == Prim::Mul => self.broadcast(op, &b, &a, sa),
             (Head::Array, _) | (_, Head::Array) if additive && (self.compound_leaf(&a) || self.compound_leaf(&b)) => self.same_compound(op, &a, &b),
@@ -27,7 +28,7 @@ impl Infer<'_> {
 
     /// Both are unknown, and it is time to decide: they are of one type, but for `k * x`, `x / k` and `x ^ k` whose value is an array or data.
     fn solve_unknowns(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
-        let alike = self.shaped_as(b, a) || self.shaped_as(a, b) || !Self::spreads_right(op.prim);
+        let alike = Self::pairs(op) || self.shaped_as(b, a) || self.shaped_as(a, b) || !Self::spreads_right(op.prim);
         if alike && self.from_result(op, a) && self.from_result(op, b) {
             return self.solve_binary(op, true);
         }
@@ -37,6 +38,11 @@ impl Infer<'_> {
             return self.solve_binary(op, true);
         }
         self.same(op, a, b)
+    }
+
+    /// Whether unknown factors are arrays of one shape because what comes out is reduced, as in `sum (x * y)`.
+    fn pairs(op: &Op) -> bool {
+        op.reduced && matches!(op.prim, Prim::Mul | Prim::Div)
     }
 
     /// Whether an unknown right operand beside an array is taken for a number, as in `x / k` and `x ^ k`.

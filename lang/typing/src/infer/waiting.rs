@@ -21,6 +21,8 @@ pub(super) struct Op {
     pub args: Vec<(Ty, Span)>,
     pub res: Ty,
     pub span: Span,
+    /// What comes out is reduced, as in `sum (x * y)`: unknown factors are then taken for arrays of one shape.
+    pub reduced: bool,
 }
 
 /// The operators that wait.
@@ -60,11 +62,24 @@ impl Waiting {
         ids.iter().filter_map(|id| self.ops.get(id)).find(|op| resolve(&op.res) == Ty::Meta(meta))
     }
 
+    /// The operators that wait for a variable as their operand, with its place among the operands.
+    pub fn operands_of<'a>(&'a self, meta: u32, resolve: &'a dyn Fn(&Ty) -> Ty) -> impl Iterator<Item = (Prim, usize)> + 'a {
+        let ids = self.watched.get(&meta).map_or(&[][..], Vec::as_slice);
+        let ops = ids.iter().filter_map(|id| self.ops.get(id));
+        ops.flat_map(move |op| op.args.iter().enumerate().filter(move |(_, a)| resolve(&a.0) == Ty::Meta(meta)).map(|(i, _)| (op.prim, i)))
+    }
+
     /// The operators that wait for a variable as their operand.
     pub fn readers(&self, meta: u32, resolve: &dyn Fn(&Ty) -> Ty) -> Vec<Prim> {
         let ids = self.watched.get(&meta).map_or(&[][..], Vec::as_slice);
         let reads = |op: &&Op| op.args.iter().any(|a| resolve(&a.0) == Ty::Meta(meta));
         ids.iter().filter_map(|id| self.ops.get(id)).filter(reads).map(|op| op.prim).collect()
+    }
+
+    /// The operator that waits and gives exactly a type whose innermost part is a variable.
+    fn maker(&self, meta: u32, made: &Ty, resolve: &dyn Fn(&Ty) -> Ty) -> Option<u32> {
+        let ids = self.watched.get(&meta)?;
+        ids.iter().copied().find(|id| self.ops.get(id).is_some_and(|op| resolve(&op.res) == *made))
     }
 
     pub fn is_empty(&self) -> bool {
@@ -94,7 +109,7 @@ impl Infer<'_> {
 
     /// The same with a result that is known in part.
     pub(super) fn operate_to(&mut self, prim: Prim, args: Vec<(Ty, Span)>, res: Ty, span: Span) {
-        let op = Op { prim, args, res, span };
+        let op = Op { prim, args, res, span, reduced: false };
         if !self.solve(&op, false) {
             let id = self.ops.number();
             self.wait(id, op);
@@ -126,6 +141,25 @@ impl Infer<'_> {
             self.ops.products.insert(id);
         }
         self.ops.ops.insert(id, op);
+    }
+
+    /// Says of the operators that wait and make `t`, an array that is reduced, that they do.
+    pub(super) fn mark_reduced(&mut self, t: &Ty) {
+        let mut left = vec![self.resolve_deep(t)];
+        while let Some(t) = left.pop() {
+            let Ty::Meta(m) = self.bottom(&t) else { continue };
+            let Some(id) = self.ops.maker(m, &t, &|t| self.resolve_deep(t)) else { continue };
+            let Some(op) = self.ops.ops.get_mut(&id).filter(|op| !op.reduced) else { continue };
+            op.reduced = true;
+            let kept = match op.prim {
+                Prim::MatMul | Prim::Append | Prim::Reshape => 0,
+                // An exponent and a divisor of remainders are numbers.
+                Prim::Pow | Prim::PowInt | Prim::Rem => 1,
+                _ => op.args.len(),
+            };
+            let operands: Vec<Ty> = op.args[..kept].iter().map(|a| a.0.clone()).collect();
+            left.extend(operands.iter().map(|t| self.resolve_deep(t)));
+        }
     }
 
     /// Solves what can be solved by now.

@@ -8,10 +8,12 @@
 //! taped, and the caller evaluates element by element, which gives the errors and effects in their order. So lanes never decide what a
 //! program means.
 //!
-//! Reading order: this file, `run` (instructions), `shape` (lanes as arrays), `prims`, `moves` (elements that change places), `derive`.
+//! Reading order: this file, `run` (instructions), `shape` (lanes as arrays), `prims`, `moves` (elements that change places), `derive`, `none`
+//! (arrays without elements).
 
 mod derive;
 mod moves;
+mod none;
 mod prims;
 mod run;
 mod shape;
@@ -80,6 +82,8 @@ pub(crate) struct Lanes<'a> {
     m: &'a mut Machine,
     splits: u32,
     depth: u32,
+    /// Instructions that an attempt on no lanes has run.
+    steps: u32,
 }
 
 /// `map f` of arrays of `n` elements on lanes; `None` if that does not work.
@@ -103,6 +107,14 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
             None
         }
     }
+}
+
+/// `map f` of arrays without elements: what `f` does to no lanes says what the other axes of the result are. `None` where that is not known.
+pub(crate) fn none(m: &mut Machine, f: &Value, arrays: &[Value]) -> Option<Value> {
+    let explained = m.road.explain.len();
+    let out = speculate(m, f, arrays, 0).ok();
+    m.road.explain.truncate(explained);
+    out
 }
 
 fn code_of(f: &Value) -> Option<Rc<Code>> {
@@ -146,7 +158,7 @@ fn speculate(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Try<Valu
 }
 
 fn attempt(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Try<Value> {
-    let mut lanes = Lanes { m, splits: 0, depth: 0 };
+    let mut lanes = Lanes { m, splits: 0, depth: 0, steps: 0 };
     let args = arrays.iter().map(shape::lanes_of).collect::<Try<Vec<_>>>()?;
     let out = lanes.call(n, Lane::Same(f.clone()), args)?;
     lanes.value(out, n)

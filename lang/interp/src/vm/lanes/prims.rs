@@ -12,7 +12,11 @@ use adl_typing::core::ForKind;
 impl Lanes<'_> {
     /// A primitive applied to all its arguments.
     pub(super) fn primitive(&mut self, n: usize, p: Prim, reps: &[Value], args: Vec<Lane>) -> Try<Lane> {
-        if args.iter().all(|a| same(a).is_some()) {
+        let constant = args.iter().all(|a| same(a).is_some());
+        if n == 0 && Self::samples(p, &args) && !constant {
+            return self.sampled(p, reps, &args);
+        }
+        if constant && (n > 0 || Self::samples(p, &args)) {
             let args = args.iter().filter_map(same).cloned().collect();
             return Ok(Lane::Same(ops::call(self.m, p, reps, args)?));
         }
@@ -290,7 +294,7 @@ impl Lanes<'_> {
 
     /// A comprehension inside a lane.
     pub(super) fn comprehension(&mut self, n: usize, kind: ForKind, f: Lane, extents: &[Value], rep: &Value) -> Try<Lane> {
-        if let Some(f) = same(&f) {
+        if let (Some(f), true) = (same(&f), n > 0) {
             let f = f.clone();
             return Ok(Lane::Same(ops::higher::comprehension(self.m, kind, &f, extents, rep)?));
         }
@@ -308,6 +312,7 @@ impl Lanes<'_> {
         let out = self.call(n * k, f, args)?;
         let flat = self.each(&out, n * k)?;
         match kind {
+            ForKind::Reduce(_) if n == 0 => Ok(Lane::Each(flat)),
             ForKind::Build => self.unflatten(flat, n, &extents),
             ForKind::Reduce(p @ (Prim::Sum | Prim::Mean | Prim::Maximum | Prim::Minimum)) => {
                 let rows = self.unflatten(flat, n, &[k])?;

@@ -37,7 +37,7 @@ impl Lanes<'_> {
             Lane::Closure(code, captured) => (code, captured, None),
             Lane::Partial(g, first) => return self.call(n, *g, first.into_iter().chain(args).collect()),
             Lane::Same(Value::Fun(f)) => {
-                if args.iter().all(|a| same(a).is_some()) {
+                if n > 0 && args.iter().all(|a| same(a).is_some()) {
                     let args = args.iter().filter_map(same).cloned().collect();
                     return Ok(Lane::Same(self.m.call_fun(f, args)?));
                 }
@@ -102,6 +102,9 @@ impl Lanes<'_> {
         loop {
             let ins = code.instrs[pc];
             pc += 1;
+            if f.n == 0 {
+                self.step()?;
+            }
             match ins {
                 I::Jump(t) => pc = t as usize,
                 I::JumpUnless(..) | I::JumpUnlessCmp(..) => {
@@ -178,7 +181,7 @@ impl Lanes<'_> {
             _ => return Err(Give::Never),
         };
         Ok(match (mask.contains(&true), mask.contains(&false)) {
-            (true, true) => Err(mask),
+            (true, true) | (false, false) => Err(mask),
             (yes, _) => Ok(yes),
         })
     }
@@ -196,6 +199,10 @@ impl Lanes<'_> {
             side.push(i as i64);
         }
         let (na, nb) = (yes.len(), no.len());
+        if na + nb == 0 {
+            let either = self.nested(f.clone(), otherwise);
+            return if either.is_ok() { either } else { self.nested(f, then) };
+        }
         for (k, c) in from.iter_mut().zip(mask) {
             *k += if *c { 0 } else { na as i64 };
         }
