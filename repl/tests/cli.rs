@@ -261,6 +261,16 @@ fn odd_files() {
 }
 
 #[test]
+fn a_script_reads_what_it_writes() {
+    let d = Dir::new("written");
+    d.file("w.adl", "write_csv \"new.csv\" {a = [1.5, 2.0]}\nlet t : {a : [_]Float} = read_csv \"new.csv\"\nprint t\n");
+    d.file("untyped.adl", "write_csv \"other.csv\" {a = [1.5]}\nprint (read_csv \"other.csv\")\n");
+    d.adl(&["check", "w.adl"]).is(0, "", "");
+    d.adl(&["w.adl"]).is(0, "{a = [1.5, 2.0]}\n", "");
+    d.adl(&["untyped.adl"]).is(1, "", "with an annotation");
+}
+
+#[test]
 fn warnings_go_to_standard_error() {
     let d = Dir::new("warn");
     d.file("a.adl", "let f x = match x with | 1 -> 2 | _ -> 3 | 4 -> 5\nprint (f 1)");

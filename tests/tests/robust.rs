@@ -32,6 +32,7 @@ fn deep_and_long_programs() {
 fn long_programs_take_linear_time() {
     let start = std::time::Instant::now();
     assert_eq!(echo(&format!("{}x", "let x = 1 in ".repeat(100_000))), "1 : Int");
+    assert!(echo(&format!("id {}", "1 ".repeat(100_000))).starts_with("E0107"));
     assert_eq!(echo(&format!("len [{}1.0]", "1.0, ".repeat(200_000))), "200001 : Int");
     let _ = echo(&"x = 1\n".repeat(20_000));
     let _ = echo(&"é× ".repeat(20_000));

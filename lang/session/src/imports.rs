@@ -130,7 +130,8 @@ impl Session {
             let d = Diagnostic::error("E0801", span, format!("{full} imports itself: {}", chain.join(" -> ")));
             return Err(vec![d.hint("move what both files need into a third")]);
         }
-        let bytes = self.machine.host.read(&full).map_err(|e| vec![Diagnostic::error("E0801", span, format!("{full}: {e}"))])?;
+        let shown = if full.is_empty() { "." } else { &full };
+        let bytes = self.machine.host.read(&full).map_err(|e| vec![Diagnostic::error("E0801", span, format!("{shown}: {e}"))])?;
         let base = Env { base: self.env.base.clone(), ..Env::default() };
         let checked = stacker_guard(|| self.check_bytes(&full, &bytes, base));
         if checked.diags.iter().any(Diagnostic::is_error) {

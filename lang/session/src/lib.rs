@@ -182,10 +182,18 @@ impl Session {
             Some(s) => *s,
             None => {
                 let (module, member) = name.rsplit_once('.')?;
-                self.std.get(module)?.values.get(&adl_syntax::symbol::Symbol::new(member))?.span
+                self.item_around(self.std.get(module)?.values.get(&adl_syntax::symbol::Symbol::new(member))?.span)
             }
         };
         Some(self.sources.text(span).to_owned())
+    }
+
+    /// The item of a source that a name stands in.
+    fn item_around(&self, name: Span) -> Span {
+        let Some(file) = self.sources.get(name.file) else { return name };
+        let items = adl_syntax::parse(name.file, &file.text).0.items;
+        let around = items.iter().find(|i| i.span.lo <= name.lo && name.hi <= i.span.hi);
+        around.map_or(name, |i| i.span)
     }
 
     /// A type as text.

@@ -122,7 +122,7 @@ fn mutated_programs() {
 fn generated_programs() {
     let mut random = Random(21);
     let (mut parsed, mut kept) = (0, 0);
-    for _ in 0..800 {
+    for _ in 0..count(800) {
         let text = common::programs::program(&mut random);
         match check(&text) {
             Some(n) => {
@@ -137,7 +137,62 @@ fn generated_programs() {
         }
     }
     println!("{parsed} parsed, {kept} have items left as written");
-    assert!(parsed > 600 && kept * 10 < parsed, "{parsed} parsed, {kept} have items left as written");
+    assert!(parsed > count(600) && kept * 10 < parsed, "{parsed} parsed, {kept} have items left as written");
+}
+
+/// How many programs are generated where `few` are in a short run: `ADL_PROGRAMS` times as many.
+fn count(few: usize) -> usize {
+    let times = std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse::<usize>().ok());
+    few * times.unwrap_or(1)
+}
+
+/// `text` with comments at the ends of some lines and between some.
+fn commented(text: &str, random: &mut Random) -> String {
+    let mut out = String::new();
+    for (i, line) in text.lines().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        match random.below(8) {
+            0 => out += &format!("{}-- above {i}\n", " ".repeat(indent)),
+            1 => out += &format!("{}-- further right of {i}\n", " ".repeat(indent + 3)),
+            2 => out += &format!("\n-- in column 0, {i}\n"),
+            _ => {}
+        }
+        out += line;
+        match random.below(6) {
+            0 => out += &format!("   -- behind {i}"),
+            1 => out += &format!(" (* in a block {i} *)"),
+            _ => {}
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn generated_programs_full_of_comments() {
+    let mut random = Random(34);
+    let (mut parsed, mut kept) = (0, 0);
+    for _ in 0..count(300) {
+        let program = common::programs::program(&mut random);
+        let plain = format(&program).unwrap_or(program);
+        let text = commented(&plain, &mut random);
+        if let Some(n) = check(&text) {
+            parsed += 1;
+            kept += usize::from(n > 0);
+            if n > 0 && std::env::var_os("SHOW").is_some() {
+                println!("left as written:\n{text}\n");
+            }
+        }
+    }
+    println!("{parsed} parsed, {kept} have items left as written");
+    assert!(parsed > count(100) && kept * 25 < parsed, "{parsed} parsed, {kept} have items left as written");
+}
+
+#[test]
+fn commas_stand_before_comments() {
+    let text = "let xs = [\n  1  -- one\n  , 2\n  -- below\n  ,\n  3\n]\n";
+    assert_eq!(format(text).expect("it parses"), "let xs = [\n  1,  -- one\n  2,\n  -- below\n  3\n]\n");
+    assert_eq!(check(text), Some(0));
 }
 
 #[test]

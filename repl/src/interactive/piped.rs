@@ -7,14 +7,18 @@ use std::io::BufRead;
 /// Runs every entry. The exit code is 1 if one failed, or 130 if one was interrupted.
 pub fn run(repl: &mut Repl) -> u8 {
     let mut lines = std::iter::from_fn(line).peekable();
-    let mut text = String::new();
-    while let Some(line) = lines.next() {
+    let (mut text, mut wrong) = (String::new(), None);
+    while let Some((line, bad)) = lines.next() {
+        wrong = wrong.or(bad);
         text.push_str(&line);
         text.push('\n');
-        if goes_on(&text, lines.peek().map(String::as_str)) {
+        if goes_on(&text, lines.peek().map(|(line, _)| line.as_str())) {
             continue;
         }
-        if !repl.entry(&std::mem::take(&mut text)) {
+        let entry = std::mem::take(&mut text);
+        if let Some(at) = wrong.take() {
+            repl.complain(&format!("the entry is not UTF-8: bad byte at column {at} of one of its lines"));
+        } else if !repl.entry(&entry) {
             break;
         }
         if repl.interrupted {
@@ -24,11 +28,12 @@ pub fn run(repl: &mut Repl) -> u8 {
     u8::from(repl.failed > 0)
 }
 
-/// A line of standard input. It is locked for each alone, because programs read it too.
-fn line() -> Option<String> {
+/// A line of standard input, and the column of the first byte that is no text. It is locked for each alone, because programs read it too.
+fn line() -> Option<(String, Option<usize>)> {
     let mut bytes = Vec::new();
     let n = std::io::stdin().lock().read_until(b'\n', &mut bytes).ok()?;
-    (n > 0).then(|| String::from_utf8_lossy(&bytes).trim_end_matches('\n').trim_end_matches('\r').to_owned())
+    let bad = std::str::from_utf8(&bytes).err().map(|e| String::from_utf8_lossy(&bytes[..e.valid_up_to()]).chars().count() + 1);
+    (n > 0).then(|| (String::from_utf8_lossy(&bytes).trim_end_matches('\n').trim_end_matches('\r').to_owned(), bad))
 }
 
 /// Whether the next line belongs to the entry.

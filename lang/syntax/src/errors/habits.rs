@@ -202,7 +202,7 @@ pub(crate) fn stray_sign(text: &str) -> Option<&'static str> {
         "=>" => "a function is written `fun x -> ...`",
         "|" => "a case belongs to a `match e with`; the logical or is written `||`, a function `fun x -> ...`",
         "as" => "`as` names a pattern or a module; a number becomes a Float by `float n`, an Int by `int x`",
-        "let" => "a definition is `let x = ...`, without a word before it",
+        "let" => "definitions stand on lines of their own, or are separated by `;;`",
         "!" => "negation is the function `not`",
         "," => "a tuple is written in parentheses, `let (x, y) = (1, 2)`; arguments are separated by blanks: `f a b`",
         ":" => "a type is given in parentheses, `(e : T)`, or before the `=` of a `let`",

@@ -41,6 +41,11 @@ pub(crate) fn too_deep(at: Span, limit: u32) -> Diagnostic {
         .hint("give parts of it names with `let`, or keep long data in an array or a file")
 }
 
+pub(crate) fn too_many_arguments(at: Span, limit: usize) -> Diagnostic {
+    Diagnostic::error("E0107", at, format!("a function is applied to more than {limit} arguments"))
+        .hint("keep long data in an array: its parts are separated by `,`")
+}
+
 pub(crate) fn body_in_item_column(at: Span, after: Span, word: &str) -> Diagnostic {
     Diagnostic::error("E0112", at, format!("what belongs to `{word}` must stand further to the right"))
         .also(after, "its block is wanted after this")

@@ -56,6 +56,8 @@ pub(super) struct Comment {
     pub(super) place: Place,
     /// An empty line stands before it.
     pub(super) blank: bool,
+    /// An empty line stands behind it.
+    pub(super) apart: bool,
 }
 
 pub(super) fn nil() -> D {
@@ -239,7 +241,7 @@ impl<'a> Printer<'a> {
         let leads = comment.place == Place::Above || (fresh && comment.place == Place::Behind);
         // Text that follows without a newline of its own must not look like a new entry.
         let next = if leads { self.column } else { indent + super::INDENT };
-        self.pending = Some((next, false));
+        self.pending = Some((next, comment.apart));
     }
 
     /// The column where the next text goes.

@@ -225,7 +225,8 @@ impl Formatter<'_> {
             let word = self.tokens.sign("else");
             broken.extend([line(), word.clone()]);
             row.push(word);
-            if matches!(otherwise.kind, ExprKind::If(..)) {
+            let commented = self.tokens.first_comment_before(otherwise.span.lo).is_some();
+            if matches!(otherwise.kind, ExprKind::If(..)) && !commented {
                 broken.push(space());
                 row.push(space());
             } else {
@@ -233,6 +234,9 @@ impl Formatter<'_> {
                 broken.push(body.clone());
                 row.push(body);
                 rows.push(std::mem::take(&mut row));
+            }
+            if commented {
+                break;
             }
             rest = otherwise;
         }

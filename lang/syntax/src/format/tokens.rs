@@ -127,10 +127,9 @@ impl<'a> Tokens<'a> {
                 parts.push(text(" "));
                 continue;
             }
-            parts.push(self.comment(comment, if comment.own_line { Place::Above } else { Place::Behind }));
-            if between.matches('\n').count() > 1 && !between.contains(';') {
-                parts.push(Rc::new(Doc::Hard(true)));
-            }
+            let place = if comment.own_line { Place::Above } else { Place::Behind };
+            let apart = between.matches('\n').count() > 1 && !between.contains(';');
+            parts.push(Rc::new(Doc::Comment(Comment { text: shown, place, blank: false, apart })));
         }
         parts
     }
@@ -145,7 +144,7 @@ impl<'a> Tokens<'a> {
 
     fn comment(&self, comment: &token::Comment, place: Place) -> D {
         let blank = place == Place::Below && self.blank_before(comment.span.lo);
-        Rc::new(Doc::Comment(Comment { text: self.comment_text(comment), place, blank }))
+        Rc::new(Doc::Comment(Comment { text: self.comment_text(comment), place, blank, apart: false }))
     }
 
     fn comment_text(&self, comment: &token::Comment) -> String {
@@ -248,8 +247,8 @@ fn attach(source: &str, comment: &token::Comment, tokens: &[Token], attached: &m
         None => false,
         Some(_) if joins_next => false,
         Some(_) if !comment.own_line => true,
-        // Indented more than what follows: a remark at the end of a block.
-        Some(_) => comment.col > after.indent && comment.kind != CommentKind::Doc,
+        // Indented more than what follows: a remark at the end of a block, unless one above it belongs to what follows.
+        Some(_) => comment.col > after.indent && comment.kind != CommentKind::Doc && attached[next].before.is_empty(),
     };
     match (trails, next.checked_sub(1)) {
         (true, Some(previous)) => attached[previous].after.push(*comment),

@@ -2,9 +2,12 @@
 
 use super::Parser;
 use crate::ast::{BinOp, Expr, ExprKind, Lit};
-use crate::errors::{expressions as errors, habits, lexical};
+use crate::errors::{expressions as errors, habits, layout, lexical};
 use crate::span::Span;
 use crate::token::{Kw, P, Tok};
+
+/// The most arguments of one application. Types of functions are as deep as they have arguments.
+const MAX_ARGUMENTS: usize = 1000;
 
 /// How tightly an operator binds: an operand on its left must bind at least `left`, one on its
 /// right `right`.
@@ -187,6 +190,13 @@ impl Parser<'_> {
         let mut arguments = Vec::new();
         loop {
             let tok = self.peek();
+            if arguments.len() >= MAX_ARGUMENTS && starts_atom(tok) {
+                let at = self.here();
+                self.fail(layout::too_many_arguments(at, MAX_ARGUMENTS));
+            }
+            if self.panic {
+                break;
+            }
             if starts_atom(tok) {
                 let argument = self.apart(|p| p.postfix());
                 arguments.push(argument);

@@ -147,8 +147,8 @@ impl Infer<'_> {
     /// A suggestion for common slips.
     fn mismatch_hint(&self, expected: &Ty, actual: &Ty, what: &What, span: Span) -> Option<String> {
         let (e, a) = (self.resolve(expected), self.resolve(actual));
-        if let Some(habit) = self.habit_hint(&e, &a, what) {
-            return Some(habit);
+        if let Some(hint) = self.habit_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a)) {
+            return Some(hint);
         }
         let number = |t: &Ty| matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar);
         Some(match (&e, &a) {
@@ -173,23 +173,34 @@ impl Infer<'_> {
                 }
             }
             (Ty::Array(_, x), Ty::Array(_, y)) if !number(&self.resolve(y)) || !matches!(self.resolve(x), Ty::Array(..)) => return None,
-            (Ty::Array(..), Ty::Array(..)) if matches!(what, What::Argument { of, .. } if of.starts_with('`')) => {
-                PRODUCTS.into()
-            }
-            (Ty::Array(_, x), t) if number(&self.resolve(x)) && number(t) => match what {
-                What::Argument { of, .. } if self.is_own(of) => {
-                    format!("where nothing else is known, the factors of a product that {of} reduces, as in `sum (a * b)`, are arrays of one shape: for a number annotate the parameter, as in `(k : Float)`")
-                }
-                What::Right(op) => format!("{op} compares whole values: to compare each element, use `map (fun x -> ...) xs`"),
-                What::Argument { .. } => "an array of one element is `[x]`".into(),
-                What::Thing(_) => return None,
-            },
-            (Ty::Array(..), Ty::Data(d, _)) if d.1.as_str() == "List" => "this is a list, and an array is wanted: arrays are written `[1, 2]`".into(),
-            (Ty::Data(d, _), Ty::Array(..)) if d.1.as_str() == "List" => "`[...]` is an array; a list is written `1 :: 2 :: Nil`, and arrays are joined with `++`".into(),
-            (Ty::Data(d, args), _) if d.1.as_str() == "Option" && args.first().is_some_and(|t| self.alike(t, &a)) => "wrap it: `Some x`".into(),
-            (t, Ty::Data(d, args)) if d.1.as_str() == "Option" && args.first().is_some_and(|x| self.alike(x, t)) => "take the value out with `match ... with | Some x -> ... | None -> ...`".into(),
+            (Ty::Array(..), Ty::Array(..)) if matches!(what, What::Argument { of, .. } if of.starts_with('`')) => PRODUCTS.into(),
+            (Ty::Array(_, x), t) if number(&self.resolve(x)) && number(t) => return self.array_wanted(what),
             (t, Ty::Fun(_, r)) if self.alike(t, r) => "an argument is missing".into(),
             _ => return self.number_hint(&self.leaf_of(&e), &self.leaf_of(&a), span),
+        })
+    }
+
+    /// A suggestion where an array of numbers is wanted, and a number is given.
+    fn array_wanted(&self, what: &What) -> Option<String> {
+        Some(match what {
+            What::Argument { of, .. } if self.is_own(of) => format!(
+                "an array of one element is `[x]`; where {of} is meant for a number, annotate its parameter, as in `(k : Float)`: factors of what is \
+                 reduced, as in `sum (k * x)`, are arrays of one shape unless something says otherwise"
+            ),
+            What::Right(op) => format!("{op} compares whole values: to compare each element, use `map (fun x -> ...) xs`"),
+            What::Argument { .. } => "an array of one element is `[x]`".into(),
+            What::Thing(_) => return None,
+        })
+    }
+
+    /// A suggestion where a list or an `Option` stands for what it holds, or the other way round.
+    fn data_hint(&self, e: &Ty, a: &Ty) -> Option<String> {
+        Some(match (e, a) {
+            (Ty::Array(..), Ty::Data(d, _)) if d.1.as_str() == "List" => "this is a list, and an array is wanted: arrays are written `[1, 2]`".into(),
+            (Ty::Data(d, _), Ty::Array(..)) if d.1.as_str() == "List" => "`[...]` is an array; a list is written `1 :: 2 :: Nil`, and arrays are joined with `++`".into(),
+            (Ty::Data(d, args), _) if d.1.as_str() == "Option" && args.first().is_some_and(|t| self.alike(t, a)) => "wrap it: `Some x`".into(),
+            (t, Ty::Data(d, args)) if d.1.as_str() == "Option" && args.first().is_some_and(|x| self.alike(x, t)) => "take the value out with `match ... with | Some x -> ... | None -> ...`".into(),
+            _ => return None,
         })
     }
 

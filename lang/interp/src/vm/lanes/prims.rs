@@ -247,7 +247,7 @@ impl Lanes<'_> {
         let mut k = None;
         for a in arrays {
             let len = shape_of(a)?.and_then(|s| s.first().copied()).ok_or(Give::Never)?;
-            if *k.get_or_insert(len) != len || len == 0 {
+            if *k.get_or_insert(len) != len || (len == 0 && n > 0) {
                 return Err(Give::Now);
             }
         }
@@ -300,13 +300,13 @@ impl Lanes<'_> {
         }
         let extents = extents.iter().map(|e| usize::try_from(ops::int(e)).map_err(|_| Give::Now)).collect::<Try<Vec<_>>>()?;
         let k = array::count(&extents)?;
-        if k == 0 {
+        if k == 0 && n > 0 {
             return Err(Give::Now);
         }
         let f = self.outer(n, k, &f)?;
         let args = (0..extents.len()).map(|axis| {
             let stride: usize = extents[axis + 1..].iter().product();
-            Lane::Each(array::ints((0..n * k).map(|t| ((t / stride) % extents[axis]) as i64).collect()))
+            Lane::Each(array::ints((0..n * k).map(|t| ((t / stride.max(1)) % extents[axis].max(1)) as i64).collect()))
         });
         let args = args.collect();
         let out = self.call(n * k, f, args)?;
