@@ -60,6 +60,23 @@ fn progress_is_that_of_the_outermost_counted_loop() {
 }
 
 #[test]
+fn progress_goes_on_in_native_code() {
+    let (mut s, flag, heard) = watched();
+    *flag.borrow_mut() = s.tick();
+    let tick = s.tick();
+    let asking = std::thread::spawn(move || {
+        for _ in 0..200 {
+            tick.store(true, std::sync::atomic::Ordering::Relaxed);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    });
+    assert!(s.eval("loop s = 0.0 for i < 30000000 do s + sin (float i)").ok());
+    asking.join().expect("the thread ends");
+    let heard = heard.borrow();
+    assert!(heard.iter().any(|(done, _)| *done > 1_000_000), "{heard:?}");
+}
+
+#[test]
 fn an_interrupt_leaves_the_session_whole() {
     let (mut s, flag, _) = watched();
     *flag.borrow_mut() = s.interrupt();

@@ -120,7 +120,13 @@ impl Machine {
         let (args, code) = (f.args.take(), f.code.clone());
         let fun = f.fun.clone().unwrap_or_else(|| Rc::new(Fun::Closure(code.clone(), Vec::new())));
         match args {
-            Some(args) => self.heated(fun, &code, args.into_vec()),
+            Some(args) => {
+                let here = self.frames.len() - 1;
+                let outer = std::mem::replace(&mut self.replaced, here);
+                let out = self.heated(fun, &code, args.into_vec());
+                self.replaced = outer;
+                out
+            }
             None => {
                 code.heat.left.set(THRESHOLD);
                 Ok(None)

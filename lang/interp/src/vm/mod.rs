@@ -193,6 +193,8 @@ pub struct Machine {
     frames: Vec<Frame>,
     /// Whether an attempt runs that may be dropped: effects are refused.
     pub(crate) speculating: bool,
+    /// The frame that native code runs in place of: it and those above do not go on meanwhile.
+    replaced: usize,
     /// Nesting of calls through primitives, in bytes of machine stack.
     reentries: usize,
 }
@@ -221,6 +223,7 @@ impl Machine {
             regs: Vec::new(),
             frames: Vec::new(),
             speculating: false,
+            replaced: usize::MAX,
             reentries: 0,
         }
     }

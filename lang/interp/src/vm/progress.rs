@@ -20,7 +20,7 @@ impl Machine {
     }
 
     fn outermost_loop(&self) -> Option<(u64, u64)> {
-        for frame in &self.frames {
+        for frame in self.frames.iter().take(self.replaced) {
             // The head of an outer loop stands before those of the loops in it.
             for (head, instr) in frame.code.instrs.iter().enumerate().take(frame.pc) {
                 let I::LoopHead(i, n, exit) = instr else { continue };
