@@ -26,7 +26,7 @@ pub(crate) enum Clash {
 }
 
 /// What `@` multiplies by default.
-const PRODUCTS: &str = "where nothing else is known, `@` multiplies a known matrix by a vector, and two unknown operands as matrices (in `a @ x + b` as a matrix \
+const PRODUCTS: &str = "where nothing else is known, `@` multiplies a matrix that is there by a vector, and parameters as matrices (in `a @ x + b` as a matrix \
     and a vector): for others annotate the parameters, as in `(x : [n]Float)` and `(x : [n][m]Float)`";
 
 impl Infer<'_> {
@@ -147,7 +147,7 @@ impl Infer<'_> {
     /// A suggestion for common slips.
     fn mismatch_hint(&self, expected: &Ty, actual: &Ty, what: &What, span: Span) -> Option<String> {
         let (e, a) = (self.resolve(expected), self.resolve(actual));
-        if let Some(hint) = self.habit_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a)) {
+        if let Some(hint) = self.habit_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a)).or_else(|| self.field_hint(&e, &a)) {
             return Some(hint);
         }
         let number = |t: &Ty| matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar);
@@ -178,6 +178,28 @@ impl Infer<'_> {
             (t, Ty::Fun(_, r)) if self.alike(t, r) => "an argument is missing".into(),
             _ => return self.number_hint(&self.leaf_of(&e), &self.leaf_of(&a), span),
         })
+    }
+
+    /// A suggestion where a field is a number and an array is wanted, or the other way round.
+    fn field_hint(&self, e: &Ty, a: &Ty) -> Option<String> {
+        let (Ty::Record(e), Ty::Record(a)) = (e, a) else { return None };
+        let (e, a) = (self.open_record(e), self.open_record(a));
+        let axes = |t: &Ty| {
+            let (mut n, mut t) = (0, self.resolve(t));
+            while let Ty::Array(_, inner) = t {
+                (n, t) = (n + 1, self.resolve(&inner));
+            }
+            n
+        };
+        let (name, given) = e.fields.iter().find_map(|(n, want)| {
+            let (_, given) = a.fields.iter().find(|(m, _)| m == n)?;
+            (axes(want) != axes(given)).then_some((n, given))
+        })?;
+        Some(format!(
+            "where nothing else is known, what is added to an array is taken for such an array, and what multiplies one for a number: say what `{name}` \
+             is where it is used, as in `(r.{name} : {})`",
+            self.show(given)
+        ))
     }
 
     /// A suggestion where an array of numbers is wanted, and a number is given.

@@ -42,12 +42,20 @@ impl Infer<'_> {
                 (2, 2)
             }
             (None, None, Some(1)) => (2, 1),
-            (Some(_), None, _) if self.takes_vector(op, 1) => (2, 1),
-            (None, Some(_), _) if self.takes_vector(op, 0) => (1, 2),
+            (Some(_), None, _) if self.takes_vector(op, 1) && (self.is_data(&a) || self.is_layer(op)) => (2, 1),
+            (None, Some(_), _) if self.takes_vector(op, 0) && self.is_data(&b) => (1, 2),
             (None, None, _) if self.is_layer(op) && self.takes_vector(op, 1) => (2, 1),
             _ => (2, 2),
         };
         self.product(op, shape)
+    }
+
+    /// Whether a matrix is one that is there, as weights are, and none that comes of the definition's own parameters.
+    fn is_data(&self, t: &Ty) -> bool {
+        match self.resolve(t) {
+            Ty::Array(n, e) => matches!(self.resolve_size(n), Size::Const(..) | Size::Unknown) && self.is_data(&e),
+            _ => true,
+        }
     }
 
     /// Whether an unknown operand beside a matrix is taken for a vector: it stands on the same side of all its products, and the result goes
