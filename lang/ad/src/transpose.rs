@@ -96,6 +96,15 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[b
     Ok(out)
 }
 
+/// Whether a statement, or a block in it, reads one of some variables.
+fn reads(s: &Stmt, vars: &[Var]) -> bool {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
+        let mut found = false;
+        s.op.each_operand(&mut |v| found |= vars.contains(&v));
+        found || s.op.blocks().iter().any(|b| b.results.iter().chain(&b.lin_results).any(|v| vars.contains(v)) || b.stmts.iter().any(|s| reads(s, vars)))
+    })
+}
+
 pub(crate) struct T<'a> {
     ad: &'a mut Ad,
     p: &'a mut Program,
@@ -165,12 +174,19 @@ impl T<'_> {
 
     /// Transposes a block's statements into the open block. `cts`: the cotangents of its linear results. Afterwards `self.cts` has those
     /// of its parameters and of the variables that it read from outside.
+    ///
+    /// What a checkpoint makes again is made where it is read, so that one checkpoint's intermediates are there at a time.
     fn block(&mut self, b: &Block, cts: &[Var]) -> Result<(), Unsupported> {
+        let mut later: Vec<&Stmt> = Vec::new();
         for s in &b.stmts {
             if let Op::Dup(a) = &s.op {
                 self.note_copies(&s.lin_outs, *a);
             } else if s.lin_outs.is_empty() && !self.reads_linear(s) {
-                self.b.push(s.clone());
+                self.wanted(&mut later, s);
+                match &s.op {
+                    Op::Call { f, .. } if self.ad.kept.values().any(|k| k == f) => later.push(s),
+                    _ => self.b.push(s.clone()),
+                }
             }
         }
         for (r, ct) in b.lin_results.iter().zip(cts) {
@@ -179,10 +195,22 @@ impl T<'_> {
         for s in b.stmts.iter().rev() {
             self.b.span = s.span;
             if !s.lin_outs.is_empty() {
+                self.wanted(&mut later, s);
                 self.stmt(s)?;
             }
         }
         Ok(())
+    }
+
+    /// Makes those of the statements that `reader` reads, which wait for it.
+    fn wanted(&mut self, later: &mut Vec<&Stmt>, reader: &Stmt) {
+        later.retain(|s| {
+            let read = reads(reader, &s.outs);
+            if read {
+                self.b.push((*s).clone());
+            }
+            !read
+        });
     }
 
     /// Copies are one variable with their original.

@@ -131,6 +131,11 @@ impl Ad {
         Ok(Unzipped { residuals, own, boxed, moved: notes.moved.into(), padding: notes.padding.into(), ..u.clone() })
     }
 
+    /// Functions that checkpoints run again.
+    pub fn made_again(&self) -> HashSet<FnId> {
+        self.kept.values().copied().collect()
+    }
+
     /// The primal half without its results: what a checkpoint runs again. It does not compute what only the results need.
     pub(crate) fn residuals_only(&mut self, p: &mut Program, u: &Unzipped) -> FnId {
         if let Some(k) = self.kept.get(&u.primal) {

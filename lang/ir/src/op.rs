@@ -115,7 +115,8 @@ pub struct Rule {
     /// Which direction `func` gives.
     pub kind: RuleKind,
     /// `(args, t…) -> (results, u…)`: for [`RuleKind::Jvp`] `t` is the arguments' tangent and `u` the results'; for
-    /// [`RuleKind::Vjp`] `t` is the results' cotangent and `u` the arguments'. `u` is linear in `t`.
+    /// [`RuleKind::Vjp`] `t` is the results' cotangent and `u` the arguments'. `u` is linear in `t`. For [`RuleKind::Inverse`] it is
+    /// `(args, z…, b…) -> (a…)` with `a ⊙ b = z`.
     pub func: FnId,
 }
 
@@ -126,6 +127,8 @@ pub enum RuleKind {
     Jvp,
     /// From cotangents to cotangents.
     Vjp,
+    /// No derivative: the callee is one reduction or histogram, whose operator has this inverse.
+    Inverse,
 }
 
 /// An operation. Operands called `shape` are arrays of Ints that say the shape of a linear operand or result; they are `None` where all

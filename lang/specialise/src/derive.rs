@@ -89,7 +89,8 @@ impl Spec<'_> {
         Ok(Known { target, inputs, wrt })
     }
 
-    fn captures_numbers(&mut self, vals: &[Val]) -> Res<bool> {
+    /// Whether functions capture what can be differentiated.
+    pub(crate) fn captures_numbers(&mut self, vals: &[Val]) -> Res<bool> {
         self.seal_boxes()?;
         Ok(vals.iter().flat_map(Val::leaves).any(|v| self.has_tangent(v)))
     }

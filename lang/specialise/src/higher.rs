@@ -1,9 +1,10 @@
 //! Primitives that take functions.
 
-use crate::key::Key;
+use crate::call::Promise;
+use crate::key::{Key, Tok};
 use crate::val::{Closure, Fun, Val};
 use crate::{Res, Spec};
-use adl_ir::{Block, Cmp, Lit, Op, Out, Soac, SoacKind, Ty as IrTy, Var};
+use adl_ir::{Block, Cmp, Lit, Op, Out, Rule, RuleKind, Soac, SoacKind, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim};
 use adl_typing::core::ExprKind;
 use adl_typing::ty::Ty;
@@ -137,7 +138,16 @@ impl<'s> Spec<'s> {
             let (lift, op, lower) = (self.part(&r, "lift")?, self.part(&r, "op")?, self.part(&r, "lower")?);
             let lifted = self.map(&lift, std::slice::from_ref(xs), false)?;
             let e = self.call(&lift, vec![e.clone()], None)?;
-            let total = self.reduce(&op, &e, &lifted, false)?;
+            let inverse = self.part(&r, "inverse")?;
+            let plain = |s: &mut Self, v: &[Val]| {
+                let op = s.function_of(&v[2])?;
+                s.reduce(&op, &v[0], &v[1], false)
+            };
+            let inputs = [e.clone(), lifted.clone(), Val::Fun(op.clone()), Val::Fun(inverse)];
+            let total = match self.with_inverse("reduce", inputs.to_vec(), &mut { plain })? {
+                Some(v) => v,
+                None => self.reduce(&op, &e, &lifted, false)?,
+            };
             return self.call(&lower, vec![total], None);
         }
         if let (Some(p), Val::Leaf(x), Val::Leaf(e)) = (operator(f), xs, e) {
@@ -146,6 +156,36 @@ impl<'s> Spec<'s> {
             }
         }
         self.soac(SoacKind::Reduce, f, e, xs, here)
+    }
+
+    /// A reduction as a function of its own, with the inverse of its operator, which derivatives use. `inputs` begin with the neutral
+    /// element, the elements, the operator and the inverse. `None`: the operator has a rule without, or captures numbers.
+    fn with_inverse(&mut self, name: &'static str, inputs: Vec<Val>, body: crate::call::Body<'_, 's>) -> Res<Option<Val>> {
+        let op = self.function_of(&inputs[2])?;
+        if operator(&op).is_some() || self.captures_numbers(&inputs[2..4])? {
+            return Ok(None);
+        }
+        let key = self.key(vec![Tok::What("inverted"), Tok::What(name)], &inputs)?;
+        let t = self.outline(key, name, &inputs, Promise::Nothing, body)?;
+        let mut fresh = || {
+            let b = &mut self.b;
+            inputs[0].map(&mut |v| {
+                let ty = b.ty(v);
+                b.func.fresh(ty, false)
+            })
+        };
+        let all = [&inputs[..], &[fresh(), fresh()]].concat();
+        let n = inputs.len();
+        let key = self.key(vec![Tok::What("inverse of"), Tok::What(name)], &all)?;
+        let rule = self.outline(key, "inverse", &all, Promise::Nothing, &mut |s, v| {
+            let inverse = s.function_of(&v[3])?;
+            s.call(&inverse, vec![v[n].clone(), v[n + 1].clone()], None)
+        })?;
+        let tys: Vec<IrTy> = inputs[0].leaves().iter().map(|v| self.b.ty(*v)).collect();
+        if rule.tys != tys {
+            return Ok(None);
+        }
+        self.emit_call(&t, &inputs, Some(Rule { kind: RuleKind::Inverse, func: rule.id }), false).map(Some)
     }
 
     fn reduce_numbers(&mut self, p: Prim, e: Var, x: Var) -> Res<Val> {
@@ -231,7 +271,17 @@ impl<'s> Spec<'s> {
             let lifted = [dest, values].map(|v| self.map(&lift, std::slice::from_ref(v), false));
             let [dest, values] = lifted;
             let e = self.call(&lift, vec![e.clone()], None)?;
-            let made = self.reduce_by_index(&op, &[dest?, Val::Fun(op.clone()), e, keys.clone(), values?], false)?;
+            let inverse = self.part(&r, "inverse")?;
+            let (dest, values) = (dest?, values?);
+            let plain = |s: &mut Self, v: &[Val]| {
+                let op = s.function_of(&v[2])?;
+                s.reduce_by_index(&op, &[v[4].clone(), v[2].clone(), v[0].clone(), v[5].clone(), v[1].clone()], false)
+            };
+            let inputs = vec![e.clone(), values.clone(), Val::Fun(op.clone()), Val::Fun(inverse), dest.clone(), keys.clone()];
+            let made = match self.with_inverse("reduce_by_index", inputs, &mut { plain })? {
+                Some(v) => v,
+                None => self.reduce_by_index(&op, &[dest, Val::Fun(op.clone()), e, keys.clone(), values], false)?,
+            };
             return self.map(&lower, &[made], false);
         }
         let op = self.operator_block(f, e, values, here)?;

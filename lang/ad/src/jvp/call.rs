@@ -27,6 +27,7 @@ impl J<'_> {
         match rule.kind {
             RuleKind::Jvp => self.forward_rule(s, args, rule.func),
             RuleKind::Vjp => self.backward_rule(s, f, args, rule.func),
+            RuleKind::Inverse => self.by_inverse(s, f, args, rule.func),
         }
     }
 

@@ -92,6 +92,17 @@ impl Ad {
     }
 }
 
+impl Ad {
+    /// The same types, also of functions that checkpoints run again.
+    pub fn all_boxes(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<BTreeSet<DataId>, Unsupported> {
+        let mut out = BTreeSet::new();
+        for g in p.callees(f, |g, _| !p.func(g).body.lin_results.is_empty() && !p.func(g).body.results.is_empty()) {
+            out.extend(self.unzip(p, g, plan)?.boxed);
+        }
+        Ok(out)
+    }
+}
+
 /// The residuals of J `f` and of what it calls, in program order.
 fn rows_of(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Result<Vec<Residual>, Unsupported> {
     let mut out = Vec::new();

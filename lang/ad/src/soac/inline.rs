@@ -1,7 +1,7 @@
 //! Operators without calls: the bodies of functions stand where they are called.
 
 use crate::jvp::J;
-use adl_ir::{Block, Function, Op, Stmt, Var, VarInfo};
+use adl_ir::{Block, FnId, Function, Op, Stmt, Var, VarInfo};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -22,6 +22,16 @@ impl J<'_> {
         let mut made = self.copied(op, None, &mut Names::new(), &mut left);
         crate::dce::prune(&self.b.func, &mut made);
         made
+    }
+
+    /// The statements of a call, calls inside replaced too, and what it gives.
+    pub(super) fn unfolded(&mut self, f: FnId, args: &[Var]) -> (Vec<Stmt>, Vec<Var>) {
+        let callee = self.p.func(f).clone();
+        let mut names: Names = callee.body.params.iter().copied().zip(args.iter().copied()).collect();
+        self.b.open();
+        self.copy_stmts(&callee.body.stmts, Some(&callee), &mut names, &mut MOST.clone());
+        let made = self.b.close(Vec::new(), Vec::new());
+        (made.stmts, callee.body.results.iter().map(|r| named(&names, *r)).collect())
     }
 
     /// A copy of a block of `from` (of the function that is being made, where it is none).

@@ -7,6 +7,7 @@
 //! - [`operator`]: what an operator is: its independent components, `+`, `*`, `min`, `max`, an elementwise operator on arrays.
 //! - [`inline`]: operators without calls. [`partials`]: their partial derivatives, sparse. [`laws`]: whether they are associative.
 //! - [`choice`]: operators that give one of their arguments. [`reduce`] (§3), [`scan`] (§5), [`by_index`] (§4): the rules. [`product`]: products of the other elements (Fig. 3).
+//! - [`inverse`]: operators that have one (§3.3, §4.2.4).
 //! - [`interchange`]: operators that act on each element of arrays (§3.2.4, §4.2.5, §5.3.2).
 //! - [`fold`]: the loop that every construct is; the rule where no other holds.
 //!
@@ -16,6 +17,7 @@ mod by_index;
 mod choice;
 mod fold;
 mod inline;
+mod inverse;
 mod interchange;
 mod laws;
 mod operator;

@@ -156,6 +156,11 @@ impl J<'_> {
         let left = self.with_partials(&g.op, &[before, g.arrays.clone()].concat(), &[none.clone(), units].concat());
         let (args, rows): (Vec<Var>, Vec<_>) = left.into_iter().unzip();
         let all = self.with_partials(&g.op, &[args, after].concat(), &[rows, none].concat());
+        self.totals(g, all);
+    }
+
+    /// Each result's tangent: the sum of its partial derivatives, arrays of them, times the elements' tangents.
+    pub(super) fn totals(&mut self, g: &Group, all: partials::Rows) {
         for (y, (_, row)) in g.outs.iter().zip(all) {
             if !self.act.has(*y) {
                 continue;

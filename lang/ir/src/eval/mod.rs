@@ -71,7 +71,21 @@ pub struct Evaluator<'a> {
     pub counts: Counts,
     /// How many statements may be run.
     pub fuel: u64,
+    /// Functions whose results are looked at.
+    pub watch: Option<Watch<'a>>,
     uses: HashMap<FnId, Rc<Uses>>,
+}
+
+/// Bytes of results that are there until they are used for the last time: what checkpoints make again.
+pub struct Watch<'a> {
+    /// The functions that are meant.
+    pub functions: HashSet<FnId>,
+    /// The bytes of a function's results.
+    pub bytes: Box<dyn Fn(&Function, &[Val]) -> u64 + 'a>,
+    /// Bytes that are there.
+    pub live: u64,
+    /// The most there were.
+    pub peak: u64,
 }
 
 /// How the linear variables of a function are used, as far as costs depend on it.
@@ -126,7 +140,7 @@ type Both = (Vec<Val>, Vec<Val>);
 impl<'a> Evaluator<'a> {
     /// An evaluator without limits.
     pub fn new(program: &'a Program, host: &'a mut dyn Host) -> Evaluator<'a> {
-        Evaluator { program, host, counts: Counts::default(), fuel: u64::MAX, uses: HashMap::new() }
+        Evaluator { program, host, counts: Counts::default(), fuel: u64::MAX, watch: None, uses: HashMap::new() }
     }
 
     /// Runs a function and takes the work that was counted.
@@ -147,17 +161,45 @@ impl<'a> Evaluator<'a> {
             let wrong = format!("argument {} is {}", crate::print::var(f, *v), x.kind());
             return Err(frame.error(wrong, Span::default()));
         }
-        stacker::maybe_grow(128 * 1024, 4 * 1024 * 1024, || self.block(&mut frame, &f.body, args, lin_args))
+        let out = stacker::maybe_grow(128 * 1024, 4 * 1024 * 1024, || self.block(&mut frame, &f.body, args, lin_args))?;
+        if let Some(w) = self.watch.as_mut().filter(|w| w.functions.contains(&id)) {
+            w.live += (w.bytes)(f, &out.0);
+            w.peak = w.peak.max(w.live);
+        }
+        Ok(out)
     }
 
     /// Runs a block with these values for its parameters.
     fn block(&mut self, fr: &mut Frame<'_>, b: &Block, args: Vec<Val>, lin_args: Vec<Val>) -> Res<Both> {
         fr.bind("arguments", &b.params, args, Span::default())?;
         fr.bind("linear arguments", &b.lin_params, lin_args, Span::default())?;
-        for s in &b.stmts {
-            self.stmt(fr, s)?;
+        match self.watch.as_ref().map(|w| w.live) {
+            None => b.stmts.iter().try_for_each(|s| self.stmt(fr, s))?,
+            Some(live) => self.watched(fr, b, live)?,
         }
         Ok((fr.vals(&b.results), fr.vals(&b.lin_results)))
+    }
+
+    /// The statements of a block, with what is watched let go after its last use. `live` bytes are there at first and in the end.
+    fn watched(&mut self, fr: &mut Frame<'_>, b: &Block, live: u64) -> Res<()> {
+        let (mut now, mut ends): (u64, Vec<(usize, u64)>) = (live, Vec::new());
+        for (i, s) in b.stmts.iter().enumerate() {
+            self.stmt(fr, s)?;
+            let Some(w) = &mut self.watch else { continue };
+            if w.live > now {
+                let last = b.stmts.iter().rposition(|later| reads(later, &s.outs)).unwrap_or(i);
+                ends.push((last, w.live - now));
+            }
+            ends.retain(|(last, bytes)| {
+                w.live -= if *last <= i { *bytes } else { 0 };
+                *last > i
+            });
+            now = w.live;
+        }
+        if let Some(w) = &mut self.watch {
+            w.live = live;
+        }
+        Ok(())
     }
 
     fn stmt(&mut self, fr: &mut Frame<'_>, s: &Stmt) -> Res<()> {
@@ -262,6 +304,15 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::Prim(..) | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_)
         | Op::ReduceByIndex { .. } => Err(format!("`{}` does not have one result", crate::names::word(op))),
     }
+}
+
+/// Whether a statement, or a block in it, reads one of some variables.
+fn reads(s: &Stmt, vars: &[Var]) -> bool {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
+        let mut found = false;
+        s.op.each_operand(&mut |v| found |= vars.contains(&v));
+        found || s.op.blocks().iter().any(|b| b.results.iter().chain(&b.lin_results).any(|v| vars.contains(v)) || b.stmts.iter().any(|s| reads(s, vars)))
+    })
 }
 
 fn literal(l: &Lit) -> Val {

@@ -236,7 +236,7 @@ impl Parser {
         let f = self.function_ref()?;
         let (args, lin_args) = self.two(Parser::var)?;
         let mut rule = None;
-        for (word, kind) in [("jvp", RuleKind::Jvp), ("vjp", RuleKind::Vjp)] {
+        for (word, kind) in [("jvp", RuleKind::Jvp), ("vjp", RuleKind::Vjp), ("inverse", RuleKind::Inverse)] {
             if self.take_word(word) {
                 rule = Some(Rule { kind, func: self.function_ref()? });
             }

@@ -142,6 +142,7 @@ fn by_rule(r: &Rule) -> String {
     let kind = match r.kind {
         RuleKind::Jvp => "jvp",
         RuleKind::Vjp => "vjp",
+        RuleKind::Inverse => "inverse",
     };
     format!(" {kind} f{}", r.func.0)
 }

@@ -188,11 +188,12 @@ impl<'a> Verifier<'a> {
         let kind = match r.kind {
             RuleKind::Jvp => "jvp",
             RuleKind::Vjp => "vjp",
+            RuleKind::Inverse => "inverse",
         };
         if !tys_of(&rule, &rule.body.params).starts_with(&tys_of(&callee, &b.params)) {
             self.fault(4, format!("the {kind} rule `{}` does not begin with the parameters of `{}`", rule.name, callee.name));
         }
-        if !tys_of(&rule, &rule.body.results).starts_with(&tys_of(&callee, &b.results)) {
+        if r.kind != RuleKind::Inverse && !tys_of(&rule, &rule.body.results).starts_with(&tys_of(&callee, &b.results)) {
             self.fault(4, format!("the {kind} rule `{}` does not begin with the results of `{}`", rule.name, callee.name));
         }
     }

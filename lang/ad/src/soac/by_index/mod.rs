@@ -14,14 +14,15 @@ use adl_specialise::Unsupported;
 
 pub(super) use product::Products;
 
+
 /// A histogram whose components depend on each other.
-struct Histogram {
-    dest: Vec<Var>,
-    op: Block,
-    neutral: Vec<Var>,
-    keys: Var,
-    values: Vec<Var>,
-    outs: Vec<Var>,
+pub(super) struct Histogram {
+    pub(super) dest: Vec<Var>,
+    pub(super) op: Block,
+    pub(super) neutral: Vec<Var>,
+    pub(super) keys: Var,
+    pub(super) values: Vec<Var>,
+    pub(super) outs: Vec<Var>,
 }
 
 impl Histogram {
@@ -30,7 +31,7 @@ impl Histogram {
     }
 }
 
-const NAME: &str = "reduce_by_index";
+pub(super) const NAME: &str = "reduce_by_index";
 
 impl J<'_> {
     /// A histogram.
@@ -123,13 +124,13 @@ impl J<'_> {
     }
 
     /// The bin of each value; for keys out of range one more, behind the others. And the number of bins.
-    fn bins(&mut self, h: &Histogram) -> (Var, Var) {
+    pub(super) fn bins(&mut self, h: &Histogram) -> (Var, Var) {
         let w = self.b.dim(h.dest[0], 0);
         (segments::bins(&mut self.b, h.keys, w), w)
     }
 
     /// Adds contributions, one for each value, to tangents of the bins.
-    fn collected_in_bins(&mut self, dest: Var, (bins, w): (Var, Var), start: Option<Var>, parts: Option<Var>) -> Option<Var> {
+    pub(super) fn collected_in_bins(&mut self, dest: Var, (bins, w): (Var, Var), start: Option<Var>, parts: Option<Var>) -> Option<Var> {
         let parts = match parts {
             Some(p) => p,
             None => return start,

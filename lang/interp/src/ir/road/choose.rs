@@ -34,7 +34,7 @@ const REMEMBERED: usize = 256;
 /// Memory that `Auto` takes to be free where nobody knows.
 const FREE: u64 = 1 << 30;
 /// States that `Budget` tries for binomial checkpoints, most first.
-const STATES: [u32; 6] = [256, 64, 32, 16, 8, 4];
+const STATES: [u32; 7] = [256, 64, 32, 16, 8, 4, 1];
 
 type Outcome<T> = Res<Result<T, Not>>;
 
@@ -155,13 +155,13 @@ fn within(m: &mut Machine, e: &Entered, leaves: &[Value], plan: &Plan) -> Outcom
         return Ok(Ok(Resolved::default()));
     }
     let mut tried = possible!(by_rows(m, &study, &all, limit));
-    tried.push(possible!(divided(m, e, leaves, Segments::Sqrt)?));
+    tried.push(possible!(divided(m, e, leaves, (Segments::Sqrt, all.work))?));
     for k in STATES {
         // Fewer states are less memory and more work: the first that fits will do.
         if tried.iter().any(|c| c.peak <= limit && c.again <= all.work) {
             break;
         }
-        let c = possible!(divided(m, e, leaves, Segments::Revolve(k))?);
+        let c = possible!(divided(m, e, leaves, (Segments::Revolve(k), all.work))?);
         let fits = c.peak <= limit;
         tried.push(c);
         if fits {
@@ -184,11 +184,12 @@ fn within(m: &mut Machine, e: &Entered, leaves: &[Value], plan: &Plan) -> Outcom
     }
 }
 
-fn divided(m: &mut Machine, e: &Entered, leaves: &[Value], segments: Segments) -> Outcome<Candidate> {
+/// Loops divided; `once` is the function's work as it is.
+fn divided(m: &mut Machine, e: &Entered, leaves: &[Value], (segments, once): (Segments, u64)) -> Outcome<Candidate> {
     let s = possible!(study(m, e, leaves, segments)?);
     let plan = unzip::Plan::store_all();
     let f = possible!(forecast(m, &s, &plan));
-    Ok(Ok(Candidate { resolved: Resolved { segments, plan }, peak: f.peak, again: f.again }))
+    Ok(Ok(Candidate { resolved: Resolved { segments, plan }, peak: f.peak, again: f.again + f.work.saturating_sub(once) }))
 }
 
 /// Ids in the order in which they are worth recomputing: least work for a byte first.

@@ -222,7 +222,7 @@ fn reals(v: &Val) -> u64 {
 }
 
 /// A tangent of a value: ones in its shape. `None` where its type has no tangents.
-fn ones(road: &mut super::Road, v: &Val, ty: &Ty) -> Option<Val> {
+pub(super) fn ones(road: &mut super::Road, v: &Val, ty: &Ty) -> Option<Val> {
     road.ad.tangent_ty(&mut road.program, ty)?;
     Some(stacker::maybe_grow(64 * 1024, 1024 * 1024, || match (v, ty) {
         (Val::F64(_), _) => Val::F64(1.0),

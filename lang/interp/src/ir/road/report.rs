@@ -1,6 +1,7 @@
 //! `residuals f x` as data: the record that the prelude's `Residuals` holds.
 
 use super::choose::{self, Resolved, Study};
+use super::measure::{self, Ran};
 use super::plan::Plan;
 use super::{Entered, Not, entered, not};
 use crate::error::Res;
@@ -26,6 +27,8 @@ struct Report {
     forecast: Forecast,
     /// Bytes that the last run under this plan stored.
     measured: Option<u64>,
+    /// What that run took otherwise, where it can be counted.
+    ran: Option<Ran>,
     frontier: Vec<(String, Forecast)>,
 }
 
@@ -54,7 +57,8 @@ fn reported(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Outcome<Repor
     let flat = possible!(choose::study(m, &e, &leaves, Segments::None)?);
     let resolved = possible!(choose::resolve(m, &e, &leaves, &named)?);
     let measured = m.road.measured.iter().rev().find(|(g, r, _)| *g == e.entry.func && *r == resolved).map(|(_, _, n)| *n);
-    Ok(filled(m, &e, &leaves, &flat, &resolved)?.map(|(rows, forecast, frontier)| Report { function: super::name_of(f), plan, rows, forecast, measured, frontier }))
+    let ran = measured.and_then(|_| measure::ran(m, &e, &leaves, &resolved));
+    Ok(filled(m, &e, &leaves, &flat, &resolved)?.map(|(rows, forecast, frontier)| Report { function: super::name_of(f), plan, rows, forecast, measured, ran, frontier }))
 }
 
 type Filled = (Vec<Line>, Forecast, Vec<(String, Forecast)>);
@@ -76,24 +80,29 @@ fn filled(m: &mut Machine, e: &Entered, leaves: &[Value], flat: &Study, resolved
             Segments::Revolve(_) => vec![("revolve", unzip::Plan::store_all())],
         };
         for (name, plan) in plans {
-            let f = possible!(choose::forecast(m, &s, &plan));
+            let f = divided(possible!(choose::forecast(m, &s, &plan)), frontier.first());
             let name = if let Segments::Revolve(k) = segments { format!("{name} {k}") } else { name.to_owned() };
             frontier.push((name, f));
         }
         if segments == resolved.segments {
             now = match choose::forecast(m, &s, &resolved.plan) {
-                Ok(f) => Some(f),
+                Ok(f) => Some(divided(f, frontier.first())),
                 Err(n) => return Ok(Err(n)),
             };
         }
     }
     let all = frontier.first().map(|(_, f)| f.rows.clone()).unwrap_or_default();
     let mut now = now.unwrap_or_default();
-    // What dividing loops costs is extra work, not the function's.
     now.work = frontier.first().map_or(now.work, |(_, f)| f.work);
     let rows = decided(all, &now, resolved);
     frontier.sort_by_key(|(_, f)| std::cmp::Reverse(f.peak));
     Ok(Ok((rows, now, frontier)))
+}
+
+/// What dividing loops costs is extra work, not the function's. `all`: storing everything.
+fn divided(f: Forecast, all: Option<&(String, Forecast)>) -> Forecast {
+    let once = all.map_or(f.work, |(_, all)| all.work);
+    Forecast { again: f.again + f.work.saturating_sub(once), ..f }
 }
 
 /// The rows of storing everything, with what the plan does to each.
@@ -205,6 +214,8 @@ impl Report {
             ("frontier", self.frontier()),
             ("function", data_text(&self.function)),
             ("measured", crate::ops::io::option(self.measured.map(int))),
+            ("measured_again", crate::ops::io::option(self.ran.map(|r| int(r.again)))),
+            ("measured_peak", crate::ops::io::option(self.ran.map(|r| int(r.peak)))),
             ("peak", int(self.forecast.peak)),
             ("plan", self.plan.clone()),
             ("recomputed", ints(recomputed)),

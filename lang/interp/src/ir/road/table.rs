@@ -126,12 +126,23 @@ fn plans(r: &Value, plan: &str) -> String {
     };
     let measured = measured(r).map_or("not yet".to_owned(), size);
     let mut lines = vec![heads(&["", "plan", "stored", "peak", "extra work", "measured"]), line("*".into(), plan.to_owned(), r, measured)];
+    if let Some(line) = measurements(r, work) {
+        lines.push(line);
+    }
     for (k, v) in others.iter().enumerate() {
         lines.push(line((k + 1).to_string(), text(v, "plan"), v, String::new()));
     }
     let mut points: Vec<(char, f64, f64)> = others.iter().enumerate().map(|(k, v)| (char::from_digit(k as u32 + 1, 36).unwrap_or('+'), number(v, "again") as f64 / work as f64, number(v, "peak") as f64)).collect();
     points.push(('*', number(r, "again") as f64 / work as f64, number(r, "peak") as f64));
     columns(&lines, &[2, 3, 4, 5]) + "\n" + &plot(&points)
+}
+
+/// What was measured, below what was foretold.
+fn measurements(r: &Value, work: u64) -> Option<Vec<String>> {
+    let stored = measured(r)?;
+    let (peak, again) = (counted(r, "measured_peak")?, counted(r, "measured_again")?);
+    let extra = format!("{} ({:.0} %)", count(again), 100.0 * again as f64 / work as f64);
+    Some(vec![String::new(), "measured".to_owned(), size(stored), size(peak), extra])
 }
 
 /// Points of extra work (right) and peak memory (up), on logarithmic axes.
@@ -158,7 +169,12 @@ fn plot(points: &[(char, f64, f64)]) -> String {
 
 /// What was stored when a gradient was computed under the plan of these residuals; `None` if it has not been.
 pub fn measured(r: &Value) -> Option<u64> {
-    match field(r, "measured") {
+    counted(r, "measured")
+}
+
+/// A number that may be there.
+fn counted(r: &Value, name: &str) -> Option<u64> {
+    match field(r, name) {
         Some(Value::Data(d)) => d.fields.first().map(|n| u64::try_from(crate::ops::int(n)).unwrap_or(0)),
         _ => None,
     }

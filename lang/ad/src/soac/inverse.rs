@@ -1,0 +1,120 @@
+//! Operators that have an inverse (§3.3, and §4.2.4 with Fig. 6): what all other elements give is the total without the one, so that no scans
+//! are needed. The user says the inverse (`invertible`); it comes as the rule of a call whose callee is the reduction or the histogram.
+
+use super::by_index::{Histogram, NAME};
+use super::partials::{self, Row, Rows};
+use super::{Group, operator};
+use crate::jvp::J;
+use adl_ir::{Block, FnId, Op, Soac, SoacKind, Stmt, Var};
+use adl_specialise::Unsupported;
+use std::collections::HashMap;
+
+impl J<'_> {
+    /// A call of a reduction or a histogram whose operator has an inverse.
+    pub(crate) fn by_inverse(&mut self, s: &Stmt, f: FnId, args: &[Var], inverse: FnId) -> Result<(), Unsupported> {
+        let (stmts, results) = self.unfolded(f, args);
+        let last = stmts.last().filter(|l| l.outs == results).cloned();
+        let Some(last) = last else {
+            return self.derive(&Stmt { op: Op::Call { f, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false }, ..s.clone() });
+        };
+        self.derive_all(&stmts[..stmts.len() - 1])?;
+        let whole = Stmt { outs: s.outs.clone(), span: s.span, ..last };
+        match &whole.op {
+            Op::Soac(c) if c.kind == SoacKind::Reduce && c.neutral.iter().all(|e| self.has(*e).is_none()) => {
+                match self.with_inverse(&c.op, args, inverse) {
+                    Some(pair) => self.inverted_reduction(&whole, c, pair),
+                    None => self.derive(&whole),
+                }
+            }
+            Op::ReduceByIndex { dest, op, neutral, keys, values } => match self.with_inverse(op, args, inverse) {
+                Some((op, inverse)) => {
+                    let h = Histogram { dest: dest.clone(), op, neutral: neutral.clone(), keys: *keys, values: values.clone(), outs: whole.outs.clone() };
+                    self.inverted_histogram(&whole, &h, &inverse)
+                }
+                None => self.derive(&whole),
+            },
+            _ => self.derive(&whole),
+        }
+    }
+
+    /// The operator and its inverse, where the rule holds and no better one does: straight-line arithmetic on numbers that captures nothing
+    /// that is differentiated, and is not made of operators with rules of their own.
+    fn with_inverse(&mut self, op: &Block, args: &[Var], inverse: FnId) -> Option<(Block, Block)> {
+        let op = self.inlined(op);
+        let own = |part: &Vec<usize>| operator::known(&self.b.func, &operator::restrict(&self.b.func, &op, part)).is_some();
+        let known = operator::groups(&self.b.func, &op).iter().all(own);
+        let scalars = op.params.iter().all(|v| self.b.ty(*v).rank() == 0);
+        if known || !scalars || self.ad.only_loops {
+            return None;
+        }
+        let pair: Vec<Var> = op.params.iter().map(|v| {
+            let ty = self.b.ty(*v);
+            self.b.func.fresh(ty, false)
+        }).collect();
+        let (stmts, results) = self.unfolded(inverse, &[args, &pair[..]].concat());
+        let mut inverse = Block { params: pair, stmts, results, ..Block::default() };
+        crate::dce::prune(&self.b.func, &mut inverse);
+        let simple = |b: &Block| operator::elementwise(&self.b.func, b) && !self.act.block_reads(b);
+        (simple(&op) && simple(&inverse)).then_some((op, inverse))
+    }
+
+    /// Partial derivatives of `rest ⊙ a` with respect to `a`, where `rest ⊙ a` is the total.
+    fn beside_the_rest(&mut self, (op, inverse): (&Block, &Block), totals: &[Var], elems: &[Var]) -> Rows {
+        let w = elems.len();
+        let none = vec![Row::new(); w];
+        let units: Vec<Row> = (0..w).map(partials::unit).collect();
+        let rest = self.with_partials(inverse, &[totals, elems].concat(), &[none.clone(), none.clone()].concat());
+        // What does not depend on the element is one number: as long as the array, branches may choose it.
+        let rest: Vec<Var> = rest.into_iter().zip(elems).map(|((r, _), a)| self.as_long_as(r, *a)).collect();
+        self.with_partials(op, &[&rest[..], elems].concat(), &[none, units].concat())
+    }
+
+    fn as_long_as(&mut self, x: Var, a: Var) -> Var {
+        if self.b.ty(x).rank() > 0 {
+            return x;
+        }
+        let (shape, ty) = (self.b.shape(a), self.b.ty(x).array(1));
+        self.b.one(Op::Spread { a: x, shape }, ty)
+    }
+
+    fn inverted_reduction(&mut self, s: &Stmt, c: &Soac, (op, inverse): (Block, Block)) -> Result<(), Unsupported> {
+        self.b.push(s.clone());
+        self.decide(s.span, "reduce", "the inverse: the total without each element (§3.3)", "");
+        let g = Group { kind: c.kind, op, neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: s.outs.clone() };
+        let totals: Vec<Var> = g.outs.iter().zip(&g.arrays).map(|(y, a)| self.as_long_as(*y, *a)).collect();
+        let all = self.beside_the_rest((&g.op, &inverse), &totals, &g.arrays);
+        self.totals(&g, all);
+        Ok(())
+    }
+
+    fn inverted_histogram(&mut self, s: &Stmt, h: &Histogram, inverse: &Block) -> Result<(), Unsupported> {
+        self.b.push(s.clone());
+        self.decide(s.span, NAME, "the inverse: each bin's total without the element (§4.2.4, Fig. 6)", "");
+        let bins = self.bins(h);
+        let totals: Vec<Var> = h.outs.iter().zip(&h.neutral).map(|(y, e)| self.in_bins(*y, *e, bins.0)).collect();
+        let values = self.beside_the_rest((&h.op, inverse), &totals, &h.values);
+        let starts = if h.dest.iter().any(|d| self.has(*d).is_some()) {
+            self.beside_the_rest((&h.op, inverse), &h.outs, &h.dest)
+        } else {
+            Vec::new()
+        };
+        let (given, own) = [&h.values, &h.dest].map(|vs| vs.iter().map(|v| (*v, self.has(*v))).collect::<HashMap<Var, Option<Var>>>()).into();
+        for (j, y) in h.outs.iter().enumerate() {
+            if self.act.has(*y) {
+                let start = starts.get(j).and_then(|(_, row)| self.row_times(row, &|k| own[&h.dest[k]]));
+                let parts = self.row_times(&values[j].1, &|k| given[&h.values[k]]);
+                let t = self.collected_in_bins(h.dest[j], bins, start, parts);
+                self.set_tangent(*y, t);
+            }
+        }
+        Ok(())
+    }
+
+    /// Each value's bin's total; the neutral element for keys out of range.
+    fn in_bins(&mut self, y: Var, neutral: Var, bins: Var) -> Var {
+        let (ty, one) = (self.b.ty(y), self.b.int(1));
+        let end = self.b.one(Op::Replicate { n: one, a: neutral }, ty.clone());
+        let all = self.b.one(Op::Concat { a: y, b: end, len: None, shape: None }, ty.clone());
+        self.b.one(Op::Gather { a: all, at: bins, shape: None }, ty)
+    }
+}
