@@ -9,6 +9,8 @@ use adl_ir::{Cmp, Conv, Lit, Op, Out, Rule, RuleKind, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim};
 use std::rc::Rc;
 
+const CAPTURES: &str = "a custom derivative whose functions capture numbers of the differentiated function";
+
 /// A function of data as a function of the IR.
 struct Known {
     target: crate::call::Target,
@@ -53,10 +55,7 @@ impl Spec<'_> {
             Prim::StopGrad if a[0].has_fun() => Err(self.no("`stop_grad` of a function")),
             Prim::StopGrad => Ok(self.leafwise(&a[0], &mut |s, x, t| s.b.prim(Prim::StopGrad, &[x], t))),
             Prim::Checkpoint => Ok(Val::fun(Fun::Checkpoint(a[0].clone()))),
-            // Whether what is captured is being differentiated shows only when the rule is used.
-            Prim::CustomJvp | Prim::CustomVjp if self.captures_numbers(a)? => {
-                Err(self.no("a custom derivative whose functions capture numbers of the differentiated function"))
-            }
+            Prim::CustomJvp | Prim::CustomVjp if self.captures_numbers(a)? => Err(self.no(CAPTURES)),
             Prim::CustomJvp | Prim::CustomVjp => Ok(Val::fun(Fun::Custom { vjp: p == Prim::CustomVjp, f: a[0].clone(), rule: a[1].clone() })),
             Prim::Ravel => self.ravel(&a[0]),
             Prim::Unravel => self.unravel(&a[0], &a[1]),
@@ -89,7 +88,7 @@ impl Spec<'_> {
         Ok(Known { target, inputs, wrt })
     }
 
-    /// Whether functions capture what can be differentiated.
+    /// Whether functions capture what can be differentiated. (Whether it is shows only when a rule is used.)
     pub(crate) fn captures_numbers(&mut self, vals: &[Val]) -> Res<bool> {
         self.seal_boxes()?;
         Ok(vals.iter().flat_map(Val::leaves).any(|v| self.has_tangent(v)))

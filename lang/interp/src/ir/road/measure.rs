@@ -14,7 +14,7 @@ use adl_specialise::Unsupported;
 use std::collections::BTreeSet;
 
 /// Statements after which counting is given up: it is done whenever a table is shown.
-const FUEL: u64 = 2_000_000;
+const FUEL: u64 = 500_000;
 
 /// What a run took beyond what it stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
