@@ -108,7 +108,7 @@ pub(super) fn total(a: &Val, ty: &Ty) -> Res {
     if a.is_absent() {
         return Ok(Val::zero(ty));
     }
-    array(a)?.elems.iter().try_fold(Val::zero(ty), |acc, x| scalar::bin(Bin::Add, &acc, x))
+    scalar::sum(array(a)?.elems.iter().map(|x| Ok(x.clone())), Val::zero(ty))
 }
 
 /// Running sums along the first axis.
@@ -214,11 +214,11 @@ pub(super) fn dot(a: &Val, b: &Val, ty: &Ty) -> Res {
     if x.shape != y.shape {
         return Err(format!("the shapes {:?} and {:?} do not fit for a product", x.shape, y.shape));
     }
-    x.elems.iter().zip(&y.elems).try_fold(Val::zero(ty), |acc, (x, y)| scalar::bin(Bin::Add, &acc, &scalar::term(x, y)?))
+    scalar::sum(x.elems.iter().zip(&y.elems).map(|(x, y)| scalar::term(x, y)), Val::zero(ty))
 }
 
-/// The sum of products of rows with vectors, and so on: `[n, k] · [k, m]` over the common extent.
-pub(super) fn product(a: &Val, b: &Val, ty: &Ty) -> Res {
+/// The sum of products of rows with vectors, and so on: `[n, k] · [k, m]` over the common extent. `stop` is asked for each row.
+pub(super) fn product(a: &Val, b: &Val, ty: &Ty, stop: &dyn Fn() -> bool) -> Res {
     if a.is_absent() || b.is_absent() {
         return Ok(Val::zero(ty));
     }
@@ -230,14 +230,15 @@ pub(super) fn product(a: &Val, b: &Val, ty: &Ty) -> Res {
     }
     volume(&[n, m])?;
     let cell = |i: usize, j: usize| {
-        (0..k).try_fold(Val::zero(ty.scalar()), |acc, l| {
-            let p = scalar::term(&x.elems[i * k + l], &y.elems[l * m + j])?;
-            scalar::bin(Bin::Add, &acc, &p)
-        })
+        let terms = (0..k).map(|l| scalar::term(&x.elems[i * k + l], &y.elems[l * m + j]));
+        scalar::sum(terms, Val::zero(ty.scalar()))
     };
     let mut elems = Vec::with_capacity(n * m);
     for i in 0..n {
         for j in 0..m {
+            if j % 64 == 0 && stop() {
+                return Err("interrupted".to_owned());
+            }
             elems.push(cell(i, j)?);
         }
     }

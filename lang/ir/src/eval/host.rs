@@ -20,6 +20,11 @@ pub trait Host {
     fn prim(&mut self, p: Prim, args: &[Val]) -> Result<Val, String> {
         simple(p, args)
     }
+
+    /// Whether to give up.
+    fn stop(&self) -> bool {
+        false
+    }
 }
 
 /// A host that knows built-ins of simple meaning only.

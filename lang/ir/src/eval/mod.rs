@@ -7,7 +7,7 @@
 //! - Work is counted by the rules of [`cost`], for each source range.
 //! - Built-ins ([`Op::Prim`]) are evaluated by a [`Host`].
 //!
-//! Recursion of programs uses a stack that grows. [`Evaluator::fuel`] bounds the number of statements.
+//! Recursion of programs uses a stack that grows. [`Evaluator::fuel`] bounds the number of statements; [`Host::stop`] is asked before each.
 
 mod arrays;
 mod control;
@@ -207,6 +207,9 @@ impl<'a> Evaluator<'a> {
         if self.counts.steps > self.fuel {
             return Err(fr.error(format!("stopped after {} statements", self.fuel), s.span));
         }
+        if self.host.stop() {
+            return Err(fr.error("interrupted".to_owned(), s.span));
+        }
         let (outs, lin_outs) = match self.control(fr, s) {
             Some(done) => done?,
             None => {
@@ -254,6 +257,8 @@ impl<'a> Evaluator<'a> {
             },
             Op::Dup(a) => Ok(vec![fr.get(*a).clone(), fr.get(*a).clone()]),
             Op::Drop(_) => Ok(Vec::new()),
+            // The one operation whose work is not that of its operands and results.
+            Op::MatMul(x, y) => arrays::product(fr.get(*x), fr.get(*y), ty, &|| self.host.stop()).map(|v| vec![v]),
             op => one(fr, op, ty).map(|v| vec![v]),
         }
     }
@@ -296,12 +301,11 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::Total { a, .. } => arrays::total(get(a), ty),
         Op::Stack { elems, shape } => arrays::stack(fr.vals(elems), ty, opt(shape).map(arrays::sizes).transpose()?),
         Op::Dot(x, y) => arrays::dot(get(x), get(y), ty),
-        Op::MatMul(x, y) => arrays::product(get(x), get(y), ty),
         Op::Outer(x, y) => arrays::outer(get(x), get(y)),
         Op::Cumsum { a, reverse } => arrays::cumsum(get(a), *reverse, ty),
         Op::Nonzero(a) => arrays::nonzero(get(a)),
         Op::Con { tag, fields, .. } => Ok(Val::data(*tag, fr.vals(fields))),
-        Op::Prim(..) | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_)
+        Op::Prim(..) | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) | Op::MatMul(..) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_)
         | Op::ReduceByIndex { .. } => Err(format!("`{}` does not have one result", crate::names::word(op))),
     }
 }

@@ -3,6 +3,7 @@
 use super::value::{Deps, Val};
 use crate::op::{Cmp, Conv};
 use adl_prim::{Bin, Un};
+use std::rc::Rc;
 
 type Res = Result<Val, String>;
 
@@ -72,6 +73,28 @@ pub(super) fn term(a: &Val, b: &Val) -> Res {
         (Val::F64(0.0), Val::Deps(_)) => Ok(a.clone()),
         (Val::Deps(_), Val::F64(0.0)) => Ok(b.clone()),
         _ => bin(Bin::Mul, a, b),
+    }
+}
+
+/// The sum of terms, numbers from left to right. Sets of inputs are joined in pairs of like size, since joining one by one is quadratic.
+pub(super) fn sum(terms: impl Iterator<Item = Res>, zero: Val) -> Res {
+    let (mut acc, mut sets): (Val, Vec<(u32, Rc<Deps>)>) = (zero, Vec::new());
+    for t in terms {
+        match t? {
+            Val::Deps(d) => {
+                let mut new = (0, d);
+                while let Some((_, below)) = sets.pop_if(|(rank, _)| *rank == new.0) {
+                    new = (new.0 + 1, Deps::union(&below, &new.1));
+                }
+                sets.push(new);
+            }
+            x => acc = bin(Bin::Add, &acc, &x)?,
+        }
+    }
+    let joined = sets.into_iter().rev().map(|(_, d)| d).reduce(|a, b| Deps::union(&b, &a));
+    match joined {
+        Some(d) => bin(Bin::Add, &acc, &Val::Deps(d)),
+        None => Ok(acc),
     }
 }
 

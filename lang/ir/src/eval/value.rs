@@ -2,6 +2,7 @@
 
 use crate::print;
 use crate::ty::Ty;
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// A value. Simple rather than fast: elements of arrays are values too.
@@ -22,16 +23,29 @@ pub enum Val {
 }
 
 /// The inputs that a linear number depends on, in order.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Deps {
     /// Their numbers.
     pub of: Vec<u32>,
+    /// How many numbers all sets of an evaluation may still take together. At 0 sets are no longer complete: a pattern with so many entries
+    /// is worth nothing.
+    pub left: Rc<Cell<u64>>,
+}
+
+impl PartialEq for Deps {
+    fn eq(&self, other: &Deps) -> bool {
+        self.of == other.of
+    }
 }
 
 impl Deps {
     /// What a sum depends on.
     pub(super) fn union(a: &Rc<Deps>, b: &Rc<Deps>) -> Rc<Deps> {
         if Rc::ptr_eq(a, b) {
+            return a.clone();
+        }
+        a.left.set(a.left.get().saturating_sub((a.of.len() + b.of.len()) as u64));
+        if a.left.get() == 0 {
             return a.clone();
         }
         let (mut x, mut y) = (a.of.iter().copied().peekable(), b.of.iter().copied().peekable());
@@ -43,7 +57,7 @@ impl Deps {
             of.push(least);
         }
         of.extend(x.chain(y));
-        Rc::new(Deps { of })
+        Rc::new(Deps { of, left: a.left.clone() })
     }
 }
 

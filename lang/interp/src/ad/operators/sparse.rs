@@ -15,6 +15,11 @@ use adl_prim::Prim;
 const STRUCTURED: usize = 512;
 const RESIDUALS: usize = 32;
 
+/// Entries that the sets of a search may take together, for each component: one that is to pay has a few for each.
+const ENTRIES: u64 = 512;
+/// The same where the structure is what was asked for: 2 GiB of them.
+const MOST_ENTRIES: u64 = 1 << 29;
+
 fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
     let buf = if narrow { Buf::F32(xs.into_iter().map(|x| x as f32).collect()) } else { Buf::F64(xs) };
     array::make(Shape::from_slice(&shape), buf)
@@ -66,7 +71,7 @@ fn one_by_one(m: &mut Machine, map: LinearMap, count: usize, narrow: bool) -> Re
 
 /// A dense Jacobian in the few directions that its structure allows, if they are few and the structure is cheap to find.
 fn structured(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Option<Vec<f64>>> {
-    let Some(rows) = dependences(m, map, (n, k), Some(RESIDUALS * n)) else { return Ok(None) };
+    let Some(rows) = dependences(m, map, (n, k), RESIDUALS * n, ENTRIES * (n + k) as u64)? else { return Ok(None) };
     // A direction tells one entry of a row at most.
     let widest = |groups: &[Vec<u32>]| groups.iter().map(Vec::len).max().unwrap_or(0);
     if 4 * widest(&rows).min(widest(&transposed(&rows, n))) > n.min(k) {
@@ -175,7 +180,10 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
     let all = || (0..n as u32).collect::<Vec<_>>();
     // Inside another derivative, which traces the numbers, all entries are given: which are needed is found by numbers that are not traced.
     let traced = m.ad.depth() > 0 && n > 0 && k > 0;
-    let found = if traced { None } else { dependences(m, &map, (n, k), None) };
+    let found = if traced { None } else { dependences(m, &map, (n, k), usize::MAX, MOST_ENTRIES)? };
+    // Each entry takes so many words here: refused before memory is short.
+    let entries = found.as_ref().map_or(array::count(&[k, n])?, |rows| rows.iter().map(Vec::len).sum());
+    drop(array::room::<[u64; 6]>(entries)?);
     let c = Compressed::of(found.unwrap_or_else(|| vec![all(); k]), n, k)?;
     let values = if traced {
         let forwards = n <= k;

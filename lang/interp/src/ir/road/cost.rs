@@ -3,6 +3,7 @@
 use super::choose;
 use super::report::{int, ints, record, table, texts};
 use super::{Entered, Not, entered, not};
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::{self, data_text};
 use crate::ir::reference::{val, value};
@@ -77,6 +78,7 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
     let mut road = std::mem::take(&mut m.road);
     let out = passes(&mut road, m, &e, &vals);
     m.road = road;
+    attend::poll()?;
     let mut c = possible!(out);
     c.function = super::name_of(f);
     c.rules = rules(m, e.entry.func);
@@ -243,6 +245,10 @@ pub(super) fn ones(road: &mut super::Road, v: &Val, ty: &Ty) -> Option<Val> {
 pub(super) struct Builtins<'a>(pub(super) &'a mut Machine);
 
 impl Host for Builtins<'_> {
+    fn stop(&self) -> bool {
+        attend::asked()
+    }
+
     fn prims(&mut self, p: Prim, args: &[Val]) -> Result<Vec<Val>, String> {
         if args.iter().any(|v| v.leaves().into_iter().any(|v| matches!(v, Val::Deps(_)))) {
             return Err(format!("`{}` of a linear number", p.name()));

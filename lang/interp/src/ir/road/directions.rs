@@ -11,6 +11,7 @@ use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::{Fun, Machine};
 use adl_ir::eval::{Deps, Evaluator};
 use adl_ir::{FnId, Val};
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// Directions below which they are taken one by one.
@@ -105,19 +106,30 @@ fn at_once(m: &mut Machine, map: &LinearMap, (from, to, w): (usize, usize, usize
 
 /// Which components of the input each component of the output depends on: the linear map is evaluated with sets of inputs in place of
 /// numbers, so that nothing that may be other than zero at this point is left out. `None` where the map is not
-/// on the main road, or more than `most` numbers are stored for it.
-pub(crate) fn dependences(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: Option<usize>) -> Option<Vec<Vec<u32>>> {
+/// on the main road, more than `most` numbers are stored for it, or the sets take more than `entries` in all.
+pub(crate) fn dependences(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, entries: u64) -> Res<Option<Vec<Vec<u32>>>> {
+    let found = sets(m, map, (n, k), most, entries);
+    crate::attend::poll()?;
+    Ok(found)
+}
+
+fn sets(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, entries: u64) -> Option<Vec<Vec<u32>>> {
     let main = map.main.clone()?;
     let kept = main.lined.kept.iter().map(boxes::boxes);
     let unpacked: Vec<Value> = main.residuals.iter().zip(kept).map(|(v, n)| boxes::unpack(v.clone(), n)).collect();
     let stored: usize = unpacked.iter().map(|v| seq::shape(v).map_or(1, |s| s.iter().product())).sum();
-    if most.is_some_and(|most| stored > most) {
+    if stored > most {
         return None;
     }
     let residuals: Vec<Val> = unpacked.iter().map(val).collect::<Option<_>>()?;
     let mut road = std::mem::take(&mut m.road);
-    let out = evaluated(&mut road, m, &main, &residuals, n);
+    let left = Rc::new(Cell::new(entries));
+    let inputs = (0..n as u32).map(|i| Val::Deps(Rc::new(Deps { of: vec![i], left: left.clone() }))).collect();
+    let out = evaluated(&mut road, m, &main, &residuals, Val::array(vec![n], inputs));
     m.road = road;
+    if left.get() == 0 {
+        return None;
+    }
     let rows: Vec<Vec<u32>> = match out? {
         Val::Absent => vec![Vec::new(); k],
         Val::Array(a) => a.elems.iter().map(|v| if let Val::Deps(d) = v { d.of.clone() } else { Vec::new() }).collect(),
@@ -126,7 +138,7 @@ pub(crate) fn dependences(m: &mut Machine, map: &LinearMap, (n, k): (usize, usiz
     (rows.len() == k).then_some(rows)
 }
 
-fn evaluated(road: &mut Road, m: &mut Machine, main: &Map, residuals: &[Val], n: usize) -> Option<Val> {
+fn evaluated(road: &mut Road, m: &mut Machine, main: &Map, residuals: &[Val], inputs: Val) -> Option<Val> {
     if !main.lined.active.first().is_some_and(|a| *a) {
         return Some(Val::Absent);
     }
@@ -134,6 +146,5 @@ fn evaluated(road: &mut Road, m: &mut Machine, main: &Map, residuals: &[Val], n:
     let mut host = Builtins(m);
     let mut e = Evaluator::new(&road.program, &mut host);
     e.fuel = FUEL;
-    let inputs = (0..n as u32).map(|i| Val::Deps(Rc::new(Deps { of: vec![i] }))).collect();
-    e.run(f, residuals, &[Val::array(vec![n], inputs)]).ok()?.lin_results.into_iter().next()
+    e.run(f, residuals, &[inputs]).ok()?.lin_results.into_iter().next()
 }
