@@ -279,6 +279,8 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::Convert(c, a) => scalar::convert(*c, get(a)),
         Op::Dim(a, axis) => extent(get(a), *axis),
         Op::Count(a) => Ok(Val::I64(arrays::count(get(a)))),
+        // Taken where an array is made, it may be one that no branch went on to use.
+        Op::Shape(a) if get(a).is_absent() => Ok(Val::Absent),
         Op::Shape(a) => arrays::array(get(a)).map(|a| Val::ints(&a.shape.iter().map(|n| *n as i64).collect::<Vec<_>>())),
         Op::Index { a, at, .. } => parts::index(get(a), &fr.vals(at), ty),
         Op::IndexAdd { acc, at, v, shape } => parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Add),
