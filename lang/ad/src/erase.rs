@@ -17,6 +17,7 @@ impl Ad {
         }
         let id = p.reserve(&src.name);
         self.erasures.insert(f, id);
+        self.absent.insert(id);
         let mut out = Function { name: src.name.clone(), vars: src.vars.clone(), body: Block::default() };
         out.vars.iter_mut().for_each(|v| v.linear = false);
         out.body = self.erase_block(p, &mut out, &src.body, &mut HashMap::new());

@@ -8,6 +8,7 @@ mod call;
 mod leaf;
 mod prims;
 
+use crate::memo::Arrays;
 use crate::Ad;
 use crate::activity::Activity;
 use crate::{check, dce, explicit};
@@ -32,6 +33,16 @@ impl Ad {
     pub fn jvp(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Jvp, Unsupported> {
         let src = p.func(f).clone();
         let src = crate::tensor::narrow::narrowed(&src).map_or(src, Rc::new);
+        let arrays = if self.absent.contains(&f) { Arrays::MayBeAbsent } else { Arrays::There };
+        // What is computed once has one tangent, too.
+        let src = match self.cleanup {
+            Some(cleanup) => {
+                let mut f = (*src).clone();
+                cleanup(p, &mut f, arrays);
+                Rc::new(f)
+            }
+            None => src,
+        };
         let params = src.body.params.clone();
         let wrt: Vec<bool> = params.iter().zip(wrt).map(|(x, w)| *w && self.tangent_ty(p, &src.ty(*x).clone()).is_some()).collect();
         if let Some(j) = self.jvps.get(&(f, wrt.clone())) {
@@ -46,7 +57,7 @@ impl Ad {
             Ok(mut made) => {
                 check::made("jvp", p, &made);
                 if let Some(cleanup) = self.cleanup {
-                    cleanup(p, &mut made);
+                    cleanup(p, &mut made, arrays);
                 }
                 p.set(j.func, made);
                 Ok(j)

@@ -44,4 +44,4 @@ mod check;
 mod memo;
 mod road;
 
-pub use memo::Ad;
+pub use memo::{Ad, Arrays};

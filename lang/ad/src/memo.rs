@@ -8,12 +8,21 @@ use adl_ir::{DataId, FnId, Function, Op, Program};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+/// Whether all arrays of a function have a shape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arrays {
+    /// They do: it is code of the user's.
+    There,
+    /// Absent zeros may be among them: a derivative, or what one keeps.
+    MayBeAbsent,
+}
+
 /// The transformations over one program, each made once for each function.
 #[derive(Default)]
 pub struct Ad {
-    /// What is done to every function that J has made, before it is unzipped: fewer statements are fewer residuals. (The optimiser stands
-    /// below this crate.)
-    pub cleanup: Option<fn(&Program, &mut Function)>,
+    /// What is done to every function before J, and to what J has made of it before that is unzipped: fewer statements are fewer
+    /// residuals. (The optimiser stands below this crate.)
+    pub cleanup: Option<fn(&Program, &mut Function, Arrays)>,
     /// Whether reductions, scans and histograms are differentiated as the loops that they are, whatever their operator: the rules are
     /// compared with it.
     pub only_loops: bool,
@@ -36,6 +45,8 @@ pub struct Ad {
     pub(crate) profiles: HashMap<FnId, Profile>,
     pub(crate) sites: HashMap<FnId, Rc<Sites>>,
     pub(crate) erasures: HashMap<FnId, FnId>,
+    /// Functions made here in which arrays may be absent.
+    pub(crate) absent: HashSet<FnId>,
     pub(crate) recursive: HashMap<FnId, bool>,
     pub(crate) activities: HashMap<(FnId, Vec<bool>), Vec<bool>>,
 }

@@ -40,7 +40,9 @@ impl Ad {
         // Callers inside a recursion need the signature now.
         let id = p.add(Function { body: Block { stmts: Vec::new(), ..src.body.clone() }, ..(*src).clone() });
         self.segments.insert((f, how), id);
-        let mut s = Segmenter { ad: self, p, how, b: Builder::on((*src).clone()) };
+        let absent = self.absent.contains(&f);
+        let mut s = Segmenter { ad: self, p, how, absent, b: Builder::on((*src).clone()) };
+        s.like_source(id);
         s.b.adopt(&src.body.params, &[]);
         s.stmts(&src.body);
         let out = s.b.finish(src.body.results.clone(), Vec::new());
@@ -54,6 +56,8 @@ struct Segmenter<'a> {
     ad: &'a mut Ad,
     p: &'a mut Program,
     how: Segments,
+    /// Whether arrays may be absent in the source.
+    absent: bool,
     b: Builder,
 }
 
@@ -138,7 +142,16 @@ impl Segmenter<'_> {
         let made = Loop { turns: Turns::For(n), reverse: false, init: carry, lin_init: Vec::new(), xs: parts, lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
         let (outs, _) = b.emit(Op::Loop(Box::new(made)), &[&tys[..], &[Ty::I64]].concat(), &[]);
         let f = b.finish(outs[..tys.len()].to_vec(), Vec::new());
-        self.p.add(f)
+        let id = self.p.add(f);
+        self.like_source(id)
+    }
+
+    /// A function that has absent arrays if the source has.
+    fn like_source(&mut self, id: FnId) -> FnId {
+        if self.absent {
+            self.ad.absent.insert(id);
+        }
+        id
     }
 
     /// The loop's body in another function, its index counted from `lo`. The body's loops are divided no further.
@@ -185,6 +198,7 @@ impl Segmenter<'_> {
     /// `halves lo len k rest… carry…`: `len` turns from `lo` with `k` states.
     fn halving(&mut self, part: FnId, tys: &[Ty], rest: &[Var]) -> FnId {
         let id = self.p.reserve("halves");
+        self.like_source(id);
         let mut b = Builder::new("halves");
         b.span = self.b.span;
         let (lo, len, k) = (b.param(Ty::I64), b.param(Ty::I64), b.param(Ty::I64));

@@ -59,6 +59,8 @@ impl Ad {
         let boxed = self.is_recursive(p, f).then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new() }));
         let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new(), own: Rc::default(), moved: Rc::default(), padding: Rc::default() };
         self.unzips.insert((f, plan.clone()), u.clone());
+        // What a branch that is not taken keeps is absent.
+        self.absent.insert(u.primal);
         if let Some(d) = boxed {
             // Callers inside the recursion need the signatures now.
             self.announce(p, &u, &src, d);
@@ -144,6 +146,7 @@ impl Ad {
         let made = kept(p.func(u.primal), u.results);
         let id = p.add(made);
         self.kept.insert(u.primal, id);
+        self.absent.insert(id);
         id
     }
 }

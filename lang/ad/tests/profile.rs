@@ -132,7 +132,7 @@ fn forecasts_for_generated_programs_are_exact() {
             let g = adl_ir::generate::program(seed, size);
             (g.program, g.main, g.args)
         };
-        let fails = |g: &adl_ir::generate::Generated| std::panic::catch_unwind(|| check("small", at(g.size), seed)).is_err();
+        let fails = |g: &adl_ir::generate::Generated| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check("small", at(g.size), seed))).is_err();
         if fails(&adl_ir::generate::program(seed, size)) {
             let text = adl_ir::generate::smallest(seed, size, fails).map(|g| format!("size {}:\n{}", g.size, adl_ir::print::program(&g.program, adl_ir::print::Style::PLAIN)));
             panic!("seed {seed} fails, at {}", text.unwrap_or_default());

@@ -1,28 +1,28 @@
 //! What no turn of a loop changes is computed before it, if it cannot fail and costs no more than the loop's first turn would.
 
 use crate::simplify::is_pure;
-use adl_ir::{Block, Function, Op, Stmt, Turns, Var};
+use adl_ir::{Block, Function, Op, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;
 
-/// Moves invariant statements out of loops, as far as they go.
-pub fn hoist(f: &mut Function) {
+/// Moves invariant statements out of loops, as far as they go. `safe` are results of `index` statements that cannot fail.
+pub fn hoist(f: &mut Function, safe: &HashSet<Var>) {
     let mut body = std::mem::take(&mut f.body);
-    block(f, &mut body);
+    block(f, &mut body, safe);
     f.body = body;
 }
 
-fn block(f: &Function, b: &mut Block) {
+fn block(f: &Function, b: &mut Block, safe: &HashSet<Var>) {
     let mut out = Vec::with_capacity(b.stmts.len());
     for mut s in std::mem::take(&mut b.stmts) {
         for part in s.op.blocks_mut() {
-            block(f, part);
+            block(f, part, safe);
         }
         if let Op::Loop(l) = &mut s.op {
             if let Turns::While(c) = &mut l.turns {
-                out.extend(invariant(f, c));
+                out.extend(invariant(f, c, safe));
             }
-            out.extend(invariant(f, &mut l.body));
+            out.extend(invariant(f, &mut l.body, safe));
         }
         out.push(s);
     }
@@ -30,20 +30,38 @@ fn block(f: &Function, b: &mut Block) {
 }
 
 /// Takes the statements out of a loop's block that depend on nothing bound in it.
-fn invariant(f: &Function, b: &mut Block) -> Vec<Stmt> {
-    let mut inside: HashSet<Var> = b.params.iter().chain(&b.lin_params).copied().collect();
+fn invariant(f: &Function, b: &mut Block, safe: &HashSet<Var>) -> Vec<Stmt> {
     let mut moved = Vec::new();
-    b.stmts.retain(|s| {
+    let cannot_fail = |s: &Stmt| is_pure(&s.op) && never_fails(f, &s.op) || matches!(s.op, Op::Index { .. }) && s.outs.iter().all(|v| safe.contains(v));
+    outwards(f, b, &mut HashSet::new(), &cannot_fail, &mut moved);
+    moved
+}
+
+/// Takes out what depends on nothing `inside`; of branches, which may not be taken, only what costs nothing.
+fn outwards(f: &Function, b: &mut Block, inside: &mut HashSet<Var>, cannot_fail: &dyn Fn(&Stmt) -> bool, moved: &mut Vec<Stmt>) {
+    inside.extend(b.params.iter().chain(&b.lin_params));
+    b.stmts.retain_mut(|s| {
         let mut depends = false;
         s.op.each_operand(&mut |v| depends |= inside.contains(&v) || f.linear(v));
-        if !depends && s.lin_outs.is_empty() && is_pure(&s.op) && never_fails(f, &s.op) {
+        if !depends && s.lin_outs.is_empty() && cannot_fail(s) {
             moved.push(s.clone());
             return false;
+        }
+        if let Op::If(..) | Op::Switch(..) = s.op {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks_mut().into_iter().for_each(|part| outwards(f, part, inside, &|s| cannot_fail(s) && free(f, &s.op), moved)));
         }
         inside.extend(s.outs.iter().chain(&s.lin_outs));
         true
     });
-    moved
+}
+
+/// What costs nothing: literals and extents.
+fn free(f: &Function, op: &Op) -> bool {
+    match op {
+        Op::Lit(_) | Op::Dim(..) | Op::Shape(_) => true,
+        Op::Stack { elems, .. } => elems.iter().all(|v| *f.ty(*v) == Ty::I64),
+        _ => false,
+    }
 }
 
 /// Whether evaluation always succeeds. Integer arithmetic may overflow, indices may be out of bounds, shapes may differ.
@@ -59,6 +77,7 @@ pub(crate) fn never_fails(f: &Function, op: &Op) -> bool {
         Op::Cmp(_, a, b) => scalar(a) && scalar(b) && f.ty(*a) == f.ty(*b) && (real(a) || f.ty(*a).is_flat()),
         Op::Select(c, a, b) => scalar(c) && scalar(a) && scalar(b),
         Op::Convert(adl_ir::Conv::ToF64, _) => true,
+        Op::Stack { elems, .. } => !elems.is_empty() && elems.iter().all(scalar),
         Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => false,
         _ => false,
     }

@@ -3,13 +3,14 @@
 //!
 //! - [`mod@simplify`]: constants folded ([`fold`]), identities, extents found where they come from ([`extent`]).
 //! - [`cse`]: one statement for equal ones, in the block or around it.
+//! - [`mod@shapes`]: shapes found where they come from, through loops and branches too.
 //! - [`mod@hoist`]: what no turn of a loop changes, and what cannot fail, is computed before it.
 //! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
 //! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
 //!
 //! Three compositions, each followed by the verifier in debug builds:
 //!
-//! - [`function`], between J and U: simplify and equal statements, hoist, the former again (what was hoisted meets its equals), dead
+//! - [`function`], before J and between J and U: simplify and equal statements, hoist, the former again (what was hoisted meets its equals), dead
 //!   code. These leave linear statements alone; fewer statements are fewer residuals. One round reaches the fixpoint but for chains
 //!   through loops nested in loops, which a round more would shorten by a level.
 //! - [`finish`], before a function is lowered, when nothing will be differentiated any more: rounds of the former and fusion, until a
@@ -27,19 +28,22 @@ pub mod extent;
 pub mod fold;
 pub mod fuse;
 pub mod hoist;
+pub mod shapes;
 pub mod simplify;
 
 pub use fuse::straight;
 
+use adl_ad::Arrays;
 use adl_ir::{Function, Program};
+use std::collections::HashSet;
 use fuse::For;
 
 /// Rounds of [`finish`].
 pub const ROUNDS: usize = 4;
 
 /// What suits every function, to be differentiated or not.
-pub fn function(p: &Program, f: &mut Function) {
-    round(f);
+pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
+    round(f, arrays);
     check(p, f);
 }
 
@@ -55,21 +59,25 @@ pub fn native(p: &Program, f: &mut Function) {
 
 fn until_done(p: &Program, f: &mut Function, target: For) {
     if target == For::Any {
-        round(f);
+        round(f, Arrays::MayBeAbsent);
     }
     for _ in 0..ROUNDS {
         if !fuse::fuse(f, target) {
             break;
         }
         check(p, f);
-        round(f);
+        round(f, Arrays::MayBeAbsent);
     }
     check(p, f);
 }
 
-fn round(f: &mut Function) {
+fn round(f: &mut Function, arrays: Arrays) {
     simplify::simplify(f);
-    hoist::hoist(f);
+    let safe = match arrays {
+        Arrays::There => shapes::known(f),
+        Arrays::MayBeAbsent => HashSet::new(),
+    };
+    hoist::hoist(f, &safe);
     simplify::simplify(f);
     adl_ad::dce::remove_dead(f);
 }

@@ -5,7 +5,7 @@
 use crate::cse::Seen;
 use crate::extent::Extents;
 use crate::fold::Lits;
-use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use std::collections::HashMap;
 
@@ -48,9 +48,9 @@ impl Simplifier<'_> {
     fn stmts(&mut self, from: Vec<Stmt>, out: &mut Vec<Stmt>) {
         for mut s in from {
             s.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
-            if let Some(b) = self.taken(&mut s.op) {
+            if let Some(b) = self.taken(&mut s) {
                 self.stmts(b.stmts, out);
-                for (v, r) in s.outs.iter().zip(&b.results).chain(s.lin_outs.iter().zip(&b.lin_results)) {
+                for (v, r) in s.outs.iter().zip(&b.results).chain(s.lin_outs.iter().zip(&b.lin_results)).filter(|(v, r)| v != r) {
                     self.names.insert(*v, self.name(*r));
                 }
                 continue;
@@ -67,9 +67,10 @@ impl Simplifier<'_> {
         }
     }
 
-    /// The branch of a condition that is known.
-    fn taken(&self, op: &mut Op) -> Option<Block> {
-        match op {
+    /// The branch of a condition that is known, the one turn of a loop that has one.
+    fn taken(&mut self, s: &mut Stmt) -> Option<Block> {
+        match &mut s.op {
+            Op::Loop(l) => self.once(l, &s.outs),
             Op::If(c, a, b) => match self.lits.get(*c) {
                 Some(Lit::Bool(true)) => Some(std::mem::take(a)),
                 Some(Lit::Bool(false)) => Some(std::mem::take(b)),
@@ -77,6 +78,31 @@ impl Simplifier<'_> {
             },
             _ => None,
         }
+    }
+
+    /// The turn of a loop that has one, where nothing is linear. (A sum would lose the sign of a zero.)
+    fn once(&mut self, l: &mut Loop, outs: &[Var]) -> Option<Block> {
+        let Turns::For(n) = l.turns else { return None };
+        let linear = !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && l.body.lin_params.is_empty());
+        if self.lits.int(n) != Some(1) || linear || l.outs.iter().any(|o| *o != Out::Collect) {
+            return None;
+        }
+        let mut b = std::mem::take(&mut l.body);
+        let (index, k) = (*b.params.first()?, l.init.len());
+        let span = b.stmts.first().map(|s| s.span).unwrap_or_default();
+        let made = |op: Op, v: Var| Stmt { op, outs: vec![v], lin_outs: Vec::new(), span };
+        let mut stmts = vec![made(Op::Lit(Lit::I64(0)), index)];
+        for (p, x) in b.params.iter().skip(1 + k).zip(&l.xs) {
+            stmts.push(made(Op::Index { a: *x, at: vec![index], shape: None }, *p));
+        }
+        self.names.extend(b.params.iter().skip(1).copied().zip(l.init.iter().copied()).take(k));
+        stmts.append(&mut b.stmts);
+        for (v, r) in outs.iter().zip(&b.results).skip(k) {
+            stmts.push(made(Op::Stack { elems: vec![*r], shape: None }, *v));
+        }
+        stmts.push(made(Op::Lit(Lit::I64(1)), *outs.last()?));
+        let results = [b.results.get(..k)?, &outs[k..]].concat();
+        Some(Block { stmts, results, ..Block::default() })
     }
 
     /// Elements that are the index, always the same, or read twice.
@@ -118,7 +144,7 @@ impl Simplifier<'_> {
             }
             match &s.op {
                 Op::Lit(l) => self.lits.put(out, l.clone()),
-                Op::Un(Un::Neg, _) | Op::Not(_) | Op::Reverse(_) | Op::Transpose(_) | Op::Prim(Prim::Iota, _) | Op::Replicate { .. } => {
+                Op::Un(Un::Neg, _) | Op::Not(_) | Op::Reverse(_) | Op::Transpose(_) | Op::Prim(Prim::Iota, _) | Op::Replicate { .. } | Op::Stack { .. } => {
                     self.defs.insert(out, s.op.clone());
                 }
                 _ => {}
@@ -153,6 +179,10 @@ impl Simplifier<'_> {
             Op::Convert(Conv::ToF64, a) if *self.f.ty(*a).scalar() == Ty::F64 => Some(*a),
             Op::Convert(Conv::ToF32, a) if *self.f.ty(*a).scalar() == Ty::F32 => Some(*a),
             Op::Convert(Conv::ToI64, a) if *self.f.ty(*a).scalar() == Ty::I64 => Some(*a),
+            Op::Index { a, at, .. } => match (self.defs.get(a)?, self.lits.int(*at.first()?)?) {
+                (Op::Stack { elems, .. }, k) if at.len() == 1 => elems.get(usize::try_from(k).ok()?).copied(),
+                _ => None,
+            },
             Op::Dim(a, k) => self.extents.find(*a, *k, &|v| self.seen.extent(v, *k)),
             _ => None,
         }

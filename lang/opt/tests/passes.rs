@@ -3,6 +3,7 @@
 use adl_ir::print::{self, Style};
 use adl_ir::{Function, Program};
 use adl_opt::fuse::For;
+use std::collections::HashSet;
 use std::path::Path;
 
 type Pass = fn(&Program, &mut Function);
@@ -10,7 +11,11 @@ type Pass = fn(&Program, &mut Function);
 const PASSES: &[(&str, Pass)] = &[
     ("simplify", |_, f| adl_opt::simplify::simplify(f)),
     ("cse", |_, f| adl_opt::simplify::simplify(f)),
-    ("hoist", |_, f| adl_opt::hoist::hoist(f)),
+    ("hoist", |_, f| adl_opt::hoist::hoist(f, &HashSet::new())),
+    ("shapes", |_, f| {
+        let safe = adl_opt::shapes::known(f);
+        adl_opt::hoist::hoist(f, &safe);
+    }),
     ("dead", |_, f| adl_ad::dce::remove_dead(f)),
     ("fuse", |_, f| _ = adl_opt::fuse::fuse(f, For::Any)),
     ("fuse_native", |_, f| _ = adl_opt::fuse::fuse(f, For::Native)),

@@ -1,10 +1,11 @@
 //! Passes on generated programs and their derivatives: the same bits, and never more work by the reference evaluator's count.
 
-use adl_ad::Ad;
+use adl_ad::{Ad, Arrays};
 use adl_ad::unzip::Plan;
 use adl_ir::eval::{Val, run};
 use adl_ir::generate;
 use adl_ir::{FnId, Function, Program};
+use std::collections::HashSet;
 
 fn programs() -> u64 {
     std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
@@ -34,30 +35,30 @@ fn all_bits(vs: &[Val]) -> Vec<u64> {
     out
 }
 
-type Pass = fn(&Program, &mut Function);
+type Pass = fn(&Program, &mut Function, Arrays);
 
 /// Single passes, then the compositions.
 const PASSES: &[Pass] = &[
-    |_, f| adl_opt::simplify::simplify(f),
-    |_, f| adl_ad::dce::remove_dead(f),
-    |_, f| _ = adl_opt::fuse::fuse(f, adl_opt::fuse::For::Any),
-    |_, f| _ = adl_opt::fuse::fuse(f, adl_opt::fuse::For::Native),
-    |_, f| adl_opt::hoist::hoist(f),
+    |_, f, _| adl_opt::simplify::simplify(f),
+    |_, f, _| adl_ad::dce::remove_dead(f),
+    |_, f, _| _ = adl_opt::fuse::fuse(f, adl_opt::fuse::For::Any),
+    |_, f, _| _ = adl_opt::fuse::fuse(f, adl_opt::fuse::For::Native),
+    |_, f, _| adl_opt::hoist::hoist(f, &HashSet::new()),
     adl_opt::function,
-    adl_opt::finish,
-    adl_opt::native,
+    |p, f, _| adl_opt::finish(p, f),
+    |p, f, _| adl_opt::native(p, f),
 ];
 const HOIST: usize = 4;
 
 /// Runs a function as it is and after each composition; the results.
-fn compare(p: &mut Program, f: FnId, args: &[Val], seed: u64) -> Vec<Val> {
+fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Arrays, seed: u64) -> Vec<Val> {
     let plain = run(p, f, args, &[]).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     let mut made: Function = (**p.func(f)).clone();
     let mut hoisted = 0;
     for (k, pass) in PASSES.iter().enumerate() {
         // What is computed before a loop is computed once though the loop may not turn.
         hoisted = if k == HOIST { 16 + plain.counts.total / 8 } else { hoisted };
-        pass(p, &mut made);
+        pass(p, &mut made, arrays);
         adl_ir::verify(p, &made).unwrap_or_else(|e| panic!("seed {seed}, pass {k}: {e:?}"));
         let g = p.add(made.clone());
         let now = run(p, g, args, &[]).unwrap_or_else(|e| panic!("seed {seed}, pass {k}: {e}"));
@@ -72,18 +73,18 @@ fn results_are_the_same_bits_for_no_more_work() {
     for seed in 0..programs() {
         let g = generate::program(seed, 6 + (seed % 40) as usize);
         let mut p = g.program.clone();
-        compare(&mut p, g.main, &g.args, seed);
+        compare(&mut p, g.main, &g.args, Arrays::There, seed);
         let mut ad = Ad::new();
         ad.cleanup = Some(adl_opt::function);
         let wrt = vec![true; g.args.len()];
         let l = ad.linearize_with(&mut p, g.main, &wrt, &Plan::store_all()).unwrap_or_else(|e| panic!("seed {seed}: {}", e.why));
-        let mut outs = compare(&mut p, l.primal, &g.args, seed);
+        let mut outs = compare(&mut p, l.primal, &g.args, Arrays::MayBeAbsent, seed);
         let mut seeds = outs.split_off(l.results);
         for v in outs.iter().zip(&l.active).filter(|(_, a)| **a).map(|(v, _)| v) {
             seeds.push(v.clone());
         }
         if p.func(l.cotangent).body.params.len() == seeds.len() && outs.iter().all(|v| !matches!(v, Val::Data(_))) {
-            compare(&mut p, l.cotangent, &seeds, seed);
+            compare(&mut p, l.cotangent, &seeds, Arrays::MayBeAbsent, seed);
         }
     }
 }

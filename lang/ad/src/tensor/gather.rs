@@ -62,39 +62,53 @@ impl T<'_> {
 
     /// The shapes of a nest's array outputs that have cotangents, made before it. None if one is not made of plain nested comprehensions.
     fn shapes_of_outputs(&mut self, s: &Stmt, l: &Loop) -> Option<HashMap<Var, Var>> {
-        let mut forms = self.literals.clone();
         let mut found = Vec::new();
         for (k, o) in s.lin_outs.iter().enumerate() {
             if l.lin_outs[k] == Out::Boxed {
                 return None;
             }
             if self.b.ty(*o).rank() > 0 && self.cts.contains_key(&self.root(*o)) {
-                let mut dims = Vec::new();
-                let (mut stmt, mut out) = (s, k);
-                loop {
-                    let (l, turns) = path::comprehension(&stmt.op)?;
-                    if l.lin_outs[out] == Out::Collect {
-                        dims.push(forms.of(turns));
-                    }
-                    let result = l.body.lin_results[out];
-                    if self.b.ty(result).rank() == 0 {
-                        break;
-                    }
-                    l.body.stmts.iter().for_each(|s| forms.note(&self.b.func, s));
-                    stmt = l.body.stmts.iter().find(|s| s.lin_outs.contains(&result))?;
-                    out = stmt.lin_outs.iter().position(|o| *o == result)?;
-                }
-                found.push((*o, dims));
+                found.push((*o, self.turns_of_output(s, l, k)?));
             }
-        }
-        let inside = bound_inside(&l.body);
-        if !found.iter().flat_map(|(_, dims)| dims).all(|d| d.all(&|v| !inside.contains(&v))) {
-            return None;
         }
         Some(found.into_iter().map(|(o, dims)| {
             let elems = dims.iter().map(|d| d.emit(&mut self.b)).collect();
             (o, self.b.one(Op::Stack { elems, shape: None }, Ty::shape()))
         }).collect())
+    }
+
+    /// The extents of a nest's output, where they are known before it.
+    fn turns_of_output(&self, s: &Stmt, l: &Loop, k: usize) -> Option<Vec<Affine>> {
+        let (mut forms, mut dims) = (self.literals.clone(), Vec::new());
+        let (mut stmt, mut out) = (s, k);
+        loop {
+            let (l, turns) = path::comprehension(&stmt.op)?;
+            if l.lin_outs[out] == Out::Collect {
+                dims.push(forms.of(turns));
+            }
+            let result = l.body.lin_results[out];
+            if self.b.ty(result).rank() == 0 {
+                break;
+            }
+            l.body.stmts.iter().for_each(|s| forms.note(&self.b.func, s));
+            stmt = l.body.stmts.iter().find(|s| s.lin_outs.contains(&result))?;
+            out = stmt.lin_outs.iter().position(|o| *o == result)?;
+        }
+        let inside = bound_inside(&l.body);
+        dims.iter().all(|d| d.all(&|v| !inside.contains(&v))).then_some(dims)
+    }
+
+    /// The cotangent of an array that a loop within the nest makes. It is read at single places, so its shape is wanted.
+    fn within(&mut self, s: &Stmt, k: usize, whole: Var, names: &Names) -> Result<Ct, Unsupported> {
+        let shape = match &s.op {
+            Op::Loop(l) if self.b.ty(whole).rank() > 0 => {
+                let dims = self.turns_of_output(s, l, k).ok_or_else(|| Unsupported::new("an inner loop whose extents are not known before it", s.span))?;
+                let elems = dims.iter().map(|d| renamed(d, &names.new).emit(&mut self.b)).collect();
+                Some(self.b.one(Op::Stack { elems, shape: None }, Ty::shape()))
+            }
+            _ => None,
+        };
+        Ok(Ct { whole, at: Vec::new(), shape })
     }
 
     /// Adds the cotangent of all that a site reads.
@@ -350,10 +364,14 @@ impl T<'_> {
 
     fn into_target(&mut self, s: &Stmt, mut arrays: HashMap<Var, Ct>, site: &Site, depth: usize, names: &mut Names) -> Result<Var, Unsupported> {
         let Some((_, n)) = site.place.steps.get(depth) else { return Ok(self.finished(s.lin_outs[0])) };
-        let cts: Vec<Option<Ct>> = s.lin_outs.iter().map(|o| {
+        let mut cts: Vec<Option<Ct>> = Vec::new();
+        for (k, o) in s.lin_outs.iter().enumerate() {
             let root = self.root(*o);
-            arrays.remove(o).or_else(|| self.cts.remove(&root).map(|whole| Ct { whole, at: Vec::new(), shape: None }))
-        }).collect();
+            cts.push(match arrays.remove(o) {
+                Some(ct) => Some(ct),
+                None => self.cts.remove(&root).map(|whole| self.within(s, k, whole, names)).transpose()?,
+            });
+        }
         match &s.op {
             Op::Loop(l) => self.term_of_loop(l, &cts, site, depth + 1, names),
             Op::If(c, ..) => {

@@ -156,7 +156,7 @@ fn only<T: Clone>(v: &[T], keep: &[bool]) -> Vec<T> {
 }
 
 /// Checks the first and second derivatives of the last function.
-pub fn check(name: &str, p: Program, plan: &Plan, how: Segments, cleanup: Option<fn(&Program, &mut adl_ir::Function)>) -> Vec<Val> {
+pub fn check(name: &str, p: Program, plan: &Plan, how: Segments, cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Arrays)>) -> Vec<Val> {
     let f = FnId(p.funcs.len() as u32 - 1);
     let rng = &mut Rng(7);
     let x: Vec<Val> = p.func(f).tys(&p.func(f).body.params).iter().map(|t| input(rng, t)).collect();
@@ -164,7 +164,7 @@ pub fn check(name: &str, p: Program, plan: &Plan, how: Segments, cleanup: Option
 }
 
 /// Checks the first and second derivatives of a function at a point.
-pub fn check_at(name: &str, mut p: Program, f: FnId, x: &[Val], plan: &Plan, how: Segments, cleanup: Option<fn(&Program, &mut adl_ir::Function)>) -> Vec<Val> {
+pub fn check_at(name: &str, mut p: Program, f: FnId, x: &[Val], plan: &Plan, how: Segments, cleanup: Option<fn(&Program, &mut adl_ir::Function, adl_ad::Arrays)>) -> Vec<Val> {
     if let Err(why) = adl_ir::verify::verify_program(&p) {
         panic!("{name}: {why}");
     }

@@ -1,0 +1,393 @@
+//! Shapes that are known without the array: those of what it was made from. `shape` and `dim` of an array that a loop's turn makes become
+//! those of one that stands before the loop, so that nothing of each turn is kept for them; and indices that are literals are found to be
+//! in bounds.
+//!
+//! Every array has a *form*, one [`Extent`] for each axis. A loop's carried array has the form of its beginning if each turn gives it
+//! back in this form, which is assumed until it is refuted. What assertions say of extents holds in the rest of their block.
+//!
+//! Only for functions whose arrays are all there: an absent zero has no shape, though what it is added to has.
+
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::Prim;
+use std::collections::{HashMap, HashSet};
+
+/// Loops in loops, from which on a carried array has a form of its own.
+const DEEPEST: usize = 6;
+
+/// The extent of an axis.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Extent {
+    Lit(i64),
+    /// The value of an Int.
+    Is(Var),
+    /// That of an array of which nothing else is known.
+    Of(Var, u32),
+}
+
+type Form = Vec<Extent>;
+
+/// Rewrites `shape` and `dim`. The results of those `index` statements are given which cannot fail.
+pub fn known(f: &mut Function) -> HashSet<Var> {
+    let mut k = Known { f, forms: HashMap::new(), level: HashMap::new(), now: 0, loops: 0, ints: HashMap::new(), equal: HashMap::new(), facts: Vec::new(), found: HashMap::new(), safe: HashSet::new() };
+    for v in &f.body.params {
+        k.own(*v);
+    }
+    k.block(&f.body);
+    let (found, safe) = (k.found, k.safe);
+    let mut body = std::mem::take(&mut f.body);
+    write(f, &mut body, &found);
+    f.body = body;
+    safe
+}
+
+/// Puts what was found in the place of what asks for it.
+fn write(f: &mut Function, b: &mut Block, found: &HashMap<Var, Form>) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        let mut out = Vec::with_capacity(b.stmts.len());
+        for mut s in std::mem::take(&mut b.stmts) {
+            s.op.blocks_mut().into_iter().for_each(|b| write(f, b, found));
+            if let Some(form) = s.outs.first().and_then(|v| found.get(v)) {
+                s.op = match (&s.op, whole(f, form)) {
+                    (Op::Shape(_), Some(a)) => Op::Shape(a),
+                    (Op::Shape(_), None) => Op::Stack { elems: form.iter().map(|e| int(f, *e, &s, &mut out)).collect(), shape: None },
+                    (_, _) => match form[0] {
+                        Extent::Lit(n) => Op::Lit(Lit::I64(n)),
+                        Extent::Of(a, k) => Op::Dim(a, k),
+                        Extent::Is(_) => s.op,
+                    },
+                };
+            }
+            out.push(s);
+        }
+        b.stmts = out;
+    });
+}
+
+/// The array of which a form is the whole shape.
+fn whole(f: &Function, form: &Form) -> Option<Var> {
+    let Some(Extent::Of(a, 0)) = form.first() else { return None };
+    let all = f.ty(*a).rank() as usize == form.len() && form.iter().enumerate().all(|(k, e)| *e == Extent::Of(*a, k as u32));
+    all.then_some(*a)
+}
+
+/// A variable that is the extent.
+fn int(f: &mut Function, e: Extent, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
+    let op = match e {
+        Extent::Is(v) => return v,
+        Extent::Lit(n) => Op::Lit(Lit::I64(n)),
+        Extent::Of(a, k) => Op::Dim(a, k),
+    };
+    let v = f.fresh(Ty::I64, false);
+    out.push(Stmt { op, outs: vec![v], lin_outs: Vec::new(), span: like.span });
+    v
+}
+
+struct Known<'a> {
+    f: &'a Function,
+    forms: HashMap<Var, Form>,
+    /// How many blocks stand around a variable.
+    level: HashMap<Var, usize>,
+    now: usize,
+    loops: usize,
+    /// Ints that are extents or literals.
+    ints: HashMap<Var, Extent>,
+    /// Comparisons for equality.
+    equal: HashMap<Var, (Var, Var)>,
+    /// What has been asserted: the first is the second. With how many blocks stand around the assertion.
+    facts: Vec<(Extent, Extent, usize)>,
+    /// Forms for `shape`, one extent for `dim`.
+    found: HashMap<Var, Form>,
+    safe: HashSet<Var>,
+}
+
+impl Known<'_> {
+    fn rank(&self, v: Var) -> u32 {
+        self.f.ty(v).rank()
+    }
+
+    /// A variable of which nothing is known but that it is bound here.
+    fn own(&mut self, v: Var) {
+        self.level.insert(v, self.now);
+        self.ints.remove(&v);
+        self.equal.remove(&v);
+        self.forms.insert(v, (0..self.rank(v)).map(|k| Extent::Of(v, k)).collect());
+    }
+
+    fn form(&self, v: Var) -> Form {
+        match self.forms.get(&v) {
+            Some(form) => form.iter().map(|e| self.plain(*e)).collect(),
+            None => (0..self.rank(v)).map(|k| Extent::Of(v, k)).collect(),
+        }
+    }
+
+    /// What an Int was made as, whatever is asserted.
+    fn plain(&self, e: Extent) -> Extent {
+        match e {
+            Extent::Is(v) => self.ints.get(&v).copied().unwrap_or(e),
+            _ => e,
+        }
+    }
+
+    /// The number that an extent is by its making or by assertions with at most so many blocks around them.
+    fn number(&self, e: Extent, within: usize) -> Option<i64> {
+        let mut e = e;
+        // Each fact leads further out or to a literal.
+        for _ in 0..=self.facts.len() {
+            match self.plain(e) {
+                Extent::Lit(n) => return Some(n),
+                plain => e = self.facts.iter().rev().find(|(a, _, level)| *a == plain && *level <= within)?.1,
+            }
+        }
+        None
+    }
+
+    fn depth(&self, e: Extent) -> usize {
+        match e {
+            Extent::Lit(_) => 0,
+            Extent::Is(v) | Extent::Of(v, _) => self.level.get(&v).copied().unwrap_or(usize::MAX),
+        }
+    }
+
+    /// What is asserted: from now on the one that is bound further in is the other.
+    fn fact(&mut self, x: Var, y: Var) {
+        let (a, b) = (self.plain(Extent::Is(x)), self.plain(Extent::Is(y)));
+        let literal = |e: Extent| matches!(e, Extent::Lit(_));
+        if a == b || literal(a) && literal(b) {
+            return;
+        }
+        let swapped = literal(a) || !literal(b) && self.depth(a) < self.depth(b);
+        let (of, is) = if swapped { (b, a) } else { (a, b) };
+        self.facts.push((of, is, self.now));
+    }
+
+    fn block(&mut self, b: &Block) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            for s in &b.stmts {
+                self.stmt(s);
+            }
+        });
+    }
+
+    /// A block inside, with what holds in it alone.
+    fn inner(&mut self, b: &Block) {
+        let facts = self.facts.len();
+        self.now += 1;
+        self.block(b);
+        self.now -= 1;
+        self.facts.truncate(facts);
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        s.outs.iter().for_each(|v| self.own(*v));
+        match &s.op {
+            Op::Prim(Prim::Assert, args) => {
+                if let Some((x, y)) = args.first().and_then(|c| self.equal.get(c)).copied() {
+                    self.fact(x, y);
+                }
+            }
+            Op::If(_, a, b) => self.branches(s, &[&**a, &**b]),
+            Op::Switch(_, arms) => self.branches(s, &arms.iter().collect::<Vec<_>>()),
+            Op::Loop(l) => self.looped(s, l),
+            Op::Soac(_) | Op::ReduceByIndex { .. } => s.op.blocks().into_iter().for_each(|b| self.operator(b)),
+            op => {
+                if let [out] = s.outs[..] {
+                    self.simple(op, out);
+                }
+            }
+        }
+        if let (Op::ReduceByIndex { dest, .. }, false) = (&s.op, s.outs.is_empty()) {
+            s.outs.iter().zip(dest).for_each(|(v, d)| self.is(*v, self.form(*d)));
+        }
+    }
+
+    fn operator(&mut self, b: &Block) {
+        self.now += 1;
+        b.params.iter().for_each(|v| self.own(*v));
+        self.now -= 1;
+        self.inner(b);
+    }
+
+    /// Gives a variable a form, if it has as many axes.
+    fn is(&mut self, v: Var, form: Form) {
+        if form.len() == self.rank(v) as usize {
+            self.forms.insert(v, form);
+        }
+    }
+
+    fn simple(&mut self, op: &Op, out: Var) {
+        match op {
+            Op::Lit(Lit::I64(n)) => {
+                self.ints.insert(out, Extent::Lit(*n));
+            }
+            Op::Cmp(Cmp::Eq, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => {
+                self.equal.insert(out, (*a, *b));
+            }
+            Op::Dim(a, k) => {
+                if let Some(e) = self.form(*a).get(*k as usize).copied() {
+                    self.ints.insert(out, e);
+                    self.found.remove(&out);
+                    let literal = self.number(e, self.now).map(Extent::Lit);
+                    if self.depth(e) < self.now || literal.is_some() {
+                        self.found.insert(out, vec![literal.unwrap_or(e)]);
+                    }
+                }
+            }
+            Op::Shape(a) => {
+                let form = self.form(*a);
+                self.is_shape(out, *a, form);
+            }
+            Op::Index { a, at, .. } => {
+                self.safe.remove(&out);
+                let form = self.form(*a);
+                if at.len() <= form.len() && at.iter().zip(&form).all(|(i, e)| self.below(*i, *e)) {
+                    self.safe.insert(out);
+                }
+                self.is(out, form.get(at.len()..).unwrap_or_default().to_vec());
+            }
+            op => {
+                if let Some(form) = self.made(op) {
+                    self.is(out, form);
+                }
+            }
+        }
+    }
+
+    /// Whether an index is a literal within a literal extent, wherever in the function it is asked for.
+    fn below(&self, i: Var, e: Extent) -> bool {
+        matches!((self.plain(Extent::Is(i)), self.number(e, 0)), (Extent::Lit(i), Some(n)) if 0 <= i && i < n)
+    }
+
+    /// `out` is the shape of `a`, which is worth saying otherwise where it can be said of what stands further out.
+    fn is_shape(&mut self, out: Var, a: Var, form: Form) {
+        self.found.remove(&out);
+        let outside = form.iter().all(|e| self.depth(*e) < self.now);
+        let other = whole(self.f, &form).is_some_and(|b| b != a);
+        if !form.is_empty() && (outside || other) {
+            self.found.insert(out, form);
+        }
+    }
+
+    /// The form of the result of an operation without blocks.
+    fn made(&self, op: &Op) -> Option<Form> {
+        let form = |v: &Var| self.form(*v);
+        let first = |n: Extent, rest: Form| [vec![self.plain(n)], rest].concat();
+        Some(match op {
+            Op::Un(_, a) | Op::Convert(_, a) | Op::Not(a) | Op::Reverse(a) | Op::Rotate { a, .. } | Op::Cumsum { a, .. } => form(a),
+            Op::IndexAdd { acc: a, .. } | Op::IndexSet { acc: a, .. } | Op::SliceAdd { acc: a, .. } | Op::GatherAdd { acc: a, .. } => form(a),
+            Op::Bin(_, a, b) | Op::Cmp(_, a, b) => self.wider(*a, *b),
+            Op::Select(c, a, b) => if self.rank(*c) > 0 { form(c) } else { self.common(&form(a), &form(b))? },
+            Op::Transpose(a) => {
+                let mut out = form(a);
+                (out.len() > 1).then(|| out.swap(0, 1));
+                out
+            }
+            Op::Replicate { n, a } => first(Extent::Is(*n), form(a)),
+            Op::Stack { elems, .. } => first(Extent::Lit(elems.len() as i64), form(elems.first()?)),
+            Op::Gather { a, at, .. } => [form(at), form(a).get(1..)?.to_vec()].concat(),
+            Op::Sum { a, .. } => form(a).get(1..)?.to_vec(),
+            Op::Outer(a, b) => [form(a), form(b)].concat(),
+            Op::MatMul(a, b) => [&form(a)[..self.rank(*a) as usize - 1], form(b).get(1..)?].concat(),
+            Op::Prim(Prim::Iota, n) => vec![self.plain(Extent::Is(*n.first()?))],
+            Op::Prim(Prim::Sort, a) => form(a.first()?),
+            _ => return None,
+        })
+    }
+
+    /// Of two operands the one with more axes, or the one that is known from further out.
+    fn wider(&self, a: Var, b: Var) -> Form {
+        let (x, y) = (self.form(a), self.form(b));
+        let inmost = |form: &Form| form.iter().map(|e| self.depth(*e)).max();
+        if (x.len(), std::cmp::Reverse(inmost(&x))) >= (y.len(), std::cmp::Reverse(inmost(&y))) { x } else { y }
+    }
+
+    fn common(&self, a: &Form, b: &Form) -> Option<Form> {
+        (a == b).then(|| a.clone())
+    }
+
+    /// Whether a form says nothing of what is bound inside.
+    fn stands_here(&self, form: &Form) -> bool {
+        form.iter().all(|e| self.depth(*e) <= self.now)
+    }
+
+    fn branches(&mut self, s: &Stmt, arms: &[&Block]) {
+        let mut forms: Vec<Vec<Form>> = Vec::new();
+        for b in arms {
+            self.now += 1;
+            b.params.iter().for_each(|v| self.own(*v));
+            self.now -= 1;
+            self.inner(b);
+            forms.push(b.results.iter().map(|r| self.form(*r)).collect());
+        }
+        for (k, v) in s.outs.iter().enumerate() {
+            let mut of = forms.iter().filter_map(|f| f.get(k));
+            if let Some(form) = of.next().cloned() {
+                if of.all(|g| *g == form) && self.stands_here(&form) {
+                    self.is(*v, form);
+                }
+            }
+        }
+    }
+
+    fn looped(&mut self, s: &Stmt, l: &Loop) {
+        let k = l.init.len();
+        let mut keeps: Vec<bool> = vec![self.loops < DEEPEST; k];
+        self.loops += 1;
+        let mut results = self.turn(l, &keeps);
+        // What was assumed of some may be refuted by what was wrongly assumed of others, so this ends.
+        loop {
+            let wrong: Vec<usize> = (0..k).filter(|i| keeps[*i] && results.get(*i) != Some(&self.form(l.init[*i]))).collect();
+            if wrong.is_empty() {
+                break;
+            }
+            wrong.iter().for_each(|i| keeps[*i] = false);
+            results = self.turn(l, &keeps);
+        }
+        self.loops -= 1;
+        for (i, v) in s.outs.iter().take(k).enumerate().filter(|(i, _)| keeps[*i]) {
+            self.is(*v, self.form(l.init[i]));
+        }
+        let Some(turns) = s.outs.last() else { return };
+        if let Turns::For(n) = l.turns {
+            // A negative number of turns is none.
+            if let Some(Extent::Lit(n)) = self.ints.get(&n).filter(|e| matches!(e, Extent::Lit(0..))) {
+                self.ints.insert(*turns, Extent::Lit(*n));
+            }
+        }
+        for ((v, o), form) in s.outs.iter().skip(k).zip(&l.outs).zip(results.iter().skip(k)) {
+            let n = self.plain(Extent::Is(*turns));
+            match o {
+                Out::Sum if self.stands_here(form) => self.is(*v, form.clone()),
+                Out::Collect if self.stands_here(form) => self.is(*v, [vec![n], form.clone()].concat()),
+                _ => {}
+            }
+        }
+    }
+
+    /// One turn, where these carried values have the form of their beginning. The forms of its results.
+    fn turn(&mut self, l: &Loop, keeps: &[bool]) -> Vec<Form> {
+        self.now += 1;
+        l.body.params.iter().for_each(|v| self.own(*v));
+        let k = l.init.len();
+        let skip = l.body.params.len().saturating_sub(k + l.xs.len());
+        let (carried, elements) = l.body.params[skip..].split_at(k.min(l.body.params.len() - skip));
+        for ((p, x), _) in carried.iter().zip(&l.init).zip(keeps).filter(|(_, keep)| **keep) {
+            self.is(*p, self.form(*x));
+        }
+        for (p, x) in elements.iter().zip(&l.xs) {
+            let form = self.form(*x);
+            self.is(*p, form.get(1..).unwrap_or_default().to_vec());
+        }
+        self.now -= 1;
+        if let Turns::While(c) = &l.turns {
+            self.now += 1;
+            c.params.iter().for_each(|v| self.own(*v));
+            for ((p, x), _) in c.params.iter().zip(&l.init).zip(keeps).filter(|(_, keep)| **keep) {
+                self.is(*p, self.form(*x));
+            }
+            self.now -= 1;
+            self.inner(c);
+        }
+        self.inner(&l.body);
+        l.body.results.iter().map(|r| self.form(*r)).collect()
+    }
+}
