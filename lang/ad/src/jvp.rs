@@ -31,9 +31,14 @@ pub struct Jvp {
 impl Ad {
     /// J of a function. `wrt` says which parameters carry a tangent; those whose type has none do not, whatever it says.
     pub fn jvp(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Jvp, Unsupported> {
+        if p.absent && !self.zeros {
+            // From now on what calls give may be absent, of functions that have been transformed too.
+            self.zeros = true;
+            self.jvps.clear();
+        }
         let src = p.func(f).clone();
         let src = crate::tensor::narrow::narrowed(&src).map_or(src, Rc::new);
-        let arrays = if self.absent.contains(&f) { Arrays::MayBeAbsent } else { Arrays::There };
+        let arrays = if self.zeros || self.absent.contains(&f) { Arrays::MayBeAbsent } else { Arrays::There };
         // What is computed once has one tangent, too.
         let src = match self.cleanup {
             Some(cleanup) => {

@@ -45,6 +45,8 @@ pub struct Ad {
     pub(crate) profiles: HashMap<FnId, Profile>,
     pub(crate) sites: HashMap<FnId, Rc<Sites>>,
     pub(crate) erasures: HashMap<FnId, FnId>,
+    /// Whether the user's functions make absent arrays.
+    pub(crate) zeros: bool,
     /// Functions made here in which arrays may be absent.
     pub(crate) absent: HashSet<FnId>,
     pub(crate) recursive: HashMap<FnId, bool>,

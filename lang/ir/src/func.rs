@@ -109,6 +109,8 @@ pub struct Program {
     pub funcs: Vec<Rc<Function>>,
     /// Data types.
     pub datas: Vec<Rc<DataDecl>>,
+    /// Whether code of the user's makes zeros of arrays or data, which have no shape. (Not part of the text form.)
+    pub absent: bool,
 }
 
 impl Program {

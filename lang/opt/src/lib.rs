@@ -1,6 +1,7 @@
 //! The optimiser: IR → IR. A pass changes a function and never its meaning: results are the same bits, and so are the errors of what is
 //! computed; what nobody reads is not computed. Work, as the reference evaluator counts it, never grows.
 //!
+//! - [`mod@inline`]: small functions in the place of calls.
 //! - [`mod@simplify`]: constants folded ([`fold`]), identities, extents found where they come from ([`extent`]).
 //! - [`cse`]: one statement for equal ones, in the block or around it.
 //! - [`mod@shapes`]: shapes found where they come from, through loops and branches too.
@@ -28,6 +29,7 @@ pub mod extent;
 pub mod fold;
 pub mod fuse;
 pub mod hoist;
+pub mod inline;
 pub mod shapes;
 pub mod simplify;
 
@@ -43,6 +45,7 @@ pub const ROUNDS: usize = 4;
 
 /// What suits every function, to be differentiated or not.
 pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
+    inline::inline(p, f);
     round(f, arrays);
     check(p, f);
 }

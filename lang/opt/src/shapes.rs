@@ -5,7 +5,8 @@
 //! Every array has a *form*, one [`Extent`] for each axis. A loop's carried array has the form of its beginning if each turn gives it
 //! back in this form, which is assumed until it is refuted. What assertions say of extents holds in the rest of their block.
 //!
-//! Only for functions whose arrays are all there: an absent zero has no shape, though what it is added to has.
+//! Only for functions whose arrays are all there: an absent zero has no shape, though what it is added to has. A function that makes one
+//! itself is left alone.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Prim;
@@ -28,6 +29,9 @@ type Form = Vec<Extent>;
 
 /// Rewrites `shape` and `dim`. The results of those `index` statements are given which cannot fail.
 pub fn known(f: &mut Function) -> HashSet<Var> {
+    if makes_absent(&f.body, f) {
+        return HashSet::new();
+    }
     let mut k = Known { f, forms: HashMap::new(), level: HashMap::new(), now: 0, loops: 0, ints: HashMap::new(), equal: HashMap::new(), facts: Vec::new(), found: HashMap::new(), safe: HashSet::new() };
     for v in &f.body.params {
         k.own(*v);
@@ -38,6 +42,14 @@ pub fn known(f: &mut Function) -> HashSet<Var> {
     write(f, &mut body, &found);
     f.body = body;
     safe
+}
+
+/// Whether a zero without a shape is among the values that are not linear.
+fn makes_absent(b: &Block, f: &Function) -> bool {
+    b.stmts.iter().any(|s| {
+        let absent = matches!(s.op, Op::Zero(_)) && s.outs.iter().any(|v| f.ty(*v).rank() > 0 || !f.ty(*v).is_flat());
+        absent || stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks().into_iter().any(|b| makes_absent(b, f)))
+    })
 }
 
 /// Puts what was found in the place of what asks for it.

@@ -377,11 +377,14 @@ impl Spec<'_> {
 
     /// Zeros of a layout; arrays and data are absent.
     pub(crate) fn zeros(&mut self, l: &crate::Layout) -> Val {
-        let b = &mut self.b;
+        let (b, absent) = (&mut self.b, &mut self.p.absent);
         Self::build(l, &mut |t| match t {
             IrTy::Str => b.lit(IrLit::Str("".into())),
             IrTy::Bool => b.lit(IrLit::Bool(false)),
-            t => b.one(Op::Zero(t.clone()), t),
+            t => {
+                *absent |= t.rank() > 0 || !t.is_flat();
+                b.one(Op::Zero(t.clone()), t)
+            }
         })
     }
 }

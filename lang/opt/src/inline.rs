@@ -1,0 +1,117 @@
+//! Small functions in the place of calls. A call's derivative passes on all that the callee keeps, for each turn of the loop around it;
+//! the body in its place keeps what the loop does not know already. Code grows by a bounded number of statements, so it stays linear.
+//!
+//! Not inlined: checkpoints, calls with a rule of the user's, calls with linear operands, functions that call themselves.
+
+use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Var};
+use std::collections::HashMap;
+
+/// Statements of a function that is small.
+const SMALL: usize = 32;
+/// Statements that a function may gain.
+const GROWTH: usize = 256;
+/// Calls within calls.
+const DEPTH: usize = 4;
+
+/// Puts small functions in the place of their calls.
+pub fn inline(p: &Program, f: &mut Function) {
+    let mut body = std::mem::take(&mut f.body);
+    let mut i = Inliner { p, f, left: GROWTH, within: Vec::new(), names: HashMap::new() };
+    i.block(&mut body);
+    f.body = body;
+}
+
+struct Inliner<'a> {
+    p: &'a Program,
+    f: &'a mut Function,
+    left: usize,
+    /// The functions whose bodies are being put in.
+    within: Vec<FnId>,
+    /// What results of calls have become.
+    names: HashMap<Var, Var>,
+}
+
+impl Inliner<'_> {
+    fn block(&mut self, b: &mut Block) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let mut out = Vec::with_capacity(b.stmts.len());
+            for s in std::mem::take(&mut b.stmts) {
+                self.stmt(s, &mut out);
+            }
+            b.stmts = out;
+            for r in b.results.iter_mut().chain(&mut b.lin_results) {
+                *r = *self.names.get(r).unwrap_or(r);
+            }
+        });
+    }
+
+    fn stmt(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+        s.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
+        if let Some((g, mut body)) = self.callee(&s) {
+            self.within.push(g);
+            self.block(&mut body);
+            self.within.pop();
+            self.names.extend(s.outs.iter().copied().zip(body.results));
+            out.append(&mut body.stmts);
+            return;
+        }
+        for part in s.op.blocks_mut() {
+            self.block(part);
+        }
+        out.push(s);
+    }
+
+    /// The body of a small function that is called, its variables numbered anew and its parameters replaced.
+    fn callee(&mut self, s: &Stmt) -> Option<(FnId, Block)> {
+        let Op::Call { f: g, args, lin_args, rule: None, checkpoint: false } = &s.op else { return None };
+        if !lin_args.is_empty() || !s.lin_outs.is_empty() || self.within.len() == DEPTH || self.within.contains(g) {
+            return None;
+        }
+        let callee = self.p.funcs.get(g.0 as usize)?;
+        let size = size(&callee.body, *g)?;
+        // A function without statements is one that is being made.
+        if size == 0 || size > SMALL.min(self.left) || callee.body.params.len() != args.len() {
+            return None;
+        }
+        self.left -= size;
+        let at = self.f.vars.len() as u32;
+        self.f.vars.extend(callee.vars.iter().cloned());
+        let mut body = callee.body.clone();
+        let names: HashMap<Var, Var> = body.params.drain(..).zip(args.iter().copied()).collect();
+        renumber(&mut body, &|v| *names.get(&v).unwrap_or(&Var(v.0 + at)));
+        Some((*g, body))
+    }
+}
+
+/// Statements of a block of `g`, those inside included. None if it calls itself or is linear.
+fn size(b: &Block, g: FnId) -> Option<usize> {
+    let mut blocks = vec![b];
+    let mut n = 0;
+    while let Some(b) = blocks.pop() {
+        if !b.lin_params.is_empty() || !b.lin_results.is_empty() {
+            return None;
+        }
+        n += b.stmts.len();
+        for s in &b.stmts {
+            if !s.lin_outs.is_empty() || matches!(s.op, Op::Call { f, .. } if f == g) {
+                return None;
+            }
+            blocks.extend(s.op.blocks());
+        }
+        if n > SMALL {
+            return Some(n);
+        }
+    }
+    Some(n)
+}
+
+fn renumber(b: &mut Block, name: &dyn Fn(Var) -> Var) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        b.params.iter_mut().chain(&mut b.results).for_each(|v| *v = name(*v));
+        for s in &mut b.stmts {
+            s.outs.iter_mut().for_each(|v| *v = name(*v));
+            s.op.map_operands(&mut |v| name(v));
+            s.op.blocks_mut().into_iter().for_each(|part| renumber(part, name));
+        }
+    });
+}
