@@ -240,8 +240,8 @@ impl U<'_> {
         found || !crate::explicit::captured_by(&self.f, &s.op).is_empty()
     }
 
-    /// Ints that are sums and products of indices, literals and what is there anyway. Like literals they are never stored: T reads them as
-    /// the affine subscripts that they are.
+    /// Ints that are sums and products of indices, literals and what is there anyway, and shapes that are written out. Like literals they are
+    /// never stored: T reads them as the affine subscripts and extents that they are.
     fn index_arithmetic(&self, b: &Block) -> HashSet<Var> {
         let mut bound: HashSet<Var> = HashSet::new();
         let mut out: HashSet<Var> = HashSet::new();
@@ -250,10 +250,11 @@ impl U<'_> {
             let index = match &s.op {
                 Op::Lit(_) => true,
                 Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, x, y) => free(x) && free(y),
+                Op::Stack { elems, .. } => elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),
                 _ => false,
             };
             bound.extend(&s.outs);
-            if index && s.outs.iter().all(|o| *self.f.ty(*o) == Ty::I64) {
+            if index && s.outs.iter().all(|o| *self.f.ty(*o).scalar() == Ty::I64) {
                 out.extend(&s.outs);
             }
         }

@@ -5,7 +5,7 @@
 use crate::cse::Seen;
 use crate::extent::Extents;
 use crate::fold::Lits;
-use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use std::collections::HashMap;
 
@@ -80,29 +80,29 @@ impl Simplifier<'_> {
         }
     }
 
-    /// The turn of a loop that has one, where nothing is linear. (A sum would lose the sign of a zero.)
+    /// The turn of a loop that has one, where nothing is linear or collected and its elements are known.
     fn once(&mut self, l: &mut Loop, outs: &[Var]) -> Option<Block> {
         let Turns::For(n) = l.turns else { return None };
         let linear = !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && l.body.lin_params.is_empty());
-        if self.lits.int(n) != Some(1) || linear || l.outs.iter().any(|o| *o != Out::Collect) {
+        if self.lits.int(n) != Some(1) || linear || !l.outs.is_empty() {
             return None;
         }
+        let mut elements = Vec::new();
+        for x in &l.xs {
+            match self.defs.get(x) {
+                Some(Op::Stack { elems, .. }) => elements.push(*elems.first()?),
+                _ => return None,
+            }
+        }
         let mut b = std::mem::take(&mut l.body);
-        let (index, k) = (*b.params.first()?, l.init.len());
+        let (index, turns) = (*b.params.first()?, *outs.last()?);
         let span = b.stmts.first().map(|s| s.span).unwrap_or_default();
-        let made = |op: Op, v: Var| Stmt { op, outs: vec![v], lin_outs: Vec::new(), span };
-        let mut stmts = vec![made(Op::Lit(Lit::I64(0)), index)];
-        for (p, x) in b.params.iter().skip(1 + k).zip(&l.xs) {
-            stmts.push(made(Op::Index { a: *x, at: vec![index], shape: None }, *p));
-        }
-        self.names.extend(b.params.iter().skip(1).copied().zip(l.init.iter().copied()).take(k));
-        stmts.append(&mut b.stmts);
-        for (v, r) in outs.iter().zip(&b.results).skip(k) {
-            stmts.push(made(Op::Stack { elems: vec![*r], shape: None }, *v));
-        }
-        stmts.push(made(Op::Lit(Lit::I64(1)), *outs.last()?));
-        let results = [b.results.get(..k)?, &outs[k..]].concat();
-        Some(Block { stmts, results, ..Block::default() })
+        let int = |n: i64, v: Var| Stmt { op: Op::Lit(Lit::I64(n)), outs: vec![v], lin_outs: Vec::new(), span };
+        self.names.extend(b.params.iter().skip(1).copied().zip(l.init.iter().copied().chain(elements)));
+        b.stmts.insert(0, int(0, index));
+        b.stmts.push(int(1, turns));
+        b.results.push(turns);
+        Some(b)
     }
 
     /// Elements that are the index, always the same, or read twice.

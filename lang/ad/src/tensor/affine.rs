@@ -99,19 +99,25 @@ impl Affine {
     }
 }
 
-/// What is known of Ints: the affine form of each variable that has another than itself.
+/// What is known of Ints: the affine form of each variable that has another than itself; and the extents in shapes that are written out.
 #[derive(Clone, Default)]
-pub(crate) struct Forms(HashMap<Var, Affine>);
+pub(crate) struct Forms {
+    of: HashMap<Var, Affine>,
+    shapes: HashMap<Var, Vec<Var>>,
+}
 
 impl Forms {
-    /// The literals of a function, wherever they stand.
+    /// The literals and shapes of a function, wherever they stand.
     pub(crate) fn literals(body: &Block) -> Forms {
         let mut out = Forms::default();
         let mut work = vec![body];
         while let Some(b) = work.pop() {
             for s in &b.stmts {
                 if let (Op::Lit(Lit::I64(k)), [v]) = (&s.op, s.outs.as_slice()) {
-                    out.0.insert(*v, Affine::constant(*k));
+                    out.of.insert(*v, Affine::constant(*k));
+                }
+                if let (Op::Stack { elems, .. }, [v]) = (&s.op, s.outs.as_slice()) {
+                    out.shapes.insert(*v, elems.clone());
                 }
                 work.extend(s.op.blocks());
             }
@@ -120,12 +126,17 @@ impl Forms {
     }
 
     pub(crate) fn of(&self, v: Var) -> Affine {
-        self.0.get(&v).cloned().unwrap_or_else(|| Affine::var(v))
+        self.of.get(&v).cloned().unwrap_or_else(|| Affine::var(v))
+    }
+
+    /// The extents of a shape.
+    pub(crate) fn shape(&self, v: Var) -> Option<Vec<Affine>> {
+        Some(self.shapes.get(&v)?.iter().map(|n| self.of(*n)).collect())
     }
 
     /// Says what a variable is.
     pub(crate) fn set(&mut self, v: Var, form: Affine) {
-        self.0.insert(v, form);
+        self.of.insert(v, form);
     }
 
     /// Takes a statement into account.
@@ -149,6 +160,6 @@ impl Forms {
             }
             _ => None,
         };
-        self.0.extend(form.map(|form| (*v, form)));
+        self.of.extend(form.map(|form| (*v, form)));
     }
 }

@@ -206,7 +206,10 @@ pub(super) fn site(f: &Function, nest: &Stmt, place: Place, literals: &Forms) ->
     let Op::Index { at, shape, .. } = &b.stmts[place.stmt].op else { return None };
     let extents = match shape {
         Some(s) if w.inside.contains(s) => return None,
-        Some(s) => Extents::Of(*s),
+        Some(s) => match w.forms.shape(*s).filter(|dims| dims.iter().all(|d| w.fixed(d))) {
+            Some(dims) => Extents::Turns(dims),
+            None => Extents::Of(*s),
+        },
         // As the loops run over all of the array, it is as long as they turn.
         None => {
             let turns = at.iter().map(|v| w.axes.iter().find(|a| a.index == *v).map(|a| a.turns.clone()).filter(|t| w.fixed(t)));

@@ -1,7 +1,7 @@
 //! Predicates: equalities that eliminate sums, inequalities that narrow them (§2.2, §4.3 of the paper).
 
 use super::affine::Affine;
-use super::path::Site;
+use super::path::{Extents, Site};
 use adl_ir::{Builder, Ty, Var};
 use std::collections::HashSet;
 
@@ -55,13 +55,20 @@ pub(super) fn solve(b: &mut Builder, site: &Site) -> Option<Solution> {
         }
     }
     s.bounds(site, &mut conditions)?;
-    conditions.retain(|c| !always(c, &s.h));
+    conditions.retain(|c| !always(c, &s.h, &site.extents));
     s.positive = conditions;
     Some(s)
 }
 
-/// Whether a condition holds for any position: positions are not negative.
-fn always(c: &Affine, h: &[Var]) -> bool {
+/// Whether a condition holds for any position: positions are not negative, and below the extents.
+fn always(c: &Affine, h: &[Var], extents: &Extents) -> bool {
+    let mut c = c.clone();
+    if let Extents::Turns(extents) = extents {
+        for (v, n) in h.iter().zip(extents).filter(|(v, _)| c.factor(**v) < 0).collect::<Vec<_>>() {
+            let Some(least) = n.plus(-1, &Affine::constant(1)).and_then(|last| c.with(*v, &last)) else { return false };
+            c = least;
+        }
+    }
     c.constant >= 0 && c.terms.iter().all(|(v, k)| *k > 0 && h.contains(v))
 }
 

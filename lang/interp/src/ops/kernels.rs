@@ -28,37 +28,58 @@ fn chunked(n: usize, leaf: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {
     pairwise(0, n, &|start, _| parts[start / CHUNK])
 }
 
+/// Runs a loop as the machine's widest vector instructions do it. The order of operations stays, and so do the bits: nothing is fused.
+fn wide<T>(f: impl FnOnce() -> T) -> T {
+    pulp::Arch::new().dispatch(f)
+}
+
 /// The sum of a slice: eight accumulators in each chunk, chunks pairwise.
 pub fn sum(x: &[f64]) -> f64 {
     chunked(x.len(), |start, end| {
-        let mut acc = [0.0; 8];
-        let mut chunks = x[start..end].chunks_exact(8);
-        for c in &mut chunks {
-            for (a, v) in acc.iter_mut().zip(c) {
-                *a += v;
-            }
-        }
-        fold(acc, chunks.remainder().iter().sum())
+        let x = &x[start..end];
+        // A call that chooses instructions costs as much as some additions.
+        if x.len() < FEW { add_up(x) } else { wide(|| add_up(x)) }
     })
+}
+
+/// Numbers below which it does not matter how wide instructions are.
+const FEW: usize = 32;
+
+#[inline(always)]
+fn add_up(x: &[f64]) -> f64 {
+    let mut acc = [0.0; 8];
+    let mut chunks = x.chunks_exact(8);
+    for c in &mut chunks {
+        for (a, v) in acc.iter_mut().zip(c) {
+            *a += v;
+        }
+    }
+    fold(acc, chunks.remainder().iter().sum())
 }
 
 /// The inner product of slices of one length, in the same order.
 pub fn dot(p: &[f64], q: &[f64]) -> f64 {
     let n = p.len().min(q.len());
     chunked(n, |start, end| {
-        let mut acc = [0.0; 8];
-        let (mut cp, mut cq) = (p[start..end].chunks_exact(8), q[start..end].chunks_exact(8));
-        for (a, b) in (&mut cp).zip(&mut cq) {
-            for k in 0..8 {
-                acc[k] += a[k] * b[k];
-            }
-        }
-        fold(acc, cp.remainder().iter().zip(cq.remainder()).map(|(a, b)| a * b).sum())
+        let (p, q) = (&p[start..end], &q[start..end]);
+        if p.len() < FEW { products(p, q) } else { wide(|| products(p, q)) }
     })
 }
 
-/// Rows and columns of a block of a product that is kept in registers.
-const TILE: (usize, usize) = (4, 4);
+#[inline(always)]
+fn products(p: &[f64], q: &[f64]) -> f64 {
+    let mut acc = [0.0; 8];
+    let (mut cp, mut cq) = (p.chunks_exact(8), q.chunks_exact(8));
+    for (a, b) in (&mut cp).zip(&mut cq) {
+        for k in 0..8 {
+            acc[k] += a[k] * b[k];
+        }
+    }
+    fold(acc, cp.remainder().iter().zip(cq.remainder()).map(|(a, b)| a * b).sum())
+}
+
+/// Elements of the inner dimension that stay in cache while all rows use them.
+const INNER: usize = 64;
 
 /// The product of matrices of `n` by `k` and `k` by `c` elements, into zeros. Each element of it adds its terms in the order of the inner
 /// index; that of a matrix and a vector (`c` is 1) is an inner product of [`dot`].
@@ -69,50 +90,67 @@ pub fn multiply(x: &[f64], y: &[f64], (n, k, c): (usize, usize, usize), out: &mu
         }
         return;
     }
-    let (tall, wide) = (n - n % TILE.0, c - c % TILE.1);
-    // Blocks of the inner dimension stay in cache while all rows use them.
-    for l0 in (0..k).step_by(64) {
-        let l1 = (l0 + 64).min(k);
-        for i in (0..tall).step_by(TILE.0) {
-            for j in (0..wide).step_by(TILE.1) {
-                tile(x, y, (k, c), (i, j), l0..l1, out);
+    let p = Product { x, y, k, c };
+    wide(|| {
+        for l0 in (0..k).step_by(INNER) {
+            let inner = (l0, (l0 + INNER).min(k));
+            let mut i = 0;
+            while i < n {
+                i += match n - i {
+                    6.. => p.rows::<6>(i, inner, out),
+                    4.. => p.rows::<4>(i, inner, out),
+                    2.. => p.rows::<2>(i, inner, out),
+                    _ => p.rows::<1>(i, inner, out),
+                };
             }
-            rest(x, y, (k, c), (i..i + TILE.0, wide..c), l0..l1, out);
         }
-        rest(x, y, (k, c), (tall..n, 0..c), l0..l1, out);
-    }
+    });
 }
 
-/// A block of a product.
-fn tile(x: &[f64], y: &[f64], (k, c): (usize, usize), (i, j): (usize, usize), inner: std::ops::Range<usize>, out: &mut [f64]) {
-    let mut acc = [[0.0; TILE.1]; TILE.0];
-    for (r, acc) in acc.iter_mut().enumerate() {
-        acc.copy_from_slice(&out[(i + r) * c + j..(i + r) * c + j + TILE.1]);
+/// The factors, with the extents of the right one.
+#[derive(Clone, Copy)]
+struct Product<'a> {
+    x: &'a [f64],
+    y: &'a [f64],
+    k: usize,
+    c: usize,
+}
+
+impl Product<'_> {
+    /// Some rows of the product, by blocks of columns that are kept in registers.
+    #[inline(always)]
+    fn rows<const R: usize>(self, i: usize, inner: (usize, usize), out: &mut [f64]) -> usize {
+        let mut j = 0;
+        while j < self.c {
+            j += match self.c - j {
+                8.. => self.tile::<R, 8>((i, j), inner, out),
+                4.. => self.tile::<R, 4>((i, j), inner, out),
+                2.. => self.tile::<R, 2>((i, j), inner, out),
+                _ => self.tile::<R, 1>((i, j), inner, out),
+            };
+        }
+        R
     }
-    for l in inner {
-        let right = &y[l * c + j..l * c + j + TILE.1];
+
+    #[inline(always)]
+    fn tile<const R: usize, const C: usize>(self, (i, j): (usize, usize), (l0, l1): (usize, usize), out: &mut [f64]) -> usize {
+        let Product { x, y, k, c } = self;
+        let mut acc = [[0.0; C]; R];
         for (r, acc) in acc.iter_mut().enumerate() {
-            let f = x[(i + r) * k + l];
-            for (a, v) in acc.iter_mut().zip(right) {
-                *a += f * v;
+            acc.copy_from_slice(&out[(i + r) * c + j..][..C]);
+        }
+        let left: [&[f64]; R] = std::array::from_fn(|r| &x[(i + r) * k + l0..(i + r) * k + l1]);
+        for (l, right) in (l0..l1).map(|l| &y[l * c + j..][..C]).enumerate() {
+            for (left, acc) in left.iter().zip(&mut acc) {
+                let f = left[l];
+                for (a, v) in acc.iter_mut().zip(right) {
+                    *a += f * v;
+                }
             }
         }
-    }
-    for (r, acc) in acc.iter().enumerate() {
-        out[(i + r) * c + j..(i + r) * c + j + TILE.1].copy_from_slice(acc);
-    }
-}
-
-/// What is left beside the blocks.
-fn rest(x: &[f64], y: &[f64], (k, c): (usize, usize), (rows, columns): (std::ops::Range<usize>, std::ops::Range<usize>), inner: std::ops::Range<usize>, out: &mut [f64]) {
-    if columns.is_empty() {
-        return;
-    }
-    for i in rows {
-        let row = &mut out[i * c + columns.start..i * c + columns.end];
-        for l in inner.clone() {
-            let f = x[i * k + l];
-            row.iter_mut().zip(&y[l * c + columns.start..l * c + columns.end]).for_each(|(o, v)| *o += f * v);
+        for (r, acc) in acc.iter().enumerate() {
+            out[(i + r) * c + j..][..C].copy_from_slice(acc);
         }
+        C
     }
 }
