@@ -48,7 +48,7 @@ fn outwards(f: &Function, b: &mut Block, inside: &mut HashSet<Var>, cannot_fail:
             return false;
         }
         if let Op::If(..) | Op::Switch(..) = s.op {
-            stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks_mut().into_iter().for_each(|part| outwards(f, part, inside, &|s| cannot_fail(s) && free(f, &s.op), moved)));
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks_mut().into_iter().for_each(|part| outwards(f, part, inside, &|s| cannot_fail(s) && free(&s.op), moved)));
         }
         inside.extend(s.outs.iter().chain(&s.lin_outs));
         true
@@ -56,12 +56,8 @@ fn outwards(f: &Function, b: &mut Block, inside: &mut HashSet<Var>, cannot_fail:
 }
 
 /// What costs nothing: literals and extents.
-fn free(f: &Function, op: &Op) -> bool {
-    match op {
-        Op::Lit(_) | Op::Dim(..) | Op::Shape(_) => true,
-        Op::Stack { elems, .. } => elems.iter().all(|v| *f.ty(*v) == Ty::I64),
-        _ => false,
-    }
+fn free(op: &Op) -> bool {
+    matches!(op, Op::Lit(_) | Op::Dim(..) | Op::Shape(_))
 }
 
 /// Whether evaluation always succeeds. Integer arithmetic may overflow, indices may be out of bounds, shapes may differ.
@@ -77,7 +73,8 @@ pub(crate) fn never_fails(f: &Function, op: &Op) -> bool {
         Op::Cmp(_, a, b) => scalar(a) && scalar(b) && f.ty(*a) == f.ty(*b) && (real(a) || f.ty(*a).is_flat()),
         Op::Select(c, a, b) => scalar(c) && scalar(a) && scalar(b),
         Op::Convert(adl_ir::Conv::ToF64, _) => true,
-        Op::Stack { elems, .. } => !elems.is_empty() && elems.iter().all(scalar),
+        // A shape.
+        Op::Stack { elems, .. } => !elems.is_empty() && elems.iter().all(|v| *f.ty(*v) == Ty::I64),
         Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => false,
         _ => false,
     }

@@ -63,6 +63,13 @@ impl Simplifier<'_> {
                 self.block(part);
                 self.seen.close();
             }
+            if let (Op::Loop(l), Some(turns)) = (&s.op, s.outs.last()) {
+                if let Turns::For(n) = l.turns {
+                    if self.lits.int(n).is_some_and(|n| n >= 0) || matches!(self.defs.get(&n), Some(Op::Dim(..))) {
+                        self.names.insert(*turns, n);
+                    }
+                }
+            }
             out.extend(self.stmt(s));
         }
     }
@@ -144,7 +151,7 @@ impl Simplifier<'_> {
             }
             match &s.op {
                 Op::Lit(l) => self.lits.put(out, l.clone()),
-                Op::Un(Un::Neg, _) | Op::Not(_) | Op::Reverse(_) | Op::Transpose(_) | Op::Prim(Prim::Iota, _) | Op::Replicate { .. } | Op::Stack { .. } => {
+                Op::Un(Un::Neg, _) | Op::Not(_) | Op::Reverse(_) | Op::Transpose(_) | Op::Prim(Prim::Iota, _) | Op::Replicate { .. } | Op::Stack { .. } | Op::Dim(..) => {
                     self.defs.insert(out, s.op.clone());
                 }
                 _ => {}

@@ -57,7 +57,7 @@ fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Arrays, seed: u64) ->
     let mut hoisted = 0;
     for (k, pass) in PASSES.iter().enumerate() {
         // What is computed before a loop is computed once though the loop may not turn.
-        hoisted = if k == HOIST { 16 + plain.counts.total / 8 } else { hoisted };
+        hoisted = if k == HOIST { 32 + plain.counts.total / 8 } else { hoisted };
         pass(p, &mut made, arrays);
         adl_ir::verify(p, &made).unwrap_or_else(|e| panic!("seed {seed}, pass {k}: {e:?}"));
         let g = p.add(made.clone());

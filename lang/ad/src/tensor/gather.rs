@@ -323,7 +323,8 @@ impl T<'_> {
         let mut arrays: HashMap<Var, Ct> = HashMap::new();
         for (r, ct) in b.lin_results.iter().zip(cts) {
             let Some(ct) = ct.as_ref().filter(|_| deps.contains(r)) else { continue };
-            if self.b.ty(*r).rank() > 0 {
+            // What a branch gives is read inside: where it is not taken, nothing is.
+            if self.b.ty(*r).rank() > 0 || depth < site.place.steps.len() && b.stmts[target].lin_outs.contains(r) {
                 arrays.insert(*r, ct.clone());
             } else {
                 let ct = self.at(ct, *r);
