@@ -406,7 +406,7 @@ fn the_first_nan_is_found() {
     d.file("a.adl", "let root (v : [n]Float) : Float =\n  sqrt (sum (map (fun x -> x * x) v))\nlet loss (v : [n]Float) : Float =\n  root v + maximum v\nprint (loss [0.0, 0.0])\nprint (grad loss [0.0, 0.0])\n");
     assert_eq!(d.adl(&["a.adl"]).code, 0);
     let main = d.adl(&["--check-nan", "a.adl"]);
-    assert!(main.code == 1 && main.out == "0.0\n" && main.err.contains("E0724") && main.err.contains("a.adl:2:3") && main.err.contains("a derivative of `root`"), "{}", main.err);
+    assert!(main.code == 1 && main.out == "0.0\n" && main.err.contains("E0724") && main.err.contains("a.adl:2:3") && main.err.contains("a derivative of `loss`"), "{}", main.err);
     let taped = d.adl(&["--check-nan", "--road", "tape", "a.adl"]);
     assert!(taped.code == 1 && taped.err.contains("nan appeared here") && taped.err.contains("a.adl:6:8"), "{}", taped.err);
     // What is given may be infinite; arrays are looked at as wholes and by element.
