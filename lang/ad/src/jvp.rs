@@ -29,30 +29,36 @@ pub struct Jvp {
 }
 
 impl Ad {
-    /// J of a function. `wrt` says which parameters carry a tangent; those whose type has none do not, whatever it says.
-    pub fn jvp(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Jvp, Unsupported> {
+    /// Whether arrays of a function may be absent.
+    fn arrays(&mut self, p: &Program, f: FnId) -> Arrays {
         if p.absent && !self.zeros {
             // From now on what calls give may be absent, of functions that have been transformed too.
             self.zeros = true;
             self.jvps.clear();
         }
+        if self.zeros || self.absent.contains(&f) { Arrays::MayBeAbsent } else { Arrays::There }
+    }
+
+    /// The function as it is differentiated: what is computed once has one tangent.
+    fn prepared(&self, p: &Program, f: FnId, arrays: Arrays) -> Rc<Function> {
         let src = p.func(f).clone();
         let src = crate::tensor::narrow::narrowed(&src).map_or(src, Rc::new);
-        let arrays = if self.zeros || self.absent.contains(&f) { Arrays::MayBeAbsent } else { Arrays::There };
-        // What is computed once has one tangent, too.
-        let src = match self.cleanup {
-            Some(cleanup) => {
-                let mut f = (*src).clone();
-                cleanup(p, &mut f, arrays);
-                Rc::new(f)
-            }
-            None => src,
-        };
-        let params = src.body.params.clone();
+        let Some(cleanup) = self.cleanup else { return src };
+        let mut f = (*src).clone();
+        cleanup(p, &mut f, arrays);
+        Rc::new(f)
+    }
+
+    /// J of a function. `wrt` says which parameters carry a tangent; those whose type has none do not, whatever it says.
+    pub fn jvp(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Jvp, Unsupported> {
+        let arrays = self.arrays(p, f);
+        let src = p.func(f).clone();
+        let params = &src.body.params;
         let wrt: Vec<bool> = params.iter().zip(wrt).map(|(x, w)| *w && self.tangent_ty(p, &src.ty(*x).clone()).is_some()).collect();
         if let Some(j) = self.jvps.get(&(f, wrt.clone())) {
             return Ok(j.clone());
         }
+        let src = self.prepared(p, f, arrays);
         let active = self.active_results(p, f, &wrt);
         let j = Jvp { func: p.reserve(&format!("jvp {}", src.name)), active };
         self.jvps.insert((f, wrt.clone()), j.clone());
