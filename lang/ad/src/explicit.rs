@@ -52,6 +52,18 @@ pub(crate) fn rename(b: &mut Block, names: &HashMap<Var, Var>) {
     }
 }
 
+/// Gives every variable of a block that is not linear another number: those that it binds, too.
+pub fn renumber(b: &mut Block, name: &dyn Fn(Var) -> Var) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        b.params.iter_mut().chain(&mut b.results).for_each(|v| *v = name(*v));
+        for s in &mut b.stmts {
+            s.outs.iter_mut().for_each(|v| *v = name(*v));
+            s.op.map_operands(&mut |v| name(v));
+            s.op.blocks_mut().into_iter().for_each(|part| renumber(part, name));
+        }
+    });
+}
+
 /// Renames the operands of an operation and variables in its blocks.
 pub(crate) fn rename_op(op: &mut Op, names: &HashMap<Var, Var>) {
     op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));

@@ -10,7 +10,7 @@
 //!
 //! Loops that carry nothing, collect outputs, or turn while a condition holds stay as they are.
 
-use crate::Ad;
+use crate::{Ad, explicit};
 use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashMap;
@@ -162,7 +162,7 @@ impl Segmenter<'_> {
         let mut body = l.body.clone();
         let mut shift: HashMap<Var, Var> = (0..self.b.func.vars.len() as u32).map(|k| (Var(k), Var(k + at))).collect();
         shift.extend(names.drain());
-        shift_block(&mut body, &shift);
+        explicit::renumber(&mut body, &|v| *shift.get(&v).unwrap_or(&v));
         let local = b.func.fresh(Ty::I64, false);
         let index = std::mem::replace(&mut body.params[0], local);
         body.stmts.insert(0, Stmt { outs: vec![index], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, lo, local), span: b.span });
@@ -272,22 +272,4 @@ fn middle(b: &mut Builder, len: Var, k: Var) -> Var {
     let last = b.bin(Bin::Sub, len, one);
     let m = b.bin(Bin::Min, m, last);
     b.bin(Bin::Max, m, one)
-}
-
-/// Gives every variable of a block another number.
-fn shift_block(b: &mut Block, names: &HashMap<Var, Var>) {
-    let name = |v: &mut Var| {
-        if let Some(n) = names.get(v) {
-            *v = *n;
-        }
-    };
-    b.params.iter_mut().for_each(name);
-    b.results.iter_mut().for_each(name);
-    for s in &mut b.stmts {
-        s.outs.iter_mut().for_each(name);
-        s.op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
-        for part in s.op.blocks_mut() {
-            shift_block(part, names);
-        }
-    }
 }

@@ -1,4 +1,5 @@
-//! Extents of arrays that are known without asking the array: those of what it was made from.
+//! Extents of arrays that are known without asking the array: those of what it was made from. Unlike [`crate::shapes`] it looks within one
+//! turn only, and is right where arrays may be absent.
 
 use adl_ir::{Function, Op, Out, Stmt, Var};
 use adl_prim::Bin;

@@ -3,6 +3,7 @@
 //!
 //! Not inlined: checkpoints, calls with a rule of the user's, calls with linear operands, functions that call themselves.
 
+use adl_ad::explicit::renumber;
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Var};
 use std::collections::HashMap;
 
@@ -103,15 +104,4 @@ fn size(b: &Block, g: FnId) -> Option<usize> {
         }
     }
     Some(n)
-}
-
-fn renumber(b: &mut Block, name: &dyn Fn(Var) -> Var) {
-    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-        b.params.iter_mut().chain(&mut b.results).for_each(|v| *v = name(*v));
-        for s in &mut b.stmts {
-            s.outs.iter_mut().for_each(|v| *v = name(*v));
-            s.op.map_operands(&mut |v| name(v));
-            s.op.blocks_mut().into_iter().for_each(|part| renumber(part, name));
-        }
-    });
 }

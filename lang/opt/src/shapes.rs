@@ -287,7 +287,7 @@ impl Known<'_> {
             Op::Un(_, a) | Op::Convert(_, a) | Op::Not(a) | Op::Reverse(a) | Op::Rotate { a, .. } | Op::Cumsum { a, .. } => form(a),
             Op::IndexAdd { acc: a, .. } | Op::IndexSet { acc: a, .. } | Op::SliceAdd { acc: a, .. } | Op::GatherAdd { acc: a, .. } => form(a),
             Op::Bin(_, a, b) | Op::Cmp(_, a, b) => self.wider(*a, *b),
-            Op::Select(c, a, b) => if self.rank(*c) > 0 { form(c) } else { self.common(&form(a), &form(b))? },
+            Op::Select(c, a, b) => if self.rank(*c) > 0 { form(c) } else { Some(form(a)).filter(|a| *a == form(b))? },
             Op::Transpose(a) => {
                 let mut out = form(a);
                 (out.len() > 1).then(|| out.swap(0, 1));
@@ -310,10 +310,6 @@ impl Known<'_> {
         let (x, y) = (self.form(a), self.form(b));
         let inmost = |form: &Form| form.iter().map(|e| self.depth(*e)).max();
         if (x.len(), std::cmp::Reverse(inmost(&x))) >= (y.len(), std::cmp::Reverse(inmost(&y))) { x } else { y }
-    }
-
-    fn common(&self, a: &Form, b: &Form) -> Option<Form> {
-        (a == b).then(|| a.clone())
     }
 
     /// Whether a form says nothing of what is bound inside.
