@@ -2,13 +2,14 @@
 //! `(r… ; ẋ…) -> ( ; ẏ…)`, of the residuals `r`: the non-linear values that the linear part reads.
 //!
 //! - A branch's residuals are returned by the branch that ran, in slots that the branches share; the other slots hold zeros. The linear
-//!   part branches on the same condition.
+//!   part branches on the same condition. Deep nests of branches keep less than a slot for each ([`arms`]).
 //! - A loop's residuals are arrays over the turns. The linear part is a loop over their number. Arrays and data go into boxes, so that
 //!   nothing is copied and shapes may differ.
 //! - A call's residuals are more results of the callee. Those of a function that calls itself are one value of a data type, so that
 //!   recursion makes a recursive type.
 //! - What the plan says to recompute moves to the linear side, reading what is stored.
 
+mod arms;
 mod parts;
 mod plan;
 
@@ -44,7 +45,9 @@ pub struct Unzipped {
     pub own: Rc<[Residual]>,
     /// Statements, by a result, that the linear half runs again.
     pub moved: Rc<[Var]>,
-    /// Scalar places for residuals of other branches: the statement, by a result, the branch, the type.
+    /// The types of values in which blocks pack their residuals.
+    pub packs: Rc<[DataId]>,
+    /// Scalar places for residuals of other branches, and for packed ones: the statement, by a result, the block in it, the type.
     pub padding: Rc<[(Var, u32, Ty)]>,
 }
 
@@ -57,7 +60,7 @@ impl Ad {
         let src = p.func(f).clone();
         let name = src.name.strip_prefix("jvp ").unwrap_or(&src.name).to_owned();
         let boxed = self.is_recursive(p, f).then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new() }));
-        let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new(), own: Rc::default(), moved: Rc::default(), padding: Rc::default() };
+        let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new(), own: Rc::default(), moved: Rc::default(), packs: Rc::default(), padding: Rc::default() };
         self.unzips.insert((f, plan.clone()), u.clone());
         // What a branch that is not taken keeps is absent.
         self.absent.insert(u.primal);
@@ -93,7 +96,7 @@ impl Ad {
     }
 
     fn unzip_function(&mut self, p: &mut Program, id: FnId, src: &Function, plan: &Plan, u: &Unzipped) -> Result<Unzipped, Unsupported> {
-        let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new(), parts: HashSet::new(), notes: Notes::default() };
+        let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new(), parts: HashSet::new(), depths: HashMap::new(), numbered: HashSet::new(), which: HashMap::new(), notes: Notes::default() };
         z.note_params(&src.body, Span::default(), "an argument");
         let halves = z.block(&src.body)?;
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
@@ -130,7 +133,7 @@ impl Ad {
             p.set(*k, made);
         }
         let residuals = if boxed.is_some() { vec![own.to_vec()] } else { rows };
-        Ok(Unzipped { residuals, own, boxed, moved: notes.moved.into(), padding: notes.padding.into(), ..u.clone() })
+        Ok(Unzipped { residuals, own, boxed, moved: notes.moved.into(), packs: notes.packs.into(), padding: notes.padding.into(), ..u.clone() })
     }
 
     /// Functions that checkpoints run again.
@@ -178,6 +181,12 @@ struct U<'a> {
     made: HashMap<Var, (Span, &'static str)>,
     /// What control flow and calls keep for their linear halves.
     parts: HashSet<Var>,
+    /// How deep statements are nested, by a linear result.
+    depths: HashMap<Var, arms::Depth>,
+    /// Branches, by a linear result, that go on with the numbers of the nest around them.
+    numbered: HashSet<Var>,
+    /// Their numbers of arms, until the branch around them takes them on.
+    which: HashMap<Var, arms::Which>,
     notes: Notes,
 }
 
@@ -185,6 +194,7 @@ struct U<'a> {
 #[derive(Default)]
 struct Notes {
     moved: Vec<Var>,
+    packs: Vec<DataId>,
     padding: Vec<(Var, u32, Ty)>,
 }
 

@@ -124,6 +124,13 @@ fn forecasts_of_bytes_are_exact() {
 }
 
 #[test]
+fn forecasts_for_deep_nests_are_exact() {
+    for seed in 0..40 {
+        check("nest", || common::deep::program(seed, 12 + (seed % 9) as u32), seed);
+    }
+}
+
+#[test]
 fn forecasts_for_generated_programs_are_exact() {
     let count: u64 = std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(500);
     for seed in 0..count / 5 {

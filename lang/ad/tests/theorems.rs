@@ -126,3 +126,38 @@ fn code_grows_linearly() {
         assert!(after <= 60 * before + 200, "{after} nodes from {before}");
     });
 }
+
+/// Programs that are nested `depth` deep, for some seeds.
+fn nests(depth: u32, check: fn(u64, u32)) {
+    for seed in 0..programs().min(2000) / 10 {
+        if let Err(e) = catch_unwind(AssertUnwindSafe(|| check(seed, depth))) {
+            eprintln!("the nest of seed {seed}");
+            std::panic::resume_unwind(e);
+        }
+    }
+}
+
+#[test]
+fn deep_nests_are_differentiated() {
+    nests(20, |seed, depth| {
+        let (p, f, x) = common::deep::program(seed, depth);
+        common::check_at("nest", p, f, &x, &Plan::store_all(), Segments::None, None);
+    });
+}
+
+#[test]
+fn code_grows_linearly_with_the_depth_of_nests() {
+    nests(24, |seed, depth| {
+        let made = |depth: u32| {
+            let (mut p, f, x) = common::deep::program(seed, depth);
+            let before = size(&p, f);
+            Ad::new().linearize_with(&mut p, f, &vec![true; x.len()], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+            let after: usize = (0..p.funcs.len()).map(|k| size(&p, FnId(k as u32))).sum();
+            (before, after - before)
+        };
+        let ((n0, m0), (n1, m1), (n2, m2)) = (made(depth), made(2 * depth), made(4 * depth));
+        let grows = |n: usize, m: usize| m as f64 / n as f64;
+        let (first, second) = (grows(n1 - n0, m1 - m0), grows(n2 - n1, m2 - m1));
+        assert!(second <= 1.25 * first, "{first:.1} nodes for each of {n0}..{n1}, {second:.1} for each of {n1}..{n2}");
+    });
+}

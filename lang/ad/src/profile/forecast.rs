@@ -86,7 +86,8 @@ impl Ad {
     pub fn boxes(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<BTreeSet<DataId>, Unsupported> {
         let mut out = BTreeSet::new();
         for g in active(p, f) {
-            out.extend(self.unzip(p, g, plan)?.boxed);
+            let u = self.unzip(p, g, plan)?;
+            out.extend(u.boxed.iter().chain(u.packs.iter()));
         }
         Ok(out)
     }
@@ -97,7 +98,8 @@ impl Ad {
     pub fn all_boxes(&mut self, p: &mut Program, f: FnId, plan: &Plan) -> Result<BTreeSet<DataId>, Unsupported> {
         let mut out = BTreeSet::new();
         for g in p.callees(f, |g, _| !p.func(g).body.lin_results.is_empty() && !p.func(g).body.results.is_empty()) {
-            out.extend(self.unzip(p, g, plan)?.boxed);
+            let u = self.unzip(p, g, plan)?;
+            out.extend(u.boxed.iter().chain(u.packs.iter()));
         }
         Ok(out)
     }
@@ -109,7 +111,7 @@ fn rows_of(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Result<Vec<Res
     let mut seen = BTreeSet::new();
     for g in active(p, f) {
         for r in ad.unzip(p, g, plan)?.own.iter() {
-            if r.at.0 == g && seen.insert(r.at) {
+            if r.at.0 == g && seen.insert((r.at, r.reason)) {
                 out.push(r.clone());
             }
         }

@@ -116,6 +116,7 @@ fn block(f: &Function, b: &Block, out: &mut Sites) -> Vec<(u32, FnId)> {
             calls.extend(block(f, inner, out));
         }
         bind(f, &s.outs, number, out);
+        out.block_of.extend(s.lin_outs.iter().map(|v| (*v, number)));
         let Some(key) = s.outs.first() else {
             all.extend(calls);
             continue;

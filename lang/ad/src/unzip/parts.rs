@@ -1,34 +1,15 @@
-//! U of statements in which linear and non-linear meet.
+//! U of loops, calls and what else has linear and non-linear in one.
 
-use super::{Halves, U};
-use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use super::U;
+use adl_ir::{Block, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_specialise::Unsupported;
-use adl_syntax::span::Span;
 use std::collections::HashMap;
 
 impl U<'_> {
     /// Puts the halves of a statement where they belong.
     pub(super) fn split(&mut self, s: &Stmt, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
         match &s.op {
-            Op::If(c, a, b) => {
-                let arms = vec![self.block(a)?, self.block(b)?];
-                let (mut prims, lins) = self.arms(s, arms, &[Vec::new(), Vec::new()]);
-                let (b, a) = (prims.1.pop().unwrap_or_default(), prims.1.pop().unwrap_or_default());
-                self.push_primal(s, prims.0, Op::If(*c, Box::new(a), Box::new(b)), primal);
-                let mut lins = lins.into_iter();
-                let (a, b) = (lins.next().unwrap_or_default(), lins.next().unwrap_or_default());
-                push_linear(s, Op::If(*c, Box::new(a), Box::new(b)), linear);
-            }
-            Op::Switch(x, arms) => {
-                let params: Vec<Vec<Var>> = arms.iter().map(|a| a.params.clone()).collect();
-                let halves = arms.iter().map(|a| {
-                    self.note_params(a, s.span, "a field of data");
-                    self.block(a)
-                }).collect::<Result<Vec<_>, _>>()?;
-                let (prims, lins) = self.arms(s, halves, &params);
-                self.push_primal(s, prims.0, Op::Switch(*x, prims.1), primal);
-                push_linear(s, Op::Switch(*x, lins), linear);
-            }
+            Op::If(..) | Op::Switch(..) => self.branches(s, primal, linear)?,
             Op::Loop(l) => self.loop_(s, l, primal, linear)?,
             Op::Call { .. } => self.call(s, primal, linear)?,
             _ => linear.push(s.clone()),
@@ -36,90 +17,19 @@ impl U<'_> {
         Ok(())
     }
 
-    fn push_primal(&mut self, s: &Stmt, extra: Vec<Var>, op: Op, primal: &mut Block) {
-        let outs = [&s.outs[..], &extra].concat();
-        primal.stmts.push(Stmt { outs, lin_outs: Vec::new(), op, span: s.span });
-    }
-
-    fn copy_of(&mut self, v: Var) -> Var {
+    pub(super) fn copy_of(&mut self, v: Var) -> Var {
         let info = self.f.vars[v.0 as usize].clone();
         self.f.vars.push(info);
         Var(self.f.vars.len() as u32 - 1)
     }
 
-    /// Branches: their residuals in shared slots (returned first), the primal arms, the linear arms. An arm's own parameters (fields of
-    /// data) are bound again by its linear half.
-    #[allow(clippy::type_complexity)]
-    fn arms(&mut self, s: &Stmt, arms: Vec<Halves>, params: &[Vec<Var>]) -> ((Vec<Var>, Vec<Block>), Vec<Block>) {
-        let mut slots: Vec<Var> = Vec::new();
-        let mut filled: Vec<Vec<Option<Var>>> = Vec::new();
-        let mut linears = Vec::new();
-        let mut primals = Vec::new();
-        for (arm, own) in arms.into_iter().zip(params) {
-            let mut names = HashMap::new();
-            let mut mine: Vec<Option<Var>> = vec![None; slots.len()];
-            let inside = bound_in(&arm.primal);
-            for v in arm.needs.iter().filter(|v| inside.contains(v) && !own.contains(v)) {
-                let ty = self.f.ty(*v).clone();
-                let free = (0..slots.len()).find(|k| mine[*k].is_none() && *self.f.ty(slots[*k]) == ty);
-                let k = free.unwrap_or_else(|| {
-                    slots.push(self.copy_of(*v));
-                    mine.push(None);
-                    slots.len() - 1
-                });
-                mine[k] = Some(*v);
-                let rows = self.origin(*v);
-                self.origins.entry(slots[k]).or_default().extend(rows);
-                names.insert(*v, slots[k]);
-            }
-            let mut linear = arm.linear;
-            for v in own {
-                let new = self.copy_of(*v);
-                names.insert(*v, new);
-                linear.params.push(new);
-            }
-            crate::explicit::rename(&mut linear, &names);
-            filled.push(mine);
-            linears.push(linear);
-            primals.push(arm.primal);
-        }
-        self.parts.extend(&slots);
-        for (number, (arm, mine)) in primals.iter_mut().zip(filled).enumerate() {
-            for (k, slot) in slots.iter().enumerate() {
-                let v = match mine.get(k).copied().flatten() {
-                    Some(v) => v,
-                    None => {
-                        let (ty, key) = (self.f.ty(*slot).clone(), crate::profile::key(s));
-                        self.notes.padding.extend(key.filter(|_| ty.rank() == 0).map(|key| (key, number as u32, ty)));
-                        self.nothing(*slot, s.span, arm)
-                    }
-                };
-                arm.results.push(v);
-            }
-        }
-        ((slots, primals), linears)
-    }
-
-    /// A value of the type of `like` that nobody will read.
-    fn nothing(&mut self, like: Var, span: Span, b: &mut Block) -> Var {
-        let v = self.copy_of(like);
-        let op = match self.f.ty(like).clone() {
-            Ty::F64 => Op::Lit(Lit::F64(0.0)),
-            Ty::F32 => Op::Lit(Lit::F32(0.0)),
-            Ty::I64 => Op::Lit(Lit::I64(0)),
-            Ty::Bool => Op::Lit(Lit::Bool(false)),
-            Ty::Str => Op::Lit(Lit::Str("".into())),
-            ty => Op::Zero(ty),
-        };
-        b.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
-        v
-    }
-
     fn loop_(&mut self, s: &Stmt, l: &Loop, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
         self.note_params(&l.body, s.span, "what a loop carries");
-        let halves = self.block(&l.body)?;
+        let mut halves = self.block(&l.body)?;
         let (index, params) = (l.body.params[0], &l.body.params[1..]);
         let elems = &params[l.init.len()..];
+        let number = u32::from(matches!(l.turns, Turns::While(_)));
+        self.pack(s, (number, &l.body), &mut halves, |v| v == index || elems.contains(&v));
         let inside = bound_in(&halves.primal);
         let mut body = halves.primal;
         let mut lin_body = halves.linear;
@@ -201,11 +111,11 @@ impl U<'_> {
     }
 }
 
-fn push_linear(s: &Stmt, op: Op, linear: &mut Vec<Stmt>) {
+pub(super) fn push_linear(s: &Stmt, op: Op, linear: &mut Vec<Stmt>) {
     linear.push(Stmt { outs: Vec::new(), lin_outs: s.lin_outs.clone(), op, span: s.span });
 }
 
 /// Non-linear variables that a block binds at its own level.
-fn bound_in(b: &Block) -> std::collections::HashSet<Var> {
+pub(super) fn bound_in(b: &Block) -> std::collections::HashSet<Var> {
     b.params.iter().chain(b.stmts.iter().flat_map(|s| &s.outs)).copied().collect()
 }

@@ -1,6 +1,7 @@
 //! Checks of every transformation of a program's last function, by numbers.
 #![allow(dead_code)]
 
+pub mod deep;
 pub mod programs;
 
 use adl_ad::Ad;

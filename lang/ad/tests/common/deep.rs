@@ -1,0 +1,105 @@
+//! Programs whose branches are nested deep.
+
+use super::Rng;
+use adl_ir::eval::{Arr, Val};
+use adl_ir::{Builder, Cmp, FnId, Lit, Loop, Op, Program, Turns, Ty, Var};
+use adl_prim::{Bin, Un};
+
+/// What one level of a nest is.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Level {
+    /// `if x < c then sin (c x) else` the rest.
+    Else,
+    /// `if x > c then` the rest `else sin (c x)`.
+    Then,
+    /// The rest at another number, which each level makes.
+    Own,
+    /// The rest is not the branch's last value.
+    Inner,
+    /// The rest at a sum over an array that each level makes.
+    Array,
+    /// Two branches, one after the other, the rest inside the second.
+    Two,
+    /// The rest is a loop's body.
+    Turns,
+}
+
+const LEVELS: [Level; 6] = [Level::Else, Level::Then, Level::Own, Level::Inner, Level::Array, Level::Two];
+
+/// A nest of `depth` levels, which repeat every three or four by a seed; one level in eleven is a loop of two turns. Its arguments are a
+/// number and an array.
+pub fn program(seed: u64, depth: u32) -> (Program, FnId, Vec<Val>) {
+    let mut rng = Rng(seed * 77 + 5);
+    let period: Vec<Level> = (0..3 + seed % 2).map(|_| LEVELS[(rng.next() * 6.0) as usize % 6]).collect();
+    let mut levels: Vec<Level> = (0..depth).map(|k| period[k as usize % period.len()]).collect();
+    levels.iter_mut().skip(7).step_by(11).filter(|_| seed % 3 == 0).for_each(|l| *l = Level::Turns);
+    let mut b = Builder::new("deep");
+    let (x, a) = (b.param(Ty::F64), b.param(Ty::F64.array(1)));
+    let y = nest(&mut b, &levels, x, a);
+    let mut p = Program::default();
+    let f = p.add(b.finish(vec![y], vec![]));
+    let a = Val::Array(std::rc::Rc::new(Arr { shape: vec![3], elems: vec![Val::F64(0.4), Val::F64(0.7), Val::F64(0.9)] }));
+    (p, f, vec![Val::F64(0.3 + 0.05 * (seed % 13) as f64), a])
+}
+
+fn real(b: &mut Builder, x: f64) -> Var {
+    b.lit(Lit::F64(x))
+}
+
+fn one(b: &mut Builder, x: Var, c: f64) -> Var {
+    let c = real(b, c);
+    let y = b.bin(Bin::Mul, x, c);
+    b.un(Un::Sin, y)
+}
+
+/// `if x < c then` one `else` the other.
+fn branch(b: &mut Builder, (x, c): (Var, f64), then: impl FnOnce(&mut Builder) -> Var, other: impl FnOnce(&mut Builder) -> Var) -> Var {
+    let c = real(b, c);
+    let c = b.cmp(Cmp::Lt, x, c);
+    b.open();
+    let y = then(b);
+    let yes = b.close(vec![y], vec![]);
+    b.open();
+    let y = other(b);
+    let no = b.close(vec![y], vec![]);
+    b.emit(Op::If(c, Box::new(yes), Box::new(no)), &[Ty::F64], &[]).0[0]
+}
+
+fn nest(b: &mut Builder, levels: &[Level], x: Var, a: Var) -> Var {
+    let Some((level, rest)) = levels.split_first() else { return b.bin(Bin::Mul, x, x) };
+    // Deep levels are reached by some numbers, not by all.
+    let c = -1.2 + 0.02 * levels.len() as f64;
+    match level {
+        Level::Else => branch(b, (x, c), |b| one(b, x, c), |b| nest(b, rest, x, a)),
+        Level::Then => branch(b, (x, -c), |b| nest(b, rest, x, a), |b| one(b, x, c)),
+        Level::Own => {
+            let y = one(b, x, 1.0 + c);
+            branch(b, (y, c), |b| one(b, y, c), |b| nest(b, rest, y, a))
+        }
+        Level::Inner => branch(b, (x, c), |b| one(b, x, c), |b| {
+            let y = b.un(Un::Cos, x);
+            let z = nest(b, rest, y, a);
+            let z = b.bin(Bin::Mul, z, y);
+            b.un(Un::Tanh, z)
+        }),
+        Level::Array => branch(b, (x, c), |b| one(b, x, c), |b| {
+            let ys = b.one(Op::Bin(Bin::Mul, a, x), Ty::F64.array(1));
+            let ys = b.one(Op::Un(Un::Tanh, ys), Ty::F64.array(1));
+            let y = b.one(Op::Sum { a: ys, n: None }, Ty::F64);
+            nest(b, rest, y, a)
+        }),
+        Level::Two => {
+            let y = branch(b, (x, 0.1), |b| one(b, x, 2.0), |b| one(b, x, 0.5));
+            branch(b, (y, c), |b| one(b, y, c), |b| nest(b, rest, y, a))
+        }
+        Level::Turns => {
+            let n = b.int(2);
+            b.open();
+            let (_, y) = (b.param(Ty::I64), b.param(Ty::F64));
+            let z = nest(b, rest, y, a);
+            let body = b.close(vec![z], vec![]);
+            let made = Loop { turns: Turns::For(n), reverse: false, init: vec![x], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![], lin_outs: vec![], body };
+            b.emit(Op::Loop(Box::new(made)), &[Ty::F64, Ty::I64], &[]).0[0]
+        }
+    }
+}
