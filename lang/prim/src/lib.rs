@@ -3,6 +3,7 @@
 //! - [`scalar`]: the scalar operators [`Un`] and [`Bin`], their evaluation on f64/f32, and their
 //!   derivatives. A derivative is written once, generically over [`Ops`], so that the same rule
 //!   serves plain floats, dual numbers of any nesting, whole arrays, and IR builders.
+//! - [`elementary`]: exp, log, tanh, sigmoid, sin, cos and their kin, with the same bits one by one and in vectors.
 //! - [`prim`]: [`Prim`], every name that the language has built in, and [`Prim::row`]: its type,
 //!   linearity, cost class and documentation.
 //! - [`special`]: special functions (digamma, polygamma, lgamma, erf) that `libm` lacks.
@@ -12,6 +13,7 @@
 //!
 //! What is *not* here: values, arrays and their evaluation (`lang/interp`), and any IO.
 
+pub mod elementary;
 pub mod prim;
 mod rows;
 pub mod scalar;

@@ -1,5 +1,6 @@
 //! Scalar operators: evaluation and derivatives.
 
+use crate::elementary::one;
 use crate::special;
 
 /// Unary real operators. `Step` and `Polygamma` appear in derivatives only.
@@ -109,19 +110,19 @@ impl Un {
     pub fn eval(self, x: f64) -> f64 {
         match self {
             Un::Neg => -x,
-            Un::Sin => x.sin(),
-            Un::Cos => x.cos(),
+            Un::Sin => one::sin(x),
+            Un::Cos => one::cos(x),
             Un::Tan => x.tan(),
             Un::Asin => x.asin(),
             Un::Acos => x.acos(),
             Un::Atan => x.atan(),
             Un::Sinh => x.sinh(),
             Un::Cosh => x.cosh(),
-            Un::Tanh => x.tanh(),
-            Un::Exp => x.exp(),
-            Un::Expm1 => x.exp_m1(),
-            Un::Log => x.ln(),
-            Un::Log1p => x.ln_1p(),
+            Un::Tanh => one::tanh(x),
+            Un::Exp => one::exp(x),
+            Un::Expm1 => one::expm1(x),
+            Un::Log => one::log(x),
+            Un::Log1p => one::log1p(x),
             Un::Sqrt => x.sqrt(),
             Un::Cbrt => x.cbrt(),
             Un::Abs => x.abs(),
@@ -129,9 +130,9 @@ impl Un {
             Un::Floor => x.floor(),
             Un::Ceil => x.ceil(),
             Un::Round => x.round_ties_even(),
-            Un::Sigmoid => special::sigmoid(x),
+            Un::Sigmoid => one::sigmoid(x),
             Un::Relu => if x > 0.0 || x.is_nan() { x } else { 0.0 },
-            Un::Softplus => if x > 0.0 { x + (-x).exp().ln_1p() } else { x.exp().ln_1p() },
+            Un::Softplus => one::softplus(x),
             Un::Erf => libm::erf(x),
             Un::Erfc => libm::erfc(x),
             Un::Lgamma => special::lgamma(x),

@@ -2,16 +2,6 @@
 
 use std::f64::consts::PI;
 
-/// 1 / (1 + exp (-x)) without overflow.
-pub fn sigmoid(x: f64) -> f64 {
-    if x >= 0.0 {
-        1.0 / (1.0 + (-x).exp())
-    } else {
-        let e = x.exp();
-        e / (1.0 + e)
-    }
-}
-
 /// log |Γ(x)|.
 pub fn lgamma(x: f64) -> f64 {
     libm::lgamma(x)

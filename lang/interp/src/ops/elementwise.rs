@@ -1,5 +1,6 @@
 //! Arithmetic, comparison and choice of elements, of arrays as a whole: in one pass over memory, in place where an array has one owner.
 
+use super::kernels;
 use super::arith::{int_bin, int_un, shapes_differ};
 use super::parallel::{changed, made};
 use super::watch::{STRIDE, Watch};
@@ -64,21 +65,6 @@ fn update(acc: &mut [f64], y: Operand<f64>, f: impl Fn(f64, f64) -> f64) {
     }
 }
 
-/// The same for unary operators.
-macro_rules! with_un {
-    ($op:expr, $f:ident => $body:expr) => {
-        match $op {
-            Un::Neg => { let $f = |a: f64| -a; $body }
-            Un::Abs => { let $f = |a: f64| a.abs(); $body }
-            Un::Sqrt => { let $f = |a: f64| a.sqrt(); $body }
-            Un::Relu => { let $f = |a: f64| Un::Relu.eval(a); $body }
-            Un::Step => { let $f = |a: f64| Un::Step.eval(a); $body }
-            Un::Powi(2) => { let $f = |a: f64| Un::Powi(2).eval(a); $body }
-            op => { let $f = move |a: f64| op.eval(a); $body }
-        }
-    };
-}
-
 fn kinds() -> Box<Error> {
     Error::new(codes::STRUCTURE, "arrays of different numbers")
 }
@@ -86,12 +72,15 @@ fn kinds() -> Box<Error> {
 /// A unary operator on each number.
 pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
     if let (Buf::F64(x), true) = (&a.buf, Rc::strong_count(&a) > 1) {
-        let out = with_un!(op, f => made(w, x.len(), |at, out| out.iter_mut().zip(&x[at..]).for_each(|(o, x)| *o = f(*x))))?;
+        let out = made(w, x.len(), |at, out| {
+            out.copy_from_slice(&x[at..at + out.len()]);
+            kernels::map(op, out);
+        })?;
         return Ok(array::make(a.shape.clone(), Buf::F64(out)));
     }
     let mut a = array::owned(a)?;
     match &mut a.buf {
-        Buf::F64(v) => with_un!(op, f => changed(w, v, |_, part| part.iter_mut().for_each(|x| *x = f(*x))))?,
+        Buf::F64(v) => changed(w, v, |_, part| kernels::map(op, part))?,
         Buf::F32(v) => changed(w, v, |_, part| part.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32))?,
         Buf::I64(v) => {
             for (i, x) in v.iter_mut().enumerate() {

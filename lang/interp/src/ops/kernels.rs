@@ -1,6 +1,7 @@
-//! Arithmetic on slices of floats, in one order of operations whoever asks: the interpreter and native code give the same bits.
+//! Arithmetic on slices of floats, with the same operations in one order whoever asks: the interpreter and native code give the same bits.
 
 use super::parallel;
+use adl_prim::{Un, elementary};
 
 /// Numbers that one accumulator adds before partial sums are added.
 const CHUNK: usize = 1024;
@@ -31,6 +32,35 @@ fn chunked(n: usize, leaf: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {
 /// Runs a loop as the machine's widest vector instructions do it. The order of operations stays, and so do the bits: nothing is fused.
 fn wide<T>(f: impl FnOnce() -> T) -> T {
     pulp::Arch::new().dispatch(f)
+}
+
+/// A unary operator on each number, in place.
+pub fn map(op: Un, v: &mut [f64]) {
+    /// The operator's function on each number, the machine's widest vectors at a time.
+    macro_rules! each {
+        ($f:expr) => {
+            if v.len() < 4 { v.iter_mut().for_each(|x| *x = op.eval(*x)) } else { wide(|| v.iter_mut().for_each(|x| *x = $f(*x))) }
+        };
+    }
+    match op {
+        Un::Neg => each!(|x: f64| -x),
+        Un::Abs => each!(f64::abs),
+        Un::Sqrt => each!(f64::sqrt),
+        Un::Relu => each!(|x| Un::Relu.eval(x)),
+        Un::Step => each!(|x| Un::Step.eval(x)),
+        Un::Powi(-1) => each!(|x| 1.0 / x),
+        Un::Powi(2) => each!(|x| x * x),
+        Un::Exp => each!(elementary::exp),
+        Un::Expm1 => each!(elementary::expm1),
+        Un::Log => each!(elementary::log),
+        Un::Log1p => each!(elementary::log1p),
+        Un::Tanh => each!(elementary::tanh),
+        Un::Sigmoid => each!(elementary::sigmoid),
+        Un::Softplus => each!(elementary::softplus),
+        Un::Sin if v.iter().all(|x| elementary::is_small(*x)) => each!(elementary::sin),
+        Un::Cos if v.iter().all(|x| elementary::is_small(*x)) => each!(elementary::cos),
+        op => v.iter_mut().for_each(|x| *x = op.eval(*x)),
+    }
 }
 
 /// The sum of a slice: eight accumulators in each chunk, chunks pairwise.

@@ -1,0 +1,334 @@
+//! Elementary functions, branch-free, so that loops over them become vector instructions. Operations and their order are the same whatever
+//! the width of the vectors, nothing is fused, and so the bits are the same everywhere. Errors are below an ulp.
+//!
+//! The functions are made for loops, into which they are put; whoever wants one number calls those of [`one`].
+//!
+//! Arguments are reduced to a short interval around 0, where a polynomial (Chebyshev) says the rest; what rounding loses at the large
+//! terms is carried along and added at the end.
+
+/// Added and taken away, it rounds to a whole number, which then stands in the lowest bits.
+const ROUND: f64 = 6755399441055744.0;
+
+/// log 2: the leading 42 bits and the rest.
+const LN2: (f64, f64) = (0.6931471805598903, 5.497923018708371e-14);
+
+/// (exp r - 1 - r) / r².
+const EXP: [f64; 11] = [
+    0.5, 0.1666666666666667, 0.04166666666666667, 0.008333333333326136, 0.0013888888888883748, 0.00019841269874820627,
+    2.4801587325547743e-05, 2.7557255400206422e-06, 2.75572736431103e-07, 2.5105217004720745e-08, 2.0914686968086876e-09,
+];
+
+/// (log ((1 + s) / (1 - s)) - 2 s) / s³, in s².
+const LOG: [f64; 8] = [
+    0.6666666666666666, 0.4000000000000088, 0.2857142857080323, 0.2222222239180047, 0.18181795630884753, 0.15386240205813478,
+    0.13268759668560612, 0.13086767009948175,
+];
+
+/// (sin x - x) / x³, in x².
+const SIN: [f64; 6] =
+    [-0.16666666666666666, 0.008333333333330948, -0.00019841269836756774, 2.7557316101617874e-06, -2.505113165023518e-08, 1.5918115263265974e-10];
+
+/// (cos x - 1 + x² / 2) / x⁴, in x².
+const COS: [f64; 6] =
+    [0.041666666666666664, -0.0013888888888887398, 2.480158729876456e-05, -2.7557317271145144e-07, 2.087614614655861e-09, -1.1382623647474604e-11];
+
+/// π / 2 in three parts, of which a whole number below 2²⁰ times the first or the second is exact.
+const HALF_PI: [f64; 3] = [1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21];
+
+/// Up to here sines are found by [`HALF_PI`].
+const LARGE: f64 = 1e6;
+
+/// One number at a time.
+pub mod one {
+    macro_rules! called {
+        ($($name:ident)*) => {
+            $(
+                /// The function of that name, called.
+                pub fn $name(x: f64) -> f64 {
+                    super::$name(x)
+                }
+            )*
+        };
+    }
+    called!(exp expm1 tanh sigmoid softplus log log1p);
+
+    /// The sine.
+    pub fn sin(x: f64) -> f64 {
+        if super::is_small(x) { super::sin(x) } else { x.sin() }
+    }
+
+    /// The cosine.
+    pub fn cos(x: f64) -> f64 {
+        if super::is_small(x) { super::cos(x) } else { x.cos() }
+    }
+}
+
+/// Σ cᵢ xⁱ, in pairs, so that not every step waits for the one before.
+#[inline(always)]
+fn polynomial<const N: usize>(c: [f64; N], x: f64) -> f64 {
+    let z = x * x;
+    let mut sum = 0.0;
+    for i in (0..N.div_ceil(2)).rev() {
+        let pair = if 2 * i + 1 < N { c[2 * i] + c[2 * i + 1] * x } else { c[2 * i] };
+        sum = if 2 * i + 2 >= N { pair } else { sum * z + pair };
+    }
+    sum
+}
+
+/// `a + b`, and what rounding takes off.
+#[inline(always)]
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let s = a + b;
+    let t = s - a;
+    (s, (a - (s - t)) + (b - t))
+}
+
+/// The same where |a| is not below |b|.
+#[inline(always)]
+fn fast_sum(a: f64, b: f64) -> (f64, f64) {
+    let s = a + b;
+    (s, (a - s) + b)
+}
+
+/// x as k log 2 + r: k (plus 2048, in bits), r, and exp r - 1 - r.
+#[inline(always)]
+fn reduced(x: f64) -> (u64, f64, f64) {
+    let t = x * std::f64::consts::LOG2_E + ROUND;
+    let n = t - ROUND;
+    let (hi, lo) = (x - n * LN2.0, n * LN2.1);
+    let r = hi - lo;
+    let rest = (hi - r) - lo;
+    let k = t.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(2048);
+    (k, r, r * r * polynomial(EXP, r) + rest)
+}
+
+/// 2 to the power k - 1024.
+#[inline(always)]
+fn power(k: u64) -> f64 {
+    f64::from_bits((k.wrapping_sub(1)) << 52)
+}
+
+/// eˣ.
+#[inline(always)]
+pub fn exp(x: f64) -> f64 {
+    let c = if x > 710.0 { 710.0 } else { x };
+    let c = if c < -746.0 { -746.0 } else { c };
+    let (k, r, q) = reduced(c);
+    let (hi, lo) = fast_sum(1.0, r);
+    let half = k >> 1;
+    (hi + (lo + q)) * power(half) * power(k.wrapping_sub(half))
+}
+
+/// eˣ - 1 in two parts, for x from -50 to 40.
+#[inline(always)]
+fn below_one(x: f64) -> (f64, f64) {
+    let (k, r, q) = reduced(x);
+    let s = power(k.wrapping_sub(1024));
+    let (one, rest) = two_sum(s, -1.0);
+    let (hi, lo) = two_sum(one, s * r);
+    fast_sum(hi, lo + (rest + s * q))
+}
+
+/// eˣ - 1.
+#[inline(always)]
+pub fn expm1(x: f64) -> f64 {
+    let c = if x > 40.0 { 40.0 } else { x };
+    let c = if c < -50.0 { -50.0 } else { c };
+    let y = below_one(c).0;
+    let y = if x > 40.0 { exp(x) } else { y };
+    if x == 0.0 { x } else { y }
+}
+
+/// The leading 26 bits.
+#[inline(always)]
+fn leading(x: f64) -> f64 {
+    f64::from_bits(x.to_bits() & 0xffff_ffff_f800_0000)
+}
+
+/// (a + da) / (b + db) for b from 1 to 2.
+#[inline(always)]
+fn quotient((a, da): (f64, f64), (b, db): (f64, f64)) -> f64 {
+    let q = a / b;
+    let (p, c) = (leading(q), leading(b));
+    // a - q b, of which all but the last product is exact.
+    let left = ((a - p * c) - (q - p) * c) - q * (b - c);
+    // 1 / b need not be exact here.
+    q + (left + da - q * db) * (1.457 - 0.5 * b)
+}
+
+/// The hyperbolic tangent.
+#[inline(always)]
+pub fn tanh(x: f64) -> f64 {
+    let a = x.abs();
+    let a = if a > 22.0 { 22.0 } else { a };
+    let (m, rest) = below_one(-2.0 * a);
+    let (d, more) = fast_sum(2.0, m);
+    quotient((-m, -rest), (d, more + rest)).copysign(x)
+}
+
+/// 1 / (1 + e⁻ˣ).
+#[inline(always)]
+pub fn sigmoid(x: f64) -> f64 {
+    let a = -x.abs();
+    let a = if a < -746.0 { -746.0 } else { a };
+    let (k, r, q) = reduced(a);
+    let half = k >> 1;
+    let (hi, lo) = fast_sum(1.0, r);
+    let (hi, lo) = fast_sum(hi, lo + q);
+    let (p, q) = (power(half), power(k.wrapping_sub(half)));
+    let (e, rest) = (hi * p * q, lo * p * q);
+    let (d, more) = fast_sum(1.0, e);
+    let (a, da) = if x < 0.0 { (e, rest) } else { (1.0, 0.0) };
+    quotient((a, da), (d, more + rest))
+}
+
+/// The natural logarithm.
+#[inline(always)]
+pub fn log(x: f64) -> f64 {
+    let (y, rest) = logarithm(x);
+    let y = y + rest;
+    let y = if x == f64::INFINITY { x } else { y };
+    let y = if x == 0.0 { f64::NEG_INFINITY } else { y };
+    if x >= 0.0 { y } else { f64::NAN }
+}
+
+/// The logarithm of a positive number in two parts.
+#[inline(always)]
+fn logarithm(x: f64) -> (f64, f64) {
+    const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
+    let tiny = x < f64::MIN_POSITIVE;
+    let u = if tiny { x * 18014398509481984.0 } else { x }.to_bits();
+    let k = u.wrapping_add(0x3ff0_0000_0000_0000 - ROOT_HALF) >> 52;
+    let m = f64::from_bits(u.wrapping_sub(k.wrapping_sub(1023) << 52));
+    let k = f64::from_bits(0x4330_0000_0000_0000 | k) - if tiny { 4503599627371573.0 } else { 4503599627371519.0 };
+    let f = m - 1.0;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    // f² / 2, of which the first part is exact.
+    let head = leading(f);
+    let (square, rest) = (0.5 * head * head, 0.5 * (f - head) * (f + head));
+    let (a, e1) = fast_sum(f, -square);
+    let (y, e2) = fast_sum(k * LN2.0, a);
+    let tail = s * ((square + rest) + z * polynomial(LOG, z)) - rest + k * LN2.1;
+    (y, e2 + (e1 + tail))
+}
+
+/// log (1 + x).
+#[inline(always)]
+pub fn log1p(x: f64) -> f64 {
+    let (u, lost) = two_sum(1.0, x);
+    let (y, rest) = logarithm(u);
+    let y = y + (rest + lost / u);
+    let y = if x == f64::INFINITY { x } else { y };
+    let y = if x == -1.0 { f64::NEG_INFINITY } else { y };
+    let y = if x == 0.0 { x } else { y };
+    if x >= -1.0 { y } else { f64::NAN }
+}
+
+/// log (1 + eˣ).
+#[inline(always)]
+pub fn softplus(x: f64) -> f64 {
+    let y = log1p(exp(-x.abs()));
+    if x > 0.0 { x + y } else { y }
+}
+
+/// Sine (`turn` 0) or cosine (1), for |x| up to [`LARGE`].
+#[inline(always)]
+fn wave(x: f64, turn: u64) -> f64 {
+    let t = x * std::f64::consts::FRAC_2_PI + ROUND;
+    let n = t - ROUND;
+    let (a, e) = two_sum(x - n * HALF_PI[0], -(n * HALF_PI[1]));
+    let (r, rest) = fast_sum(a, e - n * HALF_PI[2]);
+    let z = r * r;
+    let sin = r + (r * z * polynomial(SIN, z) + rest * (1.0 - 0.5 * z));
+    let (c, e) = fast_sum(1.0, -0.5 * z);
+    let cos = c + (e + (z * z * polynomial(COS, z) - r * rest));
+    let quarter = t.to_bits().wrapping_add(turn);
+    let y = if quarter & 1 == 1 { cos } else { sin };
+    f64::from_bits(y.to_bits() ^ (quarter & 2) << 62)
+}
+
+/// Whether sine and cosine of it are found here.
+#[inline(always)]
+pub fn is_small(x: f64) -> bool {
+    x.abs() <= LARGE
+}
+
+/// The sine, for |x| up to [`LARGE`].
+#[inline(always)]
+pub fn sin(x: f64) -> f64 {
+    if x == 0.0 { x } else { wave(x, 0) }
+}
+
+/// The cosine, for |x| up to [`LARGE`].
+#[inline(always)]
+pub fn cos(x: f64) -> f64 {
+    wave(x, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of all sizes, the same ones in each run.
+    fn samples() -> Vec<f64> {
+        let mut seed = 1u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 11) as f64 / (1u64 << 53) as f64
+        };
+        (0..4000).map(|i| (2.0 * next() - 1.0) * if i % 2 == 0 { 6.0 } else { 10f64.powf(12.0 * next() - 9.0) }).collect()
+    }
+
+    /// How many of the wanted number's last digits lie between.
+    fn ulps(got: f64, want: f64) -> f64 {
+        if got == want || got.is_nan() && want.is_nan() {
+            return 0.0;
+        }
+        let unit = f64::from_bits(want.abs().to_bits() + 1) - want.abs();
+        ((got - want) / unit).abs()
+    }
+
+    #[test]
+    fn functions_are_those_of_the_standard_library_to_an_ulp_or_two() {
+        // The standard library itself is off by up to two ulps in hyperbolic functions.
+        let table: [(fn(f64) -> f64, fn(f64) -> f64, f64); 7] = [
+            (exp, f64::exp, 1.0), (expm1, f64::exp_m1, 2.0), (tanh, f64::tanh, 3.0), (|x| log(x.abs()), |x| x.abs().ln(), 1.0),
+            (|x| log1p(x.abs() - 0.999), |x| (x.abs() - 0.999).ln_1p(), 2.0), (one::sin, f64::sin, 1.0), (one::cos, f64::cos, 1.0),
+        ];
+        for (i, (ours, theirs, most)) in table.iter().enumerate() {
+            for x in samples() {
+                assert!(ulps(ours(x), theirs(x)) <= *most, "function {i} at {x:e}: {:e}, {:e}", ours(x), theirs(x));
+            }
+        }
+    }
+
+    #[test]
+    fn values_at_the_ends_are_those_of_the_standard_library() {
+        let all = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1.0, -1.0, 5e-324, 1e-310, 709.79, -745.2, 1e300, -1e300, f64::MIN_POSITIVE, 1e-20];
+        let table: [(fn(f64) -> f64, fn(f64) -> f64); 5] = [(exp, f64::exp), (log, f64::ln), (log1p, f64::ln_1p), (one::sin, f64::sin), (one::cos, f64::cos)];
+        for (i, (ours, theirs)) in table.iter().enumerate() {
+            for x in all {
+                let (p, q) = (ours(x), theirs(x));
+                assert!(p.to_bits() == q.to_bits() || p.is_nan() && q.is_nan(), "function {i} at {x:e}: {p:e}, {q:e}");
+            }
+        }
+        for x in [0.0, -0.0, 1e-20, 1e-310, f64::NAN] {
+            let same = |p: f64, q: f64| p.to_bits() == q.to_bits() || p.is_nan() && q.is_nan();
+            assert!(same(expm1(x), x) && same(tanh(x), x), "{x:e}");
+        }
+        assert_eq!([expm1(f64::INFINITY), expm1(f64::NEG_INFINITY), tanh(f64::INFINITY), tanh(-1e300)], [f64::INFINITY, -1.0, 1.0, -1.0]);
+        assert_eq!([sigmoid(0.0), sigmoid(f64::INFINITY), sigmoid(f64::NEG_INFINITY), sigmoid(-800.0)], [0.5, 1.0, 0.0, 0.0]);
+        assert_eq!([softplus(f64::INFINITY), softplus(f64::NEG_INFINITY), softplus(800.0)], [f64::INFINITY, 0.0, 800.0]);
+        assert!(sigmoid(f64::NAN).is_nan() && softplus(f64::NAN).is_nan());
+    }
+
+    #[test]
+    fn tails_keep_their_digits() {
+        // Values of a computation with fifty digits.
+        let all = [(sigmoid(-40.0), 4.248354255291589e-18), (tanh(0.2), 0.197375320224904), (softplus(-50.0), 1.9287498479639178e-22), (expm1(1e-5), 1.0000050000166668e-05), (sigmoid(2.0), 0.8807970779778824)];
+        for (got, want) in all {
+            assert!(ulps(got, want) <= 1.0, "{got:e} {want:e}");
+        }
+    }
+}
