@@ -45,6 +45,9 @@ impl CheckHost for Adapter<'_> {
     fn std_modules(&self) -> Vec<&'static str> {
         adl_std::MODULES.iter().map(|(n, _)| *n).collect()
     }
+    fn std_homes(&self, name: &str) -> Vec<&'static str> {
+        adl_std::with_member(name).collect()
+    }
     fn prelude_home(&mut self, name: &str) -> Option<&'static str> {
         adl_std::home(name)
     }

@@ -35,3 +35,29 @@ pub fn source(module: &str) -> Option<&'static str> {
 pub fn home(name: &str) -> Option<&'static str> {
     HOMES.iter().find(|(n, _)| *n == name).map(|(_, m)| *m)
 }
+
+/// The modules that have a documented member of a name.
+pub fn with_member(name: &str) -> impl Iterator<Item = &'static str> {
+    MODULES.iter().filter(move |(_, s)| has_member(s, name)).map(|(m, _)| *m)
+}
+
+fn has_member(source: &str, name: &str) -> bool {
+    let mut documented = false;
+    source.lines().any(|line| {
+        let defined = line.strip_prefix("let ").map(|l| l.strip_prefix("rec ").unwrap_or(l)).and_then(|l| l.strip_prefix(name));
+        let found = documented && defined.is_some_and(|rest| rest.starts_with(' '));
+        documented = line.starts_with("--");
+        found
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_found_by_their_names() {
+        assert_eq!(with_member("with_grad").collect::<Vec<_>>(), ["plot"]);
+        assert_eq!(with_member("with").count(), 0);
+    }
+}

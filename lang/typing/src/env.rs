@@ -99,6 +99,8 @@ pub trait CheckHost {
     fn text(&self, span: Span) -> &str;
     /// The names of the standard modules.
     fn std_modules(&self) -> Vec<&'static str>;
+    /// The standard modules that have a member of a name.
+    fn std_homes(&self, name: &str) -> Vec<&'static str>;
     /// The standard module that defines a name which is in scope everywhere.
     fn prelude_home(&mut self, name: &str) -> Option<&'static str>;
 }

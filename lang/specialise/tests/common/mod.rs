@@ -42,6 +42,9 @@ impl CheckHost for Modules<'_> {
     fn line(&self, _span: Span, _from: Span) -> String {
         String::new()
     }
+    fn std_homes(&self, _: &str) -> Vec<&'static str> {
+        Vec::new()
+    }
     fn prelude_home(&mut self, name: &str) -> Option<&'static str> {
         adl_std::home(name)
     }

@@ -58,7 +58,10 @@ impl Infer<'_> {
                 m.diagnostic()
             }
             Clash::Number(place, op) => {
-                if m.places.is_empty() && !contains(span, place) && !contains(place, span) {
+                // Of an array the hint says more.
+                let own = matches!(&why.what, What::Argument { of, .. } if *of.trim_matches('`') == *op.trim_matches('`'));
+                let said = own && matches!(self.resolve(actual), Ty::Array(..));
+                if m.places.is_empty() && !said && !contains(span, place) && !contains(place, span) {
                     let text = if op.starts_with("a ") { format!("{op} stands here") } else { format!("{} wants a number", quoted(op)) };
                     m.places.push((place, text));
                 }
@@ -151,6 +154,11 @@ impl Infer<'_> {
             return Some(hint);
         }
         let number = |t: &Ty| matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar);
+        if let (What::Argument { of, total: 2.., .. }, Ty::Array(..)) = (what, &a) {
+            if self.is_own(of) && (number(&e) || matches!(e, Ty::Array(..)) && self.rank(&e) != self.rank(&a)) {
+                return Some(self.annotate(of, number(&e), &a));
+            }
+        }
         Some(match (&e, &a) {
             (t, Ty::Array(..)) if number(t) => match what {
                 What::Argument { total: 1, of, .. } if of.starts_with('`') => format!("{of} acts on one number: `map {} xs` applies it to each element", of.trim_matches('`')),
@@ -180,20 +188,21 @@ impl Infer<'_> {
         })
     }
 
+    /// What to do where an array does not fit what an unannotated parameter was taken for.
+    fn annotate(&self, of: &str, number: bool, given: &Ty) -> String {
+        let sizes: String = ["[n]", "[m]", "[k]", "[l]"].iter().take(self.rank(given) as usize).copied().collect();
+        let leaf = self.show(&self.leaf_of(given));
+        let what = if number { "a number" } else { "an array of another rank" };
+        format!("where {of} is defined, nothing says what this parameter is, and it was taken for {what}: annotate it there, as in `(x : {sizes}{leaf})`")
+    }
+
     /// A suggestion where a field is a number and an array is wanted, or the other way round.
     fn field_hint(&self, e: &Ty, a: &Ty) -> Option<String> {
         let (Ty::Record(e), Ty::Record(a)) = (e, a) else { return None };
         let (e, a) = (self.open_record(e), self.open_record(a));
-        let axes = |t: &Ty| {
-            let (mut n, mut t) = (0, self.resolve(t));
-            while let Ty::Array(_, inner) = t {
-                (n, t) = (n + 1, self.resolve(&inner));
-            }
-            n
-        };
         let (name, given) = e.fields.iter().find_map(|(n, want)| {
             let (_, given) = a.fields.iter().find(|(m, _)| m == n)?;
-            (axes(want) != axes(given)).then_some((n, given))
+            (self.rank(want) != self.rank(given)).then_some((n, given))
         })?;
         Some(format!(
             "where nothing else is known, what is added to an array is taken for such an array, and what multiplies one for a number: say what `{name}` \

@@ -65,6 +65,10 @@ impl Infer<'_> {
         if let Some((_, at, function)) = self.defining.iter().rev().find(|(n, _, _)| *n == name) {
             return names::needs_rec(span, name.as_str(), *at, *function);
         }
+        let members: Vec<String> = self.host.std_homes(name.as_str()).iter().map(|m| format!("{m}.{name}")).collect();
+        if !members.is_empty() {
+            return names::Unknown { what: None, name: name.as_str(), span, near: Some(members.join("` or `")) }.diagnostic();
+        }
         let mut known: Vec<&str> = self.scope.iter().map(|b| b.name.as_str()).chain(self.env.values.keys().map(|s| s.as_str())).collect();
         known.extend(Prim::ALL.iter().map(|p| p.name()));
         known.extend(self.host.std_modules());

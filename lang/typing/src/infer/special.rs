@@ -121,7 +121,7 @@ impl Infer<'_> {
         })
     }
 
-    fn rank(&self, t: &Ty) -> u64 {
+    pub(super) fn rank(&self, t: &Ty) -> u64 {
         match self.resolve(t) {
             Ty::Array(_, e) => 1 + self.rank(&e),
             _ => 0,
