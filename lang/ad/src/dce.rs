@@ -30,7 +30,7 @@ pub(crate) fn prune(f: &Function, b: &mut Block) {
 }
 
 /// Whether a statement does more than make its results.
-fn has_effect(s: &Stmt) -> bool {
+pub(crate) fn has_effect(s: &Stmt) -> bool {
     match &s.op {
         Op::Prim(p, _) => matches!(p, Prim::Assert | Prim::Error | Prim::Print),
         Op::Call { .. } => s.outs.is_empty() && s.lin_outs.is_empty(),

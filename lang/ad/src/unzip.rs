@@ -12,6 +12,7 @@
 mod arms;
 mod parts;
 mod plan;
+mod sink;
 
 pub use plan::{Plan, Residual};
 
@@ -98,7 +99,7 @@ impl Ad {
     fn unzip_function(&mut self, p: &mut Program, id: FnId, src: &Function, plan: &Plan, u: &Unzipped) -> Result<Unzipped, Unsupported> {
         let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new(), parts: HashSet::new(), depths: HashMap::new(), numbered: HashSet::new(), which: HashMap::new(), notes: Notes::default() };
         z.note_params(&src.body, Span::default(), "an argument");
-        let halves = z.block(&src.body)?;
+        let halves = z.block(&src.body, &|_| false)?;
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
         let own = rows.iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
         let (vars, notes) = (z.f, z.notes);
@@ -199,8 +200,9 @@ struct Notes {
 }
 
 impl U<'_> {
-    /// Takes a block apart. The linear half keeps the linear parameters and results; it has no non-linear parameters or results.
-    fn block(&mut self, b: &Block) -> Result<Halves, Unsupported> {
+    /// Takes a block apart. The linear half keeps the linear parameters and results; it has no non-linear parameters or results. `there`: variables
+    /// that it may read at no cost.
+    fn block(&mut self, b: &Block, there: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
         let mut primal = Block { params: b.params.clone(), results: b.results.clone(), ..Block::default() };
         let mut linear: Vec<Stmt> = Vec::new();
         for s in &b.stmts {
@@ -214,7 +216,7 @@ impl U<'_> {
             }
         }
         let linear = Block { lin_params: b.lin_params.clone(), lin_results: b.lin_results.clone(), stmts: linear, ..Block::default() };
-        Ok(self.with_recomputed(primal, linear))
+        Ok(self.with_recomputed(primal, linear, there))
     }
 
     fn note_params(&mut self, b: &Block, span: Span, why: &'static str) {
@@ -272,12 +274,13 @@ impl U<'_> {
     }
 
     /// Moves what the plan recomputes to the front of the linear half, and says what that half still needs.
-    fn with_recomputed(&mut self, primal: Block, mut linear: Block) -> Halves {
+    fn with_recomputed(&mut self, primal: Block, mut linear: Block, there: &dyn Fn(Var) -> bool) -> Halves {
         let mut needs = free(&self.f, &linear);
+        let sinks = sink::sinks(&self.f, &primal, &needs, there);
         let mut moved: Vec<Stmt> = Vec::new();
         let indices = self.index_arithmetic(&primal);
         for s in primal.stmts.iter().rev() {
-            let index = s.outs.iter().any(|o| indices.contains(o));
+            let index = s.outs.iter().any(|o| indices.contains(o) || sinks.contains(o));
             if s.outs.iter().any(|o| needs.contains(o)) && (index || self.plan.recomputes(self.id, s, s.outs.iter().any(|o| self.parts.contains(o)))) {
                 if !index && !matches!(s.op, Op::Lit(_) | Op::Zero(_)) {
                     self.notes.moved.extend(s.outs.first());

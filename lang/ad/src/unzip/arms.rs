@@ -81,7 +81,7 @@ impl U<'_> {
         let mut halves = Vec::new();
         for (k, arm) in s.op.blocks().into_iter().enumerate() {
             self.note_params(arm, s.span, "a field of data");
-            let mut half = self.block(arm)?;
+            let mut half = self.block(arm, &|_| false)?;
             let which = inner.and_then(|i| self.which.get(&i)).map(|w| w.var);
             self.pack(s, (k as u32, arm), &mut half, |v| arm.params.contains(&v) || Some(v) == which);
             halves.push(half);

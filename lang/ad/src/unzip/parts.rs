@@ -1,6 +1,6 @@
 //! U of loops, calls and what else has linear and non-linear in one.
 
-use super::U;
+use super::{Halves, U};
 use adl_ir::{Block, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
@@ -23,13 +23,21 @@ impl U<'_> {
         Var(self.f.vars.len() as u32 - 1)
     }
 
+    /// The halves of a turn, whose linear half may read what the loop keeps anyway, and numbers from around the loop.
+    fn turn(&mut self, body: &Block, kept: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
+        let inside = bound_in(body);
+        let scalars: Vec<bool> = self.f.vars.iter().map(|v| v.ty.rank() == 0).collect();
+        self.block(body, &|v| kept(v) || !inside.contains(&v) && scalars.get(v.0 as usize).is_some_and(|number| *number))
+    }
+
     fn loop_(&mut self, s: &Stmt, l: &Loop, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
         self.note_params(&l.body, s.span, "what a loop carries");
-        let mut halves = self.block(&l.body)?;
         let (index, params) = (l.body.params[0], &l.body.params[1..]);
         let elems = &params[l.init.len()..];
+        let collected: Vec<Option<Var>> = l.outs.iter().zip(&l.body.results[l.init.len()..]).map(|(o, v)| (*o == Out::Collect).then_some(*v)).collect();
+        let mut halves = self.turn(&l.body, &|v| collected.contains(&Some(v)) || elems.contains(&v))?;
         let number = u32::from(matches!(l.turns, Turns::While(_)));
-        self.pack(s, (number, &l.body), &mut halves, |v| v == index || elems.contains(&v));
+        self.pack(s, (number, &l.body), &mut halves, |v| v == index || elems.contains(&v) || collected.contains(&Some(v)));
         let inside = bound_in(&halves.primal);
         let mut body = halves.primal;
         let mut lin_body = halves.linear;
@@ -43,6 +51,11 @@ impl U<'_> {
             if let Some(k) = elems.iter().position(|e| e == v) {
                 // An element of an array that is there anyway.
                 xs.push(l.xs[k]);
+                continue;
+            }
+            if let Some(k) = collected.iter().position(|c| *c == Some(*v)) {
+                // What the loop collects as its result is not collected twice.
+                xs.push(s.outs[l.init.len() + k]);
                 continue;
             }
             let ty = self.f.ty(*v).clone();

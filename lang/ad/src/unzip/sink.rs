@@ -1,0 +1,65 @@
+//! What the linear half computes itself, under every plan: cheap arithmetic that nothing else reads, on values that this half has anyway.
+//!
+//! J writes the coefficient of `t = tanh x` as `1 - t * t`. The product after it needs `t`: storing `1 - t * t` beside it would double what is
+//! stored. Computed in the linear half it costs the same work (the primal half no longer does it), and no memory.
+
+use super::free;
+use crate::dce::has_effect;
+use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
+use adl_prim::{Bin, Un};
+use std::collections::HashSet;
+
+/// Results of statements of `primal` that the linear half, which needs `needs`, had better compute. `there`: other variables that cost it nothing.
+pub(super) fn sinks(f: &Function, primal: &Block, needs: &HashSet<Var>, there: &dyn Fn(Var) -> bool) -> HashSet<Var> {
+    let mut made: HashSet<Var> = primal.stmts.iter().flat_map(|s| &s.outs).copied().collect();
+    let mut read = HashSet::new();
+    loop {
+        // What stays in the primal half may read what would have gone: then that stays too.
+        read.extend(reads(f, primal, needs, &made));
+        let fewer = movable(f, primal, &read, &|v| needs.contains(&v) || there(v));
+        if fewer == made {
+            return made;
+        }
+        made = fewer;
+    }
+}
+
+/// Results of cheap statements that the primal half does not read, made of what is there.
+fn movable(f: &Function, b: &Block, read: &HashSet<Var>, there: &dyn Fn(Var) -> bool) -> HashSet<Var> {
+    let mut made: HashSet<Var> = HashSet::new();
+    let mut literals: HashSet<Var> = HashSet::new();
+    for s in &b.stmts {
+        let [out] = s.outs.as_slice() else { continue };
+        if matches!(s.op, Op::Lit(_)) {
+            literals.insert(*out);
+        } else if !read.contains(out) && is_cheap(f, s) {
+            let mut all = true;
+            s.op.each_operand(&mut |v| all &= literals.contains(&v) || made.contains(&v) || there(v));
+            if all {
+                made.insert(*out);
+            }
+        }
+    }
+    made
+}
+
+/// What a block reads for its results, its effects, and for what is needed of it besides `gone`.
+fn reads(f: &Function, b: &Block, needs: &HashSet<Var>, gone: &HashSet<Var>) -> HashSet<Var> {
+    let mut read: HashSet<Var> = b.results.iter().copied().collect();
+    for s in b.stmts.iter().rev() {
+        let stays = s.outs.iter().any(|o| read.contains(o) || needs.contains(o) && !gone.contains(o));
+        if stays || has_effect(s) || !is_cheap(f, s) {
+            s.op.each_operand(&mut |v| {
+                read.insert(v);
+            });
+            s.op.blocks().iter().for_each(|inner| read.extend(free(f, inner)));
+        }
+    }
+    read
+}
+
+/// Arithmetic on Floats that takes no longer than reading its result from memory, and cannot fail.
+fn is_cheap(f: &Function, s: &Stmt) -> bool {
+    let cheap = matches!(s.op, Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Div, ..) | Op::Un(Un::Neg | Un::Step | Un::Powi(2..=4), _));
+    cheap && s.outs.iter().all(|o| matches!(f.ty(*o).scalar(), Ty::F64 | Ty::F32))
+}
