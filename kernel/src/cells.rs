@@ -261,8 +261,8 @@ impl Cells {
             return Ok(());
         }
         self.hearer.stream("stdout", &kept.said);
-        let text = kept.complained.lines().next().unwrap_or("").trim_start_matches("error: ").to_owned();
-        Err(Failure { name: "command".into(), text, traceback: kept.complained })
+        let (name, text) = headline(&kept.complained);
+        Err(Failure { name, text, traceback: kept.complained })
     }
 
     /// The answers to `user_expressions`.
@@ -312,6 +312,19 @@ fn parts(code: &str) -> Vec<Part> {
         out.push(Part::Items(items.trim_end().to_owned()));
     }
     out
+}
+
+/// The code and the message of the first line of an error as a terminal shows it.
+fn headline(complained: &str) -> (String, String) {
+    let mut parts = complained.lines().next().unwrap_or("").split('\u{1b}');
+    let mut line = parts.next().unwrap_or("").to_owned();
+    for part in parts {
+        line += part.split_once('m').map_or("", |(_, text)| text);
+    }
+    match line.strip_prefix("error[").and_then(|l| l.split_once("]: ")) {
+        Some((code, text)) => (code.to_owned(), text.to_owned()),
+        None => ("command".to_owned(), line.trim_start_matches("error: ").to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -18,22 +18,6 @@ impl Host for Watcher {
     fn print(&mut self, _text: &str) {
         self.flag.borrow().store(true, Ordering::Relaxed);
     }
-    fn flush(&mut self) {}
-    fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
-        Err("no files".into())
-    }
-    fn write(&mut self, _path: &str, _bytes: &[u8]) -> Result<(), String> {
-        Err("no files".into())
-    }
-    fn args(&mut self) -> Vec<String> {
-        Vec::new()
-    }
-    fn env(&mut self, _name: &str) -> Option<String> {
-        None
-    }
-    fn time(&mut self) -> f64 {
-        0.0
-    }
     fn progress(&mut self, done: u64, total: u64) {
         self.heard.borrow_mut().push((done, total));
     }

@@ -11,16 +11,20 @@ pub enum Format {
     Text,
 }
 
-/// What a program may do to the world. Implemented by the command line, the kernel and tests.
+/// What a program may do to the world. Implemented by the command line, the kernel and tests. What a host does not say, it does not have.
 pub trait Host {
     /// Standard output (`print`), text as it is, newline included.
-    fn print(&mut self, text: &str);
+    fn print(&mut self, _text: &str) {}
     /// Makes what was printed visible.
-    fn flush(&mut self);
+    fn flush(&mut self) {}
     /// A whole file. Relative paths are relative to the script, or the working directory.
-    fn read(&mut self, path: &str) -> Result<Vec<u8>, String>;
+    fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
+        Err("there are no files here".into())
+    }
     /// Writes a whole file.
-    fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String>;
+    fn write(&mut self, _path: &str, _bytes: &[u8]) -> Result<(), String> {
+        Err("there are no files here".into())
+    }
     /// One name for a file, however its path is spelled; `None` where the host knows of none.
     fn identity(&mut self, _path: &str) -> Option<String> {
         None
@@ -36,11 +40,17 @@ pub trait Host {
         self.print(&(show::show(value) + "\n"));
     }
     /// `ARGS…` of the command line.
-    fn args(&mut self) -> Vec<String>;
+    fn args(&mut self) -> Vec<String> {
+        Vec::new()
+    }
     /// An environment variable.
-    fn env(&mut self, name: &str) -> Option<String>;
+    fn env(&mut self, _name: &str) -> Option<String> {
+        None
+    }
     /// Seconds since an arbitrary origin, monotonic.
-    fn time(&mut self) -> f64;
+    fn time(&mut self) -> f64 {
+        0.0
+    }
     /// Bytes of memory that are free; `None` where the host does not know.
     fn free_memory(&mut self) -> Option<u64> {
         None
@@ -58,30 +68,11 @@ pub trait Host {
         Err("no pictures can be shown here".to_owned())
     }
     /// The outermost loop with a known count has done `done` of `total`. Called when the machine's `tick` was set.
-    fn progress(&mut self, done: u64, total: u64);
+    fn progress(&mut self, _done: u64, _total: u64) {}
 }
 
 /// A host that hears nothing and has nothing: for a machine whose host is elsewhere, and for code without effects.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nobody;
 
-impl Host for Nobody {
-    fn print(&mut self, _text: &str) {}
-    fn flush(&mut self) {}
-    fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
-        Err("there are no files here".into())
-    }
-    fn write(&mut self, _path: &str, _bytes: &[u8]) -> Result<(), String> {
-        Err("there are no files here".into())
-    }
-    fn args(&mut self) -> Vec<String> {
-        Vec::new()
-    }
-    fn env(&mut self, _name: &str) -> Option<String> {
-        None
-    }
-    fn time(&mut self) -> f64 {
-        0.0
-    }
-    fn progress(&mut self, _done: u64, _total: u64) {}
-}
+impl Host for Nobody {}

@@ -131,8 +131,6 @@ impl Muted {
 }
 
 impl Host for Muted {
-    fn print(&mut self, _: &str) {}
-    fn flush(&mut self) {}
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.0.borrow_mut().as_mut().map_or_else(|| Err(String::new()), |h| h.read(path))
     }
@@ -161,7 +159,6 @@ impl Host for Muted {
     fn watch(&mut self, _: &str, _: f64) -> Result<(), String> {
         Ok(())
     }
-    fn progress(&mut self, _: u64, _: u64) {}
 }
 
 /// `fun () -> e`. Where `e` is itself a function of `()`, its call.

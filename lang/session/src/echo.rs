@@ -1,5 +1,6 @@
 //! Echoes: a value as one line, or laid out on a screen.
 
+use adl_interp::ir::road::table;
 use adl_interp::value::{Array, Buf, Value, array, plot, show};
 
 /// What a cell shows of an item.
@@ -41,22 +42,26 @@ impl Echo {
 
     /// Laid out for a screen of so many columns.
     pub fn screen(&self, width: usize) -> String {
-        if let Some(table) = adl_interp::ir::road::table::residuals(&self.shown) {
-            let head = self.name.as_ref().map_or(String::new(), |n| format!("{n} "));
-            return format!("{head}: {}\n{}", self.ty, indented(&table.lines().map(str::to_owned).collect::<Vec<_>>(), 2));
+        if let Some(table) = table::of(&self.shown) {
+            return format!("{}\n{}", self.head(), indented(&table.lines().map(str::to_owned).collect::<Vec<_>>(), 2));
         }
         match short(&self.shown, width.saturating_sub(2)) {
             Some(text) if !is_matrix(&self.shown) && !is_table(&self.shown) => self.with_name(&text),
             _ => {
-                let head = self.name.as_ref().map_or(String::new(), |n| format!("{n} "));
-                format!("{head}: {}\n{}", self.ty, indented(&cut_lines(lay(&self.shown, width.saturating_sub(2).max(20), 0)), 2))
+                format!("{}\n{}", self.head(), indented(&cut_lines(lay(&self.shown, width.saturating_sub(2).max(20), 0)), 2))
             }
         }
     }
 
+    /// `name : type` over a value that is laid out below.
+    fn head(&self) -> String {
+        let name = self.name.as_ref().map_or(String::new(), |n| format!("{n} "));
+        format!("{name}: {}", if table::is_cost(&self.shown) { "Cost" } else { &self.ty })
+    }
+
     fn with_name(&self, value: &str) -> String {
         match (&self.name, &self.shown) {
-            _ if adl_interp::ir::road::table::inside(&self.shown).is_some() => format!("{}: {}\n{value}", self.name.as_ref().map_or(String::new(), |n| format!("{n} ")), self.ty),
+            _ if table::of(&self.shown).is_some() => format!("{}\n{value}", self.head()),
             (Some(n), Value::Fun(_)) => format!("{n} : {}", self.ty),
             // The type of a function says all that there is to see.
             (None, Value::Fun(_)) => format!("<fun : {0}> : {0}", self.ty),
@@ -116,7 +121,7 @@ fn short(v: &Value, width: usize) -> Option<String> {
 fn brief(v: &Value) -> String {
     let text = match v {
         Value::Array(a) if a.shape.iter().product::<usize>() > MANY || leaves(v, 4 * MANY) > 4 * MANY => ends(a),
-        Value::Record(r) => {
+        Value::Record(r) if !table::is_cost(v) => {
             let fields: Vec<String> = r.names.iter().zip(&r.vals).map(|(n, v)| format!("{n} = {}", nested_brief(v))).collect();
             format!("{{{}}}", fields.join(", "))
         }

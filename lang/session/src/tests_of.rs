@@ -67,7 +67,6 @@ impl Host for Capture {
     fn print(&mut self, text: &str) {
         self.out.borrow_mut().push_str(text);
     }
-    fn flush(&mut self) {}
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.inner.borrow_mut().read(path)
     }

@@ -125,6 +125,7 @@ fn one(v: &Value, arg: bool, out: &mut String, todo: &mut Vec<Todo>) {
         }
         Value::Array(a) => array(a, out, todo),
         Value::Tuple(t) => list("(", t.0.iter().map(|v| (None, v.clone())).collect(), ")", todo),
+        Value::Record(_) if let Some(text) = crate::ir::road::table::cost(v) => out.push_str(&text),
         Value::Record(r) => {
             let parts = r.names.iter().zip(&r.vals).map(|(n, v)| (Some(format!("{n} = ")), v.clone())).collect();
             list("{", parts, "}", todo);

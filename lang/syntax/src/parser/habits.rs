@@ -35,7 +35,7 @@ impl Parser<'_> {
         let names = matches!(code, "E0128") || matches!(what, "a parameter" | "a name" | "a field's name" | "`=`" | "`->`");
         match (tok, what) {
             (Tok::Kw(Kw::And), _) => habits::stray_sign("and").map(str::to_owned),
-            (Tok::Kw(Kw::Do), "`->`") => Some("`for i < n -> e` builds an array; `do` belongs to `loop x = start for i < n do next`".to_owned()),
+            (Tok::Kw(Kw::Do), "`->`") => Some("`for i < n -> e` builds an array; `do` belongs to loops: `loop x = start for i < n do next`, or `loop u = () for i < n do print i` for what it does".to_owned()),
             (Tok::Kw(Kw::With | Kw::Then | Kw::Else | Kw::Do | Kw::In), "`=`" | "`->`") => None,
             (Tok::Kw(kw), _) if names => Some(habits::reserved(kw)),
             (Tok::P(P::Eq), "an expression" | "a pattern") => match self.previous()?.tok {

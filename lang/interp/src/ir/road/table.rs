@@ -185,9 +185,21 @@ pub fn plan(r: &Value) -> super::Plan {
     field(r, "plan").and_then(|p| super::Plan::of(p).ok()).unwrap_or_default()
 }
 
+/// Whether a value is of type `Cost`.
+pub fn is_cost(v: &Value) -> bool {
+    ["adjoint", "arithmetic", "bound", "lines", "rules"].iter().all(|n| field(v, n).is_some())
+}
+
+/// A value of type `Cost` or `Residuals` as a table.
+pub fn of(v: &Value) -> Option<String> {
+    residuals(v).or_else(|| cost(v))
+}
+
 /// A value of type `Cost` as a table with the source beside it.
 pub fn cost(v: &Value) -> Option<String> {
-    field(v, "ratio")?;
+    if !is_cost(v) {
+        return None;
+    }
     let mut lines = vec![heads(&["line", "primal", "tangent", "adjoint", "stored", "source"])];
     for l in rows(v, "lines") {
         let at = number(&l, "line");
