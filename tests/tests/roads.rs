@@ -66,10 +66,15 @@ fn functions_in_arrays_order_and_arrays_of_data_take_the_main_road() {
         ("(let s = sort [(2, x), (1, x * x), (2, sin x)] in (fun (k, v) -> float k * v) s[0])", "0.7"),
         ("(maximum [{a = 1, b = x}, {a = 2, b = x * x}]).b", "0.7"),
         ("(let g = grad (fun ss -> sum (map area ss)) [C x, D x 2.0] in sum (map area g))", "0.7"),
+        ("fold through x net", "0.7"),
+        ("fold through x (reverse net)", "0.7"),
+        ("sum (map (fun (w, f) -> w * f x) weighted)", "0.7"),
     ];
     let mut wrong = Vec::new();
     for (body, x) in cases {
         let (mut s, _) = session();
+        let data = ["type L = Act (Float -> Float) | Times Float", "let net = [Act sin, Times 2.0, Act (fun x -> x * x)]", "let through v l = match l with | Act f -> f v | Times w -> w * v", "let weighted = [(2.0, sin), (3.0, fun x -> x * x)]"];
+        data.iter().for_each(|d| drop(echo_in(&mut s, d)));
         for d in ["type S = C Float | D Float Float", "let area s = match s with | C r -> r * r * r | D a b -> a * b * b", "let layers = [sin, tanh, (fun (x : Float) -> x * x)]", "let model = {act = tanh, w = [1.0, 2.0]}"] {
             echo_in(&mut s, d);
         }

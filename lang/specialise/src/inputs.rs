@@ -7,7 +7,7 @@ use crate::{Entry, FunView, Input, Place, Res, Root, Spec, Unsupported, View};
 use adl_ir::{Builder, FnId};
 use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lambda, Local};
 use adl_syntax::symbol::Symbol;
-use adl_typing::ty::Ty;
+use adl_typing::ty::{self, Ty};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
@@ -104,7 +104,10 @@ impl Spec<'_> {
             View::Data => {
                 let known = ty.filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
                 let Some(t) = known else { return Err(self.no("a captured value whose type is not known")) };
-                self.data_input(place, &t, inputs)
+                match &t {
+                    Ty::Data(id, args) if self.functions_in(&t)? => self.outside_data(place, *id, args, inputs),
+                    _ => self.data_input(place, &t, inputs),
+                }
             }
             View::Fun(f) => self.outside_fun(place, f, inputs),
             View::Tuple(n) => {
@@ -128,9 +131,33 @@ impl Spec<'_> {
                     _ => None,
                 };
                 let elems = (0..n).map(|k| self.outside(place.then(k), elem.clone(), inputs)).collect::<Res<Vec<_>>>()?;
-                self.stacked_functions(&elems, elem.as_ref())
+                self.global_inputs(&elems, inputs)?;
+                if elems.iter().any(Val::has_fun) { self.stacked_functions(&elems, elem.as_ref()) } else { self.stacked(&elems) }
             }
         }
+    }
+
+    fn functions_in(&mut self, t: &Ty) -> Res<bool> {
+        let layout = self.layout(t)?;
+        Ok(self.holds_functions(&layout))
+    }
+
+    /// Declared data with functions in it is made again of its fields.
+    fn outside_data(&mut self, place: Place, id: ty::DataId, args: &[Ty], inputs: &mut Vec<Input>) -> Res<Val> {
+        let (Some((tag, n)), Some(decl)) = (self.world.constructor(&place), self.world.data(id)) else {
+            return Err(self.no("functions inside declared data that was made outside"));
+        };
+        let d = self.data(id, args)?;
+        let types: BTreeMap<_, _> = decl.params.iter().copied().zip(args.iter().cloned()).collect();
+        let wanted = decl.cons.get(tag as usize).map(|c| c.fields.clone()).unwrap_or_default();
+        let mut parts = Vec::new();
+        for k in 0..n {
+            let t = wanted.get(k as usize).map(|t| apply(&types, t));
+            let v = self.outside(place.then(k), t, inputs)?;
+            self.global_inputs(std::slice::from_ref(&v), inputs)?;
+            parts.push(v);
+        }
+        self.con(d, tag, &parts)
     }
 
     fn outside_fun(&mut self, place: Place, f: FunView, inputs: &mut Vec<Input>) -> Res<Val> {
@@ -151,7 +178,7 @@ impl Spec<'_> {
             FunView::Partial(n) => {
                 let g = self.outside(place.then(0), None, inputs)?;
                 let g = self.function_of(&g)?;
-                let args = (1..=n).map(|k| self.outside(place.then(k), None, inputs)).collect::<Res<_>>()?;
+                let args = (1..=n).map(|k| self.outside(place.then(k), parameter(&g, k as usize - 1), inputs)).collect::<Res<_>>()?;
                 Fun::Partial(g, args)
             }
             FunView::Custom { vjp } => {
@@ -242,6 +269,13 @@ impl Spec<'_> {
         }
         false
     }
+}
+
+/// The type of a parameter, if it has no variables.
+fn parameter(f: &Fun, k: usize) -> Option<Ty> {
+    let Fun::Closure(c) = f else { return None };
+    let t = &c.lam.params.get(k.checked_sub(c.hidden.len())?)?.ty;
+    Some(apply(&c.subst, t)).filter(closed)
 }
 
 /// The user's name of a function.

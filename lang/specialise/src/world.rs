@@ -33,7 +33,7 @@ pub struct Place {
 /// What stands at a place.
 #[derive(Clone, Debug)]
 pub enum View {
-    /// Data without functions.
+    /// Data without functions, or declared data.
     Data,
     /// A function.
     Fun(FunView),
@@ -75,6 +75,11 @@ pub trait World {
     /// The type of data at a place, as far as its value tells it (sizes do not matter). Asked only where Core has no type without
     /// variables: `None` is an honest answer, for an empty list for example.
     fn ty(&mut self, _at: &Place) -> Option<Ty> {
+        None
+    }
+    /// The number of the constructor of the declared data at a place, and how many fields it has; steps: the fields. Asked only where functions
+    /// may be among them.
+    fn constructor(&mut self, _at: &Place) -> Option<(u32, u32)> {
         None
     }
     /// The definition of a global.

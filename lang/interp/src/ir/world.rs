@@ -23,6 +23,8 @@ pub(crate) enum Fact {
     Data(Option<Ty>),
     /// An array with functions in it, of so many elements.
     Array(usize),
+    /// Declared data with this constructor.
+    Con(DataId, u32),
     /// Nothing that has a place in IR.
     Opaque,
 }
@@ -62,6 +64,7 @@ impl<'a> Values<'a> {
             let Some(v) = self.at(p) else { return false };
             match f {
                 Fact::Array(n) => matches!(&v, Value::Array(a) if a.shape.first() == Some(n)),
+                Fact::Con(data, tag) => matches!(&v, Value::Data(d) if d.con.data == *data && d.con.tag == *tag),
                 Fact::Data(Some(t)) => self.type_of(&v).as_ref() == Some(t),
                 f => fact(&v) == *f,
             }
@@ -80,7 +83,8 @@ fn step(v: &Value, i: usize) -> Option<Value> {
         Value::Fun(f) => f,
         Value::Tuple(t) => return t.0.get(i).cloned(),
         Value::Record(r) => return r.vals.get(i).cloned(),
-        Value::Array(a) if a.shape.len() == 1 && i < a.shape[0] => return Some(super::rows::flat(v, i)),
+        Value::Data(d) => return d.fields.get(i).cloned(),
+        Value::Array(a) if a.shape.len() == 1 && i < a.shape[0] => return Some(crate::value::array::elem(a, i)),
         _ => return None,
     };
     match &**f {
@@ -158,7 +162,6 @@ impl World for Values<'_> {
                 self.facts.push((at.clone(), Fact::Array(n)));
                 if a.shape.len() != 1 || n > MOST_FUNCTIONS { View::Opaque("an array of very many functions, or of more than one axis".into()) } else { View::Array(n as u32) }
             }
-            v if holds_functions(v) => View::Opaque("a function inside data".into()),
             _ => View::Data,
         }
     }
@@ -167,6 +170,12 @@ impl World for Values<'_> {
         let t = self.type_of(&self.at(at)?)?;
         self.facts.push((at.clone(), Fact::Data(Some(t.clone()))));
         Some(t)
+    }
+
+    fn constructor(&mut self, at: &Place) -> Option<(u32, u32)> {
+        let Value::Data(d) = self.at(at)? else { return None };
+        self.facts.push((at.clone(), Fact::Con(d.con.data, d.con.tag)));
+        Some((d.con.tag, d.fields.len() as u32))
     }
 
     fn global(&mut self, id: GlobalId) -> Option<Rc<Def>> {
