@@ -1,7 +1,7 @@
 //! Run-time types: zeros of them.
 
 use super::{Buf, Record, Rep, Shape, Tuple, Value, array};
-use adl_typing::ty::Ty;
+use adl_typing::ty::{DataDecl, DataId, Size, Ty};
 use std::rc::Rc;
 
 impl Rep {
@@ -15,6 +15,17 @@ impl Rep {
             Ty::F32 => Rep::F32,
             Ty::Str => Rep::Str,
             _ => Rep::Other,
+        }
+    }
+
+    /// Whether the type has one shape, and no declared type in it.
+    pub fn known(&self) -> bool {
+        match self {
+            Rep::Unit | Rep::Bool | Rep::Int | Rep::Float | Rep::F32 | Rep::Str => true,
+            Rep::Array(n, e) => n.is_some() && e.known(),
+            Rep::Tuple(ps) => ps.iter().all(|p| p.known()),
+            Rep::Record(fs) => fs.iter().all(|f| f.1.known()),
+            Rep::Data(..) | Rep::Other => false,
         }
     }
 
@@ -95,6 +106,27 @@ impl Rep {
         };
         Some(array::make(shape, buf))
     }
+}
+
+/// The representation of the type of a constructor's field, at a declaration's arguments. `look` finds declarations.
+pub fn field_rep(look: &dyn Fn(DataId) -> Option<Rc<DataDecl>>, t: &Ty, d: &DataDecl, args: &[Rc<Rep>]) -> Rc<Rep> {
+    let sub = |t: &Ty| field_rep(look, t, d, args);
+    Rc::new(match t {
+        Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => Rep::base(t),
+        Ty::Var(v) => match d.params.iter().position(|p| p == v) {
+            Some(i) => return args[i].clone(),
+            None => Rep::Other,
+        },
+        Ty::Array(Size::Const(n, _), e) => Rep::Array(Some(*n as usize), sub(e)),
+        Ty::Array(_, e) => Rep::Array(None, sub(e)),
+        Ty::Tuple(ps) => Rep::Tuple(ps.iter().map(sub).collect()),
+        Ty::Record(r) => Rep::Record(r.fields.iter().map(|(n, t)| (*n, sub(t))).collect()),
+        Ty::Data(id, more) => match look(*id) {
+            Some(decl) => Rep::Data(decl, more.iter().map(sub).collect()),
+            None => Rep::Other,
+        },
+        Ty::Meta(_) | Ty::Fun(..) | Ty::Lin(..) => Rep::Other,
+    })
 }
 
 fn whole(parts: Vec<Value>, make: impl FnOnce(Vec<Value>) -> Value) -> Value {

@@ -13,7 +13,8 @@ use super::linear::{self, LinearMap, Traced};
 use super::{Dual, Level, Part, on_tape, split};
 use crate::error::{Error, Res, codes};
 use crate::ir::road;
-use crate::value::{Rep, Tuple, Value, compare, seq, space};
+use crate::value::rep::field_rep;
+use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, compare, seq, space};
 use crate::vm::{Fun, Machine};
 use adl_prim::Prim;
 use std::rc::Rc;
@@ -151,23 +152,34 @@ fn transpose(m: &mut Machine, f: &Value, like: Option<&Value>, reps: &[Value]) -
     }
     let input = match (like, reps.first()) {
         (Some(x), _) => space::zero_like(x),
-        (None, Some(Value::Rep(r))) if known(r) => r.zero(),
-        _ => {
-            return Err(Error::new(codes::SHAPE_UNKNOWN, "the shape of the input of this linear function is not known here")
-                .hint("give an example of its input: `transpose_at example f`"));
-        }
+        (None, rep) => match rep.and_then(|r| if let Value::Rep(r) = r { example(m, r, &mut CONSTRUCTORS.to_owned()) } else { None }) {
+            Some(zero) => zero,
+            None => return Err(Error::new(codes::SHAPE_UNKNOWN, "the shape of the input of this linear function is not known here")
+                .hint("give an example of its input: `transpose_at example f`")),
+        },
     };
     let (_, map) = linear::record(m, f, &input)?;
     Ok(linear_fun(LinearMap { transposed: true, original: Some(f.clone()), ..map }))
 }
 
-/// Whether a type has one shape.
-fn known(r: &Rep) -> bool {
-    match r {
-        Rep::Unit | Rep::Bool | Rep::Int | Rep::Float | Rep::F32 | Rep::Str => true,
-        Rep::Array(n, e) => n.is_some() && known(e),
-        Rep::Tuple(ps) => ps.iter().all(|p| known(p)),
-        Rep::Record(fs) => fs.iter().all(|f| known(&f.1)),
-        Rep::Data(..) | Rep::Other => false,
-    }
+/// Constructors of one zero, after which it is taken to have no end.
+const CONSTRUCTORS: u32 = 1000;
+
+/// The zero of a type that has one shape; a declared type has where it has one constructor. `left`: how many there may be.
+fn example(m: &Machine, r: &Rep, left: &mut u32) -> Option<Value> {
+    let mut all = |rs: &mut dyn Iterator<Item = &Rc<Rep>>| rs.map(|r| example(m, r, left)).collect::<Option<Vec<Value>>>();
+    Some(match r {
+        Rep::Tuple(ps) => Value::Tuple(Rc::new(Tuple(all(&mut ps.iter())?))),
+        Rep::Record(fs) => Value::Record(Rc::new(Record { names: fs.iter().map(|f| f.0).collect(), vals: all(&mut fs.iter().map(|f| &f.1))? })),
+        Rep::Data(d, args) => {
+            let [con] = d.cons.as_slice() else { return None };
+            *left = left.checked_sub(1)?;
+            let look = |id| m.datas.get(&id).cloned();
+            let reps: Vec<Rc<Rep>> = con.fields.iter().map(|t| field_rep(&look, t, d, args)).collect();
+            let fields = reps.iter().map(|r| example(m, r, left)).collect::<Option<Vec<Value>>>()?;
+            let con = ConInfo { name: con.name, tag: con.tag, data: d.id, arity: fields.len() as u32 };
+            Value::Data(Rc::new(Data { con: Rc::new(con), fields }))
+        }
+        r => r.known().then(|| r.zero())?,
+    })
 }

@@ -5,7 +5,7 @@ use crate::error::Res;
 use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, seq};
 use crate::vm::Machine;
 use adl_syntax::symbol::Symbol;
-use adl_typing::ty::{ConDecl, DataDecl, Size, Ty};
+use adl_typing::ty::{ConDecl, DataDecl, Ty};
 use std::rc::Rc;
 
 /// Reads bytes as a type.
@@ -244,23 +244,7 @@ impl Reader<'_, '_> {
 
     /// The representation of a field's type at a declaration's arguments.
     fn field(&self, t: &Ty, d: &DataDecl, args: &[Rc<Rep>]) -> Rc<Rep> {
-        let sub = |t: &Ty| self.field(t, d, args);
-        Rc::new(match t {
-            Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str => Rep::base(t),
-            Ty::Var(v) => match d.params.iter().position(|p| p == v) {
-                Some(i) => return args[i].clone(),
-                None => Rep::Other,
-            },
-            Ty::Array(Size::Const(n, _), e) => Rep::Array(Some(*n as usize), sub(e)),
-            Ty::Array(_, e) => Rep::Array(None, sub(e)),
-            Ty::Tuple(ps) => Rep::Tuple(ps.iter().map(sub).collect()),
-            Ty::Record(r) => Rep::Record(r.fields.iter().map(|(n, t)| (*n, sub(t))).collect()),
-            Ty::Data(id, more) => match self.m.datas.get(id) {
-                Some(decl) => Rep::Data(decl.clone(), more.iter().map(sub).collect()),
-                None => Rep::Other,
-            },
-            Ty::Meta(_) | Ty::Fun(..) | Ty::Lin(..) => Rep::Other,
-        })
+        crate::value::rep::field_rep(&|id| self.m.datas.get(&id).cloned(), t, d, args)
     }
 }
 
