@@ -53,6 +53,24 @@ fn what_is_foretold_is_stored() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What a plan takes is measured in the run: the most bytes and the extra work are what was foretold, for long loops too.
+#[test]
+fn what_is_foretold_is_measured() {
+    let long = ("(fun (x : Float) -> fst (loop (y, v) = (x, 0.0) for i < 30_000 do let a = sin y * exp (0.0 - v * v) in (y + 0.001 * v, v - 0.001 * a)))", "0.5");
+    let mut wrong = Vec::new();
+    for (f, x) in FUNCTIONS[..4].iter().chain(&FUNCTIONS[5..6]).chain(&[long]) {
+        let (mut s, _) = session();
+        echo_in(&mut s, &format!("let f = {f}"));
+        for p in ["StoreAll", "RecomputeAll", "Sqrt", "Revolve 3", "Revolve 20"] {
+            let have = echo_in(&mut s, &format!("let g = grad_with ({p}) f ({x}) in match residuals f ({x}) |> with_plan ({p}) with | Residuals t _ -> (t.measured_peak == Some t.peak, t.measured_again == Some t.again)"));
+            if have != "(true, true) : (Bool, Bool)" {
+                wrong.push(format!("{p} {f}: {have}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// Every residual that can be recomputed, alone and with all others.
 #[test]
 fn plans_by_hand_give_the_same_bits() {

@@ -62,7 +62,7 @@ impl Ad {
         let active = self.active_results(p, f, &wrt);
         let j = Jvp { func: p.reserve(&format!("jvp {}", src.name)), active };
         self.jvps.insert((f, wrt.clone()), j.clone());
-        self.origins.insert(j.func, f);
+        self.sources.insert(j.func, src.clone());
         let made = function(self, p, &src, &wrt, &j.active);
         match made {
             Ok(mut made) => {

@@ -31,8 +31,10 @@ pub struct Ad {
     pub(crate) helpers: crate::soac::Helpers,
     pub(crate) tangents: HashMap<DataId, Option<DataId>>,
     pub(crate) jvps: HashMap<(FnId, Vec<bool>), Jvp>,
-    /// The function that a `J` came from.
-    pub(crate) origins: HashMap<FnId, FnId>,
+    /// The function that a `J` came from, as it was differentiated: variables have their numbers in the `J`.
+    pub(crate) sources: HashMap<FnId, Rc<Function>>,
+    /// Those functions, which call each other: what checkpoints run forwards.
+    pub(crate) plains: HashMap<FnId, FnId>,
     pub(crate) unzips: HashMap<(FnId, Plan), Unzipped>,
     /// Primal halves without their results.
     pub(crate) kept: HashMap<FnId, FnId>,
@@ -44,6 +46,8 @@ pub struct Ad {
     pub(crate) segments: HashMap<(FnId, Segments), FnId>,
     pub(crate) profiles: HashMap<FnId, Profile>,
     pub(crate) sites: HashMap<FnId, Rc<Sites>>,
+    /// Functions that say what they took.
+    pub(crate) meters: HashMap<FnId, FnId>,
     pub(crate) erasures: HashMap<FnId, FnId>,
     /// Whether the user's functions make absent arrays.
     pub(crate) zeros: bool,

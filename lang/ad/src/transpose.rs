@@ -97,7 +97,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[b
 }
 
 /// Whether a statement, or a block in it, reads one of some variables.
-fn reads(s: &Stmt, vars: &[Var]) -> bool {
+pub(crate) fn reads(s: &Stmt, vars: &[Var]) -> bool {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || {
         let mut found = false;
         s.op.each_operand(&mut |v| found |= vars.contains(&v));

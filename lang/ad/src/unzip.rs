@@ -44,8 +44,10 @@ pub struct Unzipped {
     pub residuals: Vec<Vec<Residual>>,
     /// Residuals that are variables of this function, not of its callees.
     pub own: Rc<[Residual]>,
-    /// Statements, by a result, that the linear half runs again.
-    pub moved: Rc<[Var]>,
+    /// Variables that the linear half makes again, with what they are called there.
+    pub moved: Rc<[(Var, Var)]>,
+    /// Branches, by a result, whose decision the linear half reads off a number.
+    pub compared: Rc<[Var]>,
     /// The types of values in which blocks pack their residuals.
     pub packs: Rc<[DataId]>,
     /// Scalar places for residuals of other branches, and for packed ones: the statement, by a result, the block in it, the type.
@@ -61,7 +63,7 @@ impl Ad {
         let src = p.func(f).clone();
         let name = src.name.strip_prefix("jvp ").unwrap_or(&src.name).to_owned();
         let boxed = self.is_recursive(p, f).then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new() }));
-        let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new(), own: Rc::default(), moved: Rc::default(), packs: Rc::default(), padding: Rc::default() };
+        let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new(), own: Rc::default(), moved: Rc::default(), compared: Rc::default(), packs: Rc::default(), padding: Rc::default() };
         self.unzips.insert((f, plan.clone()), u.clone());
         // What a branch that is not taken keeps is absent.
         self.absent.insert(u.primal);
@@ -134,12 +136,50 @@ impl Ad {
             p.set(*k, made);
         }
         let residuals = if boxed.is_some() { vec![own.to_vec()] } else { rows };
-        Ok(Unzipped { residuals, own, boxed, moved: notes.moved.into(), packs: notes.packs.into(), padding: notes.padding.into(), ..u.clone() })
+        Ok(Unzipped { residuals, own, boxed, moved: notes.moved.into(), compared: notes.compared.into(), packs: notes.packs.into(), padding: notes.padding.into(), ..u.clone() })
     }
 
     /// Functions that checkpoints run again.
     pub fn made_again(&self) -> HashSet<FnId> {
         self.kept.values().copied().collect()
+    }
+
+    /// What a `J` came from, for a checkpoint to run forwards; `None` if it is not known.
+    pub(crate) fn plain(&mut self, p: &mut Program, j: FnId) -> Option<FnId> {
+        if let Some(f) = self.plains.get(&j) {
+            return Some(*f);
+        }
+        let mut f = (**self.sources.get(&j)?).clone();
+        let id = p.add(Function { body: Block { stmts: Vec::new(), ..f.body.clone() }, ..f.clone() });
+        self.plains.insert(j, id);
+        // The same calls, by a result, as the `J` has them.
+        let src = p.func(j).clone();
+        let mut called: HashMap<Var, FnId> = HashMap::new();
+        each_stmt(&src.body, &mut |s| {
+            if let (Op::Call { f, .. }, Some(out)) = (&s.op, s.outs.first()) {
+                called.insert(*out, *f);
+            }
+        });
+        let mut body = std::mem::take(&mut f.body);
+        self.call_plain(p, &mut body, &called);
+        f.body = body;
+        if self.absent.contains(&j) || self.zeros {
+            self.absent.insert(id);
+        }
+        check::made("plain", p, &f);
+        p.set(id, f);
+        Some(id)
+    }
+
+    fn call_plain(&mut self, p: &mut Program, b: &mut Block, called: &HashMap<Var, FnId>) {
+        for s in &mut b.stmts {
+            let out = s.outs.first().copied();
+            if let Op::Call { f, rule: None, .. } = &mut s.op {
+                let plain = out.and_then(|o| called.get(&o)).and_then(|j| self.plain(p, *j));
+                *f = plain.unwrap_or(*f);
+            }
+            s.op.blocks_mut().into_iter().for_each(|b| self.call_plain(p, b, called));
+        }
     }
 
     /// The primal half without its results: what a checkpoint runs again. It does not compute what only the results need.
@@ -161,6 +201,14 @@ fn kept(primal: &Function, results: usize) -> Function {
     f.body.results.drain(..results);
     dce::remove_dead(&mut f);
     f
+}
+
+/// Every statement of a block and of those inside it.
+pub(crate) fn each_stmt(b: &Block, see: &mut dyn FnMut(&Stmt)) {
+    for s in &b.stmts {
+        see(s);
+        s.op.blocks().into_iter().for_each(|b| each_stmt(b, see));
+    }
 }
 
 /// The halves of a block. `needs`: non-linear variables that the linear half reads and does not bind.
@@ -194,7 +242,8 @@ struct U<'a> {
 /// What is said of a function besides its halves.
 #[derive(Default)]
 struct Notes {
-    moved: Vec<Var>,
+    moved: Vec<(Var, Var)>,
+    compared: Vec<Var>,
     packs: Vec<DataId>,
     padding: Vec<(Var, u32, Ty)>,
 }
@@ -282,9 +331,6 @@ impl U<'_> {
         for s in primal.stmts.iter().rev() {
             let index = s.outs.iter().any(|o| indices.contains(o) || sinks.contains(o));
             if s.outs.iter().any(|o| needs.contains(o)) && (index || self.plan.recomputes(self.id, s, s.outs.iter().any(|o| self.parts.contains(o)))) {
-                if !index && !matches!(s.op, Op::Lit(_) | Op::Zero(_)) {
-                    self.notes.moved.extend(s.outs.first());
-                }
                 s.op.each_operand(&mut |v| {
                     needs.insert(v);
                 });
@@ -303,6 +349,7 @@ impl U<'_> {
         let mut b = Builder::on(std::mem::take(&mut self.f));
         let copies: Vec<Stmt> = moved.iter().map(|s| b.copy_stmt(s, &mut names)).collect();
         self.f = Function { body: Block::default(), ..b.func };
+        self.notes.moved.extend(names.iter().map(|(v, copy)| (*v, *copy)));
         crate::explicit::rename(&mut linear, &names);
         linear.stmts.splice(0..0, copies);
         let mut needs: Vec<Var> = needs.into_iter().collect();

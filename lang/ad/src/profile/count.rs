@@ -87,36 +87,12 @@ impl Counter<'_> {
             self.arrays(&s.outs, &mut t);
             if let Some(site) = s.outs.first().and_then(|o| self.sites.made.get(o).cloned()) {
                 if site.unit == Unit::Own {
-                    let n = self.own(s);
+                    let n = super::work::own(&mut self.b, s);
                     self.add(&mut t, Count::Work(self.id, site.key), n);
                 }
             }
         }
         Ok(t)
-    }
-
-    /// The work of a statement that has a counter of its own.
-    fn own(&mut self, s: &Stmt) -> Var {
-        let sizes = |c: &mut Self, vs: &[Var]| -> Var {
-            let zero = c.b.int(1);
-            vs.iter().filter(|v| c.f.ty(**v).rank() > 0).copied().collect::<Vec<_>>().into_iter().fold(zero, |sum, v| {
-                let n = c.elements(v);
-                c.b.bin(Bin::Add, sum, n)
-            })
-        };
-        match &s.op {
-            Op::Dot(a, _) | Op::MatMul(a, _) => {
-                let inner = self.b.dim(*a, self.f.ty(*a).rank().saturating_sub(1));
-                let made = if self.f.ty(s.outs[0]).rank() > 0 { self.elements(s.outs[0]) } else { self.b.int(1) };
-                let two = self.b.int(2);
-                let twice = self.b.bin(Bin::Mul, two, inner);
-                self.b.bin(Bin::Mul, twice, made)
-            }
-            Op::Sum { a, .. } | Op::Total { a, .. } | Op::Nonzero(a) => sizes(self, &[*a]),
-            Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } => sizes(self, &[*v]),
-            Op::Prim(_, args) => sizes(self, &[&args[..], &s.outs].concat()),
-            _ => self.b.int(1),
-        }
     }
 
     fn stmt(&mut self, s: &Stmt, t: &mut Tally) -> Result<(), Unsupported> {
@@ -197,9 +173,14 @@ impl Counter<'_> {
     }
 
     fn loop_(&mut self, s: &Stmt, l: &Loop, t: &mut Tally) -> Result<(), Unsupported> {
-        if let Turns::While(c) = &l.turns {
-            self.next += count_blocks(c);
-        }
+        let test = match &l.turns {
+            Turns::While(c) => {
+                let first = self.next;
+                self.next += count_blocks(c);
+                Some(first)
+            }
+            Turns::For(_) => None,
+        };
         let number = self.next;
         let zero = self.b.int(0);
         self.b.open();
@@ -236,6 +217,12 @@ impl Counter<'_> {
         self.b.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span: s.span });
         keys.into_iter().zip(sums).for_each(|(k, v)| self.add(t, k, v));
         self.add(t, Count::Runs(self.id, number), trips);
+        if let Some(test) = test {
+            // The last time, it does not hold.
+            let one = self.b.int(1);
+            let tested = self.b.bin(Bin::Add, trips, one);
+            self.add(t, Count::Runs(self.id, test), tested);
+        }
         peak.into_iter().for_each(|v| self.raise(t, v));
         Ok(())
     }
@@ -257,7 +244,8 @@ impl Counter<'_> {
             return Ok(());
         }
         let counted: BTreeMap<Count, Var> = made.counts.iter().copied().zip(counts).collect();
-        let work = super::forecast::work_of(self.ad, self.p, f);
+        self.ad.plain(self.p, f);
+        let work = super::forecast::work_of_plain(self.ad, self.p, f);
         let once = self.weighed(&work, &counted);
         if let Some(key) = s.outs.first() {
             self.add(t, Count::Inside(self.id, *key), once);

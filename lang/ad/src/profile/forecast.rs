@@ -3,7 +3,7 @@
 use super::{Count, Counted, reach};
 use crate::Ad;
 use crate::profile::sites::{Site, Unit};
-use crate::unzip::{Plan, Residual};
+use crate::unzip::{Plan, Residual, each_stmt};
 use adl_ir::{DataId, FnId, Program, Ty, Var};
 use adl_specialise::Unsupported;
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,40 +124,65 @@ fn rows_of(ad: &mut Ad, p: &mut Program, f: FnId, plan: &Plan) -> Result<Vec<Res
 pub(super) fn work_of(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64> {
     let mut out = BTreeMap::new();
     for g in reach(p, f) {
-        let sites = ad.sites(p, g);
-        out.extend(sites.blocks.iter().enumerate().map(|(k, n)| (Count::Runs(g, k as u32), *n)));
-        out.extend(sites.elementwise.iter().map(|v| (Count::Elements(g, *v), 1)));
-        out.extend(sites.own.iter().map(|v| (Count::Work(g, *v), 1)));
-        out.extend(sites.regions.iter().map(|v| (Count::Inside(g, *v), 1)));
+        weigh(ad, p, g, None, &mut out);
     }
-    out.retain(|_, w| *w > 0);
     out
 }
 
-/// The same for what a checkpoint runs again: the residuals of `f`, not what only its results need.
+/// What one run of a call in a checkpoint does forwards: that of the functions as they were before J.
+pub(super) fn work_of_plain(ad: &mut Ad, p: &Program, f: FnId) -> BTreeMap<Count, u64> {
+    let mut out = BTreeMap::new();
+    for g in reach(p, f) {
+        let there: Option<BTreeSet<Var>> = ad.plains.get(&g).map(|plain| made_in(p, *plain));
+        weigh(ad, p, g, there.as_ref(), &mut out);
+    }
+    out
+}
+
+/// The same for what it runs again, which does not compute what only the results of `f` need, and for what the linear halves make again.
 pub(super) fn work_of_residuals(ad: &mut Ad, p: &mut Program, f: FnId) -> Result<BTreeMap<Count, u64>, Unsupported> {
-    let mut out = work_of(ad, p, f);
-    let u = ad.unzip(p, f, &Plan::store_all())?;
+    let plan = Plan::store_all();
+    let u = ad.unzip(p, f, &plan)?;
     let kept = ad.residuals_only(p, &u);
-    let mut live: BTreeSet<Var> = BTreeSet::new();
-    let mut blocks = vec![&p.func(kept).body];
-    while let Some(b) = blocks.pop() {
-        for s in &b.stmts {
-            live.extend(&s.outs);
-            blocks.extend(s.op.blocks());
+    let mut out = BTreeMap::new();
+    for g in reach(p, f) {
+        let half = match ad.unzips.get(&(g, plan.clone())) {
+            _ if g == f => Some(kept),
+            Some(u) => Some(u.primal),
+            None => None,
+        };
+        let there = half.map(|h| made_in(p, h));
+        weigh(ad, p, g, there.as_ref(), &mut out);
+    }
+    for g in active(p, f) {
+        let moved = ad.moved(p, g, &plan)?.into_keys().collect();
+        weigh(ad, p, g, Some(&moved), &mut out);
+        let (u, sites) = (ad.unzip(p, g, &plan)?, ad.sites(p, g));
+        for b in u.compared.iter().filter_map(|v| sites.block_of.get(v)) {
+            *out.entry(Count::Runs(g, *b)).or_default() += 1;
         }
     }
-    let sites = ad.sites(p, f);
-    for (block, _) in sites.ones.iter().filter(|(_, v)| !live.contains(v)) {
-        if let Some(n) = out.get_mut(&Count::Runs(f, *block)) {
-            *n = n.saturating_sub(1);
-        }
-    }
-    out.retain(|k, _| match k {
-        Count::Elements(g, v) | Count::Work(g, v) | Count::Inside(g, v) => *g != f || live.contains(v),
-        Count::Runs(..) | Count::Again => true,
-    });
     Ok(out)
+}
+
+/// Results of a function's statements, outer and inner.
+fn made_in(p: &Program, f: FnId) -> BTreeSet<Var> {
+    let mut out = BTreeSet::new();
+    each_stmt(&p.func(f).body, &mut |s| out.extend(&s.outs));
+    out
+}
+
+/// Adds what the counts of J `g` must be multiplied with to give the work of its statements, or of those whose results are `there`.
+fn weigh(ad: &mut Ad, p: &Program, g: FnId, there: Option<&BTreeSet<Var>>, out: &mut BTreeMap<Count, u64>) {
+    let sites = ad.sites(p, g);
+    let counts = |v: &Var| there.is_none_or(|t| t.contains(v));
+    let ones = sites.ones.iter().filter(|(_, v)| counts(v)).map(|(k, _)| Count::Runs(g, *k));
+    let elements = sites.elementwise.iter().filter(|v| counts(v)).map(|v| Count::Elements(g, *v));
+    let own = sites.own.iter().filter(|v| counts(v)).map(|v| Count::Work(g, *v));
+    let regions = sites.regions.iter().filter(|v| counts(v)).map(|v| Count::Inside(g, *v));
+    for k in ones.chain(elements).chain(own).chain(regions) {
+        *out.entry(k).or_default() += 1;
+    }
 }
 
 impl Counted {
@@ -178,16 +203,42 @@ impl Ad {
         for residual in rows_of(self, p, f, plan)? {
             rows.push(self.row(p, residual, c));
         }
-        let mut again = c.get(Count::Again);
+        let (mut again, mut spared) = (c.get(Count::Again), 0u64);
         for g in active(p, f) {
             let u = self.unzip(p, g, plan)?;
-            for v in u.moved.iter() {
-                let Some(site) = self.sites(p, g).made.get(v).cloned() else { continue };
-                again = again.saturating_add(self.work_at(p, g, &site, c));
-            }
+            let (moved, forwards) = (self.moved(p, g, plan)?, made_in(p, u.primal));
+            again = again.saturating_add(self.work_of_those(p, g, c, &|v| moved.get(v).copied().unwrap_or(0)));
+            // What only the linear half needs, the primal half does not do any more.
+            spared = spared.saturating_add(self.work_of_those(p, g, c, &|v| u64::from(!forwards.contains(v))));
+            let sites = self.sites(p, g);
+            again += u.compared.iter().filter_map(|v| sites.block_of.get(v)).map(|b| c.get(Count::Runs(g, *b))).sum::<u64>();
         }
+        let again = again.saturating_sub(spared);
         let work = c.weighed(&work_of(self, p, f));
         Ok(Forecast { rows, stored, peak: stored + c.peak, again, work })
+    }
+
+    /// Variables of J `g` that the transposed half makes again, with how many statements do.
+    fn moved(&mut self, p: &mut Program, g: FnId, plan: &Plan) -> Result<BTreeMap<Var, u64>, Unsupported> {
+        let u = self.unzip(p, g, plan)?;
+        self.transpose(p, u.linear)?;
+        let mut there: BTreeSet<Var> = BTreeSet::new();
+        for (_, t) in self.transposes.get(&u.linear).into_iter().flatten() {
+            each_stmt(&p.func(*t).body, &mut |s| there.extend(&s.outs));
+        }
+        let mut out = BTreeMap::new();
+        for (v, _) in u.moved.iter().filter(|(_, copy)| there.contains(copy)) {
+            *out.entry(*v).or_default() += 1;
+        }
+        Ok(out)
+    }
+
+    /// The work of statements of J `g`, by a result, outer and inner, so many times.
+    fn work_of_those(&mut self, p: &Program, g: FnId, c: &Counted, times: &dyn Fn(&Var) -> u64) -> u64 {
+        let sites = self.sites(p, g);
+        let leaf = |s: &Site| s.inside.0 == s.inside.1;
+        let meant = sites.made.iter().filter(|(v, s)| **v == s.key && leaf(s) && times(v) > 0);
+        meant.map(|(v, s)| self.work_at(p, g, s, c).saturating_mul(times(v))).fold(0, u64::saturating_add)
     }
 
     fn row(&mut self, p: &Program, residual: Residual, c: &Counted) -> Row {
@@ -196,7 +247,7 @@ impl Ad {
         let values = sites.block_of.get(&v).map_or(0, |b| c.get(Count::Runs(g, *b)));
         let bytes = width(&residual.ty) * if residual.ty.rank() == 0 { values } else { c.get(Count::Elements(g, v)) };
         let work = sites.made.get(&v).map_or(0, |s| self.work_at(p, g, s, c));
-        let coefficient = self.origins.get(&g).is_some_and(|f| v.0 as usize >= p.func(*f).vars.len());
+        let coefficient = self.sources.get(&g).is_some_and(|f| v.0 as usize >= f.vars.len());
         Row { residual, bytes, values, work, coefficient }
     }
 

@@ -136,7 +136,7 @@ fn block(f: &Function, b: &Block, out: &mut Sites) -> Vec<(u32, FnId)> {
 }
 
 /// What one run of a statement costs (the model of `adl_ir::eval::cost`).
-fn unit(f: &Function, s: &Stmt) -> Unit {
+pub(super) fn unit(f: &Function, s: &Stmt) -> Unit {
     let scalars = s.outs.iter().all(|o| f.ty(*o).rank() == 0);
     let each = if scalars { Unit::One } else { Unit::Elements };
     match &s.op {

@@ -134,6 +134,7 @@ impl U<'_> {
             arm.results.push(v);
         }
         let Some(name) = crate::profile::key(s) else { return };
+        self.notes.compared.push(name);
         let row = Residual { at: (self.id, name), span: s.span, name: None, ty: Ty::I64, movable: false, reason: "which branch ran" };
         self.made.entry(name).or_insert((s.span, row.reason));
         self.origins.insert(n.here.var, vec![row]);

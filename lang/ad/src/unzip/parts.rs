@@ -102,7 +102,7 @@ impl U<'_> {
         let forward = Stmt { outs: [&s.outs[..], &kept].concat(), lin_outs: Vec::new(), op: call(u.primal, args, &[]), span: s.span };
         if *checkpoint {
             // Forward, only the results; backward, all of it again.
-            let origin = self.ad.origins.get(f).copied().unwrap_or(u.primal);
+            let origin = self.ad.plain(self.p, *f).unwrap_or(u.primal);
             let outs = match origin == u.primal {
                 true => s.outs.iter().copied().chain(kept.iter().map(|v| self.copy_of(*v))).collect(),
                 false => s.outs.clone(),

@@ -189,7 +189,7 @@ fn divided(m: &mut Machine, e: &Entered, leaves: &[Value], (segments, once): (Se
     let s = possible!(study(m, e, leaves, segments)?);
     let plan = unzip::Plan::store_all();
     let f = possible!(forecast(m, &s, &plan));
-    Ok(Ok(Candidate { resolved: Resolved { segments, plan }, peak: f.peak, again: f.again + f.work.saturating_sub(once) }))
+    Ok(Ok(Candidate { resolved: Resolved { segments, plan }, peak: f.peak, again: (f.again + f.work).saturating_sub(once) }))
 }
 
 /// Ids in the order in which they are worth recomputing: least work for a byte first.

@@ -1,9 +1,10 @@
-//! What a gradient took: bytes of residuals that were there, and, by running its code once more on the reference evaluator, the most bytes
-//! at one time and the work.
+//! What a gradient took: bytes of residuals that were there, and, by running its code once more with counters, the most bytes at one time
+//! and the work.
 
 use super::choose::Resolved;
 use super::cost::{Builtins, ones};
-use super::{Entered, Not, Road};
+use super::{Entered, Not, Road, not, with};
+use crate::error::Res;
 use crate::ir::reference::val;
 use crate::value::{Array, Buf, Value};
 use crate::vm::Machine;
@@ -13,7 +14,7 @@ use adl_ir::{DataId, FnId, Program, Ty, Val, Var};
 use adl_specialise::Unsupported;
 use std::collections::BTreeSet;
 
-/// Statements after which counting is given up: it is done whenever a table is shown.
+/// Statements after which the reference evaluator gives up: counting is done whenever a table is shown.
 const FUEL: u64 = 500_000;
 
 /// What a run took beyond what it stored.
@@ -26,16 +27,27 @@ pub(super) struct Ran {
 }
 
 /// What the gradient at these leaves takes under a plan; `None` where it is too much to count.
-pub(super) fn ran(m: &mut Machine, e: &Entered, leaves: &[Value], how: &Resolved) -> Option<Ran> {
-    let vals: Vec<Val> = leaves.iter().map(val).collect::<Option<_>>()?;
+pub(super) fn ran(m: &mut Machine, e: &Entered, leaves: &[Value], how: &Resolved) -> Res<Option<Ran>> {
+    if let Ok(out) = metered(m, e, leaves, how)? {
+        return Ok(Some(out));
+    }
+    let Some(vals) = leaves.iter().map(val).collect::<Option<Vec<Val>>>() else { return Ok(None) };
     let mut road = std::mem::take(&mut m.road);
     let out = counted(&mut road, m, e, &vals, how);
     m.road = road;
-    out.ok()
+    Ok(out.ok())
 }
 
-/// Runs forward mode, which does nothing twice, and then both halves of the plan.
-fn counted(road: &mut Road, m: &mut Machine, e: &Entered, x: &[Val], how: &Resolved) -> Result<Ran, Not> {
+/// The function whole, which does nothing twice, and both halves of a plan.
+struct Halves {
+    whole: FnId,
+    primal: FnId,
+    results: usize,
+    back: FnId,
+    boxes: BTreeSet<DataId>,
+}
+
+fn halves(road: &mut Road, e: &Entered, how: &Resolved) -> Result<Halves, Not> {
     let wrt = road.wrt(e);
     let whole = road.differentiated(e, Segments::None)?;
     let f = road.ad.segmented(&mut road.program, e.entry.func, how.segments);
@@ -43,16 +55,66 @@ fn counted(road: &mut Road, m: &mut Machine, e: &Entered, x: &[Val], how: &Resol
     let u = road.ad.unzip(&mut road.program, j.func, &how.plan)?;
     let back = road.ad.transpose(&mut road.program, u.linear)?;
     let boxes = road.ad.all_boxes(&mut road.program, j.func, &how.plan)?;
+    Ok(Halves { whole, primal: u.primal, results: u.results, back, boxes })
+}
+
+/// Runs metered functions in the place of the halves.
+fn metered(m: &mut Machine, e: &Entered, leaves: &[Value], how: &Resolved) -> Res<Result<Ran, Not>> {
+    let (h, funs, (plain, outs), kept) = possible!(with(m, |road, _| {
+        let h = halves(road, e, how)?;
+        let mut funs = Vec::new();
+        let (mut plain, mut outs) = (Vec::new(), Vec::new());
+        for f in [h.whole, h.primal, h.back] {
+            plain.push(road.program.func(f).body.results.len());
+            let f = road.ad.metered(&mut road.program, f, &h.boxes)?;
+            funs.push(road.linker.function(&road.program, f).map_err(|e| not(&e.diag.message))?);
+            outs.push(road.program.func(f).body.results.len());
+        }
+        let primal = road.program.func(h.primal);
+        let kept = primal.tys(&primal.body.results[h.results..]);
+        Ok((h, funs, (plain, outs), kept))
+    }));
+    let run = |m: &mut Machine, k: usize, args: &[Value]| -> Res<Result<Took, Not>> {
+        let mut results = match m.call_lowered(&funs[k], args.to_vec(), outs[k]) {
+            Ok(results) => results,
+            Err(e) if e.stops() => return Err(e),
+            Err(e) => return Ok(Err(not(&e.diag.message))),
+        };
+        let took = results.split_off(plain[k].min(results.len()));
+        let number = |v: Option<&Value>| v.map_or(0, |v| u64::try_from(crate::ops::int(v)).unwrap_or(0));
+        Ok(Ok(Took { results, work: number(took.first()), peak: number(took.get(1)) }))
+    };
+    let once = possible!(run(m, 0, leaves)?).work;
+    let mut forwards = possible!(run(m, 1, leaves)?);
+    let residuals = forwards.results.split_off(h.results);
+    let stored = m.road.bytes_of(&h.boxes, &kept, &residuals);
+    let reverse = possible!(run(m, 2, &residuals)?);
+    Ok(Ok(Ran { peak: stored + reverse.peak, again: (forwards.work + reverse.work).saturating_sub(once) }))
+}
+
+/// What a metered function gave.
+struct Took {
+    results: Vec<Value>,
+    work: u64,
+    peak: u64,
+}
+
+/// The same on the reference evaluator, which knows what recursions keep inside checkpoints.
+fn counted(road: &mut Road, m: &mut Machine, e: &Entered, x: &[Val], how: &Resolved) -> Result<Ran, Not> {
+    let h = halves(road, e, how)?;
+    let wrt = road.wrt(e);
+    let f = road.ad.segmented(&mut road.program, e.entry.func, how.segments);
+    let active = road.ad.jvp(&mut road.program, f, &wrt)?.active;
     let func = road.program.func(f).clone();
     let dx = seeds(road, &func, x, &func.body.params, &wrt);
-    let once = evaluated(road, m, whole, (x, &dx), &boxes)?.work;
-    let mut forward = evaluated(road, m, u.primal, (x, &[]), &boxes)?;
-    let residuals = forward.results.split_off(u.results.min(forward.results.len()));
-    let primal = road.program.func(u.primal).clone();
-    let kept = primal.tys(&primal.body.results[u.results..]);
-    let stored: u64 = kept.iter().zip(&residuals).map(|(t, v)| bytes_of_val(&road.program, &boxes, t, v)).sum();
-    let dy = seeds(road, &func, &forward.results, &func.body.results, &j.active);
-    let reverse = evaluated(road, m, back, (&residuals, &dy), &boxes)?;
+    let once = evaluated(road, m, h.whole, (x, &dx), &h.boxes)?.work;
+    let mut forward = evaluated(road, m, h.primal, (x, &[]), &h.boxes)?;
+    let residuals = forward.results.split_off(h.results.min(forward.results.len()));
+    let primal = road.program.func(h.primal).clone();
+    let kept = primal.tys(&primal.body.results[h.results..]);
+    let stored: u64 = kept.iter().zip(&residuals).map(|(t, v)| bytes_of_val(&road.program, &h.boxes, t, v)).sum();
+    let dy = seeds(road, &func, &forward.results, &func.body.results, &active);
+    let reverse = evaluated(road, m, h.back, (&residuals, &dy), &h.boxes)?;
     Ok(Ran { peak: stored + reverse.peak, again: (forward.work + reverse.work).saturating_sub(once) })
 }
 

@@ -57,7 +57,10 @@ fn reported(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Outcome<Repor
     let flat = possible!(choose::study(m, &e, &leaves, Segments::None)?);
     let resolved = possible!(choose::resolve(m, &e, &leaves, &named)?);
     let measured = m.road.measured.iter().rev().find(|(g, r, _)| *g == e.entry.func && *r == resolved).map(|(_, _, n)| *n);
-    let ran = measured.and_then(|_| measure::ran(m, &e, &leaves, &resolved));
+    let ran = match measured {
+        Some(_) => measure::ran(m, &e, &leaves, &resolved)?,
+        None => None,
+    };
     Ok(filled(m, &e, &leaves, &flat, &resolved)?.map(|(rows, forecast, frontier)| Report { function: super::name_of(f), plan, rows, forecast, measured, ran, frontier }))
 }
 
@@ -102,7 +105,7 @@ fn filled(m: &mut Machine, e: &Entered, leaves: &[Value], flat: &Study, resolved
 /// What dividing loops costs is extra work, not the function's. `all`: storing everything.
 fn divided(f: Forecast, all: Option<&(String, Forecast)>) -> Forecast {
     let once = all.map_or(f.work, |(_, all)| all.work);
-    Forecast { again: f.again + f.work.saturating_sub(once), ..f }
+    Forecast { again: (f.again + f.work).saturating_sub(once), ..f }
 }
 
 /// The rows of storing everything, with what the plan does to each.

@@ -1,0 +1,362 @@
+//! Functions that say what they took: the statements of a half as it is run, with counters.
+//!
+//! A metered function is `(x…) -> (y…, work, peak, bytes…)`: the non-linear part of a function with the work that it did, by the cost model of
+//! the reference evaluator, the most bytes at one time of what checkpoints made again, and the bytes of each result that holds the
+//! residuals of a recursion (counted while they are made: afterwards nobody could say where they end). Unlike a profile, which counts for all
+//! plans at once what they would do, it is made of one plan's own halves, so that what it counts has happened.
+
+use super::sites::{Unit, unit};
+use super::work::{own, size, sizes};
+use crate::{Ad, check};
+use adl_ir::{Block, Builder, Cmp, Conv, DataId, FnId, Function, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use adl_specialise::Unsupported;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+impl Ad {
+    /// The metered function of a half, whose data of the types `boxes` holds residuals.
+    pub fn metered(&mut self, p: &mut Program, f: FnId, boxes: &BTreeSet<DataId>) -> Result<FnId, Unsupported> {
+        if let Some(m) = self.meters.get(&f) {
+            return Ok(*m);
+        }
+        let src = p.func(f).clone();
+        let name = format!("metered {}", src.name);
+        // Callers inside a recursion need the signature now.
+        let mut sign = Function { name: name.clone(), vars: src.vars.clone(), body: Block::default() };
+        sign.body.params = src.body.params.clone();
+        sign.body.results = src.body.results.clone();
+        let boxed = src.body.results.iter().filter(|v| holds(src.ty(**v), boxes)).count();
+        for _ in 0..2 + boxed {
+            let v = sign.fresh(Ty::I64, false);
+            sign.body.results.push(v);
+        }
+        let id = p.add(sign);
+        self.meters.insert(f, id);
+        let made = function(self, p, &src, name, boxes);
+        match made {
+            Ok(made) => {
+                check::made("meter", p, &made);
+                p.set(id, made);
+                Ok(id)
+            }
+            Err(e) => {
+                self.meters.remove(&f);
+                Err(e)
+            }
+        }
+    }
+}
+
+fn function(ad: &mut Ad, p: &mut Program, src: &Rc<Function>, name: String, boxes: &BTreeSet<DataId>) -> Result<Function, Unsupported> {
+    let again = ad.made_again();
+    let mut m = Meter { ad, p, f: src.clone(), boxes, again, sizes: HashMap::new(), b: Builder::on((**src).clone()) };
+    m.b.func.name = name;
+    m.b.adopt(&src.body.params, &[]);
+    let t = m.block(&src.body)?;
+    let work = m.work(&t);
+    let peak = t.peak.unwrap_or_else(|| m.b.int(0));
+    let sizes = m.boxed(&src.body.results);
+    Ok(m.b.finish([&src.body.results[..], &[work, peak], &sizes].concat(), Vec::new()))
+}
+
+/// Whether a type is, or is an array of, data that holds residuals.
+fn holds(ty: &Ty, boxes: &BTreeSet<DataId>) -> bool {
+    match ty {
+        Ty::Array(e, _) => holds(e, boxes),
+        Ty::Data(d) => boxes.contains(d),
+        _ => false,
+    }
+}
+
+/// What a block has taken so far.
+#[derive(Default)]
+struct Taken {
+    /// Work that is known.
+    fixed: i64,
+    /// Work that depends on sizes and on what runs.
+    work: Vec<Var>,
+    /// The most bytes.
+    peak: Option<Var>,
+    /// Bytes that are there, and the statement that reads them last.
+    live: Vec<(usize, Var)>,
+}
+
+struct Meter<'a> {
+    ad: &'a mut Ad,
+    p: &'a mut Program,
+    f: Rc<Function>,
+    boxes: &'a BTreeSet<DataId>,
+    /// Functions that checkpoints run again.
+    again: HashSet<FnId>,
+    /// Bytes of data that holds residuals.
+    sizes: HashMap<Var, Var>,
+    b: Builder,
+}
+
+impl Meter<'_> {
+    fn sum(&mut self, vs: &[Var]) -> Option<Var> {
+        let (first, rest) = vs.split_first()?;
+        Some(rest.iter().fold(*first, |sum, v| self.b.bin(Bin::Add, sum, *v)))
+    }
+
+    fn work(&mut self, t: &Taken) -> Var {
+        let fixed = self.b.int(t.fixed);
+        match self.sum(&t.work) {
+            Some(w) => self.b.bin(Bin::Add, w, fixed),
+            None => fixed,
+        }
+    }
+
+    fn raise(&mut self, t: &mut Taken, v: Var) {
+        t.peak = Some(match t.peak {
+            Some(old) => self.b.bin(Bin::Max, old, v),
+            None => v,
+        });
+    }
+
+    fn block(&mut self, b: &Block) -> Result<Taken, Unsupported> {
+        let mut t = Taken::default();
+        for (i, s) in b.stmts.iter().enumerate() {
+            self.b.span = s.span;
+            let inner = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.stmt(s, &mut t))?;
+            if let Some(q) = inner {
+                let live: Vec<Var> = t.live.iter().map(|(_, v)| *v).chain([q]).collect();
+                let all = self.sum(&live);
+                all.into_iter().for_each(|v| self.raise(&mut t, v));
+            }
+            if matches!(&s.op, Op::Call { f, .. } if self.again.contains(f)) {
+                let parts: Vec<Var> = s.outs.iter().map(|v| self.bytes(*v)).collect::<Result<_, _>>()?;
+                let last = b.stmts.iter().rposition(|later| crate::transpose::reads(later, &s.outs)).unwrap_or(i);
+                t.live.extend(self.sum(&parts).map(|v| (last, v)));
+                let live: Vec<Var> = t.live.iter().map(|(_, v)| *v).collect();
+                let all = self.sum(&live);
+                all.into_iter().for_each(|v| self.raise(&mut t, v));
+            }
+            t.live.retain(|(last, _)| *last > i);
+        }
+        Ok(t)
+    }
+
+    /// Meters a statement; gives the most bytes at one time inside it.
+    fn stmt(&mut self, s: &Stmt, t: &mut Taken) -> Result<Option<Var>, Unsupported> {
+        match &s.op {
+            Op::If(..) | Op::Switch(..) => self.branches(s, t),
+            Op::Loop(l) => self.loop_(s, l, t),
+            Op::Call { f, args, .. } => self.call(s, *f, args, t),
+            op => {
+                let mut linear = !s.lin_outs.is_empty();
+                op.each_operand(&mut |v| linear |= self.f.linear(v));
+                if !linear {
+                    self.b.push(s.clone());
+                    self.count(s, t);
+                    self.made(s);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn branches(&mut self, s: &Stmt, t: &mut Taken) -> Result<Option<Var>, Unsupported> {
+        let mut arms = Vec::new();
+        for arm in s.op.blocks() {
+            self.b.open();
+            self.b.adopt(&arm.params, &[]);
+            let inner = self.block(arm)?;
+            let work = self.work(&inner);
+            let peak = match inner.peak {
+                Some(v) => v,
+                None => self.b.int(0),
+            };
+            let sizes = self.boxed(&arm.results);
+            arms.push((self.b.close([&arm.results[..], &[work, peak], &sizes].concat(), Vec::new()), inner.peak.is_some()));
+        }
+        let peaks = arms.iter().any(|(_, p)| *p);
+        let mut blocks: Vec<Block> = arms.into_iter().map(|(b, _)| b).collect();
+        let (work, peak) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
+        let op = match &s.op {
+            Op::If(c, ..) => {
+                let b = blocks.pop().unwrap_or_default();
+                let a = blocks.pop().unwrap_or_default();
+                Op::If(*c, Box::new(a), Box::new(b))
+            }
+            Op::Switch(x, _) => Op::Switch(*x, blocks),
+            other => other.clone(),
+        };
+        let sizes = self.have_sizes(&s.outs);
+        self.b.push(Stmt { outs: [&s.outs[..], &[work, peak], &sizes].concat(), lin_outs: Vec::new(), op, span: s.span });
+        t.work.push(work);
+        Ok(peaks.then_some(peak))
+    }
+
+    fn loop_(&mut self, s: &Stmt, l: &Loop, t: &mut Taken) -> Result<Option<Var>, Unsupported> {
+        let zero = self.b.int(0);
+        self.b.open();
+        self.b.adopt(&l.body.params, &[]);
+        let mut inner = self.block(&l.body)?;
+        let carried = l.init.len();
+        let mut made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), ..l.clone() };
+        let mut params = l.body.params.clone();
+        let mut results = l.body.results.clone();
+        let (mut outs, mut peak) = (s.outs.clone(), None);
+        let trips = outs.pop().unwrap_or(zero);
+        if let Some(here) = inner.peak {
+            let before = self.b.func.fresh(Ty::I64, false);
+            params.insert(1 + carried, before);
+            results.insert(carried, self.b.bin(Bin::Max, here, before));
+            made.init.push(zero);
+            if let Turns::While(c) = &mut made.turns {
+                c.params.push(self.b.func.fresh(Ty::I64, false));
+            }
+            let after = self.b.func.fresh(Ty::I64, false);
+            outs.insert(carried, after);
+            peak = Some(after);
+        }
+        let mut each = None;
+        if !inner.work.is_empty() {
+            results.push(self.work(&inner));
+            made.outs.push(Out::Sum);
+            each = Some(self.b.func.fresh(Ty::I64, false));
+            outs.extend(each);
+            inner.fixed = 0;
+        }
+        results.extend(self.boxed(&l.body.results));
+        let sizes = self.have_sizes(&s.outs[..s.outs.len().saturating_sub(1)]);
+        made.outs.extend(sizes.iter().map(|_| Out::Sum));
+        outs.extend(sizes);
+        made.body = Block { params, ..self.b.close(results, Vec::new()) };
+        self.b.push(Stmt { outs: [&outs[..], &[trips]].concat(), lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span: s.span });
+        t.work.extend(each);
+        self.times(t, inner.fixed, trips);
+        self.turns(s, l, t, trips);
+        Ok(peak)
+    }
+
+    /// So much work, so many times.
+    fn times(&mut self, t: &mut Taken, work: i64, n: Var) {
+        if work > 0 {
+            let work = self.b.int(work);
+            t.work.push(self.b.bin(Bin::Mul, work, n));
+        }
+    }
+
+    /// What a loop does beside its turns: sums, and conditions, one more than there are turns.
+    fn turns(&mut self, s: &Stmt, l: &Loop, t: &mut Taken, trips: Var) {
+        if let Turns::While(c) = &l.turns {
+            let tested = c.stmts.iter().filter(|s| unit(&self.f, s) == Unit::One).count() as i64;
+            t.fixed += tested;
+            self.times(t, tested, trips);
+        }
+        for (kind, out) in l.outs.iter().zip(&s.outs[l.init.len()..]) {
+            if *kind == Out::Sum {
+                // The first is no addition.
+                let (one, zero) = (self.b.int(1), self.b.int(0));
+                let n = self.b.bin(Bin::Sub, trips, one);
+                let n = self.b.bin(Bin::Max, n, zero);
+                let size = size(&mut self.b, *out);
+                t.work.push(self.b.bin(Bin::Mul, n, size));
+            }
+        }
+    }
+
+    fn call(&mut self, s: &Stmt, f: FnId, args: &[Var], t: &mut Taken) -> Result<Option<Var>, Unsupported> {
+        let made = self.ad.metered(self.p, f, self.boxes)?;
+        let (work, peak) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
+        let op = Op::Call { f: made, args: args.to_vec(), lin_args: Vec::new(), rule: None, checkpoint: false };
+        let sizes = self.have_sizes(&s.outs);
+        self.b.push(Stmt { outs: [&s.outs[..], &[work, peak], &sizes].concat(), lin_outs: Vec::new(), op, span: s.span });
+        t.work.push(work);
+        let watched = self.p.callees(f, |_, _| true).iter().any(|g| self.again.contains(g));
+        Ok(watched.then_some(peak))
+    }
+
+    /// The work of a statement without blocks.
+    fn count(&mut self, s: &Stmt, t: &mut Taken) {
+        match unit(&self.f, s) {
+            Unit::Free => self.operators(s, t),
+            Unit::One => t.fixed += 1,
+            Unit::Elements => t.work.push(sizes(&mut self.b, &s.outs)),
+            Unit::Own => {
+                let n = own(&mut self.b, s);
+                t.work.push(n);
+            }
+        }
+    }
+
+    /// How many keys say a place.
+    fn in_bounds(&mut self, keys: Var, dest: &[Var]) -> Var {
+        let zero = self.b.int(0);
+        let Some(n) = dest.first().map(|d| self.b.dim(*d, 0)) else { return zero };
+        let (whole, truths) = (Ty::shape(), Ty::Bool.array(1));
+        let mut holds = |c, bound| {
+            let t = self.b.one(Op::Cmp(c, keys, bound), truths.clone());
+            self.b.one(Op::Convert(Conv::ToI64, t), whole.clone())
+        };
+        let (low, high) = (holds(Cmp::Ge, zero), holds(Cmp::Lt, n));
+        let both = self.b.one(Op::Bin(Bin::Mul, low, high), whole);
+        self.b.one(Op::Total { a: both, shape: None }, Ty::I64)
+    }
+
+    /// The operator of a reduction runs once for each element.
+    fn operators(&mut self, s: &Stmt, t: &mut Taken) {
+        let over = match &s.op {
+            Op::Soac(x) => x.arrays.first().copied(),
+            Op::ReduceByIndex { keys, .. } => Some(*keys),
+            _ => None,
+        };
+        let (Some(a), [op]) = (over, &s.op.blocks()[..]) else { return };
+        let each = op.stmts.iter().filter(|s| unit(&self.f, s) == Unit::One).count() as i64;
+        let n = match &s.op {
+            Op::ReduceByIndex { dest, .. } => self.in_bounds(a, dest),
+            _ => self.b.dim(a, 0),
+        };
+        self.times(t, each, n);
+    }
+
+    /// Bytes of a residual.
+    fn bytes(&mut self, v: Var) -> Result<Var, Unsupported> {
+        let mut ty = self.f.ty(v);
+        if holds(ty, self.boxes) {
+            return self.sizes.get(&v).copied().ok_or_else(|| Unsupported::new("residuals that somebody else made", self.b.span));
+        }
+        while let Ty::Array(e, _) = ty {
+            ty = e;
+        }
+        let width = match ty {
+            Ty::F32 => 4,
+            Ty::Bool => 1,
+            _ => 8,
+        };
+        let (n, width) = (size(&mut self.b, v), self.b.int(width));
+        Ok(self.b.bin(Bin::Mul, n, width))
+    }
+
+    /// Bytes of those among some variables that hold residuals.
+    fn boxed(&mut self, vs: &[Var]) -> Vec<Var> {
+        let boxed: Vec<Var> = vs.iter().copied().filter(|v| holds(self.f.ty(*v), self.boxes)).collect();
+        boxed.iter().map(|v| self.sizes.get(v).copied().unwrap_or_else(|| self.b.int(0))).collect()
+    }
+
+    /// New variables for them.
+    fn have_sizes(&mut self, vs: &[Var]) -> Vec<Var> {
+        let boxed: Vec<Var> = vs.iter().copied().filter(|v| holds(self.f.ty(*v), self.boxes)).collect();
+        let sizes: Vec<Var> = boxed.iter().map(|_| self.b.func.fresh(Ty::I64, false)).collect();
+        self.sizes.extend(boxed.into_iter().zip(sizes.iter().copied()));
+        sizes
+    }
+
+    /// Bytes of residuals that are put together, or absent.
+    fn made(&mut self, s: &Stmt) {
+        let Some(out) = s.outs.first().copied().filter(|v| holds(self.f.ty(*v), self.boxes)) else { return };
+        let own = self.b.int(if self.f.ty(out).rank() == 0 { 8 } else { 0 });
+        let parts: Option<Vec<Var>> = match &s.op {
+            Op::Con { fields, .. } => fields.iter().map(|v| self.bytes(*v).ok()).collect(),
+            Op::Zero(_) => Some(Vec::new()),
+            _ => None,
+        };
+        let Some(mut parts) = parts else { return };
+        parts.push(own);
+        let all = self.sum(&parts);
+        self.sizes.extend(all.map(|v| (out, v)));
+    }
+}

@@ -1,0 +1,93 @@
+//! The work of statements whose cost is neither one nor the number of their elements, as code that computes it.
+
+use adl_ir::{Builder, Conv, Lit, Op, Stmt, Ty, Var};
+use adl_prim::{Bin, Prim, Un};
+
+/// How many numbers a value has.
+pub(super) fn size(b: &mut Builder, v: Var) -> Var {
+    match b.ty(v).rank() {
+        0 => b.int(1),
+        _ => b.one(Op::Count(v), Ty::I64),
+    }
+}
+
+/// How many all of them have.
+pub(super) fn sizes(b: &mut Builder, vs: &[Var]) -> Var {
+    let mut sum = None;
+    for v in vs {
+        let n = size(b, *v);
+        sum = Some(match sum {
+            Some(m) => b.bin(Bin::Add, m, n),
+            None => n,
+        });
+    }
+    sum.unwrap_or_else(|| b.int(0))
+}
+
+/// `x - y`, at least 0.
+fn less(b: &mut Builder, x: Var, y: Var) -> Var {
+    let d = b.bin(Bin::Sub, x, y);
+    let zero = b.int(0);
+    b.bin(Bin::Max, d, zero)
+}
+
+/// `2 n - 1`, at least 0.
+fn products(b: &mut Builder, n: Var) -> Var {
+    let (one, two) = (b.int(1), b.int(2));
+    let twice = b.bin(Bin::Mul, two, n);
+    less(b, twice, one)
+}
+
+/// The work of a statement, by the cost model of `adl_ir::eval::cost`.
+pub(super) fn own(b: &mut Builder, s: &Stmt) -> Var {
+    match &s.op {
+        Op::Dot(x, _) => {
+            let n = size(b, *x);
+            products(b, n)
+        }
+        Op::MatMul(x, _) => {
+            let inner = b.ty(*x).rank().saturating_sub(1);
+            let inner = b.dim(*x, inner);
+            let (each, made) = (products(b, inner), sizes(b, &s.outs));
+            b.bin(Bin::Mul, each, made)
+        }
+        Op::Sum { a, .. } | Op::Total { a, .. } => {
+            let (n, made) = (size(b, *a), sizes(b, &s.outs));
+            less(b, n, made)
+        }
+        Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } => {
+            let (n, two) = (size(b, *v), b.int(2));
+            b.bin(Bin::Mul, two, n)
+        }
+        Op::Nonzero(a) => size(b, *a),
+        Op::Prim(p, args) => prim(b, *p, args, &s.outs),
+        _ => b.int(1),
+    }
+}
+
+fn prim(b: &mut Builder, p: Prim, args: &[Var], outs: &[Var]) -> Var {
+    let (read, made, one) = (sizes(b, args), sizes(b, outs), b.int(1));
+    let each = b.bin(Bin::Max, read, made);
+    let each = b.bin(Bin::Max, each, one);
+    let times = match p {
+        Prim::StopGrad | Prim::Id => b.int(0),
+        Prim::Sort | Prim::Argsort => {
+            // The number of binary digits.
+            let (x, two) = (b.convert(Conv::ToF64, each), b.lit(Lit::F64(std::f64::consts::LN_2 * (1.0 - 1e-12))));
+            let x = b.un(Un::Log, x);
+            let x = b.bin(Bin::Div, x, two);
+            let x = b.un(Un::Floor, x);
+            let n = b.convert(Conv::ToI64, x);
+            b.bin(Bin::Add, n, one)
+        }
+        Prim::LinSolve | Prim::Cholesky | Prim::Qr | Prim::Lu | Prim::Svd | Prim::Eigh | Prim::Inv | Prim::Det => {
+            let axes: Vec<(Var, u32)> = args.iter().flat_map(|a| (0..b.ty(*a).rank()).map(|k| (*a, k))).collect();
+            axes.into_iter().fold(one, |most, (a, k)| {
+                let n = b.dim(a, k);
+                b.bin(Bin::Max, most, n)
+            })
+        }
+        _ => one,
+    };
+    b.bin(Bin::Mul, each, times)
+}
