@@ -99,7 +99,7 @@ impl Ad {
     }
 
     fn unzip_function(&mut self, p: &mut Program, id: FnId, src: &Function, plan: &Plan, u: &Unzipped) -> Result<Unzipped, Unsupported> {
-        let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new(), parts: HashSet::new(), depths: HashMap::new(), numbered: HashSet::new(), which: HashMap::new(), notes: Notes::default() };
+        let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new(), parts: HashSet::new(), depths: HashMap::new(), numbered: HashSet::new(), which: HashMap::new(), notes: Notes::default(), outside: bound_at(&src.body).collect(), loops: 0 };
         z.note_params(&src.body, Span::default(), "an argument");
         let halves = z.block(&src.body, &|_| false)?;
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
@@ -237,6 +237,9 @@ struct U<'a> {
     /// Their numbers of arms, until the branch around them takes them on.
     which: HashMap<Var, arms::Which>,
     notes: Notes,
+    /// Arrays bound outside of all loops, and the number of loops around the block that is taken apart.
+    outside: HashSet<Var>,
+    loops: u32,
 }
 
 /// What is said of a function besides its halves.
@@ -301,25 +304,39 @@ impl U<'_> {
         found || !crate::explicit::captured_by(&self.f, &s.op).is_empty()
     }
 
-    /// Ints that are sums and products of indices, literals and what is there anyway, and shapes that are written out. Like literals they are
-    /// never stored: T reads them as the affine subscripts and extents that they are.
+    /// Ints that are sums and products of indices, literals and what is there anyway; their comparisons and conversions; shapes that are written out; and
+    /// elements at such indices that more loops read than the array has axes. Like literals they are never stored: T reads them as the
+    /// affine subscripts, predicates and extents that they are, and of what is read again and again the array is less than the reads.
     fn index_arithmetic(&self, b: &Block) -> HashSet<Var> {
         let mut bound: HashSet<Var> = HashSet::new();
         let mut out: HashSet<Var> = HashSet::new();
         for s in &b.stmts {
             let free = |v: &Var| !bound.contains(v) || out.contains(v);
+            let ints = || s.outs.iter().all(|o| *self.f.ty(*o).scalar() == Ty::I64);
             let index = match &s.op {
-                Op::Lit(_) => true,
-                Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, x, y) => free(x) && free(y),
-                Op::Stack { elems, .. } => elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),
+                Op::Lit(_) => ints(),
+                Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, x, y) => ints() && free(x) && free(y),
+                Op::Cmp(_, x, y) => self.loops > 0 && [x, y].into_iter().all(|v| *self.f.ty(*v) == Ty::I64 && free(v)),
+                Op::Convert(_, x) => self.loops > 0 && *self.f.ty(*x) == Ty::I64 && free(x),
+                Op::Stack { elems, .. } => ints() && elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),
+                Op::Index { a, at, .. } => self.read_again(*a, at.len()) && at.iter().all(free),
                 _ => false,
             };
-            bound.extend(&s.outs);
-            if index && s.outs.iter().all(|o| *self.f.ty(*o).scalar() == Ty::I64) {
+            // An extent is there anyway.
+            if !matches!(s.op, Op::Dim(..)) {
+                bound.extend(&s.outs);
+            }
+            if index {
                 out.extend(&s.outs);
             }
         }
         out
+    }
+
+    /// Whether an array is there anyway, and loops read single numbers of it that are more than it has.
+    fn read_again(&self, a: Var, axes: usize) -> bool {
+        let rank = self.f.ty(a).rank();
+        self.outside.contains(&a) && rank as usize == axes && rank < self.loops && self.f.ty(a).scalar().is_flat()
     }
 
     /// Moves what the plan recomputes to the front of the linear half, and says what that half still needs.
@@ -356,6 +373,11 @@ impl U<'_> {
         needs.sort_unstable();
         Halves { primal, linear, needs }
     }
+}
+
+/// Non-linear variables that a block binds at its own level.
+fn bound_at(b: &Block) -> impl Iterator<Item = Var> + '_ {
+    b.params.iter().chain(b.stmts.iter().flat_map(|s| &s.outs)).copied()
 }
 
 /// Non-linear variables that a block reads and does not bind.

@@ -27,7 +27,10 @@ impl U<'_> {
     fn turn(&mut self, body: &Block, kept: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
         let inside = bound_in(body);
         let scalars: Vec<bool> = self.f.vars.iter().map(|v| v.ty.rank() == 0).collect();
-        self.block(body, &|v| kept(v) || !inside.contains(&v) && scalars.get(v.0 as usize).is_some_and(|number| *number))
+        self.loops += 1;
+        let halves = self.block(body, &|v| kept(v) || !inside.contains(&v) && scalars.get(v.0 as usize).is_some_and(|number| *number));
+        self.loops -= 1;
+        halves
     }
 
     fn loop_(&mut self, s: &Stmt, l: &Loop, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
@@ -128,7 +131,6 @@ pub(super) fn push_linear(s: &Stmt, op: Op, linear: &mut Vec<Stmt>) {
     linear.push(Stmt { outs: Vec::new(), lin_outs: s.lin_outs.clone(), op, span: s.span });
 }
 
-/// Non-linear variables that a block binds at its own level.
 pub(super) fn bound_in(b: &Block) -> std::collections::HashSet<Var> {
-    b.params.iter().chain(b.stmts.iter().flat_map(|s| &s.outs)).copied().collect()
+    super::bound_at(b).collect()
 }

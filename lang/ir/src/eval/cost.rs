@@ -7,7 +7,7 @@
 //! - Copies are free, as `dup` is: `replicate`, `spread`; so are views: `reshape`, `transpose`, `shape`, `dim`. Sums pay for copies:
 //!   to make one number of n costs n - 1.
 //! - What moves scalars costs 1 for each one: indexing, `gather`, `reverse`, `rotate`, `concat`, `stack`. The part of an array that is
-//!   not read costs nothing.
+//!   not read costs nothing. An array in a box is moved as one thing.
 //! - An update in place (`index_add`, `slice_add`, `gather_add`, `index_set`) costs what reading costs, and the addition: 2 for each
 //!   scalar of what is added. The rest of the array costs nothing.
 //! - Products cost their multiplications and additions: `dot` 2n - 1.
@@ -172,7 +172,7 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
         Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) => made(),
         Op::Select(_, a, b) if linear && there(a) && there(b) => 3 * made(),
         Op::Select(..) => made(),
-        Op::Index { a, .. } => if there(a) { made() } else { 0 },
+        Op::Index { a, .. } => if there(a) { if in_boxes(get(*a)) { 1 } else { made() } } else { 0 },
         Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Cumsum { .. } => made(),
         Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } => 2 * size(v),
         Op::Sum { a, .. } | Op::Total { a, .. } => size(a).saturating_sub(made()),
@@ -183,6 +183,11 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
         Op::Drop(a) => get(*a).reals().len() as u64,
         Op::Prim(p, args) => prim(*p, &args.iter().map(|v| get(*v)).collect::<Vec<_>>(), made()),
     }
+}
+
+/// Whether the elements of an array are arrays in boxes, which are moved as one thing each.
+fn in_boxes(a: &Val) -> bool {
+    a.arr().is_some_and(|a| matches!(a.elems.first(), Some(Val::Array(_))))
 }
 
 /// Multiplications and additions of a product with `made` results.
