@@ -70,3 +70,30 @@ fn convolutions_are_transposed_to_correlations_in_functions_too() {
         assert!(text.contains("loop") && !text.contains("index_add") && !text.contains("gather_add"), "{text}");
     }
 }
+
+/// The text of a stage of `f`.
+fn stage(stage: &str, program: &str) -> String {
+    let (mut s, _) = session();
+    assert!(s.eval(program).ok());
+    s.ir(stage, "f", &[]).unwrap_or_else(|d| panic!("{}", d[0].message))
+}
+
+/// The adjoint of a convolution is one correlation, and a second one adds another; where a few elements are read again, these are added in
+/// place.
+#[test]
+fn affine_reads_are_gathered() {
+    let conv = "let conv (x : [n]Float) (k : [m]Float) : [_]Float = for i < n - m + 1 -> sum for j < m -> x[i + j] * k[j]\n";
+    let scatters = |body: &str| {
+        let text = stage("transpose", &format!("{conv}let f {body}"));
+        text.contains("_add") || text.contains("carry")
+    };
+    for body in [
+        "(x : [n]Float) (k : [m]Float) = conv x k",
+        "(x : [n]Float) = dot (conv x [1.0, 2.0]) (conv x [3.0, -1.0])",
+        "(x : [n]Float) = (sum for i < n - 2 -> sin x[i + 2]) + (sum for i < n - 2 -> cos x[i + 2])",
+        "(x : [n]Float) = sum for i < n // 2 -> x[2 * i]",
+    ] {
+        assert!(!scatters(body), "{body}: {}", stage("transpose", &format!("{conv}let f {body}")));
+    }
+    assert!(scatters("(x : [n]Float) = (sum for i < n - 2 -> sin x[i + 2]) + (sum for i < 2 -> cos x[i + 2])"));
+}

@@ -42,10 +42,19 @@ impl Ad {
     /// The function as it is differentiated: what is computed once has one tangent.
     fn prepared(&self, p: &Program, f: FnId, arrays: Arrays) -> Rc<Function> {
         let src = p.func(f).clone();
-        let src = crate::tensor::narrow::narrowed(&src).map_or(src, Rc::new);
-        let Some(cleanup) = self.cleanup else { return src };
         let mut f = (*src).clone();
-        cleanup(p, &mut f, arrays);
+        if let Some(cleanup) = self.cleanup {
+            // Small functions stand where they were called: what one makes another reads.
+            cleanup(p, &mut f, arrays);
+        }
+        let pushed = crate::tensor::push::pushed(&f);
+        let narrowed = crate::tensor::narrow::narrowed(pushed.as_ref().unwrap_or(&f)).or(pushed);
+        if let Some(made) = narrowed {
+            f = made;
+            if let Some(cleanup) = self.cleanup {
+                cleanup(p, &mut f, arrays);
+            }
+        }
         Rc::new(f)
     }
 

@@ -77,7 +77,7 @@ fn taken<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item = &'v Var>
 }
 
 fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[bool]) -> Result<Function, Unsupported> {
-    let literals = Forms::literals(&src.body);
+    let literals = Forms::outside(&src);
     let mut t = T { ad, p, b: Builder::on(src.clone()), roots: HashMap::new(), cts: HashMap::new(), literals };
     t.b.func.name = name.to_owned();
     let cts: Vec<Var> = src.tys(&src.body.lin_results).into_iter().map(|ty| t.b.func.fresh(ty, true)).collect();
@@ -113,7 +113,7 @@ pub(crate) struct T<'a> {
     roots: HashMap<Var, Var>,
     /// The cotangent so far of each (root) variable.
     pub(crate) cts: HashMap<Var, Var>,
-    /// Int literals.
+    /// Int literals, and sums that stand outside of all loops.
     pub(crate) literals: Forms,
 }
 

@@ -215,3 +215,68 @@ fn brackets() {
         assert!((ratio / growth - 1.0).abs() < 0.3, "{p}: at four times the size {ratio} times the work");
     }
 }
+
+/// A matrix of brackets of which elements are read: `e` of row `r` for each index.
+fn bracketed(p: &str, at: &str) -> String {
+    format!("
+fn f0 bracketed (v0: []f64) -> (f64) {{
+  v1: i64 = dim 0 v0
+  v2: i64 = 1
+  v3: i64 = 0
+  v10: [][]f64, v11: i64 = loop for v1 over (v0) out (collect) (v4: i64, v5: f64) {{
+    v12: []f64, v13: i64 = loop for v1 out (collect) (v6: i64) {{
+      v7: bool = {p}
+      v8: f64 = if v7 {{ return v5 }} else {{
+        v9: f64 = zero f64
+        return v9
+      }}
+      return v8
+    }}
+    return v12
+  }}
+  v14: [][]f64 = transpose v10
+  v20: f64, v21: i64 = loop for v1 over (v10) out (sum) (v15: i64, v16: []f64) {{
+    v17: i64 = sub v1 v2
+    v18: i64 = sub v17 v15
+    {at}
+    v23: f64 = mul v22 v22
+    return v23
+  }}
+  return v20
+}}")
+}
+
+/// Such a matrix is not made, and neither is its cotangent: four times the numbers are four times the work. Where a reader may be out of
+/// bounds it is made.
+#[test]
+fn arrays_of_brackets() {
+    let cases = [
+        ("eq v4 v6", "v22: f64 = index v16 [v15]", 4.0),
+        ("eq v4 v6", "v22: f64 = index v10 [v15, v3]", 4.0),
+        ("eq v4 v6", "v22: f64 = index v14 [v3, v15]", 4.0),
+        ("le v4 v6", "v22: f64 = index v10 [v18, v15]", 4.0),
+        ("lt v6 v4", "v22: f64 = index v14 [v18, v15]", 4.0),
+        ("eq v4 v6", "v19: i64 = rem v15 v1\n    v22: f64 = index v16 [v19]", 16.0),
+    ];
+    for (p, at, growth) in cases {
+        let text = bracketed(p, at);
+        for n in [1, 2, 5] {
+            let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).cos()).collect();
+            check_at(at, program(&text), last(&program(&text)), &[Val::floats(&x)], &Plan::store_all(), Segments::None, None);
+        }
+        let ratio = work(&text, 160) as f64 / work(&text, 40) as f64;
+        assert!((ratio / growth - 1.0).abs() < 0.3, "{p}, {at}: at four times the size {ratio} times the work");
+    }
+}
+
+/// Of what loops read again and again the array is kept, not the reads.
+#[test]
+fn a_convolution_keeps_its_signal() {
+    let (mut p, mut ad) = (program(CONV), Ad::new());
+    let f = last(&p);
+    let l = ad.linearize_with(&mut p, f, &[true, true], &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let (x, k) = (Val::floats(&[1.0; 100]), Val::floats(&[0.5; 40]));
+    let out = run(&p, l.primal, &[x, k], &[]).unwrap_or_else(|e| panic!("{e}"));
+    let kept = common::scalars(&out.results[l.results..]);
+    assert!(kept <= 150, "{kept} numbers are kept");
+}

@@ -12,6 +12,8 @@ use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Prim;
 use std::collections::{HashMap, HashSet};
 
+/// Axes of an array whose shape is written out where it is that of another.
+const WRITTEN: usize = 1;
 /// Loops in loops, from which on a carried array has a form of its own.
 const DEEPEST: usize = 6;
 
@@ -59,7 +61,8 @@ fn write(f: &mut Function, b: &mut Block, found: &HashMap<Var, Form>) {
         for mut s in std::mem::take(&mut b.stmts) {
             s.op.blocks_mut().into_iter().for_each(|b| write(f, b, found));
             if let Some(form) = s.outs.first().and_then(|v| found.get(v)) {
-                s.op = match (&s.op, whole(f, form)) {
+                // A shape that is written out is made of extents that others know too. Many axes are taken at once.
+                s.op = match (&s.op, whole(f, form).filter(|_| form.len() > WRITTEN)) {
                     (Op::Shape(_), Some(a)) => Op::Shape(a),
                     (Op::Shape(_), None) => Op::Stack { elems: form.iter().map(|e| int(f, *e, &s, &mut out)).collect(), shape: None },
                     (_, _) => match form[0] {
@@ -274,7 +277,7 @@ impl Known<'_> {
         self.found.remove(&out);
         let outside = form.iter().all(|e| self.depth(*e) < self.now);
         let other = whole(self.f, &form).is_some_and(|b| b != a);
-        if !form.is_empty() && (outside || other) {
+        if !form.is_empty() && (outside || other || form.len() <= WRITTEN) {
             self.found.insert(out, form);
         }
     }

@@ -146,7 +146,7 @@ impl Simplifier<'_> {
                 self.names.insert(out, v);
                 return None;
             }
-            if let Some(l) = self.lits.folded(&s.op) {
+            if let Some(l) = self.lits.folded(&s.op).or_else(|| self.compared(&s.op)) {
                 s.op = Op::Lit(l);
             }
             match &s.op {
@@ -166,6 +166,14 @@ impl Simplifier<'_> {
         }
     }
 
+    /// An Int compared with itself.
+    fn compared(&self, op: &Op) -> Option<Lit> {
+        match op {
+            Op::Cmp(c, a, b) if a == b && *self.f.ty(*a) == Ty::I64 => Some(Lit::Bool(c.holds(Some(std::cmp::Ordering::Equal)))),
+            _ => None,
+        }
+    }
+
     /// The operand that the operation's result is.
     fn same(&self, op: &Op) -> Option<Var> {
         let one = |v: Var| self.lits.is_one(v);
@@ -176,6 +184,8 @@ impl Simplifier<'_> {
             Op::Bin(Bin::Mul | Bin::Div, a, b) if one(*b) => kept(*a, *b),
             Op::Bin(Bin::Add, a, b) if none(*a) => kept(*b, *a),
             Op::Bin(Bin::Add | Bin::Sub, a, b) if none(*b) => kept(*a, *b),
+            Op::Bin(Bin::Min | Bin::Max, a, b) if a == b => Some(*a),
+            Op::Bin(Bin::Max, a, b) if none(*b) && matches!(self.defs.get(a), Some(Op::Dim(..))) => Some(*a),
             Op::Un(Un::Powi(1), a) => Some(*a),
             Op::Un(Un::Neg, a) | Op::Not(a) | Op::Reverse(a) | Op::Transpose(a) => self.twice(op, *a),
             Op::Select(c, a, b) => match self.lits.get(*c) {

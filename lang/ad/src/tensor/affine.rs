@@ -125,6 +125,13 @@ impl Forms {
         out
     }
 
+    /// The same, and the sums that stand outside of all loops.
+    pub(crate) fn outside(f: &Function) -> Forms {
+        let mut out = Forms::literals(&f.body);
+        f.body.stmts.iter().for_each(|s| out.note(f, s));
+        out
+    }
+
     pub(crate) fn of(&self, v: Var) -> Affine {
         self.of.get(&v).cloned().unwrap_or_else(|| Affine::var(v))
     }

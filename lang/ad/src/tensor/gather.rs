@@ -36,18 +36,31 @@ impl T<'_> {
         let mut rest: Option<Stmt> = None;
         for v in captured_by(&self.b.func, &s.op) {
             let ty = self.b.ty(v);
-            if ty.rank() == 0 || !ty.scalar().is_real() || self.cts.contains_key(&self.root(v)) {
+            if ty.rank() == 0 || !ty.scalar().is_real() {
                 continue;
             }
             let Some(nest) = path::indexed(&self.b.func, rest.as_ref().unwrap_or(s), v) else { continue };
             let Op::Loop(l) = &nest.op else { continue };
             let Some(sites) = self.sites(&nest, l, v) else { continue };
+            if self.cts.contains_key(&self.root(v)) && !sites.iter().all(|(site, sol)| Self::covers(site, sol)) {
+                continue;
+            }
             for (site, solution) in &sites {
                 self.contribute(&nest, l, site, solution, v, &shapes)?;
             }
             rest = Some(without(&self.b.func, &nest, v));
         }
         Ok(rest)
+    }
+
+    /// Whether a site reads about all of the array. (A whole array for the sake of a few elements would cost more than their sum did.)
+    fn covers(site: &Site, sol: &Solution) -> bool {
+        let Extents::Turns(extents) = &site.extents else { return false };
+        let span = |at: &Affine| site.axes.iter().filter(|a| at.factor(a.index) != 0).try_fold(Affine::constant(1), |sum, a| {
+            sum.plus(at.factor(a.index).checked_abs()?, &a.turns.plus(-1, &Affine::constant(1))?)
+        });
+        let about = |at: &Affine, n: &Affine| span(at).and_then(|s| n.plus(-1, &s)).is_some_and(|rest| rest.terms.is_empty());
+        sol.equal.is_empty() && site.at.iter().zip(extents).all(|(at, n)| about(at, n))
     }
 
     /// All reads of an array, solved for where they read.
@@ -188,7 +201,7 @@ impl T<'_> {
             }
         }
         for a in &sol.equal {
-            let a = a.emit(&mut self.b);
+            let a = renamed(a, &names.new).emit(&mut self.b);
             guards.push(self.b.cmp(Cmp::Eq, a, zero));
         }
         for a in &sol.positive {

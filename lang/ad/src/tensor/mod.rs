@@ -10,16 +10,20 @@
 //!   is the non-linear code there;
 //! - *conversion* (Fig. 11, 12): subscripts `a` are brought to affine forms of the indices ([`affine`]).
 //!
-//! Before J, [`narrow`] solves the brackets of the function's own sums.
+//! Before J, [`push`] replaces reads of arrays of brackets by what their elements are, and [`narrow`] solves the brackets of the function's own sums
+//! ([`overflow`]: without hiding errors).
 //!
 //! The adjoint (Fig. 16, rule 6.29) of such a contraction is `⊞ h Σ g s [p ∧ h = a(g, s)] c · ẏ[g]`. [`solve`] eliminates a sum for each
 //! equality, and narrows the bounds of those that are left by the inequalities; [`gather`] writes the result as a nest again. So nothing is
 //! scattered where accesses are affine. It is done where T meets a nest ([`crate::transpose`]); a subscript that depends on data stays an
-//! addition at an index, and so does an access that adds to a cotangent that is there already: then a whole array for the sake of the few
-//! elements that a sum reads would cost more than the sum did.
+//! addition at an index, and so does an access to a few elements only that adds to a cotangent that is there already: then a whole array would
+//! cost more than the sum did.
 
 pub(crate) mod affine;
 mod gather;
 pub(crate) mod narrow;
+mod overflow;
 mod path;
+pub(crate) mod push;
 mod solve;
+mod view;

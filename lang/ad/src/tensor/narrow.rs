@@ -8,21 +8,23 @@ use super::path::comprehension;
 use crate::explicit::rename_op;
 use adl_ir::{Block, Builder, Cmp, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// The function with narrower sums, if there are any to narrow.
 pub(crate) fn narrowed(src: &Function) -> Option<Function> {
     if !has_bracket(&src.body) {
         return None;
     }
-    let mut n = Narrow { b: Builder::on(src.clone()), forms: Forms::literals(&src.body), axes: Vec::new(), extents: HashSet::new(), names: HashMap::new(), changed: false };
+    let mut n = Narrow { b: Builder::on(src.clone()), forms: Forms::literals(&src.body), axes: Vec::new(), extents: HashSet::new(), names: HashMap::new(), never: HashSet::new(), nothing: HashSet::new(), conditions: HashMap::new(), checked: BTreeSet::new(), changed: false };
     n.b.adopt(&src.body.params, &src.body.lin_params);
     n.stmts(&src.body.stmts);
     if !n.changed {
         return None;
     }
     let results = n.named(&src.body.results);
+    let checked = std::mem::take(&mut n.checked);
     let mut out = n.b.finish(results, src.body.lin_results.clone());
+    super::overflow::guard(&mut out, &checked);
     crate::dce::remove_dead(&mut out);
     Some(out)
 }
@@ -49,6 +51,13 @@ struct Narrow {
     extents: HashSet<Var>,
     /// What results have become.
     names: HashMap<Var, Var>,
+    /// Literals that are false, and zeros.
+    never: HashSet<Var>,
+    nothing: HashSet<Var>,
+    /// How conditions are made that stand around.
+    conditions: HashMap<Var, Op>,
+    /// Ints in predicates that are no indices: arithmetic on them is done for fewer turns, and must not have failed in the others.
+    checked: BTreeSet<Var>,
     changed: bool,
 }
 
@@ -90,6 +99,13 @@ impl Narrow {
         let mut work = vec![&s];
         while let Some(s) = work.pop() {
             self.forms.note(&self.b.func, s);
+            self.never.extend(s.outs.iter().filter(|_| is_never(&s.op)));
+            self.nothing.extend(s.outs.iter().filter(|_| is_zero(&s.op)));
+            if let ([v], Op::Cmp(..) | Op::If(..)) = (s.outs.as_slice(), &s.op) {
+                if *self.b.func.ty(*v) == Ty::Bool {
+                    self.conditions.insert(*v, s.op.clone());
+                }
+            }
             work.extend(s.op.blocks().into_iter().flat_map(|b| &b.stmts).rev());
         }
         self.b.push(s);
@@ -108,6 +124,9 @@ impl Narrow {
         let Op::Loop(l) = &s.op else { return self.push(s) };
         let Some(k) = self.bracket(l) else { return self.push(s) };
         let Some((_, n)) = comprehension(&s.op) else { return self.push(s) };
+        let small = |v: Var| self.extents.contains(&v) || v == l.body.params[0] || self.axes.iter().any(|(i, _)| *i == v);
+        let Some(checked) = super::overflow::of_predicates(&self.b.func, l, k.at, &self.forms, &small) else { return self.push(s) };
+        self.checked.extend(checked);
         let index = l.body.params[0];
         let bound = bound_in(&l.body);
         let usable = |a: &Affine| a.factor(index) != 0 && a.without(index).all(&|v| !bound.contains(&v));
@@ -150,19 +169,20 @@ impl Narrow {
 
     /// Whether a block's results are zeros.
     fn zeros(&self, b: &Block) -> bool {
-        b.results.iter().all(|r| b.stmts.iter().any(|s| s.outs.contains(r) && matches!(&s.op, Op::Zero(_) | Op::Lit(Lit::F64(0.0)) | Op::Lit(Lit::F32(0.0)) | Op::Lit(Lit::I64(0)))))
+        b.results.iter().all(|r| self.nothing.contains(r) || b.stmts.iter().any(|s| s.outs.contains(r) && is_zero(&s.op)))
             && b.stmts.iter().all(|s| matches!(s.op, Op::Zero(_) | Op::Lit(_)))
     }
 
     /// The comparisons that a condition is made of by `&&`.
     fn atoms(&self, c: Var, stmts: &[Stmt], k: &mut Bracket, depth: u32) {
-        let Some(s) = stmts.iter().find(|s| s.outs.contains(&c)).filter(|_| depth < 32) else {
+        let here = stmts.iter().find(|s| s.outs.contains(&c)).map(|s| &s.op);
+        let Some(op) = here.or_else(|| self.conditions.get(&c)).filter(|_| depth < 32) else {
             k.all = false;
             return;
         };
-        match &s.op {
+        match op {
             Op::Cmp(op, a, b) if *self.b.func.ty(*a) == Ty::I64 => self.atom(*op, &self.forms.of(*a), &self.forms.of(*b), k),
-            Op::If(c, a, b) if b.results.iter().all(|r| b.stmts.iter().any(|s| s.outs.contains(r) && matches!(s.op, Op::Lit(Lit::Bool(false))))) => {
+            Op::If(c, a, b) if b.results.iter().all(|r| self.never.contains(r) || b.stmts.iter().any(|s| s.outs.contains(r) && is_never(&s.op))) => {
                 self.atoms(*c, stmts, k, depth + 1);
                 match a.results.first() {
                     Some(r) if a.stmts.iter().any(|s| s.outs.contains(r)) => self.atoms(*r, &a.stmts, k, depth + 1),
@@ -289,7 +309,16 @@ impl Narrow {
         };
         let results = self.term(l, k, known, at);
         let body = self.b.close(results, Vec::new());
-        Some(self.sum_loop(l, turns, body))
+        Some(if known { self.sum_again(l, turns, body) } else { self.sum_loop(l, turns, body) })
+    }
+
+    /// A sum whose predicate was settled: there may be another bracket in it.
+    fn sum_again(&mut self, l: &Loop, turns: Var, body: Block) -> Vec<Var> {
+        let outs: Vec<Var> = body.results.iter().map(|r| self.b.ty(*r)).chain([Ty::I64]).collect::<Vec<_>>().into_iter().map(|t| self.b.func.fresh(t, false)).collect();
+        let made = Loop { turns: adl_ir::Turns::For(turns), xs: Vec::new(), body, ..l.clone() };
+        let span = self.b.span;
+        self.summed(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span });
+        self.named(&outs[..outs.len() - 1])
     }
 
     /// -(-a // by).
@@ -362,6 +391,14 @@ impl Narrow {
     }
 }
 
+pub(super) fn is_never(op: &Op) -> bool {
+    matches!(op, Op::Lit(Lit::Bool(false)))
+}
+
+fn is_zero(op: &Op) -> bool {
+    matches!(op, Op::Zero(_) | Op::Lit(Lit::F64(0.0) | Lit::F32(0.0) | Lit::I64(0)))
+}
+
 /// Whether there is a sum whose turns branch.
 fn has_bracket(b: &Block) -> bool {
     let mut work = vec![(b, false)];
@@ -387,7 +424,7 @@ fn safe(f: &Function, s: &Stmt) -> bool {
     }
 }
 
-fn bound_in(b: &Block) -> HashSet<Var> {
+pub(super) fn bound_in(b: &Block) -> HashSet<Var> {
     let mut out: HashSet<Var> = b.params.iter().copied().collect();
     let mut work = vec![b];
     while let Some(b) = work.pop() {

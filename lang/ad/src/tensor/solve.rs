@@ -39,8 +39,12 @@ pub(super) struct Solution {
 pub(super) fn solve(b: &mut Builder, site: &Site) -> Option<Solution> {
     let h: Vec<Var> = site.at.iter().map(|_| b.func.fresh(Ty::I64, false)).collect();
     let mut s = Solution { h: h.clone(), known: Vec::new(), sums: Vec::new(), equal: Vec::new(), positive: Vec::new() };
-    for (h, at) in h.iter().zip(&site.at) {
-        s.equation(site, *h, at)?;
+    let mut left: Vec<(Var, &Affine)> = h.iter().copied().zip(&site.at).collect();
+    while !left.is_empty() {
+        // One that determines an index without a division, while there is one.
+        let next = left.iter().position(|(_, at)| s.determines(site, at)).unwrap_or(0);
+        let (h, at) = left.remove(next);
+        s.equation(site, h, at)?;
     }
     let mut conditions = Vec::new();
     for axis in &site.axes {
@@ -81,6 +85,12 @@ impl Solution {
             }
         }
         Some(a)
+    }
+
+    /// Whether an index that is not known yet has the factor 1 or -1.
+    fn determines(&self, site: &Site, at: &Affine) -> bool {
+        let open = |v: Var| !self.known.iter().any(|(k, _)| *k == v);
+        self.substituted(at).is_some_and(|at| site.axes.iter().any(|a| open(a.index) && at.factor(a.index).abs() == 1))
     }
 
     /// `h = at`: determines the outermost index that it can.

@@ -1,0 +1,365 @@
+//! Arrays of brackets are not made where only elements of them are read (the paper's β-rule of `gen`): the element
+//! `(⊞ i j. [p] x[i])[e, e']` is `[p] x[i]` at `i = e`, `j = e'`. So a matrix that is zero off its diagonal takes part in a sum as its
+//! diagonal does, and its cotangent is no matrix.
+//!
+//! An array is pushed to its readers if its elements are numbers that are only moved, under predicates that compare indices, and if all
+//! readers are seen to read within its bounds. Done before J, before sums are narrowed.
+
+use super::affine::{Affine, Forms};
+use super::view::{View, candidates};
+use adl_ir::{Block, Builder, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use std::collections::{HashMap, HashSet};
+
+/// Arrays that one function has pushed, at most.
+const MOST: usize = 16;
+
+/// The function with its arrays of brackets pushed to where they are read, if there are any.
+pub(crate) fn pushed(src: &Function) -> Option<Function> {
+    let mut now: Option<Function> = None;
+    let mut done: HashSet<Var> = HashSet::new();
+    for _ in 0..MOST {
+        let f = now.as_ref().unwrap_or(src);
+        let views: Vec<View> = candidates(f).into_iter().filter(|v| !done.contains(&v.array)).collect();
+        let Some((view, made)) = views.into_iter().find_map(|v| Some((v.array, v.pushed(f)?))) else { break };
+        done.insert(view);
+        now = Some(made);
+    }
+    now
+}
+
+/// A part of the array: the index of each axis that is fixed, and the axes that are left, with what is added to positions there.
+#[derive(Clone)]
+struct Part {
+    fixed: Vec<Option<Var>>,
+    open: Vec<(usize, Option<Var>)>,
+}
+
+/// One attempt to rewrite a function.
+struct Push<'a> {
+    view: &'a View,
+    b: Builder,
+    forms: Forms,
+    /// Loops around, with their turns.
+    axes: Vec<(Var, Affine)>,
+    /// What is not negative.
+    extents: HashSet<Var>,
+    /// What is not negative where a condition holds, and in the branches around.
+    implied: HashMap<Var, Vec<Affine>>,
+    facts: Vec<Affine>,
+    /// Literals that are false.
+    never: HashSet<Var>,
+    parts: HashMap<Var, Part>,
+    /// What variables have become.
+    names: HashMap<Var, Var>,
+    /// Loops `while` around; how many loops there are around the array.
+    whiles: usize,
+    depth: (usize, usize),
+    /// Whether an element has been read already.
+    read: bool,
+    /// Rows that are read as a whole: they are made as vectors.
+    whole: HashSet<Var>,
+    /// A row that turned out to be read as a whole.
+    found: Option<Var>,
+}
+
+impl View {
+    fn pushed(&self, f: &Function) -> Option<Function> {
+        let mut whole = HashSet::new();
+        for _ in 0..MOST {
+            let all = Part { fixed: vec![None; self.rank()], open: (0..self.rank()).map(|k| (k, None)).collect() };
+            let parts = HashMap::from([(self.array, all)]);
+            let mut p = Push { view: self, b: Builder::on(f.clone()), forms: Forms::literals(&f.body), axes: Vec::new(), extents: HashSet::new(), implied: HashMap::new(), facts: Vec::new(), never: HashSet::new(), parts, names: HashMap::new(), whiles: 0, depth: (0, 0), read: false, whole, found: None };
+            let made = p.stmts(&f.body.stmts);
+            let read = f.body.results.iter().any(|r| p.parts.contains_key(r));
+            if let (Some(stmts), false) = (made, read) {
+                let results = f.body.results.iter().map(|r| *p.names.get(r).unwrap_or(r)).collect();
+                let mut out = Function { body: Block { stmts, results, ..f.body.clone() }, ..p.b.func };
+                crate::dce::remove_dead(&mut out);
+                return Some(out);
+            }
+            whole = p.whole;
+            // Once more, with that row made where it is taken.
+            whole.insert(p.found.filter(|v| *v != self.array && !whole.contains(v))?);
+        }
+        None
+    }
+}
+
+impl Push<'_> {
+    fn stmts(&mut self, stmts: &[Stmt]) -> Option<Vec<Stmt>> {
+        let mut out = Vec::new();
+        for s in stmts {
+            let mut s = s.clone();
+            s.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
+            self.forms.note(&self.b.func, &s);
+            match &s.op {
+                Op::Dim(..) => self.extents.extend(&s.outs),
+                Op::Cmp(op, a, b) if *self.b.func.ty(*a) == Ty::I64 => {
+                    let facts = self.compared(*op, *a, *b);
+                    self.implied.insert(s.outs[0], facts);
+                }
+                op if super::narrow::is_never(op) => self.never.extend(&s.outs),
+                _ => {}
+            }
+            if s.outs.contains(&self.view.array) {
+                self.depth = (self.axes.len(), self.whiles);
+            }
+            self.stmt(&s, &mut out)?;
+        }
+        Some(out)
+    }
+
+    fn stmt(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<()> {
+        let part = |v: &Var| self.parts.get(v).cloned();
+        match &s.op {
+            Op::Index { a, at, .. } if self.parts.contains_key(a) => {
+                let read = self.indexed(part(a)?, at, out)?;
+                self.bind(s.outs[0], read, out)
+            }
+            Op::Transpose(a) if self.parts.contains_key(a) => {
+                let mut turned = part(a)?;
+                turned.open.swap(0, 1);
+                self.parts.insert(s.outs[0], turned);
+                Some(())
+            }
+            Op::Slice { a, lo, hi, .. } if self.parts.contains_key(a) => {
+                let mut cut = part(a)?;
+                let axis = cut.open.first()?.0;
+                let (lo_form, hi_form) = (self.forms.of(*lo), self.forms.of(*hi));
+                let n = self.forms.of(self.view.turns(axis)?);
+                let inside = cut.open[0].1.is_none() && self.not_negative(&lo_form) && self.not_negative(&hi_form.plus(-1, &lo_form)?) && self.not_negative(&n.plus(-1, &hi_form)?);
+                cut.open[0].1 = (lo_form != Affine::constant(0)).then_some(*lo);
+                // What is cut off behind is never read: the reader's loop is as long as what is left.
+                inside.then(|| self.parts.insert(s.outs[0], cut))?;
+                Some(())
+            }
+            Op::Dim(a, k) if self.parts.contains_key(a) => {
+                let (axis, start) = *part(a)?.open.get(*k as usize)?;
+                let n = self.view.turns(axis).filter(|_| start.is_none() && self.parts[a].fixed.iter().all(Option::is_none) && *a == self.view.array)?;
+                self.names.insert(s.outs[0], n);
+                Some(())
+            }
+            Op::Loop(l) => self.loop_(s, l, out),
+            _ => self.other(s, out),
+        }
+    }
+
+    /// What a comparison says of forms.
+    fn compared(&self, op: Cmp, a: Var, b: Var) -> Vec<Affine> {
+        let (a, b) = (self.forms.of(a), self.forms.of(b));
+        let less = |x: &Affine, y: &Affine, strict: i64| y.plus(-1, x).and_then(|d| d.plus(-strict, &Affine::constant(1)));
+        let facts = match op {
+            Cmp::Eq => [less(&a, &b, 0), less(&b, &a, 0)],
+            Cmp::Lt => [less(&a, &b, 1), None],
+            Cmp::Le => [less(&a, &b, 0), None],
+            Cmp::Gt => [less(&b, &a, 1), None],
+            Cmp::Ge => [less(&b, &a, 0), None],
+            Cmp::Ne => [None, None],
+        };
+        facts.into_iter().flatten().collect()
+    }
+
+    /// `p && q` is a branch whose other arm is false.
+    fn both(&mut self, s: &Stmt) {
+        let (Op::If(c, a, b), [o]) = (&s.op, s.outs.as_slice()) else { return };
+        let never = b.results.iter().all(|r| self.never.contains(r));
+        if never && *self.b.func.ty(*o) == Ty::Bool {
+            let of = |v: Option<&Var>| v.and_then(|v| self.implied.get(v)).cloned().unwrap_or_default();
+            let facts = [of(Some(c)), of(a.results.first())].concat();
+            self.implied.insert(*o, facts);
+        }
+    }
+
+    /// A statement that may have blocks but does not know of the array itself.
+    fn other(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<()> {
+        let mut read = None;
+        s.op.each_operand(&mut |v| read = read.or(self.parts.contains_key(&v).then_some(v)));
+        let mut s = s.clone();
+        let (known, condition) = (self.facts.len(), if let Op::If(c, ..) = s.op { Some(c) } else { None });
+        for (k, b) in s.op.blocks_mut().into_iter().enumerate() {
+            self.facts.truncate(known);
+            self.facts.extend(condition.filter(|_| k == 0).and_then(|c| self.implied.get(&c)).cloned().unwrap_or_default());
+            read = read.or(b.results.iter().chain(&b.params).find(|r| self.parts.contains_key(r)).copied());
+            if read.is_none() {
+                b.stmts = stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.stmts(&b.stmts))?;
+                b.results.iter_mut().for_each(|r| *r = *self.names.get(r).unwrap_or(r));
+                read = b.results.iter().find(|r| self.parts.contains_key(r)).copied();
+            }
+        }
+        self.facts.truncate(known);
+        if read.is_some() {
+            self.found = read;
+            return None;
+        }
+        self.both(&s);
+        out.push(s);
+        Some(())
+    }
+
+    fn loop_(&mut self, s: &Stmt, l: &Loop, out: &mut Vec<Stmt>) -> Option<()> {
+        let mut l = l.clone();
+        let mut first = Vec::new();
+        let index = *l.body.params.first()?;
+        let turns = match l.turns {
+            Turns::For(n) => Some(self.forms.of(n)),
+            Turns::While(_) => None,
+        };
+        let depth = self.axes.len();
+        self.whiles += usize::from(turns.is_none());
+        self.axes.extend(turns.map(|n| (index, n)));
+        let mut k = 0;
+        while k < l.xs.len() {
+            let Some(part) = self.parts.get(&l.xs[k]).cloned() else {
+                k += 1;
+                continue;
+            };
+            let e = l.body.params.remove(1 + l.init.len() + k);
+            l.xs.remove(k);
+            let read = self.fix(part, &[index], &mut first)?;
+            self.bind(e, read, &mut first)?;
+        }
+        let made = Stmt { op: Op::Loop(Box::new(l)), ..s.clone() };
+        let mut inner = Vec::new();
+        let done = self.other(&made, &mut inner);
+        self.whiles -= usize::from(self.axes.len() == depth);
+        self.axes.truncate(depth);
+        done?;
+        let mut made = inner.pop()?;
+        if let Op::Loop(l) = &mut made.op {
+            l.body.stmts.splice(0..0, first);
+        }
+        out.push(made);
+        Some(())
+    }
+
+    /// The part at some more indices, if these are seen to be within bounds.
+    fn indexed(&mut self, part: Part, at: &[Var], out: &mut Vec<Stmt>) -> Option<Part> {
+        for (i, (axis, start)) in at.iter().zip(&part.open) {
+            let mut form = self.forms.of(*i);
+            if let Some(start) = start {
+                form = form.plus(1, &self.forms.of(*start))?;
+            }
+            let n = self.forms.of(self.view.turns(*axis)?);
+            let last = n.plus(-1, &form)?.plus(-1, &Affine::constant(1))?;
+            if !self.not_negative(&form) || !self.not_negative(&last) {
+                return None;
+            }
+        }
+        self.fix(part, at, out)
+    }
+
+    fn fix(&mut self, mut part: Part, at: &[Var], out: &mut Vec<Stmt>) -> Option<Part> {
+        for i in at {
+            let (axis, start) = *part.open.first()?;
+            part.open.remove(0);
+            part.fixed[axis] = Some(match start {
+                None => *i,
+                Some(start) => {
+                    let sum = self.b.func.fresh(Ty::I64, false);
+                    let s = Stmt { outs: vec![sum], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, start, *i), span: Default::default() };
+                    self.forms.note(&self.b.func, &s);
+                    out.push(s);
+                    sum
+                }
+            });
+        }
+        Some(part)
+    }
+
+    /// Binds a variable to a part: its number, or the row, to be read later.
+    fn bind(&mut self, v: Var, part: Part, out: &mut Vec<Stmt>) -> Option<()> {
+        if part.open.is_empty() {
+            let at = part.fixed.into_iter().collect::<Option<Vec<_>>>()?;
+            if self.view.arithmetic && !self.once(&at) {
+                return None;
+            }
+            let is = self.element(&at, out);
+            self.names.insert(v, is);
+            return Some(());
+        }
+        if !self.whole.contains(&v) {
+            self.parts.insert(v, part);
+            return Some(());
+        }
+        self.row(v, part, out)
+    }
+
+    /// Whether no element is read twice: this is the only place, and its indices determine those of all loops.
+    fn once(&mut self, at: &[Var]) -> bool {
+        let forms: Vec<Affine> = at.iter().map(|v| self.forms.of(*v)).collect();
+        let around: Vec<Var> = self.axes[self.depth.0..].iter().map(|a| a.0).collect();
+        let alone = |f: &Affine, i: Var| f.factor(i) != 0 && around.iter().all(|j| *j == i || f.factor(*j) == 0);
+        let determined = around.iter().all(|i| forms.iter().any(|f| alone(f, *i)));
+        !std::mem::replace(&mut self.read, true) && self.whiles == self.depth.1 && determined
+    }
+
+    /// A row that is read as a whole.
+    fn row(&mut self, v: Var, part: Part, out: &mut Vec<Stmt>) -> Option<()> {
+        let [(axis, None)] = part.open[..] else { return None };
+        if self.view.arithmetic {
+            return None;
+        }
+        let n = self.view.turns(axis)?;
+        let (index, trips) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
+        let at = (0..self.view.rank()).map(|k| if k == axis { Some(index) } else { part.fixed[k] }).collect::<Option<Vec<_>>>()?;
+        let mut stmts = Vec::new();
+        let elem = self.element(&at, &mut stmts);
+        let body = Block { params: vec![index], stmts, results: vec![elem], ..Block::default() };
+        let l = Loop { turns: Turns::For(n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), outs: vec![Out::Collect], lin_outs: Vec::new(), body };
+        out.push(Stmt { outs: vec![v, trips], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: Default::default() });
+        Some(())
+    }
+
+    /// Emits the code of an element.
+    fn element(&mut self, at: &[Var], out: &mut Vec<Stmt>) -> Var {
+        let view = self.view;
+        let mut names: HashMap<Var, Var> = HashMap::new();
+        let mut rows: HashMap<Var, (Var, Vec<Var>)> = HashMap::new();
+        for (level, l) in view.loops.iter().enumerate() {
+            names.insert(l.body.params[0], at[level]);
+            for (x, e) in l.xs.iter().zip(&l.body.params[1..]) {
+                let (base, mut read) = rows.get(x).cloned().unwrap_or((*x, Vec::new()));
+                read.push(at[level]);
+                if self.b.ty(*e).rank() > 0 {
+                    rows.insert(*e, (base, read));
+                    continue;
+                }
+                let ty = self.b.ty(*e);
+                let new = self.b.func.fresh(ty, false);
+                names.insert(*e, new);
+                out.push(Stmt { outs: vec![new], lin_outs: Vec::new(), op: Op::Index { a: base, at: read, shape: None }, span: Default::default() });
+            }
+            for (k, s) in l.body.stmts.iter().enumerate() {
+                if view.next.get(level) != Some(&k) {
+                    let s = self.b.copy_stmt(s, &mut names);
+                    self.forms.note(&self.b.func, &s);
+                    out.push(s);
+                }
+            }
+        }
+        *names.get(&view.result).unwrap_or(&view.result)
+    }
+
+    /// Whether a form is not negative, whatever the indices of the loops around are, by what the branches around say.
+    fn not_negative(&self, a: &Affine) -> bool {
+        self.always(a) || self.facts.iter().any(|f| a.plus(-1, f).is_some_and(|rest| self.always(&rest)))
+    }
+
+    fn always(&self, a: &Affine) -> bool {
+        let mut a = a.clone();
+        for (i, n) in self.axes.iter().rev() {
+            let least = if a.factor(*i) < 0 { n.plus(-1, &Affine::constant(1)) } else { Some(Affine::constant(0)) };
+            let Some(next) = least.and_then(|l| a.with(*i, &l)) else { return false };
+            a = next;
+        }
+        // A loop's extent is at least 1 inside the loop, other extents at least 0.
+        let one = |v: Var| self.axes.iter().any(|(_, n)| *n == Affine::var(v));
+        let least: Option<i64> = a.terms.iter().map(|(v, k)| match () {
+            () if *k > 0 && one(*v) => Some(*k),
+            () if *k > 0 && self.extents.contains(v) => Some(0),
+            () => None,
+        }).sum();
+        least.is_some_and(|k| k.saturating_add(a.constant) >= 0)
+    }
+}

@@ -1,0 +1,103 @@
+//! Arrays of brackets: numbers that are moved, or computed by a little arithmetic, under predicates that compare indices.
+
+use super::path::comprehension;
+use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Un};
+use std::collections::HashSet;
+
+/// Statements that an element may take.
+const ELEMENT: usize = 24;
+
+/// An array whose elements are known code of their indices.
+pub(super) struct View {
+    pub(super) array: Var,
+    /// The loops that collect it, from the outermost in, and where in the body of each the next one stands.
+    pub(super) loops: Vec<Loop>,
+    pub(super) next: Vec<usize>,
+    /// The element.
+    pub(super) result: Var,
+    /// Whether it is computed, and not only moved.
+    pub(super) arithmetic: bool,
+}
+
+/// The arrays that may be pushed, as far as their own code goes.
+pub(super) fn candidates(f: &Function) -> Vec<View> {
+    let mut out = Vec::new();
+    let mut work = vec![&f.body];
+    while let Some(b) = work.pop() {
+        for s in &b.stmts {
+            if let Some((l, _)) = comprehension(&s.op) {
+                out.extend((0..l.outs.len()).filter_map(|k| view(f, s, l, k)));
+            }
+            work.extend(s.op.blocks());
+        }
+    }
+    out
+}
+
+fn view(f: &Function, s: &Stmt, l: &Loop, k: usize) -> Option<View> {
+    let mut v = View { array: *s.outs.get(k)?, loops: Vec::new(), next: Vec::new(), result: *s.outs.get(k)?, arithmetic: false };
+    let (mut l, mut k, mut inside, mut bracket, mut left) = (l, k, HashSet::new(), false, ELEMENT);
+    loop {
+        let Turns::For(n) = l.turns else { return None };
+        if l.outs.get(k) != Some(&Out::Collect) || !l.lin_outs.is_empty() || l.reverse || inside.contains(&n) {
+            return None;
+        }
+        inside.extend(super::narrow::bound_in(&l.body));
+        let result = l.body.results[k];
+        v.loops.push(l.clone());
+        let inner = l.body.stmts.iter().position(|s| s.outs.contains(&result) && f.ty(result).rank() > 0);
+        for (at, s) in l.body.stmts.iter().enumerate() {
+            if Some(at) != inner {
+                bracket |= matches!(s.op, Op::If(..));
+                left = left.checked_sub(moves(f, s, &mut v.arithmetic)?)?;
+            }
+        }
+        match inner {
+            None if f.ty(result).rank() == 0 && f.ty(result).is_real() && bracket => {
+                v.result = result;
+                return Some(v);
+            }
+            None => return None,
+            Some(at) => {
+                let s = &l.body.stmts[at];
+                v.next.push(at);
+                (l, k) = (comprehension(&s.op)?.0, s.outs.iter().position(|o| *o == result)?);
+            }
+        }
+    }
+}
+
+/// The size of a statement that moves numbers, computes indices or compares them, and cannot fail; `arithmetic`: or adds and multiplies numbers.
+fn moves(f: &Function, s: &Stmt, arithmetic: &mut bool) -> Option<usize> {
+    let ints = |vs: &[Var]| vs.iter().all(|v| *f.ty(*v) == Ty::I64);
+    match &s.op {
+        Op::Lit(Lit::Str(_)) => None,
+        Op::Lit(_) | Op::Not(_) => Some(1),
+        Op::Zero(t) if t.is_flat() => Some(1),
+        Op::Cmp(_, a, b) | Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, a, b) if ints(&[*a, *b]) => Some(1),
+        Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, ..) | Op::Un(Un::Neg, _) if s.outs.iter().all(|o| f.ty(*o).rank() == 0 && f.ty(*o).is_real()) => {
+            *arithmetic = true;
+            Some(1)
+        }
+        Op::Select(_, a, _) if f.ty(*a).rank() == 0 => Some(1),
+        Op::If(_, a, b) if s.outs.iter().all(|o| f.ty(*o).is_flat()) => {
+            let inner = a.stmts.iter().chain(&b.stmts).map(|s| moves(f, s, arithmetic)).sum::<Option<usize>>()?;
+            Some(inner + 1)
+        }
+        _ => None,
+    }
+}
+
+impl View {
+    pub(super) fn rank(&self) -> usize {
+        self.loops.len()
+    }
+
+    pub(super) fn turns(&self, axis: usize) -> Option<Var> {
+        match self.loops[axis].turns {
+            Turns::For(n) => Some(n),
+            Turns::While(_) => None,
+        }
+    }
+}
