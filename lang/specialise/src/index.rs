@@ -110,6 +110,9 @@ impl Spec<'_> {
             let mut t = self.b.ty(a);
             ok &= t.rank() as usize >= at.len();
             (0..at.len()).for_each(|_| t = t.elem());
+            if let Some(v) = self.diagonal_element(a, at) {
+                return v;
+            }
             let v = self.b.one(Op::Index { a, at: at.to_vec(), shape: None }, t);
             self.learn_row(a, at, v);
             v

@@ -169,6 +169,7 @@ impl<'s> Spec<'s> {
         let depth = self.elems.len();
         let v = self.each(n, &arrays, out, &mut |s, i, elems| {
             s.env.insert(l, Val::Leaf(i));
+            s.learn_turns(i, n);
             for ((path, at, _), val) in sources.iter().zip(elems) {
                 let at = at.iter().copied().chain([l]).collect();
                 s.elems.push(Elem { path: path.clone(), at, val: val.clone() });
@@ -202,7 +203,8 @@ impl<'s> Spec<'s> {
                 },
             };
             let Some(first) = whole.leaves().first().copied() else { continue };
-            if self.b.ty(first).rank() <= p as u32 {
+            // Elements of a diagonal matrix are read by position: they are known where the indices are.
+            if self.b.ty(first).rank() <= p as u32 || self.diagonal(first).is_some() {
                 continue;
             }
             let all = axes.iter().any(|a| a.0 == r.path && a.1 == p as u32) || self.sizes.equals(self.known_extent(*n), SizeOf::Axis(first, p as u32));

@@ -4,6 +4,7 @@
 //! diagonal, the product of a row and a column. An array that nobody reads any more is not computed. So a gradient through
 //! `trace (diag x)` is as cheap as one through `sum x`.
 
+use crate::sizes::Extent;
 use crate::{Res, Spec, Val};
 use adl_ir::{Block, Cmp, Op, Ty, Var};
 use adl_prim::{Bin, Prim};
@@ -16,6 +17,8 @@ pub(crate) struct Known {
     diagonals: HashMap<Var, Var>,
     /// The position at which a vector is not zero, and what stands there.
     units: HashMap<Var, (Var, Var)>,
+    /// The extents that indices of comprehensions run over.
+    turns: HashMap<Var, Var>,
 }
 
 impl Spec<'_> {
@@ -27,6 +30,46 @@ impl Spec<'_> {
     /// Remembers that a matrix has this diagonal and is zero elsewhere.
     pub(crate) fn learn_diagonal(&mut self, m: Var, d: Var) {
         self.sparse.diagonals.insert(m, d);
+        (0..2).for_each(|k| self.sizes.learn(Extent::Axis(m, k), Extent::Axis(d, 0)));
+    }
+
+    /// Remembers that an index runs over an extent.
+    pub(crate) fn learn_turns(&mut self, index: Var, n: Var) {
+        self.sparse.turns.insert(index, n);
+    }
+
+    /// An element of a diagonal matrix, where it is seen to be one.
+    pub(crate) fn diagonal_element(&mut self, m: Var, at: &[Var]) -> Option<Var> {
+        let (Some(d), [i, j]) = (self.diagonal(m), at) else { return None };
+        let inside: Vec<bool> = [i, j].into_iter().map(|v| {
+            let n = self.sparse.turns.get(v).copied()?;
+            let n = self.known_extent(n);
+            Some(self.sizes.equals(n, Extent::Axis(d, 0)))
+        }).map(|x| x == Some(true)).collect();
+        if inside == [false, false] {
+            return None;
+        }
+        let ty = self.b.ty(d).elem();
+        for v in [i, j].into_iter().zip(&inside).filter(|(_, inside)| !**inside).map(|(v, _)| *v) {
+            self.within(v, d);
+        }
+        let same = self.b.cmp(Cmp::Eq, *i, *j);
+        self.b.open();
+        let here = self.b.one(Op::Index { a: d, at: vec![*i], shape: None }, ty.clone());
+        let some = self.b.close(vec![here], Vec::new());
+        self.b.open();
+        let zero = self.zero_of(&ty);
+        let none = self.b.close(vec![zero], Vec::new());
+        Some(self.b.one(Op::If(same, Box::new(some), Box::new(none)), ty))
+    }
+
+    /// An error unless a position is one of an array.
+    fn within(&mut self, i: Var, a: Var) {
+        let (n, zero) = (self.b.dim(a, 0), self.int(0));
+        let low = self.b.cmp(Cmp::Ge, i, zero);
+        self.assert(low, "an index is out of bounds");
+        let high = self.b.cmp(Cmp::Lt, i, n);
+        self.assert(high, "an index is out of bounds");
     }
 
     /// The identity matrix.
