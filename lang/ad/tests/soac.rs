@@ -100,6 +100,19 @@ fn sums() {
 }
 
 #[test]
+fn sums_in_other_words() {
+    let some = [vec![v(&[1.5, -2.0, 0.5, 3.0])], vec![v(&[])]];
+    for block in [
+        "v4: f64 = neg v2 v5: f64 = sub v4 v3 v6: f64 = neg v5 return v6",
+        "v4: f64 = neg v3 v5: f64 = sub v2 v4 return v5",
+        "v4: f64 = 0.0 v5: f64 = add v2 v3 v6: f64 = add v5 v4 return v6",
+    ] {
+        all_kinds(block, "v50: f64 = 0.0", "v0", "v2: f64, v3: f64", block, ["+: copies", "+: running sums"], &some, &[]);
+        same_as_loop(block, &histogram(&block.replace("v6", "v8").replace("v5", "v7").replace("v4", "v6").replace("v3", "v5").replace("v2", "v4")), "+: each", &[vec![v(&[1.2, 0.7]), v(&[1.5, -2.0, 0.5]), k(&[0, 5, 0])]], &[]);
+    }
+}
+
+#[test]
 fn extremes() {
     let smooth = [vec![v(&[1.5, -2.0, 0.5, -3.0, 2.0])], vec![v(&[])], vec![v(&[4.0])]];
     let ties = [vec![v(&[2.0, 1.0, 3.0, 1.0, 3.0])], vec![v(&[0.0, 0.0])], vec![v(&[f64::INFINITY, f64::INFINITY])]];

@@ -122,7 +122,7 @@ impl J<'_> {
         if self.act.block_reads(&g.op) {
             return self.as_loop(s, c, g.name(), "its operator captures a variable that is differentiated");
         }
-        let known = operator::known(&self.b.func, &g.op);
+        let known = operator::known(&self.b.func, &g.op).or_else(|| self.adds(&g.op));
         let scalars = g.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
         if !scalars && known != Some(adl_prim::Bin::Add) {
             if let Some(column) = operator::vectorised(&self.b.func, &g.op) {
@@ -133,6 +133,21 @@ impl J<'_> {
             SoacKind::Reduce => self.reduce(g, s, c, known),
             SoacKind::Scan | SoacKind::ScanExclusive => self.scan(g, s, known),
         }
+    }
+
+    /// An operator whose partial derivatives are both 1 is differentiated as `+` is, however it is written.
+    fn adds(&mut self, op: &Block) -> Option<adl_prim::Bin> {
+        let number = |v: &Var| self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real();
+        if op.results.len() != 1 || !op.params.iter().all(number) || !operator::elementwise(&self.b.func, op) {
+            return None;
+        }
+        // What this emits is thrown away.
+        self.b.open();
+        let units: Vec<_> = (0..2).map(partials::unit).collect();
+        let rows = self.with_partials(op, &op.params, &units);
+        self.b.close(Vec::new(), Vec::new());
+        let ones = rows.iter().all(|(_, row)| row.len() == 2 && row.values().all(|c| *c == partials::Coef::One));
+        ones.then_some(adl_prim::Bin::Add)
     }
 
     /// The rule that always holds.

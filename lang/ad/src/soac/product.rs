@@ -1,12 +1,12 @@
 //! Products of the other elements: the coefficients of a reduction by `*` (§3.2.3, Fig. 3).
 //!
-//! Where the product is neither zero nor out of range they are quotients. Zeros are counted where there are some: with one, only its own
-//! coefficient is not zero. Where products under- or overflow, two exclusive scans make them. The last is exact as a function everywhere
+//! Where the product is neither zero nor out of range they are quotients. Zeros are looked for where the product is zero: with one, only its
+//! own coefficient is not zero, with several none is. Where products under- or overflow, two exclusive scans make them. The last is exact as a function everywhere
 //! (quotients are not, at zeros), so that it stands for the derivative: the function made here is called with a rule.
 
 use crate::Ad;
 use crate::jvp::J;
-use adl_ir::{Block, Builder, Cmp, Conv, FnId, Lit, Op, Program, Rule, RuleKind, Soac, SoacKind, Ty, Var};
+use adl_ir::{Builder, Cmp, FnId, Lit, Op, Program, Rule, RuleKind, Soac, SoacKind, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
@@ -94,36 +94,48 @@ pub(super) fn ordinary(b: &mut Builder, x: Var) -> Var {
 fn fast(b: &mut Builder, p: &Program, slow: FnId, (e, a, y): (Var, Var, Var)) -> Var {
     let ty = b.ty(a);
     let fine = ordinary(b, y);
+    let zero = b.real(0.0, y);
     b.open();
     let c = b.bin(Bin::Div, y, a);
     let yes = b.close(vec![c], Vec::new());
     b.open();
-    let c = with_zeros(b, p, slow, e, a);
+    let none = b.cmp(Cmp::Eq, y, zero);
+    let c = either(b, none, &ty, &mut |b| with_zeros(b, p, slow, e, a), &mut |b| b.call(p, slow, &[e, a], &[]).0[0]);
     let no = b.close(vec![c], Vec::new());
     b.one(Op::If(fine, Box::new(yes), Box::new(no)), ty)
 }
 
-/// Where the product is zero, or out of range.
+/// One or the other.
+fn either(b: &mut Builder, c: Var, ty: &Ty, yes: &mut dyn FnMut(&mut Builder) -> Var, no: &mut dyn FnMut(&mut Builder) -> Var) -> Var {
+    let mut arm = |make: &mut dyn FnMut(&mut Builder) -> Var| {
+        b.open();
+        let made = make(b);
+        Box::new(b.close(vec![made], Vec::new()))
+    };
+    let (yes, no) = (arm(yes), arm(no));
+    b.one(Op::If(c, yes, no), ty.clone())
+}
+
+/// Where the product is zero: with two zeros all coefficients are, with one all but its own, and without any it has underflown.
 fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, e: Var, a: Var) -> Var {
     let ty = b.ty(a);
-    let (zero, one) = (b.real(0.0, a), b.real(1.0, a));
+    let (zero, first, single) = (b.real(0.0, a), b.int(0), b.int(1));
     let is_zero = b.cmp(Cmp::Eq, a, zero);
-    let rest = b.one(Op::Select(is_zero, one, a), ty.clone());
-    let product = b.prim(Prim::Prod, &[rest], ty.elem());
-    let product = b.bin(Bin::Mul, e, product);
-    let each = b.one(Op::Convert(Conv::ToI64, is_zero), Ty::shape());
-    let count = b.one(Op::Sum { a: each, n: None }, Ty::I64);
-    let single = b.int(1);
-    let some = b.cmp(Cmp::Ge, count, single);
-    let exact = ordinary(b, product);
-    let fine = b.one(Op::Select(some, exact, some), Ty::Bool);
-    b.open();
-    let alone = b.cmp(Cmp::Eq, count, single);
-    let value = b.one(Op::Select(alone, product, zero), ty.elem());
-    let c = b.one(Op::Select(is_zero, value, zero), ty.clone());
-    let yes: Block = b.close(vec![c], Vec::new());
-    b.open();
-    let (c, _) = b.call(p, slow, &[e, a], &[]);
-    let no = b.close(c, Vec::new());
-    b.one(Op::If(fine, Box::new(yes), Box::new(no)), ty)
+    let places = b.one(Op::Nonzero(is_zero), Ty::shape());
+    let count = b.dim(places, 0);
+    let several = b.cmp(Cmp::Gt, count, single);
+    let shape = b.shape(a);
+    let none = b.one(Op::Spread { a: zero, shape }, ty.clone());
+    either(b, several, &ty, &mut |_| none, &mut |b| {
+        let one = b.cmp(Cmp::Eq, count, single);
+        either(b, one, &ty, &mut |b| {
+            let at = vec![b.one(Op::Index { a: places, at: vec![first], shape: None }, Ty::I64)];
+            let unit = b.real(1.0, a);
+            let rest = b.one(Op::IndexSet { acc: a, at: at.clone(), v: unit, shape: None }, ty.clone());
+            let product = b.prim(Prim::Prod, &[rest], ty.elem());
+            let product = b.bin(Bin::Mul, e, product);
+            let exact = ordinary(b, product);
+            either(b, exact, &ty, &mut |b| b.one(Op::IndexSet { acc: none, at: at.clone(), v: product, shape: None }, ty.clone()), &mut |b| b.call(p, slow, &[e, a], &[]).0[0])
+        }, &mut |b| b.call(p, slow, &[e, a], &[]).0[0])
+    })
 }

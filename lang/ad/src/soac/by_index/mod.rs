@@ -77,7 +77,7 @@ impl J<'_> {
         if self.act.block_reads(&h.op) {
             return self.histogram_loop(s, "its operator captures a variable that is differentiated");
         }
-        let known = operator::known(&self.b.func, &h.op);
+        let known = operator::known(&self.b.func, &h.op).or_else(|| self.adds(&h.op));
         let scalars = h.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
         match known {
             Some(Bin::Add) => {
