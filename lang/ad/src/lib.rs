@@ -16,6 +16,7 @@
 //! - [`explicit`]: makes each linear variable be used exactly once, by `dup` and `drop`.
 //! - [`unzip`]: U, with a plan that says which intermediates are stored and which recomputed.
 //! - [`transpose`]: T. Cotangents of arrays are accumulated in place of being summed copy by copy.
+//! - [`diagonal`]: whether a linear function is diagonal, seen from its code.
 //! - [`batch`]: a linear function in many directions at once.
 //! - `tensor`: adjoints of comprehensions as comprehensions, without scatter.
 //! - [`segment`]: loops in segments that are recomputed, for reverse memory O(√n) or O(log n).
@@ -29,6 +30,7 @@
 pub mod activity;
 pub mod batch;
 pub mod dce;
+pub mod diagonal;
 pub mod erase;
 pub mod explicit;
 pub mod jvp;

@@ -4,7 +4,7 @@ use super::linear::{self, LinearMap};
 use super::ravel;
 use crate::attend;
 use crate::error::{Error, Res, codes};
-use crate::ir::road::directions::{dependences, images};
+use crate::ir::road::directions::{dependences, diagonal, images};
 use crate::ir::road::report::{int, record};
 use crate::value::{Buf, Shape, Value, array, seq};
 use crate::vm::Machine;
@@ -14,6 +14,9 @@ use adl_prim::Prim;
 /// is: finding it costs about as much as a thousand directions.
 const STRUCTURED: usize = 512;
 const RESIDUALS: usize = 32;
+
+/// Components from which the code is looked at for a diagonal Jacobian.
+const DIAGONAL: usize = 2;
 
 /// Entries that the sets of a search may take together, for each component: one that is to pay has a few for each.
 const ENTRIES: u64 = 512;
@@ -38,6 +41,12 @@ pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Va
     let forwards = p == Prim::Jacfwd || p == Prim::Jacobian && n <= k;
     if m.ad.depth() > 0 {
         return one_by_one(m, LinearMap { transposed: !forwards, ..map }, if forwards { n } else { k }, narrow);
+    }
+    if n == k && n >= DIAGONAL && diagonal(m, &map) {
+        let entries = images(m, &map, (n, n), 1, narrow, &|_, _| true)?;
+        let mut all = vec![0.0; n * n];
+        entries.iter().enumerate().for_each(|(i, x)| all[i * n + i] = *x);
+        return Ok(made([n, n], all, narrow));
     }
     if n.min(k) >= STRUCTURED {
         if let Some(all) = structured(m, &map, (n, k), narrow)? {

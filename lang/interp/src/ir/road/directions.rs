@@ -104,6 +104,13 @@ fn at_once(m: &mut Machine, map: &LinearMap, (from, to, w): (usize, usize, usize
     }
 }
 
+/// Whether the map's code shows that it is diagonal, whatever the point.
+pub(crate) fn diagonal(m: &mut Machine, map: &LinearMap) -> bool {
+    let Some(main) = map.main.clone() else { return false };
+    let active = main.lined.active.first().is_some_and(|a| *a);
+    active && with(m, |road, _| Ok(road.linear_half(&main.lined).is_ok_and(|f| adl_ad::diagonal::is_diagonal(&road.program, f)))).unwrap_or(false)
+}
+
 /// Which components of the input each component of the output depends on: the linear map is evaluated with sets of inputs in place of
 /// numbers, so that nothing that may be other than zero at this point is left out. `None` where the map is not
 /// on the main road, more than `most` numbers are stored for it, or the sets take more than `entries` in all.

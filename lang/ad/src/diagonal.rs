@@ -1,0 +1,74 @@
+//! Whether a linear function between vectors is diagonal: seen from its code, for all points. Each component of its result then depends on
+//! that component of its argument alone, so that one direction tells all of its matrix.
+
+use crate::explicit::captured;
+use adl_ir::{Block, FnId, Function, Loop, Op, Out, Program, Turns, Var};
+use adl_prim::{Bin, Un};
+use std::collections::HashSet;
+
+/// Calls that are looked into, one inside the other.
+const DEEPEST: u32 = 16;
+
+/// Whether `( ; ẋ) -> ( ; ẏ)`, beside its residuals, acts on each component for itself.
+pub fn is_diagonal(p: &Program, f: FnId) -> bool {
+    function(p, f, DEEPEST)
+}
+
+fn function(p: &Program, f: FnId, left: u32) -> bool {
+    let f = p.func(f);
+    let ([x], [y]) = (f.body.lin_params.as_slice(), f.body.lin_results.as_slice()) else { return false };
+    let vectors = [x, y].into_iter().all(|v| f.ty(*v).rank() == 1 && f.ty(*v).scalar().is_real());
+    let mut d = Diagonal { p, f, left, along: HashSet::from([*x]) };
+    vectors && d.block(&f.body) && d.along.contains(y)
+}
+
+struct Diagonal<'a> {
+    p: &'a Program,
+    f: &'a Function,
+    left: u32,
+    /// Linear vectors each component of which depends on that component of the argument alone.
+    along: HashSet<Var>,
+}
+
+impl Diagonal<'_> {
+    /// Whether nothing in a block mixes components.
+    fn block(&mut self, b: &Block) -> bool {
+        b.stmts.iter().all(|s| {
+            let fits = self.fits(&s.op);
+            self.along.extend(s.lin_outs.iter().filter(|_| fits));
+            fits
+        })
+    }
+
+    /// Whether an operation without linear operands, or on vectors component by component.
+    fn fits(&mut self, op: &Op) -> bool {
+        let one = |d: &Self, v: &Var| d.along.contains(v) && d.f.ty(*v).rank() == 1;
+        match op {
+            Op::Dup(a) | Op::Drop(a) | Op::Un(Un::Neg, a) | Op::Convert(_, a) if self.f.linear(*a) => one(self, a),
+            Op::Zero(_) => true,
+            Op::Bin(Bin::Add | Bin::Sub, a, b) if self.f.linear(*a) && self.f.linear(*b) => one(self, a) && one(self, b),
+            Op::Bin(_, a, b) if self.f.linear(*a) != self.f.linear(*b) => one(self, if self.f.linear(*a) { a } else { b }),
+            Op::Select(_, a, b) if self.f.linear(*a) => one(self, a) && one(self, b),
+            Op::If(_, a, b) => {
+                let inside = [a, b].into_iter().all(|b| self.block(b));
+                inside && [a, b].into_iter().all(|b| b.lin_results.iter().all(|r| one(self, r)))
+            }
+            Op::Loop(l) if !l.lin_outs.is_empty() || !l.lin_xs.is_empty() => self.elements(l),
+            Op::Call { f, lin_args, .. } if !lin_args.is_empty() => {
+                lin_args.iter().all(|a| one(self, a)) && self.left > 0 && function(self.p, *f, self.left - 1)
+            }
+            op => {
+                let mut linear = op.blocks().into_iter().any(|b| !captured(self.f, b).is_empty() || b.stmts.iter().any(|s| !s.lin_outs.is_empty()));
+                op.each_operand(&mut |v| linear |= self.f.linear(v));
+                !linear
+            }
+        }
+    }
+
+    /// A loop each turn of which reads and makes the elements of its own index.
+    fn elements(&self, l: &Loop) -> bool {
+        let independent = l.lin_init.is_empty() && matches!(l.turns, Turns::For(_)) && l.lin_outs.iter().all(|o| *o == Out::Collect);
+        let elements = l.body.lin_params.iter().chain(&l.body.lin_results).all(|v| self.f.ty(*v).rank() == 0);
+        independent && elements && l.lin_xs.iter().all(|x| self.along.contains(x)) && captured(self.f, &l.body).is_empty()
+    }
+}
