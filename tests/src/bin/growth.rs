@@ -10,19 +10,31 @@ use std::time::Instant;
 #[global_allocator]
 static MEMORY: adl_jit::alloc::Keeping<mimalloc::MiMalloc> = adl_jit::alloc::Keeping(mimalloc::MiMalloc);
 
-const CONV: &str = "let conv (x : [n]Float) (k : [m]Float) = for i < n - m + 1 -> sum for j < m -> x[i + j] * k[j]
-let conv2 (x : [n][p]Float) (k : [m][q]Float) = for i < n - m + 1, l < p - q + 1 -> sum for j < m, t < q -> x[i + j, l + t] * k[j, t]";
+/// What programs share.
+const SHARED: &str = "let conv (x : [n]Float) (k : [m]Float) = for i < n - m + 1 -> sum for j < m -> x[i + j] * k[j]
+let conv2 (x : [n][p]Float) (k : [m][q]Float) = for i < n - m + 1, l < p - q + 1 -> sum for j < m, t < q -> x[i + j, l + t] * k[j, t]
+let diagonal (x : [n]Float) : [n][n]Float = for i < n, j < n -> [| i == j |] * x[i]
+let trace_of (a : [n][n]Float) : Float = sum for i < n -> a[i, i]";
 
-/// Programs: a name, and a function of a vector.
+/// Programs: a name, and a function's body, in which `x` is a vector of `n` numbers.
 const PROGRAMS: &[(&str, &str)] = &[
-    ("trace (diag x)", "fun (x : [n]Float) -> trace (diag x)"),
-    ("trace (diag x), 10 times", "fun (x : [n]Float) -> loop s = 0.0 for k < 10 do s + trace (diag x)"),
-    ("dot a[:, 0] a[0, :], a = diag x", "fun (x : [n]Float) -> let a = diag x in dot a[:, 0] a[0, :]"),
-    ("x[0] + x[2] + x[4] + ...", "fun (x : [n]Float) -> sum for i < n // 2 -> x[2 * i]"),
-    ("convolution, by the signal", "fun (x : [n]Float) -> sum (conv x [1.0, 2.0, 3.0, 2.0, 1.0])"),
-    ("convolution, by the kernel", "fun (k : [n]Float) -> sum (conv (replicate (2 * n) 0.5) k)"),
-    ("2-D convolution, by the signal", "fun (x : [n]Float) -> sum (sum (conv2 (reshape [n // 50, 50] x) [[1.0, 2.0], [2.0, 1.0]]))"),
-    ("trace (eye n) * sum x", "fun (x : [n]Float) -> trace (eye n) * sum x"),
+    ("trace (diag x)", "trace (diag x)"),
+    ("trace (diag x), 10 times", "loop s = 0.0 for k < 10 do s + trace (diag x)"),
+    ("dot a[:, 0] a[0, :], a = diag x", "let a = diag x in dot a[:, 0] a[0, :]"),
+    ("sum a[i, 0] a[0, i], a = diag x", "let a = diag x in sum for i < n -> a[i, 0] * a[0, i]"),
+    ("diagonal and trace by brackets", "trace_of (diagonal x)"),
+    ("dot of a row and a column by brackets", "let a = diagonal x in dot a[:, 0] a[0, :]"),
+    ("x[0] + x[2] + x[4] + ...", "sum for i < n // 2 -> x[2 * i]"),
+    ("convolution, by the signal", "sum (conv x [1.0, 2.0, 3.0, 2.0, 1.0])"),
+    ("two convolutions, by the signal", "sum (conv x [1.0, 2.0, 3.0] * conv x [3.0, 2.0, 1.0])"),
+    ("convolution, by the kernel", "sum (conv (replicate (2 * n) 0.5) x)"),
+    ("2-D convolution, by the signal", "sum (sum (conv2 (reshape [n // 50, 50] x) [[1.0, 2.0], [2.0, 1.0]]))"),
+    ("trace (eye n) * sum x", "trace (eye n) * sum x"),
+    ("bands", "sum for i < n -> sum for j < n -> [| i <= j + 1 && j <= i + 1 |] * x[i] * x[j]"),
+    ("triangle", "sum for i < n -> sum for j < n -> [| j <= i |] * x[i] * x[j]"),
+    ("Toeplitz matrix", "let h = n // 2 in sum for i < h -> sum for j < h -> x[i - j + h - 1] * x[j]"),
+    ("gather by data", "let k = for i < n -> (i * 7) % n in sum for i < n -> x[k[i]] * x[i]"),
+    ("histogram by brackets", "let k = for i < n -> i % 4 in let h = (for b < 4 -> sum for i < n -> [| k[i] == b |] * x[i]) in sum (h * h)"),
 ];
 
 /// The least milliseconds of some calls.
@@ -43,7 +55,8 @@ fn time(s: &mut Session, f: &Value, x: &Value) -> Result<f64, String> {
 /// Times of a program's value and gradient.
 fn times(s: &mut Session, program: &str, n: usize) -> Result<(f64, f64), String> {
     let mut value = |text: String| s.value(&text).map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()));
-    let (f, g) = (value(program.to_owned())?, value(format!("grad ({program})"))?);
+    value(format!("let f (x : [n]Float) : Float = {program}"))?;
+    let (f, g) = (value("f".to_owned())?, value("grad f".to_owned())?);
     let x = value(format!("random.uniform (random.key 7) [{n}]"))?;
     Ok((time(s, &f, &x)?, time(s, &g, &x)?))
 }
@@ -52,11 +65,11 @@ fn main() -> std::process::ExitCode {
     let mut args = std::env::args().skip_while(|a| a != "--size").skip(1);
     let n: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(1000);
     let mut s = session().0;
-    let mut failed = !s.eval(CONV).ok();
-    println!("{:34} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7} {:>7}", "program", format!("f {n}"), format!("f {}", 4 * n), "growth", "grad", "grad 4n", "growth", "ratio");
+    let mut failed = !s.eval(SHARED).ok();
+    println!("{:38} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7} {:>7}", "program", format!("f {n}"), format!("f {}", 4 * n), "growth", "grad", "grad 4n", "growth", "ratio");
     for (name, program) in PROGRAMS {
         match (times(&mut s, program, n), times(&mut s, program, 4 * n)) {
-            (Ok((f, g)), Ok((f4, g4))) => println!("{name:34} {f:9.3} {f4:9.3} {:7.1} {g:9.3} {g4:9.3} {:7.1} {:7.1}", f4 / f, g4 / g, g4 / f4),
+            (Ok((f, g)), Ok((f4, g4))) => println!("{name:38} {f:9.3} {f4:9.3} {:7.1} {g:9.3} {g4:9.3} {:7.1} {:7.1}", f4 / f, g4 / g, g4 / f4),
             (Err(e), _) | (_, Err(e)) => {
                 eprintln!("{name}: {e}");
                 failed = true;

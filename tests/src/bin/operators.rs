@@ -1,10 +1,12 @@
 //! Reductions, scans and histograms, and their gradients, timed for each operator of *Reverse-Mode AD of Multi-Reduce and Scan in
 //! Futhark* (its Fig. 9 and 10): `operators [--size N] [--threads N] [OPERATOR...]`. Prints milliseconds of the function, of the gradient (which runs the
-//! function too), their ratio, and the rule that was taken.
+//! function too), their ratio, and where somebody wrote the gradient by hand, milliseconds of that in the same run and how many times longer ours
+//! takes. The two gradients must agree.
 
-use adl_interp::value::Value;
+use adl_interp::value::{Buf, Value};
 use adl_session::Session;
 use adl_syntax::diag::Diagnostic;
+use adl_tests::by_hand::value_and_gradient;
 use adl_tests::session;
 use std::time::Instant;
 
@@ -123,6 +125,33 @@ impl Bench {
         Ok(least * 1e3)
     }
 
+    /// The least milliseconds of a gradient that is written by hand, if there is one; it must be that of `g`.
+    fn by_hand(&mut self, construct: Construct, o: &Operator, g: &Value, x: &Value) -> Result<Option<f64>, String> {
+        let keys = self.value("keys")?;
+        let (Value::Array(a), Value::Array(k)) = (x, &keys) else { return Ok(None) };
+        let (Buf::F64(xs), Buf::I64(keys)) = (&a.buf, &k.buf) else { return Ok(None) };
+        let (name, bins) = match construct {
+            Construct::Histogram(bins) => ("reduce_by_index", bins),
+            Construct::Reduce => ("reduce", 1),
+            Construct::Scan => ("scan", 1),
+        };
+        let run = || value_and_gradient(name, o.name, xs, keys, bins);
+        let Some((_, wanted)) = run() else { return Ok(None) };
+        let made = self.session.call(g, std::slice::from_ref(x)).map_err(|d| self.text(&[*d]))?;
+        let same = matches!(&made, Value::Array(m) if matches!(&m.buf, Buf::F64(m) if m.len() == wanted.len() && m.iter().zip(&wanted).all(|(a, b)| (a - b).abs() <= 1e-6 * (1.0 + b.abs()))));
+        if !same {
+            return Err("the gradient is not the one that is written by hand".to_owned());
+        }
+        let (mut least, mut total, mut runs) = (f64::INFINITY, 0.0, 0);
+        while runs < 3 || total < self.seconds {
+            let start = Instant::now();
+            std::hint::black_box(run());
+            let t = start.elapsed().as_secs_f64();
+            (least, total, runs) = (least.min(t), total + t, runs + 1);
+        }
+        Ok(Some(least * 1e3))
+    }
+
     fn row(&mut self, construct: Construct, o: &Operator, numbers: usize) -> Result<(), String> {
         let n = numbers / o.width;
         let bins = if let Construct::Histogram(bins) = construct { bins } else { 1 };
@@ -132,7 +161,9 @@ impl Bench {
         let body = construct.function(o);
         let (f, g) = (self.value(&format!("fun (x : [n]Float) -> {body}"))?, self.value(&format!("grad (fun (x : [n]Float) -> {body})"))?);
         let (primal, both) = (self.time(&f, &x)?, self.time(&g, &x)?);
-        println!("{:22} {:26} {n:>9} {primal:>11.3} {both:>11.3} {:>7.1}", construct.name(), o.name, both / primal);
+        let hand = self.by_hand(construct, o, &g, &x)?;
+        let (hand, times) = hand.map_or((String::new(), String::new()), |h| (format!("{h:.3}"), format!("{:.1}", both / h)));
+        println!("{:22} {:26} {n:>9} {primal:>11.3} {both:>11.3} {:>7.1} {hand:>11} {times:>7}", construct.name(), o.name, both / primal);
         Ok(())
     }
 }
@@ -149,7 +180,7 @@ fn main() -> std::process::ExitCode {
     }
     let mut bench = Bench { session: session().0, seconds: 0.3 };
     let mut failed = false;
-    println!("{:22} {:26} {:>9} {:>11} {:>11} {:>7}", "construct", "operator", "elements", "primal ms", "gradient ms", "ratio");
+    println!("{:22} {:26} {:>9} {:>11} {:>11} {:>7} {:>11} {:>7}", "construct", "operator", "elements", "primal ms", "gradient ms", "ratio", "by hand ms", "times");
     for construct in [Construct::Reduce, Construct::Scan, Construct::Histogram(31), Construct::Histogram(1023)] {
         for o in OPERATORS.iter().filter(|o| construct.takes(o) && (only.is_empty() || only.iter().any(|n| n == o.name))) {
             if let Err(e) = bench.row(construct, o, numbers) {

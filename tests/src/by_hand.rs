@@ -1,0 +1,123 @@
+//! Values and gradients of reductions, scans and histograms, written by hand: what a benchmark's times are compared with.
+
+/// The value and the gradient of the sum of all numbers that a construct gives (`reduce`, `scan`, or `reduce_by_index` at keys), by an
+/// operator. None where nobody wrote one.
+pub fn value_and_gradient(construct: &str, operator: &str, x: &[f64], keys: &[i64], bins: usize) -> Option<(f64, Vec<f64>)> {
+    match (construct, operator) {
+        ("reduce", "+") => Some((x.iter().sum(), vec![1.0; x.len()])),
+        ("reduce", "min") => Some(least(x)),
+        ("reduce", "*") => Some(product(x)),
+        ("reduce", "linear functions") => Some(composed(x, false)),
+        ("scan", "+") => Some(running_sums(x)),
+        ("scan", "min") => Some(running_minima(x)),
+        ("scan", "*") => Some(running_products(x)),
+        ("scan", "linear functions") => Some(composed(x, true)),
+        ("reduce_by_index", "+") => Some(counted(x, keys, bins)),
+        ("reduce_by_index", "min") => Some(least_of_bins(x, keys, bins)),
+        ("reduce_by_index", "*") => Some(products_of_bins(x, keys, bins)),
+        _ => None,
+    }
+}
+
+fn least(x: &[f64]) -> (f64, Vec<f64>) {
+    let (mut at, mut best) = (0, f64::INFINITY);
+    for (i, v) in x.iter().enumerate() {
+        if *v < best {
+            (at, best) = (i, *v);
+        }
+    }
+    let mut g = vec![0.0; x.len()];
+    g[at] = 1.0;
+    (best, g)
+}
+
+fn product(x: &[f64]) -> (f64, Vec<f64>) {
+    let y: f64 = x.iter().product();
+    (y, x.iter().map(|v| y / v).collect())
+}
+
+fn running_sums(x: &[f64]) -> (f64, Vec<f64>) {
+    let (mut so_far, mut total) = (0.0, 0.0);
+    for v in x {
+        so_far += v;
+        total += so_far;
+    }
+    (total, (0..x.len()).map(|i| (x.len() - i) as f64).collect())
+}
+
+fn running_minima(x: &[f64]) -> (f64, Vec<f64>) {
+    let (mut at, mut best, mut total) = (0, f64::INFINITY, 0.0);
+    let mut g = vec![0.0; x.len()];
+    for (i, v) in x.iter().enumerate() {
+        if *v < best {
+            (at, best) = (i, *v);
+        }
+        g[at] += 1.0;
+        total += best;
+    }
+    (total, g)
+}
+
+fn running_products(x: &[f64]) -> (f64, Vec<f64>) {
+    let (mut so_far, mut total, mut g) = (1.0, 0.0, Vec::with_capacity(x.len()));
+    for v in x {
+        g.push(so_far);
+        so_far *= v;
+        total += so_far;
+    }
+    let mut after = 0.0;
+    for (v, g) in x.iter().zip(&mut g).rev() {
+        let all = 1.0 + after;
+        *g *= all;
+        after = v * all;
+    }
+    (total, g)
+}
+
+/// `b + c · t` after each other: the first half of `x` has the `b`, the other the `c`.
+fn composed(x: &[f64], each: bool) -> (f64, Vec<f64>) {
+    let n = x.len() / 2;
+    let (b, c) = x.split_at(n);
+    let (mut so_far, mut total) = ((0.0, 1.0), 0.0);
+    let mut before = Vec::with_capacity(n);
+    for i in 0..n {
+        before.push(so_far);
+        so_far = (b[i] + c[i] * so_far.0, c[i] * so_far.1);
+        total += so_far.0 + so_far.1;
+    }
+    let mut g = vec![0.0; 2 * n];
+    let (mut p, mut q) = (0.0, 0.0);
+    for i in (0..n).rev() {
+        if each || i + 1 == n {
+            (p, q) = (p + 1.0, q + 1.0);
+        }
+        g[i] = p;
+        g[n + i] = p * before[i].0 + q * before[i].1;
+        (p, q) = (p * c[i], q * c[i]);
+    }
+    (if each { total } else { so_far.0 + so_far.1 }, g)
+}
+
+fn counted(x: &[f64], keys: &[i64], bins: usize) -> (f64, Vec<f64>) {
+    let mut h = vec![0.0; bins];
+    keys.iter().zip(x).for_each(|(k, v)| h[*k as usize] += v);
+    (h.iter().sum(), vec![1.0; x.len()])
+}
+
+fn least_of_bins(x: &[f64], keys: &[i64], bins: usize) -> (f64, Vec<f64>) {
+    let mut h = vec![(f64::INFINITY, usize::MAX); bins];
+    for (i, (k, v)) in keys.iter().zip(x).enumerate() {
+        if *v < h[*k as usize].0 {
+            h[*k as usize] = (*v, i);
+        }
+    }
+    let mut g = vec![0.0; x.len()];
+    h.iter().filter(|b| b.1 < g.len()).map(|b| b.1).collect::<Vec<_>>().into_iter().for_each(|i| g[i] = 1.0);
+    (h.iter().map(|b| b.0).sum(), g)
+}
+
+fn products_of_bins(x: &[f64], keys: &[i64], bins: usize) -> (f64, Vec<f64>) {
+    let mut h = vec![1.0; bins];
+    keys.iter().zip(x).for_each(|(k, v)| h[*k as usize] *= v);
+    (h.iter().sum(), keys.iter().zip(x).map(|(k, v)| h[*k as usize] / v).collect())
+}
