@@ -18,16 +18,40 @@ impl<'s> Spec<'s> {
     pub(crate) fn bin(&mut self, op: Bin, a: &Val, b: &Val) -> Res<Val> {
         match (a, b) {
             (Val::Leaf(x), Val::Leaf(y)) => {
-                let z = self.b.bin(op, *x, *y);
-                let array = if self.b.ty(*x).rank() > 0 { *x } else { *y };
+                let (x, y) = self.alike(*x, *y);
+                let z = self.b.bin(op, x, y);
+                let array = if self.b.ty(x).rank() > 0 { x } else { y };
                 self.learn_shape(z, array);
-                self.learn_scaled(op, *x, *y, z);
+                self.learn_scaled(op, x, y, z);
                 Ok(Val::Leaf(z))
             }
             (a, b) if matches!(op, Bin::Add | Bin::Sub) => self.combine(op, a, b),
             (a, Val::Leaf(s)) if matches!(op, Bin::Mul | Bin::Div) => self.scaled(op, a, *s),
             (Val::Leaf(s), b) if op == Bin::Mul => self.scaled(op, b, *s),
             _ => Err(self.no("arithmetic on something that is no number")),
+        }
+    }
+
+    /// Operands of one kind of number: where data of any type is scaled, the data may be F32 and the factor a Float, or the other way round.
+    fn alike(&mut self, x: Var, y: Var) -> (Var, Var) {
+        let (wide, number) = ((*self.b.ty(x).scalar() == IrTy::F64, *self.b.ty(y).scalar() == IrTy::F64), (self.b.ty(x).rank() == 0, self.b.ty(y).rank() == 0));
+        if !self.real(x) || !self.real(y) || wide.0 == wide.1 {
+            return (x, y);
+        }
+        match number {
+            (true, false) => (self.number_like(x, y), y),
+            (false, true) => (x, self.number_like(y, x)),
+            _ if wide.0 => (self.number_like(x, y), y),
+            _ => (x, self.number_like(y, x)),
+        }
+    }
+
+    /// A number as the type of what it scales.
+    fn number_like(&mut self, s: Var, x: Var) -> Var {
+        match (self.b.ty(s).scalar(), self.b.ty(x).scalar()) {
+            (IrTy::F64, IrTy::F32) => self.b.convert(Conv::ToF32, s),
+            (IrTy::F32, IrTy::F64) => self.b.convert(Conv::ToF64, s),
+            _ => s,
         }
     }
 
@@ -52,7 +76,10 @@ impl<'s> Spec<'s> {
     /// Each real leaf times or divided by a number.
     pub(crate) fn scaled(&mut self, op: Bin, v: &Val, s: Var) -> Res<Val> {
         match v {
-            Val::Leaf(x) if self.real(*x) => Ok(Val::Leaf(if op == Bin::Mul { self.b.bin(op, s, *x) } else { self.b.bin(op, *x, s) })),
+            Val::Leaf(x) if self.real(*x) => {
+                let s = self.number_like(s, *x);
+                Ok(Val::Leaf(if op == Bin::Mul { self.b.bin(op, s, *x) } else { self.b.bin(op, *x, s) }))
+            }
             Val::Leaf(_) | Val::Unit => Ok(v.clone()),
             Val::Tuple(vs) => Ok(Val::Tuple(vs.iter().map(|v| self.scaled(op, v, s)).collect::<Res<_>>()?)),
             Val::Record(fs) => Ok(Val::Record(fs.iter().map(|(n, v)| Ok((*n, self.scaled(op, v, s)?))).collect::<Res<_>>()?)),

@@ -52,15 +52,6 @@ pub(super) fn one(like: &Value) -> Value {
     }
 }
 
-/// Whether a leaf has 32-bit numbers.
-fn narrow(leaf: &Value) -> bool {
-    match compare::primal(leaf) {
-        Value::F32(_) => true,
-        Value::Array(a) => matches!(a.buf, Buf::F32(_)),
-        _ => false,
-    }
-}
-
 /// Data shaped as `like` whose numbers are those given, in order.
 pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Res<Value> {
     let mut numbers = numbers.into_iter();
@@ -76,13 +67,13 @@ pub(super) fn assemble(m: &mut Machine, like: &Value, numbers: Vec<Value>) -> Re
                 reshape(m, flat, shape)?
             }
         };
-        if narrow(leaf) { call(m, Prim::ToF32, &[], vec![v]) } else { Ok(v) }
+        if space::narrow(leaf) { call(m, Prim::ToF32, &[], vec![v]) } else { Ok(v) }
     })
 }
 
 /// The numbers of a number or an array, as Floats.
 pub(super) fn numbers(m: &mut Machine, v: &Value) -> Res<Vec<Value>> {
-    let v = if narrow(v) { call(m, Prim::F32ToFloat, &[], vec![v.clone()])? } else { v.clone() };
+    let v = if space::narrow(v) { call(m, Prim::F32ToFloat, &[], vec![v.clone()])? } else { v.clone() };
     let Some(shape) = seq::shape(&v).cloned() else { return Ok(vec![v]) };
     if let Value::Array(a) = &v {
         if let Buf::F64(x) = &a.buf {

@@ -93,6 +93,9 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         (Value::Float(x), Value::Float(y)) => Value::Float(op.eval(x, y)),
         (Value::Int(x), Value::Int(y)) => Value::Int(int_bin(op, x, y)?),
         (Value::F32(x), Value::F32(y)) => Value::F32(op.eval(f64::from(x), f64::from(y)) as f32),
+        // Data of any type may be one number of 32 bits.
+        (Value::Float(x), Value::F32(y)) => Value::F32(op.eval(f64::from(x as f32), f64::from(y)) as f32),
+        (Value::F32(x), Value::Float(y)) => Value::F32(op.eval(f64::from(x), f64::from(y as f32)) as f32),
         (a @ (Value::Rev { .. } | Value::Dual(_)), b) | (a, b @ (Value::Rev { .. } | Value::Dual(_))) => return traced(m, op, a, b),
         (Value::Zero, b) => return zero_left(m, op, b),
         (a, Value::Zero) => match op {
@@ -129,7 +132,18 @@ fn traced(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         (_, Value::Zero) if matches!(op, Bin::Add | Bin::Sub) => Ok(a),
         (Value::Zero, _) | (_, Value::Zero) if op == Bin::Mul => Ok(Value::Zero),
         _ if compound(&a) || compound(&b) => data(m, op, a, b),
-        _ => ad::arith_bin(m, op, &a, &b),
+        (Value::Rev { .. }, Value::Rev { .. } | Value::Float(_)) | (Value::Float(_), Value::Rev { .. }) => ad::arith_bin(m, op, &a, &b),
+        _ => match (space::narrow(&a), space::narrow(&b)) {
+            (true, false) => {
+                let b = space::like(m, &b, &a)?;
+                ad::arith_bin(m, op, &a, &b)
+            }
+            (false, true) => {
+                let a = space::like(m, &a, &b)?;
+                ad::arith_bin(m, op, &a, &b)
+            }
+            _ => ad::arith_bin(m, op, &a, &b),
+        },
     }
 }
 
@@ -156,7 +170,7 @@ fn data(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         Bin::Add | Bin::Sub => space::combine(m, op, &a, &b),
         Bin::Mul if number(&a) => space::scale(m, &a, &b),
         Bin::Mul if number(&b) => space::scale(m, &b, &a),
-        Bin::Div if number(&b) => space::map_leaves(&a, &mut |x| if space::is_real(x) { bin(m, Bin::Div, x.clone(), b.clone()) } else { Ok(x.clone()) }),
+        Bin::Div if number(&b) => space::divide(m, &a, &b),
         _ => Err(not_a_number(&a)),
     }
 }

@@ -4,7 +4,7 @@ use super::{Array, Buf, Data, Record, Tuple, Value};
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::vm::Machine;
-use adl_prim::Bin;
+use adl_prim::{Bin, Prim};
 use std::rc::Rc;
 
 /// Rebuilds data with each leaf replaced: `f` sees numbers, number arrays, texts, functions and traced values.
@@ -95,8 +95,43 @@ pub fn combine(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
 pub fn scale(m: &mut Machine, s: &Value, v: &Value) -> Res<Value> {
     map_leaves(v, &mut |x| {
         m.poll()?;
-        if is_real(x) { arith::bin(m, Bin::Mul, s.clone(), x.clone()) } else { Ok(x.clone()) }
+        if !is_real(x) {
+            return Ok(x.clone());
+        }
+        let s = like(m, s, x)?;
+        arith::bin(m, Bin::Mul, s, x.clone())
     })
+}
+
+/// `v / s` on data.
+pub fn divide(m: &mut Machine, v: &Value, s: &Value) -> Res<Value> {
+    map_leaves(v, &mut |x| {
+        m.poll()?;
+        if !is_real(x) {
+            return Ok(x.clone());
+        }
+        let s = like(m, s, x)?;
+        arith::bin(m, Bin::Div, x.clone(), s)
+    })
+}
+
+/// Whether a real leaf has 32 bits.
+pub fn narrow(leaf: &Value) -> bool {
+    match leaf {
+        Value::F32(_) => true,
+        Value::Array(a) => matches!(a.buf, Buf::F32(_)),
+        Value::Dual(_) => narrow(&super::compare::primal(leaf)),
+        _ => false,
+    }
+}
+
+/// A number as the type of the leaf that it scales.
+pub fn like(m: &mut Machine, s: &Value, leaf: &Value) -> Res<Value> {
+    match (narrow(s), narrow(leaf)) {
+        (false, true) => crate::ops::call(m, Prim::ToF32, &[], vec![s.clone()]),
+        (true, false) => crate::ops::call(m, Prim::F32ToFloat, &[], vec![s.clone()]),
+        _ => Ok(s.clone()),
+    }
 }
 
 /// The zero of the same shape; discrete leaves stay.

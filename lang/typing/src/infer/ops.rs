@@ -135,6 +135,7 @@ impl Infer<'_> {
         match self.head(&t) {
             Head::Unknown if self.from_result(op, &t) => self.solve_unary(op, force),
             Head::Unknown if !force => false,
+            Head::Unknown if op.prim == Prim::Neg && self.is_space(&t) => self.finish(op, &t),
             Head::Unknown | Head::Scalar => match self.leaf(op, &t) {
                 Some(s) => self.finish(op, &Self::scalar_result(op.prim, &s)),
                 None => true,
@@ -346,7 +347,7 @@ impl Infer<'_> {
         self.finish(op, arr)
     }
 
-    fn scale(&mut self, op: &Op, data: &Ty, scalar: &Ty, sd: Span, ss: Span) -> bool {
+    pub(super) fn scale(&mut self, op: &Op, data: &Ty, scalar: &Ty, sd: Span, ss: Span) -> bool {
         self.require_space(data, sd, Self::op_name(op.prim));
         self.make_scalar(scalar);
         self.require(Class::Real, scalar, ss, Self::op_name(op.prim));

@@ -3,8 +3,9 @@
 use super::Infer;
 use super::ops::Head;
 use super::waiting::Op;
-use crate::ty::Ty;
+use crate::ty::{Class, Ty};
 use adl_prim::Prim;
+use adl_syntax::span::Span;
 
 impl Infer<'_> {
     /// `a op b` where one is unknown, or both are, and neither is a record or other data.
@@ -17,6 +18,7 @@ impl Infer<'_> {
             (Head::Array, Head::Unknown) if self.element_of(&b, &a) => self.broadcast(op, &a, &b, sb),
             (Head::Unknown, Head::Array) if self.element_of(&a, &b) => self.broadcast(op, &b, &a, sa),
             _ if !force => false,
+            _ if let Some(done) = self.solve_space(op, (&a, sa), (&b, sb)) => done,
             (Head::Array, Head::Unknown) | (Head::Unknown, Head::Array) if Self::pairs(op) => self.same(op, &a, &b),
             (Head::Array, Head::Unknown) if Self::spreads_right(op.prim) => self.broadcast(op, &a, &b, sb),
             (Head::Unknown, Head::Array) if op.prim == Prim::Mul => self.broadcast(op, &b, &a, sa),
@@ -38,6 +40,26 @@ impl Infer<'_> {
             return self.solve_binary(op, true);
         }
         self.same(op, a, b)
+    }
+
+    /// Sums and multiples of what is differentiated, as in `p - rate * grad f p`: nothing says that it is a number, so any data will do.
+    fn solve_space(&mut self, op: &Op, (a, sa): (&Ty, Span), (b, sb): (&Ty, Span)) -> Option<bool> {
+        let (in_a, in_b) = (self.is_space(a), self.is_space(b));
+        let number = |h| matches!(h, Head::Unknown | Head::Scalar);
+        let (ha, hb) = (self.head(a), self.head(b));
+        match op.prim {
+            Prim::Add | Prim::Sub if (in_a || in_b) && (ha, hb) == (Head::Unknown, Head::Unknown) => Some(self.same_compound(op, a, b)),
+            Prim::Mul if in_b && !in_a && number(ha) => Some(self.scale(op, b, a, sb, sa)),
+            Prim::Mul | Prim::Div if in_a && !in_b && number(hb) => Some(self.scale(op, a, b, sa, sb)),
+            _ => None,
+        }
+    }
+
+    /// Whether a type is not known but for having a tangent.
+    pub(super) fn is_space(&self, t: &Ty) -> bool {
+        let Ty::Meta(m) = self.resolve(t) else { return false };
+        let m = &self.metas[m as usize];
+        !m.scalar && m.classes.iter().any(|c| c.0 == Class::Diff) && !m.classes.iter().any(|c| matches!(c.0, Class::Num | Class::Real | Class::Ord))
     }
 
     /// Whether unknown factors are arrays of one shape because what comes out is reduced, as in `sum (x * y)`.

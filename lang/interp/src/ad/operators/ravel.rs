@@ -39,15 +39,6 @@ pub(super) fn ravel(m: &mut Machine, v: &Value) -> Res<Value> {
     Ok(all)
 }
 
-/// Whether a leaf has 32-bit numbers.
-pub(super) fn narrow(v: &Value) -> bool {
-    match compare::primal(v) {
-        Value::F32(_) => true,
-        Value::Array(a) => matches!(a.buf, Buf::F32(_)),
-        _ => false,
-    }
-}
-
 /// Data shaped as `like` with the real leaves of a vector.
 pub(super) fn unravel(m: &mut Machine, like: &Value, v: &Value) -> Res<Value> {
     let n = seq::len(v);
@@ -78,7 +69,7 @@ pub(super) fn unravel(m: &mut Machine, like: &Value, v: &Value) -> Res<Value> {
                 reshape(m, part, s)?
             }
         };
-        if narrow(&leaf) { call(m, Prim::ToF32, &[], vec![x]) } else { Ok(x) }
+        if space::narrow(&leaf) { call(m, Prim::ToF32, &[], vec![x]) } else { Ok(x) }
     })
 }
 
@@ -95,7 +86,7 @@ pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
     };
     let (x0, g0) = (read(&flat), read(&flat_g));
     // The step that balances truncation against rounding, by the precision of the least precise leaf.
-    let single = leaves(x).iter().any(narrow);
+    let single = leaves(x).iter().any(space::narrow);
     let (step, tolerance) = if single { (5e-3, 2e-3) } else { (6e-6, 1e-5) };
     let mut worst = 0.0f64;
     for i in 0..x0.len() {

@@ -1,12 +1,11 @@
 //! Jacobians: dense, and sparse ones compressed by colouring.
 
 use super::linear::{self, LinearMap};
-use super::ravel;
 use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ir::road::directions::{dependences, diagonal, images};
 use crate::ir::road::report::{int, record};
-use crate::value::{Buf, Shape, Value, array, seq};
+use crate::value::{Buf, Shape, Value, array, seq, space};
 use crate::vm::Machine;
 use adl_prim::Prim;
 
@@ -33,7 +32,7 @@ fn made(shape: [usize; 2], xs: Vec<f64>, narrow: bool) -> Value {
 pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Value> {
     let (y, map) = linear::record(m, f, x)?;
     let (n, k) = (seq::len(x), seq::len(&y));
-    let narrow = ravel::narrow(x);
+    let narrow = space::narrow(x);
     if n == 0 || k == 0 {
         return Ok(made([k, n], Vec::new(), narrow));
     }
@@ -196,7 +195,7 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
     let c = Compressed::of(found.unwrap_or_else(|| vec![all(); k]), n, k)?;
     let values = if traced {
         let forwards = n <= k;
-        let whole = one_by_one(m, LinearMap { transposed: !forwards, ..map }, if forwards { n } else { k }, ravel::narrow(x))?;
+        let whole = one_by_one(m, LinearMap { transposed: !forwards, ..map }, if forwards { n } else { k }, space::narrow(x))?;
         crate::ops::call(m, Prim::Flatten, &[], vec![whole])?
     } else {
         let values = c.values(m, &map, (n, k), false)?;
