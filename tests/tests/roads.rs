@@ -67,13 +67,15 @@ fn functions_in_arrays_order_and_arrays_of_data_take_the_main_road() {
         ("(maximum [{a = 1, b = x}, {a = 2, b = x * x}]).b", "0.7"),
         ("(let g = grad (fun ss -> sum (map area ss)) [C x, D x 2.0] in sum (map area g))", "0.7"),
         ("fold through x net", "0.7"),
+        ("sum (map sum (rows 0 [x, x * x])) + sum (map sum (for i < 0 -> for j < 3 -> x * float j)) + x", "0.7"),
+        ("sum (map (fun c -> exp (sum c)) (rows 0 [x, x * x]).T) * x", "0.7"),
         ("fold through x (reverse net)", "0.7"),
         ("sum (map (fun (w, f) -> w * f x) weighted)", "0.7"),
     ];
     let mut wrong = Vec::new();
     for (body, x) in cases {
         let (mut s, _) = session();
-        let data = ["type L = Act (Float -> Float) | Times Float", "let net = [Act sin, Times 2.0, Act (fun x -> x * x)]", "let through v l = match l with | Act f -> f v | Times w -> w * v", "let weighted = [(2.0, sin), (3.0, fun x -> x * x)]"];
+        let data = ["type L = Act (Float -> Float) | Times Float", "let net = [Act sin, Times 2.0, Act (fun x -> x * x)]", "let through v l = match l with | Act f -> f v | Times w -> w * v", "let weighted = [(2.0, sin), (3.0, fun x -> x * x)]", "let rows (n : Int) (x : [_]Float) = for i < n -> x * float i"];
         data.iter().for_each(|d| drop(echo_in(&mut s, d)));
         for d in ["type S = C Float | D Float Float", "let area s = match s with | C r -> r * r * r | D a b -> a * b * b", "let layers = [sin, tanh, (fun (x : Float) -> x * x)]", "let model = {act = tanh, w = [1.0, 2.0]}"] {
             echo_in(&mut s, d);

@@ -8,6 +8,7 @@ use adl_ir::{Block, Cmp, Lit, Op, Out, Rule, RuleKind, Soac, SoacKind, Ty as IrT
 use adl_prim::{Bin, Prim};
 use adl_typing::core::ExprKind;
 use adl_typing::ty::Ty;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The operator that a function is, where it is one of those that have array operations of their own.
@@ -230,7 +231,7 @@ impl<'s> Spec<'s> {
         let reduces = kind == SoacKind::Reduce;
         if !reduces && one.iter().any(|t| t.rank() > 0) {
             let n = self.extent(xs, 0)?;
-            self.rows_known(n, &neutral);
+            self.rows_known(n, &neutral, &HashMap::new(), &mut neutral.clone())?;
         }
         let tys = if reduces { one } else { many };
         let (outs, _) = self.b.emit(Op::Soac(Box::new(Soac { kind, op, neutral, arrays })), &tys, &[]);

@@ -101,14 +101,7 @@ impl Spec<'_> {
         match self.world.view(&place) {
             View::Opaque(why) => Err(self.no(why)),
             View::Rep(t) => Ok(Val::Rep(Rc::new(Self::rep_of_ty(&t)))),
-            View::Data => {
-                let known = ty.filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
-                let Some(t) = known else { return Err(self.no("a captured value whose type is not known")) };
-                match &t {
-                    Ty::Data(id, args) if self.functions_in(&t)? => self.outside_data(place, *id, args, inputs),
-                    _ => self.data_input(place, &t, inputs),
-                }
-            }
+            View::Data => self.captured_data(place, ty, inputs),
             View::Fun(f) => self.outside_fun(place, f, inputs),
             View::Tuple(n) => {
                 let part = |k: u32| match &ty {
@@ -134,6 +127,15 @@ impl Spec<'_> {
                 self.global_inputs(&elems, inputs)?;
                 if elems.iter().any(Val::has_fun) { self.stacked_functions(&elems, elem.as_ref()) } else { self.stacked(&elems) }
             }
+        }
+    }
+
+    fn captured_data(&mut self, place: Place, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
+        let known = ty.filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
+        let Some(t) = known else { return Err(self.no("a captured value whose type is not known")) };
+        match &t {
+            Ty::Data(id, args) if self.functions_in(&t)? => self.outside_data(place, *id, args, inputs),
+            _ => self.data_input(place, &t, inputs),
         }
     }
 

@@ -13,6 +13,7 @@ use adl_prim::{Bin, Prim};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Expr, ExprKind, Extent, ForKind, GlobalId, IndexArg, Local, LoopKind, Rep, Step};
 use adl_typing::ty::Ty;
+use std::collections::HashMap;
 
 /// Where a path begins.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -270,12 +271,13 @@ impl<'s> Spec<'s> {
 
     /// A loop of independent turns over the elements of some arrays. `f` gets the index and the elements.
     pub(crate) fn each(&mut self, n: Var, xs: &[Val], out: Out, f: &mut dyn FnMut(&mut Self, Var, &[Val]) -> Res<Val>) -> Res<Val> {
-        let (span, mark) = (self.b.span, self.sizes.mark());
+        let (span, mark, base) = (self.b.span, self.sizes.mark(), self.b.func.vars.len() as u32);
         self.b.open();
         let i = self.b.param(IrTy::I64);
         let elems: Vec<Val> = xs.iter().map(|x| self.element_params(x)).collect();
         let v = f(self, i, &elems)?;
         self.b.span = span;
+        let rows = self.rows_from_outside(&v, base);
         self.sizes.forget(mark);
         if matches!(v, Val::Bottom) {
             return Err(self.no("a loop that always stops with an error"));
@@ -287,37 +289,62 @@ impl<'s> Spec<'s> {
         let leaves = v.leaves();
         let tys = leaves.iter().map(|x| self.out_ty(*x, out)).collect::<Res<Vec<_>>>()?;
         let body = self.b.close(leaves.clone(), Vec::new());
-        let l = Loop {
-            turns: Turns::For(n),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
-            xs: xs.iter().flat_map(Val::leaves).collect(),
-            lin_xs: Vec::new(),
-            outs: vec![out; leaves.len()],
-            lin_outs: Vec::new(),
-            body,
-        };
+        let (xs, outs) = (xs.iter().flat_map(Val::leaves).collect(), vec![out; leaves.len()]);
+        let l = Loop { turns: Turns::For(n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs, lin_xs: Vec::new(), outs, lin_outs: Vec::new(), body };
         let all: Vec<IrTy> = tys.into_iter().chain([IrTy::I64]).collect();
-        let (outs, _) = self.b.emit(Op::Loop(Box::new(l)), &all, &[]);
+        let (mut outs, _) = self.b.emit(Op::Loop(Box::new(l)), &all, &[]);
+        if out != Out::Sum {
+            self.rows_known(n, &leaves, &rows, &mut outs)?;
+        }
         let made = v.with(&outs);
         if out == Out::Sum {
             return Ok(made);
         }
         self.learn_length(&made, n);
-        self.rows_known(n, &leaves);
         Ok(Val::array_of(made))
     }
 
+    /// The extents of the rows that a turn makes, as far as they are those of variables from outside (before `base`).
+    fn rows_from_outside(&self, v: &Val, base: u32) -> HashMap<Var, Vec<SizeOf>> {
+        if !self.world.no_rows() {
+            return HashMap::new();
+        }
+        let extents = |x: Var| (0..self.b.ty(x).rank()).map(|k| self.sizes.before(SizeOf::Axis(x, k), base)).collect::<Option<Vec<_>>>();
+        v.leaves().into_iter().filter_map(|x| Some((x, extents(x)?))).collect()
+    }
+
     /// An error where a loop that collects rows does not turn: rows that nobody has made say nothing of their extents, which the ordinary
-    /// evaluator finds in another way.
-    pub(crate) fn rows_known(&mut self, n: Var, rows: &[Var]) {
-        let turns = matches!(self.known_extent(n), SizeOf::Const(k) if k > 0);
-        if !turns && rows.iter().any(|x| self.b.ty(*x).rank() > 0) {
+    /// evaluator finds in another way. Where they are known (`extents`), what was made (`outs`) gets them.
+    pub(crate) fn rows_known(&mut self, n: Var, rows: &[Var], extents: &HashMap<Var, Vec<SizeOf>>, outs: &mut [Var]) -> Res<()> {
+        if matches!(self.known_extent(n), SizeOf::Const(k) if k > 0) {
+            return Ok(());
+        }
+        let mut open = false;
+        for (x, out) in rows.iter().zip(outs) {
+            let ty = self.b.ty(*out);
+            match extents.get(x).filter(|_| ty.scalar().is_flat()) {
+                _ if self.b.ty(*x).rank() == 0 => {}
+                Some(inner) => {
+                    let mut elems = vec![n];
+                    for e in inner {
+                        elems.push(match e {
+                            SizeOf::Const(k) => self.int(*k),
+                            SizeOf::Int(v) => *v,
+                            SizeOf::Axis(a, k) => self.b.dim(*a, *k),
+                        });
+                    }
+                    let to = self.b.one(Op::Stack { elems, shape: None }, IrTy::shape());
+                    *out = self.b.one(Op::Reshape { a: *out, to, from: None }, ty);
+                }
+                None => open = true,
+            }
+        }
+        if open {
             let zero = self.int(0);
             let c = self.b.cmp(Cmp::Ne, n, zero);
             self.assert(c, "an array of no rows");
         }
+        Ok(())
     }
 
     fn out_ty(&mut self, x: Var, out: Out) -> Res<IrTy> {

@@ -50,6 +50,16 @@ impl Known {
         self.root(a) == self.root(b)
     }
 
+    /// An extent that equals this one, of variables before `base` alone.
+    pub(crate) fn before(&self, e: Extent, base: u32) -> Option<Extent> {
+        let old = |e: &Extent| match e {
+            Extent::Const(_) => true,
+            Extent::Axis(v, _) | Extent::Int(v) => v.0 < base,
+        };
+        let root = self.root(e);
+        [e, root].into_iter().find(old).or_else(|| self.log.iter().copied().find(|k| old(k) && self.root(*k) == root))
+    }
+
     /// How much is known.
     pub(crate) fn mark(&self) -> usize {
         self.log.len()

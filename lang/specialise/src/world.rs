@@ -82,6 +82,11 @@ pub trait World {
     fn constructor(&mut self, _at: &Place) -> Option<(u32, u32)> {
         None
     }
+    /// Whether loops that collect rows may make no turn: their rows' extents are then found from outside. Otherwise that is an error, for which
+    /// nothing needs to be computed.
+    fn no_rows(&self) -> bool {
+        false
+    }
     /// The definition of a global.
     fn global(&mut self, id: GlobalId) -> Option<Rc<Def>>;
     /// The declaration of a type.

@@ -91,6 +91,10 @@ pub struct Road {
     pub(super) program: Program,
     pub(super) ad: Ad,
     cache: adl_specialise::Cache,
+    /// The same for functions whose loops may make no rows.
+    cache_no_rows: adl_specialise::Cache,
+    /// Whether those are made now.
+    no_rows: bool,
     linker: Linker,
     made: HashMap<(&'static str, usize), Vec<Made>>,
     /// The plan of every gradient that no other plan is said for.
@@ -117,6 +121,8 @@ impl Default for Road {
             program: Program::default(),
             ad,
             cache: adl_specialise::Cache::default(),
+            cache_no_rows: adl_specialise::Cache::default(),
+            no_rows: false,
             linker: Linker::default(),
             made: HashMap::new(),
             plan: Plan::default(),
@@ -133,6 +139,8 @@ impl Default for Road {
 /// A specialisation, or why there is none, with what it rests on.
 struct Made {
     args: Vec<Ty>,
+    /// Whether its loops may make no rows.
+    no_rows: bool,
     facts: Vec<(Place, Fact)>,
     /// Addresses of code are good while the code lives.
     _keep: Vec<Rc<Code>>,
@@ -229,6 +237,7 @@ impl Road {
             choice: self.choice,
             explain: std::mem::take(&mut self.explain),
             op: self.op,
+            no_rows: self.no_rows,
             plan: self.plan.clone(),
             applied: std::mem::take(&mut self.applied),
             given: self.given.take(),
@@ -247,22 +256,23 @@ impl Road {
 
     /// The same for arguments of known types.
     pub(super) fn enter_at(&mut self, m: &Machine, f: &Value, args: &[Value], tys: Vec<Ty>) -> Result<Rc<Entered>, Not> {
-        let mut values = Values::new(m, f, args);
-        let root = world::root(f);
-        if let Some(made) = self.made.get(&root).and_then(|all| all.iter().find(|e| e.args == tys && values.fits(&e.facts))) {
+        let mut values = Values { no_rows: self.no_rows, ..Values::new(m, f, args) };
+        let (root, no_rows) = (world::root(f), self.no_rows);
+        if let Some(made) = self.made.get(&root).and_then(|all| all.iter().find(|e| e.args == tys && e.no_rows == no_rows && values.fits(&e.facts))) {
             return made.entry.clone().map_err(Not);
         }
         if self.program.funcs.len() > FUNCTIONS {
             self.forget();
         }
-        let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, &mut self.cache, &tys);
+        let cache = if no_rows { &mut self.cache_no_rows } else { &mut self.cache };
+        let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, cache, &tys);
         let entry = entry.map(|entry| {
             let datas = Datas::new(&entry.datas);
             Rc::new(Entered { entry, datas })
         });
         let mut keep = std::mem::take(&mut values.keep);
         keep.extend(world::code_of(f));
-        self.made.entry(root).or_default().push(Made { args: tys, facts: values.facts, _keep: keep, entry: entry.clone() });
+        self.made.entry(root).or_default().push(Made { args: tys, no_rows, facts: values.facts, _keep: keep, entry: entry.clone() });
         entry.map_err(Not)
     }
 
@@ -422,12 +432,25 @@ fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option
     Ok(None)
 }
 
+/// Runs code that is made for loops that turn. If an assertion fails, a loop may have made no rows: then code that allows for that is run.
+fn attempt<T>(m: &mut Machine, run: impl Fn(&mut Machine) -> Res<Result<T, Not>>) -> Res<Result<T, Not>> {
+    match run(m) {
+        Err(e) if e.diag.code == codes::ASSERT => {
+            m.road.no_rows = true;
+            let out = run(m);
+            m.road.no_rows = false;
+            out
+        }
+        out => out,
+    }
+}
+
 /// `f x` with its derivative at `x`.
 pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<(Value, LinearMap)>> {
     if !wanted(m) {
         return Ok(None);
     }
-    let out = recorded(m, f, x);
+    let out = attempt(m, |m| recorded(m, f, x));
     answer(m, f, out)
 }
 
@@ -515,7 +538,7 @@ pub(crate) fn jvp(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Optio
     if !wanted(m) {
         return Ok(None);
     }
-    let out = pushed(m, f, x, v);
+    let out = attempt(m, |m| pushed(m, f, x, v));
     answer(m, f, out)
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Values<'a> {
     pub m: &'a Machine,
     pub f: &'a Value,
     pub args: &'a [Value],
+    /// Whether loops that collect rows may make no turn.
+    pub no_rows: bool,
     /// What was learned, in order.
     pub facts: Vec<(Place, Fact)>,
     /// Code whose address a fact holds.
@@ -42,7 +44,7 @@ pub(crate) struct Values<'a> {
 
 impl<'a> Values<'a> {
     pub fn new(m: &'a Machine, f: &'a Value, args: &'a [Value]) -> Values<'a> {
-        Values { m, f, args, facts: Vec::new(), keep: Vec::new() }
+        Values { m, f, args, no_rows: false, facts: Vec::new(), keep: Vec::new() }
     }
 
     /// The value at a place.
@@ -170,6 +172,10 @@ impl World for Values<'_> {
         let t = self.type_of(&self.at(at)?)?;
         self.facts.push((at.clone(), Fact::Data(Some(t.clone()))));
         Some(t)
+    }
+
+    fn no_rows(&self) -> bool {
+        self.no_rows
     }
 
     fn constructor(&mut self, at: &Place) -> Option<(u32, u32)> {

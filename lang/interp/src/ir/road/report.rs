@@ -41,7 +41,7 @@ struct Line {
 
 /// The record of `residuals f x` under a plan.
 pub(crate) fn residuals(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Res<Value> {
-    match reported(m, f, x, plan)? {
+    match super::attempt(m, |m| reported(m, f, x, plan.clone()))? {
         Ok(r) => Ok(r.record(m)),
         Err(Not(u)) => Err(super::unplanned(&u)),
     }
