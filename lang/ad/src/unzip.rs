@@ -10,6 +10,7 @@
 //! - What the plan says to recompute moves to the linear side, reading what is stored.
 
 mod arms;
+mod balance;
 mod parts;
 mod plan;
 mod sink;
@@ -46,8 +47,8 @@ pub struct Unzipped {
     pub own: Rc<[Residual]>,
     /// Variables that the linear half makes again, with what they are called there.
     pub moved: Rc<[(Var, Var)]>,
-    /// Branches, by a result, whose decision the linear half reads off a number.
-    pub compared: Rc<[Var]>,
+    /// Blocks of branches to which the linear half finds by comparing a number, with how often it does.
+    pub compared: Rc<[(balance::Arm, u64)]>,
     /// The types of values in which blocks pack their residuals.
     pub packs: Rc<[DataId]>,
     /// Scalar places for residuals of other branches, and for packed ones: the statement, by a result, the block in it, the type.
@@ -104,8 +105,7 @@ impl Ad {
         let halves = z.block(&src.body, &|_| false)?;
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
         let own = rows.iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
-        let (vars, notes) = (z.f, z.notes);
-        let needs: Vec<Var> = halves.needs;
+        let (vars, notes, needs) = (z.f, z.notes, halves.needs);
         let mut primal = Function { name: p.func(u.primal).name.clone(), vars: vars.vars.clone(), body: halves.primal };
         let mut linear = Function { name: p.func(u.linear).name.clone(), vars: vars.vars, body: halves.linear };
         primal.body.results = [&src.body.results[..], &needs].concat();
@@ -125,6 +125,7 @@ impl Ad {
             linear.body.stmts.insert(0, Stmt { outs: needs, lin_outs: Vec::new(), op: Op::Fields { a: all, data: d, tag: 0 }, span: Default::default() });
             linear.body.params = vec![all];
         }
+        let compared = balance::balanced(&mut linear, &notes.keys);
         dce::remove_dead(&mut primal);
         dce::remove_dead(&mut linear);
         check::made("unzip", p, &primal);
@@ -136,7 +137,7 @@ impl Ad {
             p.set(*k, made);
         }
         let residuals = if boxed.is_some() { vec![own.to_vec()] } else { rows };
-        Ok(Unzipped { residuals, own, boxed, moved: notes.moved.into(), compared: notes.compared.into(), packs: notes.packs.into(), padding: notes.padding.into(), ..u.clone() })
+        Ok(Unzipped { residuals, own, boxed, moved: notes.moved.into(), compared: compared.into(), packs: notes.packs.into(), padding: notes.padding.into(), ..u.clone() })
     }
 
     /// Functions that checkpoints run again.
@@ -246,7 +247,8 @@ struct U<'a> {
 #[derive(Default)]
 struct Notes {
     moved: Vec<(Var, Var)>,
-    compared: Vec<Var>,
+    /// Numbered branches, by a linear result, with the result by which they are known.
+    keys: HashMap<Var, Var>,
     packs: Vec<DataId>,
     padding: Vec<(Var, u32, Ty)>,
 }

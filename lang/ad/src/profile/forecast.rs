@@ -158,8 +158,8 @@ pub(super) fn work_of_residuals(ad: &mut Ad, p: &mut Program, f: FnId) -> Result
         let moved = ad.moved(p, g, &plan)?.into_keys().collect();
         weigh(ad, p, g, Some(&moved), &mut out);
         let (u, sites) = (ad.unzip(p, g, &plan)?, ad.sites(p, g));
-        for b in u.compared.iter().filter_map(|v| sites.block_of.get(v)) {
-            *out.entry(Count::Runs(g, *b)).or_default() += 1;
+        for (b, n) in u.compared.iter().filter_map(|(arm, n)| Some((sites.arms.get(arm)?, n))) {
+            *out.entry(Count::Runs(g, *b)).or_default() += n;
         }
     }
     Ok(out)
@@ -211,7 +211,7 @@ impl Ad {
             // What only the linear half needs, the primal half does not do any more.
             spared = spared.saturating_add(self.work_of_those(p, g, c, &|v| u64::from(!forwards.contains(v))));
             let sites = self.sites(p, g);
-            again += u.compared.iter().filter_map(|v| sites.block_of.get(v)).map(|b| c.get(Count::Runs(g, *b))).sum::<u64>();
+            again += u.compared.iter().filter_map(|(arm, n)| Some(n * c.get(Count::Runs(g, *sites.arms.get(arm)?)))).sum::<u64>();
         }
         let again = again.saturating_sub(spared);
         let work = c.weighed(&work_of(self, p, f));

@@ -215,15 +215,13 @@ impl Meter<'_> {
         let mut each = None;
         if !inner.work.is_empty() {
             results.push(self.work(&inner));
-            made.outs.push(Out::Sum);
             each = Some(self.b.func.fresh(Ty::I64, false));
             outs.extend(each);
             inner.fixed = 0;
         }
         results.extend(self.boxed(&l.body.results));
-        let sizes = self.have_sizes(&s.outs[..s.outs.len().saturating_sub(1)]);
-        made.outs.extend(sizes.iter().map(|_| Out::Sum));
-        outs.extend(sizes);
+        outs.extend(self.have_sizes(&s.outs[..s.outs.len().saturating_sub(1)]));
+        made.outs.resize(results.len() - made.init.len(), Out::Sum);
         made.body = Block { params, ..self.b.close(results, Vec::new()) };
         self.b.push(Stmt { outs: [&outs[..], &[trips]].concat(), lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span: s.span });
         t.work.extend(each);

@@ -4,7 +4,7 @@
 //! depth. Two things keep it linear:
 //!
 //! - In a nest of more than [`FLAT`] branches a decision is not kept for each: the arms are numbered, and the number of the one that ran is kept.
-//!   A branch goes on with the numbers of the arm that is nested deepest, and has one more for the other arm, whose own nest has its own
+//!   The linear half compares that number ([`super::balance`]). A branch goes on with the numbers of the arm that is nested deepest, and has one more for the other arm, whose own nest has its own
 //!   numbers.
 //! - At every [`FLAT`]th level above the innermost, what is kept is packed in one value, as in recursion.
 
@@ -134,7 +134,7 @@ impl U<'_> {
             arm.results.push(v);
         }
         let Some(name) = crate::profile::key(s) else { return };
-        self.notes.compared.push(name);
+        self.notes.keys.extend(name_of(s).map(|n| (n, name)));
         let row = Residual { at: (self.id, name), span: s.span, name: None, ty: Ty::I64, movable: false, reason: "which branch ran" };
         self.made.entry(name).or_insert((s.span, row.reason));
         self.origins.insert(n.here.var, vec![row]);
