@@ -7,8 +7,8 @@
 
 use super::affine::{Affine, Forms};
 use super::view::{View, candidates};
-use adl_ir::{Block, Builder, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
-use adl_prim::Bin;
+use adl_ir::{Block, Builder, Cmp, Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Prim};
 use std::collections::{HashMap, HashSet};
 
 /// Arrays that one function has pushed, at most.
@@ -99,6 +99,11 @@ impl Push<'_> {
                     let facts = self.compared(*op, *a, *b);
                     self.implied.insert(s.outs[0], facts);
                 }
+                // What is asserted holds in the rest of the block.
+                Op::Prim(Prim::Assert, args) => {
+                    let facts = args.first().and_then(|c| self.implied.get(c)).cloned().unwrap_or_default();
+                    self.facts.extend(facts);
+                }
                 op if super::narrow::is_never(op) => self.never.extend(&s.outs),
                 _ => {}
             }
@@ -155,6 +160,8 @@ impl Push<'_> {
             Cmp::Le => [less(&a, &b, 0), None],
             Cmp::Gt => [less(&b, &a, 1), None],
             Cmp::Ge => [less(&b, &a, 0), None],
+            // An extent that is not 0.
+            Cmp::Ne if b == Affine::constant(0) && self.extents.iter().any(|n| a == Affine::var(*n)) => [a.plus(-1, &Affine::constant(1)), None],
             Cmp::Ne => [None, None],
         };
         facts.into_iter().flatten().collect()
