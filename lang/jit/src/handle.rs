@@ -71,6 +71,11 @@ impl Expect {
         ((self.is_floats() || self.boxes() > 0) && self.rank() < AXES).then_some(Expect(kind * 8 + self.0 % 8 + 1))
     }
 
+    /// An array of such arrays of Floats.
+    pub fn stacked(self) -> Option<Expect> {
+        (self.is_floats() && self.rank() < AXES).then_some(Expect(self.0 + 1))
+    }
+
     /// Whether the elements are Floats, packed or not.
     pub fn holds_floats(self) -> bool {
         self.is_floats() || self.boxes() > 0
@@ -101,8 +106,8 @@ pub(crate) struct Handle {
     pub stale: bool,
     /// Of a buffer that a loop fills: how many elements will come, or 0.
     pub hint: i64,
-    /// Of a buffer that a loop fills: how many axes of what it holds are boxes, if they are packed.
-    pub packed: u8,
+    /// Of a buffer that waits for its first row: its number among the tables' buffers, and 1; else 0.
+    pub waits: i64,
     /// Of a stale array: its class among the buffers that are kept.
     pub class: u8,
 }
@@ -147,7 +152,7 @@ fn place(rc: &mut Rc<Array>, e: Expect) -> (Option<*mut u8>, bool) {
 
 impl Handle {
     fn empty() -> Handle {
-        Handle { rc: 0, data: std::ptr::null_mut(), owned: 0, dims: [0; AXES], value: Value::Unit, expect: Expect(0), stale: false, hint: 0, packed: 0, class: 0 }
+        Handle { rc: 0, data: std::ptr::null_mut(), owned: 0, dims: [0; AXES], value: Value::Unit, expect: Expect(0), stale: false, hint: 0, waits: 0, class: 0 }
     }
 
     /// The value, with its length and shape.
@@ -178,7 +183,8 @@ impl Handle {
         self.dims = [0; AXES];
     }
 
-    fn room(&self) -> i64 {
+    /// How many Floats the array has room for.
+    pub fn room(&self) -> i64 {
         match &self.value {
             Value::Array(rc) => match &rc.buf {
                 Buf::F64(v) => v.capacity() as i64,
@@ -303,7 +309,7 @@ impl Pool {
         h.rc = 1;
         h.value = value;
         h.expect = expect;
-        h.packed = 0;
+        h.waits = 0;
         h.refresh();
         p
     }
@@ -328,6 +334,11 @@ impl Pool {
             *d = *n;
         }
         Some(p)
+    }
+
+    /// A stale array with room for so many Floats and no more, which is not kept for later.
+    pub fn exactly(&mut self, n: usize) -> Option<*mut Handle> {
+        self.room(n, CLASSES)
     }
 
     /// A stale array with room for so many Floats.

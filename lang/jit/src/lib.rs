@@ -10,6 +10,7 @@
 //!   in line behind bounds checks.
 //! - `handle`: how native code sees arrays and other values.
 //! - `quick`: operations on whole arrays of Floats, done on handles; `slow` in `runtime` does the rest as the interpreter does.
+//! - `collect`: buffers that loops fill.
 //! - [`alloc`]: memory of large arrays is kept for the next ones.
 //! - `runtime`: the functions that native code calls; `functions`: those of numbers.
 //!
@@ -25,6 +26,7 @@
 #![allow(unsafe_code)]
 
 pub mod alloc;
+mod collect;
 mod emit;
 mod functions;
 mod handle;

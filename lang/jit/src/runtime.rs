@@ -4,10 +4,10 @@
 
 use crate::handle::{AXES, Expect, Handle, Pool};
 use crate::quick::Quick;
-use adl_interp::error::{Error, Res, codes};
+use adl_interp::error::{Error, codes};
 use adl_interp::ir::step::{self, What};
-use adl_interp::ir::{boxes, buffer};
-use adl_interp::value::{Array, Buf, Value, array};
+use adl_interp::ir::boxes;
+use adl_interp::value::Value;
 use adl_interp::vm::Machine;
 use adl_ir::Ty;
 use adl_syntax::span::Span;
@@ -108,7 +108,7 @@ impl Ctx {
     }
 
     /// Remembers an error; 1, for native code to return.
-    fn fail(&mut self, mut e: Box<Error>, site: u32) -> u64 {
+    pub fn fail(&mut self, mut e: Box<Error>, site: u32) -> u64 {
         if let Some(s) = self.tables().sites.get(site as usize) {
             self.machine().leave(&mut e, &s.name, s.span);
         }
@@ -198,7 +198,7 @@ pub(crate) unsafe extern "C" fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> 
 ///
 /// # Safety
 /// `h` is a live handle to which no reference is alive.
-unsafe fn recount(h: *mut Handle, lent: &mut Value) {
+pub(crate) unsafe fn recount(h: *mut Handle, lent: &mut Value) {
     *lent = Value::Unit;
     // SAFETY: the caller says so.
     let h = unsafe { &mut *h };
@@ -272,127 +272,6 @@ pub(crate) unsafe extern "C" fn tag(h: *const Handle) -> i64 {
     match unsafe { &(*h).value } {
         Value::Data(d) => i64::from(d.con.tag),
         _ => -1,
-    }
-}
-
-/// Scalars for which a loop's buffer has room at once, where the number of turns is known.
-const ROOM: i64 = 1 << 22;
-
-/// An empty buffer for what a loop collects in `n` turns (0 if nobody knows). Null after an error.
-pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *mut Handle {
-    // SAFETY: native code passes the context that it was given.
-    let ctx = unsafe { &mut *ctx };
-    let Some((ty, boxed)) = ctx.tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
-    if let (Ty::F64, false, Some(h)) = (ty, *boxed, ctx.pool.floats(&[n.clamp(8, ROOM)], Expect::ROW)) {
-        // SAFETY: the handle is new.
-        unsafe { &mut *h }.fill_later();
-        return h;
-    }
-    let v = match buffer::empty(ty, *boxed, &Value::Int(n)) {
-        Ok(v) => v,
-        Err(e) => {
-            ctx.fail(e, site as u32);
-            return std::ptr::null_mut();
-        }
-    };
-    let p = ctx.pool.wrap(v, Expect(0));
-    // SAFETY: the handle is new.
-    unsafe { &mut *p }.hint = n;
-    if ty.is_flat() && !*boxed {
-        // SAFETY: the handle is new.
-        unsafe { &mut *p }.reserve(0, n.clamp(8, ROOM) as usize);
-    }
-    p
-}
-
-/// Room for the element after `len` others: 1 if there is none.
-pub(crate) unsafe extern "C" fn grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) -> u64 {
-    // SAFETY: native code passes its context and a live buffer.
-    let ctx = unsafe { &mut *ctx };
-    // SAFETY: the same; `len` elements have been written.
-    unsafe { ctx.pool.grow(h, len as usize) };
-    // SAFETY: the same.
-    let h = unsafe { &mut *h };
-    if h.owned as u64 > len {
-        return 0;
-    }
-    let e = Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{}]", len.saturating_mul(2)));
-    ctx.fail(e, site as u32)
-}
-
-/// The number of a kind, for [`push`].
-pub(crate) fn code_of(kind: Kind) -> i64 {
-    match kind {
-        Kind::F64 => 0,
-        Kind::F32 => 1,
-        Kind::I64 => 2,
-        Kind::Bool => 3,
-        Kind::Ref(_) => 4,
-    }
-}
-
-/// Adds a row of Floats to a buffer of such rows, or of boxes for such rows, which are packed as long as they have one shape; whether it
-/// could.
-fn push_floats(buffer: &mut Handle, row: &Handle) -> bool {
-    let Value::Array(rc) = &mut buffer.value else { return false };
-    let Some(a) = Rc::get_mut(rc) else { return false };
-    let dims = &row.dims[..row.expect.rank()];
-    if row.data.is_null() || !row.expect.holds_floats() {
-        return false;
-    }
-    let n = dims.iter().product::<i64>() as usize;
-    let first = match &a.buf {
-        Buf::Boxed(v) => v.is_empty() && a.shape.len() == 1 && row.expect.boxed().is_some() && n <= boxes::LARGEST,
-        Buf::F64(v) => v.is_empty() && a.shape[0] == 0 && a.shape.len() == dims.len() + 1,
-        _ => false,
-    };
-    if first {
-        if let (Buf::Boxed(_), Some(e)) = (&a.buf, row.expect.boxed()) {
-            buffer.packed = e.boxes() as u8;
-        }
-        // Without room the next push fails on its own.
-        a.buf = Buf::F64(array::room((buffer.hint.max(1) as usize).saturating_mul(n).min(ROOM as usize)).unwrap_or_default());
-        a.shape = std::iter::once(0).chain(dims.iter().map(|d| *d as usize)).collect();
-    }
-    let Array { shape, buf: Buf::F64(v) } = a else { return false };
-    if shape.len() != dims.len() + 1 || shape[1..].iter().zip(dims).any(|(a, b)| *a as i64 != *b) {
-        return false;
-    }
-    // SAFETY: the handle's invariant: so many elements lie there.
-    v.extend_from_slice(unsafe { std::slice::from_raw_parts(row.data.cast(), n) });
-    shape[0] += 1;
-    true
-}
-
-/// Adds a value, which is lent, to a buffer. `kind` is as [`code_of`] says.
-pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, h: *mut Handle, word: u64, code: u64, site: u64) -> u64 {
-    let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(code as usize).copied().unwrap_or(Kind::Ref(Expect(0)));
-    // SAFETY: native code passes its context, a live buffer, and a word of the kind: of a `Ref` another live handle.
-    let (ctx, h) = unsafe { (&mut *ctx, &mut *h) };
-    if let (Kind::Ref(_), 4) = (kind, code) {
-        // SAFETY: the same; the two are different handles.
-        let row = unsafe { &*(word as *const Handle) };
-        if push_floats(h, row) {
-            return 0;
-        }
-        // From now on the rows differ.
-        h.value = boxes::unpack(std::mem::take(&mut h.value), h.packed.into());
-        h.packed = 0;
-    }
-    // SAFETY: the same.
-    let mut v = unsafe { ctx.value(kind, false, word) };
-    if let (Kind::Ref(_), 4) = (kind, code) {
-        // SAFETY: the same.
-        v = boxes::unpack(v, unsafe { (*(word as *const Handle)).expect.boxes() });
-    }
-    let pushed: Res<()> = buffer::push(&mut h.value, &v);
-    if let Kind::Ref(_) = kind {
-        // SAFETY: the same; no reference to the value's handle is alive.
-        unsafe { recount(word as *mut Handle, &mut v) };
-    }
-    match pushed {
-        Ok(()) => 0,
-        Err(e) => ctx.fail(e, site as u32),
     }
 }
 
@@ -471,27 +350,4 @@ pub(crate) unsafe extern "C" fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut H
 pub(crate) unsafe extern "C" fn extent(h: *mut Handle) -> i64 {
     // SAFETY: native code passes a live handle.
     adl_interp::value::seq::len(unsafe { (*h).settled() }) as i64
-}
-
-/// Makes an array of a buffer with `len` elements. `how`: 1 if it is turned round; `expect` in the bits above.
-pub(crate) unsafe extern "C" fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -> *mut Handle {
-    // SAFETY: native code passes its context and a live buffer with one owner.
-    let (ctx, b) = unsafe { (&mut *ctx, &mut *h) };
-    if b.stale {
-        // SAFETY: native code has written `len` elements.
-        unsafe { b.filled(len as usize, how & 1 == 1) };
-        return h;
-    }
-    if b.owned > 0 {
-        b.reserve(len as usize, 0);
-        if let Value::Array(rc) = &mut b.value {
-            if let Some(a) = Rc::get_mut(rc) {
-                a.shape[0] = len as usize;
-            }
-        }
-    }
-    // SAFETY: the same handle; the reference above is not used any more.
-    let v = unsafe { ctx.pool.unwrap(h) };
-    let v = buffer::finish(v, how & 1 == 1);
-    ctx.pool.wrap(v, Expect((how >> 1) as u8))
 }

@@ -1,7 +1,7 @@
 //! Elements of flat arrays, in line: reading, adding, replacing; extents.
 
 use super::{Emit, Scope, View, is_ref};
-use crate::handle::{self, AXES};
+use crate::handle::{self, AXES, Expect};
 use crate::runtime::Kind;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -39,7 +39,7 @@ pub(super) fn viewed(f: &Function) -> HashSet<Var> {
     }
     let mut out = HashSet::new();
     of(f, &f.body, &mut out);
-    out.retain(|v| crate::handle::Expect::of(f.ty(*v)).0 != 0);
+    out.retain(|v| Expect::of(f.ty(*v)).0 != 0);
     out
 }
 
@@ -61,6 +61,7 @@ impl Emit<'_, '_, '_> {
             Op::IndexAdd { acc, at: is, v, .. } => self.update(s, (*acc, *v), is, true, at, sc),
             Op::IndexSet { acc, at: is, v, .. } => self.update(s, (*acc, *v), is, false, at, sc),
             Op::Dim(a, axis) => self.dim(s, *a, *axis, at, sc),
+            Op::Stack { elems, .. } => self.stack(s, elems),
             Op::Dup(a) => {
                 let x = self.val(*a);
                 if is_ref(self.ty(*a)) {
@@ -179,6 +180,33 @@ impl Emit<'_, '_, '_> {
         self.b.block_params(done)[0]
     }
 
+    /// An array of the given Floats, whose elements are stored where they belong.
+    fn stack(&mut self, s: &Stmt, elems: &[Var]) -> bool {
+        let Some(out) = s.outs.iter().chain(&s.lin_outs).next().copied() else { return false };
+        if Expect::of(self.ty(out)) != Expect::ROW || elems.is_empty() || elems.iter().any(|v| *self.ty(*v) != Ty::F64) {
+            return false;
+        }
+        let (none, n) = (self.int(0), self.int(elems.len() as i64));
+        let h = self.runtime(crate::runtime::target_row as *const u8, &[self.ctx, none, n], 1).unwrap_or(none);
+        let fail = self.cold();
+        let done = self.b.create_block();
+        self.b.append_block_param(done, types::I64);
+        self.unless(h, fail, &[]);
+        let data = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA);
+        for (k, v) in elems.iter().enumerate() {
+            let x = self.val(*v);
+            self.b.ins().store(TRUSTED, x, data, 8 * k as i32);
+        }
+        self.goto(done, &[h]);
+        self.b.switch_to_block(fail);
+        let other = self.slow_lent(s)[0];
+        self.goto(done, &[other]);
+        self.b.switch_to_block(done);
+        let made = self.b.block_params(done)[0];
+        self.bind_outs(s, &[made]);
+        true
+    }
+
     fn dim(&mut self, s: &Stmt, a: Var, axis: u32, at: u32, sc: &Scope) -> bool {
         let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return false };
         let Some(n) = view.dims.get(axis as usize).copied() else { return false };
@@ -203,7 +231,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(cold);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.fallible(crate::runtime::grow as *const u8, &[self.ctx, buffer, len, site]);
+        self.fallible(crate::collect::grow as *const u8, &[self.ctx, buffer, len, site]);
         self.goto(write, &[]);
         self.b.switch_to_block(write);
         let data = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::DATA);

@@ -3,6 +3,7 @@
 use super::control::BELOW;
 use super::{Emit, Scope, inner, is_ref};
 use crate::handle::Expect;
+use crate::collect;
 use crate::runtime::{self, Kind};
 use adl_interp::ir::live::NEVER;
 use adl_interp::ir::lower::zero_of;
@@ -107,7 +108,7 @@ impl Emit<'_, '_, '_> {
         };
         let site = self.site();
         let site = self.int(i64::from(site));
-        let h = self.runtime(runtime::new_buffer as *const u8, &[self.ctx, id, n, site], 1).unwrap_or(id);
+        let h = self.runtime(collect::new_buffer as *const u8, &[self.ctx, id, n, site], 1).unwrap_or(id);
         let fail = self.fail;
         self.unless(h, fail, &[]);
         h
@@ -212,10 +213,10 @@ impl Emit<'_, '_, '_> {
             return self.append(buffer, len, kind, x);
         }
         let w = self.to_word(kind, x);
-        let code = self.int(runtime::code_of(kind));
+        let code = self.int(collect::code_of(kind));
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.fallible(runtime::push as *const u8, &[self.ctx, buffer, w, code, site]);
+        self.fallible(collect::push as *const u8, &[self.ctx, buffer, w, code, site]);
     }
 
     /// The sum so far with a turn's output added.
@@ -259,7 +260,7 @@ impl Emit<'_, '_, '_> {
     fn finish(&mut self, buffer: Value, len: Value, reverse: bool, v: Var) -> Value {
         let how = i64::from(Expect::of(self.f.ty(v)).0) << 1 | i64::from(reverse);
         let how = self.int(how);
-        self.runtime(runtime::finish as *const u8, &[self.ctx, buffer, len, how], 1).unwrap_or(buffer)
+        self.runtime(collect::finish as *const u8, &[self.ctx, buffer, len, how], 1).unwrap_or(buffer)
     }
 
     fn extent(&mut self, h: Value) -> Value {

@@ -1,0 +1,241 @@
+//! Buffers that loops fill: scalars, and rows of Floats one behind the other.
+//!
+//! Scalars are written by native code itself, behind those that are there; [`grow`] makes room. Rows come as handles ([`push`]). The first
+//! row says how long they are: then the buffer takes an array of the run's pool, in which rows follow each other as long as they have one
+//! shape, whether the loop collects them as they are or in boxes (`interp::ir::boxes`). Until then the buffer *waits*: it has no value. What
+//! is collected otherwise, rows of different shapes in boxes among it, is the interpreter's (`interp::ir::buffer`).
+
+use crate::handle::{AXES, Expect, Handle};
+use crate::runtime::{Ctx, Kind};
+use adl_interp::error::{Error, Res, codes};
+use adl_interp::ir::{boxes, buffer};
+use adl_interp::value::Value;
+use adl_ir::Ty;
+use std::rc::Rc;
+
+/// Floats for which a loop's buffer has room at once, where the number of turns is known.
+const ROOM: i64 = 1 << 22;
+
+/// Rows for which a buffer has room at first, where the number of turns is not known.
+const ROWS: i64 = 4;
+
+/// Floats above which a buffer gets no more room than it was told, and is not kept for later arrays.
+const KEPT: i64 = 1 << 12;
+
+/// What rows of an array make: the array, or a packed one of boxes.
+fn of_rows(row: Expect, boxed: bool) -> Option<Expect> {
+    if boxed { row.boxed() } else { row.stacked() }
+}
+
+/// An empty buffer for what a loop collects in `n` turns (0 if nobody knows). Null after an error.
+pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *mut Handle {
+    // SAFETY: native code passes the context that it was given.
+    let ctx = unsafe { &mut *ctx };
+    let Some((ty, boxed)) = ctx.tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
+    if let (Ty::F64, false, Some(h)) = (ty, *boxed, ctx.pool.floats(&[n.clamp(8, ROOM)], Expect::ROW)) {
+        // SAFETY: the handle is new.
+        unsafe { &mut *h }.fill_later();
+        return h;
+    }
+    let p = ctx.pool.wrap(Value::Unit, Expect(0));
+    // SAFETY: the handle is new.
+    let h = unsafe { &mut *p };
+    (h.hint, h.waits) = (n, id as i64 + 1);
+    if of_rows(Expect::of(ty), *boxed).is_some() {
+        return p;
+    }
+    if let Err(e) = settle(ctx, h) {
+        ctx.fail(e, site as u32);
+        return std::ptr::null_mut();
+    }
+    if ty.is_flat() && !*boxed {
+        h.reserve(0, n.clamp(8, ROOM) as usize);
+    }
+    p
+}
+
+/// Makes a buffer that waits, or has rows one behind the other, one that the interpreter's operations fill.
+fn settle(ctx: &mut Ctx, h: &mut Handle) -> Res<()> {
+    if let Some((ty, boxed)) = usize::try_from(h.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) {
+        h.value = buffer::empty(ty, *boxed, &Value::Int(h.hint))?;
+    } else if h.stale {
+        let packed = h.expect.boxes();
+        h.settled();
+        h.value = boxes::unpack(std::mem::take(&mut h.value), packed);
+    }
+    (h.waits, h.data, h.owned) = (0, std::ptr::null_mut(), 0);
+    h.dims = [0; AXES];
+    Ok(())
+}
+
+/// Room for the element after `len` others: 1 if there is none.
+pub(crate) unsafe extern "C" fn grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) -> u64 {
+    // SAFETY: native code passes its context and a live buffer.
+    let ctx = unsafe { &mut *ctx };
+    // SAFETY: the same; `len` elements have been written.
+    unsafe { ctx.pool.grow(h, len as usize) };
+    // SAFETY: the same.
+    let h = unsafe { &mut *h };
+    if h.owned as u64 > len {
+        return 0;
+    }
+    let e = Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{}]", len.saturating_mul(2)));
+    ctx.fail(e, site as u32)
+}
+
+/// The number of a kind, for [`push`].
+pub(crate) fn code_of(kind: Kind) -> i64 {
+    match kind {
+        Kind::F64 => 0,
+        Kind::F32 => 1,
+        Kind::I64 => 2,
+        Kind::Bool => 3,
+        Kind::Ref(_) => 4,
+    }
+}
+
+/// Takes an array of the pool for a buffer that waits; whether rows like this one can follow each other in it.
+///
+/// # Safety
+/// The buffer is a live handle of this context to which no reference is alive.
+unsafe fn begin(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
+    // SAFETY: the caller says so.
+    let b = unsafe { &mut *buffer };
+    let Some((_, boxed)) = usize::try_from(b.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) else { return false };
+    let dims = &row.dims[..row.expect.rank()];
+    let n = dims.iter().product::<i64>();
+    let Some(expect) = of_rows(row.expect, *boxed).filter(|_| !*boxed || n <= boxes::LARGEST as i64) else { return false };
+    let room = b.hint.max(ROWS).saturating_mul(n).min(ROOM).max(n).max(1);
+    let new = if room > KEPT { ctx.pool.exactly(room as usize) } else { ctx.pool.floats(&[room], Expect::ROW) };
+    let Some(new) = new else { return false };
+    // SAFETY: the new handle is another one.
+    unsafe {
+        take_over(b, &mut *new);
+        ctx.pool.release(new);
+    }
+    (b.waits, b.expect) = (0, expect);
+    b.dims = [0; AXES];
+    b.dims[1..=dims.len()].copy_from_slice(dims);
+    true
+}
+
+/// Exchanges the arrays of a buffer and of a new handle, whose array is stale.
+fn take_over(b: &mut Handle, new: &mut Handle) {
+    std::mem::swap(&mut b.value, &mut new.value);
+    std::mem::swap(&mut b.data, &mut new.data);
+    std::mem::swap(&mut b.class, &mut new.class);
+    std::mem::swap(&mut b.stale, &mut new.stale);
+}
+
+/// Adds a row of Floats to a buffer of rows of its shape; whether it could.
+///
+/// # Safety
+/// The buffer is a live handle of this context to which no reference is alive, and not the row.
+unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
+    // SAFETY: the caller says so.
+    let b = unsafe { &mut *buffer };
+    if row.data.is_null() || !row.expect.holds_floats() {
+        return false;
+    }
+    // SAFETY: the same.
+    if b.waits > 0 && !unsafe { begin(ctx, buffer, row) } {
+        return false;
+    }
+    let dims = &row.dims[..row.expect.rank()];
+    if !b.stale || b.expect.rank() != dims.len() + 1 || b.dims[1..=dims.len()] != *dims {
+        return false;
+    }
+    let (n, len) = (dims.iter().product::<i64>() as usize, b.dims[0] as usize);
+    if (len + 1) * n > b.room() as usize {
+        let Some(new) = ctx.pool.floats(&[((len + 1) * n) as i64 * 2], Expect::ROW) else { return false };
+        // SAFETY: the new handle is another one; both have room for the rows that are there.
+        unsafe {
+            std::ptr::copy_nonoverlapping(b.data.cast::<f64>(), (*new).data.cast(), len * n);
+            take_over(b, &mut *new);
+            ctx.pool.release(new);
+        }
+    }
+    // SAFETY: there is room for one row more, and so many elements lie in the other array.
+    unsafe { std::ptr::copy_nonoverlapping(row.data.cast::<f64>(), b.data.cast::<f64>().add(len * n), n) };
+    b.dims[0] += 1;
+    true
+}
+
+/// Adds a value, which is lent, to a buffer. `kind` is as [`code_of`] says.
+pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u64, site: u64) -> u64 {
+    let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(code as usize).copied().unwrap_or(Kind::Ref(Expect(0)));
+    // SAFETY: native code passes its context.
+    let ctx = unsafe { &mut *ctx };
+    if let Kind::Ref(_) = kind {
+        // SAFETY: native code passes a live buffer, and another live handle.
+        if unsafe { push_row(ctx, buffer, &*(word as *const Handle)) } {
+            return 0;
+        }
+    }
+    // SAFETY: the same.
+    let h = unsafe { &mut *buffer };
+    if h.waits > 0 || h.stale {
+        // From now on the rows differ.
+        if let Err(e) = settle(ctx, h) {
+            return ctx.fail(e, site as u32);
+        }
+    }
+    // SAFETY: native code passes a word of the kind.
+    let mut v = unsafe { ctx.value(kind, false, word) };
+    if let Kind::Ref(_) = kind {
+        // SAFETY: the same.
+        v = boxes::unpack(v, unsafe { (*(word as *const Handle)).expect.boxes() });
+    }
+    let pushed: Res<()> = buffer::push(&mut h.value, &v);
+    if let Kind::Ref(_) = kind {
+        // SAFETY: the same; no reference to the value's handle is alive.
+        unsafe { crate::runtime::recount(word as *mut Handle, &mut v) };
+    }
+    match pushed {
+        Ok(()) => 0,
+        Err(e) => ctx.fail(e, site as u32),
+    }
+}
+
+/// Makes an array of a buffer with `len` elements. `how`: 1 if it is turned round; `expect` in the bits above.
+pub(crate) unsafe extern "C" fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -> *mut Handle {
+    // SAFETY: native code passes its context and a live buffer with one owner.
+    let (ctx, b) = unsafe { (&mut *ctx, &mut *h) };
+    let (reverse, expect) = (how & 1 == 1, Expect((how >> 1) as u8));
+    if b.stale && b.expect == Expect::ROW {
+        // SAFETY: native code has written `len` elements.
+        unsafe { b.filled(len as usize, reverse) };
+        return h;
+    }
+    if b.stale && b.expect == expect {
+        turn_rows(b, reverse);
+        b.owned = 1;
+        return h;
+    }
+    if (b.stale || b.waits > 0) && settle(ctx, b).is_err() {
+        b.value = Value::Zero;
+    }
+    if b.owned > 0 {
+        b.reserve(len as usize, 0);
+        if let Value::Array(rc) = &mut b.value {
+            if let Some(a) = Rc::get_mut(rc) {
+                a.shape[0] = len as usize;
+            }
+        }
+    }
+    // SAFETY: the same handle; the reference above is not used any more.
+    let v = unsafe { ctx.pool.unwrap(h) };
+    ctx.pool.wrap(buffer::finish(v, reverse), expect)
+}
+
+/// Puts the rows of a buffer in the opposite order.
+fn turn_rows(b: &mut Handle, reverse: bool) {
+    let n = b.dims[1..b.expect.rank()].iter().product::<i64>() as usize;
+    if !reverse || n == 0 {
+        return;
+    }
+    // SAFETY: so many elements have been written there, and the buffer has one owner.
+    let all = unsafe { std::slice::from_raw_parts_mut(b.data.cast::<f64>(), b.dims[0] as usize * n) };
+    all.reverse();
+    all.chunks_exact_mut(n).for_each(<[f64]>::reverse);
+}
