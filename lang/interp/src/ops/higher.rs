@@ -22,8 +22,7 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
     if let Some(v) = lanes {
         return Ok(v);
     }
-    let prim = [Prim::Map, Prim::Map2, Prim::Map3][arrays.len().clamp(1, 3) - 1];
-    if let Some(v) = natively(m, prim, f, arrays, n)? {
+    if let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
         return Ok(v);
     }
     let mut out = array::room(n)?;
@@ -41,8 +40,13 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
     seq::pack(m, out)
 }
 
+/// The map of functions of so many arguments.
+fn map_of(arguments: usize) -> Prim {
+    [Prim::Map, Prim::Map2, Prim::Map3][arguments.clamp(1, 3) - 1]
+}
+
 /// Elements from which a function that is called for each is worth native code at its first use.
-const MANY: usize = 1 << 13;
+pub(crate) const MANY: usize = 1 << 13;
 
 /// What a function of functions gives for large arrays, by native code. `None` where there is no such way; then nothing has happened.
 fn natively(m: &mut Machine, p: Prim, f: &Value, rest: &[Value], n: usize) -> Res<Option<Value>> {
@@ -51,6 +55,12 @@ fn natively(m: &mut Machine, p: Prim, f: &Value, rest: &[Value], n: usize) -> Re
     }
     let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(p, Vec::new())), vec![f.clone()])));
     crate::ir::road::primal::call(m, &f, rest)
+}
+
+/// A map of a function that takes derivatives, by transformed code. `None` where there is no such way; then nothing has happened.
+pub(crate) fn transformed(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option<Value>> {
+    let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(map_of(arrays.len()), Vec::new())), vec![f.clone()])));
+    crate::ir::road::primal::call_anyhow(m, &f, arrays)
 }
 
 /// The operator that a function is, where it is one.

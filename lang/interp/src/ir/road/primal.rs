@@ -13,10 +13,19 @@ pub(crate) use super::wanted;
 /// The name of the operator in reports.
 const CALL: &str = "call";
 
-/// `f` of plain arguments. `None` where this road cannot be taken.
+/// `f` of plain arguments by native code. `None` where this road cannot be taken.
 pub(crate) fn call(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
+    called(m, f, args, true)
+}
+
+/// The same by native code or, where nothing is compiled, by the interpreter: results do not depend on that.
+pub(crate) fn call_anyhow(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
+    called(m, f, args, false)
+}
+
+fn called(m: &mut Machine, f: &Value, args: &[Value], native: bool) -> Res<Option<Value>> {
     let others = std::mem::take(&mut m.ran_native);
-    let out = attempt(m, f, args);
+    let out = attempt(m, f, args, native);
     m.ran_native = others;
     match out {
         Ok(v) => Ok(v.ok()),
@@ -25,17 +34,18 @@ pub(crate) fn call(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Val
     }
 }
 
-fn attempt(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Result<Value, Not>> {
+fn attempt(m: &mut Machine, f: &Value, args: &[Value], native: bool) -> Res<Result<Value, Not>> {
     let (e, leaves) = possible!(entered(m, f, args));
     let fun = possible!(with(m, |road, _| road.linker.function(&road.program, e.entry.func).map_err(|e| not(&e.diag.message))));
     let results = m.road.program.func(e.entry.func).body.results.len();
-    if !compiled(m, &fun) {
+    let compiled = compiled(m, &fun);
+    if native && !compiled {
         return Ok(Err(not("code that is too large to be compiled")));
     }
     let outs = m.call_lowered(&fun, leaves, results)?;
     let v = e.datas.put_together(&e.entry.result, &mut outs.into_iter());
     if v.is_some() {
-        m.road.called(f);
+        m.road.called(f, compiled);
     }
     Ok(v.ok_or_else(|| not("a result of another layout than its type says")))
 }
@@ -48,9 +58,9 @@ fn compiled(m: &Machine, fun: &Fun) -> bool {
 
 impl Road {
     /// Notes that a function has been called by this road.
-    fn called(&mut self, f: &Value) {
+    fn called(&mut self, f: &Value, native: bool) {
         let op = std::mem::replace(&mut self.op, CALL);
-        self.note(f, true, None);
+        self.note(f, native, None);
         self.op = op;
     }
 }

@@ -479,9 +479,10 @@ impl Compiler {
         let locals: Vec<Local> = vars.iter().map(|v| v.0).collect();
         let captured = free::of_body(&locals, body);
         let params = vars.iter().map(|(l, n, _)| adl_typing::core::Param { local: *l, name: Some(*n), ty: Ty::Int }).collect();
-        let lam = Lambda { params, body: body.clone(), linear: false, name: self.code.name };
+        let lam = Rc::new(Lambda { params, body: body.clone(), linear: false, name: self.code.name });
         let mut code = self.function(&[], &lam, &e.ty, &captured, &[])?;
         code.indexwise = whole::indexwise(&locals, body);
+        code.origin = Some(Rc::new(Origin { members: Rc::new([(Local(u32::MAX), Vec::new(), lam)]), group: false, index: 0, captured: captured.clone() }));
         self.code.codes.push(Rc::new(code));
         let which = self.code.codes.len() as u32 - 1;
         let f = self.temp();

@@ -14,6 +14,9 @@ const TAPED: usize = 4096;
 impl Lanes<'_> {
     /// A derivative operator applied to all its arguments.
     pub(super) fn derivative(&mut self, n: usize, p: Prim, args: Vec<Lane>) -> Try<Lane> {
+        if self.transformed {
+            return Err(Give::Transformed);
+        }
         if n > TAPED {
             return Err(Give::Large);
         }

@@ -21,7 +21,8 @@ mod shape;
 use super::code::Code;
 use super::{Fun, Group, Machine};
 use crate::error::Error;
-use crate::ops;
+use crate::ir::road::primal;
+use crate::ops::{self, higher};
 use crate::value::{Value, array};
 use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
@@ -67,6 +68,8 @@ pub(crate) enum Give {
     Now,
     /// The arrays would be too large: fewer lanes might do.
     Large,
+    /// Transformed code is to be tried first.
+    Transformed,
 }
 
 type Try<T> = Result<T, Give>;
@@ -84,6 +87,8 @@ pub(crate) struct Lanes<'a> {
     depth: u32,
     /// Instructions that an attempt on no lanes has run.
     steps: u32,
+    /// Whether derivatives are left to transformed code.
+    transformed: bool,
 }
 
 /// `map f` of arrays of `n` elements on lanes; `None` if that does not work.
@@ -96,7 +101,21 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
         return None;
     }
     let explained = m.road.explain.len();
-    match speculate(m, f, arrays, n) {
+    let derivatives = n >= higher::MANY && arrays.len() <= 3 && primal::wanted(m) && m.ad.depth() == 0 && !m.speculating;
+    let first = if derivatives { Some(speculate(m, f, arrays, n, true)) } else { None };
+    let out = match first {
+        Some(Err(Give::Transformed)) => {
+            m.road.explain.truncate(explained);
+            // An interrupt is met again below.
+            if let Ok(Some(v)) = higher::transformed(m, f, arrays) {
+                return Some(v);
+            }
+            speculate(m, f, arrays, n, false)
+        }
+        Some(out) => out,
+        None => speculate(m, f, arrays, n, false),
+    };
+    match out {
         Ok(v) => Some(v),
         Err(why) => {
             m.road.explain.truncate(explained);
@@ -112,7 +131,7 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
 /// `map f` of arrays without elements: what `f` does to no lanes says what the other axes of the result are. `None` where that is not known.
 pub(crate) fn none(m: &mut Machine, f: &Value, arrays: &[Value]) -> Option<Value> {
     let explained = m.road.explain.len();
-    let out = speculate(m, f, arrays, 0).ok();
+    let out = speculate(m, f, arrays, 0, false).ok();
     m.road.explain.truncate(explained);
     out
 }
@@ -132,10 +151,10 @@ fn code_of(f: &Value) -> Option<Rc<Code>> {
 }
 
 /// An attempt, in halves where the whole is too large. What a dropped attempt taped is taken off again.
-fn speculate(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Try<Value> {
+fn speculate(m: &mut Machine, f: &Value, arrays: &[Value], n: usize, transformed: bool) -> Try<Value> {
     let marks = m.ad.marks();
     let outer = std::mem::replace(&mut m.speculating, true);
-    let out = attempt(m, f, arrays, n);
+    let out = attempt(m, f, arrays, n, transformed);
     m.speculating = outer;
     match out {
         Err(Give::Large) if n >= 2 * FEWEST => {
@@ -145,7 +164,7 @@ fn speculate(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Try<Valu
             for (lo, hi) in [(0, half), (half, n)] {
                 let at = array::ints((lo as i64..hi as i64).collect());
                 let slices = arrays.iter().map(|a| ops::call(m, Prim::Gather, &[], vec![a.clone(), at.clone()])).collect::<Result<Vec<_>, _>>()?;
-                parts.push(speculate(m, f, &slices, hi - lo)?);
+                parts.push(speculate(m, f, &slices, hi - lo, transformed)?);
             }
             Ok(ops::call(m, Prim::Concat, &[], parts)?)
         }
@@ -157,8 +176,8 @@ fn speculate(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Try<Valu
     }
 }
 
-fn attempt(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Try<Value> {
-    let mut lanes = Lanes { m, splits: 0, depth: 0, steps: 0 };
+fn attempt(m: &mut Machine, f: &Value, arrays: &[Value], n: usize, transformed: bool) -> Try<Value> {
+    let mut lanes = Lanes { m, splits: 0, depth: 0, steps: 0, transformed };
     let args = arrays.iter().map(shape::lanes_of).collect::<Try<Vec<_>>>()?;
     let out = lanes.call(n, Lane::Same(f.clone()), args)?;
     lanes.value(out, n)
