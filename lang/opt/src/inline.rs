@@ -3,16 +3,21 @@
 //!
 //! Not inlined: checkpoints, calls with a rule of the user's, calls with linear operands, functions that call themselves.
 
+use crate::scalars::Sums;
 use adl_ad::explicit::renumber;
 use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Var};
 use std::collections::HashMap;
 
 /// Statements of a function that is small.
 const SMALL: usize = 32;
+/// Statements of a function without loops on small arrays, which are numbers where it is known what they are made of.
+const STRAIGHT: usize = 96;
 /// Statements that a function may gain.
 const GROWTH: usize = 256;
 /// Calls within calls.
 const DEPTH: usize = 4;
+/// Statements of a function without calls that is put in however deep it is called.
+const LEAF: usize = 16;
 
 /// Puts small functions in the place of their calls.
 pub fn inline(p: &Program, f: &mut Function) {
@@ -65,13 +70,20 @@ impl Inliner<'_> {
     /// The body of a small function that is called, its variables numbered anew and its parameters replaced.
     fn callee(&mut self, s: &Stmt) -> Option<(FnId, Block)> {
         let Op::Call { f: g, args, lin_args, rule: None, checkpoint: false } = &s.op else { return None };
-        if !lin_args.is_empty() || !s.lin_outs.is_empty() || self.within.len() == DEPTH || self.within.contains(g) {
+        if !lin_args.is_empty() || !s.lin_outs.is_empty() || self.within.contains(g) {
             return None;
         }
         let callee = self.p.funcs.get(g.0 as usize)?;
         let size = size(&callee.body, *g)?;
         // A function without statements is one that is being made.
-        if size == 0 || size > SMALL.min(self.left) || callee.body.params.len() != args.len() {
+        if size == 0 || size > STRAIGHT.min(self.left) || callee.body.params.len() != args.len() {
+            return None;
+        }
+        if self.within.len() >= DEPTH && (size > LEAF || contains(&callee.body, |op| matches!(op, Op::Call { .. }))) {
+            return None;
+        }
+        let has_loops = || contains(&callee.body, |op| matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
+        if size > SMALL && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), Sums::Kept)) {
             return None;
         }
         self.left -= size;
@@ -99,9 +111,21 @@ fn size(b: &Block, g: FnId) -> Option<usize> {
             }
             blocks.extend(s.op.blocks());
         }
-        if n > SMALL {
+        if n > STRAIGHT {
             return Some(n);
         }
     }
     Some(n)
+}
+
+/// Whether there is such an operation in a block.
+fn contains(b: &Block, is: impl Fn(&Op) -> bool) -> bool {
+    let mut blocks = vec![b];
+    while let Some(b) = blocks.pop() {
+        if b.stmts.iter().any(|s| is(&s.op)) {
+            return true;
+        }
+        blocks.extend(b.stmts.iter().flat_map(|s| s.op.blocks()));
+    }
+    false
 }

@@ -5,6 +5,7 @@
 //! - [`mod@simplify`]: constants folded ([`fold`]), identities, extents found where they come from ([`extent`]).
 //! - [`cse`]: one statement for equal ones, in the block or around it.
 //! - [`mod@shapes`]: shapes found where they come from, through loops and branches too.
+//! - [`mod@scalars`]: small vectors of known length as numbers, loops of few turns written out.
 //! - [`mod@hoist`]: what no turn of a loop changes, and what cannot fail, is computed before it.
 //! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
 //! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
@@ -30,6 +31,7 @@ pub mod fold;
 pub mod fuse;
 pub mod hoist;
 pub mod inline;
+pub mod scalars;
 pub mod shapes;
 pub mod simplify;
 
@@ -47,6 +49,9 @@ pub const ROUNDS: usize = 4;
 pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
     inline::inline(p, f);
     round(f, arrays);
+    if scalars::scalars(f, scalars::Sums::Kept) {
+        round(f, arrays);
+    }
     check(p, f);
 }
 
@@ -63,6 +68,9 @@ pub fn native(p: &Program, f: &mut Function) {
 fn until_done(p: &Program, f: &mut Function, target: For) {
     if target == For::Any {
         round(f, Arrays::MayBeAbsent);
+        if scalars::scalars(f, scalars::Sums::Written) {
+            round(f, Arrays::MayBeAbsent);
+        }
     }
     for _ in 0..ROUNDS {
         if !fuse::fuse(f, target) {

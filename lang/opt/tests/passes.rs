@@ -16,6 +16,11 @@ const PASSES: &[(&str, Pass)] = &[
         let safe = adl_opt::shapes::known(f);
         adl_opt::hoist::hoist(f, &safe);
     }),
+    ("scalars", |_, f| {
+        adl_opt::scalars::scalars(f, adl_opt::scalars::Sums::Written);
+        adl_opt::simplify::simplify(f);
+        adl_ad::dce::remove_dead(f);
+    }),
     ("dead", |_, f| adl_ad::dce::remove_dead(f)),
     ("fuse", |_, f| _ = adl_opt::fuse::fuse(f, For::Any)),
     ("fuse_native", |_, f| _ = adl_opt::fuse::fuse(f, For::Native)),

@@ -49,6 +49,9 @@ const PASSES: &[Pass] = &[
     |p, f, _| adl_opt::native(p, f),
 ];
 const HOIST: usize = 4;
+/// From here on small arrays are taken apart: what reads elements and puts arrays together counts as work, and so does the 0 with which
+/// sums begin.
+const APART: usize = 5;
 
 /// Runs a function as it is and after each composition; the results.
 fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Arrays, seed: u64) -> Vec<Val> {
@@ -57,7 +60,11 @@ fn compare(p: &mut Program, f: FnId, args: &[Val], arrays: Arrays, seed: u64) ->
     let mut hoisted = 0;
     for (k, pass) in PASSES.iter().enumerate() {
         // What is computed before a loop is computed once though the loop may not turn.
-        hoisted = if k == HOIST { 32 + plain.counts.total / 8 } else { hoisted };
+        hoisted = match k {
+            HOIST => 32 + plain.counts.total / 8,
+            APART => 32 + plain.counts.total,
+            _ => hoisted,
+        };
         pass(p, &mut made, arrays);
         adl_ir::verify(p, &made).unwrap_or_else(|e| panic!("seed {seed}, pass {k}: {e:?}"));
         let g = p.add(made.clone());

@@ -1,0 +1,243 @@
+//! Branches that give small arrays, loops that carry them, loops of few turns.
+
+use super::{Layer, MOST, Scalars};
+use adl_ad::explicit::renumber;
+use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use std::collections::HashMap;
+
+/// Turns of a loop that is written out: fewer than are added side by side.
+const TURNS: i64 = 7;
+
+/// Statements of the turn of such a loop.
+const TURN: usize = 24;
+
+/// Loops in each other of which the outer ones' carried arrays are guessed to keep their lengths.
+const GUESSES: usize = 3;
+
+impl Scalars<'_> {
+    pub(super) fn branches(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+        let mut known: Vec<Layer> = Vec::new();
+        for b in s.op.blocks_mut() {
+            known.push(self.inner(b));
+        }
+        let sizes: Vec<Option<usize>> = (0..s.outs.len()).map(|k| self.given(&s, k, &mut known)).collect();
+        if sizes.iter().all(Option::is_none) {
+            return out.push(s);
+        }
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
+        for (b, layer) in s.op.blocks_mut().into_iter().zip(known) {
+            self.layers.push(layer);
+            let mut stmts = std::mem::take(&mut b.stmts);
+            b.results = self.spread(&b.results.clone(), &sizes, &like, &mut stmts);
+            b.stmts = stmts;
+            self.layers.pop();
+        }
+        let (outs, arrays) = self.fresh_for(&s.outs, &sizes);
+        s.outs = outs;
+        out.push(s);
+        for (a, elems) in arrays {
+            self.bind(a, elems, &like, out);
+        }
+    }
+
+    /// The length of a result that all branches know, and one has made.
+    fn given(&mut self, s: &Stmt, k: usize, known: &mut [Layer]) -> Option<usize> {
+        if !self.is_vector(s.outs[k]) || self.left < 4 * MOST {
+            return None;
+        }
+        let (mut size, mut made) = (None, false);
+        for (b, layer) in s.op.blocks().into_iter().zip(known) {
+            self.layers.push(std::mem::take(layer));
+            let r = b.results[k];
+            let n = self.len(r);
+            made |= n.is_some_and(|n| self.are_numbers(r, n));
+            *layer = self.layers.pop().unwrap_or_default();
+            if n.is_none() || size.is_some_and(|m| Some(m) != n) {
+                return None;
+            }
+            size = n;
+        }
+        size.filter(|_| made)
+    }
+
+    /// Variables with those of known length replaced by their elements.
+    fn spread(&mut self, vars: &[Var], sizes: &[Option<usize>], like: &Stmt, out: &mut Vec<Stmt>) -> Vec<Var> {
+        let mut all = Vec::new();
+        for (k, v) in vars.iter().enumerate() {
+            match sizes.get(k).copied().flatten() {
+                Some(n) => all.extend(self.elements(*v, n, like, out)),
+                None => all.push(*v),
+            }
+        }
+        all
+    }
+
+    /// The same with new variables; the arrays that they replace.
+    fn fresh_for(&mut self, vars: &[Var], sizes: &[Option<usize>]) -> (Vec<Var>, Vec<(Var, Vec<Var>)>) {
+        let (mut all, mut arrays) = (Vec::new(), Vec::new());
+        for (k, v) in vars.iter().enumerate() {
+            match sizes.get(k).copied().flatten() {
+                Some(n) => {
+                    let elems: Vec<Var> = (0..n).map(|_| self.f.fresh(Ty::F64, false)).collect();
+                    all.extend(&elems);
+                    arrays.push((*v, elems));
+                }
+                None => all.push(*v),
+            }
+        }
+        (all, arrays)
+    }
+
+    pub(super) fn looped(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+        if let Some(n) = self.few(&s) {
+            return self.write_out(s, n, out);
+        }
+        let Op::Loop(l) = &mut s.op else { return out.push(s) };
+        let mut sizes: Vec<Option<usize>> = l.init.iter().map(|v| self.len(*v).filter(|_| self.is_vector(*v) && self.guesses < GUESSES && self.left > 8 * MOST)).collect();
+        while sizes.iter().any(Option::is_some) {
+            let (left, changed, mut guess) = (self.left, self.changed, (**l).clone());
+            self.guesses += 1;
+            let (arrays, right) = self.guessed(&mut guess, &sizes, &s.outs, s.span, out);
+            self.guesses -= 1;
+            if right.iter().eq(&sizes) {
+                **l = guess;
+                let (outs, made) = arrays;
+                s.outs = outs;
+                let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
+                out.push(s);
+                return made.into_iter().for_each(|(a, elems)| self.bind(a, elems, &like, out));
+            }
+            (self.left, self.changed) = (left, changed);
+            sizes = right;
+        }
+        s.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
+        out.push(s);
+    }
+}
+
+/// Results of a loop, and the arrays among them that are to be put together.
+type Made = (Vec<Var>, Vec<(Var, Vec<Var>)>);
+
+impl Scalars<'_> {
+    /// A loop that carries the elements of these arrays; of which of them that is right.
+    fn guessed(&mut self, l: &mut Loop, sizes: &[Option<usize>], outs: &[Var], span: adl_syntax::span::Span, out: &mut Vec<Stmt>) -> (Made, Vec<Option<usize>>) {
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span };
+        if let Turns::While(c) = &mut l.turns {
+            let params = std::mem::take(&mut c.params);
+            self.enter(c, &params, sizes, 0, &like);
+            self.layers.pop();
+        }
+        let params = std::mem::take(&mut l.body.params);
+        self.enter(&mut l.body, &params, sizes, 1, &like);
+        let k = l.init.len();
+        let mut right = sizes.to_vec();
+        for (i, size) in right.iter_mut().enumerate() {
+            let r = l.body.results[i];
+            *size = size.filter(|n| self.len(r) == Some(*n) && self.are_numbers(r, *n));
+        }
+        let mut stmts = std::mem::take(&mut l.body.stmts);
+        let carried = if right.iter().eq(sizes) { self.spread(&l.body.results[..k].to_vec(), sizes, &like, &mut stmts) } else { l.body.results[..k].to_vec() };
+        l.body.results.splice(..k, carried);
+        l.body.stmts = stmts;
+        self.layers.pop();
+        if !right.iter().eq(sizes) {
+            return ((Vec::new(), Vec::new()), right);
+        }
+        l.init = self.spread(&l.init.clone(), sizes, &like, out);
+        (self.fresh_for(outs, sizes), right)
+    }
+
+    /// Goes through a loop's block, of whose parameters those after the first `skip` are carried. Its layer stays.
+    fn enter(&mut self, b: &mut Block, params: &[Var], sizes: &[Option<usize>], skip: usize, like: &Stmt) {
+        self.layers.push(Layer::default());
+        let all: Vec<Option<usize>> = std::iter::repeat_n(None, skip).chain(sizes.iter().copied()).collect();
+        let (params, arrays) = self.fresh_for(params, &all);
+        b.params = params;
+        let mut first = Vec::new();
+        for (a, elems) in arrays {
+            self.bind(a, elems, like, &mut first);
+        }
+        self.block(b);
+        first.append(&mut b.stmts);
+        b.stmts = first;
+    }
+
+    /// The number of turns of a loop that is to be written out.
+    fn few(&self, s: &Stmt) -> Option<i64> {
+        let Op::Loop(l) = &s.op else { return None };
+        let Turns::For(n) = l.turns else { return None };
+        let n = self.literal(n).filter(|n| (1..=TURNS).contains(n))?;
+        let linear = !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
+        let k = l.init.len();
+        let mut outs = l.outs.iter().zip(&l.body.results[k..]);
+        let simple = outs.all(|(o, r)| match o {
+            Out::Collect => self.f.ty(*r).is_flat() && self.f.ty(*r).rank() == 0,
+            Out::Sum => *self.f.ty(*r) == Ty::F64,
+            Out::Boxed => false,
+        });
+        let plain = l.body.stmts.iter().all(|s| s.op.blocks().is_empty() && !matches!(s.op, Op::Call { .. }));
+        let fits = l.body.stmts.len() <= TURN && l.body.stmts.len() * n as usize + 8 * MOST < self.left;
+        (!linear && !l.reverse && simple && plain && fits && !l.body.results.is_empty()).then_some(n)
+    }
+
+    /// Writes the turns of a loop out, one after the other.
+    fn write_out(&mut self, s: Stmt, n: i64, out: &mut Vec<Stmt>) {
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
+        let Op::Loop(l) = s.op else { return };
+        let k = l.init.len();
+        let mut carried = l.init.clone();
+        let mut made: Vec<Vec<Var>> = vec![Vec::new(); l.outs.len()];
+        for turn in 0..n {
+            let index = self.int(turn, &like, out);
+            let mut given = vec![index];
+            given.extend(&carried);
+            for (x, p) in l.xs.iter().zip(&l.body.params[1 + k..]) {
+                let v = self.f.fresh(self.f.ty(*p).clone(), false);
+                self.stmts(vec![Stmt { op: Op::Index { a: *x, at: vec![index], shape: None }, outs: vec![v], lin_outs: Vec::new(), span: like.span }], out);
+                given.push(self.name(v));
+            }
+            let mut body = self.copy(&l.body, &given);
+            self.left = self.left.saturating_sub(body.stmts.len());
+            self.stmts(std::mem::take(&mut body.stmts), out);
+            let results: Vec<Var> = body.results.iter().map(|r| self.name(*r)).collect();
+            carried = results[..k].to_vec();
+            made.iter_mut().zip(&results[k..]).for_each(|(m, r)| m.push(*r));
+        }
+        for (v, c) in s.outs.iter().zip(&carried) {
+            self.note(|l| _ = l.names.insert(*v, *c));
+        }
+        for ((v, o), m) in s.outs.iter().skip(k).zip(&l.outs).zip(made) {
+            self.output(*v, *o, m, &like, out);
+        }
+        if let Some(turns) = s.outs.get(k + l.outs.len()) {
+            let n = self.int(n, &like, out);
+            self.note(|l| _ = l.names.insert(*turns, n));
+        }
+        self.changed = true;
+    }
+
+    /// What a loop gives of its turns.
+    fn output(&mut self, v: Var, o: Out, made: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
+        match o {
+            Out::Sum => {
+                let zero = self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, like, out);
+                let sum = made.into_iter().fold(zero, |sum, x| self.one(Op::Bin(Bin::Add, sum, x), Ty::F64, like, out));
+                self.note(|l| _ = l.names.insert(v, sum));
+            }
+            Out::Collect | Out::Boxed => self.stmts(vec![Stmt { op: Op::Stack { elems: made, shape: None }, outs: vec![v], lin_outs: Vec::new(), span: like.span }], out),
+        }
+    }
+
+    /// A block with its parameters replaced and new variables for all that it binds.
+    fn copy(&mut self, b: &Block, given: &[Var]) -> Block {
+        let mut b = b.clone();
+        let mut names: HashMap<Var, Var> = b.params.drain(..).zip(given.iter().copied()).collect();
+        for v in b.stmts.iter().flat_map(|s| s.outs.clone()) {
+            let ty = self.f.ty(v).clone();
+            names.insert(v, self.f.fresh(ty, false));
+        }
+        renumber(&mut b, &|v| *names.get(&v).unwrap_or(&v));
+        b
+    }
+}

@@ -1,0 +1,178 @@
+//! Operations on small arrays as operations on their elements.
+
+use super::{Elem, MOST, Scalars, Sums};
+use adl_ir::{Lit, Op, Stmt, Ty, Var};
+use adl_prim::Bin;
+
+/// Numbers that are added side by side: as `interp::ops::kernels` does it.
+const LANES: usize = 8;
+
+impl Scalars<'_> {
+    /// Takes a statement apart, or notes what its result consists of; whether it is done with.
+    pub(super) fn expanded(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> bool {
+        let ([v], true) = (&s.outs[..], s.lin_outs.is_empty() && self.left > 4 * MOST) else { return false };
+        let v = *v;
+        if self.f.linear(v) {
+            return false;
+        }
+        if let Some(moved) = self.moved(&s.op) {
+            self.consists(v, moved);
+            return false;
+        }
+        if let Some(x) = self.number(s, out) {
+            self.note(|l| _ = l.names.insert(v, x));
+            self.changed = true;
+            return true;
+        }
+        match self.arithmetic(s, out).or_else(|| self.changed(s, out)) {
+            Some(elems) => self.bind(v, elems, s, out),
+            None => return false,
+        }
+        true
+    }
+
+    fn all(&self, a: Var, n: usize) -> Vec<Elem> {
+        (0..n).map(|k| Elem::Of(a, k)).collect()
+    }
+
+    /// The elements of what only moves numbers.
+    fn moved(&self, op: &Op) -> Option<Vec<Elem>> {
+        let size = |v: &Var| self.len(*v).filter(|_| self.is_vector(*v));
+        let place = |v: &Var| usize::try_from(self.literal(*v)?).ok();
+        let elems = match op {
+            Op::Stack { elems, .. } if elems.iter().all(|v| self.is_number(*v)) => elems.iter().map(|v| Elem::Is(*v)).collect(),
+            Op::Slice { a, lo, hi, .. } => {
+                let (n, lo, hi) = (size(a)?, place(lo)?, place(hi)?);
+                (lo <= hi && hi <= n).then(|| self.all(*a, n)[lo..hi].to_vec())?
+            }
+            Op::Concat { a, b, .. } => [self.all(*a, size(a)?), self.all(*b, size(b)?)].concat(),
+            Op::Reverse(a) => self.all(*a, size(a)?).into_iter().rev().collect(),
+            Op::Replicate { n, a } if self.is_number(*a) => vec![Elem::Is(*a); place(n).filter(|n| *n <= MOST)?],
+            _ => return None,
+        };
+        (1..=MOST).contains(&elems.len()).then_some(elems)
+    }
+
+    /// The number that an operation on small arrays gives.
+    fn number(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Var> {
+        match &s.op {
+            Op::Index { a, at, .. } if self.is_vector(*a) => {
+                let (n, k) = (self.len(*a)?, usize::try_from(self.literal(*at.first()?)?).ok()?);
+                if k >= n {
+                    return None;
+                }
+                match self.place(*a, k) {
+                    Elem::Is(v) => Some(v),
+                    Elem::Of(b, j) if b == *a => {
+                        let v = s.outs[0];
+                        self.note(|l| _ = l.read.insert((b, j), v));
+                        None
+                    }
+                    Elem::Of(..) => Some(self.element(*a, k, s, out)),
+                }
+            }
+            Op::Dot(a, b) if self.is_vector(*a) && self.is_vector(*b) => {
+                let n = self.len(*a).filter(|n| self.len(*b) == Some(*n))?;
+                let (x, y) = (self.elements(*a, n, s, out), self.elements(*b, n, s, out));
+                let products: Vec<Var> = x.into_iter().zip(y).map(|(x, y)| self.one(Op::Bin(Bin::Mul, x, y), Ty::F64, s, out)).collect();
+                Some(self.added(&products, s, out))
+            }
+            Op::Sum { a, .. } | Op::Total { a, .. } if self.sums == Sums::Written && self.is_vector(*a) => {
+                let n = self.len(*a)?;
+                let all = self.elements(*a, n, s, out);
+                Some(self.added(&all, s, out))
+            }
+            _ => None,
+        }
+    }
+
+    /// The sum of numbers from 0 on: lanes side by side, then the lanes by halves, then the rest.
+    fn added(&mut self, x: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let (whole, rest) = x.split_at(x.len() / LANES * LANES);
+        let mut sum = |p: Var, q: Var| self.one(Op::Bin(Bin::Add, p, q), Ty::F64, s, out);
+        let mut total = None;
+        if !whole.is_empty() {
+            let mut lanes = whole[..LANES].to_vec();
+            for more in whole[LANES..].chunks_exact(LANES) {
+                lanes.iter_mut().zip(more).for_each(|(l, x)| *l = sum(*l, *x));
+            }
+            let pairs: Vec<Var> = (0..LANES / 2).map(|k| sum(lanes[k], lanes[k + LANES / 2])).collect();
+            let (p, q) = (sum(pairs[0], pairs[1]), sum(pairs[2], pairs[3]));
+            total = Some(sum(p, q));
+        }
+        let tail = rest.iter().copied().reduce(&mut sum);
+        let total = match (total, tail) {
+            (Some(p), Some(q)) => sum(p, q),
+            (Some(p), None) | (None, Some(p)) => p,
+            (None, None) => x[0],
+        };
+        // What begins with 0 is never -0.
+        let zero = self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, s, out);
+        self.one(Op::Bin(Bin::Add, zero, total), Ty::F64, s, out)
+    }
+
+    /// The elements that elementwise arithmetic makes.
+    fn arithmetic(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
+        let n = self.extent(&s.op)?;
+        let mut made = Vec::with_capacity(n);
+        for k in 0..n {
+            let mut op = s.op.clone();
+            op.map_operands(&mut |v| if self.is_vector(v) { self.element(v, k, s, out) } else { v });
+            made.push(self.one(op, Ty::F64, s, out));
+        }
+        Some(made)
+    }
+
+    /// The elements of a small array to some of which something is added, or which replaces some.
+    fn changed(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
+        let place = |t: &Self, v: &Var| usize::try_from(t.literal(*v)?).ok();
+        let (acc, at, v, shape) = match &s.op {
+            Op::IndexAdd { acc, at, v, shape } | Op::IndexSet { acc, at, v, shape } if self.is_number(*v) => (*acc, place(self, at.first()?)?, *v, *shape),
+            Op::SliceAdd { acc, lo, v, shape, .. } if self.is_vector(*v) => (*acc, place(self, lo)?, *v, *shape),
+            _ => return None,
+        };
+        if !self.is_vector(acc) {
+            return None;
+        }
+        let count = if self.is_number(v) { 1 } else { self.len(v)? };
+        let absent = self.find(|l| l.zeros.get(&acc).copied()).is_some();
+        let n = if absent { shape.and_then(|s| self.find(|l| l.shapes.get(&s).copied()))? } else { self.len(acc)? };
+        if at + count > n || !absent && !self.are_numbers(acc, n) {
+            return None;
+        }
+        let mut elems = if absent { vec![self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, s, out); n] } else { self.elements(acc, n, s, out) };
+        for k in 0..count {
+            let x = if self.is_number(v) { v } else { self.element(v, k, s, out) };
+            let set = matches!(s.op, Op::IndexSet { .. });
+            elems[at + k] = if set { x } else { self.one(Op::Bin(Bin::Add, elems[at + k], x), Ty::F64, s, out) };
+        }
+        Some(elems)
+    }
+
+    /// Whether all elements of an array have been read or made.
+    pub(super) fn are_numbers(&self, a: Var, n: usize) -> bool {
+        (0..n).all(|k| matches!(self.place(a, k), Elem::Is(_)))
+    }
+
+    /// The length of what elementwise arithmetic on Floats makes, if it is known of all operands.
+    fn extent(&self, op: &Op) -> Option<usize> {
+        let operands: &[Var] = match op {
+            Op::Un(_, a) => &[*a],
+            Op::Bin(_, a, b) => &[*a, *b],
+            Op::Select(c, a, b) if *self.f.ty(*c) == Ty::Bool && self.is_vector(*a) && self.is_vector(*b) => &[*a, *b],
+            _ => return None,
+        };
+        let mut n = None;
+        for v in operands {
+            if self.is_number(*v) {
+                continue;
+            }
+            let m = self.len(*v).filter(|_| self.is_vector(*v))?;
+            if n.is_some_and(|n| n != m) {
+                return None;
+            }
+            n = Some(m);
+        }
+        n
+    }
+}

@@ -1,0 +1,312 @@
+//! Small arrays as numbers: of an array of Floats whose length is known, and no larger than [`MOST`], each element has a variable of its
+//! own. Arithmetic on such arrays becomes arithmetic on the elements, branches and loops give and carry elements, and loops of few turns
+//! are written out. Where something asks for the array it is put together; where nothing does, that is dead code. So vectors of three
+//! components live in registers, and so do their derivatives.
+//!
+//! A length is known of what literals make, and of what an assertion compares with a literal: sizes in signatures are such. An array of
+//! which that was asserted is there, so the pass is right where others may be absent. The order of additions is that of
+//! `interp::ops::kernels`.
+//!
+//! Arithmetic does not grow; reading elements and putting arrays together does, by what the arrays have elements.
+
+mod control;
+mod expand;
+
+use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
+use adl_prim::Prim;
+use std::collections::{HashMap, HashSet};
+
+/// Elements of an array that is small.
+const MOST: usize = 16;
+
+/// Statements that a function may gain.
+const GROWTH: usize = 1024;
+
+/// What becomes of sums of small arrays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sums {
+    /// They stay one operation: before J, so that reports name the rules of reductions.
+    Kept,
+    /// They are written out.
+    Written,
+}
+
+/// Takes small arrays apart; whether there were any.
+pub fn scalars(f: &mut Function, sums: Sums) -> bool {
+    let mut body = std::mem::take(&mut f.body);
+    let mut s = Scalars { f, sums, layers: vec![Layer::default()], left: GROWTH, guesses: 0, changed: false };
+    s.block(&mut body);
+    let changed = s.changed;
+    f.body = body;
+    changed
+}
+
+/// The length of a small array.
+fn small(n: i64) -> Option<usize> {
+    usize::try_from(n).ok().filter(|n| (1..=MOST).contains(n))
+}
+
+/// Where an element is found.
+#[derive(Clone, Copy, Debug)]
+enum Elem {
+    /// A number.
+    Is(Var),
+    /// An element of another array.
+    Of(Var, usize),
+}
+
+/// What is known in a block.
+#[derive(Clone, Default)]
+struct Layer {
+    /// Arrays of known length, which are there.
+    lens: HashMap<Var, usize>,
+    /// Their elements, of those that are made of others.
+    elems: HashMap<Var, Vec<Elem>>,
+    /// Elements that have been read.
+    read: HashMap<(Var, usize), Var>,
+    /// Ints that are literals, or were found to be equal to one.
+    ints: HashMap<Var, i64>,
+    /// Variables that are these literals.
+    literals: HashMap<i64, Var>,
+    /// Vectors whose length an assertion of the block says, which may stand further down.
+    promised: HashMap<Var, usize>,
+    /// Vectors of one literal: shapes of vectors of this length.
+    shapes: HashMap<Var, usize>,
+    /// Absent vectors.
+    zeros: HashSet<Var>,
+    /// Ints that are the extents of vectors.
+    extents: HashMap<Var, Var>,
+    /// Comparisons for equality.
+    equal: HashMap<Var, (Var, Var)>,
+    /// What variables turned out to be.
+    names: HashMap<Var, Var>,
+}
+
+struct Scalars<'a> {
+    f: &'a mut Function,
+    sums: Sums,
+    /// Of the blocks around, the innermost last.
+    layers: Vec<Layer>,
+    /// Statements that may still be added.
+    left: usize,
+    /// Loops around of which something was guessed.
+    guesses: usize,
+    changed: bool,
+}
+
+impl Scalars<'_> {
+    fn find<T>(&self, f: impl Fn(&Layer) -> Option<T>) -> Option<T> {
+        self.layers.iter().rev().find_map(f)
+    }
+
+    /// Notes something in the block that is being read.
+    fn note(&mut self, f: impl FnOnce(&mut Layer)) {
+        if let Some(l) = self.layers.last_mut() {
+            f(l);
+        }
+    }
+
+    fn name(&self, v: Var) -> Var {
+        self.find(|l| l.names.get(&v).copied()).unwrap_or(v)
+    }
+
+    fn len(&self, v: Var) -> Option<usize> {
+        self.find(|l| l.lens.get(&v).copied())
+    }
+
+    fn literal(&self, v: Var) -> Option<i64> {
+        self.find(|l| l.ints.get(&v).copied())
+    }
+
+    /// A vector of Floats that is not linear.
+    fn is_vector(&self, v: Var) -> bool {
+        matches!(self.f.ty(v), Ty::Array(e, 1) if **e == Ty::F64) && !self.f.linear(v)
+    }
+
+    fn is_number(&self, v: Var) -> bool {
+        *self.f.ty(v) == Ty::F64 && !self.f.linear(v)
+    }
+
+    /// The result of a new statement.
+    fn one(&mut self, op: Op, ty: Ty, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let v = self.f.fresh(ty, false);
+        out.push(Stmt { op, outs: vec![v], lin_outs: Vec::new(), span: like.span });
+        self.left = self.left.saturating_sub(1);
+        v
+    }
+
+    /// A variable that is a literal.
+    fn int(&mut self, n: i64, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        if let Some(v) = self.find(|l| l.literals.get(&n).copied()) {
+            return v;
+        }
+        let v = self.one(Op::Lit(Lit::I64(n)), Ty::I64, like, out);
+        self.note(|l| {
+            l.literals.insert(n, v);
+            l.ints.insert(v, n);
+        });
+        v
+    }
+
+    /// The place of an element of an array of known length, in what it was made of.
+    fn place(&self, a: Var, k: usize) -> Elem {
+        let mut at = (a, k);
+        loop {
+            if let Some(v) = self.find(|l| l.read.get(&at).copied()) {
+                return Elem::Is(v);
+            }
+            match self.find(|l| l.elems.get(&at.0).map(|e| e[at.1])) {
+                Some(Elem::Is(v)) => return Elem::Is(self.name(v)),
+                Some(Elem::Of(b, j)) => at = (b, j),
+                None => return Elem::Of(at.0, at.1),
+            }
+        }
+    }
+
+    /// An element of an array of known length.
+    fn element(&mut self, a: Var, k: usize, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        match self.place(a, k) {
+            Elem::Is(v) => v,
+            Elem::Of(a, k) => {
+                let at = self.int(k as i64, like, out);
+                let v = self.one(Op::Index { a, at: vec![at], shape: None }, Ty::F64, like, out);
+                self.note(|l| _ = l.read.insert((a, k), v));
+                v
+            }
+        }
+    }
+
+    fn elements(&mut self, a: Var, n: usize, like: &Stmt, out: &mut Vec<Stmt>) -> Vec<Var> {
+        (0..n).map(|k| self.element(a, k, like, out)).collect()
+    }
+
+    /// Notes what an array consists of.
+    fn consists(&mut self, a: Var, elems: Vec<Elem>) {
+        self.note(|l| {
+            l.lens.insert(a, elems.len());
+            l.elems.insert(a, elems);
+        });
+    }
+
+    /// Binds an array to numbers, put together for whoever asks for it.
+    fn bind(&mut self, a: Var, elems: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
+        self.consists(a, elems.iter().map(|v| Elem::Is(*v)).collect());
+        out.push(Stmt { op: Op::Stack { elems, shape: None }, outs: vec![a], lin_outs: Vec::new(), span: like.span });
+        self.left = self.left.saturating_sub(1);
+        self.changed = true;
+    }
+
+    fn block(&mut self, b: &mut Block) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let mut out = Vec::with_capacity(b.stmts.len());
+            self.promise(b);
+            self.stmts(std::mem::take(&mut b.stmts), &mut out);
+            b.stmts = out;
+            for r in b.results.iter_mut().chain(&mut b.lin_results) {
+                *r = self.name(*r);
+            }
+        });
+    }
+
+    /// Finds the lengths that assertions of a block say.
+    fn promise(&mut self, b: &Block) {
+        let (mut ints, mut extents, mut equal) = (HashMap::new(), HashMap::new(), HashMap::new());
+        for s in &b.stmts {
+            match (&s.op, &s.outs[..]) {
+                (Op::Lit(Lit::I64(n)), [v]) => _ = ints.insert(*v, *n),
+                (Op::Dim(a, 0), [v]) if self.is_vector(*a) => _ = extents.insert(*v, *a),
+                (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
+                (Op::Prim(Prim::Assert, args), _) => {
+                    let Some((x, y)) = args.first().and_then(|c| equal.get(c)) else { continue };
+                    for (x, y) in [(x, y), (y, x)] {
+                        if let (Some(a), Some(n)) = (extents.get(x), ints.get(y).copied().or_else(|| self.literal(*y)).and_then(small)) {
+                            self.note(|l| _ = l.promised.insert(*a, n));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A block inside; what is known at its end.
+    fn inner(&mut self, b: &mut Block) -> Layer {
+        self.layers.push(Layer::default());
+        self.block(b);
+        self.layers.pop().unwrap_or_default()
+    }
+
+    fn stmts(&mut self, from: Vec<Stmt>, out: &mut Vec<Stmt>) {
+        for mut s in from {
+            s.op.map_operands(&mut |v| self.name(v));
+            self.stmt(s, out);
+        }
+    }
+
+    fn stmt(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+        match &mut s.op {
+            Op::If(..) | Op::Switch(..) => self.branches(s, out),
+            Op::Loop(_) => self.looped(s, out),
+            Op::Soac(_) | Op::ReduceByIndex { .. } => {
+                s.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
+                out.push(s);
+            }
+            _ => {
+                if !self.expanded(&s, out) {
+                    self.learn(&mut s, out);
+                    out.push(s);
+                }
+            }
+        }
+    }
+
+    /// Learns from a statement that stays.
+    fn learn(&mut self, s: &mut Stmt, out: &mut Vec<Stmt>) {
+        if let (Op::Dim(a, 0), [_]) = (&s.op, &s.outs[..]) {
+            if let Some(n) = self.len(*a) {
+                s.op = Op::Lit(Lit::I64(n as i64));
+            }
+        }
+        // A run in which the assertion fails has no results.
+        if let (Op::Shape(a), [_]) = (&s.op, &s.outs[..]) {
+            if let Some(n) = self.find(|l| l.lens.get(a).or(l.promised.get(a)).copied()) {
+                let n = self.int(n as i64, s, out);
+                s.op = Op::Stack { elems: vec![n], shape: None };
+            }
+        }
+        match (&s.op, &s.outs[..]) {
+            (Op::Stack { elems, .. }, [v]) => {
+                if let Some(n) = elems.first().filter(|_| elems.len() == 1).and_then(|n| self.literal(*n)).and_then(small) {
+                    self.note(|l| _ = l.shapes.insert(*v, n));
+                }
+            }
+            (Op::Zero(_), [v]) if self.is_vector(*v) => self.note(|l| _ = l.zeros.insert(*v)),
+            (Op::Lit(Lit::I64(n)), [v]) => self.note(|l| {
+                l.ints.insert(*v, *n);
+                l.literals.entry(*n).or_insert(*v);
+            }),
+            (Op::Dim(a, 0), [v]) if self.is_vector(*a) => self.note(|l| _ = l.extents.insert(*v, *a)),
+            (Op::Cmp(Cmp::Eq, a, b), [v]) if *self.f.ty(*a) == Ty::I64 => self.note(|l| _ = l.equal.insert(*v, (*a, *b))),
+            (Op::Prim(Prim::Assert, args), _) => {
+                if let Some((a, b)) = args.first().and_then(|c| self.find(|l| l.equal.get(c).copied())) {
+                    self.fact(a, b);
+                    self.fact(b, a);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The Int `a` is `b`.
+    fn fact(&mut self, a: Var, b: Var) {
+        let (None, Some(n)) = (self.literal(a), self.literal(b)) else { return };
+        self.note(|l| {
+            l.ints.insert(a, n);
+            l.names.insert(a, b);
+        });
+        let array = self.find(|l| l.extents.get(&a).copied());
+        if let (Some(array), Some(n)) = (array, small(n)) {
+            self.note(|l| _ = l.lens.insert(array, n));
+        }
+    }
+}
