@@ -211,8 +211,10 @@ impl Road {
         let road = if why.is_some() { Choice::Tape } else { Choice::Main };
         let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
         let e = Explain { op: self.op.to_owned(), function, road, native, why, span };
-        if self.explain.last() != Some(&e) {
-            self.explain.push(e);
+        // Calls one after the other are one, whether some of them were interpreted, so that they leave room for others.
+        match self.explain.last_mut() {
+            Some(last) if *last == (Explain { native: last.native, ..e.clone() }) => last.native |= e.native,
+            _ => self.explain.push(e),
         }
     }
 
