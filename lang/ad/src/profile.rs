@@ -19,7 +19,8 @@ pub use forecast::{Forecast, Row};
 pub(crate) use sites::{Sites, key};
 
 use crate::{Ad, check};
-use adl_ir::{Block, Builder, FnId, Function, Program, Ty, Var};
+use adl_ir::{Block, Builder, FnId, Function, Loop, Program, Turns, Ty, Var};
+use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,6 +48,22 @@ pub struct Profile {
     pub results: usize,
     /// What the counts are.
     pub counts: Vec<Count>,
+}
+
+/// Gives a loop one more carried value, the first after its own: the most that any turn takes, `here` in one. `lists`: the turn's parameters and
+/// results, and the loop's results. The value after the last turn.
+fn carry_peak(b: &mut Builder, made: &mut Loop, lists: [&mut Vec<Var>; 3], here: Var, zero: Var) -> Var {
+    let [params, results, outs] = lists;
+    let at = made.init.len();
+    let (before, after) = (b.func.fresh(Ty::I64, false), b.func.fresh(Ty::I64, false));
+    params.insert(1 + at, before);
+    results.insert(at, b.bin(Bin::Max, here, before));
+    outs.insert(at, after);
+    made.init.push(zero);
+    if let Turns::While(c) = &mut made.turns {
+        c.params.push(b.func.fresh(Ty::I64, false));
+    }
+    after
 }
 
 impl Ad {

@@ -102,7 +102,7 @@ impl Ad {
     fn unzip_function(&mut self, p: &mut Program, id: FnId, src: &Function, plan: &Plan, u: &Unzipped) -> Result<Unzipped, Unsupported> {
         let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new(), parts: HashSet::new(), depths: HashMap::new(), numbered: HashSet::new(), which: HashMap::new(), notes: Notes::default(), outside: bound_at(&src.body).collect(), loops: 0 };
         z.note_params(&src.body, Span::default(), "an argument");
-        let halves = z.block(&src.body, &|_| false)?;
+        let halves = z.block(&src.body, &|_, _| false)?;
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
         let own = rows.iter().flatten().filter(|r| z.is_own(r)).cloned().collect();
         let (vars, notes, needs) = (z.f, z.notes, halves.needs);
@@ -212,6 +212,9 @@ pub(crate) fn each_stmt(b: &Block, see: &mut dyn FnMut(&Stmt)) {
     }
 }
 
+/// Whether the linear half of a block may read a variable at no cost.
+type There<'t> = dyn Fn(&Function, Var) -> bool + 't;
+
 /// The halves of a block. `needs`: non-linear variables that the linear half reads and does not bind.
 struct Halves {
     primal: Block,
@@ -256,7 +259,7 @@ struct Notes {
 impl U<'_> {
     /// Takes a block apart. The linear half keeps the linear parameters and results; it has no non-linear parameters or results. `there`: variables
     /// that it may read at no cost.
-    fn block(&mut self, b: &Block, there: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
+    fn block(&mut self, b: &Block, there: &There<'_>) -> Result<Halves, Unsupported> {
         let mut primal = Block { params: b.params.clone(), results: b.results.clone(), ..Block::default() };
         let mut linear: Vec<Stmt> = Vec::new();
         for s in &b.stmts {
@@ -342,7 +345,7 @@ impl U<'_> {
     }
 
     /// Moves what the plan recomputes to the front of the linear half, and says what that half still needs.
-    fn with_recomputed(&mut self, primal: Block, mut linear: Block, there: &dyn Fn(Var) -> bool) -> Halves {
+    fn with_recomputed(&mut self, primal: Block, mut linear: Block, there: &There<'_>) -> Halves {
         let mut needs = free(&self.f, &linear);
         let sinks = sink::sinks(&self.f, &primal, &needs, there);
         let mut moved: Vec<Stmt> = Vec::new();

@@ -282,6 +282,19 @@ impl Op {
         }
     }
 
+    /// The branch on the same value with other arms.
+    pub fn with_arms(&self, mut arms: Vec<Block>) -> Op {
+        match self {
+            Op::If(c, ..) => {
+                let b = arms.pop().unwrap_or_default();
+                let a = arms.pop().unwrap_or_default();
+                Op::If(*c, Box::new(a), Box::new(b))
+            }
+            Op::Switch(x, _) => Op::Switch(*x, arms),
+            other => other.clone(),
+        }
+    }
+
     /// The blocks inside, to be changed.
     pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
         match self {

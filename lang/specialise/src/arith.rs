@@ -34,16 +34,16 @@ impl<'s> Spec<'s> {
 
     /// Operands of one kind of number: where data of any type is scaled, the data may be F32 and the factor a Float, or the other way round.
     fn alike(&mut self, x: Var, y: Var) -> (Var, Var) {
-        let (wide, number) = ((*self.b.ty(x).scalar() == IrTy::F64, *self.b.ty(y).scalar() == IrTy::F64), (self.b.ty(x).rank() == 0, self.b.ty(y).rank() == 0));
-        if !self.real(x) || !self.real(y) || wide.0 == wide.1 {
+        let wide = |v: Var| *self.b.ty(v).scalar() == IrTy::F64;
+        if !self.real(x) || !self.real(y) || wide(x) == wide(y) {
             return (x, y);
         }
-        match number {
-            (true, false) => (self.number_like(x, y), y),
-            (false, true) => (x, self.number_like(y, x)),
-            _ if wide.0 => (self.number_like(x, y), y),
-            _ => (x, self.number_like(y, x)),
-        }
+        // An array is what is scaled. Of two numbers the narrow one is: literals are wide unless they say otherwise.
+        let x_scales = match (self.b.ty(x).rank(), self.b.ty(y).rank()) {
+            (0, 0) => wide(x),
+            (rank, _) => rank == 0,
+        };
+        if x_scales { (self.number_like(x, y), y) } else { (x, self.number_like(y, x)) }
     }
 
     /// A number as the type of what it scales.

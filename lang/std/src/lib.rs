@@ -46,7 +46,7 @@ fn has_member(source: &str, name: &str) -> bool {
     source.lines().any(|line| {
         let defined = line.strip_prefix("let ").map(|l| l.strip_prefix("rec ").unwrap_or(l)).and_then(|l| l.strip_prefix(name));
         let found = documented && defined.is_some_and(|rest| rest.starts_with(' '));
-        documented = line.starts_with("--");
+        documented = line.starts_with("--|");
         found
     })
 }

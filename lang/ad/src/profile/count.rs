@@ -157,15 +157,7 @@ impl Counter<'_> {
         }
         let counts: Vec<Var> = keys.iter().map(|_| self.b.func.fresh(Ty::I64, false)).collect();
         let peak: Vec<Var> = peaks.then(|| self.b.func.fresh(Ty::I64, false)).into_iter().collect();
-        let op = match &s.op {
-            Op::Switch(x, _) => Op::Switch(*x, blocks),
-            Op::If(c, ..) => {
-                let b = blocks.pop().unwrap_or_default();
-                let a = blocks.pop().unwrap_or_default();
-                Op::If(*c, Box::new(a), Box::new(b))
-            }
-            other => other.clone(),
-        };
+        let op = s.op.with_arms(blocks);
         self.b.push(Stmt { outs: [&s.outs[..], &counts, &peak].concat(), lin_outs: Vec::new(), op, span: s.span });
         keys.into_iter().zip(counts).for_each(|(k, v)| self.add(t, k, v));
         peak.into_iter().for_each(|v| self.raise(t, v));
@@ -185,26 +177,14 @@ impl Counter<'_> {
         let zero = self.b.int(0);
         self.b.open();
         self.b.adopt(&l.body.params, &[]);
-        let mut inner = self.stmts(&l.body)?;
-        let carried = l.init.len();
+        let inner = self.stmts(&l.body)?;
         let mut made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), ..l.clone() };
         let mut results = l.body.results.clone();
         let mut outs = s.outs.clone();
         let mut peak = None;
         let mut params = l.body.params.clone();
-        if inner.peak.is_some() {
-            // The peak is one more carried value.
-            let before = self.b.func.fresh(Ty::I64, false);
-            params.insert(1 + carried, before);
-            self.raise(&mut inner, before);
-            results.insert(carried, self.or_zero(inner.peak));
-            made.init.push(zero);
-            if let Turns::While(c) = &mut made.turns {
-                c.params.push(self.b.func.fresh(Ty::I64, false));
-            }
-            let after = self.b.func.fresh(Ty::I64, false);
-            outs.insert(carried, after);
-            peak = Some(after);
+        if let Some(here) = inner.peak {
+            peak = Some(super::carry_peak(&mut self.b, &mut made, [&mut params, &mut results, &mut outs], here, zero));
         }
         let (keys, vals): (Vec<Count>, Vec<Var>) = inner.counts.into_iter().unzip();
         results.extend(vals);

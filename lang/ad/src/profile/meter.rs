@@ -172,17 +172,9 @@ impl Meter<'_> {
             arms.push((self.b.close([&arm.results[..], &[work, peak], &sizes].concat(), Vec::new()), inner.peak.is_some()));
         }
         let peaks = arms.iter().any(|(_, p)| *p);
-        let mut blocks: Vec<Block> = arms.into_iter().map(|(b, _)| b).collect();
+        let blocks: Vec<Block> = arms.into_iter().map(|(b, _)| b).collect();
         let (work, peak) = (self.b.func.fresh(Ty::I64, false), self.b.func.fresh(Ty::I64, false));
-        let op = match &s.op {
-            Op::If(c, ..) => {
-                let b = blocks.pop().unwrap_or_default();
-                let a = blocks.pop().unwrap_or_default();
-                Op::If(*c, Box::new(a), Box::new(b))
-            }
-            Op::Switch(x, _) => Op::Switch(*x, blocks),
-            other => other.clone(),
-        };
+        let op = s.op.with_arms(blocks);
         let sizes = self.have_sizes(&s.outs);
         self.b.push(Stmt { outs: [&s.outs[..], &[work, peak], &sizes].concat(), lin_outs: Vec::new(), op, span: s.span });
         t.work.push(work);
@@ -194,23 +186,13 @@ impl Meter<'_> {
         self.b.open();
         self.b.adopt(&l.body.params, &[]);
         let mut inner = self.block(&l.body)?;
-        let carried = l.init.len();
         let mut made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), ..l.clone() };
         let mut params = l.body.params.clone();
         let mut results = l.body.results.clone();
         let (mut outs, mut peak) = (s.outs.clone(), None);
         let trips = outs.pop().unwrap_or(zero);
         if let Some(here) = inner.peak {
-            let before = self.b.func.fresh(Ty::I64, false);
-            params.insert(1 + carried, before);
-            results.insert(carried, self.b.bin(Bin::Max, here, before));
-            made.init.push(zero);
-            if let Turns::While(c) = &mut made.turns {
-                c.params.push(self.b.func.fresh(Ty::I64, false));
-            }
-            let after = self.b.func.fresh(Ty::I64, false);
-            outs.insert(carried, after);
-            peak = Some(after);
+            peak = Some(super::carry_peak(&mut self.b, &mut made, [&mut params, &mut results, &mut outs], here, zero));
         }
         let mut each = None;
         if !inner.work.is_empty() {

@@ -14,15 +14,7 @@ impl T<'_> {
         for arm in s.op.blocks() {
             arms.push(self.arm(arm, &read, &cts)?);
         }
-        let op = match &s.op {
-            Op::If(c, ..) => {
-                let b = arms.pop().unwrap_or_default();
-                let a = arms.pop().unwrap_or_default();
-                Op::If(*c, Box::new(a), Box::new(b))
-            }
-            Op::Switch(x, _) => Op::Switch(*x, arms),
-            _ => return Ok(()),
-        };
+        let op = s.op.with_arms(arms);
         let tys: Vec<Ty> = read.iter().map(|v| self.b.ty(*v)).collect();
         let (_, made) = self.b.emit(op, &[], &tys);
         for (v, ct) in read.iter().zip(made) {

@@ -81,7 +81,7 @@ impl U<'_> {
         let mut halves = Vec::new();
         for (k, arm) in s.op.blocks().into_iter().enumerate() {
             self.note_params(arm, s.span, "a field of data");
-            let mut half = self.block(arm, &|_| false)?;
+            let mut half = self.block(arm, &|_, _| false)?;
             let which = inner.and_then(|i| self.which.get(&i)).map(|w| w.var);
             self.pack(s, (k as u32, arm), &mut half, |v| arm.params.contains(&v) || Some(v) == which);
             halves.push(half);
@@ -91,23 +91,17 @@ impl U<'_> {
             let here = Which { var: self.f.fresh(Ty::I64, false), arms: inner.map_or(1, |w| w.arms) + 1 };
             Numbered { deep, inner, here }
         });
-        let (mut extra, mut prims, mut lins) = self.arms(s, halves, numbered.as_ref());
+        let (mut extra, mut prims, lins) = self.arms(s, halves, numbered.as_ref());
         if let Some(n) = &numbered {
             extra.push(n.here.var);
             self.number(s, n, &mut prims);
         }
         let outs = [&s.outs[..], &extra].concat();
-        let (op, lin_op) = match &s.op {
-            Op::If(c, ..) => {
-                let taken = match &numbered {
-                    Some(n) => self.taken(s, n, linear),
-                    None => *c,
-                };
-                (two(*c, &mut prims), two(taken, &mut lins))
-            }
-            Op::Switch(x, _) => (Op::Switch(*x, prims), Op::Switch(*x, lins)),
-            other => (other.clone(), other.clone()),
+        let lin_op = match (&s.op, &numbered) {
+            (Op::If(..), Some(n)) => Op::If(self.taken(s, n, linear), Box::default(), Box::default()).with_arms(lins),
+            (op, _) => op.with_arms(lins),
         };
+        let op = s.op.with_arms(prims);
         primal.stmts.push(Stmt { outs, lin_outs: Vec::new(), op, span: s.span });
         push_linear(s, lin_op, linear);
         Ok(())
@@ -257,11 +251,4 @@ impl U<'_> {
         b.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
         v
     }
-}
-
-/// A branch in two.
-fn two(c: Var, arms: &mut Vec<Block>) -> Op {
-    let b = arms.pop().unwrap_or_default();
-    let a = arms.pop().unwrap_or_default();
-    Op::If(c, Box::new(a), Box::new(b))
 }

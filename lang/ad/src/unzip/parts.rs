@@ -26,9 +26,8 @@ impl U<'_> {
     /// The halves of a turn, whose linear half may read what the loop keeps anyway, and numbers from around the loop.
     fn turn(&mut self, body: &Block, kept: &dyn Fn(Var) -> bool) -> Result<Halves, Unsupported> {
         let inside = bound_in(body);
-        let scalars: Vec<bool> = self.f.vars.iter().map(|v| v.ty.rank() == 0).collect();
         self.loops += 1;
-        let halves = self.block(body, &|v| kept(v) || !inside.contains(&v) && scalars.get(v.0 as usize).is_some_and(|number| *number));
+        let halves = self.block(body, &|f, v| kept(v) || !inside.contains(&v) && f.ty(v).rank() == 0);
         self.loops -= 1;
         halves
     }

@@ -10,13 +10,13 @@ use adl_prim::{Bin, Un};
 use std::collections::HashSet;
 
 /// Results of statements of `primal` that the linear half, which needs `needs`, had better compute. `there`: other variables that cost it nothing.
-pub(super) fn sinks(f: &Function, primal: &Block, needs: &HashSet<Var>, there: &dyn Fn(Var) -> bool) -> HashSet<Var> {
+pub(super) fn sinks(f: &Function, primal: &Block, needs: &HashSet<Var>, there: &dyn Fn(&Function, Var) -> bool) -> HashSet<Var> {
     let mut made: HashSet<Var> = primal.stmts.iter().flat_map(|s| &s.outs).copied().collect();
     let mut read = HashSet::new();
     loop {
         // What stays in the primal half may read what would have gone: then that stays too.
         read.extend(reads(f, primal, needs, &made));
-        let fewer = movable(f, primal, &read, &|v| needs.contains(&v) || there(v));
+        let fewer = movable(f, primal, &read, &|v| needs.contains(&v) || there(f, v));
         if fewer == made {
             return made;
         }

@@ -93,25 +93,23 @@ pub fn combine(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
 
 /// `s * v` on data.
 pub fn scale(m: &mut Machine, s: &Value, v: &Value) -> Res<Value> {
-    map_leaves(v, &mut |x| {
-        m.poll()?;
-        if !is_real(x) {
-            return Ok(x.clone());
-        }
-        let s = like(m, s, x)?;
-        arith::bin(m, Bin::Mul, s, x.clone())
-    })
+    scaled(m, s, v, &mut |m, s, x| arith::bin(m, Bin::Mul, s, x))
 }
 
 /// `v / s` on data.
 pub fn divide(m: &mut Machine, v: &Value, s: &Value) -> Res<Value> {
+    scaled(m, s, v, &mut |m, s, x| arith::bin(m, Bin::Div, x, s))
+}
+
+/// What `f` makes of each real leaf and `s`.
+fn scaled(m: &mut Machine, s: &Value, v: &Value, f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>) -> Res<Value> {
     map_leaves(v, &mut |x| {
         m.poll()?;
         if !is_real(x) {
             return Ok(x.clone());
         }
         let s = like(m, s, x)?;
-        arith::bin(m, Bin::Div, x.clone(), s)
+        f(m, s, x.clone())
     })
 }
 
