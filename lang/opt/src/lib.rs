@@ -1,6 +1,7 @@
 //! The optimiser: IR → IR. A pass changes a function and never its meaning: results are the same bits, and so are the errors of what is
 //! computed; what nobody reads is not computed. Work, as the reference evaluator counts it, never grows.
 //!
+//! - [`across`]: results that no caller reads, and parameters that only they need, through calls and recursion.
 //! - [`mod@inline`]: small functions in the place of calls.
 //! - [`mod@simplify`]: constants folded ([`fold`]), identities, extents found where they come from ([`extent`]).
 //! - [`cse`]: one statement for equal ones, in the block or around it.
@@ -10,7 +11,7 @@
 //! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
 //! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
 //!
-//! Three compositions, each followed by the verifier in debug builds:
+//! [`across::trim`] comes first, on what was specialised. Three compositions, each followed by the verifier in debug builds:
 //!
 //! - [`function`], before J and between J and U: simplify and equal statements, hoist, the former again (what was hoisted meets its equals), dead
 //!   code. These leave linear statements alone; fewer statements are fewer residuals. One round reaches the fixpoint but for chains
@@ -25,6 +26,7 @@
 //! What is *not* here: the interchange of reductions with maps inside, which the rules of derivatives make where it pays
 //! (`adl_ad::soac`); transformations that change the order of floating-point sums; any IO.
 
+pub mod across;
 pub mod cse;
 pub mod extent;
 pub mod fold;

@@ -268,7 +268,8 @@ impl Road {
         }
         let cache = if no_rows { &mut self.cache_no_rows } else { &mut self.cache };
         let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, cache, &tys);
-        let entry = entry.map(|entry| {
+        let entry = entry.map(|mut entry| {
+            entry.func = adl_opt::across::trim(&mut self.program, entry.func);
             let datas = Datas::new(&entry.datas);
             Rc::new(Entered { entry, datas })
         });
