@@ -26,6 +26,10 @@ impl Transforms for Ad {
         self.linearize_with(p, f, wrt, &Plan::store_all())
     }
 
+    fn directions(&mut self, p: &mut Program, f: FnId, wrt: &[bool], transposed: bool) -> Result<FnId, Unsupported> {
+        Ad::directions(self, p, f, wrt, &Plan::store_all(), transposed)
+    }
+
     fn tangent_ty(&mut self, p: &mut Program, ty: &Ty) -> Option<Ty> {
         Ad::tangent_ty(self, p, ty)
     }

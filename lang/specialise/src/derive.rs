@@ -5,19 +5,19 @@ use crate::call::Promise;
 use crate::key::Tok;
 use crate::val::{Fun, Linear, Rep, Val};
 use crate::{Res, Spec};
-use adl_ir::{Cmp, Conv, Lit, Op, Out, Rule, RuleKind, Ty as IrTy, Var};
+use adl_ir::{Conv, Lit, Op, Rule, RuleKind, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim};
 use std::rc::Rc;
 
 const CAPTURES: &str = "a custom derivative whose functions capture numbers of the differentiated function";
 
 /// A function of data as a function of the IR.
-struct Known {
-    target: crate::call::Target,
+pub(crate) struct Known {
+    pub target: crate::call::Target,
     /// The argument and the function, whose leaves it takes.
     inputs: [Val; 2],
     /// Which parameters are differentiated.
-    wrt: Vec<bool>,
+    pub wrt: Vec<bool>,
 }
 
 impl Spec<'_> {
@@ -50,7 +50,7 @@ impl Spec<'_> {
             Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => self.jacobian(p, &a[0], &a[1]),
             Prim::Hessian => {
                 let g = Val::fun(Fun::Partial(Rc::new(Fun::Prim(Prim::Grad, reps)), vec![a[0].clone()]));
-                self.jacobian(Prim::Jacrev, &g, &a[1])
+                self.jacobian(Prim::Jacfwd, &g, &a[1])
             }
             Prim::StopGrad if a[0].has_fun() => Err(self.no("`stop_grad` of a function")),
             Prim::StopGrad => Ok(self.leafwise(&a[0], &mut |s, x, t| s.b.prim(Prim::StopGrad, &[x], t))),
@@ -64,7 +64,7 @@ impl Spec<'_> {
     }
 
     /// `f` as a function of the leaves of `x` and of what it captures.
-    fn known(&mut self, f: &Val, x: &Val) -> Res<Known> {
+    pub(crate) fn known(&mut self, f: &Val, x: &Val) -> Res<Known> {
         if x.has_fun() {
             return Err(self.no("a derivative with respect to a function"));
         }
@@ -107,11 +107,15 @@ impl Spec<'_> {
     /// The value and the derivative at a point.
     fn linear_at(&mut self, f: &Val, x: &Val) -> Res<Linear> {
         let k = self.known(f, x)?;
+        self.linear_of(&k)
+    }
+
+    pub(crate) fn linear_of(&mut self, k: &Known) -> Res<Linear> {
         let Linearized { primal, results, tangent, cotangent, active } = self.t.linearize(self.p, k.target.id, &k.wrt)?;
         let args = self.arguments(&k.inputs, &k.target.globals)?;
         let (outs, _) = self.b.call(self.p, primal, &args, &[]);
         let y = k.target.result.with(&outs[..results]);
-        Ok(Linear { tangent, cotangent, transposed: false, x: x.clone(), y, active, residuals: outs[results..].to_vec() })
+        Ok(Linear { tangent, cotangent, transposed: false, x: k.inputs[0].clone(), y, active, residuals: outs[results..].to_vec() })
     }
 
     /// A derivative or its transpose, applied.
@@ -175,38 +179,6 @@ impl Spec<'_> {
         };
         let l = self.linear_at(f, &input)?;
         Ok(Val::fun(Fun::Linear(Linear { transposed: true, ..l })))
-    }
-
-    fn jacobian(&mut self, p: Prim, f: &Val, x: &Val) -> Res<Val> {
-        let l = self.linear_at(f, x)?;
-        let (n, m) = (self.extent(x, 0)?, self.extent(&l.y, 0)?);
-        let (forward, back) = (Linear { transposed: false, ..l.clone() }, Linear { transposed: true, ..l });
-        match p {
-            Prim::Jacfwd => self.columns(&forward, n),
-            Prim::Jacrev => self.rows(&back, m),
-            _ => {
-                let fewer = self.b.cmp(Cmp::Le, n, m);
-                self.if_(fewer, &mut |s| s.columns(&forward, n), &mut |s| s.rows(&back, m))
-            }
-        }
-    }
-
-    fn columns(&mut self, l: &Linear, n: Var) -> Res<Val> {
-        let all = self.rows(l, n)?;
-        self.transpose(&all)
-    }
-
-    /// A linear map at each basis vector.
-    fn rows(&mut self, l: &Linear, n: Var) -> Res<Val> {
-        let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
-        let (one, zero) = (self.b.real(1.0, from), self.b.real(0.0, from));
-        let t = self.b.ty(from);
-        let at = self.b.prim(Prim::Iota, &[n], IrTy::I64.array(1));
-        self.each(n, &[], Out::Collect, &mut |s, i, _| {
-            let here = s.b.cmp(Cmp::Eq, at, i);
-            let basis = s.b.one(Op::Select(here, one, zero), t.clone());
-            s.apply_linear(l, &Val::Leaf(basis))
-        })
     }
 
     /// `checkpoint f` applied.

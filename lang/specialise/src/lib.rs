@@ -18,7 +18,7 @@
 //!
 //! Reading order: [`layout`], [`world`] (the seams), [`val`], `types`, `key` (when two calls may share code), `eval` (the cases of Core),
 //! `join` (branches), `matches`, `loops`, `call` (functions of the IR), `prims` and the files named after families of primitives,
-//! `derive` (derivative operators), `boxes` (functions as data), `inputs` (values from outside).
+//! `derive` and `jacobian` (derivative operators), `boxes` (functions as data), `inputs` (values from outside).
 //!
 //! What is *not* here: run-time values (behind [`World`]), the transformations themselves (`lang/ad`), and any IO.
 
@@ -34,6 +34,7 @@ mod higher;
 mod index;
 mod info;
 mod inputs;
+mod jacobian;
 mod join;
 mod key;
 pub mod layout;

@@ -114,6 +114,9 @@ pub trait Transforms {
     fn jvp(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<(FnId, Vec<bool>), Unsupported>;
     /// Forward mode, unzipped, with the transpose.
     fn linearize(&mut self, p: &mut Program, f: FnId, wrt: &[bool]) -> Result<Linearized, Unsupported>;
+    /// The tangent function of that, or the cotangent function, in many directions at once: `(residual…, k, dx…) -> (dy…)` with an axis
+    /// more, the last, of `k` directions.
+    fn directions(&mut self, p: &mut Program, f: FnId, wrt: &[bool], transposed: bool) -> Result<FnId, Unsupported>;
     /// The type of the tangent of a value of that type: reals and arrays of them have their own type, discrete ones `None`, data its
     /// tangent data (`None` without reals).
     fn tangent_ty(&mut self, p: &mut Program, ty: &adl_ir::Ty) -> Option<adl_ir::Ty> {

@@ -1,0 +1,85 @@
+//! `jacobian`, `jacfwd`, `jacrev` and `hessian` inside code that is differentiated or compiled: all directions in one pass.
+
+use crate::derive::Known;
+use crate::val::{Linear, Val};
+use crate::{Res, Spec};
+use adl_ir::{Cmp, FnId, Op, Out, Ty as IrTy, Var};
+use adl_prim::{Bin, Prim};
+
+impl Spec<'_> {
+    /// The Jacobian of `f` at the vector `x`, from columns or from rows.
+    pub(crate) fn jacobian(&mut self, p: Prim, f: &Val, x: &Val) -> Res<Val> {
+        let k = self.known(f, x)?;
+        let l = self.linear_of(&k)?;
+        let (n, m) = (self.extent(x, 0)?, self.extent(&l.y, 0)?);
+        let (forward, back) = (Linear { transposed: false, ..l.clone() }, Linear { transposed: true, ..l });
+        match p {
+            Prim::Jacfwd => self.columns(&k, &forward, n, m),
+            Prim::Jacrev => self.rows(&k, &back, m, n),
+            _ => {
+                let fewer = self.b.cmp(Cmp::Le, n, m);
+                self.if_(fewer, &mut |s| s.columns(&k, &forward, n, m), &mut |s| s.rows(&k, &back, m, n))
+            }
+        }
+    }
+
+    /// From `n` directions at once, or one after the other where that cannot be. The image has `m` components.
+    fn columns(&mut self, k: &Known, l: &Linear, n: Var, m: Var) -> Res<Val> {
+        if let Some(all) = self.at_once(k, l, n, m)? {
+            return Ok(all);
+        }
+        let all = self.images(l, n)?;
+        self.transpose(&all)
+    }
+
+    fn rows(&mut self, k: &Known, l: &Linear, m: Var, n: Var) -> Res<Val> {
+        match self.at_once(k, l, m, n)? {
+            Some(all) => self.transpose(&all),
+            None => self.images(l, m),
+        }
+    }
+
+    /// The images of all `n` basis vectors, as the columns of a matrix with `m` rows.
+    fn at_once(&mut self, k: &Known, l: &Linear, n: Var, m: Var) -> Res<Option<Val>> {
+        let Some(wide) = self.wide(k, l) else { return Ok(None) };
+        let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
+        let mut args = l.residuals.clone();
+        args.extend([n, self.identity(n, from)]);
+        let (outs, _) = self.b.call(self.p, wide, &args, &[]);
+        let [out] = outs[..] else { return Err(self.no("a Jacobian of something else than a vector")) };
+        // What is absent becomes zeros.
+        let zero = self.b.real(0.0, from);
+        let zeros = self.spread(zero, vec![m, n]);
+        Ok(Some(Val::Leaf(self.b.bin(Bin::Add, zeros, out))))
+    }
+
+    /// The derivative's code for many directions, if there is one.
+    fn wide(&mut self, k: &Known, l: &Linear) -> Option<FnId> {
+        let active = l.active.first().is_some_and(|a| *a);
+        active.then(|| self.t.directions(self.p, k.target.id, &k.wrt, l.transposed).ok()).flatten()
+    }
+
+    /// The identity matrix, of numbers like those of `like`.
+    fn identity(&mut self, n: Var, like: Var) -> Var {
+        let (one, zero) = (self.b.real(1.0, like), self.b.real(0.0, like));
+        let (ints, t) = (IrTy::I64.array(1), self.b.ty(like).array(1));
+        let at = self.b.prim(Prim::Iota, &[n], ints.clone());
+        let columns = self.b.one(Op::Replicate { n, a: at }, ints.array(1));
+        let rows = self.b.one(Op::Transpose(columns), ints.array(1));
+        let here = self.b.one(Op::Cmp(Cmp::Eq, rows, columns), IrTy::Bool.array(2));
+        self.b.one(Op::Select(here, one, zero), t)
+    }
+
+    /// A linear map at each of `n` basis vectors.
+    fn images(&mut self, l: &Linear, n: Var) -> Res<Val> {
+        let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
+        let (one, zero) = (self.b.real(1.0, from), self.b.real(0.0, from));
+        let t = self.b.ty(from);
+        let at = self.b.prim(Prim::Iota, &[n], IrTy::I64.array(1));
+        self.each(n, &[], Out::Collect, &mut |s, i, _| {
+            let here = s.b.cmp(Cmp::Eq, at, i);
+            let basis = s.b.one(Op::Select(here, one, zero), t.clone());
+            s.apply_linear(l, &Val::Leaf(basis))
+        })
+    }
+}
