@@ -47,6 +47,8 @@ impl Parser<'_> {
             (Tok::P(P::EqEq), "`=`") => Some("`==` compares; a name is defined with `=`".to_owned()),
             (Tok::P(P::Eq), "`->`") => Some("a function without a name is `fun x -> ...`; with one, `let f x = ...`".to_owned()),
             (Tok::P(P::Colon | P::FatArrow | P::LBrace) | Tok::Ident(_), "`->`") | (Tok::P(P::Plus | P::Minus | P::Star | P::Slash), "`->`") => Some("a function is written `fun x -> ...`".to_owned()),
+            (Tok::Con(name), super::types::SIZE) => Some(format!("an array of these is written `[]{name}`")),
+            (Tok::P(P::LBracket), super::types::SIZE) => Some("an array of arrays is written `[][]Float`".to_owned()),
             (Tok::P(P::LParen), "a name") => Some("an array is built with `for i < n -> ...`; what changes from step to step is a `loop x = start for i < n do ...`".to_owned()),
             (Tok::P(P::FatArrow | P::Arrow | P::Colon), "`with`") => Some("write `match e with | pattern -> ...`".to_owned()),
             (Tok::P(P::FatArrow | P::Arrow), "`=`") => Some("the body of a definition follows `=`; an arrow follows `fun x`".to_owned()),

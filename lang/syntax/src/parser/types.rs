@@ -6,6 +6,9 @@ use crate::errors::lexical;
 use crate::symbol::Symbol;
 use crate::token::{P, Tok};
 
+/// What may stand in the brackets of an array's type.
+pub(super) const SIZE: &str = "a size (a number, a name, `_` or nothing)";
+
 impl Parser<'_> {
     fn error_type(&self) -> Type {
         Type { kind: TypeKind::Error, span: self.here() }
@@ -179,7 +182,7 @@ impl Parser<'_> {
             Tok::Underscore => Size::Any(self.bump()),
             Tok::P(P::RBracket) => Size::Any(open),
             _ => {
-                self.wanted("E0129", "a size (a number, a name, `_` or nothing)");
+                self.wanted("E0129", SIZE);
                 Size::Any(open)
             }
         }
