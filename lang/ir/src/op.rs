@@ -172,9 +172,9 @@ pub enum Op {
     Slice { a: Var, lo: Var, hi: Var, shape: Option<Var> },
     /// `acc` with `v` added to `acc[lo:hi]`.
     SliceAdd { acc: Var, lo: Var, hi: Var, v: Var, shape: Option<Var> },
-    /// Elements of the first axis at an array of indices, all in bounds.
+    /// Elements of the first axis at an array of indices, all in bounds; where `shape` is given, zeros at those out of bounds.
     Gather { a: Var, at: Var, shape: Option<Var> },
-    /// `acc` with the elements of `v` added at the indices.
+    /// `acc` with the elements of `v` added at the indices; where `shape` is given, those out of bounds are left out.
     GatherAdd { acc: Var, at: Var, v: Var, shape: Option<Var> },
     /// The first axis turned round.
     Reverse(Var),

@@ -7,7 +7,6 @@
 use super::{Group, operator};
 use crate::jvp::J;
 use adl_ir::{Block, Cmp, Function, Op, Soac, SoacKind, Stmt, Ty, Var};
-use adl_prim::Bin;
 
 /// The rule's name.
 pub(super) const RULE: &str = "a choice of one of two: the element that was chosen (as §3.2.2)";
@@ -81,8 +80,6 @@ impl J<'_> {
     /// A scan.
     pub(super) fn chosen_so_far(&mut self, g: &Group, op: Block) {
         let places = self.with_places(g, op);
-        let (n, one) = (self.b.dim(g.arrays[0], 0), self.b.int(1));
-        let at = self.b.one(Op::Bin(Bin::Add, places, one), Ty::shape());
-        self.tangents_at(g, n, at);
+        self.tangents_at(g, places);
     }
 }

@@ -90,8 +90,7 @@ impl J<'_> {
     fn inverted_histogram(&mut self, s: &Stmt, h: &Histogram, inverse: &Block) -> Result<(), Unsupported> {
         self.b.push(s.clone());
         self.decide(s.span, NAME, "the inverse: each bin's total without the element (§4.2.4, Fig. 6)", "");
-        let bins = self.bins(h);
-        let totals: Vec<Var> = h.outs.iter().zip(&h.neutral).map(|(y, e)| self.in_bins(*y, *e, bins.0)).collect();
+        let totals: Vec<Var> = h.outs.iter().map(|y| self.in_bins(*y, h.keys)).collect();
         let values = self.beside_the_rest((&h.op, inverse), &totals, &h.values);
         let starts = if h.dest.iter().any(|d| self.has(*d).is_some()) {
             self.beside_the_rest((&h.op, inverse), &h.outs, &h.dest)
@@ -103,18 +102,16 @@ impl J<'_> {
             if self.act.has(*y) {
                 let start = starts.get(j).and_then(|(_, row)| self.row_times(row, &|k| own[&h.dest[k]]));
                 let parts = self.row_times(&values[j].1, &|k| given[&h.values[k]]);
-                let t = self.collected_in_bins(h.dest[j], bins, start, parts);
+                let t = self.collected_in_bins(h.dest[j], h.keys, start, parts);
                 self.set_tangent(*y, t);
             }
         }
         Ok(())
     }
 
-    /// Each value's bin's total; the neutral element for keys out of range.
-    fn in_bins(&mut self, y: Var, neutral: Var, bins: Var) -> Var {
-        let (ty, one) = (self.b.ty(y), self.b.int(1));
-        let end = self.b.one(Op::Replicate { n: one, a: neutral }, ty.clone());
-        let all = self.b.one(Op::Concat { a: y, b: end, len: None, shape: None }, ty.clone());
-        self.b.one(Op::Gather { a: all, at: bins, shape: None }, ty)
+    /// Each value's bin's total; zeros for keys out of range.
+    fn in_bins(&mut self, y: Var, keys: Var) -> Var {
+        let (ty, shape) = (self.b.ty(y), self.b.shape(y));
+        self.b.one(Op::Gather { a: y, at: keys, shape: Some(shape) }, ty)
     }
 }

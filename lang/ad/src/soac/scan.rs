@@ -4,8 +4,8 @@
 use super::partials::{Coef, Row, unit};
 use super::{Group, operator};
 use crate::jvp::J;
-use adl_ir::{Block, Cmp, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_ir::{Block, Cmp, Loop, Op, Out, SoacKind, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::BTreeMap;
 
@@ -23,6 +23,13 @@ impl J<'_> {
             self.chosen_so_far(g, op);
             return Ok(());
         }
+        let scalar = self.b.ty(g.neutral[0]).rank() == 0;
+        if let Some(op @ (Bin::Min | Bin::Max)) = known.filter(|_| scalar) {
+            self.decide(s.span, g.name(), "min, max: the position of each prefix's, found with it (§5, as §3.2.2)", "");
+            let op = self.extreme_with_place(&self.b.ty(g.neutral[0]), op);
+            self.chosen_so_far(g, op);
+            return Ok(());
+        }
         self.b.push(s.clone());
         match known {
             Some(Bin::Add) => {
@@ -31,11 +38,6 @@ impl J<'_> {
                 let t = self.and_neutral(g, t, 0);
                 let p = self.both(g, t, 0, g.kind == SoacKind::ScanExclusive);
                 self.finish(g, 0, p);
-                Ok(())
-            }
-            Some(Bin::Min | Bin::Max) if self.b.ty(g.neutral[0]).rank() == 0 => {
-                self.decide(s.span, g.name(), "min, max: the position of each prefix's (§5, as §3.2.2)", "");
-                self.running_extreme(g);
                 Ok(())
             }
             _ => self.any_scan(g, s),
@@ -63,13 +65,20 @@ impl J<'_> {
         if g.kind == SoacKind::ScanExclusive {
             return g.outs.clone();
         }
-        let (zero, n) = (self.b.int(0), self.b.dim(g.arrays[0], 0));
-        g.neutral.iter().zip(&g.outs).map(|(e, y)| {
-            let ty = self.b.ty(*y);
-            let first = self.b.one(Op::Stack { elems: vec![*e], shape: None }, ty.clone());
-            let all = self.b.one(Op::Concat { a: first, b: *y, len: None, shape: None }, ty.clone());
-            self.b.one(Op::Slice { a: all, lo: zero, hi: n, shape: None }, ty)
-        }).collect()
+        g.neutral.iter().zip(&g.outs).map(|(e, y)| self.previous(*y, *e)).collect()
+    }
+
+    /// Each element's predecessor, the first's being `e`: one pass over the array.
+    pub(super) fn previous(&mut self, xs: Var, e: Var) -> Var {
+        let (ty, n, zero, back) = (self.b.ty(xs), self.b.dim(xs, 0), self.b.int(0), self.b.int(-1));
+        let empty = self.b.cmp(Cmp::Eq, n, zero);
+        self.b.open();
+        let none = self.b.close(vec![xs], Vec::new());
+        self.b.open();
+        let turned = self.b.one(Op::Rotate { n: back, a: xs }, ty.clone());
+        let shifted = self.b.one(Op::IndexSet { acc: turned, at: vec![zero], v: e, shape: None }, ty.clone());
+        let some = self.b.close(vec![shifted], Vec::new());
+        self.b.one(Op::If(empty, Box::new(none), Box::new(some)), ty)
     }
 
     /// The work of a turn with Jacobians: a multiplication for each entry that is not one, and the additions.
@@ -92,26 +101,40 @@ impl J<'_> {
         let rows: Vec<Row> = self.with_partials(&g.op, &[before, g.arrays.clone()].concat(), &units).into_iter().map(|(_, r)| r).collect();
         let blocks = cycles(&rows, w);
         self.say_blocks(g, &rows, &blocks);
+        let given: Vec<Option<Var>> = g.arrays.iter().map(|a| self.has(*a)).collect();
+        let driven = rows.iter().map(|row| {
+            let own: Row = row.iter().filter(|(k, _)| **k >= w).map(|(k, c)| (*k, *c)).collect();
+            self.row_times(&own, &|k| given[k - w])
+        }).collect();
+        for (k, p) in self.prefixes_by(g, &rows, driven).into_iter().enumerate() {
+            self.finish(g, k, p);
+        }
+        Ok(())
+    }
+
+    /// The recurrence whose coefficients are those of `rows` below the number of components, and whose other terms are `driven`.
+    fn prefixes_by(&mut self, g: &Group, rows: &[Row], driven: Vec<Option<Var>>) -> Vec<Prefixes> {
+        let w = rows.len();
         let mut done: BTreeMap<usize, Prefixes> = BTreeMap::new();
-        for block in blocks {
+        for block in cycles(rows, w) {
             let mut drive = Vec::new();
-            let given: Vec<Option<Var>> = g.arrays.iter().map(|a| self.has(*a)).collect();
             for j in &block {
-                let own: Row = rows[*j].iter().filter(|(k, _)| **k >= w).map(|(k, c)| (*k, *c)).collect();
-                let mut x = self.row_times(&own, &|k| given[k - w]);
+                let mut x = driven[*j];
                 let outer: Row = rows[*j].iter().filter(|(k, _)| **k < w && !block.contains(k)).map(|(k, c)| (*k, *c)).collect();
                 let from_others = self.row_times(&outer, &|k| done.get(&k).and_then(|p: &Prefixes| p.without));
                 x = self.lin_sum(x, from_others);
                 drive.push(x);
             }
             let asked = rows.iter().enumerate().any(|(j, r)| !block.contains(&j) && block.iter().any(|k| r.contains_key(k)));
-            let solved = self.solve(g, &rows, &block, (&drive, asked || g.kind == SoacKind::ScanExclusive));
+            let solved = self.solve(g, rows, &block, (&drive, asked || g.kind == SoacKind::ScanExclusive));
             done.extend(block.iter().copied().zip(solved));
         }
-        for (k, p) in done {
-            self.finish(g, k, p);
-        }
-        Ok(())
+        done.into_values().collect()
+    }
+
+    /// Tangents of the prefixes of a recurrence.
+    pub(super) fn prefixes(&mut self, g: &Group, rows: &[Row], driven: Vec<Option<Var>>) -> Vec<Option<Var>> {
+        self.prefixes_by(g, rows, driven).into_iter().map(|p| p.with).collect()
     }
 
     fn say_blocks(&mut self, g: &Group, rows: &[Row], blocks: &[Vec<usize>]) {
@@ -248,51 +271,35 @@ impl J<'_> {
         }
     }
 
-    /// The tangent of the element that each prefix's extreme is, the first of equal ones. Place 0 is the neutral element.
-    fn running_extreme(&mut self, g: &Group) {
-        let n = self.b.dim(g.arrays[0], 0);
-        let at = self.extreme_places(g, n);
-        self.tangents_at(g, n, at);
-    }
-
-    /// The tangents of a scan that gives elements, by their places: 0 is the neutral element's.
-    pub(super) fn tangents_at(&mut self, g: &Group, n: Var, at: Var) {
+    /// The tangents of a scan that gives elements, by their places: -1 is the neutral element's.
+    pub(super) fn tangents_at(&mut self, g: &Group, places: Var) {
         let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
-        let one = self.b.int(1);
-        let more = self.b.bin(Bin::Add, n, one);
-        let longer = self.b.one(Op::Stack { elems: vec![more], shape: None }, Ty::shape());
         let ty = self.tangent_ty(a);
-        let mut acc = self.lin_zero(ty.clone());
-        if let Some(t) = self.has(a) {
-            acc = self.b.lin(Op::SliceAdd { acc, lo: one, hi: more, v: t, shape: Some(longer) }, ty.clone());
-        }
-        if let Some(t) = self.has(e) {
-            let zero = self.b.int(0);
-            acc = self.b.lin(Op::IndexAdd { acc, at: vec![zero], v: t, shape: Some(longer) }, ty.clone());
-        }
-        let t = self.b.lin(Op::Gather { a: acc, at, shape: Some(longer) }, ty);
-        self.set_tangent(y, Some(t));
+        // Where the neutral element stands, nothing is read of the array.
+        let read = self.has(a).map(|t| {
+            let shape = self.shape(a);
+            self.b.lin(Op::Gather { a: t, at: places, shape: Some(shape) }, ty.clone())
+        });
+        let kept = self.has(e).map(|t| {
+            let (zero, no, yes) = (self.b.int(0), self.b.real(0.0, e), self.b.real(1.0, e));
+            let neutral = self.b.cmp(Cmp::Lt, places, zero);
+            let n = self.b.dim(a, 0);
+            let c = self.b.one(Op::Select(neutral, yes, no), ty.clone());
+            let all = self.b.lin(Op::Replicate { n, a: t }, ty.clone());
+            self.b.bin(Bin::Scale, c, all)
+        });
+        let t = self.lin_sum(read, kept);
+        self.set_tangent(y, t);
     }
 
-    /// The place of each prefix's extreme: that of the last element at which the prefixes changed.
-    fn extreme_places(&mut self, g: &Group, n: Var) -> Var {
-        let y = g.outs[0];
-        let inclusive = Group { kind: SoacKind::Scan, op: Block::default(), neutral: g.neutral.clone(), arrays: g.arrays.clone(), outs: g.outs.clone() };
-        let before = self.prefixes_before(&inclusive)[0];
-        let changed = self.b.cmp(Cmp::Ne, y, before);
-        let (zero, one) = (self.b.int(0), self.b.int(1));
-        // An exclusive prefix changes one element later.
-        let places = match g.kind {
-            SoacKind::ScanExclusive => self.iota(n),
-            SoacKind::Scan | SoacKind::Reduce => {
-                let more = self.b.bin(Bin::Add, n, one);
-                self.b.prim(Prim::Range, &[one, more], Ty::shape())
-            }
-        };
-        let places = self.b.one(Op::Select(changed, places, zero), Ty::shape());
-        let op = operator::binary(&mut self.b, &Ty::I64, Bin::Max);
-        let made = Soac { kind: SoacKind::Scan, op, neutral: vec![zero], arrays: vec![places] };
-        self.b.one(Op::Soac(Box::new(made)), Ty::shape())
+    /// `(v, i) (w, j)`: the extreme and its place, the first of equal ones. At `nan` the places are those of later elements.
+    pub(super) fn extreme_with_place(&mut self, elem: &Ty, op: Bin) -> Block {
+        self.b.open();
+        let [v, i, w, j] = [elem.clone(), Ty::I64, elem.clone(), Ty::I64].map(|t| self.b.param(t));
+        let kept = self.b.cmp(if op == Bin::Min { Cmp::Le } else { Cmp::Ge }, v, w);
+        let value = self.b.bin(op, v, w);
+        let place = self.b.one(Op::Select(kept, i, j), Ty::I64);
+        self.b.close(vec![value, place], Vec::new())
     }
 
     /// `(v, i) (w, j)`: the first unless the second is better; a `nan` stays.

@@ -242,8 +242,34 @@ pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> R
     Ok(array::make(shape, Buf::F64(out)))
 }
 
-/// `acc` with the elements of `v` added at the indices.
-pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value) -> Res<Value> {
+/// Whether some index is no element's.
+pub(crate) fn out_of_bounds(a: &Value, at: &Value) -> bool {
+    let n = seq::len(a);
+    matches!(at, Value::Array(at) if matches!(&at.buf, Buf::I64(at) if at.iter().any(|i| *i < 0 || *i as usize >= n)))
+}
+
+/// The elements at the indices; zeros at those out of bounds.
+pub(crate) fn gather_or_zero(a: &Value, at: &Value) -> Res<Value> {
+    let (a, at) = (arr(a)?, arr(at)?);
+    let (n, row): (usize, usize) = (a.len(), a.shape[1..].iter().product());
+    // A row of zeros stands behind the others.
+    let mut longer = Array::clone(a);
+    longer.shape[0] = n + 1;
+    match &mut longer.buf {
+        Buf::F64(x) => x.resize(x.len() + row, 0.0),
+        Buf::F32(x) => x.resize(x.len() + row, 0.0),
+        Buf::I64(x) => x.resize(x.len() + row, 0),
+        Buf::Bool(x) => x.resize(x.len() + row, false),
+        Buf::Boxed(x) => x.resize(x.len() + row, Value::Zero),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(kind()),
+    }
+    let Buf::I64(at) = &at.buf else { return Err(kind()) };
+    let at: Vec<usize> = at.iter().map(|i| usize::try_from(*i).map_or(n, |i| i.min(n))).collect();
+    Ok(Value::Array(Rc::new(array::gather_rows(&longer, &at, &[at.len()])?)))
+}
+
+/// `acc` with the elements of `v` added at the indices; `within`: but for those out of bounds.
+pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, within: bool) -> Res<Value> {
     if matches!(v, Value::Zero) {
         return Ok(acc);
     }
@@ -252,11 +278,14 @@ pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value) -> R
     let row: usize = acc.shape[1..].iter().product();
     let (at, v) = (arr(at)?.clone(), arr(&v)?.clone());
     let Buf::I64(at) = &at.buf else { return Ok(Value::Array(Rc::new(acc))) };
-    let place = |i: i64| usize::try_from(i).ok().filter(|i| *i < n).ok_or_else(|| seq::out_of_bounds(i, n));
+    let place = |i: i64| match usize::try_from(i).ok().filter(|i| *i < n) {
+        None if !within => Err(seq::out_of_bounds(i, n)),
+        i => Ok(i),
+    };
     macro_rules! add {
         ($d:expr, $s:expr) => {
             for (k, i) in at.iter().enumerate() {
-                let i = place(*i)?;
+                let Some(i) = place(*i)? else { continue };
                 $d[i * row..(i + 1) * row].iter_mut().zip(&$s[k * row..(k + 1) * row]).for_each(|(d, s)| *d += s);
             }
         };
@@ -266,13 +295,14 @@ pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value) -> R
         (Buf::F32(d), Buf::F32(s)) => add!(d, s),
         (Buf::I64(d), Buf::I64(s)) => {
             for (k, i) in at.iter().enumerate() {
-                let i = place(*i)?;
+                let Some(i) = place(*i)? else { continue };
                 add_ints(&mut d[i * row..(i + 1) * row], &s[k * row..(k + 1) * row])?;
             }
         }
         (Buf::Boxed(d), Buf::Boxed(s)) => {
             for (i, s) in at.iter().zip(s) {
-                let d = &mut d[place(*i)?];
+                let Some(i) = place(*i)? else { continue };
+                let d = &mut d[i];
                 *d = arith::bin(m, Bin::Add, std::mem::take(d), s.clone())?;
             }
         }

@@ -287,7 +287,7 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::IndexSet { acc, at, v, shape } => parts::index_update(get(acc), &fr.vals(at), get(v), opt(shape), ty, Update::Set),
         Op::Slice { a, lo, hi, .. } => parts::slice(get(a), get(lo), get(hi)),
         Op::SliceAdd { acc, lo, hi, v, shape } => parts::slice_add(get(acc), (get(lo), get(hi)), get(v), opt(shape), ty),
-        Op::Gather { a, at, .. } => parts::gather(get(a), get(at)),
+        Op::Gather { a, at, shape } => parts::gather(get(a), get(at), shape.is_some(), ty),
         Op::GatherAdd { acc, at, v, shape } => parts::gather_add(get(acc), get(at), get(v), opt(shape), ty),
         Op::Reverse(a) => arrays::permute(get(a), |i, n| n - 1 - i),
         Op::Rotate { n, a } => {

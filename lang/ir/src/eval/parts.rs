@@ -71,8 +71,8 @@ pub(super) fn slice(a: &Val, lo: &Val, hi: &Val) -> Res {
     Ok(Val::array(shape, a.elems[r].to_vec()))
 }
 
-/// Rows at some indices.
-pub(super) fn gather(a: &Val, at: &Val) -> Res {
+/// Rows at some indices. `else_zero`: zeros at those out of bounds.
+pub(super) fn gather(a: &Val, at: &Val, else_zero: bool, ty: &Ty) -> Res {
     if a.is_absent() {
         return Ok(Val::Absent);
     }
@@ -80,8 +80,11 @@ pub(super) fn gather(a: &Val, at: &Val) -> Res {
     let (n, k) = rows(a);
     let mut elems = Vec::with_capacity(at.elems.len() * k);
     for i in &at.elems {
-        let i = bounded(i, n)?;
-        elems.extend_from_slice(&a.elems[i * k..(i + 1) * k]);
+        match bounded(i, n) {
+            Ok(i) => elems.extend_from_slice(&a.elems[i * k..(i + 1) * k]),
+            Err(_) if else_zero => elems.extend(std::iter::repeat_n(Val::zero(ty.scalar()), k)),
+            Err(e) => return Err(e),
+        }
     }
     let mut shape = a.shape.clone();
     shape[0] = at.elems.len();
@@ -154,8 +157,11 @@ pub(super) fn gather_add(acc: &Val, at: &Val, v: &Val, shape: Option<&Val>, ty: 
         return Err(format!("{} indices for an array of shape {:?}", at.elems.len(), v.shape));
     }
     for (j, i) in at.elems.iter().enumerate() {
-        let i = bounded(i, n)?;
-        update(&mut a.elems[i * k..(i + 1) * k], &v.elems[j * k..(j + 1) * k], Update::Add)?;
+        match bounded(i, n) {
+            Ok(i) => update(&mut a.elems[i * k..(i + 1) * k], &v.elems[j * k..(j + 1) * k], Update::Add)?,
+            Err(_) if shape.is_some() => {}
+            Err(e) => return Err(e),
+        }
     }
     Ok(acc)
 }

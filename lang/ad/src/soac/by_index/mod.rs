@@ -5,15 +5,15 @@ mod product;
 mod segments;
 
 use super::laws::{Law, Trial};
+use super::Group;
 use super::operator::{self, Column};
 use super::partials::{self, Coef, Row};
 use crate::jvp::J;
-use adl_ir::{Block, Cmp, Lit, Op, Stmt, Ty, Var};
+use adl_ir::{Block, Cmp, Lit, Op, SoacKind, Stmt, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 
 pub(super) use product::Products;
-
 
 /// A histogram whose components depend on each other.
 pub(super) struct Histogram {
@@ -87,10 +87,9 @@ impl J<'_> {
                 Ok(())
             }
             Some(op @ (Bin::Min | Bin::Max)) if scalars => {
-                self.b.push(s.clone());
-                self.decide(s.span, NAME, "min, max: the first position in each bin (§4.2.2, Fig. 5)", "");
-                let op = self.first_better(&self.b.ty(h.neutral[0]), op);
-                self.histogram_extreme(h, op);
+                self.decide(s.span, NAME, "min, max: the first position in each bin, found with it (§4.2.2, Fig. 5)", "");
+                let place = self.extreme_places(h, op);
+                self.histogram_extreme(h, place);
                 Ok(())
             }
             Some(Bin::Mul) if scalars => {
@@ -101,9 +100,9 @@ impl J<'_> {
             _ => match operator::vectorised(&self.b.func, &h.op) {
                 None if scalars => match self.chooser(&h.op) {
                     Some(op) => {
-                        self.b.push(s.clone());
                         self.decide(s.span, NAME, super::choice::RULE, "");
-                        self.histogram_extreme(h, op);
+                        let place = self.with_places_in_bins(h, op, h.outs[0]);
+                        self.histogram_extreme(h, place);
                         Ok(())
                     }
                     None => self.any_histogram(h, s),
@@ -123,73 +122,75 @@ impl J<'_> {
         self.derive_all(&made.stmts)
     }
 
-    /// The bin of each value; for keys out of range one more, behind the others. And the number of bins.
-    pub(super) fn bins(&mut self, h: &Histogram) -> (Var, Var) {
-        let w = self.b.dim(h.dest[0], 0);
-        (segments::bins(&mut self.b, h.keys, w), w)
-    }
-
-    /// Adds contributions, one for each value, to tangents of the bins.
-    pub(super) fn collected_in_bins(&mut self, dest: Var, (bins, w): (Var, Var), start: Option<Var>, parts: Option<Var>) -> Option<Var> {
-        let parts = match parts {
-            Some(p) => p,
-            None => return start,
-        };
-        let ty = self.tangent_ty(dest);
-        let (zero, one) = (self.b.int(0), self.b.int(1));
-        let more = self.b.bin(Bin::Add, w, one);
-        let whole = self.b.shape(dest);
-        let longer = self.b.one(Op::IndexSet { acc: whole, at: vec![zero], v: more, shape: None }, Ty::shape());
-        let mut acc = self.lin_zero(ty.clone());
-        if let Some(t) = start {
-            acc = self.b.lin(Op::SliceAdd { acc, lo: zero, hi: w, v: t, shape: Some(longer) }, ty.clone());
-        }
-        let acc = self.b.lin(Op::GatherAdd { acc, at: bins, v: parts, shape: Some(longer) }, ty.clone());
-        Some(self.b.lin(Op::Slice { a: acc, lo: zero, hi: w, shape: Some(longer) }, ty))
+    /// Adds contributions, one for each value, to tangents of the bins. Keys out of range have none.
+    pub(super) fn collected_in_bins(&mut self, dest: Var, keys: Var, start: Option<Var>, parts: Option<Var>) -> Option<Var> {
+        let Some(v) = parts else { return start };
+        let (ty, shape) = (self.tangent_ty(dest), self.b.shape(dest));
+        let acc = start.unwrap_or_else(|| self.lin_zero(ty.clone()));
+        Some(self.b.lin(Op::GatherAdd { acc, at: keys, v, shape: Some(shape) }, ty))
     }
 
     fn histogram_sum(&mut self, h: &Histogram) {
-        let bins = self.bins(h);
-        let t = self.collected_in_bins(h.dest[0], bins, self.has(h.dest[0]), self.has(h.values[0]));
+        let t = self.collected_in_bins(h.dest[0], h.keys, self.has(h.dest[0]), self.has(h.values[0]));
         self.set_tangent(h.outs[0], t);
     }
 
-    /// The tangent of the value that each bin took, the first of equal ones; the destination's where it stayed.
-    fn histogram_extreme(&mut self, h: &Histogram, op: Block) {
-        let (dest, values) = (h.dest[0], h.values[0]);
+    /// Runs the operator on elements with their places into `y`; those of the destination are -1. It gives the places.
+    fn with_places_in_bins(&mut self, h: &Histogram, op: Block, y: Var) -> Var {
         let n = self.b.dim(h.keys, 0);
         let places = self.iota(n);
         let none = self.b.int(-1);
-        let shape = self.b.shape(dest);
+        let shape = self.b.shape(h.dest[0]);
         let nowhere = self.b.one(Op::Spread { a: none, shape }, Ty::shape());
-        let lifted = Op::ReduceByIndex { dest: vec![dest, nowhere], op: Box::new(op), neutral: vec![h.neutral[0], none], keys: h.keys, values: vec![values, places] };
-        let tys = [self.b.ty(dest), Ty::shape()];
-        let place = self.b.emit(lifted, &tys, &[]).0[1];
-        let zero = self.b.int(0);
-        let taken = self.b.cmp(Cmp::Ge, place, zero);
+        let lifted = Op::ReduceByIndex { dest: vec![h.dest[0], nowhere], op: Box::new(op), neutral: vec![h.neutral[0], none], keys: h.keys, values: vec![h.values[0], places] };
+        let place = self.b.func.fresh(Ty::shape(), false);
+        let span = self.b.span;
+        self.b.push(Stmt { outs: vec![y, place], lin_outs: Vec::new(), op: lifted, span });
+        place
+    }
+
+    /// The same for extremes. Where a bin has a `nan`, the first one is looked for by a dearer operator.
+    fn extreme_places(&mut self, h: &Histogram, op: Bin) -> Var {
+        let (elem, y) = (self.b.ty(h.neutral[0]), h.outs[0]);
+        let quick = self.extreme_with_place(&elem, op);
+        let place = self.with_places_in_bins(h, quick, y);
+        let nan = self.b.cmp(Cmp::Ne, y, y);
+        let any = self.b.prim(adl_prim::Prim::Any, &[nan], Ty::Bool);
+        self.b.open();
+        let careful = self.first_better(&elem, op);
+        let ty = self.b.ty(y);
+        let again = self.b.func.fresh(ty, false);
+        let first = self.with_places_in_bins(h, careful, again);
+        let some = self.b.close(vec![first], Vec::new());
+        self.b.open();
+        let none = self.b.close(vec![place], Vec::new());
+        self.b.one(Op::If(any, Box::new(some), Box::new(none)), Ty::shape())
+    }
+
+    /// The tangent of the value that each bin took, the first of equal ones; the destination's where it stayed.
+    fn histogram_extreme(&mut self, h: &Histogram, place: Var) {
+        let (dest, values) = (h.dest[0], h.values[0]);
         let ty = self.tangent_ty(dest);
-        let mut t = self.has(dest).map(|t| {
+        let stays = self.has(dest).map(|t| {
+            let zero = self.b.int(0);
+            let taken = self.b.cmp(Cmp::Ge, place, zero);
             let (no, yes) = (self.b.real(0.0, dest), self.b.real(1.0, dest));
-            let stays = self.b.one(Op::Select(taken, no, yes), ty.clone());
-            self.b.bin(Bin::Scale, stays, t)
+            let c = self.b.one(Op::Select(taken, no, yes), ty.clone());
+            self.b.bin(Bin::Scale, c, t)
         });
-        if let Some(v) = self.has(values) {
-            let at = self.b.one(Op::Nonzero(taken), Ty::shape());
-            let from = self.b.one(Op::Gather { a: place, at, shape: None }, Ty::shape());
+        let taken = self.has(values).map(|v| {
             let all = self.b.shape(values);
-            let v = self.b.lin(Op::Gather { a: v, at: from, shape: Some(all) }, ty.clone());
-            let acc = t.unwrap_or_else(|| self.lin_zero(ty.clone()));
-            t = Some(self.b.lin(Op::GatherAdd { acc, at, v, shape: Some(shape) }, ty));
-        }
+            self.b.lin(Op::Gather { a: v, at: place, shape: Some(all) }, ty.clone())
+        });
+        let t = self.lin_sum(stays, taken);
         self.set_tangent(h.outs[0], t);
     }
 
     fn histogram_product(&mut self, h: &Histogram) -> Result<(), Unsupported> {
-        let bins = self.bins(h);
-        let (cd, cv) = self.products_in_bins([h.dest[0], bins.0, h.values[0], h.outs[0]])?;
+        let (cd, cv) = self.products_in_bins([h.dest[0], h.keys, h.values[0], h.outs[0]])?;
         let start = self.has(h.dest[0]).map(|t| self.b.bin(Bin::Scale, cd, t));
         let parts = self.has(h.values[0]).map(|t| self.b.bin(Bin::Scale, cv, t));
-        let t = self.collected_in_bins(h.dest[0], bins, start, parts);
+        let t = self.collected_in_bins(h.dest[0], h.keys, start, parts);
         self.set_tangent(h.outs[0], t);
         Ok(())
     }
@@ -256,25 +257,45 @@ impl J<'_> {
             Law::Unknown => return self.histogram_loop(s, "whether its operator is associative could not be tried"),
         }
         self.b.push(s.clone());
-        self.decide(s.span, NAME, "sorted keys and two scans in each segment (§4.1, Fig. 4)", "the operator is none that has a rule of its own");
-        let (bins, w) = self.bins(h);
-        let sorted = segments::sorted(&mut self.b, &h.op, &h.neutral, &h.dest, &h.values, bins);
+        self.decide(s.span, NAME, "sorted keys, one scan in each segment, and a linear recurrence (§4.1 with §5.2, instead of Fig. 4)", "the operator is none that has a rule of its own");
+        self.sorted_histogram(h);
+        Ok(())
+    }
+
+    /// In each segment of the sorted values, ẏᵢ = ∂₁ ẏᵢ₋₁ + ∂₂ ȧᵢ as in a scan that begins with the destination's element: the bin's tangent is
+    /// the last one.
+    fn sorted_histogram(&mut self, h: &Histogram) {
         let k = h.dest.len();
-        let triple = sorted.triple(&mut self.b, &h.op);
-        let none = vec![Row::new(); k];
-        let units: Vec<Row> = (0..k).map(partials::unit).collect();
-        let args = [&sorted.before[..], &sorted.values, &sorted.after, &[sorted.last]].concat();
-        let rows = self.with_partials(&triple, &args, &[&none[..], &units, &none, &[Row::new()]].concat());
-        let starts = self.of_destination(h, &sorted, w);
+        let sorted = segments::prefixes(self, h);
+        let units: Vec<Row> = (0..2 * k).map(partials::unit).collect();
+        let rows: Vec<Row> = self.with_partials(&h.op, &[&sorted.before[..], &sorted.values].concat(), &units).into_iter().map(|(_, r)| r).collect();
         let given: Vec<Option<Var>> = h.values.iter().map(|v| self.sorted_tangent(*v, sorted.order)).collect();
-        for (j, (y, (_, row))) in h.outs.iter().zip(&rows).enumerate() {
+        let driven = rows.iter().enumerate().map(|(j, row)| {
+            let own: Row = row.iter().filter(|(m, _)| **m >= k).map(|(m, c)| (*m, *c)).collect();
+            let own = self.row_times(&own, &|m| given[m - k]);
+            let seeds = self.of_destination(h, &sorted, (j, row));
+            self.lin_sum(own, seeds)
+        }).collect();
+        let within: Vec<Row> = rows.iter().map(|row| row.iter().filter(|(m, _)| **m < k).map(|(m, c)| (*m, self.but_at(sorted.first, *c, sorted.before[*m]))).collect()).collect();
+        let neutral = sorted.values.iter().map(|v| {
+            let ty = self.b.ty(*v).elem();
+            self.nothing(&ty)
+        }).collect();
+        let g = Group { kind: SoacKind::Scan, op: Block::default(), neutral, arrays: sorted.values.clone(), outs: h.outs.clone() };
+        let all = self.prefixes(&g, &within, driven);
+        for ((d, y), t) in h.dest.iter().zip(&h.outs).zip(all) {
             if self.act.has(*y) {
-                let parts = self.row_times(row, &|k| given[k]);
-                let t = self.collected_in_bins(h.dest[j], (sorted.bins, w), starts[j], parts);
+                let t = self.last_in_bins(h, &sorted, *d, t);
                 self.set_tangent(*y, t);
             }
         }
-        Ok(())
+    }
+
+    /// A coefficient that is zero at the first values of bins.
+    fn but_at(&mut self, first: Var, c: Coef, like: Var) -> Coef {
+        let (zero, ty) = (self.b.real(0.0, like), self.b.ty(like));
+        let c = partials::number(&mut self.b, c, Some(like));
+        Coef::Is(self.b.one(Op::Select(first, zero, c), ty))
     }
 
     fn sorted_tangent(&mut self, v: Var, order: Var) -> Option<Var> {
@@ -283,35 +304,34 @@ impl J<'_> {
         Some(self.b.lin(Op::Gather { a: t, at: order, shape: Some(shape) }, ty))
     }
 
-    /// The destination's tangents, times what all that fell into each bin makes of them.
-    fn of_destination(&mut self, h: &Histogram, sorted: &segments::Sorted, w: Var) -> Vec<Option<Var>> {
-        let given: Vec<Option<Var>> = h.dest.iter().map(|d| self.has(*d)).collect();
-        if given.iter().all(Option::is_none) {
-            return given;
+    /// What the destination's tangents give to the first values of bins.
+    fn of_destination(&mut self, h: &Histogram, sorted: &segments::Prefixes, (j, row): (usize, &Row)) -> Option<Var> {
+        let (ty, all) = (self.tangent_ty(h.dest[j]), self.b.shape(sorted.values[0]));
+        let mut sum = None;
+        for (m, c) in row.iter().filter(|(m, _)| **m < h.dest.len()) {
+            let Some(t) = self.has(h.dest[*m]) else { continue };
+            let shape = self.b.shape(h.dest[*m]);
+            let t = self.b.lin(Op::Gather { a: t, at: sorted.bins, shape: Some(shape) }, ty.clone());
+            let c = match c {
+                Coef::Is(c) if self.b.ty(*c).rank() > 0 => Coef::Is(self.b.one(Op::Gather { a: *c, at: sorted.firsts, shape: None }, ty.clone())),
+                c => *c,
+            };
+            let part = self.scaled_by(c, t);
+            sum = self.lin_sum(sum, Some(part));
         }
-        let k = h.dest.len();
-        let rest = sorted.rest(&mut self.b, &h.op);
-        let units: Vec<Row> = (0..k).map(partials::unit).collect();
-        let rows = self.with_partials(&h.op, &[&sorted.seeds[..], &rest].concat(), &[units, vec![Row::new(); k]].concat());
-        let firsts = sorted.firsts(&mut self.b, w);
-        let mut out = Vec::new();
-        for (j, (_, row)) in rows.into_iter().enumerate() {
-            let mut whole = Row::new();
-            // Bins into which nothing fell keep what they had.
-            for m in 0..k {
-                match row.get(&m) {
-                    Some(Coef::One) if m == j => {
-                        whole.insert(m, Coef::One);
-                    }
-                    c if c.is_some() || m == j => {
-                        let c = sorted.spread(&mut self.b, c.copied(), h.dest[j]);
-                        whole.insert(m, Coef::Is(firsts.in_bins(&mut self.b, c, if m == j { 1.0 } else { 0.0 }, h.dest[j])));
-                    }
-                    _ => {}
-                }
-            }
-            out.push(self.row_times(&whole, &|m| given[m]));
-        }
-        out
+        let zero = self.lin_zero(ty.clone());
+        sum.map(|v| self.b.lin(Op::GatherAdd { acc: zero, at: sorted.firsts, v, shape: Some(all) }, ty))
+    }
+
+    /// The tangents of the last values of bins; of the destination where nothing fell.
+    fn last_in_bins(&mut self, h: &Histogram, sorted: &segments::Prefixes, d: Var, t: Option<Var>) -> Option<Var> {
+        let ty = self.tangent_ty(d);
+        let own = self.has(d).map(|own| {
+            let c = sorted.untouched(&mut self.b, d);
+            self.b.bin(Bin::Scale, c, own)
+        });
+        let all = self.b.shape(h.keys);
+        let v = t.map(|t| self.b.lin(Op::Gather { a: t, at: sorted.lasts, shape: Some(all) }, ty.clone()));
+        self.collected_in_bins(d, sorted.bins, own, v)
     }
 }

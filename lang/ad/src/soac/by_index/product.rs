@@ -6,7 +6,7 @@ use super::super::product::ordinary;
 use super::segments;
 use crate::Ad;
 use crate::jvp::J;
-use adl_ir::{Builder, Cmp, Conv, FnId, Lit, Op, Program, Rule, RuleKind, Ty, Var};
+use adl_ir::{Block, Builder, Cmp, Conv, FnId, Op, Program, Rule, RuleKind, Ty, Var};
 use adl_prim::{Bin, Prim};
 use adl_specialise::Unsupported;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 pub(crate) type Products = HashMap<Ty, (FnId, FnId)>;
 
 impl J<'_> {
-    /// Of `[dest, bins, values, histogram]`: coefficients of the destination's elements and of the values.
+    /// Of `[dest, keys, values, histogram]`: coefficients of the destination's elements and of the values.
     pub(super) fn products_in_bins(&mut self, args: [Var; 4]) -> Result<(Var, Var), Unsupported> {
         let ty = self.b.ty(args[0]);
         let (f, rule) = products(self.ad, self.p, &ty.elem())?;
@@ -32,8 +32,8 @@ fn products(ad: &mut Ad, p: &mut Program, elem: &Ty) -> Result<(FnId, FnId), Uns
     }
     let many = elem.array(1);
     let mut b = Builder::new("products of the others in bins, by scans");
-    let (dest, bins, values) = (b.param(many.clone()), b.param(Ty::shape()), b.param(many.clone()));
-    let (cd, cv) = by_scans(&mut b, dest, bins, values);
+    let (dest, keys, values) = (b.param(many.clone()), b.param(Ty::shape()), b.param(many.clone()));
+    let (cd, cv) = by_scans(&mut b, dest, keys, values);
     let slow = p.add(b.finish(vec![cd, cv], Vec::new()));
     let mut b = Builder::new("products of the others in bins");
     let args = [many.clone(), Ty::shape(), many.clone(), many].map(|t| b.param(t));
@@ -56,11 +56,12 @@ fn rule(ad: &mut Ad, p: &mut Program, slow: FnId, elem: &Ty) -> Result<FnId, Uns
     Ok(p.add(b.finish(out, Vec::new())))
 }
 
-fn by_scans(b: &mut Builder, dest: Var, bins: Var, values: Var) -> (Var, Var) {
+fn by_scans(b: &mut Builder, dest: Var, keys: Var, values: Var) -> (Var, Var) {
     let ty = b.ty(dest);
     let op = operator::product(b, &ty.elem());
     let one = b.real(1.0, dest);
     let w = b.dim(dest, 0);
+    let bins = segments::bins(b, keys, w);
     let s = segments::sorted(b, &op, &[one], &[dest], &[values], bins);
     let after = b.one(Op::Select(s.last, one, s.after[0]), ty.clone());
     let c = b.bin(Bin::Mul, s.before[0], after);
@@ -73,13 +74,10 @@ fn by_scans(b: &mut Builder, dest: Var, bins: Var, values: Var) -> (Var, Var) {
     (firsts.in_bins(b, rest, 1.0, dest), cv)
 }
 
-/// An element of each value's bin; 0 for those out of range.
-fn of_bins(b: &mut Builder, a: Var, bins: Var) -> Var {
-    let ty = b.ty(a);
-    let none = if *ty.scalar() == Ty::I64 { b.int(0) } else { b.real(0.0, a) };
-    let none = b.one(Op::Stack { elems: vec![none], shape: None }, ty.clone());
-    let longer = b.one(Op::Concat { a, b: none, len: None, shape: None }, ty.clone());
-    b.one(Op::Gather { a: longer, at: bins, shape: None }, ty)
+/// An element of each value's bin; 0 for keys out of range.
+fn of_bins(b: &mut Builder, a: Var, keys: Var) -> Var {
+    let (ty, shape) = (b.ty(a), b.shape(a));
+    b.one(Op::Gather { a, at: keys, shape: Some(shape) }, ty)
 }
 
 fn all_ordinary(b: &mut Builder, x: Var) -> Var {
@@ -87,55 +85,61 @@ fn all_ordinary(b: &mut Builder, x: Var) -> Var {
     b.prim(Prim::All, &[each], Ty::Bool)
 }
 
-fn fast(b: &mut Builder, p: &Program, slow: FnId, [dest, bins, values, y]: [Var; 4]) -> Vec<Var> {
+fn fast(b: &mut Builder, p: &Program, slow: FnId, [dest, keys, values, y]: [Var; 4]) -> Vec<Var> {
     let ty = b.ty(dest);
     let fine = all_ordinary(b, y);
     b.open();
     let cd = b.bin(Bin::Div, y, dest);
-    let own = of_bins(b, y, bins);
+    let own = of_bins(b, y, keys);
     let cv = b.bin(Bin::Div, own, values);
     let yes = b.close(vec![cd, cv], Vec::new());
     b.open();
-    let made = with_zeros(b, p, slow, [dest, bins, values]);
+    let made = with_zeros(b, p, slow, [dest, keys, values]);
     let no = b.close(made, Vec::new());
     b.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
 }
 
-/// Where a product is zero, or out of range.
-fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, [dest, bins, values]: [Var; 3]) -> Vec<Var> {
+/// Where a product is zero, or out of range. Without zeros in a bin a coefficient is the quotient; with one its own alone is the rest's
+/// product; else there is none.
+fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, [dest, keys, values]: [Var; 3]) -> Vec<Var> {
     let ty = b.ty(dest);
-    let (zero, one) = (b.real(0.0, dest), b.real(1.0, dest));
+    let (zero, one, none) = (b.real(0.0, dest), b.real(1.0, dest), b.int(0));
     let mut split = |x: Var| {
         let is_zero = b.cmp(Cmp::Eq, x, zero);
         let rest = b.one(Op::Select(is_zero, one, x), ty.clone());
         (is_zero, rest, b.one(Op::Convert(Conv::ToI64, is_zero), Ty::shape()))
     };
     let ((zd, d, nd), (zv, v, nv)) = (split(dest), split(values));
-    let op = operator::product(b, &ty.elem());
-    let product = b.one(Op::ReduceByIndex { dest: vec![d], op: Box::new(op), neutral: vec![one], keys: bins, values: vec![v] }, ty.clone());
-    let op = operator::binary(b, &Ty::I64, Bin::Add);
-    let no = b.int(0);
-    let count = b.one(Op::ReduceByIndex { dest: vec![nd], op: Box::new(op), neutral: vec![no], keys: bins, values: vec![nv] }, Ty::shape());
+    let op = pairs(b, &ty.elem());
+    let counted = Op::ReduceByIndex { dest: vec![d, nd], op: Box::new(op), neutral: vec![one, none], keys, values: vec![v, nv] };
+    let made = b.emit(counted, &[ty.clone(), Ty::shape()], &[]).0;
+    let (product, count) = (made[0], made[1]);
     let fine = all_ordinary(b, product);
     b.open();
-    let cd = counted(b, (zd, d), (product, count));
-    let (product, count) = (of_bins(b, product, bins), of_bins(b, count, bins));
-    let cv = counted(b, (zv, v), (product, count));
+    let single = b.int(1);
+    let (without, with_one) = (b.cmp(Cmp::Eq, count, none), b.cmp(Cmp::Eq, count, single));
+    let whole = b.one(Op::Select(without, product, zero), ty.clone());
+    let rest = b.one(Op::Select(with_one, product, zero), ty.clone());
+    let cd = coefficient(b, zd, d, (whole, rest));
+    let (whole, rest) = (of_bins(b, whole, keys), of_bins(b, rest, keys));
+    let cv = coefficient(b, zv, v, (whole, rest));
     let yes = b.close(vec![cd, cv], Vec::new());
     b.open();
-    let (made, _) = b.call(p, slow, &[dest, bins, values], &[]);
+    let (made, _) = b.call(p, slow, &[dest, keys, values], &[]);
     let no = b.close(made, Vec::new());
     b.emit(Op::If(fine, Box::new(yes), Box::new(no)), &[ty.clone(), ty], &[]).0
 }
 
-/// Without zeros the quotient; with one its own coefficient alone; else nothing.
-fn counted(b: &mut Builder, (is_zero, x): (Var, Var), (product, count): (Var, Var)) -> Var {
+/// `(x, i) (y, j)`: (x y, i + j).
+fn pairs(b: &mut Builder, elem: &Ty) -> Block {
+    b.open();
+    let [x, i, y, j] = [elem.clone(), Ty::I64, elem.clone(), Ty::I64].map(|t| b.param(t));
+    let (product, count) = (b.bin(Bin::Mul, x, y), b.bin(Bin::Add, i, j));
+    b.close(vec![product, count], Vec::new())
+}
+
+fn coefficient(b: &mut Builder, is_zero: Var, x: Var, (whole, rest): (Var, Var)) -> Var {
     let ty = b.ty(x);
-    let (none, single, zero) = (b.int(0), b.int(1), b.real(0.0, x));
-    let (without, with_one) = (b.cmp(Cmp::Eq, count, none), b.cmp(Cmp::Eq, count, single));
-    let never = b.lit(Lit::Bool(false));
-    let alone = b.one(Op::Select(is_zero, with_one, never), Ty::Bool.array(1));
-    let quotient = b.bin(Bin::Div, product, x);
-    let rest = b.one(Op::Select(alone, product, zero), ty.clone());
-    b.one(Op::Select(without, quotient, rest), ty)
+    let quotient = b.bin(Bin::Div, whole, x);
+    b.one(Op::Select(is_zero, rest, quotient), ty)
 }

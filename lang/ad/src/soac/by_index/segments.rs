@@ -1,6 +1,7 @@
-//! Values sorted by their bins, and what stands before and after each in its bin (Fig. 4).
+//! Values sorted by their bins, and what stands before each in its bin, and after it (Fig. 4).
 
-use super::super::partials::{Coef, number};
+use super::Histogram;
+use crate::jvp::J;
 use adl_ir::{Block, Builder, Cmp, Lit, Op, Soac, SoacKind, Ty, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
@@ -15,12 +16,62 @@ pub(super) struct Sorted {
     /// Whether a value is the first, or the last, of its bin.
     pub first: Var,
     pub last: Var,
-    /// The destination's element of the bin.
-    pub seeds: Vec<Var>,
     /// What stands before a value, combined.
     pub before: Vec<Var>,
     /// What stands after it; nothing meaningful at the last.
     pub after: Vec<Var>,
+}
+
+/// Values sorted by their keys with what stands before each in its bin.
+pub(super) struct Prefixes {
+    /// Positions of the sorted values.
+    pub order: Var,
+    pub values: Vec<Var>,
+    /// What stands before a value, combined: the destination's element before the first one of a bin.
+    pub before: Vec<Var>,
+    /// Whether a value is the first of its bin.
+    pub first: Var,
+    /// Positions of the first and the last values of bins, and the bins, of which some may be out of range.
+    pub firsts: Var,
+    pub lasts: Var,
+    pub bins: Var,
+}
+
+/// Sorts, and scans in each segment from the left.
+pub(super) fn prefixes(j: &mut J<'_>, h: &Histogram) -> Prefixes {
+    let order = j.b.prim(Prim::Argsort, &[h.keys], Ty::shape());
+    let keys = gather(&mut j.b, h.keys, order);
+    // Where the first key is -1 its bin has no beginning: it is none.
+    let none = j.b.int(-1);
+    let left = j.previous(keys, none);
+    let first = j.b.cmp(Cmp::Ne, keys, left);
+    let values: Vec<Var> = h.values.iter().map(|v| gather(&mut j.b, *v, order)).collect();
+    let from_left: Vec<Var> = values.iter().zip(&h.neutral).zip(&h.dest).map(|((v, e), d)| {
+        let (ty, shape) = (j.b.ty(*d), j.b.shape(*d));
+        let seed = j.b.one(Op::Gather { a: *d, at: keys, shape: Some(shape) }, ty.clone());
+        let before = j.previous(*v, *e);
+        j.b.one(Op::Select(first, seed, before), ty)
+    }).collect();
+    let b = &mut j.b;
+    let before = in_segments(b, &h.op, &h.neutral, first, &from_left);
+    let firsts = b.one(Op::Nonzero(first), Ty::shape());
+    let bins = gather(b, keys, firsts);
+    let (n, one) = (b.dim(keys, 0), b.int(1));
+    let ends = next(b, firsts, n);
+    let lasts = b.one(Op::Bin(Bin::Sub, ends, one), Ty::shape());
+    Prefixes { order, values, before, first, firsts, lasts, bins }
+}
+
+impl Prefixes {
+    /// 1 for the bins into which nothing fell, 0 for others.
+    pub(super) fn untouched(&self, b: &mut Builder, dest: Var) -> Var {
+        let (zero, one, m, ty, shape) = (b.real(0.0, dest), b.real(1.0, dest), b.dim(self.bins, 0), b.ty(dest), b.shape(dest));
+        let acc = b.one(Op::Spread { a: zero, shape }, ty.clone());
+        let ones = b.one(Op::Replicate { n: m, a: one }, ty.clone());
+        let count = b.one(Op::GatherAdd { acc, at: self.bins, v: ones, shape: Some(shape) }, ty.clone());
+        let filled = b.cmp(Cmp::Gt, count, zero);
+        b.one(Op::Select(filled, zero, one), ty)
+    }
 }
 
 /// The bin of each key: `w`, one more than there are, for those out of range.
@@ -92,7 +143,7 @@ pub(super) fn sorted(b: &mut Builder, op: &Block, neutral: &[Var], dest: &[Var],
     flipped.params.rotate_left(half);
     let after = in_segments(b, &flipped, neutral, stops, &turned);
     let after = after.into_iter().map(|v| reversed(b, v)).collect();
-    Sorted { order, bins, values, first, last, seeds, before, after }
+    Sorted { order, bins, values, first, last, before, after }
 }
 
 fn reversed(b: &mut Builder, v: Var) -> Var {
@@ -131,43 +182,6 @@ pub(super) struct Firsts {
 }
 
 impl Sorted {
-    /// (before ⊙ value) ⊙ after, the latter but for the last of a bin: parameters before…, values…, after…, last.
-    pub(super) fn triple(&self, b: &mut Builder, op: &Block) -> Block {
-        let tys: Vec<Ty> = self.values.iter().map(|v| b.ty(*v).elem()).collect();
-        b.open();
-        let x: Vec<Var> = (0..3).flat_map(|_| tys.clone()).collect::<Vec<_>>().into_iter().map(|t| b.param(t)).collect();
-        let last = b.param(Ty::Bool);
-        let w = tys.len();
-        let left = b.inline(op, &x[..2 * w]);
-        let all = b.inline(op, &[&left[..], &x[2 * w..]].concat());
-        let results = left.iter().zip(all).zip(&tys).map(|((l, a), t)| b.one(Op::Select(last, *l, a), t.clone())).collect();
-        b.close(results, Vec::new())
-    }
-
-    /// Each value with all that follows it in its bin.
-    pub(super) fn rest(&self, b: &mut Builder, op: &Block) -> Vec<Var> {
-        let lifted = self.on_arrays(b, op, &[&self.values[..], &self.after].concat());
-        self.values.iter().zip(lifted).map(|(v, all)| {
-            let ty = b.ty(*v);
-            b.one(Op::Select(self.last, *v, all), ty)
-        }).collect()
-    }
-
-    /// The operator on whole arrays, as a loop without state.
-    fn on_arrays(&self, b: &mut Builder, op: &Block, xs: &[Var]) -> Vec<Var> {
-        let n = b.dim(xs[0], 0);
-        let elems = b.open_loop(xs);
-        let made = b.inline(op, &elems);
-        let mut tys: Vec<Ty> = made.iter().map(|v| b.ty(*v).array(1)).collect();
-        let outs = vec![adl_ir::Out::Collect; made.len()];
-        let body = b.close(made, Vec::new());
-        tys.push(Ty::I64);
-        let l = adl_ir::Loop { turns: adl_ir::Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: xs.to_vec(), lin_xs: vec![], outs, lin_outs: vec![], body };
-        let mut out = b.emit(Op::Loop(Box::new(l)), &tys, &[]).0;
-        out.pop();
-        out
-    }
-
     pub(super) fn firsts(&self, b: &mut Builder, w: Var) -> Firsts {
         let inside = b.cmp(Cmp::Lt, self.bins, w);
         let never = b.lit(Lit::Bool(false));
@@ -180,19 +194,6 @@ impl Sorted {
         let count = b.one(Op::GatherAdd { acc, at: bins, v: ones, shape: None }, Ty::shape());
         let filled = b.cmp(Cmp::Gt, count, zero);
         Firsts { at, bins, filled }
-    }
-
-    /// A coefficient for each sorted value.
-    pub(super) fn spread(&self, b: &mut Builder, c: Option<Coef>, like: Var) -> Var {
-        let v = match c {
-            Some(c) => number(b, c, Some(like)),
-            None => b.real(0.0, like),
-        };
-        if b.ty(v).rank() > 0 {
-            return v;
-        }
-        let (n, ty) = (b.dim(self.bins, 0), b.ty(v).array(1));
-        b.one(Op::Replicate { n, a: v }, ty)
     }
 }
 
