@@ -93,7 +93,7 @@ impl Ad {
 fn function(ad: &mut Ad, p: &mut Program, src: &Function, wrt: &[bool], active: &[bool]) -> Result<Function, Unsupported> {
     let act = Activity::of(ad, p, src, wrt);
     let wanted = leaf::wanted_shapes(&src.body, &act);
-    let mut j = J { ad, p, act, wanted, b: Builder::on(src.clone()), tan: HashMap::new(), shapes: HashMap::new(), lits: HashMap::new(), uniform: HashMap::new() };
+    let mut j = J { ad, p, act, wanted, b: Builder::on(src.clone()), tan: HashMap::new(), shapes: HashMap::new(), extents: HashMap::new(), lits: HashMap::new(), uniform: HashMap::new() };
     j.b.func.name = format!("jvp {}", src.name);
     let params = &src.body.params;
     let mut lin_params = Vec::new();
@@ -126,6 +126,8 @@ pub(crate) struct J<'a> {
     wanted: HashSet<Var>,
     /// Their shapes, made where the arrays are.
     shapes: HashMap<Var, Var>,
+    /// Extents of rows.
+    extents: HashMap<Var, Vec<Var>>,
     /// Values that are known.
     pub(crate) lits: HashMap<Var, Lit>,
     /// Arrays filled with one known number.
@@ -302,15 +304,21 @@ impl J<'_> {
         Ok(())
     }
 
-    /// The shape of a row of an array is known before the loop.
+    /// The shape of a row of an array is known before the loop. (Written out, so that reads of elements of rows are seen to read the array.)
     fn row_shape(&mut self, x: Var, row: Var) {
-        let flat = matches!(self.b.ty(x), Ty::Array(e, r) if r > 1 && e.is_flat());
-        if flat && self.wanted.contains(&row) {
-            let whole = self.shape(x);
-            let (one, n) = (self.b.int(1), self.b.dim(whole, 0));
-            let s = self.b.one(Op::Slice { a: whole, lo: one, hi: n, shape: None }, Ty::shape());
+        let Ty::Array(e, rank) = self.b.ty(x) else { return };
+        if rank < 2 || !e.is_flat() || self.has(x).is_none() {
+            return;
+        }
+        let extents = match self.extents.get(&x) {
+            Some(known) => known[1..].to_vec(),
+            None => (1..rank).map(|k| self.b.dim(x, k)).collect(),
+        };
+        if self.wanted.contains(&row) {
+            let s = self.b.one(Op::Stack { elems: extents.clone(), shape: None }, Ty::shape());
             self.shapes.insert(row, s);
         }
+        self.extents.insert(row, extents);
     }
 }
 

@@ -141,6 +141,16 @@ impl Forms {
         Some(self.shapes.get(&v)?.iter().map(|n| self.of(*n)).collect())
     }
 
+    /// Says what a shape is.
+    pub(crate) fn set_shape(&mut self, v: Var, extents: Vec<Var>) {
+        self.shapes.insert(v, extents);
+    }
+
+    /// The variables of a shape that is written out.
+    pub(crate) fn written(&self, v: Var) -> Option<&[Var]> {
+        self.shapes.get(&v).map(Vec::as_slice)
+    }
+
     /// Says what a variable is.
     pub(crate) fn set(&mut self, v: Var, form: Affine) {
         self.of.insert(v, form);

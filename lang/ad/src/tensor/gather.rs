@@ -1,6 +1,6 @@
 //! Adjoints of comprehensions, as comprehensions (Fig. 16).
 
-use super::affine::Affine;
+use super::affine::{Affine, Forms};
 use super::path::{self, Extents, Site};
 use super::solve::{Known, Solution, Sum, solve};
 use crate::explicit::{captured_by, rename_op};
@@ -39,9 +39,10 @@ impl T<'_> {
             if ty.rank() == 0 || !ty.scalar().is_real() {
                 continue;
             }
-            let Some(nest) = path::indexed(&self.b.func, rest.as_ref().unwrap_or(s), v) else { continue };
+            let mut forms = self.literals.clone();
+            let Some(nest) = path::indexed(&mut self.b, &mut forms, rest.as_ref().unwrap_or(s), v) else { continue };
             let Op::Loop(l) = &nest.op else { continue };
-            let Some(sites) = self.sites(&nest, l, v) else { continue };
+            let Some(sites) = self.sites(&nest, l, v, &forms) else { continue };
             if self.cts.contains_key(&self.root(v)) && !sites.iter().all(|(site, sol)| Self::covers(site, sol)) {
                 continue;
             }
@@ -64,10 +65,10 @@ impl T<'_> {
     }
 
     /// All reads of an array, solved for where they read.
-    fn sites(&mut self, nest: &Stmt, l: &Loop, v: Var) -> Option<Vec<(Site, Solution)>> {
+    fn sites(&mut self, nest: &Stmt, l: &Loop, v: Var, forms: &Forms) -> Option<Vec<(Site, Solution)>> {
         let places = path::reads(&self.b.func, &l.body, v)?;
         places.into_iter().map(|p| {
-            let site = path::site(&self.b.func, nest, p, &self.literals)?;
+            let site = path::site(&self.b.func, nest, p, forms)?;
             let solution = solve(&mut self.b, &site)?;
             Some((site, solution))
         }).collect()

@@ -2,7 +2,7 @@
 
 use super::affine::{Affine, Forms};
 use crate::explicit::captured_by;
-use adl_ir::{Block, Function, Loop, Op, Stmt, Turns, Var};
+use adl_ir::{Block, Builder, Function, Loop, Op, Stmt, Turns, Ty, Var};
 use std::collections::{HashMap, HashSet};
 
 /// The way from a nest's body to a read: statements and the blocks of theirs that lead on, then the reading statement.
@@ -64,15 +64,22 @@ pub(super) fn original(copies: &HashMap<Var, Var>, v: Var) -> Var {
     v
 }
 
-/// The nest with reads of elements of `of`, where inner loops run over it or over its rows, written as reads at their indices. None where
-/// something else is done with a row.
-pub(super) fn indexed(f: &Function, nest: &Stmt, of: Var) -> Option<Stmt> {
+/// A part of an array: its indices, and the turns of the loops that have it as an element.
+#[derive(Clone, Default)]
+struct Row {
+    at: Vec<Var>,
+    turns: Vec<Var>,
+}
+
+/// The nest with reads of elements of `of`, where inner loops run over it or over its rows, and where elements of rows are read, written as
+/// reads at their indices. None where something else is done with a row. `forms` learns the shapes of what is read.
+pub(super) fn indexed(b: &mut Builder, forms: &mut Forms, nest: &Stmt, of: Var) -> Option<Stmt> {
     let mut nest = nest.clone();
     let Op::Loop(l) = &mut nest.op else { return None };
     let copies = copies(&l.body);
-    let mut rows = HashMap::from([(of, Vec::new())]);
-    rows_by_index(f, &mut l.body, &copies, of, &mut rows);
-    let row = |v: Var| original(&copies, v) != of && rows.contains_key(&original(&copies, v));
+    let mut r = Rows { b, forms, copies: &copies, of, parts: HashMap::from([(of, Row::default())]) };
+    r.block(&mut l.body);
+    let row = |v: Var| original(&copies, v) != of && r.parts.contains_key(&original(&copies, v));
     let mut work = vec![&l.body];
     while let Some(b) = work.pop() {
         let mut read = b.lin_results.iter().any(|v| row(*v));
@@ -87,36 +94,70 @@ pub(super) fn indexed(f: &Function, nest: &Stmt, of: Var) -> Option<Stmt> {
     Some(nest)
 }
 
-/// `rows`: variables that hold a part of `of`, with the indices of that part.
-fn rows_by_index(f: &Function, b: &mut Block, copies: &HashMap<Var, Var>, of: Var, rows: &mut HashMap<Var, Vec<Var>>) {
-    b.stmts.retain(|s| !matches!(&s.op, Op::Dup(a) | Op::Drop(a) if original(copies, *a) != of && rows.contains_key(&original(copies, *a))));
-    for s in &mut b.stmts {
-        if let Op::Loop(l) = &mut s.op {
-            elements_by_index(f, l, copies, of, rows);
-        }
-        for inner in s.op.blocks_mut() {
-            stacker::maybe_grow(64 * 1024, 1024 * 1024, || rows_by_index(f, inner, copies, of, rows));
-        }
-    }
+/// Reads of the array `of` through its rows, on the way to reads of itself.
+struct Rows<'a> {
+    b: &'a mut Builder,
+    forms: &'a mut Forms,
+    copies: &'a HashMap<Var, Var>,
+    of: Var,
+    /// Variables that hold a part of it.
+    parts: HashMap<Var, Row>,
 }
 
-fn elements_by_index(f: &Function, l: &mut Loop, copies: &HashMap<Var, Var>, of: Var, rows: &mut HashMap<Var, Vec<Var>>) {
-    let carried = l.lin_init.len();
-    let mut k = 0;
-    while k < l.lin_xs.len() {
-        let (a, e) = (l.lin_xs[k], l.body.lin_params[carried + k]);
-        let part = rows.get(&original(copies, a)).filter(|_| f.ty(a).scalar() == f.ty(e).scalar());
-        let Some(part) = part else {
-            k += 1;
-            continue;
-        };
-        let at: Vec<Var> = part.iter().copied().chain([l.body.params[0]]).collect();
-        l.lin_xs.remove(k);
-        l.body.lin_params.remove(carried + k);
-        if f.ty(e).rank() > 0 {
-            rows.insert(e, at);
-        } else {
-            l.body.stmts.insert(0, Stmt { outs: Vec::new(), lin_outs: vec![e], op: Op::Index { a: of, at, shape: None }, span: Default::default() });
+impl Rows<'_> {
+    fn part(&self, v: Var) -> Option<&Row> {
+        self.parts.get(&original(self.copies, v))
+    }
+
+    fn block(&mut self, b: &mut Block) {
+        let (copies, of) = (self.copies, self.of);
+        b.stmts.retain(|s| !matches!(&s.op, Op::Dup(a) | Op::Drop(a) if original(copies, *a) != of && self.part(*a).is_some()));
+        for s in &mut b.stmts {
+            match &mut s.op {
+                Op::Loop(l) => self.elements(l),
+                Op::Index { .. } => self.read(s),
+                _ => {}
+            }
+            for inner in s.op.blocks_mut() {
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(inner));
+            }
+        }
+    }
+
+    /// An element of a row whose shape is written out is one of the array.
+    fn read(&mut self, s: &mut Stmt) {
+        let Op::Index { a, at, shape: Some(shape) } = &s.op else { return };
+        let Some(row) = self.part(*a).filter(|r| !r.at.is_empty()) else { return };
+        let Some(rest) = self.forms.written(*shape) else { return };
+        let extents = [&row.turns[..], rest].concat();
+        let at = [&row.at[..], at].concat();
+        if extents.len() != at.len() {
+            return;
+        }
+        let shape = self.b.func.fresh(Ty::shape(), false);
+        self.forms.set_shape(shape, extents);
+        s.op = Op::Index { a: self.of, at, shape: Some(shape) };
+    }
+
+    fn elements(&mut self, l: &mut Loop) {
+        let carried = l.lin_init.len();
+        let mut k = 0;
+        while k < l.lin_xs.len() {
+            let (a, e) = (l.lin_xs[k], l.body.lin_params[carried + k]);
+            let part = self.part(a).filter(|_| self.b.func.ty(a).scalar() == self.b.func.ty(e).scalar());
+            let (Some(part), Turns::For(n)) = (part, &l.turns) else {
+                k += 1;
+                continue;
+            };
+            let at: Vec<Var> = part.at.iter().copied().chain([l.body.params[0]]).collect();
+            let turns: Vec<Var> = part.turns.iter().copied().chain([*n]).collect();
+            l.lin_xs.remove(k);
+            l.body.lin_params.remove(carried + k);
+            if self.b.func.ty(e).rank() > 0 {
+                self.parts.insert(e, Row { at, turns });
+            } else {
+                l.body.stmts.insert(0, Stmt { outs: Vec::new(), lin_outs: vec![e], op: Op::Index { a: self.of, at, shape: None }, span: Default::default() });
+            }
         }
     }
 }
@@ -205,9 +246,10 @@ pub(super) fn site(f: &Function, nest: &Stmt, place: Place, literals: &Forms) ->
     w.block(b, place.stmt)?;
     let Op::Index { at, shape, .. } = &b.stmts[place.stmt].op else { return None };
     let extents = match shape {
-        Some(s) if w.inside.contains(s) => return None,
-        Some(s) => match w.forms.shape(*s).filter(|dims| dims.iter().all(|d| w.fixed(d))) {
-            Some(dims) => Extents::Turns(dims),
+        Some(s) => match w.forms.shape(*s) {
+            Some(dims) if dims.iter().all(|d| w.fixed(d)) => Extents::Turns(dims),
+            Some(_) => return None,
+            None if w.inside.contains(s) => return None,
             None => Extents::Of(*s),
         },
         // As the loops run over all of the array, it is as long as they turn.
