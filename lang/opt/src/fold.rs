@@ -29,6 +29,15 @@ impl Lits {
         }
     }
 
+    /// Whether a variable is this real number.
+    pub fn is(&self, v: Var, x: f64) -> bool {
+        match self.get(v) {
+            Some(Lit::F64(y)) => *y == x,
+            Some(Lit::F32(y)) => f64::from(*y) == x,
+            Some(Lit::I64(_) | Lit::Bool(_) | Lit::Str(_)) | None => false,
+        }
+    }
+
     fn float(&self, v: Var) -> Option<f64> {
         match self.get(v) {
             Some(Lit::F64(x)) => Some(*x),

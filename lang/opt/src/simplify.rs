@@ -142,6 +142,7 @@ impl Simplifier<'_> {
         }
         if let ([out], true) = (s.outs.as_slice(), is_pure(&s.op)) {
             let out = *out;
+            self.cheaper(&mut s.op);
             if let Some(v) = self.same(&s.op) {
                 self.names.insert(out, v);
                 return None;
@@ -151,7 +152,7 @@ impl Simplifier<'_> {
             }
             match &s.op {
                 Op::Lit(l) => self.lits.put(out, l.clone()),
-                Op::Un(Un::Neg, _) | Op::Not(_) | Op::Reverse(_) | Op::Transpose(_) | Op::Prim(Prim::Iota, _) | Op::Replicate { .. } | Op::Stack { .. } | Op::Dim(..) => {
+                Op::Un(Un::Neg, _) | Op::Not(_) | Op::Reverse(_) | Op::Transpose(_) | Op::Prim(Prim::Iota, _) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::Dim(..) => {
                     self.defs.insert(out, s.op.clone());
                 }
                 _ => {}
@@ -164,6 +165,29 @@ impl Simplifier<'_> {
                 None
             }
         }
+    }
+
+    /// The same operation for less: a square is a product, and a number meets each element of an array without being copied first. (Not
+    /// in sums, where an array that is absent leaves the other operand.)
+    fn cheaper(&self, op: &mut Op) {
+        let Op::Bin(bin, a, b) = op else { return };
+        match bin {
+            Bin::Pow if self.lits.is(*b, 2.0) => *op = Op::Bin(Bin::Mul, *a, *a),
+            Bin::Mul | Bin::Scale | Bin::Div => {
+                if let Some(x) = self.everywhere(*a, *b) {
+                    *a = x;
+                } else if let Some(x) = self.everywhere(*b, *a) {
+                    *b = x;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The number that stands everywhere in an array of which the other operand has the shape.
+    fn everywhere(&self, a: Var, other: Var) -> Option<Var> {
+        let (Op::Replicate { a: x, .. } | Op::Spread { a: x, .. }) = self.defs.get(&a)? else { return None };
+        (self.f.ty(*x).rank() == 0 && self.f.ty(a).rank() == self.f.ty(other).rank()).then_some(*x)
     }
 
     /// An Int compared with itself.
@@ -181,7 +205,7 @@ impl Simplifier<'_> {
         let kept = |v: Var, other: Var| (self.f.ty(v).rank() >= self.f.ty(other).rank()).then_some(v);
         match op {
             Op::Bin(Bin::Mul | Bin::Scale, a, b) if one(*a) => kept(*b, *a),
-            Op::Bin(Bin::Mul | Bin::Div, a, b) if one(*b) => kept(*a, *b),
+            Op::Bin(Bin::Mul | Bin::Div | Bin::Pow, a, b) if one(*b) => kept(*a, *b),
             Op::Bin(Bin::Add, a, b) if none(*a) => kept(*b, *a),
             Op::Bin(Bin::Add | Bin::Sub, a, b) if none(*b) => kept(*a, *b),
             Op::Bin(Bin::Min | Bin::Max, a, b) if a == b => Some(*a),

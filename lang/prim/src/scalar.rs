@@ -162,13 +162,24 @@ impl Bin {
             Bin::Div => x / y,
             Bin::IntDiv => (x / y).floor(),
             Bin::Rem => floor_rem(x, y),
-            Bin::Pow => x.powf(y),
+            Bin::Pow => pow(x, y),
             Bin::Atan2 => x.atan2(y),
             Bin::Hypot => x.hypot(y),
             Bin::Min => if x.is_nan() || x <= y { x } else { y },
             Bin::Max => if x.is_nan() || x >= y { x } else { y },
             Bin::StepLe => if x <= y { 1.0 } else { 0.0 },
         }
+    }
+}
+
+/// Squares are products, so that a known exponent may be replaced by what it stands for.
+fn pow(x: f64, y: f64) -> f64 {
+    if y == 2.0 {
+        x * x
+    } else if y == 1.0 {
+        x
+    } else {
+        x.powf(y)
     }
 }
 
