@@ -71,7 +71,7 @@ pub(crate) fn missing_bar(at: Span) -> Diagnostic {
 
 pub(crate) fn for_bound(at: Span, found: &str) -> Diagnostic {
     Diagnostic::error("E0125", at, format!("a `for` variable counts from 0 and its bound is written `i < n`, not with `{found}`"))
-        .hint("an array is built with `for i < n -> ...` (an offset goes into the body); what changes from step to step is a `loop x = start for i < n do ...`")
+        .hint("an array is built with `for i < n -> ...` (an offset goes into the body), one from the elements of another with `map (fun x -> ...) xs`; what changes from step to step is a `loop x = start for i < n do ...`")
 }
 
 pub(crate) fn record_colon(at: Span) -> Diagnostic {
