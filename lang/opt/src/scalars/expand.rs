@@ -15,6 +15,16 @@ impl Scalars<'_> {
         if self.f.linear(v) {
             return false;
         }
+        if let (Op::Index { a, at, .. }, Sums::Written) = (&s.op, self.sums) {
+            let width = self.find(|l| l.wide.get(a).copied()).filter(|_| !self.given_away.contains(a));
+            if let (Some(n), [i], true) = (width, &at[..], self.is_vector(v)) {
+                self.note(|l| {
+                    l.lens.insert(v, n);
+                    l.rows.insert(v, (*a, *i));
+                });
+                return false;
+            }
+        }
         if let Some(moved) = self.moved(&s.op) {
             self.consists(v, moved);
             return false;
@@ -63,7 +73,7 @@ impl Scalars<'_> {
                 }
                 match self.place(*a, k) {
                     Elem::Is(v) => Some(v),
-                    Elem::Of(b, j) if b == *a => {
+                    Elem::Of(b, j) if b == *a && self.row(b).is_none() => {
                         let v = s.outs[0];
                         self.note(|l| _ = l.read.insert((b, j), v));
                         None

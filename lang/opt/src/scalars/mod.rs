@@ -34,11 +34,31 @@ pub enum Sums {
 /// Takes small arrays apart; whether there were any.
 pub fn scalars(f: &mut Function, sums: Sums) -> bool {
     let mut body = std::mem::take(&mut f.body);
-    let mut s = Scalars { f, sums, layers: vec![Layer::default()], left: GROWTH, guesses: 0, changed: false };
+    let mut given_away = HashSet::new();
+    if sums == Sums::Written {
+        changing(&body, &mut given_away);
+    }
+    let mut s = Scalars { f, sums, given_away, layers: vec![Layer::default()], left: GROWTH, guesses: 0, changed: false };
     s.block(&mut body);
     let changed = s.changed;
     f.body = body;
     changed
+}
+
+/// Arrays that may change in place, here or where they are passed to: they are not read later than they were.
+fn changing(b: &Block, out: &mut HashSet<Var>) {
+    for s in &b.stmts {
+        match &s.op {
+            Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => _ = out.insert(*acc),
+            Op::Loop(l) => out.extend(l.init.iter().chain(&l.lin_init)),
+            Op::ReduceByIndex { dest, .. } => out.extend(dest),
+            Op::Call { args, lin_args, .. } => out.extend(args.iter().chain(lin_args)),
+            _ => {}
+        }
+        for part in s.op.blocks() {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || changing(part, out));
+        }
+    }
 }
 
 /// The length of a small array.
@@ -70,12 +90,18 @@ struct Layer {
     literals: HashMap<i64, Var>,
     /// Vectors whose length an assertion of the block says, which may stand further down.
     promised: HashMap<Var, usize>,
+    /// Matrices whose rows' length an assertion says.
+    wide: HashMap<Var, usize>,
+    /// Vectors that are rows of such matrices, with the matrix and the index.
+    rows: HashMap<Var, (Var, Var)>,
     /// Vectors of one literal: shapes of vectors of this length.
     shapes: HashMap<Var, usize>,
     /// Absent vectors.
     zeros: HashSet<Var>,
     /// Ints that are the extents of vectors.
     extents: HashMap<Var, Var>,
+    /// Extents of vectors that an assertion of the block says, which may stand further down, and the literal that each is.
+    said: HashMap<Var, Var>,
     /// Comparisons for equality.
     equal: HashMap<Var, (Var, Var)>,
     /// What variables turned out to be.
@@ -85,6 +111,8 @@ struct Layer {
 struct Scalars<'a> {
     f: &'a mut Function,
     sums: Sums,
+    /// Arrays that may change in place.
+    given_away: HashSet<Var>,
     /// Of the blocks around, the innermost last.
     layers: Vec<Layer>,
     /// Statements that may still be added.
@@ -121,6 +149,10 @@ impl Scalars<'_> {
     /// A vector of Floats that is not linear.
     fn is_vector(&self, v: Var) -> bool {
         matches!(self.f.ty(v), Ty::Array(e, 1) if **e == Ty::F64) && !self.f.linear(v)
+    }
+
+    fn is_matrix(&self, v: Var) -> bool {
+        matches!(self.f.ty(v), Ty::Array(e, 2) if **e == Ty::F64) && !self.f.linear(v)
     }
 
     fn is_number(&self, v: Var) -> bool {
@@ -169,7 +201,11 @@ impl Scalars<'_> {
             Elem::Is(v) => v,
             Elem::Of(a, k) => {
                 let at = self.int(k as i64, like, out);
-                let v = self.one(Op::Index { a, at: vec![at], shape: None }, Ty::F64, like, out);
+                let op = match self.row(a) {
+                    Some((m, i)) => Op::Index { a: m, at: vec![i, at], shape: None },
+                    None => Op::Index { a, at: vec![at], shape: None },
+                };
+                let v = self.one(op, Ty::F64, like, out);
                 self.note(|l| _ = l.read.insert((a, k), v));
                 v
             }
@@ -178,6 +214,11 @@ impl Scalars<'_> {
 
     fn elements(&mut self, a: Var, n: usize, like: &Stmt, out: &mut Vec<Stmt>) -> Vec<Var> {
         (0..n).map(|k| self.element(a, k, like, out)).collect()
+    }
+
+    /// The matrix of which a vector is a row, and the index.
+    fn row(&self, v: Var) -> Option<(Var, Var)> {
+        self.find(|l| l.rows.get(&v).copied())
     }
 
     /// Notes what an array consists of.
@@ -203,24 +244,34 @@ impl Scalars<'_> {
             self.stmts(std::mem::take(&mut b.stmts), &mut out);
             b.stmts = out;
             for r in b.results.iter_mut().chain(&mut b.lin_results) {
-                *r = self.name(*r);
+                *r = self.said(self.name(*r));
             }
         });
     }
 
+    /// The literal that an assertion says an Int is.
+    fn said(&self, v: Var) -> Var {
+        self.find(|l| l.said.get(&v).copied()).unwrap_or(v)
+    }
+
     /// Finds the lengths that assertions of a block say.
     fn promise(&mut self, b: &Block) {
-        let (mut ints, mut extents, mut equal) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let (mut ints, mut extents, mut widths, mut equal) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
         for s in &b.stmts {
             match (&s.op, &s.outs[..]) {
                 (Op::Lit(Lit::I64(n)), [v]) => _ = ints.insert(*v, *n),
                 (Op::Dim(a, 0), [v]) if self.is_vector(*a) => _ = extents.insert(*v, *a),
+                (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => _ = widths.insert(*v, *a),
                 (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
                 (Op::Prim(Prim::Assert, args), _) => {
                     let Some((x, y)) = args.first().and_then(|c| equal.get(c)) else { continue };
                     for (x, y) in [(x, y), (y, x)] {
-                        if let (Some(a), Some(n)) = (extents.get(x), ints.get(y).copied().or_else(|| self.literal(*y)).and_then(small)) {
+                        let Some(n) = ints.get(y).copied().or_else(|| self.literal(*y)).and_then(small) else { continue };
+                        if let Some(a) = extents.get(x) {
                             self.note(|l| _ = l.promised.insert(*a, n));
+                        }
+                        if let Some(a) = widths.get(x) {
+                            self.note(|l| _ = l.wide.insert(*a, n));
                         }
                     }
                 }
@@ -238,7 +289,9 @@ impl Scalars<'_> {
 
     fn stmts(&mut self, from: Vec<Stmt>, out: &mut Vec<Stmt>) {
         for mut s in from {
-            s.op.map_operands(&mut |v| self.name(v));
+            // The assertion itself is to compare the extent, not the literal with itself.
+            let compared = matches!(s.op, Op::Cmp(..));
+            s.op.map_operands(&mut |v| if compared { self.name(v) } else { self.said(self.name(v)) });
             self.stmt(s, out);
         }
     }
@@ -268,6 +321,12 @@ impl Scalars<'_> {
             }
         }
         // A run in which the assertion fails has no results.
+        if let (Op::Dim(a, 0), [v]) = (&s.op, &s.outs[..]) {
+            if let Some(n) = self.find(|l| l.promised.get(a).copied()) {
+                let (v, n) = (*v, self.int(n as i64, s, out));
+                self.note(|l| _ = l.said.insert(v, n));
+            }
+        }
         if let (Op::Shape(a), [_]) = (&s.op, &s.outs[..]) {
             if let Some(n) = self.find(|l| l.lens.get(a).or(l.promised.get(a)).copied()) {
                 let n = self.int(n as i64, s, out);
