@@ -3,7 +3,7 @@
 use crate::derive::Known;
 use crate::val::{Linear, Val};
 use crate::{Res, Spec};
-use adl_ir::{Cmp, FnId, Op, Out, Ty as IrTy, Var};
+use adl_ir::{Block, Cmp, FnId, Function, Op, Out, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim};
 
 impl Spec<'_> {
@@ -55,7 +55,8 @@ impl Spec<'_> {
 
     /// The derivative's code for many directions, if there is one.
     fn wide(&mut self, k: &Known, l: &Linear) -> Option<FnId> {
-        let active = l.active.first().is_some_and(|a| *a);
+        let f = self.p.func(if l.transposed { l.cotangent } else { l.tangent });
+        let active = l.active.first().is_some_and(|a| *a) && !on_numbers(f, &f.body);
         active.then(|| self.t.directions(self.p, k.target.id, &k.wrt, l.transposed).ok()).flatten()
     }
 
@@ -75,11 +76,22 @@ impl Spec<'_> {
         let from = self.leaf(if l.transposed { &l.y } else { &l.x })?;
         let (one, zero) = (self.b.real(1.0, from), self.b.real(0.0, from));
         let t = self.b.ty(from);
-        let at = self.b.prim(Prim::Iota, &[n], IrTy::I64.array(1));
         self.each(n, &[], Out::Collect, &mut |s, i, _| {
-            let here = s.b.cmp(Cmp::Eq, at, i);
-            let basis = s.b.one(Op::Select(here, one, zero), t.clone());
+            let zeros = s.b.one(Op::Replicate { n, a: zero }, t.clone());
+            let basis = s.b.one(Op::IndexSet { acc: zeros, at: vec![i], v: one, shape: None }, t.clone());
             s.apply_linear(l, &Val::Leaf(basis))
         })
     }
+}
+
+/// Whether code does its work on numbers one by one: in many directions at once each of them would be an array.
+fn on_numbers(f: &Function, b: &Block) -> bool {
+    let number = |v: &Var| f.ty(*v).rank() == 0;
+    b.stmts.iter().all(|s| match &s.op {
+        Op::If(_, x, y) => stacker::maybe_grow(64 * 1024, 1024 * 1024, || on_numbers(f, x) && on_numbers(f, y)),
+        Op::Zero(_) | Op::Stack { .. } | Op::Concat { .. } | Op::Slice { .. } | Op::Shape(_) => true,
+        Op::IndexAdd { v, .. } | Op::IndexSet { v, .. } => number(v),
+        Op::SliceAdd { .. } => true,
+        op => op.blocks().is_empty() && !matches!(op, Op::Call { .. }) && s.outs.iter().chain(&s.lin_outs).all(number),
+    })
 }

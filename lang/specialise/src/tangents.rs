@@ -154,7 +154,12 @@ impl<'s> Spec<'s> {
         if self.b.ty(x).rank() == 0 {
             return zero;
         }
-        let (shape, t) = (self.b.shape(x), self.b.ty(x));
+        let t = self.b.ty(x);
+        if t.rank() == 1 {
+            let n = self.b.dim(x, 0);
+            return self.b.one(Op::Replicate { n, a: zero }, t);
+        }
+        let shape = self.b.shape(x);
         self.b.one(Op::Spread { a: zero, shape }, t)
     }
 }
