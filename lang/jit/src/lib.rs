@@ -10,6 +10,7 @@
 //!   in line behind bounds checks.
 //! - `handle`: how native code sees arrays and other values.
 //! - `quick`: operations on whole arrays of Floats, done on handles; `slow` in `runtime` does the rest as the interpreter does.
+//! - `running`: histograms and scans by one operator.
 //! - `collect`: buffers that loops fill.
 //! - [`alloc`]: memory of large arrays is kept for the next ones.
 //! - `runtime`: the functions that native code calls; `functions`: those of numbers.
@@ -32,6 +33,7 @@ mod functions;
 mod handle;
 mod module;
 mod quick;
+mod running;
 mod runtime;
 mod unit;
 

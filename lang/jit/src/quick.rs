@@ -13,6 +13,9 @@ use adl_prim::{Bin, Un};
 /// Words that a quick operation is given.
 pub(crate) const WORDS: usize = 5;
 
+/// Elements of a matrix that is transposed here.
+const SMALL: usize = 1 << 12;
+
 /// An operation. Operands are those of the IR operation, in its order.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Fast {
@@ -42,6 +45,10 @@ pub(crate) enum Fast {
     AddSlice,
     /// A product of matrices or a matrix and a vector.
     MatMul,
+    /// One vector behind another.
+    Concat,
+    /// A matrix with rows for columns.
+    Transpose,
 }
 
 /// An operation at a place.
@@ -55,20 +62,20 @@ pub(crate) struct Quick {
 
 /// A live array.
 #[derive(Clone, Copy)]
-struct Floats {
-    handle: *mut Handle,
-    data: *mut f64,
+pub(crate) struct Floats {
+    pub handle: *mut Handle,
+    pub data: *mut f64,
     dims: [i64; AXES],
     rank: usize,
-    len: usize,
+    pub len: usize,
     /// Whether nobody else reads it, so that it may be changed.
-    alone: bool,
+    pub alone: bool,
 }
 
 impl Floats {
     /// # Safety
     /// `word` is a live handle.
-    unsafe fn of(word: u64) -> Option<Floats> {
+    pub unsafe fn of(word: u64) -> Option<Floats> {
         let handle = word as *mut Handle;
         // SAFETY: the caller says so; no reference to it is alive.
         let h = unsafe { &*handle };
@@ -80,7 +87,7 @@ impl Floats {
         Some(Floats { handle, data: h.data.cast(), dims: h.dims, rank, len, alone: h.rc == 1 && h.owned == 1 })
     }
 
-    fn dims(&self) -> &[i64] {
+    pub fn dims(&self) -> &[i64] {
         &self.dims[..self.rank]
     }
 
@@ -91,7 +98,7 @@ impl Floats {
 
     /// # Safety
     /// The array lives and nobody changes it for as long as the slice is used.
-    unsafe fn slice(&self) -> &[f64] {
+    pub unsafe fn slice(&self) -> &[f64] {
         // SAFETY: the handle's invariant: so many elements lie there.
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
     }
@@ -164,6 +171,8 @@ impl Run<'_> {
             Fast::SetRow => self.change(2, |r, a| Some((r.place(1, a.dims[0])?, a.row())), |d, s| *d = s)?,
             Fast::AddSlice => self.change(3, |r, a| Some((r.range(a)?.0, r.length(3)? * a.row())), |d, s| *d += s)?,
             Fast::MatMul => self.matmul()?,
+            Fast::Concat => self.concat()?,
+            Fast::Transpose => self.transpose()?,
         };
         Some(self.done(out))
     }
@@ -313,6 +322,34 @@ impl Run<'_> {
             unsafe { f(&mut *acc.data.add(start + i), *v.data.add(i)) };
         }
         Some(acc.handle)
+    }
+
+    fn concat(&mut self) -> Option<*mut Handle> {
+        let (a, b) = (self.array(0)?, self.array(1)?);
+        let to = self.fresh(&[a.dims[0].checked_add(b.dims[0])?])?;
+        // SAFETY: the target is new and has room for both.
+        unsafe {
+            std::ptr::copy_nonoverlapping(a.data, to.data, a.len);
+            std::ptr::copy_nonoverlapping(b.data, to.data.add(a.len), b.len);
+        }
+        Some(to.handle)
+    }
+
+    /// Of small matrices: large ones are turned by all threads.
+    fn transpose(&mut self) -> Option<*mut Handle> {
+        let a = self.array(0)?;
+        if a.len > SMALL {
+            return None;
+        }
+        let to = self.fresh(&[a.dims[1], a.dims[0]])?;
+        let (n, k) = (a.dims[0] as usize, a.dims[1] as usize);
+        for i in 0..n {
+            for j in 0..k {
+                // SAFETY: both have so many elements, and the target is new.
+                unsafe { *to.data.add(j * n + i) = *a.data.add(i * k + j) };
+            }
+        }
+        Some(to.handle)
     }
 
     fn matmul(&mut self) -> Option<*mut Handle> {

@@ -107,6 +107,11 @@ impl Ctx {
         unsafe { &mut *self.machine }
     }
 
+    /// Whether the run is to stop.
+    pub fn asked(&self) -> bool {
+        self.machine().interrupt.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// Remembers an error; 1, for native code to return.
     pub fn fail(&mut self, mut e: Box<Error>, site: u32) -> u64 {
         if let Some(s) = self.tables().sites.get(site as usize) {

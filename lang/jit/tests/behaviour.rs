@@ -188,3 +188,37 @@ fn absent_arrays_and_rows() {
         }
     }
 }
+
+#[test]
+fn histograms_and_scans_by_one_operator_are_the_interpreters() {
+    let odd = vec![0.5, -0.0, f64::NAN, 0.0, 3.0, -7.5, f64::INFINITY, 0.1, 0.2, 0.3];
+    let keys = vec![0, 1, 1, -1, 2, 0, 3, i64::MIN, 2, i64::MAX];
+    for op in ["add", "mul", "min", "max", "sub", "div"] {
+        // In either order of the operands, with a destination of its own and one that is read afterwards.
+        for (x, y) in [("v4", "v5"), ("v5", "v4"), ("v4", "v4")] {
+            let text = format!(
+                "fn f0 f (v0: []f64, v1: f64, v2: []i64, v3: []f64) -> ([]f64, []f64, []f64) {{
+                v7: []f64 = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v4: f64, v5: f64) {{ v6: f64 = {op} {x} {y} return v6 }}
+                v11: []f64 = scan (v1) over (v3) (v8: f64, v9: f64) {{ v10: f64 = {op} {} {} return v10 }}
+                return v7, v11, v0 }}",
+                x.replace("v4", "v8").replace("v5", "v9"),
+                y.replace("v4", "v8").replace("v5", "v9"),
+            );
+            let (p, f) = program(&text);
+            for n in [0, 1, odd.len()] {
+                let args = [array::floats(vec![1.0, f64::NAN, 2.0]), Value::Float(-0.0), array::ints(keys[..n].to_vec()), array::floats(odd[..n].to_vec())];
+                both(&p, f, &args).unwrap_or_else(|e| panic!("{op}: {}", e.diag.message));
+            }
+        }
+    }
+}
+
+#[test]
+fn vectors_behind_each_other_and_turned_matrices_are_the_interpreters() {
+    let (p, f) = program("fn f0 f (v0: []f64, v1: []f64, v2: [][]f64) -> ([]f64, [][]f64, []f64) { v3: []f64 = concat v0 v1 v4: [][]f64 = transpose v2 return v3, v4, v0 }");
+    for (n, k) in [(0, 0), (0, 3), (2, 0), (1, 1), (3, 5)] {
+        let numbers = |n: usize| (0..n).map(|i| i as f64).collect::<Vec<f64>>();
+        let m = array::make(adl_interp::value::Shape::from_slice(&[n, k]), Buf::F64(numbers(n * k)));
+        both(&p, f, &[array::floats(numbers(n)), array::floats(numbers(k)), m]).unwrap_or_else(|e| panic!("{n} {k}: {}", e.diag.message));
+    }
+}

@@ -1,7 +1,8 @@
 //! Elements and rows of arrays: reading, adding in place, sums. Arrays are plain (the main road has no traced values).
 
 use crate::error::{Error, Res, codes};
-use crate::ops::{self, arith};
+use crate::ops::watch::Watch;
+use crate::ops::{self, arith, parallel};
 use crate::value::{Array, Buf, Shape, Value, array, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
@@ -242,15 +243,24 @@ pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> R
     Ok(array::make(shape, Buf::F64(out)))
 }
 
-/// Whether some index is no element's.
+/// Whether a gather with zeros for what is out of bounds is done by [`gather_or_zero`]: vectors of Floats, in one pass, and where some index
+/// is no element's.
 pub(crate) fn out_of_bounds(a: &Value, at: &Value) -> bool {
     let n = seq::len(a);
+    if matches!(a, Value::Array(a) if a.shape.len() == 1 && matches!(a.buf, Buf::F64(_))) && matches!(at, Value::Array(at) if at.shape.len() == 1) {
+        return true;
+    }
     matches!(at, Value::Array(at) if matches!(&at.buf, Buf::I64(at) if at.iter().any(|i| *i < 0 || *i as usize >= n)))
 }
 
 /// The elements at the indices; zeros at those out of bounds.
-pub(crate) fn gather_or_zero(a: &Value, at: &Value) -> Res<Value> {
+pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
     let (a, at) = (arr(a)?, arr(at)?);
+    if let (Buf::F64(x), Buf::I64(at), 1) = (&a.buf, &at.buf, a.shape.len()) {
+        // A negative index is a large number.
+        let part = |start: usize, out: &mut [f64]| out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = x.get(*i as usize).copied().unwrap_or(0.0));
+        return Ok(array::floats(parallel::made(Watch(&m.interrupt), at.len(), part)?));
+    }
     let (n, row): (usize, usize) = (a.len(), a.shape[1..].iter().product());
     // A row of zeros stands behind the others.
     let mut longer = Array::clone(a);
@@ -284,9 +294,20 @@ pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, with
     };
     macro_rules! add {
         ($d:expr, $s:expr) => {
-            for (k, i) in at.iter().enumerate() {
-                let Some(i) = place(*i)? else { continue };
-                $d[i * row..(i + 1) * row].iter_mut().zip(&$s[k * row..(k + 1) * row]).for_each(|(d, s)| *d += s);
+            if row == 1 {
+                for (i, s) in at.iter().zip($s) {
+                    // A negative index is a large number.
+                    match $d.get_mut(*i as usize) {
+                        Some(d) => *d += s,
+                        None if within => {}
+                        None => return Err(seq::out_of_bounds(*i, n)),
+                    }
+                }
+            } else {
+                for (k, i) in at.iter().enumerate() {
+                    let Some(i) = place(*i)? else { continue };
+                    $d[i * row..(i + 1) * row].iter_mut().zip(&$s[k * row..(k + 1) * row]).for_each(|(d, s)| *d += s);
+                }
             }
         };
     }

@@ -165,7 +165,7 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         Op::Index { a, at: is, .. } => rows::at(&args[at(a)], &args[at(a) + 1..at(a) + 1 + is.len()])?,
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => update(m, op, args)?,
         Op::Slice { a, lo, hi, .. } => rows::slice(&args[at(a)], &args[at(lo)], &args[at(hi)])?,
-        Op::Gather { a, at: is, shape: Some(_) } if rows::out_of_bounds(&args[at(a)], &args[at(is)]) => rows::gather_or_zero(&args[at(a)], &args[at(is)])?,
+        Op::Gather { a, at: is, shape: Some(_) } if rows::out_of_bounds(&args[at(a)], &args[at(is)]) => rows::gather_or_zero(m, &args[at(a)], &args[at(is)])?,
         Op::Gather { .. } => prim(m, Prim::Gather, Ty::F64, &mut args[..2])?,
         Op::Reverse(_) => prim(m, Prim::Reverse, Ty::F64, args)?,
         Op::Rotate { .. } => prim(m, Prim::Rotate, Ty::F64, args)?,

@@ -129,7 +129,7 @@ pub(crate) fn unsigned_zeros(v: Value) -> Value {
         Value::Array(a) if matches!(a.buf, Buf::F64(_) | Buf::F32(_)) => {
             let mut a = Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone());
             match &mut a.buf {
-                Buf::F64(x) => x.iter_mut().for_each(|x| *x += 0.0),
+                Buf::F64(x) => crate::ops::kernels::unsign(x),
                 Buf::F32(x) => x.iter_mut().for_each(|x| *x += 0.0),
                 _ => {}
             }

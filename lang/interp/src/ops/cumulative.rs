@@ -1,6 +1,6 @@
 //! Running sums and products.
 
-use super::{len, take};
+use super::{kernels, len, take};
 use crate::attend;
 use crate::error::Res;
 use crate::ops::arith;
@@ -15,10 +15,11 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
     if let Value::Array(a) = &v {
         if let (Buf::F64(x), 1) = (&a.buf, a.shape.len()) {
             let mut acc = if op == Bin::Add { 0.0 } else { 1.0 };
-            let out = attend::collect(x.len(), |i| {
-                acc = op.eval(acc, x[i]);
-                acc
-            })?;
+            let mut out = crate::value::array::filled(0.0, x.len())?;
+            for (out, part) in out.chunks_mut(attend::STRIDE).zip(x.chunks(attend::STRIDE)) {
+                attend::poll()?;
+                acc = kernels::running(op, acc, part, out);
+            }
             return Ok(Value::Array(Rc::new(crate::value::Array { shape: a.shape.clone(), buf: Buf::F64(out) })));
         }
     }
@@ -38,9 +39,12 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
 pub(crate) fn sums_from_the_end(x: &[f64]) -> Res<Vec<f64>> {
     let mut out = crate::value::array::filled(0.0, x.len())?;
     let mut acc = 0.0;
-    for (o, v) in out.iter_mut().zip(x).rev() {
-        acc += v;
-        *o = acc;
+    for (o, x) in out.rchunks_mut(attend::STRIDE).zip(x.rchunks(attend::STRIDE)) {
+        attend::poll()?;
+        for (o, v) in o.iter_mut().zip(x).rev() {
+            acc += v;
+            *o = acc;
+        }
     }
     Ok(out)
 }

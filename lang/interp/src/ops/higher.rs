@@ -1,6 +1,7 @@
 //! Functions of functions: maps, folds, reductions by any operator, comprehensions.
 
-use super::{call, int, len, lengths_differ};
+use super::{call, int, kernels, len, lengths_differ};
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::value::{Buf, Rep, Shape, Value, array, seq};
@@ -250,20 +251,19 @@ pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value>
         let made = reduce_by_index(m, &mut lifted)?;
         return map(m, &lower, &[made]);
     }
-    let at: Vec<i64> = match &*keys {
+    let at: &[i64] = match &*keys {
         Value::Array(a) => match &a.buf {
-            Buf::I64(v) => v.clone(),
-            _ => Vec::new(),
+            Buf::I64(v) => v,
+            _ => &[],
         },
-        _ => Vec::new(),
+        _ => &[],
     };
     if let (Some(p), Value::Array(d), Value::Array(v)) = (operator(op), &mut *dest, &*values) {
         if let (Some(b), Buf::F64(v), 1) = (p.bin(), &v.buf, d.shape.len()) {
             if let Buf::F64(d) = &mut Rc::make_mut(d).buf {
-                for (k, x) in at.iter().zip(v) {
-                    if let Some(slot) = usize::try_from(*k).ok().and_then(|k| d.get_mut(k)) {
-                        *slot = b.eval(*slot, *x);
-                    }
+                for (at, v) in at.chunks(attend::STRIDE).zip(v.chunks(attend::STRIDE)) {
+                    m.poll()?;
+                    kernels::count(b, d, at, v);
                 }
                 return Ok(std::mem::take(dest));
             }

@@ -1,7 +1,7 @@
 //! Arithmetic on slices of floats, with the same operations in one order whoever asks: the interpreter and native code give the same bits.
 
 use super::parallel;
-use adl_prim::{Un, elementary};
+use adl_prim::{Bin, Un, elementary};
 
 /// Numbers that one accumulator adds before partial sums are added.
 const CHUNK: usize = 1024;
@@ -61,6 +61,46 @@ pub fn map(op: Un, v: &mut [f64]) {
         Un::Cos if v.iter().all(|x| elementary::is_small(*x)) => each!(elementary::cos),
         op => v.iter_mut().for_each(|x| *x = op.eval(*x)),
     }
+}
+
+/// Zeros without their signs.
+pub(crate) fn unsign(v: &mut [f64]) {
+    parallel::parts(v, |part| wide(|| part.iter_mut().for_each(|x| *x += 0.0)));
+}
+
+/// Runs `$body` with `$f` as the operator's function, once for each operator that is an instruction or some.
+macro_rules! with_instructions {
+    ($op:expr, $f:ident => $body:expr) => {
+        match $op {
+            Bin::Add => { let $f = |a: f64, b: f64| a + b; $body }
+            Bin::Mul => { let $f = |a: f64, b: f64| a * b; $body }
+            Bin::Min => { let $f = |a: f64, b: f64| Bin::Min.eval(a, b); $body }
+            Bin::Max => { let $f = |a: f64, b: f64| Bin::Max.eval(a, b); $body }
+            op => { let $f = move |a: f64, b: f64| op.eval(a, b); $body }
+        }
+    };
+}
+
+/// Combines each value with the element of `bins` at its key, in order; keys out of range do nothing.
+pub fn count(op: Bin, bins: &mut [f64], keys: &[i64], values: &[f64]) {
+    with_instructions!(op, f => {
+        for (k, x) in keys.iter().zip(values) {
+            // A negative key is a large number.
+            if let Some(bin) = bins.get_mut(*k as usize) {
+                *bin = f(*bin, *x);
+            }
+        }
+    });
+}
+
+/// Running results of an operator from `acc` on; the last one.
+pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
+    let mut acc = acc;
+    with_instructions!(op, f => out.iter_mut().zip(values).for_each(|(o, x)| {
+        acc = f(acc, *x);
+        *o = acc;
+    }));
+    acc
 }
 
 /// The sum of a slice: eight accumulators in each chunk, chunks pairwise.

@@ -112,6 +112,14 @@ pub(crate) fn bands<T: Send>(w: Watch, v: &mut [T], part: usize, work: usize, f:
     w.poll()
 }
 
+/// The same for work that is done soon, whoever waits for it.
+pub(crate) fn parts<T: Send>(v: &mut [T], f: impl Fn(&mut [T]) + Sync + Send) {
+    match pool(v.len()) {
+        Some(p) => p.install(|| v.par_chunks_mut(STRIDE).for_each(f)),
+        None => f(v),
+    }
+}
+
 /// `f` of each of `n` indices, in order; about `each` elements belong to one.
 pub(crate) fn listed<T: Send>(n: usize, each: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     match pool(n.saturating_mul(each)) {

@@ -1,4 +1,4 @@
-//! Loops, reductions and scans.
+//! Loops.
 
 use super::control::BELOW;
 use super::{Emit, Scope, inner, is_ref};
@@ -8,8 +8,7 @@ use crate::runtime::{self, Kind};
 use adl_interp::ir::live::NEVER;
 use adl_interp::ir::lower::zero_of;
 use adl_interp::ir::step::What;
-use adl_ir::{Block, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Turns, Var};
-use cranelift_codegen::ir::condcodes::IntCC;
+use adl_ir::{Loop, Op, Out, Stmt, Ty, Turns, Var};
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use std::collections::HashSet;
 
@@ -88,7 +87,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// A block with parameters, entered with these values.
-    fn header(&mut self, first: &[Value]) -> (ir::Block, Vec<Value>) {
+    pub(super) fn header(&mut self, first: &[Value]) -> (ir::Block, Vec<Value>) {
         let header = self.b.create_block();
         for v in first {
             let t = self.b.func.dfg.value_type(*v);
@@ -99,7 +98,7 @@ impl Emit<'_, '_, '_> {
         (header, self.b.block_params(header).to_vec())
     }
 
-    fn new_buffer(&mut self, ty: &Ty, boxed: bool, n: Option<Value>) -> Value {
+    pub(super) fn new_buffer(&mut self, ty: &Ty, boxed: bool, n: Option<Value>) -> Value {
         self.job.tables.buffers.push((ty.clone(), boxed));
         let id = self.int(self.job.tables.buffers.len() as i64 - 1);
         let n = match n {
@@ -165,7 +164,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Reads the elements of a turn.
-    fn elements(&mut self, pairs: &[(Var, Var)], index: Value) {
+    pub(super) fn elements(&mut self, pairs: &[(Var, Var)], index: Value) {
         for (p, a) in pairs {
             if self.last[p.0 as usize] != NEVER && !self.bind_row(*p, *a, index) {
                 let x = self.read(*a, index, *p);
@@ -208,7 +207,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Adds an element to a buffer. `into`: of a buffer of scalars, their kind.
-    fn push(&mut self, buffer: Value, into: Kind, len: Value, kind: Kind, x: Value) {
+    pub(super) fn push(&mut self, buffer: Value, into: Kind, len: Value, kind: Kind, x: Value) {
         if into == kind && !matches!(kind, Kind::Ref(_)) {
             return self.append(buffer, len, kind, x);
         }
@@ -257,170 +256,13 @@ impl Emit<'_, '_, '_> {
         self.bind_outs(s, &all);
     }
 
-    fn finish(&mut self, buffer: Value, len: Value, reverse: bool, v: Var) -> Value {
+    pub(super) fn finish(&mut self, buffer: Value, len: Value, reverse: bool, v: Var) -> Value {
         let how = i64::from(Expect::of(self.f.ty(v)).0) << 1 | i64::from(reverse);
         let how = self.int(how);
         self.runtime(collect::finish as *const u8, &[self.ctx, buffer, len, how], 1).unwrap_or(buffer)
     }
 
-    fn extent(&mut self, h: Value) -> Value {
+    pub(super) fn extent(&mut self, h: Value) -> Value {
         self.runtime(runtime::extent as *const u8, &[h], 1).unwrap_or(h)
-    }
-
-    /// Releases what dies at a statement with blocks and was not taken over.
-    fn end_soac(&mut self, used: &[Var], taken: &[bool], firsts: &[Var], dying: &HashSet<Var>, at: u32, sc: &Scope) {
-        let gone: HashSet<Var> = firsts.iter().zip(taken).filter(|(_, t)| **t).map(|(v, _)| *v).collect();
-        let mut all: Vec<Var> = used.iter().copied().filter(|v| self.dies(*v, at, sc)).chain(dying.iter().copied()).filter(|v| !gone.contains(v)).collect();
-        all.sort_unstable();
-        all.dedup();
-        for v in all.into_iter().filter(|v| is_ref(self.f.ty(*v))).collect::<Vec<_>>() {
-            let x = self.val(v);
-            self.release(x);
-        }
-    }
-
-    /// A reduction or scan: a loop over the elements that carries the accumulated values.
-    pub(super) fn soac(&mut self, s: &Stmt, x: &Soac, at: u32, sc: &Scope) {
-        let dying = self.dying_inside(at, sc);
-        let keep = |v: Var| x.arrays.contains(&v) || inner(sc, at)[0].free.contains_key(&v);
-        let taken = self.takes(&x.neutral, at, sc, &keep);
-        let acc = self.owned(&x.neutral, at, sc, &keep);
-        let first = self.val(x.arrays[0]);
-        let n = self.extent(first);
-        let buffers: Vec<Value> = match x.kind {
-            SoacKind::Reduce => Vec::new(),
-            SoacKind::Scan | SoacKind::ScanExclusive => x.neutral.iter().map(|v| self.new_buffer(&self.f.ty(*v).clone(), false, Some(n))).collect(),
-        };
-        let zero = self.int(0);
-        let (header, vals) = self.header(&[&[zero], &acc[..]].concat());
-        let (body, exit) = (self.b.create_block(), self.b.create_block());
-        let goes_on = self.b.ins().icmp(BELOW, vals[0], n);
-        self.b.ins().brif(goes_on, body, &[], exit, &[]);
-        self.b.switch_to_block(body);
-        self.depth += 1;
-        self.combine(x, &vals, &buffers, header, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
-        self.depth -= 1;
-        self.b.switch_to_block(exit);
-        let mut outs = vals[1..].to_vec();
-        if x.kind != SoacKind::Reduce {
-            let order: Vec<Var> = super::outs(s).copied().collect();
-            for (v, a) in x.neutral.iter().zip(&outs) {
-                if is_ref(self.f.ty(*v)) {
-                    self.release(*a);
-                }
-            }
-            outs = buffers.iter().zip(&order).map(|(h, v)| self.finish(*h, vals[0], false, *v)).collect();
-        }
-        let used: Vec<Var> = x.neutral.iter().chain(&x.arrays).copied().collect();
-        self.end_soac(&used, &taken, &x.neutral, &dying, at, sc);
-        self.bind_outs(s, &outs);
-    }
-
-    /// One element more.
-    fn combine(&mut self, x: &Soac, vals: &[Value], buffers: &[Value], header: ir::Block, sc: &Scope) {
-        let (site, span) = (self.stmt_site, self.span);
-        let k = x.neutral.len();
-        let kinds: Vec<Kind> = x.neutral.iter().map(|v| Kind::of(self.f.ty(*v))).collect();
-        if x.kind == SoacKind::ScanExclusive {
-            for ((h, kind), a) in buffers.iter().zip(&kinds).zip(&vals[1..]) {
-                self.push(*h, *kind, vals[0], *kind, *a);
-            }
-        }
-        for (p, a) in x.op.params[..k].iter().zip(&vals[1..]) {
-            self.bind(*p, *a);
-        }
-        let pairs: Vec<(Var, Var)> = x.op.params[k..].iter().copied().zip(x.arrays.iter().copied()).collect();
-        self.elements(&pairs, vals[0]);
-        x.op.params[..k].iter().for_each(|p| self.drop_unread(*p));
-        self.block(&x.op, sc);
-        (self.stmt_site, self.span) = (site, span);
-        let mut next = vec![self.b.ins().iadd_imm_s(vals[0], 1)];
-        next.extend(self.owned(&x.op.results, x.op.stmts.len() as u32, sc, &|_| false));
-        if x.kind == SoacKind::Scan {
-            for ((h, kind), a) in buffers.iter().zip(&kinds).zip(&next[1..].to_vec()) {
-                self.push(*h, *kind, vals[0], *kind, *a);
-            }
-        }
-        self.poll();
-        self.goto(header, &next);
-    }
-
-    /// `dest` with the operator applied at each key in bounds.
-    pub(super) fn by_index(&mut self, s: &Stmt, (dest, keys, values, op): (&[Var], Var, &[Var], &Block), at: u32, sc: &Scope) {
-        let dying = self.dying_inside(at, sc);
-        let keep = |v: Var| values.contains(&v) || v == keys || inner(sc, at)[0].free.contains_key(&v);
-        let taken = self.takes(dest, at, sc, &keep);
-        let given = self.owned(dest, at, sc, &keep);
-        let keys_handle = self.val(keys);
-        let (n, extent) = (self.extent(keys_handle), self.extent(given[0]));
-        let zero = self.int(0);
-        let (header, vals) = self.header(&[&[zero], &given[..]].concat());
-        let (body, exit, next) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
-        given.iter().for_each(|_| {
-            self.b.append_block_param(next, types::I64);
-        });
-        let goes_on = self.b.ins().icmp(BELOW, vals[0], n);
-        self.b.ins().brif(goes_on, body, &[], exit, &[]);
-        self.b.switch_to_block(body);
-        let key = self.key(keys, vals[0]);
-        let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, key, extent);
-        self.unless(inside, next, &vals[1..]);
-        self.depth += 1;
-        let made = self.apply_at(s, (dest, values, op), (&vals, key), &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
-        self.depth -= 1;
-        self.goto(next, &made);
-        self.b.switch_to_block(next);
-        let mut back = vec![self.b.ins().iadd_imm_s(vals[0], 1)];
-        back.extend(self.b.block_params(next).to_vec());
-        self.poll();
-        self.goto(header, &back);
-        self.b.switch_to_block(exit);
-        let used: Vec<Var> = dest.iter().chain(values).copied().chain([keys]).collect();
-        self.end_soac(&used, &taken, dest, &dying, at, sc);
-        self.bind_outs(s, &vals[1..]);
-    }
-
-    /// The key of a turn.
-    fn key(&mut self, keys: Var, turn: Value) -> Value {
-        let h = self.val(keys);
-        let slow = |e: &mut Self| {
-            let index = What::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None });
-            let args = [(Kind::of(e.f.ty(keys)), h), (Kind::I64, turn)];
-            e.slow_on(index, &args, vec![false; 2], vec![Kind::I64], vec![adl_interp::value::Value::Int(0)])[0]
-        };
-        match self.element_of(keys, turn, slow) {
-            Some(key) => key,
-            None => slow(self),
-        }
-    }
-
-    /// The operator at one key: the destinations afterwards.
-    fn apply_at(&mut self, s: &Stmt, (dest, values, op): (&[Var], &[Var], &Block), (vals, key): (&[Value], Value), sc: &Scope) -> Vec<Value> {
-        let (site, span) = (self.stmt_site, self.span);
-        let w = dest.len();
-        // The destinations so far stand for the results.
-        let names: Vec<Var> = super::outs(s).copied().collect();
-        for (v, h) in names.iter().zip(&vals[1..]) {
-            self.bind(*v, *h);
-        }
-        let pairs: Vec<(Var, Var)> = op.params[..w].iter().copied().zip(names.iter().copied()).collect();
-        self.elements(&pairs, key);
-        let pairs: Vec<(Var, Var)> = op.params[w..].iter().copied().zip(values.iter().copied()).collect();
-        self.elements(&pairs, vals[0]);
-        self.block(op, sc);
-        (self.stmt_site, self.span) = (site, span);
-        let mut made = Vec::new();
-        for (d, v) in names.iter().zip(&op.results) {
-            let (h, x, kind) = (self.val(*d), self.val(*v), Kind::of(self.f.ty(*v)));
-            let into = Kind::of(self.f.ty(*d));
-            let slow = |e: &mut Self| e.slow_on(What::Put, &[(into, h), (Kind::I64, key), (kind, x)], vec![true, false, false], vec![into], vec![adl_interp::value::Value::Zero])[0];
-            let view = self.vals[d.0 as usize].as_ref().and_then(|b| b.view.clone());
-            made.push(match (view, self.ty(*d).clone()) {
-                (Some(view), Ty::Array(e, 1)) if *e == *self.ty(*v) && e.is_flat() => self.update_in_place((h, &view), &[key], x, &e, false, slow),
-                _ => slow(self),
-            });
-        }
-        self.release_dying(&op.results, op.stmts.len() as u32, sc);
-        made
     }
 }

@@ -7,7 +7,7 @@
 //! over, other uses borrow or add one. Loops borrow what is bound around them and release after them what dies there.
 //!
 //! Reading order: this file (the state, calls into the runtime, ownership), `control` (branches, calls, ends of functions), `loops`,
-//! `scalar`, `numbers`, `arrays`, `rows`, `group`, `quick`, `texts`.
+//! `soacs`, `scalar`, `numbers`, `arrays`, `rows`, `group`, `quick`, `texts`.
 
 mod arrays;
 mod control;
@@ -17,6 +17,7 @@ mod numbers;
 mod quick;
 mod rows;
 mod scalar;
+mod soacs;
 mod texts;
 
 use crate::handle::{self, Expect};

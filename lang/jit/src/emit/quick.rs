@@ -39,6 +39,8 @@ impl Emit<'_, '_, '_> {
             Op::IndexSet { acc, at, v, .. } if at.len() == 1 && array(acc) && array(v) => Fast::SetRow,
             Op::SliceAdd { acc, v, .. } if array(acc) && array(v) => Fast::AddSlice,
             Op::MatMul(a, b) if array(a) && array(b) => Fast::MatMul,
+            Op::Concat { a, b, .. } if array(a) && array(b) && self.ty(*a).rank() == 1 => Fast::Concat,
+            Op::Transpose(a) if array(a) && self.ty(*a).rank() == 2 => Fast::Transpose,
             _ => return None,
         })
     }

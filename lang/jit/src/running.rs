@@ -1,0 +1,85 @@
+//! Histograms and scans by one operator of numbers, as loops of the runtime. Where such a loop does not apply it changes nothing and says so,
+//! and native code goes through the elements itself. The order of operations is the same.
+
+use crate::handle::{Expect, Handle};
+use crate::quick::Floats;
+use crate::runtime::Ctx;
+use adl_interp::ops::kernels;
+use adl_interp::value::{Buf, Value};
+use adl_prim::Bin;
+
+/// Operators of reductions, scans and histograms that have loops of their own, by number.
+pub(crate) const SIMPLE: [Bin; 4] = [Bin::Add, Bin::Mul, Bin::Min, Bin::Max];
+
+/// Elements that are made at a time: they stay in cache.
+const PART: usize = 1 << 12;
+
+/// The elements of a live handle's array of Ints.
+///
+/// # Safety
+/// `h` is a live handle, and nobody changes its array for as long as the slice is used.
+unsafe fn ints<'a>(h: *const Handle) -> Option<&'a [i64]> {
+    // SAFETY: the caller says so.
+    match unsafe { &(*h).value } {
+        Value::Array(a) if a.shape.len() == 1 => match &a.buf {
+            Buf::I64(v) => {
+                // SAFETY: the same.
+                Some(unsafe { std::slice::from_raw_parts(v.as_ptr(), v.len()) })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A histogram by one of the [`SIMPLE`] operators: the destination, whose owner it takes over, or null where this does not apply; then nothing
+/// has happened.
+pub(crate) unsafe extern "C" fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *mut Handle, values: *mut Handle, op: u64) -> *mut Handle {
+    let none = std::ptr::null_mut();
+    // SAFETY: native code passes the context that it was given, and live handles.
+    let (ctx, found) = unsafe { (&mut *ctx, (ints(keys), Floats::of(values as u64), Floats::of(dest as u64))) };
+    let ((Some(keys), Some(v), Some(mut d)), Some(op)) = (found, SIMPLE.get(op as usize)) else { return none };
+    if ctx.asked() {
+        return none;
+    }
+    if !d.alone {
+        let Some(copy) = ctx.pool.floats(d.dims(), Expect::ROW) else { return none };
+        // SAFETY: the copy is new and as large; the operand loses the owner that the result has instead.
+        unsafe {
+            std::ptr::copy_nonoverlapping(d.data, (*copy).data.cast(), d.len);
+            ctx.pool.release(dest);
+            let Some(new) = Floats::of(copy as u64) else { return none };
+            d = new;
+        }
+    }
+    // SAFETY: the destination is alone, so that the slices are apart; all live until the operation ends.
+    let (bins, v) = unsafe { (std::slice::from_raw_parts_mut(d.data, d.len), v.slice()) };
+    kernels::count(*op, bins, keys, v);
+    d.handle
+}
+
+/// A scan by one of the [`SIMPLE`] operators, or null where this does not apply.
+pub(crate) unsafe extern "C" fn running(ctx: *mut Ctx, array: *mut Handle, neutral: u64, op: u64) -> *mut Handle {
+    let none = std::ptr::null_mut();
+    // SAFETY: native code passes the context that it was given, and a live handle.
+    let (ctx, x) = unsafe { (&mut *ctx, Floats::of(array as u64)) };
+    let (Some(x), Some(op)) = (x, SIMPLE.get(op as usize)) else { return none };
+    let Some(to) = ctx.pool.floats(&[x.len as i64], Expect::ROW) else { return none };
+    let mut acc = f64::from_bits(neutral);
+    // SAFETY: the array lives until the operation ends.
+    for (k, x) in unsafe { x.slice() }.chunks(PART).enumerate() {
+        if ctx.asked() {
+            // SAFETY: the new handle has one owner.
+            unsafe { ctx.pool.release(to) };
+            return none;
+        }
+        // SAFETY: the target is new and as large as the array; the part is written before it is a slice.
+        let out = unsafe {
+            let part = (*to).data.cast::<f64>().add(k * PART);
+            std::ptr::write_bytes(part, 0, x.len());
+            std::slice::from_raw_parts_mut(part, x.len())
+        };
+        acc = kernels::running(*op, acc, x, out);
+    }
+    to
+}
