@@ -2,7 +2,7 @@
 
 use super::shape::{lanes_of, same};
 use super::{DEPTH, Give, Lane, Lanes, SPLITS, Siblings, Try};
-use crate::ops;
+use crate::ops::{self, watch::Watch};
 use crate::value::{Buf, Data, Record, Rep, Tuple, Value, compare, seq};
 use crate::vm::code::{Code, I, IndexKind, R};
 use crate::vm::parts::{compare_values, literal_equal, number_at, rep_with, step_into};
@@ -192,7 +192,8 @@ impl Lanes<'_> {
         if self.splits > SPLITS {
             return Err(Give::Now);
         }
-        let (mut yes, mut no, mut from) = (Vec::new(), Vec::new(), Vec::new());
+        let chosen = mask.iter().filter(|c| **c).count();
+        let (mut yes, mut no, mut from) = (Vec::with_capacity(chosen), Vec::with_capacity(mask.len() - chosen), Vec::with_capacity(mask.len()));
         for (i, c) in mask.iter().enumerate() {
             let side = if *c { &mut yes } else { &mut no };
             from.push(side.len() as i64);
@@ -390,7 +391,10 @@ impl Lanes<'_> {
             Value::Array(a) => crate::value::array::elem(a, i),
             v => v.clone(),
         };
-        let bits = (0..n).map(|i| compare_values(op, &at(&x, i), &at(&y, i))).collect::<Result<Vec<bool>, _>>()?;
+        let bits = match ops::compared(Watch(&self.m.interrupt), op, &x, &y, n) {
+            Some(bits) => bits?,
+            None => (0..n).map(|i| compare_values(op, &at(&x, i), &at(&y, i))).collect::<Result<Vec<bool>, _>>()?,
+        };
         Ok(Lane::Each(crate::value::array::make(crate::value::Shape::from_slice(&[n]), Buf::Bool(bits))))
     }
 
@@ -486,7 +490,11 @@ fn is_literal(l: &Lane, lit: &Value) -> Try<Lane> {
             if a.shape.len() != 1 {
                 return Err(Give::Never);
             }
-            let bits = (0..a.len()).map(|i| literal_equal(&crate::value::array::elem(&a, i), lit)).collect::<Result<Vec<bool>, _>>()?;
+            let bits = match (&a.buf, lit) {
+                (Buf::I64(v), Value::Int(n)) => v.iter().map(|x| x == n).collect(),
+                (Buf::Bool(v), Value::Bool(b)) => v.iter().map(|x| x == b).collect(),
+                _ => (0..a.len()).map(|i| literal_equal(&crate::value::array::elem(&a, i), lit)).collect::<Result<Vec<bool>, _>>()?,
+            };
             lanes_of(&crate::value::array::make(a.shape.clone(), Buf::Bool(bits)))
         }
         Lane::Tuple(_) | Lane::Record(..) | Lane::Closure(..) | Lane::Partial(..) => Err(Give::Never),
