@@ -58,6 +58,31 @@ pub(crate) unsafe extern "C" fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *m
     d.handle
 }
 
+/// The same by `min` or `max`, with the places of what was taken: the destinations are two handles at `slot`, where the results come. 0 where this
+/// does not apply; then nothing has happened.
+pub(crate) unsafe extern "C" fn count_places(ctx: *mut Ctx, slot: *mut *mut Handle, keys: *mut Handle, values: *mut Handle, places: *mut Handle, op: u64) -> u64 {
+    // SAFETY: native code passes the context that it was given, live handles, and a slot with two.
+    let (ctx, [dest, at], found) = unsafe { (&mut *ctx, [*slot, *slot.add(1)], (ints(keys), Floats::of(values as u64), ints(places), Floats::of(*slot as u64), ints(*slot.add(1)))) };
+    let ((Some(keys), Some(v), Some(places), Some(d), Some(p)), Some(op)) = (found, SIMPLE.get(op as usize)) else { return 0 };
+    if ctx.asked() || d.len != p.len() || places.len() < keys.len() || v.len < keys.len() {
+        return 0;
+    }
+    let Some(best) = ctx.pool.floats(d.dims(), Expect::ROW) else { return 0 };
+    let mut taken = p.to_vec();
+    // SAFETY: the new array is as large as the destination, and written before it is a slice; the operands live until their owners go below.
+    unsafe {
+        std::ptr::copy_nonoverlapping(d.data, (*best).data.cast(), d.len);
+        let bins = std::slice::from_raw_parts_mut((*best).data.cast::<f64>(), d.len);
+        kernels::count_places(*op, (bins, &mut taken), keys, (v.slice(), places));
+        ctx.pool.release(dest);
+        let expect = (*at).expect;
+        ctx.pool.release(at);
+        *slot = best;
+        *slot.add(1) = ctx.pool.wrap(adl_interp::value::array::ints(taken), expect);
+    }
+    1
+}
+
 /// A scan by one of the [`SIMPLE`] operators, or null where this does not apply.
 pub(crate) unsafe extern "C" fn running(ctx: *mut Ctx, array: *mut Handle, neutral: u64, op: u64) -> *mut Handle {
     let none = std::ptr::null_mut();

@@ -214,6 +214,25 @@ fn histograms_and_scans_by_one_operator_are_the_interpreters() {
 }
 
 #[test]
+fn extremes_with_their_places_are_the_interpreters() {
+    let odd = vec![0.5, -0.0, f64::NAN, 0.0, 3.0, 3.0, f64::INFINITY, -0.5, 0.2, 0.3];
+    let keys = vec![0, 1, 1, -1, 2, 2, 3, i64::MIN, 0, i64::MAX];
+    for (op, cmp, first) in [("min", "le", 5.0), ("max", "ge", -5.0), ("min", "ge", 1.0), ("max", "lt", f64::NAN)] {
+        let text = format!(
+            "fn f0 f (v0: []f64, v1: []i64, v2: f64, v3: i64, v4: []i64, v5: []f64, v6: []i64) -> ([]f64, []i64, []i64) {{
+            v7: []f64, v8: []i64 = reduce_by_index (v0, v1) neutral (v2, v3) keys v4 values (v5, v6) (v9: f64, v10: i64, v11: f64, v12: i64) {{
+            v13: bool = {cmp} v9 v11 v14: f64 = {op} v9 v11 v15: i64 = select v13 v10 v12 return v14, v15 }} return v7, v8, v1 }}"
+        );
+        let (p, f) = program(&text);
+        for n in [0, 1, odd.len()] {
+            let at = |from: i64| array::ints((0..n as i64).map(|i| from + i).collect());
+            let args = [array::floats(vec![first; 3]), array::ints(vec![-1; 3]), Value::Float(0.0), Value::Int(0), array::ints(keys[..n].to_vec()), array::floats(odd[..n].to_vec()), at(40)];
+            both(&p, f, &args).unwrap_or_else(|e| panic!("{op} {cmp}: {}", e.diag.message));
+        }
+    }
+}
+
+#[test]
 fn vectors_behind_each_other_and_turned_matrices_are_the_interpreters() {
     let (p, f) = program("fn f0 f (v0: []f64, v1: []f64, v2: [][]f64) -> ([]f64, [][]f64, []f64) { v3: []f64 = concat v0 v1 v4: [][]f64 = transpose v2 return v3, v4, v0 }");
     for (n, k) in [(0, 0), (0, 3), (2, 0), (1, 1), (3, 5)] {

@@ -93,6 +93,22 @@ pub fn count(op: Bin, bins: &mut [f64], keys: &[i64], values: &[f64]) {
     });
 }
 
+/// The same by `min` or `max` with the places of what was taken: a bin that is as good as a value stays.
+pub fn count_places(op: Bin, (bins, taken): (&mut [f64], &mut [i64]), keys: &[i64], (values, places): (&[f64], &[i64])) {
+    with_instructions!(op, f => {
+        for ((k, x), p) in keys.iter().zip(values).zip(places) {
+            let k = *k as usize;
+            if let (Some(bin), Some(taken)) = (bins.get_mut(k), taken.get_mut(k)) {
+                let stays = if op == Bin::Min { *bin <= *x } else { *bin >= *x };
+                if !stays {
+                    *taken = *p;
+                }
+                *bin = f(*bin, *x);
+            }
+        }
+    });
+}
+
 /// Running results of an operator from `acc` on; the last one.
 pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
     let mut acc = acc;

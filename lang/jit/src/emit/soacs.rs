@@ -7,7 +7,8 @@ use crate::handle::Expect;
 use crate::running;
 use crate::runtime::Kind;
 use adl_interp::ir::step::What;
-use adl_ir::{Block, Op, Soac, SoacKind, Stmt, Ty, Var};
+use adl_ir::{Block, Cmp, Op, Soac, SoacKind, Stmt, Ty, Var};
+use adl_prim::Bin;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use std::collections::HashSet;
@@ -19,6 +20,18 @@ fn simple(op: &Block) -> Option<usize> {
         (Op::Bin(op, a, b), [out]) if a == x && b == y && a != b && out == r => running::SIMPLE.iter().position(|o| o == op),
         _ => None,
     }
+}
+
+/// The number of `min` or `max`, where an operator keeps beside it the place of what it takes: of two that are equal the first.
+fn extreme(op: &Block) -> Option<usize> {
+    let ([x, p, y, q], [best, place]) = (&op.params[..], &op.results[..]) else { return None };
+    let made = |v: &Var| op.stmts.iter().find(|s| s.outs[..] == [*v]).map(|s| &s.op);
+    let (Some(Op::Bin(op2, a, b)), Some(Op::Select(c, k, l))) = (made(best), made(place)) else { return None };
+    let keeps = match (op2, made(c)) {
+        (Bin::Min, Some(Op::Cmp(Cmp::Le, a, b))) | (Bin::Max, Some(Op::Cmp(Cmp::Ge, a, b))) => (a, b) == (x, y),
+        _ => false,
+    };
+    (keeps && op.stmts.len() == 3 && (a, b) == (x, y) && (k, l) == (p, q)).then(|| running::SIMPLE.iter().position(|o| o == op2)).flatten()
 }
 
 impl Emit<'_, '_, '_> {
@@ -129,7 +142,7 @@ impl Emit<'_, '_, '_> {
         let keys_handle = self.val(keys);
         let done = self.b.create_block();
         given.iter().for_each(|_| _ = self.b.append_block_param(done, types::I64));
-        self.counted(dest, (keys, values, op), given[0], done);
+        self.counted(dest, (keys, values, op), &given, done);
         let scope = Scope { info: &inner(sc, at)[0], dying: &HashSet::new() };
         let made = self.each_key(s, (dest, keys, values, op), (keys_handle, &given), &scope);
         self.goto(done, &made);
@@ -169,14 +182,37 @@ impl Emit<'_, '_, '_> {
     }
 
     /// An operator that is one of numbers: goes to `done` with the destination, where all arrays are there.
-    fn counted(&mut self, dest: &[Var], (keys, values, op): (Var, &[Var], &Block), given: Value, done: ir::Block) {
-        let ([d], [v]) = (dest, values) else { return };
+    fn counted(&mut self, dest: &[Var], (keys, values, op): (Var, &[Var], &Block), given: &[Value], done: ir::Block) {
+        if let ([d, _], [v, _]) = (dest, values) {
+            return self.placed((*d, *v), (keys, values, op), given, done);
+        }
+        let ([d], [v], [given]) = (dest, values, given) else { return };
+        let given = *given;
         let Some(op) = simple(op).filter(|_| [d, v].iter().all(|a| Expect::of(self.f.ty(**a)) == Expect::ROW)) else { return };
         let (keys, values, op) = (self.val(keys), self.val(*v), self.int(op as i64));
         let none = self.int(0);
         let made = self.runtime(running::count as *const u8, &[self.ctx, given, keys, values, op], 1).unwrap_or(none);
         let next = self.b.create_block();
         self.b.ins().brif(made, done, &[ir::BlockArg::Value(made)], next, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// The same for the least or greatest value at each key, with its place.
+    fn placed(&mut self, (d, v): (Var, Var), (keys, values, op): (Var, &[Var], &Block), given: &[Value], done: ir::Block) {
+        let floats = [d, v].iter().all(|a| Expect::of(self.f.ty(*a)) == Expect::ROW);
+        let Some(op) = extreme(op).filter(|_| floats) else { return };
+        for (i, h) in given.iter().enumerate() {
+            self.b.ins().stack_store(types::I64, *h, self.slot, 8 * i as i32);
+        }
+        let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
+        let (keys, values, places, op) = (self.val(keys), self.val(v), self.val(values[1]), self.int(op as i64));
+        let none = self.int(0);
+        let did = self.runtime(running::count_places as *const u8, &[self.ctx, slot, keys, values, places, op], 1).unwrap_or(none);
+        let (yes, next) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(did, yes, &[], next, &[]);
+        self.b.switch_to_block(yes);
+        let made: Vec<Value> = (0..given.len()).map(|i| self.b.ins().stack_load(types::I64, types::I64, self.slot, 8 * i as i32)).collect();
+        self.goto(done, &made);
         self.b.switch_to_block(next);
     }
 
