@@ -106,7 +106,7 @@ pub(crate) fn reads(s: &Stmt, vars: &[Var]) -> bool {
 }
 
 pub(crate) struct T<'a> {
-    ad: &'a mut Ad,
+    pub(crate) ad: &'a mut Ad,
     p: &'a mut Program,
     pub(crate) b: Builder,
     /// What each copy is a copy of.

@@ -1,5 +1,6 @@
 //! The optimiser: IR → IR. A pass changes a function and never its meaning: results are the same bits, and so are the errors of what is
-//! computed; what nobody reads is not computed. Work, as the reference evaluator counts it, never grows.
+//! computed; what nobody reads is not computed. Work, as the reference evaluator counts it, never grows (but for [`mod@elements`] of arrays of a
+//! few elements).
 //!
 //! - [`across`]: results that no caller reads, and parameters that only they need, through calls and recursion.
 //! - [`mod@inline`]: small functions in the place of calls.
@@ -8,6 +9,7 @@
 //! - [`mod@shapes`]: shapes found where they come from, through loops and branches too.
 //! - [`mod@scalars`]: small vectors of known length as numbers, loops of few turns written out.
 //! - [`mod@hoist`]: what no turn of a loop changes, and what cannot fail, is computed before it.
+//! - [`mod@elements`]: elements of products and sums of arrays from those of their operands, so that the arrays are not made.
 //! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
 //! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
 //!
@@ -28,6 +30,7 @@
 
 pub mod across;
 pub mod cse;
+pub mod elements;
 pub mod extent;
 pub mod fold;
 pub mod fuse;
@@ -50,6 +53,9 @@ pub const ROUNDS: usize = 4;
 /// What suits every function, to be differentiated or not.
 pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
     inline::inline(p, f);
+    if arrays == Arrays::There {
+        elements::elements(f);
+    }
     round(f, arrays);
     if scalars::scalars(f, scalars::Sums::Kept) {
         round(f, arrays);

@@ -24,6 +24,7 @@ const PASSES: &[(&str, Pass)] = &[
     ("dead", |_, f| adl_ad::dce::remove_dead(f)),
     ("fuse", |_, f| _ = adl_opt::fuse::fuse(f, For::Any)),
     ("fuse_native", |_, f| _ = adl_opt::fuse::fuse(f, For::Native)),
+    ("elements", |_, f| _ = adl_opt::elements::elements(f)),
     ("inline", adl_opt::inline::inline),
     ("finish", adl_opt::finish),
 ];

@@ -86,7 +86,10 @@ impl J<'_> {
             }
             Op::Index { a, at, shape } => Op::Index { shape: Some(self.shape_or(*a, *shape)), at: at.clone(), a: self.tangent(*a) },
             Op::Slice { a, lo, hi, shape } => Op::Slice { shape: Some(self.shape_or(*a, *shape)), lo: *lo, hi: *hi, a: self.tangent(*a) },
-            Op::Gather { a, at, shape } => Op::Gather { shape: Some(self.shape_or(*a, *shape)), at: *at, a: self.tangent(*a) },
+            Op::Gather { a, at, shape } => {
+                self.decide(s.span, "gather", "additions at the same indices, a histogram by +", "");
+                Op::Gather { shape: Some(self.shape_or(*a, *shape)), at: *at, a: self.tangent(*a) }
+            }
             Op::Reshape { a, to, from } => Op::Reshape { from: Some(self.shape_or(*a, *from)), to: *to, a: self.tangent(*a) },
             Op::Total { a, shape } => Op::Total { shape: Some(self.shape_or(*a, *shape)), a: self.tangent(*a) },
             Op::IndexAdd { acc, at, v, shape } => Op::IndexAdd { shape: Some(self.shape_or(*acc, *shape)), acc: self.tangent(*acc), at: at.clone(), v: self.tangent(*v) },
@@ -94,7 +97,10 @@ impl J<'_> {
             Op::SliceAdd { acc, lo, hi, v, shape } => {
                 Op::SliceAdd { shape: Some(self.shape_or(y, *shape)), acc: self.tangent(*acc), lo: *lo, hi: *hi, v: self.tangent(*v) }
             }
-            Op::GatherAdd { acc, at, v, shape } => Op::GatherAdd { shape: Some(self.shape_or(y, *shape)), acc: self.tangent(*acc), at: *at, v: self.tangent(*v) },
+            Op::GatherAdd { acc, at, v, shape } => {
+                self.decide(s.span, "scatter", "a gather at the same indices", "");
+                Op::GatherAdd { shape: Some(self.shape_or(y, *shape)), acc: self.tangent(*acc), at: *at, v: self.tangent(*v) }
+            }
             Op::Reverse(a) => Op::Reverse(self.tangent(*a)),
             Op::Rotate { n, a } => Op::Rotate { n: *n, a: self.tangent(*a) },
             Op::Transpose(a) => Op::Transpose(self.tangent(*a)),

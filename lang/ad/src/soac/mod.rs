@@ -34,12 +34,12 @@ use adl_prim::Prim;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
 
-/// Which rule differentiates a reduction, a scan or a histogram.
+/// Which rule differentiates a construct: a reduction, a scan, a histogram, a loop or a comprehension, or elements that are moved.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Decision {
     /// Where it stands.
     pub span: Span,
-    /// `reduce`, `scan`, `scan_exclusive` or `reduce_by_index`.
+    /// `reduce`, `scan`, `scan_exclusive`, `reduce_by_index`, `comprehension`, `loop`, `gather`, `scatter` or `sort`.
     pub construct: &'static str,
     /// The rule, with its place in the paper.
     pub rule: &'static str,
@@ -63,6 +63,16 @@ impl Group {
             SoacKind::Reduce => "reduce",
             SoacKind::Scan => "scan",
             SoacKind::ScanExclusive => "scan_exclusive",
+        }
+    }
+}
+
+impl crate::Ad {
+    /// Records a decision.
+    pub(crate) fn decide(&mut self, span: Span, construct: &'static str, rule: &'static str, why: &str) {
+        let d = Decision { span, construct, rule, why: why.to_owned() };
+        if !self.decisions.contains(&d) {
+            self.decisions.push(d);
         }
     }
 }
@@ -172,10 +182,7 @@ impl J<'_> {
 
     /// Records a decision.
     pub(crate) fn decide(&mut self, span: Span, construct: &'static str, rule: &'static str, why: &str) {
-        let d = Decision { span, construct, rule, why: why.to_owned() };
-        if !self.ad.decisions.contains(&d) {
-            self.ad.decisions.push(d);
-        }
+        self.ad.decide(span, construct, rule, why);
     }
 
     /// J of statements that were not in the source.

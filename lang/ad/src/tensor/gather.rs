@@ -40,11 +40,21 @@ impl T<'_> {
                 continue;
             }
             let mut forms = self.literals.clone();
-            let Some(nest) = path::indexed(&mut self.b, &mut forms, rest.as_ref().unwrap_or(s), v) else { continue };
-            let Op::Loop(l) = &nest.op else { continue };
-            let Some(sites) = self.sites(&nest, l, v, &forms) else { continue };
-            if self.cts.contains_key(&self.root(v)) && !sites.iter().all(|(site, sol)| Self::covers(site, sol)) {
+            let Some(nest) = path::indexed(&mut self.b, &mut forms, rest.as_ref().unwrap_or(s), v) else {
+                self.added_in_place(s, "a row of an array is used as a whole");
                 continue;
+            };
+            let Op::Loop(l) = &nest.op else { continue };
+            let Some(sites) = self.sites(&nest, l, v, &forms) else {
+                self.added_in_place(s, "an index, or the number of turns of a loop around it, is no sum of indices with known factors");
+                continue;
+            };
+            if self.cts.contains_key(&self.root(v)) && !sites.iter().all(|(site, sol)| Self::covers(site, sol)) {
+                self.added_in_place(s, "a few elements only are read, of an array that has a cotangent already");
+                continue;
+            }
+            if !sites.is_empty() {
+                self.ad.decide(s.span, "comprehension", "gathers: each element is solved for the indices that read it (tensor language, Fig. 16)", "");
             }
             for (site, solution) in &sites {
                 self.contribute(&nest, l, site, solution, v, &shapes)?;
@@ -52,6 +62,10 @@ impl T<'_> {
             rest = Some(without(&self.b.func, &nest, v));
         }
         Ok(rest)
+    }
+
+    fn added_in_place(&mut self, s: &Stmt, why: &str) {
+        self.ad.decide(s.span, "comprehension", "additions in place, at the elements that are read", why);
     }
 
     /// Whether a site reads about all of the array. (A whole array for the sake of a few elements would cost more than their sum did.)

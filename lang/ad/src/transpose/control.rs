@@ -55,6 +55,10 @@ impl T<'_> {
         // Numbers from outside, where turns are independent: their cotangents are sums over the turns. Otherwise, and for arrays and data:
         // carried, to be added to in place, in one order however the turns are grouped.
         let independent = l.lin_init.is_empty();
+        match independent {
+            true => self.ad.decide(s.span, "comprehension", "a comprehension of the transposed body: sums become copies, copies sums", ""),
+            false => self.ad.decide(s.span, "loop", "backwards, a turn at a time", "each turn needs what the one before it carried"),
+        }
         let (sums, accs): (Vec<Var>, Vec<Var>) = read.into_iter().partition(|v| independent && self.b.ty(*v).rank() == 0 && self.b.ty(*v).is_real());
         let k = l.lin_init.len();
         let carry_cts: Vec<Var> = s.lin_outs[..k].iter().map(|o| self.finished(*o)).collect();

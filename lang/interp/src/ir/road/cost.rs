@@ -130,7 +130,7 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
 /// The rules that were taken in a function and those that it calls.
 fn rules(m: &Machine, f: FnId) -> Vec<(usize, Decision)> {
     let spans = places(&m.road.program, f);
-    let mut out: Vec<(usize, Decision)> = m.road.ad.decisions.iter().filter(|d| spans.contains(&d.span)).map(|d| (m.sources.line_of(d.span), d.clone())).collect();
+    let mut out: Vec<(usize, Decision)> = m.road.ad.decisions.iter().filter(|d| d.span != Span::default() && spans.contains(&d.span)).map(|d| (m.sources.line_of(d.span), d.clone())).collect();
     out.sort_by_key(|(_, d)| (d.span.file, d.span.lo, d.construct));
     out
 }

@@ -1,0 +1,256 @@
+//! Elements of arrays that operations make are made of elements of their operands: `(outer x y)[i, j]` is `x[i] * y[j]`, a row of a product of
+//! matrices is the product of a row (the producers of *Differentiating a Tensor Language* at their consumers' indices). So a matrix of which
+//! little is read is not made, neither by the function nor by its derivatives.
+//!
+//! Results are the same bits: only forms are taken whose arithmetic is in the same order. What stays read otherwise is made all the same, and
+//! then nothing is gained: so an array is looked through only if all of its readers are.
+
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Stmt, Ty, Var};
+use adl_prim::{Bin, Prim};
+use adl_syntax::span::Span;
+use std::collections::{HashMap, HashSet};
+
+/// Rounds: a row of a transpose of a product takes two.
+const ROUNDS: usize = 4;
+/// Readers of an array whose elements cost more than a product of two.
+const READERS: usize = 4;
+
+/// Rewrites reads; whether there were any.
+pub fn elements(f: &mut Function) -> bool {
+    let mut changed = false;
+    for _ in 0..ROUNDS {
+        let facts = Facts::of(f);
+        if facts.through.is_empty() {
+            break;
+        }
+        let mut body = std::mem::take(&mut f.body);
+        let mut r = Rewrite { f, facts: &facts, changed: false };
+        r.block(&mut body);
+        let done = r.changed;
+        f.body = body;
+        if !done {
+            break;
+        }
+        changed = true;
+        adl_ad::dce::remove_dead(f);
+    }
+    changed
+}
+
+/// An array that an operation makes, and how deep in loops that stands.
+struct Made {
+    op: Op,
+    depth: usize,
+}
+
+/// What is known of a function's arrays.
+struct Facts {
+    made: HashMap<Var, Made>,
+    /// Those that are looked through.
+    through: HashSet<Var>,
+    /// Elements of loops that are rows of outer products, and of which only elements are read.
+    rows: HashSet<Var>,
+}
+
+impl Facts {
+    fn of(f: &Function) -> Facts {
+        let mut made = HashMap::new();
+        let mut readers = Readers::default();
+        let mut loops = Vec::new();
+        let mut work = vec![(&f.body, 0)];
+        while let Some((b, depth)) = work.pop() {
+            b.results.iter().for_each(|v| readers.add(*v, None));
+            for s in &b.stmts {
+                if let ([v], []) = (s.outs.as_slice(), s.lin_outs.as_slice()) {
+                    made.insert(*v, Made { op: plain(&s.op), depth });
+                }
+                match &s.op {
+                    // Judged when all readers of its rows are known.
+                    Op::Loop(l) => {
+                        loops.push((&**l, depth));
+                        l.init.iter().chain(&l.lin_init).chain(&l.lin_xs).for_each(|v| readers.add(*v, None));
+                    }
+                    op => {
+                        let looks = match op {
+                            Op::Index { a, .. } | Op::Dim(a, _) => Some(*a),
+                            Op::Transpose(a) if s.lin_outs.is_empty() => Some(*a),
+                            Op::Slice { a, .. } if matches!(made.get(a), Some(Made { op: Op::Outer(..), .. })) => Some(*a),
+                            _ => None,
+                        };
+                        op.each_operand(&mut |v| readers.add(v, (looks == Some(v)).then_some(depth)));
+                    }
+                }
+                let deeper = depth + usize::from(matches!(s.op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
+                work.extend(s.op.blocks().into_iter().map(|b| (b, deeper)));
+            }
+        }
+        let mut rows = HashSet::new();
+        for (l, depth) in loops {
+            for (x, e) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
+                let outer = matches!(made.get(x), Some(Made { op: Op::Outer(..), .. })) && f.ty(*x).rank() == 2;
+                let elements = outer && readers.of(*e).iter().all(Option::is_some);
+                rows.extend(elements.then_some(*e));
+                readers.add(*x, elements.then_some(depth + 1));
+            }
+        }
+        let through = made.iter().filter(|(v, m)| looked_through(f, **v, m, readers.of(**v))).map(|(v, _)| *v).collect();
+        Facts { made, through, rows }
+    }
+}
+
+/// Who reads an array: how deep in loops an element or a row is read; `None` where it is read otherwise.
+#[derive(Default)]
+struct Readers(HashMap<Var, Vec<Option<usize>>>);
+
+impl Readers {
+    fn add(&mut self, v: Var, depth: Option<usize>) {
+        self.0.entry(v).or_default().push(depth);
+    }
+
+    fn of(&self, v: Var) -> &[Option<usize>] {
+        self.0.get(&v).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn looked_through(f: &Function, v: Var, m: &Made, readers: &[Option<usize>]) -> bool {
+    let flat = matches!(f.ty(v), Ty::Array(e, _) if e.is_flat());
+    flat && !readers.is_empty() && readers.iter().all(Option::is_some) && match &m.op {
+        Op::Outer(..) | Op::Transpose(_) => true,
+        Op::MatMul(..) | Op::Bin(..) | Op::Un(..) => readers.len() <= READERS && readers.iter().all(|d| *d == Some(m.depth)),
+        _ => false,
+    }
+}
+
+/// An operation without blocks; of others nothing is asked.
+fn plain(op: &Op) -> Op {
+    if op.blocks().is_empty() { op.clone() } else { Op::Lit(Lit::Bool(false)) }
+}
+
+struct Rewrite<'a> {
+    f: &'a mut Function,
+    facts: &'a Facts,
+    changed: bool,
+}
+
+impl Rewrite<'_> {
+    fn block(&mut self, b: &mut Block) {
+        let mut out = Vec::with_capacity(b.stmts.len());
+        for mut s in std::mem::take(&mut b.stmts) {
+            if let Op::Loop(l) = &mut s.op {
+                self.rows(l, s.span);
+            }
+            for part in s.op.blocks_mut() {
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(part));
+            }
+            let known = out.len();
+            match self.read(&s, &mut out) {
+                Some(op) => {
+                    self.changed = true;
+                    out.push(Stmt { op, ..s });
+                }
+                None => {
+                    out.truncate(known);
+                    out.push(s);
+                }
+            }
+        }
+        b.stmts = out;
+    }
+
+    /// What a read of an array is instead; statements before it go to `out`.
+    fn read(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Op> {
+        if let Op::Slice { a, lo, hi, .. } = &s.op {
+            let Made { op: Op::Outer(x, y), .. } = self.facts.made.get(a).filter(|_| self.facts.through.contains(a))? else { return None };
+            let ty = self.f.ty(*x).clone();
+            let part = self.push(Op::Slice { a: *x, lo: *lo, hi: *hi, shape: None }, ty, s.span, out);
+            return Some(Op::Outer(part, *y));
+        }
+        let (Op::Index { a, at, .. }, []) = (&s.op, s.lin_outs.as_slice()) else { return None };
+        let made = self.facts.made.get(a).filter(|_| self.facts.through.contains(a))?;
+        let rank = self.f.ty(*a).rank() as usize;
+        let of = |r: &mut Self, x: Var, at: &[Var], out: &mut Vec<Stmt>| r.index(x, at, s.span, out);
+        match (&made.op, at.as_slice()) {
+            (Op::Outer(x, y), [i, rest @ ..]) if self.f.ty(*x).rank() == 1 && self.f.ty(*y).rank() == 1 => {
+                let x = of(self, *x, &[*i], out);
+                let y = if rest.is_empty() { *y } else { of(self, *y, rest, out) };
+                Some(Op::Bin(Bin::Mul, x, y))
+            }
+            (Op::Transpose(m), [i, j, rest @ ..]) => Some(Op::Index { a: *m, at: [&[*j, *i], rest].concat(), shape: None }),
+            (Op::Transpose(m), [j]) if rank == 2 => self.column(*m, *j, s.span, out),
+            (Op::MatMul(x, y), [i, rest @ ..]) if self.f.ty(*x).rank() == 2 => {
+                let row = of(self, *x, &[*i], out);
+                match (self.f.ty(*y).rank(), rest) {
+                    (1, []) => Some(Op::Dot(row, *y)),
+                    (2, []) => Some(Op::MatMul(row, *y)),
+                    (2, [j]) => {
+                        let ty = self.f.ty(*y).scalar().array(1);
+                        let row = self.push(Op::MatMul(row, *y), ty, s.span, out);
+                        Some(Op::Index { a: row, at: vec![*j], shape: None })
+                    }
+                    _ => None,
+                }
+            }
+            (Op::Bin(op, x, y), at) if [x, y].into_iter().all(|v| [0, rank].contains(&(self.f.ty(*v).rank() as usize))) => {
+                self.same_shapes(*x, *y, s.span, out);
+                let [x, y] = [*x, *y].map(|v| if self.f.ty(v).rank() == 0 { v } else { of(self, v, at, out) });
+                Some(Op::Bin(*op, x, y))
+            }
+            (Op::Un(u, x), at) => {
+                let x = of(self, *x, at, out);
+                Some(Op::Un(*u, x))
+            }
+            _ => None,
+        }
+    }
+
+    /// The error that the operation on whole arrays would be.
+    fn same_shapes(&mut self, x: Var, y: Var, span: Span, out: &mut Vec<Stmt>) {
+        let rank = self.f.ty(x).rank();
+        if x == y || rank != self.f.ty(y).rank() {
+            return;
+        }
+        for k in 0..rank {
+            let [n, m] = [x, y].map(|v| self.push(Op::Dim(v, k), Ty::I64, span, out));
+            let same = self.push(Op::Cmp(Cmp::Eq, n, m), Ty::Bool, span, out);
+            let text = self.push(Op::Lit(Lit::Str("arrays of different shapes".into())), Ty::Str, span, out);
+            out.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![same, text]), span });
+        }
+    }
+
+    /// A loop over the rows of such an array reads them by its index, if it reads elements of them.
+    fn rows(&mut self, l: &mut Loop, span: Span) {
+        let carried = l.init.len();
+        for k in (0..l.xs.len()).rev() {
+            let e = l.body.params[1 + carried + k];
+            if self.facts.rows.contains(&e) && self.facts.through.contains(&l.xs[k]) {
+                let a = l.xs.remove(k);
+                l.body.params.remove(1 + carried + k);
+                let op = Op::Index { a, at: vec![l.body.params[0]], shape: None };
+                l.body.stmts.insert(0, Stmt { outs: vec![e], lin_outs: Vec::new(), op, span });
+                self.changed = true;
+            }
+        }
+    }
+
+    fn push(&mut self, op: Op, ty: Ty, span: Span, out: &mut Vec<Stmt>) -> Var {
+        let v = self.f.fresh(ty, false);
+        out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
+        v
+    }
+
+    fn index(&mut self, a: Var, at: &[Var], span: Span, out: &mut Vec<Stmt>) -> Var {
+        let ty = at.iter().fold(self.f.ty(a).clone(), |t, _| t.elem());
+        self.push(Op::Index { a, at: at.to_vec(), shape: None }, ty, span, out)
+    }
+
+    /// A column of a matrix, read where its transpose would be made: of an outer product a multiple, of others element by element.
+    fn column(&mut self, m: Var, j: Var, span: Span, out: &mut Vec<Stmt>) -> Option<Op> {
+        if let Some(Made { op: Op::Outer(x, y), .. }) = self.facts.made.get(&m) {
+            if self.f.ty(*x).rank() == 1 && self.f.ty(*y).rank() == 1 {
+                let y = self.index(*y, &[j], span, out);
+                return Some(Op::Bin(Bin::Mul, *x, y));
+            }
+        }
+        None
+    }
+}
