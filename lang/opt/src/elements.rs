@@ -84,18 +84,24 @@ impl Facts {
                 work.extend(s.op.blocks().into_iter().map(|b| (b, deeper)));
             }
         }
-        let mut rows = HashSet::new();
-        for (l, depth) in loops {
-            for (x, e) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
-                let outer = matches!(made.get(x), Some(Made { op: Op::Outer(..), .. })) && f.ty(*x).rank() == 2;
-                let elements = outer && readers.of(*e).iter().all(Option::is_some);
-                rows.extend(elements.then_some(*e));
-                readers.add(*x, elements.then_some(depth + 1));
-            }
-        }
+        let rows = rows_of_outer_products(f, &made, &loops, &mut readers);
         let through = made.iter().filter(|(v, m)| looked_through(f, **v, m, readers.of(**v))).map(|(v, _)| *v).collect();
         Facts { made, through, rows }
     }
+}
+
+/// Rows of outer products in loops, of which only elements are read; the loops are readers of the products.
+fn rows_of_outer_products(f: &Function, made: &HashMap<Var, Made>, loops: &[(&Loop, usize)], readers: &mut Readers) -> HashSet<Var> {
+    let mut rows = HashSet::new();
+    for (l, depth) in loops {
+        for (x, e) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
+            let outer = matches!(made.get(x), Some(Made { op: Op::Outer(..), .. })) && f.ty(*x).rank() == 2;
+            let elements = outer && readers.of(*e).iter().all(Option::is_some);
+            rows.extend(elements.then_some(*e));
+            readers.add(*x, elements.then_some(depth + 1));
+        }
+    }
+    rows
 }
 
 /// Who reads an array: how deep in loops an element or a row is read; `None` where it is read otherwise.
@@ -179,16 +185,7 @@ impl Rewrite<'_> {
             (Op::Transpose(m), [j]) if rank == 2 => self.column(*m, *j, s.span, out),
             (Op::MatMul(x, y), [i, rest @ ..]) if self.f.ty(*x).rank() == 2 => {
                 let row = of(self, *x, &[*i], out);
-                match (self.f.ty(*y).rank(), rest) {
-                    (1, []) => Some(Op::Dot(row, *y)),
-                    (2, []) => Some(Op::MatMul(row, *y)),
-                    (2, [j]) => {
-                        let ty = self.f.ty(*y).scalar().array(1);
-                        let row = self.push(Op::MatMul(row, *y), ty, s.span, out);
-                        Some(Op::Index { a: row, at: vec![*j], shape: None })
-                    }
-                    _ => None,
-                }
+                self.row_times(row, *y, rest, s.span, out)
             }
             (Op::Bin(op, x, y), at) if [x, y].into_iter().all(|v| [0, rank].contains(&(self.f.ty(*v).rank() as usize))) => {
                 self.same_shapes(*x, *y, s.span, out);
@@ -198,6 +195,20 @@ impl Rewrite<'_> {
             (Op::Un(u, x), at) => {
                 let x = of(self, *x, at, out);
                 Some(Op::Un(*u, x))
+            }
+            _ => None,
+        }
+    }
+
+    /// The product of a row and `y`, or an element of it.
+    fn row_times(&mut self, row: Var, y: Var, at: &[Var], span: Span, out: &mut Vec<Stmt>) -> Option<Op> {
+        match (self.f.ty(y).rank(), at) {
+            (1, []) => Some(Op::Dot(row, y)),
+            (2, []) => Some(Op::MatMul(row, y)),
+            (2, [j]) => {
+                let ty = self.f.ty(y).scalar().array(1);
+                let a = self.push(Op::MatMul(row, y), ty, span, out);
+                Some(Op::Index { a, at: vec![*j], shape: None })
             }
             _ => None,
         }

@@ -59,6 +59,15 @@ impl Affine {
         }
     }
 
+    /// With other names for variables.
+    pub(crate) fn renamed(&self, names: &HashMap<Var, Var>) -> Affine {
+        let mut out = Affine::constant(self.constant);
+        for (v, k) in &self.terms {
+            *out.terms.entry(*names.get(v).unwrap_or(v)).or_insert(0) += k;
+        }
+        out
+    }
+
     /// Whether all its variables satisfy a condition.
     pub(crate) fn all(&self, ok: &dyn Fn(Var) -> bool) -> bool {
         self.terms.keys().all(|v| ok(*v))

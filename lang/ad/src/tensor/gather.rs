@@ -131,7 +131,7 @@ impl T<'_> {
         let shape = match &s.op {
             Op::Loop(l) if self.b.ty(whole).rank() > 0 => {
                 let dims = self.turns_of_output(s, l, k).ok_or_else(|| Unsupported::new("an inner loop whose extents are not known before it", s.span))?;
-                let elems = dims.iter().map(|d| renamed(d, &names.new).emit(&mut self.b)).collect();
+                let elems = dims.iter().map(|d| d.renamed(&names.new).emit(&mut self.b)).collect();
                 Some(self.b.one(Op::Stack { elems, shape: None }, Ty::shape()))
             }
             _ => None,
@@ -216,11 +216,11 @@ impl T<'_> {
             }
         }
         for a in &sol.equal {
-            let a = renamed(a, &names.new).emit(&mut self.b);
+            let a = a.renamed(&names.new).emit(&mut self.b);
             guards.push(self.b.cmp(Cmp::Eq, a, zero));
         }
         for a in &sol.positive {
-            let a = renamed(a, &names.new).emit(&mut self.b);
+            let a = a.renamed(&names.new).emit(&mut self.b);
             guards.push(self.b.cmp(Cmp::Ge, a, zero));
         }
         self.under(&guards, l, site, sol, cts, &mut names)
@@ -280,9 +280,9 @@ impl T<'_> {
         for (a, by) in bounds {
             // Rounded up: -(-a // by).
             let one = if *by == 1 {
-                renamed(a, &names.new).emit(&mut self.b)
+                a.renamed(&names.new).emit(&mut self.b)
             } else {
-                let a = renamed(&a.times(-1).unwrap_or_else(|| a.clone()), &names.new).emit(&mut self.b);
+                let a = a.times(-1).unwrap_or_else(|| a.clone()).renamed(&names.new).emit(&mut self.b);
                 let by = self.b.int(*by);
                 let down = self.b.bin(Bin::IntDiv, a, by);
                 self.b.un(adl_prim::Un::Neg, down)
@@ -299,7 +299,7 @@ impl T<'_> {
     fn innermost(&mut self, l: &Loop, site: &Site, sol: &Solution, cts: &[Option<Ct>], names: &mut Names) -> Result<Var, Unsupported> {
         for (v, k) in &sol.known {
             if let Known::Is(a) = k {
-                let at = renamed(a, &names.new).emit(&mut self.b);
+                let at = a.renamed(&names.new).emit(&mut self.b);
                 names.new.insert(*v, at);
             }
         }
@@ -437,14 +437,6 @@ impl T<'_> {
         let s = self.b.copy_stmt(&s, &mut names.new);
         self.b.push(s);
     }
-}
-
-fn renamed(a: &Affine, names: &HashMap<Var, Var>) -> Affine {
-    let mut out = Affine::constant(a.constant);
-    for (v, k) in &a.terms {
-        *out.terms.entry(*names.get(v).unwrap_or(v)).or_insert(0) += k;
-    }
-    out
 }
 
 fn bound_inside(b: &Block) -> HashSet<Var> {

@@ -10,6 +10,8 @@
 //!   is the non-linear code there;
 //! - *conversion* (Fig. 11, 12): subscripts `a` are brought to affine forms of the indices ([`affine`]).
 //!
+//! A nest of many reads that share much arithmetic is transposed once for all of them, after *let-lifting* the reads ([`lift`]).
+//!
 //! Before J, [`push`] replaces reads of arrays of brackets by what their elements are, and [`narrow`] solves the brackets of the function's own sums
 //! ([`overflow`]: without hiding errors).
 //!
@@ -21,6 +23,7 @@
 
 pub(crate) mod affine;
 mod gather;
+mod lift;
 pub(crate) mod narrow;
 mod overflow;
 mod path;

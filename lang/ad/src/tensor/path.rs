@@ -193,6 +193,18 @@ pub(super) fn reads(f: &Function, body: &Block, of: Var) -> Option<Vec<Place>> {
     Some(out)
 }
 
+/// Whether the read that makes `to` stands in a block, in inner ones too.
+pub(super) fn holds(b: &Block, to: Var) -> bool {
+    let mut work = vec![b];
+    while let Some(b) = work.pop() {
+        if b.stmts.iter().any(|s| s.lin_outs == [to]) {
+            return true;
+        }
+        work.extend(b.stmts.iter().flat_map(|s| s.op.blocks()));
+    }
+    false
+}
+
 /// The statement that leads on from a block, or reads.
 pub(super) fn next(place: &Place, depth: usize) -> usize {
     place.steps.get(depth).map_or(place.stmt, |s| s.0)

@@ -37,6 +37,13 @@ impl T<'_> {
 
     /// A loop; what it reads at affine indices, if it is a comprehension, is transposed as one.
     pub(super) fn nest_or_loop(&mut self, s: &Stmt) -> Result<(), Unsupported> {
+        if let Some((reads, nest)) = self.lifted(s) {
+            self.ad.decide(s.span, "comprehension", "cotangents of all reads at once, then gathers (tensor language, Fig. 7 and 16)", "");
+            if let Op::Loop(l) = &nest.op {
+                self.loop_(&nest, l)?;
+            }
+            return reads.iter().rev().try_for_each(|r| self.nest_or_loop(r));
+        }
         let rest = self.gathered(s)?;
         let s = rest.as_ref().unwrap_or(s);
         let Op::Loop(l) = &s.op else { return Ok(()) };

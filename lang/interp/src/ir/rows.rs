@@ -278,6 +278,18 @@ pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
     Ok(Value::Array(Rc::new(array::gather_rows(&longer, &at, &[at.len()])?)))
 }
 
+/// Adds each row of `s` where `place` says, if anywhere.
+fn add_rows<T: Copy + std::ops::AddAssign>(d: &mut [T], s: &[T], at: &[i64], row: usize, place: &impl Fn(i64) -> Res<Option<usize>>) -> Res<()> {
+    for (k, i) in at.iter().enumerate() {
+        match place(*i)? {
+            Some(i) if row == 1 => d[i] += s[k],
+            Some(i) => d[i * row..(i + 1) * row].iter_mut().zip(&s[k * row..(k + 1) * row]).for_each(|(d, s)| *d += *s),
+            None => {}
+        }
+    }
+    Ok(())
+}
+
 /// `acc` with the elements of `v` added at the indices; `within`: but for those out of bounds.
 pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, within: bool) -> Res<Value> {
     if matches!(v, Value::Zero) {
@@ -292,28 +304,9 @@ pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, with
         None if !within => Err(seq::out_of_bounds(i, n)),
         i => Ok(i),
     };
-    macro_rules! add {
-        ($d:expr, $s:expr) => {
-            if row == 1 {
-                for (i, s) in at.iter().zip($s) {
-                    // A negative index is a large number.
-                    match $d.get_mut(*i as usize) {
-                        Some(d) => *d += s,
-                        None if within => {}
-                        None => return Err(seq::out_of_bounds(*i, n)),
-                    }
-                }
-            } else {
-                for (k, i) in at.iter().enumerate() {
-                    let Some(i) = place(*i)? else { continue };
-                    $d[i * row..(i + 1) * row].iter_mut().zip(&$s[k * row..(k + 1) * row]).for_each(|(d, s)| *d += s);
-                }
-            }
-        };
-    }
     match (&mut acc.buf, &v.buf) {
-        (Buf::F64(d), Buf::F64(s)) => add!(d, s),
-        (Buf::F32(d), Buf::F32(s)) => add!(d, s),
+        (Buf::F64(d), Buf::F64(s)) => add_rows(d, s, at, row, &place)?,
+        (Buf::F32(d), Buf::F32(s)) => add_rows(d, s, at, row, &place)?,
         (Buf::I64(d), Buf::I64(s)) => {
             for (k, i) in at.iter().enumerate() {
                 let Some(i) = place(*i)? else { continue };

@@ -131,6 +131,10 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
 fn rules(m: &Machine, f: FnId) -> Vec<(usize, Decision)> {
     let spans = places(&m.road.program, f);
     let mut out: Vec<(usize, Decision)> = m.road.ad.decisions.iter().filter(|d| d.span != Span::default() && spans.contains(&d.span)).map(|d| (m.sources.line_of(d.span), d.clone())).collect();
+    // Loops that a rule is made of stand where its construct does: they are part of it.
+    let loops = |d: &Decision| matches!(d.construct, "comprehension" | "loop");
+    let ruled: HashSet<Span> = out.iter().filter(|(_, d)| !loops(d)).map(|(_, d)| d.span).collect();
+    out.retain(|(_, d)| !loops(d) || !ruled.contains(&d.span));
     out.sort_by_key(|(_, d)| (d.span.file, d.span.lo, d.construct));
     out
 }
