@@ -33,6 +33,10 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("bands", "sum for i < n -> sum for j < n -> [| i <= j + 1 && j <= i + 1 |] * x[i] * x[j]"),
     ("triangle", "sum for i < n -> sum for j < n -> [| j <= i |] * x[i] * x[j]"),
     ("Toeplitz matrix", "let h = n // 2 in sum for i < h -> sum for j < h -> x[i - j + h - 1] * x[j]"),
+    ("column of an outer product", "sum (outer x x)[:, 0]"),
+    ("element of a product of matrices", "let a = reshape [n // 50, 50] x in (a @ a.T)[1, 2]"),
+    ("eight neighbours", "sum for i < n - 7 -> x[i] * x[i + 1] * x[i + 2] * x[i + 3] * x[i + 4] * x[i + 5] * x[i + 6] * x[i + 7]"),
+    ("elements across the diagonal", "let a = reshape [n // 50, 50] x in let m = a @ a.T in let k = len m in sum for i < k, j < k -> m[i, j] * m[j, i]"),
     ("gather by data", "let k = for i < n -> (i * 7) % n in sum for i < n -> x[k[i]] * x[i]"),
     ("histogram by brackets", "let k = for i < n -> i % 4 in let h = (for b < 4 -> sum for i < n -> [| k[i] == b |] * x[i]) in sum (h * h)"),
 ];

@@ -106,14 +106,15 @@ impl J<'_> {
             let own: Row = row.iter().filter(|(k, _)| **k >= w).map(|(k, c)| (*k, *c)).collect();
             self.row_times(&own, &|k| given[k - w])
         }).collect();
-        for (k, p) in self.prefixes_by(g, &rows, driven).into_iter().enumerate() {
+        for (k, p) in self.prefixes_by(g, &rows, driven, None).into_iter().enumerate() {
             self.finish(g, k, p);
         }
         Ok(())
     }
 
-    /// The recurrence whose coefficients are those of `rows` below the number of components, and whose other terms are `driven`.
-    fn prefixes_by(&mut self, g: &Group, rows: &[Row], driven: Vec<Option<Var>>) -> Vec<Prefixes> {
+    /// The recurrence whose coefficients are those of `rows` below the number of components, and whose other terms are `driven`. It begins
+    /// anew at the elements that `restart` says.
+    fn prefixes_by(&mut self, g: &Group, rows: &[Row], driven: Vec<Option<Var>>, restart: Option<Var>) -> Vec<Prefixes> {
         let w = rows.len();
         let mut done: BTreeMap<usize, Prefixes> = BTreeMap::new();
         for block in cycles(rows, w) {
@@ -121,24 +122,28 @@ impl J<'_> {
             for j in &block {
                 let mut x = driven[*j];
                 let outer: Row = rows[*j].iter().filter(|(k, _)| **k < w && !block.contains(k)).map(|(k, c)| (*k, *c)).collect();
+                let outer = outer.into_iter().map(|(k, c)| (k, restart.map_or(c, |first| self.but_at(first, c, g.arrays[k])))).collect();
                 let from_others = self.row_times(&outer, &|k| done.get(&k).and_then(|p: &Prefixes| p.without));
                 x = self.lin_sum(x, from_others);
                 drive.push(x);
             }
             let asked = rows.iter().enumerate().any(|(j, r)| !block.contains(&j) && block.iter().any(|k| r.contains_key(k)));
-            let solved = self.solve(g, rows, &block, (&drive, asked || g.kind == SoacKind::ScanExclusive));
+            let solved = self.solve(g, rows, &block, (&drive, asked || g.kind == SoacKind::ScanExclusive), restart);
             done.extend(block.iter().copied().zip(solved));
         }
         done.into_values().collect()
     }
 
     /// Tangents of the prefixes of a recurrence.
-    pub(super) fn prefixes(&mut self, g: &Group, rows: &[Row], driven: Vec<Option<Var>>) -> Vec<Option<Var>> {
-        self.prefixes_by(g, rows, driven).into_iter().map(|p| p.with).collect()
+    pub(super) fn prefixes(&mut self, g: &Group, rows: &[Row], driven: Vec<Option<Var>>, restart: Var) -> Vec<Option<Var>> {
+        self.prefixes_by(g, rows, driven, Some(restart)).into_iter().map(|p| p.with).collect()
     }
 
     fn say_blocks(&mut self, g: &Group, rows: &[Row], blocks: &[Vec<usize>]) {
         let span = self.b.span;
+        if operator::known(&self.b.func, &g.op) == Some(Bin::Mul) {
+            return self.decide(span, g.name(), "*: Jacobians, a linear recurrence (§5.2, Fig. 7)", "");
+        }
         let w = rows.len();
         let shape = |b: &Vec<usize>| -> Vec<Option<Coef>> { b.iter().flat_map(|j| b.iter().map(|k| rows[*j].get(k).copied())).collect() };
         let uncoupled = (0..w).all(|j| rows[j].keys().filter(|k| **k < w).all(|k| blocks.iter().any(|b| b.contains(&j) && b.contains(k))));
@@ -153,11 +158,11 @@ impl J<'_> {
     }
 
     /// Tangents of the components of one block, driven by `drive`; those without the element where they are asked for.
-    fn solve(&mut self, g: &Group, rows: &[Row], block: &[usize], (drive, without): (&[Option<Var>], bool)) -> Vec<Prefixes> {
+    fn solve(&mut self, g: &Group, rows: &[Row], block: &[usize], (drive, without): (&[Option<Var>], bool), restart: Option<Var>) -> Vec<Prefixes> {
         if let [j] = block {
             match rows[*j].get(j) {
                 None => return vec![self.both(g, drive[0], *j, without)],
-                Some(Coef::One) => {
+                Some(Coef::One) if restart.is_none() => {
                     let with = drive[0].map(|x| self.running_sum(x));
                     let with = self.and_neutral(g, with, *j);
                     return vec![self.both(g, with, *j, without)];
@@ -168,11 +173,11 @@ impl J<'_> {
         if drive.iter().all(Option::is_none) && block.iter().all(|j| self.has(g.neutral[*j]).is_none()) {
             return vec![Prefixes::default(); block.len()];
         }
-        self.linear_loop(g, rows, block, (drive, without))
+        self.linear_loop(g, rows, block, (drive, without), restart)
     }
 
     /// r = A r + x, an element a turn.
-    fn linear_loop(&mut self, g: &Group, rows: &[Row], block: &[usize], (drive, without): (&[Option<Var>], bool)) -> Vec<Prefixes> {
+    fn linear_loop(&mut self, g: &Group, rows: &[Row], block: &[usize], (drive, without): (&[Option<Var>], bool), restart: Option<Var>) -> Vec<Prefixes> {
         let n = self.b.dim(g.arrays[0], 0);
         let tys: Vec<Ty> = block.iter().map(|j| self.b.ty(g.neutral[*j])).collect();
         let lin_init: Vec<Var> = block.iter().zip(&tys).map(|(j, t)| self.has(g.neutral[*j]).unwrap_or_else(|| self.lin_zero(t.clone()))).collect();
@@ -194,15 +199,22 @@ impl J<'_> {
                 }
             }
         }
+        let first = restart.map(|flags| {
+            let p = self.b.func.fresh(Ty::Bool, false);
+            params.push(p);
+            xs.push(flags);
+            p
+        });
         let lin_params: Vec<Var> = carried.iter().copied().chain(driven.iter().flatten().copied()).collect();
         self.b.adopt(&params, &lin_params);
+        let before: Vec<Var> = carried.iter().map(|r| first.map_or(*r, |first| self.unless(first, *r))).collect();
         let mut next = Vec::new();
         for (i, j) in block.iter().enumerate() {
             let row: Row = rows[*j].iter().filter_map(|(k, c)| {
                 let at = block.iter().position(|b| b == k)?;
                 Some((at, if let Coef::Is(v) = c { Coef::Is(*elems.get(v).unwrap_or(v)) } else { *c }))
             }).collect();
-            let r = self.row_times(&row, &|at| Some(carried[at]));
+            let r = self.row_times(&row, &|at| Some(before[at]));
             let r = self.lin_sum(r, driven[i]);
             next.push(r.unwrap_or_else(|| self.lin_zero(tys[i].clone())));
         }
@@ -224,6 +236,17 @@ impl J<'_> {
         let q = block.len();
         let (_, made) = self.b.emit(Op::Loop(Box::new(l)), &[Ty::I64], &lin_tys);
         (0..q).map(|i| Prefixes { with: Some(made[q + i]), without: without.then(|| made[2 * q + i]) }).collect()
+    }
+
+    /// A linear number, or zero where `c` holds.
+    fn unless(&mut self, c: Var, r: Var) -> Var {
+        let ty = self.b.ty(r);
+        self.b.open();
+        let zero = self.lin_zero(ty.clone());
+        let yes = self.b.close(Vec::new(), vec![zero]);
+        self.b.open();
+        let no = self.b.close(Vec::new(), vec![r]);
+        self.b.emit(Op::If(c, Box::new(yes), Box::new(no)), &[], &[ty]).1[0]
     }
 
     /// Running sums of `x`.

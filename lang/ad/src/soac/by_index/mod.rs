@@ -276,13 +276,13 @@ impl J<'_> {
             let seeds = self.of_destination(h, &sorted, (j, row));
             self.lin_sum(own, seeds)
         }).collect();
-        let within: Vec<Row> = rows.iter().map(|row| row.iter().filter(|(m, _)| **m < k).map(|(m, c)| (*m, self.but_at(sorted.first, *c, sorted.before[*m]))).collect()).collect();
+        let within: Vec<Row> = rows.iter().map(|row| row.iter().filter(|(m, _)| **m < k).map(|(m, c)| (*m, *c)).collect()).collect();
         let neutral = sorted.values.iter().map(|v| {
             let ty = self.b.ty(*v).elem();
             self.nothing(&ty)
         }).collect();
         let g = Group { kind: SoacKind::Scan, op: Block::default(), neutral, arrays: sorted.values.clone(), outs: h.outs.clone() };
-        let all = self.prefixes(&g, &within, driven);
+        let all = self.prefixes(&g, &within, driven, sorted.first);
         for ((d, y), t) in h.dest.iter().zip(&h.outs).zip(all) {
             if self.act.has(*y) {
                 let t = self.last_in_bins(h, &sorted, *d, t);
@@ -292,7 +292,7 @@ impl J<'_> {
     }
 
     /// A coefficient that is zero at the first values of bins.
-    fn but_at(&mut self, first: Var, c: Coef, like: Var) -> Coef {
+    pub(super) fn but_at(&mut self, first: Var, c: Coef, like: Var) -> Coef {
         let (zero, ty) = (self.b.real(0.0, like), self.b.ty(like));
         let c = partials::number(&mut self.b, c, Some(like));
         Coef::Is(self.b.one(Op::Select(first, zero, c), ty))
