@@ -119,6 +119,43 @@ pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
     acc
 }
 
+/// Index of the first number that no other is better than (`less`: smaller, or else larger); a nan is better than all. 0 if there are none.
+pub(crate) fn first_best(x: &[f64], less: bool) -> usize {
+    let starts = x.len().div_ceil(CHUNK);
+    let found = parallel::listed(starts, CHUNK, |i| {
+        let part = &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
+        i * CHUNK + wide(|| if less { best_in(part, |a, b| a < b) } else { best_in(part, |a, b| a > b) })
+    });
+    let mut best = 0;
+    for i in found {
+        if x[i].is_nan() {
+            return i;
+        }
+        if if less { x[i] < x[best] } else { x[i] > x[best] } {
+            best = i;
+        }
+    }
+    best
+}
+
+#[inline(always)]
+fn best_in(x: &[f64], better: impl Fn(f64, f64) -> bool) -> usize {
+    let (mut acc, mut nans) = ([x[0]; 8], [false; 8]);
+    let mut chunks = x.chunks_exact(8);
+    for c in &mut chunks {
+        for k in 0..8 {
+            nans[k] |= c[k].is_nan();
+            acc[k] = if better(c[k], acc[k]) { c[k] } else { acc[k] };
+        }
+    }
+    let rest = chunks.remainder();
+    if nans.contains(&true) || x[0].is_nan() || rest.iter().any(|v| v.is_nan()) {
+        return x.iter().position(|v| v.is_nan()).unwrap_or(0);
+    }
+    let best = acc.iter().chain(rest).fold(x[0], |a, v| if better(*v, a) { *v } else { a });
+    x.iter().position(|v| *v == best).unwrap_or(0)
+}
+
 /// The sum of a slice: eight accumulators in each chunk, chunks pairwise.
 pub fn sum(x: &[f64]) -> f64 {
     chunked(x.len(), |start, end| {
@@ -238,5 +275,39 @@ impl Product<'_> {
             out[(i + r) * c + j..][..C].copy_from_slice(acc);
         }
         C
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_the_best_is_found_wherever_it_stands() {
+        let plain = |x: &[f64], less: bool| {
+            let mut best = 0;
+            for i in 0..x.len() {
+                if x[i].is_nan() {
+                    return i;
+                }
+                if less && x[i] < x[best] || !less && x[i] > x[best] {
+                    best = i;
+                }
+            }
+            best
+        };
+        for n in [0, 1, 7, 8, 9, 1023, 1024, 1025, 70_000] {
+            for salt in [1usize, 3, 12_345] {
+                let mut x: Vec<f64> = (0..n).map(|i| ((i.wrapping_mul(salt * 2_654_435_761) >> 7) % 97) as f64 - 48.0).collect();
+                let check = |x: &[f64]| [true, false].iter().for_each(|less| assert_eq!(first_best(x, *less), plain(x, *less), "{n} {salt}"));
+                check(&x);
+                x.iter_mut().for_each(|v| *v = if *v > 0.0 { f64::INFINITY } else { *v * -0.0 });
+                check(&x);
+                if let Some(v) = x.get_mut(n / 2) {
+                    *v = f64::NAN;
+                }
+                check(&x);
+            }
+        }
     }
 }

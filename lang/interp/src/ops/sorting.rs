@@ -1,6 +1,6 @@
 //! Sorting and searching for extremes. Stable; `nan` is last.
 
-use super::len;
+use super::{kernels, len};
 use super::watch::{STRIDE, Watch};
 use crate::attend;
 use crate::error::{Error, Res, codes};
@@ -131,19 +131,8 @@ pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
         _ => None,
     };
     if let Some(x) = numbers {
-        let mut best = 0;
-        for i in 0..n {
-            if i % STRIDE == 0 {
-                attend::poll()?;
-            }
-            if x[i].is_nan() {
-                return Ok(i);
-            }
-            if x[i].partial_cmp(&x[best]) == Some(better) {
-                best = i;
-            }
-        }
-        return Ok(best);
+        attend::poll()?;
+        return Ok(kernels::first_best(x, better == Ordering::Less));
     }
     let mut best = array::elem(a, 0);
     let mut at = 0;
