@@ -247,7 +247,7 @@ pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> R
 /// is no element's.
 pub(crate) fn out_of_bounds(a: &Value, at: &Value) -> bool {
     let n = seq::len(a);
-    if matches!(a, Value::Array(a) if a.shape.len() == 1 && matches!(a.buf, Buf::F64(_))) && matches!(at, Value::Array(at) if at.shape.len() == 1) {
+    if matches!(a, Value::Array(a) if a.shape.len() == 1 && matches!(a.buf, Buf::F64(_))) && matches!(at, Value::Array(at) if at.shape.len() == 1 && matches!(at.buf, Buf::I64(_))) {
         return true;
     }
     matches!(at, Value::Array(at) if matches!(&at.buf, Buf::I64(at) if at.iter().any(|i| *i < 0 || *i as usize >= n)))

@@ -298,7 +298,7 @@ mod tests {
         };
         for n in [0, 1, 7, 8, 9, 1023, 1024, 1025, 70_000] {
             for salt in [1usize, 3, 12_345] {
-                let mut x: Vec<f64> = (0..n).map(|i| ((i.wrapping_mul(salt * 2_654_435_761) >> 7) % 97) as f64 - 48.0).collect();
+                let mut x: Vec<f64> = (0..n).map(|i: usize| ((i.wrapping_mul(salt * 2_654_435_761) >> 7) % 97) as f64 - 48.0).collect();
                 let check = |x: &[f64]| [true, false].iter().for_each(|less| assert_eq!(first_best(x, *less), plain(x, *less), "{n} {salt}"));
                 check(&x);
                 x.iter_mut().for_each(|v| *v = if *v > 0.0 { f64::INFINITY } else { *v * -0.0 });
