@@ -15,11 +15,17 @@ pub struct Extents {
     like: HashMap<Var, Vec<Var>>,
     /// The extents of first axes.
     first: HashMap<Var, Var>,
+    /// Arrays that are there, and of the same shape, where this one is.
+    made_of: HashMap<Var, Var>,
 }
 
 impl Extents {
     /// Learns from a statement.
     pub fn learn(&mut self, f: &Function, s: &Stmt) {
+        if let (Some(a), [out], []) = (source(f, &s.op), s.outs.as_slice(), s.lin_outs.as_slice()) {
+            let first = self.made_of.get(&a).copied().unwrap_or(a);
+            self.made_of.insert(*out, first);
+        }
         match &s.op {
             Op::Un(_, a) | Op::Convert(_, a) | Op::Not(a) | Op::Reverse(a) => self.alike(f, s, &[*a]),
             Op::Bin(Bin::Scale, _, b) => self.alike(f, s, &[*b]),
@@ -42,6 +48,12 @@ impl Extents {
         }
     }
 
+    /// The array from which an array was made element by element, over any number of steps: whoever asks for its shape instead need not
+    /// keep the array.
+    pub fn first(&self, a: Var) -> Option<Var> {
+        self.made_of.get(&a).copied()
+    }
+
     /// The variable that an extent is. `made` knows extents that have been asked for: an array of which one was asked is there, which an
     /// array that only stands for one of the same shape need not be.
     pub fn find(&self, a: Var, axis: u32, made: &dyn Fn(Var) -> Option<Var>) -> Option<Var> {
@@ -55,5 +67,17 @@ impl Extents {
             }
         }
         None
+    }
+}
+
+/// An operand that has the shape of the result, and is there where the result is.
+fn source(f: &Function, op: &Op) -> Option<Var> {
+    let array = |v: &Var| f.ty(*v).rank() > 0 && !f.linear(*v);
+    match op {
+        Op::Un(_, a) => Some(*a).filter(array),
+        // A sum with something absent is the other operand.
+        Op::Bin(Bin::Add | Bin::Sub, ..) => None,
+        Op::Bin(_, a, b) => [*a, *b].into_iter().find(array),
+        _ => None,
     }
 }

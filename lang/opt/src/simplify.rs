@@ -7,12 +7,13 @@ use crate::extent::Extents;
 use crate::fold::Lits;
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Simplifies a function.
 pub fn simplify(f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
-    let mut s = Simplifier { f, names: HashMap::new(), lits: Lits::default(), seen: Seen::default(), extents: Extents::default(), defs: HashMap::new() };
+    let params = body.params.iter().copied().collect();
+    let mut s = Simplifier { f, params, names: HashMap::new(), lits: Lits::default(), seen: Seen::default(), extents: Extents::default(), defs: HashMap::new() };
     s.seen.open();
     s.block(&mut body);
     f.body = body;
@@ -20,6 +21,7 @@ pub fn simplify(f: &mut Function) {
 
 struct Simplifier<'a> {
     f: &'a Function,
+    params: HashSet<Var>,
     /// What variables turned out to be.
     names: HashMap<Var, Var>,
     lits: Lits,
@@ -170,6 +172,10 @@ impl Simplifier<'_> {
     /// The same operation for less: a square is a product, and a number meets each element of an array without being copied first. (Not
     /// in sums, where an array that is absent leaves the other operand.)
     fn cheaper(&self, op: &mut Op) {
+        // The arguments are there anyhow; what is made of them need not be kept for its shape.
+        if let Op::Dim(a, _) | Op::Shape(a) = op {
+            *a = self.extents.first(*a).filter(|x| self.params.contains(x)).unwrap_or(*a);
+        }
         let Op::Bin(bin, a, b) = op else { return };
         match bin {
             Bin::Pow if self.lits.is(*b, 2.0) => *op = Op::Bin(Bin::Mul, *a, *a),

@@ -1,6 +1,6 @@
 //! The main road of differentiation, at run time: closures are specialised to IR, transformed there, and lowered to register code.
 //!
-//! Reading order: [`lower`] (IR → register code; before it, `vectorise`: loops as operations on whole arrays), [`step`], `rows`, `buffer` (what
+//! Reading order: [`lower`] (IR → register code; before it, `vectorise`: loops as operations on whole arrays; `strips`: those as one pass), [`step`], `rows`, `buffer` (what
 //! lowered operations do with values), `convert` and `tangents` (values of the language ↔ leaves of a layout), `world` (run-time values as the
 //! specialiser sees them), [`road`] (derivative operators by this road, and when the other road is taken), [`native`] (the seam of the compiler),
 //! `work` (what is compiled when).
@@ -21,6 +21,7 @@ pub(crate) mod rows;
 pub mod road;
 pub mod site;
 pub mod step;
+pub(crate) mod strips;
 pub(crate) mod tangents;
 pub(crate) mod vectorise;
 pub(crate) mod world;

@@ -1,6 +1,9 @@
 //! How much work a call will be, roughly and before it runs: statements times turns. It decides what is compiled.
+//!
+//! Operations on large arrays, and loops that become chains of such ([`super::strips`]), do not count: compiling them gains nothing.
 
 use super::native::Source;
+use super::strips;
 use crate::value::{Value, seq};
 use adl_ir::{Block, Function, Lit, Loop, Op, Stmt, Turns, Var};
 use std::collections::HashMap;
@@ -41,7 +44,7 @@ pub(crate) fn worth(source: &Source, f: &Function) -> u64 {
 
 /// Statements that a call runs, calls inside counted as one turn of what they call.
 pub(crate) fn of_call(source: &Source, f: &Function, args: &mut dyn Iterator<Item = &Value>) -> u64 {
-    let mut e = Estimate { source, ints: HashMap::new(), shapes: HashMap::new(), depth: 0, longest: TURNS };
+    let mut e = Estimate { source, f, ints: HashMap::new(), shapes: HashMap::new(), depth: 0, longest: TURNS, large: false };
     for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
         match x {
             Value::Int(n) => {
@@ -49,6 +52,7 @@ pub(crate) fn of_call(source: &Source, f: &Function, args: &mut dyn Iterator<Ite
             }
             x => {
                 if let Some(s) = seq::shape(x) {
+                    e.large |= s.iter().product::<usize>() >= strips::LARGE;
                     e.longest = e.longest.max(s.first().map_or(0, |n| *n as u64));
                     e.shapes.insert(*v, s.iter().map(|n| *n as i64).collect());
                 }
@@ -60,6 +64,7 @@ pub(crate) fn of_call(source: &Source, f: &Function, args: &mut dyn Iterator<Ite
 
 struct Estimate<'a> {
     source: &'a Source,
+    f: &'a Function,
     /// Ints that are known.
     ints: HashMap<Var, i64>,
     /// Shapes that are known.
@@ -68,6 +73,8 @@ struct Estimate<'a> {
     depth: u32,
     /// How many elements an array has of which nothing else is known.
     longest: u64,
+    /// Whether an argument is a large array.
+    large: bool,
 }
 
 impl Estimate<'_> {
@@ -89,6 +96,8 @@ impl Estimate<'_> {
             self.ints.insert(*v, n);
         }
         match &s.op {
+            Op::Loop(l) if self.turns(l) >= strips::LARGE as u64 && strips::suits(self.f, l) => 1,
+            _ if self.large && strips::on_arrays(self.f, s) => 0,
             Op::Loop(l) => self.turns(l).saturating_mul(self.block(&l.body)).saturating_add(1),
             Op::Soac(x) => self.extent(x.arrays.first()).saturating_mul(self.block(&x.op)).saturating_add(1),
             Op::ReduceByIndex { op, keys, .. } => self.extent(Some(keys)).saturating_mul(self.block(op)).saturating_add(1),
@@ -100,7 +109,7 @@ impl Estimate<'_> {
     /// A few levels of calls are looked into, so that recursion ends.
     fn call(&mut self, f: adl_ir::FnId) -> u64 {
         let Some(g) = self.source.func(f).filter(|_| self.depth < 3) else { return 1 };
-        let mut inner = Estimate { source: self.source, ints: HashMap::new(), shapes: HashMap::new(), depth: self.depth + 1, longest: self.longest };
+        let mut inner = Estimate { source: self.source, f: g, ints: HashMap::new(), shapes: HashMap::new(), depth: self.depth + 1, longest: self.longest, large: self.large };
         inner.block(&g.body).saturating_add(1)
     }
 

@@ -65,6 +65,19 @@ fn update(acc: &mut [f64], y: Operand<f64>, f: impl Fn(f64, f64) -> f64) {
     }
 }
 
+/// An operator on the numbers of a part of two arrays.
+pub(super) fn into(op: Bin, x: Operand<f64>, y: Operand<f64>, out: &mut [f64]) {
+    with_bin!(op, f => kernels::wide(|| fill(out, x, y, f)))
+}
+
+/// The numbers of a part of an array.
+pub(super) fn copied(x: Operand<f64>, out: &mut [f64]) {
+    match x {
+        Operand::Many(x) => out.copy_from_slice(x),
+        Operand::One(x) => out.fill(x),
+    }
+}
+
 fn kinds() -> Box<Error> {
     Error::new(codes::STRUCTURE, "arrays of different numbers")
 }

@@ -4,7 +4,7 @@ use super::parallel;
 use adl_prim::{Bin, Un, elementary};
 
 /// Numbers that one accumulator adds before partial sums are added.
-const CHUNK: usize = 1024;
+pub(super) const CHUNK: usize = 1024;
 
 /// Eight partial sums in one.
 fn fold(acc: [f64; 8], tail: f64) -> f64 {
@@ -12,7 +12,7 @@ fn fold(acc: [f64; 8], tail: f64) -> f64 {
 }
 
 /// The results of chunks added pairwise: `leaf` is given where a chunk begins and ends.
-fn pairwise(start: usize, end: usize, leaf: &impl Fn(usize, usize) -> f64) -> f64 {
+pub(super) fn pairwise(start: usize, end: usize, leaf: &impl Fn(usize, usize) -> f64) -> f64 {
     if end - start <= CHUNK {
         return leaf(start, end);
     }
@@ -30,7 +30,7 @@ fn chunked(n: usize, leaf: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {
 }
 
 /// Runs a loop as the machine's widest vector instructions do it. The order of operations stays, and so do the bits: nothing is fused.
-fn wide<T>(f: impl FnOnce() -> T) -> T {
+pub(super) fn wide<T>(f: impl FnOnce() -> T) -> T {
     pulp::Arch::new().dispatch(f)
 }
 

@@ -14,6 +14,7 @@ mod random;
 mod reduce;
 pub(crate) use kernels::sum as sum_floats;
 mod sorting;
+pub(crate) mod strips;
 mod text;
 pub(crate) mod watch;
 pub(crate) mod whole;

@@ -120,6 +120,50 @@ pub(crate) fn parts<T: Send>(v: &mut [T], f: impl Fn(&mut [T]) + Sync + Send) {
     }
 }
 
+/// Changes each of some pieces, of about `size` elements each. Each thread has a room of its own to work in.
+pub(crate) fn each<P: Send, S>(w: Watch, pieces: &mut [P], size: usize, room: impl Fn() -> S + Sync + Send, f: impl Fn(&mut S, &mut P) + Sync + Send) -> Res<()> {
+    let run = |s: &mut S, p: &mut P| {
+        if !w.asked() {
+            f(s, p);
+        }
+    };
+    match pool(pieces.len().saturating_mul(size)) {
+        Some(p) => p.install(|| pieces.par_iter_mut().for_each_init(&room, run)),
+        None => {
+            let mut s = room();
+            pieces.iter_mut().for_each(|p| run(&mut s, p));
+        }
+    }
+    w.poll()
+}
+
+/// Adds what `f` gives for some indices to two vectors. About `size` elements belong to an index.
+pub(crate) fn extended<T: Send, U: Send, S>(
+    to: &mut Vec<T>,
+    also: &mut Vec<U>,
+    some: std::ops::Range<usize>,
+    size: usize,
+    room: impl Fn() -> S + Sync + Send,
+    f: impl Fn(&mut S, usize) -> (T, Vec<U>) + Sync + Send,
+) {
+    match pool(some.len().saturating_mul(size)) {
+        Some(p) => {
+            let mut both: (Vec<T>, Vec<Vec<U>>) = (std::mem::take(to), Vec::new());
+            p.install(|| both.par_extend(some.into_par_iter().with_min_len(BLOCKS / 4).map_init(&room, &f)));
+            *to = both.0;
+            also.extend(both.1.into_iter().flatten());
+        }
+        None => {
+            let mut s = room();
+            for i in some {
+                let (x, more) = f(&mut s, i);
+                to.push(x);
+                also.extend(more);
+            }
+        }
+    }
+}
+
 /// `f` of each of `n` indices, in order; about `each` elements belong to one.
 pub(crate) fn listed<T: Send>(n: usize, each: usize, f: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     match pool(n.saturating_mul(each)) {

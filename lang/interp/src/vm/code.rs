@@ -78,6 +78,9 @@ pub enum I {
     NoMatch,
     /// An operation of the IR on registers: see [`Code::steps`]. This and what follows occurs only in lowered IR.
     Step(u32),
+    /// Does the statements that follow, up to the target, a strip of large arrays at a time, or goes on with the first of them: see
+    /// [`Code::strips`].
+    Strips(u32, u32),
     /// A call of a function of the same IR program, which may have several results: see [`Code::calls`].
     CallFn(u32),
     TailFn(u32),
@@ -172,6 +175,8 @@ pub struct Code {
     pub kinds: Vec<core::ForKind>,
     /// Operations of lowered IR.
     pub steps: Vec<Step>,
+    /// Chains of operations of lowered IR, with their operands and where their results go.
+    pub strips: Vec<(crate::ir::strips::Strips, Box<[Arg]>, Box<[R]>)>,
     /// Calls of lowered IR.
     pub calls: Vec<FnCall>,
     /// Lists of returned values of lowered IR.
@@ -229,6 +234,7 @@ impl Code {
             sizes: Vec::new(),
             kinds: Vec::new(),
             steps: Vec::new(),
+            strips: Vec::new(),
             calls: Vec::new(),
             rets: Vec::new(),
             origin: None,
@@ -257,7 +263,7 @@ impl Code {
     pub(crate) fn aim(&mut self, at: usize) {
         let to = self.here();
         match &mut self.instrs[at] {
-            I::Jump(t) | I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) => *t = to,
+            I::Jump(t) | I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) | I::Strips(_, t) => *t = to,
             _ => {}
         }
     }

@@ -1,10 +1,11 @@
 //! What the loop does for lowered IR: operations on registers, calls within a program, several results.
 
-use super::code::{Arg, FnCall, I, Step};
+use super::code::{Arg, FnCall, I, R, Step};
 use super::{Frame, Fun, Machine};
 use crate::error::{Error, Res, codes};
 use crate::ir;
 use crate::ir::native::Native;
+use crate::ops::watch::Watch;
 use crate::value::{Tuple, Value};
 use adl_syntax::span::Span;
 use smallvec::SmallVec;
@@ -69,6 +70,23 @@ impl Machine {
             self.regs[base + *r as usize] = v;
         }
         Ok(())
+    }
+
+    /// Does a chain of operations on large arrays. False if the arrays are not large or do not fit.
+    pub(super) fn strips(&mut self, base: usize, (s, args, outs): &(ir::strips::Strips, Box<[Arg]>, Box<[R]>)) -> Res<bool> {
+        let done = {
+            let operands: SmallVec<[&Value; 8]> = args.iter().map(|a| &self.regs[base + a.r as usize]).collect();
+            s.run(Watch(&self.interrupt), &operands)
+        };
+        let Some(made) = done else { return Ok(false) };
+        let made = made?;
+        for a in args.iter().filter(|a| a.last) {
+            self.regs[base + a.r as usize] = Value::default();
+        }
+        for (r, v) in outs.iter().zip(made) {
+            self.regs[base + *r as usize] = v;
+        }
+        Ok(true)
     }
 
     /// The program that runs: its functions' code.

@@ -178,6 +178,8 @@ impl Machine {
                 }
                 I::Prim(d, p, first, hidden, n) => seen!(self.primitive(base, [d, first], p, [hidden, n])),
                 I::Step(k) => seen!(self.step(base, &code.steps[k as usize])),
+                // Who looks for numbers that are not finite looks at each operation.
+                I::Strips(k, t) => jump!(!NAN && check!(self.strips(base, &code.strips[k as usize])), t),
                 I::For(d, k, f, first, n) => seen!(self.comprehension(base, [d, f, first], code.kinds[k as usize], n)),
                 I::PrimFun(d, p, first, n) => self.prim_fun(base, d, p, first, n),
                 I::Closure(d, k, first, n) => self.closure(base, d, &code.codes[k as usize], first, n),

@@ -145,14 +145,13 @@ impl Lower<'_> {
 
     fn tail_inner(&mut self, b: &Block, sc: &Scope) -> Res<()> {
         let results: Vec<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
-        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| s.outs.iter().chain(&s.lin_outs).eq(&results)) else {
+        let leaves = |s: &Stmt| matches!(s.op, Op::If(..) | Op::Switch(..) | Op::Call { .. }) && s.outs.iter().chain(&s.lin_outs).eq(&results);
+        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| leaves(s)) else {
             self.block(b, sc)?;
             return self.leave(&results, b.stmts.len() as u32, sc);
         };
-        for (i, s) in first.iter().enumerate() {
-            self.stmt(s, i as u32, sc)?;
-        }
         let at = first.len() as u32;
+        self.stmts(b, at, sc)?;
         self.span = s.span;
         match &s.op {
             Op::If(c, yes, no) => {

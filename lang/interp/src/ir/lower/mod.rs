@@ -12,7 +12,7 @@ mod plain;
 
 use super::live::{self, Info, Last, NEVER};
 use super::native::{Compiler, Native, Source, State};
-use super::vectorise;
+use super::{strips, vectorise};
 use crate::error::{Error, Res, codes};
 use crate::value::Value;
 use crate::vm::code::{Arg, Code, FnCall, I, R, Step};
@@ -45,6 +45,7 @@ impl Linker {
             let mut kept = f.clone();
             adl_opt::native(p, &mut kept);
             vectorise::loops(&mut f);
+            strips::ordered(&mut f);
             vectorise::sums(&mut kept);
             let mut code = Lower::function(p, &f, self)?;
             code.native = Some(self.keep(p, next, kept));
@@ -251,10 +252,38 @@ impl<'a> Lower<'a> {
     }
 
     fn block(&mut self, b: &Block, sc: &Scope) -> Res<()> {
-        for (i, s) in b.stmts.iter().enumerate() {
-            self.stmt(s, i as u32, sc)?;
+        self.stmts(b, b.stmts.len() as u32, sc)
+    }
+
+    /// The statements of a block up to one. In front of those that work on arrays of one shape an instruction tries to do them at once.
+    fn stmts(&mut self, b: &Block, end: u32, sc: &Scope) -> Res<()> {
+        let mut at = 0;
+        while at < end {
+            let lives = |v: Var, i: u32| self.last[v.0 as usize] != NEVER && self.last[v.0 as usize] > i;
+            let next = match strips::chain(self.f, b, at, &lives).filter(|c| c.end <= end) {
+                Some(c) => self.strips(b, at, c, sc)?,
+                None => {
+                    self.stmt(&b.stmts[at as usize], at, sc)?;
+                    at + 1
+                }
+            };
+            at = next;
         }
         Ok(())
+    }
+
+    fn strips(&mut self, b: &Block, at: u32, c: strips::Found, sc: &Scope) -> Res<u32> {
+        let args: Box<[Arg]> = c.operands.iter().map(|v| Arg { r: self.reg(*v), last: (at..c.end).any(|i| self.dies(*v, i, sc)) }).collect();
+        let k = self.code.strips.len();
+        self.code.strips.push((c.strips, args, Box::new([])));
+        self.span = b.stmts[at as usize].span;
+        let hole = self.hole(I::Strips(k as u32, 0));
+        for i in at..c.end {
+            self.stmt(&b.stmts[i as usize], i, sc)?;
+        }
+        self.code.strips[k].2 = c.results.iter().map(|v| self.reg(*v)).collect();
+        self.code.aim(hole);
+        Ok(c.end)
     }
 
     fn stmt(&mut self, s: &Stmt, at: u32, sc: &Scope) -> Res<()> {

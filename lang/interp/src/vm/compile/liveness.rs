@@ -11,7 +11,7 @@ fn uses(i: &I, code: &Code, f: &mut dyn FnMut(u32)) {
     match *i {
         I::Const(..) | I::Global(..) | I::Jump(_) | I::Sibling(..) | I::Back(_) | I::NoMatch => {}
         // Lowered IR knows its last uses.
-        I::Step(_) | I::CallFn(_) | I::TailFn(_) | I::RetMany(_) | I::At1(..) | I::At2(..) | I::FieldOr(..) | I::Push(..) | I::ToFloat(..) => {}
+        I::Step(_) | I::Strips(..) | I::CallFn(_) | I::TailFn(_) | I::RetMany(_) | I::At1(..) | I::At2(..) | I::FieldOr(..) | I::Push(..) | I::ToFloat(..) => {}
         I::Move(_, s) | I::Take(_, s) | I::Un(_, _, s) | I::JumpUnless(s, _) | I::Ret(s) | I::Item(_, s, _) | I::Field(_, s, _) | I::Switch(s, _)
         | I::ConField(_, s, _) | I::IsLit(_, s, _) | I::IsLen(_, s, _) | I::Elem(_, s, _) | I::AxisLen(_, s, _) | I::NumAt(_, _, s) | I::ZeroOf(_, s) => f(s),
         I::Bin(_, _, a, b) | I::Cmp(_, _, a, b) | I::JumpUnlessCmp(_, a, b, _) | I::Index1(_, a, b) | I::SameExtent(a, b) | I::LoopHead(a, b, _) => {
@@ -80,7 +80,7 @@ fn defines(i: &I, code: &Code) -> (u32, u32) {
         | I::SizeAt(d, _) | I::Interp(d, ..) => (d, 1),
         I::Group(d, k, _, _) => (d, code.groups[k as usize].len() as u32),
         I::Jump(_) | I::JumpUnless(..) | I::JumpUnlessCmp(..) | I::TailCall(..) | I::TailSibling(..) | I::Ret(_) | I::Switch(..) | I::LoopHead(..)
-        | I::LoopNext(..) | I::Back(_) | I::SameExtent(..) | I::CheckSize(..) | I::NoMatch | I::Step(_) | I::CallFn(_) | I::TailFn(_) | I::RetMany(_)
+        | I::LoopNext(..) | I::Back(_) | I::SameExtent(..) | I::CheckSize(..) | I::NoMatch | I::Step(_) | I::Strips(..) | I::CallFn(_) | I::TailFn(_) | I::RetMany(_)
         | I::At1(..) | I::At2(..) | I::FieldOr(..) | I::Push(..) | I::ToFloat(..) => (0, 0),
     }
 }
@@ -89,7 +89,7 @@ fn defines(i: &I, code: &Code) -> (u32, u32) {
 fn next(at: usize, i: &I, code: &Code, f: &mut dyn FnMut(usize)) {
     match *i {
         I::Jump(t) | I::Back(t) | I::LoopNext(_, t) => f(t as usize),
-        I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) => {
+        I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) | I::Strips(_, t) => {
             f(t as usize);
             f(at + 1);
         }

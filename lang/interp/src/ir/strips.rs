@@ -1,0 +1,286 @@
+//! Statements on Floats of one shape that follow each other: on large arrays they run together, a strip at a time ([`crate::ops::strips`]).
+//!
+//! ```text
+//! y = exp x;  z = mul x y;  s = sum z      ⟼   if x is large { [z, s] in one pass } else { y = exp x;  z = mul x y;  s = sum z }
+//! ```
+//!
+//! [`ordered`] brings such statements together before code is made; [`chain`] finds them; [`Strips`] is what an instruction in front of
+//! them tries, behind which it goes on if they were done. Small arrays, arrays of other numbers, absent ones and arrays that do not
+//! fit are left to the statements themselves.
+
+use crate::ops::strips::{Chain, From, Given, Member, Total};
+use crate::ops::watch::Watch;
+use crate::error::Res;
+use crate::value::{Array, Buf, Value, array};
+use adl_ir::{Block, Function, Loop, Op, Stmt, Ty, Var};
+use adl_prim::Prim;
+use smallvec::SmallVec;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// Elements from which arrays are large.
+pub(super) const LARGE: usize = 4096;
+
+/// Statements that a chain has at most.
+const LONGEST: usize = 48;
+
+/// A chain of statements, as it is lowered.
+#[derive(Debug)]
+pub struct Strips {
+    chain: Chain,
+    /// How many of the operands are arrays; numbers follow, and the lengths of what is filled.
+    arrays: usize,
+    numbers: usize,
+}
+
+/// A chain in a block.
+pub(super) struct Found {
+    pub strips: Strips,
+    /// The first statement after it.
+    pub end: u32,
+    /// Arrays, numbers, lengths.
+    pub operands: Vec<Var>,
+    /// Arrays, then numbers.
+    pub results: Vec<Var>,
+}
+
+fn is_array(f: &Function, v: Var) -> bool {
+    matches!(f.ty(v), Ty::Array(e, _) if **e == Ty::F64)
+}
+
+fn is_number(f: &Function, v: Var) -> bool {
+    *f.ty(v) == Ty::F64
+}
+
+/// Whether a loop becomes chains, if it turns often: straight-line code on Floats.
+pub(super) fn suits(f: &Function, l: &Loop) -> bool {
+    let float = |s: &Stmt| s.outs.iter().all(|v| is_number(f, *v));
+    let elements = l.body.params.iter().skip(1).all(|v| is_number(f, *v));
+    elements && adl_opt::straight(f, l) && l.body.stmts.iter().all(|s| matches!(s.op, Op::Lit(_)) || matches!(s.op, Op::Un(..) | Op::Bin(..)) && float(s))
+}
+
+/// Whether a statement may be in a chain.
+pub(super) fn on_arrays(f: &Function, s: &Stmt) -> bool {
+    axes(f, s).is_some()
+}
+
+/// The axes of the arrays that a statement works on, if it may be in a chain.
+fn axes(f: &Function, s: &Stmt) -> Option<u32> {
+    let rank = |v: Var| f.ty(v).rank();
+    if s.outs.len() + s.lin_outs.len() != 1 {
+        return None;
+    }
+    let found = match &s.op {
+        Op::Un(_, a) if is_array(f, *a) => rank(*a),
+        Op::Bin(_, a, b) if is_array(f, *a) && (is_number(f, *b) || is_array(f, *b) && rank(*a) == rank(*b)) => rank(*a),
+        Op::Bin(_, a, b) if is_number(f, *a) && is_array(f, *b) => rank(*b),
+        Op::Replicate { a, .. } if is_number(f, *a) => 1,
+        Op::Sum { a, .. } if is_array(f, *a) && rank(*a) == 1 => 1,
+        Op::Total { a, .. } if is_array(f, *a) => rank(*a),
+        Op::Dot(a, b) if is_array(f, *a) && is_array(f, *b) && rank(*a) == rank(*b) => rank(*a),
+        _ => return None,
+    };
+    Some(found)
+}
+
+/// Brings statements that may be in one chain together: what stands between them, and needs none of them, goes before.
+pub(crate) fn ordered(f: &mut Function) {
+    let mut body = std::mem::take(&mut f.body);
+    order(f, &mut body);
+    f.body = body;
+}
+
+fn order(f: &Function, b: &mut Block) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        let mut chain: Vec<Stmt> = Vec::new();
+        let mut inside: HashSet<Var> = HashSet::new();
+        let mut rank = 0;
+        let mut out = Vec::with_capacity(b.stmts.len());
+        for mut s in std::mem::take(&mut b.stmts) {
+            s.op.blocks_mut().into_iter().for_each(|b| order(f, b));
+            let (mut free, mut totals) = (true, false);
+            s.op.each_operand(&mut |v| {
+                free &= !inside.contains(&v);
+                totals |= inside.contains(&v) && is_number(f, v);
+            });
+            match axes(f, &s) {
+                Some(r) if chain.is_empty() || r == rank && !totals => rank = r,
+                _ if free && may_go_before(f, &s) => {
+                    out.push(s);
+                    continue;
+                }
+                other => {
+                    out.append(&mut chain);
+                    inside.clear();
+                    match other {
+                        Some(r) => rank = r,
+                        None => {
+                            out.push(s);
+                            continue;
+                        }
+                    }
+                }
+            }
+            inside.extend(s.outs.iter().chain(&s.lin_outs));
+            chain.push(s);
+        }
+        out.append(&mut chain);
+        b.stmts = out;
+    });
+}
+
+/// Whether a statement may run earlier than it stands: it is cheap, has no effect, and takes no array that changes in place.
+fn may_go_before(f: &Function, s: &Stmt) -> bool {
+    let scalar = s.outs.iter().chain(&s.lin_outs).all(|v| f.ty(*v).rank() == 0);
+    match &s.op {
+        Op::Lit(_) | Op::Zero(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Prim(Prim::Assert | Prim::Take, _) => true,
+        Op::Stack { elems, .. } => elems.iter().all(|v| f.ty(*v).rank() == 0),
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Index { .. } => scalar,
+        _ => false,
+    }
+}
+
+/// The chain that begins at a statement. `lives`: whether something reads a variable behind a statement.
+pub(super) fn chain(f: &Function, b: &Block, at: u32, lives: &dyn Fn(Var, u32) -> bool) -> Option<Found> {
+    let first = at as usize;
+    let rank = axes(f, b.stmts.get(first)?)?;
+    let mut totals: Vec<Var> = Vec::new();
+    let joins = |s: &&Stmt| {
+        let mut fits = axes(f, s) == Some(rank);
+        s.op.each_operand(&mut |v| fits &= !totals.contains(&v));
+        totals.extend(s.outs.iter().chain(&s.lin_outs).filter(|v| is_number(f, **v)));
+        fits
+    };
+    let n = b.stmts[first..].iter().take(LONGEST).take_while(joins).count();
+    if n < 2 {
+        return None;
+    }
+    let end = at + n as u32;
+    let mut s = Search { f, arrays: Vec::new(), numbers: Vec::new(), lengths: Vec::new(), places: HashMap::new(), free: Vec::new(), chain: Chain::default(), stored: Vec::new(), totals: Vec::new() };
+    for (k, stmt) in b.stmts[first..end as usize].iter().enumerate() {
+        s.member(stmt, &|v| lives(v, end - 1), &|v| lives(v, at + k as u32))?;
+    }
+    if s.arrays.is_empty() {
+        return None;
+    }
+    let strips = Strips { chain: s.chain, arrays: s.arrays.len(), numbers: s.numbers.len() };
+    let operands = [s.arrays, s.numbers, s.lengths].concat();
+    Some(Found { strips, end, operands, results: [s.stored, s.totals].concat() })
+}
+
+struct Search<'a> {
+    f: &'a Function,
+    arrays: Vec<Var>,
+    numbers: Vec<Var>,
+    /// Of arrays of one number.
+    lengths: Vec<Var>,
+    /// Slots of what members made.
+    places: HashMap<Var, usize>,
+    free: Vec<usize>,
+    chain: Chain,
+    stored: Vec<Var>,
+    totals: Vec<Var>,
+}
+
+impl Search<'_> {
+    fn from(&mut self, v: Var) -> From {
+        if let Some(slot) = self.places.get(&v) {
+            return From::Slot(*slot);
+        }
+        let at = |list: &mut Vec<Var>| match list.iter().position(|x| *x == v) {
+            Some(k) => k,
+            None => {
+                list.push(v);
+                list.len() - 1
+            }
+        };
+        if is_number(self.f, v) { From::Number(at(&mut self.numbers)) } else { From::Input(at(&mut self.arrays)) }
+    }
+
+    /// Adds a statement. `after` the chain, and `next`, behind the statement: whether a variable is read there.
+    fn member(&mut self, s: &Stmt, after: &dyn Fn(Var) -> bool, next: &dyn Fn(Var) -> bool) -> Option<()> {
+        let out = s.outs.iter().chain(&s.lin_outs).next().copied()?;
+        let total = match &s.op {
+            Op::Sum { a, .. } | Op::Total { a, .. } => Some(Total::Sum(self.from(*a))),
+            Op::Dot(a, b) => Some(Total::Dot(self.from(*a), self.from(*b))),
+            _ => None,
+        };
+        if let Some(t) = total {
+            if after(out) {
+                self.chain.totals.push(t);
+                self.totals.push(out);
+            }
+            self.release(s, next);
+            return Some(());
+        }
+        let member = match &s.op {
+            Op::Un(op, a) => Member::Un(*op, self.from(*a)),
+            Op::Bin(op, a, b) => Member::Bin(*op, self.from(*a), self.from(*b)),
+            Op::Replicate { n, a } => {
+                self.lengths.push(*n);
+                Member::Fill(self.from(*a))
+            }
+            _ => return None,
+        };
+        // No operand's slot: those that die are free from the next member on.
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.chain.slots += 1;
+            self.chain.slots - 1
+        });
+        self.release(s, next);
+        self.places.insert(out, slot);
+        self.chain.members.push((member, slot));
+        if after(out) {
+            self.chain.stored.push(slot);
+            self.stored.push(out);
+        }
+        Some(())
+    }
+
+    /// Gives back the slots of what nobody reads behind a statement.
+    fn release(&mut self, s: &Stmt, next: &dyn Fn(Var) -> bool) {
+        let mut dead = Vec::new();
+        s.op.each_operand(&mut |v| {
+            if !next(v) && !dead.contains(&v) {
+                dead.push(v);
+            }
+        });
+        for v in dead {
+            if let Some(slot) = self.places.remove(&v) {
+                self.free.push(slot);
+            }
+        }
+    }
+}
+
+impl Strips {
+    /// Does the statements, if the operands suit.
+    pub(crate) fn run(&self, w: Watch, operands: &[&Value]) -> Option<Res<Vec<Value>>> {
+        let (arrays, rest) = operands.split_at(self.arrays);
+        let (numbers, lengths) = rest.split_at(self.numbers);
+        let first: &Rc<Array> = match arrays.first()? {
+            Value::Array(a) if a.len() >= LARGE => a,
+            _ => return None,
+        };
+        let mut inputs: SmallVec<[&[f64]; 8]> = SmallVec::new();
+        for a in arrays {
+            match a {
+                Value::Array(a) if a.shape == first.shape => match &a.buf {
+                    Buf::F64(x) => inputs.push(x),
+                    _ => return None,
+                },
+                _ => return None,
+            }
+        }
+        let numbers: SmallVec<[f64; 8]> = numbers.iter().map(|v| if let Value::Float(x) = v { Some(*x) } else { None }).collect::<Option<_>>()?;
+        let n = first.len();
+        if lengths.iter().any(|v| !matches!(v, Value::Int(m) if *m == n as i64)) {
+            return None;
+        }
+        let done = self.chain.run(w, Given { n, inputs: &inputs, numbers: &numbers });
+        Some(done.map(|(outs, totals)| {
+            let arrays = outs.into_iter().map(|x| array::make(first.shape.clone(), Buf::F64(x)));
+            arrays.chain(totals.into_iter().map(Value::Float)).collect()
+        }))
+    }
+}

@@ -1,0 +1,67 @@
+//! Chains of operations on large arrays give the bits of the operations one after the other, whatever their length and the number of
+//! threads: the value that comes with a gradient (code of the main road) against the ordinary evaluation, and gradients against the tape.
+
+use adl_ir::generate::rng::Rng;
+use adl_tests::{echo_in, session};
+
+/// An expression over the vector `x`, the vector `y` and the number `c`.
+fn vector(r: &mut Rng, depth: usize) -> String {
+    if depth == 0 {
+        return ["x", "y", "x", "(x * c)"][r.below(4)].to_owned();
+    }
+    let mut a = || vector(r, depth - 1);
+    let (p, q) = (a(), a());
+    match r.below(12) {
+        0 => format!("(exp (0.1 * {p}))"),
+        1 => format!("(sin {p})"),
+        2 => format!("(tanh {p})"),
+        3 => format!("({p} + {q})"),
+        4 => format!("({p} - {q})"),
+        5 => format!("({p} * {q})"),
+        6 => format!("({p} / (2.0 + {q} * {q}))"),
+        7 => format!("({p} * c - 0.5)"),
+        8 => format!("(log (1.0 + {p} * {p}))"),
+        9 => format!("({p} - mean {q})"),
+        10 => format!("(for i < len x -> let u = {} in u * u + 0.5 * u)", ["x[i]", "y[i]", "x[i] * c"][r.below(3)]),
+        _ => format!("(max {p} 0.25)"),
+    }
+}
+
+fn number(r: &mut Rng) -> String {
+    let (v, w) = (vector(r, 3), vector(r, 2));
+    match r.below(4) {
+        0 => format!("sum {v}"),
+        1 => format!("dot {v} {w}"),
+        2 => format!("mean {v} + sum ({w} * {w})"),
+        _ => format!("sum {v} * 0.001 + sum (tanh {w})"),
+    }
+}
+
+#[test]
+fn chains_give_the_same_bits() {
+    for (seed, n) in (0..).zip([4095, 4096, 4097, 5000, 8192, 20_000, 65_536, 70_001, 100_000]) {
+        let mut r = Rng::new(seed);
+        let (mut s, _) = session();
+        let setup = format!("let x = for i < {n} -> 0.5 + 0.001 * float (i % 701)\nlet y = for i < {n} -> 0.25 + 0.002 * float (i % 333)\nlet c = 0.75");
+        assert!(s.eval(&setup).diags.is_empty(), "{setup}");
+        for _ in 0..6 {
+            let f = format!("(fun (x : [_]Float) -> {})", number(&mut r));
+            let plain = echo_in(&mut s, &format!("{f} x"));
+            let with = echo_in(&mut s, &format!("fst (value_and_grad {f} x)"));
+            assert_eq!(plain, with, "{n}: {f}");
+            let gradient = |s: &mut _| echo_in(s, &format!("let g = grad {f} x in (sum (abs g) > 0.0, g[{}], g[0])", n - 1));
+            let main = gradient(&mut s);
+            s.set_jit(false);
+            assert_eq!(main, gradient(&mut s), "{n}: {f}");
+            s.set_jit(true);
+            s.set_threads(1);
+            assert_eq!(main, gradient(&mut s), "{n}, one thread: {f}");
+            s.set_threads(0);
+            let near = format!("let (a, b) = (grad {f} x, tape x) in maximum (abs (a - b)) <= 1e-9 * (1.0 + maximum (abs b))");
+            s.set_road(false);
+            assert!(s.eval(&format!("let tape z = grad {f} z\nlet taped = tape x")).diags.is_empty(), "{f}");
+            s.set_road(true);
+            assert_eq!(echo_in(&mut s, &near.replace("tape x", "taped")), "true : Bool", "{n}: {f}");
+        }
+    }
+}
