@@ -13,8 +13,9 @@ use adl_interp::value::Value;
 use adl_ir::Ty;
 use std::rc::Rc;
 
-/// Floats for which a loop's buffer has room at once, where the number of turns is known.
-const ROOM: i64 = 1 << 22;
+/// Floats for which a loop's buffer has room at once, where the number of turns is known. What is never written takes no memory; a buffer that
+/// grows is copied, and each page of a new one cleared.
+const ROOM: i64 = 1 << 27;
 
 /// Rows for which a buffer has room at first, where the number of turns is not known.
 const ROWS: i64 = 4;
