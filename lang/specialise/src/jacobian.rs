@@ -1,4 +1,5 @@
-//! `jacobian`, `jacfwd`, `jacrev` and `hessian` inside code that is differentiated or compiled: all directions in one pass.
+//! `jacobian`, `jacfwd`, `jacrev` and `hessian` inside code that is differentiated or compiled: all directions in one pass,
+//! or one after the other where the code works on single numbers.
 
 use crate::derive::Known;
 use crate::val::{Linear, Val};

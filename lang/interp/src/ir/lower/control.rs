@@ -145,13 +145,13 @@ impl Lower<'_> {
 
     fn tail_inner(&mut self, b: &Block, sc: &Scope) -> Res<()> {
         let results: Vec<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
-        let leaves = |s: &Stmt| matches!(s.op, Op::If(..) | Op::Switch(..) | Op::Call { .. }) && s.outs.iter().chain(&s.lin_outs).eq(&results);
-        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| leaves(s)) else {
+        let Some((s, first)) = b.stmts.split_last().filter(|(s, _)| s.outs.iter().chain(&s.lin_outs).eq(&results)) else {
             self.block(b, sc)?;
             return self.leave(&results, b.stmts.len() as u32, sc);
         };
         let at = first.len() as u32;
-        self.stmts(b, at, sc)?;
+        let leaves = matches!(s.op, Op::If(..) | Op::Switch(..) | Op::Call { .. });
+        self.stmts(b, if leaves { at } else { at + 1 }, sc)?;
         self.span = s.span;
         match &s.op {
             Op::If(c, yes, no) => {
@@ -174,10 +174,7 @@ impl Lower<'_> {
                 self.emit(I::TailFn(self.code.calls.len() as u32 - 1));
                 Ok(())
             }
-            _ => {
-                self.stmt(s, at, sc)?;
-                self.leave(&results, at + 1, sc)
-            }
+            _ => self.leave(&results, at + 1, sc),
         }
     }
 
