@@ -155,14 +155,24 @@ impl Session {
 
     /// How the derivatives since [`Session::forget_roads`] were computed, a line each.
     pub fn roads(&self) -> Vec<String> {
-        let line = |e: &Explain| {
-            let place = if e.span == Span::default() { String::new() } else { format!(" (line {})", self.sources.line_of(e.span)) };
-            match &e.why {
-                None => format!("{} {}: main road{}", e.op, e.function, if e.native { ", native" } else { "" }),
-                Some(why) => format!("{} {}: taped, because of {why}{place}", e.op, e.function),
-            }
+        self.machine.road.explain.iter().map(|e| self.road(e)).collect()
+    }
+
+    /// The same, with the rules by which each derivative was made.
+    pub fn explained(&self) -> Vec<String> {
+        let one = |e: &Explain| {
+            let rules = adl_interp::ir::road::rules_of(&self.machine, e);
+            std::iter::once(self.road(e)).chain(rules.into_iter().map(|r| format!("  {r}"))).collect::<Vec<_>>()
         };
-        self.machine.road.explain.iter().map(line).collect()
+        self.machine.road.explain.iter().flat_map(one).collect()
+    }
+
+    fn road(&self, e: &Explain) -> String {
+        let place = if e.span == Span::default() { String::new() } else { format!(" (line {})", self.sources.line_of(e.span)) };
+        match &e.why {
+            None => format!("{} {}: main road{}", e.op, e.function, if e.native { ", native" } else { "" }),
+            Some(why) => format!("{} {}: taped, because of {why}{place}", e.op, e.function),
+        }
     }
 
     /// Forgets how derivatives were computed.

@@ -285,7 +285,7 @@ fn time(repl: &mut Repl, text: &str) -> bool {
 }
 
 fn explain(repl: &mut Repl, _: &str) -> bool {
-    let lines = repl.session.borrow().roads();
+    let lines = repl.session.borrow().explained();
     match lines.is_empty() {
         true => repl.say("the last entry computed no derivative"),
         false => lines.iter().for_each(|l| repl.say(l)),

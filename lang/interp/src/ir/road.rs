@@ -27,6 +27,7 @@ pub mod report;
 pub mod stages;
 pub mod table;
 
+pub use cost::rules_of;
 pub use plan::{Plan, SPELLINGS};
 
 use super::convert::Datas;
@@ -71,6 +72,8 @@ pub struct Explain {
     pub why: Option<String>,
     /// Where the reason stands.
     pub span: Span,
+    /// What was differentiated, where it is code of the main road.
+    func: Option<FnId>,
 }
 
 /// Derivatives that [`Road::explain`] keeps.
@@ -88,6 +91,8 @@ pub struct Road {
     pub explain: Vec<Explain>,
     /// The operator that runs.
     pub(crate) op: &'static str,
+    /// The function that it was last given.
+    entered: Option<FnId>,
     pub(super) program: Program,
     pub(super) ad: Ad,
     cache: adl_specialise::Cache,
@@ -118,6 +123,7 @@ impl Default for Road {
             choice: Choice::default(),
             explain: Vec::new(),
             op: "",
+            entered: None,
             program: Program::default(),
             ad,
             cache: adl_specialise::Cache::default(),
@@ -209,8 +215,9 @@ impl Road {
         }
         let function = name_of(f);
         let road = if why.is_some() { Choice::Tape } else { Choice::Main };
+        let func = self.entered.take().filter(|_| road == Choice::Main);
         let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
-        let e = Explain { op: self.op.to_owned(), function, road, native, why, span };
+        let e = Explain { op: self.op.to_owned(), function, road, native, why, span, func };
         // Calls one after the other are one, whether some of them were interpreted, so that they leave room for others.
         match self.explain.last_mut() {
             Some(last) if *last == (Explain { native: last.native, ..e.clone() }) => last.native |= e.native,
@@ -235,6 +242,7 @@ impl Road {
     /// Forgets what was made. Derivatives at a point that still live have their code themselves.
     fn forget(&mut self) {
         let new = Road::default();
+        self.explain.iter_mut().for_each(|e| e.func = None);
         *self = Road {
             choice: self.choice,
             explain: std::mem::take(&mut self.explain),
@@ -248,6 +256,12 @@ impl Road {
     }
 
     fn enter(&mut self, m: &Machine, f: &Value, args: &[Value]) -> Result<Rc<Entered>, Not> {
+        let e = self.entry(m, f, args)?;
+        self.entered = Some(e.entry.func);
+        Ok(e)
+    }
+
+    fn entry(&mut self, m: &Machine, f: &Value, args: &[Value]) -> Result<Rc<Entered>, Not> {
         let tys = args
             .iter()
             .enumerate()

@@ -127,6 +127,12 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
     Ok(c)
 }
 
+/// The rules by which a derivative was made, a line each: of reductions, scans, comprehensions, and so on.
+pub fn rules_of(m: &Machine, e: &super::Explain) -> Vec<String> {
+    let line = |(l, d): (usize, Decision)| super::table::rule(d.construct, l, d.rule, &d.why);
+    e.func.map_or_else(Vec::new, |f| rules(m, f).into_iter().map(line).collect())
+}
+
 /// The rules that were taken in a function and those that it calls.
 fn rules(m: &Machine, f: FnId) -> Vec<(usize, Decision)> {
     let spans = places(&m.road.program, f);

@@ -60,6 +60,7 @@ impl Road {
     /// Notes that a function has been called by this road.
     fn called(&mut self, f: &Value, native: bool) {
         let op = std::mem::replace(&mut self.op, CALL);
+        self.entered = None;
         self.note(f, native, None);
         self.op = op;
     }

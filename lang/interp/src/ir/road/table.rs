@@ -216,15 +216,20 @@ pub fn cost(v: &Value) -> Option<String> {
     lines.push(vec!["all".into(), sum("primal"), sum("tangent"), sum("adjoint"), size(number(v, "bytes")), text(v, "function")]);
     let mut out = columns(&lines, &[0, 1, 2, 3, 4]);
     for r in rows(v, "rules") {
-        let why = text(&r, "why");
-        let why = if why.is_empty() { String::new() } else { format!("; {why}") };
-        out += &format!("{} at line {}: {}{why}\n", text(&r, "construct"), number(&r, "line"), text(&r, "rule"));
+        out += &rule(&text(&r, "construct"), number(&r, "line"), &text(&r, "rule"), &text(&r, "why"));
+        out.push('\n');
     }
     out += &format!("value and gradient: {:.2} times the value's work; the bound is {:.2}\n", real(v, "ratio"), real(v, "bound"));
     if let Some(a) = field(v, "arithmetic") {
         out += &format!("arithmetic: $ {}, of the gradient $ {}: {:.2} times with {} inputs and outputs; theory's bound is 4\n", number(a, "function"), number(a, "gradient"), real(a, "ratio"), number(a, "ends"));
     }
     Some(out.trim_end().to_owned())
+}
+
+/// How a construct is differentiated, on a line.
+pub(super) fn rule(construct: &str, line: impl std::fmt::Display, rule: &str, why: &str) -> String {
+    let why = if why.is_empty() { String::new() } else { format!("; {why}") };
+    format!("{construct} at line {line}: {rule}{why}")
 }
 
 /// A value of type `Cost` as JSON.
