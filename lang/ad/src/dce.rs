@@ -45,7 +45,7 @@ fn is_linear(f: &Function, s: &Stmt) -> bool {
 }
 
 /// Keeps the elements at the places where `keep` holds.
-fn retain<T>(v: &mut Vec<T>, keep: &[bool]) {
+pub fn retain<T>(v: &mut Vec<T>, keep: &[bool]) {
     let mut k = 0;
     v.retain(|_| {
         k += 1;

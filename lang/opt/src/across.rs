@@ -7,7 +7,7 @@
 //!
 //! Functions with linear parameters or results, those with a rule of the user's, and the rules themselves stay as they are.
 
-use adl_ad::dce;
+use adl_ad::dce::{self, retain};
 use adl_ir::{Block, FnId, Function, Op, Program, Var};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -193,9 +193,4 @@ fn reads(b: &Block) -> HashSet<Var> {
         }
     }
     read
-}
-
-fn retain(vs: &mut Vec<Var>, keep: &[bool]) {
-    let mut keep = keep.iter();
-    vs.retain(|_| keep.next().copied().unwrap_or(true));
 }

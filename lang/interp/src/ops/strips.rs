@@ -12,11 +12,11 @@ use crate::error::Res;
 use crate::value::array;
 use adl_prim::{Bin, Un};
 
-/// Strips that one thread works on before somebody looks whether to go on, as a multiple of what each thread takes at a time.
-const ROUNDS: usize = 64;
-
-/// Strips that a thread takes at a time.
+/// Strips that a thread takes at a time: enough that handing them out costs little.
 const BAND: usize = 16;
+
+/// Strips after which somebody looks whether an interrupt was asked for: some milliseconds.
+const AT_ONCE: usize = 64 * BAND;
 
 /// Where numbers come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -160,7 +160,7 @@ impl Chain {
         let slot = self.stored[0];
         while out.len() < strips {
             w.poll()?;
-            let some = out.len()..strips.min(out.len() + ROUNDS * BAND);
+            let some = out.len()..strips.min(out.len() + AT_ONCE);
             parallel::extended(&mut out, &mut parts, some, CHUNK, || self.slots(), |s, i| {
                 let mut totals = Vec::new();
                 self.strip(g, s, (i * CHUNK, CHUNK), &mut totals);
