@@ -57,9 +57,12 @@ impl Facts {
         let mut made = HashMap::new();
         let mut readers = Readers::default();
         let mut loops = Vec::new();
+        // Arrays that may go on as others do, changed in place: to read them later would keep them as they were.
+        let mut changed: HashSet<Var> = HashSet::new();
         let mut work = vec![(&f.body, 0)];
         while let Some((b, depth)) = work.pop() {
             b.results.iter().for_each(|v| readers.add(*v, None));
+            changed.extend(&b.results);
             for s in &b.stmts {
                 if let ([v], []) = (s.outs.as_slice(), s.lin_outs.as_slice()) {
                     made.insert(*v, Made { op: plain(&s.op), depth });
@@ -68,6 +71,7 @@ impl Facts {
                     // Judged when all readers of its rows are known.
                     Op::Loop(l) => {
                         loops.push((&**l, depth));
+                        changed.extend(&l.init);
                         l.init.iter().chain(&l.lin_init).chain(&l.lin_xs).for_each(|v| readers.add(*v, None));
                     }
                     op => {
@@ -77,6 +81,9 @@ impl Facts {
                             Op::Slice { a, .. } if matches!(made.get(a), Some(Made { op: Op::Outer(..), .. })) => Some(*a),
                             _ => None,
                         };
+                        if let Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } = op {
+                            changed.insert(*acc);
+                        }
                         op.each_operand(&mut |v| readers.add(v, (looks == Some(v)).then_some(depth)));
                     }
                 }
@@ -85,7 +92,7 @@ impl Facts {
             }
         }
         let rows = rows_of_outer_products(f, &made, &loops, &mut readers);
-        let through = made.iter().filter(|(v, m)| looked_through(f, **v, m, readers.of(**v))).map(|(v, _)| *v).collect();
+        let through = made.iter().filter(|(v, m)| looked_through(f, **v, m, readers.of(**v), &changed)).map(|(v, _)| *v).collect();
         Facts { made, through, rows }
     }
 }
@@ -118,10 +125,11 @@ impl Readers {
     }
 }
 
-fn looked_through(f: &Function, v: Var, m: &Made, readers: &[Option<usize>]) -> bool {
+fn looked_through(f: &Function, v: Var, m: &Made, readers: &[Option<usize>], changed: &HashSet<Var>) -> bool {
     let flat = matches!(f.ty(v), Ty::Array(e, _) if e.is_flat());
     flat && !readers.is_empty() && readers.iter().all(Option::is_some) && match &m.op {
         Op::Outer(..) | Op::Transpose(_) => true,
+        Op::Index { a, .. } => !changed.contains(a) && readers.iter().all(|d| *d == Some(m.depth)),
         Op::MatMul(..) | Op::Bin(..) | Op::Un(..) => readers.len() <= READERS && readers.iter().all(|d| *d == Some(m.depth)),
         _ => false,
     }
@@ -181,6 +189,7 @@ impl Rewrite<'_> {
                 let y = if rest.is_empty() { *y } else { of(self, *y, rest, out) };
                 Some(Op::Bin(Bin::Mul, x, y))
             }
+            (Op::Index { a, at: row, .. }, at) => Some(Op::Index { a: *a, at: [&row[..], at].concat(), shape: None }),
             (Op::Transpose(m), [i, j, rest @ ..]) => Some(Op::Index { a: *m, at: [&[*j, *i], rest].concat(), shape: None }),
             (Op::Transpose(m), [j]) if rank == 2 => self.column(*m, *j, s.span, out),
             (Op::MatMul(x, y), [i, rest @ ..]) if self.f.ty(*x).rank() == 2 => {

@@ -49,9 +49,16 @@ impl T<'_> {
                 self.added_in_place(s, "an index, or the number of turns of a loop around it, is no sum of indices with known factors");
                 continue;
             };
-            if self.cts.contains_key(&self.root(v)) && !sites.iter().all(|(site, sol)| Self::covers(site, sol)) {
+            let some = self.cts.contains_key(&self.root(v)) && !sites.iter().all(|(site, sol)| Self::covers(site, sol));
+            if some {
                 self.added_in_place(s, "a few elements only are read, of an array that has a cotangent already");
+            }
+            if some && ty.rank() == 1 {
                 continue;
+            }
+            let (sites, few) = self.parted(sites, l, &|sol| some || ty.rank() > 1 && !sol.equal.is_empty());
+            if !few.is_empty() && !some {
+                self.added_in_place(s, "a diagonal, a row or a column only is read, of an array of more places");
             }
             if !sites.is_empty() {
                 self.ad.decide(s.span, "comprehension", "gathers: each element is solved for the indices that read it (tensor language, Fig. 16)", "");
@@ -59,7 +66,7 @@ impl T<'_> {
             for (site, solution) in &sites {
                 self.contribute(&nest, l, site, solution, v, &shapes)?;
             }
-            rest = Some(without(&self.b.func, &nest, v));
+            rest = Some(without(&self.b.func, &nest, v, &few));
         }
         Ok(rest)
     }
@@ -86,6 +93,24 @@ impl T<'_> {
             let solution = solve(&mut self.b, &site)?;
             Some((site, solution))
         }).collect()
+    }
+
+    /// The sites to be solved, and reads that stay in the nest, with the array's shape: those of so few places (of a diagonal, or a row) that
+    /// the comparisons of all positions would cost more than the additions do.
+    fn parted(&mut self, sites: Vec<(Site, Solution)>, l: &Loop, few: &dyn Fn(&Solution) -> bool) -> (Vec<(Site, Solution)>, HashMap<Var, Var>) {
+        let (few, all): (Vec<_>, Vec<_>) = sites.into_iter().partition(|(_, solution)| few(solution));
+        let mut shapes = HashMap::new();
+        for (site, _) in few {
+            let shape = match &site.extents {
+                Extents::Of(shape) => *shape,
+                Extents::Turns(dims) => {
+                    let elems = dims.iter().map(|d| d.emit(&mut self.b)).collect();
+                    self.b.one(Op::Stack { elems, shape: None }, Ty::shape())
+                }
+            };
+            shapes.extend(path::at_place(&l.body, &site.place).lin_outs.iter().map(|to| (*to, shape)));
+        }
+        (all, shapes)
     }
 
     /// The shapes of a nest's array outputs that have cotangents, made before it. None if one is not made of plain nested comprehensions.
@@ -452,18 +477,22 @@ fn bound_inside(b: &Block) -> HashSet<Var> {
     out
 }
 
-/// A nest in which reads of an array are zeros.
-fn without(f: &Function, s: &Stmt, array: Var) -> Stmt {
+/// A nest in which reads of an array are zeros, but for some, which are told its shape.
+fn without(f: &Function, s: &Stmt, array: Var, but: &HashMap<Var, Var>) -> Stmt {
     let mut s = s.clone();
     let Op::Loop(l) = &mut s.op else { return s };
     let copies = path::copies(&l.body);
     let gone = |v: Var| path::original(&copies, v) == array;
     let mut work = vec![&mut l.body];
     while let Some(b) = work.pop() {
-        b.stmts.retain(|s| !matches!(&s.op, Op::Dup(a) | Op::Drop(a) if gone(*a)));
+        b.stmts.retain(|s| !but.is_empty() || !matches!(&s.op, Op::Dup(a) | Op::Drop(a) if gone(*a)));
         for s in &mut b.stmts {
-            if matches!(&s.op, Op::Index { a, .. } if gone(*a)) {
-                s.op = Op::Zero(f.ty(s.lin_outs[0]).clone());
+            match &mut s.op {
+                Op::Index { a, shape, .. } if gone(*a) => match but.get(&s.lin_outs[0]) {
+                    Some(of) => *shape = Some(*of),
+                    None => s.op = Op::Zero(f.ty(s.lin_outs[0]).clone()),
+                },
+                _ => {}
             }
             work.extend(s.op.blocks_mut());
         }

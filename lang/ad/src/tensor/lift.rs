@@ -5,8 +5,9 @@
 //! Σ i. c₁ ẋ[i] + c₂ ẋ[i + 1] + …   ⟼   w₁ = ⊞ i. ẋ[i]   w₂ = ⊞ i. ẋ[i + 1]   …   Σ i. c₁ w₁[i] + c₂ w₂[i] + …
 //! ```
 //!
-//! Otherwise each read is gathered for itself ([`super::gather`]), and computes its coefficient anew. Lifted reads take as much memory as the arrays:
-//! it is done where a nest has no more indices than the array that it reads.
+//! Otherwise each read is gathered for itself ([`super::gather`]), and computes its coefficient anew: k factors of a product would take k² products.
+//! Lifted reads take a number for each turn of the nest, as the coefficients do that are stored where there are so many factors. Where
+//! loops turn differently often, nothing is lifted, and the one transposed nest adds in place.
 
 use super::affine::{Affine, Forms};
 use super::narrow::bound_in;
@@ -17,9 +18,6 @@ use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
 
-/// Reads from which it is looked at.
-const FEWEST: usize = 5;
-
 /// A read: the array, and what its element is called.
 struct Read {
     of: Var,
@@ -28,24 +26,26 @@ struct Read {
 }
 
 impl T<'_> {
-    /// The statements that read, and the nest that reads what they make.
+    /// The statements that read, and the nest that reads what they make. What the nest still reads from outside is added to in place.
     pub(crate) fn lifted(&mut self, s: &Stmt) -> Option<(Vec<Stmt>, Stmt)> {
         path::comprehension(&s.op)?;
         let mut forms = self.literals.clone();
         let mut nest = s.clone();
-        let mut reads: Vec<Read> = Vec::new();
+        let (mut gathered, mut reads): (HashSet<Var>, Vec<Read>) = (HashSet::new(), Vec::new());
         for v in captured_by(&self.b.func, &s.op) {
             let ty = self.b.ty(v);
             if ty.rank() == 0 || !ty.scalar().is_real() {
                 continue;
             }
             let Some(made) = path::indexed(&mut self.b, &mut forms, &nest, v) else { continue };
-            if let Some(more) = self.all_reads(&made, v, &forms) {
+            let Some(all) = self.all_reads(&made, v, &forms) else { continue };
+            gathered.extend(all.iter().map(|r| r.to));
+            if all.iter().all(|r| liftable(&made, r)) {
                 nest = made;
-                reads.extend(more);
+                reads.extend(all);
             }
         }
-        if reads.len() < FEWEST || !pays(&self.b.func, &nest, &reads) {
+        if gathered.is_empty() || !pays(&self.b.func, &nest, &gathered) {
             return None;
         }
         let copies = reads.iter().map(|r| self.copy(r, &mut nest)).collect::<Option<Vec<_>>>()?;
@@ -56,26 +56,16 @@ impl T<'_> {
         Some((copies, nest))
     }
 
-    /// All reads of an array, if each can be lifted and some are not at the nest's own indices.
-    fn all_reads(&self, nest: &Stmt, v: Var, forms: &Forms) -> Option<Vec<Read>> {
+    /// All reads of an array, if each can be gathered for itself.
+    fn all_reads(&mut self, nest: &Stmt, v: Var, forms: &Forms) -> Option<Vec<Read>> {
         let Op::Loop(l) = &nest.op else { return None };
-        let inside = bound_in(&l.body);
-        let mut out = Vec::new();
-        for place in path::reads(&self.b.func, &l.body, v)? {
-            let mut b = &l.body;
-            for (k, _) in &place.steps {
-                let Op::Loop(inner) = &b.stmts[*k].op else { return None };
-                b = &inner.body;
-            }
-            let to = *b.stmts[place.stmt].lin_outs.first()?;
+        let places = path::reads(&self.b.func, &l.body, v)?;
+        places.into_iter().map(|place| {
+            let to = *path::at_place(&l.body, &place).lin_outs.first()?;
             let site = path::site(&self.b.func, nest, place, forms)?;
-            let fixed = site.axes.iter().all(|a| a.turns.all(&|v| !inside.contains(&v)));
-            if !fixed || site.axes.len() > self.b.ty(v).rank() as usize {
-                return None;
-            }
-            out.push(Read { of: v, to, site });
-        }
-        out.iter().any(|r| !own(&r.site)).then_some(out)
+            super::solve::solve(&mut self.b, &site)?;
+            Some(Read { of: v, to, site })
+        }).collect()
     }
 
     /// `⊞ axes. v[at]`, and the nest with its elements in the place of the read.
@@ -128,30 +118,31 @@ impl T<'_> {
     }
 }
 
-/// Whether a read is at the nest's own indices.
-fn own(site: &Site) -> bool {
-    site.at.len() == site.axes.len() && site.at.iter().zip(&site.axes).all(|(at, a)| *at == Affine::var(a.index))
+/// Whether a read can be brought before the nest: all loops around it turn as often each time. In a branch it is cheaper to add where the
+/// branch is taken.
+fn liftable(nest: &Stmt, r: &Read) -> bool {
+    let Op::Loop(l) = &nest.op else { return false };
+    let inside = bound_in(&l.body);
+    let loops = r.site.axes.len() == r.site.place.steps.len() + 1;
+    loops && r.site.axes.iter().all(|a| a.turns.all(&|v| !inside.contains(&v)))
 }
 
 /// Makes the elements of `w` those of a loop and of the loops inside, down to the read that makes `to`.
 fn thread(f: &mut Function, l: &mut Loop, w: Var, to: Var) -> bool {
     let here = l.body.stmts.iter().position(|s| s.lin_outs == [to] && matches!(s.op, Op::Index { .. }));
-    let e = match here {
-        Some(k) => {
-            l.body.stmts.remove(k);
-            to
+    let e = if let Some(k) = here {
+        l.body.stmts.remove(k);
+        to
+    } else {
+        let row = f.fresh(f.ty(w).elem(), true);
+        let inner = l.body.stmts.iter_mut().any(|s| match &mut s.op {
+            Op::Loop(inner) if path::holds(&inner.body, to) => thread(f, inner, row, to),
+            _ => false,
+        });
+        if !inner {
+            return false;
         }
-        None => {
-            let row = f.fresh(f.ty(w).elem(), true);
-            let inner = l.body.stmts.iter_mut().any(|s| match &mut s.op {
-                Op::Loop(inner) if path::holds(&inner.body, to) => thread(f, inner, row, to),
-                _ => false,
-            });
-            if !inner {
-                return false;
-            }
-            row
-        }
+        row
     };
     l.lin_xs.push(w);
     l.body.lin_params.push(e);
@@ -168,29 +159,51 @@ fn forget(b: &mut Block, arrays: &HashSet<Var>) {
     }
 }
 
-/// Whether the transposed bodies of the single reads cost more than that of all, with the gathers.
-fn pays(f: &Function, nest: &Stmt, reads: &[Read]) -> bool {
+/// Whether the transposed bodies of the single reads, and of what else is linear, would make the gradient cost more than four times the
+/// function (Theorem 6.35), and one body for all of them is cheaper. Only linear statements are looked at, so that no plan changes the choice.
+fn pays(f: &Function, nest: &Stmt, gathered: &HashSet<Var>) -> bool {
     let Op::Loop(l) = &nest.op else { return false };
-    let mut stmts = Vec::new();
+    let (mut stmts, mut others) = (Vec::new(), HashSet::new());
     let mut work = vec![&l.body];
     while let Some(b) = work.pop() {
+        others.extend(&b.lin_params);
         for s in &b.stmts {
+            s.op.each_operand(&mut |v| _ = f.linear(v) && others.insert(v));
             stmts.push(s);
             work.extend(s.op.blocks());
         }
     }
-    let cost = |from: &HashSet<Var>| {
-        let (scalings, coefficients) = dependents(&stmts, from);
-        scalings + computed(f, &stmts, coefficients)
-    };
-    let single: usize = reads.iter().map(|r| cost(&HashSet::from([r.to]))).sum();
-    let all = cost(&reads.iter().map(|r| r.to).collect());
-    2 * single > 3 * all && single > 2 * reads.len()
+    let made: HashSet<Var> = stmts.iter().flat_map(|s| &s.lin_outs).copied().collect();
+    others.retain(|v| !made.contains(v));
+    // What is read elsewhere than by gathers, element by element.
+    others.extend(stmts.iter().filter(|s| matches!(s.op, Op::Index { .. })).flat_map(|s| &s.lin_outs));
+    others.retain(|v| f.ty(*v).rank() == 0 && !gathered.contains(v));
+    let cost = |from: &HashSet<Var>| dependents(f, &stmts, from);
+    let sources = gathered.len() + others.len();
+    let single: usize = gathered.iter().map(|v| cost(&HashSet::from([*v]))).sum::<usize>() + cost(&others);
+    let all = cost(&gathered.union(&others).copied().collect());
+    let (function, functions_of_one) = primal(f, &stmts);
+    single > all + 1 && single + sources + functions_of_one > 3 * function
 }
 
-/// How many products with linear numbers depend on some, and their coefficients.
-fn dependents(stmts: &[&Stmt], from: &HashSet<Var>) -> (usize, HashSet<Var>) {
-    let (mut reached, mut scalings, mut coefficients) = (from.clone(), HashSet::new(), HashSet::new());
+/// How many operations of the function linear statements come from, with the sum's, and how many of these are functions of one number.
+fn primal(f: &Function, stmts: &[&Stmt]) -> (usize, usize) {
+    let (mut additions, mut scalings) = (Vec::new(), HashSet::new());
+    for s in stmts {
+        match (&s.op, s.lin_outs.as_slice()) {
+            (Op::Bin(Bin::Add | Bin::Sub, a, b), [_]) => additions.push((*a, *b)),
+            (Op::Bin(..), [o]) if f.ty(*o).rank() == 0 => _ = scalings.insert(*o),
+            _ => {}
+        }
+    }
+    let products = additions.iter().filter(|(a, b)| scalings.contains(a) && scalings.contains(b)).count();
+    let of_one = scalings.len().saturating_sub(2 * products);
+    (additions.len() + of_one + 1, of_one)
+}
+
+/// How many operations the transposes of the statements are that depend on some numbers.
+fn dependents(f: &Function, stmts: &[&Stmt], from: &HashSet<Var>) -> usize {
+    let (mut reached, mut counted) = (from.clone(), HashSet::new());
     let mut grown = true;
     while std::mem::take(&mut grown) {
         for (k, s) in stmts.iter().enumerate() {
@@ -200,33 +213,19 @@ fn dependents(stmts: &[&Stmt], from: &HashSet<Var>) -> (usize, HashSet<Var>) {
             if !reads {
                 continue;
             }
-            if let Op::Bin(op, a, b) = &s.op {
-                if !matches!(op, Bin::Add | Bin::Sub) {
-                    scalings.insert(k);
-                    coefficients.extend([*a, *b].into_iter().filter(|v| !reached.contains(v)));
-                }
+            match &s.op {
+                // The second operand is negated.
+                Op::Bin(Bin::Sub, _, b) if reached.contains(b) => _ = counted.insert(k),
+                Op::Bin(Bin::Add | Bin::Sub, ..) => {}
+                Op::Bin(..) => _ = counted.insert(k),
+                // Copies become an addition.
+                Op::Un(..) | Op::Dup(_) if s.lin_outs.iter().all(|o| f.ty(*o).rank() == 0) => _ = counted.insert(k),
+                _ => {}
             }
             for o in &s.lin_outs {
                 grown |= reached.insert(*o);
             }
         }
     }
-    (scalings.len(), coefficients)
-}
-
-/// How many operations on numbers make some variables.
-fn computed(f: &Function, stmts: &[&Stmt], wanted: HashSet<Var>) -> usize {
-    let mut wanted = wanted;
-    let mut done = HashSet::new();
-    let mut grown = true;
-    while std::mem::take(&mut grown) {
-        for (k, s) in stmts.iter().enumerate() {
-            let counts = s.outs.iter().any(|o| wanted.contains(o) && f.ty(*o).is_real()) && matches!(s.op, Op::Un(..) | Op::Bin(..));
-            if counts && done.insert(k) {
-                grown = true;
-                s.op.each_operand(&mut |v| _ = wanted.insert(v));
-            }
-        }
-    }
-    done.len()
+    counted.len()
 }

@@ -64,11 +64,14 @@ pub(super) fn original(copies: &HashMap<Var, Var>, v: Var) -> Var {
     v
 }
 
-/// A part of an array: its indices, and the turns of the loops that have it as an element.
+/// A part of an array: its indices, the turns of the loops that have it as an element, and the shape of the array, if a slice says it.
 #[derive(Clone, Default)]
 struct Row {
     at: Vec<Var>,
     turns: Vec<Var>,
+    shape: Option<Var>,
+    /// Where a slice of the array begins.
+    from: Option<Var>,
 }
 
 /// The nest with reads of elements of `of`, where inner loops run over it or over its rows, and where elements of rows are read, written as
@@ -111,6 +114,7 @@ impl Rows<'_> {
 
     fn block(&mut self, b: &mut Block) {
         let (copies, of) = (self.copies, self.of);
+        b.stmts.retain(|s| !self.sliced(s));
         b.stmts.retain(|s| !matches!(&s.op, Op::Dup(a) | Op::Drop(a) if original(copies, *a) != of && self.part(*a).is_some()));
         for s in &mut b.stmts {
             match &mut s.op {
@@ -124,10 +128,26 @@ impl Rows<'_> {
         }
     }
 
+    /// A slice of the whole array: elements of it are elements of the array.
+    fn sliced(&mut self, s: &Stmt) -> bool {
+        let (Op::Slice { a, lo, shape: Some(shape), .. }, [part]) = (&s.op, s.lin_outs.as_slice()) else { return false };
+        let whole = original(self.copies, *a) == self.of;
+        if whole {
+            self.parts.insert(*part, Row { shape: Some(*shape), from: Some(*lo), ..Row::default() });
+        }
+        whole
+    }
+
     /// An element of a row whose shape is written out is one of the array.
     fn read(&mut self, s: &mut Stmt) {
         let Op::Index { a, at, shape: Some(shape) } = &s.op else { return };
-        let Some(row) = self.part(*a).filter(|r| !r.at.is_empty()) else { return };
+        let Some(row) = self.part(*a).filter(|r| !r.at.is_empty() || r.from.is_some()) else { return };
+        if row.shape.is_some() && self.b.func.ty(self.of).rank() as usize == row.at.len() + at.len() {
+            if row.from.is_none_or(|lo| self.forms.of(lo) == Affine::constant(0)) {
+                s.op = Op::Index { a: self.of, at: [&row.at[..], at].concat(), shape: row.shape };
+            }
+            return;
+        }
         let Some(rest) = self.forms.written(*shape) else { return };
         let extents = [&row.turns[..], rest].concat();
         let at = [&row.at[..], at].concat();
@@ -149,15 +169,23 @@ impl Rows<'_> {
                 k += 1;
                 continue;
             };
-            let at: Vec<Var> = part.at.iter().copied().chain([l.body.params[0]]).collect();
-            let turns: Vec<Var> = part.turns.iter().copied().chain([*n]).collect();
+            let (mut at, mut turns, shape, from) = (part.at.clone(), part.turns.clone(), part.shape, part.from);
+            at.push(l.body.params[0]);
+            turns.push(*n);
             l.lin_xs.remove(k);
             l.body.lin_params.remove(carried + k);
-            if self.b.func.ty(e).rank() > 0 {
-                self.parts.insert(e, Row { at, turns });
-            } else {
-                l.body.stmts.insert(0, Stmt { outs: Vec::new(), lin_outs: vec![e], op: Op::Index { a: self.of, at, shape: None }, span: Default::default() });
+            let mut first = Vec::new();
+            if let (Some(lo), [index]) = (from.filter(|lo| self.forms.of(*lo) != Affine::constant(0)), at.as_mut_slice()) {
+                let sum = self.b.func.fresh(Ty::I64, false);
+                first.push(Stmt { outs: vec![sum], lin_outs: Vec::new(), op: Op::Bin(adl_prim::Bin::Add, lo, *index), span: Default::default() });
+                *index = sum;
             }
+            if self.b.func.ty(e).rank() > 0 {
+                self.parts.insert(e, Row { at, turns, shape, from: None });
+            } else {
+                first.push(Stmt { outs: Vec::new(), lin_outs: vec![e], op: Op::Index { a: self.of, at, shape }, span: Default::default() });
+            }
+            l.body.stmts.splice(0..0, first);
         }
     }
 }
@@ -191,6 +219,12 @@ pub(super) fn reads(f: &Function, body: &Block, of: Var) -> Option<Vec<Place>> {
         }
     }
     Some(out)
+}
+
+/// The statement at a place.
+pub(super) fn at_place<'b>(body: &'b Block, place: &Place) -> &'b Stmt {
+    let b = place.steps.iter().fold(body, |b, (k, n)| b.stmts[*k].op.blocks()[*n]);
+    &b.stmts[place.stmt]
 }
 
 /// Whether the read that makes `to` stands in a block, in inner ones too.
