@@ -129,7 +129,7 @@ fn looked_through(f: &Function, v: Var, m: &Made, readers: &[Option<usize>], cha
     let flat = matches!(f.ty(v), Ty::Array(e, _) if e.is_flat());
     flat && !readers.is_empty() && readers.iter().all(Option::is_some) && match &m.op {
         Op::Outer(..) | Op::Transpose(_) => true,
-        Op::Index { a, .. } => !changed.contains(a) && readers.iter().all(|d| *d == Some(m.depth)),
+        Op::Index { a, .. } => f.ty(*a).scalar().is_flat() && !changed.contains(a) && readers.iter().all(|d| *d == Some(m.depth)),
         Op::MatMul(..) | Op::Bin(..) | Op::Un(..) => readers.len() <= READERS && readers.iter().all(|d| *d == Some(m.depth)),
         _ => false,
     }
