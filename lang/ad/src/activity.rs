@@ -134,7 +134,7 @@ impl Activity {
     /// Whether a leaf operation passes tangents on.
     fn carries(&self, op: &Op) -> bool {
         match op {
-            Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) => false,
+            Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) => false,
             Op::Un(u, a) => !u.is_flat() && self.has(*a),
             Op::Prim(p, args) => has_derivative(*p) && self.any(args),
             Op::Select(_, a, b) => self.any(&[*a, *b]),

@@ -89,7 +89,7 @@ pub fn word(op: &Op) -> &'static str {
         Op::Transpose(_) => "transpose", Op::Replicate { .. } => "replicate", Op::Sum { .. } => "sum", Op::Spread { .. } => "spread",
         Op::Total { .. } => "total", Op::Stack { .. } => "stack", Op::Dot(..) => "dot", Op::MatMul(..) => "matmul", Op::Outer(..) => "outer",
         Op::Cumsum { reverse: false, .. } => "cumsum", Op::Cumsum { reverse: true, .. } => "cumsum_reversed",
-        Op::Nonzero(_) => "nonzero", Op::Con { .. } => "con", Op::Fields { .. } => "fields", Op::Dup(_) => "dup", Op::Drop(_) => "drop",
+        Op::Nonzero(_) => "nonzero", Op::Zeros(_) => "zeros", Op::Con { .. } => "con", Op::Fields { .. } => "fields", Op::Dup(_) => "dup", Op::Drop(_) => "drop",
         Op::If(..) => "if", Op::Switch(..) => "switch", Op::Loop(_) => "loop", Op::Call { .. } => "call", Op::Soac(s) => soac(s.kind),
         Op::ReduceByIndex { .. } => "reduce_by_index",
     }

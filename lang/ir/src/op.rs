@@ -206,6 +206,8 @@ pub enum Op {
     Cumsum { a: Var, reverse: bool },
     /// Positions of `true`.
     Nonzero(Var),
+    /// Positions of the zeros of an array of real numbers.
+    Zeros(Var),
     /// A constructor. Linear in its fields.
     Con { data: DataId, tag: u32, fields: Vec<Var> },
     /// All fields of data that has this constructor. Linear; the fields of absent data are absent.
@@ -247,7 +249,7 @@ impl Op {
     pub fn linear_in(&self) -> LinearIn {
         use LinearIn::{All, Nothing, OneOf, Parts};
         match self {
-            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Nothing,
+            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Nothing,
             Op::Zero(_) => All(Vec::new()),
             Op::Un(Un::Neg, a) | Op::Convert(Conv::ToF64 | Conv::ToF32, a) => All(vec![*a]),
             Op::Un(..) | Op::Convert(..) => Nothing,

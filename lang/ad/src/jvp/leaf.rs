@@ -134,7 +134,7 @@ impl J<'_> {
                 let adl_ir::Ty::Data(data) = ty else { return Err(Unsupported::new("data without a tangent type", s.span)) };
                 Op::Con { data, tag: *tag, fields: self.field_tangents(fields) }
             }
-            Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Dup(_) | Op::Drop(_) => Op::Zero(ty.clone()),
+            Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Dup(_) | Op::Drop(_) => Op::Zero(ty.clone()),
             Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => unreachable!("handled before"),
         };
         Ok(self.b.lin(op, ty))

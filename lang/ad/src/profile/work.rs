@@ -59,7 +59,7 @@ pub(super) fn own(b: &mut Builder, s: &Stmt) -> Var {
             let (n, two) = (size(b, *v), b.int(2));
             b.bin(Bin::Mul, two, n)
         }
-        Op::Nonzero(a) => size(b, *a),
+        Op::Nonzero(a) | Op::Zeros(a) => size(b, *a),
         Op::Prim(p, args) => prim(b, *p, args, &s.outs),
         _ => b.int(1),
     }

@@ -120,8 +120,7 @@ fn either(b: &mut Builder, c: Var, ty: &Ty, yes: &mut dyn FnMut(&mut Builder) ->
 fn with_zeros(b: &mut Builder, p: &Program, slow: FnId, e: Var, a: Var) -> Var {
     let ty = b.ty(a);
     let (zero, first, single) = (b.real(0.0, a), b.int(0), b.int(1));
-    let is_zero = b.cmp(Cmp::Eq, a, zero);
-    let places = b.one(Op::Nonzero(is_zero), Ty::shape());
+    let places = b.one(Op::Zeros(a), Ty::shape());
     let count = b.dim(places, 0);
     let several = b.cmp(Cmp::Gt, count, single);
     let shape = b.shape(a);

@@ -130,7 +130,7 @@ fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         Op::Dup(a) => return Ok(smallvec![args[a.0 as usize].clone(), args[a.0 as usize].clone()]),
         Op::Drop(_) => return Ok(SmallVec::new()),
         Op::Fields { a, .. } => return fields(&args[a.0 as usize]),
-        Op::Nonzero(a) => nonzero(&args[a.0 as usize]),
+        Op::Nonzero(a) | Op::Zeros(a) => places(&args[a.0 as usize]),
         other => return arrays(m, other, args),
     };
     Ok(smallvec![v])
@@ -353,10 +353,16 @@ fn fields(a: &Value) -> Res<Outs> {
     }
 }
 
-fn nonzero(a: &Value) -> Value {
+/// Positions of `true`, or of zeros.
+fn places(a: &Value) -> Value {
+    fn of<T>(v: &[T], sought: impl Fn(&T) -> bool) -> Value {
+        array::ints(v.iter().enumerate().filter(|(_, x)| sought(x)).map(|(i, _)| i as i64).collect())
+    }
     match a {
         Value::Array(x) => match &x.buf {
-            Buf::Bool(v) => array::ints(v.iter().enumerate().filter(|(_, b)| **b).map(|(i, _)| i as i64).collect()),
+            Buf::Bool(v) => of(v, |b| *b),
+            Buf::F64(v) => of(v, |x| *x == 0.0),
+            Buf::F32(v) => of(v, |x| *x == 0.0),
             _ => array::ints(Vec::new()),
         },
         _ => array::ints(Vec::new()),

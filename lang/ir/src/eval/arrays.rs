@@ -259,8 +259,15 @@ pub(super) fn outer(a: &Val, b: &Val) -> Res {
 }
 
 /// Positions of `true`.
-pub(super) fn nonzero(a: &Val) -> Res {
-    let at: Vec<i64> = array(a)?.elems.iter().enumerate().filter(|(_, v)| matches!(v, Val::Bool(true))).map(|(i, _)| i as i64).collect();
+/// Positions of `true`, or of zeros.
+pub(super) fn places(a: &Val) -> Res {
+    let sought = |v: &Val| match v {
+        Val::Bool(b) => *b,
+        Val::F64(x) => *x == 0.0,
+        Val::F32(x) => *x == 0.0,
+        _ => false,
+    };
+    let at: Vec<i64> = array(a)?.elems.iter().enumerate().filter(|(_, v)| sought(v)).map(|(i, _)| i as i64).collect();
     Ok(Val::ints(&at))
 }
 

@@ -72,7 +72,7 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
         Op::Prim(..) => work,
         Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Dim(..) | Op::Shape(_) | Op::Index { .. } => 0,
         Op::IndexSet { .. } | Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Reshape { .. } => 0,
-        Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::Nonzero(_) | Op::Count(_) | Op::Con { .. } | Op::Fields { .. } => 0,
+        Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::Nonzero(_) | Op::Zeros(_) | Op::Count(_) | Op::Con { .. } | Op::Fields { .. } => 0,
         Op::Dup(_) | Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
     }
 }
@@ -150,7 +150,7 @@ fn reads_all(op: &Op) -> bool {
         Op::Un(..) | Op::Bin(..) | Op::Select(..) | Op::Convert(..) | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Reshape { .. } => true,
         Op::Transpose(_) | Op::Replicate { .. } | Op::Sum { .. } | Op::Spread { .. } | Op::Total { .. } | Op::Stack { .. } | Op::Dot(..) => true,
         Op::MatMul(..) | Op::Outer(..) | Op::Cumsum { .. } | Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } | Op::Drop(_) | Op::Dup(_) => true,
-        Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Prim(..) => true,
+        Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Prim(..) => true,
         Op::Index { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::Gather { .. } | Op::Con { .. } | Op::Fields { .. } => false,
         Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => false,
     }
@@ -179,7 +179,7 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
         Op::Dot(a, b) => if there(a) && there(b) { (2 * size(a)).saturating_sub(1) } else { 0 },
         Op::MatMul(a, b) => if there(a) && there(b) { products(get(*a), get(*b), made()) } else { 0 },
         Op::Outer(..) => made(),
-        Op::Nonzero(a) => size(a),
+        Op::Nonzero(a) | Op::Zeros(a) => size(a),
         Op::Drop(a) => get(*a).reals().len() as u64,
         Op::Prim(p, args) => prim(*p, &args.iter().map(|v| get(*v)).collect::<Vec<_>>(), made()),
     }

@@ -305,7 +305,7 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::Dot(x, y) => arrays::dot(get(x), get(y), ty),
         Op::Outer(x, y) => arrays::outer(get(x), get(y)),
         Op::Cumsum { a, reverse } => arrays::cumsum(get(a), *reverse, ty),
-        Op::Nonzero(a) => arrays::nonzero(get(a)),
+        Op::Nonzero(a) | Op::Zeros(a) => arrays::places(get(a)),
         Op::Con { tag, fields, .. } => Ok(Val::data(*tag, fr.vals(fields))),
         Op::Prim(..) | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) | Op::MatMul(..) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_)
         | Op::ReduceByIndex { .. } => Err(format!("`{}` does not have one result", crate::names::word(op))),

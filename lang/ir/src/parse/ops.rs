@@ -153,6 +153,7 @@ impl Parser {
             "cumsum" => Op::Cumsum { a: self.var()?, reverse: false },
             "cumsum_reversed" => Op::Cumsum { a: self.var()?, reverse: true },
             "nonzero" => Op::Nonzero(self.var()?),
+            "zeros" => Op::Zeros(self.var()?),
             "con" => {
                 let (data, tag) = self.constructor()?;
                 Op::Con { data, tag, fields: self.many()? }

@@ -105,7 +105,7 @@ impl Printer<'_> {
             Op::Lit(l) => literal(l),
             Op::Zero(t) => format!("{word} {}", ty(t)),
             Op::Un(u, a) => names::un(*u).1.map_or(format!("{word} {}", v(a)), |n| format!("{word} {n} {}", v(a))),
-            Op::Not(a) | Op::Convert(_, a) | Op::Shape(a) | Op::Count(a) | Op::Reverse(a) | Op::Transpose(a) | Op::Nonzero(a) | Op::Dup(a) | Op::Drop(a)
+            Op::Not(a) | Op::Convert(_, a) | Op::Shape(a) | Op::Count(a) | Op::Reverse(a) | Op::Transpose(a) | Op::Nonzero(a) | Op::Zeros(a) | Op::Dup(a) | Op::Drop(a)
             | Op::Cumsum { a, .. } | Op::If(a, ..) | Op::Switch(a, _) => format!("{word} {}", v(a)),
             Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => format!("{word} {} {}", v(a), v(b)),
             Op::Rotate { n: a, a: b } | Op::Replicate { n: a, a: b } | Op::Spread { a, shape: b } => format!("{word} {} {}", v(a), v(b)),

@@ -105,6 +105,7 @@ impl Types<'_> {
             }
             Op::Shape(a) => self.array(*a).and_then(|_| gives(shape)),
             Op::Count(a) => self.array(*a).and_then(|_| gives(int)),
+            Op::Zeros(a) => self.array(*a).and_then(|t| need(t.rank() == 1 && t.elem().is_real(), || "zeros are of a vector of real numbers".into())).and_then(|()| gives(shape)),
             Op::Nonzero(a) => self.is(*a, &Ty::Bool.array(1)).and_then(|()| gives(shape)),
             Op::Reverse(a) | Op::Cumsum { a, .. } => self.array(*a).and_then(gives),
             Op::Rotate { n, a } => self.is(*n, &int).and_then(|()| self.array(*a)).and_then(gives),
