@@ -302,8 +302,21 @@ impl Parser<'_> {
             params.push(Ident { name, span: self.bump() });
         }
         self.expect(P::Eq);
-        let body = if alias { TypeBody::Alias(self.ty()) } else { TypeBody::Sum(self.constructors(name)) };
+        let body = match alias || self.forgotten_alias(name) {
+            true => TypeBody::Alias(self.ty()),
+            false => TypeBody::Sum(self.constructors(name)),
+        };
         TypeDecl { name, params, body, span: self.since(start) }
+    }
+
+    /// `type Point = {x : Float}`: what is meant is clear, and what uses it is no error of its own.
+    fn forgotten_alias(&mut self, declared: Ident) -> bool {
+        let forgotten = !self.panic && !matches!(self.peek(), Tok::Con(_) | Tok::Ident(_)) && self.starts_type_atom();
+        if forgotten {
+            let at = self.here();
+            self.report(errors::type_without_constructor(at, declared.name.as_str()));
+        }
+        forgotten
     }
 
     fn constructors(&mut self, declared: Ident) -> Vec<ConDecl> {
