@@ -151,7 +151,11 @@ impl Cells {
 
     /// Runs items. The last echo is the cell's result if it has a number.
     fn items(&mut self, name: &str, text: &str, number: Option<u64>, silent: bool, given: &mut Given) -> Result<(), Failure> {
-        let out = self.guarded(|c| c.session.borrow_mut().eval_cell(name, text))?;
+        let out = self.guarded(|c| {
+            let mut s = c.session.borrow_mut();
+            s.release();
+            s.eval_cell(name, text)
+        })?;
         self.session.borrow_mut().host().flush();
         self.warn(&out);
         let result = number.filter(|_| out.ok());

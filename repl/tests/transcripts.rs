@@ -73,13 +73,25 @@ fn replay(name: &str, parts: &[Part]) -> String {
                     let prompt = if i == 0 { "adl>" } else { "...>" };
                     out += &line(&format!("{prompt} {l}"));
                 }
-                out += outputs.next().unwrap_or("");
+                let given = outputs.next().unwrap_or("");
+                out += &if lines == &[":explain"] { timeless(given) } else { given.to_owned() };
                 // Empty lines between entries are the writer's.
                 out += &"\n".repeat(old.iter().rev().take_while(|l| l.is_empty()).count());
             }
         }
     }
     out
+}
+
+/// Without durations, which differ from run to run.
+fn timeless(text: &str) -> String {
+    let times = |w: &str, last: &str| last == "in" && w.starts_with(|c: char| c.is_ascii_digit());
+    let mut last = "";
+    text.split(' ').map(|w| {
+        let out = if times(w, last) { "_" } else { w };
+        last = w;
+        out
+    }).collect::<Vec<_>>().join(" ")
 }
 
 fn line(text: &str) -> String {

@@ -10,7 +10,7 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{FileId, Span};
 use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Def, Item};
-use adl_typing::env::Global;
+use adl_typing::env::{Env, Global};
 use adl_typing::ty::Scheme;
 use std::rc::Rc;
 
@@ -37,8 +37,7 @@ impl Session {
 
     fn eval_text(&mut self, name: &str, text: &str) -> Outcome {
         self.entries += 1;
-        let file = self.sources.add(name, text);
-        self.machine.sources = self.sources.clone();
+        let file = self.add_source(name, text);
         let (program, diags) = adl_syntax::parse(file, text);
         let mut out = Outcome { diags, ..Outcome::default() };
         if !out.ok() {
@@ -68,7 +67,7 @@ impl Session {
             Some(Item::Defs(defs)) => {
                 let group = Item::Defs(defs);
                 self.define(&group).map_err(|d| vec![*d])?;
-                self.env = checked.env;
+                self.take_names(checked.env, &group);
                 self.echo_definitions(group, item.span, out);
             }
             Some(Item::Expr(e)) => {
@@ -96,6 +95,13 @@ impl Session {
         Ok(())
     }
 
+    /// From now on the names of a group mean what it defines.
+    fn take_names(&mut self, env: Env, group: &Item) {
+        let before = std::mem::replace(&mut self.env, env);
+        let Item::Defs(defs) = group else { return };
+        defs.iter().filter_map(|d| d.name).for_each(|n| self.loses(before.values.get(&n)));
+    }
+
     /// Says what was defined.
     fn echo_definitions(&mut self, group: Item, span: Span, out: &mut Outcome) {
         let Item::Defs(defs) = group else { return };
@@ -119,7 +125,8 @@ impl Session {
         let id = self.tables.global();
         self.machine.set_global(id, v);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None };
-        Rc::make_mut(&mut self.env.values).insert(Symbol::new("it"), g);
+        let it = Rc::make_mut(&mut self.env.values).insert(Symbol::new("it"), g);
+        self.loses(it.as_ref());
     }
 
     /// Gives a definition its true sizes, and says what it is.
@@ -136,7 +143,7 @@ impl Session {
 
     /// The type of an expression, not run.
     pub fn type_of(&mut self, text: &str) -> Result<String, Vec<Diagnostic>> {
-        let file = self.sources.add("<type>", text);
+        let file = self.add_source("<type>", text);
         let (program, diags) = adl_syntax::parse(file, text);
         if diags.iter().any(Diagnostic::is_error) {
             return Err(diags);

@@ -16,11 +16,13 @@ pub mod complete;
 pub mod docs;
 mod echo;
 mod embed;
+mod forget;
 mod imports;
 mod modules;
 mod plans;
 mod refine;
 mod reload;
+mod roads;
 mod run;
 mod tests_of;
 mod texts;
@@ -32,7 +34,7 @@ pub use run::Outcome;
 pub use tests_of::{Failure, TestReport, examples};
 
 use adl_interp::host::Host;
-use adl_interp::ir::road::{Choice, Explain};
+use adl_interp::ir::road::Choice;
 use adl_interp::vm::Machine;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{SourceMap, Span};
@@ -67,6 +69,7 @@ pub struct Session {
     pub(crate) texts: HashMap<adl_syntax::symbol::Symbol, adl_syntax::span::Span>,
     /// The residuals that somebody looks at.
     pub(crate) watched: Option<plans::Watch>,
+    pub(crate) memory: forget::Memory,
 }
 
 impl Session {
@@ -87,11 +90,21 @@ impl Session {
             loaded: Vec::new(),
             texts: HashMap::new(),
             watched: None,
+            memory: forget::Memory::default(),
         };
         s.set_jit(true);
         let prelude = s.load_text("prelude", adl_std::PRELUDE, true);
         s.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
         s
+    }
+
+    /// A new text, which messages can show from now on.
+    pub(crate) fn add_source(&mut self, name: impl Into<String>, text: impl Into<String>) -> adl_syntax::span::FileId {
+        // While nobody else has the list, it is not copied.
+        self.machine.sources = SourceMap::default();
+        let file = self.sources.add(name, text);
+        self.machine.sources = self.sources.clone();
+        file
     }
 
     /// Set it to stop what runs.
@@ -151,33 +164,6 @@ impl Session {
     /// How many threads work on large arrays, in the whole process; 0 for as many as the machine has. Results do not depend on it.
     pub fn set_threads(&mut self, n: usize) {
         adl_interp::ops::parallel::set_threads(n);
-    }
-
-    /// How the derivatives since [`Session::forget_roads`] were computed, a line each.
-    pub fn roads(&self) -> Vec<String> {
-        self.machine.road.explain.iter().map(|e| self.road(e)).collect()
-    }
-
-    /// The same, with the rules by which each derivative was made.
-    pub fn explained(&self) -> Vec<String> {
-        let one = |e: &Explain| {
-            let rules = adl_interp::ir::road::rules_of(&self.machine, e);
-            std::iter::once(self.road(e)).chain(rules.into_iter().map(|r| format!("  {r}"))).collect::<Vec<_>>()
-        };
-        self.machine.road.explain.iter().flat_map(one).collect()
-    }
-
-    fn road(&self, e: &Explain) -> String {
-        let place = if e.span == Span::default() { String::new() } else { format!(" (line {})", self.sources.line_of(e.span)) };
-        match &e.why {
-            None => format!("{} {}: main road{}", e.op, e.function, if e.native { ", native" } else { "" }),
-            Some(why) => format!("{} {}: taped, because of {why}{place}", e.op, e.function),
-        }
-    }
-
-    /// Forgets how derivatives were computed.
-    pub fn forget_roads(&mut self) {
-        self.machine.road.explain.clear();
     }
 
     /// Number of entries that have failed.

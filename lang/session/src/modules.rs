@@ -91,7 +91,7 @@ impl Session {
 
     /// Parses, checks and runs a text; what it defines. Errors in a standard module are errors of adl itself; they are reported with what comes next.
     pub(crate) fn load_text(&mut self, name: &str, source: &str, internal: bool) -> Env {
-        let file = self.sources.add(format!("<{name}>"), source);
+        let file = self.add_source(format!("<{name}>"), source);
         self.machine.library.insert(file);
         let (program, mut diags) = adl_syntax::parse(file, source);
         let mut env = Env { base: self.env.base.clone(), ..Env::default() };

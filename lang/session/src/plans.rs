@@ -52,6 +52,7 @@ impl Session {
     /// somebody wrote them.
     pub fn watch(&mut self, shown: Value, words: Option<(String, String)>) -> Watch {
         let watch = Rc::new(RefCell::new(Watched { shown, words }));
+        self.memory.watches.push(Rc::downgrade(&watch));
         self.watched = Some(watch.clone());
         watch
     }
@@ -98,8 +99,7 @@ impl Session {
 
     /// A text as a checked expression.
     pub(crate) fn expression_of(&mut self, text: &str) -> Result<adl_typing::core::Expr, Vec<Diagnostic>> {
-        let file = self.sources.add("<command>", text);
-        self.machine.sources = self.sources.clone();
+        let file = self.add_source("<command>", text);
         let (program, diags) = adl_syntax::parse(file, text);
         if diags.iter().any(Diagnostic::is_error) {
             return Err(diags);
@@ -118,7 +118,7 @@ impl Session {
     /// A function at a stage as text, with source lines in comments. `args` are expressions whose types its arguments have, where its own
     /// type leaves them open.
     pub fn ir(&mut self, stage: &str, function: &str, args: &[String]) -> Result<String, Vec<Diagnostic>> {
-        let file = self.sources.add("<command>", function);
+        let file = self.add_source("<command>", function);
         if stage == "core" {
             let id = self.env.value(Symbol::new(function)).map(|g| g.id);
             return match id.and_then(|id| self.machine.definition(id)) {
@@ -167,7 +167,7 @@ impl Session {
 
     /// The function and the argument of an application, as texts: `f 3 x` is `f 3` and `x`.
     pub fn applied(&mut self, text: &str) -> Option<(String, String)> {
-        let file = self.sources.add("<command>", text);
+        let file = self.add_source("<command>", text);
         let (program, diags) = adl_syntax::parse(file, text);
         let [item] = &program.items[..] else { return None };
         let ItemKind::Expr(Expr { kind: ExprKind::App(_, args), .. }) = &item.kind else { return None };

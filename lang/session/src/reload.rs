@@ -20,6 +20,16 @@ pub(crate) struct Loaded {
     items: Vec<LoadedItem>,
 }
 
+impl Loaded {
+    /// The values and modules that it gave names to.
+    pub fn given(&self, value: &mut dyn FnMut(&Global), module: &mut dyn FnMut(&Rc<Env>)) {
+        for i in &self.items {
+            i.gives.values.iter().for_each(|g| value(&g.1));
+            i.gives.modules.iter().for_each(|m| module(&m.1));
+        }
+    }
+}
+
 struct LoadedItem {
     text: String,
     names: Vec<Symbol>,

@@ -54,7 +54,7 @@ impl CheckedText {
 impl Session {
     /// Parses bytes; what is not UTF-8 is an error of the text.
     pub(crate) fn parse_bytes(&mut self, name: &str, bytes: &[u8]) -> (FileId, ast::Program, Vec<Diagnostic>) {
-        let file = self.sources.add(name, String::from_utf8_lossy(bytes));
+        let file = self.add_source(name, String::from_utf8_lossy(bytes));
         match adl_syntax::parser::decode(file, bytes) {
             Ok(text) => {
                 let (program, diags) = adl_syntax::parse(file, text);

@@ -1,6 +1,6 @@
 //! The cases of Core.
 
-use crate::info::walk;
+use adl_typing::walk::walk;
 use crate::val::{Closure, Fun, Rep, Size, Val};
 use crate::{Res, Spec, nowhere};
 use adl_ir::{Lit as IrLit, Op, Ty as IrTy, Var};

@@ -101,7 +101,7 @@ fn reads(body: &Expr) -> Vec<Read> {
             ExprKind::Lam(_) | ExprKind::LetRec(..) | ExprKind::Loop(..) => false,
             _ => always,
         };
-        todo.extend(crate::info::children(e).into_iter().enumerate().map(|(i, c)| (c, inside(i))));
+        todo.extend(adl_typing::walk::children(e).into_iter().enumerate().map(|(i, c)| (c, inside(i))));
     }
     out
 }

@@ -67,10 +67,10 @@ impl SourceFile {
     }
 }
 
-/// All texts of a session; spans point into it.
+/// All texts of a session; spans point into it. Clones share the list until one of them adds a text.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
-    files: Vec<Arc<SourceFile>>,
+    files: Arc<Vec<Arc<SourceFile>>>,
 }
 
 impl SourceMap {
@@ -79,7 +79,7 @@ impl SourceMap {
         let (name, text) = (name.into(), text.into());
         let starts = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1);
         let line_starts = std::iter::once(0).chain(starts).collect();
-        self.files.push(Arc::new(SourceFile { name, text, line_starts }));
+        Arc::make_mut(&mut self.files).push(Arc::new(SourceFile { name, text, line_starts }));
         FileId(self.files.len() as u32 - 1)
     }
 

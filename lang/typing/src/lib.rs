@@ -24,5 +24,6 @@ mod patterns;
 pub mod print;
 pub mod print_core;
 pub mod ty;
+pub mod walk;
 
 pub use infer::{Checked, check_item};

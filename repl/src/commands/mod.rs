@@ -95,7 +95,7 @@ fn finish(global: &Global, s: &mut Session, out: &Outcome) -> u8 {
     report(global, s, &out.diags);
     if global.roads {
         let mut err = std::io::stderr().lock();
-        for line in s.roads() {
+        for line in if global.json { s.roads_json() } else { s.timed_roads() } {
             let _ = writeln!(err, "{line}");
         }
     }

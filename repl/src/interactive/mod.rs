@@ -195,6 +195,7 @@ impl Repl {
     }
 
     fn eval(&mut self, text: &str) {
+        self.session.borrow_mut().release();
         let out = self.session.borrow_mut().eval(text);
         self.show(&out);
     }

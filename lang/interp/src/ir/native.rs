@@ -5,6 +5,7 @@
 //!
 //! A function is compiled when the work that it has done, and that it is about to do, outweighs compiling it ([`super::work`]).
 
+use super::road::Clock;
 use super::{boxes, work};
 use crate::error::Res;
 use crate::value::Value;
@@ -110,7 +111,7 @@ impl State {
     }
 
     /// The native code, made now if a call with these arguments makes it worth it.
-    fn ready(&self, compiler: &Rc<dyn Compiler>, args: &mut dyn Iterator<Item = &Value>) -> Option<Rc<dyn Native>> {
+    fn ready(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, args: &mut dyn Iterator<Item = &Value>) -> Option<Rc<dyn Native>> {
         let (heat, worth) = match &*self.tier.borrow() {
             Tier::Hot(n) => return Some(n.clone()),
             Tier::Never(_) => return None,
@@ -125,7 +126,7 @@ impl State {
             return None;
         }
         drop(source);
-        self.compile(compiler);
+        self.compile(compiler, clock);
         match &*self.tier.borrow() {
             Tier::Hot(n) => Some(n.clone()),
             Tier::Cold(..) | Tier::Never(_) => None,
@@ -145,11 +146,11 @@ impl State {
     }
 
     /// Makes native code, if that has not been tried; whether there is some.
-    pub(crate) fn compile(&self, compiler: &Rc<dyn Compiler>) -> bool {
+    pub(crate) fn compile(&self, compiler: &Rc<dyn Compiler>, clock: &Clock) -> bool {
         if !matches!(*self.tier.borrow(), Tier::Cold(..)) {
             return self.is_native();
         }
-        let made = compiler.compile(&self.source.borrow(), self.at);
+        let made = clock.compiling(|| compiler.compile(&self.source.borrow(), self.at));
         *self.tier.borrow_mut() = match made {
             Ok(n) => Tier::Hot(n),
             Err(why) => Tier::Never(why),
@@ -163,7 +164,7 @@ impl Machine {
     #[inline]
     pub(crate) fn native_code<'v>(&self, code: &Code, mut args: impl Iterator<Item = &'v Value>) -> Option<Rc<dyn Native>> {
         match (&code.native, &self.compiler) {
-            (Some(state), Some(compiler)) => state.ready(compiler, &mut args),
+            (Some(state), Some(compiler)) => state.ready(compiler, &self.road.clock, &mut args),
             _ => None,
         }
     }

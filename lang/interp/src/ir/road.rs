@@ -24,11 +24,14 @@ mod measure;
 mod plan;
 pub(crate) mod primal;
 pub mod report;
+mod spent;
 pub mod stages;
 pub mod table;
 
 pub use cost::rules_of;
 pub use plan::{Plan, SPELLINGS};
+pub use spent::Spent;
+pub(crate) use spent::Clock;
 
 use super::convert::Datas;
 use super::tangents;
@@ -46,6 +49,7 @@ use adl_syntax::span::Span;
 use adl_typing::ty::Ty;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// Which road derivatives take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,7 +62,7 @@ pub enum Choice {
 }
 
 /// How a derivative was computed.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Explain {
     /// The operator.
     pub op: String,
@@ -72,8 +76,17 @@ pub struct Explain {
     pub why: Option<String>,
     /// Where the reason stands.
     pub span: Span,
+    /// What it took.
+    pub spent: Spent,
     /// What was differentiated, where it is code of the main road.
     func: Option<FnId>,
+}
+
+impl Explain {
+    /// Whether the two say the same, whatever they took and whether some of the calls were interpreted.
+    fn same(&self, other: &Explain) -> bool {
+        (&self.op, &self.function, self.road, &self.why, self.span, self.func) == (&other.op, &other.function, other.road, &other.why, other.span, other.func)
+    }
 }
 
 /// Derivatives that [`Road::explain`] keeps.
@@ -113,6 +126,8 @@ pub struct Road {
     measured: Vec<(FnId, choose::Resolved, u64)>,
     lines: HashMap<(FnId, choose::Resolved), Rc<Lined>>,
     jvps: HashMap<FnId, Rc<Pushed>>,
+    /// What is being made for the operator which runs.
+    pub(crate) clock: Clock,
 }
 
 impl Default for Road {
@@ -138,6 +153,7 @@ impl Default for Road {
             measured: Vec::new(),
             lines: HashMap::new(),
             jvps: HashMap::new(),
+            clock: Clock::default(),
         }
     }
 }
@@ -195,6 +211,13 @@ pub(crate) struct Map {
     at: (Value, Value),
 }
 
+impl Map {
+    /// The values in it.
+    pub(crate) fn holds(&self) -> impl Iterator<Item = &Value> {
+        self.residuals.iter().chain([&self.at.0, &self.at.1])
+    }
+}
+
 /// Why the main road is not taken.
 pub(crate) struct Not(pub Unsupported);
 
@@ -211,18 +234,20 @@ fn not(why: &str) -> Not {
 impl Road {
     fn note(&mut self, f: &Value, native: bool, why: Option<Unsupported>) {
         if self.explain.len() >= KEPT {
+            self.clock = Clock::default();
             return;
         }
         let function = name_of(f);
         let road = if why.is_some() { Choice::Tape } else { Choice::Main };
         let func = self.entered.take().filter(|_| road == Choice::Main);
         let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
-        let e = Explain { op: self.op.to_owned(), function, road, native, why, span, func };
-        // Calls one after the other are one, whether some of them were interpreted, so that they leave room for others.
+        let e = Explain { op: self.op.to_owned(), function, road, native, why, span, spent: Spent::default(), func };
+        // Calls one after the other are one, so that they leave room for others.
         match self.explain.last_mut() {
-            Some(last) if *last == (Explain { native: last.native, ..e.clone() }) => last.native |= e.native,
+            Some(last) if last.same(&e) => last.native |= e.native,
             _ => self.explain.push(e),
         }
+        self.called_last();
     }
 
     /// Many derivatives of one function at once: the taped road has them for whole arrays.
@@ -239,8 +264,13 @@ impl Road {
         self.program.funcs.len()
     }
 
+    /// Functions that plans were said for.
+    pub(crate) fn kept_functions(&self) -> impl Iterator<Item = &Value> {
+        self.applied.iter().map(|a| &a.1)
+    }
+
     /// Forgets what was made. Derivatives at a point that still live have their code themselves.
-    fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         let new = Road::default();
         self.explain.iter_mut().for_each(|e| e.func = None);
         *self = Road {
@@ -251,6 +281,7 @@ impl Road {
             plan: self.plan.clone(),
             applied: std::mem::take(&mut self.applied),
             given: self.given.take(),
+            clock: std::mem::take(&mut self.clock),
             ..new
         };
     }
@@ -277,6 +308,7 @@ impl Road {
         if let Some(made) = self.made.get(&root).and_then(|all| all.iter().find(|e| e.args == tys && e.no_rows == no_rows && values.fits(&e.facts))) {
             return made.entry.clone().map_err(Not);
         }
+        let start = Instant::now();
         if self.program.funcs.len() > FUNCTIONS {
             self.forget();
         }
@@ -290,6 +322,7 @@ impl Road {
         let mut keep = std::mem::take(&mut values.keep);
         keep.extend(world::code_of(f));
         self.made.entry(root).or_default().push(Made { args: tys, no_rows, facts: values.facts, _keep: keep, entry: entry.clone() });
+        self.clock.making(start);
         entry.map_err(Not)
     }
 
@@ -305,6 +338,7 @@ impl Road {
         if let Some(l) = self.lines.get(&key) {
             return Ok(l.clone());
         }
+        let start = Instant::now();
         let wrt = self.wrt(&e);
         let f = self.ad.segmented(&mut self.program, e.entry.func, how.segments);
         let l = self.ad.linearize_with(&mut self.program, f, &wrt, &how.plan)?;
@@ -315,6 +349,7 @@ impl Road {
         let kept = made_by.tys(&made_by.body.results[l.results..]);
         let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default() });
         self.lines.insert(key, made.clone());
+        self.clock.making(start);
         Ok(made)
     }
 
@@ -349,12 +384,14 @@ impl Road {
         if let Some(l) = self.jvps.get(&e.entry.func) {
             return Ok(l.clone());
         }
+        let start = Instant::now();
         let wrt = self.wrt(&e);
         let (func, active) = Transforms::jvp(&mut self.ad, &mut self.program, e.entry.func, &wrt)?;
         let func = self.linker.function(&self.program, func).map_err(|e| not(&e.diag.message))?;
         let results = self.program.func(e.entry.func).body.results.len();
         let made = Rc::new(Pushed { entered: e.clone(), func, results, active });
         self.jvps.insert(e.entry.func, made.clone());
+        self.clock.making(start);
         Ok(made)
     }
 }
@@ -510,6 +547,7 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> 
             if let (true, Some(last)) = (std::mem::take(&mut m.ran_native), m.road.explain.last_mut()) {
                 last.native |= last.road == Choice::Main;
             }
+            m.road.settle();
             out
         }
     }

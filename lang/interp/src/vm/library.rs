@@ -28,6 +28,11 @@ impl Codes {
         self.0.get(i / CHUNK)?.get(i % CHUNK)
     }
 
+    /// All functions.
+    pub fn iter(&self) -> impl Iterator<Item = &Rc<Code>> {
+        self.0.iter().flat_map(|c| c.iter())
+    }
+
     /// Adds a function.
     pub fn push(&mut self, code: Rc<Code>) {
         match self.0.last_mut().filter(|c| c.len() < CHUNK) {

@@ -6,6 +6,7 @@
 mod calls;
 pub mod code;
 mod compile;
+mod dead;
 pub mod hot;
 pub(crate) mod lanes;
 mod lowered;
@@ -188,6 +189,8 @@ pub struct Machine {
     pub road: crate::ir::road::Road,
     /// Definitions, for the specialiser. Of data only the type is kept.
     pub(crate) defs: HashMap<GlobalId, Rc<Def>>,
+    /// Definitions that are gone, but for their code's addresses.
+    buried: Vec<Rc<Def>>,
     pub(crate) globals: Vec<Option<Value>>,
     regs: Vec<Value>,
     frames: Vec<Frame>,
@@ -219,6 +222,7 @@ impl Machine {
             datas: HashMap::new(),
             road: crate::ir::road::Road::default(),
             defs: HashMap::new(),
+            buried: Vec::new(),
             globals: Vec::new(),
             regs: Vec::new(),
             frames: Vec::new(),

@@ -13,6 +13,7 @@ use adl_ir::eval::{Deps, Evaluator};
 use adl_ir::{FnId, Val};
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// Directions below which they are taken one by one.
 const FEWEST: usize = 4;
@@ -27,9 +28,11 @@ impl Road {
         if let Some(f) = place {
             return Ok(f.clone());
         }
+        let start = Instant::now();
         let f = self.ad.directions(&mut self.program, l.source, &l.wrt, &l.plan, transposed)?;
         let made = self.linker.function(&self.program, f).map_err(|e| super::not(&e.diag.message))?;
         *place = Some(made.clone());
+        self.clock.making(start);
         Ok(made)
     }
 
@@ -93,7 +96,9 @@ fn at_once(m: &mut Machine, map: &LinearMap, (from, to, w): (usize, usize, usize
     let mut args = main.residuals.clone();
     args.push(Value::Int(w as i64));
     args.push(matrix(&[from, w], narrow, &|at| seed(at / w, at % w)));
-    match m.call_lowered(&f, args, 1) {
+    let outs = m.call_lowered(&f, args, 1);
+    m.road.settle();
+    match outs {
         Ok(outs) => {
             let out = outs.into_iter().next().unwrap_or(Value::Zero);
             let out = if map.transposed { unsigned_zeros(out) } else { out };

@@ -1,0 +1,111 @@
+//! What it took to make derivatives: reports show it, and that a second call makes nothing.
+
+use super::Road;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// Time and calls of a derivative.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Spent {
+    /// Calls.
+    pub calls: u32,
+    /// Calls that found everything made.
+    pub kept: u32,
+    /// Time to transform code: specialisation, derivatives, optimisation.
+    pub made: Duration,
+    /// Time to compile it to native code.
+    pub compiled: Duration,
+    /// Whether the last call is among those that found everything made.
+    last_kept: bool,
+}
+
+impl Spent {
+    /// Counts a call, and what was made for it.
+    fn call(&mut self, work: Work) {
+        self.calls += 1;
+        self.last_kept = work.is_none();
+        self.kept += u32::from(self.last_kept);
+        self.add(work);
+    }
+
+    /// Counts what is made for the last call after all.
+    fn add(&mut self, work: Work) {
+        if !work.is_none() && std::mem::take(&mut self.last_kept) {
+            self.kept -= 1;
+        }
+        self.made += work.made;
+        self.compiled += work.compiled;
+    }
+}
+
+/// What was made since somebody asked.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Work {
+    made: Duration,
+    compiled: Duration,
+}
+
+impl Work {
+    fn is_none(&self) -> bool {
+        self.made.is_zero() && self.compiled.is_zero()
+    }
+}
+
+/// A clock of what is being made.
+#[derive(Default)]
+pub(crate) struct Clock(Cell<Work>);
+
+impl Clock {
+    /// Transforms code.
+    pub fn making(&self, start: Instant) {
+        let w = self.0.get();
+        self.0.set(Work { made: w.made + start.elapsed().max(Duration::from_nanos(1)), ..w });
+    }
+
+    /// Compiles code.
+    pub fn compiling<T>(&self, run: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let out = run();
+        let w = self.0.get();
+        self.0.set(Work { compiled: w.compiled + start.elapsed().max(Duration::from_nanos(1)), ..w });
+        out
+    }
+}
+
+impl Road {
+    /// A call of the last derivative.
+    pub(super) fn called_last(&mut self) {
+        let work = self.clock.0.take();
+        if let Some(last) = self.explain.last_mut() {
+            last.spent.call(work);
+        }
+    }
+
+    /// What was made since then is of the last derivative's last call.
+    pub(super) fn settle(&mut self) {
+        let work = self.clock.0.take();
+        if let Some(last) = self.explain.last_mut() {
+            last.spent.add(work);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_for_which_something_is_made_later_did_not_find_it() {
+        let ms = Duration::from_millis(1);
+        let mut s = Spent::default();
+        s.call(Work { made: ms, ..Work::default() });
+        s.call(Work::default());
+        s.call(Work::default());
+        assert_eq!((s.calls, s.kept, s.made), (3, 2, ms));
+        s.add(Work::default());
+        assert_eq!(s.kept, 2);
+        s.add(Work { compiled: ms, ..Work::default() });
+        s.add(Work { compiled: ms, ..Work::default() });
+        assert_eq!((s.calls, s.kept, s.compiled), (3, 1, 2 * ms));
+    }
+}

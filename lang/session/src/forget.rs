@@ -1,0 +1,92 @@
+//! Long sessions: what was defined and is out of reach is released, so that defining a name again and again does not fill memory.
+
+use crate::Session;
+use crate::plans::Watch;
+use adl_interp::value::{Value, seq};
+use adl_typing::core::GlobalId;
+use adl_typing::env::{Env, Global};
+use std::collections::HashSet;
+use std::rc::Rc;
+
+/// Definitions after which it is looked for dead ones.
+const MANY: u32 = 256;
+/// Numbers in a value from which on it is not kept until then.
+const LARGE: usize = 1 << 16;
+
+/// What [`Session::release`] remembers.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// Definitions there had been when it last looked.
+    looked: u32,
+    /// Whether a large value has lost its name since.
+    large: bool,
+    /// Residuals that front ends show.
+    pub watches: Vec<std::rc::Weak<std::cell::RefCell<crate::plans::Watched>>>,
+}
+
+impl Session {
+    /// Releases values and code that no name leads to any more, if there may be many or large ones. For front ends, between entries: values of
+    /// this session that a program holds itself may then have lost the definitions that they use.
+    pub fn release(&mut self) {
+        let defined = self.tables.globals;
+        if !self.memory.large && defined.wrapping_sub(self.memory.looked) < MANY {
+            return;
+        }
+        (self.memory.looked, self.memory.large) = (defined, false);
+        let mut names = Names::default();
+        names.env(&self.env);
+        self.std.values().for_each(|e| names.env(e));
+        self.files.values().for_each(|m| names.env(&m.env.borrow()));
+        self.loaded.iter().for_each(|l| l.given(&mut |g| names.ids.push(g.id), &mut |e| names.envs.push(e.clone())));
+        names.all();
+        self.memory.watches.retain(|w| w.strong_count() > 0);
+        let watched: Vec<Watch> = self.memory.watches.iter().filter_map(std::rc::Weak::upgrade).collect();
+        let shown: Vec<Value> = watched.iter().map(|w| w.borrow().shown.clone()).collect();
+        self.machine.release_unreachable(names.ids.into_iter(), &shown);
+    }
+
+    /// Definitions that are kept, those of the library that are in use included.
+    pub fn definitions(&self) -> usize {
+        self.machine.definitions()
+    }
+
+    /// Notes that a name is to mean something else.
+    pub(crate) fn loses(&mut self, g: Option<&Global>) {
+        self.memory.large |= g.and_then(|g| self.machine.global(g.id)).is_some_and(|v| large(v, 3));
+    }
+}
+
+/// Whether a large array stands in a value, not deeper than some levels.
+fn large(v: &Value, levels: u32) -> bool {
+    let any = |vs: &[Value]| levels > 0 && vs.len() <= LARGE && vs.iter().any(|v| large(v, levels - 1));
+    match v {
+        Value::Array(_) => seq::shape(v).is_some_and(|s| s.iter().product::<usize>() >= LARGE),
+        Value::Tuple(t) => any(&t.0),
+        Value::Record(r) => any(&r.vals),
+        Value::Data(d) => any(&d.fields),
+        _ => false,
+    }
+}
+
+/// All definitions that names in environments mean.
+#[derive(Default)]
+struct Names {
+    ids: Vec<GlobalId>,
+    envs: Vec<Rc<Env>>,
+    seen: HashSet<*const Env>,
+}
+
+impl Names {
+    fn env(&mut self, e: &Env) {
+        self.ids.extend(e.values.values().map(|g| g.id));
+        self.envs.extend(e.modules.values().chain(&e.base).cloned());
+    }
+
+    fn all(&mut self) {
+        while let Some(e) = self.envs.pop() {
+            if self.seen.insert(Rc::as_ptr(&e)) {
+                self.env(&e);
+            }
+        }
+    }
+}

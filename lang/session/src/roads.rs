@@ -1,0 +1,87 @@
+//! How derivatives were computed: by which road and tier, from which code, by which rules.
+
+use crate::Session;
+use adl_interp::ir::road::{Choice, Explain, rules_of};
+use adl_syntax::render::quote;
+use adl_syntax::span::Span;
+use std::time::Duration;
+
+impl Session {
+    /// How the derivatives since [`Session::forget_roads`] were computed, a line each.
+    pub fn roads(&self) -> Vec<String> {
+        self.machine.road.explain.iter().map(|e| self.road(e)).collect()
+    }
+
+    /// The same, with what it took to make their code and how often it was there already.
+    pub fn timed_roads(&self) -> Vec<String> {
+        self.machine.road.explain.iter().map(|e| self.timed(e)).collect()
+    }
+
+    /// The same, with the rules by which each derivative was made.
+    pub fn explained(&self) -> Vec<String> {
+        let one = |e: &Explain| {
+            let rules = rules_of(&self.machine, e);
+            std::iter::once(self.timed(e)).chain(rules.into_iter().map(|r| format!("  {r}"))).collect::<Vec<_>>()
+        };
+        self.machine.road.explain.iter().flat_map(one).collect()
+    }
+
+    /// The same as JSON, an object each: `derivative`, `function`, `road`, `tier`, `calls`, `cached` (calls that found everything made), `made_ms`,
+    /// `compiled_ms`, `why` (not the main road), `line` (of the reason), `rules`.
+    pub fn roads_json(&self) -> Vec<String> {
+        let one = |e: &Explain| {
+            let rules: Vec<String> = rules_of(&self.machine, e).iter().map(|r| quote(r)).collect();
+            let line = if e.span == Span::default() { "null".to_owned() } else { self.sources.line_of(e.span).to_string() };
+            let ms = |d: Duration| d.as_secs_f64() * 1e3;
+            format!(
+                "{{\"derivative\":{},\"function\":{},\"road\":\"{}\",\"tier\":\"{}\",\"calls\":{},\"cached\":{},\"made_ms\":{:.3},\"compiled_ms\":{:.3},\"why\":{},\"line\":{line},\"rules\":[{}]}}",
+                quote(&e.op),
+                quote(&e.function),
+                if e.road == Choice::Main { "main" } else { "tape" },
+                if e.native { "native" } else { "interpreted" },
+                e.spent.calls,
+                e.spent.kept,
+                ms(e.spent.made),
+                ms(e.spent.compiled),
+                e.why.as_ref().map_or("null".to_owned(), |w| quote(w)),
+                rules.join(",")
+            )
+        };
+        self.machine.road.explain.iter().map(one).collect()
+    }
+
+    /// Forgets how derivatives were computed.
+    pub fn forget_roads(&mut self) {
+        self.machine.road.explain.clear();
+    }
+
+    fn road(&self, e: &Explain) -> String {
+        let place = if e.span == Span::default() { String::new() } else { format!(" (line {})", self.sources.line_of(e.span)) };
+        match &e.why {
+            None => format!("{} {}: main road{}", e.op, e.function, if e.native { ", native" } else { "" }),
+            Some(why) => format!("{} {}: taped, because of {why}{place}", e.op, e.function),
+        }
+    }
+
+    fn timed(&self, e: &Explain) -> String {
+        let s = &e.spent;
+        let mut parts = vec![self.road(e)];
+        if !s.made.is_zero() {
+            parts.push(format!("made in {}", milliseconds(s.made)));
+        }
+        if !s.compiled.is_zero() {
+            parts.push(format!("compiled in {}", milliseconds(s.compiled)));
+        }
+        let calls = format!("{} call{}", s.calls, if s.calls == 1 { "" } else { "s" });
+        parts.push(match s.kept {
+            0 => calls,
+            k if k == s.calls => format!("{calls}, by code made before"),
+            k => format!("{calls}, {k} by code made before"),
+        });
+        parts.join("; ")
+    }
+}
+
+fn milliseconds(d: Duration) -> String {
+    format!("{:.2} ms", d.as_secs_f64() * 1e3)
+}
