@@ -125,15 +125,22 @@ fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tab
     let mut ctx = module.make_context();
     let asm = texts.as_ref().is_some_and(|t| t.form == Listing::Asm);
     let mut shared = FunctionBuilderContext::new();
+    let mut rare = emit::Rare::default();
     for (i, f) in unit.funcs.iter().enumerate() {
         ctx.func.signature = sigs[i].clone();
         ctx.func.name = UserFuncName::user(0, ids[i].as_u32());
-        emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, me: i }, f, &mut ctx.func, &mut shared);
+        emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, me: i }, f, &mut ctx.func, &mut shared);
         ctx.set_disasm(asm);
         module.define_function(ids[i], &mut ctx).map_err(text)?;
         if let Some(t) = texts {
             t.add(&f.name.to_string(), &ctx);
         }
+        module.clear_context(&mut ctx);
+    }
+    for (args, id) in rare.all() {
+        ctx.func.name = UserFuncName::user(0, id.as_u32());
+        emit::rare_function(module, *args, &mut ctx.func, &mut shared);
+        module.define_function(*id, &mut ctx).map_err(text)?;
         module.clear_context(&mut ctx);
     }
     let mut sig = Signature::new(module.isa().default_call_conv());
@@ -168,6 +175,7 @@ impl Compiled {
             tick: m.tick.as_ptr().cast_const().cast(),
             stack_limit: here.saturating_sub(room).saturating_add(MARGIN),
             absent: pool.absent,
+            returned: 0,
             pool,
             tables: &self.tables,
             machine: m,

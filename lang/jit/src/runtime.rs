@@ -7,7 +7,7 @@ use crate::quick::Quick;
 use adl_interp::error::{Error, codes};
 use adl_interp::ir::step::{self, What};
 use adl_interp::ir::boxes;
-use adl_interp::value::Value;
+use adl_interp::value::{Buf, Value};
 use adl_interp::vm::Machine;
 use adl_ir::Ty;
 use adl_syntax::span::Span;
@@ -77,6 +77,8 @@ pub(crate) struct Ctx {
     pub stack_limit: usize,
     /// The handle of absent values.
     pub absent: *mut Handle,
+    /// What a call that seldom happens gave.
+    pub returned: u64,
     pub pool: Pool,
     pub tables: *const Tables,
     pub machine: *mut Machine,
@@ -89,6 +91,7 @@ pub(crate) mod offset {
     pub const INTERRUPT: i32 = std::mem::offset_of!(Ctx, interrupt) as i32;
     pub const TICK: i32 = std::mem::offset_of!(Ctx, tick) as i32;
     pub const STACK_LIMIT: i32 = std::mem::offset_of!(Ctx, stack_limit) as i32;
+    pub const RETURNED: i32 = std::mem::offset_of!(Ctx, returned) as i32;
     pub const ABSENT: i32 = std::mem::offset_of!(Ctx, absent) as i32;
 }
 
@@ -277,6 +280,23 @@ pub(crate) unsafe extern "C" fn tag(h: *const Handle) -> i64 {
     match unsafe { &(*h).value } {
         Value::Data(d) => i64::from(d.con.tag),
         _ => -1,
+    }
+}
+
+/// Where the row of an array in boxes lies: its extents go to `dims`. Null if there is none of that rank.
+pub(crate) unsafe extern "C" fn row_place(_: *mut Ctx, h: *const Handle, index: u64, rank: u64, dims: *mut i64) -> *const f64 {
+    // SAFETY: native code passes a live handle, whose array stays while its rows are read, and room for so many extents.
+    unsafe {
+        let Value::Array(a) = &(*h).value else { return std::ptr::null() };
+        let Buf::Boxed(rows) = &a.buf else { return std::ptr::null() };
+        let Some(Value::Array(row)) = rows.get(index as usize) else { return std::ptr::null() };
+        match &row.buf {
+            Buf::F64(x) if row.shape.len() == rank as usize => {
+                row.shape.iter().enumerate().for_each(|(k, n)| *dims.add(k) = *n as i64);
+                x.as_ptr()
+            }
+            _ => std::ptr::null(),
+        }
     }
 }
 

@@ -152,9 +152,10 @@ impl Machine {
             code.heat.left.set(if code.heat.native.get() { 0 } else { THRESHOLD });
             return Ok(None);
         }
-        let hidden = args.iter().take_while(|a| matches!(a, Value::Rep(_))).count();
-        let rest = args.split_off(hidden);
-        let f = if hidden == 0 { f } else { Rc::new(Fun::Partial(f, args)) };
+        // Types, and functions in front: native code is made for those that are given.
+        let known = args.iter().take_while(|a| matches!(a, Value::Rep(_) | Value::Fun(_))).count().min(args.len() - 1);
+        let rest = args.split_off(known);
+        let f = if known == 0 { f } else { Rc::new(Fun::Partial(f, args)) };
         // In case of an error inside, or of a call of this function by itself.
         let before = (code.heat.left.replace(0), code.heat.native.replace(false));
         let start = Instant::now();

@@ -15,10 +15,13 @@ mod group;
 mod loops;
 mod numbers;
 mod quick;
+mod rare;
 mod rows;
 mod scalar;
 mod soacs;
 mod texts;
+
+pub(crate) use rare::{Rare, function as rare_function};
 
 use crate::handle::{self, Expect};
 use crate::runtime::{self, Kind, Site, Slow, Tables};
@@ -44,6 +47,8 @@ pub(crate) struct Job<'a> {
     pub unit: &'a Unit,
     pub ids: &'a [FuncId],
     pub tables: &'a mut Tables,
+    /// Functions through which calls go that seldom happen.
+    pub rare: &'a mut Rare,
     /// Which function of the unit.
     pub me: usize,
 }
@@ -277,6 +282,10 @@ impl Emit<'_, '_, '_> {
 
     /// Calls a function of the runtime: words in, one word or none out.
     fn runtime(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
+        let rare = self.b.current_block().is_some_and(|b| self.b.func.layout.is_cold(b));
+        if rare && args.first() == Some(&self.ctx) {
+            return self.rare_call(f, args, returns);
+        }
         let conv = self.job.module.isa().default_call_conv();
         let sig = match self.sigs.get(&(args.len(), returns)) {
             Some(s) => *s,
@@ -292,6 +301,15 @@ impl Emit<'_, '_, '_> {
         let at = self.int(f as i64);
         let call = self.b.ins().call_indirect(sig, at, args);
         self.b.inst_results(call).first().copied()
+    }
+
+    /// A call that seldom happens: it leaves all registers as they are, so that what is in them stays there on the usual way.
+    fn rare_call(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
+        let id = self.job.rare.id(self.job.module, args.len())?;
+        let callee = self.job.module.declare_func_in_func(id, self.b.func);
+        let at = self.int(f as i64);
+        self.b.ins().call(callee, &[&[at], args].concat());
+        (returns > 0).then(|| self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::RETURNED))
     }
 
     /// Calls a function of the runtime that may fail.

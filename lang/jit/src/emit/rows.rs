@@ -10,7 +10,7 @@ use adl_interp::ir::lower::zero_of;
 use adl_interp::ir::step::What;
 use adl_ir::{Block, Function, Loop, Op, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use std::collections::HashSet;
 
 /// Elements of loops that are arrays of which only elements and extents are read.
@@ -105,6 +105,7 @@ impl Emit<'_, '_, '_> {
         let found: Vec<Value> = std::iter::once(data).chain(view.dims[1..].iter().copied()).collect();
         self.goto(done, &found);
         self.b.switch_to_block(cold);
+        self.boxed_row(p, a, index, done);
         let row = self.row(a, index, p);
         self.release(row);
         let zero = self.int(0);
@@ -114,6 +115,25 @@ impl Emit<'_, '_, '_> {
         self.pinned.insert(p);
         self.vals[p.0 as usize] = Some(Bound { v: vals[0], view: Some(View { data: vals[0], dims: vals[1..].into() }), row: Some((a, index)) });
         true
+    }
+
+    /// Of rows in boxes: goes to `done` with the place of one, where it is there.
+    fn boxed_row(&mut self, p: Var, a: Var, index: Value, done: ir::Block) {
+        let (row, all) = (Expect::of(self.ty(p)), Expect::of(self.ty(a)));
+        let whole = self.vals[a.0 as usize].as_ref().is_some_and(|b| b.row.is_none());
+        if !row.is_floats() || all.boxes() != 1 || !whole {
+            return;
+        }
+        let (h, rank) = (self.val(a), self.int(row.rank() as i64));
+        let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
+        let Some(data) = self.runtime(runtime::row_place as *const u8, &[self.ctx, h, index, rank, slot], 1) else { return };
+        let (found, none) = (self.cold(), self.cold());
+        self.b.ins().brif(data, found, &[], none, &[]);
+        self.b.switch_to_block(found);
+        let dims = (0..row.rank()).map(|k| self.b.ins().stack_load(types::I64, types::I64, self.slot, 8 * k as i32));
+        let all: Vec<Value> = std::iter::once(data).chain(dims.collect::<Vec<_>>()).collect();
+        self.goto(done, &all);
+        self.b.switch_to_block(none);
     }
 
     /// A row as a value with an owner, by the interpreter's operation.
