@@ -3,6 +3,7 @@
 //! `programs/*.adl` are scripts; what each prints stands beside it in `*.out` (`UPDATE=1` rewrites them). This library has what the
 //! tests share: a [`Host`] in memory and [`session`]s on it.
 
+pub mod bench;
 pub mod by_hand;
 pub mod functions;
 pub mod gradbench;

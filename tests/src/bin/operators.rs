@@ -6,7 +6,7 @@
 use adl_interp::value::{Buf, Value};
 use adl_session::Session;
 use adl_syntax::diag::Diagnostic;
-use adl_tests::by_hand::value_and_gradient;
+use adl_tests::by_hand::operators::value_and_gradient;
 use adl_tests::session;
 use std::time::Instant;
 

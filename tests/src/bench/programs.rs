@@ -1,0 +1,187 @@
+//! Programs of `tests/bench`, written in the ways in which people write them.
+
+use super::{Row, compare, memory, time, time_by_hand};
+use crate::by_hand::{ByHand, deals, network, numbers, systems};
+use adl_interp::value::{Buf, Value};
+use adl_session::Session;
+
+/// A way to write a program: its name, its argument, the function and its derivative as expressions.
+type Style = (&'static str, &'static str, &'static str, &'static str);
+
+/// A program.
+pub struct Program {
+    /// Its name.
+    pub name: &'static str,
+    source: &'static str,
+    /// How many numbers, steps, ...; `n` in expressions.
+    size: usize,
+    /// The numbers that the one by hand is given.
+    given: &'static str,
+    by_hand: fn(Vec<f64>, usize) -> ByHand,
+    styles: &'static [Style],
+}
+
+macro_rules! source {
+    ($name:literal) => {
+        include_str!(concat!("../../bench/", $name, ".adl"))
+    };
+}
+
+/// All programs.
+pub const PROGRAMS: &[Program] = &[
+    Program {
+        name: "dot",
+        source: source!("dot"),
+        size: 1_000_000,
+        given: "ravel (input n)",
+        by_hand: |x, _| numbers::inner(x),
+        styles: &[
+            ("dot", "input n", "whole", "grad whole"),
+            ("map2", "input n", "maps", "grad maps"),
+            ("indices", "input n", "indices", "grad indices"),
+            ("loop", "input n", "turns", "grad turns"),
+        ],
+    },
+    Program {
+        name: "quaternions",
+        source: source!("quaternions"),
+        size: 1_000_000,
+        given: "let i = input n in flatten i.q ++ flatten i.v",
+        by_hand: |x, _| numbers::quaternions(x),
+        styles: &[
+            ("zip of records", "records (input n)", "zips", "grad zips"),
+            ("indices of records", "records (input n)", "indices", "grad indices"),
+            ("loop over records", "records (input n)", "turns", "grad turns"),
+            ("short arrays", "input n", "arrays", "grad arrays"),
+        ],
+    },
+    Program {
+        name: "multiplication",
+        source: source!("multiplication"),
+        size: 1_000_000,
+        given: "let p = input n in flatten (map (fun (a, b) -> [a, b]) p)",
+        by_hand: |x, _| numbers::products(x),
+        styles: &[("map grad", "input n", "primal", "gradients"), ("grad in for", "input n", "primal", "indices")],
+    },
+    Program { name: "tree", source: source!("tree"), size: 65_536, given: "ravel (input n)", by_hand: |x, _| systems::tree(x), styles: &[("recursion", "input n", "total", "grad total")] },
+    Program {
+        name: "rk4",
+        source: source!("rk4"),
+        size: 1_000_000,
+        given: "ravel (input n)",
+        by_hand: systems::rk4,
+        styles: &[
+            ("tuples", "input n", "tuples", "grad tuples"),
+            ("short arrays", "input n", "arrays", "grad arrays"),
+            ("ode.rk4", "input n", "library", "grad library"),
+            ("recursion", "input n", "recursion", "grad recursion"),
+        ],
+    },
+    Program {
+        name: "newton",
+        source: source!("newton"),
+        size: 100_000,
+        given: "input n",
+        by_hand: |x, _| numbers::newton(x),
+        styles: &[("map", "input n", "maps", "grad maps"), ("indices", "input n", "indices", "grad indices"), ("recursion", "input n", "recursion", "grad recursion")],
+    },
+    Program {
+        name: "kalman",
+        source: source!("kalman"),
+        size: 10_000,
+        given: "let i = input n in [i.q, i.r] ++ i.x0 ++ i.z",
+        by_hand: |x, _| systems::kalman(x),
+        styles: &[("matrices", "input n", "matrices", "grad matrices"), ("numbers", "input n", "numbers", "grad numbers")],
+    },
+    Program {
+        name: "bodies",
+        source: source!("bodies"),
+        size: 500,
+        given: "ravel (input n)",
+        by_hand: |x, _| systems::bodies(x),
+        styles: &[
+            ("map of map", "input n", "maps", "grad maps"),
+            ("indices, i != j", "input n", "indices", "grad indices"),
+            ("indices, j < i", "input n", "triangle", "grad triangle"),
+            ("loops", "input n", "turns", "grad turns"),
+        ],
+    },
+    Program {
+        name: "options",
+        source: source!("options"),
+        size: 1_000_000,
+        given: "let c = columns n in c.rate ++ c.spot ++ c.strike ++ c.time ++ c.vol",
+        by_hand: |x, _| deals::options(x),
+        styles: &[("map grad", "rows n", "total", "greeks"), ("records", "rows n", "total", "grad total"), ("columns", "columns n", "whole", "grad whole")],
+    },
+    Program {
+        name: "network",
+        source: source!("network"),
+        size: 256,
+        given: "let i = input n in ravel i.net ++ flatten i.pictures ++ map float i.labels",
+        by_hand: |x, _| network::layers(x),
+        styles: &[("batch", "input n", "(fun i w -> batch {i with net = w}) i", "grad ((fun i w -> batch {i with net = w}) i)"), ("picture by picture", "input n", "(fun i w -> pictures {i with net = w}) i", "grad ((fun i w -> pictures {i with net = w}) i)")],
+    },
+];
+
+/// A session with a program.
+struct Run(Session);
+
+impl Run {
+    fn new(p: &Program, size: usize) -> Result<Run, String> {
+        let mut s = crate::session().0;
+        let out = s.eval(&format!("{}\nlet n = {size}\n", p.source));
+        match out.diags.iter().find(|d| d.is_error()) {
+            Some(d) => Err(d.message.clone()),
+            None => Ok(Run(s)),
+        }
+    }
+
+    fn value(&mut self, text: &str) -> Result<Value, String> {
+        self.0.value(text).map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()))
+    }
+
+    fn floats(&mut self, text: &str) -> Result<Vec<f64>, String> {
+        match self.value(text)? {
+            Value::Array(a) => match &a.buf {
+                Buf::F64(x) => Ok(x.clone()),
+                _ => Err(format!("`{text}` has no Floats")),
+            },
+            Value::Float(x) => Ok(vec![x]),
+            _ => Err(format!("`{text}` is no array")),
+        }
+    }
+
+    fn call(&mut self, f: &Value, x: &Value) -> Result<(), String> {
+        self.0.call(f, std::slice::from_ref(x)).map(|_| ()).map_err(|d| d.message.clone())
+    }
+}
+
+/// Measures a program of some size (its own, if none is given), written in each way.
+pub fn measure(p: &Program, size: Option<usize>, seconds: f64, row: &mut dyn FnMut(Row)) -> Result<(), String> {
+    let n = size.unwrap_or(p.size);
+    let given = Run::new(p, n)?.floats(p.given)?;
+    let hand = (p.by_hand)(given, n);
+    for (style, argument, primal, gradient) in p.styles {
+        let mut r = Run::new(p, n)?;
+        let x = r.value(&format!("let i = {argument}"))?;
+        let inner = r.value("i")?;
+        let _ = x;
+        // What a network is differentiated by is not all that it is given.
+        let wanted = if primal.contains("net = w") { r.value("i.net")? } else { inner };
+        let (f, g) = (r.value(primal)?, r.value(gradient)?);
+        compare(style, &[r.floats(&format!("sum (ravel (({primal}) {}))", of(primal)))?[0]], &[(hand.value)().iter().sum()])?;
+        let (made, held) = memory(|| r.floats(&format!("ravel (({gradient}) {})", of(primal))));
+        compare(style, &made?, &(hand.gradient)())?;
+        let primal = time(seconds, || r.call(&f, &wanted))?;
+        let gradient = time(seconds, || r.call(&g, &wanted))?;
+        let by_hand = time_by_hand(&hand, seconds);
+        row(Row { name: format!("{}: {style}", p.name), size: n.to_string(), primal: Some(primal), gradient: Some(gradient), by_hand: Some(by_hand), memory: held });
+    }
+    Ok(())
+}
+
+/// The argument of a function.
+fn of(primal: &str) -> &'static str {
+    if primal.contains("net = w") { "i.net" } else { "i" }
+}

@@ -1,0 +1,142 @@
+//! Long short-term memory with diagonal weights.
+
+use super::sums::numbers;
+use super::{ByHand, wide};
+use adl_prim::elementary::{exp, sigmoid, tanh};
+use serde_json::Value as Json;
+
+/// Bits of a character.
+const B: usize = 14;
+
+type Bits = [f64; B];
+
+struct Model {
+    layers: usize,
+    /// Of each layer four rows of weights, then four of biases.
+    main: Vec<[Bits; 8]>,
+    extra: [Bits; 3],
+    /// Of each layer the hidden and the cell vector.
+    state: Vec<[Bits; 2]>,
+    sequence: Vec<Bits>,
+}
+
+/// What a layer computed for a character.
+#[derive(Clone, Copy)]
+struct Kept {
+    v: Bits,
+    hidden: Bits,
+    cell: Bits,
+    gates: [Bits; 4],
+    top: Bits,
+}
+
+#[inline(always)]
+fn each(f: impl Fn(usize) -> f64) -> Bits {
+    std::array::from_fn(f)
+}
+
+/// A layer's new state, and what was computed.
+#[inline(always)]
+fn layer(p: &[Bits; 8], [hidden, cell]: [Bits; 2], v: Bits) -> ([Bits; 2], Kept) {
+    let forget = each(|k| sigmoid(v[k] * p[0][k] + p[4][k]));
+    let ingate = each(|k| sigmoid(hidden[k] * p[1][k] + p[5][k]));
+    let outgate = each(|k| sigmoid(v[k] * p[2][k] + p[6][k]));
+    let change = each(|k| tanh(hidden[k] * p[3][k] + p[7][k]));
+    let next = each(|k| cell[k] * forget[k] + ingate[k] * change[k]);
+    let top = each(|k| tanh(next[k]));
+    ([each(|k| outgate[k] * top[k]), next], Kept { v, hidden, cell, gates: [forget, ingate, outgate, change], top })
+}
+
+/// Adds to the cotangents of the parameters; those of the state before and of the input.
+#[inline(always)]
+fn layer_back(p: &[Bits; 8], k: &Kept, dh: Bits, dc: Bits, dp: &mut [Bits; 8]) -> ([Bits; 2], Bits) {
+    let [f, i, o, g] = k.gates;
+    let dnext = each(|j| dc[j] + dh[j] * o[j] * (1.0 - k.top[j] * k.top[j]));
+    let d = [
+        each(|j| dnext[j] * k.cell[j] * f[j] * (1.0 - f[j])),
+        each(|j| dnext[j] * g[j] * i[j] * (1.0 - i[j])),
+        each(|j| dh[j] * k.top[j] * o[j] * (1.0 - o[j])),
+        each(|j| dnext[j] * i[j] * (1.0 - g[j] * g[j])),
+    ];
+    for a in 0..4 {
+        let input = if a % 2 == 0 { &k.v } else { &k.hidden };
+        for j in 0..B {
+            dp[a][j] += d[a][j] * input[j];
+            dp[a + 4][j] += d[a][j];
+        }
+    }
+    let before = [each(|j| d[1][j] * p[1][j] + d[3][j] * p[3][j]), each(|j| dnext[j] * f[j])];
+    (before, each(|j| d[0][j] * p[0][j] + d[2][j] * p[2][j]))
+}
+
+impl Model {
+    /// Runs the model. `seen` is given what the layers computed, the outputs, and the exponentials with their sum.
+    #[inline(always)]
+    fn run(&self, mut seen: impl FnMut(&[Kept], Bits, Bits, f64)) -> f64 {
+        let (mut state, mut total) = (self.state.clone(), 0.0);
+        let mut kept = Vec::with_capacity(self.layers);
+        for t in 0..self.sequence.len() - 1 {
+            let mut v = each(|j| self.sequence[t][j] * self.extra[0][j]);
+            kept.clear();
+            for (p, s) in self.main.iter().zip(&mut state) {
+                let (next, k) = layer(p, *s, v);
+                *s = next;
+                v = next[0];
+                kept.push(k);
+            }
+            let y = each(|j| v[j] * self.extra[1][j] + self.extra[2][j]);
+            let e = each(|j| exp(y[j]));
+            let sum = 2.0 + e.iter().sum::<f64>();
+            let log = sum.ln();
+            total += (0..B).map(|j| self.sequence[t + 1][j] * (y[j] - log)).sum::<f64>();
+            seen(&kept, v, e, sum);
+        }
+        -total / (B * (self.sequence.len() - 1)) as f64
+    }
+
+    #[inline(always)]
+    fn gradient(&self) -> Vec<f64> {
+        let (mut kept, mut ends) = (Vec::new(), Vec::new());
+        self.run(|k, v, e, sum| {
+            kept.extend_from_slice(k);
+            ends.push((v, e, sum));
+        });
+        let scale = -1.0 / (B * (self.sequence.len() - 1)) as f64;
+        let mut dmain = vec![[[0.0; B]; 8]; self.layers];
+        let mut dextra = [[0.0; B]; 3];
+        let mut dstate = vec![[[0.0; B]; 2]; self.layers];
+        for (t, (v, e, sum)) in ends.iter().enumerate().rev() {
+            let wanted = &self.sequence[t + 1];
+            let all = scale * wanted.iter().sum::<f64>() / sum;
+            let dy = each(|j| scale * wanted[j] - all * e[j]);
+            for j in 0..B {
+                dextra[1][j] += dy[j] * v[j];
+                dextra[2][j] += dy[j];
+            }
+            let mut dv = each(|j| dy[j] * self.extra[1][j]);
+            for l in (0..self.layers).rev() {
+                let dh = each(|j| dv[j] + dstate[l][0][j]);
+                (dstate[l], dv) = layer_back(&self.main[l], &kept[t * self.layers + l], dh, dstate[l][1], &mut dmain[l]);
+            }
+            (0..B).for_each(|j| dextra[0][j] += dv[j] * self.sequence[t][j]);
+        }
+        dmain.iter().flatten().chain(&dextra).flatten().copied().collect()
+    }
+}
+
+/// From a message.
+pub fn lstm(input: &Json) -> ByHand {
+    let bits = |x: &Json| {
+        let all = numbers(x);
+        all.as_chunks::<B>().0.to_vec()
+    };
+    let (main, state, extra) = (bits(&input["main_params"]), bits(&input["state"]), bits(&input["extra_params"]));
+    let data = Model {
+        layers: main.len() / 8,
+        main: main.as_chunks::<8>().0.to_vec(),
+        extra: std::array::from_fn(|i| extra[i]),
+        state: state.as_chunks::<2>().0.to_vec(),
+        sequence: bits(&input["sequence"]),
+    };
+    ByHand::of(data, |m| vec![wide(|| m.run(|_, _, _, _| ()))], |m| wide(|| m.gradient()))
+}

@@ -1,0 +1,198 @@
+//! A mixture of Gaussians with a Wishart prior.
+
+use super::sums::numbers;
+use super::{ByHand, wide};
+use adl_prim::elementary::exp;
+use serde_json::Value as Json;
+use std::ops::Range;
+
+/// Points that are taken together.
+const BLOCK: usize = 64;
+
+struct Mixture {
+    d: usize,
+    k: usize,
+    n: usize,
+    m: f64,
+    gamma: f64,
+    x: Vec<f64>,
+    alpha: Vec<f64>,
+    mu: Vec<f64>,
+    q: Vec<f64>,
+    l: Vec<f64>,
+}
+
+/// Adds a product of matrices; `inner` says over which indices a tile's sum goes.
+#[inline(always)]
+fn tiles(x: &[f64], y: &[f64], (n, k, c): (usize, usize, usize), out: &mut [f64], inner: impl Fn(usize, usize) -> Range<usize>) {
+    for i in (0..n).step_by(4) {
+        for j in (0..c).step_by(16) {
+            let (rows, width) = (4.min(n - i), 16.min(c - j));
+            let mut acc = [[0.0; 16]; 4];
+            if rows == 4 && width == 16 {
+                for l in inner(i, j) {
+                    let right = &y[l * c + j..][..16];
+                    for (r, acc) in acc.iter_mut().enumerate() {
+                        let f = x[(i + r) * k + l];
+                        for (a, v) in acc.iter_mut().zip(right) {
+                            *a += f * v;
+                        }
+                    }
+                }
+            } else {
+                for l in inner(i, j) {
+                    for r in 0..rows {
+                        let f = x[(i + r) * k + l];
+                        (0..width).for_each(|a| acc[r][a] += f * y[l * c + j + a]);
+                    }
+                }
+            }
+            for r in 0..rows {
+                (0..width).for_each(|a| out[(i + r) * c + j + a] += acc[r][a]);
+            }
+        }
+    }
+}
+
+impl Mixture {
+    /// The transposed factor of a component.
+    fn factor(&self, c: usize) -> Vec<f64> {
+        let d = self.d;
+        let (q, l) = (&self.q[c * d..][..d], &self.l[c * (d * (d - 1) / 2)..][..d * (d - 1) / 2]);
+        let mut f = vec![0.0; d * d];
+        for j in 0..d {
+            f[j * d + j] = q[j].exp();
+            (j + 1..d).for_each(|i| f[j * d + i] = l[j * (2 * d - j - 1) / 2 + i - j - 1]);
+        }
+        f
+    }
+
+    /// Differences from the mean, and those times the factor, of the points of a block.
+    #[inline(always)]
+    fn block(&self, (c, start): (usize, usize), f: &[f64], diff: &mut Vec<f64>, z: &mut Vec<f64>) -> usize {
+        let (d, rows) = (self.d, BLOCK.min(self.n - start));
+        let mu = &self.mu[c * d..][..d];
+        diff.clear();
+        self.x[start * d..(start + rows) * d].chunks_exact(d).for_each(|x| diff.extend(x.iter().zip(mu).map(|(x, m)| x - m)));
+        z.clear();
+        z.resize(rows * d, 0.0);
+        tiles(diff, f, (rows, d, d), z, |_, j| 0..d.min(j + 16));
+        rows
+    }
+
+    /// log densities, component by component.
+    #[inline(always)]
+    fn betas(&self) -> Vec<f64> {
+        let (d, mut out) = (self.d, Vec::with_capacity(self.k * self.n));
+        let (mut diff, mut z) = (Vec::new(), Vec::new());
+        for c in 0..self.k {
+            let f = self.factor(c);
+            let base = self.alpha[c] + self.q[c * d..][..d].iter().sum::<f64>();
+            for start in (0..self.n).step_by(BLOCK) {
+                self.block((c, start), &f, &mut diff, &mut z);
+                out.extend(z.chunks_exact(d).map(|z| base - 0.5 * square(z)));
+            }
+        }
+        out
+    }
+
+    /// Makes weights of log densities; the sum of the logarithms of the points' sums.
+    #[inline(always)]
+    fn weights(&self, b: &mut [f64]) -> f64 {
+        let n = self.n;
+        let mut top = vec![f64::NEG_INFINITY; n];
+        b.chunks_exact(n).for_each(|row| top.iter_mut().zip(row).for_each(|(t, v)| *t = t.max(*v)));
+        let mut sum = vec![0.0; n];
+        for row in b.chunks_exact_mut(n) {
+            for i in 0..n {
+                row[i] = exp(row[i] - top[i]);
+                sum[i] += row[i];
+            }
+        }
+        b.chunks_exact_mut(n).for_each(|row| row.iter_mut().zip(&sum).for_each(|(v, s)| *v /= s));
+        top.iter().zip(&sum).map(|(t, s)| t + s.ln()).sum()
+    }
+
+    fn objective(&self) -> f64 {
+        let (d, n) = (self.d as f64, self.n as f64);
+        let mut b = wide(|| self.betas());
+        let likelihood = wide(|| self.weights(&mut b));
+        let top = self.alpha.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let alphas = top + self.alpha.iter().map(|a| (a - top).exp()).sum::<f64>().ln();
+        let nu = d + self.m + 1.0;
+        let lgamma = |x: f64| adl_prim::Un::Lgamma.eval(x);
+        let log_gamma = 0.25 * d * (d - 1.0) * std::f64::consts::PI.ln() + (0..self.d).map(|j| lgamma(0.5 * nu - 0.5 * j as f64)).sum::<f64>();
+        let normal = nu * d * (self.gamma / std::f64::consts::SQRT_2).ln() - log_gamma;
+        let squares: f64 = self.q.iter().map(|q| (2.0 * q).exp()).sum::<f64>() + square(&self.l);
+        let prior = self.k as f64 * normal + self.m * self.q.iter().sum::<f64>() - 0.5 * self.gamma * self.gamma * squares;
+        likelihood - n * (0.5 * d * std::f64::consts::TAU.ln() + alphas) + prior
+    }
+
+    /// `alpha`, then `mu`, `q` and `l` of each component.
+    #[inline(always)]
+    fn gradient(&self) -> Vec<f64> {
+        let (d, n) = (self.d, self.n);
+        let mut w = self.betas();
+        self.weights(&mut w);
+        let top = self.alpha.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let all: f64 = self.alpha.iter().map(|a| (a - top).exp()).sum();
+        let mut out: Vec<f64> = (0..self.k).map(|c| w[c * n..][..n].iter().sum::<f64>() - n as f64 * (self.alpha[c] - top).exp() / all).collect();
+        let (mut diff, mut z, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        for c in 0..self.k {
+            let f = self.factor(c);
+            let (mut df, mut dmu, mut total) = (vec![0.0; d * d], vec![0.0; d], 0.0);
+            let mut zs = vec![0.0; d];
+            for start in (0..n).step_by(BLOCK) {
+                let rows = self.block((c, start), &f, &mut diff, &mut z);
+                let w = &w[c * n + start..][..rows];
+                total += w.iter().sum::<f64>();
+                z.chunks_exact_mut(d).zip(w).for_each(|(z, w)| z.iter_mut().zip(&mut zs).for_each(|(z, s)| {
+                    *z *= w;
+                    *s += *z;
+                }));
+                left.clear();
+                left.resize(rows * d, 0.0);
+                (0..rows).for_each(|r| (0..d).for_each(|i| left[i * rows + r] = z[r * d + i]));
+                tiles(&left, &diff, (d, rows, d), &mut df, |i, j| if j > i + 3 { 0..0 } else { 0..rows });
+            }
+            for j in 0..d {
+                dmu[j] = f[j * d..][..d].iter().zip(&zs).map(|(f, z)| f * z).sum();
+            }
+            out.extend(dmu);
+            let g2 = self.gamma * self.gamma;
+            out.extend((0..d).map(|i| total - df[i * d + i] * f[i * d + i] + self.m - g2 * f[i * d + i] * f[i * d + i]));
+            for j in 0..d {
+                out.extend((j + 1..d).map(|i| -df[i * d + j] - g2 * f[j * d + i]));
+            }
+        }
+        out
+    }
+}
+
+#[inline(always)]
+fn square(z: &[f64]) -> f64 {
+    let mut acc = [0.0; 8];
+    let chunks = z.chunks_exact(8);
+    let rest: f64 = chunks.remainder().iter().map(|v| v * v).sum();
+    chunks.for_each(|c| (0..8).for_each(|k| acc[k] += c[k] * c[k]));
+    acc.iter().sum::<f64>() + rest
+}
+
+/// From a message.
+pub fn gmm(input: &Json) -> ByHand {
+    let whole = |name: &str| input[name].as_u64().unwrap_or(0) as usize;
+    let all = |name: &str| numbers(&input[name]);
+    let data = Mixture {
+        d: whole("d"),
+        k: whole("k"),
+        n: whole("n"),
+        m: input["m"].as_f64().unwrap_or(0.0),
+        gamma: input["gamma"].as_f64().unwrap_or(0.0),
+        x: all("x"),
+        alpha: all("alpha"),
+        mu: all("mu"),
+        q: all("q"),
+        l: all("l"),
+    };
+    ByHand::of(data, |m| vec![m.objective()], |m| wide(|| m.gradient()))
+}

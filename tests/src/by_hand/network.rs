@@ -1,0 +1,131 @@
+//! A network of three layers.
+
+use super::{ByHand, wide};
+
+const SIZES: [usize; 4] = [784, 128, 64, 10];
+
+/// `b` and `w` of each layer, the pictures and their labels.
+struct Batch {
+    b: Vec<Vec<f64>>,
+    w: Vec<Vec<f64>>,
+    x: Vec<f64>,
+    labels: Vec<usize>,
+}
+
+/// Adds the product of matrices of `n` by `k` and `k` by `c` elements: rows of the left one four at a time, strips of columns.
+#[inline(always)]
+fn multiply(x: &[f64], y: &[f64], (n, k, c): (usize, usize, usize), out: &mut [f64]) {
+    for i in (0..n).step_by(4) {
+        for j in (0..c).step_by(16) {
+            let (rows, width) = (4.min(n - i), 16.min(c - j));
+            let mut acc = [[0.0; 16]; 4];
+            if rows == 4 && width == 16 {
+                for l in 0..k {
+                    let right = &y[l * c + j..][..16];
+                    for (r, acc) in acc.iter_mut().enumerate() {
+                        let f = x[(i + r) * k + l];
+                        for (a, v) in acc.iter_mut().zip(right) {
+                            *a += f * v;
+                        }
+                    }
+                }
+            } else {
+                for l in 0..k {
+                    for r in 0..rows {
+                        let f = x[(i + r) * k + l];
+                        (0..width).for_each(|a| acc[r][a] += f * y[l * c + j + a]);
+                    }
+                }
+            }
+            for r in 0..rows {
+                (0..width).for_each(|a| out[(i + r) * c + j + a] += acc[r][a]);
+            }
+        }
+    }
+}
+
+fn transposed(x: &[f64], (n, m): (usize, usize)) -> Vec<f64> {
+    let mut out = vec![0.0; n * m];
+    for i in 0..n {
+        for j in 0..m {
+            out[j * n + i] = x[i * m + j];
+        }
+    }
+    out
+}
+
+impl Batch {
+    /// What goes into each layer, and the scores.
+    #[inline(always)]
+    fn forward(&self) -> Vec<Vec<f64>> {
+        let n = self.labels.len();
+        let mut all = vec![self.x.clone()];
+        for l in 0..3 {
+            let (k, c) = (SIZES[l], SIZES[l + 1]);
+            let mut out: Vec<f64> = (0..n).flat_map(|_| self.b[l].iter().copied()).collect();
+            multiply(&all[l], &self.w[l], (n, k, c), &mut out);
+            if l < 2 {
+                out.iter_mut().for_each(|v| *v = v.max(0.0));
+            }
+            all.push(out);
+        }
+        all
+    }
+
+    fn loss(&self, scores: &[f64]) -> f64 {
+        let one = |(row, label): (&[f64], &usize)| {
+            let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            top + row.iter().map(|s| (s - top).exp()).sum::<f64>().ln() - row[*label]
+        };
+        scores.chunks_exact(10).zip(&self.labels).map(one).sum::<f64>() / self.labels.len() as f64
+    }
+
+    #[inline(always)]
+    fn gradient(&self) -> Vec<f64> {
+        let (n, all) = (self.labels.len(), self.forward());
+        let mut d = all[3].clone();
+        for (row, label) in d.chunks_exact_mut(10).zip(&self.labels) {
+            let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            row.iter_mut().for_each(|s| *s = (*s - top).exp());
+            let sum = row.iter().sum::<f64>() * n as f64;
+            row.iter_mut().for_each(|s| *s /= sum);
+            row[*label] -= 1.0 / n as f64;
+        }
+        let mut parts = Vec::new();
+        for l in (0..3).rev() {
+            let (k, c) = (SIZES[l], SIZES[l + 1]);
+            let mut b = vec![0.0; c];
+            d.chunks_exact(c).for_each(|row| b.iter_mut().zip(row).for_each(|(b, v)| *b += v));
+            let mut w = vec![0.0; k * c];
+            multiply(&transposed(&all[l], (n, k)), &d, (k, n, c), &mut w);
+            parts.push([b, w].concat());
+            // Nobody wants the pictures' own.
+            if l > 0 {
+                let mut before = vec![0.0; n * k];
+                multiply(&d, &transposed(&self.w[l], (k, c)), (n, c, k), &mut before);
+                before.iter_mut().zip(&all[l]).for_each(|(v, x)| *v *= f64::from(u8::from(*x > 0.0)));
+                d = before;
+            }
+        }
+        parts.into_iter().rev().flatten().collect()
+    }
+}
+
+/// From the layers (biases, then weights), the pictures and the labels.
+pub fn layers(x: Vec<f64>) -> ByHand {
+    let mut rest = &x[..];
+    let mut take = |n: usize| {
+        let (part, after) = rest.split_at(n);
+        rest = after;
+        part.to_vec()
+    };
+    let (mut b, mut w) = (Vec::new(), Vec::new());
+    for l in 0..3 {
+        b.push(take(SIZES[l + 1]));
+        w.push(take(SIZES[l] * SIZES[l + 1]));
+    }
+    let n = (x.len() - b.iter().chain(&w).map(Vec::len).sum::<usize>()) / 785;
+    let (pictures, labels) = (take(784 * n), take(n).into_iter().map(|v| v as usize).collect());
+    let data = Batch { b, w, x: pictures, labels };
+    ByHand::of(data, |d| wide(|| vec![d.loss(&d.forward()[3])]), |d| wide(|| d.gradient()))
+}
