@@ -19,12 +19,20 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
     if let Some(k) = arrays.iter().map(len).find(|k| *k != n) {
         return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, n, k));
     }
+    let short = arrays.iter().any(has_short_rows);
+    if short {
+        if let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
+            return Ok(v);
+        }
+    }
     let lanes = if n == 0 { crate::vm::lanes::none(m, f, arrays) } else { crate::vm::lanes::map(m, f, arrays, n) };
     if let Some(v) = lanes {
         return Ok(v);
     }
-    if let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
-        return Ok(v);
+    if !short {
+        if let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
+            return Ok(v);
+        }
     }
     let mut out = array::room(n)?;
     let mut args = Vec::with_capacity(arrays.len());
@@ -39,6 +47,14 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
         out.push(m.call(f, &args)?);
     }
     seq::pack(m, out)
+}
+
+/// Numbers in a row that native code keeps in registers, while lanes would make an array of each operation's results.
+const SHORT: usize = 16;
+
+/// Whether an array's elements are short rows of Floats.
+fn has_short_rows(a: &Value) -> bool {
+    matches!(a, Value::Array(a) if matches!(a.buf, Buf::F64(_)) && a.shape.len() > 1 && a.shape[1..].iter().product::<usize>() <= SHORT)
 }
 
 /// The map of functions of so many arguments.

@@ -21,6 +21,7 @@ pub(super) fn viewed(f: &Function) -> HashSet<Var> {
     fn of(f: &Function, b: &Block, out: &mut HashSet<Var>) {
         for s in &b.stmts {
             let found = match &s.op {
+                Op::Index { a, at, .. } if at.len() == 1 && s.outs.iter().any(|v| is_ref(f.ty(*v))) => Some(*a),
                 Op::Index { a, at, .. } | Op::IndexAdd { acc: a, at, .. } | Op::IndexSet { acc: a, at, .. } => scalar_at(f.ty(*a), at.len()).map(|_| *a),
                 Op::Dim(a, _) => Some(*a),
                 _ => None,

@@ -468,6 +468,10 @@ impl Emit<'_, '_, '_> {
     fn stmts(&mut self, b: &Block, end: u32, sc: &Scope) {
         let mut i = 0;
         while i < end {
+            if self.indexed_row(&b.stmts[i as usize], sc) {
+                i += 1;
+                continue;
+            }
             i = match self.group(b, i, sc) {
                 Some(next) => next,
                 None => {

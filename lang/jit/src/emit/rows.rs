@@ -1,21 +1,21 @@
-//! Rows that need no array of their own: the elements of an array of several axes that a loop reads, where all that is done with a row
+//! Rows that need no array of their own: the elements of an array of several axes that a loop reads, or that stand at an index, where all that is done with a row
 //! is reading its elements and extents, and arithmetic on whole rows. They are a place in the array; the array lives longer than the loop's turn.
 //!
 //! Where the interpreter's operation is needed after all (an index out of bounds, an absent array) the row is made for it.
 
-use super::{Bound, Emit, View, group};
+use super::{Bound, Emit, Scope, View, group, is_ref};
 use crate::handle::{AXES, Expect};
 use crate::runtime::{self, Kind};
 use adl_interp::ir::lower::zero_of;
 use adl_interp::ir::step::What;
-use adl_ir::{Block, Function, Loop, Op, Ty, Var};
+use adl_ir::{Block, Function, Loop, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
 use std::collections::HashSet;
 
-/// Elements of loops that are arrays of which only elements and extents are read.
+/// Rows of which only elements and extents are read.
 pub(super) fn virtual_rows(f: &Function) -> HashSet<Var> {
-    let mut s = Search { f, rows: Vec::new(), whole: HashSet::new() };
+    let mut s = Search { f, rows: Vec::new(), indexed: HashSet::new(), whole: HashSet::new() };
     s.block(&f.body);
     // Rows that are no Floats are read from the array as a whole.
     loop {
@@ -35,8 +35,10 @@ pub(super) fn virtual_rows(f: &Function) -> HashSet<Var> {
 
 struct Search<'a> {
     f: &'a Function,
-    /// Elements of loops, with the array.
+    /// Rows, with the array.
     rows: Vec<(Var, Var)>,
+    /// Those among them that stand at an index.
+    indexed: HashSet<Var>,
     /// What is needed as a value.
     whole: HashSet<Var>,
 }
@@ -47,14 +49,28 @@ impl Search<'_> {
             match &s.op {
                 Op::Loop(l) => self.loop_(l),
                 Op::Index { a, at, shape } => {
-                    if self.f.ty(*a).rank() as usize != at.len() {
-                        self.whole.insert(*a);
+                    match s.outs.first().filter(|v| is_ref(self.f.ty(**v))) {
+                        Some(row) if at.len() == 1 => {
+                            self.rows.push((*row, *a));
+                            self.indexed.insert(*row);
+                        }
+                        _ if self.f.ty(*a).rank() as usize != at.len() => _ = self.whole.insert(*a),
+                        _ => {}
                     }
                     self.whole.extend(shape);
                 }
                 Op::Dim(..) => {}
                 _ if super::quick::reads_elements(self.f, s) => {}
-                _ if group::member(self.f, s).is_some() => self.whole.extend(group::member(self.f, s).and_then(|(m, _)| m.changed())),
+                _ if group::member(self.f, s).is_some() => {
+                    self.whole.extend(group::member(self.f, s).and_then(|(m, _)| m.changed()));
+                    // A loop over whole rows finds those at an index itself.
+                    let indexed = &self.indexed;
+                    s.op.each_operand(&mut |v| {
+                        if indexed.contains(&v) {
+                            self.whole.insert(v);
+                        }
+                    });
+                }
                 op => op.each_operand(&mut |v| {
                     self.whole.insert(v);
                 }),
@@ -115,6 +131,18 @@ impl Emit<'_, '_, '_> {
         self.pinned.insert(p);
         self.vals[p.0 as usize] = Some(Bound { v: vals[0], view: Some(View { data: vals[0], dims: vals[1..].into() }), row: Some((a, index)) });
         true
+    }
+
+    /// A row at an index, of an array that lives longer than the block and does not change in it; whether it could be bound.
+    pub(super) fn indexed_row(&mut self, s: &Stmt, sc: &Scope) -> bool {
+        let (Op::Index { a, at, .. }, [row]) = (&s.op, &s.outs[..]) else { return false };
+        let lives = sc.info.free.contains_key(a) && !sc.dying.contains(a) && self.vals[a.0 as usize].as_ref().is_some_and(|b| b.row.is_none());
+        let [i] = at[..] else { return false };
+        if !lives || !self.virtuals.contains(row) {
+            return false;
+        }
+        let i = self.val(i);
+        self.bind_row(*row, *a, i)
     }
 
     /// Of rows in boxes: goes to `done` with the place of one, where it is there.

@@ -94,6 +94,11 @@ impl Scalars<'_> {
             return self.write_out(s, n, out);
         }
         let Op::Loop(l) = &mut s.op else { return out.push(s) };
+        if let Some(turn) = l.body.params.first() {
+            for (x, p) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
+                self.is_row(*p, *x, *turn);
+            }
+        }
         let mut sizes: Vec<Option<usize>> = l.init.iter().map(|v| self.len(*v).filter(|_| self.is_vector(*v) && self.guesses < GUESSES && self.left > 8 * MOST)).collect();
         while sizes.iter().any(Option::is_some) {
             let (left, changed, mut guess) = (self.left, self.changed, (**l).clone());

@@ -15,14 +15,11 @@ impl Scalars<'_> {
         if self.f.linear(v) {
             return false;
         }
-        if let (Op::Index { a, at, .. }, Sums::Written) = (&s.op, self.sums) {
-            let width = self.find(|l| l.wide.get(a).copied()).filter(|_| !self.given_away.contains(a));
-            if let (Some(n), [i], true) = (width, &at[..], self.is_vector(v)) {
-                self.note(|l| {
-                    l.lens.insert(v, n);
-                    l.rows.insert(v, (*a, *i));
-                });
-                return false;
+        if let Op::Index { a, at, .. } = &s.op {
+            if let [i] = at[..] {
+                if self.is_row(v, *a, i) {
+                    return false;
+                }
             }
         }
         if let Some(moved) = self.moved(&s.op) {
@@ -38,6 +35,17 @@ impl Scalars<'_> {
             Some(elems) => self.bind(v, elems, s, out),
             None => return false,
         }
+        true
+    }
+
+    /// Notes that a vector is a row of a matrix, if the length of those is known; whether it is.
+    pub(super) fn is_row(&mut self, v: Var, a: Var, i: Var) -> bool {
+        let width = self.find(|l| l.wide.get(&a).copied()).filter(|_| !self.given_away.contains(&a) && self.is_vector(v));
+        let Some(n) = width else { return false };
+        self.note(|l| {
+            l.lens.insert(v, n);
+            l.rows.insert(v, (a, i));
+        });
         true
     }
 

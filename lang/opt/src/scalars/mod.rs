@@ -35,9 +35,7 @@ pub enum Sums {
 pub fn scalars(f: &mut Function, sums: Sums) -> bool {
     let mut body = std::mem::take(&mut f.body);
     let mut given_away = HashSet::new();
-    if sums == Sums::Written {
-        changing(&body, &mut given_away);
-    }
+    changing(&body, &mut given_away);
     let mut s = Scalars { f, sums, given_away, layers: vec![Layer::default()], left: GROWTH, guesses: 0, changed: false };
     s.block(&mut body);
     let changed = s.changed;
@@ -337,6 +335,12 @@ impl Scalars<'_> {
             (Op::Stack { elems, .. }, [v]) => {
                 if let Some(n) = elems.first().filter(|_| elems.len() == 1).and_then(|n| self.literal(*n)).and_then(small) {
                     self.note(|l| _ = l.shapes.insert(*v, n));
+                }
+            }
+            // Rows of such a matrix are as wide.
+            (Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. }, [v]) if self.is_matrix(*a) && self.is_matrix(*v) => {
+                if let Some(n) = self.find(|l| l.wide.get(a).copied()) {
+                    self.note(|l| _ = l.wide.insert(*v, n));
                 }
             }
             (Op::Zero(_), [v]) if self.is_vector(*v) => self.note(|l| _ = l.zeros.insert(*v)),
