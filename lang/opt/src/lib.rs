@@ -39,6 +39,7 @@ pub mod inline;
 pub mod scalars;
 pub mod shapes;
 pub mod simplify;
+pub mod turns;
 
 pub use fuse::straight;
 

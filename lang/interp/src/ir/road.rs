@@ -47,7 +47,7 @@ use adl_ir::{FnId, Program};
 use adl_specialise::world::{Entry, Place, Transforms, Unsupported};
 use adl_syntax::span::Span;
 use adl_typing::ty::Ty;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -128,6 +128,8 @@ pub struct Road {
     jvps: HashMap<FnId, Rc<Pushed>>,
     /// What is being made for the operator which runs.
     pub(crate) clock: Clock,
+    /// Functions that were made loops, if they can be.
+    turned: HashSet<FnId>,
 }
 
 impl Default for Road {
@@ -154,6 +156,7 @@ impl Default for Road {
             lines: HashMap::new(),
             jvps: HashMap::new(),
             clock: Clock::default(),
+            turned: HashSet::new(),
         }
     }
 }
@@ -316,6 +319,7 @@ impl Road {
         let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, cache, &tys);
         let entry = entry.map(|mut entry| {
             entry.func = adl_opt::across::trim(&mut self.program, entry.func);
+            adl_opt::turns::turns(&mut self.program, entry.func, &mut self.turned);
             let datas = Datas::new(&entry.datas);
             Rc::new(Entered { entry, datas })
         });
