@@ -17,6 +17,7 @@
 //! - [`unzip`]: U, with a plan that says which intermediates are stored and which recomputed.
 //! - [`transpose`]: T. Cotangents of arrays are accumulated in place of being summed copy by copy.
 //! - [`diagonal`]: whether a linear function is diagonal, seen from its code.
+//! - [`structure`]: which entries the matrix of a linear function may have, seen from its code.
 //! - [`batch`]: a linear function in many directions at once.
 //! - `tensor`: adjoints of comprehensions as comprehensions, without scatter.
 //! - [`segment`]: loops in segments that are recomputed, for reverse memory O(√n) or O(log n).
@@ -37,6 +38,7 @@ pub mod jvp;
 pub mod profile;
 pub mod segment;
 pub mod soac;
+pub mod structure;
 pub mod tangent;
 mod tensor;
 pub mod transpose;

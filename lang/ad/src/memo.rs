@@ -42,6 +42,8 @@ pub struct Ad {
     pub(crate) transposes: HashMap<FnId, Vec<(Vec<bool>, FnId)>>,
     /// Linear functions in many directions at once, or why there is none.
     pub(crate) batches: HashMap<FnId, Result<FnId, adl_specialise::Unsupported>>,
+    /// The structures of linear functions, or that there is none.
+    pub(crate) structures: HashMap<FnId, Option<crate::structure::Structure>>,
     pub(crate) wide_datas: HashMap<DataId, DataId>,
     pub(crate) segments: HashMap<(FnId, Segments), FnId>,
     pub(crate) profiles: HashMap<FnId, Profile>,

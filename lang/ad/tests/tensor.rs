@@ -197,7 +197,7 @@ fn brackets() {
         ("v1", "v7: i64 = add v4 v2\n      v16: bool = eq v6 v7", 4.0),
         ("v1", "v7: i64 = mul v6 v3\n      v16: bool = eq v7 v4", 4.0),
         ("v1", "v7: i64 = mul v4 v3\n      v16: bool = eq v7 v6", 4.0),
-        ("v1", "v7: i64 = add v4 v6\n      v16: bool = eq v7 v3", 4.0),
+        ("v1", "v7: i64 = add v4 v6\n      v16: bool = eq v7 v3", 1.0),
         ("v1", "v16: bool = eq v4 v3", 4.0),
         ("v1", "v16: bool = eq v6 v3", 4.0),
         ("v1", "v7: i64 = add v6 v3\n      v8: bool = le v6 v4\n      v16: bool = if v8 {\n        v9: bool = lt v4 v7\n        return v9\n      } else {\n        v10: bool = false\n        return v10\n      }", 4.0),

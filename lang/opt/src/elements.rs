@@ -2,10 +2,10 @@
 //! matrices is the product of a row (the producers of *Differentiating a Tensor Language* at their consumers' indices). So a matrix of which
 //! little is read is not made, neither by the function nor by its derivatives.
 //!
-//! Results are the same bits: only forms are taken whose arithmetic is in the same order. What stays read otherwise is made all the same, and
+//! Results are the same bits, but for traces of products of matrices: only forms are taken whose arithmetic is in the same order. What stays read otherwise is made all the same, and
 //! then nothing is gained: so an array is looked through only if all of its readers are.
 
-use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Stmt, Ty, Var};
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
@@ -20,9 +20,6 @@ pub fn elements(f: &mut Function) -> bool {
     let mut changed = false;
     for _ in 0..ROUNDS {
         let facts = Facts::of(f);
-        if facts.through.is_empty() {
-            break;
-        }
         let mut body = std::mem::take(&mut f.body);
         let mut r = Rewrite { f, facts: &facts, changed: false };
         r.block(&mut body);
@@ -50,6 +47,8 @@ struct Facts {
     through: HashSet<Var>,
     /// Elements of loops that are rows of outer products, and of which only elements are read.
     rows: HashSet<Var>,
+    /// Arrays that one operation reads.
+    once: HashSet<Var>,
 }
 
 impl Facts {
@@ -62,10 +61,14 @@ impl Facts {
         let mut work = vec![(&f.body, 0)];
         while let Some((b, depth)) = work.pop() {
             b.results.iter().for_each(|v| readers.add(*v, None));
+            b.results.iter().for_each(|v| *readers.once.entry(*v).or_default() += 1);
             changed.extend(&b.results);
             for s in &b.stmts {
                 if let ([v], []) = (s.outs.as_slice(), s.lin_outs.as_slice()) {
                     made.insert(*v, Made { op: plain(&s.op), depth });
+                }
+                if !matches!(s.op, Op::Dim(..)) {
+                    s.op.each_operand(&mut |v| *readers.once.entry(v).or_default() += 1);
                 }
                 match &s.op {
                     // Judged when all readers of its rows are known.
@@ -81,9 +84,7 @@ impl Facts {
                             Op::Slice { a, .. } if matches!(made.get(a), Some(Made { op: Op::Outer(..), .. })) => Some(*a),
                             _ => None,
                         };
-                        if let Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } = op {
-                            changed.insert(*acc);
-                        }
+                        changed.extend(updated(op));
                         op.each_operand(&mut |v| readers.add(v, (looks == Some(v)).then_some(depth)));
                     }
                 }
@@ -93,7 +94,16 @@ impl Facts {
         }
         let rows = rows_of_outer_products(f, &made, &loops, &mut readers);
         let through = made.iter().filter(|(v, m)| looked_through(f, **v, m, readers.of(**v), &changed)).map(|(v, _)| *v).collect();
-        Facts { made, through, rows }
+        let once = made.keys().copied().filter(|v| readers.once.get(v) == Some(&1)).collect();
+        Facts { made, through, rows, once }
+    }
+}
+
+/// The array that an operation updates.
+fn updated(op: &Op) -> Option<Var> {
+    match op {
+        Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => Some(*acc),
+        _ => None,
     }
 }
 
@@ -113,15 +123,19 @@ fn rows_of_outer_products(f: &Function, made: &HashMap<Var, Made>, loops: &[(&Lo
 
 /// Who reads an array: how deep in loops an element or a row is read; `None` where it is read otherwise.
 #[derive(Default)]
-struct Readers(HashMap<Var, Vec<Option<usize>>>);
+struct Readers {
+    of: HashMap<Var, Vec<Option<usize>>>,
+    /// How many operations read more than an extent.
+    once: HashMap<Var, usize>,
+}
 
 impl Readers {
     fn add(&mut self, v: Var, depth: Option<usize>) {
-        self.0.entry(v).or_default().push(depth);
+        self.of.entry(v).or_default().push(depth);
     }
 
     fn of(&self, v: Var) -> &[Option<usize>] {
-        self.0.get(&v).map_or(&[], Vec::as_slice)
+        self.of.get(&v).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -160,7 +174,9 @@ impl Rewrite<'_> {
             match self.read(&s, &mut out) {
                 Some(op) => {
                     self.changed = true;
-                    out.push(Stmt { op, ..s });
+                    let mut outs = s.outs.clone();
+                    outs.extend(matches!(op, Op::Loop(_)).then(|| self.f.fresh(Ty::I64, false)));
+                    out.push(Stmt { op, outs, ..s });
                 }
                 None => {
                     out.truncate(known);
@@ -178,6 +194,9 @@ impl Rewrite<'_> {
             let ty = self.f.ty(*x).clone();
             let part = self.push(Op::Slice { a: *x, lo: *lo, hi: *hi, shape: None }, ty, s.span, out);
             return Some(Op::Outer(part, *y));
+        }
+        if let (Op::Gather { a, at, .. }, []) = (&s.op, s.lin_outs.as_slice()) {
+            return self.diagonal(*a, *at, s.span, out);
         }
         let (Op::Index { a, at, .. }, []) = (&s.op, s.lin_outs.as_slice()) else { return None };
         let made = self.facts.made.get(a).filter(|_| self.facts.through.contains(a))?;
@@ -207,6 +226,47 @@ impl Rewrite<'_> {
             }
             _ => None,
         }
+    }
+
+    /// The diagonal of a product, read as places of its numbers in a row: of `outer x y` the products of pairs, of `x @ y` those of rows and columns.
+    fn diagonal(&mut self, flat: Var, at: Var, span: Span, out: &mut Vec<Stmt>) -> Option<Op> {
+        let facts = self.facts;
+        let made = |v: Var| facts.made.get(&v).map(|m| &m.op);
+        let (Op::Reshape { a: m, .. }, Op::Bin(Bin::Mul, steps, step)) = (made(flat)?, made(at)?) else { return None };
+        let (Op::Prim(Prim::Iota, k), Op::Bin(Bin::Add, width, one)) = (made(*steps)?, made(*step)?) else { return None };
+        let places = matches!(made(*width)?, Op::Dim(a, 1) if a == m) && matches!(made(*one)?, Op::Lit(Lit::I64(1)));
+        if !places || ![flat, *m].iter().all(|v| facts.once.contains(v)) {
+            return None;
+        }
+        let (zero, rank) = (self.push(Op::Lit(Lit::I64(0)), Ty::I64, span, out), |r: &Self, v: &Var| r.f.ty(*v).rank());
+        let mut part = |r: &mut Self, a: Var| {
+            let ty = r.f.ty(a).clone();
+            r.push(Op::Slice { a, lo: zero, hi: k[0], shape: None }, ty, span, out)
+        };
+        match made(*m)? {
+            Op::Outer(x, y) if rank(self, x) == 1 && rank(self, y) == 1 => {
+                let (x, y) = (part(self, *x), part(self, *y));
+                Some(Op::Bin(Bin::Mul, x, y))
+            }
+            Op::MatMul(x, y) if rank(self, x) == 2 && rank(self, y) == 2 => {
+                let x = part(self, *x);
+                let ty = self.f.ty(*y).clone();
+                let columns = self.push(Op::Transpose(*y), ty.clone(), span, out);
+                let y = self.push(Op::Slice { a: columns, lo: zero, hi: k[0], shape: None }, ty, span, out);
+                Some(self.products(k[0], x, y))
+            }
+            _ => None,
+        }
+    }
+
+    /// The inner products of the rows of two matrices.
+    fn products(&mut self, n: Var, x: Var, y: Var) -> Op {
+        let (row, number) = (self.f.ty(x).elem(), self.f.ty(x).scalar().clone());
+        let params = [Ty::I64, row.clone(), row].map(|t| self.f.fresh(t, false)).to_vec();
+        let product = self.f.fresh(number, false);
+        let stmts = vec![Stmt { outs: vec![product], lin_outs: Vec::new(), op: Op::Dot(params[1], params[2]), span: Span::default() }];
+        let body = Block { params, stmts, results: vec![product], ..Block::default() };
+        Op::Loop(Box::new(Loop { turns: Turns::For(n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: vec![x, y], lin_xs: Vec::new(), outs: vec![Out::Collect], lin_outs: Vec::new(), body }))
     }
 
     /// The product of a row and `y`, or an element of it.

@@ -22,11 +22,14 @@
 //! cost more than the sum did.
 
 pub(crate) mod affine;
+mod bounds;
+mod disjoint;
 mod gather;
 mod lift;
 pub(crate) mod narrow;
 mod overflow;
 mod path;
+mod predicate;
 pub(crate) mod push;
 mod solve;
 mod view;

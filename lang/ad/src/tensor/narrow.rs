@@ -1,12 +1,16 @@
-//! Brackets in sums: `Σ i [p] e`, where `p` compares affine forms of indices, runs over those `i` only for which `p` holds (§4.3 of the
-//! paper). An equality leaves one term and no sum; inequalities narrow the bounds; what does not depend on `i` guards the whole sum.
+//! Brackets in sums: `Σ i [p] e`, where `p` compares forms of indices ([`super::predicate`]), runs over those `i` only for which `p` holds (§4.3
+//! of the paper). An equality leaves one term and no sum; inequalities narrow the bounds; a congruence makes the sum stride; what does not
+//! depend on `i` guards the whole sum. A sum whose predicate has alternatives is first one for each of them ([`super::disjoint`]).
 //!
 //! Done before J, inner sums first, so that what is left of an inner predicate is seen by the sum around it.
 
 use super::affine::{Affine, Forms};
+use super::bounds::Bounds;
+use super::overflow::{Ranges, within_range};
 use super::path::comprehension;
+use super::predicate::{Atom, Linear, Sum};
 use crate::explicit::rename_op;
-use adl_ir::{Block, Builder, Cmp, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
+use adl_ir::{Block, Builder, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -15,15 +19,18 @@ pub(crate) fn narrowed(src: &Function) -> Option<Function> {
     if !has_bracket(&src.body) {
         return None;
     }
-    let mut n = Narrow { b: Builder::on(src.clone()), forms: Forms::literals(&src.body), axes: Vec::new(), extents: HashSet::new(), names: HashMap::new(), never: HashSet::new(), nothing: HashSet::new(), conditions: HashMap::new(), checked: BTreeSet::new(), changed: false };
+    let split = super::disjoint::split(src);
+    let src = split.as_ref().unwrap_or(src);
+    let mut n = Narrow { b: Builder::on(src.clone()), forms: Forms::literals(&src.body), axes: Vec::new(), extents: HashSet::new(), names: HashMap::new(), nothing: HashSet::new(), defs: HashMap::new(), checked: Ranges::new(), divisors: BTreeSet::new(), changed: false };
     n.b.adopt(&src.body.params, &src.body.lin_params);
     n.stmts(&src.body.stmts);
     if !n.changed {
         return None;
     }
     let results = n.named(&src.body.results);
-    let checked = std::mem::take(&mut n.checked);
+    let (mut checked, divisors) = (std::mem::take(&mut n.checked), std::mem::take(&mut n.divisors));
     let mut out = n.b.finish(results, src.body.lin_results.clone());
+    divisors.into_iter().for_each(|v| within_range(&mut checked, v, (1, i64::MAX)));
     super::overflow::guard(&mut out, &checked);
     crate::dce::remove_dead(&mut out);
     Some(out)
@@ -35,29 +42,25 @@ struct Bracket {
     at: usize,
     /// Which of its blocks is `e`.
     arm: usize,
-    /// What holds where it is evaluated: forms that are not negative, and forms that are zero.
-    positive: Vec<Affine>,
-    zero: Vec<Affine>,
-    /// Whether these are all of `p`.
-    all: bool,
 }
 
-struct Narrow {
-    b: Builder,
-    forms: Forms,
+pub(super) struct Narrow {
+    pub(super) b: Builder,
+    pub(super) forms: Forms,
     /// Indices of the loops around, with their turns.
-    axes: Vec<(Var, Affine)>,
+    pub(super) axes: Vec<(Var, Affine)>,
     /// Extents: they are not negative.
     extents: HashSet<Var>,
     /// What results have become.
     names: HashMap<Var, Var>,
-    /// Literals that are false, and zeros.
-    never: HashSet<Var>,
+    /// Zeros.
     nothing: HashSet<Var>,
-    /// How conditions are made that stand around.
-    conditions: HashMap<Var, Op>,
+    /// How Bools and Ints are made.
+    pub(super) defs: HashMap<Var, Op>,
     /// Ints in predicates that are no indices: arithmetic on them is done for fewer turns, and must not have failed in the others.
-    checked: BTreeSet<Var>,
+    checked: Ranges,
+    /// Divisors in predicates, which are taken to be positive.
+    pub(super) divisors: BTreeSet<Var>,
     changed: bool,
 }
 
@@ -96,19 +99,28 @@ impl Narrow {
     }
 
     fn push(&mut self, s: Stmt) {
-        let mut work = vec![&s];
+        self.learn(&s);
+        self.b.push(s);
+    }
+
+    /// Remembers what a statement makes, and those in its blocks.
+    fn learn(&mut self, s: &Stmt) {
+        let mut work = vec![s];
         while let Some(s) = work.pop() {
             self.forms.note(&self.b.func, s);
-            self.never.extend(s.outs.iter().filter(|_| is_never(&s.op)));
             self.nothing.extend(s.outs.iter().filter(|_| is_zero(&s.op)));
-            if let ([v], Op::Cmp(..) | Op::If(..)) = (s.outs.as_slice(), &s.op) {
-                if *self.b.func.ty(*v) == Ty::Bool {
-                    self.conditions.insert(*v, s.op.clone());
+            if let [v] = s.outs.as_slice() {
+                let kept = match &s.op {
+                    Op::Cmp(..) | Op::If(..) | Op::Not(_) | Op::Lit(Lit::Bool(_)) => *self.b.func.ty(*v) == Ty::Bool,
+                    Op::Bin(..) => *self.b.func.ty(*v) == Ty::I64,
+                    _ => false,
+                };
+                if kept {
+                    self.defs.insert(*v, s.op.clone());
                 }
             }
             work.extend(s.op.blocks().into_iter().flat_map(|b| &b.stmts).rev());
         }
-        self.b.push(s);
     }
 
     fn block(&mut self, b: &Block) -> Block {
@@ -122,26 +134,45 @@ impl Narrow {
     /// Emits a loop, narrowed as far as it can be.
     fn summed(&mut self, s: Stmt) {
         let Op::Loop(l) = &s.op else { return self.push(s) };
+        l.body.stmts.iter().for_each(|s| self.learn(s));
         let Some(k) = self.bracket(l) else { return self.push(s) };
-        let Some((_, n)) = comprehension(&s.op) else { return self.push(s) };
+        let (Some((_, n)), Op::If(c, ..)) = (comprehension(&s.op), &l.body.stmts[k.at].op) else { return self.push(s) };
         let small = |v: Var| self.extents.contains(&v) || v == l.body.params[0] || self.axes.iter().any(|(i, _)| *i == v);
         let Some(checked) = super::overflow::of_predicates(&self.b.func, l, k.at, &self.forms, &small) else { return self.push(s) };
-        self.checked.extend(checked);
-        let index = l.body.params[0];
         let bound = bound_in(&l.body);
-        let usable = |a: &Affine| a.factor(index) != 0 && a.without(index).all(&|v| !bound.contains(&v));
-        let (zero, positive): (Vec<_>, Vec<_>) = (k.zero.iter().filter(|a| usable(a)).cloned().collect(), k.positive.iter().filter(|a| usable(a)).cloned().collect());
-        let all = k.all && zero.len() <= 1 && zero.len() + positive.len() == k.zero.len() + k.positive.len();
-        let made = match zero.first() {
-            Some(eq) => self.one_term(l, &k, eq, all && positive.is_empty(), n),
-            None if !positive.is_empty() => self.fewer_terms(l, &k, &positive, all, n),
+        let (sum, before, mut atoms) = (Sum { index: l.body.params[0], bound: &bound }, self.divisors.clone(), Vec::new());
+        let divided = self.divided(l, k.at, &sum);
+        self.atoms(*c, k.arm == 0, &sum, &mut atoms, 0);
+        let made = match Bounds::of(atoms) {
+            _ if !divided => None,
+            Some(bounds) => Some(self.bounded(l, &k, &bounds, n)),
             None => self.guarded(l, &k, n),
         };
-        let Some(made) = made else { return self.push(s) };
+        let Some(made) = made else {
+            self.divisors = before;
+            return self.push(s);
+        };
+        checked.into_iter().for_each(|(v, range)| within_range(&mut self.checked, v, range));
         self.changed = true;
         let zero = self.b.int(0);
         let trips = self.b.bin(Bin::Add, n, zero);
         self.names.extend(s.outs.iter().copied().zip(made.into_iter().chain([trips])));
+    }
+
+    /// Whether nothing in a turn, but for the bracket, divides by what may be 0.
+    fn divided(&mut self, l: &Loop, bracket: usize, sum: &Sum) -> bool {
+        let mut divisors = Vec::new();
+        let mut work: Vec<&Stmt> = l.body.stmts.iter().enumerate().filter(|(k, _)| *k != bracket).map(|(_, s)| s).collect();
+        while let Some(s) = work.pop() {
+            if let Op::Bin(Bin::Rem | Bin::IntDiv, _, by) = &s.op {
+                divisors.extend((*self.b.func.ty(*by) == Ty::I64).then_some(*by));
+            }
+            work.extend(s.op.blocks().into_iter().flat_map(|b| &b.stmts));
+        }
+        divisors.into_iter().all(|by| {
+            let by = self.forms.of(by);
+            self.is_positive(&by, sum)
+        })
     }
 
     /// Sees `Σ i [p] e` where nothing else in the body can fail.
@@ -151,20 +182,44 @@ impl Narrow {
             return None;
         }
         let at = l.body.stmts.iter().position(|s| l.body.results.iter().all(|r| s.outs.contains(r)))?;
-        let Op::If(c, a, b) = &l.body.stmts[at].op else { return None };
+        let Op::If(_, a, b) = &l.body.stmts[at].op else { return None };
         let arm = match (self.zeros(a), self.zeros(b)) {
             (_, true) => 0,
             (true, _) => 1,
             _ => return None,
         };
-        if !l.body.stmts.iter().enumerate().all(|(k, s)| k == at || safe(&self.b.func, s)) {
-            return None;
-        }
-        let mut k = Bracket { at, arm, positive: Vec::new(), zero: Vec::new(), all: arm == 0 };
-        if arm == 0 {
-            self.atoms(*c, &l.body.stmts, &mut k, 0);
-        }
-        Some(k)
+        l.body.stmts.iter().enumerate().all(|(k, s)| k == at || safe(&self.b.func, s)).then_some(Bracket { at, arm })
+    }
+
+    /// The sum over those indices for which the bounds hold.
+    fn bounded(&mut self, l: &Loop, k: &Bracket, bounds: &Bounds, n: Var) -> Vec<Var> {
+        let guards: Vec<Var> = bounds.guards.iter().map(|a| self.holds(a)).collect();
+        self.under(&guards, l, &mut |m| match &bounds.one {
+            Some((whole, by)) => m.one_term(l, k, whole, *by, bounds.all, n),
+            None if bounds.narrower() => m.fewer_terms(l, k, bounds, n),
+            None => {
+                m.b.open();
+                let turn = m.b.param(Ty::I64);
+                let results = m.term(l, k, bounds.all, turn);
+                let body = m.b.close(results, Vec::new());
+                if bounds.all { m.sum_again(l, n, body) } else { m.sum_loop(l, n, body) }
+            }
+        })
+    }
+
+    /// Whether a condition in which no index of the sum takes part holds.
+    fn holds(&mut self, a: &Atom) -> Var {
+        let zero = self.b.int(0);
+        let (op, v) = match a {
+            Atom::Zero(l) => (adl_ir::Cmp::Eq, l.rest.emit(&mut self.b)),
+            Atom::Positive(l) => (adl_ir::Cmp::Ge, l.rest.emit(&mut self.b)),
+            Atom::Multiple(l, by) => {
+                let (whole, by) = (l.rest.emit(&mut self.b), by.emit(&mut self.b));
+                (adl_ir::Cmp::Eq, self.b.bin(Bin::Rem, whole, by))
+            }
+            Atom::Test => (adl_ir::Cmp::Eq, zero),
+        };
+        self.b.cmp(op, v, zero)
     }
 
     /// Whether a block's results are zeros.
@@ -173,45 +228,8 @@ impl Narrow {
             && b.stmts.iter().all(|s| matches!(s.op, Op::Zero(_) | Op::Lit(_)))
     }
 
-    /// The comparisons that a condition is made of by `&&`.
-    fn atoms(&self, c: Var, stmts: &[Stmt], k: &mut Bracket, depth: u32) {
-        let here = stmts.iter().find(|s| s.outs.contains(&c)).map(|s| &s.op);
-        let Some(op) = here.or_else(|| self.conditions.get(&c)).filter(|_| depth < 32) else {
-            k.all = false;
-            return;
-        };
-        match op {
-            Op::Cmp(op, a, b) if *self.b.func.ty(*a) == Ty::I64 => self.atom(*op, &self.forms.of(*a), &self.forms.of(*b), k),
-            Op::If(c, a, b) if b.results.iter().all(|r| self.never.contains(r) || b.stmts.iter().any(|s| s.outs.contains(r) && is_never(&s.op))) => {
-                self.atoms(*c, stmts, k, depth + 1);
-                match a.results.first() {
-                    Some(r) if a.stmts.iter().any(|s| s.outs.contains(r)) => self.atoms(*r, &a.stmts, k, depth + 1),
-                    Some(r) => self.atoms(*r, stmts, k, depth + 1),
-                    None => k.all = false,
-                }
-            }
-            _ => k.all = false,
-        }
-    }
-
-    fn atom(&self, op: Cmp, a: &Affine, b: &Affine, k: &mut Bracket) {
-        let less = |x: &Affine, y: &Affine, strict: i64| y.plus(-1, x).and_then(|d| d.plus(-strict, &Affine::constant(1)));
-        let (form, list) = match op {
-            Cmp::Eq => (a.plus(-1, b), &mut k.zero),
-            Cmp::Lt => (less(a, b, 1), &mut k.positive),
-            Cmp::Le => (less(a, b, 0), &mut k.positive),
-            Cmp::Gt => (less(b, a, 1), &mut k.positive),
-            Cmp::Ge => (less(b, a, 0), &mut k.positive),
-            Cmp::Ne => (None, &mut k.positive),
-        };
-        match form {
-            Some(form) => list.push(form),
-            None => k.all = false,
-        }
-    }
-
     /// Whether a form is not negative, whatever the indices around are.
-    fn not_negative(&self, a: &Affine) -> bool {
+    pub(super) fn not_negative(&self, a: &Affine) -> bool {
         let small = |a: &Affine| a.constant >= 0 && a.terms.iter().all(|(v, k)| *k > 0 && (self.extents.contains(v) || self.axes.iter().any(|(i, _)| i == v)));
         small(a) || self.axes.iter().any(|(v, turns)| turns.plus(-1, &Affine::var(*v)).and_then(|d| a.plus(-1, &d)?.plus(1, &Affine::constant(1))).is_some_and(|rest| small(&rest)))
     }
@@ -237,57 +255,81 @@ impl Narrow {
         body.results.iter().map(|r| *names.get(r).unwrap_or(r)).collect()
     }
 
-    /// `i = -rest / factor`: the term there, if it is in range.
-    fn one_term(&mut self, l: &Loop, k: &Bracket, eq: &Affine, known: bool, n: Var) -> Option<Vec<Var>> {
-        let index = l.body.params[0];
-        let by = eq.factor(index);
-        let whole = eq.without(index).times(if by > 0 { -1 } else { 1 })?;
-        let by = by.checked_abs()?;
+    /// The term at `whole / by`, if that is an index.
+    fn one_term(&mut self, l: &Loop, k: &Bracket, whole: &Affine, by: i64, known: bool, n: Var) -> Vec<Var> {
         let mut guards = Vec::new();
         let zero = self.b.int(0);
         let mut at = whole.emit(&mut self.b);
         if by > 1 {
             let divisor = self.b.int(by);
             let rest = self.b.bin(Bin::Rem, at, divisor);
-            guards.push(self.b.cmp(Cmp::Eq, rest, zero));
+            guards.push(self.b.cmp(adl_ir::Cmp::Eq, rest, zero));
             at = self.b.bin(Bin::IntDiv, at, divisor);
         }
-        if !self.not_negative(&whole) {
-            guards.push(self.b.cmp(Cmp::Ge, at, zero));
+        if !self.not_negative(whole) {
+            guards.push(self.b.cmp(adl_ir::Cmp::Ge, at, zero));
         }
-        let last = self.forms.of(n).plus(-1, &whole)?.plus(-1, &Affine::constant(1))?;
-        if by > 1 || !self.not_negative(&last) {
-            guards.push(self.b.cmp(Cmp::Lt, at, n));
+        let last = self.forms.of(n).plus(-1, whole).and_then(|d| d.plus(-1, &Affine::constant(1)));
+        if by > 1 || !last.is_some_and(|last| self.not_negative(&last)) {
+            guards.push(self.b.cmp(adl_ir::Cmp::Lt, at, n));
         }
         if by == 1 {
-            self.note(at, whole);
+            self.forms.set(at, whole.clone());
         }
-        Some(self.under(&guards, l, &mut |n| n.term(l, k, known, at)))
+        self.under(&guards, l, &mut |n| n.term(l, k, known, at))
     }
 
-    /// Remembers the form of an Int.
-    fn note(&mut self, v: Var, form: Affine) {
-        self.forms.set(v, form);
+    /// The sum over those indices that bounds and a stride leave.
+    fn fewer_terms(&mut self, l: &Loop, k: &Bracket, bounds: &Bounds, n: Var) -> Vec<Var> {
+        let (mut from, mut to) = self.ends(bounds, n);
+        for (a, equal) in &bounds.unknown {
+            (from, to) = self.unknown_factor(a, *equal, (from, to), n);
+        }
+        let (first, step) = match &bounds.stride {
+            Some((a, by)) => self.stride(a, by, from, &mut to),
+            None => (from, None),
+        };
+        let zero = self.b.int(0);
+        let mut count = match first {
+            Some(f) => self.b.bin(Bin::Sub, to, f),
+            None => to,
+        };
+        if let Some(step) = step {
+            let down = self.b.un(Un::Neg, count);
+            let down = self.b.bin(Bin::IntDiv, down, step);
+            count = self.b.un(Un::Neg, down);
+        }
+        let turns = self.b.bin(Bin::Max, count, zero);
+        self.b.open();
+        let turn = self.b.param(Ty::I64);
+        let steps = match step {
+            Some(step) => self.b.bin(Bin::Mul, step, turn),
+            None => turn,
+        };
+        let at = match first {
+            Some(f) => self.b.bin(Bin::Add, f, steps),
+            None => steps,
+        };
+        let results = self.term(l, k, bounds.all, at);
+        let body = self.b.close(results, Vec::new());
+        if bounds.all { self.sum_again(l, turns, body) } else { self.sum_loop(l, turns, body) }
     }
 
-    /// The sum over those indices for which forms are not negative.
-    fn fewer_terms(&mut self, l: &Loop, k: &Bracket, positive: &[Affine], known: bool, n: Var) -> Option<Vec<Var>> {
-        let index = l.body.params[0];
+    /// From which index, and below which, bounds with known factors hold.
+    fn ends(&mut self, bounds: &Bounds, n: Var) -> (Option<Var>, Var) {
         let (mut from, mut to): (Option<Var>, Option<Var>) = (None, None);
-        let mut within = false;
-        for a in positive {
-            let (by, rest) = (a.factor(index), a.without(index));
-            let bound = if by > 0 { rest.times(-1)? } else { rest.plus(1, &Affine::constant(1))? };
-            if by > 0 && self.not_negative(&bound.times(-1)?) {
+        for (bound, by) in &bounds.from {
+            if bound.times(-1).is_some_and(|b| self.not_negative(&b)) {
                 continue;
             }
-            let here = self.rounded_up(&bound, by.checked_abs()?)?;
-            if by > 0 {
-                from = Some(from.map_or(here, |f| self.b.bin(Bin::Max, f, here)));
-            } else {
-                within |= by == -1 && self.not_negative(&self.forms.of(n).plus(-1, &bound)?);
-                to = Some(to.map_or(here, |t| self.b.bin(Bin::Min, t, here)));
-            }
+            let here = self.rounded_up(bound, *by);
+            from = Some(from.map_or(here, |f| self.b.bin(Bin::Max, f, here)));
+        }
+        let mut within = false;
+        for (bound, by) in &bounds.to {
+            let here = self.rounded_up(bound, *by);
+            within |= *by == 1 && self.forms.of(n).plus(-1, bound).is_some_and(|rest| self.not_negative(&rest));
+            to = Some(to.map_or(here, |t| self.b.bin(Bin::Min, t, here)));
         }
         let zero = self.b.int(0);
         let from = from.map(|f| self.b.bin(Bin::Max, f, zero));
@@ -296,20 +338,71 @@ impl Narrow {
             Some(to) => self.b.bin(Bin::Min, to, n),
             None => n,
         };
-        let count = match from {
-            Some(f) => self.b.bin(Bin::Sub, to, f),
-            None => to,
+        (from, to)
+    }
+
+    fn choose(&mut self, c: Var, a: Var, b: Var) -> Var {
+        self.b.one(Op::Select(c, a, b), Ty::I64)
+    }
+
+    /// The same for `by·i + rest = 0` or `≥ 0`, whose factor is known when the sum begins, and may be 0.
+    fn unknown_factor(&mut self, a: &Linear, equal: bool, (from, to): (Option<Var>, Var), n: Var) -> (Option<Var>, Var) {
+        use adl_ir::Cmp::{Eq, Ge, Lt};
+        let (by, rest) = (a.by.emit(&mut self.b), a.rest.emit(&mut self.b));
+        let (zero, one) = (self.b.int(0), self.b.int(1));
+        let (none, below, above) = (self.b.cmp(Eq, by, zero), self.b.cmp(Lt, by, zero), self.b.cmp(Lt, zero, by));
+        let minus = self.b.un(Un::Neg, by);
+        let size = self.b.bin(Bin::Max, by, minus);
+        let size = self.b.bin(Bin::Max, size, one);
+        let (low, high) = if equal {
+            let other = self.b.un(Un::Neg, rest);
+            let whole = self.choose(below, rest, other);
+            let (at, left) = (self.b.bin(Bin::IntDiv, whole, size), self.b.bin(Bin::Rem, whole, size));
+            let (fits, next) = (self.b.cmp(Eq, left, zero), self.b.bin(Bin::Add, at, one));
+            let (end, all) = (self.choose(fits, next, at), self.b.cmp(Eq, rest, zero));
+            let all = self.choose(all, n, zero);
+            (self.choose(none, zero, at), self.choose(none, all, end))
+        } else {
+            let down = self.b.bin(Bin::IntDiv, rest, size);
+            let (up, next) = (self.b.un(Un::Neg, down), self.b.bin(Bin::Add, down, one));
+            let end = self.choose(below, next, n);
+            let all = self.b.cmp(Ge, rest, zero);
+            let all = self.choose(all, n, zero);
+            (self.choose(above, up, zero), self.choose(none, all, end))
         };
-        let turns = self.b.bin(Bin::Max, count, zero);
-        self.b.open();
-        let turn = self.b.param(Ty::I64);
-        let at = match from {
-            Some(f) => self.b.bin(Bin::Add, f, turn),
-            None => turn,
+        let from = from.unwrap_or(zero);
+        (Some(self.b.bin(Bin::Max, from, low)), self.b.bin(Bin::Min, to, high))
+    }
+
+    /// The first index at or behind `from` at which `a` is a multiple of `by`, and the step to the next.
+    fn stride(&mut self, a: &Linear, by: &Affine, from: Option<Var>, to: &mut Var) -> (Option<Var>, Option<Var>) {
+        let zero = self.b.int(0);
+        let factor = a.factor().unwrap_or(1);
+        let mut rest = a.rest.emit(&mut self.b);
+        let (step, start) = if by.terms.is_empty() {
+            // factor·i ≡ -rest: both are divided by what factor and modulus share, and the rest of the factor has an inverse.
+            let shared = gcd(factor, by.constant);
+            let step = by.constant / shared;
+            if shared > 1 {
+                let divisor = self.b.int(shared);
+                let left = self.b.bin(Bin::Rem, rest, divisor);
+                let fits = self.b.cmp(adl_ir::Cmp::Eq, left, zero);
+                *to = self.choose(fits, *to, zero);
+                rest = self.b.bin(Bin::IntDiv, rest, divisor);
+            }
+            let k = inverse((factor / shared).rem_euclid(step), step);
+            let (step, k) = (self.b.int(step), self.b.int((step - k) % step));
+            let rest = self.b.bin(Bin::Rem, rest, step);
+            (step, self.b.bin(Bin::Mul, k, rest))
+        } else {
+            let step = by.emit(&mut self.b);
+            let start = if factor > 0 { self.b.un(Un::Neg, rest) } else { rest };
+            (step, start)
         };
-        let results = self.term(l, k, known, at);
-        let body = self.b.close(results, Vec::new());
-        Some(if known { self.sum_again(l, turns, body) } else { self.sum_loop(l, turns, body) })
+        let from = from.unwrap_or(zero);
+        let ahead = self.b.bin(Bin::Sub, start, from);
+        let ahead = self.b.bin(Bin::Rem, ahead, step);
+        (Some(self.b.bin(Bin::Add, from, ahead)), Some(step))
     }
 
     /// A sum whose predicate was settled: there may be another bracket in it.
@@ -322,13 +415,14 @@ impl Narrow {
     }
 
     /// -(-a // by).
-    fn rounded_up(&mut self, a: &Affine, by: i64) -> Option<Var> {
+    fn rounded_up(&mut self, a: &Affine, by: i64) -> Var {
+        let a = a.emit(&mut self.b);
         if by == 1 {
-            return Some(a.emit(&mut self.b));
+            return a;
         }
-        let (a, by) = (a.times(-1)?.emit(&mut self.b), self.b.int(by));
-        let down = self.b.bin(Bin::IntDiv, a, by);
-        Some(self.b.un(Un::Neg, down))
+        let (minus, by) = (self.b.un(Un::Neg, a), self.b.int(by));
+        let down = self.b.bin(Bin::IntDiv, minus, by);
+        self.b.un(Un::Neg, down)
     }
 
     fn sum_loop(&mut self, l: &Loop, turns: Var, body: Block) -> Vec<Var> {
@@ -391,6 +485,25 @@ impl Narrow {
     }
 }
 
+/// The greatest number that divides both.
+fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.saturating_abs(), b.saturating_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a.max(1)
+}
+
+/// `x` with `a·x ≡ 1 (mod m)`, for `a` in `0..m` that shares no divisor with `m`.
+fn inverse(a: i64, m: i64) -> i64 {
+    let (mut r, mut s) = ((m, a), (0i64, 1i64));
+    while r.1 > 1 {
+        let q = r.0 / r.1;
+        (r, s) = ((r.1, r.0 - q * r.1), (s.1, s.0 - q * s.1));
+    }
+    s.1.rem_euclid(m.max(1))
+}
+
 pub(super) fn is_never(op: &Op) -> bool {
     matches!(op, Op::Lit(Lit::Bool(false)))
 }
@@ -419,6 +532,9 @@ fn safe(f: &Function, s: &Stmt) -> bool {
     match &s.op {
         Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) => true,
         Op::Bin(Bin::Add | Bin::Sub | Bin::Mul, a, b) => f.ty(*a).rank() == 0 && f.ty(*b).rank() == 0,
+        // That divisors are not 0 is seen, or asserted, for all of a turn.
+        Op::Bin(Bin::Rem | Bin::IntDiv | Bin::Min | Bin::Max, a, _) => *f.ty(*a) == Ty::I64,
+        Op::Un(Un::Neg, a) => f.ty(*a).rank() == 0,
         Op::If(_, a, b) => [a, b].into_iter().all(|b| b.stmts.iter().all(|s| safe(f, s))),
         _ => false,
     }

@@ -196,6 +196,8 @@ struct Lined {
     plan: adl_ad::unzip::Plan,
     /// The derivative in many directions at once: forwards, backwards.
     wide: std::cell::RefCell<[Option<Rc<Fun>>; 2]>,
+    /// The pattern of its matrix that was found last, by its code.
+    pattern: std::cell::RefCell<Option<directions::Pattern>>,
 }
 
 /// A function in forward mode.
@@ -351,7 +353,7 @@ impl Road {
         let made_by = self.program.func(l.primal);
         let outs = made_by.body.results.len();
         let kept = made_by.tys(&made_by.body.results[l.results..]);
-        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default() });
+        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
         self.lines.insert(key, made.clone());
         self.clock.making(start);
         Ok(made)

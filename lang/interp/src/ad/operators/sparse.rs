@@ -3,14 +3,16 @@
 use super::linear::{self, LinearMap};
 use crate::attend;
 use crate::error::{Error, Res, codes};
-use crate::ir::road::directions::{dependences, diagonal, images};
+use crate::ir::road::directions::{by_code, dependences, diagonal, images};
 use crate::ir::road::report::{int, record};
 use crate::value::{Buf, Shape, Value, array, seq, space};
 use crate::vm::Machine;
 use adl_prim::Prim;
 
-/// Components from which a dense Jacobian's structure is looked for, and numbers that reverse mode stores for each of them, up to which it
-/// is: finding it costs about as much as a thousand directions.
+/// Components from which a dense Jacobian's structure is looked for in the code, which is done once.
+const CODED: usize = 8;
+/// Components from which it is looked for at the point, where the code does not tell it, and numbers that reverse mode stores for each of
+/// them, up to which it is: finding it costs about as much as a thousand directions.
 const STRUCTURED: usize = 512;
 const RESIDUALS: usize = 32;
 
@@ -47,7 +49,7 @@ pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Va
         entries.iter().enumerate().for_each(|(i, x)| all[i * n + i] = *x);
         return Ok(made([n, n], all, narrow));
     }
-    if n.min(k) >= STRUCTURED {
+    if n.min(k) >= CODED {
         if let Some(all) = structured(m, &map, (n, k), narrow)? {
             return Ok(made([k, n], all, narrow));
         }
@@ -79,7 +81,23 @@ fn one_by_one(m: &mut Machine, map: LinearMap, count: usize, narrow: bool) -> Re
 
 /// A dense Jacobian in the few directions that its structure allows, if they are few and the structure is cheap to find.
 fn structured(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Option<Vec<f64>>> {
-    let Some(rows) = dependences(m, map, (n, k), RESIDUALS * n, ENTRIES * (n + k) as u64)? else { return Ok(None) };
+    let entries = ENTRIES * (n + k) as u64;
+    if let Some(rows) = by_code(m, map, (n, k), false, entries.min((n * k) as u64 * 4))? {
+        if let Some(all) = compressed(m, map, (n, k), narrow, (*rows).clone())? {
+            return Ok(Some(all));
+        }
+    }
+    if n.min(k) < STRUCTURED {
+        return Ok(None);
+    }
+    match dependences(m, map, (n, k), RESIDUALS * n, entries)? {
+        Some(rows) => compressed(m, map, (n, k), narrow, rows),
+        None => Ok(None),
+    }
+}
+
+/// The same for known rows.
+fn compressed(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), narrow: bool, rows: Vec<Vec<u32>>) -> Res<Option<Vec<f64>>> {
     // A direction tells one entry of a row at most.
     let widest = |groups: &[Vec<u32>]| groups.iter().map(Vec::len).max().unwrap_or(0);
     if 4 * widest(&rows).min(widest(&transposed(&rows, n))) > n.min(k) {
@@ -188,7 +206,12 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
     let all = || (0..n as u32).collect::<Vec<_>>();
     // Inside another derivative, which traces the numbers, all entries are given: which are needed is found by numbers that are not traced.
     let traced = m.ad.depth() > 0 && n > 0 && k > 0;
-    let found = if traced { None } else { dependences(m, &map, (n, k), usize::MAX, MOST_ENTRIES)? };
+    let coded = if traced { None } else { by_code(m, &map, (n, k), true, MOST_ENTRIES)? };
+    let found = match coded {
+        Some(rows) => Some((*rows).clone()),
+        None if traced => None,
+        None => dependences(m, &map, (n, k), usize::MAX, MOST_ENTRIES)?,
+    };
     // Each entry takes so many words here: refused before memory is short.
     let entries = found.as_ref().map_or(array::count(&[k, n])?, |rows| rows.iter().map(Vec::len).sum());
     drop(array::room::<[u64; 6]>(entries)?);

@@ -2,7 +2,7 @@
 
 use super::cost::{Builtins, FUEL};
 use crate::ir::reference::val;
-use super::{Lined, Map, Not, Road, with};
+use super::{Lined, Not, Road, with};
 use crate::ad::linear::{self, LinearMap};
 use crate::error::{Res, codes};
 use crate::ir::boxes;
@@ -116,6 +116,56 @@ pub(crate) fn diagonal(m: &mut Machine, map: &LinearMap) -> bool {
     active && with(m, |road, _| Ok(road.linear_half(&main.lined).is_ok_and(|f| adl_ad::diagonal::is_diagonal(&road.program, f)))).unwrap_or(false)
 }
 
+/// What a pattern by the code rests on, and the pattern; `None` if sets became too large.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    size: (usize, usize),
+    entries: u64,
+    residuals: Vec<Val>,
+    rows: Option<Rc<Vec<Vec<u32>>>>,
+}
+
+/// The same as [`dependences`] by the function's code, for all points that have the same Ints and shapes: a second call at such a point computes
+/// nothing. `exact`: only where no entry of it can be missing at a point.
+pub(crate) fn by_code(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), exact: bool, entries: u64) -> Res<Option<Rc<Vec<Vec<u32>>>>> {
+    let found = coded(m, map, (n, k), exact, entries);
+    crate::attend::poll()?;
+    Ok(found)
+}
+
+fn coded(m: &mut Machine, map: &LinearMap, size: (usize, usize), exact: bool, entries: u64) -> Option<Rc<Vec<Vec<u32>>>> {
+    let main = map.main.clone().filter(|main| main.lined.active.first().is_some_and(|a| *a))?;
+    let structure = with(m, |road, _| {
+        let f = road.linear_half(&main.lined)?;
+        road.ad.structure(&mut road.program, f).ok_or_else(|| super::not("a pattern that depends on the point"))
+    }).ok()?;
+    if exact && !structure.exact {
+        return None;
+    }
+    let kept = main.lined.kept.iter().map(boxes::boxes);
+    let residuals: Vec<Val> = main.residuals.iter().zip(kept).zip(&structure.reads).map(|((v, n), read)| {
+        if *read { val(&boxes::unpack(v.clone(), n)).map(ones) } else { Some(Val::Absent) }
+    }).collect::<Option<_>>()?;
+    if let Some(p) = main.lined.pattern.borrow().as_ref().filter(|p| p.size == size && p.entries >= entries && p.residuals == residuals) {
+        return p.rows.clone();
+    }
+    let tys = m.road.program.func(structure.func).tys(&m.road.program.func(structure.func).body.params);
+    let args: Vec<Val> = residuals.iter().zip(&tys).map(|(v, t)| if v.is_absent() { Val::zero(t) } else { v.clone() }).collect();
+    let rows = evaluated(m, structure.func, &args, size, entries).map(Rc::new);
+    *main.lined.pattern.borrow_mut() = Some(Pattern { size, entries, residuals, rows: rows.clone() });
+    rows
+}
+
+/// A value with all its real numbers 1.
+fn ones(v: Val) -> Val {
+    match v {
+        Val::F64(_) => Val::F64(1.0),
+        Val::F32(_) => Val::F32(1.0),
+        Val::Array(a) => Val::array(a.shape.clone(), a.elems.iter().cloned().map(ones).collect()),
+        other => other,
+    }
+}
+
 /// Which components of the input each component of the output depends on: the linear map is evaluated with sets of inputs in place of
 /// numbers, so that nothing that may be other than zero at this point is left out. `None` where the map is not
 /// on the main road, more than `most` numbers are stored for it, or the sets take more than `entries` in all.
@@ -134,10 +184,24 @@ fn sets(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, e
         return None;
     }
     let residuals: Vec<Val> = unpacked.iter().map(val).collect::<Option<_>>()?;
-    let mut road = std::mem::take(&mut m.road);
+    if !main.lined.active.first().is_some_and(|a| *a) {
+        return Some(vec![Vec::new(); k]);
+    }
+    let f = with(m, |road, _| road.linear_half(&main.lined)).ok()?;
+    evaluated(m, f, &residuals, (n, k), entries)
+}
+
+/// A linear function of sets of inputs.
+fn evaluated(m: &mut Machine, f: FnId, residuals: &[Val], (n, k): (usize, usize), entries: u64) -> Option<Vec<Vec<u32>>> {
     let left = Rc::new(Cell::new(entries));
     let inputs = (0..n as u32).map(|i| Val::Deps(Rc::new(Deps { of: vec![i], left: left.clone() }))).collect();
-    let out = evaluated(&mut road, m, &main, &residuals, Val::array(vec![n], inputs));
+    let road = std::mem::take(&mut m.road);
+    let out = {
+        let mut host = Builtins(m);
+        let mut e = Evaluator::new(&road.program, &mut host);
+        e.fuel = FUEL;
+        e.run(f, residuals, &[Val::array(vec![n], inputs)]).ok().and_then(|o| o.lin_results.into_iter().next())
+    };
     m.road = road;
     if left.get() == 0 {
         return None;
@@ -148,15 +212,4 @@ fn sets(m: &mut Machine, map: &LinearMap, (n, k): (usize, usize), most: usize, e
         _ => return None,
     };
     (rows.len() == k).then_some(rows)
-}
-
-fn evaluated(road: &mut Road, m: &mut Machine, main: &Map, residuals: &[Val], inputs: Val) -> Option<Val> {
-    if !main.lined.active.first().is_some_and(|a| *a) {
-        return Some(Val::Absent);
-    }
-    let f = road.linear_half(&main.lined).ok()?;
-    let mut host = Builtins(m);
-    let mut e = Evaluator::new(&road.program, &mut host);
-    e.fuel = FUEL;
-    e.run(f, residuals, &[inputs]).ok()?.lin_results.into_iter().next()
 }

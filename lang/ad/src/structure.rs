@@ -1,0 +1,241 @@
+//! Which entries of its matrix a linear function may have, from its code: the function with all coefficients 1, and with both arms of each branch
+//! on data. What is left depends on Ints and shapes alone, so that evaluating it with sets of inputs tells the pattern for all
+//! points with these: bands of stencils, blocks of maps over rows, what gathers by data indices take.
+
+use crate::{Ad, check, dce, explicit};
+use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Program, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use std::collections::{HashMap, HashSet};
+
+/// A function that tells the pattern.
+#[derive(Clone, Debug)]
+pub struct Structure {
+    /// `(r… ; ẋ…) -> ( ; ẏ…)`.
+    pub func: FnId,
+    /// Which residuals it reads.
+    pub reads: Vec<bool>,
+    /// Whether no entry can be missing at a point: there are no branches on data, and no products of matrices whose elements may be 0.
+    pub exact: bool,
+}
+
+impl Ad {
+    /// The structure of a linear function; `None` where it depends on more than Ints and shapes.
+    pub fn structure(&mut self, p: &mut Program, f: FnId) -> Option<Structure> {
+        if let Some(s) = self.structures.get(&f) {
+            return s.clone();
+        }
+        // A function that calls itself turns as often as data say.
+        self.structures.insert(f, None);
+        let src = p.func(f).clone();
+        let made = function(self, p, &src)?;
+        let exact = made.1;
+        let made = made.0;
+        let mut read = HashSet::new();
+        operands(&made.body, &mut read);
+        let reads = made.body.params.iter().map(|v| read.contains(v)).collect();
+        check::made("structure", p, &made);
+        let out = Structure { func: p.add(made), reads, exact };
+        self.structures.insert(f, Some(out.clone()));
+        Some(out)
+    }
+}
+
+fn function(ad: &mut Ad, p: &mut Program, src: &Function) -> Option<(Function, bool)> {
+    let mut b = Builder::on(src.clone());
+    b.func.name = format!("structure of {}", src.name);
+    b.adopt(&src.body.params, &src.body.lin_params);
+    let data = src.body.params.iter().copied().filter(|v| !of_ints(src.ty(*v))).collect();
+    let mut s = Structured { ad, p, b, names: HashMap::new(), data, exact: true };
+    s.stmts(&src.body.stmts)?;
+    let lin_results = s.named(&src.body.lin_results);
+    let exact = s.exact;
+    let mut out = s.b.finish(Vec::new(), lin_results);
+    dce::remove_dead_relaxed(&mut out);
+    explicit::uses(&mut out);
+    Some((out, exact))
+}
+
+/// Ints, arrays of Ints, and boxes of these.
+fn of_ints(ty: &Ty) -> bool {
+    match ty {
+        Ty::I64 => true,
+        Ty::Array(e, _) => of_ints(e),
+        Ty::F64 | Ty::F32 | Ty::Bool | Ty::Str | Ty::Data(_) => false,
+    }
+}
+
+/// Everything that a block and its blocks read.
+fn operands(b: &Block, out: &mut HashSet<Var>) {
+    let mut work = vec![b];
+    while let Some(b) = work.pop() {
+        out.extend(b.results.iter().chain(&b.lin_results));
+        for s in &b.stmts {
+            s.op.each_operand(&mut |v| _ = out.insert(v));
+            work.extend(s.op.blocks());
+        }
+    }
+}
+
+struct Structured<'a> {
+    ad: &'a mut Ad,
+    p: &'a mut Program,
+    b: Builder,
+    /// What copies are copies of, and what branches' results have become.
+    names: HashMap<Var, Var>,
+    /// What depends on numbers of the point.
+    data: HashSet<Var>,
+    exact: bool,
+}
+
+impl Structured<'_> {
+    fn name(&self, v: Var) -> Var {
+        *self.names.get(&v).unwrap_or(&v)
+    }
+
+    fn named(&self, vs: &[Var]) -> Vec<Var> {
+        vs.iter().map(|v| self.name(*v)).collect()
+    }
+
+    fn stmts(&mut self, stmts: &[Stmt]) -> Option<()> {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || stmts.iter().try_for_each(|s| self.stmt(s)))
+    }
+
+    fn block(&mut self, b: &Block) -> Option<Block> {
+        self.b.open();
+        self.b.adopt(&b.params, &b.lin_params);
+        self.stmts(&b.stmts)?;
+        let (results, lin) = (self.named(&b.results), self.named(&b.lin_results));
+        Some(self.b.close(results, lin))
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Option<()> {
+        let mut s = s.clone();
+        self.b.span = s.span;
+        let mut linear = !s.lin_outs.is_empty();
+        s.op.each_operand(&mut |v| linear |= self.b.func.linear(v));
+        if !linear && explicit::captured_by(&self.b.func, &s.op).is_empty() {
+            self.plain(&s);
+            self.b.push(s);
+            return Some(());
+        }
+        let names = std::mem::take(&mut self.names);
+        s.op.map_operands(&mut |v| *names.get(&v).unwrap_or(&v));
+        self.names = names;
+        match &mut s.op {
+            Op::Dup(a) => {
+                let a = *a;
+                self.names.extend(s.lin_outs.iter().map(|c| (*c, a)));
+                return Some(());
+            }
+            Op::Drop(_) => return Some(()),
+            Op::If(c, a, b) if self.data.contains(c) => {
+                let (a, b) = (a.clone(), b.clone());
+                return self.both(&s, &a, &b);
+            }
+            Op::Switch(..) => return None,
+            Op::If(_, a, b) => (**a, **b) = (self.block(a)?, self.block(b)?),
+            Op::Loop(l) => self.turns(l)?,
+            Op::Call { f, args, lin_args, .. } if !lin_args.is_empty() => *f = self.callee(*f, args)?,
+            _ => return self.leaf(s),
+        }
+        self.b.push(s);
+        Some(())
+    }
+
+    fn turns(&mut self, l: &mut Loop) -> Option<()> {
+        let Turns::For(n) = l.turns else { return None };
+        if self.data.contains(&n) {
+            return None;
+        }
+        let (carried, elems) = l.body.params[1..].split_at(l.init.len());
+        let told: Vec<Var> = l.xs.iter().zip(elems).filter(|(x, _)| self.data.contains(x)).map(|(_, e)| *e).chain(carried.iter().copied()).collect();
+        self.data.extend(told);
+        l.body = self.block(&l.body)?;
+        Some(())
+    }
+
+    fn callee(&mut self, f: FnId, args: &[Var]) -> Option<FnId> {
+        // An Int that depends on the point is none that a callee's pattern may rest on.
+        let callee = self.p.func(f).clone();
+        let told = args.iter().zip(&callee.body.params).any(|(a, v)| self.data.contains(a) && of_ints(callee.ty(*v)));
+        let made = self.ad.structure(self.p, f).filter(|_| !told)?;
+        self.exact &= made.exact;
+        Some(made.func)
+    }
+
+    /// Non-linear code: whether it depends on the point.
+    fn plain(&mut self, s: &Stmt) {
+        let mut depends = false;
+        s.op.each_operand(&mut |v| depends |= self.data.contains(&v));
+        let mut inside = HashSet::new();
+        s.op.blocks().into_iter().for_each(|b| operands(b, &mut inside));
+        depends |= inside.iter().any(|v| self.data.contains(v));
+        if depends && !matches!(s.op, Op::Shape(_) | Op::Dim(..) | Op::Count(_)) {
+            self.data.extend(&s.outs);
+        }
+    }
+
+    /// A branch on data: the sum of what both arms give.
+    fn both(&mut self, s: &Stmt, a: &Block, b: &Block) -> Option<()> {
+        self.exact = false;
+        if !s.outs.is_empty() || !a.params.is_empty() {
+            return None;
+        }
+        self.stmts(&a.stmts)?;
+        let first = self.named(&a.lin_results);
+        self.stmts(&b.stmts)?;
+        let second = self.named(&b.lin_results);
+        for ((o, x), y) in s.lin_outs.iter().zip(first).zip(second) {
+            let sum = if matches!(self.b.ty(*o), Ty::Data(_)) || !self.b.ty(*o).scalar().is_flat() { return None } else { self.b.bin(Bin::Add, x, y) };
+            self.names.insert(*o, sum);
+        }
+        Some(())
+    }
+
+    /// Ones in the place of a coefficient.
+    fn ones(&mut self, c: Var) -> Var {
+        let ty = self.b.ty(c);
+        let one = match ty.scalar() {
+            Ty::F32 => self.b.one(Op::Lit(Lit::F32(1.0)), Ty::F32),
+            _ => self.b.one(Op::Lit(Lit::F64(1.0)), Ty::F64),
+        };
+        if ty.rank() == 0 {
+            return one;
+        }
+        let shape = self.b.shape(c);
+        self.b.one(Op::Spread { a: one, shape }, ty)
+    }
+
+    fn leaf(&mut self, mut s: Stmt) -> Option<()> {
+        match &mut s.op {
+            Op::Bin(_, a, b) => self.coefficients([a, b]),
+            Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => {
+                self.exact = false;
+                self.coefficients([a, b]);
+            }
+            Op::Select(c, a, b) if self.data.contains(c) => {
+                self.exact = false;
+                let same = self.b.ty(*a) == self.b.ty(*b) && s.lin_outs.iter().all(|o| self.b.ty(*o) == self.b.ty(*a));
+                same.then_some(())?;
+                s.op = Op::Bin(Bin::Add, *a, *b);
+            }
+            op => {
+                let mut told = false;
+                op.each_operand(&mut |v| told |= self.data.contains(&v));
+                if told {
+                    return None;
+                }
+            }
+        }
+        self.b.push(s);
+        Some(())
+    }
+
+    fn coefficients(&mut self, operands: [&mut Var; 2]) {
+        for v in operands {
+            if !self.b.func.linear(*v) {
+                *v = self.ones(*v);
+            }
+        }
+    }
+}

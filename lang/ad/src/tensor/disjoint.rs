@@ -1,0 +1,307 @@
+//! Sums under predicates with alternatives: `Σ [p ∨ q] e` is `Σ [p] e + Σ [q ∧ ¬p] e`, so that each part is narrowed for itself, and no term is
+//! there twice. `max` and `min` of Ints are alternatives, too; `Σ ([p] d + [q] e)` is two sums.
+//!
+//! Only where both parts have comparisons of indices that may be solved: to test data, one sum is better than two.
+
+use super::path::comprehension;
+use super::predicate::{negated, turned};
+use adl_ir::{Block, Builder, Cmp, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
+use adl_prim::Bin;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Sums that a function is split into, beyond those that it has.
+const MOST: usize = 12;
+/// Blocks and connectives that are looked into, one inside the other.
+const DEEPEST: u32 = 24;
+
+/// The function with such sums split, if there are any.
+pub(super) fn split(src: &Function) -> Option<Function> {
+    let mut s = Split { b: Builder::on(src.clone()), literals: literals(src), left: MOST };
+    let mut body = src.body.clone();
+    s.block(&mut body);
+    let changed = s.left < MOST;
+    changed.then(|| Function { body, ..s.b.func })
+}
+
+struct Split {
+    b: Builder,
+    /// The function's own literals and zeros, which may stand anywhere.
+    literals: Rc<HashMap<Var, Op>>,
+    left: usize,
+}
+
+fn literals(f: &Function) -> Rc<HashMap<Var, Op>> {
+    let mut out = HashMap::new();
+    let mut work = vec![&f.body];
+    while let Some(b) = work.pop() {
+        for s in &b.stmts {
+            if let (Op::Lit(_) | Op::Zero(_), [v]) = (&s.op, s.outs.as_slice()) {
+                out.insert(*v, s.op.clone());
+            }
+            work.extend(s.op.blocks());
+        }
+    }
+    Rc::new(out)
+}
+
+/// A nest of sums that ends with a bracket, or with a sum of two.
+struct Nest<'a> {
+    /// Where the inner sums stand.
+    steps: Vec<usize>,
+    body: &'a Block,
+    /// How Bools and Ints are made, and which Ints are indices or made of what is outside.
+    defs: HashMap<Var, &'a Op>,
+    data: Vec<Var>,
+    literals: Rc<HashMap<Var, Op>>,
+}
+
+fn nest(s: &Stmt, literals: Rc<HashMap<Var, Op>>) -> Option<Nest<'_>> {
+    let mut l = sum(&s.op)?;
+    let mut out = Nest { steps: Vec::new(), body: &l.body, defs: HashMap::new(), data: Vec::new(), literals };
+    loop {
+        out.data.extend(l.body.params.iter().skip(1));
+        let mut work: Vec<&Stmt> = out.body.stmts.iter().collect();
+        while let Some(s) = work.pop() {
+            if let [v] = s.outs.as_slice() {
+                out.defs.insert(*v, &s.op);
+            }
+            if !matches!(s.op, Op::Bin(..) | Op::Un(..) | Op::Lit(_) | Op::Dim(..)) {
+                out.data.extend(&s.outs);
+            }
+            work.extend(s.op.blocks().into_iter().flat_map(|b| &b.stmts));
+        }
+        let [result] = out.body.results.as_slice() else { return None };
+        let at = out.body.stmts.iter().position(|s| s.outs.contains(result))?;
+        let Some(inner) = sum(&out.body.stmts[at].op) else { return Some(out) };
+        out.steps.push(at);
+        l = inner;
+        out.body = &l.body;
+    }
+}
+
+/// A sum of numbers.
+fn sum(op: &Op) -> Option<&Loop> {
+    let (l, _) = comprehension(op)?;
+    (l.outs == [Out::Sum] && l.lin_outs.is_empty() && !l.reverse).then_some(l)
+}
+
+impl Split {
+    fn block(&mut self, b: &mut Block) {
+        let mut out = Vec::with_capacity(b.stmts.len());
+        let mut work: Vec<Stmt> = std::mem::take(&mut b.stmts).into_iter().rev().collect();
+        while let Some(mut s) = work.pop() {
+            match self.halves(&s) {
+                Some(parts) => {
+                    self.left -= 1;
+                    work.extend(parts.into_iter().rev());
+                }
+                None => {
+                    stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks_mut().into_iter().for_each(|b| self.block(b)));
+                    out.push(s);
+                }
+            }
+        }
+        b.stmts = out;
+    }
+
+    /// Two sums and their sum.
+    fn halves(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
+        let ([total, trips], true) = (s.outs.as_slice(), self.left > 0) else { return None };
+        let n = nest(s, self.literals.clone()).filter(|_| self.b.ty(*total).rank() == 0)?;
+        let parts = [self.half(&n, false)?, self.half(&n, true)?];
+        let mut sums = Vec::new();
+        let mut made = Vec::new();
+        for (end, result) in parts {
+            let mut part = s.clone();
+            let body = n.steps.iter().try_fold(body_of(&mut part), |b, k| b.and_then(|b| b.stmts.get_mut(*k)).map(body_of))??;
+            body.stmts.extend(end);
+            body.results = vec![result];
+            let mut part = self.b.copy_stmt(&part, &mut HashMap::new());
+            if sums.is_empty() {
+                part.outs[1] = *trips;
+            }
+            sums.push(part.outs[0]);
+            made.push(part);
+        }
+        made.push(Stmt { outs: vec![*total], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, sums[0], sums[1]), span: s.span });
+        Some(made)
+    }
+
+    /// What a turn ends with in one of the halves, and its result.
+    fn half(&mut self, n: &Nest, second: bool) -> Option<(Vec<Stmt>, Var)> {
+        let result = *n.body.results.first()?;
+        let end = n.body.stmts.iter().find(|s| s.outs == [result])?;
+        let mut out = Vec::new();
+        match &end.op {
+            Op::Bin(Bin::Add, a, b) if [a, b].into_iter().all(|v| n.bracket(*v).is_some_and(|c| n.solvable(c, 0))) => Some((out, if second { *b } else { *a })),
+            Op::If(c, a, b) => {
+                let holds = if n.zeros(b) {
+                    true
+                } else if n.zeros(a) {
+                    false
+                } else {
+                    return None;
+                };
+                let c = self.alternative(n, *c, holds, second, &mut out, 0)?;
+                let mut s = end.clone();
+                s.op = Op::If(c, a.clone(), b.clone());
+                let s = self.b.copy_stmt(&s, &mut HashMap::new());
+                let result = *s.outs.first()?;
+                out.push(s);
+                Some((out, result))
+            }
+            _ => None,
+        }
+    }
+
+    fn push(&mut self, op: Op, out: &mut Vec<Stmt>) -> Var {
+        let v = self.b.func.fresh(Ty::Bool, false);
+        let s = self.b.copy_stmt(&Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: Default::default() }, &mut HashMap::new());
+        let v = s.outs[0];
+        out.push(s);
+        v
+    }
+
+    fn literal(&mut self, value: bool) -> Block {
+        let mut stmts = Vec::new();
+        let v = self.push(Op::Lit(Lit::Bool(value)), &mut stmts);
+        Block { stmts, results: vec![v], ..Block::default() }
+    }
+
+    /// The first, or the second without the first, of the alternatives of which `c` holds (or does not): a Bool that is made at the end of `out`.
+    fn alternative(&mut self, n: &Nest, c: Var, holds: bool, second: bool, out: &mut Vec<Stmt>, depth: u32) -> Option<Var> {
+        if depth > DEEPEST {
+            return None;
+        }
+        match *n.defs.get(&c)? {
+            Op::Not(a) => {
+                let a = self.alternative(n, *a, !holds, second, out, depth + 1)?;
+                Some(self.push(Op::Not(a), out))
+            }
+            Op::If(c, a, b) => {
+                let (x, y) = (*a.results.first()?, *b.results.first()?);
+                // Where both must be so, one of them has the alternatives.
+                let both = match () {
+                    () if n.is(y, !holds) => Some((true, 0, x)),
+                    () if n.is(x, !holds) => Some((false, 1, y)),
+                    () => None,
+                };
+                if let Some((c_holds, arm, of)) = both {
+                    let mut blocks = [(**a).clone(), (**b).clone()];
+                    let c = match self.alternative(n, *c, c_holds, second, out, depth + 1) {
+                        Some(c) => c,
+                        None => {
+                            let v = self.alternative(n, of, holds, second, &mut blocks[arm].stmts, depth + 1)?;
+                            blocks[arm].results = vec![v];
+                            *c
+                        }
+                    };
+                    let [a, b] = blocks;
+                    return Some(self.push(Op::If(c, Box::new(a), Box::new(b)), out));
+                }
+                let parts = [(x, a), (y, b)].into_iter().all(|(v, _)| n.is(v, holds) || n.solvable(v, 0)) && n.solvable(*c, 0);
+                parts.then_some(())?;
+                let never = self.literal(!holds);
+                let op = if second { Op::If(*c, Box::new(never), b.clone()) } else { Op::If(*c, a.clone(), Box::new(never)) };
+                Some(self.push(op, out))
+            }
+            Op::Cmp(op, a, b) if *self.b.func.ty(*a) == Ty::I64 => self.of_two(n, if holds { *op } else { negated(*op) }, (*a, *b), holds, second, out),
+            _ => None,
+        }
+    }
+
+    /// `max x y` or `min x y` against something.
+    fn of_two(&mut self, n: &Nest, op: Cmp, (a, b): (Var, Var), holds: bool, second: bool, out: &mut Vec<Stmt>) -> Option<Var> {
+        let parts = |v: Var| match n.defs.get(&v) {
+            Some(Op::Bin(pick @ (Bin::Max | Bin::Min), x, y)) => Some((*pick, *x, *y)),
+            _ => None,
+        };
+        let (op, (pick, x, y), c) = match (parts(a), parts(b)) {
+            (Some(p), _) => (op, p, b),
+            (_, Some(p)) => (turned(op), p, a),
+            _ => return None,
+        };
+        if n.data.contains(&x) || n.data.contains(&y) || n.data.contains(&c) {
+            return None;
+        }
+        // What x and what y must be: (x first) or (y second, and x not first).
+        let (first, other) = match (pick, op) {
+            (Bin::Max, Cmp::Ge | Cmp::Gt) | (Bin::Min, Cmp::Le | Cmp::Lt) => (op, None),
+            (Bin::Max, Cmp::Eq) => (Cmp::Eq, Some((Cmp::Le, Cmp::Lt))),
+            (Bin::Min, Cmp::Eq) => (Cmp::Eq, Some((Cmp::Ge, Cmp::Gt))),
+            _ => return None,
+        };
+        let made = match (second, other) {
+            (false, None) => self.push(Op::Cmp(first, x, c), out),
+            (false, Some((at_most, _))) => self.and((first, x, c), (at_most, y, c), out),
+            (true, None) => self.and((first, y, c), (negated(first), x, c), out),
+            (true, Some((_, below))) => self.and((first, y, c), (below, x, c), out),
+        };
+        Some(if holds { made } else { self.push(Op::Not(made), out) })
+    }
+
+    fn and(&mut self, p: (Cmp, Var, Var), q: (Cmp, Var, Var), out: &mut Vec<Stmt>) -> Var {
+        let p = self.push(Op::Cmp(p.0, p.1, p.2), out);
+        let mut stmts = Vec::new();
+        let q = self.push(Op::Cmp(q.0, q.1, q.2), &mut stmts);
+        let never = self.literal(false);
+        self.push(Op::If(p, Box::new(Block { stmts, results: vec![q], ..Block::default() }), Box::new(never)), out)
+    }
+}
+
+impl Nest<'_> {
+    fn made(&self, v: Var) -> Option<&Op> {
+        self.defs.get(&v).copied().or_else(|| self.literals.get(&v))
+    }
+
+    /// Whether a block's result is a zero.
+    fn zeros(&self, b: &Block) -> bool {
+        let zero = |v: &Var| matches!(self.made(*v), Some(Op::Zero(_) | Op::Lit(Lit::F64(0.0) | Lit::F32(0.0) | Lit::I64(0))));
+        b.results.iter().all(zero)
+    }
+
+    fn is(&self, v: Var, value: bool) -> bool {
+        matches!(self.made(v), Some(Op::Lit(Lit::Bool(b))) if *b == value)
+    }
+
+    /// The condition of a bracket.
+    fn bracket(&self, v: Var) -> Option<Var> {
+        match self.defs.get(&v) {
+            Some(Op::If(c, a, b)) if self.zeros(a) || self.zeros(b) => Some(*c),
+            _ => None,
+        }
+    }
+
+    /// Whether a condition has a comparison of Ints that are not data.
+    fn solvable(&self, c: Var, depth: u32) -> bool {
+        if depth > DEEPEST {
+            return false;
+        }
+        match self.defs.get(&c) {
+            Some(Op::Cmp(_, a, b)) => [a, b].into_iter().all(|v| self.of_indices(*v, 0)),
+            Some(Op::Not(a)) => self.solvable(*a, depth + 1),
+            Some(Op::If(c, a, b)) => self.solvable(*c, depth + 1) || [a, b].into_iter().any(|b| b.results.iter().any(|v| self.solvable(*v, depth + 1))),
+            _ => false,
+        }
+    }
+
+    /// Whether an Int is made of indices and of what is outside.
+    fn of_indices(&self, v: Var, depth: u32) -> bool {
+        if depth > DEEPEST || self.data.contains(&v) {
+            return false;
+        }
+        match self.defs.get(&v) {
+            Some(Op::Bin(_, a, b)) => self.of_indices(*a, depth + 1) && self.of_indices(*b, depth + 1),
+            Some(Op::Un(_, a)) => self.of_indices(*a, depth + 1),
+            _ => true,
+        }
+    }
+}
+
+fn body_of(s: &mut Stmt) -> Option<&mut Block> {
+    match &mut s.op {
+        Op::Loop(l) => Some(&mut l.body),
+        _ => None,
+    }
+}
