@@ -1,7 +1,7 @@
 //! Memory of large arrays is kept for the next ones of about their size.
 //!
 //! The system gives large blocks back at once and clears each page of a new one at its first use, which takes longer than arithmetic on
-//! it does. So freed blocks of a mebibyte and more wait in a list, up to a bound; sizes are rounded up by at most an eighth, so that they
+//! it does. So freed blocks of a quarter of a mebibyte and more wait in a list, up to a bound; sizes are rounded up by at most an eighth, so that they
 //! fit again; and the system is told to use large pages for them. Smaller blocks are another allocator's.
 //!
 //! A binary takes it with `#[global_allocator] static MEMORY: Keeping<A> = Keeping(A)`, where `A` has the smaller blocks.
@@ -12,10 +12,10 @@ use std::alloc::{GlobalAlloc, Layout};
 pub struct Keeping<A>(pub A);
 
 /// Bytes from which blocks are kept.
-const LARGE: usize = 1 << 20;
+const LARGE: usize = 1 << 18;
 
 /// Blocks that are kept at most.
-const SLOTS: usize = 32;
+const SLOTS: usize = 128;
 
 /// Bytes that are kept at most, on whatever machine; a sixteenth of its memory if that is less.
 const MOST: usize = 1 << 30;
@@ -247,8 +247,18 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
             // SAFETY: as for the caller; the block came from there.
             (false, false) => unsafe { self.0.realloc(p, layout, size) },
             (true, true) if rounded(layout.size()) == rounded(size) => p,
-            // SAFETY: a large block of this allocator.
-            (true, true) => unsafe { kept::resized(p, rounded(size)) },
+            (true, true) => match kept::take(rounded(size)) {
+                // SAFETY: a large block of this allocator.
+                0 => unsafe { kept::resized(p, rounded(size)) },
+                // A block whose pages are there is cheaper than new pages, also for what grows by and by.
+                block => {
+                    let new = block as *mut u8;
+                    // SAFETY: both blocks have as many bytes as are copied, and the new one is nobody else's.
+                    unsafe { std::ptr::copy_nonoverlapping(p, new, layout.size().min(size)) };
+                    kept::put(p as usize, rounded(layout.size()));
+                    new
+                }
+            },
             _ => {
                 // SAFETY: the caller says that the size with the alignment is a layout; the old block lives, and both have as many bytes as
                 // are copied.

@@ -18,6 +18,7 @@ pub fn empty(elem: &Ty, boxed: bool, n: &Value) -> Res<Value> {
         _ => 0,
     };
     let rank = elem.rank() as usize;
+    let rows = n;
     let n = if rank > 0 { 0 } else { n };
     let buf = match elem.scalar() {
         _ if boxed => Buf::Boxed(array::room(n)?),
@@ -27,13 +28,41 @@ pub fn empty(elem: &Ty, boxed: bool, n: &Value) -> Res<Value> {
         Ty::Bool => Buf::Bool(array::room(n)?),
         Ty::Str | Ty::Data(_) | Ty::Array(..) => Buf::Boxed(array::room(n)?),
     };
-    // Axes of a row that no row has settled yet are marked by an extent that no array has.
+    // Axes of a row that no row has settled yet are marked by an extent that no array has; the first says how many rows will come.
     let mut shape: Shape = Shape::from_elem(UNKNOWN, 1 + if boxed { 0 } else { rank });
     shape[0] = 0;
+    if let Some(first) = shape.get_mut(1) {
+        *first -= rows;
+    }
     Ok(array::make(shape, buf))
 }
 
 const UNKNOWN: usize = usize::MAX;
+
+/// How many rows will come, if no row has settled its axes yet.
+fn unsettled(shape: &[usize]) -> Option<usize> {
+    shape.get(1).map(|first| UNKNOWN - first).filter(|rows| *rows <= ROOM)
+}
+
+/// Bytes that are set aside for rows that will come, at most.
+const AHEAD: usize = 1 << 30;
+
+/// Room for elements that will come; if there is none, it is sought when they come.
+fn reserve(b: &mut Buf, n: usize) {
+    fn of<T>(v: &mut Vec<T>, n: usize) {
+        if n.saturating_mul(size_of::<T>()) <= AHEAD {
+            let _ = v.try_reserve_exact(n);
+        }
+    }
+    match b {
+        Buf::F64(b) => of(b, n),
+        Buf::F32(b) => of(b, n),
+        Buf::I64(b) => of(b, n),
+        Buf::Bool(b) => of(b, n),
+        Buf::Boxed(b) => of(b, n),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {}
+    }
+}
 
 /// Adds a Float to a buffer of Floats; whether it was one.
 #[inline]
@@ -76,10 +105,12 @@ fn kind() -> Box<Error> {
 }
 
 fn push_row(a: &mut Array, row: &Array) -> Res<()> {
-    if a.shape.len() > 1 && a.shape[1] == UNKNOWN {
-        let pending = a.shape[0] * row.shape.iter().product::<usize>();
+    if let Some(rows) = unsettled(&a.shape) {
+        let each = row.shape.iter().product::<usize>();
+        let pending = a.shape[0] * each;
         a.shape.truncate(1);
         a.shape.extend_from_slice(&row.shape);
+        reserve(&mut a.buf, rows.max(a.shape[0]).saturating_mul(each));
         fill(&mut a.buf, pending);
     }
     if a.shape[1..] != row.shape[..] {
@@ -99,7 +130,7 @@ fn push_row(a: &mut Array, row: &Array) -> Res<()> {
 }
 
 fn push_zero(a: &mut Array) {
-    if a.shape.get(1) != Some(&UNKNOWN) {
+    if unsettled(&a.shape).is_none() {
         let n = a.shape[1..].iter().product();
         fill(&mut a.buf, n);
     }
@@ -120,7 +151,7 @@ fn fill(b: &mut Buf, n: usize) {
 pub fn finish(acc: Value, reverse: bool) -> Value {
     let Value::Array(rc) = acc else { return acc };
     let mut a = Rc::try_unwrap(rc).unwrap_or_else(|a| (*a).clone());
-    if a.shape.contains(&UNKNOWN) {
+    if unsettled(&a.shape).is_some() {
         if a.shape[0] > 0 {
             return Value::Zero;
         }
@@ -140,10 +171,13 @@ pub fn finish(acc: Value, reverse: bool) -> Value {
     Value::Array(Rc::new(a))
 }
 
-/// Turns rows round: all elements, then the elements of each row back.
+/// Turns rows round.
 fn turn<T>(b: &mut [T], row: usize) {
-    b.reverse();
-    if row > 1 {
-        b.chunks_exact_mut(row).for_each(<[T]>::reverse);
+    if row <= 1 {
+        return b.reverse();
+    }
+    let mut rows = b.chunks_exact_mut(row);
+    while let (Some(first), Some(last)) = (rows.next(), rows.next_back()) {
+        first.swap_with_slice(last);
     }
 }

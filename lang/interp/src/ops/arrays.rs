@@ -1,7 +1,7 @@
 //! Plain array primitives that make arrays or move elements.
 
 use super::elementwise::selected;
-use super::parallel::made;
+use super::parallel::{self, made};
 use super::watch::Watch;
 use super::{int, len, lengths_differ, size, take};
 use crate::attend;
@@ -441,7 +441,10 @@ fn transpose(m: &Machine, v: &Value) -> Res<Value> {
     }
     let (n, k) = (a.shape[0], a.shape[1]);
     if let (Buf::F64(v), 2) = (&a.buf, a.shape.len()) {
-        let out = made(Watch(&m.interrupt), n * k, |start, out| turn(v, (n, k), start, out))?;
+        let mut out = array::filled(0.0, n * k)?;
+        // Each thread has some rows, but no more than are made between two polls.
+        let rows = k.div_ceil(parallel::threads().max(1)).min((1 << 22) / n.max(1)).max(1);
+        parallel::bands(Watch(&m.interrupt), &mut out, rows * n, n * k, |start, out| turn(v, (n, k), start / n, out))?;
         return Ok(array::make(Shape::from_slice(&[k, n]), Buf::F64(out)));
     }
     let flat = array::regroup(a, 2, &[n * k])?;
@@ -449,17 +452,31 @@ fn transpose(m: &Machine, v: &Value) -> Res<Value> {
     Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[k, n])?)))
 }
 
-/// A part of the transpose of a matrix of `n` by `k` elements, from `start` on.
-fn turn(v: &[f64], (n, k): (usize, usize), start: usize, out: &mut [f64]) {
-    if out.is_empty() {
-        return;
+/// Rows of the transpose of a matrix of `n` by `k` elements, from row `first` on: in blocks, so that each line of memory is read while it is near.
+fn turn(v: &[f64], (n, k): (usize, usize), first: usize, out: &mut [f64]) {
+    let rows = out.len() / n;
+    let block = (4096 / rows.max(1)).clamp(8, 512);
+    for lo in (0..n).step_by(block) {
+        let hi = n.min(lo + block);
+        for r in 0..rows {
+            out[r * n + lo..r * n + hi].iter_mut().zip(v[lo * k..].chunks(k)).for_each(|(o, line)| *o = line[first + r]);
+        }
     }
-    let (mut i, mut j) = (start % n, start / n);
-    for o in out {
-        *o = v[i * k + j];
-        i += 1;
-        if i == n {
-            (i, j) = (0, j + 1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::turn;
+
+    #[test]
+    fn parts_of_a_transpose_make_it() {
+        for (n, k) in [(1, 1), (1, 7), (7, 1), (513, 8), (600, 3), (9, 700)] {
+            let v: Vec<f64> = (0..n * k).map(|i| i as f64).collect();
+            for rows in [1, 2, k] {
+                let mut out = vec![0.0; n * k];
+                out.chunks_mut(rows * n).enumerate().for_each(|(i, c)| turn(&v, (n, k), i * rows, c));
+                assert!((0..n * k).all(|t| out[t] == v[(t % n) * k + t / n]), "{n} by {k}, {rows} rows at once");
+            }
         }
     }
 }
