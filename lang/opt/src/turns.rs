@@ -21,9 +21,7 @@ pub fn turns(p: &mut Program, root: FnId, seen: &mut HashSet<FnId>) {
         let Some(fixed) = carried(&f, me) else { continue };
         let ends = p.reserve(&f.name);
         seen.insert(ends);
-        let mut original = (*f).clone();
-        original.body.stmts.iter_mut().for_each(|s| rename(s, me, ends));
-        p.set(ends, original);
+        p.set(ends, ending(&f, me, ends));
         p.set(me, looped(&f, me, ends, &fixed));
         crate::check(p, p.func(ends));
         crate::check(p, p.func(me));
@@ -71,15 +69,41 @@ fn mentions(s: &Stmt, me: FnId) -> bool {
         || s.op.blocks().into_iter().any(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().any(|s| mentions(s, me))))
 }
 
-fn rename(s: &mut Stmt, from: FnId, to: FnId) {
-    if let Op::Call { f, .. } = &mut s.op {
-        if *f == from {
-            *f = to;
+/// The function for arguments with which it does not call itself. Where its results are numbers, any stand for what it would call; otherwise it calls
+/// itself under its new name.
+fn ending(f: &Function, me: FnId, ends: FnId) -> Function {
+    let nothing: Option<Vec<Lit>> = f.body.results.iter().map(|v| nothing(f.ty(*v))).collect();
+    let mut g = f.clone();
+    replace(&mut g.body, me, &|s| match (&nothing, &s.op) {
+        (Some(lits), _) => s.outs.iter().zip(lits).map(|(v, l)| Stmt { op: Op::Lit(l.clone()), outs: vec![*v], lin_outs: Vec::new(), span: s.span }).collect(),
+        (None, Op::Call { args, .. }) => vec![Stmt { op: Op::Call { f: ends, args: args.clone(), lin_args: Vec::new(), rule: None, checkpoint: false }, ..s.clone() }],
+        (None, _) => vec![s.clone()],
+    });
+    g
+}
+
+fn nothing(ty: &Ty) -> Option<Lit> {
+    match ty {
+        Ty::F64 => Some(Lit::F64(0.0)),
+        Ty::F32 => Some(Lit::F32(0.0)),
+        Ty::I64 => Some(Lit::I64(0)),
+        Ty::Bool => Some(Lit::Bool(false)),
+        Ty::Str | Ty::Array(..) | Ty::Data(_) => None,
+    }
+}
+
+/// Puts statements in the place of a function's calls.
+fn replace(b: &mut Block, me: FnId, with: &dyn Fn(&Stmt) -> Vec<Stmt>) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        for mut s in std::mem::take(&mut b.stmts) {
+            if matches!(&s.op, Op::Call { f, .. } if *f == me) {
+                b.stmts.extend(with(&s));
+                continue;
+            }
+            s.op.blocks_mut().into_iter().for_each(|b| replace(b, me, with));
+            b.stmts.push(s);
         }
-    }
-    for b in s.op.blocks_mut() {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter_mut().for_each(|s| rename(s, from, to)));
-    }
+    });
 }
 
 /// A function that turns, and then calls what ends.

@@ -283,7 +283,8 @@ impl Emit<'_, '_, '_> {
     /// Calls a function of the runtime: words in, one word or none out.
     fn runtime(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         let rare = self.b.current_block().is_some_and(|b| self.b.func.layout.is_cold(b));
-        if rare && args.first() == Some(&self.ctx) {
+        // Arrays are freed more often than it looks: each turn, perhaps.
+        if rare && args.first() == Some(&self.ctx) && f != runtime::free as *const u8 {
             return self.rare_call(f, args, returns);
         }
         let conv = self.job.module.isa().default_call_conv();

@@ -49,13 +49,12 @@ impl Search<'_> {
             match &s.op {
                 Op::Loop(l) => self.loop_(l),
                 Op::Index { a, at, shape } => {
-                    match s.outs.first().filter(|v| is_ref(self.f.ty(**v))) {
-                        Some(row) if at.len() == 1 => {
-                            self.rows.push((*row, *a));
-                            self.indexed.insert(*row);
-                        }
-                        _ if self.f.ty(*a).rank() as usize != at.len() => _ = self.whole.insert(*a),
-                        _ => {}
+                    if let Some(row) = s.outs.first().filter(|v| at.len() == 1 && is_ref(self.f.ty(**v))) {
+                        self.rows.push((*row, *a));
+                        self.indexed.insert(*row);
+                    }
+                    if self.f.ty(*a).rank() as usize != at.len() {
+                        self.whole.insert(*a);
                     }
                     self.whole.extend(shape);
                 }
