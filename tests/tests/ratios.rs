@@ -1,5 +1,5 @@
 //! The bound of *Differentiating a Tensor Language* (Theorem 6.35): arithmetic of a gradient, with inputs and outputs, is at most four times that of its
-//! function. Work is counted, so machines do not matter; sizes are such that inputs are few against turns.
+//! function. Work is counted, so machines do not matter; sizes are such that inputs are few against turns. Jacobians with structure take few directions.
 
 const SHARED: &str = "let v k n : [_]Float = for i < n -> 0.3 + 0.5 * sin (float (k * n + i))
 let mat k n : [_][_]Float = for i < n, j < n -> 0.3 + 0.4 * cos (float (k + 7 * i + 3 * j))";
@@ -59,4 +59,21 @@ fn gradients_are_at_most_four_times_their_functions() {
         faults.extend(fault(&mut s, name, &format!("fun (a, b, c) -> {body}"), "mat 0 12, mat 1 12, mat 2 12"));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Jacobians, the argument, and in how many directions they are found.
+const PASSES: &[(&str, &str, &str)] = &[
+    ("fun (x : [_]Float) -> for i < len x - 2 -> x[i] - 2.0 * x[i + 1] * x[i + 2]", "v 0 24", "3"),
+    ("map (fun w -> if w > 0.3 then w * w else 3.0 * w)", "v 0 24", "1"),
+    ("fun x -> flatten (map (fun (r : [4]Float) -> r * sum (r * r)) (reshape [6, 4] x))", "v 0 24", "4"),
+    ("fun x -> let (c, p) = (reshape [3, 4] x[0:12], reshape [6, 2] x[12:24]) in flatten (for o < 18 -> c[o % 3] * sum p[o // 3])", "v 0 24", "3"),
+];
+
+#[test]
+fn jacobians_with_structure_take_few_directions() {
+    let mut s = adl_tests::session().0;
+    assert!(s.eval(SHARED).ok());
+    for (f, x, passes) in PASSES {
+        assert_eq!(adl_tests::echo_in(&mut s, &format!("(jacobian_passes ({f}) ({x})).passes")), format!("{passes} : Int"), "{f}");
+    }
 }
