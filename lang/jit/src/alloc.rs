@@ -169,7 +169,8 @@ mod kept {
         {
             const PAGE: usize = 1 << 16;
             let (start, end) = (block.next_multiple_of(PAGE), (block + size) & !(PAGE - 1));
-            if block != 0 && end > start {
+            // A smaller block has no large page for itself.
+            if block != 0 && end > start && size >= 1 << 21 {
                 // SAFETY: advice on pages inside a block changes no contents.
                 unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
             }

@@ -50,6 +50,12 @@ impl Session {
         self.machine.road.explain.iter().map(one).collect()
     }
 
+    /// How long code of the derivatives since [`Session::forget_roads`] took to transform, and to compile.
+    pub fn spent(&self) -> (Duration, Duration) {
+        let all = || self.machine.road.explain.iter().map(|e| &e.spent);
+        (all().map(|s| s.made).sum(), all().map(|s| s.compiled).sum())
+    }
+
     /// Forgets how derivatives were computed.
     pub fn forget_roads(&mut self) {
         self.machine.road.explain.clear();
