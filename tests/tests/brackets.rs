@@ -19,6 +19,7 @@ enum Int {
     /// An Int of outside: `s` is 3, `t` is -2.
     Outer(bool),
     Op(&'static str, Box<Int>, Box<Int>),
+    Abs(Box<Int>),
 }
 
 enum Pred {
@@ -33,7 +34,7 @@ fn index(r: &mut Rng) -> Int {
 }
 
 fn int(r: &mut Rng, depth: u64) -> Int {
-    match r.below(if depth == 0 { 4 } else { 11 }) {
+    match r.below(if depth == 0 { 4 } else { 12 }) {
         0..=2 => index(r),
         3 => Int::Lit(r.below(9) as i64 - 3),
         4 => Int::Outer(r.below(2) == 0),
@@ -42,6 +43,7 @@ fn int(r: &mut Rng, depth: u64) -> Int {
         7 => Int::Op("*", Box::new(int(r, depth - 1)), Box::new(int(r, depth - 1))),
         8 => Int::Op(["%", "//"][r.below(2) as usize], Box::new(int(r, depth - 1)), Box::new(Int::Lit(1 + r.below(5) as i64))),
         9 => Int::Op(["%", "//"][r.below(2) as usize], Box::new(int(r, depth - 1)), Box::new(Int::Outer(true))),
+        10 => Int::Abs(Box::new(int(r, depth - 1))),
         _ => Int::Op(["max", "min"][r.below(2) as usize], Box::new(int(r, depth - 1)), Box::new(int(r, depth - 1))),
     }
 }
@@ -63,6 +65,7 @@ impl Int {
             Int::Outer(s) => if *s { "s" } else { "t" }.into(),
             Int::Op(op @ ("max" | "min"), a, b) => format!("({op} {} {})", a.text(), b.text()),
             Int::Op(op, a, b) => format!("({} {op} {})", a.text(), b.text()),
+            Int::Abs(a) => format!("(abs {})", a.text()),
         }
     }
 
@@ -83,6 +86,7 @@ impl Int {
                     _ => a.min(b),
                 }
             }
+            Int::Abs(a) => a.at(i).abs(),
         }
     }
 }
@@ -160,7 +164,7 @@ fn random_predicates_are_summed_as_plain_loops_do() {
 /// Predicates of two indices of which few pairs satisfy: linear in n, not quadratic.
 const FEW: &[&str] = &[
     "i % 2 == 0 && j == i", "i // 2 == j", "i * j == 12", "i == 0 || j == n - 1", "not (i != j)", "max i j == 3", "min i j < 2 && i == j", "i < 3 || j < 3", "i == j || i == j + 1 || j == i + 1",
-    "3 * i == 2 * j + 1", "(2 * i + 3 * j) % 5 == 1 && j < 4", "i * 3 <= j && j < i * 3 + 3", "i // 4 == j // 4", "not (i < j || i > j + 2)", "i * 2 == j || i == 2 * j", "j % n == i", "s * i == j", "(i + j) % n == s",
+    "3 * i == 2 * j + 1", "(2 * i + 3 * j) % 5 == 1 && j < 4", "i * 3 <= j && j < i * 3 + 3", "i // 4 == j // 4", "not (i < j || i > j + 2)", "i * 2 == j || i == 2 * j", "j % n == i", "s * i == j", "(i + j) % n == s", "abs (i - j) <= 1", "abs (i - 2 * j) == 3", "not (abs (i - j) > 2)", "abs i < 2 && abs (j - 5) <= i",
 ];
 
 #[test]

@@ -26,6 +26,7 @@ mod bounds;
 mod disjoint;
 mod gather;
 mod lift;
+mod magnitude;
 pub(crate) mod narrow;
 mod overflow;
 mod path;

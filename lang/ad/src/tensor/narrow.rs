@@ -19,6 +19,8 @@ pub(crate) fn narrowed(src: &Function) -> Option<Function> {
     if !has_bracket(&src.body) {
         return None;
     }
+    let choices = super::magnitude::as_choices(src);
+    let src = choices.as_ref().unwrap_or(src);
     let split = super::disjoint::split(src);
     let src = split.as_ref().unwrap_or(src);
     let mut n = Narrow { b: Builder::on(src.clone()), forms: Forms::literals(&src.body), axes: Vec::new(), extents: HashSet::new(), names: HashMap::new(), nothing: HashSet::new(), defs: HashMap::new(), checked: Ranges::new(), divisors: BTreeSet::new(), changed: false };

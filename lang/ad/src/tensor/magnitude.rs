@@ -1,0 +1,31 @@
+//! `abs x` of an Int is the larger of `x` and `-x`: so what is known of `max` in predicates holds of bands like `abs (i - j) <= k`, too.
+
+use adl_ir::{Block, Function, Op, Stmt, Ty};
+use adl_prim::{Bin, Un};
+
+/// The function with such choices, if it takes the size of an Int.
+pub(super) fn as_choices(src: &Function) -> Option<Function> {
+    let mut f = src.clone();
+    let mut body = std::mem::take(&mut f.body);
+    let mut found = false;
+    within(&mut f, &mut body, &mut found);
+    f.body = body;
+    found.then_some(f)
+}
+
+fn within(f: &mut Function, b: &mut Block, found: &mut bool) {
+    let mut out = Vec::with_capacity(b.stmts.len());
+    for mut s in std::mem::take(&mut b.stmts) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || s.op.blocks_mut().into_iter().for_each(|b| within(f, b, found)));
+        if let Op::Un(Un::Abs, x) = s.op {
+            if *f.ty(x) == Ty::I64 {
+                let turned = f.fresh(Ty::I64, false);
+                out.push(Stmt { outs: vec![turned], lin_outs: Vec::new(), op: Op::Un(Un::Neg, x), span: s.span });
+                s.op = Op::Bin(Bin::Max, x, turned);
+                *found = true;
+            }
+        }
+        out.push(s);
+    }
+    b.stmts = out;
+}
