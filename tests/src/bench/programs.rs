@@ -18,6 +18,8 @@ pub struct Program {
     /// The numbers that the one by hand is given.
     given: &'static str,
     by_hand: fn(Vec<f64>, usize) -> ByHand,
+    /// What is differentiated of the argument, which is called `i`.
+    wrt: &'static str,
     styles: &'static [Style],
 }
 
@@ -35,6 +37,7 @@ pub const PROGRAMS: &[Program] = &[
         size: 1_000_000,
         given: "ravel (input n)",
         by_hand: |x, _| numbers::inner(x),
+        wrt: "i",
         styles: &[
             ("dot", "input n", "whole", "grad whole"),
             ("map2", "input n", "maps", "grad maps"),
@@ -48,6 +51,7 @@ pub const PROGRAMS: &[Program] = &[
         size: 1_000_000,
         given: "let i = input n in flatten i.q ++ flatten i.v",
         by_hand: |x, _| numbers::quaternions(x),
+        wrt: "i",
         styles: &[
             ("zip of records", "records (input n)", "zips", "grad zips"),
             ("indices of records", "records (input n)", "indices", "grad indices"),
@@ -61,15 +65,17 @@ pub const PROGRAMS: &[Program] = &[
         size: 1_000_000,
         given: "let p = input n in flatten (map (fun (a, b) -> [a, b]) p)",
         by_hand: |x, _| numbers::products(x),
+        wrt: "i",
         styles: &[("map grad", "input n", "primal", "gradients"), ("grad in for", "input n", "primal", "indices")],
     },
-    Program { name: "tree", source: source!("tree"), size: 65_536, given: "ravel (input n)", by_hand: |x, _| systems::tree(x), styles: &[("recursion", "input n", "total", "grad total")] },
+    Program { name: "tree", source: source!("tree"), size: 65_536, given: "ravel (input n)", by_hand: |x, _| systems::tree(x), wrt: "i", styles: &[("recursion", "input n", "total", "grad total")] },
     Program {
         name: "rk4",
         source: source!("rk4"),
         size: 1_000_000,
         given: "ravel (input n)",
         by_hand: systems::rk4,
+        wrt: "i",
         styles: &[
             ("tuples", "input n", "tuples", "grad tuples"),
             ("short arrays", "input n", "arrays", "grad arrays"),
@@ -83,6 +89,7 @@ pub const PROGRAMS: &[Program] = &[
         size: 100_000,
         given: "input n",
         by_hand: |x, _| numbers::newton(x),
+        wrt: "i",
         styles: &[("map", "input n", "maps", "grad maps"), ("indices", "input n", "indices", "grad indices"), ("recursion", "input n", "recursion", "grad recursion")],
     },
     Program {
@@ -91,6 +98,7 @@ pub const PROGRAMS: &[Program] = &[
         size: 10_000,
         given: "let i = input n in [i.q, i.r] ++ i.x0 ++ i.z",
         by_hand: |x, _| systems::kalman(x),
+        wrt: "i",
         styles: &[("matrices", "input n", "matrices", "grad matrices"), ("numbers", "input n", "numbers", "grad numbers")],
     },
     Program {
@@ -99,6 +107,7 @@ pub const PROGRAMS: &[Program] = &[
         size: 500,
         given: "ravel (input n)",
         by_hand: |x, _| systems::bodies(x),
+        wrt: "i",
         styles: &[
             ("map of map", "input n", "maps", "grad maps"),
             ("indices, i != j", "input n", "indices", "grad indices"),
@@ -112,6 +121,7 @@ pub const PROGRAMS: &[Program] = &[
         size: 1_000_000,
         given: "let c = columns n in c.rate ++ c.spot ++ c.strike ++ c.time ++ c.vol",
         by_hand: |x, _| deals::options(x),
+        wrt: "i",
         styles: &[("map grad", "rows n", "total", "greeks"), ("records", "rows n", "total", "grad total"), ("columns", "columns n", "whole", "grad whole")],
     },
     Program {
@@ -120,6 +130,7 @@ pub const PROGRAMS: &[Program] = &[
         size: 256,
         given: "let i = input n in ravel i.net ++ flatten i.pictures ++ map float i.labels",
         by_hand: |x, _| network::layers(x),
+        wrt: "i.net",
         styles: &[("batch", "input n", "(fun i w -> batch {i with net = w}) i", "grad ((fun i w -> batch {i with net = w}) i)"), ("picture by picture", "input n", "(fun i w -> pictures {i with net = w}) i", "grad ((fun i w -> pictures {i with net = w}) i)")],
     },
 ];
@@ -164,14 +175,11 @@ pub fn measure(p: &Program, size: Option<usize>, seconds: f64, row: &mut dyn FnM
     let hand = (p.by_hand)(given, n);
     for (style, argument, primal, gradient) in p.styles {
         let mut r = Run::new(p, n)?;
-        let x = r.value(&format!("let i = {argument}"))?;
-        let inner = r.value("i")?;
-        let _ = x;
-        // What a network is differentiated by is not all that it is given.
-        let wanted = if primal.contains("net = w") { r.value("i.net")? } else { inner };
+        r.value(&format!("let i = {argument}"))?;
+        let wanted = r.value(p.wrt)?;
         let (f, g) = (r.value(primal)?, r.value(gradient)?);
-        compare(style, &[r.floats(&format!("sum (ravel (({primal}) {}))", of(primal)))?[0]], &[(hand.value)().iter().sum()])?;
-        let (made, held) = memory(|| r.floats(&format!("ravel (({gradient}) {})", of(primal))));
+        compare(style, &[r.floats(&format!("sum (ravel (({primal}) {}))", p.wrt))?[0]], &[(hand.value)().iter().sum()])?;
+        let (made, held) = memory(|| r.floats(&format!("ravel (({gradient}) {})", p.wrt)));
         compare(style, &made?, &(hand.gradient)())?;
         let primal = time(seconds, || r.call(&f, &wanted))?;
         let gradient = time(seconds, || r.call(&g, &wanted))?;
@@ -179,9 +187,4 @@ pub fn measure(p: &Program, size: Option<usize>, seconds: f64, row: &mut dyn FnM
         row(Row { name: format!("{}: {style}", p.name), size: n.to_string(), primal: Some(primal), gradient: Some(gradient), by_hand: Some(by_hand), memory: held });
     }
     Ok(())
-}
-
-/// The argument of a function.
-fn of(primal: &str) -> &'static str {
-    if primal.contains("net = w") { "i.net" } else { "i" }
 }

@@ -56,13 +56,13 @@ impl Work {
 pub(crate) struct Clock(Cell<Work>);
 
 impl Clock {
-    /// Transforms code.
+    /// Counts the time since `start` as transforming.
     pub fn making(&self, start: Instant) {
         let w = self.0.get();
         self.0.set(Work { made: w.made + start.elapsed().max(Duration::from_nanos(1)), ..w });
     }
 
-    /// Compiles code.
+    /// Counts what `run` does as compiling.
     pub fn compiling<T>(&self, run: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let out = run();
