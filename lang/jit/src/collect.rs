@@ -92,6 +92,7 @@ pub(crate) fn code_of(kind: Kind) -> i64 {
         Kind::I64 => 2,
         Kind::Bool => 3,
         Kind::Ref(_) => 4,
+        Kind::Data(_) => 5,
     }
 }
 
@@ -164,7 +165,7 @@ unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
 
 /// Adds a value, which is lent, to a buffer. `kind` is as [`code_of`] says.
 pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u64, site: u64) -> u64 {
-    let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(code as usize).copied().unwrap_or(Kind::Ref(Expect(0)));
+    let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(code as usize).copied().unwrap_or(if code == 4 { Kind::Ref(Expect(0)) } else { Kind::Data(0) });
     // SAFETY: native code passes its context.
     let ctx = unsafe { &mut *ctx };
     if let Kind::Ref(_) = kind {

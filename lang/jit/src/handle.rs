@@ -12,6 +12,7 @@
 //! - `owned` is 1 only if the handle's value is the only reference to its array: then, with one owner, elements may be written.
 //! - Handles do not move. They are freed with their pool at the end of the run, which is what becomes of them after an error.
 
+use crate::cells::{Cells, Layouts};
 use adl_interp::ir::boxes;
 use adl_interp::value::{Array, Buf, Value, array};
 use adl_ir::Ty;
@@ -276,11 +277,13 @@ pub(crate) struct Pool {
     spare: [Vec<*mut Handle>; CLASSES],
     /// The handle of absent values.
     pub absent: *mut Handle,
+    /// Data.
+    pub cells: Cells,
 }
 
 impl Pool {
-    pub fn new() -> Pool {
-        let mut p = Pool { blocks: Vec::new(), free: Vec::new(), spare: Default::default(), absent: std::ptr::null_mut() };
+    pub fn new(layouts: *const Layouts) -> Pool {
+        let mut p = Pool { blocks: Vec::new(), free: Vec::new(), spare: Default::default(), absent: std::ptr::null_mut(), cells: Cells::new(layouts) };
         p.absent = p.take();
         // SAFETY: `take` gives a live handle of this pool that nobody else refers to.
         let h = unsafe { &mut *p.absent };

@@ -9,6 +9,7 @@
 //! - `emit`: IR → Cranelift's IR. Scalars are machine values, control flow is control flow; elements of flat arrays are read and written
 //!   in line behind bounds checks.
 //! - `handle`: how native code sees arrays and other values.
+//! - `cells`: data: constructors with their fields in one place.
 //! - `quick`: operations on whole arrays of Floats, done on handles; `slow` in `runtime` does the rest as the interpreter does.
 //! - `running`: histograms and scans by one operator.
 //! - `collect`: buffers that loops fill.
@@ -27,6 +28,7 @@
 #![allow(unsafe_code)]
 
 pub mod alloc;
+mod cells;
 mod collect;
 mod emit;
 mod functions;
@@ -36,6 +38,7 @@ mod quick;
 mod running;
 mod runtime;
 mod unit;
+mod words;
 
 use adl_interp::ir::native::{Compiler, Listing, Native, Source};
 use cranelift_codegen::isa::OwnedTargetIsa;

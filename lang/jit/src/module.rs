@@ -71,7 +71,7 @@ pub(crate) struct Compiled {
 pub(crate) fn compile(isa: &OwnedTargetIsa, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
     let unit = Unit::new(source, at)?;
     let mut module = JITModule::new(JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names()));
-    let mut tables = Tables::default();
+    let mut tables = tables(source, &unit)?;
     let made = define(&mut module, source, &unit, &mut tables, &mut None);
     let code = Code(Some(module));
     let entry = made?;
@@ -85,6 +85,13 @@ pub(crate) fn compile(isa: &OwnedTargetIsa, source: &Source, at: u32) -> Result<
     Ok(Rc::new(Compiled { entry, params: kinds(&b.params, &b.lin_params), results: kinds(&b.results, &b.lin_results), recursive: unit.recursive, tables, _code: code }))
 }
 
+/// The tables of a unit, with the constructors that its variables may have.
+fn tables(source: &Source, unit: &Unit) -> Result<Tables, String> {
+    let mut t = Tables::default();
+    unit.funcs.iter().flat_map(|f| &f.vars).for_each(|v| t.layouts.add(&source.datas, &v.ty));
+    if t.layouts.full { Err("more constructors than native code can tell apart".to_owned()) } else { Ok(t) }
+}
+
 /// The native code of a function with all that it calls, as text.
 pub(crate) fn listing(isa: &OwnedTargetIsa, source: &Source, at: u32, form: Listing) -> Result<String, String> {
     let unit = Unit::new(source, at)?;
@@ -92,7 +99,7 @@ pub(crate) fn listing(isa: &OwnedTargetIsa, source: &Source, at: u32, form: List
     let mut code = Code(Some(module));
     let mut texts = Some(Texts { form, out: String::new() });
     if let Some(m) = &mut code.0 {
-        define(m, source, &unit, &mut Tables::default(), &mut texts)?;
+        define(m, source, &unit, &mut tables(source, &unit)?, &mut texts)?;
     }
     Ok(texts.map_or_else(String::new, |t| t.out))
 }
@@ -169,12 +176,16 @@ impl Compiled {
     fn enter(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
         let here = std::ptr::from_ref(&args) as usize;
         let room = stacker::remaining_stack().unwrap_or(STACK / 2);
-        let pool = Pool::new();
+        let pool = Pool::new(&self.tables.layouts);
+        if pool.cells.absent.is_null() {
+            return Err(Error::new(codes::MEMORY, "there is not enough memory for data"));
+        }
         let mut ctx = Ctx {
             interrupt: m.interrupt.as_ptr().cast_const().cast(),
             tick: m.tick.as_ptr().cast_const().cast(),
             stack_limit: here.saturating_sub(room).saturating_add(MARGIN),
             absent: pool.absent,
+            absent_data: pool.cells.absent,
             returned: 0,
             pool,
             tables: &self.tables,

@@ -29,8 +29,8 @@ pub(crate) enum Fast {
     Map(Un),
     /// `a[i]`, an array.
     Row,
-    /// `a[i]` of an array of boxes.
-    Unbox,
+    /// `a[i]` of an array of boxes; of data, with the number of their type.
+    Unbox(Option<u32>),
     /// `a[lo:hi]`.
     Slice,
     /// `n` copies of a number.
@@ -164,7 +164,7 @@ impl Run<'_> {
             Fast::Map(op) => self.map(op)?,
             Fast::Row => self.part(|r, a| Some((r.place(1, a.dims[0])?, None)))?,
             Fast::Slice => self.part(Run::range)?,
-            Fast::Unbox => self.unbox()?,
+            Fast::Unbox(data) => self.unbox(data)?,
             Fast::Fill => self.fill()?,
             Fast::Shape => self.shape()?,
             Fast::AddRow => self.change(2, |r, a| Some((r.place(1, a.dims[0])?, a.row())), |d, s| *d += s)?,
@@ -266,7 +266,7 @@ impl Run<'_> {
         Some(to.handle)
     }
 
-    fn unbox(&mut self) -> Option<*mut Handle> {
+    fn unbox(&mut self, data: Option<u32>) -> Option<*mut Handle> {
         // SAFETY: native code passes a live handle; no reference to it is alive.
         let h = unsafe { &*(self.words[0] as *const Handle) };
         if h.expect.boxes() > 0 && !h.data.is_null() {
@@ -281,7 +281,10 @@ impl Run<'_> {
                 _ => return None,
             }
         };
-        Some(self.ctx.pool.wrap(v, self.quick.expect))
+        match data {
+            Some(d) => self.ctx.pool.word(crate::runtime::Kind::Data(d), v).map(|w| w as *mut Handle),
+            None => Some(self.ctx.pool.wrap(v, self.quick.expect)),
+        }
     }
 
     /// A row of a packed array.

@@ -2,6 +2,7 @@
 //!
 //! Operands and results go through an array of words: scalars as their bits, other values as handles.
 
+use crate::cells::{Cell, Layouts};
 use crate::handle::{AXES, Expect, Handle, Pool};
 use crate::quick::Quick;
 use adl_interp::error::{Error, codes};
@@ -22,6 +23,8 @@ pub(crate) enum Kind {
     Bool,
     /// By handle.
     Ref(Expect),
+    /// By cell: data of the declared type with that number.
+    Data(u32),
 }
 
 impl Kind {
@@ -31,7 +34,8 @@ impl Kind {
             Ty::F32 => Kind::F32,
             Ty::I64 => Kind::I64,
             Ty::Bool => Kind::Bool,
-            Ty::Str | Ty::Array(..) | Ty::Data(_) => Kind::Ref(Expect::of(ty)),
+            Ty::Data(d) => Kind::Data(d.0),
+            Ty::Str | Ty::Array(..) => Kind::Ref(Expect::of(ty)),
         }
     }
 }
@@ -64,6 +68,8 @@ pub(crate) struct Tables {
     pub consts: Vec<Value>,
     /// Elements of buffers that loops fill, and whether each is in a box.
     pub buffers: Vec<(Ty, bool)>,
+    /// Constructors of declared types.
+    pub layouts: Layouts,
 }
 
 /// A run of native code. The first fields are read by it.
@@ -77,6 +83,8 @@ pub(crate) struct Ctx {
     pub stack_limit: usize,
     /// The handle of absent values.
     pub absent: *mut Handle,
+    /// The cell of absent data.
+    pub absent_data: *mut Cell,
     /// What a call that seldom happens gave.
     pub returned: u64,
     pub pool: Pool,
@@ -93,6 +101,9 @@ pub(crate) mod offset {
     pub const STACK_LIMIT: i32 = std::mem::offset_of!(Ctx, stack_limit) as i32;
     pub const RETURNED: i32 = std::mem::offset_of!(Ctx, returned) as i32;
     pub const ABSENT: i32 = std::mem::offset_of!(Ctx, absent) as i32;
+    pub const ABSENT_DATA: i32 = std::mem::offset_of!(Ctx, absent_data) as i32;
+    /// Where the lists of free cells begin.
+    pub const CELLS: i32 = std::mem::offset_of!(Ctx, pool.cells.heads) as i32;
 }
 
 impl Ctx {
@@ -127,32 +138,15 @@ impl Ctx {
     /// A word as a value. `take`: it loses an owner.
     ///
     /// # Safety
-    /// The word was made for that kind: of a `Ref` it is a handle of this run's pool with an owner.
+    /// As of [`Pool::value`].
     pub unsafe fn value(&mut self, kind: Kind, take: bool, word: u64) -> Value {
-        match kind {
-            Kind::F64 => Value::Float(f64::from_bits(word)),
-            Kind::F32 => Value::F32(f32::from_bits(word as u32)),
-            Kind::I64 => Value::Int(word as i64),
-            Kind::Bool => Value::Bool(word & 1 == 1),
-            // SAFETY: the caller says so.
-            Kind::Ref(_) if take => unsafe { self.pool.unwrap(word as *mut Handle) },
-            // SAFETY: the caller says so.
-            Kind::Ref(_) => unsafe { (*(word as *mut Handle)).settled().clone() },
-        }
+        // SAFETY: the caller says so.
+        unsafe { self.pool.value(kind, take, word) }
     }
 
     /// A value as a word, if it is of the kind.
     pub fn word(&mut self, kind: Kind, v: Value) -> Option<u64> {
-        Some(match (kind, v) {
-            (Kind::F64, Value::Float(x)) => x.to_bits(),
-            (Kind::F64, Value::Zero) => 0,
-            (Kind::F32, Value::F32(x)) => u64::from(x.to_bits()),
-            (Kind::F32, Value::Zero) => 0,
-            (Kind::I64, Value::Int(n)) => n as u64,
-            (Kind::Bool, Value::Bool(b)) => u64::from(b),
-            (Kind::Ref(e), v) if !matches!(v, Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_)) => self.pool.wrap(v, e) as u64,
-            _ => return None,
-        })
+        self.pool.word(kind, v)
     }
 }
 
@@ -272,15 +266,6 @@ pub(crate) unsafe extern "C" fn constant(ctx: *mut Ctx, id: u64) -> *mut Handle 
     let ctx = unsafe { &mut *ctx };
     let v = ctx.tables().consts.get(id as usize).cloned().unwrap_or_default();
     ctx.pool.wrap(v, Expect(0))
-}
-
-/// The constructor of data: its number, or -1.
-pub(crate) unsafe extern "C" fn tag(h: *const Handle) -> i64 {
-    // SAFETY: native code passes a live handle.
-    match unsafe { &(*h).value } {
-        Value::Data(d) => i64::from(d.con.tag),
-        _ => -1,
-    }
 }
 
 /// Where the row of an array in boxes lies: its extents go to `dims`. Null if there is none of that rank.

@@ -28,12 +28,17 @@ pub fn site(datas: &[Rc<DataDecl>], f: &Function, s: &Stmt) -> Site {
         Op::Prim(p, _) => What::Prim(p, vec![Value::Rep(Rc::new(prim_rep(f, &vars, s)))]),
         Op::Con { data, tag, .. } => {
             let name = datas.get(data.0 as usize).and_then(|d| d.cons.get(tag as usize)).map_or("", |c| c.0.as_str());
-            let name = adl_syntax::symbol::Symbol::new(name);
-            What::Con(Rc::new(ConInfo { name, tag, data: adl_typing::ty::DataId(u32::MAX, name), arity: vars.len() as u32 }))
+            What::Con(constructor(name, tag, vars.len()))
         }
         op => What::Op(op),
     };
     Site { what, vars, zeros: zeros(f, s) }
+}
+
+/// A constructor of data of the IR.
+pub fn constructor(name: &str, tag: u32, arity: usize) -> Rc<ConInfo> {
+    let name = adl_syntax::symbol::Symbol::new(name);
+    Rc::new(ConInfo { name, tag, data: adl_typing::ty::DataId(u32::MAX, name), arity: arity as u32 })
 }
 
 /// What the results of a statement are where a linear operand is absent.

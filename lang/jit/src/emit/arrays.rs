@@ -223,7 +223,7 @@ impl Emit<'_, '_, '_> {
             Kind::F32 => Ty::F32,
             Kind::I64 => Ty::I64,
             Kind::Bool => Ty::Bool,
-            Kind::F64 | Kind::Ref(_) => Ty::F64,
+            Kind::F64 | Kind::Ref(_) | Kind::Data(_) => Ty::F64,
         };
         let (cold, write) = (self.cold(), self.b.create_block());
         let room = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::OWNED);

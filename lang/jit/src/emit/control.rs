@@ -1,9 +1,9 @@
 //! Branches, calls, and how functions end.
 
+use super::data::Fields;
 use super::{Emit, Scope, TRUSTED, inner, is_ref, machine_type, outs, params, results};
 use crate::runtime::{self, Kind};
 use adl_interp::ir::live::Info;
-use adl_interp::ir::step::What;
 use adl_ir::{Block, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value, types};
@@ -22,7 +22,7 @@ impl Emit<'_, '_, '_> {
         gone.sort_unstable();
         for v in gone {
             let x = self.val(v);
-            self.release(x);
+            self.let_go(v, x);
         }
     }
 
@@ -78,10 +78,9 @@ impl Emit<'_, '_, '_> {
     /// A jump by constructor: where each way begins.
     fn choose(&mut self, v: Var, arms: usize) -> Vec<ir::Block> {
         let h = self.val(v);
-        let tag = self.runtime(runtime::tag as *const u8, &[h], 1).unwrap_or(h);
+        let tag = self.which(h);
         let starts: Vec<ir::Block> = (0..arms).map(|_| self.b.create_block()).collect();
         let none = self.cold();
-        let tag = self.b.ins().ireduce(types::I32, tag);
         let pool = &mut self.b.func.dfg.value_lists;
         let calls: Vec<BlockCall> = starts.iter().map(|b| BlockCall::new(*b, [], pool)).collect();
         let default = BlockCall::new(none, [], pool);
@@ -104,24 +103,14 @@ impl Emit<'_, '_, '_> {
         if own.is_empty() {
             if gone {
                 let x = self.val(v);
-                self.release(x);
+                self.let_go(v, x);
             }
             return;
         }
         let tag = arms.iter().position(|a| std::ptr::eq(a, arm)).unwrap_or(0) as u32;
-        let data = match self.ty(v) {
-            Ty::Data(d) => *d,
-            _ => adl_ir::DataId(0),
-        };
-        let what = What::Op(Op::Fields { a: Var(0), data, tag });
-        let kinds: Vec<Kind> = own.iter().map(|p| Kind::of(self.f.ty(*p))).collect();
-        let zeros = own.iter().map(|p| adl_interp::ir::lower::zero_of(self.f.ty(*p))).collect();
-        let args = [(Kind::of(self.f.ty(v)), self.val(v))];
-        let vals = self.slow_on(what, &args, vec![gone], kinds, zeros);
-        for (p, x) in own.iter().zip(vals) {
-            self.bind(*p, x);
-        }
-        own.iter().for_each(|p| self.drop_unread(*p));
+        let layout = self.layout_of(v, tag);
+        let cell = self.val(v);
+        self.bind_fields(&Fields { cell, layout, own: &own, gone }, None);
     }
 
     /// Arguments of a call.

@@ -54,7 +54,7 @@ impl Emit<'_, '_, '_> {
         gone.dedup();
         for v in gone.into_iter().filter(|v| is_ref(self.f.ty(*v))).collect::<Vec<_>>() {
             let x = self.val(v);
-            self.release(x);
+            self.let_go(v, x);
         }
     }
 
@@ -208,7 +208,7 @@ impl Emit<'_, '_, '_> {
 
     /// Adds an element to a buffer. `into`: of a buffer of scalars, their kind.
     pub(super) fn push(&mut self, buffer: Value, into: Kind, len: Value, kind: Kind, x: Value) {
-        if into == kind && !matches!(kind, Kind::Ref(_)) {
+        if into == kind && !matches!(kind, Kind::Ref(_) | Kind::Data(_)) {
             return self.append(buffer, len, kind, x);
         }
         let w = self.to_word(kind, x);

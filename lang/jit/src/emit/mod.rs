@@ -7,10 +7,11 @@
 //! over, other uses borrow or add one. Loops borrow what is bound around them and release after them what dies there.
 //!
 //! Reading order: this file (the state, calls into the runtime, ownership), `control` (branches, calls, ends of functions), `loops`,
-//! `soacs`, `scalar`, `numbers`, `arrays`, `rows`, `group`, `quick`, `texts`.
+//! `soacs`, `scalar`, `numbers`, `data`, `arrays`, `rows`, `group`, `quick`, `texts`.
 
 mod arrays;
 mod control;
+mod data;
 mod group;
 mod loops;
 mod numbers;
@@ -284,7 +285,7 @@ impl Emit<'_, '_, '_> {
     fn runtime(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         let rare = self.b.current_block().is_some_and(|b| self.b.func.layout.is_cold(b));
         // Arrays are freed more often than it looks: each turn, perhaps.
-        if rare && args.first() == Some(&self.ctx) && f != runtime::free as *const u8 {
+        if rare && args.first() == Some(&self.ctx) && f != runtime::free as *const u8 && f != crate::cells::free as *const u8 {
             return self.rare_call(f, args, returns);
         }
         let conv = self.job.module.isa().default_call_conv();
@@ -388,7 +389,7 @@ impl Emit<'_, '_, '_> {
     fn drop_unread(&mut self, v: Var) {
         if self.last[v.0 as usize] == NEVER && is_ref(self.f.ty(v)) && !self.pinned.contains(&v) {
             let x = self.val(v);
-            self.release(x);
+            self.let_go(v, x);
         }
     }
 
@@ -407,15 +408,28 @@ impl Emit<'_, '_, '_> {
         self.b.ins().store(TRUSTED, n, h, handle::offset::RC);
     }
 
-    /// Takes an owner away.
+    /// Takes an owner of a variable's value away.
+    fn let_go(&mut self, v: Var, x: Value) {
+        match self.ty(v) {
+            Ty::Data(_) => self.release_cell(x),
+            _ => self.release(x),
+        }
+    }
+
+    /// Takes an owner of a handle away.
     fn release(&mut self, h: Value) {
+        self.release_by(h, runtime::free as *const u8);
+    }
+
+    /// Takes an owner away; `free` is called for the last one.
+    fn release_by(&mut self, h: Value, free: *const u8) {
         let n = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
         let n = self.b.ins().iadd_imm_s(n, -1);
         self.b.ins().store(TRUSTED, n, h, handle::offset::RC);
         let (gone, next) = (self.cold(), self.b.create_block());
         self.b.ins().brif(n, next, &[], gone, &[]);
         self.b.switch_to_block(gone);
-        self.runtime(runtime::free as *const u8, &[self.ctx, h], 0);
+        self.runtime(free, &[self.ctx, h], 0);
         self.goto(next, &[]);
         self.b.switch_to_block(next);
     }
@@ -454,7 +468,7 @@ impl Emit<'_, '_, '_> {
         for (i, v) in vars.iter().enumerate() {
             if !vars[..i].contains(v) && is_ref(self.f.ty(*v)) && self.dies(*v, at, sc) {
                 let x = self.val(*v);
-                self.release(x);
+                self.let_go(*v, x);
             }
         }
     }
@@ -499,7 +513,7 @@ impl Emit<'_, '_, '_> {
 
     /// A statement that is no control flow and no call.
     fn plain(&mut self, s: &Stmt, at: u32, sc: &Scope) {
-        if self.scalar(s) || self.array(s, at, sc) || self.quick(s, at, sc) {
+        if self.scalar(s) || self.data(s, at, sc) || self.array(s, at, sc) || self.quick(s, at, sc) {
             return;
         }
         let vals = self.slow(s, at, sc);
@@ -548,7 +562,7 @@ impl Emit<'_, '_, '_> {
 
     fn to_word(&mut self, kind: Kind, x: Value) -> Value {
         match kind {
-            Kind::I64 | Kind::Ref(_) => x,
+            Kind::I64 | Kind::Ref(_) | Kind::Data(_) => x,
             Kind::F64 => self.b.ins().bitcast(types::I64, MemFlagsData::new(), x),
             Kind::F32 => {
                 let bits = self.b.ins().bitcast(types::I32, MemFlagsData::new(), x);
@@ -565,7 +579,7 @@ impl Emit<'_, '_, '_> {
             Kind::F64 => types::F64,
             Kind::F32 => types::F32,
             Kind::Bool => types::I8,
-            Kind::I64 | Kind::Ref(_) => types::I64,
+            Kind::I64 | Kind::Ref(_) | Kind::Data(_) => types::I64,
         };
         self.b.ins().stack_load(types::I64, t, self.slot, at)
     }

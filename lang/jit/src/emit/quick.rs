@@ -31,7 +31,7 @@ impl Emit<'_, '_, '_> {
             Op::Bin(op, a, b) if number(a) && array(b) => Fast::Left(*op),
             Op::Un(op, a) if array(a) => Fast::Map(*op),
             Op::Index { a, at, .. } if array(a) && at.len() == 1 && self.ty(*a).rank() > 1 => Fast::Row,
-            Op::Index { a, at, .. } if at.len() == 1 && !self.ty(*a).scalar().is_flat() && s.outs.iter().chain(&s.lin_outs).all(|v| is_ref(self.ty(*v))) => Fast::Unbox,
+            Op::Index { a, at, .. } if at.len() == 1 && !self.ty(*a).scalar().is_flat() && s.outs.iter().chain(&s.lin_outs).all(|v| is_ref(self.ty(*v))) => Fast::Unbox(s.outs.iter().chain(&s.lin_outs).next().and_then(|v| data_of(self.ty(*v)))),
             Op::Slice { a, .. } if array(a) => Fast::Slice,
             Op::Replicate { a, .. } if number(a) => Fast::Fill,
             Op::Shape(a) if array(a) => Fast::Shape,
@@ -165,6 +165,14 @@ impl Emit<'_, '_, '_> {
     }
 }
 
+/// The number of a declared type.
+fn data_of(ty: &Ty) -> Option<u32> {
+    match ty {
+        Ty::Data(d) => Some(d.0),
+        _ => None,
+    }
+}
+
 /// The arrays of a reduction to a number that has a quick way: two of an inner product, one of a sum.
 fn reduced(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
     let array = |v: &Var| floats(f.ty(*v));
@@ -186,7 +194,7 @@ pub(super) fn row_way(array: &Ty, row: &Ty) -> Option<(Fast, Expect)> {
     if floats(array) && array.rank() > 1 {
         Some((Fast::Row, Expect::of(row)))
     } else if !array.scalar().is_flat() && is_ref(row) {
-        Some((Fast::Unbox, Expect::of(row)))
+        Some((Fast::Unbox(data_of(row)), Expect::of(row)))
     } else {
         None
     }

@@ -72,7 +72,8 @@ impl Emit<'_, '_, '_> {
             Ty::I64 => self.int(0),
             Ty::Bool => self.b.ins().iconst(types::I8, 0),
             Ty::Str | Ty::Array(..) | Ty::Data(_) => {
-                let h = self.b.ins().load(types::I64, super::TRUSTED.with_readonly().with_can_move(), self.ctx, crate::runtime::offset::ABSENT);
+                let absent = if let Ty::Data(_) = t { crate::runtime::offset::ABSENT_DATA } else { crate::runtime::offset::ABSENT };
+                let h = self.b.ins().load(types::I64, super::TRUSTED.with_readonly().with_can_move(), self.ctx, absent);
                 self.retain(h);
                 h
             }

@@ -43,7 +43,7 @@ impl Emit<'_, '_, '_> {
         all.dedup();
         for v in all.into_iter().filter(|v| is_ref(self.f.ty(*v))).collect::<Vec<_>>() {
             let x = self.val(v);
-            self.release(x);
+            self.let_go(v, x);
         }
     }
 
@@ -86,7 +86,7 @@ impl Emit<'_, '_, '_> {
         let order: Vec<Var> = super::outs(s).copied().collect();
         for (v, a) in x.neutral.iter().zip(&vals[1..]) {
             if is_ref(self.f.ty(*v)) {
-                self.release(*a);
+                self.let_go(*v, *a);
             }
         }
         buffers.iter().zip(&order).map(|(h, v)| self.finish(*h, vals[0], false, *v)).collect()

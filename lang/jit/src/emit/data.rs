@@ -1,0 +1,221 @@
+//! Data in line: constructors, which constructor it is, fields (`crate::cells`).
+
+use super::{Emit, Scope, TRUSTED, is_ref, outs};
+use crate::cells::{self, Cell, LISTS};
+use crate::runtime::{self, Kind};
+use adl_interp::ir::live::NEVER;
+use adl_ir::{DataId, Op, Stmt, Ty, Var};
+use adl_prim::Bin;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{BlockArg, InstBuilder, Value, types};
+
+/// Fields that are read: of which cell, what they are called, and whether the cell loses an owner.
+pub(super) struct Fields<'a> {
+    pub cell: Value,
+    pub layout: u16,
+    pub own: &'a [Var],
+    pub gone: bool,
+}
+
+impl Emit<'_, '_, '_> {
+    /// Emits an operation on data; whether it was one.
+    pub(super) fn data(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
+        match &s.op {
+            Op::Con { data, tag, fields } => self.constructor(s, self.job.tables.layouts.at(*data, *tag), fields, at, sc),
+            Op::Fields { a, data, tag } => {
+                let own: Vec<Var> = outs(s).copied().collect();
+                let (cell, gone) = (self.val(*a), self.dies(*a, at, sc));
+                let f = Fields { cell, layout: self.job.tables.layouts.at(*data, *tag), own: &own, gone };
+                self.bind_fields(&f, Some(*tag));
+            }
+            Op::Bin(Bin::Add, a, b) if matches!(self.ty(*a), Ty::Data(_)) && outs(s).count() == 1 => self.data_sum(s, [*a, *b], at, sc),
+            _ => return false,
+        }
+        true
+    }
+
+    fn constructor(&mut self, s: &Stmt, layout: u16, fields: &[Var], at: u32, sc: &Scope) {
+        let (room, tag) = self.job.tables.layouts.get(layout).map_or((2, 0), |l| (l.room, l.tag()));
+        let vals = self.owned(fields, at, sc, &|_| false);
+        let cell = self.new_cell(room);
+        let one = self.int(1);
+        let head = self.int(cells::head(tag, layout, room));
+        self.b.ins().store(TRUSTED, one, cell, cells::offset::RC);
+        self.b.ins().store(TRUSTED, head, cell, cells::offset::TAG);
+        for (i, (v, x)) in fields.iter().zip(vals).enumerate() {
+            let w = if *self.ty(*v) == Ty::F64 { x } else { self.to_word(Kind::of(self.f.ty(*v)), x) };
+            self.b.ins().store(TRUSTED, w, cell, field(i));
+        }
+        self.bind_outs(s, &[cell]);
+    }
+
+    /// A cell with room for so many words: a free one, if there is one.
+    fn new_cell(&mut self, room: u16) -> Value {
+        let done = self.b.create_block();
+        self.b.append_block_param(done, types::I64);
+        let cold = self.cold();
+        if usize::from(room) < LISTS {
+            let at = runtime::offset::CELLS + 8 * i32::from(room);
+            let free = self.b.ins().load(types::I64, TRUSTED, self.ctx, at);
+            self.unless(free, cold, &[]);
+            let next = self.b.ins().load(types::I64, TRUSTED, free, cells::offset::RC);
+            self.b.ins().store(TRUSTED, next, self.ctx, at);
+            self.goto(done, &[free]);
+        } else {
+            self.goto(cold, &[]);
+        }
+        self.b.switch_to_block(cold);
+        let (room, site) = (self.int(i64::from(room)), self.site());
+        let site = self.int(i64::from(site));
+        let made = self.runtime(cells::make as *const u8, &[self.ctx, room, site], 1).unwrap_or(site);
+        let fail = self.fail;
+        self.unless(made, fail, &[]);
+        self.goto(done, &[made]);
+        self.b.switch_to_block(done);
+        self.b.block_params(done)[0]
+    }
+
+    /// Which constructor a cell is, opened; negative if there is none.
+    pub(super) fn which(&mut self, cell: Value) -> Value {
+        let done = self.b.create_block();
+        self.b.append_block_param(done, types::I32);
+        let tag = self.b.ins().load(types::I32, TRUSTED, cell, cells::offset::TAG);
+        let open = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, tag, 0);
+        let cold = self.cold();
+        self.b.ins().brif(open, done, &[BlockArg::Value(tag)], cold, &[]);
+        self.b.switch_to_block(cold);
+        let tag = self.runtime(cells::open as *const u8, &[self.ctx, cell], 1).unwrap_or(cell);
+        let tag = self.b.ins().ireduce(types::I32, tag);
+        self.goto(done, &[tag]);
+        self.b.switch_to_block(done);
+        self.b.block_params(done)[0]
+    }
+
+    /// Binds variables to the fields of a cell. `tag`: its constructor, where it is not known to be an open one of that.
+    pub(super) fn bind_fields(&mut self, f: &Fields, tag: Option<u32>) {
+        let done = self.b.create_block();
+        for v in f.own {
+            let t = self.word_type(*v);
+            self.b.append_block_param(done, t);
+        }
+        if let Some(tag) = tag {
+            let found = self.b.ins().load(types::I32, TRUSTED, f.cell, cells::offset::TAG);
+            let ok = self.b.ins().icmp_imm_s(IntCC::Equal, found, i64::from(tag));
+            let cold = self.cold();
+            self.unless(ok, cold, &[]);
+            let here = self.b.current_block();
+            self.b.switch_to_block(cold);
+            let vals = self.seldom_fields(f);
+            self.goto(done, &vals);
+            if let Some(b) = here {
+                self.b.switch_to_block(b);
+            }
+        }
+        let tys: Vec<_> = f.own.iter().map(|v| self.word_type(*v)).collect();
+        let vals: Vec<Value> = tys.into_iter().enumerate().map(|(i, t)| self.b.ins().load(t, TRUSTED, f.cell, field(i))).collect();
+        if f.gone {
+            let shared = self.b.create_block();
+            let rc = self.b.ins().load(types::I64, TRUSTED, f.cell, cells::offset::RC);
+            let alone = self.b.ins().icmp_imm_s(IntCC::Equal, rc, 1);
+            self.unless(alone, shared, &[]);
+            self.release_unread(f, &vals);
+            self.free_cell(f);
+            self.goto(done, &vals);
+            self.b.switch_to_block(shared);
+            let less = self.b.ins().iadd_imm_s(rc, -1);
+            self.b.ins().store(TRUSTED, less, f.cell, cells::offset::RC);
+        }
+        for (v, x) in f.own.iter().zip(&vals) {
+            if is_ref(self.f.ty(*v)) && self.last[v.0 as usize] != NEVER {
+                self.retain(*x);
+            }
+        }
+        self.goto(done, &vals);
+        self.b.switch_to_block(done);
+        let vals: Vec<Value> = self.b.block_params(done).to_vec();
+        for (v, x) in f.own.iter().zip(vals) {
+            self.bind(*v, x);
+        }
+    }
+
+    /// Releases those of some fields that nobody reads.
+    fn release_unread(&mut self, f: &Fields, vals: &[Value]) {
+        for (v, x) in f.own.iter().zip(vals) {
+            if is_ref(self.f.ty(*v)) && self.last[v.0 as usize] == NEVER {
+                self.let_go(*v, *x);
+            }
+        }
+    }
+
+    /// The fields of a cell that is absent or not open.
+    fn seldom_fields(&mut self, f: &Fields) -> Vec<Value> {
+        let site = self.site();
+        let (layout, site) = (self.int(i64::from(f.layout)), self.int(i64::from(site)));
+        let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
+        self.fallible(cells::fields as *const u8, &[self.ctx, f.cell, layout, slot, site]);
+        let vals: Vec<Value> = f.own.iter().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(*v)), i)).collect();
+        self.release_unread(f, &vals);
+        if f.gone {
+            self.release_cell(f.cell);
+        }
+        vals
+    }
+
+    /// Puts a cell whose fields have been taken over among the free ones.
+    fn free_cell(&mut self, f: &Fields) {
+        let room = self.job.tables.layouts.get(f.layout).map_or(2, |l| l.room);
+        // What was closed before has the room of the largest constructor of its type.
+        let most = self.job.tables.layouts.most(f.layout);
+        if room != most || usize::from(room) >= LISTS {
+            self.runtime(cells::put_back as *const u8, &[self.ctx, f.cell], 0);
+            return;
+        }
+        let at = runtime::offset::CELLS + 8 * i32::from(room);
+        let next = self.b.ins().load(types::I64, TRUSTED, self.ctx, at);
+        self.b.ins().store(TRUSTED, next, f.cell, cells::offset::RC);
+        self.b.ins().store(TRUSTED, f.cell, self.ctx, at);
+    }
+
+    /// Takes an owner of a cell away.
+    pub(super) fn release_cell(&mut self, cell: Value) {
+        self.release_by(cell, cells::free as *const u8);
+    }
+
+    /// The sum of data, one of which is often absent.
+    fn data_sum(&mut self, s: &Stmt, [a, b]: [Var; 2], at: u32, sc: &Scope) {
+        let takes = self.takes(&[a, b], at, sc, &|_| false);
+        let (x, y) = (self.val(a), self.val(b));
+        let absent = self.b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), self.ctx, runtime::offset::ABSENT_DATA);
+        let done = self.b.create_block();
+        self.b.append_block_param(done, types::I64);
+        for (gone, other, take) in [(x, y, takes[1]), (y, x, takes[0])] {
+            let (one, next) = (self.b.create_block(), self.b.create_block());
+            let none = self.b.ins().icmp(IntCC::Equal, gone, absent);
+            self.b.ins().brif(none, one, &[], next, &[]);
+            self.b.switch_to_block(one);
+            if !take {
+                self.retain(other);
+            }
+            self.goto(done, &[other]);
+            self.b.switch_to_block(next);
+        }
+        let sum = self.slow(s, at, sc)[0];
+        self.goto(done, &[sum]);
+        self.b.switch_to_block(done);
+        let made = self.b.block_params(done)[0];
+        self.bind_outs(s, &[made]);
+    }
+
+    /// The number of the first field's layout of an arm.
+    pub(super) fn layout_of(&self, v: Var, tag: u32) -> u16 {
+        match self.ty(v) {
+            Ty::Data(d) => self.job.tables.layouts.at(*d, tag),
+            _ => self.job.tables.layouts.at(DataId(0), tag),
+        }
+    }
+}
+
+/// Where a field stands.
+fn field(i: usize) -> i32 {
+    size_of::<Cell>() as i32 + 8 * i as i32
+}

@@ -1,0 +1,42 @@
+//! Words of native code as values of the interpreter, and back.
+
+use crate::cells::Cell;
+use crate::handle::{Handle, Pool};
+use crate::runtime::Kind;
+use adl_interp::value::Value;
+
+impl Pool {
+    /// A word as a value. `take`: it loses an owner.
+    ///
+    /// # Safety
+    /// The word was made for that kind: of a `Ref` it is a handle of this pool with an owner, of `Data` a cell.
+    pub unsafe fn value(&mut self, kind: Kind, take: bool, word: u64) -> Value {
+        match kind {
+            Kind::F64 => Value::Float(f64::from_bits(word)),
+            Kind::F32 => Value::F32(f32::from_bits(word as u32)),
+            Kind::I64 => Value::Int(word as i64),
+            Kind::Bool => Value::Bool(word & 1 == 1),
+            // SAFETY: the caller says so.
+            Kind::Ref(_) if take => unsafe { self.unwrap(word as *mut Handle) },
+            // SAFETY: the caller says so.
+            Kind::Ref(_) => unsafe { (*(word as *mut Handle)).settled().clone() },
+            // SAFETY: the caller says so.
+            Kind::Data(_) => unsafe { self.data(word as *mut Cell, take) },
+        }
+    }
+
+    /// A value as a word, if it is of the kind.
+    pub fn word(&mut self, kind: Kind, v: Value) -> Option<u64> {
+        Some(match (kind, v) {
+            (Kind::F64, Value::Float(x)) => x.to_bits(),
+            (Kind::F64, Value::Zero) => 0,
+            (Kind::F32, Value::F32(x)) => u64::from(x.to_bits()),
+            (Kind::F32, Value::Zero) => 0,
+            (Kind::I64, Value::Int(n)) => n as u64,
+            (Kind::Bool, Value::Bool(b)) => u64::from(b),
+            (Kind::Data(d), v @ (Value::Data(_) | Value::Zero)) => Some(self.cell(d, v)).filter(|c| !c.is_null())? as u64,
+            (Kind::Ref(e), v) if !matches!(v, Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_)) => self.wrap(v, e) as u64,
+            _ => return None,
+        })
+    }
+}
