@@ -109,17 +109,9 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, v: Value) -> Res<Value> {
 
 /// Runs `f x` on a tape of its own: the value, and its derivative at `x`.
 pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
-    record_on(m, None, f, x)
-}
-
-/// The same; a tape that is needed is the given one.
-pub(crate) fn record_on(m: &mut Machine, tape: Option<Tape>, f: &Value, x: &Value) -> Res<(Value, LinearMap)> {
     match crate::ir::road::record(m, f, x)? {
-        Some(out) => {
-            tape.into_iter().for_each(|t| m.ad.recycle(t));
-            Ok(out)
-        }
-        None => taped(m, tape.unwrap_or_default(), f, x),
+        Some(out) => Ok(out),
+        None => taped(m, Default::default(), f, x),
     }
 }
 

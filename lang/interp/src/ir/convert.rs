@@ -56,7 +56,11 @@ impl Datas {
     }
 
     pub(super) fn real(&self, l: &Layout) -> bool {
-        l.leaves().iter().any(|t| self.has_tangent(t))
+        match l {
+            Layout::Leaf(t) => self.has_tangent(t),
+            Layout::Unit => false,
+            l => l.leaves().iter().any(|t| self.has_tangent(t)),
+        }
     }
 }
 

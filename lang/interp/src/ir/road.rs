@@ -27,10 +27,12 @@ pub mod report;
 mod spent;
 pub mod stages;
 pub mod table;
+mod whole;
 
 pub use cost::rules_of;
 pub use plan::{Plan, SPELLINGS};
 pub use spent::Spent;
+pub(crate) use whole::{Recorded, record_whole};
 pub(crate) use spent::Clock;
 
 use super::convert::Datas;
@@ -189,6 +191,10 @@ struct Lined {
     outs: usize,
     /// The types of the residuals.
     kept: Vec<adl_ir::Ty>,
+    /// The primal half, and the transpose, in the program.
+    halves: [FnId; 2],
+    /// Both as one function, made when it is wanted; `None` where that gains nothing.
+    whole: std::cell::OnceCell<Option<Rc<Fun>>>,
     active: Vec<bool>,
     /// What it was made from: the function, what is differentiated, the plan.
     source: FnId,
@@ -353,7 +359,7 @@ impl Road {
         let made_by = self.program.func(l.primal);
         let outs = made_by.body.results.len();
         let kept = made_by.tys(&made_by.body.results[l.results..]);
-        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
+        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, halves: [l.primal, l.cotangent], whole: Default::default(), active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
         self.lines.insert(key, made.clone());
         self.clock.making(start);
         Ok(made)
@@ -515,11 +521,28 @@ pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<(Value
 }
 
 fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<(Value, LinearMap), Not>> {
-    let args = std::slice::from_ref(x);
-    let (e, leaves) = possible!(entered(m, f, args));
+    let ready = possible!(readied(m, f, x)?);
+    recorded_by(m, f, x, ready)
+}
+
+/// What differentiates a function at a point.
+struct Ready {
+    lined: Rc<Lined>,
+    leaves: Vec<Value>,
+    plan: Plan,
+    how: choose::Resolved,
+}
+
+fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Ready, Not>> {
+    let (e, leaves) = possible!(entered(m, f, std::slice::from_ref(x)));
     let plan = m.road.plan_of(f);
     let how = possible!(choose::resolve(m, &e, &leaves, &plan)?);
     let lined = possible!(with(m, |road, _| road.lined(e, &how)));
+    Ok(Ok(Ready { lined, leaves, plan, how }))
+}
+
+fn recorded_by(m: &mut Machine, f: &Value, x: &Value, ready: Ready) -> Res<Result<(Value, LinearMap), Not>> {
+    let Ready { lined, leaves, plan, how } = ready;
     let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));
     if m.road.given.is_some() || plan != Plan::StoreAll {

@@ -90,15 +90,12 @@ impl Datas {
     }
 
     fn merge_data(&self, like: &Value, t: Value, d: DataId) -> Option<Value> {
+        let t = match (like, t) {
+            (Value::Data(x), Value::Data(t)) => return self.merge_fields(x, t, d),
+            (_, t) => t,
+        };
         match (like, &t) {
             (_, Value::Zero) => Some(space::zero_like(like)),
-            (Value::Data(x), Value::Data(t)) => {
-                let (_, ls) = self.fields(d, x.con.tag)?;
-                stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
-                    let fields = self.merge_each(&x.fields, ls.iter(), &mut t.fields.iter().cloned())?;
-                    Some(Value::Data(Rc::new(Data { con: x.con.clone(), fields })))
-                })
-            }
             (Value::Array(a), Value::Array(b)) => match (&a.buf, &b.buf) {
                 (Buf::Boxed(xs), Buf::Boxed(ts)) => {
                     let vs = xs.iter().zip(ts).map(|(x, t)| self.merge_data(x, t.clone(), d)).collect::<Option<Vec<_>>>()?;
@@ -108,6 +105,23 @@ impl Datas {
             },
             _ => None,
         }
+    }
+}
+
+impl Datas {
+    /// The same for one constructor. A tangent that nobody else holds becomes the result.
+    fn merge_fields(&self, like: &Data, mut t: Rc<Data>, d: DataId) -> Option<Value> {
+        let (_, ls) = self.fields(d, like.con.tag)?;
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            let Some(own) = Rc::get_mut(&mut t) else {
+                let fields = self.merge_each(&like.fields, ls.iter(), &mut t.fields.iter().cloned())?;
+                return Some(Value::Data(Rc::new(Data { con: like.con.clone(), fields })));
+            };
+            let given = std::mem::take(&mut own.fields);
+            own.fields = self.merge_each(&like.fields, ls.iter(), &mut given.into_iter())?;
+            own.con = like.con.clone();
+            Some(Value::Data(t))
+        })
     }
 }
 

@@ -127,7 +127,17 @@ fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(
 /// The value and the gradient.
 fn grad(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, Value)> {
     let tape = m.ad.new_tape();
-    let (y, mut map) = linear::record_on(m, Some(tape), f, x)?;
+    let (y, mut map) = match road::record_whole(m, f, x)? {
+        Some(road::Recorded::Whole(y, g)) => {
+            m.ad.recycle(tape);
+            return Ok((y, g));
+        }
+        Some(road::Recorded::Map(y, map)) => {
+            m.ad.recycle(tape);
+            (y, map)
+        }
+        None => linear::taped(m, tape, f, x)?,
+    };
     map.transposed = true;
     let one = match compare::primal(&y) {
         Value::F32(_) => Value::F32(1.0),
