@@ -5,6 +5,7 @@
 //! shape, whether the loop collects them as they are or in boxes (`interp::ir::boxes`). Until then the buffer *waits*: it has no value. What
 //! is collected otherwise, rows of different shapes in boxes among it, is the interpreter's (`interp::ir::buffer`).
 
+use crate::cells::Cell;
 use crate::handle::{AXES, Expect, Handle};
 use crate::runtime::{Ctx, Kind};
 use adl_interp::error::{Error, Res, codes};
@@ -16,6 +17,9 @@ use std::rc::Rc;
 /// Floats for which a loop's buffer has room at once, where the number of turns is known. What is never written takes no memory; a buffer that
 /// grows is copied, and each page of a new one cleared.
 const ROOM: i64 = 1 << 27;
+
+/// The same of data.
+const CELLS: i64 = 1 << 20;
 
 /// Rows for which a buffer has room at first, where the number of turns is not known.
 const ROWS: i64 = 4;
@@ -33,9 +37,7 @@ pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site:
     // SAFETY: native code passes the context that it was given.
     let ctx = unsafe { &mut *ctx };
     let Some((ty, boxed)) = ctx.tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
-    if let (Ty::F64, false, Some(h)) = (ty, *boxed, ctx.pool.floats(&[n.clamp(8, ROOM)], Expect::ROW)) {
-        // SAFETY: the handle is new.
-        unsafe { &mut *h }.fill_later();
+    if let Some(h) = pooled(ctx, ty, *boxed, n) {
         return h;
     }
     let p = ctx.pool.wrap(Value::Unit, Expect(0));
@@ -55,13 +57,51 @@ pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site:
     p
 }
 
+/// A buffer of the pool for Floats, Ints or cells.
+fn pooled(ctx: &mut Ctx, ty: &Ty, boxed: bool, n: i64) -> Option<*mut Handle> {
+    let (expect, room) = match ty {
+        Ty::F64 if !boxed => (Expect::ROW, ROOM),
+        Ty::I64 if !boxed => (Expect::INTS, ROOM),
+        Ty::Data(_) => (Expect::CELLS, CELLS),
+        _ => return None,
+    };
+    let p = ctx.pool.floats(&[n.clamp(8, room)], expect)?;
+    // SAFETY: the handle is new.
+    unsafe { &mut *p }.fill_later();
+    Some(p)
+}
+
+/// Adds a cell to a buffer of cells, which has an owner more then; whether there was room.
+///
+/// # Safety
+/// The buffer is a live handle of this context to which no reference is alive, and the cell lives.
+unsafe fn push_cell(ctx: &mut Ctx, buffer: *mut Handle, cell: *mut Cell) -> bool {
+    // SAFETY: the caller says so; there is room for one more after `grow`.
+    unsafe {
+        let len = (*buffer).dims[0];
+        if len >= (*buffer).owned {
+            ctx.pool.grow(buffer, len as usize);
+            (*buffer).dims[0] = len;
+        }
+        let b = &mut *buffer;
+        if len >= b.owned {
+            return false;
+        }
+        *b.data.cast::<*mut Cell>().add(len as usize) = cell;
+        b.dims[0] += 1;
+        (*cell).rc += 1;
+        true
+    }
+}
+
 /// Makes a buffer that waits, or has rows one behind the other, one that the interpreter's operations fill.
 fn settle(ctx: &mut Ctx, h: &mut Handle) -> Res<()> {
     if let Some((ty, boxed)) = usize::try_from(h.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) {
         h.value = buffer::empty(ty, *boxed, &Value::Int(h.hint))?;
     } else if h.stale {
         let packed = h.expect.boxes();
-        h.settled();
+        // SAFETY: the caller's handle is live.
+        unsafe { ctx.pool.settled(h) };
         h.value = boxes::unpack(std::mem::take(&mut h.value), packed);
     }
     (h.waits, h.data, h.owned) = (0, std::ptr::null_mut(), 0);
@@ -168,6 +208,12 @@ pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u
     let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(code as usize).copied().unwrap_or(if code == 4 { Kind::Ref(Expect(0)) } else { Kind::Data(0) });
     // SAFETY: native code passes its context.
     let ctx = unsafe { &mut *ctx };
+    // SAFETY: native code passes a live buffer, and a live cell where it says so.
+    if let (Kind::Data(_), true) = (kind, unsafe { (*buffer).stale && (*buffer).expect == Expect::CELLS }) {
+        // SAFETY: the same.
+        let done = unsafe { push_cell(ctx, buffer, word as *mut Cell) };
+        return if done { 0 } else { ctx.fail(Error::new(codes::MEMORY, "there is not enough memory for an array of data"), site as u32) };
+    }
     if let Kind::Ref(_) = kind {
         // SAFETY: native code passes a live buffer, and another live handle.
         if unsafe { push_row(ctx, buffer, &*(word as *const Handle)) } {
@@ -204,7 +250,7 @@ pub(crate) unsafe extern "C" fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, 
     // SAFETY: native code passes its context and a live buffer with one owner.
     let (ctx, b) = unsafe { (&mut *ctx, &mut *h) };
     let (reverse, expect) = (how & 1 == 1, Expect((how >> 1) as u8));
-    if b.stale && b.expect == Expect::ROW {
+    if b.stale && matches!(b.expect, Expect::ROW | Expect::INTS | Expect::CELLS) {
         // SAFETY: native code has written `len` elements.
         unsafe { b.filled(len as usize, reverse) };
         return h;

@@ -12,7 +12,7 @@
 //! - `owned` is 1 only if the handle's value is the only reference to its array: then, with one owner, elements may be written.
 //! - Handles do not move. They are freed with their pool at the end of the run, which is what becomes of them after an error.
 
-use crate::cells::{Cells, Layouts};
+use crate::cells::{Cell, Cells, Layouts};
 use adl_interp::ir::boxes;
 use adl_interp::value::{Array, Buf, Value, array};
 use adl_ir::Ty;
@@ -25,13 +25,20 @@ pub(crate) const AXES: usize = 4;
 const IMMORTAL: i64 = 1 << 40;
 
 /// What native code expects a value to be: 0, or the kind of elements and the rank of a flat array. Arrays of boxes that hold Floats may be
-/// packed (`interp::ir::boxes`): their kinds also say how many axes are boxes, and their rank is that of the packed array.
+/// packed (`interp::ir::boxes`): their kinds also say how many axes are boxes, and their rank is that of the packed array. Arrays of data with one
+/// axis may be arrays of cells: a stale handle has the cells as its elements, each with an owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Expect(pub u8);
 
 impl Expect {
     /// One axis of Floats.
     pub const ROW: Expect = Expect(8 + 1);
+
+    /// One axis of Ints.
+    pub const INTS: Expect = Expect(3 * 8 + 1);
+
+    /// One axis of cells.
+    pub const CELLS: Expect = Expect(8 * 8 + 1);
 
     /// Of a type.
     pub fn of(ty: &Ty) -> Expect {
@@ -51,6 +58,7 @@ impl Expect {
             Ty::F32 => 2,
             Ty::I64 => 3,
             Ty::Bool => 4,
+            Ty::Data(_) if *r == 1 => return Expect::CELLS,
             Ty::Str | Ty::Array(..) | Ty::Data(_) => return Expect(0),
         };
         if *r as usize <= AXES { Expect(kind * 8 + *r as u8) } else { Expect(0) }
@@ -63,7 +71,20 @@ impl Expect {
 
     /// Axes that are boxes.
     pub fn boxes(self) -> usize {
-        usize::from(self.0 / 8).saturating_sub(4)
+        match self.0 / 8 {
+            kind @ 5..8 => usize::from(kind) - 4,
+            _ => 0,
+        }
+    }
+
+    /// Whether it is an array of Floats or Ints.
+    pub fn is_numbers(self) -> bool {
+        matches!(self.0 / 8, 1 | 3)
+    }
+
+    /// Whether buffers of the pool can be such arrays.
+    fn is_pooled(self) -> bool {
+        self.holds_floats() || self.0 / 8 == 3 || self == Expect::CELLS
     }
 
     /// What holds a value of this as one more box.
@@ -125,7 +146,7 @@ pub(crate) mod offset {
 /// Where the elements of a flat buffer are, if it is of the expected kind. Elements of an array with one reference may be written there.
 fn elements(b: &mut Buf, e: Expect) -> Option<*mut u8> {
     match (b, e.0 / 8) {
-        (Buf::F64(v), 1 | 5..) => Some(v.as_mut_ptr().cast()),
+        (Buf::F64(v), 1 | 5..8) => Some(v.as_mut_ptr().cast()),
         (Buf::F32(v), 2) => Some(v.as_mut_ptr().cast()),
         (Buf::I64(v), 3) => Some(v.as_mut_ptr().cast()),
         (Buf::Bool(v), 4) => Some(v.as_mut_ptr().cast()),
@@ -136,7 +157,7 @@ fn elements(b: &mut Buf, e: Expect) -> Option<*mut u8> {
 /// The same for elements that are only read.
 fn read_elements(b: &Buf, e: Expect) -> Option<*mut u8> {
     match (b, e.0 / 8) {
-        (Buf::F64(v), 1 | 5..) => Some(v.as_ptr().cast_mut().cast()),
+        (Buf::F64(v), 1 | 5..8) => Some(v.as_ptr().cast_mut().cast()),
         (Buf::F32(v), 2) => Some(v.as_ptr().cast_mut().cast()),
         (Buf::I64(v), 3) => Some(v.as_ptr().cast_mut().cast()),
         (Buf::Bool(v), 4) => Some(v.as_ptr().cast_mut().cast()),
@@ -151,19 +172,19 @@ fn place(rc: &mut Rc<Array>, e: Expect) -> (Option<*mut u8>, bool) {
     }
 }
 
+/// The bits of Floats as Ints, where they are.
+fn as_ints(v: Vec<f64>) -> Vec<i64> {
+    let mut v = std::mem::ManuallyDrop::new(v);
+    // SAFETY: both are eight bytes with the same alignment and any bits; the memory has one owner, before and after.
+    unsafe { Vec::from_raw_parts(v.as_mut_ptr().cast(), v.len(), v.capacity()) }
+}
+
 impl Handle {
     fn empty() -> Handle {
         Handle { rc: 0, data: std::ptr::null_mut(), owned: 0, dims: [0; AXES], value: Value::Unit, expect: Expect(0), stale: false, hint: 0, waits: 0, class: 0 }
     }
 
-    /// The value, with its length and shape.
-    pub fn settled(&mut self) -> &mut Value {
-        if self.stale {
-            self.settle();
-        }
-        &mut self.value
-    }
-
+    /// Says what a stale array's length, shape and elements are. Not for arrays of cells.
     #[cold]
     fn settle(&mut self) {
         self.stale = false;
@@ -175,6 +196,9 @@ impl Handle {
         if let Buf::F64(v) = &mut a.buf {
             // SAFETY: whoever made the handle stale had room for so many, and has written them.
             unsafe { v.set_len(n) };
+            if self.expect.0 / 8 == 3 {
+                a.buf = Buf::I64(as_ints(std::mem::take(v)));
+            }
         }
     }
 
@@ -317,11 +341,11 @@ impl Pool {
         p
     }
 
-    /// A new array of Floats, whose elements are still to be written: at least one axis. `None` if it is too large to be taken from here.
+    /// A new array of Floats, Ints or cells, whose elements are still to be written: at least one axis. `None` if it is too large to be taken from here.
     #[inline]
     pub fn floats(&mut self, dims: &[i64], expect: Expect) -> Option<*mut Handle> {
         let n = dims.iter().try_fold(1usize, |n, d| n.checked_mul(usize::try_from(*d).ok()?))?;
-        if dims.is_empty() || dims.len() != expect.rank() || !expect.holds_floats() {
+        if dims.is_empty() || dims.len() != expect.rank() || !expect.is_pooled() {
             return None;
         }
         let class = class(n);
@@ -379,10 +403,16 @@ impl Pool {
         // SAFETY: the caller says so.
         let h = unsafe { &mut *p };
         h.rc -= 1;
-        if h.rc > 0 || h.stale && self.keep(p, h.class as usize) {
+        if h.rc > 0 {
             return;
         }
-        self.recycle(p, h);
+        if h.stale && h.expect == Expect::CELLS {
+            // SAFETY: so many cells lie there, with an owner each.
+            (0..h.dims[0]).for_each(|i| unsafe { self.let_go(*h.data.cast::<*mut Cell>().add(i as usize)) });
+        }
+        if !(h.stale && self.keep(p, h.class as usize)) {
+            self.recycle(p, h);
+        }
     }
 
     /// Room for more elements in a buffer that a loop fills, or no more room than before.
@@ -405,6 +435,48 @@ impl Pool {
             std::mem::swap(&mut b.class, &mut n.class);
             b.fill_later();
             self.release(new);
+        }
+    }
+
+    /// The value of a handle, with its length and shape.
+    ///
+    /// # Safety
+    /// `p` is a live handle of this pool to which no reference is alive, and no array of cells.
+    pub unsafe fn settled<'h>(&mut self, p: *mut Handle) -> &'h mut Value {
+        // SAFETY: the caller says so.
+        let h = unsafe { &mut *p };
+        if h.stale {
+            h.settle();
+        }
+        &mut h.value
+    }
+
+    /// An array of cells as a value. The cells stay where they are, for code that knows the place.
+    ///
+    /// # Safety
+    /// As of [`Pool::settled`].
+    unsafe fn boxed(&mut self, p: *mut Handle) -> Option<Value> {
+        // SAFETY: the caller says so.
+        let h = unsafe { &*p };
+        if !h.stale || h.expect != Expect::CELLS {
+            return None;
+        }
+        // SAFETY: so many cells lie there, with an owner each.
+        let vs: Vec<Value> = (0..h.dims[0]).map(|i| unsafe { self.data(*h.data.cast::<*mut Cell>().add(i as usize), false) }).collect();
+        Some(array::make([vs.len()].into_iter().collect(), Buf::Boxed(vs)))
+    }
+
+    /// The value of a handle that keeps its owners.
+    ///
+    /// # Safety
+    /// `p` is a live handle of this pool to which no reference is alive.
+    pub unsafe fn lent(&mut self, p: *mut Handle) -> Value {
+        // SAFETY: the caller says so.
+        unsafe {
+            match self.boxed(p) {
+                Some(v) => v,
+                None => self.settled(p).clone(),
+            }
         }
     }
 
@@ -434,8 +506,16 @@ impl Pool {
             return Value::Zero;
         }
         // SAFETY: the caller says so.
-        let h = unsafe { &mut *p };
-        h.settled();
+        if let Some(v) = unsafe { self.boxed(p) } {
+            // SAFETY: the same.
+            unsafe { self.release(p) };
+            return v;
+        }
+        // SAFETY: the same.
+        let h = unsafe {
+            self.settled(p);
+            &mut *p
+        };
         h.rc -= 1;
         if h.rc > 0 {
             h.owned = 0;

@@ -1,4 +1,4 @@
-//! Quick ways of operations on flat arrays of Floats: what native code calls before the interpreter's operation.
+//! Quick ways of operations on flat arrays of Floats (those that only move elements, on Ints too): what native code calls before the interpreter's operation.
 //!
 //! A quick way applies where all arrays are there and fit; otherwise it changes nothing and says so, and the slow way answers. The
 //! arithmetic is the interpreter's own, element by element in the same order, so results are the same bits. Small buffers come from the
@@ -7,7 +7,7 @@
 use crate::handle::{AXES, Expect, Handle};
 use crate::runtime::Ctx;
 use adl_interp::ops::kernels;
-use adl_interp::value::{Buf, Value, array};
+use adl_interp::value::{Buf, Value};
 use adl_prim::{Bin, Un};
 
 /// Words that a quick operation is given.
@@ -79,7 +79,7 @@ impl Floats {
         let handle = word as *mut Handle;
         // SAFETY: the caller says so; no reference to it is alive.
         let h = unsafe { &*handle };
-        if h.data.is_null() || !h.expect.is_floats() {
+        if h.data.is_null() || !h.expect.is_numbers() {
             return None;
         }
         let rank = h.expect.rank();
@@ -272,6 +272,15 @@ impl Run<'_> {
         if h.expect.boxes() > 0 && !h.data.is_null() {
             return self.packed(h);
         }
+        if h.expect == Expect::CELLS && !h.data.is_null() {
+            let at = self.place(1, h.dims[0])?;
+            // SAFETY: so many cells lie there, and live.
+            unsafe {
+                let c = *h.data.cast::<*mut crate::cells::Cell>().add(at);
+                (*c).rc += 1;
+                return Some(c.cast());
+            }
+        }
         let v = {
             // SAFETY: native code passes a live handle; no other reference to it is alive.
             let Value::Array(a) = (unsafe { &(*(self.words[0] as *const Handle)).value }) else { return None };
@@ -308,8 +317,11 @@ impl Run<'_> {
     }
 
     fn shape(&mut self) -> Option<*mut Handle> {
-        let dims = self.array(0)?.dims().to_vec();
-        Some(self.ctx.pool.wrap(array::ints(dims), self.quick.expect))
+        let a = self.array(0)?;
+        let to = self.ctx.pool.floats(&[a.rank as i64], Expect::INTS)?;
+        // SAFETY: the array is new and has so many elements.
+        unsafe { std::ptr::copy_nonoverlapping(a.dims.as_ptr(), (*to).data.cast(), a.rank) };
+        Some(to)
     }
 
     /// An array changed in place by the one at `from`. `at`: the element of the first axis where that begins, and how many numbers.

@@ -5,7 +5,7 @@ use crate::handle::{Expect, Handle};
 use crate::quick::Floats;
 use crate::runtime::Ctx;
 use adl_interp::ops::kernels;
-use adl_interp::value::{Buf, Value};
+
 use adl_prim::Bin;
 
 /// Operators of reductions, scans and histograms that have loops of their own, by number.
@@ -19,16 +19,10 @@ const PART: usize = 1 << 12;
 /// # Safety
 /// `h` is a live handle, and nobody changes its array for as long as the slice is used.
 unsafe fn ints<'a>(h: *const Handle) -> Option<&'a [i64]> {
-    // SAFETY: the caller says so.
-    match unsafe { &(*h).value } {
-        Value::Array(a) if a.shape.len() == 1 => match &a.buf {
-            Buf::I64(v) => {
-                // SAFETY: the same.
-                Some(unsafe { std::slice::from_raw_parts(v.as_ptr(), v.len()) })
-            }
-            _ => None,
-        },
-        _ => None,
+    // SAFETY: the caller says so; where there are elements, they are as many as the extents say.
+    unsafe {
+        let h = &*h;
+        (h.expect == Expect::INTS && !h.data.is_null()).then(|| std::slice::from_raw_parts(h.data.cast(), h.dims[0] as usize))
     }
 }
 

@@ -357,7 +357,8 @@ pub(crate) unsafe extern "C" fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut H
 }
 
 /// The length of an array's first axis; 0 where it is absent.
-pub(crate) unsafe extern "C" fn extent(h: *mut Handle) -> i64 {
+pub(crate) unsafe extern "C" fn extent(h: *const Handle) -> i64 {
     // SAFETY: native code passes a live handle.
-    adl_interp::value::seq::len(unsafe { (*h).settled() }) as i64
+    let h = unsafe { &*h };
+    if h.stale { h.dims[0] } else { adl_interp::value::seq::len(&h.value) as i64 }
 }

@@ -19,7 +19,7 @@ impl Pool {
             // SAFETY: the caller says so.
             Kind::Ref(_) if take => unsafe { self.unwrap(word as *mut Handle) },
             // SAFETY: the caller says so.
-            Kind::Ref(_) => unsafe { (*(word as *mut Handle)).settled().clone() },
+            Kind::Ref(_) => unsafe { self.lent(word as *mut Handle) },
             // SAFETY: the caller says so.
             Kind::Data(_) => unsafe { self.data(word as *mut Cell, take) },
         }

@@ -25,21 +25,22 @@ impl Emit<'_, '_, '_> {
     fn fast(&self, s: &Stmt) -> Option<Fast> {
         let number = |v: &Var| *self.ty(*v) == Ty::F64;
         let array = |v: &Var| self.floats(*v);
+        let numbers = |v: &Var| Expect::of(self.ty(*v)).is_numbers();
         Some(match &s.op {
             Op::Bin(op, a, b) if array(a) && array(b) => Fast::Zip(*op),
             Op::Bin(op, a, b) if array(a) && number(b) => Fast::Right(*op),
             Op::Bin(op, a, b) if number(a) && array(b) => Fast::Left(*op),
             Op::Un(op, a) if array(a) => Fast::Map(*op),
-            Op::Index { a, at, .. } if array(a) && at.len() == 1 && self.ty(*a).rank() > 1 => Fast::Row,
+            Op::Index { a, at, .. } if numbers(a) && at.len() == 1 && self.ty(*a).rank() > 1 => Fast::Row,
             Op::Index { a, at, .. } if at.len() == 1 && !self.ty(*a).scalar().is_flat() && s.outs.iter().chain(&s.lin_outs).all(|v| is_ref(self.ty(*v))) => Fast::Unbox(s.outs.iter().chain(&s.lin_outs).next().and_then(|v| data_of(self.ty(*v)))),
-            Op::Slice { a, .. } if array(a) => Fast::Slice,
+            Op::Slice { a, .. } if numbers(a) => Fast::Slice,
             Op::Replicate { a, .. } if number(a) => Fast::Fill,
-            Op::Shape(a) if array(a) => Fast::Shape,
+            Op::Shape(a) if numbers(a) => Fast::Shape,
             Op::IndexAdd { acc, at, v, .. } if at.len() == 1 && array(acc) && array(v) => Fast::AddRow,
             Op::IndexSet { acc, at, v, .. } if at.len() == 1 && array(acc) && array(v) => Fast::SetRow,
             Op::SliceAdd { acc, v, .. } if array(acc) && array(v) => Fast::AddSlice,
             Op::MatMul(a, b) if array(a) && array(b) => Fast::MatMul,
-            Op::Concat { a, b, .. } if array(a) && array(b) && self.ty(*a).rank() == 1 => Fast::Concat,
+            Op::Concat { a, b, .. } if numbers(a) && numbers(b) && self.ty(*a).rank() == 1 => Fast::Concat,
             Op::Transpose(a) if array(a) && self.ty(*a).rank() == 2 => Fast::Transpose,
             _ => return None,
         })

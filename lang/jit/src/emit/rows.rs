@@ -168,6 +168,9 @@ impl Emit<'_, '_, '_> {
         let ty = self.ty(p).clone();
         let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return self.whole_row(a, index, &ty) };
         let expect = Expect::of(&ty);
+        if let (Ty::Data(_), Expect::CELLS) = (&ty, Expect::of(self.ty(a))) {
+            return self.cell_at(a, &view, index, &ty);
+        }
         if !expect.holds_floats() || view.dims.len() != expect.rank() + 1 {
             return self.whole_row(a, index, &ty);
         }
@@ -186,6 +189,24 @@ impl Emit<'_, '_, '_> {
         self.goto(done, &[copy]);
         self.b.switch_to_block(cold);
         let slow = self.whole_row(a, index, &ty);
+        self.goto(done, &[slow]);
+        self.b.switch_to_block(done);
+        self.b.block_params(done)[0]
+    }
+
+    /// An element of an array of data.
+    fn cell_at(&mut self, a: Var, view: &View, index: Value, ty: &Ty) -> Value {
+        let (cold, done) = (self.cold(), self.b.create_block());
+        self.b.append_block_param(done, types::I64);
+        let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, index, view.dims[0]);
+        self.unless(inside, cold, &[]);
+        let bytes = self.b.ins().ishl_imm_s(index, 3);
+        let at = self.b.ins().iadd(view.data, bytes);
+        let cell = self.b.ins().load(types::I64, super::TRUSTED, at, 0);
+        self.retain(cell);
+        self.goto(done, &[cell]);
+        self.b.switch_to_block(cold);
+        let slow = self.whole_row(a, index, ty);
         self.goto(done, &[slow]);
         self.b.switch_to_block(done);
         self.b.block_params(done)[0]
