@@ -12,12 +12,11 @@
 //! - Nothing here goes as deep into the machine's stack as data are deep.
 
 use crate::handle::Pool;
+use crate::layouts::Layouts;
 use crate::runtime::{Ctx, Kind};
 use adl_interp::error::{Error, codes};
 use adl_interp::ir::boxes;
-use adl_interp::ir::site;
-use adl_interp::value::{ConInfo, Data, Value};
-use adl_ir::{DataDecl, DataId, Ty};
+use adl_interp::value::{Data, Value};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -51,7 +50,7 @@ pub(crate) mod offset {
 const HEAD: usize = size_of::<Cell>() / 8;
 
 /// Words that a value takes.
-const VALUE: usize = 2;
+pub(crate) const VALUE: usize = 2;
 const _: () = assert!(size_of::<Value>() <= 8 * VALUE && align_of::<Value>() <= 8);
 
 /// Rooms below this have lists of free cells that native code takes from.
@@ -74,80 +73,6 @@ impl Cell {
 /// The bits of a head's second word.
 pub(crate) fn head(tag: u32, layout: u16, room: u16) -> i64 {
     (u64::from(tag) | u64::from(layout) << 32 | u64::from(room) << 48) as i64
-}
-
-/// A constructor.
-pub(crate) struct Layout {
-    con: Rc<ConInfo>,
-    /// Its fields.
-    pub fields: Box<[Kind]>,
-    /// The room that native code gives a cell of it.
-    pub room: u16,
-}
-
-impl Layout {
-    /// Which constructor of its type.
-    pub fn tag(&self) -> u32 {
-        self.con.tag
-    }
-}
-
-/// The constructors of a unit.
-#[derive(Default)]
-pub(crate) struct Layouts {
-    all: Vec<Layout>,
-    /// Of each type: its first constructor, and the most room that one takes.
-    of: HashMap<u32, (u16, u16)>,
-    /// Whether there are more than a cell can tell apart.
-    pub full: bool,
-}
-
-/// The declared type in a type.
-fn data_in(t: &Ty) -> Option<DataId> {
-    match t {
-        Ty::Data(d) => Some(*d),
-        Ty::Array(e, _) => data_in(e),
-        _ => None,
-    }
-}
-
-impl Layouts {
-    /// Adds the declared type in a type, with all that its fields lead to.
-    pub fn add(&mut self, datas: &[Rc<DataDecl>], ty: &Ty) {
-        let mut todo: Vec<DataId> = data_in(ty).into_iter().collect();
-        while let Some(d) = todo.pop() {
-            if self.of.contains_key(&d.0) {
-                continue;
-            }
-            let base = self.all.len();
-            let mut most = VALUE;
-            for (tag, (name, fields)) in datas.get(d.0 as usize).map_or(&[][..], |d| &d.cons).iter().enumerate() {
-                let room = fields.len().max(VALUE);
-                most = most.max(room);
-                let con = site::constructor(name, tag as u32, fields.len());
-                self.all.push(Layout { con, fields: fields.iter().map(Kind::of).collect(), room: room as u16 });
-                todo.extend(fields.iter().filter_map(data_in));
-            }
-            self.full |= self.all.len() > usize::from(u16::MAX) || most > usize::from(u16::MAX);
-            self.of.insert(d.0, (base as u16, most as u16));
-        }
-    }
-
-    /// The number of a constructor.
-    pub fn at(&self, data: DataId, tag: u32) -> u16 {
-        self.of.get(&data.0).map_or(0, |(base, _)| base.wrapping_add(tag as u16))
-    }
-
-    /// The most room that a constructor of the same type takes.
-    pub fn most(&self, at: u16) -> u16 {
-        let base = self.get(at).map_or(at, |l| at.wrapping_sub(l.tag() as u16));
-        self.of.values().find(|(b, _)| *b == base).map_or(0, |(_, most)| *most)
-    }
-
-    /// A constructor by its number.
-    pub fn get(&self, at: u16) -> Option<&Layout> {
-        self.all.get(usize::from(at))
-    }
 }
 
 /// All cells of a run.
@@ -303,7 +228,7 @@ impl Pool {
         if matches!(v, Value::Zero) {
             return self.cells.absent;
         }
-        let (base, room) = self.cells.layouts().of.get(&data).copied().unwrap_or((0, VALUE as u16));
+        let (base, room) = self.cells.layouts().first(data);
         let c = self.cells.take(room);
         if !c.is_null() {
             // SAFETY: the cell is new.

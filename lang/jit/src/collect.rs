@@ -98,6 +98,9 @@ unsafe fn push_cell(ctx: &mut Ctx, buffer: *mut Handle, cell: *mut Cell) -> bool
 fn settle(ctx: &mut Ctx, h: &mut Handle) -> Res<()> {
     if let Some((ty, boxed)) = usize::try_from(h.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) {
         h.value = buffer::empty(ty, *boxed, &Value::Int(h.hint))?;
+    } else if h.stale && h.expect == Expect::RAGGED && h.dims[3] != 0 {
+        // SAFETY: the handle is a live buffer to which rows of different lengths were added.
+        h.value = boxes::unpack(unsafe { ragged(ctx, h) }, 1);
     } else if h.stale {
         let packed = h.expect.boxes();
         // SAFETY: the caller's handle is live.
@@ -184,6 +187,10 @@ unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
         return false;
     }
     let dims = &row.dims[..row.expect.rank()];
+    if b.stale && b.expect == Expect::RAGGED && dims.len() == 1 && (b.dims[3] != 0 || b.dims[1] != dims[0]) {
+        // SAFETY: the same.
+        return unsafe { push_ragged(ctx, b, row) }.is_some();
+    }
     if !b.stale || b.expect.rank() != dims.len() + 1 || b.dims[1..=dims.len()] != *dims {
         return false;
     }
@@ -201,6 +208,59 @@ unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
     unsafe { std::ptr::copy_nonoverlapping(row.data.cast::<f64>(), b.data.cast::<f64>().add(len * n), n) };
     b.dims[0] += 1;
     true
+}
+
+/// Adds a row to a buffer of rows of different lengths. `None` if there is no room; then nothing has happened.
+///
+/// # Safety
+/// The buffer and the row are different live handles of this context; the buffer is stale and holds rows.
+unsafe fn push_ragged(ctx: &mut Ctx, b: &mut Handle, row: &Handle) -> Option<()> {
+    let (rows, n) = (b.dims[0], row.dims[0] as usize);
+    // SAFETY: the caller says so; places are written before they are read, and only where there is room.
+    unsafe {
+        if b.dims[3] == 0 {
+            let starts = ctx.pool.floats(&[b.hint.max(2 * rows).clamp(8, ROOM) + 1], Expect::INTS)?;
+            (0..=rows).for_each(|k| *(*starts).data.cast::<i64>().add(k as usize) = k * b.dims[1]);
+            (*starts).fill_later();
+            b.dims[3] = starts as i64;
+        }
+        let starts = b.dims[3] as *mut Handle;
+        if rows + 1 >= (*starts).owned {
+            ctx.pool.grow(starts, rows as usize + 1);
+        }
+        if rows + 1 >= (*starts).owned {
+            return None;
+        }
+        let ends = (*starts).data.cast::<i64>().add(rows as usize);
+        let len = *ends as usize;
+        if len + n > b.room() as usize {
+            let new = ctx.pool.floats(&[(len + n) as i64 * 2], Expect::ROW)?;
+            std::ptr::copy_nonoverlapping(b.data.cast::<f64>(), (*new).data.cast(), len);
+            take_over(b, &mut *new);
+            ctx.pool.release(new);
+        }
+        std::ptr::copy_nonoverlapping(row.data.cast::<f64>(), b.data.cast::<f64>().add(len), n);
+        *ends.add(1) = (len + n) as i64;
+    }
+    b.dims[0] += 1;
+    Some(())
+}
+
+/// Makes a value of a buffer of rows of different lengths, which then holds nothing.
+///
+/// # Safety
+/// As of [`push_ragged`]; such a row has been added.
+unsafe fn ragged(ctx: &mut Ctx, b: &mut Handle) -> Value {
+    let starts = b.dims[3] as *mut Handle;
+    // SAFETY: the caller says so: there is a start more than rows, and the last one says how many numbers have been written.
+    unsafe {
+        (*starts).filled(b.dims[0] as usize + 1, false);
+        b.dims = [*(*starts).data.cast::<i64>().add(b.dims[0] as usize), 0, 0, 0];
+        b.expect = Expect::ROW;
+        ctx.pool.settled(b);
+        let numbers = std::mem::take(&mut b.value);
+        boxes::ragged(numbers, ctx.pool.unwrap(starts))
+    }
 }
 
 /// Adds a value, which is lent, to a buffer. `kind` is as [`code_of`] says.
@@ -255,7 +315,15 @@ pub(crate) unsafe extern "C" fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, 
         unsafe { b.filled(len as usize, reverse) };
         return h;
     }
-    if b.stale && b.expect == expect {
+    if b.stale && b.expect == Expect::RAGGED && expect == Expect::RAGGED && b.dims[3] != 0 && !reverse {
+        // SAFETY: rows of different lengths have been added to it; it has one owner.
+        unsafe {
+            let v = ragged(ctx, b);
+            ctx.pool.release(h);
+            return ctx.pool.wrap(v, expect);
+        }
+    }
+    if b.stale && b.expect == expect && (b.expect != Expect::RAGGED || b.dims[3] == 0) {
         turn_rows(b, reverse);
         b.owned = 1;
         return h;

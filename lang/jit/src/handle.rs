@@ -9,10 +9,13 @@
 //!   then fails, and the slow way answers.
 //! - A `stale` handle's array has room for the elements, but does not know yet how many there are and in what shape: `settle` says so before
 //!   anybody looks at the value. Nobody else holds it. So buffers that live and die in native code cost next to nothing.
+//! - Rows of Floats in boxes that have different lengths are one buffer too: `dims[2]` is then where the numbers are, `dims[3]` where it stands at which
+//!   of them each row begins, and `hint` how many rows there are. `data` is null. Of a buffer that is being filled, `dims[3]` is the handle of the latter.
 //! - `owned` is 1 only if the handle's value is the only reference to its array: then, with one owner, elements may be written.
 //! - Handles do not move. They are freed with their pool at the end of the run, which is what becomes of them after an error.
 
-use crate::cells::{Cell, Cells, Layouts};
+use crate::cells::{Cell, Cells};
+use crate::layouts::Layouts;
 use adl_interp::ir::boxes;
 use adl_interp::value::{Array, Buf, Value, array};
 use adl_ir::Ty;
@@ -36,6 +39,9 @@ impl Expect {
 
     /// One axis of Ints.
     pub const INTS: Expect = Expect(3 * 8 + 1);
+
+    /// One axis of boxes with one axis of Floats in each.
+    pub const RAGGED: Expect = Expect(5 * 8 + 2);
 
     /// One axis of cells.
     pub const CELLS: Expect = Expect(8 * 8 + 1);
@@ -141,6 +147,7 @@ pub(crate) mod offset {
     pub const DATA: i32 = std::mem::offset_of!(Handle, data) as i32;
     pub const OWNED: i32 = std::mem::offset_of!(Handle, owned) as i32;
     pub const DIMS: i32 = std::mem::offset_of!(Handle, dims) as i32;
+    pub const HINT: i32 = std::mem::offset_of!(Handle, hint) as i32;
 }
 
 /// Where the elements of a flat buffer are, if it is of the expected kind. Elements of an array with one reference may be written there.
@@ -247,6 +254,20 @@ impl Handle {
             for (d, n) in self.dims.iter_mut().zip(&rc.shape) {
                 *d = *n as i64;
             }
+        } else if let Some((x, starts)) = boxes::parts(&self.value).filter(|_| self.expect == Expect::RAGGED) {
+            (self.dims[2], self.dims[3], self.hint) = (x.as_ptr() as i64, starts.as_ptr() as i64, starts.len() as i64 - 1);
+        }
+    }
+
+    /// Where a row lies among others of different lengths, and how many numbers it has.
+    pub fn ragged_row(&self, index: u64) -> Option<(*const f64, i64)> {
+        if !self.data.is_null() || self.expect != Expect::RAGGED || self.dims[3] == 0 || index >= self.hint as u64 {
+            return None;
+        }
+        // SAFETY: so many rows are there, each with a start and an end.
+        unsafe {
+            let starts = (self.dims[3] as *const i64).add(index as usize);
+            Some(((self.dims[2] as *const f64).add(*starts as usize), *starts.add(1) - *starts))
         }
     }
 

@@ -33,6 +33,7 @@ mod collect;
 mod emit;
 mod functions;
 mod handle;
+mod layouts;
 mod module;
 mod quick;
 mod running;

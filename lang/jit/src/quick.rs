@@ -281,6 +281,12 @@ impl Run<'_> {
                 return Some(c.cast());
             }
         }
+        if let Some((at, n)) = h.ragged_row(self.words[1]) {
+            let to = self.ctx.pool.floats(&[n], self.quick.expect)?;
+            // SAFETY: so many numbers lie there, and the target is new and as large.
+            unsafe { std::ptr::copy_nonoverlapping(at, (*to).data.cast(), n as usize) };
+            return Some(to);
+        }
         let v = {
             // SAFETY: native code passes a live handle; no other reference to it is alive.
             let Value::Array(a) = (unsafe { &(*(self.words[0] as *const Handle)).value }) else { return None };

@@ -2,7 +2,8 @@
 //!
 //! Operands and results go through an array of words: scalars as their bits, other values as handles.
 
-use crate::cells::{Cell, Layouts};
+use crate::cells::Cell;
+use crate::layouts::Layouts;
 use crate::handle::{AXES, Expect, Handle, Pool};
 use crate::quick::Quick;
 use adl_interp::error::{Error, codes};
@@ -272,6 +273,10 @@ pub(crate) unsafe extern "C" fn constant(ctx: *mut Ctx, id: u64) -> *mut Handle 
 pub(crate) unsafe extern "C" fn row_place(_: *mut Ctx, h: *const Handle, index: u64, rank: u64, dims: *mut i64) -> *const f64 {
     // SAFETY: native code passes a live handle, whose array stays while its rows are read, and room for so many extents.
     unsafe {
+        if let (Some((at, n)), 1) = ((*h).ragged_row(index), rank) {
+            *dims = n;
+            return at;
+        }
         let Value::Array(a) = &(*h).value else { return std::ptr::null() };
         let Buf::Boxed(rows) = &a.buf else { return std::ptr::null() };
         let Some(Value::Array(row)) = rows.get(index as usize) else { return std::ptr::null() };
@@ -360,5 +365,8 @@ pub(crate) unsafe extern "C" fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut H
 pub(crate) unsafe extern "C" fn extent(h: *const Handle) -> i64 {
     // SAFETY: native code passes a live handle.
     let h = unsafe { &*h };
+    if let (Some(_), n) = (h.ragged_row(0), h.hint) {
+        return n;
+    }
     if h.stale { h.dims[0] } else { adl_interp::value::seq::len(&h.value) as i64 }
 }

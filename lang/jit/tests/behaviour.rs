@@ -241,3 +241,69 @@ fn vectors_behind_each_other_and_turned_matrices_are_the_interpreters() {
         both(&p, f, &[array::floats(numbers(n)), array::floats(numbers(k)), m]).unwrap_or_else(|e| panic!("{n} {k}: {}", e.diag.message));
     }
 }
+
+const LISTS: &str = "data D0 List = Nil | Cons(f64, []i64, D0)
+    fn f0 total (v0: D0) -> (f64) {
+        v1: f64 = switch v0 | () { v2: f64 = 0.0 return v2 } | (v3: f64, v4: []i64, v5: D0) {
+            v6: i64 = dim 0 v4 v7: f64 = to_f64 v6 v8: f64 = mul v7 v3 v9: f64 = call f0 (v5) v10: f64 = add v8 v9 return v10 } end
+        return v1 }
+    fn f1 f (v0: i64, v1: []i64, v2: D0) -> (D0, []D0, D0, f64, f64, f64) {
+        v3: D0, v4: i64 = loop for v0 carry (v2) (v5: i64, v6: D0) { v7: f64 = to_f64 v5 v8: D0 = con D0.1 v7 v1 v6 return v8 }
+        v9: f64 = call f0 (v3)
+        v10: []D0, v11: i64 = loop for v0 out (boxed) (v12: i64) { v13: f64 = to_f64 v12 v14: []i64 = slice v1 v12 v0 v15: []i64 = concat v14 v1 v16: D0 = con D0.1 v13 v15 v3 return v16 }
+        v17: f64, v18: i64 = loop for v0 reverse over (v10) out (sum) (v19: i64, v20: D0) { v21: f64 = call f0 (v20) return v21 }
+        v22: i64 = 1 v23: D0 = index v10 [v22] v24: f64 = call f0 (v2)
+        return v3, v10, v23, v9, v17, v24 }";
+
+#[test]
+fn data_are_the_interpreters() {
+    let (p, f) = program(LISTS);
+    let con = |tag, fields: Vec<Value>| {
+        let con = adl_interp::ir::site::constructor("C", tag, fields.len());
+        Value::Data(std::rc::Rc::new(adl_interp::value::Data { con, fields }))
+    };
+    let nil = con(0, vec![]);
+    let one = con(1, vec![Value::Float(2.5), array::ints(vec![7]), nil.clone()]);
+    for n in [0i64, 1, 2, 5] {
+        for end in [&nil, &one] {
+            // Without a second element the index is out of bounds.
+            let out = both(&p, f, &[Value::Int(n), array::ints((0..n).collect()), end.clone()]);
+            assert_eq!(out.is_ok(), n > 1);
+        }
+    }
+}
+
+#[test]
+fn deep_data_take_no_stack() {
+    let text = "data D0 List = Nil | Cons(f64, D0)
+        fn f0 f (v0: i64) -> (D0) {
+        v1: D0 = con D0.0
+        v2: D0, v3: i64 = loop for v0 carry (v1) (v4: i64, v5: D0) { v6: f64 = to_f64 v4 v7: D0 = con D0.1 v6 v5 return v7 }
+        v8: D0, v9: i64 = loop for v0 carry (v1) (v10: i64, v11: D0) { v12: f64 = to_f64 v10 v13: D0 = con D0.1 v12 v11 return v13 }
+        return v2 }";
+    let (p, f) = program(text);
+    let mut v = native(&p, f, vec![Value::Int(1_000_000)]).unwrap().remove(0);
+    let mut n = 0;
+    while let Value::Data(d) = &v {
+        n += 1;
+        let Some(next) = d.fields.get(1).cloned() else { break };
+        v = next;
+    }
+    assert_eq!(n, 1_000_001);
+}
+
+#[test]
+fn rows_of_different_lengths_are_the_interpreters() {
+    let text = "fn f0 f (v0: i64, v1: i64) -> ([]([]f64), f64, []f64) {
+        v2: []([]f64), v3: i64 = loop for v0 out (boxed) (v4: i64) {
+            v5: i64 = rem v4 v1 v6: []f64, v7: i64 = loop for v5 out (collect) (v8: i64) { v9: f64 = to_f64 v8 v10: f64 = to_f64 v4 v11: f64 = add v9 v10 return v11 } return v6 }
+        v12: f64, v13: i64 = loop for v0 over (v2) out (sum) (v14: i64, v15: []f64) {
+            v16: i64 = dim 0 v15 v17: f64, v18: i64 = loop for v16 over (v15) out (sum) (v19: i64, v20: f64) { return v20 } return v17 }
+        v21: i64 = 2 v22: []f64 = index v2 [v21]
+        return v2, v12, v22 }";
+    let (p, f) = program(text);
+    for (n, k) in [(0, 3), (2, 1), (3, 3), (3, 5), (40, 7), (9, 9)] {
+        let out = both(&p, f, &[Value::Int(n), Value::Int(k)]);
+        assert_eq!(out.is_ok(), n > 2, "{n} {k}");
+    }
+}

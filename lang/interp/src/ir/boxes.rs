@@ -1,11 +1,12 @@
 //! Arrays of boxes that hold Floats, and the same numbers packed into one flat array.
 //!
 //! Loops keep residuals in boxes, because each turn's may have its own shape. Mostly they all have one; native code then keeps them in one
-//! buffer: a value of type `[]([]f64)` is an array of two axes. Only native code reads such values. Whoever else gets one unpacks it:
+//! buffer: a value of type `[]([]f64)` is an array of two axes; or, where rows have different lengths, a pair ([`ragged`]). Only native code reads such values. Whoever else gets one unpacks it:
 //! [`unpack`] is called wherever a value leaves native code, but for residuals that go back to native code as they are.
 
-use crate::value::{Buf, Shape, Value, array};
+use crate::value::{Buf, Shape, Tuple, Value, array};
 use adl_ir::Ty;
+use std::rc::Rc;
 
 /// Floats in a box above which it is not worth copying them to pack them.
 pub const LARGEST: usize = 4096;
@@ -23,8 +24,30 @@ pub fn boxes(ty: &Ty) -> usize {
     if *ty.scalar() == Ty::F64 { n } else { 0 }
 }
 
+/// Rows of different lengths, packed: all their numbers, and where each row begins, with the end behind that.
+pub fn ragged(numbers: Value, starts: Value) -> Value {
+    Value::Tuple(Rc::new(Tuple(vec![numbers, starts])))
+}
+
+/// The parts of such rows.
+pub fn parts(v: &Value) -> Option<(&[f64], &[i64])> {
+    let Value::Tuple(t) = v else { return None };
+    match &t.0[..] {
+        [Value::Array(x), Value::Array(starts)] => match (&x.buf, &starts.buf) {
+            (Buf::F64(x), Buf::I64(starts)) => Some((x, starts)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// A value with so many axes of boxes, packed nowhere.
 pub fn unpack(v: Value, boxes: usize) -> Value {
+    if let Some((x, starts)) = parts(&v) {
+        let row = |w: &[i64]| array::floats(x[w[0] as usize..w[1] as usize].to_vec());
+        let rows: Vec<Value> = starts.windows(2).map(row).collect();
+        return array::make(Shape::from_slice(&[rows.len()]), Buf::Boxed(rows));
+    }
     let Value::Array(a) = &v else { return v };
     if boxes == 0 {
         return v;
@@ -96,6 +119,12 @@ mod tests {
         assert!(text(&p).contains("F64([1.0, 2.0, 3.0, 4.0])"), "{p:?}");
         assert_eq!(text(&unpack(p, 2)), text(&v));
         assert_eq!(text(&unpack(v.clone(), 2)), text(&v));
+    }
+
+    #[test]
+    fn rows_of_different_lengths_come_apart() {
+        let v = super::ragged(row(&[1.0, 2.0, 3.0]), crate::value::array::ints(vec![0, 2, 2, 3]));
+        assert_eq!(text(&unpack(v, 1)), text(&boxed(vec![row(&[1.0, 2.0]), row(&[]), row(&[3.0])])));
     }
 
     #[test]

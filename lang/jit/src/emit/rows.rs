@@ -4,7 +4,7 @@
 //! Where the interpreter's operation is needed after all (an index out of bounds, an absent array) the row is made for it.
 
 use super::{Bound, Emit, Scope, View, group, is_ref};
-use crate::handle::{AXES, Expect};
+use crate::handle::{self, AXES, Expect};
 use crate::runtime::{self, Kind};
 use adl_interp::ir::lower::zero_of;
 use adl_interp::ir::step::What;
@@ -152,6 +152,9 @@ impl Emit<'_, '_, '_> {
             return;
         }
         let (h, rank) = (self.val(a), self.int(row.rank() as i64));
+        if all == Expect::RAGGED {
+            self.ragged_row(h, index, done);
+        }
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
         let Some(data) = self.runtime(runtime::row_place as *const u8, &[self.ctx, h, index, rank, slot], 1) else { return };
         let (found, none) = (self.cold(), self.cold());
@@ -160,6 +163,28 @@ impl Emit<'_, '_, '_> {
         let dims = (0..row.rank()).map(|k| self.b.ins().stack_load(types::I64, types::I64, self.slot, 8 * k as i32));
         let all: Vec<Value> = std::iter::once(data).chain(dims.collect::<Vec<_>>()).collect();
         self.goto(done, &all);
+        self.b.switch_to_block(none);
+    }
+
+    /// Of rows of different lengths: goes to `done` with the place of one, where it is there.
+    fn ragged_row(&mut self, h: Value, index: Value, done: ir::Block) {
+        let (some, found, none) = (self.b.create_block(), self.b.create_block(), self.cold());
+        let load = |e: &mut Self, at: Value, offset: i32| e.b.ins().load(types::I64, super::TRUSTED, at, offset);
+        let starts = load(self, h, handle::offset::DIMS + 24);
+        self.b.ins().brif(starts, some, &[], none, &[]);
+        self.b.switch_to_block(some);
+        let rows = load(self, h, handle::offset::HINT);
+        let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, index, rows);
+        self.b.ins().brif(inside, found, &[], none, &[]);
+        self.b.switch_to_block(found);
+        let numbers = load(self, h, handle::offset::DIMS + 16);
+        let bytes = self.b.ins().ishl_imm_s(index, 3);
+        let at = self.b.ins().iadd(starts, bytes);
+        let (start, end) = (load(self, at, 0), load(self, at, 8));
+        let n = self.b.ins().isub(end, start);
+        let bytes = self.b.ins().ishl_imm_s(start, 3);
+        let data = self.b.ins().iadd(numbers, bytes);
+        self.goto(done, &[data, n]);
         self.b.switch_to_block(none);
     }
 

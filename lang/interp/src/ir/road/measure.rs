@@ -185,6 +185,7 @@ fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
     while let Some((ty, v)) = todo.pop() {
         match (&ty, &v) {
             (Ty::Array(..), Value::Zero) => {}
+            (Ty::Array(..), Value::Tuple(_)) => sum += crate::ir::boxes::parts(&v).map_or(0, |(x, _)| size_of_val(x) as u64),
             (Ty::Array(e, _), Value::Array(a)) => match &a.buf {
                 Buf::Boxed(vs) => todo.extend(vs.iter().map(|v| ((**e).clone(), v.clone()))),
                 _ => sum += flat(a),

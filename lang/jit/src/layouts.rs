@@ -1,0 +1,89 @@
+//! The constructors of a unit: which fields cells have.
+
+use crate::cells::VALUE;
+use crate::runtime::Kind;
+use adl_interp::ir::site;
+use adl_interp::value::ConInfo;
+use adl_ir::{DataDecl, DataId, Ty};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A constructor.
+pub(crate) struct Layout {
+    /// What the interpreter calls it.
+    pub con: Rc<ConInfo>,
+    /// Its fields.
+    pub fields: Box<[Kind]>,
+    /// The room that native code gives a cell of it.
+    pub room: u16,
+}
+
+impl Layout {
+    /// Which constructor of its type.
+    pub fn tag(&self) -> u32 {
+        self.con.tag
+    }
+}
+
+/// The constructors of a unit.
+#[derive(Default)]
+pub(crate) struct Layouts {
+    all: Vec<Layout>,
+    /// Of each type: its first constructor, and the most room that one takes.
+    of: HashMap<u32, (u16, u16)>,
+    /// Whether there are more than a cell can tell apart.
+    pub full: bool,
+}
+
+/// The declared type in a type.
+fn data_in(t: &Ty) -> Option<DataId> {
+    match t {
+        Ty::Data(d) => Some(*d),
+        Ty::Array(e, _) => data_in(e),
+        _ => None,
+    }
+}
+
+impl Layouts {
+    /// Adds the declared type in a type, with all that its fields lead to.
+    pub fn add(&mut self, datas: &[Rc<DataDecl>], ty: &Ty) {
+        let mut todo: Vec<DataId> = data_in(ty).into_iter().collect();
+        while let Some(d) = todo.pop() {
+            if self.of.contains_key(&d.0) {
+                continue;
+            }
+            let base = self.all.len();
+            let mut most = VALUE;
+            for (tag, (name, fields)) in datas.get(d.0 as usize).map_or(&[][..], |d| &d.cons).iter().enumerate() {
+                let room = fields.len().max(VALUE);
+                most = most.max(room);
+                let con = site::constructor(name, tag as u32, fields.len());
+                self.all.push(Layout { con, fields: fields.iter().map(Kind::of).collect(), room: room as u16 });
+                todo.extend(fields.iter().filter_map(data_in));
+            }
+            self.full |= self.all.len() > usize::from(u16::MAX) || most > usize::from(u16::MAX);
+            self.of.insert(d.0, (base as u16, most as u16));
+        }
+    }
+
+    /// The number of a constructor.
+    pub fn at(&self, data: DataId, tag: u32) -> u16 {
+        self.of.get(&data.0).map_or(0, |(base, _)| base.wrapping_add(tag as u16))
+    }
+
+    /// The most room that a constructor of the same type takes.
+    pub fn most(&self, at: u16) -> u16 {
+        let base = self.get(at).map_or(at, |l| at.wrapping_sub(l.tag() as u16));
+        self.of.values().find(|(b, _)| *b == base).map_or(0, |(_, most)| *most)
+    }
+
+    /// The first constructor of a type, and the most room that one takes.
+    pub fn first(&self, data: u32) -> (u16, u16) {
+        self.of.get(&data).copied().unwrap_or((0, VALUE as u16))
+    }
+
+    /// A constructor by its number.
+    pub fn get(&self, at: u16) -> Option<&Layout> {
+        self.all.get(usize::from(at))
+    }
+}
