@@ -195,6 +195,8 @@ struct Lined {
     halves: [FnId; 2],
     /// Both as one function, made when it is wanted; `None` where that gains nothing.
     whole: std::cell::OnceCell<Option<Rc<Fun>>>,
+    /// Whether the primal half was native when it last ran, or some of what it calls.
+    hot: std::cell::Cell<bool>,
     active: Vec<bool>,
     /// What it was made from: the function, what is differentiated, the plan.
     source: FnId,
@@ -359,7 +361,7 @@ impl Road {
         let made_by = self.program.func(l.primal);
         let outs = made_by.body.results.len();
         let kept = made_by.tys(&made_by.body.results[l.results..]);
-        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, halves: [l.primal, l.cotangent], whole: Default::default(), active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
+        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, halves: [l.primal, l.cotangent], whole: Default::default(), hot: Default::default(), active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
         self.lines.insert(key, made.clone());
         self.clock.making(start);
         Ok(made)

@@ -117,6 +117,13 @@ impl Datas {
                 let fields = self.merge_each(&like.fields, ls.iter(), &mut t.fields.iter().cloned())?;
                 return Some(Value::Data(Rc::new(Data { con: like.con.clone(), fields })));
             };
+            if ls.len() == own.fields.len() && ls.iter().all(|l| matches!(l, Layout::Leaf(_) | Layout::Data(_)) && self.real(l)) {
+                for ((t, x), l) in own.fields.iter_mut().zip(&like.fields).zip(ls) {
+                    *t = self.merge(x, l, &mut std::iter::once(std::mem::take(t)))?;
+                }
+                own.con = like.con.clone();
+                return Some(Value::Data(t));
+            }
             let given = std::mem::take(&mut own.fields);
             own.fields = self.merge_each(&like.fields, ls.iter(), &mut given.into_iter())?;
             own.con = like.con.clone();

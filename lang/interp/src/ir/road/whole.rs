@@ -43,7 +43,10 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Recorded, Not>>
         });
         return run(m, x, &lined, &fun, leaves);
     }
-    Ok(recorded_by(m, f, x, ready)?.map(|(y, map)| Recorded::Map(y, map)))
+    let lined = ready.lined.clone();
+    let out = recorded_by(m, f, x, ready)?;
+    lined.hot.set(m.ran_native);
+    Ok(out.map(|(y, map)| Recorded::Map(y, map)))
 }
 
 /// Both halves as one function, if it is native, or had better be.
@@ -60,11 +63,7 @@ fn native(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
     let fun = l.whole.get()?.clone()?;
     let Fun::Member(g, i) = &*fun else { return None };
     let code = g.codes[*i as usize].clone();
-    let hot = match &*l.primal {
-        Fun::Member(g, i) => g.codes[*i as usize].native.as_ref().is_some_and(|s| s.is_native()),
-        _ => false,
-    };
-    let ready = match (&code.native, hot) {
+    let ready = match (&code.native, l.hot.get()) {
         (Some(state), true) => state.compile(&compiler, &m.road.clock),
         _ => m.native_code(&code, ready.leaves.iter()).is_some(),
     };
