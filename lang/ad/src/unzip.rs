@@ -5,6 +5,7 @@
 //!   part branches on the same condition. Deep nests of branches keep less than a slot for each ([`arms`]).
 //! - A loop's residuals are arrays over the turns. The linear part is a loop over their number. Arrays and data go into boxes, so that
 //!   nothing is copied and shapes may differ.
+//!   What says whether there is another turn is not stored: the number of the turn says it.
 //! - A call's residuals are more results of the callee. Those of a function that calls itself are one value of a data type, so that
 //!   recursion makes a recursive type.
 //! - What the plan says to recompute moves to the linear side, reading what is stored.
@@ -19,7 +20,7 @@ pub use plan::{Plan, Residual};
 
 use crate::Ad;
 use crate::{check, dce};
-use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Op, Program, Stmt, Ty, Var};
+use adl_ir::{Block, Builder, DataDecl, DataId, FnId, Function, Lit, Op, Program, Stmt, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
@@ -100,7 +101,7 @@ impl Ad {
     }
 
     fn unzip_function(&mut self, p: &mut Program, id: FnId, src: &Function, plan: &Plan, u: &Unzipped) -> Result<Unzipped, Unsupported> {
-        let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new(), parts: HashSet::new(), depths: HashMap::new(), numbered: HashSet::new(), which: HashMap::new(), notes: Notes::default(), outside: bound_at(&src.body).collect(), loops: 0 };
+        let mut z = U { ad: self, p, id, f: src.clone(), plan, origins: HashMap::new(), made: HashMap::new(), parts: HashSet::new(), depths: HashMap::new(), numbered: HashSet::new(), which: HashMap::new(), notes: Notes::default(), bools: bools(&src.body), outside: bound_at(&src.body).collect(), loops: 0 };
         z.note_params(&src.body, Span::default(), "an argument");
         let halves = z.block(&src.body, &|_, _| false)?;
         let rows: Vec<Vec<Residual>> = halves.needs.iter().map(|v| z.origin(*v)).collect();
@@ -241,6 +242,8 @@ struct U<'a> {
     /// Their numbers of arms, until the branch around them takes them on.
     which: HashMap<Var, arms::Which>,
     notes: Notes,
+    /// Literal Bools.
+    bools: HashMap<Var, bool>,
     /// Arrays bound outside of all loops, and the number of loops around the block that is taken apart.
     outside: HashSet<Var>,
     loops: u32,
@@ -378,6 +381,16 @@ impl U<'_> {
         needs.sort_unstable();
         Halves { primal, linear, needs }
     }
+}
+
+fn bools(b: &Block) -> HashMap<Var, bool> {
+    let mut out = HashMap::new();
+    each_stmt(b, &mut |s| {
+        if let (Op::Lit(Lit::Bool(b)), [o]) = (&s.op, &s.outs[..]) {
+            out.insert(*o, *b);
+        }
+    });
+    out
 }
 
 /// Non-linear variables that a block binds at its own level.

@@ -29,3 +29,22 @@ fn gradients_are_the_same_bits_under_every_plan() {
         }
     }
 }
+
+#[test]
+fn what_says_whether_a_loop_goes_on_is_not_stored() {
+    let text = "fn f0 f (v0: f64) -> (f64) {
+        v1: bool = true v2: bool = false v3: f64 = 100.0
+        v4: bool, v5: f64, v6: i64 = loop while (v7: bool, v8: f64) { return v7 } carry (v1, v0) (v9: i64, v10: bool, v11: f64) {
+            v12: f64 = exp v11 v13: f64 = add v12 v11 v14: bool = lt v13 v3
+            v15: bool, v16: f64 = if v14 { return v1, v13 } else { return v2, v11 }
+            return v15, v16 }
+        return v5 }";
+    check("while", program("while", text), &Plan::store_all(), Segments::None, None);
+    let mut p = program("while", text);
+    let (mut ad, f) = (adl_ad::Ad::new(), adl_ir::FnId(0));
+    let j = ad.jvp(&mut p, f, &[true]).unwrap_or_else(|e| panic!("{}", e.why));
+    let u = ad.unzip(&mut p, j.func, &Plan::store_all()).unwrap_or_else(|e| panic!("{}", e.why));
+    let primal = p.func(u.primal);
+    let kept = primal.tys(&primal.body.results);
+    assert!(kept.iter().all(|t| *t.scalar() != adl_ir::Ty::Bool), "{kept:?}");
+}

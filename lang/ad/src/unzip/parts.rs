@@ -1,9 +1,11 @@
 //! U of loops, calls and what else has linear and non-linear in one.
 
 use super::{Halves, U};
-use adl_ir::{Block, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
 use adl_specialise::Unsupported;
-use std::collections::HashMap;
+use adl_syntax::span::Span;
+use std::collections::{HashMap, HashSet};
 
 impl U<'_> {
     /// Puts the halves of a statement where they belong.
@@ -46,9 +48,14 @@ impl U<'_> {
         let new_index = self.copy_of(index);
         let mut names = HashMap::from([(index, new_index)]);
         let (mut outs, mut kept, mut xs, mut elem_params) = (l.outs.clone(), Vec::new(), Vec::new(), Vec::new());
+        let (another, mut again) = (self.another(l), Vec::new());
         for v in halves.needs.iter().filter(|v| inside.contains(v) && **v != index) {
             let elem = self.copy_of(*v);
             names.insert(*v, elem);
+            if another.contains(v) {
+                again.push(elem);
+                continue;
+            }
             elem_params.push(elem);
             if let Some(k) = elems.iter().position(|e| e == v) {
                 // An element of an array that is there anyway.
@@ -74,6 +81,7 @@ impl U<'_> {
         crate::explicit::rename(&mut lin_body, &names);
         lin_body.params = [vec![new_index], elem_params].concat();
         let (trips, plain) = s.outs.split_last().map_or((index, &s.outs[..]), |(t, o)| (*t, o));
+        self.goes_on(&again, (new_index, trips), &mut lin_body, s.span);
         let made = Loop { lin_init: Vec::new(), lin_xs: Vec::new(), lin_outs: Vec::new(), outs, body, ..l.clone() };
         primal.stmts.push(Stmt { outs: [plain, &kept, &[trips]].concat(), lin_outs: Vec::new(), op: Op::Loop(Box::new(made)), span: s.span });
         let turns = match &l.turns {
@@ -84,6 +92,33 @@ impl U<'_> {
         let unused = self.f.fresh(Ty::I64, false);
         linear.push(Stmt { outs: vec![unused], lin_outs: s.lin_outs.clone(), op: Op::Loop(Box::new(lin_loop)), span: s.span });
         Ok(())
+    }
+
+    /// What is true in a turn of a loop exactly if another one follows: the Bool that it carries as its condition, and what that is chosen by.
+    fn another(&self, l: &Loop) -> HashSet<Var> {
+        let Turns::While(c) = &l.turns else { return HashSet::new() };
+        let found = c.params.iter().position(|p| c.stmts.is_empty() && c.results[..] == [*p]);
+        let Some(result) = found.and_then(|k| l.body.results.get(k)) else { return HashSet::new() };
+        let mut out = HashSet::from([*result]);
+        for s in &l.body.stmts {
+            let (Op::If(b, x, y), Some(j)) = (&s.op, s.outs.iter().position(|o| o == result)) else { continue };
+            if self.bools.get(&x.results[j]) == Some(&true) && self.bools.get(&y.results[j]) == Some(&false) {
+                out.insert(*b);
+            }
+        }
+        out
+    }
+
+    /// Makes such variables in the linear half of a turn.
+    fn goes_on(&mut self, again: &[Var], (index, trips): (Var, Var), body: &mut Block, span: Span) {
+        if again.is_empty() {
+            return;
+        }
+        let [one, next] = [0; 2].map(|_| self.f.fresh(Ty::I64, false));
+        let stmt = |v: Var, op: Op| Stmt { outs: vec![v], lin_outs: Vec::new(), op, span };
+        let mut made = vec![stmt(one, Op::Lit(Lit::I64(1))), stmt(next, Op::Bin(Bin::Add, index, one))];
+        made.extend(again.iter().map(|v| stmt(*v, Op::Cmp(Cmp::Lt, next, trips))));
+        body.stmts.splice(0..0, made);
     }
 
     fn call(&mut self, s: &Stmt, primal: &mut Block, linear: &mut Vec<Stmt>) -> Result<(), Unsupported> {
