@@ -9,6 +9,9 @@
 //!   then fails, and the slow way answers.
 //! - A `stale` handle's array has room for the elements, but does not know yet how many there are and in what shape: `settle` says so before
 //!   anybody looks at the value. Nobody else holds it. So buffers that live and die in native code cost next to nothing.
+//! - A small buffer's elements are the pool's own memory, and its value is `()`: it stays stale, and a value of it is a copy. What keeps very many small
+//!   arrays then takes little more room than their elements do.
+//! - `shape` is the array of the extents, if somebody has asked for it, with an owner.
 //! - Rows of Floats in boxes that have different lengths are one buffer too: `dims[2]` is then where the numbers are, `dims[3]` where it stands at which
 //!   of them each row begins, and `hint` how many rows there are. `data` is null. Of a buffer that is being filled, `dims[3]` is the handle of the latter.
 //! - `owned` is 1 only if the handle's value is the only reference to its array: then, with one owner, elements may be written.
@@ -138,6 +141,8 @@ pub(crate) struct Handle {
     pub waits: i64,
     /// Of a stale array: its class among the buffers that are kept.
     pub class: u8,
+    /// The array of the extents, or null.
+    pub shape: *mut Handle,
 }
 
 /// Offsets for the code generator.
@@ -188,7 +193,7 @@ fn as_ints(v: Vec<f64>) -> Vec<i64> {
 
 impl Handle {
     fn empty() -> Handle {
-        Handle { rc: 0, data: std::ptr::null_mut(), owned: 0, dims: [0; AXES], value: Value::Unit, expect: Expect(0), stale: false, hint: 0, waits: 0, class: 0 }
+        Handle { rc: 0, data: std::ptr::null_mut(), owned: 0, dims: [0; AXES], value: Value::Unit, expect: Expect(0), stale: false, hint: 0, waits: 0, class: 0, shape: std::ptr::null_mut() }
     }
 
     /// Says what a stale array's length, shape and elements are. Not for arrays of cells.
@@ -222,6 +227,7 @@ impl Handle {
                 Buf::F64(v) => v.capacity() as i64,
                 _ => 0,
             },
+            Value::Unit if self.stale => (SMALLEST << self.class) as i64,
             _ => 0,
         }
     }
@@ -298,10 +304,16 @@ impl Handle {
 }
 
 /// Floats in the smallest buffers that are kept for later arrays; each class is twice as large as the one before.
-const SMALLEST: usize = 8;
+const SMALLEST: usize = 4;
 
 /// Classes of buffers that are kept.
-const CLASSES: usize = 18;
+const CLASSES: usize = 19;
+
+/// Classes of buffers in the pool's own memory.
+const SMALL: usize = 6;
+
+/// Words of the first block of such memory, and of the largest.
+const WORDS: (usize, usize) = (1 << 9, 1 << 19);
 
 /// Floats in all buffers of a class that are kept, but for two buffers.
 const SPARE: usize = 1 << 16;
@@ -320,6 +332,8 @@ pub(crate) struct Pool {
     free: Vec<*mut Handle>,
     /// Handles without owners that hold an array of Floats, by the room in it. All are stale.
     spare: [Vec<*mut Handle>; CLASSES],
+    /// Memory of small buffers, and how many words of the last block are taken.
+    words: (Vec<Vec<u64>>, usize),
     /// The handle of absent values.
     pub absent: *mut Handle,
     /// Data.
@@ -328,7 +342,7 @@ pub(crate) struct Pool {
 
 impl Pool {
     pub fn new(layouts: *const Layouts) -> Pool {
-        let mut p = Pool { blocks: Vec::new(), free: Vec::new(), spare: Default::default(), absent: std::ptr::null_mut(), cells: Cells::new(layouts) };
+        let mut p = Pool { blocks: Vec::new(), free: Vec::new(), spare: Default::default(), words: Default::default(), absent: std::ptr::null_mut(), cells: Cells::new(layouts) };
         p.absent = p.take();
         // SAFETY: `take` gives a live handle of this pool that nobody else refers to.
         let h = unsafe { &mut *p.absent };
@@ -393,6 +407,14 @@ impl Pool {
     #[cold]
     fn room(&mut self, n: usize, class: usize) -> Option<*mut Handle> {
         let room = if class < CLASSES { SMALLEST << class } else { n };
+        if class < SMALL {
+            let data = self.small(room)?;
+            let p = self.take();
+            // SAFETY: `take` gives a handle of this pool that no native code refers to.
+            let h = unsafe { &mut *p };
+            (h.data, h.stale, h.class, h.waits) = (data.cast(), true, class as u8, 0);
+            return Some(p);
+        }
         let mut buf = array::room::<f64>(room).ok()?;
         let data = buf.as_mut_ptr();
         let p = self.wrap(array::make(Default::default(), Buf::F64(buf)), Expect(0));
@@ -403,11 +425,37 @@ impl Pool {
         Some(p)
     }
 
+    /// Memory for so many words; it is freed with the pool.
+    fn small(&mut self, n: usize) -> Option<*mut u64> {
+        let (blocks, used) = &mut self.words;
+        if blocks.last().is_none_or(|b| *used + n > b.capacity()) {
+            let size = blocks.last().map_or(WORDS.0, |b| (2 * b.capacity()).min(WORDS.1)).max(n);
+            let mut block = Vec::new();
+            block.try_reserve_exact(size).ok()?;
+            blocks.push(block);
+            *used = 0;
+        }
+        let at = *used;
+        *used += n;
+        // SAFETY: so many words are left in the block.
+        Some(unsafe { blocks.last_mut()?.as_mut_ptr().add(at) })
+    }
+
+    /// A copy of a small buffer's elements as an array.
+    fn copied(&self, h: &Handle) -> Value {
+        let dims = &h.dims[..h.expect.rank()];
+        let n = dims.iter().product::<i64>() as usize;
+        // SAFETY: so many elements have been written there.
+        let x = unsafe { std::slice::from_raw_parts(h.data.cast::<f64>(), n) }.to_vec();
+        let buf = if h.expect.0 / 8 == 3 { Buf::I64(as_ints(x)) } else { Buf::F64(x) };
+        array::make(dims.iter().map(|d| *d as usize).collect(), buf)
+    }
+
     /// Keeps a stale array without owners for later; whether there was place for it.
     #[inline]
     fn keep(&mut self, p: *mut Handle, class: usize) -> bool {
         match self.spare.get_mut(class) {
-            Some(spare) if spare.len() < 2 + (SPARE / SMALLEST >> class) => {
+            Some(spare) if class < SMALL || spare.len() < 2 + (SPARE / SMALLEST >> class) => {
                 spare.push(p);
                 true
             }
@@ -426,6 +474,11 @@ impl Pool {
         h.rc -= 1;
         if h.rc > 0 {
             return;
+        }
+        if !h.shape.is_null() {
+            let shape = std::mem::replace(&mut h.shape, std::ptr::null_mut());
+            // SAFETY: the handle has an owner of it, and it is no array whose shape was asked for through itself.
+            unsafe { self.release(shape) };
         }
         if h.stale && h.expect == Expect::CELLS {
             // SAFETY: so many cells lie there, with an owner each.
@@ -466,19 +519,34 @@ impl Pool {
     pub unsafe fn settled<'h>(&mut self, p: *mut Handle) -> &'h mut Value {
         // SAFETY: the caller says so.
         let h = unsafe { &mut *p };
-        if h.stale {
+        if h.stale && matches!(h.value, Value::Unit) {
+            let v = self.copied(h);
+            let (data, class) = (h.data, h.class);
+            h.value = v;
+            h.stale = false;
+            h.refresh();
+            // The memory is kept for another array.
+            let other = self.take();
+            // SAFETY: `take` gives a handle of this pool that no native code refers to.
+            let o = unsafe { &mut *other };
+            (o.data, o.stale, o.class, o.waits) = (data, true, class, 0);
+            self.keep(other, usize::from(class));
+        } else if h.stale {
             h.settle();
         }
         &mut h.value
     }
 
-    /// An array of cells as a value. The cells stay where they are, for code that knows the place.
+    /// An array of cells, or a small one, as a value. The elements stay where they are, for code that knows the place.
     ///
     /// # Safety
     /// As of [`Pool::settled`].
     unsafe fn boxed(&mut self, p: *mut Handle) -> Option<Value> {
         // SAFETY: the caller says so.
         let h = unsafe { &*p };
+        if h.stale && h.expect != Expect::CELLS && matches!(h.value, Value::Unit) {
+            return Some(self.copied(h));
+        }
         if !h.stale || h.expect != Expect::CELLS {
             return None;
         }
@@ -541,6 +609,11 @@ impl Pool {
         if h.rc > 0 {
             h.owned = 0;
             return h.value.clone();
+        }
+        let shape = std::mem::replace(&mut h.shape, std::ptr::null_mut());
+        if !shape.is_null() {
+            // SAFETY: the handle had an owner of it.
+            unsafe { self.release(shape) };
         }
         self.free.push(p);
         std::mem::take(&mut h.value)

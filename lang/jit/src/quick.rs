@@ -324,10 +324,16 @@ impl Run<'_> {
 
     fn shape(&mut self) -> Option<*mut Handle> {
         let a = self.array(0)?;
-        let to = self.ctx.pool.floats(&[a.rank as i64], Expect::INTS)?;
-        // SAFETY: the array is new and has so many elements.
-        unsafe { std::ptr::copy_nonoverlapping(a.dims.as_ptr(), (*to).data.cast(), a.rank) };
-        Some(to)
+        // SAFETY: the operand is a live handle; the new array has so many elements. What is said once is kept with the operand.
+        unsafe {
+            if (*a.handle).shape.is_null() {
+                let to = self.ctx.pool.floats(&[a.rank as i64], Expect::INTS)?;
+                std::ptr::copy_nonoverlapping(a.dims.as_ptr(), (*to).data.cast(), a.rank);
+                (*a.handle).shape = to;
+            }
+            (*(*a.handle).shape).rc += 1;
+            Some((*a.handle).shape)
+        }
     }
 
     /// An array changed in place by the one at `from`. `at`: the element of the first axis where that begins, and how many numbers.
