@@ -309,8 +309,8 @@ const SMALLEST: usize = 4;
 /// Classes of buffers that are kept.
 const CLASSES: usize = 19;
 
-/// Classes of buffers in the pool's own memory.
-const SMALL: usize = 6;
+/// Classes of buffers in the pool's own memory: of those that are so small that what stands around them would take more room.
+const SMALL: usize = 2;
 
 /// Words of the first block of such memory, and of the largest.
 const WORDS: (usize, usize) = (1 << 9, 1 << 19);
