@@ -7,6 +7,7 @@
 mod call;
 mod leaf;
 mod prims;
+mod turn;
 
 use crate::memo::Arrays;
 use crate::Ad;
@@ -93,7 +94,7 @@ impl Ad {
 fn function(ad: &mut Ad, p: &mut Program, src: &Function, wrt: &[bool], active: &[bool]) -> Result<Function, Unsupported> {
     let act = Activity::of(ad, p, src, wrt);
     let wanted = leaf::wanted_shapes(&src.body, &act);
-    let mut j = J { ad, p, act, wanted, b: Builder::on(src.clone()), tan: HashMap::new(), shapes: HashMap::new(), extents: HashMap::new(), lits: HashMap::new(), uniform: HashMap::new() };
+    let mut j = J { ad, p, act, wanted, b: Builder::on(src.clone()), tan: HashMap::new(), shapes: HashMap::new(), extents: HashMap::new(), lits: HashMap::new(), uniform: HashMap::new(), turned: turn::Turned::of(src) };
     j.b.func.name = format!("jvp {}", src.name);
     let params = &src.body.params;
     let mut lin_params = Vec::new();
@@ -132,6 +133,8 @@ pub(crate) struct J<'a> {
     pub(crate) lits: HashMap<Var, Lit>,
     /// Arrays filled with one known number.
     pub(crate) uniform: HashMap<Var, Lit>,
+    /// Loops whose turns may be done again.
+    turned: turn::Turned,
 }
 
 impl J<'_> {
@@ -294,7 +297,10 @@ impl J<'_> {
         }
         let outs: Vec<bool> = l.outs.iter().enumerate().map(|(k, _)| self.act.has(s.outs[carried + k])).collect();
         let wanted: Vec<bool> = live.iter().chain(&outs).copied().collect();
+        self.turned.depth += 1;
         let body = self.branch(&l.body, &lin_params, &wanted)?;
+        self.turned.depth -= 1;
+        self.turned.note(l, &s.outs);
         let lin_outs: Vec<Out> = l.outs.iter().zip(&outs).filter(|(_, a)| **a).map(|(o, _)| *o).collect();
         let turns: Turns = l.turns.clone();
         let made = Loop { turns, reverse: l.reverse, init: l.init.clone(), lin_init, xs: l.xs.clone(), lin_xs, outs: l.outs.clone(), lin_outs, body };

@@ -84,6 +84,10 @@ impl J<'_> {
                 let to = if *ty.scalar() == adl_ir::Ty::F32 { Conv::ToF32 } else { Conv::ToF64 };
                 Op::Convert(to, self.tangent(*a))
             }
+            Op::Index { a, at, shape } if at.len() == 1 => {
+                let shape = self.shape_or(*a, *shape);
+                return self.tangent_at(*a, at[0], shape, ty);
+            }
             Op::Index { a, at, shape } => Op::Index { shape: Some(self.shape_or(*a, *shape)), at: at.clone(), a: self.tangent(*a) },
             Op::Slice { a, lo, hi, shape } => Op::Slice { shape: Some(self.shape_or(*a, *shape)), lo: *lo, hi: *hi, a: self.tangent(*a) },
             Op::Gather { a, at, shape } => {

@@ -13,8 +13,8 @@ impl J<'_> {
         use Prim as P;
         self.reduction(p, args, span);
         match p {
-            P::Maximum => Ok(self.picked(P::Argmax, args[0], y)),
-            P::Minimum => Ok(self.picked(P::Argmin, args[0], y)),
+            P::Maximum => self.picked(P::Argmax, args[0], y),
+            P::Minimum => self.picked(P::Argmin, args[0], y),
             P::Sort if self.b.ty(args[0]).rank() == 1 => Ok(self.sorted(args[0], y)),
             P::Prod if self.b.ty(args[0]).rank() == 1 => self.prod(args[0], y),
             P::Mean => Ok(self.mean(args[0], y)),
@@ -41,11 +41,10 @@ impl J<'_> {
     }
 
     /// `y` is the element where `which` says: so is its tangent.
-    fn picked(&mut self, which: Prim, a: Var, y: Var) -> Var {
+    fn picked(&mut self, which: Prim, a: Var, y: Var) -> Result<Var, Unsupported> {
         let i = self.b.prim(which, &[a], Ty::I64);
-        let shape = self.shape(a);
-        let (t, ty) = (self.tangent(a), self.tangent_ty(y));
-        self.b.lin(Op::Index { a: t, at: vec![i], shape: Some(shape) }, ty)
+        let (shape, ty) = (self.shape(a), self.tangent_ty(y));
+        self.tangent_at(a, i, shape, ty)
     }
 
     fn sorted(&mut self, a: Var, y: Var) -> Var {

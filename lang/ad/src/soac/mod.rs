@@ -27,6 +27,7 @@ mod reduce;
 mod scan;
 
 pub(crate) use product::Helpers;
+pub(crate) use operator::has_output;
 
 use crate::jvp::J;
 use adl_ir::{Block, Op, Soac, SoacKind, Stmt, Ty, Var};

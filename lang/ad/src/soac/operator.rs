@@ -77,7 +77,7 @@ pub(super) fn restrict(f: &Function, op: &Block, part: &[usize]) -> Block {
 }
 
 /// Whether a block prints.
-pub(super) fn has_output(b: &Block) -> bool {
+pub(crate) fn has_output(b: &Block) -> bool {
     b.stmts.iter().any(|s| matches!(s.op, Op::Prim(Prim::Print, _)) || s.op.blocks().into_iter().any(has_output))
 }
 

@@ -20,8 +20,7 @@ impl J<'_> {
             Some(op @ (Bin::Min | Bin::Max)) => {
                 self.b.push(s.clone());
                 self.decide(s.span, "reduce", "min, max: the first position (§3.2.2)", "");
-                self.extreme(g, op);
-                Ok(())
+                self.extreme(g, op)
             }
             Some(Bin::Mul) => {
                 self.b.push(s.clone());
@@ -50,11 +49,14 @@ impl J<'_> {
     }
 
     /// The tangent of the element at the first extreme position; of the neutral element where no other is better.
-    fn extreme(&mut self, g: &Group, op: Bin) {
+    fn extreme(&mut self, g: &Group, op: Bin) -> Result<(), Unsupported> {
         let (e, a, y) = (g.neutral[0], g.arrays[0], g.outs[0]);
         let ty = self.tangent_ty(y);
         let (te, ta) = (self.has(e), self.has(a));
-        let Some(ta) = ta else { return self.set_tangent(y, te) };
+        if ta.is_none() {
+            self.set_tangent(y, te);
+            return Ok(());
+        }
         let (n, zero) = (self.b.dim(a, 0), self.b.int(0));
         let empty = self.b.cmp(Cmp::Eq, n, zero);
         let shape = self.shape(a);
@@ -64,13 +66,14 @@ impl J<'_> {
         self.b.open();
         let at = self.b.prim(if op == Bin::Min { Prim::Argmin } else { Prim::Argmax }, &[a], Ty::I64);
         let best = self.b.one(Op::Index { a, at: vec![at], shape: None }, ty.clone());
-        let here = self.b.lin(Op::Index { a: ta, at: vec![at], shape: Some(shape) }, ty.clone());
+        let here = self.tangent_at(a, at, shape, ty.clone())?;
         let kept = self.b.cmp(if op == Bin::Min { Cmp::Le } else { Cmp::Ge }, e, best);
         let te = te.unwrap_or_else(|| self.lin_zero(ty.clone()));
         let t = self.b.lin(Op::Select(kept, te, here), ty.clone());
         let some = self.b.close(Vec::new(), vec![t]);
         let (_, made) = self.b.emit(Op::If(empty, Box::new(none), Box::new(some)), &[], &[ty]);
         self.set_tangent(y, Some(made[0]));
+        Ok(())
     }
 
     /// The tangent of `y`, the product of `e` and the elements of `a`.
