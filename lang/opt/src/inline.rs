@@ -1,6 +1,9 @@
 //! Small functions in the place of calls. A call's derivative passes on all that the callee keeps, for each turn of the loop around it;
 //! the body in its place keeps what the loop does not know already. Code grows by a bounded number of statements, so it stays linear.
 //!
+//! Before a function is lowered ([`finally`]) larger ones that it calls from one place stand there too: what it gives them are often small
+//! arrays of known lengths, and what they give.
+//!
 //! Not inlined: checkpoints, calls with a rule of the user's, calls with linear operands, functions that call themselves.
 
 use crate::scalars::Sums;
@@ -19,18 +22,51 @@ const DEPTH: usize = 4;
 /// Statements of a function without calls that is put in however deep it is called.
 const LEAF: usize = 16;
 
+/// Statements of a function that is called from one place.
+const ONCE: usize = 256;
+/// Statements that a function may gain before it is lowered.
+const LAST_GROWTH: usize = 768;
+
 /// Puts small functions in the place of their calls.
 pub fn inline(p: &Program, f: &mut Function) {
+    within(p, f, GROWTH, HashMap::new());
+}
+
+/// The same, and functions that are called from one place: for a function that will not be differentiated any more. Whether there were any.
+pub fn finally(p: &Program, f: &mut Function) -> bool {
+    let mut calls = HashMap::new();
+    count(&f.body, &mut calls);
+    !calls.is_empty() && within(p, f, LAST_GROWTH, calls)
+}
+
+fn within(p: &Program, f: &mut Function, growth: usize, calls: HashMap<FnId, usize>) -> bool {
     let mut body = std::mem::take(&mut f.body);
-    let mut i = Inliner { p, f, left: GROWTH, within: Vec::new(), names: HashMap::new() };
+    let mut i = Inliner { p, f, left: growth, calls, within: Vec::new(), names: HashMap::new() };
     i.block(&mut body);
+    let left = i.left;
     f.body = body;
+    left < growth
+}
+
+/// Counts the places from which functions are called.
+fn count(b: &Block, calls: &mut HashMap<FnId, usize>) {
+    let mut blocks = vec![b];
+    while let Some(b) = blocks.pop() {
+        for s in &b.stmts {
+            if let Op::Call { f, .. } = &s.op {
+                *calls.entry(*f).or_default() += 1;
+            }
+            blocks.extend(s.op.blocks());
+        }
+    }
 }
 
 struct Inliner<'a> {
     p: &'a Program,
     f: &'a mut Function,
     left: usize,
+    /// From how many places functions are called, where larger ones are put in.
+    calls: HashMap<FnId, usize>,
     /// The functions whose bodies are being put in.
     within: Vec<FnId>,
     /// What results of calls have become.
@@ -76,20 +112,25 @@ impl Inliner<'_> {
         let callee = self.p.funcs.get(g.0 as usize)?;
         let size = size(&callee.body, *g)?;
         // A function without statements is one that is being made.
-        if size == 0 || size > STRAIGHT.min(self.left) || callee.body.params.len() != args.len() {
+        let once = self.calls.get(g) == Some(&1);
+        let most = if once { ONCE } else { STRAIGHT };
+        if size == 0 || size > most.min(self.left) || callee.body.params.len() != args.len() {
             return None;
         }
         if self.within.len() >= DEPTH && (size > LEAF || contains(&callee.body, |op| matches!(op, Op::Call { .. }))) {
             return None;
         }
         let has_loops = || contains(&callee.body, |op| matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
-        if size > SMALL && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), Sums::Kept)) {
+        if !once && size > SMALL && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), Sums::Kept)) {
             return None;
         }
         self.left -= size;
         let at = self.f.vars.len() as u32;
         self.f.vars.extend(callee.vars.iter().cloned());
         let mut body = callee.body.clone();
+        if !self.calls.is_empty() {
+            count(&body, &mut self.calls);
+        }
         let names: HashMap<Var, Var> = body.params.drain(..).zip(args.iter().copied()).collect();
         renumber(&mut body, &|v| *names.get(&v).unwrap_or(&Var(v.0 + at)));
         Some((*g, body))
@@ -111,7 +152,7 @@ fn size(b: &Block, g: FnId) -> Option<usize> {
             }
             blocks.extend(s.op.blocks());
         }
-        if n > STRAIGHT {
+        if n > ONCE {
             return Some(n);
         }
     }

@@ -76,6 +76,7 @@ pub fn native(p: &Program, f: &mut Function) {
 
 fn until_done(p: &Program, f: &mut Function, target: For) {
     if target == For::Any {
+        inline::finally(p, f);
         round(f, Arrays::MayBeAbsent);
         if scalars::scalars(f, scalars::Sums::Written) {
             round(f, Arrays::MayBeAbsent);

@@ -95,6 +95,10 @@ impl Scalars<'_> {
         }
         let Op::Loop(l) = &mut s.op else { return out.push(s) };
         if let Some(turn) = l.body.params.first() {
+            if let Turns::For(n) = l.turns {
+                let n = self.literal(n);
+                self.note(|l| l.turns.extend(n.map(|n| (*turn, n))));
+            }
             for (x, p) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
                 self.is_row(*p, *x, *turn);
             }

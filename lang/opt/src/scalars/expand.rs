@@ -1,7 +1,7 @@
 //! Operations on small arrays as operations on their elements.
 
 use super::{Elem, MOST, Scalars, Sums};
-use adl_ir::{Lit, Op, Stmt, Ty, Var};
+use adl_ir::{Cmp, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 
 /// Numbers that are added side by side: as `interp::ops::kernels` does it.
@@ -31,7 +31,7 @@ impl Scalars<'_> {
             self.changed = true;
             return true;
         }
-        match self.arithmetic(s, out).or_else(|| self.changed(s, out)) {
+        match self.arithmetic(s, out).or_else(|| self.changed(s, out)).or_else(|| self.replaced(s, out)) {
             Some(elems) => self.bind(v, elems, s, out),
             None => return false,
         }
@@ -139,6 +139,23 @@ impl Scalars<'_> {
             made.push(self.one(op, Ty::F64, s, out));
         }
         Some(made)
+    }
+
+    /// The elements of a small array of which one is replaced whose index counts a loop's turns.
+    fn replaced(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
+        let Op::IndexSet { acc, at, v, .. } = &s.op else { return None };
+        let (at, n) = (*at.first()?, self.len(*acc)?);
+        let turns = self.find(|l| l.turns.get(&at).copied())?;
+        if !self.is_number(*v) || !self.is_vector(*acc) || turns > n as i64 || !self.are_numbers(*acc, n) {
+            return None;
+        }
+        let old = self.elements(*acc, n, s, out);
+        let element = |(k, x): (usize, Var)| {
+            let k = self.int(k as i64, s, out);
+            let here = self.one(Op::Cmp(Cmp::Eq, at, k), Ty::Bool, s, out);
+            self.one(Op::Select(here, *v, x), Ty::F64, s, out)
+        };
+        Some(old.into_iter().enumerate().map(element).collect())
     }
 
     /// The elements of a small array to some of which something is added, or which replaces some.

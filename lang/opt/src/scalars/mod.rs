@@ -98,8 +98,12 @@ struct Layer {
     zeros: HashSet<Var>,
     /// Ints that are the extents of vectors.
     extents: HashMap<Var, Var>,
+    /// Ints that are the lengths of matrices' rows.
+    widths: HashMap<Var, Var>,
     /// Extents of vectors that an assertion of the block says, which may stand further down, and the literal that each is.
     said: HashMap<Var, Var>,
+    /// Ints that count the turns of a loop, and how many those are.
+    turns: HashMap<Var, i64>,
     /// Comparisons for equality.
     equal: HashMap<Var, (Var, Var)>,
     /// What variables turned out to be.
@@ -262,14 +266,15 @@ impl Scalars<'_> {
                 (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => _ = widths.insert(*v, *a),
                 (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
                 (Op::Prim(Prim::Assert, args), _) => {
-                    let Some((x, y)) = args.first().and_then(|c| equal.get(c)) else { continue };
+                    // What does not change may stand outside of the loop.
+                    let Some((x, y)) = args.first().and_then(|c| equal.get(c).copied().or_else(|| self.find(|l| l.equal.get(c).copied()))) else { continue };
                     for (x, y) in [(x, y), (y, x)] {
-                        let Some(n) = ints.get(y).copied().or_else(|| self.literal(*y)).and_then(small) else { continue };
-                        if let Some(a) = extents.get(x) {
-                            self.note(|l| _ = l.promised.insert(*a, n));
+                        let Some(n) = ints.get(&y).copied().or_else(|| self.literal(y)).and_then(small) else { continue };
+                        if let Some(a) = extents.get(&x).copied().or_else(|| self.find(|l| l.extents.get(&x).copied())) {
+                            self.note(|l| _ = l.promised.insert(a, n));
                         }
-                        if let Some(a) = widths.get(x) {
-                            self.note(|l| _ = l.wide.insert(*a, n));
+                        if let Some(a) = widths.get(&x).copied().or_else(|| self.find(|l| l.widths.get(&x).copied())) {
+                            self.note(|l| _ = l.wide.insert(a, n));
                         }
                     }
                 }
@@ -349,6 +354,7 @@ impl Scalars<'_> {
                 l.literals.entry(*n).or_insert(*v);
             }),
             (Op::Dim(a, 0), [v]) if self.is_vector(*a) => self.note(|l| _ = l.extents.insert(*v, *a)),
+            (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.widths.insert(*v, *a)),
             (Op::Cmp(Cmp::Eq, a, b), [v]) if *self.f.ty(*a) == Ty::I64 => self.note(|l| _ = l.equal.insert(*v, (*a, *b))),
             (Op::Prim(Prim::Assert, args), _) => {
                 if let Some((a, b)) = args.first().and_then(|c| self.find(|l| l.equal.get(c).copied())) {
