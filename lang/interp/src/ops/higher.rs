@@ -74,6 +74,11 @@ fn natively(m: &mut Machine, p: Prim, f: &Value, rest: &[Value], n: usize) -> Re
     crate::ir::road::primal::call(m, &f, rest)
 }
 
+/// A map by native code. `None` where there is no such way; then nothing has happened.
+pub(crate) fn compiled(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Res<Option<Value>> {
+    natively(m, map_of(arrays.len()), f, arrays, n)
+}
+
 /// A map of a function that takes derivatives, by transformed code. `None` where there is no such way; then nothing has happened.
 pub(crate) fn transformed(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option<Value>> {
     let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(map_of(arrays.len()), Vec::new())), vec![f.clone()])));

@@ -193,6 +193,8 @@ pub struct Code {
     pub heat: super::hot::Heat,
     /// Attempts to run it on lanes that failed.
     pub lanes_failed: std::cell::Cell<u8>,
+    /// What runs on lanes took, and native code in their place.
+    pub(crate) paces: super::lanes::Paces,
     /// Whether it is the body of a comprehension that works on arrays of indices.
     pub indexwise: bool,
 }
@@ -243,6 +245,7 @@ impl Code {
             ty,
             heat: super::hot::Heat::default(),
             lanes_failed: std::cell::Cell::new(0),
+            paces: super::lanes::Paces::default(),
             indexwise: false,
         }
     }

@@ -9,14 +9,17 @@
 //! program means.
 //!
 //! Reading order: this file, `run` (instructions), `shape` (lanes as arrays), `prims`, `moves` (elements that change places), `derive`, `none`
-//! (arrays without elements).
+//! (arrays without elements), `pace` (when native code is faster).
 
 mod derive;
 mod moves;
 mod none;
+mod pace;
 mod prims;
 mod run;
 mod shape;
+
+pub(crate) use pace::Paces;
 
 use super::code::Code;
 use super::{Fun, Group, Machine};
@@ -27,6 +30,7 @@ use crate::value::{Value, array};
 use adl_prim::Prim;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// Number of elements from which lanes are worth their overhead.
 const FEWEST: usize = 8;
@@ -100,7 +104,10 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
     if code.as_ref().is_some_and(|c| c.lanes_failed.get() >= ATTEMPTS) {
         return None;
     }
-    let explained = m.road.explain.len();
+    if let Some(v) = code.as_ref().and_then(|c| c.paces.natively(m, f, arrays, n)) {
+        return Some(v);
+    }
+    let (explained, start) = (m.road.explain.len(), Instant::now());
     let derivatives = n >= higher::MANY && arrays.len() <= 3 && primal::wanted(m) && m.ad.depth() == 0 && !m.speculating;
     let first = if derivatives { Some(speculate(m, f, arrays, n, true)) } else { None };
     let out = match first {
@@ -116,7 +123,12 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
         None => speculate(m, f, arrays, n, false),
     };
     match out {
-        Ok(v) => Some(v),
+        Ok(v) => {
+            if let Some(c) = code {
+                c.paces.ran(n, start.elapsed());
+            }
+            Some(v)
+        }
         Err(why) => {
             m.road.explain.truncate(explained);
             if let Some(c) = code {

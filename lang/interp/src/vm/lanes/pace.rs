@@ -1,0 +1,69 @@
+//! Lanes or native code: whichever takes less for the same elements.
+//!
+//! Whole arrays are fast where code is straight-line arithmetic on numbers, and slow where it branches or makes small arrays. Which it is
+//! nobody has to know: both are tried on large arrays, native code once runs on lanes have taken as long as compiling does. Results are
+//! the same bits either way.
+
+use crate::ops::higher;
+use crate::value::Value;
+use crate::vm::Machine;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// What runs on lanes must have taken before native code is tried.
+const WORTH: Duration = Duration::from_millis(15);
+
+/// What the elements of a function took so far.
+#[derive(Debug, Default)]
+pub(crate) struct Paces {
+    /// All runs on lanes.
+    spent: Cell<Duration>,
+    /// Seconds an element, of the fastest run on lanes.
+    lanes: Cell<Option<f64>>,
+    /// Native runs.
+    runs: Cell<u8>,
+    /// Seconds an element, of the fastest native run but for the first, which compiles.
+    native: Cell<Option<f64>>,
+}
+
+fn least(best: &Cell<Option<f64>>, n: usize, time: Duration) {
+    let pace = time.as_secs_f64() / n as f64;
+    best.set(Some(best.get().map_or(pace, |b| b.min(pace))));
+}
+
+impl Paces {
+    /// After a run on lanes.
+    pub(super) fn ran(&self, n: usize, time: Duration) {
+        if n >= higher::MANY {
+            self.spent.set(self.spent.get().saturating_add(time));
+            least(&self.lanes, n, time);
+        }
+    }
+
+    /// Whether native code is to be run.
+    fn prefers_native(&self) -> bool {
+        match (self.runs.get(), self.native.get(), self.lanes.get()) {
+            (0 | 1, ..) => self.spent.get() >= WORTH,
+            (_, Some(native), Some(lanes)) => native < lanes,
+            _ => false,
+        }
+    }
+
+    /// The map by native code, where that is known to be the faster way, or is to be tried.
+    pub(super) fn natively(&self, m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Option<Value> {
+        if n < higher::MANY || arrays.len() > 3 || m.speculating || !self.prefers_native() || !m.heats() {
+            return None;
+        }
+        let start = Instant::now();
+        // An interrupt is met again on lanes.
+        let made = higher::compiled(m, f, arrays, n).ok().flatten();
+        let runs = self.runs.get();
+        self.runs.set(if made.is_some() { (runs + 1).min(2) } else { 2 });
+        match &made {
+            Some(_) if runs > 0 => least(&self.native, n, start.elapsed()),
+            Some(_) => {}
+            None => self.native.set(None),
+        }
+        made
+    }
+}
