@@ -94,6 +94,61 @@ unsafe fn push_cell(ctx: &mut Ctx, buffer: *mut Handle, cell: *mut Cell) -> bool
     }
 }
 
+/// An empty buffer for the elements of `n` rows of `width` elements each. Null after an error.
+pub(crate) unsafe extern "C" fn new_rows(ctx: *mut Ctx, id: u64, n: i64, width: i64, site: u64) -> *mut Handle {
+    let total = n.max(0).saturating_mul(width).clamp(1, ROOM);
+    if total > KEPT {
+        // SAFETY: native code passes the context that it was given.
+        let ctx = unsafe { &mut *ctx };
+        if let Some((Ty::F64, false)) = ctx.tables().buffers.get(id as usize) {
+            let Some(h) = ctx.pool.exactly(total as usize) else {
+                let e = Error::new(codes::MEMORY, format!("there is not enough memory for an array of shape [{n}, {width}]"));
+                ctx.fail(e, site as u32);
+                return std::ptr::null_mut();
+            };
+            // SAFETY: the handle is new.
+            let b = unsafe { &mut *h };
+            (b.rc, b.expect) = (1, Expect::ROW);
+            b.fill_later();
+            return h;
+        }
+    }
+    // SAFETY: the same.
+    unsafe { new_buffer(ctx, id, total, site) }
+}
+
+/// Makes an array of a buffer with `n` rows of `width` elements. `id`: the buffer of such rows, if there are none.
+pub(crate) unsafe extern "C" fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u64, id: u64, expect: u64) -> *mut Handle {
+    let expect = Expect(expect as u8);
+    // SAFETY: native code passes its context and a live buffer with one owner, in which all elements have been written.
+    unsafe {
+        if n == 0 {
+            (*ctx).pool.release(h);
+            let row = new_buffer(ctx, id, 0, 0);
+            return if row.is_null() { (*ctx).pool.absent } else { finish(ctx, row, 0, u64::from(expect.0) << 1) };
+        }
+        let made = finish(ctx, h, n * width, u64::from(of_elements(expect).0) << 1);
+        let a = &mut *made;
+        if a.stale {
+            a.expect = expect;
+            (a.dims[0], a.dims[1]) = (n as i64, width as i64);
+            return made;
+        }
+        let mut v = (*ctx).pool.unwrap(made);
+        if let Value::Array(rc) = &mut v {
+            if let Some(a) = Rc::get_mut(rc) {
+                a.shape = [n as usize, width as usize].into_iter().collect();
+            }
+        }
+        (*ctx).pool.wrap(v, expect)
+    }
+}
+
+/// The elements of a matrix in a row.
+fn of_elements(matrix: Expect) -> Expect {
+    Expect(matrix.0 / 8 * 8 + 1)
+}
+
 /// Makes a buffer that waits, or has rows one behind the other, one that the interpreter's operations fill.
 fn settle(ctx: &mut Ctx, h: &mut Handle) -> Res<()> {
     if let Some((ty, boxed)) = usize::try_from(h.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) {

@@ -4,6 +4,8 @@
 //! arithmetic is the interpreter's own, element by element in the same order, so results are the same bits. Small buffers come from the
 //! run's pool.
 
+mod moved;
+
 use crate::handle::{AXES, Expect, Handle};
 use crate::runtime::Ctx;
 use adl_interp::ops::kernels;
@@ -12,9 +14,6 @@ use adl_prim::{Bin, Un};
 
 /// Words that a quick operation is given.
 pub(crate) const WORDS: usize = 5;
-
-/// Elements of a matrix that is transposed here.
-const SMALL: usize = 1 << 12;
 
 /// An operation. Operands are those of the IR operation, in its order.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -47,8 +46,12 @@ pub(crate) enum Fast {
     MatMul,
     /// One vector behind another.
     Concat,
-    /// A matrix with rows for columns.
+    /// The first two axes exchanged.
     Transpose,
+    /// `n` copies of an array.
+    Copies,
+    /// So many arrays as the elements of one.
+    Stack(u8),
 }
 
 /// An operation at a place.
@@ -173,6 +176,8 @@ impl Run<'_> {
             Fast::MatMul => self.matmul()?,
             Fast::Concat => self.concat()?,
             Fast::Transpose => self.transpose()?,
+            Fast::Copies => self.copies()?,
+            Fast::Stack(n) => self.stack(usize::from(n))?,
         };
         Some(self.done(out))
     }
@@ -362,35 +367,18 @@ impl Run<'_> {
         Some(to.handle)
     }
 
-    /// Of small matrices: large ones are turned by all threads.
-    fn transpose(&mut self) -> Option<*mut Handle> {
-        let a = self.array(0)?;
-        if a.len > SMALL {
-            return None;
-        }
-        let to = self.fresh(&[a.dims[1], a.dims[0]])?;
-        let (n, k) = (a.dims[0] as usize, a.dims[1] as usize);
-        for i in 0..n {
-            for j in 0..k {
-                // SAFETY: both have so many elements, and the target is new.
-                unsafe { *to.data.add(j * n + i) = *a.data.add(i * k + j) };
-            }
-        }
-        Some(to.handle)
-    }
-
     fn matmul(&mut self) -> Option<*mut Handle> {
         let (a, b) = (self.array(0)?, self.array(1)?);
         let (n, k) = if a.rank == 1 { (1, a.dims[0]) } else { (a.dims[0], a.dims[1]) };
-        let (k2, c) = if b.rank == 1 { (b.dims[0], 1) } else { (b.dims[0], b.dims[1]) };
-        if k != k2 || a.rank > 2 || b.rank > 2 || a.rank + b.rank < 3 {
+        // Further axes of the right operand stand for columns.
+        let (k2, c) = (b.dims[0], b.row() as i64);
+        if k != k2 || a.rank > 2 || a.rank + b.rank < 3 {
             return None;
         }
-        let dims: &[i64] = match (a.rank, b.rank) {
-            (2, 2) => &[n, c],
-            (1, _) => &[c],
-            _ => &[n],
-        };
+        let (left, right) = (&a.dims()[..a.rank - 1], &b.dims()[1..]);
+        let (mut dims, rank) = ([0; AXES], left.len() + right.len());
+        dims.iter_mut().zip(left.iter().chain(right)).for_each(|(d, n)| *d = *n);
+        let dims = dims.get(..rank)?;
         let to = self.fresh(dims)?;
         // SAFETY: the target is new; operands live until `done`. All its elements are written below before they are read.
         let out = unsafe {

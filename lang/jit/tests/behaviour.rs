@@ -48,11 +48,50 @@ fn errors_are_the_interpreters() {
 #[test]
 fn errors_name_the_functions_that_they_leave() {
     let text = "fn f0 inner (v0: []f64, v1: i64) -> (f64) { v2: f64 = index v0 [v1] v3: f64 = sin v2 return v3 }
-        fn f1 outer (v0: []f64, v1: i64) -> (f64) { v2: f64 = call f0 (v0, v1) v3: f64 = sin v2 return v3 }";
+        fn f1 outer (v0: []f64, v1: i64) -> (f64) { v2: f64 = call f0 (v0, v1) checkpoint v3: f64 = sin v2 return v3 }";
     let (p, f) = program(text);
     let e = both(&p, f, &[array::floats(vec![1.0]), Value::Int(3)]).expect_err("an error");
     let names: Vec<&str> = e.diag.stack.iter().map(|s| s.0.as_str()).collect();
     assert_eq!(names, ["inner", "outer"]);
+}
+
+#[test]
+fn rows_that_loops_inside_make_stand_one_behind_the_other() {
+    let text = "fn f0 f (v0: i64, v1: i64, v2: f64) -> ([][]i64, [][]f64, [][]bool, [][]f32, []f64) {
+        v3: [][]i64, v4: [][]f64, v5: [][]bool, v6: [][]f32, v7: []f64, v8: i64 = loop for v0 out (collect, collect, collect, collect, collect) (v9: i64) {
+          v10: []i64, v11: []f64, v12: []bool, v13: []f32, v14: f64, v15: i64 = loop for v1 out (collect, collect, collect, collect, sum) (v16: i64) {
+            v17: i64 = mul v9 v16
+            v18: f64 = to_f64 v17
+            v19: f64 = mul v18 v2
+            v20: bool = gt v19 v18
+            v21: f32 = to_f32 v19
+            return v17, v19, v20, v21, v19
+          }
+          return v10, v11, v12, v13, v14
+        }
+        return v3, v4, v5, v6, v7 }";
+    let (p, f) = program(text);
+    for (n, m) in [(0, 0), (0, 3), (3, 0), (1, 1), (2, 5), (7, 3), (3, -2), (-1, 4), (700, 41)] {
+        both(&p, f, &[Value::Int(n), Value::Int(m), Value::Float(0.5)]).unwrap_or_else(|e| panic!("{n} {m}: {}", e.diag.message));
+    }
+}
+
+#[test]
+fn shapes_are_made_where_something_is_absent() {
+    let text = "fn f0 f (v0: []f64, v1: i64, v2: f64) -> (f64, []f64) {
+        v3: i64 = 3
+        v4: []i64 = stack v3
+        v5: []f64 = zero []f64
+        v6: []f64 = index_add v5 [v1] v2 shape v4
+        v7: f64 = index v0 [v1] shape v4
+        v8: []f64 = index_add v6 [v1] v7 shape v4
+        return v7, v8 }";
+    let (p, f) = program(text);
+    let xs = array::floats(vec![1.0, 2.0, -0.5]);
+    for i in [0, 2, 3, -1] {
+        _ = both(&p, f, &[xs.clone(), Value::Int(i), Value::Float(0.25)]);
+        _ = both(&p, f, &[Value::Zero, Value::Int(i), Value::Float(0.25)]);
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
 use std::collections::HashSet;
 
 /// The type of a flat array's elements, if all its axes are indexed and a handle knows their extents.
-fn scalar_at(ty: &Ty, indices: usize) -> Option<Ty> {
+pub(super) fn scalar_at(ty: &Ty, indices: usize) -> Option<Ty> {
     match ty {
         Ty::Array(e, r) if e.is_flat() && *r as usize == indices && indices <= AXES => Some((**e).clone()),
         _ => None,
@@ -62,7 +62,7 @@ impl Emit<'_, '_, '_> {
             Op::IndexAdd { acc, at: is, v, .. } => self.update(s, (*acc, *v), is, true, at, sc),
             Op::IndexSet { acc, at: is, v, .. } => self.update(s, (*acc, *v), is, false, at, sc),
             Op::Dim(a, axis) => self.dim(s, *a, *axis, at, sc),
-            Op::Stack { elems, .. } => self.stack(s, elems),
+            Op::Stack { elems, .. } => self.shape_later(s) || self.stack(s, elems),
             Op::Dup(a) => {
                 let x = self.val(*a);
                 if is_ref(self.ty(*a)) {

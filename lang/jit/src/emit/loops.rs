@@ -1,6 +1,7 @@
 //! Loops.
 
 use super::control::BELOW;
+use super::nested::{Place, Rows};
 use super::{Emit, Scope, inner, is_ref};
 use crate::handle::Expect;
 use crate::collect;
@@ -16,6 +17,10 @@ use std::collections::HashSet;
 enum Made {
     Buffer(Value, Kind),
     Sum(usize),
+    /// A buffer for rows that a loop inside makes.
+    Rows(Rows),
+    /// The row of a loop around.
+    Place(Place),
 }
 
 /// A loop that is being emitted.
@@ -38,7 +43,7 @@ impl Emit<'_, '_, '_> {
             Turns::For(n) => Some(self.val(*n)),
             Turns::While(_) => None,
         };
-        let t = self.start(l, &given, n);
+        let t = self.start(s, l, &given, n);
         self.depth += 1;
         let exit = self.b.create_block();
         let goes_on = self.again(l, &t, n, at, sc);
@@ -59,19 +64,24 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The header, with what is carried and summed as its parameters.
-    fn start(&mut self, l: &Loop, given: &[Value], n: Option<Value>) -> Turning {
+    fn start(&mut self, s: &Stmt, l: &Loop, given: &[Value], n: Option<Value>) -> Turning {
         let (k, m) = (l.init.len(), l.lin_init.len());
+        let named: Vec<Var> = s.outs.iter().skip(k).take(l.outs.len()).chain(s.lin_outs.iter().skip(m)).copied().collect();
         let plain = l.outs.iter().zip(&l.body.results[k..]);
         let linear = l.lin_outs.iter().zip(&l.body.lin_results[m..]);
         let all: Vec<(Out, Var)> = plain.chain(linear).map(|(o, v)| (*o, *v)).collect();
         let (mut first, mut made) = (vec![self.int(0)], Vec::new());
         first.extend(given);
         let mut sums = 0;
-        for (out, v) in all {
+        for ((out, v), name) in all.into_iter().zip(named) {
             let ty = self.ty(v).clone();
             made.push((
                 v,
-                if out == Out::Sum {
+                if let Some(p) = self.places.remove(&name) {
+                    Made::Place(p)
+                } else if let Some(rows) = self.rows_of(l, out, v, n) {
+                    Made::Rows(rows)
+                } else if out == Out::Sum {
                     first.push(self.zero(&ty));
                     sums += 1;
                     Made::Sum(sums - 1)
@@ -155,6 +165,11 @@ impl Emit<'_, '_, '_> {
         for (p, x) in carried.iter().zip(&t.carry) {
             self.bind(*p, *x);
         }
+        for (row, made) in &t.made {
+            if let Made::Rows(rows) = made {
+                self.place_row(*row, rows, t.counter);
+            }
+        }
         let elems: Vec<(Var, Var)> = b.params.iter().skip(1 + k).chain(b.lin_params.iter().skip(m)).copied().zip(l.xs.iter().chain(&l.lin_xs).copied()).collect();
         self.elements(&elems, index);
         carried.iter().for_each(|p| self.drop_unread(*p));
@@ -195,6 +210,8 @@ impl Emit<'_, '_, '_> {
             match made {
                 Made::Buffer(h, kind) => self.push(*h, *kind, t.counter, Kind::of(self.f.ty(*v)), x),
                 Made::Sum(i) => sums[*i] = self.add_up(sums[*i], *v, x),
+                Made::Rows(_) => {}
+                Made::Place(p) => self.add_to_row(*p, t.counter, x),
             }
         }
         let mut next = vec![self.b.ins().iadd_imm_s(t.counter, 1)];
@@ -249,10 +266,16 @@ impl Emit<'_, '_, '_> {
             outs.push(match made {
                 Made::Buffer(h, _) => self.finish(*h, t.counter, l.reverse, *v),
                 Made::Sum(i) => t.sums[*i],
+                Made::Rows(rows) => self.finish_rows(rows, t.counter, *v),
+                Made::Place(_) => self.ctx,
             });
         }
         let (plain, linear) = outs.split_at(l.outs.len());
         let all = [&t.carry[..k], plain, &[t.counter], &t.carry[k..], linear].concat();
+        let placed: Vec<Var> = t.made.iter().zip(&order).filter(|((_, m), _)| matches!(m, Made::Place(_))).map(|(_, v)| *v).collect();
+        // Before they are bound, so that nobody looks at them.
+        self.viewed.retain(|v| !placed.contains(v));
+        self.pinned.extend(&placed);
         self.bind_outs(s, &all);
     }
 

@@ -7,13 +7,14 @@
 //! over, other uses borrow or add one. Loops borrow what is bound around them and release after them what dies there.
 //!
 //! Reading order: this file (the state, calls into the runtime, ownership), `control` (branches, calls, ends of functions), `loops`,
-//! `soacs`, `scalar`, `numbers`, `data`, `arrays`, `rows`, `group`, `quick`, `texts`.
+//! `nested`, `soacs`, `scalar`, `numbers`, `data`, `arrays`, `rows`, `group`, `quick`, `texts`.
 
 mod arrays;
 mod control;
 mod data;
 mod group;
 mod loops;
+mod nested;
 mod numbers;
 mod quick;
 mod rare;
@@ -136,6 +137,9 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
         virtuals: rows::virtual_rows(f),
         texts: texts::only_said(f),
         said: HashMap::new(),
+        shapes: texts::only_asked(f),
+        asked: HashMap::new(),
+        places: HashMap::new(),
         ctx: given[0],
         out: given[1],
         interrupt,
@@ -216,6 +220,11 @@ struct Emit<'a, 'j, 'f> {
     /// Texts that are made where a check fails, and the constant that each is.
     texts: HashSet<Var>,
     said: HashMap<Var, i64>,
+    /// Shapes that are made where a slow way asks for them, and the statement that makes each.
+    shapes: HashSet<Var>,
+    asked: HashMap<Var, Stmt>,
+    /// Rows whose elements go to the buffer of a loop around.
+    places: HashMap<Var, nested::Place>,
     ctx: Value,
     out: Value,
     /// Where interrupts are asked for.

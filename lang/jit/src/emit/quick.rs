@@ -41,7 +41,9 @@ impl Emit<'_, '_, '_> {
             Op::SliceAdd { acc, v, .. } if array(acc) && array(v) => Fast::AddSlice,
             Op::MatMul(a, b) if array(a) && array(b) => Fast::MatMul,
             Op::Concat { a, b, .. } if numbers(a) && numbers(b) && self.ty(*a).rank() == 1 => Fast::Concat,
-            Op::Transpose(a) if array(a) && self.ty(*a).rank() == 2 => Fast::Transpose,
+            Op::Transpose(a) if array(a) && self.ty(*a).rank() >= 2 => Fast::Transpose,
+            Op::Replicate { a, .. } if array(a) => Fast::Copies,
+            Op::Stack { elems, .. } if !elems.is_empty() && elems.len() < WORDS && elems.iter().all(array) => Fast::Stack(elems.len() as u8),
             _ => return None,
         })
     }
@@ -61,7 +63,8 @@ impl Emit<'_, '_, '_> {
         let mut takes = self.takes(&vars, at, sc, &|_| false);
         let (mut words, mut rows) = (Vec::new(), Vec::new());
         for (v, take) in vars.iter().zip(&mut takes) {
-            let (x, made) = self.handle(*v);
+            // No quick way looks at the shape of what may be absent.
+            let (x, made) = if self.is_later(*v) { (self.int(0), false) } else { self.handle(*v) };
             *take |= made;
             rows.extend(made.then_some(x));
             words.push(self.to_word(Kind::of(self.f.ty(*v)), x));

@@ -1,7 +1,9 @@
-//! Texts that only checks would say: they are made where a check fails, not before.
+//! Values that only slow ways read: they are made there, not before. Texts that checks would say, and shapes that would be those of absent
+//! arrays.
 
-use super::{Bound, Emit};
-use adl_ir::{Block, Function, Lit, Op, Var};
+use super::arrays::scalar_at;
+use super::{Bound, Emit, group};
+use adl_ir::{Block, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
 use cranelift_codegen::ir::Value;
 use std::collections::HashSet;
@@ -29,7 +31,68 @@ pub(super) fn only_said(f: &Function) -> HashSet<Var> {
     texts
 }
 
+/// Shapes made of Ints of which nothing but the slow ways of operations reads.
+pub(super) fn only_asked(f: &Function) -> HashSet<Var> {
+    fn of(f: &Function, b: &Block, shapes: &mut HashSet<Var>, read: &mut HashSet<Var>) {
+        for s in &b.stmts {
+            if let (Op::Stack { shape: None, .. }, [v]) = (&s.op, &s.outs[..]) {
+                shapes.extend((*f.ty(*v) == Ty::shape()).then_some(*v));
+            }
+            let asked = shape_of(&s.op).filter(|_| has_fast_way(f, s));
+            let mut times = 0;
+            s.op.each_operand(&mut |v| {
+                times += usize::from(asked == Some(v));
+                if asked != Some(v) || times > 1 {
+                    read.insert(v);
+                }
+            });
+            for part in s.op.blocks() {
+                stacker::maybe_grow(64 * 1024, 1024 * 1024, || of(f, part, shapes, read));
+            }
+        }
+        read.extend(b.results.iter().chain(&b.lin_results));
+    }
+    let (mut shapes, mut read) = (HashSet::new(), HashSet::new());
+    of(f, &f.body, &mut shapes, &mut read);
+    shapes.retain(|v| !read.contains(v));
+    shapes
+}
+
+/// The shape that an operand has if it is absent.
+fn shape_of(op: &Op) -> Option<Var> {
+    match op {
+        Op::Index { shape, .. } | Op::IndexAdd { shape, .. } | Op::IndexSet { shape, .. } | Op::Slice { shape, .. } | Op::SliceAdd { shape, .. } | Op::Stack { shape, .. } => *shape,
+        _ => None,
+    }
+}
+
+/// Whether an operation mostly runs without the interpreter's.
+fn has_fast_way(f: &Function, s: &Stmt) -> bool {
+    match &s.op {
+        Op::Stack { elems, .. } => elems.iter().all(|v| *f.ty(*v) == Ty::F64),
+        Op::Index { a, at, .. } | Op::IndexAdd { acc: a, at, .. } | Op::IndexSet { acc: a, at, .. } if scalar_at(f.ty(*a), at.len()).is_some() => true,
+        _ => group::member(f, s).is_some(),
+    }
+}
+
 impl Emit<'_, '_, '_> {
+    /// Leaves a shape to whoever asks for it; whether that can be done.
+    pub(super) fn shape_later(&mut self, s: &Stmt) -> bool {
+        let [v] = s.outs[..] else { return false };
+        if !self.shapes.contains(&v) {
+            return false;
+        }
+        self.asked.insert(v, s.clone());
+        self.pinned.insert(v);
+        self.vals[v.0 as usize] = Some(Bound { v: self.ctx, view: None, row: None });
+        true
+    }
+
+    /// Whether a variable is made only where it is asked for.
+    pub(super) fn is_later(&self, v: Var) -> bool {
+        self.asked.contains_key(&v)
+    }
+
     /// The number of a constant text.
     pub(super) fn text(&mut self, t: &str) -> i64 {
         self.job.tables.consts.push(adl_interp::value::Value::Str(std::rc::Rc::new(t.into())));
@@ -48,8 +111,11 @@ impl Emit<'_, '_, '_> {
         true
     }
 
-    /// A text that is made now.
+    /// A text or shape that is made now.
     pub(super) fn say(&mut self, v: Var) -> Option<Value> {
+        if let Some(s) = self.asked.get(&v).cloned() {
+            return self.slow_lent(&s).first().copied();
+        }
         let id = *self.said.get(&v)?;
         let id = self.int(id);
         self.runtime(crate::runtime::constant as *const u8, &[self.ctx, id], 1)

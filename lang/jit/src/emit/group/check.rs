@@ -75,8 +75,8 @@ impl Emit<'_, '_, '_> {
         let mut own = given.to_vec();
         for (k, (v, at)) in bases.iter().enumerate() {
             let shape = match &b.stmts[*at as usize].op {
-                Op::IndexAdd { shape: Some(s), .. } | Op::SliceAdd { shape: Some(s), .. } => self.val(*s),
-                _ => self.int(0),
+                Op::IndexAdd { shape, .. } | Op::SliceAdd { shape, .. } => *shape,
+                _ => None,
             };
             own[k] = self.own_base((*v, shape), k, &own, slow);
             self.vals[v.0 as usize] = Some(Bound { v: own[k], view: None, row: None });
@@ -84,7 +84,7 @@ impl Emit<'_, '_, '_> {
         own
     }
 
-    fn own_base(&mut self, (v, shape): (Var, Value), k: usize, own: &[Value], slow: ir::Block) -> Value {
+    fn own_base(&mut self, (v, shape): (Var, Option<Var>), k: usize, own: &[Value], slow: ir::Block) -> Value {
         let (cold, done) = (self.cold(), self.b.create_block());
         self.b.append_block_param(done, types::I64);
         let rc = self.b.ins().load(types::I64, TRUSTED, own[k], handle::offset::RC);
@@ -96,7 +96,14 @@ impl Emit<'_, '_, '_> {
         self.goto(done, &[own[k]]);
         self.b.switch_to_block(cold);
         let expect = self.int(i64::from(Expect::of(self.f.ty(v)).0));
+        let (shape, new) = match shape {
+            Some(s) => self.handle(s),
+            None => (self.int(0), false),
+        };
         let made = self.runtime(runtime::own as *const u8, &[self.ctx, own[k], shape, expect], 1).unwrap_or(own[k]);
+        if new {
+            self.release(shape);
+        }
         self.unless(made, slow, own);
         self.goto(done, &[made]);
         self.b.switch_to_block(done);

@@ -1,0 +1,71 @@
+//! Quick ways of what puts the elements of small arrays elsewhere: axes exchanged, copies, arrays side by side. Derivatives in many
+//! directions at once are full of these.
+
+use super::Run;
+use crate::handle::{AXES, Handle};
+
+/// Elements of an array whose axes are exchanged here.
+const SMALL: usize = 1 << 12;
+
+impl Run<'_> {
+    /// The first two axes exchanged. Large arrays are turned by all threads.
+    pub(super) fn transpose(&mut self) -> Option<*mut Handle> {
+        let a = self.array(0)?;
+        if a.len > SMALL {
+            return None;
+        }
+        let mut dims = a.dims;
+        dims.swap(0, 1);
+        let to = self.fresh(&dims[..a.rank])?;
+        let (n, k) = (a.dims[0] as usize, a.dims[1] as usize);
+        let width = a.dims[2..a.rank].iter().product::<i64>() as usize;
+        for i in 0..n {
+            for j in 0..k {
+                let (from, at) = ((i * k + j) * width, (j * n + i) * width);
+                // SAFETY: both have so many elements, and the target is new.
+                unsafe {
+                    if width == 1 {
+                        *to.data.add(at) = *a.data.add(from);
+                    } else {
+                        std::ptr::copy_nonoverlapping(a.data.add(from), to.data.add(at), width);
+                    }
+                }
+            }
+        }
+        Some(to.handle)
+    }
+
+    /// So many copies of an array.
+    pub(super) fn copies(&mut self) -> Option<*mut Handle> {
+        let (n, a) = (self.words[0] as i64, self.array(1)?);
+        let mut dims = [0; AXES];
+        dims[0] = n;
+        dims.get_mut(1..=a.rank)?.copy_from_slice(a.dims());
+        let to = self.fresh(&dims[..=a.rank])?;
+        for i in 0..n as usize {
+            // SAFETY: the target is new and has room for so many.
+            unsafe { std::ptr::copy_nonoverlapping(a.data, to.data.add(i * a.len), a.len) };
+        }
+        Some(to.handle)
+    }
+
+    /// `n` arrays of one shape, which become the elements of another.
+    pub(super) fn stack(&mut self, n: usize) -> Option<*mut Handle> {
+        let first = self.array(0)?;
+        let mut dims = [0; AXES];
+        dims[0] = n as i64;
+        dims.get_mut(1..=first.rank)?.copy_from_slice(first.dims());
+        for i in 1..n {
+            if self.array(i)?.dims() != first.dims() {
+                return None;
+            }
+        }
+        let to = self.fresh(&dims[..=first.rank])?;
+        for i in 0..n {
+            let a = self.array(i)?;
+            // SAFETY: the target is new and has room for so many.
+            unsafe { std::ptr::copy_nonoverlapping(a.data, to.data.add(i * a.len), a.len) };
+        }
+        Some(to.handle)
+    }
+}
