@@ -122,22 +122,21 @@ pub(crate) fn map(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Opt
         Some(out) => out,
         None => speculate(m, f, arrays, n, false),
     };
-    match out {
-        Ok(v) => {
-            if let Some(c) = code {
-                c.paces.ran(n, start.elapsed());
-            }
-            Some(v)
-        }
-        Err(why) => {
-            m.road.explain.truncate(explained);
-            if let Some(c) = code {
-                let failed = if matches!(why, Give::Never) { ATTEMPTS } else { c.lanes_failed.get().saturating_add(1) };
-                c.lanes_failed.set(failed);
-            }
-            None
-        }
+    if out.is_err() {
+        m.road.explain.truncate(explained);
     }
+    noted(code.as_deref(), n, start, out)
+}
+
+/// What came of an attempt, which the code remembers.
+fn noted(code: Option<&Code>, n: usize, start: Instant, out: Try<Value>) -> Option<Value> {
+    match (code, &out) {
+        (Some(c), Ok(_)) => c.paces.ran(n, start.elapsed()),
+        (Some(c), Err(Give::Never)) => c.lanes_failed.set(ATTEMPTS),
+        (Some(c), Err(_)) => c.lanes_failed.set(c.lanes_failed.get().saturating_add(1)),
+        (None, _) => {}
+    }
+    out.ok()
 }
 
 /// `map f` of arrays without elements: what `f` does to no lanes says what the other axes of the result are. `None` where that is not known.
