@@ -135,10 +135,7 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
         pinned: HashSet::new(),
         viewed: arrays::viewed(f),
         virtuals: rows::virtual_rows(f),
-        texts: texts::only_said(f),
-        said: HashMap::new(),
-        shapes: texts::only_asked(f),
-        asked: HashMap::new(),
+        later: texts::Later::of(f),
         places: HashMap::new(),
         ctx: given[0],
         out: given[1],
@@ -217,12 +214,8 @@ struct Emit<'a, 'j, 'f> {
     viewed: HashSet<Var>,
     /// Rows that need no array of their own.
     virtuals: HashSet<Var>,
-    /// Texts that are made where a check fails, and the constant that each is.
-    texts: HashSet<Var>,
-    said: HashMap<Var, i64>,
-    /// Shapes that are made where a slow way asks for them, and the statement that makes each.
-    shapes: HashSet<Var>,
-    asked: HashMap<Var, Stmt>,
+    /// What is made only where a slow way reads it.
+    later: texts::Later,
     /// Rows whose elements go to the buffer of a loop around.
     places: HashMap<Var, nested::Place>,
     ctx: Value,

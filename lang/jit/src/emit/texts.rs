@@ -6,10 +6,27 @@ use super::{Bound, Emit, group};
 use adl_ir::{Block, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
 use cranelift_codegen::ir::Value;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+
+/// What is made only where a slow way reads it.
+pub(super) struct Later {
+    /// Texts that are made where a check fails, and the constant that each is.
+    texts: HashSet<Var>,
+    said: HashMap<Var, i64>,
+    /// Shapes that are made where a slow way asks for them, and the statement that makes each.
+    pub(super) shapes: HashSet<Var>,
+    asked: HashMap<Var, Stmt>,
+}
+
+impl Later {
+    /// Of a function; nothing is bound yet.
+    pub(super) fn of(f: &Function) -> Later {
+        Later { texts: only_said(f), said: HashMap::new(), shapes: only_asked(f), asked: HashMap::new() }
+    }
+}
 
 /// Literal texts of which nothing but checks reads.
-pub(super) fn only_said(f: &Function) -> HashSet<Var> {
+fn only_said(f: &Function) -> HashSet<Var> {
     fn of(b: &Block, texts: &mut HashSet<Var>, read: &mut HashSet<Var>) {
         for s in &b.stmts {
             match &s.op {
@@ -32,7 +49,7 @@ pub(super) fn only_said(f: &Function) -> HashSet<Var> {
 }
 
 /// Shapes made of Ints of which nothing but the slow ways of operations reads.
-pub(super) fn only_asked(f: &Function) -> HashSet<Var> {
+fn only_asked(f: &Function) -> HashSet<Var> {
     fn of(f: &Function, b: &Block, shapes: &mut HashSet<Var>, read: &mut HashSet<Var>) {
         for s in &b.stmts {
             if let (Op::Stack { shape: None, .. }, [v]) = (&s.op, &s.outs[..]) {
@@ -79,10 +96,10 @@ impl Emit<'_, '_, '_> {
     /// Leaves a shape to whoever asks for it; whether that can be done.
     pub(super) fn shape_later(&mut self, s: &Stmt) -> bool {
         let [v] = s.outs[..] else { return false };
-        if !self.shapes.contains(&v) {
+        if !self.later.shapes.contains(&v) {
             return false;
         }
-        self.asked.insert(v, s.clone());
+        self.later.asked.insert(v, s.clone());
         self.pinned.insert(v);
         self.vals[v.0 as usize] = Some(Bound { v: self.ctx, view: None, row: None });
         true
@@ -90,7 +107,7 @@ impl Emit<'_, '_, '_> {
 
     /// Whether a variable is made only where it is asked for.
     pub(super) fn is_later(&self, v: Var) -> bool {
-        self.asked.contains_key(&v)
+        self.later.asked.contains_key(&v)
     }
 
     /// The number of a constant text.
@@ -101,11 +118,11 @@ impl Emit<'_, '_, '_> {
 
     /// Binds a text that is made where it is said; whether it is one.
     pub(super) fn later(&mut self, v: Var, t: &str) -> bool {
-        if !self.texts.contains(&v) {
+        if !self.later.texts.contains(&v) {
             return false;
         }
         let id = self.text(t);
-        self.said.insert(v, id);
+        self.later.said.insert(v, id);
         self.pinned.insert(v);
         self.vals[v.0 as usize] = Some(Bound { v: self.ctx, view: None, row: None });
         true
@@ -113,10 +130,10 @@ impl Emit<'_, '_, '_> {
 
     /// A text or shape that is made now.
     pub(super) fn say(&mut self, v: Var) -> Option<Value> {
-        if let Some(s) = self.asked.get(&v).cloned() {
+        if let Some(s) = self.later.asked.get(&v).cloned() {
             return self.slow_lent(&s).first().copied();
         }
-        let id = *self.said.get(&v)?;
+        let id = *self.later.said.get(&v)?;
         let id = self.int(id);
         self.runtime(crate::runtime::constant as *const u8, &[self.ctx, id], 1)
     }

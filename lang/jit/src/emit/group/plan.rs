@@ -122,7 +122,7 @@ impl Search<'_, '_, '_, '_, '_> {
         let scalar = |v: &Var| !is_ref(f.ty(*v));
         let simple = match &s.op {
             Op::Lit(_) | Op::Zero(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Prim(Prim::Assert, _) => true,
-            Op::Stack { .. } => s.outs.iter().any(|v| self.e.shapes.contains(v)),
+            Op::Stack { .. } => s.outs.iter().any(|v| self.e.later.shapes.contains(v)),
             Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Index { .. } => s.outs.iter().chain(&s.lin_outs).all(scalar),
             _ => false,
         };
