@@ -1,100 +1,189 @@
-//! Operators that act on each element of arrays (§3.2.4, §4.2.5, §5.3.2): `reduce (map2 op)` is `map (reduce op)` on the transpose. The
-//! sums and products that are made are the same, in the same order; what is made is differentiated.
+//! Operators that act on each element of arrays: `reduce (map2 op)` is `map (reduce op)` on the transpose (IRWIM, §3.2.4), and the same
+//! holds of scans (ISWIM, §5.3.2) and histograms (IRBIWIM, §4.2.5). The sums and products that are made are the same, in the same order.
+//!
+//! The rules differentiate what is made; the optimiser makes it where it is faster.
 
-use super::operator::{Column, has_checks};
-use super::{Group, Soac};
-use crate::jvp::J;
-use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, SoacKind, Stmt, Turns, Ty, Var};
-use adl_specialise::Unsupported;
+use super::operator::{self, Column, has_checks};
+use adl_ir::{Block, Builder, Cmp, Lit, Loop, Op, Out, Soac, SoacKind, Turns, Ty, Var};
+use adl_prim::Bin;
+use std::collections::HashMap;
 
-impl J<'_> {
-    pub(super) fn interchanged(&mut self, g: &Group, s: &Stmt, column: Column) -> Result<(), Unsupported> {
-        self.decide(s.span, g.name(), "the interchange with the map inside (§3.2.4, §5.3.2), then column by column", "");
-        let reduces = g.kind == SoacKind::Reduce;
-        let (n, zero) = (self.b.dim(g.arrays[0], 0), self.b.int(0));
-        let empty = self.b.cmp(Cmp::Eq, n, zero);
-        self.b.open();
-        let none = self.b.close(if reduces { g.neutral.clone() } else { g.arrays.clone() }, Vec::new());
-        self.b.open();
-        self.checked_once(&g.op, &g.neutral, &g.arrays, zero);
-        let turned = self.transposed(&g.arrays);
-        let made = self.columns(g, &column, &turned);
-        let results = made.iter().zip(g.neutral.iter().zip(&turned)).map(|(m, (e, t))| {
-            let to = self.b.shape(if reduces { *e } else { *t });
-            let ty = self.b.ty(if reduces { *e } else { *t });
-            let whole = self.b.one(Op::Reshape { a: *m, to, from: None }, ty.clone());
-            if reduces { whole } else { self.b.one(Op::Transpose(whole), ty) }
-        }).collect();
-        let some = self.b.close(results, Vec::new());
-        let op = Op::If(empty, Box::new(none), Box::new(some));
-        self.derive(&Stmt { outs: g.outs.clone(), lin_outs: Vec::new(), op, span: s.span })
-    }
+/// What is known of arrays: the number that all elements are.
+pub type Filled<'a> = &'a dyn Fn(Var) -> Option<Lit>;
 
-    /// The operator's checks of shapes, which are the same for all elements.
-    pub(super) fn checked_once(&mut self, op: &Block, left: &[Var], arrays: &[Var], at: Var) {
-        if has_checks(op) {
-            let firsts: Vec<Var> = arrays.iter().map(|a| {
-                let ty = self.b.ty(*a).elem();
-                self.b.one(Op::Index { a: *a, at: vec![at], shape: None }, ty)
-            }).collect();
-            self.b.inline(op, &[left, &firsts].concat());
+/// The same, column by column, if the operation is a reduction, scan or histogram whose operator acts on each element of arrays. Its operator has
+/// no calls of functions that could be inlined.
+pub fn by_columns(b: &mut Builder, op: &Op, filled: Filled) -> Option<Op> {
+    match op {
+        Op::Soac(c) => {
+            let column = operator::vectorised(&b.func, &c.op)?;
+            Some(reduction(b, c, &column, filled))
         }
-    }
-
-    pub(super) fn transposed(&mut self, arrays: &[Var]) -> Vec<Var> {
-        arrays.iter().map(|a| {
-            let ty = self.b.ty(*a);
-            self.b.one(Op::Transpose(*a), ty)
-        }).collect()
-    }
-
-    /// The element that all of an array are, if it is known to be filled with one.
-    fn filled(&self, v: Var) -> Option<Lit> {
-        self.uniform.get(&v).filter(|_| self.b.ty(v).rank() == 1).cloned()
-    }
-
-    /// The construct on each column.
-    fn columns(&mut self, g: &Group, column: &Column, turned: &[Var]) -> Vec<Var> {
-        let n = self.b.dim(g.neutral[0], 0);
-        let known: Vec<Option<Lit>> = g.neutral.iter().map(|e| self.filled(*e)).collect();
-        let neutral: Vec<Var> = g.neutral.iter().zip(&known).filter(|(_, k)| k.is_none()).map(|(e, _)| *e).collect();
-        let xs = [&neutral[..], turned].concat();
-        let elems = self.b.open_loop(&xs);
-        let (given, arrays) = elems.split_at(neutral.len());
-        let mut given = given.iter();
-        let mut firsts = Vec::new();
-        for k in &known {
-            match (k, k.is_none().then(|| given.next()).flatten()) {
-                (Some(l), _) => firsts.push(self.b.lit(l.clone())),
-                (None, Some(v)) => firsts.push(*v),
-                (None, None) => {}
-            }
+        Op::ReduceByIndex { op: block, .. } => {
+            let column = operator::vectorised(&b.func, block)?;
+            histogram(b, op, &column)
         }
-        let op = column.block(&mut self.b);
-        let tys: Vec<Ty> = if g.kind == SoacKind::Reduce { firsts.iter().map(|v| self.b.ty(*v)).collect() } else { arrays.iter().map(|v| self.b.ty(*v)).collect() };
-        let inner = Soac { kind: g.kind, op, neutral: firsts, arrays: arrays.to_vec() };
-        let (made, _) = self.b.emit(Op::Soac(Box::new(inner)), &tys, &[]);
-        let body = self.b.close(made, Vec::new());
-        self.collected(n, xs, body, &tys)
+        _ => None,
     }
+}
 
-    /// A loop without state that collects the results of its body.
-    pub(super) fn collected(&mut self, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty]) -> Vec<Var> {
-        let l = Loop {
-            turns: Turns::For(n),
-            reverse: false,
-            init: Vec::new(),
-            lin_init: Vec::new(),
-            xs,
-            lin_xs: Vec::new(),
-            outs: vec![Out::Collect; tys.len()],
-            lin_outs: Vec::new(),
-            body,
+/// A reduction, scan or histogram for each part of an operator whose components do not depend on each other, with the places of its results. None if
+/// there is one part only.
+pub fn parts(b: &mut Builder, op: &Op) -> Option<Vec<(Vec<usize>, Op)>> {
+    let block = op.blocks().into_iter().next()?.clone();
+    let parts = operator::groups(&b.func, &block);
+    if parts.len() < 2 {
+        return None;
+    }
+    let restricted = parts.into_iter().map(|part| {
+        let pick = |vs: &[Var]| -> Vec<Var> { part.iter().map(|k| vs[*k]).collect() };
+        let mine = operator::restrict(&b.func, &block, &part);
+        let mine = b.copy_block(&mine, &mut HashMap::new());
+        let made = match op {
+            Op::Soac(c) => Op::Soac(Box::new(Soac { kind: c.kind, op: mine, neutral: pick(&c.neutral), arrays: pick(&c.arrays) })),
+            Op::ReduceByIndex { dest, neutral, keys, values, .. } => Op::ReduceByIndex { dest: pick(dest), op: Box::new(mine), neutral: pick(neutral), keys: *keys, values: pick(values) },
+            _ => return None,
         };
-        let mut over: Vec<Ty> = tys.iter().map(|t| t.array(1)).collect();
-        over.push(Ty::I64);
-        let (mut outs, _) = self.b.emit(Op::Loop(Box::new(l)), &over, &[]);
-        outs.pop();
-        outs
+        Some((part, made))
+    });
+    restricted.collect()
+}
+
+fn reduction(b: &mut Builder, c: &Soac, column: &Column, filled: Filled) -> Op {
+    let reduces = c.kind == SoacKind::Reduce;
+    let (n, zero) = (b.dim(c.arrays[0], 0), b.int(0));
+    let empty = b.cmp(Cmp::Eq, n, zero);
+    b.open();
+    let none = b.close(if reduces { c.neutral.clone() } else { c.arrays.clone() }, Vec::new());
+    b.open();
+    checked_once(b, &c.op, &c.neutral, &c.arrays, zero);
+    let turned = transposed(b, &c.arrays);
+    let made = columns(b, c, column, &turned, filled);
+    let results = made.iter().zip(c.neutral.iter().zip(&turned)).map(|(m, (e, t))| {
+        let like = if reduces { *e } else { *t };
+        let whole = like_another(b, *m, like);
+        if reduces { whole } else { transposed(b, &[whole])[0] }
+    }).collect();
+    let some = b.close(results, Vec::new());
+    Op::If(empty, Box::new(none), Box::new(some))
+}
+
+/// An array of no elements has lost the shape of its rows.
+fn like_another(b: &mut Builder, a: Var, like: Var) -> Var {
+    let (to, ty) = (b.shape(like), b.ty(like));
+    b.one(Op::Reshape { a, to, from: None }, ty)
+}
+
+/// The operator's checks of shapes, which are the same for all elements.
+fn checked_once(b: &mut Builder, op: &Block, left: &[Var], arrays: &[Var], at: Var) {
+    if has_checks(op) {
+        let firsts = rows(b, arrays, at);
+        b.inline(op, &[left, &firsts].concat());
+    }
+}
+
+fn rows(b: &mut Builder, arrays: &[Var], at: Var) -> Vec<Var> {
+    let mut row = |a: &Var| {
+        let ty = b.ty(*a).elem();
+        b.one(Op::Index { a: *a, at: vec![at], shape: None }, ty)
+    };
+    arrays.iter().map(&mut row).collect()
+}
+
+fn transposed(b: &mut Builder, arrays: &[Var]) -> Vec<Var> {
+    let mut turned = |a: &Var| {
+        let ty = b.ty(*a);
+        b.one(Op::Transpose(*a), ty)
+    };
+    arrays.iter().map(&mut turned).collect()
+}
+
+/// The construct on each column.
+fn columns(b: &mut Builder, c: &Soac, column: &Column, turned: &[Var], filled: Filled) -> Vec<Var> {
+    let n = b.dim(c.neutral[0], 0);
+    let known: Vec<Option<Lit>> = c.neutral.iter().map(|e| filled(*e).filter(|_| b.func.ty(*e).rank() == 1)).collect();
+    let neutral: Vec<Var> = c.neutral.iter().zip(&known).filter(|(_, k)| k.is_none()).map(|(e, _)| *e).collect();
+    let xs = [&neutral[..], turned].concat();
+    let elems = b.open_loop(&xs);
+    let (given, arrays) = elems.split_at(neutral.len());
+    let mut given = given.iter();
+    let mut firsts = Vec::new();
+    for k in &known {
+        match (k, k.is_none().then(|| given.next()).flatten()) {
+            (Some(l), _) => firsts.push(b.lit(l.clone())),
+            (None, Some(v)) => firsts.push(*v),
+            (None, None) => {}
+        }
+    }
+    let op = column.block(b);
+    let like = if c.kind == SoacKind::Reduce { &firsts } else { arrays };
+    let tys: Vec<Ty> = like.iter().map(|v| b.ty(*v)).collect();
+    let inner = Soac { kind: c.kind, op, neutral: firsts, arrays: arrays.to_vec() };
+    let (made, _) = b.emit(Op::Soac(Box::new(inner)), &tys, &[]);
+    let body = b.close(made, Vec::new());
+    collected(b, n, xs, body, &tys)
+}
+
+/// A loop without state that collects the results of its body.
+fn collected(b: &mut Builder, n: Var, xs: Vec<Var>, body: Block, tys: &[Ty]) -> Vec<Var> {
+    let l = Loop {
+        turns: Turns::For(n),
+        reverse: false,
+        init: Vec::new(),
+        lin_init: Vec::new(),
+        xs,
+        lin_xs: Vec::new(),
+        outs: vec![Out::Collect; tys.len()],
+        lin_outs: Vec::new(),
+        body,
+    };
+    let mut over: Vec<Ty> = tys.iter().map(|t| t.array(1)).collect();
+    over.push(Ty::I64);
+    let (mut outs, _) = b.emit(Op::Loop(Box::new(l)), &over, &[]);
+    outs.pop();
+    outs
+}
+
+fn histogram(b: &mut Builder, h: &Op, column: &Column) -> Option<Op> {
+    let Op::ReduceByIndex { dest, op, keys, values, .. } = h else { return None };
+    let (n, w, zero) = (b.dim(*keys, 0), b.dim(dest[0], 0), b.int(0));
+    let all = b.bin(Bin::Min, n, w);
+    let empty = b.cmp(Cmp::Eq, all, zero);
+    b.open();
+    let none = b.close(dest.clone(), Vec::new());
+    b.open();
+    let firsts = rows(b, dest, zero);
+    checked_once(b, op, &firsts, values, zero);
+    let (turned, turned_values) = (transposed(b, dest), transposed(b, values));
+    let made = column_histograms(b, *keys, column, (&turned, &turned_values));
+    let wholes: Vec<Var> = made.iter().zip(&turned).map(|(m, d)| like_another(b, *m, *d)).collect();
+    let results = transposed(b, &wholes);
+    let some = b.close(results, Vec::new());
+    Some(Op::If(empty, Box::new(none), Box::new(some)))
+}
+
+fn column_histograms(b: &mut Builder, keys: Var, column: &Column, (dest, values): (&[Var], &[Var])) -> Vec<Var> {
+    let n = b.dim(dest[0], 0);
+    let xs = [dest, values].concat();
+    let elems = b.open_loop(&xs);
+    let (d, v) = elems.split_at(dest.len());
+    let op = column.block(b);
+    let tys: Vec<Ty> = d.iter().map(|x| b.ty(*x)).collect();
+    // The neutral elements are not read.
+    let neutral = op.params[..dest.len()].iter().map(|p| b.ty(*p)).collect::<Vec<_>>().into_iter().map(|t| nothing(b, &t)).collect();
+    let inner = Op::ReduceByIndex { dest: d.to_vec(), op: Box::new(op), neutral, keys, values: v.to_vec() };
+    let (made, _) = b.emit(inner, &tys, &[]);
+    let body = b.close(made, Vec::new());
+    collected(b, n, xs, body, &tys)
+}
+
+/// A value of a type, which nobody reads.
+pub(super) fn nothing(b: &mut Builder, ty: &Ty) -> Var {
+    match ty {
+        Ty::F64 => b.lit(Lit::F64(0.0)),
+        Ty::F32 => b.lit(Lit::F32(0.0)),
+        Ty::I64 => b.lit(Lit::I64(0)),
+        Ty::Bool => b.lit(Lit::Bool(false)),
+        other => b.one(Op::Zero(other.clone()), other.clone()),
     }
 }

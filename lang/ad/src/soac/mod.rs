@@ -8,7 +8,7 @@
 //! - [`inline`]: operators without calls. [`partials`]: their partial derivatives, sparse. [`laws`]: whether they are associative.
 //! - [`choice`]: operators that give one of their arguments. [`reduce`] (§3), [`scan`] (§5), [`by_index`] (§4): the rules. [`product`]: products of the other elements (Fig. 3).
 //! - [`inverse`]: operators that have one (§3.3, §4.2.4).
-//! - [`interchange`]: operators that act on each element of arrays (§3.2.4, §4.2.5, §5.3.2).
+//! - [`interchange`]: operators that act on each element of arrays (§3.2.4, §4.2.5, §5.3.2), for the optimiser too.
 //! - [`fold`]: the loop that every construct is; the rule where no other holds.
 //!
 //! Which rule was taken where, and why no faster one, is recorded in [`crate::Ad::decisions`].
@@ -18,7 +18,7 @@ mod choice;
 mod fold;
 mod inline;
 mod inverse;
-mod interchange;
+pub mod interchange;
 mod laws;
 mod operator;
 mod partials;
@@ -136,8 +136,11 @@ impl J<'_> {
         let known = operator::known(&self.b.func, &g.op).or_else(|| self.adds(&g.op));
         let scalars = g.neutral.iter().all(|v| self.b.ty(*v).rank() == 0);
         if !scalars && known != Some(adl_prim::Bin::Add) {
-            if let Some(column) = operator::vectorised(&self.b.func, &g.op) {
-                return self.interchanged(g, s, column);
+            let whole = Op::Soac(Box::new(Soac { kind: g.kind, op: g.op.clone(), neutral: g.neutral.clone(), arrays: g.arrays.clone() }));
+            let uniform = &self.uniform;
+            if let Some(op) = interchange::by_columns(&mut self.b, &whole, &|v| uniform.get(&v).cloned()) {
+                self.decide(s.span, g.name(), "the interchange with the map inside (§3.2.4, §5.3.2), then column by column", "");
+                return self.derive(&Stmt { outs: g.outs.clone(), lin_outs: Vec::new(), op, span: s.span });
             }
         }
         match g.kind {

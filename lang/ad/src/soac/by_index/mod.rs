@@ -6,10 +6,11 @@ mod segments;
 
 use super::laws::{Law, Trial};
 use super::Group;
-use super::operator::{self, Column};
+use super::interchange::{self, nothing};
+use super::operator;
 use super::partials::{self, Coef, Row};
 use crate::jvp::J;
-use adl_ir::{Block, Cmp, Lit, Op, SoacKind, Stmt, Ty, Var};
+use adl_ir::{Block, Cmp, Op, SoacKind, Stmt, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 
@@ -97,7 +98,7 @@ impl J<'_> {
                 self.decide(s.span, NAME, "*: products of the others in each bin, zeros counted (§4.2.3)", "");
                 self.histogram_product(h)
             }
-            _ => match operator::vectorised(&self.b.func, &h.op) {
+            _ => match interchange::by_columns(&mut self.b, &h.op(h.op.clone()), &|_| None) {
                 None if scalars => match self.chooser(&h.op) {
                     Some(op) => {
                         self.decide(s.span, NAME, super::choice::RULE, "");
@@ -107,7 +108,7 @@ impl J<'_> {
                     }
                     None => self.any_histogram(h, s),
                 },
-                Some(column) => self.histogram_columns(h, s, &column),
+                Some(made) => self.histogram_columns(s, made),
                 None => self.any_histogram(h, s),
             },
         }
@@ -195,55 +196,10 @@ impl J<'_> {
         Ok(())
     }
 
-    /// The interchange (§4.2.5): a histogram of each column.
-    fn histogram_columns(&mut self, h: &Histogram, s: &Stmt, column: &Column) -> Result<(), Unsupported> {
+    /// The interchange: a histogram of each column.
+    fn histogram_columns(&mut self, s: &Stmt, made: Op) -> Result<(), Unsupported> {
         self.decide(s.span, NAME, "the interchange with the map inside (§4.2.5), then column by column", "");
-        let (n, w, zero) = (self.b.dim(h.keys, 0), self.b.dim(h.dest[0], 0), self.b.int(0));
-        let all = self.b.bin(Bin::Min, n, w);
-        let empty = self.b.cmp(Cmp::Eq, all, zero);
-        self.b.open();
-        let none = self.b.close(h.dest.clone(), Vec::new());
-        self.b.open();
-        let firsts: Vec<Var> = h.dest.iter().map(|d| {
-            let ty = self.b.ty(*d).elem();
-            self.b.one(Op::Index { a: *d, at: vec![zero], shape: None }, ty)
-        }).collect();
-        self.checked_once(&h.op, &firsts, &h.values, zero);
-        let (dest, values) = (self.transposed(&h.dest), self.transposed(&h.values));
-        let columns = self.b.dim(dest[0], 0);
-        let made = self.column_histograms(h, column, columns, (&dest, &values));
-        let results = made.iter().zip(&dest).map(|(m, d)| {
-            let (to, ty) = (self.b.shape(*d), self.b.ty(*d));
-            let whole = self.b.one(Op::Reshape { a: *m, to, from: None }, ty.clone());
-            self.b.one(Op::Transpose(whole), ty)
-        }).collect();
-        let some = self.b.close(results, Vec::new());
-        let op = Op::If(empty, Box::new(none), Box::new(some));
-        self.derive(&Stmt { outs: h.outs.clone(), lin_outs: Vec::new(), op, span: s.span })
-    }
-
-    fn column_histograms(&mut self, h: &Histogram, column: &Column, n: Var, (dest, values): (&[Var], &[Var])) -> Vec<Var> {
-        let xs = [dest, values].concat();
-        let elems = self.b.open_loop(&xs);
-        let (d, v) = elems.split_at(dest.len());
-        let op = column.block(&mut self.b);
-        let tys: Vec<Ty> = d.iter().map(|x| self.b.ty(*x)).collect();
-        // The neutral elements are not read.
-        let neutral = op.params[..dest.len()].iter().map(|p| self.b.ty(*p)).collect::<Vec<_>>().into_iter().map(|t| self.nothing(&t)).collect();
-        let inner = Op::ReduceByIndex { dest: d.to_vec(), op: Box::new(op), neutral, keys: h.keys, values: v.to_vec() };
-        let (made, _) = self.b.emit(inner, &tys, &[]);
-        let body = self.b.close(made, Vec::new());
-        self.collected(n, xs, body, &tys)
-    }
-
-    fn nothing(&mut self, ty: &Ty) -> Var {
-        match ty {
-            Ty::F64 => self.b.lit(Lit::F64(0.0)),
-            Ty::F32 => self.b.lit(Lit::F32(0.0)),
-            Ty::I64 => self.b.lit(Lit::I64(0)),
-            Ty::Bool => self.b.lit(Lit::Bool(false)),
-            other => self.b.one(Op::Zero(other.clone()), other.clone()),
-        }
+        self.derive(&Stmt { outs: s.outs.clone(), lin_outs: Vec::new(), op: made, span: s.span })
     }
 
     /// By sorting the keys and two scans in each segment (Fig. 4), if the operator is associative arithmetic on numbers.
@@ -279,7 +235,7 @@ impl J<'_> {
         let within: Vec<Row> = rows.iter().map(|row| row.iter().filter(|(m, _)| **m < k).map(|(m, c)| (*m, *c)).collect()).collect();
         let neutral = sorted.values.iter().map(|v| {
             let ty = self.b.ty(*v).elem();
-            self.nothing(&ty)
+            nothing(&mut self.b, &ty)
         }).collect();
         let g = Group { kind: SoacKind::Scan, op: Block::default(), neutral, arrays: sorted.values.clone(), outs: h.outs.clone() };
         let all = self.prefixes(&g, &within, driven, sorted.first);

@@ -1,0 +1,132 @@
+//! Reductions, scans and histograms of rows become those of columns (IRWIM, ISWIM, IRBIWIM of *Reverse-Mode AD of Multi-Reduce and Scan in
+//! Futhark*) where native code gains by it: an accumulator that is a number lives in a register, one that is a row is an array for each turn.
+//!
+//! - Histograms always: rows of bins would be taken out and put back at each key.
+//! - Reductions and scans of rows of a few numbers ([`NARROW`]); for wide rows the elements' order in memory is the better one. The width is
+//!   known when the code runs, so both forms are made.
+//! - Components that do not depend on each other are taken apart, so that those which are rows can be turned.
+//!
+//! Done after fusion, which reads what makes the rows. Each column's sums and products are made in the same order as before.
+
+use adl_ad::soac::interchange::{by_columns, parts};
+use adl_ir::{Block, Builder, Cmp, Function, Lit, Op, Stmt, Var};
+use std::collections::HashMap;
+
+/// Numbers in a row for which columns are faster.
+const NARROW: i64 = 8;
+
+/// Interchanges what can be; whether there was anything.
+pub fn interchange(f: &mut Function) -> bool {
+    if !has_rows(f, &f.body) {
+        return false;
+    }
+    let mut t = Turn { b: Builder::on(f.clone()), filled: HashMap::new(), changed: false };
+    let made = t.block(&f.body);
+    if t.changed {
+        *f = Function { body: made, ..t.b.func };
+    }
+    t.changed
+}
+
+/// Whether an operation reduces, scans or counts arrays.
+fn of_rows(f: &Function, op: &Op) -> bool {
+    let row = |v: &Var| f.ty(*v).rank() > 0 && f.ty(*v).scalar().is_flat();
+    match op {
+        Op::Soac(c) => c.neutral.iter().any(row),
+        Op::ReduceByIndex { neutral, dest, values, .. } => neutral.iter().any(row) && dest.len() == values.len(),
+        _ => false,
+    }
+}
+
+fn has_rows(f: &Function, b: &Block) -> bool {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().any(|s| of_rows(f, &s.op) || s.op.blocks().into_iter().any(|b| has_rows(f, b))))
+}
+
+struct Turn {
+    b: Builder,
+    /// Numbers that are known, and arrays of one such number.
+    filled: HashMap<Var, Lit>,
+    changed: bool,
+}
+
+impl Turn {
+    fn block(&mut self, b: &Block) -> Block {
+        self.b.open();
+        self.b.adopt(&b.params, &b.lin_params);
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().for_each(|s| self.stmt(s)));
+        self.b.close(b.results.clone(), b.lin_results.clone())
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        self.b.span = s.span;
+        if of_rows(&self.b.func, &s.op) && self.turned(s) {
+            self.changed = true;
+            return;
+        }
+        let mut s = s.clone();
+        for inner in s.op.blocks_mut() {
+            *inner = self.block(inner);
+        }
+        self.learn(&s);
+        self.b.push(s);
+    }
+
+    fn learn(&mut self, s: &Stmt) {
+        let known = match &s.op {
+            Op::Lit(l) => Some(l.clone()),
+            Op::Replicate { a, .. } | Op::Spread { a, .. } => self.filled.get(a).cloned(),
+            _ => None,
+        };
+        if let ([v], Some(l)) = (s.outs.as_slice(), known) {
+            self.filled.insert(*v, l);
+        }
+    }
+
+    /// Emits the statement in the other form, if it has one.
+    fn turned(&mut self, s: &Stmt) -> bool {
+        if let Some(parts) = parts(&mut self.b, &s.op) {
+            let any = parts.iter().any(|(_, op)| of_rows(&self.b.func, op) && self.columns(op).is_some());
+            for (places, op) in parts.into_iter().filter(|_| any) {
+                let outs = places.iter().map(|k| s.outs[*k]).collect();
+                self.stmt(&Stmt { outs, lin_outs: Vec::new(), op, span: s.span });
+            }
+            return any;
+        }
+        let Some((before, op)) = self.columns(&s.op) else { return false };
+        match &s.op {
+            Op::Soac(c) => self.narrow(s, c.neutral[0], (&before, op)),
+            _ => {
+                before.iter().for_each(|s| self.stmt(s));
+                self.stmt(&Stmt { op, ..s.clone() });
+            }
+        }
+        true
+    }
+
+    /// The operation by columns, with statements to stand before it.
+    fn columns(&mut self, op: &Op) -> Option<(Vec<Stmt>, Op)> {
+        self.b.open();
+        let filled = &self.filled;
+        let made = by_columns(&mut self.b, op, &|v| filled.get(&v).cloned());
+        let before = self.b.close(Vec::new(), Vec::new());
+        Some((before.stmts, made?))
+    }
+
+    /// Columns for rows of a few numbers, the statement as it was for others.
+    fn narrow(&mut self, s: &Stmt, row: Var, (before, op): (&[Stmt], Op)) {
+        let (width, most) = (self.b.dim(row, 0), self.b.int(NARROW));
+        let wide = self.b.cmp(Cmp::Gt, width, most);
+        self.b.open();
+        let mut names = HashMap::new();
+        let as_it_was = self.b.copy_stmt(s, &mut names);
+        let results = as_it_was.outs.clone();
+        self.b.push(as_it_was);
+        let rows = self.b.close(results, Vec::new());
+        self.b.open();
+        before.iter().for_each(|s| self.stmt(s));
+        let outs = self.b.like(&s.outs);
+        self.stmt(&Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: s.span });
+        let columns = self.b.close(outs, Vec::new());
+        self.b.push(Stmt { op: Op::If(wide, Box::new(rows), Box::new(columns)), ..s.clone() });
+    }
+}
