@@ -82,10 +82,10 @@ fn wide_data(ad: &mut Ad, p: &mut Program, d: DataId) -> DataId {
     }
     let decl = p.data(d).clone();
     let name = format!("directions of {}", decl.name);
-    let id = p.add_data(DataDecl { name: name.clone(), cons: Vec::new() });
+    let id = p.add_data(DataDecl { name: name.clone(), cons: Vec::new(), declared: None });
     ad.wide_datas.insert(d, id);
     let cons = decl.cons.iter().map(|(n, fields)| (n.clone(), fields.iter().map(|t| wide(ad, p, t)).collect())).collect();
-    p.set_data(id, DataDecl { name, cons });
+    p.set_data(id, DataDecl { name, cons, declared: None });
     id
 }
 

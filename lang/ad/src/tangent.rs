@@ -28,12 +28,12 @@ impl Ad {
             return None;
         }
         let decl = p.data(d).clone();
-        let id = p.add_data(DataDecl { name: format!("{}'", decl.name), cons: Vec::new() });
+        let id = p.add_data(DataDecl { name: format!("{}'", decl.name), cons: Vec::new(), declared: None });
         self.tangents.insert(d, Some(id));
         // The tangent of a tangent is itself.
         self.tangents.insert(id, Some(id));
         let cons = decl.cons.iter().map(|(n, fields)| (format!("{n}'"), fields.iter().filter_map(|t| self.tangent_ty(p, t)).collect())).collect();
-        p.set_data(id, DataDecl { name: format!("{}'", decl.name), cons });
+        p.set_data(id, DataDecl { name: format!("{}'", decl.name), cons, declared: None });
         Some(id)
     }
 }

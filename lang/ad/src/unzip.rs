@@ -64,7 +64,7 @@ impl Ad {
         }
         let src = p.func(f).clone();
         let name = src.name.strip_prefix("jvp ").unwrap_or(&src.name).to_owned();
-        let boxed = self.is_recursive(p, f).then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new() }));
+        let boxed = self.is_recursive(p, f).then(|| p.add_data(DataDecl { name: format!("Residuals of {name}"), cons: Vec::new(), declared: None }));
         let u = Unzipped { primal: p.reserve(&format!("primal {name}")), results: src.body.results.len(), linear: p.reserve(&format!("linear {name}")), boxed, residuals: Vec::new(), own: Rc::default(), moved: Rc::default(), compared: Rc::default(), packs: Rc::default(), padding: Rc::default() };
         self.unzips.insert((f, plan.clone()), u.clone());
         // What a branch that is not taken keeps is absent.
@@ -114,10 +114,10 @@ impl Ad {
         // Each of many calls would pass on all residuals of what it calls: code as large as the tree of calls. One value is as small as a synonym
         // of its type (§8).
         let own: Rc<[Residual]> = own;
-        let boxed = u.boxed.or_else(|| (needs.len() > own.len() + PASSED_ON).then(|| p.add_data(DataDecl { name: format!("Residuals of {}", p.func(u.primal).name.trim_start_matches("primal ")), cons: Vec::new() })));
+        let boxed = u.boxed.or_else(|| (needs.len() > own.len() + PASSED_ON).then(|| p.add_data(DataDecl { name: format!("Residuals of {}", p.func(u.primal).name.trim_start_matches("primal ")), cons: Vec::new(), declared: None })));
         if let Some(d) = boxed {
             let fields = linear.tys(&needs);
-            p.set_data(d, DataDecl { name: p.data(d).name.clone(), cons: vec![("Kept".to_owned(), fields)] });
+            p.set_data(d, DataDecl { name: p.data(d).name.clone(), cons: vec![("Kept".to_owned(), fields)], declared: None });
             let one = primal.fresh(Ty::Data(d), false);
             primal.body.stmts.push(Stmt { outs: vec![one], lin_outs: Vec::new(), op: Op::Con { data: d, tag: 0, fields: needs.clone() }, span: Default::default() });
             primal.body.results.truncate(src.body.results.len());

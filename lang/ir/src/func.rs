@@ -99,6 +99,8 @@ pub struct DataDecl {
     pub name: String,
     /// Constructors: name and fields.
     pub cons: Vec<(String, Vec<Ty>)>,
+    /// The number of the user's type, if it is one: values carry it. (Not part of the text form.)
+    pub declared: Option<u32>,
 }
 
 /// Functions and data types that refer to each other by number. Transformations add to it; nothing is ever taken away, so that numbers

@@ -46,7 +46,7 @@ fn every_name_reads_back() {
         // Bound nowhere.
         b.func.fresh(Ty::F64.array(2).boxed(), true);
         p.add(b.finish(vec![x], vec![y]));
-        p.add_data(DataDecl { name: name.to_owned(), cons: vec![(name.to_owned(), vec![]), (name.to_owned(), vec![Ty::Str, Ty::F32.array(3)])] });
+        p.add_data(DataDecl { name: name.to_owned(), cons: vec![(name.to_owned(), vec![]), (name.to_owned(), vec![Ty::Str, Ty::F32.array(3)])], declared: None });
     }
     p.add_data(DataDecl::default());
     p.reserve("to be made");

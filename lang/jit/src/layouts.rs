@@ -54,10 +54,11 @@ impl Layouts {
             }
             let base = self.all.len();
             let mut most = VALUE;
-            for (tag, (name, fields)) in datas.get(d.0 as usize).map_or(&[][..], |d| &d.cons).iter().enumerate() {
+            let decl = datas.get(d.0 as usize);
+            for (tag, (_, fields)) in decl.map_or(&[][..], |d| &d.cons).iter().enumerate() {
                 let room = fields.len().max(VALUE);
                 most = most.max(room);
-                let con = site::constructor(name, tag as u32, fields.len());
+                let con = site::constructor(decl, tag as u32, fields.len());
                 self.all.push(Layout { con, fields: fields.iter().map(Kind::of).collect(), room: room as u16 });
                 todo.extend(fields.iter().filter_map(data_in));
             }

@@ -87,7 +87,7 @@ impl Spec<'_> {
         if let Some(d) = self.boxes.by_type.get(&t) {
             return Ok(*d);
         }
-        let d = self.p.add_data(DataDecl { name: "function".to_owned(), cons: Vec::new() });
+        let d = self.p.add_data(DataDecl { name: "function".to_owned(), cons: Vec::new(), declared: None });
         let kind = Kind { arg: (**arg).clone(), result: (**result).clone(), apply: None, codes: Vec::new(), written: 0, sealed: false };
         self.boxes.kinds.insert(d, kind);
         self.boxes.by_type.insert(t, d);

@@ -160,7 +160,7 @@ impl Spec<'_> {
             return Err(self.no("a declared type that contains itself at ever larger types"));
         }
         let name = decl.name.as_str().to_owned();
-        let made = self.p.add_data(adl_ir::DataDecl { name: name.clone(), cons: Vec::new() });
+        let made = self.p.add_data(adl_ir::DataDecl { name: name.clone(), cons: Vec::new(), declared: None });
         self.cache.datas.insert(key.clone(), made);
         self.boxes.declared.push(key.clone());
         let subst: BTreeMap<TyVar, Ty> = decl.params.iter().copied().zip(key.1.iter().cloned()).collect();
@@ -168,7 +168,7 @@ impl Spec<'_> {
             Ok(cons) => {
                 let cons = Rc::new(cons);
                 let ir = cons.iter().map(|(n, ls)| (n.as_str().to_owned(), ls.iter().flat_map(Layout::leaves).collect())).collect();
-                self.p.set_data(made, adl_ir::DataDecl { name, cons: ir });
+                self.p.set_data(made, adl_ir::DataDecl { declared: (*id.1.as_str() == *name).then_some(id.0), name, cons: ir });
                 self.cache.layouts.insert(made, cons);
                 self.cache.data_tys.insert(made, Ty::Data(id, key.1.into()));
                 Ok(made)

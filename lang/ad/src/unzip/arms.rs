@@ -161,7 +161,7 @@ impl U<'_> {
             return;
         }
         let fields = kept.iter().map(|v| self.f.ty(*v).clone()).collect();
-        let data = self.p.add_data(DataDecl { name: format!("Residuals of {}", self.f.name.trim_start_matches("jvp ")), cons: vec![("Kept".to_owned(), fields)] });
+        let data = self.p.add_data(DataDecl { name: format!("Residuals of {}", self.f.name.trim_start_matches("jvp ")), cons: vec![("Kept".to_owned(), fields)], declared: None });
         let one = self.f.fresh(Ty::Data(data), false);
         let rows = kept.iter().flat_map(|v| self.origin(*v)).collect();
         self.origins.insert(one, rows);

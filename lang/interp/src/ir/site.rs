@@ -3,6 +3,8 @@
 use super::lower::zero_of;
 use super::step::{What, rep};
 use crate::value::{ConInfo, Rep, Value};
+use adl_syntax::symbol::Symbol;
+use adl_typing::ty::DataId;
 use adl_ir::{DataDecl, Function, Op, Stmt, Var};
 use std::rc::Rc;
 
@@ -27,18 +29,18 @@ pub fn site(datas: &[Rc<DataDecl>], f: &Function, s: &Stmt) -> Site {
     let what = match positional {
         Op::Prim(p, _) => What::Prim(p, vec![Value::Rep(Rc::new(prim_rep(f, &vars, s)))]),
         Op::Con { data, tag, .. } => {
-            let name = datas.get(data.0 as usize).and_then(|d| d.cons.get(tag as usize)).map_or("", |c| c.0.as_str());
-            What::Con(constructor(name, tag, vars.len()))
+            What::Con(constructor(datas.get(data.0 as usize), tag, vars.len()))
         }
         op => What::Op(op),
     };
     Site { what, vars, zeros: zeros(f, s) }
 }
 
-/// A constructor of data of the IR.
-pub fn constructor(name: &str, tag: u32, arity: usize) -> Rc<ConInfo> {
-    let name = adl_syntax::symbol::Symbol::new(name);
-    Rc::new(ConInfo { name, tag, data: adl_typing::ty::DataId(u32::MAX, name), arity: arity as u32 })
+/// A constructor of data of the IR; of a declared type, if that is the user's.
+pub fn constructor(decl: Option<&Rc<DataDecl>>, tag: u32, arity: usize) -> Rc<ConInfo> {
+    let name = Symbol::new(decl.and_then(|d| d.cons.get(tag as usize)).map_or("", |c| c.0.as_str()));
+    let declared = decl.and_then(|d| Some(DataId(d.declared?, Symbol::new(&d.name))));
+    Rc::new(ConInfo { name, tag, data: declared.unwrap_or(DataId(u32::MAX, name)), arity: arity as u32 })
 }
 
 /// What the results of a statement are where a linear operand is absent.

@@ -24,13 +24,13 @@ impl Types {
     pub(super) fn declare(p: &mut Program) -> Types {
         let list = p.add_data(DataDecl::default());
         let mut declare = |name: &str, cons: &[(&str, &[Ty])]| {
-            p.add_data(DataDecl { name: name.to_owned(), cons: cons.iter().map(|(n, f)| ((*n).to_owned(), f.to_vec())).collect() })
+            p.add_data(DataDecl { name: name.to_owned(), cons: cons.iter().map(|(n, f)| ((*n).to_owned(), f.to_vec())).collect(), declared: None })
         };
         let pair = declare("Pair", &[("Pair", &[Ty::F64, Ty::F64])]);
         let boxed = declare("Box", &[("Box", &[Ty::F64])]);
         let shape = declare("Shape", &[("Dot", &[]), ("Circle", &[Ty::F64]), ("Tagged", &[Ty::I64, Ty::F64]), ("Row", &[Ty::F64.array(1), Ty::Data(boxed)])]);
         let cons = vec![("Nil".to_owned(), vec![]), ("Cons".to_owned(), vec![Ty::F64, Ty::Data(list)])];
-        p.set_data(list, DataDecl { name: "List".to_owned(), cons });
+        p.set_data(list, DataDecl { name: "List".to_owned(), cons, declared: None });
         Types { list, pair, boxed, shape }
     }
 

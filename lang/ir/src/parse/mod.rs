@@ -263,7 +263,7 @@ impl Parser {
                 break;
             }
         }
-        Ok(DataDecl { name, cons })
+        Ok(DataDecl { name, cons, declared: None })
     }
 
     fn function(&mut self, number: usize) -> Res<Function> {

@@ -143,8 +143,8 @@ fn absent_arrays_are_zeros() {
 fn lists_are_walked() {
     // len l acc = switch l { Nil -> acc; Cons x rest -> len rest (acc + x) }
     let mut p = Program::default();
-    let d = p.add_data(DataDecl { name: "List".into(), cons: vec![] });
-    p.set_data(d, DataDecl { name: "List".into(), cons: vec![("Nil".into(), vec![]), ("Cons".into(), vec![Ty::F64, Ty::Data(d)])] });
+    let d = p.add_data(DataDecl { name: "List".into(), cons: vec![], declared: None });
+    p.set_data(d, DataDecl { name: "List".into(), cons: vec![("Nil".into(), vec![]), ("Cons".into(), vec![Ty::F64, Ty::Data(d)])], declared: None });
     let f = p.reserve("f");
     let mut b = Builder::new("f");
     let (l, acc) = (b.param(Ty::Data(d)), b.param(Ty::F64));
