@@ -1,32 +1,66 @@
 //! What no turn of a loop changes is computed before it, if it cannot fail and costs no more than the loop's first turn would.
+//!
+//! The first elements of an array are such too, though there may be too few: of a loop that does not turn, none are taken. So a loop inside a loop
+//! over the first `k` rows of a matrix does not copy them in each turn.
 
 use crate::simplify::is_pure;
-use adl_ir::{Block, Function, Op, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashSet;
 
 /// Moves invariant statements out of loops, as far as they go. `safe` are results of `index` statements that cannot fail.
 pub fn hoist(f: &mut Function, safe: &HashSet<Var>) {
     let mut body = std::mem::take(&mut f.body);
-    block(f, &mut body, safe);
+    let mut zeros = HashSet::new();
+    block(f, &mut body, safe, &mut zeros);
     f.body = body;
 }
 
-fn block(f: &Function, b: &mut Block, safe: &HashSet<Var>) {
+/// `zeros` are Ints that are 0.
+fn block(f: &mut Function, b: &mut Block, safe: &HashSet<Var>, zeros: &mut HashSet<Var>) {
     let mut out = Vec::with_capacity(b.stmts.len());
     for mut s in std::mem::take(&mut b.stmts) {
+        if let Op::Lit(Lit::I64(0)) = s.op {
+            zeros.extend(&s.outs);
+        }
         for part in s.op.blocks_mut() {
-            block(f, part, safe);
+            block(f, part, safe, zeros);
         }
         if let Op::Loop(l) = &mut s.op {
             if let Turns::While(c) = &mut l.turns {
                 out.extend(invariant(f, c, safe));
             }
             out.extend(invariant(f, &mut l.body, safe));
+            if let Turns::For(n) = l.turns {
+                first_elements(f, &mut l.body, n, zeros, &mut out);
+            }
         }
         out.push(s);
     }
     b.stmts = out;
+}
+
+/// Moves `slice a 0 k` in front of a loop of `n` turns that changes neither of them.
+fn first_elements(f: &mut Function, b: &mut Block, n: Var, zeros: &HashSet<Var>, to: &mut Vec<Stmt>) {
+    let mut inside: HashSet<Var> = b.params.iter().chain(&b.lin_params).copied().collect();
+    let mut left = Vec::with_capacity(b.stmts.len());
+    for mut s in std::mem::take(&mut b.stmts) {
+        match &mut s.op {
+            Op::Slice { a, lo, hi, .. } if zeros.contains(lo) && s.lin_outs.is_empty() && ![&*a, lo, hi].into_iter().any(|v| inside.contains(v)) => {
+                let (turns, none) = (f.fresh(Ty::Bool, false), f.fresh(Ty::I64, false));
+                let of = |outs, op| Stmt { outs: vec![outs], lin_outs: Vec::new(), op, span: s.span };
+                to.push(of(turns, Op::Cmp(Cmp::Gt, n, *lo)));
+                to.push(of(none, Op::Select(turns, *hi, *lo)));
+                *hi = none;
+                to.push(s);
+            }
+            _ => {
+                inside.extend(s.outs.iter().chain(&s.lin_outs));
+                left.push(s);
+            }
+        }
+    }
+    b.stmts = left;
 }
 
 /// Takes the statements out of a loop's block that depend on nothing bound in it.
