@@ -12,6 +12,7 @@ mod turn;
 use crate::memo::Arrays;
 use crate::Ad;
 use crate::activity::Activity;
+use crate::tensor::narrow::Which;
 use crate::{check, dce, explicit};
 use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Ops, Un};
@@ -31,13 +32,25 @@ pub struct Jvp {
 
 impl Ad {
     /// Whether arrays of a function may be absent.
-    fn arrays(&mut self, p: &Program, f: FnId) -> Arrays {
+    pub fn arrays(&mut self, p: &Program, f: FnId) -> Arrays {
         if p.absent && !self.zeros {
             // From now on what calls give may be absent, of functions that have been transformed too.
             self.zeros = true;
             self.jvps.clear();
         }
         if self.zeros || self.absent.contains(&f) { Arrays::MayBeAbsent } else { Arrays::There }
+    }
+
+    /// A function that nobody differentiates, with its arrays of brackets pushed to where they are read and without the sums of which brackets leave one
+    /// term; if there are any. Results are the same bits.
+    pub fn undifferentiated(f: &Function) -> Option<Function> {
+        let pushed = crate::tensor::push::pushed(f);
+        crate::tensor::narrow::narrowed(pushed.as_ref().unwrap_or(f), Which::OneTerm).or(pushed)
+    }
+
+    /// Whether a function was made here.
+    pub fn has_made(&self, f: FnId) -> bool {
+        self.absent.contains(&f)
     }
 
     /// The function as it is differentiated: what is computed once has one tangent.
@@ -49,7 +62,7 @@ impl Ad {
             cleanup(p, &mut f, arrays);
         }
         let pushed = crate::tensor::push::pushed(&f);
-        let narrowed = crate::tensor::narrow::narrowed(pushed.as_ref().unwrap_or(&f)).or(pushed);
+        let narrowed = crate::tensor::narrow::narrowed(pushed.as_ref().unwrap_or(&f), Which::All).or(pushed);
         if let Some(made) = narrowed {
             f = made;
             if let Some(cleanup) = self.cleanup {

@@ -2,8 +2,9 @@
 //! matrices is the product of a row (the producers of *Differentiating a Tensor Language* at their consumers' indices). So a matrix of which
 //! little is read is not made, neither by the function nor by its derivatives.
 //!
-//! Results are the same bits, but for traces of products of matrices: only forms are taken whose arithmetic is in the same order. What stays read otherwise is made all the same, and
-//! then nothing is gained: so an array is looked through only if all of its readers are.
+//! Results are the same bits (but for traces of products of matrices, which [`Order`] says): only forms are taken whose arithmetic is in the
+//! same order. What stays read otherwise is made all the same, and then nothing is gained: so an array is looked through only if all of its
+//! readers are.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim};
@@ -15,13 +16,22 @@ const ROUNDS: usize = 4;
 /// Readers of an array whose elements cost more than a product of two.
 const READERS: usize = 4;
 
+/// Which sums may be made in another order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// None.
+    Kept,
+    /// Those of a product of matrices of which only the diagonal is read.
+    Free,
+}
+
 /// Rewrites reads; whether there were any.
-pub fn elements(f: &mut Function) -> bool {
+pub fn elements(f: &mut Function, order: Order) -> bool {
     let mut changed = false;
     for _ in 0..ROUNDS {
         let facts = Facts::of(f);
         let mut body = std::mem::take(&mut f.body);
-        let mut r = Rewrite { f, facts: &facts, changed: false };
+        let mut r = Rewrite { f, facts: &facts, order, changed: false };
         r.block(&mut body);
         let done = r.changed;
         f.body = body;
@@ -157,6 +167,7 @@ fn plain(op: &Op) -> Op {
 struct Rewrite<'a> {
     f: &'a mut Function,
     facts: &'a Facts,
+    order: Order,
     changed: bool,
 }
 
@@ -248,7 +259,7 @@ impl Rewrite<'_> {
                 let (x, y) = (part(self, *x), part(self, *y));
                 Some(Op::Bin(Bin::Mul, x, y))
             }
-            Op::MatMul(x, y) if rank(self, x) == 2 && rank(self, y) == 2 => {
+            Op::MatMul(x, y) if self.order == Order::Free && rank(self, x) == 2 && rank(self, y) == 2 => {
                 let x = part(self, *x);
                 let ty = self.f.ty(*y).clone();
                 let columns = self.push(Op::Transpose(*y), ty.clone(), span, out);

@@ -10,14 +10,17 @@
 //! - [`mod@scalars`]: small vectors of known length as numbers, loops of few turns written out.
 //! - [`mod@hoist`]: what no turn of a loop changes, and what cannot fail, is computed before it.
 //! - [`mod@elements`]: elements of products and sums of arrays from those of their operands, so that the arrays are not made.
+//! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
+//! - [`mod@terms`]: sums of terms in the order of sums of arrays.
 //! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
 //! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
 //!
-//! [`across::trim`] comes first, on what was specialised. Three compositions, each followed by the verifier in debug builds:
+//! [`across::trim`] comes first, on what was specialised. Four compositions, each followed by the verifier in debug builds:
 //!
 //! - [`function`], before J and between J and U: simplify and equal statements, hoist, the former again (what was hoisted meets its equals), dead
 //!   code. These leave linear statements alone; fewer statements are fewer residuals. One round reaches the fixpoint but for chains
 //!   through loops nested in loops, which a round more would shorten by a level.
+//! - [`plain`], for functions that nobody differentiates.
 //! - [`finish`], before a function is lowered, when nothing will be differentiated any more: rounds of the former and fusion, until a
 //!   round changes nothing (each fusion removes a statement, so there is an end; [`ROUNDS`] at most).
 //! - [`native`], the same with what pays in native code alone.
@@ -25,8 +28,7 @@
 //! Updates in place are no pass: an update takes its array's register at its last use, and an array with one owner changes in place. Fusion
 //! keeps what is needed for that: no read of an array is moved behind its update.
 //!
-//! What is *not* here: the interchange of reductions with maps inside, which the rules of derivatives make where it pays
-//! (`adl_ad::soac`); transformations that change the order of floating-point sums; any IO.
+//! What is *not* here: transformations that change the order of floating-point sums; any IO.
 
 pub mod across;
 pub mod cse;
@@ -36,9 +38,11 @@ pub mod fold;
 pub mod fuse;
 pub mod hoist;
 pub mod inline;
+pub mod interchange;
 pub mod scalars;
 pub mod shapes;
 pub mod simplify;
+pub mod terms;
 pub mod turns;
 
 pub use fuse::straight;
@@ -55,12 +59,22 @@ pub const ROUNDS: usize = 4;
 pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
     inline::inline(p, f);
     if arrays == Arrays::There {
-        elements::elements(f);
+        elements::elements(f, elements::Order::Free);
     }
     round(f, arrays);
     if scalars::scalars(f, scalars::Sums::Kept) {
         round(f, arrays);
     }
+    check(p, f);
+}
+
+/// What suits a function that nobody differentiates: the order of all sums is kept ([`mod@terms`] makes it what the language says).
+pub fn plain(p: &Program, f: &mut Function, arrays: Arrays) {
+    inline::inline(p, f);
+    if arrays == Arrays::There {
+        elements::elements(f, elements::Order::Kept);
+    }
+    round(f, arrays);
     check(p, f);
 }
 
@@ -86,6 +100,10 @@ fn until_done(p: &Program, f: &mut Function, target: For) {
         if !fuse::fuse(f, target) {
             break;
         }
+        check(p, f);
+        round(f, Arrays::MayBeAbsent);
+    }
+    if target == For::Native && interchange::interchange(f) {
         check(p, f);
         round(f, Arrays::MayBeAbsent);
     }

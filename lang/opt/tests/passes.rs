@@ -24,7 +24,9 @@ const PASSES: &[(&str, Pass)] = &[
     ("dead", |_, f| adl_ad::dce::remove_dead(f)),
     ("fuse", |_, f| _ = adl_opt::fuse::fuse(f, For::Any)),
     ("fuse_native", |_, f| _ = adl_opt::fuse::fuse(f, For::Native)),
-    ("elements", |_, f| _ = adl_opt::elements::elements(f)),
+    ("elements", |_, f| _ = adl_opt::elements::elements(f, adl_opt::elements::Order::Free)),
+    ("interchange", |_, f| _ = adl_opt::interchange::interchange(f)),
+    ("terms", |_, f| adl_opt::terms::terms(f)),
     ("inline", adl_opt::inline::inline),
     ("finish", adl_opt::finish),
 ];

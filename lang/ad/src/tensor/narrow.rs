@@ -14,16 +14,31 @@ use adl_ir::{Block, Builder, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+/// Which sums become narrower.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// All.
+    All,
+    /// Those of which one term is left, or none: no addition changes its place among others.
+    OneTerm,
+}
+
 /// The function with narrower sums, if there are any to narrow.
-pub(crate) fn narrowed(src: &Function) -> Option<Function> {
+pub(crate) fn narrowed(src: &Function, which: Which) -> Option<Function> {
     if !has_bracket(&src.body) {
         return None;
     }
-    let choices = super::magnitude::as_choices(src);
-    let src = choices.as_ref().unwrap_or(src);
-    let split = super::disjoint::split(src);
-    let src = split.as_ref().unwrap_or(src);
-    let mut n = Narrow { b: Builder::on(src.clone()), forms: Forms::literals(&src.body), axes: Vec::new(), extents: HashSet::new(), names: HashMap::new(), nothing: HashSet::new(), defs: HashMap::new(), checked: Ranges::new(), divisors: BTreeSet::new(), changed: false };
+    let (choices, split);
+    let src = match which {
+        Which::OneTerm => src,
+        Which::All => {
+            choices = super::magnitude::as_choices(src);
+            let src = choices.as_ref().unwrap_or(src);
+            split = super::disjoint::split(src);
+            split.as_ref().unwrap_or(src)
+        }
+    };
+    let mut n = Narrow { b: Builder::on(src.clone()), forms: Forms::literals(&src.body), axes: Vec::new(), extents: HashSet::new(), names: HashMap::new(), nothing: HashSet::new(), defs: HashMap::new(), checked: Ranges::new(), divisors: BTreeSet::new(), which, changed: false };
     n.b.adopt(&src.body.params, &src.body.lin_params);
     n.stmts(&src.body.stmts);
     if !n.changed {
@@ -63,6 +78,7 @@ pub(super) struct Narrow {
     checked: Ranges,
     /// Divisors in predicates, which are taken to be positive.
     pub(super) divisors: BTreeSet<Var>,
+    which: Which,
     changed: bool,
 }
 
@@ -147,6 +163,7 @@ impl Narrow {
         self.atoms(*c, k.arm == 0, &sum, &mut atoms, 0);
         let made = match Bounds::of(atoms) {
             _ if !divided => None,
+            Some(bounds) if self.which == Which::OneTerm && bounds.one.is_none() => None,
             Some(bounds) => Some(self.bounded(l, &k, &bounds, n)),
             None => self.guarded(l, &k, n),
         };
@@ -278,7 +295,17 @@ impl Narrow {
         if by == 1 {
             self.forms.set(at, whole.clone());
         }
-        self.under(&guards, l, &mut |n| n.term(l, k, known, at))
+        self.under(&guards, l, &mut |n| {
+            let term = n.term(l, k, known, at);
+            // A sum of one negative zero is a zero.
+            let exact = n.which == Which::OneTerm;
+            term.into_iter().map(|v| if exact && n.b.ty(v).is_real() { n.from_zero(v) } else { v }).collect()
+        })
+    }
+
+    fn from_zero(&mut self, v: Var) -> Var {
+        let zero = self.b.real(0.0, v);
+        self.b.bin(Bin::Add, zero, v)
     }
 
     /// The sum over those indices that bounds and a stride leave.

@@ -1,0 +1,47 @@
+//! A sum over an index adds as `sum` of the array of its terms does, whatever computes the terms. A loop that is straight-line code is run so by whoever runs
+//! it ([`crate::straight`]); of any other, the terms are collected and then added.
+//!
+//! Done for functions that nobody differentiates, whose results are to be the same bits in every engine. Derivatives add in the order that is fastest.
+
+use crate::straight;
+use adl_ir::{Block, Function, Op, Out, Stmt, Turns};
+
+/// Collects terms.
+pub fn terms(f: &mut Function) {
+    let mut body = std::mem::take(&mut f.body);
+    block(f, &mut body);
+    f.body = body;
+}
+
+fn block(f: &mut Function, b: &mut Block) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        let mut out = Vec::with_capacity(b.stmts.len());
+        for mut s in std::mem::take(&mut b.stmts) {
+            s.op.blocks_mut().into_iter().for_each(|b| block(f, b));
+            collected(f, s, &mut out);
+        }
+        b.stmts = out;
+    });
+}
+
+fn collected(f: &mut Function, mut s: Stmt, to: &mut Vec<Stmt>) {
+    let span = s.span;
+    let mut sums = Vec::new();
+    let is_straight = matches!(&s.op, Op::Loop(l) if straight(f, l));
+    if let (Op::Loop(l), false) = (&mut s.op, is_straight) {
+        if let (Turns::For(n), true, true) = (&l.turns, l.init.is_empty(), l.lin_outs.is_empty() && l.lin_init.is_empty()) {
+            let n = *n;
+            for (k, o) in l.outs.iter_mut().enumerate() {
+                let ty = f.ty(s.outs[k]).clone();
+                if *o == Out::Sum && ty.rank() == 0 && ty.is_real() {
+                    *o = Out::Collect;
+                    let part = f.fresh(ty.array(1), false);
+                    let total = std::mem::replace(&mut s.outs[k], part);
+                    sums.push(Stmt { outs: vec![total], lin_outs: Vec::new(), op: Op::Sum { a: part, n: Some(n) }, span });
+                }
+            }
+        }
+    }
+    to.push(s);
+    to.extend(sums);
+}
