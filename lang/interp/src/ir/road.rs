@@ -128,6 +128,8 @@ pub struct Road {
     measured: Vec<(FnId, choose::Resolved, u64)>,
     lines: HashMap<(FnId, choose::Resolved), Rc<Lined>>,
     jvps: HashMap<FnId, Rc<Pushed>>,
+    /// Functions as they are for those who do not differentiate them; whether their arrays are there.
+    plain: HashMap<(FnId, bool), FnId>,
     /// What is being made for the operator which runs.
     pub(crate) clock: Clock,
     /// Functions that were made loops, if they can be.
@@ -157,6 +159,7 @@ impl Default for Road {
             measured: Vec::new(),
             lines: HashMap::new(),
             jvps: HashMap::new(),
+            plain: HashMap::new(),
             clock: Clock::default(),
             turned: HashSet::new(),
         }

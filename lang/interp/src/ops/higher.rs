@@ -4,6 +4,7 @@ use super::{call, int, kernels, len, lengths_differ};
 use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
+use crate::ops::sums::{Sums, mean};
 use crate::value::{Buf, Rep, Shape, Value, array, seq};
 use crate::vm::{Fun, Machine};
 use adl_prim::{Bin, Prim};
@@ -326,6 +327,11 @@ pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: 
         ForKind::Build => array::count(&shape)?,
         ForKind::Reduce(_) => shape.iter().fold(1usize, |a, b| a.saturating_mul(*b)),
     };
+    if total >= super::whole::native_from(f) {
+        if let Some(v) = m.hot_comprehension(f, extents)? {
+            return Ok(v);
+        }
+    }
     if let Some(v) = super::whole::comprehension(m, kind, f, &shape, total)? {
         return Ok(v);
     }
@@ -454,15 +460,16 @@ fn reduce_for(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, 
         }
         _ => {}
     }
-    let op = if p == Prim::Prod { Bin::Mul } else { Bin::Add };
+    let mut sums = Sums::over(shape);
     each(m, f, shape, total, &mut |m, v| {
-        acc = Some(match acc.take() {
-            None => v,
-            Some(a) => arith::bin(m, op, a, v)?,
-        });
+        match (p, acc.take()) {
+            (Prim::Prod, Some(a)) => acc = Some(arith::bin(m, Bin::Mul, a, v)?),
+            (Prim::Prod, None) => acc = Some(v),
+            _ => sums.one(m, v)?,
+        }
         Ok(true)
     })?;
-    let sum = match acc {
+    let sum = match acc.or(sums.total()) {
         Some(v) => v,
         None => match rep {
             Value::Rep(r) if p == Prim::Prod => match &**r {
@@ -474,8 +481,5 @@ fn reduce_for(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, 
             _ => Value::Float(0.0),
         },
     };
-    if p == Prim::Mean {
-        return arith::bin(m, Bin::Div, sum, Value::Float(total as f64));
-    }
-    Ok(sum)
+    mean(m, p, sum, total)
 }

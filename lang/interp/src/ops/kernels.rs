@@ -180,6 +180,52 @@ fn add_up(x: &[f64]) -> f64 {
     fold(acc, chunks.remainder().iter().sum())
 }
 
+/// The same for numbers that come one after the other.
+#[derive(Default)]
+pub(super) struct Adder {
+    /// Sums of chunks.
+    parts: Vec<f64>,
+    /// What is no chunk yet.
+    open: Vec<f64>,
+}
+
+impl Adder {
+    /// With one number.
+    pub(super) fn of(x: f64) -> Adder {
+        Adder { parts: Vec::new(), open: vec![x] }
+    }
+
+    /// One more number.
+    pub(super) fn push(&mut self, x: f64) {
+        if self.open.len() == CHUNK {
+            self.parts.push(add_up(&self.open));
+            self.open.clear();
+        }
+        self.open.push(x);
+    }
+
+    /// Some more.
+    pub(super) fn extend(&mut self, x: &[f64]) {
+        let mut rest = x;
+        while !rest.is_empty() {
+            if self.open.len() == CHUNK {
+                self.parts.push(add_up(&self.open));
+                self.open.clear();
+            }
+            let (now, later) = rest.split_at(rest.len().min(CHUNK - self.open.len()));
+            self.open.extend_from_slice(now);
+            rest = later;
+        }
+    }
+
+    /// The sum of all.
+    pub(super) fn total(mut self) -> f64 {
+        let n = self.parts.len() * CHUNK + self.open.len();
+        self.parts.push(add_up(&self.open));
+        pairwise(0, n, &|start, _| self.parts[start / CHUNK])
+    }
+}
+
 /// The inner product of slices of one length, in the same order.
 pub fn dot(p: &[f64], q: &[f64]) -> f64 {
     let n = p.len().min(q.len());

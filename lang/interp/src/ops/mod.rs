@@ -15,6 +15,7 @@ mod reduce;
 pub(crate) use kernels::sum as sum_floats;
 mod sorting;
 pub(crate) mod strips;
+mod sums;
 mod text;
 pub(crate) mod watch;
 pub(crate) mod whole;

@@ -1,9 +1,10 @@
 //! Comprehensions whose bodies run on arrays of indices: `for i -> x[i] * y[i]` is one product of arrays, and tapes as one record.
 
-use super::{call, int};
+use super::{call, higher, int};
 use crate::attend;
 use crate::error::Res;
 use crate::ops::arith;
+use crate::ops::sums::{Sums, mean};
 use crate::value::{Array, Buf, Rep, Shape, Value, array, compare, seq};
 use crate::vm::{Fun, Machine};
 use adl_prim::{Bin, Prim};
@@ -13,6 +14,9 @@ use std::rc::Rc;
 /// Number of index tuples from which a body runs on arrays of them.
 const FEWEST: usize = 8;
 
+/// Index tuples from which operations on arrays of them take longer than native code takes to make.
+const MANY_INDEXWISE: usize = 1 << 16;
+
 /// Index tuples that a reduction evaluates at a time, so that nothing large is built.
 const STRIP: usize = 1 << 14;
 
@@ -21,8 +25,7 @@ pub(super) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, shape: &S
     if total < FEWEST {
         return Ok(None);
     }
-    let indexwise = matches!(f, Value::Fun(f) if matches!(&**f, Fun::Closure(code, _) if code.indexwise));
-    let run: Strip = if indexwise { strip } else { lanes };
+    let run: Strip = if indexwise(f) { strip } else { lanes };
     match kind {
         ForKind::Build => match run(m, f, shape, 0, total)? {
             Some(flat) => shaped(m, flat, shape),
@@ -37,6 +40,15 @@ pub(super) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, shape: &S
             Ok(out)
         }
     }
+}
+
+fn indexwise(f: &Value) -> bool {
+    matches!(f, Value::Fun(f) if matches!(&**f, Fun::Closure(code, _) if code.indexwise))
+}
+
+/// Index tuples from which a comprehension is worth native code at its first use.
+pub(super) fn native_from(f: &Value) -> usize {
+    if indexwise(f) { MANY_INDEXWISE } else { higher::MANY }
 }
 
 /// Evaluates a body at the index tuples between two in row-major order, if it can.
@@ -56,7 +68,7 @@ fn shaped(m: &mut Machine, flat: Value, shape: &Shape) -> Res<Option<Value>> {
     }
 }
 
-pub(super) fn numbers(v: &Value) -> bool {
+pub(crate) fn numbers(v: &Value) -> bool {
     match v {
         Value::Array(a) => matches!(a.buf, Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_)),
         other => matches!(other, Value::Dual(_)),
@@ -64,11 +76,13 @@ pub(super) fn numbers(v: &Value) -> bool {
 }
 
 fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, run: Strip) -> Res<Option<Value>> {
-    let (part, op) = match p {
-        Prim::Sum | Prim::Mean => (Prim::Sum, Bin::Add),
-        Prim::Prod => (Prim::Prod, Bin::Mul),
-        Prim::Maximum => (Prim::Maximum, Bin::Max),
-        Prim::Minimum => (Prim::Minimum, Bin::Min),
+    if matches!(p, Prim::Sum | Prim::Mean) {
+        return summed(m, f, shape, total, run)?.map_or(Ok(None), |s| mean(m, p, s, total).map(Some));
+    }
+    let op = match p {
+        Prim::Prod => Bin::Mul,
+        Prim::Maximum => Bin::Max,
+        Prim::Minimum => Bin::Min,
         _ => return Ok(None),
     };
     let mut acc: Option<Value> = None;
@@ -77,29 +91,75 @@ fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, run:
         m.poll()?;
         let hi = total.min(lo + STRIP);
         let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1)) else { return Ok(None) };
-        let rep = match compare::primal(&v) {
-            Value::Array(a) if matches!(a.buf, Buf::I64(_)) => Rep::Int,
-            Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Rep::F32,
-            _ => Rep::Float,
-        };
-        let v = call(m, part, &[Value::Rep(Rc::new(rep))], vec![v])?;
-        acc = Some(match acc {
-            None => v,
-            Some(a) => arith::bin(m, op, a, v)?,
+        acc = Some(match (p, acc, &v) {
+            // One after the other, as all are.
+            (Prim::Prod, Some(Value::Float(x)), Value::Array(a)) if matches!(a.buf, Buf::F64(_)) => Value::Float(floats(a).iter().fold(x, |x, y| x * y)),
+            (_, acc, _) => {
+                let rep = Value::Rep(Rc::new(rep_of(&v)));
+                let v = call(m, p, &[rep], vec![v])?;
+                match acc {
+                    None => v,
+                    Some(a) => arith::bin(m, op, a, v)?,
+                }
+            }
         });
         lo = hi;
     }
-    match acc {
-        Some(v) if p == Prim::Mean => arith::bin(m, Bin::Div, v, Value::Float(total as f64)).map(Some),
-        other => Ok(other),
+    Ok(acc)
+}
+
+fn floats(a: &Array) -> &[f64] {
+    match &a.buf {
+        Buf::F64(v) => v,
+        _ => &[],
     }
 }
 
-/// The body on arrays of indices; `None` if its value does not depend on them.
+fn rep_of(v: &Value) -> Rep {
+    match compare::primal(v) {
+        Value::Array(a) if matches!(a.buf, Buf::I64(_)) => Rep::Int,
+        Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Rep::F32,
+        _ => Rep::Float,
+    }
+}
+
+/// The sum of a body's values, if it can be evaluated in strips. Taped values are added strip by strip.
+fn summed(m: &mut Machine, f: &Value, shape: &Shape, total: usize, run: Strip) -> Res<Option<Value>> {
+    let mut sums = Sums::over(shape);
+    let mut taped: Option<Value> = None;
+    let mut lo = 0;
+    while lo < total {
+        m.poll()?;
+        let hi = total.min(lo + STRIP);
+        let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1)) else { return Ok(None) };
+        match &v {
+            Value::Array(a) => sums.all(m, a)?,
+            _ => {
+                let rep = Value::Rep(Rc::new(rep_of(&v)));
+                let v = call(m, Prim::Sum, &[rep], vec![v])?;
+                taped = Some(match taped {
+                    None => v,
+                    Some(t) => arith::bin(m, Bin::Add, t, v)?,
+                });
+            }
+        }
+        lo = hi;
+    }
+    match (sums.total(), taped) {
+        (Some(a), Some(b)) => arith::bin(m, Bin::Add, a, b).map(Some),
+        (a, b) => Ok(a.or(b)),
+    }
+}
+
+/// The body on arrays of indices. A number that does not depend on them stands at each.
 fn strip(m: &mut Machine, f: &Value, shape: &Shape, lo: usize, hi: usize) -> Res<Option<Value>> {
     let args = indices(shape, lo, hi)?;
     let v = m.call(f, &args)?;
-    Ok(seq::shape(&v).is_some().then_some(v))
+    match &v {
+        _ if seq::shape(&v).is_some() => Ok(Some(v)),
+        Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_) | Value::Dual(_) => call(m, Prim::Replicate, &[], vec![Value::Int((hi - lo) as i64), v]).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// The body on lanes.

@@ -197,6 +197,8 @@ pub struct Code {
     pub(crate) paces: super::lanes::Paces,
     /// Whether it is the body of a comprehension that works on arrays of indices.
     pub indexwise: bool,
+    /// Of a comprehension's body: the comprehension as a function of its extents, which captures the same values. It has a source and a heat only.
+    pub whole: Option<Rc<Code>>,
 }
 
 /// A member of a recursive group, as Core: the local that it is bound to, its hidden parameters, the function. (Of a closure there is one,
@@ -247,6 +249,7 @@ impl Code {
             lanes_failed: std::cell::Cell::new(0),
             paces: super::lanes::Paces::default(),
             indexwise: false,
+            whole: None,
         }
     }
 

@@ -49,6 +49,11 @@ impl Heat {
         Heat { left: Cell::new(left), loops, calls, ..Heat::default() }
     }
 
+    /// Of a comprehension: the first that is large is tried.
+    pub(super) fn of_comprehension() -> Heat {
+        Heat { native: Cell::new(true), ..Heat::default() }
+    }
+
     /// Whether the code becomes hot with this turn of a loop.
     #[inline(always)]
     pub(super) fn turn(&self) -> bool {
@@ -143,6 +148,16 @@ impl Machine {
             _ => return Ok(None),
         };
         if code.heat.call() { self.heated(f.clone(), &code.clone(), args.to_vec()) } else { Ok(None) }
+    }
+
+    /// A large comprehension whose body is given, by native code.
+    pub(crate) fn hot_comprehension(&mut self, body: &Value, extents: &[Value]) -> Res<Option<Value>> {
+        let Value::Fun(f) = body else { return Ok(None) };
+        let Fun::Closure(code, captured) = &**f else { return Ok(None) };
+        match &code.whole {
+            Some(whole) if whole.heat.native.get() && self.heats() => self.heated(Rc::new(Fun::Closure(whole.clone(), captured.clone())), &whole.clone(), extents.to_vec()),
+            _ => Ok(None),
+        }
     }
 
     #[cold]

@@ -1,9 +1,13 @@
 //! Hot functions that nobody differentiates: specialised like those that are, and run as native code.
+//!
+//! They are optimised on their own, as are the functions that they call: the results are to be those of the interpreter, bit by bit.
 
 use super::{Not, Road, entered, not, with};
 use crate::error::Res;
 use crate::value::Value;
 use crate::vm::{Fun, Machine};
+use adl_ad::Arrays;
+use adl_ir::{Block, FnId, Op};
 use adl_typing::core::{Lambda, Local, Param};
 use adl_typing::ty::Ty;
 use std::rc::Rc;
@@ -36,7 +40,10 @@ fn called(m: &mut Machine, f: &Value, args: &[Value], native: bool) -> Res<Optio
 
 fn attempt(m: &mut Machine, f: &Value, args: &[Value], native: bool) -> Res<Result<Value, Not>> {
     let (e, leaves) = possible!(entered(m, f, args));
-    let fun = possible!(with(m, |road, _| road.linker.function(&road.program, e.entry.func).map_err(|e| not(&e.diag.message))));
+    let fun = possible!(with(m, |road, _| {
+        let f = road.plain(e.entry.func);
+        road.linker.function(&road.program, f).map_err(|e| not(&e.diag.message))
+    }));
     let results = m.road.program.func(e.entry.func).body.results.len();
     let compiled = compiled(m, &fun);
     if native && !compiled {
@@ -57,6 +64,42 @@ fn compiled(m: &Machine, fun: &Fun) -> bool {
 }
 
 impl Road {
+    /// The function for those who do not differentiate it.
+    fn plain(&mut self, f: FnId) -> FnId {
+        let arrays = self.ad.arrays(&self.program, f);
+        let key = (f, arrays == Arrays::There);
+        if let Some(g) = self.plain.get(&key) {
+            return *g;
+        }
+        let src = self.program.func(f).clone();
+        if self.ad.has_made(f) || !src.body.lin_params.is_empty() {
+            return f;
+        }
+        let id = self.program.reserve(&src.name);
+        self.plain.insert(key, id);
+        let mut made = (*src).clone();
+        adl_opt::plain(&self.program, &mut made, arrays);
+        if let Some(better) = adl_ad::Ad::undifferentiated(&made) {
+            made = better;
+            adl_opt::plain(&self.program, &mut made, arrays);
+        }
+        adl_opt::terms::terms(&mut made);
+        self.plain_calls(&mut made.body);
+        self.program.set(id, made);
+        id
+    }
+
+    fn plain_calls(&mut self, b: &mut Block) {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+            for s in &mut b.stmts {
+                if let Op::Call { f, rule: None, .. } = &mut s.op {
+                    *f = self.plain(*f);
+                }
+                s.op.blocks_mut().into_iter().for_each(|b| self.plain_calls(b));
+            }
+        });
+    }
+
     /// Notes that a function has been called by this road.
     fn called(&mut self, f: &Value, native: bool) {
         let op = std::mem::replace(&mut self.op, CALL);

@@ -4,7 +4,7 @@ use super::{Compiler, free, whole};
 use crate::error::Res;
 use crate::value::{ConInfo, Value};
 use crate::vm::{Codes, Fun};
-use crate::vm::code::{I, IndexKind, Member, Origin, R};
+use crate::vm::code::{Code, I, IndexKind, Member, Origin, R};
 use crate::vm::hot::Heat;
 use adl_prim::{Cmp, Prim, Un};
 use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, LoopKind, Rep, SizeRep, Sizes};
@@ -477,12 +477,17 @@ impl Compiler {
     fn comprehension(&mut self, k: u32, vars: &[(Local, adl_syntax::symbol::Symbol, Extent)], body: &Expr, rep: &Rep, e: &Expr, d: R) -> Res<()> {
         let span = self.span;
         let locals: Vec<Local> = vars.iter().map(|v| v.0).collect();
-        let captured = free::of_body(&locals, body);
+        let of_extents = Rc::new(whole::of_extents(e, self.code.name));
+        let captured = free::of_lambda(&[], &of_extents);
         let params = vars.iter().map(|(l, n, _)| adl_typing::core::Param { local: *l, name: Some(*n), ty: Ty::Int }).collect();
         let lam = Rc::new(Lambda { params, body: body.clone(), linear: false, name: self.code.name });
         let mut code = self.function(&[], &lam, &e.ty, &captured, &[])?;
         code.indexwise = whole::indexwise(&locals, body);
-        code.origin = Some(Rc::new(Origin { members: Rc::new([(Local(u32::MAX), Vec::new(), lam)]), group: false, index: 0, captured: captured.clone() }));
+        let origin = |lam| Some(Rc::new(Origin { members: Rc::new([(Local(u32::MAX), Vec::new(), lam)]), group: false, index: 0, captured: captured.clone() }));
+        code.origin = origin(lam);
+        let mut whole = Code::new(self.code.name, String::new());
+        (whole.origin, whole.heat) = (origin(of_extents), Heat::of_comprehension());
+        code.whole = Some(Rc::new(whole));
         self.code.codes.push(Rc::new(code));
         let which = self.code.codes.len() as u32 - 1;
         let f = self.temp();

@@ -1,7 +1,8 @@
 //! Which bodies run on whole arrays at once instead of once an element.
 
 use adl_prim::{Bin, Prim};
-use adl_typing::core::{Expr, ExprKind, IndexArg, Lit, Local};
+use adl_syntax::symbol::Symbol;
+use adl_typing::core::{Expr, ExprKind, Extent, IndexArg, Lambda, Lit, Local, Param};
 use adl_typing::ty::Ty;
 
 /// Whether a primitive works elementwise on arrays as it does on numbers.
@@ -13,6 +14,20 @@ fn spreads(p: Prim) -> bool {
 /// the indices: it may then run on arrays of indices. Integer division is left out, whose errors depend on the order of evaluation.
 pub(super) fn indexwise(indices: &[Local], e: &Expr) -> bool {
     e.ty == Ty::Float && (Body { indices }).number(e)
+}
+
+/// A comprehension as a function of its extents.
+pub(super) fn of_extents(e: &Expr, name: Option<Symbol>) -> Lambda {
+    let mut body = e.clone();
+    let mut params = Vec::new();
+    if let ExprKind::For(_, vars, ..) = &mut *body.kind {
+        for (k, (_, name, extent)) in vars.iter_mut().enumerate() {
+            let local = Local(u32::MAX - 2 - k as u32);
+            params.push(Param { local, name: Some(*name), ty: Ty::Int });
+            *extent = Extent::Bound(Expr { kind: ExprKind::Local(local).into(), ty: Ty::Int, span: e.span });
+        }
+    }
+    Lambda { params, body, linear: false, name }
 }
 
 struct Body<'a> {

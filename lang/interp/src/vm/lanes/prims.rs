@@ -4,7 +4,7 @@ use super::run::row_len;
 use super::shape::{lanes_of, same, shape_of};
 use super::{Give, Lane, Lanes, MOST, Try};
 use crate::ad::rules;
-use crate::ops::{self, arith};
+use crate::ops::{self, arith, whole};
 use crate::value::{Buf, Shape, Value, array, compare, seq};
 use adl_prim::{Bin, Cmp, Prim, Un};
 use adl_typing::core::ForKind;
@@ -130,6 +130,21 @@ impl Lanes<'_> {
     }
 
     /// `a[i]` in each lane.
+    /// Single numbers of one array, whose indices are known or numbers a lane: no rows are made.
+    pub(super) fn elements(&mut self, a: &Lane, at: &[Lane]) -> Try<Option<Lane>> {
+        let Lane::Same(a) = a else { return Ok(None) };
+        if at.len() < 2 || seq::shape(a).is_none_or(|s| s.len() != at.len()) || !whole::numbers(a) {
+            return Ok(None);
+        }
+        let numbers = |i: &Lane| match i {
+            Lane::Same(v) => Some(v.clone()),
+            Lane::Each(v) => seq::shape(v).is_some_and(|s| s.len() == 1).then(|| v.clone()),
+            _ => None,
+        };
+        let Some(at) = at.iter().map(numbers).collect::<Option<Vec<_>>>() else { return Ok(None) };
+        Ok(Some(Lane::Each(whole::elements(self.m, a, &at)?)))
+    }
+
     pub(super) fn element(&mut self, n: usize, a: &Lane, i: &Lane) -> Try<Lane> {
         let index = |v: &Value, len: usize| usize::try_from(ops::int(v)).ok().filter(|i| *i < len).ok_or(Give::Now);
         match (a, i) {
@@ -314,6 +329,16 @@ impl Lanes<'_> {
         match kind {
             ForKind::Reduce(_) if n == 0 => Ok(Lane::Each(flat)),
             ForKind::Build => self.unflatten(flat, n, &extents),
+            ForKind::Reduce(p @ (Prim::Sum | Prim::Mean)) if extents.len() > 1 => {
+                let mut flat = flat;
+                for (axis, e) in extents.iter().enumerate().rev() {
+                    let outer: usize = extents[..axis].iter().product();
+                    let rows = self.unflatten(flat, n * outer, &[*e])?;
+                    let Lane::Each(sums) = self.reduction(Prim::Sum, &rows)? else { return Err(Give::Never) };
+                    flat = sums;
+                }
+                Ok(Lane::Each(if p == Prim::Mean { arith::bin(self.m, Bin::Div, flat, Value::Float(k as f64))? } else { flat }))
+            }
             ForKind::Reduce(p @ (Prim::Sum | Prim::Mean | Prim::Maximum | Prim::Minimum)) => {
                 let rows = self.unflatten(flat, n, &[k])?;
                 self.reduction(p, &rows)

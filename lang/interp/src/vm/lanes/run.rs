@@ -406,6 +406,9 @@ impl Lanes<'_> {
         if !kinds.iter().all(|k| matches!(k, IndexKind::At)) {
             return self.slice(n, &a, kinds, at);
         }
+        if let Some(v) = self.elements(&a, at)? {
+            return Ok(v);
+        }
         at.iter().try_fold(a, |a, i| self.element(n, &a, i))
     }
 }
