@@ -91,3 +91,67 @@ fn errors_are_those_of_the_interpreter() {
 fn effects_happen_once() {
     check("let noisy n = loop s = 0 for i < n do (let _ = if i % 2500 == 0 then print (show i) else () in s + i)\nprint (noisy 10000)", &[]);
 }
+
+/// Sums of comprehensions, and what else adds numbers: one order of additions in every engine, whatever computes the terms.
+const SUMS: &[&str] = &[
+    "sum for i < n -> x[i] * x[i]",
+    "sum for i < n -> if i % 3 == 0 then x[i] else 0.1",
+    "sum for i < n -> [| i % 3 == 1 |] * x[i]",
+    "sum for i < n -> newton (abs x[i] + 0.1)",
+    "sum for i < n -> power (i % 5) x[i]",
+    "sum for i < 150 -> sum for j < 140 -> m[i, j]",
+    "sum for i < 150, j < 140 -> m[i, j]",
+    "sum for i < 150, j < 140 -> if i < j then m[i, j] else 0.0",
+    "sum for i < 1500, j < 7 -> x[i + j] * x[j]",
+    "sum for i < 7, j < 2500 -> x[i] * x[j] + 0.1",
+    "sum for i < 50, j < 40, k < 10 -> m[i, j] * m[j, k]",
+    "sum (sum for i < 2000, j < 10 -> [x[i], x[j]])",
+    "sum for i < 120, j < 120 -> [| i == j |] * m[i, j]",
+    "prod for i < n -> 1.0 + x[i] / 1000.0",
+    "mean for i < n -> x[i]",
+    "mean for i < 150, j < 140 -> m[i, j]",
+    "maximum for i < 150, j < 140 -> m[i, j] * x[i]",
+    "sum (map (fun y -> newton (abs y + 0.1)) x)",
+    "trace (diag (take 100 x))",
+    "trace (take 100 (m.T)[:, :100] @ m[:100, :100])",
+    "sum (reduce (map2 (fun a b -> a + b)) (replicate 140 0.0) m)",
+    "sum (reduce (map2 (fun a b -> a + b * b)) [0.0, 0.0, 0.0] rows)",
+    "sum (ravel (scan (map2 (fun a b -> max a b + 0.01)) [0.0, 0.0, 0.0] rows))",
+    "sum (ravel (reduce_by_index (for i < 5, j < 3 -> 0.0) (map2 (fun a b -> a + b)) [0.0, 0.0, 0.0] (for i < len rows -> i % 6) rows))",
+    "let (a, b) = reduce (fun (a, b) (c, d) -> (map2 (fun p q -> p + q) a c, max b d)) ([0.0, 0.0, 0.0], 0.0) (map (fun r -> (r, r[0])) rows) in sum a + b",
+    "sum (ravel (for i < 100, j < 140 -> sum for k < 150 -> m[k, i] * m[k, j]))",
+];
+
+#[test]
+fn comprehensions_give_the_same_bits() {
+    let shared = "let n = 20011
+let x = for i < n -> sin (float (i * i)) / 3.0
+let m = for i < 150, j < 140 -> cos (float (i * j)) / 3.0
+let rows = reshape [n // 3, 3] (take (n // 3 * 3) x)
+let newton a = loop x = 1.0 while abs (x * x - a) > 1e-9 do 0.5 * (x + a / x)
+let rec power k y = if k == 0 then y else power (k - 1) (y * 1.1)
+";
+    let each: String = SUMS.iter().enumerate().map(|(k, s)| format!("let s{k} u = {s}\nprint ({k}, s{k} (), loop t = 0.0 for i < 4 do {s})\n")).collect();
+    let text = format!("{shared}{each}");
+    let ((plain, _), (fast, calls)) = (run(&text, false), run(&text, true));
+    assert_eq!(plain.lines().count(), SUMS.len(), "{plain}");
+    assert_eq!(plain, fast);
+    assert!(calls.len() > 12, "{calls:?}");
+}
+
+#[test]
+fn large_comprehensions_are_native_at_once() {
+    check("let m = for i < 300, j < 300 -> float (i - j)\nlet p = for i < 100, j < 100 -> sum for k < 300 -> m[i, k] * m[k, j]\nprint (p[3, 4], sum (ravel p))", &["m", "p"]);
+    // A body that may fail is evaluated again, to say where.
+    check("let x = [1, 2, 0]\nlet y = for i < 9000 -> 7 // x[i % 3]\nprint y", &[]);
+    // Data made natively is of its type.
+    let shapes = "type Shape = Circle Float | Rect (Float, Float) | Dot
+let shapes = for i < 9000 -> if i % 3 == 0 then Circle (float i) else if i % 3 == 1 then Rect (1.0, float i) else Dot
+let area s = match s with
+  | Circle r -> 3.0 * r * r
+  | Rect (a, b) -> a * b
+  | Dot -> 0.0
+let areas = for i < 9000 -> area shapes[i]
+print (sum areas, shapes[4])";
+    check(shapes, &["shapes", "areas"]);
+}
