@@ -25,6 +25,11 @@ const VECTORS: &[(&str, &str)] = &[
     ("gathered by data", "let ks = (for i < 64 -> (7 * i) % 60) in sum for i < 64, j < 32 -> x[ks[i]] * y[j] * k[i + j] * z[i]"),
     ("polynomial 8", "sum for i < 90 -> x[i] * x[i+1] * x[i+2] * x[i+3] * x[i+4] * x[i+5] * x[i+6] * x[i+7]"),
     ("strided", "sum for i < 32, j < 32 -> x[2 * i + j] * k[j] * y[2 * i] * z[i + 2 * j]"),
+    ("nested asin", "sum for i < 64, j < 32 -> asin (asin (asin (0.1 * x[i] * y[j])))"),
+    ("nested functions", "sum for i < 64, j < 32 -> atan (tanh (exp (log1p (sqrt (x[i] * x[i] + y[j] * y[j])))))"),
+    ("alone", "sum for i < 90 -> acos (0.2 * x[i]) + erf (y[i]) + tan (0.2 * z[i])"),
+    ("functions of two", "sum for i < 64, j < 32 -> (2.0 + x[i]) ^ y[j] + atan2 (x[i]) (y[j] + 2.0) * hypot x[i] (y[j] + 2.0)"),
+    ("continued fraction", "sum for i < 64, j < 32 -> x[i] / (2.0 + y[j] / (2.0 + z[i] / (2.0 + k[j] / 3.0)))"),
     ("division", "sum for i < 32, j < 32 -> x[i + j] / (k[j] + 2.0) * y[i] / (z[j] + 3.0)"),
 ];
 

@@ -104,7 +104,32 @@ impl Ops for Plain {
     }
 }
 
+/// Counts operations.
+struct Counting(u64);
+
+impl Ops for Counting {
+    type V = ();
+    type E = std::convert::Infallible;
+    fn constant(&mut self, _: f64, _: &()) {}
+    fn un(&mut self, _: Un, _: &()) -> Result<(), Self::E> {
+        self.0 += 1;
+        Ok(())
+    }
+    fn bin(&mut self, _: Bin, _: &(), _: &()) -> Result<(), Self::E> {
+        self.0 += 1;
+        Ok(())
+    }
+}
+
 impl Un {
+    /// Operations that its derivative takes, and at least one: what it counts as arithmetic, so that nested functions keep to the bound of
+    /// Theorem 6.1 of *Differentiating a Tensor Language*, where a derivative is one black box.
+    pub fn weight(self) -> u64 {
+        let mut count = Counting(0);
+        let Ok(()) = d_un(&mut count, self, &(), &());
+        count.0.max(1)
+    }
+
     /// f(x) in f64.
     #[inline]
     pub fn eval(self, x: f64) -> f64 {
@@ -151,6 +176,16 @@ impl Un {
 }
 
 impl Bin {
+    /// Half of the operations that its partial derivatives take, if it is a function: see [`Un::weight`].
+    pub fn weight(self) -> u64 {
+        if matches!(self, Bin::Add | Bin::Sub | Bin::Mul | Bin::Scale | Bin::Div) {
+            return 1;
+        }
+        let mut count = Counting(0);
+        let Ok(((), ())) = d_bin(&mut count, self, &(), &(), &());
+        count.0.div_ceil(2).max(1)
+    }
+
     /// f(x, y) in f64.
     #[inline]
     pub fn eval(self, x: f64, y: f64) -> f64 {

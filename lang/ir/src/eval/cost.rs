@@ -65,7 +65,9 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
     match op {
         // Linear subtraction is counted as a negation and an addition.
         Op::Bin(Bin::Sub, ..) if linear => work.div_ceil(2),
-        Op::Un(..) | Op::Bin(..) | Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Cumsum { .. } => work,
+        Op::Un(f, _) => work * f.weight(),
+        Op::Bin(f, ..) => work * f.weight(),
+        Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Cumsum { .. } => work,
         // The other half is the access.
         Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => work / 2,
         Op::Prim(Prim::Sort | Prim::Argsort | Prim::Id | Prim::StopGrad, _) => 0,
