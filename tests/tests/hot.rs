@@ -32,6 +32,9 @@ fn loops_and_recursion_become_native() {
     check("let s = loop s = 0 for i < 20000 do s + i * i % 7\nprint s", &["s"]);
     check("let w = loop (x, n) = (100.0, 0) while x > 1e-3 do (x * 0.999, n + 1)\nprint w", &["w"]);
     check("let rec fib n = if n < 2 then n else fib (n - 1) + fib (n - 2)\nprint (fib 20)", &["fib"]);
+    let minors = "let rec minor a row cols = if len cols == 1 then a[row, cols[0]] else sum for j < len cols -> (if j % 2 == 0 then 1.0 else -1.0) * a[row, cols[j]] * minor a (row + 1) (take j cols ++ drop (j + 1) cols)
+print (minor (for i < 7, j < 7 -> sin (float (i * 7 + j))) 0 (iota 7))";
+    check(minors, &["minor"]);
     check("let rec even n = if n == 0 then true else odd (n - 1)\nand odd n = if n == 0 then false else even (n - 1)\nprint (even 100001)", &["even"]);
     check("let rec count n acc = if n == 0 then acc else count (n - 1) (acc + n)\nprint (count 200000 0)", &["count"]);
 }

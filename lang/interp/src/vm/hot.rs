@@ -34,7 +34,7 @@ pub struct Heat {
     native: Cell<bool>,
     /// Whether there are loops, whose turns count.
     loops: bool,
-    /// Whether calls count: of functions that call others, which may be themselves.
+    /// Whether calls count: of functions that call others, which may be themselves, or evaluate comprehensions, whose bodies may call them.
     calls: bool,
     /// Native calls so far, and the time that they took.
     runs: Cell<(u32, Duration)>,
@@ -44,7 +44,7 @@ impl Heat {
     /// Of code that the compiler has made.
     pub(super) fn of(instrs: &[I]) -> Heat {
         let loops = instrs.iter().any(|i| matches!(i, I::LoopNext(..) | I::Back(_)));
-        let calls = instrs.iter().any(|i| matches!(i, I::Call(..) | I::TailCall(..) | I::CallSibling(..) | I::TailSibling(..)));
+        let calls = instrs.iter().any(|i| matches!(i, I::For(..) | I::Call(..) | I::TailCall(..) | I::CallSibling(..) | I::TailSibling(..)));
         let left = if loops || calls { THRESHOLD } else { 0 };
         Heat { left: Cell::new(left), loops, calls, ..Heat::default() }
     }
