@@ -1,5 +1,6 @@
 //! Programs timed beside the same by hand: what `--bin bench` prints.
 
+pub mod bandwidth;
 pub mod latency;
 pub mod programs;
 pub mod suite;

@@ -1,7 +1,7 @@
 //! Programs timed beside the same by hand: `bench [--seconds S] [--size N] [--threads N] [--small] [NAME...]`. Names are those of
-//! programs of `tests/bench`, of problems of GradBench, and `latency`; without any, all. One thread works unless more are asked for, as by hand.
+//! programs of `tests/bench`, of problems of GradBench, `bandwidth` and `latency`; without any, all. One thread works unless more are asked for, as by hand.
 
-use adl_tests::bench::{Row, latency, programs, suite};
+use adl_tests::bench::{Row, bandwidth, latency, programs, suite};
 use adl_tests::gradbench::problems;
 use std::process::ExitCode;
 
@@ -51,6 +51,10 @@ fn main() -> ExitCode {
     let small = problems().iter().filter(|_| w.small).flat_map(|p| suite::small(p.name));
     for case in small.chain(suite::large()).filter(|c| asked(c.module)) {
         ended(case.module, suite::measure(&case, w.seconds, &mut |row| println!("{row}")));
+    }
+    if asked("bandwidth") {
+        println!();
+        ended("bandwidth", bandwidth::report(w.seconds));
     }
     if asked("latency") {
         println!();
