@@ -13,7 +13,7 @@ use adl_ir::{Block, Builder, Cmp, Function, Lit, Op, Stmt, Var};
 use std::collections::HashMap;
 
 /// Numbers in a row for which columns are faster.
-const NARROW: i64 = 8;
+const NARROW: i64 = 4;
 
 /// Interchanges what can be; whether there was anything.
 pub fn interchange(f: &mut Function) -> bool {
