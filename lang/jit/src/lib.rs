@@ -38,6 +38,7 @@ mod module;
 mod quick;
 mod running;
 mod runtime;
+mod turns;
 mod unit;
 mod words;
 

@@ -133,14 +133,24 @@ fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tab
     let asm = texts.as_ref().is_some_and(|t| t.form == Listing::Asm);
     let mut shared = FunctionBuilderContext::new();
     let mut rare = emit::Rare::default();
+    let mut kernels = Vec::new();
     for (i, f) in unit.funcs.iter().enumerate() {
         ctx.func.signature = sigs[i].clone();
         ctx.func.name = UserFuncName::user(0, ids[i].as_u32());
-        emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, me: i }, f, &mut ctx.func, &mut shared);
+        emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me: i }, f, &mut ctx.func, &mut shared);
         ctx.set_disasm(asm);
         module.define_function(ids[i], &mut ctx).map_err(text)?;
         if let Some(t) = texts {
             t.add(&f.name.to_string(), &ctx);
+        }
+        module.clear_context(&mut ctx);
+    }
+    for (id, func) in kernels {
+        ctx.func = func;
+        ctx.set_disasm(asm);
+        module.define_function(id, &mut ctx).map_err(text)?;
+        if let Some(t) = texts {
+            t.add("some turns of a loop", &ctx);
         }
         module.clear_context(&mut ctx);
     }
@@ -188,6 +198,7 @@ impl Compiled {
             absent_data: pool.cells.absent,
             returned: 0,
             pool,
+            scratch: Vec::new(),
             tables: &self.tables,
             machine: m,
             error: None,

@@ -89,6 +89,8 @@ pub(crate) struct Ctx {
     /// What a call that seldom happens gave.
     pub returned: u64,
     pub pool: Pool,
+    /// Room for what turns of loops leave for others ([`crate::turns`]).
+    pub scratch: Vec<f64>,
     pub tables: *const Tables,
     pub machine: *mut Machine,
     pub error: Option<Box<Error>>,

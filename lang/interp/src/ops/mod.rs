@@ -17,6 +17,7 @@ mod sorting;
 pub(crate) mod strips;
 mod sums;
 mod text;
+pub mod turns;
 pub(crate) mod watch;
 pub(crate) mod whole;
 pub mod data;

@@ -22,6 +22,7 @@ mod rows;
 mod scalar;
 mod soacs;
 mod texts;
+mod turns;
 
 pub(crate) use rare::{Rare, function as rare_function};
 
@@ -51,6 +52,8 @@ pub(crate) struct Job<'a> {
     pub tables: &'a mut Tables,
     /// Functions through which calls go that seldom happen.
     pub rare: &'a mut Rare,
+    /// Functions that do some turns of loops, which are still to be defined.
+    pub kernels: &'a mut Vec<(FuncId, ir::Function)>,
     /// Which function of the unit.
     pub me: usize,
 }
@@ -91,6 +94,9 @@ pub(crate) fn signature(f: &Function, conv: CallConv) -> Signature {
 }
 
 const TRUSTED: MemFlagsData = MemFlagsData::trusted();
+
+/// Of elements that need not lie at multiples of a vector's size.
+const LOOSE: MemFlagsData = MemFlagsData::new().with_notrap();
 
 /// The function through which others are entered: parameters come as words.
 pub(crate) fn entry(module: &mut JITModule, f: &Function, id: FuncId, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
@@ -487,6 +493,10 @@ impl Emit<'_, '_, '_> {
         while i < end {
             if self.indexed_row(&b.stmts[i as usize], sc) {
                 i += 1;
+                continue;
+            }
+            if let Some(next) = self.turns(b, i, sc) {
+                i = next;
                 continue;
             }
             i = match self.group(b, i, sc) {

@@ -25,7 +25,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// `x` where a comparison holds, else `y`.
-    fn choose_number(&mut self, c: Value, x: Value, y: Value) -> Value {
+    pub(super) fn choose_number(&mut self, c: Value, x: Value, y: Value) -> Value {
         let t = self.b.func.dfg.value_type(x);
         if t.is_vector() {
             let c = self.b.ins().bitcast(t, MemFlagsData::new(), c);

@@ -158,7 +158,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Calls a function of words that gives a number.
-    fn number_of(&mut self, f: *const u8, args: &[Value]) -> Value {
+    pub(super) fn number_of(&mut self, f: *const u8, args: &[Value]) -> Value {
         let mut sig = Signature::new(self.job.module.isa().default_call_conv());
         sig.params.extend(vec![AbiParam::new(types::I64); args.len()]);
         sig.returns.push(AbiParam::new(types::F64));

@@ -197,7 +197,7 @@ pub(super) fn float_code(c: Cmp) -> FloatCC {
     }
 }
 
-fn int_code(c: Cmp, signed: bool) -> IntCC {
+pub(super) fn int_code(c: Cmp, signed: bool) -> IntCC {
     match (c, signed) {
         (Cmp::Eq, _) => IntCC::Equal,
         (Cmp::Ne, _) => IntCC::NotEqual,

@@ -9,6 +9,7 @@ use cranelift_codegen::ir::Value;
 use std::collections::{HashMap, HashSet};
 
 /// What is made only where a slow way reads it.
+#[derive(Default)]
 pub(super) struct Later {
     /// Texts that are made where a check fails, and the constant that each is.
     texts: HashSet<Var>,

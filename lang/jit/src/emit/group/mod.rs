@@ -39,7 +39,7 @@ fn floats(ty: &Ty) -> bool {
 }
 
 /// Operators that are instructions.
-fn is_plain(op: Un) -> bool {
+pub(super) fn is_plain(op: Un) -> bool {
     match op {
         Un::Neg | Un::Sqrt | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step => true,
         Un::Powi(n) => n.unsigned_abs() <= 16,
@@ -49,7 +49,7 @@ fn is_plain(op: Un) -> bool {
     }
 }
 
-fn is_plain_bin(op: Bin) -> bool {
+pub(super) fn is_plain_bin(op: Bin) -> bool {
     match op {
         Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::Scale | Bin::Min | Bin::Max | Bin::StepLe => true,
         Bin::IntDiv | Bin::Rem | Bin::Pow | Bin::Atan2 | Bin::Hypot => false,

@@ -1,13 +1,13 @@
 //! Emits a group: the loop, and the slow way.
 
-use super::super::{Bound, Emit, Scope, TRUSTED};
+use super::super::{Bound, Emit, LOOSE, Scope, TRUSTED};
 use super::plan::Group;
 use super::{Member, member};
 use crate::handle::{self, AXES, Expect};
 use crate::runtime;
 use adl_ir::{Block, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, InstBuilder, MemFlagsData, Type, Value, types};
+use cranelift_codegen::ir::{self, InstBuilder, Type, Value, types};
 use std::collections::HashMap;
 
 /// Elements that lie side by side.
@@ -37,8 +37,6 @@ pub(super) struct Loop {
     /// Numbers in both lanes.
     splats: HashMap<Var, Value>,
 }
-
-const LOOSE: MemFlagsData = MemFlagsData::new().with_notrap();
 
 impl Emit<'_, '_, '_> {
     /// Emits the statements from `at` on that form a group; the first statement after it.

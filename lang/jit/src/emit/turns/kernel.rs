@@ -1,0 +1,643 @@
+//! The function that does some turns: `(words, first turn, how many, room)`, several turns at a time, then one by one.
+//!
+//! A number that is the same in all turns is one number; others are vectors of two, of which some stand side by side. Both arms of a branch are done,
+//! and what holds is chosen; what an arm that does not hold would add is -0, which changes nothing. Room begins with the totals; buffers
+//! for what is added up follow.
+
+use super::super::{Emit, LOOSE, TRUSTED, machine_type};
+use super::plan::{At, Carry, Class, Int, Node, Plan};
+use crate::quick;
+use adl_ir::{Block, Cmp, Conv, Lit, Loop, Op, Stmt, Ty, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, AbiParam, BlockArg, InstBuilder, Signature, StackSlotData, StackSlotKind, Value, types};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_module::{FuncId, Linkage, Module};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// Turns of a strip.
+pub(super) const STRIP: i64 = 1024;
+
+/// A number that is added up over all turns.
+pub(super) enum Total {
+    /// An output.
+    Out(usize),
+    /// The products of the elements of two arrays.
+    Dot(Var, Var),
+}
+
+/// What is made.
+pub(super) struct Job<'k> {
+    pub p: &'k Plan,
+    pub l: &'k Loop,
+    pub w: &'k super::words::Words,
+    /// Outputs that become arrays, with their words.
+    pub stored: &'k [(usize, usize)],
+    pub totals: &'k [Total],
+    /// Whether the index falls.
+    pub falls: bool,
+    /// Vectors side by side.
+    pub side: usize,
+}
+
+/// A number in the turns that are done together: one for all, or two in each vector.
+#[derive(Clone)]
+enum Val {
+    One(Value),
+    Many(SmallVec<[Value; 4]>),
+}
+
+/// An Int in the first of the turns, and what a turn more adds.
+#[derive(Clone, Copy)]
+enum Step {
+    Known(i64),
+    Of(Value),
+}
+
+struct Kernel<'k, 'a, 'j, 'f> {
+    e: Emit<'a, 'j, 'f>,
+    k: &'k Job<'k>,
+    words: HashMap<usize, Value>,
+    given: [Value; 4],
+    /// Vectors side by side; 0 where turns are done one by one.
+    side: usize,
+    env: HashMap<Var, Val>,
+    /// The index of the first turn.
+    index: Value,
+    /// The number of the first turn in the strip.
+    at: Value,
+    inner: Vec<Value>,
+    mask: Option<Val>,
+}
+
+/// Declares and makes the function.
+pub(super) fn define(outer: &mut Emit, k: &Job) -> Option<FuncId> {
+    let mut sig = Signature::new(outer.job.module.isa().default_call_conv());
+    sig.params.extend(vec![AbiParam::new(types::I64); 4]);
+    let name = format!("turns{}", outer.job.kernels.len());
+    let id = outer.job.module.declare_function(&name, Linkage::Local, &sig).ok()?;
+    let mut func = ir::Function::with_name_signature(ir::UserFuncName::user(0, id.as_u32()), sig);
+    let mut shared = FunctionBuilderContext::new();
+    let config = outer.job.module.target_config();
+    let mut b = FunctionBuilder::new(&mut func, &mut shared);
+    let start = b.create_block();
+    b.append_block_params_for_function_params(start);
+    b.switch_to_block(start);
+    let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
+    let given = [0, 1, 2, 3].map(|i| b.block_params(start)[i]);
+    let e = Emit {
+        job: &mut *outer.job,
+        f: outer.f,
+        b,
+        last: Vec::new(),
+        name: outer.name.clone(),
+        vals: Vec::new(),
+        pinned: Default::default(),
+        viewed: Default::default(),
+        virtuals: Default::default(),
+        later: Default::default(),
+        places: HashMap::new(),
+        ctx: given[0],
+        out: given[0],
+        interrupt: given[0],
+        slot,
+        fail: start,
+        body: start,
+        depth: 0,
+        sigs: HashMap::new(),
+        stmt_site: None,
+        span: outer.span,
+    };
+    let mut kernel = Kernel { e, k, words: HashMap::new(), given, side: 0, env: HashMap::new(), index: given[1], at: given[1], inner: vec![given[1]; k.p.inner.len()], mask: None };
+    kernel.whole();
+    kernel.e.b.seal_all_blocks();
+    kernel.e.b.finalize(config);
+    outer.job.kernels.push((id, func));
+    Some(id)
+}
+
+impl Kernel<'_, '_, '_, '_> {
+    fn whole(&mut self) {
+        for w in 0..self.k.w.len {
+            let ty = self.k.w.floats.get(&w).copied().unwrap_or(types::I64);
+            let x = self.e.b.ins().load(ty, TRUSTED, self.given[0], 8 * w as i32);
+            self.words.insert(w, x);
+        }
+        let loops = !self.k.stored.is_empty() || self.k.p.carry.iter().any(|c| *c != Carry::Same) || self.k.totals.iter().any(|t| matches!(t, Total::Out(_)));
+        if loops {
+            let zero = self.e.int(0);
+            let k = self.turns(zero, self.k.side);
+            self.turns(k, 0);
+        }
+        for (i, t) in self.k.totals.iter().enumerate() {
+            let x = self.total(i, t);
+            self.e.b.ins().store(TRUSTED, x, self.given[3], 8 * i as i32);
+        }
+        self.e.b.ins().return_(&[]);
+    }
+
+    /// A loop over turns from `k` on, as many at a time as there is room for; where it ends.
+    fn turns(&mut self, k: Value, side: usize) -> Value {
+        let lanes = (2 * side as i64).max(1);
+        let (header, vals) = self.e.header(&[k]);
+        let (body, exit) = (self.e.b.create_block(), self.e.b.create_block());
+        let last = self.e.b.ins().iadd_imm_s(self.given[2], -lanes);
+        let more = self.e.b.ins().icmp(IntCC::SignedLessThanOrEqual, vals[0], last);
+        self.e.b.ins().brif(more, body, &[], exit, &[]);
+        self.e.b.switch_to_block(body);
+        self.side = side;
+        self.at = vals[0];
+        let turn = self.e.b.ins().iadd(self.given[1], vals[0]);
+        self.index = turn;
+        if self.k.falls {
+            let left = self.e.b.ins().isub(self.words[&0], turn);
+            self.index = self.e.b.ins().iadd_imm_s(left, -lanes);
+        }
+        self.turn();
+        let next = self.e.b.ins().iadd_imm_s(vals[0], lanes);
+        self.e.goto(header, &[next]);
+        self.e.b.switch_to_block(exit);
+        vals[0]
+    }
+
+    fn turn(&mut self) {
+        self.env.clear();
+        self.mask = None;
+        let l = self.k.l;
+        for (k, c) in self.k.p.carry.iter().enumerate() {
+            if *c == Carry::Same {
+                let x = self.float(l.init[k]);
+                self.env.insert(l.body.params[1 + k], x);
+            }
+        }
+        self.elements(&l.body.params);
+        self.block(&l.body);
+        for (out, word) in self.k.stored {
+            let x = self.float(l.body.results[l.init.len() + out]);
+            let bytes = self.e.b.ins().ishl_imm_s(self.index, 3);
+            let at = self.e.b.ins().iadd(self.words[word], bytes);
+            self.store(&x, at);
+        }
+        for (t, b) in self.k.totals.iter().zip(buffers(self.k.totals)) {
+            if let Total::Out(out) = t {
+                let x = self.float(l.body.results[l.init.len() + out]);
+                let bytes = self.e.b.ins().ishl_imm_s(self.at, 3);
+                let at = self.e.b.ins().iadd(self.given[3], bytes);
+                let at = self.e.b.ins().iadd_imm_s(at, b);
+                self.store(&x, at);
+            }
+        }
+    }
+
+    fn total(&mut self, i: usize, t: &Total) -> Value {
+        let len = self.given[2];
+        match t {
+            Total::Out(_) => {
+                let at = self.e.b.ins().iadd_imm_s(self.given[3], buffers(self.k.totals)[i]);
+                self.e.number_of(quick::total as *const u8, &[at, len])
+            }
+            Total::Dot(a, b) => {
+                (self.side, self.index) = (0, self.given[1]);
+                let at = [a, b].map(|v| {
+                    let (array, at) = self.k.p.elements[v].clone();
+                    self.place(self.k.w.arrays[array], &at).0
+                });
+                self.e.number_of(quick::dot as *const u8, &[at[0], at[1], len])
+            }
+        }
+    }
+
+    /// A number in all lanes.
+    fn many(&mut self, x: &Val) -> SmallVec<[Value; 4]> {
+        match x {
+            Val::Many(v) => v.clone(),
+            Val::One(x) => {
+                let t = self.e.b.func.dfg.value_type(*x);
+                let x = if t == types::I8 {
+                    let wide = self.e.b.ins().uextend(types::I64, *x);
+                    let wide = self.e.b.ins().ineg(wide);
+                    self.e.b.ins().splat(types::I64X2, wide)
+                } else {
+                    self.e.b.ins().splat(types::F64X2, *x)
+                };
+                SmallVec::from_elem(x, self.side)
+            }
+        }
+    }
+
+    fn each(&mut self, args: &[&Val], f: &mut dyn FnMut(&mut Self, &[Value]) -> Value) -> Val {
+        if args.iter().all(|a| matches!(a, Val::One(_))) {
+            let one: SmallVec<[Value; 3]> = args.iter().map(|a| if let Val::One(x) = a { *x } else { self.given[0] }).collect();
+            return Val::One(f(self, &one));
+        }
+        let many: Vec<SmallVec<[Value; 4]>> = args.iter().map(|a| self.many(a)).collect();
+        Val::Many((0..self.side).map(|u| f(self, &many.iter().map(|m| m[u]).collect::<SmallVec<[Value; 3]>>())).collect())
+    }
+
+    /// The numbers of turns in their order.
+    fn in_order(&mut self, x: &Val) -> Vec<Value> {
+        if self.side == 0 {
+            return if let Val::One(x) = x { vec![*x] } else { Vec::new() };
+        }
+        let mut out: Vec<Value> = match x {
+            Val::One(x) => vec![*x; 2 * self.side],
+            Val::Many(v) => v.iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect(),
+        };
+        if self.k.falls {
+            out.reverse();
+        }
+        out
+    }
+
+    fn store(&mut self, x: &Val, at: Value) {
+        if self.side == 0 {
+            if let Val::One(x) = x {
+                self.e.b.ins().store(LOOSE, *x, at, 0);
+            }
+            return;
+        }
+        for (u, x) in self.many(x).into_iter().enumerate() {
+            self.e.b.ins().store(LOOSE, x, at, 16 * u as i32);
+        }
+    }
+
+    /// A Float or Bool.
+    fn float(&mut self, v: Var) -> Val {
+        if let Some(x) = self.env.get(&v) {
+            return x.clone();
+        }
+        // It comes from outside.
+        match self.k.w.numbers.get(&v).map(|w| self.words[w]) {
+            Some(x) if *self.e.f.ty(v) == Ty::Bool => Val::One(self.e.b.ins().ireduce(types::I8, x)),
+            Some(x) => Val::One(x),
+            None => Val::One(self.e.b.ins().f64const(0.0)),
+        }
+    }
+
+    /// Reads elements, if these are some.
+    fn elements(&mut self, vars: &[Var]) {
+        for v in vars {
+            if let Some((a, at)) = self.k.p.elements.get(v) {
+                let x = self.load(*a, at);
+                self.env.insert(*v, x);
+            }
+        }
+    }
+
+    /// An Int.
+    fn int(&mut self, n: Node) -> (Value, Step) {
+        let zero = Step::Known(0);
+        match self.k.p.ints[n].op {
+            Int::Outside(_) => (self.words[&self.k.w.ints[&n]], zero),
+            Int::Lit(c) => (self.e.int(c), zero),
+            Int::Turn => (self.index, Step::Known(1)),
+            Int::Inner(k) => (self.inner[k], zero),
+            Int::Dim(a, axis) => (self.words[&(self.k.w.arrays[a] + 1 + axis)], zero),
+            Int::Add(a, b) => {
+                let ((x, s), (y, t)) = (self.int(a), self.int(b));
+                (self.e.b.ins().iadd(x, y), self.steps(s, t, |p, q| p + q, |e, p, q| e.b.ins().iadd(p, q)))
+            }
+            Int::Sub(a, b) => {
+                let ((x, s), (y, t)) = (self.int(a), self.int(b));
+                (self.e.b.ins().isub(x, y), self.steps(s, t, |p, q| p - q, |e, p, q| e.b.ins().isub(p, q)))
+            }
+            Int::Mul(a, b) => {
+                let ((x, s), (y, t)) = (self.int(a), self.int(b));
+                // One of them is the same in all turns.
+                let step = if matches!(s, Step::Known(0)) { self.times(t, x) } else { self.times(s, y) };
+                (self.e.b.ins().imul(x, y), step)
+            }
+        }
+    }
+
+    fn step(&mut self, s: Step) -> Value {
+        match s {
+            Step::Known(n) => self.e.int(n),
+            Step::Of(v) => v,
+        }
+    }
+
+    fn steps(&mut self, s: Step, t: Step, known: fn(i64, i64) -> i64, of: fn(&mut Emit, Value, Value) -> Value) -> Step {
+        if let (Step::Known(a), Step::Known(b)) = (s, t) {
+            return Step::Known(known(a, b));
+        }
+        let (a, b) = (self.step(s), self.step(t));
+        Step::Of(of(&mut self.e, a, b))
+    }
+
+    fn times(&mut self, s: Step, x: Value) -> Step {
+        match s {
+            Step::Known(0) => Step::Known(0),
+            s => {
+                let s = self.step(s);
+                Step::Of(self.e.b.ins().imul(s, x))
+            }
+        }
+    }
+
+    /// Where an element is, and how many elements further that of the next turn. `word`: of the array.
+    fn place(&mut self, word: usize, at: &At) -> (Value, Step) {
+        let mut offset: Option<(Value, Step)> = None;
+        for (axis, n) in at.iter().enumerate() {
+            let (x, s) = self.int(*n);
+            offset = Some(match offset {
+                None => (x, s),
+                Some((o, t)) => {
+                    let d = self.words[&(word + 1 + axis)];
+                    let (rows, step) = (self.e.b.ins().imul(o, d), self.times(t, d));
+                    (self.e.b.ins().iadd(rows, x), self.steps(step, s, |p, q| p + q, |e, p, q| e.b.ins().iadd(p, q)))
+                }
+            });
+        }
+        let data = self.words[&word];
+        let Some((o, s)) = offset else { return (data, Step::Known(0)) };
+        let bytes = self.e.b.ins().ishl_imm_s(o, 3);
+        (self.e.b.ins().iadd(data, bytes), s)
+    }
+
+    /// The places of the elements of turns that do not lie side by side.
+    fn places(&mut self, first: Value, s: Step) -> Vec<Value> {
+        let step = self.step(s);
+        let step = self.e.b.ins().ishl_imm_s(step, 3);
+        let mut at = first;
+        let mut out = vec![first];
+        for _ in 1..2 * self.side {
+            at = self.e.b.ins().iadd(at, step);
+            out.push(at);
+        }
+        out
+    }
+
+    fn load(&mut self, a: usize, at: &At) -> Val {
+        let (p, s) = self.place(self.k.w.arrays[a], at);
+        match s {
+            _ if self.side == 0 => Val::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
+            Step::Known(0) => Val::One(self.e.b.ins().load(types::F64, LOOSE, p, 0)),
+            Step::Known(1) => Val::Many((0..self.side).map(|u| self.e.b.ins().load(types::F64X2, LOOSE, p, 16 * u as i32)).collect()),
+            s => {
+                let at = self.places(p, s);
+                let pair = |q: &[Value], e: &mut Emit| {
+                    let (x, y) = (e.b.ins().load(types::F64, LOOSE, q[0], 0), e.b.ins().load(types::F64, LOOSE, q[1], 0));
+                    let low = e.b.ins().scalar_to_vector(types::F64X2, x);
+                    e.b.ins().insertlane(low, y, 1)
+                };
+                Val::Many(at.chunks(2).map(|q| pair(q, &mut self.e)).collect())
+            }
+        }
+    }
+
+    fn block(&mut self, b: &Block) {
+        stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || b.stmts.iter().for_each(|s| self.stmt(s)));
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        match &s.op {
+            Op::If(c, x, y) => return self.branch(s, *c, [x, y]),
+            Op::Loop(l) => return self.inner(s, l),
+            Op::IndexAdd { acc, at, v, .. } => {
+                let Some(Class::Sum(k)) = self.k.p.classes.get(acc) else { return };
+                let at: At = at.iter().map(|v| self.node(*v)).collect();
+                let x = self.float(*v);
+                return self.add(self.k.w.sums[*k], &at, x);
+            }
+            _ => {}
+        }
+        let [out] = s.outs[..] else { return };
+        self.elements(&[out]);
+        if !matches!(self.k.p.classes.get(&out), Some(Class::Float | Class::Bool)) || self.k.p.elements.contains_key(&out) {
+            return;
+        }
+        if let Some(k) = self.fold(out) {
+            return self.folded(k, s);
+        }
+        let x = self.number(s);
+        self.env.insert(out, x);
+    }
+
+    /// Which carried number a statement makes.
+    fn fold(&self, out: Var) -> Option<usize> {
+        let l = self.k.l;
+        (0..l.init.len()).find(|k| l.body.results[*k] == out && self.k.p.carry[*k] == Carry::Fold)
+    }
+
+    fn node(&self, v: Var) -> Node {
+        match self.k.p.classes.get(&v) {
+            Some(Class::Int(n)) => *n,
+            _ => 0,
+        }
+    }
+
+    fn number(&mut self, s: &Stmt) -> Val {
+        match &s.op {
+            Op::Lit(Lit::F64(x)) => Val::One(self.e.b.ins().f64const(*x)),
+            Op::Lit(Lit::Bool(x)) => Val::One(self.e.b.ins().iconst(machine_type(&Ty::Bool), i64::from(*x))),
+            Op::Un(op, a) => {
+                let a = self.float(*a);
+                self.each(&[&a], &mut |k, x| k.e.un(*op, x[0]))
+            }
+            Op::Bin(op, a, b) => {
+                let (a, b) = (self.float(*a), self.float(*b));
+                self.each(&[&a, &b], &mut |k, x| k.e.bin(*op, x[0], x[1]))
+            }
+            Op::Cmp(c, a, b) => self.compare(*c, *a, *b),
+            Op::Not(a) => {
+                let a = self.float(*a);
+                self.not(&a)
+            }
+            Op::Select(c, a, b) => {
+                let (c, a, b) = (self.float(*c), self.float(*a), self.float(*b));
+                self.choose(&c, &a, &b)
+            }
+            Op::Convert(Conv::ToF64, a) => match self.k.p.classes.get(a) {
+                Some(Class::Int(n)) => self.as_float(*n),
+                Some(Class::Bool) => {
+                    let c = self.float(*a);
+                    let (one, zero) = (self.e.b.ins().f64const(1.0), self.e.b.ins().f64const(0.0));
+                    self.choose(&c, &Val::One(one), &Val::One(zero))
+                }
+                _ => self.float(*a),
+            },
+            _ => Val::One(self.e.b.ins().f64const(0.0)),
+        }
+    }
+
+    /// An Int as a Float, which is exact.
+    fn as_float(&mut self, n: Node) -> Val {
+        let (x, s) = self.int(n);
+        let first = self.e.b.ins().fcvt_from_sint(types::F64, x);
+        if self.side == 0 || matches!(s, Step::Known(0)) {
+            return Val::One(first);
+        }
+        let step = self.step(s);
+        let step = self.e.b.ins().fcvt_from_sint(types::F64, step);
+        let (first, step) = (self.e.b.ins().splat(types::F64X2, first), self.e.b.ins().splat(types::F64X2, step));
+        let lanes = (0..self.side).map(|u| {
+            let (low, high) = (self.e.b.ins().f64const(2.0 * u as f64), self.e.b.ins().f64const(2.0 * u as f64 + 1.0));
+            let low = self.e.b.ins().scalar_to_vector(types::F64X2, low);
+            let lane = self.e.b.ins().insertlane(low, high, 1);
+            let more = self.e.b.ins().fmul(step, lane);
+            self.e.b.ins().fadd(first, more)
+        });
+        Val::Many(lanes.collect())
+    }
+
+    fn compare(&mut self, c: Cmp, a: Var, b: Var) -> Val {
+        let code = super::super::scalar::float_code(c);
+        let of = |k: &mut Self, v: Var| match k.k.p.classes.get(&v) {
+            Some(Class::Int(n)) => k.as_float(*n),
+            _ => k.float(v),
+        };
+        let (a, b) = (of(self, a), of(self, b));
+        self.each(&[&a, &b], &mut |k, x| k.e.b.ins().fcmp(code, x[0], x[1]))
+    }
+
+    fn not(&mut self, a: &Val) -> Val {
+        self.each(&[a], &mut |k, x| {
+            let one = k.e.b.func.dfg.value_type(x[0]) == types::I8;
+            if one { k.e.b.ins().bxor_imm_s(x[0], 1) } else { k.e.b.ins().bnot(x[0]) }
+        })
+    }
+
+    fn choose(&mut self, c: &Val, a: &Val, b: &Val) -> Val {
+        self.each(&[c, a, b], &mut |k, x| {
+            let t = k.e.b.func.dfg.value_type(x[1]);
+            match t {
+                types::F64X2 => k.e.choose_number(x[0], x[1], x[2]),
+                types::I64X2 => k.e.b.ins().bitselect(x[0], x[1], x[2]),
+                _ => k.e.b.ins().select(x[0], x[1], x[2]),
+            }
+        })
+    }
+
+    fn branch(&mut self, s: &Stmt, c: Var, arms: [&Block; 2]) {
+        let c = self.float(c);
+        let outer = self.mask.clone();
+        let other = self.not(&c);
+        for (arm, holds) in arms.into_iter().zip([&c, &other]) {
+            self.mask = Some(match &outer {
+                None => holds.clone(),
+                Some(m) => self.each(&[m, holds], &mut |k, x| k.e.b.ins().band(x[0], x[1])),
+            });
+            self.block(arm);
+        }
+        self.mask = outer;
+        for (k, out) in s.outs.iter().enumerate() {
+            if let Some(Class::Float | Class::Bool) = self.k.p.classes.get(out) {
+                let (a, b) = (self.float(arms[0].results[k]), self.float(arms[1].results[k]));
+                let x = self.choose(&c, &a, &b);
+                self.env.insert(*out, x);
+            }
+        }
+    }
+
+    /// Adds a number of each turn to elements of an array.
+    fn add(&mut self, word: usize, at: &At, x: Val) {
+        let x = match self.mask.clone() {
+            None => x,
+            Some(m) => {
+                let nothing = self.e.b.ins().f64const(-0.0);
+                self.choose(&m, &x, &Val::One(nothing))
+            }
+        };
+        let (p, s) = self.place(word, at);
+        match s {
+            Step::Known(1) if self.side > 0 => {
+                for (u, x) in self.many(&x).into_iter().enumerate() {
+                    let old = self.e.b.ins().load(types::F64X2, LOOSE, p, 16 * u as i32);
+                    let new = self.e.b.ins().fadd(old, x);
+                    self.e.b.ins().store(LOOSE, new, p, 16 * u as i32);
+                }
+            }
+            Step::Known(0) => self.combine(p, &x, &mut |e, old, x| e.b.ins().fadd(old, x)),
+            _ if self.side == 0 => self.combine(p, &x, &mut |e, old, x| e.b.ins().fadd(old, x)),
+            s => {
+                let lanes: Vec<Value> = self.many(&x).iter().flat_map(|v| [0, 1].map(|l| self.e.b.ins().extractlane(*v, l))).collect();
+                for (p, x) in self.places(p, s).into_iter().zip(lanes) {
+                    let old = self.e.b.ins().load(types::F64, LOOSE, p, 0);
+                    let new = self.e.b.ins().fadd(old, x);
+                    self.e.b.ins().store(LOOSE, new, p, 0);
+                }
+            }
+        }
+    }
+
+    /// Combines what is at a place with a number of each turn, in order.
+    fn combine(&mut self, p: Value, x: &Val, f: &mut dyn FnMut(&mut Emit, Value, Value) -> Value) {
+        let mut acc = self.e.b.ins().load(types::F64, LOOSE, p, 0);
+        for x in self.in_order(x) {
+            acc = f(&mut self.e, acc, x);
+        }
+        self.e.b.ins().store(LOOSE, acc, p, 0);
+    }
+
+    /// A carried number with that of each turn.
+    fn folded(&mut self, k: usize, s: &Stmt) {
+        let Op::Bin(op, x, y) = &s.op else { return };
+        let carried = self.k.l.body.params[1 + k];
+        let term = if *x == carried { *y } else { *x };
+        let term = self.float(term);
+        let left = *x == carried;
+        let Some(word) = self.k.w.folds.get(&k) else { return };
+        let p = self.e.b.ins().iadd_imm_s(self.given[0], 8 * *word as i64);
+        self.combine(p, &term, &mut |e, acc, x| if left { e.bin(*op, acc, x) } else { e.bin(*op, x, acc) });
+    }
+
+    /// A loop inside.
+    fn inner(&mut self, s: &Stmt, l: &Loop) {
+        let Some(id) = self.k.p.inner.iter().position(|i| i.name == s.outs[0]) else { return };
+        let (n, _) = self.int(self.k.p.inner[id].turns);
+        let mut first = vec![self.e.int(0)];
+        for v in &l.init {
+            let x = self.float(*v);
+            if self.side == 0 { first.extend(if let Val::One(x) = x { Some(x) } else { None }) } else { first.extend(self.many(&x)) }
+        }
+        let (header, vals) = self.e.header(&first);
+        let (body, exit) = (self.e.b.create_block(), self.e.b.create_block());
+        let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
+        self.e.b.ins().brif(more, body, &[], exit, &[]);
+        self.e.b.switch_to_block(body);
+        self.inner[id] = vals[0];
+        self.carried(&l.body.params[1..], &vals[1..], l.init.len());
+        self.elements(&l.body.params);
+        self.block(&l.body);
+        if let (Some(k), Some(row)) = (self.k.p.inner[id].to, l.body.results.get(l.init.len())) {
+            let x = self.float(*row);
+            let at: At = [self.node(l.body.params[0])].into_iter().collect();
+            self.add(self.k.w.sums[k], &at, x);
+        }
+        let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
+        for v in &l.body.results[..l.init.len()] {
+            let x = self.float(*v);
+            if self.side == 0 { next.extend(if let Val::One(x) = x { Some(x) } else { None }) } else { next.extend(self.many(&x)) }
+        }
+        let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
+        self.e.b.ins().jump(header, &args);
+        self.e.b.switch_to_block(exit);
+        self.carried(&s.outs, &vals[1..], l.init.len());
+    }
+
+    /// Binds carried numbers.
+    fn carried(&mut self, vars: &[Var], vals: &[Value], n: usize) {
+        let w = self.side.max(1);
+        for (v, x) in vars[..n].iter().zip(vals.chunks(w)) {
+            let x = if self.side == 0 { Val::One(x[0]) } else { Val::Many(x.iter().copied().collect()) };
+            self.env.insert(*v, x);
+        }
+    }
+}
+
+/// Where in the room the terms of each total are.
+fn buffers(totals: &[Total]) -> Vec<i64> {
+    let mut next = 8 * totals.len() as i64;
+    let mut out = Vec::new();
+    for t in totals {
+        out.push(next);
+        next += if matches!(t, Total::Out(_)) { 8 * STRIP } else { 0 };
+    }
+    out
+}
+
+/// Numbers that the room has.
+pub(super) fn room(totals: &[Total]) -> i64 {
+    totals.len() as i64 + STRIP * totals.iter().filter(|t| matches!(t, Total::Out(_))).count() as i64
+}

@@ -1,0 +1,126 @@
+//! Loops whose turns do not need each other: several turns at once, two in each vector.
+//!
+//! Such a loop becomes a function of its own ([`kernel`]) that does a strip of turns; the runtime ([`crate::turns`]) runs it on all of them, by all threads if there
+//! are many. That is so for straight-line code on Floats, with branches, elements of arrays at sums and products of indices, and loops inside
+//! that turn equally often in all turns ([`plan`]). What is added up in the order of the turns stays in that order ([`order`]). Sums of what
+//! a loop collects are taken of each strip, and no array of the terms is made.
+//!
+//! It is done where all arrays are there and all elements in bounds, and there are enough turns. Otherwise the loop runs turn by turn.
+
+mod kernel;
+mod order;
+mod outside;
+mod plan;
+mod words;
+
+use super::{Emit, Scope, is_ref};
+use adl_interp::ir::live::NEVER;
+use adl_ir::{Block, Loop, Op, Stmt, Var};
+use adl_prim::Bin;
+use cranelift_codegen::ir::Value;
+use cranelift_module::FuncId;
+use kernel::Total;
+use plan::Plan;
+use words::Words;
+
+/// A loop with what follows it, as it is done here.
+struct Whole<'b> {
+    s: &'b Stmt,
+    l: &'b Loop,
+    p: Plan,
+    w: Words,
+    /// Outputs that become arrays.
+    stored: Vec<usize>,
+    totals: Vec<Total>,
+    /// The statements behind the loop that add up, and what they make.
+    sums: Vec<(u32, Var)>,
+    falls: bool,
+}
+
+impl Emit<'_, '_, '_> {
+    /// Emits a loop that can be done for several turns at once, with the sums behind it; the first statement after them.
+    pub(super) fn turns(&mut self, b: &Block, at: u32, sc: &Scope) -> Option<u32> {
+        let s = &b.stmts[at as usize];
+        let Op::Loop(l) = &s.op else { return None };
+        let p = plan::plan(self.f, l)?;
+        let whole = self.with_sums(b, at, l, p);
+        let made = self.define_turns(&whole)?;
+        let next = at + 1 + whole.sums.len() as u32;
+        (self.span, self.stmt_site) = (s.span, None);
+        let (slow, done) = (self.b.create_block(), self.b.create_block());
+        let results: Vec<Var> = self.results(&whole);
+        for v in &results {
+            let t = self.word_type(*v);
+            self.b.append_block_param(done, t);
+        }
+        let places = self.places.clone();
+        let fast = self.at_once(&whole, made, &results, slow, at, sc);
+        self.goto(done, &fast);
+        self.b.switch_to_block(slow);
+        self.places = places;
+        self.stmt(s, at, sc);
+        for (i, _) in &whole.sums {
+            self.stmt(&b.stmts[*i as usize], *i, sc);
+        }
+        let other: Vec<Value> = results.iter().map(|v| self.val(*v)).collect();
+        self.goto(done, &other);
+        self.b.switch_to_block(done);
+        let vals = self.b.block_params(done).to_vec();
+        for (v, x) in results.iter().zip(vals) {
+            self.bind(*v, x);
+        }
+        Some(next)
+    }
+
+    /// The function that does some turns.
+    fn define_turns(&mut self, x: &Whole) -> Option<FuncId> {
+        let stored: Vec<(usize, usize)> = x.stored.iter().copied().zip(x.w.outs.iter().copied()).collect();
+        let side = match (x.p.inner.is_empty(), x.p.size) {
+            (false, ..12) => 4,
+            (_, ..28) => 2,
+            _ => 1,
+        };
+        kernel::define(self, &kernel::Job { p: &x.p, l: x.l, w: &x.w, stored: &stored, totals: &x.totals, falls: x.falls, side })
+    }
+
+    /// The loop with the sums of its outputs behind it.
+    fn with_sums<'b>(&self, b: &'b Block, at: u32, l: &'b Loop, p: Plan) -> Whole<'b> {
+        let s = &b.stmts[at as usize];
+        let outs = &s.outs[l.init.len()..l.init.len() + l.outs.len()];
+        let falls = l.reverse && p.sequential;
+        let (mut totals, mut sums) = (Vec::new(), Vec::new());
+        for (i, next) in (at + 1..).zip(&b.stmts[at as usize + 1..]) {
+            let (Op::Sum { a, .. }, [total]) = (&next.op, &next.outs[..]) else { break };
+            let Some(k) = outs.iter().position(|v| v == a).filter(|_| !falls && p.meets.is_none()) else { break };
+            totals.push(product(l, &p, k).unwrap_or(Total::Out(k)));
+            sums.push((i, *total));
+        }
+        let end = at + 1 + sums.len() as u32;
+        let lives = |v: Var| self.last[v.0 as usize] != NEVER && self.last[v.0 as usize] >= end;
+        let stored: Vec<usize> = (0..outs.len()).filter(|k| lives(outs[*k]) || self.places.contains_key(&outs[*k])).collect();
+        let w = Words::of(self.f, &p, stored.len());
+        Whole { s, l, p, w, stored, totals, sums, falls }
+    }
+
+    /// What the loop and the sums make that somebody reads: carried values, arrays, sums, the number of turns.
+    fn results(&self, x: &Whole) -> Vec<Var> {
+        let k = x.l.init.len();
+        let arrays = x.stored.iter().map(|o| x.s.outs[k + o]).filter(|v| !self.places.contains_key(v));
+        let all = x.s.outs[..k].iter().copied().chain(arrays).chain(x.sums.iter().map(|(_, v)| *v)).chain(x.s.outs.iter().skip(k + x.l.outs.len()).copied());
+        all.filter(|v| self.last[v.0 as usize] != NEVER || !is_ref(self.ty(*v))).collect()
+    }
+}
+
+/// An output that is a product of elements that lie side by side.
+fn product(l: &Loop, p: &Plan, k: usize) -> Option<Total> {
+    let r = l.body.results[l.init.len() + k];
+    let s = l.body.stmts.iter().find(|s| s.outs[..] == [r])?;
+    let Op::Bin(Bin::Mul, a, b) = &s.op else { return None };
+    let beside = |v: &Var| {
+        p.elements.get(v).is_some_and(|(_, at)| {
+            let last = at.len() - 1;
+            at.iter().enumerate().all(|(i, n)| p.ints[*n].inner == 0 && p.ints[*n].step == Some(i64::from(i == last)))
+        })
+    };
+    (beside(a) && beside(b)).then_some(Total::Dot(*a, *b))
+}

@@ -1,0 +1,426 @@
+//! What is done outside of the turns: checks, the words that the function is given, the arrays that it fills, who owns what.
+
+use super::super::{Emit, Scope, TRUSTED, inner, is_ref};
+use super::plan::{BITS, Carry, Int, Node, Plan};
+use super::{Whole, kernel};
+use crate::handle::{self, Expect};
+use crate::{runtime, turns};
+use adl_ir::{Turns, Ty, Var};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{self, InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
+use cranelift_module::{FuncId, Module};
+use smallvec::SmallVec;
+use std::collections::HashSet;
+
+/// Turns from which on they are done several at once.
+const FEWEST: i64 = 16;
+
+/// Turns above which they are not.
+const MOST: i64 = 1 << (BITS - 2);
+
+/// Words in front of those of the function: what the runtime is told.
+const TOLD: usize = turns::TOLD;
+
+/// An array: where its elements are, and its extents.
+type Seen = (Value, SmallVec<[Value; 4]>);
+
+/// What is known before the first turn.
+struct Outside {
+    arrays: Vec<Seen>,
+    /// Arrays that are added to: the handle.
+    sums: Vec<Value>,
+    ranges: Vec<Option<(Value, Value)>>,
+    n: Value,
+    ok: Vec<Value>,
+}
+
+impl Emit<'_, '_, '_> {
+    /// All turns: the results. Goes to `slow`, with nothing done, where that is not possible.
+    pub(super) fn at_once(&mut self, x: &Whole, made: FuncId, results: &[Var], slow: ir::Block, at: u32, sc: &Scope) -> Vec<Value> {
+        let n = match x.l.turns {
+            Turns::For(n) => self.val(n),
+            Turns::While(_) => self.ctx,
+        };
+        let mut o = Outside { arrays: Vec::new(), sums: Vec::new(), ranges: vec![None; x.p.ints.len()], n, ok: Vec::new() };
+        self.check_arrays(x, &mut o);
+        self.go_on(&mut o, slow);
+        let taken = self.taken_sums(x, at, sc);
+        self.there(x, &mut o, slow);
+        self.check_sums(x, &mut o, slow);
+        self.own_sums(x, &mut o, &taken);
+        let buffers = self.outputs(x, n);
+        let slot = self.words(x, &o, &buffers, made);
+        let told = self.b.ins().stack_addr(types::I64, slot, 0);
+        self.fallible(turns::run as *const u8, &[self.ctx, told]);
+        let all = self.made(x, &o, &buffers, slot);
+        self.release_sums(x, &taken, at, sc);
+        for (v, h) in &all {
+            if !results.contains(v) && is_ref(self.ty(*v)) {
+                self.release(*h);
+            }
+        }
+        results.iter().map(|v| all.iter().find(|(a, _)| a == v).map_or(self.ctx, |(_, x)| *x)).collect()
+    }
+
+    fn go_on(&mut self, o: &mut Outside, no: ir::Block) {
+        let all = std::mem::take(&mut o.ok).into_iter().reduce(|a, b| self.b.ins().band(a, b));
+        if let Some(c) = all {
+            self.unless(c, no, &[]);
+        }
+    }
+
+    /// Notes that an Int is at least 0 and below another.
+    fn below(&mut self, o: &mut Outside, x: Value, n: Value) {
+        let c = self.b.ins().icmp(IntCC::UnsignedLessThan, x, n);
+        o.ok.push(c);
+    }
+
+    fn check_arrays(&mut self, x: &Whole, o: &mut Outside) {
+        let p = &x.p;
+        let more = self.b.ins().iadd_imm_s(o.n, -FEWEST);
+        let most = self.int(MOST);
+        self.below(o, more, most);
+        for v in &p.arrays {
+            let (data, dims) = self.seen(*v);
+            let there = self.b.ins().icmp_imm_s(IntCC::NotEqual, data, 0);
+            o.ok.push(there);
+            o.arrays.push((data, dims));
+        }
+        let bound = self.int(1 << (BITS - 1));
+        for i in &p.ints {
+            match i.op {
+                Int::Outside(v) => {
+                    let v = self.val(v);
+                    let v = self.b.ins().iadd_imm_s(v, 1 << (BITS - 2));
+                    self.below(o, v, bound);
+                }
+                Int::Dim(a, axis) => {
+                    let d = o.arrays[a].1[axis];
+                    self.below(o, d, bound);
+                }
+                _ => {}
+            }
+        }
+        for v in &p.holds {
+            let c = self.val(*v);
+            o.ok.push(c);
+        }
+        for (c, a, b) in &p.hold {
+            let ((a, _), (b, _)) = (self.range(p, o, *a), self.range(p, o, *b));
+            let c = self.b.ins().icmp(super::super::scalar::int_code(*c, true), a, b);
+            o.ok.push(c);
+        }
+        for (a, at) in &p.reads {
+            let dims = o.arrays[*a].1.clone();
+            self.inside(p, o, at, &dims);
+        }
+        for v in x.stored.iter().map(|k| x.s.outs[x.l.init.len() + k]) {
+            if let Some(place) = self.places.get(&v).copied() {
+                let room = self.b.ins().load(types::I64, TRUSTED, place.buffer, handle::offset::OWNED);
+                let end = self.b.ins().iadd(place.base, o.n);
+                let c = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, end, room);
+                o.ok.push(c);
+            }
+        }
+    }
+
+    /// Notes that indices are in bounds in all turns.
+    fn inside(&mut self, p: &Plan, o: &mut Outside, at: &[Node], dims: &[Value]) {
+        for (i, d) in at.iter().zip(dims) {
+            let (lo, hi) = self.range(p, o, *i);
+            self.below(o, lo, *d);
+            if hi != lo {
+                self.below(o, hi, *d);
+            }
+        }
+    }
+
+    /// The least and the greatest that an Int is in all turns.
+    fn range(&mut self, p: &Plan, o: &mut Outside, n: Node) -> (Value, Value) {
+        if let Some(r) = o.ranges[n] {
+            return r;
+        }
+        let r = match p.ints[n].op {
+            Int::Outside(v) => (self.val(v), self.val(v)),
+            Int::Lit(c) => {
+                let c = self.int(c);
+                (c, c)
+            }
+            Int::Turn => (self.int(0), self.b.ins().iadd_imm_s(o.n, -1)),
+            Int::Inner(k) => {
+                let (_, m) = self.range(p, o, p.inner[k].turns);
+                (self.int(0), self.b.ins().iadd_imm_s(m, -1))
+            }
+            Int::Dim(a, axis) => (o.arrays[a].1[axis], o.arrays[a].1[axis]),
+            Int::Add(a, b) => {
+                let ((l, h), (m, g)) = (self.range(p, o, a), self.range(p, o, b));
+                (self.b.ins().iadd(l, m), self.b.ins().iadd(h, g))
+            }
+            Int::Sub(a, b) => {
+                let ((l, h), (m, g)) = (self.range(p, o, a), self.range(p, o, b));
+                (self.b.ins().isub(l, g), self.b.ins().isub(h, m))
+            }
+            Int::Mul(a, b) => {
+                let ((l, h), (m, g)) = (self.range(p, o, a), self.range(p, o, b));
+                let all = [(l, m), (l, g), (h, m), (h, g)].map(|(x, y)| self.b.ins().imul(x, y));
+                let least = all[1..].iter().fold(all[0], |x, y| self.b.ins().smin(x, *y));
+                (least, all[1..].iter().fold(all[0], |x, y| self.b.ins().smax(x, *y)))
+            }
+        };
+        o.ranges[n] = Some(r);
+        r
+    }
+
+    /// Which of the arrays that are added to lose their owner here, by place among what is carried.
+    fn taken_sums(&self, x: &Whole, at: u32, sc: &Scope) -> Vec<bool> {
+        let kept = self.kept(x, at, sc);
+        self.takes(&x.l.init, at, sc, &|v| kept.contains(&v))
+    }
+
+    fn kept(&self, x: &Whole, at: u32, sc: &Scope) -> HashSet<Var> {
+        x.l.xs.iter().copied().chain(inner(sc, at).iter().flat_map(|i| i.free.keys().copied())).collect()
+    }
+
+    /// Arrays to add to where they are absent: such that adding gives the terms.
+    fn there(&mut self, x: &Whole, o: &mut Outside, slow: ir::Block) {
+        for s in &x.p.sums {
+            let (h, expect) = (self.val(s.init), Expect::of(self.ty(s.init)));
+            let absent = self.b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), self.ctx, runtime::offset::ABSENT);
+            let gone = self.b.ins().icmp(IntCC::Equal, h, absent);
+            let (make, done) = (self.cold(), self.b.create_block());
+            self.b.append_block_param(done, types::I64);
+            self.b.ins().brif(gone, make, &[], done, &[ir::BlockArg::Value(h)]);
+            self.b.switch_to_block(make);
+            let none = self.int(0);
+            let new = match (s.row, s.shape) {
+                (Some(k), _) => {
+                    let (_, m) = self.range(&x.p, o, x.p.inner[k].turns);
+                    self.runtime(turns::nothing as *const u8, &[self.ctx, m], 1)
+                }
+                (None, Some(shape)) => {
+                    let (shape, made) = self.handle(shape);
+                    let expect = self.int(i64::from(expect.0));
+                    let new = self.runtime(runtime::own as *const u8, &[self.ctx, absent, shape, expect], 1);
+                    if made {
+                        self.release(shape);
+                    }
+                    new
+                }
+                (None, None) => None,
+            };
+            let new = new.unwrap_or(none);
+            // What was made before goes with the run's pool.
+            self.unless(new, slow, &[]);
+            self.goto(done, &[new]);
+            self.b.switch_to_block(done);
+            let there = self.b.block_params(done)[0];
+            o.sums.push(there);
+        }
+        // Ranges that were found in a branch are not known behind it.
+        if !x.p.sums.is_empty() {
+            o.ranges.iter_mut().for_each(|r| *r = None);
+        }
+    }
+
+    fn check_sums(&mut self, x: &Whole, o: &mut Outside, slow: ir::Block) {
+        for (k, s) in x.p.sums.iter().enumerate() {
+            let view = self.view(o.sums[k], Expect::of(self.ty(s.init)));
+            let there = self.b.ins().icmp_imm_s(IntCC::NotEqual, view.data, 0);
+            o.ok.push(there);
+            for (at, _) in &s.adds {
+                self.inside(&x.p, o, at, &view.dims);
+            }
+            if let Some(k) = s.row {
+                let (_, m) = self.range(&x.p, o, x.p.inner[k].turns);
+                let fits = self.b.ins().icmp(IntCC::Equal, m, view.dims[0]);
+                o.ok.push(fits);
+            }
+        }
+        if x.p.sums.is_empty() {
+            return;
+        }
+        let undo = self.cold();
+        self.go_on(o, undo);
+        let here = self.b.current_block();
+        self.b.switch_to_block(undo);
+        for (s, h) in x.p.sums.iter().zip(o.sums.clone()) {
+            let old = self.val(s.init);
+            self.unless_same(h, old, |e| e.release(h));
+        }
+        self.goto(slow, &[]);
+        if let Some(b) = here {
+            self.b.switch_to_block(b);
+        }
+    }
+
+    /// Does something unless two words are the same.
+    fn unless_same(&mut self, x: Value, y: Value, f: impl FnOnce(&mut Self)) {
+        let (other, next) = (self.b.create_block(), self.b.create_block());
+        let same = self.b.ins().icmp(IntCC::Equal, x, y);
+        self.b.ins().brif(same, next, &[], other, &[]);
+        self.b.switch_to_block(other);
+        f(self);
+        self.goto(next, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// Makes this the one owner of each array that is added to.
+    fn own_sums(&mut self, x: &Whole, o: &mut Outside, taken: &[bool]) {
+        let carried: Vec<usize> = (0..x.p.carry.len()).filter(|k| matches!(x.p.carry[*k], Carry::Sum(_))).collect();
+        for (k, place) in carried.into_iter().enumerate() {
+            let (h, v) = (o.sums[k], x.p.sums[k].init);
+            if !taken[place] {
+                // A new one is nobody else's.
+                let old = self.val(v);
+                let (mine, next) = (self.b.create_block(), self.b.create_block());
+                let same = self.b.ins().icmp(IntCC::Equal, h, old);
+                self.b.ins().brif(same, mine, &[], next, &[]);
+                self.b.switch_to_block(mine);
+                self.retain(h);
+                self.goto(next, &[]);
+                self.b.switch_to_block(next);
+            }
+            o.sums[k] = self.alone(h, Expect::of(self.ty(v)));
+        }
+    }
+
+    /// The array, or a copy if others hold it.
+    fn alone(&mut self, h: Value, expect: Expect) -> Value {
+        let (cold, done) = (self.cold(), self.b.create_block());
+        self.b.append_block_param(done, types::I64);
+        let rc = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
+        let owned = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::OWNED);
+        let (more, shared) = (self.b.ins().bxor_imm_s(rc, 1), self.b.ins().bxor_imm_s(owned, 1));
+        let others = self.b.ins().bor(more, shared);
+        let alone = self.b.ins().icmp_imm_s(IntCC::Equal, others, 0);
+        self.unless(alone, cold, &[]);
+        self.goto(done, &[h]);
+        self.b.switch_to_block(cold);
+        let (none, expect) = (self.int(0), self.int(i64::from(expect.0)));
+        let made = self.runtime(runtime::own as *const u8, &[self.ctx, h, none, expect], 1).unwrap_or(h);
+        self.room_for(made);
+        self.goto(done, &[made]);
+        self.b.switch_to_block(done);
+        self.b.block_params(done)[0]
+    }
+
+    /// Stops where there was no memory.
+    fn room_for(&mut self, c: Value) {
+        let (none, next) = (self.cold(), self.b.create_block());
+        self.b.ins().brif(c, next, &[], none, &[]);
+        self.b.switch_to_block(none);
+        let site = self.site();
+        let site = self.int(i64::from(site));
+        self.runtime(turns::no_room as *const u8, &[self.ctx, site], 1);
+        let fail = self.fail;
+        self.goto(fail, &[]);
+        self.b.switch_to_block(next);
+    }
+
+    /// Arrays for outputs, and where their elements go.
+    fn outputs(&mut self, x: &Whole, n: Value) -> Vec<(Option<Value>, Value)> {
+        let mut out = Vec::new();
+        for k in &x.stored {
+            let v = x.s.outs[x.l.init.len() + k];
+            if let Some(place) = self.places.get(&v).copied() {
+                let data = self.b.ins().load(types::I64, TRUSTED, place.buffer, handle::offset::DATA);
+                let bytes = self.b.ins().ishl_imm_s(place.base, 3);
+                out.push((None, self.b.ins().iadd(data, bytes)));
+                continue;
+            }
+            let h = self.new_buffer(&Ty::F64, false, Some(n));
+            let room = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::OWNED);
+            let fits = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, n, room);
+            self.room_for(fits);
+            out.push((Some(h), self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA)));
+        }
+        out
+    }
+
+    /// Writes the words of the function, and in front of them what the runtime is told.
+    fn words(&mut self, x: &Whole, o: &Outside, buffers: &[(Option<Value>, Value)], made: FuncId) -> StackSlot {
+        let size = 8 * (TOLD + x.w.len + x.totals.len()) as u32;
+        let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3));
+        let callee = self.job.module.declare_func_in_func(made, self.b.func);
+        let function = self.b.ins().func_addr(types::I64, callee);
+        let meets = match x.p.meets {
+            None => self.int(-1),
+            Some(m) => {
+                let i = o.ranges[m].map_or(o.n, |r| r.0);
+                let last = self.b.ins().iadd_imm_s(o.n, -1);
+                if x.falls { self.b.ins().isub(last, i) } else { i }
+            }
+        };
+        let site = self.site();
+        let counts = [x.w.len as i64, x.totals.len() as i64, kernel::room(&x.totals), i64::from(x.p.sequential), i64::from(site)].map(|c| self.int(c));
+        let told = [&[function, o.n, meets], &counts[..]].concat();
+        let put = |e: &mut Self, at: usize, v: Value| _ = e.b.ins().stack_store(types::I64, v, slot, 8 * at as i32);
+        told.iter().enumerate().for_each(|(k, v)| put(self, k, *v));
+        put(self, TOLD, o.n);
+        let sums: Vec<Seen> = x.p.sums.iter().zip(&o.sums).map(|(s, h)| self.view(*h, Expect::of(self.f.ty(s.init)))).map(|v| (v.data, v.dims.iter().copied().collect())).collect();
+        for (at, (data, dims)) in x.w.arrays.iter().chain(&x.w.sums).zip(o.arrays.iter().chain(&sums)) {
+            put(self, TOLD + at, *data);
+            dims.iter().enumerate().for_each(|(k, d)| put(self, TOLD + at + 1 + k, *d));
+        }
+        self.given_words(x, slot);
+        for (at, (_, data)) in x.w.outs.iter().zip(buffers) {
+            put(self, TOLD + at, *data);
+        }
+        slot
+    }
+
+    /// Numbers among the words.
+    fn given_words(&mut self, x: &Whole, slot: StackSlot) {
+        let numbers = x.w.numbers.iter().map(|(v, at)| (*v, *at));
+        let ints = x.w.ints.iter().filter_map(|(n, at)| if let Int::Outside(v) = x.p.ints[*n].op { Some((v, *at)) } else { None });
+        let folds = x.w.folds.iter().map(|(k, at)| (x.l.init[*k], *at));
+        let mut all: Vec<(usize, Var)> = numbers.chain(ints).chain(folds).map(|(v, at)| (at, v)).collect();
+        all.sort_unstable();
+        for (at, v) in all {
+            let w = self.val(v);
+            let w = if *self.ty(v) == Ty::Bool { self.b.ins().uextend(types::I64, w) } else { w };
+            self.b.ins().stack_store(types::I64, w, slot, 8 * (TOLD + at) as i32);
+        }
+    }
+
+    /// What the turns have made, by name.
+    fn made(&mut self, x: &Whole, o: &Outside, buffers: &[(Option<Value>, Value)], slot: StackSlot) -> Vec<(Var, Value)> {
+        let k = x.l.init.len();
+        let mut all = Vec::new();
+        for (i, c) in x.p.carry.iter().enumerate() {
+            let v = match c {
+                Carry::Same => self.val(x.l.init[i]),
+                Carry::Fold => self.b.ins().stack_load(types::I64, types::F64, slot, 8 * (TOLD + x.w.folds[&i]) as i32),
+                Carry::Sum(s) => o.sums[*s],
+            };
+            all.push((x.s.outs[i], v));
+        }
+        for (out, (h, _)) in x.stored.iter().zip(buffers) {
+            let v = x.s.outs[k + out];
+            if let Some(h) = h {
+                let made = self.finish(*h, o.n, false, v);
+                all.push((v, made));
+            }
+        }
+        for (t, (_, v)) in x.sums.iter().enumerate() {
+            let made = self.b.ins().stack_load(types::I64, types::F64, slot, 8 * (TOLD + x.w.len + t) as i32);
+            all.push((*v, made));
+        }
+        all.extend(x.s.outs.iter().skip(k + x.l.outs.len()).map(|v| (*v, o.n)));
+        all
+    }
+
+    /// Releases what dies with the loop, but for what it has taken over.
+    fn release_sums(&mut self, x: &Whole, taken: &[bool], at: u32, sc: &Scope) {
+        let dying = self.dying_inside(at, sc);
+        let took: Vec<Var> = x.l.init.iter().zip(taken).filter(|(_, t)| **t).map(|(v, _)| *v).collect();
+        let mut gone: Vec<Var> = x.l.init.iter().copied().chain(self.kept(x, at, sc)).filter(|v| !took.contains(v) && (dying.contains(v) || self.dies(*v, at, sc))).collect();
+        gone.sort_unstable();
+        gone.dedup();
+        for v in gone.into_iter().filter(|v| is_ref(self.f.ty(*v))).collect::<Vec<_>>() {
+            let h = self.val(v);
+            self.let_go(v, h);
+        }
+    }
+}
+

@@ -1,0 +1,502 @@
+//! What a loop does, turn by turn, as far as it can be done for several turns at once: which variables are the same in all turns, where
+//! elements are read, what is added up.
+
+use super::super::group::is_plain;
+use crate::handle::Expect;
+use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Cmp, Prim};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// Bits that Ints of outside have at most, where several turns are done at once; that is checked.
+pub(super) const BITS: u32 = 29;
+
+/// Bits of Ints that are exact as Floats.
+const EXACT: u32 = 52;
+
+/// Statements above which turns are done one after the other: their numbers would not stay in registers.
+const LONGEST: usize = 96;
+
+/// Statements of both arms of a branch that are done in every turn.
+const ARMS: usize = 48;
+
+/// An Int, by number.
+pub(super) type Node = usize;
+
+/// How an Int is had.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Int {
+    /// It comes from outside.
+    Outside(Var),
+    Lit(i64),
+    /// The turn's index.
+    Turn,
+    /// The index of a turn of a loop inside.
+    Inner(usize),
+    /// The extent of an array.
+    Dim(usize, usize),
+    Add(Node, Node),
+    Sub(Node, Node),
+    Mul(Node, Node),
+}
+
+/// What is known of an Int.
+pub(super) struct Info {
+    pub op: Int,
+    /// What a turn more adds to it, where that is known.
+    pub step: Option<i64>,
+    /// Bits that it has at most.
+    bits: u32,
+    /// Loops inside on which it depends.
+    pub inner: u64,
+}
+
+/// Indices.
+pub(super) type At = SmallVec<[Node; 3]>;
+
+/// What a variable of the loop's body is.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Class {
+    Float,
+    Bool,
+    Int(Node),
+    /// An array of outside, or what stands at leading indices.
+    Part(usize, At),
+    /// What a loop inside collects.
+    Row(usize),
+    /// An array that is added to.
+    Sum(usize),
+}
+
+/// An array that is carried from turn to turn, and added to.
+pub(super) struct Sum {
+    /// What it is before the first turn.
+    pub init: Var,
+    /// What it is called now.
+    latest: Var,
+    /// Where something is added: the indices, and the loops inside around.
+    pub adds: Vec<(At, Vec<usize>)>,
+    /// Its shape where it is absent.
+    pub shape: Option<Var>,
+    /// The loop inside whose row is added to it as a whole.
+    pub row: Option<usize>,
+}
+
+/// What becomes of a carried value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Carry {
+    /// It stays.
+    Same,
+    /// A number that an operator combines with one of each turn, in order.
+    Fold,
+    /// The array.
+    Sum(usize),
+}
+
+/// A loop inside, which turns equally often in all turns.
+pub(super) struct Inner {
+    /// Its first result.
+    pub name: Var,
+    pub turns: Node,
+    /// The array to which the row that it collects is added.
+    pub to: Option<usize>,
+}
+
+/// The plan of a loop.
+pub(super) struct Plan {
+    pub ints: Vec<Info>,
+    pub classes: HashMap<Var, Class>,
+    /// Elements of arrays that loops read, and where.
+    pub elements: HashMap<Var, (usize, At)>,
+    /// Arrays of outside that are read.
+    pub arrays: Vec<Var>,
+    /// Floats and Bools of outside.
+    pub numbers: Vec<Var>,
+    /// What is to be in bounds.
+    pub reads: Vec<(usize, At)>,
+    /// Bools of outside that are to hold.
+    pub holds: Vec<Var>,
+    /// Comparisons of Ints that are the same in all turns, and those that are to hold.
+    compared: HashMap<Var, (Cmp, Node, Node)>,
+    pub hold: Vec<(Cmp, Node, Node)>,
+    pub sums: Vec<Sum>,
+    pub carry: Vec<Carry>,
+    pub inner: Vec<Inner>,
+    /// Statements.
+    pub size: usize,
+    /// Whether turns follow each other: something is added up in their order.
+    pub sequential: bool,
+    /// The index at which two additions may meet in one element.
+    pub meets: Option<Node>,
+}
+
+/// The plan of a loop, if it has one.
+pub(super) fn plan(f: &Function, l: &Loop) -> Option<Plan> {
+    let Turns::For(_) = l.turns else { return None };
+    let b = &l.body;
+    if !(l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty()) {
+        return None;
+    }
+    let plan = Plan {
+        ints: Vec::new(), classes: HashMap::new(), elements: HashMap::new(), arrays: Vec::new(), numbers: Vec::new(), reads: Vec::new(), holds: Vec::new(), compared: HashMap::new(), hold: Vec::new(),
+        sums: Vec::new(), carry: Vec::new(), inner: Vec::new(), size: 0, sequential: false, meets: None,
+    };
+    let mut s = Search { f, p: plan };
+    let turn = s.node(Int::Turn)?;
+    let (index, rest) = b.params.split_first()?;
+    s.p.classes.insert(*index, Class::Int(turn));
+    let (carried, elems) = rest.split_at(l.init.len());
+    for (k, (v, init)) in carried.iter().zip(&l.init).enumerate() {
+        let carry = s.carry(b, *v, *init, b.results[k])?;
+        s.p.carry.push(carry);
+    }
+    s.elements(elems, &l.xs, turn)?;
+    s.block(b, &Around { loops: Vec::new(), arm: false })?;
+    for (k, carry) in s.p.carry.iter().enumerate() {
+        match carry {
+            Carry::Sum(i) if s.p.sums[*i].latest != b.results[k] => return None,
+            _ => {}
+        }
+    }
+    let floats = b.results[l.init.len()..].iter().all(|r| s.is_float(*r)) && l.outs.iter().all(|o| *o == Out::Collect);
+    let useful = !l.outs.is_empty() || s.p.carry.iter().any(|c| *c != Carry::Same);
+    if !floats || !useful || s.p.size > LONGEST {
+        return None;
+    }
+    s.p.sequential |= s.p.carry.contains(&Carry::Fold);
+    super::order::check(&mut s.p)?;
+    Some(s.p)
+}
+
+/// What stands around a block.
+#[derive(Clone)]
+struct Around {
+    loops: Vec<usize>,
+    arm: bool,
+}
+
+struct Search<'a> {
+    f: &'a Function,
+    p: Plan,
+}
+
+fn uses(b: &Block, v: Var) -> usize {
+    let mut n = b.results.iter().filter(|r| **r == v).count();
+    for s in &b.stmts {
+        s.op.each_operand(&mut |x| n += usize::from(x == v));
+        n += s.op.blocks().into_iter().map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || uses(b, v))).sum::<usize>();
+    }
+    n
+}
+
+impl Search<'_> {
+    /// The Int that is had so.
+    fn node(&mut self, op: Int) -> Option<Node> {
+        if let Some(k) = self.p.ints.iter().position(|i| i.op == op) {
+            return Some(k);
+        }
+        let info = |k: Node| &self.p.ints[k];
+        let both = |a: Node, b: Node| info(a).inner | info(b).inner;
+        let (step, bits, inner) = match op {
+            Int::Outside(_) | Int::Dim(..) => (Some(0), BITS, 0),
+            Int::Lit(n) => (Some(0), 65 - n.unsigned_abs().leading_zeros(), 0),
+            Int::Turn => (Some(1), BITS, 0),
+            Int::Inner(k) => (Some(0), BITS, 1 << k),
+            Int::Add(a, b) => (info(a).step.zip(info(b).step).map(|(a, b)| a + b), info(a).bits.max(info(b).bits) + 1, both(a, b)),
+            Int::Sub(a, b) => (info(a).step.zip(info(b).step).map(|(a, b)| a - b), info(a).bits.max(info(b).bits) + 1, both(a, b)),
+            Int::Mul(a, b) => {
+                let (p, q) = if info(a).step == Some(0) { (a, b) } else { (b, a) };
+                if info(p).step != Some(0) {
+                    return None;
+                }
+                let step = match (info(p).op, info(q).step) {
+                    (_, Some(0)) => Some(0),
+                    (Int::Lit(c), Some(s)) => Some(c.checked_mul(s)?),
+                    _ => None,
+                };
+                (step, info(a).bits + info(b).bits, both(a, b))
+            }
+        };
+        if bits > 61 {
+            return None;
+        }
+        self.p.ints.push(Info { op, step, bits, inner });
+        Some(self.p.ints.len() - 1)
+    }
+
+    /// What a variable is.
+    fn class(&mut self, v: Var) -> Option<Class> {
+        if let Some(c) = self.p.classes.get(&v) {
+            return Some(c.clone());
+        }
+        let c = match self.f.ty(v) {
+            Ty::F64 | Ty::Bool => {
+                self.p.numbers.push(v);
+                if *self.f.ty(v) == Ty::F64 { Class::Float } else { Class::Bool }
+            }
+            Ty::I64 => Class::Int(self.node(Int::Outside(v))?),
+            ty if Expect::of(ty).holds_floats() => {
+                self.p.arrays.push(v);
+                Class::Part(self.p.arrays.len() - 1, At::new())
+            }
+            _ => return None,
+        };
+        self.p.classes.insert(v, c.clone());
+        Some(c)
+    }
+
+    fn is_float(&mut self, v: Var) -> bool {
+        self.class(v) == Some(Class::Float)
+    }
+
+    fn int(&mut self, v: Var) -> Option<Node> {
+        match self.class(v)? {
+            Class::Int(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    /// What becomes of a carried value.
+    fn carry(&mut self, b: &Block, v: Var, init: Var, result: Var) -> Option<Carry> {
+        let ty = self.f.ty(v);
+        if *ty == Ty::F64 && result == v {
+            self.class(init)?;
+            self.p.classes.insert(v, Class::Float);
+            return Some(Carry::Same);
+        }
+        if *ty == Ty::F64 {
+            let s = b.stmts.iter().find(|s| s.outs[..] == [result])?;
+            let Op::Bin(Bin::Add | Bin::Sub | Bin::Mul | Bin::Min | Bin::Max, x, y) = &s.op else { return None };
+            let once = (*x == v) != (*y == v) && uses(b, v) == 1 && uses(b, result) == 1;
+            self.p.classes.insert(v, Class::Float);
+            return once.then_some(Carry::Fold);
+        }
+        if !Expect::of(ty).is_floats() {
+            return None;
+        }
+        self.p.sums.push(Sum { init, latest: v, adds: Vec::new(), shape: None, row: None });
+        let k = self.p.sums.len() - 1;
+        self.p.classes.insert(v, Class::Sum(k));
+        Some(Carry::Sum(k))
+    }
+
+    /// The elements of a loop's turns.
+    fn elements(&mut self, params: &[Var], xs: &[Var], index: Node) -> Option<()> {
+        for (p, x) in params.iter().zip(xs) {
+            let Class::Part(a, mut at) = self.class(*x)? else { return None };
+            at.push(index);
+            self.place(*p, a, at)?;
+        }
+        Some(())
+    }
+
+    /// An element or a part of an array.
+    fn place(&mut self, v: Var, a: usize, at: At) -> Option<()> {
+        let rank = Expect::of(self.f.ty(self.p.arrays[a])).rank();
+        let class = match self.f.ty(v) {
+            Ty::F64 if at.len() == rank => {
+                self.p.reads.push((a, at.clone()));
+                self.p.elements.insert(v, (a, at));
+                Class::Float
+            }
+            ty if at.len() < rank && Expect::of(ty).holds_floats() => Class::Part(a, at),
+            _ => return None,
+        };
+        self.p.classes.insert(v, class);
+        Some(())
+    }
+
+    fn block(&mut self, b: &Block, around: &Around) -> Option<()> {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().try_for_each(|s| self.stmt(s, around)))
+    }
+
+    fn stmt(&mut self, s: &Stmt, around: &Around) -> Option<()> {
+        self.p.size += 1;
+        if !s.lin_outs.is_empty() || self.p.size > LONGEST {
+            return None;
+        }
+        match &s.op {
+            Op::If(c, x, y) => return self.branch(s, *c, [x, y], around),
+            Op::Loop(l) => return self.inner(s, l, around),
+            Op::Prim(Prim::Assert, vars) => return self.holds(*vars.first()?),
+            Op::Index { a, at, .. } => {
+                let Class::Part(a, mut place) = self.class(*a)? else { return None };
+                for i in at {
+                    place.push(self.int(*i)?);
+                }
+                return self.place(*s.outs.first()?, a, place);
+            }
+            _ => {}
+        }
+        let [out] = s.outs[..] else { return None };
+        let class = self.made(&s.op, out, around)?;
+        self.p.classes.insert(out, class);
+        Some(())
+    }
+
+    /// A check, which is done before the first turn.
+    fn holds(&mut self, c: Var) -> Option<()> {
+        if let Some(c) = self.p.compared.get(&c) {
+            self.p.hold.push(*c);
+            return Some(());
+        }
+        let known = self.p.classes.contains_key(&c);
+        if known && !self.p.numbers.contains(&c) || self.class(c)? != Class::Bool {
+            return None;
+        }
+        self.p.holds.push(c);
+        Some(())
+    }
+
+    /// What an operation makes.
+    fn made(&mut self, op: &Op, out: Var, around: &Around) -> Option<Class> {
+        Some(match op {
+            Op::Lit(Lit::F64(_)) | Op::Zero(Ty::F64) => Class::Float,
+            Op::Lit(Lit::Bool(_)) => Class::Bool,
+            Op::Lit(Lit::I64(n)) => Class::Int(self.node(Int::Lit(*n))?),
+            Op::Un(op, a) if self.is_float(*a) && is_plain(*op) => Class::Float,
+            Op::Bin(op, a, b) => self.bin(*op, *a, *b, out)?,
+            Op::Cmp(c, a, b) => match (self.class(*a)?, self.class(*b)?) {
+                (Class::Float, Class::Float) => Class::Bool,
+                (Class::Int(a), Class::Int(b)) if self.exact(a) && self.exact(b) => {
+                    if [a, b].iter().all(|n| self.p.ints[*n].step == Some(0) && self.p.ints[*n].inner == 0) {
+                        self.p.compared.insert(out, (*c, a, b));
+                    }
+                    Class::Bool
+                }
+                _ => return None,
+            },
+            Op::Not(a) if self.class(*a)? == Class::Bool => Class::Bool,
+            Op::Select(c, a, b) if self.class(*c)? == Class::Bool => match (self.class(*a)?, self.class(*b)?) {
+                (Class::Float, Class::Float) => Class::Float,
+                (Class::Bool, Class::Bool) => Class::Bool,
+                _ => return None,
+            },
+            Op::Convert(Conv::ToF64, a) => match self.class(*a)? {
+                Class::Float | Class::Bool => Class::Float,
+                Class::Int(n) if self.exact(n) => Class::Float,
+                _ => return None,
+            },
+            Op::Dim(a, axis) => {
+                let Class::Part(a, at) = self.class(*a)? else { return None };
+                Class::Int(self.node(Int::Dim(a, at.len() + *axis as usize))?)
+            }
+            Op::IndexAdd { acc, at, v, shape } => self.add(*acc, (at, *v, *shape), out, around)?,
+            _ => return None,
+        })
+    }
+
+    fn exact(&self, n: Node) -> bool {
+        self.p.ints[n].bits <= EXACT
+    }
+
+    fn bin(&mut self, op: Bin, a: Var, b: Var, out: Var) -> Option<Class> {
+        Some(match (self.class(a)?, self.class(b)?) {
+            (Class::Float, Class::Float) if super::super::group::is_plain_bin(op) => Class::Float,
+            (Class::Int(a), Class::Int(b)) => Class::Int(match op {
+                Bin::Add => self.node(Int::Add(a, b))?,
+                Bin::Sub => self.node(Int::Sub(a, b))?,
+                Bin::Mul => self.node(Int::Mul(a, b))?,
+                _ => return None,
+            }),
+            (Class::Sum(k), Class::Row(i)) if op == Bin::Add && self.p.sums[k].latest == a && self.f.ty(a).rank() == 1 => {
+                let sum = &mut self.p.sums[k];
+                if sum.row.is_some() || !sum.adds.is_empty() || self.p.inner[i].to.is_some() {
+                    return None;
+                }
+                (sum.latest, sum.row) = (out, Some(i));
+                self.p.inner[i].to = Some(k);
+                self.p.sequential = true;
+                Class::Sum(k)
+            }
+            _ => return None,
+        })
+    }
+
+    fn add(&mut self, acc: Var, (at, v, shape): (&[Var], Var, Option<Var>), out: Var, around: &Around) -> Option<Class> {
+        let Class::Sum(k) = self.class(acc)? else { return None };
+        let at = at.iter().map(|i| self.int(*i)).collect::<Option<At>>()?;
+        let whole = at.len() == self.f.ty(acc).rank() as usize && self.is_float(v);
+        let known = shape.is_some_and(|v| self.p.classes.contains_key(&v));
+        let sum = &mut self.p.sums[k];
+        if !whole || known || sum.latest != acc || sum.row.is_some() {
+            return None;
+        }
+        sum.latest = out;
+        sum.shape = sum.shape.or(shape);
+        sum.adds.push((at, around.loops.clone()));
+        Some(Class::Sum(k))
+    }
+
+    /// A branch: both arms are done, and what holds is chosen.
+    fn branch(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], around: &Around) -> Option<()> {
+        if self.class(c)? != Class::Bool || arms.iter().map(|a| a.stmts.len()).sum::<usize>() > ARMS {
+            return None;
+        }
+        let before: Vec<Var> = self.p.sums.iter().map(|s| s.latest).collect();
+        let around = Around { arm: true, ..around.clone() };
+        let mut ends = Vec::new();
+        for arm in arms {
+            self.p.sums.iter_mut().zip(&before).for_each(|(s, v)| s.latest = *v);
+            self.block(arm, &around)?;
+            ends.push(self.p.sums.iter().map(|s| s.latest).collect::<Vec<Var>>());
+        }
+        for (k, out) in s.outs.iter().enumerate() {
+            let (x, y) = (arms[0].results[k], arms[1].results[k]);
+            let class = match (self.class(x)?, self.class(y)?) {
+                (Class::Sum(i), Class::Sum(j)) if i == j && ends[0][i] == x && ends[1][i] == y => {
+                    self.p.sums[i].latest = *out;
+                    ends.iter_mut().for_each(|e| e[i] = before[i]);
+                    Class::Sum(i)
+                }
+                (a @ (Class::Float | Class::Bool), b) if a == b => a,
+                _ => return None,
+            };
+            self.p.classes.insert(*out, class);
+        }
+        // What an arm has added to is a result.
+        ends.iter().all(|e| *e == before).then_some(())
+    }
+
+    /// A loop inside whose turns follow each other. (One whose turns are independent is better done by several of its own turns at once.)
+    fn inner(&mut self, s: &Stmt, l: &Loop, around: &Around) -> Option<()> {
+        let Turns::For(n) = l.turns else { return None };
+        let numbers = l.init.iter().all(|v| *self.f.ty(*v) == Ty::F64) && !l.init.is_empty();
+        let plain = l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty();
+        if around.arm || !around.loops.is_empty() || !numbers || !plain || l.outs.len() > 1 || l.outs.iter().any(|o| *o != Out::Collect) || self.p.inner.len() > 40 {
+            return None;
+        }
+        let turns = self.int(n)?;
+        if self.p.ints[turns].step != Some(0) {
+            return None;
+        }
+        let k = self.p.inner.len();
+        self.p.inner.push(Inner { name: *s.outs.first()?, turns, to: None });
+        let mut index = self.node(Int::Inner(k))?;
+        if l.reverse {
+            let (one, first) = (self.node(Int::Lit(1))?, self.node(Int::Sub(turns, index))?);
+            index = self.node(Int::Sub(first, one))?;
+        }
+        let (i, rest) = l.body.params.split_first()?;
+        self.p.classes.insert(*i, Class::Int(index));
+        let (carried, elems) = rest.split_at(l.init.len());
+        for (v, init) in carried.iter().zip(&l.init) {
+            if !self.is_float(*init) {
+                return None;
+            }
+            self.p.classes.insert(*v, Class::Float);
+        }
+        self.elements(elems, &l.xs, index)?;
+        self.block(&l.body, &Around { loops: vec![k], arm: false })?;
+        if !l.body.results.iter().all(|r| self.is_float(*r)) {
+            return None;
+        }
+        let (numbers, rows) = s.outs.split_at(l.init.len());
+        let (rows, count) = rows.split_at(l.outs.len());
+        numbers.iter().for_each(|v| _ = self.p.classes.insert(*v, Class::Float));
+        rows.iter().for_each(|v| _ = self.p.classes.insert(*v, Class::Row(k)));
+        // Nobody asks how often it turned: no operation takes such a class of an Int.
+        count.iter().for_each(|v| _ = self.p.classes.insert(*v, Class::Row(k)));
+        Some(())
+    }
+}

@@ -1,0 +1,61 @@
+//! What the function that does some turns is given: words, some of which it changes.
+
+use super::plan::{Carry, Int, Node, Plan};
+use crate::handle::Expect;
+use adl_ir::{Function, Ty, Var};
+use cranelift_codegen::ir::{Type, types};
+use std::collections::HashMap;
+
+/// Where each word is. The first is the number of turns.
+#[derive(Default)]
+pub(super) struct Words {
+    /// Where the elements of an array are; its extents follow.
+    pub arrays: Vec<usize>,
+    /// The same of arrays that are added to.
+    pub sums: Vec<usize>,
+    pub numbers: HashMap<Var, usize>,
+    pub ints: HashMap<Node, usize>,
+    /// Numbers that are carried, by place among what is carried.
+    pub folds: HashMap<usize, usize>,
+    /// Where outputs go.
+    pub outs: Vec<usize>,
+    /// Words that are Floats.
+    pub floats: HashMap<usize, Type>,
+    pub len: usize,
+}
+
+impl Words {
+    /// Of a plan, with so many outputs that become arrays.
+    pub(super) fn of(f: &Function, p: &Plan, outs: usize) -> Words {
+        let mut w = Words { len: 1, ..Words::default() };
+        let rank = |v: Var| Expect::of(f.ty(v)).rank();
+        w.arrays = p.arrays.iter().map(|v| w.take(1 + rank(*v))).collect();
+        w.sums = p.sums.iter().map(|s| w.take(1 + rank(s.init))).collect();
+        for v in &p.numbers {
+            let at = w.take(1);
+            w.numbers.insert(*v, at);
+            if *f.ty(*v) == Ty::F64 {
+                w.floats.insert(at, types::F64);
+            }
+        }
+        for (n, i) in p.ints.iter().enumerate() {
+            if let Int::Outside(_) = i.op {
+                let at = w.take(1);
+                w.ints.insert(n, at);
+            }
+        }
+        for (k, c) in p.carry.iter().enumerate() {
+            if *c == Carry::Fold {
+                let at = w.take(1);
+                w.folds.insert(k, at);
+            }
+        }
+        w.outs = (0..outs).map(|_| w.take(1)).collect();
+        w
+    }
+
+    fn take(&mut self, n: usize) -> usize {
+        self.len += n;
+        self.len - n
+    }
+}
