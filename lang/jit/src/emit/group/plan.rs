@@ -150,7 +150,9 @@ impl Search<'_, '_, '_, '_, '_> {
         let last = |v: Var| self.e.last[v.0 as usize];
         self.optional();
         let has_shape = self.g.inputs.iter().any(|i| !i.optional) || self.g.members.iter().any(|(_, _, m)| m.base().is_some());
-        if !has_shape {
+        // Slices as they are may be whole arrays, which are not copied.
+        let slices = self.g.members.iter().all(|(_, _, m)| matches!(m, Member::Slice { .. }));
+        if !has_shape || slices {
             return None;
         }
         let members = std::mem::take(&mut self.g.members);
