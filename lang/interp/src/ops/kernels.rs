@@ -121,39 +121,38 @@ pub fn running(op: Bin, acc: f64, values: &[f64], out: &mut [f64]) -> f64 {
 
 /// Index of the first number that no other is better than (`less`: smaller, or else larger); a nan is better than all. 0 if there are none.
 pub(crate) fn first_best(x: &[f64], less: bool) -> usize {
-    let starts = x.len().div_ceil(CHUNK);
-    let found = parallel::listed(starts, CHUNK, |i| {
-        let part = &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
-        i * CHUNK + wide(|| if less { best_in(part, |a, b| a < b) } else { best_in(part, |a, b| a > b) })
-    });
-    let mut best = 0;
-    for i in found {
-        if x[i].is_nan() {
-            return i;
-        }
-        if if less { x[i] < x[best] } else { x[i] > x[best] } {
-            best = i;
+    let part = |i: usize| &x[i * CHUNK..x.len().min((i + 1) * CHUNK)];
+    let found = parallel::listed(x.len().div_ceil(CHUNK), CHUNK, |i| wide(|| if less { best_in(part(i), |a, b| a < b) } else { best_in(part(i), |a, b| a > b) }));
+    let Some(first) = found.first() else { return 0 };
+    let (mut best, mut at) = (*first, 0);
+    for (i, v) in found.into_iter().enumerate() {
+        if !best.is_nan() && (v.is_nan() || if less { v < best } else { v > best }) {
+            (best, at) = (v, i);
         }
     }
-    best
+    let place = part(at).iter().position(|v| if best.is_nan() { v.is_nan() } else { *v == best });
+    at * CHUNK + place.unwrap_or(0)
 }
 
+/// The best number of some, or a nan if there is one.
 #[inline(always)]
-fn best_in(x: &[f64], better: impl Fn(f64, f64) -> bool) -> usize {
-    let (mut acc, mut nans) = ([x[0]; 8], [false; 8]);
-    let mut chunks = x.chunks_exact(8);
+fn best_in(x: &[f64], better: impl Fn(f64, f64) -> bool) -> f64 {
+    let (mut acc, mut nans) = ([x[0]; 32], [0.0f64; 32]);
+    let mut chunks = x.chunks_exact(32);
     for c in &mut chunks {
-        for k in 0..8 {
-            nans[k] |= c[k].is_nan();
+        for k in 0..32 {
+            // A nan makes nans for good; no number is changed by adding its product with 0, but for infinities, which are looked at below.
+            nans[k] += c[k] * 0.0;
             acc[k] = if better(c[k], acc[k]) { c[k] } else { acc[k] };
         }
     }
     let rest = chunks.remainder();
-    if nans.contains(&true) || x[0].is_nan() || rest.iter().any(|v| v.is_nan()) {
-        return x.iter().position(|v| v.is_nan()).unwrap_or(0);
+    if nans.iter().chain(rest).any(|v| v.is_nan()) || x[0].is_nan() {
+        if let Some(v) = x.iter().find(|v| v.is_nan()) {
+            return *v;
+        }
     }
-    let best = acc.iter().chain(rest).fold(x[0], |a, v| if better(*v, a) { *v } else { a });
-    x.iter().position(|v| *v == best).unwrap_or(0)
+    acc.iter().chain(rest).fold(x[0], |a, v| if better(*v, a) { *v } else { a })
 }
 
 /// The sum of a slice: eight accumulators in each chunk, chunks pairwise.
