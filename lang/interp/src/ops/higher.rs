@@ -71,13 +71,17 @@ fn natively(m: &mut Machine, p: Prim, f: &Value, rest: &[Value], n: usize) -> Re
     if n < MANY || !m.heats() {
         return Ok(None);
     }
+    compiled(m, p, f, rest)
+}
+
+fn compiled(m: &mut Machine, p: Prim, f: &Value, rest: &[Value]) -> Res<Option<Value>> {
     let f = Value::Fun(Rc::new(Fun::Partial(Rc::new(Fun::Prim(p, Vec::new())), vec![f.clone()])));
     crate::ir::road::primal::call(m, &f, rest)
 }
 
 /// A map by native code. `None` where there is no such way; then nothing has happened.
-pub(crate) fn compiled(m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Res<Option<Value>> {
-    natively(m, map_of(arrays.len()), f, arrays, n)
+pub(crate) fn mapped(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Option<Value>> {
+    compiled(m, map_of(arrays.len()), f, arrays)
 }
 
 /// A map of a function that takes derivatives, by transformed code. `None` where there is no such way; then nothing has happened.
@@ -327,19 +331,28 @@ pub(crate) fn comprehension(m: &mut Machine, kind: ForKind, f: &Value, extents: 
         ForKind::Build => array::count(&shape)?,
         ForKind::Reduce(_) => shape.iter().fold(1usize, |a, b| a.saturating_mul(*b)),
     };
-    if total >= super::whole::native_from(f) {
+    let paces = crate::vm::lanes::code_of(f).filter(|c| total >= TIMED && c.whole.is_some());
+    if total >= super::whole::native_from(f) || paces.as_ref().is_some_and(|c| c.paces.is_worth_native()) {
         if let Some(v) = m.hot_comprehension(f, extents)? {
             return Ok(v);
         }
     }
-    if let Some(v) = super::whole::comprehension(m, kind, f, &shape, total)? {
-        return Ok(v);
+    let start = paces.is_some().then(std::time::Instant::now);
+    let out = match super::whole::comprehension(m, kind, f, &shape, total)? {
+        Some(v) => Ok(v),
+        None => match kind {
+            ForKind::Build => build(m, f, &shape, total, rep),
+            ForKind::Reduce(p) => reduce_for(m, p, f, &shape, total, rep),
+        },
+    };
+    if let (Some(c), Some(start)) = (paces, start) {
+        c.paces.took(start.elapsed());
     }
-    match kind {
-        ForKind::Build => build(m, f, &shape, total, rep),
-        ForKind::Reduce(p) => reduce_for(m, p, f, &shape, total, rep),
-    }
+    out
 }
+
+/// Index tuples from which it is looked at how long a comprehension takes.
+const TIMED: usize = 16;
 
 /// Calls `g` with the value of `f` at each index tuple, the last index fastest.
 fn each(m: &mut Machine, f: &Value, shape: &[usize], total: usize, g: &mut dyn FnMut(&mut Machine, Value) -> Res<bool>) -> Res<()> {

@@ -147,7 +147,8 @@ pub(crate) fn none(m: &mut Machine, f: &Value, arrays: &[Value]) -> Option<Value
     out
 }
 
-fn code_of(f: &Value) -> Option<Rc<Code>> {
+/// The code of a function.
+pub(crate) fn code_of(f: &Value) -> Option<Rc<Code>> {
     let Value::Fun(f) = f else { return None };
     let mut f = f.clone();
     loop {

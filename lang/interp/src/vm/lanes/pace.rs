@@ -1,7 +1,7 @@
 //! Lanes or native code: whichever takes less for the same elements.
 //!
 //! Whole arrays are fast where code is straight-line arithmetic on numbers, and slow where it branches or makes small arrays. Which it is
-//! nobody has to know: both are tried on large arrays, native code once runs on lanes have taken as long as compiling does. Results are
+//! nobody has to know: both are tried, native code once runs on lanes have taken as long as compiling does. Results are
 //! the same bits either way.
 
 use crate::ops::higher;
@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// What runs on lanes must have taken before native code is tried.
 const WORTH: Duration = Duration::from_millis(15);
 
+/// Elements from which on it is.
+const FEWEST: usize = 64;
+
 /// What the elements of a function took so far.
 #[derive(Debug, Default)]
 pub(crate) struct Paces {
@@ -20,6 +23,8 @@ pub(crate) struct Paces {
     spent: Cell<Duration>,
     /// Seconds an element, of the fastest run on lanes.
     lanes: Cell<Option<f64>>,
+    /// All comprehensions with this body.
+    comprehensions: Cell<Duration>,
     /// Native runs.
     runs: Cell<u8>,
     /// Seconds an element, of the fastest native run but for the first, which compiles.
@@ -34,10 +39,20 @@ fn least(best: &Cell<Option<f64>>, n: usize, time: Duration) {
 impl Paces {
     /// After a run on lanes.
     pub(super) fn ran(&self, n: usize, time: Duration) {
-        if n >= higher::MANY {
+        if n >= FEWEST {
             self.spent.set(self.spent.get().saturating_add(time));
             least(&self.lanes, n, time);
         }
+    }
+
+    /// After a comprehension with this body.
+    pub(crate) fn took(&self, time: Duration) {
+        self.comprehensions.set(self.comprehensions.get().saturating_add(time));
+    }
+
+    /// Whether comprehensions with this body have taken as long as compiling does.
+    pub(crate) fn is_worth_native(&self) -> bool {
+        self.comprehensions.get() >= WORTH
     }
 
     /// Whether native code is to be run.
@@ -51,12 +66,12 @@ impl Paces {
 
     /// The map by native code, where that is known to be the faster way, or is to be tried.
     pub(super) fn natively(&self, m: &mut Machine, f: &Value, arrays: &[Value], n: usize) -> Option<Value> {
-        if n < higher::MANY || arrays.len() > 3 || m.speculating || !self.prefers_native() || !m.heats() {
+        if n < FEWEST || arrays.len() > 3 || m.speculating || !self.prefers_native() || !m.heats() {
             return None;
         }
         let start = Instant::now();
         // An interrupt is met again on lanes.
-        let made = higher::compiled(m, f, arrays, n).ok().flatten();
+        let made = higher::mapped(m, f, arrays).ok().flatten();
         let runs = self.runs.get();
         self.runs.set(if made.is_some() { (runs + 1).min(2) } else { 2 });
         match &made {
