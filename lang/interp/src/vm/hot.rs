@@ -19,6 +19,12 @@ use std::time::{Duration, Instant};
 /// Turns and calls from which on a function is hot.
 const THRESHOLD: u32 = 3000;
 
+/// Operations on large arrays that are worth being done together.
+const CHAIN: u8 = 2;
+
+/// Whether they are has been decided.
+const DECIDED: u8 = u8::MAX;
+
 /// Native calls after which it is looked at whether they were worth it.
 const TRIAL: u32 = 200;
 
@@ -36,6 +42,9 @@ pub struct Heat {
     loops: bool,
     /// Whether calls count: of functions that call others, which may be themselves, or evaluate comprehensions, whose bodies may call them.
     calls: bool,
+    /// Operations on large arrays so far, until it is decided; whether calls go to whole chains of such.
+    arrays: Cell<u8>,
+    chains: Cell<bool>,
     /// Native calls so far, and the time that they took.
     runs: Cell<(u32, Duration)>,
 }
@@ -65,7 +74,17 @@ impl Heat {
     /// Whether a call is to go to native code.
     #[inline(always)]
     fn call(&self) -> bool {
-        self.native.get() || self.calls && self.turn()
+        self.native.get() || self.chains.get() || self.calls && self.turn()
+    }
+
+    /// After an operation on large arrays: from the second on, calls go to code that does several of them in one pass.
+    #[cold]
+    pub(super) fn array(&self) {
+        let n = self.arrays.get();
+        if n < DECIDED {
+            self.arrays.set(if n + 1 < CHAIN { n + 1 } else { DECIDED });
+            self.chains.set(n + 1 >= CHAIN);
+        }
     }
 
     /// Whether frames keep their arguments.
@@ -74,10 +93,19 @@ impl Heat {
         self.loops && self.left.get() > 0
     }
 
+    /// After a call of a chain: where that takes no time the arrays are small, and it is waited for large ones again.
+    fn chained(&self, time: Duration) {
+        let large = time >= 4 * LEAST;
+        self.chains.set(large);
+        self.arrays.set(if large { DECIDED } else { 0 });
+    }
+
     /// Stays interpreted.
     fn freeze(&self) {
         self.left.set(0);
         self.native.set(false);
+        self.arrays.set(DECIDED);
+        self.chains.set(false);
     }
 
     /// After a native call.
@@ -164,7 +192,7 @@ impl Machine {
     fn heated(&mut self, f: Rc<Fun>, code: &Code, mut args: Vec<Value>) -> Res<Option<Value>> {
         if !self.heats() {
             // Not now: while derivatives are taped, numbers are not plain.
-            code.heat.left.set(if code.heat.native.get() { 0 } else { THRESHOLD });
+            code.heat.left.set(if code.heat.native.get() || code.heat.chains.get() { code.heat.left.get() } else { THRESHOLD });
             return Ok(None);
         }
         // Types, and functions in front: native code is made for those that are given.
@@ -173,14 +201,21 @@ impl Machine {
         let f = if known == 0 { f } else { Rc::new(Fun::Partial(f, args)) };
         // In case of an error inside, or of a call of this function by itself.
         let before = (code.heat.left.replace(0), code.heat.native.replace(false));
+        // Large arrays are work for all threads, which native code has for loops alone.
+        let chains = code.heat.chains.replace(false);
         let start = Instant::now();
-        let out = primal::call(self, &Value::Fun(f), &rest);
+        let out = if chains { primal::call_lowered(self, &Value::Fun(f), &rest) } else { primal::call(self, &Value::Fun(f), &rest) };
         match &out {
+            Ok(Some(_)) if chains => {
+                (code.heat.left.set(before.0), code.heat.native.set(before.1));
+                code.heat.chained(start.elapsed());
+            }
             Ok(Some(_)) => code.heat.ran(start.elapsed()),
             Ok(None) => code.heat.freeze(),
             Err(_) => {
                 code.heat.left.set(before.0.max(1));
                 code.heat.native.set(before.1);
+                code.heat.chains.set(chains);
             }
         }
         out

@@ -15,6 +15,9 @@ use adl_prim::{Bin, Prim, Un};
 use adl_typing::core::{self, GlobalId, Step};
 use std::rc::Rc;
 
+/// Floats from which an array is large: operations on it are bound by memory.
+const LARGE: usize = 1 << 16;
+
 /// Puts a number into a register. One that holds a number already is written as a number: writing the tag too, and reading both at once
 /// later, would make the reader wait for the writer.
 #[inline(always)]
@@ -116,10 +119,16 @@ impl Machine {
     }
 
     fn binary_slow(&mut self, op: Bin, x: Value, y: Value) -> Res<Value> {
-        match ad::scalar_bin(self, op, &x, &y)? {
-            Some(v) => Ok(v),
-            None => arith::bin(self, op, x, y),
+        let out = match ad::scalar_bin(self, op, &x, &y)? {
+            Some(v) => v,
+            None => arith::bin(self, op, x, y)?,
+        };
+        if let (Value::Array(a), Some(f)) = (&out, self.frames.last()) {
+            if matches!(&a.buf, Buf::F64(v) if v.len() >= LARGE) {
+                f.code.heat.array();
+            }
         }
+        Ok(out)
     }
 
     #[inline(always)]

@@ -19,17 +19,33 @@ const CALL: &str = "call";
 
 /// `f` of plain arguments by native code. `None` where this road cannot be taken.
 pub(crate) fn call(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
-    called(m, f, args, true)
+    called(m, f, args, Tier::Native)
+}
+
+/// The same in whichever tier suits the arguments: chains of operations on large arrays are interpreted, by all threads.
+pub(crate) fn call_lowered(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
+    called(m, f, args, Tier::Either)
 }
 
 /// The same by native code or, where nothing is compiled, by the interpreter: results do not depend on that.
 pub(crate) fn call_anyhow(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
-    called(m, f, args, false)
+    called(m, f, args, Tier::Any)
 }
 
-fn called(m: &mut Machine, f: &Value, args: &[Value], native: bool) -> Res<Option<Value>> {
+/// How code is to run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tier {
+    /// As native code, or not at all.
+    Native,
+    /// As native code where that can be.
+    Any,
+    /// As is estimated to be faster.
+    Either,
+}
+
+fn called(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Option<Value>> {
     let others = std::mem::take(&mut m.ran_native);
-    let out = attempt(m, f, args, native);
+    let out = attempt(m, f, args, tier);
     m.ran_native = others;
     match out {
         Ok(v) => Ok(v.ok()),
@@ -38,15 +54,15 @@ fn called(m: &mut Machine, f: &Value, args: &[Value], native: bool) -> Res<Optio
     }
 }
 
-fn attempt(m: &mut Machine, f: &Value, args: &[Value], native: bool) -> Res<Result<Value, Not>> {
+fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Result<Value, Not>> {
     let (e, leaves) = possible!(entered(m, f, args));
     let fun = possible!(with(m, |road, _| {
         let f = road.plain(e.entry.func);
         road.linker.function(&road.program, f).map_err(|e| not(&e.diag.message))
     }));
     let results = m.road.program.func(e.entry.func).body.results.len();
-    let compiled = compiled(m, &fun);
-    if native && !compiled {
+    let compiled = tier != Tier::Either && compiled(m, &fun);
+    if tier == Tier::Native && !compiled {
         return Ok(Err(not("code that is too large to be compiled")));
     }
     let outs = m.call_lowered(&fun, leaves, results)?;
