@@ -85,7 +85,18 @@ pub(super) fn define(outer: &mut Emit, k: &Job) -> Option<FuncId> {
     b.switch_to_block(start);
     let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
     let given = [0, 1, 2, 3].map(|i| b.block_params(start)[i]);
-    let e = Emit {
+    let e = emitter(outer, b, given[0], slot, start);
+    let mut kernel = Kernel { e, k, words: HashMap::new(), given, side: 0, env: HashMap::new(), index: given[1], at: given[1], inner: vec![given[1]; k.p.inner.len()], mask: None };
+    kernel.whole();
+    kernel.e.b.seal_all_blocks();
+    kernel.e.b.finalize(config);
+    outer.job.kernels.push((id, func));
+    Some(id)
+}
+
+/// What emits into the new function.
+fn emitter<'x, 'j, 'f>(outer: &'x mut Emit<'_, 'j, '_>, b: FunctionBuilder<'f>, words: Value, slot: ir::StackSlot, start: ir::Block) -> Emit<'x, 'j, 'f> {
+    Emit {
         job: &mut *outer.job,
         f: outer.f,
         b,
@@ -97,9 +108,9 @@ pub(super) fn define(outer: &mut Emit, k: &Job) -> Option<FuncId> {
         virtuals: Default::default(),
         later: Default::default(),
         places: HashMap::new(),
-        ctx: given[0],
-        out: given[0],
-        interrupt: given[0],
+        ctx: words,
+        out: words,
+        interrupt: words,
         slot,
         fail: start,
         body: start,
@@ -107,13 +118,7 @@ pub(super) fn define(outer: &mut Emit, k: &Job) -> Option<FuncId> {
         sigs: HashMap::new(),
         stmt_site: None,
         span: outer.span,
-    };
-    let mut kernel = Kernel { e, k, words: HashMap::new(), given, side: 0, env: HashMap::new(), index: given[1], at: given[1], inner: vec![given[1]; k.p.inner.len()], mask: None };
-    kernel.whole();
-    kernel.e.b.seal_all_blocks();
-    kernel.e.b.finalize(config);
-    outer.job.kernels.push((id, func));
-    Some(id)
+    }
 }
 
 impl Kernel<'_, '_, '_, '_> {

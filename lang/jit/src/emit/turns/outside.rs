@@ -86,6 +86,27 @@ impl Emit<'_, '_, '_> {
             o.ok.push(there);
             o.arrays.push((data, dims));
         }
+        self.check_ints(p, o);
+        for v in &p.holds {
+            let c = self.val(*v);
+            o.ok.push(c);
+        }
+        for (a, at) in &p.reads {
+            let dims = o.arrays[*a].1.clone();
+            self.inside(p, o, at, &dims);
+        }
+        for v in x.stored.iter().map(|k| x.s.outs[x.l.init.len() + k]) {
+            if let Some(place) = self.places.get(&v).copied() {
+                let room = self.b.ins().load(types::I64, TRUSTED, place.buffer, handle::offset::OWNED);
+                let end = self.b.ins().iadd(place.base, o.n);
+                let c = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, end, room);
+                o.ok.push(c);
+            }
+        }
+    }
+
+    /// Notes that Ints are as small as the plan takes them to be, and that what is said of them holds.
+    fn check_ints(&mut self, p: &Plan, o: &mut Outside) {
         let bound = self.int(1 << (BITS - 1));
         for i in &p.ints {
             match i.op {
@@ -101,26 +122,10 @@ impl Emit<'_, '_, '_> {
                 _ => {}
             }
         }
-        for v in &p.holds {
-            let c = self.val(*v);
-            o.ok.push(c);
-        }
         for (c, a, b) in &p.hold {
             let ((a, _), (b, _)) = (self.range(p, o, *a), self.range(p, o, *b));
             let c = self.b.ins().icmp(super::super::scalar::int_code(*c, true), a, b);
             o.ok.push(c);
-        }
-        for (a, at) in &p.reads {
-            let dims = o.arrays[*a].1.clone();
-            self.inside(p, o, at, &dims);
-        }
-        for v in x.stored.iter().map(|k| x.s.outs[x.l.init.len() + k]) {
-            if let Some(place) = self.places.get(&v).copied() {
-                let room = self.b.ins().load(types::I64, TRUSTED, place.buffer, handle::offset::OWNED);
-                let end = self.b.ins().iadd(place.base, o.n);
-                let c = self.b.ins().icmp(IntCC::SignedLessThanOrEqual, end, room);
-                o.ok.push(c);
-            }
         }
     }
 
