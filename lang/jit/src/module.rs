@@ -154,21 +154,33 @@ fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tab
         }
         module.clear_context(&mut ctx);
     }
+    seldom(module, &rare, (&mut ctx, &mut shared)).map_err(text)?;
+    let entry = entered(module, &unit.funcs[0], ids[0], (&mut ctx, &mut shared)).map_err(text)?;
+    module.finalize_definitions().map_err(text)?;
+    Ok(entry)
+}
+
+/// The functions through which calls go that seldom happen.
+fn seldom(module: &mut JITModule, rare: &emit::Rare, (ctx, shared): (&mut Context, &mut FunctionBuilderContext)) -> Result<(), cranelift_module::ModuleError> {
     for (args, id) in rare.all() {
         ctx.func.name = UserFuncName::user(0, id.as_u32());
-        emit::rare_function(module, *args, &mut ctx.func, &mut shared);
-        module.define_function(*id, &mut ctx).map_err(text)?;
-        module.clear_context(&mut ctx);
+        emit::rare_function(module, *args, &mut ctx.func, shared);
+        module.define_function(*id, ctx)?;
+        module.clear_context(ctx);
     }
+    Ok(())
+}
+
+/// The function through which another one is entered.
+fn entered(module: &mut JITModule, f: &adl_ir::Function, id: FuncId, (ctx, shared): (&mut Context, &mut FunctionBuilderContext)) -> Result<FuncId, cranelift_module::ModuleError> {
     let mut sig = Signature::new(module.isa().default_call_conv());
     sig.params.extend([AbiParam::new(types::I64); 3]);
     sig.returns.push(AbiParam::new(types::I64));
-    let entry = module.declare_function("entry", Linkage::Export, &sig).map_err(text)?;
+    let entry = module.declare_function("entry", Linkage::Export, &sig)?;
     ctx.func.signature = sig;
-    emit::entry(module, &unit.funcs[0], ids[0], &mut ctx.func, &mut shared);
-    module.define_function(entry, &mut ctx).map_err(text)?;
-    module.clear_context(&mut ctx);
-    module.finalize_definitions().map_err(text)?;
+    emit::entry(module, f, id, &mut ctx.func, shared);
+    module.define_function(entry, ctx)?;
+    module.clear_context(ctx);
     Ok(entry)
 }
 
