@@ -1,6 +1,6 @@
 //! Names of operators in the text form, shared by [`crate::print`] and [`crate::parse`].
 
-use crate::op::{Cmp, Conv, Op, Out, SoacKind};
+use crate::op::{Cmp, Conv, Op, Out, SoacKind, Terms};
 use adl_prim::{Bin, Un};
 
 /// The word for a unary operator, and its parameter.
@@ -30,6 +30,15 @@ pub fn bin(op: Bin) -> &'static str {
         Bin::Add => "add", Bin::Sub => "sub", Bin::Mul => "mul", Bin::Div => "div", Bin::IntDiv => "int_div", Bin::Rem => "rem",
         Bin::Pow => "pow", Bin::Atan2 => "atan2", Bin::Hypot => "hypot", Bin::Min => "min", Bin::Max => "max", Bin::StepLe => "step_le",
         Bin::Scale => "scale",
+    }
+}
+
+/// The name of what a contraction adds.
+pub fn terms(t: Terms) -> &'static str {
+    match t {
+        Terms::Mul => "mul",
+        Terms::Scale => "scale",
+        Terms::Scaled => "scaled",
     }
 }
 
@@ -87,7 +96,7 @@ pub fn word(op: &Op) -> &'static str {
         Op::SliceAdd { .. } => "slice_add", Op::Gather { .. } => "gather", Op::GatherAdd { .. } => "gather_add",
         Op::Reverse(_) => "reverse", Op::Rotate { .. } => "rotate", Op::Concat { .. } => "concat", Op::Reshape { .. } => "reshape",
         Op::Transpose(_) => "transpose", Op::Replicate { .. } => "replicate", Op::Sum { .. } => "sum", Op::Spread { .. } => "spread",
-        Op::Total { .. } => "total", Op::Stack { .. } => "stack", Op::Dot(..) => "dot", Op::MatMul(..) => "matmul", Op::Outer(..) => "outer",
+        Op::Total { .. } => "total", Op::Stack { .. } => "stack", Op::Dot(..) => "dot", Op::MatMul(..) => "matmul", Op::Outer(..) => "outer", Op::Contract(_) => "contract",
         Op::Cumsum { reverse: false, .. } => "cumsum", Op::Cumsum { reverse: true, .. } => "cumsum_reversed",
         Op::Nonzero(_) => "nonzero", Op::Zeros(_) => "zeros", Op::Con { .. } => "con", Op::Fields { .. } => "fields", Op::Dup(_) => "dup", Op::Drop(_) => "drop",
         Op::If(..) => "if", Op::Switch(..) => "switch", Op::Loop(_) => "loop", Op::Call { .. } => "call", Op::Soac(s) => soac(s.kind),

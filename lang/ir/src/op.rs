@@ -131,6 +131,44 @@ pub enum RuleKind {
     Inverse,
 }
 
+/// What the terms of a contraction are.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Terms {
+    /// Products.
+    Mul,
+    /// Numbers of `b`, scaled by those of `a`: a zero stays zero whatever scales it.
+    Scale,
+    /// Numbers of `a`, scaled by those of `b`.
+    Scaled,
+}
+
+impl Terms {
+    /// A term.
+    pub fn eval(self, a: f64, b: f64) -> f64 {
+        match self {
+            Terms::Mul => a * b,
+            Terms::Scale => Bin::Scale.eval(a, b),
+            Terms::Scaled => Bin::Scale.eval(b, a),
+        }
+    }
+}
+
+/// Sums of products of two matrices' numbers, `Σ l. a[i, l] · b[j, l]` for the first `n` rows of the one and `m` of the other, and `k` terms, which are added
+/// as [`Op::Sum`] adds them. The optimiser makes it when nothing will be differentiated any more.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Contract {
+    /// What the terms are.
+    pub terms: Terms,
+    /// One factor: a matrix of Floats, or a vector for one row, and then the result is a vector.
+    pub a: Var,
+    /// The other: a matrix.
+    pub b: Var,
+    /// The extents `n`, `m` and `k`.
+    pub size: [Var; 3],
+    /// Of which factor the first index runs over the terms.
+    pub turned: [bool; 2],
+}
+
 /// An operation. Operands called `shape` are arrays of Ints that say the shape of a linear operand or result; they are `None` where all
 /// is non-linear.
 #[derive(Clone, PartialEq, Debug)]
@@ -200,6 +238,8 @@ pub enum Op {
     Dot(Var, Var),
     /// Matrix·matrix, matrix·vector or vector·matrix. Linear in either. The right operand may have more axes, which stand for columns.
     MatMul(Var, Var),
+    /// A contraction.
+    Contract(Box<Contract>),
     /// Products of each element of a vector with each of an array. Linear in either.
     Outer(Var, Var),
     /// Running sums along the first axis, from the end if reversed.
@@ -249,7 +289,7 @@ impl Op {
     pub fn linear_in(&self) -> LinearIn {
         use LinearIn::{All, Nothing, OneOf, Parts};
         match self {
-            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Nothing,
+            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Contract(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => Nothing,
             Op::Zero(_) => All(Vec::new()),
             Op::Un(Un::Neg, a) | Op::Convert(Conv::ToF64 | Conv::ToF32, a) => All(vec![*a]),
             Op::Un(..) | Op::Convert(..) => Nothing,

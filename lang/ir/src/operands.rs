@@ -14,6 +14,9 @@ macro_rules! operands {
             Op::Un(_, a) | Op::Not(a) | Op::Convert(_, a) | Op::Dim(a, _) | Op::Shape(a) | Op::Count(a) | Op::Reverse(a) | Op::Transpose(a) => one(a),
             Op::Nonzero(a) | Op::Zeros(a) | Op::Dup(a) | Op::Drop(a) | Op::Cumsum { a, .. } | Op::Fields { a, .. } => one(a),
             Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => [a, b].into_iter().for_each(one),
+            Op::Contract(c) => {
+                once(&$($mut)? c.a).chain([&$($mut)? c.b]).chain(&$($mut)? c.size).for_each(one);
+            }
             Op::Select(c, a, b) => [c, a, b].into_iter().for_each(one),
             Op::Prim(_, vs) | Op::Con { fields: vs, .. } => empty().chain(vs).for_each(one),
             Op::Index { a, at, shape } => once(a).chain(at).chain(shape).for_each(one),

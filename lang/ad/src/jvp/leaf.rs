@@ -139,6 +139,7 @@ impl J<'_> {
                 Op::Con { data, tag: *tag, fields: self.field_tangents(fields) }
             }
             Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Dup(_) | Op::Drop(_) => Op::Zero(ty.clone()),
+            Op::Contract(_) => return Err(Unsupported::new("a contraction, which the optimiser makes when nothing will be differentiated any more", s.span)),
             Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => unreachable!("handled before"),
         };
         Ok(self.b.lin(op, ty))

@@ -145,7 +145,7 @@ pub(super) fn unit(f: &Function, s: &Stmt) -> Unit {
         Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Reshape { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } => Unit::Free,
         Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Convert(..) | Op::Select(..) | Op::Index { .. } => each,
         Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Stack { .. } | Op::Cumsum { .. } | Op::Outer(..) => each,
-        Op::Sum { .. } | Op::Total { .. } | Op::Nonzero(_) | Op::Zeros(_) | Op::Dot(..) | Op::MatMul(..) => Unit::Own,
+        Op::Sum { .. } | Op::Total { .. } | Op::Nonzero(_) | Op::Zeros(_) | Op::Dot(..) | Op::MatMul(..) | Op::Contract(_) => Unit::Own,
         Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => Unit::Own,
         Op::Prim(_, args) if scalars && args.iter().all(|a| f.ty(*a).rank() == 0) => Unit::One,
         Op::Prim(..) => Unit::Own,

@@ -38,7 +38,7 @@ impl T<'_> {
             Op::MatMul(a, b) => self.matmul(*a, *b, ct),
             Op::Outer(a, b) if self.b.func.linear(*b) => self.pass(*b, Op::MatMul(*a, ct)),
             Op::Outer(a, b) => self.pass(*a, Op::MatMul(ct, *b)),
-            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => {
+            Op::Lit(_) | Op::Cmp(..) | Op::Not(_) | Op::Prim(..) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Contract(_) | Op::Soac(_) | Op::ReduceByIndex { .. } => {
                 unreachable!("never linear")
             }
             Op::Drop(_) | Op::Dup(_) | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } => unreachable!("handled before"),

@@ -2,6 +2,7 @@
 
 use super::scalar;
 use super::value::{Arr, Val};
+use crate::op::Contract;
 use crate::ty::Ty;
 use adl_prim::Bin;
 
@@ -244,6 +245,33 @@ pub(super) fn product(a: &Val, b: &Val, ty: &Ty, stop: &dyn Fn() -> bool) -> Res
     }
     let kept = [&x.shape[..x.shape.len() - 1], &y.shape[1..]].concat();
     Ok(if kept.is_empty() { elems.swap_remove(0) } else { Val::array(kept, elems) })
+}
+
+/// A contraction; of absent factors, zeros.
+pub(super) fn contract(c: &Contract, (a, b): (&Val, &Val), size: [Result<i64, String>; 3], ty: &Ty, stop: &dyn Fn() -> bool) -> Res {
+    let [n, m, k] = size;
+    let [n, m, k] = [n?, m?, k?].map(|n| n.max(0) as usize);
+    let number = |v: &Val, turned: bool, i: usize, l: usize| -> Res {
+        let v = array(v)?;
+        let at = if turned { [l, i] } else { [i, l] };
+        let at = &at[usize::from(v.shape.len() == 1)..];
+        let inside = at.iter().zip(&v.shape).all(|(i, n)| i < n);
+        if inside { Ok(v.elems[at.iter().zip(&v.shape).fold(0, |p, (i, n)| p * n + i)].clone()) } else { Err("an index out of bounds in a contraction".to_owned()) }
+    };
+    let absent = a.is_absent() || b.is_absent();
+    let shape = if ty.rank() == 1 { vec![m] } else { vec![n, m] };
+    let mut elems = Vec::with_capacity(volume(&shape)?);
+    for at in 0..shape.iter().product() {
+        if at % 64 == 0 && stop() {
+            return Err("interrupted".to_owned());
+        }
+        let term = |l: usize| match (number(a, c.turned[0], at / m, l)?, number(b, c.turned[1], at % m, l)?) {
+            (Val::F64(a), Val::F64(b)) => Ok(Val::F64(c.terms.eval(a, b))),
+            _ => Err("a contraction is of Floats".to_owned()),
+        };
+        elems.push(scalar::sum((0..if absent { 0 } else { k }).map(term), Val::F64(0.0))?);
+    }
+    Ok(Val::array(shape, elems))
 }
 
 /// Products of each element with each.

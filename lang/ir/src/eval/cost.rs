@@ -67,7 +67,7 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
         Op::Bin(Bin::Sub, ..) if linear => work.div_ceil(2),
         Op::Un(f, _) => work * f.weight(),
         Op::Bin(f, ..) => work * f.weight(),
-        Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Cumsum { .. } => work,
+        Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. } => work,
         // The other half is the access.
         Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => work / 2,
         Op::Prim(Prim::Sort | Prim::Argsort | Prim::Id | Prim::StopGrad, _) => 0,
@@ -151,7 +151,7 @@ fn reads_all(op: &Op) -> bool {
     match op {
         Op::Un(..) | Op::Bin(..) | Op::Select(..) | Op::Convert(..) | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Reshape { .. } => true,
         Op::Transpose(_) | Op::Replicate { .. } | Op::Sum { .. } | Op::Spread { .. } | Op::Total { .. } | Op::Stack { .. } | Op::Dot(..) => true,
-        Op::MatMul(..) | Op::Outer(..) | Op::Cumsum { .. } | Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } | Op::Drop(_) | Op::Dup(_) => true,
+        Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. } | Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } | Op::Drop(_) | Op::Dup(_) => true,
         Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) | Op::Shape(_) | Op::Count(_) | Op::Nonzero(_) | Op::Zeros(_) | Op::Prim(..) => true,
         Op::Index { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::Gather { .. } | Op::Con { .. } | Op::Fields { .. } => false,
         Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => false,
@@ -180,6 +180,10 @@ pub(super) fn work<'a>(op: &Op, linear: bool, get: &dyn Fn(Var) -> &'a Val, outs
         Op::Sum { a, .. } | Op::Total { a, .. } => size(a).saturating_sub(made()),
         Op::Dot(a, b) => if there(a) && there(b) { (2 * size(a)).saturating_sub(1) } else { 0 },
         Op::MatMul(a, b) => if there(a) && there(b) { products(get(*a), get(*b), made()) } else { 0 },
+        Op::Contract(c) => match (there(&c.a) && there(&c.b), get(c.size[2])) {
+            (true, Val::I64(k)) => made() * (2 * k.unsigned_abs()).saturating_sub(1),
+            _ => 0,
+        },
         Op::Outer(..) => made(),
         Op::Nonzero(a) | Op::Zeros(a) => size(a),
         Op::Drop(a) => get(*a).reals().len() as u64,

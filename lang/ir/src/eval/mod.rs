@@ -259,6 +259,10 @@ impl<'a> Evaluator<'a> {
             Op::Drop(_) => Ok(Vec::new()),
             // The one operation whose work is not that of its operands and results.
             Op::MatMul(x, y) => arrays::product(fr.get(*x), fr.get(*y), ty, &|| self.host.stop()).map(|v| vec![v]),
+            Op::Contract(c) => {
+                let size = c.size.map(|v| arrays::int(fr.get(v)));
+                arrays::contract(c, (fr.get(c.a), fr.get(c.b)), size, ty, &|| self.host.stop()).map(|v| vec![v])
+            }
             op => one(fr, op, ty).map(|v| vec![v]),
         }
     }
@@ -307,7 +311,7 @@ fn one(fr: &Frame<'_>, op: &Op, ty: &Ty) -> Result<Val, String> {
         Op::Cumsum { a, reverse } => arrays::cumsum(get(a), *reverse, ty),
         Op::Nonzero(a) | Op::Zeros(a) => arrays::places(get(a)),
         Op::Con { tag, fields, .. } => Ok(Val::data(*tag, fr.vals(fields))),
-        Op::Prim(..) | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) | Op::MatMul(..) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_)
+        Op::Prim(..) | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) | Op::MatMul(..) | Op::Contract(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_)
         | Op::ReduceByIndex { .. } => Err(format!("`{}` does not have one result", crate::names::word(op))),
     }
 }

@@ -4,7 +4,7 @@ use super::lex::Tok;
 use super::{Parser, Res};
 use crate::func::Var;
 use crate::names;
-use crate::op::{Lit, Loop, Op, Out, Rule, RuleKind, Soac, Turns};
+use crate::op::{Contract, Lit, Loop, Op, Out, Rule, RuleKind, Soac, Terms, Turns};
 use adl_prim::{Prim, Un};
 use std::rc::Rc;
 
@@ -150,6 +150,7 @@ impl Parser {
             "dot" => Op::Dot(self.var()?, self.var()?),
             "matmul" => Op::MatMul(self.var()?, self.var()?),
             "outer" => Op::Outer(self.var()?, self.var()?),
+            "contract" => self.contract()?,
             "cumsum" => Op::Cumsum { a: self.var()?, reverse: false },
             "cumsum_reversed" => Op::Cumsum { a: self.var()?, reverse: true },
             "nonzero" => Op::Nonzero(self.var()?),
@@ -166,6 +167,15 @@ impl Parser {
             "drop" => Op::Drop(self.var()?),
             _ => return Ok(None),
         }))
+    }
+
+    fn contract(&mut self) -> Res<Op> {
+        let all = [Terms::Mul, Terms::Scale, Terms::Scaled];
+        let Some(terms) = all.into_iter().find(|t| self.take_word(names::terms(*t))) else { return self.expected("`mul`, `scale` or `scaled`") };
+        let (a, left) = (self.var()?, self.take_word("turned"));
+        let (b, right) = (self.var()?, self.take_word("turned"));
+        let size = [self.var()?, self.var()?, self.var()?];
+        Ok(Op::Contract(Box::new(Contract { terms, a, b, size, turned: [left, right] })))
     }
 
     /// Built-ins, control flow, calls, reductions.

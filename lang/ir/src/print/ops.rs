@@ -108,6 +108,10 @@ impl Printer<'_> {
             Op::Not(a) | Op::Convert(_, a) | Op::Shape(a) | Op::Count(a) | Op::Reverse(a) | Op::Transpose(a) | Op::Nonzero(a) | Op::Zeros(a) | Op::Dup(a) | Op::Drop(a)
             | Op::Cumsum { a, .. } | Op::If(a, ..) | Op::Switch(a, _) => format!("{word} {}", v(a)),
             Op::Bin(_, a, b) | Op::Cmp(_, a, b) | Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => format!("{word} {} {}", v(a), v(b)),
+            Op::Contract(c) => {
+                let factor = |v: Var, turned: bool| format!("{}{}", self.var(v), if turned { " turned" } else { "" });
+                format!("{word} {} {} {}{}", names::terms(c.terms), factor(c.a, c.turned[0]), factor(c.b, c.turned[1]), many(&c.size))
+            }
             Op::Rotate { n: a, a: b } | Op::Replicate { n: a, a: b } | Op::Spread { a, shape: b } => format!("{word} {} {}", v(a), v(b)),
             Op::Select(c, a, b) => format!("{word} {} {} {}", v(c), v(a), v(b)),
             Op::Prim(p, args) => format!("{word} {}{}", quoted(p.name()), many(args)),

@@ -1,7 +1,7 @@
 //! Invariants 3 and 4 for operations without blocks: types of operands and results.
 
 use crate::func::{Function, Program, Var};
-use crate::op::{Conv, Op};
+use crate::op::{Contract, Conv, Op};
 use crate::print;
 use crate::ty::Ty;
 use adl_prim::{Bin, Un};
@@ -119,6 +119,7 @@ impl Types<'_> {
             Op::Drop(_) => Ok(Gives::Tys(Vec::new())),
             Op::Con { .. } | Op::Fields { .. } => self.data(op),
             Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) => self.product(op),
+            Op::Contract(c) => self.contraction(c),
             Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => Ok(Gives::Anything),
             Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::SliceAdd { .. } => self.part(op),
             Op::Gather { .. } | Op::GatherAdd { .. } => self.part(op),
@@ -304,6 +305,15 @@ impl Types<'_> {
         };
         need(a.scalar() == b.scalar() && *a.scalar() != Ty::Bool, || format!("no product of {} and {}", print::ty(&a), print::ty(&b)))?;
         gives(a.scalar().array(rank))
+    }
+
+    fn contraction(&self, c: &Contract) -> Res<Gives> {
+        let rank = self.ty(c.a).rank();
+        need((1..=2).contains(&rank), || "a contraction is of matrices, or of a vector and a matrix".to_owned())?;
+        self.is(c.a, &Ty::F64.array(rank))?;
+        self.is(c.b, &Ty::F64.array(2))?;
+        c.size.iter().try_for_each(|v| self.is(*v, &Ty::I64))?;
+        gives(Ty::F64.array(rank))
     }
 
     fn data(&self, op: &Op) -> Res<Gives> {
