@@ -78,7 +78,7 @@ fn taken<'v>(all: &'v [Var], there: &'v [bool]) -> impl Iterator<Item = &'v Var>
 
 fn function(ad: &mut Ad, p: &mut Program, src: &Function, name: &str, there: &[bool]) -> Result<Function, Unsupported> {
     let literals = Forms::outside(&src);
-    let mut t = T { ad, p, b: Builder::on(src.clone()), roots: HashMap::new(), cts: HashMap::new(), literals };
+    let mut t = T { ad, p, b: Builder::on(src.clone()), roots: HashMap::new(), cts: HashMap::new(), literals, products: HashMap::new() };
     t.b.func.name = name.to_owned();
     let cts: Vec<Var> = src.tys(&src.body.lin_results).into_iter().map(|ty| t.b.func.fresh(ty, true)).collect();
     let mut params = cts.clone();
@@ -115,6 +115,8 @@ pub(crate) struct T<'a> {
     pub(crate) cts: HashMap<Var, Var>,
     /// Int literals, and sums that stand outside of all loops.
     pub(crate) literals: Forms,
+    /// Cotangents that are products of matrices, or (`true`) their negatives.
+    products: HashMap<Var, (Var, Var, bool)>,
 }
 
 impl T<'_> {

@@ -26,7 +26,7 @@ impl T<'_> {
             Op::Concat { a, b, len, shape } => self.parts(*a, *b, *len, *shape, ct),
             Op::Reshape { a, to, from } => self.pass(*a, Op::Reshape { a: ct, to: from.unwrap_or(*to), from: Some(*to) }),
             Op::Transpose(a) => self.pass(*a, Op::Transpose(ct)),
-            Op::Replicate { n, a } => self.pass(*a, Op::Sum { a: ct, n: Some(*n) }),
+            Op::Replicate { n, a } => self.summed(*a, *n, ct),
             Op::Sum { a, n: Some(n) } => self.pass(*a, Op::Replicate { n: *n, a: ct }),
             Op::Spread { a, shape } => self.pass(*a, Op::Total { a: ct, shape: Some(*shape) }),
             Op::Total { a, shape: Some(shape) } => self.pass(*a, Op::Spread { a: ct, shape: *shape }),
@@ -48,6 +48,8 @@ impl T<'_> {
 
     fn negated(&mut self, a: Var, ct: Var) {
         let c = self.b.un(Un::Neg, ct);
+        let product = self.products.get(&ct).map(|(x, y, negative)| (*x, *y, !negative));
+        self.products.extend(product.map(|p| (c, p)));
         self.add(a, c);
     }
 
@@ -116,8 +118,22 @@ impl T<'_> {
     /// Contributes the result of an operation, which has the type of `v`.
     fn pass(&mut self, v: Var, op: Op) {
         let ty = self.b.ty(v);
+        let product = match op {
+            Op::MatMul(x, y) if [x, y].into_iter().all(|v| self.b.ty(v).rank() > 1) => Some((x, y, false)),
+            _ => None,
+        };
         let ct = self.b.lin(op, ty);
+        self.products.extend(product.map(|p| (ct, p)));
         self.add(v, ct);
+    }
+
+    /// The sum of copies' cotangents. That of a product's rows is the product of the sum, which takes a fraction of the multiplications.
+    fn summed(&mut self, a: Var, n: Var, ct: Var) {
+        let Some((x, y, negative)) = self.products.get(&ct).copied() else { return self.pass(a, Op::Sum { a: ct, n: Some(n) }) };
+        let (linear, row, ty) = (self.b.func.linear(x), self.b.ty(x).elem(), self.b.ty(a));
+        let sum = if linear { self.b.lin(Op::Sum { a: x, n: Some(n) }, row) } else { self.b.one(Op::Sum { a: x, n: None }, row) };
+        let all = self.b.lin(Op::MatMul(sum, y), ty);
+        if negative { self.negated(a, all) } else { self.add(a, all) }
     }
 
     /// An operation that adds to the cotangent so far.
