@@ -8,8 +8,9 @@ mod moved;
 
 use crate::handle::{AXES, Expect, Handle};
 use crate::runtime::Ctx;
-use adl_interp::ops::kernels;
+use adl_interp::ops::kernels::{self, Factor};
 use adl_interp::value::{Buf, Value};
+use adl_ir::Terms;
 use adl_prim::{Bin, Un};
 
 /// Words that a quick operation is given.
@@ -44,6 +45,7 @@ pub(crate) enum Fast {
     AddSlice,
     /// A product of matrices or a matrix and a vector.
     MatMul,
+    Contract(Terms, [bool; 2]),
     /// One vector behind another.
     Concat,
     /// The first two axes exchanged.
@@ -113,6 +115,9 @@ struct Run<'a> {
     words: [u64; WORDS],
 }
 
+/// Multiplications of a product of matrices that the interpreter does.
+const LARGE_PRODUCT: i64 = 1 << 24;
+
 impl Run<'_> {
     fn takes(&self, i: usize) -> bool {
         self.quick.takes >> i & 1 == 1
@@ -174,6 +179,7 @@ impl Run<'_> {
             Fast::SetRow => self.change(2, |r, a| Some((r.place(1, a.dims[0])?, a.row())), |d, s| *d = s)?,
             Fast::AddSlice => self.change(3, |r, a| Some((r.range(a)?.0, r.length(3)? * a.row())), |d, s| *d += s)?,
             Fast::MatMul => self.matmul()?,
+            Fast::Contract(terms, turned) => self.contract(terms, turned)?,
             Fast::Concat => self.concat()?,
             Fast::Transpose => self.transpose()?,
             Fast::Copies => self.copies()?,
@@ -372,12 +378,37 @@ impl Run<'_> {
         Some(to.handle)
     }
 
+    fn contract(&mut self, terms: Terms, turned: [bool; 2]) -> Option<*mut Handle> {
+        let (a, b) = (self.array(0)?, self.array(1)?);
+        let [n, m, k] = [2, 3, 4].map(|i| self.words[i] as i64);
+        if [n, m, k].iter().any(|n| *n < 0) || n.saturating_mul(m).saturating_mul(k) > LARGE_PRODUCT {
+            return None;
+        }
+        let dims = [n, m];
+        let [n, m, k] = [n, m, k].map(|n| n as usize);
+        let shape = |a: &Floats| a.dims().iter().map(|n| *n as usize).collect::<Vec<_>>();
+        // SAFETY: operands live until `done`.
+        let (x, y) = unsafe { (a.slice(), b.slice()) };
+        let x = Factor::of(x, &shape(&a), turned[0], (n, k))?;
+        let y = Factor::of(y, &shape(&b), turned[1], (m, k))?;
+        let to = self.fresh(if a.rank == 1 { &dims[1..] } else { &dims })?;
+        // SAFETY: the target is new; all its elements are written below before they are read.
+        let out = unsafe {
+            std::ptr::write_bytes(to.data, 0, to.len);
+            std::slice::from_raw_parts_mut(to.data, to.len)
+        };
+        kernels::contract_by(terms, x, y, (n, m, k), out);
+        Some(to.handle)
+    }
+
     fn matmul(&mut self) -> Option<*mut Handle> {
         let (a, b) = (self.array(0)?, self.array(1)?);
         let (n, k) = if a.rank == 1 { (1, a.dims[0]) } else { (a.dims[0], a.dims[1]) };
         // Further axes of the right operand stand for columns.
         let (k2, c) = (b.dims[0], b.row() as i64);
-        if k != k2 || a.rank > 2 || a.rank + b.rank < 3 {
+        // Large ones are done by all threads, and may be interrupted.
+        let large = n.saturating_mul(k).saturating_mul(c) > LARGE_PRODUCT;
+        if k != k2 || a.rank > 2 || a.rank + b.rank < 3 || large {
             return None;
         }
         let (left, right) = (&a.dims()[..a.rank - 1], &b.dims()[1..]);

@@ -6,7 +6,7 @@ use crate::ops::watch::Watch;
 use crate::ops::{self, arith};
 use crate::value::{Buf, ConInfo, Data, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
-use adl_ir::{Cmp, Conv, Op, Ty};
+use adl_ir::{Cmp, Contract, Conv, Op, Ty};
 use adl_prim::{Bin, Prim, Un};
 use smallvec::{SmallVec, smallvec};
 use std::rc::Rc;
@@ -188,6 +188,7 @@ fn arrays(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         }
         Op::Dot(..) => dot(m, args)?,
         Op::MatMul(..) => product(m, Prim::MatMul, args)?,
+        Op::Contract(c) => contract(m, c, args)?,
         Op::Outer(..) => product(m, Prim::Outer, args)?,
         Op::Cumsum { reverse, .. } => cumsum(m, args, *reverse)?,
         other => return Err(Error::new(codes::STRUCTURE, format!("{other:?} is no operation on values"))),
@@ -204,6 +205,21 @@ fn dot(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         }
     }
     prim(m, Prim::Dot, Ty::F64, args)
+}
+
+/// A contraction; of absent factors, zeros.
+fn contract(m: &mut Machine, c: &Contract, args: &mut [Value]) -> Res<Value> {
+    let extent = |v: adl_ir::Var| match &args[v.0 as usize] {
+        Value::Int(n) => Ok((*n).max(0) as usize),
+        _ => Err(absent()),
+    };
+    let size = (extent(c.size[0])?, extent(c.size[1])?, extent(c.size[2])?);
+    let (a, b) = (&args[c.a.0 as usize], &args[c.b.0 as usize]);
+    if [a, b].iter().any(|v| matches!(v, Value::Zero)) {
+        let shape = if seq::shape(a).is_some_and(|s| s.len() == 1) { Shape::from_slice(&[size.1]) } else { Shape::from_slice(&[size.0, size.1]) };
+        return Ok(array::make(shape.clone(), Buf::F64(array::filled(0.0, array::count(&shape)?)?)));
+    }
+    ops::contract(Watch(&m.interrupt), c, (a, b), size)
 }
 
 /// Arrays with something added or replaced, in place where they have one owner.

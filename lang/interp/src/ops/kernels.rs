@@ -1,5 +1,9 @@
 //! Arithmetic on slices of floats, with the same operations in one order whoever asks: the interpreter and native code give the same bits.
 
+mod products;
+
+pub use products::{Factor, contract_by, multiply};
+
 use super::parallel;
 use adl_prim::{Bin, Un, elementary};
 
@@ -230,12 +234,12 @@ pub fn dot(p: &[f64], q: &[f64]) -> f64 {
     let n = p.len().min(q.len());
     chunked(n, |start, end| {
         let (p, q) = (&p[start..end], &q[start..end]);
-        if p.len() < FEW { products(p, q) } else { wide(|| products(p, q)) }
+        if p.len() < FEW { few_products(p, q) } else { products::chunk(p, q) }
     })
 }
 
 #[inline(always)]
-fn products(p: &[f64], q: &[f64]) -> f64 {
+fn few_products(p: &[f64], q: &[f64]) -> f64 {
     let mut acc = [0.0; 8];
     let (mut cp, mut cq) = (p.chunks_exact(8), q.chunks_exact(8));
     for (a, b) in (&mut cp).zip(&mut cq) {
@@ -244,83 +248,6 @@ fn products(p: &[f64], q: &[f64]) -> f64 {
         }
     }
     fold(acc, cp.remainder().iter().zip(cq.remainder()).map(|(a, b)| a * b).sum())
-}
-
-/// Elements of the inner dimension that stay in cache while all rows use them.
-const INNER: usize = 64;
-
-/// The product of matrices of `n` by `k` and `k` by `c` elements, into zeros. Each element of it adds its terms in the order of the inner
-/// index; that of a matrix and a vector (`c` is 1) is an inner product of [`dot`].
-pub fn multiply(x: &[f64], y: &[f64], (n, k, c): (usize, usize, usize), out: &mut [f64]) {
-    if c == 1 {
-        for (o, row) in out.iter_mut().zip(x.chunks_exact(k.max(1))) {
-            *o = dot(row, y);
-        }
-        return;
-    }
-    let p = Product { x, y, k, c };
-    wide(|| {
-        for l0 in (0..k).step_by(INNER) {
-            let inner = (l0, (l0 + INNER).min(k));
-            let mut i = 0;
-            while i < n {
-                i += match n - i {
-                    6.. => p.rows::<6>(i, inner, out),
-                    4.. => p.rows::<4>(i, inner, out),
-                    2.. => p.rows::<2>(i, inner, out),
-                    _ => p.rows::<1>(i, inner, out),
-                };
-            }
-        }
-    });
-}
-
-/// The factors, with the extents of the right one.
-#[derive(Clone, Copy)]
-struct Product<'a> {
-    x: &'a [f64],
-    y: &'a [f64],
-    k: usize,
-    c: usize,
-}
-
-impl Product<'_> {
-    /// Some rows of the product, by blocks of columns that are kept in registers.
-    #[inline(always)]
-    fn rows<const R: usize>(self, i: usize, inner: (usize, usize), out: &mut [f64]) -> usize {
-        let mut j = 0;
-        while j < self.c {
-            j += match self.c - j {
-                8.. => self.tile::<R, 8>((i, j), inner, out),
-                4.. => self.tile::<R, 4>((i, j), inner, out),
-                2.. => self.tile::<R, 2>((i, j), inner, out),
-                _ => self.tile::<R, 1>((i, j), inner, out),
-            };
-        }
-        R
-    }
-
-    #[inline(always)]
-    fn tile<const R: usize, const C: usize>(self, (i, j): (usize, usize), (l0, l1): (usize, usize), out: &mut [f64]) -> usize {
-        let Product { x, y, k, c } = self;
-        let mut acc = [[0.0; C]; R];
-        for (r, acc) in acc.iter_mut().enumerate() {
-            acc.copy_from_slice(&out[(i + r) * c + j..][..C]);
-        }
-        let left: [&[f64]; R] = std::array::from_fn(|r| &x[(i + r) * k + l0..(i + r) * k + l1]);
-        for (l, right) in (l0..l1).map(|l| &y[l * c + j..][..C]).enumerate() {
-            for (left, acc) in left.iter().zip(&mut acc) {
-                let f = left[l];
-                for (a, v) in acc.iter_mut().zip(right) {
-                    *a += f * v;
-                }
-            }
-        }
-        for (r, acc) in acc.iter().enumerate() {
-            out[(i + r) * c + j..][..C].copy_from_slice(acc);
-        }
-        C
-    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::ops::watch::{STRIDE, Watch};
 use crate::value::{Array, Buf, Shape, Tuple, Value, array};
+use adl_ir::Contract;
 use adl_prim::{Bin, Prim};
 use nalgebra::{DMatrix, DVector};
 use std::rc::Rc;
@@ -126,15 +127,41 @@ fn product(w: Watch, a: &Array, b: &Array) -> Res<Value> {
     Ok(array::make(shape, buf))
 }
 
+/// Rows of a product that are done before somebody looks whether to go on, at the least.
+const BAND: usize = 64;
+
 fn multiply(w: Watch, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize), total: usize) -> Res<Vec<f64>> {
     let mut out = array::filled(0.0, total)?;
     // Rows that are done before somebody looks whether to go on.
-    let band = (STRIDE / (k * c).max(1)).next_multiple_of(4).max(4);
+    let band = (STRIDE / (k * c).max(1)).next_multiple_of(8).max(BAND);
     parallel::bands(w, &mut out, band * c, n.saturating_mul(k).saturating_mul(c) / 8, |at, part| {
         let (i, rows) = (at / c, part.len() / c);
         kernels::multiply(&x[i * k..(i + rows) * k], y, (rows, k, c), part);
     })?;
     Ok(out)
+}
+
+/// A contraction of arrays of Floats.
+pub(crate) fn contract(w: Watch, c: &Contract, (a, b): (&Value, &Value), (n, m, k): (usize, usize, usize)) -> Res<Value> {
+    let shape = if arr(a)?.shape.len() == 1 { Shape::from_slice(&[m]) } else { Shape::from_slice(&[n, m]) };
+    let mut out = array::filled(0.0, array::count(&shape)?)?;
+    let of = |v, turned, rows| -> Res<kernels::Factor> { kernels::Factor::of(numbers(v)?, &arr(v)?.shape, turned, (rows, k)).ok_or_else(outside) };
+    let (x, y) = (of(a, c.turned[0], n)?, of(b, c.turned[1], m)?);
+    parallel::bands(w, &mut out, BAND * m, n.saturating_mul(k).saturating_mul(m) / 8, |at, part| {
+        kernels::contract_by(c.terms, x.after(at / m), y, (part.len() / m, m, k), part);
+    })?;
+    Ok(array::make(shape, Buf::F64(out)))
+}
+
+fn numbers(v: &Value) -> Res<&[f64]> {
+    match &arr(v)?.buf {
+        Buf::F64(v) => Ok(v),
+        _ => Err(Error::new(codes::STRUCTURE, "an array of Floats was expected")),
+    }
+}
+
+fn outside() -> Box<Error> {
+    Error::new(codes::BOUNDS, "an index out of bounds in a contraction")
 }
 
 fn solve(w: Watch, a: &Value, b: &Value) -> Res<Value> {

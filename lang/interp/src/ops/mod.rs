@@ -13,6 +13,7 @@ pub mod parallel;
 mod random;
 mod reduce;
 pub(crate) use kernels::sum as sum_floats;
+pub(crate) use linalg::contract;
 mod sorting;
 pub(crate) mod strips;
 mod sums;

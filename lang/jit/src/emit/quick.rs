@@ -40,6 +40,7 @@ impl Emit<'_, '_, '_> {
             Op::IndexSet { acc, at, v, .. } if at.len() == 1 && array(acc) && array(v) => Fast::SetRow,
             Op::SliceAdd { acc, v, .. } if array(acc) && array(v) => Fast::AddSlice,
             Op::MatMul(a, b) if array(a) && array(b) => Fast::MatMul,
+            Op::Contract(c) if array(&c.a) && array(&c.b) => Fast::Contract(c.terms, c.turned),
             Op::Concat { a, b, .. } if numbers(a) && numbers(b) && self.ty(*a).rank() == 1 => Fast::Concat,
             Op::Transpose(a) if array(a) && self.ty(*a).rank() >= 2 => Fast::Transpose,
             Op::Replicate { a, .. } if array(a) => Fast::Copies,

@@ -1,0 +1,498 @@
+//! Products of matrices, by vectors as wide as the machine's: a tile of the result stays in registers while the inner index runs.
+//!
+//! Two orders of additions: [`multiply`] adds the terms of an element in the order of the inner index, [`contract`] in that of [`super::dot`],
+//! which is the order of sums in comprehensions. Neither depends on how wide vectors are, nor on how many rows are done together.
+
+use super::{CHUNK, dot, fold};
+use adl_ir::Terms;
+use pulp::{Arch, Simd, WithSimd};
+
+/// Elements of the inner dimension that stay in cache while all rows use them.
+const INNER: usize = 256;
+/// Rows from which it pays to copy the right factor, so that what a tile reads lies together.
+const ROWS: usize = 16;
+/// Multiplications below which the simplest loops are the fastest.
+const FEW: usize = 30;
+/// Sums that an element of a contraction is made of.
+const PARTS: usize = 8;
+
+/// The product of matrices of `n` by `k` and `k` by `c` elements, into zeros. Each element of it adds its terms in the order of the inner
+/// index; that of a matrix and a vector (`c` is 1) is an inner product of [`dot`].
+pub fn multiply(x: &[f64], y: &[f64], (n, k, c): (usize, usize, usize), out: &mut [f64]) {
+    if c == 1 {
+        inner_products(y, (x, k), out);
+    } else if n * k * c <= FEW {
+        for (out, row) in out.chunks_exact_mut(c.max(1)).zip(x.chunks_exact(k.max(1))) {
+            for (f, right) in row.iter().zip(y.chunks_exact(c)) {
+                out.iter_mut().zip(right).for_each(|(o, v)| *o += f * v);
+            }
+        }
+    } else {
+        Arch::new().dispatch(Multiply { x, y, size: (n, k, c), out });
+    }
+}
+
+struct Multiply<'a> {
+    x: &'a [f64],
+    y: &'a [f64],
+    size: (usize, usize, usize),
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Multiply<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        let Multiply { x, y, size: (n, k, c), out } = self;
+        if n < ROWS {
+            return (Product { s, x, k, right: y, width: c, out, c, first: 0, inner: (0, k) }).few_rows(n);
+        }
+        // As many registers as there are: 32 of eight numbers, 16 of four.
+        match S::F64_LANES {
+            8 => in_panels::<S, 8, 1>(s, (x, y), (n, k, c), out),
+            _ => in_panels::<S, 6, 2>(s, (x, y), (n, k, c), out),
+        }
+    }
+}
+
+/// The product by panels of as many columns as a tile has.
+#[inline(always)]
+fn in_panels<S: Simd, const R: usize, const V: usize>(s: S, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize), out: &mut [f64]) {
+    let width = V * S::F64_LANES;
+    let mut panel = vec![0.0; width * k.min(INNER)];
+    for l0 in (0..k).step_by(INNER) {
+        let inner = (l0, (l0 + INNER).min(k));
+        for j in (0..c).step_by(width) {
+            let some = width.min(c - j);
+            for (l, to) in (inner.0..inner.1).zip(panel.chunks_exact_mut(width)) {
+                to[..some].copy_from_slice(&y[l * c + j..][..some]);
+            }
+            let mut p = Product { s, x, k, right: &panel, width, out: &mut *out, c, first: j, inner };
+            let mut i = 0;
+            while i < n {
+                i += match n - i {
+                    m if m >= R => p.tile::<R, V>(i, j),
+                    4.. => p.tile::<4, V>(i, j),
+                    2.. => p.tile::<2, V>(i, j),
+                    _ => p.tile::<1, V>(i, j),
+                };
+            }
+        }
+    }
+}
+
+/// A product of matrices of which some columns lie in `right`, whose rows are `width` long, from column `first` on.
+struct Product<'a, S> {
+    s: S,
+    x: &'a [f64],
+    k: usize,
+    right: &'a [f64],
+    width: usize,
+    out: &'a mut [f64],
+    c: usize,
+    first: usize,
+    inner: (usize, usize),
+}
+
+impl<S: Simd> Product<'_, S> {
+    /// Few rows: tiles are wide, and read the right factor where it lies.
+    #[inline(always)]
+    fn few_rows(mut self, n: usize) {
+        let mut i = 0;
+        while i < n {
+            let rows = match n - i { 4.. => 4, 2.. => 2, _ => 1 };
+            let mut j = 0;
+            while j < self.c {
+                let left = (self.c - j).div_ceil(S::F64_LANES);
+                match (rows, left) {
+                    (4, 2..) => self.tile::<4, 2>(i, j),
+                    (4, _) => self.tile::<4, 1>(i, j),
+                    (2, 4..) => self.tile::<2, 4>(i, j),
+                    (2, 2..) => self.tile::<2, 2>(i, j),
+                    (2, _) => self.tile::<2, 1>(i, j),
+                    (_, 8..) => self.tile::<1, 8>(i, j),
+                    (_, 4..) => self.tile::<1, 4>(i, j),
+                    (_, 2..) => self.tile::<1, 2>(i, j),
+                    _ => self.tile::<1, 1>(i, j),
+                };
+                j += S::F64_LANES * match (rows, left) { (4, 2..) | (2, 2..4) | (1, 2..4) => 2, (2, 4..) | (1, 4..8) => 4, (1, 8..) => 8, _ => 1 };
+            }
+            i += rows;
+        }
+    }
+
+    /// Adds to `R` rows of the result, from row `i` and column `j` on, `V` vectors wide.
+    #[inline(always)]
+    fn tile<const R: usize, const V: usize>(&mut self, i: usize, j: usize) -> usize {
+        let (s, c, (l0, l1)) = (self.s, self.c, self.inner);
+        let some = (V * S::F64_LANES).min(c - j);
+        let mut acc = [[s.splat_f64s(0.0); V]; R];
+        for (r, acc) in acc.iter_mut().enumerate() {
+            load(s, &self.out[(i + r) * c + j..][..some], acc);
+        }
+        let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(i + r) * self.k + l0..][..l1 - l0]);
+        // A panel is as wide as a tile, and filled up; elsewhere the last columns are read as far as they go.
+        let padded = self.width == V * S::F64_LANES;
+        let (from, some_here) = if padded { (0, self.width) } else { (l0 * self.width + j - self.first, some) };
+        for l in 0..l1 - l0 {
+            let mut right = [s.splat_f64s(0.0); V];
+            load(s, &self.right[from + l * self.width..][..some_here], &mut right);
+            for (acc, left) in acc.iter_mut().zip(&left) {
+                let f = s.splat_f64s(left[l]);
+                for (a, v) in acc.iter_mut().zip(right) {
+                    *a = s.add_f64s(*a, s.mul_f64s(f, v));
+                }
+            }
+        }
+        for (r, acc) in acc.iter().enumerate() {
+            store(s, acc, &mut self.out[(i + r) * c + j..][..some]);
+        }
+        R
+    }
+}
+
+/// Vectors of the numbers of a slice, which may end early.
+#[inline(always)]
+fn load<S: Simd, const V: usize>(s: S, from: &[f64], to: &mut [S::f64s; V]) {
+    let lanes = S::F64_LANES;
+    if from.len() == V * lanes {
+        to.copy_from_slice(&S::as_simd_f64s(from).0[..V]);
+    } else {
+        for (v, to) in to.iter_mut().enumerate() {
+            *to = s.partial_load_f64s(&from[(v * lanes).min(from.len())..((v + 1) * lanes).min(from.len())]);
+        }
+    }
+}
+
+#[inline(always)]
+fn store<S: Simd, const V: usize>(s: S, from: &[S::f64s; V], to: &mut [f64]) {
+    let (lanes, n) = (S::F64_LANES, to.len());
+    if n == V * lanes {
+        S::as_mut_simd_f64s(to).0[..V].copy_from_slice(from);
+    } else {
+        for (v, from) in from.iter().enumerate() {
+            s.partial_store_f64s(&mut to[(v * lanes).min(n)..((v + 1) * lanes).min(n)], *from);
+        }
+    }
+}
+
+/// The inner products of a vector and rows of a matrix that begin every `stride` numbers.
+fn inner_products(x: &[f64], (y, stride): (&[f64], usize), out: &mut [f64]) {
+    let k = x.len();
+    let row = |j: usize| &y[j * stride..][..k];
+    if k < super::FEW || k > CHUNK || out.len() < 2 {
+        out.iter_mut().enumerate().for_each(|(j, o)| *o = dot(x, row(j)));
+    } else {
+        Arch::new().dispatch(Rows { x, y, stride, out });
+    }
+}
+
+/// Inner products of a vector and many rows.
+struct Rows<'a> {
+    x: &'a [f64],
+    y: &'a [f64],
+    stride: usize,
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Rows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, s: S) {
+        match S::F64_LANES {
+            8 => self.all::<S, 4, 1>(s),
+            4 => self.all::<S, 4, 2>(s),
+            2 => self.all::<S, 2, 4>(s),
+            _ => self.all::<S, 1, 8>(s),
+        }
+    }
+}
+
+impl Rows<'_> {
+    #[inline(always)]
+    fn all<S: Simd, const R: usize, const V: usize>(mut self, s: S) {
+        let mut j = 0;
+        while j < self.out.len() {
+            j += if self.out.len() - j >= R { self.some::<S, R, V>(s, j) } else { self.some::<S, 1, V>(s, j) };
+        }
+    }
+
+    /// Those of `R` rows, whose eight partial sums are `V` vectors.
+    #[inline(always)]
+    fn some<S: Simd, const R: usize, const V: usize>(&mut self, s: S, j: usize) -> usize {
+        let k = self.x.len();
+        let (left, rest) = S::as_simd_f64s(&self.x[..k / PARTS * PARTS]);
+        let rows: [&[f64]; R] = std::array::from_fn(|r| &self.y[(j + r) * self.stride..][..k]);
+        let right: [&[S::f64s]; R] = std::array::from_fn(|r| &S::as_simd_f64s(rows[r]).0[..left.len()]);
+        debug_assert!(rest.is_empty());
+        let mut acc = [[s.splat_f64s(0.0); V]; R];
+        for l in (0..left.len() / V * V).step_by(V) {
+            for (acc, right) in acc.iter_mut().zip(&right) {
+                for (v, a) in acc.iter_mut().enumerate() {
+                    *a = s.add_f64s(*a, s.mul_f64s(left[l + v], right[l + v]));
+                }
+            }
+        }
+        for (r, acc) in acc.iter().enumerate() {
+            let mut parts = [0.0; PARTS];
+            store(s, acc, &mut parts);
+            let end = k / PARTS * PARTS;
+            let tail = self.x[end..].iter().zip(&rows[r][end..]).map(|(a, b)| a * b).sum();
+            self.out[j + r] = fold(parts, tail);
+        }
+        R
+    }
+}
+
+/// A factor of a contraction: a matrix whose second index runs over the terms, or, turned, its first.
+#[derive(Clone, Copy, Debug)]
+pub struct Factor<'a> {
+    /// The numbers; rows begin every `stride`.
+    pub data: &'a [f64],
+    /// Numbers from one row to the next.
+    pub stride: usize,
+    /// Whether the first index runs over the terms.
+    pub turned: bool,
+}
+
+impl<'a> Factor<'a> {
+    /// `n` rows of `k` terms of a matrix, or, turned, as many columns; of a vector, which is one row. `None` if it has not so many.
+    pub fn of(data: &'a [f64], shape: &[usize], turned: bool, (n, k): (usize, usize)) -> Option<Factor<'a>> {
+        let (rows, stride, turned) = match shape {
+            [n] => (1, *n, false),
+            [rows, stride] => (*rows, *stride, turned),
+            _ => return None,
+        };
+        let (need, wide) = if turned { (k, n) } else { (n, k) };
+        (need <= rows && wide <= stride && rows * stride <= data.len()).then_some(Factor { data, stride, turned })
+    }
+
+    /// The same from some row on.
+    pub fn after(self, i: usize) -> Factor<'a> {
+        let at = if self.turned { i } else { i * self.stride };
+        Factor { data: &self.data[at.min(self.data.len())..], ..self }
+    }
+
+    /// Whether a term is zero wherever the other factor is.
+    fn is_finite(self, n: usize, k: usize) -> bool {
+        let (rows, wide) = if self.turned { (k, n) } else { (n, k) };
+        (0..rows).all(|i| self.data[i * self.stride..][..wide].iter().fold(0.0, |s, x| s + x * 0.0) == 0.0)
+    }
+
+    fn at(self, i: usize, l: usize) -> f64 {
+        self.data[if self.turned { l * self.stride + i } else { i * self.stride + l }]
+    }
+
+    /// The same from some term on.
+    fn from(self, l: usize) -> Factor<'a> {
+        let at = if self.turned { l * self.stride } else { l };
+        Factor { data: &self.data[at.min(self.data.len())..], ..self }
+    }
+
+    /// Its first rows of `k` terms, one after the other.
+    fn rows(self, n: usize, k: usize) -> Vec<f64> {
+        let mut out = vec![0.0; n * k];
+        if self.turned {
+            // Blocks, so that both sides stay in cache.
+            for l0 in (0..k).step_by(PARTS) {
+                for (i, to) in out.chunks_exact_mut(k).enumerate() {
+                    to[l0..k.min(l0 + PARTS)].iter_mut().enumerate().for_each(|(l, o)| *o = self.data[(l0 + l) * self.stride + i]);
+                }
+            }
+        } else {
+            out.chunks_exact_mut(k.max(1)).enumerate().for_each(|(i, to)| to.copy_from_slice(&self.data[i * self.stride..][..k]));
+        }
+        out
+    }
+}
+
+/// `n` by `m` sums over `k` terms, each of an element of `x` and one of `y`, in the order of [`dot`].
+pub fn contract(x: Factor, y: Factor, (n, m, k): (usize, usize, usize), out: &mut [f64]) {
+    if k > CHUNK {
+        let half = (k / 2).next_multiple_of(CHUNK);
+        contract(x, y, (n, m, half), out);
+        let mut rest = vec![0.0; n * m];
+        contract(x.from(half), y.from(half), (n, m, k - half), &mut rest);
+        return out.iter_mut().zip(&rest).for_each(|(o, v)| *o += v);
+    }
+    if m == 1 && !x.turned {
+        let column: Vec<f64> = (0..k).map(|l| y.data[if y.turned { l * y.stride } else { l }]).collect();
+        return inner_products(&column, (x.data, x.stride), out);
+    }
+    let copy;
+    let x = if x.turned || x.stride != k {
+        copy = x.rows(n, k);
+        &copy[..]
+    } else {
+        &x.data[..n * k]
+    };
+    if n < 3 && !y.turned {
+        x.chunks_exact(k.max(1)).zip(out.chunks_exact_mut(m.max(1))).for_each(|(x, out)| inner_products(x, (y.data, y.stride), out));
+    } else if n > 0 && m > 0 {
+        Arch::new().dispatch(Contract { x, y, size: (n, m, k), out });
+    }
+}
+
+/// The same with terms by another operator than multiplication: a cotangent of zero that is scaled stays zero.
+pub fn contract_by(terms: Terms, x: Factor, y: Factor, (n, m, k): (usize, usize, usize), out: &mut [f64]) {
+    let plain = match terms {
+        Terms::Mul => true,
+        Terms::Scale => x.is_finite(n, k),
+        Terms::Scaled => y.is_finite(m, k),
+    };
+    if plain {
+        return contract(x, y, (n, m, k), out);
+    }
+    for (at, o) in out.iter_mut().enumerate() {
+        let all: Vec<f64> = (0..k).map(|l| terms.eval(x.at(at / m, l), y.at(at % m, l))).collect();
+        *o = super::sum(&all);
+    }
+}
+
+struct Contract<'a> {
+    x: &'a [f64],
+    y: Factor<'a>,
+    size: (usize, usize, usize),
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Contract<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, s: S) {
+        let (width, (n, m, k)) = (S::F64_LANES, self.size);
+        // For few rows a panel would be copied for nothing.
+        let lie = n < 3 && self.y.turned;
+        let mut panel = vec![0.0; if lie { 0 } else { width * k }];
+        for j in (0..m).step_by(width) {
+            let some = width.min(m - j);
+            if lie {
+                let (data, stride) = (&self.y.data[j..], self.y.stride);
+                for i in 0..n {
+                    match some == width {
+                        true => self.tile::<S, 1>(s, |l| S::as_simd_f64s(&data[l * stride..][..S::F64_LANES]).0[0], i, j),
+                        false => self.tile::<S, 1>(s, |l| s.partial_load_f64s(&data[l * stride..][..some]), i, j),
+                    };
+                }
+                continue;
+            }
+            self.fill(&mut panel, j, some, width);
+            let right = &S::as_simd_f64s(&panel).0[..k];
+            let mut i = 0;
+            while i < n {
+                i += match (width, n - i) {
+                    (8, 3..) => self.tile::<S, 3>(s, |l| right[l], i, j),
+                    _ => self.tile::<S, 1>(s, |l| right[l], i, j),
+                };
+            }
+        }
+    }
+}
+
+impl Contract<'_> {
+    /// The terms of some columns of the result, a row for each.
+    #[inline(always)]
+    fn fill(&self, panel: &mut [f64], j: usize, some: usize, width: usize) {
+        let (Factor { data, stride, turned }, k) = (self.y, self.size.2);
+        if turned {
+            panel.chunks_exact_mut(width).enumerate().for_each(|(l, to)| to[..some].copy_from_slice(&data[l * stride + j..][..some]));
+        } else {
+            for (c, row) in data[j * stride..].chunks(stride.max(1)).take(some).enumerate() {
+                panel.iter_mut().skip(c).step_by(width).zip(&row[..k]).for_each(|(to, v)| *to = *v);
+            }
+        }
+    }
+
+    /// `R` rows of the result, one vector wide: eight partial sums each.
+    #[inline(always)]
+    fn tile<S: Simd, const R: usize>(&mut self, s: S, at: impl Fn(usize) -> S::f64s, i: usize, j: usize) -> usize {
+        let (_, m, k) = self.size;
+        let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(i + r) * k..][..k]);
+        let zero = s.splat_f64s(0.0);
+        let (mut acc, end) = ([[zero; PARTS]; R], k / PARTS * PARTS);
+        for l in (0..end).step_by(PARTS) {
+            let left: [&[f64]; R] = std::array::from_fn(|r| &left[r][l..][..PARTS]);
+            let right: [S::f64s; PARTS] = std::array::from_fn(|q| at(l + q));
+            for q in 0..PARTS {
+                for (acc, left) in acc.iter_mut().zip(&left) {
+                    acc[q] = s.add_f64s(acc[q], s.mul_f64s(s.splat_f64s(left[q]), right[q]));
+                }
+            }
+        }
+        let mut tail = [zero; R];
+        for l in end..k {
+            let right = at(l);
+            for (tail, left) in tail.iter_mut().zip(&left) {
+                *tail = s.add_f64s(*tail, s.mul_f64s(s.splat_f64s(left[l]), right));
+            }
+        }
+        let (some, add) = (S::F64_LANES.min(m - j), |x, y| s.add_f64s(x, y));
+        for (r, (a, tail)) in acc.iter().zip(tail).enumerate() {
+            let sum = add(add(add(add(a[0], a[4]), add(a[1], a[5])), add(add(a[2], a[6]), add(a[3], a[7]))), tail);
+            s.partial_store_f64s(&mut self.out[(i + r) * m + j..][..some], sum);
+        }
+        R
+    }
+}
+
+/// What [`super::dot`] makes of a chunk.
+pub(super) fn chunk(x: &[f64], y: &[f64]) -> f64 {
+    let mut out = [0.0];
+    Arch::new().dispatch(Rows { x, y, stride: 0, out: &mut out });
+    out[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: [(usize, usize, usize); 14] =
+        [(0, 3, 2), (3, 0, 2), (1, 1, 1), (2, 2, 2), (1, 40, 70), (2, 9, 33), (3, 7, 5), (7, 300, 9), (17, 5, 8), (16, 64, 20), (33, 259, 31), (5, 2100, 3), (40, 40, 1), (1, 50, 1)];
+
+    fn numbers(n: usize, salt: usize) -> Vec<f64> {
+        (0..n).map(|i| ((i * salt) % 1009) as f64 / 7.0 - 70.0).collect()
+    }
+
+    fn transposed(x: &[f64], n: usize, m: usize) -> Vec<f64> {
+        (0..m).flat_map(|j| (0..n).map(move |i| x[i * m + j])).collect()
+    }
+
+    fn bits(x: &[f64]) -> Vec<u64> {
+        x.iter().map(|v| v.to_bits()).collect()
+    }
+
+    #[test]
+    fn products_add_in_the_order_of_the_inner_index() {
+        for (n, k, c) in SIZES.into_iter().filter(|s| s.2 > 1) {
+            let (x, y) = (numbers(n * k, 7919), numbers(k * c, 7907));
+            let element = |i: usize, j: usize| (0..k).fold(0.0, |sum, l| sum + x[i * k + l] * y[l * c + j]);
+            let want: Vec<f64> = (0..n).flat_map(|i| (0..c).map(move |j| (i, j))).map(|(i, j)| element(i, j)).collect();
+            let mut out = vec![0.0; n * c];
+            multiply(&x, &y, (n, k, c), &mut out);
+            assert_eq!(bits(&out), bits(&want), "{n} {k} {c}");
+        }
+    }
+
+    #[test]
+    fn contractions_add_as_sums_do() {
+        for (n, k, m) in SIZES {
+            let (x, y) = (numbers(n * k, 7919), numbers(m * k, 7907));
+            let sum = |i: usize, j: usize| {
+                let terms: Vec<f64> = (0..k).map(|l| x[i * k + l] * y[j * k + l]).collect();
+                crate::ops::sum_floats(&terms)
+            };
+            let want: Vec<f64> = (0..n).flat_map(|i| (0..m).map(move |j| (i, j))).map(|(i, j)| sum(i, j)).collect();
+            let (xt, yt) = (transposed(&x, n, k), transposed(&y, m, k));
+            for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
+                let x = if a { Factor { data: &xt, stride: n, turned: true } } else { Factor { data: &x, stride: k, turned: false } };
+                let y = if b { Factor { data: &yt, stride: m, turned: true } } else { Factor { data: &y, stride: k, turned: false } };
+                let mut out = vec![f64::NAN; n * m];
+                contract(x, y, (n, m, k), &mut out);
+                assert_eq!(bits(&out), bits(&want), "{n} {k} {m} {a} {b}");
+            }
+        }
+    }
+}
