@@ -69,6 +69,33 @@ print (go 5000, scans 9000, folds 9000)";
 }
 
 #[test]
+fn contractions_are_the_sums_that_they_were() {
+    let text = "let products (a : [n][k]Float) (b : [k][m]Float) : [n][m]Float = for i, j -> sum for l -> a[i, l] * b[l, j]
+let turned (a : [k][n]Float) (b : [m][k]Float) (c : [n]Float) : [n][m]Float = for i, j -> sum for l -> b[j, l] * (c[i] * a[l, i])
+let shifted (a : [n][k]Float) (b : [k][m]Float) (c : [m]Float) : [n][m]Float = for i, j -> relu (c[j] + (sum for l -> exp a[i, l] * b[l, j]))
+let batches (a : [r][n][k]Float) (b : [k][m]Float) : [r][n][m]Float = for e, i, j -> sum for l -> a[e, i, l] * b[l, j]
+let right (a : [n][k]Float) (b : [k]Float) : [n]Float = for i -> sum for l -> a[i, l] * b[l]
+let left (a : [k][n]Float) (b : [k]Float) : [n]Float = for i -> sum for l -> a[l, i] * b[l]
+let numbers (key : Int) (n : Int) (m : Int) = random.normal (random.key key) [n, m]
+let show (n : Int) (k : Int) (m : Int) =
+  let (a, b, c) = (numbers 1 n k, numbers 2 k m, numbers 3 1 m)
+  let one = grad (fun (a, b) -> sum (flatten (products a b ^ 2))) (a, b)
+  let two = grad (fun (a, b, c) -> sum (flatten (shifted a b c))) (a, b, c[0])
+  let three = grad (fun (a, b) -> sum (right a b ^ 2) + sum (left a.T b)) (a, b.T[0])
+  (products a b, turned a.T b.T a.T[0], shifted a b c[0], batches [a, a] b, right a b.T[0], left b b.T[0][:k], one, two, three)
+print (show 30 40 20)
+print (show 5 1100 7)
+print (show 4 8 4)
+print (show 3 300 400)
+print (show 90 7 70)
+let far = products (for i < 20, l < 30 -> if i == l then inf else float (i - l)) (for l < 30, j < 20 -> if l > j then 0.0 else float l)
+print far
+print (grad (fun b -> sum (flatten (products (for i < 20, l < 30 -> if i == 3 then inf else 1.0) b)[0:2])) (numbers 1 30 20))
+";
+    assert_eq!(run(text, false).0, run(text, true).0);
+}
+
+#[test]
 fn random_keys_are_split_natively() {
     let text = "let rec draw k n acc =
   let keys = random.split k 2

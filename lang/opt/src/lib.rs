@@ -11,6 +11,8 @@
 //! - [`mod@hoist`]: what no turn of a loop changes, and what cannot fail, is computed before it.
 //! - [`mod@elements`]: elements of products and sums of arrays from those of their operands, so that the arrays are not made.
 //! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
+//! - [`mod@direct`]: elements of rows that are read in more loops than the array has axes, read from the array.
+//! - [`mod@contract`]: sums of products that are contractions.
 //! - [`mod@terms`]: sums of terms in the order of sums of arrays.
 //! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
 //! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
@@ -31,7 +33,9 @@
 //! What is *not* here: transformations that change the order of floating-point sums; any IO.
 
 pub mod across;
+pub mod contract;
 pub mod cse;
+pub mod direct;
 pub mod elements;
 pub mod extent;
 pub mod fold;
@@ -65,6 +69,7 @@ pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
     if scalars::scalars(f, scalars::Sums::Kept) {
         round(f, arrays);
     }
+    direct::direct(f);
     check(p, f);
 }
 
@@ -93,6 +98,9 @@ fn until_done(p: &Program, f: &mut Function, target: For) {
         inline::finally(p, f);
         round(f, Arrays::MayBeAbsent);
         if scalars::scalars(f, scalars::Sums::Written) {
+            round(f, Arrays::MayBeAbsent);
+        }
+        if contract::contract(f) {
             round(f, Arrays::MayBeAbsent);
         }
     }

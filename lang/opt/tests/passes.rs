@@ -27,6 +27,8 @@ const PASSES: &[(&str, Pass)] = &[
     ("elements", |_, f| _ = adl_opt::elements::elements(f, adl_opt::elements::Order::Free)),
     ("interchange", |_, f| _ = adl_opt::interchange::interchange(f)),
     ("terms", |_, f| adl_opt::terms::terms(f)),
+    ("contract", |_, f| _ = adl_opt::contract::contract(f)),
+    ("direct", |_, f| adl_opt::direct::direct(f)),
     ("inline", adl_opt::inline::inline),
     ("finish", adl_opt::finish),
 ];

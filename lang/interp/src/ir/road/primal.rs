@@ -99,6 +99,7 @@ impl Road {
             made = better;
             adl_opt::plain(&self.program, &mut made, arrays);
         }
+        adl_opt::contract::contract(&mut made);
         adl_opt::terms::terms(&mut made);
         self.plain_calls(&mut made.body);
         self.program.set(id, made);

@@ -1,0 +1,368 @@
+//! Sums of products in comprehensions as contractions, which a tuned kernel computes.
+//!
+//! ```text
+//! for i < n, j < m -> g (sum for l < k -> a[i, l] * b[l, j])
+//! ⟼  c = contract a (b turned) n m k;  for i < n, j < m -> g c[i, j]
+//! ```
+//!
+//! The term is a product of two factors, of which one depends on `i` and `l` and the other on `j` and `l`. A factor that is an element of an
+//! array from outside of the nest is read where it lies, whichever index comes first; any other is computed into a matrix of its own, which
+//! takes a fraction of the work that the sums took. Without `i` it is a product of a vector and a matrix.
+//!
+//! Results are the same bits: a contraction adds as sums do ([`adl_ir::Contract`]). How many rows and columns there are is known when the
+//! code runs, so where there are few the nest stays beside it.
+
+use adl_ir::{Block, Builder, Cmp, Contract, Function, Loop, Lit, Op, Out, Stmt, Terms, Turns, Ty, Var};
+use adl_prim::Bin;
+use std::collections::HashMap;
+
+/// Rows and columns from which a contraction pays.
+const WIDE: i64 = 4;
+/// Terms from which it pays; as many as are added side by side.
+const DEEP: i64 = 8;
+
+/// Makes contractions; whether there were any.
+pub fn contract(f: &mut Function) -> bool {
+    if !sums_in_loops(f, &f.body, 0) {
+        return false;
+    }
+    let mut c = Contractions { b: Builder::on(f.clone()), changed: false };
+    let made = c.block(&f.body);
+    if c.changed {
+        *f = Function { body: made, ..c.b.func };
+    }
+    c.changed
+}
+
+/// Whether there is a sum over an index inside of a loop.
+fn sums_in_loops(f: &Function, b: &Block, depth: usize) -> bool {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        b.stmts.iter().any(|s| {
+            let inner = depth + usize::from(matches!(s.op, Op::Loop(_)));
+            depth > 0 && summed(f, s).is_some() || s.op.blocks().into_iter().any(|b| sums_in_loops(f, b, inner))
+        })
+    })
+}
+
+/// A loop whose turns are independent.
+fn independent(s: &Stmt) -> Option<(&Loop, Var)> {
+    let Op::Loop(l) = &s.op else { return None };
+    let Turns::For(n) = l.turns else { return None };
+    let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && l.body.lin_params.is_empty();
+    plain.then_some((&**l, n))
+}
+
+/// A sum of Floats over an index.
+fn summed<'a>(f: &Function, s: &'a Stmt) -> Option<(&'a Loop, Var)> {
+    independent(s).filter(|(l, _)| l.outs == [Out::Sum] && *f.ty(l.body.results[0]) == Ty::F64)
+}
+
+/// A loop that makes arrays.
+fn collecting(s: &Stmt) -> Option<(&Loop, Var)> {
+    independent(s).filter(|(l, _)| l.outs.contains(&Out::Collect))
+}
+
+struct Contractions {
+    b: Builder,
+    changed: bool,
+}
+
+/// What a variable that is bound in a nest is.
+#[derive(Clone, Copy)]
+enum Def<'a> {
+    /// The index of a loop.
+    Index,
+    /// An element of an array at a loop's index.
+    Elem(Var, Var),
+    /// The result of an operation.
+    Made(&'a Stmt),
+    /// Something else.
+    Other,
+}
+
+/// A nest of loops around a sum.
+struct Nest<'a> {
+    /// What is bound in it, and the loops on which that depends, a bit for each.
+    defs: HashMap<Var, (Def<'a>, u8)>,
+    /// The indices and the numbers of turns, from the outermost loop in.
+    loops: Vec<(Var, Var)>,
+}
+
+/// What depends on more than indices.
+const MORE: u8 = 128;
+
+/// A factor of the term, and the index of its rows (none for a vector).
+#[derive(Clone, Copy)]
+struct Side {
+    v: Var,
+    row: Option<usize>,
+}
+
+impl<'a> Nest<'a> {
+    /// The nest of loops, the last of which is the sum.
+    fn of(f: &Function, loops: &[(&'a Loop, Var)]) -> Nest<'a> {
+        let mut nest = Nest { defs: HashMap::new(), loops: Vec::new() };
+        for (k, (l, n)) in loops.iter().enumerate() {
+            let (bit, index) = (1 << k, l.body.params[0]);
+            nest.loops.push((index, *n));
+            nest.defs.insert(index, (Def::Index, bit));
+            for (x, e) in l.xs.iter().zip(&l.body.params[1..]) {
+                let on = nest.on(*x) | bit;
+                nest.defs.insert(*e, (Def::Elem(*x, index), on));
+            }
+            for s in &l.body.stmts {
+                let mut on = if copied(f, s) { 0 } else { MORE };
+                s.op.each_operand(&mut |v| on |= nest.on(v));
+                for v in &s.outs {
+                    nest.defs.insert(*v, (if on & MORE == 0 { Def::Made(s) } else { Def::Other }, on));
+                }
+            }
+        }
+        nest
+    }
+
+    /// The loops on which a variable depends.
+    fn on(&self, v: Var) -> u8 {
+        self.defs.get(&v).map_or(0, |d| d.1)
+    }
+
+    fn outside(&self, v: Var) -> bool {
+        !self.defs.contains_key(&v)
+    }
+
+    /// The array from outside of which a variable is a part, and where.
+    fn place(&self, v: Var) -> Option<(Var, Vec<Var>)> {
+        let (a, at) = match self.defs.get(&v) {
+            None => return Some((v, Vec::new())),
+            Some((Def::Elem(a, i), _)) => (*a, vec![*i]),
+            Some((Def::Made(Stmt { op: Op::Index { a, at, .. }, .. }), _)) => (*a, at.clone()),
+            _ => return None,
+        };
+        let (a, mut to) = self.place(a)?;
+        to.extend(at);
+        Some((a, to))
+    }
+
+    /// The factors of a sum's term, if they are those of a contraction.
+    fn factors(&self, sum: &Loop) -> Option<(Terms, [Side; 2])> {
+        let last = self.loops.len() - 1;
+        let Some((Def::Made(Stmt { op: Op::Bin(by @ (Bin::Mul | Bin::Scale), x, y), .. }), _)) = self.defs.get(&sum.body.results[0]) else { return None };
+        let side = |v: Var| {
+            let on = self.on(v) ^ (1 << last);
+            let row = (0..last).find(|k| on == 1 << k);
+            (on == 0 || row.is_some()).then_some(Side { v, row })
+        };
+        let sides = [side(*x)?, side(*y)?];
+        let second = sides.iter().position(|s| s.row == Some(last - 1))?;
+        let first = sides[1 - second];
+        let fits = if last == 1 { first.row.is_none() } else { first.row == Some(0) };
+        let terms = match (by, second) {
+            (Bin::Mul, _) => Terms::Mul,
+            (_, 1) => Terms::Scale,
+            _ => Terms::Scaled,
+        };
+        fits.then_some((terms, [first, sides[second]]))
+    }
+}
+
+/// The array that a factor is a part of, at which indices, and whether its first index after these is that of the terms.
+type Lies = (Var, Vec<Var>, bool);
+
+impl Nest<'_> {
+    /// The indices on which a factor depends, with their numbers of turns.
+    fn axes(&self, side: Side) -> Vec<(Var, Var)> {
+        side.row.into_iter().chain([self.loops.len() - 1]).map(|k| self.loops[k]).collect()
+    }
+
+    /// Where a factor lies, if it is an element of an array from outside.
+    fn lies(&self, f: &Function, side: Side) -> Option<Lies> {
+        let way: Vec<Var> = self.axes(side).iter().map(|a| a.0).collect();
+        let (a, at) = self.place(side.v).filter(|(a, at)| *f.ty(*a) == Ty::F64.array(at.len() as u32))?;
+        let (before, last) = at.split_at(at.len().saturating_sub(way.len()));
+        let turned = last.iter().rev().eq(&way) && way.len() == 2;
+        ((turned || last == way) && before.iter().all(|v| self.outside(*v))).then(|| (a, before.to_vec(), turned))
+    }
+}
+
+/// What a factor may be made of.
+fn copied(f: &Function, s: &Stmt) -> bool {
+    let flat = s.outs.len() == 1 && s.lin_outs.is_empty() && f.ty(s.outs[0]).is_flat();
+    match &s.op {
+        Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => flat,
+        Op::Index { .. } => s.outs.len() == 1,
+        _ => false,
+    }
+}
+
+/// A sum that becomes a contraction: the nest, the sum's statement, and its factors.
+struct Found<'a> {
+    nest: Nest<'a>,
+    sum: &'a Stmt,
+    terms: Terms,
+    sides: [Side; 2],
+}
+
+/// The first sum of a nest that is a contraction.
+fn found<'a>(f: &Function, s: &'a Stmt) -> Option<Found<'a>> {
+    let outer = collecting(s)?;
+    let inner = outer.0.body.stmts.iter().filter_map(collecting);
+    let deep = inner.flat_map(|l| l.0.body.stmts.iter().map(move |s| (vec![outer, l], s)));
+    let all = deep.chain(outer.0.body.stmts.iter().map(|s| (vec![outer], s)));
+    all.into_iter().find_map(|(mut loops, sum)| {
+        loops.push(summed(f, sum)?);
+        let nest = Nest::of(f, &loops);
+        // How often loops turn is asked before the nest, and nobody asks afterwards how often that was.
+        let around = loops[loops.len() - 2].0;
+        let counted = sum.outs.get(1).is_some_and(|v| reads(&around.body, *v));
+        if counted || !nest.loops.iter().all(|l| nest.outside(l.1)) {
+            return None;
+        }
+        let (terms, sides) = nest.factors(loops[loops.len() - 1].0)?;
+        // To copy a matrix takes as long as to multiply it by one vector.
+        if loops.len() == 2 && !nest.lies(f, sides[1]).is_some_and(|(_, before, _)| before.is_empty()) {
+            return None;
+        }
+        Some(Found { nest, sum, terms, sides })
+    })
+}
+
+fn reads(b: &Block, v: Var) -> bool {
+    let mut found = b.results.contains(&v);
+    for s in &b.stmts {
+        s.op.each_operand(&mut |x| found |= x == v);
+        found |= s.op.blocks().into_iter().any(|b| reads(b, v));
+    }
+    found
+}
+
+impl Contractions {
+    fn block(&mut self, b: &Block) -> Block {
+        self.b.open();
+        self.b.adopt(&b.params, &b.lin_params);
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().for_each(|s| self.stmt(s)));
+        self.b.close(b.results.clone(), b.lin_results.clone())
+    }
+
+    fn stmt(&mut self, s: &Stmt) {
+        let func = std::mem::take(&mut self.b.func);
+        let found = found(&func, s);
+        self.b.func = func;
+        let Some(found) = found else {
+            let mut s = s.clone();
+            for b in s.op.blocks_mut() {
+                *b = self.block(b);
+            }
+            return self.b.push(s);
+        };
+        self.changed = true;
+        let many = self.many(&found.nest);
+        self.b.open();
+        let results = self.contracted(s, &found);
+        let some = self.b.close(results, Vec::new());
+        self.b.open();
+        let rest = self.b.copy_stmt(s, &mut HashMap::new());
+        let results = rest.outs.clone();
+        self.b.push(rest);
+        let few = self.b.close(results, Vec::new());
+        self.b.push(Stmt { op: Op::If(many, Box::new(some), Box::new(few)), ..s.clone() });
+    }
+
+    /// Whether a contraction pays.
+    fn many(&mut self, nest: &Nest) -> Var {
+        let last = nest.loops.len() - 1;
+        let no = self.b.lit(Lit::Bool(false));
+        let mut all = None;
+        for (k, (_, n)) in nest.loops.iter().enumerate() {
+            let least = self.b.int(if k == last { DEEP } else { WIDE });
+            let enough = self.b.cmp(Cmp::Ge, *n, least);
+            all = Some(all.map_or(enough, |all| self.b.one(Op::Select(all, enough, no), Ty::Bool)));
+        }
+        all.unwrap_or(no)
+    }
+
+    /// The contraction and what is left of the nest; its results.
+    fn contracted(&mut self, s: &Stmt, found: &Found) -> Vec<Var> {
+        let Found { nest, sum, terms, sides } = found;
+        let ((a, left), (b, right)) = (self.factor(nest, sides[0]), self.factor(nest, sides[1]));
+        let [.., (i, m), (_, k)] = nest.loops[..] else { return Vec::new() };
+        let (rank, n) = if nest.loops.len() == 2 { (1, self.b.int(1)) } else { (2, nest.loops[0].1) };
+        let c = Contract { terms: *terms, a, b, size: [n, m, k], turned: [left, right] };
+        let c = self.b.one(Op::Contract(Box::new(c)), Ty::F64.array(rank));
+        if s.outs.len() == 2 && is_all(&self.b.func, s, sum.outs[0]) {
+            return vec![c, nest.loops[0].1];
+        }
+        let at = if rank == 1 { vec![i] } else { vec![nest.loops[0].0, i] };
+        let read = Stmt { op: Op::Index { a: c, at, shape: None }, outs: vec![sum.outs[0]], lin_outs: Vec::new(), span: sum.span };
+        let mut rest = s.clone();
+        replace(&mut rest, sum.outs[0], &read);
+        let rest = self.b.copy_stmt(&rest, &mut HashMap::new());
+        let results = rest.outs.clone();
+        self.stmt(&rest);
+        results
+    }
+
+    /// A factor as an array, and whether its first index is that of the terms.
+    fn factor(&mut self, nest: &Nest, side: Side) -> (Var, bool) {
+        let axes = nest.axes(side);
+        if let Some((a, at, turned)) = nest.lies(&self.b.func, side) {
+            let ty = Ty::F64.array(axes.len() as u32);
+            return (if at.is_empty() { a } else { self.b.one(Op::Index { a, at, shape: None }, ty) }, turned);
+        }
+        let mut names = HashMap::new();
+        for (index, _) in &axes {
+            self.b.open();
+            let new = self.b.param(Ty::I64);
+            names.insert(*index, new);
+        }
+        let mut made = self.made(nest, side.v, &mut names);
+        for (rank, (_, n)) in axes.iter().rev().enumerate() {
+            let body = self.b.close(vec![made], Vec::new());
+            let l = Loop { turns: Turns::For(*n), reverse: false, init: Vec::new(), lin_init: Vec::new(), xs: Vec::new(), lin_xs: Vec::new(), outs: vec![Out::Collect], lin_outs: Vec::new(), body };
+            made = self.b.emit(Op::Loop(Box::new(l)), &[Ty::F64.array(rank as u32 + 1), Ty::I64], &[]).0[0];
+        }
+        (made, false)
+    }
+
+    /// A variable of the nest, made again.
+    fn made(&mut self, nest: &Nest, v: Var, names: &mut HashMap<Var, Var>) -> Var {
+        if let Some(v) = names.get(&v) {
+            return *v;
+        }
+        let ty = self.b.ty(v);
+        let op = match (nest.place(v), nest.defs.get(&v)) {
+            (_, None) => return v,
+            (Some((a, at)), _) if self.b.ty(a) == ty.scalar().array(at.len() as u32 + ty.rank()) => Op::Index { a, at: at.iter().map(|i| self.made(nest, *i, names)).collect(), shape: None },
+            (_, Some((Def::Elem(a, i), _))) => Op::Index { a: self.made(nest, *a, names), at: vec![self.made(nest, *i, names)], shape: None },
+            (_, Some((Def::Made(s), _))) => {
+                let mut op = s.op.clone();
+                op.map_operands(&mut |v| self.made(nest, v, names));
+                op
+            }
+            (_, Some(_)) => return v,
+        };
+        let new = self.b.one(op, ty);
+        names.insert(v, new);
+        new
+    }
+}
+
+/// Whether the sums are all that a nest makes.
+fn is_all(f: &Function, s: &Stmt, sum: Var) -> bool {
+    let Some((l, _)) = collecting(s).filter(|(l, _)| l.outs == [Out::Collect]) else { return false };
+    let result = l.body.results[0];
+    let simple = |s: &Stmt| copied(f, s) || s.outs.contains(&result);
+    l.body.stmts.iter().all(simple) && (result == sum || l.body.stmts.iter().any(|s| s.outs.contains(&result) && is_all(f, s, sum)))
+}
+
+/// Replaces the statement of a nest that makes a variable.
+fn replace(s: &mut Stmt, made: Var, by: &Stmt) {
+    for b in s.op.blocks_mut() {
+        for s in &mut b.stmts {
+            if s.outs.contains(&made) {
+                *s = by.clone();
+            } else {
+                replace(s, made, by);
+            }
+        }
+    }
+}
