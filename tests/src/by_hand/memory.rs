@@ -30,9 +30,14 @@ struct Kept {
     top: Bits,
 }
 
+/// A loop, so that it is part of its caller, and as wide as that.
 #[inline(always)]
 fn each(f: impl Fn(usize) -> f64) -> Bits {
-    std::array::from_fn(f)
+    let mut out = [0.0; B];
+    for (k, o) in out.iter_mut().enumerate() {
+        *o = f(k);
+    }
+    out
 }
 
 /// A layer's new state, and what was computed.

@@ -1,10 +1,10 @@
 //! A mixture of Gaussians with a Wishart prior.
 
+use super::gemm::add_some;
 use super::sums::numbers;
 use super::{ByHand, wide};
 use adl_prim::elementary::exp;
 use serde_json::Value as Json;
-use std::ops::Range;
 
 /// Points that are taken together.
 const BLOCK: usize = 64;
@@ -20,38 +20,6 @@ struct Mixture {
     mu: Vec<f64>,
     q: Vec<f64>,
     l: Vec<f64>,
-}
-
-/// Adds a product of matrices; `inner` says over which indices a tile's sum goes.
-#[inline(always)]
-fn tiles(x: &[f64], y: &[f64], (n, k, c): (usize, usize, usize), out: &mut [f64], inner: impl Fn(usize, usize) -> Range<usize>) {
-    for i in (0..n).step_by(4) {
-        for j in (0..c).step_by(16) {
-            let (rows, width) = (4.min(n - i), 16.min(c - j));
-            let mut acc = [[0.0; 16]; 4];
-            if rows == 4 && width == 16 {
-                for l in inner(i, j) {
-                    let right = &y[l * c + j..][..16];
-                    for (r, acc) in acc.iter_mut().enumerate() {
-                        let f = x[(i + r) * k + l];
-                        for (a, v) in acc.iter_mut().zip(right) {
-                            *a += f * v;
-                        }
-                    }
-                }
-            } else {
-                for l in inner(i, j) {
-                    for r in 0..rows {
-                        let f = x[(i + r) * k + l];
-                        (0..width).for_each(|a| acc[r][a] += f * y[l * c + j + a]);
-                    }
-                }
-            }
-            for r in 0..rows {
-                (0..width).for_each(|a| out[(i + r) * c + j + a] += acc[r][a]);
-            }
-        }
-    }
 }
 
 impl Mixture {
@@ -76,7 +44,7 @@ impl Mixture {
         self.x[start * d..(start + rows) * d].chunks_exact(d).for_each(|x| diff.extend(x.iter().zip(mu).map(|(x, m)| x - m)));
         z.clear();
         z.resize(rows * d, 0.0);
-        tiles(diff, f, (rows, d, d), z, |_, j| 0..d.min(j + 16));
+        add_some(diff, f, (rows, d, d), z, |_, columns| 0..columns.end);
         rows
     }
 
@@ -153,7 +121,7 @@ impl Mixture {
                 left.clear();
                 left.resize(rows * d, 0.0);
                 (0..rows).for_each(|r| (0..d).for_each(|i| left[i * rows + r] = z[r * d + i]));
-                tiles(&left, &diff, (d, rows, d), &mut df, |i, j| if j > i + 3 { 0..0 } else { 0..rows });
+                add_some(&left, &diff, (d, rows, d), &mut df, |some, columns| if columns.start < some.end { 0..rows } else { 0..0 });
             }
             for j in 0..d {
                 dmu[j] = f[j * d..][..d].iter().zip(&zs).map(|(f, z)| f * z).sum();

@@ -5,6 +5,7 @@
 
 pub mod cameras;
 pub mod deals;
+pub mod gemm;
 pub mod hand;
 pub mod memory;
 pub mod mixture;

@@ -1,5 +1,6 @@
 //! A network of three layers.
 
+use super::gemm::add_product;
 use super::{ByHand, wide};
 
 const SIZES: [usize; 4] = [784, 128, 64, 10];
@@ -10,38 +11,6 @@ struct Batch {
     w: Vec<Vec<f64>>,
     x: Vec<f64>,
     labels: Vec<usize>,
-}
-
-/// Adds the product of matrices of `n` by `k` and `k` by `c` elements: rows of the left one four at a time, strips of columns.
-#[inline(always)]
-fn multiply(x: &[f64], y: &[f64], (n, k, c): (usize, usize, usize), out: &mut [f64]) {
-    for i in (0..n).step_by(4) {
-        for j in (0..c).step_by(16) {
-            let (rows, width) = (4.min(n - i), 16.min(c - j));
-            let mut acc = [[0.0; 16]; 4];
-            if rows == 4 && width == 16 {
-                for l in 0..k {
-                    let right = &y[l * c + j..][..16];
-                    for (r, acc) in acc.iter_mut().enumerate() {
-                        let f = x[(i + r) * k + l];
-                        for (a, v) in acc.iter_mut().zip(right) {
-                            *a += f * v;
-                        }
-                    }
-                }
-            } else {
-                for l in 0..k {
-                    for r in 0..rows {
-                        let f = x[(i + r) * k + l];
-                        (0..width).for_each(|a| acc[r][a] += f * y[l * c + j + a]);
-                    }
-                }
-            }
-            for r in 0..rows {
-                (0..width).for_each(|a| out[(i + r) * c + j + a] += acc[r][a]);
-            }
-        }
-    }
 }
 
 fn transposed(x: &[f64], (n, m): (usize, usize)) -> Vec<f64> {
@@ -63,7 +32,7 @@ impl Batch {
         for l in 0..3 {
             let (k, c) = (SIZES[l], SIZES[l + 1]);
             let mut out: Vec<f64> = (0..n).flat_map(|_| self.b[l].iter().copied()).collect();
-            multiply(&all[l], &self.w[l], (n, k, c), &mut out);
+            add_product(&all[l], &self.w[l], (n, k, c), &mut out);
             if l < 2 {
                 out.iter_mut().for_each(|v| *v = v.max(0.0));
             }
@@ -97,12 +66,12 @@ impl Batch {
             let mut b = vec![0.0; c];
             d.chunks_exact(c).for_each(|row| b.iter_mut().zip(row).for_each(|(b, v)| *b += v));
             let mut w = vec![0.0; k * c];
-            multiply(&transposed(&all[l], (n, k)), &d, (k, n, c), &mut w);
+            add_product(&transposed(&all[l], (n, k)), &d, (k, n, c), &mut w);
             parts.push([b, w].concat());
             // Nobody wants the pictures' own.
             if l > 0 {
                 let mut before = vec![0.0; n * k];
-                multiply(&d, &transposed(&self.w[l], (k, c)), (n, c, k), &mut before);
+                add_product(&d, &transposed(&self.w[l], (k, c)), (n, c, k), &mut before);
                 before.iter_mut().zip(&all[l]).for_each(|(v, x)| *v *= f64::from(u8::from(*x > 0.0)));
                 d = before;
             }

@@ -1,0 +1,78 @@
+//! A product of matrices as fast as it can be written in some lines: columns of the right factor are copied into panels as wide as a vector, and a
+//! tile of eight rows stays in registers while the inner index runs.
+
+use pulp::{Arch, Simd, WithSimd};
+use std::ops::Range;
+
+/// Elements of the inner dimension that are gone through before the next.
+const INNER: usize = 256;
+
+/// Adds the product of matrices of `n` by `k` and `k` by `c` numbers.
+pub fn add_product(x: &[f64], y: &[f64], size: (usize, usize, usize), out: &mut [f64]) {
+    add_some(x, y, size, out, |_, _| 0..size.1);
+}
+
+/// The same where `inner` says over which indices the sums of some rows and columns go.
+pub fn add_some(x: &[f64], y: &[f64], size: (usize, usize, usize), out: &mut [f64], inner: impl Fn(Range<usize>, Range<usize>) -> Range<usize>) {
+    Arch::new().dispatch(Tiles { x, y, size, out, inner });
+}
+
+struct Tiles<'a, F> {
+    x: &'a [f64],
+    y: &'a [f64],
+    size: (usize, usize, usize),
+    out: &'a mut [f64],
+    inner: F,
+}
+
+impl<F: Fn(Range<usize>, Range<usize>) -> Range<usize>> WithSimd for Tiles<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(mut self, s: S) {
+        let ((n, k, c), w) = (self.size, S::F64_LANES);
+        let mut panel = vec![s.splat_f64s(0.0); INNER.min(k)];
+        for l0 in (0..k).step_by(INNER) {
+            let l1 = (l0 + INNER).min(k);
+            for j in (0..c).step_by(w) {
+                let some = w.min(c - j);
+                for (l, to) in (l0..l1).zip(&mut panel) {
+                    *to = s.partial_load_f64s(&self.y[l * c + j..][..some]);
+                }
+                let mut i = 0;
+                while i < n {
+                    let rows = match n - i { 8.. => 8, 4.. => 4, _ => 1 };
+                    let all = (self.inner)(i..i + rows, j..j + some);
+                    let part = all.start.max(l0)..all.end.min(l1);
+                    if !part.is_empty() {
+                        let from = &panel[part.start - l0..part.end - l0];
+                        match rows {
+                            8 => self.tile::<S, 8>(s, from, (i, part.start, j)),
+                            4 => self.tile::<S, 4>(s, from, (i, part.start, j)),
+                            _ => self.tile::<S, 1>(s, from, (i, part.start, j)),
+                        }
+                    }
+                    i += rows;
+                }
+            }
+        }
+    }
+}
+
+impl<F> Tiles<'_, F> {
+    #[inline(always)]
+    fn tile<S: Simd, const R: usize>(&mut self, s: S, panel: &[S::f64s], (i, l, j): (usize, usize, usize)) {
+        let (_, k, c) = self.size;
+        let some = S::F64_LANES.min(c - j);
+        let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(i + r) * k + l..][..panel.len()]);
+        let mut acc: [S::f64s; R] = std::array::from_fn(|r| s.partial_load_f64s(&self.out[(i + r) * c + j..][..some]));
+        for (l, right) in panel.iter().enumerate() {
+            for (acc, left) in acc.iter_mut().zip(&left) {
+                *acc = s.mul_add_e_f64s(s.splat_f64s(left[l]), *right, *acc);
+            }
+        }
+        for (r, acc) in acc.into_iter().enumerate() {
+            s.partial_store_f64s(&mut self.out[(i + r) * c + j..][..some], acc);
+        }
+    }
+}
