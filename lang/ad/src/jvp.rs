@@ -14,7 +14,8 @@ use crate::Ad;
 use crate::activity::Activity;
 use crate::tensor::narrow::Which;
 use crate::{check, dce, explicit};
-use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, FnId, Function, Lit, Loop, Op, Out, Program, Role, Stmt, Turns, Ty, Var};
+use adl_prim::scalar::{d_bin, d_un};
 use adl_prim::{Bin, Ops, Un};
 use adl_specialise::Unsupported;
 use std::collections::{HashMap, HashSet};
@@ -69,6 +70,8 @@ impl Ad {
                 cleanup(p, &mut f, arrays);
             }
         }
+        // What was a derivative is a program like another now.
+        f.vars.iter_mut().for_each(|v| v.role = Role::Operation);
         Rc::new(f)
     }
 
@@ -341,8 +344,25 @@ impl J<'_> {
     }
 }
 
+/// The derivative of `y = op x`, which counts as one function.
+pub(crate) fn derivative(b: &mut Builder, op: Un, x: Var, y: Var) -> Var {
+    let first = b.func.vars.len();
+    let Ok(d) = d_un(&mut Emit(b), op, &x, &y);
+    b.derivative(first, &[d]);
+    d
+}
+
+/// The partial derivatives of `z = op x y`, which count as one function each; those of `min` and `max` are brackets, which cost nothing.
+pub(crate) fn partials(b: &mut Builder, op: Bin, x: Var, y: Var, z: Var) -> (Var, Var) {
+    let first = b.func.vars.len();
+    let Ok((dx, dy)) = d_bin(&mut Emit(b), op, &x, &y, &z);
+    let brackets = matches!(op, Bin::Min | Bin::Max);
+    b.derivative(first, &[dx, dy][..if brackets { 0 } else { 2 }]);
+    (dx, dy)
+}
+
 /// Derivative rules of scalar operators, emitted into a function.
-pub(crate) struct Emit<'a>(pub(crate) &'a mut Builder);
+struct Emit<'a>(&'a mut Builder);
 
 impl Ops for Emit<'_> {
     type V = Var;

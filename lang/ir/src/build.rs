@@ -1,6 +1,6 @@
 //! Making functions: [`Builder`] adds statements to the innermost open block, and finds the types of their results.
 
-use crate::func::{Block, FnId, Function, Program, Stmt, Var};
+use crate::func::{Block, FnId, Function, Program, Role, Stmt, Var};
 use crate::op::{Cmp, Conv, Lit, Op};
 use crate::ty::Ty;
 use adl_prim::{Bin, Prim, Un};
@@ -136,6 +136,13 @@ impl Builder {
         let stmts = b.stmts.iter().map(|s| self.copy_stmt(s, names)).collect();
         let name = |v: &Var| *names.get(v).unwrap_or(v);
         Block { params, lin_params, stmts, results: b.results.iter().map(name).collect(), lin_results: b.lin_results.iter().map(name).collect() }
+    }
+
+    /// Says that what was added since there were `first` variables finds a derivative: `found`, and before it steps.
+    pub fn derivative(&mut self, first: usize, found: &[Var]) {
+        for (i, info) in self.func.vars.iter_mut().enumerate().skip(first) {
+            info.role = if found.contains(&Var(i as u32)) { Role::Derivative } else { Role::Step };
+        }
     }
 
     /// Closes the function.

@@ -23,6 +23,28 @@ pub struct VarInfo {
     pub linear: bool,
     /// The user's name for it, for printing.
     pub name: Option<Rc<str>>,
+    /// What makes it.
+    pub role: Role,
+}
+
+impl VarInfo {
+    /// A variable without a name, that an operation of the program makes.
+    pub fn new(ty: Ty, linear: bool) -> VarInfo {
+        VarInfo { ty, linear, name: None, role: Role::Operation }
+    }
+}
+
+/// What the statement is that makes a variable, where arithmetic is counted as in *Differentiating a Tensor Language* (Fig. 6), for which a function of numbers
+/// is one black box, and its derivative another. It means nothing to anything else.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Role {
+    /// An operation of the program.
+    #[default]
+    Operation,
+    /// A step on the way to a derivative: not counted.
+    Step,
+    /// The derivative of a function at a point, which counts as one.
+    Derivative,
 }
 
 /// Statements, and what they make.
@@ -67,7 +89,7 @@ pub struct Function {
 impl Function {
     /// A new variable.
     pub fn fresh(&mut self, ty: Ty, linear: bool) -> Var {
-        self.vars.push(VarInfo { ty, linear, name: None });
+        self.vars.push(VarInfo::new(ty, linear));
         Var(self.vars.len() as u32 - 1)
     }
 

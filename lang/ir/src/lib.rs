@@ -47,7 +47,7 @@ pub mod verify;
 
 pub use build::Builder;
 pub use eval::{Counts, Evaluator, Host, Val};
-pub use func::{Block, DataDecl, FnId, Function, Program, Stmt, Var, VarInfo};
+pub use func::{Block, DataDecl, FnId, Function, Program, Role, Stmt, Var, VarInfo};
 pub use op::{Cmp, Contract, Conv, Lit, Loop, Op, Out, Rule, RuleKind, Soac, SoacKind, Terms, Turns};
 pub use ty::{DataId, Ty};
 pub use verify::{Fault, verify, verify_linear_b};

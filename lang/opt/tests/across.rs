@@ -34,7 +34,7 @@ fn what_is_read_is_made() {
 /// A function that gives one result of another.
 fn reader(p: &mut Program, f: FnId, which: usize) -> FnId {
     let callee = p.func(f);
-    let vars = |vs: &[Var]| -> Vec<VarInfo> { callee.tys(vs).into_iter().map(|ty| VarInfo { ty, linear: false, name: None }).collect() };
+    let vars = |vs: &[Var]| -> Vec<VarInfo> { callee.tys(vs).into_iter().map(|ty| VarInfo::new(ty, false)).collect() };
     let (params, results) = (vars(&callee.body.params), vars(&callee.body.results));
     let args: Vec<Var> = (0..params.len() as u32).map(Var).collect();
     let outs: Vec<Var> = (params.len() as u32..(params.len() + results.len()) as u32).map(Var).collect();

@@ -1,9 +1,8 @@
 //! J of operations without blocks.
 
-use super::{Emit, J};
+use super::{J, derivative, partials};
 use crate::activity::Activity;
 use adl_ir::{Block, Conv, Op, Stmt, Var};
-use adl_prim::scalar::{d_bin, d_un};
 use adl_prim::{Bin, Prim, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashSet;
@@ -201,7 +200,7 @@ impl J<'_> {
         if op == Un::Neg {
             return self.b.un(Un::Neg, t);
         }
-        let Ok(c) = d_un(&mut Emit(&mut self.b), op, &a, &y);
+        let c = derivative(&mut self.b, op, a, y);
         self.b.bin(Bin::Scale, c, t)
     }
 
@@ -219,7 +218,7 @@ impl J<'_> {
             }
             _ => {}
         }
-        let Ok((ca, cb)) = d_bin(&mut Emit(&mut self.b), op, &a, &b, &y);
+        let (ca, cb) = partials(&mut self.b, op, a, b, y);
         let left = ta.map(|t| self.partial(ca, t, y));
         let right = tb.map(|t| self.partial(cb, t, y));
         match (left, right) {

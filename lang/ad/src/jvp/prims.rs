@@ -1,8 +1,7 @@
 //! J of built-ins that are no operation of the IR.
 
-use super::{Emit, J};
+use super::{J, partials};
 use adl_ir::{Cmp, Op, Ty, Var};
-use adl_prim::scalar::d_bin;
 use adl_prim::{Bin, Prim, Un};
 use adl_specialise::Unsupported;
 use adl_syntax::span::Span;
@@ -134,7 +133,7 @@ impl J<'_> {
     }
 
     fn partials(&mut self, op: Bin, a: Var, b: Var, y: Var) -> [(Var, Var); 2] {
-        let Ok((ca, cb)) = d_bin(&mut Emit(&mut self.b), op, &a, &b, &y);
+        let (ca, cb) = partials(&mut self.b, op, a, b, y);
         [(a, ca), (b, cb)]
     }
 

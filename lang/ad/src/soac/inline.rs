@@ -1,7 +1,7 @@
 //! Operators without calls: the bodies of functions stand where they are called.
 
 use crate::jvp::J;
-use adl_ir::{Block, FnId, Function, Op, Stmt, Var, VarInfo};
+use adl_ir::{Block, FnId, Function, Op, Role, Stmt, Var, VarInfo};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -44,10 +44,11 @@ impl J<'_> {
     }
 
     fn fresh_like(&mut self, v: Var, from: Option<&Rc<Function>>, names: &mut Names) -> Var {
-        let info: VarInfo = match from {
-            Some(f) => f.vars[v.0 as usize].clone(),
-            None => self.b.func.vars[v.0 as usize].clone(),
+        let info: &VarInfo = match from {
+            Some(f) => &f.vars[v.0 as usize],
+            None => &self.b.func.vars[v.0 as usize],
         };
+        let info = VarInfo { role: Role::Operation, ..info.clone() };
         self.b.func.vars.push(info);
         let new = Var(self.b.func.vars.len() as u32 - 1);
         names.insert(v, new);

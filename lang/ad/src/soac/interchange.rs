@@ -56,7 +56,9 @@ fn reduction(b: &mut Builder, c: &Soac, column: &Column, filled: Filled) -> Op {
     b.open();
     let none = b.close(if reduces { c.neutral.clone() } else { c.arrays.clone() }, Vec::new());
     b.open();
-    checked_once(b, &c.op, &c.neutral, &c.arrays, zero);
+    if has_checks(&c.op) {
+        checked_once(b, &c.op, &c.neutral, &c.arrays, zero);
+    }
     let turned = transposed(b, &c.arrays);
     let made = columns(b, c, column, &turned, filled);
     let results = made.iter().zip(c.neutral.iter().zip(&turned)).map(|(m, (e, t))| {
@@ -76,10 +78,8 @@ fn like_another(b: &mut Builder, a: Var, like: Var) -> Var {
 
 /// The operator's checks of shapes, which are the same for all elements.
 fn checked_once(b: &mut Builder, op: &Block, left: &[Var], arrays: &[Var], at: Var) {
-    if has_checks(op) {
-        let firsts = rows(b, arrays, at);
-        b.inline(op, &[left, &firsts].concat());
-    }
+    let firsts = rows(b, arrays, at);
+    b.inline(op, &[left, &firsts].concat());
 }
 
 fn rows(b: &mut Builder, arrays: &[Var], at: Var) -> Vec<Var> {
@@ -152,8 +152,10 @@ fn histogram(b: &mut Builder, h: &Op, column: &Column) -> Option<Op> {
     b.open();
     let none = b.close(dest.clone(), Vec::new());
     b.open();
-    let firsts = rows(b, dest, zero);
-    checked_once(b, op, &firsts, values, zero);
+    if has_checks(op) {
+        let firsts = rows(b, dest, zero);
+        checked_once(b, op, &firsts, values, zero);
+    }
     let (turned, turned_values) = (transposed(b, dest), transposed(b, values));
     let made = column_histograms(b, *keys, column, (&turned, &turned_values));
     let wholes: Vec<Var> = made.iter().zip(&turned).map(|(m, d)| like_another(b, *m, *d)).collect();

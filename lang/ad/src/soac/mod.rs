@@ -90,22 +90,16 @@ impl J<'_> {
         if let Some(why) = self.unsuitable(&whole) {
             return self.as_loop(s, c, whole.name(), why);
         }
-        let parts = operator::groups(&self.b.func, &whole.op);
-        if parts.len() < 2 {
-            return self.group(&whole, s, c);
-        }
-        for part in parts {
-            let pick = |vs: &[Var]| -> Vec<Var> { part.iter().map(|k| vs[*k]).collect() };
-            let op = operator::restrict(&self.b.func, &whole.op, &part);
-            let op = self.b.copy_block(&op, &mut std::collections::HashMap::new());
-            let made = Soac { kind: c.kind, op, neutral: pick(&c.neutral), arrays: pick(&c.arrays) };
-            let stmt = Stmt { outs: pick(&s.outs), lin_outs: Vec::new(), op: Op::Soac(Box::new(made.clone())), span: s.span };
-            if stmt.outs.iter().any(|o| self.act.has(*o)) {
-                let op = self.b.copy_block(&made.op, &mut std::collections::HashMap::new());
-                let g = Group { kind: c.kind, op, neutral: made.neutral.clone(), arrays: made.arrays.clone(), outs: stmt.outs.clone() };
-                self.group(&g, &stmt, &made)?;
-            } else {
-                self.b.push(stmt);
+        let inlined = Op::Soac(Box::new(Soac { op: whole.op.clone(), ..c.clone() }));
+        let Some(parts) = interchange::parts(&mut self.b, &inlined) else { return self.group(&whole, s, c) };
+        for (places, op) in parts {
+            let stmt = Stmt { outs: places.iter().map(|k| s.outs[*k]).collect(), lin_outs: Vec::new(), op, span: s.span };
+            match &stmt.op {
+                Op::Soac(c) if stmt.outs.iter().any(|o| self.act.has(*o)) => {
+                    let g = Group { kind: c.kind, op: self.another(&c.op), neutral: c.neutral.clone(), arrays: c.arrays.clone(), outs: stmt.outs.clone() };
+                    self.group(&g, &stmt, c)?;
+                }
+                _ => self.b.push(stmt),
             }
         }
         Ok(())

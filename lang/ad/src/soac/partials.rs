@@ -2,9 +2,8 @@
 //!
 //! An operator on numbers is run here on whole arrays of arguments. A branch becomes a choice of elements.
 
-use crate::jvp::{Emit, J};
+use crate::jvp::{J, derivative, partials};
 use adl_ir::{Block, Builder, Lit, Op, Stmt, Var};
-use adl_prim::scalar::{d_bin, d_un};
 use adl_prim::{Bin, Un};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -160,10 +159,7 @@ impl Run<'_> {
         }
         let d = match op {
             Un::Neg => Coef::MinusOne,
-            _ => {
-                let Ok(c) = d_un(&mut Emit(self.b), op, &x, &y);
-                Coef::Is(c)
-            }
+            _ => Coef::Is(derivative(self.b, op, x, y)),
         };
         self.times(d, &row)
     }
@@ -177,7 +173,7 @@ impl Run<'_> {
             Bin::Sub => (Coef::One, Coef::MinusOne),
             Bin::Mul | Bin::Scale => (Coef::Is(y), Coef::Is(x)),
             _ => {
-                let Ok((dx, dy)) = d_bin(&mut Emit(self.b), op, &x, &y, &z);
+                let (dx, dy) = partials(self.b, op, x, y, z);
                 (Coef::Is(dx), Coef::Is(dy))
             }
         };

@@ -23,7 +23,7 @@
 //! operations that read or update parts of arrays and for `select`, where it holds up to a constant factor.
 
 use super::value::Val;
-use crate::func::{Function, Var};
+use crate::func::{Function, Role, Var};
 use crate::op::Op;
 use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
@@ -38,8 +38,11 @@ pub struct Counts {
     pub non_linear: u64,
     /// That of linear operations.
     pub linear: u64,
-    /// Arithmetic on real numbers alone: the `$` of *Differentiating a Tensor Language* (Fig. 6).
+    /// Arithmetic on real numbers alone.
     pub arithmetic: u64,
+    /// The part of it that finds derivatives of functions, without 1 for each ([`Role`]): without it, arithmetic is the `$` of *Differentiating a Tensor
+    /// Language* (Fig. 6), where a function and its derivative are black boxes.
+    pub inside: u64,
     /// By the statements' places in the source.
     pub by_span: BTreeMap<Span, u64>,
     /// What transposing the linear operations may cost beyond their own work and their results: see [`beyond`].
@@ -65,8 +68,8 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
     match op {
         // Linear subtraction is counted as a negation and an addition.
         Op::Bin(Bin::Sub, ..) if linear => work.div_ceil(2),
-        Op::Un(f, _) => work * f.weight(),
-        Op::Bin(f, ..) => work * f.weight(),
+        Op::Un(..) => work,
+        Op::Bin(f, ..) => work * f.operations(),
         Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. } => work,
         // The other half is the access.
         Op::IndexAdd { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => work / 2,
@@ -76,6 +79,15 @@ pub(super) fn arithmetic(op: &Op, linear: bool, work: u64) -> u64 {
         Op::IndexSet { .. } | Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Reshape { .. } => 0,
         Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::Nonzero(_) | Op::Zeros(_) | Op::Count(_) | Op::Con { .. } | Op::Fields { .. } => 0,
         Op::Dup(_) | Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => 0,
+    }
+}
+
+/// The part of a statement's arithmetic that is inside a black box: see [`Counts::inside`].
+pub(super) fn inside(role: Role, arithmetic: u64, work: u64) -> u64 {
+    match role {
+        Role::Operation => 0,
+        Role::Step => arithmetic,
+        Role::Derivative => arithmetic.saturating_sub(work),
     }
 }
 

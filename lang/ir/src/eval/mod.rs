@@ -239,7 +239,9 @@ impl<'a> Evaluator<'a> {
             self.counts.beyond += cost::beyond(&s.op, &get, lin_outs, unread);
         }
         if s.outs.iter().chain(&s.lin_outs).any(|o| fr.f.ty(*o).scalar().is_real()) {
-            self.counts.arithmetic += cost::arithmetic(&s.op, linear, work);
+            let arithmetic = cost::arithmetic(&s.op, linear, work);
+            self.counts.arithmetic += arithmetic;
+            self.counts.inside += s.outs.first().map_or(0, |v| cost::inside(fr.f.vars[v.0 as usize].role, arithmetic, work));
         }
     }
 

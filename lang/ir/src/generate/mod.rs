@@ -22,7 +22,7 @@ mod scalars;
 
 use crate::build::Builder;
 use crate::eval::Val;
-use crate::func::{FnId, Program, Var};
+use crate::func::{FnId, Program, Role, Var};
 use crate::op::Op;
 use crate::ty::Ty;
 use adl_syntax::span::{FileId, Span};
@@ -157,6 +157,7 @@ impl Gen {
             let names = ["x", "y", "total", "a'", "two words"];
             self.b.func.vars[v.0 as usize].name = Some(names[self.rng.below(names.len())].into());
         }
+        self.b.func.vars[v.0 as usize].role = [Role::Operation, Role::Step, Role::Operation, Role::Derivative, Role::Operation][v.0 as usize % 5];
         self.know(v, kind, bound)
     }
 

@@ -2,7 +2,7 @@
 
 use super::lex::Tok;
 use super::{Parser, Res};
-use crate::func::{Var, VarInfo};
+use crate::func::{Role, Var, VarInfo};
 use crate::ty::Ty;
 use std::rc::Rc;
 
@@ -25,7 +25,7 @@ impl Parser {
             }
         }
         // Variables that a text for people does not show.
-        let hidden = || VarInfo { ty: Ty::Bool, linear: false, name: None };
+        let hidden = || VarInfo::new(Ty::Bool, false);
         Ok(std::mem::take(&mut self.vars).into_iter().map(|v| v.unwrap_or_else(hidden)).collect())
     }
 
@@ -57,7 +57,8 @@ impl Parser {
         let place = self.at;
         self.at += n;
         self.sign(":")?;
-        let info = VarInfo { ty: self.ty()?, linear: w.linear, name: w.name };
+        let ty = self.ty()?;
+        let info = VarInfo { ty, linear: w.linear, name: w.name, role: self.role() };
         let i = w.number as usize;
         if self.vars.len() <= i {
             self.vars.resize(i + 1, None);
@@ -67,6 +68,16 @@ impl Parser {
         }
         self.vars[i] = Some(info);
         Ok(Var(w.number))
+    }
+
+    fn role(&mut self) -> Role {
+        let role = match self.tok() {
+            Tok::Word(w) if w == "step" => Role::Step,
+            Tok::Word(w) if w == "derivative" => Role::Derivative,
+            _ => return Role::Operation,
+        };
+        self.at += 1;
+        role
     }
 
     /// A use.

@@ -24,14 +24,14 @@
 //!
 //! `shape s`, `len n`, `from s` are left out where the operation has none. `--` begins a comment.
 //!
-//! - [`Style::EXACT`] gives everything: spans (`@lo..hi`, `@file:lo..hi`, left out where there is none) and variables that are bound
-//!   nowhere (`unused`).
+//! - [`Style::EXACT`] gives everything: spans (`@lo..hi`, `@file:lo..hi`, left out where there is none), variables that are bound
+//!   nowhere (`unused`), and the [`Role`] of variables (`v4: f64 step`, `v5: f64 derivative`).
 //! - [`Style::PLAIN`] is for people: without these, and with comments that name callees and constructors, and source lines where
 //!   [`Style::source`] is given.
 
 mod ops;
 
-use crate::func::{Block, Function, Program, Stmt, Var};
+use crate::func::{Block, Function, Program, Role, Stmt, Var};
 use crate::names;
 use crate::op::{Lit, Op};
 use crate::ty::Ty;
@@ -134,6 +134,14 @@ pub fn var(f: &Function, v: Var) -> String {
     }
 }
 
+fn role(r: Role) -> &'static str {
+    match r {
+        Role::Operation => "",
+        Role::Step => " step",
+        Role::Derivative => " derivative",
+    }
+}
+
 /// A name of a function, type or constructor.
 pub(crate) fn quoted(name: &str) -> String {
     // What begins a declaration must not be taken for a constructor.
@@ -197,7 +205,11 @@ impl Printer<'_> {
     }
 
     fn typed(&self, vs: &[Var]) -> String {
-        let one = |v: &Var| format!("{}: {}", self.var(*v), self.f.vars.get(v.0 as usize).map_or("?".to_owned(), |i| ty(&i.ty)));
+        let one = |v: &Var| {
+            let Some(info) = self.f.vars.get(v.0 as usize) else { return format!("{}: ?", self.var(*v)) };
+            let role = if self.style.exact { role(info.role) } else { "" };
+            format!("{}: {}{role}", self.var(*v), ty(&info.ty))
+        };
         vs.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 

@@ -54,21 +54,15 @@ impl J<'_> {
             return self.histogram_loop(s, "its operator prints");
         }
         let whole = Histogram { dest: dest.clone(), op: inlined, neutral: neutral.clone(), keys: *keys, values: values.clone(), outs: s.outs.clone() };
-        let parts = operator::groups(&self.b.func, &whole.op);
-        if parts.len() < 2 {
-            return self.histogram(&whole, s);
-        }
-        for part in parts {
-            let pick = |vs: &[Var]| -> Vec<Var> { part.iter().map(|k| vs[*k]).collect() };
-            let op = operator::restrict(&self.b.func, &whole.op, &part);
-            let op = self.another(&op);
-            let h = Histogram { dest: pick(dest), op, neutral: pick(neutral), keys: *keys, values: pick(values), outs: pick(&s.outs) };
-            let own = self.another(&h.op);
-            let stmt = Stmt { outs: h.outs.clone(), lin_outs: Vec::new(), op: h.op(own), span: s.span };
-            if h.outs.iter().any(|o| self.act.has(*o)) {
-                self.histogram(&h, &stmt)?;
-            } else {
-                self.b.push(stmt);
+        let Some(parts) = interchange::parts(&mut self.b, &whole.op(whole.op.clone())) else { return self.histogram(&whole, s) };
+        for (places, op) in parts {
+            let stmt = Stmt { outs: places.iter().map(|k| s.outs[*k]).collect(), lin_outs: Vec::new(), op, span: s.span };
+            match &stmt.op {
+                Op::ReduceByIndex { dest, op, neutral, keys, values } if stmt.outs.iter().any(|o| self.act.has(*o)) => {
+                    let h = Histogram { dest: dest.clone(), op: self.another(op), neutral: neutral.clone(), keys: *keys, values: values.clone(), outs: stmt.outs.clone() };
+                    self.histogram(&h, &stmt)?;
+                }
+                _ => self.b.push(stmt),
             }
         }
         Ok(())

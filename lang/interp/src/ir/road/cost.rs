@@ -120,7 +120,7 @@ fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Re
     c.add(m, &adjoint, |l, n| l.adjoint += n);
     c.tangent = c.lines.values().map(|l| l.tangent).sum();
     c.adjoint = c.lines.values().map(|l| l.adjoint).sum();
-    c.arithmetic.1 = forward.arithmetic + adjoint.arithmetic;
+    c.arithmetic.1 = forward.arithmetic - forward.inside + adjoint.arithmetic - adjoint.inside;
     c.results = dy.iter().map(reals).sum();
     // Gathering where forward mode reads computes indices.
     c.beyond = tangent.beyond + adjoint.non_linear;
