@@ -273,7 +273,7 @@ impl Pool {
         if l.fields.len() != d.fields.len() {
             return None;
         }
-        l.fields.iter().zip(&d.fields).map(|(k, v)| self.word(*k, v.clone())).collect()
+        l.fields.iter().zip(&d.fields).map(|(k, v)| self.word_of(*k, v)).collect()
     }
 
     /// Closes a cell, with all data inside it.
@@ -305,8 +305,11 @@ impl Pool {
             }
             todo.pop();
             // SAFETY: the words are of the fields' kinds, with owners, which the value takes over.
-            let fields = l.fields.iter().enumerate().map(|(i, k)| unsafe { self.value(*k, true, *Cell::words(c).add(i)) });
-            let fields: Vec<Value> = fields.zip(&l.fields).map(|(v, k)| if let Kind::Ref(e) = k { boxes::unpack(v, e.boxes()) } else { v }).collect();
+            let mut field = |(i, k): (usize, &Kind)| unsafe { self.value(*k, true, *Cell::words(c).add(i)) };
+            let fields: Vec<Value> = l.fields.iter().enumerate().map(|f| match f.1 {
+                Kind::Ref(e) => boxes::unpack(field(f), e.boxes()),
+                _ => field(f),
+            }).collect();
             let base = layout.wrapping_sub(tag as u16);
             // SAFETY: the cell holds nothing now.
             unsafe { self.cells.shut(c, base, Value::Data(Rc::new(Data { con: l.con.clone(), fields }))) };

@@ -5,7 +5,6 @@ use crate::runtime::Kind;
 use adl_interp::ir::site;
 use adl_interp::value::ConInfo;
 use adl_ir::{DataDecl, DataId, Ty};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// A constructor.
@@ -29,8 +28,8 @@ impl Layout {
 #[derive(Default)]
 pub(crate) struct Layouts {
     all: Vec<Layout>,
-    /// Of each type: its first constructor, and the most room that one takes.
-    of: HashMap<u32, (u16, u16)>,
+    /// Of each type by its number: its first constructor, and the most room that one takes.
+    of: Vec<Option<(u16, u16)>>,
     /// Whether there are more than a cell can tell apart.
     pub full: bool,
 }
@@ -49,7 +48,7 @@ impl Layouts {
     pub fn add(&mut self, datas: &[Rc<DataDecl>], ty: &Ty) {
         let mut todo: Vec<DataId> = data_in(ty).into_iter().collect();
         while let Some(d) = todo.pop() {
-            if self.of.contains_key(&d.0) {
+            if self.known(d.0).is_some() {
                 continue;
             }
             let base = self.all.len();
@@ -63,24 +62,32 @@ impl Layouts {
                 todo.extend(fields.iter().filter_map(data_in));
             }
             self.full |= self.all.len() > usize::from(u16::MAX) || most > usize::from(u16::MAX);
-            self.of.insert(d.0, (base as u16, most as u16));
+            let at = d.0 as usize;
+            if self.of.len() <= at {
+                self.of.resize(at + 1, None);
+            }
+            self.of[at] = Some((base as u16, most as u16));
         }
+    }
+
+    fn known(&self, data: u32) -> Option<(u16, u16)> {
+        self.of.get(data as usize).copied().flatten()
     }
 
     /// The number of a constructor.
     pub fn at(&self, data: DataId, tag: u32) -> u16 {
-        self.of.get(&data.0).map_or(0, |(base, _)| base.wrapping_add(tag as u16))
+        self.known(data.0).map_or(0, |(base, _)| base.wrapping_add(tag as u16))
     }
 
     /// The most room that a constructor of the same type takes.
     pub fn most(&self, at: u16) -> u16 {
         let base = self.get(at).map_or(at, |l| at.wrapping_sub(l.tag() as u16));
-        self.of.values().find(|(b, _)| *b == base).map_or(0, |(_, most)| *most)
+        self.of.iter().flatten().find(|(b, _)| *b == base).map_or(0, |(_, most)| *most)
     }
 
     /// The first constructor of a type, and the most room that one takes.
     pub fn first(&self, data: u32) -> (u16, u16) {
-        self.of.get(&data).copied().unwrap_or((0, VALUE as u16))
+        self.known(data).unwrap_or((0, VALUE as u16))
     }
 
     /// A constructor by its number.

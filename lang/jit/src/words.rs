@@ -25,6 +25,16 @@ impl Pool {
         }
     }
 
+    /// A copy of a value as a word, if it is of the kind.
+    pub fn word_of(&mut self, kind: Kind, v: &Value) -> Option<u64> {
+        match (kind, v) {
+            (Kind::F64, Value::Float(x)) => Some(x.to_bits()),
+            (Kind::I64, Value::Int(n)) => Some(*n as u64),
+            (Kind::Data(d), Value::Data(x)) => Some(self.cell(d, Value::Data(x.clone()))).filter(|c| !c.is_null()).map(|c| c as u64),
+            _ => self.word(kind, v.clone()),
+        }
+    }
+
     /// A value as a word, if it is of the kind.
     pub fn word(&mut self, kind: Kind, v: Value) -> Option<u64> {
         Some(match (kind, v) {

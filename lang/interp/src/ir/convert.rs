@@ -16,16 +16,32 @@ pub(crate) type Cons = Rc<Vec<(Symbol, Vec<Layout>)>>;
 /// The data types of an entry.
 #[derive(Default, Debug)]
 pub(crate) struct Datas {
-    types: HashMap<DataId, Kind>,
+    /// Ordered by number: a tree is walked with a search at each node.
+    types: Vec<(DataId, Kind)>,
 }
 
 #[derive(Debug)]
 struct Kind {
     cons: Cons,
+    /// The fields of each constructor.
+    parts: Vec<Box<[Part]>>,
     /// Whether values are the same in both worlds.
     plain: bool,
     /// Whether values may hold reals.
     real: bool,
+}
+
+/// A field, as tangents see it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Part {
+    /// It holds no reals.
+    Discrete,
+    /// A number, or an array of numbers.
+    Real,
+    /// Data that may hold reals.
+    Data(DataId),
+    /// Something of several leaves, of which some are real.
+    Compound,
 }
 
 impl Datas {
@@ -33,16 +49,40 @@ impl Datas {
     pub fn new(decls: &HashMap<DataId, Cons>) -> Datas {
         let plain = |d: &DataId| reaches(decls, *d, &|l| matches!(l, Layout::Unit | Layout::Tuple(_) | Layout::Record(_)));
         let real = |d: &DataId| reaches(decls, *d, &|l| matches!(l, Layout::Leaf(t) if t.scalar().is_real()));
-        let types = decls.iter().map(|(d, cons)| (*d, Kind { cons: cons.clone(), plain: !plain(d), real: real(d) })).collect();
-        Datas { types }
+        let mut types: Vec<(DataId, Kind)> = decls.iter().map(|(d, cons)| (*d, Kind { cons: cons.clone(), parts: Vec::new(), plain: !plain(d), real: real(d) })).collect();
+        types.sort_by_key(|(d, _)| *d);
+        let mut made = Datas { types };
+        for k in 0..made.types.len() {
+            let parts = made.types[k].1.cons.iter().map(|(_, ls)| ls.iter().map(|l| made.part(l)).collect()).collect();
+            made.types[k].1.parts = parts;
+        }
+        made
+    }
+
+    fn kind(&self, d: DataId) -> Option<&Kind> {
+        self.types.binary_search_by_key(&d, |(d, _)| *d).ok().map(|k| &self.types[k].1)
     }
 
     fn plain(&self, d: DataId) -> bool {
-        self.types.get(&d).is_some_and(|k| k.plain)
+        self.kind(d).is_some_and(|k| k.plain)
     }
 
     pub(super) fn fields(&self, d: DataId, tag: u32) -> Option<&(Symbol, Vec<Layout>)> {
-        self.types.get(&d)?.cons.get(tag as usize)
+        self.kind(d)?.cons.get(tag as usize)
+    }
+
+    /// The fields of a constructor, as tangents see them.
+    pub(super) fn parts(&self, d: DataId, tag: u32) -> Option<&[Part]> {
+        self.kind(d)?.parts.get(tag as usize).map(|p| &**p)
+    }
+
+    fn part(&self, l: &Layout) -> Part {
+        match l {
+            l if !self.real(l) => Part::Discrete,
+            Layout::Leaf(t) => data_in(t).map_or(Part::Real, Part::Data),
+            Layout::Data(d) | Layout::Fun(d) => Part::Data(*d),
+            _ => Part::Compound,
+        }
     }
 
     /// Whether a variable of the type has a tangent.
@@ -51,7 +91,7 @@ impl Datas {
             Ty::F64 | Ty::F32 => true,
             Ty::I64 | Ty::Bool | Ty::Str => false,
             Ty::Array(e, _) => self.has_tangent(e),
-            Ty::Data(d) => self.types.get(d).is_some_and(|k| k.real),
+            Ty::Data(d) => self.kind(*d).is_some_and(|k| k.real),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Tangents as the user sees them (data of the primal's structure) ↔ leaves of tangent types (reals only).
 
-use super::convert::{Datas, data_in};
+use super::convert::{Datas, Part, data_in};
 use super::lower::zero_of;
 use crate::value::{Array, Buf, Data, Record, Tuple, Value, array, space};
 use adl_ir::{DataId, Ty};
@@ -56,10 +56,7 @@ impl Datas {
     pub fn merge(&self, like: &Value, l: &Layout, next: &mut dyn Iterator<Item = Value>) -> Option<Value> {
         match (l, like) {
             (_, _) if !self.real(l) => Some(like.clone()),
-            (Layout::Leaf(t), _) if data_in(t).is_none() => Some(match next.next()? {
-                Value::Zero => space::zero_like(like),
-                v => regular(v, like)?,
-            }),
+            (Layout::Leaf(t), _) if data_in(t).is_none() => number(next.next()?, like),
             (Layout::Leaf(t), _) => self.merge_data(like, next.next()?, data_in(t)?),
             (Layout::Unit, _) => Some(Value::Unit),
             (Layout::Array(e), _) => self.merge(like, e, next),
@@ -111,15 +108,19 @@ impl Datas {
 impl Datas {
     /// The same for one constructor. A tangent that nobody else holds becomes the result.
     fn merge_fields(&self, like: &Data, mut t: Rc<Data>, d: DataId) -> Option<Value> {
-        let (_, ls) = self.fields(d, like.con.tag)?;
+        let (parts, (_, ls)) = (self.parts(d, like.con.tag)?, self.fields(d, like.con.tag)?);
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
             let Some(own) = Rc::get_mut(&mut t) else {
                 let fields = self.merge_each(&like.fields, ls.iter(), &mut t.fields.iter().cloned())?;
                 return Some(Value::Data(Rc::new(Data { con: like.con.clone(), fields })));
             };
-            if ls.len() == own.fields.len() && ls.iter().all(|l| matches!(l, Layout::Leaf(_) | Layout::Data(_)) && self.real(l)) {
-                for ((t, x), l) in own.fields.iter_mut().zip(&like.fields).zip(ls) {
-                    *t = self.merge(x, l, &mut std::iter::once(std::mem::take(t)))?;
+            if parts.len() == own.fields.len() && parts.iter().all(|p| matches!(p, Part::Real | Part::Data(_))) {
+                for ((t, x), part) in own.fields.iter_mut().zip(&like.fields).zip(parts) {
+                    match part {
+                        Part::Data(d) => *t = self.merge_data(x, std::mem::take(t), *d)?,
+                        _ if matches!((&*t, x), (Value::Float(_), Value::Float(_))) => {}
+                        _ => *t = number(std::mem::take(t), x)?,
+                    }
                 }
                 own.con = like.con.clone();
                 return Some(Value::Data(t));
@@ -129,6 +130,14 @@ impl Datas {
             own.con = like.con.clone();
             Some(Value::Data(t))
         })
+    }
+}
+
+/// The tangent of a number or an array of numbers, which may be absent.
+fn number(t: Value, like: &Value) -> Option<Value> {
+    match t {
+        Value::Zero => Some(space::zero_like(like)),
+        t => regular(t, like),
     }
 }
 
