@@ -121,7 +121,7 @@ impl Inliner<'_> {
             return None;
         }
         let has_loops = || contains(&callee.body, |op| matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
-        if !once && size > SMALL && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), Sums::Kept)) {
+        if !once && size > SMALL && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), Sums::Written)) {
             return None;
         }
         self.left -= size;

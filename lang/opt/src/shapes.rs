@@ -303,7 +303,9 @@ impl Known<'_> {
             Op::Outer(a, b) => [form(a), form(b)].concat(),
             Op::MatMul(a, b) => [&form(a)[..self.rank(*a) as usize - 1], form(b).get(1..)?].concat(),
             Op::Prim(Prim::Iota, n) => vec![self.plain(Extent::Is(*n.first()?))],
-            Op::Prim(Prim::Sort, a) => form(a.first()?),
+            Op::Prim(Prim::Eye, n) => vec![self.plain(Extent::Is(*n.first()?)); 2],
+            Op::Prim(Prim::Linspace, args) => vec![self.plain(Extent::Is(*args.get(2)?))],
+            Op::Prim(Prim::Sort | Prim::Argsort, a) => form(a.first()?),
             _ => return None,
         })
     }

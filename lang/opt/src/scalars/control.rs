@@ -9,8 +9,8 @@ use std::collections::HashMap;
 /// Turns of a loop that is written out: fewer than are added side by side.
 const TURNS: i64 = 7;
 
-/// Statements of the turn of such a loop.
-const TURN: usize = 24;
+/// Statements of all turns of such a loop.
+const ALL: usize = 24 * TURNS as usize;
 
 /// Loops in each other of which the outer ones' carried arrays are guessed to keep their lengths.
 const GUESSES: usize = 3;
@@ -101,6 +101,9 @@ impl Scalars<'_> {
             }
             for (x, p) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
                 self.is_row(*p, *x, *turn);
+                if let Some(n) = self.identity(*x) {
+                    self.note(|l| _ = l.lens.insert(*p, n));
+                }
             }
         }
         let mut sizes: Vec<Option<usize>> = l.init.iter().map(|v| self.len(*v).filter(|_| self.is_vector(*v) && self.guesses < GUESSES && self.left > 8 * MOST)).collect();
@@ -186,7 +189,8 @@ impl Scalars<'_> {
             Out::Boxed => false,
         });
         let plain = l.body.stmts.iter().all(|s| s.op.blocks().is_empty() && !matches!(s.op, Op::Call { .. }));
-        let fits = l.body.stmts.len() <= TURN && l.body.stmts.len() * n as usize + 8 * MOST < self.left;
+        let all = l.body.stmts.len() * n as usize;
+        let fits = all <= ALL && all + 8 * MOST < self.left;
         (!linear && !l.reverse && simple && plain && fits && !l.body.results.is_empty()).then_some(n)
     }
 

@@ -31,7 +31,7 @@ impl Scalars<'_> {
             self.changed = true;
             return true;
         }
-        match self.arithmetic(s, out).or_else(|| self.changed(s, out)).or_else(|| self.replaced(s, out)) {
+        match self.arithmetic(s, out).or_else(|| self.changed(s, out)).or_else(|| self.replaced(s, out)).or_else(|| self.one_hot(s, out)) {
             Some(elems) => self.bind(v, elems, s, out),
             None => return false,
         }
@@ -65,6 +65,7 @@ impl Scalars<'_> {
             }
             Op::Concat { a, b, .. } => [self.all(*a, size(a)?), self.all(*b, size(b)?)].concat(),
             Op::Reverse(a) => self.all(*a, size(a)?).into_iter().rev().collect(),
+            Op::Spread { a, shape } if self.is_number(*a) => vec![Elem::Is(*a); self.find(|l| l.shapes.get(shape).copied())?],
             Op::Replicate { n, a } if self.is_number(*a) => vec![Elem::Is(*a); place(n).filter(|n| *n <= MOST)?],
             _ => return None,
         };
@@ -139,6 +140,16 @@ impl Scalars<'_> {
             made.push(self.one(op, Ty::F64, s, out));
         }
         Some(made)
+    }
+
+    /// The elements of a row of an identity matrix.
+    fn one_hot(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Vec<Var>> {
+        let Op::Index { a, at, .. } = &s.op else { return None };
+        let (n, [i]) = (self.identity(*a)?, &at[..]) else { return None };
+        let i = usize::try_from(self.literal(*i)?).ok().filter(|i| *i < n)?;
+        let zero = self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, s, out);
+        let one = self.one(Op::Lit(Lit::F64(1.0)), Ty::F64, s, out);
+        Some((0..n).map(|k| if k == i { one } else { zero }).collect())
     }
 
     /// The elements of a small array of which one is replaced whose index counts a loop's turns.

@@ -96,6 +96,8 @@ struct Layer {
     shapes: HashMap<Var, usize>,
     /// Absent vectors.
     zeros: HashSet<Var>,
+    /// Identity matrices of this size.
+    identities: HashMap<Var, usize>,
     /// Ints that are the extents of vectors.
     extents: HashMap<Var, Var>,
     /// Ints that are the lengths of matrices' rows.
@@ -218,6 +220,11 @@ impl Scalars<'_> {
         (0..n).map(|k| self.element(a, k, like, out)).collect()
     }
 
+    /// The size of an identity matrix.
+    fn identity(&self, m: Var) -> Option<usize> {
+        self.find(|l| l.identities.get(&m).copied()).filter(|_| !self.given_away.contains(&m))
+    }
+
     /// The matrix of which a vector is a row, and the index.
     fn row(&self, v: Var) -> Option<(Var, Var)> {
         self.find(|l| l.rows.get(&v).copied())
@@ -318,10 +325,13 @@ impl Scalars<'_> {
 
     /// Learns from a statement that stays.
     fn learn(&mut self, s: &mut Stmt, out: &mut Vec<Stmt>) {
-        if let (Op::Dim(a, 0), [_]) = (&s.op, &s.outs[..]) {
-            if let Some(n) = self.len(*a) {
-                s.op = Op::Lit(Lit::I64(n as i64));
-            }
+        let known = match &s.op {
+            Op::Dim(a, 0) => self.len(*a).or_else(|| self.identity(*a)),
+            Op::Dim(a, 1) => self.identity(*a),
+            _ => None,
+        };
+        if let Some(n) = known {
+            s.op = Op::Lit(Lit::I64(n as i64));
         }
         // A run in which the assertion fails has no results.
         if let (Op::Dim(a, 0), [v]) = (&s.op, &s.outs[..]) {
@@ -346,6 +356,11 @@ impl Scalars<'_> {
             (Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. }, [v]) if self.is_matrix(*a) && self.is_matrix(*v) => {
                 if let Some(n) = self.find(|l| l.wide.get(a).copied()) {
                     self.note(|l| _ = l.wide.insert(*v, n));
+                }
+            }
+            (Op::Prim(Prim::Eye, args), [v]) => {
+                if let Some(n) = args.first().and_then(|n| self.literal(*n)).and_then(small) {
+                    self.note(|l| _ = l.identities.insert(*v, n));
                 }
             }
             (Op::Zero(_), [v]) if self.is_vector(*v) => self.note(|l| _ = l.zeros.insert(*v)),
