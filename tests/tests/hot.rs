@@ -58,6 +58,24 @@ print (st 20000)";
 }
 
 #[test]
+fn small_vectors_of_any_size_give_the_same_bits() {
+    let text = "let spring (k : Float) (x : [_]Float) = -(k * x) - 0.1 * sum (x * x) * x
+let fall n (x0 : [_]Float) = loop (x, v) = (x0, 0.0 * x0) for i < n do
+  let a = spring 0.3 x
+  (x + 0.01 * v, 0.999 * v + 0.01 * a)
+let go x = let (y, v) = fall 4000 x in (y, sum v, norm v, maximum y)
+print (go [1.0], go [1.0, 2.0], go [0.1, -0.2, 0.3], go [1.0, 2.0, 3.0, 4.0], go [1.0, 0.5, 0.25, 0.125, 0.0], go [0.7, 0.1])
+let pull (x : [_][_]Float) = sum for i < len x -> norm x[i] + dot x[i] x[0]
+let walk x = loop s = 0.0 for i < 3000 do 0.5 * s + pull (x * (1.0 + 0.001 * s))
+print (walk [[1.0, 2.0], [3.0, 4.0]], walk [[1.0, 2.0, 0.5], [3.0, 4.0, 0.1]], walk [[2.0], [0.5]], walk (for i < 3, j < 9 -> float (i - j)))";
+    check(text, &["fall", "walk"]);
+    let wrong = "let third n (x : [_]Float) = loop s = 0.0 for i < n do 0.5 * s + x[2]
+print (third 5000 [1.0, 2.0, 3.0])
+print (third 5000 [1.0, 2.0])";
+    check(wrong, &["third"]);
+}
+
+#[test]
 fn sums_and_scans_give_the_same_bits() {
     let text = "let f x = sum (for i < 37 -> sin (x * float i)) + x ^ 3 - x ^ 2.5 + sqrt (abs x)
 let go n = loop s = 0.0 for i < n do 0.5 * s + f (0.001 * float i)

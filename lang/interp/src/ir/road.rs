@@ -24,6 +24,7 @@ mod measure;
 mod plan;
 pub(crate) mod primal;
 pub mod report;
+mod sized;
 mod spent;
 pub mod stages;
 pub mod table;
@@ -130,6 +131,8 @@ pub struct Road {
     jvps: HashMap<FnId, Rc<Pushed>>,
     /// Functions as they are for those who do not differentiate them; whether their arrays are there.
     plain: HashMap<(FnId, bool), FnId>,
+    /// Functions at the sizes of their arguments.
+    variants: sized::Variants,
     /// What is being made for the operator which runs.
     pub(crate) clock: Clock,
     /// Functions that were made loops, if they can be.
@@ -160,6 +163,7 @@ impl Default for Road {
             lines: HashMap::new(),
             jvps: HashMap::new(),
             plain: HashMap::new(),
+            variants: HashMap::new(),
             clock: Clock::default(),
             turned: HashSet::new(),
         }
@@ -179,7 +183,9 @@ struct Made {
 
 pub(crate) struct Entered {
     pub entry: Entry,
-    pub datas: Datas,
+    pub datas: Rc<Datas>,
+    /// The function, for arguments of all sizes.
+    origin: FnId,
 }
 
 /// A function with its derivative, both ways.
@@ -333,8 +339,8 @@ impl Road {
         let entry = entry.map(|mut entry| {
             entry.func = adl_opt::across::trim(&mut self.program, entry.func);
             adl_opt::turns::turns(&mut self.program, entry.func, &mut self.turned);
-            let datas = Datas::new(&entry.datas);
-            Rc::new(Entered { entry, datas })
+            let datas = Rc::new(Datas::new(&entry.datas));
+            Rc::new(Entered { origin: entry.func, entry, datas })
         });
         let mut keep = std::mem::take(&mut values.keep);
         keep.extend(world::code_of(f));
@@ -389,7 +395,7 @@ impl Road {
             Err(_) => return,
         };
         let bytes = self.bytes_of(&boxes, &l.kept, residuals);
-        let f = l.entered.entry.func;
+        let f = l.entered.origin;
         self.measured.retain(|(g, h, _)| *g != f || *h != how);
         if self.measured.len() >= MEASURES {
             self.measured.remove(0);
@@ -541,6 +547,7 @@ struct Ready {
 fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Ready, Not>> {
     let (e, leaves) = possible!(entered(m, f, std::slice::from_ref(x)));
     let plan = m.road.plan_of(f);
+    let e = if plan == Plan::StoreAll { m.road.sized(&e, &leaves) } else { e };
     let how = possible!(choose::resolve(m, &e, &leaves, &plan)?);
     let lined = possible!(with(m, |road, _| road.lined(e, &how)));
     Ok(Ok(Ready { lined, leaves, plan, how }))
@@ -637,6 +644,7 @@ fn pushed(m: &mut Machine, f: &Value, x: &Value, v: &Value) -> Res<Result<(Value
     }
     let args = std::slice::from_ref(x);
     let (e, mut leaves) = possible!(entered(m, f, args));
+    let e = m.road.sized(&e, &leaves);
     let p = possible!(with(m, |road, _| road.pushed(e)));
     let e = &p.entered;
     let layout = possible!(e.entry.inputs.first().map(|i| &i.layout).ok_or_else(|| not("a function without arguments")));

@@ -56,6 +56,7 @@ fn called(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Option<
 
 fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Result<Value, Not>> {
     let (e, leaves) = possible!(entered(m, f, args));
+    let e = m.road.sized(&e, &leaves);
     let fun = possible!(with(m, |road, _| {
         let f = road.plain(e.entry.func);
         road.linker.function(&road.program, f).map_err(|e| not(&e.diag.message))
