@@ -134,9 +134,13 @@ impl Cells {
         Cells { session, commands, hearer, widgets: Widgets::default(), controls: Vec::new() }
     }
 
+    /// Forgets interrupts of what has ended. To be called before anybody is told that something runs: who is told may interrupt it at once.
+    pub fn begin(&self) {
+        self.session.borrow().clear_interrupt();
+    }
+
     /// Runs a cell, which messages call by a name. Results are published as of a number.
     pub fn run(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<Given, Failure> {
-        self.session.borrow().clear_interrupt();
         let mut given = Given::default();
         let parts = parts(code);
         let last = parts.len().saturating_sub(1);
@@ -208,7 +212,6 @@ impl Cells {
     }
 
     fn act(&mut self, id: &str, clicked: bool) {
-        self.session.borrow().clear_interrupt();
         let Some(at) = self.controls.iter().position(|c| c.has(id)) else { return };
         // A fault is seen by the control not changing.
         let _ = self.guarded(|c| c.controls[at].act(id, clicked, &mut c.session.borrow_mut(), &mut c.widgets, &*c.hearer));

@@ -79,6 +79,7 @@ pub fn run(text: &str, setup: &Setup) -> Result<Ran, String> {
     for (i, cell) in book["cells"].as_array_mut().into_iter().flatten().enumerate().filter(|(_, c)| c["cell_type"] == "code") {
         let code = joined(&cell["source"]);
         number += u64::from(!code.trim().is_empty());
+        cells.begin();
         let ended = cells.run(&format!("In[{number}]"), &code, number, false);
         if let Err(f) = &ended {
             page.publish("error", f.content(), json!({}));

@@ -103,6 +103,7 @@ impl Server {
     fn serve(mut self) {
         while let Some(r) = self.waiting.pop_front().or_else(|| self.work.recv().ok()) {
             let header = r.message.header.clone();
+            self.cells.begin();
             *self.front.request.borrow_mut() = Some(r.clone());
             lock(&self.common).running = Some(header.clone());
             self.out.status(&header, "busy");
