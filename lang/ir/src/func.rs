@@ -35,7 +35,7 @@ impl VarInfo {
 }
 
 /// What the statement is that makes a variable, where arithmetic is counted as in *Differentiating a Tensor Language* (Fig. 6), for which a function of numbers
-/// is one black box, and its derivative another. It means nothing to anything else.
+/// is one black box, and its derivative another. No transformation's result depends on it; a function that has derivatives in it may be inlined sooner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Role {
     /// An operation of the program.

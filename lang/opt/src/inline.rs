@@ -8,7 +8,7 @@
 
 use crate::scalars::Sums;
 use adl_ad::explicit::renumber;
-use adl_ir::{Block, FnId, Function, Op, Program, Stmt, Var};
+use adl_ir::{Block, FnId, Function, Op, Program, Role, Stmt, Var};
 use std::collections::HashMap;
 
 /// Statements of a function that is small.
@@ -121,7 +121,7 @@ impl Inliner<'_> {
             return None;
         }
         let has_loops = || contains(&callee.body, |op| matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
-        if !once && size > SMALL && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), Sums::Written)) {
+        if !once && size > SMALL && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), sums(callee))) {
             return None;
         }
         self.left -= size;
@@ -135,6 +135,13 @@ impl Inliner<'_> {
         renumber(&mut body, &|v| *names.get(&v).unwrap_or(&Var(v.0 + at)));
         Some((*g, body))
     }
+}
+
+/// Which sums are seen as numbers. In derivatives, which are called for one direction after the other, all; what is differentiated first keeps less where
+/// it is called.
+fn sums(callee: &Function) -> Sums {
+    let derivative = callee.vars.iter().any(|v| v.role != Role::Operation);
+    if derivative { Sums::Written } else { Sums::Kept }
 }
 
 /// Statements of a block of `g`, those inside included. None if it calls itself or is linear.
