@@ -327,7 +327,7 @@ impl U<'_> {
                 Op::Cmp(_, x, y) => self.loops > 0 && [x, y].into_iter().all(|v| *self.f.ty(*v) == Ty::I64 && free(v)),
                 Op::Convert(_, x) => self.loops > 0 && *self.f.ty(*x) == Ty::I64 && free(x),
                 Op::Stack { elems, .. } => ints() && elems.iter().all(|v| *self.f.ty(*v) == Ty::I64),
-                Op::Index { a, at, .. } => self.read_again(*a, at.len()) && at.iter().all(free),
+                Op::Index { a, at, .. } => self.read_again(*a, at.len(), at.iter().filter(|i| !self.outside.contains(*i)).count()) && at.iter().all(free),
                 _ => false,
             };
             // An extent is there anyway.
@@ -341,10 +341,12 @@ impl U<'_> {
         out
     }
 
-    /// Whether an array is there anyway, and loops read single numbers of it that are more than it has.
-    fn read_again(&self, a: Var, axes: usize) -> bool {
-        let rank = self.f.ty(a).rank();
-        self.outside.contains(&a) && rank as usize == axes && rank < self.loops && self.f.ty(a).scalar().is_flat()
+    /// Whether an array is there anyway, and loops read numbers or rows of it that are more than it has. `indices` are those that may differ
+    /// from one turn to the next.
+    fn read_again(&self, a: Var, axes: usize, indices: usize) -> bool {
+        let (ty, loops) = (self.f.ty(a), self.loops as usize);
+        let (rank, flat) = (ty.rank() as usize, ty.scalar().is_flat());
+        self.outside.contains(&a) && flat && if rank == axes { rank < loops } else { axes < rank && indices < loops }
     }
 
     /// Moves what the plan recomputes to the front of the linear half, and says what that half still needs.

@@ -57,6 +57,57 @@ pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site:
     p
 }
 
+/// The same for what is added as a whole to the buffer `around`: a part of that, where its rows have a length already and are as many.
+pub(crate) unsafe extern "C" fn new_part(ctx: *mut Ctx, id: u64, n: i64, site: u64, around: *mut Handle) -> *mut Handle {
+    // SAFETY: native code passes its context and a live buffer of it.
+    unsafe {
+        let Some((ty, boxed)) = (*ctx).tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
+        let all = &mut *around;
+        let rows = of_rows(Expect::of(ty), *boxed).filter(|e| all.waits == 0 && all.stale && e.rank() + 1 == all.expect.rank() && all.dims[1] == n);
+        match rows {
+            Some(expect) if make_room(&mut *ctx, all) => (*ctx).pool.part(all, expect),
+            _ => new_buffer(ctx, id, n, site),
+        }
+    }
+}
+
+/// Where the next row of a buffer goes, of this kind and extents. Null if rows do not follow each other in it.
+pub(crate) unsafe extern "C" fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u64, a: i64, b: i64, c: i64) -> *mut f64 {
+    let (row, dims) = (Expect(row as u8), [a, b, c]);
+    let dims = &dims[..row.rank()];
+    // SAFETY: native code passes its context and a live buffer of it, and no reference to that is alive.
+    unsafe {
+        if (*buffer).waits > 0 && !begin(&mut *ctx, buffer, row, dims) {
+            return std::ptr::null_mut();
+        }
+        let all = &mut *buffer;
+        let ragged = all.expect == Expect::RAGGED && all.dims[3] != 0;
+        if ragged || !all.stale || all.expect.rank() != dims.len() + 1 || all.dims[1..=dims.len()] != *dims || !make_room(&mut *ctx, all) {
+            return std::ptr::null_mut();
+        }
+        all.data.cast::<f64>().add((all.dims[0] * dims.iter().product::<i64>()) as usize)
+    }
+}
+
+/// Makes room for one row more in a buffer of rows that follow each other; whether there is some.
+///
+/// # Safety
+/// The buffer is a live handle of this context in which rows have been written as its extents say.
+unsafe fn make_room(ctx: &mut Ctx, b: &mut Handle) -> bool {
+    let (n, len) = (b.dims[1..b.expect.rank()].iter().product::<i64>() as usize, b.dims[0] as usize);
+    if (len + 1) * n <= b.room() as usize {
+        return true;
+    }
+    let Some(new) = ctx.pool.floats(&[((len + 1) * n) as i64 * 2], Expect::ROW) else { return false };
+    // SAFETY: the new handle is another one; both have room for the rows that are there.
+    unsafe {
+        std::ptr::copy_nonoverlapping(b.data.cast::<f64>(), (*new).data.cast(), len * n);
+        take_over(b, &mut *new);
+        ctx.pool.release(new);
+    }
+    true
+}
+
 /// A buffer of the pool for Floats, Ints or cells.
 fn pooled(ctx: &mut Ctx, ty: &Ty, boxed: bool, n: i64) -> Option<*mut Handle> {
     let (expect, room) = match ty {
@@ -198,13 +249,12 @@ pub(crate) fn code_of(kind: Kind) -> i64 {
 ///
 /// # Safety
 /// The buffer is a live handle of this context to which no reference is alive.
-unsafe fn begin(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
+unsafe fn begin(ctx: &mut Ctx, buffer: *mut Handle, row: Expect, dims: &[i64]) -> bool {
     // SAFETY: the caller says so.
     let b = unsafe { &mut *buffer };
     let Some((_, boxed)) = usize::try_from(b.waits - 1).ok().and_then(|id| ctx.tables().buffers.get(id)) else { return false };
-    let dims = &row.dims[..row.expect.rank()];
     let n = dims.iter().product::<i64>();
-    let Some(expect) = of_rows(row.expect, *boxed).filter(|_| !*boxed || n <= boxes::LARGEST as i64) else { return false };
+    let Some(expect) = of_rows(row, *boxed).filter(|_| !*boxed || n <= boxes::LARGEST as i64) else { return false };
     let room = b.hint.max(ROWS).saturating_mul(n).min(ROOM).max(n).max(1);
     let new = if room > KEPT { ctx.pool.exactly(room as usize) } else { ctx.pool.floats(&[room], Expect::ROW) };
     let Some(new) = new else { return false };
@@ -237,11 +287,11 @@ unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
     if row.data.is_null() || !row.expect.holds_floats() {
         return false;
     }
+    let dims = &row.dims[..row.expect.rank()];
     // SAFETY: the same.
-    if b.waits > 0 && !unsafe { begin(ctx, buffer, row) } {
+    if b.waits > 0 && !unsafe { begin(ctx, buffer, row.expect, dims) } {
         return false;
     }
-    let dims = &row.dims[..row.expect.rank()];
     if b.stale && b.expect == Expect::RAGGED && dims.len() == 1 && (b.dims[3] != 0 || b.dims[1] != dims[0]) {
         // SAFETY: the same.
         return unsafe { push_ragged(ctx, b, row) }.is_some();
@@ -250,17 +300,16 @@ unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
         return false;
     }
     let (n, len) = (dims.iter().product::<i64>() as usize, b.dims[0] as usize);
-    if (len + 1) * n > b.room() as usize {
-        let Some(new) = ctx.pool.floats(&[((len + 1) * n) as i64 * 2], Expect::ROW) else { return false };
-        // SAFETY: the new handle is another one; both have room for the rows that are there.
-        unsafe {
-            std::ptr::copy_nonoverlapping(b.data.cast::<f64>(), (*new).data.cast(), len * n);
-            take_over(b, &mut *new);
-            ctx.pool.release(new);
+    // SAFETY: the same; there is room for one row more, and so many elements lie in the other array. A part of this buffer is where it belongs.
+    unsafe {
+        if !make_room(ctx, b) {
+            return false;
+        }
+        let to = b.data.cast::<f64>().add(len * n);
+        if row.data.cast::<f64>() != to {
+            std::ptr::copy_nonoverlapping(row.data.cast::<f64>(), to, n);
         }
     }
-    // SAFETY: there is room for one row more, and so many elements lie in the other array.
-    unsafe { std::ptr::copy_nonoverlapping(row.data.cast::<f64>(), b.data.cast::<f64>().add(len * n), n) };
     b.dims[0] += 1;
     true
 }
@@ -333,6 +382,10 @@ pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u
         // SAFETY: native code passes a live buffer, and another live handle.
         if unsafe { push_row(ctx, buffer, &*(word as *const Handle)) } {
             return 0;
+        }
+        // SAFETY: the same. What follows may move the buffer of which the row is a part.
+        if !unsafe { ctx.pool.detach(word as *mut Handle) } {
+            return ctx.fail(Error::new(codes::MEMORY, "there is not enough memory for an array"), site as u32);
         }
     }
     // SAFETY: the same.

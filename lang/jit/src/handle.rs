@@ -11,6 +11,7 @@
 //!   anybody looks at the value. Nobody else holds it. So buffers that live and die in native code cost next to nothing.
 //! - A small buffer's elements are the pool's own memory, and its value is `()`: it stays stale, and a value of it is a copy. What keeps very many small
 //!   arrays then takes little more room than their elements do.
+//! - A part of a buffer that a loop fills with rows ([`Pool::part`]) is the same, with that buffer's memory.
 //! - `shape` is the array of the extents, if somebody has asked for it, with an owner.
 //! - Rows of Floats in boxes that have different lengths are one buffer too: `dims[2]` is then where the numbers are, `dims[3]` where it stands at which
 //!   of them each row begins, and `hint` how many rows there are. `data` is null. Of a buffer that is being filled, `dims[3]` is the handle of the latter.
@@ -227,6 +228,7 @@ impl Handle {
                 Buf::F64(v) => v.capacity() as i64,
                 _ => 0,
             },
+            Value::Unit if self.stale && self.class == PART => self.hint * self.dims[1..self.expect.rank()].iter().product::<i64>(),
             Value::Unit if self.stale => (SMALLEST << self.class) as i64,
             _ => 0,
         }
@@ -311,6 +313,9 @@ const CLASSES: usize = 19;
 
 /// Classes of buffers in the pool's own memory: of those that are so small that what stands around them would take more room.
 const SMALL: usize = 2;
+
+/// The class of parts of other buffers.
+const PART: u8 = u8::MAX;
 
 /// Words of the first block of such memory, and of the largest.
 const WORDS: (usize, usize) = (1 << 9, 1 << 19);
@@ -425,6 +430,43 @@ impl Pool {
         Some(p)
     }
 
+    /// A buffer for the rows of the next element of a buffer, in which there is room for it. It is a place there: the buffer is not to be moved as long as it is used.
+    pub fn part(&mut self, all: &Handle, expect: Expect) -> *mut Handle {
+        let p = self.take();
+        // SAFETY: `take` gives a handle of this pool that no native code refers to.
+        let h = unsafe { &mut *p };
+        let size = all.dims[1..all.expect.rank()].iter().product::<i64>();
+        // SAFETY: the caller says that there is room.
+        h.data = unsafe { all.data.cast::<f64>().add((all.dims[0] * size) as usize) }.cast();
+        h.dims = [0, all.dims[2], all.dims[3], 0];
+        (h.rc, h.owned, h.expect, h.waits) = (1, 0, expect, 0);
+        (h.stale, h.class, h.hint, h.value) = (true, PART, all.dims[1], Value::Unit);
+        p
+    }
+
+    /// Gives an array that is a part of a buffer memory of its own; whether there was some.
+    ///
+    /// # Safety
+    /// `p` is a live handle of this pool to which no reference is alive.
+    pub unsafe fn detach(&mut self, p: *mut Handle) -> bool {
+        // SAFETY: the caller says so.
+        let h = unsafe { &mut *p };
+        if !(h.stale && h.class == PART && matches!(h.value, Value::Unit)) {
+            return true;
+        }
+        let n = h.dims[..h.expect.rank()].iter().product::<i64>();
+        let Some(new) = self.floats(&[n], Expect::ROW) else { return false };
+        // SAFETY: the new handle is another one, with room for as many elements.
+        unsafe {
+            std::ptr::copy_nonoverlapping(h.data.cast::<f64>(), (*new).data.cast(), n as usize);
+            std::mem::swap(&mut h.value, &mut (*new).value);
+            std::mem::swap(&mut h.data, &mut (*new).data);
+            std::mem::swap(&mut h.class, &mut (*new).class);
+            self.release(new);
+        }
+        true
+    }
+
     /// Memory for so many words; it is freed with the pool.
     fn small(&mut self, n: usize) -> Option<*mut u64> {
         let (blocks, used) = &mut self.words;
@@ -525,6 +567,9 @@ impl Pool {
             h.value = v;
             h.stale = false;
             h.refresh();
+            if class == PART {
+                return &mut h.value;
+            }
             // The memory is kept for another array.
             let other = self.take();
             // SAFETY: `take` gives a handle of this pool that no native code refers to.

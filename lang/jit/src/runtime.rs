@@ -66,6 +66,8 @@ pub(crate) struct Tables {
     pub sites: Vec<Site>,
     pub slow: Vec<Slow>,
     pub quick: Vec<Quick>,
+    /// Functions that kernels evaluate.
+    pub maps: Vec<adl_prim::Un>,
     pub consts: Vec<Value>,
     /// Elements of buffers that loops fill, and whether each is in a box.
     pub buffers: Vec<(Ty, bool)>,
@@ -328,6 +330,27 @@ pub(crate) unsafe extern "C" fn target_row(ctx: *mut Ctx, old: *mut Handle, n: i
             return old;
         }
         (*ctx).pool.floats(&[n], Expect::ROW).unwrap_or(std::ptr::null_mut())
+    }
+}
+
+/// Room for so many numbers, until the next call.
+pub(crate) unsafe extern "C" fn room(ctx: *mut Ctx, n: usize) -> *mut f64 {
+    // SAFETY: native code passes the context that it was given.
+    let ctx = unsafe { &mut *ctx };
+    if ctx.scratch.len() < n {
+        ctx.scratch.resize(n, 0.0);
+    }
+    ctx.scratch.as_mut_ptr()
+}
+
+/// A function of `n` numbers, in their place. What lies behind them, up to a multiple of eight, may be anything afterwards.
+pub(crate) unsafe extern "C" fn map(ctx: *mut Ctx, id: usize, x: *mut f64, n: usize) {
+    // SAFETY: native code passes its context, and room for so many numbers and seven more.
+    unsafe {
+        let Some(op) = (*ctx).tables().maps.get(id) else { return };
+        let all = n.next_multiple_of(8);
+        (n..all).for_each(|k| *x.add(k) = 0.0);
+        adl_interp::ops::kernels::map(*op, std::slice::from_raw_parts_mut(x, all));
     }
 }
 

@@ -9,9 +9,10 @@
 use crate::scalars::Sums;
 use adl_ad::explicit::renumber;
 use adl_ir::{Block, FnId, Function, Op, Program, Role, Stmt, Var};
+use adl_prim::Prim;
 use std::collections::HashMap;
 
-/// Statements of a function that is small.
+/// Statements of a function that is small, besides those that check sizes.
 const SMALL: usize = 32;
 /// Statements of a function without loops on small arrays, which are numbers where it is known what they are made of.
 const STRAIGHT: usize = 96;
@@ -121,7 +122,7 @@ impl Inliner<'_> {
             return None;
         }
         let has_loops = || contains(&callee.body, |op| matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }));
-        if !once && size > SMALL && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), sums(callee))) {
+        if !once && work(&callee.body) > SMALL && (has_loops() || !crate::scalars::scalars(&mut (**callee).clone(), sums(callee))) {
             return None;
         }
         self.left -= size;
@@ -164,6 +165,17 @@ fn size(b: &Block, g: FnId) -> Option<usize> {
         }
     }
     Some(n)
+}
+
+/// Statements of a block, those inside included, but for literals and what checks sizes.
+fn work(b: &Block) -> usize {
+    let checks = |s: &&Stmt| !matches!(s.op, Op::Lit(_) | Op::Dim(..) | Op::Cmp(..) | Op::Prim(Prim::Assert, _));
+    let (mut blocks, mut n) = (vec![b], 0);
+    while let Some(b) = blocks.pop() {
+        n += b.stmts.iter().filter(checks).count();
+        blocks.extend(b.stmts.iter().flat_map(|s| s.op.blocks()));
+    }
+    n
 }
 
 /// Whether there is such an operation in a block.

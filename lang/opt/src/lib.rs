@@ -11,6 +11,7 @@
 //! - [`mod@hoist`]: what no turn of a loop changes, and what cannot fail, is computed before it.
 //! - [`mod@elements`]: elements of products and sums of arrays from those of their operands, so that the arrays are not made.
 //! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
+//! - [`mod@rows`]: rows of rows, read from the array.
 //! - [`mod@direct`]: elements of rows that are read in more loops than the array has axes, read from the array.
 //! - [`mod@contract`]: sums of products that are contractions.
 //! - [`mod@terms`]: sums of terms in the order of sums of arrays.
@@ -43,6 +44,7 @@ pub mod fuse;
 pub mod hoist;
 pub mod inline;
 pub mod interchange;
+pub mod rows;
 pub mod scalars;
 pub mod shapes;
 pub mod simplify;
@@ -65,6 +67,7 @@ pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
     if arrays == Arrays::There {
         elements::elements(f, elements::Order::Free);
     }
+    rows::rows(f);
     round(f, arrays);
     if scalars::scalars(f, scalars::Sums::Kept) {
         round(f, arrays);
@@ -79,6 +82,7 @@ pub fn plain(p: &Program, f: &mut Function, arrays: Arrays) {
     if arrays == Arrays::There {
         elements::elements(f, elements::Order::Kept);
     }
+    rows::rows(f);
     round(f, arrays);
     check(p, f);
 }

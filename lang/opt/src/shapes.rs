@@ -4,12 +4,16 @@
 //!
 //! Every array has a *form*, one [`Extent`] for each axis. A loop's carried array has the form of its beginning if each turn gives it
 //! back in this form, which is assumed until it is refuted. What assertions say of extents holds in the rest of their block.
+//! The index of a loop is in bounds of arrays that have as many elements as the loop has turns: a test whether it is becomes a literal ([`bounds`]).
 //!
 //! Only for functions whose arrays are all there: an absent zero has no shape, though what it is added to has. A function that makes one
 //! itself is left alone.
 
+mod bounds;
+
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Prim;
+use bounds::Bounds;
 use std::collections::{HashMap, HashSet};
 
 /// Axes of an array whose shape is written out where it is that of another.
@@ -34,14 +38,15 @@ pub fn known(f: &mut Function) -> HashSet<Var> {
     if makes_absent(&f.body, f) {
         return HashSet::new();
     }
-    let mut k = Known { f, forms: HashMap::new(), level: HashMap::new(), now: 0, loops: 0, ints: HashMap::new(), equal: HashMap::new(), facts: Vec::new(), found: HashMap::new(), safe: HashSet::new() };
+    let mut k = Known { f, forms: HashMap::new(), level: HashMap::new(), now: 0, loops: 0, ints: HashMap::new(), equal: HashMap::new(), facts: Vec::new(), found: HashMap::new(), safe: HashSet::new(), bounds: Bounds::default(), stacks: HashMap::new() };
     for v in &f.body.params {
         k.own(*v);
     }
     k.block(&f.body);
-    let (found, safe) = (k.found, k.safe);
+    let (found, safe, bounds) = (k.found, k.safe, k.bounds);
     let mut body = std::mem::take(&mut f.body);
     write(f, &mut body, &found);
+    bounds.write(&mut body);
     f.body = body;
     safe
 }
@@ -113,6 +118,9 @@ struct Known<'a> {
     /// Forms for `shape`, one extent for `dim`.
     found: HashMap<Var, Form>,
     safe: HashSet<Var>,
+    bounds: Bounds,
+    /// Arrays of Ints that are written out.
+    stacks: HashMap<Var, Vec<Var>>,
 }
 
 impl Known<'_> {
@@ -234,8 +242,15 @@ impl Known<'_> {
             Op::Lit(Lit::I64(n)) => {
                 self.ints.insert(out, Extent::Lit(*n));
             }
-            Op::Cmp(Cmp::Eq, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => {
-                self.equal.insert(out, (*a, *b));
+            Op::Cmp(c, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => {
+                self.holds(*c, (*a, *b), out);
+                if *c == Cmp::Eq {
+                    self.equal.insert(out, (*a, *b));
+                }
+            }
+            Op::Stack { elems, .. } if elems.iter().all(|v| *self.f.ty(*v) == Ty::I64) => {
+                self.stacks.insert(out, elems.clone());
+                self.is(out, vec![Extent::Lit(elems.len() as i64)]);
             }
             Op::Dim(a, k) => {
                 if let Some(e) = self.form(*a).get(*k as usize).copied() {
@@ -267,11 +282,6 @@ impl Known<'_> {
         }
     }
 
-    /// Whether an index is a literal within a literal extent, wherever in the function it is asked for.
-    fn below(&self, i: Var, e: Extent) -> bool {
-        matches!((self.plain(Extent::Is(i)), self.number(e, 0)), (Extent::Lit(i), Some(n)) if 0 <= i && i < n)
-    }
-
     /// `out` is the shape of `a`, which is worth saying otherwise where it can be said of what stands further out.
     fn is_shape(&mut self, out: Var, a: Var, form: Form) {
         self.found.remove(&out);
@@ -300,6 +310,7 @@ impl Known<'_> {
             Op::Stack { elems, .. } => first(Extent::Lit(elems.len() as i64), form(elems.first()?)),
             Op::Gather { a, at, .. } => [form(at), form(a).get(1..)?.to_vec()].concat(),
             Op::Sum { a, .. } => form(a).get(1..)?.to_vec(),
+            Op::Reshape { to, .. } => self.stacks.get(to)?.iter().map(|n| self.plain(Extent::Is(*n))).collect(),
             Op::Outer(a, b) => [form(a), form(b)].concat(),
             Op::MatMul(a, b) => [&form(a)[..self.rank(*a) as usize - 1], form(b).get(1..)?].concat(),
             Op::Prim(Prim::Iota, n) => vec![self.plain(Extent::Is(*n.first()?))],
@@ -361,6 +372,7 @@ impl Known<'_> {
         }
         let Some(turns) = s.outs.last() else { return };
         if let Turns::For(n) = l.turns {
+            self.bounds.turns.insert(*turns, n);
             // A negative number of turns is none.
             if let Some(Extent::Lit(n)) = self.ints.get(&n).filter(|e| matches!(e, Extent::Lit(0..))) {
                 self.ints.insert(*turns, Extent::Lit(*n));
@@ -380,6 +392,9 @@ impl Known<'_> {
     fn turn(&mut self, l: &Loop, keeps: &[bool]) -> Vec<Form> {
         self.now += 1;
         l.body.params.iter().for_each(|v| self.own(*v));
+        if let (Turns::For(n), Some(i)) = (&l.turns, l.body.params.first()) {
+            self.bounds.below.insert(*i, *n);
+        }
         let k = l.init.len();
         let skip = l.body.params.len().saturating_sub(k + l.xs.len());
         let (carried, elements) = l.body.params[skip..].split_at(k.min(l.body.params.len() - skip));

@@ -28,6 +28,10 @@ const PASSES: &[(&str, Pass)] = &[
     ("interchange", |_, f| _ = adl_opt::interchange::interchange(f)),
     ("terms", |_, f| adl_opt::terms::terms(f)),
     ("contract", |_, f| _ = adl_opt::contract::contract(f)),
+    ("rows", |_, f| {
+        adl_opt::rows::rows(f);
+        adl_ad::dce::remove_dead(f);
+    }),
     ("direct", |_, f| adl_opt::direct::direct(f)),
     ("inline", adl_opt::inline::inline),
     ("finish", adl_opt::finish),

@@ -87,7 +87,8 @@ impl Emit<'_, '_, '_> {
                     Made::Sum(sums - 1)
                 } else {
                     let boxed = out == Out::Boxed;
-                    Made::Buffer(self.new_buffer(&ty, boxed, n), if boxed { Kind::Ref(Expect(0)) } else { Kind::of(&ty) })
+                    let around = self.collected.get(&name).copied();
+                    Made::Buffer(self.new_buffer_in(around, &ty, boxed, n), if boxed { Kind::Ref(Expect(0)) } else { Kind::of(&ty) })
                 },
             ));
         }
@@ -109,6 +110,11 @@ impl Emit<'_, '_, '_> {
     }
 
     pub(super) fn new_buffer(&mut self, ty: &Ty, boxed: bool, n: Option<Value>) -> Value {
+        self.new_buffer_in(None, ty, boxed, n)
+    }
+
+    /// The same; where it can, as a part of the buffer `around`, to which it will be added.
+    fn new_buffer_in(&mut self, around: Option<Value>, ty: &Ty, boxed: bool, n: Option<Value>) -> Value {
         self.job.tables.buffers.push((ty.clone(), boxed));
         let id = self.int(self.job.tables.buffers.len() as i64 - 1);
         let n = match n {
@@ -117,7 +123,11 @@ impl Emit<'_, '_, '_> {
         };
         let site = self.site();
         let site = self.int(i64::from(site));
-        let h = self.runtime(collect::new_buffer as *const u8, &[self.ctx, id, n, site], 1).unwrap_or(id);
+        let h = match around {
+            None => self.runtime(collect::new_buffer as *const u8, &[self.ctx, id, n, site], 1),
+            Some(all) => self.runtime(collect::new_part as *const u8, &[self.ctx, id, n, site, all], 1),
+        };
+        let h = h.unwrap_or(id);
         let fail = self.fail;
         self.unless(h, fail, &[]);
         h
@@ -173,6 +183,8 @@ impl Emit<'_, '_, '_> {
         let elems: Vec<(Var, Var)> = b.params.iter().skip(1 + k).chain(b.lin_params.iter().skip(m)).copied().zip(l.xs.iter().chain(&l.lin_xs).copied()).collect();
         self.elements(&elems, index);
         carried.iter().for_each(|p| self.drop_unread(*p));
+        let buffers = t.made.iter().filter_map(|(v, m)| if let Made::Buffer(h, _) = m { Some((*v, *h)) } else { None });
+        self.collect_rows(b, buffers);
         self.block(b, &sc);
         (self.stmt_site, self.span) = (site, span);
         self.end_turn(l, t, &sc);
@@ -208,6 +220,10 @@ impl Emit<'_, '_, '_> {
         for (v, made) in &t.made {
             let x = self.val(*v);
             match made {
+                Made::Buffer(h, kind) if self.placed.contains(v) => {
+                    let own = Kind::of(self.f.ty(*v));
+                    self.count_row(*h, x, |e| e.push(*h, *kind, t.counter, own, x));
+                }
                 Made::Buffer(h, kind) => self.push(*h, *kind, t.counter, Kind::of(self.f.ty(*v)), x),
                 Made::Sum(i) => sums[*i] = self.add_up(sums[*i], *v, x),
                 Made::Rows(_) => {}
@@ -217,7 +233,7 @@ impl Emit<'_, '_, '_> {
         let mut next = vec![self.b.ins().iadd_imm_s(t.counter, 1)];
         next.extend(self.owned(&carried, end, sc, &|_| false));
         next.extend(sums);
-        let rest: Vec<Var> = t.made.iter().map(|(v, _)| *v).filter(|v| !carried.contains(v)).collect();
+        let rest: Vec<Var> = t.made.iter().map(|(v, _)| *v).filter(|v| !carried.contains(v) && !self.placed.contains(v)).collect();
         self.release_dying(&rest, end, sc);
         self.poll();
         self.goto(t.header, &next);

@@ -1,12 +1,15 @@
 //! Rows that are made where they belong: what a loop inside a loop collects, where the outer one only collects the rows and all are equally
 //! long, as in `for i < n -> for j < m -> ...`. The inner loop adds its elements to the outer one's buffer, and no row is an array.
+//!
+//! Likewise rows that a group makes (`group`) and that a loop collects, where nothing else reads them, are written to the loop's buffer; and what a loop inside
+//! collects of such rows is a part of the outer one's buffer, once its first row has said how long rows are.
 
-use super::{Emit, params, results};
+use super::{Emit, TRUSTED, params, results};
 use crate::collect;
-use crate::handle::Expect;
+use crate::handle::{self, AXES, Expect};
 use crate::runtime::Kind;
-use adl_ir::{Block, Loop, Op, Out, Ty, Turns, Var};
-use cranelift_codegen::ir::{InstBuilder, Value};
+use adl_ir::{Block, Loop, Op, Out, Stmt, Ty, Turns, Var};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 
 /// A buffer for all rows.
 #[derive(Clone, Copy, Debug)]
@@ -29,8 +32,12 @@ pub(super) struct Place {
 
 /// How often a block reads a variable.
 fn reads(b: &Block, v: Var) -> usize {
-    let mut n = results(b).filter(|r| **r == v).count();
-    for s in &b.stmts {
+    results(b).filter(|r| **r == v).count() + reads_in(&b.stmts, v)
+}
+
+fn reads_in(stmts: &[Stmt], v: Var) -> usize {
+    let mut n = 0;
+    for s in stmts {
         s.op.each_operand(&mut |x| n += usize::from(x == v));
         n += s.op.blocks().into_iter().map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || reads(b, v))).sum::<usize>();
     }
@@ -64,6 +71,47 @@ impl Emit<'_, '_, '_> {
         let fail = self.fail;
         self.unless(buffer, fail, &[]);
         Some(Rows { buffer, width: w, kind: Kind::of(&elem), id: id - 1 })
+    }
+
+    /// Before a turn: rows that the loop alone reads.
+    pub(super) fn collect_rows(&mut self, b: &Block, made: impl Iterator<Item = (Var, Value)>) {
+        for (v, buffer) in made {
+            if Expect::of(self.ty(v)).holds_floats() && results(b).filter(|r| **r == v).count() == 1 {
+                self.collected.insert(v, buffer);
+            }
+        }
+    }
+
+    /// Whether a result of a group can be written where a loop collects it: the statements from `end` on do not read it.
+    pub(super) fn can_be_placed(&self, v: Var, b: &Block, end: u32) -> bool {
+        self.collected.contains_key(&v) && Expect::of(self.ty(v)).stacked().is_some() && results(b).any(|r| *r == v) && reads_in(&b.stmts[end as usize..], v) == 0
+    }
+
+    /// Where the elements of a turn's row go that is as long as `dims` say: null if they cannot go there.
+    pub(super) fn place_in_buffer(&mut self, v: Var, dims: &[Value]) -> Value {
+        let buffer = self.collected[&v];
+        let (expect, none) = (self.int(i64::from(Expect::of(self.ty(v)).0)), self.int(0));
+        let dims = (0..AXES - 1).map(|k| dims.get(k).copied().unwrap_or(none));
+        let args: Vec<Value> = [self.ctx, buffer, expect].into_iter().chain(dims).collect();
+        self.placed.insert(v);
+        self.viewed.remove(&v);
+        self.runtime(collect::place as *const u8, &args, 1).unwrap_or(none)
+    }
+
+    /// A turn's row that may be where it belongs.
+    pub(super) fn count_row(&mut self, buffer: Value, x: Value, push: impl FnOnce(&mut Self)) {
+        let (cold, here, done) = (self.cold(), self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(x, cold, &[], here, &[]);
+        self.b.switch_to_block(cold);
+        push(self);
+        self.release(x);
+        self.goto(done, &[]);
+        self.b.switch_to_block(here);
+        let n = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::DIMS);
+        let n = self.b.ins().iadd_imm_s(n, 1);
+        self.b.ins().store(TRUSTED, n, buffer, handle::offset::DIMS);
+        self.goto(done, &[]);
+        self.b.switch_to_block(done);
     }
 
     /// Before a turn: where its row goes.

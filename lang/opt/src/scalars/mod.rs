@@ -44,7 +44,7 @@ pub fn scalars(f: &mut Function, sums: Sums) -> bool {
 }
 
 /// Arrays that may change in place, here or where they are passed to: they are not read later than they were.
-fn changing(b: &Block, out: &mut HashSet<Var>) {
+pub(crate) fn changing(b: &Block, out: &mut HashSet<Var>) {
     for s in &b.stmts {
         match &s.op {
             Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => _ = out.insert(*acc),

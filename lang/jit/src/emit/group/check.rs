@@ -75,7 +75,7 @@ impl Emit<'_, '_, '_> {
         let mut own = given.to_vec();
         for (k, (v, at)) in bases.iter().enumerate() {
             let shape = match &b.stmts[*at as usize].op {
-                Op::IndexAdd { shape, .. } | Op::SliceAdd { shape, .. } => *shape,
+                Op::IndexAdd { shape, .. } | Op::IndexSet { shape, .. } | Op::SliceAdd { shape, .. } => *shape,
                 _ => None,
             };
             own[k] = self.own_base((*v, shape), k, &own, slow);

@@ -1,20 +1,23 @@
 //! Groups: statements on arrays of Floats of one shape that follow each other, and become one loop.
 //!
-//! A member computes each element of its result from the elements at the same place: elementwise operators, copies of a number, rows and
+//! A member computes each element of its result from the elements at the same place: elementwise operators and functions, copies of a number, rows and
 //! slices that are read, rows and slices that are added to or replaced in place. What only members read is never stored: it lives in
-//! registers, two elements at a time. Statements on scalars in between go before the loop.
+//! registers, two elements at a time. Statements on scalars in between go before the loop. Elementary functions are members too ([`phases`]).
 //!
 //! The loop runs if all arrays are there and fit; otherwise each member is done by the interpreter's operation, one after the other. So
 //! results are the same bits, and errors the same. An absent array to which something is added is read as -0, which changes nothing.
 
 mod check;
+mod phases;
 mod plan;
 mod run;
 
+use super::Emit;
 use crate::handle::Expect;
-use adl_ir::{Function, Op, Stmt, Ty, Var};
+use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Un};
 use smallvec::SmallVec;
+use std::collections::HashSet;
 
 /// What a member does.
 #[derive(Clone, Debug)]
@@ -66,7 +69,7 @@ pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
     }
     let rank = |v: Var| f.ty(v).rank() as usize;
     let found = match &s.op {
-        Op::Un(op, a) if array(*a) && is_plain(*op) => Member::Un(*op, *a),
+        Op::Un(op, a) if array(*a) => Member::Un(*op, *a),
         Op::Bin(op, a, b) if is_plain_bin(*op) && (array(*a) || number(*a)) && (array(*b) || number(*b)) => Member::Bin(*op, *a, *b),
         Op::Replicate { n, a } if number(*a) => Member::Fill { n: *n, x: *a },
         Op::Index { a, at, .. } if array(*a) => Member::Row { a: *a, at: at.iter().copied().collect() },
@@ -87,6 +90,23 @@ pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
         Member::Un(..) | Member::Fill { .. } | Member::Slice { .. } => true,
     };
     fits.then_some((found, rank))
+}
+
+impl Emit<'_, '_, '_> {
+    /// Whether a member writes zeros in the place of a row: what it is given is an absent array.
+    fn is_cleared(&self, m: &Member, v: Var) -> bool {
+        matches!(m, Member::ToRow { add: false, .. }) && self.absent.contains(&v)
+    }
+}
+
+/// Absent arrays.
+pub(super) fn absent(f: &Function, b: &Block, out: &mut HashSet<Var>) {
+    for s in &b.stmts {
+        if matches!(s.op, Op::Zero(_)) {
+            out.extend(s.outs.iter().chain(&s.lin_outs).filter(|v| floats(f.ty(**v))));
+        }
+        s.op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || absent(f, b, out)));
+    }
 }
 
 impl Member {

@@ -1,14 +1,15 @@
 //! Finds groups: which statements, which arrays they read, what is stored.
 
 use super::super::{Emit, Scope, is_ref};
-use super::{Member, member};
+use super::phases::Phases;
+use super::{Member, is_plain, member};
 use adl_interp::ir::live::NEVER;
 use adl_ir::{Block, Op, Stmt, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::HashSet;
 
 /// Members of a group at most: what they compute is to stay in registers, mostly.
-const MEMBERS: usize = 40;
+const MEMBERS: usize = 96;
 
 /// Statements that become one loop.
 pub(super) struct Group {
@@ -24,10 +25,14 @@ pub(super) struct Group {
     pub inputs: Vec<Input>,
     /// Results that are stored in arrays of their own.
     pub stored: Vec<Var>,
+    /// Those among them whose elements go where a loop collects them.
+    pub placed: Vec<Var>,
     /// Arrays that have been changed, as they are called at the end.
     pub changed: Vec<Var>,
     /// Handles that lose an owner at the end of the loop.
     pub released: Vec<Var>,
+    /// When members run.
+    pub phases: Phases,
 }
 
 impl Group {
@@ -62,7 +67,7 @@ impl Emit<'_, '_, '_> {
     /// The group that begins at a statement.
     pub(super) fn find_group(&self, b: &Block, at: u32, sc: &Scope) -> Option<Group> {
         let (_, rank) = member(self.f, &b.stmts[at as usize])?;
-        let g = Group { members: Vec::new(), before: Vec::new(), end: at, rank, inputs: Vec::new(), stored: Vec::new(), changed: Vec::new(), released: Vec::new() };
+        let g = Group { members: Vec::new(), before: Vec::new(), end: at, rank, inputs: Vec::new(), stored: Vec::new(), placed: Vec::new(), changed: Vec::new(), released: Vec::new(), phases: Phases::default() };
         let mut s = Search { e: self, sc, g, inside: HashSet::new(), changed: Vec::new(), read: HashSet::new() };
         for i in at..b.stmts.len() as u32 {
             let stmt = &b.stmts[i as usize];
@@ -79,7 +84,7 @@ impl Search<'_, '_, '_, '_, '_> {
     fn join(&mut self, s: &Stmt, at: u32) -> bool {
         let Some((m, rank)) = member(self.e.f, s) else { return false };
         let out = s.outs.iter().chain(&s.lin_outs).next().copied().unwrap_or(Var(0));
-        let arrays: Vec<Var> = m.elements().into_iter().filter(|v| is_ref(self.e.ty(*v))).collect();
+        let arrays: Vec<Var> = m.elements().into_iter().filter(|v| is_ref(self.e.ty(*v)) && !self.e.is_cleared(&m, *v)).collect();
         let is_changed = |v: &Var| self.changed.iter().any(|(c, _)| c == v);
         let own_base = m.base().is_some_and(|a| self.inside.contains(&a) || is_changed(&a));
         if rank != self.g.rank || own_base || arrays.iter().any(is_changed) || !self.may_change(&m, (out, &arrays), at) {
@@ -108,12 +113,13 @@ impl Search<'_, '_, '_, '_, '_> {
         if self.e.last[out.0 as usize] == NEVER {
             return false;
         }
-        // Rows of one array are the same or apart, so that the order of changes to an element stays; slices may overlap.
+        // Rows of one array are the same or apart, so that the order of changes to an element, and of reads of it, stays; slices may overlap.
         let again = match self.changed.iter().find(|(c, _)| *c == acc) {
             Some((_, part)) => !part && matches!(m, Member::ToRow { .. }),
             None => true,
         };
-        again && self.e.dies(acc, at, self.sc) && !self.inside.contains(&acc) && !self.read.contains(&acc) && !arrays.contains(&acc)
+        let row = matches!(m, Member::ToRow { .. });
+        again && self.e.dies(acc, at, self.sc) && !self.inside.contains(&acc) && (row || !self.read.contains(&acc)) && !arrays.contains(&acc)
     }
 
     /// Whether a statement can go before the loop.
@@ -149,10 +155,13 @@ impl Search<'_, '_, '_, '_, '_> {
         self.g.before.retain(|i| *i < end);
         let last = |v: Var| self.e.last[v.0 as usize];
         self.optional();
-        let has_shape = self.g.inputs.iter().any(|i| !i.optional) || self.g.members.iter().any(|(_, _, m)| m.base().is_some());
+        let says_shape = |m: &Member| m.base().is_some() || m.elements().iter().any(|v| self.e.is_cleared(m, *v));
+        let has_shape = self.g.inputs.iter().any(|i| !i.optional) || self.g.members.iter().any(|(_, _, m)| says_shape(m));
         // Slices as they are may be whole arrays, which are not copied.
         let slices = self.g.members.iter().all(|(_, _, m)| matches!(m, Member::Slice { .. }));
-        if !has_shape || slices {
+        // A function alone is done in the place of its argument.
+        let function = matches!(&self.g.members[..], [(_, _, Member::Un(op, _))] if !is_plain(*op));
+        if !has_shape || slices || function {
             return None;
         }
         let members = std::mem::take(&mut self.g.members);
@@ -172,6 +181,8 @@ impl Search<'_, '_, '_, '_, '_> {
                 }
             }
         }
+        self.g.placed = self.g.stored.iter().copied().filter(|v| self.e.can_be_placed(*v, b, end)).collect();
+        self.g.phases = Phases::new(&members, &self.g.stored);
         self.g.members = members;
         Some(self.g)
     }

@@ -34,8 +34,12 @@ pub(super) struct Loop {
     pub changed: HashMap<Var, Value>,
     /// Where results go.
     outs: Vec<(Var, Value)>,
+    /// Where rows go that a loop collects.
+    places: Vec<(Var, Value)>,
     /// Numbers in both lanes.
     splats: HashMap<Var, Value>,
+    /// Where phases leave what later ones read.
+    pub rooms: HashMap<Var, Value>,
 }
 
 impl Emit<'_, '_, '_> {
@@ -87,7 +91,12 @@ impl Emit<'_, '_, '_> {
         let freed = self.make_targets(g, &mut l, slow, &own);
         self.run_group(g, &mut l);
         self.release_after(g, &freed);
-        results.iter().map(|v| l.outs.iter().find(|(o, _)| o == v).map_or_else(|| l.changed[v], |(_, h)| *h)).collect()
+        let placed = self.int(0);
+        let made = |v: &Var| match l.outs.iter().find(|(o, _)| o == v) {
+            Some((_, h)) => *h,
+            None => l.changed.get(v).copied().unwrap_or(placed),
+        };
+        results.iter().map(made).collect()
     }
 
     /// One statement after the other.
@@ -106,10 +115,16 @@ impl Emit<'_, '_, '_> {
 
     /// Arrays for what is stored: new ones, or inputs that die here. Which inputs those may be, with the result.
     fn make_targets(&mut self, g: &Group, l: &mut Loop, slow: ir::Block, own: &[Value]) -> Vec<(Var, Value)> {
-        let plain = |v: &Var| g.inputs.iter().any(|i| i.var == *v && !i.optional) && !g.members.iter().any(|(_, _, m)| m.base() == Some(*v));
+        // Phases read inputs after results have been stored.
+        let plain = |v: &Var| g.phases.batches.is_empty() && g.inputs.iter().any(|i| i.var == *v && !i.optional) && !g.members.iter().any(|(_, _, m)| m.base() == Some(*v));
         let mut old: Vec<Var> = g.released.iter().copied().filter(plain).collect();
         let mut used = Vec::new();
-        for v in &g.stored {
+        for v in &g.placed {
+            let p = self.place_in_buffer(*v, &l.dims);
+            self.unless(p, slow, own);
+            l.places.push((*v, p));
+        }
+        for v in g.stored.iter().filter(|v| !g.placed.contains(v)) {
             let from = old.pop();
             let given = match from {
                 Some(d) => self.val(d),
@@ -135,11 +150,15 @@ impl Emit<'_, '_, '_> {
     /// The loop: two elements at a time, then the last one.
     fn run_group(&mut self, g: &Group, l: &mut Loop) {
         let n = l.dims[1..].to_vec().into_iter().fold(l.dims[0], |n, d| self.b.ins().imul(n, d));
+        let mut stores: Vec<(Var, Value)> = l.outs.clone().into_iter().map(|(v, h)| (v, self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA))).collect();
+        stores.extend(&l.places);
+        self.splat_numbers(g, l);
+        if !g.phases.batches.is_empty() {
+            return self.run_phases(g, l, n, &stores);
+        }
         let unroll = if g.members.len() <= 16 { 2 } else { 1 };
         let pairs = self.b.ins().band_imm_s(n, !(2 * unroll - 1));
         let (end, last) = (self.b.ins().ishl_imm_s(pairs, 3), self.b.ins().ishl_imm_s(n, 3));
-        let stores: Vec<(Var, Value)> = l.outs.clone().into_iter().map(|(v, h)| (v, self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA))).collect();
-        self.splat_numbers(g, l);
         let zero = self.int(0);
         let o = self.strip(g, l, &stores, (zero, end), types::F64X2, unroll);
         self.strip(g, l, &stores, (o, last), types::F64, 1);
@@ -181,7 +200,7 @@ impl Emit<'_, '_, '_> {
         o
     }
 
-    fn at_offset(&mut self, s: &Source, o: Value) -> Value {
+    pub(super) fn at_offset(&mut self, s: &Source, o: Value) -> Value {
         let o = match s.mask {
             Some(m) => self.b.ins().band(o, m),
             None => o,
@@ -207,8 +226,14 @@ impl Emit<'_, '_, '_> {
                     let p = self.at_offset(&l.parts[out], o);
                     self.b.ins().load(t, LOOSE, p, more)
                 }
-                Member::ToRow { v, add, .. } => self.change(l, &mut vals, (*out, *v, *add), o, t, more),
-                Member::ToSlice { v, .. } => self.change(l, &mut vals, (*out, *v, true), o, t, more),
+                Member::ToRow { v, add, .. } => {
+                    let x = self.element_in(l, &mut vals, *v, o, t, more);
+                    self.change(&l.targets[out], x, *add, o, t, more)
+                }
+                Member::ToSlice { v, .. } => {
+                    let x = self.element_in(l, &mut vals, *v, o, t, more);
+                    self.change(&l.targets[out], x, true, o, t, more)
+                }
             };
             vals.insert(*out, x);
         }
@@ -218,9 +243,9 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    fn change(&mut self, l: &Loop, vals: &mut HashMap<Var, Value>, (out, v, add): (Var, Var, bool), o: Value, t: Type, more: i32) -> Value {
-        let mut x = self.element_in(l, vals, v, o, t, more);
-        let p = self.at_offset(&l.targets[&out], o);
+    /// An element of a target added to or replaced.
+    pub(super) fn change(&mut self, target: &Source, mut x: Value, add: bool, o: Value, t: Type, more: i32) -> Value {
+        let p = self.at_offset(target, o);
         if add {
             let old = self.b.ins().load(t, LOOSE, p, more);
             x = self.b.ins().fadd(old, x);
@@ -230,9 +255,13 @@ impl Emit<'_, '_, '_> {
     }
 
     /// The elements of an operand.
-    fn element_in(&mut self, l: &Loop, vals: &mut HashMap<Var, Value>, v: Var, o: Value, t: Type, more: i32) -> Value {
+    pub(super) fn element_in(&mut self, l: &Loop, vals: &mut HashMap<Var, Value>, v: Var, o: Value, t: Type, more: i32) -> Value {
         if let Some(x) = vals.get(&v) {
             return *x;
+        }
+        if self.absent.contains(&v) {
+            let zero = self.b.ins().f64const(0.0);
+            return if t.is_vector() { self.b.ins().splat(t, zero) } else { zero };
         }
         let Some(s) = l.inputs.get(&v) else {
             // A number.

@@ -1,0 +1,128 @@
+//! Statements on arrays that become one loop: functions among them, rows that are read and changed, and rows that loops collect.
+
+mod common;
+
+use adl_interp::value::{Value, array};
+use adl_ir::{FnId, Program};
+use common::both;
+
+fn program(text: &str) -> (Program, FnId) {
+    let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    let f = FnId(p.funcs.len() as u32 - 1);
+    (p, f)
+}
+
+fn numbers(n: usize, by: f64) -> Vec<f64> {
+    (0..n).map(|k| (k as f64 * by).sin() * 3.0).collect()
+}
+
+fn matrix(n: usize, m: usize, by: f64) -> Value {
+    array::make([n, m].into_iter().collect(), adl_interp::value::Buf::F64(numbers(n * m, by)))
+}
+
+#[test]
+fn functions_are_phases_of_a_loop() {
+    // Arguments of the second tanh are results of the first functions; some results are read in later phases too, and some given back.
+    let text = "fn f0 f (v0: []f64, v1: []f64, v2: f64) -> ([]f64, []f64, []f64, []f64, f64) {
+        v3: []f64 = mul v0 v1
+        v4: []f64 = sigmoid v3
+        v5: []f64 = neg v3
+        v6: []f64 = sigmoid v5
+        v7: []f64 = mul v4 v6
+        v8: []f64 = tanh v0
+        v9: []f64 = add v8 v5
+        v10: []f64 = tanh v9
+        v11: []f64 = mul v10 v2
+        v12: []f64 = exp v11
+        v13: []f64 = sub v12 v1
+        v14: []f64 = sin v13
+        v15: []f64 = cos v13
+        v16: []f64 = mul v14 v15
+        v17: f64 = total v16
+        return v4, v7, v12, v9, v17
+      }";
+    let (p, f) = program(text);
+    for n in [0, 1, 2, 7, 8, 9, 14, 255, 256, 257, 600] {
+        both(&p, f, &[array::floats(numbers(n, 0.7)), array::floats(numbers(n, 1.3)), Value::Float(0.3)]).expect("values");
+    }
+    both(&p, f, &[array::floats(numbers(3, 0.7)), array::floats(numbers(4, 1.3)), Value::Float(0.3)]).expect_err("an error");
+    both(&p, f, &[array::floats(vec![f64::NAN, 1e300, -1e300, f64::INFINITY]), array::floats(vec![0.0, -0.0, 5.0, 1.0]), Value::Float(-1e9)]).expect("values");
+}
+
+#[test]
+fn rows_are_read_before_they_change() {
+    let text = "fn f0 f (v0: [][]f64, v1: [][]f64, v2: []f64, v3: i64) -> ([][]f64, [][]f64, []f64) {
+        v4: []f64 = zero []f64
+        v5: [][]f64, v6: [][]f64, v7: []f64, v8: i64 = loop for v3 carry (v0, v1, v2) (v9: i64, v10: [][]f64, v11: [][]f64, v12: []f64) {
+          v20: i64 = dim 0 v10
+          v13: i64 = rem v9 v20
+          v14: []f64 = index v10 [v13]
+          v15: []f64 = add v14 v12
+          v16: [][]f64 = index_set v10 [v13] v4
+          v17: []f64 = FUNCTION v15
+          v18: []f64 = index v11 [v13]
+          v19: []f64 = mul v18 v17
+          v21: [][]f64 = index_set v11 [v13] v19
+          v22: []f64 = mul v14 v19
+          v23: [][]f64 = index_add v16 [v9] v22
+          return v23, v21, v17
+        }
+        return v5, v6, v7
+      }";
+    for function in ["neg", "tanh", "sigmoid"] {
+        let (p, f) = program(&text.replace("FUNCTION", function));
+        for n in [1, 6, 14, 300] {
+            let args = |turns| [matrix(3, n, 0.9), matrix(3, n, 0.4), array::floats(numbers(n, 0.2)), Value::Int(turns)];
+            both(&p, f, &args(0)).expect("values");
+            both(&p, f, &args(3)).expect("values");
+            // The row to which something is added is out of bounds.
+            both(&p, f, &args(4)).expect_err("an error");
+        }
+        both(&p, f, &[matrix(3, 5, 0.9), matrix(3, 5, 0.4), array::floats(numbers(4, 0.2)), Value::Int(2)]).expect_err("an error");
+        // The first matrix is absent, or the vector.
+        both(&p, f, &[Value::Zero, matrix(3, 5, 0.4), array::floats(numbers(5, 0.2)), Value::Int(0)]).expect("values");
+    }
+}
+
+/// A loop in a loop, which both collect rows: `LENGTH` is that of a row, `TURNS` how many there are.
+const COLLECTED: &str = "fn f0 f (v0: []f64, v1: i64, v2: i64) -> ([][]f64, []([]([]f64)), []([]([]f64)), []([]f64), f64) {
+    v3: i64 = 0
+    v4: i64 = 1
+    v50: i64 = 2
+    v5: [][]f64, v6: []([]([]f64)), v7: []([]([]f64)), v8: []([]f64), v9: f64, v10: i64 = loop for v1 REVERSE out (collect, boxed, boxed, boxed, sum) (v11: i64) {
+      v12: i64 = TURNS
+      v13: []([]f64), v14: []([]f64), v15: f64, v16: i64 = loop for v12 out (boxed, boxed, sum) (v17: i64) {
+        v18: i64 = LENGTH
+        v19: []f64 = slice v0 v3 v18
+        v20: []f64 = mul v19 v19
+        v21: []f64 = FUNCTION v20
+        v22: []f64 = sub v21 v19
+        v23: f64 = total v22
+        return v20, v22, v23
+      }
+      v24: []f64 = neg v0
+      v25: []f64 = FUNCTION v24
+      v26: []f64 = add v25 v0
+      v27: []f64 = mul v26 v15
+      return v27, v13, v14, v26, v15
+    }
+    return v5, v6, v7, v8, v9
+  }";
+
+#[test]
+fn rows_stand_where_loops_collect_them() {
+    // All as long; as many rows, of different lengths; different numbers of rows; one row, then more.
+    let lengths = ["add v2 v3", "add v2 v17", "add v2 v11"];
+    let turns = ["add v2 v3", "add v11 v3", "rem v11 v50", "add v11 v4"];
+    for (length, turns) in lengths.into_iter().flat_map(|l| turns.map(|t| (l, t))) {
+        for (function, reverse) in [("neg", ""), ("tanh", "reverse"), ("exp", "")] {
+            let text = COLLECTED.replace("LENGTH", length).replace("TURNS", turns).replace("FUNCTION", function).replace("REVERSE", reverse);
+            let (p, f) = program(&text);
+            for (outer, inner) in [(0, 2), (1, 3), (4, 0), (5, 3), (9, 1)] {
+                both(&p, f, &[array::floats(numbers(20, 0.9)), Value::Int(outer), Value::Int(inner)]).unwrap_or_else(|e| panic!("{length}, {turns}: {e:?}"));
+            }
+            // A slice is out of bounds.
+            both(&p, f, &[array::floats(numbers(4, 0.9)), Value::Int(9), Value::Int(5)]).expect_err("an error");
+        }
+    }
+}

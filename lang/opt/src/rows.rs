@@ -1,0 +1,68 @@
+//! Rows of rows, read from the array.
+//!
+//! ```text
+//! w = index a [i]; … r = index w [j]
+//! ⟼  w = index a [i]; … r = index a [i, j]
+//! ```
+//!
+//! Where nothing else is read of `w` it is not made. T then adds to a row of the cotangent of `a`, in the place of a matrix of zeros with one row to which
+//! something was added. Arrays that may change in place are not read later than they were.
+
+use crate::scalars::changing;
+use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
+use std::collections::{HashMap, HashSet};
+
+/// Reads rows of rows directly.
+pub fn rows(f: &mut Function) {
+    let mut body = std::mem::take(&mut f.body);
+    if finds(f, &body, &mut HashSet::new()) {
+        let mut given_away = HashSet::new();
+        changing(&body, &mut given_away);
+        Rows { f, given_away, made: HashMap::new() }.block(&mut body);
+    }
+    f.body = body;
+}
+
+/// The array and the indices, where a statement reads an array at indices of one that has no arrays inside.
+fn read<'s>(f: &Function, s: &'s Stmt) -> Option<(Var, Var, &'s [Var])> {
+    let (Op::Index { a, at, shape: None }, [out]) = (&s.op, &s.outs[..]) else { return None };
+    let flat = matches!(f.ty(*a), Ty::Array(e, rank) if e.is_flat() && e.rank() == 0 && *rank as usize > at.len());
+    (flat && !f.linear(*out)).then_some((*out, *a, at))
+}
+
+/// Whether there is a row of a row.
+fn finds(f: &Function, b: &Block, rows: &mut HashSet<Var>) -> bool {
+    b.stmts.iter().any(|s| {
+        if let Some((out, a, _)) = read(f, s) {
+            rows.insert(out);
+            return rows.contains(&a);
+        }
+        s.op.blocks().into_iter().any(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || finds(f, b, rows)))
+    })
+}
+
+struct Rows<'a> {
+    f: &'a Function,
+    /// Arrays that may change in place.
+    given_away: HashSet<Var>,
+    /// Rows, with the array and the indices.
+    made: HashMap<Var, (Var, Vec<Var>)>,
+}
+
+impl Rows<'_> {
+    fn block(&mut self, b: &mut Block) {
+        for s in &mut b.stmts {
+            if let Some((out, a, at)) = read(self.f, s) {
+                let (a, at) = match self.made.get(&a) {
+                    Some((whole, first)) => (*whole, [first, at].concat()),
+                    None => (a, at.to_vec()),
+                };
+                if !self.given_away.contains(&a) {
+                    s.op = Op::Index { a, at: at.clone(), shape: None };
+                    self.made.insert(out, (a, at));
+                }
+            }
+            s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(b)));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Indices of loops, which are in bounds of what has as many elements as the loop has turns.
+
+use super::{Extent, Known};
+use adl_ir::{Block, Cmp, Lit, Op, Var};
+use std::collections::{HashMap, HashSet};
+
+/// What is known of loops' indices.
+#[derive(Default)]
+pub(super) struct Bounds {
+    /// Indices of loops, with the number of turns that was asked for.
+    pub below: HashMap<Var, Var>,
+    /// How often loops turned, with the same: no less than that, and none where that is negative.
+    pub turns: HashMap<Var, Var>,
+    /// Comparisons that hold wherever they are made.
+    hold: HashSet<Var>,
+}
+
+impl Bounds {
+    /// Puts literals in the place of comparisons that hold.
+    pub fn write(&self, b: &mut Block) {
+        if self.hold.is_empty() {
+            return;
+        }
+        for s in &mut b.stmts {
+            if matches!(s.op, Op::Cmp(..)) && s.outs.iter().all(|v| self.hold.contains(v)) {
+                s.op = Op::Lit(Lit::Bool(true));
+            }
+            s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.write(b)));
+        }
+    }
+}
+
+impl Known<'_> {
+    /// Whether an index is within an extent, wherever in the function it is asked for.
+    pub(super) fn below(&self, i: Var, e: Extent) -> bool {
+        if let (Extent::Lit(i), Some(n)) = (self.plain(Extent::Is(i)), self.number(e, 0)) {
+            return 0 <= i && i < n;
+        }
+        let Some(n) = self.bounds.below.get(&i).map(|n| self.plain(Extent::Is(*n))) else { return false };
+        let turns = match e {
+            Extent::Is(v) => self.bounds.turns.get(&v).map(|m| self.plain(Extent::Is(*m))),
+            Extent::Lit(_) | Extent::Of(..) => None,
+        };
+        n == e || turns == Some(n)
+    }
+
+    /// Notes whether a comparison of Ints holds because one of them is the index of a loop.
+    pub(super) fn holds(&mut self, c: Cmp, (a, b): (Var, Var), out: Var) {
+        let negative = |v: Var| !matches!(self.plain(Extent::Is(v)), Extent::Lit(..=0));
+        let index = |v: Var| self.bounds.below.contains_key(&v);
+        let inside = |i: Var, n: Var| index(i) && self.below(i, self.plain(Extent::Is(n)));
+        let holds = match c {
+            Cmp::Ge => index(a) && !negative(b),
+            Cmp::Le => index(b) && !negative(a),
+            Cmp::Lt => inside(a, b),
+            Cmp::Gt => inside(b, a),
+            Cmp::Eq | Cmp::Ne => false,
+        };
+        if holds {
+            self.bounds.hold.insert(out);
+        } else {
+            self.bounds.hold.remove(&out);
+        }
+    }
+}
