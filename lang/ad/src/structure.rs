@@ -45,7 +45,7 @@ fn function(ad: &mut Ad, p: &mut Program, src: &Function) -> Option<(Function, b
     b.func.name = format!("structure of {}", src.name);
     b.adopt(&src.body.params, &src.body.lin_params);
     let data = src.body.params.iter().copied().filter(|v| !of_ints(src.ty(*v))).collect();
-    let mut s = Structured { ad, p, b, names: HashMap::new(), data, exact: true };
+    let mut s = Structured { ad, p, b, names: HashMap::new(), data, nothing: HashSet::new(), exact: true };
     s.stmts(&src.body.stmts)?;
     let lin_results = s.named(&src.body.lin_results);
     let exact = s.exact;
@@ -84,6 +84,8 @@ struct Structured<'a> {
     names: HashMap<Var, Var>,
     /// What depends on numbers of the point.
     data: HashSet<Var>,
+    /// Numbers that are 0 in the code: coefficients that make no entry.
+    nothing: HashSet<Var>,
     exact: bool,
 }
 
@@ -170,6 +172,9 @@ impl Structured<'_> {
         let mut inside = HashSet::new();
         s.op.blocks().into_iter().for_each(|b| operands(b, &mut inside));
         depends |= inside.iter().any(|v| self.data.contains(v));
+        if matches!(s.op, Op::Lit(Lit::F64(x)) if x == 0.0) {
+            self.nothing.extend(&s.outs);
+        }
         if depends && !matches!(s.op, Op::Shape(_) | Op::Dim(..) | Op::Count(_)) {
             self.data.extend(&s.outs);
         }
@@ -208,6 +213,7 @@ impl Structured<'_> {
 
     fn leaf(&mut self, mut s: Stmt) -> Option<()> {
         match &mut s.op {
+            Op::Bin(Bin::Scale, a, b) if self.nothing.contains(a) && self.b.ty(*b) == Ty::F64 => s.op = Op::Zero(Ty::F64),
             Op::Bin(_, a, b) => self.coefficients([a, b]),
             Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => {
                 self.exact = false;

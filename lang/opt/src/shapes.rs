@@ -242,12 +242,7 @@ impl Known<'_> {
             Op::Lit(Lit::I64(n)) => {
                 self.ints.insert(out, Extent::Lit(*n));
             }
-            Op::Cmp(c, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => {
-                self.holds(*c, (*a, *b), out);
-                if *c == Cmp::Eq {
-                    self.equal.insert(out, (*a, *b));
-                }
-            }
+            Op::Cmp(c, a, b) if self.rank(*a) + self.rank(*b) == 0 && *self.f.ty(*a) == Ty::I64 => self.compared(*c, (*a, *b), out),
             Op::Stack { elems, .. } if elems.iter().all(|v| *self.f.ty(*v) == Ty::I64) => {
                 self.stacks.insert(out, elems.clone());
                 self.is(out, vec![Extent::Lit(elems.len() as i64)]);

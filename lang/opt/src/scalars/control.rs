@@ -1,5 +1,6 @@
 //! Branches that give small arrays, loops that carry them, loops of few turns.
 
+use super::matrices::Size;
 use super::{Layer, MOST, Scalars};
 use adl_ad::explicit::renumber;
 use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
@@ -21,7 +22,7 @@ impl Scalars<'_> {
         for b in s.op.blocks_mut() {
             known.push(self.inner(b));
         }
-        let sizes: Vec<Option<usize>> = (0..s.outs.len()).map(|k| self.given(&s, k, &mut known)).collect();
+        let sizes: Vec<Option<Size>> = (0..s.outs.len()).map(|k| self.given(&s, k, &mut known)).collect();
         if sizes.iter().all(Option::is_none) {
             return out.push(s);
         }
@@ -36,22 +37,22 @@ impl Scalars<'_> {
         let (outs, arrays) = self.fresh_for(&s.outs, &sizes);
         s.outs = outs;
         out.push(s);
-        for (a, elems) in arrays {
-            self.bind(a, elems, &like, out);
+        for (a, size, elems) in arrays {
+            self.bind_sized(a, size, elems, &like, out);
         }
     }
 
     /// The length of a result that all branches know, and one has made.
-    fn given(&mut self, s: &Stmt, k: usize, known: &mut [Layer]) -> Option<usize> {
-        if !self.is_vector(s.outs[k]) || self.left < 4 * MOST {
+    fn given(&mut self, s: &Stmt, k: usize, known: &mut [Layer]) -> Option<Size> {
+        if !self.is_vector(s.outs[k]) && !self.is_matrix(s.outs[k]) || self.left < 4 * MOST {
             return None;
         }
         let (mut size, mut made) = (None, false);
         for (b, layer) in s.op.blocks().into_iter().zip(known) {
             self.layers.push(std::mem::take(layer));
             let r = b.results[k];
-            let n = self.len(r);
-            made |= n.is_some_and(|n| self.are_numbers(r, n));
+            let n = self.size(r);
+            made |= n.is_some_and(|n| self.all_numbers(r, n));
             *layer = self.layers.pop().unwrap_or_default();
             if n.is_none() || size.is_some_and(|m| Some(m) != n) {
                 return None;
@@ -62,11 +63,11 @@ impl Scalars<'_> {
     }
 
     /// Variables with those of known length replaced by their elements.
-    fn spread(&mut self, vars: &[Var], sizes: &[Option<usize>], like: &Stmt, out: &mut Vec<Stmt>) -> Vec<Var> {
+    fn spread(&mut self, vars: &[Var], sizes: &[Option<Size>], like: &Stmt, out: &mut Vec<Stmt>) -> Vec<Var> {
         let mut all = Vec::new();
         for (k, v) in vars.iter().enumerate() {
             match sizes.get(k).copied().flatten() {
-                Some(n) => all.extend(self.elements(*v, n, like, out)),
+                Some(n) => all.extend(self.numbers_of(*v, n, like, out)),
                 None => all.push(*v),
             }
         }
@@ -74,14 +75,14 @@ impl Scalars<'_> {
     }
 
     /// The same with new variables; the arrays that they replace.
-    fn fresh_for(&mut self, vars: &[Var], sizes: &[Option<usize>]) -> (Vec<Var>, Vec<(Var, Vec<Var>)>) {
+    fn fresh_for(&mut self, vars: &[Var], sizes: &[Option<Size>]) -> (Vec<Var>, Vec<(Var, Size, Vec<Var>)>) {
         let (mut all, mut arrays) = (Vec::new(), Vec::new());
         for (k, v) in vars.iter().enumerate() {
             match sizes.get(k).copied().flatten() {
                 Some(n) => {
-                    let elems: Vec<Var> = (0..n).map(|_| self.f.fresh(Ty::F64, false)).collect();
+                    let elems: Vec<Var> = (0..n.len).map(|_| self.f.fresh(Ty::F64, false)).collect();
                     all.extend(&elems);
-                    arrays.push((*v, elems));
+                    arrays.push((*v, n, elems));
                 }
                 None => all.push(*v),
             }
@@ -106,7 +107,9 @@ impl Scalars<'_> {
                 }
             }
         }
-        let mut sizes: Vec<Option<usize>> = l.init.iter().map(|v| self.len(*v).filter(|_| self.is_vector(*v) && self.guesses < GUESSES && self.left > 8 * MOST)).collect();
+        let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
+        l.init.iter().for_each(|v| self.open(*v, &like, out));
+        let mut sizes: Vec<Option<Size>> = l.init.iter().map(|v| self.size(*v).filter(|_| self.guesses < GUESSES && self.left > 8 * MOST)).collect();
         while sizes.iter().any(Option::is_some) {
             let (left, changed, mut guess) = (self.left, self.changed, (**l).clone());
             self.guesses += 1;
@@ -116,9 +119,8 @@ impl Scalars<'_> {
                 **l = guess;
                 let (outs, made) = arrays;
                 s.outs = outs;
-                let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
                 out.push(s);
-                return made.into_iter().for_each(|(a, elems)| self.bind(a, elems, &like, out));
+                return made.into_iter().for_each(|(a, size, elems)| self.bind_sized(a, size, elems, &like, out));
             }
             (self.left, self.changed) = (left, changed);
             sizes = right;
@@ -129,11 +131,11 @@ impl Scalars<'_> {
 }
 
 /// Results of a loop, and the arrays among them that are to be put together.
-type Made = (Vec<Var>, Vec<(Var, Vec<Var>)>);
+type Made = (Vec<Var>, Vec<(Var, Size, Vec<Var>)>);
 
 impl Scalars<'_> {
     /// A loop that carries the elements of these arrays; of which of them that is right.
-    fn guessed(&mut self, l: &mut Loop, sizes: &[Option<usize>], outs: &[Var], span: adl_syntax::span::Span, out: &mut Vec<Stmt>) -> (Made, Vec<Option<usize>>) {
+    fn guessed(&mut self, l: &mut Loop, sizes: &[Option<Size>], outs: &[Var], span: adl_syntax::span::Span, out: &mut Vec<Stmt>) -> (Made, Vec<Option<Size>>) {
         let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span };
         if let Turns::While(c) = &mut l.turns {
             let params = std::mem::take(&mut c.params);
@@ -146,7 +148,7 @@ impl Scalars<'_> {
         let mut right = sizes.to_vec();
         for (i, size) in right.iter_mut().enumerate() {
             let r = l.body.results[i];
-            *size = size.filter(|n| self.len(r) == Some(*n) && self.are_numbers(r, *n));
+            *size = size.filter(|n| self.size(r) == Some(*n) && self.all_numbers(r, *n));
         }
         let mut stmts = std::mem::take(&mut l.body.stmts);
         let carried = if right.iter().eq(sizes) { self.spread(&l.body.results[..k].to_vec(), sizes, &like, &mut stmts) } else { l.body.results[..k].to_vec() };
@@ -161,14 +163,14 @@ impl Scalars<'_> {
     }
 
     /// Goes through a loop's block, of whose parameters those after the first `skip` are carried. Its layer stays.
-    fn enter(&mut self, b: &mut Block, params: &[Var], sizes: &[Option<usize>], skip: usize, like: &Stmt) {
+    fn enter(&mut self, b: &mut Block, params: &[Var], sizes: &[Option<Size>], skip: usize, like: &Stmt) {
         self.layers.push(Layer::default());
-        let all: Vec<Option<usize>> = std::iter::repeat_n(None, skip).chain(sizes.iter().copied()).collect();
+        let all: Vec<Option<Size>> = std::iter::repeat_n(None, skip).chain(sizes.iter().copied()).collect();
         let (params, arrays) = self.fresh_for(params, &all);
         b.params = params;
         let mut first = Vec::new();
-        for (a, elems) in arrays {
-            self.bind(a, elems, like, &mut first);
+        for (a, size, elems) in arrays {
+            self.bind_sized(a, size, elems, like, &mut first);
         }
         self.block(b);
         first.append(&mut b.stmts);

@@ -15,9 +15,12 @@ impl Scalars<'_> {
         if self.f.linear(v) {
             return false;
         }
+        if (self.is_matrix(v) || self.reads_matrix(&s.op)) && self.on_matrices(s, out) {
+            return true;
+        }
         if let Op::Index { a, at, .. } = &s.op {
             if let [i] = at[..] {
-                if self.is_row(v, *a, i) {
+                if self.len(v).is_none() && self.is_row(v, *a, i) {
                     return false;
                 }
             }
@@ -106,7 +109,7 @@ impl Scalars<'_> {
     }
 
     /// The sum of numbers from 0 on: lanes side by side, then the lanes by halves, then the rest.
-    fn added(&mut self, x: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+    pub(super) fn added(&mut self, x: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let (whole, rest) = x.split_at(x.len() / LANES * LANES);
         let mut sum = |p: Var, q: Var| self.one(Op::Bin(Bin::Add, p, q), Ty::F64, s, out);
         let mut total = None;

@@ -7,13 +7,17 @@
 //! which that was asserted is there, so the pass is right where others may be absent. The order of additions is that of
 //! `interp::ops::kernels`.
 //!
+//! Matrices of few elements are numbers too ([`matrices`]).
+//!
 //! Arithmetic does not grow; reading elements and putting arrays together does, by what the arrays have elements.
 
 mod control;
 mod expand;
+mod matrices;
 
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
+use matrices::Grid;
 use std::collections::{HashMap, HashSet};
 
 /// Elements of an array that is small.
@@ -90,18 +94,24 @@ struct Layer {
     promised: HashMap<Var, usize>,
     /// Matrices whose rows' length an assertion says.
     wide: HashMap<Var, usize>,
+    /// Matrices of which an assertion says how many rows they have.
+    tall: HashMap<Var, usize>,
     /// Vectors that are rows of such matrices, with the matrix and the index.
     rows: HashMap<Var, (Var, Var)>,
     /// Vectors of one literal: shapes of vectors of this length.
     shapes: HashMap<Var, usize>,
     /// Absent vectors.
     zeros: HashSet<Var>,
+    /// Small matrices, whose elements are numbers.
+    grids: HashMap<Var, Grid>,
     /// Identity matrices of this size.
     identities: HashMap<Var, usize>,
     /// Ints that are the extents of vectors.
     extents: HashMap<Var, Var>,
     /// Ints that are the lengths of matrices' rows.
     widths: HashMap<Var, Var>,
+    /// Ints that are the numbers of rows of matrices.
+    heights: HashMap<Var, Var>,
     /// Extents of vectors that an assertion of the block says, which may stand further down, and the literal that each is.
     said: HashMap<Var, Var>,
     /// Ints that count the turns of a loop, and how many those are.
@@ -265,12 +275,13 @@ impl Scalars<'_> {
 
     /// Finds the lengths that assertions of a block say.
     fn promise(&mut self, b: &Block) {
-        let (mut ints, mut extents, mut widths, mut equal) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
+        let (mut ints, mut extents, mut widths, mut heights, mut equal) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
         for s in &b.stmts {
             match (&s.op, &s.outs[..]) {
                 (Op::Lit(Lit::I64(n)), [v]) => _ = ints.insert(*v, *n),
                 (Op::Dim(a, 0), [v]) if self.is_vector(*a) => _ = extents.insert(*v, *a),
                 (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => _ = widths.insert(*v, *a),
+                (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => _ = heights.insert(*v, *a),
                 (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
                 (Op::Prim(Prim::Assert, args), _) => {
                     // What does not change may stand outside of the loop.
@@ -282,6 +293,9 @@ impl Scalars<'_> {
                         }
                         if let Some(a) = widths.get(&x).copied().or_else(|| self.find(|l| l.widths.get(&x).copied())) {
                             self.note(|l| _ = l.wide.insert(a, n));
+                        }
+                        if let Some(a) = heights.get(&x).copied().or_else(|| self.find(|l| l.heights.get(&x).copied())) {
+                            self.note(|l| _ = l.tall.insert(a, n));
                         }
                     }
                 }
@@ -326,8 +340,8 @@ impl Scalars<'_> {
     /// Learns from a statement that stays.
     fn learn(&mut self, s: &mut Stmt, out: &mut Vec<Stmt>) {
         let known = match &s.op {
-            Op::Dim(a, 0) => self.len(*a).or_else(|| self.identity(*a)),
-            Op::Dim(a, 1) => self.identity(*a),
+            Op::Dim(a, axis @ (0 | 1)) if self.is_matrix(*a) => self.side(*a, *axis).or_else(|| self.identity(*a)),
+            Op::Dim(a, 0) => self.len(*a),
             _ => None,
         };
         if let Some(n) = known {
@@ -370,6 +384,7 @@ impl Scalars<'_> {
             }),
             (Op::Dim(a, 0), [v]) if self.is_vector(*a) => self.note(|l| _ = l.extents.insert(*v, *a)),
             (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.widths.insert(*v, *a)),
+            (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.heights.insert(*v, *a)),
             (Op::Cmp(Cmp::Eq, a, b), [v]) if *self.f.ty(*a) == Ty::I64 => self.note(|l| _ = l.equal.insert(*v, (*a, *b))),
             (Op::Prim(Prim::Assert, args), _) => {
                 if let Some((a, b)) = args.first().and_then(|c| self.find(|l| l.equal.get(c).copied())) {

@@ -44,8 +44,16 @@ impl Known<'_> {
         n == e || turns == Some(n)
     }
 
+    /// Learns from a comparison of Ints.
+    pub(super) fn compared(&mut self, c: Cmp, of: (Var, Var), out: Var) {
+        self.holds(c, of, out);
+        if c == Cmp::Eq {
+            self.equal.insert(out, of);
+        }
+    }
+
     /// Notes whether a comparison of Ints holds because one of them is the index of a loop.
-    pub(super) fn holds(&mut self, c: Cmp, (a, b): (Var, Var), out: Var) {
+    fn holds(&mut self, c: Cmp, (a, b): (Var, Var), out: Var) {
         let negative = |v: Var| !matches!(self.plain(Extent::Is(v)), Extent::Lit(..=0));
         let index = |v: Var| self.bounds.below.contains_key(&v);
         let inside = |i: Var, n: Var| index(i) && self.below(i, self.plain(Extent::Is(n)));

@@ -60,16 +60,23 @@ impl Road {
     }
 }
 
-/// The sizes of small vectors, and of the rows of matrices.
+/// The sizes of small vectors, of the rows of matrices, and of small matrices.
 fn small(leaves: &[Value]) -> Sizes {
-    let of = |(k, v): (usize, &Value)| match v {
-        Value::Array(a) if matches!(a.buf, Buf::F64(_)) && matches!(a.shape.len(), 1 | 2) => {
-            let axis = a.shape.len() - 1;
-            Some((k, axis as u32, a.shape[axis])).filter(|(.., n)| (1..=SMALL).contains(n))
+    let mut out = Vec::new();
+    for (k, v) in leaves.iter().enumerate() {
+        let Value::Array(a) = v else { continue };
+        let is_small = |axis: usize| (1..=SMALL).contains(&a.shape[axis]);
+        match a.shape.len() {
+            1 | 2 if !matches!(a.buf, Buf::F64(_)) => {}
+            1 if is_small(0) => out.push((k, 0, a.shape[0])),
+            2 if is_small(1) => {
+                out.push((k, 1, a.shape[1]));
+                out.extend(is_small(0).then_some((k, 0, a.shape[0])));
+            }
+            _ => {}
         }
-        _ => None,
-    };
-    leaves.iter().enumerate().filter_map(of).collect()
+    }
+    out
 }
 
 /// Lets a function begin with assertions that extents of parameters are these.

@@ -1,0 +1,259 @@
+//! Small matrices as numbers: of a matrix of Floats whose extents are known, with no more elements than a small array has, each element has a variable of its
+//! own, and products, sums and transposition are arithmetic on these. The order of additions is that of `interp::ops::kernels`.
+//!
+//! Where something asks for the matrix it is put together, as it is with vectors.
+
+use super::{Elem, MOST, Scalars};
+use adl_ir::{Lit, Op, Stmt, Ty, Var};
+use adl_prim::{Bin, Prim};
+
+/// How large a small array is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Size {
+    /// Elements.
+    pub len: usize,
+    /// Columns of a matrix; 0 of a vector.
+    columns: usize,
+}
+
+/// A matrix whose elements are numbers, row by row.
+#[derive(Clone, Debug)]
+pub(super) struct Grid {
+    columns: usize,
+    elems: Vec<Var>,
+}
+
+impl Grid {
+    fn rows(&self) -> usize {
+        self.elems.len() / self.columns
+    }
+
+    fn at(&self, i: usize, j: usize) -> Var {
+        self.elems[i * self.columns + j]
+    }
+}
+
+impl Scalars<'_> {
+    fn grid(&self, a: Var) -> Option<Grid> {
+        self.find(|l| l.grids.get(&a).cloned())
+    }
+
+    /// The size of a small array.
+    pub(super) fn size(&self, a: Var) -> Option<Size> {
+        if self.is_vector(a) {
+            return Some(Size { len: self.len(a)?, columns: 0 });
+        }
+        self.grid(a).map(|g| Size { len: g.elems.len(), columns: g.columns })
+    }
+
+    /// Whether all elements of a small array of this size have been read or made.
+    pub(super) fn all_numbers(&self, a: Var, size: Size) -> bool {
+        size.columns > 0 || self.are_numbers(a, size.len)
+    }
+
+    /// The elements of a small array.
+    pub(super) fn numbers_of(&mut self, a: Var, size: Size, like: &Stmt, out: &mut Vec<Stmt>) -> Vec<Var> {
+        match self.grid(a) {
+            Some(g) => g.elems,
+            None => self.elements(a, size.len, like, out),
+        }
+    }
+
+    /// Binds an array of a size to numbers.
+    pub(super) fn bind_sized(&mut self, a: Var, size: Size, elems: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
+        if size.columns == 0 {
+            return self.bind(a, elems, like, out);
+        }
+        let rows: Vec<Var> = elems.chunks(size.columns).map(|row| self.one(Op::Stack { elems: row.to_vec(), shape: None }, Ty::F64.array(1), like, out)).collect();
+        for (v, row) in rows.iter().zip(elems.chunks(size.columns)) {
+            self.consists(*v, row.iter().map(|x| Elem::Is(*x)).collect());
+        }
+        out.push(Stmt { op: Op::Stack { elems: rows, shape: None }, outs: vec![a], lin_outs: Vec::new(), span: like.span });
+        self.note(|l| _ = l.grids.insert(a, Grid { columns: size.columns, elems }));
+        self.left = self.left.saturating_sub(1);
+        self.changed = true;
+    }
+
+    /// Takes a statement on small matrices apart; whether it is done with.
+    pub(super) fn on_matrices(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> bool {
+        let v = s.outs[0];
+        let mut operands = Vec::new();
+        s.op.each_operand(&mut |a| operands.push(a));
+        operands.into_iter().for_each(|a| self.open(a, s, out));
+        if let Some(x) = self.read_of(&s.op) {
+            self.note(|l| _ = l.names.insert(v, x));
+            self.changed = true;
+            return true;
+        }
+        if let Op::Prim(Prim::Eye, args) = &s.op {
+            self.identity_of(v, &args.clone(), s, out);
+            return false;
+        }
+        if let Op::Stack { elems, .. } = &s.op {
+            self.stacked(v, &elems.clone(), s, out);
+            return false;
+        }
+        if let Some(row) = self.row_of(&s.op) {
+            self.consists(v, row.into_iter().map(Elem::Is).collect());
+            return false;
+        }
+        if let Op::Dot(a, b) = &s.op {
+            let (Some(x), Some(y)) = (self.grid(*a), self.grid(*b)) else { return false };
+            if x.columns != y.columns || x.elems.len() != y.elems.len() {
+                return false;
+            }
+            let x = self.inner_product(&x.elems, &y.elems, s, out);
+            self.note(|l| _ = l.names.insert(v, x));
+            self.changed = true;
+            return true;
+        }
+        let Some((columns, elems)) = self.product(s, out).or_else(|| self.made(s, out)) else { return false };
+        self.bind_sized(v, Size { len: elems.len(), columns }, elems, s, out);
+        true
+    }
+
+    /// An element at literal indices.
+    fn read_of(&self, op: &Op) -> Option<Var> {
+        let Op::Index { a, at, .. } = op else { return None };
+        let (g, [i, j]) = (self.grid(*a)?, &at[..]) else { return None };
+        let place = |v: Var, n: usize| usize::try_from(self.literal(v)?).ok().filter(|k| *k < n);
+        Some(g.at(place(*i, g.rows())?, place(*j, g.columns)?))
+    }
+
+    /// The row at a literal index.
+    fn row_of(&self, op: &Op) -> Option<Vec<Var>> {
+        let Op::Index { a, at, .. } = op else { return None };
+        let (g, [i]) = (self.grid(*a)?, &at[..]) else { return None };
+        let i = usize::try_from(self.literal(*i)?).ok().filter(|i| *i < g.rows())?;
+        Some((0..g.columns).map(|j| g.at(i, j)).collect())
+    }
+
+    /// Notes what a matrix of small vectors consists of.
+    fn stacked(&mut self, v: Var, rows: &[Var], s: &Stmt, out: &mut Vec<Stmt>) {
+        let Some(columns) = rows.first().filter(|r| self.is_vector(**r)).and_then(|r| self.len(*r)) else { return };
+        if columns * rows.len() > MOST || rows.iter().any(|r| self.len(*r) != Some(columns)) {
+            return;
+        }
+        let elems = rows.iter().flat_map(|r| self.elements(*r, columns, s, out)).collect();
+        self.note(|l| _ = l.grids.insert(v, Grid { columns, elems }));
+    }
+
+    /// The sum of products of numbers side by side.
+    fn inner_product(&mut self, x: &[Var], y: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let products: Vec<Var> = x.iter().zip(y).map(|(x, y)| self.one(Op::Bin(Bin::Mul, *x, *y), Ty::F64, s, out)).collect();
+        self.added(&products, s, out)
+    }
+
+    /// The sum of products of numbers, one after the other.
+    fn sum_in_order(&mut self, x: &[Var], y: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let zero = self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, s, out);
+        x.iter().zip(y).fold(zero, |sum, (x, y)| {
+            let xy = self.one(Op::Bin(Bin::Mul, *x, *y), Ty::F64, s, out);
+            self.one(Op::Bin(Bin::Add, sum, xy), Ty::F64, s, out)
+        })
+    }
+
+    /// A product with a matrix, or of each element with each: its columns, none of a vector, and its elements.
+    fn product(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
+        match &s.op {
+            Op::Outer(a, b) if self.is_vector(*a) && self.is_vector(*b) => {
+                let (n, m) = (self.len(*a)?, self.len(*b)?);
+                if n * m > MOST {
+                    return None;
+                }
+                let (x, y) = (self.elements(*a, n, s, out), self.elements(*b, m, s, out));
+                let pairs = x.iter().flat_map(|x| y.iter().map(move |y| (*x, *y)));
+                Some((m, pairs.map(|(x, y)| self.one(Op::Bin(Bin::Mul, x, y), Ty::F64, s, out)).collect()))
+            }
+            Op::MatMul(a, b) => {
+                let (left, right) = (self.size(*a)?, self.size(*b)?);
+                let inner = if left.columns > 0 { left.columns } else { left.len };
+                let columns = right.columns.max(1);
+                if right.len != inner * columns || left.columns + right.columns == 0 || left.len / inner * columns > MOST {
+                    return None;
+                }
+                let (x, y) = (self.numbers_of(*a, left, s, out), self.numbers_of(*b, right, s, out));
+                let mut made = Vec::new();
+                for row in x.chunks(inner) {
+                    for j in 0..columns {
+                        let column: Vec<Var> = y.iter().skip(j).step_by(columns).copied().collect();
+                        // A product with one column is made of inner products.
+                        made.push(if columns == 1 { self.inner_product(row, &column, s, out) } else { self.sum_in_order(row, &column, s, out) });
+                    }
+                }
+                Some((if left.columns > 0 { right.columns } else { 0 }, made))
+            }
+            _ => None,
+        }
+    }
+
+    /// What else makes a small matrix.
+    fn made(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
+        match &s.op {
+            Op::Transpose(a) => {
+                let g = self.grid(*a)?;
+                Some((g.rows(), (0..g.columns).flat_map(|j| (0..g.rows()).map(move |i| (i, j))).map(|(i, j)| g.at(i, j)).collect()))
+            }
+            Op::Un(..) | Op::Bin(..) => self.elementwise(s, out),
+            _ => None,
+        }
+    }
+
+    /// Notes what an identity matrix consists of.
+    fn identity_of(&mut self, v: Var, args: &[Var], s: &Stmt, out: &mut Vec<Stmt>) {
+        let n = args.first().and_then(|n| self.literal(*n)).and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(&(n * n)));
+        let Some(n) = n else { return };
+        let [zero, one] = [0.0, 1.0].map(|x| self.one(Op::Lit(Lit::F64(x)), Ty::F64, s, out));
+        let elems = (0..n * n).map(|k| if k % (n + 1) == 0 { one } else { zero }).collect();
+        self.note(|l| _ = l.grids.insert(v, Grid { columns: n, elems }));
+    }
+
+    /// Reads the elements of a matrix of which assertions say how large it is.
+    pub(super) fn open(&mut self, a: Var, like: &Stmt, out: &mut Vec<Stmt>) {
+        let known = |t: &Self| Some((t.find(|l| l.tall.get(&a).copied())?, t.find(|l| l.wide.get(&a).copied())?));
+        let Some((rows, columns)) = known(self).filter(|(n, m)| n * m <= MOST) else { return };
+        if self.grid(a).is_some() || !self.is_matrix(a) {
+            return;
+        }
+        let mut elems = Vec::with_capacity(rows * columns);
+        for k in 0..rows * columns {
+            let at = [k / columns, k % columns].map(|i| self.int(i as i64, like, out)).to_vec();
+            elems.push(self.one(Op::Index { a, at, shape: None }, Ty::F64, like, out));
+        }
+        self.note(|l| _ = l.grids.insert(a, Grid { columns, elems }));
+    }
+
+    /// Whether an operation reads a matrix whose elements are numbers, or can be.
+    pub(super) fn reads_matrix(&self, op: &Op) -> bool {
+        let is = |a: &Var| self.is_matrix(*a) && (self.grid(*a).is_some() || self.find(|l| l.tall.get(a).copied()).is_some());
+        match op {
+            Op::Index { a, .. } | Op::Dot(a, _) => is(a),
+            Op::MatMul(a, b) => is(a) || is(b),
+            _ => false,
+        }
+    }
+
+    fn elementwise(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
+        let (mut size, mut fits) = (None, true);
+        s.op.each_operand(&mut |v| {
+            if !self.is_number(v) {
+                let here = self.grid(v).map(|g| (g.columns, g.elems.len()));
+                fits &= here.is_some() && size.is_none_or(|s| Some(s) == here);
+                size = here;
+            }
+        });
+        let (columns, len) = size.filter(|_| fits)?;
+        let each = |k: usize| {
+            let mut op = s.op.clone();
+            op.map_operands(&mut |v| self.grid(v).map_or(v, |g| g.elems[k]));
+            op
+        };
+        let ops: Vec<Op> = (0..len).map(each).collect();
+        Some((columns, ops.into_iter().map(|op| self.one(op, Ty::F64, s, out)).collect()))
+    }
+
+    /// An extent of a small matrix.
+    pub(super) fn side(&self, a: Var, axis: u32) -> Option<usize> {
+        self.grid(a).map(|g| if axis == 0 { g.rows() } else { g.columns })
+    }
+}
