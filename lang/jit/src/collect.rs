@@ -32,6 +32,12 @@ fn of_rows(row: Expect, boxed: bool) -> Option<Expect> {
     if boxed { row.boxed() } else { row.stacked() }
 }
 
+/// Whether extents are these. Few numbers are compared faster one by one.
+#[inline]
+fn agree(all: &[i64], dims: &[i64]) -> bool {
+    all.iter().zip(dims).all(|(a, b)| a == b)
+}
+
 /// An empty buffer for what a loop collects in `n` turns (0 if nobody knows). Null after an error.
 pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *mut Handle {
     // SAFETY: native code passes the context that it was given.
@@ -82,7 +88,7 @@ pub(crate) unsafe extern "C" fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u
         }
         let all = &mut *buffer;
         let ragged = all.expect == Expect::RAGGED && all.dims[3] != 0;
-        if ragged || !all.stale || all.expect.rank() != dims.len() + 1 || all.dims[1..=dims.len()] != *dims || !make_room(&mut *ctx, all) {
+        if ragged || !all.stale || all.expect.rank() != dims.len() + 1 || !agree(&all.dims[1..], dims) || !make_room(&mut *ctx, all) {
             return std::ptr::null_mut();
         }
         all.data.cast::<f64>().add((all.dims[0] * dims.iter().product::<i64>()) as usize)
@@ -296,7 +302,7 @@ unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
         // SAFETY: the same.
         return unsafe { push_ragged(ctx, b, row) }.is_some();
     }
-    if !b.stale || b.expect.rank() != dims.len() + 1 || b.dims[1..=dims.len()] != *dims {
+    if !b.stale || b.expect.rank() != dims.len() + 1 || !agree(&b.dims[1..], dims) {
         return false;
     }
     let (n, len) = (dims.iter().product::<i64>() as usize, b.dims[0] as usize);

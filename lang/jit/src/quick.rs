@@ -46,6 +46,10 @@ pub(crate) enum Fast {
     /// A product of matrices or a matrix and a vector.
     MatMul,
     Contract(Terms, [bool; 2]),
+    /// Each element with each.
+    Outer,
+    /// An array, which may be absent, with such products added.
+    AddOuter,
     /// One vector behind another.
     Concat,
     /// The first two axes exchanged.
@@ -180,6 +184,8 @@ impl Run<'_> {
             Fast::AddSlice => self.change(3, |r, a| Some((r.range(a)?.0, r.length(3)? * a.row())), |d, s| *d += s)?,
             Fast::MatMul => self.matmul()?,
             Fast::Contract(terms, turned) => self.contract(terms, turned)?,
+            Fast::Outer => self.outer(0)?,
+            Fast::AddOuter => self.add_outer()?,
             Fast::Concat => self.concat()?,
             Fast::Transpose => self.transpose()?,
             Fast::Copies => self.copies()?,
@@ -376,6 +382,37 @@ impl Run<'_> {
             std::ptr::copy_nonoverlapping(b.data, to.data.add(a.len), b.len);
         }
         Some(to.handle)
+    }
+
+    /// The products of the elements of two vectors, which are operands from `at` on.
+    fn outer(&mut self, at: usize) -> Option<*mut Handle> {
+        let (x, y) = (self.array(at)?, self.array(at + 1)?);
+        let large = x.dims[0].saturating_mul(y.dims[0]) > LARGE_PRODUCT;
+        if x.rank != 1 || y.rank != 1 || large {
+            return None;
+        }
+        let to = self.fresh(&[x.dims[0], y.dims[0]])?;
+        // SAFETY: the target is new; all its elements are written before they are read.
+        let out = unsafe {
+            std::ptr::write_bytes(to.data, 0, to.len);
+            std::slice::from_raw_parts_mut(to.data, to.len)
+        };
+        // SAFETY: operands live until `done`.
+        unsafe { kernels::outer(x.slice(), y.slice(), out, false) };
+        Some(to.handle)
+    }
+
+    fn add_outer(&mut self) -> Option<*mut Handle> {
+        if self.words[0] as *mut Handle == self.ctx.pool.absent {
+            return self.outer(1);
+        }
+        let (acc, x, y) = (self.array(0)?, self.array(1)?, self.array(2)?);
+        if x.rank != 1 || y.rank != 1 || acc.dims() != [x.dims[0], y.dims[0]] || !(self.takes(0) && acc.alone) {
+            return None;
+        }
+        // SAFETY: nobody else holds the array, so that the vectors are others; all live until `done`.
+        unsafe { kernels::outer(x.slice(), y.slice(), std::slice::from_raw_parts_mut(acc.data, acc.len), true) };
+        Some(acc.handle)
     }
 
     fn contract(&mut self, terms: Terms, turned: [bool; 2]) -> Option<*mut Handle> {

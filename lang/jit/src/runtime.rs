@@ -354,6 +354,17 @@ pub(crate) unsafe extern "C" fn map(ctx: *mut Ctx, id: usize, x: *mut f64, n: us
     }
 }
 
+/// The logistic function of `n` numbers, in their place, and of their negatives in another. Of both more may be written, as in [`map`].
+pub(crate) unsafe extern "C" fn sigmoids(x: *mut f64, other: *mut f64, n: usize) {
+    // SAFETY: native code passes two places that are apart, each with room for so many numbers and seven more.
+    unsafe {
+        let all = n.next_multiple_of(8);
+        (n..all).for_each(|k| *x.add(k) = 0.0);
+        (0..all).for_each(|k| *other.add(k) = 0.0);
+        adl_interp::ops::kernels::sigmoids(std::slice::from_raw_parts_mut(x, all), std::slice::from_raw_parts_mut(other, all));
+    }
+}
+
 /// An array that is to be changed, with one owner: a copy of `h` if others hold it, zeros of the shape if it is absent. Takes the owner of
 /// `h` over, unless it gives null: then there is no such array, and nothing was done.
 pub(crate) unsafe extern "C" fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expect: u64) -> *mut Handle {

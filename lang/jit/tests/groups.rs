@@ -126,3 +126,53 @@ fn rows_stand_where_loops_collect_them() {
         }
     }
 }
+
+#[test]
+fn outer_products_are_added_in_place() {
+    let text = "fn f0 f (v0: [][]f64, v1: []f64, v2: []f64, v3: i64) -> ([][]f64, [][]f64, [][]f64) {
+        v4: [][]f64 = zero [][]f64
+        v5: [][]f64, v6: [][]f64, v7: i64 = loop for v3 carry (v0, v4) (v8: i64, v9: [][]f64, v10: [][]f64) {
+          v11: f64 = to_f64 v8
+          v12: []f64 = mul v1 v11
+          v13: [][]f64 = outer v12 v2
+          v14: [][]f64 = add v9 v13
+          v15: [][]f64 = outer v12 v12
+          v16: [][]f64 = add v15 v10
+          return v14, v16
+        }
+        v17: [][]f64 = outer v1 v2
+        return v5, v6, v17
+      }";
+    let (p, f) = program(text);
+    for (n, m) in [(1, 1), (3, 5), (20, 9)] {
+        for turns in [0, 1, 4] {
+            both(&p, f, &[matrix(n, m, 0.9), array::floats(numbers(n, 0.2)), array::floats(numbers(m, 0.5)), Value::Int(turns)]).expect("values");
+        }
+    }
+    both(&p, f, &[matrix(3, 4, 0.9), array::floats(numbers(3, 0.2)), array::floats(numbers(5, 0.5)), Value::Int(2)]).expect_err("an error");
+}
+
+#[test]
+fn logistic_functions_of_numbers_and_their_negatives_come_together() {
+    let text = "fn f0 f (v0: []f64, v1: []f64) -> ([]f64, []f64, []f64, []f64) {
+        v2: []f64 = add v0 v1
+        v3: []f64 = sigmoid v2
+        v4: []f64 = neg v2
+        v5: []f64 = sigmoid v4
+        v6: []f64 = mul v3 v5
+        v7: []f64 = neg v6
+        v8: []f64 = sigmoid v7
+        v9: []f64 = sigmoid v6
+        v10: []f64 = neg v9
+        v11: []f64 = sigmoid v10
+        v12: []f64 = add v11 v4
+        return v6, v8, v12, v9
+      }";
+    let (p, f) = program(text);
+    for n in [1, 7, 8, 14, 300] {
+        both(&p, f, &[array::floats(numbers(n, 0.7)), array::floats(numbers(n, 1.3))]).expect("values");
+    }
+    let edges = vec![0.0, -0.0, 800.0, -800.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e-320, -37.0, 37.0];
+    both(&p, f, &[array::floats(edges.clone()), array::floats(vec![0.0; 10])]).expect("values");
+    both(&p, f, &[array::floats(edges), array::floats(vec![-0.0; 10])]).expect("values");
+}

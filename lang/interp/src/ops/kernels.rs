@@ -67,6 +67,24 @@ pub fn map(op: Un, v: &mut [f64]) {
     }
 }
 
+/// The product of each number of `x` with each of `y` at its place in `out`, or added there.
+pub fn outer(x: &[f64], y: &[f64], out: &mut [f64], add: bool) {
+    wide(|| {
+        for (a, row) in x.iter().zip(out.chunks_exact_mut(y.len().max(1))) {
+            if add {
+                row.iter_mut().zip(y).for_each(|(o, b)| *o += a * b);
+            } else {
+                row.iter_mut().zip(y).for_each(|(o, b)| *o = a * b);
+            }
+        }
+    });
+}
+
+/// The logistic function of each number, in its place, and of its negative, in the other.
+pub fn sigmoids(x: &mut [f64], other: &mut [f64]) {
+    wide(|| x.iter_mut().zip(other).for_each(|(x, y)| (*x, *y) = elementary::sigmoids(*x)));
+}
+
 /// Zeros without their signs.
 pub(crate) fn unsign(v: &mut [f64]) {
     parallel::parts(v, |part| wide(|| part.iter_mut().for_each(|x| *x += 0.0)));

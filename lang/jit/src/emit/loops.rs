@@ -87,7 +87,7 @@ impl Emit<'_, '_, '_> {
                     Made::Sum(sums - 1)
                 } else {
                     let boxed = out == Out::Boxed;
-                    let around = self.collected.get(&name).copied();
+                    let around = self.collected.buffers.get(&name).copied();
                     Made::Buffer(self.new_buffer_in(around, &ty, boxed, n), if boxed { Kind::Ref(Expect(0)) } else { Kind::of(&ty) })
                 },
             ));
@@ -220,7 +220,7 @@ impl Emit<'_, '_, '_> {
         for (v, made) in &t.made {
             let x = self.val(*v);
             match made {
-                Made::Buffer(h, kind) if self.placed.contains(v) => {
+                Made::Buffer(h, kind) if self.collected.placed.contains(v) => {
                     let own = Kind::of(self.f.ty(*v));
                     self.count_row(*h, x, |e| e.push(*h, *kind, t.counter, own, x));
                 }
@@ -233,7 +233,7 @@ impl Emit<'_, '_, '_> {
         let mut next = vec![self.b.ins().iadd_imm_s(t.counter, 1)];
         next.extend(self.owned(&carried, end, sc, &|_| false));
         next.extend(sums);
-        let rest: Vec<Var> = t.made.iter().map(|(v, _)| *v).filter(|v| !carried.contains(v) && !self.placed.contains(v)).collect();
+        let rest: Vec<Var> = t.made.iter().map(|(v, _)| *v).filter(|v| !carried.contains(v) && !self.collected.placed.contains(v)).collect();
         self.release_dying(&rest, end, sc);
         self.poll();
         self.goto(t.header, &next);

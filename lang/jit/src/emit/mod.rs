@@ -143,9 +143,7 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
         virtuals: rows::virtual_rows(f),
         later: texts::Later::of(f),
         places: HashMap::new(),
-        collected: HashMap::new(),
-        placed: HashSet::new(),
-        absent: HashSet::new(),
+        collected: nested::Collected { absent: group::absent(f), ..Default::default() },
         ctx: given[0],
         out: given[1],
         interrupt,
@@ -157,7 +155,6 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
         stmt_site: None,
         span: adl_syntax::span::Span::default(),
     };
-    group::absent(f, &f.body, &mut e.absent);
     e.whole(&given[2..], &info);
     e.b.finalize(config);
 }
@@ -228,12 +225,7 @@ struct Emit<'a, 'j, 'f> {
     later: texts::Later,
     /// Rows whose elements go to the buffer of a loop around.
     places: HashMap<Var, nested::Place>,
-    /// Rows that a turn of a loop leaves to the loop alone, with the buffer that they are added to.
-    collected: HashMap<Var, Value>,
-    /// Those among them whose elements are in the buffer already, where the variable is null.
-    placed: HashSet<Var>,
-    /// Arrays that are absent.
-    absent: HashSet<Var>,
+    collected: nested::Collected,
     ctx: Value,
     out: Value,
     /// Where interrupts are asked for.
@@ -507,6 +499,10 @@ impl Emit<'_, '_, '_> {
             }
             if let Some(next) = self.turns(b, i, sc) {
                 i = next;
+                continue;
+            }
+            if i + 1 < end && self.rank_one(b, i, sc) {
+                i += 2;
                 continue;
             }
             i = match self.group(b, i, sc) {

@@ -10,6 +10,18 @@ use crate::handle::{self, AXES, Expect};
 use crate::runtime::Kind;
 use adl_ir::{Block, Loop, Op, Out, Stmt, Ty, Turns, Var};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use std::collections::{HashMap, HashSet};
+
+/// What is known of arrays that turns leave to loops.
+#[derive(Default)]
+pub(super) struct Collected {
+    /// Rows that a turn of a loop leaves to the loop alone, with the buffer that they are added to.
+    pub buffers: HashMap<Var, Value>,
+    /// Those among them whose elements are in the buffer already, where the variable is null.
+    pub placed: HashSet<Var>,
+    /// Arrays that are absent.
+    pub absent: HashSet<Var>,
+}
 
 /// A buffer for all rows.
 #[derive(Clone, Copy, Debug)]
@@ -77,23 +89,23 @@ impl Emit<'_, '_, '_> {
     pub(super) fn collect_rows(&mut self, b: &Block, made: impl Iterator<Item = (Var, Value)>) {
         for (v, buffer) in made {
             if Expect::of(self.ty(v)).holds_floats() && results(b).filter(|r| **r == v).count() == 1 {
-                self.collected.insert(v, buffer);
+                self.collected.buffers.insert(v, buffer);
             }
         }
     }
 
     /// Whether a result of a group can be written where a loop collects it: the statements from `end` on do not read it.
     pub(super) fn can_be_placed(&self, v: Var, b: &Block, end: u32) -> bool {
-        self.collected.contains_key(&v) && Expect::of(self.ty(v)).stacked().is_some() && results(b).any(|r| *r == v) && reads_in(&b.stmts[end as usize..], v) == 0
+        self.collected.buffers.contains_key(&v) && Expect::of(self.ty(v)).stacked().is_some() && results(b).any(|r| *r == v) && reads_in(&b.stmts[end as usize..], v) == 0
     }
 
     /// Where the elements of a turn's row go that is as long as `dims` say: null if they cannot go there.
     pub(super) fn place_in_buffer(&mut self, v: Var, dims: &[Value]) -> Value {
-        let buffer = self.collected[&v];
+        let buffer = self.collected.buffers[&v];
         let (expect, none) = (self.int(i64::from(Expect::of(self.ty(v)).0)), self.int(0));
         let dims = (0..AXES - 1).map(|k| dims.get(k).copied().unwrap_or(none));
         let args: Vec<Value> = [self.ctx, buffer, expect].into_iter().chain(dims).collect();
-        self.placed.insert(v);
+        self.collected.placed.insert(v);
         self.viewed.remove(&v);
         self.runtime(collect::place as *const u8, &args, 1).unwrap_or(none)
     }

@@ -5,8 +5,8 @@ use crate::handle::Expect;
 use crate::quick::{self, Fast, Quick, WORDS};
 use crate::runtime::Kind;
 use adl_interp::ir::site;
-use adl_ir::{Function, Op, Stmt, Ty, Var};
-use adl_prim::Prim;
+use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
+use adl_prim::{Bin, Prim};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Value, types};
 use cranelift_module::Module;
@@ -41,6 +41,7 @@ impl Emit<'_, '_, '_> {
             Op::SliceAdd { acc, v, .. } if array(acc) && array(v) => Fast::AddSlice,
             Op::MatMul(a, b) if array(a) && array(b) => Fast::MatMul,
             Op::Contract(c) if array(&c.a) && array(&c.b) => Fast::Contract(c.terms, c.turned),
+            Op::Outer(a, b) if array(a) && array(b) && self.ty(*a).rank() + self.ty(*b).rank() == 2 => Fast::Outer,
             Op::Concat { a, b, .. } if numbers(a) && numbers(b) && self.ty(*a).rank() == 1 => Fast::Concat,
             Op::Transpose(a) if array(a) && self.ty(*a).rank() >= 2 => Fast::Transpose,
             Op::Replicate { a, .. } if array(a) => Fast::Copies,
@@ -75,6 +76,38 @@ impl Emit<'_, '_, '_> {
             e.slow(s, at, sc)[0]
         });
         self.bind_outs(s, &[x]);
+        true
+    }
+
+    /// Emits an outer product and its addition to an array, which changes in place; whether the statements at `at` and after are such.
+    pub(super) fn rank_one(&mut self, b: &Block, at: u32, sc: &Scope) -> bool {
+        let (Some(s), Some(next)) = (b.stmts.get(at as usize), b.stmts.get(at as usize + 1)) else { return false };
+        let (Op::Outer(x, y), Op::Bin(Bin::Add, p, q)) = (&s.op, &next.op) else { return false };
+        let Some(made) = s.outs.iter().chain(&s.lin_outs).next().copied() else { return false };
+        let acc = if *q == made { *p } else { *q };
+        let fits = [*x, *y].iter().all(|v| self.floats(*v) && self.ty(*v).rank() == 1) && self.floats(made) && self.floats(acc) && self.ty(acc).rank() == 2;
+        if ![*p, *q].contains(&made) || acc == made || !fits || self.is_place(acc) || !self.dies(made, at + 1, sc) || !self.dies(acc, at + 1, sc) {
+            return false;
+        }
+        (self.span, self.stmt_site) = (s.span, None);
+        let out = next.outs.iter().chain(&next.lin_outs).next().copied().unwrap_or(made);
+        let vars = [acc, *x, *y];
+        let mut takes: Vec<bool> = vars.iter().enumerate().map(|(k, v)| !vars[k + 1..].contains(v) && (self.dies(*v, at, sc) || self.dies(*v, at + 1, sc))).collect();
+        let (mut words, mut rows) = (Vec::new(), Vec::new());
+        for (v, take) in vars.iter().zip(&mut takes) {
+            let (h, new) = self.handle(*v);
+            *take |= new;
+            rows.extend(new.then_some(h));
+            words.push(h);
+        }
+        let h = self.quick_or(Fast::AddOuter, &words, &takes, Expect::of(self.ty(out)), |e| {
+            rows.iter().for_each(|h| e.release(*h));
+            let product = e.slow(s, at, sc);
+            e.bind_outs(s, &product);
+            (e.span, e.stmt_site) = (next.span, None);
+            e.slow(next, at + 1, sc)[0]
+        });
+        self.bind_outs(next, &[h]);
         true
     }
 

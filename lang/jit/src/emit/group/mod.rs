@@ -95,18 +95,23 @@ pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
 impl Emit<'_, '_, '_> {
     /// Whether a member writes zeros in the place of a row: what it is given is an absent array.
     fn is_cleared(&self, m: &Member, v: Var) -> bool {
-        matches!(m, Member::ToRow { add: false, .. }) && self.absent.contains(&v)
+        matches!(m, Member::ToRow { add: false, .. }) && self.collected.absent.contains(&v)
     }
 }
 
-/// Absent arrays.
-pub(super) fn absent(f: &Function, b: &Block, out: &mut HashSet<Var>) {
-    for s in &b.stmts {
-        if matches!(s.op, Op::Zero(_)) {
-            out.extend(s.outs.iter().chain(&s.lin_outs).filter(|v| floats(f.ty(**v))));
+/// Arrays that are absent.
+pub(super) fn absent(f: &Function) -> HashSet<Var> {
+    fn of(f: &Function, b: &Block, out: &mut HashSet<Var>) {
+        for s in &b.stmts {
+            if matches!(s.op, Op::Zero(_)) {
+                out.extend(s.outs.iter().chain(&s.lin_outs).filter(|v| floats(f.ty(**v))));
+            }
+            s.op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || of(f, b, out)));
         }
-        s.op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || absent(f, b, out)));
     }
+    let mut out = HashSet::new();
+    of(f, &f.body, &mut out);
+    out
 }
 
 impl Member {

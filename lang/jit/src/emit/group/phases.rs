@@ -28,6 +28,15 @@ pub(super) struct Batch {
     op: Un,
     /// Results.
     outs: Vec<Var>,
+    /// Results for the negatives of these arguments, which nobody makes: derivatives of the logistic function have both.
+    others: Vec<Var>,
+}
+
+impl Batch {
+    /// Numbers that results for all arguments need room for, or those for their negatives.
+    fn room(&self) -> i64 {
+        self.outs.len() as i64 * STRIP + WIDTH
+    }
 }
 
 /// When members of a group run.
@@ -40,40 +49,63 @@ pub(super) struct Phases {
     kept: Vec<Var>,
     /// Rows that are read before they are changed.
     early: Vec<Var>,
+    /// Members that need not run.
+    idle: Vec<Var>,
 }
 
 impl Phases {
     /// Of members. `stored`: results that are stored anyway.
     pub fn new(members: &[(u32, Var, Member)], stored: &[Var]) -> Phases {
         let mut p = Phases::default();
+        let pairs = pairs(members);
         for (_, out, m) in members {
             let mut phase = m.elements().iter().map(|v| p.phase(*v)).max().unwrap_or(0);
             if let Some(acc) = m.changed() {
                 phase = phase.max(p.phase(acc));
             }
             if let Some(op) = function(m) {
-                match p.batches.iter_mut().find(|b| b.phase == phase && b.op == op) {
-                    Some(b) => b.outs.push(*out),
-                    None => p.batches.push(Batch { phase, op, outs: vec![*out] }),
-                }
+                p.batch(*out, (phase, op), &pairs);
                 phase += 1;
             }
             p.of.insert(*out, phase);
         }
+        let reads = |v: Var| members.iter().filter(|(_, out, m)| m.elements().contains(&v) && !pairs.iter().any(|(_, w)| w == out)).count();
+        let idle = |(_, w): &(Var, Var)| members.iter().find(|(_, out, _)| out == w).map(|(_, _, m)| m.elements()[0]);
+        p.idle = pairs.iter().filter_map(idle).filter(|v| reads(*v) == 0 && !stored.contains(v)).collect();
         let changes = |a: Var| members.iter().any(|(_, _, m)| m.changed() == Some(a));
         p.early = members.iter().filter(|(_, _, m)| m.base().is_some_and(changes)).map(|(_, v, _)| *v).collect();
         let loaded = |(_, v, m): &&(u32, Var, Member)| m.base().is_some() && !p.early.contains(v) || m.changed().is_some() || function(m).is_some();
         let loaded: HashSet<Var> = members.iter().filter(loaded).map(|(_, v, _)| *v).collect();
-        for (_, out, m) in members {
-            let runs = p.runs(*out, m);
+        p.keep(members, |out, v| pairs.iter().any(|(_, w)| *w == out) || loaded.contains(&v) || stored.contains(&v));
+        p
+    }
+
+    /// Adds a function to those that are evaluated together with it. Logistic functions of negatives come with those of the numbers.
+    fn batch(&mut self, out: Var, (phase, op): (u32, Un), pairs: &[(Var, Var)]) {
+        if pairs.iter().any(|(_, w)| *w == out) {
+            return;
+        }
+        let other = pairs.iter().find(|(v, _)| *v == out).map(|(_, w)| *w);
+        match self.batches.iter_mut().find(|b| b.phase == phase && b.op == op && b.others.is_empty() == other.is_none()) {
+            Some(b) => {
+                b.outs.push(out);
+                b.others.extend(other);
+            }
+            None => self.batches.push(Batch { phase, op, outs: vec![out], others: other.into_iter().collect() }),
+        }
+    }
+
+    /// Finds what later phases read. `not`: whether a member does not read an operand from the room.
+    fn keep(&mut self, members: &[(u32, Var, Member)], not: impl Fn(Var, Var) -> bool) {
+        for (_, out, m) in members.iter().filter(|(_, out, _)| !self.idle.contains(out)) {
+            let runs = self.phase(*out) - u32::from(function(m).is_some());
             for v in m.elements() {
-                let later = p.of.get(&v).is_some_and(|made| *made < runs);
-                if later && !loaded.contains(&v) && !stored.contains(&v) && !p.kept.contains(&v) {
-                    p.kept.push(v);
+                let later = self.of.get(&v).is_some_and(|made| *made < runs);
+                if later && !not(*out, v) && !self.kept.contains(&v) {
+                    self.kept.push(v);
                 }
             }
         }
-        p
     }
 
     /// The phase of a value.
@@ -92,7 +124,7 @@ impl Phases {
 
     /// Numbers that a strip needs room for.
     fn room(&self) -> i64 {
-        let batches: i64 = self.batches.iter().map(|b| b.outs.len() as i64 * STRIP + WIDTH).sum();
+        let batches: i64 = self.batches.iter().map(|b| if b.others.is_empty() { b.room() } else { 2 * b.room() }).sum();
         batches + self.kept.len() as i64 * STRIP
     }
 }
@@ -103,6 +135,25 @@ fn function(m: &Member) -> Option<Un> {
         Member::Un(op, _) if !is_plain(*op) => Some(*op),
         _ => None,
     }
+}
+
+/// Logistic functions of the same numbers and their negatives.
+fn pairs(members: &[(u32, Var, Member)]) -> Vec<(Var, Var)> {
+    let of = |v: Var| members.iter().find(|(_, out, _)| *out == v).map(|(_, _, m)| m);
+    let negative = |v: Var| match of(v) {
+        Some(Member::Un(Un::Neg, x)) => Some(*x),
+        _ => None,
+    };
+    let mut found: Vec<(Var, Var)> = Vec::new();
+    for (_, w, m) in members {
+        let Member::Un(Un::Sigmoid, y) = m else { continue };
+        let Some(x) = negative(*y) else { continue };
+        let first = members.iter().find(|(_, v, m)| matches!(m, Member::Un(Un::Sigmoid, z) if *z == x) && found.iter().all(|(a, b)| a != v && b != v && a != w));
+        if let Some((_, v, _)) = first {
+            found.push((*v, *w));
+        }
+    }
+    found
 }
 
 /// Where a phase stands.
@@ -142,16 +193,26 @@ impl Emit<'_, '_, '_> {
             });
             let o = self.strip_of(g, l, (first, ends[0]), (phase, types::F64X2), stores);
             self.strip_of(g, l, (o, ends[1]), (phase, types::F64), stores);
-            for (k, b) in g.phases.batches.iter().enumerate().filter(|(_, b)| b.phase == phase) {
-                self.job.tables.maps.push(b.op);
-                let id = self.int(self.job.tables.maps.len() as i64 - 1);
-                let count = self.b.ins().imul_imm_s(len, b.outs.len() as i64);
-                self.runtime(runtime::map as *const u8, &[self.ctx, id, places[k], count], 0);
+            for (b, place) in g.phases.batches.iter().zip(&places).filter(|(b, _)| b.phase == phase) {
+                self.evaluate(b, *place, len);
             }
         }
         let next = self.b.ins().iadd(start, len);
         self.goto(header, &[next]);
         self.b.switch_to_block(exit);
+    }
+
+    /// Calls the kernel for the arguments of a batch, of which there are `len` for each result.
+    fn evaluate(&mut self, b: &Batch, place: Value, len: Value) {
+        let count = self.b.ins().imul_imm_s(len, b.outs.len() as i64);
+        if b.others.is_empty() {
+            self.job.tables.maps.push(b.op);
+            let id = self.int(self.job.tables.maps.len() as i64 - 1);
+            self.runtime(runtime::map as *const u8, &[self.ctx, id, place, count], 0);
+        } else {
+            let other = self.b.ins().iadd_imm_s(place, 8 * b.room());
+            self.runtime(runtime::sigmoids as *const u8, &[place, other, count], 0);
+        }
     }
 
     /// Where a strip's room has what later phases read: as if the whole array were there. Where each batch begins.
@@ -160,16 +221,18 @@ impl Emit<'_, '_, '_> {
         let (mut used, mut begins) = (0, Vec::new());
         l.rooms.clear();
         for b in &g.phases.batches {
-            let begin = self.b.ins().iadd_imm_s(room, 8 * used);
-            let mut at = self.b.ins().isub(begin, first);
-            for (k, v) in b.outs.iter().enumerate() {
-                if k > 0 {
-                    at = self.b.ins().iadd(at, row);
+            begins.push(self.b.ins().iadd_imm_s(room, 8 * used));
+            for outs in [&b.outs, &b.others].into_iter().filter(|o| !o.is_empty()) {
+                let begin = self.b.ins().iadd_imm_s(room, 8 * used);
+                let mut at = self.b.ins().isub(begin, first);
+                for (k, v) in outs.iter().enumerate() {
+                    if k > 0 {
+                        at = self.b.ins().iadd(at, row);
+                    }
+                    l.rooms.insert(*v, at);
                 }
-                l.rooms.insert(*v, at);
+                used += b.room();
             }
-            begins.push(begin);
-            used += b.outs.len() as i64 * STRIP + WIDTH;
         }
         for v in &g.phases.kept {
             let begin = self.b.ins().iadd_imm_s(room, 8 * used);
@@ -201,7 +264,8 @@ impl Emit<'_, '_, '_> {
     /// What a phase does at one place.
     fn phase_at(&mut self, g: &Group, l: &Loop, now: Now, stores: &[(Var, Value)]) {
         let mut vals: HashMap<Var, Value> = HashMap::new();
-        for (_, out, m) in g.members.iter().filter(|(_, out, m)| g.phases.runs(*out, m) == now.phase) {
+        let idle = |v: &Var| g.phases.idle.contains(v) || g.phases.batches.iter().any(|b| b.others.contains(v));
+        for (_, out, m) in g.members.iter().filter(|(_, out, m)| g.phases.runs(*out, m) == now.phase && !idle(out)) {
             let of = |e: &mut Self, vals: &mut HashMap<Var, Value>, v: Var| e.value_in(g, l, vals, v, now);
             let x = match m {
                 Member::Un(op, a) => {
@@ -246,7 +310,7 @@ impl Emit<'_, '_, '_> {
 
     /// The elements of an operand: of this phase, of an array, or of a phase before.
     fn value_in(&mut self, g: &Group, l: &Loop, vals: &mut HashMap<Var, Value>, v: Var, now: Now) -> Value {
-        if vals.contains_key(&v) || !is_ref(self.ty(v)) || l.inputs.contains_key(&v) || self.absent.contains(&v) {
+        if vals.contains_key(&v) || !is_ref(self.ty(v)) || l.inputs.contains_key(&v) || self.collected.absent.contains(&v) {
             return self.element_in(l, vals, v, now.o, now.t, 0);
         }
         let kept = now.phase > 0 && g.phases.kept.contains(&v);

@@ -259,7 +259,7 @@ impl Emit<'_, '_, '_> {
         if let Some(x) = vals.get(&v) {
             return *x;
         }
-        if self.absent.contains(&v) {
+        if self.collected.absent.contains(&v) {
             let zero = self.b.ins().f64const(0.0);
             return if t.is_vector() { self.b.ins().splat(t, zero) } else { zero };
         }
