@@ -7,15 +7,17 @@ use crate::unit::Unit;
 use adl_interp::error::{Error, Res, codes};
 use adl_interp::ir::boxes;
 use adl_interp::ir::native::{Listing, Native, Source};
+use adl_interp::ops::parallel;
 use adl_interp::value::Value;
 use adl_interp::vm::Machine;
 use cranelift_codegen::Context;
-use cranelift_codegen::ir::{AbiParam, Signature, UserFuncName, types};
-use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::{self, AbiParam, Signature, UserFuncName, types};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module};
+use cranelift_module::{FuncId, Linkage, Module, ModuleError, ModuleReloc};
 use std::rc::Rc;
 
 /// Stack that run-time functions may take below native code.
@@ -26,6 +28,9 @@ const STACK: usize = 4 << 20;
 
 /// Stack that recursion may take at most, whatever `--stack` says.
 const MAX_STACK: usize = 1 << 30;
+
+/// An instruction's compilation takes about as long as so many elements' arithmetic.
+const INSTRUCTION: usize = 64;
 
 /// The machine that code is made for.
 pub(crate) fn target() -> Result<OwnedTargetIsa, String> {
@@ -110,78 +115,93 @@ struct Texts {
     out: String,
 }
 
-impl Texts {
-    fn add(&mut self, name: &str, ctx: &Context) {
-        let text = match self.form {
-            Listing::Clif => ctx.func.display().to_string(),
-            Listing::Asm => ctx.compiled_code().and_then(|c| c.vcode.clone()).unwrap_or_default(),
-        };
-        self.out += &format!("; {name}\n{}\n", text.trim_end());
-    }
+/// A function that is to become machine code.
+struct Job {
+    id: FuncId,
+    /// What it is called in listings, where it is shown.
+    name: Option<String>,
+    func: ir::Function,
 }
 
-/// Defines all functions, and the one through which they are entered.
+/// A function as machine code.
+struct Made {
+    id: FuncId,
+    alignment: u64,
+    bytes: Vec<u8>,
+    relocs: Vec<ModuleReloc>,
+    text: String,
+}
+
+/// Defines all functions, and the one through which they are entered. All are emitted first, then made machine code by all threads.
 fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables, texts: &mut Option<Texts>) -> Result<FuncId, String> {
-    let text = |e: cranelift_module::ModuleError| format!("{e:?}");
-    let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
-    let sigs: Vec<Signature> = unit.funcs.iter().map(|f| emit::signature(f, conv)).collect();
-    let mut ids = Vec::new();
-    for (i, sig) in sigs.iter().enumerate() {
-        ids.push(module.declare_function(&format!("f{i}"), Linkage::Local, sig).map_err(text)?);
+    let text = |e: ModuleError| format!("{e:?}");
+    let (mut jobs, entry) = emitted(module, source, unit, tables).map_err(text)?;
+    let weight = jobs.iter().map(|j| j.func.dfg.num_insts()).sum::<usize>() * INSTRUCTION;
+    // The longest first, so that threads end together.
+    jobs.sort_by_key(|j| std::cmp::Reverse(j.func.dfg.num_insts()));
+    let (isa, form) = (module.isa(), texts.as_ref().map(|t| t.form));
+    let mut made = parallel::handed_out(jobs, weight, |job| machine_code(isa, job, form)).into_iter().collect::<Result<Vec<Made>, String>>()?;
+    made.sort_by_key(|m| m.id.as_u32());
+    for m in &made {
+        module.define_function_bytes(m.id, m.alignment, &m.bytes, &m.relocs).map_err(text)?;
     }
-    let mut ctx = module.make_context();
-    let asm = texts.as_ref().is_some_and(|t| t.form == Listing::Asm);
-    let mut shared = FunctionBuilderContext::new();
-    let mut rare = emit::Rare::default();
-    let mut kernels = Vec::new();
-    for (i, f) in unit.funcs.iter().enumerate() {
-        ctx.func.signature = sigs[i].clone();
-        ctx.func.name = UserFuncName::user(0, ids[i].as_u32());
-        emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me: i }, f, &mut ctx.func, &mut shared);
-        ctx.set_disasm(asm);
-        module.define_function(ids[i], &mut ctx).map_err(text)?;
-        if let Some(t) = texts {
-            t.add(&f.name.to_string(), &ctx);
-        }
-        module.clear_context(&mut ctx);
+    if let Some(t) = texts {
+        t.out.extend(made.into_iter().map(|m| m.text));
     }
-    for (id, func) in kernels {
-        ctx.func = func;
-        ctx.set_disasm(asm);
-        module.define_function(id, &mut ctx).map_err(text)?;
-        if let Some(t) = texts {
-            t.add("some turns of a loop", &ctx);
-        }
-        module.clear_context(&mut ctx);
-    }
-    seldom(module, &rare, (&mut ctx, &mut shared)).map_err(text)?;
-    let entry = entered(module, &unit.funcs[0], ids[0], (&mut ctx, &mut shared)).map_err(text)?;
     module.finalize_definitions().map_err(text)?;
     Ok(entry)
 }
 
-/// The functions through which calls go that seldom happen.
-fn seldom(module: &mut JITModule, rare: &emit::Rare, (ctx, shared): (&mut Context, &mut FunctionBuilderContext)) -> Result<(), cranelift_module::ModuleError> {
-    for (args, id) in rare.all() {
-        ctx.func.name = UserFuncName::user(0, id.as_u32());
-        emit::rare_function(module, *args, &mut ctx.func, shared);
-        module.define_function(*id, ctx)?;
-        module.clear_context(ctx);
+/// All functions of a unit, and which one they are entered through.
+fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables) -> Result<(Vec<Job>, FuncId), ModuleError> {
+    let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
+    let mut ids = Vec::new();
+    for (i, f) in unit.funcs.iter().enumerate() {
+        ids.push(module.declare_function(&format!("f{i}"), Linkage::Local, &emit::signature(f, conv))?);
     }
-    Ok(())
+    let mut shared = FunctionBuilderContext::new();
+    let (mut rare, mut kernels, mut jobs) = (emit::Rare::default(), Vec::new(), Vec::new());
+    for (me, f) in unit.funcs.iter().enumerate() {
+        let mut func = ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(f, conv));
+        emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me }, f, &mut func, &mut shared);
+        jobs.push(Job { id: ids[me], name: Some(f.name.to_string()), func });
+    }
+    jobs.extend(kernels.into_iter().map(|(id, func)| Job { id, name: Some("some turns of a loop".to_owned()), func }));
+    for (args, id) in rare.all() {
+        let mut func = ir::Function::with_name_signature(UserFuncName::user(0, id.as_u32()), Signature::new(module.isa().default_call_conv()));
+        emit::rare_function(module, *args, &mut func, &mut shared);
+        jobs.push(Job { id: *id, name: None, func });
+    }
+    let entry = entered(module, &unit.funcs[0], ids[0], &mut shared)?;
+    let id = entry.id;
+    jobs.push(entry);
+    Ok((jobs, id))
 }
 
 /// The function through which another one is entered.
-fn entered(module: &mut JITModule, f: &adl_ir::Function, id: FuncId, (ctx, shared): (&mut Context, &mut FunctionBuilderContext)) -> Result<FuncId, cranelift_module::ModuleError> {
+fn entered(module: &mut JITModule, f: &adl_ir::Function, id: FuncId, shared: &mut FunctionBuilderContext) -> Result<Job, ModuleError> {
     let mut sig = Signature::new(module.isa().default_call_conv());
     sig.params.extend([AbiParam::new(types::I64); 3]);
     sig.returns.push(AbiParam::new(types::I64));
     let entry = module.declare_function("entry", Linkage::Export, &sig)?;
-    ctx.func.signature = sig;
-    emit::entry(module, f, id, &mut ctx.func, shared);
-    module.define_function(entry, ctx)?;
-    module.clear_context(ctx);
-    Ok(entry)
+    let mut func = ir::Function::with_name_signature(UserFuncName::user(0, entry.as_u32()), sig);
+    emit::entry(module, f, id, &mut func, shared);
+    Ok(Job { id: entry, name: None, func })
+}
+
+/// Machine code of a function, and its text if one is asked for.
+fn machine_code(isa: &dyn TargetIsa, job: Job, form: Option<Listing>) -> Result<Made, String> {
+    let mut ctx = Context::for_function(job.func);
+    ctx.set_disasm(form == Some(Listing::Asm));
+    let code = ctx.compile(isa, &mut ControlPlane::default()).map_err(|e| format!("{:?}", e.inner))?;
+    let (alignment, bytes) = (u64::from(code.buffer.alignment), code.code_buffer().to_vec());
+    let shown = |form| match form {
+        Listing::Asm => ctx.compiled_code().and_then(|c| c.vcode.clone()).unwrap_or_default(),
+        Listing::Clif => ctx.func.display().to_string(),
+    };
+    let text = job.name.zip(form).map_or_else(String::new, |(name, form)| format!("; {name}\n{}\n", shown(form).trim_end()));
+    let relocs = ctx.compiled_code().map_or_else(Vec::new, |c| c.buffer.relocs().iter().map(|r| ModuleReloc::from_mach_reloc(r, &ctx.func, job.id)).collect());
+    Ok(Made { id: job.id, alignment, bytes, relocs, text })
 }
 
 impl Native for Compiled {
