@@ -91,9 +91,9 @@ impl Host for Stage {
                 self.draw(&slot.id, v, "update_display_data");
             }
         }
-        if let Some(id) = self.bar.take().and_then(|b| b.id) {
-            let nothing = json!({"text/plain": "", "text/html": ""});
-            self.audience.publish("update_display_data", json!({"data": nothing, "metadata": {}, "transient": {"display_id": id}}), json!({}));
+        if let Some(Bar { begin, total, id: Some(id), .. }) = self.bar.take() {
+            let data = ended(total, begin.elapsed().as_secs_f64());
+            self.audience.publish("update_display_data", json!({"data": data, "metadata": {}, "transient": {"display_id": id}}), json!({}));
         }
     }
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
@@ -189,13 +189,19 @@ fn bar_data(done: u64, total: u64, rate: f64) -> Json {
     json!({"text/plain": text, "text/html": html})
 }
 
+/// What stays of a bar when its cell has ended: an output that was shown does not go away, and had better say something.
+fn ended(total: u64, seconds: f64) -> Json {
+    json!({"text/plain": format!("a loop of {total} turns ran for {seconds:.1} s")})
+}
+
 #[cfg(test)]
 mod tests {
-    use super::bar_data;
+    use super::{bar_data, ended};
 
     #[test]
     fn a_bar_says_how_long_still() {
         assert_eq!(bar_data(500, 1000, 250.0)["text/plain"], "50 % (500 of 1000), 250/s, 2 s left");
+        assert_eq!(ended(1000, 1.25)["text/plain"], "a loop of 1000 turns ran for 1.2 s");
         assert!(bar_data(0, 0, 0.0)["text/plain"].as_str().unwrap().starts_with("0 %"));
     }
 }
