@@ -211,7 +211,7 @@ impl Simplifier<'_> {
         let kept = |v: Var, other: Var| (self.f.ty(v).rank() >= self.f.ty(other).rank()).then_some(v);
         match op {
             Op::Bin(Bin::Mul | Bin::Scale, a, b) if one(*a) => kept(*b, *a),
-            Op::Bin(Bin::Mul | Bin::Div | Bin::Pow, a, b) if one(*b) => kept(*a, *b),
+            Op::Bin(Bin::Mul | Bin::Scale | Bin::Div | Bin::Pow, a, b) if one(*b) => kept(*a, *b),
             Op::Bin(Bin::Add, a, b) if none(*a) => kept(*b, *a),
             Op::Bin(Bin::Add | Bin::Sub, a, b) if none(*b) => kept(*a, *b),
             Op::Bin(Bin::Min | Bin::Max, a, b) if a == b => Some(*a),
