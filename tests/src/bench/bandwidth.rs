@@ -32,8 +32,7 @@ pub fn report(seconds: f64) -> Result<(), String> {
     let copied = bytes(2) / time(seconds, copy)?.least;
     println!("{:32} {:>10} {:>10}", "bandwidth", "GB/s", "of a copy");
     println!("{:32} {copied:>10.1} {:>10}", "copy", "100%");
-    let made = array::make([NUMBERS].as_slice().into(), Buf::F64(x));
-    let args: [Value; 2] = [made.clone(), made];
+    let args: [Value; 2] = [x.clone(), x].map(|x| array::make([NUMBERS].as_slice().into(), Buf::F64(x)));
     for (name, text, arrays) in OPERATIONS {
         let mut s = crate::session().0;
         let f = s.value(text).map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()))?;
