@@ -65,3 +65,64 @@ fn chains_give_the_same_bits() {
         }
     }
 }
+
+/// The same of operations that are instructions: such functions become loops, and native code.
+fn arithmetic(r: &mut Rng, depth: usize) -> String {
+    if depth == 0 {
+        return ["x", "y", "c", "0.0", "x"][r.below(5)].to_owned();
+    }
+    let mut a = || arithmetic(r, depth - 1);
+    let (p, q) = (a(), a());
+    match r.below(9) {
+        0 => format!("({p} - {q})"),
+        1 => format!("({p} * {q})"),
+        2 => format!("({p} / (2.0 + {q} * {q}))"),
+        3 => format!("(max {p} {q})"),
+        4 => format!("(min {p} {q})"),
+        5 => format!("(sqrt (abs {p}))"),
+        6 => format!("({p} ^ 2)"),
+        7 => format!("(-{p})"),
+        _ => format!("({p} + {q})"),
+    }
+}
+
+#[test]
+fn arithmetic_becomes_native_and_gives_the_same_bits() {
+    for (seed, n) in (0..).zip([4096, 5001, 20_000, 70_001]) {
+        let mut r = Rng::new(100 + seed);
+        for _ in 0..4 {
+            let (v, w) = (arithmetic(&mut r, 3), arithmetic(&mut r, 2));
+            let text = format!(
+                "let n = {n}
+let x = for i < n -> float (i % 701 - 350) / 100.0
+let y = for i < n -> 0.25 + 0.002 * float (i % 333)
+let f (x : []Float) (y : []Float) (c : Float) = let v = x + 0.0 * y + {v} in (v + x * 0.5, sum (v * y) + dot v (x + {w}))
+let g (x : []Float) = grad (fun x -> snd (f x y 0.75)) x
+let rec often (k : Int) (s : Float) : Float = if k == 0 then s else let ((a, b), d) = (f x y (1.0 / float k), g x) in often (k - 1) (s * 0.5 + a[k] + b + d[k] + sum d)
+let (a, b) = f x y 0.5
+print (often 40 0.0, sum a, a[n - 1], b, sum (g x))
+print (f x y[1:] 0.5)"
+            );
+            let run = |jit: bool, threads: usize| {
+                let (mut s, out) = session();
+                s.set_jit(jit);
+                s.set_threads(threads);
+                let result = s.run_file("arithmetic.adl", text.as_bytes());
+                for d in &result.diags {
+                    out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
+                }
+                let native = s.roads().iter().any(|r| r == "call f: main road, native");
+                s.set_threads(0);
+                let text = out.borrow().clone();
+                (text, native)
+            };
+            let (plain, _) = run(false, 1);
+            assert!(plain.contains("do not match"), "{plain}");
+            for threads in [1, 3] {
+                let (fast, native) = run(true, threads);
+                assert_eq!(plain, fast, "{threads} threads: {text}");
+                assert!(native || n < 70_000, "{text}");
+            }
+        }
+    }
+}

@@ -12,6 +12,7 @@
 //! - [`mod@elements`]: elements of products and sums of arrays from those of their operands, so that the arrays are not made.
 //! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
 //! - [`mod@rows`]: rows of rows, read from the array.
+//! - [`mod@pointwise`]: arithmetic on whole vectors as loops.
 //! - [`mod@direct`]: elements of rows that are read in more loops than the array has axes, read from the array.
 //! - [`mod@contract`]: sums of products that are contractions.
 //! - [`mod@terms`]: sums of terms in the order of sums of arrays.
@@ -44,6 +45,7 @@ pub mod fuse;
 pub mod hoist;
 pub mod inline;
 pub mod interchange;
+pub mod pointwise;
 pub mod rows;
 pub mod scalars;
 pub mod shapes;

@@ -26,6 +26,11 @@ const PASSES: &[(&str, Pass)] = &[
     ("fuse_native", |_, f| _ = adl_opt::fuse::fuse(f, For::Native)),
     ("elements", |_, f| _ = adl_opt::elements::elements(f, adl_opt::elements::Order::Free)),
     ("interchange", |_, f| _ = adl_opt::interchange::interchange(f)),
+    ("pointwise", |_, f| {
+        adl_opt::pointwise::pointwise(f);
+        adl_opt::fuse::fuse(f, For::Native);
+        adl_ad::dce::remove_dead(f);
+    }),
     ("terms", |_, f| adl_opt::terms::terms(f)),
     ("contract", |_, f| _ = adl_opt::contract::contract(f)),
     ("rows", |_, f| {

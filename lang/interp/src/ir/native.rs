@@ -83,6 +83,8 @@ enum Tier {
 pub struct State {
     source: Rc<RefCell<Source>>,
     at: u32,
+    /// Whether loops on large arrays are arithmetic alone, which native code does several turns of at once.
+    chains: bool,
     tier: RefCell<Tier>,
 }
 
@@ -93,8 +95,8 @@ impl std::fmt::Debug for State {
 }
 
 impl State {
-    pub(crate) fn new(source: Rc<RefCell<Source>>, at: u32) -> State {
-        State { source, at, tier: RefCell::new(Tier::Cold(0, 0)) }
+    pub(crate) fn new(source: Rc<RefCell<Source>>, at: u32, chains: bool) -> State {
+        State { source, at, chains, tier: RefCell::new(Tier::Cold(0, 0)) }
     }
 
     /// Whether there is native code.
@@ -119,7 +121,7 @@ impl State {
         };
         let source = self.source.borrow();
         let f = source.funcs.get(self.at as usize)?;
-        let heat = heat.saturating_add(work::of_call(&source, f, args));
+        let heat = heat.saturating_add(work::of_call(&source, f, self.chains, args));
         let worth = if worth == 0 { work::worth(&source, f) } else { worth };
         if heat < worth {
             *self.tier.borrow_mut() = Tier::Cold(heat, worth);

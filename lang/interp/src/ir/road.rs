@@ -33,7 +33,7 @@ mod whole;
 pub use cost::rules_of;
 pub use plan::{Plan, SPELLINGS};
 pub use spent::Spent;
-pub(crate) use whole::{Recorded, record_whole};
+pub(crate) use whole::{Recorded, record_whole, took};
 pub(crate) use spent::Clock;
 
 use super::convert::Datas;
@@ -202,8 +202,10 @@ struct Lined {
     kept: Vec<adl_ir::Ty>,
     /// The primal half, and the transpose, in the program.
     halves: [FnId; 2],
-    /// Both as one function, made when it is wanted; `None` where that gains nothing.
-    whole: std::cell::OnceCell<Option<Rc<Fun>>>,
+    /// Both as one function, without the value and with it, made when they are wanted; `None` where that cannot be.
+    whole: [std::cell::OnceCell<Option<Rc<Fun>>>; 2],
+    /// How many gradients were computed by halves, and what those after the first took at least.
+    pace: std::cell::Cell<(u32, std::time::Duration)>,
     /// Whether the primal half was native when it last ran, or some of what it calls.
     hot: std::cell::Cell<bool>,
     active: Vec<bool>,
@@ -370,7 +372,7 @@ impl Road {
         let made_by = self.program.func(l.primal);
         let outs = made_by.body.results.len();
         let kept = made_by.tys(&made_by.body.results[l.results..]);
-        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, halves: [l.primal, l.cotangent], whole: Default::default(), hot: Default::default(), active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
+        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, halves: [l.primal, l.cotangent], whole: Default::default(), pace: Default::default(), hot: Default::default(), active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
         self.lines.insert(key, made.clone());
         self.clock.making(start);
         Ok(made)

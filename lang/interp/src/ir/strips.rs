@@ -53,14 +53,14 @@ fn is_number(f: &Function, v: Var) -> bool {
 }
 
 /// Whether a loop becomes chains, if it turns often: straight-line code on Floats.
-pub(super) fn suits(f: &Function, l: &Loop) -> bool {
+pub(crate) fn suits(f: &Function, l: &Loop) -> bool {
     let float = |s: &Stmt| s.outs.iter().all(|v| is_number(f, *v));
     let elements = l.body.params.iter().skip(1).all(|v| is_number(f, *v));
     elements && adl_opt::straight(f, l) && l.body.stmts.iter().all(|s| matches!(s.op, Op::Lit(_)) || matches!(s.op, Op::Un(..) | Op::Bin(..)) && float(s))
 }
 
 /// Whether a statement may be in a chain.
-pub(super) fn on_arrays(f: &Function, s: &Stmt) -> bool {
+pub(crate) fn on_arrays(f: &Function, s: &Stmt) -> bool {
     axes(f, s).is_some()
 }
 
@@ -174,8 +174,8 @@ struct Search<'a> {
     numbers: Vec<Var>,
     /// Of arrays of one number.
     lengths: Vec<Var>,
-    /// Slots of what members made.
-    places: HashMap<Var, usize>,
+    /// Where the results of members are.
+    places: HashMap<Var, From>,
     free: Vec<usize>,
     chain: Chain,
     stored: Vec<Var>,
@@ -184,8 +184,8 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn from(&mut self, v: Var) -> From {
-        if let Some(slot) = self.places.get(&v) {
-            return From::Slot(*slot);
+        if let Some(from) = self.places.get(&v) {
+            return *from;
         }
         let at = |list: &mut Vec<Var>| match list.iter().position(|x| *x == v) {
             Some(k) => k,
@@ -218,7 +218,13 @@ impl Search<'_> {
             Op::Bin(op, a, b) => Member::Bin(*op, self.from(*a), self.from(*b)),
             Op::Replicate { n, a } => {
                 self.lengths.push(*n);
-                Member::Fill(self.from(*a))
+                let number = self.from(*a);
+                // Read by members alone, it stays a number.
+                if !after(out) {
+                    self.places.insert(out, number);
+                    return Some(());
+                }
+                Member::Fill(number)
             }
             _ => return None,
         };
@@ -228,7 +234,7 @@ impl Search<'_> {
             self.chain.slots - 1
         });
         self.release(s, next);
-        self.places.insert(out, slot);
+        self.places.insert(out, From::Slot(slot));
         self.chain.members.push((member, slot));
         if after(out) {
             self.chain.stored.push(slot);
@@ -246,7 +252,7 @@ impl Search<'_> {
             }
         });
         for v in dead {
-            if let Some(slot) = self.places.remove(&v) {
+            if let Some(From::Slot(slot)) = self.places.remove(&v) {
                 self.free.push(slot);
             }
         }

@@ -1,6 +1,7 @@
 //! How much work a call will be, roughly and before it runs: statements times turns. It decides what is compiled.
 //!
-//! Operations on large arrays, and loops that become chains of such ([`super::strips`]), do not count: compiling them gains nothing.
+//! Operations on large arrays, and loops that become chains of such ([`super::strips`]), do not count: compiling them gains nothing. In functions that are
+//! nothing but arithmetic on large arrays ([`adl_opt::pointwise`]) they count a little: as native code they read and write memory alone.
 
 use super::native::Source;
 use super::strips;
@@ -13,6 +14,10 @@ const TURNS: u64 = 64;
 
 /// Statements that may be interpreted in the time that compiling one takes.
 const RATIO: u64 = 150;
+
+/// Elements of large arrays of which native code does arithmetic faster by as much as a statement takes, seen that code that does several turns at once
+/// takes long to compile.
+const ELEMENTS: u64 = 512;
 
 /// What compiling anything takes, in statements.
 const LEAST: u64 = 4000;
@@ -42,9 +47,9 @@ pub(crate) fn worth(source: &Source, f: &Function) -> u64 {
     LEAST + RATIO * size as u64
 }
 
-/// Statements that a call runs, calls inside counted as one turn of what they call.
-pub(crate) fn of_call(source: &Source, f: &Function, args: &mut dyn Iterator<Item = &Value>) -> u64 {
-    let mut e = Estimate { source, f, ints: HashMap::new(), shapes: HashMap::new(), depth: 0, longest: TURNS, large: false };
+/// Statements that a call runs, calls inside counted as one turn of what they call. `chains`: whether arithmetic on large arrays counts.
+pub(crate) fn of_call(source: &Source, f: &Function, chains: bool, args: &mut dyn Iterator<Item = &Value>) -> u64 {
+    let mut e = Estimate { source, f, ints: HashMap::new(), shapes: HashMap::new(), chains, depth: 0, longest: TURNS, large: false };
     for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
         match x {
             Value::Int(n) => {
@@ -69,6 +74,8 @@ struct Estimate<'a> {
     ints: HashMap<Var, i64>,
     /// Shapes that are known.
     shapes: HashMap<Var, Vec<i64>>,
+    /// Whether arithmetic on large arrays counts.
+    chains: bool,
     /// Calls around.
     depth: u32,
     /// How many elements an array has of which nothing else is known.
@@ -96,7 +103,9 @@ impl Estimate<'_> {
             self.ints.insert(*v, n);
         }
         match &s.op {
-            Op::Loop(l) if self.turns(l) >= strips::LARGE as u64 && strips::suits(self.f, l) => 1,
+            Op::Loop(l) if self.turns(l) >= strips::LARGE as u64 && strips::suits(self.f, l) => {
+                if self.chains { self.turns(l).saturating_mul(l.body.stmts.len() as u64) / ELEMENTS } else { 1 }
+            }
             _ if self.large && strips::on_arrays(self.f, s) => 0,
             Op::Loop(l) => self.turns(l).saturating_mul(self.block(&l.body)).saturating_add(1),
             Op::Soac(x) => self.extent(x.arrays.first()).saturating_mul(self.block(&x.op)).saturating_add(1),
@@ -109,7 +118,7 @@ impl Estimate<'_> {
     /// A few levels of calls are looked into, so that recursion ends.
     fn call(&mut self, f: adl_ir::FnId) -> u64 {
         let Some(g) = self.source.func(f).filter(|_| self.depth < 3) else { return 1 };
-        let mut inner = Estimate { source: self.source, f: g, ints: HashMap::new(), shapes: HashMap::new(), depth: self.depth + 1, longest: self.longest, large: self.large };
+        let mut inner = Estimate { source: self.source, f: g, ints: HashMap::new(), shapes: HashMap::new(), chains: false, depth: self.depth + 1, longest: self.longest, large: self.large };
         inner.block(&g.body).saturating_add(1)
     }
 

@@ -137,30 +137,35 @@ pub(crate) fn each<P: Send, S>(w: Watch, pieces: &mut [P], size: usize, room: im
     w.poll()
 }
 
-/// Adds what `f` gives for some indices to two vectors. About `size` elements belong to an index.
-pub(crate) fn extended<T: Send, U: Send, S>(
-    to: &mut Vec<T>,
-    also: &mut Vec<U>,
+/// Adds a block for each of some indices to a vector: `f` leaves it in its room, and is also given the index's part of `also`, of which
+/// each has as many elements.
+pub(crate) fn extended<S, const N: usize>(
+    to: &mut Vec<[f64; N]>,
+    also: &mut [f64],
     some: std::ops::Range<usize>,
-    size: usize,
     room: impl Fn() -> S + Sync + Send,
-    f: impl Fn(&mut S, usize) -> (T, Vec<U>) + Sync + Send,
+    f: impl for<'a> Fn(&'a mut S, usize, &mut [f64]) -> &'a [f64; N] + Sync + Send,
 ) {
-    match pool(some.len().saturating_mul(size)) {
-        Some(p) => {
-            let mut both: (Vec<T>, Vec<Vec<U>>) = (std::mem::take(to), Vec::new());
-            p.install(|| both.par_extend(some.into_par_iter().with_min_len(BLOCKS / 4).map_init(&room, &f)));
-            *to = both.0;
-            also.extend(both.1.into_iter().flatten());
-        }
+    let part = (also.len() / some.len().max(1)).max(1);
+    match pool(some.len().saturating_mul(N)) {
+        Some(p) => p.install(|| {
+            let parts = also.par_chunks_mut(part).zip(some.into_par_iter()).with_min_len((BLOCKS * BLOCK / N).max(1));
+            to.par_extend(parts.map_init(&room, |s, (part, i)| *f(s, i, part)));
+        }),
         None => {
             let mut s = room();
-            for i in some {
-                let (x, more) = f(&mut s, i);
-                to.push(x);
-                also.extend(more);
+            for (part, i) in also.chunks_mut(part).zip(some) {
+                to.extend_from_slice(std::slice::from_ref(f(&mut s, i, part)));
             }
         }
+    }
+}
+
+/// `f` of each job, in no order: a thread that is free takes the next one. All are about as much work as so many elements.
+pub fn handed_out<J: Send, T: Send>(jobs: Vec<J>, elements: usize, f: impl Fn(J) -> T + Sync + Send) -> Vec<T> {
+    match pool(elements).filter(|_| jobs.len() > 1) {
+        Some(p) => p.install(|| jobs.into_iter().par_bridge().map(f).collect()),
+        None => jobs.into_iter().map(f).collect(),
     }
 }
 

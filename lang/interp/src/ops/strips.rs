@@ -11,9 +11,13 @@ use super::watch::Watch;
 use crate::error::Res;
 use crate::value::array;
 use adl_prim::{Bin, Un};
+use std::borrow::Cow;
 
 /// Strips that a thread takes at a time: enough that handing them out costs little.
 const BAND: usize = 16;
+
+/// Elements of a strip where no sum asks for [`CHUNK`]: so few that memory goes on reading ahead while what was made is written.
+const SHORT: usize = 256;
 
 /// Strips after which somebody looks whether an interrupt was asked for: some milliseconds.
 const AT_ONCE: usize = 64 * BAND;
@@ -74,27 +78,41 @@ pub(crate) struct Given<'a> {
 }
 
 /// Buffers of one thread.
-struct Slots(Vec<Vec<f64>>);
+///
+/// The one that a member fills is taken meanwhile.
+struct Slots(Vec<Option<Box<[f64; CHUNK]>>>);
+
+impl Slots {
+    fn get(&self, i: usize) -> &[f64; CHUNK] {
+        const NONE: &[f64; CHUNK] = &[0.0; CHUNK];
+        self.0[i].as_deref().unwrap_or(NONE)
+    }
+}
 
 impl Given<'_> {
     fn operand<'b>(&'b self, s: &'b Slots, from: From, (at, len): (usize, usize)) -> Operand<'b, f64> {
         match from {
             From::Input(i) => Operand::Many(&self.inputs[i][at..at + len]),
             From::Number(i) => Operand::One(self.numbers[i]),
-            From::Slot(i) => Operand::Many(&s.0[i][..len]),
+            From::Slot(i) => Operand::Many(&s.get(i)[..len]),
         }
     }
 }
 
 impl Chain {
     fn slots(&self) -> Slots {
-        Slots(vec![vec![0.0; CHUNK]; self.slots])
+        Slots(vec![Some(Box::new([0.0; CHUNK])); self.slots])
     }
 
-    /// One strip; its share of the totals.
-    fn strip(&self, g: &Given, s: &mut Slots, part: (usize, usize), totals: &mut Vec<f64>) {
+    /// Numbers that are kept of a strip: its share of the totals, one at least so that there are as many parts as strips.
+    fn share(&self) -> usize {
+        self.totals.len().max(1)
+    }
+
+    /// One strip, and its share of the totals.
+    fn strip(&self, g: &Given, s: &mut Slots, part: (usize, usize), totals: &mut [f64]) {
         for (m, into) in &self.members {
-            let mut slot = std::mem::take(&mut s.0[*into]);
+            let Some(mut slot) = s.0[*into].take() else { continue };
             let out = &mut slot[..part.1];
             match *m {
                 Member::Un(op, a) => {
@@ -104,77 +122,79 @@ impl Chain {
                 Member::Bin(op, a, b) => elementwise::into(op, g.operand(s, a, part), g.operand(s, b, part), out),
                 Member::Fill(a) => elementwise::copied(g.operand(s, a, part), out),
             }
-            s.0[*into] = slot;
+            s.0[*into] = Some(slot);
         }
-        for t in &self.totals {
-            let many = |from| match g.operand(s, from, part) {
-                Operand::Many(x) => x,
-                Operand::One(_) => &[],
+        for (t, total) in self.totals.iter().zip(totals) {
+            *total = match *t {
+                Total::Sum(a) => kernels::sum(&many(g.operand(s, a, part), part.1)),
+                Total::Dot(a, b) => kernels::dot(&many(g.operand(s, a, part), part.1), &many(g.operand(s, b, part), part.1)),
             };
-            totals.push(match *t {
-                Total::Sum(a) => kernels::sum(many(a)),
-                Total::Dot(a, b) => kernels::dot(many(a), many(b)),
-            });
         }
     }
 
     /// Some strips from `at` on; what they store goes to `outs`.
-    fn band(&self, g: &Given, s: &mut Slots, at: usize, outs: &mut [&mut [f64]]) -> Vec<f64> {
+    fn band(&self, g: &Given, s: &mut Slots, at: usize, outs: &mut [&mut [f64]], totals: &mut [f64]) {
         let end = (at + BAND * CHUNK).min(g.n);
-        let mut totals = Vec::new();
-        for start in (at..end).step_by(CHUNK) {
+        for (start, totals) in (at..end).step_by(CHUNK).zip(totals.chunks_mut(self.share())) {
             let len = CHUNK.min(end - start);
-            self.strip(g, s, (start, len), &mut totals);
+            self.strip(g, s, (start, len), totals);
             for (out, slot) in outs.iter_mut().zip(&self.stored) {
-                out[start - at..][..len].copy_from_slice(&s.0[*slot][..len]);
+                out[start - at..][..len].copy_from_slice(&s.get(*slot)[..len]);
             }
         }
-        totals
     }
 
     /// The arrays that are stored, and the totals.
     pub fn run(&self, w: Watch, g: Given) -> Res<(Vec<Vec<f64>>, Vec<f64>)> {
-        let (outs, parts) = if self.stored.len() == 1 { self.one(w, &g)? } else { self.several(w, &g)? };
-        let k = self.totals.len();
-        let totals = (0..k).map(|t| kernels::pairwise(0, g.n, &|start, _| parts[start / CHUNK * k + t])).collect();
+        let mut parts = vec![0.0; g.n.div_ceil(if self.totals.is_empty() { SHORT } else { CHUNK }) * self.share()];
+        let outs = match (self.stored.len(), self.totals.is_empty()) {
+            (1, true) => vec![self.one::<SHORT>(w, &g, &mut parts)?],
+            (1, false) => vec![self.one::<CHUNK>(w, &g, &mut parts)?],
+            _ => self.several(w, &g, &mut parts)?,
+        };
+        let totals = (0..self.totals.len()).map(|t| kernels::pairwise(0, g.n, &|start, _| parts[start / CHUNK * self.share() + t])).collect();
         Ok((outs, totals))
     }
 
     /// Arrays that are cleared first, since each is filled in several places at once.
-    fn several(&self, w: Watch, g: &Given) -> Res<(Vec<Vec<f64>>, Vec<f64>)> {
+    fn several(&self, w: Watch, g: &Given, parts: &mut [f64]) -> Res<Vec<Vec<f64>>> {
         let mut outs = self.stored.iter().map(|_| array::filled(0.0, g.n)).collect::<Res<Vec<Vec<f64>>>>()?;
-        let mut bands: Vec<(usize, Vec<&mut [f64]>, Vec<f64>)> = (0..g.n).step_by(BAND * CHUNK).map(|at| (at, Vec::new(), Vec::new())).collect();
+        let totals = parts.chunks_mut(BAND * self.share());
+        let mut bands: Vec<(usize, Vec<&mut [f64]>, &mut [f64])> = (0..g.n).step_by(BAND * CHUNK).zip(totals).map(|(at, t)| (at, Vec::new(), t)).collect();
         for out in &mut outs {
             bands.iter_mut().zip(out.chunks_mut(BAND * CHUNK)).for_each(|(b, part)| b.1.push(part));
         }
-        parallel::each(w, &mut bands, BAND * CHUNK, || self.slots(), |s, (at, outs, totals)| *totals = self.band(g, s, *at, outs))?;
-        let parts = bands.into_iter().flat_map(|b| b.2).collect();
-        Ok((outs, parts))
+        parallel::each(w, &mut bands, BAND * CHUNK, || self.slots(), |s, (at, outs, totals)| self.band(g, s, *at, outs, totals))?;
+        Ok(outs)
     }
 
-    /// One array, which grows by strips.
-    fn one(&self, w: Watch, g: &Given) -> Res<(Vec<Vec<f64>>, Vec<f64>)> {
-        let strips = g.n / CHUNK;
-        let mut out: Vec<[f64; CHUNK]> = array::room(strips + 1)?;
-        let mut parts: Vec<f64> = Vec::with_capacity((strips + 1) * self.totals.len());
-        let slot = self.stored[0];
+    /// One array, which grows by strips of `N` elements: each is copied once, from the cache to where it stays.
+    fn one<const N: usize>(&self, w: Watch, g: &Given, parts: &mut [f64]) -> Res<Vec<f64>> {
+        let (strips, share, slot) = (g.n / N, self.share(), self.stored[0]);
+        let mut out: Vec<[f64; N]> = array::room(strips + 1)?;
         while out.len() < strips {
             w.poll()?;
             let some = out.len()..strips.min(out.len() + AT_ONCE);
-            parallel::extended(&mut out, &mut parts, some, CHUNK, || self.slots(), |s, i| {
-                let mut totals = Vec::new();
-                self.strip(g, s, (i * CHUNK, CHUNK), &mut totals);
-                let mut block = [0.0; CHUNK];
-                block.copy_from_slice(&s.0[slot]);
-                (block, totals)
+            let parts = &mut parts[some.start * share..some.end * share];
+            parallel::extended(&mut out, parts, some, || self.slots(), |s: &mut Slots, i, totals: &mut [f64]| {
+                self.strip(g, s, (i * N, N), totals);
+                s.get(slot).first_chunk().unwrap_or(&[0.0; N])
             });
         }
         let mut out = out.into_flattened();
-        let (at, mut s) = (strips * CHUNK, self.slots());
+        let (at, mut s) = (strips * N, self.slots());
         if at < g.n {
-            self.strip(g, &mut s, (at, g.n - at), &mut parts);
-            out.extend_from_slice(&s.0[slot][..g.n - at]);
+            self.strip(g, &mut s, (at, g.n - at), &mut parts[strips * share..]);
+            out.extend_from_slice(&s.get(slot)[..g.n - at]);
         }
-        Ok((vec![out], parts))
+        Ok(out)
+    }
+}
+
+/// The numbers of an operand, as many as are asked for.
+fn many(x: Operand<f64>, n: usize) -> Cow<[f64]> {
+    match x {
+        Operand::Many(x) => Cow::Borrowed(x),
+        Operand::One(x) => Cow::Owned(vec![x; n]),
     }
 }

@@ -18,6 +18,7 @@ use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, compare, seq, space
 use crate::vm::{Fun, Machine};
 use adl_prim::Prim;
 use std::rc::Rc;
+use std::time::Instant;
 
 fn pair(a: Value, b: Value) -> Value {
     Value::Tuple(Rc::new(Tuple(vec![a, b])))
@@ -43,10 +44,10 @@ pub(crate) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
             let (y, map) = linear::record(m, &a[0], &a[1])?;
             Ok(pair(y, linear_fun(LinearMap { transposed: true, ..map })))
         }
-        Prim::Grad => grad(m, &a[0], &a[1]).map(|(_, g)| g),
-        Prim::ValueAndGrad => grad(m, &a[0], &a[1]).map(|(y, g)| pair(y, g)),
-        Prim::GradWith => road::under(m, &a[0], |m| grad(m, &a[1], &a[2])).map(|(_, g)| g),
-        Prim::ValueAndGradWith => road::under(m, &a[0], |m| grad(m, &a[1], &a[2])).map(|(y, g)| pair(y, g)),
+        Prim::Grad => grad(m, &a[0], &a[1], false).map(|(_, g)| g),
+        Prim::ValueAndGrad => grad(m, &a[0], &a[1], true).map(|(y, g)| pair(y, g)),
+        Prim::GradWith => road::under(m, &a[0], |m| grad(m, &a[1], &a[2], false)).map(|(_, g)| g),
+        Prim::ValueAndGradWith => road::under(m, &a[0], |m| grad(m, &a[1], &a[2], true)).map(|(y, g)| pair(y, g)),
         Prim::ResidualsUnder => road::report::residuals(m, &a[0], &a[1], a[2].clone()),
         Prim::Cost => road::cost::cost(m, &a[0], &a[1]),
         Prim::Transpose => transpose(m, &a[0], None, reps),
@@ -124,10 +125,10 @@ fn jvp_at(m: &mut Machine, level: u16, f: &Value, x: &Value, v: &Value) -> Res<(
     Ok((primal, tangent))
 }
 
-/// The value and the gradient.
-fn grad(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, Value)> {
-    let tape = m.ad.new_tape();
-    let (y, mut map) = match road::record_whole(m, f, x)? {
+/// The value, which may be absent if it is not asked for, and the gradient.
+fn grad(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<(Value, Value)> {
+    let (tape, start) = (m.ad.new_tape(), Instant::now());
+    let (y, mut map) = match road::record_whole(m, f, x, value)? {
         Some(road::Recorded::Whole(y, g)) => {
             m.ad.recycle(tape);
             return Ok((y, g));
@@ -144,6 +145,7 @@ fn grad(m: &mut Machine, f: &Value, x: &Value) -> Res<(Value, Value)> {
         _ => Value::Float(1.0),
     };
     let g = linear::apply(m, &map, one)?;
+    road::took(&map, start.elapsed());
     if let Ok(tape) = Rc::try_unwrap(map.tape) {
         m.ad.recycle(tape);
     }

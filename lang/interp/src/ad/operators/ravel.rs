@@ -75,7 +75,7 @@ pub(super) fn unravel(m: &mut Machine, like: &Value, v: &Value) -> Res<Value> {
 
 /// Central differences on every real leaf against the gradient.
 pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
-    let (_, g) = grad(m, f, x)?;
+    let (_, g) = grad(m, f, x, false)?;
     let (flat, flat_g) = (ravel(m, x)?, ravel(m, &g)?);
     let read = |v: &Value| match compare::primal(v) {
         Value::Array(a) => match &a.buf {

@@ -32,6 +32,8 @@ pub struct Linker {
     group: Option<Rc<Group>>,
     /// What native code is made from.
     source: Rc<RefCell<Source>>,
+    /// Functions none of whose arrays are absent.
+    there: HashSet<FnId>,
 }
 
 impl Linker {
@@ -43,12 +45,13 @@ impl Linker {
             let mut f = (**p.func(next)).clone();
             adl_opt::finish(p, &mut f);
             let mut kept = f.clone();
+            let chains = self.there.contains(&next) && adl_opt::pointwise::pointwise(&mut kept);
             adl_opt::native(p, &mut kept);
             vectorise::loops(&mut f);
             strips::ordered(&mut f);
             vectorise::sums(&mut kept);
             let mut code = Lower::function(p, &f, self)?;
-            code.native = Some(self.keep(p, next, kept));
+            code.native = Some(self.keep(p, next, kept, chains));
             self.codes.push(Rc::new(code));
             self.group = None;
         }
@@ -64,8 +67,13 @@ impl Linker {
         compiler.compile(&self.source.borrow(), at)
     }
 
-    /// Keeps a function, to be compiled later.
-    fn keep(&self, p: &Program, id: FnId, f: Function) -> State {
+    /// Tells that no array of a function is absent, before it is lowered.
+    pub fn arrays_are_there(&mut self, f: FnId) {
+        self.there.insert(f);
+    }
+
+    /// Keeps a function, to be compiled later. `chains`: whether its loops were arithmetic on whole arrays.
+    fn keep(&self, p: &Program, id: FnId, f: Function, chains: bool) -> State {
         let mut source = self.source.borrow_mut();
         let at = source.funcs.len() as u32;
         source.funcs.push(Rc::new(f));
@@ -73,7 +81,7 @@ impl Linker {
         if source.datas.len() < p.datas.len() {
             source.datas = p.datas.clone();
         }
-        State::new(self.source.clone(), at)
+        State::new(self.source.clone(), at, chains)
     }
 
     /// The number of a function in the group.

@@ -69,7 +69,7 @@ fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Result
     let outs = m.call_lowered(&fun, leaves, results)?;
     let v = e.datas.put_together(&e.entry.result, &mut outs.into_iter());
     if v.is_some() {
-        m.road.called(f, compiled);
+        m.road.called(f, compiled || m.ran_native);
     }
     Ok(v.ok_or_else(|| not("a result of another layout than its type says")))
 }
@@ -104,6 +104,9 @@ impl Road {
         adl_opt::terms::terms(&mut made);
         self.plain_calls(&mut made.body);
         self.program.set(id, made);
+        if arrays == Arrays::There {
+            self.linker.arrays_are_there(id);
+        }
         id
     }
 

@@ -1,16 +1,26 @@
-//! A gradient in one run: the function, and then its transpose on what that keeps.
+//! A gradient in one run: the function, and then its transpose on what that keeps, as one function of the IR.
 //!
 //! Native code has data in a form of its own, and makes values of the interpreter of those that leave it. What a recursive function keeps is as large as all
-//! its calls: it had better not leave. So where residuals are data, and there is native code, both halves are one function of the IR.
+//! its calls: it had better not leave. So it is done where residuals are data, and there is native code.
+//!
+//! And where both halves do nothing but arithmetic on large arrays: as one function they are one chain of operations ([`crate::ir::strips`]), in which
+//! residuals stay in the cache. What only the value needs, and cannot fail, is not computed where the value is not asked for.
 
 use super::{Lined, Not, Ready, Road, answer, attempt, readied, recorded_by, wanted, with};
 use crate::ad::linear::LinearMap;
 use crate::error::Res;
-use crate::ir::tangents;
+use crate::ir::{strips, tangents};
 use crate::value::Value;
 use crate::vm::{Fun, Machine};
-use adl_ir::{Builder, Ty};
+use adl_ir::{Builder, Function, Op, Ty};
 use std::rc::Rc;
+use std::time::Duration;
+
+/// What a gradient takes at least, after its first time, for its halves to be put together: they work on large arrays then.
+const WORTH: Duration = Duration::from_micros(500);
+
+/// Statements of a half.
+const MOST: usize = 200;
 
 /// A function at a point, differentiated.
 pub(crate) enum Recorded {
@@ -20,12 +30,12 @@ pub(crate) enum Recorded {
     Whole(Value, Value),
 }
 
-/// `f x` with its gradient, or with its derivative at `x`.
-pub(crate) fn record_whole(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<Recorded>> {
+/// `f x` with its gradient, or with its derivative at `x`. Where the value is not asked for, it may be absent.
+pub(crate) fn record_whole(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Option<Recorded>> {
     if !wanted(m) {
         return Ok(None);
     }
-    let out = attempt(m, |m| recorded(m, f, x));
+    let out = attempt(m, |m| recorded(m, f, x, value));
     let out = answer(m, f, out)?;
     if let Some(Recorded::Whole(..)) = out {
         m.road.settle();
@@ -33,15 +43,13 @@ pub(crate) fn record_whole(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<
     Ok(out)
 }
 
-fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Recorded, Not>> {
+fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Recorded, Not>> {
     let ready = possible!(readied(m, f, x)?);
-    if let Some(fun) = native(m, &ready) {
-        let Ready { lined, mut leaves, .. } = ready;
-        leaves.push(match lined.entered.entry.result.leaves().first() {
-            Some(Ty::F32) => Value::F32(1.0),
-            _ => Value::Float(1.0),
-        });
-        return run(m, x, &lined, &fun, leaves);
+    // Where a value that is not a number stops the program, none is left out.
+    if !m.check_nan && m.road.given.is_none() && ready.plan == super::Plan::StoreAll && ready.lined.active[..] == [true] {
+        if let Some(fun) = native(m, &ready, value).or_else(|| together(m, &ready.lined, value)) {
+            return run(m, x, &ready.lined, &fun, ready.leaves, value);
+        }
     }
     let lined = ready.lined.clone();
     let out = recorded_by(m, f, x, ready)?;
@@ -50,17 +58,13 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Recorded, Not>>
 }
 
 /// Both halves as one function, if it is native, or had better be.
-fn native(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
+fn native(m: &mut Machine, ready: &Ready, value: bool) -> Option<Rc<Fun>> {
     let l = &ready.lined;
-    if m.road.given.is_some() || ready.plan != super::Plan::StoreAll || l.active[..] != [true] || !l.kept.iter().any(holds_data) {
+    if !l.kept.iter().any(holds_data) {
         return None;
     }
     let compiler = m.compiler.clone()?;
-    if l.whole.get().is_none() {
-        let made = with(m, |road, _| Ok(road.whole(l))).ok().flatten();
-        l.whole.set(made).ok()?;
-    }
-    let fun = l.whole.get()?.clone()?;
+    let fun = made(m, l, value)?;
     let Fun::Member(g, i) = &*fun else { return None };
     let code = g.codes[*i as usize].clone();
     let ready = match (&code.native, l.hot.get()) {
@@ -68,6 +72,56 @@ fn native(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
         _ => m.native_code(&code, ready.leaves.iter()).is_some(),
     };
     ready.then_some(fun)
+}
+
+/// Both halves as one function, if they only do arithmetic on arrays, and take long.
+fn together(m: &mut Machine, l: &Lined, value: bool) -> Option<Rc<Fun>> {
+    let (times, least) = l.pace.get();
+    if times < 2 || least < WORTH {
+        return None;
+    }
+    if l.whole[usize::from(value)].get().is_none() && !l.halves.iter().all(|f| arithmetic(m.road.program.func(*f))) {
+        l.pace.set((0, Duration::MAX));
+        return None;
+    }
+    made(m, l, value)
+}
+
+fn made(m: &mut Machine, l: &Lined, value: bool) -> Option<Rc<Fun>> {
+    let made = &l.whole[usize::from(value)];
+    if made.get().is_none() {
+        let fun = with(m, |road, _| Ok(road.whole(l, value))).ok().flatten();
+        made.set(fun).ok()?;
+    }
+    made.get()?.clone()
+}
+
+/// Whether a function is made of operations without blocks, and of loops that become some; some of them on arrays.
+fn arithmetic(f: &Function) -> bool {
+    let stmts = &f.body.stmts;
+    let simple = |op: &Op| match op {
+        Op::Loop(l) => strips::suits(f, l),
+        Op::Call { .. } => false,
+        op => op.blocks().is_empty(),
+    };
+    stmts.len() <= MOST && stmts.iter().all(|s| simple(&s.op)) && stmts.iter().any(|s| strips::on_arrays(f, s))
+}
+
+impl Lined {
+    /// Tells how long a gradient took.
+    fn took(&self, time: Duration) {
+        let (times, least) = self.pace.get();
+        // The first time, things are made.
+        let least = if times == 0 { Duration::MAX } else { least.min(time) };
+        self.pace.set((times.saturating_add(1), least));
+    }
+}
+
+/// Tells how long a gradient took, of which this is the derivative.
+pub(crate) fn took(map: &LinearMap, time: Duration) {
+    if let Some(main) = &map.main {
+        main.lined.took(time);
+    }
 }
 
 fn holds_data(ty: &Ty) -> bool {
@@ -79,32 +133,37 @@ fn holds_data(ty: &Ty) -> bool {
 }
 
 impl Road {
-    fn whole(&mut self, l: &Lined) -> Option<Rc<Fun>> {
+    fn whole(&mut self, l: &Lined, value: bool) -> Option<Rc<Fun>> {
         let [primal, cotangent] = l.halves.map(|f| self.program.func(f).clone());
         let (name, results) = (primal.name.trim_start_matches("primal "), &primal.body.results);
-        let (Some(seed), [y]) = (cotangent.body.params.last(), &results[..l.results]) else { return None };
+        let [y] = &results[..l.results] else { return None };
         if !matches!(primal.ty(*y), Ty::F64 | Ty::F32) || cotangent.body.params.len() != results.len() {
             return None;
         }
         let mut b = Builder::new(&format!("gradient {name}"));
         let params: Vec<_> = primal.body.params.iter().map(|v| b.param(primal.ty(*v).clone())).collect();
-        let seed = b.param(cotangent.ty(*seed).clone());
         let outs = b.call(&self.program, l.halves[0], &params, &[]).0;
-        let args = [&outs[l.results..], &[seed]].concat();
+        let one = b.real(1.0, *outs.first()?);
+        let args = [&outs[l.results..], &[one]].concat();
         let grads = b.call(&self.program, l.halves[1], &args, &[]).0;
-        let made = b.finish([&outs[..l.results], &grads].concat(), Vec::new());
+        let values = if value { &outs[..l.results] } else { &[] };
+        let made = b.finish([values, &grads].concat(), Vec::new());
         let id = self.program.add(made);
+        if self.ad.arrays(&self.program, l.source) == adl_ad::Arrays::There {
+            self.linker.arrays_are_there(id);
+        }
         self.linker.function(&self.program, id).ok()
     }
 }
 
-fn run(m: &mut Machine, x: &Value, l: &Lined, fun: &Rc<Fun>, leaves: Vec<Value>) -> Res<Result<Recorded, Not>> {
+fn run(m: &mut Machine, x: &Value, l: &Lined, fun: &Rc<Fun>, leaves: Vec<Value>, value: bool) -> Res<Result<Recorded, Not>> {
     let e = &l.entered;
     let broken = || super::not("a result of another layout than its type says");
     let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Ok(Err(broken())) };
-    let n = l.results + arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
+    let values = if value { l.results } else { 0 };
+    let n = values + arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
     let mut outs = m.call_lowered(fun, leaves, n)?.into_iter();
-    let y = possible!(e.datas.put_together(&e.entry.result, &mut outs).ok_or_else(broken));
+    let y = if value { possible!(e.datas.put_together(&e.entry.result, &mut outs).ok_or_else(broken)) } else { Value::Unit };
     let g = possible!(e.datas.merge(x, arg, &mut outs.map(tangents::unsigned_zeros)).ok_or_else(broken));
     Ok(Ok(Recorded::Whole(y, g)))
 }

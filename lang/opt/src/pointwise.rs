@@ -1,0 +1,174 @@
+//! Arithmetic on whole vectors as loops over their elements, which then become one ([`mod@crate::fuse`]): for native code, which does several turns of such
+//! a loop at once and stores what leaves it alone.
+//!
+//! ```text
+//! y = mul x a; z = add y b   ⟼   n = dim 0 x; assert n == dim 0 b;
+//!                                y = loop for n over (x) collect { … }; z = loop for n over (y, b) collect { … }
+//! ```
+//!
+//! Where an assertion fails, whoever runs the code answers by evaluating in the ordinary way, which finds the error. A function is left alone if it does
+//! anything else with arrays: that would be between the loops.
+
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Prim, Un};
+use adl_syntax::span::Span;
+use std::collections::HashMap;
+
+/// Operations on vectors that are worth it.
+const FEWEST: usize = 2;
+
+/// Rewrites a function, none of whose arrays is absent; whether it did.
+pub fn pointwise(f: &mut Function) -> bool {
+    let linear = !f.body.lin_params.is_empty() || !f.body.lin_results.is_empty();
+    if linear || !f.body.stmts.iter().all(|s| suits(f, s)) || f.body.stmts.iter().filter(|s| on_vectors(f, s)).count() < FEWEST {
+        return false;
+    }
+    let stmts = std::mem::take(&mut f.body.stmts);
+    let mut p = Pass { f, out: Vec::with_capacity(2 * stmts.len()), extents: HashMap::new(), same: HashMap::new(), filled: HashMap::new() };
+    stmts.into_iter().for_each(|s| p.stmt(s));
+    let out = p.out;
+    f.body.stmts = out;
+    crate::round(f, adl_ad::Arrays::There);
+    true
+}
+
+fn is_vector(f: &Function, v: Var) -> bool {
+    matches!(f.ty(v), Ty::Array(e, 1) if **e == Ty::F64)
+}
+
+/// Functions that are instructions; of others, whole strips are asked for at once.
+fn instruction(op: Un) -> bool {
+    matches!(op, Un::Neg | Un::Abs | Un::Sqrt | Un::Sign | Un::Relu | Un::Step) || matches!(op, Un::Powi(n) if n.unsigned_abs() <= 4)
+}
+
+/// An operation on the elements of vectors that becomes a loop.
+fn on_vectors(f: &Function, s: &Stmt) -> bool {
+    let operand = |v: &Var| is_vector(f, *v) || *f.ty(*v) == Ty::F64;
+    match &s.op {
+        Op::Un(op, a) => is_vector(f, *a) && instruction(*op),
+        Op::Bin(op, a, b) => {
+            let known = matches!(op, Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::Scale | Bin::Min | Bin::Max);
+            known && operand(a) && operand(b) && (is_vector(f, *a) || is_vector(f, *b))
+        }
+        _ => false,
+    }
+}
+
+/// Whether a statement may stand beside such loops.
+fn suits(f: &Function, s: &Stmt) -> bool {
+    let number = |v: &Var| f.ty(*v).is_flat();
+    if !s.lin_outs.is_empty() {
+        return false;
+    }
+    match &s.op {
+        Op::Lit(_) | Op::Dim(..) | Op::Prim(Prim::Assert, _) => true,
+        Op::Replicate { a, .. } => *f.ty(*a) == Ty::F64,
+        Op::Sum { a, .. } | Op::Total { a, .. } => is_vector(f, *a),
+        Op::Dot(a, b) => is_vector(f, *a) && is_vector(f, *b),
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) if s.outs.iter().all(number) => true,
+        _ => on_vectors(f, s),
+    }
+}
+
+struct Pass<'a> {
+    f: &'a mut Function,
+    out: Vec<Stmt>,
+    /// How long vectors are.
+    extents: HashMap<Var, Var>,
+    /// The extent that stands for another one, which was found to be equal.
+    same: HashMap<Var, Var>,
+    /// Vectors of one number: how long, and the number.
+    filled: HashMap<Var, (Var, Var)>,
+}
+
+impl Pass<'_> {
+    fn push(&mut self, op: Op, ty: Ty, span: Span) -> Var {
+        let v = self.f.fresh(ty, false);
+        self.out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
+        v
+    }
+
+    fn stmt(&mut self, s: Stmt) {
+        let span = s.span;
+        match s.op {
+            Op::Un(op, a) if on_vectors(self.f, &s) => self.each(&s, &[a], &|v| Op::Un(op, v[0])),
+            Op::Bin(op, a, b) if on_vectors(self.f, &s) => self.each(&s, &[a, b], &|v| Op::Bin(op, v[0], v[1])),
+            Op::Dot(a, b) => {
+                let terms = self.f.fresh(Ty::F64.array(1), false);
+                self.each(&Stmt { outs: vec![terms], ..s.clone() }, &[a, b], &|v| Op::Bin(Bin::Mul, v[0], v[1]));
+                self.out.push(Stmt { op: Op::Sum { a: terms, n: None }, span, ..s });
+            }
+            Op::Replicate { n, a } => {
+                if let Some(v) = s.outs.first() {
+                    self.filled.insert(*v, (n, a));
+                    self.extents.insert(*v, n);
+                }
+                self.out.push(s);
+            }
+            _ => self.out.push(s),
+        }
+    }
+
+    /// The extent that stands for all that are equal.
+    fn first(&self, mut n: Var) -> Var {
+        while let Some(m) = self.same.get(&n) {
+            n = *m;
+        }
+        n
+    }
+
+    fn extent(&mut self, a: Var, span: Span) -> Var {
+        if let Some(n) = self.extents.get(&a) {
+            return self.first(*n);
+        }
+        let n = self.push(Op::Dim(a, 0), Ty::I64, span);
+        self.extents.insert(a, n);
+        n
+    }
+
+    /// From here on two extents are equal.
+    fn unite(&mut self, n: Var, m: Var, span: Span) {
+        if n == m {
+            return;
+        }
+        let equal = self.push(Op::Cmp(Cmp::Eq, n, m), Ty::Bool, span);
+        let text = self.push(Op::Lit(Lit::Str("vectors of different lengths".into())), Ty::Str, span);
+        self.out.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![equal, text]), span });
+        self.same.insert(m, n);
+    }
+
+    /// A loop that does an operation with each element of vectors, or with numbers.
+    fn each(&mut self, s: &Stmt, operands: &[Var], op: &dyn Fn(&[Var]) -> Op) {
+        let mut long: Option<Var> = None;
+        let (mut xs, mut params, mut given) = (Vec::new(), vec![self.f.fresh(Ty::I64, false)], Vec::new());
+        let only_filled = operands.iter().all(|v| !is_vector(self.f, *v) || self.filled.contains_key(v));
+        for v in operands {
+            if !is_vector(self.f, *v) {
+                given.push(*v);
+                continue;
+            }
+            let n = self.extent(*v, s.span);
+            match long {
+                Some(m) => self.unite(m, n, s.span),
+                None => long = Some(n),
+            }
+            match (self.filled.get(v), xs.iter().position(|x| x == v)) {
+                (Some((_, x)), _) if !only_filled => given.push(*x),
+                (_, Some(k)) => given.push(params[k + 1]),
+                _ => {
+                    xs.push(*v);
+                    params.push(self.f.fresh(Ty::F64, false));
+                    given.extend(params.last());
+                }
+            }
+        }
+        let (Some(n), Some(out)) = (long, s.outs.first()) else { return self.out.push(s.clone()) };
+        let result = self.f.fresh(Ty::F64, false);
+        let stmt = Stmt { outs: vec![result], lin_outs: Vec::new(), op: op(&given), span: s.span };
+        let body = Block { params, stmts: vec![stmt], results: vec![result], ..Block::default() };
+        let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs, lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        let turns = self.f.fresh(Ty::I64, false);
+        self.out.push(Stmt { outs: vec![*out, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
+        self.extents.insert(*out, n);
+    }
+}
