@@ -96,7 +96,7 @@ fn arithmetic_becomes_native_and_gives_the_same_bits() {
                 "let n = {n}
 let x = for i < n -> float (i % 701 - 350) / 100.0
 let y = for i < n -> 0.25 + 0.002 * float (i % 333)
-let f (x : []Float) (y : []Float) (c : Float) = let v = x + 0.0 * y + {v} in (v + x * 0.5, sum (v * y) + dot v (x + {w}))
+let f (x : []Float) (y : []Float) (c : Float) = let v = x + 0.0 * y + {v} in (v + x * 0.5, sum (v * y) + dot v (x + {w}) - sum (x * x) / 2.0)
 let g (x : []Float) = grad (fun x -> snd (f x y 0.75)) x
 let rec often (k : Int) (s : Float) : Float = if k == 0 then s else let ((a, b), d) = (f x y (1.0 / float k), g x) in often (k - 1) (s * 0.5 + a[k] + b + d[k] + sum d)
 let (a, b) = f x y 0.5

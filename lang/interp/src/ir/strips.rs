@@ -156,7 +156,7 @@ pub(super) fn chain(f: &Function, b: &Block, at: u32, lives: &dyn Fn(Var, u32) -
         return None;
     }
     let end = at + n as u32;
-    let mut s = Search { f, arrays: Vec::new(), numbers: Vec::new(), lengths: Vec::new(), places: HashMap::new(), free: Vec::new(), chain: Chain::default(), stored: Vec::new(), totals: Vec::new() };
+    let mut s = Search { f, arrays: Vec::new(), numbers: Vec::new(), lengths: Vec::new(), places: HashMap::new(), free: Vec::new(), read_last: Vec::new(), chain: Chain::default(), stored: Vec::new(), totals: Vec::new() };
     for (k, stmt) in b.stmts[first..end as usize].iter().enumerate() {
         s.member(stmt, &|v| lives(v, end - 1), &|v| lives(v, at + k as u32))?;
     }
@@ -177,6 +177,8 @@ struct Search<'a> {
     /// Where the results of members are.
     places: HashMap<Var, From>,
     free: Vec<usize>,
+    /// Slots that totals read, which are taken when all members are done.
+    read_last: Vec<usize>,
     chain: Chain,
     stored: Vec<Var>,
     totals: Vec<Var>,
@@ -197,15 +199,27 @@ impl Search<'_> {
         if is_number(self.f, v) { From::Number(at(&mut self.numbers)) } else { From::Input(at(&mut self.arrays)) }
     }
 
+    fn total(&mut self, op: &Op) -> Option<Total> {
+        match op {
+            Op::Sum { a, .. } | Op::Total { a, .. } => Some(Total::Sum(self.last(*a))),
+            Op::Dot(a, b) => Some(Total::Dot(self.last(*a), self.last(*b))),
+            _ => None,
+        }
+    }
+
+    /// An operand that is read behind all members.
+    fn last(&mut self, v: Var) -> From {
+        let from = self.from(v);
+        if let From::Slot(slot) = from {
+            self.read_last.push(slot);
+        }
+        from
+    }
+
     /// Adds a statement. `after` the chain, and `next`, behind the statement: whether a variable is read there.
     fn member(&mut self, s: &Stmt, after: &dyn Fn(Var) -> bool, next: &dyn Fn(Var) -> bool) -> Option<()> {
         let out = s.outs.iter().chain(&s.lin_outs).next().copied()?;
-        let total = match &s.op {
-            Op::Sum { a, .. } | Op::Total { a, .. } => Some(Total::Sum(self.from(*a))),
-            Op::Dot(a, b) => Some(Total::Dot(self.from(*a), self.from(*b))),
-            _ => None,
-        };
-        if let Some(t) = total {
+        if let Some(t) = self.total(&s.op) {
             if after(out) {
                 self.chain.totals.push(t);
                 self.totals.push(out);
@@ -252,8 +266,9 @@ impl Search<'_> {
             }
         });
         for v in dead {
-            if let Some(From::Slot(slot)) = self.places.remove(&v) {
-                self.free.push(slot);
+            match self.places.remove(&v) {
+                Some(From::Slot(slot)) if !self.read_last.contains(&slot) => self.free.push(slot),
+                _ => {}
             }
         }
     }
