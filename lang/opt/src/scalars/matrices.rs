@@ -1,9 +1,9 @@
 //! Small matrices as numbers: of a matrix of Floats whose extents are known, with no more elements than a small array has, each element has a variable of its
 //! own, and products, sums and transposition are arithmetic on these. The order of additions is that of `interp::ops::kernels`.
 //!
-//! Where something asks for the matrix it is put together, as it is with vectors.
+//! Where something asks for the matrix it is put together, as it is with vectors. Done when nothing will be differentiated any more.
 
-use super::{Elem, MOST, Scalars};
+use super::{Elem, MOST, Scalars, Sums};
 use adl_ir::{Lit, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim};
 
@@ -212,7 +212,7 @@ impl Scalars<'_> {
     pub(super) fn open(&mut self, a: Var, like: &Stmt, out: &mut Vec<Stmt>) {
         let known = |t: &Self| Some((t.find(|l| l.tall.get(&a).copied())?, t.find(|l| l.wide.get(&a).copied())?));
         let Some((rows, columns)) = known(self).filter(|(n, m)| n * m <= MOST) else { return };
-        if self.grid(a).is_some() || !self.is_matrix(a) {
+        if self.sums == Sums::Kept || self.grid(a).is_some() || !self.is_matrix(a) {
             return;
         }
         let mut elems = Vec::with_capacity(rows * columns);
