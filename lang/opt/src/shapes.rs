@@ -11,7 +11,7 @@
 
 mod bounds;
 
-use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Prim;
 use bounds::Bounds;
 use std::collections::{HashMap, HashSet};
