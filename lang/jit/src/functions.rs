@@ -1,5 +1,6 @@
 //! Functions of numbers that native code calls: the same Rust functions as the interpreter's.
 
+use adl_interp::ops::kernels;
 use adl_prim::{Bin, Un};
 
 macro_rules! unary {
@@ -7,6 +8,27 @@ macro_rules! unary {
         $(extern "C" fn $name(x: f64) -> f64 {
             Un::$op.eval(x)
         })*
+
+        /// The same functions of many numbers, in place.
+        mod strips {
+            use super::*;
+
+            $(pub(super) unsafe extern "C" fn $name(x: *mut f64, n: usize) {
+                // SAFETY: native code passes a buffer of so many numbers, of which it alone knows.
+                kernels::map(Un::$op, unsafe { std::slice::from_raw_parts_mut(x, n) });
+            })*
+        }
+
+        /// The function for many numbers, and what it is to be given besides, of an operator.
+        pub(crate) fn strip_of_unary(op: Un) -> (*const u8, Option<i64>) {
+            match op {
+                $(Un::$op => (strips::$name as *const u8, None),)*
+                Un::Polygamma(n) => (polygammas as *const u8, Some(i64::from(n))),
+                Un::Powi(n) => (powis as *const u8, Some(i64::from(n))),
+                // Instructions, of which no strips are asked for.
+                Un::Neg | Un::Sqrt | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step => (std::ptr::null(), None),
+            }
+        }
 
         /// The function of an operator that is no instruction.
         pub(crate) fn unary(op: Un) -> Option<*const u8> {
@@ -59,3 +81,33 @@ pub(crate) extern "C" fn polygamma(n: u64, x: f64) -> f64 {
 pub(crate) extern "C" fn powi(n: i64, x: f64) -> f64 {
     Un::Powi(n as i32).eval(x)
 }
+
+unsafe extern "C" fn polygammas(x: *mut f64, n: usize, order: i64) {
+    // SAFETY: native code passes a buffer of so many numbers, of which it alone knows.
+    kernels::map(Un::Polygamma(order as u8), unsafe { std::slice::from_raw_parts_mut(x, n) });
+}
+
+unsafe extern "C" fn powis(x: *mut f64, n: usize, exponent: i64) {
+    // SAFETY: native code passes a buffer of so many numbers, of which it alone knows.
+    kernels::map(Un::Powi(exponent as i32), unsafe { std::slice::from_raw_parts_mut(x, n) });
+}
+
+macro_rules! pairs {
+    ($($name:ident $op:ident),*) => {
+        $(unsafe extern "C" fn $name(x: *mut f64, y: *const f64, n: usize) {
+            // SAFETY: native code passes two buffers of so many numbers, of which it alone knows.
+            let (x, y) = unsafe { (std::slice::from_raw_parts_mut(x, n), std::slice::from_raw_parts(y, n)) };
+            x.iter_mut().zip(y).for_each(|(x, y)| *x = Bin::$op.eval(*x, *y));
+        })*
+
+        /// The function for many pairs of numbers, the first of which make place for the results, of an operator that is no instruction.
+        pub(crate) fn strip_of_binary(op: Bin) -> *const u8 {
+            match op {
+                $(Bin::$op => $name as *const u8,)*
+                _ => std::ptr::null(),
+            }
+        }
+    };
+}
+
+pairs!(pows Pow, atan2s Atan2, hypots Hypot, rems Rem);

@@ -2,11 +2,14 @@
 //!
 //! A number that is the same in all turns is one number; others are vectors of two, of which some stand side by side. Both arms of a branch are done,
 //! and what holds is chosen; what an arm that does not hold would add is -0, which changes nothing. Room begins with the totals; buffers
-//! for what is added up follow.
+//! for what is added up follow, and those that stages have ([`super::stages`]).
+
+mod called;
 
 use super::super::{Emit, LOOSE, TRUSTED, machine_type};
 use super::plan::{At, Carry, Class, Int, Node, Plan};
-use crate::quick;
+use super::stages::{self, Fun, Stages};
+use crate::{functions, quick};
 use adl_ir::{Block, Cmp, Conv, Lit, Loop, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, AbiParam, BlockArg, InstBuilder, Signature, StackSlotData, StackSlotKind, Value, types};
@@ -31,6 +34,7 @@ pub(super) struct Job<'k> {
     pub p: &'k Plan,
     pub l: &'k Loop,
     pub w: &'k super::words::Words,
+    pub stages: &'k Stages,
     /// Outputs that become arrays, with their words.
     pub stored: &'k [(usize, usize)],
     pub totals: &'k [Total],
@@ -61,6 +65,7 @@ struct Kernel<'k, 'a, 'j, 'f> {
     given: [Value; 4],
     /// Vectors side by side; 0 where turns are done one by one.
     side: usize,
+    stage: usize,
     env: HashMap<Var, Val>,
     /// The index of the first turn.
     index: Value,
@@ -86,7 +91,7 @@ pub(super) fn define(outer: &mut Emit, k: &Job) -> Option<FuncId> {
     let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
     let given = [0, 1, 2, 3].map(|i| b.block_params(start)[i]);
     let e = emitter(outer, b, given[0], slot, start);
-    let mut kernel = Kernel { e, k, words: HashMap::new(), given, side: 0, env: HashMap::new(), index: given[1], at: given[1], inner: vec![given[1]; k.p.inner.len()], mask: None };
+    let mut kernel = Kernel { e, k, words: HashMap::new(), given, side: 0, stage: 0, env: HashMap::new(), index: given[1], at: given[1], inner: vec![given[1]; k.p.inner.len()], mask: None };
     kernel.whole();
     kernel.e.b.seal_all_blocks();
     kernel.e.b.finalize(config);
@@ -130,10 +135,15 @@ impl Kernel<'_, '_, '_, '_> {
             self.words.insert(w, x);
         }
         let loops = !self.k.stored.is_empty() || self.k.p.carry.iter().any(|c| *c != Carry::Same) || self.k.totals.iter().any(|t| matches!(t, Total::Out(_)));
-        if loops {
-            let zero = self.e.int(0);
-            let k = self.turns(zero, self.k.side);
-            self.turns(k, 0);
+        for stage in 0..=self.k.stages.last() {
+            self.stage = stage;
+            if loops || !self.is_last() {
+                let zero = self.e.int(0);
+                let k = self.turns(zero, self.k.side);
+                self.turns(k, 0);
+            }
+            let k = self.k;
+            k.stages.calls.iter().filter(|c| c.stage == stage).for_each(|c| self.call(c));
         }
         for (i, t) in self.k.totals.iter().enumerate() {
             let x = self.total(i, t);
@@ -178,6 +188,14 @@ impl Kernel<'_, '_, '_, '_> {
         }
         self.elements(&l.body.params);
         self.block(&l.body);
+        if self.is_last() {
+            self.outputs();
+        }
+    }
+
+    /// Stores what turns make.
+    fn outputs(&mut self) {
+        let l = self.k.l;
         for (out, word) in self.k.stored {
             let x = self.float(l.body.results[l.init.len() + out]);
             let bytes = self.e.b.ins().ishl_imm_s(self.index, 3);
@@ -283,7 +301,7 @@ impl Kernel<'_, '_, '_, '_> {
     /// Reads elements, if these are some.
     fn elements(&mut self, vars: &[Var]) {
         for v in vars {
-            if let Some((a, at)) = self.k.p.elements.get(v) {
+            if let Some((a, at)) = self.k.p.elements.get(v).filter(|_| self.wants(*v)) {
                 let x = self.load(*a, at);
                 self.env.insert(*v, x);
             }
@@ -400,6 +418,7 @@ impl Kernel<'_, '_, '_, '_> {
         match &s.op {
             Op::If(c, x, y) => return self.branch(s, *c, [x, y]),
             Op::Loop(l) => return self.inner(s, l),
+            Op::IndexAdd { .. } if !self.is_last() => return,
             Op::IndexAdd { acc, at, v, .. } => {
                 let Some(Class::Sum(k)) = self.k.p.classes.get(acc) else { return };
                 let at: At = at.iter().map(|v| self.node(*v)).collect();
@@ -414,9 +433,16 @@ impl Kernel<'_, '_, '_, '_> {
             return;
         }
         if let Some(k) = self.fold(out) {
-            return self.folded(k, s);
+            return if self.is_last() { self.folded(k, s) };
+        }
+        if let Some(call) = self.call_of(out) {
+            return self.around_call(call);
+        }
+        if !self.wants(out) || self.from_before(out) {
+            return;
         }
         let x = self.number(s);
+        self.keep(out, &x);
         self.env.insert(out, x);
     }
 
@@ -437,6 +463,7 @@ impl Kernel<'_, '_, '_, '_> {
         match &s.op {
             Op::Lit(Lit::F64(x)) => Val::One(self.e.b.ins().f64const(*x)),
             Op::Lit(Lit::Bool(x)) => Val::One(self.e.b.ins().iconst(machine_type(&Ty::Bool), i64::from(*x))),
+            op if Fun::of(op).is_some() => self.function(op),
             Op::Un(op, a) => {
                 let a = self.float(*a);
                 self.each(&[&a], &mut |k, x| k.e.un(*op, x[0]))
@@ -516,19 +543,23 @@ impl Kernel<'_, '_, '_, '_> {
     }
 
     fn branch(&mut self, s: &Stmt, c: Var, arms: [&Block; 2]) {
-        let c = self.float(c);
+        let chosen = s.outs.iter().any(|v| self.wants(*v)) || self.is_last() && arms.iter().any(|a| stages::adds(a));
+        // What a stage before the last one needs of an arm, it needs of all turns.
+        let c = if chosen { self.float(c) } else { Val::One(self.given[0]) };
         let outer = self.mask.clone();
-        let other = self.not(&c);
+        let masked = self.is_last() && arms.iter().any(|a| stages::adds(a));
+        let other = if masked { self.not(&c) } else { c.clone() };
         for (arm, holds) in arms.into_iter().zip([&c, &other]) {
-            self.mask = Some(match &outer {
-                None => holds.clone(),
-                Some(m) => self.each(&[m, holds], &mut |k, x| k.e.b.ins().band(x[0], x[1])),
-            });
+            self.mask = match &outer {
+                _ if !masked => None,
+                None => Some(holds.clone()),
+                Some(m) => Some(self.each(&[m, holds], &mut |k, x| k.e.b.ins().band(x[0], x[1]))),
+            };
             self.block(arm);
         }
         self.mask = outer;
         for (k, out) in s.outs.iter().enumerate() {
-            if let Some(Class::Float | Class::Bool) = self.k.p.classes.get(out) {
+            if let Some(Class::Float | Class::Bool) = self.k.p.classes.get(out).filter(|_| self.wants(*out)) {
                 let (a, b) = (self.float(arms[0].results[k]), self.float(arms[1].results[k]));
                 let x = self.choose(&c, &a, &b);
                 self.env.insert(*out, x);
@@ -591,12 +622,15 @@ impl Kernel<'_, '_, '_, '_> {
     /// A loop inside.
     fn inner(&mut self, s: &Stmt, l: &Loop) {
         let Some(id) = self.k.p.inner.iter().position(|i| i.name == s.outs[0]) else { return };
+        let wanted: SmallVec<[Var; 4]> = s.outs[..l.init.len()].iter().copied().filter(|v| self.wants(*v)).collect();
+        let ends = self.is_last() && stages::loop_adds(self.k.p, s, l);
+        let known = wanted.iter().filter(|v| self.from_before(**v)).count();
+        if !ends && known == wanted.len() {
+            return;
+        }
         let (n, _) = self.int(self.k.p.inner[id].turns);
         let mut first = vec![self.e.int(0)];
-        for v in &l.init {
-            let x = self.float(*v);
-            if self.side == 0 { first.extend(if let Val::One(x) = x { Some(x) } else { None }) } else { first.extend(self.many(&x)) }
-        }
+        l.init.iter().for_each(|v| self.carry(*v, &mut first));
         let (header, vals) = self.e.header(&first);
         let (body, exit) = (self.e.b.create_block(), self.e.b.create_block());
         let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
@@ -612,14 +646,23 @@ impl Kernel<'_, '_, '_, '_> {
             self.add(self.k.w.sums[k], &at, x);
         }
         let mut next = vec![self.e.b.ins().iadd_imm_s(vals[0], 1)];
-        for v in &l.body.results[..l.init.len()] {
-            let x = self.float(*v);
-            if self.side == 0 { next.extend(if let Val::One(x) = x { Some(x) } else { None }) } else { next.extend(self.many(&x)) }
-        }
+        l.body.results[..l.init.len()].iter().for_each(|v| self.carry(*v, &mut next));
         let args: Vec<BlockArg> = next.into_iter().map(BlockArg::Value).collect();
         self.e.b.ins().jump(header, &args);
         self.e.b.switch_to_block(exit);
         self.carried(&s.outs, &vals[1..], l.init.len());
+        for v in wanted {
+            let x = self.float(v);
+            self.keep(v, &x);
+        }
+    }
+
+    /// A number of each turn that a loop inside carries.
+    fn carry(&mut self, v: Var, to: &mut Vec<Value>) {
+        match self.float(v) {
+            Val::One(x) if self.side == 0 => to.push(x),
+            x => to.extend(self.many(&x)),
+        }
     }
 
     /// Binds carried numbers.
@@ -643,7 +686,12 @@ fn buffers(totals: &[Total]) -> Vec<i64> {
     out
 }
 
-/// Numbers that the room has.
-pub(super) fn room(totals: &[Total]) -> i64 {
+/// Numbers that totals and their terms take.
+fn of_totals(totals: &[Total]) -> i64 {
     totals.len() as i64 + STRIP * totals.iter().filter(|t| matches!(t, Total::Out(_))).count() as i64
+}
+
+/// Numbers that the room has.
+pub(super) fn room(x: &super::Whole) -> i64 {
+    of_totals(&x.totals) + STRIP * x.stages.buffers as i64
 }

@@ -3,7 +3,7 @@
 //! Such a loop becomes a function of its own ([`kernel`]) that does a strip of turns; the runtime ([`crate::turns`]) runs it on all of them, by all threads if there
 //! are many. That is so for straight-line code on Floats, with branches, elements of arrays at sums and products of indices, and loops inside
 //! that turn equally often in all turns ([`plan`]). What is added up in the order of the turns stays in that order ([`order`]). Sums of what
-//! a loop collects are taken of each strip, and no array of the terms is made.
+//! a loop collects are taken of each strip, and no array of the terms is made. Functions such as `exp` are called for a strip at a time ([`stages`]).
 //!
 //! It is done where all arrays are there and all elements in bounds, and there are enough turns. Otherwise the loop runs turn by turn.
 
@@ -11,6 +11,7 @@ mod kernel;
 mod order;
 mod outside;
 mod plan;
+mod stages;
 mod words;
 
 use super::{Emit, Scope, is_ref};
@@ -21,6 +22,7 @@ use cranelift_codegen::ir::Value;
 use cranelift_module::FuncId;
 use kernel::Total;
 use plan::Plan;
+use stages::Stages;
 use words::Words;
 
 /// A loop with what follows it, as it is done here.
@@ -29,6 +31,7 @@ struct Whole<'b> {
     l: &'b Loop,
     p: Plan,
     w: Words,
+    stages: Stages,
     /// Outputs that become arrays.
     stored: Vec<usize>,
     totals: Vec<Total>,
@@ -43,7 +46,8 @@ impl Emit<'_, '_, '_> {
         let s = &b.stmts[at as usize];
         let Op::Loop(l) = &s.op else { return None };
         let p = plan::plan(self.f, l)?;
-        let whole = self.with_sums(b, at, l, p);
+        let stages = stages::stages(l, &p)?;
+        let whole = self.with_sums(b, at, l, (p, stages));
         let made = self.define_turns(&whole)?;
         let next = at + 1 + whole.sums.len() as u32;
         (self.span, self.stmt_site) = (s.span, None);
@@ -75,16 +79,17 @@ impl Emit<'_, '_, '_> {
     /// The function that does some turns.
     fn define_turns(&mut self, x: &Whole) -> Option<FuncId> {
         let stored: Vec<(usize, usize)> = x.stored.iter().copied().zip(x.w.outs.iter().copied()).collect();
-        let side = match (x.p.inner.is_empty(), x.p.size) {
+        let side = match (x.p.inner.is_empty(), x.stages.size().unwrap_or(x.p.size)) {
+            _ if x.p.calls_inside => 4,
             (false, ..12) => 4,
             (_, ..28) => 2,
             _ => 1,
         };
-        kernel::define(self, &kernel::Job { p: &x.p, l: x.l, w: &x.w, stored: &stored, totals: &x.totals, falls: x.falls, side })
+        kernel::define(self, &kernel::Job { p: &x.p, l: x.l, w: &x.w, stages: &x.stages, stored: &stored, totals: &x.totals, falls: x.falls, side })
     }
 
     /// The loop with the sums of its outputs behind it.
-    fn with_sums<'b>(&self, b: &'b Block, at: u32, l: &'b Loop, p: Plan) -> Whole<'b> {
+    fn with_sums<'b>(&self, b: &'b Block, at: u32, l: &'b Loop, (p, stages): (Plan, Stages)) -> Whole<'b> {
         let s = &b.stmts[at as usize];
         let outs = &s.outs[l.init.len()..l.init.len() + l.outs.len()];
         let falls = l.reverse && p.sequential;
@@ -99,7 +104,7 @@ impl Emit<'_, '_, '_> {
         let lives = |v: Var| self.last[v.0 as usize] != NEVER && self.last[v.0 as usize] >= end;
         let stored: Vec<usize> = (0..outs.len()).filter(|k| lives(outs[*k]) || self.places.contains_key(&outs[*k])).collect();
         let w = Words::of(self.f, &p, stored.len());
-        Whole { s, l, p, w, stored, totals, sums, falls }
+        Whole { s, l, p, w, stages, stored, totals, sums, falls }
     }
 
     /// What the loop and the sums make that somebody reads: carried values, arrays, sums, the number of turns.

@@ -1,6 +1,7 @@
 //! What a loop does, turn by turn, as far as it can be done for several turns at once: which variables are the same in all turns, where
 //! elements are read, what is added up.
 
+use super::stages::Fun;
 use super::super::group::is_plain;
 use crate::handle::Expect;
 use adl_ir::{Block, Conv, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
@@ -14,11 +15,14 @@ pub(super) const BITS: u32 = 29;
 /// Bits of Ints that are exact as Floats.
 const EXACT: u32 = 52;
 
-/// Statements above which turns are done one after the other: their numbers would not stay in registers.
-const LONGEST: usize = 96;
+/// Statements above which turns are done one after the other: most of their numbers would not stay in registers.
+const LONGEST: usize = 320;
 
 /// Statements of both arms of a branch that are done in every turn.
 const ARMS: usize = 48;
+
+/// Statements that take as long as a function of a strip of turns, for one of them.
+const FUNCTION: usize = 6;
 
 /// An Int, by number.
 pub(super) type Node = usize;
@@ -122,6 +126,10 @@ pub(super) struct Plan {
     pub sums: Vec<Sum>,
     pub carry: Vec<Carry>,
     pub inner: Vec<Inner>,
+    /// What functions give that are called for a strip of turns.
+    pub calls: Vec<Var>,
+    /// Whether loops inside call functions.
+    pub calls_inside: bool,
     /// Statements.
     pub size: usize,
     /// Whether turns follow each other: something is added up in their order.
@@ -139,7 +147,7 @@ pub(super) fn plan(f: &Function, l: &Loop) -> Option<Plan> {
     }
     let plan = Plan {
         ints: Vec::new(), classes: HashMap::new(), elements: HashMap::new(), arrays: Vec::new(), numbers: Vec::new(), reads: Vec::new(), holds: Vec::new(), compared: HashMap::new(), hold: Vec::new(),
-        sums: Vec::new(), carry: Vec::new(), inner: Vec::new(), size: 0, sequential: false, meets: None,
+        sums: Vec::new(), carry: Vec::new(), inner: Vec::new(), calls: Vec::new(), calls_inside: false, size: 0, sequential: false, meets: None,
     };
     let mut s = Search { f, p: plan };
     let turn = s.node(Int::Turn)?;
@@ -187,6 +195,12 @@ fn uses(b: &Block, v: Var) -> usize {
         n += s.op.blocks().into_iter().map(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || uses(b, v))).sum::<usize>();
     }
     n
+}
+
+/// What it costs to do the statements of an arm.
+fn weight(b: &Block) -> usize {
+    let of = |s: &Stmt| if Fun::of(&s.op).is_some_and(|f| f.0.is_quick()) { FUNCTION } else { 1 };
+    b.stmts.iter().map(of).sum()
 }
 
 impl Search<'_> {
@@ -355,6 +369,7 @@ impl Search<'_> {
             Op::Lit(Lit::Bool(_)) => Class::Bool,
             Op::Lit(Lit::I64(n)) => Class::Int(self.node(Int::Lit(*n))?),
             Op::Un(op, a) if self.is_float(*a) && is_plain(*op) => Class::Float,
+            op if Fun::of(op).is_some_and(|f| f.1.iter().all(|v| self.is_float(*v))) => self.call(op, out, around)?,
             Op::Bin(op, a, b) => self.bin(*op, *a, *b, out)?,
             Op::Cmp(c, a, b) => match (self.class(*a)?, self.class(*b)?) {
                 (Class::Float, Class::Float) => Class::Bool,
@@ -384,6 +399,16 @@ impl Search<'_> {
             Op::IndexAdd { acc, at, v, shape } => self.add(*acc, (at, *v, *shape), out, around)?,
             _ => return None,
         })
+    }
+
+    /// A function that is no instruction. In an arm it is one that takes no longer for what the other arm would be asked for.
+    fn call(&mut self, op: &Op, out: Var, around: &Around) -> Option<Class> {
+        let (fun, _) = Fun::of(op)?;
+        if around.arm && !fun.is_quick() {
+            return None;
+        }
+        if around.loops.is_empty() { self.p.calls.push(out) } else { self.p.calls_inside = true }
+        Some(Class::Float)
     }
 
     fn exact(&self, n: Node) -> bool {
@@ -430,7 +455,7 @@ impl Search<'_> {
 
     /// A branch: both arms are done, and what holds is chosen.
     fn branch(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], around: &Around) -> Option<()> {
-        if self.class(c)? != Class::Bool || arms.iter().map(|a| a.stmts.len()).sum::<usize>() > ARMS {
+        if self.class(c)? != Class::Bool || arms.iter().map(|a| weight(a)).sum::<usize>() > ARMS {
             return None;
         }
         let before: Vec<Var> = self.p.sums.iter().map(|s| s.latest).collect();
