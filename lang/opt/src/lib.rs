@@ -15,6 +15,7 @@
 //! - [`mod@pointwise`]: arithmetic on whole vectors as loops.
 //! - [`mod@direct`]: elements of rows that are read in more loops than the array has axes, read from the array.
 //! - [`mod@contract`]: sums of products that are contractions.
+//! - [`mod@join`]: both halves of a gradient as one function.
 //! - [`mod@terms`]: sums of terms in the order of sums of arrays.
 //! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
 //! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
@@ -45,6 +46,7 @@ pub mod fuse;
 pub mod hoist;
 pub mod inline;
 pub mod interchange;
+pub mod join;
 pub mod pointwise;
 pub mod rows;
 pub mod scalars;

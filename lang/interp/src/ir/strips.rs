@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// Elements from which arrays are large.
-pub(super) const LARGE: usize = 4096;
+pub(crate) const LARGE: usize = 4096;
 
 /// Statements that a chain has at most.
 const LONGEST: usize = 48;

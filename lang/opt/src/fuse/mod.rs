@@ -54,6 +54,14 @@ fn as_map<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
     }
 }
 
+/// The same, or one that makes boxes.
+fn makes<'a>(f: &Function, op: &'a Op) -> Option<&'a Loop> {
+    match op {
+        Op::Loop(l) if l.init.is_empty() && is_plain(f, op) && matches!(l.turns, Turns::For(_)) => Some(l),
+        _ => None,
+    }
+}
+
 /// Whether nothing linear takes part in an operation, in its blocks either.
 fn is_plain(f: &Function, op: &Op) -> bool {
     let mut plain = true;
@@ -112,5 +120,6 @@ fn suit(f: &Function, a: &Loop, b: &Loop, target: For) -> bool {
     let both = is_straight(f, a) && is_straight(f, b);
     let sums = a.outs.contains(&Out::Sum) || b.outs.contains(&Out::Sum);
     let alike = target == For::Native || straight(f, a) == straight(f, b);
-    both || (!sums && alike)
+    let neither = !straight(f, a) && !straight(f, b);
+    both || neither || (!sums && alike)
 }

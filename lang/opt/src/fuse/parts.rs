@@ -48,6 +48,41 @@ pub(super) fn may_move(b: &Block, from: usize, to: usize) -> bool {
     })
 }
 
+/// Brings the statement at `to` next to that at `from`, whose results it reads: what it needs of the statements between them goes before both, the others go behind. Where the
+/// former then is.
+pub(super) fn brought(b: &mut Block, from: usize, to: usize) -> Option<usize> {
+    let mut needs = reads(&b.stmts[to]);
+    let mut first = vec![false; to];
+    for i in (from + 1..to).rev() {
+        let s = &b.stmts[i];
+        if s.outs.iter().chain(&s.lin_outs).any(|v| needs.contains(v)) {
+            first[i] = true;
+            needs.extend(reads(s));
+        }
+    }
+    // What is changed in place had better not be read afterwards.
+    let spoils = |s: &Stmt, theirs: &HashSet<Var>| updated(&s.op).is_some_and(|v| theirs.contains(&v)) || carries(&s.op, theirs);
+    let mut passed = reads(&b.stmts[from]);
+    for i in from + 1..to {
+        let s = &b.stmts[i];
+        if !first[i] {
+            passed.extend(reads(s));
+        } else if b.stmts[from].outs.iter().any(|v| reads(s).contains(v)) || spoils(s, &passed) {
+            return None;
+        }
+    }
+    let behind: HashSet<Var> = (from + 1..to).filter(|i| !first[*i]).flat_map(|i| reads(&b.stmts[i])).collect();
+    if spoils(&b.stmts[to], &behind) {
+        return None;
+    }
+    let between: Vec<Stmt> = b.stmts.drain(from + 1..to).collect();
+    let (before, after): (Vec<_>, Vec<_>) = between.into_iter().zip(&first[from + 1..]).partition(|(_, f)| **f);
+    let (at, after) = (from + before.len(), after.into_iter().map(|(s, _)| s).collect::<Vec<Stmt>>());
+    b.stmts.splice(from..from, before.into_iter().map(|(s, _)| s));
+    b.stmts.splice(at + 2..at + 2, after);
+    Some(at)
+}
+
 fn updated(op: &Op) -> Option<Var> {
     match op {
         Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => Some(*acc),

@@ -6,10 +6,11 @@
 //! ⟼  zs = loop for n over (x) collect { y = sin x; z = y · y; return z }
 //! ```
 //!
-//! What else is read of the map stays an output of the fused loop.
+//! What else is read of the map stays an output of the fused loop. Statements between the two that the one makes no use of, and that read what the other makes, go behind.
+//! A loop without state that gives no sums may turn the other way.
 
-use super::parts::{definitions, may_move, prepend, reads, rename, rename_op, result};
-use super::{For, as_map, is_plain, suit};
+use super::parts::{brought, definitions, may_move, prepend, reads, rename, rename_op, result};
+use super::{For, is_plain, makes, suit};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Var};
 use std::collections::{HashMap, HashSet};
 
@@ -25,9 +26,16 @@ pub(super) fn step(f: &Function, b: &mut Block, target: For) -> bool {
         let mut makers: Vec<usize> = read.iter().filter_map(|v| defs.get(v)).copied().filter(|p| *p < c).collect();
         makers.sort_unstable();
         makers.dedup();
-        if let Some(p) = makers.into_iter().rev().find(|p| fits(f, b, *p, c, target)) {
-            fuse(b, p, c);
-            return true;
+        makers.retain(|p| fits(f, b, *p, c, target));
+        for p in makers.into_iter().rev() {
+            if may_move(b, p, c) {
+                fuse(b, p, c);
+                return true;
+            }
+            if let Some(at) = brought(b, p, c) {
+                fuse(b, at, at + 1);
+                return true;
+            }
         }
     }
     false
@@ -44,15 +52,20 @@ fn sources(l: &Loop) -> HashSet<Var> {
 }
 
 fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
-    let (Some(map), Op::Loop(l)) = (as_map(f, &b.stmts[p].op), &b.stmts[c].op) else { return false };
+    let (Some(map), Op::Loop(l)) = (makes(f, &b.stmts[p].op), &b.stmts[c].op) else { return false };
     let outs = &b.stmts[p].outs;
     let same = match (&map.turns, &l.turns) {
         (Turns::For(n), Turns::For(k)) => n == k || outs.last() == Some(k),
         _ => false,
     };
-    let ordered = map.reverse == l.reverse || !map.outs.contains(&Out::Sum);
+    let ordered = map.reverse == l.reverse || !map.outs.contains(&Out::Sum) || either_way(l);
     let results: Vec<Var> = outs.iter().take(map.outs.len()).copied().collect();
-    same && ordered && suit(f, map, l, target) && only_elements(l, &results, &map.outs) && may_move(b, p, c)
+    same && ordered && suit(f, map, l, target) && only_elements(l, &results, &map.outs)
+}
+
+/// Whether it does not matter which way a loop turns.
+fn either_way(l: &Loop) -> bool {
+    l.init.is_empty() && !l.outs.contains(&Out::Sum)
 }
 
 /// Whether a loop reads these arrays at its own index alone.
@@ -87,6 +100,9 @@ fn fuse(b: &mut Block, p: usize, c: usize) {
     let names = take_elements(l, &made, k);
     rename(&mut l.body, &names);
     prepend(map, &mut l.body, &mut l.xs);
+    if map.outs.contains(&Out::Sum) && either_way(l) {
+        l.reverse = map.reverse;
+    }
     l.turns = map.turns.clone();
     let turns = s.outs.pop();
     for (v, kind) in first.outs.iter().zip(&map.outs).filter(|(v, _)| after.contains(v)) {

@@ -75,7 +75,7 @@ fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Result
 }
 
 /// Whether a lowered function is native code, now if it was not before.
-fn compiled(m: &Machine, fun: &Fun) -> bool {
+pub(super) fn compiled(m: &Machine, fun: &Fun) -> bool {
     let (Fun::Member(g, i), Some(compiler)) = (fun, &m.compiler) else { return false };
     g.codes[*i as usize].native.as_ref().is_some_and(|s| s.compile(compiler, &m.road.clock))
 }

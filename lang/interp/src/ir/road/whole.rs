@@ -3,6 +3,8 @@
 //! Native code has data in a form of its own, and makes values of the interpreter of those that leave it. What a recursive function keeps is as large as all
 //! its calls: it had better not leave. So it is done where residuals are data, and there is native code.
 //!
+//! So it is where loops keep arrays for other loops, which then become one with them ([`adl_opt::join`]), and keep nothing.
+//!
 //! And where both halves do nothing but arithmetic on large arrays: as one function they are one chain of operations ([`crate::ir::strips`]), in which
 //! residuals stay in the cache. What only the value needs, and cannot fail, is not computed where the value is not asked for.
 
@@ -10,7 +12,7 @@ use super::{Lined, Not, Ready, Road, answer, attempt, readied, recorded_by, want
 use crate::ad::linear::LinearMap;
 use crate::error::Res;
 use crate::ir::{strips, tangents};
-use crate::value::Value;
+use crate::value::{Value, seq};
 use crate::vm::{Fun, Machine};
 use adl_ir::{Builder, Function, Op, Ty};
 use std::rc::Rc;
@@ -21,6 +23,9 @@ const WORTH: Duration = Duration::from_micros(500);
 
 /// Statements of a half.
 const MOST: usize = 200;
+
+/// Elements of an array among the arguments from which on halves are joined.
+const MANY: usize = 1024;
 
 /// A function at a point, differentiated.
 pub(crate) enum Recorded {
@@ -47,6 +52,9 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
     let ready = possible!(readied(m, f, x)?);
     // Where a value that is not a number stops the program, none is left out.
     if !m.check_nan && m.road.given.is_none() && ready.plan == super::Plan::StoreAll && ready.lined.active[..] == [true] {
+        if let Some(fun) = joined(m, &ready) {
+            return run(m, x, &ready.lined, &fun, ready.leaves, true);
+        }
         if let Some(fun) = native(m, &ready, value).or_else(|| together(m, &ready.lined, value)) {
             return run(m, x, &ready.lined, &fun, ready.leaves, value);
         }
@@ -55,6 +63,26 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
     let out = recorded_by(m, f, x, ready)?;
     lined.hot.set(m.ran_native);
     Ok(out.map(|(y, map)| Recorded::Map(y, map)))
+}
+
+/// Both halves as one function, if their loops become one, and there are enough numbers for that to matter.
+fn joined(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
+    let l = &ready.lined;
+    let longest = ready.leaves.iter().filter_map(seq::shape).map(|s| s.iter().product::<usize>()).max().unwrap_or(0);
+    if longest < MANY || l.kept.iter().any(holds_data) || l.results != 1 {
+        return None;
+    }
+    let again = l.joined.get().is_some();
+    if !again {
+        let made = with(m, |road, _| Ok(road.joined(l))).ok().flatten();
+        l.joined.set(made).ok()?;
+    }
+    let fun = l.joined.get()?.clone()?;
+    // Chains of operations on large arrays do not count as work that compiling saves; one loop instead of them all does save some.
+    if again && longest >= strips::LARGE {
+        super::primal::compiled(m, &fun);
+    }
+    Some(fun)
 }
 
 /// Both halves as one function, if it is native, or had better be.
@@ -133,6 +161,12 @@ fn holds_data(ty: &Ty) -> bool {
 }
 
 impl Road {
+    fn joined(&mut self, l: &Lined) -> Option<Rc<Fun>> {
+        let made = adl_opt::join::join(&self.program, l.halves[0], l.halves[1])?;
+        let id = self.program.add(made);
+        self.linker.function(&self.program, id).ok()
+    }
+
     fn whole(&mut self, l: &Lined, value: bool) -> Option<Rc<Fun>> {
         let [primal, cotangent] = l.halves.map(|f| self.program.func(f).clone());
         let (name, results) = (primal.name.trim_start_matches("primal "), &primal.body.results);
