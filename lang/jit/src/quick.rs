@@ -483,3 +483,9 @@ pub(crate) unsafe extern "C" fn total(a: *const f64, n: usize) -> f64 {
     // SAFETY: native code has checked that so many are there.
     unsafe { kernels::sum(std::slice::from_raw_parts(a, n)) }
 }
+
+/// The sum of `n` Floats whose chunks have been added up: every `step`-th number is the sum of one.
+pub(crate) unsafe extern "C" fn of_chunks(parts: *const f64, step: usize, n: usize) -> f64 {
+    // SAFETY: native code has written the sums of all chunks.
+    kernels::of_chunks(n, &|k| unsafe { *parts.add(k * step) })
+}

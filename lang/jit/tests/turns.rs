@@ -45,11 +45,11 @@ fn body(r: &mut Rng, length: usize) -> (String, Vec<String>) {
     for _ in 0..length {
         let x = |r: &mut Rng| floats[r.below(floats.len())].clone();
         let (a, b) = (x(r), x(r));
-        let op = ["add", "sub", "mul", "div", "scale", "min", "max", "step_le"][r.below(8)];
-        let un = ["neg", "sqrt", "abs", "sign", "relu", "step", "floor", "powi 3"][r.below(8)];
+        let op = ["add", "sub", "mul", "div", "scale", "min", "max", "step_le", "pow"][r.below(9)];
+        let un = ["neg", "sqrt", "abs", "sign", "relu", "step", "floor", "powi 3", "exp", "log", "sin", "erf", "tanh", "powi 40"][r.below(14)];
         let v = format!("v{next}");
         next += 1;
-        match r.below(7) {
+        match r.below(8) {
             0 | 1 => {
                 let _ = writeln!(text, "{v}: f64 = {op} {a} {b}");
                 floats.push(v);
@@ -70,6 +70,12 @@ fn body(r: &mut Rng, length: usize) -> (String, Vec<String>) {
                 let _ = writeln!(text, "{v}: bool = not {}", bools[r.below(bools.len())]);
                 bools.push(v);
             }
+            6 if !bools.is_empty() => {
+                let (c, w) = (&bools[r.below(bools.len())], format!("v{next}"));
+                next += 1;
+                let _ = writeln!(text, "{w}: f64 = if {c} {{ return {a} }} else {{ {v}: f64 = {un} {b} return {v} }}");
+                floats.push(w);
+            }
             _ if !bools.is_empty() => {
                 let (c, w) = (&bools[r.below(bools.len())], format!("v{next}"));
                 next += 1;
@@ -89,7 +95,7 @@ fn check(text: &str, args: &[Value]) {
 
 #[test]
 fn straight_loops_are_the_interpreters() {
-    for seed in 0..40 {
+    for seed in 0..60 {
         let mut r = Rng::new(seed);
         let length = r.below(20);
         let (b, floats) = body(&mut r, length);
@@ -121,10 +127,12 @@ fn what_is_added_in_the_order_of_turns_stays_in_it() {
                 v16: bool = ne v10 v4
                 v17: i64 = 0
                 v18: i64 = 1
-                v19: f64 = add v15 v11
+                v51: f64 = sin v15
+                v52: f64 = div v11 v51
+                v19: f64 = add v52 v11
                 v20: [][]f64 = if v16 {{
                   v21: [][]f64 = index_add v13 [v10, v17] v19
-                  v22: f64 = neg v19
+                  v22: f64 = exp v19
                   v23: [][]f64 = index_add v21 [v4, v17] v22
                   v24: [][]f64 = index_add v23 [v10, v18] v15
                   return v24
@@ -167,6 +175,32 @@ fn loops_inside_are_the_interpreters() {
 }
 
 #[test]
+fn functions_in_loops_inside_and_around_them_are_the_interpreters() {
+    let text = "fn f0 f (v0: i64, v1: []f64, v2: []f64, v3: i64) -> ([]f64, f64, []f64) {
+        v4: []f64, v5: f64, v6: i64 = loop for v0 over (v1) out (collect, sum) (v10: i64, v11: f64) {
+          v12: f64 = log v11
+          v13: f64, v14: i64 = loop for v3 carry (v12) over (v2) (v15: i64, v16: f64, v17: f64) {
+            v18: f64 = tanh v16 v21: f64 = pow v17 v11 v22: f64 = exp v17 v19: f64 = add v18 v21 v23: f64 = mul v19 v22 return v23 }
+          v20: f64 = cos v13
+          v24: f64 = sub v20 v13
+          v25: f64 = hypot v24 v12
+          return v25, v20
+        }
+        v7: []f64, v8: i64 = loop for v0 reverse carry (v2) over (v1, v4) (v30: i64, v31: []f64, v32: f64, v33: f64) {
+          v39: f64 = sigmoid v32
+          v34: f64, v35: []f64, v36: i64 = loop for v3 carry (v33) out (collect) (v37: i64, v38: f64) { v41: f64 = scale v39 v38 v42: f64 = softplus v41 return v42, v38 }
+          v40: []f64 = add v31 v35
+          return v40
+        }
+        return v4, v5, v7 }";
+    for n in TURNS {
+        for m in [0, 1, 5, 33] {
+            check(text, &[Value::Int(n as i64), vector(n, 3), vector(m, 11), Value::Int(m as i64)]);
+        }
+    }
+}
+
+#[test]
 fn absent_arrays_are_added_to() {
     let text = "fn f0 f (v0: i64, v1: []f64, v2: []i64, v3: i64) -> ([]f64, []f64) {
         v4: []f64 = zero []f64
@@ -189,5 +223,25 @@ fn elements_out_of_bounds_are_errors() {
     let (p, f) = program(text);
     for (n, by, fails) in [(100, 0, false), (100, 1, true), (99, 1, false), (100, -1, true), (100, 1 << 40, true), (100, -(1 << 40), true)] {
         assert_eq!(both(&p, f, &[Value::Int(n), vector(100, 3), Value::Int(by)]).is_err(), fails, "{n} {by}");
+    }
+}
+
+#[test]
+fn sums_of_what_is_made_of_rows_are_the_interpreters() {
+    let text = "fn f0 f (v0: i64, v1: []f64, v2: []f64, v3: f64) -> ([]f64, []f64) {
+        v4: []f64, v5: i64 = loop for v0 out (collect) (v10: i64) {
+          v11: []f64 = sub v1 v2
+          v12: []f64 = scale v11 v3
+          v13: f64 = dot v11 v12
+          v14: f64 = sum v12
+          v15: f64 = sub v13 v14
+          return v15
+        }
+        v20: []f64 = mul v1 v2
+        v21: f64 = dot v20 v1
+        v22: []f64 = scale v20 v21
+        return v4, v22 }";
+    for n in [0, 1, 7, 8, 9, 31, 200, 1023, 1024, 1025, 2100, 65_536, 65_537] {
+        check(text, &[Value::Int(3), vector(n, 3), vector(n, 5), Value::Float(0.3)]);
     }
 }

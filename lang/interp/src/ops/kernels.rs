@@ -24,6 +24,11 @@ pub(super) fn pairwise(start: usize, end: usize, leaf: &impl Fn(usize, usize) ->
     pairwise(start, half, leaf) + pairwise(half, end, leaf)
 }
 
+/// The sum of `n` numbers whose chunks have been added up: `part` is given a chunk's number.
+pub fn of_chunks(n: usize, part: &impl Fn(usize) -> f64) -> f64 {
+    pairwise(0, n, &|start, _| part(start / CHUNK))
+}
+
 /// The same, with the chunks of large arrays by all threads.
 fn chunked(n: usize, leaf: impl Fn(usize, usize) -> f64 + Sync + Send) -> f64 {
     if n < parallel::LEAST {

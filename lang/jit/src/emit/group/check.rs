@@ -3,7 +3,7 @@
 use super::super::{Bound, Emit, TRUSTED};
 use super::Member;
 use super::plan::Group;
-use super::run::{Loop, Source};
+use super::run::{CHUNK, CHUNKS, Loop, Source};
 use crate::handle::{self, Expect};
 use crate::runtime;
 use adl_ir::{Block, Op, Var};
@@ -133,6 +133,10 @@ impl Emit<'_, '_, '_> {
                 self.must_fit(l, &[n], None);
             }
         }
+        if let (false, Some(n)) = (g.totals.is_empty(), l.dims.first().copied()) {
+            let few = self.b.ins().icmp_imm_s(IntCC::UnsignedLessThanOrEqual, n, CHUNK * CHUNKS);
+            self.must_hold(l, few);
+        }
     }
 
     /// An array that may be absent.
@@ -179,7 +183,7 @@ impl Emit<'_, '_, '_> {
                 self.must_fit(l, &rest, None);
                 self.slice_at(l, data, &dims, (lo, hi))
             }
-            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::ToRow { .. } | Member::ToSlice { .. } => self.ctx,
+            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::ToRow { .. } | Member::ToSlice { .. } | Member::Total { .. } => self.ctx,
         };
         Source { base, mask: None }
     }
@@ -236,7 +240,7 @@ impl Emit<'_, '_, '_> {
                 self.must_fit(l, &rest, None);
                 self.slice_at(l, view.data, &view.dims, (lo, hi))
             }
-            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } => self.ctx,
+            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } | Member::Total { .. } => self.ctx,
         };
         l.changed.insert(out, h);
         l.targets.insert(out, Source { base, mask: None });

@@ -3,6 +3,7 @@
 //! A member computes each element of its result from the elements at the same place: elementwise operators and functions, copies of a number, rows and
 //! slices that are read, rows and slices that are added to or replaced in place. What only members read is never stored: it lives in
 //! registers, two elements at a time. Statements on scalars in between go before the loop. Elementary functions are members too ([`phases`]).
+//! A group without these may end with sums and inner products of what it computes, in the order of [`adl_interp::ops::kernels`].
 //!
 //! The loop runs if all arrays are there and fit; otherwise each member is done by the interpreter's operation, one after the other. So
 //! results are the same bits, and errors the same. An absent array to which something is added is read as -0, which changes nothing.
@@ -34,6 +35,8 @@ pub(super) enum Member {
     ToRow { acc: Var, at: SmallVec<[Var; 2]>, v: Var, add: bool },
     /// `acc` with `v` added from `lo` on.
     ToSlice { acc: Var, lo: Var, v: Var },
+    /// The sum of `a`, or of the products with `b`: a number.
+    Total { a: Var, b: Option<Var> },
 }
 
 /// An array of Floats whose extents a handle says.
@@ -59,11 +62,24 @@ pub(super) fn is_plain_bin(op: Bin) -> bool {
     }
 }
 
+/// A statement as a sum or an inner product at the end of a group.
+fn total(f: &Function, s: &Stmt) -> Option<Member> {
+    let row = |v: &Var| floats(f.ty(*v)) && f.ty(*v).rank() == 1;
+    match &s.op {
+        Op::Dot(a, b) if row(a) && row(b) && s.lin_outs.is_empty() => Some(Member::Total { a: *a, b: Some(*b) }),
+        Op::Sum { a, n: None } if row(a) && s.lin_outs.is_empty() => Some(Member::Total { a: *a, b: None }),
+        _ => None,
+    }
+}
+
 /// A statement as a member of a group, with the axes of the elements that it works on.
 pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
     let number = |v: Var| *f.ty(v) == Ty::F64;
     let array = |v: Var| floats(f.ty(v));
     let out = s.outs.iter().chain(&s.lin_outs).next().copied()?;
+    if let Some(m) = total(f, s) {
+        return Some((m, 1));
+    }
     if s.outs.len() + s.lin_outs.len() != 1 || !array(out) {
         return None;
     }
@@ -80,14 +96,14 @@ pub(super) fn member(f: &Function, s: &Stmt) -> Option<(Member, usize)> {
         _ => return None,
     };
     let rank = match &found {
-        Member::ToRow { v, .. } | Member::ToSlice { v, .. } => rank(*v),
+        Member::ToRow { v, .. } | Member::ToSlice { v, .. } | Member::Total { a: v, .. } => rank(*v),
         Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } => rank(out),
     };
     let fits = match &found {
         Member::Bin(_, a, b) => [a, b].iter().all(|v| number(**v) || f.ty(**v).rank() as usize == rank),
         Member::Row { a: whole, at } | Member::ToRow { acc: whole, at, .. } => f.ty(*whole).rank() as usize == rank + at.len(),
         Member::ToSlice { acc, .. } => f.ty(*acc).rank() as usize == rank,
-        Member::Un(..) | Member::Fill { .. } | Member::Slice { .. } => true,
+        Member::Un(..) | Member::Fill { .. } | Member::Slice { .. } | Member::Total { .. } => true,
     };
     fits.then_some((found, rank))
 }
@@ -121,6 +137,7 @@ impl Member {
             Member::Un(_, a) => SmallVec::from_slice(&[*a]),
             Member::Bin(_, a, b) => SmallVec::from_slice(&[*a, *b]),
             Member::ToRow { v, .. } | Member::ToSlice { v, .. } => SmallVec::from_slice(&[*v]),
+            Member::Total { a, b } => std::iter::once(*a).chain(*b).collect(),
             Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } => SmallVec::new(),
         }
     }
@@ -129,7 +146,7 @@ impl Member {
     fn base(&self) -> Option<Var> {
         match self {
             Member::Row { a, .. } | Member::Slice { a, .. } => Some(*a),
-            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::ToRow { .. } | Member::ToSlice { .. } => None,
+            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::ToRow { .. } | Member::ToSlice { .. } | Member::Total { .. } => None,
         }
     }
 
@@ -137,7 +154,11 @@ impl Member {
     pub(super) fn changed(&self) -> Option<Var> {
         match self {
             Member::ToRow { acc, .. } | Member::ToSlice { acc, .. } => Some(*acc),
-            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } => None,
+            Member::Un(..) | Member::Bin(..) | Member::Fill { .. } | Member::Row { .. } | Member::Slice { .. } | Member::Total { .. } => None,
         }
+    }
+
+    fn is_total(&self) -> bool {
+        matches!(self, Member::Total { .. })
     }
 }

@@ -282,7 +282,8 @@ impl Emit<'_, '_, '_> {
                 }
                 Member::Fill { x, .. } => of(self, &mut vals, *x),
                 Member::Row { .. } | Member::Slice { .. } if g.phases.early.contains(out) => self.value_in(g, l, &mut vals, *out, now),
-                Member::Row { .. } | Member::Slice { .. } => continue,
+                // Groups with functions have no sums.
+                Member::Row { .. } | Member::Slice { .. } | Member::Total { .. } => continue,
                 Member::ToRow { v, add, .. } => {
                     let x = of(self, &mut vals, *v);
                     self.change(&l.targets[out], x, *add, now.o, now.t, 0)

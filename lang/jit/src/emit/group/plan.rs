@@ -27,6 +27,8 @@ pub(super) struct Group {
     pub stored: Vec<Var>,
     /// Those among them whose elements go where a loop collects them.
     pub placed: Vec<Var>,
+    /// Sums and inner products.
+    pub totals: Vec<Var>,
     /// Arrays that have been changed, as they are called at the end.
     pub changed: Vec<Var>,
     /// Handles that lose an owner at the end of the loop.
@@ -67,7 +69,7 @@ impl Emit<'_, '_, '_> {
     /// The group that begins at a statement.
     pub(super) fn find_group(&self, b: &Block, at: u32, sc: &Scope) -> Option<Group> {
         let (_, rank) = member(self.f, &b.stmts[at as usize])?;
-        let g = Group { members: Vec::new(), before: Vec::new(), end: at, rank, inputs: Vec::new(), stored: Vec::new(), placed: Vec::new(), changed: Vec::new(), released: Vec::new(), phases: Phases::default() };
+        let g = Group { members: Vec::new(), before: Vec::new(), end: at, rank, inputs: Vec::new(), stored: Vec::new(), placed: Vec::new(), totals: Vec::new(), changed: Vec::new(), released: Vec::new(), phases: Phases::default() };
         let mut s = Search { e: self, sc, g, inside: HashSet::new(), changed: Vec::new(), read: HashSet::new() };
         for i in at..b.stmts.len() as u32 {
             let stmt = &b.stmts[i as usize];
@@ -87,7 +89,10 @@ impl Search<'_, '_, '_, '_, '_> {
         let arrays: Vec<Var> = m.elements().into_iter().filter(|v| is_ref(self.e.ty(*v)) && !self.e.is_cleared(&m, *v)).collect();
         let is_changed = |v: &Var| self.changed.iter().any(|(c, _)| c == v);
         let own_base = m.base().is_some_and(|a| self.inside.contains(&a) || is_changed(&a));
-        if rank != self.g.rank || own_base || arrays.iter().any(is_changed) || !self.may_change(&m, (out, &arrays), at) {
+        // Sums stand at the end.
+        let of = |p: &dyn Fn(&Member) -> bool| self.g.members.iter().any(|(_, _, m)| p(m));
+        let late = if m.is_total() { of(&|m| matches!(m, Member::Un(op, _) if !is_plain(*op))) } else { of(&Member::is_total) };
+        if late || rank != self.g.rank || own_base || arrays.iter().any(is_changed) || !self.may_change(&m, (out, &arrays), at) {
             return false;
         }
         self.read.extend(m.base());
@@ -157,17 +162,19 @@ impl Search<'_, '_, '_, '_, '_> {
         self.optional();
         let says_shape = |m: &Member| m.base().is_some() || m.elements().iter().any(|v| self.e.is_cleared(m, *v));
         let has_shape = self.g.inputs.iter().any(|i| !i.optional) || self.g.members.iter().any(|(_, _, m)| says_shape(m));
+        let members = std::mem::take(&mut self.g.members);
         // Slices as they are may be whole arrays, which are not copied.
-        let slices = self.g.members.iter().all(|(_, _, m)| matches!(m, Member::Slice { .. }));
+        let slices = members.iter().all(|(_, _, m)| matches!(m, Member::Slice { .. }));
         // A function alone is done in the place of its argument.
-        let function = matches!(&self.g.members[..], [(_, _, Member::Un(op, _))] if !is_plain(*op));
-        if !has_shape || slices || function {
+        let function = matches!(&members[..], [(_, _, Member::Un(op, _))] if !is_plain(*op));
+        let alone = members.iter().all(|(_, _, m)| m.is_total());
+        if !has_shape || slices || function || alone {
             return None;
         }
-        let members = std::mem::take(&mut self.g.members);
         for (at, out, m) in &members {
             let consumed = last(*out) < end;
             match m.changed() {
+                None if m.is_total() => self.g.totals.push(*out),
                 None if !consumed && last(*out) != NEVER => self.g.stored.push(*out),
                 Some(_) if !consumed => self.g.changed.push(*out),
                 None | Some(_) => {}

@@ -4,11 +4,17 @@ use super::super::{Bound, Emit, LOOSE, Scope, TRUSTED};
 use super::plan::Group;
 use super::{Member, member};
 use crate::handle::{self, AXES, Expect};
-use crate::runtime;
+use crate::{quick, runtime};
 use adl_ir::{Block, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{self, InstBuilder, Type, Value, types};
+use cranelift_codegen::ir::{self, InstBuilder, StackSlotData, StackSlotKind, Type, Value, types};
 use std::collections::HashMap;
+
+/// Numbers that are added up in one go.
+pub(super) const CHUNK: i64 = 1024;
+
+/// So many times as many at most are added up here.
+pub(super) const CHUNKS: i64 = 64;
 
 /// Elements that lie side by side.
 #[derive(Clone, Debug)]
@@ -36,6 +42,8 @@ pub(super) struct Loop {
     outs: Vec<(Var, Value)>,
     /// Where rows go that a loop collects.
     places: Vec<(Var, Value)>,
+    /// Sums.
+    totals: Vec<(Var, Value)>,
     /// Numbers in both lanes.
     splats: HashMap<Var, Value>,
     /// Where phases leave what later ones read.
@@ -52,15 +60,16 @@ impl Emit<'_, '_, '_> {
         }
         (self.span, self.stmt_site) = (b.stmts[at as usize].span, None);
         let (slow, done) = (self.cold(), self.b.create_block());
-        let results: Vec<Var> = g.stored.iter().chain(&g.changed).copied().collect();
+        let results: Vec<Var> = g.stored.iter().chain(&g.changed).chain(&g.totals).copied().collect();
         let bases: Vec<Var> = g.bases().into_iter().map(|(v, _)| v).collect();
         let before: Vec<Option<Bound>> = bases.iter().map(|v| self.vals[v.0 as usize].clone()).collect();
         bases.iter().for_each(|_| {
             self.b.append_block_param(slow, types::I64);
         });
-        results.iter().for_each(|_| {
-            self.b.append_block_param(done, types::I64);
-        });
+        for v in &results {
+            let t = self.word_type(*v);
+            self.b.append_block_param(done, t);
+        }
         let fast = self.fast_way(&g, b, slow, &results);
         self.goto(done, &fast);
         self.b.switch_to_block(slow);
@@ -92,7 +101,7 @@ impl Emit<'_, '_, '_> {
         self.run_group(g, &mut l);
         self.release_after(g, &freed);
         let placed = self.int(0);
-        let made = |v: &Var| match l.outs.iter().find(|(o, _)| o == v) {
+        let made = |v: &Var| match l.outs.iter().chain(&l.totals).find(|(o, _)| o == v) {
             Some((_, h)) => *h,
             None => l.changed.get(v).copied().unwrap_or(placed),
         };
@@ -160,8 +169,69 @@ impl Emit<'_, '_, '_> {
         let pairs = self.b.ins().band_imm_s(n, !(2 * unroll - 1));
         let (end, last) = (self.b.ins().ishl_imm_s(pairs, 3), self.b.ins().ishl_imm_s(n, 3));
         let zero = self.int(0);
-        let o = self.strip(g, l, &stores, (zero, end), types::F64X2, unroll);
+        if !g.totals.is_empty() {
+            return self.with_totals(g, l, &stores, (n, last));
+        }
+        let (o, _) = self.strip(g, l, &stores, (zero, end), types::F64X2, unroll);
         self.strip(g, l, &stores, (o, last), types::F64, 1);
+    }
+
+    /// Chunk by chunk, each eight elements at a time, with eight sums, and then the others, with one: the order of the interpreter's sums.
+    fn with_totals(&mut self, g: &Group, l: &mut Loop, stores: &[(Var, Value)], (n, last): (Value, Value)) {
+        let each = 8 * g.totals.len() as i64;
+        let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, each as u32 * CHUNKS as u32, 3));
+        let parts = self.b.ins().stack_addr(types::I64, slot, 0);
+        let start = self.int(0);
+        let (header, at) = self.header(&[start]);
+        let chunk_end = self.b.ins().iadd_imm_s(at[0], 8 * CHUNK);
+        let end = self.b.ins().smin(chunk_end, last);
+        let bytes = self.b.ins().isub(end, at[0]);
+        let eights = self.b.ins().band_imm_s(bytes, !63);
+        let eights = self.b.ins().iadd(at[0], eights);
+        let (o, eight) = self.strip(g, l, stores, (at[0], eights), types::F64X2, 4);
+        let (_, rest) = self.strip(g, l, stores, (o, end), types::F64, 1);
+        let k = self.b.ins().ushr_imm_u(at[0], 13);
+        let k = self.b.ins().imul_imm_s(k, each);
+        let place = self.b.ins().iadd(parts, k);
+        for (t, (acc, tail)) in eight.chunks(4).zip(rest).enumerate() {
+            let x = self.folded(acc, tail);
+            self.b.ins().store(TRUSTED, x, place, 8 * t as i32);
+        }
+        let exit = self.b.create_block();
+        let more = self.b.ins().icmp(IntCC::UnsignedLessThan, chunk_end, last);
+        self.b.ins().brif(more, header, &[ir::BlockArg::Value(chunk_end)], exit, &[]);
+        self.b.switch_to_block(exit);
+        for (t, v) in g.totals.iter().enumerate() {
+            let x = self.of_parts(parts, (t as i64, g.totals.len() as i64), n);
+            l.totals.push((*v, x));
+        }
+    }
+
+    /// Eight sums and one in one.
+    fn folded(&mut self, acc: &[Value], tail: Value) -> Value {
+        let halves = [(acc[0], acc[2]), (acc[1], acc[3])].map(|(x, y)| {
+            let s = self.b.ins().fadd(x, y);
+            let (low, high) = (self.b.ins().extractlane(s, 0), self.b.ins().extractlane(s, 1));
+            self.b.ins().fadd(low, high)
+        });
+        let all = self.b.ins().fadd(halves[0], halves[1]);
+        self.b.ins().fadd(all, tail)
+    }
+
+    /// A sum of those of chunks: every how many-th from which one on.
+    fn of_parts(&mut self, parts: Value, (first, step): (i64, i64), n: Value) -> Value {
+        let (many, done) = (self.cold(), self.b.create_block());
+        self.b.append_block_param(done, types::F64);
+        let parts = self.b.ins().iadd_imm_s(parts, 8 * first);
+        let one = self.b.ins().load(types::F64, TRUSTED, parts, 0);
+        let few = self.b.ins().icmp_imm_s(IntCC::UnsignedLessThanOrEqual, n, CHUNK);
+        self.b.ins().brif(few, done, &[ir::BlockArg::Value(one)], many, &[]);
+        self.b.switch_to_block(many);
+        let step = self.int(step);
+        let x = self.number_of(quick::of_chunks as *const u8, &[parts, step, n]);
+        self.goto(done, &[x]);
+        self.b.switch_to_block(done);
+        self.b.block_params(done)[0]
     }
 
     fn splat_numbers(&mut self, g: &Group, l: &mut Loop) {
@@ -180,24 +250,33 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// A loop over bytes from `start` to `end`; where it has ended.
-    fn strip(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], (start, end): (Value, Value), t: Type, unroll: i64) -> Value {
-        let (header, body, exit) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
-        self.b.append_block_param(header, types::I64);
-        self.goto(header, &[start]);
-        self.b.switch_to_block(header);
-        let o = self.b.block_params(header)[0];
+    /// A loop over bytes from `start` to `end`; where it has ended, and as many sums of each total as there are elements side by side.
+    fn strip(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], (start, end): (Value, Value), t: Type, unroll: i64) -> (Value, Vec<Value>) {
+        let (body, exit) = (self.b.create_block(), self.b.create_block());
+        let mut first = vec![start];
+        if !g.totals.is_empty() {
+            let zero = self.b.ins().f64const(0.0);
+            let zero = if t.is_vector() { self.b.ins().splat(t, zero) } else { zero };
+            first.extend(vec![zero; g.totals.len() * unroll as usize]);
+        }
+        let (header, vals) = self.header(&first);
+        let (o, mut sums) = (vals[0], vals[1..].to_vec());
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, o, end);
         self.b.ins().brif(more, body, &[], exit, &[]);
         self.b.switch_to_block(body);
         let size = i64::from(t.bytes());
         for u in 0..unroll {
-            self.elements_at(g, l, stores, o, t, (u * size) as i32);
+            let terms = self.elements_at(g, l, stores, o, t, (u * size) as i32);
+            for (k, v) in g.totals.iter().enumerate() {
+                let sum = &mut sums[k * unroll as usize + u as usize];
+                *sum = self.b.ins().fadd(*sum, terms[v]);
+            }
         }
         let next = self.b.ins().iadd_imm_s(o, unroll * size);
-        self.goto(header, &[next]);
+        sums.insert(0, next);
+        self.goto(header, &sums);
         self.b.switch_to_block(exit);
-        o
+        (o, vals[1..].to_vec())
     }
 
     pub(super) fn at_offset(&mut self, s: &Source, o: Value) -> Value {
@@ -209,7 +288,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// All members at one place.
-    fn elements_at(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], o: Value, t: Type, more: i32) {
+    fn elements_at(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], o: Value, t: Type, more: i32) -> HashMap<Var, Value> {
         let mut vals: HashMap<Var, Value> = HashMap::new();
         for (_, out, m) in &g.members {
             let x = match m {
@@ -222,6 +301,16 @@ impl Emit<'_, '_, '_> {
                     self.bin(*op, x, y)
                 }
                 Member::Fill { x, .. } => self.element_in(l, &mut vals, *x, o, t, more),
+                Member::Total { a, b } => {
+                    let x = self.element_in(l, &mut vals, *a, o, t, more);
+                    match b {
+                        Some(b) => {
+                            let y = self.element_in(l, &mut vals, *b, o, t, more);
+                            self.b.ins().fmul(x, y)
+                        }
+                        None => x,
+                    }
+                }
                 Member::Row { .. } | Member::Slice { .. } => {
                     let p = self.at_offset(&l.parts[out], o);
                     self.b.ins().load(t, LOOSE, p, more)
@@ -241,6 +330,7 @@ impl Emit<'_, '_, '_> {
             let p = self.b.ins().iadd(*data, o);
             self.b.ins().store(LOOSE, vals[v], p, more);
         }
+        vals
     }
 
     /// An element of a target added to or replaced.
