@@ -1,9 +1,10 @@
 //! Runs the functions that do some turns of a loop (`emit::turns`) on all of its turns: a strip at a time, by all threads if there are many.
 
 use crate::handle::{Expect, Handle};
-use crate::runtime::Ctx;
+use crate::runtime::{self, Ctx};
 use adl_interp::error::{Error, codes};
 use adl_interp::ops::turns;
+use std::sync::atomic::Ordering;
 
 /// Does `len` turns from `start` on.
 type Some = unsafe extern "C" fn(words: *mut u64, start: i64, len: i64, room: *mut f64);
@@ -21,6 +22,8 @@ pub(crate) struct Told {
     room: u64,
     /// Whether strips follow each other.
     sequential: u64,
+    /// Whether no loop stands around this one.
+    outermost: u64,
     site: u64,
 }
 
@@ -59,9 +62,17 @@ pub(crate) unsafe extern "C" fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
         return 0;
     }
     let stop = ctx.machine().interrupt.clone();
+    let (outermost, ticks) = (t.outermost != 0, ctx.machine().tick.clone());
+    let told: *mut Ctx = ctx;
+    let tell = |done: usize| {
+        if outermost && ticks.load(Ordering::Relaxed) {
+            // SAFETY: the context that native code has passed.
+            unsafe { runtime::progress(told, done as i64, n as i64) }
+        }
+    };
     let done = match (t.sequential != 0, usize::try_from(t.meets)) {
         (true, Ok(alone)) if alone < n => turns::around(&stop, n, alone, &mut ctx.scratch, &of).map(|()| Vec::new()),
-        (sequential, _) => turns::all(&stop, n, (k, room), !sequential, &of),
+        (sequential, _) => turns::all((&stop, &tell), n, (k, room), !sequential, &of),
     };
     match done {
         Ok(totals) => {

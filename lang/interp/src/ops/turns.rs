@@ -20,7 +20,8 @@ const AT_ONCE: usize = 64;
 pub type Strip<'a> = &'a (dyn Fn(usize, usize, &mut [f64]) + Sync);
 
 /// Runs `f` on `n` turns: the totals, of which there are as many as said, with the numbers that a strip needs room for. `threads`: whether strips may be done at the same time.
-pub fn all(stop: &AtomicBool, n: usize, (totals, room): (usize, usize), threads: bool, f: Strip) -> Res<Vec<f64>> {
+/// Where they follow each other, `tell` hears now and then how many turns are done.
+pub fn all((stop, tell): (&AtomicBool, &dyn Fn(usize)), n: usize, (totals, room): (usize, usize), threads: bool, f: Strip) -> Res<Vec<f64>> {
     let w = Watch(stop);
     let mut parts: Vec<f64> = Vec::with_capacity(n.div_ceil(CHUNK) * totals);
     if threads && n >= parallel::LEAST {
@@ -37,6 +38,7 @@ pub fn all(stop: &AtomicBool, n: usize, (totals, room): (usize, usize), threads:
         for start in (0..n).step_by(CHUNK) {
             if start % (AT_ONCE * CHUNK) == 0 {
                 w.poll()?;
+                tell(start);
             }
             f(start, CHUNK.min(n - start), &mut room);
             parts.extend_from_slice(&room[..totals]);
@@ -69,7 +71,7 @@ mod tests {
             let x: Vec<f64> = (0..n).map(|i| (i as f64 * 0.7).sin()).collect();
             let f = |start: usize, len: usize, room: &mut [f64]| room[0] = super::super::kernels::sum(&x[start..start + len]);
             for threads in [false, true] {
-                assert_eq!(all(&off, n, (1, 1), threads, &f).unwrap()[0].to_bits(), super::super::kernels::sum(&x).to_bits(), "{n}");
+                assert_eq!(all((&off, &|_| {}), n, (1, 1), threads, &f).unwrap()[0].to_bits(), super::super::kernels::sum(&x).to_bits(), "{n}");
             }
         }
     }

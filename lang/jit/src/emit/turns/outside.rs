@@ -357,7 +357,7 @@ impl Emit<'_, '_, '_> {
             }
         };
         let site = self.site();
-        let counts = [x.w.len as i64, x.totals.len() as i64, kernel::room(x), i64::from(x.p.sequential), i64::from(site)].map(|c| self.int(c));
+        let counts = [x.w.len as i64, x.totals.len() as i64, kernel::room(x), i64::from(x.p.sequential), i64::from(self.depth == 0), i64::from(site)].map(|c| self.int(c));
         let told = [&[function, o.n, meets], &counts[..]].concat();
         let put = |e: &mut Self, at: usize, v: Value| _ = e.b.ins().stack_store(types::I64, v, slot, 8 * at as i32);
         told.iter().enumerate().for_each(|(k, v)| put(self, k, *v));
