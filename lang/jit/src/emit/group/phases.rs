@@ -261,7 +261,7 @@ impl Emit<'_, '_, '_> {
         o
     }
 
-    /// What a phase does at one place.
+    /// What a phase does at one place. (Groups with functions have no sums.)
     fn phase_at(&mut self, g: &Group, l: &Loop, now: Now, stores: &[(Var, Value)]) {
         let mut vals: HashMap<Var, Value> = HashMap::new();
         let idle = |v: &Var| g.phases.idle.contains(v) || g.phases.batches.iter().any(|b| b.others.contains(v));
@@ -282,7 +282,6 @@ impl Emit<'_, '_, '_> {
                 }
                 Member::Fill { x, .. } => of(self, &mut vals, *x),
                 Member::Row { .. } | Member::Slice { .. } if g.phases.early.contains(out) => self.value_in(g, l, &mut vals, *out, now),
-                // Groups with functions have no sums.
                 Member::Row { .. } | Member::Slice { .. } | Member::Total { .. } => continue,
                 Member::ToRow { v, add, .. } => {
                     let x = of(self, &mut vals, *v);

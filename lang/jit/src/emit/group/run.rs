@@ -303,13 +303,8 @@ impl Emit<'_, '_, '_> {
                 Member::Fill { x, .. } => self.element_in(l, &mut vals, *x, o, t, more),
                 Member::Total { a, b } => {
                     let x = self.element_in(l, &mut vals, *a, o, t, more);
-                    match b {
-                        Some(b) => {
-                            let y = self.element_in(l, &mut vals, *b, o, t, more);
-                            self.b.ins().fmul(x, y)
-                        }
-                        None => x,
-                    }
+                    let y = b.map(|b| self.element_in(l, &mut vals, b, o, t, more));
+                    y.map_or(x, |y| self.b.ins().fmul(x, y))
                 }
                 Member::Row { .. } | Member::Slice { .. } => {
                     let p = self.at_offset(&l.parts[out], o);
