@@ -203,7 +203,7 @@ struct Lined {
     /// The primal half, and the transpose, in the program.
     halves: [FnId; 2],
     /// Both as one function, without the value and with it, made when they are wanted; `None` where that cannot be.
-    whole: [std::cell::OnceCell<Option<Rc<Fun>>>; 2],
+    whole: [std::cell::OnceCell<Option<whole::Whole>>; 2],
     /// The same with loops of the one half joined to those of the other, made when there are many numbers; `None` where no loops meet.
     joined: std::cell::OnceCell<Option<Rc<Fun>>>,
     /// How many gradients were computed by halves, and what those after the first took at least.

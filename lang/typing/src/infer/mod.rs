@@ -38,6 +38,7 @@ use adl_prim::Prim;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -231,12 +232,13 @@ impl<'a> Infer<'a> {
             _ => None,
         }, &mut |s| s);
         let mut p = Printer::default();
-        for (v, (_, name)) in &self.rigid {
-            p.name_var(*v, name.as_str());
-        }
-        for (v, name) in &self.size_labels {
-            p.name_size(*v, name.as_str());
-        }
+        // The last that were written have their names first: they are those of the function at hand.
+        let mut written: Vec<_> = self.rigid.iter().map(|(v, (_, name))| (*v, *name)).collect();
+        written.sort_unstable_by_key(|(v, _)| Reverse(*v));
+        written.into_iter().for_each(|(v, name)| p.name_var(v, name.as_str()));
+        let mut sizes: Vec<_> = self.size_labels.iter().map(|(v, name)| (*v, *name)).collect();
+        sizes.sort_unstable_by_key(|(v, _)| Reverse(*v));
+        sizes.into_iter().for_each(|(v, name)| p.name_size(v, name.as_str()));
         let text = p.ty(&t);
         let numbers: Vec<String> = numbers.into_iter().map(|m| format!("Num {}", p.ty(&Ty::Meta(m)))).collect();
         match numbers.as_slice() {

@@ -12,9 +12,10 @@ use super::{Lined, Not, Ready, Road, answer, attempt, readied, recorded_by, want
 use crate::ad::linear::LinearMap;
 use crate::error::Res;
 use crate::ir::{strips, tangents};
-use crate::value::{Value, seq};
+use crate::value::{Buf, Value, seq};
 use crate::vm::{Fun, Machine};
-use adl_ir::{Builder, Function, Op, Ty};
+use adl_ir::{Builder, Function, Lit, Op, Ty, Var};
+use adl_prim::Bin;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -26,6 +27,14 @@ const MOST: usize = 200;
 
 /// Elements of an array among the arguments from which on halves are joined.
 const MANY: usize = 1024;
+
+/// Both halves as one function.
+#[derive(Clone)]
+pub(super) struct Whole {
+    fun: Rc<Fun>,
+    /// Whether zeros in gradients that are vectors have no sign.
+    plain: bool,
+}
 
 /// A function at a point, differentiated.
 pub(crate) enum Recorded {
@@ -53,10 +62,10 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
     // Where a value that is not a number stops the program, none is left out.
     if !m.check_nan && m.road.given.is_none() && ready.plan == super::Plan::StoreAll && ready.lined.active[..] == [true] {
         if let Some(fun) = joined(m, &ready) {
-            return run(m, x, &ready.lined, &fun, ready.leaves, true);
+            return run(m, x, &ready.lined, &Whole { fun, plain: false }, ready.leaves, true);
         }
-        if let Some(fun) = native(m, &ready, value).or_else(|| together(m, &ready.lined, value)) {
-            return run(m, x, &ready.lined, &fun, ready.leaves, value);
+        if let Some(whole) = native(m, &ready, value).or_else(|| together(m, &ready.lined, value)) {
+            return run(m, x, &ready.lined, &whole, ready.leaves, value);
         }
     }
     let lined = ready.lined.clone();
@@ -86,24 +95,24 @@ fn joined(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
 }
 
 /// Both halves as one function, if it is native, or had better be.
-fn native(m: &mut Machine, ready: &Ready, value: bool) -> Option<Rc<Fun>> {
+fn native(m: &mut Machine, ready: &Ready, value: bool) -> Option<Whole> {
     let l = &ready.lined;
     if !l.kept.iter().any(holds_data) {
         return None;
     }
     let compiler = m.compiler.clone()?;
-    let fun = made(m, l, value)?;
-    let Fun::Member(g, i) = &*fun else { return None };
+    let whole = made(m, l, value)?;
+    let Fun::Member(g, i) = &*whole.fun else { return None };
     let code = g.codes[*i as usize].clone();
     let ready = match (&code.native, l.hot.get()) {
         (Some(state), true) => state.compile(&compiler, &m.road.clock),
         _ => m.native_code(&code, ready.leaves.iter()).is_some(),
     };
-    ready.then_some(fun)
+    ready.then_some(whole)
 }
 
 /// Both halves as one function, if they only do arithmetic on arrays, and take long.
-fn together(m: &mut Machine, l: &Lined, value: bool) -> Option<Rc<Fun>> {
+fn together(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
     let (times, least) = l.pace.get();
     if times < 2 || least < WORTH {
         return None;
@@ -115,7 +124,7 @@ fn together(m: &mut Machine, l: &Lined, value: bool) -> Option<Rc<Fun>> {
     made(m, l, value)
 }
 
-fn made(m: &mut Machine, l: &Lined, value: bool) -> Option<Rc<Fun>> {
+fn made(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
     let made = &l.whole[usize::from(value)];
     if made.get().is_none() {
         let fun = with(m, |road, _| Ok(road.whole(l, value))).ok().flatten();
@@ -167,7 +176,7 @@ impl Road {
         self.linker.function(&self.program, id).ok()
     }
 
-    fn whole(&mut self, l: &Lined, value: bool) -> Option<Rc<Fun>> {
+    fn whole(&mut self, l: &Lined, value: bool) -> Option<Whole> {
         let [primal, cotangent] = l.halves.map(|f| self.program.func(f).clone());
         let (name, results) = (primal.name.trim_start_matches("primal "), &primal.body.results);
         let [y] = &results[..l.results] else { return None };
@@ -179,25 +188,51 @@ impl Road {
         let outs = b.call(&self.program, l.halves[0], &params, &[]).0;
         let one = b.real(1.0, *outs.first()?);
         let args = [&outs[l.results..], &[one]].concat();
-        let grads = b.call(&self.program, l.halves[1], &args, &[]).0;
+        let mut grads = b.call(&self.program, l.halves[1], &args, &[]).0;
+        let plain = unsigned(&mut b, l, &params, &mut grads);
         let values = if value { &outs[..l.results] } else { &[] };
         let made = b.finish([values, &grads].concat(), Vec::new());
         let id = self.program.add(made);
         if self.ad.arrays(&self.program, l.source) == adl_ad::Arrays::There {
             self.linker.arrays_are_there(id);
         }
-        self.linker.function(&self.program, id).ok()
+        Some(Whole { fun: self.linker.function(&self.program, id).ok()?, plain })
     }
 }
 
-fn run(m: &mut Machine, x: &Value, l: &Lined, fun: &Rc<Fun>, leaves: Vec<Value>, value: bool) -> Res<Result<Recorded, Not>> {
+/// Takes the signs of zeros from gradients that are vectors, in the loop that makes them; whether it did.
+fn unsigned(b: &mut Builder, l: &Lined, params: &[Var], grads: &mut [Var]) -> bool {
+    let wrt: Vec<Var> = params.iter().zip(&l.wrt).filter(|(p, wrt)| **wrt && b.ty(**p).scalar().is_real()).map(|(p, _)| *p).collect();
+    if wrt.len() != grads.len() || wrt.iter().zip(&*grads).any(|(p, g)| b.ty(*p) != b.ty(*g)) {
+        return false;
+    }
+    for (p, g) in wrt.into_iter().zip(grads) {
+        if !is_vector(&b.ty(p)) {
+            continue;
+        }
+        let (n, zero) = (b.dim(p, 0), b.lit(Lit::F64(0.0)));
+        let zeros = b.one(Op::Replicate { n, a: zero }, Ty::F64.array(1));
+        *g = b.bin(Bin::Add, zeros, *g);
+    }
+    true
+}
+
+fn is_vector(ty: &Ty) -> bool {
+    matches!(ty, Ty::Array(e, 1) if **e == Ty::F64)
+}
+
+fn run(m: &mut Machine, x: &Value, l: &Lined, whole: &Whole, leaves: Vec<Value>, value: bool) -> Res<Result<Recorded, Not>> {
     let e = &l.entered;
     let broken = || super::not("a result of another layout than its type says");
     let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Ok(Err(broken())) };
     let values = if value { l.results } else { 0 };
     let n = values + arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
-    let mut outs = m.call_lowered(fun, leaves, n)?.into_iter();
+    let mut outs = m.call_lowered(&whole.fun, leaves, n)?.into_iter();
     let y = if value { possible!(e.datas.put_together(&e.entry.result, &mut outs).ok_or_else(broken)) } else { Value::Unit };
-    let g = possible!(e.datas.merge(x, arg, &mut outs.map(tangents::unsigned_zeros)).ok_or_else(broken));
+    let g = possible!(e.datas.merge(x, arg, &mut outs.map(|v| if whole.plain && vector(&v) { v } else { tangents::unsigned_zeros(v) })).ok_or_else(broken));
     Ok(Ok(Recorded::Whole(y, g)))
+}
+
+fn vector(v: &Value) -> bool {
+    matches!(v, Value::Array(a) if a.shape.len() == 1 && matches!(a.buf, Buf::F64(_)))
 }
