@@ -6,7 +6,8 @@
 use super::native::Source;
 use super::strips;
 use crate::value::{Value, seq};
-use adl_ir::{Block, Function, Lit, Loop, Op, Stmt, Turns, Var};
+use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Stmt, Turns, Var};
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 /// Turns that are guessed where nothing tells them, and no argument is longer.
@@ -49,7 +50,8 @@ pub(crate) fn worth(source: &Source, f: &Function) -> u64 {
 
 /// Statements that a call runs, calls inside counted as one turn of what they call. `chains`: whether arithmetic on large arrays counts.
 pub(crate) fn of_call(source: &Source, f: &Function, chains: bool, args: &mut dyn Iterator<Item = &Value>) -> u64 {
-    let mut e = Estimate { source, f, ints: HashMap::new(), shapes: HashMap::new(), chains, depth: 0, longest: TURNS, large: false };
+    let known = RefCell::default();
+    let mut e = Estimate { source, f, known: &known, ints: HashMap::new(), shapes: HashMap::new(), chains, depth: 0, longest: TURNS, large: false };
     for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
         match x {
             Value::Int(n) => {
@@ -70,6 +72,8 @@ pub(crate) fn of_call(source: &Source, f: &Function, chains: bool, args: &mut dy
 struct Estimate<'a> {
     source: &'a Source,
     f: &'a Function,
+    /// What was found of functions that are called, by how deep: a function that is called from many places is looked into once.
+    known: &'a RefCell<HashMap<(FnId, u32), u64>>,
     /// Ints that are known.
     ints: HashMap<Var, i64>,
     /// Shapes that are known.
@@ -116,10 +120,16 @@ impl Estimate<'_> {
     }
 
     /// A few levels of calls are looked into, so that recursion ends.
-    fn call(&mut self, f: adl_ir::FnId) -> u64 {
+    fn call(&mut self, f: FnId) -> u64 {
         let Some(g) = self.source.func(f).filter(|_| self.depth < 3) else { return 1 };
-        let mut inner = Estimate { source: self.source, f: g, ints: HashMap::new(), shapes: HashMap::new(), chains: false, depth: self.depth + 1, longest: self.longest, large: self.large };
-        inner.block(&g.body).saturating_add(1)
+        let key = (f, self.depth);
+        if let Some(work) = self.known.borrow().get(&key) {
+            return *work;
+        }
+        let mut inner = Estimate { source: self.source, f: g, known: self.known, ints: HashMap::new(), shapes: HashMap::new(), chains: false, depth: self.depth + 1, longest: self.longest, large: self.large };
+        let work = inner.block(&g.body).saturating_add(1);
+        self.known.borrow_mut().insert(key, work);
+        work
     }
 
     fn turns(&self, l: &Loop) -> u64 {

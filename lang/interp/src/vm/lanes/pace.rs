@@ -1,7 +1,7 @@
 //! Lanes or native code: whichever takes less for the same elements.
 //!
 //! Whole arrays are fast where code is straight-line arithmetic on numbers, and slow where it branches or makes small arrays. Which it is
-//! nobody has to know: both are tried, native code once runs on lanes have taken as long as compiling does. Results are
+//! nobody has to know: both are tried, native code when runs on lanes have taken as long as compiling does. Results are
 //! the same bits either way.
 
 use crate::ops::higher;
@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 /// What runs on lanes must have taken before native code is tried.
 const WORTH: Duration = Duration::from_millis(15);
+
+/// Runs of native code until it is decided. The first one compiles, and any of them may be late because its memory is new.
+const TRIALS: u8 = 4;
 
 /// Elements from which on it is.
 const FEWEST: usize = 64;
@@ -58,7 +61,7 @@ impl Paces {
     /// Whether native code is to be run.
     fn prefers_native(&self) -> bool {
         match (self.runs.get(), self.native.get(), self.lanes.get()) {
-            (0 | 1, ..) => self.spent.get() >= WORTH,
+            (..TRIALS, ..) => self.spent.get() >= WORTH,
             (_, Some(native), Some(lanes)) => native < lanes,
             _ => false,
         }
@@ -73,7 +76,7 @@ impl Paces {
         // An interrupt is met again on lanes.
         let made = higher::mapped(m, f, arrays).ok().flatten();
         let runs = self.runs.get();
-        self.runs.set(if made.is_some() { (runs + 1).min(2) } else { 2 });
+        self.runs.set(if made.is_some() { (runs + 1).min(TRIALS) } else { TRIALS });
         match &made {
             Some(_) if runs > 0 => least(&self.native, n, start.elapsed()),
             Some(_) => {}
