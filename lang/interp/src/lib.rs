@@ -27,6 +27,7 @@
 
 pub mod ad;
 mod attend;
+pub use attend::PIECE;
 pub(crate) mod engine;
 pub mod error;
 pub mod host;

@@ -107,7 +107,7 @@ unsafe fn make_room(ctx: &mut Ctx, b: &mut Handle) -> bool {
     let Some(new) = ctx.pool.floats(&[((len + 1) * n) as i64 * 2], Expect::ROW) else { return false };
     // SAFETY: the new handle is another one; both have room for the rows that are there.
     unsafe {
-        std::ptr::copy_nonoverlapping(b.data.cast::<f64>(), (*new).data.cast(), len * n);
+        crate::moves::copy(b.data.cast::<f64>(), (*new).data.cast(), len * n);
         take_over(b, &mut *new);
         ctx.pool.release(new);
     }
@@ -313,7 +313,7 @@ unsafe fn push_row(ctx: &mut Ctx, buffer: *mut Handle, row: &Handle) -> bool {
         }
         let to = b.data.cast::<f64>().add(len * n);
         if row.data.cast::<f64>() != to {
-            std::ptr::copy_nonoverlapping(row.data.cast::<f64>(), to, n);
+            crate::moves::copy(row.data.cast::<f64>(), to, n);
         }
     }
     b.dims[0] += 1;
@@ -345,11 +345,11 @@ unsafe fn push_ragged(ctx: &mut Ctx, b: &mut Handle, row: &Handle) -> Option<()>
         let len = *ends as usize;
         if len + n > b.room() as usize {
             let new = ctx.pool.floats(&[(len + n) as i64 * 2], Expect::ROW)?;
-            std::ptr::copy_nonoverlapping(b.data.cast::<f64>(), (*new).data.cast(), len);
+            crate::moves::copy(b.data.cast::<f64>(), (*new).data.cast(), len);
             take_over(b, &mut *new);
             ctx.pool.release(new);
         }
-        std::ptr::copy_nonoverlapping(row.data.cast::<f64>(), b.data.cast::<f64>().add(len), n);
+        crate::moves::copy(row.data.cast::<f64>(), b.data.cast::<f64>().add(len), n);
         *ends.add(1) = (len + n) as i64;
     }
     b.dims[0] += 1;

@@ -458,7 +458,7 @@ impl Pool {
         let Some(new) = self.floats(&[n], Expect::ROW) else { return false };
         // SAFETY: the new handle is another one, with room for as many elements.
         unsafe {
-            std::ptr::copy_nonoverlapping(h.data.cast::<f64>(), (*new).data.cast(), n as usize);
+            crate::moves::copy(h.data.cast::<f64>(), (*new).data.cast(), n as usize);
             std::mem::swap(&mut h.value, &mut (*new).value);
             std::mem::swap(&mut h.data, &mut (*new).data);
             std::mem::swap(&mut h.class, &mut (*new).class);
@@ -545,7 +545,7 @@ impl Pool {
         // SAFETY: the new handle is another one; both have room for `len`.
         unsafe {
             let n = &mut *new;
-            std::ptr::copy_nonoverlapping(b.data, n.data, 8 * len);
+            crate::moves::copy(b.data, n.data, 8 * len);
             std::mem::swap(&mut b.value, &mut n.value);
             std::mem::swap(&mut b.data, &mut n.data);
             std::mem::swap(&mut b.class, &mut n.class);

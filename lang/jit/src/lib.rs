@@ -35,6 +35,7 @@ mod functions;
 mod handle;
 mod layouts;
 mod module;
+mod moves;
 mod quick;
 mod running;
 mod runtime;

@@ -252,7 +252,7 @@ impl Run<'_> {
         let to = self.target(0, &x)?;
         if to.data != x.data {
             // SAFETY: both have so many elements, and the target is new.
-            unsafe { std::ptr::copy_nonoverlapping(x.data, to.data, x.len) };
+            unsafe { crate::moves::copy(x.data, to.data, x.len) };
         }
         // SAFETY: so many elements have been written there, and nobody else reads them.
         kernels::map(op, unsafe { std::slice::from_raw_parts_mut(to.data, x.len) });
@@ -284,7 +284,7 @@ impl Run<'_> {
             }
         };
         // SAFETY: the bounds are in `a`, and the target is new and as large as the part.
-        unsafe { std::ptr::copy_nonoverlapping(a.data.add(lo * row), to.data, n.unwrap_or(1) * row) };
+        unsafe { crate::moves::copy(a.data.add(lo * row), to.data, n.unwrap_or(1) * row) };
         Some(to.handle)
     }
 
@@ -306,7 +306,7 @@ impl Run<'_> {
         if let Some((at, n)) = h.ragged_row(self.words[1]) {
             let to = self.ctx.pool.floats(&[n], self.quick.expect)?;
             // SAFETY: so many numbers lie there, and the target is new and as large.
-            unsafe { std::ptr::copy_nonoverlapping(at, (*to).data.cast(), n as usize) };
+            unsafe { crate::moves::copy(at, (*to).data.cast(), n as usize) };
             return Some(to);
         }
         let v = {
@@ -330,7 +330,7 @@ impl Run<'_> {
         let n = dims.iter().product::<i64>() as usize;
         let to = self.ctx.pool.floats(dims, self.quick.expect)?;
         // SAFETY: the index is in bounds, and the target is new and as large as the row.
-        unsafe { std::ptr::copy_nonoverlapping(h.data.cast::<f64>().add(at * n), (*to).data.cast(), n) };
+        unsafe { crate::moves::copy(h.data.cast::<f64>().add(at * n), (*to).data.cast(), n) };
         Some(to)
     }
 
@@ -350,7 +350,7 @@ impl Run<'_> {
         unsafe {
             if (*a.handle).shape.is_null() {
                 let to = self.ctx.pool.floats(&[a.rank as i64], Expect::INTS)?;
-                std::ptr::copy_nonoverlapping(a.dims.as_ptr(), (*to).data.cast(), a.rank);
+                crate::moves::copy(a.dims.as_ptr(), (*to).data.cast(), a.rank);
                 (*a.handle).shape = to;
             }
             (*(*a.handle).shape).rc += 1;
@@ -378,8 +378,8 @@ impl Run<'_> {
         let to = self.fresh(&[a.dims[0].checked_add(b.dims[0])?])?;
         // SAFETY: the target is new and has room for both.
         unsafe {
-            std::ptr::copy_nonoverlapping(a.data, to.data, a.len);
-            std::ptr::copy_nonoverlapping(b.data, to.data.add(a.len), b.len);
+            crate::moves::copy(a.data, to.data, a.len);
+            crate::moves::copy(b.data, to.data.add(a.len), b.len);
         }
         Some(to.handle)
     }

@@ -40,7 +40,7 @@ pub(crate) unsafe extern "C" fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *m
         let Some(copy) = ctx.pool.floats(d.dims(), Expect::ROW) else { return none };
         // SAFETY: the copy is new and as large; the operand loses the owner that the result has instead.
         unsafe {
-            std::ptr::copy_nonoverlapping(d.data, (*copy).data.cast(), d.len);
+            crate::moves::copy(d.data, (*copy).data.cast(), d.len);
             ctx.pool.release(dest);
             let Some(new) = Floats::of(copy as u64) else { return none };
             d = new;
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C" fn count_places(ctx: *mut Ctx, slot: *mut *mut Hand
     let mut taken = p.to_vec();
     // SAFETY: the new array is as large as the destination, and written before it is a slice; the operands live until their owners go below.
     unsafe {
-        std::ptr::copy_nonoverlapping(d.data, (*best).data.cast(), d.len);
+        crate::moves::copy(d.data, (*best).data.cast(), d.len);
         let bins = std::slice::from_raw_parts_mut((*best).data.cast::<f64>(), d.len);
         kernels::count_places(*op, (bins, &mut taken), keys, (v.slice(), places));
         ctx.pool.release(dest);

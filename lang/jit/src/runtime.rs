@@ -317,7 +317,7 @@ pub(crate) unsafe extern "C" fn copied(ctx: *mut Ctx, data: *const f64, expect: 
     // SAFETY: native code passes its context, and as many elements as it says.
     unsafe {
         let Some(h) = (*ctx).pool.floats(dims, expect) else { return std::ptr::null_mut() };
-        std::ptr::copy_nonoverlapping(data, (*h).data.cast(), dims.iter().product::<i64>() as usize);
+        crate::moves::copy(data, (*h).data.cast(), dims.iter().product::<i64>() as usize);
         h
     }
 }
@@ -379,7 +379,7 @@ pub(crate) unsafe extern "C" fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut H
             (true, false) if (*shape).data.is_null() || (*shape).dims[0] != expect.rank() as i64 => return std::ptr::null_mut(),
             (true, false) => {
                 let mut dims = [0; AXES];
-                std::ptr::copy_nonoverlapping((*shape).data.cast::<i64>(), dims.as_mut_ptr(), expect.rank());
+                crate::moves::copy((*shape).data.cast::<i64>(), dims.as_mut_ptr(), expect.rank());
                 dims
             }
             (false, _) if (*h).data.is_null() => return std::ptr::null_mut(),
@@ -390,7 +390,7 @@ pub(crate) unsafe extern "C" fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut H
         if absent {
             std::ptr::write_bytes((*new).data, 0, 8 * n(dims));
         } else {
-            std::ptr::copy_nonoverlapping((*h).data, (*new).data, 8 * n(dims));
+            crate::moves::copy((*h).data, (*new).data, 8 * n(dims));
         }
         ctx.pool.release(h);
         new

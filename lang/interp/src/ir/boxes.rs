@@ -4,6 +4,7 @@
 //! buffer: a value of type `[]([]f64)` is an array of two axes; or, where rows have different lengths, a pair ([`ragged`]). Only native code reads such values. Whoever else gets one unpacks it:
 //! [`unpack`] is called wherever a value leaves native code, but for residuals that go back to native code as they are.
 
+use crate::attend;
 use crate::value::{Buf, Shape, Tuple, Value, array};
 use adl_ir::Ty;
 use std::rc::Rc;
@@ -44,7 +45,7 @@ pub fn parts(v: &Value) -> Option<(&[f64], &[i64])> {
 /// A value with so many axes of boxes, packed nowhere.
 pub fn unpack(v: Value, boxes: usize) -> Value {
     if let Some((x, starts)) = parts(&v) {
-        let row = |w: &[i64]| array::floats(x[w[0] as usize..w[1] as usize].to_vec());
+        let row = |w: &[i64]| array::floats(attend::part(&x[w[0] as usize..w[1] as usize]));
         let rows: Vec<Value> = starts.windows(2).map(row).collect();
         return array::make(Shape::from_slice(&[rows.len()]), Buf::Boxed(rows));
     }
@@ -58,7 +59,7 @@ pub fn unpack(v: Value, boxes: usize) -> Value {
         Buf::F64(x) if a.shape.len() > boxes => {
             let shape: Shape = a.shape[1..].into();
             let n: usize = shape.iter().product();
-            (0..a.shape[0]).map(|i| unpack(array::make(shape.clone(), Buf::F64(x[i * n..(i + 1) * n].to_vec())), boxes - 1)).collect()
+            (0..a.shape[0]).map(|i| unpack(array::make(shape.clone(), Buf::F64(attend::part(&x[i * n..(i + 1) * n]))), boxes - 1)).collect()
         }
         Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return v,
     };
@@ -88,7 +89,7 @@ pub fn pack(v: &Value, boxes: usize) -> Option<Value> {
             Some(s) if *s == r.shape => {}
             Some(_) => return None,
         }
-        out.extend_from_slice(x);
+        attend::append(&mut out, x);
     }
     let all = std::iter::once(rows.len()).chain(shape?).collect();
     Some(array::make(all, Buf::F64(out)))

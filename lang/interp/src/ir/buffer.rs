@@ -3,6 +3,7 @@
 //! A buffer begins with shape `[0]`. Its first element settles the other axes. Rows that are absent are counted before the first one that is
 //! there, and filled with zeros then; if all are absent, so is the array.
 
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Shape, Value, array};
 use adl_ir::Ty;
@@ -118,11 +119,11 @@ fn push_row(a: &mut Array, row: &Array) -> Res<()> {
             .hint("all rows of an array have one shape"));
     }
     match (&mut a.buf, &row.buf) {
-        (Buf::F64(b), Buf::F64(x)) => b.extend_from_slice(x),
-        (Buf::F32(b), Buf::F32(x)) => b.extend_from_slice(x),
-        (Buf::I64(b), Buf::I64(x)) => b.extend_from_slice(x),
-        (Buf::Bool(b), Buf::Bool(x)) => b.extend_from_slice(x),
-        (Buf::Boxed(b), Buf::Boxed(x)) => b.extend_from_slice(x),
+        (Buf::F64(b), Buf::F64(x)) => attend::append(b, x),
+        (Buf::F32(b), Buf::F32(x)) => attend::append(b, x),
+        (Buf::I64(b), Buf::I64(x)) => attend::append(b, x),
+        (Buf::Bool(b), Buf::Bool(x)) => attend::append(b, x),
+        (Buf::Boxed(b), Buf::Boxed(x)) => attend::append(b, x),
         _ if row.is_empty() => {}
         _ => return Err(kind()),
     }

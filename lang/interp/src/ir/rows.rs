@@ -1,5 +1,6 @@
 //! Elements and rows of arrays: reading, adding in place, sums. Arrays are plain (the main road has no traced values).
 
+use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::watch::Watch;
 use crate::ops::{self, arith, parallel};
@@ -52,11 +53,11 @@ pub(crate) fn at(a: &Value, at: &[Value]) -> Res<Value> {
 /// A range of the elements of a flat array.
 fn copied(a: &Array, range: std::ops::Range<usize>) -> Res<Buf> {
     Ok(match &a.buf {
-        Buf::F64(v) => Buf::F64(v[range].to_vec()),
-        Buf::F32(v) => Buf::F32(v[range].to_vec()),
-        Buf::I64(v) => Buf::I64(v[range].to_vec()),
-        Buf::Bool(v) => Buf::Bool(v[range].to_vec()),
-        Buf::Boxed(v) => Buf::Boxed(v[range].to_vec()),
+        Buf::F64(v) => Buf::F64(attend::part(&v[range])),
+        Buf::F32(v) => Buf::F32(attend::part(&v[range])),
+        Buf::I64(v) => Buf::I64(attend::part(&v[range])),
+        Buf::Bool(v) => Buf::Bool(attend::part(&v[range])),
+        Buf::Boxed(v) => Buf::Boxed(attend::part(&v[range])),
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(kind()),
     })
 }
@@ -337,7 +338,7 @@ pub(crate) fn put(d: Value, at: &[Value], v: &Value) -> Res<Value> {
         ($d:expr, $kind:ident) => {
             match v {
                 Value::Array(a) => match &a.buf {
-                    Buf::$kind(s) if s.len() == row => $d[o..o + row].clone_from_slice(s),
+                    Buf::$kind(s) if s.len() == row => attend::write(&mut $d[o..o + row], s),
                     _ => return Err(kind()),
                 },
                 _ => return Err(kind()),

@@ -250,7 +250,7 @@ fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
                     attend::poll()?;
                 }
                 if let Some(i) = usize::try_from(*i).ok().filter(|i| *i < n) {
-                    $d[i * row..(i + 1) * row].clone_from_slice(&$s[k * row..(k + 1) * row]);
+                    attend::write(&mut $d[i * row..(i + 1) * row], &$s[k * row..(k + 1) * row]);
                 }
             }
         };

@@ -73,7 +73,7 @@ pub(super) fn into(op: Bin, x: Operand<f64>, y: Operand<f64>, out: &mut [f64]) {
 /// The numbers of a part of an array.
 pub(super) fn copied(x: Operand<f64>, out: &mut [f64]) {
     match x {
-        Operand::Many(x) => out.copy_from_slice(x),
+        Operand::Many(x) => attend::write(out, x),
         Operand::One(x) => out.fill(x),
     }
 }
@@ -86,7 +86,7 @@ fn kinds() -> Box<Error> {
 pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
     if let (Buf::F64(x), true) = (&a.buf, Rc::strong_count(&a) > 1) {
         let out = made(w, x.len(), |at, out| {
-            out.copy_from_slice(&x[at..at + out.len()]);
+            attend::write(out, &x[at..at + out.len()]);
             kernels::map(op, out);
         })?;
         return Ok(array::make(a.shape.clone(), Buf::F64(out)));

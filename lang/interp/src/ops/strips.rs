@@ -8,6 +8,7 @@ use super::elementwise::{self, Operand};
 use super::kernels::{self, CHUNK};
 use super::parallel;
 use super::watch::Watch;
+use crate::attend;
 use crate::error::Res;
 use crate::value::array;
 use adl_prim::{Bin, Un};
@@ -139,7 +140,7 @@ impl Chain {
             let len = CHUNK.min(end - start);
             self.strip(g, s, (start, len), totals);
             for (out, slot) in outs.iter_mut().zip(&self.stored) {
-                out[start - at..][..len].copy_from_slice(&s.get(*slot)[..len]);
+                attend::write(&mut out[start - at..][..len], &s.get(*slot)[..len]);
             }
         }
     }

@@ -94,7 +94,7 @@ fn copy_runs<T: Clone>(v: &[T], indices: &[usize], row: usize) -> Res<Vec<T>> {
     for part in indices.chunks((attend::STRIDE / row.max(1)).max(1)) {
         attend::poll()?;
         for i in part {
-            out.extend_from_slice(&v[i * row..(i + 1) * row]);
+            attend::append(&mut out, &v[i * row..(i + 1) * row]);
         }
     }
     Ok(out)
@@ -123,7 +123,7 @@ pub fn part(a: &Array, lo: usize, hi: usize) -> Res<Array> {
     let shape: Shape = std::iter::once(hi - lo).chain(a.shape[1..].iter().copied()).collect();
     fn copy<T: Clone>(v: &[T]) -> Res<Vec<T>> {
         let mut out = room(v.len())?;
-        out.extend_from_slice(v);
+        attend::append(&mut out, v);
         Ok(out)
     }
     let range = lo * row..hi * row;
@@ -202,12 +202,12 @@ pub fn elem(a: &Array, i: usize) -> Value {
     let row: usize = a.shape[1..].iter().product();
     let range = i * row..(i + 1) * row;
     let buf = match &a.buf {
-        Buf::F64(v) => Buf::F64(v[range].to_vec()),
-        Buf::F32(v) => Buf::F32(v[range].to_vec()),
-        Buf::I64(v) => Buf::I64(v[range].to_vec()),
-        Buf::Bool(v) => Buf::Bool(v[range].to_vec()),
+        Buf::F64(v) => Buf::F64(attend::part(&v[range])),
+        Buf::F32(v) => Buf::F32(attend::part(&v[range])),
+        Buf::I64(v) => Buf::I64(attend::part(&v[range])),
+        Buf::Bool(v) => Buf::Bool(attend::part(&v[range])),
         Buf::Unit => Buf::Unit,
-        Buf::Boxed(v) => Buf::Boxed(v[range].to_vec()),
+        Buf::Boxed(v) => Buf::Boxed(attend::part(&v[range])),
         Buf::Tuple(cols) => Buf::Tuple(cols.iter().map(|c| column_elem(c, i)).collect()),
         Buf::Record(names, cols) => Buf::Record(names.clone(), cols.iter().map(|c| column_elem(c, i)).collect()),
     };

@@ -48,7 +48,7 @@ impl Emit<'_, '_, '_> {
         let exit = self.b.create_block();
         let goes_on = self.again(l, &t, n, at, sc);
         let body = self.b.create_block();
-        self.b.ins().brif(goes_on, body, &[], exit, &[]);
+        self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
         self.turn(l, &t, n, at, sc);
         self.depth -= 1;

@@ -33,7 +33,7 @@ use adl_interp::ir::live::{self, Info, Last, NEVER};
 use adl_interp::ir::native::Source;
 use adl_interp::ir::site;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
-use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
 use cranelift_codegen::ir::{self, AbiParam, BlockArg, InstBuilder, MemFlagsData, SigRef, Signature, StackSlot, StackSlotData, StackSlotKind, Type, Value, types};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -280,9 +280,28 @@ impl Emit<'_, '_, '_> {
     /// Goes on in a new block where `c` holds, and to `no` with arguments otherwise.
     fn unless(&mut self, c: Value, no: ir::Block, args: &[Value]) {
         let next = self.b.create_block();
-        let args: Vec<BlockArg> = args.iter().map(|v| BlockArg::Value(*v)).collect();
-        self.b.ins().brif(c, next, &[], no, &args);
+        self.stays(c, next, no, args);
         self.b.switch_to_block(next);
+    }
+
+    /// Goes to `inside` where `c` holds, and otherwise to `outside`, which may be outside of the loop.
+    ///
+    /// The branch is written the other way round: Cranelift takes what the loop does not change out of it only up to the first block outside that it meets,
+    /// and it meets the second target of a branch first.
+    fn stays(&mut self, c: Value, inside: ir::Block, outside: ir::Block, args: &[Value]) {
+        let args: Vec<BlockArg> = args.iter().map(|v| BlockArg::Value(*v)).collect();
+        let leaves = self.not(c);
+        self.b.ins().brif(leaves, outside, &args, inside, &[]);
+    }
+
+    /// What holds where `c` does not: for a comparison, the opposite one.
+    fn not(&mut self, c: Value) -> Value {
+        let data = self.b.func.dfg.value_def(c).inst().map(|i| self.b.func.dfg.insts[i]);
+        match data {
+            Some(ir::InstructionData::IntCompare { cond, args: [x, y], .. }) => self.b.ins().icmp(cond.complement(), x, y),
+            Some(ir::InstructionData::FloatCompare { cond, args: [x, y], .. }) => self.b.ins().fcmp(cond.complement(), x, y),
+            _ => self.b.ins().icmp_imm_s(IntCC::Equal, c, 0),
+        }
     }
 
     fn cold(&mut self) -> ir::Block {

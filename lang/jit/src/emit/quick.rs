@@ -174,7 +174,7 @@ impl Emit<'_, '_, '_> {
             }
             Op::Prim(Prim::Assert, vars) if s.outs.is_empty() && vars.len() == 2 && *self.ty(vars[0]) == Ty::Bool => {
                 let (c, cold, done) = (self.val(vars[0]), self.cold(), self.b.create_block());
-                self.b.ins().brif(c, done, &[], cold, &[]);
+                self.stays(c, done, cold, &[]);
                 self.b.switch_to_block(cold);
                 self.slow_lent(s);
                 self.goto(done, &[]);

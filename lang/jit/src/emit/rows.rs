@@ -175,7 +175,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(some);
         let rows = load(self, h, handle::offset::HINT);
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, index, rows);
-        self.b.ins().brif(inside, found, &[], none, &[]);
+        self.stays(inside, found, none, &[]);
         self.b.switch_to_block(found);
         let numbers = load(self, h, handle::offset::DIMS + 16);
         let bytes = self.b.ins().ishl_imm_s(index, 3);

@@ -66,7 +66,7 @@ impl Emit<'_, '_, '_> {
         let (header, vals) = self.header(&[&[zero], &acc[..]].concat());
         let (body, exit) = (self.b.create_block(), self.b.create_block());
         let goes_on = self.b.ins().icmp(BELOW, vals[0], n);
-        self.b.ins().brif(goes_on, body, &[], exit, &[]);
+        self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
         self.depth += 1;
         self.combine(x, &vals, &buffers, header, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
@@ -163,7 +163,7 @@ impl Emit<'_, '_, '_> {
             self.b.append_block_param(next, types::I64);
         });
         let goes_on = self.b.ins().icmp(BELOW, vals[0], n);
-        self.b.ins().brif(goes_on, body, &[], exit, &[]);
+        self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
         let key = self.key(keys, vals[0]);
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, key, extent);

@@ -27,7 +27,7 @@ impl Run<'_> {
                     if width == 1 {
                         *to.data.add(at) = *a.data.add(from);
                     } else {
-                        std::ptr::copy_nonoverlapping(a.data.add(from), to.data.add(at), width);
+                        crate::moves::copy(a.data.add(from), to.data.add(at), width);
                     }
                 }
             }
@@ -44,7 +44,7 @@ impl Run<'_> {
         let to = self.fresh(&dims[..=a.rank])?;
         for i in 0..n as usize {
             // SAFETY: the target is new and has room for so many.
-            unsafe { std::ptr::copy_nonoverlapping(a.data, to.data.add(i * a.len), a.len) };
+            unsafe { crate::moves::copy(a.data, to.data.add(i * a.len), a.len) };
         }
         Some(to.handle)
     }
@@ -64,7 +64,7 @@ impl Run<'_> {
         for i in 0..n {
             let a = self.array(i)?;
             // SAFETY: the target is new and has room for so many.
-            unsafe { std::ptr::copy_nonoverlapping(a.data, to.data.add(i * a.len), a.len) };
+            unsafe { crate::moves::copy(a.data, to.data.add(i * a.len), a.len) };
         }
         Some(to.handle)
     }

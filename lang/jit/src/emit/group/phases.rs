@@ -175,7 +175,7 @@ impl Emit<'_, '_, '_> {
         let start = vals[0];
         let (body, exit) = (self.b.create_block(), self.b.create_block());
         let more = self.b.ins().icmp(IntCC::SignedLessThan, start, n);
-        self.b.ins().brif(more, body, &[], exit, &[]);
+        self.stays(more, body, exit, &[]);
         self.b.switch_to_block(body);
         let (left, most) = (self.b.ins().isub(n, start), self.int(STRIP));
         let len = self.b.ins().umin(left, most);
@@ -252,7 +252,7 @@ impl Emit<'_, '_, '_> {
         let o = vals[0];
         let (body, exit) = (self.b.create_block(), self.b.create_block());
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, o, end);
-        self.b.ins().brif(more, body, &[], exit, &[]);
+        self.stays(more, body, exit, &[]);
         self.b.switch_to_block(body);
         self.phase_at(g, l, Now { phase, o, t }, stores);
         let next = self.b.ins().iadd_imm_s(o, i64::from(t.bytes()));

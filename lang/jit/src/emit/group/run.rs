@@ -262,7 +262,7 @@ impl Emit<'_, '_, '_> {
         let (header, vals) = self.header(&first);
         let (o, mut sums) = (vals[0], vals[1..].to_vec());
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, o, end);
-        self.b.ins().brif(more, body, &[], exit, &[]);
+        self.stays(more, body, exit, &[]);
         self.b.switch_to_block(body);
         let size = i64::from(t.bytes());
         for u in 0..unroll {

@@ -159,7 +159,7 @@ impl Kernel<'_, '_, '_, '_> {
         let (body, exit) = (self.e.b.create_block(), self.e.b.create_block());
         let last = self.e.b.ins().iadd_imm_s(self.given[2], -lanes);
         let more = self.e.b.ins().icmp(IntCC::SignedLessThanOrEqual, vals[0], last);
-        self.e.b.ins().brif(more, body, &[], exit, &[]);
+        self.e.stays(more, body, exit, &[]);
         self.e.b.switch_to_block(body);
         self.side = side;
         self.at = vals[0];
@@ -634,7 +634,7 @@ impl Kernel<'_, '_, '_, '_> {
         let (header, vals) = self.e.header(&first);
         let (body, exit) = (self.e.b.create_block(), self.e.b.create_block());
         let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
-        self.e.b.ins().brif(more, body, &[], exit, &[]);
+        self.e.stays(more, body, exit, &[]);
         self.e.b.switch_to_block(body);
         self.inner[id] = vals[0];
         self.carried(&l.body.params[1..], &vals[1..], l.init.len());

@@ -25,6 +25,9 @@ use plan::Plan;
 use stages::Stages;
 use words::Words;
 
+/// Statements in loops inside of which four vectors fit into the processor's registers.
+const SHORT: usize = 6;
+
 /// A loop with what follows it, as it is done here.
 struct Whole<'b> {
     s: &'b Stmt,
@@ -81,6 +84,8 @@ impl Emit<'_, '_, '_> {
         let stored: Vec<(usize, usize)> = x.stored.iter().copied().zip(x.w.outs.iter().copied()).collect();
         let side = match (x.p.inner.is_empty(), x.stages.size().unwrap_or(x.p.size)) {
             _ if x.p.calls_inside => 4,
+            // Most is done in loops inside, whose values stay in registers if there are few.
+            (false, _) if x.p.inside <= SHORT => 4,
             (false, ..12) => 4,
             (_, ..28) => 2,
             _ => 1,

@@ -312,7 +312,7 @@ impl Emit<'_, '_, '_> {
     /// Stops where there was no memory.
     fn room_for(&mut self, c: Value) {
         let (none, next) = (self.cold(), self.b.create_block());
-        self.b.ins().brif(c, next, &[], none, &[]);
+        self.stays(c, next, none, &[]);
         self.b.switch_to_block(none);
         let site = self.site();
         let site = self.int(i64::from(site));

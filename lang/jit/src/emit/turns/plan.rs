@@ -132,6 +132,8 @@ pub(super) struct Plan {
     pub calls_inside: bool,
     /// Statements.
     pub size: usize,
+    /// Those on Floats in loops inside.
+    pub inside: usize,
     /// Whether turns follow each other: something is added up in their order.
     pub sequential: bool,
     /// The index at which two additions may meet in one element.
@@ -147,7 +149,7 @@ pub(super) fn plan(f: &Function, l: &Loop) -> Option<Plan> {
     }
     let plan = Plan {
         ints: Vec::new(), classes: HashMap::new(), elements: HashMap::new(), arrays: Vec::new(), numbers: Vec::new(), reads: Vec::new(), holds: Vec::new(), compared: HashMap::new(), hold: Vec::new(),
-        sums: Vec::new(), carry: Vec::new(), inner: Vec::new(), calls: Vec::new(), calls_inside: false, size: 0, sequential: false, meets: None,
+        sums: Vec::new(), carry: Vec::new(), inner: Vec::new(), calls: Vec::new(), calls_inside: false, size: 0, inside: 0, sequential: false, meets: None,
     };
     let mut s = Search { f, p: plan };
     let turn = s.node(Int::Turn)?;
@@ -326,6 +328,8 @@ impl Search<'_> {
 
     fn stmt(&mut self, s: &Stmt, around: &Around) -> Option<()> {
         self.p.size += 1;
+        let floats = s.outs.iter().any(|v| *self.f.ty(*v) == Ty::F64) && !matches!(s.op, Op::Lit(_) | Op::Loop(_));
+        self.p.inside += usize::from(!around.loops.is_empty() && floats);
         if !s.lin_outs.is_empty() || self.p.size > LONGEST {
             return None;
         }
