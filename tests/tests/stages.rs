@@ -97,3 +97,17 @@ fn affine_reads_are_gathered() {
     }
     assert!(scatters("(x : [n]Float) = (sum for i < 2 -> cos x[i + 2]) + (sum for i < n - 2 -> sin x[i + 2])"));
 }
+
+#[test]
+fn native_loops_have_what_they_do_not_change_in_front_of_them() {
+    let (mut s, _) = session();
+    assert!(s.eval("let f (x : [n]Float) (a : Float) = loop s = 0.0 for i < n do loop s = s for j < i do s * 0.5 + x[j] * (x[i] / (a + float i))").ok());
+    let text = s.ir("clif", "f", &[]).unwrap();
+    let blocks: Vec<&str> = text.split("\nblock").collect();
+    let number = |b: &str| b.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse::<u32>().ok());
+    // A jump to a header that is met before: the end of a turn.
+    let turns = |b: &&&str| b.rsplit_once("jump block").is_some_and(|(_, to)| number(to) < number(b));
+    let ends: Vec<&&str> = blocks.iter().filter(turns).collect();
+    assert!(text.contains("fdiv") && ends.iter().any(|b| b.contains("fmul")), "{text}");
+    assert!(ends.iter().all(|b| !(b.contains("fmul") && b.contains("fdiv"))), "{text}");
+}

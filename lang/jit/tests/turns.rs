@@ -122,11 +122,11 @@ fn what_is_added_in_the_order_of_turns_stays_in_it() {
     for (reverse, op) in [("", "add"), ("reverse ", "sub"), ("", "mul"), ("reverse ", "max")] {
         let text = format!(
             "fn f0 f (v0: i64, v1: []f64, v2: [][]f64, v3: f64, v4: i64, v5: []i64) -> (f64, [][]f64, []f64, []f64, f64) {{
+              v17: i64 = 0
+              v18: i64 = 1
               v6: f64, v7: [][]f64, v8: []f64, v40: f64, v9: []f64, v41: i64 = loop for v0 {reverse}carry (v3, v2, v1, v3) over (v1) out (collect) (v10: i64, v12: f64, v13: [][]f64, v14: []f64, v42: f64, v11: f64) {{
                 v15: f64 = mul v11 v42
                 v16: bool = ne v10 v4
-                v17: i64 = 0
-                v18: i64 = 1
                 v51: f64 = sin v15
                 v52: f64 = div v11 v51
                 v19: f64 = add v52 v11
@@ -135,7 +135,8 @@ fn what_is_added_in_the_order_of_turns_stays_in_it() {
                   v22: f64 = exp v19
                   v23: [][]f64 = index_add v21 [v4, v17] v22
                   v24: [][]f64 = index_add v23 [v10, v18] v15
-                  return v24
+                  v28: [][]f64 = index_add v24 [v4, v18] v11
+                  return v28
                 }} else {{ return v13 }}
                 v25: []f64 = index_add v14 [v10] v15
                 v26: []f64 = index_add v25 [v4] v19

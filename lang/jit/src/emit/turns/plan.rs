@@ -151,7 +151,7 @@ pub(super) fn plan(f: &Function, l: &Loop) -> Option<Plan> {
         ints: Vec::new(), classes: HashMap::new(), elements: HashMap::new(), arrays: Vec::new(), numbers: Vec::new(), reads: Vec::new(), holds: Vec::new(), compared: HashMap::new(), hold: Vec::new(),
         sums: Vec::new(), carry: Vec::new(), inner: Vec::new(), calls: Vec::new(), calls_inside: false, size: 0, inside: 0, sequential: false, meets: None,
     };
-    let mut s = Search { f, p: plan };
+    let mut s = Search { f, p: plan, literals: None };
     let turn = s.node(Int::Turn)?;
     let (index, rest) = b.params.split_first()?;
     s.p.classes.insert(*index, Class::Int(turn));
@@ -188,6 +188,20 @@ struct Around {
 struct Search<'a> {
     f: &'a Function,
     p: Plan,
+    /// Ints that are written in the function, once somebody has asked.
+    literals: Option<HashMap<Var, i64>>,
+}
+
+/// The Ints that are written in a block and in those inside.
+fn literals(b: &Block, out: &mut HashMap<Var, i64>) {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        for s in &b.stmts {
+            match (&s.op, &s.outs[..]) {
+                (Op::Lit(Lit::I64(n)), [v]) => _ = out.insert(*v, *n),
+                (op, _) => op.blocks().into_iter().for_each(|b| literals(b, out)),
+            }
+        }
+    });
 }
 
 fn uses(b: &Block, v: Var) -> usize {
@@ -240,6 +254,17 @@ impl Search<'_> {
         Some(self.p.ints.len() - 1)
     }
 
+    /// The number that an Int from outside is written as.
+    fn literal(&mut self, v: Var) -> Option<i64> {
+        let f = self.f;
+        let all = self.literals.get_or_insert_with(|| {
+            let mut all = HashMap::new();
+            literals(&f.body, &mut all);
+            all
+        });
+        all.get(&v).copied()
+    }
+
     /// What a variable is.
     fn class(&mut self, v: Var) -> Option<Class> {
         if let Some(c) = self.p.classes.get(&v) {
@@ -250,7 +275,10 @@ impl Search<'_> {
                 self.p.numbers.push(v);
                 if *self.f.ty(v) == Ty::F64 { Class::Float } else { Class::Bool }
             }
-            Ty::I64 => Class::Int(self.node(Int::Outside(v))?),
+            Ty::I64 => {
+                let known = self.literal(v);
+                Class::Int(self.node(known.map_or(Int::Outside(v), Int::Lit))?)
+            }
             ty if Expect::of(ty).holds_floats() => {
                 self.p.arrays.push(v);
                 Class::Part(self.p.arrays.len() - 1, At::new())
