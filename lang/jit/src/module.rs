@@ -172,6 +172,11 @@ fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Ta
         emit::rare_function(module, *args, &mut func, &mut shared);
         jobs.push(Job { id: *id, name: None, func });
     }
+    if let Some((id, call)) = rare.releases() {
+        let mut func = ir::Function::with_name_signature(UserFuncName::user(0, id.as_u32()), Signature::new(module.isa().default_call_conv()));
+        emit::release_function(module, call, &mut func, &mut shared);
+        jobs.push(Job { id, name: None, func });
+    }
     let entry = entered(module, &unit.funcs[0], ids[0], &mut shared)?;
     let id = entry.id;
     jobs.push(entry);
@@ -229,6 +234,7 @@ impl Compiled {
             absent: pool.absent,
             absent_data: pool.cells.absent,
             returned: 0,
+            made: 0,
             pool,
             scratch: Vec::new(),
             tables: &self.tables,

@@ -90,6 +90,8 @@ pub(crate) struct Ctx {
     pub absent_data: *mut Cell,
     /// What a call that seldom happens gave.
     pub returned: u64,
+    /// The result of an operation that seldom happens.
+    pub made: u64,
     pub pool: Pool,
     /// Room for what turns of loops leave for others ([`crate::turns`]).
     pub scratch: Vec<f64>,
@@ -105,6 +107,7 @@ pub(crate) mod offset {
     pub const TICK: i32 = std::mem::offset_of!(Ctx, tick) as i32;
     pub const STACK_LIMIT: i32 = std::mem::offset_of!(Ctx, stack_limit) as i32;
     pub const RETURNED: i32 = std::mem::offset_of!(Ctx, returned) as i32;
+    pub const MADE: i32 = std::mem::offset_of!(Ctx, made) as i32;
     pub const ABSENT: i32 = std::mem::offset_of!(Ctx, absent) as i32;
     pub const ABSENT_DATA: i32 = std::mem::offset_of!(Ctx, absent_data) as i32;
     /// Where the lists of free cells begin.
@@ -199,6 +202,66 @@ pub(crate) unsafe extern "C" fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> 
         }
     }
     0
+}
+
+/// The same with operands as they are; the result goes into the context.
+unsafe fn slow_of<const N: usize>(ctx: *mut Ctx, id: u64, mut words: [u64; N]) -> u64 {
+    // SAFETY: native code passes its context and as many operands as the operation has, which has one result at most, for which there is room.
+    unsafe {
+        let failed = slow(ctx, id, words.as_mut_ptr());
+        (*ctx).made = words.first().copied().unwrap_or_default();
+        failed
+    }
+}
+
+unsafe extern "C" fn slow_0(ctx: *mut Ctx, id: u64) -> u64 {
+    // SAFETY: as of `slow_of`.
+    unsafe { slow_of(ctx, id, [0]) }
+}
+
+unsafe extern "C" fn slow_1(ctx: *mut Ctx, id: u64, a: u64) -> u64 {
+    // SAFETY: as of `slow_of`.
+    unsafe { slow_of(ctx, id, [a]) }
+}
+
+unsafe extern "C" fn slow_2(ctx: *mut Ctx, id: u64, a: u64, b: u64) -> u64 {
+    // SAFETY: as of `slow_of`.
+    unsafe { slow_of(ctx, id, [a, b]) }
+}
+
+unsafe extern "C" fn slow_3(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64) -> u64 {
+    // SAFETY: as of `slow_of`.
+    unsafe { slow_of(ctx, id, [a, b, c]) }
+}
+
+unsafe extern "C" fn slow_4(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u64) -> u64 {
+    // SAFETY: as of `slow_of`.
+    unsafe { slow_of(ctx, id, [a, b, c, d]) }
+}
+
+/// Operations by the number of their operands, with one result at most, which goes into the context.
+pub(crate) const SLOW_OF: [*const u8; 5] = [slow_0 as *const u8, slow_1 as *const u8, slow_2 as *const u8, slow_3 as *const u8, slow_4 as *const u8];
+
+/// A check that fails: it says a constant.
+pub(crate) unsafe extern "C" fn refused(ctx: *mut Ctx, id: u64, text: u64) -> u64 {
+    // SAFETY: native code passes its context, and a check that has a Bool and a text, which it takes over.
+    unsafe {
+        let text = constant(ctx, text);
+        slow(ctx, id, [0, text as u64].as_mut_ptr())
+    }
+}
+
+/// An element of an array, by the quick way if that applies. Null after an error.
+pub(crate) unsafe extern "C" fn row(ctx: *mut Ctx, quick: u64, id: u64, h: u64, index: u64) -> u64 {
+    // SAFETY: native code passes its context, a live handle, and two forms of one operation that makes no number.
+    unsafe {
+        let made = crate::quick::quick(ctx, quick, h, index, 0, 0, 0) as u64;
+        let mut words = [h, index];
+        match made {
+            0 if slow(ctx, id, words.as_mut_ptr()) == 0 => words[0],
+            made => made,
+        }
+    }
 }
 
 /// Says whether a handle's value is the only reference to its array, after an operation that was lent another reference.

@@ -124,7 +124,7 @@ impl Emit<'_, '_, '_> {
     /// An element; what `slow` emits gives it where an index is out of bounds.
     pub(super) fn element(&mut self, view: &View, is: &[Value], elem: &Ty, slow: impl FnOnce(&mut Self) -> Value) -> Value {
         let (t, _) = element(elem);
-        let (cold, done) = (self.cold(), self.b.create_block());
+        let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, t);
         let p = self.address(view, is, elem, cold);
         let x = self.b.ins().load(t, TRUSTED, p, 0);
@@ -157,7 +157,7 @@ impl Emit<'_, '_, '_> {
 
     /// The same on values: the handle afterwards.
     pub(super) fn update_in_place(&mut self, (h, view): (Value, &View), is: &[Value], x: Value, elem: &Ty, add: bool, slow: impl FnOnce(&mut Self) -> Value) -> Value {
-        let (cold, done) = (self.cold(), self.b.create_block());
+        let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
         let p = self.address(view, is, elem, cold);
         let rc = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
@@ -190,7 +190,7 @@ impl Emit<'_, '_, '_> {
         let (none, n) = (self.int(0), self.int(elems.len() as i64));
         let h = self.runtime(crate::runtime::target_row as *const u8, &[self.ctx, none, n], 1).unwrap_or(none);
         let fail = self.cold();
-        let done = self.b.create_block();
+        let done = self.fresh();
         self.b.append_block_param(done, types::I64);
         self.unless(h, fail, &[]);
         let data = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::DATA);
@@ -225,7 +225,7 @@ impl Emit<'_, '_, '_> {
             Kind::Bool => Ty::Bool,
             Kind::F64 | Kind::Ref(_) | Kind::Data(_) => Ty::F64,
         };
-        let (cold, write) = (self.cold(), self.b.create_block());
+        let (cold, write) = (self.cold(), self.fresh());
         let room = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::OWNED);
         let ok = self.b.ins().icmp(IntCC::UnsignedLessThan, len, room);
         self.b.ins().brif(ok, write, &[], cold, &[]);

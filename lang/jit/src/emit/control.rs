@@ -7,7 +7,6 @@ use adl_interp::ir::live::Info;
 use adl_ir::{Block, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, BlockCall, InstBuilder, JumpTableData, Value, types};
-use cranelift_module::Module;
 use std::collections::HashSet;
 
 impl Emit<'_, '_, '_> {
@@ -27,7 +26,7 @@ impl Emit<'_, '_, '_> {
     }
 
     fn merge(&mut self, s: &Stmt) -> ir::Block {
-        let done = self.b.create_block();
+        let done = self.fresh();
         for v in outs(s) {
             let t = self.word_type(*v);
             self.b.append_block_param(done, t);
@@ -43,7 +42,7 @@ impl Emit<'_, '_, '_> {
 
     pub(super) fn if_(&mut self, s: &Stmt, c: Var, arms: [&Block; 2], at: u32, sc: &Scope) {
         let dying = self.dying_inside(at, sc);
-        let (yes, no, done) = (self.b.create_block(), self.b.create_block(), self.merge(s));
+        let (yes, no, done) = (self.fresh(), self.fresh(), self.merge(s));
         let c = self.val(c);
         self.b.ins().brif(c, yes, &[], no, &[]);
         for ((arm, start), info) in arms.into_iter().zip([yes, no]).zip(inner(sc, at)) {
@@ -79,7 +78,7 @@ impl Emit<'_, '_, '_> {
     fn choose(&mut self, v: Var, arms: usize) -> Vec<ir::Block> {
         let h = self.val(v);
         let tag = self.which(h);
-        let starts: Vec<ir::Block> = (0..arms).map(|_| self.b.create_block()).collect();
+        let starts: Vec<ir::Block> = (0..arms).map(|_| self.fresh()).collect();
         let none = self.cold();
         let pool = &mut self.b.func.dfg.value_lists;
         let calls: Vec<BlockCall> = starts.iter().map(|b| BlockCall::new(*b, [], pool)).collect();
@@ -123,12 +122,19 @@ impl Emit<'_, '_, '_> {
         let Op::Call { f, args, lin_args, .. } = &s.op else { return };
         let Some(k) = self.job.unit.index.get(f).copied() else { return };
         let given = self.arguments(args, lin_args, at, sc);
-        let callee = self.job.module.declare_func_in_func(self.job.ids[k], self.b.func);
+        let callee = self.callee(self.job.ids[k]);
         let out = self.b.ins().stack_addr(types::I64, self.slot, 0);
         let all = [&[self.ctx, out], &given[..]].concat();
         let call = self.b.ins().call(callee, &all);
         let status = self.b.inst_results(call)[0];
-        let (bad, next) = (self.cold(), self.b.create_block());
+        self.unless_traced(status);
+        let vals: Vec<Value> = outs(s).copied().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(v)), i)).collect();
+        self.bind_outs(s, &vals);
+    }
+
+    /// Goes on where a callee's status is 0; otherwise this frame is added to the error.
+    fn unless_traced(&mut self, status: Value) {
+        let (bad, next) = (self.cold(), self.fresh());
         self.b.ins().brif(status, bad, &[], next, &[]);
         self.b.switch_to_block(bad);
         let site = self.site();
@@ -137,8 +143,6 @@ impl Emit<'_, '_, '_> {
         let fail = self.fail;
         self.goto(fail, &[]);
         self.b.switch_to_block(next);
-        let vals: Vec<Value> = outs(s).copied().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(v)), i)).collect();
-        self.bind_outs(s, &vals);
     }
 
     /// The end of a function: its last statement, if its results are the function's, ends it.
@@ -163,7 +167,7 @@ impl Emit<'_, '_, '_> {
         match &s.op {
             Op::If(c, x, y) => {
                 let dying = self.dying_inside(at, sc);
-                let (yes, no) = (self.b.create_block(), self.b.create_block());
+                let (yes, no) = (self.fresh(), self.fresh());
                 let c = self.val(*c);
                 self.b.ins().brif(c, yes, &[], no, &[]);
                 for ((arm, start), info) in [x, y].into_iter().zip([yes, no]).zip(inner(sc, at)) {
@@ -203,7 +207,7 @@ impl Emit<'_, '_, '_> {
             let body = self.body;
             return self.goto(body, given);
         }
-        let callee = self.job.module.declare_func_in_func(self.job.ids[k], self.b.func);
+        let callee = self.callee(self.job.ids[k]);
         let all = [&[self.ctx, self.out], given].concat();
         self.poll();
         self.b.ins().return_call(callee, &all);
@@ -212,7 +216,7 @@ impl Emit<'_, '_, '_> {
     /// Stops if an interrupt was asked for.
     pub(super) fn poll(&mut self) {
         let flag = self.b.ins().load(types::I8, TRUSTED, self.interrupt, 0);
-        let (stop, next) = (self.cold(), self.b.create_block());
+        let (stop, next) = (self.cold(), self.fresh());
         self.b.ins().brif(flag, stop, &[], next, &[]);
         self.b.switch_to_block(stop);
         let site = self.site();
@@ -226,7 +230,7 @@ impl Emit<'_, '_, '_> {
     pub(super) fn report(&mut self, done: Value, total: Value) {
         let at = self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::TICK);
         let flag = self.b.ins().load(types::I8, TRUSTED, at, 0);
-        let (tell, next) = (self.cold(), self.b.create_block());
+        let (tell, next) = (self.cold(), self.fresh());
         self.b.ins().brif(flag, tell, &[], next, &[]);
         self.b.switch_to_block(tell);
         self.runtime(runtime::progress as *const u8, &[self.ctx, done, total], 0);

@@ -51,7 +51,7 @@ impl Emit<'_, '_, '_> {
 
     /// A cell with room for so many words: a free one, if there is one.
     fn new_cell(&mut self, room: u16) -> Value {
-        let done = self.b.create_block();
+        let done = self.fresh();
         self.b.append_block_param(done, types::I64);
         let cold = self.cold();
         if usize::from(room) < LISTS {
@@ -77,7 +77,7 @@ impl Emit<'_, '_, '_> {
 
     /// Which constructor a cell is, opened; negative if there is none.
     pub(super) fn which(&mut self, cell: Value) -> Value {
-        let done = self.b.create_block();
+        let done = self.fresh();
         self.b.append_block_param(done, types::I32);
         let tag = self.b.ins().load(types::I32, TRUSTED, cell, cells::offset::TAG);
         let open = self.b.ins().icmp_imm_s(IntCC::SignedGreaterThanOrEqual, tag, 0);
@@ -93,7 +93,7 @@ impl Emit<'_, '_, '_> {
 
     /// Binds variables to the fields of a cell. `tag`: its constructor, where it is not known to be an open one of that.
     pub(super) fn bind_fields(&mut self, f: &Fields, tag: Option<u32>) {
-        let done = self.b.create_block();
+        let done = self.fresh();
         for v in f.own {
             let t = self.word_type(*v);
             self.b.append_block_param(done, t);
@@ -114,7 +114,7 @@ impl Emit<'_, '_, '_> {
         let tys: Vec<_> = f.own.iter().map(|v| self.word_type(*v)).collect();
         let vals: Vec<Value> = tys.into_iter().enumerate().map(|(i, t)| self.b.ins().load(t, TRUSTED, f.cell, field(i))).collect();
         if f.gone {
-            let shared = self.b.create_block();
+            let shared = self.fresh();
             let rc = self.b.ins().load(types::I64, TRUSTED, f.cell, cells::offset::RC);
             let alone = self.b.ins().icmp_imm_s(IntCC::Equal, rc, 1);
             self.unless(alone, shared, &[]);
@@ -186,10 +186,10 @@ impl Emit<'_, '_, '_> {
         let takes = self.takes(&[a, b], at, sc, &|_| false);
         let (x, y) = (self.val(a), self.val(b));
         let absent = self.b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), self.ctx, runtime::offset::ABSENT_DATA);
-        let done = self.b.create_block();
+        let done = self.fresh();
         self.b.append_block_param(done, types::I64);
         for (gone, other, take) in [(x, y, takes[1]), (y, x, takes[0])] {
-            let (one, next) = (self.b.create_block(), self.b.create_block());
+            let (one, next) = (self.fresh(), self.fresh());
             let none = self.b.ins().icmp(IntCC::Equal, gone, absent);
             self.b.ins().brif(none, one, &[], next, &[]);
             self.b.switch_to_block(one);

@@ -45,13 +45,15 @@ impl Emit<'_, '_, '_> {
         };
         let t = self.start(s, l, &given, n);
         self.depth += 1;
-        let exit = self.b.create_block();
+        let around = self.outer;
+        self.outer &= l.body.stmts.iter().any(|s| matches!(s.op, Op::Loop(_)));
+        let exit = self.fresh();
         let goes_on = self.again(l, &t, n, at, sc);
-        let body = self.b.create_block();
+        let body = self.fresh();
         self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
         self.turn(l, &t, n, at, sc);
-        self.depth -= 1;
+        (self.depth, self.outer) = (self.depth - 1, around);
         self.b.switch_to_block(exit);
         self.end(s, l, &t);
         let mut gone: Vec<Var> = inits.into_iter().chain(kept).filter(|v| !taken.contains(v) && (dying.contains(v) || self.dies(*v, at, sc))).collect();
@@ -99,7 +101,7 @@ impl Emit<'_, '_, '_> {
 
     /// A block with parameters, entered with these values.
     pub(super) fn header(&mut self, first: &[Value]) -> (ir::Block, Vec<Value>) {
-        let header = self.b.create_block();
+        let header = self.fresh();
         for v in first {
             let t = self.b.func.dfg.value_type(*v);
             self.b.append_block_param(header, t);

@@ -24,7 +24,7 @@ mod soacs;
 mod texts;
 mod turns;
 
-pub(crate) use rare::{Rare, function as rare_function};
+pub(crate) use rare::{Rare, function as rare_function, release as release_function};
 
 use crate::handle::{self, Expect};
 use crate::runtime::{self, Kind, Site, Slow, Tables};
@@ -34,7 +34,7 @@ use adl_interp::ir::native::Source;
 use adl_interp::ir::site;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::{CondCode, IntCC};
-use cranelift_codegen::ir::{self, AbiParam, BlockArg, InstBuilder, MemFlagsData, SigRef, Signature, StackSlot, StackSlotData, StackSlotKind, Type, Value, types};
+use cranelift_codegen::ir::{self, AbiParam, BlockArg, FuncRef, InstBuilder, MemFlagsData, SigRef, Signature, StackSlot, StackSlotData, StackSlotKind, Type, Value, types};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
@@ -125,11 +125,10 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
     b.append_block_params_for_function_params(start);
     b.switch_to_block(start);
     let slot = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * widest(job, f), 3));
-    let fail = b.create_block();
+    let (fail, body) = (b.create_block(), b.create_block());
     b.set_cold_block(fail);
     let given: Vec<Value> = b.block_params(start).to_vec();
     let interrupt = b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), given[0], runtime::offset::INTERRUPT);
-    let body = b.create_block();
     let config = job.module.target_config();
     let mut e = Emit {
         job,
@@ -151,7 +150,8 @@ pub(crate) fn function(job: &mut Job, f: &Rc<Function>, func: &mut ir::Function,
         fail,
         body,
         depth: 0,
-        sigs: HashMap::new(),
+        imported: Imported::default(),
+        outer: false,
         stmt_site: None,
         span: adl_syntax::span::Span::default(),
     };
@@ -207,6 +207,13 @@ struct Bound {
     row: Option<(Var, Value)>,
 }
 
+/// What the function knows of others, once each.
+#[derive(Default)]
+struct Imported {
+    sigs: HashMap<Signature, SigRef>,
+    callees: HashMap<FuncId, FuncRef>,
+}
+
 struct Emit<'a, 'j, 'f> {
     job: &'a mut Job<'j>,
     f: &'a Rc<Function>,
@@ -238,7 +245,9 @@ struct Emit<'a, 'j, 'f> {
     body: ir::Block,
     /// Loops around.
     depth: u32,
-    sigs: HashMap<(usize, usize), SigRef>,
+    imported: Imported,
+    /// Whether what is being emitted is not in a loop, or in one with loops inside: a few instructions more take no time there.
+    outer: bool,
     /// The site of the statement, if it has been made.
     stmt_site: Option<u32>,
     span: adl_syntax::span::Span,
@@ -279,7 +288,7 @@ impl Emit<'_, '_, '_> {
 
     /// Goes on in a new block where `c` holds, and to `no` with arguments otherwise.
     fn unless(&mut self, c: Value, no: ir::Block, args: &[Value]) {
-        let next = self.b.create_block();
+        let next = self.fresh();
         self.stays(c, next, no, args);
         self.b.switch_to_block(next);
     }
@@ -304,31 +313,53 @@ impl Emit<'_, '_, '_> {
         }
     }
 
+    /// Goes to `yes` with arguments where `c` holds, and to `no` otherwise.
+    fn either(&mut self, c: Value, yes: ir::Block, args: &[Value], no: ir::Block) {
+        let args: Vec<BlockArg> = args.iter().map(|v| BlockArg::Value(*v)).collect();
+        let other = self.not(c);
+        self.b.ins().brif(other, no, &[], yes, &args);
+    }
+
+    /// Whether the code that is being emitted seldom runs.
+    fn seldom(&self) -> bool {
+        self.b.current_block().is_some_and(|b| self.b.func.layout.is_cold(b))
+    }
+
+    /// A block that runs as seldom as the one from which it is reached.
+    fn fresh(&mut self) -> ir::Block {
+        let b = self.b.create_block();
+        if self.seldom() {
+            self.b.set_cold_block(b);
+        }
+        b
+    }
+
     fn cold(&mut self) -> ir::Block {
         let b = self.b.create_block();
         self.b.set_cold_block(b);
         b
     }
 
+    /// A signature, once in the function.
+    fn imported(&mut self, sig: Signature) -> SigRef {
+        if let Some(s) = self.imported.sigs.get(&sig) {
+            return *s;
+        }
+        let s = self.b.import_signature(sig.clone());
+        self.imported.sigs.insert(sig, s);
+        s
+    }
+
     /// Calls a function of the runtime: words in, one word or none out.
     fn runtime(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
-        let rare = self.b.current_block().is_some_and(|b| self.b.func.layout.is_cold(b));
         // Arrays are freed more often than it looks: each turn, perhaps.
-        if rare && args.first() == Some(&self.ctx) && f != runtime::free as *const u8 && f != crate::cells::free as *const u8 {
+        if self.seldom() && args.first() == Some(&self.ctx) && f != runtime::free as *const u8 && f != crate::cells::free as *const u8 {
             return self.rare_call(f, args, returns);
         }
-        let conv = self.job.module.isa().default_call_conv();
-        let sig = match self.sigs.get(&(args.len(), returns)) {
-            Some(s) => *s,
-            None => {
-                let mut sig = Signature::new(conv);
-                sig.params.extend(vec![AbiParam::new(types::I64); args.len()]);
-                sig.returns.extend(vec![AbiParam::new(types::I64); returns]);
-                let s = self.b.import_signature(sig);
-                self.sigs.insert((args.len(), returns), s);
-                s
-            }
-        };
+        let mut sig = Signature::new(self.job.module.isa().default_call_conv());
+        sig.params.extend(vec![AbiParam::new(types::I64); args.len()]);
+        sig.returns.extend(vec![AbiParam::new(types::I64); returns]);
+        let sig = self.imported(sig);
         let at = self.int(f as i64);
         let call = self.b.ins().call_indirect(sig, at, args);
         self.b.inst_results(call).first().copied()
@@ -337,19 +368,34 @@ impl Emit<'_, '_, '_> {
     /// A call that seldom happens: it leaves all registers as they are, so that what is in them stays there on the usual way.
     fn rare_call(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         let id = self.job.rare.id(self.job.module, args.len())?;
-        let callee = self.job.module.declare_func_in_func(id, self.b.func);
+        let callee = self.callee(id);
         let at = self.int(f as i64);
         self.b.ins().call(callee, &[&[at], args].concat());
         (returns > 0).then(|| self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::RETURNED))
     }
 
+    /// A function of the unit, once in the function that calls it.
+    fn callee(&mut self, id: FuncId) -> FuncRef {
+        if let Some(f) = self.imported.callees.get(&id) {
+            return *f;
+        }
+        let f = self.job.module.declare_func_in_func(id, self.b.func);
+        self.imported.callees.insert(id, f);
+        f
+    }
+
     /// Calls a function of the runtime that may fail.
     fn fallible(&mut self, f: *const u8, args: &[Value]) {
         if let Some(status) = self.runtime(f, args, 1) {
-            let ok = self.b.ins().icmp_imm_s(IntCC::Equal, status, 0);
-            let fail = self.fail;
-            self.unless(ok, fail, &[]);
+            self.unless_failed(status);
         }
+    }
+
+    /// Goes on where a status is 0.
+    fn unless_failed(&mut self, status: Value) {
+        let (fail, next) = (self.fail, self.fresh());
+        self.b.ins().brif(status, fail, &[], next, &[]);
+        self.b.switch_to_block(next);
     }
 
     /// Stops the recursion where the stack ends.
@@ -376,6 +422,7 @@ impl Emit<'_, '_, '_> {
     /// The whole function.
     fn whole(&mut self, given: &[Value], info: &Info) {
         self.guard_stack();
+        self.outer = !self.job.unit.recursive;
         self.begin(given);
         let f = self.f.clone();
         self.tail(&f.body, &Scope { info, dying: &HashSet::new() });
@@ -447,7 +494,14 @@ impl Emit<'_, '_, '_> {
 
     /// Takes an owner of a handle away.
     fn release(&mut self, h: Value) {
-        self.release_by(h, runtime::free as *const u8);
+        let small = self.outer || self.seldom();
+        match small.then(|| self.job.rare.release(self.job.module)).flatten() {
+            Some(id) => {
+                let callee = self.callee(id);
+                self.b.ins().call(callee, &[self.ctx, h]);
+            }
+            None => self.release_by(h, runtime::free as *const u8),
+        }
     }
 
     /// Takes an owner away; `free` is called for the last one.
@@ -455,7 +509,7 @@ impl Emit<'_, '_, '_> {
         let n = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
         let n = self.b.ins().iadd_imm_s(n, -1);
         self.b.ins().store(TRUSTED, n, h, handle::offset::RC);
-        let (gone, next) = (self.cold(), self.b.create_block());
+        let (gone, next) = (self.cold(), self.fresh());
         self.b.ins().brif(n, next, &[], gone, &[]);
         self.b.switch_to_block(gone);
         self.runtime(free, &[self.ctx, h], 0);
@@ -581,16 +635,36 @@ impl Emit<'_, '_, '_> {
         self.slow_on(site.what, &args, takes, outs, site.zeros)
     }
 
+    /// An operation of the interpreter on a few operands, where that seldom happens.
+    fn slow_seldom(&mut self, slow: Slow, args: &[(Kind, Value)]) -> Vec<Value> {
+        let out = slow.outs.first().copied();
+        let mut words = vec![self.ctx, self.ctx];
+        for (kind, x) in args {
+            words.push(self.to_word(*kind, *x));
+        }
+        self.job.tables.slow.push(slow);
+        words[1] = self.int(self.job.tables.slow.len() as i64 - 1);
+        let f = runtime::SLOW_OF[args.len()];
+        let Some(status) = self.rare_call(f, &words, 1) else { return Vec::new() };
+        let made = out.map(|kind| self.b.ins().load(word_of(kind), TRUSTED, self.ctx, runtime::offset::MADE));
+        self.unless_failed(status);
+        made.into_iter().collect()
+    }
+
     /// An operation of the interpreter on these operands.
     fn slow_on(&mut self, what: adl_interp::ir::step::What, args: &[(Kind, Value)], takes: Vec<bool>, outs: Vec<Kind>, zeros: Vec<adl_interp::value::Value>) -> Vec<Value> {
+        let site = self.site();
+        let kinds = args.iter().map(|a| a.0).zip(takes).collect();
+        let slow = Slow { what, args: kinds, outs: outs.clone(), zeros, site };
+        if self.seldom() && args.len() < runtime::SLOW_OF.len() && outs.len() <= 1 {
+            return self.slow_seldom(slow, args);
+        }
         for (i, (kind, x)) in args.iter().enumerate() {
             let w = self.to_word(*kind, *x);
             self.b.ins().stack_store(types::I64, w, self.slot, 8 * i as i32);
         }
-        let site = self.site();
         let id = self.job.tables.slow.len() as i64;
-        let kinds = args.iter().map(|a| a.0).zip(takes).collect();
-        self.job.tables.slow.push(Slow { what, args: kinds, outs: outs.clone(), zeros, site });
+        self.job.tables.slow.push(slow);
         let id = self.int(id);
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
         self.fallible(runtime::slow as *const u8, &[self.ctx, id, slot]);
@@ -611,13 +685,16 @@ impl Emit<'_, '_, '_> {
 
     /// A word that the runtime or a callee has left.
     fn from_slot(&mut self, kind: Kind, i: usize) -> Value {
-        let at = 8 * i as i32;
-        let t = match kind {
-            Kind::F64 => types::F64,
-            Kind::F32 => types::F32,
-            Kind::Bool => types::I8,
-            Kind::I64 | Kind::Ref(_) | Kind::Data(_) => types::I64,
-        };
-        self.b.ins().stack_load(types::I64, t, self.slot, at)
+        self.b.ins().stack_load(types::I64, word_of(kind), self.slot, 8 * i as i32)
+    }
+}
+
+/// The machine type of a word of a kind.
+fn word_of(kind: Kind) -> Type {
+    match kind {
+        Kind::F64 => types::F64,
+        Kind::F32 => types::F32,
+        Kind::Bool => types::I8,
+        Kind::I64 | Kind::Ref(_) | Kind::Data(_) => types::I64,
     }
 }

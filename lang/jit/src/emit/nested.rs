@@ -112,7 +112,7 @@ impl Emit<'_, '_, '_> {
 
     /// A turn's row that may be where it belongs.
     pub(super) fn count_row(&mut self, buffer: Value, x: Value, push: impl FnOnce(&mut Self)) {
-        let (cold, here, done) = (self.cold(), self.b.create_block(), self.b.create_block());
+        let (cold, here, done) = (self.cold(), self.fresh(), self.fresh());
         self.b.ins().brif(x, cold, &[], here, &[]);
         self.b.switch_to_block(cold);
         push(self);

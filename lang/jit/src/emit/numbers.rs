@@ -41,7 +41,7 @@ impl Emit<'_, '_, '_> {
         sig.params.push(AbiParam::new(first));
         sig.params.extend(vec![AbiParam::new(types::F64); args.len() - 1]);
         sig.returns.push(AbiParam::new(types::F64));
-        let sig = self.b.import_signature(sig);
+        let sig = self.imported(sig);
         let at = self.int(f as i64);
         let call = self.b.ins().call_indirect(sig, at, args);
         self.b.inst_results(call)[0]
@@ -209,7 +209,7 @@ impl Emit<'_, '_, '_> {
 
     /// Division that rounds down, and its remainder; divisors 0 and -1 go the slow way.
     fn int_div(&mut self, s: &Stmt, op: Bin, x: Value, y: Value) -> Value {
-        let (slow, done) = (self.cold(), self.b.create_block());
+        let (slow, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
         let up = self.b.ins().iadd_imm_s(y, 1);
         let ok = self.b.ins().icmp_imm_s(IntCC::UnsignedGreaterThan, up, 1);

@@ -3,7 +3,7 @@
 use super::{Emit, Scope, is_ref};
 use crate::handle::Expect;
 use crate::quick::{self, Fast, Quick, WORDS};
-use crate::runtime::Kind;
+use crate::runtime::{self, Kind, Slow};
 use adl_interp::ir::site;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim};
@@ -121,10 +121,9 @@ impl Emit<'_, '_, '_> {
         args.extend(words);
         args.resize(2 + WORDS, none);
         let made = self.runtime(quick::quick as *const u8, &args, 1).unwrap_or(id);
-        let (cold, done) = (self.cold(), self.b.create_block());
+        let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
-        self.unless(made, cold, &[]);
-        self.goto(done, &[made]);
+        self.either(made, done, &[made], cold);
         self.b.switch_to_block(cold);
         let other = slow(self);
         self.goto(done, &[other]);
@@ -135,7 +134,7 @@ impl Emit<'_, '_, '_> {
     /// Reductions to a number.
     fn quick_number(&mut self, s: &Stmt, at: u32, sc: &Scope) -> bool {
         let Some(vars) = reduced(self.f, s) else { return false };
-        let (cold, done) = (self.cold(), self.b.create_block());
+        let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::F64);
         let seen: Vec<_> = vars.iter().map(|v| self.seen(*v)).collect();
         for (data, dims) in &seen {
@@ -173,10 +172,10 @@ impl Emit<'_, '_, '_> {
                 true
             }
             Op::Prim(Prim::Assert, vars) if s.outs.is_empty() && vars.len() == 2 && *self.ty(vars[0]) == Ty::Bool => {
-                let (c, cold, done) = (self.val(vars[0]), self.cold(), self.b.create_block());
+                let (c, cold, done) = (self.val(vars[0]), self.cold(), self.fresh());
                 self.stays(c, done, cold, &[]);
                 self.b.switch_to_block(cold);
-                self.slow_lent(s);
+                self.refused(s, vars[1]);
                 self.goto(done, &[]);
                 self.b.switch_to_block(done);
                 self.release_dying(vars, at, sc);
@@ -184,6 +183,20 @@ impl Emit<'_, '_, '_> {
             }
             _ => false,
         }
+    }
+
+    /// What a check does that fails: it says a text.
+    fn refused(&mut self, s: &Stmt, text: Var) {
+        let site = site::site(&self.job.source.datas, self.f, s);
+        let Some(said) = self.said(text).filter(|_| site.vars.len() == 2) else {
+            self.slow_lent(s);
+            return;
+        };
+        let kinds = vec![(Kind::Bool, false), (Kind::of(self.ty(text)), true)];
+        let at = self.site();
+        self.job.tables.slow.push(Slow { what: site.what, args: kinds, outs: Vec::new(), zeros: site.zeros, site: at });
+        let (id, said) = (self.int(self.job.tables.slow.len() as i64 - 1), self.int(said));
+        self.fallible(runtime::refused as *const u8, &[self.ctx, id, said]);
     }
 
     /// Whether a variable is only a place in an array.
@@ -196,7 +209,7 @@ impl Emit<'_, '_, '_> {
         let mut sig = Signature::new(self.job.module.isa().default_call_conv());
         sig.params.extend(vec![AbiParam::new(types::I64); args.len()]);
         sig.returns.push(AbiParam::new(types::F64));
-        let sig = self.b.import_signature(sig);
+        let sig = self.imported(sig);
         let at = self.int(f as i64);
         let call = self.b.ins().call_indirect(sig, at, args);
         self.b.inst_results(call)[0]

@@ -4,43 +4,65 @@
 //! numbers in memory. These go through a function that saves all registers.
 
 use super::TRUSTED;
-use crate::runtime::offset;
+use crate::handle;
+use crate::runtime::{self, offset};
 use cranelift_codegen::ir::{self, AbiParam, InstBuilder, Signature, types};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::JITModule;
 use cranelift_module::{FuncId, Linkage, Module};
 
-/// The functions through which a unit calls, by the number of arguments: the address of the runtime's function, its context, the rest.
+/// Functions that leave all registers as they were.
 #[derive(Default)]
-pub(crate) struct Rare(Vec<(usize, FuncId)>);
+pub(crate) struct Rare {
+    /// Those through which a unit calls, by the number of arguments: the address of the runtime's function, its context, the rest.
+    calls: Vec<(usize, FuncId)>,
+    /// The one that takes an owner of a handle away.
+    release: Option<FuncId>,
+}
 
-fn signature(args: usize) -> Signature {
+/// Of a function of so many words.
+fn signature(words: usize) -> Signature {
     let mut sig = Signature::new(CallConv::PreserveAll);
-    sig.params.extend(vec![AbiParam::new(types::I64); args + 1]);
+    sig.params.extend(vec![AbiParam::new(types::I64); words]);
     sig
 }
 
 impl Rare {
     /// The function for so many arguments.
     pub fn id(&mut self, module: &mut JITModule, args: usize) -> Option<FuncId> {
-        if let Some((_, id)) = self.0.iter().find(|(n, _)| *n == args) {
+        if let Some((_, id)) = self.calls.iter().find(|(n, _)| *n == args) {
             return Some(*id);
         }
-        let id = module.declare_function(&format!("rare{args}"), Linkage::Local, &signature(args)).ok()?;
-        self.0.push((args, id));
+        let id = module.declare_function(&format!("rare{args}"), Linkage::Local, &signature(args + 1)).ok()?;
+        self.calls.push((args, id));
         Some(id)
+    }
+
+    /// The function that takes an owner of a handle away: context, handle.
+    pub fn release(&mut self, module: &mut JITModule) -> Option<FuncId> {
+        if self.release.is_none() {
+            self.id(module, 2)?;
+            self.release = module.declare_function("release", Linkage::Local, &signature(2)).ok();
+        }
+        self.release
+    }
+
+    /// The same, if it is still to be defined, and the one through which it calls.
+    pub fn releases(&self) -> Option<(FuncId, FuncId)> {
+        let (_, call) = self.calls.iter().find(|(n, _)| *n == 2)?;
+        self.release.map(|r| (r, *call))
     }
 
     /// What is still to be defined: numbers of arguments, with functions.
     pub fn all(&self) -> &[(usize, FuncId)] {
-        &self.0
+        &self.calls
     }
 }
 
 /// Emits the function for so many arguments. What the runtime gives goes into the context.
 pub(crate) fn function(module: &JITModule, args: usize, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
-    func.signature = signature(args);
+    func.signature = signature(args + 1);
     let mut b = FunctionBuilder::new(func, shared);
     let block = b.create_block();
     b.append_block_params_for_function_params(block);
@@ -53,6 +75,30 @@ pub(crate) fn function(module: &JITModule, args: usize, func: &mut ir::Function,
     let call = b.ins().call_indirect(sig, given[0], &given[1..]);
     let made = b.inst_results(call)[0];
     b.ins().store(TRUSTED, made, given[1], offset::RETURNED);
+    b.ins().return_(&[]);
+    b.seal_all_blocks();
+    b.finalize(module.target_config());
+}
+
+/// Emits the function that takes an owner of a handle away. `call`: the one through which it frees what has none left.
+pub(crate) fn release(module: &mut JITModule, call: FuncId, func: &mut ir::Function, shared: &mut FunctionBuilderContext) {
+    func.signature = signature(2);
+    let mut b = FunctionBuilder::new(func, shared);
+    let (block, gone, done) = (b.create_block(), b.create_block(), b.create_block());
+    b.append_block_params_for_function_params(block);
+    b.set_cold_block(gone);
+    b.switch_to_block(block);
+    let [ctx, h] = [0, 1].map(|i| b.block_params(block)[i]);
+    let n = b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
+    let n = b.ins().iadd_imm_s(n, -1);
+    b.ins().store(TRUSTED, n, h, handle::offset::RC);
+    b.ins().brif(n, done, &[], gone, &[]);
+    b.switch_to_block(gone);
+    let callee = module.declare_func_in_func(call, b.func);
+    let free = b.ins().iconst(types::I64, runtime::free as *const u8 as i64);
+    b.ins().call(callee, &[free, ctx, h]);
+    b.ins().jump(done, &[]);
+    b.switch_to_block(done);
     b.ins().return_(&[]);
     b.seal_all_blocks();
     b.finalize(module.target_config());

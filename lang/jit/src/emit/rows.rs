@@ -5,7 +5,8 @@
 
 use super::{Bound, Emit, Scope, View, group, is_ref};
 use crate::handle::{self, AXES, Expect};
-use crate::runtime::{self, Kind};
+use crate::quick::{Fast, Quick};
+use crate::runtime::{self, Kind, Slow};
 use adl_interp::ir::lower::zero_of;
 use adl_interp::ir::step::What;
 use adl_ir::{Block, Function, Loop, Op, Stmt, Ty, Var};
@@ -89,6 +90,11 @@ impl Search<'_> {
     }
 }
 
+/// The element of an array at an index.
+fn at_index() -> What {
+    What::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None })
+}
+
 impl Emit<'_, '_, '_> {
     /// Binds a variable to a row of an array that nobody changes before the row is read for the last time; whether it could.
     pub(super) fn bind_row(&mut self, p: Var, a: Var, index: Value) -> bool {
@@ -104,7 +110,7 @@ impl Emit<'_, '_, '_> {
             Ty::Bool => 1,
             _ => 8,
         };
-        let done = self.b.create_block();
+        let done = self.fresh();
         for _ in &view.dims {
             self.b.append_block_param(done, types::I64);
         }
@@ -168,7 +174,7 @@ impl Emit<'_, '_, '_> {
 
     /// Of rows of different lengths: goes to `done` with the place of one, where it is there.
     fn ragged_row(&mut self, h: Value, index: Value, done: ir::Block) {
-        let (some, found, none) = (self.b.create_block(), self.b.create_block(), self.cold());
+        let (some, found, none) = (self.fresh(), self.fresh(), self.cold());
         let load = |e: &mut Self, at: Value, offset: i32| e.b.ins().load(types::I64, super::TRUSTED, at, offset);
         let starts = load(self, h, handle::offset::DIMS + 24);
         self.b.ins().brif(starts, some, &[], none, &[]);
@@ -191,6 +197,9 @@ impl Emit<'_, '_, '_> {
     /// A row as a value with an owner, by the interpreter's operation.
     pub(super) fn row(&mut self, a: Var, index: Value, p: Var) -> Value {
         let ty = self.ty(p).clone();
+        if self.seldom() {
+            return self.whole_row(a, index, &ty);
+        }
         let Some(view) = self.vals[a.0 as usize].as_ref().and_then(|b| b.view.clone()) else { return self.whole_row(a, index, &ty) };
         let expect = Expect::of(&ty);
         if let (Ty::Data(_), Expect::CELLS) = (&ty, Expect::of(self.ty(a))) {
@@ -199,7 +208,7 @@ impl Emit<'_, '_, '_> {
         if !expect.holds_floats() || view.dims.len() != expect.rank() + 1 {
             return self.whole_row(a, index, &ty);
         }
-        let (cold, done) = (self.cold(), self.b.create_block());
+        let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, index, view.dims[0]);
         self.unless(inside, cold, &[]);
@@ -221,7 +230,7 @@ impl Emit<'_, '_, '_> {
 
     /// An element of an array of data.
     fn cell_at(&mut self, a: Var, view: &View, index: Value, ty: &Ty) -> Value {
-        let (cold, done) = (self.cold(), self.b.create_block());
+        let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, index, view.dims[0]);
         self.unless(inside, cold, &[]);
@@ -241,13 +250,29 @@ impl Emit<'_, '_, '_> {
     fn whole_row(&mut self, a: Var, index: Value, ty: &Ty) -> Value {
         let (h, made) = self.handle(a);
         let Some((way, expect)) = super::quick::row_way(self.ty(a), ty) else { return self.slow_row((h, made), a, index, ty) };
+        if self.seldom() {
+            return self.seldom_row((way, expect), (h, made), a, index, ty);
+        }
         self.quick_or(way, &[h, index], &[made, false], expect, |e| e.slow_row((h, made), a, index, ty))
     }
 
+    /// The same in one call, where that seldom happens.
+    fn seldom_row(&mut self, (what, expect): (Fast, Expect), (h, made): (Value, bool), a: Var, index: Value, ty: &Ty) -> Value {
+        self.job.tables.quick.push(Quick { what, takes: u32::from(made), expect });
+        let args = vec![(Kind::of(self.f.ty(a)), made), (Kind::I64, false)];
+        let site = self.site();
+        self.job.tables.slow.push(Slow { what: at_index(), args, outs: vec![Kind::of(ty)], zeros: vec![zero_of(ty)], site });
+        let [quick, slow] = [self.job.tables.quick.len(), self.job.tables.slow.len()].map(|n| n as i64 - 1);
+        let (quick, slow) = (self.int(quick), self.int(slow));
+        let row = self.runtime(runtime::row as *const u8, &[self.ctx, quick, slow, h, index], 1).unwrap_or(h);
+        let fail = self.fail;
+        self.unless(row, fail, &[]);
+        row
+    }
+
     fn slow_row(&mut self, (h, made): (Value, bool), a: Var, index: Value, ty: &Ty) -> Value {
-        let what = What::Op(Op::Index { a: Var(0), at: vec![Var(1)], shape: None });
         let args = [(Kind::of(self.f.ty(a)), h), (Kind::I64, index)];
-        self.slow_on(what, &args, vec![made, false], vec![Kind::of(ty)], vec![zero_of(ty)])[0]
+        self.slow_on(at_index(), &args, vec![made, false], vec![Kind::of(ty)], vec![zero_of(ty)])[0]
     }
 
     /// The value of a variable, and whether it was made for this use, which must take it over.

@@ -159,10 +159,9 @@ impl Emit<'_, '_, '_> {
     /// A scalar, where `ok` holds; otherwise what the interpreter's operation gives.
     pub(super) fn or_slow(&mut self, s: &Stmt, ok: Value, x: Value) -> Value {
         let t = self.b.func.dfg.value_type(x);
-        let (slow, done) = (self.cold(), self.b.create_block());
+        let (slow, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, t);
-        self.unless(ok, slow, &[]);
-        self.goto(done, &[x]);
+        self.either(ok, done, &[x], slow);
         self.b.switch_to_block(slow);
         let y = self.slow_lent(s)[0];
         self.goto(done, &[y]);
@@ -172,10 +171,9 @@ impl Emit<'_, '_, '_> {
 
     /// The same for an operation on scalars that are no variables.
     pub(super) fn or_slow_add(&mut self, ok: Value, sum: Value, x: Value, y: Value) -> Value {
-        let (slow, done) = (self.cold(), self.b.create_block());
+        let (slow, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
-        self.unless(ok, slow, &[]);
-        self.goto(done, &[sum]);
+        self.either(ok, done, &[sum], slow);
         self.b.switch_to_block(slow);
         let what = adl_interp::ir::step::What::Op(Op::Bin(Bin::Add, Var(0), Var(1)));
         let z = self.slow_on(what, &[(Kind::I64, x), (Kind::I64, y)], vec![false; 2], vec![Kind::I64], vec![adl_interp::value::Value::Int(0)])[0];

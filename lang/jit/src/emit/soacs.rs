@@ -55,7 +55,7 @@ impl Emit<'_, '_, '_> {
         let acc = self.owned(&x.neutral, at, sc, &keep);
         let first = self.val(x.arrays[0]);
         let n = self.extent(first);
-        let done = self.b.create_block();
+        let done = self.fresh();
         super::outs(s).for_each(|v| _ = self.b.append_block_param(done, machine_type(self.f.ty(*v))));
         self.running(x, (first, acc[0]), done);
         let buffers: Vec<Value> = match x.kind {
@@ -64,13 +64,14 @@ impl Emit<'_, '_, '_> {
         };
         let zero = self.int(0);
         let (header, vals) = self.header(&[&[zero], &acc[..]].concat());
-        let (body, exit) = (self.b.create_block(), self.b.create_block());
+        let (body, exit) = (self.fresh(), self.fresh());
         let goes_on = self.b.ins().icmp(BELOW, vals[0], n);
         self.stays(goes_on, body, exit, &[]);
         self.b.switch_to_block(body);
         self.depth += 1;
+        let around = std::mem::take(&mut self.outer);
         self.combine(x, &vals, &buffers, header, &Scope { info: &inner(sc, at)[0], dying: &HashSet::new() });
-        self.depth -= 1;
+        (self.depth, self.outer) = (self.depth - 1, around);
         self.b.switch_to_block(exit);
         let outs = if x.kind == SoacKind::Reduce { vals[1..].to_vec() } else { self.scanned(s, x, &vals, &buffers) };
         self.goto(done, &outs);
@@ -99,7 +100,7 @@ impl Emit<'_, '_, '_> {
         let (op, none) = (self.int(op as i64), self.int(0));
         let neutral = self.to_word(Kind::F64, neutral);
         let made = self.runtime(running::running as *const u8, &[self.ctx, array, neutral, op], 1).unwrap_or(none);
-        let next = self.b.create_block();
+        let next = self.fresh();
         self.b.ins().brif(made, done, &[ir::BlockArg::Value(made)], next, &[]);
         self.b.switch_to_block(next);
     }
@@ -140,7 +141,7 @@ impl Emit<'_, '_, '_> {
         let taken = self.takes(dest, at, sc, &keep);
         let given = self.owned(dest, at, sc, &keep);
         let keys_handle = self.val(keys);
-        let done = self.b.create_block();
+        let done = self.fresh();
         given.iter().for_each(|_| _ = self.b.append_block_param(done, types::I64));
         self.counted(dest, (keys, values, op), &given, done);
         let scope = Scope { info: &inner(sc, at)[0], dying: &HashSet::new() };
@@ -158,7 +159,7 @@ impl Emit<'_, '_, '_> {
         let (n, extent) = (self.extent(keys_handle), self.extent(given[0]));
         let zero = self.int(0);
         let (header, vals) = self.header(&[&[zero], given].concat());
-        let (body, exit, next) = (self.b.create_block(), self.b.create_block(), self.b.create_block());
+        let (body, exit, next) = (self.fresh(), self.fresh(), self.fresh());
         given.iter().for_each(|_| {
             self.b.append_block_param(next, types::I64);
         });
@@ -169,8 +170,9 @@ impl Emit<'_, '_, '_> {
         let inside = self.b.ins().icmp(IntCC::UnsignedLessThan, key, extent);
         self.unless(inside, next, &vals[1..]);
         self.depth += 1;
+        let around = std::mem::take(&mut self.outer);
         let made = self.apply_at(s, (dest, values, op), (&vals, key), sc);
-        self.depth -= 1;
+        (self.depth, self.outer) = (self.depth - 1, around);
         self.goto(next, &made);
         self.b.switch_to_block(next);
         let mut back = vec![self.b.ins().iadd_imm_s(vals[0], 1)];
@@ -192,7 +194,7 @@ impl Emit<'_, '_, '_> {
         let (keys, values, op) = (self.val(keys), self.val(*v), self.int(op as i64));
         let none = self.int(0);
         let made = self.runtime(running::count as *const u8, &[self.ctx, given, keys, values, op], 1).unwrap_or(none);
-        let next = self.b.create_block();
+        let next = self.fresh();
         self.b.ins().brif(made, done, &[ir::BlockArg::Value(made)], next, &[]);
         self.b.switch_to_block(next);
     }
@@ -208,7 +210,7 @@ impl Emit<'_, '_, '_> {
         let (keys, values, places, op) = (self.val(keys), self.val(v), self.val(values[1]), self.int(op as i64));
         let none = self.int(0);
         let did = self.runtime(running::count_places as *const u8, &[self.ctx, slot, keys, values, places, op], 1).unwrap_or(none);
-        let (yes, next) = (self.b.create_block(), self.b.create_block());
+        let (yes, next) = (self.fresh(), self.fresh());
         self.b.ins().brif(did, yes, &[], next, &[]);
         self.b.switch_to_block(yes);
         let made: Vec<Value> = (0..given.len()).map(|i| self.b.ins().stack_load(types::I64, types::I64, self.slot, 8 * i as i32)).collect();

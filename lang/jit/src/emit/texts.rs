@@ -129,6 +129,11 @@ impl Emit<'_, '_, '_> {
         true
     }
 
+    /// The constant that a text is which is made only where it is said.
+    pub(super) fn said(&self, v: Var) -> Option<i64> {
+        self.later.said.get(&v).copied()
+    }
+
     /// A text or shape that is made now.
     pub(super) fn say(&mut self, v: Var) -> Option<Value> {
         if let Some(s) = self.later.asked.get(&v).cloned() {

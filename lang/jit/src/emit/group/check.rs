@@ -85,7 +85,7 @@ impl Emit<'_, '_, '_> {
     }
 
     fn own_base(&mut self, (v, shape): (Var, Option<Var>), k: usize, own: &[Value], slow: ir::Block) -> Value {
-        let (cold, done) = (self.cold(), self.b.create_block());
+        let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
         let rc = self.b.ins().load(types::I64, TRUSTED, own[k], handle::offset::RC);
         let owned = self.b.ins().load(types::I64, TRUSTED, own[k], handle::offset::OWNED);

@@ -173,7 +173,7 @@ impl Emit<'_, '_, '_> {
         let zero = self.int(0);
         let (header, vals) = self.header(&[zero]);
         let start = vals[0];
-        let (body, exit) = (self.b.create_block(), self.b.create_block());
+        let (body, exit) = (self.fresh(), self.fresh());
         let more = self.b.ins().icmp(IntCC::SignedLessThan, start, n);
         self.stays(more, body, exit, &[]);
         self.b.switch_to_block(body);
@@ -250,7 +250,7 @@ impl Emit<'_, '_, '_> {
     fn strip_of(&mut self, g: &Group, l: &Loop, (start, end): (Value, Value), (phase, t): (u32, Type), stores: &[(Var, Value)]) -> Value {
         let (header, vals) = self.header(&[start]);
         let o = vals[0];
-        let (body, exit) = (self.b.create_block(), self.b.create_block());
+        let (body, exit) = (self.fresh(), self.fresh());
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, o, end);
         self.stays(more, body, exit, &[]);
         self.b.switch_to_block(body);

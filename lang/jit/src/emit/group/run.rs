@@ -59,7 +59,7 @@ impl Emit<'_, '_, '_> {
             self.stmt(&b.stmts[*i as usize], *i, sc);
         }
         (self.span, self.stmt_site) = (b.stmts[at as usize].span, None);
-        let (slow, done) = (self.cold(), self.b.create_block());
+        let (slow, done) = (self.cold(), self.fresh());
         let results: Vec<Var> = g.stored.iter().chain(&g.changed).chain(&g.totals).copied().collect();
         let bases: Vec<Var> = g.bases().into_iter().map(|(v, _)| v).collect();
         let before: Vec<Option<Bound>> = bases.iter().map(|v| self.vals[v.0 as usize].clone()).collect();
@@ -197,7 +197,7 @@ impl Emit<'_, '_, '_> {
             let x = self.folded(acc, tail);
             self.b.ins().store(TRUSTED, x, place, 8 * t as i32);
         }
-        let exit = self.b.create_block();
+        let exit = self.fresh();
         let more = self.b.ins().icmp(IntCC::UnsignedLessThan, chunk_end, last);
         self.b.ins().brif(more, header, &[ir::BlockArg::Value(chunk_end)], exit, &[]);
         self.b.switch_to_block(exit);
@@ -220,7 +220,7 @@ impl Emit<'_, '_, '_> {
 
     /// A sum of those of chunks: every how many-th from which one on.
     fn of_parts(&mut self, parts: Value, (first, step): (i64, i64), n: Value) -> Value {
-        let (many, done) = (self.cold(), self.b.create_block());
+        let (many, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::F64);
         let parts = self.b.ins().iadd_imm_s(parts, 8 * first);
         let one = self.b.ins().load(types::F64, TRUSTED, parts, 0);
@@ -252,7 +252,7 @@ impl Emit<'_, '_, '_> {
 
     /// A loop over bytes from `start` to `end`; where it has ended, and as many sums of each total as there are elements side by side.
     fn strip(&mut self, g: &Group, l: &Loop, stores: &[(Var, Value)], (start, end): (Value, Value), t: Type, unroll: i64) -> (Value, Vec<Value>) {
-        let (body, exit) = (self.b.create_block(), self.b.create_block());
+        let (body, exit) = (self.fresh(), self.fresh());
         let mut first = vec![start];
         if !g.totals.is_empty() {
             let zero = self.b.ins().f64const(0.0);
@@ -368,7 +368,7 @@ impl Emit<'_, '_, '_> {
             match freed.iter().find(|(d, _)| d == v) {
                 None => self.release(h),
                 Some((_, made)) => {
-                    let (gone, next) = (self.b.create_block(), self.b.create_block());
+                    let (gone, next) = (self.fresh(), self.fresh());
                     let same = self.b.ins().icmp(IntCC::Equal, h, *made);
                     self.b.ins().brif(same, next, &[], gone, &[]);
                     self.b.switch_to_block(gone);

@@ -121,7 +121,8 @@ fn emitter<'x, 'j, 'f>(outer: &'x mut Emit<'_, 'j, '_>, b: FunctionBuilder<'f>, 
         fail: start,
         body: start,
         depth: 0,
-        sigs: HashMap::new(),
+        imported: Default::default(),
+        outer: false,
         stmt_site: None,
         span: outer.span,
     }
@@ -156,7 +157,7 @@ impl Kernel<'_, '_, '_, '_> {
     fn turns(&mut self, k: Value, side: usize) -> Value {
         let lanes = (2 * side as i64).max(1);
         let (header, vals) = self.e.header(&[k]);
-        let (body, exit) = (self.e.b.create_block(), self.e.b.create_block());
+        let (body, exit) = (self.e.fresh(), self.e.fresh());
         let last = self.e.b.ins().iadd_imm_s(self.given[2], -lanes);
         let more = self.e.b.ins().icmp(IntCC::SignedLessThanOrEqual, vals[0], last);
         self.e.stays(more, body, exit, &[]);
@@ -632,7 +633,7 @@ impl Kernel<'_, '_, '_, '_> {
         let mut first = vec![self.e.int(0)];
         l.init.iter().for_each(|v| self.carry(*v, &mut first));
         let (header, vals) = self.e.header(&first);
-        let (body, exit) = (self.e.b.create_block(), self.e.b.create_block());
+        let (body, exit) = (self.e.fresh(), self.e.fresh());
         let more = self.e.b.ins().icmp(IntCC::SignedLessThan, vals[0], n);
         self.e.stays(more, body, exit, &[]);
         self.e.b.switch_to_block(body);

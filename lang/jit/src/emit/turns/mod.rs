@@ -54,7 +54,7 @@ impl Emit<'_, '_, '_> {
         let made = self.define_turns(&whole)?;
         let next = at + 1 + whole.sums.len() as u32;
         (self.span, self.stmt_site) = (s.span, None);
-        let (slow, done) = (self.b.create_block(), self.b.create_block());
+        let (slow, done) = (self.fresh(), self.fresh());
         let results: Vec<Var> = self.results(&whole);
         for v in &results {
             let t = self.word_type(*v);

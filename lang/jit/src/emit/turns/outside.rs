@@ -192,7 +192,7 @@ impl Emit<'_, '_, '_> {
             let (h, expect) = (self.val(s.init), Expect::of(self.ty(s.init)));
             let absent = self.b.ins().load(types::I64, TRUSTED.with_readonly().with_can_move(), self.ctx, runtime::offset::ABSENT);
             let gone = self.b.ins().icmp(IntCC::Equal, h, absent);
-            let (make, done) = (self.cold(), self.b.create_block());
+            let (make, done) = (self.cold(), self.fresh());
             self.b.append_block_param(done, types::I64);
             self.b.ins().brif(gone, make, &[], done, &[ir::BlockArg::Value(h)]);
             self.b.switch_to_block(make);
@@ -260,7 +260,7 @@ impl Emit<'_, '_, '_> {
 
     /// Does something unless two words are the same.
     fn unless_same(&mut self, x: Value, y: Value, f: impl FnOnce(&mut Self)) {
-        let (other, next) = (self.b.create_block(), self.b.create_block());
+        let (other, next) = (self.fresh(), self.fresh());
         let same = self.b.ins().icmp(IntCC::Equal, x, y);
         self.b.ins().brif(same, next, &[], other, &[]);
         self.b.switch_to_block(other);
@@ -277,7 +277,7 @@ impl Emit<'_, '_, '_> {
             if !taken[place] {
                 // A new one is nobody else's.
                 let old = self.val(v);
-                let (mine, next) = (self.b.create_block(), self.b.create_block());
+                let (mine, next) = (self.fresh(), self.fresh());
                 let same = self.b.ins().icmp(IntCC::Equal, h, old);
                 self.b.ins().brif(same, mine, &[], next, &[]);
                 self.b.switch_to_block(mine);
@@ -291,7 +291,7 @@ impl Emit<'_, '_, '_> {
 
     /// The array, or a copy if others hold it.
     fn alone(&mut self, h: Value, expect: Expect) -> Value {
-        let (cold, done) = (self.cold(), self.b.create_block());
+        let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
         let rc = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::RC);
         let owned = self.b.ins().load(types::I64, TRUSTED, h, handle::offset::OWNED);
@@ -311,7 +311,7 @@ impl Emit<'_, '_, '_> {
 
     /// Stops where there was no memory.
     fn room_for(&mut self, c: Value) {
-        let (none, next) = (self.cold(), self.b.create_block());
+        let (none, next) = (self.cold(), self.fresh());
         self.stays(c, next, none, &[]);
         self.b.switch_to_block(none);
         let site = self.site();
