@@ -4,7 +4,7 @@
 //! interpreter's values and calls its operations wherever it has no instructions of its own. So results are the same bits, errors the
 //! same text at the same place, and every function compiles, whatever it contains.
 //!
-//! - `unit`: what is compiled together.
+//! - `unit`: what is compiled together; `split`: loops of a large function as functions.
 //! - `module`: machine code made, run, freed. One Cranelift module a unit, whose memory goes when the last reference does.
 //! - `emit`: IR → Cranelift's IR. Scalars are machine values, control flow is control flow; elements of flat arrays are read and written
 //!   in line behind bounds checks.
@@ -39,6 +39,7 @@ mod moves;
 mod quick;
 mod running;
 mod runtime;
+mod split;
 mod turns;
 mod unit;
 mod words;

@@ -1,5 +1,6 @@
 //! What is compiled together: a function with all that it calls.
 
+use crate::split;
 use adl_interp::ir::native::Source;
 use adl_ir::{Block, FnId, Function, Op};
 use std::collections::HashMap;
@@ -21,6 +22,8 @@ pub(crate) struct Unit {
     pub tail_calls: bool,
     /// Whether functions call each other in a circle.
     pub recursive: bool,
+    /// From which one on functions are loops of the first one.
+    parts: usize,
 }
 
 impl Unit {
@@ -28,7 +31,7 @@ impl Unit {
     pub fn new(source: &Source, at: u32) -> Result<Unit, String> {
         let of_place: HashMap<u32, FnId> = source.places.iter().map(|(f, p)| (*p, *f)).collect();
         let first = *of_place.get(&at).ok_or("a function that is not lowered")?;
-        let mut u = Unit { funcs: Vec::new(), index: HashMap::new(), tail_calls: false, recursive: false };
+        let mut u = Unit { funcs: Vec::new(), index: HashMap::new(), tail_calls: false, recursive: false, parts: 0 };
         let (mut todo, mut size) = (vec![first], 0);
         u.index.insert(first, 0);
         let mut callees: Vec<Vec<usize>> = Vec::new();
@@ -54,7 +57,27 @@ impl Unit {
             u.funcs.push(f);
         }
         u.recursive = circular(&callees);
+        u.parts = u.funcs.len();
+        if !u.recursive {
+            u.split();
+        }
         Ok(u)
+    }
+
+    /// Takes the loops of the first function out if it is large.
+    fn split(&mut self) {
+        let next = FnId(self.index.keys().map(|f| f.0 + 1).max().unwrap_or(0));
+        let Some((first, parts)) = split::split(&self.funcs[0], next) else { return };
+        self.funcs[0] = Rc::new(first);
+        for (k, f) in parts.into_iter().enumerate() {
+            self.index.insert(FnId(next.0 + k as u32), self.funcs.len());
+            self.funcs.push(Rc::new(f));
+        }
+    }
+
+    /// Whether a function is a loop of another one, in whose frame it runs.
+    pub fn is_part(&self, k: usize) -> bool {
+        k >= self.parts
     }
 }
 

@@ -55,6 +55,37 @@ fn errors_name_the_functions_that_they_leave() {
     assert_eq!(names, ["inner", "outer"]);
 }
 
+/// A function with so many loops that they are compiled apart from it: each adds the sines of elements up to one that a callee reads.
+fn with_loops(loops: usize) -> String {
+    let mut text = String::from("fn f0 inner (v0: []f64, v1: i64) -> (f64) { v2: f64 = index v0 [v1] v3: f64 = sin v2 return v3 }\nfn f1 outer (v0: []f64, v1: i64) -> (f64, []f64) { v2: f64 = 0.5 v3: str = \"no\" v4: []f64 = zero []f64 v6: []i64 = stack v1\n");
+    let (mut sum, mut array) = (2, 4);
+    for k in 0..loops {
+        let v = |i: usize| format!("v{}", 10 + 20 * k + i);
+        let [i, x, y, z, c, a, out, n, row, rows] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map(v);
+        let [b, d, total, e, g] = [10, 11, 12, 13, 14].map(v);
+        text += &format!("{out}: []f64, {rows}: []f64, {n}: i64 = loop for v1 carry (v{array}) out (collect) ({i}: i64, {a}: []f64) {{
+            {x}: f64 = call f0 (v0, {i}) checkpoint {c}: bool = le {x} v2 prim assert {c} v3 {y}: f64 = mul {x} v2 {z}: f64 = add {y} v{sum}
+            {row}: []f64 = index_add {a} [{i}] {z} shape v6 {b}: f64 = mul {z} v2 {d}: f64 = sub {b} v2 {e}: f64 = cos {d} {g}: f64 = mul {e} v2 return {row}, {g} }}
+            {total}: f64 = sum {rows}\n");
+        (sum, array) = (10 + 20 * k + 12, 10 + 20 * k + 6);
+    }
+    text + &format!("return v{sum}, v{array} }}")
+}
+
+#[test]
+fn loops_that_are_compiled_apart_belong_to_their_function() {
+    let (p, f) = program(&with_loops(12));
+    let x = |n: i64| array::floats((0..n).map(|i| 0.01 * i as f64).collect());
+    for n in [0, 1, 3, 40] {
+        both(&p, f, &[x(n), Value::Int(n)]).unwrap_or_else(|e| panic!("{n}: {}", e.diag.message));
+    }
+    let e = both(&p, f, &[x(5), Value::Int(6)]).expect_err("an index out of bounds");
+    let names: Vec<&str> = e.diag.stack.iter().map(|s| s.0.as_str()).collect();
+    assert_eq!(names, ["inner", "outer"]);
+    let e = both(&p, f, &[x(90), Value::Int(90)]).expect_err("a check that fails");
+    assert!(e.diag.message.contains("no"), "{}", e.diag.message);
+}
+
 #[test]
 fn rows_that_loops_inside_make_stand_one_behind_the_other() {
     let text = "fn f0 f (v0: i64, v1: i64, v2: f64) -> ([][]i64, [][]f64, [][]bool, [][]f32, []f64) {

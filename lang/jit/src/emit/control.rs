@@ -127,7 +127,11 @@ impl Emit<'_, '_, '_> {
         let all = [&[self.ctx, out], &given[..]].concat();
         let call = self.b.ins().call(callee, &all);
         let status = self.b.inst_results(call)[0];
-        self.unless_traced(status);
+        if self.job.unit.is_part(k) {
+            self.unless_failed(status);
+        } else {
+            self.unless_traced(status);
+        }
         let vals: Vec<Value> = outs(s).copied().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(v)), i)).collect();
         self.bind_outs(s, &vals);
     }

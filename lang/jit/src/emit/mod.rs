@@ -401,7 +401,7 @@ impl Emit<'_, '_, '_> {
     /// Stops the recursion where the stack ends.
     fn guard_stack(&mut self) {
         let calls = self.job.unit.funcs.len() > 1 || self.job.unit.recursive;
-        if !calls {
+        if !calls || self.job.unit.is_part(self.job.me) {
             return;
         }
         let limit = self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::STACK_LIMIT);
