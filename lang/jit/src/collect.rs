@@ -91,7 +91,7 @@ pub(crate) unsafe extern "C" fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u
         if ragged || !all.stale || all.expect.rank() != dims.len() + 1 || !agree(&all.dims[1..], dims) || !make_room(&mut *ctx, all) {
             return std::ptr::null_mut();
         }
-        all.data.cast::<f64>().add((all.dims[0] * dims.iter().product::<i64>()) as usize)
+        all.data.cast::<f64>().add((all.dims[0] * all.row()) as usize)
     }
 }
 
@@ -99,11 +99,19 @@ pub(crate) unsafe extern "C" fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u
 ///
 /// # Safety
 /// The buffer is a live handle of this context in which rows have been written as its extents say.
+#[inline]
 unsafe fn make_room(ctx: &mut Ctx, b: &mut Handle) -> bool {
-    let (n, len) = (b.dims[1..b.expect.rank()].iter().product::<i64>() as usize, b.dims[0] as usize);
-    if (len + 1) * n <= b.room() as usize {
-        return true;
-    }
+    let (n, len) = (b.row() as usize, b.dims[0] as usize);
+    // SAFETY: the caller says so.
+    (len + 1) * n <= b.room() as usize || unsafe { make_larger(ctx, b, n, len) }
+}
+
+/// Makes more room in a buffer of `len` rows of `n` elements; whether there was some.
+///
+/// # Safety
+/// As of [`make_room`].
+#[cold]
+unsafe fn make_larger(ctx: &mut Ctx, b: &mut Handle, n: usize, len: usize) -> bool {
     let Some(new) = ctx.pool.floats(&[((len + 1) * n) as i64 * 2], Expect::ROW) else { return false };
     // SAFETY: the new handle is another one; both have room for the rows that are there.
     unsafe {

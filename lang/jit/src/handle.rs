@@ -221,14 +221,28 @@ impl Handle {
         self.dims = [0; AXES];
     }
 
+    /// Elements of one element of the first axis.
+    #[inline]
+    pub fn row(&self) -> i64 {
+        let [_, a, b, c] = self.dims;
+        // One by one: this is asked for each row that a loop collects.
+        match self.expect.rank() {
+            0 | 1 => 1,
+            2 => a,
+            3 => a * b,
+            _ => a * b * c,
+        }
+    }
+
     /// How many Floats the array has room for.
+    #[inline]
     pub fn room(&self) -> i64 {
         match &self.value {
             Value::Array(rc) => match &rc.buf {
                 Buf::F64(v) => v.capacity() as i64,
                 _ => 0,
             },
-            Value::Unit if self.stale && self.class == PART => self.hint * self.dims[1..self.expect.rank()].iter().product::<i64>(),
+            Value::Unit if self.stale && self.class == PART => self.hint * self.row(),
             Value::Unit if self.stale => (SMALLEST << self.class) as i64,
             _ => 0,
         }
@@ -435,7 +449,7 @@ impl Pool {
         let p = self.take();
         // SAFETY: `take` gives a handle of this pool that no native code refers to.
         let h = unsafe { &mut *p };
-        let size = all.dims[1..all.expect.rank()].iter().product::<i64>();
+        let size = all.row();
         // SAFETY: the caller says that there is room.
         h.data = unsafe { all.data.cast::<f64>().add((all.dims[0] * size) as usize) }.cast();
         h.dims = [0, all.dims[2], all.dims[3], 0];
