@@ -44,7 +44,8 @@ impl Infer<'_> {
 
     /// Sums and multiples of what is differentiated, as in `p - rate * grad f p`: nothing says that it is a number, so any data will do.
     fn solve_space(&mut self, op: &Op, (a, sa): (&Ty, Span), (b, sb): (&Ty, Span)) -> Option<bool> {
-        let (in_a, in_b) = (self.is_space(a), self.is_space(b));
+        let in_a = self.is_space(a) || self.is_promised(a) && self.is_real(b);
+        let in_b = self.is_space(b) || self.is_promised(b) && self.is_real(a);
         let number = |h| matches!(h, Head::Unknown | Head::Scalar);
         let (ha, hb) = (self.head(a), self.head(b));
         match op.prim {
@@ -60,6 +61,18 @@ impl Infer<'_> {
         let Ty::Meta(m) = self.resolve(t) else { return false };
         let m = &self.metas[m as usize];
         !m.scalar && m.classes.iter().any(|c| c.0 == Class::Diff) && !m.classes.iter().any(|c| matches!(c.0, Class::Num | Class::Real | Class::Ord))
+    }
+
+    /// Whether a type is a variable that the user wrote, of which nothing is known: it stands for every type, so that it is not the Float
+    /// that it is multiplied by.
+    fn is_promised(&self, t: &Ty) -> bool {
+        let Ty::Meta(m) = self.resolve(t) else { return false };
+        let m = &self.metas[m as usize];
+        m.name.is_some() && !m.scalar && !m.classes.iter().any(|c| matches!(c.0, Class::Num | Class::Real | Class::Ord))
+    }
+
+    fn is_real(&self, t: &Ty) -> bool {
+        matches!(self.resolve(t), Ty::Float | Ty::F32)
     }
 
     /// Whether unknown factors are arrays of one shape because what comes out is reduced, as in `sum (x * y)`.
