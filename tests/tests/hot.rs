@@ -40,6 +40,26 @@ print (minor (for i < 7, j < 7 -> sin (float (i * 7 + j))) 0 (iota 7))";
 }
 
 #[test]
+fn loops_of_what_prints_become_native() {
+    let lcg = "loop s = 1 for i < 20000 do (s * 1103515245 + 12345) % 2147483648";
+    check(&format!("print ({lcg})"), &["fun"]);
+    check(&format!("let main () =\n  let r = {lcg}\n  print r\nmain ()"), &["main"]);
+    check(&format!("let say x = print x\nlet main n =\n  let s = {lcg}\n  say (s + n)\n  s\nlet r = main 1"), &["main"]);
+    check(&format!("let text n = (let s = {lcg} in f\"{{s}} of {{n}}\")\nprint (text 1)"), &["text"]);
+    check(&format!("let main () =\n  loop t = 0 for k < 3 do\n    let s = {lcg}\n    print (k, s)\n    s + t\nprint (main ())"), &["main"]);
+    // Arrays that the loop has alone change in place; errors are as they are otherwise, and nobody sees that the loop is called.
+    let array = "let main () =
+  let n = 5000
+  let a = loop a = replicate n 0 for i < n - 1 do scatter a [i + 1] [(a[i] * 7 + i) % 1001]
+  print (sum a)
+  let b = loop b = a for i < 2 * n do scatter b [i % n] [b[i] + 1]
+  print (sum b)
+main ()";
+    check(array, &["main"]);
+    check("let main k =\n  print k\n  loop s = 0 for i < 9000 do if i == 8000 then s // k else s + i\nprint (main 1)\nprint (main 0)", &["main"]);
+}
+
+#[test]
 fn data_and_arrays_come_back_as_they_were() {
     let tree = "type Tree = Leaf Float | Node Tree Tree
 let rec build n = if n == 0 then Leaf 1.0 else Node (build (n - 1)) (build (n - 1))

@@ -199,6 +199,8 @@ pub struct Code {
     pub indexwise: bool,
     /// Of a comprehension's body: the comprehension as a function of its extents, which captures the same values. It has a source and a heat only.
     pub whole: Option<Rc<Code>>,
+    /// Whether it is a loop of the function around it, not one of the user's own.
+    pub part: bool,
 }
 
 /// A member of a recursive group, as Core: the local that it is bound to, its hidden parameters, the function. (Of a closure there is one,
@@ -250,6 +252,7 @@ impl Code {
             paces: super::lanes::Paces::default(),
             indexwise: false,
             whole: None,
+            part: false,
         }
     }
 

@@ -26,10 +26,15 @@ impl Machine {
 
     /// Adds the place and the call stack while an error leaves the frames above `depth`.
     fn located(&self, mut e: Box<Error>, depth: usize) -> Box<Error> {
+        let mut inside = None;
         for f in self.frames[depth..].iter().rev() {
             let span = f.code.spans.get(f.pc.saturating_sub(1)).copied().unwrap_or_default();
+            // A loop that is called like a function stands in for the place in the function around it.
+            let span = inside.take().unwrap_or(span);
             self.place(&mut e, span);
-            if e.diag.stack.len() < super::lowered::MAX_STACK && f.fun.is_some() {
+            if f.code.part {
+                inside = Some(span);
+            } else if e.diag.stack.len() < super::lowered::MAX_STACK && f.fun.is_some() {
                 let name = f.code.name.map_or("fun".to_owned(), |n| n.to_string());
                 e.diag.stack.push((name, span));
             }

@@ -121,7 +121,11 @@ impl Compiler {
                 self.emit(I::ZeroOf(d, r));
                 self.code.aim(end);
             }
-            ExprKind::Loop(state, init, kind, body) => self.loop_(*state, init, kind, body, d)?,
+            ExprKind::Loop(state, init, kind, body) => {
+                if !self.outlined(e, d)? {
+                    self.loop_(*state, init, kind, body, d)?;
+                }
+            }
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 mod exprs;
 mod liveness;
 mod matches;
+mod outline;
 mod whole;
 
 use super::code::{Code, I, Origin, R};
@@ -28,6 +29,7 @@ const MAX_REGISTERS: u32 = 1 << 20;
 /// Code that evaluates an expression without free locals.
 pub(super) fn top(e: &Expr, name: Option<Symbol>) -> Res<Code> {
     let mut c = Compiler::new(name, "");
+    c.speaks = outline::speaks(e, false);
     c.tail(e)?;
     let mut code = c.finish(0, 0)?;
     code.heat = Heat::of(&code.instrs);
@@ -47,6 +49,8 @@ pub(super) struct Compiler {
     sibling_arity: HashMap<Local, u32>,
     next: R,
     span: Span,
+    /// Whether it prints or makes text, so that its loops are functions of their own.
+    speaks: bool,
 }
 
 impl Compiler {
@@ -58,6 +62,7 @@ impl Compiler {
             sibling_arity: HashMap::new(),
             next: 0,
             span: Span::default(),
+            speaks: false,
         }
     }
 
@@ -159,6 +164,7 @@ impl Compiler {
         for l in hidden.iter().copied().chain(lam.params.iter().map(|p| p.local)).chain(captured.iter().copied()) {
             c.bind(l);
         }
+        c.speaks = outline::speaks(&lam.body, false);
         c.tail(&lam.body)?;
         c.finish((hidden.len() + lam.params.len()) as u32, captured.len() as u32)
     }

@@ -1,0 +1,74 @@
+//! Loops of functions that print, or make text, as functions of their own.
+//!
+//! A function becomes native code as a whole or not at all, and one that prints does not: what it computes in loops before would stay
+//! interpreted. So such a loop is a closure that is called where it stands, and grows hot by itself. Nobody sees it: it is in no call stack.
+
+use super::Compiler;
+use crate::error::Res;
+use crate::vm::code::{I, R};
+use adl_prim::Prim;
+use adl_typing::core::{Expr, ExprKind, Lambda, Local, LoopKind, Param};
+use adl_typing::ty::Ty;
+use adl_typing::walk;
+use std::rc::Rc;
+
+/// The parameter of such a closure: what the loop starts from.
+const START: Local = Local(u32::MAX - 1000);
+
+/// Whether an expression does what native code cannot: input and output, and text that is made of values. What nested functions do is counted
+/// only if `deep`.
+pub(super) fn speaks(e: &Expr, deep: bool) -> bool {
+    let mut todo = vec![e];
+    while let Some(e) = todo.pop() {
+        match &*e.kind {
+            ExprKind::Lam(_) | ExprKind::Abs(..) if !deep => continue,
+            ExprKind::Interp(_) => return true,
+            ExprKind::Prim(p, _) if is_output(*p) => return true,
+            ExprKind::App(f, args) => match &*f.kind {
+                // Its text is not made before it is needed.
+                ExprKind::Prim(Prim::Error, _) => continue,
+                ExprKind::Prim(Prim::Assert, _) => todo.extend(args),
+                _ if e.ty == Ty::Unit => return true,
+                _ => todo.extend(walk::children(e)),
+            },
+            _ => todo.extend(walk::children(e)),
+        }
+    }
+    false
+}
+
+fn is_output(p: Prim) -> bool {
+    use Prim as P;
+    matches!(
+        p,
+        P::Print | P::Show | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText
+            | P::Args | P::Env | P::Time | P::PlotSave | P::PlotShow | P::PlotWatch | P::Input | P::Warn | P::Display
+    )
+}
+
+impl Compiler {
+    /// A loop as a call of a closure, where that is worth while.
+    pub(super) fn outlined(&mut self, e: &Expr, d: R) -> Res<bool> {
+        let ExprKind::Loop(state, init, kind, body) = &*e.kind else { return Ok(false) };
+        let turns = match kind {
+            LoopKind::For(_, n) | LoopKind::While(n) => n,
+        };
+        if !self.speaks || speaks(body, true) || speaks(turns, true) {
+            return Ok(false);
+        }
+        let start = Expr { kind: ExprKind::Local(START).into(), ty: init.ty.clone(), span: init.span };
+        let whole = ExprKind::Loop(*state, start, kind.clone(), body.clone());
+        let body = Expr { kind: whole.into(), ty: e.ty.clone(), span: e.span };
+        let param = Param { local: START, name: None, ty: init.ty.clone() };
+        let lam = Rc::new(Lambda { params: vec![param], body, linear: false, name: self.code.name });
+        let first = self.temp();
+        self.into(init, first)?;
+        let f = self.temp();
+        self.closure(&[], &lam, &e.ty, f)?;
+        if let Some(code) = self.code.codes.last_mut().and_then(Rc::get_mut) {
+            code.part = true;
+        }
+        self.emit(I::Call(d, f, first, 1));
+        Ok(true)
+    }
+}
