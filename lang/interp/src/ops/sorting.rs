@@ -18,9 +18,43 @@ fn order(w: Watch, v: &Value) -> Res<Vec<usize>> {
         Buf::I64(x) if a.shape.len() == 1 => by_keys(w, x.iter().map(|x| *x as u64 ^ 1 << 63)),
         _ => {
             let elems: Vec<Value> = (0..a.len()).map(|i| array::elem(a, i)).collect();
-            by_comparison(w, elems.len(), &|i, j| compare::total(&elems[i], &elems[j]))
+            match elems.iter().map(first_key).collect::<Option<Vec<u64>>>() {
+                Some(keys) if keys.len() >= 1 << DIGIT => by_first(w, &keys, &elems),
+                _ => by_comparison(w, elems.len(), &|i, j| compare::total(&elems[i], &elems[j])),
+            }
         }
     }
+}
+
+/// The key of the number that a tuple or record begins with.
+fn first_key(v: &Value) -> Option<u64> {
+    let parts: &[Value] = match v {
+        Value::Tuple(t) => &t.0,
+        Value::Record(r) => &r.vals,
+        _ => return None,
+    };
+    match parts.first()? {
+        Value::Float(x) => Some(float_key(*x)),
+        Value::Int(x) => Some(*x as u64 ^ 1 << 63),
+        _ => None,
+    }
+}
+
+/// Sorts by the first number; where several have the same one, by the rest.
+fn by_first(w: Watch, keys: &[u64], elems: &[Value]) -> Res<Vec<usize>> {
+    let mut at = by_keys(w, keys.iter().copied())?;
+    let mut rest = at.as_mut_slice();
+    while let Some(first) = rest.first() {
+        let n = rest.iter().take_while(|i| keys[**i] == keys[*first]).count();
+        let (run, after) = rest.split_at_mut(n);
+        if n > 1 {
+            let sorted = by_comparison(w, n, &|i, j| compare::total(&elems[run[i]], &elems[run[j]]))?;
+            let run_sorted: Vec<usize> = sorted.into_iter().map(|i| run[i]).collect();
+            run.copy_from_slice(&run_sorted);
+        }
+        rest = after;
+    }
+    Ok(at)
 }
 
 /// Whole numbers in the order of the floats: zeros of both signs are equal, and `nan` is last.
@@ -157,6 +191,20 @@ mod tests {
     /// Numbers that look random, with repetitions.
     fn noise(n: u64) -> Vec<u64> {
         (0..n).map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 7 ^ i % 3 << 63).map(|k| if k % 5 == 0 { k % 1000 } else { k }).collect()
+    }
+
+    #[test]
+    fn tuples_are_sorted_by_their_first_number_and_then_by_the_rest() {
+        let off = AtomicBool::new(false);
+        let pair = |k: u64| {
+            let first = if k % 11 == 0 { f64::NAN } else { (k % 97) as f64 - 40.0 };
+            Value::Tuple(Rc::new(crate::value::Tuple(vec![Value::Float(if first == 0.0 && k % 2 == 0 { -0.0 } else { first }), Value::Int((k % 7) as i64)].into())))
+        };
+        let elems: Vec<Value> = noise(5000).into_iter().map(pair).collect();
+        let keys: Vec<u64> = elems.iter().filter_map(first_key).collect();
+        let mut want: Vec<usize> = (0..elems.len()).collect();
+        want.sort_by(|i, j| compare::total(&elems[*i], &elems[*j]));
+        assert_eq!(by_first(Watch(&off), &keys, &elems).unwrap(), want);
     }
 
     #[test]
