@@ -31,6 +31,12 @@ const TRIAL: u32 = 200;
 /// What a native call must take on average: below, entering it costs more than it gains.
 const LEAST: Duration = Duration::from_micros(5);
 
+/// Native calls of which one is made both ways, where data has to become cells and values again: that may take longer than native code saves.
+const SAMPLED: u32 = 50;
+
+/// What a native call may take for that.
+const SHORT: Duration = Duration::from_millis(1);
+
 /// How hot some code is.
 #[derive(Debug, Default)]
 pub struct Heat {
@@ -47,6 +53,8 @@ pub struct Heat {
     chains: Cell<bool>,
     /// Native calls so far, and the time that they took.
     runs: Cell<(u32, Duration)>,
+    /// What calls took that were made both ways: as native code, and interpreted.
+    both: Cell<(Duration, Duration)>,
 }
 
 impl Heat {
@@ -108,12 +116,19 @@ impl Heat {
         self.chains.set(false);
     }
 
+    /// Whether a native call that took so long is to be made interpreted as well.
+    fn samples(&self, time: Duration) -> bool {
+        let n = self.runs.get().0 + 1;
+        time < SHORT && n < TRIAL && n % SAMPLED == 0
+    }
+
     /// After a native call.
     fn ran(&self, time: Duration) {
         let (n, sum) = self.runs.get();
         let (n, sum) = (n + 1, sum.saturating_add(time));
         self.left.set(0);
-        self.native.set(n != TRIAL || sum >= LEAST * n);
+        let (fast, slow) = self.both.get();
+        self.native.set(n != TRIAL || sum >= LEAST * n && fast <= slow);
         self.runs.set((n.min(TRIAL), sum));
     }
 }
@@ -204,13 +219,23 @@ impl Machine {
         // Large arrays are work for all threads, which native code has for loops alone.
         let chains = code.heat.chains.replace(false);
         let start = Instant::now();
-        let out = if chains { primal::call_lowered(self, &Value::Fun(f), &rest) } else { primal::call(self, &Value::Fun(f), &rest) };
+        let f = Value::Fun(f);
+        let out = if chains { primal::call_lowered(self, &f, &rest) } else { primal::call(self, &f, &rest) };
         match &out {
             Ok(Some(_)) if chains => {
                 (code.heat.left.set(before.0), code.heat.native.set(before.1));
                 code.heat.chained(start.elapsed());
             }
-            Ok(Some(_)) => code.heat.ran(start.elapsed()),
+            Ok(Some(v)) => {
+                let time = start.elapsed();
+                if code.heat.samples(time) && rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_))) {
+                    let start = Instant::now();
+                    self.call(&f, &rest)?;
+                    let (fast, slow) = code.heat.both.get();
+                    code.heat.both.set((fast + time, slow + start.elapsed()));
+                }
+                code.heat.ran(time);
+            }
             Ok(None) => code.heat.freeze(),
             Err(_) => {
                 code.heat.left.set(before.0.max(1));
