@@ -229,10 +229,7 @@ impl Machine {
             Ok(Some(v)) => {
                 let time = start.elapsed();
                 if code.heat.samples(time) && rest.iter().chain([v]).any(|v| matches!(v, Value::Data(_))) {
-                    let start = Instant::now();
-                    self.call(&f, &rest)?;
-                    let (fast, slow) = code.heat.both.get();
-                    code.heat.both.set((fast + time, slow + start.elapsed()));
+                    self.sample(code, time, &f, &rest)?;
                 }
                 code.heat.ran(time);
             }
@@ -244,5 +241,14 @@ impl Machine {
             }
         }
         out
+    }
+
+    /// Makes a call that took `native` as native code once more, interpreted.
+    fn sample(&mut self, code: &Code, native: Duration, f: &Value, args: &[Value]) -> Res<()> {
+        let start = Instant::now();
+        self.call(f, args)?;
+        let (fast, slow) = code.heat.both.get();
+        code.heat.both.set((fast + native, slow + start.elapsed()));
+        Ok(())
     }
 }
