@@ -269,7 +269,8 @@ fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
                 *d = super::call(m, Prim::Scatter, &[], vec![std::mem::take(d), args[1].clone(), s.clone()])?;
             }
         }
-        _ if at.is_empty() => {}
+        // An empty array may not know what it would hold.
+        _ if at.is_empty() || n == 0 => {}
         _ => return Err(Error::new(codes::STRUCTURE, "`scatter` of elements of another kind")),
     }
     Ok(Value::Array(Rc::new(dest)))
