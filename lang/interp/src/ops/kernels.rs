@@ -1,6 +1,7 @@
 //! Arithmetic on slices of floats, with the same operations in one order whoever asks: the interpreter and native code give the same bits.
 
 mod products;
+mod spans;
 
 pub use products::{Factor, contract_by, multiply};
 

@@ -3,9 +3,11 @@
 //! Two orders of additions: [`multiply`] adds the terms of an element in the order of the inner index, [`contract`] in that of [`super::dot`],
 //! which is the order of sums in comprehensions. Neither depends on how wide vectors are, nor on how many rows are done together.
 
+use super::spans::{Spans, finite};
 use super::{CHUNK, dot, fold};
 use adl_ir::Terms;
 use pulp::{Arch, Simd, WithSimd};
+use std::ops::Range;
 
 /// Elements of the inner dimension that stay in cache while all rows use them.
 const INNER: usize = 256;
@@ -61,6 +63,7 @@ impl WithSimd for Multiply<'_> {
 fn in_panels<S: Simd, const R: usize, const V: usize>(s: S, (x, y): (&[f64], &[f64]), (n, k, c): (usize, usize, usize), out: &mut [f64]) {
     let width = V * S::F64_LANES;
     let mut panel = vec![0.0; width * k.min(INNER)];
+    let spans = Spans::new(x, k, || finite(y));
     for l0 in (0..k).step_by(INNER) {
         let inner = (l0, (l0 + INNER).min(k));
         for j in (0..c).step_by(width) {
@@ -68,9 +71,12 @@ fn in_panels<S: Simd, const R: usize, const V: usize>(s: S, (x, y): (&[f64], &[f
             for (l, to) in (inner.0..inner.1).zip(panel.chunks_exact_mut(width)) {
                 to[..some].copy_from_slice(&y[l * c + j..][..some]);
             }
-            let mut p = Product { s, x, k, right: &panel, width, out: &mut *out, c, first: j, inner };
+            let found = spans.of_panel(&panel[..width * (inner.1 - l0)], width);
+            let terms = l0 + found.start..l0 + found.end;
             let mut i = 0;
             while i < n {
+                let some = spans.of_rows(i..(i + R).min(n), &terms);
+                let mut p = Product { s, x, k, right: &panel[(some.start - l0) * width..], width, out: &mut *out, c, first: j, inner: (some.start, some.end) };
                 i += match n - i {
                     m if m >= R => p.tile::<R, V>(i, j),
                     4.. => p.tile::<4, V>(i, j),
@@ -278,7 +284,7 @@ impl<'a> Factor<'a> {
     /// Whether a term is zero wherever the other factor is.
     fn is_finite(self, n: usize, k: usize) -> bool {
         let (rows, wide) = if self.turned { (k, n) } else { (n, k) };
-        (0..rows).all(|i| self.data[i * self.stride..][..wide].iter().fold(0.0, |s, x| s + x * 0.0) == 0.0)
+        (0..rows).all(|i| finite(&self.data[i * self.stride..][..wide]))
     }
 
     fn at(self, i: usize, l: usize) -> f64 {
@@ -367,26 +373,28 @@ impl WithSimd for Contract<'_> {
         // For few rows a panel would be copied for nothing.
         let lie = n < 3 && self.y.turned;
         let mut panel = vec![0.0; if lie { 0 } else { width * k }];
+        let (x, y) = (self.x, self.y);
+        let spans = Spans::new(if lie { &[] } else { x }, k, || y.is_finite(m, k));
         for j in (0..m).step_by(width) {
             let some = width.min(m - j);
             if lie {
                 let (data, stride) = (&self.y.data[j..], self.y.stride);
                 for i in 0..n {
                     match some == width {
-                        true => self.tile::<S, 1>(s, |l| S::as_simd_f64s(&data[l * stride..][..S::F64_LANES]).0[0], i, j),
-                        false => self.tile::<S, 1>(s, |l| s.partial_load_f64s(&data[l * stride..][..some]), i, j),
+                        true => self.tile::<S, 1>(s, |l| S::as_simd_f64s(&data[l * stride..][..S::F64_LANES]).0[0], (i, j), 0..k),
+                        false => self.tile::<S, 1>(s, |l| s.partial_load_f64s(&data[l * stride..][..some]), (i, j), 0..k),
                     };
                 }
                 continue;
             }
             self.fill(&mut panel, j, some, width);
             let right = &S::as_simd_f64s(&panel).0[..k];
+            let terms = spans.of_panel(&panel, width);
             let mut i = 0;
             while i < n {
-                i += match (width, n - i) {
-                    (8, 3..) => self.tile::<S, 3>(s, |l| right[l], i, j),
-                    _ => self.tile::<S, 1>(s, |l| right[l], i, j),
-                };
+                let three = width == 8 && n - i >= 3;
+                let some = spans.of_rows(i..i + if three { 3 } else { 1 }, &terms);
+                i += if three { self.tile::<S, 3>(s, |l| right[l], (i, j), some) } else { self.tile::<S, 1>(s, |l| right[l], (i, j), some) };
             }
         }
     }
@@ -406,14 +414,14 @@ impl Contract<'_> {
         }
     }
 
-    /// `R` rows of the result, one vector wide: eight partial sums each.
+    /// `R` rows of the result, one vector wide: eight partial sums each, of some terms; the others are zeros.
     #[inline(always)]
-    fn tile<S: Simd, const R: usize>(&mut self, s: S, at: impl Fn(usize) -> S::f64s, i: usize, j: usize) -> usize {
+    fn tile<S: Simd, const R: usize>(&mut self, s: S, at: impl Fn(usize) -> S::f64s, (i, j): (usize, usize), terms: Range<usize>) -> usize {
         let (_, m, k) = self.size;
         let left: [&[f64]; R] = std::array::from_fn(|r| &self.x[(i + r) * k..][..k]);
         let zero = s.splat_f64s(0.0);
         let (mut acc, end) = ([[zero; PARTS]; R], k / PARTS * PARTS);
-        for l in (0..end).step_by(PARTS) {
+        for l in (terms.start / PARTS * PARTS..terms.end.min(end)).step_by(PARTS) {
             let left: [&[f64]; R] = std::array::from_fn(|r| &left[r][l..][..PARTS]);
             let right: [S::f64s; PARTS] = std::array::from_fn(|q| at(l + q));
             for q in 0..PARTS {
@@ -423,7 +431,7 @@ impl Contract<'_> {
             }
         }
         let mut tail = [zero; R];
-        for l in end..k {
+        for l in end..terms.end.max(end) {
             let right = at(l);
             for (tail, left) in tail.iter_mut().zip(&left) {
                 *tail = s.add_f64s(*tail, s.mul_f64s(s.splat_f64s(left[l]), right));
@@ -448,6 +456,41 @@ pub(super) fn chunk(x: &[f64], y: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Zeros below the diagonal, above it, or far from it; or none.
+    fn shaped(mut x: Vec<f64>, columns: usize, shape: usize) -> Vec<f64> {
+        for (at, v) in x.iter_mut().enumerate() {
+            let (i, j) = (at / columns.max(1), at % columns.max(1));
+            let zero = match shape { 0 => false, 1 => i > j, 2 => i < j, 3 => i.abs_diff(j) > 9, _ => true };
+            *v = if zero { if j % 3 == 0 { -0.0 } else { 0.0 } } else { *v };
+        }
+        x
+    }
+
+    #[test]
+    fn zeros_that_are_left_out_change_nothing() {
+        for (n, k, c) in [(40, 37, 41), (64, 64, 64), (17, 300, 24), (20, 16, 90)] {
+            for (p, q, infinite) in (0..5).flat_map(|p| (0..5).flat_map(move |q| [(p, q, false), (p, q, true)])) {
+                let (mut x, mut y) = (shaped(numbers(n * k, 7919), k, p), shaped(numbers(k * c, 7907), c, q));
+                if infinite {
+                    (x[n * k / 2], y[k * c / 3]) = (f64::INFINITY, f64::NEG_INFINITY);
+                }
+                let terms = |i: usize, j: usize| -> Vec<f64> { (0..k).map(|l| x[i * k + l] * y[l * c + j]).collect() };
+                let all = |f: &dyn Fn(&[f64]) -> f64| -> Vec<f64> { (0..n).flat_map(|i| (0..c).map(move |j| (i, j))).map(|(i, j)| f(&terms(i, j)) + 0.0).collect() };
+                let mut out = vec![0.0; n * c];
+                multiply(&x, &y, (n, k, c), &mut out);
+                assert_eq!(known(&out), known(&all(&|t| t.iter().fold(0.0, |s, v| s + v))), "{n} {k} {c} {p} {q}");
+                let (x, y) = (Factor { data: &x, stride: k, turned: false }, Factor { data: &y, stride: c, turned: true });
+                contract(x, y, (n, c, k), &mut out);
+                assert_eq!(known(&out), known(&all(&|t| crate::ops::sum_floats(t))), "{n} {k} {c} {p} {q}");
+            }
+        }
+    }
+
+    /// Bits; those of any NaN are the same.
+    fn known(x: &[f64]) -> Vec<u64> {
+        x.iter().map(|v| if v.is_nan() { 1 } else { v.to_bits() }).collect()
+    }
 
     const SIZES: [(usize, usize, usize); 14] =
         [(0, 3, 2), (3, 0, 2), (1, 1, 1), (2, 2, 2), (1, 40, 70), (2, 9, 33), (3, 7, 5), (7, 300, 9), (17, 5, 8), (16, 64, 20), (33, 259, 31), (5, 2100, 3), (40, 40, 1), (1, 50, 1)];
