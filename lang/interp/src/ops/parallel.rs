@@ -46,10 +46,10 @@ pub fn threads() -> usize {
 
 /// The threads for work on so many elements; none if one is enough, or no more are to be had.
 fn pool(elements: usize) -> Option<Arc<ThreadPool>> {
-    let n = threads();
-    if elements < LEAST || n < 2 {
+    if alone(elements) {
         return None;
     }
+    let n = threads();
     let mut pool = POOL.lock().ok()?;
     if let Some((_, p)) = pool.as_ref().filter(|(k, _)| *k == n) {
         return Some(p.clone());
@@ -58,6 +58,11 @@ fn pool(elements: usize) -> Option<Arc<ThreadPool>> {
     let made = Arc::new(made);
     *pool = Some((n, made.clone()));
     Some(made)
+}
+
+/// Whether one thread does work on so many elements.
+pub(crate) fn alone(elements: usize) -> bool {
+    elements < LEAST || threads() < 2
 }
 
 /// A vector of `n` elements. `f` is given where a part begins, and the part, all of which it fills.

@@ -157,9 +157,28 @@ impl Chain {
         Ok((outs, totals))
     }
 
+    /// Arrays that grow by strips, which one thread does.
+    fn in_order(&self, w: Watch, g: &Given, parts: &mut [f64]) -> Res<Vec<Vec<f64>>> {
+        let (n, mut s) = (if self.totals.is_empty() { SHORT } else { CHUNK }, self.slots());
+        let mut outs = self.stored.iter().map(|_| array::room(g.n)).collect::<Res<Vec<Vec<f64>>>>()?;
+        for (i, totals) in (0..g.n.div_ceil(n)).zip(parts.chunks_mut(self.share())) {
+            if i % AT_ONCE == 0 {
+                w.poll()?;
+            }
+            let len = n.min(g.n - i * n);
+            self.strip(g, &mut s, (i * n, len), totals);
+            outs.iter_mut().zip(&self.stored).for_each(|(out, slot)| attend::append(out, &s.get(*slot)[..len]));
+        }
+        Ok(outs)
+    }
+
     /// Arrays that are cleared first, since each is filled in several places at once.
     fn several(&self, w: Watch, g: &Given, parts: &mut [f64]) -> Res<Vec<Vec<f64>>> {
-        let mut outs = self.stored.iter().map(|_| array::filled(0.0, g.n)).collect::<Res<Vec<Vec<f64>>>>()?;
+        if parallel::alone(g.n) {
+            return self.in_order(w, g, parts);
+        }
+        let cleared = || parallel::made(w, g.n, |_, _| {});
+        let mut outs = self.stored.iter().map(|_| cleared()).collect::<Res<Vec<Vec<f64>>>>()?;
         let totals = parts.chunks_mut(BAND * self.share());
         let mut bands: Vec<(usize, Vec<&mut [f64]>, &mut [f64])> = (0..g.n).step_by(BAND * CHUNK).zip(totals).map(|(at, t)| (at, Vec::new(), t)).collect();
         for out in &mut outs {
