@@ -16,6 +16,9 @@ const WORTH: Duration = Duration::from_millis(15);
 /// Runs of native code until it is decided. The first one compiles, and any of them may be late because its memory is new.
 const TRIALS: u8 = 4;
 
+/// Runs on lanes after which native code is tried once more, where it was not twice as slow: the machine may have been busy, or have more threads now.
+const AGAIN: u32 = 32;
+
 /// Elements from which on it is.
 const FEWEST: usize = 64;
 
@@ -30,6 +33,8 @@ pub(crate) struct Paces {
     comprehensions: Cell<Duration>,
     /// Native runs.
     runs: Cell<u8>,
+    /// Runs on lanes since the last native one.
+    since: Cell<u32>,
     /// Seconds an element, of the fastest native run but for the first, which compiles.
     native: Cell<Option<f64>>,
 }
@@ -43,6 +48,7 @@ impl Paces {
     /// After a run on lanes.
     pub(super) fn ran(&self, n: usize, time: Duration) {
         if n >= FEWEST {
+            self.since.set(self.since.get().saturating_add(1));
             self.spent.set(self.spent.get().saturating_add(time));
             least(&self.lanes, n, time);
         }
@@ -62,7 +68,7 @@ impl Paces {
     fn prefers_native(&self) -> bool {
         match (self.runs.get(), self.native.get(), self.lanes.get()) {
             (..TRIALS, ..) => self.spent.get() >= WORTH,
-            (_, Some(native), Some(lanes)) => native < lanes,
+            (_, Some(native), Some(lanes)) => native < lanes || native < 2.0 * lanes && self.since.get() >= AGAIN,
             _ => false,
         }
     }
@@ -76,6 +82,7 @@ impl Paces {
         // An interrupt is met again on lanes.
         let made = higher::mapped(m, f, arrays).ok().flatten();
         let runs = self.runs.get();
+        self.since.set(0);
         self.runs.set(if made.is_some() { (runs + 1).min(TRIALS) } else { TRIALS });
         match &made {
             Some(_) if runs > 0 => least(&self.native, n, start.elapsed()),
