@@ -10,7 +10,7 @@
 //! anything else with arrays: that would be between the loops.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 
@@ -36,16 +36,11 @@ fn is_vector(f: &Function, v: Var) -> bool {
     matches!(f.ty(v), Ty::Array(e, 1) if **e == Ty::F64)
 }
 
-/// Functions that are instructions; of others, whole strips are asked for at once.
-fn instruction(op: Un) -> bool {
-    matches!(op, Un::Neg | Un::Abs | Un::Sqrt | Un::Sign | Un::Relu | Un::Step) || matches!(op, Un::Powi(n) if n.unsigned_abs() <= 4)
-}
-
 /// An operation on the elements of vectors that becomes a loop.
 fn on_vectors(f: &Function, s: &Stmt) -> bool {
     let operand = |v: &Var| is_vector(f, *v) || *f.ty(*v) == Ty::F64;
     match &s.op {
-        Op::Un(op, a) => is_vector(f, *a) && instruction(*op),
+        Op::Un(_, a) => is_vector(f, *a),
         Op::Bin(op, a, b) => {
             let known = matches!(op, Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::Scale | Bin::Min | Bin::Max);
             known && operand(a) && operand(b) && (is_vector(f, *a) || is_vector(f, *b))

@@ -10,6 +10,9 @@ use std::sync::atomic::AtomicBool;
 /// Turns of a strip.
 pub const STRIP: usize = CHUNK;
 
+/// Turns of a strip that gives no totals, and keeps numbers for functions that are called for all of it: so few that memory goes on reading ahead.
+const SHORT: usize = 256;
+
 /// Strips that a thread takes at a time.
 const BAND: usize = 16;
 
@@ -24,23 +27,24 @@ pub type Strip<'a> = &'a (dyn Fn(usize, usize, &mut [f64]) + Sync);
 pub fn all((stop, tell): (&AtomicBool, &dyn Fn(usize)), n: usize, (totals, room): (usize, usize), threads: bool, f: Strip) -> Res<Vec<f64>> {
     let w = Watch(stop);
     let mut parts: Vec<f64> = Vec::with_capacity(n.div_ceil(CHUNK) * totals);
+    let strip = if totals == 0 && room > 0 { SHORT } else { CHUNK };
     if threads && n >= parallel::LEAST {
         let mut bands: Vec<(usize, Vec<f64>)> = (0..n).step_by(BAND * CHUNK).map(|at| (at, Vec::new())).collect();
         parallel::each(w, &mut bands, BAND * CHUNK, || vec![0.0; room], |room, (at, parts)| {
-            for start in (*at..n.min(*at + BAND * CHUNK)).step_by(CHUNK) {
-                f(start, CHUNK.min(n - start), room);
+            for start in (*at..n.min(*at + BAND * CHUNK)).step_by(strip) {
+                f(start, strip.min(n - start), room);
                 parts.extend_from_slice(&room[..totals]);
             }
         })?;
         parts.extend(bands.into_iter().flat_map(|b| b.1));
     } else {
         let mut room = vec![0.0; room];
-        for start in (0..n).step_by(CHUNK) {
+        for start in (0..n).step_by(strip) {
             if start % (AT_ONCE * CHUNK) == 0 {
                 w.poll()?;
                 tell(start);
             }
-            f(start, CHUNK.min(n - start), &mut room);
+            f(start, strip.min(n - start), &mut room);
             parts.extend_from_slice(&room[..totals]);
         }
     }
