@@ -69,7 +69,7 @@ pub(crate) fn append<T: Clone>(out: &mut Vec<T>, from: &[T]) {
 }
 
 /// A copy of elements, whoever asks for a stop.
-pub(crate) fn part<T: Clone>(from: &[T]) -> Vec<T> {
+pub(crate) fn cloned<T: Clone>(from: &[T]) -> Vec<T> {
     let mut out = Vec::with_capacity(from.len());
     append(&mut out, from);
     out

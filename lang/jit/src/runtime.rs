@@ -442,7 +442,7 @@ pub(crate) unsafe extern "C" fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut H
             (true, false) if (*shape).data.is_null() || (*shape).dims[0] != expect.rank() as i64 => return std::ptr::null_mut(),
             (true, false) => {
                 let mut dims = [0; AXES];
-                crate::moves::copy((*shape).data.cast::<i64>(), dims.as_mut_ptr(), expect.rank());
+                std::ptr::copy_nonoverlapping((*shape).data.cast::<i64>(), dims.as_mut_ptr(), expect.rank());
                 dims
             }
             (false, _) if (*h).data.is_null() => return std::ptr::null_mut(),

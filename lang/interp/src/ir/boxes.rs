@@ -45,7 +45,7 @@ pub fn parts(v: &Value) -> Option<(&[f64], &[i64])> {
 /// A value with so many axes of boxes, packed nowhere.
 pub fn unpack(v: Value, boxes: usize) -> Value {
     if let Some((x, starts)) = parts(&v) {
-        let row = |w: &[i64]| array::floats(attend::part(&x[w[0] as usize..w[1] as usize]));
+        let row = |w: &[i64]| array::floats(attend::cloned(&x[w[0] as usize..w[1] as usize]));
         let rows: Vec<Value> = starts.windows(2).map(row).collect();
         return array::make(Shape::from_slice(&[rows.len()]), Buf::Boxed(rows));
     }
@@ -59,7 +59,7 @@ pub fn unpack(v: Value, boxes: usize) -> Value {
         Buf::F64(x) if a.shape.len() > boxes => {
             let shape: Shape = a.shape[1..].into();
             let n: usize = shape.iter().product();
-            (0..a.shape[0]).map(|i| unpack(array::make(shape.clone(), Buf::F64(attend::part(&x[i * n..(i + 1) * n]))), boxes - 1)).collect()
+            (0..a.shape[0]).map(|i| unpack(array::make(shape.clone(), Buf::F64(attend::cloned(&x[i * n..(i + 1) * n]))), boxes - 1)).collect()
         }
         Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return v,
     };

@@ -53,11 +53,11 @@ pub(crate) fn at(a: &Value, at: &[Value]) -> Res<Value> {
 /// A range of the elements of a flat array.
 fn copied(a: &Array, range: std::ops::Range<usize>) -> Res<Buf> {
     Ok(match &a.buf {
-        Buf::F64(v) => Buf::F64(attend::part(&v[range])),
-        Buf::F32(v) => Buf::F32(attend::part(&v[range])),
-        Buf::I64(v) => Buf::I64(attend::part(&v[range])),
-        Buf::Bool(v) => Buf::Bool(attend::part(&v[range])),
-        Buf::Boxed(v) => Buf::Boxed(attend::part(&v[range])),
+        Buf::F64(v) => Buf::F64(attend::cloned(&v[range])),
+        Buf::F32(v) => Buf::F32(attend::cloned(&v[range])),
+        Buf::I64(v) => Buf::I64(attend::cloned(&v[range])),
+        Buf::Bool(v) => Buf::Bool(attend::cloned(&v[range])),
+        Buf::Boxed(v) => Buf::Boxed(attend::cloned(&v[range])),
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(kind()),
     })
 }

@@ -202,12 +202,12 @@ pub fn elem(a: &Array, i: usize) -> Value {
     let row: usize = a.shape[1..].iter().product();
     let range = i * row..(i + 1) * row;
     let buf = match &a.buf {
-        Buf::F64(v) => Buf::F64(attend::part(&v[range])),
-        Buf::F32(v) => Buf::F32(attend::part(&v[range])),
-        Buf::I64(v) => Buf::I64(attend::part(&v[range])),
-        Buf::Bool(v) => Buf::Bool(attend::part(&v[range])),
+        Buf::F64(v) => Buf::F64(attend::cloned(&v[range])),
+        Buf::F32(v) => Buf::F32(attend::cloned(&v[range])),
+        Buf::I64(v) => Buf::I64(attend::cloned(&v[range])),
+        Buf::Bool(v) => Buf::Bool(attend::cloned(&v[range])),
         Buf::Unit => Buf::Unit,
-        Buf::Boxed(v) => Buf::Boxed(attend::part(&v[range])),
+        Buf::Boxed(v) => Buf::Boxed(attend::cloned(&v[range])),
         Buf::Tuple(cols) => Buf::Tuple(cols.iter().map(|c| column_elem(c, i)).collect()),
         Buf::Record(names, cols) => Buf::Record(names.clone(), cols.iter().map(|c| column_elem(c, i)).collect()),
     };
