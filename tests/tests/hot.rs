@@ -150,6 +150,76 @@ fn derivatives_inside_hot_loops() {
 }
 
 #[test]
+fn scans_and_reductions_of_small_matrices_give_the_same_bits() {
+    let text = "let n = 3001
+let rows (k : Int) (m : Int) = for i < n, a < k, b < m -> (if a == b then 1.0 else 0.0) + sin (float (i * i + 7 * a + b)) / 50.0
+let product (xs : [n][k][k]Float) = reduce (fun a b -> a @ b) (eye k) xs
+let products (xs : [n][k][k]Float) = scan (fun a b -> a @ b) (eye k) xs
+let sums (xs : [n][k][k]Float) = scan (fun a b -> a + 0.5 * b.T) (for i < k, j < k -> 0.0) xs
+let paths (xs : [n][k][k]Float) (v : [k]Float) = scan (fun a b -> a + b) v (map (fun m -> m @ v) xs)
+let total (m : [_][_]Float) = sum (sum m)
+let show k =
+  let (xs, v) = (rows k k, for i < k -> 1.0 + float i)
+  print (product xs, total (sum (products xs)), products xs[n - 1 : n], total (sum (sums xs)), total (paths xs v))
+  print (sum (grad (fun xs -> total (product xs)) xs))
+  print (sum (grad (fun xs -> total (sum (products xs))) xs), grad (fun xs -> (products xs)[5, 0, k - 1]) xs[0 : 7])
+  print (sum (grad (fun xs -> total (sum (sums xs))) xs), grad (fun v -> total (paths xs v)) v)
+  print (grad (fun xs -> total (product (reverse xs)) - total (product xs)) xs[0 : 4])
+show 2
+show 3
+show 5
+show 1
+let rotations (t : [n]Float) = scan (fun a b -> a @ b) (eye 2) (for i < n -> [[cos t[i], 0.0 - sin t[i]], [sin t[i], cos t[i]]])
+let ts = for i < 4000 -> 0.01 * float (i % 13)
+print (rotations ts)[3999 :]
+print (sum (grad (fun t -> sum (sum (rotations t)[len t - 1])) ts))
+let rec halves (xs : [n][k][k]Float) = if len xs == 1 then xs[0] else halves xs[0 : len xs // 2] @ halves xs[len xs // 2 :]
+print (halves (rows 2 2), halves (rows 3 3))
+let made (n : Int) = for i < n -> [[float i, 1.0], [0.5, 2.0]]
+let turned (n : Int) (m : [2][2]Float) = loop (k, ms) = (m, made 5000) for i < n do (k @ ms[i] / 5000.0, ms)
+print (shape (made 0), sum (made 9000), fst (turned 5000 (eye 2)))
+let points (n : Int) = for i < n -> [float i, float (i * i), 1.0]
+print (shape (points 0), sum (points 9000), reverse (points 9000)[0 : 2])
+";
+    let ((plain, _), (fast, calls)) = (run(text, false), run(text, true));
+    assert_eq!(plain, fast);
+    assert!(plain.lines().count() > 20 && !plain.contains("error"), "{plain}");
+    assert!(calls.len() > 2, "{calls:?}");
+}
+
+/// What a program's derivatives took, after it ran.
+fn roads(text: &str, jit: bool) -> Vec<String> {
+    let (mut s, _) = session();
+    s.set_jit(jit);
+    let result = s.run_file("hot.adl", text.as_bytes());
+    assert!(result.diags.is_empty(), "{:?}", result.diags);
+    s.roads()
+}
+
+#[test]
+fn gradients_over_short_rows_of_large_arrays_are_native_at_once() {
+    let text = "let loss (x : [n]Float) : Float =
+  let rows = reshape [len x // 8, 8] x
+  sum (map (fun r -> sum r) (scan (map2 (*)) (replicate 8 1.0) rows))
+let x = for i < 80000 -> 0.9 + 0.2 * sin (float i)
+print (sum (grad loss x))";
+    let found = roads(text, true);
+    assert!(found.iter().any(|r| r.starts_with("grad loss: main road, native")), "{found:?}");
+}
+
+#[test]
+fn checks_inside_gradients_do_not_keep_lanes_from_the_main_road() {
+    let text = "let loss (x : [n]Float) : Float =
+  let rows = reshape [len x // 8, 8] x
+  sum (map (fun r -> sum r) (scan (map2 (*)) (replicate 8 1.0) rows))
+let x = for i < 800 -> 0.9 + 0.2 * sin (float i)
+print (sum (for i < 8 -> float i + sum (grad loss x)))";
+    let found = roads(text, false);
+    assert!(found.iter().any(|r| r.starts_with("grad loss: main road")), "{found:?}");
+    assert!(!found.iter().any(|r| r.contains("taped")), "{found:?}");
+}
+
+#[test]
 fn errors_are_those_of_the_interpreter() {
     check("let bad n = loop s = 1 for i < n do if i < 5000 then s else s * 1000000007\nprint (bad 10000)", &[]);
     check("let xs = [1.0, 2.0, 3.0]\nlet bad n = loop s = 0.0 for i < n do s + xs[i // 2000]\nprint (bad 10000)", &[]);

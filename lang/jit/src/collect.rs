@@ -182,9 +182,10 @@ pub(crate) unsafe extern "C" fn new_rows(ctx: *mut Ctx, id: u64, n: i64, width: 
     unsafe { new_buffer(ctx, id, total, site) }
 }
 
-/// Makes an array of a buffer with `n` rows of `width` elements. `id`: the buffer of such rows, if there are none.
-pub(crate) unsafe extern "C" fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u64, id: u64, expect: u64) -> *mut Handle {
-    let expect = Expect(expect as u8);
+/// Makes an array of a buffer with `n` rows of `width` elements. `id`: the buffer of such rows, if there are none. `how`: what it is to be, and whether
+/// the last row is the first.
+pub(crate) unsafe extern "C" fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u64, id: u64, how: u64) -> *mut Handle {
+    let (reverse, expect) = (how & 1 == 1, Expect((how >> 1) as u8));
     // SAFETY: native code passes its context and a live buffer with one owner, in which all elements have been written.
     unsafe {
         if n == 0 {
@@ -197,6 +198,7 @@ pub(crate) unsafe extern "C" fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u6
         if a.stale {
             a.expect = expect;
             (a.dims[0], a.dims[1]) = (n as i64, width as i64);
+            turn_rows(a, reverse);
             return made;
         }
         let mut v = (*ctx).pool.unwrap(made);
@@ -205,6 +207,7 @@ pub(crate) unsafe extern "C" fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u6
                 a.shape = [n as usize, width as usize].into_iter().collect();
             }
         }
+        let v = buffer::finish(v, reverse);
         (*ctx).pool.wrap(v, expect)
     }
 }

@@ -301,7 +301,8 @@ impl Handle {
         let Some(a) = Rc::get_mut(rc) else { return };
         macro_rules! grow {
             ($v:expr) => {{
-                // SAFETY: native code has written `len` elements, all within the capacity that it was told.
+                // SAFETY: native code has written `len` elements, all within the capacity that it was told, or begins with the last one; all are numbers,
+                // and nobody reads them before all are written.
                 unsafe { $v.set_len(len.min($v.capacity())) };
                 // Without room for more the next push asks again and then fails on its own.
                 let _ = $v.try_reserve(more);

@@ -1,7 +1,7 @@
 //! Extents of arrays that are known without asking the array: those of what it was made from. Unlike [`crate::shapes`] it looks within one
 //! turn only, and is right where arrays may be absent.
 
-use adl_ir::{Function, Op, Out, Stmt, Var};
+use adl_ir::{Function, Op, Out, SoacKind, Stmt, Var};
 use adl_prim::Bin;
 use std::collections::{HashMap, HashSet};
 
@@ -28,6 +28,12 @@ impl Extents {
         }
         match &s.op {
             Op::Un(_, a) | Op::Convert(_, a) | Op::Not(a) | Op::Reverse(a) => self.alike(f, s, &[*a]),
+            Op::Rotate { a, .. } | Op::Cumsum { a, .. } | Op::IndexSet { acc: a, shape: None, .. } => self.alike(f, s, &[*a]),
+            Op::Soac(x) if x.kind != SoacKind::Reduce => {
+                for (out, a) in s.outs.iter().zip(&x.arrays).filter(|(v, a)| f.ty(**v).rank() == 1 && f.ty(**a).rank() == 1) {
+                    self.like.insert(*out, vec![*a]);
+                }
+            }
             Op::Bin(Bin::Scale, _, b) => self.alike(f, s, &[*b]),
             Op::Bin(_, a, b) | Op::Cmp(_, a, b) => self.alike(f, s, &[*a, *b]),
             Op::Loop(l) => {

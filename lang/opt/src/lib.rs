@@ -16,6 +16,7 @@
 //! - [`mod@direct`]: elements of rows that are read in more loops than the array has axes, read from the array.
 //! - [`mod@contract`]: sums of products that are contractions.
 //! - [`mod@join`]: both halves of a gradient as one function.
+//! - [`mod@flat`]: small matrices that loops collect, as rows of numbers.
 //! - [`mod@terms`]: sums of terms in the order of sums of arrays.
 //! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
 //! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
@@ -41,6 +42,7 @@ pub mod cse;
 pub mod direct;
 pub mod elements;
 pub mod extent;
+pub mod flat;
 pub mod fold;
 pub mod fuse;
 pub mod hoist;
@@ -101,6 +103,17 @@ pub fn native(p: &Program, f: &mut Function) {
     until_done(p, f, For::Native);
 }
 
+/// For a function as [`native`] leaves it, of whose arguments assertions say that they are small; whether there is anything to gain.
+pub fn small(p: &Program, f: &mut Function) -> bool {
+    if !scalars::scalars(f, scalars::Sums::Written) {
+        return false;
+    }
+    check(p, f);
+    round(f, Arrays::MayBeAbsent);
+    until_done(p, f, For::Native);
+    true
+}
+
 fn until_done(p: &Program, f: &mut Function, target: For) {
     if target == For::Any {
         inline::finally(p, f);
@@ -119,9 +132,12 @@ fn until_done(p: &Program, f: &mut Function, target: For) {
         check(p, f);
         round(f, Arrays::MayBeAbsent);
     }
-    if target == For::Native && interchange::interchange(f) {
-        check(p, f);
-        round(f, Arrays::MayBeAbsent);
+    if target == For::Native {
+        let turned = interchange::interchange(f);
+        if flat::flat(f) || turned {
+            check(p, f);
+            round(f, Arrays::MayBeAbsent);
+        }
     }
     check(p, f);
 }

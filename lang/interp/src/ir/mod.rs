@@ -23,7 +23,8 @@ pub mod site;
 pub mod step;
 pub(crate) mod strips;
 pub(crate) mod tangents;
-pub(crate) mod vectorise;
+pub(crate) mod variants;
+mod vectorise;
 pub(crate) mod world;
 #[cfg(test)]
 mod tests;

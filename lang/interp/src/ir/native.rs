@@ -6,6 +6,7 @@
 //! A function is compiled when the work that it has done, and that it is about to do, outweighs compiling it ([`super::work`]).
 
 use super::road::Clock;
+use super::variants::{self, Fact};
 use super::{boxes, work};
 use crate::error::Res;
 use crate::value::Value;
@@ -40,6 +41,17 @@ impl Source {
         Source { funcs: funcs.collect(), places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(), datas: p.datas.clone() }
     }
 
+    /// The functions as a program.
+    pub(super) fn program(&self) -> Program {
+        let mut funcs = vec![Rc::default(); self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0)];
+        for (f, at) in &self.places {
+            if let Some(found) = self.funcs.get(*at as usize) {
+                funcs[f.0 as usize] = found.clone();
+            }
+        }
+        Program { funcs, datas: self.datas.clone(), absent: true }
+    }
+
     /// A function of the program.
     pub fn func(&self, f: FnId) -> Option<&Rc<Function>> {
         self.funcs.get(*self.places.get(&f)? as usize)
@@ -69,6 +81,9 @@ pub trait Native {
     fn run(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>>;
 }
 
+/// Arguments of a call.
+type Args<'v> = smallvec::SmallVec<[&'v Value; 8]>;
+
 /// How a function is evaluated.
 enum Tier {
     /// Interpreted; the work that it has done, and that from which on it is compiled.
@@ -86,7 +101,12 @@ pub struct State {
     /// Whether loops on large arrays are arithmetic alone, which native code does several turns of at once.
     chains: bool,
     tier: RefCell<Tier>,
+    /// Native code for arguments of small sizes, each with what it takes for granted. None where that gains nothing.
+    variants: RefCell<Vec<(Vec<Fact>, Option<Rc<dyn Native>>)>>,
 }
+
+/// Variants of one function. Beyond, there is the one for all sizes.
+const VARIANTS: usize = 3;
 
 impl std::fmt::Debug for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -96,12 +116,12 @@ impl std::fmt::Debug for State {
 
 impl State {
     pub(crate) fn new(source: Rc<RefCell<Source>>, at: u32, chains: bool) -> State {
-        State { source, at, chains, tier: RefCell::new(Tier::Cold(0, 0)) }
+        State { source, at, chains, tier: RefCell::new(Tier::Cold(0, 0)), variants: RefCell::default() }
     }
 
     /// Whether there is native code.
     pub fn is_native(&self) -> bool {
-        matches!(*self.tier.borrow(), Tier::Hot(_))
+        matches!(*self.tier.borrow(), Tier::Hot(_)) || self.variants.borrow().iter().any(|(_, n)| n.is_some())
     }
 
     /// Why there never will be.
@@ -113,19 +133,27 @@ impl State {
     }
 
     /// The native code, made now if a call with these arguments makes it worth it.
-    fn ready(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, args: &mut dyn Iterator<Item = &Value>) -> Option<Rc<dyn Native>> {
+    fn ready<'v>(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, args: &mut dyn Iterator<Item = &'v Value>) -> Option<Rc<dyn Native>> {
         let (heat, worth) = match &*self.tier.borrow() {
-            Tier::Hot(n) => return Some(n.clone()),
+            Tier::Hot(n) if self.variants.borrow().is_empty() => return Some(n.clone()),
+            Tier::Hot(n) => return Some(self.fitting(&args.collect::<Args>()).unwrap_or_else(|| n.clone())),
             Tier::Never(_) => return None,
             Tier::Cold(heat, worth) => (*heat, *worth),
         };
+        let args: Args = args.collect();
+        if let Some(n) = self.fitting(&args) {
+            return Some(n);
+        }
         let source = self.source.borrow();
         let f = source.funcs.get(self.at as usize)?;
-        let heat = heat.saturating_add(work::of_call(&source, f, self.chains, args));
+        let heat = heat.saturating_add(work::of_call(&source, f, self.chains, &mut args.iter().copied()));
         let worth = if worth == 0 { work::worth(&source, f) } else { worth };
         if heat < worth {
             *self.tier.borrow_mut() = Tier::Cold(heat, worth);
             return None;
+        }
+        if let Some(n) = self.variant(compiler, clock, &source, f, &args) {
+            return Some(n);
         }
         drop(source);
         self.compile(compiler, clock);
@@ -133,6 +161,30 @@ impl State {
             Tier::Hot(n) => Some(n.clone()),
             Tier::Cold(..) | Tier::Never(_) => None,
         }
+    }
+
+    /// Native code for arguments of these sizes, if there is.
+    fn fitting(&self, args: &[&Value]) -> Option<Rc<dyn Native>> {
+        self.variants.borrow().iter().find(|(facts, _)| variants::hold(facts, args))?.1.clone()
+    }
+
+    /// Makes native code for arguments of these sizes, if they are small and that gains something.
+    fn variant(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, source: &Source, f: &Rc<Function>, args: &[&Value]) -> Option<Rc<dyn Native>> {
+        let facts = variants::facts(f, args);
+        if facts.is_empty() || self.variants.borrow().len() >= VARIANTS || self.variants.borrow().iter().any(|(known, _)| *known == facts) {
+            return None;
+        }
+        let made = clock.compiling(|| {
+            let g = variants::variant(source, f, &facts)?;
+            // It stands beside the function for all sizes, which a recursive one goes on calling.
+            let (at, id) = (source.funcs.len() as u32, FnId(source.places.keys().map(|f| f.0 + 1).max().unwrap_or(0)));
+            let (mut funcs, mut places) = (source.funcs.clone(), source.places.clone());
+            funcs.push(Rc::new(g));
+            places.insert(id, at);
+            compiler.compile(&Source { funcs, places, datas: source.datas.clone() }, at).ok()
+        });
+        self.variants.borrow_mut().push((facts, made.clone()));
+        made
     }
 
     /// Arguments as interpreted code reads them.
@@ -145,6 +197,21 @@ impl State {
                 *x = boxes::unpack(std::mem::take(x), n);
             }
         }
+    }
+
+    /// Makes native code for a call with these arguments, if that has not been tried; whether there is some.
+    pub(crate) fn compile_for<'v>(&self, compiler: &Rc<dyn Compiler>, clock: &Clock, args: impl Iterator<Item = &'v Value>) -> bool {
+        if !matches!(*self.tier.borrow(), Tier::Cold(..)) {
+            return self.is_native();
+        }
+        let args: Args = args.collect();
+        let source = self.source.borrow();
+        let Some(f) = source.funcs.get(self.at as usize) else { return false };
+        if self.fitting(&args).or_else(|| self.variant(compiler, clock, &source, f, &args)).is_some() {
+            return true;
+        }
+        drop(source);
+        self.compile(compiler, clock)
     }
 
     /// Makes native code, if that has not been tried; whether there is some.

@@ -44,7 +44,8 @@ pub(super) struct Found {
     pub results: Vec<Var>,
 }
 
-fn is_array(f: &Function, v: Var) -> bool {
+/// Whether a variable is an array of Floats.
+pub(crate) fn is_array(f: &Function, v: Var) -> bool {
     matches!(f.ty(v), Ty::Array(e, _) if **e == Ty::F64)
 }
 

@@ -1,12 +1,16 @@
 //! How much work a call will be, roughly and before it runs: statements times turns. It decides what is compiled.
 //!
 //! Operations on large arrays, and loops that become chains of such ([`super::strips`]), do not count: compiling them gains nothing. In functions that are
-//! nothing but arithmetic on large arrays ([`adl_opt::pointwise`]) they count a little: as native code they read and write memory alone.
+//! nothing but arithmetic on large arrays ([`adl_opt::pointwise`]) they count a little: as native code they read and write memory alone. Operations on arrays
+//! that are known to be short ([`sizes`]), as rows of a large one are, count like any other: what they take is mostly being interpreted.
+
+mod sizes;
 
 use super::native::Source;
 use super::strips;
 use crate::value::{Value, seq};
-use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Stmt, Turns, Var};
+use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Turns, Var};
+use sizes::Sizes;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -51,17 +55,15 @@ pub(crate) fn worth(source: &Source, f: &Function) -> u64 {
 /// Statements that a call runs, calls inside counted as one turn of what they call. `chains`: whether arithmetic on large arrays counts.
 pub(crate) fn of_call(source: &Source, f: &Function, chains: bool, args: &mut dyn Iterator<Item = &Value>) -> u64 {
     let known = RefCell::default();
-    let mut e = Estimate { source, f, known: &known, ints: HashMap::new(), shapes: HashMap::new(), chains, depth: 0, longest: TURNS, large: false };
+    let mut e = Estimate { source, f, known: &known, sizes: Sizes::default(), chains, depth: 0, longest: TURNS, large: false };
     for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
         match x {
-            Value::Int(n) => {
-                e.ints.insert(*v, *n);
-            }
+            Value::Int(n) => e.sizes.set_int(*v, *n),
             x => {
                 if let Some(s) = seq::shape(x) {
                     e.large |= s.iter().product::<usize>() >= strips::LARGE;
                     e.longest = e.longest.max(s.first().map_or(0, |n| *n as u64));
-                    e.shapes.insert(*v, s.iter().map(|n| *n as i64).collect());
+                    e.sizes.set_shape(*v, s.iter().map(|n| Some(*n as i64)).collect());
                 }
             }
         }
@@ -74,10 +76,7 @@ struct Estimate<'a> {
     f: &'a Function,
     /// What was found of functions that are called, by how deep: a function that is called from many places is looked into once.
     known: &'a RefCell<HashMap<(FnId, u32), u64>>,
-    /// Ints that are known.
-    ints: HashMap<Var, i64>,
-    /// Shapes that are known.
-    shapes: HashMap<Var, Vec<i64>>,
+    sizes: Sizes,
     /// Whether arithmetic on large arrays counts.
     chains: bool,
     /// Calls around.
@@ -94,25 +93,24 @@ impl Estimate<'_> {
     }
 
     fn stmt(&mut self, s: &Stmt) -> u64 {
-        let known = match &s.op {
-            Op::Lit(Lit::I64(n)) => Some(*n),
-            Op::Dim(a, k) => self.shapes.get(a).and_then(|s| s.get(*k as usize)).copied(),
-            Op::Bin(op, a, b) => match (self.ints.get(a), self.ints.get(b)) {
-                (Some(a), Some(b)) => crate::ops::arith::int_bin(*op, *a, *b).ok(),
-                _ => None,
-            },
-            _ => None,
-        };
-        if let (Some(n), Some(v)) = (known, s.outs.first()) {
-            self.ints.insert(*v, n);
-        }
+        self.sizes.learn(self.f, s);
         match &s.op {
             Op::Loop(l) if self.turns(l) >= strips::LARGE as u64 && strips::suits(self.f, l) => {
                 if self.chains { self.turns(l).saturating_mul(l.body.stmts.len() as u64) / ELEMENTS } else { 1 }
             }
-            _ if self.large && strips::on_arrays(self.f, s) => 0,
-            Op::Loop(l) => self.turns(l).saturating_mul(self.block(&l.body)).saturating_add(1),
-            Op::Soac(x) => self.extent(x.arrays.first()).saturating_mul(self.block(&x.op)).saturating_add(1),
+            _ if self.large && strips::on_arrays(self.f, s) && !self.sizes.small(self.f, s) => 0,
+            Op::Loop(l) => {
+                self.sizes.enter(l);
+                let turn = self.block(&l.body);
+                self.sizes.leave(l, s, self.known_turns(l));
+                self.turns(l).saturating_mul(turn).saturating_add(1)
+            }
+            Op::Soac(x) => {
+                self.sizes.operator(x);
+                let step = self.block(&x.op);
+                self.sizes.reduced(x, s);
+                self.extent(x.arrays.first()).saturating_mul(step).saturating_add(1)
+            }
             Op::ReduceByIndex { op, keys, .. } => self.extent(Some(keys)).saturating_mul(self.block(op)).saturating_add(1),
             Op::Call { f, .. } => self.call(*f),
             op => op.blocks().into_iter().map(|b| self.block(b)).max().unwrap_or(0).saturating_add(1),
@@ -126,7 +124,7 @@ impl Estimate<'_> {
         if let Some(work) = self.known.borrow().get(&key) {
             return *work;
         }
-        let mut inner = Estimate { source: self.source, f: g, known: self.known, ints: HashMap::new(), shapes: HashMap::new(), chains: false, depth: self.depth + 1, longest: self.longest, large: self.large };
+        let mut inner = Estimate { source: self.source, f: g, known: self.known, sizes: Sizes::default(), chains: false, depth: self.depth + 1, longest: self.longest, large: self.large };
         let work = inner.block(&g.body).saturating_add(1);
         self.known.borrow_mut().insert(key, work);
         work
@@ -134,12 +132,19 @@ impl Estimate<'_> {
 
     fn turns(&self, l: &Loop) -> u64 {
         match &l.turns {
-            Turns::For(n) => self.ints.get(n).map_or(self.longest, |n| u64::try_from(*n).unwrap_or(0)),
+            Turns::For(_) => self.known_turns(l).map_or(self.longest, |n| u64::try_from(n).unwrap_or(0)),
             Turns::While(_) => TURNS * TURNS,
         }
     }
 
+    fn known_turns(&self, l: &Loop) -> Option<i64> {
+        match &l.turns {
+            Turns::For(n) => self.sizes.int(*n),
+            Turns::While(_) => None,
+        }
+    }
+
     fn extent(&self, a: Option<&Var>) -> u64 {
-        a.and_then(|a| self.shapes.get(a)?.first().copied()).map_or(self.longest, |n| u64::try_from(n).unwrap_or(0))
+        a.and_then(|a| self.sizes.len(*a)).map_or(self.longest, |n| u64::try_from(n).unwrap_or(0))
     }
 }

@@ -184,6 +184,9 @@ impl Emit<'_, '_, '_> {
     /// An array of the given Floats, whose elements are stored where they belong.
     fn stack(&mut self, s: &Stmt, elems: &[Var]) -> bool {
         let Some(out) = s.outs.iter().chain(&s.lin_outs).next().copied() else { return false };
+        if self.stack_in_place(s, out, elems) {
+            return true;
+        }
         if Expect::of(self.ty(out)) != Expect::ROW || elems.is_empty() || elems.iter().any(|v| *self.ty(*v) != Ty::F64) {
             return false;
         }

@@ -23,6 +23,11 @@ enum Made {
     Place(Place),
 }
 
+/// Whether the elements that turns leave go where they belong, the first turn's to the end of what a loop in reverse fills.
+fn placed(l: &Loop, kind: Kind) -> bool {
+    matches!(l.turns, Turns::For(_)) && !matches!(kind, Kind::Ref(_) | Kind::Data(_))
+}
+
 /// A loop that is being emitted.
 struct Turning {
     header: ir::Block,
@@ -189,7 +194,7 @@ impl Emit<'_, '_, '_> {
         self.collect_rows(b, buffers);
         self.block(b, &sc);
         (self.stmt_site, self.span) = (site, span);
-        self.end_turn(l, t, &sc);
+        self.end_turn(l, t, index, &sc);
     }
 
     /// Reads the elements of a turn.
@@ -213,7 +218,7 @@ impl Emit<'_, '_, '_> {
     }
 
     /// Outputs go to their buffers and sums; what is carried goes back to the header.
-    fn end_turn(&mut self, l: &Loop, t: &Turning, sc: &Scope) {
+    fn end_turn(&mut self, l: &Loop, t: &Turning, index: Value, sc: &Scope) {
         let b = &l.body;
         let end = b.stmts.len() as u32;
         let (k, m) = (l.init.len(), l.lin_init.len());
@@ -226,7 +231,10 @@ impl Emit<'_, '_, '_> {
                     let own = Kind::of(self.f.ty(*v));
                     self.count_row(*h, x, |e| e.push(*h, *kind, t.counter, own, x));
                 }
-                Made::Buffer(h, kind) => self.push(*h, *kind, t.counter, Kind::of(self.f.ty(*v)), x),
+                Made::Buffer(h, kind) => {
+                    let at = if placed(l, *kind) { index } else { t.counter };
+                    self.push(*h, *kind, at, Kind::of(self.f.ty(*v)), x);
+                }
                 Made::Sum(i) => sums[*i] = self.add_up(sums[*i], *v, x),
                 Made::Rows(_) => {}
                 Made::Place(p) => self.add_to_row(*p, t.counter, x),
@@ -282,7 +290,7 @@ impl Emit<'_, '_, '_> {
         let mut outs = Vec::new();
         for ((_, made), v) in t.made.iter().zip(&order) {
             outs.push(match made {
-                Made::Buffer(h, _) => self.finish(*h, t.counter, l.reverse, *v),
+                Made::Buffer(h, kind) => self.finish(*h, t.counter, l.reverse && !placed(l, *kind), *v),
                 Made::Sum(i) => t.sums[*i],
                 Made::Rows(rows) => self.finish_rows(rows, t.counter, *v),
                 Made::Place(_) => self.ctx,

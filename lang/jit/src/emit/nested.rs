@@ -1,6 +1,8 @@
 //! Rows that are made where they belong: what a loop inside a loop collects, where the outer one only collects the rows and all are equally
 //! long, as in `for i < n -> for j < m -> ...`. The inner loop adds its elements to the outer one's buffer, and no row is an array.
 //!
+//! So are rows of a few numbers, `for i < n -> [x, y, z]`.
+//!
 //! Likewise rows that a group makes (`group`) and that a loop collects, where nothing else reads them, are written to the loop's buffer; and what a loop inside
 //! collects of such rows is a part of the outer one's buffer, once its first row has said how long rows are.
 
@@ -8,7 +10,7 @@ use super::{Emit, TRUSTED, params, results};
 use crate::collect;
 use crate::handle::{self, AXES, Expect};
 use crate::runtime::Kind;
-use adl_ir::{Block, Loop, Op, Out, Stmt, Ty, Turns, Var};
+use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Ty, Turns, Var};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::collections::{HashMap, HashSet};
 
@@ -32,6 +34,8 @@ pub(super) struct Rows {
     pub kind: Kind,
     /// The buffer's number among those of rows that nobody knows yet.
     id: i64,
+    /// Whether the last turn's row is the first.
+    reverse: bool,
 }
 
 /// Where the elements of a turn's row go.
@@ -67,13 +71,27 @@ fn width(l: &Loop, row: Var) -> Option<Var> {
     (inner.outs.get(at) == Some(&Out::Collect) && !inner.reverse && !inside && reads(&l.body, row) == 1).then_some(n)
 }
 
+/// The length of a row of numbers that a loop collects, if nothing else reads it.
+fn stacked(f: &Function, l: &Loop, row: Var) -> Option<usize> {
+    let elems = l.body.stmts.iter().find_map(|s| match (&s.op, &s.outs[..]) {
+        (Op::Stack { elems, .. }, [v]) if *v == row => Some(elems),
+        _ => None,
+    })?;
+    (elems.iter().all(|v| *f.ty(*v) == Ty::F64) && reads(&l.body, row) == 1).then_some(elems.len())
+}
+
 impl Emit<'_, '_, '_> {
     /// The buffer for the rows that a loop of `n` turns collects as `row`, if a loop inside may add to it.
     pub(super) fn rows_of(&mut self, l: &Loop, out: Out, row: Var, n: Option<Value>) -> Option<Rows> {
-        let (Ty::Array(elem, 1), Out::Collect, false, Some(n)) = (self.ty(row).clone(), out, l.reverse, n) else { return None };
-        let width = width(l, row).filter(|w| elem.is_flat() && elem.rank() == 0 && self.vals[w.0 as usize].is_some())?;
-        let (w, zero) = (self.val(width), self.int(0));
-        let w = self.b.ins().smax(w, zero);
+        let (Ty::Array(elem, 1), Out::Collect, Some(n)) = (self.ty(row).clone(), out, n) else { return None };
+        let w = match stacked(self.f, l, row) {
+            Some(k) => self.int(k as i64),
+            None => {
+                let width = width(l, row).filter(|w| !l.reverse && elem.is_flat() && elem.rank() == 0 && self.vals[w.0 as usize].is_some())?;
+                let (w, zero) = (self.val(width), self.int(0));
+                self.b.ins().smax(w, zero)
+            }
+        };
         self.job.tables.buffers.push((self.ty(row).clone(), false));
         self.job.tables.buffers.push(((*elem).clone(), false));
         let id = self.job.tables.buffers.len() as i64 - 1;
@@ -82,7 +100,7 @@ impl Emit<'_, '_, '_> {
         let buffer = self.runtime(collect::new_rows as *const u8, &[self.ctx, scalar, n, w, site], 1)?;
         let fail = self.fail;
         self.unless(buffer, fail, &[]);
-        Some(Rows { buffer, width: w, kind: Kind::of(&elem), id: id - 1 })
+        Some(Rows { buffer, width: w, kind: Kind::of(&elem), id: id - 1, reverse: l.reverse })
     }
 
     /// Before a turn: rows that the loop alone reads.
@@ -138,9 +156,23 @@ impl Emit<'_, '_, '_> {
         self.append(p.buffer, at, p.kind, x);
     }
 
+    /// Adds the numbers of a row to the array of all rows, where a loop collects it; whether one does.
+    pub(super) fn stack_in_place(&mut self, s: &Stmt, row: Var, elems: &[Var]) -> bool {
+        let Some(p) = self.places.remove(&row) else { return false };
+        for (k, v) in elems.iter().enumerate() {
+            let (k, x) = (self.int(k as i64), self.val(*v));
+            self.add_to_row(p, k, x);
+        }
+        // Nobody looks at it.
+        self.viewed.remove(&row);
+        self.pinned.insert(row);
+        self.bind_outs(s, &[self.ctx]);
+        true
+    }
+
     /// The array of all rows.
     pub(super) fn finish_rows(&mut self, rows: &Rows, n: Value, v: Var) -> Value {
-        let (id, expect) = (self.int(rows.id), self.int(i64::from(Expect::of(self.f.ty(v)).0)));
+        let (id, expect) = (self.int(rows.id), self.int(i64::from(Expect::of(self.f.ty(v)).0) << 1 | i64::from(rows.reverse)));
         self.runtime(collect::finish_rows as *const u8, &[self.ctx, rows.buffer, n, rows.width, id, expect], 1).unwrap_or(id)
     }
 }

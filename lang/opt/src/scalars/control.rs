@@ -1,11 +1,11 @@
 //! Branches that give small arrays, loops that carry them, loops of few turns.
 
 use super::matrices::Size;
-use super::{Layer, MOST, Scalars};
+use super::{Layer, MOST, Scalars, Sums};
 use adl_ad::explicit::renumber;
 use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Turns of a loop that is written out: fewer than are added side by side.
 const TURNS: i64 = 7;
@@ -101,13 +101,14 @@ impl Scalars<'_> {
                 self.note(|l| l.turns.extend(n.map(|n| (*turn, n))));
             }
             for (x, p) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
-                self.is_row(*p, *x, *turn);
+                let _ = self.is_row(*p, *x, *turn) || self.is_plane(*p, *x, *turn);
                 if let Some(n) = self.identity(*x) {
                     self.note(|l| _ = l.lens.insert(*p, n));
                 }
             }
         }
         let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
+        self.fill(l, &s.outs, &like, out);
         l.init.iter().for_each(|v| self.open(*v, &like, out));
         let mut sizes: Vec<Option<Size>> = l.init.iter().map(|v| self.size(*v).filter(|_| self.guesses < GUESSES && self.left > 8 * MOST)).collect();
         while sizes.iter().any(Option::is_some) {
@@ -125,9 +126,61 @@ impl Scalars<'_> {
             (self.left, self.changed) = (left, changed);
             sizes = right;
         }
-        s.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
+        self.as_it_is(s, out);
+    }
+
+    /// Gives absent arrays that a loop begins with, and only adds to what its elements are, numbers: those that change nothing when they are added to.
+    fn fill(&mut self, l: &mut Loop, outs: &[Var], like: &Stmt, out: &mut Vec<Stmt>) {
+        if self.sums == Sums::Kept || matches!(l.turns, Turns::While(_)) {
+            return;
+        }
+        for k in 0..l.init.len() {
+            let absent = self.find(|known| known.zeros.get(&l.init[k]).copied()).is_some() && !self.asked.contains(&outs[k]);
+            let Some(size) = Some(l.body.params[1 + k]).filter(|_| absent).and_then(|p| self.added_to(&l.body, p)) else { continue };
+            let nothing = self.one(Op::Lit(Lit::F64(-0.0)), Ty::F64, like, out);
+            let v = self.f.fresh(self.f.ty(l.init[k]).clone(), false);
+            self.bind_sized(v, size, vec![nothing; size.len], like, out);
+            l.init[k] = v;
+        }
+    }
+
+    /// The size of the arrays to which a parameter of a block is added, if nothing else is done with it.
+    fn added_to(&self, b: &Block, p: Var) -> Option<Size> {
+        let (mut size, mut other) = (None, b.results.contains(&p));
+        for s in &b.stmts {
+            match s.op {
+                Op::Bin(Bin::Add, x, y) if x == p || y == p => size = size.or(self.size_of_row(if x == p { y } else { x })),
+                _ => {
+                    s.op.each_operand(&mut |v| other |= v == p);
+                    other |= s.op.blocks().into_iter().any(|b| mentions(b, p));
+                }
+            }
+        }
+        size.filter(|_| !other)
+    }
+
+    /// A loop whose carried arrays stay arrays.
+    fn as_it_is(&mut self, mut s: Stmt, out: &mut Vec<Stmt>) {
+        let mut collected = Vec::new();
+        if let Op::Loop(l) = &mut s.op {
+            if let Turns::While(c) = &mut l.turns {
+                self.inner(c);
+            }
+            self.layers.push(Layer::default());
+            self.block(&mut l.body);
+            collected = self.collected(l, l.init.len(), &s.outs);
+            self.layers.pop();
+        }
+        self.learn_collected(collected);
         out.push(s);
     }
+}
+
+/// Whether anything in a block reads a variable.
+fn mentions(b: &Block, v: Var) -> bool {
+    let mut all = HashSet::new();
+    super::reads(b, &mut all);
+    all.contains(&v)
 }
 
 /// Results of a loop, and the arrays among them that are to be put together.
@@ -150,6 +203,7 @@ impl Scalars<'_> {
             let r = l.body.results[i];
             *size = size.filter(|n| self.size(r) == Some(*n) && self.all_numbers(r, *n));
         }
+        let collected = self.collected(l, k, outs);
         let mut stmts = std::mem::take(&mut l.body.stmts);
         let carried = if right.iter().eq(sizes) { self.spread(&l.body.results[..k].to_vec(), sizes, &like, &mut stmts) } else { l.body.results[..k].to_vec() };
         l.body.results.splice(..k, carried);
@@ -158,6 +212,7 @@ impl Scalars<'_> {
         if !right.iter().eq(sizes) {
             return ((Vec::new(), Vec::new()), right);
         }
+        self.learn_collected(collected);
         l.init = self.spread(&l.init.clone(), sizes, &like, out);
         (self.fresh_for(outs, sizes), right)
     }
@@ -245,7 +300,7 @@ impl Scalars<'_> {
     }
 
     /// A block with its parameters replaced and new variables for all that it binds.
-    fn copy(&mut self, b: &Block, given: &[Var]) -> Block {
+    pub(super) fn copy(&mut self, b: &Block, given: &[Var]) -> Block {
         let mut b = b.clone();
         let mut names: HashMap<Var, Var> = b.params.drain(..).zip(given.iter().copied()).collect();
         for v in b.stmts.iter().flat_map(|s| s.outs.clone()) {

@@ -5,7 +5,7 @@ use adl_ir::{Cmp, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 
 /// Numbers that are added side by side: as `interp::ops::kernels` does it.
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 
 impl Scalars<'_> {
     /// Takes a statement apart, or notes what its result consists of; whether it is done with.
@@ -21,7 +21,7 @@ impl Scalars<'_> {
         }
         if let Op::Index { a, at, .. } = &s.op {
             if let [i] = at[..] {
-                if self.len(v).is_none() && self.is_row(v, *a, i) {
+                if self.len(v).is_none() && self.is_row(v, *a, i) || self.is_plane(v, *a, i) {
                     return false;
                 }
             }

@@ -16,6 +16,17 @@ pub(super) struct Size {
     columns: usize,
 }
 
+impl Size {
+    pub fn matrix(rows: usize, columns: usize) -> Size {
+        Size { len: rows * columns, columns }
+    }
+
+    /// Columns of a matrix; 0 of a vector.
+    pub fn columns(self) -> usize {
+        self.columns
+    }
+}
+
 /// A matrix whose elements are numbers, row by row.
 #[derive(Clone, Debug)]
 pub(super) struct Grid {
@@ -97,12 +108,7 @@ impl Scalars<'_> {
             self.consists(v, row.into_iter().map(Elem::Is).collect());
             return false;
         }
-        if let Op::Dot(a, b) = &s.op {
-            let (Some(x), Some(y)) = (self.grid(*a), self.grid(*b)) else { return false };
-            if x.columns != y.columns || x.elems.len() != y.elems.len() {
-                return false;
-            }
-            let x = self.inner_product(&x.elems, &y.elems, s, out);
+        if let Some(x) = self.number_of(s, out) {
             self.note(|l| _ = l.names.insert(v, x));
             self.changed = true;
             return true;
@@ -110,6 +116,21 @@ impl Scalars<'_> {
         let Some((columns, elems)) = self.product(s, out).or_else(|| self.made(s, out)) else { return false };
         self.bind_sized(v, Size { len: elems.len(), columns }, elems, s, out);
         true
+    }
+
+    /// The number that an operation on small matrices gives.
+    fn number_of(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Var> {
+        match &s.op {
+            Op::Dot(a, b) => {
+                let (x, y) = (self.grid(*a)?, self.grid(*b)?);
+                (x.columns == y.columns && x.elems.len() == y.elems.len()).then(|| self.inner_product(&x.elems, &y.elems, s, out))
+            }
+            Op::Total { a, .. } => {
+                let g = self.grid(*a).filter(|g| g.elems.len() < super::expand::LANES)?;
+                Some(self.added(&g.elems, s, out))
+            }
+            _ => None,
+        }
     }
 
     /// An element at literal indices.
@@ -195,8 +216,26 @@ impl Scalars<'_> {
                 Some((g.rows(), (0..g.columns).flat_map(|j| (0..g.rows()).map(move |i| (i, j))).map(|(i, j)| g.at(i, j)).collect()))
             }
             Op::Un(..) | Op::Bin(..) => self.elementwise(s, out),
+            Op::Replicate { n, a } if self.is_vector(*a) => {
+                let (n, m) = (super::small(self.literal(*n)?)?, self.len(*a)?);
+                if n * m > MOST {
+                    return None;
+                }
+                let row = self.elements(*a, m, s, out);
+                Some((m, (0..n).flat_map(|_| row.clone()).collect()))
+            }
+            Op::Sum { a, .. } => {
+                let g = self.grid(*a)?;
+                Some((0, (0..g.columns).map(|j| self.column_sum(&g, j, s, out)).collect()))
+            }
             _ => None,
         }
+    }
+
+    /// The sum of a column, whose numbers are added one after the other.
+    fn column_sum(&mut self, g: &Grid, j: usize, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let zero = self.nought(s, out);
+        (0..g.rows()).fold(zero, |sum, i| self.one(Op::Bin(Bin::Add, sum, g.at(i, j)), Ty::F64, s, out))
     }
 
     /// Notes what an identity matrix consists of.
@@ -210,11 +249,14 @@ impl Scalars<'_> {
 
     /// Reads the elements of a matrix of which assertions say how large it is.
     pub(super) fn open(&mut self, a: Var, like: &Stmt, out: &mut Vec<Stmt>) {
-        let known = |t: &Self| Some((t.find(|l| l.tall.get(&a).copied())?, t.find(|l| l.wide.get(&a).copied())?));
-        let Some((rows, columns)) = known(self).filter(|(n, m)| n * m <= MOST) else { return };
-        if self.sums == Sums::Kept || self.grid(a).is_some() || !self.is_matrix(a) {
+        if self.sums == Sums::Kept || !self.is_matrix(a) || self.grid(a).is_some() {
             return;
         }
+        if let Some((columns, elems)) = self.plane(a, like, out) {
+            return self.note(|l| _ = l.grids.insert(a, Grid { columns, elems }));
+        }
+        let known = |t: &Self| Some((t.find(|l| l.tall.get(&a).copied())?, t.find(|l| l.wide.get(&a).copied())?));
+        let Some((rows, columns)) = known(self).filter(|(n, m)| n * m <= MOST) else { return };
         let mut elems = Vec::with_capacity(rows * columns);
         for k in 0..rows * columns {
             let at = [k / columns, k % columns].map(|i| self.int(i as i64, like, out)).to_vec();
@@ -225,9 +267,9 @@ impl Scalars<'_> {
 
     /// Whether an operation reads a matrix whose elements are numbers, or can be.
     pub(super) fn reads_matrix(&self, op: &Op) -> bool {
-        let is = |a: &Var| self.is_matrix(*a) && (self.grid(*a).is_some() || self.find(|l| l.tall.get(a).copied()).is_some());
+        let is = |a: &Var| self.is_matrix(*a) && (self.grid(*a).is_some() || self.find(|l| l.tall.get(a).copied()).is_some() || self.find(|l| l.planes.get(a).copied()).is_some());
         match op {
-            Op::Index { a, .. } | Op::Dot(a, _) => is(a),
+            Op::Index { a, .. } | Op::Dot(a, _) | Op::Sum { a, .. } | Op::Total { a, .. } => is(a),
             Op::MatMul(a, b) => is(a) || is(b),
             _ => false,
         }

@@ -7,11 +7,12 @@
 //! which that was asserted is there, so the pass is right where others may be absent. The order of additions is that of
 //! `interp::ops::kernels`.
 //!
-//! Matrices of few elements are numbers too ([`matrices`]).
+//! Matrices of few elements are numbers too ([`matrices`]), and so is what reductions and scans accumulate of them ([`cubes`]).
 //!
 //! Arithmetic does not grow; reading elements and putting arrays together does, by what the arrays have elements.
 
 mod control;
+mod cubes;
 mod expand;
 mod matrices;
 
@@ -40,11 +41,22 @@ pub fn scalars(f: &mut Function, sums: Sums) -> bool {
     let mut body = std::mem::take(&mut f.body);
     let mut given_away = HashSet::new();
     changing(&body, &mut given_away);
-    let mut s = Scalars { f, sums, given_away, layers: vec![Layer::default()], left: GROWTH, guesses: 0, changed: false };
+    let mut asked = HashSet::new();
+    reads(&body, &mut asked);
+    let mut s = Scalars { f, sums, given_away, asked, layers: vec![Layer::default()], left: GROWTH, guesses: 0, changed: false };
     s.block(&mut body);
     let changed = s.changed;
     f.body = body;
     changed
+}
+
+/// Variables that something reads.
+fn reads(b: &Block, out: &mut HashSet<Var>) {
+    out.extend(b.results.iter().chain(&b.lin_results));
+    for s in &b.stmts {
+        s.op.each_operand(&mut |v| _ = out.insert(v));
+        s.op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || reads(b, out)));
+    }
 }
 
 /// Arrays that may change in place, here or where they are passed to: they are not read later than they were.
@@ -98,9 +110,17 @@ struct Layer {
     tall: HashMap<Var, usize>,
     /// Vectors that are rows of such matrices, with the matrix and the index.
     rows: HashMap<Var, (Var, Var)>,
+    /// Matrices that are elements of arrays of such, with the array and the index.
+    planes: HashMap<Var, (Var, Var)>,
+    /// Extents of the matrices that arrays consist of, by the array's axis.
+    sides: HashMap<(Var, u32), usize>,
+    /// Ints that are such extents.
+    deep: HashMap<Var, (Var, u32)>,
+    /// Lists of Ints.
+    lists: HashMap<Var, Vec<Var>>,
     /// Vectors of one literal: shapes of vectors of this length.
     shapes: HashMap<Var, usize>,
-    /// Absent vectors.
+    /// Absent vectors and matrices.
     zeros: HashSet<Var>,
     /// Small matrices, whose elements are numbers.
     grids: HashMap<Var, Grid>,
@@ -127,6 +147,8 @@ struct Scalars<'a> {
     sums: Sums,
     /// Arrays that may change in place.
     given_away: HashSet<Var>,
+    /// Variables that something reads.
+    asked: HashSet<Var>,
     /// Of the blocks around, the innermost last.
     layers: Vec<Layer>,
     /// Statements that may still be added.
@@ -276,12 +298,14 @@ impl Scalars<'_> {
     /// Finds the lengths that assertions of a block say.
     fn promise(&mut self, b: &Block) {
         let (mut ints, mut extents, mut widths, mut heights, mut equal) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
+        let mut deep = HashMap::new();
         for s in &b.stmts {
             match (&s.op, &s.outs[..]) {
                 (Op::Lit(Lit::I64(n)), [v]) => _ = ints.insert(*v, *n),
                 (Op::Dim(a, 0), [v]) if self.is_vector(*a) => _ = extents.insert(*v, *a),
                 (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => _ = widths.insert(*v, *a),
                 (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => _ = heights.insert(*v, *a),
+                (Op::Dim(a, axis @ (1 | 2)), [v]) if self.is_cube(*a) => _ = deep.insert(*v, (*a, *axis)),
                 (Op::Cmp(Cmp::Eq, x, y), [v]) => _ = equal.insert(*v, (*x, *y)),
                 (Op::Prim(Prim::Assert, args), _) => {
                     // What does not change may stand outside of the loop.
@@ -296,6 +320,9 @@ impl Scalars<'_> {
                         }
                         if let Some(a) = heights.get(&x).copied().or_else(|| self.find(|l| l.heights.get(&x).copied())) {
                             self.note(|l| _ = l.tall.insert(a, n));
+                        }
+                        if let Some(side) = deep.get(&x).copied().or_else(|| self.find(|l| l.deep.get(&x).copied())) {
+                            self.note(|l| _ = l.sides.insert(side, n));
                         }
                     }
                 }
@@ -324,7 +351,14 @@ impl Scalars<'_> {
         match &mut s.op {
             Op::If(..) | Op::Switch(..) => self.branches(s, out),
             Op::Loop(_) => self.looped(s, out),
-            Op::Soac(_) | Op::ReduceByIndex { .. } => {
+            Op::Soac(x) => {
+                let x = x.clone();
+                if !self.accumulated(&s, &x, out) {
+                    s.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
+                    out.push(s);
+                }
+            }
+            Op::ReduceByIndex { .. } => {
                 s.op.blocks_mut().into_iter().for_each(|b| _ = self.inner(b));
                 out.push(s);
             }
@@ -360,6 +394,12 @@ impl Scalars<'_> {
                 s.op = Op::Stack { elems: vec![n], shape: None };
             }
         }
+        self.learn_cubes(s);
+        self.remember(s);
+    }
+
+    /// Remembers what a statement says of its result.
+    fn remember(&mut self, s: &Stmt) {
         match (&s.op, &s.outs[..]) {
             (Op::Stack { elems, .. }, [v]) => {
                 if let Some(n) = elems.first().filter(|_| elems.len() == 1).and_then(|n| self.literal(*n)).and_then(small) {
@@ -377,7 +417,7 @@ impl Scalars<'_> {
                     self.note(|l| _ = l.identities.insert(*v, n));
                 }
             }
-            (Op::Zero(_), [v]) if self.is_vector(*v) => self.note(|l| _ = l.zeros.insert(*v)),
+            (Op::Zero(_), [v]) if self.is_vector(*v) || self.is_matrix(*v) => self.note(|l| _ = l.zeros.insert(*v)),
             (Op::Lit(Lit::I64(n)), [v]) => self.note(|l| {
                 l.ints.insert(*v, *n);
                 l.literals.entry(*n).or_insert(*v);
@@ -385,6 +425,7 @@ impl Scalars<'_> {
             (Op::Dim(a, 0), [v]) if self.is_vector(*a) => self.note(|l| _ = l.extents.insert(*v, *a)),
             (Op::Dim(a, 1), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.widths.insert(*v, *a)),
             (Op::Dim(a, 0), [v]) if self.is_matrix(*a) => self.note(|l| _ = l.heights.insert(*v, *a)),
+            (Op::Dim(a, axis @ (1 | 2)), [v]) if self.is_cube(*a) => self.note(|l| _ = l.deep.insert(*v, (*a, *axis))),
             (Op::Cmp(Cmp::Eq, a, b), [v]) if *self.f.ty(*a) == Ty::I64 => self.note(|l| _ = l.equal.insert(*v, (*a, *b))),
             (Op::Prim(Prim::Assert, args), _) => {
                 if let Some((a, b)) = args.first().and_then(|c| self.find(|l| l.equal.get(c).copied())) {

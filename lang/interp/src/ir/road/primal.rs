@@ -62,7 +62,7 @@ fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Result
         road.linker.function(&road.program, f).map_err(|e| not(&e.diag.message))
     }));
     let results = m.road.program.func(e.entry.func).body.results.len();
-    let compiled = tier != Tier::Either && compiled(m, &fun);
+    let compiled = tier != Tier::Either && compiled(m, &fun, &leaves);
     if tier == Tier::Native && !compiled {
         return Ok(Err(not("code that is too large to be compiled")));
     }
@@ -74,10 +74,10 @@ fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Result
     Ok(v.ok_or_else(|| not("a result of another layout than its type says")))
 }
 
-/// Whether a lowered function is native code, now if it was not before.
-pub(super) fn compiled(m: &Machine, fun: &Fun) -> bool {
+/// Whether a lowered function is native code for these arguments, now if it was not before.
+pub(super) fn compiled(m: &Machine, fun: &Fun, args: &[Value]) -> bool {
     let (Fun::Member(g, i), Some(compiler)) = (fun, &m.compiler) else { return false };
-    g.codes[*i as usize].native.as_ref().is_some_and(|s| s.compile(compiler, &m.road.clock))
+    g.codes[*i as usize].native.as_ref().is_some_and(|s| s.compile_for(compiler, &m.road.clock, args.iter()))
 }
 
 impl Road {

@@ -89,7 +89,7 @@ fn joined(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
     let fun = l.joined.get()?.clone()?;
     // Chains of operations on large arrays do not count as work that compiling saves; one loop instead of them all does save some.
     if again && longest >= strips::LARGE {
-        super::primal::compiled(m, &fun);
+        super::primal::compiled(m, &fun, &ready.leaves);
     }
     Some(fun)
 }
@@ -105,7 +105,7 @@ fn native(m: &mut Machine, ready: &Ready, value: bool) -> Option<Whole> {
     let Fun::Member(g, i) = &*whole.fun else { return None };
     let code = g.codes[*i as usize].clone();
     let ready = match (&code.native, l.hot.get()) {
-        (Some(state), true) => state.compile(&compiler, &m.road.clock),
+        (Some(state), true) => state.compile_for(&compiler, &m.road.clock, ready.leaves.iter()),
         _ => m.native_code(&code, ready.leaves.iter()).is_some(),
     };
     ready.then_some(whole)

@@ -1,0 +1,136 @@
+//! Functions at the sizes of their arguments, as native code: where an argument is a small vector, has small rows or consists of small matrices, code that
+//! knows how small keeps them in registers ([`mod@adl_opt::scalars`]). So do functions of two or three rows of residuals.
+//!
+//! A variant begins with assertions that the sizes are those; it is only run where they are.
+
+use super::native::Source;
+use crate::value::{Buf, Value};
+use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
+use adl_prim::Prim;
+use std::collections::HashSet;
+
+/// Numbers in a vector or a row, or rows of a matrix, that are few.
+const SMALL: usize = 4;
+
+/// What is said of a parameter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fact {
+    /// The extent of an axis.
+    Extent(usize, u32, usize),
+    /// An Int.
+    Int(usize, i64),
+}
+
+impl Fact {
+    /// Whether it holds of an argument.
+    fn holds(self, args: &[&Value]) -> bool {
+        match self {
+            Fact::Extent(k, axis, n) => matches!(args.get(k), Some(Value::Array(a)) if a.shape.get(axis as usize) == Some(&n)),
+            Fact::Int(k, n) => matches!(args.get(k), Some(Value::Int(m)) if *m == n),
+        }
+    }
+}
+
+/// Whether all of them hold.
+pub(super) fn hold(facts: &[Fact], args: &[&Value]) -> bool {
+    facts.iter().all(|f| f.holds(args))
+}
+
+/// The sizes of small vectors, of small rows, and of small matrices.
+pub(super) fn extents(leaves: &[&Value]) -> Vec<Fact> {
+    let mut out = Vec::new();
+    for (k, v) in leaves.iter().enumerate() {
+        let Value::Array(a) = v else { continue };
+        let is_small = |axis: usize| (1..=SMALL).contains(&a.shape[axis]);
+        let mut say = |axis: usize| out.push(Fact::Extent(k, axis as u32, a.shape[axis]));
+        match a.shape.len() {
+            1..=3 if !matches!(a.buf, Buf::F64(_)) => {}
+            1 if is_small(0) => say(0),
+            2 if is_small(1) => {
+                say(1);
+                if is_small(0) {
+                    say(0);
+                }
+            }
+            3 if is_small(1) && is_small(2) => {
+                say(1);
+                say(2);
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+/// Small Ints that are extents of what a function makes.
+fn ints(f: &Function, args: &[&Value]) -> Vec<Fact> {
+    let mut extents = HashSet::new();
+    let mut todo = vec![&f.body];
+    while let Some(b) = todo.pop() {
+        for s in &b.stmts {
+            match &s.op {
+                Op::Replicate { n, .. } => _ = extents.insert(*n),
+                Op::Stack { elems, .. } => extents.extend(elems),
+                _ => {}
+            }
+            todo.extend(s.op.blocks());
+        }
+    }
+    let params = f.body.params.iter().chain(&f.body.lin_params).zip(args).enumerate();
+    params.filter_map(|(k, (p, x))| match x {
+        Value::Int(n) if (1..=SMALL as i64).contains(n) && extents.contains(p) => Some(Fact::Int(k, *n)),
+        _ => None,
+    }).collect()
+}
+
+/// What is known of arguments that a function gains from; nothing if it does not.
+pub(super) fn facts(f: &Function, args: &[&Value]) -> Vec<Fact> {
+    let mut all = extents(args);
+    if !all.is_empty() {
+        all.extend(ints(f, args));
+    }
+    all
+}
+
+/// A function of a source where these hold, if that gains anything.
+pub(super) fn variant(source: &Source, f: &Function, facts: &[Fact]) -> Option<Function> {
+    let mut made = f.clone();
+    assert_facts(&mut made, facts)?;
+    let gains = adl_opt::small(&source.program(), &mut made) && arrays(&made, &made.body) < arrays(f, &f.body);
+    gains.then_some(made)
+}
+
+/// Statements that give arrays of Floats.
+fn arrays(f: &Function, b: &Block) -> usize {
+    let array = |v: &Var| f.ty(*v).rank() > 0 && *f.ty(*v).scalar() == Ty::F64;
+    b.stmts.iter().map(|s| usize::from(s.outs.iter().any(array)) + s.op.blocks().into_iter().map(|b| arrays(f, b)).sum::<usize>()).sum()
+}
+
+/// Lets a function begin with assertions of what is said of its parameters.
+pub(super) fn assert_facts(f: &mut Function, facts: &[Fact]) -> Option<()> {
+    let mut first = Vec::new();
+    let mut stmt = |f: &mut Function, op: Op, ty: Option<Ty>| -> Var {
+        let outs: Vec<Var> = ty.into_iter().map(|t| f.fresh(t, false)).collect();
+        first.push(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: Default::default() });
+        outs.first().copied().unwrap_or(Var(0))
+    };
+    for fact in facts {
+        let (k, n) = match fact {
+            Fact::Extent(k, _, n) => (*k, *n as i64),
+            Fact::Int(k, n) => (*k, *n),
+        };
+        let p = *f.body.params.iter().chain(&f.body.lin_params).nth(k)?;
+        let n = stmt(f, Op::Lit(Lit::I64(n)), Some(Ty::I64));
+        let found = match fact {
+            Fact::Extent(_, axis, _) if f.ty(p).rank() <= *axis || f.linear(p) => return None,
+            Fact::Extent(_, axis, _) => stmt(f, Op::Dim(p, *axis), Some(Ty::I64)),
+            Fact::Int(..) => p,
+        };
+        let same = stmt(f, Op::Cmp(Cmp::Eq, found, n), Some(Ty::Bool));
+        let text = stmt(f, Op::Lit(Lit::Str("arguments of other sizes".into())), Some(Ty::Str));
+        stmt(f, Op::Prim(Prim::Assert, vec![same, text]), None);
+    }
+    first.append(&mut f.body.stmts);
+    f.body.stmts = first;
+    Some(())
+}

@@ -1,0 +1,90 @@
+//! Loops that collect small matrices whose elements are numbers collect them as rows.
+//!
+//! ```text
+//! for n out (collect) { p = stack a b;  q = stack c d;  m = stack p q;  return m }
+//! ⟼  reshape [n, 2, 2] (for n out (collect) { m = stack a b c d;  return m })
+//! ```
+//!
+//! A row of numbers is written where it stays; a matrix of rows is an array of its own first. For native code, and after everything that looks at what is
+//! collected.
+
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Ty, Var};
+use adl_syntax::span::Span;
+use std::collections::HashMap;
+
+/// Elements of such a matrix.
+const MOST: usize = 64;
+
+/// Collects matrices as rows; whether there were any.
+pub fn flat(f: &mut Function) -> bool {
+    let mut body = std::mem::take(&mut f.body);
+    let changed = block(f, &mut body);
+    f.body = body;
+    changed
+}
+
+fn block(f: &mut Function, b: &mut Block) -> bool {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
+        let mut changed = false;
+        let mut out = Vec::with_capacity(b.stmts.len());
+        for mut s in std::mem::take(&mut b.stmts) {
+            s.op.blocks_mut().into_iter().for_each(|b| changed |= block(f, b));
+            let mut after = Vec::new();
+            if let (Op::Loop(l), true) = (&mut s.op, s.lin_outs.is_empty()) {
+                let turns = s.outs.last().copied();
+                for k in 0..l.outs.len() {
+                    let (Some(turns), Some(m)) = (turns, matrix(l, k)) else { continue };
+                    let v = &mut s.outs[l.init.len() + k];
+                    *v = collected(f, l, k, &m, (*v, turns, s.span), &mut after);
+                }
+            }
+            changed |= !after.is_empty();
+            out.push(s);
+            out.append(&mut after);
+        }
+        b.stmts = out;
+        changed
+    })
+}
+
+/// The elements, row by row, of a matrix that a loop collects.
+fn matrix(l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
+    let r = *l.body.results.get(l.init.len() + k)?;
+    let once = l.body.results.iter().filter(|v| **v == r).count() == 1;
+    if l.outs[k] != Out::Collect || !once {
+        return None;
+    }
+    let stacks: HashMap<Var, &Vec<Var>> = l.body.stmts.iter().filter_map(|s| match (&s.op, &s.outs[..]) {
+        (Op::Stack { elems, shape: None }, [v]) => Some((*v, elems)),
+        _ => None,
+    }).collect();
+    let rows: Vec<Vec<Var>> = stacks.get(&r)?.iter().map(|row| stacks.get(row).map(|e| (*e).clone())).collect::<Option<_>>()?;
+    let columns = rows.first()?.len();
+    (rows.iter().all(|row| row.len() == columns) && rows.len() * columns <= MOST).then_some(rows)
+}
+
+/// Lets a loop collect rows; the array of these. What it was follows.
+fn collected(f: &mut Function, l: &mut Loop, k: usize, m: &[Vec<Var>], (out, turns, span): (Var, Var, Span), after: &mut Vec<Stmt>) -> Var {
+    let stmt = |op, v| Stmt { op, outs: vec![v], lin_outs: Vec::new(), span };
+    let Ty::Array(e, _) = f.ty(out).clone() else { return out };
+    let (row, all) = (f.fresh(Ty::Array(e.clone(), 1), false), f.fresh(Ty::Array(e, 2), false));
+    l.body.stmts.push(stmt(Op::Stack { elems: m.concat(), shape: None }, row));
+    let at = l.init.len() + k;
+    l.body.results[at] = row;
+    let mut one = |op, ty| {
+        let v = f.fresh(ty, false);
+        after.push(stmt(op, v));
+        v
+    };
+    // Where there are no turns, nothing says how large the matrices would be.
+    let zero = one(Op::Lit(Lit::I64(0)), Ty::I64);
+    let some = one(Op::Cmp(Cmp::Ne, turns, zero), Ty::Bool);
+    let mut size = |n: usize| {
+        let n = one(Op::Lit(Lit::I64(n as i64)), Ty::I64);
+        one(Op::Select(some, n, zero), Ty::I64)
+    };
+    let (rows, columns) = (size(m.len()), size(m[0].len()));
+    let to = one(Op::Stack { elems: vec![turns, rows, columns], shape: None }, Ty::I64.array(1));
+    after.push(stmt(Op::Reshape { a: all, to, from: None }, out));
+    all
+}

@@ -1,0 +1,155 @@
+//! Arrays of small matrices, whose elements are numbers where a turn reads a matrix; and reductions and scans that accumulate small arrays, which become
+//! loops that carry numbers. Done when nothing will be differentiated any more.
+
+use super::matrices::Size;
+use super::{MOST, Scalars, Sums};
+use adl_ir::{Block, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
+
+/// Elements of lists of Ints that are shapes of such arrays.
+const AXES: usize = 3;
+
+impl Scalars<'_> {
+    pub(super) fn is_cube(&self, v: Var) -> bool {
+        matches!(self.f.ty(v), Ty::Array(e, 3) if **e == Ty::F64) && !self.f.linear(v)
+    }
+
+    /// The rows and columns of the matrices that an array consists of.
+    fn cube(&self, a: Var) -> Option<(usize, usize)> {
+        let side = |axis: u32| self.find(|l| l.sides.get(&(a, axis)).copied());
+        side(1).zip(side(2)).filter(|(n, m)| n * m <= MOST && !self.given_away.contains(&a))
+    }
+
+    fn set_cube(&mut self, a: Var, (rows, columns): (usize, usize)) {
+        self.note(|l| l.sides.extend([((a, 1), rows), ((a, 2), columns)]));
+    }
+
+    /// Learns what arrays consist of small rows or matrices.
+    pub(super) fn learn_cubes(&mut self, s: &Stmt) {
+        let [v] = s.outs[..] else { return };
+        match &s.op {
+            Op::Stack { elems, .. } if (2..=AXES).contains(&elems.len()) && *self.f.ty(elems[0]) == Ty::I64 => self.note(|l| _ = l.lists.insert(v, elems.clone())),
+            // Where the shape is not said, the array is there.
+            Op::Reshape { to, from: None, .. } => {
+                let Some(list) = self.find(|l| l.lists.get(to).cloned()) else { return };
+                let size = |k: usize| list.get(k).and_then(|n| self.literal(*n)).and_then(super::small);
+                match (size(1), size(2)) {
+                    (Some(n), None) if self.is_matrix(v) => self.note(|l| _ = l.wide.insert(v, n)),
+                    (Some(n), Some(m)) if self.is_cube(v) => self.set_cube(v, (n, m)),
+                    _ => {}
+                }
+            }
+            Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. } | Op::IndexSet { acc: a, .. } if self.is_cube(v) && self.is_cube(*a) => {
+                if let Some(size) = self.cube(*a) {
+                    self.set_cube(v, size);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The small arrays that a loop collects, at the end of its body: what they become, and how large each is.
+    pub(super) fn collected(&self, l: &Loop, carried: usize, outs: &[Var]) -> Vec<(Var, Size)> {
+        let results = l.body.results.iter().skip(carried).zip(&l.outs).zip(outs.iter().skip(carried));
+        results.filter(|((_, o), _)| **o == Out::Collect).filter_map(|((r, _), v)| Some((*v, self.size(*r)?))).collect()
+    }
+
+    /// Learns what collected arrays consist of.
+    pub(super) fn learn_collected(&mut self, collected: Vec<(Var, Size)>) {
+        for (v, size) in collected {
+            match size.columns() {
+                0 => self.note(|l| _ = l.wide.insert(v, size.len)),
+                columns => self.set_cube(v, (size.len / columns, columns)),
+            }
+        }
+    }
+
+    /// Notes that a matrix is an element of such an array; whether it is.
+    pub(super) fn is_plane(&mut self, v: Var, a: Var, i: Var) -> bool {
+        let found = self.sums == Sums::Written && self.is_matrix(v) && self.cube(a).is_some();
+        if found {
+            self.note(|l| _ = l.planes.insert(v, (a, i)));
+        }
+        found
+    }
+
+    /// The size of an array that is known, or is a row of one whose rows are.
+    pub(super) fn size_of_row(&self, v: Var) -> Option<Size> {
+        let plane = || self.cube(self.find(|l| l.planes.get(&v).copied())?.0).map(|(n, m)| Size::matrix(n, m));
+        self.size(v).or_else(plane)
+    }
+
+    /// Reads the elements of a matrix that is an element of such an array: its columns and elements.
+    pub(super) fn plane(&mut self, v: Var, like: &Stmt, out: &mut Vec<Stmt>) -> Option<(usize, Vec<Var>)> {
+        let (a, i) = self.find(|l| l.planes.get(&v).copied())?;
+        let (rows, columns) = self.cube(a)?;
+        let mut elems = Vec::with_capacity(rows * columns);
+        for k in 0..rows * columns {
+            let [r, c] = [k / columns, k % columns].map(|n| self.int(n as i64, like, out));
+            elems.push(self.one(Op::Index { a, at: vec![i, r, c], shape: None }, Ty::F64, like, out));
+        }
+        Some((columns, elems))
+    }
+
+    /// A reduction or scan of which a small array is accumulated, as a loop that carries its elements; whether it became one.
+    pub(super) fn accumulated(&mut self, s: &Stmt, x: &Soac, out: &mut Vec<Stmt>) -> bool {
+        if self.sums != Sums::Written || !s.lin_outs.is_empty() || self.left < 8 * MOST {
+            return false;
+        }
+        x.neutral.iter().for_each(|v| self.open(*v, s, out));
+        let sizes: Vec<_> = x.neutral.iter().map(|v| self.size(*v)).collect();
+        let known = sizes.iter().zip(&x.neutral).all(|(size, v)| size.is_some() || self.f.ty(*v).rank() == 0);
+        if !known || sizes.iter().all(Option::is_none) {
+            return false;
+        }
+        let (before, left, changed, layer) = (out.len(), self.left, self.changed, self.layers.last().cloned());
+        let n = self.one(Op::Dim(x.arrays[0], 0), Ty::I64, s, out);
+        let looped = self.as_loop(s, x, n);
+        self.looped(looped, out);
+        // Where what is carried is no array any more.
+        let numbers = out.iter().skip(before).any(|s| matches!(&s.op, Op::Loop(l) if l.init.iter().all(|v| self.f.ty(*v).rank() == 0)));
+        if !numbers {
+            out.truncate(before);
+            (self.left, self.changed) = (left, changed);
+            if let (Some(l), Some(was)) = (self.layers.last_mut(), layer) {
+                *l = was;
+            }
+        }
+        numbers
+    }
+
+    /// The loop that a reduction or scan is.
+    fn as_loop(&mut self, s: &Stmt, x: &Soac, n: Var) -> Stmt {
+        let k = x.neutral.len();
+        let index = self.f.fresh(Ty::I64, false);
+        let op = self.renamed(&x.op);
+        let mut body = Block { params: [index].into_iter().chain(op.params.iter().copied()).collect(), ..op };
+        let kept = match x.kind {
+            SoacKind::Reduce => Vec::new(),
+            SoacKind::Scan => body.results.clone(),
+            SoacKind::ScanExclusive => body.params[1..=k].to_vec(),
+        };
+        let outs = vec![Out::Collect; kept.len()];
+        body.results.extend(kept);
+        let mut all: Vec<Var> = match x.kind {
+            SoacKind::Reduce => Vec::new(),
+            SoacKind::Scan | SoacKind::ScanExclusive => x.neutral.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect(),
+        };
+        all.extend(&s.outs);
+        all.push(self.f.fresh(Ty::I64, false));
+        let l = Loop { turns: Turns::For(n), reverse: false, init: x.neutral.clone(), lin_init: Vec::new(), xs: x.arrays.clone(), lin_xs: Vec::new(), outs, lin_outs: Vec::new(), body };
+        Stmt { op: Op::Loop(Box::new(l)), outs: all, lin_outs: Vec::new(), span: s.span }
+    }
+
+    /// The operator with variables of its own, so that the attempt leaves the one that it is made from alone.
+    fn renamed(&mut self, b: &Block) -> Block {
+        let params: Vec<Var> = b.params.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+        let mut made = self.copy(b, &params);
+        made.params = params;
+        made
+    }
+
+    /// A literal 0, for sums that begin with it.
+    pub(super) fn nought(&mut self, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, like, out)
+    }
+}
