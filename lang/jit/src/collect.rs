@@ -197,7 +197,7 @@ pub(crate) unsafe extern "C" fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u6
         let a = &mut *made;
         if a.stale {
             a.expect = expect;
-            (a.dims[0], a.dims[1]) = (n as i64, width as i64);
+            (a.dims[0], a.dims[1], a.dims[3]) = (n as i64, width as i64, 0);
             turn_rows(a, reverse);
             return made;
         }
@@ -212,8 +212,11 @@ pub(crate) unsafe extern "C" fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u6
     }
 }
 
-/// The elements of a matrix in a row.
+/// The elements of a matrix, or of packed rows, in a row.
 fn of_elements(matrix: Expect) -> Expect {
+    if matrix == Expect::RAGGED {
+        return Expect::ROW;
+    }
     Expect(matrix.0 / 8 * 8 + 1)
 }
 

@@ -100,37 +100,82 @@ pub(super) fn variant(source: &Source, f: &Function, facts: &[Fact]) -> Option<F
     gains.then_some(made)
 }
 
-/// Statements that give arrays of Floats.
+/// How often a statement in a loop counts.
+const TURNS: usize = 64;
+
+/// Statements that give arrays of Floats, those in loops as often as [`TURNS`]. Of branches the one with fewer counts: the other may be a loop without turns.
 fn arrays(f: &Function, b: &Block) -> usize {
     let array = |v: &Var| f.ty(*v).rank() > 0 && *f.ty(*v).scalar() == Ty::F64;
-    b.stmts.iter().map(|s| usize::from(s.outs.iter().any(array)) + s.op.blocks().into_iter().map(|b| arrays(f, b)).sum::<usize>()).sum()
+    let inside = |s: &Stmt| match &s.op {
+        Op::If(_, a, b) => arrays(f, a).min(arrays(f, b)),
+        Op::Loop(l) => arrays(f, &l.body).saturating_mul(TURNS),
+        op => op.blocks().into_iter().map(|b| arrays(f, b)).sum(),
+    };
+    b.stmts.iter().map(|s| usize::from(s.outs.iter().any(array)).saturating_add(stacker::maybe_grow(64 * 1024, 1024 * 1024, || inside(s)))).sum()
 }
 
-/// Lets a function begin with assertions of what is said of its parameters.
+/// Lets a function begin with assertions of what is said of its parameters. Of boxes, loops over them assert how long a row is.
 pub(super) fn assert_facts(f: &mut Function, facts: &[Fact]) -> Option<()> {
     let mut first = Vec::new();
-    let mut stmt = |f: &mut Function, op: Op, ty: Option<Ty>| -> Var {
-        let outs: Vec<Var> = ty.into_iter().map(|t| f.fresh(t, false)).collect();
-        first.push(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: Default::default() });
-        outs.first().copied().unwrap_or(Var(0))
-    };
     for fact in facts {
         let (k, n) = match fact {
             Fact::Extent(k, _, n) => (*k, *n as i64),
             Fact::Int(k, n) => (*k, *n),
         };
         let p = *f.body.params.iter().chain(&f.body.lin_params).nth(k)?;
-        let n = stmt(f, Op::Lit(Lit::I64(n)), Some(Ty::I64));
-        let found = match fact {
-            Fact::Extent(_, axis, _) if f.ty(p).rank() <= *axis || f.linear(p) => return None,
-            Fact::Extent(_, axis, _) => stmt(f, Op::Dim(p, *axis), Some(Ty::I64)),
-            Fact::Int(..) => p,
-        };
-        let same = stmt(f, Op::Cmp(Cmp::Eq, found, n), Some(Ty::Bool));
-        let text = stmt(f, Op::Lit(Lit::Str("arguments of other sizes".into())), Some(Ty::Str));
-        stmt(f, Op::Prim(Prim::Assert, vec![same, text]), None);
+        if f.linear(p) {
+            return None;
+        }
+        match fact {
+            Fact::Extent(_, axis, _) if f.ty(p).rank() > *axis => assert_size(f, Size::Extent(p, *axis), n, &mut first),
+            Fact::Extent(_, 1, _) => {
+                let mut body = std::mem::take(&mut f.body);
+                rows(f, &mut body, p, n);
+                f.body = body;
+            }
+            Fact::Extent(..) => return None,
+            Fact::Int(..) => assert_size(f, Size::Int(p), n, &mut first),
+        }
     }
     first.append(&mut f.body.stmts);
     f.body.stmts = first;
     Some(())
+}
+
+/// What an assertion is of.
+enum Size {
+    Extent(Var, u32),
+    Int(Var),
+}
+
+fn assert_size(f: &mut Function, size: Size, n: i64, out: &mut Vec<Stmt>) {
+    let mut stmt = |op: Op, ty: Option<Ty>| -> Var {
+        let outs: Vec<Var> = ty.into_iter().map(|t| f.fresh(t, false)).collect();
+        out.push(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op, span: Default::default() });
+        outs.first().copied().unwrap_or(Var(0))
+    };
+    let n = stmt(Op::Lit(Lit::I64(n)), Some(Ty::I64));
+    let found = match size {
+        Size::Extent(a, axis) => stmt(Op::Dim(a, axis), Some(Ty::I64)),
+        Size::Int(v) => v,
+    };
+    let same = stmt(Op::Cmp(Cmp::Eq, found, n), Some(Ty::Bool));
+    let text = stmt(Op::Lit(Lit::Str("arguments of other sizes".into())), Some(Ty::Str));
+    stmt(Op::Prim(Prim::Assert, vec![same, text]), None);
+}
+
+/// Lets each turn of a loop over boxes begin with an assertion of its row's length.
+fn rows(f: &mut Function, b: &mut Block, boxes: Var, n: i64) {
+    for s in &mut b.stmts {
+        if let Op::Loop(l) = &mut s.op {
+            let row = l.xs.iter().position(|x| *x == boxes).and_then(|k| l.body.params.get(1 + l.init.len() + k).copied());
+            if let Some(row) = row.filter(|r| f.ty(*r).rank() == 1) {
+                let mut first = Vec::new();
+                assert_size(f, Size::Extent(row, 0), n, &mut first);
+                first.append(&mut l.body.stmts);
+                l.body.stmts = first;
+            }
+        }
+        s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || rows(f, b, boxes, n)));
+    }
 }

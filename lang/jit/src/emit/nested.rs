@@ -1,7 +1,7 @@
 //! Rows that are made where they belong: what a loop inside a loop collects, where the outer one only collects the rows and all are equally
 //! long, as in `for i < n -> for j < m -> ...`. The inner loop adds its elements to the outer one's buffer, and no row is an array.
 //!
-//! So are rows of a few numbers, `for i < n -> [x, y, z]`.
+//! So are rows of a few numbers, `for i < n -> [x, y, z]`; as boxes, too: all are equally long, and so packed.
 //!
 //! Likewise rows that a group makes (`group`) and that a loop collects, where nothing else reads them, are written to the loop's buffer; and what a loop inside
 //! collects of such rows is a part of the outer one's buffer, once its first row has said how long rows are.
@@ -83,16 +83,17 @@ fn stacked(f: &Function, l: &Loop, row: Var) -> Option<usize> {
 impl Emit<'_, '_, '_> {
     /// The buffer for the rows that a loop of `n` turns collects as `row`, if a loop inside may add to it.
     pub(super) fn rows_of(&mut self, l: &Loop, out: Out, row: Var, n: Option<Value>) -> Option<Rows> {
-        let (Ty::Array(elem, 1), Out::Collect, Some(n)) = (self.ty(row).clone(), out, n) else { return None };
+        let (Ty::Array(elem, 1), Out::Collect | Out::Boxed, Some(n)) = (self.ty(row).clone(), out, n) else { return None };
         let w = match stacked(self.f, l, row) {
             Some(k) => self.int(k as i64),
+            None if out == Out::Boxed => return None,
             None => {
                 let width = width(l, row).filter(|w| !l.reverse && elem.is_flat() && elem.rank() == 0 && self.vals[w.0 as usize].is_some())?;
                 let (w, zero) = (self.val(width), self.int(0));
                 self.b.ins().smax(w, zero)
             }
         };
-        self.job.tables.buffers.push((self.ty(row).clone(), false));
+        self.job.tables.buffers.push((self.ty(row).clone(), out == Out::Boxed));
         self.job.tables.buffers.push(((*elem).clone(), false));
         let id = self.job.tables.buffers.len() as i64 - 1;
         let (scalar, site) = (self.int(id), self.site());

@@ -94,6 +94,11 @@ impl Scalars<'_> {
         if let Some(n) = self.few(&s) {
             return self.write_out(s, n, out);
         }
+        if let Op::Loop(l) = &s.op {
+            if self.peeled(&s, l, out) {
+                return;
+            }
+        }
         let Op::Loop(l) = &mut s.op else { return out.push(s) };
         if let Some(turn) = l.body.params.first() {
             if let Turns::For(n) = l.turns {
@@ -303,11 +308,30 @@ impl Scalars<'_> {
     pub(super) fn copy(&mut self, b: &Block, given: &[Var]) -> Block {
         let mut b = b.clone();
         let mut names: HashMap<Var, Var> = b.params.drain(..).zip(given.iter().copied()).collect();
-        for v in b.stmts.iter().flat_map(|s| s.outs.clone()) {
+        let mut inside = Vec::new();
+        bound(&b, &mut inside);
+        for v in inside {
             let ty = self.f.ty(v).clone();
             names.insert(v, self.f.fresh(ty, false));
         }
         renumber(&mut b, &|v| *names.get(&v).unwrap_or(&v));
         b
+    }
+
+    /// A block with new variables for its parameters and all that it binds.
+    pub(super) fn copy_all(&mut self, b: &Block) -> Block {
+        let params: Vec<Var> = b.params.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+        Block { params: params.clone(), ..self.copy(b, &params) }
+    }
+}
+
+/// Variables that a block binds, those of blocks inside included, its parameters not.
+fn bound(b: &Block, out: &mut Vec<Var>) {
+    for s in &b.stmts {
+        out.extend(&s.outs);
+        for part in s.op.blocks() {
+            out.extend(&part.params);
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || bound(part, out));
+        }
     }
 }

@@ -121,7 +121,8 @@ impl Scalars<'_> {
     fn as_loop(&mut self, s: &Stmt, x: &Soac, n: Var) -> Stmt {
         let k = x.neutral.len();
         let index = self.f.fresh(Ty::I64, false);
-        let op = self.renamed(&x.op);
+        // With variables of its own, so that the attempt leaves the one that it is made from alone.
+        let op = self.copy_all(&x.op);
         let mut body = Block { params: [index].into_iter().chain(op.params.iter().copied()).collect(), ..op };
         let kept = match x.kind {
             SoacKind::Reduce => Vec::new(),
@@ -138,14 +139,6 @@ impl Scalars<'_> {
         all.push(self.f.fresh(Ty::I64, false));
         let l = Loop { turns: Turns::For(n), reverse: false, init: x.neutral.clone(), lin_init: Vec::new(), xs: x.arrays.clone(), lin_xs: Vec::new(), outs, lin_outs: Vec::new(), body };
         Stmt { op: Op::Loop(Box::new(l)), outs: all, lin_outs: Vec::new(), span: s.span }
-    }
-
-    /// The operator with variables of its own, so that the attempt leaves the one that it is made from alone.
-    fn renamed(&mut self, b: &Block) -> Block {
-        let params: Vec<Var> = b.params.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
-        let mut made = self.copy(b, &params);
-        made.params = params;
-        made
     }
 
     /// A literal 0, for sums that begin with it.

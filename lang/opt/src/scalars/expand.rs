@@ -15,6 +15,9 @@ impl Scalars<'_> {
         if self.f.linear(v) {
             return false;
         }
+        if self.with_absent(s, out) {
+            return true;
+        }
         // Derivatives of products are products: before J they stay, so that every plan adds in one order.
         if self.sums == Sums::Written && (self.is_matrix(v) || self.reads_matrix(&s.op)) && self.on_matrices(s, out) {
             return true;

@@ -15,6 +15,7 @@ mod control;
 mod cubes;
 mod expand;
 mod matrices;
+mod peel;
 
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
@@ -417,7 +418,7 @@ impl Scalars<'_> {
                     self.note(|l| _ = l.identities.insert(*v, n));
                 }
             }
-            (Op::Zero(_), [v]) if self.is_vector(*v) || self.is_matrix(*v) => self.note(|l| _ = l.zeros.insert(*v)),
+            (Op::Zero(_), [v]) => self.learn_absent(*v),
             (Op::Lit(Lit::I64(n)), [v]) => self.note(|l| {
                 l.ints.insert(*v, *n);
                 l.literals.entry(*n).or_insert(*v);

@@ -1,0 +1,133 @@
+//! Loops of transposed code begin with absent cotangents: nothing says how large they are before the first turn has made some. Where that turn makes small
+//! arrays it is taken out of the loop, and the others carry numbers.
+//!
+//! ```text
+//! for n reverse carry (absent) { body }  ⟼  if n > 0 { x = body at (n - 1, absent); for n - 1 reverse carry (x) { body } } else { for n … }
+//! ```
+//!
+//! What is done with absent arrays is known: a product with one is absent, and a sum with one is the other operand.
+
+use super::{Layer, MOST, Scalars, Sums};
+use adl_ad::explicit::renumber;
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Un};
+
+/// Statements of a turn, those of loops inside included, that is written twice.
+const LONGEST: usize = 120;
+
+/// Statements of a block and those inside.
+fn size(b: &Block) -> usize {
+    b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(size).sum::<usize>()).sum()
+}
+
+impl Scalars<'_> {
+    fn is_absent(&self, v: Var) -> bool {
+        self.find(|l| l.zeros.get(&v).copied()).is_some()
+    }
+
+    /// A statement of which an operand is known to be absent; whether it is done with.
+    pub(super) fn with_absent(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> bool {
+        let v = s.outs[0];
+        if self.sums == Sums::Kept || self.f.ty(v).rank() == 0 {
+            return false;
+        }
+        let none = |a: &Var| self.is_absent(*a);
+        let other = match &s.op {
+            Op::Bin(Bin::Add, a, b) if none(a) => Some(*b),
+            Op::Bin(Bin::Add | Bin::Sub, a, b) if none(b) => Some(*a),
+            _ => None,
+        };
+        if let Some(x) = other.filter(|x| self.f.ty(*x) == self.f.ty(v)) {
+            self.note(|l| _ = l.names.insert(v, x));
+            self.changed = true;
+            return true;
+        }
+        let absent = match &s.op {
+            Op::Bin(Bin::Mul | Bin::Scale, a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => none(a) || none(b),
+            Op::Bin(Bin::Div, a, _) | Op::Un(Un::Neg, a) | Op::Reverse(a) | Op::Transpose(a) | Op::Sum { a, .. } => none(a),
+            Op::Index { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Replicate { a, .. } => none(a),
+            _ => false,
+        };
+        if absent {
+            let ty = self.f.ty(v).clone();
+            self.learn_absent(v);
+            out.push(Stmt { op: Op::Zero(ty), ..s.clone() });
+            self.changed = true;
+        }
+        absent
+    }
+
+    /// Notes that an array is absent.
+    pub(super) fn learn_absent(&mut self, v: Var) {
+        if self.is_vector(v) || self.is_matrix(v) {
+            self.note(|l| _ = l.zeros.insert(v));
+        }
+    }
+
+    /// Takes the first turn out of a loop in reverse that begins with absent arrays, if it makes small ones of them; whether it did.
+    pub(super) fn peeled(&mut self, s: &Stmt, l: &Loop, out: &mut Vec<Stmt>) -> bool {
+        let Turns::For(n) = l.turns else { return false };
+        let linear = !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
+        let suits = self.sums == Sums::Written && l.reverse && !linear && l.outs.iter().all(|o| *o == Out::Collect) && l.init.iter().any(|v| self.is_absent(*v));
+        if !suits || self.guesses > 0 || size(&l.body) > LONGEST || self.left < 8 * MOST + 3 * LONGEST {
+            return false;
+        }
+        let (left, changed) = (self.left, self.changed);
+        self.layers.push(Layer::default());
+        let some = self.turns_after_first(s, l, n);
+        self.layers.pop();
+        let Some(some) = some else {
+            (self.left, self.changed) = (left, changed);
+            return false;
+        };
+        let zero = self.int(0, s, out);
+        let any = self.one(Op::Cmp(Cmp::Gt, n, zero), Ty::Bool, s, out);
+        let outs: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+        let mut none = Block { stmts: vec![Stmt { outs: outs.clone(), ..s.clone() }], results: outs, ..Block::default() };
+        // Nobody goes through it, and some of what it reads has another name by now.
+        renumber(&mut none, &|v| self.name(v));
+        out.push(Stmt { op: Op::If(any, Box::new(some), Box::new(none)), ..s.clone() });
+        self.changed = true;
+        true
+    }
+
+    /// The first turn and the loop of the others, if that turn makes small arrays.
+    fn turns_after_first(&mut self, s: &Stmt, l: &Loop, n: Var) -> Option<Block> {
+        let (k, mut b) = (l.init.len(), Block::default());
+        let one = self.one(Op::Lit(Lit::I64(1)), Ty::I64, s, &mut b.stmts);
+        let last = self.one(Op::Bin(Bin::Sub, n, one), Ty::I64, s, &mut b.stmts);
+        let first = self.turn(s, l, last, &mut b.stmts);
+        if !l.init.iter().zip(&first).any(|(v, r)| self.is_absent(*v) && self.size(*r).is_some()) {
+            return None;
+        }
+        let body = self.copy_all(&l.body);
+        let rest = Loop { turns: Turns::For(last), init: first[..k].to_vec(), body, ..l.clone() };
+        let outs: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+        self.stmts(vec![Stmt { op: Op::Loop(Box::new(rest)), outs: outs.clone(), ..s.clone() }], &mut b.stmts);
+        b.results = outs[..k].to_vec();
+        for (all, element) in outs[k..].iter().zip(&first[k..]) {
+            let ty = self.f.ty(*all).clone();
+            let one = self.one(Op::Stack { elems: vec![*element], shape: None }, ty.clone(), s, &mut b.stmts);
+            let both = self.one(Op::Concat { a: *all, b: one, len: None, shape: None }, ty, s, &mut b.stmts);
+            b.results.push(both);
+        }
+        b.results.push(n);
+        b.results.iter_mut().for_each(|r| *r = self.name(*r));
+        Some(b)
+    }
+
+    /// One turn of a loop, at an index; its results.
+    fn turn(&mut self, s: &Stmt, l: &Loop, at: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
+        let k = 1 + l.init.len();
+        let mut given: Vec<Var> = std::iter::once(at).chain(l.init.iter().copied()).collect();
+        for (x, p) in l.xs.iter().zip(&l.body.params[k..]) {
+            let v = self.f.fresh(self.f.ty(*p).clone(), false);
+            let read = Stmt { op: Op::Index { a: *x, at: vec![at], shape: None }, outs: vec![v], lin_outs: Vec::new(), span: s.span };
+            self.stmts(vec![read], out);
+            given.push(self.name(v));
+        }
+        let mut body = self.copy(&l.body, &given);
+        self.stmts(std::mem::take(&mut body.stmts), out);
+        body.results.iter().map(|r| self.name(*r)).collect()
+    }
+}
