@@ -187,6 +187,30 @@ print (shape (points 0), sum (points 9000), reverse (points 9000)[0 : 2])
     assert!(calls.len() > 2, "{calls:?}");
 }
 
+#[test]
+fn stencils_and_their_gradients_give_the_same_bits() {
+    let text = "let second (x : [n]Float) : Float = sum for i < n - 2 -> (x[i] - 2.0 * x[i + 1] + x[i + 2]) ^ 2
+let inner (u : [n][m]Float) : Float = sum for i < n - 2, j < m - 2 -> (u[i + 1, j + 1] + 0.1 * (u[i, j + 1] + u[i + 2, j + 1] + u[i + 1, j] + u[i + 1, j + 2] - 4.0 * u[i + 1, j + 1])) ^ 2
+let blur (u : [n][m]Float) : [n][m]Float = for i < n, j < m ->
+  if i == 0 || j == 0 || i == n - 1 || j == m - 1 then u[i, j]
+  else u[i, j] + 0.1 * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1] - 4.0 * u[i, j])
+let edges (x : [n]Float) : [n]Float = for i < n -> if i >= 2 && i < n - 3 then x[i - 2] * x[i + 3] else x[i]
+let late (x : [n]Float) (k : Int) : [n]Float = for i < n -> if i + k <= n - 1 then (if k > 2 then x[i + k] * x[i] else x[i]) else 0.0
+let x = random.normal (random.key 1) [5000]
+let u = random.normal (random.key 1) [150, 130]
+let both (x : [_]Float) = (edges x, grad second x, grad (fun x -> sum (edges x ^ 2)) x, late x 3, late x 0, grad (fun x -> sum (late x 4 ^ 2)) x)
+print (both x)
+EACH
+print (sum (blur u), sum (grad inner u), sum (grad (fun u -> sum (sum (blur u ^ 3))) u))
+print (grad inner u[0 : 3, 0 : 60], grad inner u[0 : 60, 0 : 4])
+";
+    let text = text.replace("EACH", &[5, 47, 48, 49, 50, 51, 52, 53, 54, 55, 400].map(|n| format!("print (both x[0 : {n}])")).join("\n"));
+    let ((plain, _), (fast, calls)) = (run(&text, false), run(&text, true));
+    assert_eq!(plain, fast);
+    assert!(plain.lines().count() == 14 && !plain.contains("error"), "{plain}");
+    assert!(calls.iter().any(|c| c == "blur"), "{calls:?}");
+}
+
 /// What a program's derivatives took, after it ran.
 fn roads(text: &str, jit: bool) -> Vec<String> {
     let (mut s, _) = session();

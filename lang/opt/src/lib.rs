@@ -16,6 +16,7 @@
 //! - [`mod@direct`]: elements of rows that are read in more loops than the array has axes, read from the array.
 //! - [`mod@contract`]: sums of products that are contractions.
 //! - [`mod@join`]: both halves of a gradient as one function.
+//! - [`mod@ranges`]: loops without branches that ask where the index is, where those say yes.
 //! - [`mod@flat`]: small matrices that loops collect, as rows of numbers.
 //! - [`mod@terms`]: sums of terms in the order of sums of arrays.
 //! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
@@ -50,6 +51,7 @@ pub mod inline;
 pub mod interchange;
 pub mod join;
 pub mod pointwise;
+pub mod ranges;
 pub mod rows;
 pub mod scalars;
 pub mod shapes;
@@ -101,6 +103,11 @@ pub fn finish(p: &Program, f: &mut Function) {
 /// For a function that has been through [`finish`] and becomes native code.
 pub fn native(p: &Program, f: &mut Function) {
     until_done(p, f, For::Native);
+    if ranges::ranges(f) {
+        check(p, f);
+        round(f, Arrays::MayBeAbsent);
+        check(p, f);
+    }
 }
 
 /// For a function as [`native`] leaves it, of whose arguments assertions say that they are small; whether there is anything to gain.
