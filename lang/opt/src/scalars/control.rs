@@ -100,18 +100,7 @@ impl Scalars<'_> {
             }
         }
         let Op::Loop(l) = &mut s.op else { return out.push(s) };
-        if let Some(turn) = l.body.params.first() {
-            if let Turns::For(n) = l.turns {
-                let n = self.literal(n);
-                self.note(|l| l.turns.extend(n.map(|n| (*turn, n))));
-            }
-            for (x, p) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
-                let _ = self.is_row(*p, *x, *turn) || self.is_plane(*p, *x, *turn);
-                if let Some(n) = self.identity(*x) {
-                    self.note(|l| _ = l.lens.insert(*p, n));
-                }
-            }
-        }
+        self.elements_of(l);
         let like = Stmt { op: Op::Lit(Lit::I64(0)), outs: Vec::new(), lin_outs: Vec::new(), span: s.span };
         self.fill(l, &s.outs, &like, out);
         l.init.iter().for_each(|v| self.open(*v, &like, out));
@@ -132,6 +121,21 @@ impl Scalars<'_> {
             sizes = right;
         }
         self.as_it_is(s, out);
+    }
+
+    /// Learns what a turn is given: its index, and rows of known length.
+    fn elements_of(&mut self, l: &Loop) {
+        let Some(turn) = l.body.params.first() else { return };
+        if let Turns::For(n) = l.turns {
+            let n = self.literal(n);
+            self.note(|l| l.turns.extend(n.map(|n| (*turn, n))));
+        }
+        for (x, p) in l.xs.iter().zip(&l.body.params[1 + l.init.len()..]) {
+            let _ = self.is_row(*p, *x, *turn) || self.is_plane(*p, *x, *turn);
+            if let Some(n) = self.identity(*x) {
+                self.note(|l| _ = l.lens.insert(*p, n));
+            }
+        }
     }
 
     /// Gives absent arrays that a loop begins with, and only adds to what its elements are, numbers: those that change nothing when they are added to.
