@@ -1,0 +1,345 @@
+//! The device at work: kernels are collected until somebody reads, and go to the driver together.
+//!
+//! A kernel sees, in this order: words that the host gives it (`params`), the place for failed checks (`faults`), then its arrays.
+
+use crate::adapter::{self, Caps, Opened};
+use crate::error::{Error, Fault, Res};
+use crate::memory::{self, Buffer, Memory, Pool};
+use crate::shader;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Bytes for the words of all kernels of one batch.
+const PARAMS: u64 = 1 << 18;
+
+/// Kernels of one batch, at most: the driver may begin while others are still written.
+const BATCH: u32 = 1024;
+
+/// The text of a kernel and what it is to be given.
+#[derive(Clone, Debug, Default)]
+pub struct Kernel {
+    /// WGSL with an entry point `main`.
+    pub text: String,
+    /// For each array, whether the kernel writes it.
+    pub writes: Vec<bool>,
+    /// What its checks are, by number.
+    pub faults: Vec<Fault>,
+}
+
+/// An array of a kernel, or a part of it.
+#[derive(Clone, Debug)]
+pub struct Bound {
+    /// The memory.
+    pub buffer: Buffer,
+    /// Where the part begins, in bytes: a multiple of [`Caps::align`].
+    pub offset: u64,
+    /// How many bytes it has.
+    pub size: u64,
+}
+
+impl Bound {
+    /// The first bytes of a buffer.
+    pub fn first(buffer: &Buffer, size: u64) -> Bound {
+        Bound { buffer: buffer.clone(), offset: 0, size }
+    }
+}
+
+struct Pipeline {
+    pipeline: wgpu::ComputePipeline,
+    layout: wgpu::BindGroupLayout,
+}
+
+/// What has not gone to the driver yet.
+struct Batch {
+    encoder: Option<wgpu::CommandEncoder>,
+    params: Vec<u8>,
+    number: u64,
+    kernels: u32,
+    /// Checks of kernels since faults were last looked at.
+    faults: Vec<Fault>,
+}
+
+/// How much work there was.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// Kernels that were started.
+    pub kernels: u64,
+    /// Batches that went to the driver.
+    pub submits: u64,
+    /// Kernels that were compiled.
+    pub compiled: u64,
+}
+
+/// An open device.
+pub struct Gpu {
+    device: wgpu::Device,
+    queue: wgpu::Queue,
+    /// What it can do.
+    pub caps: Caps,
+    state: std::sync::Arc<std::sync::Mutex<adapter::State>>,
+    pool: Rc<RefCell<Pool>>,
+    batch: RefCell<Batch>,
+    pipelines: RefCell<HashMap<String, Rc<Pipeline>>>,
+    params: wgpu::Buffer,
+    faults: wgpu::Buffer,
+    work: Cell<Work>,
+}
+
+impl std::fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.caps.name)
+    }
+}
+
+impl Gpu {
+    /// Opens the adapter whose number, or a part of whose name, is given; without one the first.
+    pub fn open(pick: Option<&str>) -> Res<Gpu> {
+        let Opened { device, queue, caps, state } = adapter::open(pick)?;
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
+        let make = |size| device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+        let (params, faults) = (make(PARAMS), make(256));
+        let batch = Batch { encoder: None, params: Vec::new(), number: 1, kernels: 0, faults: Vec::new() };
+        let gpu = Gpu { device, queue, caps, state, pool: Rc::default(), batch: RefCell::new(batch), pipelines: RefCell::default(), params, faults, work: Cell::default() };
+        gpu.fine()?;
+        Ok(gpu)
+    }
+
+    /// The same device, as if its bindings had at most so many bytes.
+    pub fn with_bindings_of(mut self, bytes: u64) -> Gpu {
+        self.caps.binding = bytes.min(self.caps.binding);
+        self
+    }
+
+    /// Gives the device back. What is asked of it from now on fails as if it were lost.
+    pub fn close(&self) {
+        if let Ok(mut s) = self.state.lock() {
+            s.lost = Some("it was closed".to_owned());
+        }
+        self.device.destroy();
+    }
+
+    /// Memory that is used and was.
+    pub fn memory(&self) -> Memory {
+        self.pool.borrow().stats
+    }
+
+    /// Work that was done.
+    pub fn work(&self) -> Work {
+        self.work.get()
+    }
+
+    fn count(&self, f: impl FnOnce(&mut Work)) {
+        let mut w = self.work.get();
+        f(&mut w);
+        self.work.set(w);
+    }
+
+    /// What the driver has reported since it was last asked.
+    fn fine(&self) -> Res<()> {
+        let Ok(mut s) = self.state.lock() else { return Ok(()) };
+        let error = s.error.take();
+        match (&s.lost, error) {
+            (Some(why), _) => Err(Error::Lost(why.clone())),
+            (None, Some(e)) => Err(e),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// Memory of at least so many bytes, whose contents are not known.
+    pub fn alloc(&self, bytes: u64) -> Res<Buffer> {
+        self.fine()?;
+        let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
+        let make = |size| {
+            let b = self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
+            self.fine().map(|()| b)
+        };
+        memory::take(&self.pool, bytes, self.caps.buffer, make)
+    }
+
+    /// Memory with these bytes, of which there is a multiple of four.
+    pub fn upload(&self, bytes: &[u8]) -> Res<Buffer> {
+        let b = self.alloc(bytes.len() as u64)?;
+        if !bytes.is_empty() {
+            // A kernel that has not gone to the driver may still read what was in it.
+            if b.batch().get() == self.batch.borrow().number || self.recycled() {
+                self.submit()?;
+            }
+            self.queue.write_buffer(b.raw(), 0, bytes);
+        }
+        self.fine()?;
+        Ok(b)
+    }
+
+    /// Whether kernels wait: a buffer from the pool may be theirs.
+    fn recycled(&self) -> bool {
+        self.batch.borrow().kernels > 0
+    }
+
+    /// A copy of the first bytes of a buffer (a multiple of four).
+    pub fn copy(&self, from: &Buffer, bytes: u64) -> Res<Buffer> {
+        let to = self.alloc(bytes)?;
+        self.copy_into(from, 0, &to, 0, bytes)?;
+        Ok(to)
+    }
+
+    /// Copies bytes between two different buffers; all places and lengths are multiples of four.
+    pub fn copy_into(&self, from: &Buffer, at: u64, to: &Buffer, place: u64, bytes: u64) -> Res<()> {
+        if bytes > 0 {
+            self.encode(|e| e.copy_buffer_to_buffer(from.raw(), at, to.raw(), place, Some(bytes)));
+        }
+        self.full()
+    }
+
+    fn encode(&self, f: impl FnOnce(&mut wgpu::CommandEncoder)) {
+        let mut b = self.batch.borrow_mut();
+        b.kernels += 1;
+        f(b.encoder.get_or_insert_with(|| self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })));
+    }
+
+    /// Hands over a batch that has become long.
+    fn full(&self) -> Res<()> {
+        let b = self.batch.borrow();
+        let full = b.kernels >= BATCH;
+        drop(b);
+        if full { self.submit() } else { Ok(()) }
+    }
+
+    /// Hands all that was collected to the driver.
+    pub fn submit(&self) -> Res<()> {
+        let mut b = self.batch.borrow_mut();
+        let Some(encoder) = b.encoder.take() else { return Ok(()) };
+        if !b.params.is_empty() {
+            self.queue.write_buffer(&self.params, 0, &b.params);
+        }
+        self.queue.submit([encoder.finish()]);
+        b.params.clear();
+        b.number += 1;
+        b.kernels = 0;
+        self.count(|w| w.submits += 1);
+        self.fine()
+    }
+
+    fn pipeline(&self, k: &Kernel) -> Res<Rc<Pipeline>> {
+        if let Some(p) = self.pipelines.borrow().get(&k.text) {
+            return Ok(p.clone());
+        }
+        if k.writes.len() + 2 > self.caps.bindings as usize {
+            return Err(Error::NotHere(format!("a kernel of {} arrays, of {} that one may have", k.writes.len(), self.caps.bindings.saturating_sub(2))));
+        }
+        let module = shader::module(&self.device, &k.text, self.caps.exact)?;
+        let entry = |binding: usize, write: bool| wgpu::BindGroupLayoutEntry {
+            binding: binding as u32,
+            visibility: wgpu::ShaderStages::COMPUTE,
+            ty: wgpu::BindingType::Buffer { ty: wgpu::BufferBindingType::Storage { read_only: !write }, has_dynamic_offset: binding == 0, min_binding_size: None },
+            count: None,
+        };
+        let entries: Vec<_> = [false, true].iter().chain(&k.writes).enumerate().map(|(i, w)| entry(i, *w)).collect();
+        let layout = self.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: None, entries: &entries });
+        let whole = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor { label: None, bind_group_layouts: &[Some(&layout)], immediate_size: 0 });
+        let pipeline = self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+            label: None,
+            layout: Some(&whole),
+            module: &module,
+            entry_point: Some("main"),
+            compilation_options: wgpu::PipelineCompilationOptions { zero_initialize_workgroup_memory: false, ..Default::default() },
+            cache: None,
+        });
+        self.fine()?;
+        self.count(|w| w.compiled += 1);
+        let p = Rc::new(Pipeline { pipeline, layout });
+        self.pipelines.borrow_mut().insert(k.text.clone(), p.clone());
+        Ok(p)
+    }
+
+    /// Starts a kernel in so many workgroups. Its first two parameters are the number of workgroups and where its checks begin; `params`
+    /// follow.
+    pub fn launch(&self, k: &Kernel, arrays: &[Bound], params: &[u32], groups: u32) -> Res<()> {
+        if groups == 0 {
+            return Ok(());
+        }
+        let p = self.pipeline(k)?;
+        let slot = u64::from(self.caps.align).max(4 * (params.len() as u64 + 2)).next_multiple_of(u64::from(self.caps.align));
+        if let Some(a) = arrays.iter().find(|a| a.size > self.caps.binding) {
+            return Err(Error::NotHere(format!("an array of {} bytes in a kernel, of {} that one may see", a.size, self.caps.binding)));
+        }
+        if self.batch.borrow().params.len() as u64 + slot > PARAMS {
+            self.submit()?;
+        }
+        let mut b = self.batch.borrow_mut();
+        let offset = b.params.len();
+        let base = b.faults.len() as u32 + 1;
+        b.faults.extend_from_slice(&k.faults);
+        b.params.extend([groups, base].iter().chain(params).flat_map(|w| w.to_le_bytes()));
+        b.params.resize(offset + slot as usize, 0);
+        let number = b.number;
+        drop(b);
+        arrays.iter().for_each(|a| a.buffer.batch().set(number));
+        let part = |buffer, offset, size: u64| wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer, offset, size: std::num::NonZeroU64::new(size) });
+        let own = [part(&self.params, 0, slot), part(&self.faults, 0, 16)];
+        let resources = own.into_iter().chain(arrays.iter().map(|a| part(a.buffer.raw(), a.offset, a.size.max(16).next_multiple_of(16))));
+        let entries: Vec<_> = resources.enumerate().map(|(i, resource)| wgpu::BindGroupEntry { binding: i as u32, resource }).collect();
+        let bound = self.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout: &p.layout, entries: &entries });
+        let (x, y) = grid(groups, self.caps.groups);
+        self.encode(|e| {
+            let mut pass = e.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes: None });
+            pass.set_pipeline(&p.pipeline);
+            pass.set_bind_group(0, &bound, &[offset as u32]);
+            pass.dispatch_workgroups(x, y, 1);
+        });
+        self.count(|w| w.kernels += 1);
+        self.fine()?;
+        self.full()
+    }
+
+    /// The first bytes of a buffer (a multiple of four), after all that was started; an error if a check of any kernel so far failed.
+    pub fn download(&self, from: &Buffer, bytes: u64) -> Res<Vec<u8>> {
+        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
+        let staging = self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size: bytes + 4, usage, mapped_at_creation: false });
+        self.fine()?;
+        self.encode(|e| {
+            if bytes > 0 {
+                e.copy_buffer_to_buffer(from.raw(), 0, &staging, 0, Some(bytes));
+            }
+            e.copy_buffer_to_buffer(&self.faults, 0, &staging, bytes, Some(4));
+            e.clear_buffer(&self.faults, 0, Some(4));
+        });
+        self.submit()?;
+        let (tell, told) = std::sync::mpsc::channel();
+        staging.map_async(wgpu::MapMode::Read, .., move |r| {
+            // Nobody listens any more where waiting has failed already.
+            let _ = tell.send(r);
+        });
+        let lost = |e: &dyn std::fmt::Display| self.fine().err().unwrap_or(Error::Lost(e.to_string()));
+        self.device.poll(wgpu::PollType::wait_indefinitely()).map_err(|e| lost(&e))?;
+        match told.recv() {
+            Ok(r) => r.map_err(|e| lost(&e))?,
+            Err(e) => return Err(lost(&e)),
+        }
+        let mut all = staging.get_mapped_range(..).map_err(|e| lost(&e))?.to_vec();
+        let fault = all.split_off(bytes as usize);
+        self.judge(u32::from_le_bytes([fault[0], fault[1], fault[2], fault[3]]))?;
+        Ok(all)
+    }
+
+    /// Waits for all that was started; an error if a check failed.
+    pub fn wait(&self) -> Res<()> {
+        let b = self.alloc(4)?;
+        self.download(&b, 0).map(|_| ())
+    }
+
+    fn judge(&self, fault: u32) -> Res<()> {
+        let faults = std::mem::take(&mut self.batch.borrow_mut().faults);
+        match fault.checked_sub(1).map(|i| faults.get(i as usize)) {
+            None => Ok(()),
+            Some(Some(f)) => Err(Error::Fault(f.clone())),
+            Some(None) => Err(Error::Refused(format!("check {fault} is not known"))),
+        }
+    }
+}
+
+/// Workgroups along two axes, which are at least as many; each axis has a limit.
+fn grid(groups: u32, most: u32) -> (u32, u32) {
+    let y = groups.div_ceil(most.max(1));
+    (groups.div_ceil(y.max(1)), y.max(1))
+}

@@ -1,0 +1,76 @@
+//! From WGSL to the driver.
+//!
+//! WGSL lets a compiler contract and reorder arithmetic on floats, and drivers do: Mesa makes `(a + b) - a` into `b` and `x * 0` into
+//! `0`, which breaks every function that carries a rounding error along, and hides nan. Vulkan has a word against it, the decoration
+//! `NoContraction`, which WGSL cannot say. So on Vulkan this module makes the SPIR-V itself and decorates every arithmetic instruction. On
+//! other systems the text goes to the driver as it is, and results may differ in their last digits.
+//!
+//! Indices are checked, or known to be right, where kernels are written; so nothing is checked again here.
+
+use crate::error::{Error, Res};
+use naga::back::spv;
+
+const DECORATE: u32 = 71;
+const NO_CONTRACTION: u32 = 42;
+
+/// Instructions whose arithmetic is to stay as it is written: negation, sum, difference, product, quotient, remainders.
+const ARITHMETIC: [u32; 7] = [127, 129, 131, 133, 136, 140, 141];
+
+/// Checks the text and gives SPIR-V in which arithmetic is exact.
+pub(crate) fn spirv(text: &str) -> Res<Vec<u32>> {
+    let refused = |why: String| Error::Refused(format!("{why}\n{}", numbered(text)));
+    let module = naga::front::wgsl::parse_str(text).map_err(|e| refused(e.emit_to_string(text)))?;
+    let caps = naga::valid::Capabilities::FLOAT64 | naga::valid::Capabilities::SHADER_INT64 | naga::valid::Capabilities::SUBGROUP;
+    let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), caps).validate(&module).map_err(|e| refused(e.emit_to_string(text)))?;
+    let options = spv::Options {
+        lang_version: (1, 3),
+        flags: spv::WriterFlags::empty(),
+        zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
+        force_loop_bounding: false,
+        bounds_check_policies: naga::proc::BoundsCheckPolicies::default(),
+        ..spv::Options::default()
+    };
+    let entry = spv::PipelineOptions { shader_stage: naga::ShaderStage::Compute, entry_point: "main".to_owned() };
+    let words = spv::write_vec(&module, &info, &options, Some(&entry)).map_err(|e| refused(e.to_string()))?;
+    Ok(exact(&words))
+}
+
+fn numbered(text: &str) -> String {
+    text.lines().enumerate().map(|(i, l)| format!("{:4} {l}\n", i + 1)).collect()
+}
+
+/// The instructions of a module: where they begin, their number, and how many words they have.
+fn instructions(words: &[u32]) -> impl Iterator<Item = (usize, u32, usize)> + '_ {
+    let mut at = 5;
+    std::iter::from_fn(move || {
+        let first = *words.get(at)?;
+        let (begin, length) = (at, (first >> 16).max(1) as usize);
+        at += length;
+        Some((begin, first & 0xffff, length))
+    })
+}
+
+/// The same module with every arithmetic result decorated.
+fn exact(words: &[u32]) -> Vec<u32> {
+    let results: Vec<u32> = instructions(words).filter(|(_, op, _)| ARITHMETIC.contains(op)).filter_map(|(at, ..)| words.get(at + 2).copied()).collect();
+    // Decorations stand before the first type; there may be others already.
+    let at = instructions(words).find(|(_, op, _)| matches!(*op, 19..=39 | DECORATE | 72)).map_or(words.len(), |(at, ..)| at);
+    let mut out = words[..at].to_vec();
+    out.extend(results.iter().flat_map(|id| [(3 << 16) | DECORATE, *id, NO_CONTRACTION]));
+    out.extend_from_slice(&words[at..]);
+    out
+}
+
+/// A module of the device.
+#[allow(unsafe_code)]
+pub(crate) fn module(device: &wgpu::Device, text: &str, passthrough: bool) -> Res<wgpu::ShaderModule> {
+    if !passthrough {
+        return Ok(device.create_shader_module(wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(text.into()) }));
+    }
+    let words = spirv(text)?;
+    let entry = wgpu::PassthroughShaderEntryPoint { name: "main".into(), workgroup_size: (1, 1, 1) };
+    let desc = wgpu::ShaderModuleDescriptorPassthrough { label: None, entry_points: vec![entry].into(), spirv: Some(words.into()), ..Default::default() };
+    // SAFETY: the words are a module that the validator accepts, with decorations added that only restrict the compiler; what
+    // the module reads and writes lies inside of its bindings, which the kernels of this crate see to.
+    Ok(unsafe { device.create_shader_module_passthrough(desc) })
+}

@@ -1,0 +1,52 @@
+//! A device for tests. Where there is no adapter, Mesa's software one is installed; where that fails the tests do.
+#![allow(dead_code)]
+
+use adl_gpu::Gpu;
+use std::process::Command;
+use std::sync::Once;
+
+/// The first adapter, or the one that `ADL_GPU` asks for.
+pub fn gpu() -> Gpu {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        if adl_gpu::names().is_empty() {
+            install(&["mesa-vulkan-drivers", "libvulkan1"]);
+        }
+    });
+    let pick = std::env::var("ADL_GPU").ok();
+    Gpu::open(pick.as_deref()).unwrap_or_else(|e| panic!("{e}; the tests of `lang/gpu` need an adapter: `apt-get install mesa-vulkan-drivers libvulkan1` has one"))
+}
+
+/// Installs Debian packages.
+fn install(packages: &[&str]) {
+    let get = format!("apt-get install -y --no-install-recommends {}", packages.join(" "));
+    let out = Command::new("sh").args(["-c", &format!("({get} || (apt-get update && {get})) 2>&1")]).output();
+    let text = out.map_or_else(|e| e.to_string(), |o| if o.status.success() { String::new() } else { String::from_utf8_lossy(&o.stdout).into_owned() });
+    if let Some(gist) = text.lines().rev().find(|l| !l.trim().is_empty()) {
+        panic!("the tests of `lang/gpu` need {}, which apt-get could not install: {gist}", packages.join(" and "));
+    }
+}
+
+/// Numbers from 0 to 1, the same ones in each run.
+pub struct Rng(pub u64);
+
+impl Rng {
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n as u64) as usize
+    }
+}
+
+/// The lengths that everything is tried at.
+pub const SIZES: [usize; 7] = [0, 1, 31, 32, 33, 1000, 100_000];
