@@ -17,12 +17,18 @@
 //! input or output but that of the device.
 
 pub mod adapter;
+pub mod array;
 pub mod error;
+pub mod fold;
+mod math;
 pub mod memory;
+pub mod nest;
 pub mod queue;
 mod shader;
+mod wgsl;
 
 pub use adapter::{Caps, names};
+pub use array::{Array, Data, Operand, Scalar};
 pub use error::{Check, Error, Fault, Res};
 pub use memory::{Buffer, Memory};
 pub use queue::{Bound, Gpu, Kernel, Work};

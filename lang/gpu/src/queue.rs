@@ -111,6 +111,12 @@ impl Gpu {
         self
     }
 
+    /// The same device, as if it had no 64-bit floats.
+    pub fn without_f64(mut self) -> Gpu {
+        self.caps.f64 = false;
+        self
+    }
+
     /// Gives the device back. What is asked of it from now on fails as if it were lost.
     pub fn close(&self) {
         if let Ok(mut s) = self.state.lock() {

@@ -13,8 +13,8 @@ use naga::back::spv;
 const DECORATE: u32 = 71;
 const NO_CONTRACTION: u32 = 42;
 
-/// Instructions whose arithmetic is to stay as it is written: negation, sum, difference, product, quotient, remainders.
-const ARITHMETIC: [u32; 7] = [127, 129, 131, 133, 136, 140, 141];
+/// Instructions whose arithmetic is to stay as it is written: negation, sum, difference, product, quotient, remainders, product of a vector and a number.
+const ARITHMETIC: [u32; 8] = [127, 129, 131, 133, 136, 140, 141, 142];
 
 /// Checks the text and gives SPIR-V in which arithmetic is exact.
 pub(crate) fn spirv(text: &str) -> Res<Vec<u32>> {

@@ -50,3 +50,47 @@ impl Rng {
 
 /// The lengths that everything is tried at.
 pub const SIZES: [usize; 7] = [0, 1, 31, 32, 33, 1000, 100_000];
+
+/// The arguments of the first function of a program, as a kernel's variables.
+pub fn env<'a>(p: &'a adl_ir::Program, args: &'a [adl_gpu::Operand]) -> impl Fn(adl_ir::Var) -> Option<adl_gpu::Operand> + 'a {
+    let params = p.funcs[0].body.params.clone();
+    move |v| params.iter().position(|p| *p == v).and_then(|i| args.get(i).cloned())
+}
+
+/// The first statement of the first function, run on the device: what it makes.
+pub fn run(gpu: &Gpu, p: &adl_ir::Program, args: &[adl_gpu::Operand]) -> adl_gpu::Res<Vec<adl_gpu::Data>> {
+    let f = &p.funcs[0];
+    let env = env(p, args);
+    let arrays = match &f.body.stmts[0].op {
+        adl_ir::Op::Loop(l) => adl_gpu::nest::run(gpu, p, f, l, &env)?,
+        adl_ir::Op::Soac(s) => adl_gpu::fold::run(gpu, p, f, s, &env)?,
+        other => panic!("no kernels for {other:?}"),
+    };
+    arrays.iter().map(|a| gpu.read(a)).collect()
+}
+
+/// A program from its text, checked.
+pub fn program(text: &str) -> adl_ir::Program {
+    let p = adl_ir::parse::program(text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+    p.funcs.iter().for_each(|f| adl_ir::verify(&p, f).unwrap_or_else(|e| panic!("{e:?}\n{text}")));
+    p
+}
+
+pub fn int(n: usize) -> adl_gpu::Operand {
+    adl_gpu::Operand::Number(adl_ir::Lit::I64(n as i64))
+}
+
+/// A vector on the device.
+pub fn vector(gpu: &Gpu, d: &adl_gpu::Data) -> adl_gpu::Operand {
+    adl_gpu::Operand::Array(gpu.array(d, vec![d.len()]).unwrap())
+}
+
+/// The same numbers, bit by bit; any nan is like another.
+pub fn same(a: &adl_gpu::Data, b: &adl_gpu::Data) -> bool {
+    use adl_gpu::Data;
+    match (a, b) {
+        (Data::F64(x), Data::F64(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()),
+        (Data::F32(x), Data::F32(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan()),
+        _ => a == b,
+    }
+}

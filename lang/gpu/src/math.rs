@@ -1,0 +1,68 @@
+//! Our own functions in WGSL, of which a kernel is given those that it names.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::OnceLock;
+
+/// A function, a structure or a constant of the library.
+struct Item {
+    text: &'static str,
+    /// Names that it uses, in the library.
+    uses: Vec<&'static str>,
+    /// Its place: what stands first is written first.
+    place: usize,
+}
+
+fn library() -> &'static HashMap<&'static str, Item> {
+    static MADE: OnceLock<HashMap<&'static str, Item>> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let mut items = HashMap::new();
+        for text in [include_str!("math/f64.wgsl"), include_str!("math/f32.wgsl"), include_str!("math/i64.wgsl")] {
+            items.extend(parts(text).into_iter().map(|(name, text)| (name, text)));
+        }
+        let names: BTreeSet<&'static str> = items.keys().copied().collect();
+        let item = |(place, (name, text)): (usize, (&'static str, &'static str))| {
+            let uses = words(text).filter(|w| *w != name && names.contains(w)).collect();
+            (name, Item { text, uses, place })
+        };
+        let mut sorted: Vec<_> = items.into_iter().collect();
+        sorted.sort();
+        sorted.into_iter().enumerate().map(item).collect()
+    })
+}
+
+/// The items of a file: each begins with its word at the left, and ends before the next one, or comments on it.
+fn parts(text: &'static str) -> Vec<(&'static str, &'static str)> {
+    let begins = |l: &str| ["fn ", "struct ", "const "].iter().find_map(|w| l.strip_prefix(w)).map(str::len);
+    let mut out: Vec<(&str, usize, usize)> = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if let Some(rest) = begins(line) {
+            let from = at + line.len() - rest;
+            let name = words(&text[from..]).next().unwrap_or("");
+            out.push((name, at, at + line.len()));
+        } else if let (false, Some(last)) = (line.starts_with("//"), out.last_mut()) {
+            last.2 = at + line.len();
+        }
+        at += line.len();
+    }
+    out.into_iter().map(|(name, from, to)| (name, &text[from..to])).collect()
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty())
+}
+
+/// The text of what a kernel's text uses of the library.
+pub(crate) fn used_by(text: &str) -> String {
+    let all = library();
+    let mut found: BTreeSet<&str> = BTreeSet::new();
+    let mut todo: Vec<&str> = words(text).filter_map(|w| all.get_key_value(w).map(|(k, _)| *k)).collect();
+    while let Some(name) = todo.pop() {
+        if found.insert(name) {
+            todo.extend(all[name].uses.iter().copied());
+        }
+    }
+    let mut items: Vec<&Item> = found.iter().map(|n| &all[n]).collect();
+    items.sort_by_key(|i| i.place);
+    items.iter().map(|i| i.text.trim_end()).collect::<Vec<_>>().join("\n")
+}

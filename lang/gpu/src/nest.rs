@@ -1,0 +1,223 @@
+//! Loops without state as kernels: a thread for each turn, and of nested loops that only collect for each turn of the innermost.
+//!
+//! `map`, comprehensions and sums over indices are [`Loop`]s. A loop in whose body the last statement is another such loop, whose extent
+//! does not depend on the turn, is a loop over pairs of indices; statements before the inner loop are done again for each pair. So
+//! `for i j` is one kernel, and a sum inside (`for i, sum for k`) a reduction of rows (see `fold`).
+
+use crate::array::{Array, Operand, Scalar};
+use crate::error::{Check, Res, not_here};
+use crate::queue::{Bound, Gpu};
+use crate::wgsl::{Emit, Env, Place, View, Written, load, packed};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Var};
+
+/// Threads of a workgroup.
+pub(crate) const THREADS: u32 = 256;
+
+/// Loops inside of each other that are one kernel.
+pub(crate) struct Nest<'a> {
+    /// The loops, from outside, each with its extent.
+    pub levels: Vec<(&'a Loop, usize)>,
+    /// What the innermost does with its outputs.
+    pub sums: bool,
+}
+
+/// The extent of a loop that turns as often as the host knows.
+fn extent(l: &Loop, env: Env<'_>) -> Option<usize> {
+    let Turns::For(n) = &l.turns else { return None };
+    match env(*n)? {
+        Operand::Number(Lit::I64(n)) => usize::try_from(n.max(0)).ok(),
+        Operand::Number(_) | Operand::Array(_) => None,
+    }
+}
+
+/// Whether turns do not depend on each other.
+fn free(l: &Loop) -> bool {
+    l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty()
+}
+
+/// The inner loop whose outputs are all of a block's results, in their order.
+fn inner(b: &Block) -> Option<(&Loop, &[Stmt])> {
+    let (last, before) = b.stmts.split_last()?;
+    let Op::Loop(l) = &last.op else { return None };
+    (free(l) && last.outs.get(..l.outs.len()) == Some(b.results.as_slice()) && !l.outs.is_empty()).then_some((l, before))
+}
+
+impl<'a> Nest<'a> {
+    /// What becomes one kernel of a loop.
+    pub fn of(l: &'a Loop, env: Env<'_>) -> Res<Nest<'a>> {
+        let all = |l: &Loop, o| l.outs.iter().all(|x| *x == o);
+        let Some(n) = extent(l, env) else { return not_here("a loop whose number of turns the host does not know") };
+        if !free(l) || !(all(l, Out::Collect) || all(l, Out::Sum)) {
+            return not_here("a loop with state, or with outputs of several kinds");
+        }
+        let (mut levels, mut sums) = (vec![(l, n)], all(l, Out::Sum));
+        while let Some((last, _)) = levels.last().filter(|_| !sums) {
+            let Some((next, _)) = inner(&last.body) else { break };
+            let Some(n) = extent(next, env) else { break };
+            if !all(next, Out::Collect) && !all(next, Out::Sum) {
+                break;
+            }
+            sums = all(next, Out::Sum);
+            levels.push((next, n));
+        }
+        Ok(Nest { levels, sums })
+    }
+
+    /// Extents of the loops.
+    pub fn extents(&self) -> Vec<usize> {
+        self.levels.iter().map(|(_, n)| *n).collect()
+    }
+
+    /// The same without the innermost loop, which its turns then do themselves.
+    fn shallower(mut self) -> Nest<'a> {
+        self.levels.pop();
+        self.sums = false;
+        self
+    }
+
+    /// Writes all loops' bodies, for these indices: the results of the innermost.
+    pub fn body(&self, e: &mut Emit<'_>, at: &[String], first: Option<&str>) -> Res<Vec<(Scalar, String)>> {
+        for (k, (l, n)) in self.levels.iter().enumerate() {
+            e.turn_index(l.body.params.first(), &at[k]);
+            for (p, x) in l.body.params.iter().skip(1).zip(&l.xs) {
+                if let Some(first) = first.filter(|_| k == 0) {
+                    if let Place::Number(s, t) = e.element_of_part(*x, &format!("{} - {first}", at[k]))? {
+                        e.bind_number(*p, s, &t);
+                        continue;
+                    }
+                }
+                let w = e.array(*x)?;
+                self.long_enough(e, &w, *n);
+                let row = e.row(&w, &at[k]);
+                e.bind_view(*p, row);
+            }
+            match (self.levels.get(k + 1), l.body.stmts.split_last()) {
+                (Some(_), Some((_, before))) => before.iter().try_for_each(|s| e.write(s))?,
+                _ => e.stmts(&l.body)?,
+            }
+        }
+        let Some((l, _)) = self.levels.last() else { return Ok(Vec::new()) };
+        l.body.results.iter().map(|v| e.number(*v)).collect()
+    }
+
+    fn long_enough(&self, e: &mut Emit<'_>, w: &View, n: usize) {
+        let check = e.check(Check::Bounds);
+        let n = e.word(n as u32);
+        e.line(&format!("if {} < {n} {{ fault({check}); }}", w.dims[0]));
+    }
+}
+
+/// The indices along all axes of the element at a place.
+pub(crate) fn indices(e: &mut Emit<'_>, at: &str, dims: &[String]) -> Vec<String> {
+    let (mut left, mut out) = (at.to_owned(), Vec::new());
+    for d in dims.iter().skip(1).rev() {
+        let d = e.define("d", &format!("max({d}, 1u)"));
+        out.push(e.define("i", &format!("{left} % {d}")));
+        left = e.define("i", &format!("{left} / {d}"));
+    }
+    out.push(left);
+    out.reverse();
+    out
+}
+
+/// A loop as kernels: one array for each output.
+pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<Vec<Array>> {
+    let nest = Nest::of(l, env)?;
+    // Few terms are added by the thread that wants them.
+    let nest = match nest.levels.last() {
+        Some((_, n)) if nest.sums && nest.levels.len() > 1 && *n <= 64 => nest.shallower(),
+        _ => nest,
+    };
+    if nest.sums { crate::fold::sums(gpu, p, f, &nest, env) } else { map(gpu, p, f, &nest, env) }
+}
+
+/// The kinds of a loop's results.
+pub(crate) fn kinds(f: &Function, b: &Block) -> Res<Vec<Scalar>> {
+    let of = |v: &Var| Scalar::of(f.ty(*v)).map_or_else(|| not_here("arrays of arrays, or of data"), Ok);
+    b.results.iter().map(of).collect()
+}
+
+fn map(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> Res<Vec<Array>> {
+    let Some((last, _)) = nest.levels.last() else { return Ok(Vec::new()) };
+    let shape = nest.extents();
+    let outs = kinds(f, &last.body)?.into_iter().map(|s| gpu.empty(s, shape.clone())).collect::<Res<Vec<_>>>()?;
+    let n: usize = shape.iter().product();
+    if n == 0 {
+        return Ok(outs);
+    }
+    let mut e = Emit::new(&gpu.caps, p, f, env);
+    let split = parts(gpu, nest, &outs, env)?;
+    let (first, end) = (e.word(0), e.word(n as u32));
+    let dims: Vec<String> = shape.iter().map(|n| e.word(*n as u32)).collect();
+    nest.prepare(&mut e, split.is_some())?;
+    let i = e.define("i", &format!("group * {THREADS}u + l + {first}"));
+    e.open(&format!("if {i} < {end} && group < params[0]"));
+    let at = indices(&mut e, &i, &dims);
+    let made = nest.body(&mut e, &at, split.as_ref().map(|_| first.as_str()))?;
+    for (a, (s, x)) in outs.iter().zip(&made) {
+        let (slot, place) = match split {
+            Some(_) => (e.part(a, true)?, format!("{i} - {first}")),
+            None => (e.slot(a, true)?, i.clone()),
+        };
+        e.line(&format!("a{slot}[{place}] = {};", packed(*s, x)));
+    }
+    e.close();
+    launch(gpu, e.finish(THREADS, ""), n, split.unwrap_or(n))?;
+    Ok(outs)
+}
+
+/// How many elements a launch may have where an array is larger than a kernel can see; its elements are then those of the loop.
+fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: Env<'_>) -> Res<Option<usize>> {
+    let large = |a: &Array| a.bytes() > gpu.caps.binding;
+    let xs: Vec<Array> = nest.levels.iter().flat_map(|(l, _)| &l.xs).filter_map(|v| env(*v)).filter_map(|o| if let Operand::Array(a) = o { Some(a) } else { None }).collect();
+    if !outs.iter().chain(&xs).any(large) {
+        return Ok(None);
+    }
+    if nest.levels.len() > 1 || xs.iter().any(|a| large(a) && a.shape.len() > 1) {
+        return not_here("arrays larger than a kernel may see, in a nest of loops");
+    }
+    let each = (gpu.caps.binding / 8) as usize / 256 * 256;
+    if each == 0 { not_here("kernels that see too little memory") } else { Ok(Some(each)) }
+}
+
+/// Starts a kernel for elements from 0 to n, so many at a time; its first two words are where it begins and ends.
+fn launch(gpu: &Gpu, w: Written, n: usize, each: usize) -> Res<()> {
+    let mut words = w.words.clone();
+    for from in (0..n).step_by(each.max(1)) {
+        let to = (from + each).min(n);
+        (words[0], words[1]) = (from as u32, to as u32);
+        let bound: Vec<Bound> = w.slots.iter().map(|(a, part)| if *part { cut(a, from, to) } else { a.whole() }).collect();
+        gpu.launch(&w.kernel, &bound, &words, ((to - from) as u32).div_ceil(THREADS))?;
+    }
+    Ok(())
+}
+
+/// The elements of an array from one to another.
+fn cut(a: &Array, from: usize, to: usize) -> Bound {
+    let b = a.scalar.bytes();
+    Bound { buffer: a.buffer.clone(), offset: from as u64 * b, size: (to - from) as u64 * b }
+}
+
+impl Nest<'_> {
+    /// Names what comes from outside, before all control flow. Of arrays that launches see a part of nothing is said.
+    pub fn prepare(&self, e: &mut Emit<'_>, split: bool) -> Res<()> {
+        if let Some((l, _)) = self.levels.first() {
+            for x in l.xs.iter().filter(|_| split) {
+                e.take_part(*x)?;
+            }
+            e.prepare(&l.body)?;
+            l.xs.iter().filter(|_| !split).try_for_each(|x| e.outside(*x))?;
+        }
+        Ok(())
+    }
+}
+
+impl Emit<'_> {
+    /// The element at a place of an array of which the kernel sees a part.
+    fn element_of_part(&mut self, v: Var, at: &str) -> Res<Place> {
+        match self.place(v)? {
+            Place::View(w) if w.steps.len() == 1 => Ok(Place::Number(w.scalar, load(w.array, w.scalar, &format!("({at})")))),
+            other => Ok(other),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! Blocks of the IR as WGSL.
+//!
+//! A block becomes straight-line code and control flow on scalars. Arrays are seen only through views: a row, a part or the transpose of an
+//! array that the kernel reads is where its numbers stand, and costs nothing; what makes a new array inside of a block has no place here
+//! ([`crate::nest`] makes loops that only collect the kernel's own).
+//!
+//! - [`scalar`]: operators and functions of numbers, exhaustive by `match`: what a GPU does not do is said there.
+//! - `ops`: statements without blocks; `control`: branches, loops, calls.
+//!
+//! Invariants: what is read lies inside of its array, since each index is checked, and one that fails the check is 0 (memory has room for
+//! an element at 0 always); a loop of unknown length ends after [`control::TURNS`] turns.
+
+mod control;
+mod ops;
+pub mod scalar;
+
+use crate::adapter::Caps;
+use crate::array::{Array, Operand, Scalar};
+use crate::error::{Check, Fault, Res, not_here};
+use crate::math;
+use crate::queue::{Bound, Kernel};
+use adl_ir::{Block, FnId, Function, Lit, Program, Ty, Var};
+use adl_syntax::span::Span;
+use std::collections::HashMap;
+use std::fmt::Write;
+
+/// Statements of one kernel, at most: drivers take long over more.
+const STATEMENTS: usize = 20_000;
+
+/// Where the numbers of an array stand: WGSL of u32 for its begin, its extents and the steps along its axes.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub array: usize,
+    pub scalar: Scalar,
+    pub base: String,
+    pub dims: Vec<String>,
+    pub steps: Vec<String>,
+}
+
+/// What a variable is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// WGSL that names or is a number of this kind.
+    Number(Scalar, String),
+    /// An array.
+    View(View),
+    /// Nothing that code here can read.
+    Nothing,
+}
+
+/// The variables of a function that is being written.
+struct Frame<'a> {
+    f: &'a Function,
+    places: HashMap<Var, Place>,
+}
+
+/// An array of the kernel.
+struct Slot {
+    array: Array,
+    write: bool,
+    /// The word with the first index that is seen of it, where the kernel sees a part.
+    part: bool,
+}
+
+/// What a kernel's variables outside of its blocks are.
+pub(crate) type Env<'a> = &'a dyn Fn(Var) -> Option<Operand>;
+
+/// A kernel that is being written.
+pub(crate) struct Emit<'a> {
+    pub caps: &'a Caps,
+    program: &'a Program,
+    env: Env<'a>,
+    text: String,
+    depth: usize,
+    fresh: usize,
+    statements: usize,
+    frames: Vec<Frame<'a>>,
+    calls: Vec<FnId>,
+    slots: Vec<Slot>,
+    words: Vec<u32>,
+    faults: Vec<Fault>,
+    known: HashMap<Var, Place>,
+    span: Span,
+}
+
+impl<'a> Emit<'a> {
+    pub fn new(caps: &'a Caps, program: &'a Program, f: &'a Function, env: Env<'a>) -> Emit<'a> {
+        let frames = vec![Frame { f, places: HashMap::new() }];
+        Emit { caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), span: Span::default() }
+    }
+
+    /// A line of the kernel's body.
+    pub fn line(&mut self, text: &str) {
+        self.text.extend(std::iter::repeat_n("  ", self.depth));
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    /// A line that begins a block of lines.
+    pub fn open(&mut self, text: &str) {
+        self.line(&format!("{text} {{"));
+        self.depth += 1;
+    }
+
+    /// The end of a block of lines.
+    pub fn close(&mut self) {
+        self.depth -= 1;
+        self.line("}");
+    }
+
+    /// A name that nothing has.
+    pub fn name(&mut self, kind: &str) -> String {
+        self.fresh += 1;
+        format!("{kind}{}", self.fresh)
+    }
+
+    /// Names a value.
+    pub fn define(&mut self, kind: &str, value: &str) -> String {
+        let n = self.name(kind);
+        self.line(&format!("let {n} = {value};"));
+        n
+    }
+
+    /// A word that the host gives.
+    pub fn word(&mut self, w: u32) -> String {
+        self.words.push(w);
+        format!("params[{}]", self.words.len() + 1)
+    }
+
+    /// A number of the host's.
+    fn given(&mut self, l: &Lit) -> Res<Place> {
+        let of = |s| Ok::<_, crate::error::Error>(s);
+        let (scalar, bits) = match l {
+            Lit::F32(x) => of((Scalar::F32, u64::from(x.to_bits())))?,
+            Lit::Bool(b) => (Scalar::Bool, u64::from(*b)),
+            Lit::F64(x) => (Scalar::F64, x.to_bits()),
+            Lit::I64(n) => (Scalar::I64, *n as u64),
+            Lit::Str(_) => return not_here("texts"),
+        };
+        self.has(scalar)?;
+        let low = self.word(bits as u32);
+        let text = match scalar {
+            Scalar::F32 => format!("bitcast<f32>({low})"),
+            Scalar::Bool => format!("({low} != 0u)"),
+            Scalar::F64 | Scalar::I64 => {
+                let high = self.word((bits >> 32) as u32);
+                format!("bitcast<{}>(u64({low}) | (u64({high}) << 32u))", wgsl(scalar))
+            }
+        };
+        Ok(Place::Number(scalar, text))
+    }
+
+    /// Refuses what the device does not have.
+    pub fn has(&self, s: Scalar) -> Res<()> {
+        match s {
+            Scalar::F64 if !self.caps.f64 => not_here(format!("{} has no 64-bit floats (use F32)", self.caps.name)),
+            Scalar::I64 if !self.caps.i64 => not_here(format!("{} has no 64-bit integers", self.caps.name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes an array one of the kernel's: its number. One that is read has one number, however often it is asked for.
+    pub fn slot(&mut self, array: &Array, write: bool) -> Res<usize> {
+        self.has(array.scalar)?;
+        let same = |s: &Slot| s.write == write && !s.part && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw()) && s.array.scalar == array.scalar && s.array.bytes() == array.bytes();
+        if let Some(i) = self.slots.iter().position(same) {
+            return Ok(i);
+        }
+        self.slots.push(Slot { array: array.clone(), write, part: false });
+        Ok(self.slots.len() - 1)
+    }
+
+    /// The same, of which launches see only the part that belongs to their elements.
+    pub fn part(&mut self, array: &Array, write: bool) -> Res<usize> {
+        self.has(array.scalar)?;
+        self.slots.push(Slot { array: array.clone(), write, part: true });
+        Ok(self.slots.len() - 1)
+    }
+
+    /// All of an array, as a view.
+    pub fn view(&mut self, array: &Array) -> Res<View> {
+        let slot = self.slot(array, false)?;
+        let dims: Vec<String> = array.shape.iter().map(|n| self.word(*n as u32)).collect();
+        let steps = self.steps(&dims);
+        Ok(View { array: slot, scalar: array.scalar, base: "0u".to_owned(), dims, steps })
+    }
+
+    /// Steps along the axes of an array that lies row by row.
+    pub fn steps(&mut self, dims: &[String]) -> Vec<String> {
+        let mut steps = vec!["1u".to_owned()];
+        for d in dims.iter().skip(1).rev() {
+            let last = steps.last().cloned().unwrap_or_default();
+            let next = if last == "1u" { d.clone() } else { self.define("k", &format!("{d} * {last}")) };
+            steps.push(next);
+        }
+        steps.truncate(dims.len());
+        steps.reverse();
+        steps
+    }
+
+    /// What a variable is; one from outside becomes the kernel's.
+    pub fn place(&mut self, v: Var) -> Res<Place> {
+        if let Some(p) = self.frames.last().and_then(|f| f.places.get(&v)) {
+            return Ok(p.clone());
+        }
+        if self.frames.len() > 1 {
+            return not_here("a variable that is bound nowhere");
+        }
+        if let Some(p) = self.known.get(&v) {
+            return Ok(p.clone());
+        }
+        let place = match (self.env)(v) {
+            Some(Operand::Number(l)) => self.given(&l)?,
+            Some(Operand::Array(a)) if a.shape.is_empty() => {
+                let slot = self.slot(&a, false)?;
+                Place::Number(a.scalar, load(slot, a.scalar, "0u"))
+            }
+            // Not kept: steps are named where they are needed.
+            Some(Operand::Array(a)) => return self.view(&a).map(Place::View),
+            None => return not_here("a value that is not on the device"),
+        };
+        self.known.insert(v, place.clone());
+        Ok(place)
+    }
+
+    /// Names a variable from outside, if it is one, before code that may not be reached.
+    pub fn outside(&mut self, v: Var) -> Res<()> {
+        let known = self.frames.last().is_some_and(|f| f.places.contains_key(&v));
+        if !known && (self.env)(v).is_some() {
+            let p = self.place(v)?;
+            self.bind(v, p);
+        }
+        Ok(())
+    }
+
+    /// The same for all that a block reads.
+    pub fn prepare(&mut self, b: &Block) -> Res<()> {
+        let mut all: Vec<Var> = b.results.clone();
+        for s in &b.stmts {
+            s.op.each_operand(&mut |v| all.push(v));
+            s.op.blocks().into_iter().try_for_each(|b| self.prepare(b))?;
+        }
+        all.into_iter().try_for_each(|v| self.outside(v))
+    }
+
+    /// Names a vector from outside of which launches see the part of their elements.
+    pub fn take_part(&mut self, v: Var) -> Res<()> {
+        let Some(Operand::Array(a)) = (self.env)(v) else { return not_here("a value that is not on the device") };
+        let slot = self.part(&a, false)?;
+        let n = self.word(a.len() as u32);
+        self.bind(v, Place::View(View { array: slot, scalar: a.scalar, base: "0u".to_owned(), dims: vec![n], steps: vec!["1u".to_owned()] }));
+        Ok(())
+    }
+
+    /// The number that a variable is.
+    pub fn number(&mut self, v: Var) -> Res<(Scalar, String)> {
+        match self.place(v)? {
+            Place::Number(s, t) => Ok((s, t)),
+            Place::View(_) => not_here("an array in the place of a number"),
+            Place::Nothing => not_here("a text or data in a kernel"),
+        }
+    }
+
+    /// The array that a variable is.
+    pub fn array(&mut self, v: Var) -> Res<View> {
+        match self.place(v)? {
+            Place::View(w) => Ok(w),
+            Place::Number(..) | Place::Nothing => not_here("no array in the place of one"),
+        }
+    }
+
+    /// Says what a variable is.
+    pub fn bind(&mut self, v: Var, p: Place) {
+        if let Some(f) = self.frames.last_mut() {
+            f.places.insert(v, p);
+        }
+    }
+
+    /// Binds a number, by a name of its own.
+    pub fn bind_number(&mut self, v: Var, s: Scalar, value: &str) {
+        let n = self.define("v", value);
+        self.bind(v, Place::Number(s, n));
+    }
+
+    pub fn ty(&self, v: Var) -> &'a Ty {
+        self.frames.last().map_or(&Ty::Bool, |f| f.f.ty(v))
+    }
+
+    /// The kind of number that a variable is.
+    pub fn scalar(&self, v: Var) -> Res<Scalar> {
+        match Scalar::of(self.ty(v)) {
+            Some(s) => self.has(s).map(|()| s),
+            None => not_here("a value inside of a kernel that is no number"),
+        }
+    }
+
+    /// The number of a check.
+    pub fn check(&mut self, what: Check) -> String {
+        let f = Fault { what, span: self.span };
+        let at = self.faults.iter().position(|g| *g == f).unwrap_or_else(|| {
+            self.faults.push(f);
+            self.faults.len() - 1
+        });
+        format!("{at}u")
+    }
+
+    /// Counts a statement.
+    fn step(&mut self, span: Span) -> Res<()> {
+        self.span = span;
+        self.statements += 1;
+        if self.statements > STATEMENTS { not_here(format!("a kernel of more than {STATEMENTS} statements")) } else { Ok(()) }
+    }
+
+    /// The kernel: workgroups of so many threads, memory that they share (`declared`), and the body, which stands in `main` after
+    /// `group` (the workgroup's number) and `l` (the thread's).
+    pub fn finish(self, threads: u32, declared: &str) -> Written {
+        let mut head = String::from(
+            "@group(0) @binding(0) var<storage, read> params: array<u32>;\n@group(0) @binding(1) var<storage, read_write> faults: array<atomic<u32>>;\nvar<private> failed: bool;\n",
+        );
+        for (i, s) in self.slots.iter().enumerate() {
+            let (mode, ty) = (if s.write { "read_write" } else { "read" }, stored(s.array.scalar));
+            // Writing to a string does not fail.
+            let _ = writeln!(head, "@group(0) @binding({}) var<storage, {mode}> a{i}: array<{ty}>;", i + 2);
+        }
+        let main = format!(
+            "{declared}\n@compute @workgroup_size({threads}) fn main(@builtin(workgroup_id) at: vec3<u32>, @builtin(num_workgroups) all: vec3<u32>, @builtin(local_invocation_index) l: u32) {{\n  let group = at.x + at.y * all.x;\n{}}}\n",
+            self.text
+        );
+        let library = math::used_by(&main);
+        let kernel = Kernel { text: format!("{head}{library}\n{main}"), writes: self.slots.iter().map(|s| s.write).collect(), faults: self.faults };
+        Written { kernel, slots: self.slots.into_iter().map(|s| (s.array, s.part)).collect(), words: self.words }
+    }
+}
+
+/// A kernel with its arrays (and whether launches see a part of them) and words.
+pub(crate) struct Written {
+    pub kernel: Kernel,
+    pub slots: Vec<(Array, bool)>,
+    pub words: Vec<u32>,
+}
+
+impl Written {
+    /// All arrays, whole.
+    pub fn bound(&self) -> Vec<Bound> {
+        self.slots.iter().map(|(a, _)| a.whole()).collect()
+    }
+}
+
+/// The type of a number in code.
+pub(crate) fn wgsl(s: Scalar) -> &'static str {
+    match s {
+        Scalar::F32 => "f32",
+        Scalar::F64 => "f64",
+        Scalar::I64 => "i64",
+        Scalar::Bool => "bool",
+    }
+}
+
+/// Its type in memory.
+pub(crate) fn stored(s: Scalar) -> &'static str {
+    match s {
+        Scalar::Bool => "u32",
+        Scalar::F32 | Scalar::F64 | Scalar::I64 => wgsl(s),
+    }
+}
+
+/// An element of an array.
+pub(crate) fn load(slot: usize, s: Scalar, at: &str) -> String {
+    match s {
+        Scalar::Bool => format!("(a{slot}[{at}] != 0u)"),
+        Scalar::F32 | Scalar::F64 | Scalar::I64 => format!("a{slot}[{at}]"),
+    }
+}
+
+/// A number as it lies in memory.
+pub(crate) fn packed(s: Scalar, value: &str) -> String {
+    match s {
+        Scalar::Bool => format!("select(0u, 1u, {value})"),
+        Scalar::F32 | Scalar::F64 | Scalar::I64 => value.to_owned(),
+    }
+}

@@ -1,0 +1,205 @@
+//! Statements without blocks.
+
+use super::scalar::{compare, literal, zero};
+use super::{Emit, Place, View, load};
+use crate::array::Scalar;
+use crate::error::{Check, Res, not_here};
+use adl_ir::{Block, Op, Stmt, Ty, Var};
+use adl_prim::Bin;
+
+impl Emit<'_> {
+    /// Writes the statements of a block, whose parameters are bound.
+    pub(crate) fn stmts(&mut self, b: &Block) -> Res<()> {
+        b.stmts.iter().try_for_each(|s| self.write(s))
+    }
+
+    /// Writes one statement.
+    pub(crate) fn write(&mut self, s: &Stmt) -> Res<()> {
+        self.step(s.span)?;
+        let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
+        if self.control(&s.op, &outs)? {
+            return Ok(());
+        }
+        match (&s.op, outs.as_slice()) {
+            (Op::Drop(_), _) => Ok(()),
+            (Op::Dup(a), _) => {
+                let p = self.place(*a)?;
+                outs.iter().for_each(|o| self.bind(*o, p.clone()));
+                Ok(())
+            }
+            (Op::Prim(p, args), _) => {
+                let seen: Vec<Var> = args.iter().copied().filter(|v| !matches!(self.ty(*v), Ty::Str | Ty::Data(_))).collect();
+                let args = seen.into_iter().map(|v| self.number(v)).collect::<Res<Vec<_>>>()?;
+                let made = self.prim(*p, &args)?;
+                outs.iter().zip(made).for_each(|(o, (s, t))| self.bind_number(*o, s, &t));
+                Ok(())
+            }
+            (op, [out]) => self.one(op, *out),
+            _ => not_here("an operation of several results in a kernel"),
+        }
+    }
+
+    /// An operation with one result.
+    fn one(&mut self, op: &Op, out: Var) -> Res<()> {
+        let (s, t) = match op {
+            Op::Lit(adl_ir::Lit::Str(_)) => {
+                self.bind(out, Place::Nothing);
+                return Ok(());
+            }
+            Op::Lit(l) => literal(l)?,
+            Op::Zero(_) => self.scalar(out).map(|s| (s, zero(s).to_owned()))?,
+            Op::Un(u, a) => {
+                let (s, x) = self.number(*a)?;
+                (s, self.un(*u, s, &x)?)
+            }
+            Op::Bin(b, x, y) => {
+                let ((s, x), (_, y)) = (self.number(*x)?, self.number(*y)?);
+                (s, self.bin(*b, s, &x, &y)?)
+            }
+            Op::Cmp(c, x, y) => {
+                let ((s, x), (_, y)) = (self.number(*x)?, self.number(*y)?);
+                (Scalar::Bool, compare(*c, s, &x, &y))
+            }
+            Op::Not(a) => (Scalar::Bool, format!("(!{})", self.number(*a)?.1)),
+            Op::Select(c, x, y) => {
+                let ((_, c), (s, x), (_, y)) = (self.number(*c)?, self.number(*x)?, self.number(*y)?);
+                (s, format!("select({y}, {x}, {c})"))
+            }
+            Op::Convert(c, a) => {
+                let (s, x) = self.number(*a)?;
+                self.convert(*c, s, &x)?
+            }
+            Op::Dim(a, axis) => {
+                let d = self.array(*a)?.dims.get(*axis as usize).cloned().unwrap_or_default();
+                self.int_of(&d)?
+            }
+            Op::Count(a) => {
+                let all = self.array(*a)?.dims.join(" * ");
+                self.int_of(&format!("({all})"))?
+            }
+            Op::Sum { a, .. } | Op::Total { a, .. } => {
+                let w = self.array(*a)?;
+                self.sum(&w, None)?
+            }
+            Op::Dot(a, b) => {
+                let (x, y) = (self.array(*a)?, self.array(*b)?);
+                self.sum(&x, Some(&y))?
+            }
+            Op::Index { a, at, .. } => return self.index(*a, at, out),
+            Op::Slice { .. } | Op::Transpose(_) | Op::Reverse(_) => return self.part_of(op, out),
+            Op::Prim(..) | Op::Shape(_) | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::Gather { .. } | Op::GatherAdd { .. } | Op::Rotate { .. }
+            | Op::Concat { .. } | Op::Reshape { .. } | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..)
+            | Op::Cumsum { .. } | Op::Nonzero(_) | Op::Zeros(_) | Op::Con { .. } | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_)
+            | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => return not_here("an array that is made inside of a kernel, or data there"),
+        };
+        self.bind_number(out, s, &t);
+        Ok(())
+    }
+
+    fn int_of(&mut self, word: &str) -> Res<(Scalar, String)> {
+        self.has(Scalar::I64)?;
+        Ok((Scalar::I64, format!("i64({word})")))
+    }
+
+    /// An element, or the part at the leading indices.
+    fn index(&mut self, a: Var, at: &[Var], out: Var) -> Res<()> {
+        let mut w = self.array(a)?;
+        let check = self.check(Check::Bounds);
+        for v in at {
+            let (_, i) = self.number(*v)?;
+            let i = self.define("i", &format!("l_at({i}, {}, {check})", w.dims[0]));
+            w = self.row(&w, &i);
+        }
+        self.bind_view(out, w);
+        Ok(())
+    }
+
+    /// A view as what a variable is: without axes it is a number.
+    pub(crate) fn bind_view(&mut self, out: Var, w: View) {
+        match w.dims.is_empty() {
+            true => self.bind_number(out, w.scalar, &load(w.array, w.scalar, &w.base)),
+            false => self.bind(out, Place::View(w)),
+        }
+    }
+
+    /// The row of a view at an index that is in bounds.
+    pub(crate) fn row(&mut self, w: &View, i: &str) -> View {
+        let (base, step) = (&w.base, &w.steps[0]);
+        let moved = if step == "1u" { i.to_owned() } else { format!("{i} * {step}") };
+        let base = if base == "0u" { moved } else { format!("{base} + {moved}") };
+        let base = self.define("k", &base);
+        View { base, dims: w.dims[1..].to_vec(), steps: w.steps[1..].to_vec(), ..w.clone() }
+    }
+
+    /// Parts and turns of an array, which are views.
+    fn part_of(&mut self, op: &Op, out: Var) -> Res<()> {
+        let w = match op {
+            Op::Slice { a, lo, hi, .. } => {
+                let (mut w, (_, lo), (_, hi)) = (self.array(*a)?, self.number(*lo)?, self.number(*hi)?);
+                let check = self.check(Check::Bounds);
+                let n = format!("i64({})", w.dims[0]);
+                let fine = self.define("f", &format!("{lo} >= 0li && {lo} <= {hi} && {hi} <= {n}"));
+                self.line(&format!("if !{fine} {{ fault({check}); }}"));
+                w.base = self.define("k", &format!("{} + select(0u, u32({lo}), {fine}) * {}", w.base, w.steps[0]));
+                w.dims[0] = self.define("k", &format!("select(0u, u32({hi} - {lo}), {fine})"));
+                w
+            }
+            Op::Transpose(a) => {
+                let mut w = self.array(*a)?;
+                w.dims.swap(0, 1);
+                w.steps.swap(0, 1);
+                w
+            }
+            Op::Reverse(a) => {
+                // Steps are taken modulo 2³².
+                let mut w = self.array(*a)?;
+                w.base = self.define("k", &format!("{} + ({} - 1u) * {}", w.base, w.dims[0], w.steps[0]));
+                w.steps[0] = self.define("k", &format!("0u - {}", w.steps[0]));
+                w
+            }
+            _ => return not_here("no part of an array"),
+        };
+        self.bind(out, Place::View(w));
+        Ok(())
+    }
+
+    /// The sum of the numbers of a view, or of their products with those of another, one after the other.
+    fn sum(&mut self, w: &View, other: Option<&View>) -> Res<(Scalar, String)> {
+        if let Some(o) = other {
+            let check = self.check(Check::Bounds);
+            let same = w.dims.iter().zip(&o.dims).map(|(a, b)| format!("{a} == {b}")).collect::<Vec<_>>().join(" && ");
+            let same = self.define("f", &same);
+            self.line(&format!("if !({same}) {{ fault({check}); }}"));
+            let mut first = w.clone();
+            first.dims[0] = self.define("k", &format!("select(0u, {}, {same})", w.dims[0]));
+            return self.added(&first, other);
+        }
+        if w.dims.len() != 1 {
+            return not_here("sums of matrices inside of a kernel");
+        }
+        self.added(w, None)
+    }
+
+    fn added(&mut self, w: &View, other: Option<&View>) -> Res<(Scalar, String)> {
+        let sum = self.name("s");
+        self.line(&format!("var {sum} = {};", zero(w.scalar)));
+        let (mut at, mut beside, mut depth) = (w.clone(), other.cloned(), 0);
+        while !at.dims.is_empty() {
+            let i = self.name("j");
+            let n = at.dims[0].clone();
+            self.open(&format!("for (var {i} = 0u; {i} < {n}; {i}++)"));
+            depth += 1;
+            at = self.row(&at, &i);
+            beside = beside.map(|b| self.row(&b, &i));
+        }
+        let mut x = load(at.array, at.scalar, &at.base);
+        if let Some(b) = beside {
+            let y = load(b.array, b.scalar, &b.base);
+            x = self.bin(Bin::Mul, w.scalar, &x, &y)?;
+        }
+        let next = self.bin(Bin::Add, w.scalar, &sum, &x)?;
+        self.line(&format!("{sum} = {next};"));
+        (0..depth).for_each(|_| self.close());
+        Ok((w.scalar, sum))
+    }
+}

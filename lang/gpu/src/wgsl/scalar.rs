@@ -1,0 +1,259 @@
+//! Operators and functions of numbers: for each of the table, what it is on a GPU, or that it is nothing there.
+//!
+//! On f64 the device does + - * / and comparisons; all else is ours (`math`). On f32 it does these too; functions are those on f64, rounded,
+//! where there is f64, so that results are the CPU's. Comparisons never say `!=`, which WGSL's compilers make false for nan.
+
+use super::{Emit, wgsl};
+use crate::array::Scalar;
+use crate::error::{Check, Res, not_here};
+use adl_ir::{Cmp, Conv, Lit};
+use adl_prim::{Bin, Prim, Un};
+
+/// A literal.
+pub(crate) fn literal(l: &Lit) -> Res<(Scalar, String)> {
+    Ok(match l {
+        Lit::F64(x) => (Scalar::F64, f64_text(*x)),
+        Lit::F32(x) if x.is_normal() || x.to_bits() == 0 => (Scalar::F32, format!("({x:?}f)")),
+        Lit::F32(x) => (Scalar::F32, format!("s_of({}u)", x.to_bits())),
+        Lit::I64(i64::MIN) => (Scalar::I64, "bitcast<i64>(l_least())".to_owned()),
+        Lit::I64(n) => (Scalar::I64, format!("({n}li)")),
+        Lit::Bool(b) => (Scalar::Bool, b.to_string()),
+        Lit::Str(_) => return not_here("texts in a kernel"),
+    })
+}
+
+/// Infinities, nan and what is not normal by their bits: compilers do not always read them right.
+fn f64_text(x: f64) -> String {
+    if x.is_normal() || x.to_bits() == 0 { format!("({x:?}lf)") } else { format!("d_of({}lu)", x.to_bits()) }
+}
+
+/// The zero of a kind.
+pub(crate) fn zero(s: Scalar) -> &'static str {
+    match s {
+        Scalar::F32 => "0.0f",
+        Scalar::F64 => "0.0lf",
+        Scalar::I64 => "0li",
+        Scalar::Bool => "false",
+    }
+}
+
+/// The function of the library that a unary operator is, without its prefix. The exhaustive table of what a GPU does to one number.
+fn function(u: Un) -> &'static str {
+    match u {
+        Un::Sin => "sin",
+        Un::Cos => "cos",
+        Un::Tan => "tan",
+        Un::Asin => "asin",
+        Un::Acos => "acos",
+        Un::Atan => "atan",
+        Un::Sinh => "sinh",
+        Un::Cosh => "cosh",
+        Un::Tanh => "tanh",
+        Un::Exp => "exp",
+        Un::Expm1 => "expm1",
+        Un::Log => "log",
+        Un::Log1p => "log1p",
+        Un::Sqrt => "sqrt",
+        Un::Cbrt => "cbrt",
+        Un::Abs => "abs",
+        Un::Sign => "sign",
+        Un::Floor => "floor",
+        Un::Ceil => "ceil",
+        Un::Round => "round",
+        Un::Sigmoid => "sigmoid",
+        Un::Relu => "relu",
+        Un::Softplus => "softplus",
+        Un::Erf => "erf",
+        Un::Erfc => "erfc",
+        Un::Lgamma => "lgamma",
+        Un::Digamma => "digamma",
+        Un::Gamma => "gamma",
+        // Written where they stand.
+        Un::Neg => "neg",
+        Un::Step => "step",
+        Un::Polygamma(_) => "polygamma",
+        Un::Powi(_) => "powi",
+    }
+}
+
+/// Whether the function of f32 is exact without f64.
+fn plain(u: Un) -> bool {
+    matches!(u, Un::Neg | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step)
+}
+
+/// The function of a binary operator, where it is one.
+fn function2(b: Bin) -> Option<&'static str> {
+    match b {
+        Bin::Add | Bin::Sub | Bin::Mul | Bin::Div | Bin::IntDiv | Bin::StepLe => None,
+        Bin::Rem => Some("rem"),
+        Bin::Pow => Some("pow"),
+        Bin::Atan2 => Some("atan2"),
+        Bin::Hypot => Some("hypot"),
+        Bin::Min => Some("min"),
+        Bin::Max => Some("max"),
+        Bin::Scale => Some("scale"),
+    }
+}
+
+impl Emit<'_> {
+    /// A unary operator.
+    pub(crate) fn un(&mut self, u: Un, s: Scalar, x: &str) -> Res<String> {
+        match s {
+            Scalar::F64 => real_un(u, "d_", "lf", x),
+            Scalar::F32 if self.caps.f64 && !plain(u) => Ok(format!("f32({})", real_un(u, "d_", "lf", &format!("f64({x})"))?)),
+            Scalar::F32 => real_un(u, "s_", "f", x),
+            Scalar::I64 => self.int_un(u, x),
+            Scalar::Bool => not_here("a function of a Bool"),
+        }
+    }
+
+    fn int_un(&mut self, u: Un, x: &str) -> Res<String> {
+        let check = self.check(Check::Overflow);
+        Ok(match u {
+            Un::Neg => format!("l_neg({x}, {check})"),
+            Un::Abs => format!("l_abs({x}, {check})"),
+            Un::Sign => format!("l_sign({x})"),
+            Un::Powi(n) if n >= 0 => format!("l_powi({x}, {n}u, {check})"),
+            Un::Powi(_) => {
+                let never = self.check(Check::Power);
+                self.line(&format!("fault({never});"));
+                "0li".to_owned()
+            }
+            _ => return not_here("a real function of an Int"),
+        })
+    }
+
+    /// A binary operator.
+    pub(crate) fn bin(&mut self, b: Bin, s: Scalar, x: &str, y: &str) -> Res<String> {
+        match s {
+            Scalar::F64 => Ok(real_bin(b, "d_", "lf", x, y)),
+            Scalar::F32 if matches!(b, Bin::IntDiv | Bin::Rem | Bin::Pow | Bin::Atan2 | Bin::Hypot) && self.caps.f64 => {
+                Ok(format!("f32({})", real_bin(b, "d_", "lf", &format!("f64({x})"), &format!("f64({y})"))))
+            }
+            Scalar::F32 => Ok(real_bin(b, "s_", "f", x, y)),
+            Scalar::I64 => self.int_bin(b, x, y),
+            Scalar::Bool => not_here("arithmetic on Bools"),
+        }
+    }
+
+    fn int_bin(&mut self, b: Bin, x: &str, y: &str) -> Res<String> {
+        let check = self.check(Check::Overflow);
+        let zero = if matches!(b, Bin::IntDiv | Bin::Rem) { self.check(Check::Zero) } else { String::new() };
+        Ok(match b {
+            Bin::Add => format!("l_add({x}, {y}, {check})"),
+            Bin::Sub => format!("l_sub({x}, {y}, {check})"),
+            Bin::Mul | Bin::Scale => format!("l_mul({x}, {y}, {check})"),
+            Bin::IntDiv => format!("l_div({x}, {y}, {zero}, {check})"),
+            Bin::Rem => format!("l_rem({x}, {y}, {zero})"),
+            Bin::Min => format!("min({x}, {y})"),
+            Bin::Max => format!("max({x}, {y})"),
+            Bin::StepLe => format!("select(0li, 1li, {x} <= {y})"),
+            Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return not_here("a real operator on Ints"),
+        })
+    }
+
+    /// A conversion.
+    pub(crate) fn convert(&mut self, c: Conv, s: Scalar, x: &str) -> Res<(Scalar, String)> {
+        let to = match c {
+            Conv::ToF64 => Scalar::F64,
+            Conv::ToF32 => Scalar::F32,
+            Conv::ToI64 => Scalar::I64,
+        };
+        self.has(to)?;
+        let text = match (s, to) {
+            (a, b) if a == b => x.to_owned(),
+            (Scalar::Bool, Scalar::F64) => format!("select(0.0lf, 1.0lf, {x})"),
+            (Scalar::Bool, Scalar::F32) => format!("select(0.0f, 1.0f, {x})"),
+            (Scalar::Bool, _) => format!("select(0li, 1li, {x})"),
+            (Scalar::F64, Scalar::I64) => format!("l_of_f64({x}, {})", self.check(Check::Conversion)),
+            (Scalar::F32, Scalar::I64) => format!("l_of_f32({x}, {})", self.check(Check::Conversion)),
+            // By way of f64, as on the CPU.
+            (Scalar::I64, Scalar::F32) if self.caps.f64 => format!("f32(f64({x}))"),
+            _ => format!("{}({x})", wgsl(to)),
+        };
+        Ok((to, text))
+    }
+
+    /// A built-in of numbers: its results. Most of the table is about arrays or the world outside, and not for kernels.
+    pub(crate) fn prim(&mut self, p: Prim, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
+        let one = |s, t| Ok(vec![(s, t)]);
+        match (p, args) {
+            (p, [(s, x)]) if p.un().is_some() => {
+                let t = p.un().map_or_else(|| Ok(x.clone()), |u| self.un(u, *s, x))?;
+                one(*s, t)
+            }
+            (p, [(s, x), (_, y)]) if p.bin().is_some() => {
+                let t = p.bin().map_or_else(|| Ok(x.clone()), |b| self.bin(b, *s, x, y))?;
+                one(*s, t)
+            }
+            (Prim::StopGrad | Prim::Id, _) => Ok(args.to_vec()),
+            (Prim::Not, [(_, x)]) => one(Scalar::Bool, format!("(!{x})")),
+            (Prim::Clamp, [(s, lo), (_, hi), (_, x)]) => {
+                let low = self.bin(Bin::Max, *s, x, lo)?;
+                let t = self.bin(Bin::Min, *s, &low, hi)?;
+                one(*s, t)
+            }
+            (Prim::IsNan | Prim::IsInf, [(s, x)]) => match (s, p == Prim::IsNan) {
+                (Scalar::F64, true) => one(Scalar::Bool, format!("d_is_nan({x})")),
+                (Scalar::F64, false) => one(Scalar::Bool, format!("d_is_inf({x})")),
+                (Scalar::F32, true) => one(Scalar::Bool, format!("s_is_nan({x})")),
+                (Scalar::F32, false) => one(Scalar::Bool, format!("s_is_inf({x})")),
+                (Scalar::I64 | Scalar::Bool, _) => one(Scalar::Bool, "false".to_owned()),
+            },
+            (Prim::ToFloat | Prim::F32ToFloat, [(s, x)]) => self.convert(Conv::ToF64, *s, x).map(|t| vec![t]),
+            (Prim::ToInt, [(s, x)]) => self.convert(Conv::ToI64, *s, x).map(|t| vec![t]),
+            (Prim::ToF32, [(s, x)]) => self.convert(Conv::ToF32, *s, x).map(|t| vec![t]),
+            (Prim::Assert, [(Scalar::Bool, x), ..]) => {
+                let check = self.check(Check::Assertion);
+                self.line(&format!("if !({x}) {{ fault({check}); }}"));
+                Ok(Vec::new())
+            }
+            _ => not_here(format!("`{}` inside of a kernel", p.name())),
+        }
+    }
+}
+
+fn real_un(u: Un, prefix: &str, suffix: &str, x: &str) -> Res<String> {
+    Ok(match u {
+        Un::Neg => format!("(-{x})"),
+        Un::Step => format!("select(0.0{suffix}, 1.0{suffix}, {x} > 0.0{suffix})"),
+        Un::Powi(n) => format!("{prefix}powi({x}, {n})"),
+        Un::Polygamma(_) if prefix != "d_" => return not_here("polygamma of 32-bit floats, without 64-bit ones"),
+        Un::Polygamma(n) => format!("{prefix}polygamma({n}u, {x})"),
+        _ => format!("{prefix}{}({x})", function(u)),
+    })
+}
+
+fn real_bin(b: Bin, prefix: &str, suffix: &str, x: &str, y: &str) -> String {
+    match b {
+        Bin::Add => format!("({x} + {y})"),
+        Bin::Sub => format!("({x} - {y})"),
+        Bin::Mul => format!("({x} * {y})"),
+        Bin::Div => format!("({x} / {y})"),
+        Bin::IntDiv => format!("{prefix}floor({x} / {y})"),
+        Bin::StepLe => format!("select(0.0{suffix}, 1.0{suffix}, {x} <= {y})"),
+        _ => format!("{prefix}{}({x}, {y})", function2(b).unwrap_or_default()),
+    }
+}
+
+/// A comparison of two numbers of one kind.
+pub(crate) fn compare(c: Cmp, s: Scalar, x: &str, y: &str) -> String {
+    if s == Scalar::Bool {
+        return match c {
+            Cmp::Eq => format!("({x} == {y})"),
+            Cmp::Ne => format!("({x} != {y})"),
+            Cmp::Lt => format!("(!{x} && {y})"),
+            Cmp::Gt => format!("({x} && !{y})"),
+            Cmp::Le => format!("(!{x} || {y})"),
+            Cmp::Ge => format!("({x} || !{y})"),
+        };
+    }
+    match c {
+        Cmp::Eq => format!("({x} == {y})"),
+        Cmp::Ne => format!("!({x} == {y})"),
+        Cmp::Lt => format!("({x} < {y})"),
+        Cmp::Gt => format!("({x} > {y})"),
+        Cmp::Le => format!("({x} <= {y})"),
+        Cmp::Ge => format!("({x} >= {y})"),
+    }
+}

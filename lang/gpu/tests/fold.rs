@@ -1,0 +1,259 @@
+//! Maps, reductions and scans against the reference evaluator or plain Rust, at all sizes, twice for the same bits.
+
+mod common;
+
+use adl_gpu::{Check, Data, Error, Gpu, Operand};
+use adl_ir::Program;
+use common::{Rng, SIZES, int, program, same, vector};
+
+/// Runs a program's first statement twice.
+fn twice(gpu: &Gpu, p: &Program, args: &[Operand]) -> Vec<Data> {
+    let (a, b) = (common::run(gpu, p, args).unwrap(), common::run(gpu, p, args).unwrap());
+    assert!(a.iter().zip(&b).all(|(a, b)| same(a, b)));
+    a
+}
+
+fn floats(seed: u64, n: usize) -> Vec<f64> {
+    let mut rng = Rng(seed);
+    (0..n).map(|_| 2.0 * rng.unit() - 1.0).collect()
+}
+
+fn f64s(d: &Data) -> &[f64] {
+    match d {
+        Data::F64(x) => x,
+        _ => panic!("not f64"),
+    }
+}
+
+#[test]
+fn maps_of_several_arrays_with_branches_and_loops() {
+    // Collatz steps of a number, and a choice by sign: two outputs of two inputs, with the index.
+    let p = program(
+        "fn f0 t (v0: i64, v1: []f64, v2: []i64, v3: f64) -> ([]f64, []i64) {
+          v4: []f64, v5: []i64, v6: i64 = loop for v0 over (v1, v2) out (collect, collect) (v7: i64, v8: f64, v9: i64) {
+            v10: f64 = 0.0
+            v11: bool = lt v8 v10
+            v12: f64 = if v11 { v13: f64 = mul v8 v3 return v13 } else { v14: f64 = to_f64 v7 v15: f64 = add v8 v14 return v15 }
+            v16: i64 = 0
+            v17: i64, v18: i64, v19: i64 = loop while (v20: i64, v21: i64) { v22: i64 = 1 v23: bool = gt v20 v22 return v23 } carry (v9, v16) (v24: i64, v25: i64, v26: i64) {
+              v27: i64 = 2
+              v28: i64 = rem v25 v27
+              v29: i64 = 0
+              v30: bool = eq v28 v29
+              v31: i64 = 1
+              v32: i64 = if v30 { v33: i64 = int_div v25 v27 return v33 } else { v34: i64 = 3 v35: i64 = mul v25 v34 v36: i64 = add v35 v31 return v36 }
+              v37: i64 = add v26 v31
+              return v32, v37
+            }
+            return v12, v18
+          }
+          return v4, v5
+        }",
+    );
+    let gpu = common::gpu();
+    for n in SIZES {
+        let (xs, ks): (Vec<f64>, Vec<i64>) = (floats(n as u64, n), (0..n as i64).map(|i| i % 1000).collect());
+        let args = [int(n), vector(&gpu, &Data::F64(xs.clone())), vector(&gpu, &Data::I64(ks.clone())), Operand::Number(adl_ir::Lit::F64(2.5))];
+        let got = twice(&gpu, &p, &args);
+        let want: Vec<f64> = xs.iter().enumerate().map(|(i, x)| if *x < 0.0 { x * 2.5 } else { x + i as f64 }).collect();
+        let steps = |k: &i64| (0..).scan(*k, |k, _| (*k > 1).then(|| *k = if *k % 2 == 0 { *k / 2 } else { 3 * *k + 1 })).count() as i64;
+        assert!(same(&got[0], &Data::F64(want)));
+        assert_eq!(got[1], Data::I64(ks.iter().map(steps).collect()));
+    }
+}
+
+/// A reduction or scan by an operator on one kind.
+fn soac(kind: &str, ty: &str, op: &str) -> Program {
+    let array = if kind == "reduce" { ty.to_owned() } else { format!("[]{ty}") };
+    program(&format!("fn f0 t (v0: []{ty}, v1: {ty}) -> ({array}) {{ v2: {array} = {kind} (v1) over (v0) (v3: {ty}, v4: {ty}) {{ v5: {ty} = {op} v3 v4 return v5 }} return v2 }}"))
+}
+
+#[test]
+fn sums_of_ints_are_exact_and_sums_of_floats_near() {
+    let gpu = common::gpu();
+    for n in SIZES.into_iter().chain([2047, 2048, 2049, 262_145]) {
+        let ks: Vec<i64> = (0..n as i64).map(|i| i * i % 1013 - 500).collect();
+        let zero = Operand::Number(adl_ir::Lit::I64(7));
+        let got = twice(&gpu, &soac("reduce", "i64", "add"), &[vector(&gpu, &Data::I64(ks.clone())), zero.clone()]);
+        assert_eq!(got, [Data::I64(vec![7 + ks.iter().sum::<i64>()])], "{n}");
+        let mut acc = 7;
+        let prefixes: Vec<i64> = ks.iter().map(|k| { acc += k; acc }).collect();
+        let got = twice(&gpu, &soac("scan", "i64", "add"), &[vector(&gpu, &Data::I64(ks.clone())), zero.clone()]);
+        assert_eq!(got, [Data::I64(prefixes.clone())], "{n}");
+        let got = twice(&gpu, &soac("scan_exclusive", "i64", "add"), &[vector(&gpu, &Data::I64(ks.clone())), zero]);
+        assert_eq!(got, [Data::I64([7].into_iter().chain(prefixes).take(n).collect())], "{n}");
+        let xs = floats(n as u64, n);
+        let got = twice(&gpu, &soac("reduce", "f64", "add"), &[vector(&gpu, &Data::F64(xs.clone())), Operand::Number(adl_ir::Lit::F64(0.0))]);
+        assert!((f64s(&got[0])[0] - xs.iter().sum::<f64>()).abs() <= 1e-15 * n as f64);
+        let ys: Vec<f32> = xs.iter().map(|x| *x as f32).collect();
+        let got = twice(&gpu, &soac("reduce", "f32", "max"), &[vector(&gpu, &Data::F32(ys.clone())), Operand::Number(adl_ir::Lit::F32(f32::NEG_INFINITY))]);
+        assert_eq!(got, [Data::F32(vec![ys.iter().copied().fold(f32::NEG_INFINITY, f32::max)])]);
+    }
+}
+
+#[test]
+fn nan_and_infinities_go_through_sums_and_maxima() {
+    let gpu = common::gpu();
+    for (x, sum, max) in [(f64::NAN, f64::NAN, f64::NAN), (f64::INFINITY, f64::INFINITY, f64::INFINITY), (f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0)] {
+        let mut xs = vec![1.0; 5000];
+        xs[3210] = x;
+        let a = vector(&gpu, &Data::F64(xs));
+        let got = twice(&gpu, &soac("reduce", "f64", "add"), &[a.clone(), Operand::Number(adl_ir::Lit::F64(0.0))]);
+        assert!(same(&got[0], &Data::F64(vec![sum])));
+        let got = twice(&gpu, &soac("reduce", "f64", "max"), &[a.clone(), Operand::Number(adl_ir::Lit::F64(f64::NEG_INFINITY))]);
+        assert!(same(&got[0], &Data::F64(vec![max])));
+        let got = twice(&gpu, &soac("scan", "f64", "add"), &[a, Operand::Number(adl_ir::Lit::F64(0.0))]);
+        assert!(f64s(&got[0])[3209] == 3210.0 && same(&Data::F64(vec![f64s(&got[0])[4999]]), &Data::F64(vec![sum])));
+    }
+}
+
+/// The operator of linear recurrences, which does not commute, on Ints: (a, b) after (c, d) is (a c, a d + b), modulo a prime.
+fn recurrence(kind: &str) -> Program {
+    let ty = if kind == "reduce" { "i64" } else { "[]i64" };
+    program(&format!(
+        "fn f0 t (v0: []i64, v1: []i64, v2: i64, v3: i64, v4: i64) -> ({ty}, {ty}) {{
+          v5: {ty}, v6: {ty} = {kind} (v2, v3) over (v0, v1) (v7: i64, v8: i64, v9: i64, v10: i64) {{
+            v11: i64 = mul v9 v7
+            v12: i64 = rem v11 v4
+            v13: i64 = mul v9 v8
+            v14: i64 = add v13 v10
+            v15: i64 = rem v14 v4
+            return v12, v15
+          }}
+          return v5, v6
+        }}"
+    ))
+}
+
+#[test]
+fn operators_on_tuples_need_not_commute() {
+    let gpu = common::gpu();
+    let m = 1_000_003i64;
+    for n in SIZES.into_iter().chain([2048, 5000]) {
+        let (a, b): (Vec<i64>, Vec<i64>) = (0..n as i64).map(|i| (i * 7919 % m, i * 104_729 % m)).unzip();
+        let args: Vec<Operand> = [&a, &b].iter().map(|v| vector(&gpu, &Data::I64((*v).clone()))).chain([1, 0, m].map(|k| Operand::Number(adl_ir::Lit::I64(k)))).collect();
+        let mut acc = (1, 0);
+        let all: Vec<(i64, i64)> = a.iter().zip(&b).map(|(a, b)| { acc = (a * acc.0 % m, (a * acc.1 + b) % m); acc }).collect();
+        assert_eq!(twice(&gpu, &recurrence("reduce"), &args), [Data::I64(vec![acc.0]), Data::I64(vec![acc.1])], "{n}");
+        let (x, y): (Vec<i64>, Vec<i64>) = all.iter().copied().unzip();
+        assert_eq!(twice(&gpu, &recurrence("scan"), &args), [Data::I64(x), Data::I64(y)], "{n}");
+        let before: (Vec<i64>, Vec<i64>) = [(1, 0)].into_iter().chain(all).take(n).unzip();
+        assert_eq!(twice(&gpu, &recurrence("scan_exclusive"), &args), [Data::I64(before.0), Data::I64(before.1)], "{n}");
+    }
+}
+
+/// `for i. sum for j. a[i, j] x[j]`, and the same without a sum.
+fn product(inner: &str, out: &str) -> Program {
+    program(&format!(
+        "fn f0 t (v0: i64, v1: i64, v2: [][]f64, v3: []f64) -> ({out}) {{
+          v4: {out}, v5: i64 = loop for v0 out (collect) (v6: i64) {{
+            v7: {}, v8: i64 = loop for v1 out ({inner}) (v9: i64) {{
+              v10: f64 = index v2 [v6, v9]
+              v11: f64 = index v3 [v9]
+              v12: f64 = mul v10 v11
+              return v12
+            }}
+            return v7
+          }}
+          return v4
+        }}",
+        if inner == "sum" { "f64" } else { "[]f64" }
+    ))
+}
+
+#[test]
+fn nested_loops_are_one_kernel_and_inner_sums_reductions_of_rows() {
+    let gpu = common::gpu();
+    for (n, m) in [(0, 5), (5, 0), (1, 1), (3, 100), (100, 3), (33, 1000), (1000, 129), (2, 100_000), (1, 31), (500, 64)] {
+        let (a, x): (Vec<f64>, Vec<f64>) = ((0..n * m).map(|k| (k % 17) as f64 - 8.0).collect(), (0..m).map(|k| (k % 5) as f64).collect());
+        let matrix = Operand::Array(gpu.array(&Data::F64(a.clone()), vec![n, m]).unwrap());
+        let args = [int(n), int(m), matrix, vector(&gpu, &Data::F64(x.clone()))];
+        let terms: Vec<f64> = (0..n * m).map(|k| a[k] * x[k % m]).collect();
+        let sums = (0..n).map(|i| terms[i * m..(i + 1) * m].iter().sum()).collect();
+        let before = gpu.work().kernels;
+        assert_eq!(common::run(&gpu, &product("collect", "[][]f64"), &args).unwrap(), [Data::F64(terms)], "{n} {m}");
+        assert!(gpu.work().kernels - before <= 1);
+        assert_eq!(twice(&gpu, &product("sum", "[]f64"), &args), [Data::F64(sums)], "{n} {m}");
+    }
+}
+
+#[test]
+fn sums_take_maps_in() {
+    let p = program("fn f0 t (v0: i64, v1: []f64) -> (f64) { v2: f64, v3: i64 = loop for v0 over (v1) out (sum) (v4: i64, v5: f64) { v6: f64 = mul v5 v5 v7: f64 = to_f64 v4 v8: f64 = add v6 v7 return v8 } return v2 }");
+    let gpu = common::gpu();
+    for n in SIZES {
+        let xs: Vec<f64> = (0..n).map(|i| (i % 10) as f64).collect();
+        let want: f64 = xs.iter().enumerate().map(|(i, x)| x * x + i as f64).sum();
+        assert_eq!(twice(&gpu, &p, &[int(n), vector(&gpu, &Data::F64(xs))]), [Data::F64(vec![want])]);
+    }
+}
+
+#[test]
+fn checks_fail_as_the_evaluator_does() {
+    let gpu = common::gpu();
+    let one = |op: &str, k: i64| {
+        let p = program(&format!("fn f0 t (v0: i64, v1: []i64, v2: i64) -> ([]i64) {{ v3: []i64, v4: i64 = loop for v0 over (v1) out (collect) (v5: i64, v6: i64) {{ v7: i64 = {op} return v7 }} return v3 }}"));
+        let xs = vec![1, 2, 3, i64::MAX, 1 << 40, 5, -7, i64::MIN + 1];
+        let host: Vec<adl_ir::Val> = vec![adl_ir::Val::I64(8), adl_ir::Val::ints(&xs), adl_ir::Val::I64(k)];
+        let want = adl_ir::eval::run(&p, adl_ir::FnId(0), &host, &[]).map(|o| o.results[0].leaves().iter().map(|v| if let adl_ir::Val::I64(k) = v { *k } else { 0 }).collect::<Vec<_>>());
+        let got = common::run(&gpu, &p, &[int(8), vector(&gpu, &Data::I64(xs)), Operand::Number(adl_ir::Lit::I64(k))]);
+        match (want, got) {
+            (Ok(w), Ok(g)) => assert_eq!(g, [Data::I64(w)], "{op} {k}"),
+            (Err(_), Err(Error::Fault(f))) => return Some(f.what),
+            (w, g) => panic!("{op} {k}: {w:?} {g:?}"),
+        }
+        None
+    };
+    for k in [0, 1, -1, 2, 1 << 23, -(1 << 24), i64::MAX, i64::MIN] {
+        for op in ["add v6 v2", "sub v6 v2", "mul v6 v2", "int_div v6 v2", "rem v6 v2", "min v6 v2", "max v6 v2", "sub v2 v6", "int_div v2 v6", "neg v2", "abs v2", "sign v6", "powi 2 v2", "powi 1 v6", "index v1 [v2]"] {
+            one(op, k);
+        }
+    }
+    assert_eq!(one("add v6 v2", 1), Some(Check::Overflow));
+    assert_eq!(one("rem v6 v2", 0), Some(Check::Zero));
+    assert_eq!(one("index v1 [v2]", 8), Some(Check::Bounds));
+    assert_eq!(one("index v1 [v2]", 7), None);
+    assert_eq!(one("neg v2", i64::MIN), Some(Check::Overflow));
+}
+
+#[test]
+fn conversions_are_the_evaluators() {
+    let gpu = common::gpu();
+    let to = |from: &str, to: &str| program(&format!("fn f0 t (v0: i64, v1: []{from}) -> ([]{to}) {{ v3: []{to}, v4: i64 = loop for v0 over (v1) out (collect) (v5: i64, v6: {from}) {{ v7: {to} = to_{to} v6 return v7 }} return v3 }}"));
+    let xs = vec![0.0, -0.0, 1.5, -1.5, 1e15, -9.223372036854775e18, 9.2e18, 0.999, 1e-310];
+    let run = |p: &Program, d: &Data| common::run(&gpu, p, &[int(d.len()), vector(&gpu, d)]);
+    assert_eq!(run(&to("f64", "i64"), &Data::F64(xs.clone())).unwrap(), [Data::I64(xs.iter().map(|x| *x as i64).collect())]);
+    let ys: Vec<f32> = xs.iter().map(|x| *x as f32).filter(|x| x.abs() < 9.2e18).collect();
+    assert_eq!(run(&to("f32", "i64"), &Data::F32(ys.clone())).unwrap(), [Data::I64(ys.iter().map(|x| *x as i64).collect())]);
+    for bad in [f64::NAN, f64::INFINITY, 9.3e18, -9.3e18] {
+        assert!(matches!(run(&to("f64", "i64"), &Data::F64(vec![bad])), Err(Error::Fault(f)) if f.what == Check::Conversion));
+        assert!(matches!(run(&to("f32", "i64"), &Data::F32(vec![bad as f32])), Err(Error::Fault(f)) if f.what == Check::Conversion));
+    }
+    let mut rng = Rng(5);
+    let ks: Vec<i64> = (0..10_000).map(|i| (rng.bits() as i64) >> (i % 64)).chain([i64::MAX, i64::MIN, 0]).collect();
+    assert_eq!(run(&to("i64", "f64"), &Data::I64(ks.clone())).unwrap(), [Data::F64(ks.iter().map(|k| *k as f64).collect())]);
+    assert_eq!(run(&to("i64", "f32"), &Data::I64(ks.clone())).unwrap(), [Data::F32(ks.iter().map(|k| *k as f64 as f32).collect())]);
+    let zs: Vec<f64> = (0..10_000).map(|_| f64::from_bits(rng.bits())).collect();
+    assert!(same(&run(&to("f64", "f32"), &Data::F64(zs.clone())).unwrap()[0], &Data::F32(zs.iter().map(|x| *x as f32).collect())));
+}
+
+#[test]
+fn what_a_device_lacks_is_said() {
+    let gpu = common::gpu().without_f64();
+    let e = gpu.array(&Data::F64(vec![1.0]), vec![1]).unwrap_err().to_string();
+    assert!(e.contains("no 64-bit floats"), "{e}");
+    // f32 needs neither f64 nor the index.
+    let p = program("fn f0 t (v0: i64, v1: []f32) -> ([]f32) { v2: []f32, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f32) { v6: f32 = exp v5 return v6 } return v2 }");
+    assert_eq!(common::run(&gpu, &p, &[int(2), vector(&gpu, &Data::F32(vec![0.0, f32::NEG_INFINITY]))]).unwrap(), [Data::F32(vec![1.0, 0.0])]);
+}
+
+#[test]
+fn arrays_above_what_a_kernel_may_see_are_split() {
+    let gpu = common::gpu().with_bindings_of(64 * 1024);
+    let p = program("fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: f64 = to_f64 v4 v7: f64 = sub v5 v6 return v7 } return v2 }");
+    let xs: Vec<f64> = (0..100_000).map(|i| 2.0 * i as f64).collect();
+    let before = gpu.work().kernels;
+    let got = twice(&gpu, &p, &[int(100_000), vector(&gpu, &Data::F64(xs))]);
+    assert_eq!(got, [Data::F64((0..100_000).map(|i| i as f64).collect())]);
+    assert_eq!(gpu.work().kernels - before, 26);
+}
