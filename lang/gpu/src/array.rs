@@ -5,11 +5,11 @@ use crate::memory::Buffer;
 use crate::queue::{Bound, Gpu};
 use adl_ir::{Lit, Ty};
 
-/// The kinds of numbers. A Bool is a word, 0 or 1.
+/// The kinds of numbers. A Bool is a word, 0 or 1; words are none of the language's: kernels count in them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Scalar {
-    F32, F64, I64, Bool,
+    F32, F64, I64, Bool, Word,
 }
 
 impl Scalar {
@@ -27,7 +27,7 @@ impl Scalar {
     /// Bytes of one in memory.
     pub fn bytes(self) -> u64 {
         match self {
-            Scalar::F32 | Scalar::Bool => 4,
+            Scalar::F32 | Scalar::Bool | Scalar::Word => 4,
             Scalar::F64 | Scalar::I64 => 8,
         }
     }
@@ -41,6 +41,7 @@ pub enum Data {
     F64(Vec<f64>),
     I64(Vec<i64>),
     Bool(Vec<bool>),
+    Word(Vec<u32>),
 }
 
 impl Data {
@@ -51,6 +52,7 @@ impl Data {
             Data::F64(_) => Scalar::F64,
             Data::I64(_) => Scalar::I64,
             Data::Bool(_) => Scalar::Bool,
+            Data::Word(_) => Scalar::Word,
         }
     }
 
@@ -61,6 +63,7 @@ impl Data {
             Data::F64(x) => x.len(),
             Data::I64(x) => x.len(),
             Data::Bool(x) => x.len(),
+            Data::Word(x) => x.len(),
         }
     }
 
@@ -75,6 +78,7 @@ impl Data {
             Data::F64(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
             Data::I64(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
             Data::Bool(x) => x.iter().flat_map(|x| u32::from(*x).to_le_bytes()).collect(),
+            Data::Word(x) => x.iter().flat_map(|x| x.to_le_bytes()).collect(),
         }
     }
 
@@ -85,6 +89,7 @@ impl Data {
             Scalar::F64 => Data::F64(eight.iter().map(|b| f64::from_le_bytes(*b)).collect()),
             Scalar::I64 => Data::I64(eight.iter().map(|b| i64::from_le_bytes(*b)).collect()),
             Scalar::Bool => Data::Bool(four.iter().map(|b| u32::from_le_bytes(*b) != 0).collect()),
+            Scalar::Word => Data::Word(four.iter().map(|b| u32::from_le_bytes(*b)).collect()),
         }
     }
 }
@@ -145,7 +150,7 @@ impl Gpu {
         match s {
             Scalar::F64 if !self.caps.f64 => not_here(format!("{} has no 64-bit floats (use F32)", self.caps.name)),
             Scalar::I64 if !self.caps.i64 => not_here(format!("{} has no 64-bit integers", self.caps.name)),
-            Scalar::F64 | Scalar::I64 | Scalar::F32 | Scalar::Bool => Ok(()),
+            Scalar::F64 | Scalar::I64 | Scalar::F32 | Scalar::Bool | Scalar::Word => Ok(()),
         }
     }
 

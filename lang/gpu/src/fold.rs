@@ -180,7 +180,7 @@ fn store(e: &mut Emit<'_>, op: &Operator<'_>, outs: &[Array], at: &str, values: 
 }
 
 /// A source that reads arrays of rows of this length.
-fn reading(arrays: &[Array], length: usize) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers> + '_ {
+pub(crate) fn reading(arrays: &[Array], length: usize) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers> + '_ {
     move |e, row, j| {
         let n = e.word(length as u32);
         let k = e.define("k", &format!("{row} * {n} + {j}"));
@@ -197,7 +197,7 @@ pub(crate) struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn emit(&self) -> Emit<'_> {
+    pub fn emit(&self) -> Emit<'_> {
         Emit::new(&self.gpu.caps, self.program, self.function, self.env)
     }
 

@@ -20,11 +20,15 @@ pub mod adapter;
 pub mod array;
 pub mod error;
 pub mod fold;
+pub mod index;
 mod math;
 pub mod memory;
 pub mod nest;
+pub mod product;
 pub mod queue;
+pub mod shape;
 mod shader;
+pub mod sort;
 mod wgsl;
 
 pub use adapter::{Caps, names};

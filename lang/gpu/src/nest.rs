@@ -198,6 +198,22 @@ fn cut(a: &Array, from: usize, to: usize) -> Bound {
     Bound { buffer: a.buffer.clone(), offset: from as u64 * b, size: (to - from) as u64 * b }
 }
 
+/// A kernel with a thread for each number from 0 on, written by hand: `body` is given the thread's number.
+pub(crate) fn each(gpu: &Gpu, n: usize, body: impl FnOnce(&mut Emit<'_>, &str) -> Res<()>) -> Res<()> {
+    if n == 0 {
+        return Ok(());
+    }
+    let (program, function) = (Program::default(), Function::default());
+    let mut e = Emit::new(&gpu.caps, &program, &function, &|_| None);
+    let all = e.word(u32::try_from(n).map_or_else(|_| not_here("more than 2³² numbers"), Ok)?);
+    let i = e.define("i", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {i} < {all} && group < params[0]"));
+    body(&mut e, &i)?;
+    e.close();
+    let w = e.finish(THREADS, "");
+    gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))
+}
+
 impl Nest<'_> {
     /// Names what comes from outside, before all control flow. Of arrays that launches see a part of nothing is said.
     pub fn prepare(&self, e: &mut Emit<'_>, split: bool) -> Res<()> {

@@ -58,8 +58,10 @@ struct Frame<'a> {
 struct Slot {
     array: Array,
     write: bool,
-    /// The word with the first index that is seen of it, where the kernel sees a part.
+    /// Whether launches see the part of it that belongs to their elements.
     part: bool,
+    /// Whether its words change atomically.
+    atomic: bool,
 }
 
 /// What a kernel's variables outside of its blocks are.
@@ -129,9 +131,8 @@ impl<'a> Emit<'a> {
 
     /// A number of the host's.
     fn given(&mut self, l: &Lit) -> Res<Place> {
-        let of = |s| Ok::<_, crate::error::Error>(s);
         let (scalar, bits) = match l {
-            Lit::F32(x) => of((Scalar::F32, u64::from(x.to_bits())))?,
+            Lit::F32(x) => (Scalar::F32, u64::from(x.to_bits())),
             Lit::Bool(b) => (Scalar::Bool, u64::from(*b)),
             Lit::F64(x) => (Scalar::F64, x.to_bits()),
             Lit::I64(n) => (Scalar::I64, *n as u64),
@@ -141,6 +142,7 @@ impl<'a> Emit<'a> {
         let low = self.word(bits as u32);
         let text = match scalar {
             Scalar::F32 => format!("bitcast<f32>({low})"),
+            Scalar::Word => low,
             Scalar::Bool => format!("({low} != 0u)"),
             Scalar::F64 | Scalar::I64 => {
                 let high = self.word((bits >> 32) as u32);
@@ -166,15 +168,22 @@ impl<'a> Emit<'a> {
         if let Some(i) = self.slots.iter().position(same) {
             return Ok(i);
         }
-        self.slots.push(Slot { array: array.clone(), write, part: false });
+        self.slots.push(Slot { array: array.clone(), write, part: false, atomic: false });
         Ok(self.slots.len() - 1)
     }
 
     /// The same, of which launches see only the part that belongs to their elements.
     pub fn part(&mut self, array: &Array, write: bool) -> Res<usize> {
         self.has(array.scalar)?;
-        self.slots.push(Slot { array: array.clone(), write, part: true });
+        self.slots.push(Slot { array: array.clone(), write, part: true, atomic: false });
         Ok(self.slots.len() - 1)
+    }
+
+    /// Makes words ones that threads change together.
+    pub fn atomic(&mut self, array: &Array) -> Res<usize> {
+        let slot = self.slot(array, true)?;
+        self.slots[slot].atomic = true;
+        Ok(slot)
     }
 
     /// All of an array, as a view.
@@ -318,7 +327,7 @@ impl<'a> Emit<'a> {
             "@group(0) @binding(0) var<storage, read> params: array<u32>;\n@group(0) @binding(1) var<storage, read_write> faults: array<atomic<u32>>;\nvar<private> failed: bool;\n",
         );
         for (i, s) in self.slots.iter().enumerate() {
-            let (mode, ty) = (if s.write { "read_write" } else { "read" }, stored(s.array.scalar));
+            let (mode, ty) = (if s.write { "read_write" } else { "read" }, if s.atomic { "atomic<u32>" } else { stored(s.array.scalar) });
             // Writing to a string does not fail.
             let _ = writeln!(head, "@group(0) @binding({}) var<storage, {mode}> a{i}: array<{ty}>;", i + 2);
         }
@@ -353,6 +362,7 @@ pub(crate) fn wgsl(s: Scalar) -> &'static str {
         Scalar::F64 => "f64",
         Scalar::I64 => "i64",
         Scalar::Bool => "bool",
+        Scalar::Word => "u32",
     }
 }
 
@@ -360,7 +370,7 @@ pub(crate) fn wgsl(s: Scalar) -> &'static str {
 pub(crate) fn stored(s: Scalar) -> &'static str {
     match s {
         Scalar::Bool => "u32",
-        Scalar::F32 | Scalar::F64 | Scalar::I64 => wgsl(s),
+        Scalar::F32 | Scalar::F64 | Scalar::I64 | Scalar::Word => wgsl(s),
     }
 }
 
@@ -368,7 +378,7 @@ pub(crate) fn stored(s: Scalar) -> &'static str {
 pub(crate) fn load(slot: usize, s: Scalar, at: &str) -> String {
     match s {
         Scalar::Bool => format!("(a{slot}[{at}] != 0u)"),
-        Scalar::F32 | Scalar::F64 | Scalar::I64 => format!("a{slot}[{at}]"),
+        Scalar::F32 | Scalar::F64 | Scalar::I64 | Scalar::Word => format!("a{slot}[{at}]"),
     }
 }
 
@@ -376,6 +386,6 @@ pub(crate) fn load(slot: usize, s: Scalar, at: &str) -> String {
 pub(crate) fn packed(s: Scalar, value: &str) -> String {
     match s {
         Scalar::Bool => format!("select(0u, 1u, {value})"),
-        Scalar::F32 | Scalar::F64 | Scalar::I64 => value.to_owned(),
+        Scalar::F32 | Scalar::F64 | Scalar::I64 | Scalar::Word => value.to_owned(),
     }
 }

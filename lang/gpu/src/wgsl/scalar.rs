@@ -34,6 +34,7 @@ pub(crate) fn zero(s: Scalar) -> &'static str {
         Scalar::F64 => "0.0lf",
         Scalar::I64 => "0li",
         Scalar::Bool => "false",
+        Scalar::Word => "0u",
     }
 }
 
@@ -103,7 +104,7 @@ impl Emit<'_> {
             Scalar::F32 if self.caps.f64 && !plain(u) => Ok(format!("f32({})", real_un(u, "d_", "lf", &format!("f64({x})"))?)),
             Scalar::F32 => real_un(u, "s_", "f", x),
             Scalar::I64 => self.int_un(u, x),
-            Scalar::Bool => not_here("a function of a Bool"),
+            Scalar::Bool | Scalar::Word => not_here("a function of a Bool"),
         }
     }
 
@@ -132,7 +133,9 @@ impl Emit<'_> {
             }
             Scalar::F32 => Ok(real_bin(b, "s_", "f", x, y)),
             Scalar::I64 => self.int_bin(b, x, y),
-            Scalar::Bool => not_here("arithmetic on Bools"),
+            // Words are this crate's own, and do not overflow.
+            Scalar::Word if b == Bin::Add => Ok(format!("({x} + {y})")),
+            Scalar::Bool | Scalar::Word => not_here("arithmetic on Bools"),
         }
     }
 
@@ -198,7 +201,7 @@ impl Emit<'_> {
                 (Scalar::F64, false) => one(Scalar::Bool, format!("d_is_inf({x})")),
                 (Scalar::F32, true) => one(Scalar::Bool, format!("s_is_nan({x})")),
                 (Scalar::F32, false) => one(Scalar::Bool, format!("s_is_inf({x})")),
-                (Scalar::I64 | Scalar::Bool, _) => one(Scalar::Bool, "false".to_owned()),
+                (Scalar::I64 | Scalar::Bool | Scalar::Word, _) => one(Scalar::Bool, "false".to_owned()),
             },
             (Prim::ToFloat | Prim::F32ToFloat, [(s, x)]) => self.convert(Conv::ToF64, *s, x).map(|t| vec![t]),
             (Prim::ToInt, [(s, x)]) => self.convert(Conv::ToI64, *s, x).map(|t| vec![t]),

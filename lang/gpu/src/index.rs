@@ -1,0 +1,248 @@
+//! Histograms and scatter: elements that go where keys say.
+//!
+//! A histogram (`reduce_by_index`) by any operator: with few bins every thread has bins of its own for a run of neighbouring elements, and
+//! bins are reduced; with many, elements are sorted by key and scanned, beginning anew at each key. In both the order of the elements of
+//! a bin is kept. Atomic operations would add in an order that differs from run to run, and are not used.
+
+use crate::array::{Array, Operand, Scalar};
+use crate::error::{Res, not_here};
+use crate::fold::{self, Maker, Numbers, Operator};
+use crate::nest::{THREADS, each};
+use crate::queue::Gpu;
+use crate::shape;
+use crate::sort::{self, Keys};
+use crate::wgsl::scalar::zero;
+use crate::wgsl::{Emit, Env, load, packed};
+use adl_ir::{Block, Function, Program, Var};
+use adl_prim::Bin;
+
+/// Bins of one histogram, at most, for which threads have their own.
+const FEW: usize = 2048;
+
+/// Bins of all threads together.
+const BINS: usize = 1 << 20;
+
+/// `dest` with values put at indices; what is out of bounds is left out, and of equal indices the last counts.
+pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array> {
+    let ((n, k), m) = (shape::rows(dest), at.len());
+    if values.scalar != dest.scalar || values.len() != m * k {
+        return not_here(format!("{m} indices for values of shape {:?}", values.shape));
+    }
+    let out = Array { buffer: gpu.copy(&dest.buffer, dest.bytes())?, ..dest.clone() };
+    // Who is the last to write a row: one more than its number, or 0.
+    let last = gpu.empty(Scalar::Word, vec![n])?;
+    each(gpu, n, |e, i| {
+        let to = e.slot(&last, true)?;
+        e.line(&format!("a{to}[{i}] = 0u;"));
+        Ok(())
+    })?;
+    each(gpu, m, |e, i| {
+        let (keys, to, n) = (e.slot(at, false)?, e.atomic(&last)?, e.word(n as u32));
+        e.line(&format!("let key = a{keys}[{i}];"));
+        e.line(&format!("if key >= 0li && key < i64({n}) {{ atomicMax(&a{to}[u32(key)], {i} + 1u); }}"));
+        Ok(())
+    })?;
+    each(gpu, m * k, |e, i| {
+        let (keys, last, from, to) = (e.slot(at, false)?, e.slot(&last, false)?, e.slot(values, false)?, e.slot(&out, true)?);
+        let (n, k) = (e.word(n as u32), e.word(k as u32));
+        e.line(&format!("let row = {i} / {k};"));
+        e.line(&format!("let key = a{keys}[row];"));
+        e.open(&format!("if key >= 0li && key < i64({n})"));
+        e.line(&format!("if a{last}[u32(key)] == row + 1u {{ a{to}[u32(key) * {k} + {i} % {k}] = a{from}[{i}]; }}"));
+        e.close();
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// What a histogram is of: so many elements, the bin of each (as many as there are, where it has none), and its values.
+struct Elements<'a> {
+    count: usize,
+    bins: usize,
+    key: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<String>,
+    values: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<Numbers>,
+}
+
+/// The operands of a histogram.
+pub struct ByIndex<'a> {
+    /// Vectors to which is added.
+    pub dest: &'a [Array],
+    /// The operator: parameters are accumulated values and elements.
+    pub op: &'a Block,
+    /// Its neutral element.
+    pub neutral: &'a [Var],
+    /// Ints, of which those out of bounds are left out.
+    pub keys: &'a Array,
+    /// What is added, of the kinds of `dest`.
+    pub values: &'a [Array],
+}
+
+/// `dest` with the operator applied at each key.
+pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, env: Env<'_>) -> Res<Vec<Array>> {
+    let kinds: Vec<Scalar> = x.dest.iter().map(|a| a.scalar).collect();
+    let alike = x.values.len() == kinds.len() && x.values.iter().zip(&kinds).all(|(v, k)| v.scalar == *k && v.shape == x.keys.shape);
+    let bins = x.dest.first().map_or(0, Array::len);
+    if !alike || x.dest.iter().any(|a| a.shape != [bins]) {
+        return not_here("a histogram of rows, or of elements that are not like its bins");
+    }
+    let op = Operator {
+        kinds: kinds.clone(),
+        combine: &|e, a, b| fold::combine(e, x.op, &kinds, a, b),
+        neutral: &|e| x.neutral.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect(),
+        prepare: &|e| {
+            x.neutral.iter().try_for_each(|v| e.outside(*v))?;
+            e.prepare(x.op)
+        },
+    };
+    let of = Elements {
+        count: x.keys.len(),
+        bins,
+        key: &|e, j| bin_of(e, x.keys, j, bins),
+        values: &|e, j| x.values.iter().map(|v| e.slot(v, false).map(|s| load(s, v.scalar, j))).collect(),
+    };
+    histogram(&Maker { gpu, program: p, function: f, env }, &op, &of, x.dest)
+}
+
+/// The bin that an Int says.
+fn bin_of(e: &mut Emit<'_>, keys: &Array, j: &str, bins: usize) -> Res<String> {
+    let (slot, n) = (e.slot(keys, false)?, e.word(bins as u32));
+    let key = e.define("key", &format!("a{slot}[{j}]"));
+    Ok(e.define("bin", &format!("select({n}, u32({key}), {key} >= 0li && {key} < i64({n}))")))
+}
+
+/// `acc` with rows of `v` added at indices, of which those out of bounds are left out.
+pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
+    let (n, k) = shape::rows(acc);
+    if v.scalar != acc.scalar || v.len() != at.len() * k || !matches!(acc.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
+        return not_here(format!("{} indices for values of shape {:?}", at.len(), v.shape));
+    }
+    let (kind, program, function) = (acc.scalar, Program::default(), Function::default());
+    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|_| Ok(vec![zero(kind).to_owned()]), prepare: &|_| Ok(()) };
+    let of = Elements {
+        count: v.len(),
+        bins: n * k,
+        key: &|e, j| {
+            let (width, all) = (e.word(k as u32), e.word((n * k) as u32));
+            let row = e.define("row", &format!("{j} / {width}"));
+            let bin = bin_of(e, at, &row, n)?;
+            let (rows, column) = (e.word(n as u32), format!("{j} % {width}"));
+            Ok(e.define("bin", &format!("select({bin} * {width} + {column}, {all}, {bin} == {rows})")))
+        },
+        values: &|e, j| e.slot(v, false).map(|s| vec![load(s, kind, j)]),
+    };
+    let flat = acc.reshaped(vec![n * k])?;
+    let mut outs = histogram(&Maker { gpu, program: &program, function: &function, env: &|_| None::<Operand> }, &op, &of, &[flat])?;
+    outs.remove(0).reshaped(acc.shape.clone())
+}
+
+fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
+    if of.count == 0 || of.bins == 0 {
+        return dest.iter().map(|a| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() })).collect();
+    }
+    if of.bins <= FEW { few(m, op, of, dest) } else { many(m, op, of, dest) }
+}
+
+/// Threads have bins of their own.
+fn few(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
+    let threads = of.count.div_ceil(32).min(BINS / of.bins).max(1);
+    let run = of.count.div_ceil(threads);
+    let own = op.kinds.iter().map(|s| m.gpu.empty(*s, vec![of.bins, threads])).collect::<Res<Vec<_>>>()?;
+    let mut e = m.emit();
+    let (count, run, threads_, bins) = (e.word(of.count as u32), e.word(run as u32), e.word(threads as u32), e.word(of.bins as u32));
+    (op.prepare)(&mut e)?;
+    let t = e.define("t", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {t} < {threads_} && group < params[0]"));
+    let neutral = (op.neutral)(&mut e)?;
+    let slots = own.iter().map(|a| e.slot(a, true)).collect::<Res<Vec<_>>>()?;
+    e.open(&format!("for (var b = 0u; b < {bins}; b++)"));
+    slots.iter().zip(&op.kinds).zip(&neutral).for_each(|((slot, s), v)| e.line(&format!("a{slot}[b * {threads_} + {t}] = {};", packed(*s, v))));
+    e.close();
+    e.open(&format!("for (var j = min({t} * {run}, {count}); j < min(({t} + 1u) * {run}, {count}); j++)"));
+    let bin = (of.key)(&mut e, "j")?;
+    e.open(&format!("if {bin} < {bins}"));
+    let at = e.define("k", &format!("{bin} * {threads_} + {t}"));
+    let old: Numbers = slots.iter().zip(&op.kinds).map(|(slot, s)| e.define("c", &load(*slot, *s, &at))).collect();
+    let new = (of.values)(&mut e, "j")?;
+    let new: Numbers = new.iter().map(|v| e.define("c", v)).collect();
+    let made = (op.combine)(&mut e, &old, &new)?;
+    slots.iter().zip(&op.kinds).zip(&made).for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))));
+    e.close();
+    e.close();
+    e.close();
+    let w = e.finish(THREADS, "");
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (threads as u32).div_ceil(THREADS))?;
+    let from = fold::reading(&own, threads);
+    let sums = m.reduce(op, of.bins, threads, &from)?;
+    joined(m, op, dest, &sums, None, of.bins)
+}
+
+/// Elements are sorted by their keys and scanned; the last of each key has what its bin gets.
+fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
+    let n = of.count;
+    let keys = m.gpu.empty(Scalar::Word, vec![n])?;
+    let mut e = m.emit();
+    let all = e.word(n as u32);
+    let i = e.define("i", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {i} < {all} && group < params[0]"));
+    let bin = (of.key)(&mut e, &i)?;
+    let to = e.slot(&keys, true)?;
+    e.line(&format!("a{to}[{i}] = {bin};"));
+    e.close();
+    let w = e.finish(THREADS, "");
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))?;
+    let bits = usize::BITS - of.bins.leading_zeros();
+    let places = sort::places(m.gpu, &Keys { words: vec![keys.clone()], bits: vec![bits] }, n)?;
+    let sorted = shape::permuted(m.gpu, &keys, &places)?;
+    let kinds: Vec<Scalar> = [vec![Scalar::Bool], op.kinds.clone()].concat();
+    let anew = Operator {
+        kinds: kinds.clone(),
+        combine: &|e, x, y| {
+            let made = (op.combine)(e, &x[1..], &y[1..])?;
+            let kept = made.iter().zip(&y[1..]).map(|(a, b)| format!("select({a}, {b}, {})", y[0]));
+            Ok([format!("({} || {})", x[0], y[0])].into_iter().chain(kept).collect())
+        },
+        neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()),
+        prepare: op.prepare,
+    };
+    let from = |e: &mut Emit<'_>, _: &str, j: &str| {
+        let (places, sorted) = (e.slot(&places, false)?, e.slot(&sorted, false)?);
+        let begins = e.define("f", &format!("{j} == 0u || a{sorted}[{j}] != a{sorted}[max({j}, 1u) - 1u]"));
+        let at = e.define("k", &format!("a{places}[{j}]"));
+        let values = (of.values)(e, &at)?;
+        let values: Numbers = values.iter().map(|v| e.define("c", v)).collect();
+        Ok([vec![begins], values].concat())
+    };
+    let scanned = m.scan(&anew, 1, n, false, &from)?;
+    joined(m, op, dest, &scanned[1..], Some(&sorted), of.bins)
+}
+
+/// `dest` and what was found for its bins: in order, or the last of each key among sorted ones.
+fn joined(m: &Maker<'_>, op: &Operator<'_>, dest: &[Array], found: &[Array], sorted: Option<&Array>, bins: usize) -> Res<Vec<Array>> {
+    let outs = dest.iter().map(|a| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() })).collect::<Res<Vec<_>>>()?;
+    let n = sorted.map_or(bins, Array::len);
+    let mut e = m.emit();
+    let (all, bins) = (e.word(n as u32), e.word(bins as u32));
+    (op.prepare)(&mut e)?;
+    let i = e.define("i", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {i} < {all} && group < params[0]"));
+    let (bin, last) = match sorted {
+        None => (i.clone(), "true".to_owned()),
+        Some(keys) => {
+            let s = e.slot(keys, false)?;
+            (e.define("bin", &format!("a{s}[{i}]")), format!("({i} + 1u == {all} || a{s}[min({i} + 1u, {all} - 1u)] != a{s}[{i}])"))
+        }
+    };
+    e.open(&format!("if {bin} < {bins} && {last}"));
+    let read = |e: &mut Emit<'_>, arrays: &[Array], at: &str| arrays.iter().map(|a| e.slot(a, false).map(|s| e.define("c", &load(s, a.scalar, at)))).collect::<Res<Numbers>>();
+    let (old, new) = (read(&mut e, dest, &bin)?, read(&mut e, found, &i)?);
+    let made = (op.combine)(&mut e, &old, &new)?;
+    for ((a, s), v) in outs.iter().zip(&op.kinds).zip(&made) {
+        let slot = e.slot(a, true)?;
+        e.line(&format!("a{slot}[{bin}] = {};", packed(*s, v)));
+    }
+    e.close();
+    e.close();
+    let w = e.finish(THREADS, "");
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))?;
+    Ok(outs)
+}

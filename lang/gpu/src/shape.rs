@@ -1,0 +1,155 @@
+//! Arrays whose elements stand elsewhere: kernels that only move numbers.
+
+use crate::array::{Array, Scalar};
+use crate::error::{Check, Res, not_here};
+use crate::nest::each;
+use crate::queue::Gpu;
+use crate::wgsl::{Emit, load, packed};
+
+/// The length of the first axis, and the numbers of each of its elements.
+pub(crate) fn rows(a: &Array) -> (usize, usize) {
+    (a.shape.first().copied().unwrap_or(1), a.shape.iter().skip(1).product())
+}
+
+/// An array of a shape, each of whose numbers stands at some place of another.
+fn moved(gpu: &Gpu, a: &Array, shape: Vec<usize>, place: impl FnOnce(&mut Emit<'_>, &str) -> String) -> Res<Array> {
+    let out = gpu.empty(a.scalar, shape)?;
+    each(gpu, out.len(), |e, i| {
+        let k = place(e, i);
+        let (from, to) = (e.slot(a, false)?, e.slot(&out, true)?);
+        e.line(&format!("a{to}[{i}] = {};", packed(a.scalar, &load(from, a.scalar, &k))));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// 0, 1, …, n - 1 as Ints.
+pub fn iota(gpu: &Gpu, n: usize) -> Res<Array> {
+    let out = gpu.empty(Scalar::I64, vec![n])?;
+    each(gpu, n, |e, i| {
+        let to = e.slot(&out, true)?;
+        e.line(&format!("a{to}[{i}] = i64({i});"));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// `n` copies along a new first axis.
+pub fn replicate(gpu: &Gpu, n: usize, a: &Array) -> Res<Array> {
+    let shape = [vec![n], a.shape.clone()].concat();
+    moved(gpu, a, shape, |e, i| {
+        let m = e.word(a.len() as u32);
+        format!("{i} % {m}")
+    })
+}
+
+/// The first axis turned round.
+pub fn reverse(gpu: &Gpu, a: &Array) -> Res<Array> {
+    let (n, k) = rows(a);
+    moved(gpu, a, a.shape.clone(), |e, i| {
+        let (n, k) = (e.word(n as u32), e.word(k as u32));
+        format!("({n} - 1u - {i} / {k}) * {k} + {i} % {k}")
+    })
+}
+
+/// Rotated left by `by` along the first axis.
+pub fn rotate(gpu: &Gpu, by: i64, a: &Array) -> Res<Array> {
+    let (n, k) = rows(a);
+    let by = by.rem_euclid(n.max(1) as i64) as usize * k;
+    moved(gpu, a, a.shape.clone(), |e, i| {
+        // What stands before the end, and what begins again; the sum of two places may not fit a word.
+        let (left, by) = (e.word((a.len() - by) as u32), e.word(by as u32));
+        format!("select({i} - {left}, {i} + {by}, {i} < {left})")
+    })
+}
+
+/// `a[lo:hi]` along the first axis.
+pub fn slice(gpu: &Gpu, a: &Array, lo: usize, hi: usize) -> Res<Array> {
+    let (n, k) = rows(a);
+    if lo > hi || hi > n {
+        return not_here(format!("the slice {lo}:{hi} of an axis of length {n}"));
+    }
+    let shape = [vec![hi - lo], a.shape[1..].to_vec()].concat();
+    let out = gpu.empty(a.scalar, shape)?;
+    gpu.copy_into(&a.buffer, (lo * k) as u64 * a.scalar.bytes(), &out.buffer, 0, out.bytes())?;
+    Ok(out)
+}
+
+/// One after the other along the first axis.
+pub fn concat(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
+    if a.scalar != b.scalar || a.shape.get(1..) != b.shape.get(1..) {
+        return not_here(format!("arrays of shapes {:?} and {:?} in a row", a.shape, b.shape));
+    }
+    let shape = [vec![rows(a).0 + rows(b).0], a.shape[1..].to_vec()].concat();
+    let out = gpu.empty(a.scalar, shape)?;
+    gpu.copy_into(&a.buffer, 0, &out.buffer, 0, a.bytes())?;
+    gpu.copy_into(&b.buffer, 0, &out.buffer, a.bytes(), b.bytes())?;
+    Ok(out)
+}
+
+/// Rows at Ints: all in bounds, or zeros (0, false) where they are not.
+pub fn gather(gpu: &Gpu, a: &Array, at: &Array, zeros: bool) -> Res<Array> {
+    let (n, k) = rows(a);
+    let out = gpu.empty(a.scalar, [at.shape.clone(), a.shape[1..].to_vec()].concat())?;
+    each(gpu, out.len(), |e, i| {
+        let (from, keys, to) = (e.slot(a, false)?, e.slot(at, false)?, e.slot(&out, true)?);
+        let (n, k) = (e.word(n as u32), e.word(k as u32));
+        let key = e.define("i", &format!("a{keys}[{i} / {k}]"));
+        let inside = e.define("f", &format!("{key} >= 0li && {key} < i64({n})"));
+        if !zeros {
+            let check = e.check(Check::Bounds);
+            e.line(&format!("if !{inside} {{ fault({check}); }}"));
+        }
+        let place = e.define("k", &format!("select(0u, u32({key}) * {k} + {i} % {k}, {inside})"));
+        let x = format!("select({}, {}, {inside})", crate::wgsl::scalar::zero(a.scalar), load(from, a.scalar, &place));
+        e.line(&format!("a{to}[{i}] = {};", packed(a.scalar, &x)));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Rows at places, which are in bounds.
+pub(crate) fn permuted(gpu: &Gpu, a: &Array, places: &Array) -> Res<Array> {
+    let (_, k) = rows(a);
+    let out = gpu.empty(a.scalar, [places.shape.clone(), a.shape[1..].to_vec()].concat())?;
+    each(gpu, out.len(), |e, i| {
+        let (from, at, to) = (e.slot(a, false)?, e.slot(places, false)?, e.slot(&out, true)?);
+        let k = e.word(k as u32);
+        let x = load(from, a.scalar, &format!("a{at}[{i} / {k}] * {k} + {i} % {k}"));
+        e.line(&format!("a{to}[{i}] = {};", packed(a.scalar, &x)));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Edge of the tiles that transposing goes by.
+const EDGE: usize = 16;
+
+/// The first two axes exchanged.
+pub fn transpose(gpu: &Gpu, a: &Array) -> Res<Array> {
+    let [n, m, ..] = a.shape[..] else { return not_here("the transpose of a vector") };
+    let rest: usize = a.shape[2..].iter().product();
+    let shape = [vec![m, n], a.shape[2..].to_vec()].concat();
+    if rest != 1 {
+        return moved(gpu, a, shape, |e, i| {
+            let (n, m, k) = (e.word(n as u32), e.word(m as u32), e.word(rest as u32));
+            format!("(({i} / {k}) % {n} * {m} + ({i} / {k}) / {n}) * {k} + {i} % {k}")
+        });
+    }
+    let out = gpu.empty(a.scalar, shape)?;
+    let (program, function) = Default::default();
+    let mut e = Emit::new(&gpu.caps, &program, &function, &|_| None);
+    let (rows, columns, across) = (e.word(n as u32), e.word(m as u32), e.word(m.div_ceil(EDGE) as u32));
+    let (from, to) = (e.slot(a, false)?, e.slot(&out, true)?);
+    e.open("if group < params[0]");
+    let (r0, c0) = (e.define("k", &format!("(group / {across}) * {EDGE}u")), e.define("k", &format!("(group % {across}) * {EDGE}u")));
+    let (i, j) = (e.define("i", &format!("l / {EDGE}u")), e.define("j", &format!("l % {EDGE}u")));
+    e.line(&format!("if {r0} + {i} < {rows} && {c0} + {j} < {columns} {{ tile[{i} * {}u + {j}] = a{from}[({r0} + {i}) * {columns} + {c0} + {j}]; }}", EDGE + 1));
+    e.line("workgroupBarrier();");
+    e.line(&format!("if {r0} + {j} < {rows} && {c0} + {i} < {columns} {{ a{to}[({c0} + {i}) * {rows} + {r0} + {j}] = tile[{j} * {}u + {i}]; }}", EDGE + 1));
+    e.close();
+    let shared = format!("var<workgroup> tile: array<{}, {}>;", crate::wgsl::stored(a.scalar), EDGE * (EDGE + 1));
+    let w = e.finish((EDGE * EDGE) as u32, &shared);
+    gpu.launch(&w.kernel, &w.bound(), &w.words, (n.div_ceil(EDGE) * m.div_ceil(EDGE)) as u32)?;
+    Ok(out)
+}

@@ -1,0 +1,259 @@
+//! Kernels on whole arrays against plain Rust, at all sizes, twice for the same bits.
+
+mod common;
+
+use adl_gpu::index::{self, ByIndex};
+use adl_gpu::{Array, Check, Data, Error, Gpu, Res, product, shape, sort};
+use common::{Rng, SIZES, program, same};
+
+fn on(gpu: &Gpu, d: Data, shape: &[usize]) -> Array {
+    gpu.array(&d, shape.to_vec()).unwrap()
+}
+
+fn vector(gpu: &Gpu, d: Data) -> Array {
+    let n = d.len();
+    on(gpu, d, &[n])
+}
+
+/// The numbers that a function makes, the same ones twice.
+fn twice(gpu: &Gpu, f: impl Fn() -> Res<Array>) -> Data {
+    let (a, b) = (gpu.read(&f().unwrap()).unwrap(), gpu.read(&f().unwrap()).unwrap());
+    assert!(same(&a, &b));
+    a
+}
+
+/// Numbers with ties, zeros of both signs, infinities and nan.
+fn hard(seed: u64, n: usize) -> Vec<f64> {
+    let mut rng = Rng(seed);
+    let all = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1.0, -1.0, 5e-324, -5e-324];
+    (0..n).map(|i| if i % 3 == 0 { all[rng.below(9)] } else { (rng.unit() - 0.5) * 10f64.powi(rng.below(40) as i32 - 20) }).collect()
+}
+
+/// The indices that sort: stable, nan last.
+fn order(xs: &[f64]) -> Vec<usize> {
+    let mut at: Vec<usize> = (0..xs.len()).collect();
+    at.sort_by(|i, j| xs[*i].partial_cmp(&xs[*j]).unwrap_or_else(|| xs[*i].is_nan().cmp(&xs[*j].is_nan())));
+    at
+}
+
+#[test]
+fn numbers_of_all_kinds_are_sorted_stably() {
+    let gpu = common::gpu();
+    for n in SIZES.into_iter().chain([1023, 1024, 1025]) {
+        let xs = hard(n as u64, n);
+        let at = order(&xs);
+        let a = vector(&gpu, Data::F64(xs.clone()));
+        assert_eq!(twice(&gpu, || sort::argsort(&gpu, &a)), Data::I64(at.iter().map(|i| *i as i64).collect()), "{n}");
+        assert!(same(&twice(&gpu, || sort::sort(&gpu, &a)), &Data::F64(at.iter().map(|i| xs[*i]).collect())));
+        let ys: Vec<f32> = xs.iter().map(|x| *x as f32).collect();
+        let at = order(&ys.iter().map(|y| f64::from(*y)).collect::<Vec<_>>());
+        let b = vector(&gpu, Data::F32(ys.clone()));
+        assert!(same(&twice(&gpu, || sort::sort(&gpu, &b)), &Data::F32(at.iter().map(|i| ys[*i]).collect())), "{n}");
+        let mut rng = Rng(n as u64);
+        let ks: Vec<i64> = (0..n).map(|i| (rng.bits() as i64) >> (i % 63)).collect();
+        let c = vector(&gpu, Data::I64(ks.clone()));
+        let mut sorted = ks.clone();
+        sorted.sort_unstable();
+        assert_eq!(twice(&gpu, || sort::sort(&gpu, &c)), Data::I64(sorted));
+        let bs: Vec<bool> = ks.iter().map(|k| k % 3 == 0).collect();
+        let mut at: Vec<usize> = (0..n).collect();
+        at.sort_by_key(|i| bs[*i]);
+        let d = vector(&gpu, Data::Bool(bs));
+        assert_eq!(twice(&gpu, || sort::argsort(&gpu, &d)), Data::I64(at.iter().map(|i| *i as i64).collect()));
+    }
+}
+
+#[test]
+fn numbers_move_where_they_should() {
+    let gpu = common::gpu();
+    for n in SIZES {
+        let ks: Vec<i64> = (0..n as i64).collect();
+        assert_eq!(twice(&gpu, || shape::iota(&gpu, n)), Data::I64(ks.clone()));
+        let two = on(&gpu, Data::I64((0..2 * n as i64).collect()), &[n, 2]);
+        let row = |i: usize| [2 * i as i64, 2 * i as i64 + 1];
+        let rows = |is: &mut dyn Iterator<Item = usize>| Data::I64(is.flat_map(row).collect());
+        assert_eq!(twice(&gpu, || shape::reverse(&gpu, &two)), rows(&mut (0..n).rev()));
+        for by in [0, 1, -1, 1_000_003, i64::MIN] {
+            let k = by.rem_euclid(n.max(1) as i64) as usize;
+            assert_eq!(twice(&gpu, || shape::rotate(&gpu, by, &two)), rows(&mut (k..n).chain(0..k)), "{n} {by}");
+        }
+        assert_eq!(twice(&gpu, || shape::slice(&gpu, &two, n / 3, n / 2)), rows(&mut (n / 3..n / 2)));
+        assert_eq!(twice(&gpu, || shape::concat(&gpu, &two, &two)), rows(&mut (0..n).chain(0..n)));
+        let few = vector(&gpu, Data::F32(vec![1.0, f32::NAN, 2.5]));
+        let copies = twice(&gpu, || shape::replicate(&gpu, n, &few));
+        assert!(same(&copies, &Data::F32((0..3 * n).map(|i| [1.0, f32::NAN, 2.5][i % 3]).collect())));
+    }
+    let a = vector(&gpu, Data::I64(vec![1, 2, 3]));
+    assert!(matches!(shape::slice(&gpu, &a, 2, 4), Err(Error::NotHere(_))));
+}
+
+#[test]
+fn rows_are_gathered_and_indices_checked() {
+    let gpu = common::gpu();
+    for n in SIZES.into_iter().skip(1) {
+        let a = on(&gpu, Data::F64((0..3 * n).map(|i| i as f64).collect()), &[n, 3]);
+        let ks: Vec<i64> = (0..n as i64).map(|i| i * 7919 % n as i64).collect();
+        let at = vector(&gpu, Data::I64(ks.clone()));
+        assert_eq!(twice(&gpu, || shape::gather(&gpu, &a, &at, false)), Data::F64(ks.iter().flat_map(|k| (0..3).map(move |c| (3 * k + c) as f64)).collect()));
+        let beyond: Vec<i64> = ks.iter().map(|k| k - 1).chain([n as i64, i64::MAX, i64::MIN]).collect();
+        let far = vector(&gpu, Data::I64(beyond.clone()));
+        let want = beyond.iter().flat_map(|k| (0..3).map(move |c| if *k >= 0 && *k < n as i64 { (3 * k + c) as f64 } else { 0.0 }));
+        assert_eq!(twice(&gpu, || shape::gather(&gpu, &a, &far, true)), Data::F64(want.collect()));
+        let wrong = shape::gather(&gpu, &a, &far, false).unwrap();
+        assert!(matches!(gpu.read(&wrong), Err(Error::Fault(f)) if f.what == Check::Bounds));
+    }
+}
+
+#[test]
+fn of_equal_indices_the_last_is_scattered() {
+    let gpu = common::gpu();
+    for n in SIZES {
+        let mut rng = Rng(n as u64);
+        let bins = n / 2 + 1;
+        let ks: Vec<i64> = (0..n).map(|_| rng.below(bins + 4) as i64 - 2).collect();
+        let mut want: Vec<i64> = (0..2 * bins as i64).map(|k| -k).collect();
+        let dest = on(&gpu, Data::I64(want.clone()), &[bins, 2]);
+        let (at, v) = (vector(&gpu, Data::I64(ks.clone())), on(&gpu, Data::I64((0..2 * n as i64).collect()), &[n, 2]));
+        for (j, k) in ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)) {
+            want[2 * *k as usize..2 * *k as usize + 2].copy_from_slice(&[2 * j as i64, 2 * j as i64 + 1]);
+        }
+        assert_eq!(twice(&gpu, || index::scatter(&gpu, &dest, &at, &v)), Data::I64(want), "{n}");
+        // Nothing of what was given has changed.
+        assert_eq!(gpu.read(&dest).unwrap(), Data::I64((0..2 * bins as i64).map(|k| -k).collect()));
+    }
+}
+
+/// Tuples that remember their order: the first and the last element, and how many.
+const FIRST_LAST: &str = "fn f0 t (v0: []i64, v1: []i64, v2: []i64, v3: i64, v4: i64, v5: []i64, v6: []i64, v7: []i64, v8: []i64) -> ([]i64, []i64, []i64) {
+  v9: []i64, v10: []i64, v11: []i64 = reduce_by_index (v0, v1, v2) neutral (v3, v3, v4) keys v5 values (v6, v7, v8) (v12: i64, v13: i64, v14: i64, v15: i64, v16: i64, v17: i64) {
+    v18: i64 = 0
+    v19: bool = lt v12 v18
+    v20: i64 = select v19 v15 v12
+    v21: bool = lt v16 v18
+    v22: i64 = select v21 v13 v16
+    v23: i64 = add v14 v17
+    return v20, v22, v23
+  }
+  return v9, v10, v11
+}";
+
+#[test]
+fn histograms_by_any_operator_keep_the_order() {
+    let gpu = common::gpu();
+    let p = program(FIRST_LAST);
+    let f = &p.funcs[0];
+    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &f.body.stmts[0].op else { panic!() };
+    let env = |v: adl_ir::Var| match v.0 {
+        3 => Some(adl_gpu::Operand::Number(adl_ir::Lit::I64(-1))),
+        4 => Some(adl_gpu::Operand::Number(adl_ir::Lit::I64(0))),
+        _ => None,
+    };
+    for n in SIZES {
+        for bins in [0, 1, 7, 2048, 2049, 50_000] {
+            let mut rng = Rng((n + bins) as u64);
+            // One key stands for half of all.
+            let ks: Vec<i64> = (0..n).map(|j| if j % 2 == 0 { 3 } else { rng.below(bins + 3) as i64 - 1 }).collect();
+            let js: Vec<i64> = (0..n as i64).collect();
+            let mut want = [vec![-1i64; bins], vec![-1; bins], vec![100; bins]];
+            for (j, k) in ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)) {
+                let k = *k as usize;
+                want[0][k] = if want[0][k] < 0 { j as i64 } else { want[0][k] };
+                want[1][k] = j as i64;
+                want[2][k] += 1;
+            }
+            let dest = [vec![-1; bins], vec![-1; bins], vec![100; bins]].map(|d| vector(&gpu, Data::I64(d)));
+            let keys = vector(&gpu, Data::I64(ks));
+            let values = [js.clone(), js, vec![1; n]].map(|d| vector(&gpu, Data::I64(d)));
+            let x = ByIndex { dest: &dest, op, neutral, keys: &keys, values: &values };
+            for _ in 0..2 {
+                let got = index::reduce_by_index(&gpu, &p, f, &x, &env).unwrap();
+                let got: Vec<Data> = got.iter().map(|a| gpu.read(a).unwrap()).collect();
+                assert_eq!(got, want.clone().map(Data::I64), "{n} {bins}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_are_added_at_indices_the_same_bits_each_time() {
+    let gpu = common::gpu();
+    for n in SIZES {
+        for bins in [1, 100, 3000] {
+            let mut rng = Rng((n * bins) as u64);
+            let ks: Vec<i64> = (0..n).map(|_| rng.below(bins + 2) as i64 - 1).collect();
+            let vs: Vec<f64> = (0..2 * n).map(|_| rng.unit() - 0.5).collect();
+            let mut want = vec![0.25; 2 * bins];
+            for (j, k) in ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)) {
+                (0..2).for_each(|c| want[2 * *k as usize + c] += vs[2 * j + c]);
+            }
+            let (acc, at, v) = (on(&gpu, Data::F64(vec![0.25; 2 * bins]), &[bins, 2]), vector(&gpu, Data::I64(ks)), on(&gpu, Data::F64(vs), &[n, 2]));
+            let Data::F64(got) = twice(&gpu, || index::gather_add(&gpu, &acc, &at, &v)) else { panic!() };
+            assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-10), "{n} {bins}");
+        }
+    }
+}
+
+#[test]
+fn matrices_are_transposed() {
+    let gpu = common::gpu();
+    for (n, m, k) in [(0, 3, 1), (3, 0, 1), (1, 1, 1), (31, 33, 1), (32, 16, 1), (100, 1000, 1), (1, 1000, 1), (5, 7, 3)] {
+        let a: Vec<i64> = (0..(n * m * k) as i64).collect();
+        let shape = if k == 1 { vec![n, m] } else { vec![n, m, k] };
+        let x = on(&gpu, Data::I64(a.clone()), &shape);
+        let want = (0..m).flat_map(|j| (0..n).flat_map(move |i| (0..k).map(move |c| ((i * m + j) * k + c) as i64))).collect();
+        assert_eq!(twice(&gpu, || shape::transpose(&gpu, &x)), Data::I64(want), "{n} {m} {k}");
+    }
+    let x = on(&gpu, Data::Bool(vec![true, false, true, true, false, false]), &[2, 3]);
+    assert_eq!(twice(&gpu, || shape::transpose(&gpu, &x)), Data::Bool(vec![true, true, false, false, true, false]));
+}
+
+#[test]
+fn products_of_matrices_and_vectors() {
+    let gpu = common::gpu();
+    for (n, m, k) in [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (3, 5, 7), (64, 64, 64), (65, 63, 17), (130, 70, 200), (31, 1, 1000), (1, 33, 1000), (33, 32, 31)] {
+        let (a, b): (Vec<i64>, Vec<i64>) = ((0..(n * k) as i64).map(|i| i % 13 - 6).collect(), (0..(k * m) as i64).map(|i| i % 11 - 5).collect());
+        let want: Vec<i64> = (0..n * m).map(|i| (0..k).map(|l| a[i / m * k + l] * b[l * m + i % m]).sum()).collect();
+        let check = |x: Data, y: Data, z: Data| {
+            let (x, y) = (on(&gpu, x, &[n, k]), on(&gpu, y, &[k, m]));
+            let out = product::matmul(&gpu, &x, &y).unwrap();
+            assert_eq!(out.shape, [n, m]);
+            assert_eq!(twice(&gpu, || product::matmul(&gpu, &x, &y)), z, "{n} {m} {k}");
+        };
+        let float = |v: &[i64]| Data::F64(v.iter().map(|i| *i as f64).collect());
+        let single = |v: &[i64]| Data::F32(v.iter().map(|i| *i as f32).collect());
+        check(float(&a), float(&b), float(&want));
+        check(single(&a), single(&b), single(&want));
+        check(Data::I64(a), Data::I64(b), Data::I64(want));
+    }
+}
+
+#[test]
+fn nan_and_infinities_reach_their_own_row_and_column_only() {
+    let gpu = common::gpu();
+    let (n, m, k) = (70, 66, 20);
+    let (mut a, b) = (vec![1.0; n * k], vec![2.0; k * m]);
+    (a[5 * k + 3], a[69 * k]) = (f64::NAN, f64::INFINITY);
+    let Data::F64(c) = twice(&gpu, || product::matmul(&gpu, &on(&gpu, Data::F64(a.clone()), &[n, k]), &on(&gpu, Data::F64(b.clone()), &[k, m]))) else { panic!() };
+    for (i, x) in c.iter().enumerate() {
+        assert!(match i / m {
+            5 => x.is_nan(),
+            69 => *x == f64::INFINITY,
+            _ => *x == 40.0,
+        });
+    }
+}
+
+#[test]
+fn inner_products() {
+    let gpu = common::gpu();
+    for n in SIZES {
+        let xs: Vec<i64> = (0..n as i64).map(|i| i % 100 - 50).collect();
+        let (a, b) = (vector(&gpu, Data::I64(xs.clone())), vector(&gpu, Data::I64(xs.clone())));
+        assert_eq!(twice(&gpu, || product::dot(&gpu, &a, &b)), Data::I64(vec![xs.iter().map(|x| x * x).sum()]));
+    }
+    let (a, x) = (on(&gpu, Data::F64(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]), &[2, 3]), vector(&gpu, Data::F64(vec![1.0, 0.0, -1.0])));
+    assert_eq!(twice(&gpu, || product::matmul(&gpu, &a, &x)), Data::F64(vec![-2.0, -2.0]));
+    let y = vector(&gpu, Data::F64(vec![1.0, -1.0]));
+    let c = product::matmul(&gpu, &y, &a).unwrap();
+    assert_eq!((c.shape.clone(), gpu.read(&c).unwrap()), (vec![3], Data::F64(vec![-3.0, -3.0, -3.0])));
+}
