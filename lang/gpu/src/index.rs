@@ -10,8 +10,8 @@ use crate::fold::{self, Maker, Numbers, Operator};
 use crate::nest::{THREADS, each};
 use crate::queue::Gpu;
 use crate::shape;
+use crate::soac;
 use crate::sort::{self, Keys};
-use crate::wgsl::scalar::zero;
 use crate::wgsl::{Emit, Env, load, packed};
 use adl_ir::{Block, Function, Program, Var};
 use adl_prim::Bin;
@@ -87,7 +87,7 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
     }
     let op = Operator {
         kinds: kinds.clone(),
-        combine: &|e, a, b| fold::combine(e, x.op, &kinds, a, b),
+        combine: &|e, a, b| soac::combine(e, x.op, &kinds, a, b),
         neutral: &|e| x.neutral.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect(),
         prepare: &|e| {
             x.neutral.iter().try_for_each(|v| e.outside(*v))?;
@@ -117,7 +117,7 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
         return not_here(format!("{} indices for values of shape {:?}", at.len(), v.shape));
     }
     let (kind, program, function) = (acc.scalar, Program::default(), Function::default());
-    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|_| Ok(vec![zero(kind).to_owned()]), prepare: &|_| Ok(()) };
+    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|e| Ok(vec![e.zero(kind)]), prepare: &|_| Ok(()) };
     let of = Elements {
         count: v.len(),
         bins: n * k,

@@ -19,15 +19,17 @@
 pub mod adapter;
 pub mod array;
 pub mod error;
-pub mod fold;
+mod fold;
 pub mod index;
 mod math;
 pub mod memory;
 pub mod nest;
 pub mod product;
 pub mod queue;
-pub mod shape;
+mod scan;
 mod shader;
+pub mod shape;
+pub mod soac;
 pub mod sort;
 mod wgsl;
 

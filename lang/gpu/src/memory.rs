@@ -32,7 +32,8 @@ pub struct Memory {
 /// Free buffers by size.
 #[derive(Default)]
 pub(crate) struct Pool {
-    free: BTreeMap<u64, Vec<wgpu::Buffer>>,
+    /// Each with the batch of kernels in which it was used last.
+    free: BTreeMap<u64, Vec<(wgpu::Buffer, u64)>>,
     pub stats: Memory,
 }
 
@@ -82,7 +83,7 @@ impl Drop for Held {
             let mut p = pool.borrow_mut();
             p.stats.used -= self.size;
             p.stats.kept += self.size;
-            p.free.entry(self.size).or_default().push(self.raw.clone());
+            p.free.entry(self.size).or_default().push((self.raw.clone(), self.batch.get()));
             p.trim(KEEP);
         }
     }
@@ -109,7 +110,7 @@ impl Pool {
         }
     }
 
-    fn take(&mut self, size: u64) -> Option<wgpu::Buffer> {
+    fn take(&mut self, size: u64) -> Option<(wgpu::Buffer, u64)> {
         let found = self.free.get_mut(&size)?.pop()?;
         self.stats.kept -= size;
         Some(found)
@@ -124,22 +125,23 @@ pub(crate) fn take(pool: &Rc<RefCell<Pool>>, bytes: u64, most: u64, make: impl F
     }
     pool.borrow_mut().stats.wanted += 1;
     let free = pool.borrow_mut().take(size);
-    let raw = match free {
+    let (raw, batch) = match free {
         Some(b) => b,
         None => {
             pool.borrow_mut().stats.made += 1;
-            make(size).or_else(|e| match e {
+            let made = make(size).or_else(|e| match e {
                 // What is kept for later may be what is missing.
                 Error::Memory(_) => {
                     pool.borrow_mut().trim(0);
                     make(size)
                 }
                 e => Err(e),
-            })?
+            });
+            (made?, 0)
         }
     };
     let mut p = pool.borrow_mut();
     p.stats.used += size;
     p.stats.peak = p.stats.peak.max(p.stats.used);
-    Ok(Buffer(Rc::new(Held { raw, size, batch: Cell::new(0), pool: Rc::downgrade(pool) })))
+    Ok(Buffer(Rc::new(Held { raw, size, batch: Cell::new(batch), pool: Rc::downgrade(pool) })))
 }

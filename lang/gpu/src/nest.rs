@@ -128,7 +128,7 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<
         Some((_, n)) if nest.sums && nest.levels.len() > 1 && *n <= 64 => nest.shallower(),
         _ => nest,
     };
-    if nest.sums { crate::fold::sums(gpu, p, f, &nest, env) } else { map(gpu, p, f, &nest, env) }
+    if nest.sums { crate::soac::sums(gpu, p, f, &nest, env) } else { map(gpu, p, f, &nest, env) }
 }
 
 /// The kinds of a loop's results.
@@ -167,7 +167,7 @@ fn map(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> R
 }
 
 /// How many elements a launch may have where an array is larger than a kernel can see; its elements are then those of the loop.
-fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: Env<'_>) -> Res<Option<usize>> {
+pub(crate) fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: Env<'_>) -> Res<Option<usize>> {
     let large = |a: &Array| a.bytes() > gpu.caps.binding;
     let xs: Vec<Array> = nest.levels.iter().flat_map(|(l, _)| &l.xs).filter_map(|v| env(*v)).filter_map(|o| if let Operand::Array(a) = o { Some(a) } else { None }).collect();
     if !outs.iter().chain(&xs).any(large) {
@@ -193,7 +193,7 @@ fn launch(gpu: &Gpu, w: Written, n: usize, each: usize) -> Res<()> {
 }
 
 /// The elements of an array from one to another.
-fn cut(a: &Array, from: usize, to: usize) -> Bound {
+pub(crate) fn cut(a: &Array, from: usize, to: usize) -> Bound {
     let b = a.scalar.bytes();
     Bound { buffer: a.buffer.clone(), offset: from as u64 * b, size: (to - from) as u64 * b }
 }
@@ -219,6 +219,9 @@ impl Nest<'_> {
     pub fn prepare(&self, e: &mut Emit<'_>, split: bool) -> Res<()> {
         if let Some((l, _)) = self.levels.first() {
             for x in l.xs.iter().filter(|_| split) {
+                if reads(&l.body, *x) {
+                    return not_here("elements of an array larger than a kernel may see");
+                }
                 e.take_part(*x)?;
             }
             e.prepare(&l.body)?;
@@ -226,6 +229,16 @@ impl Nest<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a block reads a variable.
+fn reads(b: &Block, v: Var) -> bool {
+    let mut found = b.results.contains(&v);
+    for s in &b.stmts {
+        s.op.each_operand(&mut |x| found |= x == v);
+        found |= s.op.blocks().into_iter().any(|b| reads(b, v));
+    }
+    found
 }
 
 impl Emit<'_> {

@@ -48,7 +48,7 @@ fn dots(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3]) -> Res<Array> {
     let op = Operator {
         kinds: vec![kind],
         combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]),
-        neutral: &|_| Ok(vec![zero(kind).to_owned()]),
+        neutral: &|e| Ok(vec![e.zero(kind)]),
         prepare: &|_| Ok(()),
     };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {

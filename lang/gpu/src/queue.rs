@@ -168,18 +168,14 @@ impl Gpu {
         let b = self.alloc(bytes.len() as u64)?;
         if !bytes.is_empty() {
             // A kernel that has not gone to the driver may still read what was in it.
-            if b.batch().get() == self.batch.borrow().number || self.recycled() {
+            let waits = b.batch().get() == self.batch.borrow().number;
+            if waits {
                 self.submit()?;
             }
             self.queue.write_buffer(b.raw(), 0, bytes);
         }
         self.fine()?;
         Ok(b)
-    }
-
-    /// Whether kernels wait: a buffer from the pool may be theirs.
-    fn recycled(&self) -> bool {
-        self.batch.borrow().kernels > 0
     }
 
     /// A copy of the first bytes of a buffer (a multiple of four).
@@ -192,6 +188,8 @@ impl Gpu {
     /// Copies bytes between two different buffers; all places and lengths are multiples of four.
     pub fn copy_into(&self, from: &Buffer, at: u64, to: &Buffer, place: u64, bytes: u64) -> Res<()> {
         if bytes > 0 {
+            let number = self.batch.borrow().number;
+            [from, to].iter().for_each(|b| b.batch().set(number));
             self.encode(|e| e.copy_buffer_to_buffer(from.raw(), at, to.raw(), place, Some(bytes)));
         }
         self.full()

@@ -22,6 +22,9 @@ pub(crate) fn spirv(text: &str) -> Res<Vec<u32>> {
     let module = naga::front::wgsl::parse_str(text).map_err(|e| refused(e.emit_to_string(text)))?;
     let caps = naga::valid::Capabilities::FLOAT64 | naga::valid::Capabilities::SHADER_INT64 | naga::valid::Capabilities::SUBGROUP;
     let info = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), caps).validate(&module).map_err(|e| refused(e.emit_to_string(text)))?;
+    if let Some(name) = forbidden(&module, &info) {
+        return Err(refused(format!("`{name}` of a 64-bit float is not one of ours")));
+    }
     let options = spv::Options {
         lang_version: (1, 3),
         flags: spv::WriterFlags::empty(),
@@ -33,6 +36,21 @@ pub(crate) fn spirv(text: &str) -> Res<Vec<u32>> {
     let entry = spv::PipelineOptions { shader_stage: naga::ShaderStage::Compute, entry_point: "main".to_owned() };
     let words = spv::write_vec(&module, &info, &options, Some(&entry)).map_err(|e| refused(e.to_string()))?;
     Ok(exact(&words))
+}
+
+/// A built-in function of f64 that a module calls: drivers have no such functions, or wrong ones.
+fn forbidden(module: &naga::Module, info: &naga::valid::ModuleInfo) -> Option<String> {
+    let own = module.functions.iter().map(|(h, f)| (f, &info[h]));
+    let entries = module.entry_points.iter().enumerate().map(|(i, e)| (&e.function, info.get_entry_point(i)));
+    own.chain(entries).find_map(|(f, types)| {
+        f.expressions.iter().find_map(|(_, e)| match e {
+            naga::Expression::Math { fun, arg, .. } => {
+                let s = types[*arg].ty.inner_with(&module.types).scalar()?;
+                (s.kind == naga::ScalarKind::Float && s.width == 8).then(|| format!("{fun:?}"))
+            }
+            _ => None,
+        })
+    })
 }
 
 fn numbered(text: &str) -> String {
@@ -73,4 +91,31 @@ pub(crate) fn module(device: &wgpu::Device, text: &str, passthrough: bool) -> Re
     // SAFETY: the words are a module that the validator accepts, with decorations added that only restrict the compiler; what
     // the module reads and writes lies inside of its bindings, which the kernels of this crate see to.
     Ok(unsafe { device.create_shader_module_passthrough(desc) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(body: &str) -> String {
+        format!("@group(0) @binding(0) var<storage, read_write> a: array<f64>;\n@compute @workgroup_size(1) fn main() {{ {body} }}")
+    }
+
+    #[test]
+    fn every_operation_on_floats_is_decorated() {
+        let words = spirv(&text("a[0] = -(a[1] + a[2] * a[3]) / a[4] - a[5];")).unwrap();
+        let count = |wanted: &[u32]| instructions(&words).filter(|(_, op, _)| wanted.contains(op)).count();
+        assert_eq!(count(&ARITHMETIC), 5);
+        let marks = instructions(&words).filter(|(at, op, _)| *op == DECORATE && words[at + 2] == NO_CONTRACTION).count();
+        assert_eq!(marks, 5);
+    }
+
+    #[test]
+    fn built_in_functions_of_f64_are_refused() {
+        for f in ["exp(a[1])", "sqrt(a[1])", "floor(a[1])", "min(a[1], a[2])", "abs(a[1])", "fma(a[1], a[2], a[3])"] {
+            let e = spirv(&text(&format!("a[0] = {f};"))).unwrap_err().to_string();
+            assert!(e.contains("not one of ours"), "{e}");
+        }
+        assert!(spirv(&text("a[0] = f64(sqrt(f32(a[1]))) + a[2];")).is_ok());
+    }
 }

@@ -257,3 +257,93 @@ fn arrays_above_what_a_kernel_may_see_are_split() {
     assert_eq!(got, [Data::F64((0..100_000).map(|i| i as f64).collect())]);
     assert_eq!(gpu.work().kernels - before, 26);
 }
+
+#[test]
+fn reductions_and_scans_of_split_vectors_are_the_same_bits() {
+    let whole = common::gpu();
+    let split = common::gpu().with_bindings_of(128 * 1024);
+    let n = 100_000;
+    let xs = Data::F64(floats(3, n));
+    let zero = Operand::Number(adl_ir::Lit::F64(0.0));
+    for kind in ["reduce", "scan", "scan_exclusive"] {
+        let p = soac(kind, "f64", "add");
+        let (a, b) = (twice(&whole, &p, &[vector(&whole, &xs), zero.clone()]), twice(&split, &p, &[vector(&split, &xs), zero.clone()]));
+        assert!(same(&a[0], &b[0]), "{kind}");
+    }
+    assert!(split.work().kernels > 2 * whole.work().kernels);
+    let squares = program("fn f0 t (v0: i64, v1: []f64) -> (f64) { v2: f64, v3: i64 = loop for v0 over (v1) out (sum) (v4: i64, v5: f64) { v6: f64 = mul v5 v5 return v6 } return v2 }");
+    let (a, b) = (twice(&whole, &squares, &[int(n), vector(&whole, &xs)]), twice(&split, &squares, &[int(n), vector(&split, &xs)]));
+    assert!(same(&a[0], &b[0]));
+    // What is read at any place cannot be split.
+    let any = program("fn f0 t (v0: i64, v1: []f64) -> ([]f64) { v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: f64) { v6: i64 = 0 v7: f64 = index v1 [v6] v8: f64 = sub v5 v7 return v8 } return v2 }");
+    assert!(matches!(common::run(&split, &any, &[int(n), vector(&split, &xs)]), Err(Error::NotHere(_))));
+}
+
+#[test]
+fn rows_are_reduced_and_scanned_one_by_one() {
+    let gpu = common::gpu();
+    let p = recurrence("scan");
+    let f = &p.funcs[0];
+    let adl_ir::Op::Soac(s) = &f.body.stmts[0].op else { panic!() };
+    let m = 1_000_003i64;
+    for (rows, n) in [(0, 3), (3, 0), (1, 5), (5, 1), (100, 7), (1000, 128), (7, 129), (3, 5000), (2, 50_000)] {
+        let (a, b): (Vec<i64>, Vec<i64>) = (0..(rows * n) as i64).map(|i| (i * 7919 % m, i * 104_729 % m)).unzip();
+        let arrays = [&a, &b].map(|v| gpu.array(&Data::I64(v.clone()), vec![rows, n]).unwrap());
+        let constants = |v: adl_ir::Var| [1, 0, m].get((v.0 as usize).wrapping_sub(2)).map(|k| Operand::Number(adl_ir::Lit::I64(*k)));
+        let (mut x, mut y, mut last) = (Vec::new(), Vec::new(), (Vec::new(), Vec::new()));
+        for r in 0..rows {
+            let mut acc = (1, 0);
+            for i in r * n..(r + 1) * n {
+                acc = (a[i] * acc.0 % m, (a[i] * acc.1 + b[i]) % m);
+                x.push(acc.0);
+                y.push(acc.1);
+            }
+            last.0.push(acc.0);
+            last.1.push(acc.1);
+        }
+        let read = |outs: Vec<adl_gpu::Array>| outs.iter().map(|a| gpu.read(a).unwrap()).collect::<Vec<_>>();
+        let got = read(adl_gpu::soac::rows(&gpu, &p, f, s, &constants, &arrays, rows, n).unwrap());
+        assert_eq!(got, [Data::I64(x), Data::I64(y)], "{rows} {n}");
+        let reduce = adl_ir::Soac { kind: adl_ir::SoacKind::Reduce, ..(**s).clone() };
+        let got = read(adl_gpu::soac::rows(&gpu, &p, f, &reduce, &constants, &arrays, rows, n).unwrap());
+        assert_eq!(got, [Data::I64(last.0), Data::I64(last.1)], "{rows} {n}");
+    }
+}
+
+#[test]
+fn arithmetic_is_done_as_it_is_written() {
+    // Compilers for GPUs like to make `(a + b) - a` into `b`, `x * 0` into `0`, `x - x` into `0`, and `x != x` into `false`.
+    let gpu = common::gpu();
+    assert!(gpu.caps.exact, "{}", gpu.caps.name);
+    for ty in ["f64", "f32"] {
+        let p = program(&format!(
+            "fn f0 t (v0: i64, v1: []{ty}, v2: []{ty}) -> ([]{ty}, []{ty}, []{ty}, []bool, []{ty}) {{
+              v3: []{ty}, v4: []{ty}, v5: []{ty}, v6: []bool, v20: []{ty}, v7: i64 = loop for v0 over (v1, v2) out (collect, collect, collect, collect, collect) (v8: i64, v9: {ty}, v10: {ty}) {{
+                v11: {ty} = add v9 v10
+                v12: {ty} = sub v11 v9
+                v13: {ty} = {zero}
+                v14: {ty} = mul v9 v13
+                v15: {ty} = sub v9 v9
+                v16: bool = ne v9 v9
+                v17: {ty} = mul v9 v10
+                v18: {ty} = sub v17 v10
+                return v12, v14, v15, v16, v18
+              }}
+              return v3, v4, v5, v6, v20
+            }}",
+            zero = if ty == "f64" { "0.0" } else { "0.0f32" }
+        ));
+        let (a, b) = (vec![1e10, f64::INFINITY, f64::NAN, -3.0, 1.1], vec![1.234_567_890_123, 2.0, 3.0, 1e-30, 1.3]);
+        let (x, y): (Vec<f32>, Vec<f32>) = a.iter().zip(&b).map(|(a, b)| (*a as f32, *b as f32)).unzip();
+        let both = if ty == "f64" { [Data::F64(a.clone()), Data::F64(b.clone())] } else { [Data::F32(x.clone()), Data::F32(y.clone())] };
+        let got = twice(&gpu, &p, &[int(5), vector(&gpu, &both[0]), vector(&gpu, &both[1])]);
+        let f64s = |f: &dyn Fn(f64, f64) -> f64| Data::F64(a.iter().zip(&b).map(|(a, b)| f(*a, *b)).collect());
+        let f32s = |f: &dyn Fn(f32, f32) -> f32| Data::F32(x.iter().zip(&y).map(|(a, b)| f(*a, *b)).collect());
+        let want = match ty {
+            "f64" => [f64s(&|a, b| (a + b) - a), f64s(&|a, _| a * 0.0), f64s(&|a, _| a - a), Data::Bool(vec![false, false, true, false, false]), f64s(&|a, b| a * b - b)],
+            _ => [f32s(&|a, b| (a + b) - a), f32s(&|a, _| a * 0.0), f32s(&|a, _| a - a), Data::Bool(vec![false, false, true, false, false]), f32s(&|a, b| a * b - b)],
+        };
+        let wrong: Vec<_> = got.iter().zip(&want).filter(|(g, w)| !same(g, w)).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
+}

@@ -1,6 +1,5 @@
 //! Branches, loops, calls and reductions inside of a kernel.
 
-use super::scalar::zero;
 use super::{Emit, Frame, Place, View, wgsl};
 use crate::array::Scalar;
 use crate::error::{Check, Res, not_here};
@@ -77,7 +76,8 @@ impl Emit<'_> {
         for o in outs.iter().skip(l.init.len()).take(l.outs.len()) {
             let s = self.scalar(*o)?;
             let n = self.name("s");
-            self.line(&format!("var {n} = {};", zero(s)));
+            let zero = self.zero(s);
+            self.line(&format!("var {n} = {zero};"));
             vars.push((s, n));
         }
         let views = l.xs.iter().map(|v| self.array(*v)).collect::<Res<Vec<_>>>()?;

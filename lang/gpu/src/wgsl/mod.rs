@@ -27,6 +27,9 @@ use std::fmt::Write;
 /// Statements of one kernel, at most: drivers take long over more.
 const STATEMENTS: usize = 20_000;
 
+/// Blocks inside of blocks, at most: compilers of WGSL go down into them on the machine's stack.
+const DEPTH: usize = 100;
+
 /// Where the numbers of an array stand: WGSL of u32 for its begin, its extents and the steps along its axes.
 #[derive(Clone, Debug)]
 pub(crate) struct View {
@@ -82,13 +85,14 @@ pub(crate) struct Emit<'a> {
     words: Vec<u32>,
     faults: Vec<Fault>,
     known: HashMap<Var, Place>,
+    zero: Option<String>,
     span: Span,
 }
 
 impl<'a> Emit<'a> {
     pub fn new(caps: &'a Caps, program: &'a Program, f: &'a Function, env: Env<'a>) -> Emit<'a> {
         let frames = vec![Frame { f, places: HashMap::new() }];
-        Emit { caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), span: Span::default() }
+        Emit { caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, span: Span::default() }
     }
 
     /// A line of the kernel's body.
@@ -127,6 +131,14 @@ impl<'a> Emit<'a> {
     pub fn word(&mut self, w: u32) -> String {
         self.words.push(w);
         format!("params[{}]", self.words.len() + 1)
+    }
+
+    /// A word that is 0, which compilers do not know.
+    pub fn nothing(&mut self) -> String {
+        if self.zero.is_none() {
+            self.zero = Some(self.word(0));
+        }
+        self.zero.clone().unwrap_or_default()
     }
 
     /// A number of the host's.
@@ -175,8 +187,21 @@ impl<'a> Emit<'a> {
     /// The same, of which launches see only the part that belongs to their elements.
     pub fn part(&mut self, array: &Array, write: bool) -> Res<usize> {
         self.has(array.scalar)?;
+        let same = |s: &Slot| s.part && s.write == write && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw());
+        if let Some(i) = self.slots.iter().position(same) {
+            return Ok(i);
+        }
         self.slots.push(Slot { array: array.clone(), write, part: true, atomic: false });
         Ok(self.slots.len() - 1)
+    }
+
+    /// An element of an array, as it lies in memory. Of one that is larger than a kernel may see, launches have a part, which begins at `origin`
+    /// (see `fold`).
+    pub fn element(&mut self, array: &Array, write: bool, at: &str) -> Res<String> {
+        if array.bytes() > self.caps.binding {
+            return self.part(array, write).map(|s| format!("a{s}[{at} - {}]", crate::fold::ORIGIN));
+        }
+        self.slot(array, write).map(|s| format!("a{s}[{at}]"))
     }
 
     /// Makes words ones that threads change together.
@@ -244,10 +269,17 @@ impl<'a> Emit<'a> {
 
     /// The same for all that a block reads.
     pub fn prepare(&mut self, b: &Block) -> Res<()> {
+        self.prepared(b, DEPTH)
+    }
+
+    fn prepared(&mut self, b: &Block, depth: usize) -> Res<()> {
+        if depth == 0 {
+            return not_here(format!("more than {DEPTH} blocks inside of each other"));
+        }
         let mut all: Vec<Var> = b.results.clone();
         for s in &b.stmts {
             s.op.each_operand(&mut |v| all.push(v));
-            s.op.blocks().into_iter().try_for_each(|b| self.prepare(b))?;
+            s.op.blocks().into_iter().try_for_each(|b| self.prepared(b, depth - 1))?;
         }
         all.into_iter().try_for_each(|v| self.outside(v))
     }
@@ -317,7 +349,10 @@ impl<'a> Emit<'a> {
     fn step(&mut self, span: Span) -> Res<()> {
         self.span = span;
         self.statements += 1;
-        if self.statements > STATEMENTS { not_here(format!("a kernel of more than {STATEMENTS} statements")) } else { Ok(()) }
+        if self.statements > STATEMENTS || self.depth > DEPTH {
+            return not_here(format!("a kernel of more than {STATEMENTS} statements, or more than {DEPTH} blocks inside of each other"));
+        }
+        Ok(())
     }
 
     /// The kernel: workgroups of so many threads, memory that they share (`declared`), and the body, which stands in `main` after

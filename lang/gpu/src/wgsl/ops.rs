@@ -1,6 +1,6 @@
 //! Statements without blocks.
 
-use super::scalar::{compare, literal, zero};
+use super::scalar::compare;
 use super::{Emit, Place, View, load};
 use crate::array::Scalar;
 use crate::error::{Check, Res, not_here};
@@ -41,13 +41,27 @@ impl Emit<'_> {
 
     /// An operation with one result.
     fn one(&mut self, op: &Op, out: Var) -> Res<()> {
-        let (s, t) = match op {
-            Op::Lit(adl_ir::Lit::Str(_)) => {
-                self.bind(out, Place::Nothing);
-                return Ok(());
+        match op {
+            Op::Lit(adl_ir::Lit::Str(_)) => self.bind(out, Place::Nothing),
+            Op::Index { a, at, .. } => self.index(*a, at, out)?,
+            Op::Slice { .. } | Op::Transpose(_) | Op::Reverse(_) => self.part_of(op, out)?,
+            Op::Zero(_) => {
+                let s = self.scalar(out)?;
+                let zero = self.zero(s);
+                self.bind_number(out, s, &zero);
             }
-            Op::Lit(l) => literal(l)?,
-            Op::Zero(_) => self.scalar(out).map(|s| (s, zero(s).to_owned()))?,
+            _ => {
+                let (s, t) = self.value(op)?;
+                self.bind_number(out, s, &t);
+            }
+        }
+        Ok(())
+    }
+
+    /// The number that an operation makes.
+    fn value(&mut self, op: &Op) -> Res<(Scalar, String)> {
+        Ok(match op {
+            Op::Lit(l) => self.literal(l)?,
             Op::Un(u, a) => {
                 let (s, x) = self.number(*a)?;
                 (s, self.un(*u, s, &x)?)
@@ -69,31 +83,36 @@ impl Emit<'_> {
                 let (s, x) = self.number(*a)?;
                 self.convert(*c, s, &x)?
             }
+            _ => self.of_array(op)?,
+        })
+    }
+
+    /// The number that an operation makes of arrays; all that is not for kernels is refused here.
+    fn of_array(&mut self, op: &Op) -> Res<(Scalar, String)> {
+        match op {
             Op::Dim(a, axis) => {
                 let d = self.array(*a)?.dims.get(*axis as usize).cloned().unwrap_or_default();
-                self.int_of(&d)?
+                self.int_of(&d)
             }
             Op::Count(a) => {
                 let all = self.array(*a)?.dims.join(" * ");
-                self.int_of(&format!("({all})"))?
+                self.int_of(&format!("({all})"))
             }
             Op::Sum { a, .. } | Op::Total { a, .. } => {
                 let w = self.array(*a)?;
-                self.sum(&w, None)?
+                self.sum(&w, None)
             }
             Op::Dot(a, b) => {
                 let (x, y) = (self.array(*a)?, self.array(*b)?);
-                self.sum(&x, Some(&y))?
+                self.sum(&x, Some(&y))
             }
-            Op::Index { a, at, .. } => return self.index(*a, at, out),
-            Op::Slice { .. } | Op::Transpose(_) | Op::Reverse(_) => return self.part_of(op, out),
-            Op::Prim(..) | Op::Shape(_) | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::Gather { .. } | Op::GatherAdd { .. } | Op::Rotate { .. }
-            | Op::Concat { .. } | Op::Reshape { .. } | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..)
-            | Op::Cumsum { .. } | Op::Nonzero(_) | Op::Zeros(_) | Op::Con { .. } | Op::Fields { .. } | Op::Dup(_) | Op::Drop(_) | Op::If(..) | Op::Switch(..) | Op::Loop(_)
-            | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => return not_here("an array that is made inside of a kernel, or data there"),
-        };
-        self.bind_number(out, s, &t);
-        Ok(())
+            Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Zero(_) | Op::Index { .. } | Op::Slice { .. }
+            | Op::Transpose(_) | Op::Reverse(_) | Op::Dup(_) | Op::Drop(_) | Op::Prim(..) => not_here("an operation that gives no number"),
+            Op::Shape(_) | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::Gather { .. } | Op::GatherAdd { .. } | Op::Rotate { .. } | Op::Concat { .. }
+            | Op::Reshape { .. } | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. }
+            | Op::Nonzero(_) | Op::Zeros(_) => not_here("an array that is made inside of a kernel"),
+            Op::Con { .. } | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => not_here("data inside of a kernel"),
+        }
     }
 
     fn int_of(&mut self, word: &str) -> Res<(Scalar, String)> {
@@ -182,7 +201,8 @@ impl Emit<'_> {
 
     fn added(&mut self, w: &View, other: Option<&View>) -> Res<(Scalar, String)> {
         let sum = self.name("s");
-        self.line(&format!("var {sum} = {};", zero(w.scalar)));
+        let zero = self.zero(w.scalar);
+        self.line(&format!("var {sum} = {zero};"));
         let (mut at, mut beside, mut depth) = (w.clone(), other.cloned(), 0);
         while !at.dims.is_empty() {
             let i = self.name("j");

@@ -9,8 +9,8 @@ use crate::error::{Check, Res, not_here};
 use adl_ir::{Cmp, Conv, Lit};
 use adl_prim::{Bin, Prim, Un};
 
-/// A literal.
-pub(crate) fn literal(l: &Lit) -> Res<(Scalar, String)> {
+/// A literal that is no zero of a float (see [`Emit::literal`]).
+fn literal(l: &Lit) -> Res<(Scalar, String)> {
     Ok(match l {
         Lit::F64(x) => (Scalar::F64, f64_text(*x)),
         Lit::F32(x) if x.is_normal() || x.to_bits() == 0 => (Scalar::F32, format!("({x:?}f)")),
@@ -27,7 +27,7 @@ fn f64_text(x: f64) -> String {
     if x.is_normal() || x.to_bits() == 0 { format!("({x:?}lf)") } else { format!("d_of({}lu)", x.to_bits()) }
 }
 
-/// The zero of a kind.
+/// The zero of a kind, where nothing is computed with it.
 pub(crate) fn zero(s: Scalar) -> &'static str {
     match s {
         Scalar::F32 => "0.0f",
@@ -97,6 +97,27 @@ fn function2(b: Bin) -> Option<&'static str> {
 }
 
 impl Emit<'_> {
+    /// A literal. Zeros of floats are read from a word: compilers that know one make `x * 0` into 0, and `0 - 0` or `x + 0` into x.
+    pub(crate) fn literal(&mut self, l: &Lit) -> Res<(Scalar, String)> {
+        let negative = match l {
+            Lit::F64(x) if *x == 0.0 => x.is_sign_negative(),
+            Lit::F32(x) if *x == 0.0 => x.is_sign_negative(),
+            _ => return literal(l),
+        };
+        let s = if matches!(l, Lit::F64(_)) { Scalar::F64 } else { Scalar::F32 };
+        let zero = self.zero(s);
+        Ok((s, if negative { format!("(-{zero})") } else { zero }))
+    }
+
+    /// The zero of a kind, of floats one that compilers do not know.
+    pub(crate) fn zero(&mut self, s: Scalar) -> String {
+        match s {
+            Scalar::F32 => format!("s_of({})", self.nothing()),
+            Scalar::F64 => format!("d_of(u64({}))", self.nothing()),
+            Scalar::I64 | Scalar::Bool | Scalar::Word => zero(s).to_owned(),
+        }
+    }
+
     /// A unary operator.
     pub(crate) fn un(&mut self, u: Un, s: Scalar, x: &str) -> Res<String> {
         match s {

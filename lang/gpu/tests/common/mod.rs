@@ -63,7 +63,7 @@ pub fn run(gpu: &Gpu, p: &adl_ir::Program, args: &[adl_gpu::Operand]) -> adl_gpu
     let env = env(p, args);
     let arrays = match &f.body.stmts[0].op {
         adl_ir::Op::Loop(l) => adl_gpu::nest::run(gpu, p, f, l, &env)?,
-        adl_ir::Op::Soac(s) => adl_gpu::fold::run(gpu, p, f, s, &env)?,
+        adl_ir::Op::Soac(s) => adl_gpu::soac::run(gpu, p, f, s, &env)?,
         other => panic!("no kernels for {other:?}"),
     };
     arrays.iter().map(|a| gpu.read(a)).collect()

@@ -1,0 +1,84 @@
+//! Reductions and scans of the IR, and loops that add up, as the kernels of `fold` and `scan`.
+
+use crate::array::{Array, Operand, Scalar};
+use crate::error::{Res, not_here};
+use crate::fold::{Maker, Numbers, ORIGIN, Operator, copies, reading};
+use crate::nest::{self, Nest};
+use crate::queue::Gpu;
+use crate::wgsl::{Emit, Env, Place};
+use adl_ir::{Block, Function, Program, Soac, SoacKind};
+use adl_prim::Bin;
+
+/// The operator of a block: parameters are accumulated values and elements.
+pub(crate) fn combine(e: &mut Emit<'_>, b: &Block, kinds: &[Scalar], x: &[String], y: &[String]) -> Res<Numbers> {
+    for (p, (s, v)) in b.params.iter().zip(kinds.iter().chain(kinds).zip(x.iter().chain(y))) {
+        e.bind(*p, Place::Number(*s, v.clone()));
+    }
+    e.stmts(b)?;
+    b.results.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect()
+}
+
+/// The sums of a nest whose innermost loop adds up: an array over the other loops for each.
+pub(crate) fn sums(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> Res<Vec<Array>> {
+    let Some((last, length)) = nest.levels.last() else { return Ok(Vec::new()) };
+    let kinds = nest::kinds(f, &last.body)?;
+    // Vectors larger than a kernel may see, of which launches see parts.
+    let split = nest::parts(gpu, nest, &[], env)?.is_some();
+    let outer: Vec<usize> = nest.extents()[..nest.levels.len() - 1].to_vec();
+    let op = Operator {
+        kinds: kinds.clone(),
+        combine: &|e, x, y| kinds.iter().zip(x.iter().zip(y)).map(|(s, (x, y))| e.bin(Bin::Add, *s, x, y)).collect(),
+        neutral: &|e| Ok(kinds.iter().map(|s| e.zero(*s)).collect()),
+        prepare: &|e| nest.prepare(e, split),
+    };
+    let from = |e: &mut Emit<'_>, row: &str, j: &str| {
+        let dims: Vec<String> = outer.iter().map(|n| e.word(*n as u32)).collect();
+        let mut at = if outer.is_empty() { Vec::new() } else { nest::indices(e, row, &dims) };
+        at.push(j.to_owned());
+        let made = nest.body(e, &at, split.then_some(ORIGIN))?;
+        let made: Numbers = made.into_iter().map(|(_, t)| t).collect();
+        Ok(copies(e, &made))
+    };
+    let rows: usize = outer.iter().product();
+    let outs = Maker { gpu, program: p, function: f, env }.reduce(&op, rows, *length, &from)?;
+    outs.into_iter().map(|a| a.reshaped(outer.clone())).collect()
+}
+
+/// A reduction or scan of vectors; of arrays with more axes it is for each element of a row, if `rows` of them are given as the first axis.
+pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>) -> Res<Vec<Array>> {
+    let arrays = s.arrays.iter().map(|v| match env(*v) {
+        Some(Operand::Array(a)) if a.shape.len() == 1 => Ok(a),
+        _ => not_here("a reduction of what is no vector on the device"),
+    });
+    let arrays = arrays.collect::<Res<Vec<_>>>()?;
+    let length = arrays.first().map_or(0, Array::len);
+    if arrays.iter().any(|a| a.len() != length) {
+        return not_here("arrays of different lengths");
+    }
+    rows(gpu, p, f, s, env, &arrays, 1, length).map(|outs| match s.kind {
+        SoacKind::Reduce => outs.into_iter().map(|a| Array { shape: Vec::new(), ..a }).collect(),
+        SoacKind::Scan | SoacKind::ScanExclusive => outs.into_iter().map(|a| Array { shape: vec![length], ..a }).collect(),
+    })
+}
+
+/// The same for each row of arrays that have so many rows of this length.
+#[allow(clippy::too_many_arguments)]
+pub fn rows(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>, arrays: &[Array], rows: usize, length: usize) -> Res<Vec<Array>> {
+    let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();
+    let op = Operator {
+        kinds: kinds.clone(),
+        combine: &|e, x, y| combine(e, &s.op, &kinds, x, y),
+        neutral: &|e| s.neutral.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect(),
+        prepare: &|e| {
+            s.neutral.iter().try_for_each(|v| e.outside(*v))?;
+            e.prepare(&s.op)
+        },
+    };
+    let m = Maker { gpu, program: p, function: f, env };
+    let from = reading(arrays, length);
+    match s.kind {
+        SoacKind::Reduce => m.reduce(&op, rows, length, &from),
+        SoacKind::Scan => m.scan(&op, rows, length, false, &from),
+        SoacKind::ScanExclusive => m.scan(&op, rows, length, true, &from),
+    }
+}
