@@ -206,7 +206,7 @@ pub(crate) struct Maker<'a> {
 
 impl Maker<'_> {
     pub fn emit(&self) -> Emit<'_> {
-        Emit::new(&self.gpu.caps, self.program, self.function, self.env)
+        Emit::new(self.gpu, self.program, self.function, self.env)
     }
 
     pub fn empty(&self, op: &Operator<'_>, shape: &[usize]) -> Res<Vec<Array>> {

@@ -24,6 +24,7 @@ pub mod index;
 mod math;
 pub mod memory;
 pub mod nest;
+pub mod pointwise;
 pub mod product;
 pub mod queue;
 mod scan;

@@ -145,7 +145,7 @@ fn map(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> R
     if n == 0 {
         return Ok(outs);
     }
-    let mut e = Emit::new(&gpu.caps, p, f, env);
+    let mut e = Emit::new(gpu, p, f, env);
     let split = parts(gpu, nest, &outs, env)?;
     let (first, end) = (e.word(0), e.word(n as u32));
     let dims: Vec<String> = shape.iter().map(|n| e.word(*n as u32)).collect();
@@ -181,7 +181,7 @@ pub(crate) fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: Env<'_>) ->
 }
 
 /// Starts a kernel for elements from 0 to n, so many at a time; its first two words are where it begins and ends.
-fn launch(gpu: &Gpu, w: Written, n: usize, each: usize) -> Res<()> {
+pub(crate) fn launch(gpu: &Gpu, w: Written, n: usize, each: usize) -> Res<()> {
     let mut words = w.words.clone();
     for from in (0..n).step_by(each.max(1)) {
         let to = (from + each).min(n);
@@ -204,7 +204,7 @@ pub(crate) fn each(gpu: &Gpu, n: usize, body: impl FnOnce(&mut Emit<'_>, &str) -
         return Ok(());
     }
     let (program, function) = (Program::default(), Function::default());
-    let mut e = Emit::new(&gpu.caps, &program, &function, &|_| None);
+    let mut e = Emit::new(gpu, &program, &function, &|_| None);
     let all = e.word(u32::try_from(n).map_or_else(|_| not_here("more than 2³² numbers"), Ok)?);
     let i = e.define("i", &format!("group * {THREADS}u + l"));
     e.open(&format!("if {i} < {all} && group < params[0]"));

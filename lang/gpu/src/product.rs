@@ -67,7 +67,7 @@ fn tiles(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3], shape: Vec<usiz
         return Ok(out);
     }
     let (program, function) = Default::default();
-    let mut e = Emit::new(&gpu.caps, &program, &function, &|_| None);
+    let mut e = Emit::new(gpu, &program, &function, &|_| None);
     let words = [n, m, k, m.div_ceil(TILE)].map(|w| e.word(w as u32));
     let (x, y, z) = (e.slot(a, false)?, e.slot(b, false)?, e.slot(&out, true)?);
     let body = BODY.replace("$a", &format!("a{x}")).replace("$b", &format!("a{y}")).replace("$c", &format!("a{z}"));

@@ -138,7 +138,7 @@ pub fn transpose(gpu: &Gpu, a: &Array) -> Res<Array> {
     }
     let out = gpu.empty(a.scalar, shape)?;
     let (program, function) = Default::default();
-    let mut e = Emit::new(&gpu.caps, &program, &function, &|_| None);
+    let mut e = Emit::new(gpu, &program, &function, &|_| None);
     let (rows, columns, across) = (e.word(n as u32), e.word(m as u32), e.word(m.div_ceil(EDGE) as u32));
     let (from, to) = (e.slot(a, false)?, e.slot(&out, true)?);
     e.open("if group < params[0]");

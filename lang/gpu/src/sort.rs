@@ -110,7 +110,7 @@ fn pass(gpu: &Gpu, word: &Array, shift: u32, at: &Array, n: usize) -> Res<Array>
 /// A kernel on tiles: after the text that `body` is given, each thread's digits are counted in `counts`.
 fn tile(gpu: &Gpu, word: &Array, shift: u32, at: &Array, n: usize, body: impl FnOnce(&mut Emit<'_>, &str) -> Res<()>) -> Res<()> {
     let (program, function) = Default::default();
-    let mut e = Emit::new(&gpu.caps, &program, &function, &|_| None);
+    let mut e = Emit::new(gpu, &program, &function, &|_| None);
     let (all, by) = (e.word(n as u32), e.word(shift));
     let (old, key) = (e.slot(at, false)?, e.slot(word, false)?);
     e.open("if group < params[0]");

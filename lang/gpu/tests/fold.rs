@@ -347,3 +347,33 @@ fn arithmetic_is_done_as_it_is_written() {
         assert!(wrong.is_empty(), "{wrong:?}");
     }
 }
+
+#[test]
+fn operations_on_arrays_that_follow_each_other_are_one_kernel() {
+    let p = program(
+        "fn f0 t (v0: [][]f64, v1: [][]f64, v2: f64) -> ([][]f64, [][]bool) {
+          v3: [][]f64 = mul v0 v2
+          v4: [][]f64 = sub v3 v1
+          v5: [][]f64 = tanh v4
+          v6: [][]bool = lt v5 v0
+          v7: [][]f64 = select v6 v5 v2
+          return v7, v6
+        }",
+    );
+    let f = &p.funcs[0];
+    for gpu in [common::gpu(), common::gpu().with_bindings_of(64 * 1024)] {
+        for n in SIZES {
+            let (a, b) = (floats(1, 3 * n), floats(2, 3 * n));
+            let args = [&a, &b].map(|x| Operand::Array(gpu.array(&Data::F64((*x).clone()), vec![n, 3]).unwrap())).into_iter().chain([Operand::Number(adl_ir::Lit::F64(0.5))]).collect::<Vec<_>>();
+            let before = gpu.work().kernels;
+            let outs = adl_gpu::pointwise::run(&gpu, &p, f, &f.body.stmts, &f.body.results, &common::env(&p, &args)).unwrap();
+            assert!(gpu.caps.binding < 1 << 20 || gpu.work().kernels - before <= 1);
+            let t: Vec<f64> = a.iter().zip(&b).map(|(a, b)| adl_prim::Un::Tanh.eval(a * 0.5 - b)).collect();
+            let less: Vec<bool> = t.iter().zip(&a).map(|(t, a)| t < a).collect();
+            let want = t.iter().zip(&less).map(|(t, l)| if *l { *t } else { 0.5 }).collect();
+            assert_eq!(outs[0].shape, [n, 3]);
+            assert!(same(&gpu.read(&outs[0]).unwrap(), &Data::F64(want)));
+            assert_eq!(gpu.read(&outs[1]).unwrap(), Data::Bool(less));
+        }
+    }
+}

@@ -18,7 +18,7 @@ use crate::adapter::Caps;
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Check, Fault, Res, not_here};
 use crate::math;
-use crate::queue::{Bound, Kernel};
+use crate::queue::{Bound, Gpu, Kernel};
 use adl_ir::{Block, FnId, Function, Lit, Program, Ty, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
@@ -72,6 +72,7 @@ pub(crate) type Env<'a> = &'a dyn Fn(Var) -> Option<Operand>;
 
 /// A kernel that is being written.
 pub(crate) struct Emit<'a> {
+    pub gpu: &'a Gpu,
     pub caps: &'a Caps,
     program: &'a Program,
     env: Env<'a>,
@@ -90,9 +91,9 @@ pub(crate) struct Emit<'a> {
 }
 
 impl<'a> Emit<'a> {
-    pub fn new(caps: &'a Caps, program: &'a Program, f: &'a Function, env: Env<'a>) -> Emit<'a> {
+    pub fn new(gpu: &'a Gpu, program: &'a Program, f: &'a Function, env: Env<'a>) -> Emit<'a> {
         let frames = vec![Frame { f, places: HashMap::new() }];
-        Emit { caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, span: Span::default() }
+        Emit { gpu, caps: &gpu.caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, span: Span::default() }
     }
 
     /// A line of the kernel's body.

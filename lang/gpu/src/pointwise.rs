@@ -1,0 +1,75 @@
+//! Statements on whole arrays of one shape, element by element, as one kernel.
+
+use crate::array::{Array, Operand, Scalar};
+use crate::error::{Res, not_here};
+use crate::nest::{THREADS, launch};
+use crate::queue::Gpu;
+use crate::wgsl::{Emit, Env, Place, packed};
+use adl_ir::{Function, Op, Program, Stmt, Var};
+
+/// Whether an operation on arrays is done element by element.
+pub fn is_pointwise(op: &Op) -> bool {
+    matches!(op, Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Dup(_) | Op::Drop(_))
+}
+
+/// What statements read that they do not make, once each.
+fn read(stmts: &[Stmt]) -> Vec<Var> {
+    let (mut made, mut out) = (Vec::new(), Vec::new());
+    for s in stmts {
+        s.op.each_operand(&mut |v| {
+            if !made.contains(&v) && !out.contains(&v) {
+                out.push(v);
+            }
+        });
+        made.extend(s.outs.iter().chain(&s.lin_outs).copied());
+    }
+    out
+}
+
+/// Such statements, each on arrays of one shape and numbers: the arrays that these variables are.
+pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>) -> Res<Vec<Array>> {
+    if !stmts.iter().all(|s| is_pointwise(&s.op)) {
+        return not_here("an operation that is not done element by element");
+    }
+    let mut arrays: Vec<(Var, Array)> = Vec::new();
+    for v in read(stmts) {
+        match env(v) {
+            Some(Operand::Array(a)) if !a.shape.is_empty() => arrays.push((v, a)),
+            Some(_) => {}
+            None => return not_here("a value that is not on the device"),
+        }
+    }
+    let Some(shape) = arrays.first().map(|(_, a)| a.shape.clone()) else { return not_here("operations without an array") };
+    if arrays.iter().any(|(_, a)| a.shape != shape) {
+        return not_here("arrays of different shapes");
+    }
+    let kinds = results.iter().map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of data"), Ok)).collect::<Res<Vec<_>>>()?;
+    let outs = kinds.into_iter().map(|s| gpu.empty(s, shape.clone())).collect::<Res<Vec<_>>>()?;
+    let n = shape.iter().product();
+    if n == 0 {
+        return Ok(outs);
+    }
+    let mut e = Emit::new(gpu, p, f, env);
+    let (first, end) = (e.word(0), e.word(n as u32));
+    let i = e.define("i", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {i} < {end} - {first} && group < params[0]"));
+    for (v, a) in &arrays {
+        let slot = e.part(a, false)?;
+        let x = e.define("v", &crate::wgsl::load(slot, a.scalar, &i));
+        e.bind(*v, Place::Number(a.scalar, x));
+    }
+    stmts.iter().try_for_each(|s| e.write(s))?;
+    for (v, a) in results.iter().zip(&outs) {
+        let (s, x) = e.number(*v)?;
+        let slot = e.part(a, true)?;
+        e.line(&format!("a{slot}[{i}] = {};", packed(s, &x)));
+    }
+    e.close();
+    let large = arrays.iter().map(|(_, a)| a).chain(&outs).any(|a| a.bytes() > gpu.caps.binding);
+    let each = if large { (gpu.caps.binding / 8) as usize / 256 * 256 } else { n };
+    if each == 0 {
+        return not_here("kernels that see too little memory");
+    }
+    launch(gpu, e.finish(THREADS, ""), n, each)?;
+    Ok(outs)
+}
