@@ -114,6 +114,8 @@ pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>) -> Res<Begun
     e.line(&format!("let {ORIGIN} = {from} * {}u;", t.size()));
     (op.prepare)(e)?;
     e.open("if group < params[0]");
+    let lane = e.define("lane", &format!("group * {}u + l", t.threads));
+    e.lane = Some((lane, t.rows * t.count() * t.threads as usize));
     let tile = e.define("tile", &format!("group + {from}"));
     let row = e.define("row", &format!("{tile} / {tiles}"));
     let start = e.define("k", &format!("({tile} % {tiles}) * {}u", t.size()));
@@ -240,6 +242,7 @@ impl Maker<'_> {
         let (all, n) = (e.word(rows as u32), e.word(length as u32));
         (op.prepare)(&mut e)?;
         let row = e.define("row", &format!("group * {THREADS}u + l"));
+        e.lane = Some((row.clone(), rows));
         e.open(&format!("if {row} < {all} && group < params[0]"));
         let neutral = (op.neutral)(&mut e)?;
         let x = op.declare(&mut e, "x");

@@ -7,6 +7,7 @@
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Check, Res, not_here};
 use crate::queue::{Bound, Gpu};
+use crate::wgsl::lazy::Elements;
 use crate::wgsl::{Emit, Env, Place, View, Written, load, packed};
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Var};
 
@@ -76,7 +77,7 @@ impl<'a> Nest<'a> {
     }
 
     /// Writes all loops' bodies, for these indices: the results of the innermost.
-    pub fn body(&self, e: &mut Emit<'_>, at: &[String], first: Option<&str>) -> Res<Vec<(Scalar, String)>> {
+    pub fn body(&self, e: &mut Emit<'_>, at: &[String], first: Option<&str>) -> Res<Vec<Elements>> {
         for (k, (l, n)) in self.levels.iter().enumerate() {
             e.turn_index(l.body.params.first(), &at[k]);
             for (p, x) in l.body.params.iter().skip(1).zip(&l.xs) {
@@ -86,10 +87,10 @@ impl<'a> Nest<'a> {
                         continue;
                     }
                 }
-                let w = e.array(*x)?;
-                self.long_enough(e, &w, *n);
-                let row = e.row(&w, &at[k]);
-                e.bind_view(*p, row);
+                let a = e.walked(*x)?;
+                self.long_enough(e, &a.dims()[0], *n);
+                let row = e.first_axis(&a, &at[k])?;
+                e.bind(*p, row);
             }
             match (self.levels.get(k + 1), l.body.stmts.split_last()) {
                 (Some(_), Some((_, before))) => before.iter().try_for_each(|s| e.write(s))?,
@@ -97,13 +98,16 @@ impl<'a> Nest<'a> {
             }
         }
         let Some((l, _)) = self.levels.last() else { return Ok(Vec::new()) };
-        l.body.results.iter().map(|v| e.number(*v)).collect()
+        l.body.results.iter().map(|v| e.elements(*v)).collect()
     }
 
-    fn long_enough(&self, e: &mut Emit<'_>, w: &View, n: usize) {
+    fn long_enough(&self, e: &mut Emit<'_>, has: &str, n: usize) {
+        if e.known(has).is_some_and(|k| k >= n as i64) {
+            return;
+        }
         let check = e.check(Check::Bounds);
         let n = e.word(n as u32);
-        e.line(&format!("if {} < {n} {{ fault({check}); }}", w.dims[0]));
+        e.line(&format!("if {has} < {n} {{ fault({check}); }}"));
     }
 }
 
@@ -133,37 +137,61 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<
 
 /// The kinds of a loop's results.
 pub(crate) fn kinds(f: &Function, b: &Block) -> Res<Vec<Scalar>> {
-    let of = |v: &Var| Scalar::of(f.ty(*v)).map_or_else(|| not_here("arrays of arrays, or of data"), Ok);
+    let of = |v: &Var| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of arrays, or of data"), Ok);
     b.results.iter().map(of).collect()
 }
 
 fn map(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> Res<Vec<Array>> {
     let Some((last, _)) = nest.levels.last() else { return Ok(Vec::new()) };
-    let shape = nest.extents();
-    let outs = kinds(f, &last.body)?.into_iter().map(|s| gpu.empty(s, shape.clone())).collect::<Res<Vec<_>>>()?;
+    let (kinds, shape) = (kinds(f, &last.body)?, nest.extents());
     let n: usize = shape.iter().product();
+    let ranks = last.body.results.iter().map(|v| f.ty(*v).rank()).max();
     if n == 0 {
-        return Ok(outs);
+        return if ranks == Some(0) { kinds.into_iter().map(|s| gpu.empty(s, shape.clone())).collect() } else { not_here("rows that no turn makes") };
     }
-    let mut e = Emit::new(gpu, p, f, env);
+    let outs = if ranks == Some(0) { kinds.iter().map(|s| gpu.empty(*s, shape.clone())).collect::<Res<Vec<_>>>()? } else { Vec::new() };
     let split = parts(gpu, nest, &outs, env)?;
+    let mut e = Emit::new(gpu, p, f, env);
     let (first, end) = (e.word(0), e.word(n as u32));
     let dims: Vec<String> = shape.iter().map(|n| e.word(*n as u32)).collect();
     nest.prepare(&mut e, split.is_some())?;
     let i = e.define("i", &format!("group * {THREADS}u + l + {first}"));
+    e.lane = split.is_none().then(|| (i.clone(), n));
     e.open(&format!("if {i} < {end} && group < params[0]"));
     let at = indices(&mut e, &i, &dims);
     let made = nest.body(&mut e, &at, split.as_ref().map(|_| first.as_str()))?;
-    for (a, (s, x)) in outs.iter().zip(&made) {
-        let (slot, place) = match split {
-            Some(_) => (e.part(a, true)?, format!("{i} - {first}")),
-            None => (e.slot(a, true)?, i.clone()),
-        };
-        e.line(&format!("a{slot}[{place}] = {};", packed(*s, x)));
+    let outs = if ranks == Some(0) { outs } else { made.iter().map(|x| whole(gpu, &e, x, &shape)).collect::<Res<Vec<_>>>()? };
+    for (a, x) in outs.iter().zip(&made) {
+        put(&mut e, a, x, &i, split.is_some().then_some(first.as_str()))?;
     }
     e.close();
     launch(gpu, e.finish(THREADS, ""), n, split.unwrap_or(n))?;
     Ok(outs)
+}
+
+/// Room for what a thread makes, for all of them.
+fn whole(gpu: &Gpu, e: &Emit<'_>, x: &Elements, shape: &[usize]) -> Res<Array> {
+    let inner = x.dims().iter().map(|d| e.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
+    let Some(inner) = inner else { return not_here("rows whose length the host does not know") };
+    gpu.empty(x.scalar(), [shape.to_vec(), inner].concat())
+}
+
+/// Writes what a thread makes in its place: a number, or a row.
+fn put(e: &mut Emit<'_>, a: &Array, x: &Elements, i: &str, first: Option<&str>) -> Res<()> {
+    if let (Elements::Number(s, x), Some(first)) = (x, first) {
+        let slot = e.part(a, true)?;
+        e.line(&format!("a{slot}[{i} - {first}] = {};", packed(*s, x)));
+        return Ok(());
+    }
+    let slot = e.slot(a, true)?;
+    let dims = x.dims().to_vec();
+    let steps = e.steps(&dims);
+    let size = match (dims.first(), steps.first()) {
+        (Some(d), Some(s)) => e.define("k", &format!("{d} * {s}")),
+        _ => "1u".to_owned(),
+    };
+    let base = e.define("k", &format!("{i} * {size}"));
+    e.fill(&View { array: slot, scalar: a.scalar, base, dims, steps }, x)
 }
 
 /// How many elements a launch may have where an array is larger than a kernel can see; its elements are then those of the loop.

@@ -26,11 +26,8 @@ fn read(stmts: &[Stmt]) -> Vec<Var> {
     out
 }
 
-/// Such statements, each on arrays of one shape and numbers: the arrays that these variables are.
-pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>) -> Res<Vec<Array>> {
-    if !stmts.iter().all(|s| is_pointwise(&s.op)) {
-        return not_here("an operation that is not done element by element");
-    }
+/// The arrays that statements read, which are of one shape.
+fn operands(stmts: &[Stmt], env: Env<'_>) -> Res<Vec<(Var, Array)>> {
     let mut arrays: Vec<(Var, Array)> = Vec::new();
     for v in read(stmts) {
         match env(v) {
@@ -39,10 +36,16 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var]
             None => return not_here("a value that is not on the device"),
         }
     }
-    let Some(shape) = arrays.first().map(|(_, a)| a.shape.clone()) else { return not_here("operations without an array") };
-    if arrays.iter().any(|(_, a)| a.shape != shape) {
-        return not_here("arrays of different shapes");
+    if arrays.windows(2).any(|w| w[0].1.shape != w[1].1.shape) { not_here("arrays of different shapes") } else { Ok(arrays) }
+}
+
+/// Such statements, each on arrays of one shape and numbers: the arrays that these variables are.
+pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>) -> Res<Vec<Array>> {
+    if !stmts.iter().all(|s| is_pointwise(&s.op)) {
+        return not_here("an operation that is not done element by element");
     }
+    let arrays = operands(stmts, env)?;
+    let Some(shape) = arrays.first().map(|(_, a)| a.shape.clone()) else { return not_here("operations without an array") };
     let kinds = results.iter().map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of data"), Ok)).collect::<Res<Vec<_>>>()?;
     let outs = kinds.into_iter().map(|s| gpu.empty(s, shape.clone())).collect::<Res<Vec<_>>>()?;
     let n = shape.iter().product();

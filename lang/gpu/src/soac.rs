@@ -5,6 +5,7 @@ use crate::error::{Res, not_here};
 use crate::fold::{Maker, Numbers, ORIGIN, Operator, copies, reading};
 use crate::nest::{self, Nest};
 use crate::queue::Gpu;
+use crate::wgsl::lazy::Elements;
 use crate::wgsl::{Emit, Env, Place};
 use adl_ir::{Block, Function, Program, Soac, SoacKind};
 use adl_prim::Bin;
@@ -36,7 +37,8 @@ pub(crate) fn sums(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: E
         let mut at = if outer.is_empty() { Vec::new() } else { nest::indices(e, row, &dims) };
         at.push(j.to_owned());
         let made = nest.body(e, &at, split.then_some(ORIGIN))?;
-        let made: Numbers = made.into_iter().map(|(_, t)| t).collect();
+        let made = made.into_iter().map(|x| if let Elements::Number(_, t) = x { Ok(t) } else { not_here("sums of arrays") });
+        let made = made.collect::<Res<Numbers>>()?;
         Ok(copies(e, &made))
     };
     let rows: usize = outer.iter().product();

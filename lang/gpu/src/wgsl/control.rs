@@ -1,5 +1,6 @@
 //! Branches, loops, calls and reductions inside of a kernel.
 
+use super::lazy::Elements;
 use super::{Emit, Frame, Place, View, wgsl};
 use crate::array::Scalar;
 use crate::error::{Check, Res, not_here};
@@ -12,6 +13,20 @@ pub(crate) const TURNS: u32 = 1 << 22;
 
 /// Calls inside of calls, at most.
 const CALLS: usize = 64;
+
+/// Where an arm of a branch leaves a result.
+enum Target {
+    Number(Scalar, String),
+    Array(Option<View>),
+}
+
+/// What changes from turn to turn: carried values, then sums; and arrays that are collected, once it is known what they are of.
+struct Turning {
+    vars: Vec<(Scalar, String)>,
+    outs: Vec<Out>,
+    made: Vec<Option<View>>,
+    carried: usize,
+}
 
 impl Emit<'_> {
     /// Writes an operation with blocks, or a call; whether it is one.
@@ -28,33 +43,55 @@ impl Emit<'_> {
         Ok(true)
     }
 
-    /// A variable that changes, for what `v` will be.
-    fn changing(&mut self, v: Var) -> Res<(Scalar, String)> {
+    /// A variable that changes, for what `v` will be; an array's memory is taken where the first arm makes it.
+    fn changing(&mut self, v: Var) -> Res<Target> {
+        if self.ty(v).rank() > 0 {
+            return Ok(Target::Array(None));
+        }
         let s = self.scalar(v)?;
         let n = self.name("x");
         self.line(&format!("var {n}: {};", wgsl(s)));
-        Ok((s, n))
+        Ok(Target::Number(s, n))
     }
 
     fn branch(&mut self, c: Var, a: &Block, b: &Block, outs: &[Var]) -> Res<()> {
         let (_, c) = self.number(c)?;
-        // An output that no number is (a unit's text, say) is nothing that a kernel reads.
-        let to = outs.iter().map(|o| self.changing(*o)).collect::<Res<Vec<_>>>()?;
+        let mut to = outs.iter().map(|o| self.changing(*o)).collect::<Res<Vec<_>>>()?;
         self.open(&format!("if {c}"));
-        self.arm(a, &to)?;
+        self.arm(a, &mut to)?;
         self.depth -= 1;
         self.open("} else");
-        self.arm(b, &to)?;
+        self.arm(b, &mut to)?;
         self.close();
-        outs.iter().zip(to).for_each(|(o, (s, n))| self.bind(*o, Place::Number(s, n)));
+        for (o, t) in outs.iter().zip(to) {
+            match t {
+                Target::Number(s, n) => self.bind(*o, Place::Number(s, n)),
+                Target::Array(Some(w)) => self.bind(*o, Place::View(w)),
+                Target::Array(None) => return not_here("a branch without results"),
+            }
+        }
         Ok(())
     }
 
-    fn arm(&mut self, b: &Block, to: &[(Scalar, String)]) -> Res<()> {
+    fn arm(&mut self, b: &Block, to: &mut [Target]) -> Res<()> {
         self.stmts(b)?;
-        for (v, (_, n)) in b.results.iter().chain(&b.lin_results).zip(to) {
-            let (_, x) = self.number(*v)?;
-            self.line(&format!("{n} = {x};"));
+        for (v, t) in b.results.iter().chain(&b.lin_results).zip(to) {
+            match t {
+                Target::Number(_, n) => {
+                    let (_, x) = self.number(*v)?;
+                    self.line(&format!("{n} = {x};"));
+                }
+                Target::Array(w) => {
+                    let e = self.elements(*v)?;
+                    let memory = match w {
+                        Some(w) if e.dims().iter().zip(&w.dims).all(|(a, b)| self.known(a).is_some() && self.known(a) == self.known(b)) => w.clone(),
+                        Some(_) => return not_here("arms of a branch with arrays of different extents"),
+                        None => self.scratch(e.scalar(), e.dims())?,
+                    };
+                    self.fill(&memory, &e)?;
+                    *w = Some(memory);
+                }
+            }
         }
         Ok(())
     }
@@ -63,91 +100,110 @@ impl Emit<'_> {
         if !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty() {
             return not_here("linear variables in a kernel");
         }
-        if l.outs.iter().any(|o| *o != Out::Sum) {
-            return not_here("an array that a loop inside of a kernel collects");
+        if l.outs.contains(&Out::Boxed) {
+            return not_here("arrays of different shapes that a loop inside of a kernel collects");
         }
         let inits = l.init.iter().map(|v| self.number(*v)).collect::<Res<Vec<_>>>()?;
-        let mut vars = Vec::new();
-        for ((s, x), _) in inits.iter().zip(outs) {
+        let mut t = Turning { vars: Vec::new(), outs: l.outs.clone(), made: vec![None; l.outs.len()], carried: inits.len() };
+        for (s, x) in inits {
             let n = self.name("x");
             self.line(&format!("var {n} = {x};"));
-            vars.push((*s, n));
+            t.vars.push((s, n));
         }
-        for o in outs.iter().skip(l.init.len()).take(l.outs.len()) {
-            let s = self.scalar(*o)?;
+        for (o, kind) in outs.iter().skip(l.init.len()).zip(&l.outs) {
+            // Of what is collected only the kind counts here.
+            let s = if *kind == Out::Sum { self.scalar(*o)? } else { Scalar::Word };
             let n = self.name("s");
             let zero = self.zero(s);
             self.line(&format!("var {n} = {zero};"));
-            vars.push((s, n));
+            t.vars.push((s, n));
         }
-        let views = l.xs.iter().map(|v| self.array(*v)).collect::<Res<Vec<_>>>()?;
+        let xs = l.xs.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
         let turn = self.name("t");
         match &l.turns {
-            Turns::For(n) => self.counted(l, *n, &turn, &views, &vars)?,
-            Turns::While(c) => self.tested(l, c, &turn, &views, &vars)?,
+            Turns::For(n) => self.counted(l, *n, &turn, &xs, &mut t)?,
+            Turns::While(c) => self.tested(l, c, &turn, &xs, &mut t)?,
         }
-        outs.iter().zip(vars).for_each(|(o, (s, n))| self.bind(*o, Place::Number(s, n)));
+        for (k, (o, (s, n))) in outs.iter().zip(&t.vars).enumerate() {
+            let made = k.checked_sub(t.carried).and_then(|k| t.made[k].clone());
+            self.bind(*o, made.map_or_else(|| Place::Number(*s, n.clone()), Place::View));
+        }
         if let (Some(last), true) = (outs.get(l.init.len() + l.outs.len()), self.caps.i64) {
             self.bind_number(*last, Scalar::I64, &format!("i64({turn})"));
         }
         Ok(())
     }
 
-    fn counted(&mut self, l: &Loop, n: Var, turn: &str, views: &[View], vars: &[(Scalar, String)]) -> Res<()> {
+    fn counted(&mut self, l: &Loop, n: Var, turn: &str, xs: &[Elements], t: &mut Turning) -> Res<()> {
         let (_, n) = self.number(n)?;
-        let (many, short) = (self.check(Check::Turns), self.check(Check::Bounds));
-        let n = self.define("n", &format!("u32(clamp({n}, 0li, 2147483647li))"));
-        self.line(&format!("if {n} == 2147483647u {{ fault({many}); }}"));
-        let enough = views.iter().fold("true".to_owned(), |t, w| format!("{t} && {n} <= {}", w.dims[0]));
-        let n = self.define("n", &format!("select(0u, {n}, {enough} && {n} != 2147483647u)"));
-        if !views.is_empty() {
+        let mut n = self.extent(&n);
+        let known = self.known(&n);
+        if !xs.is_empty() {
+            let short = self.check(Check::Bounds);
+            let enough = xs.iter().map(|e| format!("{n} <= {}", e.dims()[0])).collect::<Vec<_>>().join(" && ");
             self.line(&format!("if !({enough}) {{ fault({short}); }}"));
+            n = self.define("n", &format!("select(0u, {n}, {enough})"));
+            known.into_iter().for_each(|k| self.know(&n, k));
         }
         self.line(&format!("var {turn} = 0u;"));
         self.open(&format!("for (; {turn} < {n}; {turn}++)"));
         let i = if l.reverse { format!("({n} - 1u - {turn})") } else { turn.to_owned() };
-        self.turn(l, &i, views, vars)?;
+        self.turn(l, &i, xs, t, Some(&n))?;
         self.close();
         Ok(())
     }
 
-    fn tested(&mut self, l: &Loop, c: &Block, turn: &str, views: &[View], vars: &[(Scalar, String)]) -> Res<()> {
-        if !views.is_empty() {
+    fn tested(&mut self, l: &Loop, c: &Block, turn: &str, xs: &[Elements], t: &mut Turning) -> Res<()> {
+        if !xs.is_empty() {
             return not_here("elements in a loop of unknown length");
         }
         let many = self.check(Check::Turns);
         self.line(&format!("var {turn} = 0u;"));
         self.open("loop");
-        c.params.iter().zip(vars).for_each(|(p, (s, n))| self.bind(*p, Place::Number(*s, n.clone())));
+        c.params.iter().zip(&t.vars).for_each(|(p, (s, n))| self.bind(*p, Place::Number(*s, n.clone())));
         self.stmts(c)?;
         let Some(test) = c.results.first() else { return not_here("a loop without a condition") };
         let (_, test) = self.number(*test)?;
         self.line(&format!("if !({test}) || failed {{ break; }}"));
         self.line(&format!("if {turn} >= {TURNS}u {{ fault({many}); break; }}"));
-        self.turn(l, turn, views, vars)?;
+        self.turn(l, turn, xs, t, None)?;
         self.line(&format!("{turn}++;"));
         self.close();
         Ok(())
     }
 
-    /// One turn: what is carried takes its new values, sums grow.
-    fn turn(&mut self, l: &Loop, i: &str, views: &[View], vars: &[(Scalar, String)]) -> Res<()> {
+    /// One turn: what is carried takes its new values, sums grow, and what is collected is written. `n` is how many turns there are.
+    fn turn(&mut self, l: &Loop, i: &str, xs: &[Elements], t: &mut Turning, n: Option<&str>) -> Res<()> {
         self.turn_index(l.body.params.first(), i);
-        let carried = l.init.len();
-        for (p, (s, n)) in l.body.params.iter().skip(1).zip(&vars[..carried]) {
+        for (p, (s, n)) in l.body.params.iter().skip(1).zip(&t.vars[..t.carried]) {
             // The body may still read it when another has changed.
             self.bind_number(*p, *s, n);
         }
-        for (p, w) in l.body.params.iter().skip(1 + carried).zip(views) {
-            let row = self.row(w, i);
-            self.bind_view(*p, row);
+        for (p, e) in l.body.params.iter().skip(1 + t.carried).zip(xs) {
+            let row = self.first_axis(e, i)?;
+            self.bind(*p, row);
         }
         self.stmts(&l.body)?;
-        let made = l.body.results.iter().map(|v| self.number(*v)).collect::<Res<Vec<_>>>()?;
-        for (k, ((s, x), (_, n))) in made.iter().zip(vars).enumerate() {
-            let x = if k < carried { x.clone() } else { self.bin(Bin::Add, *s, n, x)? };
-            // Results are named values, so that no assignment changes another's.
-            self.line(&format!("{n} = {x};"));
+        let made = l.body.results.iter().map(|v| self.elements(*v)).collect::<Res<Vec<_>>>()?;
+        for (k, e) in made.iter().enumerate() {
+            let kind = k.checked_sub(t.carried).map(|k| t.outs[k]);
+            let (s, to) = t.vars[k].clone();
+            match (kind, e) {
+                // Results are named values, so that no assignment changes another's.
+                (None, Elements::Number(_, x)) => self.line(&format!("{to} = {x};")),
+                (Some(Out::Sum), Elements::Number(_, x)) => {
+                    let x = self.bin(Bin::Add, s, &to, x)?;
+                    self.line(&format!("{to} = {x};"));
+                }
+                (Some(Out::Collect), _) => {
+                    let Some(n) = n else { return not_here("what a loop of unknown length collects") };
+                    let memory = self.scratch(e.scalar(), &[vec![n.to_owned()], e.dims().to_vec()].concat())?;
+                    let row = self.row(&memory, i);
+                    self.fill(&row, e)?;
+                    t.made[k - t.carried] = Some(memory);
+                }
+                _ => return not_here("arrays that a loop inside of a kernel carries or adds up"),
+            }
         }
         Ok(())
     }
@@ -197,7 +253,7 @@ impl Emit<'_> {
         if s.kind != SoacKind::Reduce {
             return not_here("a scan inside of a kernel");
         }
-        let views = s.arrays.iter().map(|v| self.array(*v)).collect::<Res<Vec<_>>>()?;
+        let views = s.arrays.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
         let Some(first) = views.first() else { return not_here("a reduction of nothing") };
         let mut vars = Vec::new();
         for v in &s.neutral {
@@ -207,15 +263,15 @@ impl Emit<'_> {
             vars.push((k, n));
         }
         let i = self.name("j");
-        let n = first.dims[0].clone();
+        let n = first.dims()[0].clone();
         self.open(&format!("for (var {i} = 0u; {i} < {n}; {i}++)"));
         let (accs, elems) = s.op.params.split_at(vars.len().min(s.op.params.len()));
         for (p, (k, n)) in accs.iter().zip(&vars) {
             self.bind_number(*p, *k, n);
         }
-        for (p, w) in elems.iter().zip(&views) {
-            let row = self.row(w, &i);
-            self.bind_view(*p, row);
+        for (p, e) in elems.iter().zip(&views) {
+            let row = self.first_axis(e, &i)?;
+            self.bind(*p, row);
         }
         self.stmts(&s.op)?;
         self.arm_results(&s.op, &vars)?;

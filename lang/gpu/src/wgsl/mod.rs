@@ -1,8 +1,8 @@
 //! Blocks of the IR as WGSL.
 //!
-//! A block becomes straight-line code and control flow on scalars. Arrays are seen only through views: a row, a part or the transpose of an
-//! array that the kernel reads is where its numbers stand, and costs nothing; what makes a new array inside of a block has no place here
-//! ([`crate::nest`] makes loops that only collect the kernel's own).
+//! A block becomes straight-line code and control flow on scalars. Arrays are seen through views: a row, a part or the transpose of an
+//! array is where its numbers stand, and costs nothing. Arrays that a block makes are put off or lie in the thread's own memory (`lazy`);
+//! of loops that only collect, [`crate::nest`] makes the kernel's own.
 //!
 //! - [`scalar`]: operators and functions of numbers, exhaustive by `match`: what a GPU does not do is said there.
 //! - `ops`: statements without blocks; `control`: branches, loops, calls.
@@ -11,6 +11,7 @@
 //! an element at 0 always); a loop of unknown length ends after [`control::TURNS`] turns.
 
 mod control;
+pub(crate) mod lazy;
 mod ops;
 pub mod scalar;
 
@@ -23,6 +24,7 @@ use adl_ir::{Block, FnId, Function, Lit, Program, Ty, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::rc::Rc;
 
 /// Statements of one kernel, at most: drivers take long over more.
 const STATEMENTS: usize = 20_000;
@@ -47,6 +49,8 @@ pub(crate) enum Place {
     Number(Scalar, String),
     /// An array.
     View(View),
+    /// An array that is computed where it is read.
+    Lazy(Rc<lazy::Lazy>),
     /// Nothing that code here can read.
     Nothing,
 }
@@ -87,13 +91,17 @@ pub(crate) struct Emit<'a> {
     faults: Vec<Fault>,
     known: HashMap<Var, Place>,
     zero: Option<String>,
+    /// Whole numbers that texts stand for.
+    values: HashMap<String, i64>,
+    /// The name of a number that each thread has for itself, and how many there are.
+    pub lane: Option<(String, usize)>,
     span: Span,
 }
 
 impl<'a> Emit<'a> {
     pub fn new(gpu: &'a Gpu, program: &'a Program, f: &'a Function, env: Env<'a>) -> Emit<'a> {
         let frames = vec![Frame { f, places: HashMap::new() }];
-        Emit { gpu, caps: &gpu.caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, span: Span::default() }
+        Emit { gpu, caps: &gpu.caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, values: HashMap::new(), lane: None, span: Span::default() }
     }
 
     /// A line of the kernel's body.
@@ -125,13 +133,29 @@ impl<'a> Emit<'a> {
     pub fn define(&mut self, kind: &str, value: &str) -> String {
         let n = self.name(kind);
         self.line(&format!("let {n} = {value};"));
+        if let Some(k) = self.known(value) {
+            self.know(&n, k);
+        }
         n
+    }
+
+    /// Notes what a text stands for.
+    pub fn know(&mut self, text: &str, k: i64) {
+        self.values.insert(text.to_owned(), k);
+    }
+
+    /// The whole number that a text stands for, if the host knows it.
+    pub fn known(&self, text: &str) -> Option<i64> {
+        let inner = text.strip_prefix("i64(").and_then(|t| t.strip_suffix(')'));
+        self.values.get(text).or_else(|| self.values.get(inner?)).copied()
     }
 
     /// A word that the host gives.
     pub fn word(&mut self, w: u32) -> String {
         self.words.push(w);
-        format!("params[{}]", self.words.len() + 1)
+        let text = format!("params[{}]", self.words.len() + 1);
+        self.know(&text, i64::from(w));
+        text
     }
 
     /// A word that is 0, which compilers do not know.
@@ -162,6 +186,9 @@ impl<'a> Emit<'a> {
                 format!("bitcast<{}>(u64({low}) | (u64({high}) << 32u))", wgsl(scalar))
             }
         };
+        if let Lit::I64(n) = l {
+            self.know(&text, *n);
+        }
         Ok(Place::Number(scalar, text))
     }
 
@@ -298,7 +325,7 @@ impl<'a> Emit<'a> {
     pub fn number(&mut self, v: Var) -> Res<(Scalar, String)> {
         match self.place(v)? {
             Place::Number(s, t) => Ok((s, t)),
-            Place::View(_) => not_here("an array in the place of a number"),
+            Place::View(_) | Place::Lazy(_) => not_here("an array in the place of a number"),
             Place::Nothing => not_here("a text or data in a kernel"),
         }
     }
@@ -307,6 +334,7 @@ impl<'a> Emit<'a> {
     pub fn array(&mut self, v: Var) -> Res<View> {
         match self.place(v)? {
             Place::View(w) => Ok(w),
+            Place::Lazy(l) => self.stored(&lazy::Elements::Lazy(l)),
             Place::Number(..) | Place::Nothing => not_here("no array in the place of one"),
         }
     }

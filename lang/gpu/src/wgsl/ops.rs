@@ -5,7 +5,7 @@ use super::{Emit, Place, View, load};
 use crate::array::Scalar;
 use crate::error::{Check, Res, not_here};
 use adl_ir::{Block, Op, Stmt, Ty, Var};
-use adl_prim::Bin;
+use adl_prim::Prim;
 
 impl Emit<'_> {
     /// Writes the statements of a block, whose parameters are bound.
@@ -27,6 +27,15 @@ impl Emit<'_> {
                 outs.iter().for_each(|o| self.bind(*o, p.clone()));
                 Ok(())
             }
+            (Op::Prim(p @ (Prim::Minimum | Prim::Maximum | Prim::Argmin | Prim::Argmax), args), [out]) if args.len() == 1 => {
+                let a = self.elements(args[0])?;
+                let (x, i) = self.extreme(&a, matches!(p, Prim::Minimum | Prim::Argmin))?;
+                match p {
+                    Prim::Minimum | Prim::Maximum => self.bind_number(*out, a.scalar(), &x),
+                    _ => self.turn_index(Some(out), &i),
+                }
+                Ok(())
+            }
             (Op::Prim(p, args), _) => {
                 let seen: Vec<Var> = args.iter().copied().filter(|v| !matches!(self.ty(*v), Ty::Str | Ty::Data(_))).collect();
                 let args = seen.into_iter().map(|v| self.number(v)).collect::<Res<Vec<_>>>()?;
@@ -41,8 +50,17 @@ impl Emit<'_> {
 
     /// An operation with one result.
     fn one(&mut self, op: &Op, out: Var) -> Res<()> {
+        if let Some(made) = self.put_off(op)? {
+            self.bind(out, made.place());
+            return Ok(());
+        }
         match op {
             Op::Lit(adl_ir::Lit::Str(_)) => self.bind(out, Place::Nothing),
+            Op::Replicate { n, a } => {
+                let made = self.copies(*n, *a)?;
+                self.bind(out, made.place());
+            }
+            Op::Stack { elems, .. } => self.stack(elems, out)?,
             Op::Index { a, at, .. } => self.index(*a, at, out)?,
             Op::Slice { .. } | Op::Transpose(_) | Op::Reverse(_) => self.part_of(op, out)?,
             Op::Zero(_) => {
@@ -91,25 +109,28 @@ impl Emit<'_> {
     fn of_array(&mut self, op: &Op) -> Res<(Scalar, String)> {
         match op {
             Op::Dim(a, axis) => {
-                let d = self.array(*a)?.dims.get(*axis as usize).cloned().unwrap_or_default();
+                let d = self.elements(*a)?.dims().get(*axis as usize).cloned().unwrap_or_default();
                 self.int_of(&d)
             }
             Op::Count(a) => {
-                let all = self.array(*a)?.dims.join(" * ");
+                let all = self.elements(*a)?.dims().join(" * ");
                 self.int_of(&format!("({all})"))
             }
             Op::Sum { a, .. } | Op::Total { a, .. } => {
-                let w = self.array(*a)?;
-                self.sum(&w, None)
+                let x = self.elements(*a)?;
+                if matches!(op, Op::Sum { .. }) && x.dims().len() != 1 {
+                    return not_here("sums of matrices inside of a kernel");
+                }
+                self.sum(&x, None)
             }
             Op::Dot(a, b) => {
-                let (x, y) = (self.array(*a)?, self.array(*b)?);
+                let (x, y) = (self.elements(*a)?, self.elements(*b)?);
                 self.sum(&x, Some(&y))
             }
-            Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Zero(_) | Op::Index { .. } | Op::Slice { .. }
+            Op::Replicate { .. } | Op::Stack { .. } | Op::Lit(_) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Zero(_) | Op::Index { .. } | Op::Slice { .. }
             | Op::Transpose(_) | Op::Reverse(_) | Op::Dup(_) | Op::Drop(_) | Op::Prim(..) => not_here("an operation that gives no number"),
             Op::Shape(_) | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::Gather { .. } | Op::GatherAdd { .. } | Op::Rotate { .. } | Op::Concat { .. }
-            | Op::Reshape { .. } | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. } | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. }
+            | Op::Reshape { .. } | Op::Spread { .. } | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. }
             | Op::Nonzero(_) | Op::Zeros(_) => not_here("an array that is made inside of a kernel"),
             Op::Con { .. } | Op::Fields { .. } | Op::If(..) | Op::Switch(..) | Op::Loop(_) | Op::Call { .. } | Op::Soac(_) | Op::ReduceByIndex { .. } => not_here("data inside of a kernel"),
         }
@@ -118,6 +139,23 @@ impl Emit<'_> {
     fn int_of(&mut self, word: &str) -> Res<(Scalar, String)> {
         self.has(Scalar::I64)?;
         Ok((Scalar::I64, format!("i64({word})")))
+    }
+
+    /// An array of numbers, or of rows.
+    fn stack(&mut self, elems: &[Var], out: Var) -> Res<()> {
+        let all = elems.iter().map(|v| self.elements(*v)).collect::<Res<Vec<_>>>()?;
+        let Some(first) = all.first() else { return not_here("an array of nothing") };
+        let n = self.word(all.len() as u32);
+        let to = self.scratch(first.scalar(), &[vec![n], first.dims().to_vec()].concat())?;
+        for (k, e) in all.iter().enumerate() {
+            if e.dims().iter().zip(&to.dims[1..]).any(|(a, b)| self.known(a) != self.known(b)) {
+                return not_here("rows of different lengths in a kernel");
+            }
+            let row = self.row(&to, &format!("{k}u"));
+            self.fill(&row, e)?;
+        }
+        self.bind(out, Place::View(to));
+        Ok(())
     }
 
     /// An element, or the part at the leading indices.
@@ -180,46 +218,5 @@ impl Emit<'_> {
         };
         self.bind(out, Place::View(w));
         Ok(())
-    }
-
-    /// The sum of the numbers of a view, or of their products with those of another, one after the other.
-    fn sum(&mut self, w: &View, other: Option<&View>) -> Res<(Scalar, String)> {
-        if let Some(o) = other {
-            let check = self.check(Check::Bounds);
-            let same = w.dims.iter().zip(&o.dims).map(|(a, b)| format!("{a} == {b}")).collect::<Vec<_>>().join(" && ");
-            let same = self.define("f", &same);
-            self.line(&format!("if !({same}) {{ fault({check}); }}"));
-            let mut first = w.clone();
-            first.dims[0] = self.define("k", &format!("select(0u, {}, {same})", w.dims[0]));
-            return self.added(&first, other);
-        }
-        if w.dims.len() != 1 {
-            return not_here("sums of matrices inside of a kernel");
-        }
-        self.added(w, None)
-    }
-
-    fn added(&mut self, w: &View, other: Option<&View>) -> Res<(Scalar, String)> {
-        let sum = self.name("s");
-        let zero = self.zero(w.scalar);
-        self.line(&format!("var {sum} = {zero};"));
-        let (mut at, mut beside, mut depth) = (w.clone(), other.cloned(), 0);
-        while !at.dims.is_empty() {
-            let i = self.name("j");
-            let n = at.dims[0].clone();
-            self.open(&format!("for (var {i} = 0u; {i} < {n}; {i}++)"));
-            depth += 1;
-            at = self.row(&at, &i);
-            beside = beside.map(|b| self.row(&b, &i));
-        }
-        let mut x = load(at.array, at.scalar, &at.base);
-        if let Some(b) = beside {
-            let y = load(b.array, b.scalar, &b.base);
-            x = self.bin(Bin::Mul, w.scalar, &x, &y)?;
-        }
-        let next = self.bin(Bin::Add, w.scalar, &sum, &x)?;
-        self.line(&format!("{sum} = {next};"));
-        (0..depth).for_each(|_| self.close());
-        Ok((w.scalar, sum))
     }
 }

@@ -102,6 +102,11 @@ impl Emit<'_> {
         let negative = match l {
             Lit::F64(x) if *x == 0.0 => x.is_sign_negative(),
             Lit::F32(x) if *x == 0.0 => x.is_sign_negative(),
+            Lit::I64(n) => {
+                let (s, t) = literal(l)?;
+                self.know(&t, *n);
+                return Ok((s, t));
+            }
             _ => return literal(l),
         };
         let s = if matches!(l, Lit::F64(_)) { Scalar::F64 } else { Scalar::F32 };
@@ -163,7 +168,7 @@ impl Emit<'_> {
     fn int_bin(&mut self, b: Bin, x: &str, y: &str) -> Res<String> {
         let check = self.check(Check::Overflow);
         let zero = if matches!(b, Bin::IntDiv | Bin::Rem) { self.check(Check::Zero) } else { String::new() };
-        Ok(match b {
+        let text = match b {
             Bin::Add => format!("l_add({x}, {y}, {check})"),
             Bin::Sub => format!("l_sub({x}, {y}, {check})"),
             Bin::Mul | Bin::Scale => format!("l_mul({x}, {y}, {check})"),
@@ -173,7 +178,16 @@ impl Emit<'_> {
             Bin::Max => format!("max({x}, {y})"),
             Bin::StepLe => format!("select(0li, 1li, {x} <= {y})"),
             Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return not_here("a real operator on Ints"),
-        })
+        };
+        // Extents are often such.
+        let known = self.known(x).zip(self.known(y)).and_then(|(x, y)| match b {
+            Bin::Add => x.checked_add(y),
+            Bin::Sub => x.checked_sub(y),
+            Bin::Mul => x.checked_mul(y),
+            _ => None,
+        });
+        known.into_iter().for_each(|k| self.know(&text, k));
+        Ok(text)
     }
 
     /// A conversion.

@@ -1,0 +1,343 @@
+//! Arrays that are made inside of a kernel.
+//!
+//! Arithmetic on arrays is put off ([`Lazy`]): whoever reads an element computes it. What is not cheap to compute again, what a loop
+//! collects, and what must lie in memory goes to *scratch*: memory of the kernel in which every thread has its own numbers, so many for
+//! all of them; so extents must be known on the host. Neighbouring threads have neighbouring numbers.
+
+use super::{Emit, Place, View, load, packed};
+use crate::array::Scalar;
+use crate::error::{Check, Res, not_here};
+use crate::wgsl::scalar::compare;
+use adl_ir::{Cmp, Conv, Op, Var};
+use adl_prim::{Bin, Un};
+use std::rc::Rc;
+
+/// Operations that are put off inside of each other, at most: each reader does them all again.
+const DEPTH: u32 = 4;
+
+/// What has elements.
+#[derive(Clone, Debug)]
+pub(crate) enum Elements {
+    /// A number, at each place.
+    Number(Scalar, String),
+    View(View),
+    Lazy(Rc<Lazy>),
+}
+
+/// An array that is computed where it is read.
+#[derive(Debug)]
+pub(crate) struct Lazy {
+    scalar: Scalar,
+    dims: Vec<String>,
+    depth: u32,
+    op: Late,
+}
+
+#[derive(Debug)]
+enum Late {
+    Same(Elements),
+    Un(Un, Elements),
+    Bin(Bin, Elements, Elements),
+    Cmp(Cmp, Elements, Elements),
+    Not(Elements),
+    Select(Elements, Elements, Elements),
+    Convert(Conv, Elements),
+}
+
+impl Elements {
+    pub fn dims(&self) -> &[String] {
+        match self {
+            Elements::Number(..) => &[],
+            Elements::View(w) => &w.dims,
+            Elements::Lazy(l) => &l.dims,
+        }
+    }
+
+    pub fn scalar(&self) -> Scalar {
+        match self {
+            Elements::Number(s, _) => *s,
+            Elements::View(w) => w.scalar,
+            Elements::Lazy(l) => l.scalar,
+        }
+    }
+
+    fn depth(&self) -> u32 {
+        if let Elements::Lazy(l) = self { l.depth } else { 0 }
+    }
+
+    /// As what a variable is.
+    pub fn place(self) -> Place {
+        match self {
+            Elements::Number(s, t) => Place::Number(s, t),
+            Elements::View(w) => Place::View(w),
+            Elements::Lazy(l) => Place::Lazy(l),
+        }
+    }
+}
+
+/// Whether computing it again costs little.
+fn cheap(op: &Op) -> bool {
+    match op {
+        Op::Un(u, _) => matches!(u, Un::Neg | Un::Abs | Un::Sign | Un::Relu | Un::Step | Un::Floor | Un::Ceil | Un::Round),
+        Op::Bin(b, ..) => !matches!(b, Bin::Pow | Bin::Atan2 | Bin::Hypot | Bin::Rem),
+        _ => true,
+    }
+}
+
+impl Emit<'_> {
+    /// What has elements, or is one.
+    pub(crate) fn elements(&mut self, v: Var) -> Res<Elements> {
+        match self.place(v)? {
+            Place::Number(s, t) => Ok(Elements::Number(s, t)),
+            Place::View(w) => Ok(Elements::View(w)),
+            Place::Lazy(l) => Ok(Elements::Lazy(l)),
+            Place::Nothing => not_here("a text or data in a kernel"),
+        }
+    }
+
+    /// An operation on arrays, element by element, put off; `None` where its operands are numbers, or it is another.
+    pub(super) fn put_off(&mut self, op: &Op) -> Res<Option<Elements>> {
+        if !crate::pointwise::is_pointwise(op) || matches!(op, Op::Lit(_) | Op::Dup(_) | Op::Drop(_)) {
+            return Ok(None);
+        }
+        let (mut all, mut vars) = (Vec::new(), Vec::new());
+        op.each_operand(&mut |v| vars.push(v));
+        for v in vars {
+            all.push(self.elements(v)?);
+        }
+        let Some(first) = all.iter().find(|e| !e.dims().is_empty()) else { return Ok(None) };
+        let (mut dims, scalar) = (first.dims().to_vec(), all[all.len() - 1].scalar());
+        for e in &all {
+            if !e.dims().is_empty() {
+                dims = self.agreed(&dims, e.dims())?;
+            }
+        }
+        let depth = all.iter().map(Elements::depth).max().unwrap_or(0) + 1;
+        if depth > 3 * DEPTH {
+            return not_here("a long computation on arrays whose extents the host does not know");
+        }
+        let mut next = all.into_iter();
+        let mut take = || next.next().map_or_else(|| not_here("an operand is missing"), Ok);
+        let (scalar, late) = match op {
+            Op::Un(u, _) => (scalar, Late::Un(*u, take()?)),
+            Op::Bin(b, ..) => (scalar, Late::Bin(*b, take()?, take()?)),
+            Op::Cmp(c, ..) => (Scalar::Bool, Late::Cmp(*c, take()?, take()?)),
+            Op::Not(_) => (Scalar::Bool, Late::Not(take()?)),
+            Op::Select(..) => (scalar, Late::Select(take()?, take()?, take()?)),
+            Op::Convert(c, _) => (converted(*c), Late::Convert(*c, take()?)),
+            _ => return Ok(None),
+        };
+        let made = Elements::Lazy(Rc::new(Lazy { scalar, dims, depth, op: late }));
+        let small = made.dims().iter().all(|d| self.known(d).is_some()) && self.lane.is_some();
+        if small && (!cheap(op) || depth > DEPTH) { self.stored(&made).map(|w| Some(Elements::View(w))) } else { Ok(Some(made)) }
+    }
+
+    /// `n` copies of an element.
+    pub(super) fn copies(&mut self, n: Var, a: Var) -> Res<Elements> {
+        let ((_, n), a) = (self.number(n)?, self.elements(a)?);
+        let extent = self.extent(&n);
+        let dims = [vec![extent], a.dims().to_vec()].concat();
+        Ok(Elements::Lazy(Rc::new(Lazy { scalar: a.scalar(), dims, depth: a.depth() + 1, op: Late::Same(a) })))
+    }
+
+    /// An Int as an extent: a word, 0 where it is negative; what is too large fails a check.
+    pub(super) fn extent(&mut self, n: &str) -> String {
+        let many = self.check(Check::Turns);
+        let known = self.known(n);
+        let w = self.define("n", &format!("u32(clamp({n}, 0li, 2147483647li))"));
+        match known {
+            Some(k) => {
+                self.know(&w, k.clamp(0, 2_147_483_647));
+                w
+            }
+            None => {
+                self.line(&format!("if {w} == 2147483647u {{ fault({many}); }}"));
+                self.define("n", &format!("select({w}, 0u, {w} == 2147483647u)"))
+            }
+        }
+    }
+
+    /// The extents of two arrays that must be the same; where they are not, a check fails and there are no elements.
+    fn agreed(&mut self, a: &[String], b: &[String]) -> Res<Vec<String>> {
+        if a.len() != b.len() {
+            return not_here("arrays of different ranks inside of a kernel");
+        }
+        let differ: Vec<String> = a.iter().zip(b).filter(|(x, y)| x != y && (self.known(x).is_none() || self.known(x) != self.known(y))).map(|(x, y)| format!("{x} == {y}")).collect();
+        let mut dims = a.to_vec();
+        if !differ.is_empty() {
+            let check = self.check(Check::Bounds);
+            let same = self.define("f", &differ.join(" && "));
+            self.line(&format!("if !{same} {{ fault({check}); }}"));
+            let known = self.known(&dims[0]);
+            dims[0] = self.define("n", &format!("select(0u, {}, {same})", dims[0]));
+            let name = dims[0].clone();
+            known.into_iter().for_each(|k| self.know(&name, k));
+        }
+        Ok(dims)
+    }
+
+    /// The element at indices that are in bounds.
+    pub(crate) fn at(&mut self, e: &Elements, at: &[String]) -> Res<String> {
+        match e {
+            Elements::Number(_, t) => Ok(t.clone()),
+            Elements::View(w) => {
+                let last = at.iter().try_fold(w.clone(), |w, i| if w.dims.is_empty() { not_here("too many indices") } else { Ok(self.row(&w, i)) })?;
+                Ok(self.define("v", &load(last.array, last.scalar, &last.base)))
+            }
+            Elements::Lazy(l) => {
+                let t = match &l.op {
+                    Late::Same(a) => return self.at(a, &at[1..]),
+                    Late::Un(u, a) => {
+                        let x = self.at(a, at)?;
+                        self.un(*u, a.scalar(), &x)?
+                    }
+                    Late::Bin(b, x, y) => {
+                        let (p, q) = (self.at(x, at)?, self.at(y, at)?);
+                        self.bin(*b, x.scalar(), &p, &q)?
+                    }
+                    Late::Cmp(c, x, y) => {
+                        let (p, q) = (self.at(x, at)?, self.at(y, at)?);
+                        compare(*c, x.scalar(), &p, &q)
+                    }
+                    Late::Not(a) => format!("(!{})", self.at(a, at)?),
+                    Late::Select(c, x, y) => {
+                        let (c, p, q) = (self.at(c, at)?, self.at(x, at)?, self.at(y, at)?);
+                        format!("select({q}, {p}, {c})")
+                    }
+                    Late::Convert(c, a) => {
+                        let x = self.at(a, at)?;
+                        self.convert(*c, a.scalar(), &x)?.1
+                    }
+                };
+                Ok(self.define("v", &t))
+            }
+        }
+    }
+
+    /// Loops over all indices of an array: their names. Each is to be closed.
+    pub(crate) fn indices(&mut self, dims: &[String]) -> Vec<String> {
+        let mut at = Vec::new();
+        for d in dims {
+            let i = self.name("j");
+            self.open(&format!("for (var {i} = 0u; {i} < {d}; {i}++)"));
+            at.push(i);
+        }
+        at
+    }
+
+    /// Memory of these extents, for each thread its own.
+    pub(crate) fn scratch(&mut self, scalar: Scalar, dims: &[String]) -> Res<View> {
+        let Some((lane, lanes)) = self.lane.clone() else { return not_here("an array that is made inside of this kernel") };
+        let known = dims.iter().map(|d| self.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
+        let Some(known) = known else { return not_here("an array inside of a kernel whose extents the host does not know") };
+        let numbers = known.iter().chain([&lanes]).try_fold(1usize, |n, k| n.checked_mul(*k)).filter(|n| (*n as u64).saturating_mul(scalar.bytes()) <= self.caps.binding);
+        if numbers.is_none() {
+            return not_here("arrays inside of a kernel that take more memory than it may see");
+        }
+        let array = self.gpu.empty(scalar, [known.clone(), vec![lanes]].concat())?;
+        let slot = self.slot(&array, true)?;
+        let mut steps = Vec::new();
+        for k in 0..known.len() {
+            steps.push(self.word((known[k + 1..].iter().product::<usize>() * lanes) as u32));
+        }
+        // Extents by words of their own: the names of `dims` may end before this array does.
+        let dims = known.iter().map(|n| self.word(*n as u32)).collect();
+        Ok(View { array: slot, scalar, base: lane, dims, steps })
+    }
+
+    /// An array in memory.
+    pub(crate) fn stored(&mut self, e: &Elements) -> Res<View> {
+        if let Elements::View(w) = e {
+            return Ok(w.clone());
+        }
+        let to = self.scratch(e.scalar(), e.dims())?;
+        self.fill(&to, e)?;
+        Ok(to)
+    }
+
+    /// Writes an array, or a number, into memory of its extents.
+    pub(crate) fn fill(&mut self, to: &View, e: &Elements) -> Res<()> {
+        let dims = e.dims().to_vec();
+        let at = self.indices(&dims);
+        let x = self.at(e, &at)?;
+        let place = at.iter().fold(to.clone(), |w, i| self.row(&w, i));
+        self.line(&format!("a{}[{}] = {};", place.array, place.base, packed(to.scalar, &x)));
+        at.iter().for_each(|_| self.close());
+        Ok(())
+    }
+
+    /// An element of the first axis, as what a variable is.
+    pub(crate) fn first_axis(&mut self, e: &Elements, i: &str) -> Res<Place> {
+        match e {
+            Elements::View(w) => {
+                let row = self.row(w, i);
+                if row.dims.is_empty() {
+                    let x = self.define("v", &load(row.array, row.scalar, &row.base));
+                    return Ok(Place::Number(row.scalar, x));
+                }
+                Ok(Place::View(row))
+            }
+            Elements::Lazy(l) if l.dims.len() == 1 => Ok(Place::Number(l.scalar, self.at(e, &[i.to_owned()])?)),
+            Elements::Lazy(_) | Elements::Number(..) => not_here("rows of what has none"),
+        }
+    }
+
+    /// What a loop reads elements of, before it begins: rows of what is put off are stored.
+    pub(crate) fn walked(&mut self, v: Var) -> Res<Elements> {
+        match self.elements(v)? {
+            e @ Elements::Lazy(_) if e.dims().len() > 1 => self.stored(&e).map(Elements::View),
+            Elements::Number(..) => not_here("a number in the place of an array"),
+            e => Ok(e),
+        }
+    }
+
+    /// The sum of all elements, or of their products with those of another, one after the other.
+    pub(super) fn sum(&mut self, a: &Elements, other: Option<&Elements>) -> Res<(Scalar, String)> {
+        let dims = match other {
+            Some(b) => self.agreed(a.dims(), b.dims())?,
+            None => a.dims().to_vec(),
+        };
+        let (sum, zero) = (self.name("s"), self.zero(a.scalar()));
+        self.line(&format!("var {sum} = {zero};"));
+        let at = self.indices(&dims);
+        let mut x = self.at(a, &at)?;
+        if let Some(b) = other {
+            let y = self.at(b, &at)?;
+            x = self.bin(Bin::Mul, a.scalar(), &x, &y)?;
+        }
+        let next = self.bin(Bin::Add, a.scalar(), &sum, &x)?;
+        self.line(&format!("{sum} = {next};"));
+        at.iter().for_each(|_| self.close());
+        Ok((a.scalar(), sum))
+    }
+
+    /// The first of the least (or largest) elements of a vector, and its index; a nan is before all. There must be one.
+    pub(super) fn extreme(&mut self, a: &Elements, least: bool) -> Res<(String, String)> {
+        let [n] = a.dims() else { return not_here("the extremes of a matrix in a kernel") };
+        let (n, s) = (n.clone(), a.scalar());
+        let (best, place) = (self.name("x"), self.name("i"));
+        let check = self.check(Check::Bounds);
+        self.line(&format!("if {n} == 0u {{ fault({check}); }}"));
+        self.line(&format!("var {best}: {};", super::wgsl(s)));
+        self.line(&format!("var {place} = 0u;"));
+        let at = self.indices(&[n]);
+        let x = self.at(a, &at)?;
+        let is_nan = |x: &str| match s {
+            Scalar::F64 => format!("d_is_nan({x})"),
+            Scalar::F32 => format!("s_is_nan({x})"),
+            Scalar::I64 | Scalar::Bool | Scalar::Word => "false".to_owned(),
+        };
+        let better = compare(if least { Cmp::Lt } else { Cmp::Gt }, s, &x, &best);
+        self.line(&format!("if {0} == 0u || (!{1} && ({2} || {better})) {{ {best} = {x}; {place} = {0}; }}", at[0], is_nan(&best), is_nan(&x)));
+        self.close();
+        Ok((best, place))
+    }
+}
+
+fn converted(c: Conv) -> Scalar {
+    match c {
+        Conv::ToF64 => Scalar::F64,
+        Conv::ToF32 => Scalar::F32,
+        Conv::ToI64 => Scalar::I64,
+    }
+}

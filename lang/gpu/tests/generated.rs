@@ -1,0 +1,132 @@
+//! Statements of random programs, on the device and by the reference evaluator.
+
+mod common;
+
+use adl_gpu::{Array, Data, Error, Gpu, Operand, Res, Scalar, index, nest, pointwise, soac};
+use adl_ir::{Block, Function, Lit, Op, Program, Stmt, Ty, Val, Var, generate};
+use std::collections::HashMap;
+
+/// What a statement reads that stands before it, those inside of its blocks too.
+fn free(s: &Stmt) -> Vec<Var> {
+    fn block(b: &Block, read: &mut Vec<Var>, made: &mut Vec<Var>) {
+        made.extend(b.params.iter().chain(&b.lin_params));
+        b.stmts.iter().for_each(|s| stmt(s, read, made));
+        read.extend(b.results.iter().chain(&b.lin_results));
+    }
+    fn stmt(s: &Stmt, read: &mut Vec<Var>, made: &mut Vec<Var>) {
+        s.op.each_operand(&mut |v| read.push(v));
+        s.op.blocks().into_iter().for_each(|b| block(b, read, made));
+        made.extend(s.outs.iter().chain(&s.lin_outs));
+    }
+    let (mut read, mut made) = (Vec::new(), Vec::new());
+    stmt(s, &mut read, &mut made);
+    read.retain(|v| !made.contains(v));
+    read.sort();
+    read.dedup();
+    read
+}
+
+/// What some variables are after so many statements.
+fn values(p: &Program, f: &Function, args: &[Val], stmts: usize, of: &[Var]) -> Vec<Val> {
+    let mut p = p.clone();
+    let body = Block { stmts: f.body.stmts[..stmts].to_vec(), results: of.to_vec(), ..f.body.clone() };
+    let id = p.add(Function { body, ..f.clone() });
+    adl_ir::eval::run(&p, id, args, &[]).unwrap().results
+}
+
+/// A value on the device, if it has a place there.
+fn operand(gpu: &Gpu, ty: &Ty, v: &Val) -> Option<Operand> {
+    let scalar = Scalar::of(ty.scalar())?;
+    let leaves = v.leaves();
+    let data = match scalar {
+        Scalar::F64 => Data::F64(leaves.iter().filter_map(|v| v.float()).collect()),
+        Scalar::F32 => Data::F32(leaves.iter().filter_map(|v| v.float()).map(|x| x as f32).collect()),
+        Scalar::I64 => Data::I64(leaves.iter().filter_map(|v| if let Val::I64(n) = v { Some(*n) } else { None }).collect()),
+        Scalar::Bool | Scalar::Word => Data::Bool(leaves.iter().map(|v| **v == Val::Bool(true)).collect()),
+    };
+    match v {
+        Val::Array(a) => gpu.array(&data, a.shape.clone()).ok().map(Operand::Array),
+        Val::F64(x) => Some(Operand::Number(Lit::F64(*x))),
+        Val::F32(x) => Some(Operand::Number(Lit::F32(*x))),
+        Val::I64(x) => Some(Operand::Number(Lit::I64(*x))),
+        Val::Bool(x) => Some(Operand::Number(Lit::Bool(*x))),
+        _ => None,
+    }
+}
+
+/// A statement on the device.
+fn on_device(gpu: &Gpu, p: &Program, f: &Function, s: &Stmt, env: &dyn Fn(Var) -> Option<Operand>) -> Res<Vec<Array>> {
+    let array = |v: &Var| match env(*v) {
+        Some(Operand::Array(a)) => Ok(a),
+        _ => Err(Error::NotHere("no array".to_owned())),
+    };
+    match &s.op {
+        Op::Loop(l) => nest::run(gpu, p, f, l, env),
+        Op::Soac(x) => soac::run(gpu, p, f, x, env),
+        Op::ReduceByIndex { dest, op, neutral, keys, values } => {
+            let (dest, values) = (dest.iter().map(array).collect::<Res<Vec<_>>>()?, values.iter().map(array).collect::<Res<Vec<_>>>()?);
+            index::reduce_by_index(gpu, p, f, &index::ByIndex { dest: &dest, op, neutral, keys: &array(keys)?, values: &values }, env)
+        }
+        op if pointwise::is_pointwise(op) && s.outs.iter().all(|v| f.ty(*v).rank() > 0) => pointwise::run(gpu, p, f, std::slice::from_ref(s), &s.outs, env),
+        _ => Err(Error::NotHere("nothing for kernels".to_owned())),
+    }
+}
+
+fn numbers(d: &Data) -> Vec<f64> {
+    match d {
+        Data::F64(x) => x.clone(),
+        Data::F32(x) => x.iter().map(|x| f64::from(*x)).collect(),
+        Data::I64(x) => x.iter().map(|x| *x as f64).collect(),
+        Data::Bool(x) => x.iter().map(|x| f64::from(u8::from(*x))).collect(),
+        Data::Word(x) => x.iter().map(|x| f64::from(*x)).collect(),
+    }
+}
+
+fn number(v: &Val) -> f64 {
+    match v {
+        Val::I64(n) => *n as f64,
+        Val::Bool(b) => f64::from(u8::from(*b)),
+        other => other.float().unwrap_or(f64::NAN),
+    }
+}
+
+/// Compares all statements of a program that kernels take: how many did, and why others did not.
+fn check(gpu: &Gpu, g: &generate::Generated, refused: &mut HashMap<String, usize>) -> usize {
+    let (f, mut done) = (g.program.func(g.main).clone(), 0);
+    for (k, s) in f.body.stmts.iter().enumerate() {
+        if !matches!(s.op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. }) && !pointwise::is_pointwise(&s.op) || s.outs.iter().all(|v| f.ty(*v).rank() == 0) && pointwise::is_pointwise(&s.op) {
+            continue;
+        }
+        let read = free(s);
+        let known: HashMap<Var, Operand> = read.iter().zip(values(&g.program, &f, &g.args, k, &read)).filter_map(|(v, x)| Some((*v, operand(gpu, f.ty(*v), &x)?))).collect();
+        let outs = match on_device(gpu, &g.program, &f, s, &|v| known.get(&v).cloned()) {
+            Ok(outs) => outs,
+            Err(Error::NotHere(why)) => {
+                *refused.entry(why).or_default() += 1;
+                continue;
+            }
+            Err(e) => panic!("seed {} size {}, statement {k}: {e}", g.seed, g.size),
+        };
+        let want = values(&g.program, &f, &g.args, k + 1, &s.outs);
+        for (a, w) in outs.iter().zip(&want) {
+            let (got, want): (Vec<f64>, Vec<f64>) = (numbers(&gpu.read(a).unwrap()), w.leaves().iter().map(|v| number(v)).collect());
+            let near = got.len() == want.len() && got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-11 * b.abs().max(1.0) || a == b || a.is_nan() && b.is_nan());
+            assert!(near, "seed {} size {}, statement {k}: {got:?} instead of {want:?}\n{}", g.seed, g.size, adl_ir::print::head(&g.program, &f, s));
+        }
+        done += 1;
+    }
+    done
+}
+
+#[test]
+fn statements_of_random_programs_are_the_evaluators() {
+    let gpu = common::gpu();
+    let (mut done, mut refused) = (0, HashMap::new());
+    for seed in 0..250 {
+        done += check(&gpu, &generate::program(seed, 8 + (seed % 30) as usize), &mut refused);
+    }
+    let mut why: Vec<_> = refused.into_iter().collect();
+    why.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+    println!("{done} statements; not for kernels: {why:#?}");
+    assert!(done > 300, "only {done} statements ran: {why:#?}");
+}
