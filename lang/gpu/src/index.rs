@@ -142,68 +142,81 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
     if of.bins <= FEW { few(m, op, of, dest) } else { many(m, op, of, dest) }
 }
 
-/// Threads have bins of their own.
+/// Tuples with a Bool before them, and how two such become one: `both` says where the operator is applied, else it is the second where
+/// its Bool holds, and the first where not.
+fn marked<'a>(op: &'a Operator<'_>, both: &'a dyn Fn(&str, &str) -> String) -> impl Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers> + 'a {
+    move |e, x, y| {
+        let made = op.declare(e, "m");
+        e.open(&format!("if {}", both(&x[0], &y[0])));
+        let z = (op.combine)(e, &x[1..], &y[1..])?;
+        fold::assign(e, &made, &z);
+        e.close();
+        e.open(&format!("else if {}", y[0]));
+        fold::assign(e, &made, &y[1..]);
+        e.close();
+        e.open("else");
+        fold::assign(e, &made, &x[1..]);
+        e.close();
+        Ok([format!("({} || {})", x[0], y[0])].into_iter().chain(made).collect())
+    }
+}
+
+/// Threads have bins of their own, of which a Bool says whether anything is in them.
 fn few(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
     let threads = of.count.div_ceil(32).min(BINS / of.bins).max(1);
-    let run = of.count.div_ceil(threads);
-    let own = op.kinds.iter().map(|s| m.gpu.empty(*s, vec![of.bins, threads])).collect::<Res<Vec<_>>>()?;
+    let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
+    let both = |x: &str, y: &str| format!("{x} && {y}");
+    let combine = marked(op, &both);
+    let full = Operator { kinds, combine: &combine, neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()), prepare: op.prepare };
+    let own = full.kinds.iter().map(|s| m.gpu.empty(*s, vec![of.bins, threads])).collect::<Res<Vec<_>>>()?;
     let mut e = m.emit();
-    let (count, run, threads_, bins) = (e.word(of.count as u32), e.word(run as u32), e.word(threads as u32), e.word(of.bins as u32));
-    (op.prepare)(&mut e)?;
-    let t = e.define("t", &format!("group * {THREADS}u + l"));
-    e.open(&format!("if {t} < {threads_} && group < params[0]"));
-    let neutral = (op.neutral)(&mut e)?;
-    let slots = own.iter().map(|a| e.slot(a, true)).collect::<Res<Vec<_>>>()?;
-    e.open(&format!("for (var b = 0u; b < {bins}; b++)"));
-    slots.iter().zip(&op.kinds).zip(&neutral).for_each(|((slot, s), v)| e.line(&format!("a{slot}[b * {threads_} + {t}] = {};", packed(*s, v))));
-    e.close();
-    e.open(&format!("for (var j = min({t} * {run}, {count}); j < min(({t} + 1u) * {run}, {count}); j++)"));
-    let bin = (of.key)(&mut e, "j")?;
-    e.open(&format!("if {bin} < {bins}"));
-    let at = e.define("k", &format!("{bin} * {threads_} + {t}"));
-    let old: Numbers = slots.iter().zip(&op.kinds).map(|(slot, s)| e.define("c", &load(*slot, *s, &at))).collect();
-    let new = (of.values)(&mut e, "j")?;
-    let new: Numbers = new.iter().map(|v| e.define("c", v)).collect();
-    let made = (op.combine)(&mut e, &old, &new)?;
-    slots.iter().zip(&op.kinds).zip(&made).for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))));
-    e.close();
-    e.close();
-    e.close();
+    private(&mut e, &full, of, &own, threads)?;
     let w = e.finish(THREADS, "");
     m.gpu.launch(&w.kernel, &w.bound(), &w.words, (threads as u32).div_ceil(THREADS))?;
     let from = fold::reading(&own, threads);
-    let sums = m.reduce(op, of.bins, threads, &from)?;
-    joined(m, op, dest, &sums, None, of.bins)
+    let sums = m.reduce(&full, of.bins, threads, &from)?;
+    joined(m, op, dest, &sums[1..], Places::InOrder(&sums[0]))
+}
+
+/// Writes each thread's bins: of its run of elements.
+fn private(e: &mut Emit<'_>, full: &Operator<'_>, of: &Elements<'_>, own: &[Array], threads: usize) -> Res<()> {
+    let (count, run) = (e.word(of.count as u32), e.word(of.count.div_ceil(threads) as u32));
+    let (threads, bins) = (e.word(threads as u32), e.word(of.bins as u32));
+    (full.prepare)(e)?;
+    let t = e.define("t", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {t} < {threads} && group < params[0]"));
+    let neutral = (full.neutral)(e)?;
+    let slots = own.iter().map(|a| e.slot(a, true)).collect::<Res<Vec<_>>>()?;
+    e.open(&format!("for (var b = 0u; b < {bins}; b++)"));
+    slots.iter().zip(&full.kinds).zip(&neutral).for_each(|((slot, s), v)| e.line(&format!("a{slot}[b * {threads} + {t}] = {};", packed(*s, v))));
+    e.close();
+    e.open(&format!("for (var j = min({t} * {run}, {count}); j < min(({t} + 1u) * {run}, {count}); j++)"));
+    let bin = (of.key)(e, "j")?;
+    e.open(&format!("if {bin} < {bins}"));
+    let at = e.define("k", &format!("{bin} * {threads} + {t}"));
+    let old: Numbers = slots.iter().zip(&full.kinds).map(|(slot, s)| e.define("c", &load(*slot, *s, &at))).collect();
+    let new = (of.values)(e, "j")?;
+    let new: Numbers = ["true".to_owned()].iter().chain(&new).map(|v| e.define("c", v)).collect();
+    let made = (full.combine)(e, &old, &new)?;
+    slots.iter().zip(&full.kinds).zip(&made).for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))));
+    e.close();
+    e.close();
+    e.close();
+    Ok(())
 }
 
 /// Elements are sorted by their keys and scanned; the last of each key has what its bin gets.
 fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
     let n = of.count;
-    let keys = m.gpu.empty(Scalar::Word, vec![n])?;
-    let mut e = m.emit();
-    let all = e.word(n as u32);
-    let i = e.define("i", &format!("group * {THREADS}u + l"));
-    e.open(&format!("if {i} < {all} && group < params[0]"));
-    let bin = (of.key)(&mut e, &i)?;
-    let to = e.slot(&keys, true)?;
-    e.line(&format!("a{to}[{i}] = {bin};"));
-    e.close();
-    let w = e.finish(THREADS, "");
-    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))?;
+    let keys = bins_of(m, of)?;
     let bits = usize::BITS - of.bins.leading_zeros();
     let places = sort::places(m.gpu, &Keys { words: vec![keys.clone()], bits: vec![bits] }, n)?;
     let sorted = shape::permuted(m.gpu, &keys, &places)?;
     let kinds: Vec<Scalar> = [vec![Scalar::Bool], op.kinds.clone()].concat();
-    let anew = Operator {
-        kinds: kinds.clone(),
-        combine: &|e, x, y| {
-            let made = (op.combine)(e, &x[1..], &y[1..])?;
-            let kept = made.iter().zip(&y[1..]).map(|(a, b)| format!("select({a}, {b}, {})", y[0]));
-            Ok([format!("({} || {})", x[0], y[0])].into_iter().chain(kept).collect())
-        },
-        neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()),
-        prepare: op.prepare,
-    };
+    // Where the second begins a bin it stands alone.
+    let both = |_: &str, y: &str| format!("!{y}");
+    let combine = marked(op, &both);
+    let anew = Operator { kinds, combine: &combine, neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()), prepare: op.prepare };
     let from = |e: &mut Emit<'_>, _: &str, j: &str| {
         let (places, sorted) = (e.slot(&places, false)?, e.slot(&sorted, false)?);
         let begins = e.define("f", &format!("{j} == 0u || a{sorted}[{j}] != a{sorted}[max({j}, 1u) - 1u]"));
@@ -213,24 +226,45 @@ fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> 
         Ok([vec![begins], values].concat())
     };
     let scanned = m.scan(&anew, 1, n, false, &from)?;
-    joined(m, op, dest, &scanned[1..], Some(&sorted), of.bins)
+    joined(m, op, dest, &scanned[1..], Places::Sorted(&sorted))
 }
 
-/// `dest` and what was found for its bins: in order, or the last of each key among sorted ones.
-fn joined(m: &Maker<'_>, op: &Operator<'_>, dest: &[Array], found: &[Array], sorted: Option<&Array>, bins: usize) -> Res<Vec<Array>> {
-    let outs = dest.iter().map(|a| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() })).collect::<Res<Vec<_>>>()?;
-    let n = sorted.map_or(bins, Array::len);
+/// The bin of each element, as words.
+fn bins_of(m: &Maker<'_>, of: &Elements<'_>) -> Res<Array> {
+    let keys = m.gpu.empty(Scalar::Word, vec![of.count])?;
     let mut e = m.emit();
-    let (all, bins) = (e.word(n as u32), e.word(bins as u32));
+    let all = e.word(of.count as u32);
+    let i = e.define("i", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {i} < {all} && group < params[0]"));
+    let bin = (of.key)(&mut e, &i)?;
+    let to = e.slot(&keys, true)?;
+    e.line(&format!("a{to}[{i}] = {bin};"));
+    e.close();
+    let w = e.finish(THREADS, "");
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (of.count as u32).div_ceil(THREADS))?;
+    Ok(keys)
+}
+
+/// For which bins something was found: one for each, where a Bool says so, or the last one of each key among sorted ones.
+enum Places<'a> {
+    InOrder(&'a Array),
+    Sorted(&'a Array),
+}
+
+/// `dest` with what was found for its bins.
+fn joined(m: &Maker<'_>, op: &Operator<'_>, dest: &[Array], found: &[Array], places: Places<'_>) -> Res<Vec<Array>> {
+    let outs = dest.iter().map(|a| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() })).collect::<Res<Vec<_>>>()?;
+    let (Places::InOrder(keys) | Places::Sorted(keys)) = places;
+    let n = keys.len();
+    let mut e = m.emit();
+    let (all, bins) = (e.word(n as u32), e.word(dest.first().map_or(0, Array::len) as u32));
     (op.prepare)(&mut e)?;
     let i = e.define("i", &format!("group * {THREADS}u + l"));
     e.open(&format!("if {i} < {all} && group < params[0]"));
-    let (bin, last) = match sorted {
-        None => (i.clone(), "true".to_owned()),
-        Some(keys) => {
-            let s = e.slot(keys, false)?;
-            (e.define("bin", &format!("a{s}[{i}]")), format!("({i} + 1u == {all} || a{s}[min({i} + 1u, {all} - 1u)] != a{s}[{i}])"))
-        }
+    let s = e.slot(keys, false)?;
+    let (bin, last) = match places {
+        Places::InOrder(_) => (i.clone(), format!("a{s}[{i}] != 0u")),
+        Places::Sorted(_) => (e.define("bin", &format!("a{s}[{i}]")), format!("({i} + 1u == {all} || a{s}[min({i} + 1u, {all} - 1u)] != a{s}[{i}])")),
     };
     e.open(&format!("if {bin} < {bins} && {last}"));
     let read = |e: &mut Emit<'_>, arrays: &[Array], at: &str| arrays.iter().map(|a| e.slot(a, false).map(|s| e.define("c", &load(s, a.scalar, at)))).collect::<Res<Numbers>>();

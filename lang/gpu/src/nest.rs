@@ -48,11 +48,11 @@ impl<'a> Nest<'a> {
     pub fn of(l: &'a Loop, env: Env<'_>) -> Res<Nest<'a>> {
         let all = |l: &Loop, o| l.outs.iter().all(|x| *x == o);
         let Some(n) = extent(l, env) else { return not_here("a loop whose number of turns the host does not know") };
-        if !free(l) || !(all(l, Out::Collect) || all(l, Out::Sum)) {
-            return not_here("a loop with state, or with outputs of several kinds");
+        if !free(l) || l.outs.contains(&Out::Boxed) {
+            return not_here("a loop with state, or that collects arrays of different shapes");
         }
         let (mut levels, mut sums) = (vec![(l, n)], all(l, Out::Sum));
-        while let Some((last, _)) = levels.last().filter(|_| !sums) {
+        while let Some((last, _)) = levels.last().filter(|(l, _)| all(l, Out::Collect)) {
             let Some((next, _)) = inner(&last.body) else { break };
             let Some(n) = extent(next, env) else { break };
             if !all(next, Out::Collect) && !all(next, Out::Sum) {
@@ -127,6 +127,12 @@ pub(crate) fn indices(e: &mut Emit<'_>, at: &str, dims: &[String]) -> Vec<String
 /// A loop as kernels: one array for each output.
 pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<Vec<Array>> {
     let nest = Nest::of(l, env)?;
+    let rows = l.body.results.iter().any(|v| f.ty(*v).rank() > 0);
+    if l.outs.contains(&Out::Sum) && (!nest.sums || rows) {
+        // What is added up is collected first.
+        let all = map(gpu, p, f, &nest, env)?;
+        return all.into_iter().zip(&l.outs).map(|(a, o)| if *o == Out::Sum { crate::soac::sum(gpu, &a) } else { Ok(a) }).collect();
+    }
     // Few terms are added by the thread that wants them.
     let nest = match nest.levels.last() {
         Some((_, n)) if nest.sums && nest.levels.len() > 1 && *n <= 64 => nest.shallower(),

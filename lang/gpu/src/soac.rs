@@ -46,7 +46,25 @@ pub(crate) fn sums(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: E
     outs.into_iter().map(|a| a.reshaped(outer.clone())).collect()
 }
 
-/// A reduction or scan of vectors; of arrays with more axes it is for each element of a row, if `rows` of them are given as the first axis.
+/// The sum along the first axis.
+pub fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
+    let Some((n, inner)) = a.shape.split_first() else { return not_here("the sum of a number") };
+    let (m, kind): (usize, Scalar) = (inner.iter().product(), a.scalar);
+    if !matches!(kind, Scalar::F32 | Scalar::F64 | Scalar::I64) {
+        return not_here("a sum of what is no number");
+    }
+    let (program, function) = (Program::default(), Function::default());
+    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|e| Ok(vec![e.zero(kind)]), prepare: &|_| Ok(()) };
+    let from = |e: &mut Emit<'_>, row: &str, j: &str| {
+        let m = e.word(m as u32);
+        let x = e.element(a, false, &format!("({j} * {m} + {row})"))?;
+        Ok(vec![e.define("c", &x)])
+    };
+    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, m, *n, &from)?;
+    outs.remove(0).reshaped(inner.to_vec())
+}
+
+/// A reduction or scan of vectors.
 pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>) -> Res<Vec<Array>> {
     let arrays = s.arrays.iter().map(|v| match env(*v) {
         Some(Operand::Array(a)) if a.shape.len() == 1 => Ok(a),
@@ -63,7 +81,7 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>) -> Res<
     })
 }
 
-/// The same for each row of arrays that have so many rows of this length.
+/// A reduction or scan of each row of arrays that have so many rows of this length.
 #[allow(clippy::too_many_arguments)]
 pub fn rows(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>, arrays: &[Array], rows: usize, length: usize) -> Res<Vec<Array>> {
     let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();

@@ -248,3 +248,22 @@ fn rows_of_lengths_that_data_say_are_left_to_the_cpu() {
     );
     agree(&p, &[Arg::Int(4), Arg::Ints(vec![1, 200, 0, 33])]);
 }
+
+#[test]
+fn sums_of_rows_and_sums_beside_what_is_collected() {
+    // As gradients have it: a row added up over all turns, a number too, and what each turn makes.
+    let p = program(
+        "fn f0 t (v0: i64, v1: [][]f64, v2: []f64) -> ([]f64, f64, []f64) {
+          v3: []f64, v4: f64, v5: []f64, v6: i64 = loop for v0 over (v1) out (sum, sum, collect) (v7: i64, v8: []f64) {
+            v9: f64 = dot v8 v2
+            v10: []f64 = scale v9 v8
+            v11: f64 = mul v9 v9
+            return v10, v11, v9
+          }
+          return v3, v4, v5
+        }",
+    );
+    for (n, d) in [(1, 1), (33, 7), (3000, 5), (5, 300)] {
+        agree(&p, &[Arg::Int(n as i64), floats(n as u64, &[n, d]), floats(2, &[d])]);
+    }
+}
