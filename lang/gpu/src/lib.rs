@@ -1,20 +1,50 @@
 //! Operations on arrays as kernels of a GPU, through wgpu.
 //!
-//! - [`adapter`]: which adapters there are; one of them opened.
-//! - [`memory`]: buffers from a pool, counted.
-//! - [`queue`]: [`Gpu`], an open device: kernels are collected until somebody reads, and go to the driver together.
-//! - `shader`: WGSL as the driver gets it, with arithmetic that is done as it is written.
+//! Reading order:
+//! - [`adapter`]: which adapters there are; one of them opened. [`memory`]: buffers from a pool, counted. [`queue`]: [`Gpu`], an open device:
+//!   kernels are collected until somebody reads, and go to the driver together; pipelines are kept by their text. `shader`: WGSL as the driver gets it,
+//!   with arithmetic that is done as it is written.
+//! - [`array`](mod@array): arrays of the device. `math`: our functions on f64, f32 and Ints, in WGSL (`math/*.wgsl`, where bounds of errors stand).
+//! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
+//! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
+//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them), [`soac`] (those of the IR), [`index`](mod@index) (histograms,
+//!   scatter), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices).
 //!
 //! Invariants
 //! - Nothing happens before somebody asks for a device: opening one takes some tens of milliseconds.
-//! - What a device cannot do is [`Error::NotHere`], never another result: no f64 in the place of missing ones is made of f32.
-//! - Results are the same bits from run to run. How sums are grouped depends on sizes alone, not on the adapter.
+//! - What a device cannot do is [`Error::NotHere`], never another result: f32 never stands for f64.
+//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is added atomically.
+//! - On Vulkan arithmetic is exact as IEEE 754 has it (`shader`); nan is known by its bits, zeros are words that compilers do not know. f64
+//!   functions are those of the CPU to the bit where `adl_prim::elementary` has them, within stated ulps elsewhere. Functions of f32 are those of f64,
+//!   rounded, where there is f64. (Quotients and small numbers of f32 are as exact as the driver makes them.)
 //! - Checks that fail in a kernel are noted, not reported: [`Error::Fault`] comes with the next result, and the caller has the CPU run the
-//!   same, which gives the error in the user's words.
+//!   same, which gives the error in the user's words. After a fault kernels go on with zeros, and end.
+//! - A kernel reads and writes inside of its arrays only: each index is checked, or known to be right.
 //! - A device that is lost, and memory that is full, are errors in words; the caller goes on without, or opens another.
+//! - A vector that is larger than a kernel may see goes in parts where each element belongs to one turn (pointwise operations, maps, reductions, scans); where
+//!   elements are read at any place it is [`Error::NotHere`].
 //!
 //! What is *not* here: which device a program runs on (`lang/session`, `repl`), values of the interpreter, transformations of the IR, and any
 //! input or output but that of the device.
+//!
+//! # What comes next: the executor
+//!
+//! A function of optimised IR (`adl_opt::finish` without `adl_opt::native`, which splits what kernels want fused) is walked statement by statement on the host:
+//! - Numbers that only sizes and control flow need stay on the host; numbers that reductions make stay on the device as arrays without axes, and are read only
+//!   when a branch, a loop's condition or an extent asks. Arithmetic on such numbers is a pointwise kernel of one element.
+//! - Neighbouring pointwise statements of one shape are one [`pointwise`] kernel: gather them as long as nothing else reads what they make.
+//! - [`Loop`](adl_ir::Loop) without state is [`nest::run`]; [`Error::NotHere`] from it means: distribute the loop over its statements, or leave it to the CPU. Loops with state turn
+//!   on the host, bodies by the executor; a carried array with one owner ([`Buffer::alone`]) is written in place. `If` and `Switch` on the host's values are the host's;
+//!   calls are walked. `Boxed` outputs whose rows have one length are arrays with one axis more.
+//! - `Soac`, `ReduceByIndex`, `GatherAdd`, `MatMul`, `Transpose`, … are the functions here; for `Contract`, `Cumsum`, `Outer`, `Total`, `Stack`, `Spread`, `IndexAdd`, `SliceAdd` small
+//!   kernels are missing ([`table`] lists primitives). Absent zeros are the host's `None`.
+//! - Kernels are written anew for each call, some 50 µs each; keep [`Kernel`]s by statement, kinds and ranks when that shows.
+//! - A fault, or anything that is not here, gives the whole call to the CPU: specialised code has no effects, so that it may run again.
+//!
+//! Seams that it needs in `lang/interp`: a compiler behind `ir::native::Compiler` (as `lang/jit`), chosen by device and by the work that `ir::work` foretells; a
+//! representation of `value::Array` that is on the device, with its shape on the host, which `Handle`, `ops` and `show` download through one door when they look at
+//! elements (the door can fail: lost devices are errors at the place that reads); the flag of interrupts, asked while [`Gpu::download`] waits; and the memory that
+//! [`Gpu::memory`] counts, beside the host's.
 
 pub mod adapter;
 pub mod array;
@@ -32,6 +62,7 @@ mod shader;
 pub mod shape;
 pub mod soac;
 pub mod sort;
+pub mod table;
 mod wgsl;
 
 pub use adapter::{Caps, names};

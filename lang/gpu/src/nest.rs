@@ -10,6 +10,7 @@ use crate::queue::{Bound, Gpu};
 use crate::wgsl::lazy::Elements;
 use crate::wgsl::{Emit, Env, Place, View, Written, load, packed};
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Var};
+use std::ops::Range;
 
 /// Threads of a workgroup.
 pub(crate) const THREADS: u32 = 256;
@@ -148,14 +149,23 @@ pub(crate) fn kinds(f: &Function, b: &Block) -> Res<Vec<Scalar>> {
 }
 
 fn map(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> Res<Vec<Array>> {
+    let results = nest.levels.last().map_or(0, |(l, _)| l.body.results.len());
+    some(gpu, p, f, nest, env, 0..results)
+}
+
+/// Some of the outputs of loops that collect; where they are more arrays than a kernel may see, by several kernels, which do the body again.
+fn some(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>, which: Range<usize>) -> Res<Vec<Array>> {
     let Some((last, _)) = nest.levels.last() else { return Ok(Vec::new()) };
-    let (kinds, shape) = (kinds(f, &last.body)?, nest.extents());
+    let (kinds, shape) = (&kinds(f, &last.body)?[which.clone()], nest.extents());
     let n: usize = shape.iter().product();
-    let ranks = last.body.results.iter().map(|v| f.ty(*v).rank()).max();
-    if n == 0 {
-        return if ranks == Some(0) { kinds.into_iter().map(|s| gpu.empty(s, shape.clone())).collect() } else { not_here("rows that no turn makes") };
+    let rows = last.body.results[which.clone()].iter().any(|v| f.ty(*v).rank() > 0);
+    if n == 0 && rows {
+        return not_here("rows that no turn makes");
     }
-    let outs = if ranks == Some(0) { kinds.iter().map(|s| gpu.empty(*s, shape.clone())).collect::<Res<Vec<_>>>()? } else { Vec::new() };
+    let outs = if rows { Vec::new() } else { kinds.iter().map(|s| gpu.empty(*s, shape.clone())).collect::<Res<Vec<_>>>()? };
+    if n == 0 {
+        return Ok(outs);
+    }
     let split = parts(gpu, nest, &outs, env)?;
     let mut e = Emit::new(gpu, p, f, env);
     let (first, end) = (e.word(0), e.word(n as u32));
@@ -166,11 +176,17 @@ fn map(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>) -> R
     e.open(&format!("if {i} < {end} && group < params[0]"));
     let at = indices(&mut e, &i, &dims);
     let made = nest.body(&mut e, &at, split.as_ref().map(|_| first.as_str()))?;
-    let outs = if ranks == Some(0) { outs } else { made.iter().map(|x| whole(gpu, &e, x, &shape)).collect::<Res<Vec<_>>>()? };
-    for (a, x) in outs.iter().zip(&made) {
+    let made = &made[which.clone()];
+    let outs = if rows { made.iter().map(|x| whole(gpu, &e, x, &shape)).collect::<Res<Vec<_>>>()? } else { outs };
+    for (a, x) in outs.iter().zip(made) {
         put(&mut e, a, x, &i, split.is_some().then_some(first.as_str()))?;
     }
     e.close();
+    if e.arrays() + 2 > gpu.caps.bindings as usize && which.len() > 1 {
+        let middle = which.start + which.len() / 2;
+        let halves = [which.start..middle, middle..which.end].map(|r| some(gpu, p, f, nest, env, r));
+        return halves.into_iter().collect::<Res<Vec<_>>>().map(|h| h.concat());
+    }
     launch(gpu, e.finish(THREADS, ""), n, split.unwrap_or(n))?;
     Ok(outs)
 }

@@ -111,6 +111,12 @@ impl Gpu {
         self
     }
 
+    /// The same device, as if a kernel could see so many buffers only.
+    pub fn with_so_many_bindings(mut self, count: u32) -> Gpu {
+        self.caps.bindings = count.min(self.caps.bindings);
+        self
+    }
+
     /// The same device, as if it had no 64-bit floats.
     pub fn without_f64(mut self) -> Gpu {
         self.caps.f64 = false;
@@ -266,6 +272,9 @@ impl Gpu {
         let slot = u64::from(self.caps.align).max(4 * (params.len() as u64 + 2)).next_multiple_of(u64::from(self.caps.align));
         if let Some(a) = arrays.iter().find(|a| a.size > self.caps.binding) {
             return Err(Error::NotHere(format!("an array of {} bytes in a kernel, of {} that one may see", a.size, self.caps.binding)));
+        }
+        if slot > PARAMS {
+            return Err(Error::NotHere("a kernel of so many words".to_owned()));
         }
         if self.batch.borrow().params.len() as u64 + slot > PARAMS {
             self.submit()?;

@@ -377,3 +377,24 @@ fn operations_on_arrays_that_follow_each_other_are_one_kernel() {
         }
     }
 }
+
+#[test]
+fn more_outputs_than_a_kernel_may_see_are_made_by_several() {
+    let names = |from: usize| (0..20).map(move |k| format!("v{}", from + k));
+    let results = names(100).collect::<Vec<_>>().join(", ");
+    let body: String = names(100).enumerate().map(|(k, v)| format!("{v}: f64 = powi {} v5\n", k % 4)).collect();
+    let outs: String = names(10).map(|v| format!("{v}: []f64, ")).collect();
+    let collect = vec!["collect"; 20].join(", ");
+    let tys = vec!["[]f64"; 20].join(", ");
+    let p = program(&format!(
+        "fn f0 t (v0: i64, v1: []f64) -> ({tys}) {{ {outs}v3: i64 = loop for v0 over (v1) out ({collect}) (v4: i64, v5: f64) {{ {body} return {results} }} return {} }}",
+        names(10).collect::<Vec<_>>().join(", ")
+    ));
+    let gpu = common::gpu().with_so_many_bindings(8);
+    let xs = floats(1, 1000);
+    let got = twice(&gpu, &p, &[int(1000), vector(&gpu, &Data::F64(xs.clone()))]);
+    for (k, d) in got.iter().enumerate() {
+        assert!(same(d, &Data::F64(xs.iter().map(|x| x.powi(k as i32 % 4)).collect())), "{k}");
+    }
+    assert!(gpu.work().kernels > 4);
+}

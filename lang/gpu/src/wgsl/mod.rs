@@ -5,7 +5,8 @@
 //! of loops that only collect, [`crate::nest`] makes the kernel's own.
 //!
 //! - [`scalar`]: operators and functions of numbers, exhaustive by `match`: what a GPU does not do is said there.
-//! - `ops`: statements without blocks; `control`: branches, loops, calls.
+//! - `ops`: statements without blocks; `control`: branches, loops, calls; `lazy`: arrays.
+//! - `slots`: the kernel's arrays, and its text as a whole.
 //!
 //! Invariants: what is read lies inside of its array, since each index is checked, and one that fails the check is 0 (memory has room for
 //! an element at 0 always); a loop of unknown length ends after [`control::TURNS`] turns.
@@ -14,16 +15,18 @@ mod control;
 pub(crate) mod lazy;
 mod ops;
 pub mod scalar;
+mod slots;
+
+pub(crate) use slots::Written;
+use slots::Slot;
 
 use crate::adapter::Caps;
-use crate::array::{Array, Operand, Scalar};
+use crate::array::{Operand, Scalar};
 use crate::error::{Check, Fault, Res, not_here};
-use crate::math;
-use crate::queue::{Bound, Gpu, Kernel};
+use crate::queue::Gpu;
 use adl_ir::{Block, FnId, Function, Lit, Program, Ty, Var};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::rc::Rc;
 
 /// Statements of one kernel, at most: drivers take long over more.
@@ -59,16 +62,6 @@ pub(crate) enum Place {
 struct Frame<'a> {
     f: &'a Function,
     places: HashMap<Var, Place>,
-}
-
-/// An array of the kernel.
-struct Slot {
-    array: Array,
-    write: bool,
-    /// Whether launches see the part of it that belongs to their elements.
-    part: bool,
-    /// Whether its words change atomically.
-    atomic: bool,
 }
 
 /// What a kernel's variables outside of its blocks are.
@@ -201,65 +194,6 @@ impl<'a> Emit<'a> {
         }
     }
 
-    /// Makes an array one of the kernel's: its number. One that is read has one number, however often it is asked for.
-    pub fn slot(&mut self, array: &Array, write: bool) -> Res<usize> {
-        self.has(array.scalar)?;
-        let same = |s: &Slot| s.write == write && !s.part && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw()) && s.array.scalar == array.scalar && s.array.bytes() == array.bytes();
-        if let Some(i) = self.slots.iter().position(same) {
-            return Ok(i);
-        }
-        self.slots.push(Slot { array: array.clone(), write, part: false, atomic: false });
-        Ok(self.slots.len() - 1)
-    }
-
-    /// The same, of which launches see only the part that belongs to their elements.
-    pub fn part(&mut self, array: &Array, write: bool) -> Res<usize> {
-        self.has(array.scalar)?;
-        let same = |s: &Slot| s.part && s.write == write && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw());
-        if let Some(i) = self.slots.iter().position(same) {
-            return Ok(i);
-        }
-        self.slots.push(Slot { array: array.clone(), write, part: true, atomic: false });
-        Ok(self.slots.len() - 1)
-    }
-
-    /// An element of an array, as it lies in memory. Of one that is larger than a kernel may see, launches have a part, which begins at `origin`
-    /// (see `fold`).
-    pub fn element(&mut self, array: &Array, write: bool, at: &str) -> Res<String> {
-        if array.bytes() > self.caps.binding {
-            return self.part(array, write).map(|s| format!("a{s}[{at} - {}]", crate::fold::ORIGIN));
-        }
-        self.slot(array, write).map(|s| format!("a{s}[{at}]"))
-    }
-
-    /// Makes words ones that threads change together.
-    pub fn atomic(&mut self, array: &Array) -> Res<usize> {
-        let slot = self.slot(array, true)?;
-        self.slots[slot].atomic = true;
-        Ok(slot)
-    }
-
-    /// All of an array, as a view.
-    pub fn view(&mut self, array: &Array) -> Res<View> {
-        let slot = self.slot(array, false)?;
-        let dims: Vec<String> = array.shape.iter().map(|n| self.word(*n as u32)).collect();
-        let steps = self.steps(&dims);
-        Ok(View { array: slot, scalar: array.scalar, base: "0u".to_owned(), dims, steps })
-    }
-
-    /// Steps along the axes of an array that lies row by row.
-    pub fn steps(&mut self, dims: &[String]) -> Vec<String> {
-        let mut steps = vec!["1u".to_owned()];
-        for d in dims.iter().skip(1).rev() {
-            let last = steps.last().cloned().unwrap_or_default();
-            let next = if last == "1u" { d.clone() } else { self.define("k", &format!("{d} * {last}")) };
-            steps.push(next);
-        }
-        steps.truncate(dims.len());
-        steps.reverse();
-        steps
-    }
-
     /// What a variable is; one from outside becomes the kernel's.
     pub fn place(&mut self, v: Var) -> Res<Place> {
         if let Some(p) = self.frames.last().and_then(|f| f.places.get(&v)) {
@@ -310,15 +244,6 @@ impl<'a> Emit<'a> {
             s.op.blocks().into_iter().try_for_each(|b| self.prepared(b, depth - 1))?;
         }
         all.into_iter().try_for_each(|v| self.outside(v))
-    }
-
-    /// Names a vector from outside of which launches see the part of their elements.
-    pub fn take_part(&mut self, v: Var) -> Res<()> {
-        let Some(Operand::Array(a)) = (self.env)(v) else { return not_here("a value that is not on the device") };
-        let slot = self.part(&a, false)?;
-        let n = self.word(a.len() as u32);
-        self.bind(v, Place::View(View { array: slot, scalar: a.scalar, base: "0u".to_owned(), dims: vec![n], steps: vec!["1u".to_owned()] }));
-        Ok(())
     }
 
     /// The number that a variable is.
@@ -382,40 +307,6 @@ impl<'a> Emit<'a> {
             return not_here(format!("a kernel of more than {STATEMENTS} statements, or more than {DEPTH} blocks inside of each other"));
         }
         Ok(())
-    }
-
-    /// The kernel: workgroups of so many threads, memory that they share (`declared`), and the body, which stands in `main` after
-    /// `group` (the workgroup's number) and `l` (the thread's).
-    pub fn finish(self, threads: u32, declared: &str) -> Written {
-        let mut head = String::from(
-            "@group(0) @binding(0) var<storage, read> params: array<u32>;\n@group(0) @binding(1) var<storage, read_write> faults: array<atomic<u32>>;\nvar<private> failed: bool;\n",
-        );
-        for (i, s) in self.slots.iter().enumerate() {
-            let (mode, ty) = (if s.write { "read_write" } else { "read" }, if s.atomic { "atomic<u32>" } else { stored(s.array.scalar) });
-            // Writing to a string does not fail.
-            let _ = writeln!(head, "@group(0) @binding({}) var<storage, {mode}> a{i}: array<{ty}>;", i + 2);
-        }
-        let main = format!(
-            "{declared}\n@compute @workgroup_size({threads}) fn main(@builtin(workgroup_id) at: vec3<u32>, @builtin(num_workgroups) all: vec3<u32>, @builtin(local_invocation_index) l: u32) {{\n  let group = at.x + at.y * all.x;\n{}}}\n",
-            self.text
-        );
-        let library = math::used_by(&main);
-        let kernel = Kernel { text: format!("{head}{library}\n{main}"), writes: self.slots.iter().map(|s| s.write).collect(), faults: self.faults };
-        Written { kernel, slots: self.slots.into_iter().map(|s| (s.array, s.part)).collect(), words: self.words }
-    }
-}
-
-/// A kernel with its arrays (and whether launches see a part of them) and words.
-pub(crate) struct Written {
-    pub kernel: Kernel,
-    pub slots: Vec<(Array, bool)>,
-    pub words: Vec<u32>,
-}
-
-impl Written {
-    /// All arrays, whole.
-    pub fn bound(&self) -> Vec<Bound> {
-        self.slots.iter().map(|(a, _)| a.whole()).collect()
     }
 }
 

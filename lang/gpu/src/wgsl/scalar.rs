@@ -6,6 +6,7 @@
 use super::{Emit, wgsl};
 use crate::array::Scalar;
 use crate::error::{Check, Res, not_here};
+use crate::table::{OnGpu, on_gpu};
 use adl_ir::{Cmp, Conv, Lit};
 use adl_prim::{Bin, Prim, Un};
 
@@ -212,8 +213,13 @@ impl Emit<'_> {
         Ok((to, text))
     }
 
-    /// A built-in of numbers: its results. Most of the table is about arrays or the world outside, and not for kernels.
+    /// A built-in of numbers: its results. [`on_gpu`] says what is one.
     pub(crate) fn prim(&mut self, p: Prim, args: &[(Scalar, String)]) -> Res<Vec<(Scalar, String)>> {
+        match on_gpu(p) {
+            OnGpu::Number => {}
+            OnGpu::Cpu(why) => return not_here(format!("`{}`: {why}", p.name())),
+            OnGpu::Kernels | OnGpu::NotYet | OnGpu::Resolved => return not_here(format!("`{}` inside of a kernel", p.name())),
+        }
         let one = |s, t| Ok(vec![(s, t)]);
         match (p, args) {
             (p, [(s, x)]) if p.un().is_some() => {
@@ -225,6 +231,10 @@ impl Emit<'_> {
                 one(*s, t)
             }
             (Prim::StopGrad | Prim::Id, _) => Ok(args.to_vec()),
+            (p, [(s, x), (_, y)]) if Cmp::of(p).is_some() => {
+                let t = Cmp::of(p).map(|c| compare(c, *s, x, y)).unwrap_or_default();
+                one(Scalar::Bool, t)
+            }
             (Prim::Not, [(_, x)]) => one(Scalar::Bool, format!("(!{x})")),
             (Prim::Clamp, [(s, lo), (_, hi), (_, x)]) => {
                 let low = self.bin(Bin::Max, *s, x, lo)?;
