@@ -126,7 +126,7 @@ pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
         subgroups: features.contains(wgpu::Features::SUBGROUP),
         timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
         exact: passthrough,
-        binding: u64::from(limits.max_storage_buffer_binding_size).min((1 << 31) - 1) & !15,
+        binding: limits.max_storage_buffer_binding_size.min((1 << 31) - 1) & !15,
         buffer: limits.max_buffer_size,
         bindings: limits.max_storage_buffers_per_shader_stage,
         align: limits.min_storage_buffer_offset_alignment.max(16),

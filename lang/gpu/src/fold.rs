@@ -30,12 +30,15 @@ pub(crate) type Numbers = Vec<String>;
 /// Writes the elements of a row, by the row's number and theirs.
 pub(crate) type Source<'a> = &'a dyn Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers>;
 
+/// Writes an operator's statements for two tuples.
+pub(crate) type Combine<'a> = &'a dyn Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers>;
+
 /// An operator, as it is written into kernels.
 pub(crate) struct Operator<'a> {
     /// The kinds of a tuple's components.
     pub kinds: Vec<Scalar>,
-    /// Writes the operator's statements for two tuples.
-    pub combine: &'a dyn Fn(&mut Emit<'_>, &[String], &[String]) -> Res<Numbers>,
+    /// What it does.
+    pub combine: Combine<'a>,
     /// Writes the neutral element.
     pub neutral: &'a dyn Fn(&mut Emit<'_>) -> Res<Numbers>,
     /// Names what comes from outside.

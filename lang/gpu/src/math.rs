@@ -17,7 +17,7 @@ fn library() -> &'static HashMap<&'static str, Item> {
     MADE.get_or_init(|| {
         let mut items = HashMap::new();
         for text in [include_str!("math/f64.wgsl"), include_str!("math/f32.wgsl"), include_str!("math/i64.wgsl")] {
-            items.extend(parts(text).into_iter().map(|(name, text)| (name, text)));
+            items.extend(parts(text));
         }
         let names: BTreeSet<&'static str> = items.keys().copied().collect();
         let item = |(place, (name, text)): (usize, (&'static str, &'static str))| {

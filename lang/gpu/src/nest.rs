@@ -82,11 +82,11 @@ impl<'a> Nest<'a> {
         for (k, (l, n)) in self.levels.iter().enumerate() {
             e.turn_index(l.body.params.first(), &at[k]);
             for (p, x) in l.body.params.iter().skip(1).zip(&l.xs) {
-                if let Some(first) = first.filter(|_| k == 0) {
-                    if let Place::Number(s, t) = e.element_of_part(*x, &format!("{} - {first}", at[k]))? {
-                        e.bind_number(*p, s, &t);
-                        continue;
-                    }
+                if let Some(first) = first.filter(|_| k == 0)
+                    && let Place::Number(s, t) = e.element_of_part(*x, &format!("{} - {first}", at[k]))?
+                {
+                    e.bind_number(*p, s, &t);
+                    continue;
                 }
                 let a = e.walked(*x)?;
                 self.long_enough(e, &a.dims()[0], *n);
