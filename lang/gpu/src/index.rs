@@ -39,7 +39,7 @@ pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array
     each(gpu, m, |e, i| {
         let (keys, to, n) = (e.slot(at, false)?, e.atomic(&last)?, e.word(n as u32));
         e.line(&format!("let key = a{keys}[{i}];"));
-        e.line(&format!("if key >= 0li && key < i64({n}) {{ atomicMax(&a{to}[u32(key)], {i} + 1u); }}"));
+        e.line(&format!("if key >= 0li && key < l_of({n}) {{ atomicMax(&a{to}[u32(key)], {i} + 1u); }}"));
         Ok(())
     })?;
     each(gpu, m * k, |e, i| {
@@ -47,7 +47,7 @@ pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array
         let (n, k) = (e.word(n as u32), e.word(k as u32));
         e.line(&format!("let row = {i} / {k};"));
         e.line(&format!("let key = a{keys}[row];"));
-        e.open(&format!("if key >= 0li && key < i64({n})"));
+        e.open(&format!("if key >= 0li && key < l_of({n})"));
         e.line(&format!("if a{last}[u32(key)] == row + 1u {{ a{to}[u32(key) * {k} + {i} % {k}] = a{from}[{i}]; }}"));
         e.close();
         Ok(())
@@ -107,7 +107,7 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
 fn bin_of(e: &mut Emit<'_>, keys: &Array, j: &str, bins: usize) -> Res<String> {
     let (slot, n) = (e.slot(keys, false)?, e.word(bins as u32));
     let key = e.define("key", &format!("a{slot}[{j}]"));
-    Ok(e.define("bin", &format!("select({n}, u32({key}), {key} >= 0li && {key} < i64({n}))")))
+    Ok(e.define("bin", &format!("select({n}, u32({key}), {key} >= 0li && {key} < l_of({n}))")))
 }
 
 /// `acc` with rows of `v` added at indices, of which those out of bounds are left out.

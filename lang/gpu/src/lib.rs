@@ -9,6 +9,7 @@
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
 //!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them), [`soac`] (those of the IR), [`index`](mod@index) (histograms,
 //!   scatter), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices).
+//! - [`exec`]: functions of the IR, statement by statement, with their arrays on the device.
 //!
 //! Invariants
 //! - Nothing happens before somebody asks for a device: opening one takes some tens of milliseconds.
@@ -27,17 +28,15 @@
 //! What is *not* here: which device a program runs on (`lang/session`, `repl`), values of the interpreter, transformations of the IR, and any
 //! input or output but that of the device.
 //!
-//! # What comes next: the executor
+//! # What comes next: programs
 //!
-//! A function of optimised IR (`adl_opt::finish` without `adl_opt::native`, which splits what kernels want fused) is walked statement by statement on the host:
-//! - Numbers that only sizes and control flow need stay on the host; numbers that reductions make stay on the device as arrays without axes, and are read only
-//!   when a branch, a loop's condition or an extent asks. Arithmetic on such numbers is a pointwise kernel of one element.
-//! - Neighbouring pointwise statements of one shape are one [`pointwise`] kernel: gather them as long as nothing else reads what they make.
-//! - [`Loop`](adl_ir::Loop) without state is [`nest::run`]; [`Error::NotHere`] from it means: distribute the loop over its statements, or leave it to the CPU. Loops with state turn
-//!   on the host, bodies by the executor; a carried array with one owner ([`Buffer::alone`]) is written in place. `If` and `Switch` on the host's values are the host's;
-//!   calls are walked. `Boxed` outputs whose rows have one length are arrays with one axis more.
-//! - `Soac`, `ReduceByIndex`, `GatherAdd`, `MatMul`, `Transpose`, … are the functions here; for `Contract`, `Cumsum`, `Outer`, `Total`, `Stack`, `Spread`, `IndexAdd`, `SliceAdd` small
-//!   kernels are missing ([`table`] lists primitives). Absent zeros are the host's `None`.
+//! [`exec`] walks a function of the IR on the host and keeps its arrays on the device. It is right, but young:
+//! - It wants optimised IR of before `adl_opt::native` (which splits what kernels want fused); `adl_opt::finish` makes `Contract`, for which a kernel is missing, as for
+//!   `Nonzero`, `Zeros`, and what [`table`] calls [`table::OnGpu::NotYet`].
+//! - Loops with state turn on the host, a kernel for each statement, a copy for each element that is read. Better: let a body that is only scalars and elements run
+//!   as one thread; carry views instead of copies; distribute a loop without state over its statements where [`nest::run`] says [`Error::NotHere`].
+//! - `Boxed` outputs are lists of arrays; where all rows have one length (nearly always) they should be arrays with one axis more, so that the linear halves of
+//!   derivatives, which read them turn by turn, are kernels again.
 //! - Kernels are written anew for each call, some 50 µs each; keep [`Kernel`]s by statement, kinds and ranks when that shows.
 //! - A fault, or anything that is not here, gives the whole call to the CPU: specialised code has no effects, so that it may run again.
 //!
@@ -49,6 +48,7 @@
 pub mod adapter;
 pub mod array;
 pub mod error;
+pub mod exec;
 mod fold;
 pub mod index;
 mod math;

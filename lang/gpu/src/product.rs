@@ -1,4 +1,4 @@
-//! Products of matrices, in tiles: a workgroup makes [`TILE`] by [`TILE`] numbers, each thread four by four, from strips of both that it
+//! Products of matrices, in tiles: a workgroup makes 64 by 64 numbers, each thread four by four, from strips of both that it
 //! keeps in its own memory. Terms are added from left to right, so that the result depends on nothing but the numbers.
 
 use crate::array::{Array, Scalar};

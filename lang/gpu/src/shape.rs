@@ -28,7 +28,7 @@ pub fn iota(gpu: &Gpu, n: usize) -> Res<Array> {
     let out = gpu.empty(Scalar::I64, vec![n])?;
     each(gpu, n, |e, i| {
         let to = e.slot(&out, true)?;
-        e.line(&format!("a{to}[{i}] = i64({i});"));
+        e.line(&format!("a{to}[{i}] = l_of({i});"));
         Ok(())
     })?;
     Ok(out)
@@ -95,7 +95,7 @@ pub fn gather(gpu: &Gpu, a: &Array, at: &Array, zeros: bool) -> Res<Array> {
         let (from, keys, to) = (e.slot(a, false)?, e.slot(at, false)?, e.slot(&out, true)?);
         let (n, k) = (e.word(n as u32), e.word(k as u32));
         let key = e.define("i", &format!("a{keys}[{i} / {k}]"));
-        let inside = e.define("f", &format!("{key} >= 0li && {key} < i64({n})"));
+        let inside = e.define("f", &format!("{key} >= 0li && {key} < l_of({n})"));
         if !zeros {
             let check = e.check(Check::Bounds);
             e.line(&format!("if !{inside} {{ fault({check}); }}"));

@@ -6,8 +6,9 @@ use crate::fold::{Maker, Numbers, ORIGIN, Operator, copies, reading};
 use crate::nest::{self, Nest};
 use crate::queue::Gpu;
 use crate::wgsl::lazy::Elements;
-use crate::wgsl::{Emit, Env, Place};
-use adl_ir::{Block, Function, Program, Soac, SoacKind};
+use crate::wgsl::scalar::{compare, is_nan, zero};
+use crate::wgsl::{Emit, Env, Place, load};
+use adl_ir::{Block, Cmp, Function, Program, Soac, SoacKind};
 use adl_prim::Bin;
 
 /// The operator of a block: parameters are accumulated values and elements.
@@ -48,13 +49,26 @@ pub(crate) fn sums(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: E
 
 /// The sum along the first axis.
 pub fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
+    along(gpu, a, Bin::Add)
+}
+
+/// What an operator, a sum or product, begins with.
+fn unit(e: &mut Emit<'_>, b: Bin, s: Scalar) -> Res<Numbers> {
+    let one = match s {
+        Scalar::F32 => "1.0f",
+        Scalar::F64 => "1.0lf",
+        Scalar::I64 => "1li",
+        Scalar::Bool | Scalar::Word => return not_here("a sum of what is no number"),
+    };
+    Ok(vec![if b == Bin::Mul { one.to_owned() } else { e.zero(s) }])
+}
+
+/// The sum or product along the first axis.
+pub fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
     let Some((n, inner)) = a.shape.split_first() else { return not_here("the sum of a number") };
     let (m, kind): (usize, Scalar) = (inner.iter().product(), a.scalar);
-    if !matches!(kind, Scalar::F32 | Scalar::F64 | Scalar::I64) {
-        return not_here("a sum of what is no number");
-    }
     let (program, function) = (Program::default(), Function::default());
-    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(Bin::Add, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|e| Ok(vec![e.zero(kind)]), prepare: &|_| Ok(()) };
+    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|e| unit(e, b, kind), prepare: &|_| Ok(()) };
     let from = |e: &mut Emit<'_>, row: &str, j: &str| {
         let m = e.word(m as u32);
         let x = e.element(a, false, &format!("({j} * {m} + {row})"))?;
@@ -62,6 +76,66 @@ pub fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
     };
     let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, m, *n, &from)?;
     outs.remove(0).reshaped(inner.to_vec())
+}
+
+/// Running sums or products along the first axis, from the end if `reverse`.
+pub fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
+    let Some((n, inner)) = a.shape.split_first() else { return not_here("the running sums of a number") };
+    let (m, kind): (usize, Scalar) = (inner.iter().product(), a.scalar);
+    let (program, function) = (Program::default(), Function::default());
+    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|e| unit(e, b, kind), prepare: &|_| Ok(()) };
+    let from = |e: &mut Emit<'_>, row: &str, j: &str| {
+        let (m, n) = (e.word(m as u32), e.word(*n as u32));
+        let j = if reverse { format!("({n} - 1u - {j})") } else { j.to_owned() };
+        let slot = e.slot(a, false)?;
+        Ok(vec![e.define("c", &format!("a{slot}[{j} * {m} + {row}]"))])
+    };
+    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, m, *n, false, &from)?;
+    let made = crate::shape::transpose(gpu, &outs.remove(0))?.reshaped(a.shape.clone())?;
+    if reverse { crate::shape::reverse(gpu, &made) } else { Ok(made) }
+}
+
+/// Whether any (or every one) of the Bools of an array holds.
+pub fn any(gpu: &Gpu, a: &Array, every: bool) -> Res<Array> {
+    let (program, function) = (Program::default(), Function::default());
+    let op = Operator {
+        kinds: vec![Scalar::Bool],
+        combine: &|_, x, y| Ok(vec![format!("({} {} {})", x[0], if every { "&&" } else { "||" }, y[0])]),
+        neutral: &|_| Ok(vec![every.to_string()]),
+        prepare: &|_| Ok(()),
+    };
+    if a.scalar != Scalar::Bool {
+        return not_here("no Bools in the place of some");
+    }
+    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &reading(std::slice::from_ref(a), a.len()))?;
+    outs.remove(0).reshaped(Vec::new())
+}
+
+/// The first of the least (or largest) numbers of a vector that has some, and its index; a nan is before all.
+pub fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
+    let (kind, program, function) = (a.scalar, Program::default(), Function::default());
+    if a.shape.len() != 1 || a.is_empty() {
+        return not_here("the extremes of a matrix, or of nothing");
+    }
+    let better = if least { Cmp::Lt } else { Cmp::Gt };
+    // The Bool says that there is one.
+    let op = Operator {
+        kinds: vec![Scalar::Bool, kind, Scalar::I64],
+        combine: &|e, x, y| {
+            let more = format!("!{} && ({} || {})", is_nan(kind, &x[1]), is_nan(kind, &y[1]), compare(better, kind, &y[1], &x[1]));
+            let second = e.define("f", &format!("{} && (!{} || {more})", y[0], x[0]));
+            Ok(vec![format!("({} || {})", x[0], y[0]), format!("select({}, {}, {second})", x[1], y[1]), format!("select({}, {}, {second})", x[2], y[2])])
+        },
+        neutral: &|_| Ok(vec!["false".to_owned(), zero(kind).to_owned(), "0li".to_owned()]),
+        prepare: &|_| Ok(()),
+    };
+    let from = |e: &mut Emit<'_>, _: &str, j: &str| {
+        let slot = e.slot(a, false)?;
+        let x = e.define("c", &load(slot, kind, j));
+        Ok(vec!["true".to_owned(), x, format!("l_of({j})")])
+    };
+    let outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
+    Ok([outs[1].reshaped(Vec::new())?, outs[2].reshaped(Vec::new())?])
 }
 
 /// A reduction or scan of vectors.

@@ -149,7 +149,7 @@ pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
     let out = gpu.empty(Scalar::I64, vec![n])?;
     each(gpu, n, |e, i| {
         let (from, to) = (e.slot(&at, false)?, e.slot(&out, true)?);
-        e.line(&format!("a{to}[{i}] = i64(a{from}[{i}]);"));
+        e.line(&format!("a{to}[{i}] = l_of(a{from}[{i}]);"));
         Ok(())
     })?;
     Ok(out)

@@ -398,3 +398,17 @@ fn more_outputs_than_a_kernel_may_see_are_made_by_several() {
     }
     assert!(gpu.work().kernels > 4);
 }
+
+#[test]
+fn indices_are_compared_with_constants() {
+    // Mesa 22 has wrong answers for a 32-bit number whose sign is extended.
+    let gpu = common::gpu();
+    for (op, holds) in [("lt", i64::lt as fn(&i64, &i64) -> bool), ("le", i64::le), ("gt", i64::gt), ("ge", i64::ge), ("eq", i64::eq), ("ne", i64::ne)] {
+        for k in [-1, 0, 1, 2, 31, 1 << 40] {
+            let p = program(&format!("fn f0 t (v0: i64) -> ([]bool, []bool) {{ v1: []bool, v9: []bool, v2: i64 = loop for v0 out (collect, collect) (v3: i64) {{ v4: i64 = {k} v5: bool = {op} v3 v4 v6: bool = {op} v4 v3 return v5, v6 }} return v1, v9 }}"));
+            let want = (0..33).map(|i| holds(&i, &k)).collect();
+            let turned = (0..33).map(|i| holds(&k, &i)).collect();
+            assert_eq!(twice(&gpu, &p, &[int(33)]), [Data::Bool(want), Data::Bool(turned)], "{op} {k}");
+        }
+    }
+}

@@ -6,6 +6,11 @@ fn fault(site: u32) {
   atomicMax(&faults[0], params[1] + site);
 }
 
+// A word as an Int. Not by `i64`, which extends a sign, and whose comparisons with constants Mesa 22 gets wrong.
+fn l_of(word: u32) -> i64 {
+  return i64(u64(word));
+}
+
 // a + b.
 fn l_add(a: i64, b: i64, site: u32) -> i64 {
   let r = a + b;
@@ -125,7 +130,7 @@ fn l_of_f32(x: f32, site: u32) -> i64 {
   }
   let u = bitcast<u32>(x);
   let e = i32((u >> 23u) & 0xffu) - 150;
-  let m = i64((u & 0x7fffffu) | 0x800000u);
+  let m = l_of((u & 0x7fffffu) | 0x800000u);
   if e < -24 {
     return 0li;
   }
@@ -135,7 +140,7 @@ fn l_of_f32(x: f32, site: u32) -> i64 {
 
 // Where an index points, on an axis of this length; the check fails where it does not, and the answer is then 0.
 fn l_at(i: i64, n: u32, site: u32) -> u32 {
-  if i < 0li || i >= i64(n) {
+  if i < 0li || i >= l_of(n) {
     fault(site);
     return 0u;
   }

@@ -129,7 +129,7 @@ impl Emit<'_> {
             self.bind(*o, made.map_or_else(|| Place::Number(*s, n.clone()), Place::View));
         }
         if let (Some(last), true) = (outs.get(l.init.len() + l.outs.len()), self.caps.i64) {
-            self.bind_number(*last, Scalar::I64, &format!("i64({turn})"));
+            self.bind_number(*last, Scalar::I64, &format!("l_of({turn})"));
         }
         Ok(())
     }
@@ -212,7 +212,7 @@ impl Emit<'_> {
     pub(crate) fn turn_index(&mut self, param: Option<&Var>, i: &str) {
         let Some(p) = param else { return };
         match self.caps.i64 {
-            true => self.bind_number(*p, Scalar::I64, &format!("i64({i})")),
+            true => self.bind_number(*p, Scalar::I64, &format!("l_of({i})")),
             false => self.bind(*p, Place::Nothing),
         }
     }

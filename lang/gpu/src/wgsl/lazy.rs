@@ -7,7 +7,7 @@
 use super::{Emit, Place, View, load, packed};
 use crate::array::Scalar;
 use crate::error::{Check, Res, not_here};
-use crate::wgsl::scalar::compare;
+use crate::wgsl::scalar::{compare, is_nan};
 use adl_ir::{Cmp, Conv, Op, Var};
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
@@ -322,13 +322,8 @@ impl Emit<'_> {
         self.line(&format!("var {place} = 0u;"));
         let at = self.indices(&[n]);
         let x = self.at(a, &at)?;
-        let is_nan = |x: &str| match s {
-            Scalar::F64 => format!("d_is_nan({x})"),
-            Scalar::F32 => format!("s_is_nan({x})"),
-            Scalar::I64 | Scalar::Bool | Scalar::Word => "false".to_owned(),
-        };
         let better = compare(if least { Cmp::Lt } else { Cmp::Gt }, s, &x, &best);
-        self.line(&format!("if {0} == 0u || (!{1} && ({2} || {better})) {{ {best} = {x}; {place} = {0}; }}", at[0], is_nan(&best), is_nan(&x)));
+        self.line(&format!("if {0} == 0u || (!{1} && ({2} || {better})) {{ {best} = {x}; {place} = {0}; }}", at[0], is_nan(s, &best), is_nan(s, &x)));
         self.close();
         Ok((best, place))
     }

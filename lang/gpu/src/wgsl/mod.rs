@@ -139,7 +139,7 @@ impl<'a> Emit<'a> {
 
     /// The whole number that a text stands for, if the host knows it.
     pub fn known(&self, text: &str) -> Option<i64> {
-        let inner = text.strip_prefix("i64(").and_then(|t| t.strip_suffix(')'));
+        let inner = text.strip_prefix("l_of(").and_then(|t| t.strip_suffix(')'));
         self.values.get(text).or_else(|| self.values.get(inner?)).copied()
     }
 

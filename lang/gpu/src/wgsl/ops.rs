@@ -138,7 +138,7 @@ impl Emit<'_> {
 
     fn int_of(&mut self, word: &str) -> Res<(Scalar, String)> {
         self.has(Scalar::I64)?;
-        Ok((Scalar::I64, format!("i64({word})")))
+        Ok((Scalar::I64, format!("l_of({word})")))
     }
 
     /// An array of numbers, or of rows.
@@ -194,7 +194,7 @@ impl Emit<'_> {
             Op::Slice { a, lo, hi, .. } => {
                 let (mut w, (_, lo), (_, hi)) = (self.array(*a)?, self.number(*lo)?, self.number(*hi)?);
                 let check = self.check(Check::Bounds);
-                let n = format!("i64({})", w.dims[0]);
+                let n = format!("l_of({})", w.dims[0]);
                 let fine = self.define("f", &format!("{lo} >= 0li && {lo} <= {hi} && {hi} <= {n}"));
                 self.line(&format!("if !{fine} {{ fault({check}); }}"));
                 w.base = self.define("k", &format!("{} + select(0u, u32({lo}), {fine}) * {}", w.base, w.steps[0]));

@@ -241,13 +241,8 @@ impl Emit<'_> {
                 let t = self.bin(Bin::Min, *s, &low, hi)?;
                 one(*s, t)
             }
-            (Prim::IsNan | Prim::IsInf, [(s, x)]) => match (s, p == Prim::IsNan) {
-                (Scalar::F64, true) => one(Scalar::Bool, format!("d_is_nan({x})")),
-                (Scalar::F64, false) => one(Scalar::Bool, format!("d_is_inf({x})")),
-                (Scalar::F32, true) => one(Scalar::Bool, format!("s_is_nan({x})")),
-                (Scalar::F32, false) => one(Scalar::Bool, format!("s_is_inf({x})")),
-                (Scalar::I64 | Scalar::Bool | Scalar::Word, _) => one(Scalar::Bool, "false".to_owned()),
-            },
+            (Prim::IsNan, [(s, x)]) => one(Scalar::Bool, is_nan(*s, x)),
+            (Prim::IsInf, [(s, x)]) => one(Scalar::Bool, is_nan(*s, x).replacen("_is_nan", "_is_inf", 1)),
             (Prim::ToFloat | Prim::F32ToFloat, [(s, x)]) => self.convert(Conv::ToF64, *s, x).map(|t| vec![t]),
             (Prim::ToInt, [(s, x)]) => self.convert(Conv::ToI64, *s, x).map(|t| vec![t]),
             (Prim::ToF32, [(s, x)]) => self.convert(Conv::ToF32, *s, x).map(|t| vec![t]),
@@ -258,6 +253,15 @@ impl Emit<'_> {
             }
             _ => not_here(format!("`{}` inside of a kernel", p.name())),
         }
+    }
+}
+
+/// Whether a number is none.
+pub(crate) fn is_nan(s: Scalar, x: &str) -> String {
+    match s {
+        Scalar::F64 => format!("d_is_nan({x})"),
+        Scalar::F32 => format!("s_is_nan({x})"),
+        Scalar::I64 | Scalar::Bool | Scalar::Word => "false".to_owned(),
     }
 }
 

@@ -14,7 +14,7 @@ mod control;
 pub mod cost;
 pub mod host;
 mod parts;
-mod scalar;
+pub mod scalar;
 pub mod value;
 
 pub use cost::Counts;

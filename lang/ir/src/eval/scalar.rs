@@ -5,12 +5,13 @@ use crate::op::{Cmp, Conv};
 use adl_prim::{Bin, Un};
 use std::rc::Rc;
 
-type Res = Result<Val, String>;
+/// A value, or what is wrong.
+pub type Res = Result<Val, String>;
 
 const OVERFLOW: &str = "the result does not fit an Int";
 
 /// Applies a unary operator to each number.
-pub(super) fn un(op: Un, v: &Val) -> Res {
+pub fn un(op: Un, v: &Val) -> Res {
     Ok(match v {
         Val::F64(x) => Val::F64(op.eval(*x)),
         Val::F32(x) => Val::F32(op.eval(f64::from(*x)) as f32),
@@ -45,7 +46,7 @@ fn each(v: &Val, f: &mut dyn FnMut(&Val) -> Res) -> Res {
 }
 
 /// Applies a binary operator.
-pub(super) fn bin(op: Bin, a: &Val, b: &Val) -> Res {
+pub fn bin(op: Bin, a: &Val, b: &Val) -> Res {
     match (a, b) {
         (Val::F64(x), Val::F64(y)) => Ok(Val::F64(op.eval(*x, *y))),
         (Val::F32(x), Val::F32(y)) => Ok(Val::F32(op.eval(f64::from(*x), f64::from(*y)) as f32)),
@@ -133,7 +134,7 @@ fn int_bin(op: Bin, a: i64, b: i64) -> Result<i64, String> {
 }
 
 /// Compares; elementwise on arrays.
-pub(super) fn cmp(op: Cmp, a: &Val, b: &Val) -> Res {
+pub fn cmp(op: Cmp, a: &Val, b: &Val) -> Res {
     let order = match (a, b) {
         (Val::F64(x), Val::F64(y)) => x.partial_cmp(y),
         (Val::F32(x), Val::F32(y)) => x.partial_cmp(y),
@@ -153,7 +154,7 @@ pub(super) fn cmp(op: Cmp, a: &Val, b: &Val) -> Res {
 }
 
 /// The negation of each truth value.
-pub(super) fn not(v: &Val) -> Res {
+pub fn not(v: &Val) -> Res {
     match v {
         Val::Bool(b) => Ok(Val::Bool(!b)),
         Val::Array(_) => each(v, &mut not),
@@ -162,7 +163,7 @@ pub(super) fn not(v: &Val) -> Res {
 }
 
 /// `a` where the condition holds, else `b`.
-pub(super) fn select(c: &Val, a: &Val, b: &Val) -> Res {
+pub fn select(c: &Val, a: &Val, b: &Val) -> Res {
     let mask = match c {
         Val::Bool(c) => return Ok(if *c { a.clone() } else { b.clone() }),
         Val::Array(mask) => mask,
@@ -192,7 +193,7 @@ fn zero_like(v: &Val) -> Val {
 }
 
 /// Converts each number.
-pub(super) fn convert(c: Conv, v: &Val) -> Res {
+pub fn convert(c: Conv, v: &Val) -> Res {
     let (real, int) = match v {
         Val::F64(x) => (*x, None),
         Val::F32(x) => (f64::from(*x), None),

@@ -1,0 +1,318 @@
+//! Operations on whole arrays.
+
+use super::numbers::{lit, val};
+use super::{Exec, Frame, Value, kind};
+use crate::array::{Array, Scalar};
+use crate::error::{Check, Error, Fault, Res, not_here};
+use crate::{index, pointwise, product, shape, soac, sort};
+use adl_ir::{Function, Lit, Op, Stmt, Ty, Val, Var};
+use adl_prim::{Bin, Prim};
+use std::rc::Rc;
+
+impl<'a> Exec<'a> {
+    /// The shape of a value that is an array.
+    fn shape(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
+        match fr.get(v)? {
+            Value::Array(a) => Ok(a.shape.clone()),
+            Value::Ints(x) => Ok(vec![x.len()]),
+            Value::Data(_, boxes) if fr.rank(v) > 0 => Ok(vec![boxes.len()]),
+            Value::Number(_) | Value::Data(..) | Value::Absent => not_here("the shape of what has none"),
+        }
+    }
+
+    /// Ints, read from the device if they are there.
+    fn ints(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
+        let read = match fr.get(v)? {
+            Value::Ints(x) => (**x).clone(),
+            Value::Array(a) => match self.gpu.read(a)? {
+                crate::array::Data::I64(x) => x,
+                _ => return not_here("no Ints in the place of some"),
+            },
+            _ => return not_here("no Ints in the place of some"),
+        };
+        read.into_iter().map(|n| usize::try_from(n).map_or_else(|_| not_here("an extent below 0"), Ok)).collect()
+    }
+
+    /// The part of an array at leading indices: a copy.
+    pub(super) fn part(&self, a: &Array, at: &[i64]) -> Res<Array> {
+        let place = place(a, at)?;
+        let out = self.gpu.empty(a.scalar, a.shape[at.len()..].to_vec())?;
+        self.gpu.copy_into(&a.buffer, place * out.bytes(), &out.buffer, 0, out.bytes())?;
+        Ok(out)
+    }
+
+    /// An operator on two numbers or arrays.
+    pub(super) fn pair(&mut self, b: Bin, x: Value, y: Value) -> Res<Value> {
+        self.made_of(&[x, y], |vs| Op::Bin(b, vs[0], vs[1]))
+    }
+
+    /// An operator on numbers and arrays that no variables are.
+    pub(super) fn made_of(&mut self, x: &[Value], op: impl FnOnce(&[Var]) -> Op) -> Res<Value> {
+        let mut f = Function::default();
+        let tys = x.iter().map(ty_of).collect::<Res<Vec<_>>>()?;
+        let out = tys.iter().max_by_key(|t| t.rank()).cloned().unwrap_or(Ty::F64);
+        let vars: Vec<Var> = tys.into_iter().map(|t| f.fresh(t, false)).collect();
+        let r = f.fresh(out, false);
+        let stmt = Stmt { outs: vec![r], lin_outs: Vec::new(), op: op(&vars), span: Default::default() };
+        let mut fr = Frame { f: &f, values: vars.iter().copied().zip(x.iter().cloned()).collect() };
+        let mut exec = Exec { gpu: self.gpu, program: self.program, calls: self.calls };
+        exec.arithmetic(&mut fr, &stmt.op, &stmt, &[r])
+    }
+
+    /// `a` with a part of it replaced, in place where nobody else has it.
+    fn replaced(&self, a: Array, at: u64, v: &Array) -> Res<Array> {
+        let out = if a.buffer.alone() { a } else { Array { buffer: self.gpu.copy(&a.buffer, a.bytes())?, ..a } };
+        self.gpu.copy_into(&v.buffer, 0, &out.buffer, at, v.bytes())?;
+        Ok(out)
+    }
+
+    /// An accumulator: an absent one is zeros of the shape that is given.
+    fn accumulator(&self, fr: &Frame<'a>, acc: Value, shape: Option<Var>, out: Var) -> Res<Array> {
+        match (acc, shape) {
+            (Value::Absent, Some(s)) => self.zeros(kind(fr.f.ty(out))?, self.ints(fr, s)?),
+            (acc, _) => self.on_device(&acc),
+        }
+    }
+
+    fn zeros(&self, scalar: Scalar, extents: Vec<usize>) -> Res<Array> {
+        let zero = match scalar {
+            Scalar::F64 => Lit::F64(0.0),
+            Scalar::F32 => Lit::F32(0.0),
+            Scalar::I64 => Lit::I64(0),
+            Scalar::Bool | Scalar::Word => Lit::Bool(false),
+        };
+        self.spread(&self.device_number(&zero)?, extents)
+    }
+
+    fn spread(&self, a: &Array, extents: Vec<usize>) -> Res<Array> {
+        shape::replicate(self.gpu, extents.iter().product(), a)?.reshaped(extents)
+    }
+
+    /// Indices, as the host knows them.
+    fn indices(&self, fr: &Frame<'a>, at: &[Var]) -> Res<Vec<i64>> {
+        at.iter().map(|v| self.int(fr, *v)).collect()
+    }
+
+    pub(super) fn whole(&mut self, fr: &mut Frame<'a>, op: &Op, outs: &[Var]) -> Res<Value> {
+        let out = outs.first().copied().map_or_else(|| not_here("an operation without a result"), Ok)?;
+        match op {
+            Op::Dim(a, axis) => self.shape(fr, *a).and_then(|s| s.get(*axis as usize).map_or_else(|| not_here("an axis that is not there"), |n| Ok(int(*n)))),
+            Op::Shape(a) if matches!(fr.get(*a)?, Value::Absent) => Ok(Value::Absent),
+            Op::Shape(a) => self.shape(fr, *a).map(|s| Value::Ints(Rc::new(s.iter().map(|n| *n as i64).collect()))),
+            Op::Count(a) => match fr.get(*a)? {
+                Value::Absent => Ok(int(0)),
+                Value::Data(..) => not_here("elements in boxes"),
+                _ => self.shape(fr, *a).map(|s| int(s.iter().product())),
+            },
+            Op::Con { tag, fields, .. } => Ok(Value::Data(*tag, Rc::new(fr.all(fields)?))),
+            Op::Stack { elems, .. } => {
+                let all = fr.all(elems)?;
+                self.stacked(&all, fr.f.ty(out))
+            }
+            Op::Index { a, at, .. } if fr.rank(*a) > 0 => self.index(fr, *a, at, out),
+            Op::Fields { a, .. } => match (fr.get(*a)?, outs) {
+                (Value::Data(_, fields), [_]) => Ok(fields[0].clone()),
+                (Value::Absent, [out]) => Ok(super::zero(fr.f.ty(*out))),
+                _ => not_here("fields of data"),
+            },
+            _ => self.moved(fr, op, out),
+        }
+    }
+
+    fn index(&mut self, fr: &Frame<'a>, a: Var, at: &[Var], out: Var) -> Res<Value> {
+        let at = self.indices(fr, at)?;
+        match fr.get(a)? {
+            Value::Absent => Ok(super::zero(fr.f.ty(out))),
+            Value::Data(_, boxes) => match at.as_slice() {
+                [i] => usize::try_from(*i).ok().and_then(|i| boxes.get(i)).cloned().map_or_else(|| Err(bounds()), Ok),
+                _ => not_here("an index into a box"),
+            },
+            Value::Ints(x) if at.len() == 1 => usize::try_from(at[0]).ok().and_then(|i| x.get(i)).map_or_else(|| Err(bounds()), |n| Ok(Value::Number(Lit::I64(*n)))),
+            _ => self.array(fr, a).and_then(|a| self.part(&a, &at)).map(Value::Array),
+        }
+    }
+
+    /// An array with something added or replaced.
+    pub(super) fn updated(&mut self, fr: &mut Frame<'a>, op: &Op, own: Value, out: Var) -> Res<Value> {
+        let (a, at, v) = match op {
+            Op::IndexAdd { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } if matches!(fr.get(*v)?, Value::Absent) => return Ok(own),
+            Op::IndexAdd { at, v, shape, .. } => {
+                let (at, a, v) = (self.indices(fr, at)?, self.accumulator(fr, own, *shape, out)?, Value::Array(self.array(fr, *v)?));
+                let place = place(&a, &at)?;
+                let old = self.part(&a, &at)?;
+                let Value::Array(sum) = self.pair(Bin::Add, Value::Array(old), v)? else { return not_here("no array in the place of one") };
+                (a, place * sum.bytes(), sum)
+            }
+            Op::IndexSet { at, v, shape, .. } => {
+                let (at, a) = (self.indices(fr, at)?, self.accumulator(fr, own, *shape, out)?);
+                let place = place(&a, &at)?;
+                let inner: Vec<usize> = a.shape[at.len()..].to_vec();
+                let v = if matches!(fr.get(*v)?, Value::Absent) { self.zeros(a.scalar, inner)? } else { self.array(fr, *v)? };
+                (a, place * v.bytes(), v)
+            }
+            Op::SliceAdd { lo, hi, v, shape, .. } => {
+                let (lo, hi, a, v) = (self.size(fr, *lo)?, self.size(fr, *hi)?, self.accumulator(fr, own, *shape, out)?, self.array(fr, *v)?);
+                let at = (lo * shape::rows(&a).1) as u64 * a.scalar.bytes();
+                let old = shape::slice(self.gpu, &a, lo, hi)?;
+                let Value::Array(sum) = self.pair(Bin::Add, Value::Array(old), Value::Array(v))? else { return not_here("no array in the place of one") };
+                (a, at, sum)
+            }
+            Op::GatherAdd { at, v, shape, .. } => {
+                let (a, at, v) = (self.accumulator(fr, own, *shape, out)?, self.array(fr, *at)?, self.array(fr, *v)?);
+                return index::gather_add(self.gpu, &a, &at, &v).map(Value::Array);
+            }
+            _ => return not_here("no update"),
+        };
+        self.replaced(a, at, &v).map(Value::Array)
+    }
+
+    /// Arrays whose elements stand elsewhere, and products.
+    fn moved(&mut self, fr: &mut Frame<'a>, op: &Op, out: Var) -> Res<Value> {
+        let (g, array) = (self.gpu, |v: &Var| self.array(fr, *v));
+        if let Op::Reverse(a) | Op::Rotate { a, .. } | Op::Transpose(a) | Op::Replicate { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reshape { a, .. } | Op::Sum { a, .. } | Op::Total { a, .. } | Op::Cumsum { a, .. } = op
+            && matches!(fr.get(*a)?, Value::Absent)
+        {
+            return Ok(super::zero(fr.f.ty(out)));
+        }
+        Ok(Value::Array(match op {
+            Op::Slice { a, lo, hi, .. } => shape::slice(g, &array(a)?, self.size(fr, *lo)?, self.size(fr, *hi)?)?,
+            Op::Gather { a, at, shape } => shape::gather(g, &array(a)?, &array(at)?, shape.is_some())?,
+            Op::Reverse(a) => shape::reverse(g, &array(a)?)?,
+            Op::Rotate { n, a } => shape::rotate(g, self.int(fr, *n)?, &array(a)?)?,
+            Op::Concat { a, b, .. } => shape::concat(g, &array(a)?, &array(b)?)?,
+            Op::Reshape { a, to, .. } => array(a)?.reshaped(self.ints(fr, *to)?)?,
+            Op::Transpose(a) => shape::transpose(g, &array(a)?)?,
+            Op::Replicate { n, a } => shape::replicate(g, self.size(fr, *n)?, &array(a)?)?,
+            Op::Spread { a, shape } => self.spread(&array(a)?, self.ints(fr, *shape)?)?,
+            Op::Sum { a, .. } => soac::sum(g, &array(a)?)?,
+            Op::Total { a, .. } => {
+                let a = array(a)?;
+                soac::sum(g, &a.reshaped(vec![a.len()])?)?
+            }
+            Op::Dot(a, b) => product::dot(g, &array(a)?, &array(b)?)?,
+            Op::MatMul(a, b) => product::matmul(g, &array(a)?, &array(b)?)?,
+            Op::Outer(a, b) => {
+                let (a, b) = (array(a)?, array(b)?);
+                let extents = [a.shape.clone(), b.shape.clone()].concat();
+                product::matmul(g, &a.reshaped(vec![a.len(), 1])?, &b.reshaped(vec![1, b.len()])?)?.reshaped(extents)?
+            }
+            Op::Cumsum { a, reverse } => soac::running(g, &array(a)?, Bin::Add, *reverse)?,
+            _ => return Err(Error::NotHere(format!("an operation that has no kernel ({})", name(op)))),
+        }))
+    }
+
+    /// A built-in.
+    pub(super) fn prim(&mut self, fr: &mut Frame<'a>, p: Prim, args: &[Var], s: &Stmt) -> Res<Vec<Value>> {
+        let values = fr.all(args)?;
+        let g = self.gpu;
+        let one = |a: Res<Array>| a.map(|a| vec![Value::Array(a)]);
+        match (p, args) {
+            (Prim::Assert, [c, ..]) => {
+                if self.holds(fr, *c)? {
+                    return Ok(Vec::new());
+                }
+                Err(Error::Fault(Fault { what: Check::Assertion, span: s.span }))
+            }
+            (Prim::Error, _) => Err(Error::Fault(Fault { what: Check::Assertion, span: s.span })),
+            (Prim::StopGrad | Prim::Id, _) => Ok(values),
+            (Prim::Iota, [n]) => one(shape::iota(g, self.size(fr, *n)?)),
+            (Prim::Sort, [a]) => one(sort::sort(g, &self.array(fr, *a)?)),
+            (Prim::Argsort, [a]) => one(sort::argsort(g, &self.array(fr, *a)?)),
+            (Prim::Scatter, [d, at, v]) => one(index::scatter(g, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?)),
+            (p, [a]) if matches!(fr.get(*a)?, Value::Array(_) | Value::Ints(_)) => {
+                let a = self.array(fr, *a)?;
+                self.of_array(p, &a).map(|v| vec![v])
+            }
+            _ => {
+                // Of numbers alone: as the evaluator has it.
+                let numbers = args.iter().map(|v| self.number(fr, *v).map(|l| val(&l))).collect::<Res<Vec<Val>>>()?;
+                if pointwise::is_pointwise(&s.op) || s.outs.len() != 1 {
+                    return not_here(format!("`{}`", p.name()));
+                }
+                match adl_ir::eval::host::simple(p, &numbers) {
+                    Ok(v) => Ok(vec![Value::Number(lit(&v)?)]),
+                    Err(_) => not_here(format!("`{}`", p.name())),
+                }
+            }
+        }
+    }
+}
+
+impl Exec<'_> {
+    /// A built-in of one array.
+    fn of_array(&mut self, p: Prim, a: &Array) -> Res<Value> {
+        let g = self.gpu;
+        let n = a.shape.first().copied().unwrap_or(0);
+        match p {
+            Prim::Minimum | Prim::Maximum => soac::extreme(g, a, p == Prim::Minimum).map(|[x, _]| Value::Array(x)),
+            Prim::Argmin | Prim::Argmax => soac::extreme(g, a, p == Prim::Argmin).map(|[_, i]| Value::Array(i)),
+            Prim::Any | Prim::All => soac::any(g, a, p == Prim::All).map(Value::Array),
+            Prim::Sum => soac::sum(g, a).map(Value::Array),
+            Prim::Prod => soac::along(g, a, Bin::Mul).map(Value::Array),
+            Prim::Cumsum => soac::running(g, a, Bin::Add, false).map(Value::Array),
+            Prim::Cumprod => soac::running(g, a, Bin::Mul, false).map(Value::Array),
+            Prim::Mean => {
+                let sum = Value::Array(soac::sum(g, a)?);
+                let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
+                self.pair(Bin::Div, sum, Value::Number(n))
+            }
+            Prim::Variance if a.shape.len() == 1 => {
+                let mean = self.of_array(Prim::Mean, a)?;
+                let Value::Array(d) = self.pair(Bin::Sub, Value::Array(a.clone()), mean)? else { return not_here("no array in the place of one") };
+                let Value::Array(squares) = self.pair(Bin::Mul, Value::Array(d.clone()), Value::Array(d))? else { return not_here("no array in the place of one") };
+                self.of_array(Prim::Mean, &squares)
+            }
+            Prim::Norm => {
+                let square = Value::Array(product::dot(g, a, a)?);
+                self.made_of(&[square], |vs| Op::Un(adl_prim::Un::Sqrt, vs[0]))
+            }
+            _ => not_here(format!("`{}`", p.name())),
+        }
+    }
+}
+
+/// The type of a number or an array.
+fn ty_of(v: &Value) -> Res<Ty> {
+    let of = |s: Scalar| match s {
+        Scalar::F64 => Ty::F64,
+        Scalar::F32 => Ty::F32,
+        Scalar::I64 | Scalar::Word => Ty::I64,
+        Scalar::Bool => Ty::Bool,
+    };
+    match v {
+        Value::Number(l) => Ok(l.ty()),
+        Value::Array(a) => Ok(of(a.scalar).array(a.shape.len() as u32)),
+        Value::Ints(_) => Ok(Ty::shape()),
+        Value::Data(..) | Value::Absent => not_here("data in the place of an array"),
+    }
+}
+
+/// The word of an operation without a kernel, for messages.
+fn name(op: &Op) -> &'static str {
+    match op {
+        Op::Contract(_) => "a contraction",
+        Op::Nonzero(_) | Op::Zeros(_) => "positions",
+        Op::Fields { .. } => "fields of data",
+        _ => "arrays",
+    }
+}
+
+fn int(n: usize) -> Value {
+    Value::Number(Lit::I64(n as i64))
+}
+
+fn bounds() -> Error {
+    Error::Fault(Fault { what: Check::Bounds, span: Default::default() })
+}
+
+/// The number of the part at leading indices.
+fn place(a: &Array, at: &[i64]) -> Res<u64> {
+    let mut place = 0;
+    for (i, n) in at.iter().zip(&a.shape) {
+        match usize::try_from(*i).ok().filter(|i| i < n) {
+            Some(i) => place = place * *n as u64 + i as u64,
+            None => return Err(bounds()),
+        }
+    }
+    Ok(place)
+}

@@ -1,0 +1,210 @@
+//! Branches, loops, calls, reductions and histograms.
+
+use super::{CALLS, Exec, Frame, Value, kind, zero};
+use crate::array::{Array, Operand, Scalar};
+use crate::error::{Error, Res, not_here};
+use crate::index::{self, ByIndex};
+use crate::{nest, soac};
+use adl_ir::{Block, FnId, Lit, Loop, Op, Out, Stmt, Turns, Var};
+use adl_prim::Bin;
+use std::rc::Rc;
+
+/// Turns of a loop on the host, at most: each statement of one is a kernel.
+const TURNS: i64 = 20_000;
+
+impl<'a> Exec<'a> {
+    pub(super) fn call(&mut self, id: FnId, args: Vec<Value>) -> Res<Vec<Value>> {
+        if self.calls >= CALLS {
+            return not_here("calls inside of calls, too many for the host of a GPU");
+        }
+        let f = self.program.func(id);
+        let mut fr = Frame { f, values: f.body.params.iter().chain(&f.body.lin_params).copied().zip(args).collect() };
+        self.calls += 1;
+        let made = stacker::maybe_grow(128 * 1024, 4 * 1024 * 1024, || self.block(&mut fr, &f.body));
+        self.calls -= 1;
+        made
+    }
+
+    /// An operation with blocks, or a call; `None` for others.
+    pub(super) fn control(&mut self, fr: &mut Frame<'a>, s: &Stmt, outs: &[Var]) -> Res<Option<Vec<Value>>> {
+        let made = match &s.op {
+            Op::If(c, a, b) => {
+                let arm = if self.holds(fr, *c)? { a } else { b };
+                self.inner(fr, arm)?
+            }
+            Op::Switch(d, arms) => match fr.get(*d)?.clone() {
+                Value::Data(tag, fields) if (tag as usize) < arms.len() => {
+                    let arm = &arms[tag as usize];
+                    fr.bind(&arm.params, fields.to_vec())?;
+                    self.inner(fr, arm)?
+                }
+                _ => return not_here("no data in the place of some"),
+            },
+            Op::Call { f, args, lin_args, .. } => {
+                let all = fr.all(&[args.as_slice(), lin_args].concat())?;
+                self.call(*f, all)?
+            }
+            Op::Loop(l) => self.turns(fr, l, outs)?,
+            Op::Soac(x) => {
+                let env = self.env(fr, None);
+                soac::run(self.gpu, self.program, fr.f, x, &env)?.into_iter().map(Value::Array).collect()
+            }
+            Op::ReduceByIndex { dest, op, neutral, keys, values } => {
+                let all = |vs: &[Var]| vs.iter().map(|v| self.array(fr, *v)).collect::<Res<Vec<_>>>();
+                let (dest, values, keys) = (all(dest)?, all(values)?, self.array(fr, *keys)?);
+                let env = self.env(fr, None);
+                let x = ByIndex { dest: &dest, op, neutral, keys: &keys, values: &values };
+                index::reduce_by_index(self.gpu, self.program, fr.f, &x, &env)?.into_iter().map(Value::Array).collect()
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(made))
+    }
+
+    fn inner(&mut self, fr: &mut Frame<'a>, b: &Block) -> Res<Vec<Value>> {
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.block(fr, b))
+    }
+
+    fn turns(&mut self, fr: &mut Frame<'a>, l: &Loop, outs: &[Var]) -> Res<Vec<Value>> {
+        let limit = match &l.turns {
+            Turns::For(n) => Some(self.int(fr, *n)?.max(0)),
+            Turns::While(_) => None,
+        };
+        if let (Some(n), Turns::For(v), true) = (limit, &l.turns, l.init.is_empty() && l.lin_init.is_empty()) {
+            let env = self.env(fr, None);
+            // The extent is known to the host now, wherever it was.
+            let known = |x: Var| if x == *v { Some(Operand::Number(Lit::I64(n))) } else { env(x) };
+            match nest::run(self.gpu, self.program, fr.f, l, &known) {
+                Ok(made) => return Ok(made.into_iter().map(Value::Array).chain([Value::Number(Lit::I64(n))]).collect()),
+                Err(Error::NotHere(_)) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        if limit.is_some_and(|n| n > TURNS) {
+            return not_here("a loop that turns often, and is no kernel");
+        }
+        self.on_host(fr, l, limit, outs)
+    }
+
+    /// A loop turned on the host. What is carried and put out stands with linear parts behind the others.
+    fn on_host(&mut self, fr: &mut Frame<'a>, l: &Loop, limit: Option<i64>, outs: &[Var]) -> Res<Vec<Value>> {
+        let (n, m) = (l.init.len(), l.lin_init.len());
+        let (mut carried, mut lin) = (fr.all(&l.init)?, fr.all(&l.lin_init)?);
+        let mut made: Vec<Vec<Value>> = vec![Vec::new(); l.outs.len() + l.lin_outs.len()];
+        let kinds: Vec<Out> = l.outs.iter().chain(&l.lin_outs).copied().collect();
+        // Variables of the outputs: those behind the carried ones, but for the number of turns.
+        let plain = n + l.outs.len() + 1;
+        let of: Vec<Var> = (0..l.outs.len()).map(|k| outs[n + k]).chain((0..l.lin_outs.len()).map(|k| outs[plain + m + k])).collect();
+        let mut turn = 0;
+        while self.again(fr, l, limit, turn, &carried)? {
+            let i = if l.reverse { limit.unwrap_or(0) - 1 - turn } else { turn };
+            let (xs, lin_xs) = (self.elements(fr, &l.xs, i)?, self.elements(fr, &l.lin_xs, i)?);
+            fr.bind(&l.body.params, [vec![Value::Number(Lit::I64(i))], carried, xs].concat())?;
+            fr.bind(&l.body.lin_params, [lin, lin_xs].concat())?;
+            let mut results = self.inner(fr, &l.body)?;
+            let mut rest = results.split_off(n + l.outs.len());
+            let lin_made = rest.split_off(m);
+            let put = results.split_off(n);
+            (carried, lin) = (results, rest);
+            for ((v, kind), made) in put.into_iter().chain(lin_made).zip(&kinds).zip(&mut made) {
+                self.put(*kind, made, v)?;
+            }
+            turn += 1;
+            if turn > TURNS {
+                return not_here("a loop that turns often, and is no kernel");
+            }
+        }
+        let mut ends = Vec::new();
+        for ((mut x, kind), v) in made.into_iter().zip(&kinds).zip(&of) {
+            if l.reverse {
+                x.reverse();
+            }
+            ends.push(self.finished(fr, x, *kind, *v)?);
+        }
+        let lin_ends = ends.split_off(l.outs.len());
+        Ok([carried, ends, vec![Value::Number(Lit::I64(turn))], lin, lin_ends].concat())
+    }
+
+    /// Takes what a turn put out: of sums only the sum is kept.
+    fn put(&mut self, kind: Out, made: &mut Vec<Value>, v: Value) -> Res<()> {
+        let v = match (kind, made.is_empty()) {
+            (Out::Sum, false) => {
+                let sum = made.pop().unwrap_or(Value::Absent);
+                self.vector(&Op::Bin(Bin::Add, Var(0), Var(0)), &[sum, v])?
+            }
+            _ => v,
+        };
+        made.push(v);
+        Ok(())
+    }
+
+    fn again(&mut self, fr: &mut Frame<'a>, l: &Loop, limit: Option<i64>, turn: i64, carried: &[Value]) -> Res<bool> {
+        match (&l.turns, limit) {
+            (Turns::While(c), _) => {
+                fr.bind(&c.params, carried.to_vec())?;
+                let made = self.inner(fr, c)?;
+                match (made.first(), c.results.first()) {
+                    (Some(Value::Number(Lit::Bool(b))), _) => Ok(*b),
+                    (Some(_), Some(v)) => self.holds(fr, *v),
+                    _ => not_here("a loop without a condition"),
+                }
+            }
+            (Turns::For(_), n) => Ok(turn < n.unwrap_or(0)),
+        }
+    }
+
+    fn elements(&mut self, fr: &Frame<'a>, xs: &[Var], i: i64) -> Res<Vec<Value>> {
+        let one = |v: &Var| match fr.get(*v)? {
+            Value::Absent => Ok(zero(&fr.f.ty(*v).elem())),
+            Value::Ints(x) => x.get(i as usize).map_or_else(|| not_here("an index out of bounds"), |n| Ok(Value::Number(Lit::I64(*n)))),
+            Value::Data(_, boxes) if fr.rank(*v) > 0 => boxes.get(i as usize).cloned().map_or_else(|| not_here("an index out of bounds"), Ok),
+            _ => self.array(fr, *v).and_then(|a| self.part(&a, &[i])).map(Value::Array),
+        };
+        xs.iter().map(one).collect()
+    }
+
+    /// What a loop's outputs become.
+    fn finished(&mut self, fr: &Frame<'a>, mut x: Vec<Value>, out: Out, v: Var) -> Res<Value> {
+        let ty = fr.f.ty(v);
+        match out {
+            Out::Sum => Ok(x.pop().unwrap_or_else(|| zero(ty))),
+            Out::Boxed => Ok(Value::Data(0, Rc::new(x))),
+            Out::Collect if !ty.scalar().is_flat() => Ok(Value::Data(0, Rc::new(x))),
+            Out::Collect if x.is_empty() && ty.rank() == 1 => self.gpu.empty(kind(ty)?, vec![0]).map(Value::Array),
+            Out::Collect if x.is_empty() && fr.f.linear(v) => Ok(Value::Absent),
+            Out::Collect if x.is_empty() => not_here("rows that no turn makes"),
+            Out::Collect => self.stacked(&x, ty),
+        }
+    }
+
+    /// Values of one shape as an array.
+    pub(super) fn stacked(&mut self, x: &[Value], ty: &adl_ir::Ty) -> Res<Value> {
+        if !ty.scalar().is_flat() {
+            return Ok(Value::Data(0, Rc::new(x.to_vec())));
+        }
+        let ints: Option<Vec<i64>> = x.iter().map(|v| if let Value::Number(Lit::I64(n)) = v { Some(*n) } else { None }).collect();
+        if let (Some(ints), Ok(Scalar::I64)) = (ints, kind(ty)) {
+            return Ok(Value::Ints(Rc::new(ints)));
+        }
+        let rows = x.iter().map(|v| self.on_device(v)).collect::<Res<Vec<Array>>>()?;
+        let Some(first) = rows.first() else { return not_here("an array of nothing") };
+        if rows.iter().any(|r| r.shape != first.shape) {
+            return not_here("rows of different shapes in an array");
+        }
+        let out = self.gpu.empty(first.scalar, [vec![rows.len()], first.shape.clone()].concat())?;
+        for (k, r) in rows.iter().enumerate() {
+            self.gpu.copy_into(&r.buffer, 0, &out.buffer, k as u64 * r.bytes(), r.bytes())?;
+        }
+        Ok(Value::Array(out))
+    }
+
+    /// A value's array.
+    pub(super) fn on_device(&self, v: &Value) -> Res<Array> {
+        match v {
+            Value::Array(a) => Ok(a.clone()),
+            Value::Number(l) => self.device_number(l),
+            Value::Ints(x) => self.gpu.array(&crate::array::Data::I64((**x).clone()), vec![x.len()]),
+            Value::Data(..) | Value::Absent => not_here("data, or an absent zero, in an array"),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Functions of the IR, walked statement by statement on the host, with their arrays on the device.
+//!
+//! - Numbers that the host knows stay there, for sizes and control flow; numbers that kernels make stay on the device, as arrays without axes,
+//!   until a branch, a loop's condition or an extent asks for them.
+//! - Neighbouring operations on whole arrays of one shape are one kernel ([`crate::pointwise`]); it writes what is read later.
+//! - What is read for the last time is let go, so that its memory serves again and arrays change in place where nobody else has them.
+//! - Where a kernel is [`Error::NotHere`], a loop turns on the host, statement by statement, if it does not turn too often; else the whole
+//!   call is.
+//!
+//! - `numbers`: arithmetic on the host, and numbers of the device. `arrays`: operations on whole arrays. `control`: branches, loops, calls.
+
+mod arrays;
+mod control;
+mod numbers;
+
+use crate::array::{Array, Operand, Scalar};
+use crate::error::{Error, Res, not_here};
+use crate::pointwise::{self, is_pointwise};
+use crate::queue::Gpu;
+use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Ty, Var};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Calls inside of calls, at most.
+const CALLS: usize = 200;
+
+/// What a variable holds.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A number that the host knows, or a text.
+    Number(Lit),
+    /// Ints that the host knows: shapes.
+    Ints(Rc<Vec<i64>>),
+    /// On the device.
+    Array(Array),
+    /// A constructor with its fields.
+    Data(u32, Rc<Vec<Value>>),
+    /// A zero whose shape nobody needed.
+    Absent,
+}
+
+/// Runs a function.
+pub fn run(gpu: &Gpu, program: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>> {
+    Exec { gpu, program, calls: 0 }.call(f, args.to_vec())
+}
+
+struct Exec<'a> {
+    gpu: &'a Gpu,
+    program: &'a Program,
+    calls: usize,
+}
+
+/// The variables of a function.
+struct Frame<'a> {
+    f: &'a Function,
+    values: HashMap<Var, Value>,
+}
+
+impl Frame<'_> {
+    fn get(&self, v: Var) -> Res<&Value> {
+        self.values.get(&v).map_or_else(|| not_here("a variable that is bound nowhere"), Ok)
+    }
+
+    fn all(&self, vs: &[Var]) -> Res<Vec<Value>> {
+        vs.iter().map(|v| self.get(*v).cloned()).collect()
+    }
+
+    fn rank(&self, v: Var) -> u32 {
+        self.f.ty(v).rank()
+    }
+
+    fn bind(&mut self, vs: &[Var], values: Vec<Value>) -> Res<()> {
+        if vs.len() > values.len() {
+            return not_here("an operation with fewer results than it should have");
+        }
+        self.values.extend(vs.iter().copied().zip(values));
+        Ok(())
+    }
+}
+
+/// After which statement of a block each variable is not read any more; what a block gives is read at its end.
+fn last_reads(b: &Block) -> HashMap<Var, usize> {
+    fn reads(s: &Stmt, see: &mut dyn FnMut(Var)) {
+        s.op.each_operand(&mut *see);
+        for b in s.op.blocks() {
+            b.stmts.iter().for_each(|s| reads(s, see));
+            b.results.iter().chain(&b.lin_results).for_each(|v| see(*v));
+        }
+    }
+    let mut last = HashMap::new();
+    for (k, s) in b.stmts.iter().enumerate() {
+        reads(s, &mut |v| {
+            last.insert(v, k);
+        });
+    }
+    last.extend(b.results.iter().chain(&b.lin_results).map(|v| (*v, b.stmts.len())));
+    last
+}
+
+/// After which statement what a block binds is not read any more.
+fn dying(b: &Block, last: &HashMap<Var, usize>) -> Vec<Vec<Var>> {
+    let mut dies = vec![Vec::new(); b.stmts.len()];
+    let params = b.params.iter().chain(&b.lin_params).map(|v| (*v, 0));
+    let made = b.stmts.iter().enumerate().flat_map(|(k, s)| s.outs.iter().chain(&s.lin_outs).map(move |v| (*v, k)));
+    for (v, bound) in params.chain(made) {
+        if let Some(at) = dies.get_mut(last.get(&v).copied().unwrap_or(bound)) {
+            at.push(v);
+        }
+    }
+    dies
+}
+
+impl<'a> Exec<'a> {
+    /// Runs a block, whose parameters are bound: its results.
+    fn block(&mut self, fr: &mut Frame<'a>, b: &Block) -> Res<Vec<Value>> {
+        let last = last_reads(b);
+        let dies = dying(b, &last);
+        let mut k = 0;
+        while let Some(s) = b.stmts.get(k) {
+            let n = match self.group(fr, &b.stmts[k..]) {
+                0 => {
+                    self.stmt(fr, s, &dies[k])?;
+                    1
+                }
+                n => {
+                    self.together(fr, &b.stmts[k..k + n], &|v| last.get(&v).is_some_and(|at| *at >= k + n))?;
+                    n
+                }
+            };
+            for v in dies[k..k + n].iter().flatten() {
+                fr.values.remove(v);
+            }
+            k += n;
+        }
+        b.results.iter().chain(&b.lin_results).map(|v| fr.get(*v).cloned()).collect()
+    }
+
+    /// How many statements at the front are operations on whole arrays of one shape.
+    fn group(&self, fr: &Frame<'a>, stmts: &[Stmt]) -> usize {
+        let mut shapes: HashMap<Var, Vec<usize>> = HashMap::new();
+        let mut one: Option<Vec<usize>> = None;
+        let fits = |s: &&Stmt| {
+            if !is_pointwise(&s.op) || matches!(s.op, Op::Lit(_) | Op::Dup(_) | Op::Drop(_)) {
+                return false;
+            }
+            let (mut fine, mut vars) = (true, Vec::new());
+            s.op.each_operand(&mut |v| vars.push(v));
+            for v in vars {
+                let shape = match (shapes.get(&v), fr.values.get(&v)) {
+                    (Some(s), _) => s.clone(),
+                    (None, Some(Value::Array(a))) => a.shape.clone(),
+                    (None, Some(Value::Ints(x))) => vec![x.len()],
+                    (None, Some(Value::Number(Lit::Str(_)))) | (None, Some(Value::Data(..) | Value::Absent) | None) => return false,
+                    (None, Some(Value::Number(_))) => continue,
+                };
+                fine &= shape.is_empty() || *one.get_or_insert_with(|| shape.clone()) == shape;
+            }
+            let array = one.is_some() && s.outs.iter().chain(&s.lin_outs).all(|o| fr.rank(*o) > 0);
+            if let (true, true, Some(shape)) = (fine, array, &one) {
+                shapes.extend(s.outs.iter().chain(&s.lin_outs).map(|o| (*o, shape.clone())));
+            }
+            fine && array
+        };
+        stmts.iter().take_while(fits).count()
+    }
+
+    /// Runs such statements as one kernel, which writes what `later` says is read.
+    fn together(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], later: &dyn Fn(Var) -> bool) -> Res<()> {
+        let outs: Vec<Var> = stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().filter(|v| later(*v)).collect();
+        if outs.is_empty() {
+            return Ok(());
+        }
+        let env = self.env(fr, None);
+        let made = pointwise::run(self.gpu, self.program, fr.f, stmts, &outs, &env)?;
+        drop(env);
+        fr.bind(&outs, made.into_iter().map(Value::Array).collect())
+    }
+
+    /// What kernels see of variables: Ints go to the device when they are looked at, and numbers there seem to be vectors where one is asked for.
+    fn env<'f>(&'f self, fr: &'f Frame<'a>, vectors: Option<&'f [Var]>) -> impl Fn(Var) -> Option<Operand> + 'f {
+        move |v| match fr.values.get(&v)? {
+            Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent => None,
+            Value::Number(l) => Some(Operand::Number(l.clone())),
+            Value::Array(a) if a.shape.is_empty() && vectors.is_some_and(|vs| vs.contains(&v)) => a.reshaped(vec![1]).ok().map(Operand::Array),
+            Value::Array(a) => Some(Operand::Array(a.clone())),
+            Value::Ints(_) => self.array(fr, v).ok().map(Operand::Array),
+        }
+    }
+
+    /// An array on the device.
+    fn array(&self, fr: &Frame<'a>, v: Var) -> Res<Array> {
+        match fr.get(v)? {
+            Value::Array(a) => Ok(a.clone()),
+            Value::Ints(x) => self.gpu.array(&crate::array::Data::I64((**x).clone()), vec![x.len()]),
+            Value::Number(l) => self.device_number(l),
+            Value::Data(..) => not_here("data in the place of an array"),
+            Value::Absent => not_here("the elements of an absent zero"),
+        }
+    }
+
+    /// Runs a statement, after which `dies` is not read any more.
+    fn stmt(&mut self, fr: &mut Frame<'a>, s: &Stmt, dies: &[Var]) -> Res<()> {
+        let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
+        let made = match self.control(fr, s, &outs)? {
+            Some(made) => made,
+            None => match &s.op {
+                Op::Drop(_) => Vec::new(),
+                Op::Fields { a, .. } if outs.len() != 1 => match fr.get(*a)? {
+                    Value::Data(_, fields) => fields.to_vec(),
+                    _ => outs.iter().map(|v| zero(fr.f.ty(*v))).collect(),
+                },
+                Op::Dup(a) => vec![fr.get(*a)?.clone(); 2],
+                Op::Prim(p, args) => self.prim(fr, *p, args, s)?,
+                Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
+                    let own = if dies.contains(acc) { fr.values.remove(acc) } else { fr.values.get(acc).cloned() };
+                    let own = own.map_or_else(|| not_here("a variable that is bound nowhere"), Ok)?;
+                    vec![self.updated(fr, &s.op, own, outs[0])?]
+                }
+                op => vec![self.one(fr, op, s, &outs)?],
+            },
+        };
+        fr.bind(&outs, made)
+    }
+
+    /// The result of an operation that has one.
+    fn one(&mut self, fr: &mut Frame<'a>, op: &Op, s: &Stmt, outs: &[Var]) -> Res<Value> {
+        match op {
+            Op::Lit(l) => Ok(Value::Number(l.clone())),
+            Op::Zero(t) => Ok(zero(t)),
+            Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => self.arithmetic(fr, op, s, outs),
+            _ => self.whole(fr, op, outs),
+        }
+    }
+}
+
+/// The zero of a type.
+fn zero(t: &Ty) -> Value {
+    match t {
+        Ty::F64 => Value::Number(Lit::F64(0.0)),
+        Ty::F32 => Value::Number(Lit::F32(0.0)),
+        Ty::I64 => Value::Number(Lit::I64(0)),
+        Ty::Bool => Value::Number(Lit::Bool(false)),
+        Ty::Str | Ty::Array(..) | Ty::Data(_) => Value::Absent,
+    }
+}
+
+/// The kind of an array's numbers.
+fn kind(t: &Ty) -> Res<Scalar> {
+    match (Scalar::of(t.scalar()), t) {
+        (Some(s), _) => Ok(s),
+        (None, _) => Err(Error::NotHere("arrays of arrays, or of data".to_owned())),
+    }
+}

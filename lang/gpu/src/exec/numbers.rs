@@ -1,0 +1,156 @@
+//! Arithmetic on numbers: on the host where it knows them, else on the device; and absent zeros.
+
+use super::{Exec, Frame, Value};
+use crate::array::{Array, Data};
+use crate::error::{Check, Error, Fault, Res, not_here};
+use crate::pointwise;
+use adl_ir::eval::scalar;
+use adl_ir::{Lit, Op, Stmt, Val, Var};
+use adl_prim::Bin;
+use std::rc::Rc;
+
+/// A number for the evaluator.
+pub(super) fn val(l: &Lit) -> Val {
+    match l {
+        Lit::F64(x) => Val::F64(*x),
+        Lit::F32(x) => Val::F32(*x),
+        Lit::I64(n) => Val::I64(*n),
+        Lit::Bool(b) => Val::Bool(*b),
+        Lit::Str(s) => Val::Str(s.clone()),
+    }
+}
+
+/// A number of the evaluator's.
+pub(super) fn lit(v: &Val) -> Res<Lit> {
+    Ok(match v {
+        Val::F64(x) => Lit::F64(*x),
+        Val::F32(x) => Lit::F32(*x),
+        Val::I64(n) => Lit::I64(*n),
+        Val::Bool(b) => Lit::Bool(*b),
+        Val::Str(s) => Lit::Str(s.clone()),
+        _ => return not_here("no number"),
+    })
+}
+
+impl<'a> Exec<'a> {
+    /// A number of the host's, on the device.
+    pub(super) fn device_number(&self, l: &Lit) -> Res<Array> {
+        let data = match l {
+            Lit::F64(x) => Data::F64(vec![*x]),
+            Lit::F32(x) => Data::F32(vec![*x]),
+            Lit::I64(n) => Data::I64(vec![*n]),
+            Lit::Bool(b) => Data::Bool(vec![*b]),
+            Lit::Str(_) => return not_here("texts"),
+        };
+        self.gpu.array(&data, Vec::new())
+    }
+
+    /// A number, read from the device if it is there.
+    pub(super) fn number(&self, fr: &Frame<'a>, v: Var) -> Res<Lit> {
+        match fr.get(v)? {
+            Value::Number(l) => Ok(l.clone()),
+            Value::Array(a) if a.shape.is_empty() => Ok(match self.gpu.read(a)? {
+                Data::F64(x) => Lit::F64(x[0]),
+                Data::F32(x) => Lit::F32(x[0]),
+                Data::I64(x) => Lit::I64(x[0]),
+                Data::Bool(x) => Lit::Bool(x[0]),
+                Data::Word(x) => Lit::I64(i64::from(x[0])),
+            }),
+            Value::Array(_) | Value::Ints(_) | Value::Data(..) | Value::Absent => not_here("no number in the place of one"),
+        }
+    }
+
+    /// An Int.
+    pub(super) fn int(&self, fr: &Frame<'a>, v: Var) -> Res<i64> {
+        match self.number(fr, v)? {
+            Lit::I64(n) => Ok(n),
+            _ => not_here("no Int in the place of one"),
+        }
+    }
+
+    /// An Int that is no less than 0.
+    pub(super) fn size(&self, fr: &Frame<'a>, v: Var) -> Res<usize> {
+        usize::try_from(self.int(fr, v)?).map_or_else(|_| not_here("a size below 0"), Ok)
+    }
+
+    /// A truth value.
+    pub(super) fn holds(&self, fr: &Frame<'a>, v: Var) -> Res<bool> {
+        match self.number(fr, v)? {
+            Lit::Bool(b) => Ok(b),
+            _ => not_here("no Bool in the place of one"),
+        }
+    }
+
+    /// An operator, elementwise on arrays.
+    pub(super) fn arithmetic(&mut self, fr: &mut Frame<'a>, op: &Op, s: &Stmt, outs: &[Var]) -> Res<Value> {
+        let mut vars = Vec::new();
+        op.each_operand(&mut |v| vars.push(v));
+        let values = fr.all(&vars)?;
+        if values.iter().any(|v| matches!(v, Value::Absent | Value::Data(..))) {
+            return self.vector(op, &values);
+        }
+        let numbers: Option<Vec<Val>> = values.iter().map(|v| if let Value::Number(l) = v { Some(val(l)) } else { None }).collect();
+        if let Some(x) = numbers {
+            let made = on_host(op, &x).map_err(|_| Error::Fault(Fault { what: Check::Overflow, span: s.span }))?;
+            return lit(&made).map(Value::Number);
+        }
+        // All that is on the device without axes seems to be a vector of one.
+        let scalar = values.iter().all(|v| matches!(v, Value::Number(_)) || matches!(v, Value::Array(a) if a.shape.is_empty()));
+        let env = self.env(fr, scalar.then_some(&vars));
+        let mut made = pointwise::run(self.gpu, self.program, fr.f, std::slice::from_ref(s), outs, &env)?;
+        let made = made.remove(0);
+        Ok(Value::Array(if scalar { made.reshaped(Vec::new())? } else { made }))
+    }
+}
+
+impl Exec<'_> {
+    /// An operator on values that may be absent or data: these are vectors, field by field. (The operands that stand in `op` are not looked at.)
+    pub(super) fn vector(&mut self, op: &Op, x: &[Value]) -> Res<Value> {
+        if x.iter().any(|v| matches!(v, Value::Absent)) {
+            return absent(op, x);
+        }
+        let fields = |exec: &mut Self, n: usize, of: &dyn Fn(usize) -> Vec<Value>| (0..n).map(|k| exec.vector(op, &of(k))).collect::<Res<Vec<_>>>();
+        match (op, x) {
+            (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Data(s, a), Value::Data(t, b)]) if s == t && a.len() == b.len() => {
+                Ok(Value::Data(*s, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone(), b[k].clone()])?)))
+            }
+            (Op::Bin(Bin::Mul | Bin::Scale, ..), [c @ (Value::Number(_) | Value::Array(_)), Value::Data(t, b)]) => {
+                Ok(Value::Data(*t, Rc::new(fields(self, b.len(), &|k| vec![c.clone(), b[k].clone()])?)))
+            }
+            (Op::Bin(Bin::Mul | Bin::Div, ..), [Value::Data(t, a), c @ (Value::Number(_) | Value::Array(_))]) => {
+                Ok(Value::Data(*t, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone(), c.clone()])?)))
+            }
+            (Op::Un(adl_prim::Un::Neg, _), [Value::Data(t, a)]) => Ok(Value::Data(*t, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone()])?))),
+            (Op::Select(..), [Value::Number(Lit::Bool(c)), a, b]) => Ok(if *c { a.clone() } else { b.clone() }),
+            (_, x) if x.iter().any(|v| matches!(v, Value::Data(..))) => not_here("arithmetic on data"),
+            (Op::Bin(b, ..), [p, q]) => self.pair(*b, p.clone(), q.clone()),
+            (Op::Un(u, _), [_]) => self.made_of(x, |vs| Op::Un(*u, vs[0])),
+            _ => not_here("arithmetic on data"),
+        }
+    }
+}
+
+fn on_host(op: &Op, x: &[Val]) -> scalar::Res {
+    match (op, x) {
+        (Op::Un(u, _), [a]) => scalar::un(*u, a),
+        (Op::Bin(b, ..), [p, q]) => scalar::bin(*b, p, q),
+        (Op::Cmp(c, ..), [p, q]) => scalar::cmp(*c, p, q),
+        (Op::Not(_), [a]) => scalar::not(a),
+        (Op::Select(..), [c, p, q]) => scalar::select(c, p, q),
+        (Op::Convert(c, _), [a]) => scalar::convert(*c, a),
+        _ => Err("not a number's".to_owned()),
+    }
+}
+
+/// Arithmetic with absent zeros.
+fn absent(op: &Op, x: &[Value]) -> Res<Value> {
+    match (op, x) {
+        (Op::Un(adl_prim::Un::Neg, _) | Op::Convert(..), _) => Ok(Value::Absent),
+        (Op::Bin(Bin::Add, ..), [Value::Absent, y]) => Ok(y.clone()),
+        (Op::Bin(Bin::Add | Bin::Sub, ..), [y, Value::Absent]) => Ok(y.clone()),
+        (Op::Bin(Bin::Mul | Bin::Scale, ..), _) | (Op::Bin(Bin::Div, ..), [Value::Absent, _]) => Ok(Value::Absent),
+        (Op::Select(..), [_, Value::Absent, Value::Absent]) => Ok(Value::Absent),
+        (Op::Select(..), [Value::Number(Lit::Bool(c)), a, b]) => Ok(if *c { a.clone() } else { b.clone() }),
+        _ => not_here("the elements of an absent zero"),
+    }
+}
