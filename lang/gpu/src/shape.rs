@@ -122,6 +122,29 @@ pub(crate) fn permuted(gpu: &Gpu, a: &Array, places: &Array) -> Res<Array> {
     Ok(out)
 }
 
+/// A square matrix with the numbers of a vector on its diagonal, or the diagonal of a matrix.
+pub fn diag(gpu: &Gpu, a: &Array) -> Res<Array> {
+    let (n, m) = match a.shape[..] {
+        [n] => (n, n),
+        [n, m] => (n, m),
+        _ => return not_here(format!("the diagonal of an array of shape {:?}", a.shape)),
+    };
+    let shape = if a.shape.len() == 1 { vec![n, n] } else { vec![n.min(m)] };
+    let out = gpu.empty(a.scalar, shape)?;
+    each(gpu, out.len(), |e, i| {
+        let (from, to, m) = (e.slot(a, false)?, e.slot(&out, true)?, e.word(m as u32));
+        let x = if a.shape.len() == 1 {
+            let zero = crate::wgsl::scalar::zero(a.scalar);
+            format!("select({zero}, {}, {i} / {m} == {i} % {m})", load(from, a.scalar, &format!("{i} / {m}")))
+        } else {
+            load(from, a.scalar, &format!("{i} * {m} + {i}"))
+        };
+        e.line(&format!("a{to}[{i}] = {};", packed(a.scalar, &x)));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
 /// Edge of the tiles that transposing goes by.
 const EDGE: usize = 16;
 

@@ -3,7 +3,7 @@
 mod common;
 
 use adl_gpu::index::{self, ByIndex};
-use adl_gpu::{Array, Check, Data, Error, Gpu, Res, product, shape, sort};
+use adl_gpu::{Array, Check, Data, Error, Gpu, Res, product, shape, soac, sort};
 use common::{Rng, SIZES, program, same};
 
 fn on(gpu: &Gpu, d: Data, shape: &[usize]) -> Array {
@@ -256,4 +256,41 @@ fn inner_products() {
     let y = vector(&gpu, Data::F64(vec![1.0, -1.0]));
     let c = product::matmul(&gpu, &y, &a).unwrap();
     assert_eq!((c.shape.clone(), gpu.read(&c).unwrap()), (vec![3], Data::F64(vec![-3.0, -3.0, -3.0])));
+}
+
+#[test]
+fn diagonals_extremes_and_running_products() {
+    let gpu = common::gpu();
+    for n in SIZES.into_iter().filter(|n| *n <= 1000) {
+        let xs: Vec<i64> = (0..n as i64).map(|i| i * 7919 % 101 - 50).collect();
+        let a = vector(&gpu, Data::I64(xs.clone()));
+        let d = shape::diag(&gpu, &a).unwrap();
+        let want = (0..n * n).map(|k| if k / n == k % n { xs[k / n] } else { 0 }).collect();
+        assert_eq!(gpu.read(&d).unwrap(), Data::I64(want));
+        assert_eq!(twice(&gpu, || shape::diag(&gpu, &d)), Data::I64(xs.clone()));
+        let mut sum = 0;
+        let sums: Vec<i64> = xs.iter().map(|x| { sum += x; sum }).collect();
+        assert_eq!(twice(&gpu, || soac::running(&gpu, &a, adl_prim::Bin::Add, false)), Data::I64(sums));
+        let mut back: Vec<i64> = xs.iter().rev().scan(0, |s, x| { *s += x; Some(*s) }).collect();
+        back.reverse();
+        assert_eq!(twice(&gpu, || soac::running(&gpu, &a, adl_prim::Bin::Add, true)), Data::I64(back));
+        let pairs = on(&gpu, Data::F64((0..2 * n).map(|k| if k % 2 == 0 { 1.0 } else { -1.0 }).collect()), &[n, 2]);
+        let want = (0..n).flat_map(|i| [1.0, if i % 2 == 0 { -1.0 } else { 1.0 }]).collect();
+        assert_eq!(twice(&gpu, || soac::running(&gpu, &pairs, adl_prim::Bin::Mul, false)), Data::F64(want));
+        if n > 0 {
+            let (least, most) = (xs.iter().min().unwrap(), xs.iter().max().unwrap());
+            for (least, x) in [(true, least), (false, most)] {
+                let [v, i] = soac::extreme(&gpu, &a, least).unwrap();
+                let at = xs.iter().position(|y| y == x).unwrap() as i64;
+                assert_eq!((gpu.read(&v).unwrap(), gpu.read(&i).unwrap()), (Data::I64(vec![*x]), Data::I64(vec![at])));
+            }
+            let holds = vector(&gpu, Data::Bool(xs.iter().map(|x| x == least).collect()));
+            assert_eq!(twice(&gpu, || soac::any(&gpu, &holds, false)), Data::Bool(vec![true]));
+            assert_eq!(twice(&gpu, || soac::any(&gpu, &holds, true)), Data::Bool(vec![n == 1]));
+        }
+    }
+    let a = vector(&gpu, Data::F64(vec![3.0, f64::NAN, 1.0, f64::NAN]));
+    let [v, i] = soac::extreme(&gpu, &a, true).unwrap();
+    assert!(same(&gpu.read(&v).unwrap(), &Data::F64(vec![f64::NAN])));
+    assert_eq!(gpu.read(&i).unwrap(), Data::I64(vec![1]));
 }

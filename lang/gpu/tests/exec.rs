@@ -1,4 +1,4 @@
-//! Whole programs, and their gradients, on the device against the reference evaluator.
+//! Whole programs, and their gradients, on the device against the reference evaluator. `ADL_PROGRAMS=1000` makes the run longer.
 
 mod common;
 
@@ -25,7 +25,8 @@ fn value(gpu: &Gpu, ty: &Ty, v: &Val) -> Value {
         Val::I64(x) => Value::Number(Lit::I64(*x)),
         Val::Bool(x) => Value::Number(Lit::Bool(*x)),
         Val::Str(x) => Value::Number(Lit::Str(x.clone())),
-        Val::Data(c) => Value::Data(c.tag, Rc::new(c.fields.iter().map(|f| value(gpu, &Ty::Bool, f)).collect())),
+        // All arrays in data are of Floats here.
+        Val::Data(c) => Value::Data(c.tag, Rc::new(c.fields.iter().map(|f| value(gpu, &Ty::F64.array(1), f)).collect())),
         Val::Array(a) if ty.scalar().is_flat() => Value::Array(gpu.array(&data(ty, v), a.shape.clone()).unwrap()),
         Val::Array(a) => Value::Data(0, Rc::new(a.elems.iter().map(|f| value(gpu, &ty.elem(), f)).collect())),
         Val::Absent | Val::Deps(_) => Value::Absent,
@@ -135,7 +136,7 @@ fn check(gpu: &Gpu, p: &Program, main: FnId, args: &[Val], what: &str, refused: 
 fn random_programs_and_their_gradients_are_the_evaluators() {
     let gpu = common::gpu();
     let (mut programs, mut gradients, mut refused) = (0, 0, HashMap::new());
-    for seed in 0..60 {
+    for seed in 0..common::programs(60) {
         let g = generate::program(seed, 5 + (seed % 20) as usize);
         let (a, b) = check(&gpu, &g.program, g.main, &g.args, &format!("seed {seed}"), &mut refused);
         programs += usize::from(a);

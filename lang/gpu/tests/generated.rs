@@ -1,4 +1,4 @@
-//! Statements of random programs, on the device and by the reference evaluator.
+//! Statements of random programs, on the device and by the reference evaluator. `ADL_PROGRAMS=1000` makes the run longer.
 
 mod common;
 
@@ -123,7 +123,7 @@ fn check(gpu: &Gpu, g: &generate::Generated, refused: &mut HashMap<String, usize
 fn statements_of_random_programs_are_the_evaluators() {
     let gpu = common::gpu();
     let (mut done, mut refused) = (0, HashMap::new());
-    for seed in 0..120 {
+    for seed in 0..common::programs(120) {
         done += check(&gpu, &generate::program(seed, 8 + (seed % 30) as usize), &mut refused);
     }
     let mut why: Vec<_> = refused.into_iter().collect();

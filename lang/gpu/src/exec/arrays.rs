@@ -246,6 +246,8 @@ impl Exec<'_> {
         match p {
             Prim::Minimum | Prim::Maximum => soac::extreme(g, a, p == Prim::Minimum).map(|[x, _]| Value::Array(x)),
             Prim::Argmin | Prim::Argmax => soac::extreme(g, a, p == Prim::Argmin).map(|[_, i]| Value::Array(i)),
+            Prim::Diag => shape::diag(g, a).map(Value::Array),
+            Prim::Trace => soac::sum(g, &shape::diag(g, a)?).map(Value::Array),
             Prim::Any | Prim::All => soac::any(g, a, p == Prim::All).map(Value::Array),
             Prim::Sum => soac::sum(g, a).map(Value::Array),
             Prim::Prod => soac::along(g, a, Bin::Mul).map(Value::Array),

@@ -212,7 +212,9 @@ impl<'a> Exec<'a> {
                 Op::Dup(a) => vec![fr.get(*a)?.clone(); 2],
                 Op::Prim(p, args) => self.prim(fr, *p, args, s)?,
                 Op::IndexAdd { acc, .. } | Op::IndexSet { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
-                    let own = if dies.contains(acc) { fr.values.remove(acc) } else { fr.values.get(acc).cloned() };
+                    let mut reads = 0;
+                    s.op.each_operand(&mut |v| reads += usize::from(v == *acc));
+                    let own = if reads == 1 && dies.contains(acc) { fr.values.remove(acc) } else { fr.values.get(acc).cloned() };
                     let own = own.map_or_else(|| not_here("a variable that is bound nowhere"), Ok)?;
                     vec![self.updated(fr, &s.op, own, outs[0])?]
                 }

@@ -94,3 +94,8 @@ pub fn same(a: &adl_gpu::Data, b: &adl_gpu::Data) -> bool {
         _ => a == b,
     }
 }
+
+/// How many random programs are tried: so many, or what `ADL_PROGRAMS` says.
+pub fn programs(usual: u64) -> u64 {
+    std::env::var("ADL_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(usual).max(usual)
+}
