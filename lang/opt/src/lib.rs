@@ -39,6 +39,7 @@
 
 pub mod across;
 pub mod contract;
+mod copy;
 pub mod cse;
 pub mod direct;
 pub mod elements;

@@ -9,6 +9,7 @@
 //!
 //! Results are the same: turns are independent, and each element is computed as it was. For native code alone: it is written three times.
 
+use crate::copy;
 use adl_ad::explicit::renumber;
 use adl_ir::{Block, Cmp, Conv, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
@@ -147,14 +148,6 @@ fn size(b: &Block) -> usize {
     b.stmts.iter().map(|s| 1 + s.op.blocks().into_iter().map(size).sum::<usize>()).sum()
 }
 
-fn bound(b: &Block, out: &mut Vec<Var>) {
-    out.extend(&b.params);
-    for s in &b.stmts {
-        out.extend(&s.outs);
-        s.op.blocks().into_iter().for_each(|b| bound(b, out));
-    }
-}
-
 /// The bounds of a loop that is to be taken apart.
 fn found(f: &Function, s: &Stmt) -> Option<Bounds> {
     let Op::Loop(l) = &s.op else { return None };
@@ -164,7 +157,7 @@ fn found(f: &Function, s: &Stmt) -> Option<Bounds> {
         return None;
     }
     let mut inside = Vec::new();
-    bound(&l.body, &mut inside);
+    copy::bound(&l.body, &mut inside);
     let bounds = Bounds { least: Vec::new(), conditions: Vec::new(), known: HashSet::new() };
     let mut search = Search { f, index: *l.body.params.first()?, ints: HashMap::new(), compared: HashMap::new(), inside: inside.into_iter().collect(), bounds };
     search.block(&l.body);
@@ -254,15 +247,7 @@ impl Make<'_> {
             names.insert(*p, self.one(Op::Index { a: *x, at: vec![i], shape: None }, ty));
         }
         b.stmts = std::mem::replace(&mut self.out, outer);
-        let mut copy = body.clone();
-        copy.params.clear();
-        let mut inside = Vec::new();
-        bound(&copy, &mut inside);
-        for v in inside {
-            let ty = self.f.ty(v).clone();
-            names.insert(v, self.f.fresh(ty, false));
-        }
-        renumber(&mut copy, &|v| *names.get(&v).unwrap_or(&v));
+        let mut copy = copy::copy(self.f, body, names);
         b.stmts.append(&mut copy.stmts);
         b.results = copy.results;
         let outs: Vec<Var> = tys.iter().map(|t| self.f.fresh(t.clone(), false)).collect();

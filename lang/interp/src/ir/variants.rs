@@ -1,5 +1,6 @@
 //! Functions at the sizes of their arguments, as native code: where an argument is a small vector, has small rows or consists of small matrices, code that
-//! knows how small keeps them in registers ([`mod@adl_opt::scalars`]). So do functions of two or three rows of residuals.
+//! knows how small keeps them in registers ([`mod@adl_opt::scalars`]). Residuals have their sizes at run time alone: for transposed code this is the one place
+//! where they are known.
 //!
 //! A variant begins with assertions that the sizes are those; it is only run where they are.
 

@@ -2,10 +2,9 @@
 
 use super::matrices::Size;
 use super::{Layer, MOST, Scalars, Sums};
-use adl_ad::explicit::renumber;
 use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Turns of a loop that is written out: fewer than are added side by side.
 const TURNS: i64 = 7;
@@ -310,32 +309,12 @@ impl Scalars<'_> {
 
     /// A block with its parameters replaced and new variables for all that it binds.
     pub(super) fn copy(&mut self, b: &Block, given: &[Var]) -> Block {
-        let mut b = b.clone();
-        let mut names: HashMap<Var, Var> = b.params.drain(..).zip(given.iter().copied()).collect();
-        let mut inside = Vec::new();
-        bound(&b, &mut inside);
-        for v in inside {
-            let ty = self.f.ty(v).clone();
-            names.insert(v, self.f.fresh(ty, false));
-        }
-        renumber(&mut b, &|v| *names.get(&v).unwrap_or(&v));
-        b
+        crate::copy::copy(self.f, b, b.params.iter().copied().zip(given.iter().copied()).collect())
     }
 
     /// A block with new variables for its parameters and all that it binds.
     pub(super) fn copy_all(&mut self, b: &Block) -> Block {
         let params: Vec<Var> = b.params.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
         Block { params: params.clone(), ..self.copy(b, &params) }
-    }
-}
-
-/// Variables that a block binds, those of blocks inside included, its parameters not.
-fn bound(b: &Block, out: &mut Vec<Var>) {
-    for s in &b.stmts {
-        out.extend(&s.outs);
-        for part in s.op.blocks() {
-            out.extend(&part.params);
-            stacker::maybe_grow(64 * 1024, 1024 * 1024, || bound(part, out));
-        }
     }
 }

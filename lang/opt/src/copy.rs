@@ -1,0 +1,28 @@
+//! Copies of blocks.
+
+use adl_ad::explicit::renumber;
+use adl_ir::{Block, Function, Var};
+use std::collections::HashMap;
+
+/// A block without parameters, for which `names` stands, and with new variables for all that it binds. It binds nothing linear.
+pub(crate) fn copy(f: &mut Function, b: &Block, mut names: HashMap<Var, Var>) -> Block {
+    let mut b = b.clone();
+    b.params.clear();
+    let mut inside = Vec::new();
+    bound(&b, &mut inside);
+    for v in inside {
+        let ty = f.ty(v).clone();
+        names.insert(v, f.fresh(ty, false));
+    }
+    renumber(&mut b, &|v| *names.get(&v).unwrap_or(&v));
+    b
+}
+
+/// Variables that a block binds, those of blocks inside included.
+pub(crate) fn bound(b: &Block, out: &mut Vec<Var>) {
+    out.extend(&b.params);
+    for s in &b.stmts {
+        out.extend(&s.outs);
+        s.op.blocks().into_iter().for_each(|part| stacker::maybe_grow(64 * 1024, 1024 * 1024, || bound(part, out)));
+    }
+}
