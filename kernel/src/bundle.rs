@@ -74,7 +74,7 @@ fn small_matrix(v: &Value) -> Option<String> {
 }
 
 fn entry(a: &Array, i: usize) -> Option<String> {
-    let text = match &a.buf {
+    let text = match a.buf() {
         Buf::F64(v) => show::float(*v.get(i)?),
         Buf::F32(v) => show::float32(*v.get(i)?),
         Buf::I64(v) => v.get(i)?.to_string(),

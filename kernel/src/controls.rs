@@ -161,7 +161,7 @@ fn stops(r: &Value) -> Vec<u64> {
 
 fn recomputed(r: &Value) -> Vec<u32> {
     match field(r, "recomputed") {
-        Some(Value::Array(a)) => match &a.buf {
+        Some(Value::Array(a)) => match a.buf() {
             Buf::I64(ids) => ids.iter().filter_map(|n| u32::try_from(*n).ok()).collect(),
             _ => Vec::new(),
         },

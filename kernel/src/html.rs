@@ -1,6 +1,6 @@
 //! Values as HTML: tables for arrays, tables and records, cut to what one looks at. All text is escaped.
 
-use adl_interp::value::{Array, Buf, Value, array, show};
+use adl_interp::value::{Array, Buf, Kind, Value, array, show};
 use adl_session::columns;
 use std::fmt::Write;
 
@@ -62,7 +62,7 @@ fn laid_out(v: &Value, depth: usize) -> Option<String> {
 }
 
 fn plain(a: &Array) -> bool {
-    matches!(a.buf, Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_))
+    matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool)
 }
 
 /// Parts under their names, one a row.
@@ -91,7 +91,7 @@ fn brief(v: &Value) -> String {
 }
 
 fn cell(a: &Array, i: usize) -> String {
-    let text = match &a.buf {
+    let text = match a.buf() {
         Buf::F64(v) => v.get(i).map(|x| show::float(*x)),
         Buf::F32(v) => v.get(i).map(|x| show::float32(*x)),
         Buf::I64(v) => v.get(i).map(i64::to_string),
@@ -100,7 +100,7 @@ fn cell(a: &Array, i: usize) -> String {
         Buf::Unit => Some("()".into()),
         Buf::Tuple(_) | Buf::Record(..) => Some(brief(&array::elem(a, i))),
     };
-    let numbers = !matches!(a.buf, Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..));
+    let numbers = !matches!(a.kind(), Kind::Boxed | Kind::Tuple | Kind::Record);
     format!("<td style=\"{}\">{}</td>", if numbers { RIGHT } else { LEFT }, text.unwrap_or_default())
 }
 
@@ -125,7 +125,7 @@ fn heads(shown: &[Option<usize>]) -> String {
 
 fn vector(a: &Array, depth: usize) -> Option<String> {
     let shown = picked(a.len(), VECTOR);
-    if matches!(a.buf, Buf::Boxed(_)) {
+    if a.kind() == Kind::Boxed {
         let nested = shown.iter().flatten().any(|i| laid_out(&array::elem(a, *i), depth + 1).is_some());
         return nested.then(|| slices(a, depth));
     }

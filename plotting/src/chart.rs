@@ -141,7 +141,7 @@ fn chart(r: &Value, depth: usize) -> Chart {
 
 fn facets(r: &Value, depth: usize) -> Vec<Chart> {
     match field(r, "facets") {
-        Some(Value::Array(a)) => match &a.buf {
+        Some(Value::Array(a)) => match a.buf() {
             Buf::Boxed(vs) => vs.iter().filter_map(plot::inside).map(|r| chart(r, depth + 1)).collect(),
             _ => Vec::new(),
         },
@@ -198,7 +198,7 @@ fn floats(v: &Value) -> &[f64] {
 }
 
 fn strings(a: &Array) -> Vec<String> {
-    match &a.buf {
+    match a.buf() {
         Buf::Boxed(vs) => vs.iter().map(adl_interp::value::show::plain).collect(),
         _ => Vec::new(),
     }

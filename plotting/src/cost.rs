@@ -79,17 +79,17 @@ fn rules(v: &Value) -> Vec<String> {
 }
 
 fn rows(lines: &Array) -> Option<Vec<Row>> {
-    let Buf::Record(names, columns) = &lines.buf else { return (lines.is_empty()).then(Vec::new) };
+    let Buf::Record(names, columns) = lines.buf() else { return (lines.is_empty()).then(Vec::new) };
     let column = |n: &str| names.iter().position(|m| m.as_str() == n).and_then(|k| columns.get(k));
     let ints = |n: &str| match column(n)? {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::I64(v) => Some(v.clone()),
             _ => None,
         },
         _ => None,
     };
     let sources: Vec<String> = match column("source")? {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::Boxed(v) => v.iter().map(show::plain).collect(),
             _ => return None,
         },

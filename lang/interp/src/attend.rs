@@ -1,7 +1,7 @@
 //! Loops over large data that can be interrupted where no machine is at hand: they ask the flag of the run on their thread now and then.
 
 use crate::error::{Error, Res, codes};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -19,6 +19,7 @@ const fn at_once<T>() -> usize {
 
 thread_local! {
     static FLAG: RefCell<Arc<AtomicBool>> = RefCell::default();
+    static WHY: Cell<Option<Box<Error>>> = const { Cell::new(None) };
 }
 
 /// From now on loops on this thread ask this flag.
@@ -39,7 +40,20 @@ pub(crate) fn asked() -> bool {
 
 /// Stops if the run is to stop.
 pub(crate) fn poll() -> Res<()> {
-    if asked() { Err(Error::new(codes::INTERRUPT, "interrupted")) } else { Ok(()) }
+    if asked() { Err(failure().unwrap_or_else(|| Error::new(codes::INTERRUPT, "interrupted"))) } else { Ok(()) }
+}
+
+/// The run stops with this error at its next poll: what fails where nothing can be returned says it here.
+pub(crate) fn fail(e: Box<Error>) {
+    let _ = WHY.try_with(|w| w.set(Some(e)));
+    let _ = FLAG.try_with(|f| f.try_borrow().map(|f| f.store(true, Ordering::Relaxed)));
+}
+
+/// What [`fail`] was told, once; then the run is not asked to stop any more.
+pub(crate) fn failure() -> Option<Box<Error>> {
+    let why = WHY.try_with(Cell::take).ok().flatten()?;
+    let _ = FLAG.try_with(|f| f.try_borrow().map(|f| f.store(false, Ordering::Relaxed)));
+    Some(why)
 }
 
 /// `f` of all numbers below `n`.

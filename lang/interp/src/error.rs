@@ -31,7 +31,7 @@ impl Error {
 
     /// Whether it ends the whole run: another way to the same result would be stopped as well.
     pub fn stops(&self) -> bool {
-        [codes::INTERRUPT, codes::EXHAUSTED, codes::NON_FINITE].contains(&self.diag.code)
+        [codes::INTERRUPT, codes::EXHAUSTED, codes::NON_FINITE, codes::DEVICE].contains(&self.diag.code)
     }
 
     /// Adds a fact.
@@ -91,6 +91,8 @@ pub mod codes {
     pub const EXHAUSTED: &str = "E0723";
     /// Under `--check-nan`: an operation made a nan or an infinity.
     pub const NON_FINITE: &str = "E0724";
+    /// A GPU that is not there, or is lost with what was on it.
+    pub const DEVICE: &str = "E0725";
     /// File cannot be read or written.
     pub const FILE: &str = "E0801";
     /// CSV that does not parse.

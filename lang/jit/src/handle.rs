@@ -180,8 +180,8 @@ fn read_elements(b: &Buf, e: Expect) -> Option<*mut u8> {
 
 fn place(rc: &mut Rc<Array>, e: Expect) -> (Option<*mut u8>, bool) {
     match Rc::get_mut(rc) {
-        Some(a) => (elements(&mut a.buf, e), true),
-        None => (read_elements(&rc.buf, e), false),
+        Some(a) => (elements(a.buf_mut(), e), true),
+        None => (read_elements(rc.buf(), e), false),
     }
 }
 
@@ -206,11 +206,12 @@ impl Handle {
         let Some(a) = Rc::get_mut(rc) else { return };
         a.shape = dims.iter().map(|d| *d as usize).collect();
         let n = a.shape.iter().product();
-        if let Buf::F64(v) = &mut a.buf {
+        if let Buf::F64(v) = a.buf_mut() {
             // SAFETY: whoever made the handle stale had room for so many, and has written them.
             unsafe { v.set_len(n) };
             if self.expect.0 / 8 == 3 {
-                a.buf = Buf::I64(as_ints(std::mem::take(v)));
+                let ints = as_ints(std::mem::take(v));
+                *a.buf_mut() = Buf::I64(ints);
             }
         }
     }
@@ -238,7 +239,7 @@ impl Handle {
     #[inline]
     pub fn room(&self) -> i64 {
         match &self.value {
-            Value::Array(rc) => match &rc.buf {
+            Value::Array(rc) => match rc.buf() {
                 Buf::F64(v) => v.capacity() as i64,
                 _ => 0,
             },
@@ -310,7 +311,7 @@ impl Handle {
                 self.owned = $v.capacity() as i64;
             }};
         }
-        match &mut a.buf {
+        match a.buf_mut() {
             Buf::F64(v) => grow!(v),
             Buf::F32(v) => grow!(v),
             Buf::I64(v) => grow!(v),
@@ -632,7 +633,7 @@ impl Pool {
     /// What becomes of a handle without owners.
     fn recycle(&mut self, p: *mut Handle, h: &mut Handle) {
         if let (false, Value::Array(rc)) = (h.stale, &mut h.value) {
-            if let Some(Buf::F64(v)) = Rc::get_mut(rc).map(|a| &mut a.buf) {
+            if let Some(Buf::F64(v)) = Rc::get_mut(rc).map(|a| a.buf_mut()) {
                 let class = class(v.capacity());
                 if class < CLASSES && v.capacity() == SMALLEST << class && self.keep(p, class) {
                     h.data = v.as_mut_ptr().cast();

@@ -312,7 +312,7 @@ impl Run<'_> {
         let v = {
             // SAFETY: native code passes a live handle; no other reference to it is alive.
             let Value::Array(a) = (unsafe { &(*(self.words[0] as *const Handle)).value }) else { return None };
-            let Buf::Boxed(v) = &a.buf else { return None };
+            let Buf::Boxed(v) = a.buf() else { return None };
             match v.get(usize::try_from(self.words[1] as i64).ok()?)? {
                 v @ (Value::Array(_) | Value::Data(_) | Value::Zero) => v.clone(),
                 _ => return None,

@@ -345,9 +345,9 @@ pub(crate) unsafe extern "C" fn row_place(_: *mut Ctx, h: *const Handle, index: 
             return at;
         }
         let Value::Array(a) = &(*h).value else { return std::ptr::null() };
-        let Buf::Boxed(rows) = &a.buf else { return std::ptr::null() };
+        let Buf::Boxed(rows) = a.buf() else { return std::ptr::null() };
         let Some(Value::Array(row)) = rows.get(index as usize) else { return std::ptr::null() };
-        match &row.buf {
+        match row.buf() {
             Buf::F64(x) if row.shape.len() == rank as usize => {
                 row.shape.iter().enumerate().for_each(|(k, n)| *dims.add(k) = *n as i64);
                 x.as_ptr()

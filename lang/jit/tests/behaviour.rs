@@ -235,8 +235,8 @@ fn arrays_with_one_owner_change_in_place() {
     let out = native(&p, f, vec![xs.clone(), Value::Int(n as i64)]).unwrap();
     assert!(start.elapsed() < Duration::from_secs(5));
     let (Value::Array(xs), Value::Array(out)) = (&xs, &out[0]) else { panic!("arrays") };
-    assert!(matches!(&xs.buf, Buf::F64(v) if v.iter().all(|x| *x == 1.0)), "the caller's array changed");
-    assert!(matches!(&out.buf, Buf::F64(v) if v.iter().enumerate().all(|(i, x)| *x == 1.0 + 2.0 * i as f64)));
+    assert!(matches!(xs.buf(), Buf::F64(v) if v.iter().all(|x| *x == 1.0)), "the caller's array changed");
+    assert!(matches!(out.buf(), Buf::F64(v) if v.iter().enumerate().all(|(i, x)| *x == 1.0 + 2.0 * i as f64)));
 }
 
 #[test]

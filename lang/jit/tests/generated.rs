@@ -19,12 +19,12 @@ fn tangent(p: &mut Program, ad: &mut Ad, v: &Value, ty: &Ty) -> Option<Value> {
     ad.tangent_ty(p, ty)?;
     Some(match (v, ty) {
         (Value::Float(x), _) => Value::Float(0.5 + x * 0.25),
-        (Value::Array(a), _) => match &a.buf {
-            Buf::F64(x) => Value::Array(Rc::new(Array { shape: a.shape.clone(), buf: Buf::F64(x.iter().map(|x| 0.5 + x * 0.25).collect()) })),
+        (Value::Array(a), _) => match a.buf() {
+            Buf::F64(x) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::F64(x.iter().map(|x| 0.5 + x * 0.25).collect())))),
             Buf::Boxed(x) => {
                 let inner = (*ty.scalar()).clone();
                 let parts = x.iter().map(|x| tangent(p, ad, x, &inner)).collect::<Option<Vec<_>>>()?;
-                Value::Array(Rc::new(Array { shape: a.shape.clone(), buf: Buf::Boxed(parts) }))
+                Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Boxed(parts))))
             }
             _ => v.clone(),
         },

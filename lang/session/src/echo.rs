@@ -1,7 +1,7 @@
 //! Echoes: a value as one line, or laid out on a screen.
 
 use adl_interp::ir::road::table;
-use adl_interp::value::{Array, Buf, Value, array, plot, show};
+use adl_interp::value::{Array, Buf, Kind, Value, array, plot, show};
 
 /// What a cell shows of an item.
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ fn leaves(v: &Value, limit: usize) -> usize {
         match v {
             Value::Array(a) => {
                 n = n.saturating_add(a.shape.iter().product());
-                match &a.buf {
+                match a.buf() {
                     Buf::Boxed(vs) | Buf::Tuple(vs) | Buf::Record(_, vs) => todo.extend(vs.iter().take(limit)),
                     Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit => {}
                 }
@@ -187,7 +187,7 @@ fn part(name: &str, v: &Value, width: usize, depth: usize) -> Vec<String> {
 
 /// One element as a cell of a grid.
 fn cell(a: &Array, i: usize) -> String {
-    match &a.buf {
+    match a.buf() {
         Buf::F64(v) => show::float(v[i]),
         Buf::F32(v) => show::float32(v[i]),
         Buf::I64(v) => v[i].to_string(),
@@ -208,7 +208,7 @@ fn clip(text: &str) -> String {
 /// Numbers in as many columns as fit, each row led by the index of its first.
 fn vector(a: &Array, width: usize, depth: usize) -> Vec<String> {
     let n = a.len();
-    if matches!(a.buf, Buf::Boxed(_)) && depth < 8 && (0..n.min(ROWS)).any(|i| short(&array::elem(a, i), 38).is_none()) {
+    if a.kind() == Kind::Boxed && depth < 8 && (0..n.min(ROWS)).any(|i| short(&array::elem(a, i), 38).is_none()) {
         return picked(n, 8).into_iter().flat_map(|i| i.map_or(vec!["…".to_owned()], |i| part(&format!("[{i}]"), &array::elem(a, i), width, depth))).collect();
     }
     let lead = n.to_string().len() + 4;
@@ -269,13 +269,13 @@ fn slices(a: &Array, width: usize, depth: usize) -> Vec<String> {
 pub fn columns(v: &Value) -> Option<Vec<(String, &Array)>> {
     fn flat(v: &Value) -> Option<&Array> {
         match v {
-            Value::Array(a) if a.shape.len() == 1 && a.len() > 1 && !matches!(a.buf, Buf::Tuple(_) | Buf::Record(..)) => Some(a),
+            Value::Array(a) if a.shape.len() == 1 && a.len() > 1 && !matches!(a.kind(), Kind::Tuple | Kind::Record) => Some(a),
             _ => None,
         }
     }
     let named: Option<Vec<(String, &Array)>> = match v {
         Value::Record(r) => r.names.iter().zip(&r.vals).map(|(n, v)| Some((n.to_string(), flat(v)?))).collect(),
-        Value::Array(a) if a.shape.len() == 1 => match &a.buf {
+        Value::Array(a) if a.shape.len() == 1 => match a.buf() {
             Buf::Record(names, vals) => names.iter().zip(vals).map(|(n, v)| Some((n.to_string(), flat(v)?))).collect(),
             Buf::Tuple(vals) => vals.iter().enumerate().map(|(i, v)| Some((format!("({i})"), flat(v)?))).collect(),
             _ => None,

@@ -81,7 +81,7 @@ pub fn residuals(repl: &mut Repl, text: &str) -> bool {
 /// Ids that are recomputed now.
 fn recomputed(v: &Value) -> Vec<u32> {
     let Some(Value::Array(a)) = table::inside(v).and_then(|r| field(r, "recomputed")) else { return Vec::new() };
-    match &a.buf {
+    match a.buf() {
         adl_interp::value::Buf::I64(ns) => ns.iter().filter_map(|n| u32::try_from(*n).ok()).collect(),
         _ => Vec::new(),
     }

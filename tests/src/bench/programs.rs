@@ -154,7 +154,7 @@ impl Run {
 
     fn floats(&mut self, text: &str) -> Result<Vec<f64>, String> {
         match self.value(text)? {
-            Value::Array(a) => match &a.buf {
+            Value::Array(a) => match a.buf() {
                 Buf::F64(x) => Ok(x.clone()),
                 _ => Err(format!("`{text}` has no Floats")),
             },

@@ -129,7 +129,7 @@ impl Bench {
     fn by_hand(&mut self, construct: Construct, o: &Operator, g: &Value, x: &Value) -> Result<Option<f64>, String> {
         let keys = self.value("keys")?;
         let (Value::Array(a), Value::Array(k)) = (x, &keys) else { return Ok(None) };
-        let (Buf::F64(xs), Buf::I64(keys)) = (&a.buf, &k.buf) else { return Ok(None) };
+        let (Buf::F64(xs), Buf::I64(keys)) = (a.buf(), k.buf()) else { return Ok(None) };
         let (name, bins) = match construct {
             Construct::Histogram(bins) => ("reduce_by_index", bins),
             Construct::Reduce => ("reduce", 1),
@@ -138,7 +138,7 @@ impl Bench {
         let run = || value_and_gradient(name, o.name, xs, keys, bins);
         let Some((_, wanted)) = run() else { return Ok(None) };
         let made = self.session.call(g, std::slice::from_ref(x)).map_err(|d| self.text(&[*d]))?;
-        let same = matches!(&made, Value::Array(m) if matches!(&m.buf, Buf::F64(m) if m.len() == wanted.len() && m.iter().zip(&wanted).all(|(a, b)| (a - b).abs() <= 1e-6 * (1.0 + b.abs()))));
+        let same = matches!(&made, Value::Array(m) if matches!(m.buf(), Buf::F64(m) if m.len() == wanted.len() && m.iter().zip(&wanted).all(|(a, b)| (a - b).abs() <= 1e-6 * (1.0 + b.abs()))));
         if !same {
             return Err("the gradient is not the one that is written by hand".to_owned());
         }

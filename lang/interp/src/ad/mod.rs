@@ -19,7 +19,7 @@ pub use traced::apply_traced;
 
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
-use crate::value::{Buf, Value, seq};
+use crate::value::{Buf, Kind, Value, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Ops, Un, scalar};
 use std::rc::Rc;
@@ -164,7 +164,7 @@ pub fn level_of(v: &Value) -> u16 {
 /// The highest level inside data (functions excluded).
 pub fn deep_level(v: &Value) -> u16 {
     match v {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs) => vs.iter().map(deep_level).max().unwrap_or(0),
             _ => 0,
         },
@@ -236,7 +236,7 @@ impl Ops for Domain<'_> {
     fn constant(&mut self, x: f64, like: &Value) -> Value {
         match leaf(like) {
             Value::F32(_) => Value::F32(x as f32),
-            Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Value::F32(x as f32),
+            Value::Array(a) if a.kind() == Kind::F32 => Value::F32(x as f32),
             _ => Value::Float(x),
         }
     }

@@ -51,7 +51,7 @@ impl Adjoints<'_> {
             return;
         };
         if let Some(Value::Array(a)) = self.vals.get_mut(&node) {
-            if let Buf::F64(buf) = &mut Rc::make_mut(a).buf {
+            if let Buf::F64(buf) = Rc::make_mut(a).buf_mut() {
                 buf[offset] += x;
                 return;
             }

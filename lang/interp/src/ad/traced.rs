@@ -3,7 +3,7 @@
 use super::{Part, deep_level, level_of, result, rules, split};
 use crate::error::{Error, Res, codes};
 use crate::ops::{self, arith, call};
-use crate::value::{Buf, Shape, Value, array, compare, seq};
+use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim, Un};
 use std::rc::Rc;
@@ -106,7 +106,7 @@ fn float_rep() -> Value {
 fn like(x: f64, v: &Value) -> Value {
     match v {
         Value::Dual(d) => like(x, &d.primal),
-        Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Value::F32(x as f32),
+        Value::Array(a) if a.kind() == Kind::F32 => Value::F32(x as f32),
         Value::F32(_) => Value::F32(x as f32),
         _ => Value::Float(x),
     }
@@ -144,7 +144,7 @@ fn sum(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
         }
         // Tuples and records: each component; boxed data: one after the other.
         return match &v {
-            Value::Array(a) => match &a.buf {
+            Value::Array(a) => match a.buf() {
                 Buf::Tuple(cols) => {
                     let parts = cols.iter().map(|c| sum(m, reps, c.clone())).collect::<Res<Vec<_>>>()?;
                     Ok(Value::Tuple(Rc::new(crate::value::Tuple(parts))))
@@ -234,7 +234,7 @@ fn convert(m: &mut Machine, p: Prim, v: &Value) -> Res<Value> {
             rules::View::Convert
         }
     }
-    let from32 = matches!(compare::primal(v), Value::F32(_)) || matches!(compare::primal(v), Value::Array(a) if matches!(a.buf, Buf::F32(_)));
+    let from32 = matches!(compare::primal(v), Value::F32(_)) || matches!(compare::primal(v), Value::Array(a) if a.kind() == Kind::F32);
     let back = if from32 { Prim::ToF32 } else { Prim::ToFloat };
     unary_rule(m, p, v, Rc::new(Convert { to: p, back }))
 }
@@ -287,7 +287,7 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
     let order = ops::plain(m, p, &[], &mut numbers)?;
     let map: Vec<i64> = match &order {
         Value::Int(n) => vec![*n],
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::I64(v) => v.clone(),
             _ => return Err(not_here(p)),
         },
@@ -302,8 +302,8 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
 /// Arrays of tuples or records (some columns traced): the primitive on each column.
 fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
     let columns = |v: &Value| match v {
-        Value::Array(a) => match &a.buf {
-            Buf::Tuple(cols) | Buf::Record(_, cols) => Some((cols.clone(), a.buf.clone())),
+        Value::Array(a) => match a.buf() {
+            Buf::Tuple(cols) | Buf::Record(_, cols) => Some((cols.clone(), a.buf().clone())),
             _ => None,
         },
         _ => None,

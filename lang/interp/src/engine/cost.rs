@@ -3,7 +3,7 @@
 use super::run::Counts;
 use crate::ad::rules::{Partial, View};
 use crate::ad::tape::{ELEM, NONE, OUT, Rec, SIDE, Side, Tape};
-use crate::value::{Buf, Shape, Value, seq};
+use crate::value::{Kind, Shape, Value, seq};
 
 /// Operations that a tape stands for.
 pub(super) fn primal(tape: &Tape) -> u64 {
@@ -140,7 +140,7 @@ fn side_bytes(s: &Side) -> usize {
 
 fn bytes(v: &Value) -> usize {
     let number = match v {
-        Value::Array(a) if matches!(a.buf, Buf::F32(_)) => size_of::<f32>(),
+        Value::Array(a) if a.kind() == Kind::F32 => size_of::<f32>(),
         _ => size_of::<f64>(),
     };
     seq::shape(v).map_or(size_of::<Value>(), |s| number * s.iter().product::<usize>())

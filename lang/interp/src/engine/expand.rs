@@ -276,7 +276,7 @@ fn zeros(shape: &Option<Shape>) -> Value {
 /// A zero with a 1 at one place.
 fn one_hot(zero: &Value, at: usize) -> Value {
     match zero {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F64(v) => {
                 let mut v = v.clone();
                 v[at] = 1.0;

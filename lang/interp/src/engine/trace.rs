@@ -76,7 +76,7 @@ pub(super) fn numbers(m: &mut Machine, v: &Value) -> Res<Vec<Value>> {
     let v = if space::narrow(v) { call(m, Prim::F32ToFloat, &[], vec![v.clone()])? } else { v.clone() };
     let Some(shape) = seq::shape(&v).cloned() else { return Ok(vec![v]) };
     if let Value::Array(a) = &v {
-        if let Buf::F64(x) = &a.buf {
+        if let Buf::F64(x) = a.buf() {
             return Ok(x.iter().map(|x| Value::Float(*x)).collect());
         }
     }

@@ -127,7 +127,7 @@ fn build<V: Clone>(x: &Value, way: u32, zero: &V, ways: &mut Ways) -> Rc<Node<V>
         Value::Tuple(t) => &t.0,
         Value::Record(r) => &r.vals,
         Value::Data(d) => &d.fields,
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::Tuple(vals) | Buf::Record(_, vals) | Buf::Boxed(vals) => vals,
             Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit => &[],
         },

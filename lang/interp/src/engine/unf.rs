@@ -223,7 +223,7 @@ impl Context<'_> {
             self.vals[at] = array::make(shape, Buf::F64(array::filled(0.0, n)?));
         }
         if let Value::Array(a) = &mut self.vals[at] {
-            if let Buf::F64(buf) = &mut Rc::make_mut(a).buf {
+            if let Buf::F64(buf) = Rc::make_mut(a).buf_mut() {
                 buf[offset] += x;
                 return Ok(());
             }

@@ -34,7 +34,7 @@ pub fn ragged(numbers: Value, starts: Value) -> Value {
 pub fn parts(v: &Value) -> Option<(&[f64], &[i64])> {
     let Value::Tuple(t) = v else { return None };
     match &t.0[..] {
-        [Value::Array(x), Value::Array(starts)] => match (&x.buf, &starts.buf) {
+        [Value::Array(x), Value::Array(starts)] => match (x.buf(), starts.buf()) {
             (Buf::F64(x), Buf::I64(starts)) => Some((x, starts)),
             _ => None,
         },
@@ -53,7 +53,7 @@ pub fn unpack(v: Value, boxes: usize) -> Value {
     if boxes == 0 {
         return v;
     }
-    let rows: Vec<Value> = match &a.buf {
+    let rows: Vec<Value> = match a.buf() {
         Buf::Boxed(_) if boxes == 1 => return v,
         Buf::Boxed(rows) => rows.iter().map(|r| unpack(r.clone(), boxes - 1)).collect(),
         Buf::F64(x) if a.shape.len() > boxes => {
@@ -69,7 +69,7 @@ pub fn unpack(v: Value, boxes: usize) -> Value {
 /// A value with so many axes of boxes as one flat array, if all that is in them has one shape, and there is something.
 pub fn pack(v: &Value, boxes: usize) -> Option<Value> {
     let Value::Array(a) = v else { return None };
-    let Buf::Boxed(rows) = &a.buf else { return None };
+    let Buf::Boxed(rows) = a.buf() else { return None };
     if boxes == 0 || a.shape.len() != 1 {
         return None;
     }
@@ -77,7 +77,7 @@ pub fn pack(v: &Value, boxes: usize) -> Option<Value> {
     for r in rows {
         let packed = if boxes > 1 { pack(r, boxes - 1) } else { None };
         let Value::Array(r) = packed.as_ref().unwrap_or(r) else { return None };
-        let Buf::F64(x) = &r.buf else { return None };
+        let Buf::F64(x) = r.buf() else { return None };
         if x.len() > LARGEST {
             return None;
         }

@@ -69,7 +69,7 @@ fn reserve(b: &mut Buf, n: usize) {
 #[inline]
 pub(crate) fn push_float(acc: &mut Value, x: f64) -> bool {
     if let Value::Array(rc) = acc {
-        if let Some(Array { shape, buf: Buf::F64(b) }) = Rc::get_mut(rc) {
+        if let Some((shape, Buf::F64(b))) = Rc::get_mut(rc).map(Array::parts_mut) {
             if let [n] = &mut shape[..] {
                 *n += 1;
                 b.push(x);
@@ -87,12 +87,13 @@ pub fn push(acc: &mut Value, v: &Value) -> Res<()> {
         *rc = Rc::new((**rc).clone());
     }
     let Some(a) = Rc::get_mut(rc) else { return Err(kind()) };
-    match (&mut a.buf, v) {
+    let axes = a.shape.len();
+    match (a.buf_mut(), v) {
         (Buf::F64(b), Value::Float(x)) => b.push(*x),
         (Buf::I64(b), Value::Int(x)) => b.push(*x),
         (Buf::Bool(b), Value::Bool(x)) => b.push(*x),
         (Buf::F32(b), Value::F32(x)) => b.push(*x),
-        (Buf::Boxed(b), v) if a.shape.len() == 1 => b.push(v.clone()),
+        (Buf::Boxed(b), v) if axes == 1 => b.push(v.clone()),
         (_, Value::Array(row)) => push_row(a, row)?,
         (_, Value::Zero) => push_zero(a),
         _ => return Err(kind()),
@@ -111,14 +112,15 @@ fn push_row(a: &mut Array, row: &Array) -> Res<()> {
         let pending = a.shape[0] * each;
         a.shape.truncate(1);
         a.shape.extend_from_slice(&row.shape);
-        reserve(&mut a.buf, rows.max(a.shape[0]).saturating_mul(each));
-        fill(&mut a.buf, pending);
+        let whole = rows.max(a.shape[0]).saturating_mul(each);
+        reserve(a.buf_mut(), whole);
+        fill(a.buf_mut(), pending);
     }
     if a.shape[1..] != row.shape[..] {
         return Err(Error::new(codes::RAGGED, format!("row {} has shape {:?}, row 0 has shape {:?}", a.shape[0], &row.shape[..], &a.shape[1..]))
             .hint("all rows of an array have one shape"));
     }
-    match (&mut a.buf, &row.buf) {
+    match (a.buf_mut(), row.buf()) {
         (Buf::F64(b), Buf::F64(x)) => attend::append(b, x),
         (Buf::F32(b), Buf::F32(x)) => attend::append(b, x),
         (Buf::I64(b), Buf::I64(x)) => attend::append(b, x),
@@ -133,7 +135,7 @@ fn push_row(a: &mut Array, row: &Array) -> Res<()> {
 fn push_zero(a: &mut Array) {
     if unsettled(&a.shape).is_none() {
         let n = a.shape[1..].iter().product();
-        fill(&mut a.buf, n);
+        fill(a.buf_mut(), n);
     }
 }
 
@@ -160,7 +162,7 @@ pub fn finish(acc: Value, reverse: bool) -> Value {
     }
     if reverse {
         let row: usize = a.shape[1..].iter().product();
-        match &mut a.buf {
+        match a.buf_mut() {
             Buf::F64(b) => turn(b, row),
             Buf::F32(b) => turn(b, row),
             Buf::I64(b) => turn(b, row),

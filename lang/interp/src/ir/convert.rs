@@ -157,7 +157,7 @@ impl Datas {
             (Layout::Leaf(t), _) => out.push(leaf(v, &t.array(rank))?),
             (Layout::Unit, _) => {}
             (Layout::Array(e), _) => self.apart(v, e, rank + 1, out)?,
-            (Layout::Data(d), Value::Array(a)) if rank > 0 => match &a.buf {
+            (Layout::Data(d), Value::Array(a)) if rank > 0 => match a.buf() {
                 Buf::Boxed(_) if self.plain(*d) => out.push(v.clone()),
                 Buf::Boxed(vs) => {
                     let vs = vs.iter().map(|v| self.data(v, *d)).collect::<Option<Vec<_>>>()?;
@@ -168,11 +168,11 @@ impl Datas {
             (Layout::Data(d), Value::Data(_)) if rank == 0 => out.push(self.data(v, *d)?),
             (Layout::Tuple(ls), Value::Tuple(t)) if rank == 0 => self.each(&t.0, ls.iter(), rank, out)?,
             (Layout::Record(fs), Value::Record(r)) if rank == 0 => self.each(&r.vals, fs.iter().map(|f| &f.1), rank, out)?,
-            (Layout::Tuple(ls), Value::Array(a)) => match &a.buf {
+            (Layout::Tuple(ls), Value::Array(a)) => match a.buf() {
                 Buf::Tuple(cols) => self.each(cols, ls.iter(), rank, out)?,
                 _ => return None,
             },
-            (Layout::Record(fs), Value::Array(a)) => match &a.buf {
+            (Layout::Record(fs), Value::Array(a)) => match a.buf() {
                 Buf::Record(_, cols) => self.each(cols, fs.iter().map(|f| &f.1), rank, out)?,
                 _ => return None,
             },
@@ -241,7 +241,7 @@ impl Datas {
     fn undata_all(&self, v: Value, d: DataId) -> Option<Value> {
         match &v {
             _ if self.plain(d) => Some(v),
-            Value::Array(a) => match &a.buf {
+            Value::Array(a) => match a.buf() {
                 Buf::Boxed(vs) => {
                     let vs = vs.iter().map(|v| self.undata(v, d)).collect::<Option<Vec<_>>>()?;
                     Some(array::make(a.shape.clone(), Buf::Boxed(vs)))
@@ -287,7 +287,7 @@ fn leaf(v: &Value, t: &Ty) -> Option<Value> {
         (Ty::Data(_), Value::Data(_)) => true,
         (Ty::Array(e, n), Value::Array(a)) => {
             let kind = matches!(
-                (&**e, &a.buf),
+                (&**e, a.buf()),
                 (Ty::F64, Buf::F64(_)) | (Ty::F32, Buf::F32(_)) | (Ty::I64, Buf::I64(_)) | (Ty::Bool, Buf::Bool(_)) | (Ty::Str | Ty::Data(_) | Ty::Array(..), Buf::Boxed(_))
             );
             if !kind || a.shape.len() != *n as usize {

@@ -25,7 +25,7 @@ pub fn val(v: &Value) -> Option<Val> {
 }
 
 fn elements(a: &Array) -> Option<Vec<Val>> {
-    match &a.buf {
+    match a.buf() {
         Buf::F64(v) => Some(v.iter().map(|x| Val::F64(*x)).collect()),
         Buf::F32(v) => Some(v.iter().map(|x| Val::F32(*x)).collect()),
         Buf::I64(v) => Some(v.iter().map(|x| Val::I64(*x)).collect()),

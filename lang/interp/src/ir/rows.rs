@@ -4,7 +4,7 @@ use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::watch::Watch;
 use crate::ops::{self, arith, parallel};
-use crate::value::{Array, Buf, Shape, Value, array, seq};
+use crate::value::{Array, Buf, Kind, Shape, Value, array, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
 use std::rc::Rc;
@@ -52,7 +52,7 @@ pub(crate) fn at(a: &Value, at: &[Value]) -> Res<Value> {
 
 /// A range of the elements of a flat array.
 fn copied(a: &Array, range: std::ops::Range<usize>) -> Res<Buf> {
-    Ok(match &a.buf {
+    Ok(match a.buf() {
         Buf::F64(v) => Buf::F64(attend::cloned(&v[range])),
         Buf::F32(v) => Buf::F32(attend::cloned(&v[range])),
         Buf::I64(v) => Buf::I64(attend::cloned(&v[range])),
@@ -63,7 +63,7 @@ fn copied(a: &Array, range: std::ops::Range<usize>) -> Res<Buf> {
 }
 
 fn flat_of(a: &Array, i: usize) -> Value {
-    match &a.buf {
+    match a.buf() {
         Buf::F64(v) => Value::Float(v[i]),
         Buf::F32(v) => Value::F32(v[i]),
         Buf::I64(v) => Value::Int(v[i]),
@@ -91,7 +91,7 @@ pub(crate) fn zero_vector(n: &Value, reps: &[Value]) -> Res<Value> {
 /// The extents that an array of Ints says.
 pub(crate) fn extents(shape: &Value) -> Option<Shape> {
     match shape {
-        Value::Array(s) => match &s.buf {
+        Value::Array(s) => match s.buf() {
             Buf::I64(v) => Some(v.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect()),
             _ => None,
         },
@@ -115,7 +115,7 @@ pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
     let buf = match like {
         Value::F32(_) => Buf::F32(array::filled(0.0, n)?),
         Value::Int(_) => Buf::I64(array::filled(0, n)?),
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F32(_) => Buf::F32(array::filled(0.0, n)?),
             Buf::I64(_) => Buf::I64(array::filled(0, n)?),
             Buf::Boxed(_) => Buf::Boxed(array::filled(Value::Zero, n)?),
@@ -144,26 +144,26 @@ fn add_ints(d: &mut [i64], s: &[i64]) -> Res<()> {
 
 /// Adds the elements of `v` from offset `o` on.
 fn add_run(m: &mut Machine, acc: &mut Array, o: usize, v: &Value) -> Res<()> {
-    match (&mut acc.buf, v) {
+    match (acc.buf_mut(), v) {
         (Buf::F64(d), Value::Float(x)) => d[o] += x,
         (Buf::F32(d), Value::F32(x)) => d[o] += x,
         (Buf::I64(d), Value::Int(x)) => d[o] = arith::int_bin(Bin::Add, d[o], *x)?,
-        (Buf::I64(d), Value::Array(a)) => match &a.buf {
+        (Buf::I64(d), Value::Array(a)) => match a.buf() {
             Buf::I64(s) => add_ints(&mut d[o..o + s.len()], s)?,
             _ if a.is_empty() => {}
             _ => return Err(kind()),
         },
-        (Buf::F64(d), Value::Array(a)) => match &a.buf {
+        (Buf::F64(d), Value::Array(a)) => match a.buf() {
             Buf::F64(s) => d[o..o + s.len()].iter_mut().zip(s).for_each(|(d, s)| *d += s),
             _ if a.is_empty() => {}
             _ => return Err(kind()),
         },
-        (Buf::F32(d), Value::Array(a)) => match &a.buf {
+        (Buf::F32(d), Value::Array(a)) => match a.buf() {
             Buf::F32(s) => d[o..o + s.len()].iter_mut().zip(s).for_each(|(d, s)| *d += s),
             _ if a.is_empty() => {}
             _ => return Err(kind()),
         },
-        (Buf::Boxed(d), Value::Array(a)) => match &a.buf {
+        (Buf::Boxed(d), Value::Array(a)) => match a.buf() {
             Buf::Boxed(s) => {
                 for (d, s) in d[o..o + s.len()].iter_mut().zip(s) {
                     *d = arith::bin(m, Bin::Add, std::mem::take(d), s.clone())?;
@@ -191,7 +191,7 @@ pub(crate) fn add_at(m: &mut Machine, acc: Value, at: &[Value], v: Value) -> Res
 
 fn check_row(acc: &Array, axes: usize, row: usize, v: &Value) -> Res<()> {
     match v {
-        Value::Array(a) if !matches!(acc.buf, Buf::Boxed(_)) && a.shape.iter().product::<usize>() != row => {
+        Value::Array(a) if acc.kind() != Kind::Boxed && a.shape.iter().product::<usize>() != row => {
             Err(arith::shapes_differ(&acc.shape[axes.min(acc.shape.len())..], &a.shape))
         }
         _ => Ok(()),
@@ -231,7 +231,7 @@ pub(crate) fn add_slice(m: &mut Machine, acc: Value, lo: &Value, v: Value) -> Re
 pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> Res<Value> {
     let zero = || zeros(shape, v, 0);
     let (Value::Array(a), Some(shape)) = (v, extents(shape)) else { return add_slice(m, zero()?, lo, v.clone()) };
-    let (Buf::F64(x), Ok(at)) = (&a.buf, usize::try_from(int(lo))) else { return add_slice(m, zero()?, lo, v.clone()) };
+    let (Buf::F64(x), Ok(at)) = (a.buf(), usize::try_from(int(lo))) else { return add_slice(m, zero()?, lo, v.clone()) };
     let (row, total) = (shape[1..].iter().product::<usize>(), array::count(&shape)?);
     if a.shape[1..] != shape[1..] || at * row + x.len() > total {
         return add_slice(m, zero()?, lo, v.clone());
@@ -248,16 +248,16 @@ pub(crate) fn within(m: &mut Machine, shape: &Value, lo: &Value, v: &Value) -> R
 /// is no element's.
 pub(crate) fn out_of_bounds(a: &Value, at: &Value) -> bool {
     let n = seq::len(a);
-    if matches!(a, Value::Array(a) if a.shape.len() == 1 && matches!(a.buf, Buf::F64(_))) && matches!(at, Value::Array(at) if at.shape.len() == 1 && matches!(at.buf, Buf::I64(_))) {
+    if matches!(a, Value::Array(a) if a.shape.len() == 1 && a.kind() == Kind::F64) && matches!(at, Value::Array(at) if at.shape.len() == 1 && at.kind() == Kind::I64) {
         return true;
     }
-    matches!(at, Value::Array(at) if matches!(&at.buf, Buf::I64(at) if at.iter().any(|i| *i < 0 || *i as usize >= n)))
+    matches!(at, Value::Array(at) if matches!(at.buf(), Buf::I64(at) if at.iter().any(|i| *i < 0 || *i as usize >= n)))
 }
 
 /// The elements at the indices; zeros at those out of bounds.
 pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
     let (a, at) = (arr(a)?, arr(at)?);
-    if let (Buf::F64(x), Buf::I64(at), 1) = (&a.buf, &at.buf, a.shape.len()) {
+    if let (Buf::F64(x), Buf::I64(at), 1) = (a.buf(), at.buf(), a.shape.len()) {
         // A negative index is a large number.
         let part = |start: usize, out: &mut [f64]| out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = x.get(*i as usize).copied().unwrap_or(0.0));
         return Ok(array::floats(parallel::made(Watch(&m.interrupt), at.len(), part)?));
@@ -266,7 +266,7 @@ pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
     // A row of zeros stands behind the others.
     let mut longer = Array::clone(a);
     longer.shape[0] = n + 1;
-    match &mut longer.buf {
+    match longer.buf_mut() {
         Buf::F64(x) => x.resize(x.len() + row, 0.0),
         Buf::F32(x) => x.resize(x.len() + row, 0.0),
         Buf::I64(x) => x.resize(x.len() + row, 0),
@@ -274,7 +274,7 @@ pub(crate) fn gather_or_zero(m: &Machine, a: &Value, at: &Value) -> Res<Value> {
         Buf::Boxed(x) => x.resize(x.len() + row, Value::Zero),
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(kind()),
     }
-    let Buf::I64(at) = &at.buf else { return Err(kind()) };
+    let Buf::I64(at) = at.buf() else { return Err(kind()) };
     let at: Vec<usize> = at.iter().map(|i| usize::try_from(*i).map_or(n, |i| i.min(n))).collect();
     Ok(Value::Array(Rc::new(array::gather_rows(&longer, &at, &[at.len()])?)))
 }
@@ -300,12 +300,12 @@ pub(crate) fn add_gather(m: &mut Machine, acc: Value, at: &Value, v: Value, with
     let n = acc.len();
     let row: usize = acc.shape[1..].iter().product();
     let (at, v) = (arr(at)?.clone(), arr(&v)?.clone());
-    let Buf::I64(at) = &at.buf else { return Ok(Value::Array(Rc::new(acc))) };
+    let Buf::I64(at) = at.buf() else { return Ok(Value::Array(Rc::new(acc))) };
     let place = |i: i64| match usize::try_from(i).ok().filter(|i| *i < n) {
         None if !within => Err(seq::out_of_bounds(i, n)),
         i => Ok(i),
     };
-    match (&mut acc.buf, &v.buf) {
+    match (acc.buf_mut(), v.buf()) {
         (Buf::F64(d), Buf::F64(s)) => add_rows(d, s, at, row, &place)?,
         (Buf::F32(d), Buf::F32(s)) => add_rows(d, s, at, row, &place)?,
         (Buf::I64(d), Buf::I64(s)) => {
@@ -337,7 +337,7 @@ pub(crate) fn put(d: Value, at: &[Value], v: &Value) -> Res<Value> {
     macro_rules! row {
         ($d:expr, $kind:ident) => {
             match v {
-                Value::Array(a) => match &a.buf {
+                Value::Array(a) => match a.buf() {
                     Buf::$kind(s) if s.len() == row => attend::write(&mut $d[o..o + row], s),
                     _ => return Err(kind()),
                 },
@@ -345,7 +345,7 @@ pub(crate) fn put(d: Value, at: &[Value], v: &Value) -> Res<Value> {
             }
         };
     }
-    match (&mut d.buf, v) {
+    match (d.buf_mut(), v) {
         (Buf::F64(d), Value::Zero) => d[o..o + row].fill(0.0),
         (Buf::F32(d), Value::Zero) => d[o..o + row].fill(0.0),
         (Buf::F64(d), Value::Float(x)) => d[o] = *x,
@@ -366,7 +366,7 @@ pub(crate) fn put(d: Value, at: &[Value], v: &Value) -> Res<Value> {
 pub(crate) fn sum(m: &mut Machine, v: Value) -> Res<Value> {
     let rep = match &v {
         Value::Array(a) if a.shape.len() > 1 && a.is_empty() => return zero_like_elements(&v, a.shape[1..].into()),
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F32(_) => crate::value::Rep::F32,
             Buf::I64(_) => crate::value::Rep::Int,
             Buf::Boxed(parts) => {
@@ -386,7 +386,7 @@ pub(crate) fn sum(m: &mut Machine, v: Value) -> Res<Value> {
 /// The sum of all numbers.
 pub(crate) fn total(v: &Value) -> Res<Value> {
     match v {
-        Value::Array(a) => Ok(match &a.buf {
+        Value::Array(a) => Ok(match a.buf() {
             Buf::F64(x) => Value::Float(ops::sum_floats(x)),
             Buf::F32(x) => Value::F32(x.iter().map(|v| f64::from(*v)).sum::<f64>() as f32),
             Buf::I64(x) => Value::Int(x.iter().try_fold(0i64, |a, b| arith::int_bin(Bin::Add, a, *b))?),

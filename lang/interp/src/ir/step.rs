@@ -4,7 +4,7 @@ use super::{buffer, rows};
 use crate::error::{Error, Res, codes};
 use crate::ops::watch::Watch;
 use crate::ops::{self, arith};
-use crate::value::{Buf, ConInfo, Data, Rep, Shape, Value, array, compare, seq};
+use crate::value::{Buf, Kind, ConInfo, Data, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_ir::{Cmp, Contract, Conv, Op, Ty};
 use adl_prim::{Bin, Prim, Un};
@@ -61,7 +61,7 @@ pub fn run(m: &mut Machine, what: &What, args: &mut [Value], zeros: &[Value]) ->
             Ok(match v {
                 Value::Tuple(t) if zeros.len() > 1 => t.0.iter().cloned().collect(),
                 // An array of tuples is its columns.
-                Value::Array(a) if zeros.len() > 1 => match &a.buf {
+                Value::Array(a) if zeros.len() > 1 => match a.buf() {
                     Buf::Tuple(columns) => columns.iter().cloned().collect(),
                     _ => smallvec![Value::Array(a)],
                 },
@@ -142,7 +142,7 @@ fn elements(v: &Value) -> i64 {
     let mut n = 0;
     while let Some(v) = todo.pop() {
         n += match v {
-            Value::Array(a) => match &a.buf {
+            Value::Array(a) => match a.buf() {
                 Buf::Boxed(vs) => {
                     todo.extend(vs);
                     0
@@ -314,7 +314,7 @@ fn comparison(m: &Machine, c: Cmp, a: &Value, b: &Value) -> Res<Value> {
 
 fn not(a: &Value) -> Value {
     match a {
-        Value::Array(x) => match &x.buf {
+        Value::Array(x) => match x.buf() {
             Buf::Bool(v) => array::make(x.shape.clone(), Buf::Bool(v.iter().map(|b| !b).collect())),
             _ => a.clone(),
         },
@@ -328,7 +328,7 @@ fn select(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         return Ok(std::mem::take(&mut args[if *c { 1 } else { 2 }]));
     }
     // An absent branch is a zero of the other's kind.
-    let narrow = |v: &Value| matches!(v, Value::F32(_)) || matches!(v, Value::Array(a) if matches!(a.buf, Buf::F32(_)));
+    let narrow = |v: &Value| matches!(v, Value::F32(_)) || matches!(v, Value::Array(a) if a.kind() == Kind::F32);
     let zero = if args.iter().any(narrow) { Value::F32(0.0) } else { Value::Float(0.0) };
     for a in &mut args[1..] {
         if matches!(a, Value::Zero) {
@@ -346,7 +346,7 @@ fn convert(c: Conv, a: &Value) -> Res<Value> {
     };
     let ints = match a {
         Value::Bool(b) => Value::Int(i64::from(*b)),
-        Value::Array(x) => match &x.buf {
+        Value::Array(x) => match x.buf() {
             Buf::Bool(v) => array::make(x.shape.clone(), Buf::I64(v.iter().map(|b| i64::from(*b)).collect())),
             _ => return arith::convert(a, to),
         },
@@ -375,7 +375,7 @@ fn places(a: &Value) -> Value {
         array::ints(v.iter().enumerate().filter(|(_, x)| sought(x)).map(|(i, _)| i as i64).collect())
     }
     match a {
-        Value::Array(x) => match &x.buf {
+        Value::Array(x) => match x.buf() {
             Buf::Bool(v) => of(v, |b| *b),
             Buf::F64(v) => of(v, |x| *x == 0.0),
             Buf::F32(v) => of(v, |x| *x == 0.0),
@@ -402,7 +402,7 @@ fn cumsum(m: &mut Machine, args: &mut [Value], reverse: bool) -> Res<Value> {
         return prim(m, Prim::Cumsum, Ty::F64, args);
     }
     if let Value::Array(a) = &args[0] {
-        if let (Buf::F64(x), 1) = (&a.buf, a.shape.len()) {
+        if let (Buf::F64(x), 1) = (a.buf(), a.shape.len()) {
             return Ok(array::floats(ops::sums_from_the_end(x)?));
         }
     }

@@ -287,7 +287,7 @@ impl Strips {
         let mut inputs: SmallVec<[&[f64]; 8]> = SmallVec::new();
         for a in arrays {
             match a {
-                Value::Array(a) if a.shape == first.shape => match &a.buf {
+                Value::Array(a) if a.shape == first.shape => match a.buf() {
                     Buf::F64(x) => inputs.push(x),
                     _ => return None,
                 },

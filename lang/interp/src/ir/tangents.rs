@@ -2,7 +2,7 @@
 
 use super::convert::{Datas, Part, data_in};
 use super::lower::zero_of;
-use crate::value::{Array, Buf, Data, Record, Tuple, Value, array, space};
+use crate::value::{Array, Buf, Kind, Data, Record, Tuple, Value, array, space};
 use adl_ir::{DataId, Ty};
 use adl_specialise::Layout;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ impl Datas {
 
     fn strip_all(&self, v: &Value, d: DataId) -> Option<Value> {
         match v {
-            Value::Array(a) => match &a.buf {
+            Value::Array(a) => match a.buf() {
                 Buf::Boxed(vs) => {
                     let vs = vs.iter().map(|v| self.strip_all(v, d)).collect::<Option<Vec<_>>>()?;
                     Some(array::make(a.shape.clone(), Buf::Boxed(vs)))
@@ -67,7 +67,7 @@ impl Datas {
                 Some(Value::Record(Rc::new(Record { names: r.names.clone(), vals })))
             }
             (Layout::Tuple(_) | Layout::Record(_), Value::Array(a)) => {
-                let buf = match (&a.buf, l) {
+                let buf = match (a.buf(), l) {
                     (Buf::Tuple(cols), Layout::Tuple(ls)) => Buf::Tuple(self.merge_each(cols, ls.iter(), next)?),
                     (Buf::Record(names, cols), Layout::Record(fs)) => Buf::Record(names.clone(), self.merge_each(cols, fs.iter().map(|f| &f.1), next)?),
                     // An empty array whose elements nobody has seen.
@@ -76,7 +76,7 @@ impl Datas {
                         return Some(like.clone());
                     }
                 };
-                Some(Value::Array(Rc::new(Array { shape: a.shape.clone(), buf })))
+                Some(Value::Array(Rc::new(Array::new(a.shape.clone(), buf))))
             }
             (Layout::Tuple(_) | Layout::Record(_), _) => None,
         }
@@ -93,7 +93,7 @@ impl Datas {
         };
         match (like, &t) {
             (_, Value::Zero) => Some(space::zero_like(like)),
-            (Value::Array(a), Value::Array(b)) => match (&a.buf, &b.buf) {
+            (Value::Array(a), Value::Array(b)) => match (a.buf(), b.buf()) {
                 (Buf::Boxed(xs), Buf::Boxed(ts)) => {
                     let vs = xs.iter().zip(ts).map(|(x, t)| self.merge_data(x, t.clone(), d)).collect::<Option<Vec<_>>>()?;
                     Some(array::make(a.shape.clone(), Buf::Boxed(vs)))
@@ -156,9 +156,9 @@ pub(crate) fn unsigned_zeros(v: Value) -> Value {
     match v {
         Value::Float(x) => Value::Float(x + 0.0),
         Value::F32(x) => Value::F32(x + 0.0),
-        Value::Array(a) if matches!(a.buf, Buf::F64(_) | Buf::F32(_)) => {
+        Value::Array(a) if matches!(a.kind(), Kind::F64 | Kind::F32) => {
             let mut a = Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone());
-            match &mut a.buf {
+            match a.buf_mut() {
                 Buf::F64(x) => crate::ops::kernels::unsign(x),
                 Buf::F32(x) => x.iter_mut().for_each(|x| *x += 0.0),
                 _ => {}

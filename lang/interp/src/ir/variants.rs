@@ -5,7 +5,7 @@
 //! A variant begins with assertions that the sizes are those; it is only run where they are.
 
 use super::native::Source;
-use crate::value::{Buf, Value};
+use crate::value::{Kind, Value};
 use adl_ir::{Block, Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
 use std::collections::HashSet;
@@ -45,7 +45,7 @@ pub(super) fn extents(leaves: &[&Value]) -> Vec<Fact> {
         let is_small = |axis: usize| (1..=SMALL).contains(&a.shape[axis]);
         let mut say = |axis: usize| out.push(Fact::Extent(k, axis as u32, a.shape[axis]));
         match a.shape.len() {
-            1..=3 if !matches!(a.buf, Buf::F64(_)) => {}
+            1..=3 if a.kind() != Kind::F64 => {}
             1 if is_small(0) => say(0),
             2 if is_small(1) => {
                 say(1);

@@ -202,7 +202,7 @@ pub(crate) fn holds_functions(v: &Value) -> bool {
             Value::Tuple(t) => todo.extend(&t.0),
             Value::Record(r) => todo.extend(&r.vals),
             Value::Data(d) => todo.extend(&d.fields),
-            Value::Array(a) => match &a.buf {
+            Value::Array(a) => match a.buf() {
                 Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs) => todo.extend(vs),
                 _ => {}
             },
@@ -245,7 +245,7 @@ pub(crate) fn type_of(m: &Machine, v: &Value) -> Option<Ty> {
             Value::Record(r) => record(&r.names, types_of(m, &r.vals)?),
             Value::Data(d) => data_type(m, d)?,
             Value::Array(a) => {
-                let elem = match &a.buf {
+                let elem = match a.buf() {
                     Buf::F64(_) => Ty::Float,
                     Buf::F32(_) => Ty::F32,
                     Buf::I64(_) => Ty::Int,

@@ -5,7 +5,7 @@ use super::watch::Watch;
 use crate::ad;
 use crate::attend;
 use crate::error::{Error, Res, codes};
-use crate::value::{Array, Buf, Rep, Value, array, space};
+use crate::value::{Array, Buf, Kind, Rep, Value, array, space};
 use crate::vm::Machine;
 use adl_prim::{Bin, Un};
 
@@ -63,7 +63,7 @@ pub fn un(m: &mut Machine, op: Un, v: Value) -> Res<Value> {
         Value::Rev { .. } | Value::Dual(_) => return ad::arith_un(m, op, &v),
         Value::Zero if matches!(op, Un::Neg) => Value::Zero,
         Value::Zero => Value::Float(op.eval(0.0)),
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F64(_) | Buf::F32(_) | Buf::I64(_) => elementwise::un(Watch(&m.interrupt), op, a)?,
             _ => space::scale(m, &Value::Float(-1.0), &Value::Array(a))?,
         },
@@ -106,7 +106,7 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         // An empty array may not know what it has no elements of.
         (Value::Array(x), Value::Array(y)) if x.is_empty() && y.is_empty() => Value::Array(if numeric(&x) { x } else { y }),
         (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && scalar(&y) => Value::Array(x),
-        (Value::Array(x), Value::Array(y)) => match (&x.buf, &y.buf) {
+        (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {
             (Buf::F64(_) | Buf::F32(_) | Buf::I64(_), _) => elementwise::arrays(Watch(&m.interrupt), op, x, y)?,
             _ => return data(m, op, Value::Array(x), Value::Array(y)),
         },
@@ -157,7 +157,7 @@ fn zero_left(m: &mut Machine, op: Bin, b: Value) -> Res<Value> {
 }
 
 fn numeric(a: &Array) -> bool {
-    matches!(a.buf, Buf::F64(_) | Buf::F32(_) | Buf::I64(_))
+    matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64)
 }
 
 fn scalar(v: &Value) -> bool {
@@ -201,7 +201,7 @@ fn whole(x: f64) -> Res<i64> {
 /// A number, or each number of an array, as another kind of number.
 pub fn convert(v: &Value, to: Rep) -> Res<Value> {
     Ok(match (v, &to) {
-        (Value::Array(a), _) => array::make(a.shape.clone(), convert_buf(&a.buf, &to)?),
+        (Value::Array(a), _) => array::make(a.shape.clone(), convert_buf(a.buf(), &to)?),
         (Value::Int(n), Rep::Int) => Value::Int(*n),
         (Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Zero, _) => match to {
             Rep::Float => Value::Float(number(v)),
@@ -246,7 +246,7 @@ fn convert_buf(b: &Buf, to: &Rep) -> Res<Buf> {
 pub fn test(v: &Value, f: impl Fn(f64) -> bool) -> Value {
     match v {
         Value::Array(a) => {
-            let bits = match &a.buf {
+            let bits = match a.buf() {
                 Buf::F64(v) => v.iter().map(|x| f(*x)).collect(),
                 Buf::F32(v) => v.iter().map(|x| f(f64::from(*x))).collect(),
                 _ => vec![false; a.shape.iter().product()],

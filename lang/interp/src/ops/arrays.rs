@@ -6,7 +6,7 @@ use super::watch::Watch;
 use super::{int, len, lengths_differ, size, take};
 use crate::attend;
 use crate::error::{Error, Res, codes};
-use crate::value::{Array, Buf, Shape, Tuple, Value, array, seq};
+use crate::value::{Array, Buf, Kind, Shape, Tuple, Value, array, seq};
 use crate::vm::Machine;
 use adl_prim::Prim;
 use std::rc::Rc;
@@ -121,7 +121,7 @@ fn reverse(w: Watch, v: &Value) -> Res<Value> {
         })
     }
     let a = arr(v)?;
-    let buf = match &a.buf {
+    let buf = match a.buf() {
         Buf::F64(x) if a.shape.len() == 1 => Buf::F64(turned(w, x)?),
         Buf::I64(x) if a.shape.len() == 1 => Buf::I64(turned(w, x)?),
         _ => return rows(v, &(0..len(v)).rev().collect::<Vec<_>>()),
@@ -155,7 +155,7 @@ fn zip(args: &mut [Value]) -> Res<Value> {
 
 fn unzip(v: &Value, width: usize) -> Res<Value> {
     let a = arr(v)?;
-    match &a.buf {
+    match a.buf() {
         Buf::Tuple(cols) => Ok(Value::Tuple(Rc::new(Tuple(cols.clone())))),
         _ => Ok(Value::Tuple(Rc::new(Tuple(vec![array::boxed(Vec::new()); width])))),
     }
@@ -173,11 +173,11 @@ fn replicate(m: &mut Machine, n: usize, x: Value) -> Res<Value> {
             array::count(&[n, a.shape.iter().product()])?;
             let shape: Shape = std::iter::once(n).chain(a.shape.iter().copied()).collect();
             if n == 0 {
-                let empty = Array { shape: std::iter::once(1).chain(a.shape.iter().copied()).collect(), buf: a.buf.clone() };
+                let empty = Array::new(std::iter::once(1).chain(a.shape.iter().copied()).collect(), a.buf().clone());
                 return Ok(Value::Array(Rc::new(array::gather_rows(&empty, &[], &[0])?)));
             }
             // As if the array were one row.
-            let row = Array { shape: std::iter::once(1).chain(a.shape.iter().copied()).collect(), buf: one_row(&a.buf) };
+            let row = Array::new(std::iter::once(1).chain(a.shape.iter().copied()).collect(), one_row(a.buf()));
             let mut out = array::gather_rows(&row, &array::filled(0, n)?, &[n])?;
             out.shape = shape;
             Value::Array(Rc::new(out))
@@ -192,7 +192,7 @@ fn replicate(m: &mut Machine, n: usize, x: Value) -> Res<Value> {
 /// Columns of an array of tuples under one more outer axis of length 1.
 fn one_row(b: &Buf) -> Buf {
     let lift = |v: &Value| match v {
-        Value::Array(a) => Value::Array(Rc::new(Array { shape: std::iter::once(1).chain(a.shape.iter().copied()).collect(), buf: one_row(&a.buf) })),
+        Value::Array(a) => Value::Array(Rc::new(Array::new(std::iter::once(1).chain(a.shape.iter().copied()).collect(), one_row(a.buf())))),
         other => other.clone(),
     };
     match b {
@@ -203,7 +203,7 @@ fn one_row(b: &Buf) -> Buf {
 }
 
 fn indices(v: &Value) -> Res<&[i64]> {
-    match &arr(v)?.buf {
+    match arr(v)?.buf() {
         Buf::I64(v) => Ok(v),
         _ => Ok(&[]),
     }
@@ -219,7 +219,7 @@ fn gather(w: Watch, xs: &Value, at: &Value) -> Res<Value> {
         made(w, at.len(), |start, out| out.iter_mut().zip(&at[start..]).for_each(|(o, i)| *o = v[*i as usize]))
     }
     let buf = match xs {
-        Value::Array(a) if a.shape.len() == 1 => match &a.buf {
+        Value::Array(a) if a.shape.len() == 1 => match a.buf() {
             Buf::F64(v) => Some(Buf::F64(picked(w, v, at)?)),
             Buf::I64(v) => Some(Buf::I64(picked(w, v, at)?)),
             _ => None,
@@ -258,7 +258,7 @@ fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     if !at.is_empty() && src.shape[1..] != dest.shape[1..] {
         return Err(super::arith::shapes_differ(&dest.shape[1..], &src.shape[1..]));
     }
-    match (&mut dest.buf, &src.buf) {
+    match (dest.buf_mut(), src.buf()) {
         (Buf::F64(d), Buf::F64(s)) => put!(d, s),
         (Buf::F32(d), Buf::F32(s)) => put!(d, s),
         (Buf::I64(d), Buf::I64(s)) => put!(d, s),
@@ -323,7 +323,7 @@ fn reshape(shape: &Value, x: Value) -> Res<Value> {
     }
     let Value::Array(a) = x else { return Ok(x) };
     Ok(match Rc::try_unwrap(a) {
-        Ok(a) if !matches!(a.buf, Buf::Tuple(_) | Buf::Record(..)) => array::make(shape, a.buf),
+        Ok(a) if !matches!(a.kind(), Kind::Tuple | Kind::Record) => array::make(shape, a.into_buf()),
         Ok(a) => Value::Array(Rc::new(array::regroup(&a, a.shape.len(), &shape)?)),
         Err(a) => Value::Array(Rc::new(array::regroup(&a, a.shape.len(), &shape)?)),
     })
@@ -362,7 +362,7 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         Value::Array(c) => c.clone(),
         _ => return Err(Error::new(codes::STRUCTURE, "the condition of `where` is a Bool or an array of Bools")),
     };
-    let Buf::Bool(bits) = &mask.buf else { return Ok(take(args, 1)) };
+    let Buf::Bool(bits) = mask.buf() else { return Ok(take(args, 1)) };
     let fits = |v: &Value| seq::shape(v).is_none_or(|s| *s == mask.shape);
     if let (true, Some(buf)) = (fits(&args[1]) && fits(&args[2]), selected(Watch(&m.interrupt), bits, &args[1], &args[2])) {
         return Ok(array::make(mask.shape.clone(), buf?));
@@ -380,7 +380,7 @@ fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
             attend::collect(bits.len(), |i| if bits[i] { $x[i].clone() } else { $y[i].clone() })?
         };
     }
-    let buf = match (&a.buf, &b.buf) {
+    let buf = match (a.buf(), b.buf()) {
         (Buf::F64(x), Buf::F64(y)) => Buf::F64(pick!(x, y)),
         (Buf::F32(x), Buf::F32(y)) => Buf::F32(pick!(x, y)),
         (Buf::I64(x), Buf::I64(y)) => Buf::I64(pick!(x, y)),
@@ -406,14 +406,14 @@ fn spread(m: &mut Machine, v: &Value, shape: &Shape) -> Res<Value> {
     let n = array::count(shape)?;
     let flat = replicate(m, n, v.clone())?;
     let Value::Array(a) = flat else { return Ok(flat) };
-    Ok(array::make(shape.clone(), a.buf.clone()))
+    Ok(array::make(shape.clone(), a.buf().clone()))
 }
 
 fn diag(v: &Value) -> Res<Value> {
     let a = arr(v)?;
     if a.shape.len() == 2 {
         let (n, k) = (a.shape[0], a.shape[1]);
-        let flat = Array { shape: Shape::from_slice(&[n * k]), buf: a.buf.clone() };
+        let flat = Array::new(Shape::from_slice(&[n * k]), a.buf().clone());
         let at: Vec<usize> = (0..n.min(k)).map(|i| i * k + i).collect();
         return Ok(Value::Array(Rc::new(array::gather_rows(&flat, &at, &[at.len()])?)));
     }
@@ -426,7 +426,7 @@ fn diag(v: &Value) -> Res<Value> {
             out
         }};
     }
-    let buf = match &a.buf {
+    let buf = match a.buf() {
         Buf::F64(x) => Buf::F64(fill!(x, 0.0)),
         Buf::F32(x) => Buf::F32(fill!(x, 0.0)),
         Buf::I64(x) => Buf::I64(fill!(x, 0)),
@@ -441,7 +441,7 @@ fn transpose(m: &Machine, v: &Value) -> Res<Value> {
         return Ok(v.clone());
     }
     let (n, k) = (a.shape[0], a.shape[1]);
-    if let (Buf::F64(v), 2) = (&a.buf, a.shape.len()) {
+    if let (Buf::F64(v), 2) = (a.buf(), a.shape.len()) {
         let mut out = array::filled(0.0, n * k)?;
         // Each thread has some rows, but no more than are made between two polls.
         let rows = k.div_ceil(parallel::threads().max(1)).min((1 << 22) / n.max(1)).max(1);

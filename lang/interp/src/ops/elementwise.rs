@@ -84,7 +84,7 @@ fn kinds() -> Box<Error> {
 
 /// A unary operator on each number.
 pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
-    if let (Buf::F64(x), true) = (&a.buf, Rc::strong_count(&a) > 1) {
+    if let (Buf::F64(x), true) = (a.buf(), Rc::strong_count(&a) > 1) {
         let out = made(w, x.len(), |at, out| {
             attend::write(out, &x[at..at + out.len()]);
             kernels::map(op, out);
@@ -92,7 +92,7 @@ pub(super) fn un(w: Watch, op: Un, a: Rc<Array>) -> Res<Value> {
         return Ok(array::make(a.shape.clone(), Buf::F64(out)));
     }
     let mut a = array::owned(a)?;
-    match &mut a.buf {
+    match a.buf_mut() {
         Buf::F64(v) => changed(w, v, |_, part| kernels::map(op, part))?,
         Buf::F32(v) => changed(w, v, |_, part| part.iter_mut().for_each(|x| *x = op.eval(f64::from(*x)) as f32))?,
         Buf::I64(v) => {
@@ -113,7 +113,7 @@ pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value
     if x.shape != y.shape {
         return Err(shapes_differ(&x.shape, &y.shape));
     }
-    if let (Buf::F64(p), Buf::F64(q)) = (&x.buf, &y.buf) {
+    if let (Buf::F64(p), Buf::F64(q)) = (x.buf(), y.buf()) {
         let (left, right) = (Rc::strong_count(&x) == 1, Rc::strong_count(&y) == 1);
         if !left && !right {
             return Ok(array::make(x.shape.clone(), Buf::F64(floats(w, op, Operand::Many(p), Operand::Many(q))?)));
@@ -121,12 +121,12 @@ pub(super) fn arrays(w: Watch, op: Bin, x: Rc<Array>, y: Rc<Array>) -> Res<Value
         // Whichever array has one owner gives its buffer to the result.
         let (into, from) = if left { (x, y) } else { (y, x) };
         let mut into = array::owned(into)?;
-        if let (Buf::F64(p), Buf::F64(q)) = (&mut into.buf, &from.buf) {
+        if let (Buf::F64(p), Buf::F64(q)) = (into.buf_mut(), from.buf()) {
             in_place(w, op, p, Operand::Many(q), left)?;
         }
         return Ok(Value::Array(Rc::new(into)));
     }
-    let (shape, buf) = match (&x.buf, &y.buf) {
+    let (shape, buf) = match (x.buf(), y.buf()) {
         (Buf::I64(p), Buf::I64(q)) => (x.shape.clone(), Buf::I64(ints(w, op, Operand::Many(p), Operand::Many(q), p.len())?)),
         (Buf::F32(p), Buf::F32(q)) => {
             let mut p = attend::copy(p)?;
@@ -211,13 +211,13 @@ fn one_by_one(op: Bin, x: Operand<i64>, y: Operand<i64>, n: usize) -> Res<Vec<i6
 /// A binary operator on an array and a number, which stands on the right, or else on the left.
 pub(super) fn spread(w: Watch, op: Bin, x: Rc<Array>, y: &Value, right: bool) -> Res<Value> {
     let c = super::arith::number(y);
-    if let (Buf::F64(v), true) = (&x.buf, Rc::strong_count(&x) > 1) {
+    if let (Buf::F64(v), true) = (x.buf(), Rc::strong_count(&x) > 1) {
         let (many, one) = (Operand::Many(&v[..]), Operand::One(c));
         let out = if right { floats(w, op, many, one) } else { floats(w, op, one, many) }?;
         return Ok(array::make(x.shape.clone(), Buf::F64(out)));
     }
     let mut x = array::owned(x)?;
-    match (&mut x.buf, y) {
+    match (x.buf_mut(), y) {
         (Buf::F64(v), _) => in_place(w, op, v, Operand::One(c), right)?,
         (Buf::F32(v), _) if right => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(f64::from(*a), c) as f32))?,
         (Buf::F32(v), _) => attend::each(v, |v| v.iter_mut().for_each(|a| *a = op.eval(c, f64::from(*a)) as f32))?,
@@ -234,7 +234,7 @@ pub(super) fn spread(w: Watch, op: Bin, x: Rc<Array>, y: &Value, right: bool) ->
 fn float_operand(v: &Value) -> Option<Operand<'_, f64>> {
     match v {
         Value::Float(x) => Some(Operand::One(*x)),
-        Value::Array(a) => if let Buf::F64(v) = &a.buf { Some(Operand::Many(v)) } else { None },
+        Value::Array(a) => if let Buf::F64(v) = a.buf() { Some(Operand::Many(v)) } else { None },
         _ => None,
     }
 }
@@ -242,7 +242,7 @@ fn float_operand(v: &Value) -> Option<Operand<'_, f64>> {
 fn int_operand(v: &Value) -> Option<Operand<'_, i64>> {
     match v {
         Value::Int(x) => Some(Operand::One(*x)),
-        Value::Array(a) => if let Buf::I64(v) = &a.buf { Some(Operand::Many(v)) } else { None },
+        Value::Array(a) => if let Buf::I64(v) = a.buf() { Some(Operand::Many(v)) } else { None },
         _ => None,
     }
 }

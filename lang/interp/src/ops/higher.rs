@@ -5,7 +5,7 @@ use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::ops::sums::{Sums, mean};
-use crate::value::{Buf, Rep, Shape, Value, array, seq};
+use crate::value::{Buf, Kind, Rep, Shape, Value, array, seq};
 use crate::vm::{Fun, Machine};
 use adl_prim::{Bin, Prim};
 use adl_typing::core::ForKind;
@@ -55,7 +55,7 @@ const SHORT: usize = 16;
 
 /// Whether an array's elements are short rows of Floats.
 fn has_short_rows(a: &Value) -> bool {
-    matches!(a, Value::Array(a) if matches!(a.buf, Buf::F64(_)) && a.shape.len() > 1 && a.shape[1..].iter().product::<usize>() <= SHORT)
+    matches!(a, Value::Array(a) if a.kind() == Kind::F64 && a.shape.len() > 1 && a.shape[1..].iter().product::<usize>() <= SHORT)
 }
 
 /// The map of functions of so many arguments.
@@ -278,15 +278,15 @@ pub(super) fn reduce_by_index(m: &mut Machine, args: &mut [Value]) -> Res<Value>
         return map(m, &lower, &[made]);
     }
     let at: &[i64] = match &*keys {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::I64(v) => v,
             _ => &[],
         },
         _ => &[],
     };
     if let (Some(p), Value::Array(d), Value::Array(v)) = (operator(op), &mut *dest, &*values) {
-        if let (Some(b), Buf::F64(v), 1) = (p.bin(), &v.buf, d.shape.len()) {
-            if let Buf::F64(d) = &mut Rc::make_mut(d).buf {
+        if let (Some(b), Buf::F64(v), 1) = (p.bin(), v.buf(), d.shape.len()) {
+            if let Buf::F64(d) = Rc::make_mut(d).buf_mut() {
                 for (at, v) in at.chunks(attend::STRIDE).zip(v.chunks(attend::STRIDE)) {
                     m.poll()?;
                     kernels::count(b, d, at, v);

@@ -63,7 +63,7 @@ fn number(a: &Value, args: &[Value]) -> Option<Value> {
         let i = usize::try_from(*i).ok().filter(|i| i < n)?;
         at = at * n + i;
     }
-    match &a.buf {
+    match a.buf() {
         Buf::F64(v) => Some(Value::Float(v[at])),
         Buf::I64(v) => Some(Value::Int(v[at])),
         _ => None,

@@ -18,7 +18,7 @@ fn arr(v: &Value) -> Res<&Array> {
 }
 
 fn floats(a: &Array) -> Vec<f64> {
-    match &a.buf {
+    match a.buf() {
         Buf::F64(v) => v.clone(),
         Buf::F32(v) => v.iter().map(|x| f64::from(*x)).collect(),
         _ => Vec::new(),
@@ -102,7 +102,7 @@ fn product(w: Watch, a: &Array, b: &Array) -> Res<Value> {
         (_, true) => Shape::from_slice(&[n]),
     };
     let total = array::count(&shape)?;
-    let buf = match (&a.buf, &b.buf) {
+    let buf = match (a.buf(), b.buf()) {
         (Buf::F64(x), Buf::F64(y)) => Buf::F64(multiply(w, (x, y), (n, k, c), total)?),
         (Buf::I64(x), Buf::I64(y)) => {
             let mut out = array::filled(0i64, total)?;
@@ -154,7 +154,7 @@ pub(crate) fn contract(w: Watch, c: &Contract, (a, b): (&Value, &Value), (n, m, 
 }
 
 fn numbers(v: &Value) -> Res<&[f64]> {
-    match &arr(v)?.buf {
+    match arr(v)?.buf() {
         Buf::F64(v) => Ok(v),
         _ => Err(Error::new(codes::STRUCTURE, "an array of Floats was expected")),
     }

@@ -50,7 +50,7 @@ fn pair(k: (u64, u64)) -> Value {
 
 fn shape(v: &Value) -> Res<Shape> {
     match v {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::I64(v) => v.iter().map(|n| size(&Value::Int(*n), "an extent")).collect(),
             _ => Ok(Shape::new()),
         },

@@ -4,7 +4,7 @@ use super::{kernels, len, lengths_differ, rep_of, sorting};
 use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
-use crate::value::{Array, Buf, Rep, Shape, Value, array, seq};
+use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim, Un};
 use std::cmp::Ordering;
@@ -51,7 +51,7 @@ fn norm(m: &mut Machine, v: Value) -> Res<Value> {
     let sq = arith::bin(m, Bin::Mul, v.clone(), v.clone())?;
     let s = crate::ad::rules::total(m, sq)?;
     match (&s, &v) {
-        (Value::Float(s), Value::Array(a)) if !(1e-280..1e300).contains(s) => Ok(Value::Float(scaled_norm(&a.buf, *s))),
+        (Value::Float(s), Value::Array(a)) if !(1e-280..1e300).contains(s) => Ok(Value::Float(scaled_norm(a.buf(), *s))),
         _ => arith::un(m, Un::Sqrt, s),
     }
 }
@@ -59,7 +59,7 @@ fn norm(m: &mut Machine, v: Value) -> Res<Value> {
 /// Whether one (`any`) or all of some Bools are true.
 fn quantified(any: bool, v: &Value) -> bool {
     let Value::Array(a) = v else { return !any };
-    match &a.buf {
+    match a.buf() {
         Buf::Bool(b) if any => b.iter().any(|x| *x),
         Buf::Bool(b) => b.iter().all(|x| *x),
         _ => !any,
@@ -81,7 +81,7 @@ fn scaled_norm(b: &Buf, square: f64) -> f64 {
 fn number_like(x: f64, v: &Value) -> Value {
     match v {
         Value::F32(_) => Value::F32(x as f32),
-        Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Value::F32(x as f32),
+        Value::Array(a) if a.kind() == Kind::F32 => Value::F32(x as f32),
         _ => Value::Float(x),
     }
 }
@@ -98,7 +98,7 @@ fn unit(rep: &Rep, x: i64) -> Value {
 fn sum(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
     let Value::Array(a) = v else { return Ok(unit(rep, 0)) };
     let one = a.shape.len() == 1;
-    match &a.buf {
+    match a.buf() {
         Buf::F64(x) if one => Ok(Value::Float(kernels::sum(x))),
         Buf::F32(x) if one => Ok(Value::F32(x.iter().map(|v| f64::from(*v)).sum::<f64>() as f32)),
         Buf::I64(x) if one => x.iter().try_fold(0i64, |a, b| arith::int_bin(Bin::Add, a, *b)).map(Value::Int),
@@ -139,9 +139,9 @@ fn fold(m: &mut Machine, op: Bin, a: &Array) -> Res<Value> {
 
 fn prod(m: &mut Machine, v: &Value, rep: &Rep) -> Res<Value> {
     let Value::Array(a) = v else { return Ok(unit(rep, 1)) };
-    match &a.buf {
+    match a.buf() {
         Buf::F64(x) if a.shape.len() == 1 => Ok(Value::Float(x.iter().product())),
-        _ if a.is_empty() && a.shape.len() == 1 => Ok(match &a.buf {
+        _ if a.is_empty() && a.shape.len() == 1 => Ok(match a.buf() {
             Buf::I64(_) => Value::Int(1),
             _ => unit(rep, 1),
         }),
@@ -155,7 +155,7 @@ fn dot(m: &mut Machine, x: &Value, y: &Value, rep: &Rep) -> Res<Value> {
         return Err(lengths_differ("dot", len(x), len(y)));
     }
     if let (Value::Array(a), Value::Array(b)) = (x, y) {
-        if let (Buf::F64(p), Buf::F64(q)) = (&a.buf, &b.buf) {
+        if let (Buf::F64(p), Buf::F64(q)) = (a.buf(), b.buf()) {
             return Ok(Value::Float(kernels::dot(p, q)));
         }
     }
@@ -167,7 +167,7 @@ fn outer(m: &mut Machine, x: &Value, y: &Value) -> Res<Value> {
     let (n, k) = (len(x), len(y));
     array::count(&[n, k])?;
     if let (Value::Array(a), Value::Array(b)) = (x, y) {
-        if let (Buf::F64(p), Buf::F64(q)) = (&a.buf, &b.buf) {
+        if let (Buf::F64(p), Buf::F64(q)) = (a.buf(), b.buf()) {
             let mut out = array::room(n * k)?;
             for a in p {
                 attend::poll()?;

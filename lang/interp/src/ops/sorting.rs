@@ -12,7 +12,7 @@ use std::rc::Rc;
 /// The indices that sort an array.
 fn order(w: Watch, v: &Value) -> Res<Vec<usize>> {
     let Value::Array(a) = v else { return Ok(Vec::new()) };
-    match &a.buf {
+    match a.buf() {
         Buf::F64(x) if a.shape.len() == 1 => by_keys(w, x.iter().map(|x| float_key(*x))),
         Buf::F32(x) if a.shape.len() == 1 => by_keys(w, x.iter().map(|x| float_key(f64::from(*x)))),
         Buf::I64(x) if a.shape.len() == 1 => by_keys(w, x.iter().map(|x| *x as u64 ^ 1 << 63)),
@@ -156,7 +156,7 @@ pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
     }
     let Value::Array(a) = v else { return Ok(0) };
     let wide: Vec<f64>;
-    let numbers = match &a.buf {
+    let numbers = match a.buf() {
         Buf::F64(x) if a.shape.len() == 1 => Some(x),
         Buf::F32(x) if a.shape.len() == 1 => {
             wide = x.iter().map(|v| f64::from(*v)).collect();

@@ -37,7 +37,7 @@ impl Sums {
 
     /// Some terms: the elements of an array.
     pub(super) fn all(&mut self, m: &mut Machine, a: &Array) -> Res<()> {
-        let Buf::F64(v) = &a.buf else {
+        let Buf::F64(v) = a.buf() else {
             return (0..a.len()).try_for_each(|i| self.one(m, crate::value::array::elem(a, i)));
         };
         let mut rest = &v[..];

@@ -26,7 +26,7 @@ pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
         }
         Prim::StrJoin => {
             let parts: Vec<String> = match &args[1] {
-                Value::Array(a) => match &a.buf {
+                Value::Array(a) => match a.buf() {
                     Buf::Boxed(v) => v.iter().map(|x| str_of(x).to_owned()).collect(),
                     _ => Vec::new(),
                 },

@@ -5,7 +5,7 @@ use crate::attend;
 use crate::error::Res;
 use crate::ops::arith;
 use crate::ops::sums::{Sums, mean};
-use crate::value::{Array, Buf, Rep, Shape, Value, array, compare, seq};
+use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::{Fun, Machine};
 use adl_prim::{Bin, Prim};
 use adl_typing::core::ForKind;
@@ -70,7 +70,7 @@ fn shaped(m: &mut Machine, flat: Value, shape: &Shape) -> Res<Option<Value>> {
 
 pub(crate) fn numbers(v: &Value) -> bool {
     match v {
-        Value::Array(a) => matches!(a.buf, Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_)),
+        Value::Array(a) => matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool),
         other => matches!(other, Value::Dual(_)),
     }
 }
@@ -93,7 +93,7 @@ fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, run:
         let Some(v) = run(m, f, shape, lo, hi)?.filter(|v| numbers(v) && seq::shape(v).is_some_and(|s| s.len() == 1)) else { return Ok(None) };
         acc = Some(match (p, acc, &v) {
             // One after the other, as all are.
-            (Prim::Prod, Some(Value::Float(x)), Value::Array(a)) if matches!(a.buf, Buf::F64(_)) => Value::Float(floats(a).iter().fold(x, |x, y| x * y)),
+            (Prim::Prod, Some(Value::Float(x)), Value::Array(a)) if a.kind() == Kind::F64 => Value::Float(floats(a).iter().fold(x, |x, y| x * y)),
             (_, acc, _) => {
                 let rep = Value::Rep(Rc::new(rep_of(&v)));
                 let v = call(m, p, &[rep], vec![v])?;
@@ -109,7 +109,7 @@ fn reduce(m: &mut Machine, p: Prim, f: &Value, shape: &Shape, total: usize, run:
 }
 
 fn floats(a: &Array) -> &[f64] {
-    match &a.buf {
+    match a.buf() {
         Buf::F64(v) => v,
         _ => &[],
     }
@@ -117,8 +117,8 @@ fn floats(a: &Array) -> &[f64] {
 
 fn rep_of(v: &Value) -> Rep {
     match compare::primal(v) {
-        Value::Array(a) if matches!(a.buf, Buf::I64(_)) => Rep::Int,
-        Value::Array(a) if matches!(a.buf, Buf::F32(_)) => Rep::F32,
+        Value::Array(a) if a.kind() == Kind::I64 => Rep::Int,
+        Value::Array(a) if a.kind() == Kind::F32 => Rep::F32,
         _ => Rep::Float,
     }
 }
@@ -198,7 +198,7 @@ pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Val
     }
     if let Value::Array(a) = a {
         // Plain arrays are read where they lie.
-        match &a.buf {
+        match a.buf() {
             Buf::F64(v) if !(shape.len() == 1 && v.len() == n) => return Ok(array::floats(flat.iter().map(|i| v[*i as usize]).collect())),
             Buf::I64(v) => return Ok(array::ints(flat.iter().map(|i| v[*i as usize]).collect())),
             _ => {}
@@ -212,8 +212,8 @@ pub(crate) fn elements(m: &mut Machine, a: &Value, indices: &[Value]) -> Res<Val
 
 fn ints(v: &Value) -> Option<&[i64]> {
     match v {
-        Value::Array(a) => match &**a {
-            Array { buf: Buf::I64(v), .. } => Some(v),
+        Value::Array(a) => match a.buf() {
+            Buf::I64(v) => Some(v),
             _ => None,
         },
         _ => None,

@@ -49,11 +49,6 @@ fn memory_limit() -> usize {
 }
 
 impl Array {
-    /// From a buffer and all its axes.
-    pub fn new(shape: Shape, buf: Buf) -> Array {
-        Array { shape, buf }
-    }
-
     /// Number of elements of the first axis.
     pub fn len(&self) -> usize {
         self.shape.first().copied().unwrap_or(0)
@@ -104,7 +99,7 @@ fn copy_runs<T: Clone>(v: &[T], indices: &[usize], row: usize) -> Res<Vec<T>> {
 pub fn gather_rows(a: &Array, indices: &[usize], outer: &[usize]) -> Res<Array> {
     let row: usize = a.shape[1..].iter().product();
     let shape: Shape = outer.iter().chain(&a.shape[1..]).copied().collect();
-    let buf = match &a.buf {
+    let buf = match a.buf() {
         Buf::F64(v) => Buf::F64(copy_runs(v, indices, row)?),
         Buf::F32(v) => Buf::F32(copy_runs(v, indices, row)?),
         Buf::I64(v) => Buf::I64(copy_runs(v, indices, row)?),
@@ -127,7 +122,7 @@ pub fn part(a: &Array, lo: usize, hi: usize) -> Res<Array> {
         Ok(out)
     }
     let range = lo * row..hi * row;
-    let buf = match &a.buf {
+    let buf = match a.buf() {
         Buf::F64(v) => Buf::F64(copy(&v[range])?),
         Buf::F32(v) => Buf::F32(copy(&v[range])?),
         Buf::I64(v) => Buf::I64(copy(&v[range])?),
@@ -158,17 +153,17 @@ pub fn regroup(a: &Array, axes: usize, outer: &[usize]) -> Res<Array> {
             })
             .collect::<Res<Vec<_>>>()
     };
-    let buf = match &a.buf {
+    let buf = match a.buf() {
         Buf::Tuple(cols) => Buf::Tuple(columns(cols)?),
         Buf::Record(names, cols) => Buf::Record(names.clone(), columns(cols)?),
-        Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) => copy(&a.buf)?,
+        Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) => copy(a.buf())?,
     };
     Ok(Array::new(shape, buf))
 }
 
 /// The array itself if nobody else holds it, else a copy.
 pub fn owned(a: Rc<Array>) -> Res<Array> {
-    Rc::try_unwrap(a).or_else(|a| Ok(Array::new(a.shape.clone(), copy(&a.buf)?)))
+    Rc::try_unwrap(a).or_else(|a| Ok(Array::new(a.shape.clone(), copy(a.buf())?)))
 }
 
 /// A copy of a buffer; columns are shared.
@@ -186,7 +181,7 @@ pub fn copy(b: &Buf) -> Res<Buf> {
 /// Element `i` of the first axis of a plain array.
 pub fn elem(a: &Array, i: usize) -> Value {
     if a.shape.len() == 1 {
-        return match &a.buf {
+        return match a.buf() {
             Buf::F64(v) => Value::Float(v[i]),
             Buf::F32(v) => Value::F32(v[i]),
             Buf::I64(v) => Value::Int(v[i]),
@@ -201,7 +196,7 @@ pub fn elem(a: &Array, i: usize) -> Value {
     }
     let row: usize = a.shape[1..].iter().product();
     let range = i * row..(i + 1) * row;
-    let buf = match &a.buf {
+    let buf = match a.buf() {
         Buf::F64(v) => Buf::F64(attend::cloned(&v[range])),
         Buf::F32(v) => Buf::F32(attend::cloned(&v[range])),
         Buf::I64(v) => Buf::I64(attend::cloned(&v[range])),
@@ -237,7 +232,7 @@ pub fn concat(parts: &[&Array]) -> Res<Array> {
         ($kind:ident) => {{
             let mut out = room(count(&shape)?)?;
             for p in &parts {
-                match &p.buf {
+                match p.buf() {
                     Buf::$kind(v) => attend::extend(&mut out, v)?,
                     _ => return Err(Error::new(codes::STRUCTURE, "arrays of different elements cannot be joined")),
                 }
@@ -245,7 +240,7 @@ pub fn concat(parts: &[&Array]) -> Res<Array> {
             Buf::$kind(out)
         }};
     }
-    let buf = match &first.buf {
+    let buf = match first.buf() {
         Buf::F64(_) => join!(F64),
         Buf::F32(_) => join!(F32),
         Buf::I64(_) => join!(I64),
@@ -263,7 +258,7 @@ fn join_columns(n: usize, parts: &[&Array]) -> Res<Vec<Value>> {
         .map(|k| {
             let cols: Option<Vec<&Array>> = parts
                 .iter()
-                .map(|p| match &p.buf {
+                .map(|p| match p.buf() {
                     Buf::Tuple(cols) | Buf::Record(_, cols) => match cols.get(k) {
                         Some(Value::Array(a)) => Some(&**a),
                         _ => None,

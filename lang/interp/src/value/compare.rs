@@ -81,7 +81,7 @@ pub fn total(a: &Value, b: &Value) -> Ordering {
         let o = match (&a, &b) {
             (Value::Float(x), Value::Float(y)) => total_float(*x, *y),
             (Value::F32(x), Value::F32(y)) => total_float(f64::from(*x), f64::from(*y)),
-            (Value::Array(x), Value::Array(y)) => match (&x.buf, &y.buf) {
+            (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {
                 (Buf::F64(p), Buf::F64(q)) if x.shape.len() == 1 && y.shape.len() == 1 => {
                     let differing = p.iter().zip(q).map(|(x, y)| total_float(*x, *y)).find(|o| o.is_ne());
                     differing.unwrap_or_else(|| p.len().cmp(&q.len()))
@@ -136,7 +136,7 @@ fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Orde
             }
             Some(x.con.tag.cmp(&y.con.tag))
         }
-        (Value::Array(x), Value::Array(y)) => match (&x.buf, &y.buf) {
+        (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {
             (Buf::F64(p), Buf::F64(q)) if x.shape.len() == 1 && y.shape.len() == 1 => p.partial_cmp(q),
             (Buf::I64(p), Buf::I64(q)) if x.shape.len() == 1 && y.shape.len() == 1 => Some(p.cmp(q)),
             _ => {

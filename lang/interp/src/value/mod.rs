@@ -1,18 +1,22 @@
 //! What a value is.
 //!
-//! Reading order: this file (the types), `array` (flat buffers), `rep` (run-time types), then what is
+//! Reading order: this file (the types), `elements` (where those of arrays are), `array` (flat buffers), `rep` (run-time types), then what is
 //! done to whole values: `show`, `compare`, `space` (vector-space operations), `drop` (without
 //! recursion).
 
 pub mod array;
 pub mod compare;
 mod drop;
+pub mod elements;
 pub(crate) use drop::release;
 pub mod plot;
 pub mod rep;
 pub mod seq;
 pub mod show;
 pub mod space;
+
+pub use elements::{Kind, Remote};
+use elements::Elements;
 
 use crate::ad::Dual;
 use adl_syntax::symbol::Symbol;
@@ -73,7 +77,7 @@ pub struct Array {
     /// the element.
     pub shape: Shape,
     /// The elements.
-    pub buf: Buf,
+    elements: Elements,
 }
 
 /// Elements of an array.

@@ -48,7 +48,7 @@ pub fn summary(v: &Value) -> Option<String> {
 /// The numbers of an array of Floats.
 pub fn floats(v: &Value) -> &[f64] {
     match v {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F64(x) => x,
             _ => &[],
         },

@@ -47,13 +47,13 @@ pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
             if i >= a.len() {
                 return Err(out_of_bounds(i as i64, a.len()));
             }
-            let (Buf::Tuple(cols) | Buf::Record(_, cols)) = &a.buf else { return Ok(array::elem(a, i)) };
+            let (Buf::Tuple(cols) | Buf::Record(_, cols)) = a.buf() else { return Ok(array::elem(a, i)) };
             if !has_traced(cols) {
                 return Ok(array::elem(a, i));
             }
             let vals = cols.iter().map(|c| elem(m, c, i)).collect::<Res<Vec<_>>>()?;
             let flat = a.shape.len() == 1;
-            Ok(match &a.buf {
+            Ok(match a.buf() {
                 Buf::Record(names, _) if flat => Value::Record(Rc::new(Record { names: names.clone(), vals })),
                 Buf::Record(names, _) => array::make(a.shape[1..].into(), Buf::Record(names.clone(), vals)),
                 _ if flat => Value::Tuple(Rc::new(Tuple(vals))),
@@ -68,7 +68,7 @@ pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
 /// Whether some column is traced.
 pub fn has_traced(cols: &[Value]) -> bool {
     cols.iter().any(|c| match c {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::Tuple(cs) | Buf::Record(_, cs) => has_traced(cs),
             _ => false,
         },
@@ -158,12 +158,12 @@ fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
             .hint("all rows of an array have one shape"));
     }
     let outer: Shape = std::iter::once(rows.len()).chain(shape.iter().copied()).collect();
-    if let Buf::Tuple(cols) | Buf::Record(_, cols) = &rows[0].buf {
+    if let Buf::Tuple(cols) | Buf::Record(_, cols) = rows[0].buf() {
         let cols: Vec<Value> = (0..cols.len())
             .map(|k| {
                 let col = rows
                     .iter()
-                    .map(|r| match &r.buf {
+                    .map(|r| match r.buf() {
                         Buf::Tuple(c) | Buf::Record(_, c) => Ok(c[k].clone()),
                         _ => Err(Error::new(codes::STRUCTURE, "rows of different kinds in one array")),
                     })
@@ -171,7 +171,7 @@ fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
                 pack(m, col)
             })
             .collect::<Res<_>>()?;
-        let buf = match &rows[0].buf {
+        let buf = match rows[0].buf() {
             Buf::Record(names, _) => Buf::Record(names.clone(), cols),
             _ => Buf::Tuple(cols),
         };
@@ -182,7 +182,7 @@ fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
         ($kind:ident) => {{
             let mut out = array::room(inner * rows.len())?;
             for r in &rows {
-                match &r.buf {
+                match r.buf() {
                     Buf::$kind(v) => crate::attend::extend(&mut out, v)?,
                     _ => return Err(Error::new(codes::STRUCTURE, "rows of different kinds in one array")),
                 }
@@ -190,7 +190,7 @@ fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
             Buf::$kind(out)
         }};
     }
-    let buf = match &rows[0].buf {
+    let buf = match rows[0].buf() {
         Buf::F64(_) => rows!(F64),
         Buf::F32(_) => rows!(F32),
         Buf::I64(_) => rows!(I64),

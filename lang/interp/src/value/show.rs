@@ -165,7 +165,7 @@ fn list(open: &'static str, parts: Vec<(Option<String>, Value)>, close: &'static
 fn array(a: &Rc<Array>, out: &mut String, todo: &mut Vec<Todo>) {
     // A vector of numbers is written at once; anything else element by element.
     out.push('[');
-    match &a.buf {
+    match a.buf() {
         Buf::F64(v) if a.shape.len() == 1 => numbers(v, |x| float(*x), out),
         Buf::I64(v) if a.shape.len() == 1 => numbers(v, i64::to_string, out),
         _ => {
@@ -197,10 +197,10 @@ fn row(a: &Array, i: usize) -> Value {
         }
         c
     };
-    match &a.buf {
-        Buf::Tuple(cols) => super::array::elem(&Array { shape: a.shape.clone(), buf: Buf::Tuple(cols.iter().map(strip).collect()) }, i),
+    match a.buf() {
+        Buf::Tuple(cols) => super::array::elem(&Array::new(a.shape.clone(), Buf::Tuple(cols.iter().map(strip).collect())), i),
         Buf::Record(names, cols) => {
-            super::array::elem(&Array { shape: a.shape.clone(), buf: Buf::Record(names.clone(), cols.iter().map(strip).collect()) }, i)
+            super::array::elem(&Array::new(a.shape.clone(), Buf::Record(names.clone(), cols.iter().map(strip).collect())), i)
         }
         _ => super::array::elem(a, i),
     }

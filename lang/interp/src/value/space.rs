@@ -1,6 +1,6 @@
 //! Vector-space operations on whole `Diff` data: leaf by leaf, discrete leaves from the left.
 
-use super::{Array, Buf, Data, Record, Tuple, Value};
+use super::{Array, Buf, Kind, Data, Record, Tuple, Value};
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
 use crate::vm::Machine;
@@ -15,10 +15,10 @@ pub fn map_leaves(v: &Value, f: &mut dyn FnMut(&Value) -> Res<Value>) -> Res<Val
             Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0)?))),
             Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals)? })),
             Value::Data(d) => Value::Data(Rc::new(Data { con: d.con.clone(), fields: all(&d.fields)? })),
-            Value::Array(a) => match &a.buf {
-                Buf::Tuple(cols) => Value::Array(Rc::new(Array { shape: a.shape.clone(), buf: Buf::Tuple(all(cols)?) })),
-                Buf::Record(names, cols) => Value::Array(Rc::new(Array { shape: a.shape.clone(), buf: Buf::Record(names.clone(), all(cols)?) })),
-                Buf::Boxed(vals) => Value::Array(Rc::new(Array { shape: a.shape.clone(), buf: Buf::Boxed(all(vals)?) })),
+            Value::Array(a) => match a.buf() {
+                Buf::Tuple(cols) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Tuple(all(cols)?)))),
+                Buf::Record(names, cols) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Record(names.clone(), all(cols)?)))),
+                Buf::Boxed(vals) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Boxed(all(vals)?)))),
                 _ => f(v)?,
             },
             _ => f(v)?,
@@ -44,10 +44,10 @@ pub fn zip_leaves(a: &Value, b: &Value, f: &mut dyn FnMut(&Value, &Value) -> Res
                 }
                 Value::Data(Rc::new(Data { con: x.con.clone(), fields: all(&x.fields, &y.fields)? }))
             }
-            (Value::Array(x), Value::Array(y)) => match (&x.buf, &y.buf) {
-                (Buf::Tuple(p), Buf::Tuple(q)) => Value::Array(Rc::new(Array { shape: x.shape.clone(), buf: Buf::Tuple(all(p, q)?) })),
-                (Buf::Record(n, p), Buf::Record(_, q)) => Value::Array(Rc::new(Array { shape: x.shape.clone(), buf: Buf::Record(n.clone(), all(p, q)?) })),
-                (Buf::Boxed(p), Buf::Boxed(q)) => Value::Array(Rc::new(Array { shape: x.shape.clone(), buf: Buf::Boxed(all(p, q)?) })),
+            (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {
+                (Buf::Tuple(p), Buf::Tuple(q)) => Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Tuple(all(p, q)?)))),
+                (Buf::Record(n, p), Buf::Record(_, q)) => Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Record(n.clone(), all(p, q)?)))),
+                (Buf::Boxed(p), Buf::Boxed(q)) => Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Boxed(all(p, q)?)))),
                 _ => f(a, b)?,
             },
             _ => f(a, b)?,
@@ -67,7 +67,7 @@ fn different(a: &Value, b: &Value) -> Box<Error> {
 pub fn is_real(v: &Value) -> bool {
     match v {
         Value::Float(_) | Value::F32(_) | Value::Rev { .. } | Value::Dual(_) => true,
-        Value::Array(a) => matches!(a.buf, Buf::F64(_) | Buf::F32(_)),
+        Value::Array(a) => matches!(a.kind(), Kind::F64 | Kind::F32),
         _ => false,
     }
 }
@@ -117,7 +117,7 @@ fn scaled(m: &mut Machine, s: &Value, v: &Value, f: &mut dyn FnMut(&mut Machine,
 pub fn narrow(leaf: &Value) -> bool {
     match leaf {
         Value::F32(_) => true,
-        Value::Array(a) => matches!(a.buf, Buf::F32(_)),
+        Value::Array(a) => a.kind() == Kind::F32,
         Value::Dual(_) => narrow(&super::compare::primal(leaf)),
         _ => false,
     }
@@ -139,7 +139,7 @@ pub fn zero_like(v: &Value) -> Value {
             Value::Float(_) | Value::Rev { .. } => Value::Float(0.0),
             Value::F32(_) => Value::F32(0.0),
             Value::Dual(d) => zero_like(&d.primal),
-            Value::Array(a) => match &a.buf {
+            Value::Array(a) => match a.buf() {
                 Buf::F64(v) => super::array::make(a.shape.clone(), Buf::F64(vec![0.0; v.len()])),
                 Buf::F32(v) => super::array::make(a.shape.clone(), Buf::F32(vec![0.0; v.len()])),
                 _ => x.clone(),

@@ -51,7 +51,7 @@ impl<'a> Reached<'a> {
         match v {
             Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) | Value::Str(_) | Value::Rep(_) | Value::Zero => {}
             Value::Rev { .. } | Value::Dual(_) => self.opaque = true,
-            Value::Array(a) => match &a.buf {
+            Value::Array(a) => match a.buf() {
                 Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit => {}
                 Buf::Boxed(vs) | Buf::Tuple(vs) | Buf::Record(_, vs) if self.new(a) => self.values.extend(vs),
                 Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => {}

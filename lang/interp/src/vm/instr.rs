@@ -124,7 +124,7 @@ impl Machine {
             None => arith::bin(self, op, x, y)?,
         };
         if let (Value::Array(a), Some(f)) = (&out, self.frames.last()) {
-            if matches!(&a.buf, Buf::F64(v) if v.len() >= LARGE) {
+            if matches!(a.buf(), Buf::F64(v) if v.len() >= LARGE) {
                 f.code.heat.array();
             }
         }
@@ -270,7 +270,7 @@ impl Machine {
     #[inline(always)]
     pub(super) fn index1(&mut self, base: usize, [d, a, i]: [R; 3]) -> Res<()> {
         if let (Value::Array(arr), Value::Int(i)) = (self.reg(base, a), self.reg(base, i)) {
-            match &arr.buf {
+            match arr.buf() {
                 Buf::F64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => {
                     let x = v[*i as usize];
                     self.set_number(base, d, x);
@@ -345,7 +345,7 @@ impl Machine {
     #[inline(always)]
     pub(super) fn at1(&mut self, base: usize, [d, a, i]: [R; 3], zero: &Value) -> Res<()> {
         let v = match (self.reg(base, a), self.reg(base, i)) {
-            (Value::Array(arr), Value::Int(i)) => match &arr.buf {
+            (Value::Array(arr), Value::Int(i)) => match arr.buf() {
                 Buf::F64(v) if arr.shape.len() == 1 && (*i as usize) < v.len() => {
                     let x = v[*i as usize];
                     self.set_number(base, d, x);
@@ -365,7 +365,7 @@ impl Machine {
     pub(super) fn at2(&mut self, base: usize, [d, a, i, j]: [R; 4], zero: &Value) -> Res<()> {
         let v = match (self.reg(base, a), self.reg(base, i), self.reg(base, j)) {
             (Value::Zero, _, _) => zero.clone(),
-            (Value::Array(arr), Value::Int(i), Value::Int(j)) => match (&arr.buf, &arr.shape[..]) {
+            (Value::Array(arr), Value::Int(i), Value::Int(j)) => match (arr.buf(), &arr.shape[..]) {
                 (Buf::F64(v), [n, m]) if (*i as usize) < *n && (*j as usize) < *m => Value::Float(v[*i as usize * m + *j as usize]),
                 _ => ir::rows::at(self.reg(base, a), &[Value::Int(*i), Value::Int(*j)])?,
             },

@@ -281,9 +281,10 @@ impl Machine {
         let mut out = run(self);
         self.ad.reset_to(depth);
         if let Err(e) = &mut out {
-            if e.diag.code == codes::INTERRUPT && self.starved.get().is_some() {
+            let failed = crate::attend::failure();
+            if e.diag.code == codes::INTERRUPT && (failed.is_some() || self.starved.get().is_some()) {
                 // Operations that were stopped do not know why.
-                let why = self.stopped();
+                let why = failed.unwrap_or_else(|| self.stopped());
                 (e.diag.code, e.diag.message, e.diag.hint) = (why.diag.code, why.diag.message, why.diag.hint);
             }
             if e.diag.code == codes::EXHAUSTED {
@@ -307,9 +308,9 @@ impl Machine {
     #[cold]
     fn stopped(&self) -> Box<Error> {
         match self.starved.get() {
+            None => crate::attend::failure().unwrap_or_else(|| Error::new(codes::INTERRUPT, "interrupted")),
             Some(bytes) => Error::new(codes::EXHAUSTED, format!("memory is used up: the program holds {} MiB", bytes >> 20))
                 .hint("`--memory` sets how much it may hold; under a derivative, plans such as `sqrt` or `checkpoint` store less"),
-            None => Error::new(codes::INTERRUPT, "interrupted"),
         }
     }
 

@@ -29,7 +29,7 @@ fn finite(v: &Value) -> Option<bool> {
         Value::F32(x) => Some(x.is_finite()),
         Value::Rev { primal, .. } => Some(primal.is_finite()),
         Value::Dual(_) => finite(&compare::primal(v)),
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F64(xs) => Some(xs.iter().all(|x| x.is_finite())),
             Buf::F32(xs) => Some(xs.iter().all(|x| x.is_finite())),
             Buf::Tuple(vs) | Buf::Record(_, vs) => all(vs),
@@ -46,7 +46,7 @@ fn culprit(v: &Value) -> Option<f64> {
     match compare::primal(v) {
         Value::Float(x) => Some(x).filter(|x| !x.is_finite()),
         Value::F32(x) => Some(f64::from(x)).filter(|x| !x.is_finite()),
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F64(xs) => xs.iter().copied().find(|x| !x.is_finite()),
             Buf::F32(xs) => xs.iter().find(|x| !x.is_finite()).map(|x| f64::from(*x)),
             Buf::Tuple(vs) | Buf::Record(_, vs) => vs.iter().find_map(culprit),

@@ -42,7 +42,7 @@ pub fn same(a: &Value, b: &Value) -> bool {
         (Value::Data(x), Value::Data(y)) => x.con.tag == y.con.tag && x.fields.len() == y.fields.len() && x.fields.iter().zip(&y.fields).all(|(x, y)| same(x, y)),
         (Value::Array(x), Value::Array(y)) => {
             x.shape == y.shape
-                && match (&x.buf, &y.buf) {
+                && match (x.buf(), y.buf()) {
                     (Buf::F64(x), Buf::F64(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| real(*x, *y)),
                     (Buf::F32(x), Buf::F32(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| real(f64::from(*x), f64::from(*y))),
                     (Buf::I64(x), Buf::I64(y)) => x == y,

@@ -29,7 +29,7 @@ impl Host for Whole {
 fn parts(v: &Value) -> Vec<Val> {
     match v {
         Value::Tuple(t) => t.0.iter().flat_map(parts).collect(),
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::Tuple(cols) => cols.iter().flat_map(parts).collect(),
             _ => vec![from_array(a)],
         },
@@ -40,7 +40,7 @@ fn parts(v: &Value) -> Vec<Val> {
 }
 
 fn from_array(a: &Array) -> Val {
-    let elems = match &a.buf {
+    let elems = match a.buf() {
         Buf::F64(v) => v.iter().map(|x| Val::F64(*x)).collect(),
         Buf::I64(v) => v.iter().map(|x| Val::I64(*x)).collect(),
         other => panic!("{other:?}"),

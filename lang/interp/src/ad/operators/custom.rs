@@ -62,7 +62,7 @@ pub(super) fn deepest(v: &Value) -> u16 {
 fn inner_level(v: &Value) -> u16 {
     let all = |vals: &[Value]| vals.iter().map(inner_level).max().unwrap_or(0);
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs) => all(vs),
             Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit => 0,
         },

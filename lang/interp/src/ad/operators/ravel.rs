@@ -78,7 +78,7 @@ pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
     let (_, g) = grad(m, f, x, false)?;
     let (flat, flat_g) = (ravel(m, x)?, ravel(m, &g)?);
     let read = |v: &Value| match compare::primal(v) {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F64(v) => v.clone(),
             _ => Vec::new(),
         },

@@ -79,7 +79,7 @@ impl Rule for Elementwise {
 /// and may have an infinite partial.
 pub(super) fn masked_mul(m: &mut Machine, ct: Value, p: Value) -> Res<Value> {
     if let (Value::Array(c), Value::Array(q)) = (&ct, &p) {
-        if let (Buf::F64(x), Buf::F64(y)) = (&c.buf, &q.buf) {
+        if let (Buf::F64(x), Buf::F64(y)) = (c.buf(), q.buf()) {
             if y.iter().any(|v| !v.is_finite()) {
                 let out = x.iter().zip(y).map(|(a, b)| if *a == 0.0 { 0.0 } else { a * b }).collect();
                 return Ok(array::make(c.shape.clone(), Buf::F64(out)));

@@ -19,7 +19,7 @@ pub(crate) fn scatter_add(m: &mut Machine, shape: &[usize], at: &[i64], vals: Ve
 /// A vector of `n` zeros with `vals[k]` added at `at[k]` (skipped where negative).
 fn spread(m: &mut Machine, n: usize, at: &[i64], vals: Value) -> Res<Value> {
     if let Value::Array(a) = &vals {
-        match &a.buf {
+        match a.buf() {
             Buf::F64(v) => {
                 let mut out = array::filled(0.0, n)?;
                 for (k, x) in at.iter().zip(v) {
@@ -85,7 +85,7 @@ impl Rule for Spread {
 /// Elements of a vector at offsets (0 where the offset is negative).
 pub(super) fn take(m: &mut Machine, v: &Value, at: &[i64]) -> Res<Value> {
     if let Value::Array(a) = v {
-        match &a.buf {
+        match a.buf() {
             Buf::F64(x) => return Ok(array::floats(at.iter().map(|k| usize::try_from(*k).map_or(0.0, |k| x[k])).collect())),
             Buf::F32(x) => {
                 let out: Vec<f32> = at.iter().map(|k| usize::try_from(*k).map_or(0.0, |k| x[k])).collect();

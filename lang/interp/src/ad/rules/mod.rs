@@ -13,7 +13,7 @@ pub(crate) use reductions::{Cumsum, Dot, SumRows, row_sums};
 use super::tape::Rule;
 use crate::error::Res;
 use crate::ops;
-use crate::value::{Buf, Shape, Value, array, compare, seq};
+use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
 use adl_prim::Prim;
 
@@ -49,7 +49,7 @@ type Add<'a> = &'a mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>;
 fn zeros(shape: &Option<Shape>, like: &Value) -> Res<Value> {
     let single = match compare::primal(like) {
         Value::F32(_) => true,
-        Value::Array(a) => matches!(a.buf, Buf::F32(_)),
+        Value::Array(a) => a.kind() == Kind::F32,
         _ => false,
     };
     Ok(match (shape, single) {

@@ -85,7 +85,7 @@ impl Rule for Dot {
 /// The sum of each row of a matrix of Floats, as `sum` of the row computes it.
 pub(crate) fn row_sums(m: &mut Machine, v: &Value) -> Res<Value> {
     if let Value::Array(a) = v {
-        if let (Buf::F64(x), [n, k]) = (&a.buf, &a.shape[..]) {
+        if let (Buf::F64(x), [n, k]) = (a.buf(), &a.shape[..]) {
             let sums = if *k == 0 { vec![0.0; *n] } else { x.chunks_exact(*k).map(ops::sum_floats).collect() };
             return Ok(array::floats(sums));
         }

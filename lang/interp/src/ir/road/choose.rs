@@ -126,7 +126,7 @@ fn sizes(leaves: &[Value]) -> Vec<i64> {
             Value::Bool(b) => out.push(i64::from(*b)),
             Value::Array(a) => {
                 out.extend(a.shape.iter().map(|n| *n as i64));
-                if let Buf::I64(v) = &a.buf {
+                if let Buf::I64(v) = a.buf() {
                     out.extend(v.iter().take(64));
                 }
             }

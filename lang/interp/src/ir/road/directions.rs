@@ -77,7 +77,7 @@ fn matrix(shape: &[usize], narrow: bool, one: &dyn Fn(usize) -> bool) -> Value {
 /// The numbers of an array of reals; zeros where it is absent.
 fn numbers(v: &Value, n: usize) -> Vec<f64> {
     match v {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F64(x) if x.len() == n => x.clone(),
             Buf::F32(x) if x.len() == n => x.iter().map(|x| f64::from(*x)).collect(),
             _ => vec![0.0; n],

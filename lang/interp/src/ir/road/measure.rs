@@ -186,7 +186,7 @@ fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
         match (&ty, &v) {
             (Ty::Array(..), Value::Zero) => {}
             (Ty::Array(..), Value::Tuple(_)) => sum += crate::ir::boxes::parts(&v).map_or(0, |(x, _)| size_of_val(x) as u64),
-            (Ty::Array(e, _), Value::Array(a)) => match &a.buf {
+            (Ty::Array(e, _), Value::Array(a)) => match a.buf() {
                 Buf::Boxed(vs) => todo.extend(vs.iter().map(|v| ((**e).clone(), v.clone()))),
                 _ => sum += flat(a),
             },
@@ -205,7 +205,7 @@ fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
 
 fn flat(a: &Array) -> u64 {
     let n = a.shape.iter().product::<usize>() as u64;
-    match &a.buf {
+    match a.buf() {
         Buf::F64(_) | Buf::I64(_) => 8 * n,
         Buf::F32(_) => 4 * n,
         Buf::Bool(_) => n,

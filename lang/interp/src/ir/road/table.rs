@@ -1,7 +1,7 @@
 //! Residuals and costs as text: tables for people.
 
 use super::report::{count, size};
-use crate::value::{Buf, Record, Value, array, show};
+use crate::value::{Kind, Record, Value, array, show};
 
 /// Columns of an expression that are shown.
 const WIDE: usize = 36;
@@ -40,7 +40,7 @@ pub fn text(v: &Value, name: &str) -> String {
 /// The rows of a field that holds an array of records.
 pub fn rows(v: &Value, name: &str) -> Vec<Value> {
     match field(v, name) {
-        Some(Value::Array(a)) if matches!(a.buf, Buf::Record(..)) => (0..a.shape.first().copied().unwrap_or(0)).map(|i| array::elem(a, i)).collect(),
+        Some(Value::Array(a)) if a.kind() == Kind::Record => (0..a.shape.first().copied().unwrap_or(0)).map(|i| array::elem(a, i)).collect(),
         _ => Vec::new(),
     }
 }

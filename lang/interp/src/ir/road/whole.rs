@@ -12,7 +12,7 @@ use super::{Lined, Not, Ready, Road, answer, attempt, readied, recorded_by, want
 use crate::ad::linear::LinearMap;
 use crate::error::Res;
 use crate::ir::{strips, tangents};
-use crate::value::{Buf, Value, seq};
+use crate::value::{Kind, Value, seq};
 use crate::vm::{Fun, Machine};
 use adl_ir::{Builder, Function, Lit, Op, Ty, Var};
 use adl_prim::Bin;
@@ -234,5 +234,5 @@ fn run(m: &mut Machine, x: &Value, l: &Lined, whole: &Whole, leaves: Vec<Value>,
 }
 
 fn vector(v: &Value) -> bool {
-    matches!(v, Value::Array(a) if a.shape.len() == 1 && matches!(a.buf, Buf::F64(_)))
+    matches!(v, Value::Array(a) if a.shape.len() == 1 && a.kind() == Kind::F64)
 }

@@ -30,7 +30,7 @@ fn same(v: &Value, w: &Val) -> bool {
             n == b.elems.len() && (n == 0 || a.shape[..] == b.shape[..]) && (0..n).all(|i| same(&super::super::rows::flat(v, i), &b.elems[i]))
         }
         (Value::Array(_) | Value::Data(_), Val::Absent) => match v {
-            Value::Array(a) => matches!(&a.buf, Buf::F64(x) if x.iter().all(|x| *x == 0.0)) || matches!(&a.buf, Buf::Boxed(x) if x.iter().all(|x| same(x, &Val::Absent))),
+            Value::Array(a) => matches!(a.buf(), Buf::F64(x) if x.iter().all(|x| *x == 0.0)) || matches!(a.buf(), Buf::Boxed(x) if x.iter().all(|x| same(x, &Val::Absent))),
             Value::Data(d) => d.fields.iter().all(|x| same(x, &Val::Absent) || same(x, &Val::F64(0.0))),
             _ => false,
         },

@@ -130,7 +130,7 @@ fn fit(path: &str, v: Value, rep: &Rep) -> Res<Value> {
         return Err(Error::new(codes::SIZE, format!("{path} has the shape {:?}, and the type wants [{}]", &shape[..], want.join(", "))));
     }
     let have = match &v {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F64(_) => Rep::Float,
             Buf::I64(_) => Rep::Int,
             _ => Rep::Bool,
@@ -249,7 +249,7 @@ fn bytes<T: Copy, const N: usize>(v: &[T], each: impl Fn(T) -> [u8; N]) -> Res<V
 }
 
 fn encode(a: &Array) -> Res<Vec<u8>> {
-    let (descr, body): (&str, Vec<u8>) = match &a.buf {
+    let (descr, body): (&str, Vec<u8>) = match a.buf() {
         Buf::F64(v) => ("<f8", bytes(v, |x| x.to_le_bytes())?),
         Buf::F32(v) => ("<f4", bytes(v, |x| x.to_le_bytes())?),
         Buf::I64(v) => ("<i8", bytes(v, |x| x.to_le_bytes())?),

@@ -4,7 +4,7 @@ use super::shape::same;
 use super::{Give, Lane, Lanes, Try};
 use crate::ad::linear::{self, LinearMap};
 use crate::ad::{self, Dual, Level, Part, operators, sweep};
-use crate::value::{Buf, Record, Shape, Tuple, Value, array, seq, space};
+use crate::value::{Buf, Kind, Record, Shape, Tuple, Value, array, seq, space};
 use adl_prim::Prim;
 use std::rc::Rc;
 
@@ -152,5 +152,5 @@ fn lane(v: Value) -> Lane {
 
 /// Whether an array holds Floats.
 fn is_float(v: &Value) -> bool {
-    matches!(crate::value::compare::primal(v), Value::Array(a) if matches!(a.buf, Buf::F64(_)))
+    matches!(crate::value::compare::primal(v), Value::Array(a) if a.kind() == Kind::F64)
 }

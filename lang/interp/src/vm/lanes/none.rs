@@ -5,7 +5,7 @@
 use super::shape::{same, shape_of};
 use super::{Give, Lane, Lanes, Try};
 use crate::ops;
-use crate::value::{Buf, Shape, Value, array, compare, seq};
+use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
 use adl_prim::Prim;
 
 /// Instructions of one attempt.
@@ -43,7 +43,7 @@ impl Lanes<'_> {
             Value::F32(_) => array::make(none(&[]), Buf::F32(Vec::new())),
             Value::Int(_) => array::make(none(&[]), Buf::I64(Vec::new())),
             Value::Bool(_) => array::make(none(&[]), Buf::Bool(Vec::new())),
-            Value::Array(a) => array::make(none(&a.shape), match &a.buf {
+            Value::Array(a) => array::make(none(&a.shape), match a.buf() {
                 Buf::F64(_) => Buf::F64(Vec::new()),
                 Buf::F32(_) => Buf::F32(Vec::new()),
                 Buf::I64(_) => Buf::I64(Vec::new()),
@@ -56,7 +56,7 @@ impl Lanes<'_> {
 }
 
 fn is_ints(v: &Value) -> bool {
-    matches!(v, Value::Array(a) if matches!(a.buf, Buf::I64(_)))
+    matches!(v, Value::Array(a) if a.kind() == Kind::I64)
 }
 
 /// An element as a lane would have one: zeros, the unit for a square matrix, so that it has an inverse.
@@ -71,7 +71,7 @@ fn sample(l: &Lane) -> Try<Value> {
     if n > SAMPLE {
         return Err(Give::Now);
     }
-    let buf = match (&a.buf, &shape[..]) {
+    let buf = match (a.buf(), &shape[..]) {
         (Buf::F64(_), []) => return Ok(Value::Float(0.0)),
         (Buf::F32(_), []) => return Ok(Value::F32(0.0)),
         (Buf::I64(_), []) => return Ok(Value::Int(0)),

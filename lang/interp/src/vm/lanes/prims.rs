@@ -203,7 +203,7 @@ impl Lanes<'_> {
         let sums = self.reduction(Prim::Sum, &squares)?;
         // The norm of a zero has the derivative zero, which the square root has not.
         if let Lane::Each(v) = &sums {
-            if matches!(compare::primal(v), Value::Array(a) if matches!(&a.buf, Buf::F64(x) if x.contains(&0.0))) {
+            if matches!(compare::primal(v), Value::Array(a) if matches!(a.buf(), Buf::F64(x) if x.contains(&0.0))) {
                 return Err(Give::Now);
             }
         }
@@ -372,14 +372,14 @@ impl Lanes<'_> {
 
 fn negated(l: &Lane) -> Try<Lane> {
     let Lane::Each(Value::Array(a)) = l else { return Err(Give::Never) };
-    let Buf::Bool(b) = &a.buf else { return Err(Give::Never) };
+    let Buf::Bool(b) = a.buf() else { return Err(Give::Never) };
     Ok(Lane::Each(array::make(a.shape.clone(), Buf::Bool(b.iter().map(|c| !c).collect()))))
 }
 
 /// The Ints of an index array.
 pub(super) fn positions(v: &Value) -> Try<Vec<i64>> {
     match v {
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::I64(v) if a.shape.len() == 1 => Ok(v.clone()),
             _ => Err(Give::Never),
         },
@@ -390,7 +390,7 @@ pub(super) fn positions(v: &Value) -> Try<Vec<i64>> {
 /// The flat position of the extreme of each row of `k` Floats: the first of several, the first `nan` if there is one.
 fn extremes(v: &Value, k: usize, largest: bool) -> Try<Vec<i64>> {
     let Value::Array(a) = v else { return Err(Give::Never) };
-    let Buf::F64(x) = &a.buf else { return Err(Give::Never) };
+    let Buf::F64(x) = a.buf() else { return Err(Give::Never) };
     let best_of = |row: &[f64]| {
         let mut best = 0;
         for (i, x) in row.iter().enumerate() {

@@ -174,7 +174,7 @@ impl Lanes<'_> {
     fn condition(&mut self, c: Lane) -> Try<Result<bool, Vec<bool>>> {
         let mask = match c {
             Lane::Same(v) => return Ok(Ok(matches!(v, Value::Bool(true)))),
-            Lane::Each(Value::Array(a)) => match &a.buf {
+            Lane::Each(Value::Array(a)) => match a.buf() {
                 Buf::Bool(b) => b.clone(),
                 _ => return Err(Give::Never),
             },
@@ -493,7 +493,7 @@ fn is_literal(l: &Lane, lit: &Value) -> Try<Lane> {
             if a.shape.len() != 1 {
                 return Err(Give::Never);
             }
-            let bits = match (&a.buf, lit) {
+            let bits = match (a.buf(), lit) {
                 (Buf::I64(v), Value::Int(n)) => v.iter().map(|x| x == n).collect(),
                 (Buf::Bool(v), Value::Bool(b)) => v.iter().map(|x| x == b).collect(),
                 _ => (0..a.len()).map(|i| literal_equal(&crate::value::array::elem(&a, i), lit)).collect::<Result<Vec<bool>, _>>()?,

@@ -4,14 +4,14 @@ use super::{Give, Lane, Lanes, MOST, Try};
 use crate::ad::rules;
 use crate::error::Res;
 use crate::ops;
-use crate::value::{Buf, Shape, Value, array, seq};
+use crate::value::{Buf, Kind, Shape, Value, array, seq};
 use adl_prim::Prim;
 
 /// The lanes of an array's elements.
 pub(super) fn lanes_of(v: &Value) -> Try<Lane> {
     match v {
         Value::Dual(_) => Ok(Lane::Each(v.clone())),
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) => Ok(Lane::Each(v.clone())),
             Buf::Tuple(cols) if a.shape.len() == 1 => Ok(Lane::Tuple(cols.iter().map(lanes_of).collect::<Try<_>>()?)),
             Buf::Record(names, cols) if a.shape.len() == 1 => Ok(Lane::Record(names.clone(), cols.iter().map(lanes_of).collect::<Try<_>>()?)),
@@ -61,7 +61,7 @@ impl Lanes<'_> {
             Lane::Each(v) => Ok(v.clone()),
             Lane::Same(v @ (Value::Float(_) | Value::F32(_) | Value::Int(_) | Value::Bool(_) | Value::Rev { .. } | Value::Dual(_) | Value::Array(_))) => {
                 if let Value::Array(a) = v {
-                    if !matches!(a.buf, Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_)) {
+                    if !matches!(a.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool) {
                         return Err(Give::Now);
                     }
                 }

@@ -206,7 +206,7 @@ fn columns(path: &str, bytes: &[u8], wanted: &[Wanted]) -> Res<Vec<Value>> {
 pub fn write(v: &Value) -> Res<Vec<u8>> {
     let (names, vals) = match v {
         Value::Record(r) => (&r.names, &r.vals),
-        Value::Array(a) => match &a.buf {
+        Value::Array(a) => match a.buf() {
             Buf::Record(names, cols) if a.shape.len() == 1 => (names, cols),
             _ => return Err(no_table()),
         },
@@ -215,7 +215,7 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
     let mut cols: Vec<Vec<String>> = Vec::new();
     for (n, v) in names.iter().zip(vals) {
         match v {
-            Value::Array(a) if a.shape.len() == 1 => cols.push(columns::texts(*n, &a.buf)?),
+            Value::Array(a) if a.shape.len() == 1 => cols.push(columns::texts(*n, a.buf())?),
             _ => return Err(Error::new(codes::CSV, format!("the field `{n}` is no column: it must be an array of numbers, Bools or Strings"))),
         }
     }

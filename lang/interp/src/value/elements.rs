@@ -1,0 +1,248 @@
+//! Where the elements of an array are: on the host, on a device, or on both.
+//!
+//! Everything that looks at elements goes through [`Array::buf`], the one door: what is only on a device is downloaded there, and stays on both sides until
+//! somebody writes. What is asked without elements (shapes, [`Array::kind`]) downloads nothing. A download may fail (the device is lost, the user
+//! does not want to wait): the door then opens on zeros that nobody gets to see, for the run stops at its next poll ([`crate::attend::fail`]).
+
+use super::{Array, Buf, Shape};
+use crate::attend;
+use crate::error::Error;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// What elements are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum Kind {
+    F64,
+    F32,
+    I64,
+    Bool,
+    Unit,
+    Boxed,
+    Tuple,
+    Record,
+}
+
+impl Buf {
+    /// What its elements are.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Buf::F64(_) => Kind::F64,
+            Buf::F32(_) => Kind::F32,
+            Buf::I64(_) => Kind::I64,
+            Buf::Bool(_) => Kind::Bool,
+            Buf::Unit => Kind::Unit,
+            Buf::Boxed(_) => Kind::Boxed,
+            Buf::Tuple(_) => Kind::Tuple,
+            Buf::Record(..) => Kind::Record,
+        }
+    }
+}
+
+/// Elements on a device.
+pub trait Remote {
+    /// A copy of them on the host: numbers or Bools in the kind that [`Remote::kind`] says, or boxes.
+    fn download(&self) -> Result<Buf, Box<Error>>;
+    /// What they are.
+    fn kind(&self) -> Kind;
+    /// Bytes that they take on the device.
+    fn bytes(&self) -> u64;
+    /// Itself, for the device that it is of.
+    fn any(&self) -> &dyn std::any::Any;
+}
+
+/// Elements on a device, and what stands for them where they could not be had.
+struct Away {
+    remote: Box<dyn Remote>,
+    blank: OnceCell<Buf>,
+}
+
+/// The elements of an array.
+#[derive(Clone, Default)]
+pub struct Elements {
+    host: OnceCell<Buf>,
+    away: OnceCell<Rc<Away>>,
+}
+
+impl std::fmt::Debug for Elements {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.host.get(), self.away.get()) {
+            (Some(b), _) => write!(f, "{b:?}"),
+            (None, Some(a)) => write!(f, "{:?} on a device", a.remote.kind()),
+            (None, None) => write!(f, "nothing"),
+        }
+    }
+}
+
+impl From<Buf> for Elements {
+    #[inline]
+    fn from(b: Buf) -> Elements {
+        Elements { host: OnceCell::from(b), away: OnceCell::new() }
+    }
+}
+
+/// Zeros in the place of elements that could not be downloaded.
+fn blank(kind: Kind, n: usize) -> Buf {
+    match kind {
+        Kind::F64 => Buf::F64(vec![0.0; n]),
+        Kind::F32 => Buf::F32(vec![0.0; n]),
+        Kind::I64 => Buf::I64(vec![0; n]),
+        Kind::Bool => Buf::Bool(vec![false; n]),
+        Kind::Boxed => Buf::Boxed(vec![super::Value::Zero; n]),
+        Kind::Unit | Kind::Tuple | Kind::Record => Buf::Unit,
+    }
+}
+
+impl Elements {
+    #[cold]
+    fn fetch(&self, n: usize) -> &Buf {
+        let Some(away) = self.away.get() else { return self.host.get_or_init(|| Buf::Unit) };
+        match away.remote.download() {
+            Ok(b) => self.host.get_or_init(|| b),
+            Err(e) => {
+                attend::fail(e);
+                away.blank.get_or_init(|| blank(away.remote.kind(), n))
+            }
+        }
+    }
+}
+
+impl Array {
+    /// From a buffer and all its axes.
+    #[inline]
+    pub fn new(shape: Shape, buf: Buf) -> Array {
+        Array { shape, elements: buf.into() }
+    }
+
+    /// Of elements on a device, and all axes.
+    pub fn remote(shape: Shape, remote: Box<dyn Remote>) -> Array {
+        let away = Rc::new(Away { remote, blank: OnceCell::new() });
+        Array { shape, elements: Elements { host: OnceCell::new(), away: OnceCell::from(away) } }
+    }
+
+    /// The elements on the host, where they are from now on if they were not.
+    #[inline]
+    pub fn buf(&self) -> &Buf {
+        match self.elements.host.get() {
+            Some(b) => b,
+            None => self.elements.fetch(self.shape.iter().product()),
+        }
+    }
+
+    /// The elements to be changed on the host, which are then nowhere else.
+    #[inline]
+    pub fn buf_mut(&mut self) -> &mut Buf {
+        self.parts_mut().1
+    }
+
+    /// Shape and elements, to be changed on the host.
+    #[inline]
+    pub fn parts_mut(&mut self) -> (&mut Shape, &mut Buf) {
+        if self.elements.away.get().is_some() {
+            self.come_home();
+        }
+        // There is a buffer since `come_home`, and in each array that has nothing on a device.
+        self.elements.host.get_or_init(|| Buf::Unit);
+        match self.elements.host.get_mut() {
+            Some(b) => (&mut self.shape, b),
+            None => unreachable!("a buffer was put there just now"),
+        }
+    }
+
+    #[cold]
+    fn come_home(&mut self) {
+        if self.elements.host.get().is_none() {
+            let b = self.buf().clone();
+            self.elements.host = OnceCell::from(b);
+        }
+        self.elements.away = OnceCell::new();
+    }
+
+    /// The elements on the host.
+    pub fn into_buf(mut self) -> Buf {
+        std::mem::replace(self.buf_mut(), Buf::Unit)
+    }
+
+    /// What its elements are, wherever they are.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        match (self.elements.host.get(), self.elements.away.get()) {
+            (Some(b), _) => b.kind(),
+            (None, Some(a)) => a.remote.kind(),
+            (None, None) => Kind::Unit,
+        }
+    }
+
+    /// Its elements on a device, if they are there.
+    #[inline]
+    pub fn away(&self) -> Option<&dyn Remote> {
+        self.elements.away.get().map(|a| &*a.remote)
+    }
+
+    /// Whether its elements are on a device and not on the host.
+    #[inline]
+    pub fn is_away(&self) -> bool {
+        self.elements.host.get().is_none() && self.elements.away.get().is_some()
+    }
+
+    /// Notes a copy of its elements on a device; forgotten if there is one.
+    pub fn also_at(&self, remote: Box<dyn Remote>) {
+        let _ = self.elements.away.set(Rc::new(Away { remote, blank: OnceCell::new() }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::codes;
+    use crate::value::Value;
+    use smallvec::smallvec;
+    use std::cell::Cell;
+
+    struct There(Vec<f64>, Rc<Cell<u32>>, bool);
+
+    impl Remote for There {
+        fn download(&self) -> Result<Buf, Box<Error>> {
+            self.1.set(self.1.get() + 1);
+            if self.2 { Err(Error::new(codes::DEVICE, "gone")) } else { Ok(Buf::F64(self.0.clone())) }
+        }
+        fn kind(&self) -> Kind {
+            Kind::F64
+        }
+        fn bytes(&self) -> u64 {
+            8 * self.0.len() as u64
+        }
+        fn any(&self) -> &dyn std::any::Any {
+            self
+        }
+    }
+
+    #[test]
+    fn elements_come_once_and_those_that_change_are_on_the_host_alone() {
+        let asked = Rc::new(Cell::new(0));
+        let mut a = Array::remote(smallvec![3], Box::new(There(vec![1.0, 2.0, 3.0], asked.clone(), false)));
+        assert_eq!((a.kind(), a.len(), asked.get(), a.is_away()), (Kind::F64, 3, 0, true));
+        let copy = a.clone();
+        assert!(matches!(a.buf(), Buf::F64(v) if v[1] == 2.0) && matches!(a.buf(), Buf::F64(v) if v[2] == 3.0));
+        assert_eq!((asked.get(), a.is_away(), a.away().map(Remote::bytes)), (1, false, Some(24)));
+        if let Buf::F64(v) = a.buf_mut() {
+            v[0] = 7.0;
+        }
+        assert!(a.away().is_none() && copy.is_away());
+        assert!(matches!(copy.into_buf(), Buf::F64(v) if v[0] == 1.0));
+    }
+
+    #[test]
+    fn what_cannot_be_had_stops_the_run_and_is_asked_for_again() {
+        let asked = Rc::new(Cell::new(0));
+        let a = Rc::new(Array::remote(smallvec![2], Box::new(There(vec![1.0, 2.0], asked.clone(), true))));
+        for k in 1..3 {
+            assert!(matches!(a.buf(), Buf::F64(v) if v.len() == 2));
+            assert_eq!(attend::poll().unwrap_err().diag.code, codes::DEVICE);
+            assert!(attend::poll().is_ok());
+            assert_eq!((asked.get(), a.is_away()), (k, true));
+        }
+        assert!(matches!(crate::value::array::elem(&a, 0), Value::Float(_)) && attend::poll().is_err());
+    }
+}
