@@ -62,6 +62,9 @@ pub struct Global {
     /// Threads that work on large arrays; 0 for as many as the machine has. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1024), global = true)]
     threads: u32,
+    /// Where functions on large arrays run: `cpu`, `gpu` (ADL_GPU says which), or `auto`, where they are faster.
+    #[arg(long, value_name = "DEVICE", default_value = "cpu", value_parser = ["cpu", "gpu", "auto"], global = true)]
+    device: String,
     /// What gradients store and recompute: store_all, recompute_all, auto, "budget N", sqrt, "revolve N".
     #[arg(long, value_name = "PLAN", default_value = "store_all", value_parser = plan, global = true)]
     plan: String,
@@ -140,6 +143,7 @@ fn plan(text: &str) -> Result<String, String> {
 }
 
 fn main() -> ExitCode {
+    adl_gpu::quiet();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {

@@ -64,7 +64,7 @@ fn exit_codes() {
     for args in [
         &["--bogus"][..],
         &["--frobnicate", "2", "ok.adl"],
-        &["--device", "gpu", "ok.adl"],
+        &["--device", "tpu", "ok.adl"],
         &["--color", "blue", "ok.adl"],
         &["--stack", "0", "ok.adl"],
         &["--stack", "much", "ok.adl"],

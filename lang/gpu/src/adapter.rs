@@ -53,6 +53,15 @@ pub(crate) struct State {
     pub error: Option<Error>,
 }
 
+/// Keeps a library that drivers load from complaining on standard error that there is no desktop, where there is none. To be called first thing in `main`.
+#[allow(unsafe_code)]
+pub fn quiet() {
+    if cfg!(target_os = "linux") && std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+        // SAFETY: no other thread reads or writes the environment, since there is none yet.
+        unsafe { std::env::set_var("XDG_RUNTIME_DIR", std::env::temp_dir()) };
+    }
+}
+
 fn instance() -> wgpu::Instance {
     let mut desc = wgpu::InstanceDescriptor::new_without_display_handle();
     desc.backends = wgpu::Backends::VULKAN | wgpu::Backends::METAL | wgpu::Backends::DX12;

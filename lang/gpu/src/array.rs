@@ -162,6 +162,16 @@ impl Gpu {
         Ok(Array { buffer: self.alloc(n * scalar.bytes())?, scalar, shape })
     }
 
+    /// An array of these numbers, which are of the kind that is said and lie as on the device (all but Bools do).
+    pub fn array_of<T: bytemuck::NoUninit>(&self, scalar: Scalar, numbers: &[T], shape: Vec<usize>) -> Res<Array> {
+        self.has(scalar)?;
+        let bytes: &[u8] = bytemuck::cast_slice(numbers);
+        if shape.iter().product::<usize>() as u64 * scalar.bytes() != bytes.len() as u64 {
+            return not_here(format!("{} numbers in the shape {shape:?}", numbers.len()));
+        }
+        Ok(Array { buffer: self.upload(bytes)?, scalar, shape })
+    }
+
     /// An array of these numbers.
     pub fn array(&self, data: &Data, shape: Vec<usize>) -> Res<Array> {
         self.has(data.scalar())?;

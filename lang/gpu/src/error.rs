@@ -16,6 +16,8 @@ pub enum Error {
     Memory(String),
     /// The device is gone; a new one may be opened.
     Lost(String),
+    /// The run is to stop: nobody waits for results any more.
+    Stopped,
     /// The driver or the shader compiler refuses what this crate gave it: a mistake here.
     Refused(String),
 }
@@ -70,6 +72,7 @@ impl fmt::Display for Error {
             Error::Fault(x) => write!(f, "on the GPU: {}", x.what),
             Error::Memory(why) => write!(f, "the GPU's memory is full: {why}"),
             Error::Lost(why) => write!(f, "the GPU was lost: {why}"),
+            Error::Stopped => f.write_str("interrupted while the GPU worked"),
             Error::Refused(why) => write!(f, "the GPU's driver refuses a kernel: {why}"),
         }
     }

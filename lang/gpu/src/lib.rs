@@ -57,6 +57,7 @@ pub mod nest;
 pub mod pointwise;
 pub mod product;
 pub mod queue;
+pub mod program;
 mod scan;
 mod shader;
 pub mod shape;
@@ -65,7 +66,7 @@ pub mod sort;
 pub mod table;
 mod wgsl;
 
-pub use adapter::{Caps, names};
+pub use adapter::{Caps, names, quiet};
 pub use array::{Array, Data, Operand, Scalar};
 pub use error::{Check, Error, Fault, Res};
 pub use memory::{Buffer, Memory};

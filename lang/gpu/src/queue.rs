@@ -16,6 +16,9 @@ const PARAMS: u64 = 1 << 18;
 /// Kernels of one batch, at most: the driver may begin while others are still written.
 const BATCH: u32 = 1024;
 
+/// How long results are waited for until it is asked whether to go on.
+const ASK: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// The text of a kernel and what it is to be given.
 #[derive(Clone, Debug, Default)]
 pub struct Kernel {
@@ -69,6 +72,10 @@ pub struct Work {
     pub submits: u64,
     /// Kernels that were compiled.
     pub compiled: u64,
+    /// Bytes that went to the device.
+    pub up: u64,
+    /// Bytes that came from it.
+    pub down: u64,
 }
 
 /// An open device.
@@ -84,6 +91,8 @@ pub struct Gpu {
     params: wgpu::Buffer,
     faults: wgpu::Buffer,
     work: Cell<Work>,
+    /// Asked while results are waited for.
+    stop: Cell<fn() -> bool>,
 }
 
 impl std::fmt::Debug for Gpu {
@@ -100,7 +109,7 @@ impl Gpu {
         let make = |size| device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
         let (params, faults) = (make(PARAMS), make(256));
         let batch = Batch { encoder: None, params: Vec::new(), number: 1, kernels: 0, faults: Vec::new() };
-        let gpu = Gpu { device, queue, caps, state, pool: Rc::default(), batch: RefCell::new(batch), pipelines: RefCell::default(), params, faults, work: Cell::default() };
+        let gpu = Gpu { device, queue, caps, state, pool: Rc::default(), batch: RefCell::new(batch), pipelines: RefCell::default(), params, faults, work: Cell::default(), stop: Cell::new(|| false) };
         gpu.fine()?;
         Ok(gpu)
     }
@@ -129,6 +138,16 @@ impl Gpu {
             s.lost = Some("it was closed".to_owned());
         }
         self.device.destroy();
+    }
+
+    /// Says what to ask while results are waited for: whether to go on without them.
+    pub fn stop_when(&self, asked: fn() -> bool) {
+        self.stop.set(asked);
+    }
+
+    /// Whether checks may have failed that nobody has looked at.
+    pub fn is_doubtful(&self) -> bool {
+        !self.batch.borrow().faults.is_empty()
     }
 
     /// Memory that is used and was.
@@ -179,6 +198,7 @@ impl Gpu {
                 self.submit()?;
             }
             self.queue.write_buffer(b.raw(), 0, bytes);
+            self.count(|w| w.up += bytes.len() as u64);
         }
         self.fine()?;
         Ok(b)
@@ -324,15 +344,29 @@ impl Gpu {
             let _ = tell.send(r);
         });
         let lost = |e: &dyn std::fmt::Display| self.fine().err().unwrap_or(Error::Lost(e.to_string()));
-        self.device.poll(wgpu::PollType::wait_indefinitely()).map_err(|e| lost(&e))?;
-        match told.recv() {
-            Ok(r) => r.map_err(|e| lost(&e))?,
-            Err(e) => return Err(lost(&e)),
-        }
+        self.arrived(&told)?;
         let mut all = staging.get_mapped_range(..).map_err(|e| lost(&e))?.to_vec();
         let fault = all.split_off(bytes as usize);
+        self.count(|w| w.down += bytes);
         self.judge(u32::from_le_bytes([fault[0], fault[1], fault[2], fault[3]]))?;
         Ok(all)
+    }
+
+    /// Waits until a buffer can be read, or the run is to stop.
+    fn arrived(&self, told: &std::sync::mpsc::Receiver<Result<(), wgpu::BufferAsyncError>>) -> Res<()> {
+        let lost = |e: &dyn std::fmt::Display| self.fine().err().unwrap_or(Error::Lost(e.to_string()));
+        loop {
+            match self.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(ASK) }) {
+                Ok(_) | Err(wgpu::PollError::Timeout) => {}
+                Err(e) => return Err(lost(&e)),
+            }
+            match told.try_recv() {
+                Ok(r) => return r.map_err(|e| lost(&e)),
+                Err(std::sync::mpsc::TryRecvError::Empty) if self.stop.get()() => return Err(Error::Stopped),
+                Err(std::sync::mpsc::TryRecvError::Empty) => self.fine()?,
+                Err(e) => return Err(lost(&e)),
+            }
+        }
     }
 
     /// Waits for all that was started; an error if a check failed.

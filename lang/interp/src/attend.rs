@@ -34,7 +34,7 @@ pub(crate) fn listen(flag: &Arc<AtomicBool>) {
 }
 
 /// Whether the run is to stop.
-pub(crate) fn asked() -> bool {
+pub fn asked() -> bool {
     FLAG.try_with(|f| f.try_borrow().is_ok_and(|f| f.load(Ordering::Relaxed))).unwrap_or(false)
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn fail(e: Box<Error>) {
 }
 
 /// What [`fail`] was told, once; then the run is not asked to stop any more.
-pub(crate) fn failure() -> Option<Box<Error>> {
+pub fn failure() -> Option<Box<Error>> {
     let why = WHY.try_with(Cell::take).ok().flatten()?;
     let _ = FLAG.try_with(|f| f.try_borrow().map(|f| f.store(false, Ordering::Relaxed)));
     Some(why)

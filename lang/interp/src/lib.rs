@@ -27,7 +27,8 @@
 
 pub mod ad;
 mod attend;
-pub use attend::PIECE;
+pub use attend::{PIECE, asked as interrupted, failure};
+pub mod device;
 pub(crate) mod engine;
 pub mod error;
 pub mod host;

@@ -129,6 +129,16 @@ impl Prim {
         })
     }
 
+    /// The built-in that is a binary operator.
+    pub fn of_bin(op: Bin) -> Option<Prim> {
+        Prim::ALL.iter().copied().find(|p| p.bin() == Some(op))
+    }
+
+    /// The built-in that is a unary operator.
+    pub fn of_un(op: Un) -> Option<Prim> {
+        Prim::ALL.iter().copied().find(|p| p.un() == Some(op))
+    }
+
     /// Every built-in, in table order.
     pub const ALL: &'static [Prim] = &[
         Prim::Add, Prim::Sub, Prim::Mul, Prim::Div, Prim::IntDiv, Prim::Rem, Prim::Pow,

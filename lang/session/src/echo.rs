@@ -32,16 +32,20 @@ impl Echo {
 
     /// `value : type` on one line, never cut; what `adl -e` prints.
     pub fn whole(&self) -> String {
-        self.with_name(&self.value())
+        self.there(self.with_name(&self.value()))
     }
 
     /// The same, cut to what one looks at.
     pub fn line(&self) -> String {
-        self.with_name(&brief(&self.shown))
+        self.there(self.with_name(&brief(&self.shown)))
     }
 
     /// Laid out for a screen of so many columns.
     pub fn screen(&self, width: usize) -> String {
+        self.there(self.laid(width))
+    }
+
+    fn laid(&self, width: usize) -> String {
         if let Some(table) = table::of(&self.shown) {
             return format!("{}\n{}", self.head(), indented(&table.lines().map(str::to_owned).collect::<Vec<_>>(), 2));
         }
@@ -51,6 +55,11 @@ impl Echo {
                 format!("{}\n{}", self.head(), indented(&cut_lines(lay(&self.shown, width.saturating_sub(2).max(20), 0)), 2))
             }
         }
+    }
+
+    /// A text of the value, unless that could not be fetched from the device where it is: then why.
+    fn there(&self, text: String) -> String {
+        adl_interp::failure().map_or(text, |e| self.with_name(&format!("<{}>", e.diag.message)))
     }
 
     /// `name : type` over a value that is laid out below.
@@ -87,10 +96,7 @@ fn leaves(v: &Value, limit: usize) -> usize {
         match v {
             Value::Array(a) => {
                 n = n.saturating_add(a.shape.iter().product());
-                match a.buf() {
-                    Buf::Boxed(vs) | Buf::Tuple(vs) | Buf::Record(_, vs) => todo.extend(vs.iter().take(limit)),
-                    Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit => {}
-                }
+                todo.extend(a.values().iter().take(limit));
             }
             Value::Tuple(t) => todo.extend(&t.0),
             Value::Record(r) => todo.extend(&r.vals),

@@ -14,6 +14,7 @@ pub mod benches;
 mod cells;
 pub mod complete;
 pub mod docs;
+mod device;
 mod echo;
 mod embed;
 mod forget;
@@ -93,6 +94,10 @@ impl Session {
             memory: forget::Memory::default(),
         };
         s.set_jit(true);
+        let pick = s.machine.host.env("ADL_GPU");
+        s.machine.device.set_opener(adl_gpu::program::open, pick);
+        let least = s.machine.host.env("ADL_GPU_LEAST").and_then(|n| n.parse().ok());
+        s.machine.device.set_least(least);
         let prelude = s.load_text("prelude", adl_std::PRELUDE, true);
         s.env = Env { base: Some(Rc::new(prelude)), ..Env::default() };
         s

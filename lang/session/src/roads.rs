@@ -27,14 +27,14 @@ impl Session {
     }
 
     /// The same as JSON, an object each: `derivative`, `function`, `road`, `tier`, `calls`, `cached` (calls that found everything made), `made_ms`,
-    /// `compiled_ms`, `why` (not the main road), `line` (of the reason), `rules`.
+    /// `compiled_ms`, `gpu` (what a GPU did, or why it did not), `why` (not the main road), `line` (of the reason), `rules`.
     pub fn roads_json(&self) -> Vec<String> {
         let one = |e: &Explain| {
             let rules: Vec<String> = rules_of(&self.machine, e).iter().map(|r| quote(r)).collect();
             let line = if e.span == Span::default() { "null".to_owned() } else { self.sources.line_of(e.span).to_string() };
             let ms = |d: Duration| d.as_secs_f64() * 1e3;
             format!(
-                "{{\"derivative\":{},\"function\":{},\"road\":\"{}\",\"tier\":\"{}\",\"calls\":{},\"cached\":{},\"made_ms\":{:.3},\"compiled_ms\":{:.3},\"why\":{},\"line\":{line},\"rules\":[{}]}}",
+                "{{\"derivative\":{},\"function\":{},\"road\":\"{}\",\"tier\":\"{}\",\"calls\":{},\"cached\":{},\"made_ms\":{:.3},\"compiled_ms\":{:.3},\"gpu\":{},\"why\":{},\"line\":{line},\"rules\":[{}]}}",
                 quote(&e.op),
                 quote(&e.function),
                 if e.road == Choice::Main { "main" } else { "tape" },
@@ -43,6 +43,7 @@ impl Session {
                 e.spent.kept,
                 ms(e.spent.made),
                 ms(e.spent.compiled),
+                crate::device::ran(&e.device).map_or("null".to_owned(), |w| quote(&w)),
                 e.why.as_ref().map_or("null".to_owned(), |w| quote(w)),
                 rules.join(",")
             )
@@ -72,6 +73,7 @@ impl Session {
     fn timed(&self, e: &Explain) -> String {
         let s = &e.spent;
         let mut parts = vec![self.road(e)];
+        parts.extend(crate::device::ran(&e.device));
         if !s.made.is_zero() {
             parts.push(format!("made in {}", milliseconds(s.made)));
         }

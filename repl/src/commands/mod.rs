@@ -27,9 +27,21 @@ pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
     s
 }
 
+/// Opens the device that the flags ask for; whether there is one. If not, the CPU is used, and the reason is reported.
+pub fn choose_device(global: &Global, s: &mut Session) -> bool {
+    match s.set_device(&global.device) {
+        Ok(()) => true,
+        Err(d) => {
+            report(global, s, &[*d]);
+            false
+        }
+    }
+}
+
 /// A session on the terminal that stops on an interrupt.
 pub fn session(global: &Global, args: Vec<String>) -> Session {
-    let s = configured(global, Box::new(Terminal::new(args)));
+    let mut s = configured(global, Box::new(Terminal::new(args)));
+    choose_device(global, &mut s);
     // Without a handler the default one ends the process, which is right too.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     crate::host::watch(&s.tick());
@@ -43,7 +55,10 @@ fn batch(global: &Global, args: Vec<String>) -> Session {
 }
 
 fn batch_on(global: &Global, host: Terminal) -> Session {
-    let s = configured(global, Box::new(host));
+    let mut s = configured(global, Box::new(host));
+    if !choose_device(global, &mut s) {
+        std::process::exit(1);
+    }
     let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     crate::host::watch(&s.tick());

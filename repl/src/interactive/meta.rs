@@ -38,6 +38,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":apply", takes: "", what: "the plan for all gradients of the function from now on", run: plans::apply },
     Command { name: ":ir", takes: "STAGE F", what: "a function as core, spec, jvp, unzip, transpose, opt, clif or asm", run: plans::ir },
     Command { name: ":explain", takes: "", what: "how the last entry's derivatives were computed", run: explain },
+    Command { name: ":device", takes: "[DEVICE]", what: "where functions on large arrays run: cpu, gpu, auto; without one, what is used and what it did", run: device },
     Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns), road (main, tape), jit and check_nan (on, off)", run: set },
     Command { name: ":clear", takes: "", what: "clear the screen", run: clear },
     Command { name: ":reset", takes: "", what: "forget every definition", run: reset },
@@ -290,6 +291,27 @@ fn explain(repl: &mut Repl, _: &str) -> bool {
         true => repl.say("the last entry computed no derivative"),
         false => lines.iter().for_each(|l| repl.say(l)),
     }
+    true
+}
+
+fn device(repl: &mut Repl, rest: &str) -> bool {
+    if !rest.is_empty() {
+        if !["cpu", "gpu", "auto"].contains(&rest) {
+            repl.complain("usage: :device cpu|gpu|auto");
+            return true;
+        }
+        let set = repl.session.borrow_mut().set_device(rest);
+        match set {
+            Ok(()) => repl.global.device = rest.to_owned(),
+            Err(d) => {
+                let hint = d.hint.as_ref().map_or(String::new(), |h| format!("\n  = help: {h}"));
+                repl.complain(&format!("{}{hint}", d.message));
+                return true;
+            }
+        }
+    }
+    let lines = repl.session.borrow().device_lines();
+    lines.iter().for_each(|l| repl.say(l));
     true
 }
 

@@ -19,7 +19,7 @@ pub use traced::apply_traced;
 
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
-use crate::value::{Buf, Kind, Value, seq};
+use crate::value::{Kind, Value, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Ops, Un, scalar};
 use std::rc::Rc;
@@ -164,10 +164,7 @@ pub fn level_of(v: &Value) -> u16 {
 /// The highest level inside data (functions excluded).
 pub fn deep_level(v: &Value) -> u16 {
     match v {
-        Value::Array(a) => match a.buf() {
-            Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs) => vs.iter().map(deep_level).max().unwrap_or(0),
-            _ => 0,
-        },
+        Value::Array(a) => a.values().iter().map(deep_level).max().unwrap_or(0),
         Value::Tuple(t) => t.0.iter().map(deep_level).max().unwrap_or(0),
         Value::Record(r) => r.vals.iter().map(deep_level).max().unwrap_or(0),
         v => level_of(v),

@@ -302,7 +302,7 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
 /// Arrays of tuples or records (some columns traced): the primitive on each column.
 fn by_columns(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Option<Value>> {
     let columns = |v: &Value| match v {
-        Value::Array(a) => match a.buf() {
+        Value::Array(a) if !a.is_flat() => match a.buf() {
             Buf::Tuple(cols) | Buf::Record(_, cols) => Some((cols.clone(), a.buf().clone())),
             _ => None,
         },

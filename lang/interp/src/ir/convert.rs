@@ -3,7 +3,7 @@
 //! Numbers, texts and flat arrays are the same in both worlds. Tuples and records come apart; an array of tuples is already kept as a tuple
 //! of arrays. Data keeps its constructors; where each of their fields is one leaf, it is passed as it is.
 
-use crate::value::{Buf, ConInfo, Data, Record, Shape, Tuple, Value, array};
+use crate::value::{Buf, Kind as Elem, ConInfo, Data, Record, Shape, Tuple, Value, array};
 use adl_ir::{DataId, Ty};
 use adl_specialise::Layout;
 use adl_syntax::symbol::Symbol;
@@ -287,8 +287,8 @@ fn leaf(v: &Value, t: &Ty) -> Option<Value> {
         (Ty::Data(_), Value::Data(_)) => true,
         (Ty::Array(e, n), Value::Array(a)) => {
             let kind = matches!(
-                (&**e, a.buf()),
-                (Ty::F64, Buf::F64(_)) | (Ty::F32, Buf::F32(_)) | (Ty::I64, Buf::I64(_)) | (Ty::Bool, Buf::Bool(_)) | (Ty::Str | Ty::Data(_) | Ty::Array(..), Buf::Boxed(_))
+                (&**e, a.kind()),
+                (Ty::F64, Elem::F64) | (Ty::F32, Elem::F32) | (Ty::I64, Elem::I64) | (Ty::Bool, Elem::Bool) | (Ty::Str | Ty::Data(_) | Ty::Array(..), Elem::Boxed)
             );
             if !kind || a.shape.len() != *n as usize {
                 return if a.shape.contains(&0) { empty_array(&a.shape, t) } else { None };

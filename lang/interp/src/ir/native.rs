@@ -7,7 +7,9 @@
 
 use super::road::Clock;
 use super::variants::{self, Fact};
+use super::work::volume::{self, Volume};
 use super::{boxes, work};
+use crate::device::{Pace, Prepared};
 use crate::error::Res;
 use crate::value::Value;
 use crate::vm::Machine;
@@ -22,6 +24,8 @@ use std::rc::Rc;
 pub struct Source {
     /// Functions, by place.
     pub funcs: Vec<Rc<Function>>,
+    /// The same before what only native code wants was done to them.
+    pub(super) finished: Vec<Rc<Function>>,
     /// Places, by number in the program.
     pub places: HashMap<FnId, u32>,
     /// Declared types, by number.
@@ -38,7 +42,7 @@ impl Source {
             super::vectorise::sums(&mut f);
             Rc::new(f)
         });
-        Source { funcs: funcs.collect(), places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(), datas: p.datas.clone() }
+        Source { funcs: funcs.collect(), finished: Vec::new(), places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(), datas: p.datas.clone() }
     }
 
     /// The functions as a program.
@@ -50,6 +54,21 @@ impl Source {
             }
         }
         Program { funcs, datas: self.datas.clone(), absent: true }
+    }
+
+    /// The functions as a program, before what only native code wants was done to them; and the number of one.
+    pub(crate) fn unlowered(&self, at: u32) -> Option<(Program, FnId)> {
+        let mut funcs = vec![Rc::default(); self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0)];
+        for (f, at) in &self.places {
+            funcs[f.0 as usize] = self.finished.get(*at as usize)?.clone();
+        }
+        let id = self.places.iter().find(|(_, k)| **k == at)?.0;
+        Some((Program { funcs, datas: self.datas.clone(), absent: true }, *id))
+    }
+
+    /// A function before what only native code wants was done to it.
+    pub(crate) fn finished(&self, f: FnId) -> Option<Rc<Function>> {
+        self.finished.get(*self.places.get(&f)? as usize).cloned()
     }
 
     /// A function of the program.
@@ -94,6 +113,15 @@ enum Tier {
     Never(String),
 }
 
+/// A function on a device.
+#[derive(Clone)]
+pub(crate) enum OnDevice {
+    /// What runs it, and how often that was refused while running.
+    Ready(Rc<dyn Prepared>, u32),
+    /// Why it cannot be there.
+    Never(String),
+}
+
 /// What lowered code keeps to be compiled later.
 pub struct State {
     source: Rc<RefCell<Source>>,
@@ -101,6 +129,9 @@ pub struct State {
     /// Whether loops on large arrays are arithmetic alone, which native code does several turns of at once.
     chains: bool,
     tier: RefCell<Tier>,
+    /// The function on a device, once it was asked for; and how it compares.
+    on_device: RefCell<Option<OnDevice>>,
+    pace: RefCell<Pace>,
     /// Native code for arguments of small sizes, each with what it takes for granted. None where that gains nothing.
     variants: RefCell<Vec<(Vec<Fact>, Option<Rc<dyn Native>>)>>,
 }
@@ -116,7 +147,7 @@ impl std::fmt::Debug for State {
 
 impl State {
     pub(crate) fn new(source: Rc<RefCell<Source>>, at: u32, chains: bool) -> State {
-        State { source, at, chains, tier: RefCell::new(Tier::Cold(0, 0)), variants: RefCell::default() }
+        State { source, at, chains, tier: RefCell::new(Tier::Cold(0, 0)), on_device: RefCell::default(), pace: RefCell::default(), variants: RefCell::default() }
     }
 
     /// Whether there is native code.
@@ -181,10 +212,42 @@ impl State {
             let (mut funcs, mut places) = (source.funcs.clone(), source.places.clone());
             funcs.push(Rc::new(g));
             places.insert(id, at);
-            compiler.compile(&Source { funcs, places, datas: source.datas.clone() }, at).ok()
+            compiler.compile(&Source { funcs, places, datas: source.datas.clone(), ..Source::default() }, at).ok()
         });
         self.variants.borrow_mut().push((facts, made.clone()));
         made
+    }
+
+    /// What a device could do of a call with these arguments.
+    pub(crate) fn volume(&self, args: &[Value]) -> Option<Volume> {
+        let source = self.source.borrow();
+        Some(volume::of_call(&source, source.finished.get(self.at as usize)?, args.iter()))
+    }
+
+    /// The program for a device.
+    pub(crate) fn unlowered(&self) -> Option<(Program, FnId)> {
+        self.source.borrow().unlowered(self.at)
+    }
+
+    /// The function on a device, if that was asked for before.
+    pub(crate) fn on_device(&self) -> Option<OnDevice> {
+        self.on_device.borrow().clone()
+    }
+
+    pub(crate) fn set_on_device(&self, ready: OnDevice) {
+        *self.on_device.borrow_mut() = Some(ready);
+    }
+
+    /// Counts a call that the device refused.
+    pub(crate) fn refuse(&self) {
+        if let Some(OnDevice::Ready(_, n)) = &mut *self.on_device.borrow_mut() {
+            *n += 1;
+        }
+    }
+
+    /// How CPU and device compare.
+    pub(crate) fn pace<T>(&self, f: impl FnOnce(&mut Pace) -> T) -> T {
+        f(&mut self.pace.borrow_mut())
     }
 
     /// Arguments as interpreted code reads them.

@@ -41,6 +41,7 @@ use super::tangents;
 use super::lower::Linker;
 use super::world::{self, Fact, Values};
 use crate::ad::linear::{self, LinearMap, Traced};
+use crate::device::Ran;
 use crate::error::{Error, Res, codes};
 use crate::value::Value;
 use crate::vm::code::Code;
@@ -75,6 +76,8 @@ pub struct Explain {
     pub road: Choice,
     /// Whether some of its code was native.
     pub native: bool,
+    /// What a device did of it.
+    pub device: Ran,
     /// Why not the main one.
     pub why: Option<String>,
     /// Where the reason stands.
@@ -133,6 +136,8 @@ pub struct Road {
     plain: HashMap<(FnId, bool), FnId>,
     /// Functions at the sizes of their arguments.
     variants: sized::Variants,
+    /// What a device did for the operator which runs.
+    ran: Ran,
     /// What is being made for the operator which runs.
     pub(crate) clock: Clock,
     /// Functions that were made loops, if they can be.
@@ -164,6 +169,7 @@ impl Default for Road {
             jvps: HashMap::new(),
             plain: HashMap::new(),
             variants: HashMap::new(),
+            ran: Ran::default(),
             clock: Clock::default(),
             turned: HashSet::new(),
         }
@@ -267,10 +273,13 @@ impl Road {
         let road = if why.is_some() { Choice::Tape } else { Choice::Main };
         let func = self.entered.take().filter(|_| road == Choice::Main);
         let (why, span) = why.map_or((None, Span::default()), |u| (Some(u.why), u.span));
-        let e = Explain { op: self.op.to_owned(), function, road, native, why, span, spent: Spent::default(), func };
+        let e = Explain { op: self.op.to_owned(), function, road, native, device: std::mem::take(&mut self.ran), why, span, spent: Spent::default(), func };
         // Calls one after the other are one, so that they leave room for others.
         match self.explain.last_mut() {
-            Some(last) if last.same(&e) => last.native |= e.native,
+            Some(last) if last.same(&e) => {
+                last.native |= e.native;
+                last.device.add(e.device);
+            }
             _ => self.explain.push(e),
         }
         self.called_last();
@@ -497,6 +506,7 @@ fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option
     let why = match out {
         Ok(Ok(v)) => {
             let native = std::mem::take(&mut m.ran_native);
+            m.road.ran = m.device.take();
             m.road.note(f, native, None);
             return Ok(Some(v));
         }
@@ -589,8 +599,10 @@ pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> 
         }
         out => {
             // The derivative was noted when it was recorded; its transpose has run now.
-            if let (true, Some(last)) = (std::mem::take(&mut m.ran_native), m.road.explain.last_mut()) {
-                last.native |= last.road == Choice::Main;
+            let (native, ran) = (std::mem::take(&mut m.ran_native), m.device.take());
+            if let Some(last) = m.road.explain.last_mut().filter(|e| e.road == Choice::Main) {
+                last.native |= native;
+                last.device.add(ran);
             }
             m.road.settle();
             out

@@ -157,6 +157,9 @@ pub(crate) fn unsigned_zeros(v: Value) -> Value {
         Value::Float(x) => Value::Float(x + 0.0),
         Value::F32(x) => Value::F32(x + 0.0),
         Value::Array(a) if matches!(a.kind(), Kind::F64 | Kind::F32) => {
+            if let Some(there) = a.unsigned_away() {
+                return Value::Array(Rc::new(there));
+            }
             let mut a = Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone());
             match a.buf_mut() {
                 Buf::F64(x) => crate::ops::kernels::unsign(x),

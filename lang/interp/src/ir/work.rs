@@ -5,6 +5,7 @@
 //! that are known to be short ([`sizes`]), as rows of a large one are, count like any other: what they take is mostly being interpreted.
 
 mod sizes;
+pub(crate) mod volume;
 
 use super::native::Source;
 use super::strips;

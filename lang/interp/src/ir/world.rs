@@ -1,6 +1,6 @@
 //! Run-time values as the specialiser sees them.
 
-use crate::value::{Buf, Rep, Value, seq};
+use crate::value::{Buf, Kind, Rep, Value, seq};
 use crate::vm::code::Code;
 use crate::vm::{Fun, Machine};
 use adl_specialise::world::{FunView, Place, Root, View, World};
@@ -202,10 +202,7 @@ pub(crate) fn holds_functions(v: &Value) -> bool {
             Value::Tuple(t) => todo.extend(&t.0),
             Value::Record(r) => todo.extend(&r.vals),
             Value::Data(d) => todo.extend(&d.fields),
-            Value::Array(a) => match a.buf() {
-                Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs) => todo.extend(vs),
-                _ => {}
-            },
+            Value::Array(a) => todo.extend(a.values()),
             _ => {}
         }
     }
@@ -245,15 +242,16 @@ pub(crate) fn type_of(m: &Machine, v: &Value) -> Option<Ty> {
             Value::Record(r) => record(&r.names, types_of(m, &r.vals)?),
             Value::Data(d) => data_type(m, d)?,
             Value::Array(a) => {
-                let elem = match a.buf() {
-                    Buf::F64(_) => Ty::Float,
-                    Buf::F32(_) => Ty::F32,
-                    Buf::I64(_) => Ty::Int,
-                    Buf::Bool(_) => Ty::Bool,
-                    Buf::Unit => Ty::Unit,
-                    Buf::Boxed(vs) => type_of(m, vs.first()?)?,
-                    Buf::Tuple(cols) => Ty::Tuple(columns(m, cols, a.shape.len())?.into()),
-                    Buf::Record(names, cols) => record(names, columns(m, cols, a.shape.len())?),
+                let elem = match (a.kind(), if a.is_away() { None } else { Some(a.buf()) }) {
+                    (Kind::F64, _) => Ty::Float,
+                    (Kind::F32, _) => Ty::F32,
+                    (Kind::I64, _) => Ty::Int,
+                    (Kind::Bool, _) => Ty::Bool,
+                    (Kind::Unit, _) => Ty::Unit,
+                    (_, Some(Buf::Boxed(vs))) => type_of(m, vs.first()?)?,
+                    (_, Some(Buf::Tuple(cols))) => Ty::Tuple(columns(m, cols, a.shape.len())?.into()),
+                    (_, Some(Buf::Record(names, cols))) => record(names, columns(m, cols, a.shape.len())?),
+                    (Kind::Boxed | Kind::Tuple | Kind::Record, _) => return None,
                 };
                 a.shape.iter().fold(elem, |t, _| Ty::Array(Size::Unknown, Rc::new(t)))
             }

@@ -56,6 +56,9 @@ pub(super) fn int_un(op: Un, a: i64) -> Res<i64> {
 
 /// Applies a unary operator.
 pub fn un(m: &mut Machine, op: Un, v: Value) -> Res<Value> {
+    if let Some(v) = m.unary_on_device(op, &v)? {
+        return Ok(v);
+    }
     Ok(match v {
         Value::Float(x) => Value::Float(op.eval(x)),
         Value::Int(x) => Value::Int(int_un(op, x)?),
@@ -63,8 +66,8 @@ pub fn un(m: &mut Machine, op: Un, v: Value) -> Res<Value> {
         Value::Rev { .. } | Value::Dual(_) => return ad::arith_un(m, op, &v),
         Value::Zero if matches!(op, Un::Neg) => Value::Zero,
         Value::Zero => Value::Float(op.eval(0.0)),
-        Value::Array(a) => match a.buf() {
-            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) => elementwise::un(Watch(&m.interrupt), op, a)?,
+        Value::Array(a) => match a.kind() {
+            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::un(Watch(&m.interrupt), op, a)?,
             _ => space::scale(m, &Value::Float(-1.0), &Value::Array(a))?,
         },
         data @ (Value::Tuple(_) | Value::Record(_) | Value::Data(_)) => space::scale(m, &Value::Float(-1.0), &data)?,
@@ -89,6 +92,9 @@ fn ints(v: &mut [i64], mut f: impl FnMut(i64) -> Res<i64>) -> Res<()> {
 
 /// Applies a binary operator.
 pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
+    if let Some(v) = m.binary_on_device(op, &a, &b)? {
+        return Ok(v);
+    }
     Ok(match (a, b) {
         (Value::Float(x), Value::Float(y)) => Value::Float(op.eval(x, y)),
         (Value::Int(x), Value::Int(y)) => Value::Int(int_bin(op, x, y)?),
@@ -106,8 +112,8 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         // An empty array may not know what it has no elements of.
         (Value::Array(x), Value::Array(y)) if x.is_empty() && y.is_empty() => Value::Array(if numeric(&x) { x } else { y }),
         (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && scalar(&y) => Value::Array(x),
-        (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {
-            (Buf::F64(_) | Buf::F32(_) | Buf::I64(_), _) => elementwise::arrays(Watch(&m.interrupt), op, x, y)?,
+        (Value::Array(x), Value::Array(y)) => match x.kind() {
+            Kind::F64 | Kind::F32 | Kind::I64 => elementwise::arrays(Watch(&m.interrupt), op, x, y)?,
             _ => return data(m, op, Value::Array(x), Value::Array(y)),
         },
         (Value::Array(x), y) if numeric(&x) && scalar(&y) => elementwise::spread(Watch(&m.interrupt), op, x, &y, true)?,

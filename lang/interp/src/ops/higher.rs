@@ -20,7 +20,7 @@ pub(super) fn map(m: &mut Machine, f: &Value, arrays: &[Value]) -> Res<Value> {
     if let Some(k) = arrays.iter().map(len).find(|k| *k != n) {
         return Err(lengths_differ(if arrays.len() == 2 { "map2" } else { "map3" }, n, k));
     }
-    let short = arrays.iter().any(has_short_rows);
+    let short = arrays.iter().any(has_short_rows) || m.device.is_wanted();
     if short {
         if let Some(v) = natively(m, map_of(arrays.len()), f, arrays, n)? {
             return Ok(v);

@@ -86,6 +86,9 @@ fn take(args: &mut [Value], i: usize) -> Value {
 pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     use Prim as P;
     m.poll()?;
+    if let Some(v) = m.primitive_on_device(p, reps, args)? {
+        return Ok(v);
+    }
     if let Some(op) = p.bin() {
         let (a, b) = (take(args, 0), take(args, 1));
         return arith::bin(m, op, a, b);

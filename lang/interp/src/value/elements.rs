@@ -48,6 +48,8 @@ pub trait Remote {
     fn kind(&self) -> Kind;
     /// Bytes that they take on the device.
     fn bytes(&self) -> u64;
+    /// The same numbers, with no sign at zeros; `None` if that cannot be had there.
+    fn unsigned(&self) -> Option<Box<dyn Remote>>;
     /// Itself, for the device that it is of.
     fn any(&self) -> &dyn std::any::Any;
 }
@@ -174,10 +176,30 @@ impl Array {
         }
     }
 
+    /// Whether its elements are numbers or Bools, wherever they are.
+    #[inline]
+    pub fn is_flat(&self) -> bool {
+        matches!(self.kind(), Kind::F64 | Kind::F32 | Kind::I64 | Kind::Bool)
+    }
+
+    /// The values that it holds: boxed ones, or columns. What is not here has none that matter to anybody who looks for functions or globals.
+    pub fn values(&self) -> &[super::Value] {
+        match self.elements.host.get() {
+            Some(Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs)) => vs,
+            _ => &[],
+        }
+    }
+
     /// Its elements on a device, if they are there.
     #[inline]
     pub fn away(&self) -> Option<&dyn Remote> {
         self.elements.away.get().map(|a| &*a.remote)
+    }
+
+    /// The same with zeros that have no sign, where it is on a device and not on the host, and stays there.
+    pub fn unsigned_away(&self) -> Option<Array> {
+        let remote = self.away().filter(|_| self.is_away())?.unsigned()?;
+        Some(Array::remote(self.shape.clone(), remote))
     }
 
     /// Whether its elements are on a device and not on the host.
@@ -212,6 +234,9 @@ mod tests {
         }
         fn bytes(&self) -> u64 {
             8 * self.0.len() as u64
+        }
+        fn unsigned(&self) -> Option<Box<dyn Remote>> {
+            None
         }
         fn any(&self) -> &dyn std::any::Any {
             self

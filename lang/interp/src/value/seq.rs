@@ -68,6 +68,7 @@ pub fn elem(m: &mut Machine, v: &Value, i: usize) -> Res<Value> {
 /// Whether some column is traced.
 pub fn has_traced(cols: &[Value]) -> bool {
     cols.iter().any(|c| match c {
+        Value::Array(a) if a.is_flat() => false,
         Value::Array(a) => match a.buf() {
             Buf::Tuple(cs) | Buf::Record(_, cs) => has_traced(cs),
             _ => false,

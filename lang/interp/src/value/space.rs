@@ -15,6 +15,7 @@ pub fn map_leaves(v: &Value, f: &mut dyn FnMut(&Value) -> Res<Value>) -> Res<Val
             Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(all(&t.0)?))),
             Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: all(&r.vals)? })),
             Value::Data(d) => Value::Data(Rc::new(Data { con: d.con.clone(), fields: all(&d.fields)? })),
+            Value::Array(a) if a.is_flat() => f(v)?,
             Value::Array(a) => match a.buf() {
                 Buf::Tuple(cols) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Tuple(all(cols)?)))),
                 Buf::Record(names, cols) => Value::Array(Rc::new(Array::new(a.shape.clone(), Buf::Record(names.clone(), all(cols)?)))),
@@ -44,6 +45,7 @@ pub fn zip_leaves(a: &Value, b: &Value, f: &mut dyn FnMut(&Value, &Value) -> Res
                 }
                 Value::Data(Rc::new(Data { con: x.con.clone(), fields: all(&x.fields, &y.fields)? }))
             }
+            (Value::Array(x), Value::Array(_)) if x.is_flat() => f(a, b)?,
             (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {
                 (Buf::Tuple(p), Buf::Tuple(q)) => Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Tuple(all(p, q)?)))),
                 (Buf::Record(n, p), Buf::Record(_, q)) => Value::Array(Rc::new(Array::new(x.shape.clone(), Buf::Record(n.clone(), all(p, q)?)))),
@@ -139,9 +141,9 @@ pub fn zero_like(v: &Value) -> Value {
             Value::Float(_) | Value::Rev { .. } => Value::Float(0.0),
             Value::F32(_) => Value::F32(0.0),
             Value::Dual(d) => zero_like(&d.primal),
-            Value::Array(a) => match a.buf() {
-                Buf::F64(v) => super::array::make(a.shape.clone(), Buf::F64(vec![0.0; v.len()])),
-                Buf::F32(v) => super::array::make(a.shape.clone(), Buf::F32(vec![0.0; v.len()])),
+            Value::Array(a) => match a.kind() {
+                Kind::F64 => super::array::make(a.shape.clone(), Buf::F64(vec![0.0; a.shape.iter().product()])),
+                Kind::F32 => super::array::make(a.shape.clone(), Buf::F32(vec![0.0; a.shape.iter().product()])),
                 _ => x.clone(),
             },
             _ => x.clone(),

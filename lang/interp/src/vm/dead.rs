@@ -6,7 +6,7 @@
 
 use super::code::{Code, I};
 use super::{Fun, Group, Machine};
-use crate::value::{Buf, Value};
+use crate::value::Value;
 use adl_typing::core::{Expr, ExprKind, GlobalId};
 use adl_typing::walk::walk;
 use std::collections::HashSet;
@@ -51,11 +51,8 @@ impl<'a> Reached<'a> {
         match v {
             Value::Unit | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::F32(_) | Value::Str(_) | Value::Rep(_) | Value::Zero => {}
             Value::Rev { .. } | Value::Dual(_) => self.opaque = true,
-            Value::Array(a) => match a.buf() {
-                Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit => {}
-                Buf::Boxed(vs) | Buf::Tuple(vs) | Buf::Record(_, vs) if self.new(a) => self.values.extend(vs),
-                Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => {}
-            },
+            Value::Array(a) if !a.values().is_empty() && self.new(a) => self.values.extend(a.values()),
+            Value::Array(_) => {}
             Value::Tuple(t) if self.new(t) => self.values.extend(&t.0),
             Value::Record(r) if self.new(r) => self.values.extend(&r.vals),
             Value::Data(d) if self.new(d) => self.values.extend(&d.fields),

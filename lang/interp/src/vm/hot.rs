@@ -53,6 +53,8 @@ pub struct Heat {
     chains: Cell<bool>,
     /// Native calls so far, and the time that they took.
     runs: Cell<(u32, Duration)>,
+    /// Calls in a row that were offered to a device in vain.
+    pub(crate) offered: Cell<u8>,
     /// What calls took that were made both ways: as native code, and interpreted.
     both: Cell<(Duration, Duration)>,
 }
@@ -136,7 +138,7 @@ impl Heat {
 impl Machine {
     /// Whether hot functions may become native now.
     pub(crate) fn heats(&self) -> bool {
-        self.compiler.is_some() && primal::wanted(self)
+        (self.compiler.is_some() || self.device.is_on()) && primal::wanted(self)
     }
 
     /// The arguments of a frame, kept for a start from the beginning while the code is not hot.
@@ -154,6 +156,12 @@ impl Machine {
     /// The result of a call by native code, if it goes there. `args` are taken only then.
     #[inline]
     pub(super) fn hot_call(&mut self, f: &Rc<Fun>, code: &Rc<Code>, args: std::ops::Range<usize>) -> Res<Option<Value>> {
+        if self.device.is_on() && self.offered(code, &self.regs[args.clone()]) {
+            let args = self.regs[args.clone()].to_vec();
+            if let Some(v) = self.called_on_device(f, code, args)? {
+                return Ok(Some(v));
+            }
+        }
         if !code.heat.call() {
             return Ok(None);
         }
@@ -190,6 +198,11 @@ impl Machine {
             Fun::Member(g, i) => &g.codes[*i as usize],
             _ => return Ok(None),
         };
+        if self.device.is_on() && self.offered(code, args) {
+            if let Some(v) = self.called_on_device(f, &code.clone(), args.to_vec())? {
+                return Ok(Some(v));
+            }
+        }
         if code.heat.call() { self.heated(f.clone(), &code.clone(), args.to_vec()) } else { Ok(None) }
     }
 

@@ -10,7 +10,7 @@ use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::ir;
 use crate::ops::{self, arith};
-use crate::value::{Buf, Data, Record, Rep, Tuple, Value, seq, show};
+use crate::value::{Buf, Kind, Data, Record, Rep, Tuple, Value, seq, show};
 use adl_prim::{Bin, Prim, Un};
 use adl_typing::core::{self, GlobalId, Step};
 use std::rc::Rc;
@@ -124,7 +124,7 @@ impl Machine {
             None => arith::bin(self, op, x, y)?,
         };
         if let (Value::Array(a), Some(f)) = (&out, self.frames.last()) {
-            if matches!(a.buf(), Buf::F64(v) if v.len() >= LARGE) {
+            if a.kind() == Kind::F64 && a.shape.iter().product::<usize>() >= LARGE {
                 f.code.heat.array();
             }
         }

@@ -2,6 +2,7 @@
 
 use super::code::{Arg, FnCall, I, R, Step};
 use super::{Frame, Fun, Machine};
+use crate::device::Way;
 use crate::error::{Error, Res, codes};
 use crate::ir;
 use crate::ir::native::Native;
@@ -26,19 +27,38 @@ impl Machine {
     }
 
     /// The same with arguments that may be packed ([`boxes`]), and results too if `packs`.
-    pub(crate) fn call_packed(&mut self, f: &Rc<Fun>, mut args: Vec<Value>, results: usize, packs: bool) -> Res<Vec<Value>> {
+    pub(crate) fn call_packed(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize, packs: bool) -> Res<Vec<Value>> {
         if let Fun::Member(g, i) = &**f {
-            let code = &g.codes[*i as usize];
-            if let Some(native) = self.native_code(code, args.iter()) {
-                self.packs = packs;
-                let outs = self.run_native(&*native, args);
-                self.packs = false;
-                return outs;
-            }
-            if let Some(state) = &code.native {
-                state.unpack(&mut args);
-            }
+            let code = g.codes[*i as usize].clone();
+            let timed = match self.way(&code, &args) {
+                Way::Cpu(t) => t,
+                Way::Device(call) => match self.run_on_device(&code, call, &args)? {
+                    Some(outs) => return Ok(outs),
+                    None => None,
+                },
+            };
+            let outs = self.call_here(f, &code, args, results, packs);
+            self.timed(&code, timed);
+            return outs;
         }
+        self.run_lowered(f, args, results)
+    }
+
+    /// The same by the CPU.
+    pub(crate) fn call_here(&mut self, f: &Rc<Fun>, code: &super::code::Code, mut args: Vec<Value>, results: usize, packs: bool) -> Res<Vec<Value>> {
+        if let Some(native) = self.native_code(code, args.iter()) {
+            self.packs = packs;
+            let outs = self.run_native(&*native, args);
+            self.packs = false;
+            return outs;
+        }
+        if let Some(state) = &code.native {
+            state.unpack(&mut args);
+        }
+        self.run_lowered(f, args, results)
+    }
+
+    fn run_lowered(&mut self, f: &Rc<Fun>, args: Vec<Value>, results: usize) -> Res<Vec<Value>> {
         let depth = self.frames.len();
         let v = self.nested(|m| {
             m.begin(f.clone(), args, 0)?;

@@ -177,6 +177,8 @@ pub struct Machine {
     pub library: HashSet<FileId>,
     /// Makes native code of lowered functions; without one all is interpreted.
     pub compiler: Option<Rc<dyn crate::ir::native::Compiler>>,
+    /// The device beside the CPU.
+    pub device: crate::device::Chosen,
     /// Whether native code has run since somebody looked.
     pub(crate) ran_native: bool,
     /// Whether the first nan or infinity that an operation makes is an error. Native code does not look, so there should be no compiler.
@@ -216,6 +218,7 @@ impl Machine {
             stack_budget: 1 << 30,
             library: HashSet::new(),
             compiler: None,
+            device: crate::device::Chosen::default(),
             ran_native: false,
             check_nan: false,
             packs: false,
@@ -278,6 +281,8 @@ impl Machine {
     fn outermost(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
         let depth = self.ad.depth();
         crate::attend::listen(&self.interrupt);
+        // What failed where nobody ran is nothing to this run.
+        drop(crate::attend::failure());
         let mut out = run(self);
         self.ad.reset_to(depth);
         if let Err(e) = &mut out {

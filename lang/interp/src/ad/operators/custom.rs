@@ -6,7 +6,7 @@ use crate::ad::rules::View;
 use crate::ad::tape::Rule;
 use crate::ad::{Part, level_of, results, split};
 use crate::error::{Error, Res, codes};
-use crate::value::{Buf, Value, space};
+use crate::value::{Value, space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
 
@@ -62,10 +62,7 @@ pub(super) fn deepest(v: &Value) -> u16 {
 fn inner_level(v: &Value) -> u16 {
     let all = |vals: &[Value]| vals.iter().map(inner_level).max().unwrap_or(0);
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
-        Value::Array(a) => match a.buf() {
-            Buf::Tuple(vs) | Buf::Record(_, vs) | Buf::Boxed(vs) => all(vs),
-            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) | Buf::Unit => 0,
-        },
+        Value::Array(a) => all(a.values()),
         Value::Tuple(t) => all(&t.0),
         Value::Record(r) => all(&r.vals),
         Value::Data(d) => all(&d.fields),

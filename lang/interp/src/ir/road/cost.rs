@@ -3,7 +3,9 @@
 use super::choose;
 use super::report::{int, ints, record, table, texts};
 use super::{Entered, Not, entered, not};
+use crate::ad::linear::LinearMap;
 use crate::attend;
+use crate::device::Ran;
 use crate::error::{Error, Res, codes};
 use crate::ops::{self, data_text};
 use crate::ir::reference::{val, value};
@@ -52,6 +54,8 @@ struct Cost {
     /// Arithmetic of the function and of its gradient, and numbers among arguments and results.
     arithmetic: (u64, u64),
     ends: u64,
+    /// What a device did for the value and the gradient, where one is used.
+    device: Ran,
 }
 
 /// The record of `cost f x`.
@@ -82,6 +86,7 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
     let mut c = possible!(out);
     c.function = super::name_of(f);
     c.rules = rules(m, e.entry.func);
+    c.device = on_device(m, f, x)?;
     for r in rows {
         c.bytes += r.bytes;
         c.line(m, r.residual.span).bytes += r.bytes;
@@ -89,10 +94,26 @@ fn counted(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Cost, Not>> {
     Ok(Ok(c))
 }
 
+/// What a device does for a function and its gradient; nothing where none is used.
+fn on_device(m: &mut Machine, f: &Value, x: &Value) -> Res<Ran> {
+    if !m.device.is_on() {
+        return Ok(Ran::default());
+    }
+    let before = m.device.open().map(|d| d.used()).unwrap_or_default();
+    if let Some((y, map)) = super::record(m, f, x)? {
+        if let (Value::Float(_) | Value::F32(_), Some(main)) = (&y, map.main.clone()) {
+            let one = if matches!(y, Value::F32(_)) { Value::F32(1.0) } else { Value::Float(1.0) };
+            super::apply(m, &LinearMap { transposed: true, ..map }, &main, &one)?;
+        }
+    }
+    let after = m.device.open().map(|d| d.used()).unwrap_or_default();
+    Ok(Ran { calls: 1, kernels: after.kernels - before.kernels, up: after.up - before.up, down: after.down - before.down, refused: None })
+}
+
 /// Runs the function, and its derivative both ways.
 fn passes(road: &mut super::Road, m: &mut Machine, e: &Entered, x: &[Val]) -> Result<Cost, Not> {
     let (primal, results) = run(&road.program, m, e.entry.func, x, &[])?;
-    let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, beyond: 0, lines: BTreeMap::new(), sources: BTreeMap::new(), rules: Vec::new(), arithmetic: (primal.arithmetic, primal.arithmetic), ends: x.iter().chain(&results).map(reals).sum() };
+    let mut c = Cost { function: String::new(), primal: primal.total, tangent: 0, adjoint: 0, bytes: 0, results: 0, beyond: 0, lines: BTreeMap::new(), sources: BTreeMap::new(), rules: Vec::new(), arithmetic: (primal.arithmetic, primal.arithmetic), device: Ran::default(), ends: x.iter().chain(&results).map(reals).sum() };
     c.add(m, &primal, |l, n| l.primal += n);
     let wrt = road.wrt(e);
     let j = road.ad.jvp(&mut road.program, e.entry.func, &wrt)?;
@@ -207,6 +228,7 @@ impl Cost {
             ("bound", Value::Float(part(self.primal + self.tangent + self.results + self.beyond))),
             ("bytes", int(self.bytes)),
             ("function", data_text(&self.function)),
+            ("gpu", record(vec![("fetched", int(self.device.down)), ("kernels", int(self.device.kernels)), ("sent", int(self.device.up))])),
             ("lines", table(lines.len(), vec![
                 ("adjoint", ints(lines.iter().map(|l| l.adjoint))),
                 ("bytes", ints(lines.iter().map(|l| l.bytes))),

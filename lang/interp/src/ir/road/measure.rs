@@ -6,7 +6,7 @@ use super::cost::{Builtins, ones};
 use super::{Entered, Not, Road, not, with};
 use crate::error::Res;
 use crate::ir::reference::val;
-use crate::value::{Array, Buf, Value};
+use crate::value::{Array, Buf, Kind, Value};
 use crate::vm::Machine;
 use adl_ir::eval::{Evaluator, Watch};
 use adl_ad::segment::Segments;
@@ -186,6 +186,7 @@ fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
         match (&ty, &v) {
             (Ty::Array(..), Value::Zero) => {}
             (Ty::Array(..), Value::Tuple(_)) => sum += crate::ir::boxes::parts(&v).map_or(0, |(x, _)| size_of_val(x) as u64),
+            (Ty::Array(..), Value::Array(a)) if a.is_flat() => sum += flat(a),
             (Ty::Array(e, _), Value::Array(a)) => match a.buf() {
                 Buf::Boxed(vs) => todo.extend(vs.iter().map(|v| ((**e).clone(), v.clone()))),
                 _ => sum += flat(a),
@@ -205,11 +206,11 @@ fn bytes(p: &Program, boxes: &BTreeSet<DataId>, ty: &Ty, v: &Value) -> u64 {
 
 fn flat(a: &Array) -> u64 {
     let n = a.shape.iter().product::<usize>() as u64;
-    match a.buf() {
-        Buf::F64(_) | Buf::I64(_) => 8 * n,
-        Buf::F32(_) => 4 * n,
-        Buf::Bool(_) => n,
-        Buf::Unit => 0,
-        Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => 8 * n,
+    match a.kind() {
+        Kind::F64 | Kind::I64 => 8 * n,
+        Kind::F32 => 4 * n,
+        Kind::Bool => n,
+        Kind::Unit => 0,
+        Kind::Boxed | Kind::Tuple | Kind::Record => 8 * n,
     }
 }

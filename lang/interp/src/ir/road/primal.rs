@@ -3,6 +3,7 @@
 //! They are optimised on their own, as are the functions that they call: the results are to be those of the interpreter, bit by bit.
 
 use super::{Not, Road, entered, not, with};
+use crate::device::{Timed, Way};
 use crate::error::Res;
 use crate::value::Value;
 use crate::vm::{Fun, Machine};
@@ -32,6 +33,11 @@ pub(crate) fn call_anyhow(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Opt
     called(m, f, args, Tier::Any)
 }
 
+/// The same by the device, or not at all.
+pub(crate) fn call_on_device(m: &mut Machine, f: &Value, args: &[Value]) -> Res<Option<Value>> {
+    called(m, f, args, Tier::Device)
+}
+
 /// How code is to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tier {
@@ -41,6 +47,8 @@ enum Tier {
     Any,
     /// As is estimated to be faster.
     Either,
+    /// On the device, or not at all.
+    Device,
 }
 
 fn called(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Option<Value>> {
@@ -62,16 +70,37 @@ fn attempt(m: &mut Machine, f: &Value, args: &[Value], tier: Tier) -> Res<Result
         road.linker.function(&road.program, f).map_err(|e| not(&e.diag.message))
     }));
     let results = m.road.program.func(e.entry.func).body.results.len();
-    let compiled = tier != Tier::Either && compiled(m, &fun, &leaves);
-    if tier == Tier::Native && !compiled {
-        return Ok(Err(not("code that is too large to be compiled")));
-    }
-    let outs = m.call_lowered(&fun, leaves, results)?;
+    let (outs, compiled) = match offered(m, &fun, &leaves)? {
+        (Some(outs), _) => (outs, false),
+        (None, _) if tier == Tier::Device => return Ok(Err(not("code that is not for the device"))),
+        (None, timed) => {
+            let compiled = tier != Tier::Either && compiled(m, &fun, &leaves);
+            if tier == Tier::Native && !compiled {
+                return Ok(Err(not("code that is too large to be compiled")));
+            }
+            let outs = m.here(|m| m.call_lowered(&fun, leaves, results))?;
+            if let Fun::Member(g, i) = &*fun {
+                m.timed(&g.codes[*i as usize], timed);
+            }
+            (outs, compiled)
+        }
+    };
     let v = e.datas.put_together(&e.entry.result, &mut outs.into_iter());
     if v.is_some() {
+        m.road.ran = m.device.take();
         m.road.called(f, compiled || m.ran_native);
     }
     Ok(v.ok_or_else(|| not("a result of another layout than its type says")))
+}
+
+/// What the device gives, where the call goes there; otherwise its time may be wanted.
+fn offered(m: &mut Machine, fun: &Fun, leaves: &[Value]) -> Res<(Option<Vec<Value>>, Option<Timed>)> {
+    let Fun::Member(g, i) = fun else { return Ok((None, None)) };
+    let code = g.codes[*i as usize].clone();
+    Ok(match m.way(&code, leaves) {
+        Way::Cpu(timed) => (None, timed),
+        Way::Device(call) => (m.run_on_device(&code, call, leaves)?, None),
+    })
 }
 
 /// Whether a lowered function is native code for these arguments, now if it was not before.

@@ -223,6 +223,9 @@ pub fn cost(v: &Value) -> Option<String> {
     if let Some(a) = field(v, "arithmetic") {
         out += &format!("arithmetic: $ {}, of the gradient $ {}: {:.2} times with {} inputs and outputs; theory's bound is 4\n", number(a, "function"), number(a, "gradient"), real(a, "ratio"), number(a, "ends"));
     }
+    if let Some(g) = field(v, "gpu").filter(|g| number(g, "kernels") > 0) {
+        out += &format!("on the GPU: {} kernels for value and gradient; {} sent, {} fetched\n", number(g, "kernels"), size(number(g, "sent")), size(number(g, "fetched")));
+    }
     Some(out.trim_end().to_owned())
 }
 
@@ -239,10 +242,10 @@ pub fn cost_json(v: &Value) -> Option<String> {
         Some(format!("\"{name}\":[{}]", all.join(",")))
     };
     let Value::Record(r) = v else { return None };
-    let single = |n: &str| n != "lines" && n != "rules" && n != "arithmetic";
+    let single = |n: &str| !["lines", "rules", "arithmetic", "gpu"].contains(&n);
     let parts: Vec<String> = r.names.iter().zip(&r.vals).filter(|(n, _)| single(n.as_str())).map(|(n, v)| format!("\"{n}\":{}", json(v))).collect();
-    let arithmetic = object(field(v, "arithmetic")?)?;
-    Some(format!("{{\"arithmetic\":{arithmetic},{},{},{}}}", parts.join(","), objects("lines")?, objects("rules")?))
+    let (arithmetic, gpu) = (object(field(v, "arithmetic")?)?, object(field(v, "gpu")?)?);
+    Some(format!("{{\"arithmetic\":{arithmetic},\"gpu\":{gpu},{},{},{}}}", parts.join(","), objects("lines")?, objects("rules")?))
 }
 
 fn object(v: &Value) -> Option<String> {

@@ -78,7 +78,8 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
 fn joined(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
     let l = &ready.lined;
     let longest = ready.leaves.iter().filter_map(seq::shape).map(|s| s.iter().product::<usize>()).max().unwrap_or(0);
-    if longest < MANY || l.kept.iter().any(holds_data) || l.results != 1 {
+    // A loop that carries what it adds to is one thread of a device, which does the halves at once.
+    if m.device.is_wanted() || longest < MANY || l.kept.iter().any(holds_data) || l.results != 1 {
         return None;
     }
     let again = l.joined.get().is_some();

@@ -28,6 +28,12 @@ impl Sizes {
         self.shapes.get(&a)?.first().copied().flatten()
     }
 
+    /// How many elements an array has.
+    pub fn count(&self, a: Var) -> Option<u64> {
+        let n = self.shapes.get(&a)?.iter().try_fold(1i64, |n, k| n.checked_mul((*k)?))?;
+        u64::try_from(n).ok()
+    }
+
     pub fn set_int(&mut self, v: Var, n: i64) {
         self.ints.insert(v, n);
     }

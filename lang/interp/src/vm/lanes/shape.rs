@@ -11,11 +11,11 @@ use adl_prim::Prim;
 pub(super) fn lanes_of(v: &Value) -> Try<Lane> {
     match v {
         Value::Dual(_) => Ok(Lane::Each(v.clone())),
+        Value::Array(a) if a.is_flat() => Ok(Lane::Each(v.clone())),
         Value::Array(a) => match a.buf() {
-            Buf::F64(_) | Buf::F32(_) | Buf::I64(_) | Buf::Bool(_) => Ok(Lane::Each(v.clone())),
             Buf::Tuple(cols) if a.shape.len() == 1 => Ok(Lane::Tuple(cols.iter().map(lanes_of).collect::<Try<_>>()?)),
             Buf::Record(names, cols) if a.shape.len() == 1 => Ok(Lane::Record(names.clone(), cols.iter().map(lanes_of).collect::<Try<_>>()?)),
-            Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => Err(Give::Now),
+            _ => Err(Give::Now),
         },
         _ => Err(Give::Now),
     }

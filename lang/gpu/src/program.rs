@@ -1,0 +1,257 @@
+//! The device as the interpreter sees it: behind its seam ([`adl_interp::device`]), with values of the interpreter in the place of [`exec::Value`]s.
+//!
+//! Arrays that are results stay on the device; the interpreter fetches them when somebody looks. Large arrays that are arguments are sent once, and
+//! then are on both sides. Numbers come back at once, since the host goes on with them.
+
+use crate::array::{Array, Data, Scalar};
+use crate::error::{Error, Res, not_here};
+use crate::exec;
+use crate::queue::Gpu;
+use adl_interp::device::{Device, Prepared, Refusal, Used, gone};
+use adl_interp::error::{self, codes};
+use adl_interp::ir::site;
+use adl_interp::value::{self, Buf, Kind, Remote, Value};
+use adl_ir::{Builder, FnId, Lit, Program, Ty};
+use adl_prim::Bin;
+use std::rc::Rc;
+
+/// Elements from which on an argument stays on the device as well.
+const STAYS: usize = 256;
+
+/// Ints that the host goes on knowing: shapes, and what stands for some.
+const INTS: usize = 16;
+
+/// Opens a device for the interpreter: the adapter whose number, or a part of whose name, is given; without one the first.
+pub fn open(pick: Option<&str>) -> Result<Rc<dyn Device>, String> {
+    Ok(device(Rc::new(Gpu::open(pick).map_err(|e| e.to_string())?)))
+}
+
+/// An open device for the interpreter.
+pub fn device(gpu: Rc<Gpu>) -> Rc<dyn Device> {
+    gpu.stop_when(adl_interp::interrupted);
+    Rc::new(Opened(gpu))
+}
+
+struct Opened(Rc<Gpu>);
+
+struct Function {
+    gpu: Rc<Gpu>,
+    program: Rc<Program>,
+    f: FnId,
+}
+
+/// A value on the device, of a type that is an array.
+struct Held {
+    gpu: Rc<Gpu>,
+    /// Where declared types are, if it may hold data.
+    program: Option<Rc<Program>>,
+    value: exec::Value,
+    ty: Ty,
+}
+
+fn refusal(e: Error) -> Refusal {
+    match e {
+        Error::NotHere(why) => Refusal::NotHere(why),
+        Error::Stopped => Refusal::Stop(stopped()),
+        Error::Fault(_) | Error::Memory(_) | Error::Refused(_) => Refusal::Failed(e.to_string()),
+        Error::Lost(_) | Error::NoAdapter(_) => Refusal::Lost(e.to_string()),
+    }
+}
+
+fn stopped() -> Box<error::Error> {
+    error::Error::new(codes::INTERRUPT, "interrupted")
+}
+
+impl Device for Opened {
+    fn name(&self) -> String {
+        self.0.caps.name.clone()
+    }
+
+    fn is_software(&self) -> bool {
+        self.0.caps.software
+    }
+
+    fn prepare(&self, program: Program, f: FnId) -> Result<Rc<dyn Prepared>, String> {
+        Ok(Rc::new(Function { gpu: self.0.clone(), program: Rc::new(program), f }))
+    }
+
+    fn wait(&self) -> Result<(), Refusal> {
+        self.0.wait().map_err(refusal)
+    }
+
+    fn used(&self) -> Used {
+        let (w, m) = (self.0.work(), self.0.memory());
+        Used { kernels: w.kernels, submits: w.submits, up: w.up, down: w.down, memory: m.used, peak: m.peak }
+    }
+}
+
+impl Prepared for Function {
+    fn run(&self, args: &[Value]) -> Result<Vec<Value>, Refusal> {
+        let f = self.program.func(self.f);
+        let params: Vec<&Ty> = f.body.params.iter().chain(&f.body.lin_params).map(|v| f.ty(*v)).collect();
+        let results: Vec<&Ty> = f.body.results.iter().chain(&f.body.lin_results).map(|v| f.ty(*v)).collect();
+        let run = || {
+            let args = args.iter().zip(params).map(|(v, t)| sent(&self.gpu, v, t)).collect::<Res<Vec<_>>>()?;
+            let made = exec::run(&self.gpu, &self.program, self.f, &args)?;
+            let outs = made.into_iter().zip(results).map(|(v, t)| received(&self.gpu, &self.program, v, t)).collect::<Res<Vec<_>>>()?;
+            if self.gpu.is_doubtful() {
+                self.gpu.wait()?;
+            }
+            Ok(outs)
+        };
+        run().map_err(refusal)
+    }
+}
+
+/// A value of the interpreter on the device.
+fn sent(gpu: &Rc<Gpu>, v: &Value, ty: &Ty) -> Res<exec::Value> {
+    Ok(match (v, ty) {
+        (Value::Float(x), _) => exec::Value::Number(Lit::F64(*x)),
+        (Value::F32(x), _) => exec::Value::Number(Lit::F32(*x)),
+        (Value::Int(x), _) => exec::Value::Number(Lit::I64(*x)),
+        (Value::Bool(x), _) => exec::Value::Number(Lit::Bool(*x)),
+        (Value::Zero, _) => exec::Value::Absent,
+        (Value::Array(a), Ty::Array(e, _)) => sent_array(gpu, a, e, ty)?,
+        _ => return not_here("values that a GPU does not have"),
+    })
+}
+
+fn sent_array(gpu: &Rc<Gpu>, a: &value::Array, elem: &Ty, ty: &Ty) -> Res<exec::Value> {
+    let held = a.away().and_then(|r| r.any().downcast_ref::<Held>());
+    if let Some(h) = held.filter(|h| Rc::ptr_eq(&h.gpu, gpu)) {
+        return Ok(h.value.clone());
+    }
+    let data = match a.buf() {
+        Buf::I64(x) if a.shape.len() == 1 && x.len() <= INTS => return Ok(exec::Value::Ints(Rc::new(x.clone()))),
+        Buf::F64(x) => gpu.array_of(Scalar::F64, x, a.shape.to_vec()),
+        Buf::F32(x) => gpu.array_of(Scalar::F32, x, a.shape.to_vec()),
+        Buf::I64(x) => gpu.array_of(Scalar::I64, x, a.shape.to_vec()),
+        Buf::Bool(x) => gpu.array(&Data::Bool(x.clone()), a.shape.to_vec()),
+        Buf::Boxed(rows) if matches!(elem, Ty::Array(..)) => {
+            return Ok(exec::Value::Data(0, Rc::new(rows.iter().map(|r| sent(gpu, r, elem)).collect::<Res<Vec<_>>>()?)));
+        }
+        Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => return not_here("arrays of what a GPU does not have"),
+    };
+    let sent = exec::Value::Array(data?);
+    if a.shape.iter().product::<usize>() >= STAYS {
+        a.also_at(Box::new(Held { gpu: gpu.clone(), program: None, value: sent.clone(), ty: ty.clone() }));
+    }
+    Ok(sent)
+}
+
+/// A value of the device as one of the interpreter.
+fn received(gpu: &Rc<Gpu>, program: &Rc<Program>, v: exec::Value, ty: &Ty) -> Res<Value> {
+    Ok(match (v, ty) {
+        (exec::Value::Absent, _) => Value::Zero,
+        (exec::Value::Number(l), _) => number(&l)?,
+        (exec::Value::Ints(x), _) => value::array::ints((*x).clone()),
+        (exec::Value::Array(a), Ty::F64 | Ty::F32 | Ty::I64 | Ty::Bool) => first(gpu, &a)?,
+        (exec::Value::Data(tag, fields), Ty::Data(d)) => {
+            let decl = program.datas.get(d.0 as usize);
+            let Some((_, tys)) = decl.and_then(|d| d.cons.get(tag as usize)).filter(|c| c.1.len() == fields.len()) else {
+                return not_here("data whose constructors are not known");
+            };
+            let fields = fields.iter().zip(tys).map(|(v, t)| received(gpu, program, v.clone(), t)).collect::<Res<Vec<_>>>()?;
+            Value::Data(Rc::new(value::Data { con: site::constructor(decl, tag, fields.len()), fields }))
+        }
+        (value, Ty::Array(_, rank)) => {
+            let shape = match &value {
+                exec::Value::Array(a) => a.shape.iter().take(*rank as usize).copied().collect(),
+                exec::Value::Data(_, rows) if *rank == 1 => value::Shape::from_slice(&[rows.len()]),
+                _ => return not_here("a result of another kind than its type says"),
+            };
+            Value::Array(Rc::new(value::Array::remote(shape, Box::new(Held { gpu: gpu.clone(), program: Some(program.clone()), value, ty: ty.clone() }))))
+        }
+        _ => return not_here("a result of another kind than its type says"),
+    })
+}
+
+fn number(l: &Lit) -> Res<Value> {
+    Ok(match l {
+        Lit::F64(x) => Value::Float(*x),
+        Lit::F32(x) => Value::F32(*x),
+        Lit::I64(x) => Value::Int(*x),
+        Lit::Bool(x) => Value::Bool(*x),
+        Lit::Str(_) => return not_here("texts are not on a GPU"),
+    })
+}
+
+/// The number of an array without axes.
+fn first(gpu: &Gpu, a: &Array) -> Res<Value> {
+    let one = match gpu.read(a)? {
+        Data::F64(x) => x.first().map(|x| Value::Float(*x)),
+        Data::F32(x) => x.first().map(|x| Value::F32(*x)),
+        Data::I64(x) => x.first().map(|x| Value::Int(*x)),
+        Data::Bool(x) => x.first().map(|x| Value::Bool(*x)),
+        Data::Word(_) => None,
+    };
+    one.map_or_else(|| not_here("a number that is none"), Ok)
+}
+
+impl Held {
+    fn rows(&self, rows: &[exec::Value]) -> Res<Buf> {
+        let Ty::Array(elem, _) = &self.ty else { return not_here("rows of what has none") };
+        let program = self.program.clone().unwrap_or_default();
+        Ok(Buf::Boxed(rows.iter().map(|r| received(&self.gpu, &program, r.clone(), elem)).collect::<Res<Vec<_>>>()?))
+    }
+}
+
+impl Remote for Held {
+    fn download(&self) -> Result<Buf, Box<error::Error>> {
+        let read = match &self.value {
+            exec::Value::Array(a) => self.gpu.read(a).and_then(|d| match d {
+                Data::F64(x) => Ok(Buf::F64(x)),
+                Data::F32(x) => Ok(Buf::F32(x)),
+                Data::I64(x) => Ok(Buf::I64(x)),
+                Data::Bool(x) => Ok(Buf::Bool(x)),
+                Data::Word(_) => not_here("words are none of the language's"),
+            }),
+            exec::Value::Data(_, rows) => self.rows(rows),
+            _ => not_here("an array that is none"),
+        };
+        read.map_err(|e| match e {
+            Error::Stopped => stopped(),
+            e => gone(&e.to_string()),
+        })
+    }
+
+    fn kind(&self) -> Kind {
+        match &self.ty {
+            Ty::Array(e, _) => match &**e {
+                Ty::F64 => Kind::F64,
+                Ty::F32 => Kind::F32,
+                Ty::I64 => Kind::I64,
+                Ty::Bool => Kind::Bool,
+                Ty::Str | Ty::Array(..) | Ty::Data(_) => Kind::Boxed,
+            },
+            _ => Kind::Boxed,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match &self.value {
+            exec::Value::Array(a) => a.bytes(),
+            _ => 0,
+        }
+    }
+
+    fn unsigned(&self) -> Option<Box<dyn Remote>> {
+        let zero = match self.kind() {
+            Kind::F64 => Lit::F64(0.0),
+            Kind::F32 => Lit::F32(0.0),
+            _ => return None,
+        };
+        let mut b = Builder::new("unsigned");
+        let x = b.param(self.ty.clone());
+        let zero = b.lit(zero);
+        let y = b.bin(Bin::Add, zero, x);
+        let mut program = Program::default();
+        let f = program.add(b.finish(vec![y], Vec::new()));
+        let made = exec::run(&self.gpu, &program, f, std::slice::from_ref(&self.value)).ok()?;
+        Some(Box::new(Held { gpu: self.gpu.clone(), program: None, value: made.into_iter().next()?, ty: self.ty.clone() }))
+    }
+
+    fn any(&self) -> &dyn std::any::Any {
+        self
+    }
+}

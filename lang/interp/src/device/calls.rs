@@ -1,0 +1,178 @@
+//! Calls of lowered functions that go to the device.
+
+use super::pace::Next;
+use super::{Mode, Prepared, Ran, Refusal};
+use crate::error::{Error, Res, codes};
+use crate::ir::native::{OnDevice, State};
+use crate::ir::work::volume::Volume;
+use crate::value::Value;
+use crate::vm::Machine;
+use crate::vm::code::Code;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Operations on elements that a step must have at least, on average: a kernel takes some microseconds to start.
+const STEP: u64 = 1 << 9;
+
+/// Refusals while running after which a function is not tried any more.
+const REFUSALS: u32 = 8;
+
+/// A call that the device may do.
+pub(crate) struct Call {
+    prepared: Rc<dyn Prepared>,
+    wide: u64,
+    /// Whether its time is to be noted.
+    measured: bool,
+}
+
+/// A call on the CPU whose time is noted.
+pub(crate) struct Timed {
+    start: Instant,
+    wide: u64,
+}
+
+/// Where a call goes.
+pub(crate) enum Way {
+    /// To the device.
+    Device(Call),
+    /// To the CPU, perhaps measured.
+    Cpu(Option<Timed>),
+}
+
+impl Machine {
+    /// Where a call of a lowered function goes.
+    #[inline]
+    pub(crate) fn way(&mut self, code: &Code, args: &[Value]) -> Way {
+        match &code.native {
+            Some(state) if self.device.is_on() && !self.check_nan => self.chosen_way(state, args),
+            _ => Way::Cpu(None),
+        }
+    }
+
+    #[cold]
+    fn chosen_way(&mut self, state: &State, args: &[Value]) -> Way {
+        let Some(volume) = state.volume(args) else { return Way::Cpu(None) };
+        let Some(wide) = self.suits(volume, args) else { return Way::Cpu(None) };
+        let next = match self.device.mode {
+            Mode::Cpu => return Way::Cpu(None),
+            Mode::Gpu => Next::Device,
+            Mode::Auto => state.pace(|p| p.next(wide)),
+        };
+        let measured = match next {
+            Next::Cpu => return Way::Cpu(None),
+            Next::MeasureCpu => return Way::Cpu(Some(Timed { start: Instant::now(), wide })),
+            Next::MeasureDevice => true,
+            Next::Device => false,
+        };
+        match self.prepared(state) {
+            Ok(prepared) => Way::Device(Call { prepared, wide, measured }),
+            Err(why) => {
+                state.pace(|p| p.refused(wide));
+                self.device.ran.add(Ran { refused: Some(why), ..Ran::default() });
+                Way::Cpu(None)
+            }
+        }
+    }
+
+    /// How much there is to do, if a device is worth it: there is enough, and it comes in large steps. Arguments that are there already need not come here.
+    fn suits(&self, volume: Volume, args: &[Value]) -> Option<u64> {
+        let least = self.device.least();
+        let away: u64 = args.iter().map(away).sum();
+        let wide = volume.wide.saturating_add(away);
+        (least == 0 || wide >= least && wide / volume.steps.max(1) >= STEP.min(least)).then_some(wide)
+    }
+
+    fn prepared(&mut self, state: &State) -> Result<Rc<dyn Prepared>, String> {
+        if let Some(ready) = state.on_device() {
+            return match ready {
+                OnDevice::Ready(p, refusals) if refusals < REFUSALS => Ok(p),
+                OnDevice::Ready(..) => Err("it was refused there again and again".to_owned()),
+                OnDevice::Never(why) => Err(why),
+            };
+        }
+        let device = self.device.opened()?;
+        if self.device.mode == Mode::Auto && device.is_software() {
+            return Err(format!("{} is the CPU", device.name()));
+        }
+        let (program, f) = state.unlowered().ok_or("a function that is not whole")?;
+        let made = device.prepare(program, f);
+        state.set_on_device(match &made {
+            Ok(p) => OnDevice::Ready(p.clone(), 0),
+            Err(why) => OnDevice::Never(why.clone()),
+        });
+        made
+    }
+
+    /// Runs a call on the device. `None` where the CPU is to do it.
+    pub(crate) fn run_on_device(&mut self, code: &Code, call: Call, args: &[Value]) -> Res<Option<Vec<Value>>> {
+        let Some(device) = self.device.device.clone() else { return Ok(None) };
+        let (before, start) = (device.used(), Instant::now());
+        let mut out = call.prepared.run(args);
+        if call.measured && out.is_ok() {
+            if let Err(e) = device.wait() {
+                out = Err(e);
+            }
+        }
+        let after = device.used();
+        let mut ran = Ran { calls: 1, kernels: after.kernels - before.kernels, up: after.up - before.up, down: after.down - before.down, refused: None };
+        let state = code.native.as_ref();
+        let out = match out {
+            Ok(outs) => {
+                if let (true, Some(state)) = (call.measured, state) {
+                    state.pace(|p| p.took(call.wide, true, start.elapsed()));
+                }
+                Some(outs)
+            }
+            Err(Refusal::Stop(e)) => return Err(e),
+            Err(Refusal::Lost(why)) => {
+                self.device.lost(&why);
+                self.host.warn(&format!("{why}; what runs from now on runs on the CPU, and arrays that were only there are gone\n"));
+                (ran.calls, ran.refused) = (0, Some(why));
+                None
+            }
+            Err(Refusal::NotHere(why) | Refusal::Failed(why)) => {
+                (ran.calls, ran.refused) = (0, Some(why));
+                if let Some(state) = state {
+                    state.refuse();
+                    state.pace(|p| p.refused(call.wide));
+                }
+                None
+            }
+        };
+        self.device.ran.add(ran);
+        Ok(out)
+    }
+
+    /// Notes how long a call took on the CPU.
+    pub(crate) fn timed(&mut self, code: &Code, t: Option<Timed>) {
+        if let (Some(t), Some(state)) = (t, &code.native) {
+            state.pace(|p| p.took(t.wide, false, t.start.elapsed()));
+        }
+    }
+
+    /// Does something with all calls on the CPU.
+    pub(crate) fn here<T>(&mut self, run: impl FnOnce(&mut Machine) -> T) -> T {
+        let before = std::mem::replace(&mut self.device.here, true);
+        let out = run(self);
+        self.device.here = before;
+        out
+    }
+
+    /// Uses the CPU, a GPU or whichever is faster. Without a GPU, `gpu` is an error, and everything stays as it was.
+    pub fn set_device(&mut self, mode: Mode) -> Res<()> {
+        self.device.set(mode)
+    }
+}
+
+/// Elements of a value that are on a device and not here.
+fn away(v: &Value) -> u64 {
+    match v {
+        Value::Array(a) if a.is_away() => a.shape.iter().product::<usize>() as u64,
+        _ => 0,
+    }
+}
+
+/// The error of an array that a lost device has taken with it.
+pub fn gone(why: &str) -> Box<Error> {
+    Error::new(codes::DEVICE, format!("an array that was only on the GPU is gone: {why}")).hint("make it again; `:device gpu` opens the GPU again")
+}

@@ -1,0 +1,160 @@
+//! How much of a call a device could do at once, roughly and before it runs: operations on elements, and in how many steps they come.
+//!
+//! What is asked here is another question than in the module above: there, operations on large arrays cost nothing that compiling would save; here they
+//! are all that counts.
+
+use super::sizes::Sizes;
+use crate::ir::native::Source;
+use crate::value::{Value, seq};
+use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Turns, Ty, Var};
+use adl_prim::Prim;
+
+/// Turns that are guessed where nothing tells them.
+const TURNS: u64 = 64;
+
+/// Levels of calls that are looked into.
+const DEPTH: u32 = 4;
+
+/// What a device would do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Volume {
+    /// Operations on elements that could be done at once.
+    pub wide: u64,
+    /// Steps that follow each other: each is at least one kernel.
+    pub steps: u64,
+}
+
+impl Volume {
+    fn and(self, other: Volume) -> Volume {
+        Volume { wide: self.wide.saturating_add(other.wide), steps: self.steps.saturating_add(other.steps) }
+    }
+
+    fn times(self, n: u64) -> Volume {
+        Volume { wide: self.wide.saturating_mul(n), steps: self.steps.saturating_mul(n) }
+    }
+
+    fn step(wide: u64) -> Volume {
+        Volume { wide, steps: 1 }
+    }
+}
+
+/// Of a call with these arguments, of a function as it is before it is made native code.
+pub(crate) fn of_call<'v>(source: &Source, f: &Function, args: impl Iterator<Item = &'v Value>) -> Volume {
+    let mut e = Estimate { source, f, sizes: Sizes::default(), depth: 0, longest: 1 };
+    for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
+        match x {
+            Value::Int(n) => e.sizes.set_int(*v, *n),
+            x => {
+                if let Some(s) = seq::shape(x) {
+                    e.longest = e.longest.max(s.iter().product::<usize>() as u64);
+                    e.sizes.set_shape(*v, s.iter().map(|n| Some(*n as i64)).collect());
+                }
+            }
+        }
+    }
+    e.block(&f.body)
+}
+
+struct Estimate<'a> {
+    source: &'a Source,
+    f: &'a Function,
+    sizes: Sizes,
+    /// Calls around.
+    depth: u32,
+    /// Elements of the largest argument: what an array has of which nothing else is known.
+    longest: u64,
+}
+
+impl Estimate<'_> {
+    fn block(&mut self, b: &Block) -> Volume {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().fold(Volume::default(), |v, s| v.and(self.stmt(s))))
+    }
+
+    fn stmt(&mut self, s: &Stmt) -> Volume {
+        self.sizes.learn(self.f, s);
+        match &s.op {
+            Op::Loop(l) => {
+                self.sizes.enter(l);
+                let state = !l.init.is_empty() || !l.lin_init.is_empty() || matches!(l.turns, Turns::While(_));
+                let turn = if state { self.block(&l.body) } else { Volume::step(self.serial(&l.body)) };
+                self.sizes.leave(l, s, self.known_turns(l));
+                let n = self.turns(l);
+                if state { turn.times(n) } else { Volume::step(turn.wide.saturating_mul(n)) }
+            }
+            Op::Soac(x) => {
+                self.sizes.operator(x);
+                let step = self.serial(&x.op).max(1);
+                self.sizes.reduced(x, s);
+                Volume::step(self.extent(x.arrays.first()).saturating_mul(step))
+            }
+            Op::ReduceByIndex { op, keys, .. } => Volume::step(self.extent(Some(keys)).saturating_mul(self.serial(op).max(1))),
+            Op::Call { f, .. } => self.call(*f),
+            op if !op.blocks().is_empty() => op.blocks().into_iter().map(|b| self.block(b)).max_by_key(|v| v.wide).unwrap_or_default(),
+            _ => self.plain(s),
+        }
+    }
+
+    /// Operations of a block that one thread does.
+    fn serial(&mut self, b: &Block) -> u64 {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || b.stmts.iter().fold(0u64, |n, s| n.saturating_add(self.alone(s))))
+    }
+
+    fn alone(&mut self, s: &Stmt) -> u64 {
+        self.sizes.learn(self.f, s);
+        match &s.op {
+            Op::Loop(l) => {
+                self.sizes.enter(l);
+                let turn = self.serial(&l.body).max(1);
+                self.sizes.leave(l, s, self.known_turns(l));
+                self.turns(l).saturating_mul(turn)
+            }
+            Op::Call { f, .. } => self.call(*f).wide.max(1),
+            op if !op.blocks().is_empty() => op.blocks().into_iter().map(|b| self.serial(b)).max().unwrap_or(0).saturating_add(1),
+            _ => self.plain(s).wide.max(1),
+        }
+    }
+
+    /// An operation without blocks: its elements.
+    fn plain(&self, s: &Stmt) -> Volume {
+        let mut elements = None;
+        let mut largest = |v: Var| {
+            if matches!(self.f.ty(v), Ty::Array(..)) {
+                elements = elements.max(Some(self.sizes.count(v).unwrap_or(self.longest)));
+            }
+        };
+        s.op.each_operand(&mut largest);
+        s.outs.iter().chain(&s.lin_outs).for_each(|v| largest(*v));
+        match (&s.op, elements) {
+            (Op::Dim(..) | Op::Shape(_) | Op::Reshape { .. } | Op::Drop(_) | Op::Dup(_), _) | (_, None) => Volume::default(),
+            (Op::Prim(Prim::MatMul | Prim::Matmul, args), Some(n)) => Volume::step(n.saturating_mul(args.get(1).and_then(|b| self.sizes.len(*b)).map_or(1, |k| k.max(1) as u64))),
+            (Op::Contract { .. }, Some(n)) => Volume::step(n.saturating_mul(8)),
+            // An element that is read, or written, is not the array.
+            (Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. }, Some(_)) => Volume::step(1),
+            (_, Some(n)) => Volume::step(n),
+        }
+    }
+
+    fn call(&mut self, f: FnId) -> Volume {
+        let Some(g) = self.source.finished(f).filter(|_| self.depth < DEPTH) else { return Volume::step(1) };
+        let mut inner = Estimate { source: self.source, f: &g, sizes: Sizes::default(), depth: self.depth + 1, longest: self.longest };
+        inner.block(&g.body)
+    }
+
+    fn turns(&self, l: &Loop) -> u64 {
+        match &l.turns {
+            Turns::For(_) => self.known_turns(l).map_or(self.longest.max(TURNS), |n| u64::try_from(n).unwrap_or(0)),
+            Turns::While(_) => TURNS * TURNS,
+        }
+    }
+
+    fn known_turns(&self, l: &Loop) -> Option<i64> {
+        match &l.turns {
+            Turns::For(n) => self.sizes.int(*n),
+            Turns::While(_) => None,
+        }
+    }
+
+    fn extent(&self, a: Option<&Var>) -> u64 {
+        a.and_then(|a| self.sizes.len(*a)).map_or(self.longest, |n| u64::try_from(n).unwrap_or(0))
+    }
+}

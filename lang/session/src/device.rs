@@ -1,0 +1,61 @@
+//! The device beside the CPU: which one is used, and what it has done.
+
+use crate::Session;
+use adl_interp::device::{Device, Mode, Ran, Used};
+use adl_interp::ir::road::report::size;
+use adl_syntax::diag::Diagnostic;
+use std::rc::Rc;
+
+impl Session {
+    /// Uses the CPU, a GPU, or whichever is faster (`cpu`, `gpu`, `auto`). Without a GPU, `gpu` is an error, and everything stays as it was.
+    pub fn set_device(&mut self, name: &str) -> Result<(), Box<Diagnostic>> {
+        let mode = Mode::parse(name).unwrap_or_default();
+        self.machine.set_device(mode).map_err(|e| Box::new(e.diag))
+    }
+
+    /// Which is used: `cpu`, `gpu` or `auto`.
+    pub fn device(&self) -> &'static str {
+        self.machine.device.mode().name()
+    }
+
+    /// What is used, what it is called and what it has done, a line each.
+    pub fn device_lines(&self) -> Vec<String> {
+        let mode = self.device();
+        let Some(d) = self.machine.device.open() else {
+            return vec![match self.machine.device.mode() {
+                Mode::Auto => format!("{mode}: no GPU is open; one is, when something takes long enough"),
+                Mode::Cpu | Mode::Gpu => mode.to_owned(),
+            }];
+        };
+        let u = d.used();
+        vec![
+            format!("{mode}: {}", d.name()),
+            format!("{} kernels in {} batches; {} sent, {} fetched; {} held now, {} at most", u.kernels, u.submits, size(u.up), size(u.down), size(u.memory), size(u.peak)),
+        ]
+    }
+
+    /// What the open device has done; `None` where none is open.
+    pub fn device_used(&self) -> Option<Used> {
+        self.machine.device.open().map(|d| d.used())
+    }
+
+    /// Uses a device that is open already.
+    pub fn set_open_device(&mut self, device: Rc<dyn Device>) {
+        self.machine.device.set_open(device);
+    }
+
+    /// For tests: calls go to the device from so many operations on elements on.
+    pub fn set_device_least(&mut self, least: u64) {
+        self.machine.device.set_least(Some(least));
+    }
+}
+
+/// What a device did of calls, in words; nothing where it was not asked.
+pub(crate) fn ran(r: &Ran) -> Option<String> {
+    let done = (r.calls > 0).then(|| format!("on the GPU ({} kernels, {} sent, {} fetched)", r.kernels, size(r.up), size(r.down)));
+    let not = r.refused.as_ref().map(|why| format!("not on the GPU: {}", why.strip_prefix("not on this GPU: ").unwrap_or(why)));
+    match (done, not) {
+        (Some(d), Some(n)) => Some(format!("{d}; some {n}")),
+        (d, n) => d.or(n),
+    }
+}

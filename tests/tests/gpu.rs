@@ -1,0 +1,249 @@
+//! Programs on a GPU: Mesa's software one, which is installed where there is no other. What they print is what the CPU gives, but for the last digits of sums.
+
+#[path = "../../lang/gpu/tests/common/mod.rs"]
+mod common;
+
+use adl_session::Session;
+use adl_tests::functions::{FUNCTIONS, UNARY};
+use adl_tests::{Memory, echo_in, session};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A session on a GPU, to which everything goes from `least` operations on.
+fn on_gpu(least: u64) -> Session {
+    drop(common::gpu());
+    let mut s = Session::new(Box::new(Memory::default()));
+    s.set_device_least(least);
+    s.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
+    s
+}
+
+/// Kernels so far, bytes sent, bytes fetched.
+fn used(s: &Session) -> (u64, u64, u64) {
+    let u = s.device_used().expect("a device");
+    (u.kernels, u.up, u.down)
+}
+
+/// A text as its numbers, and what stands between them.
+fn parts(text: &str) -> (Vec<f64>, String) {
+    let (mut numbers, mut rest, mut at) = (Vec::new(), String::new(), 0);
+    let bytes = text.as_bytes();
+    while at < bytes.len() {
+        let word = at > 0 && (bytes[at - 1].is_ascii_alphabetic() || bytes[at - 1] == b'_');
+        let mut end = at;
+        while end < bytes.len() && (bytes[end].is_ascii_digit() || end > at && (bytes[end] == b'.' || bytes[end] == b'e' || bytes[end] == b'-' && bytes[end - 1] == b'e')) {
+            end += 1;
+        }
+        let number = std::str::from_utf8(&bytes[at..end]).unwrap_or_default().trim_end_matches(['e', '.']);
+        match number.parse::<f64>() {
+            Ok(x) if !word => {
+                numbers.push(x);
+                rest.push('#');
+                at = end;
+            }
+            _ => {
+                rest.push(bytes[at] as char);
+                at += 1;
+            }
+        }
+    }
+    (numbers, rest)
+}
+
+/// Whether two texts agree but for the last digits of numbers.
+fn agree(a: &str, b: &str) -> bool {
+    let ((x, p), (y, q)) = (parts(a), parts(b));
+    p == q && x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| (x - y).abs() <= 1e-9 * x.abs().max(y.abs()).max(1.0))
+}
+
+#[test]
+fn texts_are_compared_by_their_numbers() {
+    assert!(agree("[1.0, 2.5e-3] : [2]Float", "[1.0000000000001, 0.0025] : [2]Float"));
+    assert!(!agree("1.0", "1.001") && !agree("a 1.0", "b 1.0") && !agree("nan", "1.0") && !agree("[1.0]", "[1.0, 2.0]"));
+}
+
+/// Programs of thousands of tiny calls, each of which waits for the device.
+const SLOW: [&str; 9] = ["aliases_in_loops", "elements", "functions_as_data", "grad_corpus_a", "grad_corpus_b", "grad_corpus_c", "grad_joined", "matrix_reads", "modules"];
+
+#[test]
+fn programs_print_on_a_gpu_what_they_print_elsewhere() {
+    drop(common::gpu());
+    let (mut wrong, mut kernels) = (Vec::new(), 0);
+    for entry in std::fs::read_dir(adl_tests::root().join("tests/programs")).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.extension().is_none_or(|e| e != "adl") || SLOW.contains(&name.trim_end_matches(".adl")) {
+            continue;
+        }
+        let (mut s, out) = session();
+        s.set_device_least(0);
+        s.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
+        let result = s.run_file(&name, &std::fs::read(&path).unwrap());
+        for d in &result.diags {
+            out.borrow_mut().push_str(&adl_syntax::render::text(d, &s.sources, false));
+            out.borrow_mut().push('\n');
+        }
+        kernels += used(&s).0;
+        let want = std::fs::read_to_string(path.with_extension("out")).unwrap();
+        if !agree(&want, &out.borrow()) {
+            let at = want.lines().zip(out.borrow().lines()).find(|(a, b)| !agree(a, b)).map(|(a, b)| format!("{a}\n{b}"));
+            wrong.push(format!("{name}: {}", at.unwrap_or_default()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(kernels > 1000, "{kernels} kernels");
+}
+
+#[test]
+fn gradients_are_those_of_the_cpu() {
+    let (mut gpu, mut cpu) = (on_gpu(0), Session::new(Box::new(Memory::default())));
+    let unary = UNARY.iter().map(|f| format!("sum ({f} x)"));
+    let mut wrong = Vec::new();
+    for f in FUNCTIONS.iter().map(|f| (*f).to_owned()).chain(unary) {
+        let text = format!("value_and_grad (fun (x : [_]Float) -> {f}) [0.7, 0.4, 0.9]");
+        let (want, have) = (echo_in(&mut cpu, &text), echo_in(&mut gpu, &text));
+        if want.starts_with('E') || !agree(&want, &have) {
+            wrong.push(format!("{f}\n  {want}\n  {have}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(used(&gpu).0 > 300, "{:?}", used(&gpu));
+}
+
+#[test]
+fn arrays_stay_on_the_device() {
+    let mut s = on_gpu(4096);
+    echo_in(&mut s, "let n = 100000");
+    for text in ["let x = for i < n -> sin (float i)", "let y = x * 2.0 + exp x", "let f (v : []Float) = sum (v * v * y)", "let g = grad f x", "let h = sort (take 50000 g)"] {
+        let out = s.eval(text);
+        assert!(out.ok(), "{:?}", out.diags);
+    }
+    let (kernels, sent, fetched) = used(&s);
+    assert!(kernels >= 8 && sent < 1000 && fetched < 1000, "{kernels} kernels, {sent} sent, {fetched} fetched");
+    // One number comes back; whoever prints an array fetches it, once.
+    echo_in(&mut s, "sum h");
+    assert!(used(&s).2 - fetched <= 16, "{:?}", used(&s));
+    echo_in(&mut s, "h");
+    echo_in(&mut s, "h");
+    assert_eq!(used(&s).2 - fetched, 8 + 50000 * 8);
+    assert!(s.explained().iter().all(|l| !l.contains("not on the GPU")), "{:?}", s.explained());
+}
+
+#[test]
+fn what_was_read_is_sent_once() {
+    let mut s = on_gpu(4096);
+    echo_in(&mut s, "let x = linspace 0.0 1.0 100000");
+    echo_in(&mut s, "let f (k : Float) (v : []Float) = sum (sin (k * v))");
+    echo_in(&mut s, "loop t = 0.0 for i < 10 do t + f (float i) x");
+    assert!(used(&s).1 < 1_000_000, "{:?}", used(&s));
+}
+
+#[test]
+fn costs_and_explanations_say_what_moves() {
+    let mut s = on_gpu(16);
+    echo_in(&mut s, "let f (v : []Float) = sum (v * v)");
+    let c = echo_in(&mut s, "(cost f (for i < 100 -> float i)).gpu");
+    assert!(c.contains("kernels") && !c.contains("kernels = 0"), "{c}");
+    let mut cpu = Session::new(Box::new(Memory::default()));
+    echo_in(&mut cpu, "let f (v : []Float) = sum (v * v)");
+    assert_eq!(echo_in(&mut cpu, "(cost f [1.0]).gpu.kernels"), "0 : Int");
+    s.forget_roads();
+    echo_in(&mut s, "grad f (for i < 100000 -> float i)");
+    assert!(s.timed_roads().iter().any(|l| l.starts_with("grad f: main road; on the GPU (")), "{:?}", s.timed_roads());
+}
+
+#[test]
+fn errors_are_those_of_the_cpu() {
+    let (mut gpu, mut cpu) = (on_gpu(0), Session::new(Box::new(Memory::default())));
+    for text in [
+        "let x = for i < 100 -> float i",
+        "for i < 101 -> x[i + 0 * i]",
+        "sum for i < 100 -> x[i * 2]",
+        "let k = for i < 100 -> i - 50",
+        "for i -> 100 // k[i]",
+        "map (fun i -> i * 9223372036854775807) k",
+        "gather x [3, 100]",
+        "x + [1.0, 2.0]",
+        "x[99]",
+    ] {
+        assert_eq!(echo_in(&mut gpu, text), echo_in(&mut cpu, text), "{text}");
+    }
+}
+
+#[test]
+fn a_device_that_is_lost_takes_its_arrays_but_not_the_session() {
+    let gpu = Rc::new(common::gpu());
+    let out = Memory::default();
+    let mut s = Session::new(Box::new(out.clone()));
+    s.set_open_device(adl_gpu::program::device(gpu.clone()));
+    s.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
+    echo_in(&mut s, "let x = linspace 0.0 1.0 100000");
+    assert!(s.eval("let y = x * 2.0").ok() && used(&s).0 > 0);
+    gpu.close();
+    let failed = s.eval("let z = y + 1.0");
+    assert_eq!(failed.diags.iter().map(|d| d.code).collect::<Vec<_>>(), ["E0725"], "{:?}", failed.diags);
+    assert_eq!((s.device(), echo_in(&mut s, "sum (x * 2.0)")), ("cpu", "100000.0 : Float".to_owned()));
+    assert!(s.eval("y").echoes[0].line().contains("is gone"));
+    // Another is opened, and what is made again is there.
+    s.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
+    assert_eq!(echo_in(&mut s, "let y = x * 2.0\nsum y"), "100000.0 : Float");
+}
+
+#[test]
+fn an_adapter_that_is_not_there_is_a_clear_error() {
+    struct Picky;
+    impl adl_interp::host::Host for Picky {
+        fn env(&mut self, name: &str) -> Option<String> {
+            (name == "ADL_GPU").then(|| "no such adapter".to_owned())
+        }
+    }
+    drop(common::gpu());
+    let mut s = Session::new(Box::new(Picky));
+    let d = s.set_device("gpu").unwrap_err();
+    assert_eq!(d.code, "E0725");
+    assert!(d.message.contains("no adapter is called `no such adapter`; there are 0: ") && d.hint.is_some(), "{}", d.message);
+    assert_eq!((s.device(), echo_in(&mut s, "sum (for i < 100000 -> 1.0)")), ("cpu", "100000.0 : Float".to_owned()));
+    // `auto` goes on without.
+    assert!(s.set_device("auto").is_ok());
+    assert_eq!(echo_in(&mut s, "sum (for i < 100000 -> 1.0)"), "100000.0 : Float");
+}
+
+#[test]
+fn results_are_the_same_bits_each_time() {
+    let text = "let x = for i < 100000 -> sin (float i)\nlet f (v : []Float) = sum (exp v * v)\n(f x, sum (grad f x), sum (scan (fun a b -> a * b + a + b) 0.0 (x * 1e-6)))";
+    let all: Vec<String> = (0..3).map(|_| echo_in(&mut on_gpu(0), text)).collect();
+    assert!(!all[0].starts_with('E') && all.iter().all(|t| *t == all[0]), "{all:?}");
+}
+
+#[test]
+fn an_interrupt_ends_waiting() {
+    let mut s = on_gpu(0);
+    echo_in(&mut s, "let x = for i < 1000000 -> float i");
+    let flag = s.interrupt();
+    let asks = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        flag.store(true, Ordering::Relaxed);
+        Instant::now()
+    });
+    let out = s.eval("sum for i < 1000000 -> sum for k < 100 -> sin (x[i] * float k)");
+    let late = asks.join().unwrap().elapsed();
+    assert_eq!(out.diags.iter().map(|d| d.code).collect::<Vec<_>>(), ["E0708"], "{:?}", out.diags);
+    assert!(late < Duration::from_secs(5), "{late:?}");
+    assert_eq!(echo_in(&mut s, "1 + 1"), "2 : Int");
+}
+
+#[test]
+fn auto_does_not_take_the_cpu_for_a_gpu() {
+    if !common::gpu().caps.software {
+        return;
+    }
+    let mut s = Session::new(Box::new(Memory::default()));
+    s.set_device("auto").unwrap_or_else(|d| panic!("{}", d.message));
+    echo_in(&mut s, "let f (v : []Float) = sum (exp (sin (exp (sin v))))");
+    echo_in(&mut s, "let x = linspace 0.0 1.0 1000000");
+    for _ in 0..4 {
+        echo_in(&mut s, "grad f x");
+    }
+    assert!(s.device_used().is_none_or(|u| u.kernels == 0));
+}
