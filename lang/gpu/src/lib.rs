@@ -7,14 +7,14 @@
 //! - [`array`](mod@array): arrays of the device. `math`: our functions on f64, f32 and Ints, in WGSL (`math/*.wgsl`, where bounds of errors stand).
 //! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
-//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them), [`soac`] (those of the IR), [`index`](mod@index) (histograms,
+//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them), [`soac`] (those of the IR), [`index`](mod@index) and `bins` (histograms,
 //!   scatter), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices).
 //! - [`exec`]: functions of the IR, statement by statement, with their arrays on the device.
 //!
 //! Invariants
 //! - Nothing happens before somebody asks for a device: opening one takes some tens of milliseconds.
 //! - What a device cannot do is [`Error::NotHere`], never another result: f32 never stands for f64.
-//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is added atomically.
+//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is added atomically but Ints, whose sums have no order (`bins`).
 //! - On Vulkan arithmetic is exact as IEEE 754 has it (`shader`); nan is known by its bits, zeros are words that compilers do not know. f64
 //!   functions are those of the CPU to the bit where `adl_prim::elementary` has them, within stated ulps elsewhere. Functions of f32 are those of f64,
 //!   rounded, where there is f64. (Quotients and small numbers of f32 are as exact as the driver makes them.)
@@ -47,6 +47,7 @@
 
 pub mod adapter;
 pub mod array;
+mod bins;
 pub mod error;
 pub mod exec;
 mod fold;
