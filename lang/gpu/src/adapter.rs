@@ -106,7 +106,7 @@ fn choose(all: Vec<wgpu::Adapter>, pick: Option<&str>) -> Res<wgpu::Adapter> {
 pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
     let adapter = choose(adapters(), pick)?;
     let (info, has, limits) = (adapter.get_info(), adapter.features(), adapter.limits());
-    let wanted = wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64 | wgpu::Features::SUBGROUP | wgpu::Features::TIMESTAMP_QUERY;
+    let wanted = wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64 | wgpu::Features::SUBGROUP | wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::PIPELINE_CACHE;
     let passthrough = info.backend == wgpu::Backend::Vulkan && has.contains(wgpu::Features::PASSTHROUGH_SHADERS);
     let features = has & (wanted | if passthrough { wgpu::Features::PASSTHROUGH_SHADERS } else { wgpu::Features::empty() });
     let asked = adapter.request_device(&wgpu::DeviceDescriptor {

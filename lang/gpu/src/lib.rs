@@ -3,7 +3,7 @@
 //! Reading order:
 //! - [`adapter`]: which adapters there are; one of them opened. [`memory`]: buffers from a pool, counted. [`queue`]: [`Gpu`], an open device:
 //!   kernels are collected until somebody reads, and go to the driver together; pipelines are kept by their text. `shader`: WGSL as the driver gets it,
-//!   with arithmetic that is done as it is written.
+//!   with arithmetic that is done as it is written. `cache`: compiled pipelines as bytes, for the caller to keep.
 //! - [`array`](mod@array): arrays of the device. `math`: our functions on f64, f32 and Ints, in WGSL (`math/*.wgsl`, where bounds of errors stand).
 //! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
@@ -48,6 +48,7 @@
 pub mod adapter;
 pub mod array;
 mod bins;
+mod cache;
 pub mod error;
 pub mod exec;
 mod fold;
