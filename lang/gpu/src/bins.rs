@@ -2,7 +2,8 @@
 //!
 //! The input is cut into runs of neighbours. Some threads take a run together: each reads an element, then each goes through all that were
 //! read, from the left, and applies the operator to those whose bins it owns. So nothing is atomic, a bin's elements keep their order, and what runs made
-//! is reduced as any row is. How many threads own a run's bins, and how many runs there are, depends on sizes alone.
+//! is reduced as any row is. How many runs there are depends on sizes alone. (Where a workgroup's memory is no faster than the device's, a thread takes
+//! a run alone, which makes the same bits.)
 //!
 //! Sums of Ints do not depend on their order: each bin is three words, to which threads add atomically with carries, so that the sum is exact and overflow is seen.
 
@@ -48,6 +49,9 @@ impl Runs {
 /// What each run makes of its elements, for each bin: arrays of shape bins by runs.
 pub(crate) fn of_runs(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs) -> Res<Vec<Array>> {
     let outs = m.empty(op, &[of.bins, r.count])?;
+    if !m.gpu.caps.tiles {
+        return alone(m, op, of, r, &outs).map(|()| outs);
+    }
     let mut e = m.emit();
     let [count, length, runs, bins] = [of.count, r.length, r.count, of.bins].map(|w| e.word(w as u32));
     (op.prepare)(&mut e)?;
@@ -88,6 +92,37 @@ pub(crate) fn of_runs(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &R
     let w = e.finish(THREADS, &shared(op, r.beside() * of.bins));
     m.gpu.launch(&w.kernel, &w.bound(), &w.words, r.count.div_ceil(r.beside()) as u32)?;
     Ok(outs)
+}
+
+/// The same by one thread for each run, whose bins lie where the result does.
+fn alone(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs, outs: &[Array]) -> Res<()> {
+    let mut e = m.emit();
+    let [count, length, runs, bins] = [of.count, r.length, r.count, of.bins].map(|w| e.word(w as u32));
+    (op.prepare)(&mut e)?;
+    let run = e.define("run", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {run} < {runs} && group < params[0]"));
+    let neutral = (op.neutral)(&mut e)?;
+    let slots = outs.iter().map(|a| e.slot(a, true)).collect::<Res<Vec<_>>>()?;
+    let write = |e: &mut Emit<'_>, at: &str, v: &[String]| slots.iter().zip(&op.kinds).zip(v).for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))));
+    let b = e.name("b");
+    e.open(&format!("for (var {b} = 0u; {b} < {bins}; {b}++)"));
+    write(&mut e, &format!("{b} * {runs} + {run}"), &neutral);
+    e.close();
+    let j = e.name("j");
+    e.open(&format!("for (var {j} = min({run} * {length}, {count}); {j} < min(({run} + 1u) * {length}, {count}); {j}++)"));
+    let bin = (of.key)(&mut e, &j)?;
+    e.open(&format!("if {bin} < {bins}"));
+    let at = e.define("k", &format!("{bin} * {runs} + {run}"));
+    let old: Numbers = slots.iter().zip(&op.kinds).map(|(slot, s)| e.define("c", &load(*slot, *s, &at))).collect();
+    let new = [vec!["true".to_owned()], (of.values)(&mut e, &j)?].concat();
+    let new: Numbers = new.iter().map(|v| e.define("c", v)).collect();
+    let made = (op.combine)(&mut e, &old, &new)?;
+    write(&mut e, &at, &made);
+    e.close();
+    e.close();
+    e.close();
+    let w = e.finish(THREADS, "");
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (r.count as u32).div_ceil(THREADS))
 }
 
 /// What a workgroup shares: so many bins, and an element of each thread with its key. (The first component of a tuple is a Bool that

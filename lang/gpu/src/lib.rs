@@ -7,7 +7,7 @@
 //! - [`array`](mod@array): arrays of the device. `math`: our functions on f64, f32 and Ints, in WGSL (`math/*.wgsl`, where bounds of errors stand).
 //! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
-//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them), [`soac`] (those of the IR), [`index`](mod@index) and `bins` (histograms,
+//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR), [`index`](mod@index) and `bins` (histograms,
 //!   scatter), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices).
 //! - [`exec`]: functions of the IR, statement by statement, with their arrays on the device.
 //!
@@ -64,6 +64,7 @@ mod shader;
 pub mod shape;
 pub mod soac;
 pub mod sort;
+mod stage;
 pub mod table;
 mod wgsl;
 

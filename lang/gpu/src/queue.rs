@@ -119,6 +119,12 @@ impl Gpu {
         self
     }
 
+    /// The same device, as if a workgroup's own memory were faster than the device's, or not: see [`Caps::tiles`].
+    pub fn with_tiles(mut self, tiles: bool) -> Gpu {
+        self.caps.tiles = tiles;
+        self
+    }
+
     /// The same device, as if a kernel could see so many buffers only.
     pub fn with_so_many_bindings(mut self, count: u32) -> Gpu {
         self.caps.bindings = count.min(self.caps.bindings);

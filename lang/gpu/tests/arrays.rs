@@ -139,7 +139,10 @@ const FIRST_LAST: &str = "fn f0 t (v0: []i64, v1: []i64, v2: []i64, v3: i64, v4:
 
 #[test]
 fn histograms_by_any_operator_keep_the_order() {
-    let gpu = common::gpu();
+    [true, false].map(|tiles| keeps_the_order(&common::gpu().with_tiles(tiles)));
+}
+
+fn keeps_the_order(gpu: &Gpu) {
     let p = program(FIRST_LAST);
     let f = &p.funcs[0];
     let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &f.body.stmts[0].op else { panic!() };
@@ -161,12 +164,12 @@ fn histograms_by_any_operator_keep_the_order() {
                 want[1][k] = j as i64;
                 want[2][k] += 1;
             }
-            let dest = [vec![-1; bins], vec![-1; bins], vec![100; bins]].map(|d| vector(&gpu, Data::I64(d)));
-            let keys = vector(&gpu, Data::I64(ks));
-            let values = [js.clone(), js, vec![1; n]].map(|d| vector(&gpu, Data::I64(d)));
+            let dest = [vec![-1; bins], vec![-1; bins], vec![100; bins]].map(|d| vector(gpu, Data::I64(d)));
+            let keys = vector(gpu, Data::I64(ks));
+            let values = [js.clone(), js, vec![1; n]].map(|d| vector(gpu, Data::I64(d)));
             let x = ByIndex { dest: &dest, op, neutral, keys: &keys, values: &values };
             for _ in 0..2 {
-                let got = index::reduce_by_index(&gpu, &p, f, &x, &env).unwrap();
+                let got = index::reduce_by_index(gpu, &p, f, &x, &env).unwrap();
                 let got: Vec<Data> = got.iter().map(|a| gpu.read(a).unwrap()).collect();
                 assert_eq!(got, want.clone().map(Data::I64), "{n} {bins}");
             }
@@ -196,7 +199,7 @@ fn histogram(gpu: &Gpu, op: &str, dest: Data, keys: &[i64], values: Data) -> Res
 
 #[test]
 fn histograms_of_sums() {
-    let gpu = common::gpu();
+    let (gpu, other) = (common::gpu().with_tiles(true), common::gpu().with_tiles(false));
     for (n, bins) in SIZES.into_iter().flat_map(|n| [1, 31, 33, 401, 900, 5000, 500_000].map(|b| (n, b))) {
         let mut rng = Rng((n + bins) as u64);
         let ks: Vec<i64> = (0..n).map(|_| rng.below(bins + 2) as i64 - 1).collect();
@@ -211,6 +214,8 @@ fn histograms_of_sums() {
         inside().for_each(|(j, k)| want[k] += floats[j]);
         let Data::F64(got) = twice(&gpu, || histogram(&gpu, "add", Data::F64(vec![0.5; bins]), &ks, Data::F64(floats.clone()))) else { panic!() };
         assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-15 * n as f64), "{n} {bins}");
+        let apart = twice(&other, || histogram(&other, "add", Data::F64(vec![0.5; bins]), &ks, Data::F64(floats.clone())));
+        assert!(same(&apart, &Data::F64(got)), "{n} {bins}");
         let Data::F32(got) = twice(&gpu, || histogram(&gpu, "max", Data::F32(vec![0.0; bins]), &ks, Data::F32(floats.iter().map(|x| *x as f32).collect()))) else { panic!() };
         let mut want = vec![0f32; bins];
         inside().for_each(|(j, k)| want[k] = want[k].max(floats[j] as f32));
