@@ -22,8 +22,10 @@
 //!   same, which gives the error in the user's words. After a fault kernels go on with zeros, and end.
 //! - A kernel reads and writes inside of its arrays only: each index is checked, or known to be right.
 //! - A device that is lost, and memory that is full, are errors in words; the caller goes on without, or opens another.
-//! - A vector that is larger than a kernel may see goes in parts where each element belongs to one turn (pointwise operations, maps, reductions, scans); where
-//!   elements are read at any place it is [`Error::NotHere`].
+//! - A vector that is larger than a kernel may see goes in parts where each element belongs to one turn (pointwise operations, maps, reductions, scans); rows
+//!   are gathered from its parts in turn; where else elements are read or written at any place (scatter, sorts, products) it is [`Error::NotHere`].
+//! - Scans go over their input twice (reduce, then scan). Looking back at neighbours' tiles would go once, but adapters do not promise that all workgroups get on,
+//!   and sums of floats would have to wait for all tiles before them to keep their grouping.
 //!
 //! What is *not* here: which device a program runs on (`lang/session`, `repl`), values of the interpreter, transformations of the IR, and any
 //! input or output but that of the device.

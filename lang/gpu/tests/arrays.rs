@@ -105,6 +105,26 @@ fn rows_are_gathered_and_indices_checked() {
 }
 
 #[test]
+fn rows_of_arrays_larger_than_a_kernel_may_see_are_gathered() {
+    let (gpu, small) = (common::gpu(), common::gpu().with_bindings_of(64 * 1024));
+    for (n, m, k) in [(30_000, 8000, 1), (9001, 4000, 3), (10, 8000, 5)] {
+        let mut rng = Rng(n as u64);
+        let ks: Vec<i64> = (0..m).map(|_| rng.below(n + 4) as i64 - 2).chain([-1, n as i64, i64::MAX]).collect();
+        let inside: Vec<i64> = ks.iter().map(|i| (*i).clamp(0, n as i64 - 1)).collect();
+        let whole = Data::I64((1..=(n * k) as i64).collect());
+        let made = |g: &Gpu, ks: &[i64], zeros| {
+            let (a, at) = (on(g, whole.clone(), &[n, k]), vector(g, Data::I64(ks.to_vec())));
+            twice(g, || shape::gather(g, &a, &at, zeros))
+        };
+        assert_eq!(made(&small, &ks, true), made(&gpu, &ks, true), "{n}");
+        assert_eq!(made(&small, &inside, false), made(&gpu, &inside, false), "{n}");
+        let (a, at) = (on(&small, whole.clone(), &[n, k]), vector(&small, Data::I64(ks)));
+        let wrong = shape::gather(&small, &a, &at, false).unwrap();
+        assert!(matches!(small.read(&wrong), Err(Error::Fault(f)) if f.what == Check::Bounds));
+    }
+}
+
+#[test]
 fn of_equal_indices_the_last_is_scattered() {
     let gpu = common::gpu();
     for n in SIZES {
@@ -139,7 +159,7 @@ const FIRST_LAST: &str = "fn f0 t (v0: []i64, v1: []i64, v2: []i64, v3: i64, v4:
 
 #[test]
 fn histograms_by_any_operator_keep_the_order() {
-    [true, false].map(|tiles| keeps_the_order(&common::gpu().with_tiles(tiles)));
+    [true, false].into_iter().for_each(|tiles| keeps_the_order(&common::gpu().with_tiles(tiles)));
 }
 
 fn keeps_the_order(gpu: &Gpu) {
