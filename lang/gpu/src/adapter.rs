@@ -34,6 +34,8 @@ pub struct Caps {
     pub groups: u32,
     /// Bytes of a workgroup's own memory.
     pub workgroup: u32,
+    /// Whether that is faster than the device's, so that tiles go there first: not where a processor plays a GPU. No bit of a result depends on it.
+    pub tiles: bool,
 }
 
 /// An open device, its queue, and what it said about itself.
@@ -115,7 +117,7 @@ fn choose(all: Vec<wgpu::Adapter>, pick: Option<&str>) -> Res<wgpu::Adapter> {
 pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
     let adapter = choose(adapters(), pick)?;
     let (info, has, limits) = (adapter.get_info(), adapter.features(), adapter.limits());
-    let wanted = wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64 | wgpu::Features::SUBGROUP | wgpu::Features::TIMESTAMP_QUERY;
+    let wanted = wgpu::Features::SHADER_F64 | wgpu::Features::SHADER_INT64 | wgpu::Features::SUBGROUP | wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::PIPELINE_CACHE;
     let passthrough = info.backend == wgpu::Backend::Vulkan && has.contains(wgpu::Features::PASSTHROUGH_SHADERS);
     let features = has & (wanted | if passthrough { wgpu::Features::PASSTHROUGH_SHADERS } else { wgpu::Features::empty() });
     let asked = adapter.request_device(&wgpu::DeviceDescriptor {
@@ -141,6 +143,7 @@ pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
         align: limits.min_storage_buffer_offset_alignment.max(16),
         groups: limits.max_compute_workgroups_per_dimension,
         workgroup: limits.max_compute_workgroup_storage_size,
+        tiles: info.device_type != wgpu::DeviceType::Cpu,
     };
     let state = watch(&device);
     Ok(Opened { device, queue, caps, state })

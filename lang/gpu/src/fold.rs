@@ -11,6 +11,7 @@ use crate::array::{Array, Scalar};
 use crate::error::{Res, not_here};
 use crate::nest::{THREADS, cut};
 use crate::queue::{Bound, Gpu};
+use crate::stage;
 use crate::wgsl::scalar::zero;
 use crate::wgsl::{Emit, Env, Written, packed, wgsl};
 use adl_ir::{Function, Program};
@@ -103,6 +104,8 @@ impl Tiles {
 pub(crate) struct Begun {
     pub tile: String,
     pub row: String,
+    /// The tile's first element in its row.
+    pub start: String,
     pub first: String,
     pub end: String,
     /// Threads of the tile that have elements.
@@ -125,7 +128,7 @@ pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>) -> Res<Begun
     let first = e.define("k", &format!("min({start} + l * {ITEMS}u, {length})"));
     let end = e.define("k", &format!("min({first} + {ITEMS}u, {length})"));
     let active = e.define("k", &format!("(min({length} - {start}, {}u) + {}u) / {ITEMS}u", t.size(), ITEMS - 1));
-    Ok(Begun { tile, row, first, end, active })
+    Ok(Begun { tile, row, start, first, end, active })
 }
 
 /// Goes through elements from left to right: what they make together stands in `to`.
@@ -149,7 +152,10 @@ pub(crate) fn gather(e: &mut Emit<'_>, op: &Operator<'_>, to: &[String], (row, f
 fn totals(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, outs: &[Array]) -> Res<()> {
     let b = begin(e, t, op)?;
     let x = op.declare(e, "x");
-    gather(e, op, &x, (&b.row, &b.first, &b.end), from)?;
+    let staged = stage::load(e, op, t, &b, from)?;
+    let start = b.start.clone();
+    let again = move |e: &mut Emit<'_>, _: &str, j: &str| Ok(stage::read(e, op, &start, j));
+    gather(e, op, &x, (&b.row, &b.first, &b.end), if staged { &again } else { from })?;
     assign(e, &op.shared_at("l"), &x);
     e.line("workgroupBarrier();");
     let d = e.name("d");
@@ -230,7 +236,7 @@ impl Maker<'_> {
         let outs = self.empty(op, &[rows, t.count()])?;
         let mut e = self.emit();
         totals(&mut e, op, &t, from, &outs)?;
-        self.launch(e.finish(t.threads, &op.shared(t.threads)), &t)?;
+        self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), &t)?;
         if t.count() == 1 {
             return outs.into_iter().map(|a| a.reshaped(vec![rows])).collect();
         }
@@ -272,7 +278,7 @@ impl Maker<'_> {
         let sums = self.empty(op, &[t.rows, t.count()])?;
         let mut e = self.emit();
         totals(&mut e, op, t, from, &sums)?;
-        self.launch(e.finish(t.threads, &op.shared(t.threads)), t)?;
+        self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), t)?;
         Ok(sums)
     }
 

@@ -1,10 +1,11 @@
 //! Histograms and scatter: elements that go where keys say.
 //!
-//! A histogram (`reduce_by_index`) by any operator: with few bins every thread has bins of its own for a run of neighbouring elements, and
-//! bins are reduced; with many, elements are sorted by key and scanned, beginning anew at each key. In both the order of the elements of
-//! a bin is kept. Atomic operations would add in an order that differs from run to run, and are not used.
+//! A histogram (`reduce_by_index`) by any operator: with few bins runs of neighbouring elements have bins of their own in a workgroup's memory, which are
+//! reduced (see `bins`); with many, elements are sorted by key and scanned, beginning anew at each key. In both the order of the elements of
+//! a bin is kept. Atomic operations would add in an order that differs from run to run: only sums of Ints, with many bins, are made by them.
 
 use crate::array::{Array, Operand, Scalar};
+use crate::bins::{self, Runs};
 use crate::error::{Res, not_here};
 use crate::fold::{self, Maker, Numbers, Operator};
 use crate::nest::{THREADS, each};
@@ -13,14 +14,8 @@ use crate::shape;
 use crate::soac;
 use crate::sort::{self, Keys};
 use crate::wgsl::{Emit, Env, load, packed};
-use adl_ir::{Block, Function, Program, Var};
+use adl_ir::{Block, Function, Op, Program, Stmt, Var};
 use adl_prim::Bin;
-
-/// Bins of one histogram, at most, for which threads have their own.
-const FEW: usize = 2048;
-
-/// Bins of all threads together.
-const BINS: usize = 1 << 20;
 
 /// `dest` with values put at indices; what is out of bounds is left out, and of equal indices the last counts.
 pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array> {
@@ -56,11 +51,13 @@ pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array
 }
 
 /// What a histogram is of: so many elements, the bin of each (as many as there are, where it has none), and its values.
-struct Elements<'a> {
-    count: usize,
-    bins: usize,
-    key: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<String>,
-    values: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<Numbers>,
+pub(crate) struct Elements<'a> {
+    pub count: usize,
+    pub bins: usize,
+    pub key: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<String>,
+    pub values: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<Numbers>,
+    /// Whether the values are Ints, and the operator their sum.
+    pub int_sums: bool,
 }
 
 /// The operands of a histogram.
@@ -99,8 +96,15 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
         bins,
         key: &|e, j| bin_of(e, x.keys, j, bins),
         values: &|e, j| x.values.iter().map(|v| e.slot(v, false).map(|s| load(s, v.scalar, j))).collect(),
+        int_sums: kinds == [Scalar::I64] && adds(x.op),
     };
     histogram(&Maker { gpu, program: p, function: f, env }, &op, &of, x.dest)
+}
+
+/// Whether an operator is a sum.
+fn adds(op: &Block) -> bool {
+    let (params, results) = (&op.params, &op.results);
+    matches!(&op.stmts[..], [Stmt { op: Op::Bin(Bin::Add, x, y), outs, .. }] if outs == results && (params == &[*x, *y] || params == &[*y, *x]))
 }
 
 /// The bin that an Int says.
@@ -129,6 +133,7 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
             Ok(e.define("bin", &format!("select({bin} * {width} + {column}, {all}, {bin} == {rows})")))
         },
         values: &|e, j| e.slot(v, false).map(|s| vec![load(s, kind, j)]),
+        int_sums: kind == Scalar::I64,
     };
     let flat = acc.reshaped(vec![n * k])?;
     let mut outs = histogram(&Maker { gpu, program: &program, function: &function, env: &|_| None::<Operand> }, &op, &of, &[flat])?;
@@ -139,7 +144,12 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
     if of.count == 0 || of.bins == 0 {
         return dest.iter().map(|a| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() })).collect();
     }
-    if of.bins <= FEW { few(m, op, of, dest) } else { many(m, op, of, dest) }
+    let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
+    match Runs::of(&kinds, of.count, of.bins) {
+        Some(r) => few(m, op, of, dest, &r),
+        None if of.int_sums && 12 * of.bins as u64 <= m.gpu.caps.binding => dest.iter().map(|d| bins::int_sums(m, of, d)).collect(),
+        None => many(m, op, of, dest),
+    }
 }
 
 /// Tuples with a Bool before them, and how two such become one: `both` says where the operator is applied, else it is the second where
@@ -161,48 +171,15 @@ fn marked<'a>(op: &'a Operator<'_>, both: &'a dyn Fn(&str, &str) -> String) -> i
     }
 }
 
-/// Threads have bins of their own, of which a Bool says whether anything is in them.
-fn few(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
-    let threads = of.count.div_ceil(32).min(BINS / of.bins).max(1);
+/// Runs of neighbouring elements have bins of their own, of which a Bool says whether anything is in them.
+fn few(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array], r: &Runs) -> Res<Vec<Array>> {
     let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
     let both = |x: &str, y: &str| format!("{x} && {y}");
     let combine = marked(op, &both);
     let full = Operator { kinds, combine: &combine, neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()), prepare: op.prepare };
-    let own = full.kinds.iter().map(|s| m.gpu.empty(*s, vec![of.bins, threads])).collect::<Res<Vec<_>>>()?;
-    let mut e = m.emit();
-    private(&mut e, &full, of, &own, threads)?;
-    let w = e.finish(THREADS, "");
-    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (threads as u32).div_ceil(THREADS))?;
-    let from = fold::reading(&own, threads);
-    let sums = m.reduce(&full, of.bins, threads, &from)?;
+    let own = bins::of_runs(m, &full, of, r)?;
+    let sums = m.reduce(&full, of.bins, r.count, &fold::reading(&own, r.count))?;
     joined(m, op, dest, &sums[1..], Places::InOrder(&sums[0]))
-}
-
-/// Writes each thread's bins: of its run of elements.
-fn private(e: &mut Emit<'_>, full: &Operator<'_>, of: &Elements<'_>, own: &[Array], threads: usize) -> Res<()> {
-    let (count, run) = (e.word(of.count as u32), e.word(of.count.div_ceil(threads) as u32));
-    let (threads, bins) = (e.word(threads as u32), e.word(of.bins as u32));
-    (full.prepare)(e)?;
-    let t = e.define("t", &format!("group * {THREADS}u + l"));
-    e.open(&format!("if {t} < {threads} && group < params[0]"));
-    let neutral = (full.neutral)(e)?;
-    let slots = own.iter().map(|a| e.slot(a, true)).collect::<Res<Vec<_>>>()?;
-    e.open(&format!("for (var b = 0u; b < {bins}; b++)"));
-    slots.iter().zip(&full.kinds).zip(&neutral).for_each(|((slot, s), v)| e.line(&format!("a{slot}[b * {threads} + {t}] = {};", packed(*s, v))));
-    e.close();
-    e.open(&format!("for (var j = min({t} * {run}, {count}); j < min(({t} + 1u) * {run}, {count}); j++)"));
-    let bin = (of.key)(e, "j")?;
-    e.open(&format!("if {bin} < {bins}"));
-    let at = e.define("k", &format!("{bin} * {threads} + {t}"));
-    let old: Numbers = slots.iter().zip(&full.kinds).map(|(slot, s)| e.define("c", &load(*slot, *s, &at))).collect();
-    let new = (of.values)(e, "j")?;
-    let new: Numbers = ["true".to_owned()].iter().chain(&new).map(|v| e.define("c", v)).collect();
-    let made = (full.combine)(e, &old, &new)?;
-    slots.iter().zip(&full.kinds).zip(&made).for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))));
-    e.close();
-    e.close();
-    e.close();
-    Ok(())
 }
 
 /// Elements are sorted by their keys and scanned; the last of each key has what its bin gets.

@@ -3,18 +3,18 @@
 //! Reading order:
 //! - [`adapter`]: which adapters there are; one of them opened. [`memory`]: buffers from a pool, counted. [`queue`]: [`Gpu`], an open device:
 //!   kernels are collected until somebody reads, and go to the driver together; pipelines are kept by their text. `shader`: WGSL as the driver gets it,
-//!   with arithmetic that is done as it is written.
+//!   with arithmetic that is done as it is written. `cache`: compiled pipelines as bytes, for the caller to keep.
 //! - [`array`](mod@array): arrays of the device. `math`: our functions on f64, f32 and Ints, in WGSL (`math/*.wgsl`, where bounds of errors stand).
 //! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
-//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them), [`soac`] (those of the IR), [`index`](mod@index) (histograms,
+//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR), [`index`](mod@index) and `bins` (histograms,
 //!   scatter), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices).
 //! - [`exec`]: functions of the IR, statement by statement, with their arrays on the device.
 //!
 //! Invariants
 //! - Nothing happens before somebody asks for a device: opening one takes some tens of milliseconds.
 //! - What a device cannot do is [`Error::NotHere`], never another result: f32 never stands for f64.
-//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is added atomically.
+//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is added atomically but Ints, whose sums have no order (`bins`).
 //! - On Vulkan arithmetic is exact as IEEE 754 has it (`shader`); nan is known by its bits, zeros are words that compilers do not know. f64
 //!   functions are those of the CPU to the bit where `adl_prim::elementary` has them, within stated ulps elsewhere. Functions of f32 are those of f64,
 //!   rounded, where there is f64. (Quotients and small numbers of f32 are as exact as the driver makes them.)
@@ -22,8 +22,10 @@
 //!   same, which gives the error in the user's words. After a fault kernels go on with zeros, and end.
 //! - A kernel reads and writes inside of its arrays only: each index is checked, or known to be right.
 //! - A device that is lost, and memory that is full, are errors in words; the caller goes on without, or opens another.
-//! - A vector that is larger than a kernel may see goes in parts where each element belongs to one turn (pointwise operations, maps, reductions, scans); where
-//!   elements are read at any place it is [`Error::NotHere`].
+//! - A vector that is larger than a kernel may see goes in parts where each element belongs to one turn (pointwise operations, maps, reductions, scans); rows
+//!   are gathered from its parts in turn; where else elements are read or written at any place (scatter, sorts, products) it is [`Error::NotHere`].
+//! - Scans go over their input twice (reduce, then scan). Looking back at neighbours' tiles would go once, but adapters do not promise that all workgroups get on,
+//!   and sums of floats would have to wait for all tiles before them to keep their grouping.
 //!
 //! What is *not* here: which device a program runs on (`lang/session`, `repl`), values of the interpreter, transformations of the IR, and any
 //! input or output but that of the device.
@@ -47,6 +49,8 @@
 
 pub mod adapter;
 pub mod array;
+mod bins;
+mod cache;
 pub mod error;
 pub mod exec;
 mod fold;
@@ -63,6 +67,7 @@ mod shader;
 pub mod shape;
 pub mod soac;
 pub mod sort;
+mod stage;
 pub mod table;
 mod wgsl;
 

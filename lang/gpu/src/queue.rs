@@ -3,6 +3,7 @@
 //! A kernel sees, in this order: words that the host gives it (`params`), the place for failed checks (`faults`), then its arrays.
 
 use crate::adapter::{self, Caps, Opened};
+use crate::cache;
 use crate::error::{Error, Fault, Res};
 use crate::memory::{self, Buffer, Memory, Pool};
 use crate::shader;
@@ -91,6 +92,7 @@ pub struct Gpu {
     params: wgpu::Buffer,
     faults: wgpu::Buffer,
     work: Cell<Work>,
+    cache: Option<wgpu::PipelineCache>,
     /// Asked while results are waited for.
     stop: Cell<fn() -> bool>,
 }
@@ -104,12 +106,18 @@ impl std::fmt::Debug for Gpu {
 impl Gpu {
     /// Opens the adapter whose number, or a part of whose name, is given; without one the first.
     pub fn open(pick: Option<&str>) -> Res<Gpu> {
+        Gpu::open_with_cache(pick, None)
+    }
+
+    /// The same, with what [`Gpu::cache_blob`] of an earlier run gave; bytes that are of another device, or damaged, are as none.
+    pub fn open_with_cache(pick: Option<&str>, blob: Option<&[u8]>) -> Res<Gpu> {
         let Opened { device, queue, caps, state } = adapter::open(pick)?;
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
         let make = |size| device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
         let (params, faults) = (make(PARAMS), make(256));
         let batch = Batch { encoder: None, params: Vec::new(), number: 1, kernels: 0, faults: Vec::new() };
-        let gpu = Gpu { device, queue, caps, state, pool: Rc::default(), batch: RefCell::new(batch), pipelines: RefCell::default(), params, faults, work: Cell::default(), stop: Cell::new(|| false) };
+        let cache = cache::make(&device, blob);
+        let gpu = Gpu { device, queue, caps, state, pool: Rc::default(), batch: RefCell::new(batch), pipelines: RefCell::default(), params, faults, work: Cell::default(), cache, stop: Cell::new(|| false) };
         gpu.fine()?;
         Ok(gpu)
     }
@@ -117,6 +125,12 @@ impl Gpu {
     /// The same device, as if its bindings had at most so many bytes.
     pub fn with_bindings_of(mut self, bytes: u64) -> Gpu {
         self.caps.binding = bytes.min(self.caps.binding);
+        self
+    }
+
+    /// The same device, as if a workgroup's own memory were faster than the device's, or not: see [`Caps::tiles`].
+    pub fn with_tiles(mut self, tiles: bool) -> Gpu {
+        self.caps.tiles = tiles;
         self
     }
 
@@ -153,6 +167,10 @@ impl Gpu {
     /// Memory that is used and was.
     pub fn memory(&self) -> Memory {
         self.pool.borrow().stats
+    }
+
+    pub(crate) fn cache(&self) -> Option<&wgpu::PipelineCache> {
+        self.cache.as_ref()
     }
 
     /// Work that was done.
@@ -273,7 +291,7 @@ impl Gpu {
             module: &module,
             entry_point: Some("main"),
             compilation_options: wgpu::PipelineCompilationOptions { zero_initialize_workgroup_memory: false, ..Default::default() },
-            cache: None,
+            cache: self.cache.as_ref(),
         });
         self.fine()?;
         self.count(|w| w.compiled += 1);

@@ -2,7 +2,8 @@
 
 use crate::array::Array;
 use crate::error::Res;
-use crate::fold::{ITEMS, Maker, Numbers, Operator, Source, Tiles, assign, begin, copies, gather, reading, store};
+use crate::fold::{Begun, ITEMS, Maker, Numbers, Operator, Source, Tiles, assign, begin, copies, gather, reading, store};
+use crate::stage;
 use crate::wgsl::{Emit, load, wgsl};
 
 impl Maker<'_> {
@@ -22,7 +23,7 @@ impl Maker<'_> {
         };
         let mut e = self.emit();
         spread(&mut e, op, &t, from, carry.as_deref(), (&outs, exclusive))?;
-        self.launch(e.finish(t.threads, &op.shared(t.threads)), &t)?;
+        self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), &t)?;
         Ok(outs)
     }
 }
@@ -30,16 +31,44 @@ impl Maker<'_> {
 /// Writes all prefixes of a tile, after what stands left of it.
 fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, carry: Option<&[Array]>, (outs, exclusive): (&[Array], bool)) -> Res<()> {
     let b = begin(e, t, op)?;
-    let kept: Numbers = op.kinds.iter().map(|_| e.name("kept")).collect();
-    kept.iter().zip(&op.kinds).for_each(|(n, s)| e.line(&format!("var {n}: array<{}, {ITEMS}>;", wgsl(*s))));
     let x = op.declare(e, "x");
-    gather(e, op, &x, (&b.row, &b.first, &b.end), &|e, r, j| {
-        let v = from(e, r, j)?;
-        let v = copies(e, &v);
-        kept.iter().zip(&v).for_each(|(k, v)| e.line(&format!("{k}[{j} - {}] = {v};", b.first)));
-        Ok(v)
-    })?;
+    let staged = stage::load(e, op, t, &b, from)?;
+    let kept: Numbers = op.kinds.iter().map(|_| e.name("kept")).collect();
+    let own = |j: &str| kept.iter().map(|k| format!("{k}[{j} - {}]", b.first)).collect::<Numbers>();
+    if staged {
+        gather(e, op, &x, (&b.row, &b.first, &b.end), &|e, _, j| Ok(stage::read(e, op, &b.start, j)))?;
+    } else {
+        kept.iter().zip(&op.kinds).for_each(|(n, s)| e.line(&format!("var {n}: array<{}, {ITEMS}>;", wgsl(*s))));
+        gather(e, op, &x, (&b.row, &b.first, &b.end), &|e, r, j| {
+            let v = from(e, r, j)?;
+            let v = copies(e, &v);
+            assign(e, &own(j), &v);
+            Ok(v)
+        })?;
+    }
     threads(e, op, t, &x, &b.active)?;
+    let acc = left(e, op, carry, &b)?;
+    let (j, length) = (e.name("j"), e.word(t.length as u32));
+    e.open(&format!("for (var {j} = {}; {j} < {}; {j}++)", b.first, b.end));
+    let v = if staged { stage::read(e, op, &b.start, &j) } else { copies(e, &own(&j)) };
+    let before = copies(e, &acc);
+    grow(e, op, &acc, &v)?;
+    let made = if exclusive { &before } else { &acc };
+    if staged {
+        stage::write(e, op, &b.start, &j, made);
+    } else {
+        store(e, op, outs, &format!("({} * {length} + {j})", b.row), made)?;
+    }
+    e.close();
+    if staged {
+        stage::store(e, op, t, &b, (outs, &length))?;
+    }
+    e.close();
+    Ok(())
+}
+
+/// What stands left of a thread's elements.
+fn left(e: &mut Emit<'_>, op: &Operator<'_>, carry: Option<&[Array]>, b: &Begun) -> Res<Numbers> {
     let acc = op.declare(e, "acc");
     let before = match carry {
         None => (op.neutral)(e)?,
@@ -49,20 +78,7 @@ fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, carr
     e.open(&format!("if l > 0u && l < {}", b.active));
     grow(e, op, &acc, &op.shared_at("l - 1u"))?;
     e.close();
-    let (j, length) = (e.name("j"), e.word(t.length as u32));
-    e.open(&format!("for (var {j} = {}; {j} < {}; {j}++)", b.first, b.end));
-    let at = e.define("k", &format!("{} * {length} + {j}", b.row));
-    if exclusive {
-        store(e, op, outs, &at, &acc)?;
-    }
-    let v: Numbers = kept.iter().map(|k| format!("{k}[{j} - {}]", b.first)).collect();
-    grow(e, op, &acc, &v)?;
-    if !exclusive {
-        store(e, op, outs, &at, &acc)?;
-    }
-    e.close();
-    e.close();
-    Ok(())
+    Ok(acc)
 }
 
 /// Puts a tuple to the right of what is accumulated.

@@ -2,7 +2,7 @@
 
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Res, not_here};
-use crate::nest::each;
+use crate::nest::{THREADS, cut, each};
 use crate::queue::Gpu;
 use crate::wgsl::{Emit, load, packed};
 
@@ -91,6 +91,9 @@ pub fn concat(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
 pub fn gather(gpu: &Gpu, a: &Array, at: &Array, zeros: bool) -> Res<Array> {
     let (n, k) = rows(a);
     let out = gpu.empty(a.scalar, [at.shape.clone(), a.shape[1..].to_vec()].concat())?;
+    if a.bytes().max(out.bytes()) > gpu.caps.binding {
+        return gathered(gpu, a, at, zeros, out);
+    }
     each(gpu, out.len(), |e, i| {
         let (from, keys, to) = (e.slot(a, false)?, e.slot(at, false)?, e.slot(&out, true)?);
         let (n, k) = (e.word(n as u32), e.word(k as u32));
@@ -105,6 +108,42 @@ pub fn gather(gpu: &Gpu, a: &Array, at: &Array, zeros: bool) -> Res<Array> {
         e.line(&format!("a{to}[{i}] = {};", packed(a.scalar, &x)));
         Ok(())
     })?;
+    Ok(out)
+}
+
+/// The same where one of the arrays is larger than a kernel may see: a launch for each part of what is made and each part of what is read, which
+/// writes what it finds there. The first part of what is read has what is out of bounds.
+fn gathered(gpu: &Gpu, a: &Array, at: &Array, zeros: bool, out: Array) -> Res<Array> {
+    let ((n, k), most) = (rows(a), (gpu.caps.binding / 8) as usize / 256 * 256);
+    if most == 0 || a.is_empty() {
+        return not_here("kernels that see too little memory, or rows of nothing");
+    }
+    let (program, function) = Default::default();
+    let mut e = Emit::new(gpu, &program, &function, &|_| None);
+    let [first, end, low, high] = [0; 4].map(|w| e.word(w));
+    let (n, k) = (e.word(n as u32), e.word(k as u32));
+    let check = if zeros { None } else { Some(e.check(Check::Bounds)) };
+    let (from, keys, to) = (e.part(a, false)?, e.slot(at, false)?, e.part(&out, true)?);
+    e.open(&format!("if group < params[0] && group * {THREADS}u + l < {end} - {first}"));
+    let (o, i) = (e.define("o", &format!("group * {THREADS}u + l")), e.define("i", &format!("{first} + group * {THREADS}u + l")));
+    let key = e.define("i", &format!("a{keys}[{i} / {k}]"));
+    e.open(&format!("if {key} >= 0li && {key} < l_of({n})"));
+    let place = e.define("k", &format!("u32({key}) * {k} + {i} % {k}"));
+    e.line(&format!("if {place} >= {low} && {place} < {high} {{ a{to}[{o}] = a{from}[{place} - {low}]; }}"));
+    e.close();
+    e.open(&format!("else if {low} == 0u"));
+    check.iter().for_each(|c| e.line(&format!("fault({c});")));
+    e.line(&format!("a{to}[{o}] = {};", packed(a.scalar, crate::wgsl::scalar::zero(a.scalar))));
+    e.close();
+    e.close();
+    let w = e.finish(THREADS, "");
+    let mut words = w.words.clone();
+    for (o, i) in (0..out.len()).step_by(most).flat_map(|o| (0..a.len()).step_by(most).map(move |i| (o, i))) {
+        let (o, i) = ((o, (o + most).min(out.len())), (i, (i + most).min(a.len())));
+        words[..4].copy_from_slice(&[o.0, o.1, i.0, i.1].map(|w| w as u32));
+        let bound = [cut(a, i.0, i.1), at.whole(), cut(&out, o.0, o.1)];
+        gpu.launch(&w.kernel, &bound, &words, ((o.1 - o.0) as u32).div_ceil(THREADS))?;
+    }
     Ok(out)
 }
 

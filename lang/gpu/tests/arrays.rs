@@ -105,6 +105,26 @@ fn rows_are_gathered_and_indices_checked() {
 }
 
 #[test]
+fn rows_of_arrays_larger_than_a_kernel_may_see_are_gathered() {
+    let (gpu, small) = (common::gpu(), common::gpu().with_bindings_of(64 * 1024));
+    for (n, m, k) in [(30_000, 8000, 1), (9001, 4000, 3), (10, 8000, 5)] {
+        let mut rng = Rng(n as u64);
+        let ks: Vec<i64> = (0..m).map(|_| rng.below(n + 4) as i64 - 2).chain([-1, n as i64, i64::MAX]).collect();
+        let inside: Vec<i64> = ks.iter().map(|i| (*i).clamp(0, n as i64 - 1)).collect();
+        let whole = Data::I64((1..=(n * k) as i64).collect());
+        let made = |g: &Gpu, ks: &[i64], zeros| {
+            let (a, at) = (on(g, whole.clone(), &[n, k]), vector(g, Data::I64(ks.to_vec())));
+            twice(g, || shape::gather(g, &a, &at, zeros))
+        };
+        assert_eq!(made(&small, &ks, true), made(&gpu, &ks, true), "{n}");
+        assert_eq!(made(&small, &inside, false), made(&gpu, &inside, false), "{n}");
+        let (a, at) = (on(&small, whole.clone(), &[n, k]), vector(&small, Data::I64(ks)));
+        let wrong = shape::gather(&small, &a, &at, false).unwrap();
+        assert!(matches!(small.read(&wrong), Err(Error::Fault(f)) if f.what == Check::Bounds));
+    }
+}
+
+#[test]
 fn of_equal_indices_the_last_is_scattered() {
     let gpu = common::gpu();
     for n in SIZES {
@@ -139,7 +159,10 @@ const FIRST_LAST: &str = "fn f0 t (v0: []i64, v1: []i64, v2: []i64, v3: i64, v4:
 
 #[test]
 fn histograms_by_any_operator_keep_the_order() {
-    let gpu = common::gpu();
+    [true, false].into_iter().for_each(|tiles| keeps_the_order(&common::gpu().with_tiles(tiles)));
+}
+
+fn keeps_the_order(gpu: &Gpu) {
     let p = program(FIRST_LAST);
     let f = &p.funcs[0];
     let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &f.body.stmts[0].op else { panic!() };
@@ -161,14 +184,76 @@ fn histograms_by_any_operator_keep_the_order() {
                 want[1][k] = j as i64;
                 want[2][k] += 1;
             }
-            let dest = [vec![-1; bins], vec![-1; bins], vec![100; bins]].map(|d| vector(&gpu, Data::I64(d)));
-            let keys = vector(&gpu, Data::I64(ks));
-            let values = [js.clone(), js, vec![1; n]].map(|d| vector(&gpu, Data::I64(d)));
+            let dest = [vec![-1; bins], vec![-1; bins], vec![100; bins]].map(|d| vector(gpu, Data::I64(d)));
+            let keys = vector(gpu, Data::I64(ks));
+            let values = [js.clone(), js, vec![1; n]].map(|d| vector(gpu, Data::I64(d)));
             let x = ByIndex { dest: &dest, op, neutral, keys: &keys, values: &values };
             for _ in 0..2 {
-                let got = index::reduce_by_index(&gpu, &p, f, &x, &env).unwrap();
+                let got = index::reduce_by_index(gpu, &p, f, &x, &env).unwrap();
                 let got: Vec<Data> = got.iter().map(|a| gpu.read(a).unwrap()).collect();
                 assert_eq!(got, want.clone().map(Data::I64), "{n} {bins}");
+            }
+        }
+    }
+}
+
+/// A histogram of one vector by the sum or product of floats or Ints.
+fn histogram(gpu: &Gpu, op: &str, dest: Data, keys: &[i64], values: Data) -> Res<Array> {
+    let ty = if matches!(dest, Data::I64(_)) { "i64" } else if matches!(dest, Data::F32(_)) { "f32" } else { "f64" };
+    let p = program(&format!(
+        "fn f0 t (v0: []{ty}, v1: {ty}, v2: []i64, v3: []{ty}) -> ([]{ty}) {{
+  v4: []{ty} = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: {ty}, v6: {ty}) {{
+    v7: {ty} = {op} v5 v6
+    return v7
+  }}
+  return v4
+}}"
+    ));
+    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
+    let zero = match ty { "i64" => adl_ir::Lit::I64(0), "f32" => adl_ir::Lit::F32(0.0), _ => adl_ir::Lit::F64(0.0) };
+    let env = |v: adl_ir::Var| (v.0 == 1).then(|| adl_gpu::Operand::Number(zero.clone()));
+    let keys = vector(gpu, Data::I64(keys.to_vec()));
+    let x = ByIndex { dest: &[vector(gpu, dest)], op, neutral, keys: &keys, values: &[vector(gpu, values)] };
+    index::reduce_by_index(gpu, &p, &p.funcs[0], &x, &env).map(|mut outs| outs.remove(0))
+}
+
+#[test]
+fn histograms_of_sums() {
+    let (gpu, other) = (common::gpu().with_tiles(true), common::gpu().with_tiles(false));
+    for (n, bins) in SIZES.into_iter().flat_map(|n| [1, 31, 33, 401, 900, 5000, 500_000].map(|b| (n, b))) {
+        let mut rng = Rng((n + bins) as u64);
+        let ks: Vec<i64> = (0..n).map(|_| rng.below(bins + 2) as i64 - 1).collect();
+        let inside = || ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)).map(|(j, k)| (j, *k as usize));
+        // Large Ints of both signs: each half carries into the other.
+        let ints: Vec<i64> = (0..n).map(|j| (if j % 2 == 0 { 1 } else { -1 }) * ((rng.bits() >> 20) as i64)).collect();
+        let mut want = vec![-5i64; bins];
+        inside().for_each(|(j, k)| want[k] += ints[j]);
+        assert_eq!(twice(&gpu, || histogram(&gpu, "add", Data::I64(vec![-5; bins]), &ks, Data::I64(ints.clone()))), Data::I64(want), "{n} {bins}");
+        let floats: Vec<f64> = (0..n).map(|_| rng.unit() - 0.5).collect();
+        let mut want = vec![0.5; bins];
+        inside().for_each(|(j, k)| want[k] += floats[j]);
+        let Data::F64(got) = twice(&gpu, || histogram(&gpu, "add", Data::F64(vec![0.5; bins]), &ks, Data::F64(floats.clone()))) else { panic!() };
+        assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() <= 1e-15 * n as f64), "{n} {bins}");
+        let apart = twice(&other, || histogram(&other, "add", Data::F64(vec![0.5; bins]), &ks, Data::F64(floats.clone())));
+        assert!(same(&apart, &Data::F64(got)), "{n} {bins}");
+        let Data::F32(got) = twice(&gpu, || histogram(&gpu, "max", Data::F32(vec![0.0; bins]), &ks, Data::F32(floats.iter().map(|x| *x as f32).collect()))) else { panic!() };
+        let mut want = vec![0f32; bins];
+        inside().for_each(|(j, k)| want[k] = want[k].max(floats[j] as f32));
+        assert_eq!(got, want, "{n} {bins}");
+    }
+}
+
+#[test]
+fn sums_of_bins_that_no_int_holds_are_faults() {
+    let gpu = common::gpu();
+    for bins in [3, 5000] {
+        for (values, fits) in [(vec![i64::MAX, 1], false), (vec![i64::MIN, -1], false), (vec![i64::MAX, i64::MIN], true), (vec![i64::MIN, 0], true)] {
+            let sum = values.iter().try_fold(0i64, |s, v| s.checked_add(*v));
+            let got = gpu.read(&histogram(&gpu, "add", Data::I64(vec![0; bins]), &[2, 2], Data::I64(values)).unwrap());
+            match got {
+                Ok(Data::I64(x)) => assert!(fits && x.iter().enumerate().all(|(i, x)| Some(*x) == if i == 2 { sum } else { Some(0) })),
+                Err(Error::Fault(f)) => assert!(!fits && f.what == Check::Overflow),
+                other => panic!("{other:?}"),
             }
         }
     }

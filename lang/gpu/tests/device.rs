@@ -105,3 +105,22 @@ fn adapters_are_chosen_by_number_or_part_of_their_name() {
     let e = Gpu::open(Some("no such thing")).unwrap_err().to_string();
     assert!(e.contains("no such thing") && e.contains(&first), "{e}");
 }
+
+#[test]
+fn compiled_pipelines_are_kept_as_bytes() {
+    let gpu = common::gpu();
+    let run = |gpu: &Gpu| {
+        let x = gpu.upload(&words(0..100)).unwrap();
+        let y = plus(gpu, &add_one(), &x, 100);
+        assert_eq!(gpu.download(&y, 400).unwrap(), words(1..101));
+    };
+    run(&gpu);
+    let Some(blob) = gpu.cache_blob() else { return };
+    let pick = std::env::var("ADL_GPU").ok();
+    let damaged: Vec<u8> = blob.iter().map(|b| b ^ 1).collect();
+    for bytes in [&blob, &damaged, &Vec::new()] {
+        let again = Gpu::open_with_cache(pick.as_deref(), Some(bytes)).unwrap();
+        run(&again);
+        assert!(again.cache_blob().is_some());
+    }
+}

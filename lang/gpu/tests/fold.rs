@@ -412,3 +412,18 @@ fn indices_are_compared_with_constants() {
         }
     }
 }
+
+#[test]
+fn how_a_workgroup_reads_its_tile_changes_no_bit() {
+    let (gpu, small) = (common::gpu().with_tiles(true), common::gpu().with_tiles(false));
+    assert!(gpu.caps.workgroup >= 24576, "a workgroup of this adapter has no memory for a tile of f64: nothing is compared");
+    for n in SIZES.into_iter().chain([2048, 2049, 70_000]) {
+        let (xs, neutral) = (floats(n as u64, n), Operand::Number(adl_ir::Lit::F64(0.0)));
+        for kind in ["reduce", "scan", "scan_exclusive"] {
+            let p = soac(kind, "f64", "add");
+            let on = |g: &Gpu| twice(g, &p, &[vector(g, &Data::F64(xs.clone())), neutral.clone()]);
+            let (a, b) = (on(&gpu), on(&small));
+            assert!(same(&a[0], &b[0]), "{kind} {n}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! Histograms without sorting: by any operator where the bins fit a workgroup's memory, and of sums of Ints where they do not.
+//!
+//! The input is cut into runs of neighbours. Some threads take a run together: each reads an element, then each goes through all that were
+//! read, from the left, and applies the operator to those whose bins it owns. So nothing is atomic, a bin's elements keep their order, and what runs made
+//! is reduced as any row is. How many runs there are depends on sizes alone. (Where a workgroup's memory is no faster than the device's, a thread takes
+//! a run alone, which makes the same bits.)
+//!
+//! Sums of Ints do not depend on their order: each bin is three words, to which threads add atomically with carries, so that the sum is exact and overflow is seen.
+
+use crate::array::{Array, Scalar};
+use crate::error::{Check, Res};
+use crate::fold::{Maker, Numbers, Operator, assign};
+use crate::index::Elements;
+use crate::nest::{THREADS, each};
+use crate::wgsl::{Emit, load, packed, wgsl};
+
+/// Memory of a workgroup that every adapter has.
+const SHARED: usize = 16384;
+
+/// Elements of a run, where there are enough.
+const RUN: usize = 1024;
+
+/// Bins of all runs together, at most.
+const BINS: usize = 1 << 20;
+
+/// How elements are shared out: `count` runs of `length` neighbours (the last ones shorter), and so many threads for each.
+pub(crate) struct Runs {
+    owners: usize,
+    pub count: usize,
+    length: usize,
+}
+
+impl Runs {
+    /// Of so many elements; none where the bins do not fit. The kinds are those of a bin.
+    pub fn of(kinds: &[Scalar], elements: usize, bins: usize) -> Option<Runs> {
+        let (bytes, threads) = (kinds.iter().map(|s| s.bytes() as usize).sum::<usize>(), THREADS as usize);
+        let room = SHARED.checked_sub(threads * (bytes + 4))?;
+        let owners = [32, 64, 128, 256].into_iter().find(|o| bins.saturating_mul(threads / o * bytes) <= room)?;
+        let count = elements.div_ceil(RUN).min(BINS / bins.max(1)).max(1);
+        (elements < u32::MAX as usize - 2 * BINS).then(|| Runs { owners, count, length: elements.div_ceil(count) })
+    }
+
+    /// Runs of a workgroup.
+    fn beside(&self) -> usize {
+        THREADS as usize / self.owners
+    }
+}
+
+/// What each run makes of its elements, for each bin: arrays of shape bins by runs.
+pub(crate) fn of_runs(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs) -> Res<Vec<Array>> {
+    let outs = m.empty(op, &[of.bins, r.count])?;
+    if !m.gpu.caps.tiles {
+        return alone(m, op, of, r, &outs).map(|()| outs);
+    }
+    let mut e = m.emit();
+    let [count, length, runs, bins] = [of.count, r.length, r.count, of.bins].map(|w| e.word(w as u32));
+    (op.prepare)(&mut e)?;
+    e.open("if group < params[0]");
+    let (part, owner) = (e.define("k", &format!("l / {}u", r.owners)), e.define("k", &format!("l % {}u", r.owners)));
+    let run = e.define("run", &format!("group * {}u + {part}", r.beside()));
+    let first = e.define("k", &format!("min({run} * {length}, {count})"));
+    let end = e.define("k", &format!("select({first}, min({first} + {length}, {count}), {run} < {runs})"));
+    let bin = |at: &str| (0..op.kinds.len()).map(|i| format!("bins{i}[{part} * {bins} + {at}]")).collect::<Numbers>();
+    let b = e.name("b");
+    let mine = format!("for (var {b} = {owner}; {b} < {bins}; {b} = {b} + {}u)", r.owners);
+    let neutral = (op.neutral)(&mut e)?;
+    e.open(&mine);
+    assign(&mut e, &bin(&b), &neutral);
+    e.close();
+    let step = e.name("step");
+    e.open(&format!("for (var {step} = 0u; {step} < {length}; {step} = {step} + {}u)", r.owners));
+    take(&mut e, op, of, &format!("{first} + {step} + {owner}"), (&end, &bins))?;
+    e.line("workgroupBarrier();");
+    let i = e.name("i");
+    e.open(&format!("for (var {i} = l - {owner}; {i} < l - {owner} + {}u; {i}++)", r.owners));
+    let to = e.define("k", &format!("keys[{i}]"));
+    e.open(&format!("if {to} < {bins} && {to} % {}u == {owner}", r.owners));
+    put(&mut e, op, &bin(&to), &i)?;
+    e.close();
+    e.close();
+    e.line("workgroupBarrier();");
+    e.close();
+    e.open(&format!("if {run} < {runs}"));
+    e.open(&mine);
+    for ((a, s), v) in outs.iter().zip(&op.kinds).zip(bin(&b)) {
+        let slot = e.slot(a, true)?;
+        e.line(&format!("a{slot}[{b} * {runs} + {run}] = {};", packed(*s, &v)));
+    }
+    e.close();
+    e.close();
+    e.close();
+    let w = e.finish(THREADS, &shared(op, r.beside() * of.bins));
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, r.count.div_ceil(r.beside()) as u32)?;
+    Ok(outs)
+}
+
+/// The same by one thread for each run, whose bins lie where the result does.
+fn alone(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs, outs: &[Array]) -> Res<()> {
+    let mut e = m.emit();
+    let [count, length, runs, bins] = [of.count, r.length, r.count, of.bins].map(|w| e.word(w as u32));
+    (op.prepare)(&mut e)?;
+    let run = e.define("run", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {run} < {runs} && group < params[0]"));
+    let neutral = (op.neutral)(&mut e)?;
+    let slots = outs.iter().map(|a| e.slot(a, true)).collect::<Res<Vec<_>>>()?;
+    let write = |e: &mut Emit<'_>, at: &str, v: &[String]| slots.iter().zip(&op.kinds).zip(v).for_each(|((slot, s), v)| e.line(&format!("a{slot}[{at}] = {};", packed(*s, v))));
+    let b = e.name("b");
+    e.open(&format!("for (var {b} = 0u; {b} < {bins}; {b}++)"));
+    write(&mut e, &format!("{b} * {runs} + {run}"), &neutral);
+    e.close();
+    let j = e.name("j");
+    e.open(&format!("for (var {j} = min({run} * {length}, {count}); {j} < min(({run} + 1u) * {length}, {count}); {j}++)"));
+    let bin = (of.key)(&mut e, &j)?;
+    e.open(&format!("if {bin} < {bins}"));
+    let at = e.define("k", &format!("{bin} * {runs} + {run}"));
+    let old: Numbers = slots.iter().zip(&op.kinds).map(|(slot, s)| e.define("c", &load(*slot, *s, &at))).collect();
+    let new = [vec!["true".to_owned()], (of.values)(&mut e, &j)?].concat();
+    let new: Numbers = new.iter().map(|v| e.define("c", v)).collect();
+    let made = (op.combine)(&mut e, &old, &new)?;
+    write(&mut e, &at, &made);
+    e.close();
+    e.close();
+    e.close();
+    let w = e.finish(THREADS, "");
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (r.count as u32).div_ceil(THREADS))
+}
+
+/// What a workgroup shares: so many bins, and an element of each thread with its key. (The first component of a tuple is a Bool that
+/// holds for all elements.)
+fn shared(op: &Operator<'_>, bins: usize) -> String {
+    let bins = op.kinds.iter().enumerate().map(|(i, s)| format!("var<workgroup> bins{i}: array<{}, {bins}>;\n", wgsl(*s)));
+    let elements = op.kinds.iter().enumerate().skip(1).map(|(i, s)| format!("var<workgroup> new{i}: array<{}, {THREADS}>;\n", wgsl(*s)));
+    bins.chain(elements).chain([format!("var<workgroup> keys: array<u32, {THREADS}>;\n")]).collect()
+}
+
+/// Reads a thread's next element.
+fn take(e: &mut Emit<'_>, op: &Operator<'_>, of: &Elements<'_>, at: &str, (end, bins): (&str, &str)) -> Res<()> {
+    e.line(&format!("keys[l] = {bins};"));
+    let j = e.define("j", at);
+    e.open(&format!("if {j} < {end}"));
+    let bin = (of.key)(e, &j)?;
+    e.open(&format!("if {bin} < {bins}"));
+    let new = (of.values)(e, &j)?;
+    let to: Numbers = (1..op.kinds.len()).map(|i| format!("new{i}[l]")).collect();
+    assign(e, &to, &new);
+    e.line(&format!("keys[l] = {bin};"));
+    e.close();
+    e.close();
+    Ok(())
+}
+
+/// Applies the operator to a bin and the element that a thread has read.
+fn put(e: &mut Emit<'_>, op: &Operator<'_>, to: &[String], thread: &str) -> Res<()> {
+    let old: Numbers = to.iter().map(|t| e.define("c", t)).collect();
+    let new: Numbers = (1..op.kinds.len()).map(|i| e.define("c", &format!("new{i}[{thread}]"))).collect();
+    let made = (op.combine)(e, &old, &[vec!["true".to_owned()], new].concat())?;
+    let made: Numbers = made.iter().map(|v| e.define("c", v)).collect();
+    assign(e, to, &made);
+    Ok(())
+}
+
+/// `dest` with Ints added at their bins, in any order.
+pub(crate) fn int_sums(m: &Maker<'_>, of: &Elements<'_>, dest: &Array) -> Res<Array> {
+    let sums = m.gpu.empty(Scalar::Word, vec![3 * of.bins])?;
+    each(m.gpu, 3 * of.bins, |e, i| {
+        let to = e.slot(&sums, true)?;
+        e.line(&format!("a{to}[{i}] = 0u;"));
+        Ok(())
+    })?;
+    let mut e = m.emit();
+    let (all, bins) = (e.word(of.count as u32), e.word(of.bins as u32));
+    let i = e.define("i", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {i} < {all} && group < params[0]"));
+    let bin = (of.key)(&mut e, &i)?;
+    e.open(&format!("if {bin} < {bins}"));
+    let value = (of.values)(&mut e, &i)?.concat();
+    let to = e.atomic(&sums)?;
+    ADD.replace("$value", &value).replace("$sums", &format!("a{to}")).replace("$at", &format!("3u * {bin}")).lines().for_each(|l| e.line(l));
+    e.close();
+    e.close();
+    let w = e.finish(THREADS, "");
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (of.count as u32).div_ceil(THREADS))?;
+    let out = m.gpu.empty(Scalar::I64, dest.shape.clone())?;
+    each(m.gpu, of.bins, |e, i| {
+        let (from, old, to) = (e.slot(&sums, false)?, e.slot(dest, false)?, e.slot(&out, true)?);
+        let check = e.check(Check::Overflow);
+        e.line(&format!("let low = a{from}[3u * {i}];"));
+        e.line(&format!("let high = a{from}[3u * {i} + 1u];"));
+        e.line(&format!("if a{from}[3u * {i} + 2u] != select(0u, 0xffffffffu, (high >> 31u) == 1u) {{ fault({check}); }}"));
+        let sum = e.bin(adl_prim::Bin::Add, Scalar::I64, &load(old, Scalar::I64, i), "bitcast<i64>(u64(low) | (u64(high) << 32u))")?;
+        e.line(&format!("a{to}[{i}] = {sum};"));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Adds an Int to three words with carries: sums are right modulo 2⁹⁶ in whatever order words change.
+const ADD: &str = "let value = bitcast<u64>($value);
+let low = u32(value & 0xfffffffflu);
+let carry = select(0u, 1u, atomicAdd(&$sums[$at], low) > 0xffffffffu - low);
+let middle = u32(value >> 32u) + carry;
+var top = select(0u, 0xffffffffu, (value >> 63u) == 1lu) + select(0u, 1u, middle < carry);
+if middle != 0u { top += select(0u, 1u, atomicAdd(&$sums[$at + 1u], middle) > 0xffffffffu - middle); }
+if top != 0u { atomicAdd(&$sums[$at + 2u], top); }";

@@ -1,0 +1,59 @@
+//! Compiled pipelines as bytes, which the caller may keep between runs: drivers take most of a first call's time over them.
+
+use crate::queue::Gpu;
+
+/// The first bytes: the format, whose last digit changes with it.
+const MAGIC: &[u8; 8] = b"adl gpu1";
+
+/// Bytes before those of the driver.
+const HEAD: usize = 16;
+
+/// A sum over bytes, by which it is seen that they are those that were written.
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3))
+}
+
+fn sealed(data: &[u8]) -> Vec<u8> {
+    [MAGIC.as_slice(), &sum(data).to_le_bytes(), data].concat()
+}
+
+/// The driver's bytes, if they are whole.
+fn opened(blob: &[u8]) -> Option<&[u8]> {
+    let (head, data) = blob.split_at_checked(HEAD)?;
+    (head == [MAGIC.as_slice(), &sum(data).to_le_bytes()].concat()).then_some(data)
+}
+
+/// The cache of a device, filled with what a blob has, if that is of this device and whole; none where the device has no such thing.
+#[allow(unsafe_code)]
+pub(crate) fn make(device: &wgpu::Device, blob: Option<&[u8]>) -> Option<wgpu::PipelineCache> {
+    if !device.features().contains(wgpu::Features::PIPELINE_CACHE) {
+        return None;
+    }
+    let desc = wgpu::PipelineCacheDescriptor { label: None, data: blob.and_then(opened), fallback: true };
+    // SAFETY: the bytes are those that `cache_blob` wrote, as their sum says; wgpu itself refuses those of another adapter or driver.
+    Some(unsafe { device.create_pipeline_cache(&desc) })
+}
+
+impl Gpu {
+    /// What the driver has compiled so far, for [`Gpu::open_with_cache`] of a later run; none where the driver does not tell.
+    pub fn cache_blob(&self) -> Option<Vec<u8>> {
+        self.cache().and_then(wgpu::PipelineCache::get_data).map(|d| sealed(&d))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_were_changed_are_not_taken() {
+        let blob = sealed(&[1, 2, 3]);
+        assert_eq!(opened(&blob), Some([1, 2, 3].as_slice()));
+        for i in 0..blob.len() {
+            let mut bad = blob.clone();
+            bad[i] ^= 4;
+            assert_eq!(opened(&bad), None);
+            assert_eq!(opened(&blob[..i]), None);
+        }
+    }
+}
