@@ -47,8 +47,11 @@
 
 pub mod adapter;
 pub mod array;
+pub mod contract;
+pub mod draw;
 pub mod error;
 pub mod exec;
+pub mod find;
 mod fold;
 pub mod index;
 mod math;

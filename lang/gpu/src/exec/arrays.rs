@@ -1,12 +1,11 @@
 //! Operations on whole arrays.
 
-use super::numbers::{lit, val};
 use super::{Exec, Frame, Value, kind};
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, not_here};
-use crate::{index, pointwise, product, shape, soac, sort};
-use adl_ir::{Function, Lit, Op, Stmt, Ty, Val, Var};
-use adl_prim::{Bin, Prim};
+use crate::{contract, find, index, product, shape, soac};
+use adl_ir::{Function, Lit, Op, Stmt, Ty, Var};
+use adl_prim::Bin;
 use std::rc::Rc;
 
 impl<'a> Exec<'a> {
@@ -21,7 +20,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Ints, read from the device if they are there.
-    fn ints(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
+    pub(super) fn ints(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
         let read = match fr.get(v)? {
             Value::Ints(x) => (**x).clone(),
             Value::Array(a) => match self.gpu.read(a)? {
@@ -84,7 +83,7 @@ impl<'a> Exec<'a> {
         self.spread(&self.device_number(&zero)?, extents)
     }
 
-    fn spread(&self, a: &Array, extents: Vec<usize>) -> Res<Array> {
+    pub(super) fn spread(&self, a: &Array, extents: Vec<usize>) -> Res<Array> {
         shape::replicate(self.gpu, extents.iter().product(), a)?.reshaped(extents)
     }
 
@@ -196,80 +195,21 @@ impl<'a> Exec<'a> {
                 let extents = [a.shape.clone(), b.shape.clone()].concat();
                 product::matmul(g, &a.reshaped(vec![a.len(), 1])?, &b.reshaped(vec![1, b.len()])?)?.reshaped(extents)?
             }
+            Op::Contract(c) if [c.a, c.b].iter().any(|v| matches!(fr.get(*v), Ok(Value::Absent))) => {
+                let [n, m, _] = c.size;
+                let rows = if fr.rank(out) == 1 { vec![self.size(fr, m)?] } else { vec![self.size(fr, n)?, self.size(fr, m)?] };
+                self.zeros(Scalar::F64, rows)?
+            }
+            Op::Contract(c) => {
+                let [n, m, k] = c.size;
+                let size = |v: Var| self.int(fr, v).map(|n| n.max(0) as usize);
+                contract::contract(g, (&array(&c.a)?, &array(&c.b)?), c.turned, [size(n)?, size(m)?, size(k)?], c.terms)?
+            }
+            Op::Nonzero(a) => find::places(g, &array(a)?, false)?,
+            Op::Zeros(a) => find::places(g, &array(a)?, true)?,
             Op::Cumsum { a, reverse } => soac::running(g, &array(a)?, Bin::Add, *reverse)?,
             _ => return Err(Error::NotHere(format!("an operation that has no kernel ({})", name(op)))),
         }))
-    }
-
-    /// A built-in.
-    pub(super) fn prim(&mut self, fr: &mut Frame<'a>, p: Prim, args: &[Var], s: &Stmt) -> Res<Vec<Value>> {
-        let values = fr.all(args)?;
-        let g = self.gpu;
-        let one = |a: Res<Array>| a.map(|a| vec![Value::Array(a)]);
-        match (p, args) {
-            (Prim::Assert, [c, ..]) => {
-                if self.holds(fr, *c)? {
-                    return Ok(Vec::new());
-                }
-                Err(Error::Fault(Fault { what: Check::Assertion, span: s.span }))
-            }
-            (Prim::Error, _) => Err(Error::Fault(Fault { what: Check::Assertion, span: s.span })),
-            (Prim::StopGrad | Prim::Id, _) => Ok(values),
-            (Prim::Iota, [n]) => one(shape::iota(g, self.size(fr, *n)?)),
-            (Prim::Sort, [a]) => one(sort::sort(g, &self.array(fr, *a)?)),
-            (Prim::Argsort, [a]) => one(sort::argsort(g, &self.array(fr, *a)?)),
-            (Prim::Scatter, [d, at, v]) => one(index::scatter(g, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?)),
-            (p, [a]) if matches!(fr.get(*a)?, Value::Array(_) | Value::Ints(_)) => {
-                let a = self.array(fr, *a)?;
-                self.of_array(p, &a).map(|v| vec![v])
-            }
-            _ => {
-                // Of numbers alone: as the evaluator has it.
-                let numbers = args.iter().map(|v| self.number(fr, *v).map(|l| val(&l))).collect::<Res<Vec<Val>>>()?;
-                if pointwise::is_pointwise(&s.op) || s.outs.len() != 1 {
-                    return not_here(format!("`{}`", p.name()));
-                }
-                match adl_ir::eval::host::simple(p, &numbers) {
-                    Ok(v) => Ok(vec![Value::Number(lit(&v)?)]),
-                    Err(_) => not_here(format!("`{}`", p.name())),
-                }
-            }
-        }
-    }
-}
-
-impl Exec<'_> {
-    /// A built-in of one array.
-    fn of_array(&mut self, p: Prim, a: &Array) -> Res<Value> {
-        let g = self.gpu;
-        let n = a.shape.first().copied().unwrap_or(0);
-        match p {
-            Prim::Minimum | Prim::Maximum => soac::extreme(g, a, p == Prim::Minimum).map(|[x, _]| Value::Array(x)),
-            Prim::Argmin | Prim::Argmax => soac::extreme(g, a, p == Prim::Argmin).map(|[_, i]| Value::Array(i)),
-            Prim::Diag => shape::diag(g, a).map(Value::Array),
-            Prim::Trace => soac::sum(g, &shape::diag(g, a)?).map(Value::Array),
-            Prim::Any | Prim::All => soac::any(g, a, p == Prim::All).map(Value::Array),
-            Prim::Sum => soac::sum(g, a).map(Value::Array),
-            Prim::Prod => soac::along(g, a, Bin::Mul).map(Value::Array),
-            Prim::Cumsum => soac::running(g, a, Bin::Add, false).map(Value::Array),
-            Prim::Cumprod => soac::running(g, a, Bin::Mul, false).map(Value::Array),
-            Prim::Mean => {
-                let sum = Value::Array(soac::sum(g, a)?);
-                let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
-                self.pair(Bin::Div, sum, Value::Number(n))
-            }
-            Prim::Variance if a.shape.len() == 1 => {
-                let mean = self.of_array(Prim::Mean, a)?;
-                let Value::Array(d) = self.pair(Bin::Sub, Value::Array(a.clone()), mean)? else { return not_here("no array in the place of one") };
-                let Value::Array(squares) = self.pair(Bin::Mul, Value::Array(d.clone()), Value::Array(d))? else { return not_here("no array in the place of one") };
-                self.of_array(Prim::Mean, &squares)
-            }
-            Prim::Norm => {
-                let square = Value::Array(product::dot(g, a, a)?);
-                self.made_of(&[square], |vs| Op::Un(adl_prim::Un::Sqrt, vs[0]))
-            }
-            _ => not_here(format!("`{}`", p.name())),
-        }
     }
 }
 
@@ -292,8 +232,6 @@ fn ty_of(v: &Value) -> Res<Ty> {
 /// The word of an operation without a kernel, for messages.
 fn name(op: &Op) -> &'static str {
     match op {
-        Op::Contract(_) => "a contraction",
-        Op::Nonzero(_) | Op::Zeros(_) => "positions",
         Op::Fields { .. } => "fields of data",
         _ => "arrays",
     }

@@ -7,11 +7,12 @@
 //! - Where a kernel is [`Error::NotHere`], a loop turns on the host, statement by statement, if it does not turn too often; else the whole
 //!   call is.
 //!
-//! - `numbers`: arithmetic on the host, and numbers of the device. `arrays`: operations on whole arrays. `control`: branches, loops, calls.
+//! - `numbers`: arithmetic on the host, and numbers of the device. `arrays`: operations on whole arrays. `prims`: built-ins. `control`: branches, loops, calls.
 
 mod arrays;
 mod control;
 mod numbers;
+mod prims;
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Error, Res, not_here};

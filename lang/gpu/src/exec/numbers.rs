@@ -47,7 +47,11 @@ impl<'a> Exec<'a> {
 
     /// A number, read from the device if it is there.
     pub(super) fn number(&self, fr: &Frame<'a>, v: Var) -> Res<Lit> {
-        match fr.get(v)? {
+        self.number_of(fr.get(v)?)
+    }
+
+    fn number_of(&self, v: &Value) -> Res<Lit> {
+        match v {
             Value::Number(l) => Ok(l.clone()),
             Value::Array(a) if a.shape.is_empty() => Ok(match self.gpu.read(a)? {
                 Data::F64(x) => Lit::F64(x[0]),
@@ -62,7 +66,12 @@ impl<'a> Exec<'a> {
 
     /// An Int.
     pub(super) fn int(&self, fr: &Frame<'a>, v: Var) -> Res<i64> {
-        match self.number(fr, v)? {
+        self.whole_number(fr.get(v)?)
+    }
+
+    /// The Int that a value is.
+    pub(super) fn whole_number(&self, v: &Value) -> Res<i64> {
+        match self.number_of(v)? {
             Lit::I64(n) => Ok(n),
             _ => not_here("no Int in the place of one"),
         }
