@@ -60,6 +60,7 @@ pub mod nest;
 pub mod pointwise;
 pub mod product;
 pub mod queue;
+mod rows;
 mod scan;
 mod shader;
 pub mod shape;

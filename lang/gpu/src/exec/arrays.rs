@@ -10,9 +10,10 @@ use std::rc::Rc;
 
 impl<'a> Exec<'a> {
     /// The shape of a value that is an array.
-    fn shape(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
+    pub(super) fn shape(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
         match fr.get(v)? {
-            Value::Array(a) => Ok(a.shape.clone()),
+            // What is in boxes has axes of its own.
+            Value::Array(a) => Ok(a.shape.iter().take(fr.rank(v) as usize).copied().collect()),
             Value::Ints(x) => Ok(vec![x.len()]),
             Value::Data(_, boxes) if fr.rank(v) > 0 => Ok(vec![boxes.len()]),
             Value::Number(_) | Value::Data(..) | Value::Absent => not_here("the shape of what has none"),
@@ -73,7 +74,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    fn zeros(&self, scalar: Scalar, extents: Vec<usize>) -> Res<Array> {
+    pub(super) fn zeros(&self, scalar: Scalar, extents: Vec<usize>) -> Res<Array> {
         let zero = match scalar {
             Scalar::F64 => Lit::F64(0.0),
             Scalar::F32 => Lit::F32(0.0),
@@ -98,11 +99,7 @@ impl<'a> Exec<'a> {
             Op::Dim(a, axis) => self.shape(fr, *a).and_then(|s| s.get(*axis as usize).map_or_else(|| not_here("an axis that is not there"), |n| Ok(int(*n)))),
             Op::Shape(a) if matches!(fr.get(*a)?, Value::Absent) => Ok(Value::Absent),
             Op::Shape(a) => self.shape(fr, *a).map(|s| Value::Ints(Rc::new(s.iter().map(|n| *n as i64).collect()))),
-            Op::Count(a) => match fr.get(*a)? {
-                Value::Absent => Ok(int(0)),
-                Value::Data(..) => not_here("elements in boxes"),
-                _ => self.shape(fr, *a).map(|s| int(s.iter().product())),
-            },
+            Op::Count(a) => count(fr.get(*a)?).map(int),
             Op::Con { tag, fields, .. } => Ok(Value::Data(*tag, Rc::new(fr.all(fields)?))),
             Op::Stack { elems, .. } => {
                 let all = fr.all(elems)?;
@@ -179,6 +176,7 @@ impl<'a> Exec<'a> {
             Op::Reverse(a) => shape::reverse(g, &array(a)?)?,
             Op::Rotate { n, a } => shape::rotate(g, self.int(fr, *n)?, &array(a)?)?,
             Op::Concat { a, b, .. } => shape::concat(g, &array(a)?, &array(b)?)?,
+            Op::Reshape { a, .. } if !fr.f.ty(*a).scalar().is_flat() => return not_here("boxes in another shape"),
             Op::Reshape { a, to, .. } => array(a)?.reshaped(self.ints(fr, *to)?)?,
             Op::Transpose(a) => shape::transpose(g, &array(a)?)?,
             Op::Replicate { n, a } => shape::replicate(g, self.size(fr, *n)?, &array(a)?)?,
@@ -239,6 +237,18 @@ fn name(op: &Op) -> &'static str {
 
 fn int(n: usize) -> Value {
     Value::Number(Lit::I64(n as i64))
+}
+
+/// How many numbers there are in boxes and arrays.
+fn count(v: &Value) -> Res<usize> {
+    match v {
+        Value::Absent => Ok(0),
+        Value::Number(_) => Ok(1),
+        Value::Ints(x) => Ok(x.len()),
+        Value::Array(a) => Ok(a.len()),
+        Value::Data(_, boxes) if boxes.iter().any(|b| matches!(b, Value::Data(..))) => not_here("elements in boxes of boxes, or of data"),
+        Value::Data(_, boxes) => boxes.iter().map(count).sum(),
+    }
 }
 
 fn bounds() -> Error {

@@ -10,9 +10,12 @@
 //! - `numbers`: arithmetic on the host, and numbers of the device. `arrays`: operations on whole arrays. `prims`: built-ins. `control`: branches, loops, calls.
 
 mod arrays;
+mod batch;
 mod control;
 mod numbers;
+mod prepared;
 mod prims;
+mod turns;
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Error, Res, not_here};
@@ -32,7 +35,7 @@ pub enum Value {
     Number(Lit),
     /// Ints that the host knows: shapes.
     Ints(Rc<Vec<i64>>),
-    /// On the device.
+    /// On the device. An array of boxes that are all of one shape is one with their axes behind its own.
     Array(Array),
     /// A constructor with its fields.
     Data(u32, Rc<Vec<Value>>),
@@ -40,9 +43,34 @@ pub enum Value {
     Absent,
 }
 
-/// Runs a function.
+/// A function that is ready to run, often.
+#[derive(Debug)]
+pub struct Prepared {
+    program: Program,
+    f: FnId,
+}
+
+impl Prepared {
+    /// Of a function of a program, as `adl_opt::finish` leaves it.
+    pub fn new(program: &Program, f: FnId) -> Prepared {
+        Prepared { program: prepared::ready(program, f), f }
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// [`Error::NotHere`] where something is not for a GPU, [`Error::Fault`] where a check fails: the CPU then runs the same.
+    pub fn run(&self, gpu: &Gpu, args: &[Value]) -> Res<Vec<Value>> {
+        Exec { gpu, program: &self.program, calls: 0 }.call(self.f, args.to_vec())
+    }
+}
+
+/// Runs a function once.
+///
+/// # Errors
+/// As [`Prepared::run`].
 pub fn run(gpu: &Gpu, program: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>> {
-    Exec { gpu, program, calls: 0 }.call(f, args.to_vec())
+    Prepared::new(program, f).run(gpu, args)
 }
 
 struct Exec<'a> {
@@ -249,8 +277,5 @@ fn zero(t: &Ty) -> Value {
 
 /// The kind of an array's numbers.
 fn kind(t: &Ty) -> Res<Scalar> {
-    match (Scalar::of(t.scalar()), t) {
-        (Some(s), _) => Ok(s),
-        (None, _) => Err(Error::NotHere("arrays of arrays, or of data".to_owned())),
-    }
+    Scalar::inside(t).map_or_else(|| not_here("arrays of data"), Ok)
 }
