@@ -42,12 +42,6 @@ impl Many {
         let (slot, start) = (e.slot(&self.array, false)?, self.start(e, row));
         Ok(load(slot, self.array.scalar, &format!("{start} + {at}")))
     }
-
-    /// The same numbers in another shape.
-    pub fn reshaped(&self, inner: Vec<usize>) -> Res<Many> {
-        let turns: Vec<usize> = if self.each { vec![self.array.shape[0]] } else { Vec::new() };
-        Ok(Many { array: self.array.reshaped([turns, inner].concat())?, each: self.each })
-    }
 }
 
 /// A kernel that makes `n` arrays of these extents, a thread for each number: `value` is given the turn and the place.
@@ -88,9 +82,9 @@ pub(crate) fn repeated(gpu: &Gpu, a: &Array, m: usize) -> Res<Array> {
     })
 }
 
-/// The index of each turn of a loop of `m` turns.
+/// The index of each turn of a loop of `m` turns, in `n` turns of another.
 pub(crate) fn turns(gpu: &Gpu, n: usize, m: usize) -> Res<Array> {
-    made(gpu, n, Scalar::I64, &[], |e, row, _| {
+    made(gpu, n * m, Scalar::I64, &[], |e, row, _| {
         let m = e.word(m as u32);
         Ok(format!("l_of({row} % {m})"))
     })
@@ -306,6 +300,15 @@ pub(crate) fn asserted(gpu: &Gpu, a: &Array) -> Res<()> {
     each(gpu, a.len(), |e, i| {
         let (slot, check) = (e.slot(a, false)?, e.check(Check::Assertion));
         e.line(&format!("if a{slot}[{i}] == 0u {{ fault({check}); }}"));
+        Ok(())
+    })
+}
+
+/// Notes a failed check where an index is out of bounds.
+pub(crate) fn in_bounds(gpu: &Gpu, keys: &Array, n: usize) -> Res<()> {
+    each(gpu, keys.len(), |e, i| {
+        let (slot, check, n) = (e.slot(keys, false)?, e.check(Check::Bounds), e.word(n as u32));
+        e.line(&format!("if a{slot}[{i}] < 0li || a{slot}[{i}] >= l_of({n}) {{ fault({check}); }}"));
         Ok(())
     })
 }

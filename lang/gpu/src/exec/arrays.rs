@@ -3,7 +3,7 @@
 use super::{Exec, Frame, Value, kind};
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, not_here};
-use crate::{contract, find, index, product, shape, soac};
+use crate::{contract, find, index, product, rows, shape, soac};
 use adl_ir::{Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 use std::rc::Rc;
@@ -130,6 +130,9 @@ impl<'a> Exec<'a> {
 
     /// An array with something added or replaced.
     pub(super) fn updated(&mut self, fr: &mut Frame<'a>, op: &Op, own: Value, out: Var) -> Res<Value> {
+        if !fr.f.ty(out).scalar().is_flat() && !matches!(own, Value::Array(_)) {
+            return self.updated_boxes(fr, op, own);
+        }
         let (a, at, v) = match op {
             Op::IndexAdd { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } if matches!(fr.get(*v)?, Value::Absent) => return Ok(own),
             Op::IndexAdd { at, v, shape, .. } => {
@@ -155,11 +158,31 @@ impl<'a> Exec<'a> {
             }
             Op::GatherAdd { at, v, shape, .. } => {
                 let (a, at, v) = (self.accumulator(fr, own, *shape, out)?, self.array(fr, *at)?, self.array(fr, *v)?);
+                if shape.is_none() {
+                    rows::in_bounds(self.gpu, &at, a.shape.first().copied().unwrap_or(0))?;
+                }
                 return index::gather_add(self.gpu, &a, &at, &v).map(Value::Array);
             }
             _ => return not_here("no update"),
         };
         self.replaced(a, at, &v).map(Value::Array)
+    }
+
+    /// Boxes with one of them replaced, or something added to one.
+    fn updated_boxes(&mut self, fr: &mut Frame<'a>, op: &Op, own: Value) -> Res<Value> {
+        let (Op::IndexAdd { at, v, shape, .. } | Op::IndexSet { at, v, shape, .. }) = op else { return not_here("parts of arrays of boxes") };
+        let (at, v) = (self.indices(fr, at)?, fr.get(*v)?.clone());
+        let mut boxes = match (own, shape) {
+            (Value::Data(_, boxes), _) => boxes.to_vec(),
+            (Value::Absent, Some(s)) if self.ints(fr, *s)?.len() == 1 => vec![Value::Absent; self.ints(fr, *s)?[0]],
+            _ => return not_here("the elements of an absent zero"),
+        };
+        let Some(place) = at.first().and_then(|i| usize::try_from(*i).ok()).filter(|i| *i < boxes.len() && at.len() == 1) else { return Err(bounds()) };
+        boxes[place] = match op {
+            Op::IndexAdd { .. } => self.vector(&Op::Bin(Bin::Add, Var(0), Var(0)), &[boxes[place].clone(), v])?,
+            _ => v,
+        };
+        Ok(Value::Data(0, Rc::new(boxes)))
     }
 
     /// Arrays whose elements stand elsewhere, and products.

@@ -188,6 +188,13 @@ impl<'a> Exec<'a> {
             (Op::Bin(Bin::Mul | Bin::Scale, ..), [a, b]) if absent(a) || absent(b) => Turned::Same(Value::Absent),
             (Op::Bin(Bin::Div, ..), [a, _]) if absent(a) => Turned::Same(Value::Absent),
             (Op::Select(..), [_, a, b]) if absent(a) && absent(b) => Turned::Same(Value::Absent),
+            (Op::Select(..), [c, a, b]) if absent(a) || absent(b) => {
+                let (c, there) = (self.as_many(c.clone(), t.n)?, self.as_many(if absent(a) { b.clone() } else { a.clone() }, t.n)?);
+                let zeros = Many { array: self.zeros(there.array.scalar, there.inner().to_vec())?, each: false };
+                let scalar = there.array.scalar;
+                let x = if absent(a) { [c, zeros, there] } else { [c, there, zeros] };
+                Turned::Each(self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &x, scalar)?)
+            }
             (_, x) if x.iter().any(absent) => return not_here("the elements of an absent zero"),
             // Products that were put off, and arrays of shapes that are not those of their neighbours.
             (Op::Un(u, _), [a]) => {
@@ -301,6 +308,9 @@ impl<'a> Exec<'a> {
             Op::IndexAdd { acc, v, shape, .. } | Op::IndexSet { acc, v, shape, .. } | Op::SliceAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => (*acc, *v, *shape),
             _ => return not_here("no update"),
         };
+        if !fr.f.ty(outs[0]).scalar().is_flat() {
+            return not_here("boxes that change, in turns of a loop");
+        }
         if matches!(self.turned(fr, t, v)?, Turned::Same(Value::Absent)) && !matches!(op, Op::IndexSet { .. }) {
             return self.turned(fr, t, acc).map(|x| vec![x]);
         }

@@ -82,7 +82,7 @@ impl<'a> Exec<'a> {
             drop(env);
             match self.at_once(fr, l, n) {
                 Ok(made) => return Ok(made),
-                Err(Error::NotHere(why)) => eprintln!("XX {why}"),
+                Err(Error::NotHere(_)) => {}
                 Err(e) => return Err(e),
             }
         }

@@ -4,7 +4,7 @@
 //!   until a branch, a loop's condition or an extent asks for them.
 //! - Neighbouring operations on whole arrays of one shape are one kernel ([`crate::pointwise`]); it writes what is read later.
 //! - What is read for the last time is let go, so that its memory serves again and arrays change in place where nobody else has them.
-//! - Where a kernel is [`Error::NotHere`], a loop turns on the host, statement by statement, if it does not turn too often; else the whole
+//! - Where a kernel is [`crate::Error::NotHere`], a loop turns on the host, statement by statement, if it does not turn too often; else the whole
 //!   call is.
 //!
 //! - `numbers`: arithmetic on the host, and numbers of the device. `arrays`: operations on whole arrays. `prims`: built-ins. `control`: branches, loops, calls.
@@ -18,7 +18,7 @@ mod prims;
 mod turns;
 
 use crate::array::{Array, Operand, Scalar};
-use crate::error::{Error, Res, not_here};
+use crate::error::{Res, not_here};
 use crate::pointwise::{self, is_pointwise};
 use crate::queue::Gpu;
 use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Ty, Var};
@@ -59,7 +59,7 @@ impl Prepared {
     /// Runs it.
     ///
     /// # Errors
-    /// [`Error::NotHere`] where something is not for a GPU, [`Error::Fault`] where a check fails: the CPU then runs the same.
+    /// [`crate::Error::NotHere`] where something is not for a GPU, [`crate::Error::Fault`] where a check fails: the CPU then runs the same.
     pub fn run(&self, gpu: &Gpu, args: &[Value]) -> Res<Vec<Value>> {
         Exec { gpu, program: &self.program, calls: 0 }.call(self.f, args.to_vec())
     }
@@ -223,7 +223,7 @@ impl<'a> Exec<'a> {
             Value::Ints(x) => self.gpu.array(&crate::array::Data::I64((**x).clone()), vec![x.len()]),
             Value::Number(l) => self.device_number(l),
             Value::Data(..) => not_here("data in the place of an array"),
-            Value::Absent => not_here("the elements of an absent zero"),
+            Value::Absent => not_here(format!("the elements of an absent zero v{}", v.0)),
         }
     }
 

@@ -3,8 +3,8 @@
 //! The transposed half of a derivative carries arrays to which each turn adds something, and which nothing else reads: sums over the turns. As such
 //! they leave the turns independent of each other, which is what kernels want. The order of the additions changes.
 
-use adl_ir::{Block, FnId, Function, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
-use adl_prim::Bin;
+use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
 
 /// A program whose functions that this one calls are ready.
@@ -48,6 +48,14 @@ fn counts(b: &Block) -> HashMap<Var, usize> {
     n
 }
 
+/// What a turn does to what is carried.
+enum Term {
+    /// Adds this to it.
+    All(Var),
+    /// Adds this to its element, or part, at an index; and the operand that says its shape.
+    At(Var, Var, Option<Var>),
+}
+
 /// Makes sums of what a loop carries and only adds to; statements that add them to what there was before.
 fn sums(f: &mut Function, l: &mut Loop, outs: &mut Vec<Var>) -> Vec<Stmt> {
     let mut after = Vec::new();
@@ -63,21 +71,50 @@ fn sums(f: &mut Function, l: &mut Loop, outs: &mut Vec<Var>) -> Vec<Stmt> {
         l.body.stmts.retain(|s| !terms.iter().any(|(_, made)| s.outs == [*made]));
         let mut before = init;
         for (i, (term, _)) in terms.iter().enumerate() {
-            let (ty, place) = (f.ty(old).clone(), l.init.len() + l.outs.len());
-            let sum = f.fresh(ty.clone(), false);
-            l.outs.push(Out::Sum);
-            l.body.results.push(*term);
-            outs.insert(place, sum);
+            let ty = f.ty(old).clone();
+            let mut put = |f: &mut Function, l: &mut Loop, v: Var, out: Out, ty: Ty| {
+                let (made, place) = (f.fresh(ty, false), l.init.len() + l.outs.len());
+                l.outs.push(out);
+                l.body.results.push(v);
+                outs.insert(place, made);
+                made
+            };
+            let op = match term {
+                Term::All(v) => Op::Bin(Bin::Add, before, put(f, l, *v, Out::Sum, ty.clone())),
+                Term::At(at, v, shape) => {
+                    let row = ty.elem();
+                    in_bounds(f, l, *at, init, *shape);
+                    let (at, v) = (put(f, l, *at, Out::Collect, Ty::shape()), put(f, l, *v, Out::Collect, row.array(1)));
+                    Op::GatherAdd { acc: before, at, v, shape: *shape }
+                }
+            };
             let to = if i + 1 == terms.len() { old } else { f.fresh(ty, false) };
-            after.push(Stmt { outs: vec![to], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, before, sum), span: Default::default() });
+            after.push(Stmt { outs: vec![to], lin_outs: Vec::new(), op, span: Default::default() });
             before = to;
         }
     }
     after
 }
 
-/// What each turn adds to the carried value of this number, and to what: if the sums are all that becomes of it.
-fn terms(f: &Function, l: &Loop, k: usize) -> Option<Vec<(Var, Var)>> {
+/// Has each turn check that an index is in bounds: what is added at all indices after the loop leaves out those that are not.
+fn in_bounds(f: &mut Function, l: &mut Loop, at: Var, acc: Var, shape: Option<Var>) {
+    let mut add = |op: Op, ty: Ty| {
+        let v = f.fresh(ty, false);
+        l.body.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: Default::default() });
+        v
+    };
+    let (zero, no) = (add(Op::Lit(Lit::I64(0)), Ty::I64), add(Op::Lit(Lit::Bool(false)), Ty::Bool));
+    let n = match shape {
+        Some(s) => add(Op::Index { a: s, at: vec![zero], shape: None }, Ty::I64),
+        None => add(Op::Dim(acc, 0), Ty::I64),
+    };
+    let (low, high) = (add(Op::Cmp(Cmp::Ge, at, zero), Ty::Bool), add(Op::Cmp(Cmp::Lt, at, n), Ty::Bool));
+    let fine = add(Op::Select(low, high, no), Ty::Bool);
+    l.body.stmts.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![fine]), span: Default::default() });
+}
+
+/// What each turn adds to the carried value of this number, and what that makes: if this is all that becomes of it.
+fn terms(f: &Function, l: &Loop, k: usize) -> Option<Vec<(Term, Var)>> {
     let (param, mut at) = (*l.body.params.get(k + 1)?, *l.body.results.get(k)?);
     if !matches!(f.ty(param).scalar(), Ty::F64 | Ty::F32) || f.linear(param) {
         return None;
@@ -85,23 +122,34 @@ fn terms(f: &Function, l: &Loop, k: usize) -> Option<Vec<(Var, Var)>> {
     let n = counts(&l.body);
     let once = |v: Var| n.get(&v) == Some(&1);
     let made: HashMap<Var, &Op> = l.body.stmts.iter().filter_map(|s| if let [v] = s.outs[..] { Some((v, &s.op)) } else { None }).collect();
-    let from = |mut v: Var| {
-        // Whether a chain of additions leads to the parameter.
-        loop {
-            match made.get(&v) {
-                _ if v == param => return true,
-                Some(Op::Bin(Bin::Add, a, _)) if once(v) => v = *a,
-                _ => return false,
-            }
+    // What is known before the loop: neither the body nor a turn binds it.
+    let outside = |v: Var| !made.contains_key(&v) && !l.body.params.contains(&v) && l.body.stmts.iter().all(|s| !s.outs.contains(&v));
+    let chain = |mut v: Var| loop {
+        match made.get(&v) {
+            _ if v == param => return true,
+            Some(Op::Bin(Bin::Add, a, _) | Op::IndexAdd { acc: a, .. }) if once(v) => v = *a,
+            _ => return false,
         }
     };
     let mut terms = Vec::new();
     while at != param {
-        let Op::Bin(Bin::Add, a, b) = made.get(&at).filter(|_| once(at))? else { return None };
-        let (next, term) = if from(*a) { (*a, *b) } else { (*b, *a) };
-        if term == param || f.ty(term) != f.ty(param) {
-            return None;
-        }
+        let (next, term) = match made.get(&at).filter(|_| once(at))? {
+            Op::Bin(Bin::Add, a, b) if f.ty(*a) == f.ty(*b) => {
+                let (next, term) = if chain(*a) { (*a, *b) } else { (*b, *a) };
+                if term == param {
+                    return None;
+                }
+                (next, Term::All(term))
+            }
+            Op::IndexAdd { acc, at: keys, v, shape } if shape.is_none_or(outside) && f.ty(*v).rank() + 1 == f.ty(*acc).rank() => {
+                let [key] = keys[..] else { return None };
+                if *v == param || key == param {
+                    return None;
+                }
+                (*acc, Term::At(key, *v, *shape))
+            }
+            _ => return None,
+        };
         terms.push((term, at));
         at = next;
     }

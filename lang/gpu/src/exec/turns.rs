@@ -3,8 +3,7 @@
 //!
 //! This is for bodies of operations on whole arrays (products of matrices and vectors, updates, loops with state), where one kernel for the
 //! whole loop ([`crate::nest`]) is not to be had, or has too few threads. What is the same in all turns is done once, as elsewhere.
-//! Of branches whose condition differs from turn to turn both arms are done; a check that fails in the one that is not taken is a fault, and the CPU runs
-//! the same.
+//! Of branches whose condition differs from turn to turn both arms are done, if there are no checks in them.
 //!
 //! - Here: blocks and control flow. `batch`: operations.
 
@@ -12,11 +11,15 @@ use super::{Exec, Frame, Value, last_reads};
 use crate::array::Array;
 use crate::error::{Res, not_here};
 use crate::rows::{self, Factor, Many};
+use crate::table::{OnGpu, on_gpu};
 use crate::{product, shape};
-use adl_ir::{Block, FnId, Lit, Loop, Op, Out, Stmt, Turns, Var};
-use adl_prim::Bin;
+use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Prim};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+
+/// Calls inside of calls, at most, in arms of a branch that both are done.
+const CALLS: usize = 8;
 
 /// Turns of a loop with state inside of such turns, at most: each statement is a kernel in each.
 const STEPS: i64 = 2000;
@@ -62,6 +65,18 @@ fn operands(s: &Stmt) -> HashSet<Var> {
         })
     });
     all
+}
+
+/// Whether a block has checks, which turns that do not come to it must not make.
+fn may_fail(p: &Program, f: &Function, b: &Block, calls: usize) -> bool {
+    b.stmts.iter().any(|s| match &s.op {
+        Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::SliceAdd { .. } | Op::Gather { shape: None, .. } | Op::GatherAdd { .. } | Op::Contract(_) => true,
+        Op::Prim(p, _) => on_gpu(*p) != OnGpu::Number || *p == Prim::Assert,
+        Op::Bin(Bin::IntDiv | Bin::Rem | Bin::Pow, a, _) => *f.ty(*a).scalar() == Ty::I64,
+        Op::Loop(l) if matches!(l.turns, Turns::While(_)) => true,
+        Op::Call { f, .. } if calls == 0 || may_fail(p, p.func(*f), &p.func(*f).body, calls - 1) => true,
+        op => op.blocks().into_iter().any(|b| may_fail(p, f, b, calls)),
+    })
 }
 
 /// Whether a loop carries nothing and is not linear.
@@ -158,6 +173,8 @@ impl<'a> Exec<'a> {
     /// An array for each turn, whatever it was.
     pub(super) fn spread_out(&self, x: Turned, n: usize) -> Res<Array> {
         match x {
+            // Kernels read as many as there are turns.
+            Turned::Each(a) if a.shape.first() != Some(&n) => not_here("an array for other turns"),
             Turned::Each(a) => Ok(a),
             Turned::Same(v) => rows::spread(self.gpu, n, &Many { array: self.on_device(&v)?, each: false }),
             Turned::Outer(a, b) => {
@@ -264,6 +281,9 @@ impl<'a> Exec<'a> {
             let arm = if self.holds(fr, c)? { a } else { b };
             return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, arm, t));
         };
+        if may_fail(self.program, fr.f, a, CALLS) || may_fail(self.program, fr.f, b, CALLS) {
+            return not_here("a branch with checks, in turns that go different ways");
+        }
         let test = Many { array: self.spread_out(test, t.n)?, each: true };
         let yes = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, a, t))?;
         let no = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, b, t))?;
