@@ -54,6 +54,7 @@ pub mod exec;
 pub mod find;
 mod fold;
 pub mod index;
+mod lone;
 mod math;
 pub mod memory;
 pub mod nest;

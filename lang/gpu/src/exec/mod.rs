@@ -18,7 +18,8 @@ mod prims;
 mod turns;
 
 use crate::array::{Array, Operand, Scalar};
-use crate::error::{Res, not_here};
+use crate::error::{Error, Res, not_here};
+use crate::lone;
 use crate::pointwise::{self, is_pointwise};
 use crate::queue::Gpu;
 use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Ty, Var};
@@ -148,7 +149,9 @@ impl<'a> Exec<'a> {
         while let Some(s) = b.stmts.get(k) {
             let n = match self.group(fr, &b.stmts[k..]) {
                 0 => {
-                    self.stmt(fr, s, &dies[k])?;
+                    if !self.lone(fr, s, &|v| last.get(&v).is_some_and(|at| *at > k))? {
+                        self.stmt(fr, s, &dies[k])?;
+                    }
                     1
                 }
                 n => {
@@ -203,6 +206,46 @@ impl<'a> Exec<'a> {
         let made = pointwise::run(self.gpu, self.program, fr.f, stmts, &outs, &env)?;
         drop(env);
         fr.bind(&outs, made.into_iter().map(Value::Array).collect())
+    }
+
+    /// Runs a loop with state, or a branch, of numbers alone as a kernel of one thread, if it is one. (Other statements on numbers are kernels that many
+    /// programs share, which compiles sooner than one for each sequence of them.)
+    fn lone(&mut self, fr: &mut Frame<'a>, s: &Stmt, later: &dyn Fn(Var) -> bool) -> Res<bool> {
+        if lone::size(s) > lone::STATEMENTS || !self.is_lone(fr, s) {
+            return Ok(false);
+        }
+        let outs: Vec<Var> = s.outs.iter().copied().filter(|v| later(*v)).collect();
+        let env = self.env(fr, None);
+        let made = match lone::run(self.gpu, self.program, fr.f, &[s], &outs, &env) {
+            Ok(made) => made,
+            Err(Error::NotHere(_)) => return Ok(false),
+            Err(e) => return Err(e),
+        };
+        drop(env);
+        fr.bind(&outs, made.into_iter().map(Value::Array).collect())?;
+        Ok(true)
+    }
+
+    /// Whether a statement is such a loop or branch, and not too long.
+    fn is_lone(&self, fr: &Frame<'a>, s: &Stmt) -> bool {
+        let suits = match &s.op {
+            // What the host knows, it decides.
+            Op::If(c, ..) => !matches!(fr.values.get(c), Some(Value::Number(_))),
+            Op::Loop(l) => !l.init.is_empty(),
+            _ => false,
+        };
+        if !suits {
+            return false;
+        }
+        let mut fine = true;
+        let mut see = |v: Var| fine &= !matches!(fr.values.get(&v), Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent));
+        s.op.each_operand(&mut see);
+        s.op.blocks().into_iter().for_each(|b| turns::reads(b, &mut see));
+        let known = |v: Var| match fr.values.get(&v) {
+            Some(Value::Number(Lit::I64(n))) => Some((*n).max(0) as u64),
+            _ => None,
+        };
+        fine && lone::work(fr.f, s, &known).is_some_and(lone::bearable)
     }
 
     /// What kernels see of variables: Ints go to the device when they are looked at, and numbers there seem to be vectors where one is asked for.

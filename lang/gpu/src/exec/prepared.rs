@@ -54,6 +54,8 @@ enum Term {
     All(Var),
     /// Adds this to its element, or part, at an index; and the operand that says its shape.
     At(Var, Var, Option<Var>),
+    /// The same where the index is that of all turns.
+    Always(Var, Var, Option<Var>),
 }
 
 /// Makes sums of what a loop carries and only adds to; statements that add them to what there was before.
@@ -81,6 +83,7 @@ fn sums(f: &mut Function, l: &mut Loop, outs: &mut Vec<Var>) -> Vec<Stmt> {
             };
             let op = match term {
                 Term::All(v) => Op::Bin(Bin::Add, before, put(f, l, *v, Out::Sum, ty.clone())),
+                Term::Always(at, v, shape) => Op::IndexAdd { acc: before, at: vec![*at], v: put(f, l, *v, Out::Sum, ty.elem()), shape: *shape },
                 Term::At(at, v, shape) => {
                     let row = ty.elem();
                     in_bounds(f, l, *at, init, *shape);
@@ -146,7 +149,7 @@ fn terms(f: &Function, l: &Loop, k: usize) -> Option<Vec<(Term, Var)>> {
                 if *v == param || key == param {
                     return None;
                 }
-                (*acc, Term::At(key, *v, *shape))
+                (*acc, if outside(key) { Term::Always(key, *v, *shape) } else { Term::At(key, *v, *shape) })
             }
             _ => return None,
         };
