@@ -12,10 +12,13 @@
 mod arrays;
 mod batch;
 mod control;
+mod fits;
 mod numbers;
 mod prepared;
 mod prims;
 mod turns;
+
+pub use fits::fits;
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Error, Res, not_here};
