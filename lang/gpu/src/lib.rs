@@ -8,7 +8,8 @@
 //! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
 //!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them), [`soac`] (those of the IR), [`index`](mod@index) (histograms,
-//!   scatter), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices).
+//!   scatter), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices), [`mod@contract`], [`find`] (positions), [`draw`] (random numbers),
+//!   `rows` (what all turns of a loop do at once), `lone` (one thread).
 //! - [`exec`]: functions of the IR, statement by statement, with their arrays on the device.
 //!
 //! Invariants
@@ -30,14 +31,14 @@
 //!
 //! # What comes next: programs
 //!
-//! [`exec`] walks a function of the IR on the host and keeps its arrays on the device. It is right, but young:
-//! - It wants optimised IR of before `adl_opt::native` (which splits what kernels want fused); `adl_opt::finish` makes `Contract`, for which a kernel is missing, as for
-//!   `Nonzero`, `Zeros`, and what [`table`] calls [`table::OnGpu::NotYet`].
-//! - Loops with state turn on the host, a kernel for each statement, a copy for each element that is read. Better: let a body that is only scalars and elements run
-//!   as one thread; carry views instead of copies; distribute a loop without state over its statements where [`nest::run`] says [`Error::NotHere`].
-//! - `Boxed` outputs are lists of arrays; where all rows have one length (nearly always) they should be arrays with one axis more, so that the linear halves of
-//!   derivatives, which read them turn by turn, are kernels again.
-//! - Kernels are written anew for each call, some 50 µs each; keep [`Kernel`]s by statement, kinds and ranks when that shows.
+//! [`exec`] walks a function of the IR on the host and keeps its arrays on the device. It wants optimised IR, after `adl_opt::finish` and before
+//! `adl_opt::native` (which splits what kernels want fused). [`exec::fits`] says before a call what no GPU does; [`exec::Prepared`] is a function that is ready.
+//! - Loops without state are one kernel (`nest`) or, where their bodies are of operations on whole arrays, those operations for all turns at once (`exec::turns`,
+//!   `rows`). What a loop carries and only adds to is a sum (`exec::prepared`), so that transposed loops are such. Loops with state of numbers alone are
+//!   one kernel of one thread (`lone`); others turn on the host, a kernel for each statement and a copy for each element that is read.
+//! - Boxes of one shape are an array with their axes behind its own.
+//! - The text of a kernel is written anew for each call, some 50 µs each; pipelines are kept by their text. Better: keep kernels by statement, kinds and extents.
+//! - A loop without state whose turns are few and long is a kernel of few threads: what its arrays' extents are might say that turns at once were better.
 //! - A fault, or anything that is not here, gives the whole call to the CPU: specialised code has no effects, so that it may run again.
 //!
 //! Seams that it needs in `lang/interp`: a compiler behind `ir::native::Compiler` (as `lang/jit`), chosen by device and by the work that `ir::work` foretells; a

@@ -77,9 +77,17 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var]
     Ok(outs)
 }
 
-/// The same in `n` turns at once: arrays for each turn have the turns as their first axis, others are for all; numbers and arrays that are
+/// In which turns statements are done at once: so many, in which arrays have these extents; and which variables are arrays with the turns as their first axis.
+pub(crate) struct InTurns<'a> {
+    pub n: usize,
+    pub inner: &'a [usize],
+    pub each: &'a dyn Fn(Var) -> bool,
+}
+
+/// The same in many turns at once: arrays for each turn have the turns as their first axis, others are for all; numbers and arrays that are
 /// smaller than what a turn makes are spread over it.
-pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>, (n, inner): (usize, &[usize]), each: &dyn Fn(Var) -> bool) -> Res<Vec<Array>> {
+pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>, turns: &InTurns<'_>) -> Res<Vec<Array>> {
+    let InTurns { n, inner, .. } = *turns;
     let size: usize = inner.iter().product();
     let kinds = results.iter().map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of data"), Ok)).collect::<Res<Vec<_>>>()?;
     let outs = kinds.into_iter().map(|s| gpu.empty(s, [&[n], inner].concat())).collect::<Res<Vec<_>>>()?;
@@ -91,6 +99,21 @@ pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], res
     let (end, one) = (e.word(total as u32), e.word(size as u32));
     let i = e.define("i", &format!("group * {THREADS}u + l"));
     e.open(&format!("if {i} < {end} && group < params[0]"));
+    bind(&mut e, stmts, env, turns, (&i, &one))?;
+    stmts.iter().try_for_each(|s| e.write(s))?;
+    for (v, a) in results.iter().zip(&outs) {
+        let (s, x) = e.number(*v)?;
+        let slot = e.slot(a, true)?;
+        e.line(&format!("a{slot}[{i}] = {};", packed(s, &x)));
+    }
+    e.close();
+    launch_all(gpu, e, total)?;
+    Ok(outs)
+}
+
+/// Reads what statements want, at the place of a thread; `one` is how many numbers a turn has.
+fn bind(e: &mut Emit<'_>, stmts: &[Stmt], env: Env<'_>, turns: &InTurns<'_>, (i, one): (&str, &str)) -> Res<()> {
+    let InTurns { inner, each, .. } = *turns;
     for v in read(stmts) {
         let a = match env(v) {
             Some(Operand::Array(a)) => a,
@@ -99,7 +122,7 @@ pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], res
         };
         let own = if each(v) { &a.shape[1..] } else { &a.shape[..] };
         let at = match (each(v), own.is_empty()) {
-            (true, false) => i.clone(),
+            (true, false) => i.to_owned(),
             (true, true) => format!("{i} / {one}"),
             (false, false) => format!("{i} % {one}"),
             (false, true) => "0u".to_owned(),
@@ -111,15 +134,7 @@ pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], res
         let x = e.define("v", &crate::wgsl::load(slot, a.scalar, &at));
         e.bind(v, Place::Number(a.scalar, x));
     }
-    stmts.iter().try_for_each(|s| e.write(s))?;
-    for (v, a) in results.iter().zip(&outs) {
-        let (s, x) = e.number(*v)?;
-        let slot = e.slot(a, true)?;
-        e.line(&format!("a{slot}[{i}] = {};", packed(s, &x)));
-    }
-    e.close();
-    launch_all(gpu, e, total)?;
-    Ok(outs)
+    Ok(())
 }
 
 fn launch_all(gpu: &Gpu, e: Emit<'_>, n: usize) -> Res<()> {

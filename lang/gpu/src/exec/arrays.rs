@@ -4,7 +4,7 @@ use super::{Exec, Frame, Value, kind};
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, not_here};
 use crate::{contract, find, index, product, rows, shape, soac};
-use adl_ir::{Function, Lit, Op, Stmt, Ty, Var};
+use adl_ir::{Contract, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 use std::rc::Rc;
 
@@ -185,6 +185,15 @@ impl<'a> Exec<'a> {
         Ok(Value::Data(0, Rc::new(boxes)))
     }
 
+    fn contraction(&self, fr: &Frame<'a>, c: &Contract, out: Var) -> Res<Array> {
+        let size = |v: Var| self.int(fr, v).map(|n| n.max(0) as usize);
+        let [n, m, k] = [size(c.size[0])?, size(c.size[1])?, size(c.size[2])?];
+        if [c.a, c.b].iter().any(|v| matches!(fr.get(*v), Ok(Value::Absent))) {
+            return self.zeros(Scalar::F64, if fr.rank(out) == 1 { vec![m] } else { vec![n, m] });
+        }
+        contract::contract(self.gpu, (&self.array(fr, c.a)?, &self.array(fr, c.b)?), c.turned, [n, m, k], c.terms)
+    }
+
     /// Arrays whose elements stand elsewhere, and products.
     fn moved(&mut self, fr: &mut Frame<'a>, op: &Op, out: Var) -> Res<Value> {
         let (g, array) = (self.gpu, |v: &Var| self.array(fr, *v));
@@ -216,16 +225,7 @@ impl<'a> Exec<'a> {
                 let extents = [a.shape.clone(), b.shape.clone()].concat();
                 product::matmul(g, &a.reshaped(vec![a.len(), 1])?, &b.reshaped(vec![1, b.len()])?)?.reshaped(extents)?
             }
-            Op::Contract(c) if [c.a, c.b].iter().any(|v| matches!(fr.get(*v), Ok(Value::Absent))) => {
-                let [n, m, _] = c.size;
-                let rows = if fr.rank(out) == 1 { vec![self.size(fr, m)?] } else { vec![self.size(fr, n)?, self.size(fr, m)?] };
-                self.zeros(Scalar::F64, rows)?
-            }
-            Op::Contract(c) => {
-                let [n, m, k] = c.size;
-                let size = |v: Var| self.int(fr, v).map(|n| n.max(0) as usize);
-                contract::contract(g, (&array(&c.a)?, &array(&c.b)?), c.turned, [size(n)?, size(m)?, size(k)?], c.terms)?
-            }
+            Op::Contract(c) => self.contraction(fr, c, out)?,
             Op::Nonzero(a) => find::places(g, &array(a)?, false)?,
             Op::Zeros(a) => find::places(g, &array(a)?, true)?,
             Op::Cumsum { a, reverse } => soac::running(g, &array(a)?, Bin::Add, *reverse)?,

@@ -4,7 +4,7 @@ use super::turns::{Batch, Turned, extents};
 use super::{Exec, Frame, Value};
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Res, not_here};
-use crate::pointwise::{self, is_pointwise};
+use crate::pointwise::{self, InTurns, is_pointwise};
 use crate::rows::{self, Factor, Many};
 use crate::table::{OnGpu, on_gpu};
 use crate::{index, product, shape, soac};
@@ -51,7 +51,7 @@ impl<'a> Exec<'a> {
                 }
             }
             // A Bool, or a number, chooses between whole arrays: the turns' own shape is that of the result.
-            fine &= each && *one.get_or_insert_with(|| own.clone()) == own && !(matches!(s.op, Op::Prim(..)) && !own.is_empty());
+            fine &= each && *one.get_or_insert_with(|| own.clone()) == own && (own.is_empty() || !matches!(s.op, Op::Prim(..)));
             if fine {
                 made.extend(s.outs.iter().chain(&s.lin_outs).map(|o| (*o, own.clone())));
             }
@@ -84,7 +84,7 @@ impl<'a> Exec<'a> {
             Some(_) => None,
             None => own(v),
         };
-        let made = pointwise::in_turns(self.gpu, self.program, fr.f, stmts, &outs, &env, (t.n, &inner), &|v| t.each.contains_key(&v))?;
+        let made = pointwise::in_turns(self.gpu, self.program, fr.f, stmts, &outs, &env, &InTurns { n: t.n, inner: &inner, each: &|v| t.each.contains_key(&v) })?;
         outs.into_iter().zip(made).for_each(|(v, a)| {
             t.each.insert(v, Turned::Each(a));
         });
@@ -106,7 +106,7 @@ impl<'a> Exec<'a> {
         let inner = x.iter().map(Many::inner).find(|s| !s.is_empty()).unwrap_or(&[]).to_vec();
         let at = |v: Var| vars.iter().position(|w| *w == v);
         let env = |v: Var| at(v).map(|k| Operand::Array(x[k].array.clone()));
-        let mut made = pointwise::in_turns(self.gpu, &Program::default(), &f, &[stmt], &[r], &env, (n, &inner), &|v| at(v).is_some_and(|k| x[k].each))?;
+        let mut made = pointwise::in_turns(self.gpu, &Program::default(), &f, &[stmt], &[r], &env, &InTurns { n, inner: &inner, each: &|v| at(v).is_some_and(|k| x[k].each) })?;
         Ok(made.remove(0))
     }
 
@@ -344,8 +344,8 @@ impl<'a> Exec<'a> {
         })])
     }
 
-    /// Arrays whose elements stand elsewhere.
-    fn moved_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
+    /// Parts of arrays.
+    fn parts_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
         let (g, n) = (self.gpu, t.n);
         let many = |v: Var| self.many(fr, t, v);
         let size = |v: Var| self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok));
@@ -363,6 +363,17 @@ impl<'a> Exec<'a> {
                 let k: usize = a.inner()[1..].iter().product();
                 rows::moved(g, n, &a, &[&[hi - lo], &a.inner()[1..]].concat(), |e, q| format!("{q} + {}", e.word((lo * k) as u32)))
             }
+            _ => not_here("no part of an array"),
+        }
+    }
+
+    /// Arrays whose elements stand elsewhere.
+    fn moved_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
+        let (g, n) = (self.gpu, t.n);
+        let many = |v: Var| self.many(fr, t, v);
+        let size = |v: Var| self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok));
+        match op {
+            Op::Index { .. } | Op::Gather { .. } | Op::Slice { .. } => self.parts_in_turns(fr, op, t),
             Op::Reverse(a) => {
                 let a = many(*a)?;
                 let (m, k) = (a.inner()[0], a.inner()[1..].iter().product::<usize>());

@@ -116,6 +116,17 @@ fn in_bounds(f: &mut Function, l: &mut Loop, at: Var, acc: Var, shape: Option<Va
     l.body.stmts.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![fine]), span: Default::default() });
 }
 
+/// Whether a chain of additions, each read once, leads from a value to the parameter.
+fn leads(made: &HashMap<Var, &Op>, once: &dyn Fn(Var) -> bool, mut v: Var, param: Var) -> bool {
+    loop {
+        match made.get(&v) {
+            _ if v == param => return true,
+            Some(Op::Bin(Bin::Add, a, _) | Op::IndexAdd { acc: a, .. }) if once(v) => v = *a,
+            _ => return false,
+        }
+    }
+}
+
 /// What each turn adds to the carried value of this number, and what that makes: if this is all that becomes of it.
 fn terms(f: &Function, l: &Loop, k: usize) -> Option<Vec<(Term, Var)>> {
     let (param, mut at) = (*l.body.params.get(k + 1)?, *l.body.results.get(k)?);
@@ -127,13 +138,7 @@ fn terms(f: &Function, l: &Loop, k: usize) -> Option<Vec<(Term, Var)>> {
     let made: HashMap<Var, &Op> = l.body.stmts.iter().filter_map(|s| if let [v] = s.outs[..] { Some((v, &s.op)) } else { None }).collect();
     // What is known before the loop: neither the body nor a turn binds it.
     let outside = |v: Var| !made.contains_key(&v) && !l.body.params.contains(&v) && l.body.stmts.iter().all(|s| !s.outs.contains(&v));
-    let chain = |mut v: Var| loop {
-        match made.get(&v) {
-            _ if v == param => return true,
-            Some(Op::Bin(Bin::Add, a, _) | Op::IndexAdd { acc: a, .. }) if once(v) => v = *a,
-            _ => return false,
-        }
-    };
+    let chain = |v: Var| leads(&made, &once, v, param);
     let mut terms = Vec::new();
     while at != param {
         let (next, term) = match made.get(&at).filter(|_| once(at))? {
