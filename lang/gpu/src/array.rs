@@ -24,6 +24,14 @@ impl Scalar {
         })
     }
 
+    /// Of the numbers in arrays, and in arrays in boxes.
+    pub(crate) fn inside(t: &Ty) -> Option<Scalar> {
+        match t {
+            Ty::Array(e, _) => Scalar::inside(e),
+            t => Scalar::of(t),
+        }
+    }
+
     /// Bytes of one in memory.
     pub fn bytes(self) -> u64 {
         match self {

@@ -7,9 +7,10 @@
 //! - [`array`](mod@array): arrays of the device. `math`: our functions on f64, f32 and Ints, in WGSL (`math/*.wgsl`, where bounds of errors stand).
 //! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
-//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR), [`index`](mod@index) and `bins` (histograms,
-//!   scatter), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices).
-//! - [`exec`]: functions of the IR, statement by statement, with their arrays on the device.
+//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR),
+//!   [`index`](mod@index) and `bins` (histograms, scatter), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices), [`mod@contract`],
+//!   [`find`] (positions), [`draw`] (random numbers), `rows` (what all turns of a loop do at once), `lone` (one thread).
+//! - [`exec`]: functions of the IR, statement by statement, with their arrays on the device. [`program`]: the device as the interpreter sees it.
 //!
 //! Invariants
 //! - Nothing happens before somebody asks for a device: opening one takes some tens of milliseconds.
@@ -27,34 +28,33 @@
 //! - Scans go over their input twice (reduce, then scan). Looking back at neighbours' tiles would go once, but adapters do not promise that all workgroups get on,
 //!   and sums of floats would have to wait for all tiles before them to keep their grouping.
 //!
-//! What is *not* here: which device a program runs on (`lang/session`, `repl`), values of the interpreter, transformations of the IR, and any
+//! What is *not* here: which calls go to a device (`adl_interp::device`), transformations of the IR, and any
 //! input or output but that of the device.
 //!
-//! # What comes next: programs
+//! # Functions of the IR, and what is still slow
 //!
-//! [`exec`] walks a function of the IR on the host and keeps its arrays on the device. It is right, but young:
-//! - It wants optimised IR of before `adl_opt::native` (which splits what kernels want fused); `adl_opt::finish` makes `Contract`, for which a kernel is missing, as for
-//!   `Nonzero`, `Zeros`, and what [`table`] calls [`table::OnGpu::NotYet`].
-//! - Loops with state turn on the host, a kernel for each statement, a copy for each element that is read. Better: let a body that is only scalars and elements run
-//!   as one thread; carry views instead of copies; distribute a loop without state over its statements where [`nest::run`] says [`Error::NotHere`].
-//! - `Boxed` outputs are lists of arrays; where all rows have one length (nearly always) they should be arrays with one axis more, so that the linear halves of
-//!   derivatives, which read them turn by turn, are kernels again.
-//! - Kernels are written anew for each call, some 50 µs each; keep [`Kernel`]s by statement, kinds and ranks when that shows.
+//! [`exec`] walks a function of the IR on the host and keeps its arrays on the device. It wants optimised IR, after `adl_opt::finish` and before
+//! `adl_opt::native` (which splits what kernels want fused). [`exec::fits`] says before a call what no GPU does; [`exec::Prepared`] is a function that is ready.
+//! - Loops without state are one kernel (`nest`) or, where their bodies are of operations on whole arrays, those operations for all turns at once (`exec::turns`,
+//!   `rows`). What a loop carries and only adds to is a sum (`exec::prepared`), so that transposed loops are such. Loops with state of numbers alone are
+//!   one kernel of one thread (`lone`); others turn on the host, a kernel for each statement and a copy for each element that is read.
+//! - Boxes of one shape are an array with their axes behind its own.
+//! - The text of a kernel is written anew for each call, some 50 µs each; pipelines are kept by their text. Better: keep kernels by statement, kinds and extents.
+//! - A loop without state whose turns are few and long is a kernel of few threads: what its arrays' extents are might say that turns at once were better.
 //! - A fault, or anything that is not here, gives the whole call to the CPU: specialised code has no effects, so that it may run again.
-//!
-//! Seams that it needs in `lang/interp`: a compiler behind `ir::native::Compiler` (as `lang/jit`), chosen by device and by the work that `ir::work` foretells; a
-//! representation of `value::Array` that is on the device, with its shape on the host, which `Handle`, `ops` and `show` download through one door when they look at
-//! elements (the door can fail: lost devices are errors at the place that reads); the flag of interrupts, asked while [`Gpu::download`] waits; and the memory that
-//! [`Gpu::memory`] counts, beside the host's.
 
 pub mod adapter;
 pub mod array;
 mod bins;
 mod cache;
+pub mod contract;
+pub mod draw;
 pub mod error;
 pub mod exec;
+pub mod find;
 mod fold;
 pub mod index;
+mod lone;
 mod math;
 pub mod memory;
 pub mod nest;
@@ -62,6 +62,7 @@ pub mod pointwise;
 pub mod product;
 pub mod queue;
 pub mod program;
+mod rows;
 mod scan;
 mod shader;
 pub mod shape;

@@ -47,10 +47,11 @@ fn inner(b: &Block) -> Option<(&Loop, &[Stmt])> {
 impl<'a> Nest<'a> {
     /// What becomes one kernel of a loop.
     pub fn of(l: &'a Loop, env: Env<'_>) -> Res<Nest<'a>> {
-        let all = |l: &Loop, o| l.outs.iter().all(|x| *x == o);
+        // Boxes of which each thread knows that they have one shape are rows.
+        let all = |l: &Loop, o| l.outs.iter().all(|x| if *x == Out::Boxed { o == Out::Collect } else { *x == o });
         let Some(n) = extent(l, env) else { return not_here("a loop whose number of turns the host does not know") };
-        if !free(l) || l.outs.contains(&Out::Boxed) {
-            return not_here("a loop with state, or that collects arrays of different shapes");
+        if !free(l) {
+            return not_here("a loop with state");
         }
         let (mut levels, mut sums) = (vec![(l, n)], all(l, Out::Sum));
         while let Some((last, _)) = levels.last().filter(|(l, _)| all(l, Out::Collect)) {
@@ -144,7 +145,7 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, l: &Loop, env: Env<'_>) -> Res<
 
 /// The kinds of a loop's results.
 pub(crate) fn kinds(f: &Function, b: &Block) -> Res<Vec<Scalar>> {
-    let of = |v: &Var| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of arrays, or of data"), Ok);
+    let of = |v: &Var| Scalar::inside(f.ty(*v)).map_or_else(|| not_here("arrays of data"), Ok);
     b.results.iter().map(of).collect()
 }
 

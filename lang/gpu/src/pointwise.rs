@@ -76,3 +76,68 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var]
     launch(gpu, e.finish(THREADS, ""), n, each)?;
     Ok(outs)
 }
+
+/// In which turns statements are done at once: so many, in which arrays have these extents; and which variables are arrays with the turns as their first axis.
+pub(crate) struct InTurns<'a> {
+    pub n: usize,
+    pub inner: &'a [usize],
+    pub each: &'a dyn Fn(Var) -> bool,
+}
+
+/// The same in many turns at once: arrays for each turn have the turns as their first axis, others are for all; numbers and arrays that are
+/// smaller than what a turn makes are spread over it.
+pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, stmts: &[Stmt], results: &[Var], env: Env<'_>, turns: &InTurns<'_>) -> Res<Vec<Array>> {
+    let InTurns { n, inner, .. } = *turns;
+    let size: usize = inner.iter().product();
+    let kinds = results.iter().map(|v| Scalar::of(f.ty(*v).scalar()).map_or_else(|| not_here("arrays of data"), Ok)).collect::<Res<Vec<_>>>()?;
+    let outs = kinds.into_iter().map(|s| gpu.empty(s, [&[n], inner].concat())).collect::<Res<Vec<_>>>()?;
+    let total = n * size;
+    if total == 0 {
+        return Ok(outs);
+    }
+    let mut e = Emit::new(gpu, p, f, env);
+    let (end, one) = (e.word(total as u32), e.word(size as u32));
+    let i = e.define("i", &format!("group * {THREADS}u + l"));
+    e.open(&format!("if {i} < {end} && group < params[0]"));
+    bind(&mut e, stmts, env, turns, (&i, &one))?;
+    stmts.iter().try_for_each(|s| e.write(s))?;
+    for (v, a) in results.iter().zip(&outs) {
+        let (s, x) = e.number(*v)?;
+        let slot = e.slot(a, true)?;
+        e.line(&format!("a{slot}[{i}] = {};", packed(s, &x)));
+    }
+    e.close();
+    launch_all(gpu, e, total)?;
+    Ok(outs)
+}
+
+/// Reads what statements want, at the place of a thread; `one` is how many numbers a turn has.
+fn bind(e: &mut Emit<'_>, stmts: &[Stmt], env: Env<'_>, turns: &InTurns<'_>, (i, one): (&str, &str)) -> Res<()> {
+    let InTurns { inner, each, .. } = *turns;
+    for v in read(stmts) {
+        let a = match env(v) {
+            Some(Operand::Array(a)) => a,
+            Some(_) => continue,
+            None => return not_here("a value that is not on the device"),
+        };
+        let own = if each(v) { &a.shape[1..] } else { &a.shape[..] };
+        let at = match (each(v), own.is_empty()) {
+            (true, false) => i.to_owned(),
+            (true, true) => format!("{i} / {one}"),
+            (false, false) => format!("{i} % {one}"),
+            (false, true) => "0u".to_owned(),
+        };
+        if !own.is_empty() && own != inner {
+            return not_here("arrays of different shapes");
+        }
+        let slot = e.slot(&a, false)?;
+        let x = e.define("v", &crate::wgsl::load(slot, a.scalar, &at));
+        e.bind(v, Place::Number(a.scalar, x));
+    }
+    Ok(())
+}
+
+fn launch_all(gpu: &Gpu, e: Emit<'_>, n: usize) -> Res<()> {
+    let w = e.finish(THREADS, "");
+    gpu.launch(&w.kernel, &w.bound(), &w.words, u32::try_from(n).map_or_else(|_| not_here("more than 2³² numbers"), Ok)?.div_ceil(THREADS))
+}

@@ -38,6 +38,7 @@ struct Function {
     gpu: Rc<Gpu>,
     program: Rc<Program>,
     f: FnId,
+    ready: exec::Prepared,
 }
 
 /// A value on the device, of a type that is an array.
@@ -72,7 +73,9 @@ impl Device for Opened {
     }
 
     fn prepare(&self, program: Program, f: FnId) -> Result<Rc<dyn Prepared>, String> {
-        Ok(Rc::new(Function { gpu: self.0.clone(), program: Rc::new(program), f }))
+        exec::fits(&program, f)?;
+        let ready = exec::Prepared::new(&program, f);
+        Ok(Rc::new(Function { gpu: self.0.clone(), program: Rc::new(program), f, ready }))
     }
 
     fn wait(&self) -> Result<(), Refusal> {
@@ -92,7 +95,7 @@ impl Prepared for Function {
         let results: Vec<&Ty> = f.body.results.iter().chain(&f.body.lin_results).map(|v| f.ty(*v)).collect();
         let run = || {
             let args = args.iter().zip(params).map(|(v, t)| sent(&self.gpu, v, t)).collect::<Res<Vec<_>>>()?;
-            let made = exec::run(&self.gpu, &self.program, self.f, &args)?;
+            let made = self.ready.run(&self.gpu, &args)?;
             let outs = made.into_iter().zip(results).map(|(v, t)| received(&self.gpu, &self.program, v, t)).collect::<Res<Vec<_>>>()?;
             if self.gpu.is_doubtful() {
                 self.gpu.wait()?;
@@ -189,6 +192,19 @@ fn first(gpu: &Gpu, a: &Array) -> Res<Value> {
 }
 
 impl Held {
+    /// The boxes of an array that has their axes behind its own.
+    fn boxes(&self, a: &Array) -> Res<Vec<exec::Value>> {
+        let rank = self.ty.rank() as usize;
+        let Some((outer, inner)) = a.shape.split_at_checked(rank) else { return not_here("boxes of another shape than their type says") };
+        let bytes = inner.iter().product::<usize>() as u64 * a.scalar.bytes();
+        let one = |k: usize| {
+            let row = self.gpu.empty(a.scalar, inner.to_vec())?;
+            self.gpu.copy_into(&a.buffer, k as u64 * bytes, &row.buffer, 0, bytes)?;
+            Ok(exec::Value::Array(row))
+        };
+        (0..outer.iter().product::<usize>()).map(one).collect()
+    }
+
     fn rows(&self, rows: &[exec::Value]) -> Res<Buf> {
         let Ty::Array(elem, _) = &self.ty else { return not_here("rows of what has none") };
         let program = self.program.clone().unwrap_or_default();
@@ -199,6 +215,7 @@ impl Held {
 impl Remote for Held {
     fn download(&self) -> Result<Buf, Box<error::Error>> {
         let read = match &self.value {
+            exec::Value::Array(a) if self.kind() == Kind::Boxed => self.boxes(a).and_then(|rows| self.rows(&rows)),
             exec::Value::Array(a) => self.gpu.read(a).and_then(|d| match d {
                 Data::F64(x) => Ok(Buf::F64(x)),
                 Data::F32(x) => Ok(Buf::F32(x)),

@@ -9,8 +9,6 @@ pub enum OnGpu {
     Number,
     /// It is of arrays, and has kernels here.
     Kernels,
-    /// It is of arrays, and is left to the CPU as long as nobody has written kernels for it.
-    NotYet,
     /// It is none of the IR's: functions of functions, derivatives and the like are resolved before.
     Resolved,
     /// The CPU does it, since only the CPU can.
@@ -19,7 +17,7 @@ pub enum OnGpu {
 
 /// What becomes of a primitive.
 pub fn on_gpu(p: Prim) -> OnGpu {
-    use OnGpu::{Cpu, Kernels, NotYet, Number, Resolved};
+    use OnGpu::{Cpu, Kernels, Number, Resolved};
     use Prim as P;
     match p {
         P::Add | P::Sub | P::Mul | P::Div | P::IntDiv | P::Rem | P::Pow | P::Neg | P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge | P::Not | P::Sin | P::Cos | P::Tan
@@ -29,8 +27,8 @@ pub fn on_gpu(p: Prim) -> OnGpu {
         P::MatMul | P::Matmul | P::Append | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Scatter | P::Gather | P::Iota | P::Replicate | P::Rotate | P::Reverse
         | P::Concat | P::Take | P::Drop | P::First | P::Last | P::Len | P::Shape | P::Rank | P::Reshape | P::Flatten | P::Sort | P::Argsort | P::Sum | P::Dot
         | P::TransposeArray | P::Minimum | P::Maximum | P::Argmin | P::Argmax | P::Map | P::Map2 | P::Map3 | P::Prod | P::Mean
-        | P::Variance | P::Cumsum | P::Cumprod | P::Outer | P::Norm | P::Any | P::All | P::Diag | P::Trace | P::Stack => Kernels,
-        P::Where | P::Range | P::Linspace | P::Eye | P::Split | P::RandUniform | P::RandNormal | P::RandInt | P::RandKey | P::RandSplit => NotYet,
+        | P::Variance | P::Cumsum | P::Cumprod | P::Outer | P::Norm | P::Any | P::All | P::Diag | P::Trace | P::Stack
+        | P::Where | P::Range | P::Linspace | P::Eye | P::Split | P::RandUniform | P::RandNormal | P::RandInt | P::RandKey | P::RandSplit => Kernels,
         P::PowInt | P::Pi | P::E | P::Inf | P::Nan | P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Filter | P::Partition | P::SortBy | P::Fold | P::Foldr | P::Invertible
         | P::Fst | P::Snd | P::Zero | P::Ravel | P::Unravel | P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian
         | P::Jacfwd | P::Jacrev | P::Hessian | P::Hvp | P::Checkpoint | P::CustomJvp | P::CustomVjp | P::Engine | P::Gradcheck | P::GradWith | P::ValueAndGradWith

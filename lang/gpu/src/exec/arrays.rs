@@ -1,19 +1,19 @@
 //! Operations on whole arrays.
 
-use super::numbers::{lit, val};
 use super::{Exec, Frame, Value, kind};
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, not_here};
-use crate::{index, pointwise, product, shape, soac, sort};
-use adl_ir::{Function, Lit, Op, Stmt, Ty, Val, Var};
-use adl_prim::{Bin, Prim};
+use crate::{contract, find, index, product, rows, shape, soac};
+use adl_ir::{Contract, Function, Lit, Op, Stmt, Ty, Var};
+use adl_prim::Bin;
 use std::rc::Rc;
 
 impl<'a> Exec<'a> {
     /// The shape of a value that is an array.
-    fn shape(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
+    pub(super) fn shape(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
         match fr.get(v)? {
-            Value::Array(a) => Ok(a.shape.clone()),
+            // What is in boxes has axes of its own.
+            Value::Array(a) => Ok(a.shape.iter().take(fr.rank(v) as usize).copied().collect()),
             Value::Ints(x) => Ok(vec![x.len()]),
             Value::Data(_, boxes) if fr.rank(v) > 0 => Ok(vec![boxes.len()]),
             Value::Number(_) | Value::Data(..) | Value::Absent => not_here("the shape of what has none"),
@@ -21,7 +21,7 @@ impl<'a> Exec<'a> {
     }
 
     /// Ints, read from the device if they are there.
-    fn ints(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
+    pub(super) fn ints(&self, fr: &Frame<'a>, v: Var) -> Res<Vec<usize>> {
         let read = match fr.get(v)? {
             Value::Ints(x) => (**x).clone(),
             Value::Array(a) => match self.gpu.read(a)? {
@@ -74,7 +74,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    fn zeros(&self, scalar: Scalar, extents: Vec<usize>) -> Res<Array> {
+    pub(super) fn zeros(&self, scalar: Scalar, extents: Vec<usize>) -> Res<Array> {
         let zero = match scalar {
             Scalar::F64 => Lit::F64(0.0),
             Scalar::F32 => Lit::F32(0.0),
@@ -84,7 +84,7 @@ impl<'a> Exec<'a> {
         self.spread(&self.device_number(&zero)?, extents)
     }
 
-    fn spread(&self, a: &Array, extents: Vec<usize>) -> Res<Array> {
+    pub(super) fn spread(&self, a: &Array, extents: Vec<usize>) -> Res<Array> {
         shape::replicate(self.gpu, extents.iter().product(), a)?.reshaped(extents)
     }
 
@@ -99,11 +99,7 @@ impl<'a> Exec<'a> {
             Op::Dim(a, axis) => self.shape(fr, *a).and_then(|s| s.get(*axis as usize).map_or_else(|| not_here("an axis that is not there"), |n| Ok(int(*n)))),
             Op::Shape(a) if matches!(fr.get(*a)?, Value::Absent) => Ok(Value::Absent),
             Op::Shape(a) => self.shape(fr, *a).map(|s| Value::Ints(Rc::new(s.iter().map(|n| *n as i64).collect()))),
-            Op::Count(a) => match fr.get(*a)? {
-                Value::Absent => Ok(int(0)),
-                Value::Data(..) => not_here("elements in boxes"),
-                _ => self.shape(fr, *a).map(|s| int(s.iter().product())),
-            },
+            Op::Count(a) => count(fr.get(*a)?).map(int),
             Op::Con { tag, fields, .. } => Ok(Value::Data(*tag, Rc::new(fr.all(fields)?))),
             Op::Stack { elems, .. } => {
                 let all = fr.all(elems)?;
@@ -134,6 +130,9 @@ impl<'a> Exec<'a> {
 
     /// An array with something added or replaced.
     pub(super) fn updated(&mut self, fr: &mut Frame<'a>, op: &Op, own: Value, out: Var) -> Res<Value> {
+        if !fr.f.ty(out).scalar().is_flat() && !matches!(own, Value::Array(_)) {
+            return self.updated_boxes(fr, op, own);
+        }
         let (a, at, v) = match op {
             Op::IndexAdd { v, .. } | Op::SliceAdd { v, .. } | Op::GatherAdd { v, .. } if matches!(fr.get(*v)?, Value::Absent) => return Ok(own),
             Op::IndexAdd { at, v, shape, .. } => {
@@ -159,11 +158,40 @@ impl<'a> Exec<'a> {
             }
             Op::GatherAdd { at, v, shape, .. } => {
                 let (a, at, v) = (self.accumulator(fr, own, *shape, out)?, self.array(fr, *at)?, self.array(fr, *v)?);
+                if shape.is_none() {
+                    rows::in_bounds(self.gpu, &at, a.shape.first().copied().unwrap_or(0))?;
+                }
                 return index::gather_add(self.gpu, &a, &at, &v).map(Value::Array);
             }
             _ => return not_here("no update"),
         };
         self.replaced(a, at, &v).map(Value::Array)
+    }
+
+    /// Boxes with one of them replaced, or something added to one.
+    fn updated_boxes(&mut self, fr: &mut Frame<'a>, op: &Op, own: Value) -> Res<Value> {
+        let (Op::IndexAdd { at, v, shape, .. } | Op::IndexSet { at, v, shape, .. }) = op else { return not_here("parts of arrays of boxes") };
+        let (at, v) = (self.indices(fr, at)?, fr.get(*v)?.clone());
+        let mut boxes = match (own, shape) {
+            (Value::Data(_, boxes), _) => boxes.to_vec(),
+            (Value::Absent, Some(s)) if self.ints(fr, *s)?.len() == 1 => vec![Value::Absent; self.ints(fr, *s)?[0]],
+            _ => return not_here("the elements of an absent zero"),
+        };
+        let Some(place) = at.first().and_then(|i| usize::try_from(*i).ok()).filter(|i| *i < boxes.len() && at.len() == 1) else { return Err(bounds()) };
+        boxes[place] = match op {
+            Op::IndexAdd { .. } => self.vector(&Op::Bin(Bin::Add, Var(0), Var(0)), &[boxes[place].clone(), v])?,
+            _ => v,
+        };
+        Ok(Value::Data(0, Rc::new(boxes)))
+    }
+
+    fn contraction(&self, fr: &Frame<'a>, c: &Contract, out: Var) -> Res<Array> {
+        let size = |v: Var| self.int(fr, v).map(|n| n.max(0) as usize);
+        let [n, m, k] = [size(c.size[0])?, size(c.size[1])?, size(c.size[2])?];
+        if [c.a, c.b].iter().any(|v| matches!(fr.get(*v), Ok(Value::Absent))) {
+            return self.zeros(Scalar::F64, if fr.rank(out) == 1 { vec![m] } else { vec![n, m] });
+        }
+        contract::contract(self.gpu, (&self.array(fr, c.a)?, &self.array(fr, c.b)?), c.turned, [n, m, k], c.terms)
     }
 
     /// Arrays whose elements stand elsewhere, and products.
@@ -180,6 +208,7 @@ impl<'a> Exec<'a> {
             Op::Reverse(a) => shape::reverse(g, &array(a)?)?,
             Op::Rotate { n, a } => shape::rotate(g, self.int(fr, *n)?, &array(a)?)?,
             Op::Concat { a, b, .. } => shape::concat(g, &array(a)?, &array(b)?)?,
+            Op::Reshape { a, .. } if !fr.f.ty(*a).scalar().is_flat() => return not_here("boxes in another shape"),
             Op::Reshape { a, to, .. } => array(a)?.reshaped(self.ints(fr, *to)?)?,
             Op::Transpose(a) => shape::transpose(g, &array(a)?)?,
             Op::Replicate { n, a } => shape::replicate(g, self.size(fr, *n)?, &array(a)?)?,
@@ -196,80 +225,12 @@ impl<'a> Exec<'a> {
                 let extents = [a.shape.clone(), b.shape.clone()].concat();
                 product::matmul(g, &a.reshaped(vec![a.len(), 1])?, &b.reshaped(vec![1, b.len()])?)?.reshaped(extents)?
             }
+            Op::Contract(c) => self.contraction(fr, c, out)?,
+            Op::Nonzero(a) => find::places(g, &array(a)?, false)?,
+            Op::Zeros(a) => find::places(g, &array(a)?, true)?,
             Op::Cumsum { a, reverse } => soac::running(g, &array(a)?, Bin::Add, *reverse)?,
             _ => return Err(Error::NotHere(format!("an operation that has no kernel ({})", name(op)))),
         }))
-    }
-
-    /// A built-in.
-    pub(super) fn prim(&mut self, fr: &mut Frame<'a>, p: Prim, args: &[Var], s: &Stmt) -> Res<Vec<Value>> {
-        let values = fr.all(args)?;
-        let g = self.gpu;
-        let one = |a: Res<Array>| a.map(|a| vec![Value::Array(a)]);
-        match (p, args) {
-            (Prim::Assert, [c, ..]) => {
-                if self.holds(fr, *c)? {
-                    return Ok(Vec::new());
-                }
-                Err(Error::Fault(Fault { what: Check::Assertion, span: s.span }))
-            }
-            (Prim::Error, _) => Err(Error::Fault(Fault { what: Check::Assertion, span: s.span })),
-            (Prim::StopGrad | Prim::Id, _) => Ok(values),
-            (Prim::Iota, [n]) => one(shape::iota(g, self.size(fr, *n)?)),
-            (Prim::Sort, [a]) => one(sort::sort(g, &self.array(fr, *a)?)),
-            (Prim::Argsort, [a]) => one(sort::argsort(g, &self.array(fr, *a)?)),
-            (Prim::Scatter, [d, at, v]) => one(index::scatter(g, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?)),
-            (p, [a]) if matches!(fr.get(*a)?, Value::Array(_) | Value::Ints(_)) => {
-                let a = self.array(fr, *a)?;
-                self.of_array(p, &a).map(|v| vec![v])
-            }
-            _ => {
-                // Of numbers alone: as the evaluator has it.
-                let numbers = args.iter().map(|v| self.number(fr, *v).map(|l| val(&l))).collect::<Res<Vec<Val>>>()?;
-                if pointwise::is_pointwise(&s.op) || s.outs.len() != 1 {
-                    return not_here(format!("`{}`", p.name()));
-                }
-                match adl_ir::eval::host::simple(p, &numbers) {
-                    Ok(v) => Ok(vec![Value::Number(lit(&v)?)]),
-                    Err(_) => not_here(format!("`{}`", p.name())),
-                }
-            }
-        }
-    }
-}
-
-impl Exec<'_> {
-    /// A built-in of one array.
-    fn of_array(&mut self, p: Prim, a: &Array) -> Res<Value> {
-        let g = self.gpu;
-        let n = a.shape.first().copied().unwrap_or(0);
-        match p {
-            Prim::Minimum | Prim::Maximum => soac::extreme(g, a, p == Prim::Minimum).map(|[x, _]| Value::Array(x)),
-            Prim::Argmin | Prim::Argmax => soac::extreme(g, a, p == Prim::Argmin).map(|[_, i]| Value::Array(i)),
-            Prim::Diag => shape::diag(g, a).map(Value::Array),
-            Prim::Trace => soac::sum(g, &shape::diag(g, a)?).map(Value::Array),
-            Prim::Any | Prim::All => soac::any(g, a, p == Prim::All).map(Value::Array),
-            Prim::Sum => soac::sum(g, a).map(Value::Array),
-            Prim::Prod => soac::along(g, a, Bin::Mul).map(Value::Array),
-            Prim::Cumsum => soac::running(g, a, Bin::Add, false).map(Value::Array),
-            Prim::Cumprod => soac::running(g, a, Bin::Mul, false).map(Value::Array),
-            Prim::Mean => {
-                let sum = Value::Array(soac::sum(g, a)?);
-                let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
-                self.pair(Bin::Div, sum, Value::Number(n))
-            }
-            Prim::Variance if a.shape.len() == 1 => {
-                let mean = self.of_array(Prim::Mean, a)?;
-                let Value::Array(d) = self.pair(Bin::Sub, Value::Array(a.clone()), mean)? else { return not_here("no array in the place of one") };
-                let Value::Array(squares) = self.pair(Bin::Mul, Value::Array(d.clone()), Value::Array(d))? else { return not_here("no array in the place of one") };
-                self.of_array(Prim::Mean, &squares)
-            }
-            Prim::Norm => {
-                let square = Value::Array(product::dot(g, a, a)?);
-                self.made_of(&[square], |vs| Op::Un(adl_prim::Un::Sqrt, vs[0]))
-            }
-            _ => not_here(format!("`{}`", p.name())),
-        }
     }
 }
 
@@ -292,8 +253,6 @@ fn ty_of(v: &Value) -> Res<Ty> {
 /// The word of an operation without a kernel, for messages.
 fn name(op: &Op) -> &'static str {
     match op {
-        Op::Contract(_) => "a contraction",
-        Op::Nonzero(_) | Op::Zeros(_) => "positions",
         Op::Fields { .. } => "fields of data",
         _ => "arrays",
     }
@@ -301,6 +260,18 @@ fn name(op: &Op) -> &'static str {
 
 fn int(n: usize) -> Value {
     Value::Number(Lit::I64(n as i64))
+}
+
+/// How many numbers there are in boxes and arrays.
+fn count(v: &Value) -> Res<usize> {
+    match v {
+        Value::Absent => Ok(0),
+        Value::Number(_) => Ok(1),
+        Value::Ints(x) => Ok(x.len()),
+        Value::Array(a) => Ok(a.len()),
+        Value::Data(_, boxes) if boxes.iter().any(|b| matches!(b, Value::Data(..))) => not_here("elements in boxes of boxes, or of data"),
+        Value::Data(_, boxes) => boxes.iter().map(count).sum(),
+    }
 }
 
 fn bounds() -> Error {

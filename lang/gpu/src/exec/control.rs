@@ -79,6 +79,12 @@ impl<'a> Exec<'a> {
                 Err(Error::NotHere(_)) => {}
                 Err(e) => return Err(e),
             }
+            drop(env);
+            match self.at_once(fr, l, n) {
+                Ok(made) => return Ok(made),
+                Err(Error::NotHere(_)) => {}
+                Err(e) => return Err(e),
+            }
         }
         if limit.is_some_and(|n| n > TURNS) {
             return not_here("a loop that turns often, and is no kernel");
@@ -153,7 +159,7 @@ impl<'a> Exec<'a> {
         }
     }
 
-    fn elements(&mut self, fr: &Frame<'a>, xs: &[Var], i: i64) -> Res<Vec<Value>> {
+    pub(super) fn elements(&mut self, fr: &Frame<'a>, xs: &[Var], i: i64) -> Res<Vec<Value>> {
         let one = |v: &Var| match fr.get(*v)? {
             Value::Absent => Ok(zero(&fr.f.ty(*v).elem())),
             Value::Ints(x) => x.get(i as usize).map_or_else(|| not_here("an index out of bounds"), |n| Ok(Value::Number(Lit::I64(*n)))),
@@ -168,13 +174,21 @@ impl<'a> Exec<'a> {
         let ty = fr.f.ty(v);
         match out {
             Out::Sum => Ok(x.pop().unwrap_or_else(|| zero(ty))),
-            Out::Boxed => Ok(Value::Data(0, Rc::new(x))),
+            Out::Boxed => Ok(self.boxed(x)),
             Out::Collect if !ty.scalar().is_flat() => Ok(Value::Data(0, Rc::new(x))),
             Out::Collect if x.is_empty() && ty.rank() == 1 => self.gpu.empty(kind(ty)?, vec![0]).map(Value::Array),
             Out::Collect if x.is_empty() && fr.f.linear(v) => Ok(Value::Absent),
             Out::Collect if x.is_empty() => not_here("rows that no turn makes"),
             Out::Collect => self.stacked(&x, ty),
         }
+    }
+
+    /// Boxes: an array with an axis more, where all are arrays of one shape.
+    fn boxed(&mut self, x: Vec<Value>) -> Value {
+        let arrays: Option<Vec<&Array>> = x.iter().map(|v| if let Value::Array(a) = v { Some(a) } else { None }).collect();
+        let alike = arrays.is_some_and(|a| !a.is_empty() && a.windows(2).all(|w| w[0].shape == w[1].shape && w[0].scalar == w[1].scalar));
+        let made = if alike { self.in_a_row(&x).ok() } else { None };
+        made.unwrap_or_else(|| Value::Data(0, Rc::new(x)))
     }
 
     /// Values of one shape as an array.
@@ -186,6 +200,10 @@ impl<'a> Exec<'a> {
         if let (Some(ints), Ok(Scalar::I64)) = (ints, kind(ty)) {
             return Ok(Value::Ints(Rc::new(ints)));
         }
+        self.in_a_row(x)
+    }
+
+    fn in_a_row(&mut self, x: &[Value]) -> Res<Value> {
         let rows = x.iter().map(|v| self.on_device(v)).collect::<Res<Vec<Array>>>()?;
         let Some(first) = rows.first() else { return not_here("an array of nothing") };
         if rows.iter().any(|r| r.shape != first.shape) {

@@ -4,17 +4,25 @@
 //!   until a branch, a loop's condition or an extent asks for them.
 //! - Neighbouring operations on whole arrays of one shape are one kernel ([`crate::pointwise`]); it writes what is read later.
 //! - What is read for the last time is let go, so that its memory serves again and arrays change in place where nobody else has them.
-//! - Where a kernel is [`Error::NotHere`], a loop turns on the host, statement by statement, if it does not turn too often; else the whole
+//! - Where a kernel is [`crate::Error::NotHere`], a loop turns on the host, statement by statement, if it does not turn too often; else the whole
 //!   call is.
 //!
-//! - `numbers`: arithmetic on the host, and numbers of the device. `arrays`: operations on whole arrays. `control`: branches, loops, calls.
+//! - `numbers`: arithmetic on the host, and numbers of the device. `arrays`: operations on whole arrays. `prims`: built-ins. `control`: branches, loops, calls.
 
 mod arrays;
+mod batch;
 mod control;
+mod fits;
 mod numbers;
+mod prepared;
+mod prims;
+mod turns;
+
+pub use fits::fits;
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Error, Res, not_here};
+use crate::lone;
 use crate::pointwise::{self, is_pointwise};
 use crate::queue::Gpu;
 use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Ty, Var};
@@ -31,7 +39,7 @@ pub enum Value {
     Number(Lit),
     /// Ints that the host knows: shapes.
     Ints(Rc<Vec<i64>>),
-    /// On the device.
+    /// On the device. An array of boxes that are all of one shape is one with their axes behind its own.
     Array(Array),
     /// A constructor with its fields.
     Data(u32, Rc<Vec<Value>>),
@@ -39,9 +47,34 @@ pub enum Value {
     Absent,
 }
 
-/// Runs a function.
+/// A function that is ready to run, often.
+#[derive(Debug)]
+pub struct Prepared {
+    program: Program,
+    f: FnId,
+}
+
+impl Prepared {
+    /// Of a function of a program, as `adl_opt::finish` leaves it.
+    pub fn new(program: &Program, f: FnId) -> Prepared {
+        Prepared { program: prepared::ready(program, f), f }
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotHere`] where something is not for a GPU, [`crate::Error::Fault`] where a check fails: the CPU then runs the same.
+    pub fn run(&self, gpu: &Gpu, args: &[Value]) -> Res<Vec<Value>> {
+        Exec { gpu, program: &self.program, calls: 0 }.call(self.f, args.to_vec())
+    }
+}
+
+/// Runs a function once.
+///
+/// # Errors
+/// As [`Prepared::run`].
 pub fn run(gpu: &Gpu, program: &Program, f: FnId, args: &[Value]) -> Res<Vec<Value>> {
-    Exec { gpu, program, calls: 0 }.call(f, args.to_vec())
+    Prepared::new(program, f).run(gpu, args)
 }
 
 struct Exec<'a> {
@@ -119,7 +152,9 @@ impl<'a> Exec<'a> {
         while let Some(s) = b.stmts.get(k) {
             let n = match self.group(fr, &b.stmts[k..]) {
                 0 => {
-                    self.stmt(fr, s, &dies[k])?;
+                    if !self.lone(fr, s, &|v| last.get(&v).is_some_and(|at| *at > k))? {
+                        self.stmt(fr, s, &dies[k])?;
+                    }
                     1
                 }
                 n => {
@@ -176,6 +211,46 @@ impl<'a> Exec<'a> {
         fr.bind(&outs, made.into_iter().map(Value::Array).collect())
     }
 
+    /// Runs a loop with state, or a branch, of numbers alone as a kernel of one thread, if it is one. (Other statements on numbers are kernels that many
+    /// programs share, which compiles sooner than one for each sequence of them.)
+    fn lone(&mut self, fr: &mut Frame<'a>, s: &Stmt, later: &dyn Fn(Var) -> bool) -> Res<bool> {
+        if lone::size(s) > lone::STATEMENTS || !self.is_lone(fr, s) {
+            return Ok(false);
+        }
+        let outs: Vec<Var> = s.outs.iter().copied().filter(|v| later(*v)).collect();
+        let env = self.env(fr, None);
+        let made = match lone::run(self.gpu, self.program, fr.f, &[s], &outs, &env) {
+            Ok(made) => made,
+            Err(Error::NotHere(_)) => return Ok(false),
+            Err(e) => return Err(e),
+        };
+        drop(env);
+        fr.bind(&outs, made.into_iter().map(Value::Array).collect())?;
+        Ok(true)
+    }
+
+    /// Whether a statement is such a loop or branch, and not too long.
+    fn is_lone(&self, fr: &Frame<'a>, s: &Stmt) -> bool {
+        let suits = match &s.op {
+            // What the host knows, it decides.
+            Op::If(c, ..) => !matches!(fr.values.get(c), Some(Value::Number(_))),
+            Op::Loop(l) => !l.init.is_empty(),
+            _ => false,
+        };
+        if !suits {
+            return false;
+        }
+        let mut fine = true;
+        let mut see = |v: Var| fine &= !matches!(fr.values.get(&v), Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent));
+        s.op.each_operand(&mut see);
+        s.op.blocks().into_iter().for_each(|b| turns::reads(b, &mut see));
+        let known = |v: Var| match fr.values.get(&v) {
+            Some(Value::Number(Lit::I64(n))) => Some((*n).max(0) as u64),
+            _ => None,
+        };
+        fine && lone::work(fr.f, s, &known).is_some_and(lone::bearable)
+    }
+
     /// What kernels see of variables: Ints go to the device when they are looked at, and numbers there seem to be vectors where one is asked for.
     fn env<'f>(&'f self, fr: &'f Frame<'a>, vectors: Option<&'f [Var]>) -> impl Fn(Var) -> Option<Operand> + 'f {
         move |v| match fr.values.get(&v)? {
@@ -194,7 +269,7 @@ impl<'a> Exec<'a> {
             Value::Ints(x) => self.gpu.array(&crate::array::Data::I64((**x).clone()), vec![x.len()]),
             Value::Number(l) => self.device_number(l),
             Value::Data(..) => not_here("data in the place of an array"),
-            Value::Absent => not_here("the elements of an absent zero"),
+            Value::Absent => not_here(format!("the elements of an absent zero v{}", v.0)),
         }
     }
 
@@ -248,8 +323,5 @@ fn zero(t: &Ty) -> Value {
 
 /// The kind of an array's numbers.
 fn kind(t: &Ty) -> Res<Scalar> {
-    match (Scalar::of(t.scalar()), t) {
-        (Some(s), _) => Ok(s),
-        (None, _) => Err(Error::NotHere("arrays of arrays, or of data".to_owned())),
-    }
+    Scalar::inside(t).map_or_else(|| not_here("arrays of data"), Ok)
 }

@@ -47,7 +47,11 @@ impl<'a> Exec<'a> {
 
     /// A number, read from the device if it is there.
     pub(super) fn number(&self, fr: &Frame<'a>, v: Var) -> Res<Lit> {
-        match fr.get(v)? {
+        self.number_of(fr.get(v)?)
+    }
+
+    fn number_of(&self, v: &Value) -> Res<Lit> {
+        match v {
             Value::Number(l) => Ok(l.clone()),
             Value::Array(a) if a.shape.is_empty() => Ok(match self.gpu.read(a)? {
                 Data::F64(x) => Lit::F64(x[0]),
@@ -62,7 +66,12 @@ impl<'a> Exec<'a> {
 
     /// An Int.
     pub(super) fn int(&self, fr: &Frame<'a>, v: Var) -> Res<i64> {
-        match self.number(fr, v)? {
+        self.whole_number(fr.get(v)?)
+    }
+
+    /// The Int that a value is.
+    pub(super) fn whole_number(&self, v: &Value) -> Res<i64> {
+        match self.number_of(v)? {
             Lit::I64(n) => Ok(n),
             _ => not_here("no Int in the place of one"),
         }
@@ -106,6 +115,11 @@ impl<'a> Exec<'a> {
 impl Exec<'_> {
     /// An operator on values that may be absent or data: these are vectors, field by field. (The operands that stand in `op` are not looked at.)
     pub(super) fn vector(&mut self, op: &Op, x: &[Value]) -> Res<Value> {
+        if let (Op::Select(..), [c, a, b]) = (op, x)
+            && [a, b].iter().any(|v| matches!(v, Value::Absent | Value::Data(..)))
+        {
+            return self.select_parts(c, a, b);
+        }
         if x.iter().any(|v| matches!(v, Value::Absent)) {
             return absent(op, x);
         }
@@ -121,11 +135,31 @@ impl Exec<'_> {
                 Ok(Value::Data(*t, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone(), c.clone()])?)))
             }
             (Op::Un(adl_prim::Un::Neg, _), [Value::Data(t, a)]) => Ok(Value::Data(*t, Rc::new(fields(self, a.len(), &|k| vec![a[k].clone()])?))),
-            (Op::Select(..), [Value::Number(Lit::Bool(c)), a, b]) => Ok(if *c { a.clone() } else { b.clone() }),
             (_, x) if x.iter().any(|v| matches!(v, Value::Data(..))) => not_here("arithmetic on data"),
             (Op::Bin(b, ..), [p, q]) => self.pair(*b, p.clone(), q.clone()),
             (Op::Un(u, _), [_]) => self.made_of(x, |vs| Op::Un(*u, vs[0])),
             _ => not_here("arithmetic on data"),
+        }
+    }
+}
+
+impl Exec<'_> {
+    /// One of two, of which some are data or absent.
+    fn select_parts(&mut self, c: &Value, a: &Value, b: &Value) -> Res<Value> {
+        let zeros = |exec: &Self, like: &Value| match like {
+            Value::Array(x) => exec.zeros(x.scalar, x.shape.clone()).map(Value::Array),
+            Value::Number(l) => Ok(super::zero(&l.ty())),
+            _ => not_here("a choice between data and what is absent"),
+        };
+        match (c, a, b) {
+            (_, Value::Absent, Value::Absent) => Ok(Value::Absent),
+            (Value::Number(Lit::Bool(c)), ..) => Ok(if *c { a.clone() } else { b.clone() }),
+            (_, Value::Data(..), _) | (_, _, Value::Data(..)) => match self.number_of(c)? {
+                Lit::Bool(c) => Ok(if c { a.clone() } else { b.clone() }),
+                _ => not_here("no Bool in the place of one"),
+            },
+            (_, Value::Absent, b) => self.made_of(&[c.clone(), zeros(self, b)?, b.clone()], |v| Op::Select(v[0], v[1], v[2])),
+            (_, a, _) => self.made_of(&[c.clone(), a.clone(), zeros(self, a)?], |v| Op::Select(v[0], v[1], v[2])),
         }
     }
 }
@@ -149,8 +183,6 @@ fn absent(op: &Op, x: &[Value]) -> Res<Value> {
         (Op::Bin(Bin::Add, ..), [Value::Absent, y]) => Ok(y.clone()),
         (Op::Bin(Bin::Add | Bin::Sub, ..), [y, Value::Absent]) => Ok(y.clone()),
         (Op::Bin(Bin::Mul | Bin::Scale, ..), _) | (Op::Bin(Bin::Div, ..), [Value::Absent, _]) => Ok(Value::Absent),
-        (Op::Select(..), [_, Value::Absent, Value::Absent]) => Ok(Value::Absent),
-        (Op::Select(..), [Value::Number(Lit::Bool(c)), a, b]) => Ok(if *c { a.clone() } else { b.clone() }),
-        _ => not_here("the elements of an absent zero"),
+        (op, _) => not_here(format!("the elements of an absent zero ({op:?})")),
     }
 }

@@ -100,9 +100,6 @@ impl Emit<'_> {
         if !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty() {
             return not_here("linear variables in a kernel");
         }
-        if l.outs.contains(&Out::Boxed) {
-            return not_here("arrays of different shapes that a loop inside of a kernel collects");
-        }
         let inits = l.init.iter().map(|v| self.number(*v)).collect::<Res<Vec<_>>>()?;
         let mut t = Turning { vars: Vec::new(), outs: l.outs.clone(), made: vec![None; l.outs.len()], carried: inits.len() };
         for (s, x) in inits {
@@ -195,7 +192,7 @@ impl Emit<'_> {
                     let x = self.bin(Bin::Add, s, &to, x)?;
                     self.line(&format!("{to} = {x};"));
                 }
-                (Some(Out::Collect), _) => {
+                (Some(Out::Collect | Out::Boxed), _) => {
                     let Some(n) = n else { return not_here("what a loop of unknown length collects") };
                     let memory = self.scratch(e.scalar(), &[vec![n.to_owned()], e.dims().to_vec()].concat())?;
                     let row = self.row(&memory, i);

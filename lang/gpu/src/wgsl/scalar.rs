@@ -218,7 +218,7 @@ impl Emit<'_> {
         match on_gpu(p) {
             OnGpu::Number => {}
             OnGpu::Cpu(why) => return not_here(format!("`{}`: {why}", p.name())),
-            OnGpu::Kernels | OnGpu::NotYet | OnGpu::Resolved => return not_here(format!("`{}` inside of a kernel", p.name())),
+            OnGpu::Kernels | OnGpu::Resolved => return not_here(format!("`{}` inside of a kernel", p.name())),
         }
         let one = |s, t| Ok(vec![(s, t)]);
         match (p, args) {

@@ -87,6 +87,11 @@ impl Emit<'_> {
         Ok(())
     }
 
+    /// The array of a number that the kernel writes.
+    pub fn written(&self, slot: usize) -> Option<Array> {
+        self.slots.get(slot).filter(|s| s.write).map(|s| s.array.clone())
+    }
+
     /// How many arrays the kernel has.
     pub fn arrays(&self) -> usize {
         self.slots.len()

@@ -1,6 +1,8 @@
 //! A device for tests. Where there is no adapter, Mesa's software one is installed; where that fails the tests do.
 #![allow(dead_code)]
 
+pub mod values;
+
 use adl_gpu::Gpu;
 use std::process::Command;
 use std::sync::Once;

@@ -1,0 +1,74 @@
+//! Contractions: sums of products of two matrices' numbers, of which either may lie turned.
+
+use crate::array::{Array, Scalar};
+use crate::error::{Check, Error, Fault, Res, not_here};
+use crate::fold::{Maker, Operator};
+use crate::queue::Gpu;
+use crate::wgsl::Emit;
+use crate::{product, shape};
+use adl_ir::{Function, Program, Terms};
+use adl_prim::Bin;
+
+/// Rows, columns and terms from which matrices are turned for the kernel of products, which goes by tiles.
+const LARGE: usize = 16;
+
+/// `Σ l. a[i, l] · b[j, l]` for `n` rows of the one, `m` of the other and `k` terms; `turned`: of which the first index runs over the terms. Of a
+/// vector `a` the result is one.
+///
+/// # Errors
+/// [`Error::Fault`] where a factor is too small.
+pub fn contract(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usize; 3], terms: Terms) -> Res<Array> {
+    let vector = a.shape.len() == 1;
+    if a.scalar != Scalar::F64 || b.scalar != Scalar::F64 || a.shape.len() > 2 || b.shape.len() != 2 {
+        return not_here("a contraction of what are no matrices of Floats");
+    }
+    let n = if vector { 1 } else { n };
+    let reaches = |x: &Array, turned: bool, rows: usize| match x.shape[..] {
+        [l] => l >= k,
+        [i, l] if turned => l >= rows && i >= k,
+        [i, l] => i >= rows && l >= k,
+        _ => false,
+    };
+    if n * m * k > 0 && !(reaches(a, turned[0], n) && reaches(b, turned[1], m)) {
+        return Err(Error::Fault(Fault { what: Check::Bounds, span: Default::default() }));
+    }
+    let extents = if vector { vec![m] } else { vec![n, m] };
+    let exact = |x: &Array, turned: bool, rows: usize| x.shape == if turned { [k, rows] } else { [rows, k] };
+    if terms == Terms::Mul && n.min(m).min(k) >= LARGE && exact(a, turned[0], n) && exact(b, turned[1], m) {
+        let (a, b) = (if turned[0] { shape::transpose(gpu, a)? } else { a.clone() }, if turned[1] { b.clone() } else { shape::transpose(gpu, b)? });
+        return product::matmul(gpu, &a, &b);
+    }
+    sums(gpu, (a, b), turned, [n, m, k], terms)?.reshaped(extents)
+}
+
+/// Each as a sum of its own.
+fn sums(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usize; 3], terms: Terms) -> Res<Array> {
+    let (program, function) = (Program::default(), Function::default());
+    let op = Operator {
+        kinds: vec![Scalar::F64],
+        combine: &|e, x, y| e.bin(Bin::Add, Scalar::F64, &x[0], &y[0]).map(|t| vec![t]),
+        neutral: &|e| Ok(vec![e.zero(Scalar::F64)]),
+        prepare: &|_| Ok(()),
+    };
+    let from = |e: &mut Emit<'_>, row: &str, l: &str| {
+        let columns = e.word(m as u32);
+        let mut number = |x: &Array, turned: bool, i: &str| -> Res<String> {
+            let (slot, wide) = (e.slot(x, false)?, e.word(x.shape.last().map_or(1, |n| *n as u32)));
+            let at = match (x.shape.len(), turned) {
+                (1, _) => l.to_owned(),
+                (_, true) => format!("{l} * {wide} + {i}"),
+                (_, false) => format!("{i} * {wide} + {l}"),
+            };
+            Ok(e.define("c", &format!("a{slot}[{at}]")))
+        };
+        let (x, y) = (number(a, turned[0], &format!("({row} / {columns})"))?, number(b, turned[1], &format!("({row} % {columns})"))?);
+        let term = match terms {
+            Terms::Mul => e.bin(Bin::Mul, Scalar::F64, &x, &y)?,
+            Terms::Scale => e.bin(Bin::Scale, Scalar::F64, &x, &y)?,
+            Terms::Scaled => e.bin(Bin::Scale, Scalar::F64, &y, &x)?,
+        };
+        Ok(vec![e.define("c", &term)])
+    };
+    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, n * m, k, &from)?;
+    Ok(outs.remove(0))
+}

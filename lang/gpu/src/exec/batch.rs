@@ -1,0 +1,434 @@
+//! Operations in all turns of a loop at once (see `turns`).
+
+use super::turns::{Batch, Turned, extents};
+use super::{Exec, Frame, Value};
+use crate::array::{Array, Operand, Scalar};
+use crate::error::{Res, not_here};
+use crate::pointwise::{self, InTurns, is_pointwise};
+use crate::rows::{self, Factor, Many};
+use crate::table::{OnGpu, on_gpu};
+use crate::{index, product, shape, soac};
+use adl_ir::{Function, Lit, Op, Program, Soac, SoacKind, Stmt, Var};
+use adl_prim::{Bin, Prim};
+use std::collections::HashMap;
+
+/// Whether an operation may be done element by element.
+fn elementwise(op: &Op) -> bool {
+    match op {
+        Op::Lit(_) | Op::Dup(_) | Op::Drop(_) => false,
+        Op::Prim(p, _) => on_gpu(*p) == OnGpu::Number && !matches!(p, Prim::Assert),
+        op => is_pointwise(op),
+    }
+}
+
+impl<'a> Exec<'a> {
+    /// How many statements at the front are done element by element, on arrays of one shape.
+    pub(super) fn alike(&self, fr: &Frame<'a>, stmts: &[Stmt], t: &Batch) -> usize {
+        let mut made: HashMap<Var, Vec<usize>> = HashMap::new();
+        let mut one: Option<Vec<usize>> = None;
+        let fits = |s: &&Stmt| {
+            if matches!(s.op, Op::Lit(_)) && !made.is_empty() {
+                return true;
+            }
+            if !elementwise(&s.op) || !s.lin_outs.is_empty() && s.outs.is_empty() {
+                return false;
+            }
+            let (mut vars, mut own, mut each, mut fine) = (Vec::new(), Vec::new(), false, true);
+            s.op.each_operand(&mut |v| vars.push(v));
+            for v in &vars {
+                let shape = match (made.get(v), t.each.get(v), fr.values.get(v)) {
+                    (Some(s), ..) => s.clone(),
+                    (None, Some(Turned::Each(a)), _) => a.shape[1..].to_vec(),
+                    (None, None, Some(Value::Array(a))) => a.shape.clone(),
+                    (None, None, Some(Value::Ints(x))) => vec![x.len()],
+                    (None, None, Some(Value::Number(l))) if !matches!(l, Lit::Str(_)) => Vec::new(),
+                    _ => return false,
+                };
+                each |= made.contains_key(v) || t.each.contains_key(v);
+                fine &= shape.is_empty() || own.is_empty() || own == shape;
+                if !shape.is_empty() {
+                    own = shape;
+                }
+            }
+            // A Bool, or a number, chooses between whole arrays: the turns' own shape is that of the result.
+            fine &= each && *one.get_or_insert_with(|| own.clone()) == own && (own.is_empty() || !matches!(s.op, Op::Prim(..)));
+            if fine {
+                made.extend(s.outs.iter().chain(&s.lin_outs).map(|o| (*o, own.clone())));
+            }
+            fine
+        };
+        let n = stmts.iter().take_while(fits).count();
+        // Literals are bound already.
+        n - stmts[..n].iter().rev().take_while(|s| matches!(s.op, Op::Lit(_))).count()
+    }
+
+    /// Runs such statements as one kernel, which writes what `later` says is read.
+    pub(super) fn alike_at_once(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], t: &mut Batch, later: &dyn Fn(Var) -> bool) -> Res<()> {
+        let outs: Vec<Var> = stmts.iter().filter(|s| !matches!(s.op, Op::Lit(_))).flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().filter(|v| later(*v)).collect();
+        if outs.is_empty() {
+            return Ok(());
+        }
+        let mut inner: Vec<usize> = Vec::new();
+        for s in stmts {
+            let mut vars = Vec::new();
+            s.op.each_operand(&mut |v| vars.push(v));
+            for v in vars.iter().filter(|v| t.each.contains_key(v) || fr.values.contains_key(v)) {
+                if let Ok(shape) = self.shape_in_turns(fr, t, *v) && !shape.is_empty() {
+                    inner = shape;
+                }
+            }
+        }
+        let own = self.env(fr, None);
+        let env = |v: Var| match t.each.get(&v) {
+            Some(Turned::Each(a)) => Some(Operand::Array(a.clone())),
+            Some(_) => None,
+            None => own(v),
+        };
+        let made = pointwise::in_turns(self.gpu, self.program, fr.f, stmts, &outs, &env, &InTurns { n: t.n, inner: &inner, each: &|v| t.each.contains_key(&v) })?;
+        outs.into_iter().zip(made).for_each(|(v, a)| {
+            t.each.insert(v, Turned::Each(a));
+        });
+        Ok(())
+    }
+
+    /// An operator on what are no variables: element by element.
+    fn applied(&self, n: usize, op: impl FnOnce(&[Var]) -> Op, x: &[Many], out: Scalar) -> Res<Array> {
+        let mut f = Function::default();
+        let of = |s: Scalar| match s {
+            Scalar::F64 => adl_ir::Ty::F64,
+            Scalar::F32 => adl_ir::Ty::F32,
+            Scalar::I64 | Scalar::Word => adl_ir::Ty::I64,
+            Scalar::Bool => adl_ir::Ty::Bool,
+        };
+        let vars: Vec<Var> = x.iter().map(|m| f.fresh(of(m.array.scalar), false)).collect();
+        let r = f.fresh(of(out), false);
+        let stmt = Stmt { outs: vec![r], lin_outs: Vec::new(), op: op(&vars), span: Default::default() };
+        let inner = x.iter().map(Many::inner).find(|s| !s.is_empty()).unwrap_or(&[]).to_vec();
+        let at = |v: Var| vars.iter().position(|w| *w == v);
+        let env = |v: Var| at(v).map(|k| Operand::Array(x[k].array.clone()));
+        let mut made = pointwise::in_turns(self.gpu, &Program::default(), &f, &[stmt], &[r], &env, &InTurns { n, inner: &inner, each: &|v| at(v).is_some_and(|k| x[k].each) })?;
+        Ok(made.remove(0))
+    }
+
+    fn as_many(&self, x: Turned, n: usize) -> Res<Many> {
+        match x {
+            Turned::Same(v) => self.on_device(&v).map(|array| Many { array, each: false }),
+            x => self.spread_out(x, n).map(|array| Many { array, each: true }),
+        }
+    }
+
+    /// The sum of two.
+    pub(super) fn added(&mut self, x: Turned, y: Turned, n: usize) -> Res<Turned> {
+        match (x, y) {
+            (Turned::Same(Value::Absent), z) | (z, Turned::Same(Value::Absent)) => Ok(z),
+            (Turned::Same(x), Turned::Same(y)) => self.pair(Bin::Add, x, y).map(Turned::Same),
+            (x, y) => {
+                let (x, y) = (self.as_many(x, n)?, self.as_many(y, n)?);
+                let scalar = x.array.scalar;
+                self.applied(n, |v| Op::Bin(Bin::Add, v[0], v[1]), &[x, y], scalar).map(Turned::Each)
+            }
+        }
+    }
+
+    /// One or the other, as a Bool of each turn says.
+    pub(super) fn chosen(&mut self, test: &Many, x: Turned, y: Turned, n: usize) -> Res<Turned> {
+        if let (Turned::Same(Value::Absent), Turned::Same(Value::Absent)) = (&x, &y) {
+            return Ok(x);
+        }
+        let (x, y) = (self.as_many(x, n)?, self.as_many(y, n)?);
+        if x.inner() != y.inner() {
+            return not_here("arms of a branch with arrays of different shapes, in turns of a loop");
+        }
+        let scalar = x.array.scalar;
+        self.applied(n, |v| Op::Select(v[0], v[1], v[2]), &[test.clone(), x, y], scalar).map(Turned::Each)
+    }
+
+    /// An operation of which some operand differs from turn to turn.
+    pub(super) fn operation(&mut self, fr: &mut Frame<'a>, op: &Op, outs: &[Var], t: &mut Batch) -> Res<Vec<Turned>> {
+        let same = |v: Value| Ok(vec![Turned::Same(v)]);
+        let each = |a: Res<Array>| a.map(|a| vec![Turned::Each(a)]);
+        match op {
+            Op::Dim(a, k) => match self.shape_in_turns(fr, t, *a)?.get(*k as usize) {
+                Some(n) => same(Value::Number(Lit::I64(*n as i64))),
+                None => not_here("an axis that is not there"),
+            },
+            Op::Shape(a) => {
+                let shape = self.shape_in_turns(fr, t, *a)?;
+                same(extents(&shape[..(fr.rank(*a) as usize).min(shape.len())]))
+            }
+            Op::Count(a) => same(Value::Number(Lit::I64(self.shape_in_turns(fr, t, *a)?.iter().product::<usize>() as i64))),
+            Op::Prim(p, args) => self.prim_in_turns(fr, *p, args, t),
+            Op::Soac(s) => self.soac_in_turns(fr, s, t),
+            Op::Dot(..) | Op::MatMul(..) | Op::Outer(..) | Op::Contract(_) => self.products_in_turns(fr, op, t),
+            Op::Stack { elems, .. } => {
+                let all = elems.iter().map(|v| self.many(fr, t, *v)).collect::<Res<Vec<_>>>()?;
+                each(rows::stack(self.gpu, t.n, &all))
+            }
+            Op::Concat { a, b, .. } => each(rows::concat(self.gpu, t.n, &self.many(fr, t, *a)?, &self.many(fr, t, *b)?)),
+            Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => self.updated_in_turns(fr, op, outs, t),
+            op if elementwise(op) => self.with_zeros(fr, op, t),
+            op => each(self.moved_in_turns(fr, op, t)),
+        }
+    }
+
+    /// Arithmetic where an operand is an absent zero.
+    fn with_zeros(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Vec<Turned>> {
+        let mut vars = Vec::new();
+        op.each_operand(&mut |v| vars.push(v));
+        let x = vars.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
+        let absent = |x: &Turned| matches!(x, Turned::Same(Value::Absent));
+        Ok(vec![match (op, &x[..]) {
+            (Op::Bin(Bin::Add, ..), [a, b]) if absent(a) => b.clone(),
+            (Op::Bin(Bin::Add | Bin::Sub, ..), [a, b]) if absent(b) => a.clone(),
+            (Op::Bin(Bin::Sub, ..), [a, b]) if absent(a) => {
+                let b = self.as_many(b.clone(), t.n)?;
+                let scalar = b.array.scalar;
+                Turned::Each(self.applied(t.n, |v| Op::Un(adl_prim::Un::Neg, v[0]), &[b], scalar)?)
+            }
+            (Op::Bin(Bin::Mul | Bin::Scale, ..), [a, b]) if absent(a) || absent(b) => Turned::Same(Value::Absent),
+            (Op::Bin(Bin::Div, ..), [a, _]) if absent(a) => Turned::Same(Value::Absent),
+            (Op::Select(..), [_, a, b]) if absent(a) && absent(b) => Turned::Same(Value::Absent),
+            (Op::Select(..), [c, a, b]) if absent(a) || absent(b) => {
+                let (c, there) = (self.as_many(c.clone(), t.n)?, self.as_many(if absent(a) { b.clone() } else { a.clone() }, t.n)?);
+                let zeros = Many { array: self.zeros(there.array.scalar, there.inner().to_vec())?, each: false };
+                let scalar = there.array.scalar;
+                let x = if absent(a) { [c, zeros, there] } else { [c, there, zeros] };
+                Turned::Each(self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &x, scalar)?)
+            }
+            (_, x) if x.iter().any(absent) => return not_here("the elements of an absent zero"),
+            // Products that were put off, and arrays of shapes that are not those of their neighbours.
+            (Op::Un(u, _), [a]) => {
+                let a = self.as_many(a.clone(), t.n)?;
+                let scalar = a.array.scalar;
+                Turned::Each(self.applied(t.n, |v| Op::Un(*u, v[0]), &[a], scalar)?)
+            }
+            (Op::Bin(b, ..), [p, q]) => {
+                let (p, q) = (self.as_many(p.clone(), t.n)?, self.as_many(q.clone(), t.n)?);
+                let scalar = p.array.scalar;
+                Turned::Each(self.applied(t.n, |v| Op::Bin(*b, v[0], v[1]), &[p, q], scalar)?)
+            }
+            _ => return not_here("arithmetic on arrays of different shapes"),
+        }])
+    }
+
+    fn prim_in_turns(&mut self, fr: &Frame<'a>, p: Prim, args: &[Var], t: &Batch) -> Res<Vec<Turned>> {
+        let g = self.gpu;
+        if p == Prim::Assert {
+            let test = self.each(fr, t, args[0])?;
+            rows::asserted(g, &test)?;
+            return Ok(Vec::new());
+        }
+        if matches!(p, Prim::StopGrad | Prim::Id) {
+            return args.iter().map(|v| self.turned(fr, t, *v)).collect();
+        }
+        let ([arg], Some(_)) = (args, args.first()) else { return not_here(format!("`{}` in turns of a loop", p.name())) };
+        let a = self.each(fr, t, *arg)?;
+        let vector = a.shape.len() == 2;
+        Ok(vec![Turned::Each(match p {
+            Prim::Minimum | Prim::Maximum => rows::extreme(g, &a, p == Prim::Minimum)?[0].clone(),
+            Prim::Argmin | Prim::Argmax => rows::extreme(g, &a, p == Prim::Argmin)?[1].clone(),
+            Prim::Sum => rows::sum(g, &a)?,
+            Prim::Mean => {
+                let (n, sum) = (a.shape[1], rows::sum(g, &a)?);
+                let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
+                let n = Many { array: self.device_number(&n)?, each: false };
+                let scalar = sum.scalar;
+                self.applied(t.n, |v| Op::Bin(Bin::Div, v[0], v[1]), &[Many { array: sum, each: true }, n], scalar)?
+            }
+            Prim::Diag if vector => {
+                let (n, k) = (a.shape[1], a.scalar);
+                let a = Many { array: a, each: true };
+                let made = rows::moved(g, t.n, &a, &[n, n], |e, q| {
+                    let n = e.word(n as u32);
+                    format!("{q} / {n}")
+                })?;
+                // All but the diagonal is zero.
+                let zeros = self.zeros(k, vec![n, n])?;
+                let ones = shape::diag(g, &self.spread(&self.device_number(&Lit::Bool(true))?, vec![n])?)?;
+                self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &[Many { array: ones, each: false }, Many { array: made, each: true }, Many { array: zeros, each: false }], k)?
+            }
+            _ => return not_here(format!("`{}` in turns of a loop", p.name())),
+        })])
+    }
+
+    /// A reduction or scan of the vectors of each turn.
+    fn soac_in_turns(&mut self, fr: &Frame<'a>, s: &Soac, t: &Batch) -> Res<Vec<Turned>> {
+        let mut all = s.neutral.clone();
+        super::turns::reads(&s.op, &mut |v| all.push(v));
+        if all.iter().any(|v| t.each.contains_key(v)) {
+            return not_here("an operator that differs from turn to turn");
+        }
+        let arrays = s.arrays.iter().map(|v| self.each(fr, t, *v)).collect::<Res<Vec<_>>>()?;
+        let Some([_, length]) = arrays.first().map(|a| &a.shape[..]) else { return not_here("a reduction of what is no vector") };
+        if arrays.iter().any(|a| a.shape.len() != 2 || a.shape[1] != *length) {
+            return not_here("arrays of different lengths");
+        }
+        let (env, length) = (self.env(fr, None), *length);
+        let made = soac::rows(self.gpu, self.program, fr.f, s, &env, &arrays, t.n, length)?;
+        let shape = if s.kind == SoacKind::Reduce { vec![t.n] } else { vec![t.n, length] };
+        made.into_iter().map(|a| a.reshaped(shape.clone()).map(Turned::Each)).collect()
+    }
+
+    /// Products of arrays.
+    fn products_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Vec<Turned>> {
+        let (x, y) = match op {
+            Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => (*a, *b),
+            Op::Contract(c) => (c.a, c.b),
+            _ => return not_here("no product"),
+        };
+        let absent = |v: Var| matches!(self.turned(fr, t, v), Ok(Turned::Same(Value::Absent)));
+        if absent(x) || absent(y) {
+            return if matches!(op, Op::Dot(..)) { not_here("the elements of an absent zero") } else { Ok(vec![Turned::Same(Value::Absent)]) };
+        }
+        let (a, b) = (self.many(fr, t, x)?, self.many(fr, t, y)?);
+        let (g, n) = (self.gpu, t.n);
+        let made = match op {
+            Op::Dot(..) => {
+                if a.inner() != b.inner() {
+                    return not_here("an inner product of arrays of different shapes");
+                }
+                let k = a.size();
+                let one = |of| Factor { of, rows: 0, terms: 1 };
+                rows::products(g, n, (one(&a), one(&b)), [1, 1, k], Bin::Mul)?.reshaped(vec![n])?
+            }
+            Op::Outer(..) if a.each && b.each && a.inner().len() == 1 && b.inner().len() == 1 => return Ok(vec![Turned::Outer(a.array, b.array)]),
+            Op::Outer(..) => {
+                let inner = [a.inner(), b.inner()].concat();
+                let one = |of| Factor { of, rows: 1, terms: 0 };
+                rows::products(g, n, (one(&a), one(&b)), [a.size(), b.size(), 1], Bin::Mul)?.reshaped([&[n], &inner[..]].concat())?
+            }
+            Op::MatMul(..) => matrices(g, n, &a, &b)?,
+            _ => return not_here("a contraction in turns of a loop"),
+        };
+        Ok(vec![Turned::Each(made)])
+    }
+
+    fn updated_in_turns(&mut self, fr: &Frame<'a>, op: &Op, outs: &[Var], t: &Batch) -> Res<Vec<Turned>> {
+        let (acc, v, shape) = match op {
+            Op::IndexAdd { acc, v, shape, .. } | Op::IndexSet { acc, v, shape, .. } | Op::SliceAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => (*acc, *v, *shape),
+            _ => return not_here("no update"),
+        };
+        if !fr.f.ty(outs[0]).scalar().is_flat() {
+            return not_here("boxes that change, in turns of a loop");
+        }
+        if matches!(self.turned(fr, t, v)?, Turned::Same(Value::Absent)) && !matches!(op, Op::IndexSet { .. }) {
+            return self.turned(fr, t, acc).map(|x| vec![x]);
+        }
+        let a = match (self.turned(fr, t, acc)?, shape) {
+            (Turned::Same(Value::Absent), Some(s)) => Many { array: self.zeros(super::kind(fr.f.ty(outs[0]))?, self.ints_in_turns(fr, t, s)?)?, each: false },
+            (x, _) => self.as_many(x, t.n)?,
+        };
+        let v = self.many(fr, t, v)?;
+        let keys = |at: &[Var]| at.iter().map(|k| self.many(fr, t, *k)).collect::<Res<Vec<_>>>();
+        let (g, n) = (self.gpu, t.n);
+        Ok(vec![Turned::Each(match op {
+            Op::IndexAdd { at, .. } | Op::IndexSet { at, .. } => {
+                let keys = keys(at)?;
+                if a.inner().get(keys.len()..) != Some(v.inner()) {
+                    return not_here("a part of another shape");
+                }
+                rows::update(g, n, &a, &keys, &v, matches!(op, Op::IndexAdd { .. }))?
+            }
+            Op::SliceAdd { lo, hi, .. } => {
+                let at = |v: Var| self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok));
+                rows::slice_add(g, n, &a, (at(*lo)?, at(*hi)?), &v)?
+            }
+            Op::GatherAdd { at, shape: Some(_), .. } => {
+                let (length, rest) = (a.inner()[0], a.inner()[1..].to_vec());
+                let keys = rows::shifted(g, n, &Many { array: self.each(fr, t, *at)?, each: true }, length)?;
+                let flat = rows::spread(g, n, &a)?.reshaped([&[n * length], &rest[..]].concat())?;
+                let v = rows::spread(g, n, &v)?.reshaped([&[keys.len()], &rest[..]].concat())?;
+                index::gather_add(g, &flat, &keys.reshaped(vec![keys.len()])?, &v)?.reshaped([&[n, length], &rest[..]].concat())?
+            }
+            _ => return not_here("elements added at indices, in turns of a loop"),
+        })])
+    }
+
+    /// Parts of arrays.
+    fn parts_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
+        let (g, n) = (self.gpu, t.n);
+        let many = |v: Var| self.many(fr, t, v);
+        let size = |v: Var| self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok));
+        match op {
+            Op::Index { a, at, .. } => {
+                let (a, keys) = (many(*a)?, at.iter().map(|k| many(*k)).collect::<Res<Vec<_>>>()?);
+                if keys.len() > a.inner().len() { not_here("too many indices") } else { rows::index(g, n, &a, &keys) }
+            }
+            Op::Gather { a, at, shape } => rows::gather(g, n, &many(*a)?, &many(*at)?, shape.is_some()),
+            Op::Slice { a, lo, hi, .. } => {
+                let (a, lo, hi) = (many(*a)?, size(*lo)?, size(*hi)?);
+                if lo > hi || hi > a.inner()[0] {
+                    return not_here("a part that is out of bounds");
+                }
+                let k: usize = a.inner()[1..].iter().product();
+                rows::moved(g, n, &a, &[&[hi - lo], &a.inner()[1..]].concat(), |e, q| format!("{q} + {}", e.word((lo * k) as u32)))
+            }
+            _ => not_here("no part of an array"),
+        }
+    }
+
+    /// Arrays whose elements stand elsewhere.
+    fn moved_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
+        let (g, n) = (self.gpu, t.n);
+        let many = |v: Var| self.many(fr, t, v);
+        let size = |v: Var| self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok));
+        match op {
+            Op::Index { .. } | Op::Gather { .. } | Op::Slice { .. } => self.parts_in_turns(fr, op, t),
+            Op::Reverse(a) => {
+                let a = many(*a)?;
+                let (m, k) = (a.inner()[0], a.inner()[1..].iter().product::<usize>());
+                rows::moved(g, n, &a, a.inner(), |e, q| {
+                    let (m, k) = (e.word(m as u32), e.word(k as u32));
+                    format!("({m} - 1u - {q} / {k}) * {k} + {q} % {k}")
+                })
+            }
+            Op::Transpose(a) => {
+                let a = many(*a)?;
+                let [m, l, ref rest @ ..] = *a.inner() else { return not_here("the transpose of a vector") };
+                let k: usize = rest.iter().product();
+                rows::moved(g, n, &a, &[&[l, m], rest].concat(), |e, q| {
+                    let (m, l, k) = (e.word(m as u32), e.word(l as u32), e.word(k as u32));
+                    format!("(({q} / {k}) % {m} * {l} + ({q} / {k}) / {m}) * {k} + {q} % {k}")
+                })
+            }
+            Op::Replicate { n: m, a } => {
+                let (m, a) = (size(*m)?, many(*a)?);
+                rows::moved(g, n, &a, &[&[m], a.inner()].concat(), |e, q| format!("{q} % {}", e.word(a.size() as u32)))
+            }
+            Op::Spread { a, shape } => rows::moved(g, n, &many(*a)?, &self.ints_in_turns(fr, t, *shape)?, |_, _| "0u".to_owned()),
+            Op::Reshape { a, to, .. } => {
+                let (a, to) = (self.each(fr, t, *a)?, self.ints_in_turns(fr, t, *to)?);
+                a.reshaped([&[n], &to[..]].concat())
+            }
+            Op::Sum { a, .. } => rows::sum(g, &self.each(fr, t, *a)?),
+            Op::Total { a, .. } => {
+                let a = self.each(fr, t, *a)?;
+                rows::sum(g, &a.reshaped(vec![n, a.shape[1..].iter().product()])?)
+            }
+            _ => not_here("an operation that is not done in all turns of a loop at once"),
+        }
+    }
+}
+
+/// Products of matrices and vectors in all turns.
+fn matrices(g: &crate::Gpu, n: usize, a: &Many, b: &Many) -> Res<Array> {
+    let (vector, depth) = (a.inner().len() == 1, b.inner().first().copied().unwrap_or(0));
+    let (r, k) = match *a.inner() {
+        [k] => (1, k),
+        [r, k] => (r, k),
+        _ => return not_here("the product of arrays of more than two axes"),
+    };
+    if k != depth {
+        return not_here("a product of arrays whose extents differ");
+    }
+    let m: usize = b.inner()[1..].iter().product();
+    let shape = [&[n], &a.inner()[..usize::from(!vector)], &b.inner()[1..]].concat();
+    // Rows of all turns are those of one matrix.
+    if a.each && !b.each && n * r > 1 && m > 1 {
+        return product::matmul(g, &a.array.reshaped(vec![n * r, k])?, &b.array.reshaped(vec![k, m])?)?.reshaped(shape);
+    }
+    if !a.each && b.each && m == 1 && !vector && n > 1 {
+        return product::matmul(g, &b.array.reshaped(vec![n, k])?, &shape::transpose(g, &a.array)?)?.reshaped(shape);
+    }
+    rows::products(g, n, (Factor { of: a, rows: k, terms: 1 }, Factor { of: b, rows: 1, terms: m }), [r, m, k], Bin::Mul)?.reshaped(shape)
+}

@@ -1,0 +1,51 @@
+//! What is known before a call: that a function has something in it that no GPU does.
+
+use crate::table::{OnGpu, on_gpu};
+use adl_ir::{Block, FnId, Function, Op, Program, Ty};
+use adl_prim::Prim;
+
+/// Says why a function will not run here ([`crate::Error::NotHere`]), as far as its code shows it: built-ins of the CPU's and operations on texts that are surely
+/// come to, and functions that call themselves, of which each call would be the host's. That nothing is said is no promise.
+///
+/// # Errors
+/// The reason.
+pub fn fits(program: &Program, f: FnId) -> Result<(), String> {
+    visit(program, f, &mut Vec::new(), &mut Vec::new())
+}
+
+fn visit(p: &Program, id: FnId, inside: &mut Vec<FnId>, done: &mut Vec<FnId>) -> Result<(), String> {
+    if inside.contains(&id) {
+        return Err(format!("`{}` calls itself", p.func(id).name));
+    }
+    if done.contains(&id) {
+        return Ok(());
+    }
+    inside.push(id);
+    let f = p.func(id);
+    stacker::maybe_grow(128 * 1024, 1024 * 1024, || block(p, f, &f.body, true, inside, done))?;
+    inside.pop();
+    done.push(id);
+    Ok(())
+}
+
+/// `sure`: whether the block is come to in every call.
+fn block(p: &Program, f: &Function, b: &Block, sure: bool, inside: &mut Vec<FnId>, done: &mut Vec<FnId>) -> Result<(), String> {
+    for s in &b.stmts {
+        match &s.op {
+            Op::Prim(prim, _) if sure => {
+                // An error that the program makes itself is one here, too.
+                if let (OnGpu::Cpu(why), true) = (on_gpu(*prim), *prim != Prim::Error) {
+                    return Err(format!("`{}`: {why}", prim.name()));
+                }
+            }
+            Op::Cmp(_, a, _) if sure && *f.ty(*a) == Ty::Str => return Err("texts are not on a GPU".to_owned()),
+            Op::Call { f, .. } => visit(p, *f, inside, done)?,
+            _ => {}
+        }
+        // Arms and bodies may not be come to.
+        for inner in s.op.blocks() {
+            stacker::maybe_grow(128 * 1024, 1024 * 1024, || block(p, f, inner, false, inside, done))?;
+        }
+    }
+    Ok(())
+}

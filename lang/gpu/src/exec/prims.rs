@@ -1,0 +1,133 @@
+//! Built-ins.
+
+use super::numbers::{lit, val};
+use super::{Exec, Frame, Value};
+use crate::array::{Array, Scalar};
+use crate::error::{Check, Error, Fault, Res, not_here};
+use crate::{draw, find, index, pointwise, product, shape, soac, sort};
+use adl_ir::{Lit, Op, Stmt, Val, Var};
+use adl_prim::{Bin, Prim};
+use std::rc::Rc;
+
+/// Keys that the host makes itself, at most.
+const KEYS: usize = 1024;
+
+impl<'a> Exec<'a> {
+    /// A built-in.
+    pub(super) fn prim(&mut self, fr: &mut Frame<'a>, p: Prim, args: &[Var], s: &Stmt) -> Res<Vec<Value>> {
+        let values = fr.all(args)?;
+        let g = self.gpu;
+        let one = |a: Res<Array>| a.map(|a| vec![Value::Array(a)]);
+        match (p, args) {
+            (Prim::Assert, [c, ..]) => {
+                if self.holds(fr, *c)? {
+                    return Ok(Vec::new());
+                }
+                Err(Error::Fault(Fault { what: Check::Assertion, span: s.span }))
+            }
+            (Prim::Error, _) => Err(Error::Fault(Fault { what: Check::Assertion, span: s.span })),
+            (Prim::StopGrad | Prim::Id, _) => Ok(values),
+            (Prim::Iota, [n]) => one(shape::iota(g, self.size(fr, *n)?)),
+            (Prim::Range, [lo, hi]) => one(find::range(g, self.int(fr, *lo)?, self.int(fr, *hi)?)),
+            (Prim::Linspace, [lo, hi, n]) => one(find::linspace(g, self.float(fr, *lo)?, self.float(fr, *hi)?, self.size(fr, *n)?)),
+            (Prim::Eye, [n]) => {
+                let ones = self.spread(&self.device_number(&Lit::F64(1.0))?, vec![self.size(fr, *n)?])?;
+                one(shape::diag(g, &ones))
+            }
+            (Prim::Sort, [a]) => one(sort::sort(g, &self.array(fr, *a)?)),
+            (Prim::Argsort, [a]) => one(sort::argsort(g, &self.array(fr, *a)?)),
+            (Prim::Scatter, [d, at, v]) => one(index::scatter(g, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?)),
+            (Prim::RandKey | Prim::RandSplit | Prim::RandUniform | Prim::RandNormal | Prim::RandInt, _) => self.random(fr, p, args),
+            (p, [a]) if matches!(fr.get(*a)?, Value::Array(_) | Value::Ints(_)) && fr.rank(*a) > 0 => {
+                let a = self.array(fr, *a)?;
+                self.of_array(p, &a).map(|v| vec![v])
+            }
+            _ => self.of_numbers(fr, p, args, s),
+        }
+    }
+
+    /// Of numbers alone: as the evaluator has it.
+    fn of_numbers(&mut self, fr: &Frame<'a>, p: Prim, args: &[Var], s: &Stmt) -> Res<Vec<Value>> {
+        let numbers = args.iter().map(|v| self.number(fr, *v).map(|l| val(&l))).collect::<Res<Vec<Val>>>()?;
+        if pointwise::is_pointwise(&s.op) || s.outs.len() != 1 {
+            return not_here(format!("`{}`", p.name()));
+        }
+        match adl_ir::eval::host::simple(p, &numbers) {
+            Ok(v) => Ok(vec![Value::Number(lit(&v)?)]),
+            Err(_) => not_here(format!("`{}`", p.name())),
+        }
+    }
+
+    fn float(&self, fr: &Frame<'a>, v: Var) -> Res<f64> {
+        match self.number(fr, v)? {
+            Lit::F64(x) => Ok(x),
+            _ => not_here("no Float in the place of one"),
+        }
+    }
+
+    /// The words of a key.
+    fn key(&self, fr: &Frame<'a>, v: Var) -> Res<draw::Key> {
+        let Value::Data(_, fields) = fr.get(v)? else { return not_here("no key in the place of one") };
+        match &fields[..] {
+            [a, b] => Ok([self.whole_number(a)? as u64, self.whole_number(b)? as u64]),
+            _ => not_here("no key in the place of one"),
+        }
+    }
+
+    /// Random numbers and keys.
+    fn random(&mut self, fr: &Frame<'a>, p: Prim, args: &[Var]) -> Res<Vec<Value>> {
+        let (g, int) = (self.gpu, |w: i64| Value::Number(Lit::I64(w)));
+        Ok(match (p, args) {
+            (Prim::RandKey, [seed]) => draw::key(self.int(fr, *seed)? as u64).map(|w| int(w as i64)).to_vec(),
+            (Prim::RandSplit, [a, b, n]) => {
+                let (key, n) = ([self.int(fr, *a)? as u64, self.int(fr, *b)? as u64], self.size(fr, *n)?);
+                match n <= KEYS {
+                    true => draw::split(key, n).map(|w| Value::Ints(Rc::new(w))).to_vec(),
+                    false => draw::split_there(g, key, n)?.map(Value::Array).to_vec(),
+                }
+            }
+            (Prim::RandUniform, [k, shape]) => vec![Value::Array(draw::uniform(g, self.key(fr, *k)?, self.ints(fr, *shape)?)?)],
+            (Prim::RandNormal, [k, shape]) => vec![Value::Array(draw::normal(g, self.key(fr, *k)?, self.ints(fr, *shape)?)?)],
+            (Prim::RandInt, [k, lo, hi, shape]) => {
+                let bounds = (self.int(fr, *lo)?, self.int(fr, *hi)?);
+                vec![Value::Array(draw::ints(g, self.key(fr, *k)?, bounds, self.ints(fr, *shape)?)?)]
+            }
+            _ => return not_here(format!("`{}`", p.name())),
+        })
+    }
+}
+
+impl Exec<'_> {
+    /// A built-in of one array.
+    fn of_array(&mut self, p: Prim, a: &Array) -> Res<Value> {
+        let g = self.gpu;
+        let n = a.shape.first().copied().unwrap_or(0);
+        match p {
+            Prim::Minimum | Prim::Maximum => soac::extreme(g, a, p == Prim::Minimum).map(|[x, _]| Value::Array(x)),
+            Prim::Argmin | Prim::Argmax => soac::extreme(g, a, p == Prim::Argmin).map(|[_, i]| Value::Array(i)),
+            Prim::Diag => shape::diag(g, a).map(Value::Array),
+            Prim::Trace => soac::sum(g, &shape::diag(g, a)?).map(Value::Array),
+            Prim::Any | Prim::All => soac::any(g, a, p == Prim::All).map(Value::Array),
+            Prim::Sum => soac::sum(g, a).map(Value::Array),
+            Prim::Prod => soac::along(g, a, Bin::Mul).map(Value::Array),
+            Prim::Cumsum => soac::running(g, a, Bin::Add, false).map(Value::Array),
+            Prim::Cumprod => soac::running(g, a, Bin::Mul, false).map(Value::Array),
+            Prim::Mean => {
+                let sum = Value::Array(soac::sum(g, a)?);
+                let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
+                self.pair(Bin::Div, sum, Value::Number(n))
+            }
+            Prim::Variance if a.shape.len() == 1 => {
+                let mean = self.of_array(Prim::Mean, a)?;
+                let Value::Array(d) = self.pair(Bin::Sub, Value::Array(a.clone()), mean)? else { return not_here("no array in the place of one") };
+                let Value::Array(squares) = self.pair(Bin::Mul, Value::Array(d.clone()), Value::Array(d))? else { return not_here("no array in the place of one") };
+                self.of_array(Prim::Mean, &squares)
+            }
+            Prim::Norm => {
+                let square = Value::Array(product::dot(g, a, a)?);
+                self.made_of(&[square], |vs| Op::Un(adl_prim::Un::Sqrt, vs[0]))
+            }
+            _ => not_here(format!("`{}`", p.name())),
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! Turns of a loop that do not depend on each other, all at once: each statement of the body is done for all turns before the next, as an
+//! operation on arrays that have one axis more.
+//!
+//! This is for bodies of operations on whole arrays (products of matrices and vectors, updates, loops with state), where one kernel for the
+//! whole loop ([`crate::nest`]) is not to be had, or has too few threads. What is the same in all turns is done once, as elsewhere.
+//! Of branches whose condition differs from turn to turn both arms are done, if there are no checks in them.
+//!
+//! - Here: blocks and control flow. `batch`: operations.
+
+use super::{Exec, Frame, Value, last_reads};
+use crate::array::Array;
+use crate::error::{Res, not_here};
+use crate::rows::{self, Factor, Many};
+use crate::table::{OnGpu, on_gpu};
+use crate::{product, shape};
+use adl_ir::{Block, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Prim};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// Calls inside of calls, at most, in arms of a branch that both are done.
+const CALLS: usize = 8;
+
+/// Turns of a loop with state inside of such turns, at most: each statement is a kernel in each.
+const STEPS: i64 = 2000;
+
+/// What a variable is in all turns.
+#[derive(Clone, Debug)]
+pub(super) enum Turned {
+    /// The same in all.
+    Same(Value),
+    /// An array, whose first axis counts the turns.
+    Each(Array),
+    /// Products of each number of one with each of another, of which mostly only the sum over the turns is wanted.
+    Outer(Array, Array),
+}
+
+/// Turns that are done at once.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub n: usize,
+    pub each: HashMap<Var, Turned>,
+    /// Functions that are being called.
+    calls: Vec<FnId>,
+}
+
+/// All that a block reads.
+pub(super) fn reads(b: &Block, see: &mut dyn FnMut(Var)) {
+    for s in &b.stmts {
+        s.op.each_operand(&mut *see);
+        s.op.blocks().into_iter().for_each(|b| reads(b, see));
+    }
+    b.results.iter().chain(&b.lin_results).for_each(|v| see(*v));
+}
+
+/// All that a statement reads.
+fn operands(s: &Stmt) -> HashSet<Var> {
+    let mut all = HashSet::new();
+    s.op.each_operand(&mut |v| {
+        all.insert(v);
+    });
+    s.op.blocks().into_iter().for_each(|b| {
+        reads(b, &mut |v| {
+            all.insert(v);
+        })
+    });
+    all
+}
+
+/// Whether a block has checks, which turns that do not come to it must not make.
+fn may_fail(p: &Program, f: &Function, b: &Block, calls: usize) -> bool {
+    b.stmts.iter().any(|s| match &s.op {
+        Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::SliceAdd { .. } | Op::Gather { shape: None, .. } | Op::GatherAdd { .. } | Op::Contract(_) => true,
+        Op::Prim(p, _) => on_gpu(*p) != OnGpu::Number || *p == Prim::Assert,
+        Op::Bin(Bin::IntDiv | Bin::Rem | Bin::Pow, a, _) => *f.ty(*a).scalar() == Ty::I64,
+        Op::Loop(l) if matches!(l.turns, Turns::While(_)) => true,
+        Op::Call { f, .. } if calls == 0 || may_fail(p, p.func(*f), &p.func(*f).body, calls - 1) => true,
+        op => op.blocks().into_iter().any(|b| may_fail(p, f, b, calls)),
+    })
+}
+
+/// Whether a loop carries nothing and is not linear.
+fn free(l: &Loop) -> bool {
+    l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty()
+}
+
+impl<'a> Exec<'a> {
+    /// A loop without state, all turns at once.
+    pub(super) fn at_once(&mut self, fr: &mut Frame<'a>, l: &Loop, n: i64) -> Res<Vec<Value>> {
+        if !free(l) || n == 0 {
+            return not_here("a loop of no turns, or a linear one");
+        }
+        let mut one = Batch { n: 1, ..Batch::default() };
+        let made = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.free_turns(fr, l, n as usize, &mut one))?;
+        let single = |t: Turned| match t {
+            Turned::Same(v) => Ok(v),
+            Turned::Each(a) => a.reshaped(a.shape[1..].to_vec()).map(Value::Array),
+            Turned::Outer(..) => not_here("a product where there is none"),
+        };
+        made.into_iter().map(single).collect()
+    }
+
+    /// The same inside of turns.
+    fn free_turns(&mut self, fr: &mut Frame<'a>, l: &Loop, m: usize, t: &mut Batch) -> Res<Vec<Turned>> {
+        let mut inner = Batch { n: t.n * m, each: HashMap::new(), calls: t.calls.clone() };
+        let mut all = HashSet::new();
+        reads(&l.body, &mut |v| {
+            all.insert(v);
+        });
+        for v in all.iter().filter(|v| t.each.contains_key(v)) {
+            let a = self.each(fr, t, *v)?;
+            inner.each.insert(*v, Turned::Each(rows::repeated(self.gpu, &a, m)?));
+        }
+        for (p, x) in l.body.params.iter().skip(1).zip(&l.xs).filter(|(p, _)| all.contains(p)) {
+            let x = match self.turned(fr, t, *x)? {
+                Turned::Same(Value::Absent) => Turned::Same(super::zero(fr.f.ty(*p))),
+                _ => Turned::Each(self.elements_of_all(fr, t, *x, m)?),
+            };
+            self.tie(fr, &mut inner, *p, x);
+        }
+        if let Some(p) = l.body.params.first().filter(|p| all.contains(p)) {
+            let indices = rows::turns(self.gpu, t.n, m)?;
+            inner.each.insert(*p, Turned::Each(indices));
+        }
+        let made = self.in_turns(fr, &l.body, &mut inner)?;
+        let outs = made.into_iter().zip(&l.outs).map(|(x, o)| self.joined(x, *o, t.n, m)).collect::<Res<Vec<_>>>();
+        outs.map(|mut outs| {
+            outs.push(Turned::Same(Value::Number(Lit::I64(m as i64))));
+            outs
+        })
+    }
+
+    /// The elements that turns inside of turns read.
+    fn elements_of_all(&self, fr: &Frame<'a>, t: &Batch, x: Var, m: usize) -> Res<Array> {
+        let x = self.many(fr, t, x)?;
+        let Some((length, rest)) = x.inner().split_first() else { return not_here("elements of a number") };
+        let rest = rest.to_vec();
+        if *length < m {
+            return not_here("an array that is shorter than a loop");
+        }
+        let whole = if *length == m && t.n == 1 {
+            x.array.clone()
+        } else if *length == m {
+            rows::spread(self.gpu, t.n, &x)?
+        } else {
+            rows::moved(self.gpu, t.n, &x, &[&[m], &rest[..]].concat(), |_, q| q.to_owned())?
+        };
+        whole.reshaped([&[t.n * m], &rest[..]].concat())
+    }
+
+    /// What an output of m turns inside of each of n becomes.
+    fn joined(&self, x: Turned, out: Out, n: usize, m: usize) -> Res<Turned> {
+        let g = self.gpu;
+        match (x, out) {
+            (Turned::Same(Value::Absent), _) => Ok(Turned::Same(Value::Absent)),
+            (Turned::Outer(a, b), Out::Sum) if n == 1 => {
+                let sum = product::matmul(g, &shape::transpose(g, &a)?, &b)?;
+                sum.reshaped([&[1], &sum.shape[..]].concat()).map(Turned::Each)
+            }
+            (Turned::Outer(a, b), Out::Sum) => {
+                let (h, d) = (a.shape[1], b.shape[1]);
+                let (a, b) = (Many { array: a.reshaped(vec![n, m * h])?, each: true }, Many { array: b.reshaped(vec![n, m * d])?, each: true });
+                rows::products(g, n, (Factor { of: &a, rows: 1, terms: h }, Factor { of: &b, rows: 1, terms: d }), [h, d, m], Bin::Mul).map(Turned::Each)
+            }
+            (x, out) => {
+                let a = self.spread_out(x, n * m)?;
+                let a = a.reshaped([&[n, m], &a.shape[1..]].concat())?;
+                if out == Out::Sum { rows::sum(g, &a).map(Turned::Each) } else { Ok(Turned::Each(a)) }
+            }
+        }
+    }
+
+    /// An array for each turn, whatever it was.
+    pub(super) fn spread_out(&self, x: Turned, n: usize) -> Res<Array> {
+        match x {
+            // Kernels read as many as there are turns.
+            Turned::Each(a) if a.shape.first() != Some(&n) => not_here("an array for other turns"),
+            Turned::Each(a) => Ok(a),
+            Turned::Same(v) => rows::spread(self.gpu, n, &Many { array: self.on_device(&v)?, each: false }),
+            Turned::Outer(a, b) => {
+                let (h, d) = (a.shape[1], b.shape[1]);
+                let (a, b) = (Many { array: a, each: true }, Many { array: b, each: true });
+                rows::products(self.gpu, n, (Factor { of: &a, rows: 1, terms: 1 }, Factor { of: &b, rows: 1, terms: 1 }), [h, d, 1], Bin::Mul)
+            }
+        }
+    }
+
+    /// What a variable is.
+    pub(super) fn turned(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Turned> {
+        match t.each.get(&v) {
+            Some(x) => Ok(x.clone()),
+            None => fr.get(v).cloned().map(Turned::Same),
+        }
+    }
+
+    /// An array for each turn.
+    pub(super) fn each(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Array> {
+        self.turned(fr, t, v).and_then(|x| self.spread_out(x, t.n))
+    }
+
+    /// An operand.
+    pub(super) fn many(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Many> {
+        match t.each.get(&v) {
+            Some(x) => self.spread_out(x.clone(), t.n).map(|array| Many { array, each: true }),
+            None => self.array(fr, v).map(|array| Many { array, each: false }),
+        }
+    }
+
+    /// Says what a variable is.
+    fn tie(&self, fr: &mut Frame<'a>, t: &mut Batch, v: Var, x: Turned) {
+        match x {
+            Turned::Same(x) => {
+                t.each.remove(&v);
+                fr.values.insert(v, x);
+            }
+            x => {
+                t.each.insert(v, x);
+            }
+        }
+    }
+
+    /// Runs a block in all turns: its results.
+    fn in_turns(&mut self, fr: &mut Frame<'a>, b: &Block, t: &mut Batch) -> Res<Vec<Turned>> {
+        let last = last_reads(b);
+        let dies = super::dying(b, &last);
+        // Literals are bound before all, so that they do not come between other statements.
+        for s in &b.stmts {
+            if let (Op::Lit(l), [out]) = (&s.op, &s.outs[..]) {
+                fr.values.insert(*out, Value::Number(l.clone()));
+            }
+        }
+        let mut k = 0;
+        while let Some(s) = b.stmts.get(k) {
+            let n = match self.alike(fr, &b.stmts[k..], t) {
+                0 => {
+                    self.step(fr, s, t)?;
+                    1
+                }
+                n => {
+                    self.alike_at_once(fr, &b.stmts[k..k + n], t, &|v| last.get(&v).is_some_and(|at| *at >= k + n))?;
+                    n
+                }
+            };
+            for v in dies[k..k + n].iter().flatten() {
+                t.each.remove(v);
+            }
+            k += n;
+        }
+        b.results.iter().chain(&b.lin_results).map(|v| self.turned(fr, t, *v)).collect()
+    }
+
+    /// Runs one statement in all turns.
+    fn step(&mut self, fr: &mut Frame<'a>, s: &Stmt, t: &mut Batch) -> Res<()> {
+        if matches!(s.op, Op::Lit(_) | Op::Drop(_)) {
+            return Ok(());
+        }
+        if !operands(s).iter().any(|v| t.each.contains_key(v)) {
+            s.outs.iter().chain(&s.lin_outs).for_each(|v| {
+                t.each.remove(v);
+            });
+            return self.stmt(fr, s, &[]);
+        }
+        let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
+        let made = match &s.op {
+            Op::Dup(a) => vec![self.turned(fr, t, *a)?; 2],
+            Op::If(c, a, b) => self.both(fr, *c, (a, b), t)?,
+            Op::Loop(l) => stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.loop_in_turns(fr, l, t))?,
+            Op::Call { f, args, lin_args, .. } => self.call_in_turns(fr, *f, &[args.as_slice(), lin_args].concat(), t)?,
+            op => self.operation(fr, op, &outs, t)?,
+        };
+        if outs.len() > made.len() {
+            return not_here("an operation with fewer results than it should have");
+        }
+        outs.into_iter().zip(made).for_each(|(v, x)| self.tie(fr, t, v, x));
+        Ok(())
+    }
+
+    /// A branch: both arms, where turns go different ways.
+    fn both(&mut self, fr: &mut Frame<'a>, c: Var, (a, b): (&Block, &Block), t: &mut Batch) -> Res<Vec<Turned>> {
+        let Some(test) = t.each.get(&c).cloned() else {
+            let arm = if self.holds(fr, c)? { a } else { b };
+            return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, arm, t));
+        };
+        if may_fail(self.program, fr.f, a, CALLS) || may_fail(self.program, fr.f, b, CALLS) {
+            return not_here("a branch with checks, in turns that go different ways");
+        }
+        let test = Many { array: self.spread_out(test, t.n)?, each: true };
+        let yes = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, a, t))?;
+        let no = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, b, t))?;
+        yes.into_iter().zip(no).map(|(x, y)| self.chosen(&test, x, y, t.n)).collect()
+    }
+
+    /// A loop inside of turns.
+    fn loop_in_turns(&mut self, fr: &mut Frame<'a>, l: &Loop, t: &mut Batch) -> Res<Vec<Turned>> {
+        let Turns::For(n) = l.turns else { return not_here("a loop of unknown length in turns of another") };
+        if t.each.contains_key(&n) || !free(l) {
+            return not_here("loops of different lengths in turns of another");
+        }
+        let n = self.int(fr, n)?.max(0);
+        if l.init.is_empty() && n > 0 {
+            return self.free_turns(fr, l, n as usize, t);
+        }
+        if n > STEPS {
+            return not_here("a loop with state that turns often, in turns of another");
+        }
+        let mut carried = l.init.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
+        let mut made: Vec<Vec<Turned>> = vec![Vec::new(); l.outs.len()];
+        for turn in 0..n {
+            let i = if l.reverse { n - 1 - turn } else { turn };
+            let xs = l.xs.iter().map(|x| self.element_of_each(fr, t, *x, i)).collect::<Res<Vec<_>>>()?;
+            let index = Turned::Same(Value::Number(Lit::I64(i)));
+            l.body.params.iter().zip([vec![index], carried, xs].concat()).for_each(|(p, x)| self.tie(fr, t, *p, x));
+            carried = self.in_turns(fr, &l.body, t)?;
+            let put = carried.split_off(l.init.len());
+            for ((x, kind), made) in put.into_iter().zip(&l.outs).zip(&mut made) {
+                match (kind, made.pop()) {
+                    (Out::Sum, Some(sum)) => made.push(self.added(sum, x, t.n)?),
+                    (_, before) => made.extend(before.into_iter().chain([x])),
+                }
+            }
+        }
+        let ends = made.into_iter().zip(&l.outs).map(|(x, o)| self.ended(x, *o, l.reverse, t.n)).collect::<Res<Vec<_>>>()?;
+        Ok([carried, ends, vec![Turned::Same(Value::Number(Lit::I64(n)))]].concat())
+    }
+
+    /// The element that each turn reads.
+    fn element_of_each(&mut self, fr: &mut Frame<'a>, t: &Batch, x: Var, i: i64) -> Res<Turned> {
+        if !t.each.contains_key(&x) {
+            let mut made = self.elements(fr, &[x], i)?;
+            return Ok(Turned::Same(made.remove(0)));
+        }
+        let x = self.many(fr, t, x)?;
+        let (length, rest) = (x.inner()[0], &x.inner()[1..]);
+        if i as usize >= length {
+            return not_here("an array that is shorter than a loop");
+        }
+        let at = i as usize * rest.iter().product::<usize>();
+        let place = |e: &mut crate::wgsl::Emit<'_>, q: &str| format!("{} + {q}", e.word(at as u32));
+        rows::moved(self.gpu, t.n, &x, rest, place).map(Turned::Each)
+    }
+
+    /// What an output of turns one after the other becomes.
+    fn ended(&self, mut x: Vec<Turned>, out: Out, reverse: bool, n: usize) -> Res<Turned> {
+        if x.is_empty() {
+            return not_here("rows that no turn makes");
+        }
+        if out == Out::Sum {
+            return Ok(x.remove(0));
+        }
+        if reverse {
+            x.reverse();
+        }
+        if x.iter().all(|x| matches!(x, Turned::Same(Value::Absent))) {
+            return Ok(Turned::Same(Value::Absent));
+        }
+        let all = x.into_iter().map(|x| self.spread_out(x, n).map(|array| Many { array, each: true })).collect::<Res<Vec<_>>>()?;
+        rows::stack(self.gpu, n, &all).map(Turned::Each)
+    }
+
+    /// A call, in all turns.
+    fn call_in_turns(&mut self, fr: &mut Frame<'a>, id: FnId, args: &[Var], t: &mut Batch) -> Res<Vec<Turned>> {
+        if t.calls.contains(&id) {
+            return not_here("a function that calls itself, in turns of a loop");
+        }
+        let f = self.program.func(id);
+        let given = args.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
+        let mut own = Frame { f, values: HashMap::new() };
+        let mut inner = Batch { n: t.n, each: HashMap::new(), calls: [&t.calls[..], &[id]].concat() };
+        f.body.params.iter().chain(&f.body.lin_params).zip(given).for_each(|(p, x)| self.tie(&mut own, &mut inner, *p, x));
+        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(&mut own, &f.body, &mut inner))
+    }
+
+    /// The shape that is the same in all turns.
+    pub(super) fn shape_in_turns(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Vec<usize>> {
+        match t.each.get(&v) {
+            Some(Turned::Each(a)) => Ok(a.shape[1..].to_vec()),
+            Some(Turned::Outer(a, b)) => Ok(vec![a.shape[1], b.shape[1]]),
+            _ => self.shape(fr, v),
+        }
+    }
+
+    /// An Int that is the same in all turns.
+    pub(super) fn int_in_turns(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<i64> {
+        if t.each.contains_key(&v) { not_here("extents that differ from turn to turn") } else { self.int(fr, v) }
+    }
+
+    /// Ints that are the same in all turns.
+    pub(super) fn ints_in_turns(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Vec<usize>> {
+        if t.each.contains_key(&v) { not_here("extents that differ from turn to turn") } else { self.ints(fr, v) }
+    }
+}
+
+/// The Ints of a shape.
+pub(super) fn extents(shape: &[usize]) -> Value {
+    Value::Ints(Rc::new(shape.iter().map(|n| *n as i64).collect()))
+}

@@ -1,0 +1,92 @@
+//! Statements on numbers, one after the other, as one kernel of one thread: loops with state whose turns read and write elements, and what is computed
+//! between them. A device is slow at them, but not as slow as a kernel for each statement of each turn is.
+
+use crate::array::{Array, Scalar};
+use crate::error::{Res, not_here};
+use crate::queue::Gpu;
+use crate::wgsl::{Emit, Env, Place, View, packed};
+use adl_ir::{Block, Function, Loop, Op, Out, Program, Stmt, Turns, Var};
+
+/// Operations of one such kernel, at most, as far as the host knows how often loops turn: devices are taken away from kernels that do not end.
+const MOST: u64 = 1 << 24;
+
+/// Statements of one such kernel, at most: compilers take long over more, and it hardly pays.
+pub(crate) const STATEMENTS: usize = 40;
+
+/// How many statements there are in one.
+pub(crate) fn size(s: &Stmt) -> usize {
+    1 + s.op.blocks().into_iter().map(|b| b.stmts.iter().map(size).sum::<usize>()).sum::<usize>()
+}
+
+/// How often a loop is taken to turn of which that is not known.
+const UNKNOWN: u64 = 1 << 12;
+
+/// About how many operations a statement is, if it is of numbers and of elements of arrays alone; `turns` knows extents.
+pub(crate) fn work(f: &Function, s: &Stmt, turns: &dyn Fn(Var) -> Option<u64>) -> Option<u64> {
+    if !s.lin_outs.is_empty() || !s.outs.iter().all(|v| Scalar::of(f.ty(*v)).is_some() || matches!(s.op, Op::Loop(_))) {
+        return None;
+    }
+    let block = |b: &Block| b.stmts.iter().try_fold(1u64, |n, s| stacker::maybe_grow(64 * 1024, 1024 * 1024, || work(f, s, turns)).map(|w| n.saturating_add(w)));
+    match &s.op {
+        Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Lit(_) | Op::Index { .. } | Op::Dim(..) | Op::Dup(_) => Some(1),
+        Op::Prim(p, _) if crate::table::on_gpu(*p) == crate::table::OnGpu::Number => Some(1),
+        Op::If(_, a, b) => Some(block(a)?.saturating_add(block(b)?)),
+        Op::Loop(l) if numbers(f, l) => {
+            let often = match &l.turns {
+                Turns::For(n) => turns(*n).unwrap_or(UNKNOWN),
+                Turns::While(c) => block(c).map(|_| UNKNOWN)?,
+            };
+            Some(often.saturating_mul(block(&l.body)?))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a loop carries numbers, and reads and collects numbers.
+fn numbers(f: &Function, l: &Loop) -> bool {
+    let number = |v: &Var| Scalar::of(f.ty(*v)).is_some();
+    l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.outs.contains(&Out::Boxed) && l.body.params.iter().all(number) && l.body.results.iter().all(number)
+}
+
+/// Whether so much is not too much.
+pub(crate) fn bearable(work: u64) -> bool {
+    work <= MOST
+}
+
+/// Runs statements: these of the variables that they make, numbers as arrays without axes.
+pub(crate) fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[&Stmt], outs: &[Var], env: Env<'_>) -> Res<Vec<Array>> {
+    let mut e = Emit::new(gpu, p, f, env);
+    let one = e.word(1);
+    let b = Block { stmts: stmts.iter().map(|s| (*s).clone()).collect(), ..Block::default() };
+    e.prepare(&b)?;
+    let i = e.define("i", "group * 32u + l");
+    e.lane = Some((i.clone(), 1));
+    e.open(&format!("if {i} < {one} && group < params[0]"));
+    stmts.iter().try_for_each(|s| e.write(s))?;
+    let made = outs.iter().map(|v| kept(gpu, &mut e, *v)).collect::<Res<Vec<_>>>()?;
+    e.close();
+    let w = e.finish(32, "");
+    gpu.launch(&w.kernel, &w.bound(), &w.words, 1)?;
+    Ok(made)
+}
+
+/// Writes what a variable is.
+fn kept(gpu: &Gpu, e: &mut Emit<'_>, v: Var) -> Res<Array> {
+    match e.place(v)? {
+        Place::Number(s, x) => {
+            let a = gpu.empty(s, Vec::new())?;
+            let slot = e.slot(&a, true)?;
+            e.line(&format!("a{slot}[0] = {};", packed(s, &x)));
+            Ok(a)
+        }
+        // Memory of the only thread: its numbers lie one behind the other.
+        Place::View(View { array, dims, base, .. }) => {
+            let extents = dims.iter().map(|d| e.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
+            match (extents, e.written(array)) {
+                (Some(extents), Some(a)) if base == e.lane.as_ref().map_or("", |(l, _)| l) => a.reshaped(extents),
+                _ => not_here("a part of an array that a thread makes"),
+            }
+        }
+        Place::Lazy(_) | Place::Nothing => not_here("what is no number"),
+    }
+}

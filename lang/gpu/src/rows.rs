@@ -1,0 +1,314 @@
+//! Operations on many arrays of one shape at once, which lie one behind the other: what a statement of a loop does in all turns.
+
+use crate::array::{Array, Scalar};
+use crate::error::{Check, Res, not_here};
+use crate::fold::{Maker, Operator};
+use crate::nest::each;
+use crate::queue::Gpu;
+use crate::wgsl::scalar::{compare, is_nan, zero};
+use crate::wgsl::{Emit, load, packed};
+use adl_ir::{Cmp, Function, Program};
+use adl_prim::Bin;
+
+/// An operand: an array for each turn, of which the first axis counts the turns, or one for all.
+#[derive(Clone, Debug)]
+pub(crate) struct Many {
+    pub array: Array,
+    pub each: bool,
+}
+
+impl Many {
+    /// The extents of what a turn has.
+    pub fn inner(&self) -> &[usize] {
+        &self.array.shape[usize::from(self.each)..]
+    }
+
+    /// How many numbers a turn has.
+    pub fn size(&self) -> usize {
+        self.inner().iter().product()
+    }
+
+    /// Where a turn's numbers begin.
+    fn start(&self, e: &mut Emit<'_>, row: &str) -> String {
+        if !self.each {
+            return "0u".to_owned();
+        }
+        let size = e.word(self.size() as u32);
+        format!("{row} * {size}")
+    }
+
+    /// A turn's number at a place.
+    fn load(&self, e: &mut Emit<'_>, row: &str, at: &str) -> Res<String> {
+        let (slot, start) = (e.slot(&self.array, false)?, self.start(e, row));
+        Ok(load(slot, self.array.scalar, &format!("{start} + {at}")))
+    }
+}
+
+/// A kernel that makes `n` arrays of these extents, a thread for each number: `value` is given the turn and the place.
+pub(crate) fn made(gpu: &Gpu, n: usize, scalar: Scalar, inner: &[usize], value: impl FnOnce(&mut Emit<'_>, &str, &str) -> Res<String>) -> Res<Array> {
+    let out = gpu.empty(scalar, [&[n], inner].concat())?;
+    let size: usize = inner.iter().product();
+    each(gpu, out.len(), |e, i| {
+        let size = e.word(size as u32);
+        let (row, at) = (e.define("r", &format!("{i} / {size}")), e.define("q", &format!("{i} % {size}")));
+        let x = value(e, &row, &at)?;
+        let to = e.slot(&out, true)?;
+        e.line(&format!("a{to}[{i}] = {};", packed(scalar, &x)));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Arrays each of whose numbers stands at some place of others.
+pub(crate) fn moved(gpu: &Gpu, n: usize, a: &Many, inner: &[usize], place: impl FnOnce(&mut Emit<'_>, &str) -> String) -> Res<Array> {
+    made(gpu, n, a.array.scalar, inner, |e, row, q| {
+        let at = place(e, q);
+        a.load(e, row, &format!("({at})"))
+    })
+}
+
+/// The same for all turns, for each.
+pub(crate) fn spread(gpu: &Gpu, n: usize, a: &Many) -> Res<Array> {
+    if a.each { Ok(a.array.clone()) } else { moved(gpu, n, a, a.inner(), |_, q| q.to_owned()) }
+}
+
+/// Each turn's numbers `m` times: as turns of a loop inside see them.
+pub(crate) fn repeated(gpu: &Gpu, a: &Array, m: usize) -> Res<Array> {
+    let (n, size): (usize, usize) = (a.shape[0], a.shape[1..].iter().product());
+    let all = Many { array: a.reshaped(vec![a.len()])?, each: false };
+    made(gpu, n * m, a.scalar, &a.shape[1..], |e, row, q| {
+        let (m, size) = (e.word(m as u32), e.word(size as u32));
+        all.load(e, row, &format!("({row} / {m}) * {size} + {q}"))
+    })
+}
+
+/// The index of each turn of a loop of `m` turns, in `n` turns of another.
+pub(crate) fn turns(gpu: &Gpu, n: usize, m: usize) -> Res<Array> {
+    made(gpu, n * m, Scalar::I64, &[], |e, row, _| {
+        let m = e.word(m as u32);
+        Ok(format!("l_of({row} % {m})"))
+    })
+}
+
+/// Indices of one place in arrays of these extents: where it begins, and whether it is in bounds.
+fn place(e: &mut Emit<'_>, row: &str, keys: &[Many], extents: &[usize]) -> Res<(String, String)> {
+    let (mut at, mut inside) = ("0u".to_owned(), "true".to_owned());
+    for (k, n) in keys.iter().zip(extents) {
+        let x = k.load(e, row, "0u")?;
+        let (x, n) = (e.define("i", &x), e.word(*n as u32));
+        inside = e.define("f", &format!("{inside} && {x} >= 0li && {x} < l_of({n})"));
+        at = e.define("k", &format!("{at} * {n} + select(0u, u32({x}), {inside})"));
+    }
+    Ok((at, inside))
+}
+
+fn checked(e: &mut Emit<'_>, inside: &str, only: &str) {
+    let check = e.check(Check::Bounds);
+    e.line(&format!("if {only} && !{inside} {{ fault({check}); }}"));
+}
+
+/// Elements, or parts, at indices.
+pub(crate) fn index(gpu: &Gpu, n: usize, a: &Many, keys: &[Many]) -> Res<Array> {
+    let rest = &a.inner()[keys.len()..];
+    let size: usize = rest.iter().product();
+    made(gpu, n, a.array.scalar, rest, |e, row, q| {
+        let (at, inside) = place(e, row, keys, a.inner())?;
+        checked(e, &inside, "true");
+        let size = e.word(size as u32);
+        a.load(e, row, &format!("{at} * {size} + {q}"))
+    })
+}
+
+/// Elements of the first axis at vectors of indices, or zeros where they are out of bounds.
+pub(crate) fn gather(gpu: &Gpu, n: usize, a: &Many, at: &Many, zeros: bool) -> Res<Array> {
+    let (Some((length, rest)), scalar) = (a.inner().split_first(), a.array.scalar) else { return not_here("elements of a number") };
+    let size: usize = rest.iter().product();
+    made(gpu, n, scalar, &[at.inner(), rest].concat(), |e, row, q| {
+        let (size, length) = (e.word(size as u32), e.word(*length as u32));
+        let key = at.load(e, row, &format!("{q} / {size}"))?;
+        let key = e.define("i", &key);
+        let inside = e.define("f", &format!("{key} >= 0li && {key} < l_of({length})"));
+        if !zeros {
+            checked(e, &inside, "true");
+        }
+        let x = a.load(e, row, &format!("select(0u, u32({key}), {inside}) * {size} + {q} % {size}"))?;
+        Ok(format!("select({}, {x}, {inside})", zero(scalar)))
+    })
+}
+
+/// Arrays with something added or replaced at one place of each.
+pub(crate) fn update(gpu: &Gpu, n: usize, a: &Many, keys: &[Many], v: &Many, add: bool) -> Res<Array> {
+    let size: usize = a.inner()[keys.len()..].iter().product();
+    made(gpu, n, a.array.scalar, a.inner(), |e, row, q| {
+        let (at, inside) = place(e, row, keys, a.inner())?;
+        checked(e, &inside, &format!("{q} == 0u"));
+        let size = e.word(size as u32);
+        let old = a.load(e, row, q)?;
+        let (old, new) = (e.define("v", &old), v.load(e, row, &format!("{q} % {size}"))?);
+        let new = if add { e.bin(Bin::Add, a.array.scalar, &old, &new)? } else { new };
+        Ok(format!("select({old}, {new}, {inside} && {q} / {size} == {at})"))
+    })
+}
+
+/// Arrays with others added from an index of the first axis on.
+pub(crate) fn slice_add(gpu: &Gpu, n: usize, a: &Many, (lo, hi): (usize, usize), v: &Many) -> Res<Array> {
+    let size: usize = a.inner()[1..].iter().product();
+    if lo > hi || hi > a.inner()[0] || v.size() != (hi - lo) * size {
+        return not_here("a part that is out of bounds");
+    }
+    made(gpu, n, a.array.scalar, a.inner(), |e, row, q| {
+        let (lo, hi) = (e.word((lo * size) as u32), e.word((hi * size) as u32));
+        let old = a.load(e, row, q)?;
+        let (old, inside) = (e.define("v", &old), e.define("f", &format!("{q} >= {lo} && {q} < {hi}")));
+        let new = v.load(e, row, &format!("select(0u, {q} - {lo}, {inside})"))?;
+        let sum = e.bin(Bin::Add, a.array.scalar, &old, &new)?;
+        Ok(format!("select({old}, {sum}, {inside})"))
+    })
+}
+
+/// One after the other along the first axis.
+pub(crate) fn concat(gpu: &Gpu, n: usize, a: &Many, b: &Many) -> Res<Array> {
+    if a.inner().len() != b.inner().len() || a.inner().get(1..) != b.inner().get(1..) || a.array.scalar != b.array.scalar || a.inner().is_empty() {
+        return not_here("arrays of different shapes in a row");
+    }
+    let inner = [&[a.inner()[0] + b.inner()[0]], &a.inner()[1..]].concat();
+    made(gpu, n, a.array.scalar, &inner, |e, row, q| {
+        let left = e.word(a.size() as u32);
+        let f = e.define("f", &format!("{q} < {left}"));
+        let (x, y) = (a.load(e, row, &format!("select(0u, {q}, {f})"))?, b.load(e, row, &format!("select({q} - {left}, 0u, {f})"))?);
+        Ok(format!("select({y}, {x}, {f})"))
+    })
+}
+
+/// Arrays of the given elements.
+pub(crate) fn stack(gpu: &Gpu, n: usize, elems: &[Many]) -> Res<Array> {
+    let Some(first) = elems.first() else { return not_here("an array of nothing") };
+    if elems.iter().any(|x| x.inner() != first.inner() || x.array.scalar != first.array.scalar) {
+        return not_here("rows of different shapes in an array");
+    }
+    let (size, wide) = (first.size(), first.size() * elems.len());
+    let out = gpu.empty(first.array.scalar, [&[n, elems.len()], first.inner()].concat())?;
+    for (k, x) in elems.iter().enumerate() {
+        each(gpu, n * size, |e, i| {
+            let (size, wide, at) = (e.word(size as u32), e.word(wide as u32), e.word((k * size) as u32));
+            let v = x.load(e, &format!("({i} / {size})"), &format!("{i} % {size}"))?;
+            let to = e.slot(&out, true)?;
+            e.line(&format!("a{to}[({i} / {size}) * {wide} + {at} + {i} % {size}] = {};", packed(x.array.scalar, &v)));
+            Ok(())
+        })?;
+    }
+    Ok(out)
+}
+
+fn reduced(gpu: &Gpu, scalar: Scalar, rows: usize, length: usize, from: impl Fn(&mut Emit<'_>, &str, &str) -> Res<String>) -> Res<Array> {
+    let (program, function) = (Program::default(), Function::default());
+    let op = Operator {
+        kinds: vec![scalar],
+        combine: &|e, x, y| e.bin(Bin::Add, scalar, &x[0], &y[0]).map(|t| vec![t]),
+        neutral: &|e| Ok(vec![e.zero(scalar)]),
+        prepare: &|_| Ok(()),
+    };
+    if !matches!(scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
+        return not_here("a sum of what is no number");
+    }
+    let from = |e: &mut Emit<'_>, row: &str, j: &str| {
+        let x = from(e, row, j)?;
+        Ok(vec![e.define("c", &x)])
+    };
+    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, rows, length, &from)?;
+    Ok(outs.remove(0))
+}
+
+/// The sums along the first axes, one for each turn.
+pub(crate) fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
+    let [n, k, ..] = a.shape[..] else { return not_here("the sum of a number") };
+    let m: usize = a.shape[2..].iter().product();
+    let out = reduced(gpu, a.scalar, n * m, k, |e, row, j| {
+        let (slot, k, m) = (e.slot(a, false)?, e.word(k as u32), e.word(m as u32));
+        Ok(format!("a{slot}[({row} / {m}) * {k} * {m} + {j} * {m} + {row} % {m}]"))
+    })?;
+    out.reshaped([&[n], &a.shape[2..]].concat())
+}
+
+/// A factor of products of matrices, with the steps of its rows (or columns) and of the terms.
+pub(crate) struct Factor<'a> {
+    pub of: &'a Many,
+    pub rows: usize,
+    pub terms: usize,
+}
+
+/// `Σ l. a[i, l] · b[j, l]`, n × m numbers of k terms for each turn.
+pub(crate) fn products(gpu: &Gpu, turns: usize, (a, b): (Factor<'_>, Factor<'_>), [n, m, k]: [usize; 3], term: Bin) -> Res<Array> {
+    let scalar = a.of.array.scalar;
+    if scalar != b.of.array.scalar {
+        return not_here("a product of numbers of two kinds");
+    }
+    let out = reduced(gpu, scalar, turns * n * m, k, |e, row, l| {
+        let (n, m) = (e.word(n as u32), e.word(m as u32));
+        let turn = e.define("t", &format!("{row} / ({n} * {m})"));
+        let mut number = |f: &Factor<'_>, i: String| {
+            let (rows, terms) = (e.word(f.rows as u32), e.word(f.terms as u32));
+            let x = f.of.load(e, &turn, &format!("{i} * {rows} + {l} * {terms}"))?;
+            Ok(e.define("c", &x))
+        };
+        let (x, y) = (number(&a, format!("(({row} / {m}) % {n})"))?, number(&b, format!("({row} % {m})"))?);
+        e.bin(term, scalar, &x, &y)
+    })?;
+    out.reshaped(vec![turns, n, m])
+}
+
+/// The first of the least (or largest) numbers of each turn's vector, and its index; a nan is before all.
+pub(crate) fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
+    let kind = a.scalar;
+    let [n, k] = a.shape[..] else { return not_here("the extremes of a matrix") };
+    if k == 0 {
+        return not_here("the extremes of nothing");
+    }
+    let (program, function) = (Program::default(), Function::default());
+    let better = if least { Cmp::Lt } else { Cmp::Gt };
+    // The Bool says that there is one.
+    let op = Operator {
+        kinds: vec![Scalar::Bool, kind, Scalar::I64],
+        combine: &|e, x, y| {
+            let more = format!("!{} && ({} || {})", is_nan(kind, &x[1]), is_nan(kind, &y[1]), compare(better, kind, &y[1], &x[1]));
+            let second = e.define("f", &format!("{} && (!{} || {more})", y[0], x[0]));
+            Ok(vec![format!("({} || {})", x[0], y[0]), format!("select({}, {}, {second})", x[1], y[1]), format!("select({}, {}, {second})", x[2], y[2])])
+        },
+        neutral: &|_| Ok(vec!["false".to_owned(), zero(kind).to_owned(), "0li".to_owned()]),
+        prepare: &|_| Ok(()),
+    };
+    let from = |e: &mut Emit<'_>, row: &str, j: &str| {
+        let (slot, k) = (e.slot(a, false)?, e.word(k as u32));
+        let x = e.define("c", &load(slot, kind, &format!("{row} * {k} + {j}")));
+        Ok(vec!["true".to_owned(), x, format!("l_of({j})")])
+    };
+    let outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, n, k, &from)?;
+    Ok([outs[1].reshaped(vec![n])?, outs[2].reshaped(vec![n])?])
+}
+
+/// Keys of arrays that lie one behind the other as keys of one; what is out of bounds stays so.
+pub(crate) fn shifted(gpu: &Gpu, n: usize, keys: &Many, length: usize) -> Res<Array> {
+    made(gpu, n, Scalar::I64, keys.inner(), |e, row, q| {
+        let (key, length) = (keys.load(e, row, q)?, e.word(length as u32));
+        let key = e.define("i", &key);
+        Ok(format!("select(-1li, l_of({row}) * l_of({length}) + {key}, {key} >= 0li && {key} < l_of({length}))"))
+    })
+}
+
+/// Notes a failed check where a turn's Bool does not hold.
+pub(crate) fn asserted(gpu: &Gpu, a: &Array) -> Res<()> {
+    each(gpu, a.len(), |e, i| {
+        let (slot, check) = (e.slot(a, false)?, e.check(Check::Assertion));
+        e.line(&format!("if a{slot}[{i}] == 0u {{ fault({check}); }}"));
+        Ok(())
+    })
+}
+
+/// Notes a failed check where an index is out of bounds.
+pub(crate) fn in_bounds(gpu: &Gpu, keys: &Array, n: usize) -> Res<()> {
+    each(gpu, keys.len(), |e, i| {
+        let (slot, check, n) = (e.slot(keys, false)?, e.check(Check::Bounds), e.word(n as u32));
+        e.line(&format!("if a{slot}[{i}] < 0li || a{slot}[{i}] >= l_of({n}) {{ fault({check}); }}"));
+        Ok(())
+    })
+}

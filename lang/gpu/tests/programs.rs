@@ -1,0 +1,128 @@
+//! Programs as users write them, and their gradients, as the compiler hands them over: right, and in as many kernels however many turns there are.
+//!
+//! `programs/*.ir` are what `adl ir --stage spec` says of functions of a few lines.
+
+mod common;
+
+use adl_ad::Ad;
+use adl_gpu::exec::{Prepared, Value};
+use adl_gpu::{Gpu, Res};
+use adl_ir::{FnId, Program, Val};
+use adl_specialise::world::Transforms;
+use common::Rng;
+use common::values::{agree, like, value};
+
+/// A program, its primal and transposed linear halves, ready to be lowered; and how many results are the function's own.
+struct Halves {
+    p: Program,
+    whole: FnId,
+    primal: FnId,
+    cotangent: FnId,
+    results: usize,
+}
+
+fn halves(text: &str) -> Halves {
+    let mut p = common::program(text);
+    let whole = FnId(0);
+    let mut ad = Ad::new();
+    ad.cleanup = Some(adl_opt::function);
+    let wrt = vec![true; p.func(whole).body.params.len()];
+    let l = ad.linearize(&mut p, whole, &wrt).unwrap();
+    for f in [whole, l.primal, l.cotangent] {
+        let mut own = (**p.func(f)).clone();
+        adl_opt::finish(&p, &mut own);
+        p.set(f, own);
+    }
+    Halves { whole, primal: l.primal, cotangent: l.cotangent, results: l.results, p }
+}
+
+fn matrix(seed: u64, n: usize, m: usize) -> Val {
+    let mut rng = Rng(seed);
+    Val::array(vec![n, m], (0..n * m).map(|_| Val::F64(rng.unit() - 0.5)).collect())
+}
+
+fn vector(seed: u64, n: usize) -> Val {
+    Val::floats(&matrix(seed, 1, n).leaves().iter().filter_map(|v| v.float()).collect::<Vec<_>>())
+}
+
+fn labels(n: usize, classes: usize) -> Val {
+    Val::ints(&(0..n).map(|i| (i * 7 % classes) as i64).collect::<Vec<_>>())
+}
+
+fn values(gpu: &Gpu, p: &Program, f: FnId, args: &[Val]) -> Vec<Value> {
+    let f = p.func(f);
+    args.iter().zip(&f.body.params).map(|(a, v)| value(gpu, f.ty(*v), a)).collect()
+}
+
+/// The function and both halves on the device: all results, and how many kernels each took.
+fn on_device(gpu: &Gpu, h: &Halves, args: &[Val], seeds: &[Val]) -> Res<(Vec<Vec<Value>>, [u64; 3])> {
+    let args = values(gpu, &h.p, h.whole, args);
+    let counted = |f: FnId, args: &[Value]| {
+        let before = gpu.work().kernels;
+        Prepared::new(&h.p, f).run(gpu, args).map(|made| (made, gpu.work().kernels - before))
+    };
+    let (whole, a) = counted(h.whole, &args)?;
+    let (mut primal, b) = counted(h.primal, &args)?;
+    let kept = primal.split_off(h.results);
+    let seeds: Vec<Value> = seeds.iter().map(|s| value(gpu, &adl_ir::Ty::F64.array(s.arr().map_or(0, |a| a.shape.len() as u32)), s)).collect();
+    let (cotangent, c) = counted(h.cotangent, &[kept, seeds].concat())?;
+    Ok((vec![whole, primal, cotangent], [a, b, c]))
+}
+
+/// Checks numbers, and says how many kernels there were.
+fn checked(gpu: &Gpu, h: &Halves, what: &str, args: &[Val]) -> [u64; 3] {
+    let run = |f: FnId, args: &[Val]| adl_ir::eval::run(&h.p, f, args, &[]).unwrap().results;
+    let whole = run(h.whole, args);
+    let mut primal = run(h.primal, args);
+    let kept = primal.split_off(h.results);
+    let seeds: Vec<Val> = primal.iter().map(like).collect();
+    let cotangent = run(h.cotangent, &[kept, seeds.clone()].concat());
+    let (made, kernels) = on_device(gpu, h, args, &seeds).unwrap_or_else(|e| panic!("{what}: {e}"));
+    for (got, want) in made.iter().zip([whole, primal, cotangent]) {
+        agree(gpu, what, got, &want);
+    }
+    kernels
+}
+
+/// The kernels do not become more with the turns.
+fn steady(what: &str, text: &str, args: impl Fn(usize) -> Vec<Val>) {
+    let (gpu, h) = (common::gpu(), halves(text));
+    for n in [1, 2, 7] {
+        checked(&gpu, &h, what, &args(n));
+    }
+    let (few, many) = (checked(&gpu, &h, what, &args(40)), checked(&gpu, &h, what, &args(300)));
+    println!("{what}: {few:?} {many:?}");
+    assert!(few.iter().zip(&many).all(|(a, b)| *b <= *a + 4), "{what}: {few:?} kernels for 40, {many:?} for 300");
+}
+
+#[test]
+fn sums_over_rows() {
+    steady("rows", include_str!("programs/rows.ir"), |n| vec![vector(1, 5), matrix(2, n, 5)]);
+    steady("lse", include_str!("programs/lse.ir"), |n| vec![matrix(2, n, 5)]);
+}
+
+#[test]
+fn clusters() {
+    steady("k-means", include_str!("programs/kmeans.ir"), |n| vec![matrix(1, 4, 3), matrix(2, n, 3)]);
+    steady("mixture", include_str!("programs/gmm.ir"), |n| vec![matrix(1, 4, 3), matrix(2, 4, 3), matrix(3, n, 3)]);
+}
+
+#[test]
+fn networks_picture_by_picture() {
+    steady("network", include_str!("programs/net.ir"), |n| vec![matrix(1, 6, 4), matrix(2, 3, 6), matrix(3, n, 4), labels(n, 3)]);
+    steady("perceptron", include_str!("programs/mlp.ir"), |n| vec![matrix(1, 6, 4), vector(4, 6), matrix(2, 3, 6), matrix(3, n, 4), labels(n, 3)]);
+}
+
+#[test]
+fn networks_of_batches() {
+    steady("batch", include_str!("programs/batch.ir"), |n| vec![matrix(1, 4, 6), vector(2, 6), matrix(3, n, 4), vector(4, n)]);
+}
+
+#[test]
+fn loops_with_state() {
+    steady("ode", include_str!("programs/ode.ir"), |n| vec![vector(1, 2 + n), Val::F64(0.5)]);
+    let (gpu, h) = (common::gpu(), halves(include_str!("programs/lstm.ir")));
+    for (t, k) in [(1, 1), (3, 4), (12, 33)] {
+        println!("lstm: {:?}", checked(&gpu, &h, "lstm", &[matrix(1, k, k), matrix(2, k, 5), matrix(3, t, 5)]));
+    }
+}
