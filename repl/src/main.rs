@@ -143,7 +143,9 @@ fn plan(text: &str) -> Result<String, String> {
 }
 
 fn main() -> ExitCode {
-    adl_gpu::quiet();
+    if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
+        adl_gpu::quiet(&std::env::temp_dir());
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {

@@ -172,6 +172,22 @@ fn errors_are_those_of_the_cpu() {
 }
 
 #[test]
+fn loops_that_turn_often_end_where_they_should() {
+    let (mut gpu, mut cpu) = (on_gpu(0), Session::new(Box::new(Memory::default())));
+    for text in [
+        "foldr (fun v acc -> v - acc) 0.0 (map float (iota 200000))",
+        "sum for i < 20 -> sum for k < 300, j < 300 -> sin (float (i + k * j))",
+        "for i < 3 -> (loop s = 0.0 for k < 70000 + i do s * 0.5 + float k)",
+        "for i < 3 -> (loop s = 1.0 while s < 100000.0 do s + 1.0)",
+        "sum (replicate 200000 1.0) + (replicate 70000 1.0 @ replicate 70000 2.0)",
+        "(for i < 2, j < 100000 -> float (i + j)) @ (for i < 100000, j < 2 -> 1.0)",
+    ] {
+        let (want, have) = (echo_in(&mut cpu, text), echo_in(&mut gpu, text));
+        assert!(agree(&want, &have), "{text}\n  {want}\n  {have}");
+    }
+}
+
+#[test]
 fn a_device_that_is_lost_takes_its_arrays_but_not_the_session() {
     let gpu = Rc::new(common::gpu());
     let out = Memory::default();

@@ -55,12 +55,13 @@ pub(crate) struct State {
     pub error: Option<Error>,
 }
 
-/// Keeps a library that drivers load from complaining on standard error that there is no desktop, where there is none. To be called first thing in `main`.
+/// Keeps a library that drivers load from complaining on standard error that there is no desktop, where there is none: gives it a directory to look
+/// for one. Does nothing where other threads run, or that is not known: it is for the beginning of `main`.
 #[allow(unsafe_code)]
-pub fn quiet() {
-    if cfg!(target_os = "linux") && std::env::var_os("XDG_RUNTIME_DIR").is_none() {
-        // SAFETY: no other thread reads or writes the environment, since there is none yet.
-        unsafe { std::env::set_var("XDG_RUNTIME_DIR", std::env::temp_dir()) };
+pub fn quiet(directory: &std::path::Path) {
+    if std::fs::read_dir("/proc/self/task").is_ok_and(|tasks| tasks.count() == 1) {
+        // SAFETY: this is the only thread, so that no other reads or writes the environment.
+        unsafe { std::env::set_var("XDG_RUNTIME_DIR", directory) };
     }
 }
 

@@ -68,7 +68,8 @@ pub(crate) fn of_runs(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &R
     assign(&mut e, &bin(&b), &neutral);
     e.close();
     let step = e.name("step");
-    e.open(&format!("for (var {step} = 0u; {step} < {length}; {step} = {step} + {}u)", r.owners));
+    e.line(&format!("var {step} = 0u;"));
+    e.open(&format!("for (; {step} < {length}; {step} = {step} + {}u)", r.owners));
     take(&mut e, op, of, &format!("{first} + {step} + {owner}"), (&end, &bins))?;
     e.line("workgroupBarrier();");
     let i = e.name("i");
@@ -80,6 +81,7 @@ pub(crate) fn of_runs(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &R
     e.close();
     e.line("workgroupBarrier();");
     e.close();
+    e.ended(&format!("{step} < {length}"));
     e.open(&format!("if {run} < {runs}"));
     e.open(&mine);
     for ((a, s), v) in outs.iter().zip(&op.kinds).zip(bin(&b)) {
@@ -109,7 +111,9 @@ fn alone(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs, outs: &[
     write(&mut e, &format!("{b} * {runs} + {run}"), &neutral);
     e.close();
     let j = e.name("j");
-    e.open(&format!("for (var {j} = min({run} * {length}, {count}); {j} < min(({run} + 1u) * {length}, {count}); {j}++)"));
+    let end = e.define("k", &format!("min(({run} + 1u) * {length}, {count})"));
+    e.line(&format!("var {j} = min({run} * {length}, {count});"));
+    e.open(&format!("for (; {j} < {end}; {j}++)"));
     let bin = (of.key)(&mut e, &j)?;
     e.open(&format!("if {bin} < {bins}"));
     let at = e.define("k", &format!("{bin} * {runs} + {run}"));
@@ -120,6 +124,7 @@ fn alone(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, r: &Runs, outs: &[
     write(&mut e, &at, &made);
     e.close();
     e.close();
+    e.ended(&format!("{j} < {end}"));
     e.close();
     let w = e.finish(THREADS, "");
     m.gpu.launch(&w.kernel, &w.bound(), &w.words, (r.count as u32).div_ceil(THREADS))

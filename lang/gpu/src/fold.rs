@@ -134,7 +134,8 @@ pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>) -> Res<Begun
 /// Goes through elements from left to right: what they make together stands in `to`.
 pub(crate) fn gather(e: &mut Emit<'_>, op: &Operator<'_>, to: &[String], (row, first, end): (&str, &str, &str), from: Source<'_>) -> Res<()> {
     let j = e.name("j");
-    e.open(&format!("for (var {j} = {first}; {j} < {end}; {j}++)"));
+    e.line(&format!("var {j} = {first};"));
+    e.open(&format!("for (; {j} < {end}; {j}++)"));
     let x = from(e, row, &j)?;
     e.open(&format!("if {j} == {first}"));
     assign(e, to, &x);
@@ -145,6 +146,7 @@ pub(crate) fn gather(e: &mut Emit<'_>, op: &Operator<'_>, to: &[String], (row, f
     assign(e, to, &made);
     e.close();
     e.close();
+    e.ended(&format!("{j} < {end}"));
     Ok(())
 }
 
@@ -257,12 +259,14 @@ impl Maker<'_> {
         let x = op.declare(&mut e, "x");
         assign(&mut e, &x, &neutral);
         let j = e.name("j");
-        e.open(&format!("for (var {j} = 0u; {j} < {n}; {j}++)"));
+        e.line(&format!("var {j} = 0u;"));
+        e.open(&format!("for (; {j} < {n}; {j}++)"));
         let elem = from(&mut e, &row, &j)?;
         let made = (op.combine)(&mut e, &x, &elem)?;
         let made = copies(&mut e, &made);
         assign(&mut e, &x, &made);
         e.close();
+        e.ended(&format!("{j} < {n}"));
         store(&mut e, op, &outs, &row, &x)?;
         e.close();
         let w = e.finish(THREADS, "");

@@ -73,7 +73,12 @@ fn tiles(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3], shape: Vec<usiz
     let body = BODY.replace("$a", &format!("a{x}")).replace("$b", &format!("a{y}")).replace("$c", &format!("a{z}"));
     let names = ["$n", "$m", "$k", "$wide"];
     let body = names.iter().zip(&words).fold(body, |t, (name, w)| t.replace(name, w)).replace("$zero", zero(a.scalar)).replace("$ty", ty);
-    body.lines().for_each(|l| e.line(l));
+    for l in body.lines() {
+        match l.trim() {
+            "$ended" => e.ended(&format!("k0 < {}", words[2])),
+            _ => e.line(l),
+        }
+    }
     let shared = format!("var<workgroup> left: array<{ty}, {0}>;\nvar<workgroup> right: array<{ty}, {0}>;", TILE * DEPTH);
     let w = e.finish(256, &shared);
     gpu.launch(&w.kernel, &w.bound(), &w.words, (n.div_ceil(TILE) * m.div_ceil(TILE)) as u32)?;
@@ -88,7 +93,8 @@ const BODY: &str = "if group < params[0] {
   let c = (l % 16u) * 4u;
   var acc: array<$ty, 16>;
   for (var i = 0u; i < 16u; i++) { acc[i] = $zero; }
-  for (var k0 = 0u; k0 < $k; k0 = k0 + 16u) {
+  var k0 = 0u;
+  for (; k0 < $k; k0 = k0 + 16u) {
     let depth = min(16u, $k - k0);
     for (var i = l; i < 1024u; i = i + 256u) {
       let row = r0 + i / 16u;
@@ -114,6 +120,7 @@ const BODY: &str = "if group < params[0] {
     }
     workgroupBarrier();
   }
+  $ended
   for (var i = 0u; i < 16u; i++) {
     let row = r0 + r + i / 4u;
     let column = c0 + c + i % 4u;

@@ -49,7 +49,8 @@ fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, carr
     threads(e, op, t, &x, &b.active)?;
     let acc = left(e, op, carry, &b)?;
     let (j, length) = (e.name("j"), e.word(t.length as u32));
-    e.open(&format!("for (var {j} = {}; {j} < {}; {j}++)", b.first, b.end));
+    e.line(&format!("var {j} = {};", b.first));
+    e.open(&format!("for (; {j} < {}; {j}++)", b.end));
     let v = if staged { stage::read(e, op, &b.start, &j) } else { copies(e, &own(&j)) };
     let before = copies(e, &acc);
     grow(e, op, &acc, &v)?;
@@ -60,6 +61,7 @@ fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, carr
         store(e, op, outs, &format!("({} * {length} + {j})", b.row), made)?;
     }
     e.close();
+    e.ended(&format!("{j} < {}", b.end));
     if staged {
         stage::store(e, op, t, &b, (outs, &length))?;
     }

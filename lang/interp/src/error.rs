@@ -188,6 +188,13 @@ const EXPLAIN: &[(&str, &str)] = &[
         \x20   grad (fun x -> if x > 0.0 then f x else 0.0) 0.0         -- right",
     ),
     (
+        codes::DEVICE,
+        "There is no GPU, or none that is called as `ADL_GPU` says; or the one that was used is lost, with arrays that were only there. `--device auto` and `:device auto` \
+        use a GPU where there is one, and the CPU elsewhere; `:device gpu` opens a lost one again, and what was there is to be made again.\n\n\
+        \x20   adl --device gpu script.adl                               -- wrong where there is no GPU\n\
+        \x20   adl --device auto script.adl                              -- right anywhere",
+    ),
+    (
         codes::STRUCTURE,
         "Data of different structure cannot be added: lists of different lengths, different constructors. A tangent has the structure of its value.\n\n\
         \x20   Some 1.0 + None                  -- wrong\n\

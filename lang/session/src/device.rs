@@ -53,7 +53,7 @@ impl Session {
 /// What a device did of calls, in words; nothing where it was not asked.
 pub(crate) fn ran(r: &Ran) -> Option<String> {
     let done = (r.calls > 0).then(|| format!("on the GPU ({} kernels, {} sent, {} fetched)", r.kernels, size(r.up), size(r.down)));
-    let not = r.refused.as_ref().map(|why| format!("not on the GPU: {}", why.strip_prefix("not on this GPU: ").unwrap_or(why)));
+    let not = r.refused.as_ref().map(|why| format!("not on the GPU: {}", why.strip_prefix("not on this GPU: ").or(why.strip_prefix("on the GPU: ")).unwrap_or(why)));
     match (done, not) {
         (Some(d), Some(n)) => Some(format!("{d}; some {n}")),
         (d, n) => d.or(n),

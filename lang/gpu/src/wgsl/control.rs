@@ -147,6 +147,7 @@ impl Emit<'_> {
         let i = if l.reverse { format!("({n} - 1u - {turn})") } else { turn.to_owned() };
         self.turn(l, &i, xs, t, Some(&n))?;
         self.close();
+        self.ended(&format!("{turn} < {n}"));
         Ok(())
     }
 
@@ -155,17 +156,19 @@ impl Emit<'_> {
             return not_here("elements in a loop of unknown length");
         }
         let many = self.check(Check::Turns);
-        self.line(&format!("var {turn} = 0u;"));
+        let over = self.name("over");
+        self.line(&format!("var {turn} = 0u; var {over} = false;"));
         self.open("loop");
         c.params.iter().zip(&t.vars).for_each(|(p, (s, n))| self.bind(*p, Place::Number(*s, n.clone())));
         self.stmts(c)?;
         let Some(test) = c.results.first() else { return not_here("a loop without a condition") };
         let (_, test) = self.number(*test)?;
-        self.line(&format!("if !({test}) || failed {{ break; }}"));
+        self.line(&format!("if !({test}) || failed {{ {over} = true; break; }}"));
         self.line(&format!("if {turn} >= {TURNS}u {{ fault({many}); break; }}"));
         self.turn(l, turn, xs, t, None)?;
         self.line(&format!("{turn}++;"));
         self.close();
+        self.ended(&format!("!{over}"));
         Ok(())
     }
 

@@ -116,6 +116,15 @@ impl<'a> Emit<'a> {
         self.line("}");
     }
 
+    /// After a loop that ends where this condition does not hold: software devices have been seen to leave loops of 65,535 turns before that (those of a
+    /// kernel together), without a word.
+    pub fn ended(&mut self, goes_on: &str) {
+        if self.caps.software {
+            let cut = self.check(Check::Turns);
+            self.line(&format!("if ({goes_on}) && !failed {{ fault({cut}); }}"));
+        }
+    }
+
     /// A name that nothing has.
     pub fn name(&mut self, kind: &str) -> String {
         self.fresh += 1;

@@ -9,10 +9,13 @@ use crate::value::Value;
 use crate::vm::Machine;
 use crate::vm::code::Code;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Operations on elements that a step must have at least, on average: a kernel takes some microseconds to start.
 const STEP: u64 = 1 << 9;
+
+/// Kernels of a call from which on it is looked at whether they were worth it.
+const KERNELS: u64 = 64;
 
 /// Refusals while running after which a function is not tried any more.
 const REFUSALS: u32 = 8;
@@ -118,20 +121,14 @@ impl Machine {
         let state = code.native.as_ref();
         let out = match out {
             Ok(outs) => {
-                if let (true, Some(state)) = (call.measured, state) {
-                    state.pace(|p| p.took(call.wide, true, start.elapsed()));
+                if let Some(state) = state {
+                    self.judge(state, &call, ran.kernels, start.elapsed());
                 }
                 Some(outs)
             }
             Err(Refusal::Stop(e)) => return Err(e),
-            Err(Refusal::Lost(why)) => {
-                self.device.lost(&why);
-                self.host.warn(&format!("{why}; what runs from now on runs on the CPU, and arrays that were only there are gone\n"));
-                (ran.calls, ran.refused) = (0, Some(why));
-                None
-            }
-            Err(Refusal::NotHere(why) | Refusal::Failed(why)) => {
-                (ran.calls, ran.refused) = (0, Some(why));
+            Err(e) => {
+                (ran.calls, ran.refused) = (0, Some(self.refused(e)));
                 if let Some(state) = state {
                     state.refuse();
                     state.pace(|p| p.refused(call.wide));
@@ -141,6 +138,29 @@ impl Machine {
         };
         self.device.ran.add(ran);
         Ok(out)
+    }
+
+    /// Why the device has not done a call. If it is gone, nothing goes there any more.
+    fn refused(&mut self, e: Refusal) -> String {
+        match e {
+            Refusal::NotHere(why) | Refusal::Failed(why) => why,
+            Refusal::Stop(e) => e.diag.message.clone(),
+            Refusal::Lost(why) => {
+                self.device.lost(&why);
+                self.host.warn(&format!("{why}; what runs from now on runs on the CPU, and arrays that were only there are gone\n"));
+                why
+            }
+        }
+    }
+
+    /// Notes how a call went on the device. A function whose calls take far more kernels than was foretold does not go there again: each of them did little.
+    fn judge(&self, state: &State, call: &Call, kernels: u64, time: Duration) {
+        if call.measured {
+            state.pace(|p| p.took(call.wide, true, time));
+        }
+        if kernels >= KERNELS && call.wide / kernels < STEP.min(self.device.least()) {
+            state.set_on_device(OnDevice::Never(format!("{kernels} kernels for about {} operations", call.wide)));
+        }
     }
 
     /// Notes how long a call took on the CPU.

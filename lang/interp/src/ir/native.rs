@@ -15,7 +15,7 @@ use crate::value::Value;
 use crate::vm::Machine;
 use crate::vm::code::Code;
 use adl_ir::{DataDecl, FnId, Function, Program};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -132,6 +132,8 @@ pub struct State {
     /// The function on a device, once it was asked for; and how it compares.
     on_device: RefCell<Option<OnDevice>>,
     pace: RefCell<Pace>,
+    /// What the last call was for a device, and for which sizes.
+    volume: Cell<Option<(u64, Volume)>>,
     /// Native code for arguments of small sizes, each with what it takes for granted. None where that gains nothing.
     variants: RefCell<Vec<(Vec<Fact>, Option<Rc<dyn Native>>)>>,
 }
@@ -147,7 +149,7 @@ impl std::fmt::Debug for State {
 
 impl State {
     pub(crate) fn new(source: Rc<RefCell<Source>>, at: u32, chains: bool) -> State {
-        State { source, at, chains, tier: RefCell::new(Tier::Cold(0, 0)), on_device: RefCell::default(), pace: RefCell::default(), variants: RefCell::default() }
+        State { source, at, chains, tier: RefCell::new(Tier::Cold(0, 0)), on_device: RefCell::default(), pace: RefCell::default(), volume: Cell::default(), variants: RefCell::default() }
     }
 
     /// Whether there is native code.
@@ -220,8 +222,14 @@ impl State {
 
     /// What a device could do of a call with these arguments.
     pub(crate) fn volume(&self, args: &[Value]) -> Option<Volume> {
+        let key = volume::key(args);
+        if let Some((_, v)) = self.volume.get().filter(|(k, _)| *k == key) {
+            return Some(v);
+        }
         let source = self.source.borrow();
-        Some(volume::of_call(&source, source.finished.get(self.at as usize)?, args.iter()))
+        let v = volume::of_call(&source, source.finished.get(self.at as usize)?, args.iter());
+        self.volume.set(Some((key, v)));
+        Some(v)
     }
 
     /// The program for a device.

@@ -8,6 +8,9 @@ use crate::ir::native::Source;
 use crate::value::{Value, seq};
 use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Turns, Ty, Var};
 use adl_prim::Prim;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Turns that are guessed where nothing tells them.
 const TURNS: u64 = 64;
@@ -40,7 +43,8 @@ impl Volume {
 
 /// Of a call with these arguments, of a function as it is before it is made native code.
 pub(crate) fn of_call<'v>(source: &Source, f: &Function, args: impl Iterator<Item = &'v Value>) -> Volume {
-    let mut e = Estimate { source, f, sizes: Sizes::default(), depth: 0, longest: 1 };
+    let known = RefCell::default();
+    let mut e = Estimate { source, f, known: &known, sizes: Sizes::default(), depth: 0, longest: 1 };
     for (v, x) in f.body.params.iter().chain(&f.body.lin_params).zip(args) {
         match x {
             Value::Int(n) => e.sizes.set_int(*v, *n),
@@ -55,9 +59,23 @@ pub(crate) fn of_call<'v>(source: &Source, f: &Function, args: impl Iterator<Ite
     e.block(&f.body)
 }
 
+/// What the volume of a call depends on.
+pub(crate) fn key(args: &[Value]) -> u64 {
+    let mut h = DefaultHasher::new();
+    for v in args {
+        match v {
+            Value::Int(n) => n.hash(&mut h),
+            v => seq::shape(v).map(|s| &s[..]).hash(&mut h),
+        }
+    }
+    h.finish()
+}
+
 struct Estimate<'a> {
     source: &'a Source,
     f: &'a Function,
+    /// What was found of functions that are called, by how deep: a function that is called from many places is looked into once.
+    known: &'a RefCell<HashMap<(FnId, u32), Volume>>,
     sizes: Sizes,
     /// Calls around.
     depth: u32,
@@ -136,8 +154,14 @@ impl Estimate<'_> {
 
     fn call(&mut self, f: FnId) -> Volume {
         let Some(g) = self.source.finished(f).filter(|_| self.depth < DEPTH) else { return Volume::step(1) };
-        let mut inner = Estimate { source: self.source, f: &g, sizes: Sizes::default(), depth: self.depth + 1, longest: self.longest };
-        inner.block(&g.body)
+        let key = (f, self.depth);
+        if let Some(v) = self.known.borrow().get(&key) {
+            return *v;
+        }
+        let mut inner = Estimate { source: self.source, f: &g, known: self.known, sizes: Sizes::default(), depth: self.depth + 1, longest: self.longest };
+        let v = inner.block(&g.body);
+        self.known.borrow_mut().insert(key, v);
+        v
     }
 
     fn turns(&self, l: &Loop) -> u64 {
