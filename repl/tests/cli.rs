@@ -86,6 +86,21 @@ fn exit_codes() {
 }
 
 #[test]
+fn a_gpu_that_is_not_there() {
+    let d = Dir::new("gpu");
+    d.file("ok.adl", "print (sum (for i < 100000 -> 1.0))");
+    let run = |device: &str| {
+        let out = d.command(&["--device", device, "ok.adl"]).env("ADL_GPU", "no such adapter").output().unwrap();
+        (out.status.code(), String::from_utf8_lossy(&out.stdout).into_owned(), String::from_utf8_lossy(&out.stderr).into_owned())
+    };
+    let (code, out, err) = run("gpu");
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+    assert!(err.contains("error[E0725]: no GPU: no adapter") && err.contains("= help: `auto` uses a GPU where there is one"), "{err}");
+    assert_eq!(run("auto").0, Some(0));
+    assert_eq!(run("cpu").1, "100000.0\n");
+}
+
+#[test]
 fn a_file_is_checked_before_any_of_it_runs() {
     let d = Dir::new("whole");
     d.file("m.adl", "print \"m\"").file("a.adl", "import \"m.adl\" as M\nprint 1\nlet x = 1 + \"a\"\n");

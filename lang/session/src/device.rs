@@ -29,7 +29,7 @@ impl Session {
         };
         let u = d.used();
         vec![
-            format!("{mode}: {}", d.name()),
+            if self.machine.device.mode() == Mode::Cpu { format!("cpu ({} is open)", d.name()) } else { format!("{mode}: {}", d.name()) },
             format!("{} kernels in {} batches; {} sent, {} fetched; {} held now, {} at most", u.kernels, u.submits, size(u.up), size(u.down), size(u.memory), size(u.peak)),
         ]
     }
