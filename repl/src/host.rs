@@ -5,6 +5,7 @@ use adl_interp::value::Value;
 use adl_plotting::live::Live;
 use adl_plotting::{Figure, Theme};
 use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -54,6 +55,15 @@ pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         lost(&e);
+    }
+}
+
+/// Where things are kept that can be made again: `$ADL_CACHE`, or `adl` where the system keeps such; nowhere, if that is empty.
+fn kept_in() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    match set("ADL_CACHE") {
+        Some(dir) => (!dir.as_os_str().is_empty()).then_some(dir),
+        None => set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|h| h.join(".cache"))).map(|c| c.join("adl")),
     }
 }
 
@@ -116,6 +126,18 @@ impl Host for Terminal {
             return None;
         }
         std::env::var(name).ok()
+    }
+    fn kept(&mut self, name: &str) -> Option<Vec<u8>> {
+        std::fs::read(kept_in()?.join(name)).ok()
+    }
+    fn keep(&mut self, name: &str, bytes: &[u8]) {
+        let Some(dir) = kept_in() else { return };
+        // Another process may read it meanwhile. What cannot be kept is made again.
+        let new = dir.join(format!("{name}.{}", std::process::id()));
+        let written = std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(&new, bytes)).and_then(|()| std::fs::rename(&new, dir.join(name)));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&new);
+        }
     }
     fn time(&mut self) -> f64 {
         self.start.elapsed().as_secs_f64()

@@ -6,6 +6,7 @@ mod common;
 use adl_session::Session;
 use adl_tests::functions::{FUNCTIONS, UNARY};
 use adl_tests::{Memory, echo_in, session};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -223,6 +224,48 @@ fn an_adapter_that_is_not_there_is_a_clear_error() {
     // `auto` goes on without.
     assert!(s.set_device("auto").is_ok());
     assert_eq!(echo_in(&mut s, "sum (for i < 100000 -> 1.0)"), "100000.0 : Float");
+}
+
+#[test]
+fn what_was_compiled_is_kept_for_later_runs() {
+    #[derive(Clone, Default)]
+    struct Keeper(Rc<RefCell<Vec<(String, usize)>>>);
+    impl adl_interp::host::Host for Keeper {
+        fn kept(&mut self, name: &str) -> Option<Vec<u8>> {
+            self.0.borrow_mut().push((format!("asked for {name}"), 0));
+            Some(b"not what a driver wrote".to_vec())
+        }
+        fn keep(&mut self, name: &str, bytes: &[u8]) {
+            self.0.borrow_mut().push((name.to_owned(), bytes.len()));
+        }
+    }
+    let tells = common::gpu().cache_blob().is_some();
+    let keeper = Keeper::default();
+    let mut s = Session::new(Box::new(keeper.clone()));
+    assert!(keeper.0.borrow().is_empty(), "a device was opened that nobody wanted");
+    s.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
+    assert_eq!(echo_in(&mut s, "sum (for i < 100000 -> 1.0)"), "100000.0 : Float");
+    drop(s);
+    let done: Vec<String> = keeper.0.borrow().iter().map(|(n, _)| n.clone()).collect();
+    assert_eq!(done, if tells { vec!["asked for pipelines", "pipelines"] } else { vec!["asked for pipelines"] });
+    assert!(keeper.0.borrow().iter().skip(1).all(|(_, n)| *n > 16));
+}
+
+#[test]
+fn native_code_does_not_leave_a_device_with_old_numbers() {
+    let (mut gpu, mut cpu) = (on_gpu(64), Session::new(Box::new(Memory::default())));
+    for text in [
+        "let x = linspace 0.0 1.0 5000",
+        "let step (v : []Float) i = scatter v [i % 5000] [sum v / 5000.0]",
+        "let run (v : []Float) n = loop v = v for i < n do step v i",
+        "sum (run x 4000)",
+        "let y = run (x * 2.0) 4000",
+        "sum (y * y) + sum (run y 10)",
+        "dot y (run y 3)",
+    ] {
+        let (want, have) = (echo_in(&mut cpu, text), echo_in(&mut gpu, text));
+        assert!(agree(&want, &have), "{text}\n  {want}\n  {have}");
+    }
 }
 
 #[test]

@@ -21,9 +21,10 @@ const STAYS: usize = 256;
 /// Ints that the host goes on knowing: shapes, and what stands for some.
 const INTS: usize = 16;
 
-/// Opens a device for the interpreter: the adapter whose number, or a part of whose name, is given; without one the first.
-pub fn open(pick: Option<&str>) -> Result<Rc<dyn Device>, String> {
-    Ok(device(Rc::new(Gpu::open(pick).map_err(|e| e.to_string())?)))
+/// Opens a device for the interpreter: the adapter whose number, or a part of whose name, is given; without one the first. `compiled`: what
+/// [`Device::compiled`] gave in an earlier run.
+pub fn open(pick: Option<&str>, compiled: Option<&[u8]>) -> Result<Rc<dyn Device>, String> {
+    Ok(device(Rc::new(Gpu::open_with_cache(pick, compiled).map_err(|e| e.to_string())?)))
 }
 
 /// An open device for the interpreter.
@@ -80,6 +81,10 @@ impl Device for Opened {
 
     fn wait(&self) -> Result<(), Refusal> {
         self.0.wait().map_err(refusal)
+    }
+
+    fn compiled(&self) -> Option<Vec<u8>> {
+        if self.0.work().compiled > 0 { self.0.cache_blob() } else { None }
     }
 
     fn used(&self) -> Used {

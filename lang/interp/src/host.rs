@@ -47,6 +47,12 @@ pub trait Host {
     fn env(&mut self, _name: &str) -> Option<String> {
         None
     }
+    /// What [`Host::keep`] kept in an earlier run under this name.
+    fn kept(&mut self, _name: &str) -> Option<Vec<u8>> {
+        None
+    }
+    /// Keeps bytes for later runs: what can be made again. A host that cannot says nothing.
+    fn keep(&mut self, _name: &str, _bytes: &[u8]) {}
     /// Seconds since an arbitrary origin, monotonic.
     fn time(&mut self) -> f64 {
         0.0

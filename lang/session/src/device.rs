@@ -6,6 +6,12 @@ use adl_interp::ir::road::report::size;
 use adl_syntax::diag::Diagnostic;
 use std::rc::Rc;
 
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.machine.device.keep(&mut *self.machine.host);
+    }
+}
+
 impl Session {
     /// Uses the CPU, a GPU, or whichever is faster (`cpu`, `gpu`, `auto`). Without a GPU, `gpu` is an error, and everything stays as it was.
     pub fn set_device(&mut self, name: &str) -> Result<(), Box<Diagnostic>> {

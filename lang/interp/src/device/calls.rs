@@ -93,7 +93,7 @@ impl Machine {
                 OnDevice::Never(why) => Err(why),
             };
         }
-        let device = self.device.opened()?;
+        let device = self.device.opened(&mut *self.host)?;
         if self.device.mode == Mode::Auto && device.is_software() {
             return Err(format!("{} is the CPU", device.name()));
         }
@@ -180,7 +180,7 @@ impl Machine {
 
     /// Uses the CPU, a GPU or whichever is faster. Without a GPU, `gpu` is an error, and everything stays as it was.
     pub fn set_device(&mut self, mode: Mode) -> Res<()> {
-        self.device.set(mode)
+        self.device.set(mode, &mut *self.host)
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod doors;
 mod pace;
 
 use crate::error::{Error, Res, codes};
+use crate::host::Host;
 use crate::value::Value;
 use adl_ir::{FnId, Program};
 pub use calls::gone;
@@ -64,6 +65,8 @@ pub trait Device {
     fn prepare(&self, program: Program, f: FnId) -> Result<Rc<dyn Prepared>, String>;
     /// Waits until all that was started is done.
     fn wait(&self) -> Result<(), Refusal>;
+    /// What it has compiled, for the opener of a later run; nothing where it cannot tell, or has compiled nothing.
+    fn compiled(&self) -> Option<Vec<u8>>;
     /// What it has done so far.
     fn used(&self) -> Used;
 }
@@ -130,8 +133,11 @@ impl Ran {
     }
 }
 
-/// Opens a device; which one, where it is said; or why there is none, in words.
-pub type Opener = fn(Option<&str>) -> Result<Rc<dyn Device>, String>;
+/// Opens a device; which one, where it is said, and what one has compiled in an earlier run; or why there is none, in words.
+pub type Opener = fn(Option<&str>, Option<&[u8]>) -> Result<Rc<dyn Device>, String>;
+
+/// The name under which hosts keep what devices have compiled.
+const COMPILED: &str = "pipelines";
 
 /// Operations on elements from which on a device is worth its overhead (some tens of microseconds a call).
 const LEAST: u64 = 1 << 14;
@@ -181,17 +187,17 @@ impl Chosen {
     }
 
     /// Uses the CPU, a GPU or either. Without a GPU, `gpu` is an error, and everything stays as it was.
-    pub fn set(&mut self, mode: Mode) -> Res<()> {
+    pub fn set(&mut self, mode: Mode, host: &mut dyn Host) -> Res<()> {
         self.none = None;
         if mode == Mode::Gpu {
-            self.opened().map_err(|why| Error::new(codes::DEVICE, why).hint("`auto` uses a GPU where there is one, and the CPU elsewhere"))?;
+            self.opened(host).map_err(|why| Error::new(codes::DEVICE, why).hint("`auto` uses a GPU where there is one, and the CPU elsewhere"))?;
         }
         self.mode = mode;
         Ok(())
     }
 
     /// The device, opened now if none is.
-    fn opened(&mut self) -> Result<Rc<dyn Device>, String> {
+    fn opened(&mut self, host: &mut dyn Host) -> Result<Rc<dyn Device>, String> {
         if let Some(d) = &self.device {
             return Ok(d.clone());
         }
@@ -199,13 +205,20 @@ impl Chosen {
             return Err(why.clone());
         }
         let open = self.open.ok_or_else(|| "no GPU: this program was built without".to_owned());
-        let opened = open.and_then(|open| open(self.pick.as_deref()));
+        let opened = open.and_then(|open| open(self.pick.as_deref(), host.kept(COMPILED).as_deref()));
         match opened {
             Ok(d) => Ok(self.device.insert(d).clone()),
             Err(why) => {
                 self.none = Some(why.clone());
                 Err(why)
             }
+        }
+    }
+
+    /// Hands what the device has compiled to the host, for later runs.
+    pub fn keep(&self, host: &mut dyn Host) {
+        if let Some(bytes) = self.device.as_ref().and_then(|d| d.compiled()) {
+            host.keep(COMPILED, &bytes);
         }
     }
 

@@ -312,6 +312,7 @@ impl Machine {
     /// Runs native code.
     pub(crate) fn run_native(&mut self, code: &dyn Native, args: Vec<Value>) -> Res<Vec<Value>> {
         self.ran_native = true;
-        code.run(self, args)
+        // Native code changes arrays where they lie, and does not ask whether a device has got a copy meanwhile.
+        self.here(|m| code.run(m, args))
     }
 }
