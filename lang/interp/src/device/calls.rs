@@ -17,6 +17,9 @@ const STEP: u64 = 1 << 9;
 /// Kernels of a call from which on it is looked at whether they were worth it.
 const KERNELS: u64 = 64;
 
+/// Kernels of a call from which on each must be worth more than its start: the host goes through a loop's turns.
+const MANY: u64 = 512;
+
 /// Refusals while running after which a function is not tried any more.
 const REFUSALS: u32 = 8;
 
@@ -158,7 +161,8 @@ impl Machine {
         if call.measured {
             state.pace(|p| p.took(call.wide, true, time));
         }
-        if kernels >= KERNELS && call.wide / kernels < STEP.min(self.device.least()) {
+        let worth = if kernels >= MANY { 32 * STEP } else { STEP };
+        if kernels >= KERNELS && call.wide / kernels < worth.min(self.device.least()) {
             state.set_on_device(OnDevice::Never(format!("{kernels} kernels for about {} operations", call.wide)));
         }
     }
