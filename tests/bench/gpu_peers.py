@@ -1,7 +1,10 @@
 """What `cargo run --release -p adl-tests --bin gpu` times, in JAX and PyTorch on the same machine: the same rows, and times of
 derivatives beside those of the functions for operators of "Reverse-Mode AD of Multi-Reduce and Scan in Futhark" (Fig. 9 and 10).
 
-    python gpu_peers.py [--n 10000000] [--json] [--tools jax,torch] [--operators 10000000,100000000]
+    python gpu_peers.py [--n 10000000] [--json] [--tools jax,torch] [--operators 10000000,100000000] [--models [small]]
+
+The rows of operators are those of `operators --device gpu --bins 31,401,500000 --size N`; with `--models` the models of `models.adl` beside this file
+(`adl --device gpu bench models.adl`) are timed in JAX at the same sizes, as a JAX user would write them.
 
 Times are medians of seven rounds after a warm-up, without transfers; compilation is not counted. A result that is not NumPy's
 within the bounds that stand beside it ends the run."""
@@ -58,6 +61,23 @@ class Jax:
 
     def reduced(self, op, x):
         return {"+": self.np.sum, "*": self.np.prod, "min": self.np.min}[op](x)
+
+    def products(self, keys, x, bins):
+        return self.np.ones(bins, x.dtype).at[keys].multiply(x)
+
+    def scanned(self, op, x):
+        """A scan by an operator on tuples."""
+        return self.jax.lax.associative_scan(op, x)
+
+    def folded(self, op, x):
+        """A reduction by an operator on tuples, in halves: JAX differentiates no reduction by an operator of one's own."""
+        while len(x[0]) > 1:
+            n = len(x[0])
+            rest = tuple(a[n - 1 :] for a in x) if n % 2 else ()
+            x = op(tuple(a[0 : n - n % 2 : 2] for a in x), tuple(a[1::2] for a in x))
+            if rest:
+                x = tuple(self.np.concatenate(p) for p in zip(x, rest))
+        return tuple(a[0] for a in x)
 
     def gradient(self, f):
         return self.jax.jit(self.jax.value_and_grad(f))
@@ -202,7 +222,12 @@ def operators(tool, rows, n):
     ks = {bins: tool.array(rng.integers(0, bins, n)) for bins in [31, 401, 500_000]}
     work = {f"reduce {op}": lambda x, op=op: tool.reduced(op, x) for op in ["+", "min", "*"]}
     work |= {f"scan {op}": lambda x, op=op: tool.running(op, x).sum() for op in ["+", "min", "*"]}
+    for name, (split, op, number) in tuples().items() if hasattr(tool, "folded") else ():
+        work[f"reduce {name}"] = lambda x, s=split, op=op, r=number: r(tool.folded(op, s(x)))
+        work[f"scan {name}"] = lambda x, s=split, op=op, r=number: r(tool.scanned(op, s(x))).sum()
     for bins, k in ks.items():
+        if hasattr(tool, "products"):
+            work[f"histogram {bins} *"] = lambda x, k=k, b=bins: tool.products(k, x, b).sum()
         work[f"histogram {bins} +"] = lambda x, k=k, b=bins: tool.histogram(k, x, b).sum()
         work[f"histogram {bins} min"] = lambda x, k=k, b=bins: tool.extremes(k, x, b).sum()
     for what, f in work.items():
@@ -216,12 +241,105 @@ def operators(tool, rows, n):
         rows.row(f"{what}, derivative", np.float64, n, both, both / primal, "times")
 
 
+def tuples():
+    """Operators on tuples: how elements come from a vector of all numbers, the operator, and a number of what it gives."""
+
+    def halves(x):
+        return x[: len(x) // 2], x[len(x) // 2 :]
+
+    def matrices(k):
+        return lambda x: (x[: len(x) // (k * k) * k * k].reshape(-1, k, k),)
+
+    def product(a, b):
+        return (a[0] @ b[0],)
+
+    def linear(a, b):
+        return b[0] + b[1] * a[0], b[1] * a[1]
+
+    def pairs(a, b):
+        return a[0] + b[0] + a[1] * b[1], a[1] + b[1]
+
+    made = {
+        "linear functions": (halves, linear, lambda r: r[0] + r[1]),
+        "sums of products": (halves, pairs, lambda r: r[0] + r[1]),
+        "vectorised *": (lambda x: (x.reshape(-1, 8),), lambda a, b: (a[0] * b[0],), lambda r: r[0].sum()),
+    }
+    return made | {f"{k}x{k} matrices": (matrices(k), product, lambda r: r[0].sum()) for k in [2, 3, 5]}
+
+
+def models(tool, rows, small):
+    """The models of models.adl, written as one writes them in JAX: with arrays of all points, products of matrices, and lax.scan."""
+    jax, np_ = tool.jax, tool.np
+    rng = np.random.default_rng(3)
+    size = (lambda full, less: less) if small else (lambda full, less: full)
+
+    def normal(*shape):
+        return tool.array(rng.standard_normal(shape))
+
+    def run(what, f, *args):
+        seconds, _ = timed(tool, jax.jit(f), *args)
+        rows.row(what, np.float64, args[0].size if hasattr(args[0], "size") else 0, seconds, 1 / seconds, "/s")
+
+    n, k, d = size(10000, 300), size(1024, 16), size(256, 8)
+    points = normal(n, d)
+    centroids = points[:k]
+
+    def total(c, p):
+        distances = (p * p).sum(1)[:, None] + (c * c).sum(1)[None] - 2 * p @ c.T
+        return distances.min(1).sum()
+
+    def newton(c, p):
+        gradient, hessian = jax.jvp(lambda c: jax.grad(total)(c, p), (c,), (np_.ones_like(c),))
+        return gradient / hessian
+
+    run("k-means, value", total, centroids, points)
+    run("k-means, gradient", jax.grad(total), centroids, points)
+    run("k-means, Newton direction", newton, centroids, points)
+
+    def mixture(w, x):
+        alpha, mu, q, l = w
+        d, k = x.shape[1], len(alpha)
+        rows_, cols = np.tril_indices(d, -1)
+        # Column by column, as the problem has it.
+        order = np.lexsort((rows_, cols))
+        factors = jax.vmap(lambda q, l: np_.diag(np_.exp(q)).at[rows_[order], cols[order]].set(l))(q, l)
+        z = np_.einsum("kij,nkj->nki", factors, x[:, None] - mu[None])
+        terms = alpha + q.sum(1) - 0.5 * (z * z).sum(2)
+        likelihood = jax.scipy.special.logsumexp(terms, 1).sum() - len(x) * (0.5 * d * np_.log(2 * np_.pi) + jax.scipy.special.logsumexp(alpha))
+        return likelihood + (-0.5 * (factors * factors).sum((1, 2))).sum()
+
+    for what, n, k, d in [("mixture of 200", size(1000, 100), size(200, 5), size(64, 4)), ("mixture of 25", size(10000, 200), size(25, 5), size(64, 4))]:
+        x, w = normal(n, d), (normal(k), normal(k, d), 0.1 * normal(k, d), 0.1 * normal(k, d * (d - 1) // 2))
+        run(f"{what}, value", lambda x, w: mixture(w, x), x, w)
+        run(f"{what}, gradient", lambda x, w: jax.grad(mixture)(w, x), x, w)
+
+    batch, steps, inputs, units = size(1024, 16), size(20, 5), size(300, 6), size(192, 4)
+    w = (0.1 * normal(inputs, 4 * units), 0.1 * normal(units, 4 * units), 0.1 * normal(4 * units))
+    xs = normal(steps, batch, inputs)
+
+    def lstm(w, xs):
+        def step(state, x):
+            h, c = state
+            z = x @ w[0] + h @ w[1] + w[2]
+            a, b, e, g = np_.split(z, 4, 1)
+            c = jax.nn.sigmoid(a) * c + jax.nn.sigmoid(b) * np_.tanh(e)
+            return (jax.nn.sigmoid(g) * np_.tanh(c), c), None
+
+        zero = np_.zeros((xs.shape[1], units))
+        (h, _), _ = jax.lax.scan(step, (zero, zero), xs)
+        return (h * h).mean()
+
+    run("lstm, value", lambda xs, w: lstm(w, xs), xs, w)
+    run("lstm, gradient", lambda xs, w: jax.grad(lstm)(w, xs), xs, w)
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--n", type=int, default=10_000_000)
     p.add_argument("--json", action="store_true")
     p.add_argument("--tools", default="jax,torch")
     p.add_argument("--operators", default="10000000,100000000")
+    p.add_argument("--models", nargs="?", const="full", choices=["full", "small"])
     a = p.parse_args()
     for name in a.tools.split(","):
         try:
@@ -230,6 +348,10 @@ def main():
             print(f"{name}: {why}")
             continue
         rows = Rows(tool, a.json)
+        if a.models:
+            if name == "jax":
+                models(tool, rows, a.models == "small")
+            continue
         for dtype in [np.float32, np.float64]:
             kernels(tool, rows, dtype, a.n)
         for n in filter(None, a.operators.split(",")):

@@ -89,7 +89,7 @@ impl Device for Opened {
 
     fn used(&self) -> Used {
         let (w, m) = (self.0.work(), self.0.memory());
-        Used { kernels: w.kernels, submits: w.submits, up: w.up, down: w.down, memory: m.used, peak: m.peak }
+        Used { kernels: w.kernels, submits: w.submits, up: w.up, down: w.down, traffic: w.traffic, memory: m.used, peak: m.peak }
     }
 }
 

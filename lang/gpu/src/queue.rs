@@ -77,6 +77,8 @@ pub struct Work {
     pub up: u64,
     /// Bytes that came from it.
     pub down: u64,
+    /// Bytes of the arrays that kernels were given: what they read and write if each looks at each element once.
+    pub traffic: u64,
 }
 
 /// An open device.
@@ -338,7 +340,10 @@ impl Gpu {
             pass.set_bind_group(0, &bound, &[offset as u32]);
             pass.dispatch_workgroups(x, y, 1);
         });
-        self.count(|w| w.kernels += 1);
+        self.count(|w| {
+            w.kernels += 1;
+            w.traffic += arrays.iter().map(|a| a.size).sum::<u64>();
+        });
         self.fine()?;
         self.full()
     }

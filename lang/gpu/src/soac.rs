@@ -91,7 +91,9 @@ pub fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
         Ok(vec![e.define("c", &format!("a{slot}[{j} * {m} + {row}]"))])
     };
     let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, m, *n, false, &from)?;
-    let made = crate::shape::transpose(gpu, &outs.remove(0))?.reshaped(a.shape.clone())?;
+    // Rows of running sums are columns of what was given; of a vector there is one.
+    let rows = outs.remove(0);
+    let made = if m == 1 { rows } else { crate::shape::transpose(gpu, &rows)? }.reshaped(a.shape.clone())?;
     if reverse { crate::shape::reverse(gpu, &made) } else { Ok(made) }
 }
 

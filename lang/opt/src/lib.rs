@@ -12,7 +12,7 @@
 //! - [`mod@elements`]: elements of products and sums of arrays from those of their operands, so that the arrays are not made.
 //! - [`mod@interchange`]: reductions, scans and histograms of rows as those of columns.
 //! - [`mod@rows`]: rows of rows, read from the array.
-//! - [`mod@pointwise`]: arithmetic on whole vectors as loops.
+//! - [`mod@pointwise`]: arithmetic on whole vectors as loops. [`mod@device`]: the same for a device.
 //! - [`mod@direct`]: elements of rows that are read in more loops than the array has axes, read from the array.
 //! - [`mod@contract`]: sums of products that are contractions.
 //! - [`mod@join`]: both halves of a gradient as one function.
@@ -22,7 +22,7 @@
 //! - [`mod@fuse`]: loops over the same indices become one: map–map, map–reduce, map–scan, map–histogram, and maps side by side.
 //! - dead code: [`adl_ad::dce`], in components of reductions, outputs and carried values of loops, and results of branches too.
 //!
-//! [`across::trim`] comes first, on what was specialised. Four compositions, each followed by the verifier in debug builds:
+//! [`across::trim`] comes first, on what was specialised. Five compositions, each followed by the verifier in debug builds:
 //!
 //! - [`function`], before J and between J and U: simplify and equal statements, hoist, the former again (what was hoisted meets its equals), dead
 //!   code. These leave linear statements alone; fewer statements are fewer residuals. One round reaches the fixpoint but for chains
@@ -31,16 +31,18 @@
 //! - [`finish`], before a function is lowered, when nothing will be differentiated any more: rounds of the former and fusion, until a
 //!   round changes nothing (each fusion removes a statement, so there is an end; [`ROUNDS`] at most).
 //! - [`native`], the same with what pays in native code alone.
+//! - [`inlined`], [`finish_for_device`] and [`device::vectors`] in the place of [`finish`], for a device beside the CPU.
 //!
 //! Updates in place are no pass: an update takes its array's register at its last use, and an array with one owner changes in place. Fusion
 //! keeps what is needed for that: no read of an array is moved behind its update.
 //!
-//! What is *not* here: transformations that change the order of floating-point sums; any IO.
+//! What is *not* here: transformations that change the order of floating-point sums, but for devices; any IO.
 
 pub mod across;
 pub mod contract;
 mod copy;
 pub mod cse;
+pub mod device;
 pub mod direct;
 pub mod elements;
 pub mod extent;
@@ -96,9 +98,26 @@ pub fn plain(p: &Program, f: &mut Function, arrays: Arrays) {
     check(p, f);
 }
 
+/// What [`finish`] begins with: functions that a function calls in the place of their calls.
+pub fn inlined(p: &Program, f: &mut Function) {
+    inline::finally(p, f);
+    round(f, Arrays::MayBeAbsent);
+}
+
 /// For a function that is about to be lowered.
 pub fn finish(p: &Program, f: &mut Function) {
+    inlined(p, f);
+    finish_inlined(p, f);
+}
+
+/// The rest of [`finish`].
+pub fn finish_inlined(p: &Program, f: &mut Function) {
     until_done(p, f, For::Any);
+}
+
+/// The same for a device beside the CPU; [`device::vectors`] may follow.
+pub fn finish_for_device(p: &Program, f: &mut Function) {
+    until_done(p, f, For::Device);
 }
 
 /// For a function that has been through [`finish`] and becomes native code.
@@ -123,9 +142,7 @@ pub fn small(p: &Program, f: &mut Function) -> bool {
 }
 
 fn until_done(p: &Program, f: &mut Function, target: For) {
-    if target == For::Any {
-        inline::finally(p, f);
-        round(f, Arrays::MayBeAbsent);
+    if target != For::Native {
         if scalars::scalars(f, scalars::Sums::Written) {
             round(f, Arrays::MayBeAbsent);
         }

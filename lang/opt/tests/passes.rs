@@ -31,6 +31,10 @@ const PASSES: &[(&str, Pass)] = &[
         adl_opt::fuse::fuse(f, For::Native);
         adl_ad::dce::remove_dead(f);
     }),
+    ("device", |p, f| {
+        adl_opt::finish_for_device(p, f);
+        adl_opt::device::vectors(p, f);
+    }),
     ("terms", |_, f| adl_opt::terms::terms(f)),
     ("contract", |_, f| _ = adl_opt::contract::contract(f)),
     ("rows", |_, f| {

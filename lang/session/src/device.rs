@@ -45,6 +45,14 @@ impl Session {
         self.machine.device.open().map(|d| d.used())
     }
 
+    /// Waits until the device has done all that was started there: times mean nothing before.
+    ///
+    /// # Errors
+    /// What a kernel has met, or that the device is gone, in words.
+    pub fn wait_for_device(&self) -> Result<(), String> {
+        self.machine.device.open().map_or(Ok(()), |d| d.wait().map_err(|e| format!("{e:?}")))
+    }
+
     /// Uses a device that is open already.
     pub fn set_open_device(&mut self, device: Rc<dyn Device>) {
         self.machine.device.set_open(device);

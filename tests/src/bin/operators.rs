@@ -1,7 +1,10 @@
 //! Reductions, scans and histograms, and their gradients, timed for each operator of *Reverse-Mode AD of Multi-Reduce and Scan in
-//! Futhark* (its Fig. 9 and 10): `operators [--size N] [--threads N] [OPERATOR...]`. Prints milliseconds of the function, of the gradient (which runs the
-//! function too), their ratio, and where somebody wrote the gradient by hand, milliseconds of that in the same run and how many times longer ours
-//! takes. The two gradients must agree.
+//! Futhark* (its Fig. 9 and 10): `operators [--size N] [--threads N] [--device gpu] [--f32] [--bins N,N] [--json] [OPERATOR...]`. Prints milliseconds of the
+//! function, of the gradient (which runs the function too), their ratio, and where somebody wrote the gradient by hand, milliseconds of that in the same
+//! run and how many times longer ours takes. The two gradients must agree.
+//!
+//! On a GPU (`ADL_GPU` says which) the gradient must be the CPU's, times are those after which the GPU has done all, and the last columns are kernels of
+//! both, and how many bytes of arrays these were given for each byte of input: what bounds them. `tests/bench/gpu_peers.py` prints such rows for JAX and PyTorch.
 
 use adl_interp::value::{Buf, Value};
 use adl_session::Session;
@@ -98,6 +101,17 @@ impl Construct {
 struct Bench {
     session: Session,
     seconds: f64,
+    device: String,
+    /// The type of numbers.
+    ty: &'static str,
+    json: bool,
+}
+
+/// Kernels of a call on a GPU, and bytes of the arrays that they were given.
+#[derive(Clone, Copy)]
+struct Moved {
+    kernels: u64,
+    bytes: u64,
 }
 
 impl Bench {
@@ -109,14 +123,27 @@ impl Bench {
         diags.iter().map(|d| adl_syntax::render::text(d, &self.session.sources, false)).collect()
     }
 
+    fn called(&mut self, f: &Value, x: &Value) -> Result<Value, String> {
+        let made = self.session.call(f, std::slice::from_ref(x)).map_err(|d| self.text(&[*d]))?;
+        self.session.wait_for_device()?;
+        Ok(made)
+    }
+
+    /// What a call takes of a GPU; `None` on the CPU.
+    fn moved(&mut self, f: &Value, x: &Value) -> Result<Option<Moved>, String> {
+        let Some(before) = self.session.device_used() else { return Ok(None) };
+        self.called(f, x)?;
+        let after = self.session.device_used().unwrap_or_default();
+        Ok(Some(Moved { kernels: after.kernels - before.kernels, bytes: after.traffic - before.traffic }))
+    }
+
     /// The least milliseconds of some runs.
     fn time(&mut self, f: &Value, x: &Value) -> Result<f64, String> {
         let (mut least, mut total, mut runs) = (f64::INFINITY, 0.0, 0);
         while runs < 3 || total < self.seconds {
-            let x = x.clone();
             let start = Instant::now();
-            let made = self.session.call(f, &[x]).map_err(|d| self.text(&[*d]))?;
-            if !matches!(made, Value::Float(_) | Value::Array(_)) {
+            let made = self.called(f, x)?;
+            if !matches!(made, Value::Float(_) | Value::F32(_) | Value::Array(_)) {
                 return Err(format!("neither a number nor an array: {}", adl_interp::value::show::show(&made)));
             }
             let t = start.elapsed().as_secs_f64();
@@ -152,42 +179,143 @@ impl Bench {
         Ok(Some(least * 1e3))
     }
 
+    /// Whether a gradient is the CPU's: within what regrouped sums and products of so many numbers lose.
+    fn agrees(&mut self, g: &Value, x: &Value) -> Result<(), String> {
+        let there = floats(&self.called(g, x)?);
+        self.set("cpu")?;
+        let here = floats(&self.called(g, x)?);
+        let device = self.device.clone();
+        self.set(&device)?;
+        let size = here.iter().fold(1.0, |m: f64, v| m.max(v.abs()));
+        let most = size * if self.ty == "F32" { 1e-2 } else { 1e-9 };
+        match here.iter().zip(&there).position(|(a, b)| (a - b).abs() > most || a.is_nan() != b.is_nan()) {
+            Some(i) => Err(format!("number {i} of the gradient is {} on the GPU, and {} on the CPU", there[i], here[i])),
+            None if here.len() != there.len() => Err("the gradients differ in length".to_owned()),
+            None => Ok(()),
+        }
+    }
+
+    fn set(&mut self, device: &str) -> Result<(), String> {
+        self.session.set_device(device).map_err(|d| self.text(&[*d]))
+    }
+
     fn row(&mut self, construct: Construct, o: &Operator, numbers: usize) -> Result<(), String> {
         let n = numbers / o.width;
+        let (single, ty) = (self.ty == "F32", self.ty);
         let bins = if let Construct::Histogram(bins) = construct { bins } else { 1 };
         // Near 1, so that products stay numbers.
-        let x = self.value(&format!("map (fun v -> 0.99 + 0.02 * v) (random.uniform (random.key 7) [{}])", n * o.width))?;
+        let x = self.value(&format!("map (fun v -> {}(0.99 + 0.02 * v)) (random.uniform (random.key 7) [{}])", if single { "to_f32 " } else { "" }, n * o.width))?;
         self.value(&format!("let keys = random.int (random.key 8) 0 {bins} [{n}]"))?;
-        let body = construct.function(o);
-        let (f, g) = (self.value(&format!("fun (x : [n]Float) -> {body}"))?, self.value(&format!("grad (fun (x : [n]Float) -> {body})"))?);
+        let body = if single { of_f32(&construct.function(o)) } else { construct.function(o) };
+        let (f, g) = (self.value(&format!("fun (x : [n]{ty}) -> {body}"))?, self.value(&format!("grad (fun (x : [n]{ty}) -> {body})"))?);
         let (primal, both) = (self.time(&f, &x)?, self.time(&g, &x)?);
-        let hand = self.by_hand(construct, o, &g, &x)?;
-        let (hand, times) = hand.map_or((String::new(), String::new()), |h| (format!("{h:.3}"), format!("{:.1}", both / h)));
-        println!("{:22} {:26} {n:>9} {primal:>11.3} {both:>11.3} {:>7.1} {hand:>11} {times:>7}", construct.name(), o.name, both / primal);
+        let (on, on_both) = (self.moved(&f, &x)?, self.moved(&g, &x)?);
+        let last = match (on, on_both) {
+            (Some(a), Some(b)) => {
+                self.agrees(&g, &x)?;
+                let bytes = (n * o.width * if single { 4 } else { 8 }) as f64;
+                (format!("{} + {}", a.kernels, b.kernels), format!("{:.1} + {:.1}", a.bytes as f64 / bytes, b.bytes as f64 / bytes))
+            }
+            _ => self.by_hand(construct, o, &g, &x)?.map_or((String::new(), String::new()), |h| (format!("{h:.3}"), format!("{:.1}", both / h))),
+        };
+        if self.json {
+            let (c, o) = (construct.name(), o.name);
+            println!("{{\"tool\": \"adl\", \"construct\": \"{c}\", \"operator\": \"{o}\", \"type\": \"{ty}\", \"n\": {n}, \"primal_ms\": {primal:.4}, \"gradient_ms\": {both:.4}, \"ratio\": {:.2}}}", both / primal);
+        } else {
+            println!("{:22} {:26} {n:>9} {primal:>11.3} {both:>11.3} {:>7.1} {:>11} {:>11}", construct.name(), o.name, both / primal, last.0, last.1);
+        }
         Ok(())
     }
 }
 
-fn main() -> std::process::ExitCode {
+/// The same function of F32: literals end so, and what gives Floats is rounded.
+fn of_f32(text: &str) -> String {
+    let text = [2, 3, 5].iter().fold(text.replace("inf", "(to_f32 inf)"), |t, k| t.replace(&format!("(eye {k})"), &format!("(map (map to_f32) (eye {k}))")));
+    let (mut out, mut literal) = (String::new(), false);
+    for c in text.chars() {
+        let digit = c.is_ascii_digit();
+        if literal && c != '.' && !digit {
+            out.push_str("f32");
+        }
+        literal = (literal || out.ends_with(|c: char| c.is_ascii_digit()) && c == '.') && (digit || c == '.');
+        out.push(c);
+    }
+    out
+}
+
+fn floats(v: &Value) -> Vec<f64> {
+    match v {
+        Value::Float(x) => vec![*x],
+        Value::F32(x) => vec![f64::from(*x)],
+        Value::Array(a) => match a.buf() {
+            Buf::F64(x) => x.to_vec(),
+            Buf::F32(x) => x.iter().map(|x| f64::from(*x)).collect(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// What is asked for.
+struct Asked {
+    numbers: usize,
+    bins: Vec<usize>,
+    only: Vec<String>,
+}
+
+fn asked(bench: &mut Bench) -> Result<Asked, String> {
+    let mut asked = Asked { numbers: 1_000_000, bins: vec![31, 1023], only: Vec::new() };
     let mut args = std::env::args().skip(1);
-    let (mut numbers, mut only) = (1_000_000, Vec::new());
     while let Some(a) = args.next() {
         match a.as_str() {
-            "--threads" => adl_interp::ops::parallel::set_threads(args.next().and_then(|n| n.parse().ok()).unwrap_or(0)),
-            "--size" => numbers = args.next().and_then(|n| n.parse().ok()).unwrap_or(numbers),
-            _ => only.push(a),
+            "--f32" => bench.ty = "F32",
+            "--json" => bench.json = true,
+            option if option.starts_with("--") => {
+                let given = args.next().ok_or_else(|| format!("`{option}` of what?"))?;
+                let number = |t: &str| t.parse::<usize>().map_err(|_| format!("`{t}` is no number"));
+                match option {
+                    "--threads" => adl_interp::ops::parallel::set_threads(number(&given)?),
+                    "--size" => asked.numbers = number(&given)?,
+                    "--bins" => asked.bins = given.split(',').map(number).collect::<Result<_, _>>()?,
+                    "--device" => {
+                        bench.set(&given)?;
+                        bench.device = given;
+                    }
+                    _ => return Err(format!("there is no option `{option}`")),
+                }
+            }
+            _ => asked.only.push(a),
         }
     }
-    let mut bench = Bench { session: session().0, seconds: 0.3 };
-    let mut failed = false;
-    println!("{:22} {:26} {:>9} {:>11} {:>11} {:>7} {:>11} {:>7}", "construct", "operator", "elements", "primal ms", "gradient ms", "ratio", "by hand ms", "times");
-    for construct in [Construct::Reduce, Construct::Scan, Construct::Histogram(31), Construct::Histogram(1023)] {
-        for o in OPERATORS.iter().filter(|o| construct.takes(o) && (only.is_empty() || only.iter().any(|n| n == o.name))) {
-            if let Err(e) = bench.row(construct, o, numbers) {
+    Ok(asked)
+}
+
+fn run() -> Result<bool, String> {
+    let mut bench = Bench { session: session().0, seconds: 0.3, device: "cpu".to_owned(), ty: "Float", json: false };
+    let asked = asked(&mut bench)?;
+    let last = if bench.session.device_used().is_some() { ("kernels", "bytes/input") } else { ("by hand ms", "times") };
+    if !bench.json {
+        println!("{:22} {:26} {:>9} {:>11} {:>11} {:>7} {:>11} {:>11}", "construct", "operator", "elements", "primal ms", "gradient ms", "ratio", last.0, last.1);
+    }
+    let mut fine = true;
+    for construct in [Construct::Reduce, Construct::Scan].into_iter().chain(asked.bins.iter().map(|b| Construct::Histogram(*b))) {
+        for o in OPERATORS.iter().filter(|o| construct.takes(o) && (asked.only.is_empty() || asked.only.iter().any(|n| n == o.name))) {
+            if let Err(e) = bench.row(construct, o, asked.numbers) {
                 eprintln!("{} {}: {e}", construct.name(), o.name);
-                failed = true;
+                fine = false;
             }
         }
     }
-    std::process::ExitCode::from(u8::from(failed))
+    Ok(fine)
+}
+
+fn main() -> std::process::ExitCode {
+    match run() {
+        Ok(true) => std::process::ExitCode::SUCCESS,
+        Ok(false) => std::process::ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("{why}");
+            std::process::ExitCode::FAILURE
+        }
+    }
 }

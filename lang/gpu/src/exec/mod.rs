@@ -26,6 +26,7 @@ use crate::lone;
 use crate::pointwise::{self, is_pointwise};
 use crate::queue::Gpu;
 use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Ty, Var};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -51,13 +52,15 @@ pub enum Value {
 #[derive(Debug)]
 pub struct Prepared {
     program: Program,
+    /// The same for arguments none of which is an absent zero, with operations on vectors as loops.
+    vectors: OnceCell<Program>,
     f: FnId,
 }
 
 impl Prepared {
-    /// Of a function of a program, as `adl_opt::finish` leaves it.
+    /// Of a function of a program, as `adl_opt::inlined` leaves it, or later.
     pub fn new(program: &Program, f: FnId) -> Prepared {
-        Prepared { program: prepared::ready(program, f), f }
+        Prepared { program: prepared::ready(program, f), vectors: OnceCell::new(), f }
     }
 
     /// Runs it.
@@ -65,7 +68,9 @@ impl Prepared {
     /// # Errors
     /// [`crate::Error::NotHere`] where something is not for a GPU, [`crate::Error::Fault`] where a check fails: the CPU then runs the same.
     pub fn run(&self, gpu: &Gpu, args: &[Value]) -> Res<Vec<Value>> {
-        Exec { gpu, program: &self.program, calls: 0 }.call(self.f, args.to_vec())
+        let there = !args.iter().any(|v| matches!(v, Value::Absent));
+        let program = if there { self.vectors.get_or_init(|| prepared::vectors(&self.program, self.f)) } else { &self.program };
+        Exec { gpu, program, calls: 0 }.call(self.f, args.to_vec())
     }
 }
 

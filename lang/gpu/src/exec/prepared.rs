@@ -12,12 +12,21 @@ pub(super) fn ready(p: &Program, f: FnId) -> Program {
     let mut p = p.clone();
     for id in p.callees(f, |_, _| true) {
         let mut own = (**p.func(id)).clone();
+        adl_opt::finish_for_device(&p, &mut own);
         let mut body = std::mem::take(&mut own.body);
-        let changed = block(&mut own, &mut body);
+        block(&mut own, &mut body);
         own.body = body;
-        if changed {
-            p.set(id, own);
-        }
+        p.set(id, own);
+    }
+    p
+}
+
+/// The same with operations on vectors as loops in this function, for arguments none of which is an absent zero.
+pub(super) fn vectors(p: &Program, f: FnId) -> Program {
+    let mut p = p.clone();
+    let mut own = (**p.func(f)).clone();
+    if adl_opt::device::vectors(&p, &mut own) {
+        p.set(f, own);
     }
     p
 }

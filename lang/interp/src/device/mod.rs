@@ -101,6 +101,8 @@ pub struct Used {
     pub up: u64,
     /// Bytes that came from it.
     pub down: u64,
+    /// Bytes of the arrays that kernels were given: what they read and write if each looks at each element once.
+    pub traffic: u64,
     /// Bytes that are held now.
     pub memory: u64,
     /// The most bytes that were held at once.

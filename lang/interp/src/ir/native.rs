@@ -24,8 +24,8 @@ use std::rc::Rc;
 pub struct Source {
     /// Functions, by place.
     pub funcs: Vec<Rc<Function>>,
-    /// The same before what only native code wants was done to them.
-    pub(super) finished: Vec<Rc<Function>>,
+    /// The same as the optimiser began to finish them: what follows is another thing for each processor.
+    pub(super) inlined: Vec<Rc<Function>>,
     /// Places, by number in the program.
     pub places: HashMap<FnId, u32>,
     /// Declared types, by number.
@@ -42,7 +42,7 @@ impl Source {
             super::vectorise::sums(&mut f);
             Rc::new(f)
         });
-        Source { funcs: funcs.collect(), finished: Vec::new(), places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(), datas: p.datas.clone() }
+        Source { funcs: funcs.collect(), inlined: Vec::new(), places: (0..p.funcs.len() as u32).map(|k| (FnId(k), k)).collect(), datas: p.datas.clone() }
     }
 
     /// The functions as a program.
@@ -56,19 +56,19 @@ impl Source {
         Program { funcs, datas: self.datas.clone(), absent: true }
     }
 
-    /// The functions as a program, before what only native code wants was done to them; and the number of one.
+    /// The functions as a program, as the optimiser began to finish them; and the number of one.
     pub(crate) fn unlowered(&self, at: u32) -> Option<(Program, FnId)> {
         let mut funcs = vec![Rc::default(); self.places.keys().map(|f| f.0 as usize + 1).max().unwrap_or(0)];
         for (f, at) in &self.places {
-            funcs[f.0 as usize] = self.finished.get(*at as usize)?.clone();
+            funcs[f.0 as usize] = self.inlined.get(*at as usize)?.clone();
         }
         let id = self.places.iter().find(|(_, k)| **k == at)?.0;
         Some((Program { funcs, datas: self.datas.clone(), absent: true }, *id))
     }
 
-    /// A function before what only native code wants was done to it.
-    pub(crate) fn finished(&self, f: FnId) -> Option<Rc<Function>> {
-        self.finished.get(*self.places.get(&f)? as usize).cloned()
+    /// A function as the optimiser began to finish it.
+    pub(crate) fn inlined(&self, f: FnId) -> Option<Rc<Function>> {
+        self.inlined.get(*self.places.get(&f)? as usize).cloned()
     }
 
     /// A function of the program.
@@ -227,7 +227,7 @@ impl State {
             return Some(v);
         }
         let source = self.source.borrow();
-        let v = volume::of_call(&source, source.finished.get(self.at as usize)?, args.iter());
+        let v = volume::of_call(&source, source.inlined.get(self.at as usize)?, args.iter());
         self.volume.set(Some((key, v)));
         Some(v)
     }

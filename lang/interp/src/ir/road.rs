@@ -210,6 +210,8 @@ struct Lined {
     halves: [FnId; 2],
     /// Both as one function, without the value and with it, made when they are wanted; `None` where that cannot be.
     whole: [std::cell::OnceCell<Option<whole::Whole>>; 2],
+    /// The same for a device.
+    away: [std::cell::OnceCell<Option<whole::Whole>>; 2],
     /// The same with loops of the one half joined to those of the other, made when there are many numbers; `None` where no loops meet.
     joined: std::cell::OnceCell<Option<Rc<Fun>>>,
     /// How many gradients were computed by halves, and what those after the first took at least.
@@ -383,7 +385,7 @@ impl Road {
         let made_by = self.program.func(l.primal);
         let outs = made_by.body.results.len();
         let kept = made_by.tys(&made_by.body.results[l.results..]);
-        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, halves: [l.primal, l.cotangent], whole: Default::default(), joined: Default::default(), pace: Default::default(), hot: Default::default(), active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
+        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, halves: [l.primal, l.cotangent], whole: Default::default(), away: Default::default(), joined: Default::default(), pace: Default::default(), hot: Default::default(), active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
         self.lines.insert(key, made.clone());
         self.clock.making(start);
         Ok(made)

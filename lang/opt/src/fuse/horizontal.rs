@@ -2,18 +2,18 @@
 
 use super::parts::{may_move, prepend, reads, rename_op, result};
 use super::{For, as_map, suit};
-use adl_ir::{Block, Function, Loop, Op, Stmt, Turns, Var};
+use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Var};
 use std::collections::HashMap;
 
 /// Fuses one pair of a block, if there is one.
-pub(super) fn step(f: &Function, b: &mut Block) -> bool {
+pub(super) fn step(f: &Function, b: &mut Block, target: For) -> bool {
     // By number of turns: the last map seen.
     let mut seen: HashMap<Var, Vec<usize>> = HashMap::new();
     for c in 0..b.stmts.len() {
         let Some(l) = as_map(f, &b.stmts[c].op) else { continue };
         let Turns::For(n) = l.turns else { continue };
         let earlier = seen.entry(n).or_default();
-        if let Some(p) = earlier.iter().rev().copied().find(|p| fits(f, b, *p, c)) {
+        if let Some(p) = earlier.iter().rev().copied().find(|p| fits(f, b, *p, c, target)) {
             fuse(b, p, c);
             return true;
         }
@@ -22,12 +22,14 @@ pub(super) fn step(f: &Function, b: &mut Block) -> bool {
     false
 }
 
-fn fits(f: &Function, b: &Block, p: usize, c: usize) -> bool {
+fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
     let (Some(x), Some(y)) = (as_map(f, &b.stmts[p].op), as_map(f, &b.stmts[c].op)) else { return false };
     let shared = x.xs.iter().any(|v| y.xs.contains(v));
     let theirs = reads(&b.stmts[c]);
     let apart = !b.stmts[p].outs.iter().any(|v| theirs.contains(v));
-    shared && apart && x.reverse == y.reverse && suit(f, x, y, For::Any) && may_move(b, p, c)
+    // A kernel adds up, or stores.
+    let alike = target != For::Device || x.outs.contains(&Out::Sum) == y.outs.contains(&Out::Sum);
+    shared && apart && alike && x.reverse == y.reverse && suit(f, x, y, For::Any) && may_move(b, p, c)
 }
 
 fn fuse(b: &mut Block, p: usize, c: usize) {

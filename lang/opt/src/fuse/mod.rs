@@ -3,6 +3,7 @@
 //! - [`vertical`]: a map's result is read by another loop, at the turn's own index: map–map, and maps into loops that carry.
 //! - [`soac`]: a map's result is reduced, scanned, or counted by keys: map–reduce, map–scan, map–histogram.
 //! - [`horizontal`]: two maps over the same arrays.
+//! - [`sums`]: a map's results are added up, on a device.
 //!
 //! Results are the same bits. Where a sum's order of additions depends on how a loop is run ([`straight`] loops add whole arrays, in
 //! chunks), the fused loop is run in the same way, or there is none. An error of the one loop may be met before an error of the other;
@@ -11,9 +12,13 @@
 mod horizontal;
 mod parts;
 mod soac;
+mod sums;
 mod vertical;
 
+pub(crate) use parts::{reads_of, rename_op};
+
 use adl_ir::{Block, Function, Loop, Op, Out, Turns, Ty, Var};
+use adl_prim::Prim;
 
 /// For whom code is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,6 +28,9 @@ pub enum For {
     Any,
     /// For native code, in which an element that is stored costs more than a loop's turn.
     Native,
+    /// For a device, which does all turns of a loop without state at once, but not those of one that carries: operators stay operators, and sums are
+    /// added in an order of its own.
+    Device,
 }
 
 /// Fuses what can be fused; whether there was anything.
@@ -36,10 +44,13 @@ pub fn fuse(f: &mut Function, target: For) -> bool {
 fn block(f: &mut Function, b: &mut Block, target: For) -> bool {
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || {
         let mut changed = false;
-        for part in b.stmts.iter_mut().flat_map(|s| s.op.blocks_mut()) {
-            changed |= block(f, part, target);
+        for s in &mut b.stmts {
+            // A thread of a device does as any processor does.
+            let within = if target == For::Device && matches!(&s.op, Op::Loop(l) if l.init.is_empty()) { For::Any } else { target };
+            s.op.blocks_mut().into_iter().for_each(|part| changed |= block(f, part, within));
         }
-        while vertical::step(f, b, target) || soac::step(f, b, target) || horizontal::step(f, b) {
+        let operators = |f: &mut Function, b: &mut Block| if target == For::Device { sums::step(f, b) } else { soac::step(f, b, target) };
+        while vertical::step(f, b, target) || operators(f, b) || horizontal::step(f, b, target) {
             changed = true;
         }
         changed
@@ -115,9 +126,28 @@ fn simple(f: &Function, op: &Op) -> bool {
     }
 }
 
+/// Whether the turns of a loop are independent code on numbers, with branches: a thread's work on a device.
+pub(crate) fn is_thread(f: &Function, l: &Loop) -> bool {
+    let flat = |v: &Var| f.ty(*v).is_flat();
+    let state = !l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty();
+    let gives = l.outs.iter().zip(&l.body.results).all(|(o, r)| if *o == Out::Sum { is_number(f, *r) } else { *o == Out::Collect && flat(r) });
+    matches!(l.turns, Turns::For(_)) && !state && !l.outs.is_empty() && gives && l.body.params.iter().all(flat) && on_numbers(f, &l.body)
+}
+
+fn on_numbers(f: &Function, b: &Block) -> bool {
+    b.stmts.iter().all(|s| {
+        let flat = s.lin_outs.is_empty() && s.outs.iter().all(|v| f.ty(*v).is_flat());
+        flat && match &s.op {
+            Op::If(_, x, y) => stacker::maybe_grow(64 * 1024, 1024 * 1024, || on_numbers(f, x) && on_numbers(f, y)),
+            Op::Prim(p, _) => *p != Prim::Assert,
+            op => op.blocks().is_empty() && !matches!(op, Op::Call { .. } | Op::Sum { .. } | Op::Total { .. } | Op::Dot(..)),
+        }
+    })
+}
+
 /// Whether two loops may become one without a sum in another order, and without slowing either.
 fn suit(f: &Function, a: &Loop, b: &Loop, target: For) -> bool {
-    let both = is_straight(f, a) && is_straight(f, b);
+    let both = is_straight(f, a) && is_straight(f, b) || target == For::Device && is_thread(f, a) && is_thread(f, b);
     let sums = a.outs.contains(&Out::Sum) || b.outs.contains(&Out::Sum);
     let alike = target == For::Native || straight(f, a) == straight(f, b);
     let neither = !straight(f, a) && !straight(f, b);

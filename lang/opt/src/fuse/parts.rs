@@ -15,6 +15,13 @@ pub(super) fn reads(s: &Stmt) -> HashSet<Var> {
     out
 }
 
+/// All variables that a block reads, also those that it binds.
+pub(crate) fn reads_of(b: &Block) -> HashSet<Var> {
+    let mut out: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
+    b.stmts.iter().for_each(|s| add_reads(&s.op, &mut out));
+    out
+}
+
 fn add_reads(op: &Op, out: &mut HashSet<Var>) {
     op.each_operand(&mut |v| {
         out.insert(v);
@@ -32,7 +39,7 @@ pub(super) fn rename(b: &mut Block, names: &HashMap<Var, Var>) {
     b.results.iter_mut().chain(&mut b.lin_results).for_each(name);
 }
 
-pub(super) fn rename_op(op: &mut Op, names: &HashMap<Var, Var>) {
+pub(crate) fn rename_op(op: &mut Op, names: &HashMap<Var, Var>) {
     op.map_operands(&mut |v| names.get(&v).copied().unwrap_or(v));
     op.blocks_mut().into_iter().for_each(|b| rename(b, names));
 }

@@ -9,7 +9,7 @@
 //! What else is read of the map stays an output of the fused loop. Statements between the two that the one makes no use of, and that read what the other makes, go behind.
 //! A loop without state that gives no sums may turn the other way.
 
-use super::parts::{brought, definitions, may_move, prepend, reads, rename, rename_op, result};
+use super::parts::{brought, definitions, may_move, prepend, reads, reads_of, rename, rename_op, result};
 use super::{For, is_plain, makes, suit};
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Turns, Var};
 use std::collections::{HashMap, HashSet};
@@ -60,7 +60,16 @@ fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
     };
     let ordered = map.reverse == l.reverse || !map.outs.contains(&Out::Sum) || either_way(l);
     let results: Vec<Var> = outs.iter().take(map.outs.len()).copied().collect();
-    same && ordered && suit(f, map, l, target) && only_elements(l, &results, &map.outs)
+    // A kernel adds up, or stores.
+    let alike = target != For::Device || !l.outs.contains(&Out::Sum) || !results.iter().any(|v| elsewhere(b, c, *v));
+    // The number of turns is known when they are over.
+    let counts = outs.last().is_some_and(|n| reads_of(&l.body).contains(n));
+    same && ordered && alike && !counts && suit(f, map, l, target) && only_elements(l, &results, &map.outs)
+}
+
+/// Whether another statement than this one reads a variable, or the block gives it.
+fn elsewhere(b: &Block, c: usize, v: Var) -> bool {
+    b.results.contains(&v) || b.stmts.iter().enumerate().any(|(i, s)| i != c && reads(s).contains(&v))
 }
 
 /// Whether it does not matter which way a loop turns.

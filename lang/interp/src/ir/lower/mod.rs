@@ -43,15 +43,17 @@ impl Linker {
         while self.codes.len() < self.order.len() {
             let next = self.order[self.codes.len()];
             let mut f = (**p.func(next)).clone();
-            adl_opt::finish(p, &mut f);
-            let (mut kept, finished) = (f.clone(), f.clone());
+            adl_opt::inlined(p, &mut f);
+            let inlined = f.clone();
+            adl_opt::finish_inlined(p, &mut f);
+            let mut kept = f.clone();
             let chains = self.there.contains(&next) && adl_opt::pointwise::pointwise(&mut kept);
             adl_opt::native(p, &mut kept);
             vectorise::loops(&mut f);
             strips::ordered(&mut f);
             vectorise::sums(&mut kept);
             let mut code = Lower::function(p, &f, self)?;
-            code.native = Some(self.keep(p, next, kept, finished, chains));
+            code.native = Some(self.keep(p, next, kept, inlined, chains));
             self.codes.push(Rc::new(code));
             self.group = None;
         }
@@ -73,11 +75,11 @@ impl Linker {
     }
 
     /// Keeps a function, to be compiled later. `chains`: whether its loops were arithmetic on whole arrays.
-    fn keep(&self, p: &Program, id: FnId, f: Function, finished: Function, chains: bool) -> State {
+    fn keep(&self, p: &Program, id: FnId, f: Function, inlined: Function, chains: bool) -> State {
         let mut source = self.source.borrow_mut();
         let at = source.funcs.len() as u32;
         source.funcs.push(Rc::new(f));
-        source.finished.push(Rc::new(finished));
+        source.inlined.push(Rc::new(inlined));
         source.places.insert(id, at);
         if source.datas.len() < p.datas.len() {
             source.datas = p.datas.clone();

@@ -6,11 +6,12 @@
 //! So it is where loops keep arrays for other loops, which then become one with them ([`adl_opt::join`]), and keep nothing.
 //!
 //! And where both halves do nothing but arithmetic on large arrays: as one function they are one chain of operations ([`crate::ir::strips`]), in which
-//! residuals stay in the cache. What only the value needs, and cannot fail, is not computed where the value is not asked for.
+//! residuals stay in the cache, and on a device in registers. What only the value needs, and cannot fail, is not computed where the value is not asked for.
 
 use super::{Lined, Not, Ready, Road, answer, attempt, readied, recorded_by, wanted, with};
 use crate::ad::linear::LinearMap;
 use crate::error::Res;
+use crate::ir::native::OnDevice;
 use crate::ir::{strips, tangents};
 use crate::value::{Kind, Value, seq};
 use crate::vm::{Fun, Machine};
@@ -32,8 +33,15 @@ const MANY: usize = 1024;
 #[derive(Clone)]
 pub(super) struct Whole {
     fun: Rc<Fun>,
-    /// Whether zeros in gradients that are vectors have no sign.
-    plain: bool,
+    plain: Plain,
+}
+
+/// In which gradients zeros have no sign already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Plain {
+    None,
+    Vectors,
+    Arrays,
 }
 
 /// A function at a point, differentiated.
@@ -61,8 +69,11 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
     let ready = possible!(readied(m, f, x)?);
     // Where a value that is not a number stops the program, none is left out.
     if !m.check_nan && m.road.given.is_none() && ready.plan == super::Plan::StoreAll && ready.lined.active[..] == [true] {
+        if let Some(whole) = away(m, &ready.lined, value) {
+            return run(m, x, &ready.lined, &whole, ready.leaves, value);
+        }
         if let Some(fun) = joined(m, &ready) {
-            return run(m, x, &ready.lined, &Whole { fun, plain: false }, ready.leaves, true);
+            return run(m, x, &ready.lined, &Whole { fun, plain: Plain::None }, ready.leaves, true);
         }
         if let Some(whole) = native(m, &ready, value).or_else(|| together(m, &ready.lined, value)) {
             return run(m, x, &ready.lined, &whole, ready.leaves, value);
@@ -78,7 +89,7 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
 fn joined(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
     let l = &ready.lined;
     let longest = ready.leaves.iter().filter_map(seq::shape).map(|s| s.iter().product::<usize>()).max().unwrap_or(0);
-    // A loop that carries what it adds to is one thread of a device, which does the halves at once.
+    // A loop that carries what it adds to is one thread of a device.
     if m.device.is_wanted() || longest < MANY || l.kept.iter().any(holds_data) || l.results != 1 {
         return None;
     }
@@ -93,6 +104,23 @@ fn joined(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
         super::primal::compiled(m, &fun, &ready.leaves);
     }
     Some(fun)
+}
+
+/// Both halves as one function for a device: one kernel may do what is of both, residuals stay in it, and what only the value needs is not computed where
+/// it is not asked for. Where the device has refused it, the halves are tried.
+fn away(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
+    if !m.device.is_wanted() || l.kept.iter().any(holds_data) {
+        return None;
+    }
+    let made = &l.away[usize::from(value)];
+    if made.get().is_none() {
+        let fun = with(m, |road, _| Ok(road.whole(l, value, Plain::Arrays))).ok().flatten();
+        made.set(fun).ok()?;
+    }
+    let whole = made.get()?.clone()?;
+    let Fun::Member(g, i) = &*whole.fun else { return None };
+    let refused = g.codes[*i as usize].native.as_ref().is_some_and(|s| matches!(s.on_device(), Some(OnDevice::Never(_))));
+    (!refused).then_some(whole)
 }
 
 /// Both halves as one function, if it is native, or had better be.
@@ -128,7 +156,7 @@ fn together(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
 fn made(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
     let made = &l.whole[usize::from(value)];
     if made.get().is_none() {
-        let fun = with(m, |road, _| Ok(road.whole(l, value))).ok().flatten();
+        let fun = with(m, |road, _| Ok(road.whole(l, value, Plain::Vectors))).ok().flatten();
         made.set(fun).ok()?;
     }
     made.get()?.clone()
@@ -177,7 +205,7 @@ impl Road {
         self.linker.function(&self.program, id).ok()
     }
 
-    fn whole(&mut self, l: &Lined, value: bool) -> Option<Whole> {
+    fn whole(&mut self, l: &Lined, value: bool, plain: Plain) -> Option<Whole> {
         let [primal, cotangent] = l.halves.map(|f| self.program.func(f).clone());
         let (name, results) = (primal.name.trim_start_matches("primal "), &primal.body.results);
         let [y] = &results[..l.results] else { return None };
@@ -190,7 +218,7 @@ impl Road {
         let one = b.real(1.0, *outs.first()?);
         let args = [&outs[l.results..], &[one]].concat();
         let mut grads = b.call(&self.program, l.halves[1], &args, &[]).0;
-        let plain = unsigned(&mut b, l, &params, &mut grads);
+        let plain = if unsigned(&mut b, l, &params, &mut grads, plain) { plain } else { Plain::None };
         let values = if value { &outs[..l.results] } else { &[] };
         let made = b.finish([values, &grads].concat(), Vec::new());
         let id = self.program.add(made);
@@ -201,14 +229,19 @@ impl Road {
     }
 }
 
-/// Takes the signs of zeros from gradients that are vectors, in the loop that makes them; whether it did.
-fn unsigned(b: &mut Builder, l: &Lined, params: &[Var], grads: &mut [Var]) -> bool {
+/// Takes the signs of zeros from gradients that are vectors, or arrays, in the loop that makes them; whether it did.
+fn unsigned(b: &mut Builder, l: &Lined, params: &[Var], grads: &mut [Var], plain: Plain) -> bool {
     let wrt: Vec<Var> = params.iter().zip(&l.wrt).filter(|(p, wrt)| **wrt && b.ty(**p).scalar().is_real()).map(|(p, _)| *p).collect();
     if wrt.len() != grads.len() || wrt.iter().zip(&*grads).any(|(p, g)| b.ty(*p) != b.ty(*g)) {
         return false;
     }
     for (p, g) in wrt.into_iter().zip(grads) {
-        if !is_vector(&b.ty(p)) {
+        let ty = b.ty(p);
+        if plain == Plain::Arrays && matches!(ty, Ty::Array(..)) {
+            let zero = b.real(0.0, *g);
+            *g = b.bin(Bin::Add, zero, *g);
+        }
+        if plain != Plain::Vectors || !is_vector(&ty) {
             continue;
         }
         let (n, zero) = (b.dim(p, 0), b.lit(Lit::F64(0.0)));
@@ -230,10 +263,15 @@ fn run(m: &mut Machine, x: &Value, l: &Lined, whole: &Whole, leaves: Vec<Value>,
     let n = values + arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
     let mut outs = m.call_lowered(&whole.fun, leaves, n)?.into_iter();
     let y = if value { possible!(e.datas.put_together(&e.entry.result, &mut outs).ok_or_else(broken)) } else { Value::Unit };
-    let g = possible!(e.datas.merge(x, arg, &mut outs.map(|v| if whole.plain && vector(&v) { v } else { tangents::unsigned_zeros(v) })).ok_or_else(broken));
+    let g = possible!(e.datas.merge(x, arg, &mut outs.map(|v| if whole.plain.has(&v) { v } else { tangents::unsigned_zeros(v) })).ok_or_else(broken));
     Ok(Ok(Recorded::Whole(y, g)))
 }
 
-fn vector(v: &Value) -> bool {
-    matches!(v, Value::Array(a) if a.shape.len() == 1 && a.kind() == Kind::F64)
+impl Plain {
+    fn has(self, v: &Value) -> bool {
+        match v {
+            Value::Array(a) => self == Plain::Arrays || self == Plain::Vectors && a.shape.len() == 1 && a.kind() == Kind::F64,
+            _ => false,
+        }
+    }
 }

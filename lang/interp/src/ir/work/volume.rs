@@ -153,7 +153,7 @@ impl Estimate<'_> {
     }
 
     fn call(&mut self, f: FnId) -> Volume {
-        let Some(g) = self.source.finished(f).filter(|_| self.depth < DEPTH) else { return Volume::step(1) };
+        let Some(g) = self.source.inlined(f).filter(|_| self.depth < DEPTH) else { return Volume::step(1) };
         let key = (f, self.depth);
         if let Some(v) = self.known.borrow().get(&key) {
             return *v;

@@ -1,0 +1,123 @@
+//! What the pass knows of variables where it is: which arrays are there, how long vectors are, and where zeros have no sign.
+
+use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use std::collections::{HashMap, HashSet};
+
+/// What is known of variables where the pass is.
+#[derive(Clone, Default)]
+pub(super) struct Known {
+    /// Arrays that are no absent zeros.
+    pub there: HashSet<Var>,
+    /// How long vectors are, by the first of those that are equally long.
+    pub extents: HashMap<Var, Var>,
+    /// Vectors that are as long as another.
+    pub alike: HashMap<Var, Var>,
+    /// Ints that are extents, and so not negative.
+    pub sizes: HashSet<Var>,
+    /// Other names of variables.
+    pub names: HashMap<Var, Var>,
+    /// Vectors of one number.
+    pub filled: HashMap<Var, Var>,
+    /// Comparisons of Ints for equality, and of Ints with 0: not negative.
+    pub equal: HashMap<Var, (Var, Var)>,
+    pub natural: HashMap<Var, Var>,
+    /// Literals that are 0.
+    pub zeros: HashSet<Var>,
+    /// Numbers that are no zero with a sign, and arrays of such.
+    pub unsigned: HashSet<Var>,
+    /// The Int 0.
+    pub origin: HashSet<Var>,
+    /// Vectors that loops make.
+    pub made: HashSet<Var>,
+}
+
+pub(super) fn is_vector(f: &Function, v: Var) -> bool {
+    matches!(f.ty(v), Ty::Array(e, 1) if e.is_flat()) && !f.linear(v)
+}
+
+impl Known {
+    /// A vector that such an operation makes.
+    pub fn vector(&mut self, out: Var, op: &Op) {
+        match op {
+            Op::Replicate { n, a } => {
+                self.filled.insert(out, *a);
+                self.as_long(out, *n);
+                if self.unsigned.contains(a) {
+                    self.unsigned.insert(out);
+                }
+            }
+            // The operation fails where this is no extent.
+            Op::Slice { lo, hi, .. } if self.origin.contains(lo) => {
+                self.sizes.insert(*hi);
+                self.set_extent(out, *hi);
+            }
+            Op::Cumsum { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. } => {
+                self.like(out, *a);
+                // Sums begin at 0.
+                if matches!(op, Op::Cumsum { .. }) || self.unsigned.contains(a) {
+                    self.unsigned.insert(out);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub fn literal(&mut self, out: Var, x: &Lit) {
+        let (zero, unsigned) = match x {
+            Lit::F64(x) => (x.to_bits() == 0, x.to_bits() != (-0.0f64).to_bits()),
+            Lit::F32(x) => (x.to_bits() == 0, x.to_bits() != (-0.0f32).to_bits()),
+            Lit::I64(x) => (false, *x == 0 && self.origin.insert(out)),
+            Lit::Bool(_) | Lit::Str(_) => (false, false),
+        };
+        if zero {
+            self.zeros.insert(out);
+        }
+        if unsigned {
+            self.unsigned.insert(out);
+        }
+    }
+
+    /// The first vector that is as long.
+    pub fn first(&self, v: Var) -> Var {
+        self.alike.get(&v).copied().unwrap_or(v)
+    }
+
+    pub fn extent(&self, v: Var) -> Option<Var> {
+        self.extents.get(&self.first(v)).copied()
+    }
+
+    pub fn set_extent(&mut self, v: Var, n: Var) {
+        self.extents.insert(self.first(v), n);
+    }
+
+    /// A vector has so many elements, if that is a size.
+    pub fn as_long(&mut self, v: Var, n: Var) {
+        if self.sizes.contains(&n) {
+            self.set_extent(v, n);
+        }
+    }
+
+    /// One vector is as long as another.
+    pub fn like(&mut self, v: Var, other: Var) {
+        self.alike.insert(v, self.first(other));
+    }
+
+    /// What loops without state make has as many elements as they have turns.
+    pub fn looped(&mut self, f: &Function, s: &Stmt, l: &Loop) {
+        let (Turns::For(n), Some(count)) = (&l.turns, s.outs.last()) else { return };
+        self.sizes.insert(*count);
+        if self.sizes.contains(n) {
+            self.names.insert(*count, *n);
+        }
+        if !l.init.is_empty() {
+            return;
+        }
+        let n = if self.sizes.contains(n) { *n } else { *count };
+        for (v, o) in s.outs.iter().zip(&l.outs) {
+            if *o == Out::Collect && is_vector(f, *v) {
+                self.set_extent(*v, n);
+                self.made.insert(*v);
+            }
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! For a device beside the CPU: what is written to memory and read again by the next kernel costs more than what kernels compute, so operations on whole
+//! vectors become loops over their elements, which then become one, and give sums instead of terms.
+//!
+//! ```text
+//! y = mul x a; z = add y b; s = sum z   ⟼   n = dim 0 x; s = loop for n over (x, b) sum { … }
+//! ```
+//!
+//! Unlike for native code ([`mod@crate::pointwise`]) any operation may stand between the loops, vectors are of any numbers, and how sums are added is
+//! the device's own choice. Arrays that may be absent zeros are left alone: their extents are nobody's. An array that is only turned round is read from its end.
+//!
+//! Bodies of loops without state are kernels already, and stay as they are.
+
+mod known;
+mod turned;
+
+use crate::fuse::{self, For};
+use adl_ad::Arrays;
+use known::{Known, is_vector};
+use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Prim};
+use adl_syntax::span::Span;
+use std::collections::{HashMap, HashSet};
+
+/// Rewrites a function, none of whose arguments is an absent zero; whether anything changed.
+pub fn vectors(p: &Program, f: &mut Function) -> bool {
+    let mut body = std::mem::take(&mut f.body);
+    let there: HashSet<Var> = body.params.iter().copied().filter(|v| f.ty(*v).rank() > 0).collect();
+    let mut pass = Pass { p, f, known: Known { there, ..Known::default() }, changed: false };
+    pass.block(&mut body);
+    let changed = pass.changed;
+    f.body = body;
+    if !changed {
+        return false;
+    }
+    crate::check(p, f);
+    crate::round(f, Arrays::MayBeAbsent);
+    for _ in 0..crate::ROUNDS {
+        if !fuse::fuse(f, For::Device) {
+            break;
+        }
+        crate::check(p, f);
+        crate::round(f, Arrays::MayBeAbsent);
+    }
+    let mut body = std::mem::take(&mut f.body);
+    turned::turned(f, &mut body);
+    f.body = body;
+    // Hoisting would take out of the loops what they turn round.
+    adl_ad::dce::remove_dead(f);
+    crate::check(p, f);
+    true
+}
+
+struct Pass<'a> {
+    p: &'a Program,
+    f: &'a mut Function,
+    known: Known,
+    changed: bool,
+}
+
+fn is_array(f: &Function, v: Var) -> bool {
+    f.ty(v).rank() > 0
+}
+
+impl Pass<'_> {
+    fn block(&mut self, b: &mut Block) {
+        for mut s in std::mem::take(&mut b.stmts) {
+            fuse::rename_op(&mut s.op, &self.known.names);
+            self.inside(&mut s);
+            self.stmt(s, &mut b.stmts);
+        }
+        let names = &self.known.names;
+        b.results.iter_mut().chain(&mut b.lin_results).for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+    }
+
+    fn stmt(&mut self, s: Stmt, out: &mut Vec<Stmt>) {
+        let k = &self.known;
+        match &s.op {
+            _ if !s.lin_outs.is_empty() => out.push(s),
+            Op::Dim(a, 0) if is_vector(self.f, *a) => match k.extent(*a) {
+                Some(n) => self.same(s.outs[0], n),
+                None => {
+                    let s = Stmt { op: Op::Dim(k.first(*a), 0), ..s };
+                    self.learn(&s);
+                    out.push(s);
+                }
+            },
+            Op::Bin(Bin::Add, a, b) if k.zeros.contains(a) && k.unsigned.contains(b) => self.same(s.outs[0], *b),
+            Op::Dot(a, b) if self.all_there(&[*a, *b]) && [a, b].into_iter().any(|v| k.made.contains(v)) => {
+                let terms = self.f.fresh(self.f.ty(*a).clone(), false);
+                let mul = Stmt { outs: vec![terms], lin_outs: Vec::new(), op: Op::Bin(Bin::Mul, *a, *b), span: s.span };
+                self.each(&mul, out);
+                out.push(Stmt { op: Op::Sum { a: terms, n: None }, ..s });
+            }
+            op if self.on_vectors(op) => self.each(&s, out),
+            _ => {
+                self.learn(&s);
+                out.push(s);
+            }
+        }
+    }
+
+    /// One variable is another.
+    fn same(&mut self, v: Var, w: Var) {
+        self.changed = true;
+        self.known.names.insert(v, w);
+    }
+
+    fn all_there(&self, all: &[Var]) -> bool {
+        all.iter().all(|v| is_vector(self.f, *v) && self.known.there.contains(v))
+    }
+
+    /// An operation on the elements of vectors that are there.
+    fn on_vectors(&self, op: &Op) -> bool {
+        let (mut fine, mut vector) = (matches!(op, Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..)), false);
+        op.each_operand(&mut |v| {
+            let long = is_vector(self.f, v);
+            vector |= long;
+            fine &= if long { self.known.there.contains(&v) } else { self.f.ty(v).is_flat() };
+        });
+        fine && vector
+    }
+
+    /// What an operation that stays tells of its results.
+    fn learn(&mut self, s: &Stmt) {
+        if let Op::Prim(Prim::Assert, args) = &s.op {
+            self.asserted(args);
+        }
+        let Some(out) = s.outs.first().copied() else { return };
+        if self.gives_arrays(&s.op) {
+            self.known.there.extend(s.outs.iter().filter(|v| is_array(self.f, **v)));
+        }
+        let (f, k) = (&*self.f, &mut self.known);
+        match &s.op {
+            Op::Lit(x) => k.literal(out, x),
+            Op::Zero(_) | Op::Zeros(_) | Op::Sum { .. } | Op::Total { .. } => _ = k.unsigned.insert(out),
+            Op::Cmp(Cmp::Eq, a, b) if *f.ty(*a) == Ty::I64 => _ = k.equal.insert(out, (*a, *b)),
+            Op::Cmp(Cmp::Ge, a, b) if k.origin.contains(b) => _ = k.natural.insert(out, *a),
+            Op::Dim(a, axis) => {
+                k.sizes.insert(out);
+                if *axis == 0 && is_vector(f, *a) {
+                    k.set_extent(*a, out);
+                }
+            }
+            Op::Replicate { .. } | Op::Slice { .. } | Op::Cumsum { .. } | Op::Reverse(_) | Op::Rotate { .. } if is_vector(f, out) => k.vector(out, &s.op),
+            Op::SliceAdd { acc, .. } | Op::IndexAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
+                if is_vector(f, *acc) && k.there.contains(acc) {
+                    k.like(out, *acc);
+                }
+                if k.unsigned.contains(acc) {
+                    k.unsigned.insert(out);
+                }
+            }
+            Op::Loop(l) => k.looped(f, s, l),
+            Op::Soac(c) if c.kind != adl_ir::SoacKind::Reduce => s.outs.iter().for_each(|o| k.like(*o, c.arrays[0])),
+            _ => {}
+        }
+    }
+
+    /// Of two Ints that must be equal one stands for both from here on; one that must not be negative is a size.
+    fn asserted(&mut self, args: &[Var]) {
+        let Some(c) = args.first() else { return };
+        self.known.sizes.extend(self.known.natural.get(c).copied());
+        if let Some((a, b)) = self.known.equal.get(c).copied().filter(|(a, b)| a != b) {
+            self.unite(a, b);
+        }
+    }
+
+    /// From here on two extents are one.
+    fn unite(&mut self, n: Var, m: Var) {
+        self.known.extents.values_mut().filter(|k| **k == m).for_each(|k| *k = n);
+        self.same(m, n);
+    }
+
+    /// Whether the arrays that an operation makes are no absent zeros.
+    fn gives_arrays(&self, op: &Op) -> bool {
+        let there = |v: Var| !is_array(self.f, v) || self.known.there.contains(&v);
+        match op {
+            Op::Zero(_) | Op::Fields { .. } | Op::Con { .. } | Op::If(..) | Op::Switch(..) => false,
+            Op::SliceAdd { acc, v, shape, .. } | Op::IndexAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => (shape.is_some() || there(*acc)) && there(*v),
+            Op::Call { f, args, .. } => args.iter().all(|v| there(*v)) && makes_no_absent(self.p, *f, 4),
+            Op::Loop(l) => l.init.is_empty() && (l.body.results.iter().all(|v| !is_array(self.f, *v)) || self.clean(&l.body, &there)),
+            op => {
+                let mut fine = true;
+                op.each_operand(&mut |v| fine &= there(v));
+                fine
+            }
+        }
+    }
+
+    /// Whether a block reads and makes no absent zeros.
+    fn clean(&self, b: &Block, there: &dyn Fn(Var) -> bool) -> bool {
+        let mut inside = Vec::new();
+        crate::copy::bound(b, &mut inside);
+        let inside: HashSet<Var> = inside.into_iter().collect();
+        let mut fine = no_zeros(self.p, b, 4);
+        fuse::reads_of(b).into_iter().for_each(|v| fine &= inside.contains(&v) || there(v));
+        fine
+    }
+
+    /// Goes through a statement's blocks, where they are no kernels.
+    fn inside(&mut self, s: &mut Stmt) {
+        if let Op::Loop(l) = &mut s.op {
+            if !l.init.is_empty() && l.lin_init.is_empty() {
+                self.turn(l, &s.outs);
+            }
+            return;
+        }
+        if !matches!(s.op, Op::If(..) | Op::Switch(..)) {
+            return;
+        }
+        let before = self.known.clone();
+        // What every arm gives.
+        let (mut there, mut unsigned) = (vec![true; s.outs.len()], vec![true; s.outs.len()]);
+        for b in s.op.blocks_mut() {
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(b));
+            for (k, v) in b.results.iter().enumerate().take(s.outs.len()) {
+                there[k] &= self.known.there.contains(v);
+                unsigned[k] &= self.known.unsigned.contains(v);
+            }
+            self.known = before.clone();
+        }
+        for (v, (there, unsigned)) in s.outs.iter().zip(there.into_iter().zip(unsigned)) {
+            if there && is_array(self.f, *v) {
+                self.known.there.insert(*v);
+            }
+            if unsigned {
+                self.known.unsigned.insert(*v);
+            }
+        }
+    }
+
+    /// Goes through the turns of a loop with state, which the host counts. What is carried is no absent zero if it begins as none and each turn gives none.
+    fn turn(&mut self, l: &mut Loop, outs: &[Var]) {
+        let k = l.init.len();
+        let mut carried: Vec<bool> = l.init.iter().map(|v| self.known.there.contains(v)).collect();
+        loop {
+            let (before, changed) = (self.known.clone(), self.changed);
+            let mut body = l.body.clone();
+            let given = carried.iter().copied().chain(l.xs.iter().map(|v| before.there.contains(v)));
+            self.known.there.extend(body.params[1..].iter().zip(given).filter(|(v, g)| *g && is_array(self.f, **v)).map(|(v, _)| *v));
+            stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(&mut body));
+            let kept: Vec<bool> = carried.iter().zip(&body.results).map(|(c, v)| *c && self.known.there.contains(v)).collect();
+            self.known = before;
+            if kept == carried {
+                l.body = body;
+                break;
+            }
+            (carried, self.changed) = (kept, changed);
+        }
+        self.known.there.extend(outs.iter().take(k).zip(&carried).filter(|(_, c)| **c).map(|(v, _)| *v));
+    }
+
+    fn push(&mut self, op: Op, ty: Ty, span: Span, out: &mut Vec<Stmt>) -> Var {
+        let v = self.f.fresh(ty, false);
+        out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
+        v
+    }
+
+    fn extent(&mut self, a: Var, span: Span, out: &mut Vec<Stmt>) -> Var {
+        if let Some(n) = self.known.extent(a) {
+            return n;
+        }
+        let n = self.push(Op::Dim(self.known.first(a), 0), Ty::I64, span, out);
+        self.known.set_extent(a, n);
+        self.known.sizes.insert(n);
+        n
+    }
+
+    /// How long the vectors of an operation are, which must be equal.
+    fn common(&mut self, vectors: &[Var], span: Span, out: &mut Vec<Stmt>) -> Option<Var> {
+        let mut first = None;
+        for v in vectors {
+            let n = self.extent(*v, span, out);
+            let Some(m) = first else {
+                first = Some(n);
+                continue;
+            };
+            if m != n {
+                let equal = self.push(Op::Cmp(Cmp::Eq, m, n), Ty::Bool, span, out);
+                let text = self.push(Op::Lit(Lit::Str("vectors of different lengths".into())), Ty::Str, span, out);
+                out.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![equal, text]), span });
+                self.unite(m, n);
+            }
+        }
+        first
+    }
+
+    /// An operation on vectors each of which is one number.
+    fn all_alike(&mut self, (result, one): (Var, Var), op: Op, n: Var, span: Span, out: &mut Vec<Stmt>) {
+        if let Op::Bin(Bin::Add, a, b) = &op
+            && (self.known.unsigned.contains(a) || self.known.unsigned.contains(b))
+        {
+            self.known.unsigned.insert(one);
+        }
+        out.push(Stmt { outs: vec![one], lin_outs: Vec::new(), op, span });
+        let filled = Stmt { outs: vec![result], lin_outs: Vec::new(), op: Op::Replicate { n, a: one }, span };
+        self.learn(&filled);
+        out.push(filled);
+    }
+
+    /// A loop that does an operation with each element of vectors, and with numbers.
+    fn each(&mut self, s: &Stmt, out: &mut Vec<Stmt>) {
+        let (mut operands, mut names) = (Vec::new(), HashMap::new());
+        s.op.each_operand(&mut |v| operands.push(v));
+        operands.retain(|v| is_vector(self.f, *v));
+        operands.dedup();
+        let Some(n) = self.common(&operands, s.span, out) else { return out.push(s.clone()) };
+        self.changed = true;
+        let result = s.outs[0];
+        let one = self.f.fresh(self.f.ty(result).elem(), false);
+        let mut op = s.op.clone();
+        if operands.iter().all(|v| self.known.filled.contains_key(v)) {
+            names.extend(operands.iter().map(|v| (*v, self.known.filled[v])));
+            fuse::rename_op(&mut op, &names);
+            return self.all_alike((result, one), op, n, s.span, out);
+        }
+        let (mut xs, mut params) = (Vec::new(), vec![self.f.fresh(Ty::I64, false)]);
+        for v in operands {
+            let element = match self.known.filled.get(&v) {
+                Some(x) => *x,
+                None => {
+                    let x = self.f.fresh(self.f.ty(v).elem(), false);
+                    xs.push(v);
+                    params.push(x);
+                    x
+                }
+            };
+            names.insert(v, element);
+        }
+        fuse::rename_op(&mut op, &names);
+        let body = Block { params, stmts: vec![Stmt { outs: vec![one], lin_outs: Vec::new(), op, span: s.span }], results: vec![one], ..Block::default() };
+        let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs, lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        let turns = self.f.fresh(Ty::I64, false);
+        let made = Stmt { outs: vec![result, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span };
+        self.learn(&made);
+        out.push(made);
+    }
+}
+
+/// Whether a function that is given no absent zeros makes none.
+fn makes_no_absent(p: &Program, f: FnId, depth: u32) -> bool {
+    no_zeros(p, &p.func(f).body, depth)
+}
+
+fn no_zeros(p: &Program, b: &Block, depth: u32) -> bool {
+    b.stmts.iter().all(|s| match &s.op {
+        Op::Zero(t) => t.is_flat(),
+        Op::Fields { .. } => false,
+        Op::Call { f, .. } => depth > 0 && makes_no_absent(p, *f, depth - 1),
+        op => op.blocks().into_iter().all(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || no_zeros(p, b, depth))),
+    })
+}
+
