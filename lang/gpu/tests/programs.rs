@@ -119,6 +119,39 @@ fn networks_of_batches() {
 }
 
 #[test]
+fn branches_add() {
+    steady("pick", include_str!("programs/pick.ir"), |n| vec![matrix(1, n, 6), labels(n, 5), matrix(2, 6, 5)]);
+    steady("triangular", include_str!("programs/triangular.ir"), |n| vec![vector(1, 4), matrix(2, 4, 3), matrix(3, 4, 3), matrix(4, 4, 3), matrix(5, n, 3)]);
+}
+
+/// Sums by hand: indices of elements in two arms, one inside of the other, and in a loop in an arm; those of arms that are not taken are out of bounds.
+#[test]
+fn arms_add_to_elements() {
+    let gpu = common::gpu();
+    let p = common::program(include_str!("programs/arms.ir"));
+    let ready = Prepared::new(&p, FnId(0));
+    let run = |n: usize, wrong: i64| {
+        let rows: Vec<i64> = (0..n).map(|i| if i % 3 == 0 { -1 } else { (i * 5 % 4) as i64 }).collect();
+        let columns: Vec<i64> = (0..n).map(|i| if i == 1 { wrong } else { (i * 7 % 3) as i64 }).collect();
+        let args = [matrix(1, 4, 3), vector(2, 3), Val::ints(&rows), Val::ints(&columns), vector(3, n)];
+        let before = gpu.work().kernels;
+        let made = ready.run(&gpu, &values(&gpu, &p, FnId(0), &args));
+        (made, args, gpu.work().kernels - before)
+    };
+    let mut kernels = Vec::new();
+    for n in [1, 2, 40, 700] {
+        let (made, args, k) = run(n, 2);
+        agree(&gpu, "arms", &made.unwrap(), &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
+        kernels.push(k);
+    }
+    assert!(kernels[3] <= kernels[2] + 4, "{kernels:?}");
+    println!("arms: {kernels:?}");
+    // An index of an arm that is taken is checked.
+    let wrong = run(40, 3).0.and_then(|_| gpu.wait());
+    assert!(matches!(wrong, Err(adl_gpu::Error::Fault(_))), "{wrong:?}");
+}
+
+#[test]
 fn loops_with_state() {
     steady("ode", include_str!("programs/ode.ir"), |n| vec![vector(1, 2 + n), Val::F64(0.5)]);
     let (gpu, h) = (common::gpu(), halves(include_str!("programs/lstm.ir")));

@@ -179,6 +179,7 @@ impl<'a> Exec<'a> {
             Out::Collect if x.is_empty() && ty.rank() == 1 => self.gpu.empty(kind(ty)?, vec![0]).map(Value::Array),
             Out::Collect if x.is_empty() && fr.f.linear(v) => Ok(Value::Absent),
             Out::Collect if x.is_empty() => not_here("rows that no turn makes"),
+            Out::Collect if x.iter().all(|x| matches!(x, Value::Absent)) => Ok(Value::Absent),
             Out::Collect => self.stacked(&x, ty),
         }
     }
@@ -204,7 +205,12 @@ impl<'a> Exec<'a> {
     }
 
     fn in_a_row(&mut self, x: &[Value]) -> Res<Value> {
-        let rows = x.iter().map(|v| self.on_device(v)).collect::<Res<Vec<Array>>>()?;
+        let like = x.iter().find_map(|v| if let Value::Array(a) = v { Some(a) } else { None });
+        let row = |v: &Value| match (v, like) {
+            (Value::Absent, Some(a)) => self.zeros(a.scalar, a.shape.clone()),
+            _ => self.on_device(v),
+        };
+        let rows = x.iter().map(row).collect::<Res<Vec<Array>>>()?;
         let Some(first) = rows.first() else { return not_here("an array of nothing") };
         if rows.iter().any(|r| r.shape != first.shape) {
             return not_here("rows of different shapes in an array");

@@ -16,9 +16,11 @@ mod fits;
 mod numbers;
 mod prepared;
 mod prims;
+mod terms;
 mod turns;
 
 pub use fits::fits;
+pub(crate) use turns::reads;
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Error, Res, not_here};
