@@ -70,6 +70,7 @@ pub mod soac;
 pub mod sort;
 mod stage;
 pub mod table;
+mod tape;
 mod wgsl;
 
 pub use adapter::{Caps, names, quiet};

@@ -10,7 +10,7 @@ use adl_gpu::{Gpu, Res};
 use adl_ir::{FnId, Program, Val};
 use adl_specialise::world::Transforms;
 use common::Rng;
-use common::values::{agree, like, value};
+use common::values::{agree, like, numbers, value};
 
 /// A program, its primal and transposed linear halves, ready to be lowered; and how many results are the function's own.
 struct Halves {
@@ -54,12 +54,42 @@ fn values(gpu: &Gpu, p: &Program, f: FnId, args: &[Val]) -> Vec<Value> {
     args.iter().zip(&f.body.params).map(|(a, v)| value(gpu, f.ty(*v), a)).collect()
 }
 
+/// Kernels are started again as they were where shapes are the same: on other numbers, and then on these.
+fn again(gpu: &Gpu, h: &Halves, f: FnId, ready: &Prepared, args: &[Value], made: &[Value]) {
+    let f64s = |v: &Value| matches!(v, Value::Array(a) if a.scalar == adl_gpu::Scalar::F64);
+    let other: Vec<Value> = args.iter().map(|v| if let Value::Array(a) = v && f64s(v) { Value::Array(changed(gpu, a)) } else { v.clone() }).collect();
+    // Residuals that were changed alone need not be what the function expects.
+    if f == h.whole {
+        let got = ready.run(gpu, &other).unwrap();
+        let fresh = adl_gpu::exec::run(gpu, &h.p, f, &other).unwrap();
+        assert_eq!(got.iter().map(|v| numbers(gpu, v)).collect::<Vec<_>>(), fresh.iter().map(|v| numbers(gpu, v)).collect::<Vec<_>>());
+    }
+    let compiled = gpu.work().compiled;
+    let same = ready.run(gpu, args).unwrap();
+    assert_eq!(compiled, gpu.work().compiled);
+    for (a, b) in same.iter().zip(made) {
+        assert_eq!(numbers(gpu, a), numbers(gpu, b));
+    }
+}
+
+/// An array with other numbers.
+fn changed(gpu: &Gpu, a: &adl_gpu::Array) -> adl_gpu::Array {
+    match gpu.read(a).unwrap() {
+        adl_gpu::Data::F64(x) => gpu.array(&adl_gpu::Data::F64(x.iter().map(|x| 0.25 - 1.5 * x).collect()), a.shape.clone()).unwrap(),
+        other => gpu.array(&other, a.shape.clone()).unwrap(),
+    }
+}
+
 /// The function and both halves on the device: all results, and how many kernels each took.
 fn on_device(gpu: &Gpu, h: &Halves, args: &[Val], seeds: &[Val]) -> Res<(Vec<Vec<Value>>, [u64; 3])> {
     let args = values(gpu, &h.p, h.whole, args);
     let counted = |f: FnId, args: &[Value]| {
         let before = gpu.work().kernels;
-        Prepared::new(&h.p, f).run(gpu, args).map(|made| (made, gpu.work().kernels - before))
+        let ready = Prepared::new(&h.p, f);
+        let made = ready.run(gpu, args)?;
+        let kernels = gpu.work().kernels - before;
+        again(gpu, h, f, &ready, args, &made);
+        Ok((made, kernels))
     };
     let (whole, a) = counted(h.whole, &args)?;
     let (mut primal, b) = counted(h.primal, &args)?;

@@ -16,6 +16,7 @@ mod fits;
 mod numbers;
 mod prepared;
 mod prims;
+mod replay;
 mod terms;
 mod turns;
 
@@ -54,12 +55,13 @@ pub enum Value {
 pub struct Prepared {
     program: Program,
     f: FnId,
+    tapes: replay::Tapes,
 }
 
 impl Prepared {
     /// Of a function of a program, as `adl_opt::finish` leaves it.
     pub fn new(program: &Program, f: FnId) -> Prepared {
-        Prepared { program: prepared::ready(program, f), f }
+        Prepared { program: prepared::ready(program, f), f, tapes: replay::Tapes::default() }
     }
 
     /// Runs it.
@@ -67,7 +69,7 @@ impl Prepared {
     /// # Errors
     /// [`crate::Error::NotHere`] where something is not for a GPU, [`crate::Error::Fault`] where a check fails: the CPU then runs the same.
     pub fn run(&self, gpu: &Gpu, args: &[Value]) -> Res<Vec<Value>> {
-        Exec { gpu, program: &self.program, calls: 0 }.call(self.f, args.to_vec())
+        self.tapes.function(gpu, args, || Exec { gpu, program: &self.program, tapes: &self.tapes, calls: 0 }.call(self.f, args.to_vec()))
     }
 }
 
@@ -82,6 +84,7 @@ pub fn run(gpu: &Gpu, program: &Program, f: FnId, args: &[Value]) -> Res<Vec<Val
 struct Exec<'a> {
     gpu: &'a Gpu,
     program: &'a Program,
+    tapes: &'a replay::Tapes,
     calls: usize,
 }
 
@@ -148,23 +151,24 @@ fn dying(b: &Block, last: &HashMap<Var, usize>) -> Vec<Vec<Var>> {
 impl<'a> Exec<'a> {
     /// Runs a block, whose parameters are bound: its results.
     fn block(&mut self, fr: &mut Frame<'a>, b: &Block) -> Res<Vec<Value>> {
-        let last = last_reads(b);
-        let dies = dying(b, &last);
+        let known = self.tapes.last_reads(b);
         let mut k = 0;
-        while let Some(s) = b.stmts.get(k) {
-            let n = match self.group(fr, &b.stmts[k..]) {
-                0 => {
-                    if !self.lone(fr, s, &|v| last.get(&v).is_some_and(|at| *at > k))? {
-                        self.stmt(fr, s, &dies[k])?;
-                    }
-                    1
+        while k < b.stmts.len() {
+            let grouped = self.group(fr, &b.stmts[k..]);
+            let n = grouped.max(1);
+            let stmts = &b.stmts[k..k + n];
+            let later = |v: Var| known.last.get(&v).is_some_and(|at| *at >= k + n);
+            let outs: Vec<Var> = stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().collect();
+            let made = self.as_before(fr, stmts, |exec, fr| {
+                if grouped > 0 {
+                    exec.together(fr, stmts, &later)?;
+                } else if !exec.lone(fr, &stmts[0], &later)? {
+                    exec.stmt(fr, &stmts[0], &known.dies[k])?;
                 }
-                n => {
-                    self.together(fr, &b.stmts[k..k + n], &|v| last.get(&v).is_some_and(|at| *at >= k + n))?;
-                    n
-                }
-            };
-            for v in dies[k..k + n].iter().flatten() {
+                Ok(outs.iter().map(|v| fr.values.remove(v).unwrap_or(Value::Absent)).collect())
+            })?;
+            fr.bind(&outs, made)?;
+            for v in known.dies[k..k + n].iter().flatten() {
                 fr.values.remove(v);
             }
             k += n;

@@ -7,7 +7,7 @@
 //!
 //! - Here: blocks and control flow. `batch`: operations.
 
-use super::{Exec, Frame, Value, last_reads};
+use super::{Exec, Frame, Value};
 use crate::array::{Array, Operand};
 use crate::error::{Error, Res, not_here};
 use crate::lone;
@@ -237,8 +237,7 @@ impl<'a> Exec<'a> {
 
     /// Runs a block in all turns: its results.
     fn in_turns(&mut self, fr: &mut Frame<'a>, b: &Block, t: &mut Batch) -> Res<Vec<Turned>> {
-        let last = last_reads(b);
-        let dies = super::dying(b, &last);
+        let known = self.tapes.last_reads(b);
         // Literals are bound before all, so that they do not come between other statements.
         for s in &b.stmts {
             if let (Op::Lit(l), [out]) = (&s.op, &s.outs[..]) {
@@ -253,11 +252,11 @@ impl<'a> Exec<'a> {
                     1
                 }
                 n => {
-                    self.alike_at_once(fr, &b.stmts[k..k + n], t, &|v| last.get(&v).is_some_and(|at| *at >= k + n))?;
+                    self.alike_at_once(fr, &b.stmts[k..k + n], t, &|v| known.last.get(&v).is_some_and(|at| *at >= k + n))?;
                     n
                 }
             };
-            for v in dies[k..k + n].iter().flatten() {
+            for v in known.dies[k..k + n].iter().flatten() {
                 t.each.remove(v);
             }
             k += n;
