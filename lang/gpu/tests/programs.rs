@@ -144,6 +144,20 @@ fn networks_picture_by_picture() {
 }
 
 #[test]
+fn stencils() {
+    steady("stencil", include_str!("programs/stencil.ir"), |n| vec![matrix(1, n + 3, 6)]);
+}
+
+/// Few turns that are long are done at once; so are few and short ones, by threads.
+#[test]
+fn few_turns() {
+    let (gpu, h) = (common::gpu(), halves(include_str!("programs/few.ir")));
+    for n in [3, 5000] {
+        println!("few: {:?}", checked(&gpu, &h, "few", &[vector(1, n), vector(2, 5)]));
+    }
+}
+
+#[test]
 fn networks_of_batches() {
     steady("batch", include_str!("programs/batch.ir"), |n| vec![matrix(1, 4, 6), vector(2, 6), matrix(3, n, 4), vector(4, n)]);
 }

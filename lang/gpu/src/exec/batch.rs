@@ -239,18 +239,19 @@ impl<'a> Exec<'a> {
         }])
     }
 
+    /// The Bools of an assertion; in arms of branches it holds in turns that do not come there.
+    fn tested(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Array> {
+        let test = self.each(fr, t, v)?;
+        let Some(only) = &t.only else { return Ok(test) };
+        let yes = Many { array: self.device_number(&Lit::Bool(true))?, each: false };
+        let (only, test) = (Many { array: only.clone(), each: true }, Many { array: test, each: true });
+        self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &[only, test, yes], Scalar::Bool)
+    }
+
     fn prim_in_turns(&mut self, fr: &Frame<'a>, p: Prim, args: &[Var], t: &Batch) -> Res<Vec<Turned>> {
         let g = self.gpu;
         if p == Prim::Assert {
-            let test = self.each(fr, t, args[0])?;
-            let test = match &t.only {
-                Some(only) => {
-                    let yes = Many { array: self.device_number(&Lit::Bool(true))?, each: false };
-                    let (only, test) = (Many { array: only.clone(), each: true }, Many { array: test, each: true });
-                    self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &[only, test, yes], Scalar::Bool)?
-                }
-                None => test,
-            };
+            let test = self.tested(fr, t, args[0])?;
             rows::asserted(g, &test)?;
             return Ok(Vec::new());
         }

@@ -8,6 +8,7 @@
 //!   call is.
 //!
 //! - `numbers`: arithmetic on the host, and numbers of the device. `arrays`: operations on whole arrays. `prims`: built-ins. `control`: branches, loops, calls.
+//! - `prepared`, `terms`: loops that carry less. `turns`, `batch`: all turns of a loop at once. `replay`: kernels started again as they were.
 
 mod arrays;
 mod batch;

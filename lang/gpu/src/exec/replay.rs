@@ -28,6 +28,9 @@ struct Played {
     results: Vec<Kept>,
 }
 
+/// Variables, by the place of the first statement and how many there are.
+type Free = HashMap<(u64, usize), Rc<[Var]>>;
+
 /// Tapes by place and by what decides which kernels there are.
 #[derive(Debug, Default)]
 pub(super) struct Tapes {
@@ -35,7 +38,7 @@ pub(super) struct Tapes {
     /// How many there are of a place, or that there is no use.
     counts: RefCell<HashMap<u64, u32>>,
     /// What statements read that they do not bind.
-    free: RefCell<HashMap<(u64, usize), Rc<[Var]>>>,
+    free: RefCell<Free>,
     /// When the variables of blocks are read last.
     last: RefCell<HashMap<u64, Rc<LastReads>>>,
 }
@@ -188,12 +191,10 @@ impl Tapes {
 
 /// Whether a statement starts kernels whose number and kind the values decide, and changes nothing in place.
 fn suits(op: &Op) -> bool {
-    match op {
-        Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. } | Op::Prim(..) | Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) => true,
-        Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Sum { .. } | Op::Spread { .. } => true,
-        Op::Total { .. } | Op::Stack { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. } => true,
-        _ => false,
-    }
+    let of_elements = matches!(op, Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Prim(..));
+    let moves = matches!(op, Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. });
+    let sums = matches!(op, Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. });
+    of_elements || moves || sums || matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. })
 }
 
 impl<'a> Exec<'a> {
