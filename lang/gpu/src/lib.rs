@@ -10,6 +10,7 @@
 //!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR),
 //!   [`index`](mod@index) and `bins` (histograms, scatter), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices), [`mod@contract`],
 //!   [`find`] (positions), [`draw`] (random numbers), `rows` (what all turns of a loop do at once), `lone` (one thread).
+//! - `tape`: kernels as they were started once, to be started again.
 //! - [`exec`]: functions of the IR, statement by statement, with their arrays on the device. [`program`]: the device as the interpreter sees it.
 //!
 //! Invariants
@@ -36,11 +37,13 @@
 //! [`exec`] walks a function of the IR on the host and keeps its arrays on the device. It wants optimised IR, after `adl_opt::finish` and before
 //! `adl_opt::native` (which splits what kernels want fused). [`exec::fits`] says before a call what no GPU does; [`exec::Prepared`] is a function that is ready.
 //! - Loops without state are one kernel (`nest`) or, where their bodies are of operations on whole arrays, those operations for all turns at once (`exec::turns`,
-//!   `rows`). What a loop carries and only adds to is a sum (`exec::prepared`), so that transposed loops are such. Loops with state of numbers alone are
+//!   `rows`). What a loop carries and only adds to, in arms of branches and in loops inside too, is a sum (`exec::prepared`, `exec::terms`), so that transposed loops are such. Loops with state of numbers alone are
 //!   one kernel of one thread (`lone`); others turn on the host, a kernel for each statement and a copy for each element that is read.
 //! - Boxes of one shape are an array with their axes behind its own.
-//! - The text of a kernel is written anew for each call, some 50 µs each; pipelines are kept by their text. Better: keep kernels by statement, kinds and extents.
-//! - A loop without state whose turns are few and long is a kernel of few threads: what its arrays' extents are might say that turns at once were better.
+//! - A function that is called again with arguments of the same shapes, and the same numbers of the host's, starts the same kernels as before (`tape`,
+//!   `exec::replay`): no text is written, and nothing is looked up but what the driver is given. So does a statement, where the function as a whole reads from the
+//!   device or makes much. Other extents, or numbers of the host's that change from call to call, write the text again, some 40 µs a kernel; pipelines are kept by their text.
+//! - A loop without state whose turns are few and long is done for all turns at once, as far as the host knows extents.
 //! - A fault, or anything that is not here, gives the whole call to the CPU: specialised code has no effects, so that it may run again.
 
 pub mod adapter;
@@ -70,6 +73,7 @@ pub mod soac;
 pub mod sort;
 mod stage;
 pub mod table;
+mod tape;
 mod wgsl;
 
 pub use adapter::{Caps, names, quiet};

@@ -1,8 +1,9 @@
 //! Statements on numbers, one after the other, as one kernel of one thread: loops with state whose turns read and write elements, and what is computed
 //! between them. A device is slow at them, but not as slow as a kernel for each statement of each turn is.
 
-use crate::array::{Array, Scalar};
+use crate::array::{Array, Operand, Scalar};
 use crate::error::{Res, not_here};
+use crate::nest::{self, THREADS};
 use crate::queue::Gpu;
 use crate::wgsl::{Emit, Env, Place, View, packed};
 use adl_ir::{Block, Function, Loop, Op, Out, Program, Stmt, Turns, Var};
@@ -68,6 +69,46 @@ pub(crate) fn run(gpu: &Gpu, p: &Program, f: &Function, stmts: &[&Stmt], outs: &
     let w = e.finish(32, "");
     gpu.launch(&w.kernel, &w.bound(), &w.words, 1)?;
     Ok(made)
+}
+
+/// A statement in many turns at once, each done by a thread of its own: what it makes, with the turns as the first axis. `each` says which variables are arrays
+/// with the turns as their first axis.
+pub(crate) fn in_turns(gpu: &Gpu, p: &Program, f: &Function, s: &Stmt, env: Env<'_>, (n, each): (usize, &dyn Fn(Var) -> bool)) -> Res<Vec<Array>> {
+    let own = |v: Var| if each(v) { None } else { env(v) };
+    let mut e = Emit::new(gpu, p, f, &own);
+    let end = e.word(u32::try_from(n).map_or_else(|_| not_here("more than 2³² turns"), Ok)?);
+    let i = e.define("i", &format!("group * {THREADS}u + l"));
+    e.lane = Some((i.clone(), n));
+    e.open(&format!("if {i} < {end} && group < params[0]"));
+    let b = Block { stmts: vec![s.clone()], ..Block::default() };
+    for v in read(&b) {
+        let Some(Operand::Array(a)) = env(v).filter(|_| each(v)) else { continue };
+        let all = e.view(&a)?;
+        let own = e.row(&all, &i);
+        e.bind_view(v, own);
+    }
+    e.prepare(&b)?;
+    e.write(s)?;
+    let made = s.outs.iter().map(|v| e.elements(*v)).collect::<Res<Vec<_>>>()?;
+    let outs = made.iter().map(|x| nest::whole(gpu, &e, x, &[n])).collect::<Res<Vec<_>>>()?;
+    for (a, x) in outs.iter().zip(&made) {
+        nest::put(&mut e, a, x, &i, None)?;
+    }
+    e.close();
+    let w = e.finish(THREADS, "");
+    gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))?;
+    Ok(outs)
+}
+
+/// All that a block reads, once each.
+fn read(b: &Block) -> Vec<Var> {
+    let mut all = Vec::new();
+    crate::exec::reads(b, &mut |v| {
+        if !all.contains(&v) {
+            all.push(v);
+        }
+    });
+    all
 }
 
 /// Writes what a variable is.

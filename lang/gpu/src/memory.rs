@@ -5,11 +5,14 @@
 
 use crate::error::{Error, Res};
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::{Rc, Weak};
 
 /// Bytes that are kept for later, at most.
 const KEEP: u64 = 1 << 30;
+
+/// What kernels were given that is kept for later, at most.
+const GROUPS: usize = 4096;
 
 /// The least bytes of a buffer: an element at index 0 can always be read.
 const LEAST: u64 = 256;
@@ -32,9 +35,22 @@ pub struct Memory {
 /// Free buffers by size.
 #[derive(Default)]
 pub(crate) struct Pool {
-    /// Each with the batch of kernels in which it was used last.
-    free: BTreeMap<u64, Vec<(wgpu::Buffer, u64)>>,
+    /// By their numbers, each with the batch of kernels in which it was used last. The least number is taken first: who allocates and lets go as before gets
+    /// the same buffers, and what kernels are given is made once.
+    free: BTreeMap<u64, BTreeMap<u64, (wgpu::Buffer, u64)>>,
     pub stats: Memory,
+    /// What kernels were given: these hold buffers, so that none of them outlives a buffer that is let go.
+    pub groups: HashMap<GroupKey, wgpu::BindGroup>,
+}
+
+/// What a kernel is given: its layout, the bytes of its words, its arrays.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct GroupKey {
+    /// The pipeline's place: pipelines are kept as long as the device is open.
+    pub pipeline: usize,
+    pub slot: u64,
+    /// Numbers of buffers, begins and lengths.
+    pub arrays: Vec<(u64, u64, u64)>,
 }
 
 /// Memory of the device. Handles are cheap to copy.
@@ -43,9 +59,13 @@ pub struct Buffer(Rc<Held>);
 
 struct Held {
     raw: wgpu::Buffer,
+    /// No other buffer of the driver's has it.
+    number: u64,
     size: u64,
     /// The batch of kernels in which it was used last.
     batch: Cell<u64>,
+    /// Whether one of the handles is that of a tape that is being recorded.
+    taped: Cell<bool>,
     pool: Weak<RefCell<Pool>>,
 }
 
@@ -61,6 +81,11 @@ impl Buffer {
         &self.0.raw
     }
 
+    /// A number that no other buffer of the driver's has.
+    pub(crate) fn number(&self) -> u64 {
+        self.0.number
+    }
+
     /// The batch of kernels in which it was used last.
     pub(crate) fn batch(&self) -> &Cell<u64> {
         &self.0.batch
@@ -68,7 +93,17 @@ impl Buffer {
 
     /// Whether nobody else holds it.
     pub fn alone(&self) -> bool {
-        Rc::strong_count(&self.0) == 1
+        Rc::strong_count(&self.0) == 1 + usize::from(self.0.taped.get())
+    }
+
+    /// Says whether one of the handles is that of a tape.
+    pub(crate) fn tape(&self, on: bool) {
+        self.0.taped.set(on);
+    }
+
+    /// A number that no other memory has that somebody holds.
+    pub(crate) fn id(&self) -> usize {
+        Rc::as_ptr(&self.0).addr()
     }
 
     /// How many bytes it has, at least those that were asked for.
@@ -83,7 +118,7 @@ impl Drop for Held {
             let mut p = pool.borrow_mut();
             p.stats.used -= self.size;
             p.stats.kept += self.size;
-            p.free.entry(self.size).or_default().push((self.raw.clone(), self.batch.get()));
+            p.free.entry(self.size).or_default().insert(self.number, (self.raw.clone(), self.batch.get()));
             p.trim(KEEP);
         }
     }
@@ -100,8 +135,9 @@ impl Pool {
     /// Lets go of what is free, largest first, until no more than so many bytes are kept.
     pub fn trim(&mut self, most: u64) {
         while self.stats.kept > most {
+            self.groups.clear();
             let Some(mut entry) = self.free.last_entry() else { return };
-            if entry.get_mut().pop().is_some() {
+            if entry.get_mut().pop_last().is_some() {
                 self.stats.kept -= *entry.key();
             }
             if entry.get().is_empty() {
@@ -110,10 +146,18 @@ impl Pool {
         }
     }
 
-    fn take(&mut self, size: u64) -> Option<(wgpu::Buffer, u64)> {
-        let found = self.free.get_mut(&size)?.pop()?;
+    /// Keeps what a kernel was given.
+    pub fn keep(&mut self, key: GroupKey, group: wgpu::BindGroup) {
+        if self.groups.len() >= GROUPS {
+            self.groups.clear();
+        }
+        self.groups.insert(key, group);
+    }
+
+    fn take(&mut self, size: u64) -> Option<(wgpu::Buffer, u64, u64)> {
+        let (number, (raw, batch)) = self.free.get_mut(&size)?.pop_first()?;
         self.stats.kept -= size;
-        Some(found)
+        Some((raw, number, batch))
     }
 }
 
@@ -125,7 +169,7 @@ pub(crate) fn take(pool: &Rc<RefCell<Pool>>, bytes: u64, most: u64, make: impl F
     }
     pool.borrow_mut().stats.wanted += 1;
     let free = pool.borrow_mut().take(size);
-    let (raw, batch) = match free {
+    let (raw, number, batch) = match free {
         Some(b) => b,
         None => {
             pool.borrow_mut().stats.made += 1;
@@ -137,11 +181,12 @@ pub(crate) fn take(pool: &Rc<RefCell<Pool>>, bytes: u64, most: u64, make: impl F
                 }
                 e => Err(e),
             });
-            (made?, 0)
+            let made = made?;
+            (made, pool.borrow().stats.made, 0)
         }
     };
     let mut p = pool.borrow_mut();
     p.stats.used += size;
     p.stats.peak = p.stats.peak.max(p.stats.used);
-    Ok(Buffer(Rc::new(Held { raw, size, batch: Cell::new(batch), pool: Rc::downgrade(pool) })))
+    Ok(Buffer(Rc::new(Held { raw, number, size, batch: Cell::new(batch), taped: Cell::new(false), pool: Rc::downgrade(pool) })))
 }

@@ -193,14 +193,14 @@ fn some(gpu: &Gpu, p: &Program, f: &Function, nest: &Nest<'_>, env: Env<'_>, whi
 }
 
 /// Room for what a thread makes, for all of them.
-fn whole(gpu: &Gpu, e: &Emit<'_>, x: &Elements, shape: &[usize]) -> Res<Array> {
+pub(crate) fn whole(gpu: &Gpu, e: &Emit<'_>, x: &Elements, shape: &[usize]) -> Res<Array> {
     let inner = x.dims().iter().map(|d| e.known(d).and_then(|n| usize::try_from(n).ok())).collect::<Option<Vec<_>>>();
     let Some(inner) = inner else { return not_here("rows whose length the host does not know") };
     gpu.empty(x.scalar(), [shape.to_vec(), inner].concat())
 }
 
 /// Writes what a thread makes in its place: a number, or a row.
-fn put(e: &mut Emit<'_>, a: &Array, x: &Elements, i: &str, first: Option<&str>) -> Res<()> {
+pub(crate) fn put(e: &mut Emit<'_>, a: &Array, x: &Elements, i: &str, first: Option<&str>) -> Res<()> {
     if let (Elements::Number(s, x), Some(first)) = (x, first) {
         let slot = e.part(a, true)?;
         e.line(&format!("a{slot}[{i} - {first}] = {};", packed(*s, x)));

@@ -5,8 +5,9 @@
 use crate::adapter::{self, Caps, Opened};
 use crate::cache;
 use crate::error::{Error, Fault, Res};
-use crate::memory::{self, Buffer, Memory, Pool};
+use crate::memory::{self, Buffer, GroupKey, Memory, Pool};
 use crate::shader;
+use crate::tape::Recording;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -49,13 +50,15 @@ impl Bound {
     }
 }
 
-struct Pipeline {
+pub(crate) struct Pipeline {
     pipeline: wgpu::ComputePipeline,
     layout: wgpu::BindGroupLayout,
 }
 
 /// What has not gone to the driver yet.
 struct Batch {
+    /// Ends before anything else is written: kernels that follow each other are of one pass.
+    pass: Option<wgpu::ComputePass<'static>>,
     encoder: Option<wgpu::CommandEncoder>,
     params: Vec<u8>,
     number: u64,
@@ -97,6 +100,7 @@ pub struct Gpu {
     cache: Option<wgpu::PipelineCache>,
     /// Asked while results are waited for.
     stop: Cell<fn() -> bool>,
+    recording: RefCell<Option<Recording>>,
 }
 
 impl std::fmt::Debug for Gpu {
@@ -117,9 +121,9 @@ impl Gpu {
         let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::COPY_SRC;
         let make = |size| device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
         let (params, faults) = (make(PARAMS), make(256));
-        let batch = Batch { encoder: None, params: Vec::new(), number: 1, kernels: 0, faults: Vec::new() };
+        let batch = Batch { pass: None, encoder: None, params: Vec::new(), number: 1, kernels: 0, faults: Vec::new() };
         let cache = cache::make(&device, blob);
-        let gpu = Gpu { device, queue, caps, state, pool: Rc::default(), batch: RefCell::new(batch), pipelines: RefCell::default(), params, faults, work: Cell::default(), cache, stop: Cell::new(|| false) };
+        let gpu = Gpu { device, queue, caps, state, pool: Rc::default(), batch: RefCell::new(batch), pipelines: RefCell::default(), params, faults, work: Cell::default(), cache, stop: Cell::new(|| false), recording: RefCell::default() };
         gpu.fine()?;
         Ok(gpu)
     }
@@ -205,7 +209,32 @@ impl Gpu {
             let b = self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size, usage, mapped_at_creation: false });
             self.fine().map(|()| b)
         };
-        memory::take(&self.pool, bytes, self.caps.buffer, make)
+        let b = memory::take(&self.pool, bytes, self.caps.buffer, make)?;
+        self.tell(|r| r.alloc(&b, bytes));
+        Ok(b)
+    }
+
+    /// What is being recorded.
+    pub(crate) fn recording(&self) -> &RefCell<Option<Recording>> {
+        &self.recording
+    }
+
+    /// Whether something is.
+    pub(crate) fn records(&self) -> bool {
+        self.recording.borrow().is_some()
+    }
+
+    /// Tells what is recorded of something; where it says that this cannot be, nothing is.
+    fn tell(&self, f: impl FnOnce(&mut Recording) -> bool) {
+        let mut r = self.recording.borrow_mut();
+        if r.as_mut().is_some_and(|r| !f(r)) {
+            *r = None;
+        }
+    }
+
+    /// Ends recording without a tape.
+    pub(crate) fn unrecord(&self) {
+        self.tell(|_| false);
     }
 
     /// Memory with these bytes, of which there is a multiple of four.
@@ -220,6 +249,7 @@ impl Gpu {
             self.queue.write_buffer(b.raw(), 0, bytes);
             self.count(|w| w.up += bytes.len() as u64);
         }
+        self.tell(|r| r.sent(&b));
         self.fine()?;
         Ok(b)
     }
@@ -237,6 +267,7 @@ impl Gpu {
             let number = self.batch.borrow().number;
             [from, to].iter().for_each(|b| b.batch().set(number));
             self.encode(|e| e.copy_buffer_to_buffer(from.raw(), at, to.raw(), place, Some(bytes)));
+            self.tell(|r| r.copy((from, at), (to, place), bytes));
         }
         self.full()
     }
@@ -244,6 +275,7 @@ impl Gpu {
     fn encode(&self, f: impl FnOnce(&mut wgpu::CommandEncoder)) {
         let mut b = self.batch.borrow_mut();
         b.kernels += 1;
+        b.pass = None;
         f(b.encoder.get_or_insert_with(|| self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None })));
     }
 
@@ -258,6 +290,7 @@ impl Gpu {
     /// Hands all that was collected to the driver.
     pub fn submit(&self) -> Res<()> {
         let mut b = self.batch.borrow_mut();
+        b.pass = None;
         let Some(encoder) = b.encoder.take() else { return Ok(()) };
         if !b.params.is_empty() {
             self.queue.write_buffer(&self.params, 0, &b.params);
@@ -309,6 +342,13 @@ impl Gpu {
             return Ok(());
         }
         let p = self.pipeline(k)?;
+        self.start(&p, &k.faults, arrays, params, groups)?;
+        self.tell(|r| r.launch(&p, k, arrays, params, groups));
+        Ok(())
+    }
+
+    /// The same of a kernel that is compiled.
+    pub(crate) fn start(&self, p: &Pipeline, faults: &[Fault], arrays: &[Bound], params: &[u32], groups: u32) -> Res<()> {
         let slot = u64::from(self.caps.align).max(4 * (params.len() as u64 + 2)).next_multiple_of(u64::from(self.caps.align));
         if let Some(a) = arrays.iter().find(|a| a.size > self.caps.binding) {
             return Err(Error::NotHere(format!("an array of {} bytes in a kernel, of {} that one may see", a.size, self.caps.binding)));
@@ -322,34 +362,50 @@ impl Gpu {
         let mut b = self.batch.borrow_mut();
         let offset = b.params.len();
         let base = b.faults.len() as u32 + 1;
-        b.faults.extend_from_slice(&k.faults);
+        b.faults.extend_from_slice(faults);
         b.params.extend([groups, base].iter().chain(params).flat_map(|w| w.to_le_bytes()));
         b.params.resize(offset + slot as usize, 0);
         let number = b.number;
         drop(b);
         arrays.iter().for_each(|a| a.buffer.batch().set(number));
-        let part = |buffer, offset, size: u64| wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer, offset, size: std::num::NonZeroU64::new(size) });
-        let own = [part(&self.params, 0, slot), part(&self.faults, 0, 16)];
-        let resources = own.into_iter().chain(arrays.iter().map(|a| part(a.buffer.raw(), a.offset, a.size.max(16).next_multiple_of(16))));
-        let entries: Vec<_> = resources.enumerate().map(|(i, resource)| wgpu::BindGroupEntry { binding: i as u32, resource }).collect();
-        let bound = self.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout: &p.layout, entries: &entries });
+        let bound = self.group(p, arrays, slot);
         let (x, y) = grid(groups, self.caps.groups);
-        self.encode(|e| {
-            let mut pass = e.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes: None });
+        let mut b = self.batch.borrow_mut();
+        b.kernels += 1;
+        if b.pass.is_none() {
+            let encoder = b.encoder.get_or_insert_with(|| self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: None }));
+            b.pass = Some(encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: None, timestamp_writes: None }).forget_lifetime());
+        }
+        if let Some(pass) = &mut b.pass {
             pass.set_pipeline(&p.pipeline);
             pass.set_bind_group(0, &bound, &[offset as u32]);
             pass.dispatch_workgroups(x, y, 1);
-        });
-        self.count(|w| {
-            w.kernels += 1;
-            w.traffic += arrays.iter().map(|a| a.size).sum::<u64>();
-        });
+        }
+        drop(b);
+        self.count(|w| (w.kernels, w.traffic) = (w.kernels + 1, w.traffic + arrays.iter().map(|a| a.size).sum::<u64>()));
         self.fine()?;
         self.full()
     }
 
+    /// The arrays of a kernel, as the driver wants them; those of the last kernels are kept.
+    fn group(&self, p: &Pipeline, arrays: &[Bound], slot: u64) -> wgpu::BindGroup {
+        let key = GroupKey { pipeline: std::ptr::from_ref(p).addr(), slot, arrays: arrays.iter().map(|a| (a.buffer.number(), a.offset, a.size)).collect() };
+        if let Some(g) = self.pool.borrow().groups.get(&key) {
+            return g.clone();
+        }
+        let part = |buffer, offset, size: u64| wgpu::BindingResource::Buffer(wgpu::BufferBinding { buffer, offset, size: std::num::NonZeroU64::new(size) });
+        let own = [part(&self.params, 0, slot), part(&self.faults, 0, 16)];
+        let resources = own.into_iter().chain(arrays.iter().map(|a| part(a.buffer.raw(), a.offset, a.size.max(16).next_multiple_of(16))));
+        let entries: Vec<_> = resources.enumerate().map(|(i, resource)| wgpu::BindGroupEntry { binding: i as u32, resource }).collect();
+        let made = self.device.create_bind_group(&wgpu::BindGroupDescriptor { label: None, layout: &p.layout, entries: &entries });
+        self.pool.borrow_mut().keep(key, made.clone());
+        made
+    }
+
     /// The first bytes of a buffer (a multiple of four), after all that was started; an error if a check of any kernel so far failed.
     pub fn download(&self, from: &Buffer, bytes: u64) -> Res<Vec<u8>> {
+        // What the host reads, it may decide by.
+        self.unrecord();
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
         let staging = self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size: bytes + 4, usage, mapped_at_creation: false });
         self.fine()?;

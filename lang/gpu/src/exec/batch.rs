@@ -130,12 +130,40 @@ impl<'a> Exec<'a> {
         }
     }
 
+    /// The turns that come to an arm of a branch, of those that come to the branch.
+    pub(super) fn only(&self, test: &Many, before: Option<&Array>, arm: bool, n: usize) -> Res<Array> {
+        let constant = |b: bool| self.device_number(&Lit::Bool(b)).map(|array| Many { array, each: false });
+        let to = match before {
+            Some(a) => Many { array: a.clone(), each: true },
+            None => constant(true)?,
+        };
+        let (yes, no) = if arm { (to, constant(false)?) } else { (constant(false)?, to) };
+        self.applied(n, |v| Op::Select(v[0], v[1], v[2]), &[test.clone(), yes, no], Scalar::Bool)
+    }
+
+    /// Zeros for all turns, of the shape that each turn's array has.
+    fn zeros_like(&self, x: &Many) -> Res<Many> {
+        self.zeros(x.array.scalar, x.inner().to_vec()).map(|array| Many { array, each: false })
+    }
+
     /// One or the other, as a Bool of each turn says.
     pub(super) fn chosen(&mut self, test: &Many, x: Turned, y: Turned, n: usize) -> Res<Turned> {
         if let (Turned::Same(Value::Absent), Turned::Same(Value::Absent)) = (&x, &y) {
             return Ok(x);
         }
-        let (x, y) = (self.as_many(x, n)?, self.as_many(y, n)?);
+        let absent = |x: &Turned| matches!(x, Turned::Same(Value::Absent));
+        let (x, y) = match (absent(&x), absent(&y)) {
+            (true, _) => {
+                let y = self.as_many(y, n)?;
+                (self.zeros_like(&y)?, y)
+            }
+            (_, true) => {
+                let x = self.as_many(x, n)?;
+                let zeros = self.zeros_like(&x)?;
+                (x, zeros)
+            }
+            _ => (self.as_many(x, n)?, self.as_many(y, n)?),
+        };
         if x.inner() != y.inner() {
             return not_here("arms of a branch with arrays of different shapes, in turns of a loop");
         }
@@ -190,7 +218,7 @@ impl<'a> Exec<'a> {
             (Op::Select(..), [_, a, b]) if absent(a) && absent(b) => Turned::Same(Value::Absent),
             (Op::Select(..), [c, a, b]) if absent(a) || absent(b) => {
                 let (c, there) = (self.as_many(c.clone(), t.n)?, self.as_many(if absent(a) { b.clone() } else { a.clone() }, t.n)?);
-                let zeros = Many { array: self.zeros(there.array.scalar, there.inner().to_vec())?, each: false };
+                let zeros = self.zeros_like(&there)?;
                 let scalar = there.array.scalar;
                 let x = if absent(a) { [c, zeros, there] } else { [c, there, zeros] };
                 Turned::Each(self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &x, scalar)?)
@@ -211,10 +239,19 @@ impl<'a> Exec<'a> {
         }])
     }
 
+    /// The Bools of an assertion; in arms of branches it holds in turns that do not come there.
+    fn tested(&self, fr: &Frame<'a>, t: &Batch, v: Var) -> Res<Array> {
+        let test = self.each(fr, t, v)?;
+        let Some(only) = &t.only else { return Ok(test) };
+        let yes = Many { array: self.device_number(&Lit::Bool(true))?, each: false };
+        let (only, test) = (Many { array: only.clone(), each: true }, Many { array: test, each: true });
+        self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &[only, test, yes], Scalar::Bool)
+    }
+
     fn prim_in_turns(&mut self, fr: &Frame<'a>, p: Prim, args: &[Var], t: &Batch) -> Res<Vec<Turned>> {
         let g = self.gpu;
         if p == Prim::Assert {
-            let test = self.each(fr, t, args[0])?;
+            let test = self.tested(fr, t, args[0])?;
             rows::asserted(g, &test)?;
             return Ok(Vec::new());
         }

@@ -12,6 +12,32 @@ use std::rc::Rc;
 /// Turns of a loop on the host, at most: each statement of one is a kernel.
 const TURNS: i64 = 20_000;
 
+/// Threads of a kernel that are few.
+const FEW: usize = 4096;
+
+/// Elements that are many for one thread.
+const LONG: usize = 2048;
+
+/// Elements of all turns at once, at most: what they make is stored.
+const MOST: usize = 1 << 27;
+
+/// The most elements that a thread goes through, as far as the host knows, in a block of which these loops are not the thread's.
+fn longest(b: &Block, levels: &[&Loop], number: &dyn Fn(Var) -> Option<usize>, length: &dyn Fn(Var) -> usize) -> usize {
+    let of = |s: &Stmt| match &s.op {
+        Op::Loop(l) => {
+            let inside = longest(&l.body, levels, number, length);
+            let own = match &l.turns {
+                Turns::For(n) if !levels.iter().any(|k| std::ptr::eq(*k, &**l)) => number(*n).or_else(|| l.xs.first().map(|x| length(*x))).unwrap_or(0),
+                _ => 1,
+            };
+            own.saturating_mul(inside.max(1))
+        }
+        Op::Sum { a, .. } | Op::Total { a, .. } | Op::Dot(a, _) => length(*a),
+        op => op.blocks().into_iter().map(|b| longest(b, levels, number, length)).max().unwrap_or(0),
+    };
+    b.stmts.iter().map(of).max().unwrap_or(0)
+}
+
 impl<'a> Exec<'a> {
     pub(super) fn call(&mut self, id: FnId, args: Vec<Value>) -> Res<Vec<Value>> {
         if self.calls >= CALLS {
@@ -70,26 +96,52 @@ impl<'a> Exec<'a> {
             Turns::For(n) => Some(self.int(fr, *n)?.max(0)),
             Turns::While(_) => None,
         };
-        if let (Some(n), Turns::For(v), true) = (limit, &l.turns, l.init.is_empty() && l.lin_init.is_empty()) {
-            let env = self.env(fr, None);
-            // The extent is known to the host now, wherever it was.
-            let known = |x: Var| if x == *v { Some(Operand::Number(Lit::I64(n))) } else { env(x) };
-            match nest::run(self.gpu, self.program, fr.f, l, &known) {
-                Ok(made) => return Ok(made.into_iter().map(Value::Array).chain([Value::Number(Lit::I64(n))]).collect()),
-                Err(Error::NotHere(_)) => {}
-                Err(e) => return Err(e),
-            }
-            drop(env);
-            match self.at_once(fr, l, n) {
-                Ok(made) => return Ok(made),
-                Err(Error::NotHere(_)) => {}
-                Err(e) => return Err(e),
-            }
+        if let (Some(n), Turns::For(v), true) = (limit, &l.turns, l.init.is_empty() && l.lin_init.is_empty())
+            && let Some(made) = self.without_state(fr, l, *v, n)?
+        {
+            return Ok(made);
         }
         if limit.is_some_and(|n| n > TURNS) {
             return not_here("a loop that turns often, and is no kernel");
         }
         self.on_host(fr, l, limit, outs)
+    }
+
+    /// A loop without state: as one kernel, or all turns at once, if it is either.
+    fn without_state(&mut self, fr: &mut Frame<'a>, l: &Loop, v: Var, n: i64) -> Res<Option<Vec<Value>>> {
+        let long = self.is_long(fr, l, v, n);
+        for at_once in [long, !long] {
+            let made = if at_once { self.at_once(fr, l, n) } else { self.as_kernel(fr, l, v, n) };
+            match made {
+                Ok(made) => return Ok(Some(made)),
+                Err(Error::NotHere(_)) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(None)
+    }
+
+    fn as_kernel(&self, fr: &Frame<'a>, l: &Loop, v: Var, n: i64) -> Res<Vec<Value>> {
+        let env = self.env(fr, None);
+        // The extent is known to the host now, wherever it was.
+        let known = |x: Var| if x == v { Some(Operand::Number(Lit::I64(n))) } else { env(x) };
+        nest::run(self.gpu, self.program, fr.f, l, &known).map(|made| made.into_iter().map(Value::Array).chain([Value::Number(Lit::I64(n))]).collect())
+    }
+
+    /// Whether a kernel for the loop would be one of few threads that do much each.
+    fn is_long(&self, fr: &Frame<'a>, l: &Loop, v: Var, n: i64) -> bool {
+        let number = |x: Var| match fr.values.get(&x) {
+            _ if x == v => usize::try_from(n).ok(),
+            Some(Value::Number(Lit::I64(n))) => usize::try_from(*n).ok(),
+            _ => None,
+        };
+        let length = |x: Var| if let Some(Value::Array(a)) = fr.values.get(&x) { a.len() } else { 0 };
+        let known = |x: Var| number(x).map(|n| Operand::Number(Lit::I64(n as i64)));
+        let Ok(nest) = nest::Nest::of(l, &known) else { return false };
+        let threads: usize = nest.extents().iter().product();
+        let levels: Vec<&Loop> = nest.levels.iter().map(|(l, _)| *l).collect();
+        let turn = longest(&l.body, &levels, &number, &length);
+        threads < FEW && turn >= LONG && turn.saturating_mul(threads) <= MOST
     }
 
     /// A loop turned on the host. What is carried and put out stands with linear parts behind the others.
@@ -179,6 +231,7 @@ impl<'a> Exec<'a> {
             Out::Collect if x.is_empty() && ty.rank() == 1 => self.gpu.empty(kind(ty)?, vec![0]).map(Value::Array),
             Out::Collect if x.is_empty() && fr.f.linear(v) => Ok(Value::Absent),
             Out::Collect if x.is_empty() => not_here("rows that no turn makes"),
+            Out::Collect if x.iter().all(|x| matches!(x, Value::Absent)) => Ok(Value::Absent),
             Out::Collect => self.stacked(&x, ty),
         }
     }
@@ -204,7 +257,12 @@ impl<'a> Exec<'a> {
     }
 
     fn in_a_row(&mut self, x: &[Value]) -> Res<Value> {
-        let rows = x.iter().map(|v| self.on_device(v)).collect::<Res<Vec<Array>>>()?;
+        let like = x.iter().find_map(|v| if let Value::Array(a) = v { Some(a) } else { None });
+        let row = |v: &Value| match (v, like) {
+            (Value::Absent, Some(a)) => self.zeros(a.scalar, a.shape.clone()),
+            _ => self.on_device(v),
+        };
+        let rows = x.iter().map(row).collect::<Res<Vec<Array>>>()?;
         let Some(first) = rows.first() else { return not_here("an array of nothing") };
         if rows.iter().any(|r| r.shape != first.shape) {
             return not_here("rows of different shapes in an array");

@@ -8,6 +8,7 @@
 //!   call is.
 //!
 //! - `numbers`: arithmetic on the host, and numbers of the device. `arrays`: operations on whole arrays. `prims`: built-ins. `control`: branches, loops, calls.
+//! - `prepared`, `terms`: loops that carry less. `turns`, `batch`: all turns of a loop at once. `replay`: kernels started again as they were.
 
 mod arrays;
 mod batch;
@@ -16,9 +17,12 @@ mod fits;
 mod numbers;
 mod prepared;
 mod prims;
+mod replay;
+mod terms;
 mod turns;
 
 pub use fits::fits;
+pub(crate) use turns::reads;
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Error, Res, not_here};
@@ -51,16 +55,29 @@ pub enum Value {
 /// A function that is ready to run, often.
 #[derive(Debug)]
 pub struct Prepared {
-    program: Program,
+    any: Ready,
     /// The same for arguments none of which is an absent zero, with operations on vectors as loops.
-    vectors: OnceCell<Program>,
+    vectors: OnceCell<Ready>,
     f: FnId,
+}
+
+/// A program, and what was recorded of its kernels.
+#[derive(Debug)]
+struct Ready {
+    program: Program,
+    tapes: replay::Tapes,
+}
+
+impl Ready {
+    fn new(program: Program) -> Ready {
+        Ready { program, tapes: replay::Tapes::default() }
+    }
 }
 
 impl Prepared {
     /// Of a function of a program, as `adl_opt::inlined` leaves it, or later.
     pub fn new(program: &Program, f: FnId) -> Prepared {
-        Prepared { program: prepared::ready(program, f), vectors: OnceCell::new(), f }
+        Prepared { any: Ready::new(prepared::ready(program, f)), vectors: OnceCell::new(), f }
     }
 
     /// Runs it.
@@ -68,9 +85,10 @@ impl Prepared {
     /// # Errors
     /// [`crate::Error::NotHere`] where something is not for a GPU, [`crate::Error::Fault`] where a check fails: the CPU then runs the same.
     pub fn run(&self, gpu: &Gpu, args: &[Value]) -> Res<Vec<Value>> {
-        let there = !args.iter().any(|v| matches!(v, Value::Absent));
-        let program = if there { self.vectors.get_or_init(|| prepared::vectors(&self.program, self.f)) } else { &self.program };
-        Exec { gpu, program, calls: 0 }.call(self.f, args.to_vec())
+        let absent = args.iter().any(|v| matches!(v, Value::Absent));
+        let vectors = || Ready::new(prepared::vectors(&self.any.program, self.f));
+        let Ready { program, tapes } = if absent { &self.any } else { self.vectors.get_or_init(vectors) };
+        tapes.function(gpu, args, || Exec { gpu, program, tapes, calls: 0 }.call(self.f, args.to_vec()))
     }
 }
 
@@ -85,6 +103,7 @@ pub fn run(gpu: &Gpu, program: &Program, f: FnId, args: &[Value]) -> Res<Vec<Val
 struct Exec<'a> {
     gpu: &'a Gpu,
     program: &'a Program,
+    tapes: &'a replay::Tapes,
     calls: usize,
 }
 
@@ -151,23 +170,24 @@ fn dying(b: &Block, last: &HashMap<Var, usize>) -> Vec<Vec<Var>> {
 impl<'a> Exec<'a> {
     /// Runs a block, whose parameters are bound: its results.
     fn block(&mut self, fr: &mut Frame<'a>, b: &Block) -> Res<Vec<Value>> {
-        let last = last_reads(b);
-        let dies = dying(b, &last);
+        let known = self.tapes.last_reads(b);
         let mut k = 0;
-        while let Some(s) = b.stmts.get(k) {
-            let n = match self.group(fr, &b.stmts[k..]) {
-                0 => {
-                    if !self.lone(fr, s, &|v| last.get(&v).is_some_and(|at| *at > k))? {
-                        self.stmt(fr, s, &dies[k])?;
-                    }
-                    1
+        while k < b.stmts.len() {
+            let grouped = self.group(fr, &b.stmts[k..]);
+            let n = grouped.max(1);
+            let stmts = &b.stmts[k..k + n];
+            let later = |v: Var| known.last.get(&v).is_some_and(|at| *at >= k + n);
+            let outs: Vec<Var> = stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().collect();
+            let made = self.as_before(fr, stmts, |exec, fr| {
+                if grouped > 0 {
+                    exec.together(fr, stmts, &later)?;
+                } else if !exec.lone(fr, &stmts[0], &later)? {
+                    exec.stmt(fr, &stmts[0], &known.dies[k])?;
                 }
-                n => {
-                    self.together(fr, &b.stmts[k..k + n], &|v| last.get(&v).is_some_and(|at| *at >= k + n))?;
-                    n
-                }
-            };
-            for v in dies[k..k + n].iter().flatten() {
+                Ok(outs.iter().map(|v| fr.values.remove(v).unwrap_or(Value::Absent)).collect())
+            })?;
+            fr.bind(&outs, made)?;
+            for v in known.dies[k..k + n].iter().flatten() {
                 fr.values.remove(v);
             }
             k += n;

@@ -2,7 +2,10 @@
 //!
 //! The transposed half of a derivative carries arrays to which each turn adds something, and which nothing else reads: sums over the turns. As such
 //! they leave the turns independent of each other, which is what kernels want. The order of the additions changes.
+//!
+//! Here: what a loop's results become, and what is added after it. `terms`: what a turn adds, through branches and loops inside.
 
+use super::terms::{self, Group, Term};
 use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
@@ -14,7 +17,7 @@ pub(super) fn ready(p: &Program, f: FnId) -> Program {
         let mut own = (**p.func(id)).clone();
         adl_opt::finish_for_device(&p, &mut own);
         let mut body = std::mem::take(&mut own.body);
-        block(&mut own, &mut body);
+        block(&mut own, &mut body, &mut HashMap::new());
         own.body = body;
         p.set(id, own);
     }
@@ -31,16 +34,19 @@ pub(super) fn vectors(p: &Program, f: FnId) -> Program {
     p
 }
 
-/// Whether anything changed.
-fn block(f: &mut Function, b: &mut Block) -> bool {
+/// Whether anything changed. `groups`: what was added after loops inside, by what it made.
+fn block(f: &mut Function, b: &mut Block, groups: &mut HashMap<Var, Group>) -> bool {
     let mut changed = false;
     let stmts = std::mem::take(&mut b.stmts);
     for mut s in stmts {
         for inner in s.op.blocks_mut() {
-            changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(f, inner));
+            changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(f, inner, groups));
         }
         let after = match &mut s.op {
-            Op::Loop(l) if matches!(l.turns, Turns::For(_)) && l.lin_init.is_empty() && l.lin_outs.is_empty() => sums(f, l, &mut s.outs),
+            Op::Loop(l) if l.lin_init.is_empty() && l.lin_outs.is_empty() => match l.turns {
+                Turns::For(n) => sums(f, l, n, &mut s.outs, groups),
+                Turns::While(_) => Vec::new(),
+            },
             _ => Vec::new(),
         };
         changed |= !after.is_empty();
@@ -50,125 +56,147 @@ fn block(f: &mut Function, b: &mut Block) -> bool {
     changed
 }
 
-/// How often a block reads each variable.
-fn counts(b: &Block) -> HashMap<Var, usize> {
-    let mut n = HashMap::new();
-    super::turns::reads(b, &mut |v| *n.entry(v).or_default() += 1);
-    n
-}
-
-/// What a turn does to what is carried.
-enum Term {
-    /// Adds this to it.
-    All(Var),
-    /// Adds this to its element, or part, at an index; and the operand that says its shape.
-    At(Var, Var, Option<Var>),
-    /// The same where the index is that of all turns.
-    Always(Var, Var, Option<Var>),
+/// Puts a statement of one result behind others.
+pub(super) fn push(f: &mut Function, to: &mut Vec<Stmt>, op: Op, ty: Ty) -> Var {
+    let v = f.fresh(ty, false);
+    to.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: Default::default() });
+    v
 }
 
 /// Makes sums of what a loop carries and only adds to; statements that add them to what there was before.
-fn sums(f: &mut Function, l: &mut Loop, outs: &mut Vec<Var>) -> Vec<Stmt> {
+fn sums(f: &mut Function, l: &mut Loop, n: Var, outs: &mut Vec<Var>, groups: &mut HashMap<Var, Group>) -> Vec<Stmt> {
     let mut after = Vec::new();
     let mut k = 0;
     while k < l.init.len() {
-        let Some(terms) = terms(f, l, k) else {
+        let Some(steps) = terms::steps(f, l, k, groups) else {
             k += 1;
             continue;
         };
         let (init, old) = (l.init.remove(k), outs.remove(k));
         l.body.params.remove(k + 1);
         l.body.results.remove(k);
-        l.body.stmts.retain(|s| !terms.iter().any(|(_, made)| s.outs == [*made]));
+        let mut inside = terms::bound(&l.body);
+        let terms = terms::lifted(f, &mut l.body, steps, &mut inside);
         let mut before = init;
-        for (i, (term, _)) in terms.iter().enumerate() {
-            let ty = f.ty(old).clone();
-            let mut put = |f: &mut Function, l: &mut Loop, v: Var, out: Out, ty: Ty| {
-                let (made, place) = (f.fresh(ty, false), l.init.len() + l.outs.len());
-                l.outs.push(out);
-                l.body.results.push(v);
-                outs.insert(place, made);
-                made
-            };
-            let op = match term {
-                Term::All(v) => Op::Bin(Bin::Add, before, put(f, l, *v, Out::Sum, ty.clone())),
-                Term::Always(at, v, shape) => Op::IndexAdd { acc: before, at: vec![*at], v: put(f, l, *v, Out::Sum, ty.elem()), shape: *shape },
-                Term::At(at, v, shape) => {
-                    let row = ty.elem();
-                    in_bounds(f, l, *at, init, *shape);
-                    let (at, v) = (put(f, l, *at, Out::Collect, Ty::shape()), put(f, l, *v, Out::Collect, row.array(1)));
-                    Op::GatherAdd { acc: before, at, v, shape: *shape }
-                }
-            };
-            let to = if i + 1 == terms.len() { old } else { f.fresh(ty, false) };
-            after.push(Stmt { outs: vec![to], lin_outs: Vec::new(), op, span: Default::default() });
-            before = to;
+        for (i, term) in terms.iter().enumerate() {
+            let last = (i + 1 == terms.len()).then_some(old);
+            before = Adding { f: &mut *f, l: &mut *l, n, outs: &mut *outs, groups: &mut *groups, after: &mut after, acc: init, inside: &inside }.add(term, before, last);
+        }
+        if terms.is_empty() {
+            // No turn adds anything.
+            after.push(Stmt { outs: vec![old], lin_outs: Vec::new(), op: Op::Dup(init), span: Default::default() });
         }
     }
     after
 }
 
-/// Has each turn check that an index is in bounds: what is added at all indices after the loop leaves out those that are not.
-fn in_bounds(f: &mut Function, l: &mut Loop, at: Var, acc: Var, shape: Option<Var>) {
-    let mut add = |op: Op, ty: Ty| {
-        let v = f.fresh(ty, false);
-        l.body.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: Default::default() });
-        v
-    };
-    let (zero, no) = (add(Op::Lit(Lit::I64(0)), Ty::I64), add(Op::Lit(Lit::Bool(false)), Ty::Bool));
-    let n = match shape {
-        Some(s) => add(Op::Index { a: s, at: vec![zero], shape: None }, Ty::I64),
-        None => add(Op::Dim(acc, 0), Ty::I64),
-    };
-    let (low, high) = (add(Op::Cmp(Cmp::Ge, at, zero), Ty::Bool), add(Op::Cmp(Cmp::Lt, at, n), Ty::Bool));
-    let fine = add(Op::Select(low, high, no), Ty::Bool);
-    l.body.stmts.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![fine]), span: Default::default() });
+/// A loop of which one carried value less is carried.
+struct Adding<'a> {
+    f: &'a mut Function,
+    l: &'a mut Loop,
+    n: Var,
+    outs: &'a mut Vec<Var>,
+    groups: &'a mut HashMap<Var, Group>,
+    after: &'a mut Vec<Stmt>,
+    /// What the loop began with.
+    acc: Var,
+    /// What the loop binds.
+    inside: &'a std::collections::HashSet<Var>,
 }
 
-/// Whether a chain of additions, each read once, leads from a value to the parameter.
-fn leads(made: &HashMap<Var, &Op>, once: &dyn Fn(Var) -> bool, mut v: Var, param: Var) -> bool {
-    loop {
-        match made.get(&v) {
-            _ if v == param => return true,
-            Some(Op::Bin(Bin::Add, a, _) | Op::IndexAdd { acc: a, .. }) if once(v) => v = *a,
-            _ => return false,
-        }
+impl Adding<'_> {
+    /// Has the loop put out what a variable of its body is.
+    fn put(&mut self, v: Var, out: Out) -> Var {
+        let ty = self.f.ty(v).clone();
+        let ty = if out == Out::Sum { ty } else { Ty::Array(std::rc::Rc::new(ty.scalar().clone()), ty.rank() + 1) };
+        let (made, place) = (self.f.fresh(ty, false), self.l.init.len() + self.l.outs.len());
+        self.l.outs.push(out);
+        self.l.body.results.push(v);
+        self.outs.insert(place, made);
+        made
     }
-}
 
-/// What each turn adds to the carried value of this number, and what that makes: if this is all that becomes of it.
-fn terms(f: &Function, l: &Loop, k: usize) -> Option<Vec<(Term, Var)>> {
-    let (param, mut at) = (*l.body.params.get(k + 1)?, *l.body.results.get(k)?);
-    if !matches!(f.ty(param).scalar(), Ty::F64 | Ty::F32) || f.linear(param) {
-        return None;
-    }
-    let n = counts(&l.body);
-    let once = |v: Var| n.get(&v) == Some(&1);
-    let made: HashMap<Var, &Op> = l.body.stmts.iter().filter_map(|s| if let [v] = s.outs[..] { Some((v, &s.op)) } else { None }).collect();
-    // What is known before the loop: neither the body nor a turn binds it.
-    let outside = |v: Var| !made.contains_key(&v) && !l.body.params.contains(&v) && l.body.stmts.iter().all(|s| !s.outs.contains(&v));
-    let chain = |v: Var| leads(&made, &once, v, param);
-    let mut terms = Vec::new();
-    while at != param {
-        let (next, term) = match made.get(&at).filter(|_| once(at))? {
-            Op::Bin(Bin::Add, a, b) if f.ty(*a) == f.ty(*b) => {
-                let (next, term) = if chain(*a) { (*a, *b) } else { (*b, *a) };
-                if term == param {
-                    return None;
-                }
-                (next, Term::All(term))
-            }
-            Op::IndexAdd { acc, at: keys, v, shape } if shape.is_none_or(outside) && f.ty(*v).rank() + 1 == f.ty(*acc).rank() => {
-                let [key] = keys[..] else { return None };
-                if *v == param || key == param {
-                    return None;
-                }
-                (*acc, if outside(key) { Term::Always(key, *v, *shape) } else { Term::At(key, *v, *shape) })
-            }
-            _ => return None,
+    /// Adds a term of all turns to what there was before; `last` is what the last makes.
+    fn add(&mut self, t: &Term, before: Var, last: Option<Var>) -> Var {
+        let ty = self.f.ty(self.acc).clone();
+        let to = last.unwrap_or_else(|| self.f.fresh(ty, false));
+        let op = if t.keys.is_empty() {
+            Op::Bin(Bin::Add, before, self.put(t.v, Out::Sum))
+        } else if t.rows.is_none() && t.keys.iter().all(|k| !self.inside.contains(k)) {
+            Op::IndexAdd { acc: before, at: t.keys.clone(), v: self.put(t.v, Out::Sum), shape: t.shape }
+        } else {
+            return self.add_rows(t, before, to);
         };
-        terms.push((term, at));
-        at = next;
+        self.after.push(Stmt { outs: vec![to], lin_outs: Vec::new(), op, span: Default::default() });
+        to
     }
-    (once(param) && !terms.is_empty()).then_some(terms)
+
+    /// The same for terms at different places in different turns: they are collected, and then added together.
+    fn add_rows(&mut self, t: &Term, before: Var, to: Var) -> Var {
+        let (axes, mut extents, at) = match &t.rows {
+            Some((axes, extents)) => (*axes, extents.clone(), t.keys[0]),
+            None => (t.keys.len(), Vec::new(), self.place(t)),
+        };
+        extents.insert(0, self.n);
+        let (at, v) = (self.put(at, Out::Collect), self.put(t.v, Out::Collect));
+        let begin = self.after.len();
+        let ty = self.f.ty(self.acc).clone();
+        let (f, after) = (&mut *self.f, &mut *self.after);
+        let shape = t.shape.unwrap_or_else(|| push(f, after, Op::Shape(self.acc), Ty::shape()));
+        if axes == 1 {
+            after.push(Stmt { outs: vec![to], lin_outs: Vec::new(), op: Op::GatherAdd { acc: before, at, v, shape: Some(shape) }, span: Default::default() });
+        } else {
+            let dims: Vec<Var> = (0..ty.rank()).map(|k| extent(f, after, shape, k as usize)).collect();
+            let (mut all, rest) = (dims[0], &dims[axes..]);
+            for d in &dims[1..axes] {
+                all = push(f, after, Op::Bin(Bin::Mul, all, *d), Ty::I64);
+            }
+            let flat = push(f, after, Op::Stack { elems: [&[all], rest].concat(), shape: None }, Ty::shape());
+            let row = Ty::Array(std::rc::Rc::new(ty.scalar().clone()), rest.len() as u32 + 1);
+            let acc = push(f, after, Op::Reshape { a: before, to: flat, from: None }, row.clone());
+            let sum = push(f, after, Op::GatherAdd { acc, at, v, shape: Some(flat) }, row);
+            after.push(Stmt { outs: vec![to], lin_outs: Vec::new(), op: Op::Reshape { a: sum, to: shape, from: None }, span: Default::default() });
+        }
+        let made = after[begin..].iter().flat_map(|s| s.outs.iter().copied()).collect();
+        let term = Term { keys: vec![at], v, shape: Some(shape), rows: Some((axes, extents)), taken: None };
+        self.groups.insert(to, Group { acc: before, term, made });
+        to
+    }
+
+    /// The number of the place that a turn's indices say, below 0 where it adds nothing. Each turn checks that it is in bounds: what is added after the
+    /// loop leaves out what is not.
+    fn place(&mut self, t: &Term) -> Var {
+        let (f, stmts) = (&mut *self.f, &mut self.l.body.stmts);
+        let (zero, no, yes) = (push(f, stmts, Op::Lit(Lit::I64(0)), Ty::I64), push(f, stmts, Op::Lit(Lit::Bool(false)), Ty::Bool), push(f, stmts, Op::Lit(Lit::Bool(true)), Ty::Bool));
+        let none = push(f, stmts, Op::Lit(Lit::I64(-1)), Ty::I64);
+        let (mut inside, mut at) = (None, None);
+        for (k, key) in t.keys.iter().enumerate() {
+            let n = match t.shape {
+                Some(s) => extent(f, stmts, s, k),
+                None => push(f, stmts, Op::Dim(self.acc, k as u32), Ty::I64),
+            };
+            let (low, high) = (push(f, stmts, Op::Cmp(Cmp::Ge, *key, zero), Ty::Bool), push(f, stmts, Op::Cmp(Cmp::Lt, *key, n), Ty::Bool));
+            let fine = push(f, stmts, Op::Select(low, high, no), Ty::Bool);
+            inside = Some(inside.map_or(fine, |i| push(f, stmts, Op::Select(i, fine, no), Ty::Bool)));
+            // An index far out of bounds must not make a product overflow.
+            let key = push(f, stmts, Op::Select(fine, *key, zero), Ty::I64);
+            at = Some(at.map_or(key, |at| {
+                let at = push(f, stmts, Op::Bin(Bin::Mul, at, n), Ty::I64);
+                push(f, stmts, Op::Bin(Bin::Add, at, key), Ty::I64)
+            }));
+        }
+        let (inside, at) = (inside.unwrap_or(no), at.unwrap_or(none));
+        let (fine, at) = match t.taken {
+            Some(taken) => (push(f, stmts, Op::Select(taken, inside, yes), Ty::Bool), push(f, stmts, Op::Select(taken, at, none), Ty::I64)),
+            None => (inside, at),
+        };
+        stmts.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![fine]), span: Default::default() });
+        at
+    }
+}
+
+/// An extent of a shape.
+fn extent(f: &mut Function, to: &mut Vec<Stmt>, shape: Var, axis: usize) -> Var {
+    let k = push(f, to, Op::Lit(Lit::I64(axis as i64)), Ty::I64);
+    push(f, to, Op::Index { a: shape, at: vec![k], shape: None }, Ty::I64)
 }

@@ -7,9 +7,10 @@
 //!
 //! - Here: blocks and control flow. `batch`: operations.
 
-use super::{Exec, Frame, Value, last_reads};
-use crate::array::Array;
-use crate::error::{Res, not_here};
+use super::{Exec, Frame, Value};
+use crate::array::{Array, Operand};
+use crate::error::{Error, Res, not_here};
+use crate::lone;
 use crate::rows::{self, Factor, Many};
 use crate::table::{OnGpu, on_gpu};
 use crate::{product, shape};
@@ -42,10 +43,12 @@ pub(super) struct Batch {
     pub each: HashMap<Var, Turned>,
     /// Functions that are being called.
     calls: Vec<FnId>,
+    /// In an arm of a branch, the turns that come to it: others must not fail there.
+    pub only: Option<Array>,
 }
 
 /// All that a block reads.
-pub(super) fn reads(b: &Block, see: &mut dyn FnMut(Var)) {
+pub(crate) fn reads(b: &Block, see: &mut dyn FnMut(Var)) {
     for s in &b.stmts {
         s.op.each_operand(&mut *see);
         s.op.blocks().into_iter().for_each(|b| reads(b, see));
@@ -67,15 +70,27 @@ fn operands(s: &Stmt) -> HashSet<Var> {
     all
 }
 
-/// Whether a block has checks, which turns that do not come to it must not make.
+/// Whether a block has checks, but for assertions, which turns that do not come to it must not make.
 fn may_fail(p: &Program, f: &Function, b: &Block, calls: usize) -> bool {
+    let literal = |v: &Var| b.stmts.iter().any(|s| matches!(s.op, Op::Lit(_)) && s.outs.contains(v));
     b.stmts.iter().any(|s| match &s.op {
+        // An extent.
+        Op::Index { a, at, .. } if *f.ty(*a) == Ty::shape() && at.iter().all(literal) => false,
         Op::Index { .. } | Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::Slice { .. } | Op::SliceAdd { .. } | Op::Gather { shape: None, .. } | Op::GatherAdd { .. } | Op::Contract(_) => true,
-        Op::Prim(p, _) => on_gpu(*p) != OnGpu::Number || *p == Prim::Assert,
+        Op::Prim(p, _) => on_gpu(*p) != OnGpu::Number,
         Op::Bin(Bin::IntDiv | Bin::Rem | Bin::Pow, a, _) => *f.ty(*a).scalar() == Ty::I64,
         Op::Loop(l) if matches!(l.turns, Turns::While(_)) => true,
         Op::Call { f, .. } if calls == 0 || may_fail(p, p.func(*f), &p.func(*f).body, calls - 1) => true,
         op => op.blocks().into_iter().any(|b| may_fail(p, f, b, calls)),
+    })
+}
+
+/// Whether a block has assertions.
+fn asserts(p: &Program, b: &Block, calls: usize) -> bool {
+    b.stmts.iter().any(|s| match &s.op {
+        Op::Prim(Prim::Assert, _) => true,
+        Op::Call { f, .. } if calls == 0 || asserts(p, &p.func(*f).body, calls - 1) => true,
+        op => op.blocks().into_iter().any(|b| asserts(p, b, calls)),
     })
 }
 
@@ -102,7 +117,8 @@ impl<'a> Exec<'a> {
 
     /// The same inside of turns.
     fn free_turns(&mut self, fr: &mut Frame<'a>, l: &Loop, m: usize, t: &mut Batch) -> Res<Vec<Turned>> {
-        let mut inner = Batch { n: t.n * m, each: HashMap::new(), calls: t.calls.clone() };
+        let only = t.only.as_ref().map(|a| rows::repeated(self.gpu, a, m)).transpose()?;
+        let mut inner = Batch { n: t.n * m, each: HashMap::new(), calls: t.calls.clone(), only };
         let mut all = HashSet::new();
         reads(&l.body, &mut |v| {
             all.insert(v);
@@ -221,8 +237,7 @@ impl<'a> Exec<'a> {
 
     /// Runs a block in all turns: its results.
     fn in_turns(&mut self, fr: &mut Frame<'a>, b: &Block, t: &mut Batch) -> Res<Vec<Turned>> {
-        let last = last_reads(b);
-        let dies = super::dying(b, &last);
+        let known = self.tapes.last_reads(b);
         // Literals are bound before all, so that they do not come between other statements.
         for s in &b.stmts {
             if let (Op::Lit(l), [out]) = (&s.op, &s.outs[..]) {
@@ -237,11 +252,11 @@ impl<'a> Exec<'a> {
                     1
                 }
                 n => {
-                    self.alike_at_once(fr, &b.stmts[k..k + n], t, &|v| last.get(&v).is_some_and(|at| *at >= k + n))?;
+                    self.alike_at_once(fr, &b.stmts[k..k + n], t, &|v| known.last.get(&v).is_some_and(|at| *at >= k + n))?;
                     n
                 }
             };
-            for v in dies[k..k + n].iter().flatten() {
+            for v in known.dies[k..k + n].iter().flatten() {
                 t.each.remove(v);
             }
             k += n;
@@ -254,13 +269,20 @@ impl<'a> Exec<'a> {
         if matches!(s.op, Op::Lit(_) | Op::Drop(_)) {
             return Ok(());
         }
-        if !operands(s).iter().any(|v| t.each.contains_key(v)) {
+        let checks = matches!(s.op, Op::Prim(Prim::Assert, _)) && t.only.is_some();
+        if !checks && !operands(s).iter().any(|v| t.each.contains_key(v)) {
             s.outs.iter().chain(&s.lin_outs).for_each(|v| {
                 t.each.remove(v);
             });
             return self.stmt(fr, s, &[]);
         }
         let outs: Vec<Var> = s.outs.iter().chain(&s.lin_outs).copied().collect();
+        if let Some(made) = self.threads(fr, s, t)? {
+            s.outs.iter().zip(made).for_each(|(v, a)| {
+                t.each.insert(*v, Turned::Each(a));
+            });
+            return Ok(());
+        }
         let made = match &s.op {
             Op::Dup(a) => vec![self.turned(fr, t, *a)?; 2],
             Op::If(c, a, b) => self.both(fr, *c, (a, b), t)?,
@@ -275,6 +297,40 @@ impl<'a> Exec<'a> {
         Ok(())
     }
 
+    /// A branch, or a loop with state, of numbers: as a kernel in which each turn is a thread's, if it is one.
+    fn threads(&mut self, fr: &Frame<'a>, s: &Stmt, t: &Batch) -> Res<Option<Vec<Array>>> {
+        let suits = match &s.op {
+            Op::If(c, ..) => t.each.contains_key(c),
+            Op::Loop(l) => !l.init.is_empty(),
+            _ => false,
+        };
+        if !suits || lone::size(s) > lone::STATEMENTS {
+            return Ok(None);
+        }
+        let known = |v: Var| match (t.each.get(&v), fr.values.get(&v)) {
+            (None, Some(Value::Number(Lit::I64(n)))) => Some((*n).max(0) as u64),
+            _ => None,
+        };
+        let seen = |v: &Var| match (t.each.get(v), fr.values.get(v)) {
+            (Some(x), _) => matches!(x, Turned::Each(_)),
+            (None, x) => !matches!(x, Some(Value::Number(Lit::Str(_)) | Value::Data(..) | Value::Absent)),
+        };
+        if !operands(s).iter().all(seen) || !lone::work(fr.f, s, &known).is_some_and(lone::bearable) {
+            return Ok(None);
+        }
+        let own = self.env(fr, None);
+        let env = |v: Var| match t.each.get(&v) {
+            Some(Turned::Each(a)) => Some(Operand::Array(a.clone())),
+            Some(_) => None,
+            None => own(v),
+        };
+        match lone::in_turns(self.gpu, self.program, fr.f, s, &env, (t.n, &|v| t.each.contains_key(&v))) {
+            Ok(made) => Ok(Some(made)),
+            Err(Error::NotHere(_)) => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
     /// A branch: both arms, where turns go different ways.
     fn both(&mut self, fr: &mut Frame<'a>, c: Var, (a, b): (&Block, &Block), t: &mut Batch) -> Res<Vec<Turned>> {
         let Some(test) = t.each.get(&c).cloned() else {
@@ -285,8 +341,12 @@ impl<'a> Exec<'a> {
             return not_here("a branch with checks, in turns that go different ways");
         }
         let test = Many { array: self.spread_out(test, t.n)?, each: true };
+        let before = t.only.take();
+        t.only = if asserts(self.program, a, CALLS) { Some(self.only(&test, before.as_ref(), true, t.n)?) } else { None };
         let yes = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, a, t))?;
+        t.only = if asserts(self.program, b, CALLS) { Some(self.only(&test, before.as_ref(), false, t.n)?) } else { None };
         let no = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, b, t))?;
+        t.only = before;
         yes.into_iter().zip(no).map(|(x, y)| self.chosen(&test, x, y, t.n)).collect()
     }
 
@@ -365,7 +425,7 @@ impl<'a> Exec<'a> {
         let f = self.program.func(id);
         let given = args.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
         let mut own = Frame { f, values: HashMap::new() };
-        let mut inner = Batch { n: t.n, each: HashMap::new(), calls: [&t.calls[..], &[id]].concat() };
+        let mut inner = Batch { n: t.n, each: HashMap::new(), calls: [&t.calls[..], &[id]].concat(), only: t.only.clone() };
         f.body.params.iter().chain(&f.body.lin_params).zip(given).for_each(|(p, x)| self.tie(&mut own, &mut inner, *p, x));
         stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(&mut own, &f.body, &mut inner))
     }

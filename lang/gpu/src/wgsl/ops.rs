@@ -61,6 +61,8 @@ impl Emit<'_> {
                 self.bind(out, made.place());
             }
             Op::Stack { elems, .. } => self.stack(elems, out)?,
+            // Most only say the shape of what may be absent, which nothing in a kernel is.
+            Op::Shape(_) => self.bind(out, Place::Nothing),
             Op::Index { a, at, .. } => self.index(*a, at, out)?,
             Op::Slice { .. } | Op::Transpose(_) | Op::Reverse(_) => self.part_of(op, out)?,
             Op::Zero(_) => {

@@ -1,0 +1,221 @@
+//! Functions, and statements of functions, that are run again on arrays of the same shapes: their kernels are started as they were (see [`crate::tape`]).
+
+use super::turns::reads;
+use super::{Exec, Frame, Value};
+use crate::array::{Array, Scalar};
+use crate::error::Res;
+use crate::queue::Gpu;
+use crate::tape::{Made, Place, Recording, Tape};
+use adl_ir::{Block, Lit, Op, Stmt, Var};
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// Tapes of one place in the code, at most: where numbers or shapes are other ones each time, recording does not help.
+const EACH: u32 = 8;
+
+/// A value of a tape.
+#[derive(Debug)]
+enum Kept {
+    Same(Value),
+    Array(Place, Scalar, Vec<usize>),
+    Data(u32, Vec<Kept>),
+}
+
+#[derive(Debug)]
+struct Played {
+    tape: Tape,
+    results: Vec<Kept>,
+}
+
+/// Variables, by the place of the first statement and how many there are.
+type Free = HashMap<(u64, usize), Rc<[Var]>>;
+
+/// Tapes by place and by what decides which kernels there are.
+#[derive(Debug, Default)]
+pub(super) struct Tapes {
+    all: RefCell<HashMap<Vec<u64>, Rc<Played>>>,
+    /// How many there are of a place, or that there is no use.
+    counts: RefCell<HashMap<u64, u32>>,
+    /// What statements read that they do not bind.
+    free: RefCell<Free>,
+    /// When the variables of blocks are read last.
+    last: RefCell<HashMap<u64, Rc<LastReads>>>,
+}
+
+/// When the variables of a block are read last.
+#[derive(Debug)]
+pub(super) struct LastReads {
+    pub last: HashMap<Var, usize>,
+    /// What is not read after each statement.
+    pub dies: Vec<Vec<Var>>,
+}
+
+/// What decides which kernels there are.
+#[derive(Default)]
+struct Key {
+    words: Vec<u64>,
+    arrays: Vec<Array>,
+}
+
+impl Key {
+    fn add(&mut self, v: &Value) {
+        match v {
+            Value::Number(l) => self.number(l),
+            Value::Ints(x) => {
+                self.words.extend([2, x.len() as u64]);
+                self.words.extend(x.iter().map(|n| *n as u64));
+            }
+            Value::Array(a) => {
+                let same = self.arrays.iter().position(|b| b.buffer.id() == a.buffer.id()).unwrap_or(self.arrays.len());
+                self.words.extend([3, a.scalar as u64, same as u64, a.shape.len() as u64]);
+                self.words.extend(a.shape.iter().map(|n| *n as u64));
+                self.arrays.push(a.clone());
+            }
+            Value::Data(tag, fields) => {
+                self.words.extend([4, u64::from(*tag), fields.len() as u64]);
+                fields.iter().for_each(|f| self.add(f));
+            }
+            Value::Absent => self.words.push(5),
+        }
+    }
+
+    fn number(&mut self, l: &Lit) {
+        match l {
+            Lit::F64(x) => self.words.extend([10, x.to_bits()]),
+            Lit::F32(x) => self.words.extend([11, u64::from(x.to_bits())]),
+            Lit::I64(n) => self.words.extend([12, *n as u64]),
+            Lit::Bool(b) => self.words.extend([13, u64::from(*b)]),
+            Lit::Str(s) => {
+                self.words.extend([14, s.len() as u64]);
+                self.words.extend(s.bytes().map(u64::from));
+            }
+        }
+    }
+}
+
+fn kept(r: &Recording, v: &Value, places: &mut Vec<Place>) -> Option<Kept> {
+    match v {
+        Value::Array(a) => {
+            let p = r.find(a)?;
+            places.push(p);
+            Some(Kept::Array(p, a.scalar, a.shape.clone()))
+        }
+        Value::Data(tag, fields) => fields.iter().map(|f| kept(r, f, places)).collect::<Option<Vec<_>>>().map(|f| Kept::Data(*tag, f)),
+        v => Some(Kept::Same(v.clone())),
+    }
+}
+
+impl Played {
+    fn value(&self, gpu: &Gpu, k: &Kept, made: &mut Made, given: &[Array]) -> Res<Value> {
+        Ok(match k {
+            Kept::Same(v) => v.clone(),
+            Kept::Array(p, scalar, shape) => Value::Array(Array { buffer: made.result(gpu, &self.tape, *p, given)?, scalar: *scalar, shape: shape.clone() }),
+            Kept::Data(tag, fields) => Value::Data(*tag, Rc::new(fields.iter().map(|f| self.value(gpu, f, made, given)).collect::<Res<Vec<_>>>()?)),
+        })
+    }
+}
+
+impl Tapes {
+    /// Runs something whose result depends on the values alone, or does again what it did on others like them.
+    fn run(&self, gpu: &Gpu, place: u64, mut key: Key, run: impl FnOnce() -> Res<Vec<Value>>) -> Res<Vec<Value>> {
+        if gpu.records() {
+            return run();
+        }
+        let count = self.counts.borrow().get(&place).copied().unwrap_or(0);
+        key.words.push(place);
+        let found = if count == 0 { None } else { self.all.borrow().get(&key.words).cloned() };
+        if let Some(p) = found {
+            let mut made = gpu.play(&p.tape, &key.arrays)?;
+            return p.results.iter().map(|k| p.value(gpu, k, &mut made, &key.arrays)).collect();
+        }
+        if count >= EACH || !gpu.record(&key.arrays) {
+            return run();
+        }
+        let made = run().inspect_err(|_| gpu.unrecord())?;
+        let tape = gpu.recorded(|r, places| made.iter().map(|v| kept(r, v, places)).collect::<Option<Vec<_>>>());
+        let count = match tape {
+            Some((tape, results)) => {
+                self.all.borrow_mut().insert(key.words, Rc::new(Played { tape, results }));
+                count + 1
+            }
+            None => EACH,
+        };
+        self.counts.borrow_mut().insert(place, count);
+        Ok(made)
+    }
+
+    /// When the variables of a block of the program are read last.
+    pub fn last_reads(&self, b: &Block) -> Rc<LastReads> {
+        let at = std::ptr::from_ref(b).addr() as u64;
+        if let Some(found) = self.last.borrow().get(&at) {
+            return found.clone();
+        }
+        let last = super::last_reads(b);
+        let dies = super::dying(b, &last);
+        let made = Rc::new(LastReads { last, dies });
+        self.last.borrow_mut().insert(at, made.clone());
+        made
+    }
+
+    /// What statements read that they do not bind.
+    fn free(&self, place: u64, stmts: &[Stmt]) -> Rc<[Var]> {
+        let at = (place, stmts.len());
+        if let Some(found) = self.free.borrow().get(&at) {
+            return found.clone();
+        }
+        let (mut all, mut own) = (Vec::new(), HashSet::new());
+        for s in stmts {
+            let mut see = |v: Var| {
+                if !all.contains(&v) {
+                    all.push(v);
+                }
+            };
+            s.op.each_operand(&mut see);
+            s.op.blocks().into_iter().for_each(|b| reads(b, &mut see));
+            own.extend(s.outs.iter().chain(&s.lin_outs).copied());
+            s.op.blocks().into_iter().for_each(|b| own.extend(super::terms::bound(b)));
+        }
+        let made: Rc<[Var]> = all.into_iter().filter(|v| !own.contains(v)).collect();
+        self.free.borrow_mut().insert(at, made.clone());
+        made
+    }
+
+    /// A whole function.
+    pub fn function(&self, gpu: &Gpu, args: &[Value], run: impl FnOnce() -> Res<Vec<Value>>) -> Res<Vec<Value>> {
+        let mut key = Key::default();
+        args.iter().for_each(|v| key.add(v));
+        self.run(gpu, 0, key, run)
+    }
+}
+
+/// Whether a statement starts kernels whose number and kind the values decide, and changes nothing in place.
+fn suits(op: &Op) -> bool {
+    let of_elements = matches!(op, Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Prim(..));
+    let moves = matches!(op, Op::Slice { .. } | Op::Gather { .. } | Op::Reverse(_) | Op::Rotate { .. } | Op::Concat { .. } | Op::Transpose(_) | Op::Replicate { .. } | Op::Spread { .. } | Op::Stack { .. });
+    let sums = matches!(op, Op::Sum { .. } | Op::Total { .. } | Op::Dot(..) | Op::MatMul(..) | Op::Contract(_) | Op::Outer(..) | Op::Cumsum { .. });
+    of_elements || moves || sums || matches!(op, Op::Loop(_) | Op::Soac(_) | Op::ReduceByIndex { .. })
+}
+
+impl<'a> Exec<'a> {
+    /// Runs statements of the program, from the first of them on: their results. `run` says what they are.
+    pub(super) fn as_before(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], run: impl FnOnce(&mut Self, &mut Frame<'a>) -> Res<Vec<Value>>) -> Res<Vec<Value>> {
+        let Some(first) = stmts.first().filter(|s| suits(&s.op)) else { return run(self, fr) };
+        if self.gpu.records() {
+            return run(self, fr);
+        }
+        let (tapes, gpu, place) = (self.tapes, self.gpu, std::ptr::from_ref(first).addr() as u64);
+        let mut key = Key::default();
+        key.words.push(stmts.len() as u64);
+        for v in tapes.free(place, stmts).iter() {
+            match fr.values.get(v) {
+                Some(v) => key.add(v),
+                None => key.words.push(6),
+            }
+        }
+        if key.arrays.is_empty() {
+            return run(self, fr);
+        }
+        tapes.run(gpu, place, key, || run(self, fr))
+    }
+}

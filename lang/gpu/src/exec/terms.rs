@@ -1,0 +1,260 @@
+//! What a turn of a loop adds to a value that it carries: read back from its result to its parameter, through branches and what loops inside add.
+
+use super::prepared::push;
+use adl_ir::{Block, Function, Lit, Loop, Op, Stmt, Ty, Var};
+use adl_prim::Bin;
+use std::collections::{HashMap, HashSet};
+
+/// Something that is added.
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    /// The place: without indices it is added to all.
+    pub keys: Vec<Var>,
+    /// What.
+    pub v: Var,
+    /// Says the shape of what it is added to.
+    pub shape: Option<Var>,
+    /// Of many rows, whose places are the numbers of one array: how many axes these number, and the extents along which there are rows.
+    pub rows: Option<(usize, Vec<Var>)>,
+    /// Whether it is added at all.
+    pub taken: Option<Var>,
+}
+
+/// Rows that are added after a loop.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// To what.
+    pub acc: Var,
+    pub term: Term,
+    /// What its statements make.
+    pub made: Vec<Var>,
+}
+
+/// One step back from a carried value's result.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// A statement that makes this.
+    Add(Term, Var),
+    Rows(Group),
+    /// A branch that makes this, with the steps in its arms.
+    Either(Var, Vec<Step>, Vec<Step>),
+}
+
+/// All that a block binds, and what is bound inside of it.
+pub(super) fn bound(b: &Block) -> HashSet<Var> {
+    fn visit(b: &Block, all: &mut HashSet<Var>) {
+        all.extend(b.params.iter().chain(&b.lin_params));
+        for s in &b.stmts {
+            all.extend(s.outs.iter().chain(&s.lin_outs));
+            s.op.blocks().into_iter().for_each(|b| visit(b, all));
+        }
+    }
+    let mut all = HashSet::new();
+    visit(b, &mut all);
+    all
+}
+
+/// How often a block reads each variable.
+fn counts(b: &Block) -> HashMap<Var, usize> {
+    let mut n = HashMap::new();
+    super::turns::reads(b, &mut |v| *n.entry(v).or_default() += 1);
+    n
+}
+
+/// What depends on variables, which are in the set already.
+fn depending(b: &Block, on: &mut HashSet<Var>) {
+    for s in &b.stmts {
+        s.op.blocks().into_iter().for_each(|b| depending(b, on));
+        let mut hit = false;
+        s.op.each_operand(&mut |v| hit |= on.contains(&v));
+        match &s.op {
+            Op::If(_, a, b) if !hit => {
+                for (o, (x, y)) in s.outs.iter().zip(a.results.iter().zip(&b.results)) {
+                    if on.contains(x) || on.contains(y) {
+                        on.insert(*o);
+                    }
+                }
+            }
+            op => {
+                hit |= op.blocks().into_iter().flat_map(|b| b.results.iter().chain(&b.lin_results)).any(|v| on.contains(v));
+                if hit {
+                    on.extend(s.outs.iter().chain(&s.lin_outs));
+                }
+            }
+        }
+    }
+}
+
+/// A loop's carried value, as it is followed.
+struct Back<'a> {
+    f: &'a Function,
+    groups: &'a HashMap<Var, Group>,
+    counts: HashMap<Var, usize>,
+    inside: HashSet<Var>,
+    depends: HashSet<Var>,
+}
+
+/// What each turn does to the carried value of this number, last step first: if it adds to it, and this is all that becomes of it.
+pub(super) fn steps(f: &Function, l: &Loop, k: usize, groups: &HashMap<Var, Group>) -> Option<Vec<Step>> {
+    let (param, result) = (*l.body.params.get(k + 1)?, *l.body.results.get(k)?);
+    if !matches!(f.ty(param).scalar(), Ty::F64 | Ty::F32) || f.linear(param) {
+        return None;
+    }
+    let mut depends = HashSet::from([param]);
+    depending(&l.body, &mut depends);
+    let back = Back { f, groups, counts: counts(&l.body), inside: bound(&l.body), depends };
+    let (steps, base, reads) = back.from(&l.body, result)?;
+    (base == param && back.counts.get(&param) == Some(&reads)).then_some(steps)
+}
+
+impl Back<'_> {
+    fn outside(&self, v: Var) -> bool {
+        !self.inside.contains(&v)
+    }
+
+    /// Steps from a variable back to what its block does not make: that, and how often they read it.
+    fn from(&self, b: &Block, mut at: Var) -> Option<(Vec<Step>, Var, usize)> {
+        let (mut steps, mut reads) = (Vec::new(), 1);
+        loop {
+            let made = b.stmts.iter().find(|s| s.outs.contains(&at));
+            let Some(s) = made else { return Some((steps, at, reads)) };
+            if self.counts.get(&at) != Some(&reads) || !s.lin_outs.is_empty() {
+                return None;
+            }
+            let (step, next, by) = self.step(s, at)?;
+            steps.push(step);
+            (at, reads) = (next, by);
+        }
+    }
+
+    fn step(&self, s: &Stmt, at: Var) -> Option<(Step, Var, usize)> {
+        if let Some(g) = self.groups.get(&at) {
+            let (_, extents) = g.term.rows.as_ref()?;
+            let fine = extents.iter().chain(&g.term.shape).all(|v| self.outside(*v));
+            return fine.then(|| (Step::Rows(g.clone()), g.acc, 1));
+        }
+        let rank = |v: Var| self.f.ty(v).rank() as usize;
+        let term = |keys: &[Var], v: Var, shape| Term { keys: keys.to_vec(), v, shape, rows: None, taken: None };
+        match &s.op {
+            Op::Bin(Bin::Add, a, b) if self.f.ty(*a) == self.f.ty(*b) && self.depends.contains(a) != self.depends.contains(b) => {
+                let (next, v) = if self.depends.contains(a) { (*a, *b) } else { (*b, *a) };
+                Some((Step::Add(term(&[], v, None), at), next, 1))
+            }
+            Op::IndexAdd { acc, at: keys, v, shape } => {
+                let fine = shape.is_none_or(|s| self.outside(s)) && rank(*v) + keys.len() == rank(*acc) && keys.iter().chain([v]).all(|x| !self.depends.contains(x));
+                fine.then(|| (Step::Add(term(keys, *v, *shape), at), *acc, 1))
+            }
+            Op::If(_, a, b) => {
+                let k = s.outs.iter().position(|o| *o == at)?;
+                let (x, base, n) = self.from(a, *a.results.get(k)?)?;
+                let (y, other, m) = self.from(b, *b.results.get(k)?)?;
+                (base == other).then_some((Step::Either(at, x, y), base, n + m))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Takes steps out of a block: what they add, as variables of the block. `inside`: what the loop binds, which becomes more.
+pub(super) fn lifted(f: &mut Function, b: &mut Block, steps: Vec<Step>, inside: &mut HashSet<Var>) -> Vec<Term> {
+    let mut terms = Vec::new();
+    for step in steps {
+        match step {
+            Step::Add(t, made) => {
+                b.stmts.retain(|s| s.outs != [made]);
+                terms.push(t);
+            }
+            Step::Rows(g) => {
+                b.stmts.retain(|s| s.outs.is_empty() || !s.outs.iter().all(|v| g.made.contains(v)));
+                terms.push(g.term);
+            }
+            Step::Either(made, x, y) => {
+                let Some(s) = b.stmts.iter_mut().find(|s| s.outs.contains(&made)) else { continue };
+                let Some(k) = s.outs.iter().position(|o| *o == made) else { continue };
+                let Op::If(_, a, b) = &mut s.op else { continue };
+                s.outs.remove(k);
+                a.results.remove(k);
+                b.results.remove(k);
+                let (x, y) = (lifted(f, a, x, inside), lifted(f, b, y, inside));
+                let mut arms = Arms { f, a, b, outs: &mut s.outs, inside };
+                terms.extend(arms.joined(x, y));
+            }
+        }
+    }
+    terms
+}
+
+/// A branch that puts out what its arms add.
+struct Arms<'a> {
+    f: &'a mut Function,
+    a: &'a mut Block,
+    b: &'a mut Block,
+    outs: &'a mut Vec<Var>,
+    inside: &'a mut HashSet<Var>,
+}
+
+impl Arms<'_> {
+    /// Terms of either arm, as what the branch puts out. Those of both that may stand at one place share it.
+    fn joined(&mut self, x: Vec<Term>, mut y: Vec<Term>) -> Vec<Term> {
+        let mut terms = Vec::new();
+        for t in x {
+            let alike = |u: &Term| t.rows.is_none() && u.rows.is_none() && u.shape == t.shape && u.keys.len() == t.keys.len() && self.f.ty(u.v) == self.f.ty(t.v);
+            let partner = y.iter().position(alike).map(|k| y.remove(k));
+            terms.push(self.term(Some(t), partner));
+        }
+        for t in y {
+            terms.push(self.term(None, Some(t)));
+        }
+        terms
+    }
+
+    fn term(&mut self, x: Option<Term>, y: Option<Term>) -> Term {
+        // One of both is there.
+        let Some(one) = x.as_ref().or(y.as_ref()).cloned() else { return Term { keys: Vec::new(), v: Var(0), shape: None, rows: None, taken: None } };
+        let (p, q) = (x.as_ref(), y.as_ref());
+        let v = self.put([p.map(|t| t.v), q.map(|t| t.v)], self.f.ty(one.v).clone(), &|f, to, ty| push(f, to, Op::Zero(ty.clone()), ty));
+        let fixed = |t: Option<&Term>| t.is_none_or(|t| t.rows.is_none() && t.keys == one.keys && t.keys.iter().all(|k| !self.inside.contains(k)));
+        if one.keys.is_empty() || fixed(p) && fixed(q) {
+            return Term { v, taken: None, ..one };
+        }
+        let none = |f: &mut Function, to: &mut Vec<Stmt>, ty: Ty| {
+            let none = push(f, to, Op::Lit(Lit::I64(-1)), Ty::I64);
+            match &one.rows {
+                Some((_, extents)) => {
+                    let shape = push(f, to, Op::Stack { elems: extents.clone(), shape: None }, Ty::shape());
+                    push(f, to, Op::Spread { a: none, shape }, ty)
+                }
+                None => none,
+            }
+        };
+        let keys = (0..one.keys.len()).map(|k| self.put([p.map(|t| t.keys[k]), q.map(|t| t.keys[k])], self.f.ty(one.keys[k]).clone(), &none)).collect();
+        let taken = if one.rows.is_some() { None } else { Some(self.taken(p, q)) };
+        Term { keys, v, shape: one.shape, rows: one.rows.clone(), taken }
+    }
+
+    /// Whether a term is added.
+    fn taken(&mut self, p: Option<&Term>, q: Option<&Term>) -> Var {
+        let mut known = |t: Option<&Term>, first: bool| {
+            let to = if first { &mut self.a.stmts } else { &mut self.b.stmts };
+            match t.and_then(|t| t.taken) {
+                Some(v) => v,
+                None => push(self.f, to, Op::Lit(Lit::Bool(t.is_some())), Ty::Bool),
+            }
+        };
+        let both = [Some(known(p, true)), Some(known(q, false))];
+        self.put(both, Ty::Bool, &|_, _, _| Var(0))
+    }
+
+    /// Has both arms put something out; the one that has nothing what `filler` makes.
+    fn put(&mut self, of: [Option<Var>; 2], ty: Ty, filler: &dyn Fn(&mut Function, &mut Vec<Stmt>, Ty) -> Var) -> Var {
+        let [x, y] = of;
+        let x = x.unwrap_or_else(|| filler(self.f, &mut self.a.stmts, ty.clone()));
+        let y = y.unwrap_or_else(|| filler(self.f, &mut self.b.stmts, ty.clone()));
+        self.a.results.push(x);
+        self.b.results.push(y);
+        let made = self.f.fresh(ty, false);
+        self.inside.insert(made);
+        self.outs.push(made);
+        made
+    }
+}
