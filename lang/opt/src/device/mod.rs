@@ -21,8 +21,14 @@ use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
-/// Rewrites a function, none of whose arguments is an absent zero; whether anything changed.
+/// Rewrites a function, none of whose arguments is an absent zero; whether anything changed. The function may have operations of the device's own, which no verifier knows.
 pub fn vectors(p: &Program, f: &mut Function) -> bool {
+    let known = cfg!(debug_assertions) && adl_ir::verify::verify(p, f).is_ok();
+    let check = |f: &Function| {
+        if known {
+            crate::check(p, f);
+        }
+    };
     let mut body = std::mem::take(&mut f.body);
     let there: HashSet<Var> = body.params.iter().copied().filter(|v| f.ty(*v).rank() > 0).collect();
     let mut pass = Pass { p, f, known: Known { there, ..Known::default() }, changed: false };
@@ -32,13 +38,13 @@ pub fn vectors(p: &Program, f: &mut Function) -> bool {
     if !changed {
         return false;
     }
-    crate::check(p, f);
+    check(f);
     crate::round(f, Arrays::MayBeAbsent);
     for _ in 0..crate::ROUNDS {
         if !fuse::fuse(f, For::Device) {
             break;
         }
-        crate::check(p, f);
+        check(f);
         crate::round(f, Arrays::MayBeAbsent);
     }
     let mut body = std::mem::take(&mut f.body);
@@ -46,7 +52,7 @@ pub fn vectors(p: &Program, f: &mut Function) -> bool {
     f.body = body;
     // Hoisting would take out of the loops what they turn round.
     adl_ad::dce::remove_dead(f);
-    crate::check(p, f);
+    check(f);
     true
 }
 
