@@ -2,13 +2,15 @@
 //!
 //! A histogram (`reduce_by_index`) by any operator: with few bins runs of neighbouring elements have bins of their own in a workgroup's memory, which are
 //! reduced (see `bins`); with many, elements are sorted by key and scanned, beginning anew at each key. In both the order of the elements of
-//! a bin is kept. Atomic operations would add in an order that differs from run to run: only sums of Ints, with many bins, are made by them.
+//! a bin is kept. Atomic operations would add in an order that differs from run to run: only sums of Ints, and the least and greatest of
+//! numbers (see `picks`), with many bins, are made by them.
 
 use crate::array::{Array, Operand, Scalar};
 use crate::bins::{self, Runs};
 use crate::error::{Res, not_here};
 use crate::fold::{self, Maker, Numbers, Operator};
 use crate::nest::{THREADS, each};
+use crate::picks;
 use crate::queue::Gpu;
 use crate::shape;
 use crate::soac;
@@ -58,6 +60,8 @@ pub(crate) struct Elements<'a> {
     pub values: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<Numbers>,
     /// Whether the values are Ints, and the operator their sum.
     pub int_sums: bool,
+    /// Whether the operator is the least (else greatest) of two numbers, if it is one of these.
+    pub least: Option<bool>,
 }
 
 /// The operands of a histogram.
@@ -97,6 +101,7 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
         key: &|e, j| bin_of(e, x.keys, j, bins),
         values: &|e, j| x.values.iter().map(|v| e.slot(v, false).map(|s| load(s, v.scalar, j))).collect(),
         int_sums: kinds == [Scalar::I64] && adds(x.op),
+        least: least(x.op).filter(|_| kinds.len() == 1),
     };
     histogram(&Maker { gpu, program: p, function: f, env }, &op, &of, x.dest)
 }
@@ -105,6 +110,14 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
 fn adds(op: &Block) -> bool {
     let (params, results) = (&op.params, &op.results);
     matches!(&op.stmts[..], [Stmt { op: Op::Bin(Bin::Add, x, y), outs, .. }] if outs == results && (params == &[*x, *y] || params == &[*y, *x]))
+}
+
+/// Whether an operator is the least, or the greatest, of its operands in their order.
+fn least(op: &Block) -> Option<bool> {
+    match &op.stmts[..] {
+        [Stmt { op: Op::Bin(b @ (Bin::Min | Bin::Max), x, y), outs, .. }] if outs == &op.results && op.params == [*x, *y] => Some(*b == Bin::Min),
+        _ => None,
+    }
 }
 
 /// The bin that an Int says.
@@ -134,6 +147,7 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
         },
         values: &|e, j| e.slot(v, false).map(|s| vec![load(s, kind, j)]),
         int_sums: kind == Scalar::I64,
+        least: None,
     };
     let flat = acc.reshaped(vec![n * k])?;
     let mut outs = histogram(&Maker { gpu, program: &program, function: &function, env: &|_| None::<Operand> }, &op, &of, &[flat])?;
@@ -148,7 +162,13 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
     match Runs::of(&kinds, of.count, of.bins) {
         Some(r) => few(m, op, of, dest, &r),
         None if of.int_sums && 12 * of.bins as u64 <= m.gpu.caps.binding => dest.iter().map(|d| bins::int_sums(m, of, d)).collect(),
-        None => many(m, op, of, dest),
+        None => match of.least {
+            Some(least) if 8 * of.bins as u64 <= m.gpu.caps.binding => {
+                let [there, found] = picks::of_bins(m, of, op.kinds[0], least)?;
+                joined(m, op, dest, &[found], Places::InOrder(&there))
+            }
+            _ => many(m, op, of, dest),
+        },
     }
 }
 

@@ -244,6 +244,38 @@ fn histograms_of_sums() {
 }
 
 #[test]
+fn least_and_greatest_of_many_bins() {
+    use adl_prim::Bin;
+    let gpu = common::gpu();
+    let odd = [0.0, -0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5, -1.5, 5e-324, f64::MAX];
+    for (n, bins) in SIZES.into_iter().flat_map(|n| [5000, 500_000].map(|b| (n, b))) {
+        let mut rng = Rng((n + bins) as u64);
+        let ks: Vec<i64> = (0..n).map(|j| if j % 3 == 0 { (rng.below(40)) as i64 } else { rng.below(bins + 2) as i64 - 1 }).collect();
+        let inside = || ks.iter().enumerate().filter(|(_, k)| (0..bins as i64).contains(*k)).map(|(j, k)| (j, *k as usize));
+        let ints: Vec<i64> = (0..n).map(|j| (if j % 2 == 0 { 1 } else { -1 }) * ((rng.bits() >> (1 + j % 63)) as i64)).collect();
+        let floats: Vec<f64> = (0..n).map(|j| if j % 2 == 0 { odd[rng.below(odd.len())] } else { rng.unit() - 0.5 }).collect();
+        for (op, text) in [(Bin::Min, "min"), (Bin::Max, "max")] {
+            for begin in [0, 7, i64::MIN, i64::MAX] {
+                let mut want = vec![begin; bins];
+                inside().for_each(|(j, k)| want[k] = if op == Bin::Min { want[k].min(ints[j]) } else { want[k].max(ints[j]) });
+                assert_eq!(twice(&gpu, || histogram(&gpu, text, Data::I64(vec![begin; bins]), &ks, Data::I64(ints.clone()))), Data::I64(want), "{n} {bins} {text}");
+            }
+            for begin in [-0.0, f64::NEG_INFINITY, f64::INFINITY] {
+                let mut want = vec![begin; bins];
+                inside().for_each(|(j, k)| want[k] = op.eval(want[k], floats[j]));
+                let got = twice(&gpu, || histogram(&gpu, text, Data::F64(vec![begin; bins]), &ks, Data::F64(floats.clone())));
+                assert!(same(&got, &Data::F64(want)), "{n} {bins} {text} {begin}");
+                let singles: Vec<f32> = floats.iter().map(|x| *x as f32).collect();
+                let mut want = vec![begin as f32; bins];
+                inside().for_each(|(j, k)| want[k] = op.eval(f64::from(want[k]), f64::from(singles[j])) as f32);
+                let got = twice(&gpu, || histogram(&gpu, text, Data::F32(vec![begin as f32; bins]), &ks, Data::F32(singles.clone())));
+                assert!(same(&got, &Data::F32(want)), "{n} {bins} {text} {begin}");
+            }
+        }
+    }
+}
+
+#[test]
 fn sums_of_bins_that_no_int_holds_are_faults() {
     let gpu = common::gpu();
     for bins in [3, 5000] {

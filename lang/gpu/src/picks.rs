@@ -1,0 +1,96 @@
+//! Histograms of least and greatest numbers, with more bins than a workgroup's memory holds: without sorting.
+//!
+//! Numbers become words that are ordered as they are (nan above all), the high word first. Threads make the greatest high word of each bin atomically, then the
+//! greatest low word of those that have it, then the first place of those that have both: none of this depends on an order. What
+//! stands at that place is what the operator makes of the bin's elements from left to right, to the bit: of equal numbers
+//! (0 and -0, nans) it keeps the first.
+
+use crate::array::{Array, Scalar};
+use crate::error::Res;
+use crate::fold::Maker;
+use crate::index::Elements;
+use crate::nest::each;
+use crate::wgsl::{Emit, packed};
+
+/// For each bin whether anything is in it, and its least (else greatest) number.
+pub(crate) fn of_bins(m: &Maker<'_>, of: &Elements<'_>, kind: Scalar, least: bool) -> Res<[Array; 2]> {
+    let mut best = Vec::new();
+    for _ in 0..kind.bytes() / 4 {
+        let word = filled(m, of.bins, "0u")?;
+        each(m.gpu, of.count, |e, i| {
+            let (bin, keys) = open(e, of, (kind, least), (i, &best))?;
+            let to = e.atomic(&word)?;
+            let key = &keys[best.len()];
+            e.line(&format!("if atomicLoad(&a{to}[{bin}]) < {key} {{ atomicMax(&a{to}[{bin}], {key}); }}"));
+            e.close();
+            Ok(())
+        })?;
+        best.push(word);
+    }
+    let first = filled(m, of.bins, "0xffffffffu")?;
+    each(m.gpu, of.count, |e, i| {
+        let (bin, _) = open(e, of, (kind, least), (i, &best))?;
+        let to = e.atomic(&first)?;
+        e.line(&format!("if atomicLoad(&a{to}[{bin}]) > {i} {{ atomicMin(&a{to}[{bin}], {i}); }}"));
+        e.close();
+        Ok(())
+    })?;
+    let (there, found) = (m.gpu.empty(Scalar::Bool, vec![of.bins])?, m.gpu.empty(kind, vec![of.bins])?);
+    each(m.gpu, of.bins, |e, i| {
+        let (from, flag, to) = (e.slot(&first, false)?, e.slot(&there, true)?, e.slot(&found, true)?);
+        let has = e.define("has", &format!("a{from}[{i}] != 0xffffffffu"));
+        let at = e.define("at", &format!("select(0u, a{from}[{i}], {has})"));
+        let value = (of.values)(e, &at)?.concat();
+        e.line(&format!("a{flag}[{i}] = select(0u, 1u, {has});"));
+        e.line(&format!("a{to}[{i}] = {};", packed(kind, &value)));
+        Ok(())
+    })?;
+    Ok([there, found])
+}
+
+fn filled(m: &Maker<'_>, n: usize, with: &str) -> Res<Array> {
+    let out = m.gpu.empty(Scalar::Word, vec![n])?;
+    each(m.gpu, n, |e, i| {
+        let to = e.slot(&out, true)?;
+        e.line(&format!("a{to}[{i}] = {with};"));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Begins what is done for an element that has a bin, and the bin's best words so far: the bin, and the element's words.
+fn open(e: &mut Emit<'_>, of: &Elements<'_>, (kind, least): (Scalar, bool), (i, best): (&str, &[Array])) -> Res<(String, Vec<String>)> {
+    let bin = (of.key)(e, i)?;
+    let bins = e.word(of.bins as u32);
+    let at = e.define("at", &format!("min({bin}, {bins} - 1u)"));
+    let value = (of.values)(e, i)?.concat();
+    let keys = words(e, kind, &value, least);
+    let mut same = format!("{bin} < {bins}");
+    for (a, key) in best.iter().zip(&keys) {
+        let s = e.slot(a, false)?;
+        same += &format!(" && a{s}[{at}] == {key}");
+    }
+    e.open(&format!("if {same}"));
+    Ok((at, keys))
+}
+
+/// The words of a number, of which the greatest is wanted.
+fn words(e: &mut Emit<'_>, kind: Scalar, value: &str, least: bool) -> Vec<String> {
+    let x = e.define("x", value);
+    let turn = if least { "~" } else { "" };
+    if kind == Scalar::F32 {
+        let u = e.define("u", &format!("bitcast<u32>({x})"));
+        let u = e.define("u", &format!("select({u}, 0u, ({u} & 0x7fffffffu) == 0u)"));
+        let key = e.define("u", &format!("select({u} | 0x80000000u, ~{u}, ({u} >> 31u) == 1u)"));
+        return vec![e.define("key", &format!("select({turn}{key}, 0xffffffffu, s_is_nan({x}))"))];
+    }
+    let u = e.define("u", &format!("bitcast<u64>({x})"));
+    let key = if kind == Scalar::I64 {
+        e.define("u", &format!("{turn}({u} ^ 0x8000000000000000lu)"))
+    } else {
+        let u = e.define("u", &format!("select({u}, 0lu, ({u} & 0x7ffffffffffffffflu) == 0lu)"));
+        let key = e.define("u", &format!("select({u} | 0x8000000000000000lu, ~{u}, ({u} >> 63u) == 1lu)"));
+        e.define("u", &format!("select({turn}{key}, 0xfffffffffffffffflu, d_is_nan({x}))"))
+    };
+    vec![e.define("key", &format!("u32({key} >> 32u)")), e.define("key", &format!("u32({key} & 0xfffffffflu)"))]
+}
