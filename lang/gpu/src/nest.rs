@@ -82,6 +82,7 @@ impl<'a> Nest<'a> {
     pub fn body(&self, e: &mut Emit<'_>, at: &[String], first: Option<&str>) -> Res<Vec<Elements>> {
         for (k, (l, n)) in self.levels.iter().enumerate() {
             e.turn_index(l.body.params.first(), &at[k]);
+            l.body.params.first().map(|p| e.turns.insert(*p, (at[k].clone(), *n)));
             for (p, x) in l.body.params.iter().skip(1).zip(&l.xs) {
                 if let Some(first) = first.filter(|_| k == 0)
                     && let Place::Number(s, t) = e.element_of_part(*x, &format!("{} - {first}", at[k]))?

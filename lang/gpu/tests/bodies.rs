@@ -267,3 +267,23 @@ fn sums_of_rows_and_sums_beside_what_is_collected() {
         agree(&p, &[Arg::Int(n as i64), floats(n as u64, &[n, d]), floats(2, &[d])]);
     }
 }
+
+#[test]
+fn names_of_long_bodies_hide_no_type() {
+    // Names are numbered: somewhere among so many stands one that would be `i64` or `f32`.
+    for before in 0..6 {
+        let mut body = String::new();
+        let mut last = "v4".to_owned();
+        for k in 0..before {
+            body += &format!("v{}: f64 = neg {last} ", 10 + k);
+            last = format!("v{}", 10 + k);
+        }
+        for k in 0..45 {
+            let (at, x, sum) = (100 + 3 * k, 101 + 3 * k, 102 + 3 * k);
+            body += &format!("v{at}: i64 = sub v2 v3 v{x}: f64 = index v1 [v{at}] v{sum}: f64 = add {last} v{x} ");
+            last = format!("v{sum}");
+        }
+        let p = program(&format!("fn f0 t (v0: i64, v1: []f64, v2: i64) -> ([]f64) {{ v5: []f64, v6: i64 = loop for v0 over (v1) out (collect) (v3: i64, v4: f64) {{ {body} return {last} }} return v5 }}"));
+        agree(&p, &[Arg::Int(7), floats(5, &[7]), Arg::Int(6)]);
+    }
+}

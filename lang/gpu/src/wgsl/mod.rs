@@ -86,6 +86,8 @@ pub(crate) struct Emit<'a> {
     zero: Option<String>,
     /// Whole numbers that texts stand for.
     values: HashMap<String, i64>,
+    /// Indices of turns of the loops that are the kernel: as words, and how many turns there are.
+    pub(crate) turns: HashMap<Var, (String, usize)>,
     /// The name of a number that each thread has for itself, and how many there are.
     pub lane: Option<(String, usize)>,
     span: Span,
@@ -94,7 +96,7 @@ pub(crate) struct Emit<'a> {
 impl<'a> Emit<'a> {
     pub fn new(gpu: &'a Gpu, program: &'a Program, f: &'a Function, env: Env<'a>) -> Emit<'a> {
         let frames = vec![Frame { f, places: HashMap::new() }];
-        Emit { gpu, caps: &gpu.caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, values: HashMap::new(), lane: None, span: Span::default() }
+        Emit { gpu, caps: &gpu.caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, values: HashMap::new(), turns: HashMap::new(), lane: None, span: Span::default() }
     }
 
     /// A line of the kernel's body.
@@ -128,6 +130,10 @@ impl<'a> Emit<'a> {
     /// A name that nothing has.
     pub fn name(&mut self, kind: &str) -> String {
         self.fresh += 1;
+        // No name may hide a type: i32, f64, u16.
+        while matches!(self.fresh, 8 | 16 | 32 | 64) {
+            self.fresh += 1;
+        }
         format!("{kind}{}", self.fresh)
     }
 

@@ -163,14 +163,26 @@ impl Emit<'_> {
     /// An element, or the part at the leading indices.
     fn index(&mut self, a: Var, at: &[Var], out: Var) -> Res<()> {
         let mut w = self.array(a)?;
-        let check = self.check(Check::Bounds);
         for v in at {
             let (_, i) = self.number(*v)?;
-            let i = self.define("i", &format!("l_at({i}, {}, {check})", w.dims[0]));
+            let i = match self.turn_in_bounds(*v, &w.dims[0]) {
+                Some(i) => i,
+                None => {
+                    let check = self.check(Check::Bounds);
+                    self.define("i", &format!("l_at({i}, {}, {check})", w.dims[0]))
+                }
+            };
             w = self.row(&w, &i);
         }
         self.bind_view(out, w);
         Ok(())
+    }
+
+    /// A turn's index that needs no check: a nest turns so often at most, and the host knows that the axis is as long.
+    fn turn_in_bounds(&self, v: Var, dim: &str) -> Option<String> {
+        // Functions that are called have variables of their own.
+        let (word, turns) = self.turns.get(&v).filter(|_| self.calls.is_empty())?;
+        (self.known(dim)? >= *turns as i64).then(|| word.clone())
     }
 
     /// A view as what a variable is: without axes it is a number.
