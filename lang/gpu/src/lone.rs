@@ -8,8 +8,11 @@ use crate::queue::Gpu;
 use crate::wgsl::{Emit, Env, Place, View, packed};
 use adl_ir::{Block, Function, Loop, Op, Out, Program, Stmt, Turns, Var};
 
-/// Operations of one such kernel, at most, as far as the host knows how often loops turn: devices are taken away from kernels that do not end.
-const MOST: u64 = 1 << 24;
+/// Operations of a thread, at most, as far as the host knows how often loops turn: one thread takes some ten nanoseconds for each, and hundreds where it reads memory.
+const MOST: u64 = 1 << 20;
+
+/// The same where there is one thread alone: the CPU is a hundred times as fast, and has what it wants sent in less time.
+const ALONE: u64 = 1 << 18;
 
 /// Statements of one such kernel, at most: compilers take long over more, and it hardly pays.
 pub(crate) const STATEMENTS: usize = 40;
@@ -49,9 +52,14 @@ fn numbers(f: &Function, l: &Loop) -> bool {
     l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.outs.contains(&Out::Boxed) && l.body.params.iter().all(number) && l.body.results.iter().all(number)
 }
 
-/// Whether so much is not too much.
+/// Whether so much is not too much for each of some threads.
 pub(crate) fn bearable(work: u64) -> bool {
     work <= MOST
+}
+
+/// Whether it is not too much for the only one.
+pub(crate) fn bearable_alone(work: u64) -> bool {
+    work <= ALONE
 }
 
 /// Runs statements: these of the variables that they make, numbers as arrays without axes.

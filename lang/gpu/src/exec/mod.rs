@@ -273,7 +273,7 @@ impl<'a> Exec<'a> {
             Some(Value::Number(Lit::I64(n))) => Some((*n).max(0) as u64),
             _ => None,
         };
-        fine && lone::work(fr.f, s, &known).is_some_and(lone::bearable)
+        fine && lone::work(fr.f, s, &known).is_some_and(lone::bearable_alone)
     }
 
     /// What kernels see of variables: Ints go to the device when they are looked at, and numbers there seem to be vectors where one is asked for.
