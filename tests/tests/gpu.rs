@@ -131,6 +131,34 @@ fn arrays_stay_on_the_device() {
     assert!(s.explained().iter().all(|l| !l.contains("not on the GPU")), "{:?}", s.explained());
 }
 
+/// Scans of all kinds, and loops that carry a few numbers of which each turn makes linear functions: whatever carries something is a scan, so that the kernels are not more
+/// for more elements.
+#[test]
+fn recurrences_are_scans() {
+    let mut s = on_gpu(4096);
+    let ways = [
+        "grad (fun x -> sum (scan (*) 1.0 x)) x",
+        "grad (fun x -> sum (map sin (scan (*) 1.0 x))) x",
+        "grad (fun x -> loop s = 0.3 for i < len x do 0.9 * s + 0.1 * x[i]) x",
+        "loop (p, q) = (0.0, 1.0) for i < len x do (0.5 * p - 0.3 * q + x[i], p)",
+        "grad (fun x -> sum (sum (sum (scan (fun a b -> a @ b) (eye 2) (reshape [len x // 4, 2, 2] x))))) x",
+        "scan (map2 (*)) (replicate 8 1.0) (reshape [len x // 8, 8] x)",
+        "grad (fun x -> let n = len x // 2 in sum (map fst (scan (fun (b1, c1) (b2, c2) -> (b2 + c2 * b1, c2 * c1)) (0.0, 1.0) (zip x[0:n] x[n:])))) x",
+    ];
+    for text in ways {
+        let mut kernels = Vec::new();
+        for n in [20_000, 60_000] {
+            echo_in(&mut s, &format!("let x = map (fun i -> 0.3 * sin (float i)) (range 0 {n})"));
+            let before = used(&s).0;
+            let out = s.eval(&format!("let y = (fun x -> {text}) x"));
+            assert!(out.ok(), "{text}: {:?}", out.diags);
+            assert!(s.explained().iter().all(|l| !l.contains("not on the GPU")), "{text}: {:?}", s.explained());
+            kernels.push(used(&s).0 - before);
+        }
+        assert!(kernels[0] > 0 && kernels[1] <= kernels[0] + 12 && kernels[1] < 60, "{text}: {kernels:?}");
+    }
+}
+
 #[test]
 fn what_was_read_is_sent_once() {
     let mut s = on_gpu(4096);

@@ -2,13 +2,13 @@
 
 use crate::array::{Array, Operand, Scalar};
 use crate::error::{Res, not_here};
-use crate::fold::{Maker, Numbers, ORIGIN, Operator, copies, reading};
+use crate::fold::{Maker, Numbers, ORIGIN, Operator, Source, copies, reading};
 use crate::nest::{self, Nest};
 use crate::queue::Gpu;
 use crate::wgsl::lazy::Elements;
 use crate::wgsl::scalar::{compare, is_nan, zero};
 use crate::wgsl::{Emit, Env, Place, load};
-use adl_ir::{Block, Cmp, Function, Program, Soac, SoacKind};
+use adl_ir::{Block, Cmp, Function, Loop, Program, Soac, SoacKind, Var};
 use adl_prim::Bin;
 
 /// The operator of a block: parameters are accumulated values and elements.
@@ -157,24 +157,56 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>) -> Res<
     })
 }
 
+/// A reduction or scan of what a loop without state makes, which never is an array. `made`: what the loop makes.
+pub(crate) fn fed(gpu: &Gpu, p: &Program, f: &Function, (l, made): (&Loop, &[Var]), s: &Soac, env: Env<'_>) -> Res<Vec<Array>> {
+    let nest = Nest::of(l, env)?;
+    let ([(_, length)], None) = (&nest.levels[..], nest::parts(gpu, &nest, &[], env)?) else { return not_here("a reduction of rows, or of parts") };
+    let others = s.arrays.iter().map(|v| match env(*v) {
+        _ if made.contains(v) => Ok(None),
+        Some(Operand::Array(a)) if a.shape == [*length] => Ok(Some(a)),
+        _ => not_here("arrays of different lengths"),
+    });
+    let others = others.collect::<Res<Vec<_>>>()?;
+    let from = |e: &mut Emit<'_>, _: &str, j: &str| {
+        let numbers = nest.body(e, &[j.to_owned()], None)?;
+        let numbers = s.arrays.iter().zip(&others).map(|(v, other)| match (other, made.iter().position(|m| m == v)) {
+            (Some(a), _) => e.element(a, false, j),
+            (None, Some(k)) => match numbers.get(k) {
+                Some(Elements::Number(_, t)) => Ok(t.clone()),
+                _ => not_here("rows in the place of numbers"),
+            },
+            (None, None) => not_here("an array that is made nowhere"),
+        });
+        let numbers = numbers.collect::<Res<Numbers>>()?;
+        Ok(copies(e, &numbers))
+    };
+    let kinds = s.arrays.iter().map(|v| Scalar::inside(f.ty(*v)).map_or_else(|| not_here("arrays of data"), Ok)).collect::<Res<Vec<_>>>()?;
+    let outs = accumulated(&Maker { gpu, program: p, function: f, env }, s, &kinds, (1, *length), &|e| nest.prepare(e, false), &from)?;
+    Ok(outs.into_iter().map(|a| Array { shape: if s.kind == SoacKind::Reduce { Vec::new() } else { vec![*length] }, ..a }).collect())
+}
+
 /// A reduction or scan of each row of arrays that have so many rows of this length.
 #[allow(clippy::too_many_arguments)]
 pub fn rows(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>, arrays: &[Array], rows: usize, length: usize) -> Res<Vec<Array>> {
     let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();
+    accumulated(&Maker { gpu, program: p, function: f, env }, s, &kinds, (rows, length), &|_| Ok(()), &reading(arrays, length))
+}
+
+/// The same of elements that `from` writes, which need what `prepare` names.
+fn accumulated(m: &Maker<'_>, s: &Soac, kinds: &[Scalar], (rows, length): (usize, usize), prepare: &dyn Fn(&mut Emit<'_>) -> Res<()>, from: Source<'_>) -> Res<Vec<Array>> {
     let op = Operator {
-        kinds: kinds.clone(),
-        combine: &|e, x, y| combine(e, &s.op, &kinds, x, y),
+        kinds: kinds.to_vec(),
+        combine: &|e, x, y| combine(e, &s.op, kinds, x, y),
         neutral: &|e| s.neutral.iter().map(|v| e.number(*v).map(|(_, t)| t)).collect(),
         prepare: &|e| {
             s.neutral.iter().try_for_each(|v| e.outside(*v))?;
-            e.prepare(&s.op)
+            e.prepare(&s.op)?;
+            prepare(e)
         },
     };
-    let m = Maker { gpu, program: p, function: f, env };
-    let from = reading(arrays, length);
     match s.kind {
-        SoacKind::Reduce => m.reduce(&op, rows, length, &from),
-        SoacKind::Scan => m.scan(&op, rows, length, false, &from),
-        SoacKind::ScanExclusive => m.scan(&op, rows, length, true, &from),
+        SoacKind::Reduce => m.reduce(&op, rows, length, from),
+        SoacKind::Scan => m.scan(&op, rows, length, false, from),
+        SoacKind::ScanExclusive => m.scan(&op, rows, length, true, from),
     }
 }

@@ -17,10 +17,20 @@ const NARROW: i64 = 4;
 
 /// Interchanges what can be; whether there was anything.
 pub fn interchange(f: &mut Function) -> bool {
+    turned(f, NARROW)
+}
+
+/// The same for a device, which does columns side by side, however many there are.
+pub fn for_device(f: &mut Function) -> bool {
+    turned(f, i64::MAX)
+}
+
+/// Rows of at most so many numbers.
+fn turned(f: &mut Function, narrow: i64) -> bool {
     if !has_rows(f, &f.body) {
         return false;
     }
-    let mut t = Turn { b: Builder::on(f.clone()), filled: HashMap::new(), changed: false };
+    let mut t = Turn { b: Builder::on(f.clone()), filled: HashMap::new(), narrow, changed: false };
     let made = t.block(&f.body);
     if t.changed {
         *f = Function { body: made, ..t.b.func };
@@ -46,6 +56,8 @@ struct Turn {
     b: Builder,
     /// Numbers that are known, and arrays of one such number.
     filled: HashMap<Var, Lit>,
+    /// How many numbers a row may have.
+    narrow: i64,
     changed: bool,
 }
 
@@ -94,7 +106,7 @@ impl Turn {
         }
         let Some((before, op)) = self.columns(&s.op) else { return false };
         match &s.op {
-            Op::Soac(c) => self.narrow(s, c.neutral[0], (&before, op)),
+            Op::Soac(c) if self.narrow < i64::MAX => self.narrow(s, c.neutral[0], (&before, op)),
             _ => {
                 before.iter().for_each(|s| self.stmt(s));
                 self.stmt(&Stmt { op, ..s.clone() });
@@ -114,7 +126,7 @@ impl Turn {
 
     /// Columns for rows of a few numbers, the statement as it was for others.
     fn narrow(&mut self, s: &Stmt, row: Var, (before, op): (&[Stmt], Op)) {
-        let (width, most) = (self.b.dim(row, 0), self.b.int(NARROW));
+        let (width, most) = (self.b.dim(row, 0), self.b.int(self.narrow));
         let wide = self.b.cmp(Cmp::Gt, width, most);
         self.b.open();
         let mut names = HashMap::new();

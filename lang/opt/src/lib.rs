@@ -118,6 +118,17 @@ pub fn finish_inlined(p: &Program, f: &mut Function) {
 /// The same for a device beside the CPU; [`device::vectors`] may follow.
 pub fn finish_for_device(p: &Program, f: &mut Function) {
     until_done(p, f, For::Device);
+    // What collects small matrices is a loop by now.
+    if device::sides(f) {
+        check(p, f);
+        round(f, Arrays::MayBeAbsent);
+        until_done(p, f, For::Device);
+    }
+    // What loops that became one hand on.
+    if scalars::for_device(f) {
+        round(f, Arrays::MayBeAbsent);
+        check(p, f);
+    }
 }
 
 /// For a function that has been through [`finish`] and becomes native code.
@@ -143,12 +154,17 @@ pub fn small(p: &Program, f: &mut Function) -> bool {
 
 fn until_done(p: &Program, f: &mut Function, target: For) {
     if target != For::Native {
-        if scalars::scalars(f, scalars::Sums::Written) {
+        let apart = if target == For::Device { scalars::for_device(f) } else { scalars::scalars(f, scalars::Sums::Written) };
+        if apart {
             round(f, Arrays::MayBeAbsent);
         }
         if contract::contract(f) {
             round(f, Arrays::MayBeAbsent);
         }
+    }
+    if target == For::Device && interchange::for_device(f) {
+        check(p, f);
+        round(f, Arrays::MayBeAbsent);
     }
     for _ in 0..ROUNDS {
         if !fuse::fuse(f, target) {

@@ -50,6 +50,9 @@ impl Simplifier<'_> {
     fn stmts(&mut self, from: Vec<Stmt>, out: &mut Vec<Stmt>) {
         for mut s in from {
             s.op.map_operands(&mut |v| *self.names.get(&v).unwrap_or(&v));
+            if matches!(&s.op, Op::Prim(Prim::Assert, args) if args.first().and_then(|c| self.lits.get(*c)) == Some(&Lit::Bool(true))) {
+                continue;
+            }
             if let Some(b) = self.taken(&mut s) {
                 self.stmts(b.stmts, out);
                 for (v, r) in s.outs.iter().zip(&b.results).chain(s.lin_outs.iter().zip(&b.lin_results)).filter(|(v, r)| v != r) {

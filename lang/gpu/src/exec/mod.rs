@@ -29,7 +29,8 @@ use crate::error::{Error, Res, not_here};
 use crate::lone;
 use crate::pointwise::{self, is_pointwise};
 use crate::queue::Gpu;
-use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Ty, Var};
+use crate::soac;
+use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Turns, Ty, Var};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -167,6 +168,15 @@ fn dying(b: &Block, last: &HashMap<Var, usize>) -> Vec<Vec<Var>> {
     dies
 }
 
+/// Whether the first two statements are a loop without state and an operator that alone reads what it makes.
+fn fed(stmts: &[Stmt], at: usize, last: &HashMap<Var, usize>) -> Option<()> {
+    let [Stmt { op: Op::Loop(l), outs, .. }, Stmt { op: Op::Soac(s), .. }, ..] = stmts else { return None };
+    let (_, made) = outs.split_last()?;
+    let inside = adl_opt::fuse::reads_of(&s.op);
+    let own = made.iter().all(|v| s.arrays.contains(v) && !inside.contains(v) && !s.neutral.contains(v) && last.get(v) == Some(&(at + 1)));
+    (own && !made.is_empty() && l.init.is_empty() && matches!(l.turns, Turns::For(_))).then_some(())
+}
+
 impl<'a> Exec<'a> {
     /// Runs a block, whose parameters are bound: its results.
     fn block(&mut self, fr: &mut Frame<'a>, b: &Block) -> Res<Vec<Value>> {
@@ -174,13 +184,15 @@ impl<'a> Exec<'a> {
         let mut k = 0;
         while k < b.stmts.len() {
             let grouped = self.group(fr, &b.stmts[k..]);
-            let n = grouped.max(1);
+            let n = grouped.max(if fed(&b.stmts[k..], k, &known.last).is_some() { 2 } else { 1 });
             let stmts = &b.stmts[k..k + n];
             let later = |v: Var| known.last.get(&v).is_some_and(|at| *at >= k + n);
             let outs: Vec<Var> = stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().collect();
             let made = self.as_before(fr, stmts, |exec, fr| {
                 if grouped > 0 {
                     exec.together(fr, stmts, &later)?;
+                } else if n == 2 {
+                    exec.fed(fr, stmts, &known.dies[k..k + 2])?;
                 } else if !exec.lone(fr, &stmts[0], &later)? {
                     exec.stmt(fr, &stmts[0], &known.dies[k])?;
                 }
@@ -193,6 +205,27 @@ impl<'a> Exec<'a> {
             k += n;
         }
         b.results.iter().chain(&b.lin_results).map(|v| fr.get(*v).cloned()).collect()
+    }
+
+    /// Runs a loop and the operator that alone reads what it makes as one, if they can be.
+    fn fed(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], dies: &[Vec<Var>]) -> Res<()> {
+        if let (Op::Loop(l), Op::Soac(s), Some((turns, made))) = (&stmts[0].op, &stmts[1].op, stmts[0].outs.split_last()) {
+            let env = self.env(fr, None);
+            let ran = soac::fed(self.gpu, self.program, fr.f, (l, made), s, &env);
+            drop(env);
+            match ran {
+                Ok(outs) => {
+                    if let Turns::For(n) = l.turns {
+                        let n = self.int(fr, n)?.max(0);
+                        fr.bind(&[*turns], vec![Value::Number(Lit::I64(n))])?;
+                    }
+                    return fr.bind(&stmts[1].outs, outs.into_iter().map(Value::Array).collect());
+                }
+                Err(Error::NotHere(_)) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        stmts.iter().zip(dies).try_for_each(|(s, dies)| self.stmt(fr, s, dies))
     }
 
     /// How many statements at the front are operations on whole arrays of one shape.

@@ -17,7 +17,7 @@ pub(super) fn ready(p: &Program, f: FnId) -> Program {
         let mut own = (**p.func(id)).clone();
         adl_opt::finish_for_device(&p, &mut own);
         let mut body = std::mem::take(&mut own.body);
-        block(&mut own, &mut body, &mut HashMap::new());
+        block(&mut own, &mut body, &mut HashMap::new(), false);
         own.body = body;
         p.set(id, own);
     }
@@ -34,17 +34,18 @@ pub(super) fn vectors(p: &Program, f: FnId) -> Program {
     p
 }
 
-/// Whether anything changed. `groups`: what was added after loops inside, by what it made.
-fn block(f: &mut Function, b: &mut Block, groups: &mut HashMap<Var, Group>) -> bool {
+/// Whether anything changed. `groups`: what was added after loops inside, by what it made. `within`: whether the block is a loop's, or in one.
+fn block(f: &mut Function, b: &mut Block, groups: &mut HashMap<Var, Group>, within: bool) -> bool {
     let mut changed = false;
     let stmts = std::mem::take(&mut b.stmts);
     for mut s in stmts {
+        let looped = within || matches!(s.op, Op::Loop(_));
         for inner in s.op.blocks_mut() {
-            changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(f, inner, groups));
+            changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || block(f, inner, groups, looped));
         }
         let after = match &mut s.op {
             Op::Loop(l) if l.lin_init.is_empty() && l.lin_outs.is_empty() => match l.turns {
-                Turns::For(n) => sums(f, l, n, &mut s.outs, groups),
+                Turns::For(n) => sums(f, l, n, &mut s.outs, groups, within),
                 Turns::While(_) => Vec::new(),
             },
             _ => Vec::new(),
@@ -64,7 +65,7 @@ pub(super) fn push(f: &mut Function, to: &mut Vec<Stmt>, op: Op, ty: Ty) -> Var 
 }
 
 /// Makes sums of what a loop carries and only adds to; statements that add them to what there was before.
-fn sums(f: &mut Function, l: &mut Loop, n: Var, outs: &mut Vec<Var>, groups: &mut HashMap<Var, Group>) -> Vec<Stmt> {
+fn sums(f: &mut Function, l: &mut Loop, n: Var, outs: &mut Vec<Var>, groups: &mut HashMap<Var, Group>, within: bool) -> Vec<Stmt> {
     let mut after = Vec::new();
     let mut k = 0;
     while k < l.init.len() {
@@ -80,7 +81,7 @@ fn sums(f: &mut Function, l: &mut Loop, n: Var, outs: &mut Vec<Var>, groups: &mu
         let mut before = init;
         for (i, term) in terms.iter().enumerate() {
             let last = (i + 1 == terms.len()).then_some(old);
-            before = Adding { f: &mut *f, l: &mut *l, n, outs: &mut *outs, groups: &mut *groups, after: &mut after, acc: init, inside: &inside }.add(term, before, last);
+            before = Adding { f: &mut *f, l: &mut *l, n, outs: &mut *outs, groups: &mut *groups, after: &mut after, acc: init, inside: &inside, within }.add(term, before, last);
         }
         if terms.is_empty() {
             // No turn adds anything.
@@ -102,6 +103,8 @@ struct Adding<'a> {
     acc: Var,
     /// What the loop binds.
     inside: &'a std::collections::HashSet<Var>,
+    /// Whether the loop is in another, which may add up what this one adds.
+    within: bool,
 }
 
 impl Adding<'_> {
@@ -124,6 +127,11 @@ impl Adding<'_> {
             Op::Bin(Bin::Add, before, self.put(t.v, Out::Sum))
         } else if t.rows.is_none() && t.keys.iter().all(|k| !self.inside.contains(k)) {
             Op::IndexAdd { acc: before, at: t.keys.clone(), v: self.put(t.v, Out::Sum), shape: t.shape }
+        } else if !self.within && t.rows.is_none() && t.taken.is_none() && t.keys == [self.l.body.params[0]] {
+            // Each turn at its own place: no two at the same.
+            let zero = push(self.f, self.after, Op::Lit(Lit::I64(0)), Ty::I64);
+            let v = self.put(t.v, Out::Collect);
+            Op::SliceAdd { acc: before, lo: zero, hi: self.n, v, shape: t.shape }
         } else {
             return self.add_rows(t, before, to);
         };

@@ -42,7 +42,12 @@ enum Late {
     Not(Elements),
     Select(Elements, Elements, Elements),
     Convert(Conv, Elements),
+    /// One after the other, along the first axis.
+    Parts(Vec<Elements>),
 }
+
+/// Numbers of a stack that is put off, and parts of it, at most: whoever reads one of them looks at each part.
+const PARTS: (usize, usize) = (32, 8);
 
 impl Elements {
     pub fn dims(&self) -> &[String] {
@@ -140,6 +145,24 @@ impl Emit<'_> {
         Ok(Elements::Lazy(Rc::new(Lazy { scalar: a.scalar(), dims, depth: a.depth() + 1, op: Late::Same(a) })))
     }
 
+    /// A stack of few numbers, or of rows of them, put off. Its extents are those of the first part behind `n`.
+    pub(super) fn parts(&mut self, n: String, all: &[Elements]) -> Option<Elements> {
+        let size: Option<i64> = all[0].dims().iter().map(|d| self.known(d)).product();
+        let depth = all.iter().map(Elements::depth).max().unwrap_or(0) + 1;
+        if all.len() as i64 * size? > PARTS.0 as i64 || all.len() > PARTS.1 || depth > DEPTH {
+            return None;
+        }
+        let dims = [vec![n], all[0].dims().to_vec()].concat();
+        Some(Elements::Lazy(Rc::new(Lazy { scalar: all[0].scalar(), dims, depth, op: Late::Parts(all.to_vec()) })))
+    }
+
+    /// The part of a stack at a place that the host knows.
+    pub(super) fn part_at(&self, e: &Elements, i: &str) -> Option<Elements> {
+        let Elements::Lazy(l) = e else { return None };
+        let Late::Parts(all) = &l.op else { return None };
+        all.get(usize::try_from(self.known(i)?).ok()?).cloned()
+    }
+
     /// An Int as an extent: a word, 0 where it is negative; what is too large fails a check.
     pub(super) fn extent(&mut self, n: &str) -> String {
         let many = self.check(Check::Turns);
@@ -187,6 +210,7 @@ impl Emit<'_> {
             Elements::Lazy(l) => {
                 let t = match &l.op {
                     Late::Same(a) => return self.at(a, &at[1..]),
+                    Late::Parts(all) => self.one_of(all, at)?,
                     Late::Un(u, a) => {
                         let x = self.at(a, at)?;
                         self.un(*u, a.scalar(), &x)?
@@ -212,6 +236,16 @@ impl Emit<'_> {
                 Ok(self.define("v", &t))
             }
         }
+    }
+
+    /// The element of the part that the first index says.
+    fn one_of(&mut self, all: &[Elements], at: &[String]) -> Res<String> {
+        let mut found = self.at(&all[0], &at[1..])?;
+        for (k, part) in all.iter().enumerate().skip(1) {
+            let x = self.at(part, &at[1..])?;
+            found = format!("select({found}, {x}, {} == {k}u)", at[0]);
+        }
+        Ok(found)
     }
 
     /// Loops over all indices of an array: their names. Each is to be closed.
@@ -257,6 +291,14 @@ impl Emit<'_> {
 
     /// Writes an array, or a number, into memory of its extents.
     pub(crate) fn fill(&mut self, to: &View, e: &Elements) -> Res<()> {
+        if let Elements::Lazy(l) = e
+            && let Late::Parts(all) = &l.op
+        {
+            return all.iter().enumerate().try_for_each(|(k, part)| {
+                let row = self.row(to, &format!("{k}u"));
+                self.fill(&row, part)
+            });
+        }
         let dims = e.dims().to_vec();
         let at = self.indices(&dims);
         let x = self.at(e, &at)?;

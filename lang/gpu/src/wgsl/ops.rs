@@ -1,5 +1,6 @@
 //! Statements without blocks.
 
+use super::lazy::Elements;
 use super::scalar::compare;
 use super::{Emit, Place, View, load};
 use crate::array::Scalar;
@@ -148,6 +149,11 @@ impl Emit<'_> {
         let all = elems.iter().map(|v| self.elements(*v)).collect::<Res<Vec<_>>>()?;
         let Some(first) = all.first() else { return not_here("an array of nothing") };
         let n = self.word(all.len() as u32);
+        let alike = all.iter().all(|e| e.dims().len() == first.dims().len() && e.dims().iter().zip(first.dims()).all(|(a, b)| self.known(a).is_some() && self.known(a) == self.known(b)));
+        if alike && let Some(parts) = self.parts(n.clone(), &all) {
+            self.bind(out, parts.place());
+            return Ok(());
+        }
         let to = self.scratch(first.scalar(), &[vec![n], first.dims().to_vec()].concat())?;
         for (k, e) in all.iter().enumerate() {
             if e.dims().iter().zip(&to.dims[1..]).any(|(a, b)| self.known(a) != self.known(b)) {
@@ -162,20 +168,51 @@ impl Emit<'_> {
 
     /// An element, or the part at the leading indices.
     fn index(&mut self, a: Var, at: &[Var], out: Var) -> Res<()> {
+        if let Some(part) = self.indexed_part(a, at)? {
+            self.bind(out, part.place());
+            return Ok(());
+        }
+        // One element of what is put off is computed alone.
+        let e = self.elements(a)?;
+        if matches!(e, Elements::Lazy(_)) && e.dims().len() == at.len() {
+            let dims = e.dims().to_vec();
+            let at = at.iter().zip(&dims).map(|(v, d)| self.in_bounds(*v, d)).collect::<Res<Vec<_>>>()?;
+            let x = self.at(&e, &at)?;
+            self.bind_number(out, e.scalar(), &x);
+            return Ok(());
+        }
         let mut w = self.array(a)?;
         for v in at {
-            let (_, i) = self.number(*v)?;
-            let i = match self.turn_in_bounds(*v, &w.dims[0]) {
-                Some(i) => i,
-                None => {
-                    let check = self.check(Check::Bounds);
-                    self.define("i", &format!("l_at({i}, {}, {check})", w.dims[0]))
-                }
-            };
+            let i = self.in_bounds(*v, &w.dims[0])?;
             w = self.row(&w, &i);
         }
         self.bind_view(out, w);
         Ok(())
+    }
+
+    /// An index as a word, which is checked where the host does not know that it is in bounds.
+    fn in_bounds(&mut self, v: Var, dim: &str) -> Res<String> {
+        let (_, i) = self.number(v)?;
+        Ok(match self.turn_in_bounds(v, dim) {
+            Some(i) => i,
+            None => {
+                let check = self.check(Check::Bounds);
+                self.define("i", &format!("l_at({i}, {dim}, {check})"))
+            }
+        })
+    }
+
+    /// The part of what is stacked, or put together of such, at indices that the host knows.
+    fn indexed_part(&mut self, a: Var, at: &[Var]) -> Res<Option<Elements>> {
+        let mut part = self.elements(a)?;
+        for v in at {
+            let (_, i) = self.number(*v)?;
+            match self.part_at(&part, &i) {
+                Some(inner) => part = inner,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(part))
     }
 
     /// A turn's index that needs no check: a nest turns so often at most, and the host knows that the axis is as long.

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 pub(super) struct Known {
     /// Arrays that are no absent zeros.
     pub there: HashSet<Var>,
-    /// How long vectors are, by the first of those that are equally long.
+    /// How long arrays are, by the first of those that are equally long.
     pub extents: HashMap<Var, Var>,
     /// Vectors that are as long as another.
     pub alike: HashMap<Var, Var>,
@@ -21,12 +21,18 @@ pub(super) struct Known {
     /// Comparisons of Ints for equality, and of Ints with 0: not negative.
     pub equal: HashMap<Var, (Var, Var)>,
     pub natural: HashMap<Var, Var>,
-    /// Literals that are 0.
+    /// Arrays that are absent zeros.
+    pub absent: HashSet<Var>,
+    /// Lists of Ints.
+    pub lists: HashMap<Var, Vec<Var>>,
+    /// Conditions that assertions say hold.
+    pub holds: HashSet<Var>,
+    /// Numbers that are 0, without a sign.
     pub zeros: HashSet<Var>,
     /// Numbers that are no zero with a sign, and arrays of such.
     pub unsigned: HashSet<Var>,
-    /// The Int 0.
-    pub origin: HashSet<Var>,
+    /// Ints that are known.
+    pub ints: HashMap<Var, i64>,
     /// Vectors that loops make.
     pub made: HashSet<Var>,
 }
@@ -47,7 +53,7 @@ impl Known {
                 }
             }
             // The operation fails where this is no extent.
-            Op::Slice { lo, hi, .. } if self.origin.contains(lo) => {
+            Op::Slice { lo, hi, .. } if self.ints.get(lo) == Some(&0) => {
                 self.sizes.insert(*hi);
                 self.set_extent(out, *hi);
             }
@@ -66,7 +72,10 @@ impl Known {
         let (zero, unsigned) = match x {
             Lit::F64(x) => (x.to_bits() == 0, x.to_bits() != (-0.0f64).to_bits()),
             Lit::F32(x) => (x.to_bits() == 0, x.to_bits() != (-0.0f32).to_bits()),
-            Lit::I64(x) => (false, *x == 0 && self.origin.insert(out)),
+            Lit::I64(x) => {
+                self.ints.insert(out, *x);
+                (false, *x == 0)
+            }
             Lit::Bool(_) | Lit::Str(_) => (false, false),
         };
         if zero {
@@ -75,6 +84,18 @@ impl Known {
         if unsigned {
             self.unsigned.insert(out);
         }
+    }
+
+    /// The number 0.
+    pub fn nothing(&mut self, out: Var) {
+        self.zeros.insert(out);
+        self.unsigned.insert(out);
+    }
+
+    /// Whether a vector that is added to a part of an absent one is all of it.
+    pub fn is_whole(&self, acc: Var, (lo, hi): (Var, Var), v: Var, shape: Var) -> bool {
+        let long = matches!(self.lists.get(&shape).map(Vec::as_slice), Some([n]) if *n == hi);
+        self.absent.contains(&acc) && self.ints.get(&lo) == Some(&0) && long && self.extent(v) == Some(hi)
     }
 
     /// The first vector that is as long.
@@ -114,9 +135,11 @@ impl Known {
         }
         let n = if self.sizes.contains(n) { *n } else { *count };
         for (v, o) in s.outs.iter().zip(&l.outs) {
-            if *o == Out::Collect && is_vector(f, *v) {
+            if *o == Out::Collect {
                 self.set_extent(*v, n);
-                self.made.insert(*v);
+                if is_vector(f, *v) {
+                    self.made.insert(*v);
+                }
             }
         }
     }

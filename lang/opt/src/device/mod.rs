@@ -10,14 +10,18 @@
 //!
 //! Bodies of loops without state are kernels already, and stay as they are.
 
+mod fed;
 mod known;
+pub mod recurrence;
+mod shifted;
+mod sides;
 mod turned;
 
 use crate::fuse::{self, For};
 use adl_ad::Arrays;
 use known::{Known, is_vector};
 use adl_ir::{Block, Cmp, FnId, Function, Lit, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
-use adl_prim::{Bin, Prim};
+use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
@@ -31,7 +35,8 @@ pub fn vectors(p: &Program, f: &mut Function) -> bool {
     };
     let mut body = std::mem::take(&mut f.body);
     let there: HashSet<Var> = body.params.iter().copied().filter(|v| f.ty(*v).rank() > 0).collect();
-    let mut pass = Pass { p, f, known: Known { there, ..Known::default() }, changed: false };
+    let read = fuse::reads_of(&body);
+    let mut pass = Pass { p, f, read, known: Known { there, ..Known::default() }, changed: false };
     pass.block(&mut body);
     let changed = pass.changed;
     f.body = body;
@@ -48,7 +53,9 @@ pub fn vectors(p: &Program, f: &mut Function) -> bool {
         crate::round(f, Arrays::MayBeAbsent);
     }
     let mut body = std::mem::take(&mut f.body);
+    turned::backwards(f, &mut body);
     turned::turned(f, &mut body);
+    fed::beside(&mut body);
     f.body = body;
     // Hoisting would take out of the loops what they turn round.
     adl_ad::dce::remove_dead(f);
@@ -56,9 +63,16 @@ pub fn vectors(p: &Program, f: &mut Function) -> bool {
     true
 }
 
+/// Extents of rows that loops collect, which a device may take for granted if it asserts that there are rows. Whether there were any.
+pub(crate) fn sides(f: &mut Function) -> bool {
+    sides::sides(f)
+}
+
 struct Pass<'a> {
     p: &'a Program,
     f: &'a mut Function,
+    /// What the function reads at all.
+    read: HashSet<Var>,
     known: Known,
     changed: bool,
 }
@@ -71,6 +85,12 @@ impl Pass<'_> {
     fn block(&mut self, b: &mut Block) {
         for mut s in std::mem::take(&mut b.stmts) {
             fuse::rename_op(&mut s.op, &self.known.names);
+            if let Op::If(c, ..) = s.op
+                && self.known.holds.contains(&c)
+            {
+                self.taken(s, b);
+                continue;
+            }
             self.inside(&mut s);
             self.stmt(s, &mut b.stmts);
         }
@@ -78,11 +98,19 @@ impl Pass<'_> {
         b.results.iter_mut().chain(&mut b.lin_results).for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
     }
 
+    /// The first arm in the place of a branch whose condition holds.
+    fn taken(&mut self, s: Stmt, b: &mut Block) {
+        let Op::If(_, mut arm, _) = s.op else { return };
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(&mut arm));
+        b.stmts.append(&mut arm.stmts);
+        s.outs.iter().zip(&arm.results).for_each(|(v, w)| self.same(*v, *w));
+    }
+
     fn stmt(&mut self, s: Stmt, out: &mut Vec<Stmt>) {
         let k = &self.known;
         match &s.op {
             _ if !s.lin_outs.is_empty() => out.push(s),
-            Op::Dim(a, 0) if is_vector(self.f, *a) => match k.extent(*a) {
+            Op::Dim(a, 0) => match k.extent(*a) {
                 Some(n) => self.same(s.outs[0], n),
                 None => {
                     let s = Stmt { op: Op::Dim(k.first(*a), 0), ..s };
@@ -98,10 +126,18 @@ impl Pass<'_> {
                 out.push(Stmt { op: Op::Sum { a: terms, n: None }, ..s });
             }
             op if self.on_vectors(op) => self.each(&s, out),
-            _ => {
-                self.learn(&s);
-                out.push(s);
+            Op::SliceAdd { acc, lo, hi, v, shape: Some(shape) } if k.is_whole(*acc, (*lo, *hi), *v, *shape) && self.all_there(&[*v]) => {
+                let zero = self.push(Op::Zero(self.f.ty(*v).elem()), self.f.ty(*v).elem(), s.span, out);
+                self.known.nothing(zero);
+                self.each(&Stmt { op: Op::Bin(Bin::Add, zero, *v), ..s.clone() }, out);
             }
+            _ => match self.recurrence(&s).or_else(|| self.shifted(&s)) {
+                Some(stmts) => stmts.into_iter().for_each(|s| self.stmt(s, out)),
+                None => {
+                    self.learn(&s);
+                    out.push(s);
+                }
+            },
         }
     }
 
@@ -138,12 +174,15 @@ impl Pass<'_> {
         let (f, k) = (&*self.f, &mut self.known);
         match &s.op {
             Op::Lit(x) => k.literal(out, x),
-            Op::Zero(_) | Op::Zeros(_) | Op::Sum { .. } | Op::Total { .. } => _ = k.unsigned.insert(out),
+            Op::Zero(t) if t.is_flat() => k.nothing(out),
+            Op::Zero(_) => _ = k.absent.insert(out),
+            Op::Stack { elems, .. } if *f.ty(out) == Ty::shape() => _ = k.lists.insert(out, elems.clone()),
+            Op::Zeros(_) | Op::Sum { .. } | Op::Total { .. } => _ = k.unsigned.insert(out),
             Op::Cmp(Cmp::Eq, a, b) if *f.ty(*a) == Ty::I64 => _ = k.equal.insert(out, (*a, *b)),
-            Op::Cmp(Cmp::Ge, a, b) if k.origin.contains(b) => _ = k.natural.insert(out, *a),
+            Op::Cmp(Cmp::Ge, a, b) if k.ints.get(b) == Some(&0) => _ = k.natural.insert(out, *a),
             Op::Dim(a, axis) => {
                 k.sizes.insert(out);
-                if *axis == 0 && is_vector(f, *a) {
+                if *axis == 0 {
                     k.set_extent(*a, out);
                 }
             }
@@ -156,6 +195,7 @@ impl Pass<'_> {
                     k.unsigned.insert(out);
                 }
             }
+            Op::Un(Un::Neg, n) => _ = k.ints.get(n).copied().and_then(i64::checked_neg).map(|n| k.ints.insert(out, n)),
             Op::Loop(l) => k.looped(f, s, l),
             Op::Soac(c) if c.kind != adl_ir::SoacKind::Reduce => s.outs.iter().for_each(|o| k.like(*o, c.arrays[0])),
             _ => {}
@@ -165,6 +205,7 @@ impl Pass<'_> {
     /// Of two Ints that must be equal one stands for both from here on; one that must not be negative is a size.
     fn asserted(&mut self, args: &[Var]) {
         let Some(c) = args.first() else { return };
+        self.known.holds.insert(*c);
         self.known.sizes.extend(self.known.natural.get(c).copied());
         if let Some((a, b)) = self.known.equal.get(c).copied().filter(|(a, b)| a != b) {
             self.unite(a, b);

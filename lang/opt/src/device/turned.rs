@@ -1,9 +1,81 @@
-//! Arrays that are only turned round are read from their end, where kernels read them.
+//! Arrays that are only turned round are read from their end, where kernels read them; loops all of whose arrays are turned round make them so.
 
 use super::known::is_vector;
-use adl_ir::{Block, Function, Loop, Op, Stmt, Var};
+use crate::fuse::{reads_of, rename_op};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
 use adl_syntax::span::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+/// Loops without state whose vectors are read turned round alone turn the other way: the `i`-th turn does what the `i`-th from the end did.
+pub(super) fn backwards(f: &mut Function, b: &mut Block) {
+    for i in 0..b.stmts.len() {
+        let Some(outs) = collected(f, &b.stmts[i]).filter(|outs| !outs.is_empty() && only_turned(b, i, outs)) else { continue };
+        let mut names = HashMap::new();
+        for s in &b.stmts[i + 1..] {
+            if let Op::Reverse(a) = &s.op
+                && outs.contains(a)
+            {
+                names.insert(s.outs[0], *a);
+            }
+        }
+        b.stmts.retain(|s| !s.outs.first().is_some_and(|v| names.contains_key(v)));
+        b.stmts.iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+        b.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+        let before = from_last(f, &mut b.stmts[i]);
+        b.stmts.splice(i..i, before);
+        return backwards(f, b);
+    }
+}
+
+/// The arrays of a loop without state that collects numbers from vectors.
+fn collected(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
+    let Op::Loop(l) = &s.op else { return None };
+    let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_));
+    let outs = &s.outs[..l.outs.len()];
+    (plain && l.outs.iter().all(|o| *o == Out::Collect) && l.xs.iter().chain(outs).all(|v| is_vector(f, *v))).then(|| outs.to_vec())
+}
+
+/// Whether nothing reads arrays that a statement of a block makes, but what turns them round.
+fn only_turned(b: &Block, at: usize, arrays: &[Var]) -> bool {
+    let mut turned = HashSet::new();
+    let fine = b.stmts[at + 1..].iter().all(|s| match &s.op {
+        Op::Reverse(a) => {
+            turned.extend(arrays.contains(a).then_some(*a));
+            true
+        }
+        op => {
+            let mut apart = true;
+            op.each_operand(&mut |v| apart &= !arrays.contains(&v));
+            apart && op.blocks().into_iter().all(|b| reads_of(b).iter().all(|v| !arrays.contains(v)))
+        }
+    });
+    fine && turned.len() == arrays.len() && !b.results.iter().any(|v| arrays.contains(v))
+}
+
+/// Has a loop turn the other way; what that needs before it.
+fn from_last(f: &mut Function, s: &mut Stmt) -> Vec<Stmt> {
+    let span = s.span;
+    let Op::Loop(l) = &mut s.op else { return Vec::new() };
+    let Turns::For(n) = l.turns else { return Vec::new() };
+    let mut int = |op: Op, to: &mut Vec<Stmt>| {
+        let v = f.fresh(Ty::I64, false);
+        to.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
+        v
+    };
+    let mut before = Vec::new();
+    let one = int(Op::Lit(Lit::I64(1)), &mut before);
+    let last = int(Op::Bin(Bin::Sub, n, one), &mut before);
+    let old = l.body.params[0];
+    let new = f.fresh(Ty::I64, false);
+    let mut first = vec![Stmt { outs: vec![old], lin_outs: Vec::new(), op: Op::Bin(Bin::Sub, last, new), span }];
+    for (x, a) in l.body.params.drain(1..).zip(l.xs.drain(..)) {
+        first.push(Stmt { outs: vec![x], lin_outs: Vec::new(), op: Op::Index { a, at: vec![old], shape: None }, span });
+    }
+    l.body.params[0] = new;
+    l.body.stmts.splice(0..0, first);
+    before
+}
 
 /// Loops without state over a vector that is turned round read the vector from its end.
 pub(super) fn turned(f: &mut Function, b: &mut Block) {

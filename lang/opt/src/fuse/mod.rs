@@ -15,7 +15,8 @@ mod soac;
 mod sums;
 mod vertical;
 
-pub(crate) use parts::{reads_of, rename_op};
+pub use parts::reads_of;
+pub(crate) use parts::{may_move, rename_op};
 
 use adl_ir::{Block, Function, Loop, Op, Out, Turns, Ty, Var};
 use adl_prim::Prim;

@@ -16,7 +16,7 @@ pub(super) fn reads(s: &Stmt) -> HashSet<Var> {
 }
 
 /// All variables that a block reads, also those that it binds.
-pub(crate) fn reads_of(b: &Block) -> HashSet<Var> {
+pub fn reads_of(b: &Block) -> HashSet<Var> {
     let mut out: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
     b.stmts.iter().for_each(|s| add_reads(&s.op, &mut out));
     out
@@ -46,7 +46,7 @@ pub(crate) fn rename_op(op: &mut Op, names: &HashMap<Var, Var>) {
 
 /// Whether a statement may be moved from `from` to just before `to`: nothing between reads what it binds or changes in place what it
 /// reads (which would then be copied).
-pub(super) fn may_move(b: &Block, from: usize, to: usize) -> bool {
+pub(crate) fn may_move(b: &Block, from: usize, to: usize) -> bool {
     let s = &b.stmts[from];
     let needs = reads(s);
     b.stmts[from + 1..to].iter().all(|t| {

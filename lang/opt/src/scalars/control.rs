@@ -21,6 +21,7 @@ impl Scalars<'_> {
         for b in s.op.blocks_mut() {
             known.push(self.inner(b));
         }
+        self.learn_given(&s, &mut known);
         let sizes: Vec<Option<Size>> = (0..s.outs.len()).map(|k| self.given(&s, k, &mut known)).collect();
         if sizes.iter().all(Option::is_none) {
             return out.push(s);

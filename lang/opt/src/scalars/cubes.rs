@@ -2,7 +2,7 @@
 //! loops that carry numbers. Done when nothing will be differentiated any more.
 
 use super::matrices::Size;
-use super::{MOST, Scalars, Sums};
+use super::{Layer, MOST, Scalars, Sums};
 use adl_ir::{Block, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
 
 /// Elements of lists of Ints that are shapes of such arrays.
@@ -15,8 +15,13 @@ impl Scalars<'_> {
 
     /// The rows and columns of the matrices that an array consists of.
     fn cube(&self, a: Var) -> Option<(usize, usize)> {
+        self.cube_size(a).filter(|(n, m)| n * m <= MOST && !self.given_away.contains(&a))
+    }
+
+    /// The same of an array that may change in place, too, which leaves its size as it is.
+    fn cube_size(&self, a: Var) -> Option<(usize, usize)> {
         let side = |axis: u32| self.find(|l| l.sides.get(&(a, axis)).copied());
-        side(1).zip(side(2)).filter(|(n, m)| n * m <= MOST && !self.given_away.contains(&a))
+        side(1).zip(side(2))
     }
 
     fn set_cube(&mut self, a: Var, (rows, columns): (usize, usize)) {
@@ -39,11 +44,26 @@ impl Scalars<'_> {
                 }
             }
             Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. } | Op::IndexSet { acc: a, .. } if self.is_cube(v) && self.is_cube(*a) => {
-                if let Some(size) = self.cube(*a) {
+                if let Some(size) = self.cube_size(*a) {
                     self.set_cube(v, size);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Learns what arrays consist of that all branches give, whose layers are known.
+    pub(super) fn learn_given(&mut self, s: &Stmt, known: &mut [Layer]) {
+        for (k, v) in s.outs.iter().enumerate().filter(|(_, v)| self.is_cube(**v)).collect::<Vec<_>>() {
+            let mut sizes = Vec::new();
+            for (b, layer) in s.op.blocks().into_iter().zip(&mut *known) {
+                self.layers.push(std::mem::take(layer));
+                sizes.push(self.cube_size(b.results[k]));
+                *layer = self.layers.pop().unwrap_or_default();
+            }
+            if let Some(size) = sizes[0].filter(|_| sizes.iter().all(|n| *n == sizes[0])) {
+                self.set_cube(*v, size);
+            }
         }
     }
 

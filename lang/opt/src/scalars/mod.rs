@@ -39,12 +39,30 @@ pub enum Sums {
 
 /// Takes small arrays apart; whether there were any.
 pub fn scalars(f: &mut Function, sums: Sums) -> bool {
+    apart(f, sums, Begin::Turn)
+}
+
+/// The same for a device, where sums are written out, and nobody asks whether a zero is absent or has a sign.
+pub fn for_device(f: &mut Function) -> bool {
+    apart(f, Sums::Written, Begin::Zeros)
+}
+
+/// How loops begin to carry numbers that begin with absent arrays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Begin {
+    /// With what the first turn makes, which is taken out.
+    Turn,
+    /// With zeros.
+    Zeros,
+}
+
+fn apart(f: &mut Function, sums: Sums, begin: Begin) -> bool {
     let mut body = std::mem::take(&mut f.body);
     let mut given_away = HashSet::new();
     changing(&body, &mut given_away);
     let mut asked = HashSet::new();
     reads(&body, &mut asked);
-    let mut s = Scalars { f, sums, given_away, asked, layers: vec![Layer::default()], left: GROWTH, guesses: 0, changed: false };
+    let mut s = Scalars { f, sums, begin, given_away, asked, layers: vec![Layer::default()], left: GROWTH, guesses: 0, changed: false };
     s.block(&mut body);
     let changed = s.changed;
     f.body = body;
@@ -146,6 +164,7 @@ struct Layer {
 struct Scalars<'a> {
     f: &'a mut Function,
     sums: Sums,
+    begin: Begin,
     /// Arrays that may change in place.
     given_away: HashSet<Var>,
     /// Variables that something reads.

@@ -7,7 +7,8 @@
 //!
 //! What is done with absent arrays is known: a product with one is absent, and a sum with one is the other operand.
 
-use super::{Layer, MOST, Scalars, Sums};
+use super::matrices::Size;
+use super::{Begin, Layer, MOST, Scalars, Sums};
 use adl_ad::explicit::renumber;
 use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
@@ -76,10 +77,15 @@ impl Scalars<'_> {
         self.layers.push(Layer::default());
         let some = self.turns_after_first(s, l, n);
         self.layers.pop();
-        let Some(some) = some else {
+        let Some((some, sizes)) = some else {
             (self.left, self.changed) = (left, changed);
             return false;
         };
+        if self.begin == Begin::Zeros {
+            (self.left, self.changed) = (left, true);
+            self.from_zeros(s, l, &sizes, out);
+            return true;
+        }
         let zero = self.int(0, s, out);
         let any = self.one(Op::Cmp(Cmp::Gt, n, zero), Ty::Bool, s, out);
         let outs: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
@@ -92,13 +98,18 @@ impl Scalars<'_> {
     }
 
     /// The first turn and the loop of the others, if that turn makes small arrays.
-    fn turns_after_first(&mut self, s: &Stmt, l: &Loop, n: Var) -> Option<Block> {
+    /// How large the arrays are that were absent comes with it.
+    fn turns_after_first(&mut self, s: &Stmt, l: &Loop, n: Var) -> Option<(Block, Vec<Option<Size>>)> {
         let (k, mut b) = (l.init.len(), Block::default());
         let one = self.one(Op::Lit(Lit::I64(1)), Ty::I64, s, &mut b.stmts);
         let last = self.one(Op::Bin(Bin::Sub, n, one), Ty::I64, s, &mut b.stmts);
         let first = self.turn(s, l, last, &mut b.stmts);
-        if !l.init.iter().zip(&first).any(|(v, r)| self.is_absent(*v) && self.size(*r).is_some()) {
+        let sizes: Vec<Option<Size>> = l.init.iter().zip(&first).map(|(v, r)| if self.is_absent(*v) { self.size(*r) } else { None }).collect();
+        if sizes.iter().all(Option::is_none) {
             return None;
+        }
+        if self.begin == Begin::Zeros {
+            return Some((b, sizes));
         }
         let body = self.copy_all(&l.body);
         let rest = Loop { turns: Turns::For(last), init: first[..k].to_vec(), body, ..l.clone() };
@@ -113,7 +124,29 @@ impl Scalars<'_> {
         }
         b.results.push(n);
         b.results.iter_mut().for_each(|r| *r = self.name(*r));
-        Some(b)
+        Some((b, sizes))
+    }
+
+    /// The loop, beginning with zeros where sizes are known.
+    fn from_zeros(&mut self, s: &Stmt, l: &Loop, sizes: &[Option<Size>], out: &mut Vec<Stmt>) {
+        let mut l = l.clone();
+        for (v, size) in l.init.iter_mut().zip(sizes) {
+            let Some(size) = size else { continue };
+            let zero = self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, s, out);
+            let mut elems = vec![zero; if size.columns() > 0 { size.columns() } else { size.len }];
+            if size.columns() > 0 {
+                let row = self.stack_of(elems, Ty::F64.array(1), s, out);
+                elems = vec![row; size.len / size.columns()];
+            }
+            *v = self.stack_of(elems, self.f.ty(*v).clone(), s, out);
+        }
+        self.stmts(vec![Stmt { op: Op::Loop(Box::new(l)), ..s.clone() }], out);
+    }
+
+    fn stack_of(&mut self, elems: Vec<Var>, ty: Ty, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let v = self.f.fresh(ty, false);
+        self.stmts(vec![Stmt { op: Op::Stack { elems, shape: None }, outs: vec![v], lin_outs: Vec::new(), span: s.span }], out);
+        v
     }
 
     /// One turn of a loop, at an index; its results.

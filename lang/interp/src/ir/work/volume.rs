@@ -7,6 +7,7 @@ use super::sizes::Sizes;
 use crate::ir::native::Source;
 use crate::value::{Value, seq};
 use adl_ir::{Block, FnId, Function, Loop, Op, Stmt, Turns, Ty, Var};
+use adl_opt::device::recurrence;
 use adl_prim::Prim;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -93,7 +94,7 @@ impl Estimate<'_> {
         match &s.op {
             Op::Loop(l) => {
                 self.sizes.enter(l);
-                let state = !l.init.is_empty() || !l.lin_init.is_empty() || matches!(l.turns, Turns::While(_));
+                let state = (!l.init.is_empty() || !l.lin_init.is_empty() || matches!(l.turns, Turns::While(_))) && !recurrence::at_once(self.f, l);
                 let turn = if state { self.block(&l.body) } else { Volume::step(self.serial(&l.body)) };
                 self.sizes.leave(l, s, self.known_turns(l));
                 let n = self.turns(l);

@@ -1,0 +1,356 @@
+//! Loops that carry a few numbers, and whose turns make affine functions of them, as scans: what is carried into each turn is known at once, and the
+//! loop has no state any more. Gradients of scans are such loops, and filters, discounted sums, products of matrices.
+//!
+//! ```text
+//! c, ys = loop for n over (x) carry (c₀) collect { c' = a(x)·c + b(x); return c', y(x, c) }
+//! ⟼  as, bs = loop for n over (x) collect { … }
+//!     _, cs = exclusive scan (1, 0) over (as, bs) { (a₁, b₁) ∘ (a₂, b₂) = (a₂·a₁, a₂·b₁ + b₂) }
+//!     ys = loop for n over (x, cs) collect { y(x, c) }
+//! ```
+//!
+//! Several numbers that depend on each other are a vector, and `a` a matrix, of which only numbers that may be other than zero are kept. What is linear
+//! needs no `b`: there the matrices are scanned. What the loop begins with is in the first `b`.
+//!
+//! Products of many `a` may be too large for a number where what is carried is not (it is zero, say). So the operator asserts that what it makes is
+//! finite; where it is not, the call fails, and somebody else does it turn by turn. A product that is lost because it is too small changes
+//! nothing that could be seen.
+
+mod read;
+mod systems;
+mod write;
+
+use super::Pass;
+use crate::copy::copy;
+use crate::fuse::is_thread;
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
+use adl_prim::Bin;
+use adl_syntax::span::Span;
+use read::{Coef, Turn, literal, read};
+use systems::{System, systems};
+use write::Writer;
+use std::collections::{HashMap, HashSet};
+
+/// Numbers that a scan's operator accumulates, at most: a device has them for each of a workgroup's threads.
+const NUMBERS: usize = 20;
+
+/// Whether all turns of a loop can be done at once: it carries numbers of which turns make affine functions, and arrays to which they add something.
+#[must_use]
+pub fn at_once(f: &Function, l: &Loop) -> bool {
+    let (numbers, arrays): (Vec<usize>, Vec<usize>) = (0..l.init.len()).partition(|k| f.ty(l.init[*k]).rank() == 0);
+    let Some(turn) = read(f, l, &numbers) else { return false };
+    systems(&turn).is_some() && arrays.into_iter().all(|k| only_added_to(l, k))
+}
+
+/// Whether nothing reads a carried array but statements that add to it.
+fn only_added_to(l: &Loop, k: usize) -> bool {
+    let mut now = l.body.params[1 + k];
+    for s in &l.body.stmts {
+        let reads = reads_in(s, now);
+        match &s.op {
+            Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } if *acc == now && reads == 1 => now = s.outs[0],
+            _ if reads > 0 => return false,
+            _ => {}
+        }
+    }
+    l.body.results[k] == now
+}
+
+fn reads_in(s: &Stmt, v: Var) -> usize {
+    let mut n = 0;
+    s.op.each_operand(&mut |w| n += usize::from(w == v));
+    n + s.op.blocks().into_iter().filter(|b| crate::fuse::reads_of(b).contains(&v)).count()
+}
+
+/// A loop that is rewritten.
+struct Rewriting<'p, 'a> {
+    pass: &'p mut Pass<'a>,
+    l: Loop,
+    /// The loop's number of turns.
+    n: Var,
+    ty: Ty,
+    /// Of each carried number whether it begins as zero.
+    zero: Vec<bool>,
+    span: Span,
+    out: Vec<Stmt>,
+}
+
+impl Pass<'_> {
+    /// Statements in the place of a loop, if it is a recurrence of numbers from vectors that are there.
+    pub(super) fn recurrence(&mut self, s: &Stmt) -> Option<Vec<Stmt>> {
+        let Op::Loop(l) = &s.op else { return None };
+        let adl_ir::Turns::For(n) = l.turns else { return None };
+        if l.init.is_empty() || !l.xs.iter().all(|v| self.known.there.contains(v)) {
+            return None;
+        }
+        let turn = read(self.f, l, &(0..l.init.len()).collect::<Vec<_>>())?;
+        let systems = systems(&turn)?;
+        let zero = l.init.iter().map(|v| self.known.zeros.contains(v)).collect();
+        let mut r = Rewriting { l: (**l).clone(), n, ty: turn.ty.clone(), zero, span: s.span, out: Vec::new(), pass: self };
+        let before = r.pass.f.vars.len();
+        (0..turn.made).for_each(|_| _ = r.pass.f.fresh(r.ty.clone(), false));
+        if r.all(&turn, &systems, &s.outs).is_none() {
+            r.pass.f.vars.truncate(before);
+            return None;
+        }
+        let out = r.out;
+        self.changed = true;
+        Some(out)
+    }
+}
+
+impl Rewriting<'_, '_> {
+    fn all(&mut self, turn: &Turn, groups: &[Vec<System>], outs: &[Var]) -> Option<()> {
+        let k = self.l.init.len();
+        let inside = only_needed(&mut self.l.body, k);
+        let (mut names, mut first) = (HashMap::new(), Vec::new());
+        for group in groups {
+            let elements = self.elements(turn, group)?;
+            let any = |vs: &HashSet<Var>, of: &dyn Fn(usize) -> Var| group.iter().flat_map(System::members).any(|i| vs.contains(&of(i)));
+            // An operator that asserts something is not removed, whether it is read or not.
+            if any(&inside, &|i| self.l.body.params[1 + i]) {
+                let before = self.accumulated(group, SoacKind::ScanExclusive, &elements);
+                let before: Vec<Var> = before.into_iter().map(|v| self.turned(v)).collect();
+                let mut at = 0;
+                for sys in group {
+                    self.carried(sys, &before[at..at + sys.size()], &mut first, &mut names);
+                    at += sys.size();
+                }
+            }
+            if any(&self.pass.read, &|i| outs[i]) {
+                let whole = self.accumulated(group, SoacKind::Reduce, &elements);
+                let mut at = 0;
+                for sys in group {
+                    self.ends(sys, &whole[at..at + sys.size()], outs);
+                    at += sys.size();
+                }
+            }
+        }
+        self.last(first, &names, &outs[k..]);
+        Some(())
+    }
+
+    fn push(&mut self, op: Op, ty: Ty) -> Var {
+        self.pass.push(op, ty, self.span, &mut self.out)
+    }
+
+    fn number(&mut self, x: f64) -> Var {
+        self.push(Op::Lit(literal(&self.ty, x)), self.ty.clone())
+    }
+
+    /// An array in the order of the turns, from one in the order of indices, or the other way.
+    fn turned(&mut self, a: Var) -> Var {
+        if !self.l.reverse {
+            return a;
+        }
+        let ty = self.pass.f.ty(a).clone();
+        self.push(Op::Reverse(a), ty)
+    }
+
+    /// Which index the first turn has.
+    fn start(&mut self) -> Var {
+        if !self.l.reverse {
+            return self.push(Op::Lit(Lit::I64(0)), Ty::I64);
+        }
+        let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64);
+        self.push(Op::Bin(Bin::Sub, self.n, one), Ty::I64)
+    }
+
+    /// For each system the numbers of the matrix, and what stands beside it, in the order of the turns.
+    fn elements(&mut self, turn: &Turn, systems: &[System]) -> Option<Vec<Var>> {
+        let mut b = Block { params: vec![self.l.body.params[0]], stmts: turn.stmts.clone(), ..Block::default() };
+        b.params.extend(&self.l.body.params[1 + self.l.init.len()..]);
+        let start = self.start();
+        let mut in_turn = Vec::new();
+        let first = self.pass.push(Op::Cmp(Cmp::Eq, b.params[0], start), Ty::Bool, self.span, &mut in_turn);
+        for sys in systems {
+            let made = self.element(turn, sys, first, &mut in_turn);
+            b.results.extend(made);
+        }
+        b.stmts.extend(in_turn);
+        let read = only_needed(&mut b, 0);
+        let mut xs = self.l.xs.clone();
+        for i in (0..xs.len()).rev().filter(|i| !read.contains(&b.params[1 + i])).collect::<Vec<_>>() {
+            b.params.remove(1 + i);
+            xs.remove(i);
+        }
+        let b = self.copied(&b);
+        let (outs, count) = (vec![Out::Collect; b.results.len()], self.pass.f.fresh(Ty::I64, false));
+        let l = Loop { turns: self.l.turns.clone(), reverse: false, init: vec![], lin_init: vec![], xs, lin_xs: vec![], outs, lin_outs: vec![], body: b };
+        if !is_thread(self.pass.f, &l) {
+            return None;
+        }
+        let array = self.ty.array(1);
+        let made: Vec<Var> = l.outs.iter().map(|_| self.pass.f.fresh(array.clone(), false)).collect();
+        let outs = made.iter().copied().chain([count]).collect();
+        self.out.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: self.span });
+        Some(made.into_iter().map(|v| self.turned(v)).collect())
+    }
+
+    /// The same with new variables, parameters included.
+    fn copied(&mut self, b: &Block) -> Block {
+        let f = &mut *self.pass.f;
+        let params: Vec<Var> = b.params.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
+        let names = b.params.iter().copied().zip(params.iter().copied()).collect();
+        Block { params, ..copy(f, b, names) }
+    }
+
+    /// What a number begins with.
+    fn begins(&self, member: usize) -> Coef {
+        if self.zero[member] { Coef::Zero } else { Coef::Is(self.l.init[member]) }
+    }
+
+    /// What a system's operator accumulates of one turn. In the first, what the loop begins with is beside it.
+    fn element(&mut self, turn: &Turn, sys: &System, first: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
+        let begins: Vec<Coef> = (0..self.zero.len()).map(|i| self.begins(i)).collect();
+        let mut w = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out };
+        let folded = !sys.linear && sys.members().any(|i| begins[i] != Coef::Zero);
+        let mut made = Vec::new();
+        for &(i, j) in &sys.kept {
+            let a = w.var(sys.coef(turn, i, j));
+            made.push(if folded { w.chosen(first, Coef::Zero, Coef::Is(a)) } else { a });
+        }
+        for column in sys.columns.iter().filter(|_| !sys.linear) {
+            for (i, member) in column.iter().enumerate() {
+                let rest = turn.forms[*member].rest;
+                let mut sum = rest;
+                for (j, other) in column.iter().enumerate() {
+                    let term = w.product(sys.coef(turn, i, j), begins[*other]);
+                    sum = w.sum(sum, term);
+                }
+                made.push(if folded && sum != rest { w.chosen(first, sum, rest) } else { w.var(rest) });
+            }
+        }
+        made
+    }
+
+    /// A scan or a reduction of systems.
+    fn accumulated(&mut self, group: &[System], kind: SoacKind, arrays: &[Var]) -> Vec<Var> {
+        let (mut neutral, mut op, mut sides) = (Vec::new(), Block::default(), [Vec::new(), Vec::new()]);
+        for sys in group {
+            for k in 0..sys.size() {
+                let one = sys.kept.get(k).is_some_and(|(i, j)| i == j);
+                neutral.push(self.number(f64::from(u8::from(one))));
+            }
+            let params = [(); 2].map(|()| (0..sys.size()).map(|_| self.pass.f.fresh(self.ty.clone(), false)).collect::<Vec<_>>());
+            self.operator(sys, &params, &mut op);
+            sides.iter_mut().zip(params).for_each(|(all, own)| all.extend(own));
+        }
+        op.params = sides.concat();
+        let ty = if kind == SoacKind::Reduce { self.ty.clone() } else { self.ty.array(1) };
+        let outs: Vec<Var> = arrays.iter().map(|_| self.pass.f.fresh(ty.clone(), false)).collect();
+        let soac = Soac { kind, op, neutral, arrays: arrays.to_vec() };
+        self.out.push(Stmt { outs: outs.clone(), lin_outs: Vec::new(), op: Op::Soac(Box::new(soac)), span: self.span });
+        outs
+    }
+
+    /// `(A₁, b₁) ∘ (A₂, b₂) = (A₂·A₁, A₂·b₁ + b₂)`, of finite numbers.
+    fn operator(&mut self, sys: &System, params: &[Vec<Var>; 2], to: &mut Block) {
+        let (m, kept) = (sys.rows(), sys.kept.len());
+        let matrix = |side: usize, i: usize, j: usize| match sys.kept.iter().position(|p| *p == (i, j)) {
+            Some(k) => Coef::Is(params[side][k]),
+            None if i == j && sys.ones.contains(&i) => Coef::One,
+            None => Coef::Zero,
+        };
+        let mut w = Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out: &mut to.stmts };
+        let mut made = Vec::new();
+        for &(i, j) in &sys.kept {
+            let terms = (0..m).map(|k| (matrix(1, i, k), matrix(0, k, j))).collect::<Vec<_>>();
+            made.push(w.sums(Coef::Zero, &terms));
+        }
+        for at in (kept..sys.size()).step_by(m) {
+            for i in 0..m {
+                let terms = (0..m).map(|k| (matrix(1, i, k), Coef::Is(params[0][at + k]))).collect::<Vec<_>>();
+                made.push(w.sums(Coef::Is(params[1][at + i]), &terms));
+            }
+        }
+        let checked = if sys.linear { &made[..] } else { &made[kept..] };
+        checked.iter().for_each(|v| w.finite(*v));
+        to.results.extend(made);
+    }
+
+    /// What is carried into a turn: new elements of the last loop, or what its body begins with.
+    fn carried(&mut self, sys: &System, before: &[Var], stmts: &mut Vec<Stmt>, names: &mut HashMap<Var, Var>) {
+        let fresh = |r: &mut Self, a: Var| {
+            let x = r.pass.f.fresh(r.ty.clone(), false);
+            r.l.xs.push(a);
+            r.l.body.params.push(x);
+            x
+        };
+        if sys.linear {
+            let factors: Vec<Var> = before.iter().map(|a| fresh(self, *a)).collect();
+            for column in &sys.columns {
+                for (i, member) in column.iter().enumerate() {
+                    let made = self.applied(sys, (column, i), &factors, stmts);
+                    names.insert(self.l.body.params[1 + member], made);
+                }
+            }
+            return;
+        }
+        let start = self.start();
+        for (k, member) in sys.members().enumerate() {
+            let x = fresh(self, before[sys.kept.len() + k]);
+            let made = if self.zero[member] {
+                x
+            } else {
+                let first = self.pass.push(Op::Cmp(Cmp::Eq, self.l.body.params[0], start), Ty::Bool, self.span, stmts);
+                self.pass.push(Op::Select(first, self.l.init[member], x), self.ty.clone(), self.span, stmts)
+            };
+            names.insert(self.l.body.params[1 + member], made);
+        }
+    }
+
+    /// A row of a product of matrices, with what a column begins with.
+    fn applied(&mut self, sys: &System, (column, i): (&[usize], usize), factors: &[Var], out: &mut Vec<Stmt>) -> Var {
+        let terms: Vec<_> = sys.kept.iter().zip(factors).filter(|((r, _), _)| *r == i).map(|((_, j), v)| (Coef::Is(*v), self.begins(column[*j]))).collect();
+        Writer { f: &mut *self.pass.f, ty: &self.ty, span: self.span, out }.sums(Coef::Zero, &terms)
+    }
+
+    /// What is carried out of the last turn.
+    fn ends(&mut self, sys: &System, whole: &[Var], outs: &[Var]) {
+        let zero = self.push(Op::Lit(Lit::I64(0)), Ty::I64);
+        let none = self.push(Op::Cmp(Cmp::Le, self.n, zero), Ty::Bool);
+        let mut at = sys.kept.len();
+        for column in &sys.columns {
+            for (i, member) in column.iter().enumerate() {
+                let v = if sys.linear {
+                    let mut stmts = Vec::new();
+                    let v = self.applied(sys, (column, i), whole, &mut stmts);
+                    self.out.extend(stmts);
+                    v
+                } else {
+                    at += 1;
+                    self.push(Op::Select(none, self.l.init[*member], whole[at - 1]), self.ty.clone())
+                };
+                self.pass.same(outs[*member], v);
+            }
+        }
+    }
+
+    /// The loop without state.
+    fn last(&mut self, first: Vec<Stmt>, names: &HashMap<Var, Var>, outs: &[Var]) {
+        let k = self.l.init.len();
+        let mut l = self.l.clone();
+        l.init.clear();
+        l.reverse = false;
+        l.body.params.drain(1..=k);
+        l.body.results.drain(..k);
+        l.body.stmts.iter_mut().for_each(|s| crate::fuse::rename_op(&mut s.op, names));
+        l.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+        l.body.stmts.splice(0..0, first);
+        self.out.push(Stmt { outs: outs.to_vec(), lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: self.span });
+    }
+}
+
+/// Leaves what results from the k-th on need in a block; what that reads.
+fn only_needed(b: &mut Block, k: usize) -> HashSet<Var> {
+    let mut read: HashSet<Var> = b.results[k..].iter().copied().collect();
+    for s in std::mem::take(&mut b.stmts).into_iter().rev() {
+        if s.outs.iter().any(|v| read.contains(v)) {
+            s.op.each_operand(&mut |v| _ = read.insert(v));
+            s.op.blocks().into_iter().for_each(|b| read.extend(crate::fuse::reads_of(b)));
+            b.stmts.push(s);
+        }
+    }
+    b.stmts.reverse();
+    read
+}

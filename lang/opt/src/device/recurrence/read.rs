@@ -1,0 +1,204 @@
+//! What a turn of a loop makes of the numbers that it carries: affine functions, or something else.
+
+use crate::fuse::reads_of;
+use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::{Bin, Prim, Un};
+use adl_syntax::span::Span;
+use std::collections::HashMap;
+
+/// Statements of a body that is looked at.
+const STATEMENTS: usize = 256;
+
+/// A factor of what is carried, or what stands beside it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Coef {
+    Zero,
+    One,
+    Is(Var),
+}
+
+/// An affine function of what is carried.
+#[derive(Clone, Debug)]
+pub(super) struct Form {
+    /// The factor of each number.
+    pub of: Vec<Coef>,
+    /// What does not depend on them: never [`Coef::One`].
+    pub rest: Coef,
+}
+
+/// A turn, as it was read.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// What the body does that does not depend on what is carried, and the factors.
+    pub stmts: Vec<Stmt>,
+    /// What becomes of each carried number.
+    pub forms: Vec<Form>,
+    /// The type of the numbers, and of the factors.
+    pub ty: Ty,
+    /// How many variables there are for factors: those that come after the function's last.
+    pub made: usize,
+}
+
+/// Reads the body of a loop that carries real numbers alone, and makes affine functions of them.
+pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize]) -> Option<Turn> {
+    let b = &l.body;
+    let plain = l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.outs.contains(&Out::Boxed);
+    if !plain || !matches!(l.turns, Turns::For(_)) || numbers.is_empty() || b.stmts.len() > STATEMENTS {
+        return None;
+    }
+    let ty = f.ty(b.params[1 + numbers[0]]).clone();
+    let mut r = Reader { f, ty: ty.clone(), forms: HashMap::new(), turn: Turn { stmts: Vec::new(), forms: Vec::new(), ty, made: 0 } };
+    for (i, k) in numbers.iter().enumerate() {
+        let p = b.params[1 + k];
+        if *f.ty(p) != r.ty || !matches!(r.ty, Ty::F64 | Ty::F32) {
+            return None;
+        }
+        let of = (0..numbers.len()).map(|j| if i == j { Coef::One } else { Coef::Zero }).collect();
+        r.forms.insert(p, Some(Form { of, rest: Coef::Zero }));
+    }
+    for s in &b.stmts {
+        if matches!(s.op, Op::Prim(Prim::Assert, _)) || !s.lin_outs.is_empty() {
+            return None;
+        }
+        r.stmt(s);
+    }
+    for k in numbers {
+        let form = r.form(b.results[*k], numbers.len())?;
+        r.turn.forms.push(form);
+    }
+    Some(r.turn)
+}
+
+struct Reader<'a> {
+    f: &'a Function,
+    ty: Ty,
+    /// What depends on what is carried; `None` where it is no affine function of it.
+    forms: HashMap<Var, Option<Form>>,
+    turn: Turn,
+}
+
+impl Reader<'_> {
+    fn stmt(&mut self, s: &Stmt) {
+        let mut depends = false;
+        let mut see = |v: &Var| depends |= self.forms.contains_key(v);
+        s.op.each_operand(&mut |v| see(&v));
+        s.op.blocks().into_iter().for_each(|b| reads_of(b).iter().for_each(&mut see));
+        if !depends {
+            return self.turn.stmts.push(s.clone());
+        }
+        let form = self.of(&s.op, s.span);
+        self.forms.extend(s.outs.iter().map(|v| (*v, form.clone())));
+    }
+
+    /// What an affine function of numbers becomes.
+    fn of(&mut self, op: &Op, at: Span) -> Option<Form> {
+        match op {
+            Op::Bin(b @ (Bin::Add | Bin::Sub), x, y) => {
+                let n = self.length(&[*x, *y])?;
+                let (x, y) = (self.form(*x, n)?, self.form(*y, n)?);
+                Some(self.both(x, y, |r, x, y| r.sum(*b, x, y, at)))
+            }
+            Op::Bin(b @ (Bin::Mul | Bin::Scale), x, y) => match (self.forms.get(x).cloned(), self.forms.get(y).cloned()) {
+                (None, Some(form)) => Some(self.each(form?, |r, c| r.scaled(*b, *x, c, at))),
+                (Some(form), None) if *b == Bin::Mul => Some(self.each(form?, |r, c| r.scaled(*b, *y, c, at))),
+                _ => None,
+            },
+            Op::Bin(Bin::Div, x, y) if !self.forms.contains_key(y) => {
+                let form = self.forms.get(x).cloned()??;
+                Some(self.each(form, |r, c| match c {
+                    Coef::Zero => Coef::Zero,
+                    c => {
+                        let c = r.var(c, at);
+                        Coef::Is(r.op(Op::Bin(Bin::Div, c, *y), at))
+                    }
+                }))
+            }
+            Op::Un(Un::Neg, x) => {
+                let form = self.forms.get(x).cloned()??;
+                Some(self.each(form, |r, c| r.negated(c, at)))
+            }
+            Op::Select(c, x, y) if !self.forms.contains_key(c) => {
+                let n = self.length(&[*x, *y])?;
+                let (x, y) = (self.form(*x, n)?, self.form(*y, n)?);
+                Some(self.both(x, y, |r, x, y| {
+                    if x == y {
+                        return x;
+                    }
+                    let (x, y) = (r.var(x, at), r.var(y, at));
+                    Coef::Is(r.op(Op::Select(*c, x, y), at))
+                }))
+            }
+            _ => None,
+        }
+    }
+
+    /// How many numbers are carried, as one of the operands says.
+    fn length(&self, vs: &[Var]) -> Option<usize> {
+        vs.iter().find_map(|v| self.forms.get(v)).and_then(|f| f.as_ref().map(|f| f.of.len()))
+    }
+
+    /// A number as a function of what is carried.
+    fn form(&self, v: Var, n: usize) -> Option<Form> {
+        match self.forms.get(&v) {
+            Some(form) => form.clone(),
+            None => Some(Form { of: vec![Coef::Zero; n], rest: Coef::Is(v) }),
+        }
+    }
+
+    fn each(&mut self, form: Form, mut change: impl FnMut(&mut Self, Coef) -> Coef) -> Form {
+        Form { of: form.of.into_iter().map(|c| change(self, c)).collect(), rest: change(self, form.rest) }
+    }
+
+    fn both(&mut self, x: Form, y: Form, mut join: impl FnMut(&mut Self, Coef, Coef) -> Coef) -> Form {
+        Form { of: x.of.into_iter().zip(y.of).map(|(x, y)| join(self, x, y)).collect(), rest: join(self, x.rest, y.rest) }
+    }
+
+    fn sum(&mut self, b: Bin, x: Coef, y: Coef, at: Span) -> Coef {
+        match (x, y) {
+            (x, Coef::Zero) => x,
+            (Coef::Zero, y) if b == Bin::Add => y,
+            (Coef::Zero, y) => self.negated(y, at),
+            (x, y) => {
+                let (x, y) = (self.var(x, at), self.var(y, at));
+                Coef::Is(self.op(Op::Bin(b, x, y), at))
+            }
+        }
+    }
+
+    fn scaled(&mut self, b: Bin, by: Var, c: Coef, at: Span) -> Coef {
+        match c {
+            Coef::Zero => Coef::Zero,
+            Coef::One => Coef::Is(by),
+            Coef::Is(v) => Coef::Is(self.op(Op::Bin(b, by, v), at)),
+        }
+    }
+
+    fn negated(&mut self, c: Coef, at: Span) -> Coef {
+        if c == Coef::Zero {
+            return c;
+        }
+        let v = self.var(c, at);
+        Coef::Is(self.op(Op::Un(Un::Neg, v), at))
+    }
+
+    fn var(&mut self, c: Coef, at: Span) -> Var {
+        let one = match c {
+            Coef::Is(v) => return v,
+            Coef::Zero => 0.0,
+            Coef::One => 1.0,
+        };
+        self.op(Op::Lit(literal(&self.ty, one)), at)
+    }
+
+    fn op(&mut self, op: Op, at: Span) -> Var {
+        let v = Var((self.f.vars.len() + self.turn.made) as u32);
+        self.turn.made += 1;
+        self.turn.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: at });
+        v
+    }
+}
+
+/// A literal of a type of real numbers.
+pub(super) fn literal(ty: &Ty, x: f64) -> Lit {
+    if *ty == Ty::F32 { Lit::F32(x as f32) } else { Lit::F64(x) }
+}

@@ -1,0 +1,98 @@
+//! Which numbers of a loop depend on each other, and by what matrices.
+
+use super::NUMBERS;
+use super::read::{Coef, Turn};
+
+/// Numbers that depend on each other, by a matrix; those that the same matrix takes are columns.
+pub(super) struct System {
+    /// Of each column which numbers they are.
+    pub columns: Vec<Vec<usize>>,
+    /// Which numbers of the matrix are other than zero, and other than one in all products.
+    pub kept: Vec<(usize, usize)>,
+    /// Which are one, always, by their places on the diagonal.
+    pub ones: Vec<usize>,
+    /// Whether nothing stands beside the matrix.
+    pub linear: bool,
+}
+
+impl System {
+    pub fn rows(&self) -> usize {
+        self.columns[0].len()
+    }
+
+    /// All numbers, column by column.
+    pub fn members(&self) -> impl Iterator<Item = usize> + '_ {
+        self.columns.iter().flatten().copied()
+    }
+
+    /// How many numbers an operator of it accumulates.
+    pub fn size(&self) -> usize {
+        self.kept.len() + if self.linear { 0 } else { self.members().count() }
+    }
+
+    /// A factor of a turn.
+    pub fn coef(&self, t: &Turn, i: usize, j: usize) -> Coef {
+        t.forms[self.columns[0][i]].of[self.columns[0][j]]
+    }
+
+    /// Whether a system has the same matrix.
+    fn alike(&self, other: &System, t: &Turn) -> bool {
+        let m = self.rows();
+        let places = || (0..m).flat_map(|i| (0..m).map(move |j| (i, j)));
+        m == other.rows() && self.linear == other.linear && places().all(|(i, j)| self.coef(t, i, j) == other.coef(t, i, j))
+    }
+}
+
+/// The systems of a turn, if operators can be made of them, as many together as an operator may accumulate.
+pub(super) fn systems(t: &Turn) -> Option<Vec<Vec<System>>> {
+    let n = t.forms.len();
+    let mut group: Vec<usize> = (0..n).collect();
+    for (i, form) in t.forms.iter().enumerate() {
+        for j in (0..n).filter(|j| form.of[*j] != Coef::Zero) {
+            let (from, to) = (group[j], group[i]);
+            group.iter_mut().filter(|g| **g == from).for_each(|g| *g = to);
+        }
+    }
+    let mut all: Vec<System> = Vec::new();
+    for g in 0..n {
+        let members: Vec<usize> = (0..n).filter(|i| group[*i] == g).collect();
+        if members.is_empty() {
+            continue;
+        }
+        let mut s = system(t, members);
+        match all.iter_mut().find(|o| o.alike(&s, t) && (s.linear || o.size() + s.rows() <= NUMBERS)) {
+            Some(o) => o.columns.append(&mut s.columns),
+            None => all.push(s),
+        }
+    }
+    let mut groups: Vec<Vec<System>> = Vec::new();
+    for s in all {
+        let size = s.size();
+        if size > NUMBERS {
+            return None;
+        }
+        match groups.iter_mut().find(|g| g.iter().map(System::size).sum::<usize>() + size <= NUMBERS) {
+            Some(g) => g.push(s),
+            None => groups.push(vec![s]),
+        }
+    }
+    Some(groups)
+}
+
+fn system(t: &Turn, members: Vec<usize>) -> System {
+    let m = members.len();
+    let coef = |i: usize, j: usize| t.forms[members[i]].of[members[j]];
+    // What may be other than zero in a product of such matrices, or in none.
+    let mut there: Vec<Vec<bool>> = (0..m).map(|i| (0..m).map(|j| i == j || coef(i, j) != Coef::Zero).collect()).collect();
+    for k in 0..m {
+        for i in 0..m {
+            for j in 0..m {
+                there[i][j] |= there[i][k] && there[k][j];
+            }
+        }
+    }
+    let ones: Vec<usize> = (0..m).filter(|i| coef(*i, *i) == Coef::One && (0..m).all(|j| j == *i || !there[*i][j])).collect();
+    let kept = (0..m).flat_map(|i| (0..m).map(move |j| (i, j))).filter(|(i, j)| there[*i][*j] && !ones.contains(i)).collect();
+    let linear = members.iter().all(|i| t.forms[*i].rest == Coef::Zero) && ones.is_empty();
+    System { columns: vec![members], kept, ones, linear }
+}

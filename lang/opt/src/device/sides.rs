@@ -1,0 +1,101 @@
+//! Extents of small rows and matrices that loops collect. Where a loop does not turn there are none, and asking for them gives 0: for a device it is enough
+//! to assert that it turns, since somebody else does what fails there.
+//!
+//! ```text
+//! ys, n = loop … collect { y = stack a b; return y }; k = dim 1 ys  ⟼  assert n > 0; k = 2
+//! ```
+
+use adl_ir::{Block, Cmp, Function, Lit, Op, Out, Stmt, Ty, Var};
+use adl_prim::Prim;
+use std::collections::HashMap;
+
+/// Extents that are looked for: those of arrays that become numbers.
+const SMALL: usize = 8;
+
+/// What arrays consist of, in all of a function.
+#[derive(Default)]
+struct Made {
+    /// The first part of a stack, and how many there are.
+    stacks: HashMap<Var, (Option<Var>, usize)>,
+    /// What a turn gives, and the number of turns.
+    collected: HashMap<Var, (Var, Var)>,
+    /// Arrays whose rows are those of another.
+    like: HashMap<Var, Var>,
+    /// Sums along the first axis of another.
+    sums: HashMap<Var, Var>,
+}
+
+/// Whether there were such extents.
+pub(super) fn sides(f: &mut Function) -> bool {
+    let (mut made, mut body) = (Made::default(), std::mem::take(&mut f.body));
+    made.learn(&body);
+    let changed = !made.collected.is_empty() && made.block(f, &mut body);
+    f.body = body;
+    changed
+}
+
+impl Made {
+    fn learn(&mut self, b: &Block) {
+        for s in &b.stmts {
+            match &s.op {
+                Op::Stack { elems, .. } => _ = self.stacks.insert(s.outs[0], (elems.first().copied(), elems.len())),
+                Op::Rotate { a, .. } | Op::Reverse(a) | Op::IndexSet { acc: a, .. } => _ = self.like.insert(s.outs[0], *a),
+                Op::Sum { a, .. } => _ = self.sums.insert(s.outs[0], *a),
+                Op::If(_, x, y) => self.like.extend(s.outs.iter().zip(x.results.iter().zip(&y.results)).filter(|(_, (x, y))| self.like.get(y).is_some_and(|z| z == *x || self.like.get(z) == Some(x))).map(|(v, (x, _))| (*v, *x)).collect::<Vec<_>>()),
+                Op::Loop(l) => {
+                    let (k, Some(turns)) = (l.init.len(), s.outs.last()) else { continue };
+                    let arrays = s.outs.iter().skip(k).zip(&l.outs).zip(l.body.results.iter().skip(k));
+                    self.collected.extend(arrays.filter(|((_, o), _)| **o == Out::Collect).map(|((v, _), r)| (*v, (*r, *turns))));
+                }
+                _ => {}
+            }
+            s.op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.learn(b)));
+        }
+    }
+
+    /// An extent of a stack.
+    fn of_stack(&self, v: Var, axis: u32) -> Option<usize> {
+        let (first, n) = self.stacks.get(&v)?;
+        if axis == 0 { Some(*n).filter(|n| *n <= SMALL) } else { self.of_stack((*first)?, axis - 1) }
+    }
+
+    /// An extent behind the first, and how often the loop turned that collected the array.
+    fn found(&self, v: Var, axis: u32) -> Option<(usize, Var)> {
+        let (mut v, mut axis) = (v, axis);
+        while let Some((w, k)) = self.like.get(&v).map(|w| (*w, 0)).or_else(|| self.sums.get(&v).map(|w| (*w, 1))) {
+            (v, axis) = (w, axis + k);
+        }
+        let (row, turns) = self.collected.get(&v)?;
+        Some((self.of_stack(*row, axis.checked_sub(1)?)?, *turns))
+    }
+
+    fn block(&self, f: &mut Function, b: &mut Block) -> bool {
+        let mut changed = false;
+        for mut s in std::mem::take(&mut b.stmts) {
+            for b in s.op.blocks_mut() {
+                changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(f, b));
+            }
+            if let Op::Dim(a, axis) = s.op
+                && let Some((n, turns)) = self.found(a, axis)
+            {
+                turns_at_all(f, turns, &s, &mut b.stmts);
+                s.op = Op::Lit(Lit::I64(n as i64));
+                changed = true;
+            }
+            b.stmts.push(s);
+        }
+        changed
+    }
+}
+
+fn turns_at_all(f: &mut Function, turns: Var, s: &Stmt, out: &mut Vec<Stmt>) {
+    let mut push = |op: Op, ty: Ty| {
+        let v = f.fresh(ty, false);
+        out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: s.span });
+        v
+    };
+    let zero = push(Op::Lit(Lit::I64(0)), Ty::I64);
+    let some = push(Op::Cmp(Cmp::Gt, turns, zero), Ty::Bool);
+    let text = push(Op::Lit(Lit::Str("rows of a loop that does not turn".into())), Ty::Str);
+    out.push(Stmt { outs: Vec::new(), lin_outs: Vec::new(), op: Op::Prim(Prim::Assert, vec![some, text]), span: s.span });
+}
