@@ -194,6 +194,11 @@ fn round(f: &mut Function, arrays: Arrays) {
     adl_ad::dce::remove_dead(f);
 }
 
+/// A literal of a type of real numbers.
+fn real(ty: &adl_ir::Ty, x: f64) -> adl_ir::Lit {
+    if *ty == adl_ir::Ty::F32 { adl_ir::Lit::F32(x as f32) } else { adl_ir::Lit::F64(x) }
+}
+
 fn check(p: &Program, f: &Function) {
     if cfg!(debug_assertions) {
         if let Err(faults) = adl_ir::verify::verify(p, f) {

@@ -1,8 +1,8 @@
 //! Branches that give small arrays, loops that carry them, loops of few turns.
 
 use super::matrices::Size;
-use super::{Layer, MOST, Scalars, Sums};
-use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use super::{Begin, Layer, MOST, Scalars, Sums};
+use adl_ir::{Block, Lit, Loop, Op, Out, Stmt, Turns, Var};
 use adl_prim::Bin;
 use std::collections::HashSet;
 
@@ -80,7 +80,8 @@ impl Scalars<'_> {
         for (k, v) in vars.iter().enumerate() {
             match sizes.get(k).copied().flatten() {
                 Some(n) => {
-                    let elems: Vec<Var> = (0..n.len).map(|_| self.f.fresh(Ty::F64, false)).collect();
+                    let ty = self.f.ty(*v).scalar().clone();
+                    let elems: Vec<Var> = (0..n.len).map(|_| self.f.fresh(ty.clone(), false)).collect();
                     all.extend(&elems);
                     arrays.push((*v, n, elems));
                 }
@@ -146,7 +147,7 @@ impl Scalars<'_> {
         for k in 0..l.init.len() {
             let absent = self.find(|known| known.zeros.get(&l.init[k]).copied()).is_some() && !self.asked.contains(&outs[k]);
             let Some(size) = Some(l.body.params[1 + k]).filter(|_| absent).and_then(|p| self.added_to(&l.body, p)) else { continue };
-            let nothing = self.one(Op::Lit(Lit::F64(-0.0)), Ty::F64, like, out);
+            let nothing = self.real(-0.0, l.init[k], like, out);
             let v = self.f.fresh(self.f.ty(l.init[k]).clone(), false);
             self.bind_sized(v, size, vec![nothing; size.len], like, out);
             l.init[k] = v;
@@ -250,8 +251,8 @@ impl Scalars<'_> {
         let k = l.init.len();
         let mut outs = l.outs.iter().zip(&l.body.results[k..]);
         let simple = outs.all(|(o, r)| match o {
-            Out::Collect => self.f.ty(*r).is_flat() && self.f.ty(*r).rank() == 0,
-            Out::Sum => *self.f.ty(*r) == Ty::F64,
+            Out::Collect => self.f.ty(*r).is_flat() && self.f.ty(*r).rank() == 0 || self.begin == Begin::Zeros && self.is_vector(*r),
+            Out::Sum => self.is_number(*r),
             Out::Boxed => false,
         });
         let plain = l.body.stmts.iter().all(|s| s.op.blocks().is_empty() && !matches!(s.op, Op::Call { .. }));
@@ -300,8 +301,8 @@ impl Scalars<'_> {
     fn output(&mut self, v: Var, o: Out, made: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
         match o {
             Out::Sum => {
-                let zero = self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, like, out);
-                let sum = made.into_iter().fold(zero, |sum, x| self.one(Op::Bin(Bin::Add, sum, x), Ty::F64, like, out));
+                let zero = self.real(0.0, v, like, out);
+                let sum = made.into_iter().fold(zero, |sum, x| self.like(Op::Bin(Bin::Add, sum, x), x, like, out));
                 self.note(|l| _ = l.names.insert(v, sum));
             }
             Out::Collect | Out::Boxed => self.stmts(vec![Stmt { op: Op::Stack { elems: made, shape: None }, outs: vec![v], lin_outs: Vec::new(), span: like.span }], out),

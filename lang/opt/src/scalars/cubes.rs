@@ -3,14 +3,14 @@
 
 use super::matrices::Size;
 use super::{Layer, MOST, Scalars, Sums};
-use adl_ir::{Block, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
 
 /// Elements of lists of Ints that are shapes of such arrays.
 const AXES: usize = 3;
 
 impl Scalars<'_> {
     pub(super) fn is_cube(&self, v: Var) -> bool {
-        matches!(self.f.ty(v), Ty::Array(e, 3) if **e == Ty::F64) && !self.f.linear(v)
+        matches!(self.f.ty(v), Ty::Array(e, 3) if self.is_float(e)) && !self.f.linear(v)
     }
 
     /// The rows and columns of the matrices that an array consists of.
@@ -105,7 +105,7 @@ impl Scalars<'_> {
         let mut elems = Vec::with_capacity(rows * columns);
         for k in 0..rows * columns {
             let [r, c] = [k / columns, k % columns].map(|n| self.int(n as i64, like, out));
-            elems.push(self.one(Op::Index { a, at: vec![i, r, c], shape: None }, Ty::F64, like, out));
+            elems.push(self.like(Op::Index { a, at: vec![i, r, c], shape: None }, a, like, out));
         }
         Some((columns, elems))
     }
@@ -159,10 +159,5 @@ impl Scalars<'_> {
         all.push(self.f.fresh(Ty::I64, false));
         let l = Loop { turns: Turns::For(n), reverse: false, init: x.neutral.clone(), lin_init: Vec::new(), xs: x.arrays.clone(), lin_xs: Vec::new(), outs, lin_outs: Vec::new(), body };
         Stmt { op: Op::Loop(Box::new(l)), outs: all, lin_outs: Vec::new(), span: s.span }
-    }
-
-    /// A literal 0, for sums that begin with it.
-    pub(super) fn nought(&mut self, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, like, out)
     }
 }

@@ -1,7 +1,7 @@
 //! Operations on small arrays as operations on their elements.
 
 use super::{Elem, MOST, Scalars, Sums};
-use adl_ir::{Cmp, Lit, Op, Stmt, Ty, Var};
+use adl_ir::{Cmp, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 
 /// Numbers that are added side by side: as `interp::ops::kernels` does it.
@@ -100,7 +100,7 @@ impl Scalars<'_> {
             Op::Dot(a, b) if self.is_vector(*a) && self.is_vector(*b) => {
                 let n = self.len(*a).filter(|n| self.len(*b) == Some(*n))?;
                 let (x, y) = (self.elements(*a, n, s, out), self.elements(*b, n, s, out));
-                let products: Vec<Var> = x.into_iter().zip(y).map(|(x, y)| self.one(Op::Bin(Bin::Mul, x, y), Ty::F64, s, out)).collect();
+                let products: Vec<Var> = x.into_iter().zip(y).map(|(x, y)| self.like(Op::Bin(Bin::Mul, x, y), x, s, out)).collect();
                 Some(self.added(&products, s, out))
             }
             Op::Sum { a, .. } | Op::Total { a, .. } if self.sums == Sums::Written && self.is_vector(*a) => {
@@ -115,7 +115,7 @@ impl Scalars<'_> {
     /// The sum of numbers from 0 on: lanes side by side, then the lanes by halves, then the rest.
     pub(super) fn added(&mut self, x: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
         let (whole, rest) = x.split_at(x.len() / LANES * LANES);
-        let mut sum = |p: Var, q: Var| self.one(Op::Bin(Bin::Add, p, q), Ty::F64, s, out);
+        let mut sum = |p: Var, q: Var| self.like(Op::Bin(Bin::Add, p, q), p, s, out);
         let mut total = None;
         if !whole.is_empty() {
             let mut lanes = whole[..LANES].to_vec();
@@ -133,8 +133,8 @@ impl Scalars<'_> {
             (None, None) => x[0],
         };
         // What begins with 0 is never -0.
-        let zero = self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, s, out);
-        self.one(Op::Bin(Bin::Add, zero, total), Ty::F64, s, out)
+        let zero = self.real(0.0, total, s, out);
+        self.like(Op::Bin(Bin::Add, zero, total), total, s, out)
     }
 
     /// The elements that elementwise arithmetic makes.
@@ -144,7 +144,7 @@ impl Scalars<'_> {
         for k in 0..n {
             let mut op = s.op.clone();
             op.map_operands(&mut |v| if self.is_vector(v) { self.element(v, k, s, out) } else { v });
-            made.push(self.one(op, Ty::F64, s, out));
+            made.push(self.like(op, s.outs[0], s, out));
         }
         Some(made)
     }
@@ -154,8 +154,7 @@ impl Scalars<'_> {
         let Op::Index { a, at, .. } = &s.op else { return None };
         let (n, [i]) = (self.identity(*a)?, &at[..]) else { return None };
         let i = usize::try_from(self.literal(*i)?).ok().filter(|i| *i < n)?;
-        let zero = self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, s, out);
-        let one = self.one(Op::Lit(Lit::F64(1.0)), Ty::F64, s, out);
+        let [zero, one] = [0.0, 1.0].map(|x| self.real(x, s.outs[0], s, out));
         Some((0..n).map(|k| if k == i { one } else { zero }).collect())
     }
 
@@ -171,7 +170,7 @@ impl Scalars<'_> {
         let element = |(k, x): (usize, Var)| {
             let k = self.int(k as i64, s, out);
             let here = self.one(Op::Cmp(Cmp::Eq, at, k), Ty::Bool, s, out);
-            self.one(Op::Select(here, *v, x), Ty::F64, s, out)
+            self.like(Op::Select(here, *v, x), x, s, out)
         };
         Some(old.into_iter().enumerate().map(element).collect())
     }
@@ -193,11 +192,11 @@ impl Scalars<'_> {
         if at + count > n || !absent && !self.are_numbers(acc, n) {
             return None;
         }
-        let mut elems = if absent { vec![self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, s, out); n] } else { self.elements(acc, n, s, out) };
+        let mut elems = if absent { vec![self.real(0.0, acc, s, out); n] } else { self.elements(acc, n, s, out) };
         for k in 0..count {
             let x = if self.is_number(v) { v } else { self.element(v, k, s, out) };
             let set = matches!(s.op, Op::IndexSet { .. });
-            elems[at + k] = if set { x } else { self.one(Op::Bin(Bin::Add, elems[at + k], x), Ty::F64, s, out) };
+            elems[at + k] = if set { x } else { self.like(Op::Bin(Bin::Add, elems[at + k], x), x, s, out) };
         }
         Some(elems)
     }

@@ -4,7 +4,7 @@
 //! Where something asks for the matrix it is put together, as it is with vectors. Done when nothing will be differentiated any more.
 
 use super::{Elem, MOST, Scalars, Sums};
-use adl_ir::{Lit, Op, Stmt, Ty, Var};
+use adl_ir::{Op, Stmt, Var};
 use adl_prim::{Bin, Prim};
 
 /// How large a small array is.
@@ -75,7 +75,7 @@ impl Scalars<'_> {
         if size.columns == 0 {
             return self.bind(a, elems, like, out);
         }
-        let rows: Vec<Var> = elems.chunks(size.columns).map(|row| self.one(Op::Stack { elems: row.to_vec(), shape: None }, Ty::F64.array(1), like, out)).collect();
+        let rows: Vec<Var> = elems.chunks(size.columns).map(|row| self.one(Op::Stack { elems: row.to_vec(), shape: None }, self.f.ty(row[0]).array(1), like, out)).collect();
         for (v, row) in rows.iter().zip(elems.chunks(size.columns)) {
             self.consists(*v, row.iter().map(|x| Elem::Is(*x)).collect());
         }
@@ -161,16 +161,16 @@ impl Scalars<'_> {
 
     /// The sum of products of numbers side by side.
     fn inner_product(&mut self, x: &[Var], y: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        let products: Vec<Var> = x.iter().zip(y).map(|(x, y)| self.one(Op::Bin(Bin::Mul, *x, *y), Ty::F64, s, out)).collect();
+        let products: Vec<Var> = x.iter().zip(y).map(|(x, y)| self.like(Op::Bin(Bin::Mul, *x, *y), *x, s, out)).collect();
         self.added(&products, s, out)
     }
 
     /// The sum of products of numbers, one after the other.
     fn sum_in_order(&mut self, x: &[Var], y: &[Var], s: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        let zero = self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, s, out);
+        let zero = self.real(0.0, s.outs[0], s, out);
         x.iter().zip(y).fold(zero, |sum, (x, y)| {
-            let xy = self.one(Op::Bin(Bin::Mul, *x, *y), Ty::F64, s, out);
-            self.one(Op::Bin(Bin::Add, sum, xy), Ty::F64, s, out)
+            let xy = self.like(Op::Bin(Bin::Mul, *x, *y), *x, s, out);
+            self.like(Op::Bin(Bin::Add, sum, xy), xy, s, out)
         })
     }
 
@@ -184,7 +184,7 @@ impl Scalars<'_> {
                 }
                 let (x, y) = (self.elements(*a, n, s, out), self.elements(*b, m, s, out));
                 let pairs = x.iter().flat_map(|x| y.iter().map(move |y| (*x, *y)));
-                Some((m, pairs.map(|(x, y)| self.one(Op::Bin(Bin::Mul, x, y), Ty::F64, s, out)).collect()))
+                Some((m, pairs.map(|(x, y)| self.like(Op::Bin(Bin::Mul, x, y), x, s, out)).collect()))
             }
             Op::MatMul(a, b) => {
                 let (left, right) = (self.size(*a)?, self.size(*b)?);
@@ -216,6 +216,7 @@ impl Scalars<'_> {
                 Some((g.rows(), (0..g.columns).flat_map(|j| (0..g.rows()).map(move |i| (i, j))).map(|(i, j)| g.at(i, j)).collect()))
             }
             Op::Un(..) | Op::Bin(..) => self.elementwise(s, out),
+            Op::Convert(..) if self.is_matrix(s.outs[0]) => self.elementwise(s, out),
             Op::Replicate { n, a } if self.is_vector(*a) => {
                 let (n, m) = (super::small(self.literal(*n)?)?, self.len(*a)?);
                 if n * m > MOST {
@@ -234,15 +235,15 @@ impl Scalars<'_> {
 
     /// The sum of a column, whose numbers are added one after the other.
     fn column_sum(&mut self, g: &Grid, j: usize, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
-        let zero = self.nought(s, out);
-        (0..g.rows()).fold(zero, |sum, i| self.one(Op::Bin(Bin::Add, sum, g.at(i, j)), Ty::F64, s, out))
+        let zero = self.real(0.0, s.outs[0], s, out);
+        (0..g.rows()).fold(zero, |sum, i| self.like(Op::Bin(Bin::Add, sum, g.at(i, j)), sum, s, out))
     }
 
     /// Notes what an identity matrix consists of.
     fn identity_of(&mut self, v: Var, args: &[Var], s: &Stmt, out: &mut Vec<Stmt>) {
         let n = args.first().and_then(|n| self.literal(*n)).and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(&(n * n)));
         let Some(n) = n else { return };
-        let [zero, one] = [0.0, 1.0].map(|x| self.one(Op::Lit(Lit::F64(x)), Ty::F64, s, out));
+        let [zero, one] = [0.0, 1.0].map(|x| self.real(x, v, s, out));
         let elems = (0..n * n).map(|k| if k % (n + 1) == 0 { one } else { zero }).collect();
         self.note(|l| _ = l.grids.insert(v, Grid { columns: n, elems }));
     }
@@ -260,7 +261,7 @@ impl Scalars<'_> {
         let mut elems = Vec::with_capacity(rows * columns);
         for k in 0..rows * columns {
             let at = [k / columns, k % columns].map(|i| self.int(i as i64, like, out)).to_vec();
-            elems.push(self.one(Op::Index { a, at, shape: None }, Ty::F64, like, out));
+            elems.push(self.like(Op::Index { a, at, shape: None }, a, like, out));
         }
         self.note(|l| _ = l.grids.insert(a, Grid { columns, elems }));
     }
@@ -291,7 +292,7 @@ impl Scalars<'_> {
             op
         };
         let ops: Vec<Op> = (0..len).map(each).collect();
-        Some((columns, ops.into_iter().map(|op| self.one(op, Ty::F64, s, out)).collect()))
+        Some((columns, ops.into_iter().map(|op| self.like(op, s.outs[0], s, out)).collect()))
     }
 
     /// An extent of a small matrix.

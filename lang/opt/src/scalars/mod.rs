@@ -204,15 +204,32 @@ impl Scalars<'_> {
 
     /// A vector of Floats that is not linear.
     fn is_vector(&self, v: Var) -> bool {
-        matches!(self.f.ty(v), Ty::Array(e, 1) if **e == Ty::F64) && !self.f.linear(v)
+        matches!(self.f.ty(v), Ty::Array(e, 1) if self.is_float(e)) && !self.f.linear(v)
     }
 
     fn is_matrix(&self, v: Var) -> bool {
-        matches!(self.f.ty(v), Ty::Array(e, 2) if **e == Ty::F64) && !self.f.linear(v)
+        matches!(self.f.ty(v), Ty::Array(e, 2) if self.is_float(e)) && !self.f.linear(v)
     }
 
     fn is_number(&self, v: Var) -> bool {
-        *self.f.ty(v) == Ty::F64 && !self.f.linear(v)
+        self.is_float(self.f.ty(v)) && !self.f.linear(v)
+    }
+
+    /// Floats of half the size are a device's: there the order of sums is nobody's.
+    fn is_float(&self, t: &Ty) -> bool {
+        *t == Ty::F64 || *t == Ty::F32 && self.begin == Begin::Zeros
+    }
+
+    /// The result of a new statement, a number as those of an array, or another number.
+    fn like(&mut self, op: Op, of: Var, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let ty = self.f.ty(of).scalar().clone();
+        self.one(op, ty, s, out)
+    }
+
+    /// A literal of the same kind.
+    fn real(&mut self, x: f64, of: Var, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let lit = crate::real(self.f.ty(of).scalar(), x);
+        self.like(Op::Lit(lit), of, s, out)
     }
 
     /// The result of a new statement.
@@ -261,7 +278,7 @@ impl Scalars<'_> {
                     Some((m, i)) => Op::Index { a: m, at: vec![i, at], shape: None },
                     None => Op::Index { a, at: vec![at], shape: None },
                 };
-                let v = self.one(op, Ty::F64, like, out);
+                let v = self.like(op, a, like, out);
                 self.note(|l| _ = l.read.insert((a, k), v));
                 v
             }

@@ -132,10 +132,10 @@ impl Scalars<'_> {
         let mut l = l.clone();
         for (v, size) in l.init.iter_mut().zip(sizes) {
             let Some(size) = size else { continue };
-            let zero = self.one(Op::Lit(Lit::F64(0.0)), Ty::F64, s, out);
+            let zero = self.real(0.0, *v, s, out);
             let mut elems = vec![zero; if size.columns() > 0 { size.columns() } else { size.len }];
             if size.columns() > 0 {
-                let row = self.stack_of(elems, Ty::F64.array(1), s, out);
+                let row = self.stack_of(elems, self.f.ty(zero).array(1), s, out);
                 elems = vec![row; size.len / size.columns()];
             }
             *v = self.stack_of(elems, self.f.ty(*v).clone(), s, out);

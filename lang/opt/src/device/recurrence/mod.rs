@@ -25,13 +25,13 @@ use crate::fuse::is_thread;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
-use read::{Coef, Turn, literal, read};
+use read::{Coef, Turn, read};
 use systems::{System, systems};
 use write::Writer;
 use std::collections::{HashMap, HashSet};
 
 /// Numbers that a scan's operator accumulates, at most: a device has them for each of a workgroup's threads.
-const NUMBERS: usize = 20;
+const NUMBERS: usize = 50;
 
 /// Whether all turns of a loop can be done at once: it carries numbers of which turns make affine functions, and arrays to which they add something.
 #[must_use]
@@ -134,7 +134,7 @@ impl Rewriting<'_, '_> {
     }
 
     fn number(&mut self, x: f64) -> Var {
-        self.push(Op::Lit(literal(&self.ty, x)), self.ty.clone())
+        self.push(Op::Lit(crate::real(&self.ty, x)), self.ty.clone())
     }
 
     /// An array in the order of the turns, from one in the order of indices, or the other way.

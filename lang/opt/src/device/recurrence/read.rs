@@ -1,7 +1,7 @@
 //! What a turn of a loop makes of the numbers that it carries: affine functions, or something else.
 
 use crate::fuse::reads_of;
-use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
 use std::collections::HashMap;
@@ -187,7 +187,7 @@ impl Reader<'_> {
             Coef::Zero => 0.0,
             Coef::One => 1.0,
         };
-        self.op(Op::Lit(literal(&self.ty, one)), at)
+        self.op(Op::Lit(crate::real(&self.ty, one)), at)
     }
 
     fn op(&mut self, op: Op, at: Span) -> Var {
@@ -196,9 +196,4 @@ impl Reader<'_> {
         self.turn.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: at });
         v
     }
-}
-
-/// A literal of a type of real numbers.
-pub(super) fn literal(ty: &Ty, x: f64) -> Lit {
-    if *ty == Ty::F32 { Lit::F32(x as f32) } else { Lit::F64(x) }
 }

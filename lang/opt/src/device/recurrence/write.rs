@@ -1,6 +1,6 @@
 //! Arithmetic on factors, as statements.
 
-use super::read::{Coef, literal};
+use super::read::Coef;
 use adl_ir::{Cmp, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
@@ -23,7 +23,7 @@ impl Writer<'_> {
     pub fn var(&mut self, c: Coef) -> Var {
         match c {
             Coef::Is(v) => v,
-            c => self.op(Op::Lit(literal(self.ty, f64::from(u8::from(c == Coef::One)))), self.ty.clone()),
+            c => self.op(Op::Lit(crate::real(self.ty, f64::from(u8::from(c == Coef::One)))), self.ty.clone()),
         }
     }
 
@@ -63,7 +63,7 @@ impl Writer<'_> {
 
     /// Asserts that a number is finite.
     pub fn finite(&mut self, v: Var) {
-        let largest = literal(self.ty, if *self.ty == Ty::F32 { f64::from(f32::MAX) } else { f64::MAX });
+        let largest = crate::real(self.ty, if *self.ty == Ty::F32 { f64::from(f32::MAX) } else { f64::MAX });
         let size = self.op(Op::Un(Un::Abs, v), self.ty.clone());
         let largest = self.op(Op::Lit(largest), self.ty.clone());
         let fine = self.op(Op::Cmp(Cmp::Le, size, largest), Ty::Bool);
