@@ -15,7 +15,7 @@ impl Scalars<'_> {
 
     /// The rows and columns of the matrices that an array consists of.
     fn cube(&self, a: Var) -> Option<(usize, usize)> {
-        self.cube_size(a).filter(|(n, m)| n * m <= MOST && !self.given_away.contains(&a))
+        self.cube_size(a).filter(|(n, m)| n * m <= self.most && !self.given_away.contains(&a))
     }
 
     /// The same of an array that may change in place, too, which leaves its size as it is.

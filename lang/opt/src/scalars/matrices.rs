@@ -3,7 +3,7 @@
 //!
 //! Where something asks for the matrix it is put together, as it is with vectors. Done when nothing will be differentiated any more.
 
-use super::{Elem, MOST, Scalars, Sums};
+use super::{Elem, Scalars, Sums};
 use adl_ir::{Op, Stmt, Var};
 use adl_prim::{Bin, Prim};
 
@@ -152,7 +152,7 @@ impl Scalars<'_> {
     /// Notes what a matrix of small vectors consists of.
     fn stacked(&mut self, v: Var, rows: &[Var], s: &Stmt, out: &mut Vec<Stmt>) {
         let Some(columns) = rows.first().filter(|r| self.is_vector(**r)).and_then(|r| self.len(*r)) else { return };
-        if columns * rows.len() > MOST || rows.iter().any(|r| self.len(*r) != Some(columns)) {
+        if columns * rows.len() > self.most || rows.iter().any(|r| self.len(*r) != Some(columns)) {
             return;
         }
         let elems = rows.iter().flat_map(|r| self.elements(*r, columns, s, out)).collect();
@@ -179,7 +179,7 @@ impl Scalars<'_> {
         match &s.op {
             Op::Outer(a, b) if self.is_vector(*a) && self.is_vector(*b) => {
                 let (n, m) = (self.len(*a)?, self.len(*b)?);
-                if n * m > MOST {
+                if n * m > self.most {
                     return None;
                 }
                 let (x, y) = (self.elements(*a, n, s, out), self.elements(*b, m, s, out));
@@ -190,7 +190,7 @@ impl Scalars<'_> {
                 let (left, right) = (self.size(*a)?, self.size(*b)?);
                 let inner = if left.columns > 0 { left.columns } else { left.len };
                 let columns = right.columns.max(1);
-                if right.len != inner * columns || left.columns + right.columns == 0 || left.len / inner * columns > MOST {
+                if right.len != inner * columns || left.columns + right.columns == 0 || left.len / inner * columns > self.most {
                     return None;
                 }
                 let (x, y) = (self.numbers_of(*a, left, s, out), self.numbers_of(*b, right, s, out));
@@ -219,7 +219,7 @@ impl Scalars<'_> {
             Op::Convert(..) if self.is_matrix(s.outs[0]) => self.elementwise(s, out),
             Op::Replicate { n, a } if self.is_vector(*a) => {
                 let (n, m) = (super::small(self.literal(*n)?)?, self.len(*a)?);
-                if n * m > MOST {
+                if n * m > self.most {
                     return None;
                 }
                 let row = self.elements(*a, m, s, out);
@@ -241,7 +241,7 @@ impl Scalars<'_> {
 
     /// Notes what an identity matrix consists of.
     fn identity_of(&mut self, v: Var, args: &[Var], s: &Stmt, out: &mut Vec<Stmt>) {
-        let n = args.first().and_then(|n| self.literal(*n)).and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(&(n * n)));
+        let n = args.first().and_then(|n| self.literal(*n)).and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=self.most).contains(&(n * n)));
         let Some(n) = n else { return };
         let [zero, one] = [0.0, 1.0].map(|x| self.real(x, v, s, out));
         let elems = (0..n * n).map(|k| if k % (n + 1) == 0 { one } else { zero }).collect();
@@ -257,7 +257,7 @@ impl Scalars<'_> {
             return self.note(|l| _ = l.grids.insert(a, Grid { columns, elems }));
         }
         let known = |t: &Self| Some((t.find(|l| l.tall.get(&a).copied())?, t.find(|l| l.wide.get(&a).copied())?));
-        let Some((rows, columns)) = known(self).filter(|(n, m)| n * m <= MOST) else { return };
+        let Some((rows, columns)) = known(self).filter(|(n, m)| n * m <= self.most) else { return };
         let mut elems = Vec::with_capacity(rows * columns);
         for k in 0..rows * columns {
             let at = [k / columns, k % columns].map(|i| self.int(i as i64, like, out)).to_vec();

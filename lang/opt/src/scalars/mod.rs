@@ -24,9 +24,13 @@ use std::collections::{HashMap, HashSet};
 
 /// Elements of an array that is small.
 const MOST: usize = 16;
+/// Elements of a small matrix for a device, which has no other way for operators on matrices.
+const MOST_THERE: usize = 25;
 
 /// Statements that a function may gain.
 const GROWTH: usize = 1024;
+/// The same for a device.
+const GROWTH_THERE: usize = 8192;
 
 /// What becomes of sums of small arrays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +66,8 @@ fn apart(f: &mut Function, sums: Sums, begin: Begin) -> bool {
     changing(&body, &mut given_away);
     let mut asked = HashSet::new();
     reads(&body, &mut asked);
-    let mut s = Scalars { f, sums, begin, given_away, asked, layers: vec![Layer::default()], left: GROWTH, guesses: 0, changed: false };
+    let (most, left) = if begin == Begin::Zeros { (MOST_THERE, GROWTH_THERE) } else { (MOST, GROWTH) };
+    let mut s = Scalars { f, sums, begin, most, given_away, asked, layers: vec![Layer::default()], left, guesses: 0, changed: false };
     s.block(&mut body);
     let changed = s.changed;
     f.body = body;
@@ -165,6 +170,8 @@ struct Scalars<'a> {
     f: &'a mut Function,
     sums: Sums,
     begin: Begin,
+    /// Elements of a small matrix.
+    most: usize,
     /// Arrays that may change in place.
     given_away: HashSet<Var>,
     /// Variables that something reads.

@@ -70,7 +70,7 @@ impl Scalars<'_> {
         let Turns::For(n) = l.turns else { return false };
         let linear = !(s.lin_outs.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.body.lin_params.is_empty());
         let suits = self.sums == Sums::Written && l.reverse && !linear && l.outs.iter().all(|o| *o == Out::Collect) && l.init.iter().any(|v| self.is_absent(*v));
-        if !suits || self.guesses > 0 || size(&l.body) > LONGEST || self.left < 8 * MOST + 3 * LONGEST {
+        if !suits || self.guesses > 0 || self.begin == Begin::Turn && size(&l.body) > LONGEST || self.left < 8 * MOST + 3 * LONGEST {
             return false;
         }
         let (left, changed) = (self.left, self.changed);

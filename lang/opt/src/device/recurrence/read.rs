@@ -7,7 +7,7 @@ use adl_syntax::span::Span;
 use std::collections::HashMap;
 
 /// Statements of a body that is looked at.
-const STATEMENTS: usize = 256;
+const STATEMENTS: usize = 1024;
 
 /// A factor of what is carried, or what stands beside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
