@@ -248,7 +248,8 @@ def tuples():
         return x[: len(x) // 2], x[len(x) // 2 :]
 
     def matrices(k):
-        return lambda x: (x[: len(x) // (k * k) * k * k].reshape(-1, k, k),)
+        # Products of matrices of ones grow by k each.
+        return lambda x: (x[: len(x) // (k * k) * k * k].reshape(-1, k, k) / k,)
 
     def product(a, b):
         return (a[0] @ b[0],)

@@ -16,6 +16,9 @@ const TILE: usize = 64;
 /// Depth of the strips.
 const DEPTH: usize = 16;
 
+/// Terms of a product on a software device: its kernels end loops after 65,535 turns, of all loops together.
+const LONGEST: usize = 12_000;
+
 /// Matrix·matrix, matrix·vector or vector·matrix; axes of `b` after the second stand for columns.
 pub fn matmul(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
     let (n, k) = if a.shape.len() == 1 { (1, a.shape[0]) } else { (a.shape[0], a.len() / a.shape[0].max(1)) };
@@ -65,6 +68,9 @@ fn tiles(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3], shape: Vec<usiz
     let (ty, out) = (wgsl(a.scalar), gpu.empty(a.scalar, shape)?);
     if out.is_empty() {
         return Ok(out);
+    }
+    if gpu.caps.software && k > LONGEST {
+        return not_here("products of so many terms on a device that leaves loops");
     }
     let (program, function) = Default::default();
     let mut e = Emit::new(gpu, &program, &function, &|_| None);

@@ -107,7 +107,12 @@ impl Prepared for Function {
             }
             Ok(outs)
         };
-        run().map_err(refusal)
+        let out = run();
+        if out.is_err() && self.gpu.is_doubtful() {
+            // What failed in kernels of a call that was given up is nobody else's.
+            drop(self.gpu.wait());
+        }
+        out.map_err(refusal)
     }
 }
 

@@ -203,8 +203,9 @@ impl Bench {
         let n = numbers / o.width;
         let (single, ty) = (self.ty == "F32", self.ty);
         let bins = if let Construct::Histogram(bins) = construct { bins } else { 1 };
-        // Near 1, so that products stay numbers.
-        let x = self.value(&format!("map (fun v -> {}(0.99 + 0.02 * v)) (random.uniform (random.key 7) [{}])", if single { "to_f32 " } else { "" }, n * o.width))?;
+        // Near 1, so that products stay numbers; those of matrices of ones grow by their side each.
+        let side = if o.name.contains("matrices") { (o.width as f64).sqrt() } else { 1.0 };
+        let x = self.value(&format!("map (fun v -> {}((0.99 + 0.02 * v) / {side:?})) (random.uniform (random.key 7) [{}])", if single { "to_f32 " } else { "" }, n * o.width))?;
         self.value(&format!("let keys = random.int (random.key 8) 0 {bins} [{n}]"))?;
         let body = if single { of_f32(&construct.function(o)) } else { construct.function(o) };
         let (f, g) = (self.value(&format!("fun (x : [n]{ty}) -> {body}"))?, self.value(&format!("grad (fun (x : [n]{ty}) -> {body})"))?);

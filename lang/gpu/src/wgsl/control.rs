@@ -264,7 +264,8 @@ impl Emit<'_> {
         }
         let i = self.name("j");
         let n = first.dims()[0].clone();
-        self.open(&format!("for (var {i} = 0u; {i} < {n}; {i}++)"));
+        self.line(&format!("var {i} = 0u;"));
+        self.open(&format!("for (; {i} < {n}; {i}++)"));
         let (accs, elems) = s.op.params.split_at(vars.len().min(s.op.params.len()));
         for (p, (k, n)) in accs.iter().zip(&vars) {
             self.bind_number(*p, *k, n);
@@ -276,6 +277,7 @@ impl Emit<'_> {
         self.stmts(&s.op)?;
         self.arm_results(&s.op, &vars)?;
         self.close();
+        self.ended(&format!("{i} < {n}"));
         outs.iter().zip(vars).for_each(|(o, (s, n))| self.bind(*o, Place::Number(s, n)));
         Ok(())
     }

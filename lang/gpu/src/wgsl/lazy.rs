@@ -248,15 +248,23 @@ impl Emit<'_> {
         Ok(found)
     }
 
-    /// Loops over all indices of an array: their names. Each is to be closed.
+    /// Loops over all indices of an array: their names. Whoever opens them closes them.
     pub(crate) fn indices(&mut self, dims: &[String]) -> Vec<String> {
         let mut at = Vec::new();
         for d in dims {
             let i = self.name("j");
-            self.open(&format!("for (var {i} = 0u; {i} < {d}; {i}++)"));
+            self.line(&format!("var {i} = 0u;"));
+            self.open(&format!("for (; {i} < {d}; {i}++)"));
             at.push(i);
         }
         at
+    }
+
+    fn close_indices(&mut self, at: &[String], dims: &[String]) {
+        for (i, d) in at.iter().zip(dims).rev() {
+            self.close();
+            self.ended(&format!("{i} < {d}"));
+        }
     }
 
     /// Memory of these extents, for each thread its own.
@@ -304,7 +312,7 @@ impl Emit<'_> {
         let x = self.at(e, &at)?;
         let place = at.iter().fold(to.clone(), |w, i| self.row(&w, i));
         self.line(&format!("a{}[{}] = {};", place.array, place.base, packed(to.scalar, &x)));
-        at.iter().for_each(|_| self.close());
+        self.close_indices(&at, &dims);
         Ok(())
     }
 
@@ -349,7 +357,7 @@ impl Emit<'_> {
         }
         let next = self.bin(Bin::Add, a.scalar(), &sum, &x)?;
         self.line(&format!("{sum} = {next};"));
-        at.iter().for_each(|_| self.close());
+        self.close_indices(&at, &dims);
         Ok((a.scalar(), sum))
     }
 
@@ -362,11 +370,12 @@ impl Emit<'_> {
         self.line(&format!("if {n} == 0u {{ fault({check}); }}"));
         self.line(&format!("var {best}: {};", super::wgsl(s)));
         self.line(&format!("var {place} = 0u;"));
-        let at = self.indices(&[n]);
+        let dims = [n];
+        let at = self.indices(&dims);
         let x = self.at(a, &at)?;
         let better = compare(if least { Cmp::Lt } else { Cmp::Gt }, s, &x, &best);
         self.line(&format!("if {0} == 0u || (!{1} && ({2} || {better})) {{ {best} = {x}; {place} = {0}; }}", at[0], is_nan(s, &best), is_nan(s, &x)));
-        self.close();
+        self.close_indices(&at, &dims);
         Ok((best, place))
     }
 }
