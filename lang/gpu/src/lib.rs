@@ -7,7 +7,7 @@
 //! - [`array`](mod@array): arrays of the device. `math`: our functions on f64, f32 and Ints, in WGSL (`math/*.wgsl`, where bounds of errors stand).
 //! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
-//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR),
+//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `lookback`: scans in one pass; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR),
 //!   [`index`](mod@index) and `bins` (histograms, scatter; `picks`: those of least and greatest numbers), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices), [`mod@contract`],
 //!   [`find`] (positions), [`draw`] (random numbers), `rows` (what all turns of a loop do at once), `lone` (one thread).
 //! - `tape`: kernels as they were started once, to be started again.
@@ -26,8 +26,8 @@
 //! - A device that is lost, and memory that is full, are errors in words; the caller goes on without, or opens another.
 //! - A vector that is larger than a kernel may see goes in parts where each element belongs to one turn (pointwise operations, maps, reductions, scans); rows
 //!   are gathered from its parts in turn; where else elements are read or written at any place (scatter, sorts, products) it is [`Error::NotHere`].
-//! - Scans go over their input twice (reduce, then scan). Looking back at neighbours' tiles would go once, but adapters do not promise that all workgroups get on,
-//!   and sums of floats would have to wait for all tiles before them to keep their grouping.
+//! - Large scans read their input once where the driver lets workgroups get on that have begun (`lookback`: NVIDIA and AMD on Vulkan), else twice. Both group alike. Who waits in
+//!   vain for another workgroup has the scan done again, on the device, and scans read twice from then on: nothing depends on waiting but time.
 //!
 //! What is *not* here: which calls go to a device (`adl_interp::device`), transformations of the IR, and any
 //! input or output but that of the device.
@@ -58,6 +58,7 @@ pub mod find;
 mod fold;
 pub mod index;
 mod lone;
+mod lookback;
 mod math;
 pub mod memory;
 pub mod nest;
