@@ -5,13 +5,14 @@
 //! kept, the operator need not be commutative, and how elements are grouped depends on sizes alone: results are the same bits on
 //! every adapter that does arithmetic alike. The neutral element comes once, on the left, as on the CPU.
 //!
-//! Vectors of more bytes than a kernel may see go in several launches, each of some tiles and of the part of the vectors that is theirs.
+//! Vectors of more bytes than a kernel may see go in several launches, each of some tiles and of the part of the vectors that is theirs; rows of such are seen whole, by several
+//! bindings (`wgsl::windows`).
 
 use crate::array::{Array, Scalar};
 use crate::error::{Res, not_here};
 use crate::lookback;
 use crate::nest::{THREADS, cut};
-use crate::queue::{Bound, Gpu};
+use crate::queue::Gpu;
 use crate::stage;
 use crate::wgsl::scalar::zero;
 use crate::wgsl::{Emit, Env, Written, packed, wgsl};
@@ -135,6 +136,8 @@ pub(crate) enum Order<'a> {
 }
 
 pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>, order: Order<'_>) -> Res<Begun> {
+    // Parts of arrays are of one row.
+    e.whole = t.rows > 1;
     let (from, count) = (e.word(0), e.word(t.groups()?));
     let (length, tiles) = (e.word(t.length as u32), e.word(t.count() as u32));
     e.line(&format!("let {ORIGIN} = {from} * {}u;", t.size()));
@@ -292,6 +295,7 @@ impl Maker<'_> {
     fn short(&self, op: &Operator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
         let outs = self.empty(op, &[rows])?;
         let mut e = self.emit();
+        e.whole = true;
         let (all, n) = (e.word(rows as u32), e.word(length as u32));
         (op.prepare)(&mut e)?;
         let row = e.define("row", &format!("group * {THREADS}u + l"));
@@ -312,9 +316,6 @@ impl Maker<'_> {
         store(&mut e, op, &outs, &row, &x)?;
         e.close();
         let w = e.finish(THREADS, "");
-        if w.slots.iter().any(|(_, part)| *part) {
-            return not_here("rows of arrays larger than a kernel may see");
-        }
         self.gpu.launch(&w.kernel, &w.bound(), &w.words, (rows as u32).div_ceil(THREADS))?;
         Ok(outs)
     }
@@ -330,7 +331,7 @@ impl Maker<'_> {
 
     /// Starts a kernel on all tiles, with a workgroup for each, or so many; where vectors are larger than a kernel may see, on some tiles after the others.
     pub fn launch(&self, w: Written, t: &Tiles, groups: Option<u32>) -> Res<()> {
-        if w.slots.iter().all(|(_, part)| !part) {
+        if !w.has_parts() {
             return self.gpu.launch(&w.kernel, &w.bound(), &w.words, groups.unwrap_or(t.groups()?));
         }
         let each = (self.gpu.caps.binding / 8) as usize / t.size();
@@ -342,8 +343,7 @@ impl Maker<'_> {
             let to = (from + each).min(t.count());
             words[..2].copy_from_slice(&[from as u32, (to - from) as u32]);
             let part = |a: &Array| cut(a, from * t.size(), (to * t.size()).min(a.len()));
-            let bound: Vec<Bound> = w.slots.iter().map(|(a, is_part)| if *is_part { part(a) } else { a.whole() }).collect();
-            self.gpu.launch(&w.kernel, &bound, &words, groups.unwrap_or((to - from) as u32))?;
+            self.gpu.launch(&w.kernel, &w.bound_with(part), &words, groups.unwrap_or((to - from) as u32))?;
         }
         Ok(())
     }

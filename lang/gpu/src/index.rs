@@ -161,13 +161,13 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
     let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
     match Runs::of(&kinds, of.count, of.bins) {
         Some(r) => few(m, op, of, dest, &r),
-        None if of.int_sums && 12 * of.bins as u64 <= m.gpu.caps.binding => dest.iter().map(|d| bins::int_sums(m, of, d)).collect(),
+        None if of.int_sums && of.bins < u32::MAX as usize / 3 => dest.iter().map(|d| bins::int_sums(m, of, d)).collect(),
         None => match of.least {
-            Some(least) if 8 * of.bins as u64 <= m.gpu.caps.binding => {
+            Some(least) => {
                 let [there, found] = picks::of_bins(m, of, op.kinds[0], least)?;
                 joined(m, op, dest, &[found], Places::InOrder(&there))
             }
-            _ => many(m, op, of, dest),
+            None => many(m, op, of, dest),
         },
     }
 }

@@ -24,8 +24,9 @@
 //!   same, which gives the error in the user's words. After a fault kernels go on with zeros, and end.
 //! - A kernel reads and writes inside of its arrays only: each index is checked, or known to be right.
 //! - A device that is lost, and memory that is full, are errors in words; the caller goes on without, or opens another.
-//! - A vector that is larger than a kernel may see goes in parts where each element belongs to one turn (pointwise operations, maps, reductions, scans); rows
-//!   are gathered from its parts in turn; where else elements are read or written at any place (scatter, sorts, products) it is [`Error::NotHere`].
+//! - A vector that is larger than a binding may be goes in parts where each element belongs to one turn (pointwise operations, maps, reductions, scans); rows
+//!   are gathered from its parts in turn; where else elements are read or written at any place (scatter, sorts, histograms, products) a kernel has several bindings, of which
+//!   each element's index chooses one (`wgsl::windows`). It is [`Error::NotHere`] where a kernel may not have so many.
 //! - Large scans read their input once where the driver lets workgroups get on that have begun (`lookback`: NVIDIA and AMD on Vulkan), else twice. Both group alike. Who waits in
 //!   vain for another workgroup has the scan done again, on the device, and scans read twice from then on: nothing depends on waiting but time.
 //!

@@ -121,8 +121,11 @@ pub(crate) fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, (state, again
     Ok(own)
 }
 
+/// Where it is told what stands left of a block.
+type Places<'a> = &'a dyn Fn(&str) -> String;
+
 /// What the first thread does: waits for what stands left of the block, and tells what stands left of the next one. `at` says where.
-fn first(e: &mut Emit<'_>, op: &Operator<'_>, k: &Talk, (b, behind, block): (&Begun, &str, &str), (at, all): (&dyn Fn(&str) -> String, &[String]), acc: &[String]) -> Res<()> {
+fn first(e: &mut Emit<'_>, op: &Operator<'_>, k: &Talk, (b, behind, block): (&Begun, &str, &str), (at, all): (Places<'_>, &[String]), acc: &[String]) -> Res<()> {
     let tells = e.define("f", &format!("{behind} == {}u - 1u && {} % {} + 1u < {}", k.threads, b.tile, b.tiles, b.tiles));
     let whole = op.declare(e, "whole");
     e.open(&format!("if {tells}"));

@@ -22,6 +22,16 @@ pub(crate) enum Left<'a> {
     Told { state: &'a Array, again: bool },
 }
 
+impl<'a> Left<'a> {
+    fn order(self) -> Order<'a> {
+        match self {
+            Left::Told { state, again: true } => Order::Again(state),
+            Left::Told { state, again: false } => Order::Next(state),
+            Left::Nothing | Left::Made { .. } => Order::Number,
+        }
+    }
+}
+
 impl Maker<'_> {
     /// Scans rows: arrays of rows of the same length.
     pub fn scan(&self, op: &Operator<'_>, rows: usize, length: usize, exclusive: bool, from: Source<'_>) -> Res<Vec<Array>> {
@@ -103,19 +113,7 @@ impl Maker<'_> {
             let from = e.slot(a, false)?;
             e.line(&format!("s{i}[l] = {};", load(from, *s, &at)));
         }
-        e.line("workgroupBarrier();");
-        e.open("if l == 0u");
-        let i = e.name("i");
-        e.open(&format!("for (var {i} = 0u; {i} < min({blocks} - {b}, {}u); {i}++)", t.threads));
-        let v = copies(&mut e, &op.shared_at(&i));
-        assign(&mut e, &op.shared_at(&i), &acc);
-        // The last block may not be full: nobody asks for what stands right of it.
-        e.open(&format!("if {b} + {i} + 1u < {blocks}"));
-        grow(&mut e, op, &acc, &v)?;
-        e.close();
-        e.close();
-        e.close();
-        e.line("workgroupBarrier();");
+        one_by_one(&mut e, op, &acc, &format!("min({blocks} - {b}, {}u)", t.threads), &format!("{b} + 1u < {blocks} - "))?;
         e.open(&format!("if {b} + l < {blocks}"));
         for (i, (a, s)) in outs.iter().zip(&op.kinds).enumerate() {
             let to = e.slot(a, true)?;
@@ -132,12 +130,27 @@ impl Maker<'_> {
     }
 }
 
+/// The first thread adds so many tuples of the workgroup's memory to what is accumulated, which takes their places; the last of all may not be full, and nobody asks for
+/// what stands right of it. `more` is a comparison with the place of one, of which others come.
+fn one_by_one(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], count: &str, more: &str) -> Res<()> {
+    e.line("workgroupBarrier();");
+    e.open("if l == 0u");
+    let i = e.name("i");
+    e.open(&format!("for (var {i} = 0u; {i} < {count}; {i}++)"));
+    let v = copies(e, &op.shared_at(&i));
+    assign(e, &op.shared_at(&i), acc);
+    e.open(&format!("if {more}{i}"));
+    grow(e, op, acc, &v)?;
+    e.close();
+    e.close();
+    e.close();
+    e.line("workgroupBarrier();");
+    Ok(())
+}
+
 /// Writes all prefixes of a tile, after what stands left of it.
 fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, before: Left<'_>, (outs, exclusive): (&[Array], bool)) -> Res<()> {
-    let order = match before {
-        Left::Told { state, again } => if again { Order::Again(state) } else { Order::Next(state) },
-        Left::Nothing | Left::Made { .. } => Order::Number,
-    };
+    let order = before.order();
     let b = begin(e, t, op, order)?;
     let x = op.declare(e, "x");
     let staged = stage::load(e, op, t, &b, from)?;
