@@ -8,7 +8,7 @@
 //! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
 //!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `lookback`: scans in one pass; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR),
-//!   [`index`](mod@index) and `bins` (histograms, scatter; `picks`: those of least and greatest numbers), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices), [`mod@contract`],
+//!   [`index`](mod@index) and `bins` (histograms, scatter; `picks`: those of least and greatest numbers; `bools`: of Bools), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices), [`mod@contract`],
 //!   [`find`] (positions), [`draw`] (random numbers), `rows` (what all turns of a loop do at once), `lone` (one thread).
 //! - `tape`: kernels as they were started once, to be started again.
 //! - [`exec`]: functions of the IR, statement by statement, with their arrays on the device. [`program`]: the device as the interpreter sees it.
@@ -16,7 +16,7 @@
 //! Invariants
 //! - Nothing happens before somebody asks for a device: opening one takes some tens of milliseconds.
 //! - What a device cannot do is [`Error::NotHere`], never another result: f32 never stands for f64.
-//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is made atomically but what has no order: sums of Ints (`bins`), least and greatest numbers (`picks`).
+//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is made atomically but what has no order: sums of Ints (`bins`), least and greatest numbers (`picks`), and, or, equal and not equal (`bools`).
 //! - On Vulkan arithmetic is exact as IEEE 754 has it (`shader`); nan is known by its bits, zeros are words that compilers do not know. f64
 //!   functions are those of the CPU to the bit where `adl_prim::elementary` has them, within stated ulps elsewhere. Functions of f32 are those of f64,
 //!   rounded, where there is f64. (Quotients and small numbers of f32 are as exact as the driver makes them.)
@@ -50,6 +50,7 @@
 pub mod adapter;
 pub mod array;
 mod bins;
+mod bools;
 mod cache;
 pub mod contract;
 pub mod draw;

@@ -275,6 +275,45 @@ fn least_and_greatest_of_many_bins() {
     }
 }
 
+/// What a histogram of Bools makes by an operator that these statements are, and how many kernels it takes.
+fn of_bools(gpu: &Gpu, op: &str, dest: &[bool], keys: &[i64], values: &[bool]) -> (Data, u64) {
+    let p = program(&format!("fn f0 t (v0: []bool, v1: bool, v2: []i64, v3: []bool) -> ([]bool) {{ v4: []bool = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: bool, v6: bool) {{ {op} return v7 }} return v4 }}"));
+    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
+    let env = |v: adl_ir::Var| (v.0 == 1).then_some(adl_gpu::Operand::Number(adl_ir::Lit::Bool(false)));
+    let (dest, keys, values) = (vector(gpu, Data::Bool(dest.to_vec())), vector(gpu, Data::I64(keys.to_vec())), vector(gpu, Data::Bool(values.to_vec())));
+    let x = ByIndex { dest: &[dest], op, neutral, keys: &keys, values: &[values] };
+    let before = gpu.work().kernels;
+    let made = twice(gpu, || index::reduce_by_index(gpu, &p, &p.funcs[0], &x, &env).map(|mut outs| outs.remove(0)));
+    (made, (gpu.work().kernels - before) / 2)
+}
+
+#[test]
+fn bools_of_many_bins() {
+    let (gpu, small) = (common::gpu(), common::gpu().with_bindings_of(64 * 1024));
+    // Three kernels without sorting; the last two operators, the second of two and their alternative denied, are none whose order does not matter.
+    let all: [(&str, fn(bool, bool) -> bool, bool); 6] = [
+        ("v7: bool = if v5 { v8: bool = true return v8 } else { return v6 }", |x, y| x || y, true),
+        ("v9: bool = false v7: bool = select v5 v6 v9", |x, y| x && y, true),
+        ("v7: bool = ne v5 v6", |x, y| x != y, true),
+        ("v7: bool = eq v5 v6", |x, y| x == y, true),
+        ("v8: bool = not v5 v9: bool = not v8 v7: bool = select v9 v6 v6", |_, y| y, false),
+        ("v8: bool = not v6 v7: bool = select v8 v5 v5", |x, _| x, false),
+    ];
+    for (n, bins) in SIZES.into_iter().flat_map(|n| [3, 20_000, 70_000].map(|b| (n, b))) {
+        let mut rng = Rng((n + bins) as u64);
+        let ks: Vec<i64> = (0..n).map(|j| if j % 3 == 0 { rng.below(40) as i64 } else { rng.below(bins + 2) as i64 - 1 }).collect();
+        let (dest, values): (Vec<bool>, Vec<bool>) = ((0..bins).map(|_| rng.below(2) == 0).collect(), (0..n).map(|_| rng.below(3) == 0).collect());
+        for (op, f, quick) in all {
+            let mut want = dest.clone();
+            ks.iter().zip(&values).filter(|(k, _)| (0..bins as i64).contains(*k)).for_each(|(k, v)| want[*k as usize] = f(want[*k as usize], *v));
+            let (made, kernels) = of_bools(&gpu, op, &dest, &ks, &values);
+            assert_eq!(made, Data::Bool(want.clone()), "{op} {n} {bins}");
+            assert!(n == 0 || bins < 100 || (kernels == 3) == quick, "{op} {n} {bins}: {kernels}");
+            assert_eq!(of_bools(&small, op, &dest, &ks, &values).0, Data::Bool(want), "{op} {n} {bins}");
+        }
+    }
+}
+
 #[test]
 fn sums_of_bins_that_no_int_holds_are_faults() {
     let gpu = common::gpu();
