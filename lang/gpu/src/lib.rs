@@ -59,6 +59,7 @@ pub mod exec;
 pub mod find;
 mod fold;
 pub mod index;
+mod lines;
 mod lone;
 mod lookback;
 mod math;

@@ -366,7 +366,7 @@ fn matrices_are_transposed() {
 #[test]
 fn products_of_matrices_and_vectors() {
     let gpu = common::gpu();
-    for (n, m, k) in [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (3, 5, 7), (64, 64, 64), (65, 63, 17), (130, 70, 200), (31, 1, 1000), (1, 33, 1000), (33, 32, 31)] {
+    for (n, m, k) in [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (3, 5, 7), (64, 64, 64), (65, 63, 17), (130, 70, 200), (31, 1, 1000), (1, 33, 1000), (33, 32, 31), (2, 1, 17), (300, 1, 40), (257, 1, 129), (5, 1, 4096), (5, 1, 4097), (2, 1, 100_000), (1, 3, 1000), (1, 4, 129), (1, 100, 5000), (1, 1000, 128), (1, 40, 20_000), (1, 5, 33_000)] {
         let (a, b): (Vec<i64>, Vec<i64>) = ((0..(n * k) as i64).map(|i| i % 13 - 6).collect(), (0..(k * m) as i64).map(|i| i % 11 - 5).collect());
         let want: Vec<i64> = (0..n * m).map(|i| (0..k).map(|l| a[i / m * k + l] * b[l * m + i % m]).sum()).collect();
         let check = |x: Data, y: Data, z: Data| {
@@ -396,6 +396,38 @@ fn nan_and_infinities_reach_their_own_row_and_column_only() {
             69 => *x == f64::INFINITY,
             _ => *x == 40.0,
         });
+    }
+}
+
+#[test]
+fn nan_and_infinities_go_through_products_with_vectors() {
+    let gpu = common::gpu();
+    for x in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for (n, k) in [(70, 300), (300, 70), (9, 5000)] {
+            let mut a = vec![1.0; n * k];
+            a[k + 3] = x;
+            let (matrix, turned) = (on(&gpu, Data::F64(a.clone()), &[n, k]), on(&gpu, Data::F64(a), &[n, k]));
+            let (v, w) = (vector(&gpu, Data::F64(vec![2.0; k])), vector(&gpu, Data::F64(vec![2.0; n])));
+            let want = |count: usize, at: usize, sum: f64| Data::F64((0..count).map(|i| if i == at { x } else { sum }).collect());
+            assert!(same(&twice(&gpu, || product::matmul(&gpu, &matrix, &v)), &want(n, 1, 2.0 * k as f64)));
+            assert!(same(&twice(&gpu, || product::matmul(&gpu, &w, &turned)), &want(k, 3, 2.0 * n as f64)));
+            assert!(same(&twice(&gpu, || soac::sum(&gpu, &turned)), &want(k, 3, n as f64)));
+        }
+    }
+}
+
+#[test]
+fn sums_and_products_of_columns() {
+    let gpu = common::gpu();
+    for (n, m) in [(129, 4), (1000, 33), (20_000, 5), (3, 7), (128, 100), (0, 5), (5, 0)] {
+        let (a, b): (Vec<f64>, Vec<f64>) = ((0..n * m).map(|i| 1.0 + (i * 7919 % 1000) as f64 * 1e-6).collect(), (0..n * m).map(|i| (i * 104_729 % 1000) as f64 - 500.0).collect());
+        let (x, y) = (on(&gpu, Data::F64(a.clone()), &[n, m]), on(&gpu, Data::F64(b.clone()), &[n, m]));
+        let (Data::F64(products), Data::F64(sums)) = (twice(&gpu, || soac::along(&gpu, &x, adl_prim::Bin::Mul)), twice(&gpu, || soac::sum(&gpu, &y))) else { panic!() };
+        for c in 0..m {
+            let want: f64 = (0..n).map(|r| a[r * m + c]).product();
+            assert!((products[c] - want).abs() <= 1e-15 * n as f64 * want, "{n} {m}");
+            assert_eq!(sums[c], (0..n).map(|r| b[r * m + c]).sum::<f64>(), "{n} {m}");
+        }
     }
 }
 
