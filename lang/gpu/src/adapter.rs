@@ -36,7 +36,17 @@ pub struct Caps {
     pub workgroup: u32,
     /// Whether that is faster than the device's, so that tiles go there first: not where a processor plays a GPU. No bit of a result depends on it.
     pub tiles: bool,
+    /// From how many tiles on scans go over their input once, which wants a driver that lets workgroups get on that have begun. No bit of a result depends on it.
+    pub once: Option<u32>,
+    /// How often a workgroup looks for what another one is to tell it, at most, until it gives up.
+    pub patience: u32,
 }
+
+/// Makers of GPUs whose workgroups get on once they have begun, whatever others do: NVIDIA and AMD.
+const GETS_ON: [u32; 2] = [0x10de, 0x1002];
+
+/// Tiles of scans that are worth two more kernels (see `lookback`) in the place of a second look at the input.
+const ONCE: u32 = 1024;
 
 /// An open device, its queue, and what it said about itself.
 pub(crate) struct Opened {
@@ -145,6 +155,8 @@ pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
         groups: limits.max_compute_workgroups_per_dimension,
         workgroup: limits.max_compute_workgroup_storage_size,
         tiles: info.device_type != wgpu::DeviceType::Cpu,
+        once: (passthrough && GETS_ON.contains(&info.vendor)).then_some(ONCE),
+        patience: if info.device_type == wgpu::DeviceType::Cpu { 1 << 14 } else { 1 << 20 },
     };
     let state = watch(&device);
     Ok(Opened { device, queue, caps, state })

@@ -5,11 +5,11 @@ use crate::error::{Check, Error, Fault, Res, not_here};
 use crate::fold::{Maker, Operator};
 use crate::queue::Gpu;
 use crate::wgsl::Emit;
-use crate::{product, shape};
+use crate::product::{self, Side};
 use adl_ir::{Function, Program, Terms};
 use adl_prim::Bin;
 
-/// Rows, columns and terms from which matrices are turned for the kernel of products, which goes by tiles.
+/// Rows, columns and terms from which the kernel of products is worth it, which goes by tiles.
 const LARGE: usize = 16;
 
 /// `Σ l. a[i, l] · b[j, l]` for `n` rows of the one, `m` of the other and `k` terms; `turned`: of which the first index runs over the terms. Of a
@@ -35,8 +35,8 @@ pub fn contract(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k
     let extents = if vector { vec![m] } else { vec![n, m] };
     let exact = |x: &Array, turned: bool, rows: usize| x.shape == if turned { [k, rows] } else { [rows, k] };
     if terms == Terms::Mul && n.min(m).min(k) >= LARGE && exact(a, turned[0], n) && exact(b, turned[1], m) {
-        let (a, b) = (if turned[0] { shape::transpose(gpu, a)? } else { a.clone() }, if turned[1] { b.clone() } else { shape::transpose(gpu, b)? });
-        return product::matmul(gpu, &a, &b);
+        let side = |array, turned: bool, rows: usize| if turned { Side { array, turn: 0, rows: 1, terms: rows } } else { Side { array, turn: 0, rows: k, terms: 1 } };
+        return product::tiles(gpu, 1, (side(a, turned[0], n), side(b, turned[1], m)), [n, m, k])?.reshaped(extents);
     }
     sums(gpu, (a, b), turned, [n, m, k], terms)?.reshaped(extents)
 }
@@ -69,6 +69,12 @@ fn sums(gpu: &Gpu, (a, b): (&Array, &Array), turned: [bool; 2], [n, m, k]: [usiz
         };
         Ok(vec![e.define("c", &term)])
     };
-    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, n * m, k, &from)?;
-    Ok(outs.remove(0))
+    let maker = Maker { gpu, program: &program, function: &function, env: &|_| None };
+    // Of a vector and a matrix: in whose lines terms lie beside each other, or lines do.
+    match if n == 1 { Some(turned[1]) } else if m == 1 { Some(turned[0]) } else { None } {
+        Some(true) => maker.columns(&op, n * m, k, &from),
+        Some(false) => return maker.sums_of_rows(Scalar::F64, n * m, k, &from),
+        None => maker.reduce(&op, n * m, k, &from),
+    }
+    .map(|mut outs| outs.remove(0))
 }

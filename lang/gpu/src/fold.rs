@@ -1,16 +1,18 @@
 //! Reductions and scans by any associative operator on tuples, of rows: reduce-then-scan in tiles.
 //!
 //! A tile is some threads' [`ITEMS`] neighbouring elements. Threads go through theirs from left to right; what they found is put together in
-//! neighbouring pairs, then in pairs of pairs; what tiles found is reduced, or scanned, in the same way. So the order of elements is
+//! neighbouring pairs, then in pairs of pairs; what tiles found is reduced in the same way (scans: see `scan`). So the order of elements is
 //! kept, the operator need not be commutative, and how elements are grouped depends on sizes alone: results are the same bits on
 //! every adapter that does arithmetic alike. The neutral element comes once, on the left, as on the CPU.
 //!
-//! Vectors of more bytes than a kernel may see go in several launches, each of some tiles and of the part of the vectors that is theirs.
+//! Vectors of more bytes than a kernel may see go in several launches, each of some tiles and of the part of the vectors that is theirs; rows of such are seen whole, by several
+//! bindings (`wgsl::windows`).
 
 use crate::array::{Array, Scalar};
 use crate::error::{Res, not_here};
+use crate::lookback;
 use crate::nest::{THREADS, cut};
-use crate::queue::{Bound, Gpu};
+use crate::queue::Gpu;
 use crate::stage;
 use crate::wgsl::scalar::zero;
 use crate::wgsl::{Emit, Env, Written, packed, wgsl};
@@ -95,7 +97,13 @@ impl Tiles {
         self.length.div_ceil(self.size()).max(1)
     }
 
-    fn groups(&self) -> Res<u32> {
+    /// Blocks of tiles of a row: see `scan`.
+    pub fn blocks(&self) -> usize {
+        self.count().div_ceil(self.threads as usize)
+    }
+
+    /// Tiles of all rows.
+    pub fn groups(&self) -> Res<u32> {
         u32::try_from(self.rows * self.count()).map_or_else(|_| not_here("a reduction of so many rows"), Ok)
     }
 }
@@ -104,6 +112,8 @@ impl Tiles {
 pub(crate) struct Begun {
     pub tile: String,
     pub row: String,
+    /// Tiles of a row.
+    pub tiles: String,
     /// The tile's first element in its row.
     pub start: String,
     pub first: String,
@@ -115,20 +125,39 @@ pub(crate) struct Begun {
 /// The name of the first element of which a launch sees the part of vectors that is its own.
 pub(crate) const ORIGIN: &str = "origin";
 
-pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>) -> Res<Begun> {
-    let (from, length, tiles) = (e.word(0), e.word(t.length as u32), e.word(t.count() as u32));
+/// Which tile a workgroup takes.
+#[derive(Clone, Copy)]
+pub(crate) enum Order<'a> {
+    /// The one of its number.
+    Number,
+    /// The next one that nobody has taken, and all if some were given up: see `lookback`.
+    Next(&'a Array),
+    Again(&'a Array),
+}
+
+pub(crate) fn begin(e: &mut Emit<'_>, t: &Tiles, op: &Operator<'_>, order: Order<'_>) -> Res<Begun> {
+    // Parts of arrays are of one row.
+    e.whole = t.rows > 1;
+    let (from, count) = (e.word(0), e.word(t.groups()?));
+    let (length, tiles) = (e.word(t.length as u32), e.word(t.count() as u32));
     e.line(&format!("let {ORIGIN} = {from} * {}u;", t.size()));
     (op.prepare)(e)?;
-    e.open("if group < params[0]");
+    let tile = match order {
+        Order::Number => {
+            e.open("if group < params[0]");
+            e.define("tile", &format!("group + {from}"))
+        }
+        Order::Next(state) => lookback::next(e, state)?,
+        Order::Again(state) => lookback::again(e, state, &from, &count)?,
+    };
     let lane = e.define("lane", &format!("group * {}u + l", t.threads));
     e.lane = Some((lane, t.rows * t.count() * t.threads as usize));
-    let tile = e.define("tile", &format!("group + {from}"));
     let row = e.define("row", &format!("{tile} / {tiles}"));
     let start = e.define("k", &format!("({tile} % {tiles}) * {}u", t.size()));
     let first = e.define("k", &format!("min({start} + l * {ITEMS}u, {length})"));
     let end = e.define("k", &format!("min({first} + {ITEMS}u, {length})"));
     let active = e.define("k", &format!("(min({length} - {start}, {}u) + {}u) / {ITEMS}u", t.size(), ITEMS - 1));
-    Ok(Begun { tile, row, start, first, end, active })
+    Ok(Begun { tile, row, tiles, start, first, end, active })
 }
 
 /// Goes through elements from left to right: what they make together stands in `to`.
@@ -150,28 +179,44 @@ pub(crate) fn gather(e: &mut Emit<'_>, op: &Operator<'_>, to: &[String], (row, f
     Ok(())
 }
 
-/// One tuple for each tile; for each row, with the neutral element, where that is all.
-fn totals(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, outs: &[Array]) -> Res<()> {
-    let b = begin(e, t, op)?;
+/// Where pairs, and pairs of pairs, begin. Prefixes that double steps make (see `scan`) are those that begin at the right.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ends {
+    Left,
+    Right,
+}
+
+/// Puts together what so many threads have left in the workgroup's memory, in pairs of neighbours, then in pairs of pairs: it stands at 0 then. What begins at the right
+/// stands there in turned order.
+pub(crate) fn tree(e: &mut Emit<'_>, op: &Operator<'_>, threads: u32, active: &str, ends: Ends) -> Res<()> {
+    e.line("workgroupBarrier();");
+    let d = e.name("d");
+    e.open(&format!("for (var {d} = 1u; {d} < {threads}u; {d} = {d} * 2u)"));
+    e.open(&format!("if l % (2u * {d}) == 0u && l + {d} < {active}"));
+    let (near, far) = (copies(e, &op.shared_at("l")), copies(e, &op.shared_at(&format!("l + {d}"))));
+    let made = if ends == Ends::Left { (op.combine)(e, &near, &far)? } else { (op.combine)(e, &far, &near)? };
+    assign(e, &op.shared_at("l"), &made);
+    e.close();
+    e.line("workgroupBarrier();");
+    e.close();
+    Ok(())
+}
+
+/// One tuple for each tile; for each row, with the neutral element, where that is all of a reduction.
+fn totals(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, (outs, ends): (&[Array], Ends)) -> Res<()> {
+    let b = begin(e, t, op, Order::Number)?;
     let x = op.declare(e, "x");
     let staged = stage::load(e, op, t, &b, from)?;
     let start = b.start.clone();
     let again = move |e: &mut Emit<'_>, _: &str, j: &str| Ok(stage::read(e, op, &start, j));
     gather(e, op, &x, (&b.row, &b.first, &b.end), if staged { &again } else { from })?;
-    assign(e, &op.shared_at("l"), &x);
-    e.line("workgroupBarrier();");
-    let d = e.name("d");
-    e.open(&format!("for (var {d} = 1u; {d} < {}u; {d} = {d} * 2u)", t.threads));
-    e.open(&format!("if l % (2u * {d}) == 0u && l + {d} < {}", b.active));
-    let (left, right) = (copies(e, &op.shared_at("l")), copies(e, &op.shared_at(&format!("l + {d}"))));
-    let made = (op.combine)(e, &left, &right)?;
-    assign(e, &op.shared_at("l"), &made);
-    e.close();
-    e.line("workgroupBarrier();");
-    e.close();
+    // Of scans the last thread stands first.
+    let place = if ends == Ends::Right { e.define("k", &format!("select(l, {0} - 1u - l, l < {0})", b.active)) } else { "l".to_owned() };
+    assign(e, &op.shared_at(&place), &x);
+    tree(e, op, t.threads, &b.active, ends)?;
     e.open("if l == 0u");
     let all = copies(e, &op.shared_at("0u"));
-    let made = if t.count() == 1 { with_neutral(e, op, &all, &b.active)? } else { all };
+    let made = if t.count() == 1 && ends == Ends::Left { with_neutral(e, op, &all, &b.active)? } else { all };
     store(e, op, outs, &b.tile, &made)?;
     e.close();
     e.close();
@@ -237,8 +282,8 @@ impl Maker<'_> {
         let t = Tiles { rows, length, threads: op.threads()? };
         let outs = self.empty(op, &[rows, t.count()])?;
         let mut e = self.emit();
-        totals(&mut e, op, &t, from, &outs)?;
-        self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), &t)?;
+        totals(&mut e, op, &t, from, (&outs, Ends::Left))?;
+        self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), &t, None)?;
         if t.count() == 1 {
             return outs.into_iter().map(|a| a.reshaped(vec![rows])).collect();
         }
@@ -250,6 +295,7 @@ impl Maker<'_> {
     fn short(&self, op: &Operator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
         let outs = self.empty(op, &[rows])?;
         let mut e = self.emit();
+        e.whole = true;
         let (all, n) = (e.word(rows as u32), e.word(length as u32));
         (op.prepare)(&mut e)?;
         let row = e.define("row", &format!("group * {THREADS}u + l"));
@@ -270,26 +316,23 @@ impl Maker<'_> {
         store(&mut e, op, &outs, &row, &x)?;
         e.close();
         let w = e.finish(THREADS, "");
-        if w.slots.iter().any(|(_, part)| *part) {
-            return not_here("rows of arrays larger than a kernel may see");
-        }
         self.gpu.launch(&w.kernel, &w.bound(), &w.words, (rows as u32).div_ceil(THREADS))?;
         Ok(outs)
     }
 
-    /// One tuple for each tile of rows.
+    /// One tuple for each tile of rows, for scans.
     pub fn totals(&self, op: &Operator<'_>, t: &Tiles, from: Source<'_>) -> Res<Vec<Array>> {
         let sums = self.empty(op, &[t.rows, t.count()])?;
         let mut e = self.emit();
-        totals(&mut e, op, t, from, &sums)?;
-        self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), t)?;
+        totals(&mut e, op, t, from, (&sums, Ends::Right))?;
+        self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), t, None)?;
         Ok(sums)
     }
 
-    /// Starts a kernel on all tiles; where vectors are larger than a kernel may see, on some after the others.
-    pub fn launch(&self, w: Written, t: &Tiles) -> Res<()> {
-        if w.slots.iter().all(|(_, part)| !part) {
-            return self.gpu.launch(&w.kernel, &w.bound(), &w.words, t.groups()?);
+    /// Starts a kernel on all tiles, with a workgroup for each, or so many; where vectors are larger than a kernel may see, on some tiles after the others.
+    pub fn launch(&self, w: Written, t: &Tiles, groups: Option<u32>) -> Res<()> {
+        if !w.has_parts() {
+            return self.gpu.launch(&w.kernel, &w.bound(), &w.words, groups.unwrap_or(t.groups()?));
         }
         let each = (self.gpu.caps.binding / 8) as usize / t.size();
         if t.rows > 1 || each == 0 {
@@ -298,10 +341,9 @@ impl Maker<'_> {
         let mut words = w.words.clone();
         for from in (0..t.count()).step_by(each) {
             let to = (from + each).min(t.count());
-            words[0] = from as u32;
+            words[..2].copy_from_slice(&[from as u32, (to - from) as u32]);
             let part = |a: &Array| cut(a, from * t.size(), (to * t.size()).min(a.len()));
-            let bound: Vec<Bound> = w.slots.iter().map(|(a, is_part)| if *is_part { part(a) } else { a.whole() }).collect();
-            self.gpu.launch(&w.kernel, &bound, &words, (to - from) as u32)?;
+            self.gpu.launch(&w.kernel, &w.bound_with(part), &words, groups.unwrap_or((to - from) as u32))?;
         }
         Ok(())
     }

@@ -2,11 +2,12 @@
 //!
 //! A histogram (`reduce_by_index`) by any operator: with few bins runs of neighbouring elements have bins of their own in a workgroup's memory, which are
 //! reduced (see `bins`); with many, elements are sorted by key and scanned, beginning anew at each key. In both the order of the elements of
-//! a bin is kept. Atomic operations would add in an order that differs from run to run: only sums of Ints, and the least and greatest of
-//! numbers (see `picks`), with many bins, are made by them.
+//! a bin is kept. Atomic operations would add in an order that differs from run to run: only sums of Ints, the least and greatest of
+//! numbers (see `picks`), and what is true of Bools (see `bools`), with many bins, are made by them.
 
 use crate::array::{Array, Operand, Scalar};
 use crate::bins::{self, Runs};
+use crate::bools;
 use crate::error::{Res, not_here};
 use crate::fold::{self, Maker, Numbers, Operator};
 use crate::nest::{THREADS, each};
@@ -62,6 +63,8 @@ pub(crate) struct Elements<'a> {
     pub int_sums: bool,
     /// Whether the operator is the least (else greatest) of two numbers, if it is one of these.
     pub least: Option<bool>,
+    /// What the operator is on Bools, where their order does not matter.
+    pub bools: Option<bools::Rule>,
 }
 
 /// The operands of a histogram.
@@ -102,6 +105,7 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
         values: &|e, j| x.values.iter().map(|v| e.slot(v, false).map(|s| load(s, v.scalar, j))).collect(),
         int_sums: kinds == [Scalar::I64] && adds(x.op),
         least: least(x.op).filter(|_| kinds.len() == 1),
+        bools: if kinds == [Scalar::Bool] { bools::rule(x.op) } else { None },
     };
     histogram(&Maker { gpu, program: p, function: f, env }, &op, &of, x.dest)
 }
@@ -148,6 +152,7 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
         values: &|e, j| e.slot(v, false).map(|s| vec![load(s, kind, j)]),
         int_sums: kind == Scalar::I64,
         least: None,
+        bools: None,
     };
     let flat = acc.reshaped(vec![n * k])?;
     let mut outs = histogram(&Maker { gpu, program: &program, function: &function, env: &|_| None::<Operand> }, &op, &of, &[flat])?;
@@ -161,13 +166,14 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
     let kinds = [vec![Scalar::Bool], op.kinds.clone()].concat();
     match Runs::of(&kinds, of.count, of.bins) {
         Some(r) => few(m, op, of, dest, &r),
-        None if of.int_sums && 12 * of.bins as u64 <= m.gpu.caps.binding => dest.iter().map(|d| bins::int_sums(m, of, d)).collect(),
-        None => match of.least {
-            Some(least) if 8 * of.bins as u64 <= m.gpu.caps.binding => {
+        None if of.int_sums && of.bins < u32::MAX as usize / 3 => dest.iter().map(|d| bins::int_sums(m, of, d)).collect(),
+        None => match (of.least, of.bools) {
+            (None, Some(rule)) => dest.iter().map(|d| bools::of_bins(m, op, of, rule, d)).collect(),
+            (Some(least), _) => {
                 let [there, found] = picks::of_bins(m, of, op.kinds[0], least)?;
                 joined(m, op, dest, &[found], Places::InOrder(&there))
             }
-            _ => many(m, op, of, dest),
+            (None, None) => many(m, op, of, dest),
         },
     }
 }

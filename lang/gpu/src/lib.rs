@@ -7,8 +7,8 @@
 //! - [`array`](mod@array): arrays of the device. `math`: our functions on f64, f32 and Ints, in WGSL (`math/*.wgsl`, where bounds of errors stand).
 //! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
-//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR),
-//!   [`index`](mod@index) and `bins` (histograms, scatter; `picks`: those of least and greatest numbers), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices), [`mod@contract`],
+//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `lookback`: scans in one pass; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR),
+//!   [`index`](mod@index) and `bins` (histograms, scatter; `picks`: those of least and greatest numbers; `bools`: of Bools), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices), [`mod@contract`],
 //!   [`find`] (positions), [`draw`] (random numbers), `rows` (what all turns of a loop do at once), `lone` (one thread).
 //! - `tape`: kernels as they were started once, to be started again.
 //! - [`exec`]: functions of the IR, statement by statement, with their arrays on the device. [`program`]: the device as the interpreter sees it.
@@ -16,7 +16,7 @@
 //! Invariants
 //! - Nothing happens before somebody asks for a device: opening one takes some tens of milliseconds.
 //! - What a device cannot do is [`Error::NotHere`], never another result: f32 never stands for f64.
-//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is made atomically but what has no order: sums of Ints (`bins`), least and greatest numbers (`picks`).
+//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is made atomically but what has no order: sums of Ints (`bins`), least and greatest numbers (`picks`), and, or, equal and not equal (`bools`).
 //! - On Vulkan arithmetic is exact as IEEE 754 has it (`shader`); nan is known by its bits, zeros are words that compilers do not know. f64
 //!   functions are those of the CPU to the bit where `adl_prim::elementary` has them, within stated ulps elsewhere. Functions of f32 are those of f64,
 //!   rounded, where there is f64. (Quotients and small numbers of f32 are as exact as the driver makes them.)
@@ -24,10 +24,11 @@
 //!   same, which gives the error in the user's words. After a fault kernels go on with zeros, and end.
 //! - A kernel reads and writes inside of its arrays only: each index is checked, or known to be right.
 //! - A device that is lost, and memory that is full, are errors in words; the caller goes on without, or opens another.
-//! - A vector that is larger than a kernel may see goes in parts where each element belongs to one turn (pointwise operations, maps, reductions, scans); rows
-//!   are gathered from its parts in turn; where else elements are read or written at any place (scatter, sorts, products) it is [`Error::NotHere`].
-//! - Scans go over their input twice (reduce, then scan). Looking back at neighbours' tiles would go once, but adapters do not promise that all workgroups get on,
-//!   and sums of floats would have to wait for all tiles before them to keep their grouping.
+//! - A vector that is larger than a binding may be goes in parts where each element belongs to one turn (pointwise operations, maps, reductions, scans); rows
+//!   are gathered from its parts in turn; where else elements are read or written at any place (scatter, sorts, histograms, products) a kernel has several bindings, of which
+//!   each element's index chooses one (`wgsl::windows`). It is [`Error::NotHere`] where a kernel may not have so many.
+//! - Large scans read their input once where the driver lets workgroups get on that have begun (`lookback`: NVIDIA and AMD on Vulkan), else twice. Both group alike. Who waits in
+//!   vain for another workgroup has the scan done again, on the device, and scans read twice from then on: nothing depends on waiting but time.
 //!
 //! What is *not* here: which calls go to a device (`adl_interp::device`), transformations of the IR, and any
 //! input or output but that of the device.
@@ -49,6 +50,7 @@
 pub mod adapter;
 pub mod array;
 mod bins;
+mod bools;
 mod cache;
 pub mod contract;
 pub mod draw;
@@ -57,7 +59,9 @@ pub mod exec;
 pub mod find;
 mod fold;
 pub mod index;
+mod lines;
 mod lone;
+mod lookback;
 mod math;
 pub mod memory;
 pub mod nest;

@@ -218,15 +218,17 @@ pub(crate) fn put(e: &mut Emit<'_>, a: &Array, x: &Elements, i: &str, first: Opt
     e.fill(&View { array: slot, scalar: a.scalar, base, dims, steps }, x)
 }
 
-/// How many elements a launch may have where an array is larger than a kernel can see; its elements are then those of the loop.
+/// How many elements a launch may have where an array is larger than a binding and its elements are those of the loop. (Where it is read at any place launches see
+/// all of it, by several bindings.)
 pub(crate) fn parts(gpu: &Gpu, nest: &Nest<'_>, outs: &[Array], env: Env<'_>) -> Res<Option<usize>> {
     let large = |a: &Array| a.bytes() > gpu.caps.binding;
     let xs: Vec<Array> = nest.levels.iter().flat_map(|(l, _)| &l.xs).filter_map(|v| env(*v)).filter_map(|o| if let Operand::Array(a) = o { Some(a) } else { None }).collect();
     if !outs.iter().chain(&xs).any(large) {
         return Ok(None);
     }
-    if nest.levels.len() > 1 || xs.iter().any(|a| large(a) && a.shape.len() > 1) {
-        return not_here("arrays larger than a kernel may see, in a nest of loops");
+    let anywhere = nest.levels.iter().any(|(l, _)| l.xs.iter().any(|x| reads(&l.body, *x)));
+    if nest.levels.len() > 1 || anywhere || outs.iter().chain(&xs).any(|a| a.shape.len() > 1) {
+        return Ok(None);
     }
     let each = (gpu.caps.binding / 8) as usize / 256 * 256;
     if each == 0 { not_here("kernels that see too little memory") } else { Ok(Some(each)) }
@@ -238,8 +240,7 @@ pub(crate) fn launch(gpu: &Gpu, w: Written, n: usize, each: usize) -> Res<()> {
     for from in (0..n).step_by(each.max(1)) {
         let to = (from + each).min(n);
         (words[0], words[1]) = (from as u32, to as u32);
-        let bound: Vec<Bound> = w.slots.iter().map(|(a, part)| if *part { cut(a, from, to) } else { a.whole() }).collect();
-        gpu.launch(&w.kernel, &bound, &words, ((to - from) as u32).div_ceil(THREADS))?;
+        gpu.launch(&w.kernel, &w.bound_with(|a| cut(a, from, to)), &words, ((to - from) as u32).div_ceil(THREADS))?;
     }
     Ok(())
 }
@@ -271,9 +272,6 @@ impl Nest<'_> {
     pub fn prepare(&self, e: &mut Emit<'_>, split: bool) -> Res<()> {
         if let Some((l, _)) = self.levels.first() {
             for x in l.xs.iter().filter(|_| split) {
-                if reads(&l.body, *x) {
-                    return not_here("elements of an array larger than a kernel may see");
-                }
                 e.take_part(*x)?;
             }
             e.prepare(&l.body)?;

@@ -48,7 +48,8 @@ pub(crate) fn of_bins(m: &Maker<'_>, of: &Elements<'_>, kind: Scalar, least: boo
     Ok([there, found])
 }
 
-fn filled(m: &Maker<'_>, n: usize, with: &str) -> Res<Array> {
+/// Words that are all alike.
+pub(crate) fn filled(m: &Maker<'_>, n: usize, with: &str) -> Res<Array> {
     let out = m.gpu.empty(Scalar::Word, vec![n])?;
     each(m.gpu, n, |e, i| {
         let to = e.slot(&out, true)?;

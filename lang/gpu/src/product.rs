@@ -1,5 +1,5 @@
-//! Products of matrices, in tiles: a workgroup makes 64 by 64 numbers, each thread four by four, from strips of both that it
-//! keeps in its own memory. Terms are added from left to right, so that the result depends on nothing but the numbers.
+//! Products of matrices, one or many at once, in tiles: a workgroup makes 64 by 64 numbers, each thread four by four, from strips of both that it
+//! keeps in its own memory. Terms are added from left to right, so that the result depends on nothing but the numbers. Products with vectors are sums (see `lines`).
 
 use crate::array::{Array, Scalar};
 use crate::error::{Res, not_here};
@@ -33,7 +33,17 @@ pub fn matmul(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
     if n == 1 || m == 1 || a.scalar == Scalar::I64 {
         return dots(gpu, a, b, [n, m, k])?.reshaped(shape);
     }
-    tiles(gpu, a, b, [n, m, k], shape)
+    let (left, right) = (Side { array: a, turn: 0, rows: k, terms: 1 }, Side { array: b, turn: 0, rows: 1, terms: m });
+    tiles(gpu, 1, (left, right), [n, m, k])?.reshaped(shape)
+}
+
+/// A factor whose numbers lie in steps: from turn to turn (0: all have the same), from one row (or column) of the product to the next, from term to term.
+#[derive(Clone, Copy)]
+pub(crate) struct Side<'a> {
+    pub array: &'a Array,
+    pub turn: usize,
+    pub rows: usize,
+    pub terms: usize,
 }
 
 /// The inner product of two arrays of one shape: a number on the device.
@@ -45,7 +55,7 @@ pub fn dot(gpu: &Gpu, a: &Array, b: &Array) -> Res<Array> {
     dots(gpu, &a.reshaped(vec![1, k])?, &b.reshaped(vec![k, 1])?, [1, 1, k])?.reshaped(Vec::new())
 }
 
-/// Each number as a reduction.
+/// Each number as a sum of its own: of vectors times matrices, whose columns lie beside each other, of matrices times vectors, or of any two.
 fn dots(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3]) -> Res<Array> {
     let (kind, program, function) = (a.scalar, Program::default(), Function::default());
     let op = Operator {
@@ -60,12 +70,18 @@ fn dots(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3]) -> Res<Array> {
         let t = e.bin(Bin::Mul, kind, &x, &y)?;
         Ok(vec![e.define("c", &t)])
     };
-    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, n * m, k, &from)?;
+    let maker = Maker { gpu, program: &program, function: &function, env: &|_| None };
+    if m == 1 {
+        return maker.sums_of_rows(kind, n, k, &from);
+    }
+    let mut outs = if n == 1 { maker.columns(&op, m, k, &from) } else { maker.reduce(&op, n * m, k, &from) }?;
     Ok(outs.remove(0))
 }
 
-fn tiles(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3], shape: Vec<usize>) -> Res<Array> {
-    let (ty, out) = (wgsl(a.scalar), gpu.empty(a.scalar, shape)?);
+/// Products of so many pairs of matrices (turns): `Σ l. a[i, l] · b[l, j]`, n × m numbers of k terms for each, of f64 or f32.
+pub(crate) fn tiles(gpu: &Gpu, turns: usize, (a, b): (Side<'_>, Side<'_>), [n, m, k]: [usize; 3]) -> Res<Array> {
+    let kind = a.array.scalar;
+    let (ty, out) = (wgsl(kind), gpu.empty(kind, vec![turns, n, m])?);
     if out.is_empty() {
         return Ok(out);
     }
@@ -74,26 +90,34 @@ fn tiles(gpu: &Gpu, a: &Array, b: &Array, [n, m, k]: [usize; 3], shape: Vec<usiz
     }
     let (program, function) = Default::default();
     let mut e = Emit::new(gpu, &program, &function, &|_| None);
-    let words = [n, m, k, m.div_ceil(TILE)].map(|w| e.word(w as u32));
-    let (x, y, z) = (e.slot(a, false)?, e.slot(b, false)?, e.slot(&out, true)?);
-    let body = BODY.replace("$a", &format!("a{x}")).replace("$b", &format!("a{y}")).replace("$c", &format!("a{z}"));
-    let names = ["$n", "$m", "$k", "$wide"];
-    let body = names.iter().zip(&words).fold(body, |t, (name, w)| t.replace(name, w)).replace("$zero", zero(a.scalar)).replace("$ty", ty);
+    let (wide, high) = (m.div_ceil(TILE), n.div_ceil(TILE));
+    let Ok(groups) = u32::try_from(turns * wide * high) else { return not_here("so many products") };
+    let numbers = [n, m, k, wide, high, a.turn, a.rows, a.terms, b.turn, b.rows, b.terms];
+    let names = ["$n", "$m", "$k", "$wide", "$high", "$at", "$ar", "$al", "$bt", "$br", "$bl"];
+    let words = numbers.map(|w| e.word(w as u32));
+    let (x, y, z) = (e.slot(a.array, false)?, e.slot(b.array, false)?, e.slot(&out, true)?);
+    // Neighbouring threads read neighbouring numbers: of one row, or of one term.
+    let places = [("$left", a.terms <= a.rows), ("$right", b.terms <= b.rows)];
+    let body = places.iter().fold(BODY.to_owned(), |t, (name, by_row)| t.replace(&format!("{name}_row"), if *by_row { "i / 16u" } else { "i % 64u" }).replace(&format!("{name}_term"), if *by_row { "i % 16u" } else { "i / 64u" }));
+    let body = body.replace("$a[", &format!("a{x}[")).replace("$b[", &format!("a{y}[")).replace("$c[", &format!("a{z}["));
+    let body = body.replace("$zero", zero(kind)).replace("$ty", ty);
+    let body = names.iter().zip(&words).rev().fold(body, |t, (name, w)| t.replace(name, w));
     for l in body.lines() {
         match l.trim() {
-            "$ended" => e.ended(&format!("k0 < {}", words[2])),
+            "#ended" => e.ended(&format!("k0 < {}", words[2])),
             _ => e.line(l),
         }
     }
     let shared = format!("var<workgroup> left: array<{ty}, {0}>;\nvar<workgroup> right: array<{ty}, {0}>;", TILE * DEPTH);
     let w = e.finish(256, &shared);
-    gpu.launch(&w.kernel, &w.bound(), &w.words, (n.div_ceil(TILE) * m.div_ceil(TILE)) as u32)?;
+    gpu.launch(&w.kernel, &w.bound(), &w.words, groups)?;
     Ok(out)
 }
 
 /// The kernel, for tiles of 64 and strips of 16: thread `l` makes rows 4 (l / 16) … and columns 4 (l % 16) …
 const BODY: &str = "if group < params[0] {
-  let r0 = (group / $wide) * 64u;
+  let turn = group / ($wide * $high);
+  let r0 = (group / $wide % $high) * 64u;
   let c0 = (group % $wide) * 64u;
   let r = (l / 16u) * 4u;
   let c = (l % 16u) * 4u;
@@ -103,12 +127,12 @@ const BODY: &str = "if group < params[0] {
   for (; k0 < $k; k0 = k0 + 16u) {
     let depth = min(16u, $k - k0);
     for (var i = l; i < 1024u; i = i + 256u) {
-      let row = r0 + i / 16u;
-      let at = k0 + i % 16u;
-      if row < $n && at < $k { left[(i % 16u) * 64u + i / 16u] = $a[row * $k + at]; }
-      let column = c0 + i % 64u;
-      let below = k0 + i / 64u;
-      if column < $m && below < $k { right[i] = $b[below * $m + column]; }
+      let lr = $left_row;
+      let lt = $left_term;
+      if r0 + lr < $n && k0 + lt < $k { left[lt * 64u + lr] = $a[turn * $at + (r0 + lr) * $ar + (k0 + lt) * $al]; }
+      let rr = $right_row;
+      let rt = $right_term;
+      if c0 + rr < $m && k0 + rt < $k { right[rt * 64u + rr] = $b[turn * $bt + (c0 + rr) * $br + (k0 + rt) * $bl]; }
     }
     workgroupBarrier();
     for (var d = 0u; d < depth; d++) {
@@ -126,10 +150,10 @@ const BODY: &str = "if group < params[0] {
     }
     workgroupBarrier();
   }
-  $ended
+  #ended
   for (var i = 0u; i < 16u; i++) {
     let row = r0 + r + i / 4u;
     let column = c0 + c + i % 4u;
-    if row < $n && column < $m { $c[row * $m + column] = acc[i]; }
+    if row < $n && column < $m { $c[(turn * $n + row) * $m + column] = acc[i]; }
   }
 }";

@@ -101,6 +101,8 @@ pub struct Gpu {
     /// Asked while results are waited for.
     stop: Cell<fn() -> bool>,
     recording: RefCell<Option<Recording>>,
+    /// Whether a workgroup has waited for another in vain: scans go in two passes from then on.
+    waited: Cell<bool>,
 }
 
 impl std::fmt::Debug for Gpu {
@@ -123,7 +125,7 @@ impl Gpu {
         let (params, faults) = (make(PARAMS), make(256));
         let batch = Batch { pass: None, encoder: None, params: Vec::new(), number: 1, kernels: 0, faults: Vec::new() };
         let cache = cache::make(&device, blob);
-        let gpu = Gpu { device, queue, caps, state, pool: Rc::default(), batch: RefCell::new(batch), pipelines: RefCell::default(), params, faults, work: Cell::default(), cache, stop: Cell::new(|| false), recording: RefCell::default() };
+        let gpu = Gpu { device, queue, caps, state, pool: Rc::default(), batch: RefCell::new(batch), pipelines: RefCell::default(), params, faults, work: Cell::default(), cache, stop: Cell::new(|| false), recording: RefCell::default(), waited: Cell::default() };
         gpu.fine()?;
         Ok(gpu)
     }
@@ -138,6 +140,17 @@ impl Gpu {
     pub fn with_tiles(mut self, tiles: bool) -> Gpu {
         self.caps.tiles = tiles;
         self
+    }
+
+    /// The same device, with scans in one pass from so many tiles on (or none), whose workgroups look so often for what others tell them: see [`Caps::once`].
+    pub fn with_once(mut self, once: Option<u32>, patience: u32) -> Gpu {
+        (self.caps.once, self.caps.patience) = (once, patience);
+        self
+    }
+
+    /// From how many tiles on scans go in one pass, if they do.
+    pub fn once(&self) -> Option<u32> {
+        self.caps.once.filter(|_| !self.waited.get())
     }
 
     /// The same device, as if a kernel could see so many buffers only.
@@ -407,14 +420,14 @@ impl Gpu {
         // What the host reads, it may decide by.
         self.unrecord();
         let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        let staging = self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size: bytes + 4, usage, mapped_at_creation: false });
+        let staging = self.device.create_buffer(&wgpu::BufferDescriptor { label: None, size: bytes + 8, usage, mapped_at_creation: false });
         self.fine()?;
         self.encode(|e| {
             if bytes > 0 {
                 e.copy_buffer_to_buffer(from.raw(), 0, &staging, 0, Some(bytes));
             }
-            e.copy_buffer_to_buffer(&self.faults, 0, &staging, bytes, Some(4));
-            e.clear_buffer(&self.faults, 0, Some(4));
+            e.copy_buffer_to_buffer(&self.faults, 0, &staging, bytes, Some(8));
+            e.clear_buffer(&self.faults, 0, Some(8));
         });
         self.submit()?;
         let (tell, told) = std::sync::mpsc::channel();
@@ -427,6 +440,7 @@ impl Gpu {
         let mut all = staging.get_mapped_range(..).map_err(|e| lost(&e))?.to_vec();
         let fault = all.split_off(bytes as usize);
         self.count(|w| w.down += bytes);
+        self.waited.set(self.waited.get() || fault[4..].iter().any(|b| *b != 0));
         self.judge(u32::from_le_bytes([fault[0], fault[1], fault[2], fault[3]]))?;
         Ok(all)
     }

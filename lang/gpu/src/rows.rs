@@ -4,6 +4,7 @@ use crate::array::{Array, Scalar};
 use crate::error::{Check, Res, not_here};
 use crate::fold::{Maker, Operator};
 use crate::nest::each;
+use crate::product::{Side, tiles};
 use crate::queue::Gpu;
 use crate::wgsl::scalar::{compare, is_nan, zero};
 use crate::wgsl::{Emit, load, packed};
@@ -200,7 +201,15 @@ pub(crate) fn stack(gpu: &Gpu, n: usize, elems: &[Many]) -> Res<Array> {
     Ok(out)
 }
 
-fn reduced(gpu: &Gpu, scalar: Scalar, rows: usize, length: usize, from: impl Fn(&mut Emit<'_>, &str, &str) -> Res<String>) -> Res<Array> {
+/// What lies beside each other in memory.
+enum Beside {
+    Nothing,
+    Rows,
+    Terms,
+}
+
+/// Sums of rows of terms.
+fn reduced(gpu: &Gpu, scalar: Scalar, (rows, length, beside): (usize, usize, Beside), from: impl Fn(&mut Emit<'_>, &str, &str) -> Res<String>) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
     let op = Operator {
         kinds: vec![scalar],
@@ -215,20 +224,28 @@ fn reduced(gpu: &Gpu, scalar: Scalar, rows: usize, length: usize, from: impl Fn(
         let x = from(e, row, j)?;
         Ok(vec![e.define("c", &x)])
     };
-    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, rows, length, &from)?;
-    Ok(outs.remove(0))
+    let maker = Maker { gpu, program: &program, function: &function, env: &|_| None };
+    match beside {
+        Beside::Rows => maker.columns(&op, rows, length, &from),
+        Beside::Terms => return maker.sums_of_rows(scalar, rows, length, &from),
+        Beside::Nothing => maker.reduce(&op, rows, length, &from),
+    }
+    .map(|mut outs| outs.remove(0))
 }
 
 /// The sums along the first axes, one for each turn.
 pub(crate) fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
     let [n, k, ..] = a.shape[..] else { return not_here("the sum of a number") };
     let m: usize = a.shape[2..].iter().product();
-    let out = reduced(gpu, a.scalar, n * m, k, |e, row, j| {
+    let out = reduced(gpu, a.scalar, (n * m, k, if m == 1 { Beside::Terms } else { Beside::Rows }), |e, row, j| {
         let (slot, k, m) = (e.slot(a, false)?, e.word(k as u32), e.word(m as u32));
         Ok(format!("a{slot}[({row} / {m}) * {k} * {m} + {j} * {m} + {row} % {m}]"))
     })?;
     out.reshaped([&[n], &a.shape[2..]].concat())
 }
+
+/// Rows and columns of products that are made in tiles, at least.
+const TILED: usize = 32;
 
 /// A factor of products of matrices, with the steps of its rows (or columns) and of the terms.
 pub(crate) struct Factor<'a> {
@@ -243,7 +260,20 @@ pub(crate) fn products(gpu: &Gpu, turns: usize, (a, b): (Factor<'_>, Factor<'_>)
     if scalar != b.of.array.scalar {
         return not_here("a product of numbers of two kinds");
     }
-    let out = reduced(gpu, scalar, turns * n * m, k, |e, row, l| {
+    // Tiles of 64 by 64 are worth it where they are a quarter full.
+    if term == Bin::Mul && scalar != Scalar::I64 && n.min(m) >= TILED && k >= TILED / 2 {
+        fn side<'a>(f: &Factor<'a>) -> Side<'a> {
+            Side { array: &f.of.array, turn: if f.of.each { f.of.size() } else { 0 }, rows: f.rows, terms: f.terms }
+        }
+        return tiles(gpu, turns, (side(&a), side(&b)), [n, m, k]);
+    }
+    let beside = match (n, m) {
+        _ if a.terms == 1 && b.terms == 1 => Beside::Terms,
+        (1, _) if b.rows == 1 => Beside::Rows,
+        (_, 1) if a.rows == 1 => Beside::Rows,
+        _ => Beside::Nothing,
+    };
+    let out = reduced(gpu, scalar, (turns * n * m, k, beside), |e, row, l| {
         let (n, m) = (e.word(n as u32), e.word(m as u32));
         let turn = e.define("t", &format!("{row} / ({n} * {m})"));
         let mut number = |f: &Factor<'_>, i: String| {

@@ -1,10 +1,36 @@
-//! Scans: what tiles make together is scanned, then each tile again, after what stands left of it (see `fold`).
+//! Scans: what tiles make together is scanned, then each tile again, after what stands left of it (see `fold`); or both at once (see `lookback`), with the same bits.
+//!
+//! What stands left of a tile is put together as sizes alone say. A workgroup's threads are as many as the tiles of a block. Left of a tile are the blocks before
+//! its own, which are added to the neutral element one after the other, and then the tiles before it in its block: in pairs of neighbours and pairs of pairs that end at
+//! the tile, which are what doubling steps make (`threads`).
 
 use crate::array::Array;
 use crate::error::Res;
-use crate::fold::{Begun, ITEMS, Maker, Numbers, Operator, Source, Tiles, assign, begin, copies, gather, reading, store};
+use crate::fold::{Begun, ITEMS, Maker, Numbers, Operator, Order, Source, Tiles, assign, begin, copies, gather, reading, store};
+use crate::lookback;
 use crate::stage;
-use crate::wgsl::{Emit, load, wgsl};
+use crate::wgsl::{Emit, load, packed, wgsl};
+
+/// Where what stands left of a tile is found.
+#[derive(Clone, Copy)]
+pub(crate) enum Left<'a> {
+    /// Nothing does.
+    Nothing,
+    /// What the tiles before it in its block make, and what the blocks before it do, where there are any.
+    Made { within: &'a [Array], blocks: Option<&'a [Array]> },
+    /// Other workgroups say it; `again`: one workgroup makes all that were given up.
+    Told { state: &'a Array, again: bool },
+}
+
+impl<'a> Left<'a> {
+    fn order(self) -> Order<'a> {
+        match self {
+            Left::Told { state, again: true } => Order::Again(state),
+            Left::Told { state, again: false } => Order::Next(state),
+            Left::Nothing | Left::Made { .. } => Order::Number,
+        }
+    }
+}
 
 impl Maker<'_> {
     /// Scans rows: arrays of rows of the same length.
@@ -14,23 +40,118 @@ impl Maker<'_> {
             return Ok(outs);
         }
         let t = Tiles { rows, length, threads: op.threads()? };
-        let carry = match t.count() {
-            1 => None,
-            n => {
-                let sums = self.totals(op, &t, from)?;
-                Some(self.scan(op, rows, n, true, &reading(&sums, n))?)
-            }
-        };
+        let put = (&outs[..], exclusive);
+        if t.count() == 1 {
+            self.spread(op, &t, from, Left::Nothing, put)?;
+        } else if self.gpu.once().is_some_and(|n| t.rows * t.count() >= n as usize) {
+            let state = lookback::state(self.gpu, op, &t)?;
+            self.spread(op, &t, from, Left::Told { state: &state, again: false }, put)?;
+            self.spread(op, &t, from, Left::Told { state: &state, again: true }, put)?;
+        } else {
+            let sums = self.totals(op, &t, from)?;
+            let (within, whole) = self.within(op, &t, &sums)?;
+            let blocks = whole.map(|w| self.chain(op, &t, &w)).transpose()?;
+            self.spread(op, &t, from, Left::Made { within: &within, blocks: blocks.as_deref() }, put)?;
+        }
+        Ok(outs)
+    }
+
+    fn spread(&self, op: &Operator<'_>, t: &Tiles, from: Source<'_>, left: Left<'_>, put: (&[Array], bool)) -> Res<()> {
         let mut e = self.emit();
-        spread(&mut e, op, &t, from, carry.as_deref(), (&outs, exclusive))?;
-        self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), &t)?;
+        spread(&mut e, op, t, from, left, put)?;
+        let (groups, told) = match left {
+            Left::Told { again, .. } => (again.then_some(1), lookback::SHARED),
+            Left::Nothing | Left::Made { .. } => (None, ""),
+        };
+        self.launch(e.finish(t.threads, &(stage::shared(self.gpu, op, t.threads) + told)), t, groups)
+    }
+
+    /// For each tile what those before it in its block make (but for the first of each, which has none), and what each block makes that is full, if there are several.
+    fn within(&self, op: &Operator<'_>, t: &Tiles, sums: &[Array]) -> Res<(Vec<Array>, Option<Vec<Array>>)> {
+        let outs = self.empty(op, &[t.rows, t.count()])?;
+        let whole = if t.blocks() > 1 { Some(self.empty(op, &[t.rows, t.blocks()])?) } else { None };
+        let mut e = self.emit();
+        let (count, blocks) = (e.word(t.count() as u32), e.word(t.blocks() as u32));
+        (op.prepare)(&mut e)?;
+        e.open("if group < params[0]");
+        let first = e.define("k", &format!("(group % {blocks}) * {}u", t.threads));
+        let active = e.define("k", &format!("min({count} - {first}, {}u)", t.threads));
+        let j = e.define("j", &format!("{first} + min(l, {active} - 1u)"));
+        let x = reading(sums, t.count())(&mut e, &format!("(group / {blocks})"), &j)?;
+        threads(&mut e, op, t, &x, &active)?;
+        e.open(&format!("if l > 0u && l < {active}"));
+        let before = copies(&mut e, &op.shared_at("l - 1u"));
+        store(&mut e, op, &outs, &format!("((group / {blocks}) * {count} + {j})"), &before)?;
+        if let Some(w) = &whole {
+            e.open(&format!("if l == {}u", t.threads - 1));
+            let all = (op.combine)(&mut e, &before, &x)?;
+            store(&mut e, op, w, "group", &all)?;
+            e.close();
+        }
+        e.close();
+        e.close();
+        let w = e.finish(t.threads, &op.shared(t.threads));
+        self.gpu.launch(&w.kernel, &w.bound(), &w.words, (t.rows * t.blocks()) as u32)?;
+        Ok((outs, whole))
+    }
+
+    /// What stands left of each block, one after the other: a workgroup for each row, whose first thread goes through what the others have read.
+    fn chain(&self, op: &Operator<'_>, t: &Tiles, whole: &[Array]) -> Res<Vec<Array>> {
+        let outs = self.empty(op, &[t.rows, t.blocks()])?;
+        let mut e = self.emit();
+        let blocks = e.word(t.blocks() as u32);
+        (op.prepare)(&mut e)?;
+        e.open("if group < params[0]");
+        let acc = op.declare(&mut e, "acc");
+        let neutral = (op.neutral)(&mut e)?;
+        assign(&mut e, &acc, &neutral);
+        let b = e.name("b");
+        e.line(&format!("var {b} = 0u;"));
+        e.open(&format!("for (; {b} < {blocks}; {b} = {b} + {}u)", t.threads));
+        let at = e.define("k", &format!("group * {blocks} + min({b} + l, {blocks} - 1u)"));
+        for (i, (a, s)) in whole.iter().zip(&op.kinds).enumerate() {
+            let from = e.slot(a, false)?;
+            e.line(&format!("s{i}[l] = {};", load(from, *s, &at)));
+        }
+        one_by_one(&mut e, op, &acc, &format!("min({blocks} - {b}, {}u)", t.threads), &format!("{b} + 1u < {blocks} - "))?;
+        e.open(&format!("if {b} + l < {blocks}"));
+        for (i, (a, s)) in outs.iter().zip(&op.kinds).enumerate() {
+            let to = e.slot(a, true)?;
+            e.line(&format!("a{to}[{at}] = {};", packed(*s, &format!("s{i}[l]"))));
+        }
+        e.close();
+        e.line("workgroupBarrier();");
+        e.close();
+        e.ended(&format!("{b} < {blocks}"));
+        e.close();
+        let w = e.finish(t.threads, &op.shared(t.threads));
+        self.gpu.launch(&w.kernel, &w.bound(), &w.words, t.rows as u32)?;
         Ok(outs)
     }
 }
 
+/// The first thread adds so many tuples of the workgroup's memory to what is accumulated, which takes their places; the last of all may not be full, and nobody asks for
+/// what stands right of it. `more` is a comparison with the place of one, of which others come.
+fn one_by_one(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], count: &str, more: &str) -> Res<()> {
+    e.line("workgroupBarrier();");
+    e.open("if l == 0u");
+    let i = e.name("i");
+    e.open(&format!("for (var {i} = 0u; {i} < {count}; {i}++)"));
+    let v = copies(e, &op.shared_at(&i));
+    assign(e, &op.shared_at(&i), acc);
+    e.open(&format!("if {more}{i}"));
+    grow(e, op, acc, &v)?;
+    e.close();
+    e.close();
+    e.close();
+    e.line("workgroupBarrier();");
+    Ok(())
+}
+
 /// Writes all prefixes of a tile, after what stands left of it.
-fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, carry: Option<&[Array]>, (outs, exclusive): (&[Array], bool)) -> Res<()> {
-    let b = begin(e, t, op)?;
+fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, before: Left<'_>, (outs, exclusive): (&[Array], bool)) -> Res<()> {
+    let order = before.order();
+    let b = begin(e, t, op, order)?;
     let x = op.declare(e, "x");
     let staged = stage::load(e, op, t, &b, from)?;
     let kept: Numbers = op.kinds.iter().map(|_| e.name("kept")).collect();
@@ -47,7 +168,7 @@ fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, carr
         })?;
     }
     threads(e, op, t, &x, &b.active)?;
-    let acc = left(e, op, carry, &b)?;
+    let acc = left(e, op, t, before, &b)?;
     let (j, length) = (e.name("j"), e.word(t.length as u32));
     e.line(&format!("var {j} = {};", b.first));
     e.open(&format!("for (; {j} < {}; {j}++)", b.end));
@@ -65,26 +186,43 @@ fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, carr
     if staged {
         stage::store(e, op, t, &b, (outs, &length))?;
     }
-    e.close();
+    lookback::end(e, order);
     Ok(())
 }
 
 /// What stands left of a thread's elements.
-fn left(e: &mut Emit<'_>, op: &Operator<'_>, carry: Option<&[Array]>, b: &Begun) -> Res<Numbers> {
+fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, before: Left<'_>, b: &Begun) -> Res<Numbers> {
     let acc = op.declare(e, "acc");
-    let before = match carry {
-        None => (op.neutral)(e)?,
-        Some(c) => c.iter().map(|a| e.slot(a, false).map(|s| load(s, a.scalar, &b.tile))).collect::<Res<_>>()?,
+    let read = |e: &mut Emit<'_>, arrays: &[Array], at: &str| arrays.iter().map(|a| e.slot(a, false).map(|s| load(s, a.scalar, at))).collect::<Res<Numbers>>();
+    let of_threads = match before {
+        Left::Told { state, again } => lookback::left(e, op, t, (state, again), b, &acc)?,
+        Left::Nothing | Left::Made { .. } => {
+            let neutral = (op.neutral)(e)?;
+            assign(e, &acc, &neutral);
+            op.shared_at("l - 1u")
+        }
     };
-    assign(e, &acc, &before);
+    if let Left::Made { within, blocks } = before {
+        let (inner, wide) = (e.define("k", &format!("{} % {}", b.tile, b.tiles)), t.threads);
+        if let Some(blocks) = blocks {
+            let count = e.word(t.blocks() as u32);
+            let at = e.define("k", &format!("{} * {count} + {inner} / {wide}u", b.row));
+            let v = read(e, blocks, &at)?;
+            assign(e, &acc, &v);
+        }
+        e.open(&format!("if {inner} % {wide}u > 0u"));
+        let v = read(e, within, &b.tile)?;
+        grow(e, op, &acc, &v)?;
+        e.close();
+    }
     e.open(&format!("if l > 0u && l < {}", b.active));
-    grow(e, op, &acc, &op.shared_at("l - 1u"))?;
+    grow(e, op, &acc, &of_threads)?;
     e.close();
     Ok(acc)
 }
 
 /// Puts a tuple to the right of what is accumulated.
-fn grow(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], by: &[String]) -> Res<()> {
+pub(crate) fn grow(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], by: &[String]) -> Res<()> {
     let v = copies(e, by);
     let made = (op.combine)(e, acc, &v)?;
     let made = copies(e, &made);

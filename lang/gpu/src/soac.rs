@@ -74,7 +74,7 @@ pub fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
         let x = e.element(a, false, &format!("({j} * {m} + {row})"))?;
         Ok(vec![e.define("c", &x)])
     };
-    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, m, *n, &from)?;
+    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.columns(&op, m, *n, &from)?;
     outs.remove(0).reshaped(inner.to_vec())
 }
 

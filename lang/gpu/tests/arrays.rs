@@ -275,6 +275,45 @@ fn least_and_greatest_of_many_bins() {
     }
 }
 
+/// What a histogram of Bools makes by an operator that these statements are, and how many kernels it takes.
+fn of_bools(gpu: &Gpu, op: &str, dest: &[bool], keys: &[i64], values: &[bool]) -> (Data, u64) {
+    let p = program(&format!("fn f0 t (v0: []bool, v1: bool, v2: []i64, v3: []bool) -> ([]bool) {{ v4: []bool = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: bool, v6: bool) {{ {op} return v7 }} return v4 }}"));
+    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
+    let env = |v: adl_ir::Var| (v.0 == 1).then_some(adl_gpu::Operand::Number(adl_ir::Lit::Bool(false)));
+    let (dest, keys, values) = (vector(gpu, Data::Bool(dest.to_vec())), vector(gpu, Data::I64(keys.to_vec())), vector(gpu, Data::Bool(values.to_vec())));
+    let x = ByIndex { dest: &[dest], op, neutral, keys: &keys, values: &[values] };
+    let before = gpu.work().kernels;
+    let made = twice(gpu, || index::reduce_by_index(gpu, &p, &p.funcs[0], &x, &env).map(|mut outs| outs.remove(0)));
+    (made, (gpu.work().kernels - before) / 2)
+}
+
+#[test]
+fn bools_of_many_bins() {
+    let (gpu, small) = (common::gpu(), common::gpu().with_bindings_of(64 * 1024));
+    // Three kernels without sorting; the last two operators, the second of two and their alternative denied, are none whose order does not matter.
+    let all: [(&str, fn(bool, bool) -> bool, bool); 6] = [
+        ("v7: bool = if v5 { v8: bool = true return v8 } else { return v6 }", |x, y| x || y, true),
+        ("v9: bool = false v7: bool = select v5 v6 v9", |x, y| x && y, true),
+        ("v7: bool = ne v5 v6", |x, y| x != y, true),
+        ("v7: bool = eq v5 v6", |x, y| x == y, true),
+        ("v8: bool = not v5 v9: bool = not v8 v7: bool = select v9 v6 v6", |_, y| y, false),
+        ("v8: bool = not v6 v7: bool = select v8 v5 v5", |x, _| x, false),
+    ];
+    for (n, bins) in SIZES.into_iter().flat_map(|n| [3, 20_000, 70_000].map(|b| (n, b))) {
+        let mut rng = Rng((n + bins) as u64);
+        let ks: Vec<i64> = (0..n).map(|j| if j % 3 == 0 { rng.below(40) as i64 } else { rng.below(bins + 2) as i64 - 1 }).collect();
+        let (dest, values): (Vec<bool>, Vec<bool>) = ((0..bins).map(|_| rng.below(2) == 0).collect(), (0..n).map(|_| rng.below(3) == 0).collect());
+        for (op, f, quick) in all {
+            let mut want = dest.clone();
+            ks.iter().zip(&values).filter(|(k, _)| (0..bins as i64).contains(*k)).for_each(|(k, v)| want[*k as usize] = f(want[*k as usize], *v));
+            let (made, kernels) = of_bools(&gpu, op, &dest, &ks, &values);
+            assert_eq!(made, Data::Bool(want.clone()), "{op} {n} {bins}");
+            assert!(n == 0 || bins < 100 || (kernels == 3) == quick, "{op} {n} {bins}: {kernels}");
+            assert_eq!(of_bools(&small, op, &dest, &ks, &values).0, Data::Bool(want), "{op} {n} {bins}");
+        }
+    }
+}
+
 #[test]
 fn sums_of_bins_that_no_int_holds_are_faults() {
     let gpu = common::gpu();
@@ -327,7 +366,7 @@ fn matrices_are_transposed() {
 #[test]
 fn products_of_matrices_and_vectors() {
     let gpu = common::gpu();
-    for (n, m, k) in [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (3, 5, 7), (64, 64, 64), (65, 63, 17), (130, 70, 200), (31, 1, 1000), (1, 33, 1000), (33, 32, 31)] {
+    for (n, m, k) in [(0, 2, 3), (2, 0, 3), (2, 3, 0), (1, 1, 1), (3, 5, 7), (64, 64, 64), (65, 63, 17), (130, 70, 200), (31, 1, 1000), (1, 33, 1000), (33, 32, 31), (2, 1, 17), (300, 1, 40), (257, 1, 129), (5, 1, 4096), (5, 1, 4097), (2, 1, 100_000), (1, 3, 1000), (1, 4, 129), (1, 100, 5000), (1, 1000, 128), (1, 40, 20_000), (1, 5, 33_000)] {
         let (a, b): (Vec<i64>, Vec<i64>) = ((0..(n * k) as i64).map(|i| i % 13 - 6).collect(), (0..(k * m) as i64).map(|i| i % 11 - 5).collect());
         let want: Vec<i64> = (0..n * m).map(|i| (0..k).map(|l| a[i / m * k + l] * b[l * m + i % m]).sum()).collect();
         let check = |x: Data, y: Data, z: Data| {
@@ -357,6 +396,38 @@ fn nan_and_infinities_reach_their_own_row_and_column_only() {
             69 => *x == f64::INFINITY,
             _ => *x == 40.0,
         });
+    }
+}
+
+#[test]
+fn nan_and_infinities_go_through_products_with_vectors() {
+    let gpu = common::gpu();
+    for x in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        for (n, k) in [(70, 300), (300, 70), (9, 5000)] {
+            let mut a = vec![1.0; n * k];
+            a[k + 3] = x;
+            let (matrix, turned) = (on(&gpu, Data::F64(a.clone()), &[n, k]), on(&gpu, Data::F64(a), &[n, k]));
+            let (v, w) = (vector(&gpu, Data::F64(vec![2.0; k])), vector(&gpu, Data::F64(vec![2.0; n])));
+            let want = |count: usize, at: usize, sum: f64| Data::F64((0..count).map(|i| if i == at { x } else { sum }).collect());
+            assert!(same(&twice(&gpu, || product::matmul(&gpu, &matrix, &v)), &want(n, 1, 2.0 * k as f64)));
+            assert!(same(&twice(&gpu, || product::matmul(&gpu, &w, &turned)), &want(k, 3, 2.0 * n as f64)));
+            assert!(same(&twice(&gpu, || soac::sum(&gpu, &turned)), &want(k, 3, n as f64)));
+        }
+    }
+}
+
+#[test]
+fn sums_and_products_of_columns() {
+    let gpu = common::gpu();
+    for (n, m) in [(129, 4), (1000, 33), (20_000, 5), (3, 7), (128, 100), (0, 5), (5, 0)] {
+        let (a, b): (Vec<f64>, Vec<f64>) = ((0..n * m).map(|i| 1.0 + (i * 7919 % 1000) as f64 * 1e-6).collect(), (0..n * m).map(|i| (i * 104_729 % 1000) as f64 - 500.0).collect());
+        let (x, y) = (on(&gpu, Data::F64(a.clone()), &[n, m]), on(&gpu, Data::F64(b.clone()), &[n, m]));
+        let (Data::F64(products), Data::F64(sums)) = (twice(&gpu, || soac::along(&gpu, &x, adl_prim::Bin::Mul)), twice(&gpu, || soac::sum(&gpu, &y))) else { panic!() };
+        for c in 0..m {
+            let want: f64 = (0..n).map(|r| a[r * m + c]).product();
+            assert!((products[c] - want).abs() <= 1e-15 * n as f64 * want, "{n} {m}");
+            assert_eq!(sums[c], (0..n).map(|r| b[r * m + c]).sum::<f64>(), "{n} {m}");
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! - [`scalar`]: operators and functions of numbers, exhaustive by `match`: what a GPU does not do is said there.
 //! - `ops`: statements without blocks; `control`: branches, loops, calls; `lazy`: arrays.
-//! - `slots`: the kernel's arrays, and its text as a whole.
+//! - `slots`: the kernel's arrays, and its text as a whole; `windows`: arrays that are larger than one binding.
 //!
 //! Invariants: what is read lies inside of its array, since each index is checked, and one that fails the check is 0 (memory has room for
 //! an element at 0 always); a loop of unknown length ends after [`control::TURNS`] turns.
@@ -16,6 +16,7 @@ pub(crate) mod lazy;
 mod ops;
 pub mod scalar;
 mod slots;
+mod windows;
 
 pub(crate) use slots::Written;
 use slots::Slot;
@@ -90,13 +91,15 @@ pub(crate) struct Emit<'a> {
     pub(crate) turns: HashMap<Var, (String, usize)>,
     /// The name of a number that each thread has for itself, and how many there are.
     pub lane: Option<(String, usize)>,
+    /// Whether launches see all of each array, however large.
+    pub whole: bool,
     span: Span,
 }
 
 impl<'a> Emit<'a> {
     pub fn new(gpu: &'a Gpu, program: &'a Program, f: &'a Function, env: Env<'a>) -> Emit<'a> {
         let frames = vec![Frame { f, places: HashMap::new() }];
-        Emit { gpu, caps: &gpu.caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, values: HashMap::new(), turns: HashMap::new(), lane: None, span: Span::default() }
+        Emit { gpu, caps: &gpu.caps, program, env, text: String::new(), depth: 1, fresh: 0, statements: 0, frames, calls: Vec::new(), slots: Vec::new(), words: Vec::new(), faults: Vec::new(), known: HashMap::new(), zero: None, values: HashMap::new(), turns: HashMap::new(), lane: None, whole: false, span: Span::default() }
     }
 
     /// A line of the kernel's body.

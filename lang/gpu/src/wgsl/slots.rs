@@ -1,9 +1,10 @@
 //! The arrays of a kernel, and its text.
 
-use super::{Emit, Place, View, stored};
+use super::{Emit, Place, View, stored, windows};
 use crate::array::{Array, Operand};
 use crate::error::{Res, not_here};
 use crate::math;
+use crate::nest::cut;
 use crate::queue::{Bound, Kernel};
 use adl_ir::Var;
 use std::fmt::Write;
@@ -42,9 +43,9 @@ impl Emit<'_> {
     }
 
     /// An element of an array, as it lies in memory. Of one that is larger than a kernel may see, launches have a part, which begins at `origin`
-    /// (see `fold`).
+    /// (see `fold`), if not all of them see it whole.
     pub fn element(&mut self, array: &Array, write: bool, at: &str) -> Res<String> {
-        if array.bytes() > self.caps.binding {
+        if array.bytes() > self.caps.binding && !self.whole {
             return self.part(array, write).map(|s| format!("a{s}[{at} - {}]", crate::fold::ORIGIN));
         }
         self.slot(array, write).map(|s| format!("a{s}[{at}]"))
@@ -92,9 +93,9 @@ impl Emit<'_> {
         self.slots.get(slot).filter(|s| s.write).map(|s| s.array.clone())
     }
 
-    /// How many arrays the kernel has.
+    /// How many arrays the kernel has, as bindings.
     pub fn arrays(&self) -> usize {
-        self.slots.len()
+        self.slots.iter().map(|s| if s.part { 1 } else { windows::of(&s.array, self.caps.binding).len().max(1) }).sum()
     }
 
     /// The kernel: workgroups of so many threads, memory that they share (`declared`), and the body, which stands in `main` after
@@ -103,32 +104,58 @@ impl Emit<'_> {
         let mut head = String::from(
             "@group(0) @binding(0) var<storage, read> params: array<u32>;\n@group(0) @binding(1) var<storage, read_write> faults: array<atomic<u32>>;\nvar<private> failed: bool;\n",
         );
-        for (i, s) in self.slots.iter().enumerate() {
+        let (mut bound, mut writes, mut body) = (Vec::new(), Vec::new(), self.text);
+        for (i, s) in self.slots.into_iter().enumerate() {
             let (mode, ty) = (if s.write { "read_write" } else { "read" }, if s.atomic { "atomic<u32>" } else { stored(s.array.scalar) });
-            // Writing to a string does not fail.
-            let _ = writeln!(head, "@group(0) @binding({}) var<storage, {mode}> a{i}: array<{ty}>;", i + 2);
+            let windows = if s.part { Vec::new() } else { windows::of(&s.array, self.caps.binding) };
+            for k in 0..windows.len().max(1) {
+                let name = if windows.is_empty() { format!("a{i}") } else { windows::name(i, k) };
+                // Writing to a string does not fail.
+                let _ = writeln!(head, "@group(0) @binding({}) var<storage, {mode}> {name}: array<{ty}>;", writes.len() + 2);
+                writes.push(s.write);
+            }
+            if windows.is_empty() {
+                bound.push((s.array, s.part, None));
+            } else {
+                body = windows::seen(&body, i, (ty, windows[0].1 - windows[0].0), windows.len(), &mut head);
+                bound.extend(windows.into_iter().map(|w| (s.array.clone(), false, Some(w))));
+            }
         }
         let main = format!(
-            "{declared}\n@compute @workgroup_size({threads}) fn main(@builtin(workgroup_id) at: vec3<u32>, @builtin(num_workgroups) all: vec3<u32>, @builtin(local_invocation_index) l: u32) {{\n  let group = at.x + at.y * all.x;\n{}}}\n",
-            self.text
+            "{declared}\n@compute @workgroup_size({threads}) fn main(@builtin(workgroup_id) at: vec3<u32>, @builtin(num_workgroups) all: vec3<u32>, @builtin(local_invocation_index) l: u32) {{\n  let group = at.x + at.y * all.x;\n{body}}}\n"
         );
         let library = math::used_by(&main);
-        let kernel = Kernel { text: format!("{head}{library}\n{main}"), writes: self.slots.iter().map(|s| s.write).collect(), faults: self.faults };
-        Written { kernel, slots: self.slots.into_iter().map(|s| (s.array, s.part)).collect(), words: self.words }
+        let kernel = Kernel { text: format!("{head}{library}\n{main}"), writes, faults: self.faults };
+        Written { kernel, bound, words: self.words }
     }
 }
 
-/// A kernel with its arrays (and whether launches see a part of them) and words.
+/// A kernel with its arrays and words.
 pub(crate) struct Written {
     pub kernel: Kernel,
-    pub slots: Vec<(Array, bool)>,
+    /// Each array, whether launches see a part of it, and else the elements that a binding shows, if not all.
+    bound: Vec<(Array, bool, Option<(usize, usize)>)>,
     pub words: Vec<u32>,
 }
 
 impl Written {
+    /// Whether launches see parts of arrays.
+    pub fn has_parts(&self) -> bool {
+        self.bound.iter().any(|(_, part, _)| *part)
+    }
+
     /// All arrays, whole.
     pub fn bound(&self) -> Vec<Bound> {
-        self.slots.iter().map(|(a, _)| a.whole()).collect()
+        self.bound_with(Array::whole)
+    }
+
+    /// All arrays, some of them as parts.
+    pub fn bound_with(&self, part: impl Fn(&Array) -> Bound) -> Vec<Bound> {
+        let one = |(a, is_part, window): &(Array, bool, Option<(usize, usize)>)| match window {
+            Some((from, to)) => cut(a, *from, *to),
+            None if *is_part => part(a),
+            None => a.whole(),
+        };
+        self.bound.iter().map(one).collect()
     }
 }
-

@@ -1,0 +1,197 @@
+//! Scans that read their input once: a workgroup tells what its tile makes, waits until it is told what stands left of it, and goes on.
+//!
+//! A workgroup takes the next tile that nobody has, so that all before it have begun. It waits for them, where drivers let workgroups get on that have begun
+//! ([`Caps::once`](crate::Caps::once)). What stands left of a tile is put together as it is in two passes (see `scan`), not as others happen to be ready: its threads each wait for
+//! one of the tiles before it in its block, and the first then for what the blocks before it make, which the last tile of that block tells.
+//!
+//! WGSL orders nothing between workgroups. So each word that is told says itself that it is there, by its highest bit, and numbers are cut into
+//! words of 31 bits.
+//!
+//! Who has waited too long notes it and goes on with anything. A workgroup that is started when all have ended then makes all tiles again, one after the
+//! other: results are right, and the host, as soon as it reads something, knows to make scans in two passes.
+
+use crate::array::{Array, Scalar};
+use crate::error::Res;
+use crate::fold::{Begun, Ends, Numbers, Operator, Order, Tiles, assign, copies, tree};
+use crate::nest::each;
+use crate::queue::Gpu;
+use crate::scan::grow;
+use crate::wgsl::Emit;
+
+/// What a workgroup shares besides its tile.
+pub(crate) const SHARED: &str = "var<workgroup> next: u32;\n";
+
+/// Words before those of tiles: the next tile, and whether some were given up.
+const HEAD: usize = 2;
+
+/// How often words are looked at in one turn. (Software devices end loops after so many turns, and may have to wait until the system lets a thread go on.)
+fn looks(e: &Emit<'_>) -> usize {
+    if e.caps.software { 64 } else { 4 }
+}
+
+/// The words through which workgroups tell each other, how many threads they have, and how often they look.
+struct Talk {
+    slot: usize,
+    threads: u32,
+    patience: u32,
+}
+
+/// Words that tell a number.
+fn words(s: Scalar) -> usize {
+    match s {
+        Scalar::F64 | Scalar::I64 => 3,
+        Scalar::F32 | Scalar::Word => 2,
+        Scalar::Bool => 1,
+    }
+}
+
+fn width(op: &Operator<'_>) -> usize {
+    op.kinds.iter().map(|s| words(*s)).sum()
+}
+
+/// Words in which nothing has been told: of all tiles, then of all blocks.
+pub(crate) fn state(gpu: &Gpu, op: &Operator<'_>, t: &Tiles) -> Res<Array> {
+    let state = gpu.empty(Scalar::Word, vec![HEAD + t.rows * (t.count() + t.blocks()) * width(op)])?;
+    each(gpu, state.len(), |e, i| {
+        let to = e.slot(&state, true)?;
+        e.line(&format!("a{to}[{i}] = 0u;"));
+        Ok(())
+    })?;
+    Ok(state)
+}
+
+/// Begins a kernel that takes the next tile: its number.
+pub(crate) fn next(e: &mut Emit<'_>, state: &Array) -> Res<String> {
+    let s = e.atomic(state)?;
+    e.open("if group < params[0]");
+    e.line(&format!("if l == 0u {{ next = atomicAdd(&a{s}[0], 1u); }}"));
+    Ok(e.define("tile", "workgroupUniformLoad(&next)"))
+}
+
+/// Begins a kernel that takes all tiles from one on, so many, if some were given up.
+pub(crate) fn again(e: &mut Emit<'_>, state: &Array, from: &str, count: &str) -> Res<String> {
+    let s = e.atomic(state)?;
+    e.open("if group < params[0]");
+    e.line(&format!("if l == 0u {{ next = select(0u, {count}, atomicLoad(&a{s}[1]) != 0u); }}"));
+    e.line("let turns = workgroupUniformLoad(&next);");
+    e.line("var turn = 0u;");
+    e.open("for (; turn < turns; turn++)");
+    Ok(e.define("tile", &format!("{from} + turn")))
+}
+
+/// Ends what `begin` has begun.
+pub(crate) fn end(e: &mut Emit<'_>, order: Order<'_>) {
+    if let Order::Again(_) = order {
+        // The next tile takes the memory of this one.
+        e.line("workgroupBarrier();");
+        e.close();
+        e.ended("turn < turns");
+    }
+    e.close();
+}
+
+/// Puts what stands left of a tile in each thread's `acc`, after the workgroup's memory has all prefixes of what threads made: what stands left of a thread in the tile.
+pub(crate) fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, (state, again): (&Array, bool), b: &Begun, acc: &[String]) -> Res<Numbers> {
+    // Where all is done again nobody waits: all has been told.
+    let k = Talk { slot: e.atomic(state)?, threads: t.threads, patience: if again { 1 } else { e.caps.patience } };
+    let (wide, n) = (width(op), t.threads);
+    let own = op.declare(e, "own");
+    let before = op.shared_at("max(l, 1u) - 1u");
+    assign(e, &own, &before);
+    let all = copies(e, &op.shared_at(&format!("{} - 1u", b.active)));
+    e.open("if l == 0u");
+    tell(e, op, k.slot, &format!("{HEAD}u + {} * {wide}u", b.tile), &all);
+    e.close();
+    let inner = e.define("k", &format!("{} % {}", b.tile, b.tiles));
+    let (behind, block) = (e.define("k", &format!("{inner} % {n}u")), e.define("k", &format!("{inner} / {n}u")));
+    e.line("workgroupBarrier();");
+    e.open(&format!("if l < {behind}"));
+    let v = told(e, op, &k, &format!("{HEAD}u + ({} - 1u - l) * {wide}u", b.tile));
+    assign(e, &op.shared_at("l"), &v);
+    e.close();
+    tree(e, op, n, &behind, Ends::Right)?;
+    e.open("if l == 0u");
+    let (tiles, blocks) = (e.word((t.rows * t.count()) as u32), e.word(t.blocks() as u32));
+    let at = |i: &str| format!("{HEAD}u + ({tiles} + {} * {blocks} + {i}) * {wide}u", b.row);
+    first(e, op, &k, (b, &behind, &block), (&at, &all), acc)?;
+    assign(e, &op.shared_at("0u"), acc);
+    e.close();
+    e.line("workgroupBarrier();");
+    assign(e, acc, &op.shared_at("0u"));
+    Ok(own)
+}
+
+/// Where it is told what stands left of a block.
+type Places<'a> = &'a dyn Fn(&str) -> String;
+
+/// What the first thread does: waits for what stands left of the block, and tells what stands left of the next one. `at` says where.
+fn first(e: &mut Emit<'_>, op: &Operator<'_>, k: &Talk, (b, behind, block): (&Begun, &str, &str), (at, all): (Places<'_>, &[String]), acc: &[String]) -> Res<()> {
+    let tells = e.define("f", &format!("{behind} == {}u - 1u && {} % {} + 1u < {}", k.threads, b.tile, b.tiles, b.tiles));
+    let whole = op.declare(e, "whole");
+    e.open(&format!("if {tells}"));
+    let within = copies(e, &op.shared_at("0u"));
+    let made = (op.combine)(e, &within, all)?;
+    assign(e, &whole, &made);
+    e.close();
+    e.open(&format!("if {block} == 0u"));
+    let neutral = (op.neutral)(e)?;
+    assign(e, acc, &neutral);
+    e.close();
+    e.open("else");
+    let v = told(e, op, k, &at(block));
+    assign(e, acc, &v);
+    e.close();
+    e.open(&format!("if {tells}"));
+    let made = (op.combine)(e, acc, &whole)?;
+    let made = copies(e, &made);
+    tell(e, op, k.slot, &at(&format!("{block} + 1u")), &made);
+    e.close();
+    e.open(&format!("if {behind} > 0u"));
+    grow(e, op, acc, &op.shared_at("0u"))?;
+    e.close();
+    Ok(())
+}
+
+/// Tells a tuple, from a word on.
+fn tell(e: &mut Emit<'_>, op: &Operator<'_>, state: usize, at: &str, values: &[String]) {
+    let mut parts = Vec::new();
+    for (s, v) in op.kinds.iter().zip(values) {
+        match s {
+            Scalar::F64 | Scalar::I64 => {
+                let u = e.define("u", &format!("bitcast<u64>({v})"));
+                parts.extend([format!("u32({u} & 0x7ffffffflu)"), format!("u32(({u} >> 31u) & 0x7ffffffflu)"), format!("u32({u} >> 62u)")]);
+            }
+            Scalar::F32 | Scalar::Word => {
+                let u = e.define("u", &if *s == Scalar::F32 { format!("bitcast<u32>({v})") } else { v.clone() });
+                parts.extend([format!("({u} & 0x7fffffffu)"), format!("({u} >> 31u)")]);
+            }
+            Scalar::Bool => parts.push(format!("select(0u, 1u, {v})")),
+        }
+    }
+    parts.iter().enumerate().for_each(|(i, p)| e.line(&format!("atomicStore(&a{state}[{at} + {i}u], {p} | 0x80000000u);")));
+}
+
+/// Waits for a tuple.
+fn told(e: &mut Emit<'_>, op: &Operator<'_>, k: &Talk, at: &str) -> Numbers {
+    let words: Numbers = (0..width(op)).map(|_| e.name("w")).collect();
+    words.iter().for_each(|w| e.line(&format!("var {w} = 0u;")));
+    let (at, state, patience, turn) = (e.define("k", at), k.slot, e.word(k.patience), e.name("turn"));
+    let there = format!("(({}) >> 31u) == 1u", words.join(" & "));
+    e.open(&format!("for (var {turn} = 0u; {turn} < {patience}; {turn}++)"));
+    for _ in 0..looks(e) {
+        words.iter().enumerate().for_each(|(i, w)| e.line(&format!("{w} = atomicLoad(&a{state}[{at} + {i}u]);")));
+        e.line(&format!("if {there} {{ break; }}"));
+    }
+    e.line(&format!("if ({turn} & 63u) == 63u && atomicLoad(&a{state}[1]) != 0u {{ break; }}"));
+    e.close();
+    e.line(&format!("if !({there}) {{ atomicStore(&a{state}[1], 1u); atomicMax(&faults[1], 1u); }}"));
+    let mut words = words.into_iter().map(|w| format!("({w} & 0x7fffffffu)"));
+    let mut word = || words.next().unwrap_or_default();
+    let mut whole = |s: Scalar| match s {
+        Scalar::F64 | Scalar::I64 => format!("bitcast<{}>(u64({}) | (u64({}) << 31u) | (u64({}) << 62u))", crate::wgsl::wgsl(s), word(), word(), word()),
+        Scalar::F32 => format!("bitcast<f32>({} | ({} << 31u))", word(), word()),
+        Scalar::Word => format!("({} | ({} << 31u))", word(), word()),
+        Scalar::Bool => format!("({} != 0u)", word()),
+    };
+    op.kinds.iter().map(|s| whole(*s)).collect()
+}

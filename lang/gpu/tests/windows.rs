@@ -1,0 +1,101 @@
+//! Arrays that are larger than one binding: the same bits as where they are not.
+
+mod common;
+
+use adl_gpu::index::{self, ByIndex};
+use adl_gpu::{Array, Data, Error, Gpu, Res, product, shape, soac, sort};
+use common::{Rng, program, same};
+
+/// Bytes of a binding.
+const BYTES: u64 = 64 * 1024;
+
+fn on(gpu: &Gpu, d: &Data, shape: &[usize]) -> Array {
+    gpu.array(d, shape.to_vec()).unwrap()
+}
+
+/// What a function makes where bindings show all, and where they do not, twice.
+fn alike(what: &str, f: impl Fn(&Gpu) -> Res<Vec<Array>>) {
+    let (whole, small) = (common::gpu(), common::gpu().with_bindings_of(BYTES));
+    let read = |g: &Gpu| f(g).unwrap_or_else(|e| panic!("{what}: {e}")).iter().map(|a| g.read(a).unwrap()).collect::<Vec<_>>();
+    let want = read(&whole);
+    assert!(want.iter().map(|d| d.len()).max() > Some(8192), "{what} is too small");
+    for _ in 0..2 {
+        assert!(read(&small).iter().zip(&want).all(|(a, b)| same(a, b)), "{what}");
+    }
+}
+
+fn floats(seed: u64, n: usize) -> Data {
+    let mut rng = Rng(seed);
+    let hard = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 5e-324];
+    Data::F64((0..n).map(|i| if i % 7 == 0 { hard[rng.below(6)] } else { rng.unit() - 0.5 }).collect())
+}
+
+fn ints(seed: u64, n: usize, below: usize) -> Data {
+    let mut rng = Rng(seed);
+    Data::I64((0..n).map(|_| rng.below(below + 4) as i64 - 2).collect())
+}
+
+#[test]
+fn scatter_of_rows() {
+    for (n, m, k) in [(20_000, 30_000, 1), (9000, 11_000, 3)] {
+        alike("scatter", |g| Ok(vec![index::scatter(g, &on(g, &floats(1, n * k), &[n, k]), &on(g, &ints(2, m, n), &[m]), &on(g, &floats(3, m * k), &[m, k]))?]));
+    }
+}
+
+#[test]
+fn sorting() {
+    for n in [8193, 40_000] {
+        alike("sort", |g| Ok(vec![sort::sort(g, &on(g, &floats(5, n), &[n]))?, sort::argsort(g, &on(g, &ints(6, n, 99), &[n]))?]));
+    }
+}
+
+#[test]
+fn products() {
+    for (n, k, m) in [(100, 130, 90), (3, 9000, 4), (1, 300, 200), (1000, 60, 1)] {
+        let (a, b) = (Data::F64((0..n * k).map(|i| (i % 101) as f64 * 0.37 - 9.0).collect()), Data::F64((0..k * m).map(|i| (i % 89) as f64 * 0.11).collect()));
+        let (whole, small) = (common::gpu(), common::gpu().with_bindings_of(BYTES / 2));
+        let read = |g: &Gpu| g.read(&product::matmul(g, &on(g, &a, &[n, k]), &on(g, &b, &[k, m])).unwrap()).unwrap();
+        assert!(same(&read(&whole), &read(&small)), "{n} {k} {m}");
+    }
+}
+
+#[test]
+fn histograms_by_any_operator() {
+    let n = 40_000;
+    for ty in ["f64", "i64"] {
+        for op in ["add", "mul", "min", "max"] {
+            let p = program(&format!("fn f0 t (v0: []{ty}, v1: {ty}, v2: []i64, v3: []{ty}) -> ([]{ty}) {{ v4: []{ty} = reduce_by_index (v0) neutral (v1) keys v2 values (v3) (v5: {ty}, v6: {ty}) {{ v7: {ty} = {op} v5 v6 return v7 }} return v4 }}"));
+            for bins in [11, 20_000] {
+                let small = |seed, n| if ty == "f64" { floats(seed, n) } else { Data::I64((0..n as i64).map(|i| if op == "mul" { 1 - 2 * (i % 2) } else { i * 7919 % 1000 }).collect()) };
+                let made = |g: &Gpu| {
+                    let adl_ir::Op::ReduceByIndex { op, neutral, .. } = &p.funcs[0].body.stmts[0].op else { panic!() };
+                    let one = if ty == "f64" { adl_ir::Lit::F64(1.0) } else { adl_ir::Lit::I64(1) };
+                    let env = |v: adl_ir::Var| (v == p.funcs[0].body.params[1]).then(|| adl_gpu::Operand::Number(one.clone()));
+                    let (dest, keys, values) = ([on(g, &small(7, bins), &[bins])], on(g, &ints(8, n, bins), &[n]), [on(g, &small(9, n), &[n])]);
+                    let by = ByIndex { dest: &dest, op, neutral, keys: &keys, values: &values };
+                    let mut all = index::reduce_by_index(g, &p, &p.funcs[0], &by, &env)?;
+                    // Long enough to be larger than a binding, whatever the bins are.
+                    all.push(values[0].clone());
+                    Ok(all)
+                };
+                alike(&format!("{op} of {ty} in {bins} bins"), made);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_only_moves_and_sums_of_columns() {
+    let (n, m) = (700, 50);
+    alike("transpose", |g| {
+        let a = on(g, &floats(1, n * m), &[n, m]);
+        Ok(vec![shape::transpose(g, &a)?, shape::reverse(g, &a)?, shape::rotate(g, 77, &a)?, soac::sum(g, &a)?, soac::running(g, &a, adl_prim::Bin::Add, true)?])
+    });
+}
+
+#[test]
+fn more_bindings_than_there_are_are_refused() {
+    let gpu = common::gpu().with_bindings_of(BYTES).with_so_many_bindings(8);
+    let a = on(&gpu, &floats(1, 200_000), &[400, 500]);
+    assert!(matches!(shape::transpose(&gpu, &a), Err(Error::NotHere(_))));
+}
