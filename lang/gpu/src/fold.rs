@@ -24,6 +24,9 @@ pub(crate) const ITEMS: u32 = 8;
 /// Memory of a workgroup that every adapter has.
 const SHARED: u64 = 16384;
 
+/// Components from which on tuples are kept side by side.
+const TOGETHER: usize = 4;
+
 /// Rows up to this length are reduced by one thread each, where there are more than one.
 const SHORT: usize = 128;
 
@@ -235,12 +238,38 @@ fn with_neutral(e: &mut Emit<'_>, op: &Operator<'_>, all: &[String], active: &st
     Ok(y)
 }
 
+/// Writes a tuple; arrays of no elements stand for what nobody reads.
 pub(crate) fn store(e: &mut Emit<'_>, op: &Operator<'_>, outs: &[Array], at: &str, values: &[String]) -> Res<()> {
-    for ((a, s), v) in outs.iter().zip(&op.kinds).zip(values) {
-        let place = e.element(a, true, at)?;
+    for (((a, at), s), v) in places(op, outs, at).zip(&op.kinds).zip(values).filter(|(((a, _), _), _)| !a.is_empty()) {
+        let place = e.element(a, true, &at)?;
         e.line(&format!("{place} = {};", packed(*s, v)));
     }
     Ok(())
+}
+
+/// Reads a tuple.
+pub(crate) fn taken(e: &mut Emit<'_>, op: &Operator<'_>, arrays: &[Array], at: &str) -> Res<Numbers> {
+    let read = |(a, at): (&Array, String), e: &mut Emit<'_>| e.element(a, false, &at).map(|t| if a.scalar == Scalar::Bool { format!("({t} != 0u)") } else { t });
+    let values = places(op, arrays, at).map(|p| read(p, e)).collect::<Res<Vec<_>>>()?;
+    Ok(copies(e, &values))
+}
+
+/// Where the components of a tuple are: each in an array of its own, or side by side in one.
+fn places<'a>(op: &Operator<'_>, arrays: &'a [Array], at: &'a str) -> impl Iterator<Item = (&'a Array, String)> + 'a {
+    let n = op.kinds.len();
+    (0..n).filter_map(move |k| match arrays {
+        [one] if n > 1 => Some((one, format!("({at}) * {n}u + {k}u"))),
+        all => Some((all.get(k)?, at.to_owned())),
+    })
+}
+
+/// A source that reads tuples that kernels left, in rows of this length.
+pub(crate) fn rows_of<'a>(op: &'a Operator<'a>, arrays: &'a [Array], length: usize) -> impl Fn(&mut Emit<'_>, &str, &str) -> Res<Numbers> + 'a {
+    move |e, row, j| {
+        let n = e.word(length as u32);
+        let k = e.define("k", &format!("{row} * {n} + {j}"));
+        taken(e, op, arrays, &k)
+    }
 }
 
 /// A source that reads arrays of rows of this length.
@@ -271,6 +300,14 @@ impl Maker<'_> {
         op.kinds.iter().map(|s| self.gpu.empty(*s, shape.to_vec())).collect()
     }
 
+    /// Tuples that kernels leave for each other: those of many alike are side by side, since a kernel sees so many arrays at most.
+    pub fn inner(&self, op: &Operator<'_>, shape: &[usize]) -> Res<Vec<Array>> {
+        if op.kinds.len() < TOGETHER || op.kinds.iter().any(|s| *s != op.kinds[0]) {
+            return self.empty(op, shape);
+        }
+        Ok(vec![self.gpu.empty(op.kinds[0], [shape, &[op.kinds.len()]].concat())?])
+    }
+
     /// Reduces rows: one array with a number for each row, for each component.
     pub fn reduce(&self, op: &Operator<'_>, rows: usize, length: usize, from: Source<'_>) -> Res<Vec<Array>> {
         if rows == 0 {
@@ -280,15 +317,14 @@ impl Maker<'_> {
             return self.short(op, rows, length, from);
         }
         let t = Tiles { rows, length, threads: op.threads()? };
-        let outs = self.empty(op, &[rows, t.count()])?;
+        let outs = if t.count() == 1 { self.empty(op, &[rows, 1]) } else { self.inner(op, &[rows, t.count()]) }?;
         let mut e = self.emit();
         totals(&mut e, op, &t, from, (&outs, Ends::Left))?;
         self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), &t, None)?;
         if t.count() == 1 {
             return outs.into_iter().map(|a| a.reshaped(vec![rows])).collect();
         }
-        let next = reading(&outs, t.count());
-        self.reduce(op, rows, t.count(), &next)
+        self.reduce(op, rows, t.count(), &rows_of(op, &outs, t.count()))
     }
 
     /// Reduces short rows, one thread for each.
@@ -322,7 +358,7 @@ impl Maker<'_> {
 
     /// One tuple for each tile of rows, for scans.
     pub fn totals(&self, op: &Operator<'_>, t: &Tiles, from: Source<'_>) -> Res<Vec<Array>> {
-        let sums = self.empty(op, &[t.rows, t.count()])?;
+        let sums = self.inner(op, &[t.rows, t.count()])?;
         let mut e = self.emit();
         totals(&mut e, op, t, from, (&sums, Ends::Right))?;
         self.launch(e.finish(t.threads, &stage::shared(self.gpu, op, t.threads)), t, None)?;

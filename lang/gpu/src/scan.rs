@@ -6,10 +6,10 @@
 
 use crate::array::Array;
 use crate::error::Res;
-use crate::fold::{Begun, ITEMS, Maker, Numbers, Operator, Order, Source, Tiles, assign, begin, copies, gather, reading, store};
+use crate::fold::{Begun, ITEMS, Maker, Numbers, Operator, Order, Source, Tiles, assign, begin, copies, gather, rows_of, store, taken};
 use crate::lookback;
 use crate::stage;
-use crate::wgsl::{Emit, load, packed, wgsl};
+use crate::wgsl::{Emit, wgsl};
 
 /// Where what stands left of a tile is found.
 #[derive(Clone, Copy)]
@@ -35,7 +35,13 @@ impl<'a> Left<'a> {
 impl Maker<'_> {
     /// Scans rows: arrays of rows of the same length.
     pub fn scan(&self, op: &Operator<'_>, rows: usize, length: usize, exclusive: bool, from: Source<'_>) -> Res<Vec<Array>> {
-        let outs = self.empty(op, &[rows, length])?;
+        self.scan_for(op, (rows, length), exclusive, from, &|_| true)
+    }
+
+    /// The same where only some components are read: the others are arrays of no elements.
+    pub fn scan_for(&self, op: &Operator<'_>, (rows, length): (usize, usize), exclusive: bool, from: Source<'_>, wanted: &dyn Fn(usize) -> bool) -> Res<Vec<Array>> {
+        let shape = |k| if wanted(k) { vec![rows, length] } else { vec![0, length] };
+        let outs = op.kinds.iter().enumerate().map(|(k, s)| self.gpu.empty(*s, shape(k))).collect::<Res<Vec<_>>>()?;
         if rows * length == 0 {
             return Ok(outs);
         }
@@ -68,8 +74,8 @@ impl Maker<'_> {
 
     /// For each tile what those before it in its block make (but for the first of each, which has none), and what each block makes that is full, if there are several.
     fn within(&self, op: &Operator<'_>, t: &Tiles, sums: &[Array]) -> Res<(Vec<Array>, Option<Vec<Array>>)> {
-        let outs = self.empty(op, &[t.rows, t.count()])?;
-        let whole = if t.blocks() > 1 { Some(self.empty(op, &[t.rows, t.blocks()])?) } else { None };
+        let outs = self.inner(op, &[t.rows, t.count()])?;
+        let whole = if t.blocks() > 1 { Some(self.inner(op, &[t.rows, t.blocks()])?) } else { None };
         let mut e = self.emit();
         let (count, blocks) = (e.word(t.count() as u32), e.word(t.blocks() as u32));
         (op.prepare)(&mut e)?;
@@ -77,7 +83,7 @@ impl Maker<'_> {
         let first = e.define("k", &format!("(group % {blocks}) * {}u", t.threads));
         let active = e.define("k", &format!("min({count} - {first}, {}u)", t.threads));
         let j = e.define("j", &format!("{first} + min(l, {active} - 1u)"));
-        let x = reading(sums, t.count())(&mut e, &format!("(group / {blocks})"), &j)?;
+        let x = rows_of(op, sums, t.count())(&mut e, &format!("(group / {blocks})"), &j)?;
         threads(&mut e, op, t, &x, &active)?;
         e.open(&format!("if l > 0u && l < {active}"));
         let before = copies(&mut e, &op.shared_at("l - 1u"));
@@ -97,7 +103,7 @@ impl Maker<'_> {
 
     /// What stands left of each block, one after the other: a workgroup for each row, whose first thread goes through what the others have read.
     fn chain(&self, op: &Operator<'_>, t: &Tiles, whole: &[Array]) -> Res<Vec<Array>> {
-        let outs = self.empty(op, &[t.rows, t.blocks()])?;
+        let outs = self.inner(op, &[t.rows, t.blocks()])?;
         let mut e = self.emit();
         let blocks = e.word(t.blocks() as u32);
         (op.prepare)(&mut e)?;
@@ -109,16 +115,11 @@ impl Maker<'_> {
         e.line(&format!("var {b} = 0u;"));
         e.open(&format!("for (; {b} < {blocks}; {b} = {b} + {}u)", t.threads));
         let at = e.define("k", &format!("group * {blocks} + min({b} + l, {blocks} - 1u)"));
-        for (i, (a, s)) in whole.iter().zip(&op.kinds).enumerate() {
-            let from = e.slot(a, false)?;
-            e.line(&format!("s{i}[l] = {};", load(from, *s, &at)));
-        }
+        let v = taken(&mut e, op, whole, &at)?;
+        assign(&mut e, &op.shared_at("l"), &v);
         one_by_one(&mut e, op, &acc, &format!("min({blocks} - {b}, {}u)", t.threads), &format!("{b} + 1u < {blocks} - "))?;
         e.open(&format!("if {b} + l < {blocks}"));
-        for (i, (a, s)) in outs.iter().zip(&op.kinds).enumerate() {
-            let to = e.slot(a, true)?;
-            e.line(&format!("a{to}[{at}] = {};", packed(*s, &format!("s{i}[l]"))));
-        }
+        store(&mut e, op, &outs, &at, &op.shared_at("l"))?;
         e.close();
         e.line("workgroupBarrier();");
         e.close();
@@ -193,7 +194,6 @@ fn spread(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, from: Source<'_>, befo
 /// What stands left of a thread's elements.
 fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, before: Left<'_>, b: &Begun) -> Res<Numbers> {
     let acc = op.declare(e, "acc");
-    let read = |e: &mut Emit<'_>, arrays: &[Array], at: &str| arrays.iter().map(|a| e.slot(a, false).map(|s| load(s, a.scalar, at))).collect::<Res<Numbers>>();
     let of_threads = match before {
         Left::Told { state, again } => lookback::left(e, op, t, (state, again), b, &acc)?,
         Left::Nothing | Left::Made { .. } => {
@@ -207,11 +207,11 @@ fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, before: Left<'_>, b: &Be
         if let Some(blocks) = blocks {
             let count = e.word(t.blocks() as u32);
             let at = e.define("k", &format!("{} * {count} + {inner} / {wide}u", b.row));
-            let v = read(e, blocks, &at)?;
+            let v = taken(e, op, blocks, &at)?;
             assign(e, &acc, &v);
         }
         e.open(&format!("if {inner} % {wide}u > 0u"));
-        let v = read(e, within, &b.tile)?;
+        let v = taken(e, op, within, &b.tile)?;
         grow(e, op, &acc, &v)?;
         e.close();
     }

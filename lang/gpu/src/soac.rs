@@ -140,8 +140,16 @@ pub fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     Ok([outs[1].reshaped(Vec::new())?, outs[2].reshaped(Vec::new())?])
 }
 
+/// Which results of a reduction or scan somebody reads. Those of a scan that nobody does are arrays of no elements.
+pub(crate) type Wanted<'a> = &'a dyn Fn(usize) -> bool;
+
 /// A reduction or scan of vectors.
 pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>) -> Res<Vec<Array>> {
+    run_for(gpu, p, f, s, env, &|_| true)
+}
+
+/// The same where only some results are read.
+pub(crate) fn run_for(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>, wanted: Wanted<'_>) -> Res<Vec<Array>> {
     let arrays = s.arrays.iter().map(|v| match env(*v) {
         Some(Operand::Array(a)) if a.shape.len() == 1 => Ok(a),
         _ => not_here("a reduction of what is no vector on the device"),
@@ -151,14 +159,13 @@ pub fn run(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>) -> Res<
     if arrays.iter().any(|a| a.len() != length) {
         return not_here("arrays of different lengths");
     }
-    rows(gpu, p, f, s, env, &arrays, 1, length).map(|outs| match s.kind {
-        SoacKind::Reduce => outs.into_iter().map(|a| Array { shape: Vec::new(), ..a }).collect(),
-        SoacKind::Scan | SoacKind::ScanExclusive => outs.into_iter().map(|a| Array { shape: vec![length], ..a }).collect(),
-    })
+    let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();
+    let outs = accumulated(&Maker { gpu, program: p, function: f, env }, (s, &kinds), (1, length), &|_| Ok(()), &reading(&arrays, length), wanted)?;
+    Ok(shaped(outs, s, length))
 }
 
 /// A reduction or scan of what a loop without state makes, which never is an array. `made`: what the loop makes.
-pub(crate) fn fed(gpu: &Gpu, p: &Program, f: &Function, (l, made): (&Loop, &[Var]), s: &Soac, env: Env<'_>) -> Res<Vec<Array>> {
+pub(crate) fn fed(gpu: &Gpu, p: &Program, f: &Function, (l, made): (&Loop, &[Var]), s: &Soac, env: Env<'_>, wanted: Wanted<'_>) -> Res<Vec<Array>> {
     let nest = Nest::of(l, env)?;
     let ([(_, length)], None) = (&nest.levels[..], nest::parts(gpu, &nest, &[], env)?) else { return not_here("a reduction of rows, or of parts") };
     let others = s.arrays.iter().map(|v| match env(*v) {
@@ -181,19 +188,25 @@ pub(crate) fn fed(gpu: &Gpu, p: &Program, f: &Function, (l, made): (&Loop, &[Var
         Ok(copies(e, &numbers))
     };
     let kinds = s.arrays.iter().map(|v| Scalar::inside(f.ty(*v)).map_or_else(|| not_here("arrays of data"), Ok)).collect::<Res<Vec<_>>>()?;
-    let outs = accumulated(&Maker { gpu, program: p, function: f, env }, s, &kinds, (1, *length), &|e| nest.prepare(e, false), &from)?;
-    Ok(outs.into_iter().map(|a| Array { shape: if s.kind == SoacKind::Reduce { Vec::new() } else { vec![*length] }, ..a }).collect())
+    let outs = accumulated(&Maker { gpu, program: p, function: f, env }, (s, &kinds), (1, *length), &|e| nest.prepare(e, false), &from, wanted)?;
+    Ok(shaped(outs, s, *length))
+}
+
+/// What a row makes, as numbers or vectors.
+fn shaped(outs: Vec<Array>, s: &Soac, length: usize) -> Vec<Array> {
+    let shape = |a: &Array| if s.kind == SoacKind::Reduce { Vec::new() } else { vec![length.min(a.len())] };
+    outs.into_iter().map(|a| Array { shape: shape(&a), ..a }).collect()
 }
 
 /// A reduction or scan of each row of arrays that have so many rows of this length.
 #[allow(clippy::too_many_arguments)]
 pub fn rows(gpu: &Gpu, p: &Program, f: &Function, s: &Soac, env: Env<'_>, arrays: &[Array], rows: usize, length: usize) -> Res<Vec<Array>> {
     let kinds: Vec<Scalar> = arrays.iter().map(|a| a.scalar).collect();
-    accumulated(&Maker { gpu, program: p, function: f, env }, s, &kinds, (rows, length), &|_| Ok(()), &reading(arrays, length))
+    accumulated(&Maker { gpu, program: p, function: f, env }, (s, &kinds), (rows, length), &|_| Ok(()), &reading(arrays, length), &|_| true)
 }
 
 /// The same of elements that `from` writes, which need what `prepare` names.
-fn accumulated(m: &Maker<'_>, s: &Soac, kinds: &[Scalar], (rows, length): (usize, usize), prepare: &dyn Fn(&mut Emit<'_>) -> Res<()>, from: Source<'_>) -> Res<Vec<Array>> {
+fn accumulated(m: &Maker<'_>, (s, kinds): (&Soac, &[Scalar]), (rows, length): (usize, usize), prepare: &dyn Fn(&mut Emit<'_>) -> Res<()>, from: Source<'_>, wanted: Wanted<'_>) -> Res<Vec<Array>> {
     let op = Operator {
         kinds: kinds.to_vec(),
         combine: &|e, x, y| combine(e, &s.op, kinds, x, y),
@@ -206,7 +219,6 @@ fn accumulated(m: &Maker<'_>, s: &Soac, kinds: &[Scalar], (rows, length): (usize
     };
     match s.kind {
         SoacKind::Reduce => m.reduce(&op, rows, length, from),
-        SoacKind::Scan => m.scan(&op, rows, length, false, from),
-        SoacKind::ScanExclusive => m.scan(&op, rows, length, true, from),
+        kind => m.scan_for(&op, (rows, length), kind == SoacKind::ScanExclusive, from, wanted),
     }
 }

@@ -168,6 +168,11 @@ fn dying(b: &Block, last: &HashMap<Var, usize>) -> Vec<Vec<Var>> {
     dies
 }
 
+/// Arrays as values; those that nobody reads are absent.
+fn read_later(outs: Vec<Array>, read: &dyn Fn(usize) -> bool) -> Vec<Value> {
+    outs.into_iter().enumerate().map(|(k, a)| if read(k) { Value::Array(a) } else { Value::Absent }).collect()
+}
+
 /// Whether the first two statements are a loop without state and an operator that alone reads what it makes.
 fn fed(stmts: &[Stmt], at: usize, last: &HashMap<Var, usize>) -> Option<()> {
     let [Stmt { op: Op::Loop(l), outs, .. }, Stmt { op: Op::Soac(s), .. }, ..] = stmts else { return None };
@@ -192,7 +197,13 @@ impl<'a> Exec<'a> {
                 if grouped > 0 {
                     exec.together(fr, stmts, &later)?;
                 } else if n == 2 {
-                    exec.fed(fr, stmts, &known.dies[k..k + 2])?;
+                    exec.fed(fr, stmts, &known.dies[k..k + 2], &later)?;
+                } else if let Op::Soac(s) = &stmts[0].op {
+                    let env = exec.env(fr, None);
+                    let read = |k: usize| later(stmts[0].outs[k]);
+                    let outs = soac::run_for(exec.gpu, exec.program, fr.f, s, &env, &read)?;
+                    drop(env);
+                    fr.bind(&stmts[0].outs, read_later(outs, &read))?;
                 } else if !exec.lone(fr, &stmts[0], &later)? {
                     exec.stmt(fr, &stmts[0], &known.dies[k])?;
                 }
@@ -208,10 +219,11 @@ impl<'a> Exec<'a> {
     }
 
     /// Runs a loop and the operator that alone reads what it makes as one, if they can be.
-    fn fed(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], dies: &[Vec<Var>]) -> Res<()> {
+    fn fed(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], dies: &[Vec<Var>], later: &dyn Fn(Var) -> bool) -> Res<()> {
         if let (Op::Loop(l), Op::Soac(s), Some((turns, made))) = (&stmts[0].op, &stmts[1].op, stmts[0].outs.split_last()) {
             let env = self.env(fr, None);
-            let ran = soac::fed(self.gpu, self.program, fr.f, (l, made), s, &env);
+            let read = |k: usize| later(stmts[1].outs[k]);
+            let ran = soac::fed(self.gpu, self.program, fr.f, (l, made), s, &env, &read);
             drop(env);
             match ran {
                 Ok(outs) => {
@@ -219,7 +231,7 @@ impl<'a> Exec<'a> {
                         let n = self.int(fr, n)?.max(0);
                         fr.bind(&[*turns], vec![Value::Number(Lit::I64(n))])?;
                     }
-                    return fr.bind(&stmts[1].outs, outs.into_iter().map(Value::Array).collect());
+                    return fr.bind(&stmts[1].outs, read_later(outs, &read));
                 }
                 Err(Error::NotHere(_)) => {}
                 Err(e) => return Err(e),
