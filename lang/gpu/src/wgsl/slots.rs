@@ -115,10 +115,10 @@ impl Emit<'_> {
                 writes.push(s.write);
             }
             if windows.is_empty() {
-                bound.push((s.array, s.part, None));
+                bound.push(Seen { array: s.array, part: s.part, window: None });
             } else {
                 body = windows::seen(&body, i, (ty, windows[0].1 - windows[0].0), windows.len(), &mut head);
-                bound.extend(windows.into_iter().map(|w| (s.array.clone(), false, Some(w))));
+                bound.extend(windows.into_iter().map(|w| Seen { array: s.array.clone(), part: false, window: Some(w) }));
             }
         }
         let main = format!(
@@ -130,18 +130,24 @@ impl Emit<'_> {
     }
 }
 
+/// What a binding shows of an array: all, what belongs to a launch's elements, or some elements, from one to another.
+struct Seen {
+    array: Array,
+    part: bool,
+    window: Option<(usize, usize)>,
+}
+
 /// A kernel with its arrays and words.
 pub(crate) struct Written {
     pub kernel: Kernel,
-    /// Each array, whether launches see a part of it, and else the elements that a binding shows, if not all.
-    bound: Vec<(Array, bool, Option<(usize, usize)>)>,
+    bound: Vec<Seen>,
     pub words: Vec<u32>,
 }
 
 impl Written {
     /// Whether launches see parts of arrays.
     pub fn has_parts(&self) -> bool {
-        self.bound.iter().any(|(_, part, _)| *part)
+        self.bound.iter().any(|s| s.part)
     }
 
     /// All arrays, whole.
@@ -151,10 +157,10 @@ impl Written {
 
     /// All arrays, some of them as parts.
     pub fn bound_with(&self, part: impl Fn(&Array) -> Bound) -> Vec<Bound> {
-        let one = |(a, is_part, window): &(Array, bool, Option<(usize, usize)>)| match window {
-            Some((from, to)) => cut(a, *from, *to),
-            None if *is_part => part(a),
-            None => a.whole(),
+        let one = |s: &Seen| match s.window {
+            Some((from, to)) => cut(&s.array, from, to),
+            None if s.part => part(&s.array),
+            None => s.array.whole(),
         };
         self.bound.iter().map(one).collect()
     }
