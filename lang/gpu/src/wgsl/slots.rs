@@ -9,6 +9,9 @@ use crate::queue::{Bound, Kernel};
 use adl_ir::Var;
 use std::fmt::Write;
 
+/// Numbers of an array, at most: threads count a little further, in words.
+pub(crate) const MOST: usize = u32::MAX as usize - (1 << 20);
+
 /// An array of the kernel.
 pub(super) struct Slot {
     array: Array,
@@ -23,6 +26,9 @@ impl Emit<'_> {
     /// Makes an array one of the kernel's: its number. One that is read has one number, however often it is asked for.
     pub fn slot(&mut self, array: &Array, write: bool) -> Res<usize> {
         self.has(array.scalar)?;
+        if array.len() > MOST {
+            return not_here("an array of more numbers than a word counts");
+        }
         let same = |s: &Slot| s.write == write && !s.part && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw()) && s.array.scalar == array.scalar && s.array.bytes() == array.bytes();
         if let Some(i) = self.slots.iter().position(same) {
             return Ok(i);
@@ -34,6 +40,9 @@ impl Emit<'_> {
     /// The same, of which launches see only the part that belongs to their elements.
     pub fn part(&mut self, array: &Array, write: bool) -> Res<usize> {
         self.has(array.scalar)?;
+        if array.len() > MOST {
+            return not_here("an array of more numbers than a word counts");
+        }
         let same = |s: &Slot| s.part && s.write == write && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw());
         if let Some(i) = self.slots.iter().position(same) {
             return Ok(i);
