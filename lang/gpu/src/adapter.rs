@@ -156,7 +156,7 @@ pub(crate) fn open(pick: Option<&str>) -> Res<Opened> {
         workgroup: limits.max_compute_workgroup_storage_size,
         tiles: info.device_type != wgpu::DeviceType::Cpu,
         once: (passthrough && GETS_ON.contains(&info.vendor)).then_some(ONCE),
-        patience: if info.device_type == wgpu::DeviceType::Cpu { 1 << 14 } else { 1 << 20 },
+        patience: if info.device_type == wgpu::DeviceType::Cpu { 1 << 14 } else { 1 << 17 },
     };
     let state = watch(&device);
     Ok(Opened { device, queue, caps, state })

@@ -15,7 +15,7 @@ use crate::nest::{THREADS, cut};
 use crate::queue::Gpu;
 use crate::stage;
 use crate::wgsl::scalar::zero;
-use crate::wgsl::{Emit, Env, Written, packed, wgsl};
+use crate::wgsl::{Emit, Env, MOST, Written, packed, wgsl};
 use adl_ir::{Function, Program};
 
 /// Neighbouring elements of a thread.
@@ -107,6 +107,9 @@ impl Tiles {
 
     /// Tiles of all rows.
     pub fn groups(&self) -> Res<u32> {
+        if self.length > MOST {
+            return not_here("a reduction of more numbers than a word counts");
+        }
         u32::try_from(self.rows * self.count()).map_or_else(|_| not_here("a reduction of so many rows"), Ok)
     }
 }

@@ -7,7 +7,7 @@
 //! - [`array`](mod@array): arrays of the device. `math`: our functions on f64, f32 and Ints, in WGSL (`math/*.wgsl`, where bounds of errors stand).
 //! - `wgsl`: blocks of the IR as WGSL. [`table`]: which primitives a GPU does, and where.
 //! - Kernels: [`pointwise`] (operations on whole arrays, fused), [`nest`] (loops without state: maps, comprehensions, nested ones as one kernel, sums beside them),
-//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `lookback`: scans in one pass; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR),
+//!   `fold` and `scan` (reductions and scans of rows by any operator, with the map before them; `lookback`: scans in one pass; `lines`: columns of matrices and sums of rows; `stage`: how a workgroup reads and writes a tile), [`soac`] (those of the IR),
 //!   [`index`](mod@index) and `bins` (histograms, scatter; `picks`: those of least and greatest numbers; `bools`: of Bools), [`sort`], [`shape`] (what only moves numbers, transposes), [`product`] (matrices), [`mod@contract`],
 //!   [`find`] (positions), [`draw`] (random numbers), `rows` (what all turns of a loop do at once), `lone` (one thread).
 //! - `tape`: kernels as they were started once, to be started again.

@@ -11,6 +11,7 @@ use crate::array::{Array, Scalar};
 use crate::error::Res;
 use crate::fold::{Maker, Operator, Source, assign, copies, gather, store};
 use crate::nest::THREADS;
+use crate::wgsl::Emit;
 use adl_prim::Bin;
 
 /// Lines that a workgroup takes, at most.
@@ -118,15 +119,7 @@ impl Maker<'_> {
         e.close();
         e.ended(&more);
         e.line(&format!("s0[l] = {x};"));
-        e.line("workgroupBarrier();");
-        let d = e.name("d");
-        e.open(&format!("for (var {d} = 1u; {d} < {lanes}u; {d} = {d} * 2u)"));
-        e.open(&format!("if {lane} % (2u * {d}) == 0u"));
-        let made = (op.combine)(&mut e, &["s0[l]".to_owned()], &[format!("s0[l + {d}]")])?;
-        assign(&mut e, &op.shared_at("l"), &made);
-        e.close();
-        e.line("workgroupBarrier();");
-        e.close();
+        of_lanes(&mut e, &op, &lane, lanes)?;
         e.open(&format!("if {lane} == 0u && {line} < {all}"));
         store(&mut e, &op, std::slice::from_ref(&out), &line, &op.shared_at("l"))?;
         e.close();
@@ -135,4 +128,18 @@ impl Maker<'_> {
         self.gpu.launch(&w.kernel, &w.bound(), &w.words, lines.div_ceil(beside) as u32)?;
         Ok(out)
     }
+}
+
+/// Adds what so many neighbouring threads have made, in pairs of neighbours: the first of them has it then.
+fn of_lanes(e: &mut Emit<'_>, op: &Operator<'_>, lane: &str, lanes: usize) -> Res<()> {
+    e.line("workgroupBarrier();");
+    let d = e.name("d");
+    e.open(&format!("for (var {d} = 1u; {d} < {lanes}u; {d} = {d} * 2u)"));
+    e.open(&format!("if {lane} % (2u * {d}) == 0u"));
+    let made = (op.combine)(e, &op.shared_at("l"), &op.shared_at(&format!("l + {d}")))?;
+    assign(e, &op.shared_at("l"), &made);
+    e.close();
+    e.line("workgroupBarrier();");
+    e.close();
+    Ok(())
 }

@@ -31,7 +31,7 @@ fn at(op: &Operator<'_>, i: &str) -> Numbers {
     (0..op.kinds.len()).map(|k| format!("g{k}[{i} + {i} / {ITEMS}u]")).collect()
 }
 
-/// Begins a loop over the elements of a tile that a thread takes: the name of the element's place in the tile.
+/// Begins a loop over the elements of a tile that a thread writes: the name of the element's place in the tile.
 fn turns(e: &mut Emit<'_>, t: &Tiles, b: &Begun) -> String {
     let (k, length) = (e.name("k"), e.word(t.length as u32));
     e.open(&format!("for (var {k} = 0u; {k} < {ITEMS}u; {k}++)"));
@@ -45,8 +45,13 @@ pub(crate) fn load(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, b: &Begun, fr
     if !fits(e.caps, op, t.threads) {
         return Ok(false);
     }
-    let i = turns(e, t, b);
-    let j = e.define("j", &format!("{} + {i}", b.start));
+    // Behind a row's end its last element is read again, so that no read waits for a branch.
+    let (k, length) = (e.name("k"), e.word(t.length as u32));
+    e.open(&format!("if {} < {length}", b.start));
+    let last = e.define("k", &format!("{length} - {} - 1u", b.start));
+    e.open(&format!("for (var {k} = 0u; {k} < {ITEMS}u; {k}++)"));
+    let i = e.define("i", &format!("{k} * {}u + l", t.threads));
+    let j = e.define("j", &format!("{} + min({i}, {last})", b.start));
     let v = from(e, &b.row, &j)?;
     assign(e, &at(op, &i), &v);
     e.close();

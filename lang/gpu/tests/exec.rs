@@ -127,3 +127,41 @@ fn what_is_not_for_a_gpu_is_known_before() {
     assert!(why(recursive).unwrap_err().contains("calls itself"));
     assert_eq!(why("fn f0 t (v0: f64) -> (f64) { v1: str = \"a\" return v0 }"), Ok(()));
 }
+
+#[test]
+fn products_of_all_turns_are_one_kernel() {
+    let gpu = common::gpu();
+    let p = common::program(
+        "fn f0 t (v0: i64, v1: [][][]f64, v2: [][][]f64, v3: [][]f64) -> ([][][]f64, [][][]f64, [][]f64) {
+          v4: [][][]f64, v5: [][][]f64, v6: [][]f64, v7: i64 = loop for v0 over (v1, v2) out (collect, collect, collect) (v8: i64, v9: [][]f64, v10: [][]f64) {
+            v11: [][]f64 = matmul v9 v10
+            v12: [][]f64 = matmul v3 v9
+            v13: i64 = 0
+            v14: []f64 = index v10 [v13]
+            v15: []f64 = matmul v10 v14
+            return v11, v12, v15
+          }
+          return v4, v5, v6
+        }",
+    );
+    for (n, h, k) in [(3, 40, 33), (2, 70, 130), (5, 33, 64), (4, 8, 5)] {
+        // Small whole numbers, so that sums are exact in any order; one nan, in the last turn.
+        let numbers = |seed: usize, count: usize| (0..count).map(|i| ((i * 7919 + seed) % 17) as f64 - 8.0).collect::<Vec<_>>();
+        let array = |shape: &[usize], mut x: Vec<f64>, odd: bool| {
+            if odd {
+                *x.last_mut().unwrap() = f64::NAN;
+            }
+            Val::array(shape.to_vec(), x.into_iter().map(Val::F64).collect())
+        };
+        let args = [Val::I64(n as i64), array(&[n, h, k], numbers(1, n * h * k), true), array(&[n, k, k], numbers(2, n * k * k), false), array(&[h, h], numbers(3, h * h), false)];
+        let given: Vec<Value> = args.iter().zip(&p.func(FnId(0)).body.params).map(|(a, v)| value(&gpu, p.func(FnId(0)).ty(*v), a)).collect();
+        let before = gpu.work().kernels;
+        let got = exec::run(&gpu, &p, FnId(0), &given).unwrap();
+        let kernels = gpu.work().kernels - before;
+        agree(&gpu, "products", &got, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
+        let again = exec::run(&gpu, &p, FnId(0), &given).unwrap();
+        agree(&gpu, "products", &again, &adl_ir::eval::run(&p, FnId(0), &args, &[]).unwrap().results);
+        // Three products and a row of each turn's matrix.
+        assert_eq!(kernels, 4);
+    }
+}

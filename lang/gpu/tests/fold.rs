@@ -446,8 +446,13 @@ fn recurrence_of_floats(kind: &str) -> Program {
 
 #[test]
 fn scans_in_one_pass_and_in_two_are_the_same_bits() {
+    [true, false].into_iter().for_each(in_one_pass_and_in_two);
+}
+
+/// With tiles in the workgroup's memory, or not.
+fn in_one_pass_and_in_two(tiles: bool) {
     // A block of 256 tiles has 524,288 elements.
-    let (twice_over, once) = (common::gpu().with_once(None, 0), || common::gpu().with_once(Some(0), 1 << 14));
+    let (twice_over, once) = (common::gpu().with_once(None, 0), || common::gpu().with_once(Some(0), 1 << 14).with_tiles(tiles));
     // Where this machine has something else to do, a workgroup may wait in vain: then the scan is done again. Not always.
     let mut passed = 0;
     for n in SIZES.into_iter().chain([2047, 2048, 2049, 4096, 524_287, 524_288, 524_289, 526_337, 1_200_000]) {
@@ -490,7 +495,7 @@ fn scans_in_one_pass_and_in_two_are_the_same_bits() {
 
 #[test]
 fn rows_and_parts_are_scanned_in_one_pass() {
-    let (whole, gpu) = (common::gpu().with_once(None, 0), common::gpu().with_once(Some(0), 1 << 14));
+    let (whole, gpu) = (common::gpu().with_once(None, 0), common::gpu().with_once(Some(0), 1 << 14).with_tiles(true));
     let p = soac("scan", "f64", "add");
     let adl_ir::Op::Soac(s) = &p.funcs[0].body.stmts[0].op else { panic!() };
     let zero = |_: adl_ir::Var| Some(Operand::Number(adl_ir::Lit::F64(0.0)));
@@ -502,7 +507,7 @@ fn rows_and_parts_are_scanned_in_one_pass() {
         };
         assert!(same(&on(&whole), &on(&gpu)), "{rows} {n}");
     }
-    let split = common::gpu().with_once(Some(0), 1 << 14).with_bindings_of(128 * 1024);
+    let split = common::gpu().with_once(Some(0), 1 << 14).with_bindings_of(128 * 1024).with_tiles(true);
     let xs = Data::F64(floats(9, 100_000));
     let on = |g: &Gpu| twice(g, &p, &[vector(g, &xs), Operand::Number(adl_ir::Lit::F64(0.0))]);
     assert!(same(&on(&whole)[0], &on(&split)[0]));
@@ -511,7 +516,7 @@ fn rows_and_parts_are_scanned_in_one_pass() {
 
 #[test]
 fn who_waits_in_vain_has_the_scan_done_again() {
-    let (gpu, whole) = (common::gpu().with_once(Some(0), 0), common::gpu().with_once(None, 0));
+    let (gpu, whole) = (common::gpu().with_once(Some(0), 0).with_tiles(true), common::gpu().with_once(None, 0));
     let (p, ints) = (soac("scan", "f64", "add"), soac("scan", "i64", "add"));
     let n = 600_000;
     let (xs, ks) = (Data::F64(floats(4, n)), (0..n as i64).collect::<Vec<_>>());

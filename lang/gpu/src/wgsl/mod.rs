@@ -18,7 +18,7 @@ pub mod scalar;
 mod slots;
 mod windows;
 
-pub(crate) use slots::Written;
+pub(crate) use slots::{MOST, Written};
 use slots::Slot;
 
 use crate::adapter::Caps;

@@ -9,6 +9,9 @@ use crate::queue::{Bound, Kernel};
 use adl_ir::Var;
 use std::fmt::Write;
 
+/// Numbers of an array, at most: threads count a little further, in words.
+pub(crate) const MOST: usize = u32::MAX as usize - (1 << 20);
+
 /// An array of the kernel.
 pub(super) struct Slot {
     array: Array,
@@ -23,6 +26,9 @@ impl Emit<'_> {
     /// Makes an array one of the kernel's: its number. One that is read has one number, however often it is asked for.
     pub fn slot(&mut self, array: &Array, write: bool) -> Res<usize> {
         self.has(array.scalar)?;
+        if array.len() > MOST {
+            return not_here("an array of more numbers than a word counts");
+        }
         let same = |s: &Slot| s.write == write && !s.part && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw()) && s.array.scalar == array.scalar && s.array.bytes() == array.bytes();
         if let Some(i) = self.slots.iter().position(same) {
             return Ok(i);
@@ -34,6 +40,9 @@ impl Emit<'_> {
     /// The same, of which launches see only the part that belongs to their elements.
     pub fn part(&mut self, array: &Array, write: bool) -> Res<usize> {
         self.has(array.scalar)?;
+        if array.len() > MOST {
+            return not_here("an array of more numbers than a word counts");
+        }
         let same = |s: &Slot| s.part && s.write == write && std::ptr::eq(s.array.buffer.raw(), array.buffer.raw());
         if let Some(i) = self.slots.iter().position(same) {
             return Ok(i);
@@ -115,10 +124,10 @@ impl Emit<'_> {
                 writes.push(s.write);
             }
             if windows.is_empty() {
-                bound.push((s.array, s.part, None));
+                bound.push(Seen { array: s.array, part: s.part, window: None });
             } else {
                 body = windows::seen(&body, i, (ty, windows[0].1 - windows[0].0), windows.len(), &mut head);
-                bound.extend(windows.into_iter().map(|w| (s.array.clone(), false, Some(w))));
+                bound.extend(windows.into_iter().map(|w| Seen { array: s.array.clone(), part: false, window: Some(w) }));
             }
         }
         let main = format!(
@@ -130,18 +139,24 @@ impl Emit<'_> {
     }
 }
 
+/// What a binding shows of an array: all, what belongs to a launch's elements, or some elements, from one to another.
+struct Seen {
+    array: Array,
+    part: bool,
+    window: Option<(usize, usize)>,
+}
+
 /// A kernel with its arrays and words.
 pub(crate) struct Written {
     pub kernel: Kernel,
-    /// Each array, whether launches see a part of it, and else the elements that a binding shows, if not all.
-    bound: Vec<(Array, bool, Option<(usize, usize)>)>,
+    bound: Vec<Seen>,
     pub words: Vec<u32>,
 }
 
 impl Written {
     /// Whether launches see parts of arrays.
     pub fn has_parts(&self) -> bool {
-        self.bound.iter().any(|(_, part, _)| *part)
+        self.bound.iter().any(|s| s.part)
     }
 
     /// All arrays, whole.
@@ -151,10 +166,10 @@ impl Written {
 
     /// All arrays, some of them as parts.
     pub fn bound_with(&self, part: impl Fn(&Array) -> Bound) -> Vec<Bound> {
-        let one = |(a, is_part, window): &(Array, bool, Option<(usize, usize)>)| match window {
-            Some((from, to)) => cut(a, *from, *to),
-            None if *is_part => part(a),
-            None => a.whole(),
+        let one = |s: &Seen| match s.window {
+            Some((from, to)) => cut(&s.array, from, to),
+            None if s.part => part(&s.array),
+            None => s.array.whole(),
         };
         self.bound.iter().map(one).collect()
     }
