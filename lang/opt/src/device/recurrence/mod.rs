@@ -37,7 +37,7 @@ const NUMBERS: usize = 50;
 #[must_use]
 pub fn at_once(f: &Function, l: &Loop) -> bool {
     let (numbers, arrays): (Vec<usize>, Vec<usize>) = (0..l.init.len()).partition(|k| f.ty(l.init[*k]).rank() == 0);
-    let Some(turn) = read(f, l, &numbers) else { return false };
+    let Some(turn) = read(f, l, &numbers, &|_| false) else { return false };
     systems(&turn).is_some() && arrays.into_iter().all(|k| only_added_to(l, k))
 }
 
@@ -82,7 +82,7 @@ impl Pass<'_> {
         if l.init.is_empty() || !l.xs.iter().all(|v| self.known.there.contains(v)) {
             return None;
         }
-        let turn = read(self.f, l, &(0..l.init.len()).collect::<Vec<_>>())?;
+        let turn = read(self.f, l, &(0..l.init.len()).collect::<Vec<_>>(), &|v| self.known.zeros.contains(&v))?;
         let systems = systems(&turn)?;
         let zero = l.init.iter().map(|v| self.known.zeros.contains(v)).collect();
         let mut r = Rewriting { l: (**l).clone(), n, ty: turn.ty.clone(), zero, span: s.span, out: Vec::new(), pass: self };

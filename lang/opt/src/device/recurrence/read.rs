@@ -1,10 +1,10 @@
 //! What a turn of a loop makes of the numbers that it carries: affine functions, or something else.
 
 use crate::fuse::reads_of;
-use adl_ir::{Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Statements of a body that is looked at.
 const STATEMENTS: usize = 1024;
@@ -39,15 +39,15 @@ pub(super) struct Turn {
     pub made: usize,
 }
 
-/// Reads the body of a loop that carries real numbers alone, and makes affine functions of them.
-pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize]) -> Option<Turn> {
+/// Reads the body of a loop that carries real numbers alone, and makes affine functions of them. `zero`: what is known to be 0 from outside.
+pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var) -> bool) -> Option<Turn> {
     let b = &l.body;
     let plain = l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.outs.contains(&Out::Boxed);
     if !plain || !matches!(l.turns, Turns::For(_)) || numbers.is_empty() || b.stmts.len() > STATEMENTS {
         return None;
     }
     let ty = f.ty(b.params[1 + numbers[0]]).clone();
-    let mut r = Reader { f, ty: ty.clone(), forms: HashMap::new(), turn: Turn { stmts: Vec::new(), forms: Vec::new(), ty, made: 0 } };
+    let mut r = Reader { f, ty: ty.clone(), zero, zeros: HashSet::new(), forms: HashMap::new(), turn: Turn { stmts: Vec::new(), forms: Vec::new(), ty, made: 0 } };
     for (i, k) in numbers.iter().enumerate() {
         let p = b.params[1 + k];
         if *f.ty(p) != r.ty || !matches!(r.ty, Ty::F64 | Ty::F32) {
@@ -72,6 +72,9 @@ pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize]) -> Option<Turn> {
 struct Reader<'a> {
     f: &'a Function,
     ty: Ty,
+    zero: &'a dyn Fn(Var) -> bool,
+    /// What is 0 in the body.
+    zeros: HashSet<Var>,
     /// What depends on what is carried; `None` where it is no affine function of it.
     forms: HashMap<Var, Option<Form>>,
     turn: Turn,
@@ -84,6 +87,9 @@ impl Reader<'_> {
         s.op.each_operand(&mut |v| see(&v));
         s.op.blocks().into_iter().for_each(|b| reads_of(b).iter().for_each(&mut see));
         if !depends {
+            if matches!(s.op, Op::Lit(Lit::F64(0.0) | Lit::F32(0.0))) || matches!(&s.op, Op::Zero(t) if t.is_flat()) {
+                self.zeros.extend(&s.outs);
+            }
             return self.turn.stmts.push(s.clone());
         }
         let form = self.of(&s.op, s.span);
@@ -141,6 +147,7 @@ impl Reader<'_> {
     fn form(&self, v: Var, n: usize) -> Option<Form> {
         match self.forms.get(&v) {
             Some(form) => form.clone(),
+            None if (self.zero)(v) || self.zeros.contains(&v) => Some(Form { of: vec![Coef::Zero; n], rest: Coef::Zero }),
             None => Some(Form { of: vec![Coef::Zero; n], rest: Coef::Is(v) }),
         }
     }
