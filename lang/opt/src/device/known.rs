@@ -134,9 +134,15 @@ impl Known {
             return;
         }
         let n = if self.sizes.contains(n) { *n } else { *count };
-        for (v, o) in s.outs.iter().zip(&l.outs) {
+        let mut inside = Vec::new();
+        crate::copy::bound(&l.body, &mut inside);
+        for ((v, o), r) in s.outs.iter().zip(&l.outs).zip(&l.body.results) {
             if *o == Out::Collect {
                 self.set_extent(*v, n);
+                if is_vector(f, *v) && !inside.contains(r) {
+                    self.filled.insert(*v, *r);
+                    self.unsigned.extend(self.unsigned.contains(r).then_some(*v));
+                }
                 if is_vector(f, *v) {
                     self.made.insert(*v);
                 }

@@ -85,6 +85,9 @@ impl Pass<'_> {
     fn block(&mut self, b: &mut Block) {
         for mut s in std::mem::take(&mut b.stmts) {
             fuse::rename_op(&mut s.op, &self.known.names);
+            if let Op::Loop(l) = &mut s.op {
+                self.without_filled(l);
+            }
             if let Op::If(c, ..) = s.op
                 && self.known.holds.contains(&c)
             {
@@ -96,6 +99,22 @@ impl Pass<'_> {
         }
         let names = &self.known.names;
         b.results.iter_mut().chain(&mut b.lin_results).for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+    }
+
+    /// A loop reads no elements of vectors that are one number.
+    fn without_filled(&mut self, l: &mut Loop) {
+        let (k, mut names) = (1 + l.init.len(), HashMap::new());
+        for i in (0..l.xs.len()).rev() {
+            if let Some(x) = self.known.filled.get(&l.xs[i]) {
+                names.insert(l.body.params.remove(k + i), *x);
+                l.xs.remove(i);
+            }
+        }
+        if !names.is_empty() {
+            self.changed = true;
+            l.body.stmts.iter_mut().for_each(|s| fuse::rename_op(&mut s.op, &names));
+            l.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+        }
     }
 
     /// The first arm in the place of a branch whose condition holds.

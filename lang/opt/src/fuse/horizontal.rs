@@ -29,7 +29,16 @@ fn fits(f: &Function, b: &Block, p: usize, c: usize, target: For) -> bool {
     let apart = !b.stmts[p].outs.iter().any(|v| theirs.contains(v));
     // A kernel adds up, or stores.
     let alike = target != For::Device || x.outs.contains(&Out::Sum) == y.outs.contains(&Out::Sum);
+    // What only an operator reads is in its kernel.
+    let alike = alike && (target != For::Device || !feeds(b, p) && !feeds(b, c));
     shared && apart && alike && x.reverse == y.reverse && suit(f, x, y, For::Any) && may_move(b, p, c)
+}
+
+/// Whether an operator reads something that a statement makes, or reads it turned round.
+fn feeds(b: &Block, p: usize) -> bool {
+    let own = &b.stmts[p].outs;
+    let turned: Vec<Var> = b.stmts.iter().filter(|s| matches!(&s.op, Op::Reverse(a) if own.contains(a))).flat_map(|s| s.outs.iter().copied()).collect();
+    b.stmts.iter().any(|s| matches!(&s.op, Op::Soac(x) if x.arrays.iter().any(|a| own.contains(a) || turned.contains(a))))
 }
 
 fn fuse(b: &mut Block, p: usize, c: usize) {
