@@ -9,6 +9,10 @@
 //! the device's own choice. Arrays that may be absent zeros are left alone: their extents are nobody's. An array that is only turned round is read from its end.
 //!
 //! Bodies of loops without state are kernels already, and stay as they are.
+//!
+//! - [`recurrence`]: loops that carry numbers of which turns make affine functions, as scans.
+//! - `shifted`: vectors moved by one place. `sides`: extents of rows that loops collect. `turned`: what is only read turned round. `fed`: loops that only
+//!   operators read. `known`: what is known of variables.
 
 mod fed;
 mod known;
@@ -194,7 +198,10 @@ impl Pass<'_> {
         match &s.op {
             Op::Lit(x) => k.literal(out, x),
             Op::Zero(t) if t.is_flat() => k.nothing(out),
-            Op::Zero(_) => _ = k.absent.insert(out),
+            Op::Zero(_) => {
+                k.absent.insert(out);
+                k.unsigned.insert(out);
+            }
             Op::Stack { elems, .. } if *f.ty(out) == Ty::shape() => _ = k.lists.insert(out, elems.clone()),
             Op::Zeros(_) | Op::Sum { .. } | Op::Total { .. } => _ = k.unsigned.insert(out),
             Op::Cmp(Cmp::Eq, a, b) if *f.ty(*a) == Ty::I64 => _ = k.equal.insert(out, (*a, *b)),
