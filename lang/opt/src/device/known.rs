@@ -86,10 +86,20 @@ impl Known {
         }
     }
 
-    /// The number 0.
-    pub fn nothing(&mut self, out: Var) {
-        self.zeros.insert(out);
+    /// A zero: a number, or an absent array.
+    pub fn nothing(&mut self, out: Var, number: bool) {
+        if number { &mut self.zeros } else { &mut self.absent }.insert(out);
         self.unsigned.insert(out);
+    }
+
+    /// An array to which something was added.
+    pub fn added_to(&mut self, out: Var, acc: Var, vector: bool) {
+        if vector && self.there.contains(&acc) {
+            self.like(out, acc);
+        }
+        if self.unsigned.contains(&acc) {
+            self.unsigned.insert(out);
+        }
     }
 
     /// Whether a vector that is added to a part of an absent one is all of it.

@@ -151,7 +151,7 @@ impl Pass<'_> {
             op if self.on_vectors(op) => self.each(&s, out),
             Op::SliceAdd { acc, lo, hi, v, shape: Some(shape) } if k.is_whole(*acc, (*lo, *hi), *v, *shape) && self.all_there(&[*v]) => {
                 let zero = self.push(Op::Zero(self.f.ty(*v).elem()), self.f.ty(*v).elem(), s.span, out);
-                self.known.nothing(zero);
+                self.known.nothing(zero, true);
                 self.each(&Stmt { op: Op::Bin(Bin::Add, zero, *v), ..s.clone() }, out);
             }
             _ => match self.recurrence(&s).or_else(|| self.shifted(&s)) {
@@ -197,11 +197,7 @@ impl Pass<'_> {
         let (f, k) = (&*self.f, &mut self.known);
         match &s.op {
             Op::Lit(x) => k.literal(out, x),
-            Op::Zero(t) if t.is_flat() => k.nothing(out),
-            Op::Zero(_) => {
-                k.absent.insert(out);
-                k.unsigned.insert(out);
-            }
+            Op::Zero(t) => k.nothing(out, t.is_flat()),
             Op::Stack { elems, .. } if *f.ty(out) == Ty::shape() => _ = k.lists.insert(out, elems.clone()),
             Op::Zeros(_) | Op::Sum { .. } | Op::Total { .. } => _ = k.unsigned.insert(out),
             Op::Cmp(Cmp::Eq, a, b) if *f.ty(*a) == Ty::I64 => _ = k.equal.insert(out, (*a, *b)),
@@ -213,14 +209,7 @@ impl Pass<'_> {
                 }
             }
             Op::Replicate { .. } | Op::Slice { .. } | Op::Cumsum { .. } | Op::Reverse(_) | Op::Rotate { .. } if is_vector(f, out) => k.vector(out, &s.op),
-            Op::SliceAdd { acc, .. } | Op::IndexAdd { acc, .. } | Op::GatherAdd { acc, .. } => {
-                if is_vector(f, *acc) && k.there.contains(acc) {
-                    k.like(out, *acc);
-                }
-                if k.unsigned.contains(acc) {
-                    k.unsigned.insert(out);
-                }
-            }
+            Op::SliceAdd { acc, .. } | Op::IndexAdd { acc, .. } | Op::GatherAdd { acc, .. } => k.added_to(out, *acc, is_vector(f, *acc)),
             Op::Un(Un::Neg, n) => _ = k.ints.get(n).copied().and_then(i64::checked_neg).map(|n| k.ints.insert(out, n)),
             Op::Loop(l) => k.looped(f, s, l),
             Op::Soac(c) if c.kind != adl_ir::SoacKind::Reduce => s.outs.iter().for_each(|o| k.like(*o, c.arrays[0])),
