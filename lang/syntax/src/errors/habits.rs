@@ -40,6 +40,10 @@ pub fn word(word: &str) -> Option<&'static str> {
         "arange" => "written `iota n` or `range a b`",
         "zeros" => "written `replicate n 0.0`",
         "ones" => "written `replicate n 1.0`",
+        "set" | "update" | "put" | "setindex" => ELEMENT,
+        "append" | "push" | "vstack" | "hstack" => "arrays are joined with `xs ++ ys`",
+        "matmul" => "written `a @ b`",
+        "ndim" | "shape_of" => "the shape of an array is `shape x`",
         "public" | "private" | "pub" | "export" | "local" | "global" | "nonlocal" => "a definition in column 0 is seen by all that follows, and by files that import it: `let x = ...`",
         "del" | "delete" => "values are not deleted; a later `let` of the same name takes its place",
         "async" | "await" | "yield" => "programs run in order; what is made one by one is a `loop` or an array `for i < n -> ...`",
@@ -53,6 +57,9 @@ pub fn word(word: &str) -> Option<&'static str> {
         _ => return None,
     })
 }
+
+/// What stands for the assignment of an element.
+pub(crate) const ELEMENT: &str = "an array with another element at `i` is `scatter xs [i] [e]`, and one of which many change `for i < n -> ...`";
 
 /// What adl writes for a constructor, module or type of another language.
 pub fn upper_word(word: &str) -> Option<&'static str> {

@@ -190,7 +190,9 @@ impl Parser<'_> {
             Tok::P(P::Star) => errors::product_type(at),
             _ => {
                 let what = if closer == P::RIverson { "`|]`".to_owned() } else { format!("`,` or `{}`", closer.text()) };
-                errors::wanted("E0110", at, &what, &self.after(), Some(&found)).also(open, format!("inside this `{opened}`"))
+                let mut d = errors::wanted("E0110", at, &what, &self.after(), Some(&found)).also(open, format!("inside this `{opened}`"));
+                d.hint = d.hint.or_else(|| self.hint_for_unwanted("E0110", &what, &found));
+                d
             }
         };
         self.fail(diagnostic);

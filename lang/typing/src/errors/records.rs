@@ -76,7 +76,11 @@ pub(crate) fn no_record(span: Span, field: &str, ty: &str) -> Diagnostic {
     match field {
         "0" | "1" | "fst" | "snd" => d.hint("parts of a tuple are taken with a pattern: `let (a, b) = t`, or with `fst` and `snd`"),
         "len" | "length" | "shape" | "size" => d.hint("the length of an array is `len x`, its shape `shape x`"),
-        "map" | "sum" | "filter" => d.hint(format!("functions stand before their arguments: `{field} ...`, or `x |> {field} ...`")),
+        "at" | "set" | "update" => d.hint("an array with another element at `i` is `scatter xs [i] [e]`, and one of which many change `for i < n -> ...`"),
+        "append" | "push" | "extend" | "concat" => d.hint("arrays are joined with `xs ++ ys`"),
+        "dot" | "matmul" => d.hint("products are written `a @ b`, and those of vectors `dot a b` too"),
+        "item" | "tolist" | "numpy" | "copy" | "astype" => d.hint("values are what they are: there is nothing to convert or copy; `float n`, `int x` and `to_f32 x` change the type of numbers"),
+        "map" | "sum" | "filter" | "fold" | "reduce" | "scan" | "sort" | "reshape" | "min" | "max" | "minimum" | "maximum" | "mean" | "exp" | "log" | "sqrt" | "abs" | "transpose" => d.hint(format!("functions stand before their arguments: `{field} ...`, or `x |> {field} ...`")),
         _ => d,
     }
 }
