@@ -58,6 +58,11 @@ pub fn word(word: &str) -> Option<&'static str> {
     })
 }
 
+/// `{x:.3f}` in a text.
+pub(crate) fn format_in_text(d: Diagnostic) -> Diagnostic {
+    d.hint("in braces stands an expression: `{io.fixed 3 x}` has three digits, `{io.pad_left 8 (show x)}` at least eight characters")
+}
+
 /// What stands for the assignment of an element.
 pub(crate) const ELEMENT: &str = "an array with another element at `i` is `scatter xs [i] [e]`, and one of which many change `for i < n -> ...`";
 

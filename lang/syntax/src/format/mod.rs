@@ -20,6 +20,7 @@ use crate::diag::Diagnostic;
 use crate::lexer::lex;
 use crate::parser::parse;
 use crate::span::FileId;
+use crate::token::Tok;
 use doc::{concat, hard};
 use tokens::Tokens;
 
@@ -90,6 +91,9 @@ fn pieces<'a>(text: &'a str, program: &Program) -> Vec<Piece<'a>> {
     }
     cuts.push(if program.items.is_empty() { shebang } else { tokens.start_of_end() });
     cuts.push(text.len());
+    // Items stand in the leftmost column; lines in the column of a first item that stands further right go on with it.
+    let all = lex(FileId::default(), text).tokens;
+    let leftmost = all.iter().filter(|t| t.line_start && t.tok != Tok::End).map(|t| t.col).min();
     let mut pieces = Vec::new();
     for (lo, hi) in cuts.iter().zip(cuts.iter().skip(1)) {
         let Some(piece) = text.get(*lo..*hi) else { continue };
@@ -101,7 +105,8 @@ fn pieces<'a>(text: &'a str, program: &Program) -> Vec<Piece<'a>> {
         let start = lo + (piece.len() - piece.trim_start().len());
         // The first line keeps its indentation: a uniformly indented cell is cut into such pieces.
         let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let indented = text[line..start].trim().is_empty() && line >= *lo;
+        let column = all.iter().find(|t| t.lo as usize >= start && t.tok != Tok::End).map(|t| t.col);
+        let indented = leftmost == column && text[line..start].trim().is_empty() && line >= *lo;
         let from = if indented { line } else { start };
         let whole = text.get(from..*hi).unwrap_or(content).trim_end();
         pieces.push(Piece { text: whole, blank_before: tokens.blank_before(start as u32) });

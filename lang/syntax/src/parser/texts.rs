@@ -2,8 +2,8 @@
 
 use super::Parser;
 use crate::ast::{Expr, ExprKind, StrPart};
-use crate::errors::lexical;
-use crate::token::Tok;
+use crate::errors::{expressions as errors, habits, lexical};
+use crate::token::{P, Tok};
 
 impl Parser<'_> {
     pub(super) fn interpolated(&mut self) -> ExprKind {
@@ -42,6 +42,9 @@ impl Parser<'_> {
         let expr = self.expr();
         if self.peek() == Tok::FClose {
             self.bump();
+        } else if matches!(self.peek(), Tok::P(P::Colon | P::Bang)) && !self.panic {
+            let (at, found) = (self.here(), self.found());
+            self.fail(habits::format_in_text(errors::wanted("E0110", at, "`}`", &self.after(), Some(&found))));
         } else {
             self.wanted("E0110", "`}`");
         }
