@@ -51,6 +51,11 @@ fn foreign(what: Option<&'static str>, name: &str) -> Option<&'static str> {
     })
 }
 
+/// The bound of an index that names another of the same comprehension.
+pub(crate) fn index_beside(d: Diagnostic) -> Diagnostic {
+    d.hint("a bound is the same for all elements: `sum for i < n -> sum for j < i -> ...`, or a choice in the body, `if j < i then ... else ...`")
+}
+
 /// A function that uses itself without `rec`.
 pub(crate) fn needs_rec(span: Span, name: &str, at: Span, function: bool) -> Diagnostic {
     let d = Diagnostic::error("E0201", span, format!("`{name}` is not known inside its own definition")).also(at, "it is being defined here");

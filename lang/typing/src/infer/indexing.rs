@@ -47,12 +47,15 @@ impl Infer<'_> {
 
     pub(super) fn comprehension(&mut self, kind: ForKind, vars: &[ast::ForVar], body: &ast::Expr, span: Span) -> core::Expr {
         let scope = self.scope.len();
-        let mut out = Vec::new();
+        let mut out: Vec<(core::Local, Symbol, Extent)> = Vec::new();
         let mut sizes = Vec::new();
         for v in vars {
             let (extent, size) = match &v.bound {
                 Some(b) => {
+                    let others = out.iter().map(|(_, name, _)| *name).collect();
+                    let before = std::mem::replace(&mut self.beside, others);
                     let e = self.check(b, &Ty::Int, &Why::new("the bound of an index"));
+                    self.beside = before;
                     (Extent::Bound(e), self.size_of(b))
                 }
                 None => self.extent_from_use(v, vars, body),

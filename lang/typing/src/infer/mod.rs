@@ -110,6 +110,8 @@ pub(crate) struct Infer<'a> {
     rigid: HashMap<TyVar, (Vec<Class>, Symbol)>,
     /// Type variables of annotations, with the place of the first use of each.
     promised: Vec<(Symbol, Ty, Span)>,
+    /// Indices beside the one whose bound is looked at.
+    beside: Vec<Symbol>,
     /// Data that must have a real number in it, to be looked at when all types are known.
     spaces: Vec<(Ty, Span, &'static str)>,
     /// How many functions are around what is being inferred.
@@ -148,7 +150,7 @@ impl<'a> Infer<'a> {
             rep_locals: HashMap::new(),
             rec_reps: HashMap::new(),
             rigid: HashMap::new(),
-            promised: Vec::new(),
+            promised: Vec::new(), beside: Vec::new(),
             spaces: Vec::new(),
             functions: 0,
             defining: Vec::new(),

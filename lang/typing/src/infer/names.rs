@@ -73,7 +73,8 @@ impl Infer<'_> {
         known.extend(Prim::ALL.iter().map(|p| p.name()));
         known.extend(self.host.std_modules());
         let near = names::nearest(name.as_str(), known.into_iter());
-        names::Unknown { what: None, name: name.as_str(), span, near }.diagnostic()
+        let d = names::Unknown { what: None, name: name.as_str(), span, near }.diagnostic();
+        if self.beside.contains(&name) { names::index_beside(d) } else { d }
     }
 
     /// A primitive as a value.
