@@ -275,13 +275,18 @@ impl Search<'_> {
     }
 }
 
+/// Of all axes.
+fn elements(a: &Array) -> usize {
+    a.shape.iter().product()
+}
+
 impl Strips {
     /// Does the statements, if the operands suit.
     pub(crate) fn run(&self, w: Watch, operands: &[&Value]) -> Option<Res<Vec<Value>>> {
         let (arrays, rest) = operands.split_at(self.arrays);
         let (numbers, lengths) = rest.split_at(self.numbers);
         let first: &Rc<Array> = match arrays.first()? {
-            Value::Array(a) if a.len() >= LARGE => a,
+            Value::Array(a) if elements(a) >= LARGE => a,
             _ => return None,
         };
         let mut inputs: SmallVec<[&[f64]; 8]> = SmallVec::new();
@@ -295,7 +300,7 @@ impl Strips {
             }
         }
         let numbers: SmallVec<[f64; 8]> = numbers.iter().map(|v| if let Value::Float(x) = v { Some(*x) } else { None }).collect::<Option<_>>()?;
-        let n = first.len();
+        let n = elements(first);
         if lengths.iter().any(|v| !matches!(v, Value::Int(m) if *m == n as i64)) {
             return None;
         }
