@@ -302,6 +302,9 @@ impl Gpu {
 
     /// Hands all that was collected to the driver.
     pub fn submit(&self) -> Res<()> {
+        if self.caps.software && self.batch.borrow().encoder.is_some() {
+            self.idle()?;
+        }
         let mut b = self.batch.borrow_mut();
         b.pass = None;
         let Some(encoder) = b.encoder.take() else { return Ok(()) };
@@ -443,6 +446,19 @@ impl Gpu {
         self.waited.set(self.waited.get() || fault[4..].iter().any(|b| *b != 0));
         self.judge(u32::from_le_bytes([fault[0], fault[1], fault[2], fault[3]]))?;
         Ok(all)
+    }
+
+    /// Waits until all that was submitted is done, or the run is to stop. Mesa's software driver may wait where something is submitted behind it, and
+    /// nothing ends that.
+    fn idle(&self) -> Res<()> {
+        loop {
+            match self.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(ASK) }) {
+                Ok(_) => return Ok(()),
+                Err(wgpu::PollError::Timeout) if self.stop.get()() => return Err(Error::Stopped),
+                Err(wgpu::PollError::Timeout) => self.fine()?,
+                Err(e) => return Err(self.fine().err().unwrap_or(Error::Lost(e.to_string()))),
+            }
+        }
     }
 
     /// Waits until a buffer can be read, or the run is to stop.
