@@ -43,16 +43,34 @@ pub fn at_once(f: &Function, l: &Loop) -> bool {
 
 /// Whether nothing reads a carried array but statements that add to it.
 fn only_added_to(l: &Loop, k: usize) -> bool {
-    let mut now = l.body.params[1 + k];
-    for s in &l.body.stmts {
+    added(&l.body, l.body.params[1 + k]) == Some(l.body.results[k])
+}
+
+/// What an array is at the end of a block that does nothing with it but add to it: itself, in branches and loops inside of it too.
+fn added(b: &Block, v: Var) -> Option<Var> {
+    let mut now = v;
+    for s in &b.stmts {
         let reads = reads_in(s, now);
         match &s.op {
+            _ if reads == 0 => {}
             Op::IndexAdd { acc, .. } | Op::SliceAdd { acc, .. } | Op::GatherAdd { acc, .. } if *acc == now && reads == 1 => now = s.outs[0],
-            _ if reads > 0 => return false,
-            _ => {}
+            Op::Bin(Bin::Add, a, b) if (*a == now) != (*b == now) => now = s.outs[0],
+            Op::If(c, a, b) if *c != now => {
+                let ends = (added(a, now)?, added(b, now)?);
+                let place = a.results.iter().zip(&b.results).position(|(x, y)| (*x, *y) == ends)?;
+                now = s.outs[place];
+            }
+            Op::Loop(inside) if reads == 1 => {
+                let place = inside.init.iter().position(|x| *x == now)?;
+                if !only_added_to(inside, place) {
+                    return None;
+                }
+                now = s.outs[place];
+            }
+            _ => return None,
         }
     }
-    l.body.results[k] == now
+    Some(now)
 }
 
 fn reads_in(s: &Stmt, v: Var) -> usize {

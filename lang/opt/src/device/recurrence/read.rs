@@ -1,7 +1,7 @@
 //! What a turn of a loop makes of the numbers that it carries: affine functions, or something else.
 
 use crate::fuse::reads_of;
-use adl_ir::{Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
@@ -92,8 +92,42 @@ impl Reader<'_> {
             }
             return self.turn.stmts.push(s.clone());
         }
+        if let Op::If(c, a, b) = &s.op
+            && !self.forms.contains_key(c)
+            && [a, b].iter().all(|b| b.stmts.iter().all(|s| self.is_harmless(s)))
+        {
+            return self.either(*c, (a, b), s);
+        }
         let form = self.of(&s.op, s.span);
         self.forms.extend(s.outs.iter().map(|v| (*v, form.clone())));
+    }
+
+    /// Whether a statement of an arm may be done where the other arm is taken: arithmetic on real numbers, which cannot fail.
+    fn is_harmless(&self, s: &Stmt) -> bool {
+        let real = |v: &Var| matches!(self.f.ty(*v), Ty::F64 | Ty::F32);
+        match &s.op {
+            Op::Lit(_) | Op::Dup(_) | Op::Drop(_) => true,
+            Op::Zero(t) => t.is_flat(),
+            Op::Un(..) | Op::Bin(..) | Op::Select(..) => s.outs.iter().all(real),
+            Op::Cmp(_, a, _) => real(a),
+            _ => false,
+        }
+    }
+
+    /// Both arms of a branch that does not depend on what is carried, and of each result one of both.
+    fn either(&mut self, c: Var, (a, b): (&Block, &Block), s: &Stmt) {
+        a.stmts.iter().chain(&b.stmts).for_each(|s| self.stmt(s));
+        for (out, (x, y)) in s.outs.iter().zip(a.results.iter().zip(&b.results)) {
+            let chosen = Op::Select(c, *x, *y);
+            if [x, y].iter().any(|v| self.forms.contains_key(v)) {
+                let form = if *self.f.ty(*out) == self.ty { self.of(&chosen, s.span) } else { None };
+                self.forms.insert(*out, form);
+            } else if self.f.ty(*out).rank() == 0 && self.f.ty(*out).is_flat() {
+                self.turn.stmts.push(Stmt { outs: vec![*out], lin_outs: Vec::new(), op: chosen, span: s.span });
+            } else {
+                self.forms.insert(*out, None);
+            }
+        }
     }
 
     /// What an affine function of numbers becomes.
