@@ -143,6 +143,7 @@ fn recurrences_are_scans() {
         "loop (p, q) = (0.0, 1.0) for i < len x do (0.5 * p - 0.3 * q + x[i], p)",
         "grad (fun x -> sum (sum (sum (scan (fun a b -> a @ b) (eye 2) (reshape [len x // 4, 2, 2] x))))) x",
         "scan (map2 (*)) (replicate 8 1.0) (reshape [len x // 8, 8] x)",
+        "grad (fun x -> let starts = map (fun i -> i % 100 == 0) (range 0 (len x)) in sum (map (fun (_, v) -> v * v) (scan (fun (f, a) (g, b) -> (f || g, if g then b else a + b)) (false, 0.0) (zip starts x)))) x",
         "grad (fun x -> let n = len x // 2 in sum (map fst (scan (fun (b1, c1) (b2, c2) -> (b2 + c2 * b1, c2 * c1)) (0.0, 1.0) (zip x[0:n] x[n:])))) x",
     ];
     for text in ways {
@@ -157,6 +158,24 @@ fn recurrences_are_scans() {
         }
         assert!(kernels[0] > 0 && kernels[1] <= kernels[0] + 12 && kernels[1] < 60, "{text}: {kernels:?}");
     }
+}
+
+/// A loop that the host turns, with little in each kernel, is given up while it turns; the CPU then has what is not there at all.
+#[test]
+fn loops_of_small_kernels_are_given_up() {
+    let (mut gpu, mut cpu) = (on_gpu(16384), Session::new(Box::new(Memory::default())));
+    let text = [
+        "let y = map (fun i -> sin (float i)) (range 0 40000)",
+        "let f p = let (m, s) = (loop (m, s) = (p.m, 0.0 * p.m) for i < 3000 do (let k = 0.5 * tanh (p.m @ s + 0.1 * m) in (k, 0.3 * s + y[i] * k))) in sum (flatten (m + s))",
+        "grad f {m = [[0.1, 0.3], [0.2, -0.4]], unused = replicate 4 0.0}",
+    ];
+    let before = used(&gpu).0;
+    for line in text {
+        assert!(agree(&echo_in(&mut cpu, line), &echo_in(&mut gpu, line)), "{line}");
+    }
+    let roads = gpu.explained();
+    assert!(roads.iter().any(|l| l.contains("loops that the host turns") && !l.contains("tape")), "{roads:?}");
+    assert!(used(&gpu).0 - before < 2000, "{} kernels", used(&gpu).0 - before);
 }
 
 #[test]

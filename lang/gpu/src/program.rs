@@ -7,7 +7,7 @@ use crate::array::{Array, Data, Scalar};
 use crate::error::{Error, Res, not_here};
 use crate::exec;
 use crate::queue::Gpu;
-use adl_interp::device::{Device, Prepared, Refusal, Used, gone};
+use adl_interp::device::{Device, Patience, Prepared, Refusal, Used, gone};
 use adl_interp::error::{self, codes};
 use adl_interp::ir::site;
 use adl_interp::value::{self, Buf, Kind, Remote, Value};
@@ -94,13 +94,13 @@ impl Device for Opened {
 }
 
 impl Prepared for Function {
-    fn run(&self, args: &[Value]) -> Result<Vec<Value>, Refusal> {
+    fn run(&self, args: &[Value], patience: Patience) -> Result<Vec<Value>, Refusal> {
         let f = self.program.func(self.f);
         let params: Vec<&Ty> = f.body.params.iter().chain(&f.body.lin_params).map(|v| f.ty(*v)).collect();
         let results: Vec<&Ty> = f.body.results.iter().chain(&f.body.lin_results).map(|v| f.ty(*v)).collect();
         let run = || {
             let args = args.iter().zip(params).map(|(v, t)| sent(&self.gpu, v, t)).collect::<Res<Vec<_>>>()?;
-            let made = self.ready.run(&self.gpu, &args)?;
+            let made = self.ready.run_within(&self.gpu, &args, patience)?;
             let outs = made.into_iter().zip(results).map(|(v, t)| received(&self.gpu, &self.program, v, t)).collect::<Res<Vec<_>>>()?;
             if self.gpu.is_doubtful() {
                 self.gpu.wait()?;

@@ -55,7 +55,7 @@ impl<'a> Exec<'a> {
         let r = f.fresh(out, false);
         let stmt = Stmt { outs: vec![r], lin_outs: Vec::new(), op: op(&vars), span: Default::default() };
         let mut fr = Frame { f: &f, values: vars.iter().copied().zip(x.iter().cloned()).collect() };
-        let mut exec = Exec { gpu: self.gpu, program: self.program, tapes: self.tapes, calls: self.calls };
+        let mut exec = Exec { gpu: self.gpu, program: self.program, tapes: self.tapes, calls: self.calls, patience: self.patience, before: self.before };
         exec.arithmetic(&mut fr, &stmt.op, &stmt, &[r])
     }
 

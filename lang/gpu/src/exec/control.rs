@@ -96,29 +96,34 @@ impl<'a> Exec<'a> {
             Turns::For(n) => Some(self.int(fr, *n)?.max(0)),
             Turns::While(_) => None,
         };
-        if let (Some(n), Turns::For(v), true) = (limit, &l.turns, l.init.is_empty() && l.lin_init.is_empty())
-            && let Some(made) = self.without_state(fr, l, *v, n)?
-        {
-            return Ok(made);
+        let mut why = None;
+        if let (Some(n), Turns::For(v), true) = (limit, &l.turns, l.init.is_empty() && l.lin_init.is_empty()) {
+            match self.without_state(fr, l, *v, n) {
+                Err(Error::NotHere(x)) => why = Some(x),
+                made => return made,
+            }
         }
         if limit.is_some_and(|n| n > TURNS) {
-            return not_here("a loop that turns often, and is no kernel");
+            return not_here(match why {
+                Some(why) => format!("a loop that turns often, and is no kernel: {why}"),
+                None => "a loop that turns often, and is no kernel".to_owned(),
+            });
         }
         self.on_host(fr, l, limit, outs)
     }
 
-    /// A loop without state: as one kernel, or all turns at once, if it is either.
-    fn without_state(&mut self, fr: &mut Frame<'a>, l: &Loop, v: Var, n: i64) -> Res<Option<Vec<Value>>> {
+    /// A loop without state: as one kernel, or all turns at once, if it is either. The first that was tried says why it is not.
+    fn without_state(&mut self, fr: &mut Frame<'a>, l: &Loop, v: Var, n: i64) -> Res<Vec<Value>> {
         let long = self.is_long(fr, l, v, n);
+        let mut first = None;
         for at_once in [long, !long] {
             let made = if at_once { self.at_once(fr, l, n) } else { self.as_kernel(fr, l, v, n) };
             match made {
-                Ok(made) => return Ok(Some(made)),
-                Err(Error::NotHere(_)) => {}
-                Err(e) => return Err(e),
+                Err(Error::NotHere(why)) => first = first.or(Some(why)),
+                made => return made,
             }
         }
-        Ok(None)
+        not_here(first.unwrap_or_default())
     }
 
     fn as_kernel(&self, fr: &Frame<'a>, l: &Loop, v: Var, n: i64) -> Res<Vec<Value>> {
@@ -168,6 +173,7 @@ impl<'a> Exec<'a> {
                 self.put(*kind, made, v)?;
             }
             turn += 1;
+            self.patient()?;
             if turn > TURNS {
                 return not_here("a loop that turns often, and is no kernel");
             }
@@ -181,6 +187,16 @@ impl<'a> Exec<'a> {
         }
         let lin_ends = ends.split_off(l.outs.len());
         Ok([carried, ends, vec![Value::Number(Lit::I64(turn))], lin, lin_ends].concat())
+    }
+
+    /// Whether the host may go on turning loops: kernels that do little are not worth their start.
+    pub(super) fn patient(&self) -> Res<()> {
+        let now = self.gpu.work();
+        let (kernels, bytes) = (now.kernels - self.before.kernels, now.traffic - self.before.traffic);
+        if self.patience.is_over(kernels, bytes) {
+            return not_here("loops that the host turns, whose kernels do little each");
+        }
+        Ok(())
     }
 
     /// Takes what a turn put out: of sums only the sum is kept.

@@ -28,8 +28,9 @@ use crate::array::{Array, Operand, Scalar};
 use crate::error::{Error, Res, not_here};
 use crate::lone;
 use crate::pointwise::{self, is_pointwise};
-use crate::queue::Gpu;
+use crate::queue::{Gpu, Work};
 use crate::soac;
+use adl_interp::device::Patience;
 use adl_ir::{Block, FnId, Function, Lit, Op, Program, Stmt, Turns, Ty, Var};
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -86,10 +87,18 @@ impl Prepared {
     /// # Errors
     /// [`crate::Error::NotHere`] where something is not for a GPU, [`crate::Error::Fault`] where a check fails: the CPU then runs the same.
     pub fn run(&self, gpu: &Gpu, args: &[Value]) -> Res<Vec<Value>> {
+        self.run_within(gpu, args, Patience::ENDLESS)
+    }
+
+    /// Runs it, as long as its loops that turn on the host do much in each kernel.
+    ///
+    /// # Errors
+    /// As [`Prepared::run`].
+    pub fn run_within(&self, gpu: &Gpu, args: &[Value], patience: Patience) -> Res<Vec<Value>> {
         let absent = args.iter().any(|v| matches!(v, Value::Absent));
         let vectors = || Ready::new(prepared::vectors(&self.any.program, self.f));
         let Ready { program, tapes } = if absent { &self.any } else { self.vectors.get_or_init(vectors) };
-        tapes.function(gpu, args, || Exec { gpu, program, tapes, calls: 0 }.call(self.f, args.to_vec()))
+        tapes.function(gpu, args, || Exec { gpu, program, tapes, calls: 0, patience, before: gpu.work() }.call(self.f, args.to_vec()))
     }
 }
 
@@ -106,6 +115,9 @@ struct Exec<'a> {
     program: &'a Program,
     tapes: &'a replay::Tapes,
     calls: usize,
+    patience: Patience,
+    /// What the device had done when the call began.
+    before: Work,
 }
 
 /// The variables of a function.

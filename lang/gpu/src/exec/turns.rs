@@ -366,6 +366,7 @@ impl<'a> Exec<'a> {
         let mut carried = l.init.iter().map(|v| self.turned(fr, t, *v)).collect::<Res<Vec<_>>>()?;
         let mut made: Vec<Vec<Turned>> = vec![Vec::new(); l.outs.len()];
         for turn in 0..n {
+            self.patient()?;
             let i = if l.reverse { n - 1 - turn } else { turn };
             let xs = l.xs.iter().map(|x| self.element_of_each(fr, t, *x, i)).collect::<Res<Vec<_>>>()?;
             let index = Turned::Same(Value::Number(Lit::I64(i)));

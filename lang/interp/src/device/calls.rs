@@ -1,7 +1,7 @@
 //! Calls of lowered functions that go to the device.
 
 use super::pace::Next;
-use super::{Mode, Prepared, Ran, Refusal};
+use super::{Mode, Patience, Prepared, Ran, Refusal};
 use crate::error::{Error, Res, codes};
 use crate::ir::native::{OnDevice, State};
 use crate::ir::work::volume::Volume;
@@ -19,6 +19,9 @@ const KERNELS: u64 = 64;
 
 /// Kernels of a call from which on each must be worth more than its start: the host goes through a loop's turns.
 const MANY: u64 = 512;
+
+/// What each of many is worth: operations on elements.
+const WORTH: u64 = 32 * STEP;
 
 /// Refusals while running after which a function is not tried any more.
 const REFUSALS: u32 = 8;
@@ -113,7 +116,7 @@ impl Machine {
     pub(crate) fn run_on_device(&mut self, code: &Code, call: Call, args: &[Value]) -> Res<Option<Vec<Value>>> {
         let Some(device) = self.device.device.clone() else { return Ok(None) };
         let (before, start) = (device.used(), Instant::now());
-        let mut out = call.prepared.run(args);
+        let mut out = call.prepared.run(args, self.patience(&call));
         if call.measured && out.is_ok() {
             if let Err(e) = device.wait() {
                 out = Err(e);
@@ -131,9 +134,13 @@ impl Machine {
             }
             Err(Refusal::Stop(e)) => return Err(e),
             Err(e) => {
-                (ran.calls, ran.refused) = (0, Some(self.refused(e)));
+                let why = self.refused(e);
+                (ran.calls, ran.refused) = (0, Some(why.clone()));
                 if let Some(state) = state {
                     state.refuse();
+                    if ran.kernels >= MANY {
+                        state.set_on_device(OnDevice::Never(why));
+                    }
                     state.pace(|p| p.refused(call.wide));
                 }
                 None
@@ -156,12 +163,20 @@ impl Machine {
         }
     }
 
+    /// How many kernels the host may start for a call, loop by loop, before it is clear that the CPU is faster.
+    fn patience(&self, call: &Call) -> Patience {
+        match self.device.least() {
+            0 => Patience::ENDLESS,
+            least => Patience { kernels: (call.wide / WORTH.min(least)).max(MANY), from: MANY, bytes: 8 * STEP.min(least) },
+        }
+    }
+
     /// Notes how a call went on the device. A function whose calls take far more kernels than was foretold does not go there again: each of them did little.
     fn judge(&self, state: &State, call: &Call, kernels: u64, time: Duration) {
         if call.measured {
             state.pace(|p| p.took(call.wide, true, time));
         }
-        let worth = if kernels >= MANY { 32 * STEP } else { STEP };
+        let worth = if kernels >= MANY { WORTH } else { STEP };
         if kernels >= KERNELS && call.wide / kernels < worth.min(self.device.least()) {
             state.set_on_device(OnDevice::Never(format!("{kernels} kernels for about {} operations", call.wide)));
         }

@@ -74,7 +74,28 @@ pub trait Device {
 /// A function on a device.
 pub trait Prepared {
     /// Its results, once no check can fail any more. Arguments stay as they are, but may be on the device as well afterwards.
-    fn run(&self, args: &[Value]) -> Result<Vec<Value>, Refusal>;
+    fn run(&self, args: &[Value], patience: Patience) -> Result<Vec<Value>, Refusal>;
+}
+
+/// When a call is not here after all: its kernels do too little.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Patience {
+    /// Kernels that its loops may take.
+    pub kernels: u64,
+    /// From so many on they are looked at.
+    pub from: u64,
+    /// Bytes that each must have been given then, on average.
+    pub bytes: u64,
+}
+
+impl Patience {
+    /// Without end.
+    pub const ENDLESS: Patience = Patience { kernels: u64::MAX, from: u64::MAX, bytes: 0 };
+
+    /// Whether there is none left after so many kernels, which were given so many bytes.
+    pub fn is_over(self, kernels: u64, bytes: u64) -> bool {
+        kernels > self.kernels || kernels >= self.from && bytes / kernels.max(1) < self.bytes
+    }
 }
 
 /// Why a device has not done a call.

@@ -4,6 +4,7 @@ use crate::ir::strips;
 use adl_ir::{Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Var};
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Extents, those that are not known left out.
 pub(super) type Extents = SmallVec<[Option<i64>; 3]>;
@@ -40,6 +41,29 @@ impl Sizes {
 
     pub fn set_shape(&mut self, v: Var, shape: Extents) {
         self.shapes.insert(v, shape);
+    }
+
+    /// Learns of variables what is known of others elsewhere.
+    pub fn given<'a, 'b>(&mut self, there: &Sizes, names: impl Iterator<Item = (&'a Var, &'b Var)>) {
+        for (a, b) in names {
+            self.ints.extend(there.ints.get(a).map(|n| (*b, *n)));
+            self.shapes.extend(there.shapes.get(a).map(|s| (*b, s.clone())));
+            self.lists.extend(there.lists.get(a).map(|s| (*b, s.clone())));
+        }
+    }
+
+    /// All that is known, as a number.
+    pub fn key(&self) -> u64 {
+        fn each<T: Hash>(of: &HashMap<Var, T>) -> u64 {
+            of.iter().fold(0, |all, x| {
+                let mut h = DefaultHasher::new();
+                x.hash(&mut h);
+                all ^ h.finish()
+            })
+        }
+        let mut h = DefaultHasher::new();
+        (each(&self.ints), each(&self.shapes), each(&self.lists)).hash(&mut h);
+        h.finish()
     }
 
     /// Whether a statement works on arrays of Floats that are known to be small.

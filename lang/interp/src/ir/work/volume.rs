@@ -12,9 +12,16 @@ use adl_prim::Prim;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
 /// Turns that are guessed where nothing tells them.
 const TURNS: u64 = 64;
+
+/// Calls that are looked into with what is known of their arguments, at most.
+const KNOWN: usize = 256;
+
+/// A function, how deep its call is, and what is known of its arguments.
+type Known = (FnId, u32, u64);
 
 /// Levels of calls that are looked into.
 const DEPTH: u32 = 4;
@@ -75,8 +82,9 @@ pub(crate) fn key(args: &[Value]) -> u64 {
 struct Estimate<'a> {
     source: &'a Source,
     f: &'a Function,
-    /// What was found of functions that are called, by how deep: a function that is called from many places is looked into once.
-    known: &'a RefCell<HashMap<(FnId, u32), Volume>>,
+    /// What was found of functions that are called, and what is known of their results, by how deep they are and what is known of their arguments:
+    /// a function that is called from many places is looked into once.
+    known: &'a RefCell<HashMap<Known, (Volume, Rc<Sizes>)>>,
     sizes: Sizes,
     /// Calls around.
     depth: u32,
@@ -107,7 +115,7 @@ impl Estimate<'_> {
                 Volume::step(self.extent(x.arrays.first()).saturating_mul(step))
             }
             Op::ReduceByIndex { op, keys, .. } => Volume::step(self.extent(Some(keys)).saturating_mul(self.serial(op).max(1))),
-            Op::Call { f, .. } => self.call(*f),
+            Op::Call { f, args, lin_args, .. } => self.call(*f, args.iter().chain(lin_args), s),
             op if !op.blocks().is_empty() => op.blocks().into_iter().map(|b| self.block(b)).max_by_key(|v| v.wide).unwrap_or_default(),
             _ => self.plain(s),
         }
@@ -127,7 +135,7 @@ impl Estimate<'_> {
                 self.sizes.leave(l, s, self.known_turns(l));
                 self.turns(l).saturating_mul(turn)
             }
-            Op::Call { f, .. } => self.call(*f).wide.max(1),
+            Op::Call { f, args, lin_args, .. } => self.call(*f, args.iter().chain(lin_args), s).wide.max(1),
             op if !op.blocks().is_empty() => op.blocks().into_iter().map(|b| self.serial(b)).max().unwrap_or(0).saturating_add(1),
             _ => self.plain(s).wide.max(1),
         }
@@ -153,15 +161,25 @@ impl Estimate<'_> {
         }
     }
 
-    fn call(&mut self, f: FnId) -> Volume {
+    /// A call of a function, whose arguments have the sizes that they have here; so have its results afterwards.
+    fn call<'v>(&mut self, f: FnId, args: impl Iterator<Item = &'v Var>, s: &Stmt) -> Volume {
         let Some(g) = self.source.inlined(f).filter(|_| self.depth < DEPTH) else { return Volume::step(1) };
-        let key = (f, self.depth);
-        if let Some(v) = self.known.borrow().get(&key) {
-            return *v;
+        let mut sizes = Sizes::default();
+        if self.known.borrow().len() < KNOWN {
+            sizes.given(&self.sizes, args.zip(g.body.params.iter().chain(&g.body.lin_params)));
         }
-        let mut inner = Estimate { source: self.source, f: &g, known: self.known, sizes: Sizes::default(), depth: self.depth + 1, longest: self.longest };
-        let v = inner.block(&g.body);
-        self.known.borrow_mut().insert(key, v);
+        let results = || g.body.results.iter().chain(&g.body.lin_results);
+        let key = (f, self.depth, sizes.key());
+        let known = self.known.borrow().get(&key).cloned();
+        let (v, made) = known.unwrap_or_else(|| {
+            let mut inner = Estimate { source: self.source, f: &g, known: self.known, sizes, depth: self.depth + 1, longest: self.longest };
+            let v = inner.block(&g.body);
+            let mut made = Sizes::default();
+            made.given(&inner.sizes, results().zip(results()));
+            (v, Rc::new(made))
+        });
+        self.sizes.given(&made, results().zip(s.outs.iter().chain(&s.lin_outs)));
+        self.known.borrow_mut().insert(key, (v, made));
         v
     }
 
