@@ -178,6 +178,18 @@ fn loops_of_small_kernels_are_given_up() {
     assert!(used(&gpu).0 - before < 2000, "{} kernels", used(&gpu).0 - before);
 }
 
+/// Products with cotangents that are not there, as those of what a loop carries are behind its last turn.
+#[test]
+fn absent_zeros_are_factors() {
+    let mut s = on_gpu(0);
+    let text = "let step (x, r, p) = (let a = 1.0 / dot p p in (x + a * p, r - a * p, r + a * p))
+let f (b : [_]Float) = let (x, r, p) = (loop s = (0.0 * b, b, b) for i < 3 do step s) in dot x b
+let g = grad f (map (fun i -> sin (float i)) (range 0 3000))";
+    let out = s.eval(text);
+    assert!(out.ok(), "{:?}", out.diags);
+    assert!(s.explained().iter().all(|l| !l.contains("not on the GPU")), "{:?}", s.explained());
+}
+
 #[test]
 fn what_was_read_is_sent_once() {
     let mut s = on_gpu(4096);

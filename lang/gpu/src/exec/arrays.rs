@@ -202,6 +202,11 @@ impl<'a> Exec<'a> {
         {
             return Ok(super::zero(fr.f.ty(out)));
         }
+        if let Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) = op
+            && [a, b].iter().any(|v| matches!(fr.get(**v), Ok(Value::Absent)))
+        {
+            return Ok(super::zero(fr.f.ty(out)));
+        }
         Ok(Value::Array(match op {
             Op::Slice { a, lo, hi, .. } => shape::slice(g, &array(a)?, self.size(fr, *lo)?, self.size(fr, *hi)?)?,
             Op::Gather { a, at, shape } => shape::gather(g, &array(a)?, &array(at)?, shape.is_some())?,
