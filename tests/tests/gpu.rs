@@ -3,6 +3,7 @@
 #[path = "../../lang/gpu/tests/common/mod.rs"]
 mod common;
 
+use adl_interp::device::{Device, Prepared, Refusal, Used};
 use adl_session::Session;
 use adl_tests::functions::{FUNCTIONS, UNARY};
 use adl_tests::{Memory, echo_in, session};
@@ -364,4 +365,47 @@ fn auto_does_not_take_the_cpu_for_a_gpu() {
         echo_in(&mut s, "grad f x");
     }
     assert!(s.device_used().is_none_or(|u| u.kernels == 0));
+}
+
+/// Mesa's software device, as one that is not the CPU.
+struct Apart(Rc<dyn Device>);
+
+impl Device for Apart {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+    fn is_software(&self) -> bool {
+        false
+    }
+    fn prepare(&self, program: adl_ir::Program, f: adl_ir::FnId) -> Result<Rc<dyn Prepared>, String> {
+        self.0.prepare(program, f)
+    }
+    fn wait(&self) -> Result<(), Refusal> {
+        self.0.wait()
+    }
+    fn compiled(&self) -> Option<Vec<u8>> {
+        self.0.compiled()
+    }
+    fn used(&self) -> Used {
+        self.0.used()
+    }
+}
+
+#[test]
+fn auto_measures_a_gradient_as_a_whole() {
+    let mut s = Session::new(Box::new(Memory::default()));
+    s.set_open_device(Rc::new(Apart(adl_gpu::program::device(Rc::new(common::gpu())))));
+    s.set_device("auto").unwrap_or_else(|d| panic!("{}", d.message));
+    echo_in(&mut s, "let f (v : []Float) = sum (scan max (-inf) (scan (+) 0.0 (sin (exp (sin (lgamma (2.0 + exp (sin v))))))))");
+    echo_in(&mut s, "let x = map sin (linspace 0.0 1.0 1000000)");
+    let mut all = Vec::new();
+    let mut kernels = Vec::new();
+    for _ in 0..6 {
+        let before = s.device_used().map_or(0, |u| u.kernels);
+        all.push(echo_in(&mut s, "(grad f x)[500000]"));
+        kernels.push(s.device_used().map_or(0, |u| u.kernels) - before);
+    }
+    // Two times on the CPU, two on the device; then where it was faster.
+    assert!(kernels[..2] == [0, 0] && kernels[2] > 3 && kernels[3] == kernels[2] && (kernels[4] == 0 || kernels[4] == kernels[3]) && kernels[5] == kernels[4], "{kernels:?}");
+    assert!(all.iter().all(|a| agree(a, &all[0])), "{all:?}");
 }

@@ -65,6 +65,7 @@ impl Machine {
         let next = match self.device.mode {
             Mode::Cpu => return Way::Cpu(None),
             Mode::Gpu => Next::Device,
+            Mode::Auto if self.device.there => Next::Device,
             Mode::Auto => state.pace(|p| p.next(wide)),
         };
         let measured = match next {
@@ -195,6 +196,15 @@ impl Machine {
         let out = run(self);
         self.device.here = before;
         out
+    }
+
+    /// Does something with all calls on the device that it can do; whether it did any, and is through where it is waited for.
+    pub(crate) fn there<T>(&mut self, wait: bool, run: impl FnOnce(&mut Machine) -> T) -> (T, bool) {
+        let (there, calls) = (std::mem::replace(&mut self.device.there, true), self.device.ran.calls);
+        let out = run(self);
+        self.device.there = there;
+        let done = self.device.ran.calls > calls && self.device.device.as_ref().is_some_and(|d| !wait || d.wait().is_ok());
+        (out, done)
     }
 
     /// Uses the CPU, a GPU or whichever is faster. Without a GPU, `gpu` is an error, and everything stays as it was.

@@ -19,7 +19,7 @@ use crate::value::Value;
 use adl_ir::{FnId, Program};
 pub use calls::gone;
 pub(crate) use calls::{Timed, Way};
-pub(crate) use pace::Pace;
+pub(crate) use pace::{Next, Pace};
 use std::rc::Rc;
 
 /// Where lowered functions run.
@@ -177,8 +177,10 @@ pub struct Chosen {
     none: Option<String>,
     /// Operations on elements from which on a call goes there; not said, [`LEAST`].
     least: Option<u64>,
-    /// Whether calls are to stay here for now: they have been refused there.
+    /// Whether calls are to stay here for now: they have been refused there, or something larger is measured.
     here: bool,
+    /// Whether calls are to go there for now, measured or not: something larger is measured.
+    there: bool,
     /// What was done there since somebody looked.
     ran: Ran,
 }
@@ -255,6 +257,11 @@ impl Chosen {
     #[inline]
     pub(crate) fn is_wanted(&self) -> bool {
         self.mode == Mode::Gpu && !self.here
+    }
+
+    /// Whether times decide where calls go.
+    pub(crate) fn is_measured(&self) -> bool {
+        self.mode == Mode::Auto && !self.here
     }
 
     fn least(&self) -> u64 {

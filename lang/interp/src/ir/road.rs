@@ -17,6 +17,7 @@ macro_rules! possible {
     };
 }
 
+mod auto;
 mod choose;
 pub(crate) mod cost;
 pub(crate) mod directions;
@@ -41,7 +42,7 @@ use super::tangents;
 use super::lower::Linker;
 use super::world::{self, Fact, Values};
 use crate::ad::linear::{self, LinearMap, Traced};
-use crate::device::Ran;
+use crate::device::{Pace, Ran};
 use crate::error::{Error, Res, codes};
 use crate::value::Value;
 use crate::vm::code::Code;
@@ -214,6 +215,8 @@ struct Lined {
     away: [std::cell::OnceCell<Option<whole::Whole>>; 2],
     /// The same with loops of the one half joined to those of the other, made when there are many numbers; `None` where no loops meet.
     joined: std::cell::OnceCell<Option<Rc<Fun>>>,
+    /// With `auto`, times of gradients as a whole on the CPU and on a device.
+    paces: std::cell::RefCell<Pace>,
     /// How many gradients were computed by halves, and what those after the first took at least.
     pace: std::cell::Cell<(u32, std::time::Duration)>,
     /// Whether the primal half was native when it last ran, or some of what it calls.
@@ -243,6 +246,8 @@ pub(crate) struct Map {
     residuals: Vec<Value>,
     /// The function and the point.
     at: (Value, Value),
+    /// Whether it stays on the CPU, where times decide, and how many numbers it was given.
+    here: Option<u64>,
 }
 
 impl Map {
@@ -385,7 +390,7 @@ impl Road {
         let made_by = self.program.func(l.primal);
         let outs = made_by.body.results.len();
         let kept = made_by.tys(&made_by.body.results[l.results..]);
-        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, halves: [l.primal, l.cotangent], whole: Default::default(), away: Default::default(), joined: Default::default(), pace: Default::default(), hot: Default::default(), active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
+        let made = Rc::new(Lined { entered: e.clone(), primal, tangent, cotangent, results: l.results, outs, kept, halves: [l.primal, l.cotangent], whole: Default::default(), away: Default::default(), joined: Default::default(), paces: Default::default(), pace: Default::default(), hot: Default::default(), active: l.active, source: f, wrt, plan: how.plan.clone(), wide: Default::default(), pattern: Default::default() });
         self.lines.insert(key, made.clone());
         self.clock.making(start);
         Ok(made)
@@ -549,7 +554,7 @@ pub(crate) fn record(m: &mut Machine, f: &Value, x: &Value) -> Res<Option<(Value
 
 fn recorded(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<(Value, LinearMap), Not>> {
     let ready = possible!(readied(m, f, x)?);
-    recorded_by(m, f, x, ready)
+    recorded_by(m, f, x, ready, None)
 }
 
 /// What differentiates a function at a point.
@@ -569,7 +574,8 @@ fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Ready, Not>> {
     Ok(Ok(Ready { lined, leaves, plan, how }))
 }
 
-fn recorded_by(m: &mut Machine, f: &Value, x: &Value, ready: Ready) -> Res<Result<(Value, LinearMap), Not>> {
+/// `here`: how many numbers it was given, if it stays on the CPU where times decide.
+fn recorded_by(m: &mut Machine, f: &Value, x: &Value, ready: Ready, here: Option<u64>) -> Res<Result<(Value, LinearMap), Not>> {
     let Ready { lined, leaves, plan, how } = ready;
     let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));
@@ -585,14 +591,15 @@ fn recorded_by(m: &mut Machine, f: &Value, x: &Value, ready: Ready) -> Res<Resul
         output: like(&y),
         transposed: false,
         original: None,
-        main: Some(Rc::new(Map { lined: lined.clone(), residuals, at: (f.clone(), x.clone()) })),
+        main: Some(Rc::new(Map { lined: lined.clone(), residuals, at: (f.clone(), x.clone()), here })),
     };
     Ok(Ok((y, map)))
 }
 
 /// Applies a derivative to a tangent (or, transposed, to a cotangent). If that fails, the taped road answers.
 pub(crate) fn apply(m: &mut Machine, map: &LinearMap, main: &Map, v: &Value) -> Res<Value> {
-    match applied(m, map, main, v) {
+    let out = if main.here.is_some() { m.here(|m| applied(m, map, main, v)) } else { applied(m, map, main, v) };
+    match out {
         Err(e) if !e.stops() => {
             let why = Unsupported::new(format!("an error: {}", e.diag.message), e.diag.primary.span);
             m.road.note(&main.at.0, false, Some(why));

@@ -145,7 +145,7 @@ fn grad(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<(Value, Value
         _ => Value::Float(1.0),
     };
     let g = linear::apply(m, &map, one)?;
-    road::took(&map, start.elapsed());
+    road::took(&map, start);
     if let Ok(tape) = Rc::try_unwrap(map.tape) {
         m.ad.recycle(tape);
     }

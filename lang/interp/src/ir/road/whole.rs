@@ -8,7 +8,7 @@
 //! And where both halves do nothing but arithmetic on large arrays: as one function they are one chain of operations ([`crate::ir::strips`]), in which
 //! residuals stay in the cache, and on a device in registers. What only the value needs, and cannot fail, is not computed where the value is not asked for.
 
-use super::{Lined, Not, Ready, Road, answer, attempt, readied, recorded_by, wanted, with};
+use super::{Lined, auto, Not, Ready, Road, answer, attempt, readied, recorded_by, wanted, with};
 use crate::ad::linear::LinearMap;
 use crate::error::Res;
 use crate::ir::native::OnDevice;
@@ -18,7 +18,7 @@ use crate::vm::{Fun, Machine};
 use adl_ir::{Builder, Function, Lit, Op, Ty, Var};
 use adl_prim::Bin;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What a gradient takes at least, after its first time, for its halves to be put together: they work on large arrays then.
 const WORTH: Duration = Duration::from_micros(500);
@@ -69,18 +69,38 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
     let ready = possible!(readied(m, f, x)?);
     // Where a value that is not a number stops the program, none is left out.
     if !m.check_nan && m.road.given.is_none() && ready.plan == super::Plan::StoreAll && ready.lined.active[..] == [true] {
-        if let Some(whole) = away(m, &ready.lined, value) {
-            return run(m, x, &ready.lined, &whole, ready.leaves, value);
+        if m.device.is_measured() {
+            return match auto::side(m, x, &ready, value) {
+                auto::Side::Device(out) => out,
+                auto::Side::Cpu(size) => m.here(|m| on_cpu(m, (f, x), ready, value, Some(size))),
+            };
         }
-        if let Some(fun) = joined(m, &ready) {
-            return run(m, x, &ready.lined, &Whole { fun, plain: Plain::None }, ready.leaves, true);
-        }
-        if let Some(whole) = native(m, &ready, value).or_else(|| together(m, &ready.lined, value)) {
-            return run(m, x, &ready.lined, &whole, ready.leaves, value);
-        }
+        let whole = if m.device.is_wanted() { whole_for_device(m, &ready.lined, value) } else { None };
+        return match whole {
+            Some(whole) => run(m, x, &ready.lined, &whole, ready.leaves, value),
+            None => on_cpu(m, (f, x), ready, value, None),
+        };
     }
+    by_halves(m, (f, x), ready, None)
+}
+
+/// The gradient as whatever is fastest on the CPU, of a function all of which may be one. `measured`: how many numbers it is given, if it is to be noted how long that takes.
+fn on_cpu(m: &mut Machine, (f, x): (&Value, &Value), ready: Ready, value: bool, measured: Option<u64>) -> Res<Result<Recorded, Not>> {
+    let (start, lined) = (Instant::now(), ready.lined.clone());
+    let joined = joined(m, &ready).map(|fun| (Whole { fun, plain: Plain::None }, true));
+    let whole = joined.or_else(|| native(m, &ready, value).or_else(|| together(m, &lined, value)).map(|w| (w, value)));
+    let Some((whole, value)) = whole else { return by_halves(m, (f, x), ready, measured) };
+    let out = run(m, x, &lined, &whole, ready.leaves, value);
+    if let Some(size) = measured {
+        auto::took_here(&lined, size, start);
+    }
+    out
+}
+
+/// The function, and its derivative for later.
+fn by_halves(m: &mut Machine, (f, x): (&Value, &Value), ready: Ready, measured: Option<u64>) -> Res<Result<Recorded, Not>> {
     let lined = ready.lined.clone();
-    let out = recorded_by(m, f, x, ready)?;
+    let out = recorded_by(m, f, x, ready, measured)?;
     lined.hot.set(m.ran_native);
     Ok(out.map(|(y, map)| Recorded::Map(y, map)))
 }
@@ -108,8 +128,8 @@ fn joined(m: &mut Machine, ready: &Ready) -> Option<Rc<Fun>> {
 
 /// Both halves as one function for a device: one kernel may do what is of both, residuals stay in it, and what only the value needs is not computed where
 /// it is not asked for. Where the device has refused it, the halves are tried.
-fn away(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
-    if !m.device.is_wanted() || l.kept.iter().any(holds_data) {
+pub(super) fn whole_for_device(m: &mut Machine, l: &Lined, value: bool) -> Option<Whole> {
+    if l.kept.iter().any(holds_data) {
         return None;
     }
     let made = &l.away[usize::from(value)];
@@ -183,10 +203,13 @@ impl Lined {
     }
 }
 
-/// Tells how long a gradient took, of which this is the derivative.
-pub(crate) fn took(map: &LinearMap, time: Duration) {
+/// Tells when a gradient began that is computed now, of which this is the derivative.
+pub(crate) fn took(map: &LinearMap, start: Instant) {
     if let Some(main) = &map.main {
-        main.lined.took(time);
+        main.lined.took(start.elapsed());
+        if let Some(size) = main.here {
+            auto::took_here(&main.lined, size, start);
+        }
     }
 }
 
@@ -255,7 +278,7 @@ fn is_vector(ty: &Ty) -> bool {
     matches!(ty, Ty::Array(e, 1) if **e == Ty::F64)
 }
 
-fn run(m: &mut Machine, x: &Value, l: &Lined, whole: &Whole, leaves: Vec<Value>, value: bool) -> Res<Result<Recorded, Not>> {
+pub(super) fn run(m: &mut Machine, x: &Value, l: &Lined, whole: &Whole, leaves: Vec<Value>, value: bool) -> Res<Result<Recorded, Not>> {
     let e = &l.entered;
     let broken = || super::not("a result of another layout than its type says");
     let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Ok(Err(broken())) };
