@@ -18,6 +18,13 @@ pub(crate) fn copy(f: &mut Function, b: &Block, mut names: HashMap<Var, Var>) ->
     b
 }
 
+/// A block with new variables for its parameters, too.
+pub(crate) fn copy_all(f: &mut Function, b: &Block) -> Block {
+    let params: Vec<Var> = b.params.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
+    let names = b.params.iter().copied().zip(params.iter().copied()).collect();
+    Block { params, ..copy(f, b, names) }
+}
+
 /// Variables that a block binds, those of blocks inside included.
 pub(crate) fn bound(b: &Block, out: &mut Vec<Var>) {
     out.extend(&b.params);

@@ -194,17 +194,21 @@ impl<'a> Exec<'a> {
         contract::contract(self.gpu, (&self.array(fr, c.a)?, &self.array(fr, c.b)?), c.turned, [n, m, k], c.terms)
     }
 
+    /// Whether an operation makes an absent zero of absent ones.
+    fn is_of_absent(&self, fr: &Frame<'a>, op: &Op) -> bool {
+        let absent = |v: &Var| matches!(fr.get(*v), Ok(Value::Absent));
+        match op {
+            Op::Reverse(a) | Op::Rotate { a, .. } | Op::Transpose(a) | Op::Replicate { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } => absent(a),
+            Op::Reshape { a, .. } | Op::Sum { a, .. } | Op::Total { a, .. } | Op::Cumsum { a, .. } => absent(a),
+            Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) => absent(a) || absent(b),
+            _ => false,
+        }
+    }
+
     /// Arrays whose elements stand elsewhere, and products.
     fn moved(&mut self, fr: &mut Frame<'a>, op: &Op, out: Var) -> Res<Value> {
         let (g, array) = (self.gpu, |v: &Var| self.array(fr, *v));
-        if let Op::Reverse(a) | Op::Rotate { a, .. } | Op::Transpose(a) | Op::Replicate { a, .. } | Op::Slice { a, .. } | Op::Gather { a, .. } | Op::Reshape { a, .. } | Op::Sum { a, .. } | Op::Total { a, .. } | Op::Cumsum { a, .. } = op
-            && matches!(fr.get(*a)?, Value::Absent)
-        {
-            return Ok(super::zero(fr.f.ty(out)));
-        }
-        if let Op::Dot(a, b) | Op::MatMul(a, b) | Op::Outer(a, b) = op
-            && [a, b].iter().any(|v| matches!(fr.get(**v), Ok(Value::Absent)))
-        {
+        if self.is_of_absent(fr, op) {
             return Ok(super::zero(fr.f.ty(out)));
         }
         Ok(Value::Array(match op {

@@ -186,12 +186,12 @@ fn read_later(outs: Vec<Array>, read: &dyn Fn(usize) -> bool) -> Vec<Value> {
 }
 
 /// Whether the first two statements are a loop without state and an operator that alone reads what it makes.
-fn fed(stmts: &[Stmt], at: usize, last: &HashMap<Var, usize>) -> Option<()> {
-    let [Stmt { op: Op::Loop(l), outs, .. }, Stmt { op: Op::Soac(s), .. }, ..] = stmts else { return None };
-    let (_, made) = outs.split_last()?;
+fn is_fed(stmts: &[Stmt], at: usize, last: &HashMap<Var, usize>) -> bool {
+    let [Stmt { op: Op::Loop(l), outs, .. }, Stmt { op: Op::Soac(s), .. }, ..] = stmts else { return false };
+    let Some((_, made)) = outs.split_last() else { return false };
     let inside = adl_opt::fuse::reads_of(&s.op);
     let own = made.iter().all(|v| s.arrays.contains(v) && !inside.contains(v) && !s.neutral.contains(v) && last.get(v) == Some(&(at + 1)));
-    (own && !made.is_empty() && l.init.is_empty() && matches!(l.turns, Turns::For(_))).then_some(())
+    own && !made.is_empty() && l.init.is_empty() && matches!(l.turns, Turns::For(_))
 }
 
 impl<'a> Exec<'a> {
@@ -201,7 +201,7 @@ impl<'a> Exec<'a> {
         let mut k = 0;
         while k < b.stmts.len() {
             let grouped = self.group(fr, &b.stmts[k..]);
-            let n = grouped.max(if fed(&b.stmts[k..], k, &known.last).is_some() { 2 } else { 1 });
+            let n = grouped.max(if is_fed(&b.stmts[k..], k, &known.last) { 2 } else { 1 });
             let stmts = &b.stmts[k..k + n];
             let later = |v: Var| known.last.get(&v).is_some_and(|at| *at >= k + n);
             let outs: Vec<Var> = stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().collect();

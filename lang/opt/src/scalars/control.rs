@@ -316,7 +316,6 @@ impl Scalars<'_> {
 
     /// A block with new variables for its parameters and all that it binds.
     pub(super) fn copy_all(&mut self, b: &Block) -> Block {
-        let params: Vec<Var> = b.params.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
-        Block { params: params.clone(), ..self.copy(b, &params) }
+        crate::copy::copy_all(self.f, b)
     }
 }
