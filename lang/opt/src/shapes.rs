@@ -6,9 +6,10 @@
 //! back in this form, which is assumed until it is refuted. What assertions say of extents holds in the rest of their block.
 //! The index of a loop is in bounds of arrays that have as many elements as the loop has turns: a test whether it is becomes a literal ([`bounds`]).
 //!
-//! Only for functions whose arrays are all there: an absent zero has no shape, though what it is added to has. A function that makes one
-//! itself is left alone.
+//! An absent zero has no shape, though what it is added to has. [`known`] is for functions whose arrays are all there, and leaves one that makes a zero
+//! itself alone; [`known_beside_zeros`] goes by what may be one of them ([`absent`]), of which nothing is said.
 
+mod absent;
 mod bounds;
 
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
@@ -38,7 +39,17 @@ pub fn known(f: &mut Function) -> HashSet<Var> {
     if makes_absent(&f.body, f) {
         return HashSet::new();
     }
-    let mut k = Known { f, forms: HashMap::new(), level: HashMap::new(), now: 0, loops: 0, ints: HashMap::new(), equal: HashMap::new(), facts: Vec::new(), found: HashMap::new(), safe: HashSet::new(), bounds: Bounds::default(), stacks: HashMap::new() };
+    all(f, false)
+}
+
+/// The same of a function whose parameters are there, though it may make zeros.
+pub fn known_beside_zeros(f: &mut Function) -> HashSet<Var> {
+    let zeros = makes_absent(&f.body, f);
+    all(f, zeros)
+}
+
+fn all(f: &mut Function, zeros: bool) -> HashSet<Var> {
+    let mut k = Known { f, zeros, absent: HashSet::new(), forms: HashMap::new(), level: HashMap::new(), now: 0, loops: 0, ints: HashMap::new(), equal: HashMap::new(), facts: Vec::new(), found: HashMap::new(), safe: HashSet::new(), bounds: Bounds::default(), stacks: HashMap::new() };
     for v in &f.body.params {
         k.own(*v);
     }
@@ -105,6 +116,9 @@ fn int(f: &mut Function, e: Extent, like: &Stmt, out: &mut Vec<Stmt>) -> Var {
 struct Known<'a> {
     f: &'a Function,
     forms: HashMap<Var, Form>,
+    /// Whether the function makes zeros without a shape, and what may be one.
+    zeros: bool,
+    absent: HashSet<Var>,
     /// How many blocks stand around a variable.
     level: HashMap<Var, usize>,
     now: usize,
@@ -133,6 +147,7 @@ impl Known<'_> {
         self.level.insert(v, self.now);
         self.ints.remove(&v);
         self.equal.remove(&v);
+        self.absent.remove(&v);
         self.forms.insert(v, (0..self.rank(v)).map(|k| Extent::Of(v, k)).collect());
     }
 
@@ -211,8 +226,13 @@ impl Known<'_> {
             Op::If(_, a, b) => self.branches(s, &[&**a, &**b]),
             Op::Switch(_, arms) => self.branches(s, &arms.iter().collect::<Vec<_>>()),
             Op::Loop(l) => self.looped(s, l),
-            Op::Soac(_) | Op::ReduceByIndex { .. } => s.op.blocks().into_iter().for_each(|b| self.operator(b)),
+            Op::Soac(_) | Op::ReduceByIndex { .. } => {
+                self.made_absent(s);
+                let absent = self.reads_absent(&s.op);
+                s.op.blocks().into_iter().for_each(|b| self.operator(b, absent));
+            }
             op => {
+                self.made_absent(s);
                 if let [out] = s.outs[..] {
                     self.simple(op, out);
                 }
@@ -223,16 +243,17 @@ impl Known<'_> {
         }
     }
 
-    fn operator(&mut self, b: &Block) {
+    fn operator(&mut self, b: &Block, absent: bool) {
         self.now += 1;
         b.params.iter().for_each(|v| self.own(*v));
+        self.are_absent(b.params.iter().filter(|_| absent));
         self.now -= 1;
         self.inner(b);
     }
 
     /// Gives a variable a form, if it has as many axes.
     fn is(&mut self, v: Var, form: Form) {
-        if form.len() == self.rank(v) as usize {
+        if form.len() == self.rank(v) as usize && !self.absent.contains(&v) {
             self.forms.insert(v, form);
         }
     }
@@ -247,16 +268,7 @@ impl Known<'_> {
                 self.stacks.insert(out, elems.clone());
                 self.is(out, vec![Extent::Lit(elems.len() as i64)]);
             }
-            Op::Dim(a, k) => {
-                if let Some(e) = self.form(*a).get(*k as usize).copied() {
-                    self.ints.insert(out, e);
-                    self.found.remove(&out);
-                    let literal = self.number(e, self.now).map(Extent::Lit);
-                    if self.depth(e) < self.now || literal.is_some() {
-                        self.found.insert(out, vec![literal.unwrap_or(e)]);
-                    }
-                }
-            }
+            Op::Dim(a, k) => self.is_extent(out, *a, *k),
             Op::Shape(a) => {
                 let form = self.form(*a);
                 self.is_shape(out, *a, form);
@@ -269,11 +281,24 @@ impl Known<'_> {
                 }
                 self.is(out, form.get(at.len()..).unwrap_or_default().to_vec());
             }
+            // How many rows there are is its own.
+            Op::Slice { a, .. } => self.is(out, [&[Extent::Of(out, 0)], self.form(*a).get(1..).unwrap_or_default()].concat()),
             op => {
                 if let Some(form) = self.made(op) {
                     self.is(out, form);
                 }
             }
+        }
+    }
+
+    /// `out` is an extent of `a`.
+    fn is_extent(&mut self, out: Var, a: Var, axis: u32) {
+        let Some(e) = self.form(a).get(axis as usize).copied() else { return };
+        self.ints.insert(out, e);
+        self.found.remove(&out);
+        let literal = self.number(e, self.now).map(Extent::Lit);
+        if self.depth(e) < self.now || literal.is_some() {
+            self.found.insert(out, vec![literal.unwrap_or(e)]);
         }
     }
 
@@ -333,8 +358,12 @@ impl Known<'_> {
         for b in arms {
             self.now += 1;
             b.params.iter().for_each(|v| self.own(*v));
+            // Data may have zeros in it.
+            self.are_absent(&b.params);
             self.now -= 1;
             self.inner(b);
+            let absent: Vec<Var> = s.outs.iter().zip(&b.results).filter(|(_, r)| self.absent.contains(r)).map(|(v, _)| *v).collect();
+            self.absent.extend(absent);
             forms.push(b.results.iter().map(|r| self.form(*r)).collect());
         }
         for (k, v) in s.outs.iter().enumerate() {
@@ -351,17 +380,21 @@ impl Known<'_> {
         let k = l.init.len();
         let mut keeps: Vec<bool> = vec![self.loops < DEEPEST; k];
         self.loops += 1;
-        let mut results = self.turn(l, &keeps);
+        let mut absent: Vec<bool> = l.init.iter().map(|v| self.absent.contains(v)).collect();
+        let mut results = self.turn(l, &keeps, &absent);
         // What was assumed of some may be refuted by what was wrongly assumed of others, so this ends.
         loop {
             let wrong: Vec<usize> = (0..k).filter(|i| keeps[*i] && results.get(*i) != Some(&self.form(l.init[*i]))).collect();
-            if wrong.is_empty() {
+            let more: Vec<usize> = (0..k).filter(|i| !absent[*i] && l.body.results.get(*i).is_some_and(|r| self.absent.contains(r))).collect();
+            if wrong.is_empty() && more.is_empty() {
                 break;
             }
             wrong.iter().for_each(|i| keeps[*i] = false);
-            results = self.turn(l, &keeps);
+            more.iter().for_each(|i| absent[*i] = true);
+            results = self.turn(l, &keeps, &absent);
         }
         self.loops -= 1;
+        self.left_absent(s, l, &absent);
         for (i, v) in s.outs.iter().take(k).enumerate().filter(|(i, _)| keeps[*i]) {
             self.is(*v, self.form(l.init[i]));
         }
@@ -384,7 +417,7 @@ impl Known<'_> {
     }
 
     /// One turn, where these carried values have the form of their beginning. The forms of its results.
-    fn turn(&mut self, l: &Loop, keeps: &[bool]) -> Vec<Form> {
+    fn turn(&mut self, l: &Loop, keeps: &[bool], absent: &[bool]) -> Vec<Form> {
         self.now += 1;
         l.body.params.iter().for_each(|v| self.own(*v));
         if let (Turns::For(n), Some(i)) = (&l.turns, l.body.params.first()) {
@@ -393,6 +426,8 @@ impl Known<'_> {
         let k = l.init.len();
         let skip = l.body.params.len().saturating_sub(k + l.xs.len());
         let (carried, elements) = l.body.params[skip..].split_at(k.min(l.body.params.len() - skip));
+        self.are_absent(carried.iter().zip(absent).filter(|(_, a)| **a).map(|(p, _)| p));
+        self.are_absent(elements.iter().zip(&l.xs).filter(|(_, x)| self.absent.contains(x)).map(|(p, _)| p).collect::<Vec<_>>());
         for ((p, x), _) in carried.iter().zip(&l.init).zip(keeps).filter(|(_, keep)| **keep) {
             self.is(*p, self.form(*x));
         }
@@ -404,6 +439,7 @@ impl Known<'_> {
         if let Turns::While(c) = &l.turns {
             self.now += 1;
             c.params.iter().for_each(|v| self.own(*v));
+            self.are_absent(c.params.iter().zip(absent).filter(|(_, a)| **a).map(|(p, _)| p));
             for ((p, x), _) in c.params.iter().zip(&l.init).zip(keeps).filter(|(_, keep)| **keep) {
                 self.is(*p, self.form(*x));
             }

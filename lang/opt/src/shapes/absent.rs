@@ -1,0 +1,46 @@
+//! Which arrays may be zeros without a shape.
+
+use super::Known;
+use adl_ir::{Loop, Op, Stmt, Ty, Var};
+
+impl Known<'_> {
+    /// Notes what a statement without branches and turns makes that may be an absent zero.
+    pub(super) fn made_absent(&mut self, s: &Stmt) {
+        if self.zeros && self.makes_zero(&s.op) {
+            self.are_absent(&s.outs);
+        }
+    }
+
+    /// Notes that variables may be absent zeros, those of them that are arrays.
+    pub(super) fn are_absent<'v>(&mut self, vs: impl IntoIterator<Item = &'v Var>) {
+        if self.zeros {
+            let f = self.f;
+            self.absent.extend(vs.into_iter().filter(|v| f.ty(**v).rank() > 0));
+        }
+    }
+
+    /// Notes of a loop's results which may be absent zeros, where it is known of what it carries.
+    pub(super) fn left_absent(&mut self, s: &Stmt, l: &Loop, carried: &[bool]) {
+        let made = l.body.results.iter().skip(carried.len()).map(|r| self.absent.contains(r));
+        let zeros: Vec<Var> = s.outs.iter().zip(carried.iter().copied().chain(made)).filter(|(_, a)| *a).map(|(v, _)| *v).collect();
+        self.are_absent(&zeros);
+    }
+
+    /// Whether an operation, or what is in it, reads one.
+    pub(super) fn reads_absent(&self, op: &Op) -> bool {
+        let mut any = false;
+        op.each_operand(&mut |v| any |= self.absent.contains(&v));
+        any
+    }
+
+    fn makes_zero(&self, op: &Op) -> bool {
+        match op {
+            Op::Zero(_) | Op::Fields { .. } | Op::Con { .. } | Op::Call { .. } => true,
+            Op::SliceAdd { acc, v, shape, .. } | Op::IndexAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => {
+                let boxes = !matches!(self.f.ty(*acc), Ty::Array(e, _) if e.is_flat());
+                (shape.is_none() || boxes) && self.absent.contains(acc) || self.absent.contains(v)
+            }
+            op => self.reads_absent(op),
+        }
+    }
+}
