@@ -3,12 +3,13 @@
 //! - [`vertical`]: a map's result is read by another loop, at the turn's own index: map–map, and maps into loops that carry.
 //! - [`soac`]: a map's result is reduced, scanned, or counted by keys: map–reduce, map–scan, map–histogram.
 //! - [`horizontal`]: two maps over the same arrays.
-//! - [`sums`]: a map's results are added up, on a device.
+//! - [`sums`]: a map's results are added up, on a device. [`branches`]: two branches by one condition, there too.
 //!
 //! Results are the same bits. Where a sum's order of additions depends on how a loop is run ([`straight`] loops add whole arrays, in
 //! chunks), the fused loop is run in the same way, or there is none. An error of the one loop may be met before an error of the other;
 //! whoever runs the code answers any error by evaluating in the ordinary way, which finds the first.
 
+mod branches;
 mod horizontal;
 mod parts;
 mod soac;
@@ -16,7 +17,7 @@ mod sums;
 mod vertical;
 
 pub use parts::reads_of;
-pub(crate) use parts::{may_move, rename_op};
+pub(crate) use parts::{may_move, reads, rename_op};
 
 use adl_ir::{Block, Function, Loop, Op, Out, Turns, Ty, Var};
 use adl_prim::Prim;
@@ -51,7 +52,8 @@ fn block(f: &mut Function, b: &mut Block, target: For) -> bool {
             s.op.blocks_mut().into_iter().for_each(|part| changed |= block(f, part, within));
         }
         let operators = |f: &mut Function, b: &mut Block| if target == For::Device { sums::step(f, b) } else { soac::step(f, b, target) };
-        while vertical::step(f, b, target) || operators(f, b) || horizontal::step(f, b, target) {
+        let branches = |b: &mut Block| target == For::Device && branches::step(b);
+        while vertical::step(f, b, target) || operators(f, b) || horizontal::step(f, b, target) || branches(b) {
             changed = true;
         }
         changed

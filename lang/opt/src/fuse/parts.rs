@@ -9,7 +9,7 @@ pub(super) fn definitions(b: &Block) -> HashMap<Var, usize> {
 }
 
 /// All variables that a statement reads, in its blocks too.
-pub(super) fn reads(s: &Stmt) -> HashSet<Var> {
+pub(crate) fn reads(s: &Stmt) -> HashSet<Var> {
     let mut out = HashSet::new();
     add_reads(&s.op, &mut out);
     out
