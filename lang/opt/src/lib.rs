@@ -119,7 +119,7 @@ pub fn finish_inlined(p: &Program, f: &mut Function) {
 pub fn finish_for_device(p: &Program, f: &mut Function) {
     until_done(p, f, For::Device);
     // What collects small matrices is a loop by now.
-    if device::sides(f) {
+    if device::sides::sides(f) {
         check(p, f);
         round(f, Arrays::MayBeAbsent);
         until_done(p, f, For::Device);

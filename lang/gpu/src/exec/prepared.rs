@@ -28,9 +28,8 @@ pub(super) fn ready(p: &Program, f: FnId) -> Program {
 pub(super) fn vectors(p: &Program, f: FnId) -> Program {
     let mut p = p.clone();
     let mut own = (**p.func(f)).clone();
-    if adl_opt::device::vectors(&p, &mut own) {
-        p.set(f, own);
-    }
+    adl_opt::device::vectors(&p, &mut own);
+    p.set(f, own);
     p
 }
 

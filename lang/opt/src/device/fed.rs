@@ -1,7 +1,10 @@
 //! Loops that only an operator reads stand just before it: a device then does both in one kernel, and what the loop makes is no array.
 
-use crate::fuse::{may_move, reads_of};
-use adl_ir::{Block, Op, Out, Soac, Stmt, Turns};
+use crate::fuse::{may_move, reads, reads_of};
+use super::known::is_vector;
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Soac, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use adl_syntax::span::Span;
 
 /// Moves such loops.
 pub(super) fn beside(b: &mut Block) {
@@ -24,16 +27,61 @@ pub(super) fn beside(b: &mut Block) {
     }
 }
 
+/// Vectors that are turned round for one operator alone become a loop, which feeds it.
+pub(super) fn turned(f: &mut Function, b: &mut Block) {
+    for s in &mut b.stmts {
+        if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
+            s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || turned(f, b)));
+        }
+    }
+    let mut c = 0;
+    while c < b.stmts.len() {
+        if let Op::Soac(s) = &b.stmts[c].op {
+            let mut found: Vec<(Var, Var)> = s.arrays.iter().filter_map(|v| Some((*v, only_reversed(f, b, *v, c)?))).collect();
+            found.sort_unstable();
+            found.dedup();
+            if !found.is_empty() {
+                b.stmts.retain(|s| !(matches!(s.op, Op::Reverse(_)) && found.iter().any(|(v, _)| s.outs[0] == *v)));
+                c -= found.len();
+                let made = from_end(f, &found, b.stmts[c].span);
+                let n = made.len();
+                b.stmts.splice(c..c, made);
+                c += n;
+            }
+        }
+        c += 1;
+    }
+}
+
+/// What a vector is turned round that this statement alone reads.
+fn only_reversed(f: &Function, b: &Block, v: Var, c: usize) -> Option<Var> {
+    let a = b.stmts.iter().find_map(|s| if s.outs.first() == Some(&v) && let Op::Reverse(a) = &s.op { Some(*a) } else { None })?;
+    let alone = !b.results.contains(&v) && b.stmts.iter().enumerate().all(|(i, s)| i == c || !reads(s).contains(&v));
+    (alone && is_vector(f, v)).then_some(a)
+}
+
+/// Vectors turned round, as they are read from their ends.
+fn from_end(f: &mut Function, found: &[(Var, Var)], span: Span) -> Vec<Stmt> {
+    let [n, one, last, i, at, turns] = [(); 6].map(|()| f.fresh(Ty::I64, false));
+    let stmt = |v: Var, op: Op| Stmt { outs: vec![v], lin_outs: Vec::new(), op, span };
+    let mut body = Block { params: vec![i], stmts: vec![stmt(at, Op::Bin(Bin::Sub, last, i))], ..Block::default() };
+    for (_, a) in found {
+        let x = f.fresh(f.ty(*a).elem(), false);
+        body.stmts.push(stmt(x, Op::Index { a: *a, at: vec![at], shape: None }));
+        body.results.push(x);
+    }
+    let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![Out::Collect; found.len()], lin_outs: vec![], body };
+    let outs = found.iter().map(|(v, _)| *v).chain([turns]).collect();
+    let all = Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span };
+    vec![stmt(n, Op::Dim(found[0].1, 0)), stmt(one, Op::Lit(Lit::I64(1))), stmt(last, Op::Bin(Bin::Sub, n, one)), all]
+}
+
 /// Whether an operator's arrays are what a loop without state makes, and nothing else reads them.
 fn feeds(b: &Block, p: usize, c: usize, soac: &Soac) -> bool {
     let Stmt { outs, op: Op::Loop(l), .. } = &b.stmts[p] else { return false };
     let Some((_, outs)) = outs.split_last() else { return false };
     let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_)) && l.outs.iter().all(|o| *o == Out::Collect);
-    let others = b.stmts.iter().enumerate().filter(|(i, _)| *i != c).all(|(_, s)| {
-        let mut apart = true;
-        s.op.each_operand(&mut |v| apart &= !outs.contains(&v));
-        apart && s.op.blocks().into_iter().all(|b| reads_of(b).iter().all(|v| !outs.contains(v)))
-    });
+    let others = b.stmts.iter().enumerate().filter(|(i, _)| *i != c).all(|(_, s)| reads(s).iter().all(|v| !outs.contains(v)));
     let inside = reads_of(&soac.op);
     let elements = outs.iter().all(|v| soac.arrays.contains(v) && !inside.contains(v) && !soac.neutral.contains(v));
     plain && !outs.is_empty() && elements && others && !b.results.iter().any(|v| outs.contains(v))

@@ -33,6 +33,10 @@ pub(super) struct Known {
     pub unsigned: HashSet<Var>,
     /// Ints that are known.
     pub ints: HashMap<Var, i64>,
+    /// Vectors whose elements are their indices.
+    pub indices: HashSet<Var>,
+    /// Places that scans of indices chose, each of them its own or the one before it.
+    pub placed: HashSet<Var>,
     /// Vectors that loops make.
     pub made: HashSet<Var>,
 }
@@ -52,11 +56,6 @@ impl Known {
                     self.unsigned.insert(out);
                 }
             }
-            // The operation fails where this is no extent.
-            Op::Slice { lo, hi, .. } if self.ints.get(lo) == Some(&0) => {
-                self.sizes.insert(*hi);
-                self.set_extent(out, *hi);
-            }
             Op::Cumsum { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. } => {
                 self.like(out, *a);
                 // Sums begin at 0.
@@ -64,7 +63,31 @@ impl Known {
                     self.unsigned.insert(out);
                 }
             }
+            op => self.array(out, op),
+        }
+    }
+
+    /// An array that such an operation makes.
+    pub fn array(&mut self, out: Var, op: &Op) {
+        match op {
+            // The operation fails where this is no extent.
+            Op::Slice { lo, hi, .. } if self.ints.get(lo) == Some(&0) => {
+                self.sizes.insert(*hi);
+                self.set_extent(out, *hi);
+            }
+            Op::Reverse(a) | Op::Rotate { a, .. } => self.like(out, *a),
             _ => {}
+        }
+    }
+
+    /// The same numbers in another shape, of which the operation fails if it is none.
+    pub fn reshaped(&mut self, out: Var, a: Var, to: Var) {
+        if let Some(n) = self.lists.get(&to).and_then(|all| all.first().copied()) {
+            self.sizes.insert(n);
+            self.set_extent(out, n);
+        }
+        if self.unsigned.contains(&a) {
+            self.unsigned.insert(out);
         }
     }
 

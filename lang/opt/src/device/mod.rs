@@ -10,15 +10,21 @@
 //!
 //! Bodies of loops without state are kernels already, and stay as they are.
 //!
-//! - [`recurrence`]: loops that carry numbers of which turns make affine functions, as scans.
-//! - `shifted`: vectors moved by one place. `sides`: extents of rows that loops collect. `turned`: what is only read turned round. `fed`: loops that only
-//!   operators read. `known`: what is known of variables.
+//! - [`recurrence`]: loops that carry numbers of which turns make affine functions, as scans. `placed`: what is added to places that a scan chose, as such a loop.
+//! - `shifted`: vectors moved by one place. `sides`: extents of rows that loops collect. `known`: what is known of variables.
+//! - `turned`: what is only read turned round. `pulled`: what is cheaply computed where it is read. `ended`, `assembled`: arrays that are put together of parts.
+//!   `fed`: loops that only operators read. `sunk`: elements of one array that a loop reads as numbers.
 
 mod fed;
+mod assembled;
+mod ended;
 mod known;
+mod placed;
+mod pulled;
 pub mod recurrence;
 mod shifted;
-mod sides;
+pub(crate) mod sides;
+mod sunk;
 mod turned;
 
 use crate::fuse::{self, For};
@@ -29,47 +35,126 @@ use adl_prim::{Bin, Prim, Un};
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
-/// Rewrites a function, none of whose arguments is an absent zero; whether anything changed. The function may have operations of the device's own, which no verifier knows.
-pub fn vectors(p: &Program, f: &mut Function) -> bool {
+/// Rewrites a function, none of whose arguments is an absent zero. The function may have operations of the device's own, which no verifier knows.
+pub fn vectors(p: &Program, f: &mut Function) {
     let known = cfg!(debug_assertions) && adl_ir::verify::verify(p, f).is_ok();
     let check = |f: &Function| {
         if known {
             crate::check(p, f);
         }
     };
+    let safe = crate::shapes::known_beside_zeros(f);
+    crate::hoist::hoist(f, &safe);
+    crate::simplify::simplify(f);
+    adl_ad::dce::remove_dead(f);
     let mut body = std::mem::take(&mut f.body);
     let there: HashSet<Var> = body.params.iter().copied().filter(|v| f.ty(*v).rank() > 0).collect();
     let read = fuse::reads_of(&body);
     let mut pass = Pass { p, f, read, known: Known { there, ..Known::default() }, changed: false };
     pass.block(&mut body);
-    let changed = pass.changed;
+    let (changed, there) = (pass.changed, pass.known.there);
     f.body = body;
-    if !changed {
-        return false;
-    }
-    check(f);
-    crate::round(f, Arrays::MayBeAbsent);
-    for _ in 0..crate::ROUNDS {
-        if !fuse::fuse(f, For::Device) {
-            break;
-        }
+    if changed {
         check(f);
         crate::round(f, Arrays::MayBeAbsent);
+        for _ in 0..crate::ROUNDS {
+            if !fuse::fuse(f, For::Device) {
+                break;
+            }
+            check(f);
+            crate::round(f, Arrays::MayBeAbsent);
+        }
     }
+    where_read(f, &there);
+    check(f);
+}
+
+/// What is left of arrays in another order, or of parts, is computed where it is read. `there`: arrays that are no absent zeros.
+fn where_read(f: &mut Function, there: &HashSet<Var>) {
     let mut body = std::mem::take(&mut f.body);
     turned::backwards(f, &mut body);
+    let ints = Ints::of(&body);
+    let mut changed = pulled::pulled(f, &mut body, &ints);
+    changed |= ended::ended(f, &mut body, &ints);
+    changed |= assembled::assembled(f, &mut body, &ints, there);
+    if changed {
+        f.body = body;
+        crate::round(f, Arrays::MayBeAbsent);
+        body = std::mem::take(&mut f.body);
+    }
+    sunk::sunk(f, &mut body, &mut HashMap::new());
     turned::turned(f, &mut body);
+    fed::turned(f, &mut body);
     fed::beside(&mut body);
     f.body = body;
     // Hoisting would take out of the loops what they turn round.
     adl_ad::dce::remove_dead(f);
-    check(f);
-    true
 }
 
-/// Extents of rows that loops collect, which a device may take for granted if it asserts that there are rows. Whether there were any.
-pub(crate) fn sides(f: &mut Function) -> bool {
-    sides::sides(f)
+/// What Ints of a function are.
+#[derive(Default)]
+struct Ints {
+    literals: HashMap<Var, i64>,
+    /// Differences.
+    less: HashMap<Var, (Var, Var)>,
+    /// First extents of arrays.
+    dims: HashMap<Var, Var>,
+    /// Shapes: of arrays, and with a first extent.
+    shapes: HashMap<Var, Var>,
+    firsts: HashMap<Var, Var>,
+    /// Literals and extents.
+    host: HashSet<Var>,
+}
+
+/// What a kernel may see without asking what a device can: there are some with 31 bindings.
+const SEEN: usize = 24;
+
+impl Ints {
+    fn of(b: &Block) -> Ints {
+        let mut all = Ints::default();
+        all.learn(b);
+        all
+    }
+
+    fn learn(&mut self, b: &Block) {
+        for s in &b.stmts {
+            if matches!(s.op, Op::Lit(_) | Op::Dim(..)) {
+                self.host.extend(&s.outs);
+            }
+            match &s.op {
+                Op::Lit(Lit::I64(n)) => _ = self.literals.insert(s.outs[0], *n),
+                Op::Bin(Bin::Sub, n, k) => _ = self.less.insert(s.outs[0], (*n, *k)),
+                Op::Dim(a, 0) => _ = self.dims.insert(s.outs[0], *a),
+                Op::Shape(a) => _ = self.shapes.insert(s.outs[0], *a),
+                Op::Stack { elems, .. } => self.firsts.extend(elems.first().map(|n| (s.outs[0], *n))),
+                op => op.blocks().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.learn(b))),
+            }
+        }
+    }
+
+    fn is(&self, v: Var, n: i64) -> bool {
+        self.literals.get(&v) == Some(&n)
+    }
+
+    /// What this is one less than.
+    fn before(&self, v: Var) -> Option<Var> {
+        self.less.get(&v).filter(|(_, k)| self.is(*k, 1)).map(|(n, _)| *n)
+    }
+
+    /// What a loop reads from outside, and makes: as many things as a kernel of it may have to see. Extents and literals are known to the host.
+    fn seen(&self, l: &Loop) -> usize {
+        let mut inside = l.body.params.clone();
+        crate::copy::bound(&l.body, &mut inside);
+        let mut read = fuse::reads_of(&l.body);
+        read.extend(&l.xs);
+        inside.iter().for_each(|v| _ = read.remove(v));
+        read.into_iter().filter(|v| !self.host.contains(v)).count() + l.outs.len()
+    }
+
+    /// Whether an array of this shape has so many rows.
+    fn begins(&self, shape: Var, n: Var) -> bool {
+        self.firsts.get(&shape) == Some(&n) || self.shapes.get(&shape).is_some_and(|a| self.dims.get(&n) == Some(a))
+    }
 }
 
 struct Pass<'a> {
@@ -82,7 +167,12 @@ struct Pass<'a> {
 }
 
 fn is_array(f: &Function, v: Var) -> bool {
-    f.ty(v).rank() > 0
+    f.ty(v).rank() > 0 && !f.linear(v)
+}
+
+/// Whether an array's elements are numbers, not boxes of arrays or data.
+fn of_numbers(f: &Function, v: Var) -> bool {
+    matches!(f.ty(v), Ty::Array(e, _) if e.is_flat())
 }
 
 impl Pass<'_> {
@@ -133,14 +223,7 @@ impl Pass<'_> {
         let k = &self.known;
         match &s.op {
             _ if !s.lin_outs.is_empty() => out.push(s),
-            Op::Dim(a, 0) => match k.extent(*a) {
-                Some(n) => self.same(s.outs[0], n),
-                None => {
-                    let s = Stmt { op: Op::Dim(k.first(*a), 0), ..s };
-                    self.learn(&s);
-                    out.push(s);
-                }
-            },
+            Op::Dim(a, 0) => self.length(s.clone(), *a, out),
             Op::Bin(Bin::Add, a, b) if k.zeros.contains(a) && k.unsigned.contains(b) => self.same(s.outs[0], *b),
             Op::Dot(a, b) if self.all_there(&[*a, *b]) && [a, b].into_iter().any(|v| k.made.contains(v)) => {
                 let terms = self.f.fresh(self.f.ty(*a).clone(), false);
@@ -148,19 +231,39 @@ impl Pass<'_> {
                 self.each(&mul, out);
                 out.push(Stmt { op: Op::Sum { a: terms, n: None }, ..s });
             }
+            Op::Prim(Prim::Iota, args) if k.sizes.contains(&args[0]) => {
+                let s = self.indices(&s, args[0]);
+                self.learn(&s);
+                out.push(s);
+            }
             op if self.on_vectors(op) => self.each(&s, out),
             Op::SliceAdd { acc, lo, hi, v, shape: Some(shape) } if k.is_whole(*acc, (*lo, *hi), *v, *shape) && self.all_there(&[*v]) => {
                 let zero = self.push(Op::Zero(self.f.ty(*v).elem()), self.f.ty(*v).elem(), s.span, out);
                 self.known.nothing(zero, true);
                 self.each(&Stmt { op: Op::Bin(Bin::Add, zero, *v), ..s.clone() }, out);
             }
-            _ => match self.recurrence(&s).or_else(|| self.shifted(&s)) {
-                Some(stmts) => stmts.into_iter().for_each(|s| self.stmt(s, out)),
-                None => {
+            _ => {
+                if let Some(stmts) = self.recurrence(&s).or_else(|| self.shifted(&s)) {
+                    stmts.into_iter().for_each(|s| self.stmt(s, out));
+                } else if let Some(s) = self.placed(&s, out) {
+                    self.stmt(s, out);
+                } else {
                     self.learn(&s);
                     out.push(s);
                 }
-            },
+            }
+        }
+    }
+
+    /// How long an array is, asked of what its length is known by.
+    fn length(&mut self, s: Stmt, a: Var, out: &mut Vec<Stmt>) {
+        match self.known.extent(a) {
+            Some(n) => self.same(s.outs[0], n),
+            None => {
+                let s = Stmt { op: Op::Dim(self.known.first(a), 0), ..s };
+                self.learn(&s);
+                out.push(s);
+            }
         }
     }
 
@@ -208,11 +311,16 @@ impl Pass<'_> {
                     k.set_extent(*a, out);
                 }
             }
+            Op::Slice { .. } | Op::Reverse(_) | Op::Rotate { .. } if !is_vector(f, out) => k.array(out, &s.op),
             Op::Replicate { .. } | Op::Slice { .. } | Op::Cumsum { .. } | Op::Reverse(_) | Op::Rotate { .. } if is_vector(f, out) => k.vector(out, &s.op),
+            Op::Reshape { a, to, .. } => k.reshaped(out, *a, *to),
             Op::SliceAdd { acc, .. } | Op::IndexAdd { acc, .. } | Op::GatherAdd { acc, .. } => k.added_to(out, *acc, is_vector(f, *acc)),
             Op::Un(Un::Neg, n) => _ = k.ints.get(n).copied().and_then(i64::checked_neg).map(|n| k.ints.insert(out, n)),
             Op::Loop(l) => k.looped(f, s, l),
-            Op::Soac(c) if c.kind != adl_ir::SoacKind::Reduce => s.outs.iter().for_each(|o| k.like(*o, c.arrays[0])),
+            Op::Soac(c) if c.kind != adl_ir::SoacKind::Reduce => {
+                s.outs.iter().for_each(|o| k.like(*o, c.arrays[0]));
+                self.places(c, &s.outs);
+            }
             _ => {}
         }
     }
@@ -238,7 +346,10 @@ impl Pass<'_> {
         let there = |v: Var| !is_array(self.f, v) || self.known.there.contains(&v);
         match op {
             Op::Zero(_) | Op::Fields { .. } | Op::Con { .. } | Op::If(..) | Op::Switch(..) => false,
-            Op::SliceAdd { acc, v, shape, .. } | Op::IndexAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => (shape.is_some() || there(*acc)) && there(*v),
+            // What is added to no box stays an absent zero.
+            Op::SliceAdd { acc, v, shape, .. } | Op::IndexAdd { acc, v, shape, .. } | Op::GatherAdd { acc, v, shape, .. } => {
+                (shape.is_some() && of_numbers(self.f, *acc) || there(*acc)) && there(*v)
+            }
             Op::Call { f, args, .. } => args.iter().all(|v| there(*v)) && makes_no_absent(self.p, *f, 4),
             Op::Loop(l) => l.init.is_empty() && (l.body.results.iter().all(|v| !is_array(self.f, *v)) || self.clean(&l.body, &there)),
             op => {

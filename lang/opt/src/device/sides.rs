@@ -26,7 +26,7 @@ struct Made {
 }
 
 /// Whether there were such extents.
-pub(super) fn sides(f: &mut Function) -> bool {
+pub(crate) fn sides(f: &mut Function) -> bool {
     let (mut made, mut body) = (Made::default(), std::mem::take(&mut f.body));
     made.learn(&body);
     let changed = !made.collected.is_empty() && made.block(f, &mut body);

@@ -1,13 +1,13 @@
 //! Arrays that are only turned round are read from their end, where kernels read them; loops all of whose arrays are turned round make them so.
 
-use super::known::is_vector;
-use crate::fuse::{reads_of, rename_op};
+use super::is_array;
+use crate::fuse::{reads, reads_of, rename_op};
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
 use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 
-/// Loops without state whose vectors are read turned round alone turn the other way: the `i`-th turn does what the `i`-th from the end did.
+/// Loops without state whose arrays are read turned round alone turn the other way: the `i`-th turn does what the `i`-th from the end did.
 pub(super) fn backwards(f: &mut Function, b: &mut Block) {
     for i in 0..b.stmts.len() {
         let Some(outs) = collected(f, &b.stmts[i]).filter(|outs| !outs.is_empty() && only_turned(b, i, outs)) else { continue };
@@ -28,12 +28,12 @@ pub(super) fn backwards(f: &mut Function, b: &mut Block) {
     }
 }
 
-/// The arrays of a loop without state that collects numbers from vectors.
+/// The arrays of a loop without state that collects from arrays.
 fn collected(f: &Function, s: &Stmt) -> Option<Vec<Var>> {
     let Op::Loop(l) = &s.op else { return None };
     let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_));
     let outs = &s.outs[..l.outs.len()];
-    (plain && l.outs.iter().all(|o| *o == Out::Collect) && l.xs.iter().chain(outs).all(|v| is_vector(f, *v))).then(|| outs.to_vec())
+    (plain && l.outs.iter().all(|o| *o == Out::Collect) && l.xs.iter().chain(outs).all(|v| is_array(f, *v))).then(|| outs.to_vec())
 }
 
 /// Whether nothing reads arrays that a statement of a block makes, but what turns them round.
@@ -44,11 +44,7 @@ fn only_turned(b: &Block, at: usize, arrays: &[Var]) -> bool {
             turned.extend(arrays.contains(a).then_some(*a));
             true
         }
-        op => {
-            let mut apart = true;
-            op.each_operand(&mut |v| apart &= !arrays.contains(&v));
-            apart && op.blocks().into_iter().all(|b| reads_of(b).iter().all(|v| !arrays.contains(v)))
-        }
+        _ => reads(s).iter().all(|v| !arrays.contains(v)),
     });
     fine && turned.len() == arrays.len() && !b.results.iter().any(|v| arrays.contains(v))
 }
@@ -77,9 +73,9 @@ fn from_last(f: &mut Function, s: &mut Stmt) -> Vec<Stmt> {
     before
 }
 
-/// Loops without state over a vector that is turned round read the vector from its end.
+/// Loops without state over an array that is turned round read the array from its end.
 pub(super) fn turned(f: &mut Function, b: &mut Block) {
-    let turned: HashMap<Var, Var> = b.stmts.iter().filter_map(|s| if let Op::Reverse(a) = &s.op { Some((s.outs[0], *a)) } else { None }).filter(|(v, _)| is_vector(f, *v)).collect();
+    let turned: HashMap<Var, Var> = b.stmts.iter().filter_map(|s| if let Op::Reverse(a) = &s.op { Some((s.outs[0], *a)) } else { None }).filter(|(v, _)| is_array(f, *v)).collect();
     for s in &mut b.stmts {
         if let Op::Loop(l) = &mut s.op
             && l.init.is_empty()
@@ -103,14 +99,10 @@ fn from_end(f: &mut Function, l: &mut Loop, turned: &HashMap<Var, Var>, span: Sp
             back
         })
     };
-    for s in &mut l.body.stmts {
-        if let Op::Index { a, at, .. } = &mut s.op
-            && at[..] == [index]
-            && let Some(from) = turned.get(a)
-        {
-            *a = back(f, &mut first, *a, *from);
-        }
-    }
+    let mut whole: Vec<Var> = reads_of(&l.body).into_iter().filter(|v| turned.contains_key(v)).collect();
+    whole.sort_unstable();
+    let names: HashMap<Var, Var> = whole.into_iter().map(|v| (v, back(f, &mut first, v, turned[&v]))).collect();
+    l.body.stmts.iter_mut().for_each(|s| rename_op(&mut s.op, &names));
     for i in (0..l.xs.len()).rev() {
         let Some(a) = turned.get(&l.xs[i]) else { continue };
         let x = l.body.params.remove(1 + i);

@@ -20,10 +20,10 @@ mod systems;
 mod write;
 
 use super::Pass;
-use crate::copy::copy;
+use crate::copy::copy_all;
 use crate::fuse::is_thread;
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Ty, Var};
-use adl_prim::Bin;
+use adl_prim::{Bin, Prim};
 use adl_syntax::span::Span;
 use read::{Coef, Turn, read};
 use systems::{System, systems};
@@ -119,14 +119,15 @@ impl Pass<'_> {
 impl Rewriting<'_, '_> {
     fn all(&mut self, turn: &Turn, groups: &[Vec<System>], outs: &[Var]) -> Option<()> {
         let k = self.l.init.len();
-        let inside = only_needed(&mut self.l.body, k);
+        let inside = only_needed(&mut self.l.body, k, true);
+        // All that may fail comes before the first name that is changed outside.
+        let elements = groups.iter().map(|group| self.elements(turn, group)).collect::<Option<Vec<_>>>()?;
         let (mut names, mut first) = (HashMap::new(), Vec::new());
-        for group in groups {
-            let elements = self.elements(turn, group)?;
+        for (group, elements) in groups.iter().zip(&elements) {
             let any = |vs: &HashSet<Var>, of: &dyn Fn(usize) -> Var| group.iter().flat_map(System::members).any(|i| vs.contains(&of(i)));
             // An operator that asserts something is not removed, whether it is read or not.
             if any(&inside, &|i| self.l.body.params[1 + i]) {
-                let before = self.accumulated(group, SoacKind::ScanExclusive, &elements);
+                let before = self.accumulated(group, SoacKind::ScanExclusive, elements);
                 let before: Vec<Var> = before.into_iter().map(|v| self.turned(v)).collect();
                 let mut at = 0;
                 for sys in group {
@@ -135,7 +136,7 @@ impl Rewriting<'_, '_> {
                 }
             }
             if any(&self.pass.read, &|i| outs[i]) {
-                let whole = self.accumulated(group, SoacKind::Reduce, &elements);
+                let whole = self.accumulated(group, SoacKind::Reduce, elements);
                 let mut at = 0;
                 for sys in group {
                     self.ends(sys, &whole[at..at + sys.size()], outs);
@@ -185,13 +186,13 @@ impl Rewriting<'_, '_> {
             b.results.extend(made);
         }
         b.stmts.extend(in_turn);
-        let read = only_needed(&mut b, 0);
+        let read = only_needed(&mut b, 0, false);
         let mut xs = self.l.xs.clone();
         for i in (0..xs.len()).rev().filter(|i| !read.contains(&b.params[1 + i])).collect::<Vec<_>>() {
             b.params.remove(1 + i);
             xs.remove(i);
         }
-        let b = self.copied(&b);
+        let b = copy_all(self.pass.f, &b);
         let (outs, count) = (vec![Out::Collect; b.results.len()], self.pass.f.fresh(Ty::I64, false));
         let l = Loop { turns: self.l.turns.clone(), reverse: false, init: vec![], lin_init: vec![], xs, lin_xs: vec![], outs, lin_outs: vec![], body: b };
         if !is_thread(self.pass.f, &l) {
@@ -202,14 +203,6 @@ impl Rewriting<'_, '_> {
         let outs = made.iter().copied().chain([count]).collect();
         self.out.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: self.span });
         Some(made.into_iter().map(|v| self.turned(v)).collect())
-    }
-
-    /// The same with new variables, parameters included.
-    fn copied(&mut self, b: &Block) -> Block {
-        let f = &mut *self.pass.f;
-        let params: Vec<Var> = b.params.iter().map(|v| f.fresh(f.ty(*v).clone(), false)).collect();
-        let names = b.params.iter().copied().zip(params.iter().copied()).collect();
-        Block { params, ..copy(f, b, names) }
     }
 
     /// What a number begins with.
@@ -359,11 +352,11 @@ impl Rewriting<'_, '_> {
     }
 }
 
-/// Leaves what results from the k-th on need in a block; what that reads.
-fn only_needed(b: &mut Block, k: usize) -> HashSet<Var> {
+/// Leaves what results from the k-th on need in a block, and where it is a loop's last (`checks`) its assertions; what that reads.
+fn only_needed(b: &mut Block, k: usize, checks: bool) -> HashSet<Var> {
     let mut read: HashSet<Var> = b.results[k..].iter().copied().collect();
     for s in std::mem::take(&mut b.stmts).into_iter().rev() {
-        if s.outs.iter().any(|v| read.contains(v)) {
+        if s.outs.iter().any(|v| read.contains(v)) || checks && matches!(s.op, Op::Prim(Prim::Assert, _)) {
             s.op.each_operand(&mut |v| _ = read.insert(v));
             s.op.blocks().into_iter().for_each(|b| read.extend(crate::fuse::reads_of(b)));
             b.stmts.push(s);

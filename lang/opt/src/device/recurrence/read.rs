@@ -57,10 +57,9 @@ pub(super) fn read(f: &Function, l: &Loop, numbers: &[usize], zero: &dyn Fn(Var)
         r.forms.insert(p, Some(Form { of, rest: Coef::Zero }));
     }
     for s in &b.stmts {
-        if matches!(s.op, Op::Prim(Prim::Assert, _)) || !s.lin_outs.is_empty() {
+        if !s.lin_outs.is_empty() || !r.stmt(s) {
             return None;
         }
-        r.stmt(s);
     }
     for k in numbers {
         let form = r.form(b.results[*k], numbers.len())?;
@@ -81,7 +80,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn stmt(&mut self, s: &Stmt) {
+    /// Reads a statement, if that can be done: what is carried is checked nowhere.
+    fn stmt(&mut self, s: &Stmt) -> bool {
         let mut depends = false;
         let mut see = |v: &Var| depends |= self.forms.contains_key(v);
         s.op.each_operand(&mut |v| see(&v));
@@ -90,7 +90,8 @@ impl Reader<'_> {
             if matches!(s.op, Op::Lit(Lit::F64(0.0) | Lit::F32(0.0))) || matches!(&s.op, Op::Zero(t) if t.is_flat()) {
                 self.zeros.extend(&s.outs);
             }
-            return self.turn.stmts.push(s.clone());
+            self.turn.stmts.push(s.clone());
+            return true;
         }
         if let Op::If(c, a, b) = &s.op
             && !self.forms.contains_key(c)
@@ -100,6 +101,7 @@ impl Reader<'_> {
         }
         let form = self.of(&s.op, s.span);
         self.forms.extend(s.outs.iter().map(|v| (*v, form.clone())));
+        !matches!(s.op, Op::Prim(Prim::Assert, _))
     }
 
     /// Whether a statement of an arm may be done where the other arm is taken: arithmetic on real numbers, which cannot fail.
@@ -115,8 +117,8 @@ impl Reader<'_> {
     }
 
     /// Both arms of a branch that does not depend on what is carried, and of each result one of both.
-    fn either(&mut self, c: Var, (a, b): (&Block, &Block), s: &Stmt) {
-        a.stmts.iter().chain(&b.stmts).for_each(|s| self.stmt(s));
+    fn either(&mut self, c: Var, (a, b): (&Block, &Block), s: &Stmt) -> bool {
+        let read = a.stmts.iter().chain(&b.stmts).all(|s| self.stmt(s));
         for (out, (x, y)) in s.outs.iter().zip(a.results.iter().zip(&b.results)) {
             let chosen = Op::Select(c, *x, *y);
             if [x, y].iter().any(|v| self.forms.contains_key(v)) {
@@ -128,6 +130,7 @@ impl Reader<'_> {
                 self.forms.insert(*out, None);
             }
         }
+        read
     }
 
     /// What an affine function of numbers becomes.

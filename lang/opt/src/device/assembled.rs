@@ -1,0 +1,111 @@
+//! A vector whose parts are added to a zero one after the other, as derivatives of what takes a vector apart make it: one loop over all of it.
+//!
+//! ```text
+//! a = slice_add 0 lo hi v; r = slice_add a lo' hi' w
+//! ⟼  r = loop for n () collect (i) { x = (i ≥ lo && i < hi ? v[i - lo] : 0); y = (i ≥ lo' && i < hi' ? w[i - lo'] : 0); x + y }
+//! ```
+
+use super::Ints;
+use super::known::is_vector;
+use crate::fuse::reads;
+use adl_ir::{Block, Cmp, Function, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use adl_syntax::span::Span;
+use std::collections::HashSet;
+
+/// Parts, at most: each element asks for each of them where it belongs.
+const PARTS: usize = 8;
+
+/// Makes such loops; whether there were any. `there`: arrays that are no absent zeros.
+pub(super) fn assembled(f: &mut Function, b: &mut Block, ints: &Ints, there: &HashSet<Var>) -> bool {
+    let mut changed = false;
+    for last in (0..b.stmts.len()).rev() {
+        if let Some(parts) = parts(f, b, last, there) {
+            write(f, b, (last, &parts), ints);
+            assembled(f, b, ints, there);
+            return true;
+        }
+    }
+    for s in &mut b.stmts {
+        if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
+            s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= assembled(f, b, ints, there)));
+        }
+    }
+    changed
+}
+
+/// A part: where it begins and ends, and what it is.
+type Part = (Var, Var, Var);
+
+/// The parts of a vector that is put together by this statement at last, from the first, if there are several.
+fn parts(f: &Function, b: &Block, last: usize, there: &HashSet<Var>) -> Option<Vec<Part>> {
+    let made = |v: Var| b.stmts.iter().find(|s| s.outs.first() == Some(&v)).map(|s| &s.op);
+    let fine = |v: Var| is_vector(f, v) && (there.contains(&v) || matches!(made(v), Some(Op::Loop(_) | Op::Soac(_))));
+    let alone = |v: Var| !b.results.contains(&v) && b.stmts.iter().filter(|s| reads(s).contains(&v)).count() == 1;
+    let (mut all, mut op, s) = (Vec::new(), &b.stmts[last].op, &b.stmts[last]);
+    if !is_vector(f, s.outs.first().copied()?) || !f.ty(s.outs[0]).elem().is_real() {
+        return None;
+    }
+    loop {
+        match op {
+            Op::SliceAdd { acc, lo, hi, v, shape: Some(_) } if fine(*v) && all.len() < PARTS => {
+                all.push((*lo, *hi, *v));
+                op = made(*acc)?;
+                if !matches!(op, Op::Zero(_)) && !alone(*acc) {
+                    return None;
+                }
+            }
+            Op::Zero(_) => break,
+            _ => return None,
+        }
+    }
+    all.reverse();
+    (all.len() > 1).then_some(all)
+}
+
+fn write(f: &mut Function, b: &mut Block, (last, parts): (usize, &[Part]), ints: &Ints) {
+    let s = b.stmts[last].clone();
+    let Op::SliceAdd { shape: Some(shape), .. } = s.op else { return };
+    let mut before = Vec::new();
+    let n = match ints.firsts.get(&shape) {
+        Some(n) => *n,
+        None => {
+            let zero = push(f, &mut before, Op::Lit(adl_ir::Lit::I64(0)), Ty::I64, s.span);
+            push(f, &mut before, Op::Index { a: shape, at: vec![zero], shape: None }, Ty::I64, s.span)
+        }
+    };
+    let (i, ty) = (f.fresh(Ty::I64, false), f.ty(s.outs[0]).elem());
+    let mut stmts = Vec::new();
+    let mut sum = push(f, &mut stmts, Op::Lit(crate::real(&ty, 0.0)), ty.clone(), s.span);
+    let zero = sum;
+    for part in parts {
+        let x = element(f, &mut stmts, (i, zero), *part, s.span);
+        sum = push(f, &mut stmts, Op::Bin(Bin::Add, sum, x), ty.clone(), s.span);
+    }
+    let body = Block { params: vec![i], stmts, results: vec![sum], ..Block::default() };
+    let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+    let turns = f.fresh(Ty::I64, false);
+    before.push(Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });
+    b.stmts.splice(last..=last, before);
+}
+
+/// What a part gives an element of the whole.
+fn element(f: &mut Function, stmts: &mut Vec<Stmt>, (i, zero): (Var, Var), (lo, hi, v): Part, span: Span) -> Var {
+    let ty = f.ty(zero).clone();
+    let from = push(f, stmts, Op::Cmp(Cmp::Ge, i, lo), Ty::Bool, span);
+    let to = push(f, stmts, Op::Cmp(Cmp::Lt, i, hi), Ty::Bool, span);
+    let no = push(f, stmts, Op::Lit(adl_ir::Lit::Bool(false)), Ty::Bool, span);
+    let inside = push(f, stmts, Op::Select(from, to, no), Ty::Bool, span);
+    let mut yes = Block::default();
+    let at = push(f, &mut yes.stmts, Op::Bin(Bin::Sub, i, lo), Ty::I64, span);
+    let x = push(f, &mut yes.stmts, Op::Index { a: v, at: vec![at], shape: None }, ty.clone(), span);
+    yes.results = vec![x];
+    let none = Block { results: vec![zero], ..Block::default() };
+    push(f, stmts, Op::If(inside, Box::new(yes), Box::new(none)), ty, span)
+}
+
+fn push(f: &mut Function, to: &mut Vec<Stmt>, op: Op, ty: Ty, span: Span) -> Var {
+    let v = f.fresh(ty, false);
+    to.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span });
+    v
+}

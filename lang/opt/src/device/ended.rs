@@ -1,0 +1,148 @@
+//! An array all of whose elements but the last a loop makes, and another number or row stands there, as derivatives of reductions make them: a loop that makes them all.
+//!
+//! ```text
+//! m = n - 1; v = loop for m … collect { … y }; r = slice_add (index_add 0 [m] x) 0 m v   ⟼   r = loop for n (i) … collect { … i < m ? y : x }
+//! ```
+
+use super::{Ints, SEEN};
+use crate::fuse::reads;
+use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use adl_syntax::span::Span;
+use std::collections::HashMap;
+
+/// Makes such loops; whether there were any.
+pub(super) fn ended(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
+    let mut changed = false;
+    while let Some(found) = find(f, b, ints) {
+        write(f, b, &found);
+        changed = true;
+    }
+    for s in &mut b.stmts {
+        if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
+            s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= ended(f, b, ints)));
+        }
+    }
+    changed
+}
+
+/// Such an array: where the loop is, and what adds its elements; what stands at the end; how many there are of each.
+struct Found {
+    made: usize,
+    added: usize,
+    x: Var,
+    n: Var,
+    m: Var,
+}
+
+fn find(f: &Function, b: &Block, ints: &Ints) -> Option<Found> {
+    let place = |v: Var| b.stmts.iter().position(|s| s.outs.contains(&v));
+    let alone = |v: Var| !b.results.contains(&v) && b.stmts.iter().filter(|s| reads(s).contains(&v)).count() == 1;
+    b.stmts.iter().enumerate().find_map(|(added, s)| {
+        let Op::SliceAdd { acc, lo, hi, v, shape: Some(shape) } = &s.op else { return None };
+        let Op::IndexAdd { acc: nothing, at, v: x, shape: Some(_) } = &b.stmts[place(*acc)?].op else { return None };
+        let made = place(*v)?;
+        let Op::Loop(l) = &b.stmts[made].op else { return None };
+        let fits = ints.is(*lo, 0) && at[..] == [*hi] && l.turns == Turns::For(*hi) && l.outs[..] == [Out::Collect] && l.init.is_empty() && l.lin_init.is_empty();
+        let zero = place(*nothing).is_some_and(|p| matches!(b.stmts[p].op, Op::Zero(_)));
+        let n = ints.before(*hi)?;
+        let numbers = written(f, &l.body, l.body.results[0])?;
+        let written = ints.seen(l) + numbers <= SEEN && !f.linear(s.outs[0]) && f.ty(*x).scalar().is_real();
+        (fits && zero && ints.begins(*shape, n) && written && alone(*acc) && alone(*v) && l.xs.iter().all(|a| !f.linear(*a))).then_some(Found { made, added, x: *x, n, m: *hi })
+    })
+}
+
+/// How many numbers a turn gives, if it writes them out.
+fn written(f: &Function, b: &Block, v: Var) -> Option<usize> {
+    if f.ty(v).is_flat() {
+        return Some(1);
+    }
+    parts(b, v)?.iter().map(|v| written(f, b, *v)).sum()
+}
+
+fn parts(b: &Block, v: Var) -> Option<&[Var]> {
+    b.stmts.iter().find(|s| s.outs.first() == Some(&v)).and_then(|s| if let Op::Stack { elems, .. } = &s.op { Some(&elems[..]) } else { None })
+}
+
+fn write(f: &mut Function, b: &mut Block, found: &Found) {
+    let Op::Loop(l) = b.stmts[found.made].op.clone() else { return };
+    let span = b.stmts[found.added].span;
+    let turns = f.fresh(Ty::I64, false);
+    let l = Ending { f, outside: b, turn: *l, stmts: Vec::new(), span }.all(found);
+    let out = b.stmts[found.added].outs[0];
+    b.stmts[found.added] = Stmt { outs: vec![out, turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span };
+    b.stmts.remove(found.made);
+}
+
+struct Ending<'a> {
+    f: &'a mut Function,
+    outside: &'a Block,
+    turn: Loop,
+    stmts: Vec<Stmt>,
+    span: Span,
+}
+
+impl Ending<'_> {
+    fn push(&mut self, op: Op, ty: Ty) -> Var {
+        let v = self.f.fresh(ty, false);
+        self.stmts.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: self.span });
+        v
+    }
+
+    fn all(&mut self, found: &Found) -> Loop {
+        let i = self.f.fresh(Ty::I64, false);
+        let within = self.push(Op::Cmp(Cmp::Lt, i, found.m), Ty::Bool);
+        let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64);
+        let last = self.push(Op::Bin(Bin::Sub, found.m, one), Ty::I64);
+        // What is read in the last turn is not used.
+        let place = self.push(Op::Bin(Bin::Min, i, last), Ty::I64);
+        let old = self.turn.clone();
+        let mut names = HashMap::from([(old.body.params[0], place)]);
+        for (x, a) in old.body.params[1..].iter().zip(&old.xs) {
+            let ty = self.f.ty(*x).clone();
+            names.insert(*x, self.push(Op::Index { a: *a, at: vec![place], shape: None }, ty));
+        }
+        let mut body = old.body.clone();
+        body.stmts.iter_mut().for_each(|s| crate::fuse::rename_op(&mut s.op, &names));
+        let result = names.get(&body.results[0]).copied().unwrap_or(body.results[0]);
+        self.stmts.append(&mut body.stmts);
+        let made = self.chosen(within, result, found.x, &mut Vec::new());
+        let body = Block { params: vec![i], stmts: std::mem::take(&mut self.stmts), results: vec![made], ..Block::default() };
+        Loop { turns: Turns::For(found.n), reverse: false, xs: Vec::new(), body, ..old }
+    }
+
+    /// What a turn gives, or what stands at the end: number for number.
+    fn chosen(&mut self, within: Var, v: Var, x: Var, at: &mut Vec<i64>) -> Var {
+        let ty = self.f.ty(v).clone();
+        if ty.is_flat() {
+            let x = self.number(x, at, &ty);
+            let one = self.push(Op::Select(within, v, x), ty.clone());
+            // As what is added to nothing: a zero without a sign.
+            let zero = self.push(Op::Lit(crate::real(&ty, 0.0)), ty.clone());
+            return self.push(Op::Bin(Bin::Add, zero, one), ty);
+        }
+        let own = Block { stmts: self.stmts.clone(), ..Block::default() };
+        let elems = parts(&own, v).unwrap_or_default().to_vec();
+        let elems = elems.into_iter().enumerate().map(|(k, e)| {
+            at.push(k as i64);
+            let made = self.chosen(within, e, x, at);
+            at.pop();
+            made
+        });
+        let elems = elems.collect();
+        self.push(Op::Stack { elems, shape: None }, ty)
+    }
+
+    /// A number of what stands at the end.
+    fn number(&mut self, x: Var, at: &[i64], ty: &Ty) -> Var {
+        let (mut x, mut at) = (x, at);
+        while let (Some((k, rest)), Some(all)) = (at.split_first(), parts(self.outside, x)) {
+            (x, at) = (all[*k as usize], rest);
+        }
+        if at.is_empty() {
+            return x;
+        }
+        let at = at.to_vec().into_iter().map(|k| self.push(Op::Lit(Lit::I64(k)), Ty::I64)).collect();
+        self.push(Op::Index { a: x, at, shape: None }, ty.clone())
+    }
+}

@@ -1,0 +1,75 @@
+//! What a scan that chooses elements gives back to them: the places that it chose never go down, so that what is added to one place stands together, and a loop from the
+//! end finds it without sorting. The loop is a recurrence.
+//!
+//! ```text
+//! ys, ks = scan (e, -1) over (xs, 0 …) { … return v, select c i j }; r = gather_add acc ks w
+//! ⟼  _, r = loop for n reverse over (ks, w, acc) carry (0) collect (i, k, v, a) { s = carried + v; return k == i ? 0 : s, a + (k == i ? s : 0) }
+//! ```
+
+use super::Pass;
+use super::known::is_vector;
+use adl_ir::{Block, Cmp, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+
+impl Pass<'_> {
+    /// Notes which results of a scan are places that it chose.
+    pub(super) fn places(&mut self, s: &Soac, outs: &[Var]) {
+        let w = s.arrays.len();
+        let chosen = |j: usize| {
+            let made = s.op.stmts.iter().find(|t| t.outs.first() == Some(&s.op.results[j]));
+            matches!(made, Some(Stmt { op: Op::Select(_, x, y), .. }) if [*x, *y] == [s.op.params[j], s.op.params[w + j]])
+        };
+        let k = &mut self.known;
+        let found = (0..w).filter(|j| s.kind == SoacKind::Scan && k.indices.contains(&s.arrays[*j]) && k.ints.get(&s.neutral[*j]) == Some(&-1) && chosen(*j));
+        let found: Vec<Var> = found.map(|j| outs[j]).collect();
+        k.placed.extend(found);
+    }
+
+    /// A loop from the end in the place of what adds to places that a scan chose. What it needs is put before it.
+    pub(super) fn placed(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Stmt> {
+        let Op::GatherAdd { acc, at, v, .. } = &s.op else { return None };
+        let nothing = self.known.absent.contains(acc);
+        let fits = self.known.placed.contains(at) && self.all_there(&[*v]) && (nothing || self.all_there(&[*acc]));
+        if !fits || !is_vector(self.f, s.outs[0]) || !self.f.ty(*v).elem().is_real() {
+            return None;
+        }
+        let ty = self.f.ty(*v).elem();
+        let mut xs = vec![*at, *v];
+        xs.extend((!nothing).then_some(*acc));
+        let n = self.common(&xs, s.span, out)?;
+        let zero = self.push(Op::Lit(crate::real(&ty, 0.0)), ty.clone(), s.span, out);
+        self.known.zeros.insert(zero);
+        let body = self.from_end(&xs, zero, s);
+        let l = Loop { turns: Turns::For(n), reverse: true, init: vec![zero], lin_init: vec![], xs, lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        let [last, turns] = [ty, Ty::I64].map(|t| self.f.fresh(t, false));
+        self.changed = true;
+        Some(Stmt { outs: vec![last, s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span })
+    }
+
+    /// A turn: what comes after is handed on unless it belongs here.
+    fn from_end(&mut self, xs: &[Var], zero: Var, s: &Stmt) -> Block {
+        let ty = self.f.ty(zero).clone();
+        let [i, carried] = [Ty::I64, ty.clone()].map(|t| self.f.fresh(t, false));
+        let elements: Vec<Var> = xs.iter().map(|a| self.f.fresh(self.f.ty(*a).elem(), false)).collect();
+        let mut stmts = Vec::new();
+        let here = self.push(Op::Cmp(Cmp::Eq, elements[0], i), Ty::Bool, s.span, &mut stmts);
+        let sum = self.push(Op::Bin(Bin::Add, carried, elements[1]), ty.clone(), s.span, &mut stmts);
+        let next = self.push(Op::Select(here, zero, sum), ty.clone(), s.span, &mut stmts);
+        let mut made = self.push(Op::Select(here, sum, zero), ty.clone(), s.span, &mut stmts);
+        if let Some(a) = elements.get(2) {
+            made = self.push(Op::Bin(Bin::Add, *a, made), ty, s.span, &mut stmts);
+        }
+        Block { params: [i, carried].into_iter().chain(elements).collect(), stmts, results: vec![next, made], ..Block::default() }
+    }
+
+    /// The indices of a vector are made where they are read.
+    pub(super) fn indices(&mut self, s: &Stmt, n: Var) -> Stmt {
+        let i = self.f.fresh(Ty::I64, false);
+        let turns = self.f.fresh(Ty::I64, false);
+        let body = Block { params: vec![i], results: vec![i], ..Block::default() };
+        let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: vec![], lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        self.known.indices.insert(s.outs[0]);
+        self.changed = true;
+        Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a loop makes cheaply and another reads at places that it computes, or in another order, is computed where it is read: a device then keeps no array of it. Where both
+//! read at their own index [`crate::fuse`] has made them one already.
+//!
+//! ```text
+//! ys = loop for n over (x) collect { … y }; r = reverse ys; zs = loop for n (i) collect { … index r [i] … }
+//! ⟼  zs = loop for n (i) collect { k = n - 1 - i; x = index xs [k]; … y … }
+//! ```
+//!
+//! A loop that does arithmetic is computed again by one reader alone.
+
+use super::{Ints, SEEN};
+use crate::copy::copy;
+use crate::fuse::{reads, rename_op};
+use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use adl_prim::Bin;
+use adl_syntax::span::Span;
+use std::collections::HashMap;
+
+/// Statements of a turn that is computed where it is read.
+const MOST: usize = 64;
+
+/// Steps from what is read to what a loop makes.
+const STEPS: usize = 4;
+
+/// An array that is read in another order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// From its end, of so many elements.
+    Reversed(Var),
+    /// So many of its first.
+    First,
+}
+
+/// What a loop makes, as it is read.
+#[derive(Clone, PartialEq, Eq)]
+struct Source {
+    /// Which of the loop's results.
+    out: usize,
+    steps: Vec<Step>,
+    /// How many elements there are to read.
+    extent: Var,
+}
+
+/// Computes such arrays where they are read; whether there were any.
+pub(super) fn pulled(f: &mut Function, b: &mut Block, ints: &Ints) -> bool {
+    let mut changed = false;
+    for p in 0..b.stmts.len() {
+        let Some(n) = pullable(f, &b.stmts[p]) else { continue };
+        let sources = sources(b, p, n, ints);
+        if let Some(readers) = readers(b, p, &sources, ints) {
+            // From the last, so that places of the others stay what they are.
+            for c in readers.into_iter().rev() {
+                read_there(f, b, (p, c), &sources);
+            }
+            changed = true;
+        }
+    }
+    for s in &mut b.stmts {
+        if !matches!(&s.op, Op::Loop(l) if l.init.is_empty()) {
+            s.op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || changed |= pulled(f, b, ints)));
+        }
+    }
+    changed
+}
+
+/// The number of turns of a loop without state, whose turns are short, and read elements of as many.
+fn pullable(f: &Function, s: &Stmt) -> Option<Var> {
+    let Op::Loop(l) = &s.op else { return None };
+    let Turns::For(n) = l.turns else { return None };
+    let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && !l.xs.is_empty() && l.outs.iter().all(|o| *o == Out::Collect);
+    let simple = |s: &Stmt| s.op.blocks().is_empty() && s.outs.len() == 1 && (f.ty(s.outs[0]).is_flat() || matches!(s.op, Op::Stack { .. }));
+    (plain && l.body.stmts.len() <= MOST && l.body.stmts.iter().all(simple)).then_some(n)
+}
+
+/// Whether a loop only puts numbers into another order.
+fn only_moves(l: &Loop) -> bool {
+    l.body.stmts.iter().all(|s| matches!(s.op, Op::Stack { .. }))
+}
+
+/// The arrays of a loop, and those that are they in another order, by their names.
+fn sources(b: &Block, p: usize, n: Var, ints: &Ints) -> HashMap<Var, Source> {
+    let mut all: HashMap<Var, Source> = HashMap::new();
+    for (k, v) in b.stmts[p].outs.iter().enumerate().take(b.stmts[p].outs.len() - 1) {
+        all.insert(*v, Source { out: k, steps: Vec::new(), extent: n });
+    }
+    for s in &b.stmts {
+        let next = |a: &Var, step: &dyn Fn(&Source) -> (Step, Var)| {
+            let from = all.get(a).filter(|s| s.steps.len() < STEPS)?;
+            let (step, extent) = step(from);
+            Some(Source { steps: [&from.steps[..], &[step]].concat(), extent, ..from.clone() })
+        };
+        let found = match &s.op {
+            Op::Reverse(a) => next(a, &|s| (Step::Reversed(s.extent), s.extent)),
+            Op::Slice { a, lo, hi, .. } if ints.is(*lo, 0) => next(a, &|_| (Step::First, *hi)),
+            _ => None,
+        };
+        all.extend(found.map(|f| (s.outs[0], f)));
+    }
+    all
+}
+
+/// The statements that read such arrays, if they can compute them themselves.
+fn readers(b: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> Option<Vec<usize>> {
+    let Op::Loop(made) = &b.stmts[p].op else { return None };
+    let (mut readers, moves) = (Vec::new(), only_moves(made));
+    for (c, s) in b.stmts.iter().enumerate() {
+        if matches!(s.op, Op::Reverse(_) | Op::Slice { .. }) && sources.contains_key(&s.outs[0]) || !reads(s).iter().any(|v| sources.contains_key(v)) {
+            continue;
+        }
+        let can = match &s.op {
+            Op::Loop(l) => l.init.is_empty() && reads_elements(l, sources) && ints.seen(l) + ints.seen(made) <= SEEN,
+            // A number of an array as it was made: its index is checked there, as here.
+            Op::Index { a, .. } => moves && sources.get(a).is_some_and(|s| s.steps.is_empty()),
+            _ => false,
+        };
+        if !can {
+            return None;
+        }
+        readers.push(c);
+    }
+    let given = b.results.iter().any(|v| sources.contains_key(v));
+    (!given && !readers.is_empty() && (moves || readers.len() == 1)).then_some(readers)
+}
+
+/// Whether a loop reads elements of such arrays at its own index alone, and has as many turns as they have elements.
+fn reads_elements(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
+    let Turns::For(n) = l.turns else { return false };
+    let fits = |a: &Var| sources.get(a).is_some_and(|s| s.extent == n);
+    l.body.stmts.iter().all(|s| match &s.op {
+        Op::Index { a, at, shape: None } if at.first() == l.body.params.first() && fits(a) => !at[1..].iter().any(|v| sources.contains_key(v)),
+        _ => !reads(s).iter().any(|v| sources.contains_key(v)),
+    }) && l.xs.iter().all(|a| !sources.contains_key(a) || fits(a))
+        && !l.body.results.iter().any(|v| sources.contains_key(v))
+}
+
+/// Has a statement compute what it reads.
+fn read_there(f: &mut Function, b: &mut Block, (p, c): (usize, usize), sources: &HashMap<Var, Source>) {
+    let Op::Loop(made) = b.stmts[p].op.clone() else { return };
+    let span = b.stmts[c].span;
+    let mut there = There { f, made: *made, span, done: Vec::new() };
+    if let Op::Loop(l) = &mut b.stmts[c].op {
+        there.in_loop(l, sources);
+        return;
+    }
+    if let Op::Index { a, at, .. } = b.stmts[c].op.clone()
+        && let Some(source) = sources.get(&a)
+    {
+        let (mut stmts, read) = (Vec::new(), b.stmts[c].outs[0]);
+        let row = there.element(source, at[0], &mut stmts);
+        let other = there.rest((read, row), &at, &mut stmts);
+        let n = stmts.len();
+        b.stmts.splice(c..=c, stmts);
+        if let Some(name) = other {
+            let names = HashMap::from([name]);
+            b.stmts[c + n..].iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+            b.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+        }
+    }
+}
+
+struct There<'a> {
+    f: &'a mut Function,
+    made: Loop,
+    span: Span,
+    /// Turns that are computed already: how they are read, and what they gave.
+    done: Vec<(Vec<Step>, Vec<Var>)>,
+}
+
+impl There<'_> {
+    fn in_loop(&mut self, l: &mut Loop, sources: &HashMap<Var, Source>) {
+        let Some(&i) = l.body.params.first() else { return };
+        let (mut stmts, mut names) = (Vec::new(), HashMap::new());
+        for k in (0..l.xs.len()).rev() {
+            if let Some(source) = sources.get(&l.xs[k]) {
+                l.xs.remove(k);
+                let x = l.body.params.remove(1 + k);
+                names.insert(x, self.element(source, i, &mut stmts));
+            }
+        }
+        for s in std::mem::take(&mut l.body.stmts) {
+            match &s.op {
+                Op::Index { a, at, .. } if sources.contains_key(a) => {
+                    let row = self.element(&sources[a], i, &mut stmts);
+                    names.extend(self.rest((s.outs[0], row), at, &mut stmts));
+                }
+                _ => stmts.push(s),
+            }
+        }
+        stmts.iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+        l.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+        l.body.stmts = stmts;
+    }
+
+    /// What is left to read of a row; another name for what was read, if that is all of it.
+    fn rest(&mut self, (read, row): (Var, Var), at: &[Var], out: &mut Vec<Stmt>) -> Option<(Var, Var)> {
+        if at.len() == 1 {
+            return Some((read, row));
+        }
+        out.push(Stmt { outs: vec![read], lin_outs: Vec::new(), op: Op::Index { a: row, at: at[1..].to_vec(), shape: None }, span: self.span });
+        None
+    }
+
+    /// What the loop makes in the turn that is read.
+    fn element(&mut self, source: &Source, i: Var, out: &mut Vec<Stmt>) -> Var {
+        if let Some((_, made)) = self.done.iter().find(|(s, _)| *s == source.steps) {
+            return made[source.out];
+        }
+        let place = self.place(source, i, out);
+        let l = self.made.clone();
+        let mut names: HashMap<Var, Var> = HashMap::from([(l.body.params[0], place)]);
+        for (x, a) in l.body.params[1..].iter().zip(&l.xs) {
+            let ty = self.f.ty(*x).clone();
+            names.insert(*x, self.push(Op::Index { a: *a, at: vec![place], shape: None }, ty, out));
+        }
+        let turn = copy(self.f, &l.body, names);
+        out.extend(turn.stmts);
+        self.done.push((source.steps.clone(), turn.results.clone()));
+        turn.results[source.out]
+    }
+
+    /// Which turn is read.
+    fn place(&mut self, source: &Source, i: Var, out: &mut Vec<Stmt>) -> Var {
+        let mut at = i;
+        for step in source.steps.iter().rev() {
+            if let Step::Reversed(n) = step {
+                let one = self.push(Op::Lit(Lit::I64(1)), Ty::I64, out);
+                let last = self.push(Op::Bin(Bin::Sub, *n, one), Ty::I64, out);
+                at = self.push(Op::Bin(Bin::Sub, last, at), Ty::I64, out);
+            }
+        }
+        at
+    }
+
+    fn push(&mut self, op: Op, ty: Ty, out: &mut Vec<Stmt>) -> Var {
+        let v = self.f.fresh(ty, false);
+        out.push(Stmt { outs: vec![v], lin_outs: Vec::new(), op, span: self.span });
+        v
+    }
+}

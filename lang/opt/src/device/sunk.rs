@@ -1,0 +1,45 @@
+//! Numbers that a loop without state reads, and that are elements of one array, are read from the array in the loop: a kernel then sees the array, and not each of
+//! them as an array of its own.
+
+use crate::fuse::{reads_of, rename_op};
+use adl_ir::{Block, Function, Loop, Op, Stmt, Var};
+use adl_syntax::span::Span;
+use std::collections::HashMap;
+
+/// Numbers of one array, from which on they are read there.
+const MANY: usize = 4;
+
+/// Elements that stand outside of loops: of which array, and where.
+pub(super) type Elements = HashMap<Var, (Var, Vec<Var>)>;
+
+/// Moves such reads into loops.
+pub(super) fn sunk(f: &mut Function, b: &mut Block, known: &mut Elements) {
+    for s in &mut b.stmts {
+        match &mut s.op {
+            Op::Index { a, at, shape: None } if f.ty(s.outs[0]).is_flat() && f.ty(*a).rank() as usize == at.len() && !f.linear(*a) => {
+                known.insert(s.outs[0], (*a, at.clone()));
+            }
+            Op::Loop(l) if l.init.is_empty() => into(f, l, known, s.span),
+            op => op.blocks_mut().into_iter().for_each(|b| stacker::maybe_grow(64 * 1024, 1024 * 1024, || sunk(f, b, known))),
+        }
+    }
+}
+
+fn into(f: &mut Function, l: &mut Loop, known: &Elements, span: Span) {
+    let mut read: Vec<Var> = reads_of(&l.body).into_iter().filter(|v| known.contains_key(v)).collect();
+    read.sort_unstable();
+    let mut arrays: HashMap<Var, usize> = HashMap::new();
+    read.iter().for_each(|v| *arrays.entry(known[v].0).or_default() += 1);
+    let (mut first, mut names) = (Vec::new(), HashMap::new());
+    for v in read {
+        let (a, at) = known[&v].clone();
+        if arrays[&a] >= MANY {
+            let x = f.fresh(f.ty(v).clone(), false);
+            names.insert(v, x);
+            first.push(Stmt { outs: vec![x], lin_outs: Vec::new(), op: Op::Index { a, at, shape: None }, span });
+        }
+    }
+    l.body.stmts.iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+    l.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+    l.body.stmts.splice(0..0, first);
+}
