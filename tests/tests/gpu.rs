@@ -113,6 +113,30 @@ fn gradients_are_those_of_the_cpu() {
     assert!(used(&gpu).0 > 300, "{:?}", used(&gpu));
 }
 
+/// What was sorted gets its cotangents back without sorting again; rows that are gathered are sorted once, by their index, and not number by number.
+#[test]
+fn gradients_of_sorted_and_gathered_arrays() {
+    let (mut gpu, mut cpu) = (on_gpu(4096), Session::new(Box::new(Memory::default())));
+    let lines = [
+        ("let n = 20000", 0),
+        ("let x = for i < n -> sin (1.7 * float (i * i % 1009)) * float (i % 5 - 2)", 3),
+        ("let at = for i < n -> i * 7919 % 3000 - 10 * (if i % 97 == 0 then 1 else 0)", 3),
+        ("let m = for i < 4000, j < 3 -> cos (float (i * j))", 3),
+        ("let f (x : [n]Float) = (let y = sort x in sum (y[1:] * y[:n - 1]))", 0),
+        ("grad f x", 60),
+        ("grad (fun (x : [n]Float) -> let p = argsort x in sum (gather x p * linspace 0.0 1.0 n)) x", 60),
+        ("grad (fun (m : [_][3]Float) -> sum (flatten (gather m (map (max 0) at) ^ 2))) m", 40),
+        ("sum (sort (map (fun k -> (k - 1500) * 1_000_000_007) at)[3:9])", 40),
+        ("argsort (map (fun k -> if k % 2 == 0 then -9_223_372_036_854_775_000 + k else 9_223_372_036_854_775_000 - k) at)", 60),
+    ];
+    for (text, most) in lines {
+        let before = used(&gpu).0;
+        let (want, have) = (echo_in(&mut cpu, text), echo_in(&mut gpu, text));
+        assert!(!want.starts_with('E') && agree(&want, &have), "{text}\n{want}\n{have}");
+        assert!(most == 0 || used(&gpu).0 - before <= most, "{text}: {} kernels", used(&gpu).0 - before);
+    }
+}
+
 #[test]
 fn arrays_stay_on_the_device() {
     let mut s = on_gpu(4096);

@@ -15,7 +15,7 @@ use crate::picks;
 use crate::queue::Gpu;
 use crate::shape;
 use crate::soac;
-use crate::sort::{self, Keys};
+use crate::sort::{self, Sorted};
 use crate::wgsl::{Emit, Env, load, packed};
 use adl_ir::{Block, Function, Op, Program, Stmt, Var};
 use adl_prim::Bin;
@@ -57,6 +57,8 @@ pub fn scatter(gpu: &Gpu, dest: &Array, at: &Array, values: &Array) -> Res<Array
 pub(crate) struct Elements<'a> {
     pub count: usize,
     pub bins: usize,
+    /// Neighbours that go to neighbours: elements of a row, and as many bins.
+    pub width: usize,
     pub key: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<String>,
     pub values: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<Numbers>,
     /// Whether the values are Ints, and the operator their sum.
@@ -101,6 +103,7 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
     let of = Elements {
         count: x.keys.len(),
         bins,
+        width: 1,
         key: &|e, j| bin_of(e, x.keys, j, bins),
         values: &|e, j| x.values.iter().map(|v| e.slot(v, false).map(|s| load(s, v.scalar, j))).collect(),
         int_sums: kinds == [Scalar::I64] && adds(x.op),
@@ -142,6 +145,7 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
     let of = Elements {
         count: v.len(),
         bins: n * k,
+        width: k,
         key: &|e, j| {
             let (width, all) = (e.word(k as u32), e.word((n * k) as u32));
             let row = e.define("row", &format!("{j} / {width}"));
@@ -157,6 +161,25 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
     let flat = acc.reshaped(vec![n * k])?;
     let mut outs = histogram(&Maker { gpu, program: &program, function: &function, env: &|_| None::<Operand> }, &op, &of, &[flat])?;
     outs.remove(0).reshaped(acc.shape.clone())
+}
+
+/// The same where `acc` is zeros that nobody else reads, and no two indices are the same: each row has its place.
+pub fn placed(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
+    let (n, k) = shape::rows(acc);
+    if v.scalar != acc.scalar || v.len() != at.len() * k {
+        return not_here(format!("{} indices for values of shape {:?}", at.len(), v.shape));
+    }
+    each(gpu, v.len(), |e, i| {
+        let (keys, from, to) = (e.slot(at, false)?, e.slot(v, false)?, e.slot(acc, true)?);
+        let (n, k) = (e.word(n as u32), e.word(k as u32));
+        e.line(&format!("let key = a{keys}[{i} / {k}];"));
+        // Like a sum that begins at 0, which has no sign.
+        let zero = e.zero(v.scalar);
+        let sum = e.bin(Bin::Add, v.scalar, &zero, &load(from, v.scalar, i))?;
+        e.line(&format!("if key >= 0li && key < l_of({n}) {{ a{to}[u32(key) * {k} + {i} % {k}] = {sum}; }}"));
+        Ok(())
+    })?;
+    Ok(acc.clone())
 }
 
 fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
@@ -208,43 +231,45 @@ fn few(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array], r: &
     joined(m, op, dest, &sums[1..], Places::InOrder(&sums[0]))
 }
 
-/// Elements are sorted by their keys and scanned; the last of each key has what its bin gets.
+/// Rows are sorted by their keys, and columns of them scanned; the last of each key has what its bin gets.
 fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> Res<Vec<Array>> {
-    let n = of.count;
-    let keys = bins_of(m, of)?;
-    let bits = usize::BITS - of.bins.leading_zeros();
-    let places = sort::places(m.gpu, &Keys { words: vec![keys.clone()], bits: vec![bits] }, n)?;
-    let sorted = shape::permuted(m.gpu, &keys, &places)?;
+    let (n, width) = (of.count / of.width, of.width);
+    let bits = usize::BITS - (of.bins / width).leading_zeros();
+    let Sorted { values: sorted, places } = sort::words(m.gpu, &bins_of(m, of)?, bits)?;
     let kinds: Vec<Scalar> = [vec![Scalar::Bool], op.kinds.clone()].concat();
     // Where the second begins a bin it stands alone.
     let both = |_: &str, y: &str| format!("!{y}");
     let combine = marked(op, &both);
     let anew = Operator { kinds, combine: &combine, neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()), prepare: op.prepare };
-    let from = |e: &mut Emit<'_>, _: &str, j: &str| {
+    let from = |e: &mut Emit<'_>, column: &str, j: &str| {
         let (places, sorted) = (e.slot(&places, false)?, e.slot(&sorted, false)?);
         let begins = e.define("f", &format!("{j} == 0u || a{sorted}[{j}] != a{sorted}[max({j}, 1u) - 1u]"));
-        let at = e.define("k", &format!("a{places}[{j}]"));
+        let at = if width == 1 { format!("a{places}[{j}]") } else { format!("a{places}[{j}] * {} + {column}", e.word(width as u32)) };
+        let at = e.define("k", &at);
         let values = (of.values)(e, &at)?;
         let values: Numbers = values.iter().map(|v| e.define("c", v)).collect();
         Ok([vec![begins], values].concat())
     };
-    let scanned = m.scan(&anew, 1, n, false, &from)?;
+    let scanned = m.scan_for(&anew, (width, n), false, &from, &|k| k > 0)?;
     joined(m, op, dest, &scanned[1..], Places::Sorted(&sorted))
 }
 
-/// The bin of each element, as words.
+/// The bin of each row, as words: among as many rows of bins.
 fn bins_of(m: &Maker<'_>, of: &Elements<'_>) -> Res<Array> {
-    let keys = m.gpu.empty(Scalar::Word, vec![of.count])?;
+    let n = of.count / of.width;
+    let keys = m.gpu.empty(Scalar::Word, vec![n])?;
     let mut e = m.emit();
-    let all = e.word(of.count as u32);
+    let all = e.word(n as u32);
     let i = e.define("i", &format!("group * {THREADS}u + l"));
     e.open(&format!("if {i} < {all} && group < params[0]"));
-    let bin = (of.key)(&mut e, &i)?;
+    let width = e.word(of.width as u32);
+    let first = if of.width == 1 { i.clone() } else { e.define("k", &format!("{i} * {width}")) };
+    let bin = (of.key)(&mut e, &first)?;
     let to = e.slot(&keys, true)?;
-    e.line(&format!("a{to}[{i}] = {bin};"));
+    e.line(&format!("a{to}[{i}] = {bin} / {width};"));
     e.close();
     let w = e.finish(THREADS, "");
-    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (of.count as u32).div_ceil(THREADS))?;
+    m.gpu.launch(&w.kernel, &w.bound(), &w.words, (n as u32).div_ceil(THREADS))?;
     Ok(keys)
 }
 
@@ -258,7 +283,7 @@ enum Places<'a> {
 fn joined(m: &Maker<'_>, op: &Operator<'_>, dest: &[Array], found: &[Array], places: Places<'_>) -> Res<Vec<Array>> {
     let outs = dest.iter().map(|a| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() })).collect::<Res<Vec<_>>>()?;
     let (Places::InOrder(keys) | Places::Sorted(keys)) = places;
-    let n = keys.len();
+    let n = found.first().map_or(0, Array::len);
     let mut e = m.emit();
     let (all, bins) = (e.word(n as u32), e.word(dest.first().map_or(0, Array::len) as u32));
     (op.prepare)(&mut e)?;
@@ -267,7 +292,12 @@ fn joined(m: &Maker<'_>, op: &Operator<'_>, dest: &[Array], found: &[Array], pla
     let s = e.slot(keys, false)?;
     let (bin, last) = match places {
         Places::InOrder(_) => (i.clone(), format!("a{s}[{i}] != 0u")),
-        Places::Sorted(_) => (e.define("bin", &format!("a{s}[{i}]")), format!("({i} + 1u == {all} || a{s}[min({i} + 1u, {all} - 1u)] != a{s}[{i}])")),
+        Places::Sorted(_) => {
+            let (rows, width) = (e.word(keys.len() as u32), e.word((n / keys.len().max(1)) as u32));
+            let j = e.define("j", &format!("{i} % {rows}"));
+            let bin = e.define("bin", &format!("a{s}[{j}] * {width} + {i} / {rows}"));
+            (bin, format!("({j} + 1u == {rows} || a{s}[min({j} + 1u, {rows} - 1u)] != a{s}[{j}])"))
+        }
     };
     e.open(&format!("if {bin} < {bins} && {last}"));
     let read = |e: &mut Emit<'_>, arrays: &[Array], at: &str| arrays.iter().map(|a| e.slot(a, false).map(|s| e.define("c", &load(s, a.scalar, at)))).collect::<Res<Numbers>>();

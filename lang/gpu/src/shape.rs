@@ -147,20 +147,6 @@ fn gathered(gpu: &Gpu, a: &Array, at: &Array, zeros: bool, out: Array) -> Res<Ar
     Ok(out)
 }
 
-/// Rows at places, which are in bounds.
-pub(crate) fn permuted(gpu: &Gpu, a: &Array, places: &Array) -> Res<Array> {
-    let (_, k) = rows(a);
-    let out = gpu.empty(a.scalar, [places.shape.clone(), a.shape[1..].to_vec()].concat())?;
-    each(gpu, out.len(), |e, i| {
-        let (from, at, to) = (e.slot(a, false)?, e.slot(places, false)?, e.slot(&out, true)?);
-        let k = e.word(k as u32);
-        let x = load(from, a.scalar, &format!("a{at}[{i} / {k}] * {k} + {i} % {k}"));
-        e.line(&format!("a{to}[{i}] = {};", packed(a.scalar, &x)));
-        Ok(())
-    })?;
-    Ok(out)
-}
-
 /// A square matrix with the numbers of a vector on its diagonal, or the diagonal of a matrix.
 pub fn diag(gpu: &Gpu, a: &Array) -> Res<Array> {
     let (n, m) = match a.shape[..] {

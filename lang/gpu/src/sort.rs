@@ -1,130 +1,258 @@
 //! Sorting, by radix: stable, nan last, the two zeros alike.
 //!
-//! Numbers become words whose order is theirs. What moves is where they stand: for each four bits of the words, from the lowest, places
-//! are counted by tiles, counts are scanned, and places go to where their digit begins, in the order in which they stood.
+//! Numbers have words whose order is theirs. For each eight bits of these, from the lowest, digits are counted by tiles, counts are scanned, and elements go to where
+//! their digit begins. A tile first sorts its elements by the digit in its workgroup's memory, so that neighbours go to neighbouring places. Ints are sorted by how much
+//! they are above the least one, which takes as many passes as the greatest of these numbers has bytes.
 
-use crate::array::{Array, Scalar};
+use crate::array::{Array, Data, Scalar};
 use crate::error::{Res, not_here};
 use crate::fold::{Maker, Operator};
 use crate::nest::each;
 use crate::queue::Gpu;
 use crate::shape;
 use crate::wgsl::Emit;
-use adl_ir::{Function, Program};
+use adl_ir::{Function, Lit, Program};
 use adl_prim::Bin;
 
 /// Threads of a tile.
 const THREADS: usize = 128;
 
 /// Elements of a tile.
-const TILE: usize = 1024;
+const TILE: usize = 2048;
 
-/// Words, from the lowest, by which an array is sorted; and how many bits of each count.
-pub(crate) struct Keys {
-    pub words: Vec<Array>,
-    pub bits: Vec<u32>,
+/// What an array is sorted by: its numbers, of Ints from the least one on; and how many bits of that there are.
+struct Keys {
+    least: i64,
+    bits: u32,
 }
 
-/// The words of numbers.
+/// What one pass reads and writes.
+struct Pass<'a> {
+    keys: &'a Keys,
+    shift: u32,
+    from: (&'a Array, Option<&'a Array>),
+    to: (Option<&'a Array>, Option<&'a Array>),
+}
+
+/// What is sorted, and where each element stood.
+pub(crate) struct Sorted {
+    pub values: Array,
+    pub places: Array,
+}
+
+/// Sorts words of which so many bits, from the lowest, are not zero.
+pub(crate) fn words(gpu: &Gpu, a: &Array, bits: u32) -> Res<Sorted> {
+    let (values, places) = sorted(gpu, a, &Keys { least: 0, bits }, (true, Some(Scalar::Word)))?;
+    match (values, places) {
+        (Some(values), Some(places)) => Ok(Sorted { values, places }),
+        _ => not_here("an order without places"),
+    }
+}
+
+/// The indices that sort a vector: stable, nan last.
+pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
+    vector(a)?;
+    let (_, places) = sorted(gpu, a, &keys(gpu, a)?, (false, Some(Scalar::I64)))?;
+    places.map_or_else(|| not_here("an order without places"), Ok)
+}
+
+/// A vector in ascending order.
+pub fn sort(gpu: &Gpu, a: &Array) -> Res<Array> {
+    vector(a)?;
+    let (values, _) = sorted(gpu, a, &keys(gpu, a)?, (true, None))?;
+    values.map_or_else(|| not_here("an order without values"), Ok)
+}
+
+fn vector(a: &Array) -> Res<()> {
+    if a.shape.len() == 1 { Ok(()) } else { not_here("the order of what is no vector") }
+}
+
+/// Of many Ints the host asks for the least and the greatest.
 fn keys(gpu: &Gpu, a: &Array) -> Res<Keys> {
+    if a.scalar != Scalar::I64 || a.len() <= TILE {
+        return Ok(Keys { least: i64::MIN, bits: if a.scalar == Scalar::Bool { 1 } else { 8 * a.scalar.bytes() as u32 } });
+    }
+    let both = |e: &mut Emit<'_>, x: &[String], y: &[String]| {
+        let mut of = |b, k: usize| e.bin(b, Scalar::I64, &x[k], &y[k]);
+        Ok(vec![of(Bin::Min, 0)?, of(Bin::Max, 1)?])
+    };
+    let neutral = |e: &mut Emit<'_>| Ok(vec![e.literal(&Lit::I64(i64::MAX))?.1, e.literal(&Lit::I64(i64::MIN))?.1]);
+    let op = Operator { kinds: vec![Scalar::I64; 2], combine: &both, neutral: &neutral, prepare: &|_| Ok(()) };
+    let from = |e: &mut Emit<'_>, _: &str, j: &str| {
+        let s = e.slot(a, false)?;
+        let x = e.define("x", &format!("a{s}[{j}]"));
+        Ok(vec![x.clone(), x])
+    };
+    let (program, function) = (Program::default(), Function::default());
+    let ends = Maker { gpu, program: &program, function: &function, env: &|_| None }.reduce(&op, 1, a.len(), &from)?;
+    match gpu.read(&shape::concat(gpu, &ends[0], &ends[1])?)? {
+        Data::I64(ends) => Ok(Keys { least: ends[0], bits: u64::BITS - (ends[1].wrapping_sub(ends[0]) as u64).leading_zeros() }),
+        _ => not_here("ends that are no Ints"),
+    }
+}
+
+/// The values in their order, if they are wanted, and where they stood, as numbers of this type.
+fn sorted(gpu: &Gpu, a: &Array, keys: &Keys, (values, places): (bool, Option<Scalar>)) -> Res<(Option<Array>, Option<Array>)> {
     let n = a.len();
-    let many = if a.scalar.bytes() == 8 { 2 } else { 1 };
-    let words = (0..many).map(|_| gpu.empty(Scalar::Word, vec![n])).collect::<Res<Vec<_>>>()?;
-    each(gpu, n, |e, i| {
-        let from = e.slot(a, false)?;
-        let to = words.iter().map(|w| e.slot(w, true)).collect::<Res<Vec<_>>>()?;
-        let x = e.define("x", &format!("a{from}[{i}]"));
-        match a.scalar {
-            Scalar::Bool | Scalar::Word => e.line(&format!("a{}[{i}] = {x};", to[0])),
-            Scalar::F32 => {
-                let u = e.define("u", &format!("select(bitcast<u32>({x}), 0u, {x} == 0.0f)"));
-                let key = format!("select(select({u} | 0x80000000u, ~{u}, ({u} >> 31u) == 1u), 0xffffffffu, s_is_nan({x}))");
-                e.line(&format!("a{}[{i}] = {key};", to[0]));
-            }
-            Scalar::F64 | Scalar::I64 => {
-                let u = if a.scalar == Scalar::I64 { format!("bitcast<u64>({x}) ^ 0x8000000000000000lu") } else { float(e, &x) };
-                let u = e.define("u", &u);
-                e.line(&format!("a{}[{i}] = u32({u} & 0xfffffffflu);", to[0]));
-                e.line(&format!("a{}[{i}] = u32({u} >> 32u);", to[1]));
-            }
-        }
-        Ok(())
-    })?;
-    let bits = vec![if a.scalar == Scalar::Bool { 1 } else { 32 }; many];
-    Ok(Keys { words, bits })
-}
-
-fn float(e: &mut Emit<'_>, x: &str) -> String {
-    let u = e.define("u", &format!("select(bitcast<u64>({x}), 0lu, {x} == 0.0lf)"));
-    format!("select(select({u} | 0x8000000000000000lu, ~{u}, ({u} >> 63u) == 1lu), 0xfffffffffffffffflu, d_is_nan({x}))")
-}
-
-/// The places that sort by these words, as words.
-pub(crate) fn places(gpu: &Gpu, keys: &Keys, n: usize) -> Res<Array> {
-    let mut at = gpu.empty(Scalar::Word, vec![n])?;
-    each(gpu, n, |e, i| {
-        let to = e.slot(&at, true)?;
-        e.line(&format!("a{to}[{i}] = {i};"));
-        Ok(())
-    })?;
-    if n < 2 {
-        return Ok(at);
+    let shifts: Vec<u32> = (0..if n < 2 { 0 } else { keys.bits }).step_by(8).collect();
+    let (mut now, mut at) = (a.clone(), None);
+    for (k, shift) in shifts.iter().enumerate() {
+        let last = k + 1 == shifts.len();
+        let to = (values || !last).then(|| gpu.empty(a.scalar, vec![n])).transpose()?;
+        let to_places = places.map(|s| gpu.empty(if last { s } else { Scalar::Word }, vec![n])).transpose()?;
+        pass(gpu, &Pass { keys, shift: *shift, from: (&now, at.as_ref()), to: (to.as_ref(), to_places.as_ref()) })?;
+        (now, at) = (to.unwrap_or(now), to_places);
     }
-    for (word, bits) in keys.words.iter().zip(&keys.bits) {
-        for shift in (0..*bits).step_by(4) {
-            at = pass(gpu, word, shift, &at, n)?;
-        }
+    if let (Some(s), true) = (places, shifts.is_empty()) {
+        at = Some(gpu.empty(s, vec![n])?);
+        each(gpu, n, |e, i| {
+            let to = at.as_ref().map_or(Ok(0), |a| e.slot(a, true))?;
+            e.line(&format!("a{to}[{i}] = {};", place(s, i)));
+            Ok(())
+        })?;
     }
-    Ok(at)
+    Ok((values.then_some(now), at))
 }
 
-/// Orders places by four bits of a word.
-fn pass(gpu: &Gpu, word: &Array, shift: u32, at: &Array, n: usize) -> Res<Array> {
-    let tiles = n.div_ceil(TILE);
-    let counts = gpu.empty(Scalar::Word, vec![16 * tiles])?;
-    tile(gpu, word, shift, at, n, |e, counts_of| {
-        let to = e.slot(&counts, true)?;
-        e.line(counts_of);
-        e.line(&format!("if l < 16u {{ var sum = 0u; for (var t = 0u; t < {THREADS}u; t++) {{ sum += counts[l * {THREADS}u + t]; }} a{to}[l * {} + group] = sum; }}", "params[0]"));
-        Ok(())
-    })?;
-    let begins = scan(gpu, &counts)?;
-    let out = gpu.empty(Scalar::Word, vec![n])?;
-    tile(gpu, word, shift, at, n, |e, counts_of| {
-        let (from, old, key, to) = (e.slot(&begins, false)?, e.slot(at, false)?, e.slot(word, false)?, e.slot(&out, true)?);
-        e.line(counts_of);
-        e.line(&format!(
-            "if l < 16u {{ var sum = a{from}[l * params[0] + group]; for (var t = 0u; t < {THREADS}u; t++) {{ let c = counts[l * {THREADS}u + t]; counts[l * {THREADS}u + t] = sum; sum += c; }} }}"
-        ));
-        e.line("workgroupBarrier();");
-        e.open("for (var j = first; j < end; j++)");
-        e.line(&format!("let c = ((a{key}[a{old}[j]] >> shift) & 15u) * {THREADS}u + l;"));
-        e.line(&format!("a{to}[counts[c]] = a{old}[j];"));
-        e.line("counts[c] += 1u;");
-        e.close();
-        Ok(())
-    })?;
-    Ok(out)
+/// A word as a number of a type.
+fn place(s: Scalar, word: &str) -> String {
+    if s == Scalar::I64 { format!("l_of({word})") } else { word.to_owned() }
 }
 
-/// A kernel on tiles: after the text that `body` is given, each thread's digits are counted in `counts`.
-fn tile(gpu: &Gpu, word: &Array, shift: u32, at: &Array, n: usize, body: impl FnOnce(&mut Emit<'_>, &str) -> Res<()>) -> Res<()> {
+/// Sorts by eight bits.
+fn pass(gpu: &Gpu, p: &Pass<'_>) -> Res<()> {
+    let tiles = p.from.0.len().div_ceil(TILE);
+    let begins = if tiles > 1 { Some(counted(gpu, p, tiles)?) } else { None };
     let (program, function) = Default::default();
     let mut e = Emit::new(gpu, &program, &function, &|_| None);
-    let (all, by) = (e.word(n as u32), e.word(shift));
-    let (old, key) = (e.slot(at, false)?, e.slot(word, false)?);
-    e.open("if group < params[0]");
-    e.line(&format!("let shift = {by};"));
-    e.line(&format!("let first = min(group * {TILE}u + l * {}u, {all});", TILE / THREADS));
-    e.line(&format!("let end = min(first + {}u, {all});", TILE / THREADS));
-    let count = format!(
-        "for (var d = 0u; d < 16u; d++) {{ counts[d * {THREADS}u + l] = 0u; }} for (var j = first; j < end; j++) {{ counts[((a{key}[a{old}[j]] >> shift) & 15u) * {THREADS}u + l] += 1u; }} workgroupBarrier();"
-    );
-    body(&mut e, &count)?;
+    let (from, old) = (e.slot(p.from.0, false)?, p.from.1.map(|a| e.slot(a, false)).transpose()?);
+    let begins = begins.map(|b| e.slot(&b, false)).transpose()?;
+    let mut slot = |a: Option<&Array>| a.map(|a| e.slot(a, true).map(|s| (s, a.scalar))).transpose();
+    let (to, to_places) = (slot(p.to.0)?, slot(p.to.1)?);
+    begin(&mut e, p);
+    e.open("for (var j = l; j < 2048u; j += 128u)");
+    e.line("var d = 255u;");
+    e.open("if j < count");
+    let d = digit(&mut e, p, from, "(base + j)");
+    e.line(&format!("d = {d};"));
     e.close();
-    let w = e.finish(THREADS as u32, &format!("var<workgroup> counts: array<u32, {}>;", 16 * THREADS));
-    gpu.launch(&w.kernel, &w.bound(), &w.words, n.div_ceil(TILE) as u32)
+    e.line("pairs[j + (j >> 5u)] = (d << 11u) | j;");
+    e.close();
+    ORDER.lines().for_each(|l| e.line(l));
+    e.open("for (var j = l; j < 2048u; j += 128u)");
+    e.line("let i = pairs[j + (j >> 5u)] & 2047u;");
+    e.open("if i < count");
+    e.line("let d = pairs[j + (j >> 5u)] >> 11u;");
+    e.line(&begins.map_or("let to = j;".to_owned(), |b| format!("let to = a{b}[d * params[0] + group] + j - firsts[d];")));
+    if let Some((s, _)) = to {
+        e.line(&format!("a{s}[to] = a{from}[base + i];"));
+    }
+    if let Some((s, kind)) = to_places {
+        let stood = old.map_or("(base + i)".to_owned(), |o| format!("a{o}[base + i]"));
+        e.line(&format!("a{s}[to] = {};", place(kind, &stood)));
+    }
+    e.close();
+    e.close();
+    e.close();
+    let w = e.finish(THREADS as u32, SHARED);
+    gpu.launch(&w.kernel, &w.bound(), &w.words, tiles as u32)
 }
+
+/// Where each tile's elements with each digit begin.
+fn counted(gpu: &Gpu, p: &Pass<'_>, tiles: usize) -> Res<Array> {
+    let counts = gpu.empty(Scalar::Word, vec![256 * tiles])?;
+    let (program, function) = Default::default();
+    let mut e = Emit::new(gpu, &program, &function, &|_| None);
+    let (from, to) = (e.slot(p.from.0, false)?, e.slot(&counts, true)?);
+    begin(&mut e, p);
+    e.line("for (var d = l; d < 256u; d += 128u) { atomicStore(&tally[d], 0u); }");
+    e.line("workgroupBarrier();");
+    e.open("for (var j = l; j < count; j += 128u)");
+    let d = digit(&mut e, p, from, "(base + j)");
+    e.line(&format!("atomicAdd(&tally[{d}], 1u);"));
+    e.close();
+    e.line("workgroupBarrier();");
+    e.line(&format!("for (var d = l; d < 256u; d += 128u) {{ a{to}[d * params[0] + group] = atomicLoad(&tally[d]); }}"));
+    e.close();
+    let w = e.finish(THREADS as u32, "var<workgroup> tally: array<atomic<u32>, 256>;");
+    gpu.launch(&w.kernel, &w.bound(), &w.words, tiles as u32)?;
+    scan(gpu, &counts)
+}
+
+/// Begins a kernel on tiles.
+fn begin(e: &mut Emit<'_>, p: &Pass<'_>) {
+    let all = e.word(p.from.0.len() as u32);
+    let [shift, low, high] = [p.shift, p.keys.least as u32, (p.keys.least >> 32) as u32].map(|w| e.word(w));
+    e.open("if group < params[0]");
+    e.line("let base = group * 2048u;");
+    e.line(&format!("let count = min(2048u, {all} - base);"));
+    e.line(&format!("let shift = {shift};"));
+    if p.from.0.scalar == Scalar::I64 {
+        e.line(&format!("let least = u64({low}) | (u64({high}) << 32u);"));
+    }
+}
+
+/// The digit of an element.
+fn digit(e: &mut Emit<'_>, p: &Pass<'_>, slot: usize, at: &str) -> String {
+    let x = e.define("x", &format!("a{slot}[{at}]"));
+    match p.from.0.scalar {
+        Scalar::Bool | Scalar::Word => format!("(({x} >> shift) & 255u)"),
+        Scalar::F32 => {
+            let u = e.define("u", &format!("select(bitcast<u32>({x}), 0u, {x} == 0.0f)"));
+            format!("((select(select({u} | 0x80000000u, ~{u}, ({u} >> 31u) == 1u), 0xffffffffu, s_is_nan({x})) >> shift) & 255u)")
+        }
+        Scalar::I64 => format!("u32(((bitcast<u64>({x}) - least) >> shift) & 255lu)"),
+        Scalar::F64 => {
+            let u = e.define("u", &format!("select(bitcast<u64>({x}), 0lu, {x} == 0.0lf)"));
+            format!("u32((select(select({u} | 0x8000000000000000lu, ~{u}, ({u} >> 63u) == 1lu), 0xfffffffffffffffflu, d_is_nan({x})) >> shift) & 255lu)")
+        }
+    }
+}
+
+/// What the threads of a tile share: digits with the places of elements, counters of two digits each, sums of these, and where digits begin.
+const SHARED: &str = "var<workgroup> pairs: array<u32, 2112>;
+var<workgroup> counts: array<u32, 1024>;
+var<workgroup> sums: array<u32, 128>;
+var<workgroup> firsts: array<u32, 256>;";
+
+/// Sorts the pairs of a tile, by four bits of the digit after the other. Each thread counts those of sixteen neighbours, so that they keep their order; counters of 16 bits
+/// lie in words, digits from 8 on above those below. Every 32nd place of `pairs` is empty: threads then read different banks of memory.
+const ORDER: &str = "workgroupBarrier();
+var own: array<u32, 16>;
+for (var r = 11u; r < 19u; r += 4u) {
+for (var k = 0u; k < 16u; k++) { let i = l * 16u + k; own[k] = pairs[i + (i >> 5u)]; }
+for (var w = 0u; w < 8u; w++) { counts[w * 128u + l] = 0u; }
+for (var k = 0u; k < 16u; k++) { let d = (own[k] >> r) & 15u; counts[(d & 7u) * 128u + l] += select(1u, 65536u, d > 7u); }
+workgroupBarrier();
+var sum = 0u;
+for (var q = 0u; q < 8u; q++) { sum += counts[l * 8u + q]; }
+sums[l] = sum;
+workgroupBarrier();
+for (var s = 1u; s < 128u; s *= 2u) {
+let more = select(0u, sums[max(l, s) - s], l >= s);
+workgroupBarrier();
+sums[l] += more;
+workgroupBarrier();
+}
+var next = sums[l] - sum + (sums[127] << 16u);
+for (var q = 0u; q < 8u; q++) { let c = counts[l * 8u + q]; counts[l * 8u + q] = next; next += c; }
+workgroupBarrier();
+for (var k = 0u; k < 16u; k++) {
+let d = (own[k] >> r) & 15u;
+let c = (d & 7u) * 128u + l;
+let half = select(0u, 16u, d > 7u);
+let to = (counts[c] >> half) & 65535u;
+counts[c] += 1u << half;
+pairs[to + (to >> 5u)] = own[k];
+}
+workgroupBarrier();
+}
+for (var j = l; j < 2048u; j += 128u) {
+let d = pairs[j + (j >> 5u)] >> 11u;
+let i = max(j, 1u) - 1u;
+if j == 0u || (pairs[i + (i >> 5u)] >> 11u) != d { firsts[d] = j; }
+}
+workgroupBarrier();";
 
 /// Sums of the words before each.
 fn scan(gpu: &Gpu, a: &Array) -> Res<Array> {
@@ -136,28 +264,4 @@ fn scan(gpu: &Gpu, a: &Array) -> Res<Array> {
     };
     let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, 1, a.len(), true, &from)?;
     outs.remove(0).reshaped(a.shape.clone())
-}
-
-fn vector(a: &Array) -> Res<usize> {
-    if a.shape.len() == 1 { Ok(a.len()) } else { not_here("the order of what is no vector") }
-}
-
-/// The indices that sort a vector: stable, nan last.
-pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
-    let n = vector(a)?;
-    let at = places(gpu, &keys(gpu, a)?, n)?;
-    let out = gpu.empty(Scalar::I64, vec![n])?;
-    each(gpu, n, |e, i| {
-        let (from, to) = (e.slot(&at, false)?, e.slot(&out, true)?);
-        e.line(&format!("a{to}[{i}] = l_of(a{from}[{i}]);"));
-        Ok(())
-    })?;
-    Ok(out)
-}
-
-/// A vector in ascending order.
-pub fn sort(gpu: &Gpu, a: &Array) -> Res<Array> {
-    let n = vector(a)?;
-    let at = places(gpu, &keys(gpu, a)?, n)?;
-    shape::permuted(gpu, a, &at)
 }

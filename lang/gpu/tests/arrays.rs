@@ -39,7 +39,7 @@ fn order(xs: &[f64]) -> Vec<usize> {
 #[test]
 fn numbers_of_all_kinds_are_sorted_stably() {
     let gpu = common::gpu();
-    for n in SIZES.into_iter().chain([1023, 1024, 1025]) {
+    for n in SIZES.into_iter().chain([1023, 1024, 2047, 2048, 2049, 4097]) {
         let xs = hard(n as u64, n);
         let at = order(&xs);
         let a = vector(&gpu, Data::F64(xs.clone()));

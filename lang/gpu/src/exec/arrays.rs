@@ -4,8 +4,8 @@ use super::{Exec, Frame, Value, kind};
 use crate::array::{Array, Scalar};
 use crate::error::{Check, Error, Fault, Res, not_here};
 use crate::{contract, find, index, product, rows, shape, soac};
-use adl_ir::{Contract, Function, Lit, Op, Stmt, Ty, Var};
-use adl_prim::Bin;
+use adl_ir::{Block, Contract, Function, Lit, Op, Stmt, Ty, Var};
+use adl_prim::{Bin, Prim};
 use std::rc::Rc;
 
 impl<'a> Exec<'a> {
@@ -157,11 +157,13 @@ impl<'a> Exec<'a> {
                 (a, at, sum)
             }
             Op::GatherAdd { at, v, shape, .. } => {
+                let placed = matches!(own, Value::Absent) && are_distinct(&fr.f.body, *at);
                 let (a, at, v) = (self.accumulator(fr, own, *shape, out)?, self.array(fr, *at)?, self.array(fr, *v)?);
                 if shape.is_none() {
                     rows::in_bounds(self.gpu, &at, a.shape.first().copied().unwrap_or(0))?;
                 }
-                return index::gather_add(self.gpu, &a, &at, &v).map(Value::Array);
+                let sums = if placed { index::placed } else { index::gather_add };
+                return sums(self.gpu, &a, &at, &v).map(Value::Array);
             }
             _ => return not_here("no update"),
         };
@@ -241,6 +243,19 @@ impl<'a> Exec<'a> {
             _ => return Err(Error::NotHere(format!("an operation that has no kernel ({})", name(op)))),
         }))
     }
+}
+
+/// Whether no two elements of a vector of Ints are the same, because of what made it.
+fn are_distinct(b: &Block, v: Var) -> bool {
+    match made_by(b, v) {
+        Some(Op::Prim(Prim::Argsort, _) | Op::Nonzero(_) | Op::Zeros(_)) => true,
+        Some(Op::Slice { a, .. } | Op::Reverse(a) | Op::Rotate { a, .. }) => are_distinct(b, *a),
+        _ => false,
+    }
+}
+
+fn made_by(b: &Block, v: Var) -> Option<&Op> {
+    b.stmts.iter().find_map(|s| if s.outs.contains(&v) { Some(&s.op) } else { s.op.blocks().into_iter().find_map(|b| made_by(b, v)) })
 }
 
 /// The type of a number or an array.
