@@ -201,13 +201,16 @@ impl<'a> Exec<'a> {
         let mut k = 0;
         while k < b.stmts.len() {
             let grouped = self.group(fr, &b.stmts[k..]);
-            let n = grouped.max(if is_fed(&b.stmts[k..], k, &known.last) { 2 } else { 1 });
+            let extremes = prims::are_extremes(&b.stmts[k..]);
+            let n = grouped.max(if extremes || is_fed(&b.stmts[k..], k, &known.last) { 2 } else { 1 });
             let stmts = &b.stmts[k..k + n];
             let later = |v: Var| known.last.get(&v).is_some_and(|at| *at >= k + n);
             let outs: Vec<Var> = stmts.iter().flat_map(|s| s.outs.iter().chain(&s.lin_outs)).copied().collect();
             let made = self.as_before(fr, stmts, |exec, fr| {
                 if grouped > 0 {
                     exec.together(fr, stmts, &later)?;
+                } else if extremes {
+                    exec.extremes(fr, stmts)?;
                 } else if n == 2 {
                     exec.fed(fr, stmts, &known.dies[k..k + 2], &later)?;
                 } else if let Op::Soac(s) = &stmts[0].op {

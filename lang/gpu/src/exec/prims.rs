@@ -97,7 +97,25 @@ impl<'a> Exec<'a> {
     }
 }
 
+/// Whether the first two statements ask for the least (or greatest) element of one array and for its index: one kernel finds both.
+pub(super) fn are_extremes(stmts: &[Stmt]) -> bool {
+    let [Stmt { op: Op::Prim(p, x), .. }, Stmt { op: Op::Prim(q, y), .. }, ..] = stmts else { return false };
+    let both = |p, q| matches!((p, q), (Prim::Minimum, Prim::Argmin) | (Prim::Maximum, Prim::Argmax));
+    x == y && (both(*p, *q) || both(*q, *p))
+}
+
 impl Exec<'_> {
+    /// Both such statements.
+    pub(super) fn extremes(&self, fr: &mut Frame<'_>, stmts: &[Stmt]) -> Res<()> {
+        for (s, other) in [(&stmts[0], &stmts[1]), (&stmts[1], &stmts[0])] {
+            if let Op::Prim(p @ (Prim::Minimum | Prim::Maximum), args) = &s.op {
+                let made = soac::extreme(self.gpu, &self.array(fr, args[0])?, *p == Prim::Minimum)?;
+                fr.bind(&[s.outs[0], other.outs[0]], made.map(Value::Array).to_vec())?;
+            }
+        }
+        Ok(())
+    }
+
     /// A built-in of one array.
     fn of_array(&mut self, p: Prim, a: &Array) -> Res<Value> {
         let g = self.gpu;
