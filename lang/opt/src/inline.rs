@@ -4,7 +4,7 @@
 //! Before a function is lowered ([`finally`]) larger ones that it calls from one place stand there too: what it gives them are often small
 //! arrays of known lengths, and what they give.
 //!
-//! Not inlined: checkpoints, calls with a rule of the user's, calls with linear operands, functions that call themselves.
+//! Not inlined: checkpoints, calls with a rule of their own, until nothing is differentiated any more ([`for_device`]), calls with linear operands, functions that call themselves.
 
 use crate::scalars::Sums;
 use adl_ad::explicit::renumber;
@@ -30,19 +30,26 @@ const LAST_GROWTH: usize = 768;
 
 /// Puts small functions in the place of their calls.
 pub fn inline(p: &Program, f: &mut Function) {
-    within(p, f, GROWTH, HashMap::new());
+    within(p, f, GROWTH, HashMap::new(), false);
 }
 
 /// The same, and functions that are called from one place: for a function that will not be differentiated any more. Whether there were any.
 pub fn finally(p: &Program, f: &mut Function) -> bool {
     let mut calls = HashMap::new();
     count(&f.body, &mut calls);
-    !calls.is_empty() && within(p, f, LAST_GROWTH, calls)
+    !calls.is_empty() && within(p, f, LAST_GROWTH, calls, false)
 }
 
-fn within(p: &Program, f: &mut Function, growth: usize, calls: HashMap<FnId, usize>) -> bool {
+/// The same, and functions that have rules for their derivatives. Whether there were any.
+pub fn for_device(p: &Program, f: &mut Function) -> bool {
+    let mut calls = HashMap::new();
+    count(&f.body, &mut calls);
+    !calls.is_empty() && within(p, f, LAST_GROWTH, calls, true)
+}
+
+fn within(p: &Program, f: &mut Function, growth: usize, calls: HashMap<FnId, usize>, ruled: bool) -> bool {
     let mut body = std::mem::take(&mut f.body);
-    let mut i = Inliner { p, f, left: growth, calls, within: Vec::new(), names: HashMap::new() };
+    let mut i = Inliner { p, f, left: growth, calls, ruled, within: Vec::new(), names: HashMap::new() };
     i.block(&mut body);
     let left = i.left;
     f.body = body;
@@ -68,6 +75,8 @@ struct Inliner<'a> {
     left: usize,
     /// From how many places functions are called, where larger ones are put in.
     calls: HashMap<FnId, usize>,
+    /// Whether those with rules are put in, too.
+    ruled: bool,
     /// The functions whose bodies are being put in.
     within: Vec<FnId>,
     /// What results of calls have become.
@@ -106,8 +115,8 @@ impl Inliner<'_> {
 
     /// The body of a small function that is called, its variables numbered anew and its parameters replaced.
     fn callee(&mut self, s: &Stmt) -> Option<(FnId, Block)> {
-        let Op::Call { f: g, args, lin_args, rule: None, checkpoint: false } = &s.op else { return None };
-        if !lin_args.is_empty() || !s.lin_outs.is_empty() || self.within.contains(g) {
+        let Op::Call { f: g, args, lin_args, rule, checkpoint: false } = &s.op else { return None };
+        if (rule.is_some() && !self.ruled) || !lin_args.is_empty() || !s.lin_outs.is_empty() || self.within.contains(g) {
             return None;
         }
         let callee = self.p.funcs.get(g.0 as usize)?;

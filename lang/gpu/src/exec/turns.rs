@@ -3,7 +3,8 @@
 //!
 //! This is for bodies of operations on whole arrays (products of matrices and vectors, updates, loops with state), where one kernel for the
 //! whole loop ([`crate::nest`]) is not to be had, or has too few threads. What is the same in all turns is done once, as elsewhere.
-//! Of branches whose condition differs from turn to turn both arms are done, if there are no checks in them.
+//! Of branches whose condition differs from turn to turn both arms are done, if there are no checks in them; where there are operations on arrays in them, the host asks whether all
+//! turns go one way.
 //!
 //! - Here: blocks and control flow. `batch`: operations.
 
@@ -21,6 +22,9 @@ use std::rc::Rc;
 
 /// Calls inside of calls, at most, in arms of a branch that both are done.
 const CALLS: usize = 8;
+
+/// Turns that are asked which way they go, at most.
+const ASKED: usize = 1 << 16;
 
 /// Turns of a loop with state inside of such turns, at most: each statement is a kernel in each.
 const STEPS: i64 = 2000;
@@ -92,6 +96,11 @@ fn asserts(p: &Program, b: &Block, calls: usize) -> bool {
         Op::Call { f, .. } if calls == 0 || asserts(p, &p.func(*f).body, calls - 1) => true,
         op => op.blocks().into_iter().any(|b| asserts(p, b, calls)),
     })
+}
+
+/// Whether a block has operations on arrays: to ask where turns go costs less than to go both ways.
+fn on_arrays(f: &Function, b: &Block) -> bool {
+    b.stmts.iter().any(|s| s.outs.iter().any(|v| f.ty(*v).rank() > 0) && !matches!(s.op, Op::Zero(_)) || s.op.blocks().into_iter().any(|b| on_arrays(f, b)))
 }
 
 /// Whether a loop carries nothing and is not linear.
@@ -337,10 +346,17 @@ impl<'a> Exec<'a> {
             let arm = if self.holds(fr, c)? { a } else { b };
             return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, arm, t));
         };
+        let test = Many { array: self.spread_out(test, t.n)?, each: true };
+        if t.only.is_none()
+            && t.n <= ASKED
+            && [a, b].into_iter().any(|b| on_arrays(fr.f, b))
+            && let Some(way) = self.one_way(&test.array)?
+        {
+            return stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, if way { a } else { b }, t));
+        }
         if may_fail(self.program, fr.f, a, CALLS) || may_fail(self.program, fr.f, b, CALLS) {
             return not_here("a branch with checks, in turns that go different ways");
         }
-        let test = Many { array: self.spread_out(test, t.n)?, each: true };
         let before = t.only.take();
         t.only = if asserts(self.program, a, CALLS) { Some(self.only(&test, before.as_ref(), true, t.n)?) } else { None };
         let yes = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, a, t))?;
@@ -348,6 +364,12 @@ impl<'a> Exec<'a> {
         let no = stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.in_turns(fr, b, t))?;
         t.only = before;
         yes.into_iter().zip(no).map(|(x, y)| self.chosen(&test, x, y, t.n)).collect()
+    }
+
+    /// The way that all turns go, if it is one.
+    fn one_way(&self, test: &Array) -> Res<Option<bool>> {
+        let crate::array::Data::Bool(ways) = self.gpu.read(test)? else { return Ok(None) };
+        Ok(ways.first().copied().filter(|w| ways.iter().all(|x| x == w)))
     }
 
     /// A loop inside of turns.
