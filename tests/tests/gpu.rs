@@ -137,6 +137,33 @@ fn gradients_of_sorted_and_gathered_arrays() {
     }
 }
 
+/// Gradients of products, which ask whether there are zeros, and how large the product is: of one vector, and of the columns of a matrix, which go one way or different ways.
+#[test]
+fn gradients_of_products_with_and_without_zeros() {
+    let (mut gpu, mut cpu) = (on_gpu(4096), Session::new(Box::new(Memory::default())));
+    let lines = [
+        "let x = for i < 2500, j < 8 -> 1.0 + 0.001 * sin (float (i * 8 + j))",
+        "let cs = linspace 0.5 2.0 8",
+        "let columns (x : [n][8]Float) = dot cs (reduce (map2 (*)) (replicate 8 1.0) x)",
+        "grad columns x",
+        "grad columns (for i < 2500, j < 8 -> if i == 40 * j && j > 4 || j == 6 && i < 2 then 0.0 else x[i, j])",
+        "grad columns (for i < 2500, j < 8 -> if j == 3 then 0.5 * x[i, j] else if j == 2 then -2.0 * x[i, j] else x[i, j])",
+        "grad columns (0.5 * x)",
+        "let one (x : [n]Float) = reduce (*) 2.0 x",
+        "grad one (flatten x)",
+        "grad one (scatter (flatten x) [77] [0.0])",
+        "grad one (scatter (flatten x) [77, 19_000] [0.0, 0.0])",
+        "grad one (0.25 * flatten x)",
+        "grad (fun (m : [_][8]Float) -> let y = sum (m.T) in minimum y * maximum y + sum (m[argmin y])) x",
+    ];
+    for text in lines {
+        let before = used(&gpu).0;
+        let (want, have) = (echo_in(&mut cpu, text), echo_in(&mut gpu, text));
+        assert!(!want.starts_with('E') && agree(&want, &have), "{text}\n{want}\n{have}");
+        assert!(!text.starts_with("grad columns x") || used(&gpu).0 - before < 20, "{} kernels", used(&gpu).0 - before);
+    }
+}
+
 #[test]
 fn arrays_stay_on_the_device() {
     let mut s = on_gpu(4096);

@@ -151,6 +151,13 @@ impl Known {
         }
     }
 
+    /// The arrays that are as long as this one, of those that were there before.
+    pub fn as_long_as(&self, v: Var, before: &Known) -> HashSet<Var> {
+        let (first, n) = (self.first(v), self.extent(v));
+        let same = |a: &Var| self.first(*a) == first || n.is_some() && self.extent(*a) == n;
+        before.there.iter().copied().filter(same).collect()
+    }
+
     /// One vector is as long as another.
     pub fn like(&mut self, v: Var, other: Var) {
         self.alike.insert(v, self.first(other));

@@ -13,12 +13,14 @@
 //! - [`recurrence`]: loops that carry numbers of which turns make affine functions, as scans. `placed`: what is added to places that a scan chose, as such a loop.
 //! - `shifted`: vectors moved by one place. `sides`: extents of rows that loops collect. `known`: what is known of variables.
 //! - `turned`: what is only read turned round. `pulled`: what is cheaply computed where it is read. `ended`, `assembled`: arrays that are put together of parts.
-//!   `fed`: loops that only operators read. `sunk`: elements of one array that a loop reads as numbers.
+//!   `arms`: what reads arrays that branches leave. `lifted`: arithmetic with numbers on arrays that are moved. `fed`: loops that only operators read. `sunk`: elements of one array that a loop reads as numbers.
 
-mod fed;
+mod arms;
 mod assembled;
 mod ended;
+mod fed;
 mod known;
+mod lifted;
 mod placed;
 mod pulled;
 pub mod recurrence;
@@ -43,14 +45,19 @@ pub fn vectors(p: &Program, f: &mut Function) {
             crate::check(p, f);
         }
     };
+    if crate::inline::for_device(p, f) {
+        crate::round(f, Arrays::MayBeAbsent);
+        check(f);
+    }
     let safe = crate::shapes::known_beside_zeros(f);
     crate::hoist::hoist(f, &safe);
     crate::simplify::simplify(f);
     adl_ad::dce::remove_dead(f);
     let mut body = std::mem::take(&mut f.body);
+    let moved = lifted::lifted(f, &mut body) | arms::into_arms(f, &mut body);
     let there: HashSet<Var> = body.params.iter().copied().filter(|v| f.ty(*v).rank() > 0).collect();
     let read = fuse::reads_of(&body);
-    let mut pass = Pass { p, f, read, known: Known { there, ..Known::default() }, changed: false };
+    let mut pass = Pass { p, f, read, known: Known { there, ..Known::default() }, changed: moved };
     pass.block(&mut body);
     let (changed, there) = (pass.changed, pass.known.there);
     f.body = body;
@@ -58,7 +65,10 @@ pub fn vectors(p: &Program, f: &mut Function) {
         check(f);
         crate::round(f, Arrays::MayBeAbsent);
         for _ in 0..crate::ROUNDS {
-            if !fuse::fuse(f, For::Device) {
+            let mut body = std::mem::take(&mut f.body);
+            let moved = lifted::lifted(f, &mut body) | arms::into_arms(f, &mut body);
+            f.body = body;
+            if !fuse::fuse(f, For::Device) && !moved {
                 break;
             }
             check(f);
@@ -76,11 +86,15 @@ fn where_read(f: &mut Function, there: &HashSet<Var>) {
     let ints = Ints::of(&body);
     let mut changed = pulled::pulled(f, &mut body, &ints);
     changed |= ended::ended(f, &mut body, &ints);
-    changed |= assembled::assembled(f, &mut body, &ints, there);
-    if changed {
+    let assembled = assembled::assembled(f, &mut body, &ints, there);
+    if changed || assembled {
         f.body = body;
         crate::round(f, Arrays::MayBeAbsent);
         body = std::mem::take(&mut f.body);
+    }
+    if assembled {
+        let ints = Ints::of(&body);
+        pulled::pulled(f, &mut body, &ints);
     }
     sunk::sunk(f, &mut body, &mut HashMap::new());
     turned::turned(f, &mut body);
@@ -313,7 +327,8 @@ impl Pass<'_> {
             }
             Op::Slice { .. } | Op::Reverse(_) | Op::Rotate { .. } if !is_vector(f, out) => k.array(out, &s.op),
             Op::Replicate { .. } | Op::Slice { .. } | Op::Cumsum { .. } | Op::Reverse(_) | Op::Rotate { .. } if is_vector(f, out) => k.vector(out, &s.op),
-            Op::Reshape { a, to, .. } => k.reshaped(out, *a, *to),
+            Op::Reshape { a, to, .. } | Op::Spread { a, shape: to } => k.reshaped(out, *a, *to),
+            Op::IndexSet { acc, .. } if is_vector(f, *acc) && k.there.contains(acc) => k.like(out, *acc),
             Op::SliceAdd { acc, .. } | Op::IndexAdd { acc, .. } | Op::GatherAdd { acc, .. } => k.added_to(out, *acc, is_vector(f, *acc)),
             Op::Un(Un::Neg, n) => _ = k.ints.get(n).copied().and_then(i64::checked_neg).map(|n| k.ints.insert(out, n)),
             Op::Loop(l) => k.looped(f, s, l),
@@ -383,20 +398,26 @@ impl Pass<'_> {
         }
         let before = self.known.clone();
         // What every arm gives.
-        let (mut there, mut unsigned) = (vec![true; s.outs.len()], vec![true; s.outs.len()]);
+        let (mut there, mut unsigned, mut long) = (vec![true; s.outs.len()], vec![true; s.outs.len()], vec![None; s.outs.len()]);
         for b in s.op.blocks_mut() {
             stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.block(b));
             for (k, v) in b.results.iter().enumerate().take(s.outs.len()) {
                 there[k] &= self.known.there.contains(v);
                 unsigned[k] &= self.known.unsigned.contains(v);
+                let as_long = self.known.as_long_as(*v, &before);
+                long[k] = Some(match long[k].take() {
+                    Some(all) => &all & &as_long,
+                    None => as_long,
+                });
             }
             self.known = before.clone();
         }
-        for (v, (there, unsigned)) in s.outs.iter().zip(there.into_iter().zip(unsigned)) {
-            if there && is_array(self.f, *v) {
+        for (k, v) in s.outs.iter().enumerate() {
+            if there[k] && is_array(self.f, *v) {
                 self.known.there.insert(*v);
+                long[k].iter().flatten().min().into_iter().for_each(|a| self.known.like(*v, *a));
             }
-            if unsigned {
+            if unsigned[k] {
                 self.known.unsigned.insert(*v);
             }
         }

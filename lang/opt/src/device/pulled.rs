@@ -6,10 +6,11 @@
 //! ⟼  zs = loop for n (i) collect { k = n - 1 - i; x = index xs [k]; … y … }
 //! ```
 //!
-//! A loop that does arithmetic is computed again by one reader alone.
+//! A loop that does arithmetic is computed again by one reader alone; or by one that reads each element once, so many places before its own index, if at all (as vectors that
+//! are put together of parts are read).
 
 use super::{Ints, SEEN};
-use crate::copy::copy;
+use crate::copy::{bound, copy};
 use crate::fuse::{reads, rename_op};
 use adl_ir::{Block, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
@@ -108,7 +109,7 @@ fn readers(b: &Block, p: usize, sources: &HashMap<Var, Source>, ints: &Ints) -> 
             continue;
         }
         let can = match &s.op {
-            Op::Loop(l) => l.init.is_empty() && reads_elements(l, sources) && ints.seen(l) + ints.seen(made) <= SEEN,
+            Op::Loop(l) => l.init.is_empty() && (reads_elements(l, sources) || reads_part(l, sources)) && ints.seen(l) + ints.seen(made) <= SEEN,
             // A number of an array as it was made: its index is checked there, as here.
             Op::Index { a, .. } => moves && sources.get(a).is_some_and(|s| s.steps.is_empty()),
             _ => false,
@@ -131,6 +132,30 @@ fn reads_elements(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
         _ => !reads(s).iter().any(|v| sources.contains_key(v)),
     }) && l.xs.iter().all(|a| !sources.contains_key(a) || fits(a))
         && !l.body.results.iter().any(|v| sources.contains_key(v))
+}
+
+/// Whether a loop reads one element in a turn, which no other turn reads, in a branch.
+fn reads_part(l: &Loop, sources: &HashMap<Var, Source>) -> bool {
+    let Some(&own) = l.body.params.first() else { return false };
+    let mut inside = Vec::new();
+    bound(&l.body, &mut inside);
+    let (mut read, mut other) = (0, l.xs.iter().chain(&l.body.results).any(|v| sources.contains_key(v)));
+    for s in &l.body.stmts {
+        let Op::If(_, yes, no) = &s.op else {
+            other |= reads(s).iter().any(|v| sources.contains_key(v));
+            continue;
+        };
+        for arm in [yes, no] {
+            let shifted = |at: &Var| arm.stmts.iter().any(|s| s.outs == [*at] && matches!(&s.op, Op::Bin(Bin::Sub, i, k) if *i == own && !inside.contains(k)));
+            for s in &arm.stmts {
+                match &s.op {
+                    Op::Index { a, at, shape: None } if sources.get(a).is_some_and(|s| s.steps.is_empty()) && matches!(&at[..], [at] if shifted(at)) => read += 1,
+                    _ => other |= reads(s).iter().any(|v| sources.contains_key(v)),
+                }
+            }
+        }
+    }
+    read == 1 && !other
 }
 
 /// Has a statement compute what it reads.
@@ -177,11 +202,15 @@ impl There<'_> {
                 names.insert(x, self.element(source, i, &mut stmts));
             }
         }
-        for s in std::mem::take(&mut l.body.stmts) {
-            match &s.op {
+        for mut s in std::mem::take(&mut l.body.stmts) {
+            match &mut s.op {
                 Op::Index { a, at, .. } if sources.contains_key(a) => {
                     let row = self.element(&sources[a], i, &mut stmts);
                     names.extend(self.rest((s.outs[0], row), at, &mut stmts));
+                }
+                Op::If(_, yes, no) => {
+                    [yes, no].into_iter().for_each(|arm| self.in_arm(arm, sources));
+                    stmts.push(s);
                 }
                 _ => stmts.push(s),
             }
@@ -189,6 +218,19 @@ impl There<'_> {
         stmts.iter_mut().for_each(|s| rename_op(&mut s.op, &names));
         l.body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
         l.body.stmts = stmts;
+    }
+
+    fn in_arm(&mut self, arm: &mut Block, sources: &HashMap<Var, Source>) {
+        let (mut stmts, mut names) = (Vec::new(), HashMap::new());
+        for s in std::mem::take(&mut arm.stmts) {
+            match &s.op {
+                Op::Index { a, at, .. } if sources.contains_key(a) => _ = names.insert(s.outs[0], self.turn(at[0], &mut stmts)[sources[a].out]),
+                _ => stmts.push(s),
+            }
+        }
+        stmts.iter_mut().for_each(|s| rename_op(&mut s.op, &names));
+        arm.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+        arm.stmts = stmts;
     }
 
     /// What is left to read of a row; another name for what was read, if that is all of it.
@@ -206,6 +248,13 @@ impl There<'_> {
             return made[source.out];
         }
         let place = self.place(source, i, out);
+        let made = self.turn(place, out);
+        self.done.push((source.steps.clone(), made.clone()));
+        made[source.out]
+    }
+
+    /// What a turn of the loop makes.
+    fn turn(&mut self, place: Var, out: &mut Vec<Stmt>) -> Vec<Var> {
         let l = self.made.clone();
         let mut names: HashMap<Var, Var> = HashMap::from([(l.body.params[0], place)]);
         for (x, a) in l.body.params[1..].iter().zip(&l.xs) {
@@ -214,8 +263,7 @@ impl There<'_> {
         }
         let turn = copy(self.f, &l.body, names);
         out.extend(turn.stmts);
-        self.done.push((source.steps.clone(), turn.results.clone()));
-        turn.results[source.out]
+        turn.results
     }
 
     /// Which turn is read.

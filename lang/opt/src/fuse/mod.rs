@@ -17,7 +17,7 @@ mod sums;
 mod vertical;
 
 pub use parts::reads_of;
-pub(crate) use parts::{may_move, reads, rename_op};
+pub(crate) use parts::{brought, may_move, reads, rename_op};
 
 use adl_ir::{Block, Function, Loop, Op, Out, Turns, Ty, Var};
 use adl_prim::Prim;

@@ -57,7 +57,7 @@ pub(crate) fn may_move(b: &Block, from: usize, to: usize) -> bool {
 
 /// Brings the statement at `to` next to that at `from`, whose results it reads: what it needs of the statements between them goes before both, the others go behind. Where the
 /// former then is.
-pub(super) fn brought(b: &mut Block, from: usize, to: usize) -> Option<usize> {
+pub(crate) fn brought(b: &mut Block, from: usize, to: usize) -> Option<usize> {
     let mut needs = reads(&b.stmts[to]);
     let mut first = vec![false; to];
     for i in (from + 1..to).rev() {

@@ -1,0 +1,98 @@
+//! What alone reads an array that a branch leaves stands in the arms of the branch, where it may become one with what makes the array.
+//!
+//! ```text
+//! v = if c { y = loop … return y } else { … return z }; r = loop for n over (v) …   ⟼   r = if c { y = loop …; r' = loop for n over (y) … return r' } else { … }
+//! ```
+
+use super::is_array;
+use crate::copy::copy;
+use crate::fuse::{brought, reads};
+use adl_ir::{Block, Function, Op, Stmt, Turns, Var};
+use std::collections::{HashMap, HashSet};
+
+/// Statements that copies for all arms may have.
+const COPIES: usize = 128;
+
+/// Moves such statements, in blocks inside of this one too. Whether there were any.
+pub(super) fn into_arms(f: &mut Function, b: &mut Block) -> bool {
+    let mut changed = false;
+    while step(f, b) {
+        changed = true;
+    }
+    for s in &mut b.stmts {
+        s.op.blocks_mut().into_iter().for_each(|b| changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || into_arms(f, b)));
+    }
+    changed
+}
+
+fn step(f: &mut Function, b: &mut Block) -> bool {
+    if !b.stmts.iter().any(is_branch) {
+        return false;
+    }
+    let mut readers: HashMap<Var, Vec<usize>> = HashMap::new();
+    for (k, s) in b.stmts.iter().enumerate() {
+        reads(s).into_iter().for_each(|v| readers.entry(v).or_default().push(k));
+    }
+    b.results.iter().chain(&b.lin_results).for_each(|v| readers.entry(*v).or_default().push(b.stmts.len()));
+    for p in 0..b.stmts.len() {
+        let made: HashSet<Var> = b.stmts[p].outs.iter().copied().filter(|v| is_array(f, *v)).collect();
+        let only = |v: &Var| readers.get(v).and_then(|all| if let [q] = all[..] { Some(q) } else { None });
+        let found = b.stmts[p].outs.iter().filter(|v| made.contains(v)).find_map(|v| only(v).filter(|q| *q < b.stmts.len()));
+        if let Some(q) = found.filter(|_| is_branch(&b.stmts[p]))
+            && moves(&b.stmts[q])
+            && reads(&b.stmts[q]).iter().all(|v| !made.contains(v) || only(v) == Some(q))
+            && leaves(&b.stmts[p]) * size(&b.stmts[q]) <= COPIES
+            && let Some(at) = brought(b, p, q)
+        {
+            put(f, b, at);
+            return true;
+        }
+    }
+    false
+}
+
+/// A branch that makes something in both cases. One that only hands on what there is in one case is left to those who know it by that ([`super::shifted`]).
+fn is_branch(s: &Stmt) -> bool {
+    matches!(&s.op, Op::If(_, a, b) if !a.stmts.is_empty() && !b.stmts.is_empty()) && s.lin_outs.is_empty()
+}
+
+/// Whether a statement may become one with what makes its operand.
+fn moves(s: &Stmt) -> bool {
+    s.lin_outs.is_empty()
+        && match &s.op {
+            Op::Un(..) | Op::Bin(..) | Op::Cmp(..) | Op::Not(_) | Op::Select(..) | Op::Convert(..) | Op::Sum { .. } | Op::Total { .. } | Op::Soac(_) => true,
+            Op::Loop(l) => l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_)),
+            _ => false,
+        }
+}
+
+/// Blocks in which a branch may end.
+fn leaves(s: &Stmt) -> usize {
+    let Op::If(_, a, b) = &s.op else { return 1 };
+    [a, b].into_iter().map(|b| b.stmts.iter().filter(|s| is_branch(s) && s.outs.iter().any(|v| b.results.contains(v))).map(leaves).max().unwrap_or(1)).sum()
+}
+
+fn size(s: &Stmt) -> usize {
+    1 + s.op.blocks().into_iter().flat_map(|b| &b.stmts).map(size).sum::<usize>()
+}
+
+/// Puts the statement behind a branch into its arms.
+fn put(f: &mut Function, b: &mut Block, at: usize) {
+    let s = b.stmts.remove(at + 1);
+    let branch = &mut b.stmts[at];
+    let needs = reads(&s);
+    let kept: Vec<bool> = branch.outs.iter().map(|v| !needs.contains(v)).collect();
+    if let Op::If(_, yes, no) = &mut branch.op {
+        for arm in [yes, no] {
+            let names = branch.outs.iter().copied().zip(arm.results.iter().copied()).collect();
+            let own = copy(f, &Block { stmts: vec![s.clone()], results: s.outs.clone(), ..Block::default() }, names);
+            arm.stmts.extend(own.stmts);
+            arm.results = of(&arm.results, &kept).chain(own.results).collect();
+        }
+    }
+    branch.outs = of(&branch.outs, &kept).chain(s.outs).collect();
+}
+
+fn of<'a>(all: &'a [Var], kept: &'a [bool]) -> impl Iterator<Item = Var> + 'a {
+    all.iter().zip(kept).filter(|(_, k)| **k).map(|(v, _)| *v)
+}

@@ -1,0 +1,94 @@
+//! Arithmetic of an array with numbers is done before the array is moved, and where a loop makes it: in its kernel.
+//!
+//! ```text
+//! y = loop … return x; t = transpose y; r = add c t   ⟼   y' = loop … { x' = add c x; return x' }; r = transpose y'
+//! ```
+
+use super::{is_array, of_numbers};
+use crate::fuse::{brought, reads, rename_op};
+use adl_ir::{Block, Function, Op, Out, Stmt, Turns, Ty, Var};
+use std::collections::HashMap;
+
+/// Moves such arithmetic, in blocks inside of this one too. Whether there was any.
+pub(super) fn lifted(f: &mut Function, b: &mut Block) -> bool {
+    let mut changed = false;
+    while step(f, b) {
+        changed = true;
+    }
+    for s in &mut b.stmts {
+        s.op.blocks_mut().into_iter().for_each(|b| changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || lifted(f, b)));
+    }
+    changed
+}
+
+fn step(f: &mut Function, b: &mut Block) -> bool {
+    for q in 1..b.stmts.len() {
+        let Some(v) = with_numbers(f, &b.stmts[q]) else { continue };
+        let Some(p) = (0..q).rev().find(|p| b.stmts[*p].outs.contains(&v)) else { continue };
+        let moves = moves(&b.stmts[p].op);
+        if (moves || collects(f, &b.stmts[p], v)) && is_read_once(b, v) && let Some(at) = brought(b, p, q) {
+            if moves { before(f, b, at) } else { inside(f, b, at, v) }
+            return true;
+        }
+    }
+    false
+}
+
+/// The array of an operation on it and numbers, which gives one of the same type.
+fn with_numbers(f: &Function, s: &Stmt) -> Option<Var> {
+    let (Op::Un(..) | Op::Bin(..)) = s.op else { return None };
+    let [out] = s.outs[..] else { return None };
+    let (mut arrays, mut numbers) = (Vec::new(), true);
+    s.op.each_operand(&mut |v| match f.ty(v) {
+        Ty::Array(..) => arrays.push(v),
+        t => numbers &= t.is_flat(),
+    });
+    let [a] = arrays[..] else { return None };
+    (numbers && is_array(f, a) && is_array(f, out) && of_numbers(f, a) && f.ty(a) == f.ty(out)).then_some(a)
+}
+
+fn moves(op: &Op) -> bool {
+    matches!(op, Op::Reshape { .. } | Op::Transpose(_) | Op::Reverse(_) | Op::Rotate { .. })
+}
+
+/// Whether a loop of arrays makes an array. (Arithmetic on vectors of numbers is a loop itself.)
+fn collects(f: &Function, s: &Stmt, v: Var) -> bool {
+    let Op::Loop(l) = &s.op else { return false };
+    let plain = l.init.is_empty() && l.lin_init.is_empty() && l.lin_xs.is_empty() && l.lin_outs.is_empty() && matches!(l.turns, Turns::For(_));
+    plain && f.ty(v).rank() > 1 && s.outs.iter().position(|o| *o == v).is_some_and(|k| l.outs.get(k) == Some(&Out::Collect))
+}
+
+fn is_read_once(b: &Block, v: Var) -> bool {
+    b.stmts.iter().filter(|s| reads(s).contains(&v)).count() == 1 && !b.results.contains(&v) && !b.lin_results.contains(&v)
+}
+
+/// Has the statement behind one that moves elements come before it.
+fn before(f: &mut Function, b: &mut Block, at: usize) {
+    let (moved, sum) = (b.stmts[at].outs[0], b.stmts[at + 1].outs[0]);
+    let mut from = None;
+    match &mut b.stmts[at].op {
+        Op::Reshape { a, .. } | Op::Transpose(a) | Op::Reverse(a) | Op::Rotate { a, .. } => from = Some(a),
+        _ => {}
+    }
+    let Some(from) = from else { return };
+    let early = f.fresh(f.ty(*from).clone(), false);
+    let names = HashMap::from([(moved, std::mem::replace(from, early))]);
+    b.stmts[at].outs = vec![sum];
+    rename_op(&mut b.stmts[at + 1].op, &names);
+    b.stmts[at + 1].outs = vec![early];
+    b.stmts.swap(at, at + 1);
+}
+
+/// Puts the statement behind a loop into it.
+fn inside(f: &mut Function, b: &mut Block, at: usize, v: Var) {
+    let mut s = b.stmts.remove(at + 1);
+    let made = &mut b.stmts[at];
+    let (Some(k), Op::Loop(l)) = (made.outs.iter().position(|o| *o == v), &mut made.op) else { return };
+    let x = l.body.results[k];
+    made.outs[k] = s.outs[0];
+    let own = f.fresh(f.ty(x).clone(), false);
+    rename_op(&mut s.op, &HashMap::from([(v, x)]));
+    s.outs = vec![own];
+    l.body.stmts.push(s);
+    l.body.results[k] = own;
+}
