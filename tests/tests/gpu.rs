@@ -276,6 +276,8 @@ fn errors_are_those_of_the_cpu() {
         "for i -> 100 // k[i]",
         "map (fun i -> i * 9223372036854775807) k",
         "gather x [3, 100]",
+        "grad (fun v -> sum (gather v (for i < 500 -> i % 101))) x",
+        "grad (fun v -> sum (gather v (for i < 500 -> i % 101) * 2.0)) x",
         "x + [1.0, 2.0]",
         "x[99]",
     ] {

@@ -59,6 +59,8 @@ pub(crate) struct Elements<'a> {
     pub bins: usize,
     /// Neighbours that go to neighbours: elements of a row, and as many bins.
     pub width: usize,
+    /// Whether nobody else reads what is added to: it may be changed.
+    pub own: bool,
     pub key: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<String>,
     pub values: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<Numbers>,
     /// Whether the values are Ints, and the operator their sum.
@@ -104,6 +106,7 @@ pub fn reduce_by_index(gpu: &Gpu, p: &Program, f: &Function, x: &ByIndex<'_>, en
         count: x.keys.len(),
         bins,
         width: 1,
+        own: false,
         key: &|e, j| bin_of(e, x.keys, j, bins),
         values: &|e, j| x.values.iter().map(|v| e.slot(v, false).map(|s| load(s, v.scalar, j))).collect(),
         int_sums: kinds == [Scalar::I64] && adds(x.op),
@@ -136,6 +139,11 @@ fn bin_of(e: &mut Emit<'_>, keys: &Array, j: &str, bins: usize) -> Res<String> {
 
 /// `acc` with rows of `v` added at indices, of which those out of bounds are left out.
 pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
+    rows_added(gpu, acc, at, v, false)
+}
+
+/// The same; where nobody else reads `acc` (`own`), it may be what is given.
+pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: bool) -> Res<Array> {
     let (n, k) = shape::rows(acc);
     if v.scalar != acc.scalar || v.len() != at.len() * k || !matches!(acc.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
         return not_here(format!("{} indices for values of shape {:?}", at.len(), v.shape));
@@ -146,6 +154,7 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
         count: v.len(),
         bins: n * k,
         width: k,
+        own,
         key: &|e, j| {
             let (width, all) = (e.word(k as u32), e.word((n * k) as u32));
             let row = e.define("row", &format!("{j} / {width}"));
@@ -194,7 +203,7 @@ fn histogram(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]
             (None, Some(rule)) => dest.iter().map(|d| bools::of_bins(m, op, of, rule, d)).collect(),
             (Some(least), _) => {
                 let [there, found] = picks::of_bins(m, of, op.kinds[0], least)?;
-                joined(m, op, dest, &[found], Places::InOrder(&there))
+                joined(m, op, (dest, of.own), &[found], Places::InOrder(&there))
             }
             (None, None) => many(m, op, of, dest),
         },
@@ -228,7 +237,7 @@ fn few(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array], r: &
     let full = Operator { kinds, combine: &combine, neutral: &|e| Ok([vec!["false".to_owned()], (op.neutral)(e)?].concat()), prepare: op.prepare };
     let own = bins::of_runs(m, &full, of, r)?;
     let sums = m.reduce(&full, of.bins, r.count, &fold::reading(&own, r.count))?;
-    joined(m, op, dest, &sums[1..], Places::InOrder(&sums[0]))
+    joined(m, op, (dest, of.own), &sums[1..], Places::InOrder(&sums[0]))
 }
 
 /// Rows are sorted by their keys, and columns of them scanned; the last of each key has what its bin gets.
@@ -251,7 +260,7 @@ fn many(m: &Maker<'_>, op: &Operator<'_>, of: &Elements<'_>, dest: &[Array]) -> 
         Ok([vec![begins], values].concat())
     };
     let scanned = m.scan_for(&anew, (width, n), false, &from, &|k| k > 0)?;
-    joined(m, op, dest, &scanned[1..], Places::Sorted(&sorted))
+    joined(m, op, (dest, of.own), &scanned[1..], Places::Sorted(&sorted))
 }
 
 /// The bin of each row, as words: among as many rows of bins.
@@ -280,8 +289,9 @@ enum Places<'a> {
 }
 
 /// `dest` with what was found for its bins.
-fn joined(m: &Maker<'_>, op: &Operator<'_>, dest: &[Array], found: &[Array], places: Places<'_>) -> Res<Vec<Array>> {
-    let outs = dest.iter().map(|a| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() })).collect::<Res<Vec<_>>>()?;
+fn joined(m: &Maker<'_>, op: &Operator<'_>, (dest, own): (&[Array], bool), found: &[Array], places: Places<'_>) -> Res<Vec<Array>> {
+    let copy = |a: &Array| Ok(Array { buffer: m.gpu.copy(&a.buffer, a.bytes())?, ..a.clone() });
+    let outs = dest.iter().map(|a| if own { Ok(a.clone()) } else { copy(a) }).collect::<Res<Vec<_>>>()?;
     let (Places::InOrder(keys) | Places::Sorted(keys)) = places;
     let n = found.first().map_or(0, Array::len);
     let mut e = m.emit();
@@ -300,8 +310,8 @@ fn joined(m: &Maker<'_>, op: &Operator<'_>, dest: &[Array], found: &[Array], pla
         }
     };
     e.open(&format!("if {bin} < {bins} && {last}"));
-    let read = |e: &mut Emit<'_>, arrays: &[Array], at: &str| arrays.iter().map(|a| e.slot(a, false).map(|s| e.define("c", &load(s, a.scalar, at)))).collect::<Res<Numbers>>();
-    let (old, new) = (read(&mut e, dest, &bin)?, read(&mut e, found, &i)?);
+    let read = |e: &mut Emit<'_>, arrays: &[Array], own: bool, at: &str| arrays.iter().map(|a| e.slot(a, own).map(|s| e.define("c", &load(s, a.scalar, at)))).collect::<Res<Numbers>>();
+    let (old, new) = (read(&mut e, dest, own, &bin)?, read(&mut e, found, false, &i)?);
     let made = (op.combine)(&mut e, &old, &new)?;
     for ((a, s), v) in outs.iter().zip(&op.kinds).zip(&made) {
         let slot = e.slot(a, true)?;

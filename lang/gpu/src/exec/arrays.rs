@@ -157,13 +157,14 @@ impl<'a> Exec<'a> {
                 (a, at, sum)
             }
             Op::GatherAdd { at, v, shape, .. } => {
-                let placed = matches!(own, Value::Absent) && are_distinct(&fr.f.body, *at);
+                let made = matches!(own, Value::Absent);
+                let placed = made && are_distinct(&fr.f.body, *at);
                 let (a, at, v) = (self.accumulator(fr, own, *shape, out)?, self.array(fr, *at)?, self.array(fr, *v)?);
                 if shape.is_none() {
                     rows::in_bounds(self.gpu, &at, a.shape.first().copied().unwrap_or(0))?;
                 }
-                let sums = if placed { index::placed } else { index::gather_add };
-                return sums(self.gpu, &a, &at, &v).map(Value::Array);
+                let sums = if placed { index::placed(self.gpu, &a, &at, &v) } else { index::rows_added(self.gpu, &a, &at, &v, made) };
+                return sums.map(Value::Array);
             }
             _ => return not_here("no update"),
         };

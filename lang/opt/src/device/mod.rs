@@ -13,12 +13,13 @@
 //! - [`recurrence`]: loops that carry numbers of which turns make affine functions, as scans. `placed`: what is added to places that a scan chose, as such a loop.
 //! - `shifted`: vectors moved by one place. `sides`: extents of rows that loops collect. `known`: what is known of variables.
 //! - `turned`: what is only read turned round. `pulled`: what is cheaply computed where it is read. `ended`, `assembled`: arrays that are put together of parts.
-//!   `arms`: what reads arrays that branches leave. `lifted`: arithmetic with numbers on arrays that are moved. `fed`: loops that only operators read. `sunk`: elements of one array that a loop reads as numbers.
+//!   `arms`: what reads arrays that branches leave. `lifted`: arithmetic with numbers on arrays that are moved. `gathered`: elements at indices. `fed`: loops that only operators read. `sunk`: elements of one array that a loop reads as numbers.
 
 mod arms;
 mod assembled;
 mod ended;
 mod fed;
+mod gathered;
 mod known;
 mod lifted;
 mod placed;
@@ -56,8 +57,8 @@ pub fn vectors(p: &Program, f: &mut Function) {
     let mut body = std::mem::take(&mut f.body);
     let moved = lifted::lifted(f, &mut body) | arms::into_arms(f, &mut body);
     let there: HashSet<Var> = body.params.iter().copied().filter(|v| f.ty(*v).rank() > 0).collect();
-    let read = fuse::reads_of(&body);
-    let mut pass = Pass { p, f, read, known: Known { there, ..Known::default() }, changed: moved };
+    let (read, elements_read) = (fuse::reads_of(&body), gathered::elements_read(&body));
+    let mut pass = Pass { p, f, read, elements_read, known: Known { there, ..Known::default() }, changed: moved };
     pass.block(&mut body);
     let (changed, there) = (pass.changed, pass.known.there);
     f.body = body;
@@ -176,6 +177,8 @@ struct Pass<'a> {
     f: &'a mut Function,
     /// What the function reads at all.
     read: HashSet<Var>,
+    /// Of which of that more than its length.
+    elements_read: HashSet<Var>,
     known: Known,
     changed: bool,
 }
@@ -251,6 +254,7 @@ impl Pass<'_> {
                 out.push(s);
             }
             op if self.on_vectors(op) => self.each(&s, out),
+            _ if self.gathers(&s) => self.gathered(&s, out),
             Op::SliceAdd { acc, lo, hi, v, shape: Some(shape) } if k.is_whole(*acc, (*lo, *hi), *v, *shape) && self.all_there(&[*v]) => {
                 let zero = self.push(Op::Zero(self.f.ty(*v).elem()), self.f.ty(*v).elem(), s.span, out);
                 self.known.nothing(zero, true);

@@ -31,7 +31,7 @@ pub(super) fn side(m: &mut Machine, x: &Value, ready: &Ready, value: bool) -> Si
         Next::MeasureDevice => true,
     };
     match whole_for_device(m, l, value) {
-        Some(whole) => Side::Device(on_device(m, x, ready, &whole, (value, measured))),
+        Some(whole) => Side::Device(on_device(m, x, ready, &whole, measured)),
         None => {
             l.paces.borrow_mut().refused(size);
             Side::Cpu(size)
@@ -39,9 +39,9 @@ pub(super) fn side(m: &mut Machine, x: &Value, ready: &Ready, value: bool) -> Si
     }
 }
 
-fn on_device(m: &mut Machine, x: &Value, ready: &Ready, whole: &Whole, (value, measured): (bool, bool)) -> Res<Result<Recorded, Not>> {
+fn on_device(m: &mut Machine, x: &Value, ready: &Ready, whole: &Whole, measured: bool) -> Res<Result<Recorded, Not>> {
     let (l, size, start) = (&ready.lined, numbers(&ready.leaves), Instant::now());
-    let (out, done) = m.there(measured, |m| run(m, x, l, whole, ready.leaves.clone(), value));
+    let (out, done) = m.there(measured, |m| run(m, x, l, whole, ready.leaves.clone()));
     match done {
         true if measured => l.paces.borrow_mut().took(size, true, start.elapsed()),
         true => {}

@@ -6,7 +6,8 @@
 //! So it is where loops keep arrays for other loops, which then become one with them ([`adl_opt::join`]), and keep nothing.
 //!
 //! And where both halves do nothing but arithmetic on large arrays: as one function they are one chain of operations ([`crate::ir::strips`]), in which
-//! residuals stay in the cache, and on a device in registers. What only the value needs, and cannot fail, is not computed where the value is not asked for.
+//! residuals stay in the cache, and on a device in registers. What only the value needs is not computed where the value is not asked for, unless it checks what the
+//! rest does not.
 
 use super::{Lined, auto, Not, Ready, Road, answer, attempt, readied, recorded_by, wanted, with};
 use crate::ad::linear::LinearMap;
@@ -15,7 +16,7 @@ use crate::ir::native::OnDevice;
 use crate::ir::{strips, tangents};
 use crate::value::{Kind, Value, seq};
 use crate::vm::{Fun, Machine};
-use adl_ir::{Builder, Function, Lit, Op, Ty, Var};
+use adl_ir::{Block, Builder, FnId, Function, Lit, Op, Ty, Var};
 use adl_prim::Bin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -34,6 +35,8 @@ const MANY: usize = 1024;
 pub(super) struct Whole {
     fun: Rc<Fun>,
     plain: Plain,
+    /// Whether it gives the value, too.
+    value: bool,
 }
 
 /// In which gradients zeros have no sign already.
@@ -77,7 +80,7 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
         }
         let whole = if m.device.is_wanted() { whole_for_device(m, &ready.lined, value) } else { None };
         return match whole {
-            Some(whole) => run(m, x, &ready.lined, &whole, ready.leaves, value),
+            Some(whole) => run(m, x, &ready.lined, &whole, ready.leaves),
             None => on_cpu(m, (f, x), ready, value, None),
         };
     }
@@ -87,10 +90,10 @@ fn recorded(m: &mut Machine, f: &Value, x: &Value, value: bool) -> Res<Result<Re
 /// The gradient as whatever is fastest on the CPU, of a function all of which may be one. `measured`: how many numbers it is given, if it is to be noted how long that takes.
 fn on_cpu(m: &mut Machine, (f, x): (&Value, &Value), ready: Ready, value: bool, measured: Option<u64>) -> Res<Result<Recorded, Not>> {
     let (start, lined) = (Instant::now(), ready.lined.clone());
-    let joined = joined(m, &ready).map(|fun| (Whole { fun, plain: Plain::None }, true));
-    let whole = joined.or_else(|| native(m, &ready, value).or_else(|| together(m, &lined, value)).map(|w| (w, value)));
-    let Some((whole, value)) = whole else { return by_halves(m, (f, x), ready, measured) };
-    let out = run(m, x, &lined, &whole, ready.leaves, value);
+    let joined = joined(m, &ready).map(|fun| Whole { fun, plain: Plain::None, value: true });
+    let whole = joined.or_else(|| native(m, &ready, value).or_else(|| together(m, &lined, value)));
+    let Some(whole) = whole else { return by_halves(m, (f, x), ready, measured) };
+    let out = run(m, x, &lined, &whole, ready.leaves);
     if let Some(size) = measured {
         auto::took_here(&lined, size, start);
     }
@@ -242,14 +245,24 @@ impl Road {
         let args = [&outs[l.results..], &[one]].concat();
         let mut grads = b.call(&self.program, l.halves[1], &args, &[]).0;
         let plain = if unsigned(&mut b, l, &params, &mut grads, plain) { plain } else { Plain::None };
+        let value = value || self.checks_indices(l.halves[0]);
         let values = if value { &outs[..l.results] } else { &[] };
         let made = b.finish([values, &grads].concat(), Vec::new());
         let id = self.program.add(made);
         if self.ad.arrays(&self.program, l.source) == adl_ad::Arrays::There {
             self.linker.arrays_are_there(id);
         }
-        Some(Whole { fun: self.linker.function(&self.program, id).ok()?, plain })
+        Some(Whole { fun: self.linker.function(&self.program, id).ok()?, plain, value })
     }
+
+    /// Whether a function gathers at indices that must be in bounds, which what is added at them does not check: the value then is computed, too.
+    fn checks_indices(&self, f: FnId) -> bool {
+        self.program.callees(f, |_, _| true).into_iter().any(|f| gathers(&self.program.func(f).body))
+    }
+}
+
+fn gathers(b: &Block) -> bool {
+    b.stmts.iter().any(|s| matches!(s.op, Op::Gather { shape: None, .. }) || s.op.blocks().into_iter().any(gathers))
 }
 
 /// Takes the signs of zeros from gradients that are vectors, or arrays, in the loop that makes them; whether it did.
@@ -278,14 +291,14 @@ fn is_vector(ty: &Ty) -> bool {
     matches!(ty, Ty::Array(e, 1) if **e == Ty::F64)
 }
 
-pub(super) fn run(m: &mut Machine, x: &Value, l: &Lined, whole: &Whole, leaves: Vec<Value>, value: bool) -> Res<Result<Recorded, Not>> {
+pub(super) fn run(m: &mut Machine, x: &Value, l: &Lined, whole: &Whole, leaves: Vec<Value>) -> Res<Result<Recorded, Not>> {
     let e = &l.entered;
     let broken = || super::not("a result of another layout than its type says");
     let Some(arg) = e.entry.inputs.first().map(|i| &i.layout) else { return Ok(Err(broken())) };
-    let values = if value { l.results } else { 0 };
+    let values = if whole.value { l.results } else { 0 };
     let n = values + arg.leaves().iter().filter(|t| e.datas.has_tangent(t)).count();
     let mut outs = m.call_lowered(&whole.fun, leaves, n)?.into_iter();
-    let y = if value { possible!(e.datas.put_together(&e.entry.result, &mut outs).ok_or_else(broken)) } else { Value::Unit };
+    let y = if whole.value { possible!(e.datas.put_together(&e.entry.result, &mut outs).ok_or_else(broken)) } else { Value::Unit };
     let g = possible!(e.datas.merge(x, arg, &mut outs.map(|v| if whole.plain.has(&v) { v } else { tangents::unsigned_zeros(v) })).ok_or_else(broken));
     Ok(Ok(Recorded::Whole(y, g)))
 }

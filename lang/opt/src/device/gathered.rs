@@ -1,0 +1,76 @@
+//! Elements of a vector at indices are read by the kernel that wants them.
+//!
+//! ```text
+//! y = gather a at; z = gather b at shape …   ⟼   y, z = loop for n over (at) collect (i, k) { y = a[k]; z = (k ≥ 0 && k < m ? b[k] : 0); … }
+//! ```
+
+use super::Pass;
+use super::known::is_vector;
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};
+use std::collections::HashSet;
+
+/// Variables of which more is read than how long they are.
+pub(super) fn elements_read(b: &Block) -> HashSet<Var> {
+    let mut all: HashSet<Var> = b.results.iter().chain(&b.lin_results).copied().collect();
+    let mut blocks = vec![b];
+    while let Some(b) = blocks.pop() {
+        for s in &b.stmts {
+            if !matches!(s.op, Op::Dim(..)) {
+                s.op.each_operand(&mut |v| _ = all.insert(v));
+            }
+            for inner in s.op.blocks() {
+                all.extend(inner.results.iter().chain(&inner.lin_results));
+                blocks.push(inner);
+            }
+        }
+    }
+    all
+}
+
+impl Pass<'_> {
+    /// Whether a statement reads numbers of one vector at the indices of another, both of which are there. One that may fail stays where nobody reads the numbers.
+    pub(super) fn gathers(&self, s: &Stmt) -> bool {
+        let Op::Gather { a, at, shape } = &s.op else { return false };
+        (shape.is_some() || self.elements_read.contains(&s.outs[0])) && self.all_there(&[*a, *at]) && is_vector(self.f, *at)
+    }
+
+    /// The loop that does.
+    pub(super) fn gathered(&mut self, s: &Stmt, out: &mut Vec<Stmt>) {
+        let Op::Gather { a, at, shape } = &s.op else { return };
+        let n = self.extent(*at, s.span, out);
+        let ty = self.f.ty(*a).elem();
+        let [i, k] = [(); 2].map(|()| self.f.fresh(Ty::I64, false));
+        let mut stmts = Vec::new();
+        let x = match shape {
+            None => self.push(Op::Index { a: *a, at: vec![k], shape: None }, ty, s.span, &mut stmts),
+            Some(_) => {
+                let m = self.extent(*a, s.span, out);
+                self.or_zero((*a, k, m), ty, s, &mut stmts)
+            }
+        };
+        let body = Block { params: vec![i, k], stmts, results: vec![x], ..Block::default() };
+        let l = Loop { turns: Turns::For(n), reverse: false, init: vec![], lin_init: vec![], xs: vec![*at], lin_xs: vec![], outs: vec![Out::Collect], lin_outs: vec![], body };
+        let turns = self.f.fresh(Ty::I64, false);
+        let made = Stmt { outs: vec![s.outs[0], turns], lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span };
+        self.changed = true;
+        self.learn(&made);
+        out.push(made);
+    }
+
+    /// An element of a vector of `m`, or 0 where there is none.
+    fn or_zero(&mut self, (a, k, m): (Var, Var, Var), ty: Ty, s: &Stmt, out: &mut Vec<Stmt>) -> Var {
+        let mut push = |op, ty| self.push(op, ty, s.span, out);
+        let first = push(Op::Lit(Lit::I64(0)), Ty::I64);
+        let no = push(Op::Lit(Lit::Bool(false)), Ty::Bool);
+        let [above, below] = [Op::Cmp(Cmp::Ge, k, first), Op::Cmp(Cmp::Lt, k, m)].map(|op| push(op, Ty::Bool));
+        let inside = push(Op::Select(above, below, no), Ty::Bool);
+        let zero = push(Op::Zero(ty.clone()), ty.clone());
+        if let Some(x) = self.known.filled.get(&a).copied() {
+            return self.push(Op::Select(inside, x, zero), ty, s.span, out);
+        }
+        let mut there = Vec::new();
+        let x = self.push(Op::Index { a, at: vec![k], shape: None }, ty.clone(), s.span, &mut there);
+        let [yes, no] = [(there, x), (Vec::new(), zero)].map(|(stmts, x)| Box::new(Block { stmts, results: vec![x], ..Block::default() }));
+        self.push(Op::If(inside, yes, no), ty, s.span, out)
+    }
+}
