@@ -156,19 +156,22 @@ impl<'a> Exec<'a> {
                 let Value::Array(sum) = self.pair(Bin::Add, Value::Array(old), Value::Array(v))? else { return not_here("no array in the place of one") };
                 (a, at, sum)
             }
-            Op::GatherAdd { at, v, shape, .. } => {
-                let made = matches!(own, Value::Absent);
-                let placed = made && are_distinct(&fr.f.body, *at);
-                let (a, at, v) = (self.accumulator(fr, own, *shape, out)?, self.array(fr, *at)?, self.array(fr, *v)?);
-                if shape.is_none() {
-                    rows::in_bounds(self.gpu, &at, a.shape.first().copied().unwrap_or(0))?;
-                }
-                let sums = if placed { index::placed(self.gpu, &a, &at, &v) } else { index::rows_added(self.gpu, &a, &at, &v, made) };
-                return sums.map(Value::Array);
-            }
+            Op::GatherAdd { at, v, shape, .. } => return self.added_at(fr, own, (*at, *v, *shape), out),
             _ => return not_here("no update"),
         };
         self.replaced(a, at, &v).map(Value::Array)
+    }
+
+    /// An array with rows added at indices.
+    fn added_at(&self, fr: &Frame<'a>, own: Value, (at, v, shape): (Var, Var, Option<Var>), out: Var) -> Res<Value> {
+        let made = matches!(own, Value::Absent);
+        let placed = made && are_distinct(&fr.f.body, at);
+        let (a, at, v) = (self.accumulator(fr, own, shape, out)?, self.array(fr, at)?, self.array(fr, v)?);
+        if shape.is_none() {
+            rows::in_bounds(self.gpu, &at, a.shape.first().copied().unwrap_or(0))?;
+        }
+        let sums = if placed { index::placed(self.gpu, &a, &at, &v) } else { index::rows_added(self.gpu, &a, &at, &v, made) };
+        sums.map(Value::Array)
     }
 
     /// Boxes with one of them replaced, or something added to one.

@@ -419,6 +419,15 @@ impl<'a> Exec<'a> {
                     format!("({m} - 1u - {q} / {k}) * {k} + {q} % {k}")
                 })
             }
+            Op::Rotate { n: by, a } => {
+                let a = many(*a)?;
+                let (m, k) = (a.inner()[0], a.inner()[1..].iter().product::<usize>());
+                let by = self.int_in_turns(fr, t, *by)?.rem_euclid(m.max(1) as i64) as usize * k;
+                rows::moved(g, n, &a, a.inner(), |e, q| {
+                    let (left, by) = (e.word((m * k - by) as u32), e.word(by as u32));
+                    format!("select({q} - {left}, {q} + {by}, {q} < {left})")
+                })
+            }
             Op::Transpose(a) => {
                 let a = many(*a)?;
                 let [m, l, ref rest @ ..] = *a.inner() else { return not_here("the transpose of a vector") };

@@ -178,6 +178,8 @@ impl<'a> Exec<'a> {
         let g = self.gpu;
         match (x, out) {
             (Turned::Same(Value::Absent), _) => Ok(Turned::Same(Value::Absent)),
+            // What the host knows, it goes on knowing.
+            (Turned::Same(Value::Number(Lit::I64(k))), Out::Collect) if m <= ASKED => Ok(Turned::Same(Value::Ints(Rc::new(vec![k; m])))),
             (Turned::Outer(a, b), Out::Sum) if n == 1 => {
                 let sum = product::matmul(g, &shape::transpose(g, &a)?, &b)?;
                 sum.reshaped([&[1], &sum.shape[..]].concat()).map(Turned::Each)
@@ -372,13 +374,22 @@ impl<'a> Exec<'a> {
         Ok(ways.first().copied().filter(|w| ways.iter().all(|x| x == w)))
     }
 
+    /// The number that all turns have.
+    fn one_length(&self, all: &Array) -> Res<i64> {
+        match self.gpu.read(all)? {
+            crate::array::Data::I64(all) if all.iter().all(|n| *n == all[0]) => all.first().copied().map_or_else(|| not_here("no turns"), Ok),
+            _ => not_here("loops of different lengths in turns of another"),
+        }
+    }
+
     /// A loop inside of turns.
     fn loop_in_turns(&mut self, fr: &mut Frame<'a>, l: &Loop, t: &mut Batch) -> Res<Vec<Turned>> {
         let Turns::For(n) = l.turns else { return not_here("a loop of unknown length in turns of another") };
-        if t.each.contains_key(&n) || !free(l) {
-            return not_here("loops of different lengths in turns of another");
-        }
-        let n = self.int(fr, n)?.max(0);
+        let n = match t.each.get(&n) {
+            None if free(l) => self.int(fr, n)?.max(0),
+            Some(Turned::Each(a)) if free(l) && t.n <= ASKED => self.one_length(a)?.max(0),
+            _ => return not_here("loops of different lengths in turns of another"),
+        };
         if l.init.is_empty() && n > 0 {
             return self.free_turns(fr, l, n as usize, t);
         }
