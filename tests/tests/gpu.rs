@@ -212,6 +212,30 @@ fn recurrences_are_scans() {
     }
 }
 
+/// Recurrences along rows: few long rows are scanned all at once, many short ones are a thread's each, and both are what the CPU makes.
+#[test]
+fn recurrences_along_rows() {
+    let (mut gpu, mut cpu) = (on_gpu(0), Session::new(Box::new(Memory::default())));
+    let lines = [
+        "let smooth (r : [_]Float) = loop c = 0.1 for j < len r do 0.9 * c + 0.1 * sin r[j]",
+        "let f (m : [_][_]Float) = sum (map (fun r -> smooth r ^ 2) m)",
+        "let g (m : [_][_]Float) = sum for i < len m -> fst (loop (p, q) = (0.0, 1.0) for j < len m[i] do (0.5 * p - 0.3 * q + m[i, j], p))",
+        "let long = for i < 5, j < 3000 -> sin (float (i * 7 + j))",
+        "let short = for i < 400, j < 9 -> sin (float (i * 7 + j))",
+        "(f long, f short, g long, g short)",
+        "grad f short",
+        "sum (grad f long * long)",
+        "(grad f long)[4]",
+        "(grad g long)[3]",
+        "grad g short",
+    ];
+    for text in lines {
+        let (want, have) = (echo_in(&mut cpu, text), echo_in(&mut gpu, text));
+        assert!(!want.starts_with('E') && agree(&want, &have), "{text}\n{want}\n{have}");
+    }
+    assert!(gpu.explained().iter().all(|l| !l.contains("not on the GPU")), "{:?}", gpu.explained());
+}
+
 /// A loop that the host turns, with little in each kernel, is given up while it turns; the CPU then has what is not there at all.
 #[test]
 fn loops_of_small_kernels_are_given_up() {

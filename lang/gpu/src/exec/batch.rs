@@ -405,29 +405,31 @@ impl<'a> Exec<'a> {
     }
 
     /// Arrays whose elements stand elsewhere.
+    /// Rows turned round, or round and on.
+    fn turned_in_turns(&self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
+        let (Op::Reverse(a) | Op::Rotate { a, .. }) = op else { return not_here("no array that is turned") };
+        let a = self.many(fr, t, *a)?;
+        let (m, k) = (a.inner()[0], a.inner()[1..].iter().product::<usize>());
+        if let Op::Rotate { n: by, .. } = op {
+            let by = self.int_in_turns(fr, t, *by)?.rem_euclid(m.max(1) as i64) as usize * k;
+            return rows::moved(self.gpu, t.n, &a, a.inner(), |e, q| {
+                let (left, by) = (e.word((m * k - by) as u32), e.word(by as u32));
+                format!("select({q} - {left}, {q} + {by}, {q} < {left})")
+            });
+        }
+        rows::moved(self.gpu, t.n, &a, a.inner(), |e, q| {
+            let (m, k) = (e.word(m as u32), e.word(k as u32));
+            format!("({m} - 1u - {q} / {k}) * {k} + {q} % {k}")
+        })
+    }
+
     fn moved_in_turns(&mut self, fr: &Frame<'a>, op: &Op, t: &Batch) -> Res<Array> {
         let (g, n) = (self.gpu, t.n);
         let many = |v: Var| self.many(fr, t, v);
         let size = |v: Var| self.int_in_turns(fr, t, v).and_then(|n| usize::try_from(n).map_or_else(|_| not_here("a size below 0"), Ok));
         match op {
             Op::Index { .. } | Op::Gather { .. } | Op::Slice { .. } => self.parts_in_turns(fr, op, t),
-            Op::Reverse(a) => {
-                let a = many(*a)?;
-                let (m, k) = (a.inner()[0], a.inner()[1..].iter().product::<usize>());
-                rows::moved(g, n, &a, a.inner(), |e, q| {
-                    let (m, k) = (e.word(m as u32), e.word(k as u32));
-                    format!("({m} - 1u - {q} / {k}) * {k} + {q} % {k}")
-                })
-            }
-            Op::Rotate { n: by, a } => {
-                let a = many(*a)?;
-                let (m, k) = (a.inner()[0], a.inner()[1..].iter().product::<usize>());
-                let by = self.int_in_turns(fr, t, *by)?.rem_euclid(m.max(1) as i64) as usize * k;
-                rows::moved(g, n, &a, a.inner(), |e, q| {
-                    let (left, by) = (e.word((m * k - by) as u32), e.word(by as u32));
-                    format!("select({q} - {left}, {q} + {by}, {q} < {left})")
-                })
-            }
+            Op::Reverse(_) | Op::Rotate { .. } => self.turned_in_turns(fr, op, t),
             Op::Transpose(a) => {
                 let a = many(*a)?;
                 let [m, l, ref rest @ ..] = *a.inner() else { return not_here("the transpose of a vector") };

@@ -11,7 +11,7 @@
 //! Bodies of loops without state are kernels already, and stay as they are.
 //!
 //! - [`recurrence`]: loops that carry numbers of which turns make affine functions, as scans. `placed`: what is added to places that a scan chose, as such a loop.
-//! - `shifted`: vectors moved by one place. `sides`: extents of rows that loops collect. `known`: what is known of variables.
+//! - `series`: the same along rows. `shifted`: vectors moved by one place. `sides`: extents of rows that loops collect. `known`: what is known of variables.
 //! - `turned`: what is only read turned round. `pulled`: what is cheaply computed where it is read. `ended`, `assembled`: arrays that are put together of parts.
 //!   `arms`: what reads arrays that branches leave. `lifted`: arithmetic with numbers on arrays that are moved. `gathered`: elements at indices. `fed`: loops that only operators read. `sunk`: elements of one array that a loop reads as numbers.
 
@@ -25,6 +25,7 @@ mod lifted;
 mod placed;
 mod pulled;
 pub mod recurrence;
+mod series;
 mod shifted;
 pub(crate) mod sides;
 mod sunk;
@@ -206,6 +207,11 @@ impl Pass<'_> {
                 continue;
             }
             self.inside(&mut s);
+            if let Some(s) = self.series(&s, &mut b.stmts) {
+                self.learn(&s);
+                b.stmts.push(s);
+                continue;
+            }
             self.stmt(s, &mut b.stmts);
         }
         let names = &self.known.names;

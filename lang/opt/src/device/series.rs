@@ -1,0 +1,77 @@
+//! Recurrences along rows. A loop without state whose turns run one each is a thread for each row, which is slow where there are few long rows: those are scanned, all rows
+//! at once. How many there are, and how long they are, is known when the function runs.
+//!
+//! ```text
+//! ys = loop for n over (xs) collect (i, row) { … loop for m over (row) carry … }
+//! ⟼  ys = if dim 1 xs ≥ long && n ≤ few { loop for n over (xs) collect (i, row) { … scan … } } else { … }
+//! ```
+
+use super::Pass;
+use super::known::is_vector;
+use crate::copy::copy_all;
+use adl_ir::{Block, Cmp, Lit, Loop, Op, Stmt, Turns, Ty, Var};
+
+/// Elements of a long row.
+const LONG: i64 = 1024;
+
+/// Rows of which the threads of a device are too few.
+const FEW: i64 = 16384;
+
+impl Pass<'_> {
+    /// A branch in the place of such a loop. What it asks is put before it.
+    pub(super) fn series(&mut self, s: &Stmt, out: &mut Vec<Stmt>) -> Option<Stmt> {
+        let Op::Loop(l) = &s.op else { return None };
+        let Turns::For(n) = l.turns else { return None };
+        if !l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty() {
+            return None;
+        }
+        let row = l.body.params.iter().skip(1).position(|p| is_vector(self.f, *p) && l.body.stmts.iter().any(|s| walks(s, *p)))?;
+        let body = self.scanned(l)?;
+        let mut push = |op, ty| self.push(op, ty, s.span, out);
+        let [long, few] = [LONG, FEW].map(|k| push(Op::Lit(Lit::I64(k)), Ty::I64));
+        let length = push(Op::Dim(l.xs[row], 1), Ty::I64);
+        let [is_long, are_few] = [Op::Cmp(Cmp::Ge, length, long), Op::Cmp(Cmp::Le, n, few)].map(|op| push(op, Ty::Bool));
+        let no = push(Op::Lit(Lit::Bool(false)), Ty::Bool);
+        let both = push(Op::Select(is_long, are_few, no), Ty::Bool);
+        let [yes, no] = [body, l.body.clone()].map(|body| {
+            let results: Vec<Var> = s.outs.iter().map(|v| self.f.fresh(self.f.ty(*v).clone(), false)).collect();
+            let op = Op::Loop(Box::new(Loop { body, ..(**l).clone() }));
+            Box::new(Block { stmts: vec![Stmt { outs: results.clone(), lin_outs: Vec::new(), op, span: s.span }], results, ..Block::default() })
+        });
+        self.changed = true;
+        Some(Stmt { op: Op::If(both, yes, no), ..s.clone() })
+    }
+
+    /// The body with scans in the place of loops that carry numbers, if there are such.
+    fn scanned(&mut self, l: &Loop) -> Option<Block> {
+        let (before, changed) = (self.known.clone(), self.changed);
+        let mut body = copy_all(self.f, &l.body);
+        self.read.extend(crate::fuse::reads_of(&body));
+        let there = body.params[1..].iter().zip(&l.xs).filter(|(p, x)| is_vector(self.f, **p) && before.there.contains(x)).map(|(p, _)| *p);
+        self.known.there.extend(there.collect::<Vec<_>>());
+        let mut found = false;
+        for s in std::mem::take(&mut body.stmts) {
+            match self.recurrence(&s) {
+                Some(made) => {
+                    found = true;
+                    made.iter().for_each(|s| self.learn(s));
+                    body.stmts.extend(made);
+                }
+                None => {
+                    self.learn(&s);
+                    body.stmts.push(s);
+                }
+            }
+        }
+        let names = std::mem::replace(&mut self.known, before).names;
+        body.stmts.iter_mut().for_each(|s| crate::fuse::rename_op(&mut s.op, &names));
+        body.results.iter_mut().for_each(|v| *v = names.get(v).copied().unwrap_or(*v));
+        self.changed = changed;
+        found.then_some(body)
+    }
+}
+
+/// Whether a statement is a loop that carries something along a row.
+fn walks(s: &Stmt, row: Var) -> bool {
+    matches!(&s.op, Op::Loop(l) if !l.init.is_empty() && l.xs.contains(&row) && l.init.len() <= 8)
+}
