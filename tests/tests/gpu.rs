@@ -236,6 +236,45 @@ fn recurrences_along_rows() {
     assert!(gpu.explained().iter().all(|l| !l.contains("not on the GPU")), "{:?}", gpu.explained());
 }
 
+/// What is done to each row by operations on whole arrays: scans, products, sorts and rotations of all rows at once, so that rows do not count.
+#[test]
+fn all_rows_are_scanned_and_sorted_at_once() {
+    let (mut gpu, mut cpu) = (on_gpu(0), Session::new(Box::new(Memory::default())));
+    for s in [&mut gpu, &mut cpu] {
+        echo_in(s, "let z = random.normal (random.key 0) [600, 24]");
+        echo_in(s, "let each (f : [_]Float -> Float) (z : [_][_]Float) = sum (map f z)");
+    }
+    for body in [
+        "let l = cumsum (map (fun e -> 0.1 + 0.3 * e) r) in mean (map exp l)",
+        "sum (sort r * linspace 0.0 1.0 24)",
+        "sum (gather r (argsort (-r))[0:3])",
+        "sum (rotate 2 r * r * r) + sum (rotate (-5) r * reverse r)",
+    ] {
+        for text in [format!("each (fun r -> {body}) z"), format!("norm (flatten (grad (each (fun r -> {body})) z))")] {
+            let before = used(&gpu).0;
+            let (a, b) = (echo_in(&mut cpu, &text), echo_in(&mut gpu, &text));
+            assert!(agree(&a, &b) && a.ends_with("Float"), "{text}: {a}\n{b}");
+            assert!((1..150).contains(&(used(&gpu).0 - before)), "{text}: {} kernels", used(&gpu).0 - before);
+        }
+    }
+    for (f, x) in [
+        ("(z : [_][_]Float) = map (fun (r : [_]Float) -> cumprod r) z", "z[0:50]"),
+        ("(z : [_][_]Int) = map (fun (r : [_]Int) -> prod r) z", "(random.int (random.key 1) 1 4 [300, 20])"),
+        ("(z : [_][_]Int) = map (fun (r : [_]Int) -> argsort r) z", "(random.int (random.key 1) 0 9 [3, 70])"),
+        ("(z : [_][_][_]Float) = map (fun (m : [_][_]Float) -> map (fun (r : [_]Float) -> cumsum r) m) z", "(reshape [200, 3, 24] z)"),
+        // How often an inner loop turned is an extent of what is made of its array.
+        ("(z : [_][_]Float) = for i < 24 -> let s = (for j < 24 -> if j <= i then (sum for k < 4 -> z[i, k] * z[j, k]) else -1.0) in sum (map (fun a -> exp (a - maximum s)) s)", "z"),
+    ] {
+        for s in [&mut gpu, &mut cpu] {
+            echo_in(s, &format!("let f {f}"));
+        }
+        let (before, text) = (used(&gpu).0, format!("f {x}"));
+        let a = echo_in(&mut cpu, &text);
+        assert!(agree(&a, &echo_in(&mut gpu, &text)) && !a.contains("error"), "{f}: {a}");
+        assert!(used(&gpu).0 - before < 100, "{f}: {} kernels", used(&gpu).0 - before);
+    }
+}
+
 /// A loop that the host turns, with little in each kernel, is given up while it turns; the CPU then has what is not there at all.
 #[test]
 fn loops_of_small_kernels_are_given_up() {

@@ -6,6 +6,7 @@ use crate::fold::{Maker, Operator};
 use crate::nest::each;
 use crate::product::{Side, tiles};
 use crate::queue::Gpu;
+use crate::soac::unit;
 use crate::wgsl::scalar::{compare, is_nan, zero};
 use crate::wgsl::{Emit, load, packed};
 use adl_ir::{Cmp, Function, Program};
@@ -208,13 +209,13 @@ enum Beside {
     Terms,
 }
 
-/// Sums of rows of terms.
-fn reduced(gpu: &Gpu, scalar: Scalar, (rows, length, beside): (usize, usize, Beside), from: impl Fn(&mut Emit<'_>, &str, &str) -> Res<String>) -> Res<Array> {
+/// Sums, or products, of rows of terms.
+fn reduced(gpu: &Gpu, (scalar, b): (Scalar, Bin), (rows, length, beside): (usize, usize, Beside), from: impl Fn(&mut Emit<'_>, &str, &str) -> Res<String>) -> Res<Array> {
     let (program, function) = (Program::default(), Function::default());
     let op = Operator {
         kinds: vec![scalar],
-        combine: &|e, x, y| e.bin(Bin::Add, scalar, &x[0], &y[0]).map(|t| vec![t]),
-        neutral: &|e| Ok(vec![e.zero(scalar)]),
+        combine: &|e, x, y| e.bin(b, scalar, &x[0], &y[0]).map(|t| vec![t]),
+        neutral: &|e| unit(e, b, scalar),
         prepare: &|_| Ok(()),
     };
     if !matches!(scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
@@ -227,21 +228,54 @@ fn reduced(gpu: &Gpu, scalar: Scalar, (rows, length, beside): (usize, usize, Bes
     let maker = Maker { gpu, program: &program, function: &function, env: &|_| None };
     match beside {
         Beside::Rows => maker.columns(&op, rows, length, &from),
-        Beside::Terms => return maker.sums_of_rows(scalar, rows, length, &from),
-        Beside::Nothing => maker.reduce(&op, rows, length, &from),
+        Beside::Terms if b == Bin::Add => return maker.sums_of_rows(scalar, rows, length, &from),
+        Beside::Terms | Beside::Nothing => maker.reduce(&op, rows, length, &from),
     }
     .map(|mut outs| outs.remove(0))
 }
 
 /// The sums along the first axes, one for each turn.
 pub(crate) fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
+    along(gpu, a, Bin::Add)
+}
+
+/// The sums or products along the first axes, one for each turn.
+pub(crate) fn along(gpu: &Gpu, a: &Array, b: Bin) -> Res<Array> {
     let [n, k, ..] = a.shape[..] else { return not_here("the sum of a number") };
     let m: usize = a.shape[2..].iter().product();
-    let out = reduced(gpu, a.scalar, (n * m, k, if m == 1 { Beside::Terms } else { Beside::Rows }), |e, row, j| {
-        let (slot, k, m) = (e.slot(a, false)?, e.word(k as u32), e.word(m as u32));
-        Ok(format!("a{slot}[({row} / {m}) * {k} * {m} + {j} * {m} + {row} % {m}]"))
-    })?;
+    let out = reduced(gpu, (a.scalar, b), (n * m, k, if m == 1 { Beside::Terms } else { Beside::Rows }), |e, row, j| columns(e, a, (row, j), (k, m)))?;
     out.reshaped([&[n], &a.shape[2..]].concat())
+}
+
+/// An element of a column of all turns' arrays, which have `k` rows and `m` columns.
+fn columns(e: &mut Emit<'_>, a: &Array, (row, j): (&str, &str), (k, m): (usize, usize)) -> Res<String> {
+    let (slot, k, m) = (e.slot(a, false)?, e.word(k as u32), e.word(m as u32));
+    Ok(format!("a{slot}[({row} / {m}) * {k} * {m} + {j} * {m} + {row} % {m}]"))
+}
+
+/// Running sums or products along the first axes, from the end if `reverse`.
+pub(crate) fn running(gpu: &Gpu, a: &Array, b: Bin, reverse: bool) -> Res<Array> {
+    let [n, k, ..] = a.shape[..] else { return not_here("the running sums of a number") };
+    let (m, kind): (usize, Scalar) = (a.shape[2..].iter().product(), a.scalar);
+    let (program, function) = (Program::default(), Function::default());
+    let op = Operator { kinds: vec![kind], combine: &|e, x, y| e.bin(b, kind, &x[0], &y[0]).map(|t| vec![t]), neutral: &|e| unit(e, b, kind), prepare: &|_| Ok(()) };
+    let from = |e: &mut Emit<'_>, row: &str, j: &str| {
+        let j = if reverse { format!("({} - 1u - {j})", e.word(k as u32)) } else { j.to_owned() };
+        let x = columns(e, a, (row, &j), (k, m))?;
+        Ok(vec![e.define("c", &x)])
+    };
+    let mut outs = Maker { gpu, program: &program, function: &function, env: &|_| None }.scan(&op, n * m, k, false, &from)?;
+    let rows = outs.remove(0);
+    if m == 1 && !reverse {
+        return rows.reshaped(a.shape.clone());
+    }
+    // Rows of running sums are columns of what was given.
+    let rows = Many { array: rows.reshaped(vec![n, m, k])?, each: true };
+    moved(gpu, n, &rows, &a.shape[1..], |e, q| {
+        let (k, m) = (e.word(k as u32), e.word(m as u32));
+        let at = if reverse { format!("({k} - 1u - {q} / {m})") } else { format!("{q} / {m}") };
+        format!("({q} % {m}) * {k} + {at}")
+    })
 }
 
 /// Rows and columns of products that are made in tiles, at least.
@@ -273,7 +307,7 @@ pub(crate) fn products(gpu: &Gpu, turns: usize, (a, b): (Factor<'_>, Factor<'_>)
         (_, 1) if a.rows == 1 => Beside::Rows,
         _ => Beside::Nothing,
     };
-    let out = reduced(gpu, scalar, (turns * n * m, k, beside), |e, row, l| {
+    let out = reduced(gpu, (scalar, Bin::Add), (turns * n * m, k, beside), |e, row, l| {
         let (n, m) = (e.word(n as u32), e.word(m as u32));
         let turn = e.define("t", &format!("{row} / ({n} * {m})"));
         let mut number = |f: &Factor<'_>, i: String| {

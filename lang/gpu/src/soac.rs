@@ -53,7 +53,7 @@ pub fn sum(gpu: &Gpu, a: &Array) -> Res<Array> {
 }
 
 /// What an operator, a sum or product, begins with.
-fn unit(e: &mut Emit<'_>, b: Bin, s: Scalar) -> Res<Numbers> {
+pub(crate) fn unit(e: &mut Emit<'_>, b: Bin, s: Scalar) -> Res<Numbers> {
     let one = match s {
         Scalar::F32 => "1.0f",
         Scalar::F64 => "1.0lf",

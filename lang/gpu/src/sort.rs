@@ -56,6 +56,27 @@ pub fn argsort(gpu: &Gpu, a: &Array) -> Res<Array> {
     places.map_or_else(|| not_here("an order without places"), Ok)
 }
 
+/// The indices that sort each row of a matrix: all numbers are sorted together, and then by their rows.
+pub(crate) fn argsort_rows(gpu: &Gpu, a: &Array) -> Res<Array> {
+    let [n, m] = a.shape[..] else { return not_here("the order of what is no vector") };
+    let flat = a.reshaped(vec![n * m])?;
+    let (_, Some(at)) = sorted(gpu, &flat, &keys(gpu, &flat)?, (false, Some(Scalar::Word)))? else { return not_here("an order without places") };
+    let rows = gpu.empty(Scalar::Word, vec![n * m])?;
+    each(gpu, n * m, |e, i| {
+        let (from, to, m) = (e.slot(&at, false)?, e.slot(&rows, true)?, e.word(m as u32));
+        e.line(&format!("a{to}[{i}] = a{from}[{i}] / {m};"));
+        Ok(())
+    })?;
+    let by_row = words(gpu, &rows, usize::BITS - n.saturating_sub(1).leading_zeros())?.places;
+    let out = gpu.empty(Scalar::I64, vec![n, m])?;
+    each(gpu, n * m, |e, i| {
+        let (from, next, to, m) = (e.slot(&at, false)?, e.slot(&by_row, false)?, e.slot(&out, true)?, e.word(m as u32));
+        e.line(&format!("a{to}[{i}] = l_of(a{from}[a{next}[{i}]] % {m});"));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
 /// A vector in ascending order.
 pub fn sort(gpu: &Gpu, a: &Array) -> Res<Array> {
     vector(a)?;

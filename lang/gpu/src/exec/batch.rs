@@ -7,7 +7,7 @@ use crate::error::{Res, not_here};
 use crate::pointwise::{self, InTurns, is_pointwise};
 use crate::rows::{self, Factor, Many};
 use crate::table::{OnGpu, on_gpu};
-use crate::{index, product, shape, soac};
+use crate::{index, product, shape, soac, sort};
 use adl_ir::{Function, Lit, Op, Program, Soac, SoacKind, Stmt, Var};
 use adl_prim::{Bin, Prim};
 use std::collections::HashMap;
@@ -192,6 +192,7 @@ impl<'a> Exec<'a> {
                 let all = elems.iter().map(|v| self.many(fr, t, *v)).collect::<Res<Vec<_>>>()?;
                 each(rows::stack(self.gpu, t.n, &all))
             }
+            Op::Cumsum { a, reverse } => each(rows::running(self.gpu, &self.each(fr, t, *a)?, Bin::Add, *reverse)),
             Op::Concat { a, b, .. } => each(rows::concat(self.gpu, t.n, &self.many(fr, t, *a)?, &self.many(fr, t, *b)?)),
             Op::IndexAdd { .. } | Op::IndexSet { .. } | Op::SliceAdd { .. } | Op::GatherAdd { .. } => self.updated_in_turns(fr, op, outs, t),
             op if elementwise(op) => self.with_zeros(fr, op, t),
@@ -265,6 +266,14 @@ impl<'a> Exec<'a> {
             Prim::Minimum | Prim::Maximum => rows::extreme(g, &a, p == Prim::Minimum)?[0].clone(),
             Prim::Argmin | Prim::Argmax => rows::extreme(g, &a, p == Prim::Argmin)?[1].clone(),
             Prim::Sum => rows::sum(g, &a)?,
+            Prim::Prod => rows::along(g, &a, Bin::Mul)?,
+            Prim::Cumsum | Prim::Cumprod => rows::running(g, &a, if p == Prim::Cumsum { Bin::Add } else { Bin::Mul }, false)?,
+            Prim::Argsort if vector => sort::argsort_rows(g, &a)?,
+            Prim::Sort if vector => {
+                let places = Many { array: sort::argsort_rows(g, &a)?, each: true };
+                rows::gather(g, t.n, &Many { array: a, each: true }, &places, false)?
+            }
+            Prim::Norm if vector => self.norms(a, t.n)?,
             Prim::Mean => {
                 let (n, sum) = (a.shape[1], rows::sum(g, &a)?);
                 let n = if a.scalar == Scalar::F32 { Lit::F32(n as f32) } else { Lit::F64(n as f64) };
@@ -272,20 +281,33 @@ impl<'a> Exec<'a> {
                 let scalar = sum.scalar;
                 self.applied(t.n, |v| Op::Bin(Bin::Div, v[0], v[1]), &[Many { array: sum, each: true }, n], scalar)?
             }
-            Prim::Diag if vector => {
-                let (n, k) = (a.shape[1], a.scalar);
-                let a = Many { array: a, each: true };
-                let made = rows::moved(g, t.n, &a, &[n, n], |e, q| {
-                    let n = e.word(n as u32);
-                    format!("{q} / {n}")
-                })?;
-                // All but the diagonal is zero.
-                let zeros = self.zeros(k, vec![n, n])?;
-                let ones = shape::diag(g, &self.spread(&self.device_number(&Lit::Bool(true))?, vec![n])?)?;
-                self.applied(t.n, |v| Op::Select(v[0], v[1], v[2]), &[Many { array: ones, each: false }, Many { array: made, each: true }, Many { array: zeros, each: false }], k)?
-            }
+            Prim::Diag if vector => self.diagonals(a, t.n)?,
             _ => return not_here(format!("`{}` in turns of a loop", p.name())),
         })])
+    }
+
+    /// The diagonal matrix of each turn's vector.
+    fn diagonals(&self, a: Array, turns: usize) -> Res<Array> {
+        let g = self.gpu;
+        let (n, k) = (a.shape[1], a.scalar);
+        let a = Many { array: a, each: true };
+        let made = rows::moved(g, turns, &a, &[n, n], |e, q| {
+            let n = e.word(n as u32);
+            format!("{q} / {n}")
+        })?;
+        // All but the diagonal is zero.
+        let zeros = self.zeros(k, vec![n, n])?;
+        let ones = shape::diag(g, &self.spread(&self.device_number(&Lit::Bool(true))?, vec![n])?)?;
+        self.applied(turns, |v| Op::Select(v[0], v[1], v[2]), &[Many { array: ones, each: false }, Many { array: made, each: true }, Many { array: zeros, each: false }], k)
+    }
+
+    /// The norm of each turn's vector.
+    fn norms(&self, a: Array, n: usize) -> Res<Array> {
+        let (k, all) = (a.shape[1], Many { array: a, each: true });
+        let one = || Factor { of: &all, rows: 0, terms: 1 };
+        let squares = rows::products(self.gpu, n, (one(), one()), [1, 1, k], Bin::Mul)?.reshaped(vec![n])?;
+        let scalar = squares.scalar;
+        self.applied(n, |v| Op::Un(adl_prim::Un::Sqrt, v[0]), &[Many { array: squares, each: true }], scalar)
     }
 
     /// A reduction or scan of the vectors of each turn.

@@ -12,6 +12,9 @@ use std::rc::Rc;
 /// Turns of a loop on the host, at most: each statement of one is a kernel.
 const TURNS: i64 = 20_000;
 
+/// Why a loop is given up while it turns.
+const HOST: &str = "loops that the host turns, whose kernels do little each";
+
 /// Threads of a kernel that are few.
 const FEW: usize = 4096;
 
@@ -109,7 +112,11 @@ impl<'a> Exec<'a> {
                 None => "a loop that turns often, and is no kernel".to_owned(),
             });
         }
-        self.on_host(fr, l, limit, outs)
+        match (self.on_host(fr, l, limit, outs), why) {
+            // The innermost loop that might have been a kernel says why it is none.
+            (Err(Error::NotHere(what)), Some(why)) if what == HOST => not_here(format!("{HOST}: {why}")),
+            (made, _) => made,
+        }
     }
 
     /// A loop without state: as one kernel, or all turns at once, if it is either. The first that was tried says why it is not.
@@ -194,7 +201,7 @@ impl<'a> Exec<'a> {
         let now = self.gpu.work();
         let (kernels, bytes) = (now.kernels - self.before.kernels, now.traffic - self.before.traffic);
         if self.patience.is_over(kernels, bytes) {
-            return not_here("loops that the host turns, whose kernels do little each");
+            return not_here(HOST);
         }
         Ok(())
     }

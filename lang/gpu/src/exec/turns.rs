@@ -262,10 +262,7 @@ impl<'a> Exec<'a> {
                     self.step(fr, s, t)?;
                     1
                 }
-                n => {
-                    self.alike_at_once(fr, &b.stmts[k..k + n], t, &|v| known.last.get(&v).is_some_and(|at| *at >= k + n))?;
-                    n
-                }
+                n => self.most_alike(fr, &b.stmts[k..k + n], t, &|v, n| known.last.get(&v).is_some_and(|at| *at >= k + n))?,
             };
             for v in known.dies[k..k + n].iter().flatten() {
                 t.each.remove(v);
@@ -273,6 +270,17 @@ impl<'a> Exec<'a> {
             k += n;
         }
         b.results.iter().chain(&b.lin_results).map(|v| self.turned(fr, t, *v)).collect()
+    }
+
+    /// Runs statements that are alike as one kernel, or as many at the front as one may have arrays for: how many.
+    fn most_alike(&mut self, fr: &mut Frame<'a>, stmts: &[Stmt], t: &mut Batch, later: &dyn Fn(Var, usize) -> bool) -> Res<usize> {
+        let mut n = stmts.len();
+        loop {
+            match self.alike_at_once(fr, &stmts[..n], t, &|v| later(v, n)) {
+                Err(Error::NotHere(_)) if n > 1 => n = n.div_ceil(2),
+                made => return made.map(|()| n),
+            }
+        }
     }
 
     /// Runs one statement in all turns.

@@ -117,21 +117,26 @@ impl Emit<'_> {
         }
         let xs = l.xs.iter().map(|v| self.walked(*v)).collect::<Res<Vec<_>>>()?;
         let turn = self.name("t");
-        match &l.turns {
+        let times = match &l.turns {
+            // By the name of what the host may know: arrays of so many elements are made of it.
             Turns::For(n) => self.counted(l, *n, &turn, &xs, &mut t)?,
-            Turns::While(c) => self.tested(l, c, &turn, &xs, &mut t)?,
-        }
+            Turns::While(c) => {
+                self.tested(l, c, &turn, &xs, &mut t)?;
+                turn
+            }
+        };
         for (k, (o, (s, n))) in outs.iter().zip(&t.vars).enumerate() {
             let made = k.checked_sub(t.carried).and_then(|k| t.made[k].clone());
             self.bind(*o, made.map_or_else(|| Place::Number(*s, n.clone()), Place::View));
         }
         if let (Some(last), true) = (outs.get(l.init.len() + l.outs.len()), self.caps.i64) {
-            self.bind_number(*last, Scalar::I64, &format!("l_of({turn})"));
+            self.bind_number(*last, Scalar::I64, &format!("l_of({times})"));
         }
         Ok(())
     }
 
-    fn counted(&mut self, l: &Loop, n: Var, turn: &str, xs: &[Elements], t: &mut Turning) -> Res<()> {
+    /// A loop that turns so often: how often.
+    fn counted(&mut self, l: &Loop, n: Var, turn: &str, xs: &[Elements], t: &mut Turning) -> Res<String> {
         let (_, n) = self.number(n)?;
         let mut n = self.extent(&n);
         let known = self.known(&n);
@@ -148,7 +153,7 @@ impl Emit<'_> {
         self.turn(l, &i, xs, t, Some(&n))?;
         self.close();
         self.ended(&format!("{turn} < {n}"));
-        Ok(())
+        Ok(n)
     }
 
     fn tested(&mut self, l: &Loop, c: &Block, turn: &str, xs: &[Elements], t: &mut Turning) -> Res<()> {
