@@ -25,7 +25,9 @@ impl Pass<'_> {
         if !l.init.is_empty() || !l.lin_init.is_empty() || !l.lin_xs.is_empty() || !l.lin_outs.is_empty() {
             return None;
         }
-        let row = l.body.params.iter().skip(1).position(|p| is_vector(self.f, *p) && l.body.stmts.iter().any(|s| walks(s, *p)))?;
+        // Rows of a matrix, not in boxes.
+        let is_row = |p: &Var, x: &Var| is_vector(self.f, *p) && self.f.ty(*x).rank() == 2;
+        let row = l.body.params.iter().skip(1).zip(&l.xs).position(|(p, x)| is_row(p, x) && l.body.stmts.iter().any(|s| walks(s, *p)))?;
         let body = self.scanned(l)?;
         let mut push = |op, ty| self.push(op, ty, s.span, out);
         let [long, few] = [LONG, FEW].map(|k| push(Op::Lit(Lit::I64(k)), Ty::I64));
