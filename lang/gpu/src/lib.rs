@@ -16,7 +16,7 @@
 //! Invariants
 //! - Nothing happens before somebody asks for a device: opening one takes some tens of milliseconds.
 //! - What a device cannot do is [`Error::NotHere`], never another result: f32 never stands for f64.
-//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is made atomically but what has no order: sums of Ints (`bins`), least and greatest numbers (`picks`), and, or, equal and not equal (`bools`).
+//! - Results are the same bits from run to run. How elements are grouped depends on sizes alone, not on the adapter; nothing is made atomically but what has no order: sums of Ints (`bins`), counts of digits (`sort`), least and greatest numbers (`picks`), and, or, equal and not equal (`bools`).
 //! - On Vulkan arithmetic is exact as IEEE 754 has it (`shader`); nan is known by its bits, zeros are words that compilers do not know. f64
 //!   functions are those of the CPU to the bit where `adl_prim::elementary` has them, within stated ulps elsewhere. Functions of f32 are those of f64,
 //!   rounded, where there is f64. (Quotients and small numbers of f32 are as exact as the driver makes them.)
