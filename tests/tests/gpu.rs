@@ -113,6 +113,11 @@ fn gradients_are_those_of_the_cpu() {
     assert!(used(&gpu).0 > 300, "{:?}", used(&gpu));
 }
 
+fn same_on_both(cpu: &mut Session, gpu: &mut Session, text: &str) {
+    let (want, have) = (echo_in(cpu, text), echo_in(gpu, text));
+    assert!(!want.starts_with('E') && agree(&want, &have), "{text}\n{want}\n{have}");
+}
+
 /// What was sorted gets its cotangents back without sorting again; rows that are gathered are sorted once, by their index, and not number by number.
 #[test]
 fn gradients_of_sorted_and_gathered_arrays() {
@@ -131,8 +136,7 @@ fn gradients_of_sorted_and_gathered_arrays() {
     ];
     for (text, most) in lines {
         let before = used(&gpu).0;
-        let (want, have) = (echo_in(&mut cpu, text), echo_in(&mut gpu, text));
-        assert!(!want.starts_with('E') && agree(&want, &have), "{text}\n{want}\n{have}");
+        same_on_both(&mut cpu, &mut gpu, text);
         assert!(most == 0 || used(&gpu).0 - before <= most, "{text}: {} kernels", used(&gpu).0 - before);
     }
 }
@@ -158,8 +162,7 @@ fn gradients_of_products_with_and_without_zeros() {
     ];
     for text in lines {
         let before = used(&gpu).0;
-        let (want, have) = (echo_in(&mut cpu, text), echo_in(&mut gpu, text));
-        assert!(!want.starts_with('E') && agree(&want, &have), "{text}\n{want}\n{have}");
+        same_on_both(&mut cpu, &mut gpu, text);
         assert!(!text.starts_with("grad columns x") || used(&gpu).0 - before < 20, "{} kernels", used(&gpu).0 - before);
     }
 }
@@ -229,10 +232,7 @@ fn recurrences_along_rows() {
         "(grad g long)[3]",
         "grad g short",
     ];
-    for text in lines {
-        let (want, have) = (echo_in(&mut cpu, text), echo_in(&mut gpu, text));
-        assert!(!want.starts_with('E') && agree(&want, &have), "{text}\n{want}\n{have}");
-    }
+    lines.into_iter().for_each(|text| same_on_both(&mut cpu, &mut gpu, text));
     assert!(gpu.explained().iter().all(|l| !l.contains("not on the GPU")), "{:?}", gpu.explained());
 }
 

@@ -177,9 +177,9 @@ pub struct Chosen {
     none: Option<String>,
     /// Operations on elements from which on a call goes there; not said, [`LEAST`].
     least: Option<u64>,
-    /// Whether calls are to stay here for now: they have been refused there, or something larger is measured.
+    /// Whether calls stay here: those of something larger that was refused there, or is measured here.
     here: bool,
-    /// Whether calls are to go there for now, measured or not: something larger is measured.
+    /// Whether calls go there, measured or not: those of something larger that is measured there.
     there: bool,
     /// What was done there since somebody looked.
     ran: Ran,

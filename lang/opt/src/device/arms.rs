@@ -13,19 +13,8 @@ use std::collections::{HashMap, HashSet};
 /// Statements that copies for all arms may have.
 const COPIES: usize = 128;
 
-/// Moves such statements, in blocks inside of this one too. Whether there were any.
-pub(super) fn into_arms(f: &mut Function, b: &mut Block) -> bool {
-    let mut changed = false;
-    while step(f, b) {
-        changed = true;
-    }
-    for s in &mut b.stmts {
-        s.op.blocks_mut().into_iter().for_each(|b| changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || into_arms(f, b)));
-    }
-    changed
-}
-
-fn step(f: &mut Function, b: &mut Block) -> bool {
+/// Moves one such statement.
+pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
     if !b.stmts.iter().any(is_branch) {
         return false;
     }

@@ -9,19 +9,8 @@ use crate::fuse::{brought, reads, rename_op};
 use adl_ir::{Block, Function, Op, Out, Stmt, Turns, Ty, Var};
 use std::collections::HashMap;
 
-/// Moves such arithmetic, in blocks inside of this one too. Whether there was any.
-pub(super) fn lifted(f: &mut Function, b: &mut Block) -> bool {
-    let mut changed = false;
-    while step(f, b) {
-        changed = true;
-    }
-    for s in &mut b.stmts {
-        s.op.blocks_mut().into_iter().for_each(|b| changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || lifted(f, b)));
-    }
-    changed
-}
-
-fn step(f: &mut Function, b: &mut Block) -> bool {
+/// Moves one such operation.
+pub(super) fn step(f: &mut Function, b: &mut Block) -> bool {
     for q in 1..b.stmts.len() {
         let Some(v) = with_numbers(f, &b.stmts[q]) else { continue };
         let Some(p) = (0..q).rev().find(|p| b.stmts[*p].outs.contains(&v)) else { continue };

@@ -56,7 +56,7 @@ pub fn vectors(p: &Program, f: &mut Function) {
     crate::simplify::simplify(f);
     adl_ad::dce::remove_dead(f);
     let mut body = std::mem::take(&mut f.body);
-    let moved = lifted::lifted(f, &mut body) | arms::into_arms(f, &mut body);
+    let moved = brought_near(f, &mut body);
     let there: HashSet<Var> = body.params.iter().copied().filter(|v| f.ty(*v).rank() > 0).collect();
     let (read, elements_read) = (fuse::reads_of(&body), gathered::elements_read(&body));
     let mut pass = Pass { p, f, read, elements_read, known: Known { there, ..Known::default() }, changed: moved };
@@ -68,7 +68,7 @@ pub fn vectors(p: &Program, f: &mut Function) {
         crate::round(f, Arrays::MayBeAbsent);
         for _ in 0..crate::ROUNDS {
             let mut body = std::mem::take(&mut f.body);
-            let moved = lifted::lifted(f, &mut body) | arms::into_arms(f, &mut body);
+            let moved = brought_near(f, &mut body);
             f.body = body;
             if !fuse::fuse(f, For::Device) && !moved {
                 break;
@@ -171,6 +171,24 @@ impl Ints {
     fn begins(&self, shape: Var, n: Var) -> bool {
         self.firsts.get(&shape) == Some(&n) || self.shapes.get(&shape).is_some_and(|a| self.dims.get(&n) == Some(a))
     }
+}
+
+/// Takes a step in a block as often as there is one, then in the blocks inside of it. Whether there was any.
+fn everywhere(f: &mut Function, b: &mut Block, step: fn(&mut Function, &mut Block) -> bool) -> bool {
+    let mut changed = false;
+    while step(f, b) {
+        changed = true;
+    }
+    for s in &mut b.stmts {
+        s.op.blocks_mut().into_iter().for_each(|b| changed |= stacker::maybe_grow(64 * 1024, 1024 * 1024, || everywhere(f, b, step)));
+    }
+    changed
+}
+
+/// Brings arithmetic to what makes its operands, so that it may become one with it. Whether there was any.
+fn brought_near(f: &mut Function, b: &mut Block) -> bool {
+    let lifted = everywhere(f, b, lifted::step);
+    everywhere(f, b, arms::step) || lifted
 }
 
 struct Pass<'a> {

@@ -75,5 +75,5 @@ impl Pass<'_> {
 
 /// Whether a statement is a loop that carries something along a row.
 fn walks(s: &Stmt, row: Var) -> bool {
-    matches!(&s.op, Op::Loop(l) if !l.init.is_empty() && l.xs.contains(&row) && l.init.len() <= 8)
+    matches!(&s.op, Op::Loop(l) if !l.init.is_empty() && l.xs.contains(&row))
 }
