@@ -1,0 +1,153 @@
+//! Files are replaced whole or not at all: every file that adl writes goes through [`write`].
+//!
+//! The new contents are written to a temporary file in the same directory, which then takes the file's name. So a full disk, a stopped run
+//! or a crash leaves the old file as it was. The new file has the mode and the owner of the old one. Symbolic links are followed: the link
+//! stays, and its target is replaced.
+//!
+//! A file that cannot be replaced in this way is written in place, after the disk has reserved room for what it grows by. These are: a file with further hard links or
+//! extended attributes, a file whose owner this process cannot set, and a file in a directory that takes no new files. Devices, pipes and
+//! open descriptors (`/dev/stdout`) are written directly.
+
+mod in_place;
+mod target;
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Result, Write};
+use std::path::Path;
+use target::Target;
+
+/// Bytes that are read or written between two looks at whether to stop.
+const PIECE: usize = 1 << 20;
+
+/// Bytes after which an old file's replacement is flushed to the disk, so that no single flush takes long.
+const FLUSHED: usize = 1 << 24;
+
+/// How a piece of the contents is written; tests have some that fail.
+type Put<'a> = &'a dyn Fn(&mut dyn Write, &[u8]) -> Result<()>;
+
+/// Writes a file whole, or leaves what was there.
+pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<()> {
+    write_unless(path, bytes, &|| false)
+}
+
+/// The same; if `stop` says so on the way the result is an error of kind `Interrupted`.
+pub fn write_unless(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>, stop: &dyn Fn() -> bool) -> Result<()> {
+    let put = |out: &mut dyn Write, piece: &[u8]| {
+        stopped(stop)?;
+        out.write_all(piece)
+    };
+    write_by(path.as_ref(), bytes.as_ref(), &put)
+}
+
+/// Reads a whole file; if `stop` says so on the way the result is an error of kind `Interrupted`.
+pub fn read_unless(path: impl AsRef<Path>, stop: &dyn Fn() -> bool) -> Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let mut bytes = Vec::new();
+    // An error of memory, not an abort.
+    bytes.try_reserve(usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX)).map_err(|_| ErrorKind::OutOfMemory)?;
+    loop {
+        stopped(stop)?;
+        if (&file).take(PIECE as u64).read_to_end(&mut bytes)? == 0 {
+            return Ok(bytes);
+        }
+    }
+}
+
+fn stopped(stop: &dyn Fn() -> bool) -> Result<()> {
+    if stop() { Err(ErrorKind::Interrupted.into()) } else { Ok(()) }
+}
+
+fn write_by(path: &Path, bytes: &[u8], put: Put) -> Result<()> {
+    let path = match target::of(path) {
+        Target::Output => return pieces(&mut std::io::stdout().lock(), bytes, put),
+        Target::Errors => return pieces(&mut std::io::stderr().lock(), bytes, put),
+        Target::Special(path) => return pieces(&mut File::create(path)?, bytes, put),
+        Target::Path(path) => path,
+    };
+    let mut old = match OpenOptions::new().write(true).open(&path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            return match beside(&path, None, bytes, put)? {
+                true => Ok(()),
+                false => Err(ErrorKind::PermissionDenied.into()),
+            };
+        }
+        Err(e) => return Err(e),
+    };
+    if !old.metadata()?.is_file() {
+        return pieces(&mut old, bytes, put);
+    }
+    match !in_place::needed(&old)? && beside(&path, Some(&old), bytes, put)? {
+        true => Ok(()),
+        false => in_place::write(&mut old, bytes, put),
+    }
+}
+
+fn pieces(out: &mut dyn Write, bytes: &[u8], put: Put) -> Result<()> {
+    bytes.chunks(PIECE).try_for_each(|piece| put(out, piece))?;
+    out.flush()
+}
+
+/// Writes a temporary file that takes the name of the old one; `false`, with nothing changed, where the directory or the owner does not allow it.
+fn beside(path: &Path, old: Option<&File>, bytes: &[u8], put: Put) -> Result<bool> {
+    let directory = path.parent().filter(|d| !d.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut named = tempfile::Builder::new();
+    named.prefix(".adl-").suffix(".tmp");
+    // What was there gives its mode later; until then only its owner may read the new one.
+    #[cfg(unix)]
+    if old.is_none() {
+        named.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    }
+    let mut new = match named.tempfile_in(directory) {
+        Ok(new) => new,
+        Err(e) if refused(&e) => return Ok(false),
+        Err(e) => return Err(plain(e)),
+    };
+    if let Some(old) = old {
+        if !in_place::owned_alike(new.as_file(), old)? {
+            return Ok(false);
+        }
+    }
+    for part in bytes.chunks(FLUSHED) {
+        pieces(new.as_file_mut(), part, put)?;
+        if old.is_some() {
+            flushed(new.as_file())?;
+        }
+    }
+    if let Some(old) = old {
+        new.as_file().set_permissions(old.metadata()?.permissions())?;
+        flushed(new.as_file())?;
+    }
+    match new.persist(path) {
+        Ok(_) => Ok(true),
+        Err(e) if old.is_some() && (refused(&e.error) || e.error.kind() == ErrorKind::ResourceBusy) => Ok(false),
+        Err(e) => Err(e.error),
+    }
+}
+
+/// Whether a directory takes no new files.
+fn refused(e: &std::io::Error) -> bool {
+    matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+}
+
+/// The error without the name of the temporary file.
+fn plain(e: std::io::Error) -> std::io::Error {
+    match e.raw_os_error() {
+        Some(code) => std::io::Error::from_raw_os_error(code),
+        None => match e.get_ref().and_then(|inner| inner.source()).and_then(|s| s.downcast_ref::<std::io::Error>()).and_then(std::io::Error::raw_os_error) {
+            Some(code) => std::io::Error::from_raw_os_error(code),
+            None => e.kind().into(),
+        },
+    }
+}
+
+/// Puts what was written on the disk, where the file system can.
+fn flushed(file: &File) -> Result<()> {
+    match file.sync_all() {
+        Err(e) if !matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => Err(e),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests;
