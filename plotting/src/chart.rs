@@ -69,8 +69,10 @@ pub struct Layer {
     pub name: String,
     /// As the program wrote it.
     pub colour: String,
-    /// `dashed`, `markers`, or nothing.
-    pub style: String,
+    /// Whether the line is dashed.
+    pub dashed: bool,
+    /// Whether each point of the line has a marker.
+    pub markers: bool,
     /// Pixels; 0 where the program does not say.
     pub width: f64,
     /// Places across.
@@ -173,6 +175,7 @@ fn limits(r: &Value, name: &str) -> Option<(f64, f64)> {
 
 fn layer(r: &Value) -> Option<Layer> {
     let numbers = |n: &str| field(r, n).map_or(Vec::new(), |v| floats(v).to_vec());
+    let flag = |n: &str| matches!(field(r, n), Some(Value::Bool(true)));
     let kind = kind(&text(r, "kind"))?;
     let width = match field(r, "width") {
         Some(Value::Float(w)) => *w,
@@ -186,7 +189,20 @@ fn layer(r: &Value) -> Option<Layer> {
         Some([rows, columns]) => Grid { rows: *rows, columns: *columns, data: numbers("z") },
         _ => Grid::default(),
     };
-    Some(Layer { kind, name: text(r, "name"), colour: text(r, "colour"), style: text(r, "style"), width, x: numbers("x"), y: numbers("y"), u: numbers("u"), v: numbers("v"), words, z })
+    Some(Layer {
+        kind,
+        name: text(r, "name"),
+        colour: text(r, "colour"),
+        dashed: flag("dashed"),
+        markers: flag("markers"),
+        width,
+        x: numbers("x"),
+        y: numbers("y"),
+        u: numbers("u"),
+        v: numbers("v"),
+        words,
+        z,
+    })
 }
 
 /// The numbers of an array, also of one that is being differentiated.

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Colour(pub u8, pub u8, pub u8);
 
-/// Light or dark paper.
+/// What a picture is drawn on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Theme {
     /// Dark letters on white.
@@ -12,51 +12,77 @@ pub enum Theme {
     Light,
     /// Light letters on nearly black.
     Dark,
+    /// Nothing is drawn behind, and every colour can be read on light and on dark pages.
+    Adaptive,
 }
 
 /// What a theme draws with.
 #[derive(Clone, Copy, Debug)]
 pub struct Ink {
-    /// Behind everything.
-    pub paper: Colour,
+    /// Behind everything; without it the ground of the page is seen.
+    pub paper: Option<Colour>,
     /// Titles and labels.
     pub ink: Colour,
     /// Numbers at ticks, frames.
     pub soft: Colour,
     /// Lines of the grid.
     pub grid: Colour,
+    /// The opacity of the grid.
+    pub grid_opacity: f64,
     /// Layers, in turn.
     pub series: [Colour; 8],
 }
 
-/// Okabe and Ito's colours, lightened or darkened where they would be lost on the paper.
-const NAMED: [(&str, Colour, Colour); 9] = [
-    ("blue", Colour(0, 114, 178), Colour(86, 160, 224)),
-    ("orange", Colour(213, 124, 0), Colour(240, 170, 40)),
-    ("green", Colour(0, 143, 107), Colour(45, 190, 145)),
-    ("purple", Colour(180, 95, 148), Colour(216, 145, 185)),
-    ("red", Colour(200, 78, 0), Colour(240, 115, 50)),
-    ("sky", Colour(60, 160, 215), Colour(130, 205, 245)),
-    ("yellow", Colour(170, 150, 0), Colour(240, 228, 66)),
-    ("grey", Colour(110, 110, 110), Colour(165, 165, 165)),
-    ("black", Colour(20, 20, 20), Colour(235, 235, 235)),
+/// Okabe and Ito's colours, lightened or darkened where they would be lost: on white, on nearly black, and on both (contrast at least 3).
+const NAMED: [(&str, [Colour; 3]); 9] = [
+    ("blue", [Colour(0, 114, 178), Colour(86, 160, 224), Colour(20, 122, 190)]),
+    ("orange", [Colour(213, 124, 0), Colour(240, 170, 40), Colour(208, 122, 0)]),
+    ("green", [Colour(0, 143, 107), Colour(45, 190, 145), Colour(0, 143, 107)]),
+    ("purple", [Colour(180, 95, 148), Colour(216, 145, 185), Colour(184, 96, 150)]),
+    ("red", [Colour(200, 78, 0), Colour(240, 115, 50), Colour(214, 84, 8)]),
+    ("sky", [Colour(60, 160, 215), Colour(130, 205, 245), Colour(52, 150, 204)]),
+    ("yellow", [Colour(170, 150, 0), Colour(240, 228, 66), Colour(164, 144, 0)]),
+    ("grey", [Colour(110, 110, 110), Colour(165, 165, 165), Colour(128, 128, 128)]),
+    ("black", [Colour(20, 20, 20), Colour(235, 235, 235), Colour(120, 120, 120)]),
 ];
 
+/// The darkest page on which adaptive pictures stand.
+const DARK_PAGE: Colour = Colour(17, 17, 17);
+const WHITE: Colour = Colour(255, 255, 255);
+
 impl Theme {
+    fn column(self) -> usize {
+        match self {
+            Theme::Light => 0,
+            Theme::Dark => 1,
+            Theme::Adaptive => 2,
+        }
+    }
+
     /// Its colours.
     pub fn ink(self) -> Ink {
-        let pick = |k: usize| if self == Theme::Light { NAMED[k].1 } else { NAMED[k].2 };
-        let series = [0, 4, 2, 3, 1, 5, 6, 7].map(pick);
+        let series = [0, 4, 2, 3, 1, 5, 6, 7].map(|k: usize| NAMED[k].1[self.column()]);
+        let solid = |paper, ink, soft, grid| Ink { paper: Some(paper), ink, soft, grid, grid_opacity: 1.0, series };
         match self {
-            Theme::Light => Ink { paper: Colour(255, 255, 255), ink: Colour(27, 31, 36), soft: Colour(89, 99, 110), grid: Colour(226, 230, 234), series },
-            Theme::Dark => Ink { paper: Colour(20, 23, 26), ink: Colour(230, 233, 236), soft: Colour(164, 172, 180), grid: Colour(52, 58, 64), series },
+            Theme::Light => solid(WHITE, Colour(27, 31, 36), Colour(89, 99, 110), Colour(226, 230, 234)),
+            Theme::Dark => solid(Colour(20, 23, 26), Colour(230, 233, 236), Colour(164, 172, 180), Colour(52, 58, 64)),
+            Theme::Adaptive => {
+                let grey = Colour(120, 120, 120);
+                Ink { paper: None, ink: grey, soft: grey, grid: grey, grid_opacity: 0.25, series }
+            }
         }
+    }
+
+    /// The least distance in lightness, from 0 to 1, between a colour and the grounds that it may stand on.
+    pub fn distance(self, c: Colour) -> f64 {
+        let apart = |ground: Colour| (c.lightness() - ground.lightness()).abs();
+        self.ink().paper.map_or_else(|| apart(WHITE).min(apart(DARK_PAGE)), apart)
     }
 
     /// A colour that a program names, or writes as `#rrggbb`.
     pub fn named(self, name: &str) -> Option<Colour> {
-        if let Some((_, light, dark)) = NAMED.iter().find(|n| n.0 == name) {
-            return Some(if self == Theme::Light { *light } else { *dark });
+        if let Some((_, colours)) = NAMED.iter().find(|n| n.0 == name) {
+            return Some(colours[self.column()]);
         }
         let digits = name.strip_prefix('#').filter(|d| d.len() == 6 && d.is_ascii())?;
         let part = |k: usize| u8::from_str_radix(&digits[k..k + 2], 16).ok();
@@ -116,5 +142,33 @@ impl ColourMap {
         let k = (place as usize).min(last - 1);
         let colour = |c: u32| Colour((c >> 16) as u8, (c >> 8) as u8, c as u8);
         colour(self.anchors[k]).mix(colour(self.anchors[k + 1]), place - k as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Contrast of two colours as WCAG 2 defines it.
+    fn contrast(a: Colour, b: Colour) -> f64 {
+        let linear = |c: u8| {
+            let c = f64::from(c) / 255.0;
+            if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+        };
+        let luminance = |c: Colour| 0.2126 * linear(c.0) + 0.7152 * linear(c.1) + 0.0722 * linear(c.2);
+        let (a, b) = (luminance(a) + 0.05, luminance(b) + 0.05);
+        a.max(b) / a.min(b)
+    }
+
+    #[test]
+    fn adaptive_colours_can_be_read_on_white_and_on_nearly_black() {
+        let ink = Theme::Adaptive.ink();
+        for ground in [WHITE, DARK_PAGE] {
+            assert!(contrast(ink.ink, ground) > 4.0 && contrast(ink.soft, ground) > 4.0);
+            for (name, _) in NAMED {
+                let c = Theme::Adaptive.named(name).unwrap();
+                assert!(contrast(c, ground) >= 3.0, "{name} on {}: {}", ground.hex(), contrast(c, ground));
+            }
+        }
     }
 }

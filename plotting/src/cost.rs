@@ -138,7 +138,7 @@ impl Cost {
         out.push(Shape::Rect { frame: Frame { x: BYTES, y: 53.0, w: 12.0, h: 10.0 }, fill: ink.series[3], opacity: 1.0 });
         out.push(Shape::text((BYTES + 17.0, 58.0), "bytes stored", SMALL, Anchor::Start, ink.ink));
         out.push(Shape::text((SOURCE - 12.0, 58.0), "line", SMALL, Anchor::End, ink.soft));
-        out.push(Shape::stroke((16.0, 72.0), (WIDTH - 16.0, 72.0), ink.grid, 1.0));
+        out.push(Shape::grid((16.0, 72.0), (WIDTH - 16.0, 72.0), &ink));
         out
     }
 }

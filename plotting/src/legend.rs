@@ -95,9 +95,9 @@ fn sample(p: &Panel, k: usize, x: f64, y: f64) -> Vec<Shape> {
     match l.kind {
         Kind::Scatter => vec![Shape::Dots { at: vec![(x + 9.0, y)], radius: 3.5, fill: colour, opacity: 1.0 }],
         Kind::Line | Kind::Path | Kind::Stem | Kind::Across | Kind::Upright | Kind::Quiver | Kind::Contour => {
-            let dashed = l.style == "dashed";
-            let mut out = vec![Shape::Line { points: vec![(x, y), (x + 18.0, y)], colour, width: 2.0, dashed }];
-            if l.style == "markers" {
+            let dashed = l.dashed;
+            let mut out = vec![Shape::Line { points: vec![(x, y), (x + 18.0, y)], colour, width: 2.0, dashed, opacity: 1.0 }];
+            if l.markers {
                 out.push(Shape::Dots { at: vec![(x + 9.0, y)], radius: 3.0, fill: colour, opacity: 1.0 });
             }
             out

@@ -50,10 +50,15 @@ enum What {
 
 /// The picture of a plot, of a cost (its bars beside the source), or of residuals (plans between memory and work); `None` for other values.
 pub fn picture(v: &Value) -> Option<Figure> {
-    match chart::read(v).or_else(|| plans::read(v)) {
+    match chart::read(v).or_else(|| plans::read(v, &[])) {
         Some(chart) => Some(Figure::of(chart)),
         None => cost::read(v).map(|c| Figure { what: What::Cost(Box::new(c)) }),
     }
+}
+
+/// The picture of residuals, with plans between those that have names: their peak memory and extra work. `None` for other values.
+pub fn frontier(v: &Value, steps: &[(u64, u64)]) -> Option<Figure> {
+    plans::read(v, steps).map(Figure::of)
 }
 
 impl Figure {
@@ -71,15 +76,6 @@ impl Figure {
                 let of_facets = ((320.0 * columns as f64).clamp(SIZE.0, 2400.0), (240.0 * rows as f64).clamp(240.0, 2400.0));
                 c.size.unwrap_or(of_facets)
             }
-        }
-    }
-
-    /// Whether it has so many marks that a PNG is the smaller file.
-    pub fn is_dense(&self) -> bool {
-        let numbers = |c: &Chart| c.layers.iter().map(|l| l.x.len().max(l.y.len()) + l.z.data.len()).sum::<usize>();
-        match &self.what {
-            What::Chart(c) => numbers(c) + c.facets.iter().map(numbers).sum::<usize>() > 20_000,
-            What::Cost(_) => false,
         }
     }
 

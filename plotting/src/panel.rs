@@ -110,8 +110,7 @@ impl<'c> Panel<'c> {
     /// The colour of a line at a height: never so near to the paper that it is lost.
     pub fn line_height(&self, z: f64) -> Option<Colour> {
         let c = self.height(z)?;
-        let apart = (c.lightness() - self.ink.paper.lightness()).abs();
-        Some(if apart < 0.3 { c.mix(self.ink.ink, 0.35) } else { c })
+        Some(if self.theme.distance(c) < 0.3 { c.mix(self.ink.ink, 0.35) } else { c })
     }
 
     /// The colour of a height.
@@ -168,12 +167,12 @@ pub fn draw(chart: &Chart, theme: Theme, whole: Frame) -> Vec<Shape> {
     let frame = margins(&first, inner, side);
     let panel = Panel::new(chart, theme, frame);
     out.push(Shape::Group("axes", axes(&panel, whole)));
-    let (shapes, missing) = marks::all(&panel);
+    let (shapes, remarks) = marks::all(&panel);
     out.extend(shapes);
     if side > 0.0 {
         out.extend(legend::draw(&panel, Frame { x: frame.right() + 14.0, y: frame.y, w: side - 14.0, h: frame.h }));
     }
-    out.extend(remark(&panel, missing));
+    out.extend(remark(&panel, remarks));
     out
 }
 
@@ -182,7 +181,7 @@ fn margins(p: &Panel, inner: Frame, side: f64) -> Frame {
     let up = ticks_up(&Axis { ends: (inner.bottom() - 40.0, inner.y), ..p.y.clone() });
     let numbers = up.at.iter().map(|t| font::width(&t.1, SMALL)).fold(8.0, f64::max);
     let left = numbers + 8.0 + if p.chart.labels.1.is_empty() { 0.0 } else { 22.0 };
-    let top = if up.note.is_empty() && !range::any_missing(p.chart) { 4.0 } else { 18.0 };
+    let top = if up.note.is_empty() && !range::any_missing(p.chart) && !p.chart.layers.iter().any(marks::crowded) { 4.0 } else { 18.0 };
     let w = (inner.w - left - side - 6.0).max(30.0);
     let names = if upright(p, w) { p.categories.iter().map(|c| font::width(&font::cut(c, SMALL, UPRIGHT), SMALL)).fold(0.0, f64::max) + 4.0 } else { 16.0 };
     let note = !ticks_across(&p.x, SMALL).note.is_empty();
@@ -204,7 +203,7 @@ fn axes(p: &Panel, whole: Frame) -> Vec<Shape> {
     for (v, text) in &up.at {
         let Some(y) = p.y.at(*v).filter(|y| *y >= f.y - 0.5 && *y <= f.bottom() + 0.5) else { continue };
         if grid {
-            out.push(Shape::stroke((f.x, y), (f.right(), y), ink.grid, 1.0));
+            out.push(Shape::grid((f.x, y), (f.right(), y), &ink));
         }
         out.push(Shape::text((f.x - 6.0, y), text.clone(), SMALL, Anchor::End, ink.soft));
     }
@@ -233,7 +232,7 @@ fn numbers(p: &Panel, grid: bool, out: &mut Vec<Shape>) {
     for (v, text) in &t.at {
         let Some(x) = p.x.at(*v).filter(|x| *x >= f.x - 0.5 && *x <= f.right() + 0.5) else { continue };
         if grid {
-            out.push(Shape::stroke((x, f.y), (x, f.bottom()), ink.grid, 1.0));
+            out.push(Shape::grid((x, f.y), (x, f.bottom()), &ink));
         }
         out.push(Shape::text((x, f.bottom() + 13.0), text.clone(), SMALL, Anchor::Middle, ink.soft));
     }
@@ -257,15 +256,13 @@ fn names(p: &Panel, out: &mut Vec<Shape>) {
     }
 }
 
-/// What is not to be seen, in words.
-fn remark(p: &Panel, missing: usize) -> Vec<Shape> {
+/// What the marks do not show by themselves, in words.
+fn remark(p: &Panel, remarks: marks::Remarks) -> Vec<Shape> {
     let f = p.frame;
     let empty = p.chart.layers.iter().all(|l| l.x.is_empty() && l.y.is_empty() && l.z.data.is_empty());
-    let n = match missing {
-        0 if empty => return vec![Shape::text((f.x + f.w / 2.0, f.y + f.h / 2.0), "no data", LABEL, Anchor::Middle, p.ink.soft)],
-        0 => return Vec::new(),
-        1 => "1 value is".to_owned(),
-        n => format!("{n} values are"),
-    };
-    vec![Shape::text((f.right(), f.y - 9.0), format!("{n} not drawn"), SMALL, Anchor::End, p.ink.soft)]
+    match remarks.words() {
+        Some(words) => vec![Shape::text((f.right(), f.y - 9.0), words, SMALL, Anchor::End, p.ink.soft)],
+        None if empty => vec![Shape::text((f.x + f.w / 2.0, f.y + f.h / 2.0), "no data", LABEL, Anchor::Middle, p.ink.soft)],
+        None => Vec::new(),
+    }
 }

@@ -1,36 +1,60 @@
 //! Residuals as a picture: where plans stand between memory and work.
 
 use crate::chart::{Chart, Kind, Layer};
-use adl_interp::ir::road::table::{self, field, number};
-use adl_interp::value::{Value, array, show};
+use adl_interp::ir::road::table::{self, number};
+use adl_interp::value::Value;
 
-/// The chart of a value of type `Residuals`.
-pub fn read(v: &Value) -> Option<Chart> {
+/// The plan of the residuals, and another one.
+const NOW: f64 = 13.0;
+const OTHER: f64 = 9.0;
+/// Pixels across and down.
+const SIZE: (f64, f64) = (640.0, 320.0);
+
+/// Plans at one point: work, as a multiple of what storing everything takes, peak memory, and their names.
+struct Point {
+    at: (f64, f64),
+    names: Vec<String>,
+    now: bool,
+}
+
+/// The chart of a value of type `Residuals`. `steps`: peak memory and extra work of plans between those that have names.
+pub fn read(v: &Value, steps: &[(u64, u64)]) -> Option<Chart> {
     let r = table::inside(v)?;
     let work = number(r, "work").max(1) as f64;
-    let point = |name: String, v: &Value, width: f64| Layer {
-        kind: Kind::Scatter,
-        name,
-        width,
-        x: vec![100.0 * number(v, "again") as f64 / work],
-        y: vec![(number(v, "peak") as f64).max(1.0)],
-        ..Layer::default()
-    };
-    let plan = field(r, "plan").map_or(String::new(), show::show);
-    let mut layers = vec![Layer { colour: "black".to_owned(), ..point(format!("now: {plan}"), r, 15.0) }];
-    if let Some(Value::Array(a)) = field(r, "frontier") {
-        for k in 0..a.len() {
-            let row = array::elem(a, k);
-            layers.push(point(field(&row, "plan").map_or(String::new(), show::plain), &row, 9.0));
+    let place = |again: u64, peak: u64| (1.0 + again as f64 / work, (peak as f64).max(1.0));
+    let mut points: Vec<Point> = Vec::new();
+    let plan = table::plan(r).to_string();
+    let others = table::rows(r, "frontier").into_iter().map(|row| (table::text(&row, "plan"), row));
+    for (k, (name, row)) in [(plan, r.clone())].into_iter().chain(others).enumerate() {
+        let at = place(number(&row, "again"), number(&row, "peak"));
+        match points.iter_mut().find(|p| p.at == at) {
+            Some(p) if p.names.contains(&name) => {}
+            Some(p) => p.names.push(name),
+            None => points.push(Point { at, names: vec![name], now: k == 0 }),
         }
     }
+    let mut layers = Vec::new();
+    if steps.len() > 1 {
+        let between: Vec<(f64, f64)> = steps.iter().map(|(peak, again)| place(*again, *peak)).collect();
+        layers.push(Layer { kind: Kind::Line, name: "budgets".to_owned(), colour: "grey".to_owned(), x: between.iter().map(|p| p.0).collect(), y: between.iter().map(|p| p.1).collect(), ..Layer::default() });
+    }
+    layers.extend(points.into_iter().map(Point::layer));
     Some(Chart {
         layers,
         columns: 1,
         legend: true,
-        log: (false, true),
-        title: format!("plans for {}", field(r, "function").map_or(String::new(), show::plain)),
-        labels: ("extra work / %".to_owned(), "peak memory / bytes".to_owned()),
+        size: Some(SIZE),
+        log: (true, true),
+        title: format!("plans for {}", table::text(r, "function")),
+        labels: ("work, as a multiple of storing everything".to_owned(), "peak memory / bytes".to_owned()),
         ..Chart::default()
     })
+}
+
+impl Point {
+    fn layer(self) -> Layer {
+        let names = self.names.join(", ");
+        let (width, name) = if self.now { (NOW, format!("now: {names}")) } else { (OTHER, names) };
+        Layer { kind: Kind::Scatter, name, width, x: vec![self.at.0], y: vec![self.at.1], ..Layer::default() }
+    }
 }

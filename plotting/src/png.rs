@@ -13,12 +13,33 @@ const MOST: f64 = 60e6;
 
 /// The bytes of a PNG file, `scale` times as large as the scene.
 pub fn write(scene: &Scene, scale: f64) -> Vec<u8> {
-    let (w, h, pixels) = pixels(scene, scale);
-    encode(w, h, png::ColorType::Rgb, &pixels)
+    if scene.paper.is_some() {
+        let (w, h, pixels) = pixels(scene, scale);
+        return encode(w, h, png::ColorType::Rgb, &pixels);
+    }
+    let (w, h, on_white) = on(scene, Colour(255, 255, 255), scale);
+    let (_, _, on_black) = on(scene, Colour(0, 0, 0), scale);
+    encode(w, h, png::ColorType::Rgba, &transparent(&on_white, &on_black))
 }
 
-/// Width, height, and red, green and blue of each pixel.
+/// Red, green, blue and opacity of each pixel, from the same picture on white and on black.
+fn transparent(on_white: &[u8], on_black: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(on_white.len() / 3 * 4);
+    for (w, b) in on_white.chunks_exact(3).zip(on_black.chunks_exact(3)) {
+        // On white a colour c of opacity a is 255 (1 - a) + a c, on black a c.
+        let opacity = (0..3).map(|k| 255 - i32::from(w[k]) + i32::from(b[k])).max().unwrap_or(0).clamp(0, 255);
+        let part = |k: usize| (i32::from(b[k]) * 255 + opacity / 2).checked_div(opacity).unwrap_or(0).clamp(0, 255) as u8;
+        out.extend([part(0), part(1), part(2), opacity as u8]);
+    }
+    out
+}
+
+/// Width, height, and red, green and blue of each pixel; on white where the scene has no paper.
 pub fn pixels(scene: &Scene, scale: f64) -> (usize, usize, Vec<u8>) {
+    on(scene, scene.paper.unwrap_or(Colour(255, 255, 255)), scale)
+}
+
+fn on(scene: &Scene, paper: Colour, scale: f64) -> (usize, usize, Vec<u8>) {
     static FONT: OnceLock<bool> = OnceLock::new();
     FONT.get_or_init(|| register_font("sans-serif", FontStyle::Normal, font::BYTES).is_ok());
     let scale = if scale.is_finite() { scale.clamp(0.1, 8.0) } else { 1.0 };
@@ -27,7 +48,7 @@ pub fn pixels(scene: &Scene, scale: f64) -> (usize, usize, Vec<u8>) {
     let (w, h) = (size(scene.width), size(scene.height));
     let fine = (1..=3usize).rev().find(|k| (w * h * k * k) as f64 <= MOST).unwrap_or(1);
     let (ww, hh) = (w * fine, h * fine);
-    let mut buffer: Vec<u8> = [scene.paper.0, scene.paper.1, scene.paper.2].repeat(ww * hh);
+    let mut buffer: Vec<u8> = [paper.0, paper.1, paper.2].repeat(ww * hh);
     {
         let mut canvas = Canvas { to: BitMapBackend::with_buffer(&mut buffer, (ww as u32, hh as u32)), scale: scale * fine as f64 };
         canvas.shapes(&scene.shapes);
@@ -38,6 +59,13 @@ pub fn pixels(scene: &Scene, scale: f64) -> (usize, usize, Vec<u8>) {
 /// The cells of a grid as an image of one pixel each.
 pub fn of_cells(columns: usize, rows: usize, colours: &[Option<Colour>]) -> Vec<u8> {
     let pixels: Vec<u8> = colours.iter().take(columns * rows).flat_map(|c| c.map_or([0; 4], |c| [c.0, c.1, c.2, 255])).collect();
+    encode(columns, rows, png::ColorType::Rgba, &pixels)
+}
+
+/// Cells of one colour and of many opacities as an image of one pixel each.
+pub fn of_density(columns: usize, fill: Colour, opacity: &[u8]) -> Vec<u8> {
+    let rows = opacity.len() / columns.max(1);
+    let pixels: Vec<u8> = opacity.iter().take(columns * rows).flat_map(|a| [fill.0, fill.1, fill.2, *a]).collect();
     encode(columns, rows, png::ColorType::Rgba, &pixels)
 }
 
@@ -90,13 +118,18 @@ impl Canvas<'_> {
         for s in all {
             match s {
                 Shape::Group(_, inner) => self.shapes(inner),
-                Shape::Line { points, colour, width, dashed: false } => self.line(points, *colour, *width),
-                Shape::Line { points, colour, width, dashed: true } => dashes(points, 4.0 * width, 2.5 * width).iter().for_each(|d| self.line(d, *colour, *width)),
+                Shape::Line { points, colour, width, dashed: false, opacity } => self.line(points, *colour, *width, *opacity),
+                Shape::Line { points, colour, width, dashed: true, opacity } => {
+                    dashes(points, 4.0 * width, 2.5 * width).iter().for_each(|d| self.line(d, *colour, *width, *opacity));
+                }
                 Shape::Polygon { points, fill, opacity } => self.polygon(points, *fill, *opacity),
                 Shape::Rect { frame, fill, opacity } => self.rect(*frame, *fill, *opacity),
                 Shape::Dots { at, radius, fill, opacity } => at.iter().for_each(|p| self.dot(*p, *radius, *fill, *opacity)),
                 Shape::Text(l) => self.text(l),
-                Shape::Cells { frame, columns, colours } => self.cells(*frame, *columns, colours),
+                Shape::Cells { frame, columns, colours } => self.cells(*frame, *columns, |k| colours.get(k).copied().flatten().map(|c| (c, 1.0)), colours.len()),
+                Shape::Density { frame, columns, fill, opacity } => {
+                    self.cells(*frame, *columns, |k| Some((*fill, f64::from(*opacity.get(k)?) / 256.0)), opacity.len());
+                }
             }
         }
     }
@@ -120,7 +153,7 @@ impl Canvas<'_> {
     }
 
     /// Each piece a rectangle, each joint a circle: plotters' own thick lines have spikes at sharp corners.
-    fn line(&mut self, points: &[Point], colour: Colour, width: f64) {
+    fn line(&mut self, points: &[Point], colour: Colour, width: f64, opacity: f64) {
         let half = 0.5 * width;
         for pair in points.windows(2) {
             let ((ax, ay), (bx, by)) = (pair[0], pair[1]);
@@ -129,9 +162,10 @@ impl Canvas<'_> {
                 continue;
             }
             let (nx, ny) = ((by - ay) / length * half, (ax - bx) / length * half);
-            self.polygon(&[(ax + nx, ay + ny), (bx + nx, by + ny), (bx - nx, by - ny), (ax - nx, ay - ny)], colour, 1.0);
+            self.polygon(&[(ax + nx, ay + ny), (bx + nx, by + ny), (bx - nx, by - ny), (ax - nx, ay - ny)], colour, opacity);
         }
-        if width > 1.0 && points.len() > 2 {
+        // Joints of a line that lets its ground through would be darker than its pieces.
+        if width > 1.0 && points.len() > 2 && opacity == 1.0 {
             for p in &points[1..points.len() - 1] {
                 self.dot(*p, half, colour, 1.0);
             }
@@ -151,14 +185,16 @@ impl Canvas<'_> {
         let _ = self.to.draw_text(&l.text, &style, at);
     }
 
-    fn cells(&mut self, frame: Frame, columns: usize, colours: &[Option<Colour>]) {
-        let rows = colours.len() / columns.max(1);
+    /// Cells of a grid; `cell` gives the colour and opacity of each.
+    fn cells(&mut self, frame: Frame, columns: usize, cell: impl Fn(usize) -> Option<(Colour, f64)>, count: usize) {
+        let rows = count / columns.max(1);
         let (w, h) = (frame.w / columns.max(1) as f64, frame.h / rows.max(1) as f64);
-        for (k, c) in colours.iter().enumerate() {
-            let Some(c) = c else { continue };
+        for k in 0..count {
+            let Some((c, opacity)) = cell(k).filter(|c| c.1 > 0.0) else { continue };
             let (x, y) = (frame.x + (k % columns) as f64 * w, frame.y + (k / columns) as f64 * h);
-            // Neighbours share their edge's pixels: the paper does not shine through.
-            let _ = self.to.draw_rect(self.px((x, y)), self.px((x + w, y + h)), &rgb(*c), true);
+            let (a, b) = (self.px((x, y)), self.px((x + w, y + h)));
+            // The last row and column belong to opaque rectangles only: such neighbours share an edge, so that the ground does not shine through.
+            let _ = self.to.draw_rect(a, b, &rgb(c).mix(opacity), true);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a picture is made of, in pixels from the upper left corner. Every back end draws these shapes and nothing else.
 
-use crate::colour::Colour;
+use crate::colour::{Colour, Ink};
 
 /// A place.
 pub type Point = (f64, f64);
@@ -66,13 +66,15 @@ pub struct Label {
 #[allow(missing_docs)]
 pub enum Shape {
     /// A line through points.
-    Line { points: Vec<Point>, colour: Colour, width: f64, dashed: bool },
+    Line { points: Vec<Point>, colour: Colour, width: f64, dashed: bool, opacity: f64 },
     /// A filled polygon.
     Polygon { points: Vec<Point>, fill: Colour, opacity: f64 },
     /// A filled rectangle.
     Rect { frame: Frame, fill: Colour, opacity: f64 },
     /// Filled circles.
     Dots { at: Vec<Point>, radius: f64, fill: Colour, opacity: f64 },
+    /// How densely points lie: the opacity of each cell of a grid, row by row from the top.
+    Density { frame: Frame, columns: usize, fill: Colour, opacity: Vec<u8> },
     /// Words.
     Text(Label),
     /// Cells of a grid, row by row from the top; `None` shows the paper.
@@ -88,8 +90,8 @@ pub struct Scene {
     pub width: f64,
     /// Pixels down.
     pub height: f64,
-    /// Behind everything.
-    pub paper: Colour,
+    /// Behind everything; without it the ground of the page is seen.
+    pub paper: Option<Colour>,
     /// What it shows, in words, for those who cannot see it.
     pub title: String,
     /// From the back to the front.
@@ -102,8 +104,21 @@ impl Shape {
         Shape::Text(Label { at, text: text.into(), size, anchor, upwards: false, colour })
     }
 
+    /// A circle that is not filled.
+    pub fn ring(at: Point, radius: f64, colour: Colour, width: f64) -> Shape {
+        const SIDES: usize = 24;
+        let angle = |k: usize| k as f64 / SIDES as f64 * std::f64::consts::TAU;
+        let points = (0..=SIDES).map(|k| (at.0 + radius * angle(k).cos(), at.1 + radius * angle(k).sin())).collect();
+        Shape::Line { points, colour, width, dashed: false, opacity: 1.0 }
+    }
+
+    /// A line of the grid.
+    pub fn grid(from: Point, to: Point, ink: &Ink) -> Shape {
+        Shape::Line { points: vec![from, to], colour: ink.grid, width: 1.0, dashed: false, opacity: ink.grid_opacity }
+    }
+
     /// A straight line.
     pub fn stroke(from: Point, to: Point, colour: Colour, width: f64) -> Shape {
-        Shape::Line { points: vec![from, to], colour, width, dashed: false }
+        Shape::Line { points: vec![from, to], colour, width, dashed: false, opacity: 1.0 }
     }
 }

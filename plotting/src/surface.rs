@@ -79,12 +79,12 @@ fn surface(p: &Panel, l: &Layer, view: &View) -> Vec<Shape> {
         }
     }
     pieces.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let edge = |c: Colour| c.mix(p.ink.paper, 0.25);
+    let edge = |c: Colour| c.mix(p.ink.paper.unwrap_or(p.ink.grid), 0.25);
     pieces
         .into_iter()
         .flat_map(|(_, points, colour)| {
             let outline = points.iter().copied().chain(points.first().copied()).collect();
-            [Shape::Polygon { points, fill: colour, opacity: 1.0 }, Shape::Line { points: outline, colour: edge(colour), width: 0.6, dashed: false }]
+            [Shape::Polygon { points, fill: colour, opacity: 1.0 }, Shape::Line { points: outline, colour: edge(colour), width: 0.6, dashed: false, opacity: 1.0 }]
         })
         .collect()
 }
@@ -118,24 +118,25 @@ fn axes(p: &Panel, layers: &[&Layer], view: &View) -> Vec<Shape> {
     let [ax, ay, az] = spans(p, layers);
     let ink = p.ink;
     let mut out = Vec::new();
-    let mut line = |a: (f64, f64, f64), b: (f64, f64, f64), colour| out.push(Shape::stroke(view.at(a.0, a.1, a.2).0, view.at(b.0, b.1, b.2).0, colour, 1.0));
+    let mut line = |a: (f64, f64, f64), b: (f64, f64, f64)| out.push(Shape::grid(view.at(a.0, a.1, a.2).0, view.at(b.0, b.1, b.2).0, &ink));
     for (v, _) in &ax.ticks(4).at {
         let t = ax.at(*v).unwrap_or(0.0);
-        line((t, 0.0, 0.0), (t, 1.0, 0.0), ink.grid);
-        line((t, 1.0, 0.0), (t, 1.0, 1.0), ink.grid);
+        line((t, 0.0, 0.0), (t, 1.0, 0.0));
+        line((t, 1.0, 0.0), (t, 1.0, 1.0));
     }
     for (v, _) in &ay.ticks(4).at {
         let t = ay.at(*v).unwrap_or(0.0);
-        line((0.0, t, 0.0), (1.0, t, 0.0), ink.grid);
-        line((0.0, t, 0.0), (0.0, t, 1.0), ink.grid);
+        line((0.0, t, 0.0), (1.0, t, 0.0));
+        line((0.0, t, 0.0), (0.0, t, 1.0));
     }
     for (v, _) in &az.ticks(4).at {
         let t = az.at(*v).unwrap_or(0.0);
-        line((0.0, 1.0, t), (1.0, 1.0, t), ink.grid);
-        line((0.0, 0.0, t), (0.0, 1.0, t), ink.grid);
+        line((0.0, 1.0, t), (1.0, 1.0, t));
+        line((0.0, 0.0, t), (0.0, 1.0, t));
     }
-    for (a, b) in [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((1.0, 0.0, 0.0), (1.0, 1.0, 0.0)), ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))] {
-        line(a, b, ink.soft);
+    let edges: [((f64, f64, f64), (f64, f64, f64)); 3] = [((0.0, 0.0, 0.0), (1.0, 0.0, 0.0)), ((1.0, 0.0, 0.0), (1.0, 1.0, 0.0)), ((0.0, 0.0, 0.0), (0.0, 0.0, 1.0))];
+    for (a, b) in edges {
+        out.push(Shape::stroke(view.at(a.0, a.1, a.2).0, view.at(b.0, b.1, b.2).0, ink.soft, 1.0));
     }
     out
 }

@@ -17,7 +17,9 @@ pub fn write(scene: &Scene) -> String {
     if !scene.title.is_empty() {
         let _ = writeln!(out, "<title>{}</title>", escape(&scene.title));
     }
-    let _ = writeln!(out, "<rect width=\"{w}\" height=\"{h}\" fill=\"{}\"/>", scene.paper.hex());
+    if let Some(paper) = scene.paper {
+        let _ = writeln!(out, "<rect width=\"{w}\" height=\"{h}\" fill=\"{}\"/>", paper.hex());
+    }
     shapes(&scene.shapes, &mut out);
     out + "</svg>\n"
 }
@@ -37,15 +39,16 @@ fn shapes(all: &[Shape], out: &mut String) {
 
 fn one(s: &Shape, out: &mut String) {
     let _ = match s {
-        Shape::Line { points, colour, width, dashed } => {
+        Shape::Line { points, colour, width, dashed, opacity } => {
             let dash = if *dashed { format!(" stroke-dasharray=\"{} {}\"", num(4.0 * width), num(2.5 * width)) } else { String::new() };
-            writeln!(out, "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash}/>", path(points), colour.hex(), num(*width))
+            writeln!(out, "<path d=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" stroke-linejoin=\"round\"{dash}{}/>", path(points), colour.hex(), num(*width), faint_stroke(*opacity))
         }
         Shape::Polygon { points, fill, opacity } => writeln!(out, "<path d=\"{}Z\" fill=\"{}\"{}/>", path(points), fill.hex(), faint(*opacity)),
         Shape::Rect { frame, fill, opacity } => writeln!(out, "<rect {} fill=\"{}\"{}/>", place(*frame), fill.hex(), faint(*opacity)),
         Shape::Dots { at, radius, fill, opacity } => dots(at, *radius, *fill, *opacity, out),
         Shape::Text(l) => text(l, out),
         Shape::Cells { frame, columns, colours } => cells(*frame, *columns, colours, out),
+        Shape::Density { frame, columns, fill, opacity } => image(*frame, &png::of_density(*columns, *fill, opacity), out),
         Shape::Group(..) => Ok(()),
     };
 }
@@ -58,10 +61,14 @@ fn faint(opacity: f64) -> String {
     if opacity < 1.0 { format!(" fill-opacity=\"{}\"", num(opacity)) } else { String::new() }
 }
 
+fn faint_stroke(opacity: f64) -> String {
+    if opacity < 1.0 { format!(" stroke-opacity=\"{}\"", num(opacity)) } else { String::new() }
+}
+
 /// Points are lines without length and with round ends: one element for all of them.
 fn dots(at: &[Point], radius: f64, fill: Colour, opacity: f64, out: &mut String) -> std::fmt::Result {
     let d: String = at.iter().map(|p| format!("M{} {}h0", num(p.0), num(p.1))).collect();
-    let faint = if opacity < 1.0 { format!(" stroke-opacity=\"{}\"", num(opacity)) } else { String::new() };
+    let faint = faint_stroke(opacity);
     writeln!(out, "<path d=\"{d}\" stroke=\"{}\" stroke-width=\"{}\" stroke-linecap=\"round\"{faint}/>", fill.hex(), num(2.0 * radius))
 }
 
@@ -89,14 +96,19 @@ fn text(l: &Label, out: &mut String) -> std::fmt::Result {
     writeln!(out, "<text x=\"{}\" y=\"{}\" font-size=\"{}\" fill=\"{}\"{anchor}{turn}>{}</text>", num(at.0), num(at.1), num(l.size), l.colour.hex(), escape(&l.text))
 }
 
+/// A PNG file in a frame.
+fn image(frame: Frame, png: &[u8], out: &mut String) -> std::fmt::Result {
+    let (place, data) = (place(frame), base64(png));
+    writeln!(out, "<image {place} preserveAspectRatio=\"none\" image-rendering=\"pixelated\" href=\"data:image/png;base64,{data}\"/>")
+}
+
 fn cells(frame: Frame, columns: usize, colours: &[Option<Colour>], out: &mut String) -> std::fmt::Result {
     if columns == 0 || colours.is_empty() {
         return Ok(());
     }
     let rows = colours.len() / columns;
     if colours.len() > RECTS {
-        let data = base64(&png::of_cells(columns, rows, colours));
-        return writeln!(out, "<image {} preserveAspectRatio=\"none\" image-rendering=\"pixelated\" href=\"data:image/png;base64,{data}\"/>", place(frame));
+        return image(frame, &png::of_cells(columns, rows, colours), out);
     }
     out.push_str("<g shape-rendering=\"crispEdges\">\n");
     let (w, h) = (frame.w / columns as f64, frame.h / rows.max(1) as f64);

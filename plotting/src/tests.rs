@@ -62,8 +62,8 @@ impl Random {
         let words = (0..self.below(12)).map(|_| self.word()).collect();
         let (rows, columns) = (self.below(6), self.below(6));
         let data = (0..rows * columns).map(|_| self.number()).collect();
-        let style = ["", "dashed", "markers"][self.below(3)].to_owned();
-        Layer { kind, name: self.word(), colour: String::new(), style, width: self.below(3) as f64, x, y, u, v, words, z: Grid { rows, columns, data } }
+        let (dashed, markers) = (self.below(2) == 1, self.below(2) == 1);
+        Layer { kind, name: self.word(), colour: String::new(), dashed, markers, width: self.below(3) as f64, x, y, u, v, words, z: Grid { rows, columns, data } }
     }
 
     fn chart(&mut self, kind: Kind) -> Chart {

@@ -54,7 +54,7 @@ impl Mark<'_> {
         let f = self.panel.frame;
         let line = |a: Option<Point>, b: Option<Point>, width: f64| -> Vec<Shape> {
             let (Some(a), Some(b)) = (a, b) else { return Vec::new() };
-            clip::line(&[a, b], f).into_iter().map(|points| Shape::Line { points, colour: self.colour, width, dashed: false }).collect()
+            clip::line(&[a, b], f).into_iter().map(|points| Shape::Line { points, colour: self.colour, width, dashed: false, opacity: 1.0 }).collect()
         };
         let mut out = Vec::new();
         if let (Some(a), Some(b), false) = (place(-HALF, q3), place(HALF, q1), self.panel.coarse) {

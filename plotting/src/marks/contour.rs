@@ -23,7 +23,7 @@ impl Mark<'_> {
                 let Some(points) = points else { continue };
                 let colour = if l.colour.is_empty() { self.panel.line_height(level).unwrap_or(self.colour) } else { self.colour };
                 let width = self.width(1.5);
-                out.extend(clip::line(&clip::thin(points), self.panel.frame).into_iter().map(|points| Shape::Line { points, colour, width, dashed: l.style == "dashed" }));
+                out.extend(clip::line(&clip::thin(points), self.panel.frame).into_iter().map(|points| Shape::Line { points, colour, width, dashed: l.dashed, opacity: 1.0 }));
             }
         }
         out

@@ -2,10 +2,14 @@
 
 use super::{Mark, opacity};
 use crate::clip;
-use crate::scene::{Anchor, Point, Shape};
+use crate::scene::{Anchor, Frame, Point, Shape};
 
-/// Points beyond which those that lie on others are left out.
-const POINTS: usize = 8000;
+/// Points beyond which a scatter shows their density, and markers that lie on others are left out.
+pub(super) const POINTS: usize = 8000;
+/// The side of a cell of a density, in pixels.
+const CELL: f64 = 2.0;
+/// The opacity of a cell with almost no points.
+const FAINTEST: f64 = 0.2;
 /// The side of the head of an arrow, in pixels.
 const HEAD: f64 = 5.0;
 
@@ -18,7 +22,7 @@ impl Mark<'_> {
         // A point without neighbours would not be seen.
         let alone = runs.iter().filter(|r| r.len() == 1).map(|r| r[0]);
         let mut dots: Vec<Point> = alone.filter(|p| frame.holds(*p)).collect();
-        if self.layer.style == "markers" {
+        if self.layer.markers {
             dots = runs.iter().flatten().copied().filter(|p| frame.holds(*p)).collect();
         }
         if !dots.is_empty() {
@@ -32,7 +36,7 @@ impl Mark<'_> {
         for run in runs {
             let run = clip::thin(run.clone());
             for points in clip::line(&run, self.panel.frame) {
-                out.push(Shape::Line { points, colour: self.colour, width: self.width(width), dashed: self.layer.style == "dashed" });
+                out.push(Shape::Line { points, colour: self.colour, width: self.width(width), dashed: self.layer.dashed, opacity: 1.0 });
             }
         }
         out
@@ -42,6 +46,10 @@ impl Mark<'_> {
         let ys = &self.layer.y;
         let runs = self.runs(ys);
         let points: Vec<Point> = runs.into_iter().flatten().filter(|p| self.panel.frame.holds(*p)).collect();
+        if points.len() > POINTS && !self.panel.coarse {
+            self.dense += points.len();
+            return vec![self.density(&points)];
+        }
         // Many points are small and let those behind them through.
         let (radius, opacity) = match points.len() {
             n if n > 2000 => (1.5, 0.6),
@@ -50,6 +58,24 @@ impl Mark<'_> {
         };
         let radius = if self.layer.width > 0.0 { self.layer.width / 2.0 } else { radius };
         vec![Shape::Dots { at: clip::distinct(points, POINTS), radius, fill: self.colour, opacity }]
+    }
+
+    /// More points than can be told apart, as how many lie in each cell of a grid: opacity grows with the logarithm of their number.
+    fn density(&self, points: &[Point]) -> Shape {
+        let frame = self.panel.frame;
+        let along = |length: f64| (length / CELL).ceil().max(1.0) as usize;
+        let (columns, rows) = (along(frame.w), along(frame.h));
+        let mut counts = vec![0u32; columns * rows];
+        for p in points {
+            let cell = |at: f64, from: f64, cells: usize| (((at - from) / CELL).max(0.0) as usize).min(cells - 1);
+            let k = cell(p.1, frame.y, rows) * columns + cell(p.0, frame.x, columns);
+            counts[k] = counts[k].saturating_add(1);
+        }
+        let most = f64::from(counts.iter().copied().max().unwrap_or(1).max(1)).ln_1p();
+        let shade = |n: u32| if n == 0 { 0.0 } else { FAINTEST + (1.0 - FAINTEST) * f64::from(n).ln_1p() / most };
+        let opacity = counts.into_iter().map(|n| (255.0 * shade(n)).round() as u8).collect();
+        let frame = Frame { w: columns as f64 * CELL, h: rows as f64 * CELL, ..frame };
+        Shape::Density { frame, columns, fill: self.colour, opacity }
     }
 
     pub(super) fn area(&mut self) -> Vec<Shape> {
@@ -96,8 +122,7 @@ impl Mark<'_> {
             out.push(Shape::Dots { at: points.clone(), radius: 2.2, fill: self.colour, opacity: 1.0 });
         }
         if let (Some(a), Some(b)) = (points.first(), points.last()) {
-            out.push(Shape::Dots { at: vec![*a], radius: 5.0, fill: self.colour, opacity: 1.0 });
-            out.push(Shape::Dots { at: vec![*a], radius: 3.0, fill: self.panel.ink.paper, opacity: 1.0 });
+            out.push(Shape::ring(*a, 6.0, self.colour, 2.0));
             out.push(Shape::Dots { at: vec![*b], radius: 5.0, fill: self.colour, opacity: 1.0 });
         }
         out
@@ -113,7 +138,7 @@ impl Mark<'_> {
         let width = self.width(if points.len() > 100 { 1.0 } else { 2.0 });
         for p in &points {
             for line in clip::line(&[(p.0, ground), *p], frame) {
-                out.push(Shape::Line { points: line, colour: self.colour, width, dashed: false });
+                out.push(Shape::Line { points: line, colour: self.colour, width, dashed: false, opacity: 1.0 });
             }
         }
         let heads: Vec<Point> = points.into_iter().filter(|p| frame.holds(*p)).collect();
@@ -138,7 +163,7 @@ impl Mark<'_> {
         for v in values {
             match line(self, *v).filter(|_| v.is_finite()) {
                 Some(points) if points.iter().all(|p| self.panel.frame.holds(*p)) => {
-                    out.push(Shape::Line { points, colour: self.colour, width: self.width(1.5), dashed: self.layer.style == "dashed" });
+                    out.push(Shape::Line { points, colour: self.colour, width: self.width(1.5), dashed: self.layer.dashed, opacity: 1.0 });
                 }
                 Some(_) => {}
                 None => self.missing += 1,
@@ -207,7 +232,7 @@ impl Mark<'_> {
         let length = dx.hypot(dy);
         let mut out: Vec<Shape> = clip::line(&[from, tip], self.panel.frame)
             .into_iter()
-            .map(|points| Shape::Line { points, colour: self.colour, width: self.width(1.2), dashed: false })
+            .map(|points| Shape::Line { points, colour: self.colour, width: self.width(1.2), dashed: false, opacity: 1.0 })
             .collect();
         if length > 3.0 && self.panel.frame.holds(tip) {
             let head = HEAD.min(0.5 * length);

@@ -23,18 +23,58 @@ pub struct Mark<'p> {
     pub colour: Colour,
     /// Values that have no place in the picture.
     pub missing: usize,
+    /// Points that are drawn as a density.
+    pub dense: usize,
 }
 
-/// The shapes of all layers, and how many values could not be drawn.
-pub fn all(panel: &Panel) -> (Vec<Shape>, usize) {
-    let (mut out, mut missing) = (Vec::new(), 0);
+/// What a picture has to say of its marks.
+#[derive(Clone, Copy, Default)]
+pub struct Remarks {
+    /// Values that could not be drawn.
+    pub missing: usize,
+    /// Points that are drawn as a density.
+    pub dense: usize,
+}
+
+impl Remarks {
+    /// In words, if there is something to say.
+    pub fn words(self) -> Option<String> {
+        let missing = match self.missing {
+            0 => None,
+            1 => Some("1 value is not drawn".to_owned()),
+            n => Some(format!("{} values are not drawn", grouped(n))),
+        };
+        let dense = (self.dense > 0).then(|| format!("density of {} points", grouped(self.dense)));
+        match (missing, dense) {
+            (Some(m), Some(d)) => Some(format!("{d}; {m}")),
+            (m, d) => m.or(d),
+        }
+    }
+}
+
+/// `1,000,000`.
+fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect();
+    groups.join(",")
+}
+
+/// Whether a layer has so many points that it is drawn as a density.
+pub fn crowded(layer: &Layer) -> bool {
+    layer.kind == Kind::Scatter && layer.x.len().min(layer.y.len()) > lines::POINTS
+}
+
+/// The shapes of all layers.
+pub fn all(panel: &Panel) -> (Vec<Shape>, Remarks) {
+    let (mut out, mut remarks) = (Vec::new(), Remarks::default());
     for (index, layer) in panel.chart.layers.iter().enumerate() {
-        let mut m = Mark { panel, layer, index, colour: panel.colour(index), missing: 0 };
+        let mut m = Mark { panel, layer, index, colour: panel.colour(index), missing: 0, dense: 0 };
         let (class, shapes) = m.shapes();
-        missing += m.missing;
+        remarks.missing += m.missing;
+        remarks.dense += m.dense;
         out.push(Shape::Group(class, shapes));
     }
-    (out, missing)
+    (out, remarks)
 }
 
 /// How much of what lies behind them shapes of a kind hide.

@@ -67,6 +67,8 @@ impl Canvas {
                 Shape::Dots { at, fill, .. } => at.iter().for_each(|p| self.dot(*p, *fill)),
                 Shape::Text(l) => self.letters(l.at, &l.text, l.anchor, l.colour),
                 Shape::Cells { frame, columns, colours } => self.shades(*frame, *columns, colours),
+                // Where a dot is large, points are drawn one by one (`Panel::coarse`).
+                Shape::Density { .. } => {}
             }
         }
     }

@@ -100,16 +100,14 @@ fn one(chart: &Chart, columns: usize, rows: usize, colour: bool) -> Vec<String> 
     let mut panel = Panel::new(chart, Theme::Dark, dots(wide, high));
     panel.coarse = true;
     let mut canvas = Canvas::new(wide, high);
-    let (shapes, missing) = marks::all(&panel);
+    let (shapes, remarks) = marks::all(&panel);
     canvas.draw(&shapes);
     out.extend(heading(chart, &up, left, columns));
     out.extend(body(&panel, &canvas, &up, left, colour));
     out.extend(below(&panel, left, wide));
     out.extend(names);
     out.extend(heights(&panel, &canvas, colour));
-    if missing > 0 {
-        out.push(format!("{missing} value{} not drawn", if missing == 1 { " is" } else { "s are" }));
-    }
+    out.extend(remarks.words());
     out
 }
 
