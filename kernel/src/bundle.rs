@@ -19,15 +19,26 @@ const TEXT: (usize, usize) = (72, 20);
 /// Points of the screen for one of a picture.
 const SCALE: f64 = 2.0;
 
-/// Data and metadata of a picture.
+/// Data and metadata of a picture. SVG follows the page, light or dark; PNG beside it is for LaTeX and for pages that do not trust SVG.
 pub fn picture(figure: &Figure) -> (Json, Json) {
-    let svg = figure.svg(Theme::Light);
+    let (mut data, metadata) = frame(figure);
+    if data.get("image/png").is_some() {
+        return (data, metadata);
+    }
+    let (width, height) = figure.size();
+    data["image/png"] = json!(data_encoding::BASE64.encode(&figure.png(Theme::Light, SCALE)));
+    (data, json!({"image/png": {"width": width.round(), "height": height.round()}}))
+}
+
+/// Data and metadata of a picture that the next one replaces soon: one medium, the one that is made fastest.
+pub fn frame(figure: &Figure) -> (Json, Json) {
+    let svg = figure.svg(Theme::Adaptive);
     let text = figure.text(TEXT.0, TEXT.1, false);
     if svg.len() <= LARGE {
         return (json!({"text/plain": text, "image/svg+xml": svg}), json!({}));
     }
     let (width, height) = figure.size();
-    let png = data_encoding::BASE64.encode(&figure.png(Theme::Light, SCALE));
+    let png = data_encoding::BASE64.encode(&figure.png(Theme::Adaptive, SCALE));
     (json!({"text/plain": text, "image/png": png}), json!({"image/png": {"width": width.round(), "height": height.round()}}))
 }
 

@@ -1,21 +1,25 @@
 //! Cells: items and `:commands` of a text, one after the other, up to the first that fails.
 
-use crate::bundle;
-use crate::stage::{Audience, Stage};
+use crate::{ansi, bundle};
+use crate::record::Record;
+use crate::stage::{Audience, Stage, grouped};
 use crate::controls::Control;
-use crate::widgets::Widgets;
+use crate::widgets::{self, Widgets};
+use adl_interp::error::codes;
+use adl_interp::fault::{self, Fault};
 use adl_interp::host::Host;
 use adl_interp::ir::road::table;
 use adl_interp::value::Value;
 use adl_session::{Outcome, Session};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::render;
+use adl_syntax::span::SourceMap;
 use serde_json::{Map, Value as Json, json};
-use std::cell::RefCell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
 /// What runs lines that begin with `:`.
 pub trait Commands {
@@ -48,14 +52,20 @@ pub struct Failure {
     pub name: String,
     /// Its message.
     pub text: String,
-    /// As people read it, with colours.
+    /// As a terminal shows it, with colours.
     pub traceback: String,
 }
 
 impl Failure {
+    /// A fault of adl itself, outside of the session.
+    fn internal(fault: &Fault) -> Failure {
+        let error = fault.error().diag;
+        Failure { name: error.code.to_owned(), text: error.message.clone(), traceback: render::text(&error, &SourceMap::default(), true) }
+    }
+
     /// The fields of an `error` message.
     pub fn content(&self) -> Json {
-        json!({"ename": self.name, "evalue": self.text, "traceback": self.traceback.lines().collect::<Vec<_>>()})
+        json!({"ename": self.name, "evalue": self.text, "traceback": ansi::bold_only(&self.traceback).lines().collect::<Vec<_>>()})
     }
 }
 
@@ -82,7 +92,31 @@ pub struct Cells {
 struct Hearer {
     audience: Rc<dyn Audience>,
     kept: RefCell<Option<Kept>>,
+    record: RefCell<Record>,
+    progress: Cell<Option<Progress>>,
 }
+
+/// How far a loop was when it was last heard of.
+#[derive(Clone, Copy)]
+struct Progress {
+    done: u64,
+    total: u64,
+    time: Duration,
+    heard: Instant,
+}
+
+impl Progress {
+    /// What an interrupted loop has done; nothing if the loop has ended since, and something else was interrupted.
+    fn interrupted(&self) -> Option<String> {
+        let since = self.heard.elapsed();
+        let iteration = self.time.div_f64(self.done.max(1) as f64);
+        let running = since < RECENT.max(iteration.saturating_mul(2));
+        running.then(|| format!("interrupted after {} of {} iterations, {:.1} s", grouped(self.done), grouped(self.total), (self.time + since).as_secs_f64()))
+    }
+}
+
+/// A loop of which nothing has been heard for so long has ended, unless its iterations take longer.
+const RECENT: Duration = Duration::from_millis(500);
 
 #[derive(Default)]
 struct Kept {
@@ -95,11 +129,21 @@ impl Audience for Hearer {
         match &mut *self.kept.borrow_mut() {
             Some(k) if name == "stdout" => k.said.push_str(text),
             Some(k) => k.complained.push_str(text),
-            None => self.audience.stream(name, text),
+            None => {
+                self.record.borrow_mut().stream(name, text);
+                self.audience.stream(name, text);
+            }
         }
     }
     fn publish(&self, kind: &str, content: Json, metadata: Json) {
+        self.record.borrow_mut().publish(kind, &content, &metadata);
         self.audience.publish(kind, content, metadata);
+    }
+    fn take_back(&self, id: &str) {
+        self.record.borrow_mut().take_back(id, &*self.audience);
+    }
+    fn progressed(&self, done: u64, total: u64, time: Duration) {
+        self.progress.set(Some(Progress { done, total, time, heard: Instant::now() }));
     }
     fn ask(&self, prompt: &str) -> Result<Option<String>, String> {
         self.audience.ask(prompt)
@@ -122,7 +166,7 @@ const PAGED: &[&str] = &[":doc", ":help", ":source", ":h", ":?"];
 impl Cells {
     /// Runs cells before an audience; the flags stop a cell and ask for its progress.
     pub fn new(setup: &Setup, audience: Rc<dyn Audience>, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) -> Cells {
-        let hearer = Rc::new(Hearer { audience, kept: RefCell::new(None) });
+        let hearer = Rc::new(Hearer { audience, kept: RefCell::default(), record: RefCell::default(), progress: Cell::default() });
         let (make, world, to) = (setup.session.clone(), setup.world, hearer.clone());
         let fresh = move || {
             let mut s = make(Box::new(Stage::new(world(), to.clone())));
@@ -139,8 +183,21 @@ impl Cells {
         self.session.borrow().clear_interrupt();
     }
 
+    /// The output of a cell begins anew, and the outputs of deleted cells are gone: so are the models that they showed.
+    pub fn begin_output(&mut self, cell: &str, deleted: &[&str]) {
+        deleted.iter().for_each(|id| self.widgets.close_cell(&*self.hearer, id));
+        self.widgets.begin_cell(&*self.hearer, cell);
+        self.controls.retain(|c| c.is_open(&self.widgets));
+    }
+
     /// Runs a cell, which messages call by a name. Results are published as of a number.
     pub fn run(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<Given, Failure> {
+        self.hearer.record.borrow_mut().clear();
+        self.hearer.progress.set(None);
+        self.guarded(|c| c.run_parts(name, code, number, silent)).and_then(|ended| ended)
+    }
+
+    fn run_parts(&mut self, name: &str, code: &str, number: u64, silent: bool) -> Result<Given, Failure> {
         let mut given = Given::default();
         let parts = parts(code);
         let last = parts.len().saturating_sub(1);
@@ -155,12 +212,10 @@ impl Cells {
 
     /// Runs items. The last echo is the cell's result if it has a number.
     fn items(&mut self, name: &str, text: &str, number: Option<u64>, silent: bool, given: &mut Given) -> Result<(), Failure> {
-        let out = self.guarded(|c| {
-            let mut s = c.session.borrow_mut();
-            s.release();
-            s.eval_cell(name, text)
-        })?;
+        self.session.borrow_mut().release();
+        let out = self.session.borrow_mut().eval_cell(name, text);
         self.session.borrow_mut().host().flush();
+        self.refresh();
         self.warn(&out);
         let result = number.filter(|_| out.ok());
         for (i, e) in out.echoes.iter().enumerate() {
@@ -168,8 +223,8 @@ impl Cells {
             if silent || e.name.is_some() && !ends {
                 continue;
             }
-            let (mut data, metadata) = bundle::of(e);
-            self.control(&e.shown, &mut data);
+            self.control(&e.shown);
+            let (data, metadata) = bundle::of(e);
             if ends {
                 given.result = data["text/plain"].as_str().map(str::to_owned);
                 self.hearer.publish("execute_result", json!({"data": data, "metadata": metadata, "execution_count": number}), json!({}));
@@ -180,30 +235,45 @@ impl Cells {
         if out.ok() { Ok(()) } else { Err(self.failure(&out.diags)) }
     }
 
-    /// Makes residuals a live control where somebody watches.
-    fn control(&mut self, v: &Value, data: &mut Json) {
+    /// Shows live controls of residuals, where a front end may be watching. They are an output of their own: the table beside them is what a saved
+    /// notebook shows where no kernel runs.
+    fn control(&mut self, v: &Value) {
         if !self.hearer.watched() || table::inside(v).is_none() {
             return;
         }
-        let watch = self.session.borrow_mut().watch(v.clone(), None);
-        if let Some((id, control)) = Control::open(watch, &mut self.widgets, &*self.hearer) {
-            data["application/vnd.jupyter.widget-view+json"] = json!({"version_major": 2, "version_minor": 0, "model_id": id});
+        let (watch, stops) = {
+            let mut s = self.session.borrow_mut();
+            (s.watch(v.clone(), None), s.steps(v))
+        };
+        if let Some((id, control)) = Control::open(watch, stops, &mut self.widgets, &*self.hearer) {
+            let view = json!({"version_major": 2, "version_minor": 0, "model_id": id});
+            let data = json!({"text/plain": "controls, which act while the kernel runs", "application/vnd.jupyter.widget-view+json": view});
+            self.hearer.publish("display_data", json!({"data": data, "metadata": {}, "transient": {}}), json!({}));
             self.controls.push(control);
         }
     }
 
+    /// Controls show what has changed.
+    fn refresh(&mut self) {
+        let s = self.session.borrow();
+        self.controls.iter_mut().for_each(|c| c.refresh(&s, &mut self.widgets, &*self.hearer));
+    }
+
     /// A message about a control.
-    pub fn comm(&mut self, kind: &str, id: &str, data: &Json) {
+    pub fn comm(&mut self, kind: &str, content: &Json) {
+        let (id, data) = (content["comm_id"].as_str().unwrap_or(""), &content["data"]);
         match (kind, data["method"].as_str().unwrap_or("")) {
-            // Controls are opened here; what front ends open has no meaning.
+            ("comm_open", _) if content["target_name"] == widgets::CONTROL => {}
+            // Controls are opened here; what else front ends open has no meaning.
             ("comm_open", _) => self.hearer.publish("comm_close", json!({"comm_id": id, "data": {}}), json!({})),
             ("comm_close", _) => {
                 self.widgets.close(id);
                 self.controls.retain(|c| !c.has(id));
             }
+            (_, "request_states") => self.widgets.tell_all(&*self.hearer, id),
             (_, "request_state") => self.widgets.tell(&*self.hearer, id),
             (_, "update") if self.widgets.has(id) => {
-                self.widgets.changed(id, &data["state"]);
+                self.widgets.changed(&*self.hearer, id, &data["state"]);
                 self.act(id, false);
             }
             (_, "custom") => self.act(id, data["content"]["event"] == "click"),
@@ -225,36 +295,54 @@ impl Cells {
     fn warn(&self, out: &Outcome) {
         let s = self.session.borrow();
         for d in out.diags.iter().filter(|d| !d.is_error()) {
-            self.hearer.stream("stderr", &(render::text(d, &s.sources, true) + "\n"));
+            self.hearer.stream("stderr", &(ansi::bold_only(&render::text(d, &s.sources, true)) + "\n"));
         }
     }
 
     fn failure(&self, diags: &[Diagnostic]) -> Failure {
         let s = self.session.borrow();
+        let counted: Vec<Diagnostic> = diags.iter().cloned().map(|d| self.counted(d)).collect();
+        let diags = &counted;
         let errors: Vec<&Diagnostic> = diags.iter().filter(|d| d.is_error()).collect();
         let texts: Vec<String> = errors.iter().map(|d| render::text(d, &s.sources, true)).collect();
         let first = errors.first();
         Failure { name: first.map_or_else(String::new, |d| d.code.to_owned()), text: first.map_or_else(String::new, |d| d.message.clone()), traceback: texts.join("\n\n") }
     }
 
-    /// A fault of adl's own must not take the session with it.
+    /// An interrupt says how far the loop was.
+    fn counted(&self, mut d: Diagnostic) -> Diagnostic {
+        let progress = self.hearer.progress.get().filter(|_| d.code == codes::INTERRUPT);
+        d.message = progress.and_then(|p| p.interrupted()).unwrap_or(d.message);
+        d
+    }
+
+    /// Runs something whose panic fails the cell, and leaves the session as it was before.
     fn guarded<T>(&mut self, f: impl FnOnce(&mut Cells) -> T) -> Result<T, Failure> {
-        catch_unwind(AssertUnwindSafe(|| f(self))).map_err(|_| {
-            let text = "adl itself failed here; the session goes on".to_owned();
-            Failure { name: "fault".into(), traceback: text.clone(), text }
-        })
+        let before = self.session.borrow_mut().checkpoint();
+        match fault::catch(|| f(self)) {
+            Ok(done) => {
+                self.session.borrow_mut().keep(before);
+                Ok(done)
+            }
+            Err(fault) => {
+                let error = self.session.borrow_mut().recover(before, &fault);
+                Err(self.failure(&[error]))
+            }
+        }
     }
 
     fn command(&mut self, line: &str, given: &mut Given) -> Result<(), Failure> {
         let name = line.split_whitespace().next().unwrap_or("");
         if name == ":clear" {
             self.hearer.publish("clear_output", json!({"wait": false}), json!({}));
+            self.widgets.clear_output(&*self.hearer);
+            self.controls.retain(|c| c.is_open(&self.widgets));
             return Ok(());
         }
         *self.hearer.kept.borrow_mut() = Some(Kept::default());
         let done = self.guarded(|c| c.commands.run(line));
         self.session.borrow_mut().host().flush();
-        self.controls.iter_mut().for_each(|c| c.refresh(&mut self.widgets, &*self.hearer));
+        self.refresh();
         let kept = self.hearer.kept.borrow_mut().take().unwrap_or_default();
         if done? {
             match PAGED.contains(&name) {
@@ -263,7 +351,7 @@ impl Cells {
                 false => {}
             }
             if !kept.complained.is_empty() {
-                self.hearer.stream("stderr", &kept.complained);
+                self.hearer.stream("stderr", &ansi::bold_only(&kept.complained));
             }
             return Ok(());
         }
@@ -299,6 +387,11 @@ impl Cells {
     }
 }
 
+/// Runs something whose panic is a failure of the cell, not the end of the thread.
+pub fn contained<T>(f: impl FnOnce() -> T) -> Result<T, Failure> {
+    fault::catch(f).map_err(|fault| Failure::internal(&fault))
+}
+
 /// Splits a cell at lines that are commands.
 fn parts(code: &str) -> Vec<Part> {
     let mut out = Vec::new();
@@ -323,11 +416,7 @@ fn parts(code: &str) -> Vec<Part> {
 
 /// The code and the message of the first line of an error as a terminal shows it.
 fn headline(complained: &str) -> (String, String) {
-    let mut parts = complained.lines().next().unwrap_or("").split('\u{1b}');
-    let mut line = parts.next().unwrap_or("").to_owned();
-    for part in parts {
-        line += part.split_once('m').map_or("", |(_, text)| text);
-    }
+    let line = ansi::plain(complained.lines().next().unwrap_or(""));
     match line.strip_prefix("error[").and_then(|l| l.split_once("]: ")) {
         Some((code, text)) => (code.to_owned(), text.to_owned()),
         None => ("command".to_owned(), line.trim_start_matches("error: ").to_owned()),

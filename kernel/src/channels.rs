@@ -1,5 +1,6 @@
 //! The sockets: one thread that reads, sorts and sends messages, and never waits for a cell.
 
+use crate::cells::contained;
 use crate::outbox::{Channel, Outbox, Request};
 use crate::wire::{self, Key, Message};
 use jupyter_protocol::ConnectionInfo;
@@ -9,7 +10,7 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use zeromq::{SocketRecv, SocketSend};
 
@@ -128,7 +129,7 @@ impl Sockets {
 
 async fn write(mut socket: zeromq::RouterSendHalf, mut out: UnboundedReceiver<Message>, key: Key) {
     while let Some(m) = out.recv().await {
-        if let Some(m) = wire::write(m, &key) {
+        if let Ok(Some(m)) = contained(|| wire::write(m, &key)) {
             // Whoever went away, or does not read, gets no reply.
             let _ = tokio::time::timeout(STUCK, socket.send(m)).await;
         }
@@ -139,8 +140,8 @@ async fn read(mut socket: zeromq::RouterRecvHalf, channel: Channel, desk: Arc<De
     loop {
         match socket.recv().await {
             Ok(raw) => {
-                if let Some(message) = wire::read(raw, &key) {
-                    desk.sort(Request { message, channel }).await;
+                if let Ok(Some(message)) = contained(|| wire::read(raw, &key)) {
+                    desk.sort(Request { message, channel, arrived: Instant::now() }).await;
                 }
             }
             // A peer that broke off; the others go on.
@@ -165,7 +166,7 @@ async fn publish(mut socket: zeromq::XPubSocket, out: Outbox, key: Key) {
         tokio::select! {
             messages = out.collect() => {
                 for m in messages {
-                    if let Some(m) = wire::write(m, &key) {
+                    if let Ok(Some(m)) = contained(|| wire::write(m, &key)) {
                         let _ = tokio::time::timeout(STUCK, socket.send(m)).await;
                     }
                 }

@@ -5,8 +5,8 @@ use crate::stage::Audience;
 use crate::widgets::{Widgets, reference};
 use adl_interp::ir::road::Plan;
 use adl_interp::ir::road::report::{count, size};
-use adl_interp::ir::road::table::{self, field, number};
-use adl_interp::value::{Buf, Value};
+use adl_interp::ir::road::table::{self, number};
+use adl_interp::value::Value;
 use adl_session::{Session, Watch};
 use adl_syntax::diag::Diagnostic;
 use serde_json::{Value as Json, json};
@@ -14,8 +14,6 @@ use std::rc::Rc;
 
 /// Rows that have a switch; of more, the largest.
 const ROWS: usize = 40;
-/// Stops of the budget's slider.
-const STOPS: usize = 25;
 /// Plans by name that can be picked; behind them stands what was chosen by hand.
 const PLANS: &[&str] = &["store_all", "recompute_all", "auto", "sqrt", "revolve 32", "revolve 8"];
 const BY_HAND: &str = "by hand or budget";
@@ -31,11 +29,23 @@ pub struct Control {
     plans: String,
     budget: String,
     apply: String,
-    /// Residual, its switch, its words.
-    rows: Vec<(u64, String, String)>,
-    stops: Vec<u64>,
+    rows: Vec<LiveRow>,
+    /// Widths of the columns.
+    widths: String,
+    /// Peak memory and extra work of the plans that the slider stops at.
+    stops: Vec<(u64, u64)>,
+    /// The name of the function, once it means another one.
+    redefined: Option<String>,
     /// What happened last: what was applied, or why something could not be done.
     note: String,
+}
+
+/// A row with its models.
+struct LiveRow {
+    /// Its residual.
+    id: u64,
+    switch: String,
+    words: String,
 }
 
 /// The rows that are shown.
@@ -50,6 +60,22 @@ fn rows(r: &Value) -> Vec<Value> {
 }
 
 const COLUMNS: &[&str] = &["id", "line", "expression", "shape", "bytes", "work", "decision", "reason"];
+/// Columns of numbers, which are set to the right.
+const NUMBERS: &[&str] = &["id", "line", "bytes", "work"];
+/// Columns that share the width that the others leave, with their parts of it.
+const WIDE: &[(&str, &str)] = &[("expression", "minmax(9em, 3fr)"), ("reason", "minmax(13em, 4fr)")];
+/// The width of a character, on average, and the most that a column of words takes, in ems.
+const CHARACTER: f64 = 0.58;
+const MOST: f64 = 15.0;
+/// Rows are no narrower: where the page is, they can be scrolled.
+const LEAST: &str = "53em";
+/// The width of the column of switches.
+const SWITCH: &str = "3em";
+/// The ground of rows that have changed: one that is seen on light and dark pages.
+const CHANGED: &str = "background:rgba(208,122,0,0.2);";
+/// While the controls are there, the table that the notebook keeps is hidden. Where they are not, so is this rule not. Switches are level
+/// with the words beside them.
+const LIVE: &str = "<style>.jp-OutputArea-child:has(.adl-live) ~ .jp-OutputArea-child:has(.adl-still) { display: none } .adl-rows .widget-checkbox, .adl-rows .widget-label-basic { display: flex; align-items: center; height: auto } .adl-rows .widget-checkbox input { margin: 0 }</style>";
 
 /// The words of a row, a column each.
 fn cells(row: &Value) -> Vec<String> {
@@ -66,25 +92,47 @@ fn cells(row: &Value) -> Vec<String> {
     ]
 }
 
-/// Whether it can be recomputed: what cannot says why in words of its own.
-fn movable(row: &Value) -> bool {
-    table::text(row, "decision") != "store" || table::text(row, "reason").contains("would make")
+fn align(column: &str) -> &'static str {
+    if NUMBERS.contains(&column) { "right" } else { "left" }
 }
 
-/// Widths of the columns of live rows, so that rows that are widgets of their own stand in line.
-const WIDTHS: &[&str] = &["2.5em", "2.5em", "20em", "9em", "5em", "5em", "6em", "16em"];
-
-fn live_row(row: &Value) -> String {
-    let cell = |(text, width): (&String, &&str)| {
-        let t = escape(text);
-        format!("<span title=\"{t}\" style=\"display:inline-block;width:{width};overflow:hidden;text-overflow:ellipsis;white-space:nowrap;vertical-align:middle\">{t}</span>")
+/// Widths of columns as wide as what is in them: rows are grids of their own, which must have the same.
+fn widths(rows: &[Value]) -> String {
+    let width = |(k, name): (usize, &&str)| {
+        // A row may come to be recomputed.
+        let least = if *name == "decision" { "recompute".len() } else { name.len() };
+        let longest = |words: usize, row: &Value| words.max(cells(row).get(k).map_or(0, |t| t.chars().count()));
+        let ems = (CHARACTER * (1 + rows.iter().fold(least, longest)) as f64).min(MOST);
+        WIDE.iter().find(|(n, _)| n == name).map_or_else(|| format!("{ems:.1}em"), |(_, part)| (*part).to_owned())
     };
-    format!("<div style=\"white-space:nowrap;line-height:1.6\">{}</div>", cells(row).iter().zip(WIDTHS).map(cell).collect::<String>())
+    COLUMNS.iter().enumerate().map(width).collect::<Vec<_>>().join(" ")
 }
 
-fn heads() -> String {
-    let cell = |(text, width): (&&str, &&str)| format!("<b style=\"display:inline-block;width:{width}\">{text}</b>");
-    format!("<div style=\"white-space:nowrap\">{}</div>", COLUMNS.iter().zip(WIDTHS).map(cell).collect::<String>())
+/// Cells side by side, in the same places in every row.
+fn grid(cells: impl Iterator<Item = String>, widths: &str, style: &str) -> String {
+    format!("<div style=\"display:grid;grid-template-columns:{widths};column-gap:0.8em;line-height:1.35;padding:0.15em 0;align-items:center;{style}\">{}</div>", cells.collect::<String>())
+}
+
+fn live_row(row: &Value, before: &str, widths: &str) -> String {
+    let cell = |(text, column): (String, &&str)| {
+        let (t, to) = (escape(&text), align(column));
+        // The reason is read in full, on as many lines as it takes; the rest is cut to one.
+        let room = if *column == "reason" { "" } else { "overflow:hidden;text-overflow:ellipsis;white-space:nowrap;" };
+        format!("<span title=\"{t}\" style=\"{room}text-align:{to}\">{t}</span>")
+    };
+    let changed = !before.is_empty() && before != table::text(row, "decision");
+    grid(cells(row).into_iter().zip(COLUMNS).map(cell), widths, if changed { CHANGED } else { "" })
+}
+
+fn heads(widths: &str) -> String {
+    grid(COLUMNS.iter().map(|c| format!("<b style=\"text-align:{}\">{c}</b>", align(c))), widths, "")
+}
+
+/// The state of a row's switch.
+fn switch(row: &Value, still: bool) -> Json {
+    let (movable, stored) = (table::flag(row, "movable"), table::text(row, "decision") == "store");
+    let tip = if movable { "stored if on, recomputed if off".to_owned() } else { format!("cannot be recomputed: it is {}", table::text(row, "reason")) };
+    json!({"value": stored, "disabled": still || !movable, "tooltip": tip})
 }
 
 /// What the plan takes.
@@ -104,69 +152,53 @@ fn summary(r: &Value, note: &str) -> String {
     )
 }
 
-/// Width, height and margin of the frontier.
-const FRAME: (f64, f64, f64) = (560.0, 240.0, 46.0);
-
-/// The frontier as an image, which needs no trust.
-fn frontier(r: &Value) -> String {
-    let svg = frontier_svg(r);
-    format!("<img alt=\"memory and extra work of plans\" src=\"data:image/svg+xml;base64,{}\">", data_encoding::BASE64.encode(svg.as_bytes()))
-}
-
-/// Plans between extra work (right) and peak memory (up), on logarithmic axes; the current one is filled.
-fn frontier_svg(r: &Value) -> String {
-    let work = number(r, "work").max(1) as f64;
-    let place = |v: &Value| ((1.0 + 10.0 * number(v, "again") as f64 / work).ln(), (number(v, "peak").max(1) as f64).ln());
-    let mut points: Vec<(String, (f64, f64), u64, bool)> = table::rows(r, "frontier").iter().map(|v| (table::text(v, "plan"), place(v), number(v, "peak"), false)).collect();
-    points.push((table::plan(r).to_string(), place(r), number(r, "peak"), true));
-    let right = points.iter().map(|p| p.1.0).fold(1e-9, f64::max);
-    let (low, high) = points.iter().map(|p| p.1.1).fold((f64::INFINITY, 0.0f64), |(a, b), y| (a.min(y), b.max(y)));
-    let (width, height, margin) = FRAME;
-    let x = |v: f64| margin + v / right * (width - 4.5 * margin);
-    let y = |v: f64| height - margin - (v - low) / (high - low).max(1e-9) * (height - 2.2 * margin);
-    let mut out = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"11\"><rect width=\"100%\" height=\"100%\" fill=\"white\"/>");
-    let (left, bottom) = (0.6 * margin, height - 0.6 * margin);
-    out += &format!("<path d=\"M{left} 8V{bottom}H{}\" fill=\"none\" stroke=\"#777\"/><text x=\"{}\" y=\"{}\">extra work</text><text x=\"{}\" y=\"16\">peak memory</text>", width - 8.0, width - 70.0, height - 8.0, left + 6.0);
-    for (name, (px, py), peak, now) in &points {
-        let (cx, cy) = (x(*px), y(*py));
-        let (fill, radius) = if *now { ("#d55e00", 6.0) } else { ("#0072b2", 4.0) };
-        out += &format!("<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"{radius}\" fill=\"{fill}\"/>");
-        // The current plan's words stand below, so that they do not cover the name of the plan that it may be.
-        let (dy, color) = if *now { (18.0, "#a34700") } else { (-7.0, "black") };
-        out += &format!("<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{color}\">{} ({})</text>", cx + 8.0, cy + dy, escape(name), size(*peak));
-    }
-    out + "</svg>"
+/// Plans between extra work and peak memory as an image, which needs no trust.
+fn frontier(v: &Value, steps: &[(u64, u64)]) -> String {
+    let Some(figure) = adl_plotting::frontier(v, steps) else { return String::new() };
+    let svg = figure.svg(adl_plotting::Theme::Adaptive);
+    format!("<img alt=\"memory and extra work of plans\" style=\"max-width:100%\" src=\"data:image/svg+xml;base64,{}\">", data_encoding::BASE64.encode(svg.as_bytes()))
 }
 
 /// The table where nothing can be switched.
 pub fn still(v: &Value) -> Option<String> {
     let r = table::inside(v)?;
     let line = |cells: Vec<String>, tag: &str| {
-        let cells: String = cells.iter().map(|c| format!("<{tag} style=\"text-align:left\">{}</{tag}>", escape(c))).collect();
-        format!("<tr>{cells}</tr>")
+        let cell = |(text, column): (&String, &&str)| {
+            let wraps = if matches!(*column, "expression" | "reason") { "" } else { ";white-space:nowrap" };
+            format!("<{tag} style=\"text-align:{}{wraps}\">{}</{tag}>", align(column), escape(text))
+        };
+        format!("<tr>{}</tr>", cells.iter().zip(COLUMNS).map(cell).collect::<String>())
     };
     let head = line(COLUMNS.iter().map(|c| (*c).to_owned()).collect(), "th");
     let body: String = rows(r).iter().map(|row| line(cells(row), "td")).collect();
-    Some(format!("<div class=\"adl\">{}<table><thead>{head}</thead><tbody>{body}</tbody></table>{}</div>", summary(r, ""), frontier(r)))
+    Some(format!("<div class=\"adl adl-still\">{}<table><thead>{head}</thead><tbody>{body}</tbody></table>{}</div>", summary(r, ""), frontier(v, &[])))
 }
 
-/// Budgets from the least that a plan reaches to what storing everything takes, evenly by factors.
-fn stops(r: &Value) -> Vec<u64> {
-    let peaks: Vec<u64> = table::rows(r, "frontier").iter().map(|p| number(p, "peak").max(1)).collect();
-    let (low, high) = (peaks.iter().copied().min().unwrap_or(1), peaks.iter().copied().max().unwrap_or(1));
-    let mut out: Vec<u64> = (0..STOPS).map(|k| (low as f64 * (high as f64 / low as f64).powf(k as f64 / (STOPS - 1) as f64)).ceil() as u64).collect();
-    out.dedup();
-    out
-}
-
-fn recomputed(r: &Value) -> Vec<u32> {
-    match field(r, "recomputed") {
-        Some(Value::Array(a)) => match a.buf() {
-            Buf::I64(ids) => ids.iter().filter_map(|n| u32::try_from(*n).ok()).collect(),
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
+/// Stops whose sizes look different; that of the plan where there are no others.
+fn told_apart(mut stops: Vec<(u64, u64)>, r: &Value) -> Vec<(u64, u64)> {
+    if stops.is_empty() {
+        stops.push((number(r, "peak"), number(r, "again")));
     }
+    stops.dedup_by_key(|(peak, _)| size(*peak));
+    stops
+}
+
+/// The stop of the slider at which a plan stands: that of its budget, or the one of about its size.
+fn stop(stops: &[(u64, u64)], r: &Value) -> usize {
+    let last = stops.len().saturating_sub(1);
+    if let Plan::Budget(n) = table::plan(r) {
+        return stops.iter().rposition(|(peak, _)| *peak <= n).unwrap_or(0);
+    }
+    let peak = number(r, "peak").max(1) as f64;
+    let far = |k: &usize| stops.get(*k).map_or(f64::INFINITY, |(p, _)| (peak / (*p).max(1) as f64).ln().abs());
+    (0..=last).min_by(|a, b| far(a).total_cmp(&far(b))).unwrap_or(last)
+}
+
+/// The state of the slider: the size of the plan at its stop, what other plans take at theirs.
+fn slider(stops: &[(u64, u64)], r: &Value, still: bool) -> Json {
+    let at = stop(stops, r);
+    let label = |(k, (peak, _)): (usize, &(u64, u64))| size(if k == at { number(r, "peak") } else { *peak });
+    json!({"_options_labels": stops.iter().enumerate().map(label).collect::<Vec<_>>(), "index": at, "disabled": still})
 }
 
 /// The name under which the list of plans has a plan.
@@ -175,60 +207,110 @@ fn listed(plan: &Plan) -> usize {
     PLANS.iter().position(|p| *p == name).unwrap_or(PLANS.len())
 }
 
+/// Opens models, with layouts.
+struct Opener<'a> {
+    widgets: &'a mut Widgets,
+    to: &'a dyn Audience,
+}
+
+impl Opener<'_> {
+    fn model(&mut self, class: &str, layout: Json, mut state: Json) -> String {
+        state["layout"] = json!(reference(&self.widgets.open(self.to, "Layout", layout)));
+        self.widgets.open(self.to, class, state)
+    }
+
+    fn html(&mut self, value: &str) -> String {
+        self.model("HTML", json!({"flex": "1 1 0", "min_width": "0", "margin": "0"}), json!({"value": value}))
+    }
+
+    fn slider(&mut self, mut state: Json) -> String {
+        let fixed = json!({"description": "budget", "continuous_update": false, "readout": true, "orientation": "horizontal"});
+        fixed.as_object().into_iter().flatten().for_each(|(k, v)| state[k.as_str()] = v.clone());
+        self.model("SelectionSlider", json!({"width": "30em", "flex": "0 1 auto"}), state)
+    }
+
+    /// Boxes side by side, or below each other.
+    fn boxes(&mut self, class: &str, layout: Json, children: &[String]) -> String {
+        let children: Vec<String> = children.iter().map(|c| reference(c)).collect();
+        self.model(class, layout, json!({"children": children}))
+    }
+
+    /// Rows below their heads, which can be scrolled where they are wider than the page.
+    fn table(&mut self, all: &[Value], widths: &str) -> (Vec<LiveRow>, String) {
+        let left = self.model("HTML", json!({"width": SWITCH, "margin": "0", "flex": "0 0 auto"}), json!({"value": "<b style=\"line-height:1.35\">store</b>"}));
+        let heads = self.html(&heads(widths));
+        let mut children = vec![reference(&self.row(&left, &heads))];
+        let mut rows = Vec::new();
+        for row in all {
+            let (row, line) = self.live_row(row, widths);
+            rows.push(row);
+            children.push(reference(&line));
+        }
+        let table = self.model("VBox", json!({"width": "100%", "overflow": "auto"}), json!({"children": children, "_dom_classes": ["adl-rows"]}));
+        (rows, table)
+    }
+
+    /// A row: something as wide as a switch, and words.
+    fn row(&mut self, left: &str, words: &str) -> String {
+        self.boxes("HBox", json!({"align_items": "center", "min_width": LEAST, "margin": "0", "overflow": "visible"}), &[left.to_owned(), words.to_owned()])
+    }
+
+    /// A row, its model and how it is placed.
+    fn live_row(&mut self, row: &Value, widths: &str) -> (LiveRow, String) {
+        let mut state = switch(row, false);
+        state["indent"] = json!(false);
+        state["description"] = json!("");
+        let switch = self.model("Checkbox", json!({"width": SWITCH, "margin": "0", "flex": "0 0 auto"}), state);
+        let words = self.html(&live_row(row, "", widths));
+        let line = self.row(&switch, &words);
+        (LiveRow { id: number(row, "id"), switch, words }, line)
+    }
+}
+
 impl Control {
     /// Opens the models of a table of residuals; the id of the whole, and the control.
-    pub fn open(watch: Watch, widgets: &mut Widgets, to: &dyn Audience) -> Option<(String, Control)> {
+    pub fn open(watch: Watch, stops: Vec<(u64, u64)>, widgets: &mut Widgets, to: &dyn Audience) -> Option<(String, Control)> {
         let v = watch.borrow().shown.clone();
         let r = table::inside(&v)?;
-        let layout = widgets.open(to, "Layout", json!({"width": "auto"}));
-        let narrow = widgets.open(to, "Layout", json!({"width": "5.5em"}));
-        let wide = widgets.open(to, "Layout", json!({"width": "26em"}));
-        let with = |layout: &str, mut state: Json| {
-            state["layout"] = json!(reference(layout));
-            state
-        };
-        let stops = stops(r);
-        let summary = widgets.open(to, "HTML", with(&layout, json!({"value": summary(r, "")})));
-        let head = widgets.open(to, "HTML", with(&layout, json!({"value": format!("<div style=\"margin-left:5.5em\">{}</div>", heads())})));
-        let mut lines = Vec::new();
-        let mut children = vec![reference(&summary), reference(&head)];
-        for row in rows(r) {
-            let switch = json!({"value": table::text(&row, "decision") == "store", "description": "store", "indent": false, "disabled": !movable(&row)});
-            let switch = widgets.open(to, "Checkbox", with(&narrow, switch));
-            let words = widgets.open(to, "HTML", with(&layout, json!({"value": live_row(&row)})));
-            let line = widgets.open(to, "HBox", with(&layout, json!({"children": [reference(&switch), reference(&words)]})));
-            children.push(reference(&line));
-            lines.push((number(&row, "id"), switch, words));
-        }
-        let labels: Vec<String> = stops.iter().map(|n| size(*n)).collect();
-        let budget = widgets.open(to, "SelectionSlider", with(&wide, json!({"_options_labels": labels, "index": stops.len().saturating_sub(1), "description": "budget", "continuous_update": false, "readout": true, "orientation": "horizontal"})));
+        let mut o = Opener { widgets, to };
+        let summary = o.html(&format!("{LIVE}{}", live(&summary(r, ""))));
+        let all = rows(r);
+        let widths = widths(&all);
+        let (lines, table) = o.table(&all, &widths);
+        let stops = told_apart(stops, r);
+        let budget = o.slider(slider(&stops, r, false));
         let names: Vec<&str> = PLANS.iter().copied().chain([BY_HAND]).collect();
-        let plans = widgets.open(to, "Dropdown", with(&layout, json!({"_options_labels": names, "index": listed(&table::plan(r)), "description": "plan"})));
-        let apply = widgets.open(to, "Button", with(&layout, json!({"description": "Apply", "button_style": "primary", "tooltip": "make this plan the one of all gradients of the function, and measure it"})));
-        let buttons = widgets.open(to, "HBox", with(&layout, json!({"children": [reference(&budget), reference(&plans), reference(&apply)]})));
-        let frontier = widgets.open(to, "HTML", with(&layout, json!({"value": frontier(r)})));
-        children.extend([reference(&buttons), reference(&frontier)]);
-        let whole = widgets.open(to, "VBox", with(&layout, json!({"children": children})));
-        Some((whole, Control { watch, drawn: v, summary, frontier, plans, budget, apply, rows: lines, stops, note: String::new() }))
+        let plans = o.model("Dropdown", json!({"width": "20em"}), json!({"_options_labels": names, "index": listed(&table::plan(r)), "description": "plan"}));
+        let tip = "make this plan the one of all gradients of the function, and measure it";
+        let apply = o.model("Button", json!({"width": "7em", "flex": "0 0 auto"}), json!({"description": "Apply", "button_style": "primary", "tooltip": tip}));
+        let acting = o.boxes("HBox", json!({"flex_flow": "row wrap", "width": "100%"}), &[budget.clone(), plans.clone(), apply.clone()]);
+        let frontier = o.html(&frontier(&v, &stops));
+        let whole = o.boxes("VBox", json!({"width": "100%", "max_width": "110em"}), &[summary.clone(), table, acting, frontier.clone()]);
+        Some((whole, Control { watch, widths, drawn: v, summary, frontier, plans, budget, apply, rows: lines, stops, redefined: None, note: String::new() }))
     }
 
     /// Whether a model is one that acts.
     pub fn has(&self, id: &str) -> bool {
-        [&self.plans, &self.budget, &self.apply].into_iter().any(|m| m == id) || self.rows.iter().any(|(_, switch, _)| switch == id)
+        [&self.plans, &self.budget, &self.apply].into_iter().any(|m| m == id) || self.rows.iter().any(|row| row.switch == id)
+    }
+
+    /// Whether its models are open.
+    pub fn is_open(&self, widgets: &Widgets) -> bool {
+        widgets.has(&self.apply)
     }
 
     /// Acts on what was changed or clicked in a view.
     pub fn act(&mut self, id: &str, clicked: bool, s: &mut Session, widgets: &mut Widgets, to: &dyn Audience) {
+        if self.redefined.is_some() || id == self.apply && !clicked {
+            return;
+        }
         let shown = self.watch.borrow().shown.clone();
         let done = if id == self.apply {
-            if !clicked {
-                return;
-            }
-            s.apply_residuals(&shown).map(|v| (v, true))
+            s.apply_residuals(&shown).map(|v| (v, true)).map_err(|d| first(&d))
         } else {
             match self.wanted(id, widgets) {
-                Some(plan) => s.replanned(&shown, &plan).map(|v| (v, false)),
-                None => return,
+                Ok(plan) => s.replanned(&shown, &plan).map(|v| (v, false)).map_err(|d| first(&d)),
+                Err(why) => Err(why),
             }
         };
         self.note = match done {
@@ -237,56 +319,69 @@ impl Control {
                 self.watch.borrow_mut().shown = v;
                 note
             }
-            Err(diags) => first(&diags),
+            Err(why) => why,
         };
         self.redraw(widgets, to);
     }
 
-    /// Shows what commands have changed.
-    pub fn refresh(&mut self, widgets: &mut Widgets, to: &dyn Audience) {
+    /// Shows what cells and commands have changed.
+    pub fn refresh(&mut self, s: &Session, widgets: &mut Widgets, to: &dyn Audience) {
         let same = match (&self.watch.borrow().shown, &self.drawn) {
             (Value::Data(a), Value::Data(b)) => Rc::ptr_eq(a, b),
             _ => false,
         };
-        if !same {
+        let redefined = self.redefined.is_none().then(|| s.redefined(&self.watch.borrow())).flatten();
+        if let Some(name) = &redefined {
+            self.note = format!("{name} has been redefined: this table is about the definition before; run its cell again");
+            self.redefined = redefined;
+        } else if same {
+            return;
+        } else if self.redefined.is_none() {
             self.note.clear();
-            self.redraw(widgets, to);
         }
+        self.redraw(widgets, to);
     }
 
-    /// The plan that a view asks for.
-    fn wanted(&self, id: &str, widgets: &Widgets) -> Option<Plan> {
-        let index = || widgets.get(id, "index").as_u64().and_then(|i| usize::try_from(i).ok());
+    /// The plan that a view asks for, or why there is none.
+    fn wanted(&self, id: &str, widgets: &Widgets) -> Result<Plan, String> {
+        let index = || widgets.get(id, "index").as_u64().and_then(|i| usize::try_from(i).ok()).unwrap_or(usize::MAX);
+        let watched = self.watch.borrow();
+        let now = || watched.plan().unwrap_or_default();
         if id == self.budget {
-            return self.stops.get(index()?).map(|n| Plan::Budget(*n));
+            return Ok(self.stops.get(index()).map_or_else(now, |(peak, _)| Plan::Budget(*peak)));
         }
         if id == self.plans {
-            return Plan::parse(PLANS.get(index()?)?);
+            return Ok(PLANS.get(index()).and_then(|name| Plan::parse(name)).unwrap_or_else(now));
         }
-        let (residual, ..) = self.rows.iter().find(|(_, switch, _)| switch == id)?;
-        let residual = u32::try_from(*residual).ok()?;
-        let mut ids = recomputed(table::inside(&self.watch.borrow().shown)?);
-        ids.retain(|k| *k != residual);
-        if widgets.get(id, "value") == json!(false) {
-            ids.push(residual);
-            ids.sort_unstable();
-        }
-        Some(if ids.is_empty() { Plan::StoreAll } else { Plan::ByHand(ids) })
+        let row = self.rows.iter().find(|row| row.switch == id).and_then(|row| u32::try_from(row.id).ok());
+        let ids: Vec<u32> = row.into_iter().collect();
+        if widgets.get(id, "value") == json!(true) { watched.refined(&ids, &[]) } else { watched.refined(&[], &ids) }
     }
 
     fn redraw(&mut self, widgets: &mut Widgets, to: &dyn Audience) {
+        let before = table::inside(&self.drawn).map(|r| table::rows(r, "rows")).unwrap_or_default();
         self.drawn = self.watch.borrow().shown.clone();
         let Some(r) = table::inside(&self.drawn) else { return };
-        widgets.set(to, &self.summary, json!({"value": summary(r, &self.note)}));
-        widgets.set(to, &self.frontier, json!({"value": frontier(r)}));
-        widgets.set(to, &self.plans, json!({"index": listed(&table::plan(r))}));
+        let still = self.redefined.is_some();
+        widgets.set(to, &self.summary, json!({"value": format!("{LIVE}{}", live(&summary(r, &self.note)))}));
+        widgets.set(to, &self.frontier, json!({"value": frontier(&self.drawn, &self.stops)}));
+        widgets.set(to, &self.plans, json!({"index": listed(&table::plan(r)), "disabled": still}));
+        widgets.set(to, &self.budget, slider(&self.stops, r, still));
+        widgets.set(to, &self.apply, json!({"disabled": still}));
         let all = table::rows(r, "rows");
-        for (id, switch, words) in &self.rows {
-            let Some(row) = all.iter().find(|row| number(row, "id") == *id) else { continue };
-            widgets.set(to, switch, json!({"value": table::text(row, "decision") == "store"}));
-            widgets.set(to, words, json!({"value": live_row(row)}));
+        for line in &self.rows {
+            let of = |rows: &[Value]| rows.iter().find(|row| number(row, "id") == line.id).cloned();
+            let Some(row) = of(&all) else { continue };
+            let before = of(&before).map_or(String::new(), |row| table::text(&row, "decision"));
+            widgets.set(to, &line.switch, switch(&row, still));
+            widgets.set(to, &line.words, json!({"value": live_row(&row, &before, &self.widths)}));
         }
     }
+}
+
+/// Says that the controls are there.
+fn live(summary: &str) -> String {
+    format!("<div class=\"adl-live\">{summary}</div>")
 }
 
 fn first(diags: &[Diagnostic]) -> String {

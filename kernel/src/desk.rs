@@ -1,5 +1,6 @@
 //! What is answered at once, also while a cell runs: completion, inspection, completeness, history, what the kernel is.
 
+use crate::cells::contained;
 use crate::history::History;
 use crate::outbox::{Outbox, Request};
 use crate::snapshot::{Name, Snapshot};
@@ -52,9 +53,16 @@ impl Desk {
     /// Answers until nobody asks any more.
     pub fn serve(mut self, requests: &std::sync::mpsc::Receiver<Request>) {
         for r in requests.iter() {
-            let Some((kind, content)) = self.answer(&r.message) else { continue };
+            let answer = contained(|| self.answer(&r.message)).unwrap_or_else(|f| {
+                // The panic may have left it in the middle of a change.
+                self.library = None;
+                let mut content = f.content();
+                content["status"] = json!("error");
+                Some(content)
+            });
+            let Some(content) = answer else { continue };
             self.out.status(&r.message.header, "busy");
-            self.out.reply(&r, kind, content);
+            self.out.reply(&r, &r.message.kind().replace("_request", "_reply"), content);
             self.out.status(&r.message.header, "idle");
             // Front ends take the last state for that of the kernel.
             if let Some(parent) = lock(&self.common).running.clone() {
@@ -63,15 +71,15 @@ impl Desk {
         }
     }
 
-    fn answer(&mut self, m: &Message) -> Option<(&'static str, Json)> {
+    fn answer(&mut self, m: &Message) -> Option<Json> {
         Some(match m.kind() {
-            "kernel_info_request" => ("kernel_info_reply", info()),
-            "complete_request" => ("complete_reply", self.complete(m)),
-            "inspect_request" => ("inspect_reply", self.inspect(m)),
-            "is_complete_request" => ("is_complete_reply", is_complete(m.text("code"))),
-            "history_request" => ("history_reply", lock(&self.common).history.reply(&m.content)),
-            "comm_info_request" => ("comm_info_reply", self.comms(m.content["target_name"].as_str())),
-            "connect_request" => ("connect_reply", json!({"status": "ok"})),
+            "kernel_info_request" => info(),
+            "complete_request" => self.complete(m),
+            "inspect_request" => self.inspect(m),
+            "is_complete_request" => is_complete(m.text("code")),
+            "history_request" => lock(&self.common).history.reply(&m.content),
+            "comm_info_request" => self.comms(m.content["target_name"].as_str()),
+            "connect_request" => json!({"status": "ok"}),
             _ => return None,
         })
     }

@@ -5,11 +5,13 @@
 //! desk answers completion, inspection and history from a `snapshot` that the evaluator leaves after each cell, so that it answers while
 //! a cell runs.
 //!
-//! Reading order: `wire` (messages), `outbox`, `channels`, `desk` with `snapshot`, `suggest` and `history`; `stage` (the world of a
+//! Reading order: `wire` (messages), `outbox`, `channels`, `abort`, `desk` with `snapshot`, `suggest` and `history`; `stage` (the world of a
 //! cell), `cells`, `bundle` and `html` (values as front ends want them), `widgets` and `controls` (the live table of residuals), `server`; [`notebook`] runs a file; [`spec`] installs.
 //!
 //! What is *not* here: the language, its `:commands` and the command line, which the binary gives as a [`Setup`].
 
+mod abort;
+pub mod ansi;
 mod bundle;
 mod cells;
 mod channels;
@@ -20,6 +22,8 @@ mod html;
 mod letters;
 pub mod notebook;
 mod outbox;
+pub mod parameters;
+mod record;
 mod server;
 mod snapshot;
 pub mod spec;
@@ -31,15 +35,18 @@ mod wire;
 pub use cells::{Commands, MakeCommands, MakeSession, Setup};
 pub use server::run;
 
-/// What the language is, for front ends. `ocaml` gives colours where adl itself is not known.
+/// What the language is, for front ends.
+///
+/// Where adl is not known, its colours are those of the known languages that come nearest (`docs/reference.md`, Notebooks): Lean 4 for
+/// Pygments, which nbconvert uses, and Elm for CodeMirror, which JupyterLab uses.
 pub fn language_info() -> serde_json::Value {
     serde_json::json!({
         "name": "adl",
         "version": env!("CARGO_PKG_VERSION"),
         "mimetype": "text/x-adl",
         "file_extension": ".adl",
-        "pygments_lexer": "ocaml",
-        "codemirror_mode": "ocaml",
+        "pygments_lexer": "lean4",
+        "codemirror_mode": "elm",
         "nbconvert_exporter": "script",
     })
 }

@@ -1,6 +1,7 @@
 //! Notebooks without a front end: every code cell is run and its outputs stored, as a front end would have stored them.
 
 use crate::cells::{Cells, Setup};
+use crate::parameters::{self, Parameter};
 use crate::stage::Audience;
 use serde_json::{Map, Value as Json, json};
 use std::cell::RefCell;
@@ -66,17 +67,24 @@ impl Audience for Page {
 }
 
 /// Runs a notebook, given as its text, up to the first cell that fails. A cell tagged `raises-exception` may fail.
-pub fn run(text: &str, setup: &Setup) -> Result<Ran, String> {
+/// `parameters` go into a cell of their own.
+pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Ran, String> {
     let mut book: Json = serde_json::from_str(text).map_err(|e| format!("it is no notebook: {e}"))?;
     if book["nbformat"].as_u64() != Some(4) || !book["cells"].is_array() {
         return Err("it is no notebook of format 4".into());
     }
+    let mut parameters = parameters.to_vec();
+    let injected = if parameters.is_empty() { None } else { Some(parameters::inject(&mut book, &parameters)?) };
     let page = Rc::new(Page::default());
     let interrupt = Arc::new(AtomicBool::new(false));
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, interrupt.clone());
     let mut cells = Cells::new(setup, page.clone(), interrupt, Arc::new(AtomicBool::new(false)));
     let (mut changed, mut failed, mut number) = (Vec::new(), None, 0);
     for (i, cell) in book["cells"].as_array_mut().into_iter().flatten().enumerate().filter(|(_, c)| c["cell_type"] == "code") {
+        if injected == Some(i) {
+            parameters::typed(&mut parameters, &mut cells.session.borrow_mut())?;
+            cell["source"] = parameters::source(&parameters);
+        }
         let code = joined(&cell["source"]);
         number += u64::from(!code.trim().is_empty());
         cells.begin();
@@ -122,7 +130,7 @@ fn written(book: &Json) -> Result<String, String> {
 }
 
 /// A text that may be stored as its lines.
-fn joined(text: &Json) -> String {
+pub fn joined(text: &Json) -> String {
     match text {
         Json::Array(lines) => lines.iter().filter_map(Json::as_str).collect(),
         other => other.as_str().unwrap_or("").to_owned(),

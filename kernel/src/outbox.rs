@@ -5,7 +5,7 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -34,6 +34,8 @@ pub struct Request {
     pub message: Message,
     /// Where it came from.
     pub channel: Channel,
+    /// When it came.
+    pub arrived: Instant,
 }
 
 enum Item {

@@ -1,11 +1,13 @@
 //! A kernel that runs: cells and comms in the order in which they come.
 
-use crate::cells::{Cells, Failure, Given, Setup};
+use crate::abort::{Failed, patience};
+use crate::cells::{Cells, Failure, Given, Setup, contained};
 use crate::channels::{self, Inboxes};
 use crate::desk::{Common, Desk, lock};
 use crate::outbox::{Outbox, Request};
 use crate::snapshot::Snapshot;
 use crate::stage::Audience;
+use crate::wire::Message;
 use serde_json::{Map, Value as Json, json};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -14,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often somebody who waits for an answer looks whether he is interrupted.
 const LOOK: Duration = Duration::from_millis(20);
@@ -37,7 +39,7 @@ pub fn run(file: &Path, setup: &Setup) -> Result<(), String> {
     std::thread::spawn(move || Desk::new(clerk.0, clerk.1, clerk.2, clerk.3).serve(&questions));
     let front = Rc::new(Front { out: out.clone(), request: RefCell::new(None), answers: answered, interrupt: interrupt.clone() });
     let cells = Cells::new(setup, front.clone(), interrupt, tick);
-    Server { out, common, front, cells, count: 0, work, waiting: VecDeque::new() }.serve();
+    Server { out, common, front, cells, count: 0, work, waiting: VecDeque::new(), failed: None }.serve();
     Ok(())
 }
 
@@ -95,55 +97,85 @@ struct Server {
     /// Number of the last cell.
     count: u64,
     work: Receiver<Request>,
-    /// What came while a cell failed and is still to be done.
+    /// What came while the reply of a failed cell waited.
     waiting: VecDeque<Request>,
+    /// The last cell that failed and stops those that were sent with it.
+    failed: Option<Failed>,
 }
 
 impl Server {
     fn serve(mut self) {
         while let Some(r) = self.waiting.pop_front().or_else(|| self.work.recv().ok()) {
+            let cell = r.message.kind() == "execute_request";
+            if cell && self.failed.as_ref().is_some_and(|f| f.precedes(&r)) {
+                self.abort(&r);
+                continue;
+            }
             let header = r.message.header.clone();
             self.cells.begin();
             *self.front.request.borrow_mut() = Some(r.clone());
             lock(&self.common).running = Some(header.clone());
             self.out.status(&header, "busy");
-            let aborted = match r.message.kind() {
-                "execute_request" => self.execute(&r),
-                _ => {
-                    self.cells.comm(r.message.kind(), r.message.text("comm_id"), &r.message.content["data"]);
-                    Vec::new()
-                }
-            };
+            if cell {
+                self.execute(&r);
+            } else {
+                // A view that does not change is how a fault shows.
+                let _ = contained(|| self.cells.comm(r.message.kind(), &r.message.content));
+            }
             let mut shared = lock(&self.common);
             shared.running = None;
             shared.comms = self.cells.comms();
             drop(shared);
             self.out.status(&header, "idle");
-            aborted.iter().for_each(|r| self.abort(r));
         }
     }
 
-    /// Runs a cell. If it fails, the cells that are not to run any more.
-    fn execute(&mut self, r: &Request) -> Vec<Request> {
+    /// Runs a cell and replies.
+    fn execute(&mut self, r: &Request) {
         let m = &r.message;
-        let (code, silent) = (m.text("code").to_owned(), m.flag("silent", false));
+        let (code, silent) = (m.text("code"), m.flag("silent", false));
         let stored = m.flag("store_history", true) && !silent && !code.trim().is_empty();
         self.count += u64::from(stored);
         if !silent {
             self.out.publish(&m.header, "execute_input", json!({"code": code, "execution_count": self.count}));
         }
-        let name = format!("In[{}]", self.count);
-        let ended = self.cells.run(&name, &code, self.count, silent);
-        let mut content = match &ended {
-            Ok(given) => ok(given, self.cells.expressions(m.content["user_expressions"].as_object().unwrap_or(&Map::new()))),
-            Err(f) => self.failed(f, &m.header, silent),
-        };
+        let ended = contained(|| self.evaluate(m, code, silent)).and_then(|ended| ended);
+        let result = ended.as_ref().ok().and_then(|(given, _)| given.result.clone());
+        // Completion has the names of before where they cannot be read.
+        let _ = contained(|| self.remember(stored.then_some(code), result));
+        let failed = ended.is_err() && m.flag("stop_on_error", true);
+        let mut content = ended.map_or_else(|f| self.failed(&f, &m.header, silent), |(given, expressions)| ok(&given, expressions));
         content["execution_count"] = json!(self.count);
-        self.remember(stored.then_some(code.as_str()), ended.as_ref().ok().and_then(|g| g.result.clone()));
-        // Whoever knows that the cell failed may send another one.
-        let aborted = if ended.is_err() && m.flag("stop_on_error", true) { self.queued_cells() } else { Vec::new() };
+        if failed {
+            self.await_burst(r.arrived);
+        }
+        // Before the reply: a client that reads it may send the next request at once.
+        self.failed = failed.then(|| Failed::now(r));
         self.out.reply(r, "execute_reply", content);
-        aborted
+    }
+
+    /// What a cell gives, and the answers to its `user_expressions`.
+    fn evaluate(&mut self, m: &Message, code: &str, silent: bool) -> Result<(Given, Map<String, Json>), Failure> {
+        if !silent {
+            self.cells.begin_output(&output_of(m), &deleted(m));
+        }
+        let given = self.cells.run(&format!("In[{}]", self.count), code, self.count, silent)?;
+        let expressions = m.content["user_expressions"].as_object().map_or_else(Map::new, |wanted| self.cells.expressions(wanted));
+        Ok((given, expressions))
+    }
+
+    /// Receives the requests that were sent together with a cell that failed and arrived at `last`.
+    fn await_burst(&mut self, mut last: Instant) {
+        let failed = Instant::now();
+        loop {
+            match self.work.recv_timeout(patience(last, failed)) {
+                Ok(r) => {
+                    last = r.arrived;
+                    self.waiting.push_back(r);
+                }
+                Err(_) => return,
+            }
+        }
     }
 
     fn failed(&self, f: &Failure, parent: &Json, silent: bool) -> Json {
@@ -168,23 +200,84 @@ impl Server {
         }
     }
 
-    /// Cells that were sent before it was known that one before them failed.
-    fn queued_cells(&mut self) -> Vec<Request> {
-        let queued: VecDeque<Request> = self.waiting.drain(..).chain(self.work.try_iter()).collect();
-        let (cells, others) = queued.into_iter().partition(|r| r.message.kind() == "execute_request");
-        self.waiting = others;
-        let cells: VecDeque<Request> = cells;
-        cells.into()
-    }
-
     fn abort(&self, r: &Request) {
         self.out.status(&r.message.header, "busy");
-        self.out.reply(r, "execute_reply", json!({"status": "aborted", "execution_count": self.count}));
+        self.out.reply(r, "execute_reply", json!({"status": "aborted"}));
         self.out.status(&r.message.header, "idle");
     }
+}
+
+/// What names the cell whose output a request replaces: the id that the front end gives, or else the code.
+fn output_of(m: &Message) -> String {
+    match m.metadata["cellId"].as_str() {
+        Some(id) => id.to_owned(),
+        None => format!("{}\n{}", m.header["session"].as_str().unwrap_or(""), m.text("code")),
+    }
+}
+
+/// The cells that the user has deleted since the last request.
+fn deleted(m: &Message) -> Vec<&str> {
+    m.metadata["deletedCells"].as_array().into_iter().flatten().filter_map(Json::as_str).collect()
 }
 
 fn ok(given: &Given, expressions: Map<String, Json>) -> Json {
     let pages: Vec<Json> = given.pages.iter().map(|p| json!({"source": "page", "data": {"text/plain": p}, "start": 0})).collect();
     json!({"status": "ok", "user_expressions": expressions, "payload": pages})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Front, Server};
+    use crate::cells::{Cells, Commands, Setup};
+    use crate::desk::Common;
+    use crate::outbox::{Channel, Outbox, Request};
+    use crate::wire::Message;
+    use adl_interp::host::Nobody;
+    use adl_session::Session;
+    use serde_json::{Value as Json, json};
+    use std::cell::RefCell;
+    use std::collections::VecDeque;
+    use std::rc::Rc;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::mpsc::channel;
+    use std::time::Instant;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    /// Commands that panic.
+    struct Faulty;
+
+    impl Commands for Faulty {
+        fn run(&mut self, line: &str) -> bool {
+            panic!("{line} is broken")
+        }
+    }
+
+    /// The contents of the replies to cells that are sent one after the other.
+    fn replies(cells: &[&str]) -> Vec<Json> {
+        let (shell, mut sent) = unbounded_channel();
+        let out = Outbox::new("k", shell, unbounded_channel().0, unbounded_channel().0);
+        let setup = Setup { world: || Box::new(Nobody), session: Rc::new(Session::new), commands: Rc::new(|_, _| Box::new(Faulty)), names: Vec::new() };
+        let flag = || Arc::new(AtomicBool::new(false));
+        let front = Rc::new(Front { out: out.clone(), request: RefCell::new(None), answers: channel().1, interrupt: flag() });
+        let (jobs, work) = channel();
+        let server = Server { out, common: Common::default(), front: front.clone(), cells: Cells::new(&setup, front, flag(), flag()), count: 0, work, waiting: VecDeque::new(), failed: None };
+        for code in cells {
+            let message = Message::new("f", "execute_request", &json!({}), json!({"code": code, "stop_on_error": false}));
+            jobs.send(Request { message, channel: Channel::Shell, arrived: Instant::now() }).unwrap();
+        }
+        drop(jobs);
+        server.serve();
+        std::iter::from_fn(|| sent.try_recv().ok()).map(|m| m.content).collect()
+    }
+
+    #[test]
+    fn a_panic_is_an_error_of_the_cell_and_the_next_cell_runs() {
+        let said = replies(&["let x = 1", ":fault", "x"]);
+        let status: Vec<&str> = said.iter().map(|r| r["status"].as_str().unwrap()).collect();
+        assert_eq!(status, ["ok", "error", "ok"]);
+        assert_eq!(said[1]["ename"], "E0901");
+        assert!(said[1]["evalue"].as_str().unwrap().contains(":fault is broken"));
+        assert!(said[1]["traceback"].to_string().contains("report"));
+    }
 }

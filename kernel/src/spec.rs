@@ -58,9 +58,9 @@ pub fn install(place: &Place, binary: &Path) -> Result<PathBuf, String> {
         "metadata": {"debugger": false},
     });
     let text = serde_json::to_string_pretty(&spec).map_err(|e| e.to_string())?;
-    std::fs::write(dir.join("kernel.json"), text + "\n").map_err(said)?;
+    adl_files::write(dir.join("kernel.json"), text + "\n").map_err(said)?;
     for (name, bytes) in LOGOS {
-        std::fs::write(dir.join(name), bytes).map_err(said)?;
+        adl_files::write(dir.join(name), bytes).map_err(said)?;
     }
     Ok(dir)
 }

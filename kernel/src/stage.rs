@@ -18,6 +18,15 @@ pub trait Audience {
     fn ask(&self, prompt: &str) -> Result<Option<String>, String>;
     /// Whether somebody watches, so that progress is worth showing.
     fn watched(&self) -> bool;
+    /// Takes an output back that was shown under an id.
+    fn take_back(&self, id: &str) {
+        self.publish("update_display_data", json!({"data": {}, "metadata": {}, "transient": {"display_id": id}}), json!({}));
+    }
+    /// A loop has done so many of its iterations, in so much time.
+    fn progressed(&self, done: u64, total: u64, time: Duration) {
+        // Who does not say how far an interrupted loop was need not know.
+        let _ = (done, total, time);
+    }
 }
 
 /// How often what is shown in one slot is drawn anew.
@@ -34,6 +43,8 @@ pub struct Stage {
     /// The picture that changes, and the id under which it is shown.
     live: Live,
     live_id: Option<String>,
+    /// What is shown there, if it was drawn without the media that only a last picture has.
+    live_frame: Option<Figure>,
 }
 
 /// What is shown in a slot.
@@ -54,17 +65,20 @@ struct Bar {
 impl Stage {
     /// A stage in a world, before an audience.
     pub fn new(world: Box<dyn Host>, audience: Rc<dyn Audience>) -> Stage {
-        Stage { world, audience, slots: HashMap::new(), bar: None, live: Live::default(), live_id: None }
+        Stage { world, audience, slots: HashMap::new(), bar: None, live: Live::default(), live_id: None, live_frame: None }
     }
 
     fn draw(&self, id: &str, v: &Value, kind: &str) {
         self.send(id, crate::bundle::shown(v, ""), kind);
     }
 
-    fn draw_live(&mut self, figure: &Figure) {
+    /// Draws the live picture of the cell; `last` where no other follows.
+    fn draw_live(&mut self, figure: &Figure, last: bool) {
+        let bundle = if last { crate::bundle::picture } else { crate::bundle::frame };
         let kind = if self.live_id.is_some() { "update_display_data" } else { "display_data" };
         let id = self.live_id.get_or_insert_with(fresh).clone();
-        self.send(&id, crate::bundle::picture(figure), kind);
+        self.send(&id, bundle(figure), kind);
+        self.live_frame = (!last).then(|| figure.clone());
     }
 
     fn send(&self, id: &str, (data, metadata): (Json, Json), kind: &str) {
@@ -82,8 +96,8 @@ impl Host for Stage {
     }
     /// The cell has ended: what has not been drawn is drawn, and slots are new in the next one.
     fn flush(&mut self) {
-        if let Some(last) = self.live.finish() {
-            self.draw_live(&last);
+        if let Some(last) = self.live.finish().or_else(|| self.live_frame.take()) {
+            self.draw_live(&last, true);
         }
         self.live_id = None;
         for slot in std::mem::take(&mut self.slots).into_values() {
@@ -91,9 +105,8 @@ impl Host for Stage {
                 self.draw(&slot.id, v, "update_display_data");
             }
         }
-        if let Some(Bar { begin, total, id: Some(id), .. }) = self.bar.take() {
-            let data = ended(total, begin.elapsed().as_secs_f64());
-            self.audience.publish("update_display_data", json!({"data": data, "metadata": {}, "transient": {"display_id": id}}), json!({}));
+        if let Some(Bar { id: Some(id), .. }) = self.bar.take() {
+            self.audience.take_back(&id);
         }
     }
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
@@ -116,6 +129,9 @@ impl Host for Stage {
     }
     fn free_memory(&mut self) -> Option<u64> {
         self.world.free_memory()
+    }
+    fn return_memory(&mut self) {
+        self.world.return_memory();
     }
     fn input(&mut self, prompt: &str) -> Result<Option<String>, String> {
         self.audience.ask(prompt)
@@ -149,13 +165,13 @@ impl Host for Stage {
         if !live {
             self.send(&fresh(), crate::bundle::picture(&figure), "display_data");
         } else if let Some(f) = self.live.show(figure) {
-            self.draw_live(&f);
+            self.draw_live(&f, false);
         }
         Ok(())
     }
     fn watch(&mut self, name: &str, y: f64) -> Result<(), String> {
         if let Some(f) = self.live.watch(name, y) {
-            self.draw_live(&f);
+            self.draw_live(&f, false);
         }
         Ok(())
     }
@@ -171,6 +187,7 @@ impl Host for Stage {
         }
         let Some(bar) = &mut self.bar else { return };
         let passed = bar.begin.elapsed();
+        self.audience.progressed(done, total, passed);
         if passed < PATIENCE {
             return;
         }
@@ -184,24 +201,35 @@ impl Host for Stage {
 /// A progress bar: how far, how fast, how long still.
 fn bar_data(done: u64, total: u64, rate: f64) -> Json {
     let left = total.saturating_sub(done) as f64 / rate.max(1e-9);
-    let text = format!("{:.0} % ({done} of {total}), {rate:.0}/s, {left:.0} s left", 100.0 * done as f64 / total.max(1) as f64);
+    let percent = 100.0 * done as f64 / total.max(1) as f64;
+    let text = format!("{percent:.0} % ({} of {}), {}/s, {left:.0} s left", grouped(done), grouped(total), grouped(rate as u64));
     let html = format!("<progress value=\"{done}\" max=\"{total}\" style=\"width: 20em\"></progress> {text}");
     json!({"text/plain": text, "text/html": html})
 }
 
-/// What stays of a bar when its cell has ended: an output that was shown does not go away, and had better say something.
-fn ended(total: u64, seconds: f64) -> Json {
-    json!({"text/plain": format!("a loop of {total} turns ran for {seconds:.1} s")})
+/// A number with its digits in groups of three.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let first = digits.len() % 3;
+    let mut groups: Vec<&str> = (first..digits.len()).step_by(3).filter_map(|i| digits.get(i..i + 3)).collect();
+    if first > 0 {
+        groups.insert(0, &digits[..first]);
+    }
+    groups.join(",")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{bar_data, ended};
+    use super::{bar_data, grouped};
 
     #[test]
     fn a_bar_says_how_long_still() {
-        assert_eq!(bar_data(500, 1000, 250.0)["text/plain"], "50 % (500 of 1000), 250/s, 2 s left");
-        assert_eq!(ended(1000, 1.25)["text/plain"], "a loop of 1000 turns ran for 1.2 s");
+        assert_eq!(bar_data(500, 1000, 250.0)["text/plain"], "50 % (500 of 1,000), 250/s, 2 s left");
         assert!(bar_data(0, 0, 0.0)["text/plain"].as_str().unwrap().starts_with("0 %"));
+    }
+
+    #[test]
+    fn digits_are_grouped() {
+        assert_eq!([0, 12, 999, 1000, 34_906_930, 10_000_000_000].map(grouped), ["0", "12", "999", "1,000", "34,906,930", "10,000,000,000"]);
     }
 }

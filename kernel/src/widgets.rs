@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 /// The comm target that front ends know.
 pub const TARGET: &str = "jupyter.widget";
+/// The comm target by which a front end that has just come asks for all models.
+pub const CONTROL: &str = "jupyter.widget.control";
 /// The version of the messages.
 const MESSAGES: &str = "2.1.0";
 /// Versions of the modules that views come from.
@@ -16,6 +18,10 @@ const CONTROLS: (&str, &str) = ("@jupyter-widgets/controls", "2.0.0");
 #[derive(Default)]
 pub struct Widgets {
     states: BTreeMap<String, Json>,
+    /// The cell in whose output each model is shown.
+    cells: BTreeMap<String, String>,
+    /// The cell that runs.
+    cell: String,
 }
 
 /// How a state refers to another model.
@@ -36,7 +42,28 @@ impl Widgets {
         let data = json!({"state": full, "buffer_paths": []});
         to.publish("comm_open", json!({"comm_id": id, "target_name": TARGET, "data": data}), json!({"version": MESSAGES}));
         self.states.insert(id.clone(), full);
+        self.cells.insert(id.clone(), self.cell.clone());
         id
+    }
+
+    /// The output of a cell begins anew: its models are closed, and those opened from now on are its own.
+    pub fn begin_cell(&mut self, to: &dyn Audience, cell: &str) {
+        self.close_cell(to, cell);
+        cell.clone_into(&mut self.cell);
+    }
+
+    /// Closes the models in the output of a cell.
+    pub fn close_cell(&mut self, to: &dyn Audience, cell: &str) {
+        let gone: Vec<String> = self.cells.iter().filter(|(_, c)| *c == cell).map(|(id, _)| id.clone()).collect();
+        for id in gone {
+            to.publish("comm_close", json!({"comm_id": id, "data": {}}), json!({}));
+            self.close(&id);
+        }
+    }
+
+    /// Closes the models that the running cell has opened.
+    pub fn clear_output(&mut self, to: &dyn Audience) {
+        self.close_cell(to, &self.cell.clone());
     }
 
     /// Changes a model. What is as it was is not sent.
@@ -49,10 +76,11 @@ impl Widgets {
         }
     }
 
-    /// Takes over what a front end changed in its view.
-    pub fn changed(&mut self, id: &str, state: &Json) {
+    /// Takes over what a front end changed in its view, and tells the other front ends (`echo_update`).
+    pub fn changed(&mut self, to: &dyn Audience, id: &str, state: &Json) {
         if let Some(old) = self.states.get_mut(id) {
             merge(old, state);
+            send(to, id, json!({"method": "echo_update", "state": state, "buffer_paths": []}));
         }
     }
 
@@ -68,6 +96,13 @@ impl Widgets {
         }
     }
 
+    /// Answers a front end that asks on a comm for all models at once.
+    pub fn tell_all(&self, to: &dyn Audience, comm: &str) {
+        let model = |state: &Json| json!({"model_name": state["_model_name"], "model_module": state["_model_module"], "model_module_version": state["_model_module_version"], "state": state});
+        let states: Map<String, Json> = self.states.iter().map(|(id, state)| (id.clone(), model(state))).collect();
+        send(to, comm, json!({"method": "update_states", "states": states, "buffer_paths": []}));
+    }
+
     /// Whether a model is open.
     pub fn has(&self, id: &str) -> bool {
         self.states.contains_key(id)
@@ -76,6 +111,7 @@ impl Widgets {
     /// Forgets a model.
     pub fn close(&mut self, id: &str) {
         self.states.remove(id);
+        self.cells.remove(id);
     }
 
     /// Every model's id with its target.

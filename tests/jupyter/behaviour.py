@@ -1,7 +1,10 @@
 """What users of a notebook count on, beyond what Jupyter's own tests ask of a kernel."""
 
+import html.parser
 import json
 import os
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -9,10 +12,12 @@ import sys
 import tempfile
 import time
 import unittest
+from datetime import timedelta, timezone
 from queue import Empty
 
 import nbformat
 import papermill
+import yaml
 from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 
@@ -160,11 +165,48 @@ class Cells(unittest.TestCase):
         self.assertEqual([self.c.reply(i)["status"] for i in ids], ["error", "ok"])
         self.c.outputs(ids[-1])
 
+    def test_run_all_stops_after_the_fastest_errors(self):
+        for code in ("1 // 0", "unknown_name", "let = ", ":no_such_command"):
+            for _ in range(60):
+                ids = [self.c.kc.execute(cell) for cell in (code, "print 1", "print 2")]
+                self.assertEqual([self.c.reply(i)["status"] for i in ids], ["error", "aborted", "aborted"])
+                out = self.c.outputs(ids[-1])
+                self.assertEqual([m["msg_type"] for m in out], ["status"])
+
+    def test_a_cell_that_is_sent_after_the_error_runs(self):
+        for _ in range(60):
+            self.assertEqual(self.c.reply(self.c.kc.execute("1 // 0"))["status"], "error")
+            self.assertEqual(self.c.reply(self.c.kc.execute("1 + 1"))["status"], "ok")
+        for _ in range(20):
+            ids = [self.c.kc.execute("1 // 0", stop_on_error=False), self.c.kc.execute("print 1")]
+            self.assertEqual([self.c.reply(i)["status"] for i in ids], ["error", "ok"])
+        self.c.outputs(ids[-1])
+
+    def dated(self, date):
+        """Sends a cell whose header has another date; its message id."""
+        m = self.c.kc.session.msg("execute_request", {"code": "1", "silent": False, "store_history": True, "allow_stdin": False, "stop_on_error": True})
+        m["header"]["date"] = date
+        self.c.kc.shell_channel.send(m)
+        return m["header"]["msg_id"]
+
+    def test_requests_that_arrive_late_are_judged_by_their_dates(self):
+        east = timezone(timedelta(hours=2))
+        for made, status in ((timedelta(0), "aborted"), (timedelta(seconds=1), "ok")):
+            failing = self.c.kc.session.msg("execute_request", {"code": "1 // 0", "silent": False, "stop_on_error": True})
+            date = failing["header"]["date"]
+            self.c.kc.shell_channel.send(failing)
+            self.assertEqual(self.c.reply(failing["header"]["msg_id"])["status"], "error")
+            time.sleep(0.3)
+            late = self.dated((date + made).astimezone(east))
+            self.assertEqual(self.c.reply(late)["status"], status)
+            self.c.outputs(late)
+
     def test_errors_point_into_the_cell(self):
         _, out = self.c.run("let a = 1\nlet b = a ++ true")
         error = next(m["content"] for m in out if m["msg_type"] == "error")
         text = "\n".join(error["traceback"])
-        self.assertIn("\x1b[", text)
+        # Bold alone: no colour can be read on the ground of errors in the light theme and in the dark one.
+        self.assertEqual(set(re.findall(r"\x1b\[[\d;]*m", text)), {"\x1b[1m", "\x1b[0m"})
         self.assertRegex(text, r"In\[\d+\].*:2:")
         self.assertTrue(error["ename"].startswith("E"))
         _, out = self.c.run(":type 1\n\nnothing_of_that_name")
@@ -216,8 +258,32 @@ class Cells(unittest.TestCase):
         _, out = self.c.run("loop x = 0.0 for i < 20_000 do x + sum (map sin (linspace 0.0 1.0 10_000))")
         bars = [m["content"]["data"].get("text/html", "") for m in out if "display" in m["msg_type"]]
         self.assertTrue(any("<progress" in b for b in bars), bars)
-        last = [m["content"]["data"]["text/plain"] for m in out if "display" in m["msg_type"]][-1]
-        self.assertRegex(last, r"^a loop of 20000 turns ran for \d+\.\d s$")
+        self.assertRegex(bars[-1], r"\d+ % \([\d,]+ of 20,000\), [\d,]+/s, \d+ s left$")
+        cleared = [m["msg_type"] for m in out].index("clear_output")
+        self.assertEqual([m["msg_type"] for m in out[cleared:]], ["clear_output", "execute_result"])
+
+    def test_an_interrupted_loop_says_how_far_it_was(self):
+        msg_id = self.c.kc.execute('print "first"\n' + LOOP)
+        self.c.wait_until_busy(msg_id)
+        time.sleep(1.2)
+        self.c.km.interrupt_kernel()
+        reply = self.c.reply(msg_id)
+        self.assertEqual(reply["ename"], "E0708")
+        told = re.fullmatch(r"interrupted after ([\d,]+) of 10,000,000,000 iterations, \d+\.\d s", reply["evalue"])
+        self.assertTrue(told, reply["evalue"])
+        self.assertLess(0, int(told[1].replace(",", "")))
+        out = self.c.outputs(msg_id)
+        cleared = [m["msg_type"] for m in out].index("clear_output")
+        self.assertTrue(out[cleared]["content"]["wait"])
+        self.assertEqual([m["msg_type"] for m in out[cleared:]], ["clear_output", "stream", "error"])
+        self.assertIn(reply["evalue"], "\n".join(out[-1]["content"]["traceback"]))
+        # What is interrupted when the loop has ended is not the loop.
+        msg_id = self.c.kc.execute('let x = loop x = 0.0 for i < 20_000 do x + sum (map sin (linspace 0.0 1.0 10_000))\nlet wait = io.input ""', allow_stdin=True)
+        self.c.kc.get_stdin_msg(timeout=30)
+        time.sleep(0.7)
+        self.c.km.interrupt_kernel()
+        self.assertNotIn("iterations", self.c.reply(msg_id)["evalue"])
+        self.c.outputs(msg_id)
 
     def test_commands(self):
         self.assertEqual(text_of(self.c.run(":type grad sin 0.0")[1]), "grad sin 0.0 : Float\n")
@@ -236,10 +302,19 @@ class Cells(unittest.TestCase):
     def test_warnings_are_on_stderr(self):
         _, out = self.c.run("let f x = match x with | 1 -> 2 | 1 -> 3 | _ -> 4")
         self.assertIn("warning", text_of(out, "stderr"))
+        self.assertEqual(set(re.findall(r"\x1b\[[\d;]*m", text_of(out, "stderr"))), {"\x1b[1m", "\x1b[0m"})
 
     def test_endless_recursion_is_an_error(self):
+        def resident():
+            """MiB that the kernel holds."""
+            with open(f"/proc/{self.c.km.provisioner.pid}/status") as f:
+                return int(re.search(r"VmRSS:\s*(\d+)", f.read())[1]) / 1024
+
+        before = resident()
         reply, _ = self.c.run("let rec f x = 1 + f x\nf 1")
         self.assertEqual(reply["status"], "error")
+        # The recursion had a gigabyte.
+        self.assertLess(resident() - before, 100)
         self.assertEqual(results(self.c.run("1")[1]), ["1 : Int"])
 
     def test_trivial_cells_are_quick(self):
@@ -369,10 +444,256 @@ class Lives(unittest.TestCase):
                 self.assertEqual((run.returncode, run.stderr.count("\n")), (1, 1), run.stderr)
 
 
+TABLE = "let energy (n : Int) (x : Float) : Float = loop y = x for i < n do sin (y * x) + exp (y * 0.1)\nresiduals (energy 20) 0.5"
+
+
+class Fronts(unittest.TestCase):
+    """A front end that sends messages about models."""
+
+    def setUp(self):
+        self.c = Client()
+
+    def tearDown(self):
+        self.c.close()
+
+    def open_models(self):
+        msg_id = self.c.kc.comm_info(target_name="jupyter.widget")
+        return set(self.c.reply(msg_id)["comms"])
+
+    def say(self, kind, content, client=None):
+        """Sends a message about a comm; what is published because of it."""
+        kc = client or self.c.kc
+        m = kc.session.msg(kind, content)
+        kc.shell_channel.send(m)
+        return [(o["msg_type"], o["content"]) for o in self.c.outputs(m["header"]["msg_id"])]
+
+
+class Models(Fronts):
+    """The models of live tables, as front ends see them."""
+
+    def table(self, **metadata):
+        """Runs the cell; the states of the models that it opens, by id."""
+        m = self.c.kc.session.msg("execute_request", {"code": TABLE, "silent": False, "store_history": True})
+        m["metadata"] = metadata
+        self.c.kc.shell_channel.send(m)
+        self.assertEqual(self.c.reply(m["header"]["msg_id"])["status"], "ok")
+        out = self.c.outputs(m["header"]["msg_id"])
+        return {o["content"]["comm_id"]: o["content"]["data"]["state"] for o in out if o["msg_type"] == "comm_open"}
+
+    def test_every_front_end_follows_a_change(self):
+        states = self.table()
+        switch = next(i for i, s in states.items() if s["_model_name"] == "CheckboxModel" and not s["disabled"])
+        other = self.c.km.client()
+        other.start_channels()
+        said = self.say("comm_msg", {"comm_id": switch, "data": {"method": "update", "state": {"value": False}, "buffer_paths": []}}, other)
+        other.stop_channels()
+        about = [c["data"] for kind, c in said if kind == "comm_msg" and c["comm_id"] == switch]
+        self.assertEqual(about[0], {"method": "echo_update", "state": {"value": False}, "buffer_paths": []})
+
+    def test_a_front_end_that_comes_asks_for_all_models(self):
+        states = self.table()
+        said = self.say("comm_open", {"comm_id": "control", "target_name": "jupyter.widget.control", "data": {}})
+        self.assertEqual([kind for kind, _ in said if kind.startswith("comm")], [])
+        said = self.say("comm_msg", {"comm_id": "control", "data": {"method": "request_states"}})
+        answer = next(c for kind, c in said if kind == "comm_msg")
+        self.assertEqual((answer["comm_id"], answer["data"]["method"], answer["data"]["buffer_paths"]), ("control", "update_states", []))
+        self.assertEqual({i: m["state"] for i, m in answer["data"]["states"].items()}, states)
+        for i, m in answer["data"]["states"].items():
+            self.assertEqual([m[k] for k in ("model_name", "model_module", "model_module_version")], [states[i][k] for k in ("_model_name", "_model_module", "_model_module_version")])
+        self.say("comm_close", {"comm_id": "control", "data": {}})
+        self.assertEqual(self.open_models(), set(states))
+
+    def test_models_are_closed_when_their_output_goes(self):
+        first, other = self.table(cellId="a"), self.table(cellId="b")
+        self.assertEqual(self.open_models(), set(first) | set(other))
+        again = self.table(cellId="a")
+        self.assertEqual(self.open_models(), set(again) | set(other))
+        self.c.run("1", silent=True)
+        self.c.run("1")
+        self.assertEqual(self.open_models(), set(again) | set(other))
+        m = self.c.kc.session.msg("execute_request", {"code": "2", "silent": False})
+        m["metadata"] = {"cellId": "c", "deletedCells": ["b", "no such cell"]}
+        self.c.kc.shell_channel.send(m)
+        out = self.c.outputs(m["header"]["msg_id"])
+        self.assertEqual({o["content"]["comm_id"] for o in out if o["msg_type"] == "comm_close"}, set(other))
+        self.assertEqual(self.open_models(), set(again))
+        self.c.run(TABLE + "\n:clear")
+        self.assertEqual(self.open_models(), set(again))
+
+    def test_a_cell_that_runs_often_does_not_gather_models(self):
+        one = len(self.table())
+        for _ in range(60):
+            self.c.run(TABLE)
+        self.assertEqual(len(self.open_models()), one)
+
+
 def book(*codes):
     nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in codes])
     nb.metadata.kernelspec = {"name": "adl", "display_name": "adl", "language": "adl"}
     return nb
+
+
+ENERGY = """let energy (n : Int) (p : {mu : Float, v : Float, x : Float}) : Float =
+  let dt = 20.0 / float n
+  let (x, v) = loop (x, v) = (p.x, p.v) for i < n do
+    let force = p.mu * (1.0 - x * x) * v - x
+    (x + dt * v, v + dt * force)
+  x * x + v * v
+let start = {mu = 0.5, v = 0.0, x = 1.0}"""
+
+
+class Table(Fronts):
+    """What the live table of residuals does, by the states of its models."""
+
+    def setUp(self):
+        super().setUp()
+        self.c.run(ENERGY)
+        _, out = self.c.run("residuals (energy 2000) start")
+        self.out = [(o["msg_type"], o["content"]) for o in out]
+        self.states = {c["comm_id"]: c["data"]["state"] for kind, c in self.out if kind == "comm_open"}
+        self.follow(self.out)
+
+    def follow(self, said):
+        for kind, c in said:
+            if kind == "comm_msg" and c["data"].get("method") == "update":
+                self.states[c["comm_id"]].update(c["data"]["state"])
+
+    def model(self, name):
+        return next(i for i, s in self.states.items() if s["_model_name"] == name)
+
+    def switches(self):
+        return [i for i, s in self.states.items() if s["_model_name"] == "CheckboxModel"]
+
+    def stored(self):
+        return [self.states[i]["value"] for i in self.switches()]
+
+    def summary(self):
+        return next(s["value"] for s in self.states.values() if "adl-residuals" in str(s.get("value")))
+
+    def bytes(self):
+        return int(re.search(r"predicted .*?\((\d+) bytes\)", self.summary())[1])
+
+    def move(self, model, **state):
+        self.states[model].update(state)
+        self.follow(self.say("comm_msg", {"comm_id": model, "data": {"method": "update", "state": state, "buffer_paths": []}}))
+
+    def apply(self):
+        click = {"method": "custom", "content": {"event": "click"}}
+        self.follow(self.say("comm_msg", {"comm_id": self.model("ButtonModel"), "data": click}))
+
+    def run_cell(self, code):
+        _, out = self.c.run(code)
+        self.follow([(o["msg_type"], o["content"]) for o in out])
+
+    def slider(self):
+        s = self.states[self.model("SelectionSliderModel")]
+        return s["_options_labels"][s["index"]]
+
+    def size(self):
+        return re.search(r"peak ([\d.]+ k?B)", self.summary())[1]
+
+    def test_the_table_stands_beside_its_controls(self):
+        shown = [c["data"] for kind, c in self.out if kind in ("display_data", "execute_result")]
+        self.assertEqual([sorted(d) for d in shown], [["application/vnd.jupyter.widget-view+json", "text/plain"], ["text/html", "text/plain"]])
+        self.assertIn("a result of a loop, which runs once", shown[1]["text/html"])
+
+    def test_a_switch_refines_a_budget(self):
+        slider = self.model("SelectionSliderModel")
+        labels = self.states[slider]["_options_labels"]
+        self.assertEqual(len(set(labels)), len(labels))
+        self.assertGreaterEqual(len(labels), 12)
+        kilobytes = [float(t.split()[0]) * (1000 if "k" in t else 1) for t in labels]
+        self.move(slider, index=max(k for k, n in enumerate(kilobytes) if n <= 25_735))
+        self.assertIn("under <b>budget", self.summary())
+        self.assertEqual([k for k, on in enumerate(self.stored()) if not on], [3, 4, 7, 8])
+        self.move(self.switches()[7], value=True)
+        self.assertTrue(self.stored()[7])
+        self.assertFalse(self.stored()[8])
+        self.assertLess(self.bytes(), 50_000)
+        self.assertNotIn("store_all", self.summary())
+
+    def test_every_stop_is_another_plan(self):
+        slider, seen = self.model("SelectionSliderModel"), []
+        for k in range(len(self.states[slider]["_options_labels"])):
+            self.move(slider, index=k)
+            self.assertEqual(self.states[slider]["index"], k)
+            self.assertEqual(self.slider(), self.size())
+            extra = re.search(r"extra work ([\d.]+)(k?)", self.summary())
+            seen.append(float(extra[1]) * (1000 if extra[2] else 1))
+        self.assertEqual(seen, sorted(seen, reverse=True))
+        self.assertEqual(len(set(seen)), len(seen))
+
+    def test_rows_that_cannot_move_say_why(self):
+        disabled = [self.states[i]["disabled"] for i in self.switches()]
+        self.assertEqual(disabled, [True, True, False, True, True, True, True, False, False])
+        self.assertEqual(self.states[self.switches()[5]]["tooltip"], "cannot be recomputed: it is a result of a loop, which runs once")
+        self.assertEqual(self.states[self.switches()[3]]["tooltip"], "cannot be recomputed: it is what a loop carries")
+        before = self.summary()
+        self.move(self.switches()[5], value=False)
+        self.assertTrue(self.stored()[5])
+        self.assertIn("under <b>store_all", self.summary())
+        self.assertIn("residual 5 cannot be recomputed", self.summary())
+        self.assertNotEqual(before, self.summary())
+
+    def test_slider_list_and_switches_agree(self):
+        plans = self.model("DropdownModel")
+        names = self.states[plans]["_options_labels"]
+        for name in ["recompute_all", "sqrt", "store_all", "revolve 8"]:
+            self.move(plans, index=names.index(name))
+            self.assertEqual(self.slider(), self.size(), name)
+        self.move(plans, index=names.index("store_all"))
+        self.move(self.switches()[8], value=False)
+        self.assertEqual(self.slider(), self.size())
+        self.assertEqual(names[self.states[plans]["index"]], "by hand or budget")
+        self.run_cell(":plan sqrt")
+        self.assertEqual(names[self.states[plans]["index"]], "sqrt")
+        self.assertEqual(self.slider(), self.size())
+
+    def test_rows_that_changed_are_marked(self):
+        words = [i for i, s in self.states.items() if "display:grid" in str(s.get("value"))][1:]
+        marked = lambda: [k for k, i in enumerate(words) if "background" in self.states[i]["value"]]
+        self.assertEqual(marked(), [])
+        self.move(self.switches()[8], value=False)
+        self.assertEqual(marked(), [8])
+        self.move(self.switches()[7], value=False)
+        self.assertEqual(marked(), [7])
+
+    def test_a_table_of_an_old_definition_is_still(self):
+        self.move(self.model("DropdownModel"), index=3)
+        self.run_cell(ENERGY)
+        self.assertIn("energy has been redefined", self.summary())
+        acting = [s for s in self.states.values() if s["_model_name"] in ("CheckboxModel", "ButtonModel", "DropdownModel", "SelectionSliderModel")]
+        self.assertTrue(all(s["disabled"] for s in acting))
+        self.apply()
+        self.assertIn("energy has been redefined", self.summary())
+        self.assertNotIn("applied", self.summary())
+        reply, _ = self.c.run(":apply")
+        self.assertEqual(reply["status"], "error")
+        self.assertIn("has been redefined", reply["evalue"])
+
+    def test_a_measurement_is_of_these_sizes(self):
+        self.apply()
+        self.assertIn("measured 64.0 kB", self.summary())
+        _, out = self.c.run("residuals (energy 200) start")
+        html = next(o["content"]["data"]["text/html"] for o in out if o["msg_type"] == "execute_result")
+        self.assertIn("not measured yet", html)
+
+
+class Visible(html.parser.HTMLParser):
+    """The text that a page shows without its scripts."""
+
+    def __init__(self):
+        super().__init__()
+        self.text, self.hidden = "", 0
+
+    def handle_starttag(self, tag, attrs):
+        self.hidden += tag in ("script", "style", "details")
+
+    def handle_endtag(self, tag):
+        self.hidden -= tag in ("script", "style", "details")
+
+    def handle_data(self, data):
+        self.text += "" if self.hidden else data
 
 
 class Notebooks(unittest.TestCase):
@@ -384,6 +705,35 @@ class Notebooks(unittest.TestCase):
         self.assertEqual(outputs[1].data["text/plain"], "6 : Int")
         nbformat.validate(nb)
 
+    def test_progress_leaves_nothing_in_a_notebook(self):
+        long = "let x = loop x = 0.0 for i < 20_000 do x + sum (map sin (linspace 0.0 1.0 10_000))"
+        nb = book(f'print "a"\nio.display [1.0]\n{long}\nprint "b"\n1')
+        NotebookClient(nb, kernel_name="adl").execute()
+        self.assertEqual([[o.output_type for o in c.outputs] for c in nb.cells], [["stream", "display_data", "stream", "execute_result"]])
+        self.assertEqual([nb.cells[0].outputs[i].text for i in (0, 2)], ["a\n", "b\n"])
+        again = book(*(c.source for c in nb.cells))
+        NotebookClient(again, kernel_name="adl").execute()
+        self.assertEqual([c.outputs for c in again.cells], [c.outputs for c in nb.cells])
+
+    def test_colours_in_html(self):
+        """Comments are comments, and no letter is an error, with the borrowed lexer."""
+        import pygments
+        from pygments.lexers import get_lexer_by_name
+        from pygments.token import Comment, Error, Keyword, Number, String
+
+        nb = book("1")
+        NotebookClient(nb, kernel_name="adl").execute()
+        lexer = get_lexer_by_name(nb.metadata.language_info.pygments_lexer)
+        kinds = {}
+        for kind, text in pygments.lex('--| The σ of f × g, for the end\nlet α = match x with | Some y -> 1.5 @ y  -- of × ∂\nif "a" then 12 else do', lexer):
+            self.assertNotIn(kind, Error, text)
+            kinds.setdefault(text, kind)
+        self.assertEqual([t for t, k in kinds.items() if k in Comment], ["--| The σ of f × g, for the end", "-- of × ∂"])
+        for text in ("let", "match", "with", "if", "then", "else", "do"):
+            self.assertIn(kinds[text], Keyword, text)
+        self.assertIn(kinds["1.5"], Number)
+        self.assertTrue(any(k in String and "a" in t for t, k in kinds.items()))
+
     def test_nbconvert_and_papermill(self):
         with tempfile.TemporaryDirectory() as d:
             a, b = os.path.join(d, "a.ipynb"), os.path.join(d, "b.ipynb")
@@ -393,6 +743,69 @@ class Notebooks(unittest.TestCase):
                 self.assertIn("4 : Int", f.read())
             papermill.execute_notebook(a, b, progress_bar=False)
             self.assertEqual(nbformat.read(b, 4).cells[1].outputs[0].data["text/plain"], "4 : Int")
+
+    def test_a_saved_table_is_seen_without_a_kernel_and_without_a_network(self):
+        with tempfile.TemporaryDirectory() as d:
+            a = os.path.join(d, "a.ipynb")
+            nbformat.write(book(ENERGY, "residuals (energy 200) start"), a)
+            subprocess.run([sys.executable, "-m", "nbconvert", "--to", "html", "--execute", a], check=True, capture_output=True, timeout=120)
+            with open(os.path.join(d, "a.html")) as f:
+                page = Visible()
+                page.feed(f.read())
+            for words in ("energy under store_all", "x of the loop", "what a loop carries", "1 operation would make 8 B again"):
+                self.assertIn(words, page.text)
+
+    def test_papermill_passes_parameters(self):
+        root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+        values = {"alpha": 0.25, "count": -3, "bad": float("nan"), "least": float("-inf"), "tiny": -1e-7, "text": 'q " \\ \n {x} é', "on": True, "none": None,
+                  "mixed": [1, 2.5], "rows": [[1, 2], [3, 4]], "net": {"rate": 0.1, "inner": {"sizes": [8, 1], "name": "x"}}}
+        shown = {"alpha": "0.25 : Float", "count": "-3 : Int", "bad": "nan : Float", "least": "-inf : Float", "tiny": "-1e-7 : Float", "text": '"q \\" \\\\ \\n {x} é" : String', "on": "true : Bool",
+                 "net.inner.sizes[0]": "8 : Int", "net.inner.name": '"x" : String', "mixed[0]": "1.0 : Float", "rows[1, 0]": "3 : Int", "match none with | Some _ -> 1 | None -> 0": "0 : Int"}
+        nb = book("let alpha = 1.0", *shown)
+        nb.cells[0].metadata.tags = ["parameters"]
+        with tempfile.TemporaryDirectory() as d:
+            # What pip writes beside the sources stays out of the repository.
+            shutil.copytree(os.path.join(root, "python"), os.path.join(d, "python"))
+            subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", os.path.join(d, "site"), os.path.join(d, "python")], check=True, timeout=200)
+            a, b, given = (os.path.join(d, n) for n in ("a.ipynb", "b.ipynb", "p.yaml"))
+            nbformat.write(nb, a)
+            with open(given, "w") as f:
+                yaml.safe_dump(values, f)
+            env = {**os.environ, "PYTHONPATH": os.path.join(d, "site")}
+            pm = [sys.executable, "-m", "papermill", "--no-progress-bar"]
+            subprocess.run([*pm, a, b, "-f", given], check=True, timeout=120, env=env, capture_output=True)
+            done = nbformat.read(b, 4)
+            self.assertEqual(done.cells[1].metadata.tags, ["injected-parameters"])
+            self.assertEqual({c.source: c.outputs[0].data["text/plain"] for c in done.cells[2:]}, shown)
+            run = subprocess.run([*pm, a, b, "-p", "Alpha", "1"], timeout=120, env=env, capture_output=True, text=True)
+            self.assertNotEqual(run.returncode, 0)
+            self.assertIn("'Alpha' is not a name of adl", run.stderr)
+
+    def test_parameters_without_papermill(self):
+        adl = KernelManager(kernel_name="adl").kernel_spec.argv[0]
+        with tempfile.TemporaryDirectory() as d:
+            a = os.path.join(d, "a.ipynb")
+            nb = book('let alpha = 1.0\nlet name = "none"\nlet sizes = [1, 2]', "(alpha, name, sum sizes)")
+            nb.cells[0].metadata.tags = ["parameters"]
+            nbformat.write(nb, a)
+
+            def run(*options):
+                return subprocess.run([adl, "notebook", "run", *options, a], capture_output=True, text=True, timeout=60)
+
+            for options, shown in ((("alpha=0.25", "name=run 1", "sizes=[3, 4, 5]"), '(0.25, "run 1", 12)'), (("alpha=-2",), '(-2.0, "none", 3)')):
+                done = run(*(w for o in options for w in ("--set", o)))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                ran = nbformat.read(a, 4)
+                nbformat.validate(ran)
+                self.assertEqual(len(ran.cells), 3)
+                self.assertEqual(ran.cells[1].metadata.tags, ["injected-parameters"])
+                self.assertEqual(ran.cells[2].outputs[0].data["text/plain"].split(" : ")[0], shown)
+            for option, code, said in (("beta=1", 1, "it has no parameter `beta`; its parameters are `alpha`, `name`, `sizes`"), ("alpha", 2, "expected name=value, found `alpha`"),
+                                       ("alpha=fast", 1, 'parameter `alpha` has type Float, but `"fast"` has type String'), ("sizes=[1,", 1, "the value of parameter `sizes`")):
+                done = run("--set", option)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(said, done.stderr)
+            self.assertEqual(nbformat.read(a, 4).cells[1].source, "-- Parameters\nlet alpha = -2.0")
 
     def test_the_same_without_a_front_end(self):
         adl = KernelManager(kernel_name="adl").kernel_spec.argv[0]
@@ -413,8 +826,9 @@ class Notebooks(unittest.TestCase):
             run = subprocess.run([adl, "notebook", "run", "--check", a], capture_output=True, text=True, timeout=60)
             self.assertEqual((run.returncode, run.stderr), (1, f"{a}: cell 1 gives other outputs than are stored\n"))
             nbformat.write(book("1", "1 // 0", "2"), a)
-            run = subprocess.run([adl, "notebook", "run", a], capture_output=True, text=True, timeout=60)
+            run = subprocess.run([adl, "notebook", "run", a], capture_output=True, text=True, timeout=60, env={k: v for k, v in os.environ.items() if k != "NO_COLOR"})
             self.assertEqual(run.returncode, 1)
+            self.assertNotIn("\x1b", run.stdout + run.stderr)
             self.assertIn("cell 2", run.stderr)
             done = nbformat.read(a, 4)
             self.assertEqual([len(c.outputs) for c in done.cells], [1, 1, 0])

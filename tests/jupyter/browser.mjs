@@ -59,7 +59,47 @@ try {
   await changed(fourth);
   const fifth = await summary();
   assert.match(fifth, /under budget|no plan/);
-  await page.screenshot({ path: `${directory}/live.png`, fullPage: false });
+  // Slider, list and switches agree: the slider says the size of the plan that is taken from the list.
+  const list = page.locator(".widget-dropdown select").first();
+  for (const plan of ["sqrt", "store_all"]) {
+    const text = await summary();
+    await list.selectOption(plan);
+    await changed(text);
+    const size = /peak ([\d.]+ k?B)/.exec(await summary())[1];
+    await page.waitForFunction((t) => document.querySelector(".widget-slider .widget-readout").innerText === t, size);
+  }
+  // Rows that cannot be recomputed are disabled, and say why.
+  assert.ok((await page.locator(".widget-checkbox input[disabled]").count()) >= 4);
+
+  // Layout: words are level with their switch, heads stand over their columns, nothing is cut at a width of 800 pixels.
+  const layout = () => page.evaluate(() => {
+    const box = (e) => e.getBoundingClientRect();
+    const grids = [...document.querySelectorAll(".jp-OutputArea div[style*='display:grid']")];
+    const lines = grids.map((g) => [...g.children].map((c) => box(c)));
+    const rows = [...document.querySelectorAll(".widget-checkbox")].map((c) => {
+      const row = c.closest(".widget-hbox").querySelector("div[style*='display:grid']");
+      const [a, b] = [box(c.querySelector("input")), box(row)];
+      return Math.abs((a.top + a.bottom - b.top - b.bottom) / 2);
+    });
+    const columns = lines[0].map((h, k) => Math.max(...lines.map((l) => Math.max(Math.abs(l[k].left - h.left), Math.abs(l[k].right - h.right)))));
+    const area = box(document.querySelector(".jp-OutputArea-output .widget-vbox").closest(".jp-OutputArea-output"));
+    const button = document.querySelector(".widget-vbox button.widget-button");
+    const wide = Math.max(...lines.flat().map((c) => c.right));
+    const rolls = document.querySelector(".adl-rows");
+    const scrolls = getComputedStyle(rolls).overflowX === "auto" && rolls.scrollWidth > rolls.clientWidth && box(rolls).right <= area.right;
+    const last = grids.map((g) => g.lastElementChild).filter((c) => c.scrollWidth > c.clientWidth + 1).length;
+    return { off: Math.max(...rows), columns: Math.max(...columns), apply: button.scrollWidth <= button.clientWidth && box(button).right <= area.right, inside: wide <= area.right || scrolls, cut: last };
+  });
+  for (const width of [1400, 800]) {
+    await page.setViewportSize({ width, height: 1300 });
+    await page.waitForTimeout(300);
+    const seen = await layout();
+    assert.ok(seen.off <= 1.5 && seen.columns <= 1 && seen.apply && seen.inside && seen.cut === 0, `${width}: ${JSON.stringify(seen)}`);
+    await page.screenshot({ path: `${directory}/live-${width}.png`, fullPage: false });
+  }
+  await page.setViewportSize({ width: 1400, height: 1300 });
+  // The table that the notebook keeps is hidden while its controls are there.
+  assert.equal(await page.locator(".adl-still").first().isVisible(), false);
 
   // The session goes on.
   await page.locator(".jp-Cell .cm-content").nth(2).click();
@@ -73,6 +113,28 @@ try {
   await changed(sixth);
   assert.match(await summary(), /under sqrt/);
   await page.waitForFunction(() => [...document.querySelectorAll(".jp-OutputArea-output")].some((e) => e.innerText.includes("grad_with Sqrt")));
+  // A table of a definition that is no more is still.
+  const seventh = await summary();
+  await page.locator(".jp-Cell .cm-content").nth(0).click();
+  await page.keyboard.press("Shift+Enter");
+  await changed(seventh);
+  assert.match(await summary(), /energy has been redefined/);
+  // The button is a message of its own, behind that of the summary.
+  await page.waitForSelector(".widget-vbox button.widget-button[disabled]");
+
+  // Saved, and opened again when no kernel has its controls: the table is seen.
+  await page.keyboard.press("Control+s");
+  await page.waitForTimeout(1000);
+  await page.evaluate(async () => {
+    const token = /_xsrf=([^;]+)/.exec(document.cookie)?.[1];
+    for (const s of await (await fetch("/api/sessions")).json()) await fetch(`/api/sessions/${s.id}`, { method: "DELETE", headers: token ? { "X-XSRFToken": token } : {} });
+  });
+  await page.goto(`${url}/lab/tree/live.ipynb?reset`);
+  await page.waitForSelector(".adl-still");
+  await page.waitForTimeout(3000);
+  assert.equal(await page.locator(".adl-still").first().isVisible(), true);
+  assert.match(await page.locator(".adl-still").first().innerText(), /what a loop carries/);
+  await page.screenshot({ path: `${directory}/reopened.png` });
   console.log("the live table works");
 } catch (e) {
   await page.screenshot({ path: `${directory}/failed.png` });

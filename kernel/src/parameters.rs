@@ -1,0 +1,146 @@
+//! Parameters of notebooks: a cell tagged `injected-parameters` behind the one tagged `parameters`, as papermill writes it.
+
+use adl_session::Session;
+use serde_json::{Value as Json, json};
+
+const DEFAULTS: &str = "parameters";
+const INJECTED: &str = "injected-parameters";
+
+/// `name=value` of the command line.
+#[derive(Clone, Debug)]
+pub struct Parameter {
+    name: String,
+    /// An expression.
+    value: String,
+}
+
+impl std::str::FromStr for Parameter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Parameter, String> {
+        let (name, value) = text.split_once('=').ok_or_else(|| format!("expected name=value, found `{text}`"))?;
+        let name = name.trim();
+        let starts = name.starts_with(|c: char| c.is_lowercase() || c == '_');
+        let reserved = adl_syntax::token::Kw::from_name(name).is_some();
+        if !starts || reserved || !name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '\'')) {
+            return Err(format!("`{name}` is not a name that can be defined"));
+        }
+        Ok(Parameter { name: name.to_owned(), value: expression(value.trim()) })
+    }
+}
+
+/// A number, `true`, `false`, `nan`, `inf`, `None`, or what begins with a quote or a bracket, is an expression; all else is text.
+fn expression(value: &str) -> String {
+    let word = matches!(value.trim_start_matches('-'), "true" | "false" | "nan" | "inf" | "None");
+    if word || is_number(value) || value.starts_with(['"', '(', '[', '{']) { value.to_owned() } else { adl_syntax::render::quote(value) }
+}
+
+fn is_number(text: &str) -> bool {
+    text.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit()) && text.replace('_', "").parse::<f64>().is_ok()
+}
+
+/// The place of the first cell with a tag.
+fn tagged(cells: &[Json], tag: &str) -> Option<usize> {
+    cells.iter().position(|c| c["metadata"]["tags"].as_array().is_some_and(|tags| tags.iter().any(|t| t == tag)))
+}
+
+/// Puts the cell of the parameters into a notebook, in place of the one that is there; its place.
+pub fn inject(book: &mut Json, parameters: &[Parameter]) -> Result<usize, String> {
+    let with_id = book["nbformat_minor"].as_u64().is_some_and(|n| n >= 5);
+    let Some(cells) = book["cells"].as_array_mut() else { return Err("it has no cells".into()) };
+    let defaults = tagged(cells, DEFAULTS);
+    if let Some(i) = defaults {
+        known(&crate::notebook::joined(&cells[i]["source"]), parameters)?;
+    }
+    let mut cell = json!({"cell_type": "code", "execution_count": null, "metadata": {"tags": [INJECTED]}, "outputs": [], "source": source(parameters)});
+    if with_id {
+        cell["id"] = json!(INJECTED);
+    }
+    Ok(match tagged(cells, INJECTED) {
+        Some(i) => {
+            cells[i] = cell;
+            i
+        }
+        None => {
+            let i = defaults.map_or(0, |i| i + 1);
+            cells.insert(i, cell);
+            i
+        }
+    })
+}
+
+/// The lines of the cell.
+pub fn source(parameters: &[Parameter]) -> Json {
+    let lines: Vec<String> = parameters.iter().map(|p| format!("let {} = {}", p.name, p.value)).collect();
+    let text = format!("-- Parameters\n{}", lines.join("\n"));
+    json!(text.split_inclusive('\n').collect::<Vec<_>>())
+}
+
+/// Every parameter is defined in the cell of defaults.
+fn known(defaults: &str, parameters: &[Parameter]) -> Result<(), String> {
+    let word = |line: &str| line.strip_prefix("let ").map(|rest| rest.trim_start().split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\''))).next().unwrap_or("").to_owned());
+    let names: Vec<String> = defaults.lines().filter_map(word).collect();
+    match parameters.iter().find(|p| !names.contains(&p.name)) {
+        Some(p) => Err(format!("it has no parameter `{}`; its parameters are {}", p.name, names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", "))),
+        None => Ok(()),
+    }
+}
+
+/// Compares the types of parameters with those of their defaults, where these have run. An Int for a Float becomes one.
+pub fn typed(parameters: &mut [Parameter], s: &mut Session) -> Result<(), String> {
+    for p in parameters {
+        let Ok(wanted) = s.type_of(&p.name) else { continue };
+        let found = s.type_of(&p.value).map_err(|d| format!("the value of parameter `{}`: {}", p.name, d.first().map_or("", |d| d.message.as_str())))?;
+        if is_number(&p.value) && wanted == "Float" && found == "Int" {
+            p.value += ".0";
+        } else if sizeless(&wanted) != sizeless(&found) {
+            return Err(format!("parameter `{}` has type {wanted}, but `{}` has type {found}", p.name, p.value));
+        }
+    }
+    Ok(())
+}
+
+/// A type without the sizes of arrays.
+fn sizeless(ty: &str) -> String {
+    ty.split('[').map(|part| part.split_once(']').map_or(part, |(_, rest)| rest)).collect::<Vec<_>>().join("[]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Parameter, inject, sizeless};
+    use serde_json::json;
+
+    fn given(text: &str) -> Parameter {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn values_are_expressions_or_text() {
+        for (text, value) in [("a=0.25", "0.25"), ("a=-3", "-3"), ("a=true", "true"), ("a=-inf", "-inf"), ("a=[1, 2]", "[1, 2]"), ("a=(1 + 2)", "(1 + 2)"), ("a=\"x\"", "\"x\"")] {
+            assert_eq!(given(text).value, value);
+        }
+        for (text, value) in [("a=run 1", "\"run 1\""), ("a=2024-01-01", "\"2024-01-01\""), ("a=x=y", "\"x=y\""), ("a=", "\"\""), ("a=infinity", "\"infinity\"")] {
+            assert_eq!(given(text).value, value);
+        }
+        for wrong in ["alpha", "Alpha=1", "let=1", "a b=1", "=1"] {
+            assert!(wrong.parse::<Parameter>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_cell_stands_behind_the_defaults_and_is_replaced() {
+        let mut book = json!({"nbformat_minor": 5, "cells": [{"source": "1"}, {"metadata": {"tags": ["parameters"]}, "source": ["let a = 1\n", "let b = 2"]}, {"source": "2"}]});
+        assert_eq!(inject(&mut book, &[given("a=3")]), Ok(2));
+        assert_eq!(inject(&mut book, &[given("a=4"), given("b=5")]), Ok(2));
+        assert_eq!(book["cells"].as_array().unwrap().len(), 4);
+        assert_eq!(book["cells"][2]["source"], json!(["-- Parameters\n", "let a = 4\n", "let b = 5"]));
+        assert_eq!(inject(&mut book, &[given("c=1")]).unwrap_err(), "it has no parameter `c`; its parameters are `a`, `b`");
+        let mut plain = json!({"cells": [{"source": "1"}]});
+        assert_eq!(inject(&mut plain, &[given("a=3")]), Ok(0));
+    }
+
+    #[test]
+    fn sizes_are_not_compared() {
+        assert_eq!(sizeless("[3][2]Float -> [n]Int"), "[][]Float -> []Int");
+    }
+}
