@@ -4,7 +4,7 @@ use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;
 use adl_plotting::live::Live;
 use adl_plotting::{Figure, Theme};
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// Files, the environment and the terminal of this process.
 pub struct Terminal {
-    out: std::io::BufWriter<std::io::Stdout>,
+    out: std::io::BufWriter<Output>,
     /// Whether somebody watches, so that every line is shown at once.
     watched: bool,
     args: Vec<String>,
@@ -34,10 +34,25 @@ impl Terminal {
 
     /// With the arguments of the script.
     pub fn new(args: Vec<String>) -> Terminal {
-        let out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
+        let out = std::io::BufWriter::with_capacity(1 << 16, Output);
         let watched = std::io::stdout().is_terminal();
         let live = if watched { Live::default() } else { Live::unseen() };
         Terminal { out, watched, args, start: Instant::now(), bar: Bar::new(), live, live_lines: 0, silent: false }
+    }
+}
+
+/// Standard output. One that was closed when the process began is an error, though the runtime has put `/dev/null` there.
+pub struct Output;
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if adl_jit::process::was_closed(1) {
+            return Err(std::io::Error::other("it is closed"));
+        }
+        std::io::stdout().write(bytes)
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        std::io::stdout().flush()
     }
 }
 
@@ -52,8 +67,7 @@ fn lost(e: &std::io::Error) -> ! {
 
 /// Writes to standard output, at once.
 pub fn say(text: &str) {
-    let mut out = std::io::stdout().lock();
-    if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    if let Err(e) = Output.write_all(text.as_bytes()).and_then(|()| Output.flush()) {
         lost(&e);
     }
 }
@@ -90,13 +104,14 @@ impl Host for Terminal {
         }
     }
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(path).map_err(|e| crate::commands::io_text(&e))
+        adl_files::read_unless(path, &adl_interp::interrupted).map_err(|e| crate::commands::io_text(&e))
     }
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
-        std::fs::write(path, bytes).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => "there is no such directory".to_owned(),
-            _ => crate::commands::io_text(&e),
-        })
+        // What was printed before comes before it, where both go to one place.
+        if let Err(e) = self.out.flush() {
+            lost(&e);
+        }
+        crate::commands::write(path, bytes)
     }
     fn identity(&mut self, path: &str) -> Option<String> {
         std::fs::canonicalize(path).ok().map(|p| p.to_string_lossy().into_owned())
@@ -104,10 +119,9 @@ impl Host for Terminal {
     fn input(&mut self, prompt: &str) -> Result<Option<String>, String> {
         self.print(prompt);
         self.flush();
-        let mut line = Vec::new();
-        let n = std::io::stdin().lock().read_until(b'\n', &mut line).map_err(|e| e.to_string())?;
+        let line = crate::input::line(&adl_interp::interrupted).map_err(|e| e.to_string())?;
         let text = String::from_utf8_lossy(&line);
-        Ok((n > 0).then(|| text.trim_end_matches('\n').trim_end_matches('\r').to_owned()))
+        Ok((!line.is_empty()).then(|| text.trim_end_matches('\n').trim_end_matches('\r').to_owned()))
     }
     fn warn(&mut self, text: &str) {
         self.bar.erase();
@@ -132,12 +146,8 @@ impl Host for Terminal {
     }
     fn keep(&mut self, name: &str, bytes: &[u8]) {
         let Some(dir) = kept_in() else { return };
-        // Another process may read it meanwhile. What cannot be kept is made again.
-        let new = dir.join(format!("{name}.{}", std::process::id()));
-        let written = std::fs::create_dir_all(&dir).and_then(|()| std::fs::write(&new, bytes)).and_then(|()| std::fs::rename(&new, dir.join(name)));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&new);
-        }
+        // What cannot be kept is made again.
+        let _ = std::fs::create_dir_all(&dir).and_then(|()| adl_files::write(dir.join(name), bytes));
     }
     fn time(&mut self) -> f64 {
         self.start.elapsed().as_secs_f64()
@@ -147,6 +157,9 @@ impl Host for Terminal {
         let info = std::fs::read_to_string("/proc/meminfo").ok()?;
         let line = info.lines().find(|l| l.starts_with("MemAvailable:"))?;
         line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)
+    }
+    fn return_memory(&mut self) {
+        adl_jit::alloc::release();
     }
     fn progress(&mut self, done: u64, total: u64) {
         // Whoever sees a curve grow needs no bar under it.
@@ -208,7 +221,8 @@ pub fn watch(tick: &Arc<AtomicBool>) {
         return;
     }
     let tick = Arc::downgrade(tick);
-    std::thread::spawn(move || {
+    // Without a thread there is no bar.
+    let _ = std::thread::Builder::new().stack_size(1 << 17).spawn(move || {
         while let Some(t) = tick.upgrade() {
             t.store(true, Ordering::Relaxed);
             drop(t);

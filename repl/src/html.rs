@@ -58,10 +58,10 @@ pub fn write(global: &Global, dir: &str) -> u8 {
 
 fn pages(library: &[DocModule], dir: &Path) -> std::io::Result<usize> {
     std::fs::create_dir_all(dir)?;
-    std::fs::write(dir.join("style.css"), STYLE)?;
-    std::fs::write(dir.join("index.html"), index(library))?;
+    adl_files::write(dir.join("style.css"), STYLE)?;
+    adl_files::write(dir.join("index.html"), index(library))?;
     for m in library {
-        std::fs::write(dir.join(format!("{}.html", m.name)), module(m, library))?;
+        adl_files::write(dir.join(format!("{}.html", m.name)), module(m, library))?;
     }
     Ok(library.len() + 1)
 }

@@ -7,10 +7,12 @@ mod commands;
 mod graphics;
 mod host;
 mod html;
+mod input;
 mod interactive;
 mod memory;
 
 use clap::{Parser, Subcommand};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 // Programs make and drop small arrays by the million, and large ones again and again.
@@ -146,20 +148,31 @@ fn main() -> ExitCode {
     if std::env::var_os("XDG_RUNTIME_DIR").is_none() {
         adl_gpu::quiet(&std::env::temp_dir());
     }
+    // A limit on the size of files is an error of the write, not the end of the process.
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), Default::default());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) => {
-            let _ = e.print();
-            return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
+            if e.use_stderr() {
+                let _ = e.print();
+                return ExitCode::from(2);
+            }
+            host::say(&if std::io::stdout().is_terminal() { e.render().ansi().to_string() } else { e.render().to_string() });
+            return ExitCode::SUCCESS;
         }
     };
-    let code = match (cli.expr, cli.command) {
+    let global = cli.global.clone();
+    ExitCode::from(commands::guarded(&global, || dispatch(cli)))
+}
+
+fn dispatch(cli: Cli) -> u8 {
+    match (cli.expr, cli.command) {
         (Some(text), None) => commands::expression(&cli.global, &text, Vec::new()),
         (Some(text), Some(Command::Script(args))) => commands::expression(&cli.global, &text, args),
         (Some(_), Some(_)) => commands::usage("`-e` takes no command"),
         (None, command) => run(&cli.global, command),
-    };
-    ExitCode::from(code)
+    }
 }
 
 fn run(global: &Global, command: Option<Command>) -> u8 {

@@ -65,13 +65,23 @@ fn lab(dir: &Path) -> (Lab, String) {
     (Lab(child), format!("http://127.0.0.1:{port}"))
 }
 
-#[test]
-fn checkpoints_are_chosen_on_a_live_table() {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
+/// What a script says that drives a browser on JupyterLab in a directory of this name, with these files.
+fn in_lab(name: &str, files: &[&str], script: &str) -> String {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&dir).unwrap();
-    std::fs::copy(root().join("tests/jupyter/live.ipynb"), dir.join("live.ipynb")).unwrap();
+    for f in files {
+        std::fs::copy(root().join("tests/jupyter").join(f), dir.join(f)).unwrap();
+    }
     let (browser, playwright) = (browser(), playwright());
     let (_lab, url) = lab(&dir);
-    let said = run(Command::new("node").arg(root().join("tests/jupyter/browser.mjs")).args([&playwright, &browser]).arg(url).arg(&dir)).unwrap_or_else(|e| panic!("{e}"));
+    run(Command::new("node").arg(root().join("tests/jupyter").join(script)).args([&playwright, &browser]).arg(url).arg(&dir)).unwrap_or_else(|e| panic!("{e}"))
+}
+
+// One test: two servers at once would share the settings of JupyterLab.
+#[test]
+fn the_kernel_in_jupyterlab() {
+    let said = in_lab("lab", &["live.ipynb"], "browser.mjs");
     assert!(said.contains("the live table works"), "{said}");
+    let said = in_lab("protocol", &[], "protocol.mjs");
+    assert!(said.contains("JupyterLab shows what the kernel says"), "{said}");
 }

@@ -418,12 +418,12 @@ fn an_interrupt_ends_a_run_with_its_stack() {
 #[test]
 fn the_first_nan_is_found() {
     let d = Dir::new("nan");
-    d.file("a.adl", "let root (v : [n]Float) : Float =\n  sqrt (sum (map (fun x -> x * x) v))\nlet loss (v : [n]Float) : Float =\n  root v + maximum v\nprint (loss [0.0, 0.0])\nprint (grad loss [0.0, 0.0])\n");
+    d.file("a.adl", "let root (v : [n]Float) : Float =\n  sqrt (sum v)\nlet loss (v : [n]Float) : Float =\n  root v + maximum v\nprint (loss [0.0, 0.0])\nprint (grad loss [0.0, 0.0])\n");
     assert_eq!(d.adl(&["a.adl"]).code, 0);
     let main = d.adl(&["--check-nan", "a.adl"]);
     assert!(main.code == 1 && main.out == "0.0\n" && main.err.contains("E0724") && main.err.contains("a.adl:2:3") && main.err.contains("a derivative of `loss`"), "{}", main.err);
     let taped = d.adl(&["--check-nan", "--road", "tape", "a.adl"]);
-    assert!(taped.code == 1 && taped.err.contains("nan appeared here") && taped.err.contains("a.adl:6:8"), "{}", taped.err);
+    assert!(taped.code == 1 && taped.err.contains("inf appeared here") && taped.err.contains("a.adl:6:8"), "{}", taped.err);
     // What is given may be infinite; arrays are looked at as wholes and by element.
     d.adl(&["--check-nan", "-e", "(max (-inf) 3.0, sum [1.0, inf])"]).is(0, "(3.0, inf) : (Float, Float)\n", "");
     d.adl(&["--check-nan", "-e", "log [1.0, 0.0]"]).is(1, "", "-inf appeared here");
@@ -501,4 +501,28 @@ fn pictures_of_scripts_and_of_costs() {
     d.adl(&["cost", "--svg", "none/c.svg", "a.adl", "f", "0.5"]).is(1, "", "there is no such directory");
     d.adl(&["-e", "plot.save \"none/a.svg\" (plot.line_y [1.0])"]).is(1, "", "E0801");
     d.adl(&["-e", "plot.show (plot.line_y [1.0])"]).is(0, &d.adl(&["-e", "plot.live (plot.line_y [1.0])"]).out, "");
+}
+
+/// A panic is an error with exit code 1; in the REPL the entry changes nothing, and the next one runs.
+#[test]
+fn panics_are_internal_errors() {
+    let d = Dir::new("panics");
+    d.file("a.adl", "let x = [3.0, 1.0]\nprint (sort x)");
+    let error = "error[E0901]: internal error at lang/interp/src/fault.rs:";
+    let panicking = |point: &str, args: &[&str]| {
+        let mut c = d.command(args);
+        c.env("ADL_TEST_PANIC", point).env_remove("RUST_BACKTRACE");
+        c
+    };
+    for (point, args) in [("interpreter", &["a.adl"][..]), ("checker", &["check", "a.adl"]), ("renderer", &["-e", "1 + 1"])] {
+        let run = finish(panicking(point, args));
+        assert!(!run.err.contains("stack backtrace"), "{}", run.err);
+        run.is(1, "", error);
+    }
+    for (point, out) in [("interpreter", "a = 1 : Int\n2 : Int\n"), ("renderer", "1 : Int\n2 : Int\n")] {
+        d.file("entries", "let a = 1\nlen (reverse [1])\nlen [1, 2]\n");
+        let mut c = panicking(point, &[]);
+        c.stdin(std::fs::File::open(d.path().join("entries")).unwrap());
+        finish(c).is(1, out, error);
+    }
 }

@@ -46,10 +46,9 @@ fn picture(global: &Global, path: &str, v: &Value) -> u8 {
     let Some(figure) = adl_plotting::picture(v) else { return 1 };
     let png = std::path::Path::new(path).extension().is_some_and(|e| e.eq_ignore_ascii_case("png"));
     let bytes = if png { figure.png(Theme::Light, 2.0) } else { figure.svg(Theme::Light).into_bytes() };
-    match std::fs::write(path, bytes) {
+    match super::write(path, bytes) {
         Ok(()) => 0,
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => unreadable(global, path, "there is no such directory", None),
-        Err(e) => unreadable(global, path, &super::io_text(&e), None),
+        Err(e) => unreadable(global, path, &e, None),
     }
 }
 

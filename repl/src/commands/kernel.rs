@@ -5,6 +5,7 @@ use crate::Global;
 use crate::host::{Terminal, say};
 use crate::interactive;
 use adl_kernel::spec::{self, Place};
+use adl_kernel::parameters::Parameter;
 use adl_kernel::{Setup, notebook};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,9 @@ pub enum NotebookCommand {
         /// Change nothing: say which cells give other outputs than are stored (exit 1 if any).
         #[arg(long)]
         check: bool,
+        /// A parameter, in place of its value in the cell tagged `parameters`: a number, true, false, text, or an expression in brackets. Repeatable.
+        #[arg(long, value_name = "NAME=VALUE", conflicts_with = "check", allow_hyphen_values = true)]
+        set: Vec<Parameter>,
         #[arg(required = true, value_name = "FILE.ipynb")]
         files: Vec<PathBuf>,
     },
@@ -106,23 +110,23 @@ pub fn kernel(global: &Global, command: KernelCommand) -> u8 {
 
 /// `adl notebook ...`.
 pub fn notebook(global: &Global, command: NotebookCommand) -> u8 {
-    let NotebookCommand::Run { check, files } = command;
+    let NotebookCommand::Run { check, set, files } = command;
     let Ok(home) = std::env::current_dir() else { return usage("the working directory is gone") };
     let mut code = 0;
     for f in files {
         // Relative paths in a notebook are relative to it.
         let path = home.join(&f);
         let _ = path.parent().map(std::env::set_current_dir);
-        code = code.max(one(global, &path, &f, check).unwrap_or_else(|e| failed(&format!("{}: {e}", f.display()))));
+        code = code.max(one(global, &path, &f, check, &set).unwrap_or_else(|e| failed(&format!("{}: {e}", f.display()))));
     }
     code
 }
 
-fn one(global: &Global, path: &Path, shown: &Path, check: bool) -> Result<u8, String> {
+fn one(global: &Global, path: &Path, shown: &Path, check: bool, set: &[Parameter]) -> Result<u8, String> {
     let text = std::fs::read_to_string(path).map_err(|e| io_text(&e))?;
-    let ran = notebook::run(&text, &setup(global))?;
+    let ran = notebook::run(&text, set, &setup(global))?;
     if !check {
-        std::fs::write(path, &ran.text).map_err(|e| io_text(&e))?;
+        super::write(path, &ran.text)?;
     }
     let mut err = std::io::stderr().lock();
     if check {
@@ -131,6 +135,7 @@ fn one(global: &Global, path: &Path, shown: &Path, check: bool) -> Result<u8, St
         }
     }
     if let Some((cell, text, traceback)) = &ran.failed {
+        let traceback = if super::colored(global) { traceback.clone() } else { adl_kernel::ansi::plain(traceback) };
         let _ = writeln!(err, "error: {}: cell {cell}: {text}\n{traceback}", shown.display());
         return Ok(1);
     }

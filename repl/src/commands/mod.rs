@@ -6,6 +6,7 @@ pub mod measure;
 
 use crate::Global;
 use crate::host::{Terminal, say};
+use adl_interp::fault;
 use adl_interp::host::Host;
 use adl_session::{Outcome, Session};
 use adl_syntax::diag::Diagnostic;
@@ -24,7 +25,30 @@ pub fn configured(global: &Global, host: Box<dyn Host>) -> Session {
     s.set_threads(global.threads as usize);
     // The flag was checked when it was read.
     let _ = s.set_plan(&global.plan);
+    inject_panic();
+    // For tests of release builds.
+    if std::env::var_os("ADL_VERIFY").is_some() {
+        adl_interp::ir::verify_always();
+    }
+    crate::memory::guard(&s.starved(), global.memory.map(|mib| mib << 20));
     s
+}
+
+/// For tests: the first session of the process panics at the point that `ADL_TEST_PANIC` names.
+fn inject_panic() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let name = std::env::var("ADL_TEST_PANIC").unwrap_or_default();
+        fault::inject(fault::Point::ALL.iter().find(|(n, _)| *n == name).map(|(_, point)| *point));
+    });
+}
+
+/// Runs a command. A panic that no session has caught ends it with exit code 1.
+pub fn guarded(global: &Global, command: impl FnOnce() -> u8) -> u8 {
+    fault::catch(command).unwrap_or_else(|fault| {
+        report_in(global, &SourceMap::default(), &[fault.error().diag]);
+        1
+    })
 }
 
 /// Opens the device that the flags ask for; whether there is one. If not, the CPU is used, and the reason is reported.
@@ -45,7 +69,6 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
     // Without a handler the default one ends the process, which is right too.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     crate::host::watch(&s.tick());
-    crate::memory::guard(&s.starved(), global.memory.map(|mib| mib << 20));
     s
 }
 
@@ -62,7 +85,6 @@ fn batch_on(global: &Global, host: Terminal) -> Session {
     let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
     crate::host::watch(&s.tick());
-    crate::memory::guard(&s.starved(), global.memory.map(|mib| mib << 20));
     s
 }
 
@@ -117,6 +139,12 @@ fn finish(global: &Global, s: &mut Session, out: &Outcome) -> u8 {
     code_of(&out.diags)
 }
 
+/// The same where the process ends with the session: releasing its values one by one would only take time.
+fn ended(global: &Global, s: Session, out: &Outcome) -> u8 {
+    let mut s = std::mem::ManuallyDrop::new(s);
+    finish(global, &mut s, out)
+}
+
 /// An error that has a file but no place in it.
 fn unreadable(global: &Global, file: &str, text: &str, hint: Option<&str>) -> u8 {
     let mut err = std::io::stderr().lock();
@@ -141,10 +169,21 @@ pub fn io_text(e: &std::io::Error) -> String {
     }
 }
 
+/// Writes a file whole, or says in words why what was there has stayed.
+pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> Result<(), String> {
+    adl_files::write_unless(path, bytes, &adl_interp::interrupted).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => "there is no such directory".to_owned(),
+        _ => io_text(&e),
+    })
+}
+
 /// A file, or standard input under the name `-`.
 fn read(file: &str) -> std::io::Result<Vec<u8>> {
     if file != "-" {
         return std::fs::read(file);
+    }
+    if adl_jit::process::was_closed(0) {
+        return Err(std::io::Error::other("standard input is closed"));
     }
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes)?;
@@ -167,7 +206,7 @@ pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
     };
     let mut s = batch(global, args);
     let out = s.run_file(shown(file), &bytes);
-    finish(global, &mut s, &out)
+    ended(global, s, &out)
 }
 
 /// `adl --stdin`.
@@ -184,7 +223,7 @@ pub fn expression(global: &Global, text: &str, args: Vec<String>) -> u8 {
             s.host().print(&(e.whole() + "\n"));
         }
     }
-    finish(global, &mut s, &out)
+    ended(global, s, &out)
 }
 
 /// The files that a command line names: directories stand for the .adl files below them.
@@ -281,9 +320,9 @@ pub fn fmt(global: &Global, check: bool, files: &[String]) -> u8 {
                 say(&format!("{}\n", shown(f)));
                 1
             }
-            Ok((_, new)) => match std::fs::write(f, new) {
+            Ok((_, new)) => match write(f, new) {
                 Ok(()) => 0,
-                Err(e) => unreadable(global, f, &io_text(&e), None),
+                Err(e) => unreadable(global, f, &e, None),
             },
             Err(mut diags) => {
                 diags.iter_mut().for_each(|d| d.primary.span = Span { file, ..d.primary.span });

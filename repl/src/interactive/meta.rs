@@ -215,9 +215,9 @@ fn save(repl: &mut Repl, file: &str) -> bool {
         let s = repl.session.borrow();
         (s.history.join("\n\n") + "\n", s.history.len())
     };
-    match std::fs::write(file, text) {
+    match crate::commands::write(file, text) {
         Ok(()) => repl.say(&format!("{n} entr{} written to {file}", if n == 1 { "y" } else { "ies" })),
-        Err(e) => repl.complain(&format!("{file}: {}", io_text(&e))),
+        Err(e) => repl.complain(&format!("{file}: {e}")),
     }
     true
 }
@@ -245,7 +245,7 @@ fn edit(repl: &mut Repl, name: &str) -> bool {
     // `EDITOR="code --wait"` is a command with arguments.
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
-    let edited = std::fs::write(&path, text.trim_end().to_owned() + "\n")
+    let edited = adl_files::write(&path, text.trim_end().to_owned() + "\n")
         .and_then(|()| std::process::Command::new(program).args(words).arg(&path).status())
         .and_then(|status| Ok((status.success(), std::fs::read_to_string(&path)?)));
     let _ = std::fs::remove_file(&path);

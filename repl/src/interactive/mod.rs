@@ -1,12 +1,14 @@
 //! The REPL: on a terminal with an editor, elsewhere entry by entry from a pipe.
 
 mod assistant;
+mod history;
 mod meta;
 mod piped;
 mod plans;
 
 use crate::Global;
 use crate::commands::{report, session};
+use adl_interp::fault;
 use adl_session::{Outcome, Session};
 use assistant::{Assistant, Enter, Tab};
 use rustyline::error::ReadlineError;
@@ -15,7 +17,6 @@ use rustyline::history::FileHistory;
 use rustyline::{CompletionType, Config, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
 use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 /// A running REPL.
@@ -102,7 +103,7 @@ type AdlEditor = Editor<Assistant, FileHistory>;
 
 fn editor(repl: &Repl) -> rustyline::Result<AdlEditor> {
     let config = Config::builder()
-        .max_history_size(10_000)?
+        .max_history_size(history::MOST)?
         .history_ignore_dups(true)?
         .completion_type(CompletionType::List)
         .completion_show_all_if_ambiguous(true)
@@ -116,20 +117,12 @@ fn editor(repl: &Repl) -> rustyline::Result<AdlEditor> {
     Ok(editor)
 }
 
-/// Where entries are remembered: `$ADL_HISTORY`, or a file in the home directory.
-fn history_file() -> Option<PathBuf> {
-    match std::env::var_os("ADL_HISTORY") {
-        Some(f) => (!f.is_empty()).then(|| PathBuf::from(f)),
-        None => std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".adl_history")),
-    }
-}
-
 fn interactive(repl: &mut Repl, mut editor: AdlEditor) -> u8 {
     repl.say(&format!("adl {}. `:help` lists the commands, `:quit` leaves.", env!("CARGO_PKG_VERSION")));
-    let history = history_file();
+    let history = history::file();
     if let Some(h) = &history {
         // The first time there is none.
-        let _ = editor.load_history(h);
+        let _ = history::shorten(h).and_then(|()| editor.load_history(h).map_err(std::io::Error::other));
     }
     loop {
         let prompt = if repl.color.get() { ("adl> ".to_owned(), "\x1b[1;34madl>\x1b[0m ".to_owned()) } else { ("adl> ".to_owned(), "adl> ".to_owned()) };
@@ -137,7 +130,8 @@ fn interactive(repl: &mut Repl, mut editor: AdlEditor) -> u8 {
             Ok(line) => {
                 if !line.trim().is_empty() && editor.add_history_entry(line.trim_end()).unwrap_or(false) {
                     if let Some(h) = &history {
-                        let _ = editor.append_history(h);
+                        // An entry that cannot be kept is in the session's history all the same.
+                        let _ = history::append(h, line.trim_end());
                     }
                 }
                 repl.columns = editor.dimensions().map_or(80, |(w, _)| usize::from(w));
@@ -200,8 +194,25 @@ impl Repl {
         self.show(&out);
     }
 
-    /// Runs one entry; whether to go on. A pasted block may hold commands between its items.
+    /// Runs one entry; whether to go on. A panic in it, in a command or in what is shown, leaves the session as it was before.
     fn entry(&mut self, text: &str) -> bool {
+        let before = self.session.borrow_mut().checkpoint();
+        match fault::catch(|| self.parts(text)) {
+            Ok(goes_on) => {
+                self.session.borrow_mut().keep(before);
+                goes_on
+            }
+            Err(fault) => {
+                let error = self.session.borrow_mut().recover(before, &fault);
+                self.failed += 1;
+                report(&self.global, &mut self.session.borrow_mut(), &[error]);
+                true
+            }
+        }
+    }
+
+    /// The parts of an entry: a pasted block may hold commands between its items.
+    fn parts(&mut self, text: &str) -> bool {
         self.session.borrow().clear_interrupt();
         let mut items = String::new();
         let text = if text.trim_start().starts_with(':') { text.trim_start() } else { text };

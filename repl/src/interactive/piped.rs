@@ -1,47 +1,96 @@
 //! Entries from a pipe: no prompt, no colours, the same echo on one line each.
+//!
+//! An entry is over where the next line begins another. Where no next line is there yet, an entry that is complete runs without waiting for one,
+//! as on a terminal: an indented block, and the last case of a `match`, wait for an empty line.
 
 use super::Repl;
+use crate::input;
 use adl_syntax::Completeness;
-use std::io::BufRead;
+use std::time::Duration;
 
-/// Runs every entry. The exit code is 1 if one failed, or 130 if one was interrupted.
+/// How long a complete entry waits for a line that may continue it: a writer may send one text in several pieces.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// What stands behind an entry.
+#[derive(Clone, Copy)]
+enum Next<'a> {
+    Line(&'a str),
+    /// Nothing has come yet.
+    Later,
+    /// The end of input.
+    End,
+}
+
+/// Runs every entry. The exit code is 1 if one failed, or 130 if one, or the wait for one, was interrupted.
 pub fn run(repl: &mut Repl) -> u8 {
-    let mut lines = std::iter::from_fn(line).peekable();
     let (mut text, mut wrong) = (String::new(), None);
-    while let Some((line, bad)) = lines.next() {
-        wrong = wrong.or(bad);
-        text.push_str(&line);
+    loop {
+        // `:reset` makes another session.
+        let asked = repl.session.borrow().interrupt();
+        let stop = || asked.load(std::sync::atomic::Ordering::Relaxed);
+        let line = match input::line(&stop) {
+            Ok(line) if line.is_empty() => return u8::from(repl.failed > 0),
+            Ok(line) => line,
+            Err(e) => return ended(repl, &e),
+        };
+        wrong = wrong.or_else(|| bad_byte(&line));
+        text.push_str(&plain(&line));
         text.push('\n');
-        if goes_on(&text, lines.peek().map(|(line, _)| line.as_str())) {
+        // The line that follows is left for the entry to read, if the entry ends here.
+        let next = match input::peek(PATIENCE, &stop) {
+            Ok(next) => next.map(|n| (n.is_empty(), plain(&n))),
+            Err(e) => return ended(repl, &e),
+        };
+        let next = match &next {
+            Some((true, _)) => Next::End,
+            Some((false, next)) => Next::Line(next),
+            None => Next::Later,
+        };
+        if goes_on(&text, next) {
             continue;
         }
         let entry = std::mem::take(&mut text);
         if let Some(at) = wrong.take() {
             repl.complain(&format!("the entry is not UTF-8: bad byte at column {at} of one of its lines"));
         } else if !repl.entry(&entry) {
-            break;
+            return u8::from(repl.failed > 0);
         }
         if repl.interrupted {
             return 130;
         }
     }
-    u8::from(repl.failed > 0)
 }
 
-/// A line of standard input, and the column of the first byte that is no text. It is locked for each alone, because programs read it too.
-fn line() -> Option<(String, Option<usize>)> {
-    let mut bytes = Vec::new();
-    let n = std::io::stdin().lock().read_until(b'\n', &mut bytes).ok()?;
-    let bad = std::str::from_utf8(&bytes).err().map(|e| String::from_utf8_lossy(&bytes[..e.valid_up_to()]).chars().count() + 1);
-    (n > 0).then(|| (String::from_utf8_lossy(&bytes).trim_end_matches('\n').trim_end_matches('\r').to_owned(), bad))
+/// The exit code where no more can be read.
+fn ended(repl: &mut Repl, e: &std::io::Error) -> u8 {
+    if e.kind() == std::io::ErrorKind::Interrupted {
+        return 130;
+    }
+    repl.complain(&format!("standard input: {}", crate::commands::io_text(e)));
+    1
 }
 
-/// Whether the next line belongs to the entry.
-fn goes_on(text: &str, next: Option<&str>) -> bool {
-    let Some(next) = next else { return false };
+/// The column of the first byte that is no text.
+fn bad_byte(line: &[u8]) -> Option<usize> {
+    let e = std::str::from_utf8(line).err()?;
+    Some(String::from_utf8_lossy(&line[..e.valid_up_to()]).chars().count() + 1)
+}
+
+/// A line without its end.
+fn plain(line: &[u8]) -> String {
+    String::from_utf8_lossy(line).trim_end_matches('\n').trim_end_matches('\r').to_owned()
+}
+
+/// Whether what comes next belongs to the entry.
+fn goes_on(text: &str, next: Next) -> bool {
     if text.starts_with(':') || text.trim().is_empty() {
         return false;
     }
+    let next = match next {
+        Next::Line(next) => next,
+        Next::Later => return matches!(adl_syntax::is_complete(text.strip_suffix('\n').unwrap_or(text)), Completeness::Incomplete(_)),
+        Next::End => return false,
+    };
     // What comes after a blank line decides.
     if next.trim().is_empty() {
         return true;
@@ -71,7 +120,7 @@ fn begins(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::goes_on;
+    use super::{Next, goes_on};
 
     #[test]
     fn entries_end_where_items_end() {
@@ -89,7 +138,33 @@ mod tests {
             ("(1,\n", "2)", true),
             (":type x\n", "  1", false),
         ] {
-            assert_eq!(goes_on(text, Some(next)), want, "{text:?} {next:?}");
+            assert_eq!(goes_on(text, Next::Line(next)), want, "{text:?} {next:?}");
         }
+    }
+    #[test]
+    fn complete_entries_do_not_wait() {
+        for (text, want) in [
+            ("1 + 1\n", false),
+            ("let x = 1\n", false),
+            ("-- a comment\n", false),
+            ("--| doc\n", true),
+            ("1 +\n", true),
+            ("let f x =\n", true),
+            ("let f x =\n  x\n", true),
+            ("let f x =\n  x\n\n", false),
+            ("let f x =\n  x;;\n", false),
+            ("let f x =\n\n", true),
+            ("f (1,\n", true),
+            ("f (1,\n  2)\n", false),
+            ("match x with\n| 1 -> 2\n", true),
+            ("match x with\n| 1 -> 2\n\n", false),
+            ("print \"open\n", true),
+            (":type x\n", false),
+            ("foo )\n", false),
+            ("\n", false),
+        ] {
+            assert_eq!(goes_on(text, Next::Later), want, "{text:?}");
+        }
+        assert!(!goes_on("1 +\n", Next::End));
     }
 }

@@ -3,10 +3,10 @@
 use super::Repl;
 use crate::commands::report;
 use adl_interp::ir::road::report::{count, size};
-use adl_interp::ir::road::table::{self, field, number};
+use adl_interp::ir::road::table::{self, number};
 use adl_interp::ir::road::{Plan, SPELLINGS};
 use adl_interp::value::Value;
-use adl_session::Watch;
+use adl_session::{Watch, Watched};
 use adl_syntax::diag::Diagnostic;
 
 /// An expression as an argument.
@@ -38,13 +38,19 @@ fn replan(repl: &mut Repl, watch: &Watch, plan: &Plan) -> Option<Value> {
     }
 }
 
-/// What is looked at; complains where nothing is.
+/// What is looked at; complains where nothing is, and where it is a definition that has been replaced.
 fn watched(repl: &mut Repl) -> Option<Watch> {
     let watch = repl.session.borrow().watched();
-    if watch.is_none() {
+    let Some(watch) = watch else {
         repl.complain("`:residuals f x` comes first: it says which function is meant");
+        return None;
+    };
+    let redefined = repl.session.borrow().redefined(&watch.borrow());
+    if let Some(name) = redefined {
+        repl.complain(&format!("`{name}` has been redefined since `:residuals`: run it again for the new definition"));
+        return None;
     }
-    watch
+    Some(watch)
 }
 
 fn failed(repl: &mut Repl, diags: &[Diagnostic]) {
@@ -78,41 +84,31 @@ pub fn residuals(repl: &mut Repl, text: &str) -> bool {
     true
 }
 
-/// Ids that are recomputed now.
-fn recomputed(v: &Value) -> Vec<u32> {
-    let Some(Value::Array(a)) = table::inside(v).and_then(|r| field(r, "recomputed")) else { return Vec::new() };
-    match a.buf() {
-        adl_interp::value::Buf::I64(ns) => ns.iter().filter_map(|n| u32::try_from(*n).ok()).collect(),
-        _ => Vec::new(),
-    }
-}
-
 fn ids(text: &str) -> Option<Vec<u32>> {
     text.split([' ', ',', '[', ']']).filter(|w| !w.is_empty()).map(|w| w.parse().ok()).collect()
 }
 
 /// `:store ids`.
 pub fn store(repl: &mut Repl, text: &str) -> bool {
-    edit(repl, text, |now, ids| now.retain(|k| !ids.contains(k)))
+    edit(repl, text, |w, ids| w.refined(ids, &[]))
 }
 
 /// `:recompute ids`.
 pub fn recompute(repl: &mut Repl, text: &str) -> bool {
-    edit(repl, text, |now, ids| now.extend(ids))
+    edit(repl, text, |w, ids| w.refined(&[], ids))
 }
 
-fn edit(repl: &mut Repl, text: &str, change: impl FnOnce(&mut Vec<u32>, &[u32])) -> bool {
+fn edit(repl: &mut Repl, text: &str, refine: impl FnOnce(&Watched, &[u32]) -> Result<Plan, String>) -> bool {
     let Some(ids) = ids(text) else {
         repl.complain("ids are numbers: the first column of `:residuals`");
         return true;
     };
     let Some(watch) = watched(repl) else { return true };
-    let mut now = recomputed(&watch.borrow().shown);
-    change(&mut now, &ids);
-    now.sort_unstable();
-    now.dedup();
-    let plan = if now.is_empty() { Plan::StoreAll } else { Plan::ByHand(now) };
-    switch(repl, &watch, &plan);
+    let refined = refine(&watch.borrow(), &ids);
+    match refined {
+        Ok(plan) => switch(repl, &watch, &plan),
+        Err(why) => repl.complain(&why),
+    }
     true
 }
 

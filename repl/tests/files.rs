@@ -1,0 +1,135 @@
+//! What adl writes: a file that was there is replaced whole or not at all.
+#![cfg(unix)]
+
+mod common;
+
+use common::{Dir, Run, finish, text_of};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A program that `fmt` makes much longer.
+fn narrow() -> String {
+    (0..300).map(|i| format!("let f{i} x=if x>{i} then(if x>{i} then x+{i} else x*{i}) else(if x<{i} then x else {i})\n")).collect()
+}
+
+const NOTEBOOK: &str = r#"{"cells": [{"cell_type": "code", "execution_count": null, "id": "a", "metadata": {}, "outputs": [], "source": ["iota 900"]}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}"#;
+
+/// Commands that replace the files of [`filled`], with the file and what it holds before.
+fn writers() -> Vec<(&'static [&'static str], &'static str, &'static str, String)> {
+    vec![
+        (&["fmt", "a.adl"], "", "a.adl", narrow()),
+        (&["notebook", "run", "n.ipynb"], "", "n.ipynb", NOTEBOOK.into()),
+        (&[], "let big = \"BIG\"\n:save s.adl\n", "s.adl", "old session\n".into()),
+        (&["-e", "write_text \"t.txt\" (show (iota 3000))"], "", "t.txt", "old text\n".into()),
+        (&["-e", "write_csv \"t.csv\" {a = iota 3000}"], "", "t.csv", "old table\n".into()),
+        (&["-e", "write_npy \"t.npy\" (iota 3000)"], "", "t.npy", "old array\n".into()),
+        (&["-e", "write_json \"t.json\" (iota 3000)"], "", "t.json", "old data\n".into()),
+        (&["-e", "plot.save \"p.svg\" (plot.line_y (map float (iota 500)))"], "", "p.svg", "old picture\n".into()),
+    ]
+}
+
+fn filled(d: &Dir) {
+    for (_, _, file, old) in writers() {
+        d.file(file, old);
+    }
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut out: Vec<String> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    out.sort();
+    out
+}
+
+/// A run in which no file may grow beyond a kibibyte or so, as on a full disk.
+fn short_of_room(d: &Dir, args: &[&str], input: &str) -> Run {
+    let mut c = Command::new("sh");
+    c.args(["-c", "ulimit -f 2 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_adl")]).args(args).current_dir(d.path()).env("ADL_HISTORY", "");
+    d.file(".input", input);
+    c.stdin(std::fs::File::open(d.path().join(".input")).unwrap()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(c)
+}
+
+#[test]
+fn a_write_that_fails_leaves_the_old_file() {
+    let d = Dir::new("short");
+    filled(&d);
+    d.file(".input", "");
+    let before = names(d.path());
+    for (args, input, file, old) in writers() {
+        let r = short_of_room(&d, args, &input.replace("BIG", &"x".repeat(3000)));
+        assert_eq!((r.code, d.read(file) == old), (1, true), "{args:?}: {}{}", r.out, r.err);
+        assert!(r.err.contains("File too large"), "{args:?}: {}", r.err);
+        assert_eq!(names(d.path()), before, "{args:?}");
+        // Where there is room they do replace it.
+        d.piped(args, input);
+        assert!(std::fs::read(d.path().join(file)).unwrap() != old.as_bytes() && names(d.path()) == before, "{args:?}");
+    }
+    let r = short_of_room(&d, &["doc", "--html", "."], "");
+    assert_eq!(r.code, 1, "{}", r.err);
+    assert!(!names(d.path()).iter().any(|n| n.ends_with(".tmp")));
+}
+
+/// The same on a file system that is full, where one may be mounted.
+#[test]
+fn a_full_disk_leaves_the_old_file() {
+    let d = Dir::new("full-disk");
+    let here = d.path().join("disk");
+    std::fs::create_dir(&here).unwrap();
+    for (args, input, file, old) in writers() {
+        d.file("old", &old).file("input", input.replace("BIG", &"x".repeat(3000)));
+        let script = "mount -t tmpfs -o size=64k none disk || exit 77
+            cd disk && cp ../old \"$1\" && cp -p \"$1\" ../copy && shift
+            dd if=/dev/zero of=filler bs=1k count=64 2>../dd
+            \"$ADL\" \"$@\" <../input >../out 2>../err
+            echo $? >../code; ls -A >../names; cp -p \"$FILE\" ../after";
+        let mut c = Command::new("unshare");
+        c.args(["--mount", "--map-root-user", "sh", "-c", script, "sh", file]).args(args).current_dir(d.path());
+        c.env("ADL", env!("CARGO_BIN_EXE_adl")).env("ADL_HISTORY", "").env("FILE", file);
+        match c.output() {
+            Ok(o) if o.status.success() => {}
+            o => return println!("not tested: no file system may be mounted here ({:?})", o.map(|o| text_of(&o.stderr))),
+        }
+        let (code, err) = (d.read("code"), d.read("err"));
+        assert!(code == "1\n" && err.contains("No space left on device"), "{args:?}: {code}{}{err}", d.read("out"));
+        assert!(d.read("after") == old, "{args:?}");
+        let mut there = vec!["filler".to_owned(), file.to_owned()];
+        there.sort();
+        assert_eq!(d.read("names").lines().collect::<Vec<_>>(), there, "{args:?}");
+    }
+}
+
+#[test]
+fn what_is_replaced_keeps_its_mode_and_its_links() {
+    let d = Dir::new("links");
+    for (args, input, file, old) in writers() {
+        d.file("real", &old);
+        let at = |name: &str| d.path().join(name);
+        std::fs::set_permissions(at("real"), std::fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("real", at(file)).unwrap();
+        let r = d.piped(args, input);
+        assert_eq!((r.code, r.err.as_str()), (0, ""), "{args:?}");
+        assert!(std::fs::symlink_metadata(at(file)).unwrap().is_symlink(), "{args:?}");
+        assert_eq!(std::fs::metadata(at("real")).unwrap().mode() & 0o777, 0o640, "{args:?}");
+        assert!(std::fs::read(at("real")).unwrap() != old.as_bytes(), "{args:?}");
+    }
+}
+
+#[test]
+fn descriptors_devices_and_pipes_are_written_directly() {
+    let d = Dir::new("devices");
+    d.file("a.adl", "print \"a\"\nwrite_text \"/dev/stdout\" \"b\\n\"\nprint \"c\"\nwrite_text \"/dev/stderr\" \"d\\n\"\nwrite_text \"/dev/null\" \"e\"\n");
+    if !Path::new("/dev/stdout").exists() {
+        return;
+    }
+    d.adl(&["a.adl"]).is(0, "a\nb\nc\n", "d\n");
+    // The same where standard output is a file, which must not be replaced by another.
+    let out = std::fs::File::create(d.path().join("out")).unwrap();
+    assert!(d.command(&["a.adl"]).stdout(out).status().unwrap().success());
+    assert_eq!(d.read("out"), "a\nb\nc\n");
+    if Path::new("/dev/full").exists() {
+        d.adl(&["-e", "write_text \"/dev/full\" \"x\""]).is(1, "", "/dev/full: No space left on device");
+    }
+    d.adl(&["-e", "write_text \"no/such\" \"x\""]).is(1, "", "no/such: there is no such directory");
+    d.adl(&["-e", "write_text \".\" \"x\""]).is(1, "", "it is a directory");
+}
