@@ -2,7 +2,7 @@
 //!
 //! Codes are stable: `E01xx` lexis and syntax, `E02xx` names and types, `E03xx` sizes, `E04xx`
 //! patterns, `E05xx` linearity, `E06xx` differentiation, `E07xx` run time, `E08xx` data and files,
-//! `E09xx` command line and limits; `Wxxxx` the same for warnings.
+//! `E09xx` faults of adl itself; `Wxxxx` the same for warnings.
 
 use crate::span::Span;
 

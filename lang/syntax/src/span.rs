@@ -18,6 +18,9 @@ pub struct Span {
 }
 
 impl Span {
+    /// A place in no file: messages about it show no source.
+    pub const NOWHERE: Span = Span { file: FileId(u32::MAX), lo: 0, hi: 0 };
+
     /// The range `lo..hi` of `file`.
     pub fn new(file: FileId, lo: usize, hi: usize) -> Span {
         Span { file, lo: lo as u32, hi: hi as u32 }

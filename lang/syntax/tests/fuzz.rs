@@ -13,6 +13,13 @@ const WORDS: &[&str] = &[
     "\n    ", "\n        ", "\r\n", "!", "$", ":=", "{{", "}}", "\\n",
 ];
 
+/// Declarations, whole and broken.
+const DECLARATIONS: &[&str] = &[
+    "type P = []F e\nlet a : P = 1\n", "type alias V = [n]Float\ntype alias W = (V, V)\ntype T = A V | B W | C\n",
+    "type L a = Nil2 | More a (L a)\nand S = S (L S)\n", "type U = U _ | D {x : Int, y : Foo, ..}\n", "type alias R a = {x : Float, y : [n][m]a | r}\n",
+    "type = A\ntype A\ntype A =\ntype A = | B\ntype alias\ntype alias X\ntype a = A\n", "let f (x : {a : Int, ..}) (y : [3][_]a) : (Num a, Real b) => a -o b = x\n",
+];
+
 fn run(text: &str) {
     let (program, diagnostics) = adl_syntax::parse(FileId(0), text);
     for d in &diagnostics {
@@ -59,6 +66,7 @@ fn random_bytes() {
 fn mutated_programs() {
     let mut random = Random(13);
     let mut programs = common::cases();
+    programs.extend(DECLARATIONS.iter().map(|d| d.to_string()));
     programs.extend(common::adl_files().into_iter().map(|(_, text)| text.chars().take(1500).collect()));
     for _ in 0..6_000 {
         let program = &programs[random.below(programs.len())];

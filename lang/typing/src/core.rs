@@ -23,7 +23,7 @@ pub struct Local(pub u32);
 pub struct GlobalId(pub u32);
 
 /// An expression.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(PartialEq, Debug)]
 pub struct Expr {
     /// What it is.
     pub kind: Box<ExprKind>,
@@ -54,8 +54,14 @@ impl Expr {
     }
 }
 
-/// Blocks of many thousand `let`s nest as deep: what is inside is dropped on a stack that is long
-/// enough.
+/// Blocks of many thousand `let`s nest as deep: what is inside is copied, and dropped, on a stack that is long enough.
+impl Clone for Expr {
+    fn clone(&self) -> Expr {
+        let kind = stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.kind.clone());
+        Expr { kind, ty: self.ty.clone(), span: self.span }
+    }
+}
+
 impl Drop for Expr {
     fn drop(&mut self) {
         if let ExprKind::Lit(_) | ExprKind::Local(_) | ExprKind::Global(_) = *self.kind {
@@ -161,7 +167,7 @@ pub struct Lambda {
 }
 
 /// One step from a value to a part of it.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Step {
     /// Component of a tuple.
     Item(u32),

@@ -28,27 +28,41 @@ pub struct Global {
 pub enum TypeName {
     /// `type`.
     Data(Rc<DataDecl>),
-    /// `type alias`: parameters, sizes that the body names, body.
-    Alias(Rc<(Vec<TyVar>, Vec<(SizeVar, Symbol)>, Ty)>),
-    /// Its declaration had an error.
-    Bad(usize),
+    /// `type alias`.
+    Alias(Rc<Alias>),
 }
 
-/// Names in scope. Cloning shares; an item that defines something copies what it changes.
+/// A type alias. Its body holds no inference variables, since those belong to one item.
+#[derive(Clone, Debug)]
+pub struct Alias {
+    /// Type parameters.
+    pub params: Vec<TyVar>,
+    /// Parts that the declaration leaves open (`_`, `..`, types with errors), which each use makes anew; whether each is the rest of a record.
+    pub open: Vec<(TyVar, bool)>,
+    /// Sizes that the declaration names, which each use makes anew.
+    pub sizes: Vec<SizeVar>,
+    /// What it stands for.
+    pub body: Ty,
+}
+
+/// A persistent map: a copy takes constant time, and adding a name to a copy leaves the original as it is.
+pub type Names<T> = rpds::HashTrieMap<Symbol, T>;
+
+/// Names in scope, after each item.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     /// Values.
-    pub values: Rc<HashMap<Symbol, Global>>,
+    pub values: Names<Global>,
     /// Types.
-    pub types: Rc<HashMap<Symbol, TypeName>>,
+    pub types: Names<TypeName>,
     /// Constructors.
-    pub cons: Rc<HashMap<Symbol, (Rc<DataDecl>, u32)>>,
+    pub cons: Names<(Rc<DataDecl>, u32)>,
     /// Imported modules by alias.
-    pub modules: Rc<HashMap<Symbol, Rc<Env>>>,
+    pub modules: Names<Rc<Env>>,
     /// What is visible below: the prelude.
     pub base: Option<Rc<Env>>,
     /// Names that a definition with errors would have bound: silent.
-    pub broken: Rc<HashMap<Symbol, Span>>,
+    pub broken: Names<Span>,
 }
 
 impl Env {
@@ -69,8 +83,9 @@ impl Env {
 
     /// Refines the type of a value after it was run.
     pub fn set_type(&mut self, name: Symbol, scheme: Scheme) {
-        if let Some(g) = Rc::make_mut(&mut self.values).get_mut(&name) {
-            g.scheme = Rc::new(scheme);
+        if let Some(g) = self.values.get(&name) {
+            let g = Global { scheme: Rc::new(scheme), ..g.clone() };
+            self.values.insert_mut(name, g);
         }
     }
 }
@@ -116,6 +131,10 @@ pub struct Tables {
     pub sizes: u32,
     /// Declared types.
     pub datas: HashMap<DataId, Rc<DataDecl>>,
+    /// Types declared since this list was last taken.
+    pub declared: Vec<DataId>,
+    /// Unknown names of the text at hand for which a near one was looked for.
+    pub looked_for: usize,
 }
 
 impl Tables {
@@ -129,6 +148,12 @@ impl Tables {
     pub fn var(&mut self) -> TyVar {
         self.vars += 1;
         TyVar(self.vars - 1)
+    }
+
+    /// Adds a declared type, or completes it.
+    pub(crate) fn declare(&mut self, decl: Rc<DataDecl>) {
+        self.declared.push(decl.id);
+        self.datas.insert(decl.id, decl);
     }
 
     /// A new size variable.

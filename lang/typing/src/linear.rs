@@ -5,7 +5,7 @@
 use crate::core::{Expr, ExprKind, Extent, ForKind, IndexArg, Lambda, Lit, Local, LoopKind, Tree};
 use crate::errors::linearity::{self, Fault, Variables};
 use crate::ty::Ty;
-use adl_prim::{Linearity, Prim};
+use adl_prim::{Fold, Linearity, Prim};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use std::collections::HashMap;
@@ -82,7 +82,8 @@ fn is_zero(e: &Expr) -> bool {
             ExprKind::Prim(Prim::Neg, _) => args.iter().all(is_zero),
             _ => false,
         },
-        ExprKind::Tuple(es) | ExprKind::Array(es) => es.iter().all(|e| is_zero(e) || discrete(&e.ty)),
+        // A constructor says which data it is, not how large: data whose numbers are zero is zero.
+        ExprKind::Con(_, es) | ExprKind::Tuple(es) | ExprKind::Array(es) => es.iter().all(|e| is_zero(e) || discrete(&e.ty)),
         ExprKind::Record(fs) => fs.iter().all(|(_, e)| is_zero(e) || discrete(&e.ty)),
         ExprKind::If(_, a, b) => is_zero(a) && is_zero(b),
         ExprKind::Let(_, _, _, b) | ExprKind::For(_, _, b, _) | ExprKind::Sizes(_, b) => is_zero(b),
@@ -368,8 +369,10 @@ impl Checker {
     fn primitive(&mut self, p: Prim, args: &[Expr], whole: &Expr) -> Out<Kind> {
         let row = p.row();
         let op = spelled(p);
-        if row.linearity == Linearity::Mapped {
-            return self.mapped(args);
+        match row.linearity {
+            Linearity::Mapped => return self.mapped(args),
+            Linearity::Folded(f) => return self.folded(f, op, args, whole),
+            _ => {}
         }
         let kinds = args.iter().map(|a| self.expr(a)).collect::<Out<Vec<Kind>>>()?;
         if kinds.iter().all(|k| *k == Free) {
@@ -379,7 +382,7 @@ impl Checker {
             return Ok(Free);
         }
         match row.linearity {
-            Linearity::None | Linearity::Mapped => Err(self.not_linear(op, whole.span)),
+            Linearity::None | Linearity::Mapped | Linearity::Folded(_) => Err(self.not_linear(op, whole.span)),
             Linearity::Joint => {
                 for (a, k) in args.iter().zip(&kinds) {
                     if *k == Free && !is_zero(a) {
@@ -414,23 +417,92 @@ impl Checker {
     fn mapped(&mut self, args: &[Expr]) -> Out<Kind> {
         let [f, data @ ..] = args else { return Ok(Free) };
         let kinds = data.iter().map(|a| self.expr(a)).collect::<Out<Vec<Kind>>>()?;
+        self.applied(f, &kinds)
+    }
+
+    /// What a function makes of elements of these kinds.
+    fn applied(&mut self, f: &Expr, kinds: &[Kind]) -> Out<Kind> {
         if let Some(l) = self.as_lambda(f) {
             if l.params.len() == kinds.len() {
-                return self.lambda(&l, &kinds);
+                return self.lambda(&l, kinds);
             }
         }
         if kinds.iter().all(|k| *k == Free) {
             return self.expr(f);
         }
+        let linear = kinds.iter().filter(|k| **k == Linear).count();
         if let ExprKind::Prim(p, _) = &*f.kind {
-            let joint = p.row().linearity == Linearity::Joint && kinds.iter().all(|k| *k == Linear);
-            let single = p.row().linearity == Linearity::In(&[0]) && kinds.len() == 1;
-            let scaled = p.row().linearity == Linearity::Bilinear && kinds.iter().filter(|k| **k == Linear).count() == 1;
-            return if joint || single || scaled { Ok(Linear) } else { Err(self.not_linear(p.row().name, f.span)) };
+            let fits = match p.row().linearity {
+                Linearity::Joint => linear == kinds.len(),
+                Linearity::Bilinear => linear == 1,
+                // Beside the one linear place the others are free.
+                Linearity::In([at]) => linear == 1 && kinds.get(*at as usize) == Some(&Linear),
+                Linearity::In(_) | Linearity::None | Linearity::Mapped | Linearity::Folded(_) => false,
+            };
+            return if fits { Ok(Linear) } else { Err(self.not_linear(spelled(*p), f.span)) };
         }
-        match &f.ty {
-            Ty::Lin(..) if kinds.len() == 1 => Ok(Linear),
+        // Of a function of several arguments it is known that it is linear in each `-o`, the others being free.
+        let arrow = kinds.iter().position(|k| *k == Linear).unwrap_or_default();
+        let mut t = &f.ty;
+        for _ in 0..arrow {
+            if let Ty::Fun(_, r) | Ty::Lin(_, r) = t {
+                t = r;
+            }
+        }
+        match t {
+            Ty::Lin(..) if linear == 1 => Ok(Linear),
             _ => Err(self.fault(Fault::PlainMapped, f.span)),
+        }
+    }
+
+    /// The kinds of the arguments of a fold but the function; only states and elements may be linear.
+    fn fold_kinds(&mut self, fold: Fold, op: &str, args: &[Expr]) -> Out<Vec<Kind>> {
+        let mut kinds = vec![Free; args.len()];
+        for (i, a) in args.iter().enumerate().filter(|(i, _)| *i != fold.function as usize) {
+            kinds[i] = self.expr(a)?;
+            if kinds[i] == Linear && i != fold.elements as usize && !fold.states.contains(&(i as u8)) {
+                return Err(self.not_linear(op, a.span));
+            }
+        }
+        Ok(kinds)
+    }
+
+    /// A state and elements combined by a function: like a loop, linear where a beginning or a step is. Then beginnings that are free must be zero.
+    fn folded(&mut self, fold: Fold, op: &str, args: &[Expr], whole: &Expr) -> Out<Kind> {
+        let at = |i: u8| args.get(i as usize);
+        let (Some(f), Some(elements)) = (at(fold.function), at(fold.elements)) else {
+            // Not applied to everything: what is given must be free.
+            args.iter().try_for_each(|a| self.free(a, "an argument of a function that is not applied to all of them"))?;
+            return Ok(Free);
+        };
+        let kinds = self.fold_kinds(fold, op, args)?;
+        let of = |i: u8| kinds.get(i as usize).copied().unwrap_or(Free);
+        let element = if discrete(&elements.ty) { Free } else { of(fold.elements) };
+        let mut state = if fold.states.iter().any(|i| of(*i) == Linear) { Linear } else { Free };
+        let step = |me: &mut Self, state| me.applied(f, &if fold.element_first { [element, state] } else { [state, element] });
+        let mut next = step(self, state);
+        // A beginning of zero is linear too.
+        let zero = |i: &u8| of(*i) == Linear || at(*i).is_none_or(is_zero);
+        if state == Free && !next.as_ref().is_ok_and(|n| *n == Free) {
+            let again = step(self, Linear);
+            if next.is_ok() || again.is_ok() {
+                (state, next) = (Linear, again);
+            }
+        }
+        let next = next?;
+        if state == Free {
+            return Ok(Free);
+        }
+        if let Some(part) = fold.states.iter().find(|i| !zero(i)).and_then(|i| at(*i)) {
+            return Err(self.fault(Fault::Constant(&format!("`{op}`")), part.span));
+        }
+        match next {
+            Linear => Ok(Linear),
+            // A step that forgets the state and is free must make zero.
+            Free => match self.as_lambda(f) {
+                Some(l) if is_zero(&l.body) => Ok(Linear),
+                _ => Err(self.not_linear(op, whole.span)),
+            },
         }
     }
 }

@@ -1,10 +1,14 @@
 //! Patterns → decision trees (Maranget, "Compiling pattern matching to good decision trees"), with a missing case where a match is
 //! not exhaustive and the arms that nothing reaches.
+//!
+//! Rows refer to the patterns, and a row whose pattern names a constructor or literal moves to that case: a match costs time in proportion to its
+//! patterns. Rows that fit several cases are copied; a match whose cases multiply beyond a limit is refused.
 
 use crate::core::{Con, Lit, Local, Step, Tree};
 use crate::ty::ConDecl;
 use adl_syntax::symbol::Symbol;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 /// A typed pattern.
 #[derive(Clone, Debug)]
@@ -27,6 +31,34 @@ pub enum TPat {
     Or(Vec<TPat>),
 }
 
+impl TPat {
+    /// The pattern with this variable alone: parts that do not bind it fit everything where all values of their type have them.
+    pub(crate) fn only(&self, var: Local) -> TPat {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.path(var)).unwrap_or(TPat::Wild)
+    }
+
+    fn path(&self, var: Local) -> Option<TPat> {
+        match self {
+            TPat::Wild | TPat::Lit(_) => None,
+            TPat::Var(x) => (*x == var).then(|| self.clone()),
+            TPat::Parts(parts) => parts.iter().find_map(|(s, p)| Some(TPat::Parts(vec![(*s, p.path(var)?)]))),
+            TPat::Con(c, args) => Some(TPat::Con(c.clone(), paths(args, var)?)),
+            TPat::Array(parts, n) => Some(TPat::Array(paths(parts, var)?, *n)),
+            TPat::As(_, x) if *x == var => Some(TPat::Var(var)),
+            TPat::As(p, _) => p.path(var),
+            TPat::Or(alts) => alts.iter().any(|p| p.path(var).is_some()).then(|| self.clone()),
+        }
+    }
+}
+
+/// Patterns side by side with this variable alone, if one of them binds it.
+fn paths(parts: &[TPat], var: Local) -> Option<Vec<TPat>> {
+    let (at, path) = parts.iter().enumerate().find_map(|(i, p)| Some((i, p.path(var)?)))?;
+    let mut out = vec![TPat::Wild; parts.len()];
+    out[at] = path;
+    Some(out)
+}
+
 /// What compilation gives.
 pub struct Compiled {
     /// The tree.
@@ -35,17 +67,19 @@ pub struct Compiled {
     pub missing: Vec<String>,
     /// Whether each arm can be reached.
     pub reached: Vec<bool>,
+    /// The combinations of cases are too many: the tree, what is missing and what is reached are not complete.
+    pub too_large: bool,
 }
 
+/// An arm so far: what is left to test, the next column last.
 #[derive(Clone)]
-struct Row {
-    cols: Vec<(Local, TPat)>,
+struct Row<'p> {
+    cols: Vec<(Local, &'p TPat)>,
     binds: Vec<(Local, Local)>,
     arm: usize,
     guard: bool,
 }
 
-#[derive(Clone)]
 enum Known {
     Con(Symbol, Vec<Local>),
     Lit(Lit),
@@ -59,263 +93,366 @@ enum Known {
 
 /// Missing cases that are shown.
 const MAX_MISSING: usize = 3;
+/// Nodes of a tree, beyond some for each part of a pattern.
+const MAX_NODES: usize = 20_000;
+/// Rows that all nodes look at, beyond some for each part of a pattern.
+const MAX_ROWS: usize = 1_000_000;
 
 struct Compiler<'a> {
     fresh: &'a mut dyn FnMut() -> Local,
     root: Local,
+    /// What the tests on the way to this place have found.
+    known: HashMap<Local, Known>,
     missing: Vec<String>,
     reached: Vec<bool>,
-    budget: usize,
+    nodes_left: usize,
+    rows_left: usize,
+    too_large: bool,
 }
 
 /// Compiles arms (pattern, whether it has a guard) over the scrutinee held in `root`.
-pub fn compile(root: Local, arms: Vec<(TPat, bool)>, fresh: &mut dyn FnMut() -> Local) -> Compiled {
+pub fn compile(root: Local, arms: &[(TPat, bool)], fresh: &mut dyn FnMut() -> Local) -> Compiled {
+    let parts: usize = arms.iter().map(|(p, _)| size(p)).sum();
+    let rows = arms.iter().enumerate().map(|(arm, (pat, guard))| {
+        let mut row = Row { cols: Vec::new(), binds: Vec::new(), arm, guard: *guard };
+        row.add(root, pat);
+        row
+    });
+    let rows = rows.collect();
     let reached = vec![false; arms.len()];
-    let rows = arms
-        .into_iter()
-        .enumerate()
-        .map(|(arm, (pat, guard))| Row { cols: vec![(root, pat)], binds: Vec::new(), arm, guard })
-        .collect();
-    let mut c = Compiler { fresh, root, missing: Vec::new(), reached, budget: 20_000 };
-    let tree = c.rows(rows, &HashMap::new());
-    Compiled { tree, missing: c.missing, reached: c.reached }
+    let (nodes_left, rows_left) = (MAX_NODES + 8 * parts, MAX_ROWS + 64 * parts);
+    let mut c = Compiler { fresh, root, known: HashMap::new(), missing: Vec::new(), reached, nodes_left, rows_left, too_large: false };
+    let tree = c.rows(rows);
+    Compiled { tree, missing: c.missing, reached: c.reached, too_large: c.too_large }
 }
 
-impl Compiler<'_> {
-    fn rows(&mut self, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
-        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.rows_inner(rows, known))
+/// The number of parts of a pattern.
+fn size(p: &TPat) -> usize {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || match p {
+        TPat::Wild | TPat::Var(_) | TPat::Lit(_) => 1,
+        TPat::Parts(ps) => 1 + ps.iter().map(|(_, p)| size(p)).sum::<usize>(),
+        TPat::Con(_, ps) | TPat::Array(ps, _) | TPat::Or(ps) => 1 + ps.iter().map(size).sum::<usize>(),
+        TPat::As(p, _) => 1 + size(p),
+    })
+}
+
+/// The rows of each case, in the order in which the cases appear, and the rows that fit what is no case.
+struct Split<'p, K> {
+    cases: Vec<(K, Vec<Row<'p>>)>,
+    rest: Vec<Row<'p>>,
+}
+
+impl<'p> Row<'p> {
+    /// Adds a column that is tested next; a variable is bound at once.
+    fn add(&mut self, on: Local, mut p: &'p TPat) {
+        loop {
+            match p {
+                TPat::Wild => return,
+                TPat::Var(x) => return self.binds.push((*x, on)),
+                TPat::As(inner, x) => {
+                    self.binds.push((*x, on));
+                    p = inner;
+                }
+                TPat::Or(alts) if fits_all(alts) => return,
+                TPat::Or(_) | TPat::Lit(_) | TPat::Parts(_) | TPat::Con(..) | TPat::Array(..) => return self.cols.push((on, p)),
+            }
+        }
     }
 
-    fn rows_inner(&mut self, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
-        let mut rows: Vec<Row> = rows.into_iter().flat_map(normalise).collect();
-        self.budget = self.budget.saturating_sub(1);
-        if rows.is_empty() || self.budget == 0 {
-            if self.missing.len() < MAX_MISSING {
-                let case = witness(self.root, known, 0);
-                if !self.missing.contains(&case) {
-                    self.missing.push(case);
-                }
-            }
+    fn column(&self, on: Local) -> Option<&'p TPat> {
+        self.cols.iter().rev().find(|(l, _)| *l == on).map(|(_, p)| *p)
+    }
+
+    fn take_column(&mut self, on: Local) -> Option<&'p TPat> {
+        let i = self.cols.iter().rposition(|(l, _)| *l == on)?;
+        Some(self.cols.remove(i).1)
+    }
+
+    /// Whether it fits whatever comes here.
+    fn fits(&self) -> bool {
+        self.cols.is_empty() && !self.guard
+    }
+}
+
+/// Whether alternatives bind nothing and fit every value between them.
+fn fits_all(alts: &[TPat]) -> bool {
+    let mut tags = HashSet::new();
+    let (mut yes, mut no) = (false, false);
+    alts.iter().any(|p| match p {
+        TPat::Wild => true,
+        TPat::Lit(Lit::Unit) => true,
+        TPat::Lit(Lit::Bool(b)) => {
+            yes |= b;
+            no |= !b;
+            yes && no
+        }
+        TPat::Con(c, args) if args.iter().all(|a| matches!(a, TPat::Wild)) => {
+            tags.insert(c.tag);
+            tags.len() == c.data.cons.len()
+        }
+        _ => false,
+    })
+}
+
+impl<'p> Compiler<'_> {
+    fn rows(&mut self, rows: Vec<Row<'p>>) -> Tree {
+        stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.rows_inner(rows))
+    }
+
+    /// The tree of rows below a test that found `known` at `on`.
+    fn below(&mut self, on: Local, known: Known, rows: Vec<Row<'p>>) -> Tree {
+        self.known.insert(on, known);
+        let tree = self.rows(rows);
+        self.known.remove(&on);
+        tree
+    }
+
+    fn rows_inner(&mut self, rows: Vec<Row<'p>>) -> Tree {
+        if self.nodes_left == 0 || self.rows_left < rows.len() {
+            self.too_large = true;
             return Tree::Fail;
         }
-        let first = rows[0].clone();
-        let Some((on, test)) = first.cols.first().cloned() else {
-            self.reached[first.arm] = true;
-            if !first.guard {
-                return Tree::Leaf(first.arm, first.binds);
-            }
-            let rest = self.rows(rows.split_off(1), known);
-            return Tree::Guard(first.arm, first.binds, Box::new(rest));
+        self.nodes_left -= 1;
+        self.rows_left -= rows.len();
+        let Some(first) = rows.first() else {
+            self.miss();
+            return Tree::Fail;
         };
+        let Some((on, test)) = first.cols.last().copied() else { return self.guards(rows) };
+        if rows.iter().any(|r| matches!(r.column(on), Some(TPat::Or(_)))) {
+            return self.rows(alternatives(rows, on));
+        }
         match test {
-            TPat::Parts(_) => self.parts(on, rows, known),
-            TPat::Con(con, _) => self.constructors(on, &con, rows, known),
-            TPat::Lit(_) => self.literals(on, rows, known),
-            TPat::Array(..) => self.lengths(on, rows, known),
-            TPat::Wild | TPat::Var(_) | TPat::As(..) | TPat::Or(_) => unreachable!("normalised away"),
+            TPat::Parts(_) => self.parts(on, rows),
+            TPat::Con(con, _) => self.constructors(on, con, rows),
+            TPat::Lit(_) => self.literals(on, rows),
+            TPat::Array(..) => self.lengths(on, rows),
+            // Columns hold none of these.
+            TPat::Wild | TPat::Var(_) | TPat::As(..) | TPat::Or(_) => Tree::Fail,
         }
     }
 
-    fn parts(&mut self, on: Local, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+    /// Rows of which the first has nothing left to test.
+    fn guards(&mut self, rows: Vec<Row<'p>>) -> Tree {
+        let mut tried = Vec::new();
+        let mut rows = rows.into_iter().peekable();
+        let mut last = None;
+        while let Some(row) = rows.next_if(|r| last.is_none() && r.cols.is_empty()) {
+            self.reached[row.arm] = true;
+            match row.guard {
+                true => tried.push(row),
+                false => last = Some(Tree::Leaf(row.arm, row.binds)),
+            }
+        }
+        let last = match last {
+            Some(leaf) => leaf,
+            None => self.rows(rows.collect()),
+        };
+        tried.into_iter().rev().fold(last, |rest, row| Tree::Guard(row.arm, row.binds, Box::new(rest)))
+    }
+
+    /// Notes that no arm fits what is known here.
+    fn miss(&mut self) {
+        if self.missing.len() < MAX_MISSING {
+            let case = witness(self.root, &self.known, 0);
+            if !self.missing.contains(&case) {
+                self.missing.push(case);
+            }
+        }
+    }
+
+    fn parts(&mut self, on: Local, mut rows: Vec<Row<'p>>) -> Tree {
         let mut steps: Vec<(Step, Local)> = Vec::new();
-        for row in &rows {
-            if let Some(TPat::Parts(parts)) = column(row, on) {
-                for (step, _) in parts {
-                    if !steps.iter().any(|(s, _)| s == step) {
-                        steps.push((*step, (self.fresh)()));
-                    }
-                }
+        let mut locals: HashMap<Step, Local> = HashMap::new();
+        for row in &mut rows {
+            let Some(TPat::Parts(parts)) = row.take_column(on) else { continue };
+            let others = std::mem::take(&mut row.cols);
+            for (step, p) in parts {
+                let local = *locals.entry(*step).or_insert_with(|| {
+                    let local = (self.fresh)();
+                    steps.push((*step, local));
+                    local
+                });
+                row.add(local, p);
             }
+            // Parts are tested after the columns that are there.
+            row.cols.reverse();
+            row.cols.extend(others);
         }
-        let next = rows
-            .into_iter()
-            .map(|mut row| {
-                if let Some(TPat::Parts(parts)) = take_column(&mut row, on) {
-                    for (step, p) in parts {
-                        if let Some((_, l)) = steps.iter().find(|(s, _)| *s == step) {
-                            row.cols.push((*l, p));
-                        }
-                    }
-                }
-                row
-            })
-            .collect();
-        let mut known = known.clone();
-        known.insert(on, Known::Parts(steps.clone()));
-        let rest = self.rows(next, &known);
-        Tree::Parts(steps.into_iter().map(|(s, l)| (l, on, s)).collect(), Box::new(rest))
+        let bound = steps.iter().map(|(s, l)| (*l, on, *s)).collect();
+        let rest = self.below(on, Known::Parts(steps), rows);
+        Tree::Parts(bound, Box::new(rest))
     }
 
-    fn constructors(&mut self, on: Local, sample: &Con, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+    fn constructors(&mut self, on: Local, sample: &Con, rows: Vec<Row<'p>>) -> Tree {
         let data = sample.data.clone();
-        let mut tags: Vec<u32> = Vec::new();
-        for row in &rows {
-            if let Some(TPat::Con(c, _)) = column(row, on) {
-                if !tags.contains(&c.tag) {
-                    tags.push(c.tag);
-                }
-            }
-        }
+        let mut fields: HashMap<u32, Vec<Local>> = HashMap::new();
+        let split = split(rows, on, |p, row| {
+            let TPat::Con(c, args) = p else { return None };
+            let locals = fields.entry(c.tag).or_insert_with(|| data.cons[c.tag as usize].fields.iter().map(|_| (self.fresh)()).collect());
+            locals.iter().zip(args).rev().for_each(|(l, p)| row.add(*l, p));
+            Some(c.tag)
+        });
         let mut cases = Vec::new();
-        for tag in tags.iter().copied() {
-            let decl = &data.cons[tag as usize];
-            let fields: Vec<Local> = decl.fields.iter().map(|_| (self.fresh)()).collect();
-            let next = select(&rows, on, |p| match p {
-                TPat::Con(c, args) if c.tag == tag => Some(args.clone()),
-                _ => None,
-            }, &fields);
-            let mut known = known.clone();
-            known.insert(on, Known::Con(decl.name, fields.clone()));
-            let tree = self.rows(next, &known);
-            cases.push((Con { data: data.clone(), tag }, fields, tree));
+        for (tag, rows) in split.cases {
+            let locals = fields.remove(&tag).unwrap_or_default();
+            let known = Known::Con(data.cons[tag as usize].name, locals.clone());
+            let tree = self.below(on, known, rows);
+            cases.push((Con { data: data.clone(), tag }, locals, tree));
         }
+        let tags: HashSet<u32> = cases.iter().map(|(c, _, _)| c.tag).collect();
         let left: Vec<&ConDecl> = data.cons.iter().filter(|c| !tags.contains(&c.tag)).collect();
-        let default = left.first().map(|first| Box::new(self.others(on, first, &left, without(&rows, on), known)));
+        let default = left.first().map(|first| Box::new(self.others(on, first, &left, split.rest)));
         Tree::Con(on, cases, default)
     }
 
     /// The rows for the constructors that no pattern names. If there are none, each of those constructors is a missing case.
-    fn others(&mut self, on: Local, first: &ConDecl, left: &[&ConDecl], rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+    fn others(&mut self, on: Local, first: &ConDecl, left: &[&ConDecl], rows: Vec<Row<'p>>) -> Tree {
         let shown = if rows.is_empty() { left } else { std::slice::from_ref(&first) };
         let mut tree = Tree::Fail;
         for c in shown.iter().take(MAX_MISSING) {
             let fields = c.fields.iter().map(|_| (self.fresh)()).collect();
-            let mut known = known.clone();
-            known.insert(on, Known::Con(c.name, fields));
-            tree = self.rows(rows.clone(), &known);
+            tree = self.below(on, Known::Con(c.name, fields), rows.clone());
         }
         tree
     }
 
-    fn literals(&mut self, on: Local, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
+    fn literals(&mut self, on: Local, rows: Vec<Row<'p>>) -> Tree {
         let mut lits: Vec<Lit> = Vec::new();
-        for row in &rows {
-            if let Some(TPat::Lit(l)) = column(row, on) {
-                if !lits.contains(l) {
-                    lits.push(l.clone());
-                }
-            }
-        }
-        let complete = lits.contains(&Lit::Unit) || lits.contains(&Lit::Bool(true)) && lits.contains(&Lit::Bool(false));
+        let mut numbers: HashMap<Key, usize> = HashMap::new();
+        let split = split(rows, on, |p, _| {
+            let TPat::Lit(l) = p else { return None };
+            Some(*numbers.entry(Key::of(l)).or_insert_with(|| {
+                lits.push(l.clone());
+                lits.len() - 1
+            }))
+        });
+        let complete = match lits.first() {
+            Some(Lit::Unit) => true,
+            Some(Lit::Bool(_)) => lits.len() == 2,
+            _ => false,
+        };
         let mut cases = Vec::new();
-        for lit in &lits {
-            let next = select(&rows, on, |p| matches!(p, TPat::Lit(l) if l == lit).then(Vec::new), &[]);
-            let mut known = known.clone();
-            known.insert(on, Known::Lit(lit.clone()));
-            cases.push((lit.clone(), self.rows(next, &known)));
+        for (i, rows) in split.cases {
+            let lit = lits[i].clone();
+            let tree = self.below(on, Known::Lit(lit.clone()), rows);
+            cases.push((lit, tree));
         }
         if complete {
             if let Some((_, last)) = cases.pop() {
                 return Tree::Lit(on, cases, Box::new(last));
             }
         }
-        let mut known = known.clone();
-        known.insert(on, Known::NotLit(lits.clone()));
-        let default = self.rows(without(&rows, on), &known);
+        let default = self.below(on, Known::NotLit(lits), split.rest);
         Tree::Lit(on, cases, Box::new(default))
     }
 
-    fn lengths(&mut self, on: Local, rows: Vec<Row>, known: &HashMap<Local, Known>) -> Tree {
-        let mut lens: Vec<usize> = Vec::new();
+    fn lengths(&mut self, on: Local, rows: Vec<Row<'p>>) -> Tree {
         let mut size = None;
-        for row in &rows {
-            if let Some(TPat::Array(parts, n)) = column(row, on) {
-                size = size.or(*n);
-                if !lens.contains(&parts.len()) {
-                    lens.push(parts.len());
-                }
-            }
-        }
+        let mut elems: HashMap<usize, Vec<Local>> = HashMap::new();
+        let split = split(rows, on, |p, row| {
+            let TPat::Array(parts, n) = p else { return None };
+            size = size.or(*n);
+            let locals = elems.entry(parts.len()).or_insert_with(|| parts.iter().map(|_| (self.fresh)()).collect());
+            locals.iter().zip(parts).rev().for_each(|(l, p)| row.add(*l, p));
+            Some(parts.len())
+        });
+        let lens: Vec<usize> = split.cases.iter().map(|(n, _)| *n).collect();
         let mut cases = Vec::new();
-        for n in lens.iter().copied() {
-            let elems: Vec<Local> = (0..n).map(|_| (self.fresh)()).collect();
-            let next = select(&rows, on, |p| match p {
-                TPat::Array(parts, _) if parts.len() == n => Some(parts.clone()),
-                _ => None,
-            }, &elems);
-            let mut known = known.clone();
-            known.insert(on, Known::Len(elems.clone()));
-            cases.push((n as u64, elems, self.rows(next, &known)));
+        for (n, rows) in split.cases {
+            let locals = elems.remove(&n).unwrap_or_default();
+            let tree = self.below(on, Known::Len(locals.clone()), rows);
+            cases.push((n as u64, locals, tree));
         }
         // Where the type says the size, there is no other.
         if size.is_some_and(|n| lens.contains(&n)) {
             return Tree::Len(on, cases, Box::new(Tree::Fail));
         }
-        let mut known = known.clone();
-        known.insert(on, Known::NotLen(lens, size));
-        let default = self.rows(without(&rows, on), &known);
+        let default = self.below(on, Known::NotLen(lens, size), split.rest);
         Tree::Len(on, cases, Box::new(default))
     }
 }
 
-/// Moves variables to the bindings, opens `as`, and splits or-patterns into rows.
-fn normalise(row: Row) -> Vec<Row> {
-    let mut done = Vec::new();
-    let mut todo = vec![row];
-    while let Some(mut row) = todo.pop() {
-        let at = row.cols.iter().position(|(_, p)| matches!(p, TPat::Wild | TPat::Var(_) | TPat::As(..) | TPat::Or(_)));
-        let Some(i) = at else {
-            done.push(row);
-            continue;
-        };
-        let (on, pat) = row.cols.remove(i);
-        match pat {
-            TPat::Var(x) => {
-                row.binds.push((x, on));
-                todo.push(row);
-            }
-            TPat::As(p, x) => {
-                row.binds.push((x, on));
-                row.cols.insert(i, (on, *p));
-                todo.push(row);
-            }
-            TPat::Or(alts) => {
-                for alt in alts.into_iter().rev() {
-                    let mut r = row.clone();
-                    r.cols.insert(i, (on, alt));
-                    todo.push(r);
-                }
-            }
-            _ => todo.push(row),
+/// A literal as a key; equal numbers are equal keys.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Unit,
+    Bool(bool),
+    Int(i64),
+    Float(u64),
+    F32(u32),
+    Str(std::rc::Rc<str>),
+}
+
+impl Key {
+    fn of(l: &Lit) -> Key {
+        match l {
+            Lit::Unit => Key::Unit,
+            Lit::Bool(b) => Key::Bool(*b),
+            Lit::Int(n) => Key::Int(*n),
+            // The sum makes 0 of -0.
+            Lit::Float(x) => Key::Float((x + 0.0).to_bits()),
+            Lit::F32(x) => Key::F32((x + 0.0).to_bits()),
+            Lit::Str(s) => Key::Str(s.clone()),
         }
     }
-    done
 }
 
-fn column(row: &Row, on: Local) -> Option<&TPat> {
-    row.cols.iter().find(|(l, _)| *l == on).map(|(_, p)| p)
-}
-
-fn take_column(row: &mut Row, on: Local) -> Option<TPat> {
-    let i = row.cols.iter().position(|(l, _)| *l == on)?;
-    Some(row.cols.remove(i).1)
-}
-
-/// Rows whose pattern on `on` fits the case (or that do not care), with the sub-patterns in its place.
-fn select(rows: &[Row], on: Local, fits: impl Fn(&TPat) -> Option<Vec<TPat>>, fields: &[Local]) -> Vec<Row> {
-    let mut out = Vec::new();
-    for row in rows {
-        let mut row = row.clone();
-        match take_column(&mut row, on) {
-            None => out.push(row),
-            Some(p) => {
-                if let Some(args) = fits(&p) {
-                    let subs = fields.iter().copied().zip(args).collect::<Vec<_>>();
-                    row.cols.splice(0..0, subs);
-                    out.push(row);
+/// Divides rows by the case that `case` says their pattern on `on` is of, which adds the columns of the pattern's parts. Rows without a pattern there
+/// fit every case.
+fn split<'p, K: Eq + Hash + Copy>(rows: Vec<Row<'p>>, on: Local, mut case: impl FnMut(&'p TPat, &mut Row<'p>) -> Option<K>) -> Split<'p, K> {
+    let mut places: HashMap<K, usize> = HashMap::new();
+    let mut out = Split { cases: Vec::new(), rest: Vec::new() };
+    for mut row in rows {
+        let Some(p) = row.take_column(on) else {
+            for (_, rows) in &mut out.cases {
+                if !rows.last().is_some_and(Row::fits) {
+                    rows.push(row.clone());
                 }
             }
+            out.rest.push(row);
+            continue;
+        };
+        let Some(k) = case(p, &mut row) else { continue };
+        let at = *places.entry(k).or_insert_with(|| {
+            out.cases.push((k, out.rest.clone()));
+            out.cases.len() - 1
+        });
+        let rows = &mut out.cases[at].1;
+        if !rows.last().is_some_and(Row::fits) {
+            rows.push(row);
         }
     }
     out
 }
 
-fn without(rows: &[Row], on: Local) -> Vec<Row> {
-    rows.iter().filter(|r| column(r, on).is_none()).cloned().collect()
+/// Rows with one alternative each on a column.
+fn alternatives(rows: Vec<Row<'_>>, on: Local) -> Vec<Row<'_>> {
+    let mut out = Vec::new();
+    for row in rows {
+        let Some(TPat::Or(alts)) = row.column(on) else {
+            out.push(row);
+            continue;
+        };
+        let at = row.cols.iter().rposition(|(l, _)| *l == on).unwrap_or_default();
+        for p in alts {
+            let mut r = row.clone();
+            let after = r.cols.split_off(at + 1);
+            r.cols.pop();
+            r.add(on, p);
+            r.cols.extend(after);
+            out.push(r);
+        }
+    }
+    out
 }
 
 /// A value that reaches this place, as source. `level` 1: an argument.
 fn witness(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
+    stacker::maybe_grow(32 * 1024, 1024 * 1024, || witness_of(at, known, level))
+}
+
+fn witness_of(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
     let wrap = |text: String| if level > 0 { format!("({text})") } else { text };
     match known.get(&at) {
         None => "_".into(),
@@ -355,11 +492,14 @@ fn witness(at: Local, known: &HashMap<Local, Known>, level: u8) -> String {
 
 /// A literal that is none of these.
 fn other_literal(lits: &[Lit]) -> String {
-    match lits.first() {
-        Some(Lit::Bool(b)) => (!b).to_string(),
-        Some(Lit::Int(_)) => (0..).find(|n| !lits.contains(&Lit::Int(*n))).unwrap_or_default().to_string(),
-        Some(Lit::Float(_)) => (0..).map(f64::from).find(|x| !lits.contains(&Lit::Float(*x))).map_or("_".into(), |x| format!("{x:?}")),
-        Some(Lit::Str(_)) => (0..).map(|n| "x".repeat(n)).find(|s| !lits.contains(&Lit::Str(s.as_str().into()))).map_or("_".into(), |s| format!("{s:?}")),
-        Some(Lit::Unit | Lit::F32(_)) | None => "_".into(),
-    }
+    let known: HashSet<Key> = lits.iter().map(Key::of).collect();
+    let other = |l: &Lit| !known.contains(&Key::of(l));
+    let found = match lits.first() {
+        Some(Lit::Bool(b)) => Some(Lit::Bool(!b)),
+        Some(Lit::Int(_)) => (0..).map(Lit::Int).find(other),
+        Some(Lit::Float(_)) => (0..).map(|n| Lit::Float(f64::from(n))).find(other),
+        Some(Lit::Str(_)) => (0..).map(|n| Lit::Str("x".repeat(n).into())).find(other),
+        Some(Lit::Unit | Lit::F32(_)) | None => None,
+    };
+    found.map_or("_".into(), |l| l.to_string())
 }

@@ -1,4 +1,4 @@
-//! E0204, E0207: functions, constructors and types applied to the wrong number of arguments.
+//! E0204, W0204, E0207: functions, constructors and types applied to the wrong number of arguments.
 
 use super::{Explanation, count};
 use adl_syntax::diag::Diagnostic;
@@ -22,6 +22,15 @@ pub(crate) fn assertion_applied(span: Span, op: &str, left: &str, right: &str) -
 /// More arguments than a function takes.
 pub(crate) fn too_many(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
     Diagnostic::error("E0204", span, format!("{name} takes {}, and {given} are given", count(takes, "argument"))).label("one too many")
+}
+
+/// A call that lacks an argument is printed or made a text. `takes` and how many are given.
+pub(crate) fn shown(span: Span, name: &str, (takes, given): (usize, usize), missing: &str, instead: Option<&str>) -> Diagnostic {
+    let name = if name == "this function" { name.to_owned() } else { format!("`{name}`") };
+    let text = format!("this is a function and not a value: {name} takes {}, and {given} {} given", count(takes, "argument"), if given == 1 { "is" } else { "are" });
+    let missing = format!("an argument of type {missing} is missing");
+    let hint = instead.map_or(missing.clone(), |i| format!("{missing}; {i}"));
+    Diagnostic::warning("W0204", span, text).hint(hint)
 }
 
 /// A constructor with another number of fields.
@@ -53,6 +62,13 @@ fn are(n: usize) -> String {
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[
+    (
+        "W0204",
+        "A call that lacks an argument is a function. Printing it shows its type, which is seldom meant.\n\
+        \n\
+        \x20   print (max [1.0, 2.0])       -- wrong\n\
+        \x20   print (maximum [1.0, 2.0])   -- right",
+    ),
     (
         "E0204",
         "A function is applied to more arguments than it takes, or something that is no function is applied. A minus between blanks is a difference, one before an argument needs parentheses.\n\

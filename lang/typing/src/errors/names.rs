@@ -116,11 +116,18 @@ pub(crate) fn no_parameter(span: Span, name: &str, of: &str) -> Diagnostic {
     Diagnostic::error("E0202", span, format!("`{name}` is not a parameter of the type `{of}`")).hint(format!("write `type {of} {name} = ...`"))
 }
 
+/// A field of a declared type that leaves a type open.
+pub(crate) fn open_field(span: Span, of: &str, con: &str) -> Diagnostic {
+    Diagnostic::error("E0202", span, format!("the type of a field of `{con}` must be written out: `_` and `..` leave it open"))
+        .hint(format!("a parameter may stand for any type: `type {of} a = {con} a`"))
+}
+
 /// The candidate nearest to `name`, if it is near enough to be a slip.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
-    let limit = 1 + name.chars().count() / 4;
+    let length = name.chars().count();
+    let limit = 1 + length / 4;
     candidates
-        .filter(|c| !c.starts_with("__") && *c != name)
+        .filter(|c| !c.starts_with("__") && *c != name && c.chars().count().abs_diff(length) <= limit)
         .map(|c| (distance(name, c), c))
         .filter(|(d, c)| *d <= limit && *d < c.chars().count().min(name.chars().count()))
         .min()

@@ -25,6 +25,12 @@ impl NotExhaustive {
     }
 }
 
+/// A match with more combinations of cases than can be decided.
+pub(crate) fn too_large(span: Span) -> Diagnostic {
+    Diagnostic::error("E0401", span, "the cases of this match combine in too many ways to tell whether an arm is missing")
+        .hint("match on fewer values at once: one `match` inside another, or functions for the parts")
+}
+
 /// A pattern that must fit every value and does not.
 pub(crate) fn refutable(span: Span, missing: &str) -> Diagnostic {
     Diagnostic::error("E0402", span, format!("this pattern does not fit every value: `{missing}` is left")).hint(format!("take it apart with `match ... with | ... -> ... | {missing} -> ...`"))

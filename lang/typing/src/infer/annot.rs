@@ -1,9 +1,9 @@
 //! Types as written → types.
 
 use super::{Infer, array, fun};
-use crate::env::TypeName;
+use crate::env::{Alias, TypeName};
 use crate::errors::{calls, names};
-use crate::ty::{Class, DataDecl, RecordTy, Scheme, Size, Ty, TyVar};
+use crate::ty::{Class, DataDecl, RecordTy, Scheme, Size, SizeVar, Ty, TyVar};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -139,22 +139,10 @@ impl Infer<'_> {
         match found {
             Some(TypeName::Data(d)) if d.params.len() == args.len() => Ty::Data(d.id, args.into()),
             Some(TypeName::Data(d)) => self.arity_error(t, text, d.params.len(), args.len()),
-            Some(TypeName::Alias(a)) if a.0.len() == args.len() => {
-                let map: HashMap<TyVar, Ty> = a.0.iter().copied().zip(args).collect();
-                let sizes: HashMap<_, _> = a.1.iter().map(|(v, _)| (*v, self.size_meta())).collect();
-                super::map_type(&a.2, &mut |t| match t {
-                    Ty::Var(v) => map.get(v).cloned(),
-                    _ => None,
-                }, &mut |s| match s {
-                    Size::Var(v) => sizes.get(&v).copied().unwrap_or(s),
-                    s => s,
-                })
-            }
-            Some(TypeName::Alias(a)) => self.arity_error(t, text, a.0.len(), args.len()),
-            Some(TypeName::Bad(_)) => self.meta(),
+            Some(TypeName::Alias(a)) if a.params.len() == args.len() => self.expanded(&a, args),
+            Some(TypeName::Alias(a)) => self.arity_error(t, text, a.params.len(), args.len()),
             None => {
-                let known: Vec<&str> = self.env.types.keys().map(|s| s.as_str()).chain(["Float", "F32", "Int", "Bool", "String", "List", "Option"]).collect();
-                let near = names::nearest(text, known.into_iter());
+                let near = self.nearest(text, |me| me.env.types.keys().map(|s| s.as_str()).chain(["Float", "F32", "Int", "Bool", "String", "List", "Option"]).collect());
                 self.report(names::Unknown { what: Some("type"), name: text, span: name.span, near }.diagnostic());
                 self.meta()
             }
@@ -215,8 +203,8 @@ impl Infer<'_> {
             if let ast::TypeBody::Sum(_) = d.body {
                 self.tables.vars += 1;
                 let decl = Rc::new(DataDecl { id: crate::ty::DataId(self.tables.vars, d.name.name), name: d.name.name, params, cons: Vec::new() });
-                self.tables.datas.insert(decl.id, decl.clone());
-                Rc::make_mut(&mut self.env.types).insert(d.name.name, TypeName::Data(decl.clone()));
+                self.tables.declare(decl.clone());
+                self.env.types.insert_mut(d.name.name, TypeName::Data(decl.clone()));
                 made.push(decl);
             }
         }
@@ -264,11 +252,49 @@ impl Infer<'_> {
 
     fn alias(&mut self, d: &ast::TypeDecl, t: &ast::Type) {
         let params: Vec<TyVar> = d.params.iter().map(|_| self.tables.var()).collect();
-        let sizes = std::mem::take(&mut self.size_names);
+        let names = std::mem::take(&mut self.size_names);
         let ty = self.with_params(d, &params, |s| s.annotation(t));
-        let named: Vec<_> = std::mem::replace(&mut self.size_names, sizes).into_iter().map(|(n, (v, _))| (v, n)).collect();
-        let ty = self.resolve_deep(&ty);
-        Rc::make_mut(&mut self.env.types).insert(d.name.name, TypeName::Alias(Rc::new((params, named, ty))));
+        self.size_names = names;
+        let closed = self.closed(&ty);
+        let alias = Alias { params, open: closed.open, sizes: closed.sizes, body: closed.body };
+        self.env.types.insert_mut(d.name.name, TypeName::Alias(Rc::new(alias)));
+    }
+
+    /// What an alias stands for, at the given arguments.
+    fn expanded(&mut self, a: &Alias, args: Vec<Ty>) -> Ty {
+        let mut map: HashMap<TyVar, Ty> = a.params.iter().copied().zip(args).collect();
+        for (v, row) in &a.open {
+            let t = if *row { self.row_meta() } else { self.meta() };
+            map.insert(*v, t);
+        }
+        let sizes: HashMap<SizeVar, Size> = a.sizes.iter().map(|v| (*v, self.size_meta())).collect();
+        super::map_type(&a.body, &mut |t| match t {
+            Ty::Var(v) => map.get(v).cloned(),
+            _ => None,
+        }, &mut |s| match s {
+            Size::Var(v) => sizes.get(&v).copied().unwrap_or(s),
+            s => s,
+        })
+    }
+
+    /// A declared type with variables in the place of inference variables.
+    fn closed(&mut self, t: &Ty) -> Closed {
+        let t = self.resolve_deep(t);
+        let (mut types, mut sizes, mut named) = (HashMap::new(), HashMap::new(), Vec::new());
+        let (tables, metas) = (std::cell::RefCell::new(&mut *self.tables), &self.metas);
+        let body = super::map_type(&t, &mut |t| match t {
+            Ty::Meta(m) => Some(Ty::Var(types.entry(*m).or_insert_with(|| (tables.borrow_mut().var(), metas[*m as usize].row)).0)),
+            _ => None,
+        }, &mut |s| match s {
+            Size::Meta(m) => Size::Var(*sizes.entry(m).or_insert_with(|| tables.borrow_mut().size())),
+            Size::Var(v) => {
+                named.push(v);
+                s
+            }
+            s => s,
+        });
+        named.extend(sizes.into_values());
+        Closed { body, open: types.into_values().collect(), sizes: named }
     }
 
     fn constructors(&mut self, d: &ast::TypeDecl, cons: &[ast::ConDecl], shell: &Rc<DataDecl>) {
@@ -281,16 +307,40 @@ impl Infer<'_> {
             let sizes = std::mem::take(&mut self.size_names);
             let fields: Vec<Ty> = self.with_params(d, &params, |s| c.fields.iter().map(|f| s.annotation(f)).collect());
             self.size_names = sizes;
+            if let Some(open) = c.fields.iter().find_map(left_open) {
+                self.report(names::open_field(open, d.name.name.as_str(), c.name.name.as_str()));
+            }
             // A size that a declaration names is not fixed by the type: each value may have its own.
-            let fields = fields.iter().map(|f| super::map_type(f, &mut |_| None, &mut |s| if matches!(s, Size::Var(_)) { Size::Unknown } else { s })).collect();
+            let unsized_field = |f: &Ty| super::map_type(f, &mut |_| None, &mut |s| if matches!(s, Size::Var(_)) { Size::Unknown } else { s });
+            let fields = fields.iter().map(|f| unsized_field(&self.closed(f).body)).collect();
             out.push(crate::ty::ConDecl { name: c.name.name, tag: tag as u32, fields });
         }
         let decl = Rc::new(DataDecl { cons: out, ..(**shell).clone() });
-        self.tables.datas.insert(decl.id, decl.clone());
-        Rc::make_mut(&mut self.env.types).insert(decl.name, TypeName::Data(decl.clone()));
+        self.tables.declare(decl.clone());
+        self.env.types.insert_mut(decl.name, TypeName::Data(decl.clone()));
         for c in &decl.cons {
-            Rc::make_mut(&mut self.env.cons).insert(c.name, (decl.clone(), c.tag));
+            self.env.cons.insert_mut(c.name, (decl.clone(), c.tag));
         }
+    }
+}
+
+/// A declared type without inference variables.
+struct Closed {
+    body: Ty,
+    /// What was open in it, and whether it is the rest of a record.
+    open: Vec<(TyVar, bool)>,
+    sizes: Vec<SizeVar>,
+}
+
+/// The first part of a written type that does not say what it is: `_` or `..`.
+fn left_open(t: &ast::Type) -> Option<Span> {
+    match &t.kind {
+        ast::TypeKind::Hole | ast::TypeKind::Record(_, Some(None)) => Some(t.span),
+        ast::TypeKind::Fun(a, b) | ast::TypeKind::Lin(a, b) => left_open(a).or_else(|| left_open(b)),
+        ast::TypeKind::Tuple(parts) | ast::TypeKind::Con(_, _, parts) => parts.iter().find_map(left_open),
+        ast::TypeKind::Record(fields, _) => fields.iter().find_map(|(_, t)| left_open(t)),
+        ast::TypeKind::Array(_, e) => left_open(e),
+        ast::TypeKind::Var(_) | ast::TypeKind::Error => None,
     }
 }
 

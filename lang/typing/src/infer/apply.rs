@@ -49,7 +49,9 @@ impl Infer<'_> {
                 return e;
             }
         }
-        let callee = self.infer(f, None);
+        // A function that is written out is wanted as one, so that its sizes stay its own.
+        let any = is_lambda(f).then(|| self.meta());
+        let callee = self.infer(f, any.as_ref());
         self.apply_value(callee, &describe(f), args, want, span)
     }
 
@@ -270,20 +272,22 @@ pub(super) fn reduces(p: Prim) -> bool {
     matches!(p, Prim::Sum | Prim::Prod | Prim::Maximum | Prim::Minimum | Prim::Mean | Prim::Any | Prim::All)
 }
 
-/// `[| p |] * a * ...`: the condition of the bracket that begins a product, and the factors after it so far.
-pub(super) fn guarded(e: &ast::Expr) -> Option<(&ast::Expr, Option<ast::Expr>)> {
-    match &e.kind {
-        ast::ExprKind::Iverson(p) => Some((p, None)),
-        ast::ExprKind::Bin(ast::BinOp::Mul, at, a, b) => {
-            let (p, rest) = guarded(a)?;
-            let rest = match rest {
-                None => (**b).clone(),
-                Some(r) => ast::Expr { span: r.span.to(b.span), kind: ast::ExprKind::Bin(ast::BinOp::Mul, *at, Box::new(r), b.clone()) },
-            };
-            Some((p, Some(rest)))
-        }
-        _ => None,
+/// The first factor of `a * b * c`, and the others, each with the place of the product that it ends.
+pub(super) fn factors(e: &ast::Expr) -> (&ast::Expr, Vec<(&ast::Expr, Span)>) {
+    let (mut first, mut others) = (e, Vec::new());
+    while let ast::ExprKind::Bin(ast::BinOp::Mul, _, a, b) = &first.kind {
+        others.push((&**b, first.span));
+        first = a;
     }
+    others.reverse();
+    (first, others)
+}
+
+/// The product of what follows the bracket in `[| p |] * a * ...`, without the last factor.
+pub(super) fn guarded(others: &[(&ast::Expr, Span)]) -> Option<ast::Expr> {
+    let mut factors = others.iter().map(|(e, _)| (*e).clone());
+    let first = factors.next()?;
+    Some(factors.fold(first, |a, b| ast::Expr { span: a.span.to(b.span), kind: ast::ExprKind::Bin(ast::BinOp::Mul, b.span, Box::new(a), Box::new(b)) }))
 }
 
 /// Calls `f` on an expression and everything inside it.

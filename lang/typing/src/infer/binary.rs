@@ -1,5 +1,7 @@
 //! Operators: which primitive they are, and those that are none.
 
+use super::apply::{factors, guarded};
+use super::exprs::Head;
 use super::{Infer, fun, mk};
 use crate::core::{self, ExprKind, Lambda, Lit, Param};
 use crate::errors::reason::Why;
@@ -20,7 +22,7 @@ impl Infer<'_> {
         let var = |name| ast::Expr { kind: ast::ExprKind::Var(name), span };
         let body = ast::Expr { kind: ast::ExprKind::Bin(op, span, Box::new(var(x)), Box::new(var(y))), span };
         let pat = |name| ast::Pat { kind: ast::PatKind::Var(name), span };
-        self.lambda(&[pat(x), pat(y)], &body, None, false, None, span)
+        self.lambda(&[pat(x), pat(y)], &body, None, Head { linear: false, inner: false, name: None }, span)
     }
 
     pub(super) fn negate(&mut self, a: &ast::Expr, span: Span) -> core::Expr {
@@ -61,10 +63,7 @@ impl Infer<'_> {
             BinOp::Append => self.plain_arith(Prim::Append, a, b, span),
             BinOp::MatMul => self.plain_arith(Prim::MatMul, a, b, span),
             BinOp::Pow => self.power(a, b, span),
-            BinOp::Mul => match super::apply::guarded(a) {
-                Some((p, rest)) => self.guard(p, rest, b, span),
-                None => self.plain_arith(Prim::Mul, a, b, span),
-            },
+            BinOp::Mul => self.multiply(a, b, span),
             BinOp::Add => self.plain_arith(Prim::Add, a, b, span),
             BinOp::Sub => self.plain_arith(Prim::Sub, a, b, span),
             BinOp::Div => self.plain_arith(Prim::Div, a, b, span),
@@ -72,6 +71,20 @@ impl Infer<'_> {
             BinOp::IntDiv => self.plain_arith(Prim::IntDiv, a, b, span),
             BinOp::Rem => self.plain_arith(Prim::Rem, a, b, span),
         }
+    }
+
+    /// `a * b`, where `a` may be a product itself: factors are inferred one after the other.
+    fn multiply(&mut self, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
+        let (first, others) = factors(a);
+        if let ast::ExprKind::Iverson(p) = &first.kind {
+            return self.guard(p, guarded(&others), b, span);
+        }
+        let mut out = self.infer(first, None);
+        for (factor, at) in others.into_iter().chain([(b, span)]) {
+            let factor = self.infer(factor, None);
+            out = self.arith(Prim::Mul, vec![out, factor], at);
+        }
+        out
     }
 
     pub(super) fn plain_arith(&mut self, p: Prim, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {

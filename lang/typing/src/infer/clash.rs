@@ -32,7 +32,13 @@ const PRODUCTS: &str = "where nothing else is known, `@` multiplies a matrix tha
 impl Infer<'_> {
     /// Makes `actual` fit where `expected` is wanted; reports and goes on where it does not.
     pub(super) fn expect(&mut self, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> bool {
-        match self.unify(expected, actual) {
+        let met = self.unify(expected, actual);
+        self.met(met, expected, actual, span, why)
+    }
+
+    /// Reports a constraint that failed.
+    pub(super) fn met(&mut self, met: Result<(), Clash>, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> bool {
+        match met {
             Ok(()) => true,
             Err(clash) => {
                 let d = self.clash(clash, expected, actual, span, why);

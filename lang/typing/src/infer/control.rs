@@ -98,12 +98,14 @@ impl Infer<'_> {
             out.push(Arm { vars: vars.into_iter().map(|(n, l, t, _)| (l, n, t)).collect(), guard, body });
         }
         let root = self.local();
-        let compiled = compile(root, pats, &mut || {
+        let compiled = compile(root, &pats, &mut || {
             self.locals += 1;
             core::Local(self.locals - 1)
         });
-        if !wrong {
-            self.cases(s.span, arms, compiled.missing, &compiled.reached);
+        match compiled.too_large {
+            true => self.report(patterns::too_large(s.span)),
+            false if wrong => {}
+            false => self.cases(s.span, arms, compiled.missing, &compiled.reached),
         }
         let ty = out.iter().map(|a| a.body.ty.clone()).reduce(|a, b| self.joined(&a, &b)).unwrap_or(ty);
         mk(ExprKind::Match(scrutinee, root, compiled.tree, out), ty, span)

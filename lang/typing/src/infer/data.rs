@@ -1,5 +1,6 @@
 //! Tuples, records, arrays and constructors.
 
+use super::rows::Field;
 use super::{Infer, array, fun, mk};
 use crate::core::{self, Con, ExprKind, Lambda, Param};
 use crate::errors::{calls, names, records};
@@ -9,6 +10,7 @@ use adl_prim::Prim;
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 impl Infer<'_> {
@@ -27,14 +29,15 @@ impl Infer<'_> {
             Some(Ty::Record(r)) => self.open_record(&r).fields,
             _ => Vec::new(),
         };
+        let wanted: HashMap<Symbol, Ty> = wanted.into_iter().collect();
+        let mut seen: HashSet<Symbol> = HashSet::new();
         let mut out: Vec<(Symbol, core::Expr)> = Vec::new();
         for (name, e) in fields {
-            if out.iter().any(|(n, _)| *n == name.name) {
+            if !seen.insert(name.name) {
                 self.report(names::Twice { what: "fields", name: name.name.as_str(), span: name.span, first: None }.diagnostic());
                 continue;
             }
-            let w = wanted.iter().find(|(n, _)| *n == name.name).map(|(_, t)| t.clone());
-            out.push((name.name, self.infer(e, w.as_ref())));
+            out.push((name.name, self.infer(e, wanted.get(&name.name))));
         }
         out.sort_by_key(|(n, _)| n.as_str());
         out
@@ -96,27 +99,43 @@ impl Infer<'_> {
             self.expect(&wanted, &base.ty.clone(), r.span, &Why::new("what is transposed"));
             return mk(ExprKind::App(mk(ExprKind::Prim(Prim::TransposeArray, Vec::new()), Ty::Unit, span), vec![base]), array(m, array(n, elem)), span);
         }
-        let ty = self.meta();
+        let why = Why::new(format!("what `.{}` is taken from", name.name));
         if let Ty::Record(rec) = self.resolve(&base.ty) {
-            let open = self.open_record(&rec);
-            if let Some((_, t)) = open.fields.iter().find(|(n, _)| *n == name.name) {
-                let t = t.clone();
-                return mk(ExprKind::Field(base, name.name), t, span);
-            }
-            if open.tail.is_none() {
-                let d = self.no_field(name.name, name.span, &open, None);
-                self.report(d);
-                return self.error_expr(span);
-            }
-        } else if !self.may_be_record(&base.ty) {
+            return match self.known_field(&rec, name, &base, r.span, &why) {
+                Some(t) => mk(ExprKind::Field(base, name.name), t, span),
+                None => self.error_expr(span),
+            };
+        }
+        let ty = self.meta();
+        if !self.may_be_record(&base.ty) {
             let d = records::no_record(r.span, name.name.as_str(), &self.show(&base.ty));
             self.report(d);
             return self.error_expr(span);
         }
         let tail = Some(self.row_meta());
         let wanted = Ty::Record(Rc::new(RecordTy { fields: vec![(name.name, ty.clone())], tail }));
-        self.expect(&wanted, &base.ty.clone(), r.span, &Why::new(format!("what `.{}` is taken from", name.name)));
+        self.expect(&wanted, &base.ty.clone(), r.span, &why);
         mk(ExprKind::Field(base, name.name), ty, span)
+    }
+
+    /// The type of a field of a record, which gets the field where its rest is open.
+    fn known_field(&mut self, rec: &Rc<RecordTy>, name: ast::Ident, base: &core::Expr, at: Span, why: &Why) -> Option<Ty> {
+        match self.field_of(rec, name.name) {
+            Field::There(t) => Some(t),
+            Field::Missing => {
+                let open = self.open_record(rec);
+                let d = self.no_field(name.name, name.span, &open, None);
+                self.report(d);
+                None
+            }
+            Field::Open(rest) => {
+                let ty = self.meta();
+                let extended = self.extend_row(&rest, name.name, &ty);
+                let wanted = Ty::Record(Rc::new(RecordTy { fields: vec![(name.name, ty.clone())], tail: None }));
+                self.met(extended, &wanted, &base.ty, at, why);
+                Some(ty)
+            }
+        }
     }
 
     pub(super) fn array_literal(&mut self, parts: &[ast::Expr], want: Option<&Ty>, span: Span) -> core::Expr {

@@ -13,6 +13,16 @@ use adl_syntax::symbol::Symbol;
 /// Nested functions, arrays, records and applications that an expression may have.
 const MAX_TYPE_DEPTH: usize = 400;
 
+/// How a function is written.
+pub(super) struct Head {
+    /// `lin`.
+    pub linear: bool,
+    /// Something else than a definition says what is wanted of it.
+    pub inner: bool,
+    /// The name of its definition.
+    pub name: Option<Symbol>,
+}
+
 impl Infer<'_> {
     /// Infers and requires a type.
     pub(super) fn check(&mut self, e: &ast::Expr, ty: &Ty, why: &Why) -> core::Expr {
@@ -57,8 +67,8 @@ impl Infer<'_> {
             ast::ExprKind::App(f, args) => self.apply(f, args, want, span),
             ast::ExprKind::Bin(op, at, a, b) => self.binary(*op, *at, a, b, want, span),
             ast::ExprKind::Neg(a) => self.negate(a, span),
-            ast::ExprKind::Fun(params, body) => self.lambda(params, body, want, false, None, span),
-            ast::ExprKind::Lin(p, body) => self.lambda(std::slice::from_ref(p), body, want, true, None, span),
+            ast::ExprKind::Fun(params, body) => self.lambda(params, body, want, Head { linear: false, inner: want.is_some(), name: None }, span),
+            ast::ExprKind::Lin(p, body) => self.lambda(std::slice::from_ref(p), body, want, Head { linear: true, inner: want.is_some(), name: None }, span),
             ast::ExprKind::Block(stmts) => self.block(stmts, want, span),
             ast::ExprKind::If(c, a, b) => self.if_expr(c, a, b.as_deref(), want, span),
             ast::ExprKind::Match(s, arms) => self.match_expr(s, arms, want, span),
@@ -115,7 +125,7 @@ impl Infer<'_> {
     }
 
     /// `fun p1 p2 -> e` and `lin p -> e`.
-    pub(super) fn lambda(&mut self, params: &[ast::Pat], body: &ast::Expr, want: Option<&Ty>, linear: bool, name: Option<Symbol>, span: Span) -> core::Expr {
+    pub(super) fn lambda(&mut self, params: &[ast::Pat], body: &ast::Expr, want: Option<&Ty>, head: Head, span: Span) -> core::Expr {
         let mut wants = Vec::new();
         let mut ret = None;
         let mut want = want.map(|t| self.resolve(t));
@@ -134,7 +144,7 @@ impl Infer<'_> {
         }
         // The context's result type only guides: a mismatch is better reported on the whole.
         let ret = if wants.len() == params.len() { ret.filter(|t| !matches!(self.resolve(t), Ty::Meta(_))) } else { None };
-        self.function(Function { params, wants: &wants, ret: ret.as_ref(), body, linear, name, span, sig: None, whole: None })
+        self.function(Function { params, wants: &wants, ret: ret.as_ref(), body, linear: head.linear, name: head.name, span, sig: None, whole: None, inner: head.inner })
     }
 
     pub(super) fn block(&mut self, stmts: &[ast::Stmt], want: Option<&Ty>, span: Span) -> core::Expr {

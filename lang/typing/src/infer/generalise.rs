@@ -7,7 +7,7 @@ use crate::errors::mismatch;
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Parts that a type may have. `let x = (x, x)` doubles one each time.
 const MAX_TYPE_SIZE: usize = 20_000;
@@ -98,9 +98,11 @@ impl Infer<'_> {
 
     /// Whether a rigid variable occurs in the type of something in scope.
     fn scope_has(&self, v: TyVar) -> bool {
-        self.scope.iter().any(|b| {
-            let quantified = b.scheme.vars.iter().any(|(w, _, _)| *w == v);
-            !quantified && mentions(&self.resolve_deep(&b.scheme.ty), v)
+        self.scope.iter().filter(|b| !b.closed.get()).any(|b| {
+            let quantified: HashSet<TyVar> = b.scheme.vars.iter().map(|(w, _, _)| *w).collect();
+            let free = free_in(&self.resolve_deep(&b.scheme.ty));
+            b.closed.set(free.metas.is_empty() && free.rigid.iter().all(|w| quantified.contains(w)));
+            !quantified.contains(&v) && free.rigid.contains(&v)
         })
     }
 
@@ -171,16 +173,12 @@ struct Free {
 }
 
 fn free_in(ty: &Ty) -> Free {
-    fn add<T: PartialEq>(list: &mut Vec<T>, x: T) {
-        if !list.contains(&x) {
-            list.push(x);
-        }
-    }
     let (mut out, mut sizes) = (Free::default(), Vec::new());
+    let mut seen: HashSet<Ty> = HashSet::new();
     map_type(ty, &mut |t| {
         match t {
-            Ty::Meta(m) => add(&mut out.metas, *m),
-            Ty::Var(v) => add(&mut out.rigid, *v),
+            Ty::Meta(m) if seen.insert(t.clone()) => out.metas.push(*m),
+            Ty::Var(v) if seen.insert(t.clone()) => out.rigid.push(*v),
             _ => {}
         }
         None
@@ -188,23 +186,15 @@ fn free_in(ty: &Ty) -> Free {
         sizes.push(s);
         s
     });
-    for s in sizes {
+    let mut seen: HashSet<Size> = HashSet::new();
+    for s in sizes.into_iter().filter(|s| seen.insert(*s)) {
         match s {
-            Size::Meta(m) => add(&mut out.size_metas, m),
-            Size::Var(v) => add(&mut out.sizes, v),
+            Size::Meta(m) => out.size_metas.push(m),
+            Size::Var(v) => out.sizes.push(v),
             Size::Const(..) | Size::Unknown => {}
         }
     }
     out
-}
-
-fn mentions(t: &Ty, v: TyVar) -> bool {
-    let mut found = false;
-    map_type(t, &mut |t| {
-        found |= *t == Ty::Var(v);
-        None
-    }, &mut |s| s);
-    found
 }
 
 /// Whether an expression is a function, or a cheap combination of functions, so that it may be evaluated once for each use.

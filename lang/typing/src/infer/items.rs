@@ -53,6 +53,10 @@ pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut d
             return None;
         }
         let item = inf.zonk_item(item);
+        // What outlives the item has no inference variables.
+        if let Some(s) = &mut scheme {
+            s.ty = inf.final_type(&s.ty);
+        }
         diags.append(&mut inf.diags);
         Some(item)
     });
@@ -77,9 +81,9 @@ fn define(env: &mut Env, d: &Def, internal: bool) {
         _ => None,
     };
     let g = Global { id: d.global, scheme: Rc::new(d.scheme.clone()), span: d.span, doc: d.doc.clone(), alias: alias.filter(|_| internal) };
-    Rc::make_mut(&mut env.values).insert(name, g);
+    env.values.insert_mut(name, g);
     if env.broken.contains_key(&name) {
-        Rc::make_mut(&mut env.broken).remove(&name);
+        env.broken.remove_mut(&name);
     }
 }
 
@@ -88,8 +92,8 @@ fn forget(env: &mut Env, group: &ast::LetGroup) {
     let mut names = Vec::new();
     group.bindings.iter().for_each(|b| bound(&b.pat, &mut names));
     for (n, s) in names {
-        Rc::make_mut(&mut env.broken).insert(n, s);
-        Rc::make_mut(&mut env.values).remove(&n);
+        env.broken.insert_mut(n, s);
+        env.values.remove_mut(&n);
     }
 }
 
@@ -175,16 +179,20 @@ impl Infer<'_> {
         let (e, pat, vars) = self.pattern_value(b);
         let (hidden, ty) = (self.tables.global(), e.ty.clone());
         defs.push(Def { global: hidden, name: None, scheme: Scheme::mono(ty.clone()), expr: e, span: b.pat.span, doc: None });
-        if vars.is_empty() {
-            // Nothing is bound, but the pattern must fit all the same.
+        if !matches!(vars.as_slice(), [_]) {
+            // Whether it fits every value is asked once, of the whole pattern.
             let (root, unit) = (self.local(), mk(ExprKind::Lit(core::Lit::Unit), Ty::Unit, b.pat.span));
             self.destructure(root, &ty, pat.clone(), &vars, b.pat.span, unit);
         }
-        for (name, local, t, span) in &vars {
+        for var in &vars {
+            let (name, local, t, span) = var;
             let value = mk(ExprKind::Global(hidden), ty.clone(), b.pat.span);
             let body = mk(ExprKind::Local(*local), t.clone(), *span);
             let root = self.local();
-            let taken = self.destructure(root, &ty, pat.clone(), &vars, b.pat.span, body);
+            let taken = match vars.len() {
+                1 => self.destructure(root, &ty, pat.clone(), &vars, b.pat.span, body),
+                _ => self.taken_apart(root, &ty, pat.only(*local), std::slice::from_ref(var), b.pat.span, body).0,
+            };
             let expr = match &*taken.kind {
                 ExprKind::Local(l) if *l == *local => value,
                 _ => mk(ExprKind::Let(root, None, value, taken), t.clone(), *span),
@@ -224,6 +232,9 @@ impl Infer<'_> {
                 Ty::Float
             } else if has(Class::Num) || meta.scalar {
                 Ty::Int
+            } else if has(Class::Diff) {
+                // What has a tangent, and of which nothing else is known, is the simplest such thing.
+                Ty::Float
             } else if has(Class::Data) {
                 let (_, span, op) = meta.classes.iter().find(|k| k.0 == Class::Data).copied().unwrap_or((Class::Data, Span::default(), ""));
                 self.report(mismatch::unknown_result(span, op));

@@ -3,7 +3,9 @@
 use super::generalise::is_value;
 use super::pats::PatVar;
 use super::sizes::{open_sizes, size_places, size_vars};
-use super::{Bound, Infer, RecKey, Recursive, fun, mk};
+use super::scope::{Bound, Recursive};
+use super::exprs::Head;
+use super::{Infer, RecKey, fun, map_type, mk};
 use crate::core::{self, ExprKind, Lambda, Local, Param, SizeAt, SizeRep, Sizes};
 use crate::errors::mismatch::{self, TooGeneral};
 use crate::errors::names;
@@ -13,6 +15,7 @@ use crate::ty::{Scheme, Size, SizeVar, Ty};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -39,6 +42,8 @@ pub(super) struct Function<'a> {
     pub sig: Option<&'a ast::Signature>,
     /// The type that uses in its own body see.
     pub whole: Option<&'a Ty>,
+    /// It stands where a function is wanted: what its parameters name as sizes is known inside it alone.
+    pub inner: bool,
 }
 
 /// A parameter: the local that holds it, and the pattern that takes it apart.
@@ -48,6 +53,8 @@ struct Parameter {
     pat: TPat,
     vars: Vec<PatVar>,
     span: Span,
+    /// Its annotation names sizes, so that the type which the context wants has not been looked at yet.
+    own: bool,
 }
 
 impl Infer<'_> {
@@ -68,6 +75,10 @@ impl Infer<'_> {
             let _ = self.unify(t, &own);
         }
         let sizes = self.entry_sizes(&parts, f.params);
+        let outside = self.outside_sizes(&f, &sizes);
+        // A result wanted with sizes that are still open would take those of this function.
+        let ret = if !outside.is_empty() && self.has_open_sizes(&ret) { self.meta() } else { ret };
+        let outward = self.outward(&f, &parts, &outside);
         for p in &parts {
             self.push_vars(&p.vars);
         }
@@ -78,8 +89,11 @@ impl Infer<'_> {
         self.type_names = type_names;
         self.size_names = size_names;
         let mut ty = ret;
-        for (i, p) in parts.iter().enumerate().rev() {
-            ty = if f.linear && i == 0 { Ty::Lin(Rc::new(p.ty.clone()), Rc::new(ty)) } else { fun(p.ty.clone(), ty) };
+        for (i, t) in outward.into_iter().enumerate().rev() {
+            ty = if f.linear && i == 0 { Ty::Lin(Rc::new(t), Rc::new(ty)) } else { fun(t, ty) };
+        }
+        if !outside.is_empty() {
+            ty = with_sizes(&self.resolve_deep(&ty), &outside);
         }
         let params = parts.iter().zip(f.params).map(|(part, p)| Param { local: part.local, name: pattern_name(p), ty: part.ty.clone() }).collect();
         mk(ExprKind::Lam(Rc::new(Lambda { params, body, linear: f.linear, name: f.name })), ty, f.span)
@@ -89,16 +103,59 @@ impl Infer<'_> {
         let mut out = Vec::new();
         let mut seen: Vec<PatVar> = Vec::new();
         for (i, p) in params.iter().enumerate() {
-            let ty = wants.get(i).cloned().unwrap_or_else(|| self.meta());
+            // A size that the annotation names must be found in its own type: the context may know the number.
+            let own = self.names_sizes(p);
+            let ty = wants.get(i).filter(|_| !own).cloned().unwrap_or_else(|| self.meta());
             let before = seen.len();
             let pat = self.pat(p, &ty, &mut seen);
             let local = match &pat {
                 TPat::Var(x) => *x,
                 _ => self.local(),
             };
-            out.push(Parameter { local, ty, pat, vars: seen[before..].to_vec(), span: p.span });
+            out.push(Parameter { local, ty, pat, vars: seen[before..].to_vec(), span: p.span, own });
         }
         out
+    }
+
+    /// Sizes that a function inside another expression binds, with what stands for each outside of it.
+    fn outside_sizes(&mut self, f: &Function<'_>, sizes: &Sizes) -> HashMap<SizeVar, Size> {
+        if !f.inner {
+            return HashMap::new();
+        }
+        sizes.binds.iter().map(|(v, ..)| (*v, self.size_meta())).collect()
+    }
+
+    /// The types of the parameters as the context sees them, after those with sizes of their own have met what it wants.
+    fn outward(&mut self, f: &Function<'_>, parts: &[Parameter], outside: &HashMap<SizeVar, Size>) -> Vec<Ty> {
+        let mut outward: Vec<Ty> = parts.iter().map(|p| p.ty.clone()).collect();
+        for (i, want) in f.wants.iter().enumerate().filter(|(i, _)| parts[*i].own) {
+            let own = with_sizes(&self.resolve_deep(&parts[i].ty), outside);
+            if !self.expect(&own, want, parts[i].span, &Why::new("what this pattern takes apart")) {
+                outward[i] = want.clone();
+            }
+        }
+        outward
+    }
+
+    fn has_open_sizes(&self, t: &Ty) -> bool {
+        let mut open = false;
+        map_type(&self.resolve_deep(t), &mut |_| None, &mut |s| {
+            open |= matches!(s, Size::Meta(_));
+            s
+        });
+        open
+    }
+
+    /// Whether the annotations of a pattern name a size that has no value yet.
+    fn names_sizes(&self, p: &ast::Pat) -> bool {
+        let named = |name: &ast::Ident| self.size_names.get(&name.name).is_none_or(|(_, local)| local.is_none());
+        match &p.kind {
+            ast::PatKind::Ann(p, t) => written_sizes(t, &named) || self.names_sizes(p),
+            ast::PatKind::Tuple(ps) | ast::PatKind::Or(ps) | ast::PatKind::Array(ps) | ast::PatKind::Con(_, _, ps) => ps.iter().any(|p| self.names_sizes(p)),
+            ast::PatKind::Record(fs, _) => fs.iter().any(|(_, p)| self.names_sizes(p)),
+            ast::PatKind::As(p, _) => self.names_sizes(p),
+            ast::PatKind::Wild | ast::PatKind::Var(_) | ast::PatKind::Lit(_) | ast::PatKind::Error => false,
+        }
     }
 
     /// The body, taking the parameters apart and checking their sizes first.
@@ -153,7 +210,7 @@ impl Infer<'_> {
                             let local = self.local();
                             self.size_names.insert(name, (v, Some(local)));
                             self.size_locals.insert(v, local);
-                            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(Ty::Int)), recursive: None, size: Some(v) });
+                            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(Ty::Int)), recursive: None, size: Some(v), closed: Cell::default() });
                             sizes.binds.push((v, local, name, at));
                         }
                     }
@@ -188,7 +245,7 @@ impl Infer<'_> {
             }
             return e;
         }
-        let e = self.function(Function { params: &b.params, wants: &[], ret: None, body: &b.body, linear: false, name, span: b.span, sig: b.sig.as_ref(), whole: want });
+        let e = self.function(Function { params: &b.params, wants: &[], ret: None, body: &b.body, linear: false, name, span: b.span, sig: b.sig.as_ref(), whole: want, inner: false });
         if let Some(w) = want {
             self.expect(w, &e.ty.clone(), b.span, &Why::new("this definition"));
         }
@@ -204,7 +261,7 @@ impl Infer<'_> {
     /// A lambda that is the value of a binding takes its name, for call stacks.
     fn infer_named(&mut self, e: &ast::Expr, want: Option<&Ty>, name: Option<Symbol>) -> core::Expr {
         if let ast::ExprKind::Fun(params, body) = &e.kind {
-            return self.lambda(params, body, want, false, name, e.span);
+            return self.lambda(params, body, want, Head { linear: false, inner: false, name }, e.span);
         }
         self.infer(e, want)
     }
@@ -269,7 +326,7 @@ impl Infer<'_> {
                 RecKey::Local(l) => *l,
                 RecKey::Global(g) => Local(u32::MAX - g.0),
             };
-            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: b.pat.span }), size: None });
+            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: b.pat.span }), size: None, closed: Cell::default() });
         }
         let bodies: Vec<core::Expr> = group.bindings.iter().zip(&metas).map(|(b, t)| self.binding_body(b, Some(t))).collect();
         self.settle_ops(self.level - 1, mark);
@@ -302,7 +359,7 @@ impl Infer<'_> {
             let mut binds = Vec::new();
             for (m, key) in made.into_iter().zip(&keys) {
                 let RecKey::Local(local) = *key else { continue };
-                self.scope.push(Bound { name: m.name, local, scheme: Rc::new(m.scheme), recursive: None, size: None });
+                self.scope.push(Bound { name: m.name, local, scheme: Rc::new(m.scheme), recursive: None, size: None, closed: Cell::default() });
                 binds.push((local, m.name, m.expr));
             }
             let body = rest(self);
@@ -334,7 +391,7 @@ impl Infer<'_> {
             match one {
                 One::Name(local, m) => {
                     // The value of a size stays one: `let n = len x` does not, an alias of a size does.
-                    self.scope.push(Bound { name: m.name, local: *local, scheme: Rc::new(m.scheme.clone()), recursive: None, size: None });
+                    self.scope.push(Bound { name: m.name, local: *local, scheme: Rc::new(m.scheme.clone()), recursive: None, size: None, closed: Cell::default() });
                 }
                 One::Pattern(_, _, _, vars, _) => self.push_vars(vars),
             }
@@ -410,6 +467,25 @@ pub(super) fn pattern_name(p: &ast::Pat) -> Option<Symbol> {
         ast::PatKind::Ann(p, _) => pattern_name(p),
         _ => None,
     }
+}
+
+/// Whether a written type has a named size of which `named` holds.
+fn written_sizes(t: &ast::Type, named: &dyn Fn(&ast::Ident) -> bool) -> bool {
+    match &t.kind {
+        ast::TypeKind::Array(size, e) => matches!(size, ast::Size::Var(name) if named(name)) || written_sizes(e, named),
+        ast::TypeKind::Fun(a, b) | ast::TypeKind::Lin(a, b) => written_sizes(a, named) || written_sizes(b, named),
+        ast::TypeKind::Tuple(parts) | ast::TypeKind::Con(_, _, parts) => parts.iter().any(|p| written_sizes(p, named)),
+        ast::TypeKind::Record(fields, _) => fields.iter().any(|(_, t)| written_sizes(t, named)),
+        ast::TypeKind::Var(_) | ast::TypeKind::Hole | ast::TypeKind::Error => false,
+    }
+}
+
+/// The type with other sizes in the place of some.
+fn with_sizes(t: &Ty, map: &HashMap<SizeVar, Size>) -> Ty {
+    map_type(t, &mut |_| None, &mut |s| match s {
+        Size::Var(v) => map.get(&v).copied().unwrap_or(s),
+        s => s,
+    })
 }
 
 fn annotated(p: &ast::Pat) -> bool {

@@ -20,6 +20,8 @@ mod names;
 mod ops;
 mod pats;
 mod products;
+mod rows;
+mod scope;
 mod sizes;
 mod special;
 mod spine;
@@ -38,8 +40,10 @@ use adl_prim::Prim;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use scope::Bound;
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// An inference variable.
@@ -57,29 +61,6 @@ struct Meta {
     row: bool,
 }
 
-/// A member of a recursive group inside the group: used without instantiation of types.
-#[derive(Clone, Debug)]
-struct Recursive {
-    /// The sizes that the definitions around the group name.
-    outer: Rc<[SizeVar]>,
-    /// How many functions are around the group: the value is there only inside another one.
-    functions: usize,
-    /// Where it is defined.
-    at: Span,
-}
-
-/// What a name in a local scope is.
-#[derive(Clone, Debug)]
-struct Bound {
-    name: Symbol,
-    local: Local,
-    scheme: Rc<Scheme>,
-    /// In its own recursive group.
-    recursive: Option<Recursive>,
-    /// It is the value of this size.
-    size: Option<SizeVar>,
-}
-
 pub(crate) struct Infer<'a> {
     env: Env,
     tables: &'a mut Tables,
@@ -89,7 +70,7 @@ pub(crate) struct Infer<'a> {
     metas: Vec<Meta>,
     sizes: Vec<Option<Size>>,
     size_levels: Vec<u32>,
-    scope: Vec<Bound>,
+    scope: scope::Scope,
     level: u32,
     locals: u32,
     ops: waiting::Waiting,
@@ -120,6 +101,12 @@ pub(crate) struct Infer<'a> {
     defining: Vec<(Symbol, Span, bool)>,
     /// Nested constructs that make types deeper.
     depth: usize,
+    /// The least level at which variables of different levels have met since [`Infer::settle_ops`] last looked.
+    met_at: u32,
+    /// The fields of open records, by the first rest of each.
+    rows: HashMap<u32, rows::Row>,
+    /// What inference variables and records finally are.
+    finals: zonk::Finals,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -138,7 +125,7 @@ impl<'a> Infer<'a> {
             metas: Vec::new(),
             sizes: Vec::new(),
             size_levels: Vec::new(),
-            scope: Vec::new(),
+            scope: scope::Scope::default(),
             level: 0,
             locals: 0,
             ops: waiting::Waiting::default(),
@@ -155,6 +142,9 @@ impl<'a> Infer<'a> {
             functions: 0,
             defining: Vec::new(),
             depth: 0,
+            met_at: u32::MAX,
+            rows: HashMap::new(),
+            finals: zonk::Finals::default(),
         }
     }
 
@@ -282,6 +272,7 @@ impl<'a> Infer<'a> {
                     let r = self.resolve(t);
                     Some(if matches!(r, Ty::Meta(_)) { r } else { self.resolve_deep(&r) })
                 }
+                Ty::Record(r) if r.tail.is_some() => Some(self.joined_record(r)),
                 _ => None,
             }, &mut |s| self.resolve_size(s))
         })
@@ -307,11 +298,11 @@ impl<'a> Infer<'a> {
     }
 
     fn lookup(&self, name: Symbol) -> Option<&Bound> {
-        self.scope.iter().rev().find(|b| b.name == name)
+        self.scope.find(name)
     }
 
     fn bind_mono(&mut self, name: Symbol, local: Local, ty: Ty) {
-        self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(ty)), recursive: None, size: None });
+        self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(ty)), recursive: None, size: None, closed: Cell::default() });
     }
 }
 

@@ -11,6 +11,9 @@ use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 
+/// Unknown names of a text for which near ones are looked for: comparing each with all known names takes time.
+const MAX_LOOKED_FOR: usize = 100;
+
 impl Infer<'_> {
     pub(super) fn variable(&mut self, name: Symbol, span: Span) -> core::Expr {
         if let Some(b) = self.lookup(name).cloned() {
@@ -61,18 +64,32 @@ impl Infer<'_> {
         })
     }
 
-    fn unknown(&self, name: Symbol, span: Span) -> Diagnostic {
+    /// The candidate nearest to an unknown name. In a text with very many unknown names the later ones go without.
+    pub(super) fn nearest<'a>(&mut self, name: &str, candidates: impl FnOnce(&Self) -> Vec<&'a str>) -> Option<String> {
+        self.tables.looked_for += 1;
+        if self.tables.looked_for > MAX_LOOKED_FOR {
+            return None;
+        }
+        names::nearest(name, candidates(self).into_iter())
+    }
+
+    fn unknown(&mut self, name: Symbol, span: Span) -> Diagnostic {
         if let Some((_, at, function)) = self.defining.iter().rev().find(|(n, _, _)| *n == name) {
             return names::needs_rec(span, name.as_str(), *at, *function);
+        }
+        if self.tables.looked_for >= MAX_LOOKED_FOR {
+            return names::Unknown { what: None, name: name.as_str(), span, near: None }.diagnostic();
         }
         let members: Vec<String> = self.host.std_homes(name.as_str()).iter().map(|m| format!("{m}.{name}")).collect();
         if !members.is_empty() {
             return names::Unknown { what: None, name: name.as_str(), span, near: Some(members.join("` or `")) }.diagnostic();
         }
-        let mut known: Vec<&str> = self.scope.iter().map(|b| b.name.as_str()).chain(self.env.values.keys().map(|s| s.as_str())).collect();
-        known.extend(Prim::ALL.iter().map(|p| p.name()));
-        known.extend(self.host.std_modules());
-        let near = names::nearest(name.as_str(), known.into_iter());
+        let near = self.nearest(name.as_str(), |me| {
+            let mut known: Vec<&str> = me.scope.iter().map(|b| b.name.as_str()).chain(me.env.values.keys().map(|s| s.as_str())).collect();
+            known.extend(Prim::ALL.iter().map(|p| p.name()));
+            known.extend(me.host.std_modules());
+            known
+        });
         let d = names::Unknown { what: None, name: name.as_str(), span, near }.diagnostic();
         if self.beside.contains(&name) { names::index_beside(d) } else { d }
     }
@@ -143,7 +160,7 @@ impl Infer<'_> {
         if env.broken.contains_key(&name.name) {
             return Some(self.error_expr(span));
         }
-        let near = names::nearest(name.name.as_str(), env.values.keys().map(|s| s.as_str())).map(|n| format!("{module}.{n}"));
+        let near = self.nearest(name.name.as_str(), |_| env.values.keys().map(|s| s.as_str()).collect()).map(|n| format!("{module}.{n}"));
         self.report(names::Unknown { what: None, name: &format!("{module}.{}", name.name), span: name.span, near }.diagnostic());
         Some(self.error_expr(span))
     }

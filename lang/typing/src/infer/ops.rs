@@ -97,11 +97,25 @@ impl Infer<'_> {
             Err(part) => {
                 // The operand that is so, where it is one.
                 let at = op.args.iter().find(|(t, _)| self.resolve(t) == part).map_or(op.span, |(_, at)| *at);
-                let d = self.class_error(class, op.span, Self::op_name(op.prim), &part, at);
+                let mut d = self.class_error(class, op.span, Self::op_name(op.prim), &part, at);
+                if (op.prim, &part) == (Prim::Pow, &Ty::Int) {
+                    d = d.hint(self.real_power(op));
+                }
                 self.report(d);
                 None
             }
         }
+    }
+
+    /// What to write for a power of Ints whose exponent is no literal.
+    fn real_power(&self, op: &Op) -> String {
+        let real = |(t, at): &(Ty, Span)| match (self.resolve(t), self.host.text(*at)) {
+            (Ty::Float | Ty::F32, text) => text.to_owned(),
+            (_, text) if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) => format!("{text}.0"),
+            _ => self.converted("float", *at),
+        };
+        let texts: Vec<String> = op.args.iter().map(real).collect();
+        format!("an exponent that is not a literal is a real number: `{}`", texts.join(" ^ "))
     }
 
     /// The result on one number of type `t`.
@@ -126,8 +140,19 @@ impl Infer<'_> {
         if let Some((other, at)) = op.args.iter().find(|(_, at)| *at != span) {
             d = d.also(*at, format!("the other operand is {}", self.show(other)));
         }
+        if let Some(call) = self.negative_argument(op, t) {
+            d = d.hint(format!("a negative argument stands in parentheses: `{call}`"));
+        }
         self.report(d);
         true
+    }
+
+    /// The call that is meant where a function has a number subtracted that is written like a negative one: `f x -1.0`.
+    fn negative_argument(&self, op: &Op, t: &Ty) -> Option<String> {
+        let ([(_, left), (_, right)], Prim::Sub, Ty::Fun(..)) = (op.args.as_slice(), op.prim, self.resolve(t)) else { return None };
+        let between = self.host.text(Span { lo: left.hi, hi: right.lo, ..*left });
+        let close = between.starts_with(char::is_whitespace) && between.ends_with('-');
+        close.then(|| format!("{} (-{})", self.host.text(*left), self.host.text(*right)))
     }
 
     fn solve_unary(&mut self, op: &Op, force: bool) -> bool {

@@ -5,10 +5,12 @@ use crate::core::{self, Arm, Con, ExprKind, Lit, Local, Step};
 use crate::errors::reason::Why;
 use crate::errors::{calls, names, patterns};
 use crate::patterns::{TPat, compile};
-use crate::ty::{Class, RecordTy, Size, Ty};
+use crate::ty::{Class, RecordTy, Size, Ty, TyVar};
 use adl_syntax::ast;
+use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 /// A variable that a pattern binds.
@@ -82,7 +84,8 @@ impl Infer<'_> {
     fn pat_record(&mut self, fields: &[(ast::Ident, ast::Pat)], more: bool, ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> TPat {
         if let Ty::Record(r) = self.resolve(ty) {
             let open = self.open_record(&r);
-            let lost = fields.iter().find(|(n, _)| open.tail.is_none() && !open.fields.iter().any(|(m, _)| *m == n.name));
+            let known: HashSet<Symbol> = open.fields.iter().map(|(m, _)| *m).collect();
+            let lost = fields.iter().find(|(n, _)| open.tail.is_none() && !known.contains(&n.name));
             if let Some((n, _)) = lost {
                 let d = self.no_field(n.name, n.span, &open, None);
                 self.report(d);
@@ -165,11 +168,10 @@ impl Infer<'_> {
             Some(m) => self.module(m.name).and_then(|e| e.con(con.name).cloned()),
         };
         if found.is_none() {
-            let mut known: Vec<&str> = self.env.cons.keys().map(|s| s.as_str()).collect();
-            if let Some(b) = &self.env.base {
-                known.extend(b.cons.keys().map(|s| s.as_str()));
-            }
-            let near = names::nearest(con.name.as_str(), known.into_iter());
+            let near = self.nearest(con.name.as_str(), |me| {
+                let base = me.env.base.iter().flat_map(|b| b.cons.keys());
+                me.env.cons.keys().chain(base).map(|s| s.as_str()).collect()
+            });
             self.report(names::Unknown { what: Some("constructor"), name: con.name.as_str(), span: con.span, near }.diagnostic());
         }
         found
@@ -179,35 +181,47 @@ impl Infer<'_> {
     pub(super) fn con_types(&mut self, data: &Rc<crate::ty::DataDecl>, tag: u32) -> (Vec<Ty>, Ty) {
         let data = self.tables.datas.get(&data.id).cloned().unwrap_or_else(|| data.clone());
         let args: Vec<Ty> = data.params.iter().map(|_| self.meta()).collect();
-        let subst = |t: &Ty| {
+        let mut map: HashMap<TyVar, Ty> = data.params.iter().copied().zip(args.iter().cloned()).collect();
+        // Variables that are no parameters stand for types with errors, which fit everything.
+        let mut subst = |t: &Ty| {
             super::map_type(t, &mut |t| match t {
-                Ty::Var(v) => data.params.iter().position(|p| p == v).map(|i| args[i].clone()),
+                Ty::Var(v) => Some(map.entry(*v).or_insert_with(|| self.meta()).clone()),
                 _ => None,
             }, &mut |s| s)
         };
-        let fields = data.cons[tag as usize].fields.iter().map(subst).collect();
+        let fields = data.cons[tag as usize].fields.iter().map(&mut subst).collect();
         (fields, Ty::Data(data.id, args.clone().into()))
     }
 
     /// Takes the value in `local` apart by a pattern that must fit every value, then runs `body`.
     pub(super) fn destructure(&mut self, local: Local, ty: &Ty, pat: TPat, vars: &[PatVar], span: Span, body: core::Expr) -> core::Expr {
+        let (e, refused) = self.taken_apart(local, ty, pat, vars, span, body);
+        if let Some(d) = refused {
+            self.report(d);
+        }
+        e
+    }
+
+    /// The same, with the message where the pattern does not fit every value.
+    pub(super) fn taken_apart(&mut self, local: Local, ty: &Ty, pat: TPat, vars: &[PatVar], span: Span, body: core::Expr) -> (core::Expr, Option<Diagnostic>) {
         match pat {
-            TPat::Wild => return body,
-            TPat::Var(x) if x == local => return body,
+            TPat::Wild => return (body, None),
+            TPat::Var(x) if x == local => return (body, None),
             _ => {}
         }
         let scrutinee = mk(ExprKind::Local(local), ty.clone(), span);
         let root = self.local();
-        let compiled = compile(root, vec![(pat, false)], &mut || {
+        let compiled = compile(root, &[(pat, false)], &mut || {
             self.locals += 1;
             Local(self.locals - 1)
         });
-        if let Some(missing) = compiled.missing.first() {
-            self.report(patterns::refutable(span, missing));
-        }
+        let refused = match compiled.missing.first() {
+            Some(missing) => Some(patterns::refutable(span, missing)),
+            None => compiled.too_large.then(|| patterns::too_large(span)),
+        };
         let (t, s) = (body.ty.clone(), body.span);
         let arm = Arm { vars: vars.iter().map(|(n, l, t, _)| (*l, *n, t.clone())).collect(), guard: None, body };
-        mk(ExprKind::Match(scrutinee, root, compiled.tree, vec![arm]), t, s)
+        (mk(ExprKind::Match(scrutinee, root, compiled.tree, vec![arm]), t, s), refused)
     }
 
     pub(super) fn push_vars(&mut self, vars: &[PatVar]) {

@@ -5,6 +5,7 @@ use super::clash::Clash;
 use crate::ty::{Class, DataId, RecordTy, Size, Ty};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
 use std::rc::Rc;
 
 impl Infer<'_> {
@@ -43,9 +44,16 @@ impl Infer<'_> {
         // The older one stays, so that chains are short where many new ones meet an old one.
         let (m, n) = (m.max(n), m.min(n));
         self.wake(m);
-        self.wake(n);
         let a = self.metas[m as usize].clone();
+        // Operators that wait for the one that stays learn something only if more is known of it now.
+        let had = &self.metas[n as usize];
+        if a.scalar && !had.scalar || a.classes.iter().any(|c| !had.classes.iter().any(|d| d.0 == c.0)) {
+            self.wake(n);
+        }
         let b = &mut self.metas[n as usize];
+        if a.level != b.level {
+            self.met_at = self.met_at.min(a.level).min(b.level);
+        }
         b.level = b.level.min(a.level);
         b.scalar |= a.scalar;
         b.row |= a.row;
@@ -108,6 +116,9 @@ impl Infer<'_> {
         match self.resolve(t) {
             Ty::Meta(n) => {
                 let meta = &mut self.metas[n as usize];
+                if meta.level != level {
+                    self.met_at = self.met_at.min(meta.level).min(level);
+                }
                 meta.level = meta.level.min(level);
             }
             Ty::Fun(a, b) | Ty::Lin(a, b) => {
@@ -151,14 +162,15 @@ impl Infer<'_> {
     fn unify_records(&mut self, p: &Rc<RecordTy>, q: &Rc<RecordTy>) -> Result<(), Clash> {
         let (p, q) = (self.open_record(p), self.open_record(q));
         let (mut only_p, mut only_q) = (Vec::new(), Vec::new());
+        let (in_p, in_q) = (by_name(&p), by_name(&q));
         for (name, t) in &p.fields {
-            match q.fields.iter().find(|(n, _)| n == name) {
-                Some((_, u)) => self.unify(t, u)?,
+            match in_q.get(name) {
+                Some(u) => self.unify(t, u)?,
                 None => only_p.push((*name, t.clone())),
             }
         }
         for (name, t) in &q.fields {
-            if !p.fields.iter().any(|(n, _)| n == name) {
+            if !in_p.contains_key(name) {
                 only_q.push((*name, t.clone()));
             }
         }
@@ -190,7 +202,7 @@ impl Infer<'_> {
         self.bind_row(row, fields, tail)
     }
 
-    fn bind_row(&mut self, row: &Ty, fields: Vec<(Symbol, Ty)>, tail: Option<Ty>) -> Result<(), Clash> {
+    pub(super) fn bind_row(&mut self, row: &Ty, fields: Vec<(Symbol, Ty)>, tail: Option<Ty>) -> Result<(), Clash> {
         let t = Ty::Record(Rc::new(RecordTy { fields, tail }));
         match self.resolve(row) {
             Ty::Meta(m) => self.bind(m, &t),
@@ -291,6 +303,11 @@ impl Infer<'_> {
             }
         }
     }
+}
+
+/// The types of fields by their names; of two of one name the first counts.
+fn by_name(r: &RecordTy) -> HashMap<Symbol, &Ty> {
+    r.fields.iter().rev().map(|(n, t)| (*n, t)).collect()
 }
 
 /// Whether a variable with the first class has the second.

@@ -184,9 +184,12 @@ impl Infer<'_> {
             if first.is_none() {
                 from = id;
             }
+            self.met_at = u32::MAX;
             self.force(id);
             self.solve_ops();
-            self.keep_outer(level, mark);
+            if self.met_at <= level {
+                self.keep_outer(level, mark);
+            }
         }
     }
 

@@ -1,36 +1,105 @@
 //! Resolves every meta in Core, makes representations from types, and checks `lin` bodies.
 
-use super::{Infer, RecKey, map_type, mk};
+use super::{Infer, RecKey, mk};
 use crate::core::{Arm, Expr, ExprKind, Extent, IndexArg, Lambda, Lit, LoopKind, Param, Rep, SizeRep};
-use crate::ty::{Size, Ty};
+use crate::errors::calls;
+use crate::ty::{RecordTy, Size, Ty};
+use adl_prim::Prim;
 use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
 use std::rc::Rc;
+
+/// Types that were made final, so that each is made once however often it stands in the item.
+#[derive(Default)]
+pub(super) struct Finals {
+    metas: HashMap<u32, Ty>,
+    /// By the place of the type, which is kept so that the place stays its own.
+    records: HashMap<*const RecordTy, (Rc<RecordTy>, Ty)>,
+    tuples: HashMap<*const Ty, (Rc<[Ty]>, Ty)>,
+}
+
+/// The arguments that a function still takes.
+fn arrows(mut t: &Ty) -> usize {
+    let mut n = 0;
+    while let Ty::Fun(_, r) | Ty::Lin(_, r) = t {
+        n += 1;
+        t = r;
+    }
+    n
+}
 
 impl Infer<'_> {
     /// The type without metas: those that nothing constrains become variables.
     pub(super) fn final_type(&mut self, t: &Ty) -> Ty {
-        let t = self.resolve_deep(t);
-        let mut fresh: Vec<(u32, Ty)> = Vec::new();
-        let (tables, metas) = (&mut *self.tables, &self.metas);
-        let out = map_type(&t, &mut |t| match t {
-            Ty::Meta(m) if metas[*m as usize].row => {
-                fresh.push((*m, Ty::Record(Rc::new(crate::ty::RecordTy { fields: Vec::new(), tail: None }))));
-                fresh.last().map(|f| f.1.clone())
-            }
-            Ty::Meta(m) => match fresh.iter().find(|(k, _)| k == m) {
-                Some((_, v)) => Some(v.clone()),
-                None => {
-                    let v = Ty::Var(tables.var());
-                    fresh.push((*m, v.clone()));
-                    Some(v)
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.final_parts(t))
+    }
+
+    fn final_parts(&mut self, t: &Ty) -> Ty {
+        match t {
+            Ty::Unit | Ty::Bool | Ty::Int | Ty::Float | Ty::F32 | Ty::Str | Ty::Var(_) => t.clone(),
+            Ty::Meta(m) => self.final_meta(*m),
+            Ty::Fun(a, b) => super::fun(self.final_type(a), self.final_type(b)),
+            Ty::Lin(a, b) => Ty::Lin(Rc::new(self.final_type(a)), Rc::new(self.final_type(b))),
+            Ty::Tuple(parts) => {
+                let at = parts.as_ptr();
+                if let Some((_, known)) = self.finals.tuples.get(&at) {
+                    return known.clone();
                 }
-            },
-            _ => None,
-        }, &mut |s| if matches!(s, Size::Meta(_)) { Size::Unknown } else { s });
-        for (m, v) in fresh {
-            self.metas[m as usize].bound = Some(v);
+                let out = Ty::Tuple(parts.iter().map(|p| self.final_type(p)).collect());
+                self.finals.tuples.insert(at, (parts.clone(), out.clone()));
+                out
+            }
+            Ty::Data(id, args) => Ty::Data(*id, args.iter().map(|a| self.final_type(a)).collect()),
+            Ty::Array(n, e) => {
+                let n = match self.resolve_size(*n) {
+                    Size::Meta(_) => Size::Unknown,
+                    n => n,
+                };
+                super::array(n, self.final_type(e))
+            }
+            Ty::Record(r) => {
+                if let Some((_, known)) = self.finals.records.get(&Rc::as_ptr(r)) {
+                    return known.clone();
+                }
+                let out = self.final_record(r);
+                self.finals.records.insert(Rc::as_ptr(r), (r.clone(), out.clone()));
+                out
+            }
         }
+    }
+
+    fn final_meta(&mut self, m: u32) -> Ty {
+        if let Some(known) = self.finals.metas.get(&m) {
+            return known.clone();
+        }
+        let out = match self.resolve(&Ty::Meta(m)) {
+            Ty::Meta(free) => self.close(free),
+            bound => self.final_type(&bound),
+        };
+        self.finals.metas.insert(m, out.clone());
         out
+    }
+
+    /// What becomes of an inference variable that nothing constrains.
+    fn close(&mut self, free: u32) -> Ty {
+        let out = match self.metas[free as usize].row {
+            true => Ty::Record(Rc::new(RecordTy { fields: Vec::new(), tail: None })),
+            false => Ty::Var(self.tables.var()),
+        };
+        self.metas[free as usize].bound = Some(out.clone());
+        out
+    }
+
+    fn final_record(&mut self, r: &Rc<RecordTy>) -> Ty {
+        let open = self.open_record(r);
+        let mut fields: Vec<(Symbol, Ty)> = open.fields.iter().map(|(n, t)| (*n, self.final_type(t))).collect();
+        fields.sort_by_key(|(n, _)| n.as_str());
+        let tail = match open.tail.map(|t| self.final_type(&t)) {
+            Some(Ty::Record(rest)) if rest.fields.is_empty() => rest.tail.clone(),
+            tail => tail,
+        };
+        Ty::Record(Rc::new(RecordTy { fields, tail }))
     }
 
     fn rep(&mut self, r: Rep) -> Rep {
@@ -109,10 +178,14 @@ impl Infer<'_> {
             ExprKind::Prim(p, reps) => ExprKind::Prim(p, self.reps(reps)),
             ExprKind::Abs(ls, e) => ExprKind::Abs(ls, self.zonk(e)),
             ExprKind::Inst(e, reps) => self.zonk_inst(e, reps),
-            ExprKind::Lam(l) => ExprKind::Lam(Rc::new(self.zonk_lambda(&l, span))),
+            ExprKind::Lam(l) => ExprKind::Lam(Rc::new(self.zonk_lambda(l, span))),
             ExprKind::App(f, args) => {
                 let f = self.zonk(f);
-                ExprKind::App(f, self.exprs(args))
+                let args = self.exprs(args);
+                if let ExprKind::Prim(Prim::Print | Prim::Show | Prim::Warn, _) = &*f.kind {
+                    args.iter().for_each(|a| self.shown_function(a));
+                }
+                ExprKind::App(f, args)
             }
             ExprKind::Con(c, args) => ExprKind::Con(c, self.exprs(args)),
             ExprKind::Let(l, n, a, b) => {
@@ -163,8 +236,28 @@ impl Infer<'_> {
                 };
                 ExprKind::Loop(l, init, kind, self.zonk(body))
             }
-            ExprKind::Interp(es) => ExprKind::Interp(self.exprs(es)),
+            ExprKind::Interp(es) => {
+                let es = self.exprs(es);
+                es.iter().for_each(|e| self.shown_function(e));
+                ExprKind::Interp(es)
+            }
         }
+    }
+
+    /// Warns where a call that lacks an argument is made a text: the text is that of a function.
+    fn shown_function(&mut self, e: &Expr) {
+        let (ExprKind::App(f, args), Ty::Fun(missing, _) | Ty::Lin(missing, _)) = (&*e.kind, &e.ty) else { return };
+        let (head, _, given) = e.spine();
+        let takes = given.len() + arrows(&e.ty);
+        let instead = match (&*head.kind, args.first().map(|a| &a.ty)) {
+            (ExprKind::Prim(Prim::Max, _), Some(Ty::Array(..))) => Some("the largest element of an array is `maximum xs`"),
+            (ExprKind::Prim(Prim::Min, _), Some(Ty::Array(..))) => Some("the smallest element of an array is `minimum xs`"),
+            (ExprKind::Prim(Prim::Concat, _), Some(Ty::Array(_, row))) if matches!(**row, Ty::Array(..)) => Some("the rows of an array, one after the other, are `flatten xs`"),
+            _ => None,
+        };
+        let name = Some(self.host.text(f.span)).filter(|t| !t.is_empty() && t.len() < 30 && !t.contains(char::is_whitespace)).unwrap_or("this function").to_owned();
+        let d = calls::shown(e.span, &name, (takes, given.len()), &self.show(missing), instead);
+        self.report(d);
     }
 
     /// A use inside its own recursive group passes the group's hidden parameters on.
@@ -183,9 +276,10 @@ impl Infer<'_> {
         ExprKind::Inst(self.zonk(e), reps)
     }
 
-    fn zonk_lambda(&mut self, l: &Rc<Lambda>, span: Span) -> Lambda {
+    fn zonk_lambda(&mut self, l: Rc<Lambda>, span: Span) -> Lambda {
+        let l = Rc::try_unwrap(l).unwrap_or_else(|l| (*l).clone());
         let params = l.params.iter().map(|p| Param { ty: self.final_type(&p.ty), ..p.clone() }).collect();
-        let body = self.zonk(l.body.clone());
+        let body = self.zonk(l.body);
         let out = Lambda { params, body, linear: l.linear, name: l.name };
         if l.linear {
             let line = self.host.line(span, span);

@@ -1,0 +1,82 @@
+//! Open records: the fields that are known so far, and the rest, which later uses extend.
+//!
+//! Each extension binds the rest to a record of its own, so that the type is a chain. An index for each chain finds a field without walking it.
+
+use super::Infer;
+use super::clash::Clash;
+use crate::ty::{RecordTy, Ty};
+use adl_syntax::symbol::Symbol;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// The fields behind the first rest of a record, as far as the chain has been walked.
+#[derive(Default)]
+pub(super) struct Row {
+    fields: HashMap<Symbol, Ty>,
+    /// Where the walk goes on; `None` at the end of a record that is closed.
+    next: Option<Ty>,
+}
+
+/// What a record type says of a field.
+pub(super) enum Field {
+    /// Its type.
+    There(Ty),
+    /// Nothing yet: it may belong to this rest.
+    Open(Ty),
+    /// It does not have it.
+    Missing,
+}
+
+impl Infer<'_> {
+    /// Looks a field up.
+    pub(super) fn field_of(&mut self, r: &RecordTy, name: Symbol) -> Field {
+        if let Some((_, t)) = r.fields.iter().find(|(n, _)| *n == name) {
+            return Field::There(t.clone());
+        }
+        let (Some(tail @ Ty::Meta(m)), metas) = (&r.tail, &self.metas) else {
+            return r.tail.clone().map_or(Field::Missing, Field::Open);
+        };
+        let row = self.rows.entry(*m).or_insert_with(|| Row { fields: HashMap::new(), next: Some(tail.clone()) });
+        loop {
+            match row.next.take() {
+                Some(Ty::Meta(k)) => match &metas[k as usize].bound {
+                    Some(t) => row.next = Some(t.clone()),
+                    None => {
+                        row.next = Some(Ty::Meta(k));
+                        break;
+                    }
+                },
+                Some(Ty::Record(more)) => {
+                    // Of two fields of one name the first counts.
+                    for (n, t) in &more.fields {
+                        row.fields.entry(*n).or_insert_with(|| t.clone());
+                    }
+                    row.next = more.tail.clone();
+                }
+                end => {
+                    row.next = end;
+                    break;
+                }
+            }
+        }
+        match (row.fields.get(&name), &row.next) {
+            (Some(t), _) => Field::There(t.clone()),
+            (None, Some(rest)) => Field::Open(rest.clone()),
+            (None, None) => Field::Missing,
+        }
+    }
+
+    /// Adds a field to a record that has none of that name: `rest` is what [`Infer::field_of`] found.
+    pub(super) fn extend_row(&mut self, rest: &Ty, name: Symbol, t: &Ty) -> Result<(), Clash> {
+        let tail = Some(self.row_meta());
+        self.bind_row(rest, vec![(name, t.clone())], tail)
+    }
+
+    /// A record with all its known parts resolved, in one piece.
+    pub(super) fn joined_record(&self, r: &Rc<RecordTy>) -> Ty {
+        let open = self.open_record(r);
+        let mut fields: Vec<(Symbol, Ty)> = open.fields.iter().map(|(n, t)| (*n, self.resolve_deep(t))).collect();
+        fields.sort_by_key(|(n, _)| n.as_str());
+        Ty::Record(Rc::new(RecordTy { fields, tail: open.tail }))
+    }
+}

@@ -1,0 +1,124 @@
+//! Checks programs as a session does, without running them.
+#![allow(dead_code)]
+
+use adl_syntax::ast::{ImportSource, ItemKind};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::{FileId, SourceMap, Span};
+use adl_typing::core::Item;
+use adl_typing::env::{CheckHost, Column, Env, NoHeader, Tables};
+use adl_typing::{Checked, check_item};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Standard modules that are loaded, and the texts that messages quote.
+struct Host<'a> {
+    std: &'a HashMap<&'static str, Rc<Env>>,
+    sources: &'a SourceMap,
+}
+
+impl CheckHost for Host<'_> {
+    fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, NoHeader> {
+        Err(("E0801", format!("{path}: there are no files here")))
+    }
+    fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader> {
+        Err(("E0801", format!("{path}: there are no files here")))
+    }
+    fn std_module(&mut self, name: &str) -> Option<Rc<Env>> {
+        self.std.get(name).cloned()
+    }
+    fn line(&self, span: Span, _: Span) -> String {
+        format!("line {}", self.sources.line_of(span))
+    }
+    fn text(&self, span: Span) -> &str {
+        self.sources.text(span)
+    }
+    fn std_modules(&self) -> Vec<&'static str> {
+        adl_std::MODULES.iter().map(|(n, _)| *n).collect()
+    }
+    fn std_homes(&self, name: &str) -> Vec<&'static str> {
+        adl_std::with_member(name).collect()
+    }
+    fn prelude_home(&mut self, name: &str) -> Option<&'static str> {
+        adl_std::home(name)
+    }
+}
+
+/// What is known of the library.
+pub struct Checker {
+    std: HashMap<&'static str, Rc<Env>>,
+    base: Env,
+    pub tables: Tables,
+    sources: SourceMap,
+}
+
+/// A text that was checked: its items, the names after it, and its messages.
+pub struct Text {
+    pub items: Vec<Item>,
+    pub env: Env,
+    pub diags: Vec<Diagnostic>,
+}
+
+impl Text {
+    /// The codes of the errors.
+    pub fn errors(&self) -> Vec<&'static str> {
+        self.diags.iter().filter(|d| d.is_error()).map(|d| d.code).collect()
+    }
+
+    /// The type of a definition as it is shown.
+    pub fn type_of(&self, name: &str) -> String {
+        let g = self.env.value(adl_syntax::symbol::Symbol::new(name)).unwrap_or_else(|| panic!("no {name}"));
+        adl_typing::print::scheme(&g.scheme)
+    }
+}
+
+impl Checker {
+    /// With the prelude, and the standard modules that others need first.
+    pub fn new() -> Checker {
+        let mut c = Checker { std: HashMap::new(), base: Env::default(), tables: Tables::default(), sources: SourceMap::default() };
+        let prelude = c.library(adl_std::PRELUDE);
+        c.base = Env { base: Some(Rc::new(prelude)), ..Env::default() };
+        c
+    }
+
+    /// A standard module, checked when it is first imported.
+    fn module(&mut self, name: &str) -> Option<Rc<Env>> {
+        if let Some(known) = self.std.get(name) {
+            return Some(known.clone());
+        }
+        let env = Rc::new(self.library(adl_std::source(name)?));
+        self.std.insert(name.to_string(), env.clone());
+        Some(env)
+    }
+
+    fn library(&mut self, text: &str) -> Env {
+        let out = self.check_from(self.base.clone(), text, true);
+        assert_eq!(out.errors(), Vec::<&str>::new(), "{:?}", out.diags.first());
+        out.env
+    }
+
+    /// Checks a text item by item; what has an error is left out.
+    pub fn check(&mut self, text: &str) -> Text {
+        self.check_from(self.base.clone(), text, false)
+    }
+
+    pub fn check_from(&mut self, mut env: Env, text: &str, internal: bool) -> Text {
+        let file: FileId = self.sources.add("<text>", text);
+        let (program, mut diags) = adl_syntax::parse(file, text);
+        let mut items = Vec::new();
+        self.tables.looked_for = 0;
+        for item in &program.items {
+            if let ItemKind::Import { what: ImportSource::Std(name), alias: Some(alias) } = &item.kind {
+                if let Some(module) = self.module(name.name.as_str()) {
+                    env.modules.insert_mut(alias.name, module);
+                }
+                continue;
+            }
+            let mut host = Host { std: &self.std, sources: &self.sources };
+            let Checked { item, env: after, diags: more, .. } = check_item(&env, item, &mut self.tables, &mut host, internal);
+            env = after;
+            diags.extend(more);
+            items.extend(item);
+        }
+        Text { items, env, diags }
+    }
+}
