@@ -48,6 +48,10 @@ impl Effort {
 impl Session {
     /// Runs a file, and times each `bench` item where it stands; `each` hears of it at once.
     pub fn run_benches(&mut self, name: &str, bytes: &[u8], effort: Effort, mut each: impl FnMut(&Timing)) -> Vec<Diagnostic> {
+        self.guarded(|s| s.run_benches_here(name, bytes, effort, &mut each)).unwrap_or_else(|d| vec![*d])
+    }
+
+    fn run_benches_here(&mut self, name: &str, bytes: &[u8], effort: Effort, each: &mut dyn FnMut(&Timing)) -> Vec<Diagnostic> {
         let env = self.env.clone();
         let checked = self.check_bytes(name, bytes, env);
         let mut diags = checked.diags;
@@ -76,7 +80,7 @@ impl Session {
         let body = self.expression_of(text).ok()?;
         let slot: Slot = Rc::default();
         *slot.borrow_mut() = Some(std::mem::replace(&mut self.machine.host, Box::new(Muted(slot.clone()))));
-        let timing = self.time_item(text, &body, effort);
+        let timing = self.guarded(|s| s.time_item(text, &body, effort)).and_then(|done| done);
         if let Some(host) = slot.take() {
             self.machine.host = host;
         }
@@ -88,7 +92,7 @@ impl Session {
         let run = |s: &mut Session, n: u64| -> Result<f64, Box<Diagnostic>> {
             let start = s.machine.host.time();
             for _ in 0..n {
-                s.call(&f, &[Value::Unit])?;
+                s.machine.apply(&f, &[Value::Unit]).map_err(|e| Box::new(e.diag))?;
             }
             // What a device has only begun takes no time yet; what it meets is told by who looks at results.
             _ = s.wait_for_device();

@@ -22,13 +22,16 @@ impl Session {
 
     /// The same; messages call the text by a name.
     pub fn eval_cell(&mut self, name: &str, text: &str) -> Outcome {
-        self.forget_roads();
-        let out = self.eval_text(name, text);
-        self.failures += usize::from(!out.ok());
-        if out.ok() && !text.trim().is_empty() {
-            self.history.push(text.trim_end().to_owned());
-        }
-        out
+        let done = self.guarded(|s| {
+            s.forget_roads();
+            let out = s.eval_text(name, text);
+            s.failures += usize::from(!out.ok());
+            if out.ok() && !text.trim().is_empty() {
+                s.history.push(text.trim_end().to_owned());
+            }
+            out
+        });
+        done.unwrap_or_else(|d| Outcome::of(*d))
     }
 
     pub(crate) fn eval_entry(&mut self, text: &str) -> Outcome {
@@ -37,6 +40,7 @@ impl Session {
 
     fn eval_text(&mut self, name: &str, text: &str) -> Outcome {
         self.entries += 1;
+        self.tables.looked_for = 0;
         let file = self.add_source(name, text);
         let (program, diags) = adl_syntax::parse(file, text);
         let mut out = Outcome { diags, ..Outcome::default() };
@@ -105,7 +109,7 @@ impl Session {
     /// Says what was defined.
     fn echo_definitions(&mut self, group: Item, span: Span, out: &mut Outcome) {
         let Item::Defs(defs) = group else { return };
-        self.texts.extend(defs.iter().filter_map(|d| d.name).map(|n| (n, span)));
+        defs.iter().filter_map(|d| d.name).for_each(|n| self.set_text(n, span));
         for d in &defs {
             let echo = self.defined(d);
             out.echoes.extend(echo);
@@ -125,8 +129,10 @@ impl Session {
         let id = self.tables.global();
         self.machine.set_global(id, v);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None };
-        let it = Rc::make_mut(&mut self.env.values).insert(Symbol::new("it"), g);
-        self.loses(it.as_ref());
+        let it = Symbol::new("it");
+        let before = self.env.values.get(&it).cloned();
+        self.env.values.insert_mut(it, g);
+        self.loses(before.as_ref());
     }
 
     /// Gives a definition its true sizes, and says what it is.
@@ -143,6 +149,10 @@ impl Session {
 
     /// The type of an expression, not run.
     pub fn type_of(&mut self, text: &str) -> Result<String, Vec<Diagnostic>> {
+        self.guarded(|s| s.type_of_text(text)).unwrap_or_else(|d| Err(vec![*d]))
+    }
+
+    fn type_of_text(&mut self, text: &str) -> Result<String, Vec<Diagnostic>> {
         let file = self.add_source("<type>", text);
         let (program, diags) = adl_syntax::parse(file, text);
         if diags.iter().any(Diagnostic::is_error) {

@@ -1,9 +1,10 @@
 //! What fits at the cursor: names, members of modules, fields of records.
 
+use adl_interp::fault;
 use crate::Session;
 use adl_prim::{Prim, Typing};
 use adl_syntax::symbol::Symbol;
-use adl_typing::env::{Env, TypeName};
+use adl_typing::env::Env;
 use adl_typing::ty::{Scheme, Ty};
 use std::rc::Rc;
 
@@ -29,6 +30,11 @@ const KEYWORDS: &[&str] =
 impl Session {
     /// Names that begin with a prefix. `optim.ad` looks into a module, `p.x` into the type of a value.
     pub fn complete(&mut self, prefix: &str) -> Vec<Completion> {
+        self.guarded(|s| s.completions(prefix)).unwrap_or_default()
+    }
+
+    fn completions(&mut self, prefix: &str) -> Vec<Completion> {
+        fault::point(fault::Point::Inspection);
         let mut out = match prefix.rsplit_once('.') {
             Some((before, member)) => self.members(before, member),
             None => self.names(prefix),
@@ -129,8 +135,7 @@ impl Session {
     pub fn listing(&self) -> Vec<Completion> {
         let mut out = Vec::new();
         self.values_of(&self.env, "", "", &mut out);
-        let types = self.env.types.iter().filter(|(_, t)| !matches!(t, TypeName::Bad(_)));
-        out.extend(types.map(|(n, _)| Completion::new(n.as_str(), "type")));
+        out.extend(self.env.types.keys().map(|n| Completion::new(n.as_str(), "type")));
         out.extend(self.env.modules.keys().map(|n| Completion::new(n.as_str(), "module")));
         out.sort_by(|a, b| a.text.cmp(&b.text));
         out
@@ -138,6 +143,10 @@ impl Session {
 
     /// The name in scope that is nearest to one that is not.
     pub fn nearest(&mut self, name: &str) -> Option<String> {
+        self.guarded(|s| s.nearest_name(name)).unwrap_or_default()
+    }
+
+    fn nearest_name(&mut self, name: &str) -> Option<String> {
         let (module, member) = name.rsplit_once('.').map_or((None, name), |(m, n)| (Some(m), n));
         let all = match module {
             Some(m) => self.members(m, ""),

@@ -1,5 +1,6 @@
 //! Documentation of names, of modules, of the whole library.
 
+use adl_interp::fault;
 use crate::Session;
 use crate::complete::prim_type;
 use adl_prim::Prim;
@@ -67,6 +68,11 @@ impl DocEntry {
 impl Session {
     /// Documentation of a name or a module: its type, words and examples.
     pub fn doc(&mut self, name: &str) -> Option<String> {
+        self.guarded(|s| s.doc_text(name)).unwrap_or_else(|d| Some(d.message))
+    }
+
+    fn doc_text(&mut self, name: &str) -> Option<String> {
+        fault::point(fault::Point::Inspection);
         if let Some(g) = self.env.values.get(&Symbol::new(name)).cloned() {
             let source = self.source_of(name);
             return Some(DocEntry::new(name, self.type_text(&g.scheme), g.doc.as_deref().unwrap_or(""), source).plain(name));

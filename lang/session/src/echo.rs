@@ -1,5 +1,6 @@
 //! Echoes: a value as one line, or laid out on a screen.
 
+use adl_interp::fault;
 use adl_interp::ir::road::table;
 use adl_interp::value::{Array, Buf, Kind, Value, array, plot, show};
 
@@ -32,16 +33,19 @@ impl Echo {
 
     /// `value : type` on one line, never cut; what `adl -e` prints.
     pub fn whole(&self) -> String {
+        fault::point(fault::Point::Renderer);
         self.there(self.with_name(&self.value()))
     }
 
     /// The same, cut to what one looks at.
     pub fn line(&self) -> String {
+        fault::point(fault::Point::Renderer);
         self.there(self.with_name(&brief(&self.shown)))
     }
 
     /// Laid out for a screen of so many columns.
     pub fn screen(&self, width: usize) -> String {
+        fault::point(fault::Point::Renderer);
         self.there(self.laid(width))
     }
 

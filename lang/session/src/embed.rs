@@ -1,13 +1,14 @@
 //! For programs that use adl as a library: expressions as values, and calls of functions.
 
 use crate::Session;
+use crate::run::Outcome;
 use adl_interp::value::Value;
 use adl_syntax::diag::Diagnostic;
 
 impl Session {
     /// The value of an expression. Definitions and imports before it stay in scope.
     pub fn value(&mut self, text: &str) -> Result<Value, Vec<Diagnostic>> {
-        let mut out = self.eval_entry(text);
+        let mut out = self.guarded(|s| s.eval_entry(text)).unwrap_or_else(|d| Outcome::of(*d));
         if !out.ok() {
             return Err(out.diags);
         }
@@ -16,6 +17,6 @@ impl Session {
 
     /// Applies a function of adl. Afterwards the session is as it was before, errors or not.
     pub fn call(&mut self, f: &Value, args: &[Value]) -> Result<Value, Box<Diagnostic>> {
-        self.machine.apply(f, args).map_err(|e| Box::new(e.diag))
+        self.guarded(|s| s.machine.apply(f, args)).and_then(|done| done.map_err(|e| Box::new(e.diag)))
     }
 }

@@ -8,7 +8,7 @@ use adl_typing::env::{Env, Global};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// Definitions after which it is looked for dead ones.
+/// Definitions after which it is looked for dead ones, if fewer are kept: looking takes time in proportion to those.
 const MANY: u32 = 256;
 /// Numbers in a value from which on it is not kept until then.
 const LARGE: usize = 1 << 16;
@@ -18,6 +18,8 @@ const LARGE: usize = 1 << 16;
 pub(crate) struct Memory {
     /// Definitions there had been when it last looked.
     looked: u32,
+    /// Definitions that were kept then.
+    kept: u32,
     /// Whether a large value has lost its name since.
     large: bool,
     /// Residuals that front ends show.
@@ -29,7 +31,7 @@ impl Session {
     /// this session that a program holds itself may then have lost the definitions that they use.
     pub fn release(&mut self) {
         let defined = self.tables.globals;
-        if !self.memory.large && defined.wrapping_sub(self.memory.looked) < MANY {
+        if !self.memory.large && defined.wrapping_sub(self.memory.looked) < MANY.max(self.memory.kept / 2) {
             return;
         }
         (self.memory.looked, self.memory.large) = (defined, false);
@@ -43,6 +45,7 @@ impl Session {
         let watched: Vec<Watch> = self.memory.watches.iter().filter_map(std::rc::Weak::upgrade).collect();
         let shown: Vec<Value> = watched.iter().map(|w| w.borrow().shown.clone()).collect();
         self.machine.release_unreachable(names.ids.into_iter(), &shown);
+        self.memory.kept = self.definitions() as u32;
     }
 
     /// Definitions that are kept, those of the library that are in use included.

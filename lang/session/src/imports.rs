@@ -101,14 +101,14 @@ impl Session {
                     return Err(vec![d.hint(format!("there are {}; a file is imported by its name in quotes", known.join(", ")))]);
                 };
                 if let Some(a) = alias {
-                    Rc::make_mut(&mut env.modules).insert(a.name, module);
+                    env.modules.insert_mut(a.name, module);
                 }
                 Ok((env, None))
             }
             ast::ImportSource::File(path, span) => {
                 let module = self.import_file(path, *span, from)?;
                 let name = alias.map_or(Symbol::new("_"), |a| a.name);
-                Rc::make_mut(&mut env.modules).insert(name, module.env.borrow().clone());
+                env.modules.insert_mut(name, module.env.borrow().clone());
                 Ok((env, Some(module)))
             }
         }
@@ -168,6 +168,7 @@ impl Session {
     pub(crate) fn run_entries(&mut self, entries: &[Entry]) -> Result<(), Box<Diagnostic>> {
         self.machine.sources = self.sources.clone();
         for e in entries {
+            self.item = e.span;
             match &e.step {
                 Step::Run(m) => self.run_module(m)?,
                 Step::Item(Item::Expr(e)) => {

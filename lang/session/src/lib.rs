@@ -4,6 +4,8 @@
 //! runs; a cell is checked and run item by item, so that each item sees the true sizes of what ran before it. An item that fails
 //! changes nothing.
 //!
+//! A panic in an entry is an error like others (`boundary`).
+//!
 //! Reading order: `run` (files), `cells` (entries of the REPL), `modules` (standard modules, loaded when a text first names them),
 //! `imports` (files), `reload`, [`echo`](Echo), `tests_of`, [`benches`], [`docs`], [`complete`],
 //! `embed` (values and calls for programs that use adl as a library).
@@ -11,6 +13,7 @@
 //! What is *not* here: terminals and files (the [`Host`] has them).
 
 pub mod benches;
+mod boundary;
 mod cells;
 pub mod complete;
 pub mod docs;
@@ -28,6 +31,7 @@ mod run;
 mod tests_of;
 mod texts;
 
+pub use boundary::Checkpoint;
 pub use echo::{Echo, columns};
 pub use plans::{STAGES, Watch, Watched};
 pub use reload::Counts;
@@ -65,9 +69,15 @@ pub struct Session {
     /// Entries that worked, in order: what `:save` writes.
     pub history: Vec<String>,
     /// Files that were loaded, for `:reload`.
-    pub(crate) loaded: Vec<reload::Loaded>,
+    pub(crate) loaded: Vec<Rc<reload::Loaded>>,
     /// The text of each definition.
     pub(crate) texts: HashMap<adl_syntax::symbol::Symbol, adl_syntax::span::Span>,
+    /// What `texts` had at the names that the entry has defined.
+    replaced_texts: Vec<(adl_syntax::symbol::Symbol, Option<Span>)>,
+    /// The item that is checked or run.
+    pub(crate) item: Span,
+    /// Checkpoints that are in use.
+    boundaries: usize,
     /// The residuals that somebody looks at.
     pub(crate) watched: Option<plans::Watch>,
     pub(crate) memory: forget::Memory,
@@ -90,6 +100,9 @@ impl Session {
             history: Vec::new(),
             loaded: Vec::new(),
             texts: HashMap::new(),
+            replaced_texts: Vec::new(),
+            item: Span::NOWHERE,
+            boundaries: 0,
             watched: None,
             memory: forget::Memory::default(),
         };
@@ -129,8 +142,7 @@ impl Session {
 
     /// Takes the signals of another session, whose place it takes.
     pub fn share_signals(&mut self, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) {
-        self.machine.interrupt = interrupt;
-        self.machine.tick = tick;
+        self.machine.share_signals(interrupt, tick);
     }
 
     /// Bytes that frames may take before a recursion counts as endless.

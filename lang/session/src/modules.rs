@@ -1,5 +1,6 @@
 //! Standard modules, and checking an item with what it names loaded.
 
+use adl_interp::fault;
 use crate::Session;
 use adl_interp::error::codes;
 use adl_interp::ops::data;
@@ -58,10 +59,16 @@ impl Session {
     pub(crate) fn check(&mut self, env: &Env, item: &ast::Item, internal: bool) -> Checked {
         let text = self.sources.text(item.span).to_owned();
         self.load_named(&text);
+        if !internal {
+            self.item = item.span;
+            fault::point(fault::Point::Checker);
+        }
         let mut adapter = Adapter { machine: &mut self.machine, std: &self.std, sources: &self.sources };
         let checked = check_item(env, item, &mut self.tables, &mut adapter, internal);
-        if self.machine.datas.len() != self.tables.datas.len() {
-            self.machine.datas = self.tables.datas.clone();
+        for id in std::mem::take(&mut self.tables.declared) {
+            if let Some(d) = self.tables.datas.get(&id) {
+                self.machine.datas.insert(id, d.clone());
+            }
         }
         checked
     }

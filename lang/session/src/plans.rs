@@ -2,7 +2,7 @@
 
 use crate::Session;
 use adl_interp::ir::road::stages::{self, Stage};
-use adl_interp::ir::road::{Plan, SPELLINGS, table};
+use adl_interp::ir::road::{self, Plan, SPELLINGS, report, table};
 use adl_interp::value::Value;
 use adl_interp::vm::Fun;
 use adl_prim::Prim;
@@ -13,6 +13,7 @@ use adl_syntax::symbol::Symbol;
 use adl_typing::core::Item;
 use adl_typing::ty::{Size, Ty};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// The stages that [`Session::ir`] prints.
@@ -23,6 +24,8 @@ pub struct Watched {
     /// The value of type `Residuals`.
     pub shown: Value,
     words: Option<(String, String)>,
+    /// The name of the function's definition, if it had one when it was looked at.
+    definition: Option<Symbol>,
 }
 
 /// A place where residuals are looked at.
@@ -39,6 +42,27 @@ impl Watched {
     pub fn plan(&self) -> Option<Plan> {
         table::inside(&self.shown).map(table::plan)
     }
+
+    /// Their plan with some rows stored and others recomputed: what it recomputes is recomputed still, but for those. A row that cannot be
+    /// recomputed is an error that says why.
+    pub fn refined(&self, store: &[u32], recompute: &[u32]) -> Result<Plan, String> {
+        let Some(r) = table::inside(&self.shown) else { return Ok(Plan::StoreAll) };
+        let rows = table::rows(r, "rows");
+        for id in store.iter().chain(recompute) {
+            let row = rows.get(*id as usize).ok_or_else(|| format!("there is no residual {id}: there are {}", rows.len()))?;
+            if recompute.contains(id) && !table::flag(row, "movable") {
+                return Err(format!("residual {id} cannot be recomputed: it is {}", table::text(row, "reason")));
+            }
+        }
+        let decided = |id: &u32, what: &str| rows.get(*id as usize).is_some_and(|row| (table::text(row, "decision") == "store") == (what == "store"));
+        if store.iter().all(|id| decided(id, "store")) && recompute.iter().all(|id| decided(id, "recompute")) {
+            return Ok(table::plan(r));
+        }
+        let mut ids: BTreeSet<u32> = table::recomputed(r).into_iter().collect();
+        ids.extend(recompute);
+        ids.retain(|id| !store.contains(id));
+        Ok(if ids.is_empty() { Plan::StoreAll } else { Plan::ByHand(ids.into_iter().collect()) })
+    }
 }
 
 impl Session {
@@ -51,10 +75,23 @@ impl Session {
     /// Makes residuals the ones that `:store`, `:recompute`, `:plan` and `:apply` act on. `words`: their function and argument, where
     /// somebody wrote them.
     pub fn watch(&mut self, shown: Value, words: Option<(String, String)>) -> Watch {
-        let watch = Rc::new(RefCell::new(Watched { shown, words }));
+        let name = table::inside(&shown).map(|r| Symbol::new(&table::text(r, "function")));
+        let definition = name.filter(|n| self.defines(*n, &shown));
+        let watch = Rc::new(RefCell::new(Watched { shown, words, definition }));
         self.memory.watches.push(Rc::downgrade(&watch));
         self.watched = Some(watch.clone());
         watch
+    }
+
+    /// Whether a name means the function that residuals are about.
+    fn defines(&self, name: Symbol, residuals: &Value) -> bool {
+        let now = self.env.value(name).and_then(|g| self.machine.global(g.id));
+        looked_at(residuals).zip(now).is_some_and(|((f, _), g)| road::same_definition(&f, g))
+    }
+
+    /// The name of the function that residuals are about, if it means another one by now.
+    pub fn redefined(&self, w: &Watched) -> Option<String> {
+        w.definition.filter(|n| !self.defines(*n, &w.shown)).map(|n| n.to_string())
     }
 
     /// The residuals that were looked at last.
@@ -70,6 +107,12 @@ impl Session {
         let plan = w.plan()?;
         self.machine.road.apply(&f, plan.clone());
         Some(plan)
+    }
+
+    /// Plans for the function of residuals, from the least memory to storing everything: peak memory and extra work. None beats another in both.
+    pub fn steps(&mut self, residuals: &Value) -> Vec<(u64, u64)> {
+        let Some((f, x)) = looked_at(residuals) else { return Vec::new() };
+        report::steps(&mut self.machine, &f, &x).unwrap_or_default()
     }
 
     /// The residuals of the same function under another plan.
@@ -93,8 +136,11 @@ impl Session {
 
     /// The value of an expression, which defines nothing and is not remembered.
     pub fn value_of(&mut self, text: &str) -> Result<Value, Vec<Diagnostic>> {
-        let e = self.expression_of(text)?;
-        self.machine.eval(&e, None).map_err(|e| vec![e.diag])
+        let done = self.guarded(|s| {
+            let e = s.expression_of(text)?;
+            s.machine.eval(&e, None).map_err(|e| vec![e.diag])
+        });
+        done.unwrap_or_else(|d| Err(vec![*d]))
     }
 
     /// A text as a checked expression.
@@ -118,6 +164,10 @@ impl Session {
     /// A function at a stage as text, with source lines in comments. `args` are expressions whose types its arguments have, where its own
     /// type leaves them open.
     pub fn ir(&mut self, stage: &str, function: &str, args: &[String]) -> Result<String, Vec<Diagnostic>> {
+        self.guarded(|s| s.ir_text(stage, function, args)).unwrap_or_else(|d| Err(vec![*d]))
+    }
+
+    fn ir_text(&mut self, stage: &str, function: &str, args: &[String]) -> Result<String, Vec<Diagnostic>> {
         let file = self.add_source("<command>", function);
         if stage == "core" {
             let id = self.env.value(Symbol::new(function)).map(|g| g.id);

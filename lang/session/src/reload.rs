@@ -56,10 +56,10 @@ impl Gives {
     }
 
     fn put(&self, env: &mut Env) {
-        Rc::make_mut(&mut env.values).extend(self.values.iter().cloned());
-        Rc::make_mut(&mut env.types).extend(self.types.iter().cloned());
-        Rc::make_mut(&mut env.cons).extend(self.cons.iter().cloned());
-        Rc::make_mut(&mut env.modules).extend(self.modules.iter().cloned());
+        self.values.iter().cloned().for_each(|(n, x)| env.values.insert_mut(n, x));
+        self.types.iter().cloned().for_each(|(n, x)| env.types.insert_mut(n, x));
+        self.cons.iter().cloned().for_each(|(n, x)| env.cons.insert_mut(n, x));
+        self.modules.iter().cloned().for_each(|(n, x)| env.modules.insert_mut(n, x));
     }
 }
 
@@ -74,27 +74,27 @@ pub struct Counts {
 
 /// Which old items a new text may keep, and which names changed their meaning.
 struct Comparison {
-    old: Vec<LoadedItem>,
+    old: Rc<Loaded>,
     next: usize,
     changed: HashSet<String>,
 }
 
 impl Comparison {
-    fn new(old: Loaded, texts: &[String], changed: HashSet<String>) -> Comparison {
-        let mut c = Comparison { old: old.items, next: 0, changed };
+    fn new(old: Rc<Loaded>, texts: &[String], changed: HashSet<String>) -> Comparison {
+        let mut c = Comparison { old, next: 0, changed };
         // Names of items that are gone mean something else from now on.
         let there: HashSet<&str> = texts.iter().map(String::as_str).collect();
-        let gone = c.old.iter().filter(|i| !there.contains(i.text.as_str())).flat_map(|i| &i.names);
+        let gone = c.old.items.iter().filter(|i| !there.contains(i.text.as_str())).flat_map(|i| &i.names);
         c.changed.extend(gone.map(Symbol::to_string));
         c
     }
 
     /// The old item that stays for a text, if any.
     fn keep(&mut self, text: &str, names: &[Symbol]) -> Option<Gives> {
-        let found = self.old[self.next..].iter().position(|i| i.text == text).map(|k| self.next + k);
+        let found = self.old.items[self.next..].iter().position(|i| i.text == text).map(|k| self.next + k);
         if let Some(k) = found {
             // Definitions that were passed over count as gone: they come later now, or nowhere.
-            let passed: Vec<String> = self.old[self.next..k].iter().flat_map(|i| &i.names).map(Symbol::to_string).collect();
+            let passed: Vec<String> = self.old.items[self.next..k].iter().flat_map(|i| &i.names).map(Symbol::to_string).collect();
             self.changed.extend(passed);
             self.next = k + 1;
             let mut reasons = words(text).map(str::to_owned).chain(names.iter().map(|n| format!("import {n}")));
@@ -102,7 +102,7 @@ impl Comparison {
                 names.iter().for_each(|n| {
                     self.changed.remove(n.as_str());
                 });
-                return Some(self.old[k].gives.clone());
+                return Some(self.old.items[k].gives.clone());
             }
         }
         self.changed.extend(names.iter().map(Symbol::to_string));
@@ -113,19 +113,19 @@ impl Comparison {
 impl Session {
     /// Loads a file: what it defines stays in scope, and `:reload` knows it. If it was loaded before, only what changed since runs.
     pub fn load_file(&mut self, name: &str, bytes: &[u8]) -> (Outcome, Counts) {
-        let at = self.loaded.iter().position(|l| l.name == name);
-        let old = at.map_or_else(Loaded::default, |i| std::mem::take(&mut self.loaded[i]));
-        let stale = self.forget_changed(&old);
-        let backup = Loaded { name: name.to_owned(), items: old.items.iter().map(LoadedItem::copy).collect() };
-        let (out, counts, new) = self.load_over(name, bytes, old, stale);
-        let new = new.unwrap_or(backup);
-        match at {
-            Some(i) => self.loaded[i] = new,
-            None if !out.ok() && new.items.is_empty() => {}
-            None => self.loaded.push(new),
-        }
-        self.failures += usize::from(!out.ok());
-        (out, counts)
+        let loaded = self.guarded(|s| {
+            let at = s.loaded.iter().position(|l| l.name == name);
+            let old = at.map_or_else(Rc::default, |i| s.loaded[i].clone());
+            let stale = s.forget_changed(&old);
+            let (out, counts, new) = s.load_over(name, bytes, old, stale);
+            match (at, new.map(Rc::new)) {
+                (Some(i), Some(new)) => s.loaded[i] = new,
+                (None, Some(new)) => s.loaded.push(new),
+                (_, None) => s.failures += 1,
+            }
+            (out, counts)
+        });
+        loaded.unwrap_or_else(|d| (Outcome::of(*d), Counts::default()))
     }
 
     /// Names of the files that were loaded.
@@ -138,10 +138,10 @@ impl Session {
         let changed = self.changed_imports();
         let envs: Vec<Rc<Env>> = changed.iter().filter_map(|i| self.files.remove(i)).map(|m| m.env.borrow().clone()).collect();
         let modules = old.items.iter().flat_map(|i| &i.gives.modules);
-        modules.filter(|(_, env)| envs.iter().any(|e| Rc::ptr_eq(&e.values, &env.values) || same_globals(e, env))).map(|(n, _)| format!("import {n}")).collect()
+        modules.filter(|(_, env)| envs.iter().any(|e| same_globals(e, env))).map(|(n, _)| format!("import {n}")).collect()
     }
 
-    fn load_over(&mut self, name: &str, bytes: &[u8], old: Loaded, stale: HashSet<String>) -> (Outcome, Counts, Option<Loaded>) {
+    fn load_over(&mut self, name: &str, bytes: &[u8], old: Rc<Loaded>, stale: HashSet<String>) -> (Outcome, Counts, Option<Loaded>) {
         let (file, program, diags) = self.parse_bytes(name, bytes);
         let texts: Vec<String> = program.items.iter().map(|i| self.sources.text(i.span).to_owned()).collect();
         let mut compare = Comparison::new(old, &texts, stale);
@@ -191,7 +191,7 @@ impl Session {
         self.adopt(checked);
         for item in items {
             item.gives.modules.iter().for_each(|(n, env)| {
-                Rc::make_mut(&mut self.env.modules).insert(*n, env.clone());
+                self.env.modules.insert_mut(*n, env.clone());
             });
             for (n, g) in &mut item.gives.values {
                 if let Some(now) = self.env.values.get(n).filter(|now| now.id == g.id) {
@@ -202,12 +202,6 @@ impl Session {
     }
 }
 
-impl LoadedItem {
-    fn copy(&self) -> LoadedItem {
-        LoadedItem { text: self.text.clone(), names: self.names.clone(), gives: self.gives.clone() }
-    }
-}
-
 /// Whether loading a file does something for an item.
 fn runs(item: &ast::Item) -> bool {
     !matches!(item.kind, ast::ItemKind::Test { .. } | ast::ItemKind::Bench { .. } | ast::ItemKind::Error)
@@ -215,5 +209,5 @@ fn runs(item: &ast::Item) -> bool {
 
 /// Whether two environments hold the same values, apart from what is known of their types.
 fn same_globals(a: &Env, b: &Env) -> bool {
-    a.values.len() == b.values.len() && a.values.iter().all(|(n, g)| b.values.get(n).is_some_and(|h| h.id == g.id))
+    a.values.size() == b.values.size() && a.values.iter().all(|(n, g)| b.values.get(n).is_some_and(|h| h.id == g.id))
 }

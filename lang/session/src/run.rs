@@ -29,6 +29,11 @@ impl Outcome {
         !self.diags.iter().any(Diagnostic::is_error)
     }
 
+    /// Of an entry that a panic has stopped.
+    pub(crate) fn of(error: Diagnostic) -> Outcome {
+        Outcome { diags: vec![error], ..Outcome::default() }
+    }
+
     /// Adds what stopped the run.
     pub(crate) fn stopped(&mut self, d: Diagnostic) {
         self.interrupted = d.code == codes::INTERRUPT;
@@ -43,17 +48,29 @@ pub(crate) struct CheckedText {
     pub diags: Vec<Diagnostic>,
     /// Aliases of imports that failed.
     pub unreadable: Vec<Symbol>,
+    /// Places that did not parse, in order.
+    faults: Vec<Span>,
 }
 
 impl CheckedText {
+    /// A text that was parsed, with the messages of that.
     pub fn new(env: Env, diags: Vec<Diagnostic>) -> CheckedText {
-        CheckedText { entries: Vec::new(), env, diags, unreadable: Vec::new() }
+        let mut faults: Vec<Span> = diags.iter().filter(|d| d.is_error() && d.code.starts_with("E01")).map(|d| d.primary.span).collect();
+        faults.sort_unstable();
+        CheckedText { entries: Vec::new(), env, diags, unreadable: Vec::new(), faults }
+    }
+
+    /// Whether something inside a place did not parse.
+    fn unparsed(&self, place: Span) -> bool {
+        let first = self.faults.partition_point(|s| (s.file, s.lo) < (place.file, place.lo));
+        self.faults.get(first).is_some_and(|s| s.file == place.file && s.lo <= place.hi)
     }
 }
 
 impl Session {
     /// Parses bytes; what is not UTF-8 is an error of the text.
     pub(crate) fn parse_bytes(&mut self, name: &str, bytes: &[u8]) -> (FileId, ast::Program, Vec<Diagnostic>) {
+        self.tables.looked_for = 0;
         let file = self.add_source(name, String::from_utf8_lossy(bytes));
         match adl_syntax::parser::decode(file, bytes) {
             Ok(text) => {
@@ -94,7 +111,7 @@ impl Session {
         }
         let checked = self.check(&out.env.clone(), item, false);
         // What did not parse is reported as that alone: its types say nothing.
-        let faulty = out.diags.iter().any(|d| d.is_error() && d.code.starts_with("E01") && inside(d.primary.span, item.span));
+        let faulty = out.unparsed(item.span);
         if !faulty && !self.hidden(out, item) {
             out.diags.extend(checked.diags);
         }
@@ -107,11 +124,15 @@ impl Session {
     /// Checks a file: all its errors and warnings.
     pub fn check_file(&mut self, name: &str, bytes: &[u8]) -> Vec<Diagnostic> {
         let env = self.env.clone();
-        self.check_bytes(name, bytes, env).diags
+        self.guarded(|s| s.check_bytes(name, bytes, env).diags).unwrap_or_else(|d| vec![*d])
     }
 
     /// Checks a file whole, then runs it. What it defines stays in scope.
     pub fn run_file(&mut self, name: &str, bytes: &[u8]) -> Outcome {
+        self.guarded(|s| s.run_file_here(name, bytes)).unwrap_or_else(|d| Outcome::of(*d))
+    }
+
+    fn run_file_here(&mut self, name: &str, bytes: &[u8]) -> Outcome {
         let env = self.env.clone();
         let mut checked = self.check_bytes(name, bytes, env);
         let mut out = Outcome { diags: std::mem::take(&mut checked.diags), ..Outcome::default() };
@@ -137,7 +158,7 @@ impl Session {
     pub(crate) fn remember_texts(&mut self, entries: &[Entry]) {
         for e in entries {
             if let Step::Item(Item::Defs(defs)) = &e.step {
-                self.texts.extend(defs.iter().filter_map(|d| d.name).map(|n| (n, e.span)));
+                defs.iter().filter_map(|d| d.name).for_each(|n| self.set_text(n, e.span));
             }
         }
     }
@@ -163,6 +184,3 @@ impl Session {
     }
 }
 
-fn inside(part: Span, whole: Span) -> bool {
-    part.file == whole.file && whole.lo <= part.lo && part.lo <= whole.hi
-}

@@ -104,19 +104,26 @@ impl Session {
     /// Runs the tests and examples of a file.
     pub fn run_tests(&mut self, name: &str, bytes: &[u8]) -> TestReport {
         let mut report = TestReport::default();
+        if let Err(d) = self.guarded(|s| s.run_tests_into(name, bytes, &mut report)) {
+            report.diags.push(*d);
+        }
+        report
+    }
+
+    fn run_tests_into(&mut self, name: &str, bytes: &[u8], report: &mut TestReport) {
         let env = self.env.clone();
         let mut checked = self.check_bytes(name, bytes, env);
         report.diags = std::mem::take(&mut checked.diags);
         if report.diags.iter().any(Diagnostic::is_error) {
-            return report;
+            return;
         }
         for e in &checked.entries {
             match &e.step {
-                Step::Item(Item::Test(name, body)) => self.run_test(name, body, e.span, &mut report),
+                Step::Item(Item::Test(name, body)) => self.run_test(name, body, e.span, report),
                 _ => {
                     if let Err(d) = self.run_entries(std::slice::from_ref(e)) {
                         report.diags.push(*d);
-                        return report;
+                        return;
                     }
                 }
             }
@@ -125,20 +132,20 @@ impl Session {
         self.adopt(checked);
         for (span, doc) in docs {
             for (e, want) in examples(&doc) {
-                self.example(&e, &want, span, &mut report);
+                self.example(&e, &want, span, report);
             }
         }
-        report
     }
 
     fn run_test(&mut self, name: &str, body: &Expr, span: Span, report: &mut TestReport) {
-        let why = match self.machine.eval(body, None) {
+        let done = self.guarded(|s| s.machine.eval(body, None));
+        let why = match done.and_then(|done| done.map_err(|e| Box::new(e.diag))) {
             Ok(Value::Bool(true)) => {
                 report.passed += 1;
                 return;
             }
             Ok(_) => self.sides(body).unwrap_or_else(|| "it is false".into()),
-            Err(e) => render::text(&e.diag, &self.sources, false),
+            Err(d) => render::text(&d, &self.sources, false),
         };
         report.failed.push(Failure { what: format!("test \"{name}\""), place: render::place(span, &self.sources), why });
     }

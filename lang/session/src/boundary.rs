@@ -1,0 +1,106 @@
+//! Where panics end: every entry of a session is run by [`Session::guarded`]. A panic becomes error E0901, and the session is as it was before
+//! the entry.
+//!
+//! Hosts that do more with a session than to call one entry (a `:command`, a cell with its pictures) have a boundary of their own around it:
+//! [`Session::checkpoint`], [`adl_interp::fault::catch`], [`Session::recover`].
+//!
+//! Tables that only grow (texts, ids of types and definitions) keep what the entry added: nothing leads there any more.
+
+use crate::plans::Watch;
+use crate::reload::Loaded;
+use crate::{Session, imports};
+use adl_interp::fault::{self, Fault};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use adl_typing::env::Env;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// A session as it was before an entry.
+pub struct Checkpoint {
+    env: Env,
+    std: HashMap<String, Rc<Env>>,
+    files: HashMap<String, Rc<imports::Module>>,
+    loaded: Vec<Rc<Loaded>>,
+    open: usize,
+    history: usize,
+    failures: usize,
+    replaced: usize,
+    watched: Option<Watch>,
+    machine: adl_interp::vm::Kept,
+}
+
+impl Session {
+    /// The session as it is, between entries.
+    pub fn checkpoint(&mut self) -> Checkpoint {
+        if self.boundaries == 0 {
+            self.replaced_texts.clear();
+        }
+        self.boundaries += 1;
+        self.item = Span::NOWHERE;
+        Checkpoint {
+            env: self.env.clone(),
+            std: self.std.clone(),
+            files: self.files.clone(),
+            loaded: self.loaded.clone(),
+            open: self.open.len(),
+            history: self.history.len(),
+            failures: self.failures,
+            replaced: self.replaced_texts.len(),
+            watched: self.watched.clone(),
+            machine: self.machine.keep(),
+        }
+    }
+
+    /// To be called where what ran since a checkpoint did not panic.
+    pub fn keep(&mut self, before: Checkpoint) {
+        drop(before);
+        self.boundaries = self.boundaries.saturating_sub(1);
+    }
+
+    /// Makes the session what it was at a checkpoint, after a panic. The error to report.
+    pub fn recover(&mut self, before: Checkpoint, fault: &Fault) -> Diagnostic {
+        let mut error = fault.error().diag;
+        error.primary.span = self.machine.stopped_at().unwrap_or(self.item);
+        self.env = before.env;
+        self.std = before.std;
+        self.files = before.files;
+        self.loaded = before.loaded;
+        self.open.truncate(before.open);
+        self.import_warnings.clear();
+        self.history.truncate(before.history);
+        self.failures = before.failures + 1;
+        self.watched = before.watched;
+        for (name, text) in self.replaced_texts.drain(before.replaced..).rev() {
+            match text {
+                Some(span) => self.texts.insert(name, span),
+                None => self.texts.remove(&name),
+            };
+        }
+        self.machine.recover(before.machine);
+        self.boundaries = self.boundaries.saturating_sub(1);
+        error
+    }
+
+    /// Runs an entry. A panic in it is an error, and the session is as it was before.
+    ///
+    /// # Errors
+    /// E0901, if there was a panic.
+    pub fn guarded<T>(&mut self, entry: impl FnOnce(&mut Session) -> T) -> Result<T, Box<Diagnostic>> {
+        let before = self.checkpoint();
+        match fault::catch(|| entry(self)) {
+            Ok(done) => {
+                self.keep(before);
+                Ok(done)
+            }
+            Err(fault) => Err(Box::new(self.recover(before, &fault))),
+        }
+    }
+
+    /// Remembers the text of a definition, for `:source`.
+    pub(crate) fn set_text(&mut self, name: Symbol, text: Span) {
+        let before = self.texts.insert(name, text);
+        self.replaced_texts.push((name, before));
+    }
+}
