@@ -1,10 +1,10 @@
-//! The verifier after every pass, in debug and test builds.
+//! The verifier after every pass, in debug builds and in tests.
 
 use adl_ir::{Function, Program, verify};
 
 /// Panics if a pass has made a function that breaks an invariant: that is a mistake of the pass, never of the user.
 pub(crate) fn made(pass: &str, p: &Program, f: &Function) {
-    if cfg!(debug_assertions) {
+    if verify::is_on() {
         if let Err(faults) = verify::verify(p, f) {
             let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
             unreachable!("{pass} made a wrong function: {}\n{}", text.join("\n"), adl_ir::print::function(p, f, adl_ir::print::Style::PLAIN));

@@ -113,7 +113,8 @@ impl Dce<'_> {
         }
     }
 
-    /// The components of an operator that live results depend on; the others are removed from it.
+    /// The components of an operator that live results depend on; the others are removed from it. An operator that stays for its
+    /// checks alone keeps one component: the arrays say how often it runs.
     fn components(&self, op: &mut Block, outs: &[Var], live: &mut HashSet<Var>) -> Vec<bool> {
         let mut keep = self.read(outs, live, false);
         loop {
@@ -122,7 +123,10 @@ impl Dce<'_> {
             let mut inside = HashSet::new();
             self.block(&mut trial, &mut inside);
             let (sums, elems) = trial.params.split_at(outs.len());
-            let next: Vec<bool> = keep.iter().zip(sums.iter().zip(elems)).map(|(k, (a, b))| *k || inside.contains(a) || inside.contains(b)).collect();
+            let mut next: Vec<bool> = keep.iter().zip(sums.iter().zip(elems)).map(|(k, (a, b))| *k || inside.contains(a) || inside.contains(b)).collect();
+            if !next.contains(&true) {
+                next.iter_mut().take(1).for_each(|first| *first = true);
+            }
             if next == keep {
                 retain(&mut trial.params, &[&keep[..], &keep].concat());
                 *op = trial;

@@ -55,8 +55,12 @@ impl Ad {
     }
 
     /// The function as it is differentiated: what is computed once has one tangent.
-    fn prepared(&self, p: &Program, f: FnId, arrays: Arrays) -> Rc<Function> {
+    pub(crate) fn prepared(&self, p: &Program, f: FnId, arrays: Arrays) -> Rc<Function> {
         let src = p.func(f).clone();
+        if self.ready.contains(&f) {
+            // Another cleanup could find more, and what is added up would be something else than without segments.
+            return src;
+        }
         let mut f = (*src).clone();
         if let Some(cleanup) = self.cleanup {
             // Small functions stand where they were called: what one makes another reads.
@@ -70,6 +74,9 @@ impl Ad {
                 cleanup(p, &mut f, arrays);
             }
         }
+        // Dead code has a part in the order of sums: a loop whose active carry is dead would add to cotangents in place, without it each sum is
+        // made apart. Divided functions have none, so the others may not either.
+        dce::remove_dead(&mut f);
         // What was a derivative is a program like another now.
         f.vars.iter_mut().for_each(|v| v.role = Role::Operation);
         Rc::new(f)
@@ -84,6 +91,7 @@ impl Ad {
         if let Some(j) = self.jvps.get(&(f, wrt.clone())) {
             return Ok(j.clone());
         }
+        self.complete(p, f)?;
         let src = self.prepared(p, f, arrays);
         let active = self.active_results(p, f, &wrt);
         let j = Jvp { func: p.reserve(&format!("jvp {}", src.name)), active };

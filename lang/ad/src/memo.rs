@@ -5,6 +5,8 @@ use crate::profile::{Profile, Sites};
 use crate::segment::Segments;
 use crate::unzip::{Plan, Unzipped};
 use adl_ir::{DataId, FnId, Function, Op, Program};
+use adl_specialise::Unsupported;
+use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -23,6 +25,8 @@ pub struct Ad {
     /// What is done to every function before J, and to what J has made of it before that is unzipped: fewer statements are fewer
     /// residuals. (The optimiser stands below this crate.)
     pub cleanup: Option<fn(&Program, &mut Function, Arrays)>,
+    /// What is done to functions that loops in segments become: it changes no order of additions.
+    pub simplify: Option<fn(&mut Function)>,
     /// Whether reductions, scans and histograms are differentiated as the loops that they are, whatever their operator: the rules are
     /// compared with it.
     pub only_loops: bool,
@@ -41,11 +45,13 @@ pub struct Ad {
     /// By which cotangents they are given, and add to.
     pub(crate) transposes: HashMap<FnId, Vec<(Vec<bool>, FnId)>>,
     /// Linear functions in many directions at once, or why there is none.
-    pub(crate) batches: HashMap<FnId, Result<FnId, adl_specialise::Unsupported>>,
+    pub(crate) batches: HashMap<FnId, Result<FnId, Unsupported>>,
     /// The structures of linear functions, or that there is none.
     pub(crate) structures: HashMap<FnId, Option<crate::structure::Structure>>,
     pub(crate) wide_datas: HashMap<DataId, DataId>,
     pub(crate) segments: HashMap<(FnId, Segments), FnId>,
+    /// Functions that are differentiated as they are: they were made of what J would be given.
+    pub(crate) ready: HashSet<FnId>,
     pub(crate) profiles: HashMap<FnId, Profile>,
     pub(crate) sites: HashMap<FnId, Rc<Sites>>,
     /// Functions that say what they took.
@@ -56,6 +62,8 @@ pub struct Ad {
     /// Functions made here in which arrays may be absent.
     pub(crate) absent: HashSet<FnId>,
     pub(crate) recursive: HashMap<FnId, bool>,
+    /// Functions that are made, with all that they call.
+    complete: HashSet<FnId>,
     pub(crate) activities: HashMap<(FnId, Vec<bool>), Vec<bool>>,
 }
 
@@ -65,25 +73,56 @@ impl Ad {
         Ad::default()
     }
 
-    /// Whether calls from the function may come back to it.
+    /// An error where a function, or one that it calls, is still being made: its derivative would be that of an empty body.
+    pub(crate) fn complete(&mut self, p: &Program, f: FnId) -> Result<(), Unsupported> {
+        let (mut work, mut seen) = (vec![f], HashSet::new());
+        while let Some(g) = work.pop() {
+            if !self.complete.contains(&g) && seen.insert(g) {
+                if p.func(g).is_reserved() {
+                    return Err(Unsupported::new("a derivative of a function inside itself", Span::default()));
+                }
+                work.extend(callees(p, g));
+            }
+        }
+        self.complete.extend(seen);
+        Ok(())
+    }
+
+    /// Whether calls from the function may come back to it. Found for all that it calls at once (Tarjan's strongly connected components), so that a
+    /// chain of functions takes linear time.
     pub(crate) fn is_recursive(&mut self, p: &Program, f: FnId) -> bool {
         if let Some(r) = self.recursive.get(&f) {
             return *r;
         }
-        let mut seen = HashSet::new();
-        let mut work = callees(p, f);
-        let mut found = false;
-        while let Some(g) = work.pop() {
-            if g == f {
-                found = true;
-                break;
+        let (mut order, mut low, mut open): (HashMap<FnId, usize>, HashMap<FnId, usize>, Vec<FnId>) = Default::default();
+        let mut path = vec![(f, callees(p, f))];
+        while let Some((g, rest)) = path.last_mut() {
+            let (g, next) = (*g, order.len());
+            if !order.contains_key(&g) {
+                order.insert(g, next);
+                low.insert(g, next);
+                open.push(g);
             }
-            if seen.insert(g) {
-                work.extend(callees(p, g));
+            if let Some(h) = rest.pop() {
+                match order.get(&h) {
+                    _ if self.recursive.contains_key(&h) => {}
+                    None => path.push((h, callees(p, h))),
+                    Some(at) => _ = low.entry(g).and_modify(|l| *l = (*l).min(*at)),
+                }
+                continue;
+            }
+            path.pop();
+            let least = low[&g];
+            if let Some((caller, _)) = path.last() {
+                low.entry(*caller).and_modify(|l| *l = (*l).min(least));
+            }
+            if least == order[&g] {
+                let group = open.split_off(open.iter().rposition(|h| *h == g).unwrap_or(0));
+                let calls_itself = group.len() > 1 || callees(p, g).contains(&g);
+                self.recursive.extend(group.into_iter().map(|h| (h, calls_itself)));
             }
         }
-        self.recursive.insert(f, found);
-        found
+        self.recursive.get(&f).copied().unwrap_or(false)
     }
 }
 

@@ -31,6 +31,8 @@ pub enum Count {
     Runs(FnId, u32),
     /// Elements of all arrays that a variable held.
     Elements(FnId, Var),
+    /// Extents of an axis, but the last, of all arrays that a variable held.
+    Extent(FnId, Var, u32),
     /// Work of a statement (named by its first result) that is not the number of its elements.
     Work(FnId, Var),
     /// Work of checkpointed calls, which is done again in reverse: each time that a call around it runs, once more.
@@ -106,6 +108,8 @@ impl Ad {
             let sites = self.sites(p, g);
             all.extend((0..sites.blocks.len() as u32).map(|k| Count::Runs(g, k)));
             all.extend(sites.arrays.iter().map(|v| Count::Elements(g, *v)));
+            let axes = |v: &Var| (1..p.func(g).ty(*v).rank()).map(|k| Count::Extent(g, *v, k - 1)).collect::<Vec<_>>();
+            all.extend(sites.arrays.iter().flat_map(axes));
             all.extend(sites.own.iter().map(|v| Count::Work(g, *v)));
             all.extend(sites.regions.iter().map(|v| Count::Inside(g, *v)));
         }

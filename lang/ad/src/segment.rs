@@ -5,12 +5,14 @@
 //! order in which T adds cotangents up the same gradients to the last bit.
 //!
 //! - [`Segments::Sqrt`]: about √n segments of √n turns. One more run of the primal; memory O(√n).
+//! - [`Segments::Partial`] k: the same for the first iterations; the intermediates of the last k/256 are stored. Memory and extra work lie
+//!   between those of [`Segments::Sqrt`] and those of storing everything.
 //! - [`Segments::Revolve`] k: the turns are halved recursively as in binomial checkpointing (Griewank and Walther's revolve): with k
 //!   states and r repetitions C(k + r, r) turns can be reversed; with fewer states than repetitions, in halves. Memory O(k + log n).
 //!
 //! Loops that carry nothing, collect outputs, or turn while a condition holds stay as they are.
 
-use crate::{Ad, explicit};
+use crate::{Ad, dce, explicit};
 use adl_ir::{Block, Builder, Cmp, Conv, FnId, Function, Lit, Loop, Op, Program, Stmt, Turns, Ty, Var};
 use adl_prim::{Bin, Un};
 use std::collections::HashMap;
@@ -23,9 +25,14 @@ pub enum Segments {
     None,
     /// √n segments.
     Sqrt,
+    /// √n segments up to the last k of [`PARTS`] parts of the iterations, whose intermediates are stored.
+    Partial(u32),
     /// Binomially, with so many states.
     Revolve(u32),
 }
+
+/// Parts in which [`Segments::Partial`] counts iterations.
+pub const PARTS: u32 = 256;
 
 impl Ad {
     /// The function, and those that it calls, with loops divided.
@@ -36,7 +43,9 @@ impl Ad {
         if let Some(g) = self.segments.get(&(f, how)) {
             return *g;
         }
-        let src = p.func(f).clone();
+        // What J would be given: small arrays are numbers by now, so that cotangents are added in the order of the whole loop.
+        let arrays = self.arrays(p, f);
+        let src = self.prepared(p, f, arrays);
         // Callers inside a recursion need the signature now.
         let id = p.add(Function { body: Block { stmts: Vec::new(), ..src.body.clone() }, ..(*src).clone() });
         self.segments.insert((f, how), id);
@@ -46,9 +55,18 @@ impl Ad {
         s.b.adopt(&src.body.params, &[]);
         s.stmts(&src.body);
         let out = s.b.finish(src.body.results.clone(), Vec::new());
+        let out = self.simplified(out);
         crate::check::made("segment", p, &out);
         p.set(id, out);
         id
+    }
+
+    fn simplified(&self, mut f: Function) -> Function {
+        if let Some(simplify) = self.simplify {
+            simplify(&mut f);
+        }
+        dce::remove_dead(&mut f);
+        f
     }
 }
 
@@ -105,7 +123,13 @@ impl Segmenter<'_> {
                 let args = [&[zero, n, k], &rest[..], &l.init].concat();
                 self.b.emit(checkpoint(f, args), &tys, &[]).0
             }
-            _ => self.root_segments(part, n, l, &tys, &rest),
+            Segments::Partial(k) => {
+                let first = self.first_iterations(n, k);
+                let state = self.root_segments(part, first, l, &tys, &rest);
+                let last = Op::Call { f: part, args: [&[first, n], &rest[..], &state].concat(), lin_args: Vec::new(), rule: None, checkpoint: false };
+                self.b.emit(last, &tys, &[]).0
+            }
+            Segments::None | Segments::Sqrt => self.root_segments(part, n, l, &tys, &rest),
         };
         // The statement's own results: other names for these.
         let names: HashMap<Var, Var> = s.outs[..carried].iter().copied().zip(results).collect();
@@ -142,12 +166,13 @@ impl Segmenter<'_> {
         let made = Loop { turns: Turns::For(n), reverse: false, init: carry, lin_init: Vec::new(), xs: parts, lin_xs: Vec::new(), outs: Vec::new(), lin_outs: Vec::new(), body };
         let (outs, _) = b.emit(Op::Loop(Box::new(made)), &[&tys[..], &[Ty::I64]].concat(), &[]);
         let f = b.finish(outs[..tys.len()].to_vec(), Vec::new());
-        let id = self.p.add(f);
+        let id = self.p.add(self.ad.simplified(f));
         self.like_source(id)
     }
 
-    /// A function that has absent arrays if the source has.
+    /// A function that has absent arrays if the source has, and is differentiated as it is.
     fn like_source(&mut self, id: FnId) -> FnId {
+        self.ad.ready.insert(id);
         if self.absent {
             self.ad.absent.insert(id);
         }
@@ -167,6 +192,17 @@ impl Segmenter<'_> {
         let index = std::mem::replace(&mut body.params[0], local);
         body.stmts.insert(0, Stmt { outs: vec![index], lin_outs: Vec::new(), op: Op::Bin(Bin::Add, lo, local), span: b.span });
         body
+    }
+
+    /// How many of `n` iterations come before the last `k` of [`PARTS`] parts.
+    fn first_iterations(&mut self, n: Var, k: u32) -> Var {
+        let (parts, left, zero) = (self.b.int(i64::from(PARTS)), self.b.int(i64::from(PARTS.saturating_sub(k))), self.b.int(0));
+        // Divided first, so that no product of a large count overflows.
+        let (whole, rest) = (self.b.bin(Bin::IntDiv, n, parts), self.b.bin(Bin::Rem, n, parts));
+        let (whole, rest) = (self.b.bin(Bin::Mul, whole, left), self.b.bin(Bin::Mul, rest, left));
+        let rest = self.b.bin(Bin::IntDiv, rest, parts);
+        let first = self.b.bin(Bin::Add, whole, rest);
+        self.b.bin(Bin::Max, first, zero)
     }
 
     /// A loop over √n segments.
@@ -222,7 +258,7 @@ impl Segmenter<'_> {
         let no = b.close(second, Vec::new());
         let (outs, _) = b.emit(Op::If(few, Box::new(yes), Box::new(no)), tys, &[]);
         let f = b.finish(outs, Vec::new());
-        self.p.set(id, f);
+        self.p.set(id, self.ad.simplified(f));
         id
     }
 }

@@ -274,9 +274,20 @@ impl U<'_> {
             } else {
                 self.split(s, &mut primal, &mut linear)?;
             }
+            self.note_fixed(s, primal.stmts.last());
         }
         let linear = Block { lin_params: b.lin_params.clone(), lin_results: b.lin_results.clone(), stmts: linear, ..Block::default() };
         Ok(self.with_recomputed(primal, linear, there))
+    }
+
+    /// Says why the results of a statement cannot be recomputed, if its primal half runs once.
+    fn note_fixed(&mut self, s: &Stmt, half: Option<&Stmt>) {
+        let parts = half.is_some_and(|h| h.outs.iter().any(|o| self.parts.contains(o)));
+        if let Some(why) = plan::fixed(s, parts) {
+            s.outs.iter().for_each(|o| {
+                self.made.insert(*o, (s.span, why));
+            });
+        }
     }
 
     fn note_params(&mut self, b: &Block, span: Span, why: &'static str) {

@@ -132,7 +132,7 @@ fn plans(rows: &[adl_ad::profile::Row], seed: u64) -> Vec<Plan> {
 
 fn check(name: &str, make: impl Fn() -> Given, seed: u64) {
     let (mut first, mut places) = (None, None);
-    for how in [Segments::None, Segments::Sqrt, Segments::Revolve(2)] {
+    for how in [Segments::None, Segments::Sqrt, Segments::Partial(77), Segments::Revolve(2)] {
         let rows = case(make(), how).forecast(name, &Plan::store_all()).rows;
         for plan in plans(&rows, seed) {
             let what = format!("{name} under {how:?} {plan:?}");

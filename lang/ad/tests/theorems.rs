@@ -59,6 +59,7 @@ fn plans_do_not_change_gradients() {
         assert_eq!(stored, bits(&Plan::recompute_all(), Segments::None));
         assert_eq!(stored, bits(&Plan::store_all(), Segments::Sqrt));
         assert_eq!(stored, bits(&Plan::store_all(), Segments::Revolve(2)));
+        assert_eq!(stored, bits(&Plan::store_all(), Segments::Partial(100)));
     });
 }
 

@@ -75,7 +75,7 @@ pub fn linspace(gpu: &Gpu, lo: f64, hi: f64, n: usize) -> Res<Array> {
         let (a, b, width, steps) = (real(lo), real(hi), real(hi - lo), real((n.max(2) - 1) as f64));
         // One that is alone is the first.
         let last = e.word(if n > 1 { n as u32 - 1 } else { u32::MAX });
-        e.line(&format!("a{to}[{i}] = select({a} + {width} * (f64({i}) / {steps}), {b}, {i} == {last});"));
+        e.line(&format!("a{to}[{i}] = select(select({a} + {width} * (f64({i}) / {steps}), {b}, {i} == {last}), {a}, {i} == 0u);"));
         Ok(())
     })?;
     Ok(out)

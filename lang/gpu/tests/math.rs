@@ -67,11 +67,11 @@ fn f64s(d: &Data) -> &[f64] {
 }
 
 /// Operator, its name, where it is interesting, and how many ulps it may be off.
-const UNARY: [(Un, &str, f64, f64); 33] = [
+const UNARY: [(Un, &str, f64, f64); 34] = [
     (Un::Neg, "neg", 1.0, 0.0), (Un::Abs, "abs", 1.0, 0.0), (Un::Sign, "sign", 1.0, 0.0), (Un::Floor, "floor", 100.0, 0.0), (Un::Ceil, "ceil", 100.0, 0.0),
     (Un::Round, "round", 100.0, 0.0), (Un::Sqrt, "sqrt", 1e3, 0.0), (Un::Relu, "relu", 1.0, 0.0), (Un::Step, "step", 1.0, 0.0), (Un::Powi(3), "powi 3", 10.0, 0.0),
     (Un::Powi(-2), "powi -2", 10.0, 0.0), (Un::Exp, "exp", 745.0, 0.0), (Un::Expm1, "expm1", 40.0, 0.0), (Un::Log, "log", 3.0, 0.0), (Un::Log1p, "log1p", 3.0, 0.0),
-    (Un::Tanh, "tanh", 5.0, 0.0), (Un::Sigmoid, "sigmoid", 40.0, 0.0), (Un::Softplus, "softplus", 40.0, 0.0), (Un::Sin, "sin", 100.0, 1.0), (Un::Cos, "cos", 100.0, 1.0),
+    (Un::Tanh, "tanh", 5.0, 0.0), (Un::Sech2, "sech2", 20.0, 1.0), (Un::Sigmoid, "sigmoid", 40.0, 0.0), (Un::Softplus, "softplus", 40.0, 0.0), (Un::Sin, "sin", 100.0, 1.0), (Un::Cos, "cos", 100.0, 1.0),
     (Un::Tan, "tan", 100.0, 3.0), (Un::Asin, "asin", 1.0, 2.0), (Un::Acos, "acos", 1.0, 2.0), (Un::Atan, "atan", 5.0, 2.0), (Un::Sinh, "sinh", 710.0, 3.0),
     (Un::Cosh, "cosh", 710.0, 3.0), (Un::Cbrt, "cbrt", 1e3, 1.0), (Un::Erf, "erf", 6.0, 2.0), (Un::Erfc, "erfc", 27.0, 5.0), (Un::Lgamma, "lgamma", 200.0, 8.0),
     (Un::Gamma, "gamma", 171.0, 12.0), (Un::Digamma, "digamma", 50.0, 8.0), (Un::Polygamma(1), "polygamma 1", 50.0, 24.0),

@@ -67,6 +67,17 @@ pub(crate) fn collect<T>(n: usize, f: impl FnMut(usize) -> T) -> Res<Vec<T>> {
     Ok(out)
 }
 
+/// All that an iterator gives.
+pub(crate) fn gathered<T>(items: impl ExactSizeIterator<Item = T>) -> Res<Vec<T>> {
+    let mut items = items;
+    let mut out = crate::value::array::room(items.len())?;
+    while items.len() > 0 {
+        poll()?;
+        out.extend(items.by_ref().take(STRIDE));
+    }
+    Ok(out)
+}
+
 /// Puts a copy of elements behind others.
 pub(crate) fn extend<T: Clone>(out: &mut Vec<T>, from: &[T]) -> Res<()> {
     for part in from.chunks(STRIDE) {

@@ -103,6 +103,8 @@ pub mod codes {
     pub const JSON: &str = "E0804";
     /// A picture that cannot be drawn or written.
     pub const PICTURE: &str = "E0805";
+    /// A fault of adl itself ([`crate::fault`]).
+    pub const INTERNAL: &str = "E0901";
 }
 
 /// Explanations by code: what it means, an example of wrong and right.
@@ -175,7 +177,7 @@ const EXPLAIN: &[(&str, &str)] = &[
     ),
     (
         codes::EXHAUSTED,
-        "The program holds all the memory that it may: nearly all of the machine, or what `--memory MIB` says. Most often a list or a tape grows in a loop without end.\n\n\
+        "The program holds all the memory that it may: nearly all of the machine, what `--memory MIB` says, or what the system allows (`ulimit -v`, a container). Most often a list or a tape grows in a loop without end.\n\n\
         \x20   let rec grow xs = grow (1.0 :: xs)                       -- wrong: never ends\n\
         \x20   grad_with Sqrt (fun x -> loop y = x for i < 100 do sin y) 1.0     -- right: a long loop that stores little",
     ),
@@ -304,6 +306,14 @@ const EXPLAIN: &[(&str, &str)] = &[
         "Only plots, costs and residuals have pictures, and a picture is written as .svg, .png or .txt.\n\n\
         \x20   plot.save \"a.svg\" [1.0, 2.0]                   -- wrong\n\
         \x20   plot.save \"a.svg\" (plot.line_y [1.0, 2.0])    -- right",
+    ),
+    (
+        codes::INTERNAL,
+        "A fault of adl itself, at the place in its own sources that the message names; the program may be right. What ran is stopped, and in the REPL and in notebooks \
+        everything is as it was before the entry. Please report it, with the program and its data. Until it is mended, other code for the same program may do:\n\n\
+        \x20   adl script.adl                                            -- wrong where it says `internal error`\n\
+        \x20   adl --no-jit script.adl                                   -- right, if the fault is in compiled code\n\
+        \x20   adl --road tape script.adl                                -- right, if it is in transformed code",
     ),
 ];
 

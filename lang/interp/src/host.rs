@@ -61,6 +61,10 @@ pub trait Host {
     fn free_memory(&mut self) -> Option<u64> {
         None
     }
+    /// Much memory is free again: an allocator that keeps blocks for reuse may return them to the system.
+    fn return_memory(&mut self) {
+        // Most hosts keep none.
+    }
     /// A plot (or another value that has a picture) as the bytes of a file. The core draws nothing: this and the next two are for hosts that do.
     fn render(&mut self, _value: &Value, _format: Format) -> Result<Vec<u8>, String> {
         Err("no pictures can be drawn here".to_owned())

@@ -27,10 +27,12 @@
 
 pub mod ad;
 mod attend;
+pub mod memory;
 pub use attend::{PIECE, asked as interrupted, failure};
 pub mod device;
 pub(crate) mod engine;
 pub mod error;
+pub mod fault;
 pub mod host;
 pub mod ir;
 pub mod ops;

@@ -10,7 +10,7 @@ pub fn un(op: Un) -> (&'static str, Option<i64>) {
         Un::Sinh => "sinh", Un::Cosh => "cosh", Un::Tanh => "tanh", Un::Exp => "exp", Un::Expm1 => "expm1", Un::Log => "log",
         Un::Log1p => "log1p", Un::Sqrt => "sqrt", Un::Cbrt => "cbrt", Un::Abs => "abs", Un::Sign => "sign", Un::Floor => "floor",
         Un::Ceil => "ceil", Un::Round => "round", Un::Sigmoid => "sigmoid", Un::Relu => "relu", Un::Softplus => "softplus",
-        Un::Erf => "erf", Un::Erfc => "erfc", Un::Lgamma => "lgamma", Un::Digamma => "digamma", Un::Gamma => "gamma", Un::Step => "step",
+        Un::Erf => "erf", Un::Erfc => "erfc", Un::Lgamma => "lgamma", Un::Digamma => "digamma", Un::Gamma => "gamma", Un::Step => "step", Un::Sech2 => "sech2",
         Un::Polygamma(n) => return ("polygamma", Some(i64::from(n))),
         Un::Powi(n) => return ("powi", Some(i64::from(n))),
     };
@@ -21,7 +21,7 @@ pub fn un(op: Un) -> (&'static str, Option<i64>) {
 pub const UNS: &[Un] = &[
     Un::Neg, Un::Sin, Un::Cos, Un::Tan, Un::Asin, Un::Acos, Un::Atan, Un::Sinh, Un::Cosh, Un::Tanh, Un::Exp, Un::Expm1, Un::Log,
     Un::Log1p, Un::Sqrt, Un::Cbrt, Un::Abs, Un::Sign, Un::Floor, Un::Ceil, Un::Round, Un::Sigmoid, Un::Relu, Un::Softplus, Un::Erf,
-    Un::Erfc, Un::Lgamma, Un::Digamma, Un::Gamma, Un::Step,
+    Un::Erfc, Un::Lgamma, Un::Digamma, Un::Gamma, Un::Step, Un::Sech2,
 ];
 
 /// The word for a binary operator.

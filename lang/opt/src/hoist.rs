@@ -45,8 +45,11 @@ fn first_elements(f: &mut Function, b: &mut Block, n: Var, zeros: &HashSet<Var>,
     let mut inside: HashSet<Var> = b.params.iter().chain(&b.lin_params).copied().collect();
     let mut left = Vec::with_capacity(b.stmts.len());
     for mut s in std::mem::take(&mut b.stmts) {
+        // The operand that gives the shape of an array that may be absent counts too.
+        let mut depends = false;
+        s.op.each_operand(&mut |v| depends |= inside.contains(&v));
         match &mut s.op {
-            Op::Slice { a, lo, hi, .. } if zeros.contains(lo) && s.lin_outs.is_empty() && ![&*a, lo, hi].into_iter().any(|v| inside.contains(v)) => {
+            Op::Slice { lo, hi, .. } if zeros.contains(lo) && s.lin_outs.is_empty() && !depends => {
                 let (turns, none) = (f.fresh(Ty::Bool, false), f.fresh(Ty::I64, false));
                 let of = |outs, op| Stmt { outs: vec![outs], lin_outs: Vec::new(), op, span: s.span };
                 to.push(of(turns, Op::Cmp(Cmp::Gt, n, *lo)));

@@ -50,7 +50,7 @@ pub mod one {
             )*
         };
     }
-    called!(exp expm1 tanh sigmoid softplus log log1p);
+    called!(exp expm1 tanh sech2 sigmoid softplus log log1p);
 
     /// The sine.
     pub fn sin(x: f64) -> f64 {
@@ -122,7 +122,12 @@ pub fn exp(x: f64) -> f64 {
 /// eˣ - 1 in two parts, for x from -50 to 40.
 #[inline(always)]
 fn below_one(x: f64) -> (f64, f64) {
-    let (k, r, q) = reduced(x);
+    less_one(reduced(x))
+}
+
+/// The same from what [`reduced`] gives.
+#[inline(always)]
+fn less_one((k, r, q): (u64, f64, f64)) -> (f64, f64) {
     let s = power(k.wrapping_sub(1024));
     let (one, rest) = two_sum(s, -1.0);
     let (hi, lo) = two_sum(one, s * r);
@@ -161,9 +166,49 @@ fn quotient((a, da): (f64, f64), (b, db): (f64, f64)) -> f64 {
 pub fn tanh(x: f64) -> f64 {
     let a = x.abs();
     let a = if a > 22.0 { 22.0 } else { a };
-    let (m, rest) = below_one(-2.0 * a);
+    tanh_of(below_one(-2.0 * a)).copysign(x)
+}
+
+/// The hyperbolic tangent of a positive number, from exp (-2 x) - 1 in two parts.
+#[inline(always)]
+fn tanh_of((m, rest): (f64, f64)) -> f64 {
     let (d, more) = fast_sum(2.0, m);
-    quotient((-m, -rest), (d, more + rest)).copysign(x)
+    quotient((-m, -rest), (d, more + rest))
+}
+
+/// 1 / cosh² x, the derivative of the hyperbolic tangent, as 4 e / (1 + e)² with e = exp (-2 |x|): nothing cancels.
+#[inline(always)]
+pub fn sech2(x: f64) -> f64 {
+    sech2_of(reduced(-2.0 * below_overflow(x)))
+}
+
+/// The size of `x`, or the largest of which the square of the hyperbolic secant is not 0.
+#[inline(always)]
+fn below_overflow(x: f64) -> f64 {
+    let a = x.abs();
+    if a > 374.0 { 374.0 } else { a }
+}
+
+/// From exp (-2 |x|) as [`reduced`] gives it. Four times this is found first, so that a result below the normal numbers is rounded once.
+#[inline(always)]
+fn sech2_of((k, r, q): (u64, f64, f64)) -> f64 {
+    let k = k + 2;
+    let half = k >> 1;
+    let (hi, lo) = fast_sum(1.0, r);
+    let four = (hi + (lo + q)) * power(half) * power(k.wrapping_sub(half));
+    let d = 1.0 + 0.25 * four;
+    four / (d * d)
+}
+
+/// The hyperbolic tangent and its derivative, for less work than both.
+#[inline(always)]
+pub fn tanh_and_sech2(x: f64) -> (f64, f64) {
+    let a = below_overflow(x);
+    let e = reduced(-2.0 * a);
+    let t = tanh_of(less_one(e));
+    // Beyond this the difference from 1 is below half an ulp, and `less_one` has no meaning.
+    let t = if a > 22.0 { 1.0 } else { t };
+    (t.copysign(x), sech2_of(e))
 }
 
 /// 1 / (1 + e⁻ˣ).

@@ -19,5 +19,5 @@ mod rows;
 pub mod scalar;
 pub mod special;
 
-pub use prim::{Linearity, Prim, Row, Typing};
+pub use prim::{Fold, Linearity, Prim, Row, Typing};
 pub use scalar::{Bin, Cmp, Ops, Un};

@@ -29,6 +29,21 @@ pub enum Linearity {
     Bilinear,
     /// A higher-order function (`map f xs`): linear in the data where the function is linear.
     Mapped,
+    /// A state combined with each element (`reduce op e xs`): linear where the function is linear in the state, or in the state and the elements jointly.
+    Folded(Fold),
+}
+
+/// The arguments of a primitive that combines a state with each element.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Fold {
+    /// The place of the function.
+    pub function: u8,
+    /// The places of states before the first element.
+    pub states: &'static [u8],
+    /// The place of the elements.
+    pub elements: u8,
+    /// The function takes the element first.
+    pub element_first: bool,
 }
 
 /// What the table says of a primitive.

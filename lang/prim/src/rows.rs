@@ -1,6 +1,13 @@
 //! The table: one row for each primitive. A primitive without a row does not compile.
 
-use crate::prim::{Linearity as L, Prim, Row, Typing};
+use crate::prim::{Fold, Linearity as L, Prim, Row, Typing};
+
+/// `op e xs`.
+const OPERATOR: Fold = Fold { function: 0, states: &[1], elements: 2, element_first: false };
+/// `f init xs`, with `f x acc`.
+const FROM_RIGHT: Fold = Fold { element_first: true, ..OPERATOR };
+/// `dest op e keys values`.
+const HISTOGRAM: Fold = Fold { function: 1, states: &[0, 2], elements: 4, element_first: false };
 
 fn row(p: Prim, typing: Typing, arity: u8, linearity: L, doc: &'static str, examples: &'static [&'static str]) -> Row {
     Row { name: p.name(), typing, arity, linearity, doc, examples }
@@ -146,7 +153,7 @@ pub(crate) fn row_of(p: Prim) -> Row {
         P::Gradcheck => scheme(p, "(Diff a, Real s) => (a -> s) -> a -> {max_error : Float, ok : Bool}", 2, L::None, "Compares `grad f x` with central differences, leaf by leaf: the largest error relative to the size of the numbers.", &["(gradcheck (fun x -> x ^ 3) 2.0).ok => true : Bool"]),
         P::GradWith => scheme(p, "(Diff a, Real s) => Plan -> (a -> s) -> a -> a", 3, L::None, "The gradient under a plan: what reverse mode stores and what it recomputes. The numbers are the same under every plan. A budget that no plan keeps is an error.", &["grad_with Sqrt (fun x -> x * x) 3.0 => 6.0 : Float"]),
         P::ValueAndGradWith => scheme(p, "(Diff a, Real s) => Plan -> (a -> s) -> a -> (s, a)", 3, L::None, "The value and the gradient under a plan.", &["value_and_grad_with RecomputeAll (fun x -> x * x) 3.0 => (9.0, 6.0) : (Float, Float)"]),
-        P::ResidualsUnder => scheme(p, "(Diff a, Diff b) => (a -> b) -> a -> Plan -> {again : Int, bytes : Int, frontier : [_]{again : Int, bytes : Int, peak : Int, plan : String}, function : String, measured : Option Int, measured_again : Option Int, measured_peak : Option Int, peak : Int, plan : Plan, recomputed : [_]Int, rows : [_]{bytes : Int, decision : String, expression : String, id : Int, line : Int, reason : String, shape : String, work : Int}, work : Int}", 3, L::None, "What a plan stores of `f x` (`residuals` wraps it).", &[]),
+        P::ResidualsUnder => scheme(p, "(Diff a, Diff b) => (a -> b) -> a -> Plan -> {again : Int, bytes : Int, frontier : [_]{again : Int, bytes : Int, peak : Int, plan : String}, function : String, measured : Option Int, measured_again : Option Int, measured_peak : Option Int, peak : Int, plan : Plan, recomputed : [_]Int, rows : [_]{bytes : Int, decision : String, expression : String, id : Int, line : Int, movable : Bool, reason : String, shape : String, work : Int}, work : Int}", 3, L::None, "What a plan stores of `f x` (`residuals` wraps it).", &[]),
         P::Cost => scheme(p, "(a -> b) -> a -> Cost", 2, L::None, "Work of `f x` and of its derivatives, by source line.", &[]),
         P::JacobianSparse => scheme(p, "([n]Float -> [m]Float) -> [n]Float -> {backwards : Bool, col_indices : [_]Int, cols : Int, passes : Int, row_indices : [_]Int, rows : Int, values : [_]Float}", 2, L::None, "The Jacobian's entries that may be other than zero (`jacobian_sparse` wraps it).", &[]),
         P::Map => scheme(p, "(a -> b) -> [n]a -> [n]b", 2, L::Mapped, "Applies a function to each element.", &["map (fun x -> x * x) [1.0, 2.0] => [1.0, 4.0] : [2]Float"]),
@@ -156,10 +163,10 @@ pub(crate) fn row_of(p: Prim) -> Row {
         P::Zip3 => scheme(p, "[n]a -> [n]b -> [n]c -> [n](a, b, c)", 3, L::Joint, "Triples of elements.", &["zip3 [1] [2] [3] => [(1, 2, 3)] : [1](Int, Int, Int)"]),
         P::Unzip => scheme(p, "[n](a, b) -> ([n]a, [n]b)", 1, L::Joint, "The components of pairs.", &["unzip [(1, 2.0)] => ([1], [2.0]) : ([1]Int, [1]Float)"]),
         P::Unzip3 => scheme(p, "[n](a, b, c) -> ([n]a, [n]b, [n]c)", 1, L::Joint, "The components of triples.", &["unzip3 [(1, 2, 3)] => ([1], [2], [3]) : ([1]Int, [1]Int, [1]Int)"]),
-        P::Reduce => scheme(p, "(a -> a -> a) -> a -> [n]a -> a", 3, L::None, "`reduce op e xs`: combines all elements by an associative `op` with unit `e`.", &["reduce (+) 0 [1, 2, 3] => 6 : Int"]),
-        P::Scan => scheme(p, "(a -> a -> a) -> a -> [n]a -> [n]a", 3, L::None, "Inclusive prefix combinations by an associative operator.", &["scan (+) 0 [1, 2, 3] => [1, 3, 6] : [3]Int"]),
-        P::ScanExclusive => scheme(p, "(a -> a -> a) -> a -> [n]a -> [n]a", 3, L::None, "Prefix combinations without the element itself.", &["scan_exclusive (+) 0 [1, 2, 3] => [0, 1, 3] : [3]Int"]),
-        P::ReduceByIndex => scheme(p, "[m]a -> (a -> a -> a) -> a -> [n]Int -> [n]a -> [m]a", 5, L::None, "`reduce_by_index dest op e keys values`: combines each value into the element of `dest` that its key names. Keys out of range are ignored; `op` is associative and commutative.", &["reduce_by_index [0, 0] (+) 0 [0, 1, 0, 9] [1, 2, 3, 4] => [4, 2] : [2]Int"]),
+        P::Reduce => scheme(p, "(a -> a -> a) -> a -> [n]a -> a", 3, L::Folded(OPERATOR), "`reduce op e xs`: combines all elements by an associative `op` with unit `e`.", &["reduce (+) 0 [1, 2, 3] => 6 : Int"]),
+        P::Scan => scheme(p, "(a -> a -> a) -> a -> [n]a -> [n]a", 3, L::Folded(OPERATOR), "Inclusive prefix combinations by an associative operator.", &["scan (+) 0 [1, 2, 3] => [1, 3, 6] : [3]Int"]),
+        P::ScanExclusive => scheme(p, "(a -> a -> a) -> a -> [n]a -> [n]a", 3, L::Folded(OPERATOR), "Prefix combinations without the element itself.", &["scan_exclusive (+) 0 [1, 2, 3] => [0, 1, 3] : [3]Int"]),
+        P::ReduceByIndex => scheme(p, "[m]a -> (a -> a -> a) -> a -> [n]Int -> [n]a -> [m]a", 5, L::Folded(HISTOGRAM), "`reduce_by_index dest op e keys values`: combines each value into the element of `dest` that its key names. Keys out of range are ignored; `op` is associative and commutative.", &["reduce_by_index [0, 0] (+) 0 [0, 1, 0, 9] [1, 2, 3, 4] => [4, 2] : [2]Int"]),
         P::Scatter => scheme(p, "[m]a -> [n]Int -> [n]a -> [m]a", 3, L::In(&[0, 2]), "`scatter dest indices values`: a copy of `dest` with elements replaced. Indices out of range are ignored; of equal indices the last wins.", &["scatter [0, 0, 0] [2, 0] [5, 7] => [7, 0, 5] : [3]Int"]),
         P::Gather => scheme(p, "[m]a -> [n]Int -> [n]a", 2, L::In(&[0]), "`gather xs indices`: the elements at the indices.", &["gather [10, 20, 30] [2, 0] => [30, 10] : [2]Int"]),
         P::Filter => scheme(p, "(a -> Bool) -> [n]a -> [_]a", 2, L::None, "The elements that satisfy a predicate.", &["filter (fun x -> x > 1) [1, 2, 3] => [2, 3] : [2]Int"]),
@@ -201,8 +208,8 @@ pub(crate) fn row_of(p: Prim) -> Row {
         P::Any => scheme(p, "[n]Bool -> Bool", 1, L::None, "Whether one is true.", &["any [false, true] => true : Bool"]),
         P::All => scheme(p, "[n]Bool -> Bool", 1, L::None, "Whether all are true.", &["all [false, true] => false : Bool"]),
         P::Where => special(p, "Bool -> a -> a -> a", 3, L::In(&[1, 2]), "`where cond a b`, elementwise where `cond` is an array; scalars broadcast. Both are evaluated; the derivative reaches the chosen one.", &["where [true, false] [1, 2] [3, 4] => [1, 4] : [2]Int"]),
-        P::Fold => scheme(p, "(b -> a -> b) -> b -> [n]a -> b", 3, L::None, "`fold f init xs`: from the left, `f acc x`.", &["fold (fun acc x -> acc - x) 10 [1, 2] => 7 : Int"]),
-        P::Foldr => scheme(p, "(a -> b -> b) -> b -> [n]a -> b", 3, L::None, "`foldr f init xs`: from the right, `f x acc`.", &["foldr (fun x acc -> x - acc) 0 [5, 3] => 2 : Int"]),
+        P::Fold => scheme(p, "(b -> a -> b) -> b -> [n]a -> b", 3, L::Folded(OPERATOR), "`fold f init xs`: from the left, `f acc x`.", &["fold (fun acc x -> acc - x) 10 [1, 2] => 7 : Int"]),
+        P::Foldr => scheme(p, "(a -> b -> b) -> b -> [n]a -> b", 3, L::Folded(FROM_RIGHT), "`foldr f init xs`: from the right, `f x acc`.", &["foldr (fun x acc -> x - acc) 0 [5, 3] => 2 : Int"]),
         P::Range => special(p, "Int -> Int -> [_]Int", 2, L::None, "`range a b`: a, ..., b - 1.", &["range 2 5 => [2, 3, 4] : [3]Int"]),
         P::Eye => special(p, "Int -> [_][_]Float", 1, L::None, "The identity matrix.", &["eye 2 => [[1.0, 0.0], [0.0, 1.0]] : [2][2]Float"]),
         P::Diag => special(p, "Num a => [n]a -> [n][n]a", 1, L::In(&[0]), "A vector as a diagonal matrix; of a matrix, its diagonal.", &["diag [1, 2] => [[1, 0], [0, 2]] : [2][2]Int"]),

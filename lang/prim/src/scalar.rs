@@ -3,7 +3,7 @@
 use crate::elementary::one;
 use crate::special;
 
-/// Unary real operators. `Step` and `Polygamma` appear in derivatives only.
+/// Unary real operators. `Step`, `Sech2` and `Polygamma` appear in derivatives only.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum Un {
@@ -13,6 +13,8 @@ pub enum Un {
     Polygamma(u8),
     /// 1 where x > 0, else 0.
     Step,
+    /// 1 / cosh² x, the derivative of `tanh`.
+    Sech2,
     /// x to a literal integer power.
     Powi(i32),
 }
@@ -66,7 +68,8 @@ pub enum Bin {
     Pow, Atan2, Hypot, Min, Max,
     /// 1 where x is at most y, else 0.
     StepLe,
-    /// x y, and 0 where y is 0, whatever x is: the scaling of tangents, in which what does not count must not become nan.
+    /// x y, and 0 where either is 0, whatever the other is: a tangent times a coefficient. So 0 · inf makes no nan in a derivative, in forward
+    /// mode and in reverse mode alike.
     Scale,
 }
 
@@ -140,6 +143,7 @@ impl Un {
             Un::Gamma => libm::tgamma(x),
             Un::Polygamma(n) => special::polygamma(n, x),
             Un::Step => if x > 0.0 { 1.0 } else { 0.0 },
+            Un::Sech2 => one::sech2(x),
             Un::Powi(n) => x.powi(n),
         }
     }
@@ -177,7 +181,7 @@ impl Bin {
             Bin::Add => x + y,
             Bin::Sub => x - y,
             Bin::Mul => x * y,
-            Bin::Scale => if y == 0.0 { 0.0 } else { x * y },
+            Bin::Scale => if x == 0.0 || y == 0.0 { 0.0 } else { x * y },
             Bin::Div => x / y,
             Bin::IntDiv => (x / y).floor(),
             Bin::Rem => floor_rem(x, y),
@@ -234,14 +238,17 @@ pub fn d_un<O: Ops>(o: &mut O, op: Un, x: &O::V, y: &O::V) -> Result<O::V, O::E>
         }
         Un::Sinh => o.un(Un::Cosh, x)?,
         Un::Cosh => o.un(Un::Sinh, x)?,
-        Un::Tanh => {
-            let yy = o.bin(Bin::Mul, y, y)?;
-            o.bin(Bin::Sub, &one, &yy)?
+        // 1 - y² has no digits left where y is nearly 1.
+        Un::Tanh => o.un(Un::Sech2, x)?,
+        Un::Sech2 => {
+            let t = o.un(Un::Tanh, x)?;
+            let ty = o.bin(Bin::Mul, &t, y)?;
+            let c = o.constant(-2.0, x);
+            o.bin(Bin::Mul, &c, &ty)?
         }
-        Un::Exp | Un::Expm1 => match op {
-            Un::Exp => y.clone(),
-            _ => o.bin(Bin::Add, y, &one)?,
-        },
+        Un::Exp => y.clone(),
+        // y + 1 has no digits left where y is nearly -1.
+        Un::Expm1 => o.un(Un::Exp, x)?,
         Un::Log => o.bin(Bin::Div, &one, x)?,
         Un::Log1p => {
             let d = o.bin(Bin::Add, &one, x)?;
@@ -304,6 +311,22 @@ fn gauss<O: Ops>(o: &mut O, x: &O::V, c: f64) -> Result<O::V, O::E> {
     o.bin(Bin::Mul, &c, &g)
 }
 
+/// A power of two by which the larger of both sizes is neither above 1e150 nor below 1e-150; its derivative is 0.
+fn unit<O: Ops>(o: &mut O, x: &O::V, y: &O::V) -> Result<O::V, O::E> {
+    let (a, b) = (o.un(Un::Abs, x)?, o.un(Un::Abs, y)?);
+    let size = o.bin(Bin::Max, &a, &b)?;
+    let (least, most, one) = (o.constant(1e-150, x), o.constant(1e150, x), o.constant(1.0, x));
+    let small = o.bin(Bin::StepLe, &size, &least)?;
+    let large = o.bin(Bin::StepLe, &most, &size)?;
+    let (up, down) = (o.constant(f64::powi(2.0, 1000), x), o.constant(f64::powi(2.0, -540), x));
+    // Of 32 bits these constants are infinite or 0, and not used.
+    let (up, down) = (o.bin(Bin::Scale, &up, &small)?, o.bin(Bin::Scale, &down, &large)?);
+    let extreme = o.bin(Bin::Add, &small, &large)?;
+    let usual = o.bin(Bin::Sub, &one, &extreme)?;
+    let sum = o.bin(Bin::Add, &up, &down)?;
+    o.bin(Bin::Add, &usual, &sum)
+}
+
 /// `a / b`, but 0 where `b` is 0 (for gradients of norms at the origin).
 fn safe_div<O: Ops>(o: &mut O, a: &O::V, b: &O::V) -> Result<O::V, O::E> {
     // b is never negative here: b + [b <= 0] is b, or 1 at 0, where a is 0 too.
@@ -327,7 +350,7 @@ pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result
         Bin::Mul | Bin::Scale => (y.clone(), x.clone()),
         Bin::Div => {
             let dx = o.bin(Bin::Div, &one, y)?;
-            let q = o.bin(Bin::Mul, z, &dx)?;
+            let q = o.bin(Bin::Scale, z, &dx)?;
             (dx, o.un(Un::Neg, &q)?)
         }
         Bin::IntDiv | Bin::StepLe => (zero.clone(), zero),
@@ -337,11 +360,15 @@ pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result
         }
         Bin::Pow => d_pow(o, x, y, z)?,
         Bin::Atan2 => {
-            let xx = o.bin(Bin::Mul, x, x)?;
-            let yy = o.bin(Bin::Mul, y, y)?;
+            // In units in which the square of the radius is neither too large nor too small for a float.
+            let unit = unit(o, x, y)?;
+            let (x, y) = (o.bin(Bin::Mul, x, &unit)?, o.bin(Bin::Mul, y, &unit)?);
+            let xx = o.bin(Bin::Mul, &x, &x)?;
+            let yy = o.bin(Bin::Mul, &y, &y)?;
             let r = o.bin(Bin::Add, &xx, &yy)?;
-            let nx = o.un(Un::Neg, x)?;
-            (o.bin(Bin::Div, y, &r)?, o.bin(Bin::Div, &nx, &r)?)
+            let (dx, dy) = (o.bin(Bin::Div, &y, &r)?, o.bin(Bin::Div, &x, &r)?);
+            let dy = o.un(Un::Neg, &dy)?;
+            (o.bin(Bin::Mul, &dx, &unit)?, o.bin(Bin::Mul, &dy, &unit)?)
         }
         Bin::Hypot => (safe_div(o, x, z)?, safe_div(o, y, z)?),
         Bin::Min => {
@@ -357,27 +384,49 @@ pub fn d_bin<O: Ops>(o: &mut O, op: Bin, x: &O::V, y: &O::V, z: &O::V) -> Result
     })
 }
 
-/// y xʸ⁻¹ and xʸ log x; the first is 0 where y is 0, the second 0 where x is not positive (the limit at 0, and below it the
-/// function is defined at isolated exponents only).
+/// y xʸ⁻¹ and xʸ log x. Where x is not positive, xʸ counts as constant in y: below 0 it is defined at isolated exponents only. Then neither
+/// partial derivative depends on y, so that second derivatives are symmetric.
 fn d_pow<O: Ops>(o: &mut O, x: &O::V, y: &O::V, z: &O::V) -> Result<(O::V, O::V), O::E> {
     let one = o.constant(1.0, x);
     let zero = o.constant(0.0, x);
-    let y1 = o.bin(Bin::Sub, y, &one)?;
-    // Where y is 0 take the exponent 0 instead of -1, so that 0 * inf cannot appear at x = 0.
-    let y_sq = o.bin(Bin::Mul, y, y)?;
-    let y_zero = o.bin(Bin::StepLe, &y_sq, &zero)?;
-    let exponent = o.bin(Bin::Add, &y1, &y_zero)?;
-    let p = o.bin(Bin::Pow, x, &exponent)?;
-    let dx = o.bin(Bin::Mul, y, &p)?;
     let non_positive = o.bin(Bin::StepLe, x, &zero)?;
     let positive = o.bin(Bin::Sub, &one, &non_positive)?;
-    // log of max (x, tiny) stays finite where x is not positive, and is then multiplied by 0.
-    let tiny = o.constant(f64::MIN_POSITIVE, x);
+    // `y`, with derivative 0 where `x` is not positive: the next whole number away from 0, which `y` is unless `x` is 0, and then only its sign counts.
+    let size = o.un(Un::Abs, y)?;
+    let whole = o.un(Un::Ceil, &size)?;
+    let sign = o.un(Un::Sign, y)?;
+    let fixed = o.bin(Bin::Mul, &sign, &whole)?;
+    let free = o.bin(Bin::Scale, y, &positive)?;
+    let fixed = o.bin(Bin::Scale, &fixed, &non_positive)?;
+    let factor = o.bin(Bin::Add, &free, &fixed)?;
+    let y1 = o.bin(Bin::Sub, y, &one)?;
+    let p = o.bin(Bin::Pow, x, &y1)?;
+    let dx = o.bin(Bin::Scale, &p, &factor)?;
+    // The logarithm stays finite where x is not positive, and is multiplied by 0 there.
+    let tiny = o.constant(f64::from_bits(1), x);
     let safe = o.bin(Bin::Max, x, &tiny)?;
     let l = o.un(Un::Log, &safe)?;
-    let zl = o.bin(Bin::Mul, z, &l)?;
-    let dy = o.bin(Bin::Mul, &positive, &zl)?;
+    let zl = o.bin(Bin::Scale, &l, z)?;
+    let dy = o.bin(Bin::Scale, &zl, &positive)?;
     Ok((dx, dy))
+}
+
+/// By which power of two to multiply numbers before their squares are added, where the sum of their squares is `sum`: 1 where that is far from the
+/// largest and from the smallest floats. `single`: of 32 bits.
+pub fn norm_unit(sum: f64, single: bool) -> f64 {
+    let (range, up) = norm_range(single);
+    if range.contains(&sum) || sum.is_nan() {
+        1.0
+    } else if sum > 1.0 {
+        1.0 / up
+    } else {
+        up
+    }
+}
+
+/// The sums of squares whose roots are norms, and the power of two by which smaller numbers are multiplied, and larger ones divided.
+pub fn norm_range(single: bool) -> (std::ops::Range<f64>, f64) {
+    if single { (1e-28..1e30, 2f64.powi(100)) } else { (1e-280..1e300, 2f64.powi(600)) }
 }
 
 #[cfg(test)]
@@ -394,7 +443,7 @@ mod tests {
         use Un::*;
         let all = [
             Neg, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Exp, Expm1, Log, Log1p, Sqrt, Cbrt, Abs, Sign, Floor, Ceil, Round,
-            Sigmoid, Relu, Softplus, Erf, Erfc, Lgamma, Digamma, Gamma, Polygamma(1), Polygamma(2), Step, Powi(3), Powi(-2), Powi(1),
+            Sigmoid, Relu, Softplus, Erf, Erfc, Lgamma, Digamma, Gamma, Polygamma(1), Polygamma(2), Step, Sech2, Powi(3), Powi(-2), Powi(1),
             Powi(0),
         ];
         for op in all {

@@ -177,7 +177,8 @@ impl Spec<'_> {
         let (at_f, steps_f) = (self.b.convert(Conv::ToF64, at), self.b.convert(Conv::ToF64, steps));
         let t = self.b.bin(Bin::Div, at_f, steps_f);
         let width = self.b.bin(Bin::Sub, b, a);
-        let scaled = self.b.bin(Bin::Mul, width, t);
+        // The first number is exactly `a`, also where the width is infinite.
+        let scaled = self.b.bin(Bin::Scale, width, t);
         let inner = self.b.bin(Bin::Add, a, scaled);
         let last = self.b.cmp(Cmp::Eq, at, steps);
         let ty = self.b.ty(inner);
@@ -213,6 +214,10 @@ impl Spec<'_> {
 
     /// The elements of `values` put into `dest` one after the other.
     fn scatter(&mut self, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
+        // Functions of both arrays have numbers of their own.
+        if self.layout_of_val(dest)? != self.layout_of_val(values)? {
+            return Err(self.no("arrays that are laid out differently"));
+        }
         let (m, n, k) = (self.extent(at, 0)?, self.extent(dest, 0)?, self.extent(values, 0)?);
         self.same(m, k, "`scatter` needs as many indices as values");
         self.carry(m, false, dest, &[at.clone(), values.clone()], &mut |s, _, d, e| {

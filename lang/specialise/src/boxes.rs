@@ -14,7 +14,7 @@ use crate::key::Key;
 use crate::types::{apply, closed};
 use crate::val::{Closure, Fun, Val};
 use crate::{Layout, Res, Spec};
-use adl_ir::{Block, DataDecl, DataId, FnId, Op, Out, Ty as IrTy, Var};
+use adl_ir::{Block, DataDecl, DataId, FnId, Function, Op, Out, Ty as IrTy, Var};
 use adl_typing::core::{GlobalId, Lambda};
 use adl_typing::ty::{self, Ty};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -32,6 +32,8 @@ struct Kind {
     codes: Vec<Code>,
     /// Codes that the body of `apply` knows.
     written: usize,
+    /// Whether that body is being written.
+    writing: bool,
     /// A derivative rests on the codes that there are.
     sealed: bool,
 }
@@ -54,8 +56,8 @@ pub(crate) struct Boxes {
     pub(crate) declared: Vec<(ty::DataId, Vec<Ty>)>,
     /// Recursive functions whose result was counted on before it was there.
     pub(crate) promised: HashSet<FnId>,
-    /// Code of the functions that are being made.
-    pub(crate) making: Vec<*const Lambda>,
+    /// How many functions of each code are being made.
+    pub(crate) making: HashMap<*const Lambda, usize>,
 }
 
 /// Whether a function is in a value of this type, other than in declared data.
@@ -88,7 +90,7 @@ impl Spec<'_> {
             return Ok(*d);
         }
         let d = self.p.add_data(DataDecl { name: "function".to_owned(), cons: Vec::new(), declared: None });
-        let kind = Kind { arg: (**arg).clone(), result: (**result).clone(), apply: None, codes: Vec::new(), written: 0, sealed: false };
+        let kind = Kind { arg: (**arg).clone(), result: (**result).clone(), apply: None, codes: Vec::new(), written: 0, writing: false, sealed: false };
         self.boxes.kinds.insert(d, kind);
         self.boxes.by_type.insert(t, d);
         Ok(d)
@@ -244,10 +246,11 @@ impl Spec<'_> {
         self.emit_call(&target, &[Val::fun(Fun::Boxed(x, d)), arg], None, false)
     }
 
-    /// Writes what applies functions, until no code is new.
+    /// Writes what applies functions, until no code is new. What is being written further out is left to there: it would take the place of
+    /// what is written here, without the codes that came since.
     pub(crate) fn finish_boxes(&mut self) -> Res<()> {
         loop {
-            let open = |k: &Kind| k.apply.is_some() && (k.written < k.codes.len() || k.codes.is_empty() && k.written == 0);
+            let open = |k: &Kind| k.apply.is_some() && !k.writing && (k.written < k.codes.len() || k.codes.is_empty() && k.written == 0);
             let next = self.boxes.kinds.iter().find(|(_, k)| open(k)).map(|(d, _)| *d);
             let Some(d) = next else { return Ok(()) };
             self.write_apply(d)?;
@@ -258,8 +261,11 @@ impl Spec<'_> {
         let kind = self.kind(d)?;
         // An empty type is written once.
         kind.written = kind.codes.len().max(1);
-        let (id, arg, result, codes) = (kind.apply, kind.arg.clone(), kind.result.clone(), kind.codes.clone());
+        kind.writing = true;
+        let (id, arg, result) = (kind.apply, kind.arg.clone(), kind.result.clone());
         let Some(id) = id else { return Ok(()) };
+        // Until its body has all codes nothing may rest on it: a derivative of it, inside one of the codes, is refused.
+        self.p.set(id, Function { name: "apply".to_owned(), ..Function::default() });
         let (from, to) = (self.layout(&arg)?, self.layout(&result)?);
         let f = &mut self.b.func;
         let x = f.fresh(IrTy::Data(d), false);
@@ -267,18 +273,20 @@ impl Spec<'_> {
         let inputs = [Val::fun(Fun::Boxed(x, d)), arg];
         self.function("apply", id, &inputs, &[], Promise::Layout(to.clone()), &mut |s, vals| {
             let Some(x) = vals[0].leaves().first().copied() else { return Err(s.no("a function without a value")) };
-            s.apply_body(x, &codes, &vals[1], &result, &to)
+            s.apply_body(x, d, &vals[1], &result, &to)
         })?;
+        self.kind(d)?.writing = false;
         Ok(())
     }
 
-    fn apply_body(&mut self, x: Var, codes: &[Code], arg: &Val, result: &Ty, to: &Layout) -> Res<Val> {
-        if codes.is_empty() {
+    fn apply_body(&mut self, x: Var, d: DataId, arg: &Val, result: &Ty, to: &Layout) -> Res<Val> {
+        if self.kind(d)?.codes.is_empty() {
             return Ok(self.fail("a function that is not there is applied"));
         }
         let (mut branches, mut params): (Vec<(Block, Val)>, Vec<Vec<Var>>) = (Vec::new(), Vec::new());
         let outer = self.globals.clone();
-        for c in codes {
+        // A branch may add codes to this very type: each gets its branch, so that the body is complete when it is optimised.
+        while let Some(c) = self.kind(d)?.codes.get(branches.len()).cloned() {
             let ps: Vec<Var> = c.fields.iter().map(|t| self.b.func.fresh(t.clone(), false)).collect();
             let mut next = ps.iter().copied();
             let mut field = |v: Var| next.next().unwrap_or(v);
@@ -292,6 +300,7 @@ impl Spec<'_> {
             params.push(ps);
         }
         self.globals = outer;
+        self.kind(d)?.written = branches.len();
         self.switch(x, branches, params)
     }
 
@@ -335,7 +344,7 @@ impl Spec<'_> {
 
     /// Whether a function is being made more than once over, for ever other functions.
     pub(crate) fn grows(&self, lam: &Rc<Lambda>) -> bool {
-        self.boxes.making.iter().filter(|at| **at == Rc::as_ptr(lam)).count() >= 2
+        self.boxes.making.get(&Rc::as_ptr(lam)).is_some_and(|n| *n >= 2)
     }
 
     /// An array of functions as data.

@@ -11,8 +11,8 @@ use adl_typing::ty::{Ty, TyVar};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// Functions inside each other that may be in the making at one time.
-const DEEPEST: usize = 200;
+/// How often one code may be in the making at one time, for arguments of ever other kinds.
+const DEEPEST: usize = 100;
 
 /// A function of the IR that can be called.
 pub(crate) struct Target {
@@ -118,7 +118,7 @@ impl<'s> Spec<'s> {
 
     fn call_closure(&mut self, f: &Rc<Fun>, c: &Closure, args: Vec<Val>, here: bool) -> Res<Val> {
         let thunk = c.lam.params.is_empty() && !c.hidden.is_empty();
-        if here || thunk || self.info(&c.hidden, &c.lam).small {
+        if here || thunk || self.whole || self.info(&c.hidden, &c.lam).small {
             return self.enter(c, &args);
         }
         let subst = self.bound(c, &args);
@@ -137,9 +137,13 @@ impl<'s> Spec<'s> {
         let t = self.outline(key, &name, &inputs, Promise::Ty(result), &mut |s, vals| match &vals[0] {
             Val::Fun(f) => match &**f {
                 Fun::Closure(c) => {
-                    s.boxes.making.push(Rc::as_ptr(&c.lam));
+                    let times = s.boxes.making.entry(Rc::as_ptr(&c.lam)).or_default();
+                    *times += 1;
+                    if *times > DEEPEST {
+                        return Err(s.no("functions that are specialised without end"));
+                    }
                     let out = s.enter(c, &vals[1..]);
-                    s.boxes.making.pop();
+                    s.boxes.making.entry(Rc::as_ptr(&c.lam)).and_modify(|n| *n -= 1);
                     out
                 }
                 _ => Err(s.no("code without a function")),
@@ -244,9 +248,6 @@ impl<'s> Spec<'s> {
         if let Some(m) = self.cache.made.get(&key).cloned() {
             return self.target(m, result);
         }
-        if self.depth >= DEEPEST {
-            return Err(self.no("functions that are specialised without end"));
-        }
         let globals: Rc<[GlobalId]> = self.globals_of(inputs).into_iter().collect();
         let id = self.p.reserve(name);
         self.cache.made.insert(key.clone(), Made { id, globals: globals.clone(), result: None });
@@ -299,7 +300,6 @@ impl<'s> Spec<'s> {
             std::mem::take(&mut self.sparse),
             std::mem::take(&mut self.elems),
         );
-        self.depth += 1;
         let v = body(self, &vals)?;
         let v = self.as_promised(id, v, result)?;
         let b;
@@ -307,7 +307,6 @@ impl<'s> Spec<'s> {
             let (o, env, subst, globals, lits, sizes, sparse, elems) = outer;
             (std::mem::replace(&mut self.b, o), env, subst, globals, lits, sizes, sparse, elems)
         };
-        self.depth -= 1;
         let leaves = v.leaves();
         let f = b.finish(leaves.clone(), Vec::new());
         let tys = f.tys(&leaves);

@@ -4,7 +4,7 @@ use crate::Linearized;
 use crate::call::Promise;
 use crate::key::Tok;
 use crate::val::{Fun, Linear, Rep, Val};
-use crate::{Res, Spec};
+use crate::{Res, Spec, Unsupported};
 use adl_ir::{Conv, Lit, Op, Rule, RuleKind, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim};
 use std::rc::Rc;
@@ -75,9 +75,6 @@ impl Spec<'_> {
             s.call(&f, vec![vals[0].clone()], None)
         })?;
         self.seal_boxes()?;
-        if self.unfinished(target.id) {
-            return Err(self.no("a derivative of a function inside itself"));
-        }
         self.bearable_result(&target)?;
         let mut before = 0;
         for g in target.globals.iter() {
@@ -86,6 +83,11 @@ impl Spec<'_> {
         let own = before..before + x.leaves().len();
         let wrt = (0..self.p.func(target.id).body.params.len()).map(|k| own.contains(&k)).collect();
         Ok(Known { target, inputs, wrt })
+    }
+
+    /// A reason of a transformation, at the place of the derivative if it has none.
+    fn located(&self, e: Unsupported) -> Unsupported {
+        if crate::nowhere(e.span) { self.no(e.why) } else { e }
     }
 
     /// Whether functions capture what can be differentiated. (Whether it is shows only when a rule is used.)
@@ -111,7 +113,7 @@ impl Spec<'_> {
     }
 
     pub(crate) fn linear_of(&mut self, k: &Known) -> Res<Linear> {
-        let Linearized { primal, results, tangent, cotangent, active } = self.t.linearize(self.p, k.target.id, &k.wrt)?;
+        let Linearized { primal, results, tangent, cotangent, active } = self.t.linearize(self.p, k.target.id, &k.wrt).map_err(|e| self.located(e))?;
         let args = self.arguments(&k.inputs, &k.target.globals)?;
         let (outs, _) = self.b.call(self.p, primal, &args, &[]);
         let y = k.target.result.with(&outs[..results]);
@@ -155,7 +157,7 @@ impl Spec<'_> {
 
     fn jvp(&mut self, f: &Val, x: &Val, v: &Val) -> Res<(Val, Val)> {
         let k = self.known(f, x)?;
-        let (g, active) = self.t.jvp(self.p, k.target.id, &k.wrt)?;
+        let (g, active) = self.t.jvp(self.p, k.target.id, &k.wrt).map_err(|e| self.located(e))?;
         let mut args = self.arguments(&k.inputs, &k.target.globals)?;
         let n = k.target.tys.len();
         args.extend(self.tangents_in(v)?);

@@ -102,7 +102,13 @@ impl<'s> Spec<'s> {
         }
         let v = match &**f {
             Fun::Prim(p, _) if p.un().is_some() && arrays.len() == 1 || p.bin().is_some() && arrays.len() == 2 => self.number_prim(*p, &[], arrays)?,
-            Fun::Closure(c) if c.hidden.is_empty() && c.lam.params.len() == arrays.len() && self.elementwise(c) => self.enter(c, arrays)?,
+            Fun::Closure(c) if c.hidden.is_empty() && c.lam.params.len() == arrays.len() && self.elementwise(c) => {
+                // Functions that it calls take arrays for numbers too: they have no code of their own for that.
+                let outer = std::mem::replace(&mut self.whole, true);
+                let made = self.enter(c, arrays);
+                self.whole = outer;
+                made?
+            }
             _ => return Ok(None),
         };
         match &v {

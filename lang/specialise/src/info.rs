@@ -7,7 +7,7 @@ use adl_typing::core::{Expr, ExprKind, GlobalId, Lambda, Lit, Local};
 use adl_typing::walk::walk;
 use adl_typing::free;
 use adl_typing::ty::{Ty, TyVar};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
 /// What is known of a function's code.
@@ -91,9 +91,9 @@ impl Spec<'_> {
     pub(crate) fn globals_of(&mut self, vals: &[Val]) -> BTreeSet<GlobalId> {
         let mut codes: Vec<(Rc<[Local]>, Rc<Lambda>)> = Vec::new();
         vals.iter().for_each(|v| codes_of(v, &mut codes));
-        let (mut seen, mut done, mut out) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut seen, mut done, mut out) = (HashSet::new(), HashSet::new(), BTreeSet::new());
         while let Some((hidden, lam)) = codes.pop() {
-            if !done.insert(Rc::as_ptr(&lam)) {
+            if self.cache.closed.contains(&Rc::as_ptr(&lam)) || !done.insert(Rc::as_ptr(&lam)) {
                 continue;
             }
             for g in self.info(&hidden, &lam).globals.clone() {
@@ -110,6 +110,10 @@ impl Spec<'_> {
                     }
                 }
             }
+        }
+        if out.is_empty() {
+            // So that a chain of functions is not walked from each of them.
+            self.cache.closed.extend(done);
         }
         out
     }

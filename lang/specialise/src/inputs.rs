@@ -4,7 +4,7 @@ use crate::info::local_types;
 use crate::types::{apply, closed};
 use crate::val::{Closure, Fun, Val};
 use crate::{Entry, FunView, Input, Place, Res, Root, Spec, Unsupported, View};
-use adl_ir::{Builder, FnId};
+use adl_ir::Builder;
 use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lambda, Local};
 use adl_syntax::symbol::Symbol;
 use adl_typing::ty::{self, Ty};
@@ -253,24 +253,6 @@ impl Spec<'_> {
         }
         self.globals.get(&g).cloned().ok_or_else(|| self.no("a top-level value that is not there"))
     }
-
-    /// Whether a function of the IR calls one that is still being made.
-    pub(crate) fn unfinished(&self, f: FnId) -> bool {
-        let open: Vec<FnId> = self.cache.made.values().filter(|m| m.result.is_none()).map(|m| m.id).collect();
-        if open.is_empty() {
-            return false;
-        }
-        let (mut todo, mut seen) = (vec![f], std::collections::HashSet::new());
-        while let Some(f) = todo.pop() {
-            if open.contains(&f) {
-                return true;
-            }
-            if seen.insert(f) {
-                calls(&self.p.func(f).body, &mut todo);
-            }
-        }
-        false
-    }
 }
 
 /// The type of a parameter, if it has no variables.
@@ -287,16 +269,5 @@ fn name(f: &Fun) -> String {
         Fun::Partial(g, _) => name(g),
         Fun::Prim(p, _) => p.name().to_owned(),
         Fun::Custom { .. } | Fun::Checkpoint(_) | Fun::Linear(_) | Fun::Tagged(..) | Fun::Boxed(..) => "fun".to_owned(),
-    }
-}
-
-/// Functions that a block calls.
-fn calls(b: &adl_ir::Block, out: &mut Vec<FnId>) {
-    for s in &b.stmts {
-        if let adl_ir::Op::Call { f, rule, .. } = &s.op {
-            out.push(*f);
-            out.extend(rule.as_ref().map(|r| r.func));
-        }
-        s.op.blocks().into_iter().for_each(|b| calls(b, out));
     }
 }

@@ -58,7 +58,7 @@ use adl_syntax::symbol::Symbol;
 use adl_typing::core::{ExprKind, GlobalId, Lambda, Local};
 use adl_typing::ty::Ty;
 use key::Key;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use val::{Subst, Val};
 
@@ -70,6 +70,8 @@ pub(crate) type Res<T> = Result<T, Unsupported>;
 pub struct Cache {
     made: HashMap<Key, Made>,
     infos: HashMap<*const Lambda, Rc<info::Info>>,
+    /// Code that reaches no top-level value but code.
+    closed: HashSet<*const Lambda>,
     /// Functions of hidden arguments only, by the address of their value.
     thunks: HashMap<*const ExprKind, Rc<Lambda>>,
     datas: HashMap<(adl_typing::ty::DataId, Vec<Ty>), DataId>,
@@ -105,8 +107,8 @@ pub(crate) struct Spec<'a> {
     sparse: sparse::Known,
     /// Elements of arrays that loops around read.
     elems: Vec<loops::Elem>,
-    /// Functions that are being made.
-    depth: usize,
+    /// Whether code for numbers is evaluated with whole arrays in their place: what it calls becomes part of the block.
+    whole: bool,
     /// Keys of functions made for this entry, to be forgotten if it fails.
     new: Vec<Key>,
     /// Functions that are data.
@@ -135,7 +137,7 @@ pub fn specialise(world: &mut dyn World, t: &mut dyn Transforms, p: &mut Program
         sizes: sizes::Known::default(),
         sparse: sparse::Known::default(),
         elems: Vec::new(),
-        depth: 0,
+        whole: false,
         new: Vec::new(),
         boxes: boxes::Boxes::default(),
     };

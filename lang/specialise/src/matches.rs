@@ -35,11 +35,11 @@ impl Spec<'_> {
     fn tree_inner(&mut self, t: &Tree, a: &Arms) -> Res<Val> {
         match t {
             Tree::Leaf(arm, binds) => {
-                self.assign(binds)?;
+                self.assign(&a.arms[*arm], binds)?;
                 self.arm(*arm, a)
             }
             Tree::Guard(arm, binds, rest) => {
-                self.assign(binds)?;
+                self.assign(&a.arms[*arm], binds)?;
                 match &a.arms[*arm].guard {
                     None => self.arm(*arm, a),
                     Some(g) => self.choose(g, &mut |s| s.arm(*arm, a), &mut |s| s.tree(rest, a)),
@@ -64,9 +64,13 @@ impl Spec<'_> {
         self.env.get(&l).cloned().ok_or_else(|| self.no("a pattern's variable that is not bound"))
     }
 
-    fn assign(&mut self, binds: &[(Local, Local)]) -> Res<()> {
+    fn assign(&mut self, arm: &Arm, binds: &[(Local, Local)]) -> Res<()> {
         for (to, from) in binds {
             let v = self.bound_local(*from)?;
+            let name = arm.vars.iter().find(|(l, ..)| l == to).map(|(_, n, _)| *n);
+            if let (Some(n), Val::Leaf(x) | Val::Data(x, _)) = (name, &v) {
+                self.name(*x, n.as_str());
+            }
             self.env.insert(*to, v);
         }
         Ok(())

@@ -3,6 +3,7 @@
 use crate::val::Val;
 use crate::{Res, Spec};
 use adl_ir::{Cmp, Lit, Op, Ty as IrTy, Var};
+use adl_prim::scalar::norm_range;
 use adl_prim::{Bin, Prim, Un};
 
 impl Spec<'_> {
@@ -152,16 +153,32 @@ impl Spec<'_> {
     }
 
     /// The Euclidean norm; its derivative at 0 is 0, so that the root is not taken there.
+    /// The root of the sum of squares of multiples of the numbers. These are the numbers themselves unless their squares are nearly too large or too
+    /// small for floats. A branch instead of the second sum would keep loops over rows from being vectorised.
     fn norm(&mut self, v: &Val) -> Res<Val> {
         let x = self.leaf(v)?;
         let t = self.b.ty(x).scalar().clone();
-        let sq = self.b.bin(Bin::Mul, x, x);
-        let s = self.b.one(Op::Total { a: sq, shape: None }, t.clone());
-        let (zero, one) = (self.b.real(0.0, s), self.b.real(1.0, s));
+        let plain = self.sum_of_squares(x);
+        let (range, up) = norm_range(t == IrTy::F32);
+        let (zero, one, up, down) = (self.b.real(0.0, x), self.b.real(1.0, x), self.b.real(up, x), self.b.real(1.0 / up, x));
+        let (least, most) = (self.b.real(range.start, x), self.b.real(range.end, x));
+        let large = self.b.cmp(Cmp::Ge, plain, most);
+        let small = self.b.cmp(Cmp::Lt, plain, least);
+        let unit = self.b.one(Op::Select(large, down, one), t.clone());
+        let unit = self.b.one(Op::Select(small, up, unit), t.clone());
+        let scaled = self.b.bin(Bin::Mul, x, unit);
+        let s = self.sum_of_squares(scaled);
         let at_zero = self.b.cmp(Cmp::Eq, s, zero);
         let safe = self.b.one(Op::Select(at_zero, one, s), t.clone());
         let r = self.b.un(Un::Sqrt, safe);
+        let r = self.b.bin(Bin::Div, r, unit);
         Ok(Val::Leaf(self.b.one(Op::Select(at_zero, zero, r), t)))
+    }
+
+    fn sum_of_squares(&mut self, x: Var) -> Var {
+        let t = self.b.ty(x).scalar().clone();
+        let squares = self.b.bin(Bin::Mul, x, x);
+        self.b.one(Op::Total { a: squares, shape: None }, t)
     }
 
     /// A built-in on values that are one variable each, with one result.

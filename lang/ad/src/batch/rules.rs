@@ -96,7 +96,7 @@ impl Batch<'_> {
                     s.op = Op::Zero(self.b.ty(*v));
                 }
             }
-            Op::Bin(Bin::Mul | Bin::Scale, c, a) => (*c, *a) = self.factor(*c, *a),
+            Op::Bin(op @ (Bin::Mul | Bin::Scale), c, a) => s.op = self.scaled(*op, *c, *a),
             Op::Bin(Bin::Div, a, c) => (*c, *a) = self.factor(*c, *a),
             Op::Select(c, a, b) if self.rank(*c) > 0 => self.choice(c, [a, b]),
             Op::Spread { a, shape } => {
@@ -159,6 +159,15 @@ impl Batch<'_> {
 
     fn wide_of(&self, s: &Stmt) -> Ty {
         s.lin_outs.first().map_or(Ty::F64, |v| self.b.ty(*v))
+    }
+
+    fn scaled(&mut self, op: Bin, c: Var, a: Var) -> Op {
+        // An outer product, unlike copies, needs no shape of a factor that may be absent.
+        if self.rank(c) == 1 && self.rank(a) == 0 {
+            return Op::Outer(c, a);
+        }
+        let (c, a) = self.factor(c, a);
+        Op::Bin(op, c, a)
     }
 
     /// A factor and what it scales, of one shape or the factor a number.

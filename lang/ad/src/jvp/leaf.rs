@@ -2,7 +2,7 @@
 
 use super::{J, derivative, partials};
 use crate::activity::Activity;
-use adl_ir::{Block, Conv, Op, Stmt, Var};
+use adl_ir::{Block, Conv, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim, Un};
 use adl_specialise::Unsupported;
 use std::collections::HashSet;
@@ -71,8 +71,8 @@ impl J<'_> {
             Op::Un(u, a) => return Ok(self.unary(*u, *a, y)),
             Op::Bin(op, a, b) => return Ok(self.binary(*op, *a, *b, y)),
             Op::Dot(a, b) => return Ok(self.bilinear(y, *a, *b, &|a, b| Op::Dot(a, b))),
-            Op::MatMul(a, b) => return Ok(self.bilinear(y, *a, *b, &|a, b| Op::MatMul(a, b))),
-            Op::Outer(a, b) => return Ok(self.bilinear(y, *a, *b, &|a, b| Op::Outer(a, b))),
+            Op::MatMul(a, b) => return Ok(self.wide_product(y, *a, *b, 2, &|a, b| Op::MatMul(a, b))),
+            Op::Outer(a, b) => return Ok(self.wide_product(y, *a, *b, 1, &|a, b| Op::Outer(a, b))),
             Op::Prim(p, args) => return self.prim(*p, args, y, s.span),
             Op::Select(c, a, b) => {
                 let (a, b) = (self.spread_tangent(*a, y), self.spread_tangent(*b, y));
@@ -243,5 +243,39 @@ impl J<'_> {
             (Some(t), None) | (None, Some(t)) => t,
             (None, None) => self.tangent(y),
         }
+    }
+    /// A product whose right operand may have more axes than the `most` of the plain one: code for many directions has such products. With
+    /// respect to the left operand the further axes are one, since the transpose of that product sums over all of them.
+    fn wide_product(&mut self, y: Var, a: Var, b: Var, most: u32, op: &dyn Fn(Var, Var) -> Op) -> Var {
+        let (Some(t), true) = (self.has(a), self.b.ty(b).rank() > most) else { return self.bilinear(y, a, b, op) };
+        let (kept, ty) = (self.b.ty(a).rank() + 1 - most, self.tangent_ty(y));
+        let (full, right) = (self.shape(y), self.shape(b));
+        let flat_right = self.flat_after(right, most - 1, self.b.ty(b).rank());
+        let scalar = self.b.ty(b).scalar().clone();
+        let columns = self.b.one(Op::Reshape { a: b, to: flat_right, from: Some(right) }, scalar.array(most));
+        let flat = self.b.lin(op(t, columns), scalar.array(kept + 1));
+        let from = self.flat_after(full, kept, self.b.ty(y).rank());
+        let left = self.b.lin(Op::Reshape { a: flat, to: full, from: Some(from) }, ty.clone());
+        match self.has(b) {
+            Some(t) => {
+                let right = self.b.lin(op(a, t), ty);
+                self.b.bin(Bin::Add, left, right)
+            }
+            None => left,
+        }
+    }
+
+    /// A shape of `rank` axes of which those after the first `kept` are one.
+    fn flat_after(&mut self, shape: Var, kept: u32, rank: u32) -> Var {
+        let mut extents = Vec::new();
+        for axis in 0..rank {
+            let at = self.b.int(i64::from(axis));
+            let n = self.b.one(Op::Index { a: shape, at: vec![at], shape: None }, Ty::I64);
+            match extents.last_mut() {
+                Some(last) if axis > kept => *last = self.b.bin(Bin::Mul, *last, n),
+                _ => extents.push(n),
+            }
+        }
+        self.b.one(Op::Stack { elems: extents, shape: None }, Ty::shape())
     }
 }

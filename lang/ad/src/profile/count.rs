@@ -5,7 +5,7 @@ use super::sites::{Sites, Unit};
 use super::{Count, Profile};
 use crate::Ad;
 use crate::unzip::Plan;
-use adl_ir::{Block, Builder, Function, FnId, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
+use adl_ir::{Block, Builder, Cmp, Function, FnId, Loop, Op, Out, Program, Stmt, Turns, Ty, Var};
 use adl_prim::Bin;
 use adl_specialise::Unsupported;
 use std::collections::BTreeMap;
@@ -67,11 +67,27 @@ impl Counter<'_> {
         self.b.one(Op::Count(v), Ty::I64)
     }
 
+    /// The extent of an array of `n` elements; an absent array has none.
+    fn extent(&mut self, v: Var, n: Var, axis: u32) -> Var {
+        let zero = self.b.int(0);
+        let there = self.b.cmp(Cmp::Gt, n, zero);
+        self.b.open();
+        let extent = self.b.dim(v, axis);
+        let yes = self.b.close(vec![extent], Vec::new());
+        self.b.open();
+        let no = self.b.close(vec![zero], Vec::new());
+        self.b.one(Op::If(there, Box::new(yes), Box::new(no)), Ty::I64)
+    }
+
     fn arrays(&mut self, vs: &[Var], t: &mut Tally) {
         for v in vs {
             if self.f.ty(*v).rank() > 0 {
                 let n = self.elements(*v);
                 self.add(t, Count::Elements(self.id, *v), n);
+                for axis in 1..self.f.ty(*v).rank() {
+                    let extent = self.extent(*v, n, axis - 1);
+                    self.add(t, Count::Extent(self.id, *v, axis - 1), extent);
+                }
             }
         }
     }

@@ -17,6 +17,8 @@ pub struct Row {
     pub bytes: u64,
     /// How many values it has: one each time its block runs.
     pub values: u64,
+    /// The extents of an array, if all its values have the same.
+    pub extents: Option<Vec<u64>>,
     /// The work of making them, by the statement that makes them alone.
     pub work: u64,
     /// Whether it is made for the derivative alone: a coefficient.
@@ -185,6 +187,17 @@ fn weigh(ad: &mut Ad, p: &Program, g: FnId, there: Option<&BTreeSet<Var>>, out: 
     }
 }
 
+/// The extents that so many arrays have, as the sums of their extents tell.
+fn extents(r: &Residual, c: &Counted, values: u64) -> Option<Vec<u64>> {
+    let (g, v) = r.at;
+    let whole = |n: u64, by: u64| (by > 0 && n % by == 0).then(|| n / by);
+    let mut out = (1..r.ty.rank()).map(|k| whole(c.get(Count::Extent(g, v, k - 1)), values)).collect::<Option<Vec<u64>>>()?;
+    let elements = c.get(Count::Elements(g, v));
+    let others = out.iter().try_fold(values, |n, k| n.checked_mul(*k))?;
+    out.push(if elements == 0 { 0 } else { whole(elements, others)? });
+    Some(out)
+}
+
 impl Counted {
     fn get(&self, k: Count) -> u64 {
         self.counts.get(&k).copied().unwrap_or(0)
@@ -247,8 +260,9 @@ impl Ad {
         let values = sites.block_of.get(&v).map_or(0, |b| c.get(Count::Runs(g, *b)));
         let bytes = width(&residual.ty) * if residual.ty.rank() == 0 { values } else { c.get(Count::Elements(g, v)) };
         let work = sites.made.get(&v).map_or(0, |s| self.work_at(p, g, s, c));
+        let extents = extents(&residual, c, values);
         let coefficient = self.sources.get(&g).is_some_and(|f| v.0 as usize >= f.vars.len());
-        Row { residual, bytes, values, work, coefficient }
+        Row { residual, bytes, values, extents, work, coefficient }
     }
 
     /// The work of all runs of a statement, with what is inside it.

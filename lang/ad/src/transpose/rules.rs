@@ -176,35 +176,28 @@ impl T<'_> {
         }
     }
 
+    /// The right operand may have axes for directions after its own; J has made those of a non-linear one a single axis.
     fn matmul(&mut self, a: Var, b: Var, ct: Var) {
         let (ra, rb) = (self.b.ty(a).rank(), self.b.ty(b).rank());
         if self.b.func.linear(b) {
             match (ra, rb) {
-                (2, 2) => {
+                (2, 1) => self.pass(b, Op::MatMul(ct, a)),
+                (2, _) => {
                     let ty = self.b.ty(a);
                     let t = self.b.one(Op::Transpose(a), ty);
                     self.pass(b, Op::MatMul(t, ct));
                 }
-                (2, _) => self.pass(b, Op::MatMul(ct, a)),
-                (_, 2) => self.pass(b, Op::Outer(a, ct)),
-                _ => {
-                    let part = self.b.bin(Bin::Scale, a, ct);
-                    self.add(b, part);
-                }
+                _ => self.pass(b, Op::Outer(a, ct)),
             }
         } else {
             match (ra, rb) {
-                (2, 2) => {
+                (2, 1) => self.pass(a, Op::Outer(ct, b)),
+                (2, _) => {
                     let ty = self.b.ty(b);
                     let t = self.b.one(Op::Transpose(b), ty);
                     self.pass(a, Op::MatMul(ct, t));
                 }
-                (2, _) => self.pass(a, Op::Outer(ct, b)),
-                (_, 2) => self.pass(a, Op::MatMul(b, ct)),
-                _ => {
-                    let part = self.b.bin(Bin::Scale, b, ct);
-                    self.add(a, part);
-                }
+                _ => self.pass(a, Op::MatMul(b, ct)),
             }
         }
     }

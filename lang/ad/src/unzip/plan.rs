@@ -47,6 +47,17 @@ impl Plan {
     }
 }
 
+/// Why the results of a statement are never recomputed, if that is so. `parts`: as in [`Plan::recomputes`].
+pub(super) fn fixed(s: &Stmt, parts: bool) -> Option<&'static str> {
+    match &s.op {
+        Op::Loop(_) if parts => Some("a result of a loop, which runs once"),
+        Op::Call { .. } if parts => Some("a result of a call, which runs once"),
+        _ if parts => Some("a result of a branch, which runs once"),
+        op if has_effect(op) => Some("a result of code that may print or fail, which runs once"),
+        _ => None,
+    }
+}
+
 /// What prints, or fails on purpose, happens once.
 fn has_effect(op: &Op) -> bool {
     matches!(op, Op::Prim(Prim::Assert | Prim::Error | Prim::Print, _)) || op.blocks().iter().any(|b| b.stmts.iter().any(|s| has_effect(&s.op)))
@@ -63,7 +74,7 @@ pub struct Residual {
     pub name: Option<Rc<str>>,
     /// Its type there (in a loop: of one turn).
     pub ty: Ty,
-    /// Whether it can be recomputed: it is no argument, and not what a loop carries.
+    /// Whether it can be recomputed: it is no argument, not what a loop carries, and no result of code that runs once.
     pub movable: bool,
     /// Why, where it cannot.
     pub reason: &'static str,

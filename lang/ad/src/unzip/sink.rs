@@ -1,6 +1,6 @@
 //! What the linear half computes itself, under every plan: cheap arithmetic that nothing else reads, on values that this half has anyway.
 //!
-//! J writes the coefficient of `t = tanh x` as `1 - t * t`. The product after it needs `t`: storing `1 - t * t` beside it would double what is
+//! J writes the coefficient of `t = tan x` as `1 + t * t`. The product after it needs `t`: storing `1 + t * t` beside it would double what is
 //! stored. Computed in the linear half it costs the same work (the primal half no longer does it), and no memory.
 
 use super::free;

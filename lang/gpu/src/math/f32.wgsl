@@ -73,9 +73,9 @@ fn s_max(x: f32, y: f32) -> f32 {
   return select(y, x, s_is_nan(x) || x >= y);
 }
 
-// x y, and 0 where y is 0.
+// x y, and 0 where either is 0.
 fn s_scale(x: f32, y: f32) -> f32 {
-  return select(x * y, 0.0f, y == 0.0f);
+  return select(x * y, 0.0f, x == 0.0f || y == 0.0f);
 }
 
 // 0, or x where it is above or no number.
@@ -158,6 +158,13 @@ fn s_tanh(x: f32) -> f32 {
   }
   let e = s_expm1(-2.0f * min(s_abs(x), 10.0f));
   return s_copysign(-e / (2.0f + e), x);
+}
+
+// 1 / cosh² x.
+fn s_sech2(x: f32) -> f32 {
+  let e = s_exp(-s_abs(x));
+  let s = (e + e) / (1.0f + e * e);
+  return s * s;
 }
 
 // The hyperbolic sine.

@@ -86,9 +86,9 @@ fn d_max(x: f64, y: f64) -> f64 {
   return select(y, x, d_is_nan(x) || x >= y);
 }
 
-// x y, and 0 where y is 0.
+// x y, and 0 where either is 0.
 fn d_scale(x: f64, y: f64) -> f64 {
-  return select(x * y, 0.0lf, y == 0.0lf);
+  return select(x * y, 0.0lf, x == 0.0lf || y == 0.0lf);
 }
 
 // a + b, and what rounding takes off.
@@ -226,6 +226,21 @@ fn d_tanh(x: f64) -> f64 {
   let m = d_below_one(-2.0lf * a);
   let d = d_fast_sum(2.0lf, m.x);
   return d_copysign(d_quotient(-m, vec2<f64>(d.x, d.y + m.y)), x);
+}
+
+// At most 3 ulps. 1 / cosh² x.
+fn d_sech2(x: f64) -> f64 {
+  if d_is_nan(x) {
+    return x;
+  }
+  let b = d_abs(x);
+  let r = d_reduced(-2.0lf * select(b, 374.0lf, b > 374.0lf));
+  let k = r.k + 2lu;
+  let half = k >> 1u;
+  let s = d_fast_sum(1.0lf, r.r);
+  let four = (s.x + (s.y + r.q)) * d_power(half) * d_power(k - half);
+  let d = 1.0lf + 0.25lf * four;
+  return four / (d * d);
 }
 
 // At most 3 ulps. 1 / (1 + exp -x).

@@ -51,6 +51,7 @@ fn function(u: Un) -> &'static str {
         Un::Sinh => "sinh",
         Un::Cosh => "cosh",
         Un::Tanh => "tanh",
+        Un::Sech2 => "sech2",
         Un::Exp => "exp",
         Un::Expm1 => "expm1",
         Un::Log => "log",

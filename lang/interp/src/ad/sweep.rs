@@ -117,16 +117,16 @@ pub(crate) fn backward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, w
                     adj.add_elem(rec.a, rec.da.to_bits() as usize, v);
                     continue;
                 }
-                let p = arith::bin(m, Bin::Mul, Value::Float(rec.da), v.clone())?;
+                let p = arith::bin(m, Bin::Scale, Value::Float(rec.da), v.clone())?;
                 adj.add(m, rec.a, p)?;
                 if rec.b != NONE {
-                    let p = arith::bin(m, Bin::Mul, Value::Float(rec.db), v)?;
+                    let p = arith::bin(m, Bin::Scale, Value::Float(rec.db), v)?;
                     adj.add(m, rec.b, p)?;
                 }
                 continue;
             }
         }
-        // What has no cotangent passes nothing on, so that 0 * inf cannot make nan.
+        // What has no cotangent passes nothing on.
         if x == 0.0 {
             continue;
         }
@@ -134,9 +134,9 @@ pub(crate) fn backward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, w
             adj.add_elem(rec.a, rec.da.to_bits() as usize, Value::Float(x));
             continue;
         }
-        adj.flat[rec.a as usize] += rec.da * x;
+        adj.flat[rec.a as usize] += Bin::Scale.eval(rec.da, x);
         if rec.b != NONE {
-            adj.flat[rec.b as usize] += rec.db * x;
+            adj.flat[rec.b as usize] += Bin::Scale.eval(rec.db, x);
         }
     }
     wanted.iter().map(|n| adj.take(m, *n)).collect()
@@ -150,7 +150,7 @@ fn side(m: &mut Machine, adj: &mut Adjoints, first: u32, at: u32) -> Res<()> {
     if cts.iter().all(|c| matches!(c, Value::Zero)) {
         return Ok(());
     }
-    rule.pull(m, &cts, &mut |m, k, v| {
+    rule.pull_taken(m, cts, &mut |m, k, v| {
         if s.parents[k] == NONE {
             return Ok(());
         }
@@ -196,11 +196,11 @@ pub(crate) fn forward(m: &mut Machine, tape: &Tape, seeds: Vec<(u32, Value)>, wa
                 v => super::rules::flat_elem(m, &v.clone(), rec.da.to_bits() as usize)?,
             },
             a => {
-                let x = arith::bin(m, Bin::Mul, Value::Float(rec.da), tans[a as usize].clone())?;
+                let x = arith::bin(m, Bin::Scale, Value::Float(rec.da), tans[a as usize].clone())?;
                 if rec.b == NONE {
                     x
                 } else {
-                    let y = arith::bin(m, Bin::Mul, Value::Float(rec.db), tans[rec.b as usize].clone())?;
+                    let y = arith::bin(m, Bin::Scale, Value::Float(rec.db), tans[rec.b as usize].clone())?;
                     arith::bin(m, Bin::Add, x, y)?
                 }
             }

@@ -5,6 +5,7 @@
 
 use super::rules::View;
 use crate::error::Res;
+use crate::{attend, memory};
 use crate::value::{Shape, Value};
 use crate::vm::Machine;
 use std::rc::Rc;
@@ -31,6 +32,10 @@ pub(crate) struct Rec {
 pub(crate) trait Rule {
     /// Cotangents of the outputs to cotangents of the parents: `add(parent's position, cotangent)`.
     fn pull(&self, m: &mut Machine, cts: &[Value], add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()>;
+    /// The same, where nothing else needs the cotangents: they may become those of the parents.
+    fn pull_taken(&self, m: &mut Machine, cts: Vec<Value>, add: &mut dyn FnMut(&mut Machine, usize, Value) -> Res<()>) -> Res<()> {
+        self.pull(m, &cts, add)
+    }
     /// Tangents of the parents ([`Value::Zero`] where there is none) to tangents of the outputs.
     fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>>;
     /// What it does with single numbers, where that is known without running it.
@@ -59,11 +64,21 @@ impl Tape {
         self.recs.len() as u32
     }
 
+    /// Adds a record. Where there is no memory for it the run is told to stop, and the node is one that is there.
+    #[inline]
+    fn put(&mut self, rec: Rec) -> u32 {
+        let n = self.node();
+        if let Err(e) = memory::grow(&mut self.recs, 1) {
+            attend::fail(e);
+            return n.saturating_sub(1);
+        }
+        self.recs.push(rec);
+        n
+    }
+
     /// A scalar input.
     pub fn input(&mut self) -> u32 {
-        let n = self.node();
-        self.recs.push(Rec { a: NONE, b: NONE, da: 0.0, db: 0.0 });
-        n
+        self.put(Rec { a: NONE, b: NONE, da: 0.0, db: 0.0 })
     }
 
     /// An array input.
@@ -74,31 +89,29 @@ impl Tape {
     /// `y` with one parent.
     #[inline]
     pub fn push1(&mut self, a: u32, da: f64) -> u32 {
-        let n = self.node();
-        self.recs.push(Rec { a, b: NONE, da, db: 0.0 });
-        n
+        self.put(Rec { a, b: NONE, da, db: 0.0 })
     }
 
     /// `y` with two parents.
     #[inline]
     pub fn push2(&mut self, a: u32, da: f64, b: u32, db: f64) -> u32 {
-        let n = self.node();
-        self.recs.push(Rec { a, b, da, db });
-        n
+        self.put(Rec { a, b, da, db })
     }
 
     /// Element at a flat offset of an array node.
     #[inline]
     pub fn push_elem(&mut self, array: u32, offset: usize) -> u32 {
-        let n = self.node();
-        self.recs.push(Rec { a: array, b: ELEM, da: f64::from_bits(offset as u64), db: 0.0 });
-        n
+        self.put(Rec { a: array, b: ELEM, da: f64::from_bits(offset as u64), db: 0.0 })
     }
 
     /// A record with a rule; the first of its consecutive output nodes.
     pub(crate) fn record(&mut self, parents: Vec<u32>, rule: Option<Rc<dyn Rule>>, shapes: Vec<Option<Shape>>) -> u32 {
         let n = self.node();
         let outs = shapes.len();
+        if let Err(e) = memory::grow(&mut self.recs, outs.max(1)).and_then(|()| memory::grow(&mut self.side, 1)) {
+            attend::fail(e);
+            return n.saturating_sub(1);
+        }
         self.recs.push(Rec { a: SIDE, b: self.side.len() as u32, da: 0.0, db: 0.0 });
         for _ in 1..outs {
             self.recs.push(Rec { a: OUT, b: NONE, da: 0.0, db: 0.0 });

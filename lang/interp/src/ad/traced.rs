@@ -2,10 +2,10 @@
 
 use super::{Part, deep_level, level_of, result, rules, split};
 use crate::error::{Error, Res, codes};
-use crate::ops::{self, arith, call};
+use crate::ops::{self, arith, call, reduce};
 use crate::value::{Buf, Kind, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
-use adl_prim::{Bin, Prim, Un};
+use adl_prim::{Bin, Prim};
 use std::rc::Rc;
 
 /// Primitives that only move elements: what they do is learned by running them on the elements' numbers.
@@ -17,8 +17,16 @@ fn structural(p: Prim) -> bool {
     )
 }
 
-/// Applies a primitive some of whose arguments are traced.
-pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value> {
+/// Applies a primitive some of whose arguments are traced. Arguments may be taken, so that an array that dies is updated in place.
+pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
+    let level = args.iter().map(level_of).max().unwrap_or(0);
+    match p {
+        Prim::Scatter if level > 0 => rules::scatter(m, level, args),
+        _ => traced(m, p, reps, args),
+    }
+}
+
+fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value> {
     let a0 = || args[0].clone();
     match p {
         Prim::Sort => {
@@ -55,7 +63,7 @@ pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) ->
         Prim::Prod => fold(m, Bin::Mul, &args[0]),
         Prim::Cumprod => cumprod(m, &args[0]),
         Prim::Cumsum => unary_rule(m, p, &args[0], Rc::new(rules::Cumsum)),
-        Prim::Norm => norm(m, &args[0]),
+        Prim::Norm => reduce::norm(m, args[0].clone()),
         Prim::Dot => {
             if seq::len(&args[0]) != seq::len(&args[1]) {
                 return Err(ops::lengths_differ("dot", seq::len(&args[0]), seq::len(&args[1])));
@@ -86,12 +94,24 @@ pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) ->
             };
             let d = arith::bin(m, Bin::Sub, args[1].clone(), a0())?;
             let steps = array::floats((0..n).map(|i| i as f64 / (n - 1).max(1) as f64).collect());
-            let along = arith::bin(m, Bin::Mul, d, steps)?;
+            let along = arith::bin(m, Bin::Scale, d, steps)?;
             arith::bin(m, Bin::Add, along, a0())
         }
+        Prim::Where => choice(m, args),
         _ if structural(p) => structural_call(m, p, args),
         _ => Err(not_here(p)),
     }
+}
+
+/// `where`. One of two tuples, records, data or functions is taken as it is: only numbers and arrays broadcast.
+fn choice(m: &mut Machine, args: &[Value]) -> Res<Value> {
+    if let Value::Bool(c) = args[0] {
+        let chosen = &args[if c { 1 } else { 2 }];
+        if !matches!(compare::primal(chosen), Value::Float(_) | Value::F32(_) | Value::Array(_)) {
+            return Ok(chosen.clone());
+        }
+    }
+    structural_call(m, Prim::Where, args)
 }
 
 fn not_here(p: Prim) -> Box<Error> {
@@ -191,21 +211,6 @@ fn cumprod(m: &mut Machine, v: &Value) -> Res<Value> {
     if out.is_empty() { Ok(v.clone()) } else { seq::pack(m, out) }
 }
 
-/// sqrt (sum (x * x)), with derivative 0 at 0.
-fn norm(m: &mut Machine, v: &Value) -> Res<Value> {
-    let sq = arith::bin(m, Bin::Mul, v.clone(), v.clone())?;
-    let s = rules::total(m, sq)?;
-    let zero = match compare::primal(&s) {
-        Value::Float(x) => x == 0.0,
-        Value::F32(x) => x == 0.0,
-        _ => false,
-    };
-    if zero {
-        return Ok(like(0.0, v));
-    }
-    arith::un(m, Un::Sqrt, s)
-}
-
 fn outer(m: &mut Machine, a: &Value, b: &Value) -> Res<Value> {
     let (n, k) = (seq::len(a), seq::len(b));
     let rows: Vec<i64> = (0..n as i64).flat_map(|i| std::iter::repeat_n(i, k)).collect();
@@ -253,7 +258,7 @@ fn structural_call(m: &mut Machine, p: Prim, args: &[Value]) -> Res<Value> {
         return Err(not_here(p));
     }
     let control = |k: usize| match p {
-        Prim::Scatter | Prim::Gather => k == 1,
+        Prim::Gather => k == 1,
         Prim::Replicate | Prim::Rotate | Prim::Reshape | Prim::Take | Prim::Drop | Prim::Where => k == 0,
         _ => false,
     };

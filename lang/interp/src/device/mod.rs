@@ -273,6 +273,13 @@ impl Chosen {
         std::mem::take(&mut self.ran)
     }
 
+    /// Lets go of the open device, which a panic may have left in the middle of something. It is opened anew when it is needed; arrays that are
+    /// on it hold it themselves.
+    pub(crate) fn reopen(&mut self) {
+        self.device = None;
+        (self.here, self.there) = (false, false);
+    }
+
     /// The device is gone, with all that was there. `auto` opens no other by itself.
     fn lost(&mut self, why: &str) {
         self.device = None;

@@ -109,7 +109,8 @@ impl Expand<'_> {
         let parents: Vec<Ids> = s.parents.iter().map(|p| if *p == NONE { Ids::One(NONE) } else { self.nodes[*p as usize].clone() }).collect();
         if let View::Opaque(like) = rule.view() {
             let all = self.opaque(&**rule, like, s, &parents)?;
-            self.nodes.extend(all);
+            // The record of a rule without differentiated results is a node all the same.
+            self.nodes.extend(if all.is_empty() { vec![Ids::One(NONE)] } else { all });
             return Ok(());
         }
         let shape = s.shapes.first().cloned().flatten();

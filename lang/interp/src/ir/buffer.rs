@@ -3,7 +3,7 @@
 //! A buffer begins with shape `[0]`. Its first element settles the other axes. Rows that are absent are counted before the first one that is
 //! there, and filled with zeros then; if all are absent, so is the array.
 
-use crate::attend;
+use crate::{attend, memory};
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Shape, Value, array};
 use adl_ir::Ty;
@@ -71,6 +71,10 @@ pub(crate) fn push_float(acc: &mut Value, x: f64) -> bool {
     if let Value::Array(rc) = acc {
         if let Some((shape, Buf::F64(b))) = Rc::get_mut(rc).map(Array::parts_mut) {
             if let [n] = &mut shape[..] {
+                if memory::grow(b, 1).is_err() {
+                    // Who adds it another way gets the error.
+                    return false;
+                }
                 *n += 1;
                 b.push(x);
                 return true;
@@ -88,6 +92,9 @@ pub fn push(acc: &mut Value, v: &Value) -> Res<()> {
     }
     let Some(a) = Rc::get_mut(rc) else { return Err(kind()) };
     let axes = a.shape.len();
+    if axes == 1 {
+        grow(a.buf_mut(), 1)?;
+    }
     match (a.buf_mut(), v) {
         (Buf::F64(b), Value::Float(x)) => b.push(*x),
         (Buf::I64(b), Value::Int(x)) => b.push(*x),
@@ -95,7 +102,7 @@ pub fn push(acc: &mut Value, v: &Value) -> Res<()> {
         (Buf::F32(b), Value::F32(x)) => b.push(*x),
         (Buf::Boxed(b), v) if axes == 1 => b.push(v.clone()),
         (_, Value::Array(row)) => push_row(a, row)?,
-        (_, Value::Zero) => push_zero(a),
+        (_, Value::Zero) => push_zero(a)?,
         _ => return Err(kind()),
     }
     a.shape[0] += 1;
@@ -114,12 +121,13 @@ fn push_row(a: &mut Array, row: &Array) -> Res<()> {
         a.shape.extend_from_slice(&row.shape);
         let whole = rows.max(a.shape[0]).saturating_mul(each);
         reserve(a.buf_mut(), whole);
-        fill(a.buf_mut(), pending);
+        fill(a.buf_mut(), pending)?;
     }
     if a.shape[1..] != row.shape[..] {
         return Err(Error::new(codes::RAGGED, format!("row {} has shape {:?}, row 0 has shape {:?}", a.shape[0], &row.shape[..], &a.shape[1..]))
             .hint("all rows of an array have one shape"));
     }
+    grow(a.buf_mut(), row.shape.iter().product())?;
     match (a.buf_mut(), row.buf()) {
         (Buf::F64(b), Buf::F64(x)) => attend::append(b, x),
         (Buf::F32(b), Buf::F32(x)) => attend::append(b, x),
@@ -132,14 +140,28 @@ fn push_row(a: &mut Array, row: &Array) -> Res<()> {
     Ok(())
 }
 
-fn push_zero(a: &mut Array) {
-    if unsettled(&a.shape).is_none() {
-        let n = a.shape[1..].iter().product();
-        fill(a.buf_mut(), n);
+fn push_zero(a: &mut Array) -> Res<()> {
+    if unsettled(&a.shape).is_some() {
+        return Ok(());
+    }
+    let n = a.shape[1..].iter().product();
+    fill(a.buf_mut(), n)
+}
+
+/// Room for elements, or an error.
+fn grow(b: &mut Buf, n: usize) -> Res<()> {
+    match b {
+        Buf::F64(b) => memory::grow(b, n),
+        Buf::F32(b) => memory::grow(b, n),
+        Buf::I64(b) => memory::grow(b, n),
+        Buf::Bool(b) => memory::grow(b, n),
+        Buf::Boxed(b) => memory::grow(b, n),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => Ok(()),
     }
 }
 
-fn fill(b: &mut Buf, n: usize) {
+fn fill(b: &mut Buf, n: usize) -> Res<()> {
+    grow(b, n)?;
     match b {
         Buf::F64(b) => b.resize(b.len() + n, 0.0),
         Buf::F32(b) => b.resize(b.len() + n, 0.0),
@@ -148,6 +170,7 @@ fn fill(b: &mut Buf, n: usize) {
         Buf::Boxed(b) => b.resize(b.len() + n, Value::Zero),
         Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => {}
     }
+    Ok(())
 }
 
 /// The array of what was added; turned round if so.

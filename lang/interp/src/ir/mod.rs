@@ -10,6 +10,8 @@
 //! - A variable's register is taken by its last use, so that an array with one owner changes in place.
 //! - A linear array that is absent is [`crate::value::Value::Zero`]; numbers are never absent.
 
+pub use adl_ir::verify::always as verify_always;
+
 pub mod boxes;
 pub mod buffer;
 pub(crate) mod convert;

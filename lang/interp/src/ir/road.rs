@@ -129,8 +129,8 @@ pub struct Road {
     /// The plan that the operator which runs was given.
     given: Option<Plan>,
     decisions: choose::Decisions,
-    /// Bytes that the last runs stored: the function, the plan, the bytes.
-    measured: Vec<(FnId, choose::Resolved, u64)>,
+    /// What the last runs stored.
+    measured: Vec<Stored>,
     lines: HashMap<(FnId, choose::Resolved), Rc<Lined>>,
     jvps: HashMap<FnId, Rc<Pushed>>,
     /// Functions as they are for those who do not differentiate them; whether their arrays are there.
@@ -149,6 +149,7 @@ impl Default for Road {
     fn default() -> Road {
         let mut ad = Ad::new();
         ad.cleanup = Some(adl_opt::function);
+        ad.simplify = Some(adl_opt::simplify::simplify);
         Road {
             choice: Choice::default(),
             explain: Vec::new(),
@@ -175,6 +176,21 @@ impl Default for Road {
             turned: HashSet::new(),
         }
     }
+}
+
+/// What users have set, which outlives what was made.
+pub struct Settings {
+    choice: Choice,
+    plan: Plan,
+    applied: Vec<((&'static str, usize), Value, Plan)>,
+}
+
+/// What a run of a gradient stored: a measurement of this function under this plan, at arguments of these sizes.
+struct Stored {
+    func: FnId,
+    how: choose::Resolved,
+    sizes: Vec<i64>,
+    bytes: u64,
 }
 
 /// A specialisation, or why there is none, with what it rests on.
@@ -311,6 +327,16 @@ impl Road {
         self.applied.iter().map(|a| &a.1)
     }
 
+    /// What users have set.
+    pub(crate) fn settings(&self) -> Settings {
+        Settings { choice: self.choice, plan: self.plan.clone(), applied: self.applied.clone() }
+    }
+
+    /// A road with settings, on which nothing has been made.
+    pub(crate) fn with(s: Settings) -> Road {
+        Road { choice: s.choice, plan: s.plan, applied: s.applied, ..Road::default() }
+    }
+
     /// Forgets what was made. Derivatives at a point that still live have their code themselves.
     pub(crate) fn forget(&mut self) {
         let new = Road::default();
@@ -398,29 +424,33 @@ impl Road {
 
     /// The plan for a function's gradient.
     fn plan_of(&self, f: &Value) -> Plan {
-        let mine = || self.applied.iter().find(|(r, ..)| *r == world::root(f)).map(|(.., p)| p);
+        let mine = || self.applied.iter().find(|(r, ..)| *r == world::definition(f)).map(|(.., p)| p);
         self.given.as_ref().or_else(mine).unwrap_or(&self.plan).clone()
     }
 
     /// Makes a plan the one for all gradients of a function.
     pub fn apply(&mut self, f: &Value, plan: Plan) {
-        let root = world::root(f);
+        let root = world::definition(f);
         self.applied.retain(|(r, ..)| *r != root);
         self.applied.push((root, f.clone(), plan));
     }
 
-    fn measure(&mut self, l: &Lined, how: choose::Resolved, residuals: &[Value]) {
+    fn measure(&mut self, l: &Lined, (how, sizes): (choose::Resolved, Vec<i64>), residuals: &[Value]) {
         let boxes = match self.differentiated(&l.entered, how.segments).and_then(|j| Ok(self.ad.boxes(&mut self.program, j, &how.plan)?)) {
             Ok(b) => b,
             Err(_) => return,
         };
-        let bytes = self.bytes_of(&boxes, &l.kept, residuals);
-        let f = l.entered.origin;
-        self.measured.retain(|(g, h, _)| *g != f || *h != how);
+        let made = Stored { func: l.entered.origin, bytes: self.bytes_of(&boxes, &l.kept, residuals), how, sizes };
+        self.measured.retain(|old| !old.is_of(made.func, &made.how, &made.sizes));
         if self.measured.len() >= MEASURES {
             self.measured.remove(0);
         }
-        self.measured.push((f, how, bytes));
+        self.measured.push(made);
+    }
+
+    /// What the last run of a function under a plan stored, at arguments of these sizes.
+    fn measured(&self, f: FnId, how: &choose::Resolved, sizes: &[i64]) -> Option<u64> {
+        self.measured.iter().find(|old| old.is_of(f, how, sizes)).map(|old| old.bytes)
     }
 
     fn pushed(&mut self, e: Rc<Entered>) -> Result<Rc<Pushed>, Not> {
@@ -436,6 +466,17 @@ impl Road {
         self.jvps.insert(e.entry.func, made.clone());
         self.clock.making(start);
         Ok(made)
+    }
+}
+
+/// Whether two functions have one definition, to whatever arguments it is applied.
+pub fn same_definition(f: &Value, g: &Value) -> bool {
+    matches!((f, g), (Value::Fun(_), Value::Fun(_))) && world::definition(f) == world::definition(g)
+}
+
+impl Stored {
+    fn is_of(&self, f: FnId, how: &choose::Resolved, sizes: &[i64]) -> bool {
+        self.func == f && self.how == *how && self.sizes == sizes
     }
 }
 
@@ -568,7 +609,6 @@ struct Ready {
 fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Ready, Not>> {
     let (e, leaves) = possible!(entered(m, f, std::slice::from_ref(x)));
     let plan = m.road.plan_of(f);
-    let e = if plan == Plan::StoreAll { m.road.sized(&e, &leaves) } else { e };
     let how = possible!(choose::resolve(m, &e, &leaves, &plan)?);
     let lined = possible!(with(m, |road, _| road.lined(e, &how)));
     Ok(Ok(Ready { lined, leaves, plan, how }))
@@ -577,10 +617,11 @@ fn readied(m: &mut Machine, f: &Value, x: &Value) -> Res<Result<Ready, Not>> {
 /// `here`: how many numbers it was given, if it stays on the CPU where times decide.
 fn recorded_by(m: &mut Machine, f: &Value, x: &Value, ready: Ready, here: Option<u64>) -> Res<Result<(Value, LinearMap), Not>> {
     let Ready { lined, leaves, plan, how } = ready;
+    let measured = (m.road.given.is_some() || plan != Plan::StoreAll).then(|| choose::sizes(&leaves));
     let mut outs = m.call_packed(&lined.primal, leaves, lined.outs, true)?;
     let residuals = outs.split_off(lined.results.min(outs.len()));
-    if m.road.given.is_some() || plan != Plan::StoreAll {
-        m.road.measure(&lined, how, &residuals);
+    if let Some(sizes) = measured {
+        m.road.measure(&lined, (how, sizes), &residuals);
     }
     let e = &lined.entered;
     let Some(y) = e.datas.put_together(&e.entry.result, &mut outs.into_iter()) else { return Ok(Err(not("a result of another layout than its type says"))) };

@@ -375,6 +375,16 @@ pub(crate) fn root(f: &Value) -> (&'static str, usize) {
     }
 }
 
+/// The same for the function that was applied in part, to whatever arguments.
+pub(crate) fn definition(f: &Value) -> (&'static str, usize) {
+    let Value::Fun(f) = f else { return root(f) };
+    let mut f = f.clone();
+    while let Fun::Partial(g, _) = &*f.clone() {
+        f = g.clone();
+    }
+    root(&Value::Fun(f))
+}
+
 /// The code of a function.
 pub(crate) fn code_of(f: &Value) -> Option<Rc<Code>> {
     let Value::Fun(f) = f else { return None };

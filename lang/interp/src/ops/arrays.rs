@@ -8,7 +8,7 @@ use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Kind, Shape, Tuple, Value, array, seq};
 use crate::vm::Machine;
-use adl_prim::Prim;
+use adl_prim::{Bin, Prim};
 use std::rc::Rc;
 
 fn arr(v: &Value) -> Res<&Rc<Array>> {
@@ -63,7 +63,7 @@ fn filled(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
         Prim::Linspace => {
             let n = size(&args[2], "the length of `linspace`")?;
             let (Value::Float(a), Value::Float(b)) = (&args[0], &args[1]) else { return Err(Error::new(codes::STRUCTURE, "`linspace` needs Floats")) };
-            let at = |i| if i + 1 == n && n > 1 { *b } else { a + (b - a) * (i as f64 / (n.max(2) - 1) as f64) };
+            let at = |i| if i + 1 == n && n > 1 { *b } else { a + Bin::Scale.eval(b - a, i as f64 / (n.max(2) - 1) as f64) };
             Ok(array::floats(attend::collect(n, at)?))
         }
         Prim::Eye => {
@@ -278,7 +278,7 @@ fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
 
 fn append(a: &Value, b: &Value) -> Res<Value> {
     match (a, b) {
-        (Value::Str(x), Value::Str(y)) => Ok(super::text::string(format!("{x}{y}"))),
+        (Value::Str(x), Value::Str(y)) => super::text::joined(&[x, y], ""),
         (Value::Data(_), Value::Data(_)) => append_lists(a, b),
         _ => Ok(Value::Array(Rc::new(array::concat(&[arr(a)?, arr(b)?])?))),
     }

@@ -99,7 +99,10 @@ fn input(m: &mut Machine, prompt: &str) -> Res<Value> {
 
 /// A file as what a reader makes of it.
 fn read_as(m: &mut Machine, p: Prim, path: &str, rep: &Rep) -> Res<Value> {
-    let bytes = m.host.read(path).map_err(|e| file_error(path, &e))?;
+    let read = m.host.read(path);
+    // A host that is asked to stop gives an error too.
+    m.poll()?;
+    let bytes = read.map_err(|e| file_error(path, &e))?;
     match p {
         Prim::ReadCsv => data::csv::read(path, &bytes, rep),
         Prim::ReadNpy => data::npy::read(path, &bytes, rep),
@@ -112,7 +115,9 @@ fn read_as(m: &mut Machine, p: Prim, path: &str, rep: &Rep) -> Res<Value> {
 }
 
 fn write(m: &mut Machine, path: &str, bytes: &[u8]) -> Res<Value> {
-    m.host.write(path, bytes).map_err(|e| file_error(path, &e))?;
+    let written = m.host.write(path, bytes);
+    m.poll()?;
+    written.map_err(|e| file_error(path, &e))?;
     Ok(Value::Unit)
 }
 

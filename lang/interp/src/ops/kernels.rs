@@ -65,6 +65,7 @@ pub fn map(op: Un, v: &mut [f64]) {
         Un::Log => each!(elementary::log),
         Un::Log1p => each!(elementary::log1p),
         Un::Tanh => each!(elementary::tanh),
+        Un::Sech2 => each!(elementary::sech2),
         Un::Sigmoid => each!(elementary::sigmoid),
         Un::Softplus => each!(elementary::softplus),
         Un::Sin if v.iter().all(|x| elementary::is_small(*x)) => each!(elementary::sin),
@@ -89,6 +90,11 @@ pub fn outer(x: &[f64], y: &[f64], out: &mut [f64], add: bool) {
 /// The logistic function of each number, in its place, and of its negative, in the other.
 pub fn sigmoids(x: &mut [f64], other: &mut [f64]) {
     wide(|| x.iter_mut().zip(other).for_each(|(x, y)| (*x, *y) = elementary::sigmoids(*x)));
+}
+
+/// The hyperbolic tangent of each number, in its place, and its derivative, in the other.
+pub fn tanh_and_sech2(x: &mut [f64], other: &mut [f64]) {
+    wide(|| x.iter_mut().zip(other).for_each(|(x, y)| (*x, *y) = elementary::tanh_and_sech2(*x)));
 }
 
 /// Zeros without their signs.

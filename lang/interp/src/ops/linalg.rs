@@ -1,5 +1,6 @@
-//! Linear algebra on plain matrices: products of our own, decompositions by nalgebra.
+//! Linear algebra on plain matrices: products, `lu` and `qr` of our own, other decompositions by nalgebra.
 
+use super::factors::{self, Lu, exponent, scaled};
 use super::{kernels, parallel};
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
@@ -7,7 +8,7 @@ use crate::ops::watch::{STRIDE, Watch};
 use crate::value::{Array, Buf, Shape, Tuple, Value, array};
 use adl_ir::Contract;
 use adl_prim::{Bin, Prim};
-use nalgebra::{DMatrix, DVector};
+use nalgebra::DMatrix;
 use std::rc::Rc;
 
 fn arr(v: &Value) -> Res<&Array> {
@@ -64,10 +65,10 @@ pub(super) fn apply(w: Watch, p: Prim, args: &mut [Value]) -> Res<Value> {
     match p {
         Prim::MatMul | Prim::Matmul => product(w, arr(&args[0])?, arr(&args[1])?),
         Prim::LinSolve => solve(w, &args[0], &args[1]),
-        Prim::Inv => aside(w, 2, square(&args[0], "inv")?, DMatrix::try_inverse)?.map(|m| value(&m)).ok_or_else(|| singular("inv")),
+        Prim::Inv => aside(w, 2, square(&args[0], "inv")?, |m| Lu::new(m).inverse())?.map(|m| value(&m)).ok_or_else(|| singular("inv")),
         Prim::Det => {
             let m = square(&args[0], "det")?;
-            Ok(Value::Float(if m.nrows() == 0 { 1.0 } else { aside(w, 1, m, |m| m.determinant())? }))
+            Ok(Value::Float(aside(w, 1, m, |m| Lu::new(m).determinant())?))
         }
         Prim::Cholesky => {
             let m = square(&args[0], "cholesky")?;
@@ -174,32 +175,26 @@ fn solve(w: Watch, a: &Value, b: &Value) -> Res<Value> {
         return Ok(b.clone());
     }
     let right = matrix(b)?;
-    let x = aside(w, 1, m, move |m| m.lu().solve(&right))?.ok_or_else(|| singular("solve"))?;
+    let x = aside(w, 1, m, move |m| Lu::new(m).solve(&right))?.ok_or_else(|| singular("solve"))?;
     Ok(if rhs.shape.len() == 1 { array::floats(x.as_slice().to_vec()) } else { value(&x) })
 }
 
-/// Thin, with a positive diagonal of `r`, so that it is unique.
 fn qr(w: Watch, m: DMatrix<f64>) -> Res<Value> {
-    let (mut q, mut r) = aside(w, 2, m, |m| {
-        let d = m.qr();
-        (d.q(), d.r())
-    })?;
-    for i in 0..r.nrows() {
-        if r[(i, i)] < 0.0 {
-            r.row_mut(i).neg_mut();
-            q.column_mut(i).neg_mut();
-        }
-    }
+    let (q, r) = aside(w, 2, m, factors::qr)?;
     Ok(tuple(vec![value(&q), value(&r)]))
 }
 
 fn lu(w: Watch, m: DMatrix<f64>) -> Res<Value> {
-    let n = m.nrows();
-    let d = aside(w, 1, m, |m| m.lu())?;
-    let mut order = DVector::from_fn(n, |i, _| i as f64);
-    d.p().permute_rows(&mut order);
-    let p = order.iter().map(|x| *x as i64).collect();
+    let d = aside(w, 1, m, Lu::new)?;
+    let p = d.rows.iter().map(|i| *i as i64).collect();
     Ok(tuple(vec![value(&d.l()), value(&d.u()), array::ints(p)]))
+}
+
+/// A matrix times the power of two that brings its largest number near 1 where squares of its numbers may leave the floats, and the power that takes
+/// that back.
+fn balanced(m: DMatrix<f64>) -> (DMatrix<f64>, i32) {
+    let most = exponent(m.amax());
+    if most.abs() < 200 { (m, 0) } else { (m.map(|x| scaled(x, -most)), most) }
 }
 
 /// Thin, singular values descending; the largest component of each left vector is positive.
@@ -208,11 +203,12 @@ fn svd(w: Watch, m: DMatrix<f64>) -> Res<Value> {
     if n == 0 || c == 0 {
         return Ok(tuple(vec![value(&DMatrix::zeros(n, 0)), array::floats(Vec::new()), value(&DMatrix::zeros(0, c))]));
     }
+    let (m, power) = balanced(m);
     let d = aside(w, 10, m, |m| m.svd(true, true))?;
     let (Some(mut u), Some(mut vt)) = (d.u, d.v_t) else { return Err(Error::new(codes::SINGULAR, "`svd` did not converge")) };
     let mut order: Vec<usize> = (0..d.singular_values.len()).collect();
     order.sort_by(|a, b| d.singular_values[*b].total_cmp(&d.singular_values[*a]));
-    let s: Vec<f64> = order.iter().map(|i| d.singular_values[*i]).collect();
+    let s: Vec<f64> = order.iter().map(|i| scaled(d.singular_values[*i], power)).collect();
     u = DMatrix::from_fn(u.nrows(), order.len(), |i, j| u[(i, order[j])]);
     vt = DMatrix::from_fn(order.len(), vt.ncols(), |i, j| vt[(order[i], j)]);
     for j in 0..u.ncols() {
@@ -234,11 +230,12 @@ fn eigh(w: Watch, m: DMatrix<f64>) -> Res<Value> {
     if m.nrows() == 0 {
         return Ok(tuple(vec![array::floats(Vec::new()), value(&m)]));
     }
+    let (m, power) = balanced(m);
     let d = aside(w, 10, m, |m| ((&m + m.transpose()) * 0.5).symmetric_eigen())?;
     let n = d.eigenvalues.len();
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|a, b| d.eigenvalues[*a].total_cmp(&d.eigenvalues[*b]));
-    let w: Vec<f64> = order.iter().map(|i| d.eigenvalues[*i]).collect();
+    let w: Vec<f64> = order.iter().map(|i| scaled(d.eigenvalues[*i], power)).collect();
     let mut v = DMatrix::from_fn(n, n, |i, j| d.eigenvectors[(i, order[j])]);
     for j in 0..n {
         if negative(v.column(j).iter()) {

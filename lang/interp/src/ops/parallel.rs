@@ -6,6 +6,7 @@
 
 use super::watch::{STRIDE, Watch};
 use crate::error::Res;
+use crate::fault;
 use crate::value::array;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -75,6 +76,7 @@ pub(crate) fn made<T: Copy + Default + Send>(w: Watch, n: usize, f: impl Fn(usiz
     let blocks = n / BLOCK;
     let mut v: Vec<[T; BLOCK]> = array::room(blocks + 1).map_err(|_| array::too_large(&[n]))?;
     let block = |i: usize| {
+        fault::point(fault::Point::Worker);
         let mut part = [T::default(); BLOCK];
         f(i * BLOCK, &mut part);
         part
@@ -107,6 +109,7 @@ pub(crate) fn bands<T: Send>(w: Watch, v: &mut [T], part: usize, work: usize, f:
     let part = part.max(1);
     let each = |(i, c): (usize, &mut [T])| {
         if !w.asked() {
+            fault::point(fault::Point::Worker);
             f(i * part, c);
         }
     };

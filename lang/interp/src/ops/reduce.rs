@@ -4,8 +4,9 @@ use super::{kernels, len, lengths_differ, rep_of, sorting};
 use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ops::arith;
-use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, seq};
+use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, compare, seq};
 use crate::vm::Machine;
+use adl_prim::scalar::norm_unit;
 use adl_prim::{Bin, Prim, Un};
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -47,13 +48,31 @@ fn variance(m: &mut Machine, reps: &[Value], v: Value) -> Res<Value> {
     super::call(m, Prim::Mean, reps, vec![sq])
 }
 
-fn norm(m: &mut Machine, v: Value) -> Res<Value> {
-    let sq = arith::bin(m, Bin::Mul, v.clone(), v.clone())?;
-    let s = crate::ad::rules::total(m, sq)?;
-    match (&s, &v) {
-        (Value::Float(s), Value::Array(a)) if !(1e-280..1e300).contains(s) => Ok(Value::Float(scaled_norm(a.buf(), *s))),
-        _ => arith::un(m, Un::Sqrt, s),
+/// sqrt (sum (x * x)), of multiples of the numbers where squares are too large or too small for floats. The derivative at 0 is 0.
+pub(crate) fn norm(m: &mut Machine, v: Value) -> Res<Value> {
+    let s = sum_of_squares(m, v.clone())?;
+    let (sum, single) = match compare::primal(&s) {
+        Value::Float(x) => (x, false),
+        Value::F32(x) => (f64::from(x), true),
+        _ => return arith::un(m, Un::Sqrt, s),
+    };
+    let unit = norm_unit(sum, single);
+    if unit == 1.0 {
+        return arith::un(m, Un::Sqrt, s);
     }
+    let like = |x: f64| if single { Value::F32(x as f32) } else { Value::Float(x) };
+    let scaled = arith::bin(m, Bin::Mul, v, like(unit))?;
+    let s = sum_of_squares(m, scaled)?;
+    if matches!(compare::primal(&s), Value::Float(0.0) | Value::F32(0.0)) {
+        return Ok(like(0.0));
+    }
+    let r = arith::un(m, Un::Sqrt, s)?;
+    arith::bin(m, Bin::Div, r, like(unit))
+}
+
+fn sum_of_squares(m: &mut Machine, v: Value) -> Res<Value> {
+    let squares = arith::bin(m, Bin::Mul, v.clone(), v)?;
+    crate::ad::rules::total(m, squares)
 }
 
 /// Whether one (`any`) or all of some Bools are true.
@@ -64,18 +83,6 @@ fn quantified(any: bool, v: &Value) -> bool {
         Buf::Bool(b) => b.iter().all(|x| *x),
         _ => !any,
     }
-}
-
-/// A norm whose square is too large or too small for a float.
-fn scaled_norm(b: &Buf, square: f64) -> f64 {
-    let Buf::F64(x) = b else { return square.sqrt() };
-    let largest = x.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    if square.is_nan() || largest == 0.0 || largest.is_infinite() {
-        return square.sqrt();
-    }
-    // A power of two, so that scaling does not round.
-    let unit = f64::from_bits(largest.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE);
-    unit * x.iter().map(|v| (v / unit) * (v / unit)).sum::<f64>().sqrt()
 }
 
 fn number_like(x: f64, v: &Value) -> Value {

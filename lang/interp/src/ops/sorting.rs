@@ -4,7 +4,7 @@ use super::{kernels, len};
 use super::watch::{STRIDE, Watch};
 use crate::attend;
 use crate::error::{Error, Res, codes};
-use crate::value::{Buf, Value, array, compare};
+use crate::value::{Array, Buf, Value, array, compare};
 use adl_prim::Prim;
 use std::cmp::Ordering;
 use std::rc::Rc;
@@ -12,47 +12,95 @@ use std::rc::Rc;
 /// The indices that sort an array.
 fn order(w: Watch, v: &Value) -> Res<Vec<usize>> {
     let Value::Array(a) = v else { return Ok(Vec::new()) };
-    match a.buf() {
-        Buf::F64(x) if a.shape.len() == 1 => by_keys(w, x.iter().map(|x| float_key(*x))),
-        Buf::F32(x) if a.shape.len() == 1 => by_keys(w, x.iter().map(|x| float_key(f64::from(*x)))),
-        Buf::I64(x) if a.shape.len() == 1 => by_keys(w, x.iter().map(|x| *x as u64 ^ 1 << 63)),
-        _ => {
-            let elems: Vec<Value> = (0..a.len()).map(|i| array::elem(a, i)).collect();
-            match elems.iter().map(first_key).collect::<Option<Vec<u64>>>() {
-                Some(keys) if keys.len() >= 1 << DIGIT => by_first(w, &keys, &elems),
-                _ => by_comparison(w, elems.len(), &|i, j| compare::total(&elems[i], &elems[j])),
-            }
-        }
+    let elements = Column::of(a);
+    if let Some(keys) = elements.keys() {
+        return by_keys(w, keys);
+    }
+    match elements.first().and_then(Column::keys) {
+        Some(keys) if a.len() >= 1 << DIGIT => by_first(w, &attend::gathered(keys)?, &elements),
+        _ => by_comparison(w, a.len(), &|i, j| elements.compare(i, j)),
     }
 }
 
-/// The key of the number that a tuple or record begins with.
-fn first_key(v: &Value) -> Option<u64> {
-    let parts: &[Value] = match v {
-        Value::Tuple(t) => &t.0,
-        Value::Record(r) => &r.vals,
-        _ => return None,
-    };
-    match parts.first()? {
-        Value::Float(x) => Some(float_key(*x)),
-        Value::Int(x) => Some(*x as u64 ^ 1 << 63),
-        _ => None,
+/// The elements of an array where they are: nothing is copied, so that nothing has to be released after an interrupt.
+enum Column<'a> {
+    Float(&'a [f64]),
+    F32(&'a [f32]),
+    Int(&'a [i64]),
+    Bool(&'a [bool]),
+    Values(&'a [Value]),
+    /// The columns of tuples or records.
+    Parts(Vec<Column<'a>>),
+    /// Rows, which are made to be compared.
+    Rows(&'a Array),
+    Unit,
+}
+
+impl<'a> Column<'a> {
+    fn of(a: &'a Array) -> Column<'a> {
+        match a.buf() {
+            _ if a.shape.len() != 1 => Column::Rows(a),
+            Buf::F64(x) => Column::Float(x),
+            Buf::F32(x) => Column::F32(x),
+            Buf::I64(x) => Column::Int(x),
+            Buf::Bool(x) => Column::Bool(x),
+            Buf::Boxed(x) => Column::Values(x),
+            Buf::Unit => Column::Unit,
+            Buf::Tuple(parts) | Buf::Record(_, parts) => {
+                let parts: Option<Vec<Column>> = parts.iter().map(|p| if let Value::Array(p) = p { Some(Column::of(p)) } else { None }).collect();
+                parts.map_or(Column::Rows(a), Column::Parts)
+            }
+        }
+    }
+
+    /// The first column of tuples and records.
+    fn first(&self) -> Option<&Column<'a>> {
+        if let Column::Parts(parts) = self { parts.first() } else { None }
+    }
+
+    /// Whole numbers in the order of numbers.
+    fn keys(&self) -> Option<Box<dyn ExactSizeIterator<Item = u64> + 'a>> {
+        match *self {
+            Column::Float(x) => Some(Box::new(x.iter().map(|x| float_key(*x)))),
+            Column::F32(x) => Some(Box::new(x.iter().map(|x| float_key(f64::from(*x))))),
+            Column::Int(x) => Some(Box::new(x.iter().map(|x| *x as u64 ^ 1 << 63))),
+            _ => None,
+        }
+    }
+
+    /// The order of two elements, as [`compare::total`] has it.
+    fn compare(&self, i: usize, j: usize) -> Ordering {
+        match self {
+            Column::Float(x) => compare::total_float(x[i], x[j]),
+            Column::F32(x) => compare::total_float(x[i].into(), x[j].into()),
+            Column::Int(x) => x[i].cmp(&x[j]),
+            Column::Bool(x) => x[i].cmp(&x[j]),
+            Column::Values(x) => compare::total(&x[i], &x[j]),
+            Column::Parts(parts) => parts.iter().map(|p| p.compare(i, j)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal),
+            Column::Rows(a) => compare::total(&array::elem(a, i), &array::elem(a, j)),
+            Column::Unit => Ordering::Equal,
+        }
     }
 }
 
 /// Sorts by the first number; where several have the same one, by the rest.
-fn by_first(w: Watch, keys: &[u64], elems: &[Value]) -> Res<Vec<usize>> {
+fn by_first(w: Watch, keys: &[u64], elements: &Column) -> Res<Vec<usize>> {
     let mut at = by_keys(w, keys.iter().copied())?;
     let mut rest = at.as_mut_slice();
+    let mut done = 0;
     while let Some(first) = rest.first() {
         let n = rest.iter().take_while(|i| keys[**i] == keys[*first]).count();
         let (run, after) = rest.split_at_mut(n);
         if n > 1 {
-            let sorted = by_comparison(w, n, &|i, j| compare::total(&elems[run[i]], &elems[run[j]]))?;
+            let sorted = by_comparison(w, n, &|i, j| elements.compare(run[i], run[j]))?;
             let run_sorted: Vec<usize> = sorted.into_iter().map(|i| run[i]).collect();
             run.copy_from_slice(&run_sorted);
         }
         rest = after;
+        done += 1;
+        if done % STRIDE == 0 {
+            w.poll()?;
+        }
     }
     Ok(at)
 }
@@ -70,13 +118,13 @@ fn float_key(x: f64) -> u64 {
 const DIGIT: u32 = 11;
 
 /// Sorts indices by keys: short arrays by comparing, others digit by digit from the least one.
-fn by_keys(w: Watch, keys: impl Iterator<Item = u64>) -> Res<Vec<usize>> {
-    let mut pairs: Vec<(u64, usize)> = keys.enumerate().map(|(i, k)| (k, i)).collect();
+fn by_keys(w: Watch, keys: impl ExactSizeIterator<Item = u64>) -> Res<Vec<usize>> {
+    let mut pairs: Vec<(u64, usize)> = attend::gathered(keys.enumerate().map(|(i, k)| (k, i)))?;
     if pairs.len() < 1 << DIGIT {
         pairs.sort_unstable();
         return Ok(pairs.into_iter().map(|(_, i)| i).collect());
     }
-    let mut next = vec![(0, 0); pairs.len()];
+    let mut next = attend::gathered(std::iter::repeat_n((0, 0), pairs.len()))?;
     for shift in (0..u64::BITS).step_by(DIGIT as usize) {
         let digit = |k: u64| (k >> shift) as usize & ((1 << DIGIT) - 1);
         let mut ends = [0usize; 1 << DIGIT];
@@ -107,14 +155,14 @@ fn by_keys(w: Watch, keys: impl Iterator<Item = u64>) -> Res<Vec<usize>> {
 /// Sorts the indices below `n`: runs by the library, which cannot be interrupted, and then merges of neighbouring runs.
 fn by_comparison(w: Watch, n: usize, order: &dyn Fn(usize, usize) -> Ordering) -> Res<Vec<usize>> {
     const RUN: usize = 1 << 12;
-    let mut at: Vec<usize> = (0..n).collect();
+    let mut at: Vec<usize> = attend::collect(n, |i| i)?;
     for run in at.chunks_mut(RUN) {
         w.poll()?;
         run.sort_by(|i, j| order(*i, *j));
     }
     let mut width = RUN;
     while width < n {
-        let mut next = Vec::with_capacity(n);
+        let mut next = array::room(n)?;
         for pair in at.chunks(2 * width) {
             let (mut a, mut b) = pair.split_at(width.min(pair.len()));
             while let ([x, ..], [y, ..]) = (a, b) {
@@ -186,6 +234,7 @@ pub(super) fn extreme(what: &str, v: &Value, better: Ordering) -> Res<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Shape;
     use std::sync::atomic::AtomicBool;
 
     /// Numbers that look random, with repetitions.
@@ -196,15 +245,15 @@ mod tests {
     #[test]
     fn tuples_are_sorted_by_their_first_number_and_then_by_the_rest() {
         let off = AtomicBool::new(false);
-        let pair = |k: u64| {
-            let first = if k % 11 == 0 { f64::NAN } else { (k % 97) as f64 - 40.0 };
-            Value::Tuple(Rc::new(crate::value::Tuple(vec![Value::Float(if first == 0.0 && k % 2 == 0 { -0.0 } else { first }), Value::Int((k % 7) as i64)].into())))
-        };
-        let elems: Vec<Value> = noise(5000).into_iter().map(pair).collect();
-        let keys: Vec<u64> = elems.iter().filter_map(first_key).collect();
-        let mut want: Vec<usize> = (0..elems.len()).collect();
-        want.sort_by(|i, j| compare::total(&elems[*i], &elems[*j]));
-        assert_eq!(by_first(Watch(&off), &keys, &elems).unwrap(), want);
+        let first = |k: &u64| if k % 11 == 0 { f64::NAN } else if k % 97 == 40 { [0.0, -0.0][(k % 2) as usize] } else { (k % 97) as f64 - 40.0 };
+        let (xs, ys): (Vec<f64>, Vec<i64>) = noise(5000).iter().map(|k| (first(k), (k % 7) as i64)).unzip();
+        let a = Array::new(Shape::from_slice(&[xs.len()]), Buf::Tuple(vec![array::floats(xs), array::ints(ys)]));
+        let elements = Column::of(&a);
+        let mut want: Vec<usize> = (0..a.len()).collect();
+        want.sort_by(|i, j| compare::total(&array::elem(&a, *i), &array::elem(&a, *j)));
+        let keys: Vec<u64> = elements.first().and_then(Column::keys).unwrap().collect();
+        assert_eq!(by_first(Watch(&off), &keys, &elements).unwrap(), want);
+        assert_eq!(order(Watch(&off), &Value::Array(Rc::new(a))).unwrap(), want);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Texts.
 
 use super::{int, string as str_of};
-use crate::error::Res;
+use crate::attend;
+use crate::error::{Error, Res, codes};
+use crate::memory;
 use crate::value::{Buf, Value, array};
 use adl_prim::Prim;
 use std::rc::Rc;
@@ -9,6 +11,56 @@ use std::rc::Rc;
 /// A String.
 pub fn string(s: String) -> Value {
     Value::Str(Rc::new(s.into()))
+}
+
+/// Texts one after the other, with another between them.
+pub(super) fn joined(parts: &[&str], between: &str) -> Res<Value> {
+    let bytes = parts.iter().fold(0usize, |n, p| n.saturating_add(p.len()).saturating_add(between.len()));
+    let mut out = room(bytes.saturating_sub(between.len()))?;
+    for (i, part) in parts.iter().enumerate() {
+        if i > 0 {
+            out.push_str(between);
+        }
+        push(&mut out, part)?;
+    }
+    Ok(string(out))
+}
+
+/// Adds a text, of which a piece ends where a character does.
+fn push(out: &mut String, part: &str) -> Res<()> {
+    let mut rest = part;
+    while rest.len() > attend::STRIDE {
+        let (piece, more) = rest.split_at(rest.floor_char_boundary(attend::STRIDE));
+        out.push_str(piece);
+        rest = more;
+        attend::poll()?;
+    }
+    out.push_str(rest);
+    Ok(())
+}
+
+/// An empty text with room for so many bytes, or an error.
+fn room(bytes: usize) -> Res<String> {
+    let mut out = String::new();
+    memory::ask(bytes).map_err(|s| s.error("a text", bytes))?;
+    out.try_reserve_exact(bytes).map_err(|_| Error::new(codes::MEMORY, format!("there is not enough memory for a text of {bytes} bytes")))?;
+    Ok(out)
+}
+
+/// A text with every `from` in it replaced.
+fn replaced(text: &str, from: &str, to: &str) -> Res<Value> {
+    if from.is_empty() {
+        return Ok(string(text.into()));
+    }
+    let found = text.matches(from).count();
+    let mut out = room(text.len().saturating_sub(found * from.len()).saturating_add(found.saturating_mul(to.len())))?;
+    for (i, part) in text.split(from).enumerate() {
+        if i > 0 {
+            out.push_str(to);
+        }
+        out.push_str(part);
+    }
+    Ok(string(out))
 }
 
 pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
@@ -25,21 +77,21 @@ pub(super) fn apply(p: Prim, args: &mut [Value]) -> Res<Value> {
             array::boxed(parts)
         }
         Prim::StrJoin => {
-            let parts: Vec<String> = match &args[1] {
+            let parts: Vec<&str> = match &args[1] {
                 Value::Array(a) => match a.buf() {
-                    Buf::Boxed(v) => v.iter().map(|x| str_of(x).to_owned()).collect(),
+                    Buf::Boxed(v) => v.iter().map(|x| str_of(x)).collect(),
                     _ => Vec::new(),
                 },
                 _ => Vec::new(),
             };
-            string(parts.join(s(0)))
+            joined(&parts, s(0))?
         }
         Prim::StrTrim => string(s(0).trim().into()),
         Prim::StrFind => match s(1).find(s(0)) {
             Some(at) => Value::Int(s(1)[..at].chars().count() as i64),
             None => Value::Int(-1),
         },
-        Prim::StrReplace => string(if s(0).is_empty() { s(2).into() } else { s(2).replace(s(0), s(1)) }),
+        Prim::StrReplace => replaced(s(2), s(0), s(1))?,
         Prim::StrUpper => string(s(0).to_uppercase()),
         Prim::StrLower => string(s(0).to_lowercase()),
         Prim::ParseFloat => array::floats(s(0).trim().parse().ok().into_iter().collect()),

@@ -1,6 +1,7 @@
 //! Interrupts in operations that take long: they ask now and then, or are left to themselves.
 
 use crate::error::{Error, Res, codes};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -42,7 +43,7 @@ impl Watch<'_> {
         let spawned = std::thread::Builder::new().name("adl-work".into()).spawn(move || {
             if let Some(f) = take(&theirs) {
                 // Nobody may be waiting any more.
-                let _ = send.send(f());
+                let _ = send.send(catch_unwind(AssertUnwindSafe(f)));
             }
         });
         if spawned.is_err() {
@@ -51,7 +52,8 @@ impl Watch<'_> {
         }
         loop {
             match receive.recv_timeout(Duration::from_millis(10)) {
-                Ok(result) => return Ok(result),
+                Ok(Ok(result)) => return Ok(result),
+                Ok(Err(panic)) => crate::fault::resume_from(panic),
                 Err(RecvTimeoutError::Timeout) => self.poll()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(lost()),
             }

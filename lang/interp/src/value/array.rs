@@ -27,6 +27,8 @@ pub(crate) fn too_large(shape: &[usize]) -> Box<Error> {
 /// An empty vector with room for `n`, or an error.
 pub fn room<T>(n: usize) -> Res<Vec<T>> {
     let mut v = Vec::new();
+    let bytes = n.saturating_mul(size_of::<T>());
+    crate::memory::ask(bytes).map_err(|s| s.error(&format!("an array of shape [{n}]"), bytes))?;
     if n > MAX_ELEMENTS || n.saturating_mul(size_of::<T>().max(1)) > memory_limit() || v.try_reserve_exact(n).is_err() {
         return Err(too_large(&[n]));
     }

@@ -127,8 +127,22 @@ pub fn pack(m: &mut Machine, vals: Vec<Value>) -> Res<Value> {
 }
 
 fn fill_zeros(vals: Vec<Value>, like: &Value) -> Vec<Value> {
-    let zero = super::space::zero_like(like);
+    let zero = zero_beside(like);
     vals.into_iter().map(|v| if matches!(v, Value::Zero) { zero.clone() } else { v }).collect()
+}
+
+/// A zero that may stand in an array with `like`. Data of another constructor have other fields, so that their zero stays symbolic.
+fn zero_beside(like: &Value) -> Value {
+    match like {
+        Value::Data(_) => Value::Zero,
+        Value::Array(a) => match a.buf() {
+            Buf::Boxed(v) => array::make(a.shape.clone(), Buf::Boxed(v.iter().map(zero_beside).collect())),
+            _ => super::space::zero_like(like),
+        },
+        Value::Tuple(t) => Value::Tuple(Rc::new(Tuple(t.0.iter().map(zero_beside).collect()))),
+        Value::Record(r) => Value::Record(Rc::new(Record { names: r.names.clone(), vals: r.vals.iter().map(zero_beside).collect() })),
+        _ => super::space::zero_like(like),
+    }
 }
 
 fn mixed(v: &Value) -> Box<Error> {
@@ -146,13 +160,13 @@ fn transpose(m: &mut Machine, vals: &[Value], width: usize, parts: impl Fn(&Valu
 
 /// Arrays of one shape as rows of a bigger one.
 fn pack_rows(m: &mut Machine, vals: &[Value]) -> Res<Value> {
-    let rows: Vec<&Rc<Array>> = vals
-        .iter()
-        .map(|v| match v {
-            Value::Array(a) => Ok(a),
-            other => Err(mixed(other)),
-        })
-        .collect::<Res<_>>()?;
+    let mut rows: Vec<&Rc<Array>> = array::room(vals.len())?;
+    for v in vals {
+        match v {
+            Value::Array(a) => rows.push(a),
+            other => return Err(mixed(other)),
+        }
+    }
     let shape = rows[0].shape.clone();
     if let Some((i, r)) = rows.iter().enumerate().find(|(_, r)| r.shape[..] != shape[..]) {
         return Err(Error::new(codes::RAGGED, format!("row {i} has shape {:?}, row 0 has shape {:?}", &r.shape[..], &shape[..]))

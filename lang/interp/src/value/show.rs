@@ -1,7 +1,7 @@
 //! Values as text (language.md §6).
 
 use super::{Array, Buf, Value};
-use crate::attend;
+use crate::{attend, memory};
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -71,7 +71,7 @@ pub fn show(v: &Value) -> String {
     let mut steps = 0u32;
     while let Some(t) = todo.pop() {
         steps = steps.wrapping_add(1);
-        if steps % 4096 == 0 && attend::asked() {
+        if steps % 4096 == 0 && (attend::asked() || !memory::text_may_grow(&mut out)) {
             break;
         }
         match t {
@@ -179,7 +179,7 @@ fn array(a: &Rc<Array>, out: &mut String, todo: &mut Vec<Todo>) {
 
 fn numbers<T>(v: &[T], text: impl Fn(&T) -> String, out: &mut String) {
     for (i, x) in v.iter().enumerate() {
-        if i % attend::STRIDE == 0 && attend::asked() {
+        if i % 4096 == 0 && (attend::asked() || !memory::text_may_grow(out)) {
             return;
         }
         if i > 0 {

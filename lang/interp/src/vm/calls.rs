@@ -28,6 +28,8 @@ impl Machine {
         if (base + code.registers as usize) * 16 + self.frames.len() * size_of::<Frame>() + self.reentries > self.stack_budget {
             return Err(super::too_deep());
         }
+        crate::memory::grow(&mut self.regs, code.registers as usize)?;
+        crate::memory::grow(&mut self.frames, 1)?;
         self.regs.resize(base + code.registers as usize, Value::Unit);
         self.frames.push(Frame { code, fun, pc: 0, base, dst, args: None });
         Ok(())
@@ -43,7 +45,7 @@ impl Machine {
     pub(super) fn nested(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
         let (depth, base) = (self.frames.len(), self.regs.len());
         self.reentries += REENTRY;
-        let out = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || run(self));
+        let out = crate::memory::on_stack(128 * 1024, 2 * 1024 * 1024, || run(self));
         self.reentries = self.reentries.saturating_sub(REENTRY);
         if out.is_err() {
             self.frames.truncate(depth);

@@ -8,6 +8,7 @@ use super::parts::{element, index_width, literal_equal, number_at, rep_with, ste
 use super::{Codes, Fun, Group, Machine};
 use crate::ad;
 use crate::error::{Error, Res, codes};
+use crate::fault;
 use crate::ir;
 use crate::ops::{self, arith};
 use crate::value::{Buf, Kind, Data, Record, Rep, Tuple, Value, seq, show};
@@ -168,6 +169,7 @@ impl Machine {
     pub(super) fn primitive(&mut self, base: usize, [d, first]: [R; 2], p: Prim, [hidden, n]: [u32; 2]) -> Res<()> {
         let reps = self.range(base, first, hidden);
         let mut args = self.range(base, first + hidden, n);
+        fault::point(fault::Point::Interpreter);
         let v = ops::apply(self, p, &reps, &mut args)?;
         self.set(base, d, v);
         Ok(())

@@ -4,6 +4,7 @@ use super::code::{Arg, FnCall, I, R, Step};
 use super::{Frame, Fun, Machine};
 use crate::device::Way;
 use crate::error::{Error, Res, codes};
+use crate::fault;
 use crate::ir;
 use crate::ir::native::Native;
 use crate::ops::watch::Watch;
@@ -85,6 +86,7 @@ impl Machine {
 
     pub(super) fn step(&mut self, base: usize, s: &Step) -> Res<()> {
         let mut args = self.taken(base, &s.args);
+        fault::point(fault::Point::Lowered);
         let outs = ir::step::run(self, &s.what, &mut args, &s.zeros)?;
         for (r, v) in s.outs.iter().zip(outs) {
             self.regs[base + *r as usize] = v;

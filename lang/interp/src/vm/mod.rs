@@ -15,9 +15,11 @@ mod instr;
 mod library;
 mod parts;
 mod progress;
+mod recover;
 mod run;
 mod starved;
 
+pub use recover::Kept;
 pub use starved::{Starved, WeakStarved};
 
 use crate::ad::State;
@@ -283,7 +285,9 @@ impl Machine {
         crate::attend::listen(&self.interrupt);
         // What failed where nobody ran is nothing to this run.
         drop(crate::attend::failure());
+        let inside = self.starved.run(true);
         let mut out = run(self);
+        self.starved.run(inside);
         self.ad.reset_to(depth);
         if let Err(e) = &mut out {
             let failed = crate::attend::failure();
@@ -301,7 +305,21 @@ impl Machine {
             self.reentries = 0;
             self.speculating = false;
         }
+        self.shrink_stacks();
         out
+    }
+
+    /// Frees the room of a deep recursion.
+    fn shrink_stacks(&mut self) {
+        const KEPT: usize = 1 << 20;
+        let bytes = self.regs.capacity() * size_of::<Value>() + self.frames.capacity() * size_of::<Frame>();
+        if bytes > KEPT && self.frames.is_empty() {
+            self.regs.shrink_to_fit();
+            self.frames.shrink_to_fit();
+            if bytes > KEPT << 4 {
+                self.host.return_memory();
+            }
+        }
     }
 
     /// Stops if an interrupt was asked for.
@@ -314,9 +332,15 @@ impl Machine {
     fn stopped(&self) -> Box<Error> {
         match self.starved.get() {
             None => crate::attend::failure().unwrap_or_else(|| Error::new(codes::INTERRUPT, "interrupted")),
-            Some(bytes) => Error::new(codes::EXHAUSTED, format!("memory is used up: the program holds {} MiB", bytes >> 20))
-                .hint("`--memory` sets how much it may hold; under a derivative, plans such as `sqrt` or `checkpoint` store less"),
+            Some(bytes) => crate::memory::exhausted(bytes),
         }
+    }
+
+    /// Takes the signals of another machine, whose place it takes.
+    pub fn share_signals(&mut self, interrupt: Arc<AtomicBool>, tick: Arc<AtomicBool>) {
+        self.starved.stops(interrupt.clone());
+        self.interrupt = interrupt;
+        self.tick = tick;
     }
 
     /// Forgets what was asked to stop a run.

@@ -216,6 +216,9 @@ impl<'a> Verifier<'a> {
     fn operator(&mut self, op: &Block, neutral: &[Var], dest: &[Var], arrays: &[Var]) {
         let elems = |v: &Self, arrays: &[Var]| -> Vec<Ty> { v.tys(arrays).iter().map(Ty::elem).collect() };
         let (sums, elems) = (elems(self, dest), elems(self, arrays));
+        if dest.is_empty() {
+            self.fault(4, "no component says how often the operator runs".to_owned());
+        }
         self.has_types("neutral elements", neutral, &sums);
         self.has_types("parameters of the operator", &op.params, &[&sums[..], &elems].concat());
         self.has_types("results of the operator", &op.results, &sums);

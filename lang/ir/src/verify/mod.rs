@@ -3,7 +3,8 @@
 //! 1. *Binding.* Each variable is bound once, and has an entry in the table of variables.
 //! 2. *Scope.* Each variable that is used was bound before, in the same block or around it.
 //! 3. *Types.* Operands and results of each operation have the types that it demands.
-//! 4. *Arity.* Operations, calls and blocks have as many operands, parameters and results as they must.
+//! 4. *Arity.* Operations, calls and blocks have as many operands, parameters and results as they must. Reductions, scans and histograms
+//!    have a component at least.
 //! 5. *Modes.* Where a linear variable stands, one may: [`Op::linear_in`], all of them or none, or one of them. Parameters, results,
 //!    carried values and arguments stand on the right side of the `;`.
 //! 6. *Indexing.* Results are linear exactly if operands are (operations that may be linear but have no operands, such as `zero`,
@@ -32,6 +33,7 @@ use crate::print;
 use adl_syntax::span::Span;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A violated invariant.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,6 +54,18 @@ impl fmt::Display for Fault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "invariant {} broken in `{}`, at `{}`: {}", self.invariant, self.function, self.at, self.message)
     }
+}
+
+static ON: AtomicBool = AtomicBool::new(cfg!(debug_assertions));
+
+/// Whether each pass is followed by a verifier: in debug builds, and where [`always`] was called.
+pub fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// From now on each pass of this process is followed by a verifier, in release builds too. For tests.
+pub fn always() {
+    ON.store(true, Ordering::Relaxed);
 }
 
 /// Checks invariants 1 to 10 of a function.

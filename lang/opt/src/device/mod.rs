@@ -41,7 +41,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Rewrites a function, none of whose arguments is an absent zero. The function may have operations of the device's own, which no verifier knows.
 pub fn vectors(p: &Program, f: &mut Function) {
-    let known = cfg!(debug_assertions) && adl_ir::verify::verify(p, f).is_ok();
+    let known = adl_ir::verify::is_on() && adl_ir::verify::verify(p, f).is_ok();
     let check = |f: &Function| {
         if known {
             crate::check(p, f);

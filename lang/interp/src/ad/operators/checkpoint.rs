@@ -7,6 +7,7 @@ use crate::ad::rules::View;
 use crate::ad::tape::{Rule, Tape};
 use crate::ad::{Level, results, split};
 use crate::error::Res;
+use crate::ir::world::holds_functions;
 use crate::value::{Tuple, Value, space};
 use crate::vm::{Fun, Machine};
 use std::rc::Rc;
@@ -29,8 +30,8 @@ pub(crate) fn checkpointed(m: &mut Machine, f: &Value, x: Value) -> Res<Value> {
     let (x0, captured0) = (crate::vm::part(&primal, 0)?, crate::vm::part(&primal, 1)?);
     let f0 = with_captured(f, &captured0);
     let y = m.call(&f0, &[x0])?;
-    if deepest(&y) >= level {
-        // Functions inside captured data hold traced values: nothing is saved, and nothing is lost.
+    if deepest(&y) >= level || holds_functions(&y) {
+        // Functions inside captured data hold traced values, and a function as a result would hold the untraced ones: nothing is saved.
         return m.call(f, &[x]);
     }
     let outs = leaves(&y);

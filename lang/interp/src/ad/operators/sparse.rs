@@ -1,13 +1,15 @@
 //! Jacobians: dense, and sparse ones compressed by colouring.
 
 use super::linear::{self, LinearMap};
+use crate::ad::traced::primal_of;
 use crate::attend;
 use crate::error::{Error, Res, codes};
 use crate::ir::road::directions::{by_code, dependences, diagonal, images};
 use crate::ir::road::report::{int, record};
 use crate::value::{Buf, Shape, Value, array, seq, space};
-use crate::vm::Machine;
+use crate::vm::{Fun, Machine};
 use adl_prim::Prim;
+use std::rc::Rc;
 
 /// Components from which a dense Jacobian's structure is looked for in the code, which is done once.
 const CODED: usize = 8;
@@ -39,6 +41,7 @@ pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Va
         return Ok(made([k, n], Vec::new(), narrow));
     }
     array::count(&[k, n])?;
+    crate::memory::ask_dense(k, n)?;
     let forwards = p == Prim::Jacfwd || p == Prim::Jacobian && n <= k;
     if m.ad.depth() > 0 {
         return one_by_one(m, LinearMap { transposed: !forwards, ..map }, if forwards { n } else { k }, narrow);
@@ -69,14 +72,41 @@ pub(super) fn jacobian(m: &mut Machine, p: Prim, f: &Value, x: &Value) -> Res<Va
 
 /// The same inside another derivative, which traces the numbers: a direction at a time.
 fn one_by_one(m: &mut Machine, map: LinearMap, count: usize, narrow: bool) -> Res<Value> {
-    let basis = |i: usize| {
-        let xs: Vec<f64> = (0..count).map(|j| if i == j { 1.0 } else { 0.0 }).collect();
-        let buf = if narrow { Buf::F32(xs.into_iter().map(|x| x as f32).collect()) } else { Buf::F64(xs) };
-        array::make(Shape::from_slice(&[count]), buf)
-    };
-    let rows = (0..count).map(|i| linear::apply(m, &map, basis(i))).collect::<Res<Vec<_>>>()?;
+    let rows = (0..count).map(|i| linear::apply(m, &map, direction(count, narrow, &|j| i == j))).collect::<Res<Vec<_>>>()?;
     let all = seq::pack(m, rows)?;
     if map.transposed { Ok(all) } else { crate::ops::call(m, Prim::TransposeArray, &[], vec![all]) }
+}
+
+/// Ones where `seed` says, zeros elsewhere.
+fn direction(count: usize, narrow: bool, seed: &dyn Fn(usize) -> bool) -> Value {
+    let xs = (0..count).map(|j| f64::from(u8::from(seed(j))));
+    let buf = if narrow { Buf::F32(xs.map(|x| x as f32).collect()) } else { Buf::F64(xs.collect()) };
+    array::make(Shape::from_slice(&[count]), buf)
+}
+
+/// The entries that the code of `f` allows, at any point. Numbers that an outer derivative traces play no part in that: they are left out with its levels.
+fn untraced_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Vec<Vec<u32>>> {
+    let levels = std::mem::take(&mut m.ad.levels);
+    let found = primal_structure(m, &primal(f), &primal(x));
+    m.ad.levels = levels;
+    found
+}
+
+/// A value without derivative parts, also in what functions capture.
+fn primal(v: &Value) -> Value {
+    let Value::Fun(f) = v else { return primal_of(v) };
+    let all = |vals: &[Value]| vals.iter().map(primal).collect();
+    match &**f {
+        Fun::Closure(code, vals) => Value::Fun(Rc::new(Fun::Closure(code.clone(), all(vals)))),
+        Fun::Partial(g, vals) => Value::Fun(Rc::new(Fun::Partial(g.clone(), all(vals)))),
+        _ => v.clone(),
+    }
+}
+
+fn primal_structure(m: &mut Machine, f: &Value, x: &Value) -> Option<Vec<Vec<u32>>> {
+    let (y, map) = linear::record(m, f, x).ok()?;
+    let rows = by_code(m, &map, (seq::len(x), seq::len(&y)), true, MOST_ENTRIES).ok()??;
+    Some((*rows).clone())
 }
 
 /// A dense Jacobian in the few directions that its structure allows, if they are few and the structure is cheap to find.
@@ -150,6 +180,22 @@ impl Compressed {
         Ok(self.each(&|i, j| got[i * w + column[j]]))
     }
 
+    /// The same inside another derivative: a value for each direction, and the entries from their elements.
+    fn traced_values(&self, m: &mut Machine, map: LinearMap, (n, k): (usize, usize), narrow: bool) -> Res<Value> {
+        let back = self.backwards();
+        let map = LinearMap { transposed: back, ..map };
+        let (colour, from, to) = if back { (&self.by_row.0, k, n) } else { (&self.by_column.0, n, k) };
+        let rows = (0..self.passes()).map(|c| linear::apply(m, &map, direction(from, narrow, &|i| colour[i] == c))).collect::<Res<Vec<_>>>()?;
+        if rows.is_empty() {
+            return Ok(array::floats(Vec::new()));
+        }
+        let all = seq::pack(m, rows)?;
+        let flat = crate::ops::call(m, Prim::Flatten, &[], vec![all])?;
+        let place = |i: usize, j: usize| if back { colour[i] * to + j } else { colour[j] * to + i };
+        let at = self.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |j| place(i, *j as usize) as i64)).collect();
+        crate::ops::call(m, Prim::Gather, &[], vec![flat, array::ints(at)])
+    }
+
     fn each(&self, at: &dyn Fn(usize, usize) -> f64) -> Vec<f64> {
         self.rows.iter().enumerate().flat_map(|(i, r)| r.iter().map(move |j| at(i, *j as usize))).collect()
     }
@@ -204,11 +250,11 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
         return Err(Error::new(codes::DOMAIN, "a Jacobian of more than 4294967295 rows or columns"));
     }
     let all = || (0..n as u32).collect::<Vec<_>>();
-    // Inside another derivative, which traces the numbers, all entries are given: which are needed is found by numbers that are not traced.
+    // Inside another derivative, which traces the numbers, all entries are given where the code does not tell which are needed at any point.
     let traced = m.ad.depth() > 0 && n > 0 && k > 0;
-    let coded = if traced { None } else { by_code(m, &map, (n, k), true, MOST_ENTRIES)? };
+    let coded = if traced { untraced_structure(m, f, x) } else { by_code(m, &map, (n, k), true, MOST_ENTRIES)?.map(|rows| (*rows).clone()) };
     let found = match coded {
-        Some(rows) => Some((*rows).clone()),
+        Some(rows) => Some(rows),
         None if traced => None,
         None => dependences(m, &map, (n, k), usize::MAX, MOST_ENTRIES)?,
     };
@@ -217,9 +263,7 @@ pub(super) fn jacobian_sparse(m: &mut Machine, f: &Value, x: &Value) -> Res<Valu
     drop(array::room::<[u64; 6]>(entries)?);
     let c = Compressed::of(found.unwrap_or_else(|| vec![all(); k]), n, k)?;
     let values = if traced {
-        let forwards = n <= k;
-        let whole = one_by_one(m, LinearMap { transposed: !forwards, ..map }, if forwards { n } else { k }, space::narrow(x))?;
-        crate::ops::call(m, Prim::Flatten, &[], vec![whole])?
+        c.traced_values(m, map, (n, k), space::narrow(x))?
     } else {
         let values = c.values(m, &map, (n, k), false)?;
         array::make(Shape::from_slice(&[values.len()]), Buf::F64(values))

@@ -3,7 +3,7 @@
 use super::{Add, Rule, View, total, zeros};
 use crate::error::Res;
 use crate::ops::arith;
-use crate::value::{Buf, Shape, Value, array, seq};
+use crate::value::{Shape, Value, seq};
 use crate::vm::Machine;
 use adl_prim::Bin;
 
@@ -75,19 +75,11 @@ impl Rule for Elementwise {
     }
 }
 
-/// `ct * partial` where a cotangent of exactly 0 gives 0, whatever the partial is: an element that was not chosen has a cotangent of 0
-/// and may have an infinite partial.
+/// `ct * partial`, and 0 where either is 0, whatever the other is: an element that was not chosen has a cotangent of 0 and may have an infinite
+/// partial.
 pub(super) fn masked_mul(m: &mut Machine, ct: Value, p: Value) -> Res<Value> {
-    if let (Value::Array(c), Value::Array(q)) = (&ct, &p) {
-        if let (Buf::F64(x), Buf::F64(y)) = (c.buf(), q.buf()) {
-            if y.iter().any(|v| !v.is_finite()) {
-                let out = x.iter().zip(y).map(|(a, b)| if *a == 0.0 { 0.0 } else { a * b }).collect();
-                return Ok(array::make(c.shape.clone(), Buf::F64(out)));
-            }
-        }
-    }
     if matches!(&ct, Value::Float(x) if *x == 0.0) && !matches!(p, Value::Array(_) | Value::Dual(_)) {
         return Ok(Value::Zero);
     }
-    arith::bin(m, Bin::Mul, ct, p)
+    arith::bin(m, Bin::Scale, p, ct)
 }

@@ -4,11 +4,13 @@ mod elementwise;
 mod gather;
 mod linalg;
 mod reductions;
+mod scatter;
 
 pub(crate) use elementwise::{Elementwise, Operand, Partial};
 pub(crate) use gather::{Gather, scatter_add};
 pub(crate) use linalg::{MatMul, Solve};
 pub(crate) use reductions::{Cumsum, Dot, SumRows, row_sums};
+pub(crate) use scatter::scatter;
 
 use super::tape::Rule;
 use crate::error::Res;

@@ -9,6 +9,7 @@
 mod control;
 mod loops;
 mod plain;
+pub mod verify;
 
 use super::live::{self, Info, Last, NEVER};
 use super::native::{Compiler, Native, Source, State};
@@ -39,7 +40,7 @@ pub struct Linker {
 impl Linker {
     /// The function as a value of the machine. It takes all parameters, non-linear ones first, and gives the one result or a tuple of all.
     pub fn function(&mut self, p: &Program, f: FnId) -> Res<Rc<Fun>> {
-        let at = self.place(f);
+        let (at, before) = (self.place(f), self.codes.len());
         while self.codes.len() < self.order.len() {
             let next = self.order[self.codes.len()];
             let mut f = (**p.func(next)).clone();
@@ -53,9 +54,15 @@ impl Linker {
             strips::ordered(&mut f);
             vectorise::sums(&mut kept);
             let mut code = Lower::function(p, &f, self)?;
+            if adl_ir::verify::is_on() {
+                verified(&f, verify::verify(&code));
+            }
             code.native = Some(self.keep(p, next, kept, inlined, chains));
             self.codes.push(Rc::new(code));
             self.group = None;
+        }
+        if adl_ir::verify::is_on() && self.group.is_none() {
+            verified(p.func(f), verify::verify_calls(&self.codes, before));
         }
         let codes = &self.codes;
         let group = self.group.get_or_insert_with(|| Rc::new(Group { codes: codes.clone(), captured: Vec::new() }));
@@ -94,6 +101,14 @@ impl Linker {
             self.order.push(f);
             next
         })
+    }
+}
+
+/// Panics if lowering has made wrong code: that is a mistake of lowering, or of what made the IR, never of the user.
+fn verified(f: &Function, result: Result<(), Vec<verify::Fault>>) {
+    if let Err(faults) = result {
+        let text: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        unreachable!("`{}` was lowered to wrong code: {}", f.name, text.join("\n"));
     }
 }
 

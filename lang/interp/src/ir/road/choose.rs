@@ -6,7 +6,7 @@ use crate::error::Res;
 use crate::value::{Buf, Value};
 use crate::vm::Machine;
 use adl_ad::profile::{Counted, Forecast, Row};
-use adl_ad::segment::Segments;
+use adl_ad::segment::{PARTS, Segments};
 use adl_ad::unzip;
 use adl_ir::FnId;
 use std::collections::BTreeSet;
@@ -35,6 +35,11 @@ const REMEMBERED: usize = 256;
 const FREE: u64 = 1 << 30;
 /// States that `Budget` tries for binomial checkpoints, most first.
 const STATES: [u32; 7] = [256, 64, 32, 16, 8, 4, 1];
+
+/// The most plans by rows among [`steps`].
+const ROW_STEPS: usize = 6;
+/// Work of a function that is run only a few times to find steps.
+const LONG: u64 = 20_000_000;
 
 type Outcome<T> = Res<Result<T, Not>>;
 
@@ -118,7 +123,7 @@ pub(crate) fn resolve(m: &mut Machine, e: &Entered, leaves: &[Value], plan: &Pla
 }
 
 /// What the counts depend on: Ints and sizes among the leaves.
-fn sizes(leaves: &[Value]) -> Vec<i64> {
+pub(super) fn sizes(leaves: &[Value]) -> Vec<i64> {
     let mut out = Vec::new();
     for v in leaves {
         match v {
@@ -137,10 +142,103 @@ fn sizes(leaves: &[Value]) -> Vec<i64> {
 }
 
 /// A plan with what it takes.
+#[derive(Clone)]
 struct Candidate {
     resolved: Resolved,
     peak: u64,
     again: u64,
+}
+
+/// A search for plans of one gradient.
+struct Search<'a> {
+    e: &'a Entered,
+    leaves: &'a [Value],
+    flat: Study,
+    /// Everything stored.
+    all: Forecast,
+}
+
+impl<'a> Search<'a> {
+    fn new(m: &mut Machine, e: &'a Entered, leaves: &'a [Value]) -> Outcome<Search<'a>> {
+        let flat = possible!(study(m, e, leaves, Segments::None)?);
+        let all = possible!(forecast(m, &flat, &unzip::Plan::store_all()));
+        Ok(Ok(Search { e, leaves, flat, all }))
+    }
+
+    /// Loops divided.
+    fn divided(&self, m: &mut Machine, segments: Segments) -> Outcome<Candidate> {
+        let s = possible!(study(m, self.e, self.leaves, segments)?);
+        let plan = unzip::Plan::store_all();
+        let f = possible!(forecast(m, &s, &plan));
+        Ok(Ok(Candidate { resolved: Resolved { segments, plan }, peak: f.peak, again: (f.again + f.work).saturating_sub(self.all.work) }))
+    }
+
+    /// Everything recomputed that can be, also what no row counts.
+    fn recomputing(&self, m: &mut Machine) -> Result<Candidate, Not> {
+        let plan = unzip::Plan::recompute_all();
+        let f = forecast(m, &self.flat, &plan)?;
+        Ok(Candidate { resolved: Resolved { segments: Segments::None, plan }, peak: f.peak, again: f.again })
+    }
+
+    /// The candidates for a limit that storing everything does not keep.
+    fn candidates(&self, m: &mut Machine, limit: u64) -> Outcome<Vec<Candidate>> {
+        let mut tried = possible!(by_rows(m, &self.flat, &self.all, limit));
+        let sqrt = possible!(self.divided(m, Segments::Sqrt)?);
+        if sqrt.peak <= limit {
+            tried.extend(possible!(self.partial(m, &sqrt, limit)?));
+        }
+        tried.push(sqrt);
+        if !tried.iter().any(|c| c.peak <= limit && c.again <= self.all.work) {
+            tried.extend(possible!(self.binomial(m, limit)?));
+        }
+        if tried.iter().all(|c| c.peak > limit) {
+            tried.push(possible!(self.recomputing(m)));
+        }
+        Ok(Ok(tried))
+    }
+
+    /// As many iterations stored as fit, the others in √n segments, which alone are `sqrt`.
+    fn partial(&self, m: &mut Machine, sqrt: &Candidate, limit: u64) -> Outcome<Option<Candidate>> {
+        // What is stored grows about evenly with the parts: the next guess lies on the line between what fits and what does not.
+        let (mut fits, mut too_many) = ((0, sqrt.peak), (PARTS, self.all.peak));
+        let mut best = None;
+        while too_many.0 - fits.0 > 1 {
+            let share = limit.saturating_sub(fits.1) as f64 / too_many.1.saturating_sub(fits.1).max(1) as f64;
+            let guess = fits.0 + (share * f64::from(too_many.0 - fits.0)) as u32;
+            let k = guess.clamp(fits.0 + 1, too_many.0 - 1);
+            let c = possible!(self.divided(m, Segments::Partial(k))?);
+            if c.peak > limit {
+                too_many = (k, c.peak);
+            } else {
+                fits = (k, c.peak);
+                best = Some(c);
+            }
+        }
+        Ok(Ok(best))
+    }
+
+    /// Binomial checkpoints with as many states as fit: fewer states are less memory and more work.
+    fn binomial(&self, m: &mut Machine, limit: u64) -> Outcome<Vec<Candidate>> {
+        let mut tried: Vec<Candidate> = Vec::new();
+        let mut too_many = None;
+        for k in STATES {
+            let c = possible!(self.divided(m, Segments::Revolve(k))?);
+            let fits = c.peak <= limit;
+            tried.push(c);
+            if fits {
+                let (mut low, mut high) = (k, too_many.unwrap_or(k));
+                while high - low > 1 + low / 16 {
+                    let k = low.midpoint(high);
+                    let c = possible!(self.divided(m, Segments::Revolve(k))?);
+                    *(if c.peak <= limit { &mut low } else { &mut high }) = k;
+                    tried.push(c);
+                }
+                break;
+            }
+            too_many = Some(k);
+        }
+        Ok(Ok(tried))
+    }
 }
 
 /// The plan of least work within a number of bytes.
@@ -149,47 +247,52 @@ fn within(m: &mut Machine, e: &Entered, leaves: &[Value], plan: &Plan) -> Outcom
         Plan::Budget(n) => *n,
         _ => m.host.free_memory().unwrap_or(FREE) / 2,
     };
-    let study = possible!(study(m, e, leaves, Segments::None)?);
-    let all = possible!(forecast(m, &study, &unzip::Plan::store_all()));
-    if all.peak <= limit {
+    let search = possible!(Search::new(m, e, leaves)?);
+    if search.all.peak <= limit {
         return Ok(Ok(Resolved::default()));
     }
-    let mut tried = possible!(by_rows(m, &study, &all, limit));
-    tried.push(possible!(divided(m, e, leaves, (Segments::Sqrt, all.work))?));
-    for k in STATES {
-        // Fewer states are less memory and more work: the first that fits will do.
-        if tried.iter().any(|c| c.peak <= limit && c.again <= all.work) {
-            break;
-        }
-        let c = possible!(divided(m, e, leaves, (Segments::Revolve(k), all.work))?);
-        let fits = c.peak <= limit;
-        tried.push(c);
-        if fits {
-            break;
-        }
-    }
-    if tried.iter().all(|c| c.peak > limit) {
-        // What no row counts may still be recomputed.
-        let plan = unzip::Plan::recompute_all();
-        let f = possible!(forecast(m, &study, &plan));
-        tried.push(Candidate { resolved: Resolved { segments: Segments::None, plan }, peak: f.peak, again: f.again });
-    }
+    let tried = possible!(search.candidates(m, limit)?);
     let best = tried.iter().filter(|c| c.peak <= limit).min_by_key(|c| c.again);
     let least = tried.iter().min_by_key(|c| c.peak);
     match (best, least, plan) {
         (Some(c), ..) => Ok(Ok(c.resolved.clone())),
         (None, Some(c), Plan::Auto) => Ok(Ok(c.resolved.clone())),
-        (None, c, _) => Err(bad(format!("no plan for this gradient keeps within {limit} bytes: the least is {} bytes", c.map_or(all.peak, |c| c.peak)))
+        (None, c, _) => Err(bad(format!("no plan for this gradient keeps within {limit} bytes: the least is {} bytes", c.map_or(search.all.peak, |c| c.peak)))
             .hint("`residuals f x` shows what is stored; arguments and what loops carry always are")),
     }
 }
 
-/// Loops divided; `once` is the function's work as it is.
-fn divided(m: &mut Machine, e: &Entered, leaves: &[Value], (segments, once): (Segments, u64)) -> Outcome<Candidate> {
-    let s = possible!(study(m, e, leaves, segments)?);
-    let plan = unzip::Plan::store_all();
-    let f = possible!(forecast(m, &s, &plan));
-    Ok(Ok(Candidate { resolved: Resolved { segments, plan }, peak: f.peak, again: (f.again + f.work).saturating_sub(once) }))
+/// Peak memory and extra work of a plan that no other beats in both.
+pub type Step = (u64, u64);
+
+/// Plans between the least memory and storing everything, the smallest first: none takes more memory and more work than another.
+pub(super) fn steps(m: &mut Machine, e: &Entered, leaves: &[Value]) -> Outcome<Vec<Step>> {
+    let search = possible!(Search::new(m, e, leaves)?);
+    let mut tried = vec![Candidate { resolved: Resolved::default(), peak: search.all.peak, again: 0 }, possible!(search.recomputing(m))];
+    let ids = order(&search.all.rows);
+    for n in 1..=ids.len().min(ROW_STEPS) {
+        let plan = without(&search.all.rows, &ids[..ids.len() * n / ids.len().min(ROW_STEPS)].iter().copied().collect());
+        let f = possible!(forecast(m, &search.flat, &plan));
+        tried.push(Candidate { resolved: Resolved { segments: Segments::None, plan }, peak: f.peak, again: f.again });
+    }
+    let sqrt = possible!(search.divided(m, Segments::Sqrt)?);
+    let some = sqrt.peak != search.all.peak;
+    tried.push(sqrt);
+    // Each of these runs the function once, to count.
+    let parts: &[u32] = if search.all.work > LONG { &[64, 128] } else { &[4, 8, 16, 24, 40, 64, 88, 112, 136, 160, 184, 208, 232] };
+    let states: &[u32] = if search.all.work > LONG { &[8] } else { &[64, 32, 16, 8, 4, 2, 1] };
+    let divided = parts.iter().map(|k| Segments::Partial(*k)).chain(states.iter().map(|k| Segments::Revolve(*k)));
+    for segments in divided.filter(|_| some) {
+        tried.push(possible!(search.divided(m, segments)?));
+    }
+    tried.sort_by_key(|c| (c.peak, c.again));
+    let mut out: Vec<Step> = Vec::new();
+    for c in tried {
+        if out.last().is_none_or(|(peak, again)| c.peak > *peak && c.again < *again) {
+            out.push((c.peak, c.again));
+        }
+    }
+    Ok(Ok(out))
 }
 
 /// Ids in the order in which they are worth recomputing: least work for a byte first.

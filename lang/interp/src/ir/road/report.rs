@@ -19,6 +19,9 @@ use std::rc::Rc;
 
 type Outcome<T> = Res<Result<T, Not>>;
 
+/// Why a row cannot be recomputed that a loop carries.
+const CARRIED: &str = "what a loop carries";
+
 /// What is said of a plan.
 struct Report {
     function: String,
@@ -47,6 +50,15 @@ pub(crate) fn residuals(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> R
     }
 }
 
+/// Plans between the least memory and storing everything, by peak memory and extra work, the smallest first; none where there are no plans.
+pub fn steps(m: &mut Machine, f: &Value, x: &Value) -> Res<Vec<choose::Step>> {
+    let found = super::attempt(m, |m| {
+        let (e, leaves) = possible!(entered(m, f, std::slice::from_ref(x)));
+        choose::steps(m, &e, &leaves)
+    })?;
+    Ok(found.unwrap_or_default())
+}
+
 fn reported(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Outcome<Report> {
     let args = std::slice::from_ref(x);
     if m.ad.depth() > 0 {
@@ -56,7 +68,7 @@ fn reported(m: &mut Machine, f: &Value, x: &Value, plan: Value) -> Outcome<Repor
     let (e, leaves) = possible!(entered(m, f, args));
     let flat = possible!(choose::study(m, &e, &leaves, Segments::None)?);
     let resolved = possible!(choose::resolve(m, &e, &leaves, &named)?);
-    let measured = m.road.measured.iter().rev().find(|(g, r, _)| *g == e.entry.func && *r == resolved).map(|(_, _, n)| *n);
+    let measured = m.road.measured(e.entry.func, &resolved, &choose::sizes(&leaves));
     let ran = match measured {
         Some(_) => measure::ran(m, &e, &leaves, &resolved)?,
         None => None,
@@ -80,6 +92,7 @@ fn filled(m: &mut Machine, e: &Entered, leaves: &[Value], flat: &Study, resolved
         let plans = match segments {
             Segments::None => vec![("store_all", unzip::Plan::store_all()), ("recompute_all", unzip::Plan::recompute_all())],
             Segments::Sqrt => vec![("sqrt", unzip::Plan::store_all())],
+            Segments::Partial(_) => Vec::new(),
             Segments::Revolve(_) => vec![("revolve", unzip::Plan::store_all())],
         };
         for (name, plan) in plans {
@@ -118,17 +131,31 @@ fn decided(all: Vec<Row>, now: &Forecast, resolved: &Resolved) -> Vec<Line> {
                 Segments::None => kept.contains(&row.residual.at),
                 _ => row.residual.reason == "an argument" || kept.contains(&row.residual.at) || places.contains(&(row.residual.span.lo, row.residual.span.hi, row.bytes)),
             };
-            let (work, bytes) = (count(row.work), size(row.bytes));
+            let (work, bytes) = (operations(row.work), size(row.bytes));
+            let part = stored_part(&row, now);
             let (decision, reason) = match stored {
                 true if !row.residual.movable => ("store", row.residual.reason.to_owned()),
-                true => ("store", format!("{work} operations would make {bytes} again")),
-                false if resolved.segments != Segments::None => ("segment", "made again a segment at a time".to_owned()),
-                false if row.work <= row.bytes / 8 => ("recompute", format!("cheap: {work} operations for {bytes}")),
-                false => ("recompute", format!("{work} operations for {bytes}")),
+                true => ("store", format!("{work} would make {bytes} again")),
+                false if !row.residual.movable => ("segment", format!("{}, made again a segment at a time", row.residual.reason)),
+                false if resolved.segments != Segments::None => ("segment", part.map_or_else(|| "made again a segment at a time".to_owned(), |p| format!("{p:.0} % stored, the rest made again a segment at a time"))),
+                false if row.work <= row.bytes / 8 => ("recompute", format!("cheap: {work} for {bytes}")),
+                false => ("recompute", format!("{work} for {bytes}")),
             };
             Line { row, decision, reason }
         })
         .collect()
+}
+
+/// How many percent of a row a plan stores that stores a part of a loop's iterations.
+fn stored_part(row: &Row, now: &Forecast) -> Option<f64> {
+    let place = |r: &Row| (r.residual.span, r.coefficient);
+    let bytes: u64 = now.rows.iter().filter(|r| place(r) == place(row)).map(|r| r.bytes).sum();
+    (bytes > 0 && bytes < row.bytes).then(|| 100.0 * bytes as f64 / row.bytes as f64)
+}
+
+/// So many operations.
+fn operations(n: u64) -> String {
+    format!("{} {}", count(n), if n == 1 { "operation" } else { "operations" })
 }
 
 /// A number of bytes for reading.
@@ -154,19 +181,13 @@ pub fn count(n: u64) -> String {
 /// The shape of a residual: `Float`, `[100]Float`, and how often.
 fn shape(r: &Row) -> String {
     let scalar = boxes(r.residual.ty.scalar());
-    let width = match scalar.as_str() {
-        "F32" => 4,
-        "Bool" => 1,
-        _ => 8,
-    };
-    let each = r.bytes / width / r.values.max(1);
-    let one = match r.residual.ty.rank() {
-        0 => scalar,
+    let one = match (r.residual.ty.rank(), &r.extents) {
+        (0, _) => scalar,
         _ if matches!(&r.residual.ty, Ty::Array(e, _) if !e.is_flat()) => boxes(&r.residual.ty),
-        1 if each * r.values * width == r.bytes => format!("[{each}]{scalar}"),
-        k => format!("{}{scalar}", "[]".repeat(k as usize)),
+        (_, Some(extents)) => extents.iter().map(|n| format!("[{n}]")).collect::<String>() + &scalar,
+        (k, None) => format!("{}{scalar}", "[]".repeat(k as usize)),
     };
-    if r.values == 1 { one } else { format!("{one} x {}", r.values) }
+    if r.values == 1 { one } else { format!("{one} × {}", r.values) }
 }
 
 /// The type of an array of arrays whose shapes may differ.
@@ -196,6 +217,11 @@ pub(crate) fn texts(ts: impl Iterator<Item = String>) -> Value {
     array::make(Shape::from_slice(&[ts.len()]), Buf::Boxed(ts))
 }
 
+fn bools(bs: impl Iterator<Item = bool>) -> Value {
+    let bs: Vec<bool> = bs.collect();
+    array::make(Shape::from_slice(&[bs.len()]), Buf::Bool(bs))
+}
+
 /// A record; the fields come sorted by name.
 pub(crate) fn record(fields: Vec<(&str, Value)>) -> Value {
     let names: Rc<[Symbol]> = fields.iter().map(|(n, _)| Symbol::new(n)).collect();
@@ -210,7 +236,7 @@ pub(crate) fn table(n: usize, columns: Vec<(&str, Value)>) -> Value {
 
 impl Report {
     fn record(&self, m: &Machine) -> Value {
-        let recomputed = (0..self.rows.len() as u64).filter(|k| self.rows[*k as usize].decision == "recompute");
+        let recomputed = (0..self.rows.len() as u64).filter(|k| self.rows[*k as usize].decision != "store" && self.rows[*k as usize].row.residual.movable);
         record(vec![
             ("again", int(self.forecast.again)),
             ("bytes", int(self.forecast.stored)),
@@ -238,6 +264,7 @@ impl Report {
                 ("expression", texts(rows.iter().map(|l| l.expression(m)))),
                 ("id", ints(0..rows.len() as u64)),
                 ("line", ints(rows.iter().map(place))),
+                ("movable", bools(rows.iter().map(|l| l.row.residual.movable))),
                 ("reason", texts(rows.iter().map(|l| l.reason.clone()))),
                 ("shape", texts(rows.iter().map(|l| shape(&l.row)))),
                 ("work", ints(rows.iter().map(|l| l.row.work))),
@@ -259,16 +286,27 @@ impl Report {
     }
 }
 
+/// The name of what a loop of one state carries: `y` in `loop y = ...`.
+fn loop_state(text: &str) -> Option<&str> {
+    let (name, _) = text.strip_prefix("loop ")?.split_once([' ', '='])?;
+    name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '\'')).then_some(name)
+}
+
 impl Line {
     /// The expression that makes the residual; `d(e)` for a coefficient of the derivative of `e`.
     fn expression(&self, m: &Machine) -> String {
         let r = &self.row.residual;
         match &r.name {
+            Some(n) if r.reason == CARRIED => format!("{n} of the loop"),
             Some(n) if !r.movable => n.to_string(),
             None if r.span == Span::default() => "(argument)".to_owned(),
             _ => {
                 let text = m.sources.text(r.span).split_whitespace().collect::<Vec<_>>().join(" ");
-                if self.row.coefficient { format!("d({text})") } else { text }
+                match loop_state(&text).filter(|_| r.reason == CARRIED) {
+                    Some(n) => format!("{n} of the loop"),
+                    None if self.row.coefficient => format!("d({text})"),
+                    None => text,
+                }
             }
         }
     }

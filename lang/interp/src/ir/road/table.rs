@@ -1,7 +1,7 @@
 //! Residuals and costs as text: tables for people.
 
 use super::report::{count, size};
-use crate::value::{Kind, Record, Value, array, show};
+use crate::value::{Buf, Kind, Record, Value, array, show};
 
 /// Columns of an expression that are shown.
 const WIDE: usize = 36;
@@ -30,6 +30,11 @@ fn real(v: &Value, name: &str) -> f64 {
         Some(Value::Float(x)) => *x,
         _ => 0.0,
     }
+}
+
+/// A Bool field.
+pub fn flag(v: &Value, name: &str) -> bool {
+    matches!(field(v, name), Some(Value::Bool(true)))
 }
 
 /// A field as text.
@@ -177,6 +182,17 @@ fn counted(r: &Value, name: &str) -> Option<u64> {
     match field(r, name) {
         Some(Value::Data(d)) => d.fields.first().map(|n| u64::try_from(crate::ops::int(n)).unwrap_or(0)),
         _ => None,
+    }
+}
+
+/// Ids of the rows that could be stored and are not.
+pub fn recomputed(r: &Value) -> Vec<u32> {
+    match field(r, "recomputed") {
+        Some(Value::Array(a)) => match a.buf() {
+            Buf::I64(ids) => ids.iter().filter_map(|n| u32::try_from(*n).ok()).collect(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
     }
 }
 

@@ -96,7 +96,7 @@ pub fn read(path: &str, b: &[u8], rep: &Rep) -> Res<Value> {
         return Err(bad(path, "the type of the array is not known here").hint("annotate it: `(read_npy path : [_]Float)`"));
     }
     if b.starts_with(MAGIC) {
-        return fit(path, one(path, b)?, rep);
+        return fit(path, one(path, b, wants_floats(rep))?, rep);
     }
     let entries = entries(path, b)?;
     let Rep::Record(fields) = rep else {
@@ -108,7 +108,7 @@ pub fn read(path: &str, b: &[u8], rep: &Rep) -> Res<Value> {
             let all: Vec<&str> = entries.iter().map(|(n, _)| n.as_str()).collect();
             return Err(bad(path, format!("there is no array `{name}`; there are {}", all.join(", "))));
         };
-        vals.push(fit(&format!("{path}: `{name}`"), one(path, b)?, rep)?);
+        vals.push(fit(&format!("{path}: `{name}`"), one(path, b, wants_floats(rep))?, rep)?);
     }
     let names: Rc<[Symbol]> = fields.iter().map(|f| f.0).collect();
     Ok(Value::Record(Rc::new(Record { names, vals })))
@@ -148,7 +148,15 @@ fn fit(path: &str, v: Value, rep: &Rep) -> Res<Value> {
     }
 }
 
-fn one(path: &str, b: &[u8]) -> Res<Value> {
+fn wants_floats(rep: &Rep) -> bool {
+    match rep {
+        Rep::Array(_, e) => wants_floats(e),
+        _ => matches!(rep, Rep::Float | Rep::F32),
+    }
+}
+
+/// An array or a number. Unsigned numbers of 64 bits are Floats at once where those are wanted: an Int does not hold them all.
+fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
     let h = header(path, b)?;
     let n = array::count(&h.shape)?;
     column(path, &h.descr)?;
@@ -175,10 +183,11 @@ fn one(path: &str, b: &[u8]) -> Res<Value> {
         Some("u1") => Buf::I64(numbers!(u8, i64::from)),
         Some("u2") => Buf::I64(numbers!(u16, i64::from)),
         Some("u4") => Buf::I64(numbers!(u32, i64::from)),
+        Some("u8") if floats => Buf::F64(numbers!(u64, |x| x as f64)),
         Some("u8") => {
             let all: Vec<u64> = numbers!(u64, |x| x);
             if all.iter().any(|x| i64::try_from(*x).is_err()) {
-                return Err(Error::new(codes::OVERFLOW, format!("{path}: a number does not fit an Int")));
+                return Err(Error::new(codes::OVERFLOW, format!("{path}: a number does not fit an Int")).hint("read it as Floats: `(read_npy path : [_]Float)`"));
             }
             Buf::I64(attend::collect(n, |i| all[i] as i64)?)
         }

@@ -199,10 +199,18 @@ impl Compiler {
     /// Arguments into consecutive temporaries.
     pub(super) fn args<'e>(&mut self, args: impl ExactSizeIterator<Item = &'e Expr>) -> Res<R> {
         let first = self.temps(args.len() as u32);
-        for (i, a) in args.enumerate() {
-            self.into(a, first + i as u32)?;
-        }
+        self.fill(first, args)?;
         Ok(first)
+    }
+
+    /// Expressions into consecutive registers. Variables come last: what the others read of a variable is read by then, so that its value is moved
+    /// if this is its last use, and an array changes in place.
+    fn fill<'e>(&mut self, first: R, all: impl Iterator<Item = &'e Expr>) -> Res<()> {
+        let (variables, others): (Vec<_>, Vec<_>) = (first..).zip(all).partition(|(_, e)| matches!(&*e.kind, ExprKind::Local(_)));
+        for (r, e) in others.into_iter().chain(variables) {
+            self.into(e, r)?;
+        }
+        Ok(())
     }
 
     /// Hidden parameters over a value that is no function: a function of them alone.
@@ -439,9 +447,7 @@ impl Compiler {
         for (i, r) in reps.iter().enumerate() {
             self.load_rep(r, first + i as u32)?;
         }
-        for (i, a) in args.iter().enumerate() {
-            self.into(a, first + (reps.len() + i) as u32)?;
-        }
+        self.fill(first + reps.len() as u32, args.iter().copied())?;
         self.span = span;
         self.emit(I::Prim(d, p, first, reps.len() as u32, args.len() as u32));
         Ok(())

@@ -6,6 +6,7 @@ use super::{Give, Lane, Lanes, MOST, Try};
 use crate::ad::rules;
 use crate::ops::{self, arith, whole};
 use crate::value::{Buf, Shape, Value, array, compare, seq};
+use adl_prim::scalar::norm_unit;
 use adl_prim::{Bin, Cmp, Prim, Un};
 use adl_typing::core::ForKind;
 
@@ -201,9 +202,9 @@ impl Lanes<'_> {
     fn norm(&mut self, n: usize, l: &Lane) -> Try<Lane> {
         let squares = self.bin(n, Bin::Mul, l, l)?;
         let sums = self.reduction(Prim::Sum, &squares)?;
-        // The norm of a zero has the derivative zero, which the square root has not.
+        // Where a square is too large or too small for a float, or 0, the norm is more than its root.
         if let Lane::Each(v) = &sums {
-            if matches!(compare::primal(v), Value::Array(a) if matches!(a.buf(), Buf::F64(x) if x.contains(&0.0))) {
+            if matches!(compare::primal(v), Value::Array(a) if matches!(a.buf(), Buf::F64(x) if x.iter().any(|s| norm_unit(*s, false) != 1.0))) {
                 return Err(Give::Now);
             }
         }

@@ -76,7 +76,7 @@ impl Lanes<'_> {
             return Err(Give::Now);
         }
         self.depth += 1;
-        let out = stacker::maybe_grow(128 * 1024, 2 * 1024 * 1024, || self.steps(frame, pc));
+        let out = crate::memory::on_stack(128 * 1024, 2 * 1024 * 1024, || self.steps(frame, pc));
         self.depth -= 1;
         out
     }

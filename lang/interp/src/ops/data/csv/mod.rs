@@ -5,7 +5,7 @@
 mod columns;
 mod scan;
 
-use crate::attend;
+use crate::{attend, memory};
 use crate::error::{Error, Res, codes};
 use crate::value::{Array, Buf, Record, Rep, Shape, Value, array};
 use adl_syntax::symbol::Symbol;
@@ -225,6 +225,7 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
     let mut out = names.iter().map(|n| columns::quoted(n.as_str())).collect::<Vec<_>>().join(",") + "\n";
     for i in 0..cols.first().map_or(0, Vec::len) {
         if i % 4096 == 0 {
+            memory::text_may_grow(&mut out);
             attend::poll()?;
         }
         for (k, c) in cols.iter().enumerate() {

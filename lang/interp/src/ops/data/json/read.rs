@@ -1,7 +1,7 @@
 //! JSON text as a value of a wanted type, in one pass.
 
 use super::syntax::{Next, Text};
-use crate::error::Res;
+use crate::error::{Res, codes};
 use crate::value::{ConInfo, Data, Record, Rep, Tuple, Value, seq};
 use crate::vm::Machine;
 use adl_syntax::symbol::Symbol;
@@ -50,7 +50,7 @@ impl Reader<'_, '_> {
     }
 
     fn value(&mut self, rep: &Rep) -> Res<Value> {
-        stacker::maybe_grow(128 * 1024, 1024 * 1024, || self.value_here(rep))
+        crate::memory::on_stack(128 * 1024, 1024 * 1024, || self.value_here(rep))
     }
 
     fn value_here(&mut self, rep: &Rep) -> Res<Value> {
@@ -113,6 +113,7 @@ impl Reader<'_, '_> {
             }
             let Some(rep) = rep(out.len()) else { return Err(self.wrong("the end of the list")) };
             self.inside.push(Step::Element(out.len()));
+            crate::memory::grow(&mut out, 1)?;
             out.push(self.value(&rep)?);
             self.inside.pop();
         }
@@ -128,7 +129,11 @@ impl Reader<'_, '_> {
         };
         let v = match problem {
             None if vals.is_empty() => return Ok(e.no_elements()),
-            None => seq::pack(self.m, vals).map_err(|e| e.diag.message),
+            None => match seq::pack(self.m, vals) {
+                // Nothing is wrong with the text.
+                Err(e) if e.stops() || e.diag.code == codes::MEMORY => return Err(e),
+                packed => packed.map_err(|e| e.diag.message),
+            },
             Some(text) => Err(text),
         };
         v.map_err(|text| {

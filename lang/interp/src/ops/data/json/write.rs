@@ -1,14 +1,17 @@
 //! A value as JSON text.
 
-use crate::attend;
+use crate::{attend, memory};
 use crate::error::{Error, Res, codes};
-use crate::value::{Value, array, show};
+use crate::value::{Array, Value, array, show};
 use adl_syntax::render::quote;
+use std::rc::Rc;
 
 /// Work that is left: values nest to any depth, so it is a list and not a recursion.
 enum Todo {
     Value(Value),
     Text(String),
+    /// Elements of an array from one on.
+    Elements(Rc<Array>, usize),
 }
 
 /// A value as one line of JSON text.
@@ -19,11 +22,19 @@ pub fn write(v: &Value) -> Res<String> {
     while let Some(t) = todo.pop() {
         steps = steps.wrapping_add(1);
         if steps % 4096 == 0 {
+            memory::text_may_grow(&mut out);
             attend::poll()?;
         }
         match t {
             Todo::Text(s) => out.push_str(&s),
             Todo::Value(v) => one(&v, &mut out, &mut todo)?,
+            Todo::Elements(a, i) if i < a.len() => {
+                out.push_str(if i > 0 { ", " } else { "" });
+                let v = array::elem(&a, i);
+                todo.push(Todo::Elements(a, i + 1));
+                todo.push(Todo::Value(v));
+            }
+            Todo::Elements(..) => out.push(']'),
         }
     }
     out.push('\n');
@@ -43,7 +54,10 @@ fn one(v: &Value, out: &mut String, todo: &mut Vec<Todo>) -> Res<()> {
         Value::F32(x) => out.push_str(&number(f64::from(*x), show::float32(*x))),
         Value::Str(s) => out.push_str(&quote(s)),
         Value::Tuple(t) => list(t.0.clone(), todo),
-        Value::Array(a) => list((0..a.len()).map(|i| array::elem(a, i)).collect(), todo),
+        Value::Array(a) => {
+            out.push('[');
+            todo.push(Todo::Elements(a.clone(), 0));
+        }
         Value::Record(r) => {
             todo.push(Todo::Text("}".to_owned()));
             for (i, (n, v)) in r.names.iter().zip(&r.vals).enumerate().rev() {

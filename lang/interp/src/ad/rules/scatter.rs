@@ -1,0 +1,145 @@
+//! Replaced rows of an array: in place where the array dies, with a record as large as what is replaced.
+
+use super::{Add, Gather, Rule, View, zeros};
+use crate::ad::{self, Dual, Part};
+use crate::error::Res;
+use crate::ops::call;
+use crate::value::{Array, Buf, Shape, Value, array, seq};
+use crate::vm::Machine;
+use adl_prim::Prim;
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// `out` is the destination with some rows replaced by those of another array.
+struct Replace {
+    /// The row of the destination that each new row replaces; none where it is out of bounds, or replaced again by a later one.
+    at: Vec<Option<usize>>,
+    /// Numbers of a row.
+    row: usize,
+    dest: Shape,
+    values: Shape,
+    /// The same as a map of single elements, for derivatives of derivatives and for engines.
+    elements: OnceCell<Gather>,
+}
+
+impl Replace {
+    fn new(at: &[i64], dest: Shape, values: Shape) -> Replace {
+        let rows = dest.first().copied().unwrap_or(0);
+        let mut last: std::collections::HashMap<usize, usize> = std::collections::HashMap::with_capacity(at.len());
+        let mut places: Vec<Option<usize>> = Vec::with_capacity(at.len());
+        for (k, i) in at.iter().enumerate() {
+            let place = usize::try_from(*i).ok().filter(|i| *i < rows);
+            if let Some(before) = place.and_then(|p| last.insert(p, k)) {
+                places[before] = None;
+            }
+            places.push(place);
+        }
+        Replace { at: places, row: dest[1..].iter().product(), dest, values, elements: OnceCell::new() }
+    }
+
+    /// Row `k` of the values with its place among the numbers of the destination.
+    fn places(&self) -> impl Iterator<Item = (usize, usize)> {
+        let row = self.row;
+        self.at.iter().enumerate().filter_map(move |(k, i)| i.map(|i| (k * row, i * row)))
+    }
+
+    fn elements(&self) -> &Gather {
+        self.elements.get_or_init(|| {
+            let n: usize = self.dest.iter().product();
+            let mut map: Vec<i64> = (0..n as i64).collect();
+            for (from, to) in self.places() {
+                (0..self.row).for_each(|j| map[to + j] = (n + from + j) as i64);
+            }
+            Gather { map, ins: vec![Some(self.dest.clone()), Some(self.values.clone())], out: Some(self.dest.clone()) }
+        })
+    }
+
+    /// The cotangent of the values, which is taken out of that of the result.
+    fn take_out<T: Copy + Default>(&self, ct: &mut [T]) -> Vec<T> {
+        let mut out = vec![T::default(); self.values.iter().product()];
+        for (from, to) in self.places() {
+            out[from..from + self.row].copy_from_slice(&ct[to..to + self.row]);
+            ct[to..to + self.row].fill(T::default());
+        }
+        out
+    }
+}
+
+impl Rule for Replace {
+    fn pull(&self, m: &mut Machine, cts: &[Value], add: Add) -> Res<()> {
+        self.pull_taken(m, cts.to_vec(), add)
+    }
+
+    fn pull_taken(&self, m: &mut Machine, mut cts: Vec<Value>, add: Add) -> Res<()> {
+        let Some(Value::Array(ct)) = cts.pop_if(|v| matches!(v, Value::Array(a) if matches!(a.buf(), Buf::F64(_) | Buf::F32(_)))) else {
+            return self.elements().pull(m, &cts, add);
+        };
+        let mut ct: Array = array::owned(ct)?;
+        let values = match ct.buf_mut() {
+            Buf::F64(d) => Buf::F64(self.take_out(d)),
+            Buf::F32(d) => Buf::F32(self.take_out(d)),
+            other => other.clone(),
+        };
+        add(m, 0, Value::Array(Rc::new(ct)))?;
+        add(m, 1, array::make(self.values.clone(), values))
+    }
+
+    fn push(&self, m: &mut Machine, tangents: &[Value]) -> Res<Vec<Value>> {
+        self.elements().push(m, tangents)
+    }
+
+    fn view(&self) -> View<'_> {
+        View::Gather(self.elements())
+    }
+}
+
+/// `scatter` of traced numbers. The destination is taken, so that it changes in place if nothing else holds it.
+pub(crate) fn scatter(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value> {
+    let (dest, dest_part) = split_taken(std::mem::take(&mut args[0]), level);
+    let (values, values_part) = ad::split(&args[2], level);
+    let shape = seq::shape(&values).cloned().unwrap_or_default();
+    let y = call(m, Prim::Scatter, &[], vec![dest, args[1].clone(), values])?;
+    if m.ad.tape(level).is_some() {
+        let places = match &args[1] {
+            Value::Array(a) => match a.buf() {
+                Buf::I64(at) => at.clone(),
+                _ => Vec::new(),
+            },
+            _ => Vec::new(),
+        };
+        let rule = Replace::new(&places, seq::shape(&y).cloned().unwrap_or_default(), shape);
+        return ad::result(m, level, vec![dest_part, values_part], y, Rc::new(rule));
+    }
+    let tangent = |part: Option<Part>| match part {
+        Some(Part::Tangent(t)) => t,
+        _ => Value::Zero,
+    };
+    let (mut t, mut v) = (tangent(dest_part), tangent(values_part));
+    let like = if matches!(t, Value::Zero) { v.clone() } else { t.clone() };
+    if !matches!(like, Value::Zero) {
+        drop_zero(&mut t, seq::shape(&y), &like)?;
+        drop_zero(&mut v, Some(&shape), &like)?;
+        drop(like);
+        t = call(m, Prim::Scatter, &[], vec![t, args[1].clone(), v])?;
+    }
+    Ok(Value::Dual(Rc::new(Dual { level, primal: y, part: Part::Tangent(t) })))
+}
+
+/// Makes a symbolic zero an array of zeros.
+fn drop_zero(t: &mut Value, shape: Option<&Shape>, like: &Value) -> Res<()> {
+    if matches!(t, Value::Zero) {
+        *t = zeros(&shape.cloned(), like)?;
+    }
+    Ok(())
+}
+
+/// The parts of a value at a level, without copying what it alone holds.
+fn split_taken(v: Value, level: u16) -> (Value, Option<Part>) {
+    match v {
+        Value::Dual(d) if d.level == level => match Rc::try_unwrap(d) {
+            Ok(d) => (d.primal, Some(d.part)),
+            Err(d) => (d.primal.clone(), Some(d.part.clone())),
+        },
+        v => ad::split(&v, level),
+    }
+}

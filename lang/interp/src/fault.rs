@@ -1,0 +1,259 @@
+//! Panics: a panic is a fault of adl, which ends neither the session nor the process.
+//!
+//! - [`catch`] is a boundary: a panic below it becomes a [`Fault`], with its message and place, which a hook records. Nothing is printed unless
+//!   `RUST_BACKTRACE` asks for a backtrace.
+//! - Threads of a pool hand their panic to the thread that waits for them, as `rayon` does. So does `ops::watch`.
+//! - Native code has no tables for unwinding. Its run-time functions are [`shielded`]: the fault is kept for the thread and the run is asked
+//!   to stop. Once native code has returned, [`resume`] goes on with the panic.
+//! - Tests [`inject`] a panic at a [`Point`].
+
+use crate::attend;
+use crate::error::{Error, codes};
+use adl_syntax::span::Span;
+use std::any::Any;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+
+/// A panic that was caught.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fault {
+    /// What it said.
+    pub message: String,
+    /// The source file, line and column, if they are known.
+    pub place: Option<String>,
+}
+
+impl Fault {
+    /// The error that is reported; the program's own place is still to be added.
+    pub fn error(&self) -> Box<Error> {
+        let place = self.place.as_deref().map_or(String::new(), |p| format!(" at {p}"));
+        let mut error = Error::new(codes::INTERNAL, format!("internal error{place}: {}", self.message))
+            .note("this is a fault of adl, not of the program; the session is as it was before")
+            .hint("please report it together with the program; RUST_BACKTRACE=1 adds a backtrace");
+        error.diag.primary.span = Span::NOWHERE;
+        error
+    }
+}
+
+thread_local! {
+    /// Boundaries around what runs on this thread.
+    static BOUNDARIES: Cell<usize> = const { Cell::new(0) };
+    /// The last panic of this thread.
+    static LAST: RefCell<Option<Fault>> = const { RefCell::new(None) };
+    /// The panic that native code of this thread has to return from.
+    static PENDING: Cell<Option<Box<Fault>>> = const { Cell::new(None) };
+}
+
+/// Boundaries of all threads.
+static ALL_BOUNDARIES: AtomicUsize = AtomicUsize::new(0);
+
+/// The last panic of a worker thread.
+static OF_WORKERS: Mutex<Option<Fault>> = Mutex::new(None);
+
+/// A boundary, while something runs below it.
+struct Boundary;
+
+impl Boundary {
+    fn enter() -> Boundary {
+        BOUNDARIES.set(BOUNDARIES.get() + 1);
+        ALL_BOUNDARIES.fetch_add(1, Ordering::Relaxed);
+        Boundary
+    }
+}
+
+impl Drop for Boundary {
+    fn drop(&mut self) {
+        BOUNDARIES.set(BOUNDARIES.get() - 1);
+        ALL_BOUNDARIES.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Runs something; a panic in it is an error.
+///
+/// # Errors
+/// The fault. What `run` has changed may be half done: the caller restores it or drops it.
+pub fn catch<T>(run: impl FnOnce() -> T) -> Result<T, Box<Fault>> {
+    install();
+    let boundary = Boundary::enter();
+    let done = catch_unwind(AssertUnwindSafe(run));
+    drop(boundary);
+    done.map_err(fault_of)
+}
+
+/// The result of a function that native code calls. Where it panics, native code gets `otherwise`,
+/// with which it must be able to go on until it stops.
+#[inline]
+pub fn shielded<T>(otherwise: impl FnOnce() -> T, run: impl FnOnce() -> T) -> T {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(done) => done,
+        Err(payload) => {
+            defer(payload);
+            otherwise()
+        }
+    }
+}
+
+/// Keeps a panic until native code has returned, and asks it to.
+#[cold]
+fn defer(payload: Box<dyn Any + Send>) {
+    let fault = PENDING.take().unwrap_or_else(|| fault_of(payload));
+    attend::fail(fault.error());
+    PENDING.set(Some(fault));
+}
+
+/// Goes on with the panic of a function that native code has called. To be called where native code has returned.
+#[inline]
+pub fn resume() {
+    if let Some(fault) = PENDING.take() {
+        drop(attend::failure());
+        resume_unwind(fault);
+    }
+}
+
+/// Goes on with the panic of a thread that was waited for.
+pub(crate) fn resume_from(payload: Box<dyn Any + Send>) -> ! {
+    resume_unwind(payload)
+}
+
+/// What a panic said, and where.
+fn fault_of(payload: Box<dyn Any + Send>) -> Box<Fault> {
+    let payload = match payload.downcast::<Fault>() {
+        Ok(fault) => return fault,
+        Err(other) => other,
+    };
+    let message = message_of(&*payload);
+    let here = LAST.with_borrow_mut(Option::take).filter(|f| f.message == message);
+    let fault = here.or_else(|| OF_WORKERS.lock().unwrap_or_else(PoisonError::into_inner).take().filter(|f| f.message == message));
+    Box::new(fault.unwrap_or(Fault { message, place: None }))
+}
+
+fn message_of(payload: &dyn Any) -> String {
+    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").to_owned()
+}
+
+/// Has panics below boundaries recorded. All others go to the hook that was there before.
+fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !record(info) || Backtrace::capture().status() == BacktraceStatus::Captured {
+                before(info);
+            }
+        }));
+    });
+}
+
+/// Records a panic if a boundary will catch it.
+fn record(info: &PanicHookInfo<'_>) -> bool {
+    let fault = || Fault { message: message_of(info.payload()), place: info.location().map(ToString::to_string) };
+    if BOUNDARIES.get() > 0 {
+        LAST.with_borrow_mut(|l| *l = Some(fault()));
+        return true;
+    }
+    let named = std::thread::current().name().is_some_and(|n| n.starts_with("adl-"));
+    let worker = ALL_BOUNDARIES.load(Ordering::Relaxed) > 0 && (named || rayon::current_thread_index().is_some());
+    if worker {
+        *OF_WORKERS.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault());
+    }
+    worker
+}
+
+/// Where tests have a panic happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Point {
+    /// Checking an item.
+    Checker = 1,
+    /// A primitive that the interpreter calls.
+    Interpreter,
+    /// An operation of lowered code.
+    Lowered,
+    /// A run-time function that native code calls.
+    Helper,
+    /// A part of an array, on a thread of the pool.
+    Worker,
+    /// Machine code being made, on a thread of the pool.
+    Compiler,
+    /// A value being shown.
+    Renderer,
+    /// A name being completed or documented.
+    Inspection,
+}
+
+impl Point {
+    /// All points with their names.
+    pub const ALL: [(&'static str, Point); 8] = [
+        ("checker", Point::Checker),
+        ("interpreter", Point::Interpreter),
+        ("lowered", Point::Lowered),
+        ("helper", Point::Helper),
+        ("worker", Point::Worker),
+        ("compiler", Point::Compiler),
+        ("renderer", Point::Renderer),
+        ("inspection", Point::Inspection),
+    ];
+}
+
+static INJECTED: AtomicU8 = AtomicU8::new(0);
+
+/// For tests: the next time that a point is reached, by any thread, it panics once.
+pub fn inject(point: Option<Point>) {
+    INJECTED.store(point.map_or(0, |p| p as u8), Ordering::Relaxed);
+}
+
+/// A place where tests may inject a panic.
+#[inline]
+pub fn point(here: Point) {
+    if INJECTED.load(Ordering::Relaxed) == here as u8 {
+        fire(here);
+    }
+}
+
+#[cold]
+fn fire(here: Point) {
+    if INJECTED.compare_exchange(here as u8, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        let nothing: [u8; 0] = [];
+        // The panic that tests want: an index out of bounds.
+        std::hint::black_box(std::hint::black_box(&nothing[..])[std::hint::black_box(0)]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_boundary_has_message_and_place() {
+        let fault = catch(|| [1, 2, 3][std::hint::black_box(5)]).unwrap_err();
+        assert_eq!(fault.message, "index out of bounds: the len is 3 but the index is 5");
+        assert!(fault.place.as_deref().is_some_and(|p| p.contains("fault.rs:")), "{fault:?}");
+        assert_eq!(catch(|| 7), Ok(7));
+    }
+
+    #[test]
+    fn a_shielded_panic_waits_for_native_code_to_return() {
+        let fault = catch(|| {
+            let got = shielded(|| 3, || [1, 2][std::hint::black_box(2)]);
+            assert_eq!((got, attend::asked()), (3, true));
+            resume();
+        });
+        assert_eq!(fault.unwrap_err().message, "index out of bounds: the len is 2 but the index is 2");
+        assert!(!attend::asked());
+        resume();
+    }
+
+    #[test]
+    fn a_boundary_knows_the_place_of_a_panic_on_another_thread() {
+        let fault = catch(|| {
+            let thread = std::thread::Builder::new().name("adl-test".into()).spawn(|| [1, 2, 3, 4][std::hint::black_box(9)]);
+            thread.map(|t| t.join().unwrap_or_else(|p| resume_from(p))).unwrap_or(0)
+        });
+        let fault = fault.unwrap_err();
+        assert!(fault.message.contains("the index is 9") && fault.place.is_some(), "{fault:?}");
+    }
+}

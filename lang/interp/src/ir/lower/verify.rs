@@ -1,0 +1,322 @@
+//! What must hold of lowered code. It is checked after lowering, where the verifier of the IR is on ([`adl_ir::verify::is_on`]).
+//!
+//! 1. *Instructions.* Only those occur that lowering makes.
+//! 2. *References.* Registers are below the number that the frame has; constants, tables, steps, calls, chains and lists of results exist.
+//! 3. *Targets.* Jumps stay in the code, and control does not run off its end.
+//! 4. *Definite assignment.* Each register that is read was written before, on every path.
+//! 5. *Moves.* A register that was taken, or emptied, is not read again before it is written.
+//! 6. *Calls.* A callee is given as many arguments as it takes.
+
+use crate::value::Value;
+use crate::vm::Codes;
+use crate::vm::code::{Arg, Code, I, R};
+use std::fmt::{self, Display};
+
+/// A violated invariant.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fault {
+    /// Its number in the list at the head of this module.
+    pub invariant: u8,
+    /// The position of the instruction.
+    pub at: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "invariant {} broken at instruction {}: {}", self.invariant, self.at, self.message)
+    }
+}
+
+/// What an instruction does with a register.
+enum Use {
+    Read(R),
+    /// Read, and then empty.
+    Take(R),
+    Clear(R),
+    Write(R),
+}
+
+/// Checks invariants 1 to 5 of a function's code.
+pub fn verify(code: &Code) -> Result<(), Vec<Fault>> {
+    let mut v = Verifier { code, faults: Vec::new(), states: vec![None; code.instrs.len()], todo: Vec::new() };
+    v.references();
+    if v.faults.is_empty() {
+        v.flow();
+    }
+    if v.faults.is_empty() { Ok(()) } else { Err(v.faults) }
+}
+
+/// Checks invariant 6 of the functions of a group from the `first` on.
+pub fn verify_calls(codes: &Codes, first: usize) -> Result<(), Vec<Fault>> {
+    let calls = codes.iter().skip(first).flat_map(|c| c.calls.iter().enumerate());
+    let wrong = calls.filter(|(_, c)| codes.get(c.callee as usize).is_none_or(|f| f.params as usize != c.args.len()));
+    let faults: Vec<Fault> = wrong.map(|(k, c)| Fault { invariant: 6, at: k, message: format!("call {k} has {} arguments", c.args.len()) }).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// Registers that hold a value.
+#[derive(Clone, PartialEq)]
+struct Full(Vec<u64>);
+
+impl Full {
+    fn has(&self, r: R) -> bool {
+        self.0[r as usize / 64] >> (r % 64) & 1 == 1
+    }
+
+    fn set(&mut self, r: R, full: bool) {
+        let bit = 1 << (r % 64);
+        match full {
+            true => self.0[r as usize / 64] |= bit,
+            false => self.0[r as usize / 64] &= !bit,
+        }
+    }
+
+    /// Keeps what the other has too; whether that is less.
+    fn meet(&mut self, other: &Full) -> bool {
+        let mut less = false;
+        for (a, b) in self.0.iter_mut().zip(&other.0) {
+            less |= *a & !*b != 0;
+            *a &= *b;
+        }
+        less
+    }
+}
+
+struct Verifier<'a> {
+    code: &'a Code,
+    faults: Vec<Fault>,
+    /// What holds a value in front of an instruction to which control jumps.
+    states: Vec<Option<Full>>,
+    todo: Vec<usize>,
+}
+
+impl Verifier<'_> {
+    fn fault(&mut self, invariant: u8, at: usize, message: String) {
+        self.faults.push(Fault { invariant, at, message });
+    }
+
+    /// Invariants 1 to 3.
+    fn references(&mut self) {
+        let code = self.code;
+        for (at, i) in code.instrs.iter().enumerate() {
+            if !is_lowered(i) {
+                self.fault(1, at, format!("{i:?} is not an instruction of lowered code"));
+                continue;
+            }
+            if !self.refers(i) {
+                self.fault(2, at, format!("{i:?} refers to what is not there"));
+                continue;
+            }
+            each_use(code, i, &mut |u| {
+                let (Use::Read(r) | Use::Take(r) | Use::Clear(r) | Use::Write(r)) = u;
+                if r >= code.registers {
+                    self.faults.push(Fault { invariant: 2, at, message: format!("{i:?} names register {r} of {}", code.registers) });
+                }
+            });
+            let end = code.instrs.len();
+            let mut targets = jumps(code, i);
+            targets.extend(goes_on(i).then_some(at + 1));
+            if let Some(t) = targets.into_iter().find(|t| *t >= end) {
+                self.fault(3, at, format!("{i:?} leads to {t}, behind the end"));
+            }
+        }
+    }
+
+    /// Whether what an instruction names by number exists.
+    fn refers(&self, i: &I) -> bool {
+        let c = self.code;
+        let there = |k: u32, n: usize| (k as usize) < n;
+        match *i {
+            I::Const(_, k) | I::At1(_, _, _, k) | I::At2(_, _, _, _, k) | I::FieldOr(_, _, _, k) => there(k, c.consts.len()),
+            I::Switch(_, k) => there(k, c.tables.len()),
+            I::Step(k) => there(k, c.steps.len()),
+            I::Strips(k, _) => there(k, c.strips.len()),
+            I::CallFn(k) | I::TailFn(k) => there(k, c.calls.len()),
+            I::RetMany(k) => there(k, c.rets.len()),
+            _ => true,
+        }
+    }
+
+    /// Invariants 4 and 5: from the parameters on, until the states in front of all targets stay as they are.
+    fn flow(&mut self) {
+        let mut start = Full(vec![0; self.code.registers as usize / 64 + 1]);
+        (0..self.code.params).for_each(|r| start.set(r, true));
+        self.reach(0, &start);
+        while let Some(mut at) = self.todo.pop() {
+            let Some(mut now) = self.states[at].clone() else { continue };
+            // To the end of the path, or to where others meet it.
+            loop {
+                let i = &self.code.instrs[at];
+                let strips = self.through(at, i, &mut now);
+                jumps(self.code, i).into_iter().for_each(|t| self.reach(t, strips.as_ref().unwrap_or(&now)));
+                if !goes_on(i) {
+                    break;
+                }
+                at += 1;
+                if self.states[at].is_some() {
+                    self.reach(at, &now);
+                    break;
+                }
+                self.states[at] = Some(now.clone());
+            }
+        }
+    }
+
+    /// Control comes to an instruction in a state.
+    fn reach(&mut self, at: usize, state: &Full) {
+        let news = match &mut self.states[at] {
+            Some(known) => known.meet(state),
+            none => {
+                *none = Some(state.clone());
+                true
+            }
+        };
+        if news {
+            self.todo.push(at);
+        }
+    }
+
+    /// The state behind an instruction, from the one in front of it. Behind a chain that was done at once it is another one, which is returned.
+    fn through(&mut self, at: usize, i: &I, now: &mut Full) -> Option<Full> {
+        let mut faults = Vec::new();
+        let mut run = |u: Use, now: &mut Full| match u {
+            Use::Read(r) | Use::Take(r) if !now.has(r) => faults.push(r),
+            Use::Read(_) => {}
+            Use::Take(r) | Use::Clear(r) => now.set(r, false),
+            Use::Write(r) => now.set(r, true),
+        };
+        let mut done = None;
+        if let I::Strips(k, _) = i {
+            let (_, args, outs) = &self.code.strips[*k as usize];
+            let mut after = now.clone();
+            args.iter().for_each(|a| run(Use::Read(a.r), &mut after));
+            args.iter().filter(|a| a.last).for_each(|a| run(Use::Clear(a.r), &mut after));
+            outs.iter().for_each(|r| run(Use::Write(*r), &mut after));
+            done = Some(after);
+        } else {
+            each_use(self.code, i, &mut |u| run(u, now));
+        }
+        for r in faults {
+            // A path that was taken before has said so already.
+            let message = format!("{i:?} reads register {r}, which holds nothing on some path");
+            if !self.faults.iter().any(|f| f.at == at && f.message == message) {
+                self.fault(if self.is_written(r) { 5 } else { 4 }, at, message);
+            }
+        }
+        done
+    }
+
+    /// Whether anything is ever written to a register.
+    fn is_written(&self, r: R) -> bool {
+        let mut found = r < self.code.params;
+        self.code.instrs.iter().for_each(|i| each_use(self.code, i, &mut |u| found |= matches!(u, Use::Write(d) if d == r)));
+        found
+    }
+}
+
+/// Whether lowering makes the instruction.
+fn is_lowered(i: &I) -> bool {
+    matches!(
+        i,
+        I::Const(..) | I::Move(..) | I::Take(..) | I::Un(..) | I::Bin(..) | I::Cmp(..) | I::ToFloat(..)
+            | I::Jump(..) | I::JumpUnless(..) | I::JumpUnlessCmp(..) | I::Switch(..) | I::LoopHead(..) | I::LoopNext(..) | I::NoMatch
+            | I::CallFn(..) | I::TailFn(..) | I::Ret(..) | I::RetMany(..)
+            | I::Step(..) | I::Strips(..) | I::Push(..) | I::At1(..) | I::At2(..) | I::FieldOr(..) | I::AxisLen(..)
+    )
+}
+
+/// Where an instruction may jump.
+fn jumps(code: &Code, i: &I) -> Vec<usize> {
+    match *i {
+        I::Jump(t) | I::JumpUnless(_, t) | I::JumpUnlessCmp(_, _, _, t) | I::LoopHead(_, _, t) | I::LoopNext(_, t) | I::Strips(_, t) => vec![t as usize],
+        I::Switch(_, k) => {
+            let (targets, default) = &code.tables[k as usize];
+            targets.iter().chain([default]).map(|t| *t as usize).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether control may go on with the next instruction.
+fn goes_on(i: &I) -> bool {
+    !matches!(i, I::Jump(_) | I::LoopNext(..) | I::Switch(..) | I::TailFn(_) | I::Ret(_) | I::RetMany(_) | I::NoMatch)
+}
+
+/// What an instruction does with registers, in order.
+fn each_use(code: &Code, i: &I, f: &mut dyn FnMut(Use)) {
+    let args = |args: &[Arg], f: &mut dyn FnMut(Use)| args.iter().for_each(|a| f(if a.last { Use::Take(a.r) } else { Use::Read(a.r) }));
+    match *i {
+        // No value of the IR is a unit: it stands for nothing.
+        I::Const(d, k) if matches!(code.consts[k as usize], Value::Unit) => f(Use::Clear(d)),
+        I::Const(d, _) => f(Use::Write(d)),
+        I::Move(d, s) | I::Un(_, d, s) | I::ToFloat(d, s) | I::FieldOr(d, s, _, _) | I::AxisLen(d, s, _) => [Use::Read(s), Use::Write(d)].into_iter().for_each(f),
+        I::Take(d, s) => [Use::Take(s), Use::Write(d)].into_iter().for_each(f),
+        I::Bin(_, d, a, b) | I::Cmp(_, d, a, b) | I::At1(d, a, b, _) => [Use::Read(a), Use::Read(b), Use::Write(d)].into_iter().for_each(f),
+        I::At2(d, a, i, j, _) => [Use::Read(a), Use::Read(i), Use::Read(j), Use::Write(d)].into_iter().for_each(f),
+        I::JumpUnless(c, _) | I::Switch(c, _) | I::Ret(c) | I::LoopNext(c, _) => f(Use::Read(c)),
+        I::JumpUnlessCmp(_, a, b, _) | I::LoopHead(a, b, _) | I::Push(a, b) => [Use::Read(a), Use::Read(b)].into_iter().for_each(f),
+        I::CallFn(k) | I::TailFn(k) => {
+            let call = &code.calls[k as usize];
+            args(&call.args, f);
+            call.outs.iter().for_each(|r| f(Use::Write(*r)));
+        }
+        I::RetMany(k) => args(&code.rets[k as usize], f),
+        I::Step(k) => {
+            let step = &code.steps[k as usize];
+            args(&step.args, f);
+            step.outs.iter().for_each(|r| f(Use::Write(*r)));
+        }
+        I::Strips(k, _) => {
+            let (_, operands, outs) = &code.strips[k as usize];
+            args(operands, f);
+            outs.iter().for_each(|r| f(Use::Write(*r)));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use adl_syntax::span::Span;
+
+    /// Code of three registers, of which the first is a parameter. Constant 0 is a number, constant 1 nothing.
+    fn code(instrs: &[I]) -> Code {
+        let mut c = Code::new(None, String::new());
+        (c.registers, c.params, c.consts) = (3, 1, vec![Value::Int(0), Value::Unit]);
+        instrs.iter().for_each(|i| {
+            c.emit(*i, Span::default());
+        });
+        c
+    }
+
+    fn broken(instrs: &[I]) -> Vec<u8> {
+        verify(&code(instrs)).err().into_iter().flatten().map(|f| f.invariant).collect()
+    }
+
+    #[test]
+    fn each_invariant_is_checked() {
+        assert_eq!(broken(&[I::Move(1, 0), I::Ret(1)]), []);
+        assert_eq!(broken(&[I::Rep(1, 0), I::Ret(0)]), [1]);
+        assert_eq!(broken(&[I::Move(1, 7), I::Ret(1)]), [2]);
+        assert_eq!(broken(&[I::Const(1, 2), I::Ret(1)]), [2]);
+        assert_eq!(broken(&[I::Move(1, u32::MAX), I::Ret(1)]), [2]);
+        assert_eq!(broken(&[I::Jump(9)]), [3]);
+        assert_eq!(broken(&[I::Move(1, 0)]), [3]);
+        assert_eq!(broken(&[I::Ret(2)]), [4]);
+        assert_eq!(broken(&[I::Take(1, 0), I::Ret(0)]), [5]);
+        assert_eq!(broken(&[I::Const(0, 1), I::Ret(0)]), [5]);
+    }
+
+    #[test]
+    fn all_paths_count() {
+        // Written on one path only; then on both.
+        assert_eq!(broken(&[I::JumpUnless(0, 2), I::Const(1, 0), I::Ret(1)]), [5]);
+        assert_eq!(broken(&[I::JumpUnless(0, 3), I::Const(1, 0), I::Jump(4), I::Const(1, 0), I::Ret(1)]), []);
+        // Taken in a loop's first iteration, read in its second.
+        assert_eq!(broken(&[I::Const(1, 0), I::Const(2, 0), I::LoopHead(1, 0, 5), I::Take(2, 2), I::LoopNext(1, 2), I::Ret(2)]), []);
+        assert_eq!(broken(&[I::Const(1, 0), I::LoopHead(1, 0, 4), I::Take(2, 0), I::LoopNext(1, 1), I::Ret(2)]), [5, 5, 5]);
+    }
+}

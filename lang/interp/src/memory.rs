@@ -1,0 +1,141 @@
+//! Memory that is asked for before it is taken.
+//!
+//! What allocates much asks here first, so that it ends with an error instead of ending the process. How much may be taken is known to the
+//! binary, which sees the limits of the system ([`set_source`]); without a source everything is granted.
+
+use crate::error::{Error, Res, codes};
+use std::sync::OnceLock;
+
+/// Why memory is refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Shortage {
+    /// Bytes that may still be taken.
+    pub free: u64,
+    /// Bytes that may be held in all.
+    pub limit: u64,
+}
+
+/// Whether so many bytes may be taken now.
+pub type Source = fn(u64) -> Result<(), Shortage>;
+
+static SOURCE: OnceLock<Source> = OnceLock::new();
+
+/// Bytes below which no limit is asked: the reserve of the allocator has as many.
+const LARGE: usize = 1 << 24;
+
+/// Bytes that may be added to a text between two looks.
+const BETWEEN: usize = 1 << 20;
+
+/// Sets who knows how much memory there is. The first one stays.
+pub fn set_source(source: Source) {
+    let _ = SOURCE.set(source);
+}
+
+/// Whether so many bytes may be taken.
+pub fn ask(bytes: usize) -> Result<(), Shortage> {
+    match SOURCE.get() {
+        Some(source) if bytes >= LARGE => source(bytes as u64),
+        _ => Ok(()),
+    }
+}
+
+impl Shortage {
+    /// The error where so many bytes are needed for something.
+    pub fn error(self, what: &str, bytes: usize) -> Box<Error> {
+        Error::new(codes::MEMORY, format!("there is not enough memory for {what}")).note(self.text(bytes)).hint(HINT)
+    }
+
+    /// What is needed, and what there is.
+    fn text(self, bytes: usize) -> String {
+        format!("{} are needed, {} of {} are left", size(bytes as u64), size(self.free), size(self.limit))
+    }
+}
+
+const HINT: &str = "`--memory`, `ulimit -v` and containers bound what a process may hold";
+
+/// Asks for the numbers of a dense matrix of derivatives.
+pub(crate) fn ask_dense(rows: usize, columns: usize) -> Res<()> {
+    let bytes = rows.saturating_mul(columns).saturating_mul(8);
+    ask(bytes).map_err(|s| {
+        let what = format!("the dense matrix of {rows} by {columns} derivatives");
+        s.error(&what, bytes).hint("`jacobian_sparse` and `hessian_sparse` store only what is not zero; `--memory` sets how much the process may hold")
+    })
+}
+
+/// Room for more elements behind those of a vector, which doubles while it is small, and grows by at least half. An error where there is none.
+#[inline]
+pub(crate) fn grow<T>(v: &mut Vec<T>, more: usize) -> Res<()> {
+    if v.capacity() - v.len() >= more {
+        return Ok(());
+    }
+    larger(v, more)
+}
+
+#[cold]
+fn larger<T>(v: &mut Vec<T>, more: usize) -> Res<()> {
+    let step = if v.capacity() * size_of::<T>() < LARGE { v.capacity() } else { v.capacity() / 2 };
+    let n = (v.capacity() + step).max(v.len().saturating_add(more)).max(16);
+    let bytes = n.saturating_mul(size_of::<T>());
+    // Old and new elements are there at once while they are copied.
+    if let Err(s) = ask(bytes) {
+        return Err(exhausted(s.limit - s.free.min(s.limit)).note(s.text(bytes)));
+    }
+    v.try_reserve_exact(n - v.len()).map_err(|_| exhausted((v.capacity() * size_of::<T>()) as u64))
+}
+
+/// Room in a text for what is added until the next look, or whether there is none: then the run is told to stop.
+pub(crate) fn text_may_grow(out: &mut String) -> bool {
+    if out.len() < LARGE || out.capacity() - out.len() >= BETWEEN {
+        return true;
+    }
+    let more = (out.capacity() / 2).max(BETWEEN);
+    let short = ask(out.capacity() + more).map_err(|s| s.error("a text", out.capacity() + more)).and_then(|()| out.try_reserve_exact(more).map_err(|_| exhausted(out.capacity() as u64)));
+    short.map_err(crate::attend::fail).is_ok()
+}
+
+/// Runs on a larger stack where little of it is left. That its memory is there is found out before, because the stack cannot say that there is none:
+/// the allocator gives its reserve away and tells the run to stop.
+pub(crate) fn on_stack<R>(least: usize, size: usize, f: impl FnOnce() -> R) -> R {
+    if stacker::remaining_stack().is_some_and(|left| left < least) {
+        let _ = Vec::<u8>::new().try_reserve_exact(2 * size);
+    }
+    stacker::maybe_grow(least, size, f)
+}
+
+/// The error of a run that holds all the memory that it may.
+pub fn exhausted(held: u64) -> Box<Error> {
+    Error::new(codes::EXHAUSTED, format!("memory is used up: the program holds {} MiB", held >> 20))
+        .hint("`--memory` sets how much it may hold; under a derivative, plans such as `sqrt` or `checkpoint` store less")
+}
+
+/// Bytes in words.
+fn size(bytes: u64) -> String {
+    match bytes {
+        b if b >= 1_000_000_000 => format!("{:.1} GB", b as f64 / 1e9),
+        b => format!("{:.1} MB", b as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortage_says_what_is_needed_and_what_there_is() {
+        let e = Shortage { free: 900_000_000, limit: 2_000_000_000 }.error("an array", 3_200_000_000);
+        assert_eq!((e.diag.code, e.diag.message.as_str()), (codes::MEMORY, "there is not enough memory for an array"));
+        assert_eq!(e.diag.notes, ["3.2 GB are needed, 900.0 MB of 2.0 GB are left"]);
+        assert!(ask(1 << 40).is_ok(), "no limit is set");
+    }
+
+    #[test]
+    fn vectors_grow_by_at_least_half() {
+        let mut v: Vec<u8> = Vec::new();
+        for i in 0..1000u32 {
+            grow(&mut v, 1).unwrap();
+            v.push(i as u8);
+        }
+        assert!(v.capacity() <= 2048);
+        assert_eq!(grow(&mut v, usize::MAX / 2).unwrap_err().diag.code, codes::EXHAUSTED);
+    }
+}

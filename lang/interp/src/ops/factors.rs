@@ -1,0 +1,178 @@
+//! Factors of dense matrices that keep their digits at the ends of the floats' range, as LAPACK's do: pivots are divided by, not multiplied by their
+//! reciprocals, and lengths of columns are those of scaled columns. Columns are slices, so that inner loops become vector instructions.
+
+use super::kernels;
+use nalgebra::DMatrix;
+
+/// Two columns of a matrix, the first before the second.
+fn two(a: &mut DMatrix<f64>, i: usize, j: usize) -> (&mut [f64], &mut [f64]) {
+    let n = a.nrows();
+    let (left, right) = a.as_mut_slice().split_at_mut(j * n);
+    (&mut left[i * n..(i + 1) * n], &mut right[..n])
+}
+
+fn column(a: &DMatrix<f64>, j: usize) -> &[f64] {
+    let n = a.nrows();
+    &a.as_slice()[j * n..(j + 1) * n]
+}
+
+/// `y - c x` in the place of `y`.
+fn subtract(y: &mut [f64], c: f64, x: &[f64]) {
+    if c == 0.0 {
+        return;
+    }
+    let mut all = || y.iter_mut().zip(x).for_each(|(y, x)| *y -= c * x);
+    if x.len() < 16 { all() } else { kernels::wide(all) }
+}
+
+/// Partial pivoting: both factors in one matrix, and the rows in their new order.
+pub(super) struct Lu {
+    both: DMatrix<f64>,
+    pub rows: Vec<usize>,
+    odd: bool,
+}
+
+impl Lu {
+    /// Of a square matrix.
+    pub(super) fn new(mut a: DMatrix<f64>) -> Lu {
+        let n = a.nrows();
+        let (mut rows, mut odd): (Vec<usize>, bool) = ((0..n).collect(), false);
+        for k in 0..n {
+            let at = (k..n).fold(k, |best, i| if a[(i, k)].abs() > a[(best, k)].abs() { i } else { best });
+            if at != k {
+                a.swap_rows(k, at);
+                rows.swap(k, at);
+                odd = !odd;
+            }
+            let pivot = a[(k, k)];
+            if pivot == 0.0 {
+                continue;
+            }
+            (k + 1..n).for_each(|i| a[(i, k)] /= pivot);
+            for j in k + 1..n {
+                let (factors, rest) = two(&mut a, k, j);
+                let top = rest[k];
+                subtract(&mut rest[k + 1..], top, &factors[k + 1..]);
+            }
+        }
+        Lu { both: a, rows, odd }
+    }
+
+    /// The lower factor, with ones on its diagonal.
+    pub(super) fn l(&self) -> DMatrix<f64> {
+        let n = self.both.nrows();
+        DMatrix::from_fn(n, n, |i, j| if i > j { self.both[(i, j)] } else { f64::from(u8::from(i == j)) })
+    }
+
+    /// The upper factor.
+    pub(super) fn u(&self) -> DMatrix<f64> {
+        let n = self.both.nrows();
+        DMatrix::from_fn(n, n, |i, j| if i > j { 0.0 } else { self.both[(i, j)] })
+    }
+
+    /// The columns `x` with `a x = b`; none where a pivot is 0.
+    pub(super) fn solve(&self, b: &DMatrix<f64>) -> Option<DMatrix<f64>> {
+        let n = self.both.nrows();
+        if (0..n).any(|k| self.both[(k, k)] == 0.0) {
+            return None;
+        }
+        let mut x = DMatrix::from_fn(n, b.ncols(), |i, j| b[(self.rows[i], j)]);
+        for x in x.as_mut_slice().chunks_exact_mut(n.max(1)) {
+            for k in 0..n {
+                let top = x[k];
+                subtract(&mut x[k + 1..], top, &column(&self.both, k)[k + 1..]);
+            }
+            for k in (0..n).rev() {
+                x[k] /= self.both[(k, k)];
+                let bottom = x[k];
+                subtract(&mut x[..k], bottom, &column(&self.both, k)[..k]);
+            }
+        }
+        Some(x)
+    }
+
+    pub(super) fn inverse(&self) -> Option<DMatrix<f64>> {
+        let n = self.both.nrows();
+        self.solve(&DMatrix::identity(n, n))
+    }
+
+    /// The product of the pivots, which may leave the floats on the way though it does not at the end.
+    pub(super) fn determinant(&self) -> f64 {
+        let (mut product, mut power) = (if self.odd { -1.0 } else { 1.0 }, 0);
+        for k in 0..self.both.nrows() {
+            let pivot = self.both[(k, k)];
+            let e = exponent(pivot);
+            product *= scaled(pivot, -e);
+            power += e;
+            let e = exponent(product);
+            product = scaled(product, -e);
+            power += e;
+        }
+        scaled(product, power) + 0.0
+    }
+}
+
+/// The power of two next to the size of a number; 0 where there is none.
+pub(super) fn exponent(x: f64) -> i32 {
+    if x == 0.0 || !x.is_finite() { 0 } else { libm::ilogb(x) }
+}
+
+/// `x` times a power of two.
+pub(super) fn scaled(x: f64, power: i32) -> f64 {
+    libm::scalbn(x, power)
+}
+
+/// The Euclidean length.
+fn length(x: &[f64]) -> f64 {
+    let sum = kernels::dot(x, x);
+    let unit = adl_prim::scalar::norm_unit(sum, false);
+    if unit == 1.0 {
+        return sum.sqrt();
+    }
+    let x: Vec<f64> = x.iter().map(|v| v * unit).collect();
+    kernels::dot(&x, &x).sqrt() / unit
+}
+
+/// The thin `q` and `r`, whose diagonal is not negative, by Householder's reflections.
+pub(super) fn qr(mut a: DMatrix<f64>) -> (DMatrix<f64>, DMatrix<f64>) {
+    let (m, n) = a.shape();
+    let k = m.min(n);
+    let mut axes = Vec::with_capacity(k);
+    for j in 0..k {
+        let axis = axis(&mut a.as_mut_slice()[j * m + j..(j + 1) * m]);
+        (j + 1..n).for_each(|c| reflect(&axis, &mut a.as_mut_slice()[c * m + j..(c + 1) * m]));
+        axes.push(axis);
+    }
+    let mut r = DMatrix::from_fn(k, n, |i, j| if i > j { 0.0 } else { a[(i, j)] });
+    let mut q = DMatrix::from_fn(m, k, |i, j| f64::from(u8::from(i == j)));
+    for (j, axis) in axes.iter().enumerate().rev() {
+        (j..k).for_each(|c| reflect(axis, &mut q.as_mut_slice()[c * m + j..(c + 1) * m]));
+    }
+    for i in 0..k {
+        if r[(i, i)] < 0.0 {
+            r.row_mut(i).neg_mut();
+            q.column_mut(i).neg_mut();
+        }
+    }
+    (q, r)
+}
+
+/// The axis `v`, whose first component is 1, of the reflection `1 - weight v vᵀ` that makes a column a multiple of its first direction, and the weight;
+/// the column becomes that. A column that is one already keeps its sign.
+fn axis(x: &mut [f64]) -> (f64, Vec<f64>) {
+    let size = length(x);
+    if size == 0.0 || !size.is_finite() || x[1..].iter().all(|x| *x == 0.0) {
+        return (0.0, Vec::new());
+    }
+    let first = x[0] / size;
+    let sign = if first < 0.0 { -1.0 } else { 1.0 };
+    let v = std::iter::once(1.0).chain(x[1..].iter().map(|x| x / size / (first + sign))).collect();
+    x.fill(0.0);
+    x[0] = -sign * size;
+    (1.0 + first.abs(), v)
+}
+
+/// The reflection of `x` in its place.
+fn reflect((weight, v): &(f64, Vec<f64>), x: &mut [f64]) {
+    subtract(x, weight * kernels::dot(v, x), v);
+}
