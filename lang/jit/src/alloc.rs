@@ -4,9 +4,14 @@
 //! it does. So freed blocks of a quarter of a mebibyte and more wait in a list, up to a bound; sizes are rounded up by at most an eighth, so that they
 //! fit again; and the system is told to use large pages for them. Smaller blocks are another allocator's.
 //!
+//! Where the system has no block to give, kept blocks are freed, then a reserve of address space ([`hold_back`]), and the function of
+//! [`set_alarm`] is called: the run ends with an error soon, and until then has the reserve. A block larger than the reserve that cannot be had is
+//! the caller's business: what allocates so much asks first, or handles the failure.
+//!
 //! A binary takes it with `#[global_allocator] static MEMORY: Keeping<A> = Keeping(A)`, where `A` has the smaller blocks.
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 /// The allocator, with that of smaller blocks.
 pub struct Keeping<A>(pub A);
@@ -31,6 +36,87 @@ fn rounded(n: usize) -> usize {
 
 fn large(layout: &Layout, size: usize) -> bool {
     cfg!(unix) && size >= LARGE && layout.align() <= ALIGN
+}
+
+/// Told when the reserve is taken. It must not allocate.
+type Alarm = Box<dyn Fn() + Send + Sync>;
+
+static ALARM: AtomicPtr<Alarm> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The address of the reserve, 0 without one.
+static HELD_BACK: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes of the reserve, the same while the process lives.
+static RESERVE: AtomicUsize = AtomicUsize::new(0);
+
+/// Sets what is called when the reserve is taken, in the place of what was. It must not allocate. Alarms are never freed, because another thread may be in one.
+pub fn set_alarm(alarm: Alarm) {
+    ALARM.store(Box::into_raw(Box::new(alarm)), Ordering::Release);
+}
+
+/// Holds address space back for the end of a run that has none left, if none is held. Only where address space is limited does that help. The first size stays.
+pub fn hold_back(size: usize) {
+    if RESERVE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        kept::spare_address_space();
+    }
+    let size = RESERVE.load(Ordering::Relaxed);
+    if HELD_BACK.load(Ordering::Relaxed) == 0 {
+        let block = kept::mapped(size);
+        if block != 0 && HELD_BACK.compare_exchange(0, block, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            kept::unmap(block, size);
+        }
+    }
+}
+
+/// The most bytes that the process has ever had in memory. Allocates nothing.
+pub fn most_resident() -> u64 {
+    kept::most_resident()
+}
+
+/// Halves a size until twice as much address space is there; 0 if that is not so for the least size.
+pub(crate) fn fitting(size: usize, least: usize) -> usize {
+    let mut size = size;
+    while size >= least {
+        let block = kept::mapped(2 * size);
+        if block != 0 || !cfg!(unix) {
+            kept::unmap(block, 2 * size);
+            return size;
+        }
+        size /= 2;
+    }
+    0
+}
+
+/// A block after the system had none: from what is kept, or from the reserve.
+#[cold]
+fn insist(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
+    if release() > 0 {
+        let p = again();
+        if !p.is_null() {
+            return p;
+        }
+    }
+    let reserve = RESERVE.load(Ordering::Relaxed);
+    if size > reserve {
+        return std::ptr::null_mut();
+    }
+    let block = HELD_BACK.swap(0, Ordering::AcqRel);
+    if block != 0 {
+        kept::unmap(block, reserve);
+    }
+    let alarm = ALARM.load(Ordering::Acquire);
+    if !alarm.is_null() {
+        // SAFETY: `set_alarm` stores pointers of boxes that are never freed.
+        unsafe { (*alarm)() };
+    }
+    again()
+}
+
+/// A block, insisted on where the first answer is none.
+#[inline]
+fn or_insist(size: usize, make: &impl Fn() -> *mut u8) -> *mut u8 {
+    let p = make();
+    if p.is_null() { insist(size, make) } else { p }
 }
 
 /// Frees all that is kept; how many bytes that was.
@@ -138,6 +224,38 @@ mod kept {
         }
     }
 
+    pub fn most_resident() -> u64 {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the pointer is to a `rusage`, which the call fills; zeros are one too.
+        let usage = unsafe {
+            libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr());
+            usage.assume_init()
+        };
+        usage.ru_maxrss.max(0) as u64 * if cfg!(target_os = "macos") { 1 } else { 1024 }
+    }
+
+    /// Keeps the C library from reserving address space for each thread (64 MiB): only large blocks come from it here.
+    pub fn spare_address_space() {
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        // SAFETY: `mallopt` may be called at any time; it sets a number that later allocations read.
+        unsafe {
+            libc::mallopt(libc::M_ARENA_MAX, 1);
+        }
+    }
+
+    /// Address space without memory, 0 if there is none.
+    pub fn mapped(size: usize) -> usize {
+        // SAFETY: a new mapping at an address of the system's choice touches no other memory.
+        let p = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANON, -1, 0) };
+        if p == libc::MAP_FAILED { 0 } else { p as usize }
+    }
+
+    /// Gives it back.
+    pub fn unmap(block: usize, size: usize) {
+        // SAFETY: the caller gives up a mapping of `mapped`, which nothing points into.
+        unsafe { libc::munmap(block as *mut libc::c_void, size) };
+    }
+
     /// Gives a block back to the system.
     fn free(block: usize) {
         // SAFETY: blocks in the list come from `malloc` and its kin, and nobody else has them.
@@ -194,6 +312,18 @@ mod kept {
         0
     }
 
+    pub fn most_resident() -> u64 {
+        0
+    }
+
+    pub fn spare_address_space() {}
+
+    pub fn mapped(_: usize) -> usize {
+        0
+    }
+
+    pub fn unmap(_: usize, _: usize) {}
+
     pub fn fresh(_: usize, _: bool) -> *mut u8 {
         std::ptr::null_mut()
     }
@@ -209,11 +339,11 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !large(&layout, layout.size()) {
             // SAFETY: as for the caller.
-            return unsafe { self.0.alloc(layout) };
+            return or_insist(layout.size(), &|| unsafe { self.0.alloc(layout) });
         }
         let size = rounded(layout.size());
         match kept::take(size) {
-            0 => kept::fresh(size, false),
+            0 => or_insist(size, &|| kept::fresh(size, false)),
             block => block as *mut u8,
         }
     }
@@ -221,11 +351,11 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         if !large(&layout, layout.size()) {
             // SAFETY: as for the caller.
-            return unsafe { self.0.alloc_zeroed(layout) };
+            return or_insist(layout.size(), &|| unsafe { self.0.alloc_zeroed(layout) });
         }
         let size = rounded(layout.size());
         match kept::take(size) {
-            0 => kept::fresh(size, true),
+            0 => or_insist(size, &|| kept::fresh(size, true)),
             block => {
                 // SAFETY: the block has so many bytes and is nobody else's.
                 unsafe { std::ptr::write_bytes(block as *mut u8, 0, layout.size()) };
@@ -245,12 +375,12 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
 
     unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         match (large(&layout, layout.size()), large(&layout, size)) {
-            // SAFETY: as for the caller; the block came from there.
-            (false, false) => unsafe { self.0.realloc(p, layout, size) },
+            // SAFETY: as for the caller; the block came from there, and still lives where the first call had no other.
+            (false, false) => or_insist(size, &|| unsafe { self.0.realloc(p, layout, size) }),
             (true, true) if rounded(layout.size()) == rounded(size) => p,
             (true, true) => match kept::take(rounded(size)) {
-                // SAFETY: a large block of this allocator.
-                0 => unsafe { kept::resized(p, rounded(size)) },
+                // SAFETY: a large block of this allocator, which still lives where the first call had no other.
+                0 => or_insist(size, &|| unsafe { kept::resized(p, rounded(size)) }),
                 // A block whose pages are there is cheaper than new pages, also for what grows by and by.
                 block => {
                     let new = block as *mut u8;

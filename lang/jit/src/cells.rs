@@ -400,7 +400,7 @@ impl Pool {
 }
 
 /// A cell with room for so many words, where no free one is left. Null after an error.
-pub(crate) unsafe extern "C" fn make(ctx: *mut Ctx, room: u64, site: u64) -> *mut Cell {
+pub(crate) unsafe fn make(ctx: *mut Ctx, room: u64, site: u64) -> *mut Cell {
     // SAFETY: native code passes its context.
     let ctx = unsafe { &mut *ctx };
     let c = ctx.pool.cells.take(room as u16);
@@ -411,13 +411,13 @@ pub(crate) unsafe extern "C" fn make(ctx: *mut Ctx, room: u64, site: u64) -> *mu
 }
 
 /// Opens a cell: its constructor, or -1.
-pub(crate) unsafe extern "C" fn open(ctx: *mut Ctx, c: *mut Cell) -> i64 {
+pub(crate) unsafe fn open(ctx: *mut Ctx, c: *mut Cell) -> i64 {
     // SAFETY: native code passes its context and a live cell.
     unsafe { (*ctx).pool.open(c) }
 }
 
 /// Frees a cell that has lost its last owner.
-pub(crate) unsafe extern "C" fn free(ctx: *mut Ctx, c: *mut Cell) {
+pub(crate) unsafe fn free(ctx: *mut Ctx, c: *mut Cell) {
     // SAFETY: native code passes its context and a cell of it without owners.
     unsafe {
         (*c).rc = 1;
@@ -426,13 +426,13 @@ pub(crate) unsafe extern "C" fn free(ctx: *mut Ctx, c: *mut Cell) {
 }
 
 /// Keeps a cell whose fields have been taken over for later.
-pub(crate) unsafe extern "C" fn put_back(ctx: *mut Ctx, c: *mut Cell) {
+pub(crate) unsafe fn put_back(ctx: *mut Ctx, c: *mut Cell) {
     // SAFETY: native code passes its context and a cell of it that nobody reads again.
     unsafe { &mut *ctx }.pool.cells.free(c);
 }
 
 /// The fields of a cell that is not open, with owners, in `slot`: of absent data zeros. 1 after an error.
-pub(crate) unsafe extern "C" fn fields(ctx: *mut Ctx, c: *mut Cell, layout: u64, slot: *mut u64, site: u64) -> u64 {
+pub(crate) unsafe fn fields(ctx: *mut Ctx, c: *mut Cell, layout: u64, slot: *mut u64, site: u64) -> u64 {
     // SAFETY: native code passes its context, a live cell, and room for the fields.
     unsafe {
         let ctx = &mut *ctx;

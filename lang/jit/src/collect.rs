@@ -39,7 +39,7 @@ fn agree(all: &[i64], dims: &[i64]) -> bool {
 }
 
 /// An empty buffer for what a loop collects in `n` turns (0 if nobody knows). Null after an error.
-pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *mut Handle {
+pub(crate) unsafe fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *mut Handle {
     // SAFETY: native code passes the context that it was given.
     let ctx = unsafe { &mut *ctx };
     let Some((ty, boxed)) = ctx.tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
@@ -64,7 +64,7 @@ pub(crate) unsafe extern "C" fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site:
 }
 
 /// The same for what is added as a whole to the buffer `around`: a part of that, where its rows have a length already and are as many.
-pub(crate) unsafe extern "C" fn new_part(ctx: *mut Ctx, id: u64, n: i64, site: u64, around: *mut Handle) -> *mut Handle {
+pub(crate) unsafe fn new_part(ctx: *mut Ctx, id: u64, n: i64, site: u64, around: *mut Handle) -> *mut Handle {
     // SAFETY: native code passes its context and a live buffer of it.
     unsafe {
         let Some((ty, boxed)) = (*ctx).tables().buffers.get(id as usize) else { return std::ptr::null_mut() };
@@ -78,7 +78,7 @@ pub(crate) unsafe extern "C" fn new_part(ctx: *mut Ctx, id: u64, n: i64, site: u
 }
 
 /// Where the next row of a buffer goes, of this kind and extents. Null if rows do not follow each other in it.
-pub(crate) unsafe extern "C" fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u64, a: i64, b: i64, c: i64) -> *mut f64 {
+pub(crate) unsafe fn place(ctx: *mut Ctx, buffer: *mut Handle, row: u64, a: i64, b: i64, c: i64) -> *mut f64 {
     let (row, dims) = (Expect(row as u8), [a, b, c]);
     let dims = &dims[..row.rank()];
     // SAFETY: native code passes its context and a live buffer of it, and no reference to that is alive.
@@ -160,7 +160,7 @@ unsafe fn push_cell(ctx: &mut Ctx, buffer: *mut Handle, cell: *mut Cell) -> bool
 }
 
 /// An empty buffer for the elements of `n` rows of `width` elements each. Null after an error.
-pub(crate) unsafe extern "C" fn new_rows(ctx: *mut Ctx, id: u64, n: i64, width: i64, site: u64) -> *mut Handle {
+pub(crate) unsafe fn new_rows(ctx: *mut Ctx, id: u64, n: i64, width: i64, site: u64) -> *mut Handle {
     let total = n.max(0).saturating_mul(width).clamp(1, ROOM);
     if total > KEPT {
         // SAFETY: native code passes the context that it was given.
@@ -184,7 +184,7 @@ pub(crate) unsafe extern "C" fn new_rows(ctx: *mut Ctx, id: u64, n: i64, width: 
 
 /// Makes an array of a buffer with `n` rows of `width` elements. `id`: the buffer of such rows, if there are none. `how`: what it is to be, and whether
 /// the last row is the first.
-pub(crate) unsafe extern "C" fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u64, id: u64, how: u64) -> *mut Handle {
+pub(crate) unsafe fn finish_rows(ctx: *mut Ctx, h: *mut Handle, n: u64, width: u64, id: u64, how: u64) -> *mut Handle {
     let (reverse, expect) = (how & 1 == 1, Expect((how >> 1) as u8));
     // SAFETY: native code passes its context and a live buffer with one owner, in which all elements have been written.
     unsafe {
@@ -239,7 +239,7 @@ fn settle(ctx: &mut Ctx, h: &mut Handle) -> Res<()> {
 }
 
 /// Room for the element after `len` others: 1 if there is none.
-pub(crate) unsafe extern "C" fn grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) -> u64 {
+pub(crate) unsafe fn grow(ctx: *mut Ctx, h: *mut Handle, len: u64, site: u64) -> u64 {
     // SAFETY: native code passes its context and a live buffer.
     let ctx = unsafe { &mut *ctx };
     // SAFETY: the same; `len` elements have been written.
@@ -388,7 +388,7 @@ unsafe fn ragged(ctx: &mut Ctx, b: &mut Handle) -> Value {
 }
 
 /// Adds a value, which is lent, to a buffer. `kind` is as [`code_of`] says.
-pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u64, site: u64) -> u64 {
+pub(crate) unsafe fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u64, code: u64, site: u64) -> u64 {
     let kind = [Kind::F64, Kind::F32, Kind::I64, Kind::Bool].get(code as usize).copied().unwrap_or(if code == 4 { Kind::Ref(Expect(0)) } else { Kind::Data(0) });
     // SAFETY: native code passes its context.
     let ctx = unsafe { &mut *ctx };
@@ -434,7 +434,7 @@ pub(crate) unsafe extern "C" fn push(ctx: *mut Ctx, buffer: *mut Handle, word: u
 }
 
 /// Makes an array of a buffer with `len` elements. `how`: 1 if it is turned round; `expect` in the bits above.
-pub(crate) unsafe extern "C" fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -> *mut Handle {
+pub(crate) unsafe fn finish(ctx: *mut Ctx, h: *mut Handle, len: u64, how: u64) -> *mut Handle {
     // SAFETY: native code passes its context and a live buffer with one owner.
     let (ctx, b) = unsafe { (&mut *ctx, &mut *h) };
     let (reverse, expect) = (how & 1 == 1, Expect((how >> 1) as u8));

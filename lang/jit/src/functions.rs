@@ -1,12 +1,19 @@
 //! Functions of numbers that native code calls: the same Rust functions as the interpreter's.
 
+use adl_interp::fault::shielded;
 use adl_interp::ops::kernels;
 use adl_prim::{Bin, Un};
+
+/// The number that a function gives; native code goes on with a nan after a panic, until it stops.
+#[inline]
+fn number(run: impl FnOnce() -> f64) -> f64 {
+    shielded(|| f64::NAN, run)
+}
 
 macro_rules! unary {
     ($($name:ident $op:ident),* $(,)?) => {
         $(extern "C" fn $name(x: f64) -> f64 {
-            Un::$op.eval(x)
+            number(|| Un::$op.eval(x))
         })*
 
         /// The same functions of many numbers, in place.
@@ -15,7 +22,7 @@ macro_rules! unary {
 
             $(pub(super) unsafe extern "C" fn $name(x: *mut f64, n: usize) {
                 // SAFETY: native code passes a buffer of so many numbers, of which it alone knows.
-                kernels::map(Un::$op, unsafe { std::slice::from_raw_parts_mut(x, n) });
+                shielded(|| (), || kernels::map(Un::$op, unsafe { std::slice::from_raw_parts_mut(x, n) }));
             })*
         }
 
@@ -41,24 +48,24 @@ macro_rules! unary {
 }
 
 unary!(
-    sin Sin, cos Cos, tan Tan, asin Asin, acos Acos, atan Atan, sinh Sinh, cosh Cosh, tanh Tanh, exp Exp, expm1 Expm1, log Log,
+    sin Sin, cos Cos, tan Tan, asin Asin, acos Acos, atan Atan, sinh Sinh, cosh Cosh, tanh Tanh, sech2 Sech2, exp Exp, expm1 Expm1, log Log,
     log1p Log1p, cbrt Cbrt, sigmoid Sigmoid, softplus Softplus, erf Erf, erfc Erfc, lgamma Lgamma, digamma Digamma, gamma Gamma,
 );
 
 extern "C" fn pow(x: f64, y: f64) -> f64 {
-    Bin::Pow.eval(x, y)
+    number(|| Bin::Pow.eval(x, y))
 }
 
 extern "C" fn atan2(x: f64, y: f64) -> f64 {
-    Bin::Atan2.eval(x, y)
+    number(|| Bin::Atan2.eval(x, y))
 }
 
 extern "C" fn hypot(x: f64, y: f64) -> f64 {
-    Bin::Hypot.eval(x, y)
+    number(|| Bin::Hypot.eval(x, y))
 }
 
 extern "C" fn rem(x: f64, y: f64) -> f64 {
-    Bin::Rem.eval(x, y)
+    number(|| Bin::Rem.eval(x, y))
 }
 
 /// The function of an operator that is no instruction.
@@ -74,22 +81,22 @@ pub(crate) fn binary(op: Bin) -> Option<*const u8> {
 
 /// A derivative of digamma.
 pub(crate) extern "C" fn polygamma(n: u64, x: f64) -> f64 {
-    Un::Polygamma(n as u8).eval(x)
+    number(|| Un::Polygamma(n as u8).eval(x))
 }
 
 /// A power whose exponent is not written out as multiplications.
 pub(crate) extern "C" fn powi(n: i64, x: f64) -> f64 {
-    Un::Powi(n as i32).eval(x)
+    number(|| Un::Powi(n as i32).eval(x))
 }
 
 unsafe extern "C" fn polygammas(x: *mut f64, n: usize, order: i64) {
     // SAFETY: native code passes a buffer of so many numbers, of which it alone knows.
-    kernels::map(Un::Polygamma(order as u8), unsafe { std::slice::from_raw_parts_mut(x, n) });
+    shielded(|| (), || kernels::map(Un::Polygamma(order as u8), unsafe { std::slice::from_raw_parts_mut(x, n) }));
 }
 
 unsafe extern "C" fn powis(x: *mut f64, n: usize, exponent: i64) {
     // SAFETY: native code passes a buffer of so many numbers, of which it alone knows.
-    kernels::map(Un::Powi(exponent as i32), unsafe { std::slice::from_raw_parts_mut(x, n) });
+    shielded(|| (), || kernels::map(Un::Powi(exponent as i32), unsafe { std::slice::from_raw_parts_mut(x, n) }));
 }
 
 macro_rules! pairs {
@@ -97,7 +104,7 @@ macro_rules! pairs {
         $(unsafe extern "C" fn $name(x: *mut f64, y: *const f64, n: usize) {
             // SAFETY: native code passes two buffers of so many numbers, of which it alone knows.
             let (x, y) = unsafe { (std::slice::from_raw_parts_mut(x, n), std::slice::from_raw_parts(y, n)) };
-            x.iter_mut().zip(y).for_each(|(x, y)| *x = Bin::$op.eval(*x, *y));
+            shielded(|| (), || x.iter_mut().zip(y).for_each(|(x, y)| *x = Bin::$op.eval(*x, *y)));
         })*
 
         /// The function for many pairs of numbers, the first of which make place for the results, of an operator that is no instruction.

@@ -14,7 +14,8 @@
 //! - `running`: histograms and scans by one operator.
 //! - `collect`: buffers that loops fill.
 //! - [`alloc`]: memory of large arrays is kept for the next ones.
-//! - `runtime`: the functions that native code calls; `functions`: those of numbers.
+//! - [`process`]: which standard descriptors were closed when the process began.
+//! - `runtime`: the functions that native code calls; `shims`: how it sees them, so that no panic reaches it; `functions`: those of numbers.
 //!
 //! Invariants
 //! - Where a fast way does not apply (an index out of bounds, an overflow, an absent array, a shared buffer), the slow way is the
@@ -36,9 +37,11 @@ mod handle;
 mod layouts;
 mod module;
 mod moves;
+pub mod process;
 mod quick;
 mod running;
 mod runtime;
+mod shims;
 mod split;
 mod turns;
 mod unit;

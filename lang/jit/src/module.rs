@@ -5,8 +5,10 @@ use crate::handle::Pool;
 use crate::runtime::{Ctx, Kind, Tables};
 use crate::unit::Unit;
 use adl_interp::error::{Error, Res, codes};
+use adl_interp::fault;
 use adl_interp::ir::boxes;
 use adl_interp::ir::native::{Listing, Native, Source};
+use adl_interp::memory;
 use adl_interp::ops::parallel;
 use adl_interp::value::Value;
 use adl_interp::vm::Machine;
@@ -196,6 +198,7 @@ fn entered(module: &mut JITModule, f: &adl_ir::Function, id: FuncId, shared: &mu
 
 /// Machine code of a function, and its text if one is asked for.
 fn machine_code(isa: &dyn TargetIsa, job: Job, form: Option<Listing>) -> Result<Made, String> {
+    fault::point(fault::Point::Compiler);
     let mut ctx = Context::for_function(job.func);
     ctx.set_disasm(form == Some(Listing::Asm));
     let code = ctx.compile(isa, &mut ControlPlane::default()).map_err(|e| format!("{:?}", e.inner))?;
@@ -215,7 +218,14 @@ impl Native for Compiled {
         if !self.recursive {
             return stacker::maybe_grow(STACK / 2, STACK, || self.enter(m, args));
         }
-        stacker::grow(m.stack_budget.clamp(STACK, MAX_STACK), || self.enter(m, args))
+        let wanted = m.stack_budget.clamp(STACK, MAX_STACK);
+        let size = crate::alloc::fitting(wanted, STACK);
+        if size == 0 {
+            return Err(memory::exhausted(crate::alloc::most_resident()));
+        }
+        let out = stacker::grow(size, || self.enter(m, args));
+        // A stack that address space has cut short says that memory is used up.
+        out.map_err(|e| if size < wanted && e.diag.code == codes::DEPTH { at_place_of(memory::exhausted(crate::alloc::most_resident()), e) } else { e })
     }
 }
 
@@ -256,6 +266,7 @@ impl Compiled {
         let mut outs = vec![0u64; self.results.len()];
         // SAFETY: the code was made for these parameters and results; `self` keeps it and the tables while it runs.
         let failed = unsafe { (self.entry)(&mut ctx, words.as_mut_ptr(), outs.as_mut_ptr()) };
+        fault::resume();
         if failed != 0 {
             return Err(ctx.error.take().unwrap_or_else(wrong));
         }
@@ -270,6 +281,15 @@ impl Compiled {
         }
         Ok(results)
     }
+}
+
+/// An error in the place of another.
+fn at_place_of(mut new: Box<Error>, old: Box<Error>) -> Box<Error> {
+    let (message, hint) = (std::mem::take(&mut new.diag.message), new.diag.hint.take());
+    let code = new.diag.code;
+    *new = *old;
+    (new.diag.code, new.diag.message, new.diag.hint) = (code, message, hint);
+    new
 }
 
 fn wrong() -> Box<Error> {

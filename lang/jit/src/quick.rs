@@ -465,7 +465,7 @@ impl Run<'_> {
 }
 
 /// Does a quick operation: its result, or null if the quick way does not apply.
-pub(crate) unsafe extern "C" fn quick(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u64, e: u64) -> *mut Handle {
+pub(crate) unsafe fn quick(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u64, e: u64) -> *mut Handle {
     // SAFETY: native code passes the context that it was given, and operands of the operation's kinds.
     let ctx = unsafe { &mut *ctx };
     let Some(quick) = ctx.tables().quick.get(id as usize) else { return std::ptr::null_mut() };
@@ -473,19 +473,19 @@ pub(crate) unsafe extern "C" fn quick(ctx: *mut Ctx, id: u64, a: u64, b: u64, c:
 }
 
 /// The inner product of `n` Floats each.
-pub(crate) unsafe extern "C" fn dot(a: *const f64, b: *const f64, n: usize) -> f64 {
+pub(crate) unsafe fn dot(a: *const f64, b: *const f64, n: usize) -> f64 {
     // SAFETY: native code has checked that so many are there.
     unsafe { kernels::dot(std::slice::from_raw_parts(a, n), std::slice::from_raw_parts(b, n)) }
 }
 
 /// The sum of `n` Floats.
-pub(crate) unsafe extern "C" fn total(a: *const f64, n: usize) -> f64 {
+pub(crate) unsafe fn total(a: *const f64, n: usize) -> f64 {
     // SAFETY: native code has checked that so many are there.
     unsafe { kernels::sum(std::slice::from_raw_parts(a, n)) }
 }
 
 /// The sum of `n` Floats whose chunks have been added up: every `step`-th number is the sum of one.
-pub(crate) unsafe extern "C" fn of_chunks(parts: *const f64, step: usize, n: usize) -> f64 {
+pub(crate) unsafe fn of_chunks(parts: *const f64, step: usize, n: usize) -> f64 {
     // SAFETY: native code has written the sums of all chunks.
     kernels::of_chunks(n, &|k| unsafe { *parts.add(k * step) })
 }

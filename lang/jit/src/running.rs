@@ -28,7 +28,7 @@ unsafe fn ints<'a>(h: *const Handle) -> Option<&'a [i64]> {
 
 /// A histogram by one of the [`SIMPLE`] operators: the destination, whose owner it takes over, or null where this does not apply; then nothing
 /// has happened.
-pub(crate) unsafe extern "C" fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *mut Handle, values: *mut Handle, op: u64) -> *mut Handle {
+pub(crate) unsafe fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *mut Handle, values: *mut Handle, op: u64) -> *mut Handle {
     let none = std::ptr::null_mut();
     // SAFETY: native code passes the context that it was given, and live handles.
     let (ctx, found) = unsafe { (&mut *ctx, (ints(keys), Floats::of(values as u64), Floats::of(dest as u64))) };
@@ -54,7 +54,7 @@ pub(crate) unsafe extern "C" fn count(ctx: *mut Ctx, dest: *mut Handle, keys: *m
 
 /// The same by `min` or `max`, with the places of what was taken: the destinations are two handles at `slot`, where the results come. 0 where this
 /// does not apply; then nothing has happened.
-pub(crate) unsafe extern "C" fn count_places(ctx: *mut Ctx, slot: *mut *mut Handle, keys: *mut Handle, values: *mut Handle, places: *mut Handle, op: u64) -> u64 {
+pub(crate) unsafe fn count_places(ctx: *mut Ctx, slot: *mut *mut Handle, keys: *mut Handle, values: *mut Handle, places: *mut Handle, op: u64) -> u64 {
     // SAFETY: native code passes the context that it was given, live handles, and a slot with two.
     let (ctx, [dest, at], found) = unsafe { (&mut *ctx, [*slot, *slot.add(1)], (ints(keys), Floats::of(values as u64), ints(places), Floats::of(*slot as u64), ints(*slot.add(1)))) };
     let ((Some(keys), Some(v), Some(places), Some(d), Some(p)), Some(op)) = (found, SIMPLE.get(op as usize)) else { return 0 };
@@ -78,7 +78,7 @@ pub(crate) unsafe extern "C" fn count_places(ctx: *mut Ctx, slot: *mut *mut Hand
 }
 
 /// A scan by one of the [`SIMPLE`] operators, or null where this does not apply.
-pub(crate) unsafe extern "C" fn running(ctx: *mut Ctx, array: *mut Handle, neutral: u64, op: u64) -> *mut Handle {
+pub(crate) unsafe fn running(ctx: *mut Ctx, array: *mut Handle, neutral: u64, op: u64) -> *mut Handle {
     let none = std::ptr::null_mut();
     // SAFETY: native code passes the context that it was given, and a live handle.
     let (ctx, x) = unsafe { (&mut *ctx, Floats::of(array as u64)) };

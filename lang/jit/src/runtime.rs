@@ -7,6 +7,7 @@ use crate::layouts::Layouts;
 use crate::handle::{AXES, Expect, Handle, Pool};
 use crate::quick::Quick;
 use adl_interp::error::{Error, codes};
+use adl_interp::fault;
 use adl_interp::ir::step::{self, What};
 use adl_interp::ir::boxes;
 use adl_interp::value::{Buf, Value};
@@ -166,7 +167,7 @@ fn kind_error() -> Box<Error> {
 ///
 /// # Safety
 /// `slot` has room for the operands and results of the operation, and holds operands of its kinds.
-pub(crate) unsafe extern "C" fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> u64 {
+pub(crate) unsafe fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> u64 {
     // SAFETY: native code passes the context that it was given.
     let ctx = unsafe { &mut *ctx };
     let Some(op) = ctx.tables().slow.get(id as usize) else { return 1 };
@@ -179,6 +180,7 @@ pub(crate) unsafe extern "C" fn slow(ctx: *mut Ctx, id: u64, slot: *mut u64) -> 
             _ => v,
         });
     }
+    fault::point(fault::Point::Helper);
     let outs = match step::run(ctx.machine(), &op.what, &mut args, &op.zeros) {
         Ok(outs) => outs,
         Err(e) => return ctx.fail(e, op.site),
@@ -214,36 +216,33 @@ unsafe fn slow_of<const N: usize>(ctx: *mut Ctx, id: u64, mut words: [u64; N]) -
     }
 }
 
-unsafe extern "C" fn slow_0(ctx: *mut Ctx, id: u64) -> u64 {
+pub(crate) unsafe fn slow_0(ctx: *mut Ctx, id: u64) -> u64 {
     // SAFETY: as of `slow_of`.
     unsafe { slow_of(ctx, id, [0]) }
 }
 
-unsafe extern "C" fn slow_1(ctx: *mut Ctx, id: u64, a: u64) -> u64 {
+pub(crate) unsafe fn slow_1(ctx: *mut Ctx, id: u64, a: u64) -> u64 {
     // SAFETY: as of `slow_of`.
     unsafe { slow_of(ctx, id, [a]) }
 }
 
-unsafe extern "C" fn slow_2(ctx: *mut Ctx, id: u64, a: u64, b: u64) -> u64 {
+pub(crate) unsafe fn slow_2(ctx: *mut Ctx, id: u64, a: u64, b: u64) -> u64 {
     // SAFETY: as of `slow_of`.
     unsafe { slow_of(ctx, id, [a, b]) }
 }
 
-unsafe extern "C" fn slow_3(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64) -> u64 {
+pub(crate) unsafe fn slow_3(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64) -> u64 {
     // SAFETY: as of `slow_of`.
     unsafe { slow_of(ctx, id, [a, b, c]) }
 }
 
-unsafe extern "C" fn slow_4(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u64) -> u64 {
+pub(crate) unsafe fn slow_4(ctx: *mut Ctx, id: u64, a: u64, b: u64, c: u64, d: u64) -> u64 {
     // SAFETY: as of `slow_of`.
     unsafe { slow_of(ctx, id, [a, b, c, d]) }
 }
 
-/// Operations by the number of their operands, with one result at most, which goes into the context.
-pub(crate) const SLOW_OF: [*const u8; 5] = [slow_0 as *const u8, slow_1 as *const u8, slow_2 as *const u8, slow_3 as *const u8, slow_4 as *const u8];
-
 /// A check that fails: it says a constant.
-pub(crate) unsafe extern "C" fn refused(ctx: *mut Ctx, id: u64, text: u64) -> u64 {
+pub(crate) unsafe fn refused(ctx: *mut Ctx, id: u64, text: u64) -> u64 {
     // SAFETY: native code passes its context, and a check that has a Bool and a text, which it takes over.
     unsafe {
         let text = constant(ctx, text);
@@ -252,7 +251,7 @@ pub(crate) unsafe extern "C" fn refused(ctx: *mut Ctx, id: u64, text: u64) -> u6
 }
 
 /// An element of an array, by the quick way if that applies. Null after an error.
-pub(crate) unsafe extern "C" fn row(ctx: *mut Ctx, quick: u64, id: u64, h: u64, index: u64) -> u64 {
+pub(crate) unsafe fn row(ctx: *mut Ctx, quick: u64, id: u64, h: u64, index: u64) -> u64 {
     // SAFETY: native code passes its context, a live handle, and two forms of one operation that makes no number.
     unsafe {
         let made = crate::quick::quick(ctx, quick, h, index, 0, 0, 0) as u64;
@@ -280,7 +279,7 @@ pub(crate) unsafe fn recount(h: *mut Handle, lent: &mut Value) {
 }
 
 /// Frees a handle that loses its last owner.
-pub(crate) unsafe extern "C" fn free(ctx: *mut Ctx, h: *mut Handle) {
+pub(crate) unsafe fn free(ctx: *mut Ctx, h: *mut Handle) {
     // SAFETY: native code passes its context and a handle of it with one owner.
     unsafe {
         (*h).rc = 1;
@@ -289,7 +288,7 @@ pub(crate) unsafe extern "C" fn free(ctx: *mut Ctx, h: *mut Handle) {
 }
 
 /// Adds the frame that an error leaves; 1.
-pub(crate) unsafe extern "C" fn trace(ctx: *mut Ctx, site: u64) -> u64 {
+pub(crate) unsafe fn trace(ctx: *mut Ctx, site: u64) -> u64 {
     // SAFETY: native code passes the context that it was given.
     let ctx = unsafe { &mut *ctx };
     match ctx.error.take() {
@@ -299,7 +298,7 @@ pub(crate) unsafe extern "C" fn trace(ctx: *mut Ctx, site: u64) -> u64 {
 }
 
 /// An interrupt was asked for: 1, unless it has been taken back.
-pub(crate) unsafe extern "C" fn poll(ctx: *mut Ctx, site: u64) -> u64 {
+pub(crate) unsafe fn poll(ctx: *mut Ctx, site: u64) -> u64 {
     // SAFETY: native code passes the context that it was given.
     let ctx = unsafe { &mut *ctx };
     match ctx.machine().poll() {
@@ -309,27 +308,27 @@ pub(crate) unsafe extern "C" fn poll(ctx: *mut Ctx, site: u64) -> u64 {
 }
 
 /// Somebody wants to hear how far the loop is.
-pub(crate) unsafe extern "C" fn progress(ctx: *mut Ctx, done: i64, total: i64) {
+pub(crate) unsafe fn progress(ctx: *mut Ctx, done: i64, total: i64) {
     // SAFETY: native code passes the context that it was given.
     let m = unsafe { &*ctx }.machine();
     m.report_progress_of(Some((done.unsigned_abs(), total.unsigned_abs())));
 }
 
 /// Too many nested calls.
-pub(crate) unsafe extern "C" fn overflow(ctx: *mut Ctx) {
+pub(crate) unsafe fn overflow(ctx: *mut Ctx) {
     // SAFETY: native code passes the context that it was given. The caller adds its frame: the callee has not begun.
     unsafe { &mut *ctx }.error = Some(adl_interp::vm::too_deep());
 }
 
 /// No arm fits: 1.
-pub(crate) unsafe extern "C" fn no_match(ctx: *mut Ctx, site: u64) -> u64 {
+pub(crate) unsafe fn no_match(ctx: *mut Ctx, site: u64) -> u64 {
     // SAFETY: native code passes the context that it was given.
     let ctx = unsafe { &mut *ctx };
     ctx.fail(adl_interp::vm::no_match(), site as u32)
 }
 
 /// A constant.
-pub(crate) unsafe extern "C" fn constant(ctx: *mut Ctx, id: u64) -> *mut Handle {
+pub(crate) unsafe fn constant(ctx: *mut Ctx, id: u64) -> *mut Handle {
     // SAFETY: native code passes the context that it was given.
     let ctx = unsafe { &mut *ctx };
     let v = ctx.tables().consts.get(id as usize).cloned().unwrap_or_default();
@@ -337,7 +336,7 @@ pub(crate) unsafe extern "C" fn constant(ctx: *mut Ctx, id: u64) -> *mut Handle 
 }
 
 /// Where the row of an array in boxes lies: its extents go to `dims`. Null if there is none of that rank.
-pub(crate) unsafe extern "C" fn row_place(_: *mut Ctx, h: *const Handle, index: u64, rank: u64, dims: *mut i64) -> *const f64 {
+pub(crate) unsafe fn row_place(_: *mut Ctx, h: *const Handle, index: u64, rank: u64, dims: *mut i64) -> *const f64 {
     // SAFETY: native code passes a live handle, whose array stays while its rows are read, and room for so many extents.
     unsafe {
         if let (Some((at, n)), 1) = ((*h).ragged_row(index), rank) {
@@ -361,7 +360,7 @@ pub(crate) unsafe extern "C" fn row_place(_: *mut Ctx, h: *const Handle, index: 
 pub(crate) static NOTHING: [f64; 8] = [-0.0; 8];
 
 /// An array for a result: `old`, if that is an array with one owner, else a new one. Null if there is no memory. Its elements are still to be written.
-pub(crate) unsafe extern "C" fn target(ctx: *mut Ctx, old: *mut Handle, expect: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle {
+pub(crate) unsafe fn target(ctx: *mut Ctx, old: *mut Handle, expect: u64, a: i64, b: i64, c: i64, d: i64) -> *mut Handle {
     let expect = Expect(expect as u8);
     // SAFETY: native code passes its context, and null or a live handle of an array of the wanted shape.
     unsafe {
@@ -374,7 +373,7 @@ pub(crate) unsafe extern "C" fn target(ctx: *mut Ctx, old: *mut Handle, expect: 
 }
 
 /// A copy of a part of an array, as large as the extents say. Null if there is no memory.
-pub(crate) unsafe extern "C" fn copied(ctx: *mut Ctx, data: *const f64, expect: u64, a: i64, b: i64, c: i64) -> *mut Handle {
+pub(crate) unsafe fn copied(ctx: *mut Ctx, data: *const f64, expect: u64, a: i64, b: i64, c: i64) -> *mut Handle {
     let (expect, dims) = (Expect(expect as u8), [a, b, c]);
     let dims = &dims[..expect.rank()];
     // SAFETY: native code passes its context, and as many elements as it says.
@@ -386,7 +385,7 @@ pub(crate) unsafe extern "C" fn copied(ctx: *mut Ctx, data: *const f64, expect: 
 }
 
 /// The same for one axis.
-pub(crate) unsafe extern "C" fn target_row(ctx: *mut Ctx, old: *mut Handle, n: i64) -> *mut Handle {
+pub(crate) unsafe fn target_row(ctx: *mut Ctx, old: *mut Handle, n: i64) -> *mut Handle {
     // SAFETY: as in `target`.
     unsafe {
         if !old.is_null() && (*old).rc == 1 && (*old).owned == 1 {
@@ -396,7 +395,7 @@ pub(crate) unsafe extern "C" fn target_row(ctx: *mut Ctx, old: *mut Handle, n: i
     }
 }
 
-/// Room for so many numbers, until the next call.
+/// Room for so many numbers, until the next call. It is no shim: native code needs the room, and there is always some for the few numbers of a strip.
 pub(crate) unsafe extern "C" fn room(ctx: *mut Ctx, n: usize) -> *mut f64 {
     // SAFETY: native code passes the context that it was given.
     let ctx = unsafe { &mut *ctx };
@@ -407,7 +406,7 @@ pub(crate) unsafe extern "C" fn room(ctx: *mut Ctx, n: usize) -> *mut f64 {
 }
 
 /// A function of `n` numbers, in their place. What lies behind them, up to a multiple of eight, may be anything afterwards.
-pub(crate) unsafe extern "C" fn map(ctx: *mut Ctx, id: usize, x: *mut f64, n: usize) {
+pub(crate) unsafe fn map(ctx: *mut Ctx, id: usize, x: *mut f64, n: usize) {
     // SAFETY: native code passes its context, and room for so many numbers and seven more.
     unsafe {
         let Some(op) = (*ctx).tables().maps.get(id) else { return };
@@ -418,7 +417,7 @@ pub(crate) unsafe extern "C" fn map(ctx: *mut Ctx, id: usize, x: *mut f64, n: us
 }
 
 /// The logistic function of `n` numbers, in their place, and of their negatives in another. Of both more may be written, as in [`map`].
-pub(crate) unsafe extern "C" fn sigmoids(x: *mut f64, other: *mut f64, n: usize) {
+pub(crate) unsafe fn sigmoids(x: *mut f64, other: *mut f64, n: usize) {
     // SAFETY: native code passes two places that are apart, each with room for so many numbers and seven more.
     unsafe {
         let all = n.next_multiple_of(8);
@@ -428,9 +427,20 @@ pub(crate) unsafe extern "C" fn sigmoids(x: *mut f64, other: *mut f64, n: usize)
     }
 }
 
+/// The hyperbolic tangent of `n` numbers, in their place, and its derivative in another. Of both more may be written, as in [`map`].
+pub(crate) unsafe fn tanh_and_sech2(x: *mut f64, other: *mut f64, n: usize) {
+    // SAFETY: native code passes two places that are apart, each with room for so many numbers and seven more.
+    unsafe {
+        let all = n.next_multiple_of(8);
+        (n..all).for_each(|k| *x.add(k) = 0.0);
+        (0..all).for_each(|k| *other.add(k) = 0.0);
+        adl_interp::ops::kernels::tanh_and_sech2(std::slice::from_raw_parts_mut(x, all), std::slice::from_raw_parts_mut(other, all));
+    }
+}
+
 /// An array that is to be changed, with one owner: a copy of `h` if others hold it, zeros of the shape if it is absent. Takes the owner of
 /// `h` over, unless it gives null: then there is no such array, and nothing was done.
-pub(crate) unsafe extern "C" fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expect: u64) -> *mut Handle {
+pub(crate) unsafe fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut Handle, expect: u64) -> *mut Handle {
     let expect = Expect(expect as u8);
     // SAFETY: native code passes its context and live handles; the new array has as many elements as are written.
     unsafe {
@@ -461,7 +471,7 @@ pub(crate) unsafe extern "C" fn own(ctx: *mut Ctx, h: *mut Handle, shape: *mut H
 }
 
 /// The length of an array's first axis; 0 where it is absent.
-pub(crate) unsafe extern "C" fn extent(h: *const Handle) -> i64 {
+pub(crate) unsafe fn extent(h: *const Handle) -> i64 {
     // SAFETY: native code passes a live handle.
     let h = unsafe { &*h };
     if let (Some(_), n) = (h.ragged_row(0), h.hint) {

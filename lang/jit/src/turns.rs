@@ -3,6 +3,7 @@
 use crate::handle::{Expect, Handle};
 use crate::runtime::{self, Ctx};
 use adl_interp::error::{Error, codes};
+use adl_interp::fault;
 use adl_interp::ops::turns;
 use std::sync::atomic::Ordering;
 
@@ -43,11 +44,12 @@ impl Shared {
     fn run(&self, start: usize, len: usize, room: &mut [f64]) {
         // SAFETY: the room is as large as the function's maker said, and native code has checked that all turns stay within their arrays.
         unsafe { (self.0)(self.1, start as i64, len as i64, room.as_mut_ptr()) }
+        fault::resume();
     }
 }
 
 /// All turns of a loop; 1 after an interrupt.
-pub(crate) unsafe extern "C" fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
+pub(crate) unsafe fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
     // SAFETY: native code passes its context, and what is told with the words and the place of the totals behind it.
     let (ctx, t, words) = unsafe { (&mut *ctx, &*told, told.cast::<u64>().add(TOLD)) };
     let (f, n, room, k) = (Shared(t.function, words), t.n as usize, t.room as usize, t.totals as usize);
@@ -85,7 +87,7 @@ pub(crate) unsafe extern "C" fn run(ctx: *mut Ctx, told: *mut Told) -> u64 {
 }
 
 /// A row of so many numbers to which adding gives what is added. Null if there is no memory.
-pub(crate) unsafe extern "C" fn nothing(ctx: *mut Ctx, n: i64) -> *mut Handle {
+pub(crate) unsafe fn nothing(ctx: *mut Ctx, n: i64) -> *mut Handle {
     // SAFETY: native code passes its context; the new array has so many elements.
     unsafe {
         let Some(h) = (*ctx).pool.floats(&[n.max(0)], Expect::ROW) else { return std::ptr::null_mut() };
@@ -95,7 +97,7 @@ pub(crate) unsafe extern "C" fn nothing(ctx: *mut Ctx, n: i64) -> *mut Handle {
 }
 
 /// There was no memory for an array: 1.
-pub(crate) unsafe extern "C" fn no_room(ctx: *mut Ctx, site: u64) -> u64 {
+pub(crate) unsafe fn no_room(ctx: *mut Ctx, site: u64) -> u64 {
     // SAFETY: native code passes its context.
     unsafe { &mut *ctx }.fail(Error::new(codes::MEMORY, "there is not enough memory for an array"), site as u32)
 }

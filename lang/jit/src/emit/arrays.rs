@@ -3,6 +3,7 @@
 use super::{Emit, Scope, View, is_ref};
 use crate::handle::{self, AXES, Expect};
 use crate::runtime::Kind;
+use crate::shims;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value, types};
@@ -191,7 +192,7 @@ impl Emit<'_, '_, '_> {
             return false;
         }
         let (none, n) = (self.int(0), self.int(elems.len() as i64));
-        let h = self.runtime(crate::runtime::target_row as *const u8, &[self.ctx, none, n], 1).unwrap_or(none);
+        let h = self.runtime(shims::target_row as *const u8, &[self.ctx, none, n], 1).unwrap_or(none);
         let fail = self.cold();
         let done = self.fresh();
         self.b.append_block_param(done, types::I64);
@@ -235,7 +236,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(cold);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.fallible(crate::collect::grow as *const u8, &[self.ctx, buffer, len, site]);
+        self.fallible(shims::grow_buffer as *const u8, &[self.ctx, buffer, len, site]);
         self.goto(write, &[]);
         self.b.switch_to_block(write);
         let data = self.b.ins().load(types::I64, TRUSTED, buffer, handle::offset::DATA);

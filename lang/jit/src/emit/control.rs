@@ -3,6 +3,7 @@
 use super::data::Fields;
 use super::{Emit, Scope, TRUSTED, inner, is_ref, machine_type, outs, params, results};
 use crate::runtime::{self, Kind};
+use crate::shims;
 use adl_interp::ir::live::Info;
 use adl_ir::{Block, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -88,7 +89,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(none);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.runtime(runtime::no_match as *const u8, &[self.ctx, site], 1);
+        self.runtime(shims::no_match as *const u8, &[self.ctx, site], 1);
         let fail = self.fail;
         self.goto(fail, &[]);
         starts
@@ -143,7 +144,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(bad);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.runtime(runtime::trace as *const u8, &[self.ctx, site], 1);
+        self.runtime(shims::trace as *const u8, &[self.ctx, site], 1);
         let fail = self.fail;
         self.goto(fail, &[]);
         self.b.switch_to_block(next);
@@ -225,7 +226,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(stop);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.fallible(runtime::poll as *const u8, &[self.ctx, site]);
+        self.fallible(shims::poll as *const u8, &[self.ctx, site]);
         self.goto(next, &[]);
         self.b.switch_to_block(next);
     }
@@ -237,7 +238,7 @@ impl Emit<'_, '_, '_> {
         let (tell, next) = (self.cold(), self.fresh());
         self.b.ins().brif(flag, tell, &[], next, &[]);
         self.b.switch_to_block(tell);
-        self.runtime(runtime::progress as *const u8, &[self.ctx, done, total], 0);
+        self.runtime(shims::progress as *const u8, &[self.ctx, done, total], 0);
         self.goto(next, &[]);
         self.b.switch_to_block(next);
     }

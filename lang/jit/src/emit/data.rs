@@ -3,6 +3,7 @@
 use super::{Emit, Scope, TRUSTED, is_ref, outs};
 use crate::cells::{self, Cell, LISTS};
 use crate::runtime::{self, Kind};
+use crate::shims;
 use adl_interp::ir::live::NEVER;
 use adl_ir::{DataId, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
@@ -67,7 +68,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(cold);
         let (room, site) = (self.int(i64::from(room)), self.site());
         let site = self.int(i64::from(site));
-        let made = self.runtime(cells::make as *const u8, &[self.ctx, room, site], 1).unwrap_or(site);
+        let made = self.runtime(shims::make_cell as *const u8, &[self.ctx, room, site], 1).unwrap_or(site);
         let fail = self.fail;
         self.unless(made, fail, &[]);
         self.goto(done, &[made]);
@@ -84,7 +85,7 @@ impl Emit<'_, '_, '_> {
         let cold = self.cold();
         self.b.ins().brif(open, done, &[BlockArg::Value(tag)], cold, &[]);
         self.b.switch_to_block(cold);
-        let tag = self.runtime(cells::open as *const u8, &[self.ctx, cell], 1).unwrap_or(cell);
+        let tag = self.runtime(shims::open_cell as *const u8, &[self.ctx, cell], 1).unwrap_or(cell);
         let tag = self.b.ins().ireduce(types::I32, tag);
         self.goto(done, &[tag]);
         self.b.switch_to_block(done);
@@ -152,7 +153,7 @@ impl Emit<'_, '_, '_> {
         let site = self.site();
         let (layout, site) = (self.int(i64::from(f.layout)), self.int(i64::from(site)));
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
-        self.fallible(cells::fields as *const u8, &[self.ctx, f.cell, layout, slot, site]);
+        self.fallible(shims::cell_fields as *const u8, &[self.ctx, f.cell, layout, slot, site]);
         let vals: Vec<Value> = f.own.iter().enumerate().map(|(i, v)| self.from_slot(Kind::of(self.f.ty(*v)), i)).collect();
         self.release_unread(f, &vals);
         if f.gone {
@@ -167,7 +168,7 @@ impl Emit<'_, '_, '_> {
         // What was closed before has the room of the largest constructor of its type.
         let most = self.job.tables.layouts.most(f.layout);
         if room != most || usize::from(room) >= LISTS {
-            self.runtime(cells::put_back as *const u8, &[self.ctx, f.cell], 0);
+            self.runtime(shims::put_cell_back as *const u8, &[self.ctx, f.cell], 0);
             return;
         }
         let at = runtime::offset::CELLS + 8 * i32::from(room);
@@ -178,7 +179,7 @@ impl Emit<'_, '_, '_> {
 
     /// Takes an owner of a cell away.
     pub(super) fn release_cell(&mut self, cell: Value) {
-        self.release_by(cell, cells::free as *const u8);
+        self.release_by(cell, shims::free_cell as *const u8);
     }
 
     /// The sum of data, one of which is often absent.

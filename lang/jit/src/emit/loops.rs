@@ -5,7 +5,8 @@ use super::nested::{Place, Rows};
 use super::{Emit, Scope, inner, is_ref};
 use crate::handle::Expect;
 use crate::collect;
-use crate::runtime::{self, Kind};
+use crate::runtime::Kind;
+use crate::shims;
 use adl_interp::ir::live::NEVER;
 use adl_interp::ir::lower::zero_of;
 use adl_interp::ir::step::What;
@@ -131,8 +132,8 @@ impl Emit<'_, '_, '_> {
         let site = self.site();
         let site = self.int(i64::from(site));
         let h = match around {
-            None => self.runtime(collect::new_buffer as *const u8, &[self.ctx, id, n, site], 1),
-            Some(all) => self.runtime(collect::new_part as *const u8, &[self.ctx, id, n, site, all], 1),
+            None => self.runtime(shims::new_buffer as *const u8, &[self.ctx, id, n, site], 1),
+            Some(all) => self.runtime(shims::new_part as *const u8, &[self.ctx, id, n, site, all], 1),
         };
         let h = h.unwrap_or(id);
         let fail = self.fail;
@@ -258,7 +259,7 @@ impl Emit<'_, '_, '_> {
         let code = self.int(collect::code_of(kind));
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.fallible(collect::push as *const u8, &[self.ctx, buffer, w, code, site]);
+        self.fallible(shims::push as *const u8, &[self.ctx, buffer, w, code, site]);
     }
 
     /// The sum so far with a turn's output added.
@@ -308,10 +309,10 @@ impl Emit<'_, '_, '_> {
     pub(super) fn finish(&mut self, buffer: Value, len: Value, reverse: bool, v: Var) -> Value {
         let how = i64::from(Expect::of(self.f.ty(v)).0) << 1 | i64::from(reverse);
         let how = self.int(how);
-        self.runtime(collect::finish as *const u8, &[self.ctx, buffer, len, how], 1).unwrap_or(buffer)
+        self.runtime(shims::finish_buffer as *const u8, &[self.ctx, buffer, len, how], 1).unwrap_or(buffer)
     }
 
     pub(super) fn extent(&mut self, h: Value) -> Value {
-        self.runtime(runtime::extent as *const u8, &[h], 1).unwrap_or(h)
+        self.runtime(shims::extent as *const u8, &[h], 1).unwrap_or(h)
     }
 }

@@ -29,6 +29,7 @@ pub(crate) use rare::{Rare, function as rare_function, release as release_functi
 use crate::handle::{self, Expect};
 use crate::runtime::{self, Kind, Site, Slow, Tables};
 use crate::unit::Unit;
+use crate::shims;
 use adl_interp::ir::live::{self, Info, Last, NEVER};
 use adl_interp::ir::native::Source;
 use adl_interp::ir::site;
@@ -353,7 +354,7 @@ impl Emit<'_, '_, '_> {
     /// Calls a function of the runtime: words in, one word or none out.
     fn runtime(&mut self, f: *const u8, args: &[Value], returns: usize) -> Option<Value> {
         // Arrays are freed more often than it looks: each turn, perhaps.
-        if self.seldom() && args.first() == Some(&self.ctx) && f != runtime::free as *const u8 && f != crate::cells::free as *const u8 {
+        if self.seldom() && args.first() == Some(&self.ctx) && f != shims::free as *const u8 && f != crate::shims::free_cell as *const u8 {
             return self.rare_call(f, args, returns);
         }
         let mut sig = Signature::new(self.job.module.isa().default_call_conv());
@@ -411,7 +412,7 @@ impl Emit<'_, '_, '_> {
         self.unless(ok, deep, &[]);
         let here = self.b.current_block();
         self.b.switch_to_block(deep);
-        self.runtime(runtime::overflow as *const u8, &[self.ctx], 0);
+        self.runtime(shims::overflow as *const u8, &[self.ctx], 0);
         let fail = self.fail;
         self.goto(fail, &[]);
         if let Some(b) = here {
@@ -500,7 +501,7 @@ impl Emit<'_, '_, '_> {
                 let callee = self.callee(id);
                 self.b.ins().call(callee, &[self.ctx, h]);
             }
-            None => self.release_by(h, runtime::free as *const u8),
+            None => self.release_by(h, shims::free as *const u8),
         }
     }
 
@@ -644,7 +645,7 @@ impl Emit<'_, '_, '_> {
         }
         self.job.tables.slow.push(slow);
         words[1] = self.int(self.job.tables.slow.len() as i64 - 1);
-        let f = runtime::SLOW_OF[args.len()];
+        let f = shims::SLOW_OF[args.len()];
         let Some(status) = self.rare_call(f, &words, 1) else { return Vec::new() };
         let made = out.map(|kind| self.b.ins().load(word_of(kind), TRUSTED, self.ctx, runtime::offset::MADE));
         self.unless_failed(status);
@@ -656,7 +657,7 @@ impl Emit<'_, '_, '_> {
         let site = self.site();
         let kinds = args.iter().map(|a| a.0).zip(takes).collect();
         let slow = Slow { what, args: kinds, outs: outs.clone(), zeros, site };
-        if self.seldom() && args.len() < runtime::SLOW_OF.len() && outs.len() <= 1 {
+        if self.seldom() && args.len() < shims::SLOW_OF.len() && outs.len() <= 1 {
             return self.slow_seldom(slow, args);
         }
         for (i, (kind, x)) in args.iter().enumerate() {
@@ -667,7 +668,7 @@ impl Emit<'_, '_, '_> {
         self.job.tables.slow.push(slow);
         let id = self.int(id);
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
-        self.fallible(runtime::slow as *const u8, &[self.ctx, id, slot]);
+        self.fallible(shims::slow as *const u8, &[self.ctx, id, slot]);
         outs.iter().enumerate().map(|(i, kind)| self.from_slot(*kind, i)).collect()
     }
 

@@ -7,9 +7,9 @@
 //! collects of such rows is a part of the outer one's buffer, once its first row has said how long rows are.
 
 use super::{Emit, TRUSTED, params, results};
-use crate::collect;
 use crate::handle::{self, AXES, Expect};
 use crate::runtime::Kind;
+use crate::shims;
 use adl_ir::{Block, Function, Loop, Op, Out, Stmt, Ty, Turns, Var};
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::collections::{HashMap, HashSet};
@@ -98,7 +98,7 @@ impl Emit<'_, '_, '_> {
         let id = self.job.tables.buffers.len() as i64 - 1;
         let (scalar, site) = (self.int(id), self.site());
         let site = self.int(i64::from(site));
-        let buffer = self.runtime(collect::new_rows as *const u8, &[self.ctx, scalar, n, w, site], 1)?;
+        let buffer = self.runtime(shims::new_rows as *const u8, &[self.ctx, scalar, n, w, site], 1)?;
         let fail = self.fail;
         self.unless(buffer, fail, &[]);
         Some(Rows { buffer, width: w, kind: Kind::of(&elem), id: id - 1, reverse: l.reverse })
@@ -126,7 +126,7 @@ impl Emit<'_, '_, '_> {
         let args: Vec<Value> = [self.ctx, buffer, expect].into_iter().chain(dims).collect();
         self.collected.placed.insert(v);
         self.viewed.remove(&v);
-        self.runtime(collect::place as *const u8, &args, 1).unwrap_or(none)
+        self.runtime(shims::row_target as *const u8, &args, 1).unwrap_or(none)
     }
 
     /// A turn's row that may be where it belongs.
@@ -174,6 +174,6 @@ impl Emit<'_, '_, '_> {
     /// The array of all rows.
     pub(super) fn finish_rows(&mut self, rows: &Rows, n: Value, v: Var) -> Value {
         let (id, expect) = (self.int(rows.id), self.int(i64::from(Expect::of(self.f.ty(v)).0) << 1 | i64::from(rows.reverse)));
-        self.runtime(collect::finish_rows as *const u8, &[self.ctx, rows.buffer, n, rows.width, id, expect], 1).unwrap_or(id)
+        self.runtime(shims::finish_rows as *const u8, &[self.ctx, rows.buffer, n, rows.width, id, expect], 1).unwrap_or(id)
     }
 }

@@ -6,7 +6,7 @@ use crate::functions;
 use adl_ir::{Stmt, Var};
 use adl_prim::{Bin, Un};
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
-use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, Type, Value, types};
+use cranelift_codegen::ir::{AbiParam, InstBuilder, InstructionData, MemFlagsData, Opcode, Signature, Type, Value, types};
 use cranelift_module::Module;
 
 /// Exponents up to which a power is written out.
@@ -121,7 +121,11 @@ impl Emit<'_, '_, '_> {
             Bin::Scale => {
                 let zero = self.constant_like(0.0, x);
                 let p = self.b.ins().fmul(x, y);
-                let none = self.b.ins().fcmp(FloatCC::Equal, y, zero);
+                let mut none = self.b.ins().fcmp(FloatCC::Equal, y, zero);
+                if !self.is_constant(x) {
+                    let left = self.b.ins().fcmp(FloatCC::Equal, x, zero);
+                    none = self.b.ins().bor(left, none);
+                }
                 self.choose_number(none, zero, p)
             }
             Bin::IntDiv => {
@@ -139,6 +143,17 @@ impl Emit<'_, '_, '_> {
                 Some(f) => self.function(f, types::F64, &[x, y]),
                 None => x,
             },
+        }
+    }
+
+    /// Whether it is a constant other than 0.
+    fn is_constant(&self, x: Value) -> bool {
+        let dfg = &self.b.func.dfg;
+        let Some(inst) = dfg.value_def(dfg.resolve_aliases(x)).inst() else { return false };
+        match dfg.insts[inst] {
+            InstructionData::UnaryIeee64 { imm, .. } => f64::from_bits(imm.bits()) != 0.0,
+            InstructionData::Unary { opcode: Opcode::Splat, arg } => self.is_constant(arg),
+            _ => false,
         }
     }
 

@@ -2,8 +2,9 @@
 
 use super::{Emit, Scope, is_ref};
 use crate::handle::Expect;
-use crate::quick::{self, Fast, Quick, WORDS};
-use crate::runtime::{self, Kind, Slow};
+use crate::quick::{Fast, Quick, WORDS};
+use crate::runtime::{Kind, Slow};
+use crate::shims;
 use adl_interp::ir::site;
 use adl_ir::{Block, Function, Op, Stmt, Ty, Var};
 use adl_prim::{Bin, Prim};
@@ -120,7 +121,7 @@ impl Emit<'_, '_, '_> {
         let mut args = vec![self.ctx, id];
         args.extend(words);
         args.resize(2 + WORDS, none);
-        let made = self.runtime(quick::quick as *const u8, &args, 1).unwrap_or(id);
+        let made = self.runtime(shims::quick as *const u8, &args, 1).unwrap_or(id);
         let (cold, done) = (self.cold(), self.fresh());
         self.b.append_block_param(done, types::I64);
         self.either(made, done, &[made], cold);
@@ -148,7 +149,7 @@ impl Emit<'_, '_, '_> {
         let n = seen[0].1[1..].iter().fold(first, |n, d| self.b.ins().imul(n, *d));
         let mut args: Vec<Value> = seen.iter().map(|(data, _)| *data).collect();
         args.push(n);
-        let f = if vars.len() == 2 { quick::dot as *const u8 } else { quick::total as *const u8 };
+        let f = if vars.len() == 2 { shims::dot as *const u8 } else { crate::shims::total as *const u8 };
         let x = self.number_of(f, &args);
         self.goto(done, &[x]);
         self.b.switch_to_block(cold);
@@ -196,7 +197,7 @@ impl Emit<'_, '_, '_> {
         let at = self.site();
         self.job.tables.slow.push(Slow { what: site.what, args: kinds, outs: Vec::new(), zeros: site.zeros, site: at });
         let (id, said) = (self.int(self.job.tables.slow.len() as i64 - 1), self.int(said));
-        self.fallible(runtime::refused as *const u8, &[self.ctx, id, said]);
+        self.fallible(shims::refused as *const u8, &[self.ctx, id, said]);
     }
 
     /// Whether a variable is only a place in an array.

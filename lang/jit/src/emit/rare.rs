@@ -5,7 +5,8 @@
 
 use super::TRUSTED;
 use crate::handle;
-use crate::runtime::{self, offset};
+use crate::runtime::offset;
+use crate::shims;
 use cranelift_codegen::ir::{self, AbiParam, InstBuilder, Signature, types};
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
@@ -95,7 +96,7 @@ pub(crate) fn release(module: &mut JITModule, call: FuncId, func: &mut ir::Funct
     b.ins().brif(n, done, &[], gone, &[]);
     b.switch_to_block(gone);
     let callee = module.declare_func_in_func(call, b.func);
-    let free = b.ins().iconst(types::I64, runtime::free as *const u8 as i64);
+    let free = b.ins().iconst(types::I64, shims::free as *const u8 as i64);
     b.ins().call(callee, &[free, ctx, h]);
     b.ins().jump(done, &[]);
     b.switch_to_block(done);

@@ -6,7 +6,8 @@
 use super::{Bound, Emit, Scope, View, group, is_ref};
 use crate::handle::{self, AXES, Expect};
 use crate::quick::{Fast, Quick};
-use crate::runtime::{self, Kind, Slow};
+use crate::runtime::{Kind, Slow};
+use crate::shims;
 use adl_interp::ir::lower::zero_of;
 use adl_interp::ir::step::What;
 use adl_ir::{Block, Function, Loop, Op, Stmt, Ty, Var};
@@ -162,7 +163,7 @@ impl Emit<'_, '_, '_> {
             self.ragged_row(h, index, done);
         }
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
-        let Some(data) = self.runtime(runtime::row_place as *const u8, &[self.ctx, h, index, rank, slot], 1) else { return };
+        let Some(data) = self.runtime(shims::row_place as *const u8, &[self.ctx, h, index, rank, slot], 1) else { return };
         let (found, none) = (self.cold(), self.cold());
         self.b.ins().brif(data, found, &[], none, &[]);
         self.b.switch_to_block(found);
@@ -218,7 +219,7 @@ impl Emit<'_, '_, '_> {
         let (expect, none) = (self.int(i64::from(expect.0)), self.int(0));
         let dims = (1..AXES).map(|k| view.dims.get(k).copied().unwrap_or(none));
         let args: Vec<Value> = [self.ctx, data, expect].into_iter().chain(dims).collect();
-        let copy = self.runtime(runtime::copied as *const u8, &args, 1).unwrap_or(none);
+        let copy = self.runtime(shims::copied_part as *const u8, &args, 1).unwrap_or(none);
         self.unless(copy, cold, &[]);
         self.goto(done, &[copy]);
         self.b.switch_to_block(cold);
@@ -264,7 +265,7 @@ impl Emit<'_, '_, '_> {
         self.job.tables.slow.push(Slow { what: at_index(), args, outs: vec![Kind::of(ty)], zeros: vec![zero_of(ty)], site });
         let [quick, slow] = [self.job.tables.quick.len(), self.job.tables.slow.len()].map(|n| n as i64 - 1);
         let (quick, slow) = (self.int(quick), self.int(slow));
-        let row = self.runtime(runtime::row as *const u8, &[self.ctx, quick, slow, h, index], 1).unwrap_or(h);
+        let row = self.runtime(shims::row as *const u8, &[self.ctx, quick, slow, h, index], 1).unwrap_or(h);
         let fail = self.fail;
         self.unless(row, fail, &[]);
         row

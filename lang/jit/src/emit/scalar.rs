@@ -2,6 +2,7 @@
 
 use super::{Emit, is_ref};
 use crate::runtime::Kind;
+use crate::shims;
 use adl_ir::{Cmp, Conv, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Bin;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
@@ -59,7 +60,7 @@ impl Emit<'_, '_, '_> {
             Lit::Str(s) => {
                 let id = self.text(s);
                 let id = self.int(id);
-                return self.runtime(crate::runtime::constant as *const u8, &[self.ctx, id], 1);
+                return self.runtime(shims::constant as *const u8, &[self.ctx, id], 1);
             }
         })
     }

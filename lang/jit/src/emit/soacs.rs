@@ -6,6 +6,7 @@ use super::{Emit, Scope, inner, is_ref, machine_type};
 use crate::handle::Expect;
 use crate::running;
 use crate::runtime::Kind;
+use crate::shims;
 use adl_interp::ir::step::What;
 use adl_ir::{Block, Cmp, Op, Soac, SoacKind, Stmt, Ty, Var};
 use adl_prim::Bin;
@@ -99,7 +100,7 @@ impl Emit<'_, '_, '_> {
         let Some(op) = simple(&x.op).filter(|_| scanned) else { return };
         let (op, none) = (self.int(op as i64), self.int(0));
         let neutral = self.to_word(Kind::F64, neutral);
-        let made = self.runtime(running::running as *const u8, &[self.ctx, array, neutral, op], 1).unwrap_or(none);
+        let made = self.runtime(shims::prefix as *const u8, &[self.ctx, array, neutral, op], 1).unwrap_or(none);
         let next = self.fresh();
         self.b.ins().brif(made, done, &[ir::BlockArg::Value(made)], next, &[]);
         self.b.switch_to_block(next);
@@ -193,7 +194,7 @@ impl Emit<'_, '_, '_> {
         let Some(op) = simple(op).filter(|_| [d, v].iter().all(|a| Expect::of(self.f.ty(**a)) == Expect::ROW)) else { return };
         let (keys, values, op) = (self.val(keys), self.val(*v), self.int(op as i64));
         let none = self.int(0);
-        let made = self.runtime(running::count as *const u8, &[self.ctx, given, keys, values, op], 1).unwrap_or(none);
+        let made = self.runtime(shims::histogram as *const u8, &[self.ctx, given, keys, values, op], 1).unwrap_or(none);
         let next = self.fresh();
         self.b.ins().brif(made, done, &[ir::BlockArg::Value(made)], next, &[]);
         self.b.switch_to_block(next);
@@ -209,7 +210,7 @@ impl Emit<'_, '_, '_> {
         let slot = self.b.ins().stack_addr(types::I64, self.slot, 0);
         let (keys, values, places, op) = (self.val(keys), self.val(v), self.val(values[1]), self.int(op as i64));
         let none = self.int(0);
-        let did = self.runtime(running::count_places as *const u8, &[self.ctx, slot, keys, values, places, op], 1).unwrap_or(none);
+        let did = self.runtime(shims::histogram_places as *const u8, &[self.ctx, slot, keys, values, places, op], 1).unwrap_or(none);
         let (yes, next) = (self.fresh(), self.fresh());
         self.b.ins().brif(did, yes, &[], next, &[]);
         self.b.switch_to_block(yes);

@@ -3,6 +3,7 @@
 
 use super::arrays::scalar_at;
 use super::{Bound, Emit, group};
+use crate::shims;
 use adl_ir::{Block, Function, Lit, Op, Stmt, Ty, Var};
 use adl_prim::Prim;
 use cranelift_codegen::ir::Value;
@@ -141,6 +142,6 @@ impl Emit<'_, '_, '_> {
         }
         let id = *self.later.said.get(&v)?;
         let id = self.int(id);
-        self.runtime(crate::runtime::constant as *const u8, &[self.ctx, id], 1)
+        self.runtime(shims::constant as *const u8, &[self.ctx, id], 1)
     }
 }

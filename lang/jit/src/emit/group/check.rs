@@ -6,6 +6,7 @@ use super::plan::Group;
 use super::run::{CHUNK, CHUNKS, Loop, Source};
 use crate::handle::{self, Expect};
 use crate::runtime;
+use crate::shims;
 use adl_ir::{Block, Op, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, Value, types};
@@ -100,7 +101,7 @@ impl Emit<'_, '_, '_> {
             Some(s) => self.handle(s),
             None => (self.int(0), false),
         };
-        let made = self.runtime(runtime::own as *const u8, &[self.ctx, own[k], shape, expect], 1).unwrap_or(own[k]);
+        let made = self.runtime(shims::own as *const u8, &[self.ctx, own[k], shape, expect], 1).unwrap_or(own[k]);
         if new {
             self.release(shape);
         }

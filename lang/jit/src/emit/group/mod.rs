@@ -49,7 +49,7 @@ pub(super) fn is_plain(op: Un) -> bool {
     match op {
         Un::Neg | Un::Sqrt | Un::Abs | Un::Sign | Un::Floor | Un::Ceil | Un::Round | Un::Relu | Un::Step => true,
         Un::Powi(n) => n.unsigned_abs() <= 16,
-        Un::Sin | Un::Cos | Un::Tan | Un::Asin | Un::Acos | Un::Atan | Un::Sinh | Un::Cosh | Un::Tanh | Un::Exp | Un::Expm1 => false,
+        Un::Sin | Un::Cos | Un::Tan | Un::Asin | Un::Acos | Un::Atan | Un::Sinh | Un::Cosh | Un::Tanh | Un::Sech2 | Un::Exp | Un::Expm1 => false,
         Un::Log | Un::Log1p | Un::Cbrt | Un::Sigmoid | Un::Softplus | Un::Erf | Un::Erfc | Un::Lgamma | Un::Digamma | Un::Gamma => false,
         Un::Polygamma(_) => false,
     }

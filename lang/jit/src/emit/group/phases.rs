@@ -10,6 +10,7 @@ use super::plan::Group;
 use super::run::{Loop, Source};
 use super::{Member, is_plain};
 use crate::runtime;
+use crate::shims;
 use adl_ir::Var;
 use adl_prim::Un;
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -28,12 +29,12 @@ pub(super) struct Batch {
     op: Un,
     /// Results.
     outs: Vec<Var>,
-    /// Results for the negatives of these arguments, which nobody makes: derivatives of the logistic function have both.
+    /// Results of the function that [`pairs`] finds beside this one, for the same arguments.
     others: Vec<Var>,
 }
 
 impl Batch {
-    /// Numbers that results for all arguments need room for, or those for their negatives.
+    /// Numbers that results for all arguments need room for, or those of the function beside.
     fn room(&self) -> i64 {
         self.outs.len() as i64 * STRIP + WIDTH
     }
@@ -80,7 +81,7 @@ impl Phases {
         p
     }
 
-    /// Adds a function to those that are evaluated together with it. Logistic functions of negatives come with those of the numbers.
+    /// Adds a function to those that are evaluated together with it; one of a pair comes with the other.
     fn batch(&mut self, out: Var, (phase, op): (u32, Un), pairs: &[(Var, Var)]) {
         if pairs.iter().any(|(_, w)| *w == out) {
             return;
@@ -137,7 +138,8 @@ fn function(m: &Member) -> Option<Un> {
     }
 }
 
-/// Logistic functions of the same numbers and their negatives.
+/// Functions that one kernel evaluates together, since derivatives have both: logistic functions of the same numbers and their negatives, hyperbolic
+/// tangents and their derivatives.
 fn pairs(members: &[(u32, Var, Member)]) -> Vec<(Var, Var)> {
     let of = |v: Var| members.iter().find(|(_, out, _)| *out == v).map(|(_, _, m)| m);
     let negative = |v: Var| match of(v) {
@@ -146,9 +148,13 @@ fn pairs(members: &[(u32, Var, Member)]) -> Vec<(Var, Var)> {
     };
     let mut found: Vec<(Var, Var)> = Vec::new();
     for (_, w, m) in members {
-        let Member::Un(Un::Sigmoid, y) = m else { continue };
-        let Some(x) = negative(*y) else { continue };
-        let first = members.iter().find(|(_, v, m)| matches!(m, Member::Un(Un::Sigmoid, z) if *z == x) && found.iter().all(|(a, b)| a != v && b != v && a != w));
+        let (op, x) = match m {
+            Member::Un(Un::Sigmoid, y) => (Un::Sigmoid, negative(*y)),
+            Member::Un(Un::Sech2, x) => (Un::Tanh, Some(*x)),
+            _ => continue,
+        };
+        let Some(x) = x else { continue };
+        let first = members.iter().find(|(_, v, m)| matches!(m, Member::Un(u, z) if *u == op && *z == x) && found.iter().all(|(a, b)| a != v && b != v && a != w));
         if let Some((_, v, _)) = first {
             found.push((*v, *w));
         }
@@ -208,10 +214,11 @@ impl Emit<'_, '_, '_> {
         if b.others.is_empty() {
             self.job.tables.maps.push(b.op);
             let id = self.int(self.job.tables.maps.len() as i64 - 1);
-            self.runtime(runtime::map as *const u8, &[self.ctx, id, place, count], 0);
+            self.runtime(shims::map_strip as *const u8, &[self.ctx, id, place, count], 0);
         } else {
             let other = self.b.ins().iadd_imm_s(place, 8 * b.room());
-            self.runtime(runtime::sigmoids as *const u8, &[place, other, count], 0);
+            let kernel = if b.op == Un::Tanh { shims::tanh_and_sech2 as *const u8 } else { shims::sigmoids as *const u8 };
+            self.runtime(kernel, &[place, other, count], 0);
         }
     }
 

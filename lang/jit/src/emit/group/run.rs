@@ -4,7 +4,7 @@ use super::super::{Bound, Emit, LOOSE, Scope, TRUSTED};
 use super::plan::Group;
 use super::{Member, member};
 use crate::handle::{self, AXES, Expect};
-use crate::{quick, runtime};
+use crate::shims;
 use adl_ir::{Block, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlotData, StackSlotKind, Type, Value, types};
@@ -141,12 +141,12 @@ impl Emit<'_, '_, '_> {
             };
             let expect = self.int(i64::from(Expect::of(self.f.ty(*v)).0));
             let h = if g.rank == 1 {
-                self.runtime(runtime::target_row as *const u8, &[self.ctx, given, l.dims[0]], 1)
+                self.runtime(shims::target_row as *const u8, &[self.ctx, given, l.dims[0]], 1)
             } else {
                 let none = self.int(0);
                 let dims = (0..AXES).map(|k| l.dims.get(k).copied().unwrap_or(none));
                 let args: Vec<Value> = [self.ctx, given, expect].into_iter().chain(dims).collect();
-                self.runtime(runtime::target as *const u8, &args, 1)
+                self.runtime(shims::target as *const u8, &args, 1)
             };
             let h = h.unwrap_or(given);
             self.unless(h, slow, own);
@@ -228,7 +228,7 @@ impl Emit<'_, '_, '_> {
         self.b.ins().brif(few, done, &[ir::BlockArg::Value(one)], many, &[]);
         self.b.switch_to_block(many);
         let step = self.int(step);
-        let x = self.number_of(quick::of_chunks as *const u8, &[parts, step, n]);
+        let x = self.number_of(shims::of_chunks as *const u8, &[parts, step, n]);
         self.goto(done, &[x]);
         self.b.switch_to_block(done);
         self.b.block_params(done)[0]

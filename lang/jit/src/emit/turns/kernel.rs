@@ -9,7 +9,8 @@ mod called;
 use super::super::{Emit, LOOSE, TRUSTED, machine_type};
 use super::plan::{At, Carry, Class, Int, Node, Plan};
 use super::stages::{self, Fun, Stages};
-use crate::{functions, quick};
+use crate::functions;
+use crate::shims;
 use adl_ir::{Block, Cmp, Conv, Lit, Loop, Op, Stmt, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, AbiParam, BlockArg, InstBuilder, Signature, StackSlotData, StackSlotKind, Value, types};
@@ -219,7 +220,7 @@ impl Kernel<'_, '_, '_, '_> {
         match t {
             Total::Out(_) => {
                 let at = self.e.b.ins().iadd_imm_s(self.given[3], buffers(self.k.totals)[i]);
-                self.e.number_of(quick::total as *const u8, &[at, len])
+                self.e.number_of(shims::total as *const u8, &[at, len])
             }
             Total::Dot(a, b) => {
                 (self.side, self.index) = (0, self.given[1]);
@@ -227,7 +228,7 @@ impl Kernel<'_, '_, '_, '_> {
                     let (array, at) = self.k.p.elements[v].clone();
                     self.place(self.k.w.arrays[array], &at).0
                 });
-                self.e.number_of(quick::dot as *const u8, &[at[0], at[1], len])
+                self.e.number_of(shims::dot as *const u8, &[at[0], at[1], len])
             }
         }
     }

@@ -5,6 +5,7 @@ use super::plan::{BITS, Carry, Int, Node, Plan};
 use super::{Whole, kernel};
 use crate::handle::{self, Expect};
 use crate::{runtime, turns};
+use crate::shims;
 use adl_ir::{Turns, Ty, Var};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{self, InstBuilder, StackSlot, StackSlotData, StackSlotKind, Value, types};
@@ -51,7 +52,7 @@ impl Emit<'_, '_, '_> {
         let buffers = self.outputs(x, n);
         let slot = self.words(x, &o, &buffers, made);
         let told = self.b.ins().stack_addr(types::I64, slot, 0);
-        self.fallible(turns::run as *const u8, &[self.ctx, told]);
+        self.fallible(shims::run_iterations as *const u8, &[self.ctx, told]);
         let all = self.made(x, &o, &buffers, slot);
         self.release_sums(x, &taken, at, sc);
         for (v, h) in &all {
@@ -200,12 +201,12 @@ impl Emit<'_, '_, '_> {
             let new = match (s.row, s.shape) {
                 (Some(k), _) => {
                     let (_, m) = self.range(&x.p, o, x.p.inner[k].turns);
-                    self.runtime(turns::nothing as *const u8, &[self.ctx, m], 1)
+                    self.runtime(shims::zeros_to_add_to as *const u8, &[self.ctx, m], 1)
                 }
                 (None, Some(shape)) => {
                     let (shape, made) = self.handle(shape);
                     let expect = self.int(i64::from(expect.0));
-                    let new = self.runtime(runtime::own as *const u8, &[self.ctx, absent, shape, expect], 1);
+                    let new = self.runtime(shims::own as *const u8, &[self.ctx, absent, shape, expect], 1);
                     if made {
                         self.release(shape);
                     }
@@ -302,7 +303,7 @@ impl Emit<'_, '_, '_> {
         self.goto(done, &[h]);
         self.b.switch_to_block(cold);
         let (none, expect) = (self.int(0), self.int(i64::from(expect.0)));
-        let made = self.runtime(runtime::own as *const u8, &[self.ctx, h, none, expect], 1).unwrap_or(h);
+        let made = self.runtime(shims::own as *const u8, &[self.ctx, h, none, expect], 1).unwrap_or(h);
         self.room_for(made);
         self.goto(done, &[made]);
         self.b.switch_to_block(done);
@@ -316,7 +317,7 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(none);
         let site = self.site();
         let site = self.int(i64::from(site));
-        self.runtime(turns::no_room as *const u8, &[self.ctx, site], 1);
+        self.runtime(shims::no_memory as *const u8, &[self.ctx, site], 1);
         let fail = self.fail;
         self.goto(fail, &[]);
         self.b.switch_to_block(next);

@@ -33,7 +33,7 @@ impl Fun {
 
     /// Whether many are done in little more time than one, whatever the numbers.
     pub(super) fn is_quick(self) -> bool {
-        matches!(self, Fun::Un(Un::Exp | Un::Expm1 | Un::Log | Un::Log1p | Un::Tanh | Un::Sigmoid | Un::Softplus | Un::Sin | Un::Cos))
+        matches!(self, Fun::Un(Un::Exp | Un::Expm1 | Un::Log | Un::Log1p | Un::Tanh | Un::Sech2 | Un::Sigmoid | Un::Softplus | Un::Sin | Un::Cos))
     }
 }
 
