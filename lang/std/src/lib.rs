@@ -2,18 +2,26 @@
 //!
 //! What is *not* here: anything that runs. The session parses a module when something first names it.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 /// Standard modules by name, with their source.
 pub const MODULES: &[(&str, &str)] = &[
     ("engine", include_str!("../adl/engine.adl")),
+    ("integrate", include_str!("../adl/integrate.adl")),
+    ("interp", include_str!("../adl/interp.adl")),
     ("io", include_str!("../adl/io.adl")),
     ("linalg", include_str!("../adl/linalg.adl")),
     ("list", include_str!("../adl/list.adl")),
+    ("maps", include_str!("../adl/maps.adl")),
     ("nn", include_str!("../adl/nn.adl")),
     ("ode", include_str!("../adl/ode.adl")),
     ("option", include_str!("../adl/option.adl")),
     ("optim", include_str!("../adl/optim.adl")),
     ("plot", include_str!("../adl/plot.adl")),
     ("random", include_str!("../adl/random.adl")),
+    ("roots", include_str!("../adl/roots.adl")),
+    ("sets", include_str!("../adl/sets.adl")),
     ("stats", include_str!("../adl/stats.adl")),
 ];
 
@@ -38,16 +46,21 @@ pub fn home(name: &str) -> Option<&'static str> {
 
 /// The modules that have a documented member of a name.
 pub fn with_member(name: &str) -> impl Iterator<Item = &'static str> {
-    MODULES.iter().filter(move |(_, s)| has_member(s, name)).map(|(m, _)| *m)
+    static HOMES: OnceLock<HashMap<&'static str, Vec<&'static str>>> = OnceLock::new();
+    let homes = HOMES.get_or_init(|| {
+        let mut homes: HashMap<&str, Vec<&str>> = HashMap::new();
+        MODULES.iter().for_each(|(module, source)| documented(source).for_each(|name| homes.entry(name).or_default().push(module)));
+        homes
+    });
+    homes.get(name).into_iter().flatten().copied()
 }
 
-fn has_member(source: &str, name: &str) -> bool {
-    let mut documented = false;
-    source.lines().any(|line| {
-        let defined = line.strip_prefix("let ").map(|l| l.strip_prefix("rec ").unwrap_or(l)).and_then(|l| l.strip_prefix(name));
-        let found = documented && defined.is_some_and(|rest| rest.starts_with(' '));
-        documented = line.starts_with("--|");
-        found
+/// The names of the documented definitions of a source.
+fn documented(source: &'static str) -> impl Iterator<Item = &'static str> {
+    source.lines().zip(source.lines().skip(1)).filter(|(above, _)| above.starts_with("--|")).filter_map(|(_, line)| {
+        let line = line.strip_prefix("let ")?;
+        let (name, _) = line.strip_prefix("rec ").unwrap_or(line).split_once(' ')?;
+        Some(name)
     })
 }
 
