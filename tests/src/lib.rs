@@ -6,7 +6,9 @@
 pub mod bench;
 pub mod by_hand;
 pub mod functions;
+pub mod fuzz;
 pub mod gradbench;
+pub mod precise;
 
 use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;
@@ -77,6 +79,12 @@ pub fn root() -> std::path::PathBuf {
 
 /// A session that prints into memory. `ADL_ROAD=tape` makes all derivatives take the taped road.
 pub fn session() -> (Session, Rc<RefCell<String>>) {
+    adl_ir::verify::always();
+    timed_session()
+}
+
+/// The same for what measures times: in release builds passes are not followed by verifiers.
+pub fn timed_session() -> (Session, Rc<RefCell<String>>) {
     let host = Memory::default();
     let out = host.out.clone();
     let mut s = Session::new(Box::new(host));

@@ -30,6 +30,12 @@ const LONG: &[(&str, &str)] = &[
     ("let a = random.uniform (random.key 1) [5000000]", "sort a ++ sort a ++ sort a"),
     ("let a = map show (iota 200000)", "sort (a ++ a ++ a ++ a ++ a ++ a)"),
     ("let a = map (fun i -> Some (float i)) (iota 300000)", "a + a + a + a + a + a + a + a + a + a"),
+    ("let a = map (fun i -> float ((i * 7919) % 10000019)) (iota 10000000)", "sort a ++ sort a"),
+    ("let a = map (fun i -> (i * 7919) % 10000019) (iota 10000000)", "argsort a ++ argsort a"),
+    ("let a = map (fun i -> (i * 7919) % 10000019) (iota 5000000)", "sort_by (fun x -> 0 - x) (sort_by (fun x -> x % 1000) a)"),
+    ("let a = map (fun i -> ((i * 7919) % 1000, i)) (iota 3000000)", "sort a ++ sort a"),
+    ("let a = map (fun i -> {name = show (i % 1000), size = i}) (iota 300000)", "sort a ++ sort a"),
+    ("let a = map (fun i -> (i * 7919) % 10000019) (iota 5000000)", "len (stats.unique a) + len (stats.unique a)"),
     // Linear algebra.
     ("let a = random.uniform (random.key 1) [1500, 1500]", "a @ a @ a @ a"),
     ("let a = random.uniform (random.key 1) [1500, 1500]", "inv a"),

@@ -23,8 +23,8 @@ fn directions_and_cotangents_have_the_structure_of_their_values() {
         ("let v = filter (fun x -> x > 0.0) [1.0] in jvp sum [1.0, 2.0] v", "E0702: the direction has arrays of shape [1] where [2] is needed"),
         ("let v = filter (fun x -> x > 0.0) [1.0] in let (y, back) = vjp (fun v -> v * 2.0) [1.0, 2.0] in back v", "E0702: the argument of a linear function has arrays of shape [1] where [2] is needed"),
         ("let v = filter (fun x -> x > 0.0) [1.0] in hvp (fun xs -> sum xs) [1.0, 2.0] v", "E0702: the direction has arrays of shape [1] where [2] is needed"),
-        ("let f = custom_vjp (fun (x : [n]Float) -> sum x) (fun x -> (sum x, lin d -> replicate 5 d))\ngrad f [1.0, 2.0]", "E0702: the cotangent from a custom derivative has arrays of shape [5] where [2] is needed"),
-        ("let f = custom_jvp (fun (x : [n]Float) -> x) (fun x -> (x, lin d -> take 1 d))\njvp f [1.0, 2.0] [1.0, 1.0]", "E0702: the tangent from a custom derivative has arrays of shape [1] where [2] is needed"),
+        ("let f = custom_vjp (fun (x : [_]Float) -> sum x) (fun x -> (sum x, lin d -> replicate 5 d))\ngrad f [1.0, 2.0]", "E0702: the cotangent from a custom derivative has arrays of shape [5] where [2] is needed"),
+        ("let f = custom_jvp (fun (x : [_]Float) -> x) (fun x -> (x, lin d -> take 1 d))\njvp f [1.0, 2.0] [1.0, 1.0]", "E0702: the tangent from a custom derivative has arrays of shape [1] where [2] is needed"),
     ]);
 }
 

@@ -68,6 +68,41 @@ fn words_are_there_and_escaped() {
 }
 
 #[test]
+fn adaptive_pictures_have_no_ground_of_their_own() {
+    let text = "plot.line_y [1.0, 2.0] |> plot.title \"T\"";
+    let ground = "<rect width=\"640\" height=\"400\"";
+    assert!(figure(text).svg(Theme::Light).contains(ground) && !figure(text).svg(Theme::Adaptive).contains(ground));
+    assert_eq!(figure(&format!("{text} |> plot.light")).svg(Theme::Adaptive), figure(text).svg(Theme::Light));
+    // Colour type 6 of PNG: with opacity.
+    assert_eq!((figure(text).png(Theme::Adaptive, 1.0)[25], figure(text).png(Theme::Light, 1.0)[25]), (6, 2));
+    let cost = "cost (fun (v : [3]Float) -> sum (map sin v)) [1.0, 2.0, 3.0]";
+    assert!(!figure(cost).svg(Theme::Adaptive).contains("fill=\"#ffffff\""));
+}
+
+#[test]
+fn dashes_and_markers_go_together_in_either_order() {
+    let line = "plot.line [0, 1, 2] [1.0, 4.0, 2.0] |> plot.name \"a\"";
+    let svg = |options: &str| figure(&format!("{line} {options}")).svg(Theme::Light);
+    let both = svg("|> plot.markers |> plot.dashed");
+    assert_eq!(both, svg("|> plot.dashed |> plot.markers"));
+    for class in ["line", "legend"] {
+        let part = group(&both, class);
+        assert!(part.contains("stroke-dasharray") && part.contains("stroke-linecap=\"round\""), "{part}");
+    }
+    assert!(!group(&svg("|> plot.dashed"), "line").contains("stroke-linecap"));
+}
+
+#[test]
+fn a_scatter_of_many_points_shows_their_density() {
+    let cloud = |n: usize| format!("plot.scatter (random.normal (random.key 1) [{n}]) (random.normal (random.key 2) [{n}])");
+    let many = figure(&cloud(30_000)).svg(Theme::Light);
+    assert!(many.contains(">density of 30,000 points</text>") && group(&many, "scatter").contains("<image"), "{many}");
+    let few = figure(&cloud(8000)).svg(Theme::Light);
+    assert!(!few.contains("density") && group(&few, "scatter").contains("<path"));
+    assert!(figure(&cloud(30_000)).text(60, 16, false).contains('⣿'));
+}
+
+#[test]
 fn a_function_is_sampled_where_it_bends() {
     let points = |f: &str| count(group(&figure(f).svg(Theme::Light), "line"), "L");
     let (straight, bent) = (points("plot.function (fun x -> 2.0 * x) 0.0 1.0"), points("plot.function (fun x -> sin (1.0 / x)) 0.02 1.0"));
@@ -131,9 +166,14 @@ fn costs_and_residuals_have_pictures() {
     assert!(picture(&cost).unwrap().text(80, 24, false).contains("a * exp a"));
     let residuals = s.value_of("residuals f 0.5").unwrap();
     let svg = picture(&residuals).unwrap().svg(Theme::Light);
-    for want in ["plans for f", "now: StoreAll", "sqrt", "peak memory / bytes"] {
+    for want in ["plans for f", "now: store_all", "sqrt", "peak memory / bytes"] {
         assert!(svg.contains(want), "{want} in {svg}");
     }
+    // Plans at one point have one name together, and the current plan is named once.
+    let whole = s.value_of("residuals (fun (x : [50]Float) -> sum (map sin x)) (replicate 50 0.1)").unwrap();
+    let svg = picture(&whole).unwrap().svg(Theme::Light);
+    assert!(svg.contains("now: store_all, "), "{svg}");
+    assert_eq!(svg.matches("store_all").count(), 1, "{svg}");
     assert!(picture(&Value::Int(1)).is_none());
 }
 

@@ -34,7 +34,7 @@ pub fn report(seconds: f64) -> Result<(), String> {
     println!("{:32} {copied:>10.1} {:>10}", "copy", "100%");
     let args: [Value; 2] = [x.clone(), x].map(|x| array::make([NUMBERS].as_slice().into(), Buf::F64(x)));
     for (name, text, arrays) in OPERATIONS {
-        let mut s = crate::session().0;
+        let mut s = crate::timed_session().0;
         let f = s.value(text).map_err(|d| d.first().map_or_else(String::new, |d| d.message.clone()))?;
         let least = time(seconds, || s.call(&f, &args).map(|v| _ = std::hint::black_box(v)).map_err(|d| d.message.clone()))?.least;
         let speed = bytes(*arrays) / least;

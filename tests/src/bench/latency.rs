@@ -51,7 +51,7 @@ pub fn report() -> Result<(), String> {
     show("gradient of gmm: compiled", compiled);
     let mut runs: Vec<Vec<f64>> = vec![Vec::new(); CELLS.len()];
     for _ in 0..10 {
-        let mut s = crate::session().0;
+        let mut s = crate::timed_session().0;
         for ((name, cell), runs) in CELLS.iter().zip(&mut runs) {
             let start = std::time::Instant::now();
             let out = s.eval(cell);
@@ -67,7 +67,7 @@ pub fn report() -> Result<(), String> {
 fn compile_gmm() -> Result<[Times; 2], String> {
     let mut runs = [Vec::new(), Vec::new()];
     for _ in 0..10 {
-        let mut s = crate::session().0;
+        let mut s = crate::timed_session().0;
         let out = s.eval("import \"tests/bench/gmm_input.adl\" as I\nimport \"tests/gradbench/gmm.adl\" as Gmm\nlet i = I.input 10 25 1000");
         out.diags.iter().find(|d| d.is_error()).map_or(Ok(()), |d| Err(d.message.clone()))?;
         s.forget_roads();

@@ -1,6 +1,8 @@
 //! Programs timed beside the same by hand: what `--bin bench` prints.
 
 pub mod bandwidth;
+pub mod checking;
+pub mod large;
 pub mod latency;
 pub mod programs;
 pub mod suite;

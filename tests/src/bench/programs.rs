@@ -140,7 +140,7 @@ struct Run(Session);
 
 impl Run {
     fn new(p: &Program, size: usize) -> Result<Run, String> {
-        let mut s = crate::session().0;
+        let mut s = crate::timed_session().0;
         let out = s.eval(&format!("{}\nlet n = {size}\n", p.source));
         match out.diags.iter().find(|d| d.is_error()) {
             Some(d) => Err(d.message.clone()),

@@ -1,7 +1,7 @@
 //! Programs timed beside the same by hand: `bench [--seconds S] [--size N] [--threads N] [--small] [NAME...]`. Names are those of
-//! programs of `tests/bench`, of problems of GradBench, `bandwidth` and `latency`; without any, all. One thread works unless more are asked for, as by hand.
+//! programs of `tests/bench`, of problems of GradBench, `bandwidth`, `latency` and `checking`; without any, all. One thread works unless more are asked for, as by hand.
 
-use adl_tests::bench::{Row, bandwidth, latency, programs, suite};
+use adl_tests::bench::{Row, bandwidth, checking, latency, programs, suite};
 use adl_tests::gradbench::problems;
 use std::process::ExitCode;
 
@@ -59,6 +59,10 @@ fn main() -> ExitCode {
     if asked("latency") {
         println!();
         ended("latency", latency::report());
+    }
+    if asked("checking") {
+        println!();
+        ended("checking", checking::report(w.seconds));
     }
     ExitCode::from(u8::from(failed))
 }

@@ -4,7 +4,7 @@
 
 use adl_interp::value::Value;
 use adl_session::Session;
-use adl_tests::session;
+use adl_tests::timed_session;
 use std::time::Instant;
 
 #[global_allocator]
@@ -68,7 +68,7 @@ fn times(s: &mut Session, program: &str, n: usize) -> Result<(f64, f64), String>
 fn main() -> std::process::ExitCode {
     let mut args = std::env::args().skip_while(|a| a != "--size").skip(1);
     let n: usize = args.next().and_then(|n| n.parse().ok()).unwrap_or(1000);
-    let mut s = session().0;
+    let mut s = timed_session().0;
     let mut failed = !s.eval(SHARED).ok();
     println!("{:38} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7} {:>7}", "program", format!("f {n}"), format!("f {}", 4 * n), "growth", "grad", "grad 4n", "growth", "ratio");
     for (name, program) in PROGRAMS {

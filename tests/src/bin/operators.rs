@@ -10,7 +10,7 @@ use adl_interp::value::{Buf, Value};
 use adl_session::Session;
 use adl_syntax::diag::Diagnostic;
 use adl_tests::by_hand::operators::value_and_gradient;
-use adl_tests::session;
+use adl_tests::timed_session;
 use std::time::Instant;
 
 #[global_allocator]
@@ -292,7 +292,7 @@ fn asked(bench: &mut Bench) -> Result<Asked, String> {
 }
 
 fn run() -> Result<bool, String> {
-    let mut bench = Bench { session: session().0, seconds: 0.3, device: "cpu".to_owned(), ty: "Float", json: false };
+    let mut bench = Bench { session: timed_session().0, seconds: 0.3, device: "cpu".to_owned(), ty: "Float", json: false };
     let asked = asked(&mut bench)?;
     let last = if bench.session.device_used().is_some() { ("kernels", "bytes/input") } else { ("by hand ms", "times") };
     if !bench.json {

@@ -1,0 +1,395 @@
+//! The programs that are generated: a typed tree in which every name is bound once.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A name. The generator never makes the same one twice in a program.
+pub type Name = Arc<str>;
+
+/// A type. Arrays have the size that they have when the program runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ty {
+    /// A number.
+    Float,
+    /// A whole number.
+    Int,
+    /// A truth value.
+    Bool,
+    /// An array of so many elements.
+    Array(Box<Ty>, usize),
+    /// A tuple of two or more.
+    Tuple(Vec<Ty>),
+    /// A record; its fields are called `p`, `q`, `r`.
+    Record(Vec<Ty>),
+    /// A function of one argument.
+    Fun(Box<Ty>, Box<Ty>),
+    /// `Option a`.
+    Option(Box<Ty>),
+    /// `List a`.
+    List(Box<Ty>),
+    /// A type that the program declares.
+    Data(Decl),
+}
+
+/// The declared types.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decl {
+    /// A function, or two parts of which one is a number.
+    Layer,
+    /// A chain of functions.
+    Net,
+    /// A binary tree of numbers.
+    Tree,
+    /// Alternatives without functions.
+    Shape,
+    /// A record with a function, inside data.
+    Cell,
+}
+
+/// All declared types.
+pub const DECLS: [Decl; 5] = [Decl::Layer, Decl::Net, Decl::Tree, Decl::Shape, Decl::Cell];
+
+/// Names of the fields of records.
+pub const FIELDS: [&str; 3] = ["p", "q", "r"];
+
+impl Decl {
+    /// Its name and declaration.
+    pub fn text(self) -> (&'static str, &'static str) {
+        match self {
+            Decl::Layer => ("Layer", "type Layer = Layer (Float -> Float) | Scaled Float (Float -> Float)"),
+            Decl::Net => ("Net", "type Net = End | More (Float -> Float) Net"),
+            Decl::Tree => ("Tree", "type Tree = Leaf Float | Node Tree Tree"),
+            Decl::Shape => ("Shape", "type Shape = Ball Float | Box Float Float | Poly ([_]Float)"),
+            Decl::Cell => ("Cell", "type Cell = Cell {p : Float, q : Float -> Float}"),
+        }
+    }
+}
+
+impl Ty {
+    /// A vector.
+    pub fn vector(n: usize) -> Ty {
+        Ty::Array(Box::new(Ty::Float), n)
+    }
+
+    /// A matrix.
+    pub fn matrix(n: usize, m: usize) -> Ty {
+        Ty::Array(Box::new(Ty::vector(m)), n)
+    }
+
+    /// A function.
+    pub fn fun(a: Ty, b: Ty) -> Ty {
+        Ty::Fun(Box::new(a), Box::new(b))
+    }
+
+    /// A function of two arguments.
+    pub fn fun2(a: Ty, b: Ty, c: Ty) -> Ty {
+        Ty::fun(a, Ty::fun(b, c))
+    }
+
+    /// A function of numbers.
+    pub fn scalar() -> Ty {
+        Ty::fun(Ty::Float, Ty::Float)
+    }
+
+    /// Whether there is a function in it.
+    pub fn has_function(&self) -> bool {
+        match self {
+            Ty::Float | Ty::Int | Ty::Bool => false,
+            Ty::Array(t, _) | Ty::Option(t) | Ty::List(t) => t.has_function(),
+            Ty::Tuple(ts) | Ty::Record(ts) => ts.iter().any(Ty::has_function),
+            Ty::Fun(..) => true,
+            Ty::Data(d) => !matches!(d, Decl::Tree | Decl::Shape),
+        }
+    }
+
+    /// Whether it is declared data, and so may have fields.
+    pub fn is_data(&self) -> bool {
+        matches!(self, Ty::Option(_) | Ty::List(_) | Ty::Data(_))
+    }
+
+    /// The constructors of data, with their fields.
+    pub fn constructors(&self) -> Vec<(&'static str, Vec<Ty>)> {
+        let own = |d| Ty::Data(d);
+        match self {
+            Ty::Option(t) => vec![("None", vec![]), ("Some", vec![(**t).clone()])],
+            Ty::List(t) => vec![("Nil", vec![]), ("Cons", vec![(**t).clone(), self.clone()])],
+            Ty::Data(Decl::Layer) => vec![("Layer", vec![Ty::scalar()]), ("Scaled", vec![Ty::Float, Ty::scalar()])],
+            Ty::Data(Decl::Net) => vec![("End", vec![]), ("More", vec![Ty::scalar(), own(Decl::Net)])],
+            Ty::Data(Decl::Tree) => vec![("Leaf", vec![Ty::Float]), ("Node", vec![own(Decl::Tree), own(Decl::Tree)])],
+            Ty::Data(Decl::Shape) => vec![("Ball", vec![Ty::Float]), ("Box", vec![Ty::Float, Ty::Float]), ("Poly", vec![Ty::vector(2)])],
+            Ty::Data(Decl::Cell) => vec![("Cell", vec![Ty::Record(vec![Ty::Float, Ty::scalar()])])],
+            _ => vec![],
+        }
+    }
+}
+
+/// A constructor with the names of its fields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arm {
+    /// The constructor.
+    pub con: &'static str,
+    /// What its fields are called.
+    pub fields: Vec<Name>,
+    /// In a recursion: what the results for those fields are called that are of the same type.
+    pub results: Vec<(usize, Name)>,
+}
+
+/// What an expression does with its parts, `kids`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// A bound name, or a function of the library.
+    Var(Name),
+    /// A number.
+    Float(f64),
+    /// A whole number.
+    Int(i64),
+    /// A truth value.
+    Bool(bool),
+    /// An operator between two parts.
+    Infix(&'static str),
+    /// A function of the library, perhaps with literal arguments (`take 2`), on all parts.
+    Call(String),
+    /// `let x = 0 in 1`.
+    Let(Name),
+    /// `let (x, y) = 0 in 1`.
+    LetTuple(Vec<Name>),
+    /// `fun x -> 0`.
+    Fun(Name),
+    /// `0 1`.
+    Apply,
+    /// `1 |> 0`.
+    Pipe,
+    /// `0 >> 1`.
+    Compose,
+    /// `if 0 then 1 else 2`.
+    If,
+    /// A tuple.
+    Tuple,
+    /// A record.
+    Record,
+    /// The part of a record with this number.
+    Field(usize),
+    /// An array of all parts.
+    Array,
+    /// `0[1]`.
+    Index,
+    /// `0[a:b]`.
+    Slice(usize, usize),
+    /// A constructor on its parts.
+    Con(&'static str),
+    /// `match 0 with` arms, in the order of constructors.
+    Match(Vec<Arm>),
+    /// `for i < n -> 0`.
+    For(Name, usize),
+    /// `sum for i < n -> 0`.
+    SumFor(Name, usize),
+    /// `loop s = 0 for i < n do 1`.
+    Loop(Name, Name, usize),
+    /// `loop s = 0 while k < n && 2 do 1`, with a counter.
+    While(Name, Name, usize),
+    /// A recursion down from n: `go n 0` where `go n s` is 2, in which `r` is `go (n - 1) 1`.
+    Rec {
+        /// The function.
+        go: Name,
+        /// The number.
+        n: Name,
+        /// The state.
+        s: Name,
+        /// The result from below.
+        r: Name,
+        /// From where it counts down.
+        count: usize,
+    },
+    /// Two functions that call each other n times in all, from 0: one step is 1, the other 2.
+    Mutual {
+        /// The functions.
+        names: [Name; 2],
+        /// The number.
+        n: Name,
+        /// The state.
+        s: Name,
+        /// From where it counts down.
+        count: usize,
+    },
+    /// A recursion over data, 0, with an arm for each constructor.
+    Walk {
+        /// The function.
+        go: Name,
+        /// Its argument.
+        t: Name,
+        /// The arms.
+        arms: Vec<Arm>,
+    },
+    /// A function of one number with a derivative of its own, which is right: forward or reverse.
+    Custom {
+        /// `custom_jvp`, or else `custom_vjp`.
+        forward: bool,
+        /// The rule's argument.
+        x: Name,
+        /// The value.
+        y: Name,
+        /// The slope.
+        d: Name,
+        /// The tangent or cotangent.
+        c: Name,
+    },
+}
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expr {
+    /// What it does.
+    pub op: Op,
+    /// Its type.
+    pub ty: Ty,
+    /// Its parts.
+    pub kids: Vec<Expr>,
+}
+
+impl Expr {
+    /// An expression.
+    pub fn new(op: Op, ty: Ty, kids: Vec<Expr>) -> Expr {
+        Expr { op, ty, kids }
+    }
+
+    /// A name.
+    pub fn var(name: &Name, ty: &Ty) -> Expr {
+        Expr::new(Op::Var(name.clone()), ty.clone(), vec![])
+    }
+
+    /// A number.
+    pub fn float(x: f64) -> Expr {
+        Expr::new(Op::Float(x), Ty::Float, vec![])
+    }
+
+    /// A whole number.
+    pub fn int(i: i64) -> Expr {
+        Expr::new(Op::Int(i), Ty::Int, vec![])
+    }
+
+    /// A function of the library on its arguments.
+    pub fn call(name: impl Into<String>, ty: Ty, kids: Vec<Expr>) -> Expr {
+        Expr::new(Op::Call(name.into()), ty, kids)
+    }
+
+    /// How many expressions it consists of.
+    pub fn size(&self) -> usize {
+        1 + self.kids.iter().map(Expr::size).sum::<usize>()
+    }
+
+    /// The names that the expression binds in its part `kid`.
+    pub fn binds(&self, kid: usize) -> Vec<&Name> {
+        match &self.op {
+            Op::Let(x) if kid == 1 => vec![x],
+            Op::LetTuple(xs) if kid == 1 => xs.iter().collect(),
+            Op::Fun(x) | Op::For(x, _) | Op::SumFor(x, _) => vec![x],
+            Op::Match(arms) | Op::Walk { arms, .. } if kid > 0 => arms[kid - 1].fields.iter().chain(arms[kid - 1].results.iter().map(|r| &r.1)).collect(),
+            Op::Loop(s, i, _) | Op::While(s, i, _) if kid == 1 => vec![s, i],
+            Op::While(s, _, _) if kid == 2 => vec![s],
+            Op::Rec { n, s, .. } if kid == 1 => vec![n, s],
+            Op::Rec { n, s, r, .. } if kid == 2 => vec![n, s, r],
+            Op::Mutual { n, s, .. } if kid > 0 => vec![n, s],
+            _ => vec![],
+        }
+    }
+
+    /// Whether all its names are bound, here or in `scope`, or are of the library.
+    pub fn is_closed(&self, scope: &mut Vec<Name>) -> bool {
+        if let Op::Var(x) = &self.op {
+            return scope.contains(x) || is_library(x);
+        }
+        // A custom derivative may capture nothing that is differentiated.
+        if matches!(self.op, Op::Custom { .. }) {
+            return self.kids[0].is_closed(&mut vec![]);
+        }
+        self.kids.iter().enumerate().all(|(i, k)| {
+            let before = scope.len();
+            scope.extend(self.binds(i).into_iter().cloned());
+            let closed = k.is_closed(scope);
+            scope.truncate(before);
+            closed
+        })
+    }
+
+    /// Every expression inside, itself first.
+    pub fn each<'a>(&'a self, f: &mut impl FnMut(&'a Expr)) {
+        f(self);
+        self.kids.iter().for_each(|k| k.each(f));
+    }
+}
+
+/// Whether a name is of the library: those of the program end in a digit.
+pub fn is_library(name: &str) -> bool {
+    !name.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// A program: definitions, the last of which is a function `f0` of one argument, and a place to differentiate it at.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Definitions before the function.
+    pub globals: Vec<(Name, Expr)>,
+    /// Its parameter.
+    pub param: Name,
+    /// What the parameter is.
+    pub input: Ty,
+    /// Its body.
+    pub body: Expr,
+    /// Two places, a direction, and a cotangent of the result: literals.
+    pub points: [Expr; 2],
+    /// The direction.
+    pub direction: Expr,
+    /// The cotangent.
+    pub cotangent: Expr,
+}
+
+impl Program {
+    /// The function as an expression.
+    pub fn function(&self) -> Expr {
+        Expr::new(Op::Fun(self.param.clone()), Ty::fun(self.input.clone(), self.body.ty.clone()), vec![self.body.clone()])
+    }
+
+    /// How large it is.
+    pub fn size(&self) -> usize {
+        self.body.size() + self.globals.iter().map(|g| 1 + g.1.size()).sum::<usize>()
+    }
+
+    /// Whether every name in it is bound.
+    pub fn is_closed(&self) -> bool {
+        let mut scope = Vec::new();
+        for (name, e) in &self.globals {
+            if !e.is_closed(&mut scope) {
+                return false;
+            }
+            scope.push(name.clone());
+        }
+        scope.push(self.param.clone());
+        self.body.is_closed(&mut scope)
+    }
+
+    /// The declared types that it mentions.
+    pub fn decls(&self) -> Vec<Decl> {
+        let mut seen = HashSet::new();
+        let mut visit = |t: &Ty| mentioned(t, &mut seen);
+        visit(&self.input);
+        for (_, e) in &self.globals {
+            e.each(&mut |e| visit(&e.ty));
+        }
+        self.body.each(&mut |e| visit(&e.ty));
+        DECLS.into_iter().filter(|d| seen.contains(d.text().0)).collect()
+    }
+}
+
+fn mentioned(t: &Ty, seen: &mut HashSet<&'static str>) {
+    match t {
+        Ty::Float | Ty::Int | Ty::Bool => {}
+        Ty::Array(t, _) | Ty::Option(t) | Ty::List(t) => mentioned(t, seen),
+        Ty::Tuple(ts) | Ty::Record(ts) => ts.iter().for_each(|t| mentioned(t, seen)),
+        Ty::Fun(a, b) => {
+            mentioned(a, seen);
+            mentioned(b, seen);
+        }
+        Ty::Data(d) => {
+            seen.insert(d.text().0);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Derivative operators of the reference: all by forward mode, a direction at a time.
+
+use super::evaluate::{Outcome, Reference, Stop};
+use super::number::{Num, binary};
+use super::value::Val;
+
+impl Reference {
+    /// The value and tangent of a function at a point, in a direction.
+    fn forward<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, direction: &[Num]) -> Result<(Val<'a>, Val<'a>), Stop> {
+        let tag = self.tag();
+        let numbers = x.numbers();
+        if numbers.len() != direction.len() {
+            return Err(Stop::Invalid);
+        }
+        let seeded: Vec<Num> = numbers.iter().zip(direction).map(|(n, d)| Num::dual(tag, n.clone(), d.clone())).collect();
+        let y = self.apply(f, x.with(&seeded))?;
+        Ok((y.map(&mut |n| n.parts(tag).0), y.map(&mut |n| n.parts(tag).1)))
+    }
+
+    /// Tangents in all directions.
+    fn columns<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Result<(Val<'a>, Vec<Vec<Num>>), Stop> {
+        let n = x.numbers().len();
+        if n > 16 {
+            return Err(Stop::Fuel);
+        }
+        let unit = |k: usize| -> Vec<Num> { (0..n).map(|i| Num::Flat(f64::from(i == k))).collect() };
+        let mut value = None;
+        let mut columns = Vec::new();
+        for k in 0..n {
+            let (y, t) = self.forward(f, x, &unit(k))?;
+            value = Some(y);
+            columns.push(t.numbers());
+        }
+        let value = if let Some(v) = value { v } else { self.apply(f, x.clone())? };
+        Ok((value, columns))
+    }
+
+    /// The value, and the cotangent of the point for one of the result.
+    fn backward<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, cotangent: &[Num]) -> Result<(Val<'a>, Val<'a>), Stop> {
+        let (value, columns) = self.columns(f, x)?;
+        let mut numbers = Vec::new();
+        for column in columns {
+            if column.len() != cotangent.len() {
+                return Err(Stop::Invalid);
+            }
+            let mut s = Num::Flat(0.0);
+            for (t, c) in column.iter().zip(cotangent) {
+                s = binary("+", &s, &binary("*", t, c));
+            }
+            self.number(s.clone())?;
+            numbers.push(s);
+        }
+        Ok((value, x.with(&numbers)))
+    }
+
+    fn jacobian<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {
+        let (value, columns) = self.columns(f, x)?;
+        let rows = (0..value.numbers().len()).map(|i| Val::array(columns.iter().map(|c| Val::Num(c[i].clone())).collect()));
+        Ok(Val::array(rows.collect()))
+    }
+
+    fn hessian<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {
+        let n = x.numbers().len();
+        let rows = (0..n).map(|k| {
+            let unit: Vec<Num> = (0..n).map(|i| Num::Flat(f64::from(i == k))).collect();
+            self.along(f, x, &unit)
+        });
+        Ok(Val::array(rows.collect::<Result<_, _>>()?))
+    }
+
+    /// The gradient's tangent: the Hessian times a direction.
+    fn along<'a>(&mut self, f: &Val<'a>, x: &Val<'a>, direction: &[Num]) -> Outcome<'a> {
+        let tag = self.tag();
+        let numbers = x.numbers();
+        if numbers.len() != direction.len() {
+            return Err(Stop::Invalid);
+        }
+        let seeded: Vec<Num> = numbers.iter().zip(direction).map(|(n, d)| Num::dual(tag, n.clone(), d.clone())).collect();
+        let (_, g) = self.backward(f, &x.with(&seeded), &[Num::Flat(1.0)])?;
+        Ok(g.map(&mut |n| n.parts(tag).1))
+    }
+
+    /// A derivative operator, if the word is one.
+    pub fn derivative<'a>(&mut self, word: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
+        let one = [Num::Flat(1.0)];
+        Some(match (word, args) {
+            ("grad" | "grad_with" | "engine.grad", [f, x]) => self.backward(f, x, &one).map(|r| r.1),
+            ("value_and_grad", [f, x]) => self.backward(f, x, &one).map(|(v, g)| Val::pair(v, g)),
+            ("jvp", [f, x, d]) => self.forward(f, x, &d.numbers()).map(|(v, t)| Val::pair(v, t)),
+            ("push", [f, x, d]) => self.forward(f, x, &d.numbers()).map(|r| r.1),
+            ("pull" | "pull_linear", [f, x, c]) => self.backward(f, x, &c.numbers()).map(|r| r.1),
+            ("jacobian" | "jacfwd" | "jacrev", [f, x]) => self.jacobian(f, x),
+            ("hessian", [f, x]) => self.hessian(f, x),
+            ("hvp", [f, x, d]) => self.along(f, x, &d.numbers()),
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,248 @@
+//! The reference: a direct evaluator of generated programs, with derivatives of any nesting by dual numbers.
+
+use super::ast::{Arm, Expr, Name, Op};
+use super::number::Num;
+use super::value::{Env, Fun, Val, bind, find};
+use std::rc::Rc;
+
+/// Why a program has no answer that others can be compared with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stop {
+    /// It takes too long.
+    Fuel,
+    /// A number is too large, or not a number.
+    Large,
+    /// A comparison of numbers that rounding may decide.
+    Fragile,
+    /// An index out of bounds, or a part that is not there.
+    Invalid,
+}
+
+/// A result of evaluation.
+pub type Outcome<'a> = Result<Val<'a>, Stop>;
+
+/// The evaluator's state.
+pub struct Reference {
+    /// Steps that are left.
+    pub fuel: usize,
+    /// The largest number so far.
+    pub largest: f64,
+    tags: u32,
+}
+
+/// The largest number that a program may compute with.
+const LARGE: f64 = 1e5;
+
+impl Reference {
+    /// An evaluator for so many steps.
+    pub fn new(fuel: usize) -> Reference {
+        Reference { fuel, largest: 1.0, tags: 0 }
+    }
+
+    /// A tag that no derivative has yet.
+    pub fn tag(&mut self) -> u32 {
+        self.tags += 1;
+        self.tags
+    }
+
+    /// Counts steps.
+    pub fn spend(&mut self, steps: usize) -> Result<(), Stop> {
+        self.fuel = self.fuel.checked_sub(steps).ok_or(Stop::Fuel)?;
+        Ok(())
+    }
+
+    /// A number that was computed.
+    pub fn number<'a>(&mut self, n: Num) -> Outcome<'a> {
+        let size = n.magnitude();
+        self.largest = self.largest.max(size);
+        if size > LARGE { Err(Stop::Large) } else { Ok(Val::Num(n)) }
+    }
+
+    /// The value of an expression.
+    pub fn eval<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
+        self.spend(1)?;
+        let Expr { op, kids, .. } = e;
+        Ok(match op {
+            Op::Var(x) => find(env, x).unwrap_or_else(|| Val::Fun(Rc::new(Fun::Library(x, vec![])))),
+            Op::Float(x) => Val::flat(*x),
+            Op::Int(i) => Val::Int(*i),
+            Op::Bool(b) => Val::Bool(*b),
+            Op::Infix("&&") => Val::Bool(self.truth(&kids[0], env)? && self.truth(&kids[1], env)?),
+            Op::Infix("||") => Val::Bool(self.truth(&kids[0], env)? || self.truth(&kids[1], env)?),
+            Op::Infix(f) => {
+                let (a, b) = (self.eval(&kids[0], env)?, self.eval(&kids[1], env)?);
+                self.infix(f, &a, &b)?
+            }
+            Op::Call(name) => {
+                let args = kids.iter().map(|k| self.eval(k, env)).collect::<Result<Vec<_>, _>>()?;
+                self.library(name, args)?
+            }
+            Op::Fun(x) => Val::Fun(Rc::new(Fun::Closure(x, &kids[0], env.clone()))),
+            Op::Apply | Op::Pipe => {
+                let (f, x) = (self.eval(&kids[0], env)?, self.eval(&kids[1], env)?);
+                self.apply(&f, x)?
+            }
+            Op::Compose => Val::Fun(Rc::new(Fun::Compose(self.eval(&kids[0], env)?, self.eval(&kids[1], env)?))),
+            Op::Custom { .. } => Val::Fun(Rc::new(Fun::Same(self.eval(&kids[0], env)?))),
+            Op::If => {
+                let arm = if self.truth(&kids[0], env)? { &kids[1] } else { &kids[2] };
+                self.eval(arm, env)?
+            }
+            Op::Tuple | Op::Record => Val::Tuple(Rc::new(self.all(kids, env)?)),
+            Op::Array => Val::array(self.all(kids, env)?),
+            Op::Con(c) => Val::Con(c, Rc::new(self.all(kids, env)?)),
+            Op::Field(i) => {
+                let v = self.eval(&kids[0], env)?;
+                self.part(&v, *i)?
+            },
+            Op::Index | Op::Slice(..) => self.element(op, kids, env)?,
+            _ => self.binding(e, env)?,
+        })
+    }
+
+    fn all<'a>(&mut self, es: &'a [Expr], env: &Env<'a>) -> Result<Vec<Val<'a>>, Stop> {
+        es.iter().map(|e| self.eval(e, env)).collect()
+    }
+
+    fn truth<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Result<bool, Stop> {
+        if let Val::Bool(b) = self.eval(e, env)? { Ok(b) } else { Err(Stop::Invalid) }
+    }
+
+    /// A part of a tuple, record or constructor.
+    pub fn part<'a>(&self, v: &Val<'a>, i: usize) -> Outcome<'a> {
+        match v {
+            Val::Tuple(vs) | Val::Con(_, vs) | Val::Array(vs) => vs.get(i).cloned().ok_or(Stop::Invalid),
+            _ => Err(Stop::Invalid),
+        }
+    }
+
+    fn element<'a>(&mut self, op: &Op, kids: &'a [Expr], env: &Env<'a>) -> Outcome<'a> {
+        let array = self.eval(&kids[0], env)?;
+        if let (Op::Slice(a, b), Val::Array(vs)) = (op, &array) {
+            return vs.get(*a..*b).map(|part| Val::array(part.to_vec())).ok_or(Stop::Invalid);
+        }
+        match self.eval(&kids[1], env)? {
+            Val::Int(i) => self.part(&array, usize::try_from(i).map_err(|_| Stop::Invalid)?),
+            _ => Err(Stop::Invalid),
+        }
+    }
+
+    /// Expressions that bind names.
+    fn binding<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
+        let kids = &e.kids;
+        match &e.op {
+            Op::Let(x) => {
+                let v = self.eval(&kids[0], env)?;
+                self.eval(&kids[1], &bind(env, x, v))
+            }
+            Op::LetTuple(xs) => {
+                let v = self.eval(&kids[0], env)?;
+                let mut inner = env.clone();
+                for (i, x) in xs.iter().enumerate() {
+                    inner = bind(&inner, x, self.part(&v, i)?);
+                }
+                self.eval(&kids[1], &inner)
+            }
+            Op::Match(arms) => {
+                let v = self.eval(&kids[0], env)?;
+                let (at, inner) = self.arm(arms, &v, env)?;
+                self.eval(&kids[at + 1], &inner)
+            }
+            Op::Walk { arms, .. } => {
+                let v = self.eval(&kids[0], env)?;
+                self.walk(arms, &kids[1..], &v, env)
+            }
+            Op::For(i, n) | Op::SumFor(i, n) => {
+                let items = (0..*n).map(|k| self.eval(&kids[0], &bind(env, i, Val::Int(k as i64)))).collect::<Result<Vec<_>, _>>()?;
+                if matches!(e.op, Op::For(..)) { Ok(Val::array(items)) } else { self.total(&items) }
+            }
+            _ => self.repeated(e, env),
+        }
+    }
+
+    /// Loops and recursions down from a number.
+    fn repeated<'a>(&mut self, e: &'a Expr, env: &Env<'a>) -> Outcome<'a> {
+        let kids = &e.kids;
+        let mut state = self.eval(&kids[0], env)?;
+        match &e.op {
+            Op::Loop(s, i, n) | Op::While(s, i, n) => {
+                for k in 0..*n {
+                    let inner = bind(&bind(env, s, state.clone()), i, Val::Int(k as i64));
+                    if matches!(e.op, Op::While(..)) && !self.truth(&kids[2], &inner)? {
+                        break;
+                    }
+                    state = self.eval(&kids[1], &inner)?;
+                }
+                Ok(state)
+            }
+            Op::Mutual { n, s, count, .. } => {
+                for k in 0..*count {
+                    let inner = bind(&bind(env, n, Val::Int((*count - k) as i64)), s, state);
+                    state = self.eval(&kids[1 + k % 2], &inner)?;
+                }
+                Ok(state)
+            }
+            Op::Rec { n, s, r, count, .. } => self.descend((n, s, r), kids, *count, state, env),
+            _ => Err(Stop::Invalid),
+        }
+    }
+
+    fn descend<'a>(&mut self, (n, s, r): (&'a Name, &'a Name, &'a Name), kids: &'a [Expr], count: usize, state: Val<'a>, env: &Env<'a>) -> Outcome<'a> {
+        if count == 0 {
+            return Ok(state);
+        }
+        let inner = bind(&bind(env, n, Val::Int(count as i64)), s, state);
+        let next = self.eval(&kids[1], &inner)?;
+        let below = self.descend((n, s, r), kids, count - 1, next, env)?;
+        self.eval(&kids[2], &bind(&inner, r, below))
+    }
+
+    /// Which arm a value takes, with its fields bound.
+    fn arm<'a>(&mut self, arms: &'a [Arm], v: &Val<'a>, env: &Env<'a>) -> Result<(usize, Env<'a>), Stop> {
+        let Val::Con(c, fields) = v else { return Err(Stop::Invalid) };
+        let at = arms.iter().position(|a| a.con == *c).ok_or(Stop::Invalid)?;
+        let mut inner = env.clone();
+        for (x, field) in arms[at].fields.iter().zip(fields.iter()) {
+            inner = bind(&inner, x, field.clone());
+        }
+        Ok((at, inner))
+    }
+
+    fn walk<'a>(&mut self, arms: &'a [Arm], bodies: &'a [Expr], v: &Val<'a>, env: &Env<'a>) -> Outcome<'a> {
+        self.spend(1)?;
+        let (at, mut inner) = self.arm(arms, v, env)?;
+        for (i, r) in &arms[at].results {
+            let below = self.walk(arms, bodies, &self.part(v, *i)?, env)?;
+            inner = bind(&inner, r, below);
+        }
+        self.eval(&bodies[at], &inner)
+    }
+
+    /// A function applied.
+    pub fn apply<'a>(&mut self, f: &Val<'a>, x: Val<'a>) -> Outcome<'a> {
+        let Val::Fun(f) = f else { return Err(Stop::Invalid) };
+        match &**f {
+            Fun::Closure(name, body, env) => self.eval(body, &bind(env, name, x)),
+            Fun::Compose(f, g) => {
+                let y = self.apply(f, x)?;
+                self.apply(g, y)
+            }
+            Fun::Same(f) => self.apply(f, x),
+            Fun::Library(name, args) => {
+                let mut args = args.clone();
+                args.push(x);
+                // The only functions of two arguments that stand alone are operators of reductions.
+                if args.len() == 1 && (["min", "max"].contains(name) || name.starts_with("(")) {
+                    return Ok(Val::Fun(Rc::new(Fun::Library(name, args))));
+                }
+                self.library(name, args)
+            }
+        }
+    }
+
+    /// A function of two arguments applied.
+    pub fn apply2<'a>(&mut self, f: &Val<'a>, x: Val<'a>, y: Val<'a>) -> Outcome<'a> {
+        let g = self.apply(f, x)?;
+        self.apply(&g, y)
+    }
+}

@@ -1,0 +1,128 @@
+//! What programs have in them, so that the reach of the generator is seen.
+
+use super::ast::{Expr, Op, Program, Ty};
+use std::collections::BTreeMap;
+
+/// Whether values of a type are numbers, and arrays, tuples and records of them: then any two have the same shape.
+pub fn is_plain(t: &Ty) -> bool {
+    match t {
+        Ty::Float => true,
+        Ty::Array(u, _) => is_plain(u),
+        Ty::Tuple(ts) | Ty::Record(ts) => ts.iter().all(is_plain),
+        _ => false,
+    }
+}
+
+/// How many programs have each feature.
+#[derive(Clone, Debug, Default)]
+pub struct Counts(BTreeMap<&'static str, usize>);
+
+impl Counts {
+    /// One more.
+    pub fn add(&mut self, feature: &'static str) {
+        *self.0.entry(feature).or_insert(0) += 1;
+    }
+
+    /// Adds other counts.
+    pub fn join(&mut self, other: &Counts) {
+        for (f, n) in &other.0 {
+            *self.0.entry(f).or_insert(0) += n;
+        }
+    }
+
+    /// How many have a feature.
+    pub fn of(&self, feature: &str) -> usize {
+        self.0.get(feature).copied().unwrap_or(0)
+    }
+
+    /// All features of a program.
+    pub fn program(&mut self, p: &Program) {
+        let mut seen = Vec::new();
+        for e in p.globals.iter().map(|g| &g.1).chain([&p.body]) {
+            e.each(&mut |e| of(e, &mut seen));
+            nested(e, 0, &mut seen);
+        }
+        if !p.globals.is_empty() {
+            seen.push("globals");
+        }
+        if !matches!(p.input, Ty::Float | Ty::Array(..)) {
+            seen.push("derivative by a tuple, record or data");
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        seen.into_iter().for_each(|f| self.add(f));
+    }
+
+    /// A table, the most frequent first.
+    pub fn table(&self) -> String {
+        let mut all: Vec<_> = self.0.iter().collect();
+        all.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+        all.into_iter().map(|(f, n)| format!("{n:>9}  {f}\n")).collect()
+    }
+}
+
+/// Whether an expression is a derivative operator.
+pub fn is_derivative(e: &Expr) -> bool {
+    const OPERATORS: [&str; 14] =
+        ["grad", "grad_with", "engine.grad", "value_and_grad", "jvp", "push", "pull", "pull_linear", "jacobian", "jacfwd", "jacrev", "hessian", "hvp", "vjp"];
+    matches!(&e.op, Op::Call(f) if OPERATORS.contains(&f.split(' ').next().unwrap_or("")))
+}
+
+fn nested(e: &Expr, depth: usize, seen: &mut Vec<&'static str>) {
+    let here = depth + usize::from(is_derivative(e));
+    seen.push(["no derivative inside", "derivatives inside", "derivatives nested twice inside", "derivatives nested three times or more inside"][here.min(3)]);
+    if is_derivative(e) && depth > 0 && matches!(&e.op, Op::Call(f) if f.starts_with("jac") || f == "hessian") {
+        seen.push("nested Jacobians");
+    }
+    e.kids.iter().for_each(|k| nested(k, here, seen));
+}
+
+fn of(e: &Expr, seen: &mut Vec<&'static str>) {
+    match &e.ty {
+        Ty::Array(t, _) if t.has_function() => seen.push("arrays of functions"),
+        t @ (Ty::Option(_) | Ty::List(_) | Ty::Data(_)) => seen.push(if t.has_function() { "functions in data" } else { "data" }),
+        Ty::Tuple(ts) | Ty::Record(ts) if ts.iter().any(Ty::has_function) => seen.push("functions in tuples or records"),
+        Ty::Fun(..) if matches!(e.op, Op::Loop(..) | Op::While(..) | Op::Rec { .. } | Op::Mutual { .. }) => seen.push("functions made by loops or recursion"),
+        Ty::Fun(..) if matches!(e.op, Op::If | Op::Match(_)) => seen.push("functions chosen at run time"),
+        _ => {}
+    }
+    match &e.op {
+        Op::Let(x) if !reads(&e.kids[1], x) => seen.push("results of which nothing is read"),
+        Op::LetTuple(xs) if xs.iter().any(|x| !reads(&e.kids[1], x)) => seen.push("results of which a part is read"),
+        Op::Loop(..) | Op::While(..) => seen.push("loops"),
+        Op::Rec { .. } => seen.push("recursion"),
+        Op::Mutual { .. } => seen.push("mutual recursion"),
+        Op::Walk { .. } => seen.push("recursion over data"),
+        Op::For(..) | Op::SumFor(..) => seen.push("comprehensions"),
+        Op::Custom { .. } => seen.push("custom derivatives"),
+        Op::Compose => seen.push("compositions"),
+        Op::If | Op::Match(_) => seen.push("branches"),
+        Op::Call(f) => call(f, seen),
+        Op::Infix("^") => seen.push("powers"),
+        _ => {}
+    }
+}
+
+fn call(f: &str, seen: &mut Vec<&'static str>) {
+    let feature = match f.split(' ').next().unwrap_or("") {
+        "map" | "map2" => "maps",
+        "fold" | "foldr" => "folds",
+        "reduce" => "reductions",
+        "scan" | "scan_exclusive" | "cumsum" | "cumprod" => "scans",
+        "histogram" => "histograms",
+        "gather" | "scatter" => "gathers and scatters",
+        "engine.grad" => "engines inside",
+        "grad_with" => "plans inside",
+        "checkpoint" => "checkpoints",
+        "stop_grad" => "stop_grad",
+        _ => return,
+    };
+    seen.push(feature);
+}
+
+/// Whether an expression reads a name.
+pub fn reads(e: &Expr, x: &str) -> bool {
+    let mut found = false;
+    e.each(&mut |e| found |= matches!(&e.op, Op::Var(y) if &**y == x));
+    found
+}

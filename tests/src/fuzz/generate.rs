@@ -1,0 +1,509 @@
+//! Random programs, by types: an expression of any wanted type, from what is in scope.
+//!
+//! To add a feature: an `Op` (`ast`) or a function of the library; how it is printed (`print`); what it means (`evaluate`, `library`); and a
+//! production here, in `any` if it makes every type, or in `producers` for those that it makes. `features` counts how often it is reached.
+
+use super::features;
+use super::ast::{Arm, DECLS, Decl, Expr, Name, Op, Program, Ty};
+use super::random::Random;
+use std::collections::HashSet;
+
+/// The generator: random numbers, and what is in scope.
+pub struct Generator {
+    /// Where choices come from.
+    pub random: Random,
+    /// Names in scope with their types.
+    pub scope: Vec<(Name, Ty)>,
+    /// How many derivative operators stand around.
+    pub nesting: usize,
+    /// Names that depend on what is differentiated.
+    active: HashSet<Name>,
+    /// What this program is made of: a part of all productions and types, so that programs differ more from each other.
+    habit: Habit,
+    names: usize,
+}
+
+/// The productions and types that a program may use, and how rarely it has derivative operators.
+struct Habit {
+    productions: Vec<usize>,
+    types: Vec<usize>,
+    derivatives: usize,
+}
+
+/// Productions of `any`, and types of `any_type`.
+const PRODUCTIONS: usize = 16;
+const TYPES: usize = 20;
+
+impl Habit {
+    fn all() -> Habit {
+        Habit { productions: (0..PRODUCTIONS).collect(), types: (0..TYPES).collect(), derivatives: 4 }
+    }
+
+    /// Of three programs two have a habit.
+    fn random(random: &mut Random) -> Habit {
+        if random.once_in(3) {
+            return Habit::all();
+        }
+        let mut some = |n: usize, of: usize| (0..n).map(|_| random.below(of)).collect();
+        let (productions, types) = (some(4, PRODUCTIONS), some(5, TYPES));
+        Habit { productions, types, derivatives: 2 + random.below(4) }
+    }
+}
+
+/// Derivative operators inside derivative operators.
+pub const NESTING: usize = 3;
+
+impl Generator {
+    /// The generator of a seed.
+    pub fn new(seed: u64) -> Generator {
+        Generator { random: Random::new(seed), scope: Vec::new(), nesting: 0, active: HashSet::new(), habit: Habit::all(), names: 0 }
+    }
+
+    /// The generator of a seed, whose names are not those of the programs of other generators.
+    pub fn beside(seed: u64) -> Generator {
+        Generator { names: 1000 + (seed as usize % 1000) * 1000, ..Generator::new(seed) }
+    }
+
+    /// Says that a name depends on what is differentiated.
+    pub fn activate(&mut self, x: &Name) {
+        self.active.insert(x.clone());
+    }
+
+    /// Says so if its value does.
+    fn inherit(&mut self, x: &Name, value: &Expr) {
+        if self.is_active(value) {
+            self.activate(x);
+        }
+    }
+
+    fn is_active(&self, e: &Expr) -> bool {
+        let mut found = false;
+        e.each(&mut |e| found |= matches!(&e.op, Op::Var(x) if self.active.contains(x)));
+        found
+    }
+
+    /// A new name.
+    pub fn name(&mut self, of: &str) -> Name {
+        self.names += 1;
+        format!("{of}{}", self.names).into()
+    }
+
+    /// A part of a scope of its own: with these names bound.
+    pub fn under<T>(&mut self, names: &[(Name, Ty)], make: impl FnOnce(&mut Generator) -> T) -> T {
+        let before = self.scope.len();
+        self.scope.extend(names.iter().cloned());
+        let made = make(self);
+        self.scope.truncate(before);
+        made
+    }
+
+    /// A whole program.
+    pub fn program(&mut self) -> Program {
+        self.habit = Habit::random(&mut self.random);
+        let mut globals = Vec::new();
+        for _ in 0..self.random.below(3) {
+            let t = if self.random.once_in(2) { self.function_type() } else { self.any_type(2) };
+            let e = self.expr(&t, 2);
+            let name = self.name("g");
+            globals.push((name.clone(), e));
+            self.scope.push((name, t));
+        }
+        let input = match self.random.below(6) {
+            0 => Ty::Tuple(vec![self.differentiable(0), Ty::Int]),
+            1 => Ty::Tuple(vec![Ty::Float, Ty::vector(2)]),
+            _ => self.differentiable(2),
+        };
+        let output = if self.random.below(3) > 0 { Ty::Float } else { self.differentiable(2) };
+        let param = self.name("x");
+        self.activate(&param);
+        let depth = 3 + self.random.below(4);
+        let body = self.under(&[(param.clone(), input.clone())], |g| g.taken_apart(&param, &input, &output, depth));
+        self.scope.clear();
+        let points = [self.literal(&input, 0), self.literal(&input, 0)];
+        let direction = self.like(&points[0]);
+        let cotangent = self.literal(&output, 0);
+        Program { globals, param, input, body, points, direction, cotangent }
+    }
+
+    /// The body of a function of a parameter, whose parts often get names.
+    fn taken_apart(&mut self, param: &Name, input: &Ty, output: &Ty, depth: usize) -> Expr {
+        let Ty::Tuple(ts) = input else { return self.expr(output, depth) };
+        let names: Vec<Name> = ts.iter().map(|_| self.name("x")).collect();
+        names.iter().for_each(|x| self.activate(x));
+        let bound: Vec<(Name, Ty)> = names.iter().cloned().zip(ts.iter().cloned()).collect();
+        let body = self.under(&bound, |g| g.expr(output, depth));
+        Expr::new(Op::LetTuple(names), output.clone(), vec![Expr::var(param, input), body])
+    }
+
+    /// A literal with the constructors and sizes of another.
+    pub fn like(&mut self, e: &Expr) -> Expr {
+        match &e.op {
+            Op::Float(_) => Expr::float(self.random.float()),
+            _ => Expr { kids: e.kids.iter().map(|k| self.like(k)).collect(), ..e.clone() },
+        }
+    }
+
+    /// The type of a function.
+    pub fn function_type(&mut self) -> Ty {
+        match self.random.below(6) {
+            0..3 => Ty::scalar(),
+            3 => Ty::fun(self.differentiable(1), self.differentiable(1)),
+            4 => Ty::fun(self.any_type(1), Ty::Float),
+            _ => Ty::fun2(Ty::Float, Ty::Float, Ty::Float),
+        }
+    }
+
+    /// Any type.
+    pub fn any_type(&mut self, d: usize) -> Ty {
+        let size = 1 + self.random.below(3);
+        if d == 0 {
+            return self.random.of(&[Ty::Float, Ty::Float, Ty::Int, Ty::vector(2), Ty::scalar()]).clone();
+        }
+        let at = self.random.below(self.habit.types.len());
+        match self.habit.types[at] {
+            0..3 => Ty::Float,
+            3..6 => Ty::vector(size),
+            6 => Ty::Int,
+            7 => Ty::Bool,
+            8 => Ty::matrix(2, size),
+            9..11 => Ty::Tuple(vec![self.any_type(d - 1), self.any_type(d - 1)]),
+            11 => Ty::Record(vec![self.any_type(d - 1), self.any_type(d - 1)]),
+            12 => Ty::Array(Box::new(Ty::scalar()), 1 + self.random.below(2)),
+            13 => Ty::Array(Box::new(Ty::Tuple(vec![Ty::Float, self.any_type(0)])), size),
+            14 => Ty::Option(Box::new(self.any_type(d - 1))),
+            15 => Ty::List(Box::new(self.any_type(d - 1))),
+            16..18 => Ty::Data(*self.random.of(&DECLS)),
+            _ => self.function_type(),
+        }
+    }
+
+    /// A type that can be differentiated.
+    pub fn differentiable(&mut self, d: usize) -> Ty {
+        let size = 1 + self.random.below(3);
+        match self.random.below(if d == 0 { 6 } else { 14 }) {
+            0..3 => Ty::Float,
+            3..6 => Ty::vector(size),
+            6 => Ty::matrix(2, size),
+            7 | 8 => Ty::Tuple(vec![Ty::Float, Ty::vector(2)]),
+            9 => Ty::Tuple(vec![self.differentiable(d - 1), if self.random.once_in(4) { Ty::Int } else { self.differentiable(d - 1) }]),
+            10 => Ty::Record(vec![self.differentiable(d - 1), self.differentiable(d - 1)]),
+            11 => Ty::Option(Box::new(self.differentiable(d - 1))),
+            12 => Ty::List(Box::new(self.differentiable(d - 1))),
+            _ => Ty::Data(if self.random.once_in(2) { Decl::Tree } else { Decl::Shape }),
+        }
+    }
+
+    /// Whether there shall be a derivative operator.
+    pub fn differentiates(&mut self) -> bool {
+        self.random.once_in(self.habit.derivatives)
+    }
+
+    /// An expression of a type, about so deep.
+    pub fn expr(&mut self, t: &Ty, depth: usize) -> Expr {
+        if depth == 0 {
+            return self.leaf(t);
+        }
+        if self.random.once_in(10) {
+            return self.leaf(t);
+        }
+        if self.random.below(5) < 2 { self.any(t, depth - 1) } else { self.own(t, depth - 1) }
+    }
+
+    /// What makes any type.
+    fn any(&mut self, t: &Ty, d: usize) -> Expr {
+        let at = self.random.below(self.habit.productions.len());
+        match self.habit.productions[at] {
+            0 | 1 => self.local(t, d),
+            2 => self.local_function(t, d),
+            3 => self.local_tuple(t, d),
+            4 => Expr::new(Op::If, t.clone(), vec![self.expr(&Ty::Bool, d.min(2)), self.expr(t, d), self.expr(t, d)]),
+            5 | 6 => self.matched(t, d),
+            7 | 8 => self.applied(t, d),
+            9 => self.part_of(t, d),
+            10 | 11 => self.looped(t, d),
+            12 => self.recursion(t, d),
+            13 => self.walk(t, d),
+            14 => self.folded(t, d),
+            _ => self.passed(t, d),
+        }
+    }
+
+    fn local(&mut self, t: &Ty, d: usize) -> Expr {
+        let u = self.any_type(2);
+        let value = self.expr(&u, d);
+        let x = self.name("x");
+        self.inherit(&x, &value);
+        let body = self.reading(&[(x.clone(), u)], t, d);
+        Expr::new(Op::Let(x), t.clone(), vec![value, body])
+    }
+
+    fn local_function(&mut self, t: &Ty, d: usize) -> Expr {
+        let u = self.function_type();
+        let value = self.lambda(&u, d);
+        let f = self.name("f");
+        self.inherit(&f, &value);
+        let body = self.reading(&[(f.clone(), u)], t, d);
+        Expr::new(Op::Let(f), t.clone(), vec![value, body])
+    }
+
+    fn local_tuple(&mut self, t: &Ty, d: usize) -> Expr {
+        let ts: Vec<Ty> = (0..2 + self.random.below(2)).map(|_| self.any_type(1)).collect();
+        let value = self.expr(&Ty::Tuple(ts.clone()), d);
+        let bound: Vec<(Name, Ty)> = ts.into_iter().map(|t| (self.name("x"), t)).collect();
+        bound.iter().for_each(|b| self.inherit(&b.0, &value));
+        let body = self.reading(&bound, t, d);
+        Expr::new(Op::LetTuple(bound.into_iter().map(|b| b.0).collect()), t.clone(), vec![value, body])
+    }
+
+    /// Data of any kind.
+    pub fn data_type(&mut self) -> Ty {
+        match self.random.below(5) {
+            0 => Ty::Option(Box::new(self.any_type(1))),
+            1 => Ty::List(Box::new(self.any_type(1))),
+            _ => Ty::Data(*self.random.of(&DECLS)),
+        }
+    }
+
+    fn matched(&mut self, t: &Ty, d: usize) -> Expr {
+        let u = self.data_type();
+        let mut kids = vec![self.expr(&u, d)];
+        let mut arms = Vec::new();
+        for (con, fields) in u.constructors() {
+            let bound: Vec<(Name, Ty)> = fields.into_iter().map(|t| (self.name("x"), t)).collect();
+            bound.iter().for_each(|b| self.inherit(&b.0, &kids[0]));
+            let body = self.reading(&bound, t, d);
+            kids.push(body);
+            arms.push(Arm { con, fields: bound.into_iter().map(|b| b.0).collect(), results: vec![] });
+        }
+        Expr::new(Op::Match(arms), t.clone(), kids)
+    }
+
+    /// A function applied: by itself, by a pipe, or one made on the spot.
+    fn applied(&mut self, t: &Ty, d: usize) -> Expr {
+        let u = if self.random.once_in(2) { Ty::Float } else { self.any_type(1) };
+        let f = self.expr(&Ty::fun(u.clone(), t.clone()), d);
+        let x = self.expr(&u, d);
+        Expr::new(if self.random.once_in(4) { Op::Pipe } else { Op::Apply }, t.clone(), vec![f, x])
+    }
+
+    /// One part of something larger, whose other parts are not used.
+    fn part_of(&mut self, t: &Ty, d: usize) -> Expr {
+        let other = self.any_type(1);
+        match self.random.below(4) {
+            0 => Expr::call("fst", t.clone(), vec![self.expr(&Ty::Tuple(vec![t.clone(), other]), d)]),
+            1 => Expr::call("snd", t.clone(), vec![self.expr(&Ty::Tuple(vec![other, t.clone()]), d)]),
+            2 => Expr::new(Op::Field(1), t.clone(), vec![self.expr(&Ty::Record(vec![other, t.clone()]), d)]),
+            _ => {
+                let n = 1 + self.random.below(3);
+                let array = self.expr(&Ty::Array(Box::new(t.clone()), n), d);
+                let at = self.index(n);
+                Expr::new(Op::Index, t.clone(), vec![array, at])
+            }
+        }
+    }
+
+    /// An index below n.
+    pub fn index(&mut self, n: usize) -> Expr {
+        if self.random.once_in(2) {
+            return Expr::int(self.random.below(n) as i64);
+        }
+        let i = self.leaf(&Ty::Int);
+        Expr::new(Op::Infix("%"), Ty::Int, vec![i, Expr::int(n as i64)])
+    }
+
+    fn looped(&mut self, t: &Ty, d: usize) -> Expr {
+        let init = self.expr(t, d);
+        let (s, i) = (self.name("s"), self.name("i"));
+        let n = self.random.below(4);
+        let bound = [(i.clone(), Ty::Int), (s.clone(), t.clone())];
+        self.activate(&s);
+        let body = self.reading(&bound, t, d);
+        if self.random.once_in(4) {
+            let cond = self.under(&bound[1..], |g| g.expr(&Ty::Bool, 1));
+            return Expr::new(Op::While(s, i, n), t.clone(), vec![init, body, cond]);
+        }
+        Expr::new(Op::Loop(s, i, n), t.clone(), vec![init, body])
+    }
+
+    fn recursion(&mut self, t: &Ty, d: usize) -> Expr {
+        let (n, s, r) = (self.name("n"), self.name("s"), self.name("r"));
+        let count = self.random.below(4);
+        let init = self.expr(t, d);
+        let bound = [(n.clone(), Ty::Int), (s.clone(), t.clone()), (r.clone(), t.clone())];
+        self.activate(&s);
+        self.activate(&r);
+        let step = self.reading(&bound[..2], t, d);
+        if self.random.once_in(4) {
+            let other = self.reading(&bound[..2], t, d);
+            let names = [self.name("f"), self.name("f")];
+            return Expr::new(Op::Mutual { names, n, s, count }, t.clone(), vec![init, step, other]);
+        }
+        let after = if self.random.once_in(2) { Expr::var(&r, t) } else { self.reading(&bound, t, d) };
+        let go = self.name("f");
+        Expr::new(Op::Rec { go, n, s, r, count }, t.clone(), vec![init, step, after])
+    }
+
+    /// A recursion over data.
+    fn walk(&mut self, t: &Ty, d: usize) -> Expr {
+        let u = match self.random.below(4) {
+            0 => Ty::List(Box::new(self.any_type(0))),
+            1 => Ty::Data(Decl::Tree),
+            2 => Ty::Data(Decl::Net),
+            _ => Ty::List(Box::new(Ty::scalar())),
+        };
+        let mut kids = vec![self.expr(&u, d)];
+        let mut arms = Vec::new();
+        for (con, fields) in u.constructors() {
+            let mut bound: Vec<(Name, Ty)> = fields.iter().map(|t| (self.name("x"), t.clone())).collect();
+            let names = bound.iter().map(|b| b.0.clone()).collect();
+            let results: Vec<(usize, Name)> = (0..fields.len()).filter(|i| fields[*i] == u).map(|i| (i, self.name("r"))).collect();
+            bound.extend(results.iter().map(|r| (r.1.clone(), t.clone())));
+            results.iter().for_each(|r| self.activate(&r.1));
+            let body = self.reading(&bound, t, d);
+            kids.push(body);
+            arms.push(Arm { con, fields: names, results });
+        }
+        Expr::new(Op::Walk { go: self.name("f"), t: self.name("t"), arms }, t.clone(), kids)
+    }
+
+    fn folded(&mut self, t: &Ty, d: usize) -> Expr {
+        let (n, u) = (1 + self.random.below(3), self.any_type(1));
+        let array = self.expr(&Ty::Array(Box::new(u.clone()), n), d);
+        let right = self.random.once_in(4);
+        let f = if right { Ty::fun2(u, t.clone(), t.clone()) } else { Ty::fun2(t.clone(), u, t.clone()) };
+        let f = self.lambda(&f, d);
+        Expr::call(if right { "foldr" } else { "fold" }, t.clone(), vec![f, self.expr(t, d), array])
+    }
+
+    /// The same value through something that leaves it as it is.
+    fn passed(&mut self, t: &Ty, d: usize) -> Expr {
+        match self.random.below(3) {
+            0 => Expr::call("id", t.clone(), vec![self.expr(t, d)]),
+            1 => Expr::call("where", t.clone(), vec![self.expr(&Ty::Bool, d.min(1)), self.expr(t, d), self.expr(t, d)]),
+            _ => self.local(t, d),
+        }
+    }
+
+    /// An expression under names that are bound, the last of which it mostly reads.
+    pub fn reading(&mut self, bound: &[(Name, Ty)], t: &Ty, d: usize) -> Expr {
+        self.under(bound, |g| {
+            let body = g.expr(t, d);
+            let Some((x, u)) = bound.last() else { return body };
+            if *t != Ty::Float || g.random.once_in(4) || features::reads(&body, x) {
+                return body;
+            }
+            let mut found = Vec::new();
+            if *u == Ty::scalar() {
+                let at = g.leaf(&Ty::Float);
+                found.push(Expr::new(Op::Apply, Ty::Float, vec![Expr::var(x, u), at]));
+            } else {
+                reach(Expr::var(x, u), t, 2, &mut found);
+            }
+            if found.is_empty() {
+                return body;
+            }
+            let at = g.random.below(found.len());
+            let op = *g.random.of(&["+", "*", "-"]);
+            Expr::new(Op::Infix(op), Ty::Float, vec![body, found.swap_remove(at)])
+        })
+    }
+
+    /// A function written out.
+    pub fn lambda(&mut self, t: &Ty, d: usize) -> Expr {
+        let Ty::Fun(a, b) = t else { return self.expr(t, d) };
+        let x = self.name("x");
+        let bound = [(x.clone(), (**a).clone())];
+        let body = if matches!(**b, Ty::Fun(..)) { self.under(&bound, |g| g.lambda(b, d)) } else { self.reading(&bound, b, d) };
+        Expr::new(Op::Fun(x), t.clone(), vec![body])
+    }
+
+    /// A literal of a type; functions get small ones.
+    pub fn literal(&mut self, t: &Ty, d: usize) -> Expr {
+        match t {
+            Ty::Float => Expr::float(self.random.float()),
+            Ty::Int => Expr::int(self.random.below(4) as i64),
+            Ty::Bool => Expr::new(Op::Bool(self.random.once_in(2)), Ty::Bool, vec![]),
+            Ty::Array(u, n) => Expr::new(Op::Array, t.clone(), (0..*n).map(|_| self.literal(u, d)).collect()),
+            Ty::Tuple(ts) => Expr::new(Op::Tuple, t.clone(), ts.iter().map(|t| self.literal(t, d)).collect()),
+            Ty::Record(ts) => Expr::new(Op::Record, t.clone(), ts.iter().map(|t| self.literal(t, d)).collect()),
+            Ty::Fun(..) if *t == Ty::scalar() && self.random.once_in(2) => self.library_function(),
+            Ty::Fun(..) => self.lambda(t, d),
+            Ty::Option(_) | Ty::List(_) | Ty::Data(_) => {
+                let all = t.constructors();
+                // What is recursive ends at the fourth level.
+                let ends: Vec<_> = all.iter().filter(|c| !c.1.contains(t)).cloned().collect();
+                let (con, fields) = if d > 3 { self.random.of(&ends).clone() } else { self.random.of(&all).clone() };
+                Expr::new(Op::Con(con), t.clone(), fields.iter().map(|t| self.literal(t, d + 1)).collect())
+            }
+        }
+    }
+
+    /// A function of one number by name.
+    pub fn library_function(&mut self) -> Expr {
+        let f = *self.random.of(&["sin", "cos", "tanh", "atan", "sigmoid", "sin", "id", "softplus", "abs"]);
+        Expr::new(Op::Var(f.into()), Ty::scalar(), vec![])
+    }
+
+    /// The shortest way to a type: a name, a part of one, a function applied to one, or a literal.
+    pub fn leaf(&mut self, t: &Ty) -> Expr {
+        let mut found = Vec::new();
+        for (x, u) in &self.scope {
+            reach(Expr::var(x, u), t, 2, &mut found);
+        }
+        if self.random.below(3) > 0 && found.iter().any(|e| self.is_active(e)) {
+            found.retain(|e| self.is_active(e));
+        }
+        if !found.is_empty() && self.random.below(8) > 0 {
+            // What was bound last is preferred.
+            let n = found.len();
+            let at = if self.random.once_in(2) { n - 1 - self.random.below(n.min(4)) } else { self.random.below(n) };
+            return found.swap_remove(at);
+        }
+        match t {
+            Ty::Array(..) | Ty::Tuple(_) | Ty::Record(_) if self.random.once_in(2) => self.of_leaves(t),
+            Ty::Fun(..) if self.random.once_in(2) => self.lambda(t, 0),
+            _ => self.literal(t, 1),
+        }
+    }
+
+    /// An array, tuple or record of leaves.
+    fn of_leaves(&mut self, t: &Ty) -> Expr {
+        match t {
+            Ty::Array(u, n) => Expr::new(Op::Array, t.clone(), (0..*n).map(|_| self.leaf(u)).collect()),
+            Ty::Tuple(ts) => Expr::new(Op::Tuple, t.clone(), ts.iter().map(|t| self.leaf(t)).collect()),
+            Ty::Record(ts) => Expr::new(Op::Record, t.clone(), ts.iter().map(|t| self.leaf(t)).collect()),
+            _ => self.leaf(t),
+        }
+    }
+}
+
+/// All ways from a value to one of a type, by parts of it.
+fn reach(e: Expr, want: &Ty, depth: usize, out: &mut Vec<Expr>) {
+    if e.ty == *want {
+        return out.push(e);
+    }
+    if depth == 0 {
+        return;
+    }
+    match &e.ty.clone() {
+        Ty::Tuple(ts) if ts.len() == 2 => {
+            for (t, f) in ts.iter().zip(["fst", "snd"]) {
+                reach(Expr::call(f, t.clone(), vec![e.clone()]), want, depth - 1, out);
+            }
+        }
+        Ty::Record(ts) => {
+            for (i, t) in ts.iter().enumerate() {
+                reach(Expr::new(Op::Field(i), t.clone(), vec![e.clone()]), want, depth - 1, out);
+            }
+        }
+        Ty::Array(t, n) => {
+            for i in 0..*n {
+                reach(Expr::new(Op::Index, (**t).clone(), vec![e.clone(), Expr::int(i as i64)]), want, depth - 1, out);
+            }
+        }
+        Ty::Fun(a, b) if **a == Ty::Float && !matches!(e.op, Op::Call(_)) => {
+            reach(Expr::new(Op::Apply, (**b).clone(), vec![e.clone(), Expr::float(0.7)]), want, depth - 1, out);
+        }
+        _ => {}
+    }
+}

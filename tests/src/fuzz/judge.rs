@@ -1,0 +1,169 @@
+//! Runs a program in all ways, and says what is wrong.
+
+use super::ast::Program;
+use super::evaluate::Stop;
+use super::ways::{Check, Query, Step, Way, ways};
+use super::worker::{Answer, REASON, Worker};
+
+/// A fault: what kind it is, the way of running that shows it, the entry, what was wanted and what came.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// `value`, `bits`, `error E0123`, `panic file:line`, `hang`, `died`, `rejected`.
+    pub kind: String,
+    /// The way's name.
+    pub way: &'static str,
+    /// The entry.
+    pub entry: String,
+    /// What is expected.
+    pub want: String,
+    /// What came.
+    pub have: String,
+}
+
+/// What became of a program.
+pub enum Verdict {
+    /// All ways agree with the reference.
+    Fine {
+        /// Whether the gradient is not 0.
+        active: bool,
+    },
+    /// The reference has no answer.
+    Skipped(Stop),
+    /// Something is wrong.
+    Wrong(Vec<Fault>),
+}
+
+/// A text's words as the reference makes them.
+fn words(text: &str) -> Vec<String> {
+    let separators = |c: char| c.is_whitespace() || "()[],{}=".contains(c);
+    text.split(separators).filter(|w| !w.is_empty() && !["Cons", "Nil", "p", "q", "r"].contains(w)).map(str::to_owned).collect()
+}
+
+fn close(have: &str, want: &str, slack: f64, size: f64) -> bool {
+    match (have.parse::<f64>(), want.parse::<f64>()) {
+        (Ok(a), Ok(b)) => (a - b).abs() <= slack + 1e-8 * size.min(1.0 + b.abs()),
+        _ => have == want,
+    }
+}
+
+/// Whether an answer is the reference's.
+fn agrees(have: &str, q: &Query) -> bool {
+    let have = words(have);
+    let size = 1.0 + q.words.iter().filter_map(|w| w.parse::<f64>().ok()).fold(0.0, |m: f64, x| m.max(x.abs()));
+    have.len() == q.words.len() && have.iter().zip(&q.words).all(|(a, b)| close(a, b, q.slack, size))
+}
+
+fn error_code(text: &str) -> Option<&str> {
+    let (code, _) = text.split_once(": ")?;
+    (code.len() == 5 && code.starts_with('E') && code[1..].bytes().all(|b| b.is_ascii_digit())).then_some(code)
+}
+
+/// The kind of an answer that is no value.
+fn failure(have: &str) -> Option<String> {
+    if let Some(text) = have.strip_prefix("panic: ").or_else(|| have.strip_prefix("E0901: ")) {
+        let place = text.split_whitespace().find(|w| w.contains(".rs:")).unwrap_or("somewhere");
+        return Some(format!("panic {}", place.trim_end_matches(':')));
+    }
+    error_code(have).map(|c| format!("error {c}"))
+}
+
+fn fault(kind: String, step: &Step, want: String, have: &str) -> Fault {
+    Fault { kind, way: step.way, entry: step.text.clone(), want, have: have.chars().take(2000).collect() }
+}
+
+/// What is wrong with one answer.
+fn check(step: &Step, have: &str, echoes: &[Vec<String>]) -> Option<Fault> {
+    if have == "not run" {
+        return None;
+    }
+    let failed = failure(have);
+    let allowed = |codes: &[&str]| error_code(have).is_some_and(|c| codes.contains(&c));
+    match &step.check {
+        Check::Defines => failed.map(|k| fault(k.replace("error", "rejected"), step, "a definition".into(), have)),
+        Check::AgreesOr(_, codes) if allowed(codes) => None,
+        Check::Agrees(q) | Check::AgreesOr(q, _) => {
+            let want = q.words.join(" ");
+            match failed {
+                Some(k) => Some(fault(k, step, want, have)),
+                None => (!agrees(have, q)).then(|| fault("value".into(), step, want, have)),
+            }
+        }
+        Check::Same(_, _, codes) if allowed(codes) => None,
+        Check::Same(r, e, _) => {
+            let want = &echoes[*r][*e];
+            // Where the other one failed, that is said there.
+            if have == *want || failure(want).is_some() || want == "not run" {
+                return failed.filter(|k| k.starts_with("panic")).map(|k| fault(k, step, want.clone(), have));
+            }
+            Some(fault(failed.unwrap_or_else(|| "bits".into()), step, want.clone(), have))
+        }
+    }
+}
+
+/// The echoes without reasons.
+fn plain(answers: &[Vec<String>]) -> Vec<Vec<String>> {
+    let echo = |a: &String| a.split(REASON).next().unwrap_or("").to_owned();
+    answers.iter().map(|run| run.iter().map(echo).collect()).collect()
+}
+
+/// Reasons for a tape that are none of a program's: what is written down in `docs/ARCHITECTURE.md` as not specialised is something else.
+const NEEDLESS: [&str; 2] = ["laid out differently", "specialised without end"];
+
+fn needless(way: &Way, answers: &[String]) -> Option<Fault> {
+    let faults = way.steps.iter().zip(answers).filter(|_| way.compiled).flat_map(|(s, a)| a.split(REASON).skip(1).map(move |r| (s, r)));
+    faults.into_iter().find(|(_, r)| NEEDLESS.iter().any(|n| r.contains(n))).map(|(s, r)| fault("needless tape".into(), s, "compiled".into(), r))
+}
+
+/// Runs the program in these ways and judges the answers.
+pub fn judge_ways(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
+    if ways.is_empty() {
+        return Ok(vec![]);
+    }
+    let runs: Vec<_> = ways.iter().map(Way::run).collect();
+    match worker.run(&runs)? {
+        Answer::Echoes(answers) if answers.len() == ways.len() => {
+            let echoes = plain(&answers);
+            let reasons = needless(&ways[0], &answers[0]);
+            Ok(ways.iter().enumerate().flat_map(|(r, w)| w.steps.iter().zip(&echoes[r]).filter_map(|(s, have)| check(s, have, &echoes)).collect::<Vec<_>>()).chain(reasons).collect())
+        }
+        _ => narrowed(ways, worker),
+    }
+}
+
+/// Which way of several does not come back.
+fn narrowed(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Fault>> {
+    let kind = |a: &Answer| match a {
+        Answer::Hang => "hang".to_owned(),
+        Answer::Died(how) => format!("died: {how}"),
+        Answer::Echoes(_) => "no answer".to_owned(),
+    };
+    for w in ways {
+        let alone = worker.run(&[w.run()])?;
+        if matches!(alone, Answer::Echoes(_)) {
+            continue;
+        }
+        // The first entry after which nothing comes back.
+        for n in 1..=w.steps.len() {
+            let mut part = w.clone();
+            part.steps.truncate(n);
+            let alone = worker.run(&[part.run()])?;
+            if !matches!(alone, Answer::Echoes(_)) {
+                return Ok(vec![fault(kind(&alone), &w.steps[n - 1], "an answer".into(), "")]);
+            }
+        }
+    }
+    // Together they took too long, and one after the other they do not: the machine is busy.
+    Ok(vec![])
+}
+
+/// Runs a program in all ways.
+pub fn judge(p: &Program, worker: &mut Worker) -> std::io::Result<Verdict> {
+    let ways = match ways(p) {
+        Ok(ways) => ways,
+        Err(stop) => return Ok(Verdict::Skipped(stop)),
+    };
+    let faults = judge_ways(&ways, worker)?;
+    let gradient = |s: &Step| matches!(&s.check, Check::Agrees(q) if q.text == "(grad f0 x0)" && q.words.iter().any(|w| w.parse::<f64>().is_ok_and(|x| x != 0.0)));
+    let active = ways[0].steps.iter().any(gradient);
+    Ok(if faults.is_empty() { Verdict::Fine { active } } else { Verdict::Wrong(faults) })
+}

@@ -1,0 +1,268 @@
+//! The library as the reference has it: operators and functions of arrays, by their definitions.
+
+use super::evaluate::{Outcome, Reference, Stop};
+use super::number::{BINARY, Num, UNARY, binary, unary};
+use super::value::{Fun, Val};
+use std::cmp::Ordering;
+use std::rc::Rc;
+
+fn items<'a, 'b>(v: &'b Val<'a>) -> Result<&'b Rc<Vec<Val<'a>>>, Stop> {
+    if let Val::Array(vs) = v { Ok(vs) } else { Err(Stop::Invalid) }
+}
+
+fn num<'b>(v: &'b Val) -> Result<&'b Num, Stop> {
+    if let Val::Num(n) = v { Ok(n) } else { Err(Stop::Invalid) }
+}
+
+fn int(v: &Val) -> Result<i64, Stop> {
+    if let Val::Int(i) = v { Ok(*i) } else { Err(Stop::Invalid) }
+}
+
+/// Whether rounding may decide how two numbers compare.
+fn near(x: f64, y: f64) -> bool {
+    x != y && (x - y).abs() < 1e-7 * (1.0 + x.abs() + y.abs())
+}
+
+impl Reference {
+    /// An operator between two values.
+    pub fn infix<'a>(&mut self, f: &str, a: &Val<'a>, b: &Val<'a>) -> Outcome<'a> {
+        match (f, a, b) {
+            ("++", Val::Array(x), Val::Array(y)) => Ok(Val::array(x.iter().chain(y.iter()).cloned().collect())),
+            ("@", ..) => self.product(a, b),
+            ("<" | "<=" | ">" | ">=" | "==" | "!=", ..) => self.compare(f, a, b),
+            (_, Val::Num(x), Val::Num(y)) => self.binary(f, x, y),
+            (_, Val::Int(x), Val::Int(y)) => match f {
+                "+" => x.checked_add(*y),
+                "-" => x.checked_sub(*y),
+                "*" => x.checked_mul(*y),
+                "%" => if *y == 0 { None } else { Some(x.rem_euclid(*y)) },
+                _ => None,
+            }
+            .filter(|i| i.abs() < 1 << 40)
+            .map(Val::Int)
+            .ok_or(Stop::Invalid),
+            (_, Val::Array(x), Val::Array(y)) if x.len() == y.len() => self.pairwise(f, x, y).map(Val::array),
+            (_, Val::Tuple(x), Val::Tuple(y)) => Ok(Val::Tuple(Rc::new(self.pairwise(f, x, y)?))),
+            (_, Val::Num(_), Val::Array(y)) => Ok(Val::array(y.iter().map(|y| self.infix(f, a, y)).collect::<Result<_, _>>()?)),
+            (_, Val::Array(x), Val::Num(_)) => Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?)),
+            _ => Err(Stop::Invalid),
+        }
+    }
+
+    fn pairwise<'a>(&mut self, f: &str, x: &[Val<'a>], y: &[Val<'a>]) -> Result<Vec<Val<'a>>, Stop> {
+        x.iter().zip(y).map(|(x, y)| self.infix(f, x, y)).collect()
+    }
+
+    fn binary<'a>(&mut self, f: &str, x: &Num, y: &Num) -> Outcome<'a> {
+        if ["min", "max"].contains(&f) && near(x.value(), y.value()) {
+            return Err(Stop::Fragile);
+        }
+        self.number(binary(f, x, y))
+    }
+
+    fn compare<'a>(&mut self, f: &str, a: &Val, b: &Val) -> Outcome<'a> {
+        let order = match (a, b) {
+            (Val::Num(x), Val::Num(y)) if near(x.value(), y.value()) => return Err(Stop::Fragile),
+            (Val::Num(x), Val::Num(y)) => x.value().partial_cmp(&y.value()),
+            (Val::Int(x), Val::Int(y)) => Some(x.cmp(y)),
+            _ => None,
+        }
+        .ok_or(Stop::Invalid)?;
+        Ok(Val::Bool(match f {
+            "<" => order == Ordering::Less,
+            "<=" => order != Ordering::Greater,
+            ">" => order == Ordering::Greater,
+            ">=" => order != Ordering::Less,
+            "==" => order == Ordering::Equal,
+            _ => order != Ordering::Equal,
+        }))
+    }
+
+    /// A sum of values, from the first.
+    pub fn total<'a>(&mut self, vs: &[Val<'a>]) -> Outcome<'a> {
+        let Some((first, rest)) = vs.split_first() else { return Ok(Val::flat(0.0)) };
+        rest.iter().try_fold(first.clone(), |s, v| self.infix("+", &s, v))
+    }
+
+    /// Matrix products: of vectors and matrices.
+    fn product<'a>(&mut self, a: &Val<'a>, b: &Val<'a>) -> Outcome<'a> {
+        let (x, y) = (items(a)?, items(b)?);
+        match (x.first(), y.first()) {
+            (Some(Val::Array(_)), _) => Ok(Val::array(x.iter().map(|row| self.product(row, b)).collect::<Result<_, _>>()?)),
+            (_, Some(Val::Array(_))) => {
+                let columns = self.transposed(b)?;
+                Ok(Val::array(items(&columns)?.iter().map(|c| self.product(a, c)).collect::<Result<_, _>>()?))
+            }
+            _ if x.len() == y.len() => {
+                let terms = self.pairwise("*", x, y)?;
+                self.total(&terms)
+            }
+            _ => Err(Stop::Invalid),
+        }
+    }
+
+    fn transposed<'a>(&mut self, m: &Val<'a>) -> Outcome<'a> {
+        let rows = items(m)?;
+        let width = rows.first().map_or(Ok(0), |r| items(r).map(|r| r.len()))?;
+        let column = |j: usize| rows.iter().map(|r| self.part(r, j)).collect::<Result<Vec<_>, _>>().map(Val::array);
+        Ok(Val::array((0..width).map(column).collect::<Result<_, _>>()?))
+    }
+
+    /// A function of the library on all its arguments.
+    pub fn library<'a>(&mut self, name: &str, args: Vec<Val<'a>>) -> Outcome<'a> {
+        let (word, literal) = name.split_once(' ').map_or((name, 0), |(w, n)| (w, n.parse().unwrap_or(0)));
+        self.spend(args.len())?;
+        if let [x] = &args[..] {
+            if UNARY.contains(&word) {
+                return self.elementwise(word, x);
+            }
+        }
+        if let [x, y] = &args[..] {
+            let op = word.trim_matches(['(', ')']);
+            if BINARY.contains(&op) {
+                return self.infix(op, x, y);
+            }
+        }
+        if let Some(done) = self.derivative(word, &args) {
+            return done;
+        }
+        match &args[..] {
+            [x] => self.of_one(word, literal, x),
+            _ => self.of_several(name, word, &args),
+        }
+    }
+
+    fn elementwise<'a>(&mut self, f: &str, x: &Val<'a>) -> Outcome<'a> {
+        match x {
+            _ if f == "id" => Ok(x.clone()),
+            Val::Num(n) if ["abs", "relu"].contains(&f) && near(n.value(), 0.0) => Err(Stop::Fragile),
+            Val::Num(n) => self.number(unary(f, n)),
+            Val::Int(i) if f == "-" => Ok(Val::Int(-i)),
+            Val::Array(vs) => Ok(Val::array(vs.iter().map(|v| self.elementwise(f, v)).collect::<Result<_, _>>()?)),
+            _ => Err(Stop::Invalid),
+        }
+    }
+
+    fn of_one<'a>(&mut self, word: &str, n: usize, x: &Val<'a>) -> Outcome<'a> {
+        match word {
+            "not" => return if let Val::Bool(b) = x { Ok(Val::Bool(!b)) } else { Err(Stop::Invalid) },
+            "float" => return Ok(Val::flat(int(x)? as f64)),
+            "fst" => return self.part(x, 0),
+            "snd" => return self.part(x, 1),
+            "stop_grad" => return Ok(x.map(&mut |n| Num::Flat(n.value()))),
+            "checkpoint" => return Ok(Val::Fun(Rc::new(Fun::Same(x.clone())))),
+            "replicate" => return Ok(Val::array(vec![x.clone(); n])),
+            _ => {}
+        }
+        let vs = items(x)?;
+        let slice = |a: usize, b: usize| vs.get(a..b).map(|s| Val::array(s.to_vec())).ok_or(Stop::Invalid);
+        match word {
+            "len" => Ok(Val::Int(vs.len() as i64)),
+            "sum" => self.total(vs),
+            "mean" => {
+                let s = self.total(vs)?;
+                self.infix("/", &s, &Val::flat(vs.len() as f64))
+            }
+            "prod" => vs.iter().try_fold(Val::flat(1.0), |s, v| self.infix("*", &s, v)),
+            "norm" => {
+                let s = self.product(x, x)?;
+                self.elementwise("sqrt", &s)
+            }
+            "maximum" | "minimum" => {
+                let (first, rest) = vs.split_first().ok_or(Stop::Invalid)?;
+                rest.iter().try_fold(first.clone(), |s, v| self.binary(&word[..3], num(&s)?, num(v)?))
+            }
+            "cumsum" => self.prefixes(vs, "+", 0.0),
+            "cumprod" => self.prefixes(vs, "*", 1.0),
+            "reverse" => Ok(Val::array(vs.iter().rev().cloned().collect())),
+            "sort" => self.sorted(vs),
+            "first" => self.part(x, 0),
+            "last" => vs.last().cloned().ok_or(Stop::Invalid),
+            "take" => slice(0, n),
+            "drop" => slice(n.min(vs.len()), vs.len()),
+            "rotate" => Ok(Val::array((0..vs.len()).map(|i| vs[(i + n) % vs.len()].clone()).collect())),
+            "flatten" => Ok(Val::array(vs.iter().map(items).collect::<Result<Vec<_>, _>>()?.into_iter().flat_map(|r| r.iter().cloned()).collect())),
+            "T" => self.transposed(x),
+            "column" => Ok(Val::array(vs.iter().map(|r| self.part(r, n)).collect::<Result<_, _>>()?)),
+            "trace" => {
+                let diagonal = vs.iter().enumerate().map(|(i, r)| self.part(r, i)).collect::<Result<Vec<_>, _>>()?;
+                self.total(&diagonal)
+            }
+            "unzip" => {
+                let side = |i| vs.iter().map(|v| self.part(v, i)).collect::<Result<Vec<_>, _>>().map(Val::array);
+                Ok(Val::pair(side(0)?, side(1)?))
+            }
+            _ => Err(Stop::Invalid),
+        }
+    }
+
+    fn prefixes<'a>(&mut self, vs: &[Val<'a>], op: &str, first: f64) -> Outcome<'a> {
+        let mut state = Val::flat(first);
+        let mut out = Vec::new();
+        for v in vs {
+            state = self.infix(op, &state, v)?;
+            out.push(state.clone());
+        }
+        Ok(Val::array(out))
+    }
+
+    fn sorted<'a>(&mut self, vs: &[Val<'a>]) -> Outcome<'a> {
+        let mut keyed = vs.iter().map(|v| Ok((num(v)?.value(), v.clone()))).collect::<Result<Vec<_>, Stop>>()?;
+        keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        if keyed.windows(2).any(|w| near(w[0].0, w[1].0)) {
+            return Err(Stop::Fragile);
+        }
+        Ok(Val::array(keyed.into_iter().map(|k| k.1).collect()))
+    }
+
+    fn of_several<'a>(&mut self, name: &str, word: &str, args: &[Val<'a>]) -> Outcome<'a> {
+        match (word, args) {
+            ("dot", [x, y]) => self.product(x, y),
+            ("outer", [x, y]) => Ok(Val::array(items(x)?.iter().map(|x| self.infix("*", x, y)).collect::<Result<_, _>>()?)),
+            ("where", [c, x, y]) => if let Val::Bool(c) = c { Ok(if *c { x } else { y }.clone()) } else { Err(Stop::Invalid) },
+            ("map", [f, xs]) => Ok(Val::array(items(xs)?.iter().map(|x| self.apply(f, x.clone())).collect::<Result<_, _>>()?)),
+            ("map2", [f, xs, ys]) => {
+                let pairs = items(xs)?.iter().zip(items(ys)?.iter());
+                Ok(Val::array(pairs.map(|(x, y)| self.apply2(f, x.clone(), y.clone())).collect::<Result<_, _>>()?))
+            }
+            ("zip", [xs, ys]) => Ok(Val::array(items(xs)?.iter().zip(items(ys)?.iter()).map(|(x, y)| Val::pair(x.clone(), y.clone())).collect())),
+            ("fold" | "reduce", [f, s, xs]) => items(xs)?.iter().try_fold(s.clone(), |s, x| self.apply2(f, s, x.clone())),
+            ("foldr", [f, s, xs]) => items(xs)?.iter().rev().try_fold(s.clone(), |s, x| self.apply2(f, x.clone(), s)),
+            ("scan" | "scan_exclusive", [f, s, xs]) => {
+                let (mut state, mut out) = (s.clone(), Vec::new());
+                for x in items(xs)?.iter() {
+                    let next = self.apply2(f, state.clone(), x.clone())?;
+                    out.push(if word == "scan" { next.clone() } else { state });
+                    state = next;
+                }
+                Ok(Val::array(out))
+            }
+            ("gather", [xs, at]) => Ok(Val::array(items(at)?.iter().map(|i| self.part(xs, int(i)? as usize)).collect::<Result<_, _>>()?)),
+            ("scatter", [xs, at, new]) => {
+                let mut out = (**items(xs)?).clone();
+                for (i, v) in items(at)?.iter().zip(items(new)?.iter()) {
+                    *out.get_mut(int(i)? as usize).ok_or(Stop::Invalid)? = v.clone();
+                }
+                Ok(Val::array(out))
+            }
+            ("histogram", [dest, f, _, at, xs]) => {
+                let mut out = (**items(dest)?).clone();
+                for (i, v) in items(at)?.iter().zip(items(xs)?.iter()) {
+                    let place = out.get_mut(int(i)? as usize).ok_or(Stop::Invalid)?;
+                    *place = self.apply2(f, place.clone(), v.clone())?;
+                }
+                Ok(Val::array(out))
+            }
+            _ if name == "sum filter" => {
+                let mut kept = vec![Val::flat(0.0)];
+                for x in items(&args[1])?.iter() {
+                    if let Val::Bool(true) = self.apply(&args[0], x.clone())? {
+                        kept.push(x.clone());
+                    }
+                }
+                self.total(&kept)
+            }
+            _ => Err(Stop::Invalid),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Makes a program that fails smaller: as long as it fails in the same way, a part is replaced by one of its own parts of the same type, by a
+//! name in scope, or by a literal.
+
+use super::ast::{Expr, Name, Op, Program, Ty};
+use super::generate::Generator;
+use super::judge::{Fault, judge_ways};
+use super::ways::{only, ways};
+use super::worker::Worker;
+use std::time::{Duration, Instant};
+
+/// Where an expression is: the numbers of parts from the top.
+type Place = Vec<usize>;
+
+/// A root of a program: a global by its number, or the body.
+#[derive(Clone, Copy)]
+enum Root {
+    Global(usize),
+    Body,
+}
+
+fn root(p: &Program, r: Root) -> &Expr {
+    match r {
+        Root::Global(i) => &p.globals[i].1,
+        Root::Body => &p.body,
+    }
+}
+
+fn places(e: &Expr, at: &mut Place, out: &mut Vec<Place>) {
+    out.push(at.clone());
+    for (i, k) in e.kids.iter().enumerate() {
+        at.push(i);
+        places(k, at, out);
+        at.pop();
+    }
+}
+
+fn get<'a>(e: &'a Expr, at: &[usize]) -> &'a Expr {
+    at.iter().fold(e, |e, i| &e.kids[*i])
+}
+
+fn put(e: &Expr, at: &[usize], new: &Expr) -> Expr {
+    let Some((first, rest)) = at.split_first() else { return new.clone() };
+    let mut out = e.clone();
+    out.kids[*first] = put(&e.kids[*first], rest, new);
+    out
+}
+
+/// Programs that are smaller by one replacement at a place.
+fn smaller(p: &Program, r: Root, at: &[usize], seed: u64) -> Vec<Program> {
+    let here = get(root(p, r), at);
+    let mut out: Vec<Expr> = Vec::new();
+    if here.size() > 1 {
+        out.push(Generator::beside(seed).literal(&here.ty, 4));
+        out.push(Generator::beside(seed + 1).literal(&here.ty, 4));
+        for (x, t) in scope(p, r, at).iter().rev() {
+            if *t == here.ty {
+                out.push(Expr::var(x, t));
+            }
+        }
+        let mut inside = Vec::new();
+        here.each(&mut |e| inside.push(e));
+        let mut inside: Vec<&Expr> = inside.into_iter().skip(1).filter(|e| e.ty == here.ty).collect();
+        inside.sort_by_key(|e| e.size());
+        out.extend(inside.into_iter().take(12).cloned());
+        out.extend(simpler(here));
+    } else if let Op::Float(x) = here.op {
+        out.extend([0.5, 1.0, 2.0].into_iter().filter(|y| x != *y && ![0.5, 1.0].contains(&x)).map(Expr::float));
+    }
+    out.into_iter().map(|e| with(p, r, put(root(p, r), at, &e))).filter(Program::is_closed).collect()
+}
+
+fn with(p: &Program, r: Root, e: Expr) -> Program {
+    let mut out = p.clone();
+    match r {
+        Root::Global(i) => out.globals[i].1 = e,
+        Root::Body => out.body = e,
+    }
+    out
+}
+
+/// The same construct with less of it.
+fn simpler(e: &Expr) -> Vec<Expr> {
+    let with = |op: Op| Expr { op, ..e.clone() };
+    match &e.op {
+        Op::Loop(s, i, n) if *n > 1 => vec![with(Op::Loop(s.clone(), i.clone(), n - 1))],
+        Op::Rec { go, n, s, r, count } if *count > 1 => vec![with(Op::Rec { go: go.clone(), n: n.clone(), s: s.clone(), r: r.clone(), count: count - 1 })],
+        Op::Pipe => vec![with(Op::Apply)],
+        Op::Call(f) if f.starts_with("engine.grad") || f.starts_with("grad_with") => vec![with(Op::Call("grad".into()))],
+        // A function of the library for a function written out.
+        Op::Fun(_) if e.ty == Ty::scalar() => ["sin", "id"].iter().map(|f| Expr::new(Op::Var((*f).into()), Ty::scalar(), vec![])).collect(),
+        _ => vec![],
+    }
+}
+
+/// What is bound at a place.
+fn scope(p: &Program, r: Root, at: &[usize]) -> Vec<(Name, Ty)> {
+    let globals = if let Root::Global(i) = r { i } else { p.globals.len() };
+    let mut out: Vec<(Name, Ty)> = p.globals[..globals].iter().map(|(x, e)| (x.clone(), e.ty.clone())).collect();
+    if let Root::Body = r {
+        out.push((p.param.clone(), p.input.clone()));
+    }
+    let mut e = root(p, r);
+    for i in at {
+        match &e.op {
+            Op::Let(x) if *i == 1 => out.push((x.clone(), e.kids[0].ty.clone())),
+            Op::Fun(x) => {
+                if let Ty::Fun(a, _) = &e.ty {
+                    out.push((x.clone(), (**a).clone()));
+                }
+            }
+            _ => {}
+        }
+        e = &e.kids[*i];
+    }
+    out
+}
+
+/// Minimises a program that has a fault, for at most so long.
+pub fn minimise(p: &Program, fault: &Fault, worker: &mut Worker, time: Duration) -> std::io::Result<(Program, Fault)> {
+    let end = Instant::now() + time;
+    let (mut best, mut best_fault) = (p.clone(), fault.clone());
+    let mut seed = 0;
+    loop {
+        let before = best.size();
+        for next in candidates(&best) {
+            if Instant::now() > end {
+                return Ok((best, best_fault));
+            }
+            seed += 2;
+            improve(&mut best, &mut best_fault, next, seed, worker)?;
+        }
+        best = points(best, &mut best_fault, worker)?;
+        if best.size() >= before {
+            return Ok((best, best_fault));
+        }
+    }
+}
+
+/// All places of a program, the largest parts first.
+fn candidates(p: &Program) -> Vec<(Root, Place)> {
+    let mut out = Vec::new();
+    for r in (0..p.globals.len()).map(Root::Global).chain([Root::Body]) {
+        let mut all = Vec::new();
+        places(root(p, r), &mut vec![], &mut all);
+        out.extend(all.into_iter().map(|at| (r, at)));
+    }
+    out.sort_by_key(|(r, at)| std::cmp::Reverse(get(root(p, *r), at).size()));
+    out
+}
+
+fn improve(best: &mut Program, fault: &mut Fault, (r, at): (Root, Place), seed: u64, worker: &mut Worker) -> std::io::Result<()> {
+    if let Root::Global(i) = r {
+        if i >= best.globals.len() {
+            return Ok(());
+        }
+        if at.is_empty() {
+            let mut without = best.clone();
+            without.globals.remove(i);
+            if without.is_closed() {
+                if let Some(f) = fails(&without, fault, worker)? {
+                    (*best, *fault) = (without, f);
+                    return Ok(());
+                }
+            }
+        }
+    }
+    // Replacements since the places were found may have taken this one away.
+    let mut e = root(best, r);
+    for i in &at {
+        let Some(k) = e.kids.get(*i) else { return Ok(()) };
+        e = k;
+    }
+    let size = weight(best);
+    for p in smaller(best, r, &at, seed) {
+        if weight(&p) < size {
+            if let Some(f) = fails(&p, fault, worker)? {
+                (*best, *fault) = (p, f);
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is to become smaller: expressions, then how often things are repeated, then numbers.
+fn weight(p: &Program) -> usize {
+    let mut extra = 0;
+    for e in p.globals.iter().map(|g| &g.1).chain([&p.body]) {
+        e.each(&mut |e| {
+            extra += match &e.op {
+                Op::Loop(_, _, n) | Op::Rec { count: n, .. } => *n,
+                Op::Float(x) if ![0.5, 1.0].contains(x) => 2,
+                Op::Float(_) => 1,
+                Op::Pipe | Op::Fun(_) => 1,
+                Op::Call(f) => f.split(' ').count(),
+                _ => 0,
+            }
+        });
+    }
+    p.size() * 16 + extra
+}
+
+/// Tries rounder numbers in the points.
+fn points(p: Program, fault: &mut Fault, worker: &mut Worker) -> std::io::Result<Program> {
+    let mut rounder = p.clone();
+    let short = |e: &Expr| rounded(e);
+    rounder.points = [short(&p.points[0]), short(&p.points[1])];
+    rounder.direction = short(&p.direction);
+    rounder.cotangent = short(&p.cotangent);
+    Ok(match fails(&rounder, fault, worker)? {
+        Some(f) => {
+            *fault = f;
+            rounder
+        }
+        None => p,
+    })
+}
+
+fn rounded(e: &Expr) -> Expr {
+    match e.op {
+        Op::Float(x) => Expr::float((x * 10.0).round() / 10.0),
+        _ => Expr { kids: e.kids.iter().map(rounded).collect(), ..e.clone() },
+    }
+}
+
+/// Whether a program has the same fault: of the same kind, in the same way of running.
+fn fails(p: &Program, fault: &Fault, worker: &mut Worker) -> std::io::Result<Option<Fault>> {
+    let Ok(all) = ways(p) else { return Ok(None) };
+    let wanted = only(&all, fault.way);
+    Ok(judge_ways(&wanted, worker)?.into_iter().find(|f| f.kind == fault.kind && f.way == fault.way))
+}

@@ -1,0 +1,146 @@
+//! Programs as text. Everything is in parentheses and annotated, so that neither layout nor inference is in question.
+
+use super::ast::{Arm, Expr, FIELDS, Name, Op, Program, Ty};
+use std::fmt::Write;
+
+/// A type as text.
+pub fn ty(t: &Ty) -> String {
+    match t {
+        Ty::Float => "Float".into(),
+        Ty::Int => "Int".into(),
+        Ty::Bool => "Bool".into(),
+        Ty::Array(t, _) => format!("[_]{}", atom(t)),
+        Ty::Tuple(ts) => format!("({})", ts.iter().map(ty).collect::<Vec<_>>().join(", ")),
+        Ty::Record(ts) => format!("{{{}}}", ts.iter().zip(FIELDS).map(|(t, f)| format!("{f} : {}", ty(t))).collect::<Vec<_>>().join(", ")),
+        Ty::Fun(a, b) => format!("{} -> {}", if matches!(**a, Ty::Fun(..)) { atom(a) } else { ty(a) }, ty(b)),
+        Ty::Option(t) => format!("Option {}", atom(t)),
+        Ty::List(t) => format!("List {}", atom(t)),
+        Ty::Data(d) => d.text().0.into(),
+    }
+}
+
+fn atom(t: &Ty) -> String {
+    match t {
+        Ty::Fun(..) | Ty::Option(_) | Ty::List(_) => format!("({})", ty(t)),
+        _ => ty(t),
+    }
+}
+
+/// A number as text.
+pub fn number(x: f64) -> String {
+    if x < 0.0 { format!("({x:?})") } else { format!("{x:?}") }
+}
+
+fn list(es: &[Expr]) -> String {
+    es.iter().map(expr).collect::<Vec<_>>().join(", ")
+}
+
+/// An expression as text.
+pub fn expr(e: &Expr) -> String {
+    let k = |i: usize| expr(&e.kids[i]);
+    let t = |i: usize| ty(&e.kids[i].ty);
+    match &e.op {
+        Op::Var(x) => x.to_string(),
+        Op::Float(x) => number(*x),
+        Op::Int(i) if *i < 0 => format!("({i})"),
+        Op::Int(i) => i.to_string(),
+        Op::Bool(b) => b.to_string(),
+        Op::Infix(op) => format!("({} {op} {})", k(0), k(1)),
+        Op::Call(name) => call(name, e),
+        Op::Let(x) => format!("(let {x} : {} = {} in {})", t(0), k(0), k(1)),
+        Op::LetTuple(xs) => format!("(let ({}) = {} in {})", xs.join(", "), k(0), k(1)),
+        Op::Fun(_) => function(e),
+        Op::Apply => format!("({} {})", k(0), k(1)),
+        Op::Pipe => format!("({} |> {})", k(1), k(0)),
+        Op::Compose => format!("({} >> {})", k(0), k(1)),
+        Op::If => format!("(if {} then {} else {})", k(0), k(1), k(2)),
+        Op::Tuple => format!("({})", list(&e.kids)),
+        Op::Record => format!("{{{}}}", e.kids.iter().zip(FIELDS).map(|(v, f)| format!("{f} = {}", expr(v))).collect::<Vec<_>>().join(", ")),
+        Op::Field(i) => format!("{}.{}", k(0), FIELDS[*i]),
+        Op::Array => format!("[{}]", list(&e.kids)),
+        Op::Index => format!("{}[{}]", k(0), k(1)),
+        Op::Slice(a, b) => format!("{}[{a}:{b}]", k(0)),
+        Op::Con(c) if e.kids.is_empty() => format!("({c} : {})", ty(&e.ty)),
+        Op::Con(c) => format!("({c} {})", e.kids.iter().map(expr).collect::<Vec<_>>().join(" ")),
+        Op::Match(arms) => format!("(match {} with{})", k(0), branches(arms, &e.kids, None)),
+        Op::For(i, n) => format!("(for {i} < {n} -> {})", k(0)),
+        Op::SumFor(i, n) => format!("(sum for {i} < {n} -> {})", k(0)),
+        Op::Loop(s, i, n) => format!("(loop ({s} : {}) = {} for {i} < {n} do {})", t(0), k(0), k(1)),
+        Op::While(s, i, n) => format!("(fst (loop ({s} : {}, {i} : Int) = ({}, 0) while {i} < {n} && {} do ({}, {i} + 1)))", t(0), k(0), k(2), k(1)),
+        Op::Rec { go, n, s, r, count } => {
+            let again = format!("{go} ({n} - 1) {}", k(1));
+            let next = if matches!(&e.kids[2].op, Op::Var(x) if x == r) { again } else { format!("(let {r} : {} = {again} in {})", t(0), k(2)) };
+            format!("(let rec {go} ({n} : Int) ({s} : {0}) : {0} = (if {n} <= 0 then {s} else {next}) in {go} {count} {1})", t(0), k(0))
+        }
+        Op::Mutual { names: [a, b], n, s, count } => {
+            let one = |f: &str, g: &str, step: String| format!("{f} ({n} : Int) ({s} : {0}) : {0} = (if {n} <= 0 then {s} else {g} ({n} - 1) {step})", t(0));
+            format!("(let rec {} and {} in {a} {count} {})", one(a, b, k(1)), one(b, a, k(2)), k(0))
+        }
+        Op::Walk { go, t: x, arms } => format!("(let rec {go} ({x} : {}) : {} = (match {x} with{}) in {go} {})", t(0), ty(&e.ty), branches(arms, &e.kids, Some(go)), k(0)),
+        Op::Custom { forward, x, y, d, c } => custom(*forward, [x, y, d, c], &k(0)),
+    }
+}
+
+/// `fun (x : a) (y : b) -> body`.
+fn function(e: &Expr) -> String {
+    let (mut text, mut at) = (String::from("(fun"), e);
+    while let (Op::Fun(x), Ty::Fun(a, _)) = (&at.op, &at.ty) {
+        let _ = write!(text, " ({x} : {})", ty(a));
+        at = &at.kids[0];
+    }
+    text + " -> " + &expr(at) + ")"
+}
+
+fn branches(arms: &[Arm], kids: &[Expr], go: Option<&Name>) -> String {
+    let mut text = String::new();
+    for (arm, body) in arms.iter().zip(&kids[1..]) {
+        let fields: String = arm.fields.iter().map(|f| format!(" {f}")).collect();
+        let mut body = expr(body);
+        for (at, r) in arm.results.iter().rev() {
+            body = format!("(let {r} = {} {} in {body})", go.map_or("id", |g| g), arm.fields[*at]);
+        }
+        let _ = write!(text, " | {}{fields} -> {body}", arm.con);
+    }
+    text
+}
+
+/// A function with the derivative that it has anyway, computed by `grad`.
+fn custom(forward: bool, [x, y, d, c]: [&Name; 4], f: &str) -> String {
+    let way = if forward { "custom_jvp" } else { "custom_vjp" };
+    format!("({way} {f} (fun ({x} : Float) -> (let ({y}, {d}) = jvp {f} {x} 1.0 in ({y}, lin ({c} : Float) -> {d} * {c}))))")
+}
+
+/// Functions of the library, and short forms of several of them.
+fn call(name: &str, e: &Expr) -> String {
+    let k = |i: usize| expr(&e.kids[i]);
+    match name {
+        "pull" => format!("((snd (vjp {} {})) {})", k(0), k(1), k(2)),
+        "push" => format!("((snd (linearize {} {})) {})", k(0), k(1), k(2)),
+        "pull_linear" => format!("((transpose_at {1} (snd (linearize {0} {1}))) {2})", k(0), k(1), k(2)),
+        "sum filter" => format!("(sum (filter {} {}))", k(0), k(1)),
+        "T" => format!("{}.T", k(0)),
+        "column 0" => format!("{}[:, 0]", k(0)),
+        "histogram" => format!("(reduce_by_index {} {} {} {} {})", k(0), k(1), k(2), k(3), k(4)),
+        "-" => format!("(-{})", k(0)),
+        _ if e.kids.is_empty() => name.to_owned(),
+        _ => format!("({name} {})", e.kids.iter().map(expr).collect::<Vec<_>>().join(" ")),
+    }
+}
+
+impl Program {
+    /// The definitions, an entry each: types, globals, the function, and what it is differentiated at.
+    pub fn entries(&self) -> Vec<String> {
+        let mut out: Vec<String> = self.decls().into_iter().map(|d| d.text().1.to_owned()).collect();
+        out.extend(self.globals.iter().map(|(x, e)| format!("let {x} : {} = {}", ty(&e.ty), expr(e))));
+        out.push(format!("let f0 ({} : {}) : {} = {}", self.param, ty(&self.input), ty(&self.body.ty), expr(&self.body)));
+        for (x, e) in self.places() {
+            out.push(format!("let {x} : {} = {}", ty(&e.ty), expr(e)));
+        }
+        out
+    }
+
+    /// The names of points, direction and cotangent, with what they are.
+    pub fn places(&self) -> [(&'static str, &Expr); 4] {
+        [("x0", &self.points[0]), ("x1", &self.points[1]), ("d0", &self.direction), ("c0", &self.cotangent)]
+    }
+}

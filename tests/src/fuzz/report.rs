@@ -1,0 +1,193 @@
+//! Runs of many programs, and what is said of failures.
+
+use super::ast::Program;
+use super::evaluate::Stop;
+use super::features::Counts;
+use super::generate::Generator;
+use super::judge::{Fault, Verdict, judge};
+use super::minimise::minimise;
+use super::worker::{Answer, Worker};
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What a run shall do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The executable that `--worker` makes a worker.
+    pub exe: PathBuf,
+    /// The first seed.
+    pub seed: u64,
+    /// How long it goes on.
+    pub time: Duration,
+    /// The most programs.
+    pub programs: usize,
+    /// How long one program may take in all ways.
+    pub limit: Duration,
+    /// How long a failure is minimised.
+    pub minimise: Duration,
+    /// How many failures of one kind in one way are minimised.
+    pub of_a_kind: usize,
+    /// Programs with one of these words in them are left out.
+    pub skip: Vec<String>,
+    /// Whether what happens is printed while it does.
+    pub verbose: bool,
+}
+
+/// A failure, minimised.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The seed of its program.
+    pub seed: u64,
+    /// What is wrong with the small program.
+    pub fault: Fault,
+    /// The small program.
+    pub program: Program,
+}
+
+/// What a run found.
+#[derive(Default)]
+pub struct Summary {
+    /// Programs that were compared.
+    pub compared: usize,
+    /// Programs without an answer of the reference, by reason.
+    pub skipped: HashMap<&'static str, usize>,
+    /// Features of the compared programs.
+    pub counts: Counts,
+    /// Faults, one for each kind and way, with how many programs have each.
+    pub failures: Vec<(Failure, usize)>,
+}
+
+impl Failure {
+    /// A program in the form of `tests/programs`, which prints what is wrong; what is expected stands in a comment.
+    pub fn text(&self) -> String {
+        let Fault { kind, way, want, have, entry } = &self.fault;
+        let one_line = |t: &str| t.replace('\n', " ");
+        let mut out = format!("-- {kind}, {way} (seed {})\n-- expected: {}\n-- found:    {}\n", self.seed, one_line(want), one_line(have));
+        for e in self.program.entries() {
+            let _ = writeln!(out, "{e}");
+        }
+        let _ = writeln!(out, "print {entry}");
+        adl_syntax::format::format(&out).unwrap_or(out)
+    }
+
+    /// The program without the digits of numbers and names: failures with one shape count as one.
+    fn shape(&self) -> String {
+        format!("{}{}{}", self.fault.kind, self.fault.way, super::print::expr(&self.program.body)).chars().filter(|c| !c.is_ascii_digit()).collect()
+    }
+
+    /// A name for its file.
+    pub fn file(&self) -> String {
+        let words: String = format!("{}_{}", self.fault.kind, self.fault.way).chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+        format!("{}_{}.adl", words.trim_matches('_'), self.seed)
+    }
+}
+
+impl Summary {
+    /// Counts by feature, and what was found.
+    pub fn text(&self) -> String {
+        let skipped: usize = self.skipped.values().sum();
+        let mut out = format!("{} programs compared, {skipped} without an answer of the reference {:?}\n{}", self.compared, self.skipped, self.counts.table());
+        for (f, n) in &self.failures {
+            let _ = write!(out, "\n{n} times:\n{}", f.text());
+        }
+        out
+    }
+
+    /// Adds what another run found.
+    pub fn join(&mut self, other: Summary) {
+        self.compared += other.compared;
+        for (why, n) in other.skipped {
+            *self.skipped.entry(why).or_insert(0) += n;
+        }
+        self.counts.join(&other.counts);
+        self.failures.extend(other.failures);
+    }
+}
+
+fn reason(s: Stop) -> &'static str {
+    match s {
+        Stop::Fuel => "long",
+        Stop::Large => "large numbers",
+        Stop::Fragile => "near a kink",
+        Stop::Invalid => "invalid",
+    }
+}
+
+/// Cases of broken text, files or entries until the time is over: how many there were, and which failed.
+pub fn front(plan: &Plan, kind: &str) -> std::io::Result<(usize, Vec<String>)> {
+    const AT_ONCE: u64 = 20;
+    let mut worker = Worker::new(plan.exe.clone(), plan.limit);
+    let (start, mut cases, mut failures) = (Instant::now(), 0, Vec::new());
+    let mut seed = plan.seed;
+    while start.elapsed() < plan.time && cases < plan.programs && failures.len() < plan.of_a_kind {
+        let job = |seed: u64, count: u64| serde_json::json!({"kind": kind, "seed": seed, "count": count});
+        match worker.send(&job(seed, AT_ONCE))? {
+            Answer::Echoes(found) => failures.extend(found.into_iter().flatten()),
+            _ => {
+                // One of them.
+                for one in seed..seed + AT_ONCE {
+                    match worker.send(&job(one, 1))? {
+                        Answer::Echoes(found) => failures.extend(found.into_iter().flatten()),
+                        other => failures.push(format!("seed {one}: {other:?}")),
+                    }
+                }
+            }
+        }
+        cases += AT_ONCE as usize;
+        seed += AT_ONCE;
+    }
+    Ok((cases, failures))
+}
+
+/// Compares programs until the time or the number is reached.
+pub fn programs(plan: &Plan, seeds: impl Iterator<Item = u64>) -> std::io::Result<Summary> {
+    let mut worker = Worker::new(plan.exe.clone(), plan.limit);
+    let (start, mut out) = (Instant::now(), Summary::default());
+    let mut kinds: HashMap<(String, &'static str), usize> = HashMap::new();
+    for seed in seeds.take(plan.programs) {
+        if start.elapsed() > plan.time {
+            break;
+        }
+        if plan.verbose && out.compared > 0 && out.compared.is_multiple_of(500) {
+            println!("{} programs compared, at seed {seed}", out.compared);
+        }
+        let p = Generator::new(seed).program();
+        if !plan.skip.is_empty() && p.entries().iter().any(|e| plan.skip.iter().any(|w| e.contains(w))) {
+            continue;
+        }
+        match judge(&p, &mut worker)? {
+            Verdict::Skipped(why) => *out.skipped.entry(reason(why)).or_insert(0) += 1,
+            Verdict::Fine { active } => {
+                out.compared += 1;
+                out.counts.program(&p);
+                if active {
+                    out.counts.add("gradients that are not 0");
+                }
+            }
+            Verdict::Wrong(faults) => {
+                out.compared += 1;
+                out.counts.program(&p);
+                let fault = &faults[0];
+                let seen = kinds.entry((fault.kind.clone(), fault.way)).or_insert(0);
+                *seen += 1;
+                if *seen <= plan.of_a_kind {
+                    let (program, fault) = minimise(&p, fault, &mut worker, plan.minimise)?;
+                    let failure = Failure { seed, fault, program };
+                    if let Some(same) = out.failures.iter_mut().find(|f| f.0.shape() == failure.shape()) {
+                        same.1 += 1;
+                        continue;
+                    }
+                    if plan.verbose {
+                        println!("{}", failure.text());
+                    }
+                    out.failures.push((failure, 1));
+                } else if let Some(f) = out.failures.iter_mut().rev().find(|f| f.0.fault.kind == fault.kind && f.0.fault.way == fault.way) {
+                    f.1 += 1;
+                }
+            }
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,235 @@
+//! What is asked about a program, and the ways in which it is run.
+
+use super::ast::{Expr, Name, Op, Program, Ty};
+use super::evaluate::{Reference, Stop};
+use super::features::is_plain;
+use super::large::large;
+use super::print::{expr, ty};
+use super::value::bind;
+use super::worker::Run;
+
+/// A question with the reference's answer.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// The entry.
+    pub text: String,
+    /// The words of the answer.
+    pub words: Vec<String>,
+    /// What numbers may differ by, beside their own size.
+    pub slack: f64,
+}
+
+/// How an answer of a run is judged.
+#[derive(Clone, Debug)]
+pub enum Check {
+    /// It is the reference's answer, but for rounding.
+    Agrees(Query),
+    /// So, or one of these errors.
+    AgreesOr(Query, &'static [&'static str]),
+    /// It is the same text as that of another entry (run, entry), if that is no error, or one of these errors.
+    Same(usize, usize, &'static [&'static str]),
+    /// It is a definition.
+    Defines,
+}
+
+/// One entry of a session.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What is special about it, for the report.
+    pub way: &'static str,
+    /// What is typed.
+    pub text: String,
+    /// What it must answer.
+    pub check: Check,
+}
+
+/// A session with what is expected of each entry.
+#[derive(Clone, Debug)]
+pub struct Way {
+    /// Whether native code is made.
+    pub jit: bool,
+    /// Whether derivatives are compiled; on a tape otherwise.
+    pub compiled: bool,
+    /// Threads for large arrays.
+    pub threads: usize,
+    /// Its entries.
+    pub steps: Vec<Step>,
+}
+
+/// Steps that a program may take in the reference.
+const FUEL: usize = 60_000;
+
+/// The questions about a program, each as an expression of the generator's own.
+fn questions(p: &Program) -> Vec<Expr> {
+    let (input, output) = (&p.input, &p.body.ty);
+    let var = |x: &str, t: &Ty| Expr::var(&Name::from(x), t);
+    let f = var("f0", &Ty::fun(input.clone(), output.clone()));
+    let (x, d) = (var("x0", input), var("d0", input));
+    let value = Expr::new(Op::Apply, output.clone(), vec![f.clone(), x.clone()]);
+    let mut out = vec![value];
+    let points = Expr::new(Op::Array, Ty::Array(Box::new(input.clone()), 2), vec![x.clone(), var("x1", input)]);
+    let z = Name::from("z0");
+    let each = |body: Expr| {
+        let t = Ty::Array(Box::new(body.ty.clone()), 2);
+        let f = Expr::new(Op::Fun(z.clone()), Ty::fun(input.clone(), body.ty.clone()), vec![body]);
+        Expr::call("map", t, vec![f, points.clone()])
+    };
+    if *output == Ty::Float {
+        let pair = Ty::Tuple(vec![Ty::Float, input.clone()]);
+        out.push(Expr::call("grad", input.clone(), vec![f.clone(), x.clone()]));
+        out.push(Expr::call("value_and_grad", pair, vec![f.clone(), x.clone()]));
+        out.push(Expr::call("jvp", Ty::Tuple(vec![Ty::Float, Ty::Float]), vec![f.clone(), x.clone(), d.clone()]));
+        out.push(Expr::call("hvp", input.clone(), vec![f.clone(), x.clone(), d]));
+        out.push(each(Expr::call("grad", input.clone(), vec![f.clone(), Expr::var(&z, input)])));
+        if let Ty::Array(e, n) = input {
+            if **e == Ty::Float {
+                out.push(Expr::call("hessian", Ty::matrix(*n, *n), vec![f, x]));
+            }
+        }
+        return out;
+    }
+    // A cotangent has the constructors of the result: that of data is the result itself.
+    let cotangent = |x: &Expr| if is_plain(output) { var("c0", output) } else { Expr::new(Op::Apply, output.clone(), vec![f.clone(), x.clone()]) };
+    let c = cotangent(&x);
+    out.push(Expr::call("jvp", Ty::Tuple(vec![output.clone(), output.clone()]), vec![f.clone(), x.clone(), d]));
+    out.push(Expr::call("pull", input.clone(), vec![f.clone(), x.clone(), c]));
+    let at = Expr::var(&z, input);
+    out.push(each(Expr::call("pull", input.clone(), vec![f.clone(), at.clone(), cotangent(&at)])));
+    if let (Ty::Array(a, n), Ty::Array(b, m)) = (input, output) {
+        if **a == Ty::Float && **b == Ty::Float {
+            for way in ["jacobian", "jacfwd", "jacrev"] {
+                out.push(Expr::call(way, Ty::matrix(*m, *n), vec![f.clone(), x.clone()]));
+            }
+        }
+    }
+    out
+}
+
+/// The reference's answer to a question, and the steps that it took.
+pub fn answer(p: &Program, question: &Expr) -> Result<(Query, usize), Stop> {
+    let mut r = Reference::new(FUEL);
+    let mut env = None;
+    for (x, e) in &p.globals {
+        let v = r.eval(e, &env)?;
+        env = bind(&env, x, v);
+    }
+    let function = p.function();
+    let names: Vec<Name> = p.places().iter().map(|(x, _)| Name::from(*x)).collect();
+    let f0 = Name::from("f0");
+    let places = p.places();
+    let f = r.eval(&function, &env)?;
+    let mut env = bind(&env, &f0, f);
+    for (x, (_, e)) in names.iter().zip(&places) {
+        let v = r.eval(e, &env)?;
+        env = bind(&env, x, v);
+    }
+    let v = r.eval(question, &env)?;
+    let mut words = Vec::new();
+    v.words(&mut words);
+    Ok((Query { text: expr(question), words, slack: 1e-11 * r.largest }, FUEL - r.fuel))
+}
+
+/// Engines of module `engine`.
+const ENGINES: [&str; 8] = ["Linearize", "Naive", "Staged", "Cayley", "Sparse", "Mutable", "Taped", "Unf"];
+const PLANS: [&str; 7] = ["StoreAll", "RecomputeAll", "Sqrt", "Revolve 1", "Revolve 3", "Budget 100_000_000", "ByHand ([] : [_]Int)"];
+
+/// All ways to run a program, or why it is none that can be judged. The first is the ordinary one.
+pub fn ways(p: &Program) -> Result<Vec<Way>, Stop> {
+    let questions = questions(p);
+    let mut queries = Vec::new();
+    let mut steps = 1;
+    for (i, q) in questions.iter().enumerate() {
+        match answer(p, q) {
+            Ok((a, spent)) => {
+                steps = if i == 0 { spent } else { steps };
+                queries.push(a);
+            }
+            Err(e) if i == 0 => return Err(e),
+            Err(_) => {}
+        }
+    }
+    let mut sessions: Vec<Way> = [(true, true), (false, true), (true, false)].into_iter().map(|(jit, compiled)| Way { jit, compiled, threads: 2, steps: vec![] }).collect();
+    for w in &mut sessions {
+        p.entries().into_iter().for_each(|e| w.ask("definitions", e, Check::Defines));
+    }
+    let [plain, interpreted, taped] = &mut sessions[..] else { return Err(Stop::Invalid) };
+    for q in &queries {
+        interpreted.ask("--no-jit", q.text.clone(), Check::Same(0, plain.steps.len(), &[]));
+        plain.ask("compiled", q.text.clone(), Check::Agrees(q.clone()));
+        taped.ask("taped", q.text.clone(), Check::Agrees(q.clone()));
+    }
+    if let Some(g) = queries.iter().find(|q| q.text.starts_with("(grad f0")) {
+        gradients(g, plain);
+    }
+    hot(p, &queries, steps, plain, interpreted);
+    large(p, &mut sessions);
+    Ok(sessions)
+}
+
+impl Way {
+    /// One more entry.
+    pub fn ask(&mut self, way: &'static str, text: String, check: Check) {
+        self.steps.push(Step { way, text, check });
+    }
+
+    /// The session as a worker gets it.
+    pub fn run(&self) -> Run {
+        Run { jit: self.jit, compiled: self.compiled, threads: self.threads, entries: self.steps.iter().map(|s| s.text.clone()).collect() }
+    }
+}
+
+/// The gradient by every engine and under every plan.
+fn gradients(g: &Query, plain: &mut Way) {
+    let at = plain.steps.iter().position(|s| s.text == g.text).unwrap_or(0);
+    for e in ENGINES {
+        plain.ask("engines", format!("(engine.grad {e} f0 x0)"), Check::AgreesOr(g.clone(), &["E0720", "E0721"]));
+    }
+    for p in PLANS {
+        // A budget is refused where nothing keeps within it, and where the gradient is taped.
+        let refused: &[&str] = if p.starts_with("Budget") { &["E0722"] } else { &[] };
+        plain.ask("plans", format!("(grad_with ({p}) f0 x0)"), Check::Same(0, at, refused));
+    }
+}
+
+/// The value and the gradient in loops that become native, with and without native code.
+fn hot(p: &Program, queries: &[Query], steps: usize, plain: &mut Way, interpreted: &mut Way) {
+    let rounds = (60_000 / steps).clamp(20, 3000) | 1;
+    let (input, output) = (ty(&p.input), ty(&p.body.ty));
+    for (k, q) in queries.iter().take(2).enumerate() {
+        let gradient = k == 1;
+        if gradient && !q.text.starts_with("(grad f0") {
+            continue;
+        }
+        let (f, result, n) = if gradient { ("grad f0", &input, (rounds / 8).clamp(5, 101) | 1) } else { ("f0", &output, rounds) };
+        let define = format!("let h{k} (k : Int) (z : {input}) : {result} = (loop (r : {result}) = {f} x1 for i < k do {f} (if i % 2 == 0 then z else x1))");
+        let call = format!("(h{k} {n} x0)");
+        plain.ask("definitions", define.clone(), Check::Defines);
+        interpreted.ask("definitions", define, Check::Defines);
+        interpreted.ask("hot, --no-jit", call.clone(), Check::Same(0, plain.steps.len(), &[]));
+        plain.ask("hot", call, Check::Agrees(q.clone()));
+    }
+}
+
+/// The sessions with only those entries that a way of running needs: its own, those that it is compared with, and definitions.
+pub fn only(all: &[Way], name: &str) -> Vec<Way> {
+    let referred = |r: usize, e: usize| {
+        all.iter().flat_map(|w| &w.steps).any(|s| s.way == name && matches!(s.check, Check::Same(a, b, _) if (a, b) == (r, e)))
+    };
+    let kept: Vec<Vec<usize>> = all
+        .iter()
+        .enumerate()
+        .map(|(r, w)| (0..w.steps.len()).filter(|e| w.steps[*e].way == name || w.steps[*e].way == "definitions" || referred(r, *e)).collect())
+        .collect();
+    let needed: Vec<usize> = (0..all.len()).filter(|r| kept[*r].iter().any(|e| all[*r].steps[*e].way != "definitions")).collect();
+    let place = |r: usize, e: usize| Some((needed.iter().position(|n| *n == r)?, kept[r].iter().position(|k| *k == e)?));
+    let session = |r: &usize| {
+        let mut w = Way { steps: kept[*r].iter().map(|e| all[*r].steps[*e].clone()).collect(), ..all[*r].clone() };
+        for s in &mut w.steps {
+            if let Check::Same(a, b, codes) = s.check {
+                s.check = place(a, b).map_or(Check::Defines, |(a, b)| Check::Same(a, b, codes));
+            }
+        }
+        w
+    };
+    needed.iter().map(session).collect()
+}

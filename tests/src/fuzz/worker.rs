@@ -1,0 +1,195 @@
+//! Programs are run in a child process, which may hang, run out of memory or abort: a job goes in as one line of JSON, and its results come back as one.
+
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// How one session is set, and what is typed into it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Whether native code is made.
+    pub jit: bool,
+    /// Whether derivatives are compiled; on a tape otherwise.
+    pub compiled: bool,
+    /// Threads for large arrays.
+    pub threads: usize,
+    /// Entries, in order.
+    pub entries: Vec<String>,
+}
+
+/// What became of a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// The echo of each entry of each run: a value, `E0123: message`, or `panic: message`.
+    Echoes(Vec<Vec<String>>),
+    /// No answer within the time.
+    Hang,
+    /// The process ended: out of memory (`memory`), or by a signal or an abort.
+    Died(String),
+}
+
+/// The most bytes that a child may take, and its exit code when it takes more.
+const MEMORY: usize = 3 << 30;
+const FULL: i32 = 77;
+
+/// A child process that runs programs.
+pub struct Worker {
+    exe: PathBuf,
+    limit: Duration,
+    child: Option<(Child, ChildStdin, Receiver<String>)>,
+}
+
+impl Worker {
+    /// A worker: the fuzzer's own executable, which `--worker` makes one, and how long a job may take.
+    pub fn new(exe: PathBuf, limit: Duration) -> Worker {
+        Worker { exe, limit, child: None }
+    }
+
+    fn start(&mut self) -> std::io::Result<()> {
+        let mut child = Command::new(&self.exe).arg("--worker").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(std::io::Error::other("a child without pipes"));
+        };
+        let (send, receive) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        self.child = Some((child, input, receive));
+        Ok(())
+    }
+
+    /// Runs programs, each in a session of its own. An error is one of the machinery.
+    pub fn run(&mut self, runs: &[Run]) -> std::io::Result<Answer> {
+        let job = runs.iter().map(|r| json!({"jit": r.jit, "compiled": r.compiled, "threads": r.threads, "entries": r.entries})).collect::<Vec<_>>();
+        self.send(&json!({ "runs": job }))
+    }
+
+    /// Sends any job. The answer is a list of lists of texts.
+    pub fn send(&mut self, job: &Value) -> std::io::Result<Answer> {
+        if self.child.is_none() {
+            self.start()?;
+        }
+        let Some((child, input, output)) = &mut self.child else { return Ok(Answer::Hang) };
+        let sent = writeln!(input, "{job}").and_then(|()| input.flush());
+        let answer = if sent.is_ok() { output.recv_timeout(self.limit) } else { Err(RecvTimeoutError::Disconnected) };
+        match answer {
+            Ok(line) => Ok(Answer::Echoes(texts(&line))),
+            Err(RecvTimeoutError::Timeout) => {
+                child.kill()?;
+                child.wait()?;
+                self.child = None;
+                Ok(Answer::Hang)
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = child.wait()?;
+                self.child = None;
+                Ok(Answer::Died(if status.code() == Some(FULL) { "memory".into() } else { status.to_string() }))
+            }
+        }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some((mut child, input, _)) = self.child.take() {
+            drop(input);
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+fn texts(line: &str) -> Vec<Vec<String>> {
+    let list = |v: &Value| v.as_array().cloned().unwrap_or_default();
+    let parsed: Value = serde_json::from_str(line).unwrap_or_default();
+    list(&parsed).iter().map(|run| list(run).iter().map(|t| t.as_str().unwrap_or_default().to_owned()).collect()).collect()
+}
+
+/// Where the last panic was, and what it said.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// The child: answers jobs until its input ends.
+pub fn serve() {
+    std::panic::set_hook(Box::new(|info| {
+        *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = info.to_string().replace('\n', " ");
+    }));
+    std::thread::spawn(watch_memory);
+    let mut answers = std::io::stdout();
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let job: Value = serde_json::from_str(&line).unwrap_or_default();
+        let runs = job["runs"].as_array().map(|runs| runs.iter().map(|r| session(r)).collect::<Vec<_>>());
+        let answer = runs.unwrap_or_else(|| vec![super::front::job(&job)]);
+        if writeln!(answers, "{}", json!(answer)).and_then(|()| answers.flush()).is_err() {
+            break;
+        }
+    }
+}
+
+/// Ends the process before it takes the machine's memory.
+fn watch_memory() {
+    loop {
+        std::thread::sleep(Duration::from_millis(20));
+        let pages = std::fs::read_to_string("/proc/self/statm").ok().and_then(|t| t.split(' ').nth(1)?.parse::<usize>().ok());
+        if pages.unwrap_or(0) * 4096 > MEMORY {
+            std::process::exit(FULL);
+        }
+    }
+}
+
+/// Runs something that may panic.
+pub fn guarded(run: impl FnOnce() -> String) -> String {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| format!("panic: {}", PANIC.lock().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn session(run: &Value) -> Vec<String> {
+    let s = Rc::new(RefCell::new(crate::session().0));
+    s.borrow_mut().set_jit(run["jit"].as_bool().unwrap_or(true));
+    s.borrow_mut().set_road(run["compiled"].as_bool().unwrap_or(true));
+    s.borrow_mut().set_threads(run["threads"].as_u64().unwrap_or(0) as usize);
+    let entries = run["entries"].as_array().cloned().unwrap_or_default();
+    let mut out = Vec::new();
+    for entry in entries.iter().filter_map(Value::as_str) {
+        let echo = guarded(|| echo(&mut s.borrow_mut(), entry));
+        let over = echo.starts_with("panic: ");
+        let reasons = if over { vec![] } else { reasons(&s.borrow()) };
+        out.push(echo + &reasons.into_iter().map(|r| format!("{REASON}{r}")).collect::<String>());
+        if over {
+            // Its state may be anything.
+            std::mem::forget(s);
+            break;
+        }
+    }
+    out.resize(entries.len(), "not run".to_owned());
+    out
+}
+
+/// What stands between an echo and the reasons why its derivatives took a tape.
+pub const REASON: char = '\u{1}';
+
+fn reasons(s: &adl_session::Session) -> Vec<String> {
+    let roads = s.roads_json();
+    let parsed = roads.iter().filter_map(|r| serde_json::from_str::<Value>(r).ok());
+    let taped = parsed.filter(|r| r["road"] == "tape" && !r["function"].as_str().unwrap_or("").is_empty());
+    taped.filter_map(|r| r["why"].as_str().map(str::to_owned)).collect()
+}
+
+/// The value of an entry's last expression, without its type.
+fn echo(s: &mut adl_session::Session, text: &str) -> String {
+    let out = s.eval(text);
+    match (out.diags.iter().find(|d| d.is_error()), out.echoes.last()) {
+        (Some(d), _) => format!("{}: {}", d.code, d.message),
+        (None, Some(e)) if e.name.is_none() => e.value(),
+        _ => "()".into(),
+    }
+}

@@ -1,0 +1,406 @@
+//! Values, first and second derivatives of every primitive at the ends of the floats' range, at kinks and at branch points, against references with 256
+//! bits and no bounds on exponents. A primitive without a reference does not compile into this file.
+//!
+//! Each is evaluated at once on all points and one by one, as native code and interpreted, on transformed code and on tapes.
+
+use adl_prim::Prim;
+use adl_tests::precise::{Real, erf, erfc, log_gamma};
+use adl_tests::session;
+
+/// A function and its first two derivatives.
+type Line = fn(&Real) -> [Real; 3];
+/// A function of two numbers: value, both first derivatives; second derivatives by xx, xy, yy.
+type Plane = fn(&Real, &Real) -> [Real; 6];
+
+/// What a primitive is compared with.
+enum Reference {
+    /// A smooth function of a number, the numbers for which it is defined, the limits of its first derivative at both infinities where they exist, and
+    /// how many ulps (of 2⁻⁵²) results may be off.
+    Smooth(Line, fn(f64) -> bool, [Option<f64>; 2], f64),
+    /// One with kinks or steps: value and derivative as documented at every number. The second derivative is 0.
+    Kinked(fn(f64) -> (f64, f64)),
+    /// A smooth function of two numbers, and where it is defined.
+    Pair(Plane, fn(f64, f64) -> bool),
+    /// One with kinks: value and both derivatives.
+    KinkedPair(fn(f64, f64) -> (f64, f64, f64)),
+    /// Operations on arrays: `tests/programs/extremes.adl` has them.
+    Arrays,
+    /// It has no derivative of its own: it is discrete, or applies functions that have.
+    None,
+}
+
+use Reference::{Arrays, Kinked, KinkedPair, None as Nothing, Pair, Smooth};
+
+fn one() -> Real {
+    Real::from(1.0)
+}
+
+fn two() -> Real {
+    Real::from(2.0)
+}
+
+fn zero() -> Real {
+    Real::from(0.0)
+}
+
+/// 1 / (1 + e⁻ˣ).
+fn logistic(x: &Real) -> Real {
+    one() / (one() + (-x.clone()).exp())
+}
+
+/// log (1 + x) with all digits for small x.
+fn log1p(x: &Real) -> Real {
+    if x.to_f64().abs() < 1e-30 { x.clone() - x.squared() / two() } else { (one() + x.clone()).ln() }
+}
+
+/// eˣ - 1 with all digits for small x.
+fn expm1(x: &Real) -> Real {
+    if x.to_f64().abs() < 1e-30 { x.clone() + x.squared() / two() } else { x.exp() - one() }
+}
+
+/// An odd function with all digits for small x, where it is x (1 + c x²).
+fn odd(x: &Real, c: f64, f: impl Fn(&Real) -> Real) -> Real {
+    if x.to_f64().abs() < 1e-20 { x.clone() * (one() + Real::from(c) * x.squared()) } else { f(x) }
+}
+
+fn sech2(x: &Real) -> Real {
+    one() / x.cosh().squared()
+}
+
+fn gauss(x: &Real) -> Real {
+    two() / Real::pi().sqrt() * (-x.squared()).exp()
+}
+
+/// 1 - x².
+fn below(x: &Real) -> Real {
+    (one() - x.clone()) * (one() + x.clone())
+}
+
+/// Γ and its first two derivatives.
+fn gamma(x: &Real) -> [Real; 3] {
+    let [l, d, dd] = log_gamma(x);
+    let g = l.exp();
+    [g.clone(), g.clone() * d.clone(), g * (d.squared() + dd)]
+}
+
+/// The third derivative of log Γ, by differences of the second.
+fn digamma(x: &Real) -> [Real; 3] {
+    let h = x.clone() * Real::from(2f64.powi(-60));
+    let [_, _, high] = log_gamma(&(x.clone() + h.clone()));
+    let [_, _, low] = log_gamma(&(x.clone() - h.clone()));
+    let [_, d, dd] = log_gamma(x);
+    [d, dd, (high - low) / (two() * h)]
+}
+
+fn any(_: f64) -> bool {
+    true
+}
+
+/// The reference of a primitive.
+fn reference(p: Prim) -> Reference {
+    use Prim as P;
+    let both = |a, b| [Some(a), Some(b)];
+    let inf = f64::INFINITY;
+    match p {
+        P::Neg => Kinked(|x| (-x, -1.0)),
+        P::Sin => Smooth(|x| [odd(x, -1.0 / 6.0, Real::sin), x.cos(), -odd(x, -1.0 / 6.0, Real::sin)], any, [None, None], 2.0),
+        P::Cos => Smooth(|x| [x.cos(), -odd(x, -1.0 / 6.0, Real::sin), -x.cos()], any, [None, None], 2.0),
+        P::Tan => Smooth(
+            |x| {
+                let t = odd(x, 1.0 / 3.0, Real::tan);
+                let d = one() + t.squared();
+                [t.clone(), d.clone(), two() * t * d]
+            },
+            any, [None, None], 6.0,
+        ),
+        P::Asin => Smooth(|x| [odd(x, 1.0 / 6.0, Real::asin), one() / below(x).sqrt(), x.clone() / (below(x) * below(x).sqrt())], |x| x.abs() <= 1.0, [None, None], 8.0),
+        P::Acos => Smooth(|x| [x.acos(), -(one() / below(x).sqrt()), -(x.clone() / (below(x) * below(x).sqrt()))], |x| x.abs() <= 1.0, [None, None], 8.0),
+        P::Atan => Smooth(
+            |x| {
+                let d = one() / (one() + x.squared());
+                [odd(x, -1.0 / 3.0, Real::atan), d.clone(), -(two() * x.clone() * d.squared())]
+            },
+            any, both(0.0, 0.0), 6.0,
+        ),
+        P::Sinh => Smooth(|x| [odd(x, 1.0 / 6.0, Real::sinh), x.cosh(), odd(x, 1.0 / 6.0, Real::sinh)], any, both(inf, inf), 4.0),
+        P::Cosh => Smooth(|x| [x.cosh(), odd(x, 1.0 / 6.0, Real::sinh), x.cosh()], any, both(-inf, inf), 4.0),
+        P::Tanh => Smooth(|x| [odd(x, -1.0 / 3.0, Real::tanh), sech2(x), -(two() * odd(x, -1.0 / 3.0, Real::tanh) * sech2(x))], any, both(0.0, 0.0), 6.0),
+        P::Exp => Smooth(|x| [x.exp(), x.exp(), x.exp()], any, both(0.0, inf), 2.0),
+        P::Expm1 => Smooth(|x| [expm1(x), x.exp(), x.exp()], any, both(0.0, inf), 3.0),
+        P::Log => Smooth(|x| [x.ln(), one() / x.clone(), -(one() / x.squared())], |x| x > 0.0, [None, Some(0.0)], 4.0),
+        P::Log1p => Smooth(
+            |x| {
+                let y = one() + x.clone();
+                [log1p(x), one() / y.clone(), -(one() / y.squared())]
+            },
+            |x| x > -1.0, [None, Some(0.0)], 4.0,
+        ),
+        P::Sqrt => Smooth(|x| [x.sqrt(), one() / (two() * x.sqrt()), -(one() / (Real::from(4.0) * x.clone() * x.sqrt()))], |x| x > 0.0, [None, Some(0.0)], 4.0),
+        P::Cbrt => Smooth(
+            |x| {
+                let y = if x.is_negative() { -(-x.clone()).cbrt() } else { x.cbrt() };
+                let d = one() / (Real::from(3.0) * y.squared());
+                [y, d.clone(), -(two() * d / (Real::from(3.0) * x.clone()))]
+            },
+            |x| x != 0.0, both(0.0, 0.0), 8.0,
+        ),
+        P::Sigmoid => Smooth(
+            |x| {
+                let (y, z) = (logistic(x), logistic(&-x.clone()));
+                [y.clone(), y.clone() * z.clone(), -(y * z * odd(&(x.clone() / two()), -1.0 / 3.0, Real::tanh))]
+            },
+            any, both(0.0, 0.0), 6.0,
+        ),
+        P::Softplus => Smooth(|x| [if x.is_negative() { log1p(&x.exp()) } else { x.clone() + log1p(&(-x.clone()).exp()) }, logistic(x), logistic(x) * logistic(&-x.clone())], any, both(0.0, 1.0), 6.0),
+        P::Erf => Smooth(|x| [erf(x), gauss(x), -(two() * x.clone() * gauss(x))], any, both(0.0, 0.0), 2000.0),
+        P::Erfc => Smooth(|x| [erfc(x), -gauss(x), two() * x.clone() * gauss(x)], any, both(0.0, 0.0), 2000.0),
+        P::Lgamma => Smooth(log_gamma_line, |x| x > 0.0, [None, Some(inf)], 40.0),
+        P::Digamma => Smooth(digamma, |x| x > 0.0, [None, Some(0.0)], 40.0),
+        P::Gamma => Smooth(gamma, |x| x > 0.0, [None, Some(inf)], 60.0),
+        P::Abs => Kinked(|x| (x.abs(), if x == 0.0 { 0.0 } else { x.signum() })),
+        P::Relu => Kinked(|x| (x.max(0.0), f64::from(u8::from(x > 0.0)))),
+        P::Sign => Kinked(|x| (if x == 0.0 { x } else { x.signum() }, 0.0)),
+        P::Floor => Kinked(|x| (x.floor(), 0.0)),
+        P::Ceil => Kinked(|x| (x.ceil(), 0.0)),
+        P::Round => Kinked(|x| (x.round_ties_even(), 0.0)),
+        P::Add => Pair(|x, y| [x.clone() + y.clone(), one(), one(), zero(), zero(), zero()], |_, _| true),
+        P::Sub => Pair(|x, y| [x.clone() - y.clone(), one(), -one(), zero(), zero(), zero()], |_, _| true),
+        P::Mul => Pair(|x, y| [x.clone() * y.clone(), y.clone(), x.clone(), zero(), one(), zero()], |_, _| true),
+        P::Div => Pair(
+            |x, y| {
+                let (r, q) = (one() / y.clone(), x.clone() / y.clone());
+                [q.clone(), r.clone(), -(q.clone() * r.clone()), zero(), -r.squared(), two() * q * r.squared()]
+            },
+            |_, y| y.abs() > 1e-308,
+        ),
+        P::Pow => Pair(power, |x, y| x > 1e-308 && y.abs() < 1e6 && ((y.abs() + 2.0) * x.ln()).abs() < 700.0),
+        P::Atan2 => Pair(
+            |x, y| {
+                let r = x.squared() + y.squared();
+                let angle = if y.is_negative() { if x.is_negative() { odd_atan(x, y) - Real::pi() } else { odd_atan(x, y) + Real::pi() } } else { odd_atan(x, y) };
+                let xy = two() * x.clone() * y.clone() / r.squared();
+                [angle, y.clone() / r.clone(), -(x.clone() / r.clone()), -xy.clone(), (x.squared() - y.squared()) / r.squared(), xy]
+            },
+            |x, y| y > 0.0 || y < 0.0 && x != 0.0,
+        ),
+        P::Hypot => Pair(
+            |x, y| {
+                let r = (x.squared() + y.squared()).sqrt();
+                let (a, b) = (x.clone() / r.clone(), y.clone() / r.clone());
+                [r.clone(), a.clone(), b.clone(), b.squared() / r.clone(), -(a.clone() * b / r.clone()), a.clone() * a / r]
+            },
+            |x, y| x.abs().max(y.abs()) > 1e-300,
+        ),
+        P::Rem => KinkedPair(|x, y| {
+            let r = x % y;
+            (if r != 0.0 && (r < 0.0) != (y < 0.0) { r + y } else { r }, 1.0, -(x / y).floor())
+        }),
+        P::Min => KinkedPair(|x, y| if x <= y { (x, 1.0, 0.0) } else { (y, 0.0, 1.0) }),
+        P::Max => KinkedPair(|x, y| if x >= y { (x, 1.0, 0.0) } else { (y, 0.0, 1.0) }),
+        P::Clamp | P::PowInt | P::MatMul | P::Matmul | P::Append | P::Concat | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Scatter | P::Gather | P::Sort | P::SortBy
+        | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer | P::Norm | P::Linspace | P::Trace | P::LinSolve | P::Cholesky
+        | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => Arrays,
+        // These move numbers, or apply functions to them.
+        P::Map | P::Map2 | P::Map3 | P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Filter | P::Partition | P::Replicate | P::Rotate | P::Reverse | P::Flatten | P::Reshape | P::Stack | P::Split
+        | P::Take | P::Drop | P::First | P::Last | P::Where | P::Fold | P::Foldr | P::Diag | P::TransposeArray | P::Invertible | P::Fst | P::Snd | P::Id | P::Ravel | P::Unravel | P::ToFloat
+        | P::ToF32 | P::F32ToFloat | P::StopGrad | P::Checkpoint | P::CustomJvp | P::CustomVjp => Nothing,
+        // Discrete results, or no numbers.
+        P::IntDiv | P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge | P::Not | P::IsNan | P::IsInf | P::Pi | P::E | P::Inf | P::Nan | P::ToInt | P::Iota | P::Len | P::Shape | P::Rank
+        | P::Argsort | P::Argmin | P::Argmax | P::Any | P::All | P::Range | P::Eye | P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation | P::Print
+        | P::Input | P::Warn | P::Display | P::Show | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env | P::Time
+        | P::Assert | P::Error | P::StrLen | P::StrSlice | P::StrSplit | P::StrJoin | P::StrTrim | P::StrFind | P::StrReplace | P::StrUpper | P::StrLower | P::ParseFloat | P::ParseInt | P::Zero
+        | P::PlotSave | P::PlotShow | P::PlotWatch => Nothing,
+        // Derivative operators.
+        P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian | P::Jacfwd | P::Jacrev | P::Hessian | P::Hvp | P::Engine | P::Gradcheck
+        | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder | P::Cost | P::JacobianSparse => Nothing,
+    }
+}
+
+/// At 1 and 2 the logarithm of Γ is 0, and the reference next to it.
+fn log_gamma_line(x: &Real) -> [Real; 3] {
+    let [l, d, dd] = log_gamma(x);
+    [if l.to_f64().abs() < 1e-50 { zero() } else { l }, d, dd]
+}
+
+fn odd_atan(x: &Real, y: &Real) -> Real {
+    odd(&(x.clone() / y.clone()), -1.0 / 3.0, Real::atan)
+}
+
+fn power(x: &Real, y: &Real) -> [Real; 6] {
+    let (z, l, r) = (x.powf(y), x.ln(), one() / x.clone());
+    let slope = y.clone() * z.clone() * r.clone();
+    [z.clone(), slope.clone(), z.clone() * l.clone(), slope.clone() * (y.clone() - one()) * r.clone(), z.clone() * r * (one() + y.clone() * l.clone()), z * l.squared()]
+}
+
+/// Where functions of a number are evaluated, besides negatives.
+const POINTS: [f64; 34] = [
+    0.0, 5e-324, 1e-310, f64::MIN_POSITIVE, 1e-300, 1e-200, 1e-155, 1e-100, 1e-17, 1e-8, 0.3, 0.5, 0.9999999999999999, 1.0, 1.0000000000000002, 1.4616321449683622, 1.5, 2.0, 3.7, 6.5, 10.0, 20.0,
+    23.5, 40.0, 300.0, 372.0, 700.0, 745.0, 1e8, 1e16, 1e100, 1e200, 1e300, f64::MAX,
+];
+
+/// Where functions of two numbers are.
+const PAIRS: [f64; 14] = [0.0, 5e-324, 1e-310, 1e-200, 1e-160, 1e-50, 0.5, 1.0, 2.0, 3.0, 1e50, 1e155, 1e200, 1e300];
+
+/// Whether products of four such numbers are floats: then second derivatives are right.
+fn moderate(x: f64) -> bool {
+    x == 0.0 || (1e-70..1e70).contains(&x.abs())
+}
+
+fn with_negatives(points: &[f64]) -> Vec<f64> {
+    points.iter().flat_map(|x| [*x, -*x]).collect()
+}
+
+/// How a program is run.
+const MODES: [(bool, bool); 3] = [(true, true), (true, false), (false, true)];
+
+/// The numbers of the echo of `text`, on transformed code or tapes, as native code or not.
+fn numbers(text: &str, (main, jit): (bool, bool)) -> Vec<f64> {
+    let (mut s, _) = session();
+    s.set_road(main);
+    s.set_jit(jit);
+    let echo = adl_tests::echo_in(&mut s, text);
+    let value = echo.split(" : ").next().unwrap_or_default().to_owned();
+    let all: Vec<&str> = value.split(|c: char| "[](), \n".contains(c)).filter(|t| !t.is_empty()).collect();
+    all.iter().map(|t| t.parse().unwrap_or_else(|_| panic!("{text}\n{echo}"))).collect()
+}
+
+fn list(xs: &[f64]) -> String {
+    let all: Vec<String> = xs.iter().map(|x| if x.is_infinite() { format!("({}inf)", if *x < 0.0 { "-" } else { "" }) } else { format!("({x:e})") }).collect();
+    format!("[{}]", all.join(", "))
+}
+
+/// Whether a result is as near to the reference as `ulps` allow; what lies below the normal numbers may be off by some of the smallest.
+fn near(have: f64, want: f64, ulps: f64) -> bool {
+    if have == want || have.is_nan() && want.is_nan() {
+        return true;
+    }
+    if want.is_infinite() || have.is_infinite() {
+        // Beyond or next to the largest number.
+        return have.signum() == want.signum() && have.abs().min(want.abs()) > 1e308;
+    }
+    (have - want).abs() <= ulps * f64::EPSILON * want.abs() + ulps * 5e-324
+}
+
+fn checked(wrong: &mut Vec<String>, what: &str, have: f64, want: f64, ulps: f64) {
+    if !near(have, want, ulps) {
+        wrong.push(format!("{what}: {have:e} instead of {want:e}"));
+    }
+}
+
+/// Value and two derivatives of a function of a number at all points: together, and one by one.
+fn line(name: &str, xs: &[f64], mode: (bool, bool)) -> [Vec<f64>; 2] {
+    let head = format!("let f (x : Float) : Float = {name} x\nlet g = grad f\nlet h = grad g\nlet xs = {}\n", list(xs));
+    let at_once = numbers(&format!("{head}(map f xs, map g xs, map h xs)"), mode);
+    let ones: Vec<String> = ["f", "g", "h"].iter().map(|f| format!("(for i -> {f} xs[i])")).collect();
+    [at_once, numbers(&format!("{head}({})", ones.join(", ")), mode)]
+}
+
+fn name_of(p: Prim) -> String {
+    let name = p.name();
+    if name.chars().all(char::is_alphanumeric) { name.to_owned() } else { format!("({name})") }
+}
+
+#[test]
+fn functions_of_a_number_are_right_at_extremes() {
+    let mut wrong = Vec::new();
+    for p in Prim::ALL {
+        let Smooth(exact, defined, limits, ulps) = reference(*p) else { continue };
+        let xs: Vec<f64> = with_negatives(&POINTS).into_iter().filter(|x| defined(*x)).collect();
+        let want: Vec<[f64; 3]> = xs.iter().map(|x| exact(&Real::from(*x)).map(|r| r.to_f64())).collect();
+        for mode in MODES {
+            for (way, have) in line(p.name(), &xs, mode).iter().enumerate() {
+                for (i, x) in xs.iter().enumerate() {
+                    let [y, d, dd] = want[i];
+                    let at = |k: usize| (format!("{mode:?} {way} derivative {k} of {} at {x:e}", p.name()), have[k * xs.len() + i]);
+                    let ((value, a), (first, b), (second, c)) = (at(0), at(1), at(2));
+                    checked(&mut wrong, &value, a, y, ulps);
+                    checked(&mut wrong, &first, b, d, ulps);
+                    // Where a second derivative passes through 0, rounding of the first counts.
+                    if !((c - dd).abs() <= ulps * f64::EPSILON * d.abs() + 1e-299) {
+                        checked(&mut wrong, &second, c, dd, ulps);
+                    }
+                }
+            }
+            for (x, limit) in [f64::NEG_INFINITY, f64::INFINITY].into_iter().zip(limits) {
+                let Some(limit) = limit else { continue };
+                let have = numbers(&format!("grad (fun (x : Float) -> {} x) {}", p.name(), list(&[x]).trim_matches(['[', ']'])), mode);
+                checked(&mut wrong, &format!("{mode:?} slope of {} at {x}", p.name()), have[0], limit, 0.0);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn functions_with_kinks_are_as_documented_at_extremes() {
+    let mut wrong = Vec::new();
+    for p in Prim::ALL {
+        let Kinked(exact) = reference(*p) else { continue };
+        let mut xs = with_negatives(&POINTS);
+        xs.extend([2.5, -2.5, f64::INFINITY, f64::NEG_INFINITY]);
+        let name = if *p == Prim::Neg { "(fun v -> -v)" } else { p.name() };
+        for mode in MODES {
+            for (way, have) in line(name, &xs, mode).iter().enumerate() {
+                for (i, x) in xs.iter().enumerate() {
+                    let (y, d) = exact(*x);
+                    for (k, want) in [y, d, 0.0].into_iter().enumerate() {
+                        checked(&mut wrong, &format!("{mode:?} {way} derivative {k} of {} at {x:e}", p.name()), have[k * xs.len() + i], want, 0.0);
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are wrong\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Value, gradient and Hessian of a function of two numbers at all pairs.
+fn plane(p: Prim, xs: &[f64], ys: &[f64], mode: (bool, bool)) -> Vec<f64> {
+    let text = format!(
+        "let f (v : [2]Float) : Float = {} v[0] v[1]\nlet xs = {}\nlet ys = {}\n\
+         (map2 (fun x y -> f [x, y]) xs ys, map2 (fun x y -> grad f [x, y]) xs ys, map2 (fun x y -> hessian f [x, y]) xs ys)",
+        name_of(p), list(xs), list(ys)
+    );
+    numbers(&text, mode)
+}
+
+#[test]
+fn functions_of_two_numbers_are_right_at_extremes() {
+    let mut wrong = Vec::new();
+    let points = with_negatives(&PAIRS);
+    for p in Prim::ALL {
+        let (smooth, kinked) = match reference(*p) {
+            Pair(f, defined) => (Some((f, defined)), None),
+            KinkedPair(f) => (None, Some(f)),
+            _ => continue,
+        };
+        let all = points.iter().flat_map(|x| points.iter().map(|y| (*x, *y)));
+        let (xs, ys): (Vec<f64>, Vec<f64>) = all.filter(|(x, y)| smooth.is_none_or(|(_, defined)| defined(*x, *y))).unzip();
+        let n = xs.len();
+        for mode in MODES {
+            let have = plane(*p, &xs, &ys, mode);
+            for i in 0..n {
+                let (x, y) = (xs[i], ys[i]);
+                let want = match (smooth, kinked) {
+                    (Some((f, _)), _) => f(&Real::from(x), &Real::from(y)).map(|r| r.to_f64()),
+                    (_, Some(f)) => (|(z, a, b)| [z, a, b, 0.0, 0.0, 0.0])(f(x, y)),
+                    _ => continue,
+                };
+                let (g, h) = (n + 2 * i, 3 * n + 4 * i);
+                let got = [have[i], have[g], have[g + 1], have[h], have[h + 1], have[h + 3]];
+                let most = if moderate(x) && moderate(y) { 6 } else { 3 };
+                // Where terms of a second derivative cancel, rounding of the largest one counts.
+                let rounding = 32.0 * f64::EPSILON * want[3..].iter().fold(0.0f64, |m, d| m.max(d.abs()));
+                for (k, what) in ["value", "x", "y", "xx", "xy", "yy"].iter().enumerate().take(most) {
+                    if k > 2 && (got[k] - want[k]).abs() <= rounding {
+                        continue;
+                    }
+                    checked(&mut wrong, &format!("{mode:?} {what} of {} at {x:e}, {y:e}", p.name()), got[k], want[k], 32.0);
+                }
+                if most == 6 && (have[h + 2] - got[4]).abs() > rounding {
+                    checked(&mut wrong, &format!("{mode:?} symmetry of {} at {x:e}, {y:e}", p.name()), have[h + 2], got[4], 32.0);
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are wrong\n{}", wrong.len(), wrong.join("\n"));
+}
