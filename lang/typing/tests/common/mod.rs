@@ -85,8 +85,9 @@ impl Checker {
         if let Some(known) = self.std.get(name) {
             return Some(known.clone());
         }
-        let env = Rc::new(self.library(adl_std::source(name)?));
-        self.std.insert(name.to_string(), env.clone());
+        let (name, text) = *adl_std::MODULES.iter().find(|(n, _)| *n == name)?;
+        let env = Rc::new(self.library(text));
+        self.std.insert(name, env.clone());
         Some(env)
     }
 
