@@ -77,18 +77,21 @@ impl Checker {
         let mut c = Checker { std: HashMap::new(), base: Env::default(), tables: Tables::default(), sources: SourceMap::default() };
         let prelude = c.library(adl_std::PRELUDE);
         c.base = Env { base: Some(Rc::new(prelude)), ..Env::default() };
-        c
-    }
-
-    /// A standard module, checked when it is first imported.
-    fn module(&mut self, name: &str) -> Option<Rc<Env>> {
-        if let Some(known) = self.std.get(name) {
-            return Some(known.clone());
+        // A module is checked once those that it names are known.
+        let mut left: Vec<(&'static str, &'static str)> = adl_std::MODULES.to_vec();
+        while !left.is_empty() {
+            let before = left.len();
+            left.retain(|(name, text)| {
+                let out = c.check_from(c.base.clone(), text, true);
+                let done = out.errors().is_empty();
+                if done {
+                    c.std.insert(name, Rc::new(out.env));
+                }
+                !done
+            });
+            assert!(left.len() < before, "modules that need each other: {:?}", left.iter().map(|(name, _)| name).collect::<Vec<_>>());
         }
-        let (name, text) = *adl_std::MODULES.iter().find(|(n, _)| *n == name)?;
-        let env = Rc::new(self.library(text));
-        self.std.insert(name, env.clone());
-        Some(env)
+        c
     }
 
     fn library(&mut self, text: &str) -> Env {
@@ -109,8 +112,8 @@ impl Checker {
         self.tables.looked_for = 0;
         for item in &program.items {
             if let ItemKind::Import { what: ImportSource::Std(name), alias: Some(alias) } = &item.kind {
-                if let Some(module) = self.module(name.name.as_str()) {
-                    env.modules.insert_mut(alias.name, module);
+                if let Some(module) = self.std.get(name.name.as_str()) {
+                    env.modules.insert_mut(alias.name, module.clone());
                 }
                 continue;
             }
