@@ -105,10 +105,19 @@ pub struct Binding {
 /// `Diff w => Float -> w`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Signature {
-    /// `(Diff a, Real s)`; class name and type variable.
-    pub constraints: Vec<(Ident, Ident)>,
+    /// `(Diff a, a @ b : c)`.
+    pub constraints: Vec<Constraint>,
     /// The type.
     pub ty: Type,
+}
+
+/// What a signature asks of its type variables.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Constraint {
+    /// `Diff a`: class name and type variable.
+    Class(Ident, Ident),
+    /// `a @ b : c`, or `where a b c : d`: the operator, its operands, its result.
+    Operator(Ident, Vec<Type>, Type),
 }
 
 /// One declared type.

@@ -103,8 +103,17 @@ impl Dump<'_> {
     }
 
     fn signature(&mut self, sig: &Signature) {
-        for (class, var) in &sig.constraints {
-            self.text(format!("{} {} => ", class.name, var.name));
+        for constraint in &sig.constraints {
+            match constraint {
+                Constraint::Class(class, var) => self.text(format!("{} {}", class.name, var.name)),
+                Constraint::Operator(op, args, res) => {
+                    self.text(op.name.as_str());
+                    self.each(args, Self::ty);
+                    self.text(" : ");
+                    self.ty(res);
+                }
+            }
+            self.text(" => ");
         }
         self.ty(&sig.ty);
     }

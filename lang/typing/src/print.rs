@@ -1,6 +1,7 @@
 //! Types as text: `(Diff a, Real s) => (a -> s) -> a -> a`.
 
-use crate::ty::{Class, Scheme, Size, SizeVar, Ty, TyVar};
+use crate::infer::{implies, spelling};
+use crate::ty::{Class, Constraint, Scheme, Size, SizeVar, Ty, TyVar};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -31,11 +32,28 @@ pub fn scheme(s: &Scheme) -> String {
             constraints.push(format!("{c:?} {}", p.vars[v]));
         }
     }
+    for c in s.constraints.iter().filter(|c| !is_implied(s, c)) {
+        let text = p.constraint(c);
+        if !constraints.contains(&text) {
+            constraints.push(text);
+        }
+    }
+    for (v, classes) in &s.determined {
+        if let Some(name) = p.vars.get(v) {
+            constraints.extend(minimal(classes).iter().map(|c| format!("{c:?} {name}")));
+        }
+    }
     match constraints.len() {
         0 => ty,
         1 => format!("{} => {ty}", constraints[0]),
         _ => format!("({}) => {ty}", constraints.join(", ")),
     }
+}
+
+/// Whether classes say all of a constraint: a literal beside an operand whose type the result has.
+fn is_implied(s: &Scheme, c: &Constraint) -> bool {
+    let literal = |t: &Ty| matches!(t, Ty::Var(v) if s.determined.iter().any(|(w, classes)| w == v && classes.iter().any(|c| matches!(c, Class::Num | Class::Real))));
+    matches!(c.args.as_slice(), [a, b] if literal(a) && *b == c.res || literal(b) && *a == c.res)
 }
 
 /// A type as text.
@@ -45,16 +63,12 @@ pub fn ty(t: &Ty) -> String {
 
 /// Without what others imply.
 pub fn minimal(classes: &[Class]) -> Vec<Class> {
-    let has = |c: Class| classes.contains(&c);
     let mut out: Vec<Class> = classes
         .iter()
         .copied()
         .filter(|c| match c {
-            Class::Real | Class::Data => true,
-            Class::Num => !has(Class::Real),
-            Class::Ord => !has(Class::Num) && !has(Class::Real),
-            Class::Eq => !has(Class::Ord) && !has(Class::Num) && !has(Class::Real),
-            Class::Diff | Class::Show => !has(Class::Num) && !has(Class::Real),
+            Class::Data => true,
+            c => !classes.iter().any(|d| d != c && implies(*d, *c)),
         })
         .collect();
     out.sort();
@@ -109,6 +123,15 @@ impl Printer {
                 }
                 self.size_metas[&m].clone()
             }
+        }
+    }
+
+    fn constraint(&mut self, c: &Constraint) -> String {
+        let args: Vec<String> = c.args.iter().map(|t| self.at(t, 2)).collect();
+        let res = self.at(&c.res, 1);
+        match (spelling(c.prim), args.as_slice()) {
+            ((op, true), [a, b]) => format!("{a} {op} {b} : {res}"),
+            ((name, _), args) => format!("{name} {} : {res}", args.join(" ")),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Types, sizes, classes and schemes, after inference.
 
+use adl_prim::Prim;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
@@ -99,19 +100,20 @@ impl Size {
     }
 }
 
-/// The built-in classes. `Data` (internal, spelled `Data` in messages) is what `read_csv` and
-/// `read_json` need of their result: first-order data, known when the program runs.
+/// The built-in classes. `Num` and `Real` are single numbers, `Nums` and `Reals` such numbers and arrays of them at any rank, `Space` those
+/// and data with a real leaf. `Data` (internal, spelled `Data` in messages) is what `read_csv` and `read_json` need of their result:
+/// first-order data, known when the program runs.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 #[allow(missing_docs)]
 pub enum Class {
-    Eq, Ord, Show, Num, Real, Diff, Data,
+    Eq, Ord, Show, Num, Real, Nums, Reals, Space, Diff, Data,
 }
 
 impl Class {
     /// Whether values constrained by it take a hidden representation of the type.
     pub fn has_rep(self) -> bool {
         match self {
-            Class::Num | Class::Real | Class::Diff | Class::Data => true,
+            Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space | Class::Diff | Class::Data => true,
             Class::Eq | Class::Ord | Class::Show => false,
         }
     }
@@ -125,19 +127,56 @@ pub struct Scheme {
     pub vars: Vec<(TyVar, Vec<Class>, Symbol)>,
     /// Quantified size variables.
     pub sizes: Vec<(SizeVar, Symbol)>,
+    /// Operators whose ranks each use decides.
+    pub constraints: Rc<[Constraint]>,
+    /// Variables that only the constraints mention: the types of literals and of intermediate results. A use solves for them and passes
+    /// their representations.
+    pub determined: Vec<(TyVar, Vec<Class>)>,
     /// The type.
     pub ty: Ty,
+}
+
+/// An operator on operands whose types a use decides: `a @ b : c`. The result is a function of the operands.
+#[derive(Clone, Debug)]
+pub struct Constraint {
+    /// The operator.
+    pub prim: Prim,
+    /// Its operands.
+    pub args: Vec<Ty>,
+    /// Its result.
+    pub res: Ty,
+    /// The operation, and its operands, in the definition.
+    pub at: Rc<Place>,
+}
+
+/// Where the operation of a constraint stands.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The operation.
+    pub span: Span,
+    /// Its operands.
+    pub operands: Vec<Span>,
+    /// The definition that it stands in.
+    pub within: Option<Symbol>,
+}
+
+/// Where it came from does not matter.
+impl PartialEq for Constraint {
+    fn eq(&self, other: &Constraint) -> bool {
+        (self.prim, &self.args, &self.res) == (other.prim, &other.args, &other.res)
+    }
 }
 
 impl Scheme {
     /// A type without variables.
     pub fn mono(ty: Ty) -> Scheme {
-        Scheme { vars: Vec::new(), sizes: Vec::new(), ty }
+        Scheme { vars: Vec::new(), sizes: Vec::new(), constraints: Rc::new([]), determined: Vec::new(), ty }
     }
 
     /// The variables that take a hidden representation, in order.
     pub fn rep_vars(&self) -> impl Iterator<Item = TyVar> + '_ {
-        self.vars.iter().filter(|(_, classes, _)| classes.iter().any(|c| c.has_rep())).map(|(v, _, _)| *v)
+        let own = self.vars.iter().filter(|(_, classes, _)| classes.iter().any(|c| c.has_rep())).map(|(v, _, _)| *v);
+        own.chain(self.determined.iter().map(|(v, _)| *v))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Formatter;
 use super::doc::{D, concat, group, line, nest, nil, soft_line, space, text};
-use crate::ast::{Ident, Lit, Pat, PatKind, Signature, Size, Type, TypeKind};
+use crate::ast::{Constraint, Ident, Lit, Pat, PatKind, Signature, Size, Type, TypeKind};
 
 /// Where a type or pattern stands, loosest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,11 +25,11 @@ impl Formatter<'_> {
     pub(super) fn signature(&mut self, signature: &Signature) -> D {
         let mut parts = Vec::new();
         let many = signature.constraints.len() > 1;
-        for (i, (class, var)) in signature.constraints.iter().enumerate() {
+        for (i, constraint) in signature.constraints.iter().enumerate() {
             if many {
                 parts.push(if i == 0 { self.tokens.sign("(") } else { concat(vec![self.tokens.sign(","), space()]) });
             }
-            parts.extend([self.ident(*class), space(), self.ident(*var)]);
+            parts.push(self.constraint(constraint));
         }
         if many {
             parts.push(self.tokens.sign(")"));
@@ -39,6 +39,30 @@ impl Formatter<'_> {
         }
         parts.push(self.ty(&signature.ty, Level::Top));
         group(concat(parts))
+    }
+
+    fn constraint(&mut self, constraint: &Constraint) -> D {
+        match constraint {
+            Constraint::Class(class, var) => concat(vec![self.ident(*class), space(), self.ident(*var)]),
+            Constraint::Operator(op, args, res) => {
+                let infix = !op.name.as_str().starts_with(char::is_alphabetic);
+                let mut parts = Vec::new();
+                if !infix {
+                    parts.push(self.ident(*op));
+                }
+                for (i, arg) in args.iter().enumerate() {
+                    if infix && i == 1 {
+                        parts.extend([space(), self.tokens.sign(op.name.as_str())]);
+                    }
+                    if !parts.is_empty() {
+                        parts.push(space());
+                    }
+                    parts.push(self.ty(arg, Level::Atom));
+                }
+                parts.extend([space(), self.tokens.sign(":"), space(), self.ty(res, Level::Applied)]);
+                concat(parts)
+            }
+        }
     }
 
     /// `doc` in parentheses if `needed`.

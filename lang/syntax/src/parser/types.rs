@@ -1,7 +1,7 @@
 //! Types and signatures.
 
 use super::Parser;
-use crate::ast::{Ident, Signature, Size, Type, TypeKind};
+use crate::ast::{Constraint, Ident, Signature, Size, Type, TypeKind};
 use crate::errors::lexical;
 use crate::symbol::Symbol;
 use crate::token::{P, Tok};
@@ -20,42 +20,87 @@ impl Parser<'_> {
         Signature { constraints, ty: self.ty() }
     }
 
-    /// Whether `C a =>` or `(C a, ...) =>` comes next.
+    /// Whether constraints and `=>` come next: `C a =>`, `(C a, a @ b : c) =>`.
     fn has_constraints(&self) -> bool {
         if self.peek() == Tok::End {
             return false;
         }
-        let mut at = usize::from(self.raw().tok == Tok::P(P::LParen));
-        let in_parentheses = at == 1;
-        loop {
-            let (class, var, next) = (self.raw_at(at).tok, self.raw_at(at + 1).tok, self.raw_at(at + 2).tok);
-            if !matches!((class, var), (Tok::Con(_), Tok::Ident(_))) {
-                return in_parentheses && at == 1 && self.raw_at(1).tok == Tok::P(P::RParen)
-                    && self.raw_at(2).tok == Tok::P(P::FatArrow);
-            }
-            match next {
-                Tok::P(P::Comma) if in_parentheses => at += 3,
-                Tok::P(P::RParen) if in_parentheses => return self.raw_at(at + 3).tok == Tok::P(P::FatArrow),
-                Tok::P(P::FatArrow) => return !in_parentheses,
-                _ => return false,
+        let first = usize::from(self.raw().tok == Tok::P(P::LParen));
+        let class = matches!((self.raw_at(first).tok, self.raw_at(first + 1).tok), (Tok::Con(_), Tok::Ident(_)));
+        let empty = first == 1 && self.raw_at(1).tok == Tok::P(P::RParen);
+        let (mut depth, mut operator) = (0, false);
+        for at in 0.. {
+            match self.raw_at(at).tok {
+                Tok::P(p) if p.opens() => depth += 1,
+                Tok::P(p) if p.closes() && depth == 0 => return false,
+                Tok::P(p) if p.closes() => depth -= 1,
+                Tok::P(P::Colon) if depth <= first => operator = true,
+                Tok::P(P::FatArrow) if depth == 0 => return class || operator || empty,
+                Tok::End | Tok::P(P::Eq) => return false,
+                Tok::P(P::Arrow) if depth == 0 => return false,
+                _ => {}
             }
         }
+        false
     }
 
-    fn constraints(&mut self) -> Vec<(Ident, Ident)> {
+    fn constraints(&mut self) -> Vec<Constraint> {
         let mut all = Vec::new();
         let in_parentheses = self.eat(P::LParen);
-        while let Tok::Con(class) = self.peek() {
-            let class = Ident { name: class, span: self.bump() };
-            let Some(var) = self.ident("a type variable") else { return all };
-            all.push((class, var));
-            self.eat(P::Comma);
+        while !self.at(P::RParen) && !self.at(P::FatArrow) && self.peek() != Tok::End {
+            let Some(one) = self.constraint() else { return all };
+            all.push(one);
+            if !self.eat(P::Comma) {
+                break;
+            }
         }
         if in_parentheses {
             self.expect(P::RParen);
         }
         self.expect(P::FatArrow);
         all
+    }
+
+    /// `Diff a`, `a @ b : c` or `where a b c : d`.
+    fn constraint(&mut self) -> Option<Constraint> {
+        if let (Tok::Con(class), Tok::Ident(var), Tok::P(P::Comma | P::RParen | P::FatArrow)) = (self.peek(), self.raw_at(1).tok, self.raw_at(2).tok) {
+            let class = Ident { name: class, span: self.bump() };
+            return Some(Constraint::Class(class, Ident { name: var, span: self.bump() }));
+        }
+        let mut args = Vec::new();
+        let named = match self.peek() {
+            Tok::Ident(name) if self.operand_follows() => Some(Ident { name, span: self.bump() }),
+            _ => None,
+        };
+        args.push(self.type_atom());
+        let op = match named {
+            Some(name) => {
+                while self.starts_type_atom() {
+                    args.push(self.type_atom());
+                }
+                name
+            }
+            None => {
+                let op = self.constraint_operator()?;
+                args.push(self.type_atom());
+                op
+            }
+        };
+        self.expect(P::Colon);
+        Some(Constraint::Operator(op, args, self.applied_type()))
+    }
+
+    /// Whether the name that comes next is that of an operation: an operand follows it.
+    fn operand_follows(&self) -> bool {
+        matches!(self.raw_at(1).tok, Tok::Con(_) | Tok::Ident(_) | Tok::Underscore | Tok::P(P::LParen | P::LBracket | P::LBrace))
+    }
+
+    fn constraint_operator(&mut self) -> Option<Ident> {
+        let Tok::P(p) = self.peek() else {
+            self.wanted("E0110", "an operator");
+            return None;
+        };
+        Some(Ident { name: Symbol::new(p.text()), span: self.bump() })
     }
 
     /// `a -> b`, `a -o b` or less.

@@ -51,6 +51,9 @@ pub(crate) fn wants(class: Class) -> &'static str {
         Class::Show => "values that can be shown",
         Class::Num => "numbers",
         Class::Real => "real numbers",
+        Class::Nums => "numbers or arrays of them",
+        Class::Reals => "real numbers or arrays of them",
+        Class::Space => "numbers, or data with a real number in it",
         Class::Diff => "data that can be differentiated",
         Class::Data => "plain data",
     }

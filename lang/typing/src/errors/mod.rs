@@ -4,6 +4,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod classes;
+pub(crate) mod constraints;
 pub(crate) mod derivatives;
 pub(crate) mod linearity;
 pub(crate) mod mismatch;
@@ -21,6 +22,7 @@ const FAMILIES: &[&[Explanation]] = &[
     mismatch::EXPLANATIONS,
     calls::EXPLANATIONS,
     classes::EXPLANATIONS,
+    constraints::EXPLANATIONS,
     records::EXPLANATIONS,
     sizes::EXPLANATIONS,
     patterns::EXPLANATIONS,

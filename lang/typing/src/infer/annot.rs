@@ -18,6 +18,9 @@ pub(super) fn class_named(name: &str) -> Option<Class> {
         "Show" => Class::Show,
         "Num" => Class::Num,
         "Real" => Class::Real,
+        "Nums" => Class::Nums,
+        "Reals" => Class::Reals,
+        "Space" => Class::Space,
         "Diff" => Class::Diff,
         "Data" => Class::Data,
         _ => return None,
@@ -28,15 +31,21 @@ impl Infer<'_> {
     /// A signature: variables that it constrains are rigid.
     pub(super) fn signature(&mut self, sig: &ast::Signature) -> Ty {
         let mut by_var: Vec<(Symbol, Vec<Class>)> = Vec::new();
-        for (class, var) in &sig.constraints {
-            let Some(c) = class_named(class.name.as_str()) else {
-                let near = names::nearest(class.name.as_str(), ["Eq", "Ord", "Show", "Num", "Real", "Diff"].into_iter());
-                self.report(names::Unknown { what: Some("class"), name: class.name.as_str(), span: class.span, near }.diagnostic());
-                continue;
-            };
-            match by_var.iter_mut().find(|(v, _)| *v == var.name) {
-                Some((_, cs)) => cs.push(c),
-                None => by_var.push((var.name, vec![c])),
+        for constraint in &sig.constraints {
+            match constraint {
+                ast::Constraint::Class(class, var) => {
+                    let Some(c) = self.written_class(*class) else { continue };
+                    match by_var.iter_mut().find(|(v, _)| *v == var.name) {
+                        Some((_, cs)) => cs.push(c),
+                        None => by_var.push((var.name, vec![c])),
+                    }
+                }
+                ast::Constraint::Operator(_, args, res) => {
+                    let mut names = Vec::new();
+                    args.iter().chain([res]).for_each(|t| type_vars(t, &mut names));
+                    names.retain(|n| !by_var.iter().any(|(v, _)| v == n));
+                    by_var.extend(names.into_iter().map(|n| (n, Vec::new())));
+                }
             }
         }
         for (name, classes) in by_var {
@@ -47,7 +56,21 @@ impl Infer<'_> {
             self.rigid.insert(v, (classes, name));
             self.type_names.insert(name, Ty::Var(v));
         }
+        for constraint in &sig.constraints {
+            if let ast::Constraint::Operator(op, args, res) = constraint {
+                self.give(*op, args, res);
+            }
+        }
         self.annotation(&sig.ty)
+    }
+
+    fn written_class(&mut self, class: ast::Ident) -> Option<Class> {
+        let known = class_named(class.name.as_str());
+        if known.is_none() {
+            let near = names::nearest(class.name.as_str(), ["Eq", "Ord", "Show", "Num", "Real", "Nums", "Reals", "Space", "Diff"].into_iter());
+            self.report(names::Unknown { what: Some("class"), name: class.name.as_str(), span: class.span, near }.diagnostic());
+        }
+        known
     }
 
     pub(super) fn annotation(&mut self, t: &ast::Type) -> Ty {
@@ -170,7 +193,8 @@ impl Infer<'_> {
         let names = std::mem::take(&mut self.type_names);
         let sizes = std::mem::take(&mut self.size_names);
         let mut vars: Vec<(TyVar, Vec<Class>, Symbol)> = Vec::new();
-        for (class, var) in &sig.constraints {
+        for constraint in &sig.constraints {
+            let ast::Constraint::Class(class, var) = constraint else { continue };
             let class = class_named(class.name.as_str()).unwrap_or(Class::Show);
             match vars.iter_mut().find(|(_, _, n)| *n == var.name) {
                 Some((_, cs, _)) => cs.push(class),
@@ -191,7 +215,7 @@ impl Infer<'_> {
         let size_vars = self.size_names.iter().map(|(n, (v, _))| (*v, *n)).collect();
         self.type_names = names;
         self.size_names = sizes;
-        Scheme { vars, sizes: size_vars, ty }
+        Scheme { vars, sizes: size_vars, ..Scheme::mono(ty) }
     }
 
     /// Declares a group of types; errors leave names that are silent.

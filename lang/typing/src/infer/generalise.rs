@@ -1,16 +1,27 @@
 //! Generalisation and instantiation.
 
+use super::waiting::Op;
 use super::{Infer, map_type, mk, pending};
 use crate::core::{self, ExprKind, Local};
-use crate::ty::{Class, Scheme, Size, SizeVar, Ty, TyVar};
+use crate::ty::{Class, Constraint, Place, Scheme, Size, SizeVar, Ty, TyVar};
 use crate::errors::mismatch;
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 /// Parts that a type may have. `let x = (x, x)` doubles one each time.
 const MAX_TYPE_SIZE: usize = 20_000;
+
+/// What a definition leaves to its uses.
+#[derive(Default)]
+pub(super) struct Left {
+    /// Operators that its signature promises.
+    pub given: Vec<Constraint>,
+    /// Operators on operands of unknown rank.
+    pub ops: Vec<Op>,
+}
 
 impl Infer<'_> {
     /// Whether a type has more parts than can be worked with.
@@ -42,8 +53,8 @@ impl Infer<'_> {
     }
 
     /// Quantifies what belongs to levels above the current one. Constrained variables are quantified only where `function`: anything else
-    /// is a value that is computed once.
-    pub(super) fn generalise(&mut self, ty: &Ty, function: bool, span: Span) -> Scheme {
+    /// is a value that is computed once. `left` is what each use decides.
+    pub(super) fn generalise(&mut self, ty: &Ty, function: bool, left: Left, span: Span) -> Scheme {
         if self.too_large(ty) {
             self.report_large(span);
             return Scheme::mono(self.meta());
@@ -51,8 +62,10 @@ impl Infer<'_> {
         let ty = self.resolve_deep(ty);
         let free = free_in(&ty);
         let mut vars = Vec::new();
+        // The data beside functions, as in `{f = sin, n = 2}`, is computed once.
+        let of_functions = if function { in_functions(&ty) } else { HashSet::new() };
         for m in free.metas {
-            vars.extend(self.quantify(m, function));
+            vars.extend(self.quantify(m, of_functions.contains(&m)));
         }
         for v in free.rigid {
             if let Some((classes, name)) = self.rigid.get(&v) {
@@ -63,19 +76,53 @@ impl Infer<'_> {
             }
         }
         let mut sizes: Vec<(SizeVar, Symbol)> = Vec::new();
-        for m in free.size_metas {
+        self.quantify_sizes(free.size_metas, &mut sizes);
+        // Sizes that an enclosing definition's signature names stay what they are.
+        for v in free.sizes.into_iter().filter(|v| self.size_names.values().all(|(w, _)| w != v)) {
+            let name = self.size_labels.get(&v).copied();
+            sizes.push((v, name.unwrap_or_else(|| Symbol::new(""))));
+        }
+        let mut determined = Vec::new();
+        self.promised_variables(&left.given, &vars, &mut determined);
+        let ops = left.ops.into_iter().map(|op| self.constraint(op, &mut determined, &mut sizes));
+        let constraints = left.given.iter().cloned().chain(ops).collect();
+        Scheme { vars, sizes, constraints, determined, ty: self.resolve_deep(&ty) }
+    }
+
+    /// Variables that only the constraints of a signature mention.
+    fn promised_variables(&self, given: &[Constraint], vars: &[(TyVar, Vec<Class>, Symbol)], determined: &mut Vec<(TyVar, Vec<Class>)>) {
+        for c in given {
+            let types: Vec<Ty> = c.args.iter().chain([&c.res]).cloned().collect();
+            for v in free_in(&self.resolve_deep(&Ty::Tuple(types.into()))).rigid {
+                if vars.iter().all(|(w, ..)| *w != v) && determined.iter().all(|(w, _)| *w != v) {
+                    determined.push((v, self.rigid_classes(v)));
+                }
+            }
+        }
+    }
+
+    fn quantify_sizes(&mut self, metas: Vec<u32>, sizes: &mut Vec<(SizeVar, Symbol)>) {
+        for m in metas {
             if self.size_levels[m as usize] > self.level {
                 let v = self.tables.size();
                 self.sizes[m as usize] = Some(Size::Var(v));
                 sizes.push((v, Symbol::new("")));
             }
         }
-        // Sizes that an enclosing definition's signature names stay what they are.
-        for v in free.sizes.into_iter().filter(|v| self.size_names.values().all(|(w, _)| w != v)) {
-            let name = self.size_labels.get(&v).copied();
-            sizes.push((v, name.unwrap_or_else(|| Symbol::new(""))));
+    }
+
+    /// An operator as a part of a scheme. What only operators mention is determined by the other types.
+    fn constraint(&mut self, op: Op, determined: &mut Vec<(TyVar, Vec<Class>)>, sizes: &mut Vec<(SizeVar, Symbol)>) -> Constraint {
+        let types: Vec<Ty> = op.args.iter().map(|a| a.0.clone()).chain([op.res]).collect();
+        let free = free_in(&self.resolve_deep(&Ty::Tuple(types.clone().into())));
+        for m in free.metas {
+            determined.extend(self.quantify(m, true).map(|(v, classes, _)| (v, classes)));
         }
-        Scheme { vars, sizes, ty: self.resolve_deep(&ty) }
+        self.quantify_sizes(free.size_metas, sizes);
+        let mut types: Vec<Ty> = types.iter().map(|t| self.resolve_deep(t)).collect();
+        let res = types.pop().unwrap_or(Ty::Unit);
+        let place = || Place { span: op.span, operands: op.args.iter().map(|a| a.1).collect(), within: self.defining.last().map(|d| d.0) };
+        Constraint { prim: op.prim, args: types, res, at: op.inside.unwrap_or_else(|| Rc::new(place())) }
     }
 
     /// Makes a variable of a scheme of an inference variable, if it belongs to the definition.
@@ -97,7 +144,7 @@ impl Infer<'_> {
     }
 
     /// Whether a rigid variable occurs in the type of something in scope.
-    fn scope_has(&self, v: TyVar) -> bool {
+    pub(super) fn scope_has(&self, v: TyVar) -> bool {
         self.scope.iter().filter(|b| !b.closed.get()).any(|b| {
             let quantified: HashSet<TyVar> = b.scheme.vars.iter().map(|(w, _, _)| *w).collect();
             let free = free_in(&self.resolve_deep(&b.scheme.ty));
@@ -123,33 +170,50 @@ impl Infer<'_> {
 
     /// Fresh metas for a scheme's variables: the type, and the types of its hidden arguments.
     pub(super) fn instantiate(&mut self, scheme: &Scheme, span: Span, op: &'static str) -> (Ty, Vec<Ty>) {
-        if scheme.vars.is_empty() && scheme.sizes.is_empty() {
+        if scheme.vars.is_empty() && scheme.sizes.is_empty() && scheme.constraints.is_empty() {
             return (scheme.ty.clone(), Vec::new());
         }
         let mut map: HashMap<TyVar, Ty> = HashMap::new();
         let mut reps = Vec::new();
         for (v, classes, name) in &scheme.vars {
-            let t = self.meta();
-            if let Ty::Meta(m) = t {
-                // A name that says something stays with it.
-                self.metas[m as usize].name = Some(*name).filter(|n| !matches!(n.as_str(), "" | "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h"));
-                self.metas[m as usize].classes = classes.iter().map(|c| (*c, span, op)).collect();
-                self.metas[m as usize].scalar = classes.iter().any(|c| matches!(c, Class::Num | Class::Real));
-            }
+            // A name that says something stays with it.
+            let told = Some(*name).filter(|n| !matches!(n.as_str(), "" | "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h"));
+            let t = self.constrained(classes, told, span, op);
             if classes.iter().any(|c| c.has_rep()) {
                 reps.push(t.clone());
             }
             map.insert(*v, t);
         }
+        for (v, classes) in &scheme.determined {
+            let t = self.constrained(classes, None, span, op);
+            reps.push(t.clone());
+            map.insert(*v, t);
+        }
         let sizes: HashMap<SizeVar, Size> = scheme.sizes.iter().map(|(v, _)| (*v, self.size_meta())).collect();
-        let ty = map_type(&scheme.ty, &mut |t| match t {
+        let at_use = |t: &Ty| map_type(t, &mut |t| match t {
             Ty::Var(v) => map.get(v).cloned(),
             _ => None,
         }, &mut |s| match s {
             Size::Var(v) => sizes.get(&v).copied().unwrap_or(s),
             s => s,
         });
-        (ty, reps)
+        for c in scheme.constraints.iter() {
+            let args = c.args.iter().map(|t| (at_use(t), span)).collect();
+            self.wait_for(Op { prim: c.prim, args, res: at_use(&c.res), span, inside: Some(c.at.clone()) });
+        }
+        (at_use(&scheme.ty), reps)
+    }
+
+    /// An inference variable with classes.
+    fn constrained(&mut self, classes: &[Class], name: Option<Symbol>, span: Span, op: &'static str) -> Ty {
+        let t = self.meta();
+        if let Ty::Meta(m) = t {
+            let meta = &mut self.metas[m as usize];
+            meta.name = name;
+            meta.classes = classes.iter().map(|c| (*c, span, op)).collect();
+            meta.scalar = classes.iter().any(|c| matches!(c, Class::Num | Class::Real));
+        }
+        t
     }
 
     /// A use of something with a scheme.
@@ -170,6 +234,19 @@ struct Free {
     rigid: Vec<TyVar>,
     size_metas: Vec<u32>,
     sizes: Vec<SizeVar>,
+}
+
+/// The inference variables that the types of functions mention.
+fn in_functions(ty: &Ty) -> HashSet<u32> {
+    let mut out = HashSet::new();
+    map_type(ty, &mut |t| match t {
+        Ty::Fun(..) | Ty::Lin(..) => {
+            out.extend(free_in(t).metas);
+            Some(t.clone())
+        }
+        _ => None,
+    }, &mut |s| s);
+    out
 }
 
 fn free_in(ty: &Ty) -> Free {

@@ -7,7 +7,7 @@ use crate::core::{self, Def, ExprKind, Item};
 use crate::errors::mismatch;
 use crate::errors::reason::Why;
 use crate::env::{CheckHost, Env, Global, Tables};
-use crate::ty::{Class, Scheme, Ty};
+use crate::ty::{Class, Constraint, Scheme, Ty};
 use adl_prim::Typing;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
@@ -54,9 +54,7 @@ pub fn check_item(env: &Env, item: &ast::Item, tables: &mut Tables, host: &mut d
         }
         let item = inf.zonk_item(item);
         // What outlives the item has no inference variables.
-        if let Some(s) = &mut scheme {
-            s.ty = inf.final_type(&s.ty);
-        }
+        scheme = scheme.take().map(|s| inf.final_scheme(s));
         diags.append(&mut inf.diags);
         Some(item)
     });
@@ -133,7 +131,7 @@ impl Infer<'_> {
             _ => None,
         };
         let s = own.unwrap_or(s);
-        if matches!(self.resolve(&c.ty), Ty::Fun(..) | Ty::Lin(..)) {
+        if self.holds_function(&c.ty) {
             *scheme = Some(s);
         }
         c
@@ -217,8 +215,19 @@ impl Infer<'_> {
     }
 
     fn zonk_def(&mut self, d: Def) -> Def {
-        let ty = self.final_type(&d.scheme.ty);
-        Def { scheme: Scheme { ty, ..d.scheme }, expr: self.zonk(d.expr), ..d }
+        let scheme = self.final_scheme(d.scheme);
+        Def { scheme, expr: self.zonk(d.expr), ..d }
+    }
+
+    fn final_scheme(&mut self, s: Scheme) -> Scheme {
+        let ty = self.final_type(&s.ty);
+        let mut constraint = |c: &Constraint| Constraint {
+            args: c.args.iter().map(|t| self.final_type(t)).collect(),
+            res: self.final_type(&c.res),
+            ..c.clone()
+        };
+        let constraints = s.constraints.iter().map(&mut constraint).collect();
+        Scheme { ty, constraints, ..s }
     }
 
     fn default_metas(&mut self) {
@@ -228,11 +237,11 @@ impl Infer<'_> {
                 continue;
             }
             let has = |c: Class| meta.classes.iter().any(|k| k.0 == c);
-            let to = if has(Class::Real) {
+            let to = if has(Class::Real) || has(Class::Reals) {
                 Ty::Float
-            } else if has(Class::Num) || meta.scalar {
+            } else if has(Class::Num) || has(Class::Nums) || meta.scalar {
                 Ty::Int
-            } else if has(Class::Diff) {
+            } else if has(Class::Diff) || has(Class::Space) {
                 // What has a tangent, and of which nothing else is known, is the simplest such thing.
                 Ty::Float
             } else if has(Class::Data) {

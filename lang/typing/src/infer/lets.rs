@@ -1,6 +1,6 @@
 //! Definitions: functions with their sizes, `let` groups.
 
-use super::generalise::is_value;
+use super::generalise::{Left, is_value};
 use super::pats::PatVar;
 use super::sizes::{open_sizes, size_places, size_vars};
 use super::scope::{Bound, Recursive};
@@ -269,18 +269,39 @@ impl Infer<'_> {
     /// Infers one level up, settles the operators, generalises.
     pub(super) fn enclosed(&mut self, f: impl FnOnce(&mut Self) -> core::Expr, value: bool) -> (Scheme, core::Expr) {
         self.level += 1;
-        let (mark, promised) = (self.ops.mark(), self.promised.len());
+        let (mark, given, promised) = (self.ops.mark(), self.given.len(), self.promised.len());
         let sizes = self.size_names.clone();
         let e = f(self);
-        // What settling makes belongs to the definition too.
-        self.settle_ops(self.level - 1, mark);
-        self.level -= 1;
-        let function = value && matches!(self.resolve(&e.ty), Ty::Fun(..) | Ty::Lin(..));
+        let function = value && self.holds_function(&e.ty);
+        let left = self.ended(&e.ty, function, (mark, given), e.span);
         self.size_names = sizes;
-        let scheme = self.generalise(&e.ty, function, e.span);
+        let scheme = self.generalise(&e.ty, function, left, e.span);
         self.keep_promises(promised);
         let e = self.abstracted(e, &scheme);
         (scheme, e)
+    }
+
+    /// Ends a level, with what uses decide. The operators of a value are settled, and what settling makes belongs to it too.
+    fn ended(&mut self, ty: &Ty, function: bool, (mark, given): (u32, usize), span: Span) -> Left {
+        let ops = match function {
+            true => self.leave_to_uses(ty, self.level - 1, mark, span),
+            false => {
+                self.settle_ops(self.level - 1, mark);
+                Vec::new()
+            }
+        };
+        self.level -= 1;
+        Left { ops, given: self.given.split_off(given) }
+    }
+
+    /// Whether it is a function, or tuples, records and data of functions.
+    pub(super) fn holds_function(&self, t: &Ty) -> bool {
+        match self.resolve(t) {
+            Ty::Fun(..) | Ty::Lin(..) => true,
+            Ty::Tuple(parts) | Ty::Data(_, parts) => parts.iter().any(|p| self.holds_function(p)),
+            Ty::Record(r) => self.open_record(&r).fields.iter().any(|(_, t)| self.holds_function(t)),
+            _ => false,
+        }
     }
 
     fn abstracted(&mut self, e: core::Expr, scheme: &Scheme) -> core::Expr {
@@ -314,7 +335,7 @@ impl Infer<'_> {
         let scope = self.scope.len();
         self.level += 1;
         self.distinct(group);
-        let (mark, promised) = (self.ops.mark(), self.promised.len());
+        let (mark, given, promised) = (self.ops.mark(), self.given.len(), self.promised.len());
         let sizes = self.size_names.clone();
         let outer: Rc<[SizeVar]> = sizes.values().map(|(v, _)| *v).collect();
         let mut metas = Vec::new();
@@ -329,13 +350,12 @@ impl Infer<'_> {
             self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: b.pat.span }), size: None, closed: Cell::default() });
         }
         let bodies: Vec<core::Expr> = group.bindings.iter().zip(&metas).map(|(b, t)| self.binding_body(b, Some(t))).collect();
-        self.settle_ops(self.level - 1, mark);
-        self.level -= 1;
         let all = Ty::Tuple(metas.iter().cloned().collect());
         let functions = bodies.iter().all(|e| matches!(*e.kind, ExprKind::Lam(_)));
         let at = group.bindings.first().map_or(Span::default(), |b| b.pat.span);
+        let left = self.ended(&all, functions, (mark, given), at);
         self.size_names = sizes;
-        let shared = self.generalise(&all, functions, at);
+        let shared = self.generalise(&all, functions, left, at);
         self.keep_promises(promised);
         self.scope.truncate(scope);
         let rep_vars: Vec<_> = shared.rep_vars().collect();

@@ -2,7 +2,7 @@
 //!
 //! Hindley–Milner by levels, bidirectional where that makes lambda parameters known early. Class constraints live on metas.
 //! Arithmetic makes *operator constraints* ([`ops`]) that wait until an operand's type is known; those left when a function is
-//! generalised act on one scalar type (language.md §2).
+//! generalised stay in its scheme, and each use decides them.
 
 mod annot;
 mod apply;
@@ -12,6 +12,7 @@ mod control;
 mod data;
 mod exprs;
 mod generalise;
+mod given;
 mod habits;
 mod indexing;
 mod items;
@@ -30,12 +31,14 @@ mod unknown;
 mod waiting;
 mod zonk;
 
+pub(crate) use given::spelling;
 pub use items::{Checked, check_item};
+pub(crate) use unify::implies;
 
 use crate::core::{self, ExprKind, Lit, Local, Rep};
 use crate::env::{CheckHost, Env, Tables};
 use crate::print::Printer;
-use crate::ty::{Class, Scheme, Size, SizeVar, Ty, TyVar};
+use crate::ty::{Class, Constraint, Scheme, Size, SizeVar, Ty, TyVar};
 use adl_prim::Prim;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -91,6 +94,8 @@ pub(crate) struct Infer<'a> {
     rigid: HashMap<TyVar, (Vec<Class>, Symbol)>,
     /// Type variables of annotations, with the place of the first use of each.
     promised: Vec<(Symbol, Ty, Span)>,
+    /// Operators that signatures promise, of the definitions around what is being inferred.
+    given: Vec<Constraint>,
     /// Indices beside the one whose bound is looked at.
     beside: Vec<Symbol>,
     /// Data that must have a real number in it, to be looked at when all types are known.
@@ -137,7 +142,9 @@ impl<'a> Infer<'a> {
             rep_locals: HashMap::new(),
             rec_reps: HashMap::new(),
             rigid: HashMap::new(),
-            promised: Vec::new(), beside: Vec::new(),
+            promised: Vec::new(),
+            given: Vec::new(),
+            beside: Vec::new(),
             spaces: Vec::new(),
             functions: 0,
             defining: Vec::new(),

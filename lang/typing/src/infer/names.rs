@@ -129,12 +129,15 @@ impl Infer<'_> {
             return None;
         }
         let (n, t) = (self.size_meta(), self.meta());
+        let xs = array(n, t.clone());
         let (res, reps) = match p {
             Prim::Norm => (self.number(Class::Real, span, "`norm`"), Vec::new()),
-            _ => (t.clone(), vec![pending(&t)]),
+            _ => (self.reduced(p, &t, span), vec![pending(&t)]),
         };
-        self.operate_to(p, vec![(t.clone(), span)], res.clone(), span);
-        Some(mk(ExprKind::Prim(p, reps), fun(array(n, t), res), span))
+        if p == Prim::Norm {
+            self.operate_to(p, vec![(xs.clone(), span)], res.clone(), span);
+        }
+        Some(mk(ExprKind::Prim(p, reps), fun(xs, res), span))
     }
 
     /// `M.f` and `random.key`.

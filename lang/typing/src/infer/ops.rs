@@ -2,7 +2,7 @@
 
 use super::waiting::Op;
 use super::{Infer, array};
-use crate::errors::classes;
+use crate::errors::{classes, constraints};
 use crate::errors::mismatch::Mixed;
 use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};
@@ -17,8 +17,21 @@ pub(super) enum Head {
     Array,
     /// A tuple, record, declared type, or a rigid `Diff` variable.
     Compound,
+    /// Of unknown rank: an inference variable, an array of one, or a rigid variable of any rank.
     Unknown,
     Bad,
+}
+
+/// Whether an operation may be a constraint of a scheme.
+pub(super) fn is_constraint(p: Prim) -> bool {
+    let special = matches!(p, Prim::MatMul | Prim::Append | Prim::Reshape | Prim::Norm | Prim::Where | Prim::Diag | Prim::Stack);
+    let arithmetic = matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow);
+    special || arithmetic || matches!(p.row().typing, Typing::Elementwise(_))
+}
+
+/// The operands on whose types its result depends.
+pub(super) fn operands(p: Prim) -> u8 {
+    if p == Prim::Reshape { 1 } else { p.row().arity }
 }
 
 impl Infer<'_> {
@@ -27,9 +40,14 @@ impl Infer<'_> {
             Ty::Int | Ty::Float | Ty::F32 => Head::Scalar,
             Ty::Meta(m) if self.metas[m as usize].scalar => Head::Scalar,
             Ty::Meta(_) => Head::Unknown,
-            Ty::Array(..) => Head::Array,
+            Ty::Array(_, e) => match self.head(&e) {
+                Head::Unknown => Head::Unknown,
+                _ => Head::Array,
+            },
             Ty::Var(v) => match self.rigid.get(&v) {
                 Some((classes, _)) if classes.iter().any(|c| matches!(c, Class::Num | Class::Real)) => Head::Scalar,
+                Some((classes, _)) if classes.iter().any(|c| matches!(c, Class::Nums | Class::Reals | Class::Space)) => Head::Unknown,
+                _ if self.is_given(v) => Head::Unknown,
                 Some((classes, _)) if classes.contains(&Class::Diff) => Head::Compound,
                 _ => Head::Bad,
             },
@@ -40,13 +58,28 @@ impl Infer<'_> {
 
     /// Whether the constraint is done (solved, or found wrong and reported). `force`: decide by default.
     pub(super) fn solve(&mut self, op: &Op, force: bool) -> bool {
+        if self.solve_given(op) {
+            return true;
+        }
+        let before = self.diags.len();
+        let done = self.solve_here(op, force);
+        if let Some(place) = &op.inside {
+            let call = self.operation_shown(op);
+            self.diags[before..].iter_mut().for_each(|d| constraints::explain(d, place, &call));
+        }
+        done
+    }
+
+    fn solve_here(&mut self, op: &Op, force: bool) -> bool {
         match op.prim {
             Prim::MatMul => self.solve_product(op, force),
             Prim::Append => self.solve_append(op, force),
             Prim::Reshape => self.solve_reshape(op, force),
             Prim::Clamp => self.solve_clamp(op, force),
             Prim::Norm => self.solve_norm(op, force),
-            Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance => self.solve_reduction(op, force),
+            Prim::Where => self.solve_where(op, force),
+            Prim::Diag => self.solve_diag(op, force),
+            Prim::Stack => self.solve_stack(op, force),
             _ if op.args.len() == 1 => self.solve_unary(op, force),
             _ => self.solve_binary(op, force),
         }
@@ -62,7 +95,7 @@ impl Infer<'_> {
         }
     }
 
-    fn op_name(prim: Prim) -> &'static str {
+    pub(super) fn op_name(prim: Prim) -> &'static str {
         match prim {
             Prim::Add => "`+`",
             Prim::Sub | Prim::Neg => "`-`",
@@ -119,13 +152,34 @@ impl Infer<'_> {
     }
 
     /// The result on one number of type `t`.
-    fn scalar_result(prim: Prim, t: &Ty) -> Ty {
+    pub(super) fn scalar_result(prim: Prim, t: &Ty) -> Ty {
         match prim {
             Prim::IsNan | Prim::IsInf => Ty::Bool,
             Prim::ToFloat | Prim::F32ToFloat => Ty::Float,
             Prim::ToInt => Ty::Int,
             Prim::ToF32 => Ty::F32,
             _ => t.clone(),
+        }
+    }
+
+    /// The class of an operand of unknown rank.
+    pub(super) fn rank_class(prim: Prim) -> Class {
+        match prim {
+            Prim::Add | Prim::Sub | Prim::Neg => Class::Space,
+            _ if Self::class(prim) == Class::Num => Class::Nums,
+            _ => Class::Reals,
+        }
+    }
+
+    /// The result has the type of an operand of unknown rank.
+    pub(super) fn keep(&mut self, op: &Op, t: &Ty, class: Class) -> bool {
+        match self.has_class(class, t, op.span, Self::op_name(op.prim)) {
+            Ok(()) => self.finish(op, t),
+            Err(part) => {
+                let d = self.class_error(class, op.span, Self::op_name(op.prim), &part, op.span);
+                self.report(d);
+                true
+            }
         }
     }
 
@@ -158,10 +212,9 @@ impl Infer<'_> {
     fn solve_unary(&mut self, op: &Op, force: bool) -> bool {
         let (t, span) = op.args[0].clone();
         match self.head(&t) {
-            Head::Unknown if self.from_result(op, &t) => self.solve_unary(op, force),
-            Head::Unknown if !force => false,
-            Head::Unknown if op.prim == Prim::Neg && self.is_space(&t) => self.finish(op, &t),
-            Head::Unknown | Head::Scalar => match self.leaf(op, &t) {
+            Head::Unknown if Self::converts(op.prim) => self.solve_conversion(op, &t, force),
+            Head::Unknown => self.keep(op, &t, Self::rank_class(op.prim)),
+            Head::Scalar => match self.leaf(op, &t) {
                 Some(s) => self.finish(op, &Self::scalar_result(op.prim, &s)),
                 None => true,
             },

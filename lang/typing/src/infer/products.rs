@@ -1,4 +1,4 @@
-//! Operators whose result depends on the axes of their operands: `@`, `++`, `reshape`, `clamp`.
+//! Operators whose result depends on the axes of their operands: `@`, `++`, `reshape`, `clamp`, `where`, `diag`, `stack`.
 
 use super::ops::Head;
 use super::waiting::Op;
@@ -6,7 +6,6 @@ use super::{Infer, array};
 use crate::errors::classes;
 use crate::errors::reason::Why;
 use crate::ty::{Class, Size, Ty};
-use adl_prim::Prim;
 use adl_syntax::span::Span;
 
 impl Infer<'_> {
@@ -42,43 +41,9 @@ impl Infer<'_> {
                 (2, 2)
             }
             (None, None, Some(1)) => (2, 1),
-            (Some(_), None, _) if self.takes_vector(op, 1) && (self.is_data(&a) || self.is_layer(op)) => (2, 1),
-            (None, Some(_), _) if self.takes_vector(op, 0) && self.is_data(&b) => (1, 2),
-            (None, None, _) if self.is_layer(op) && self.takes_vector(op, 1) => (2, 1),
             _ => (2, 2),
         };
         self.product(op, shape)
-    }
-
-    /// Whether a matrix is one that is there, as weights are, and none that comes of the definition's own parameters.
-    fn is_data(&self, t: &Ty) -> bool {
-        match self.resolve(t) {
-            Ty::Array(n, e) => matches!(self.resolve_size(n), Size::Const(..) | Size::Unknown) && self.is_data(&e),
-            _ => true,
-        }
-    }
-
-    /// Whether an unknown operand beside a matrix is taken for a vector: it stands on the same side of all its products, and the result goes
-    /// into no other product, as in `w @ x @ w.T`.
-    fn takes_vector(&self, op: &Op, side: usize) -> bool {
-        let resolve = |t: &Ty| self.resolve(t);
-        let elsewhere = match resolve(&op.args[side].0) {
-            Ty::Meta(x) => self.ops.operands_of(x, &resolve).any(|(p, i)| p == Prim::MatMul && i != side),
-            _ => false,
-        };
-        let multiplied = match resolve(&op.res) {
-            Ty::Meta(m) => self.ops.readers(m, &resolve).contains(&Prim::MatMul),
-            _ => false,
-        };
-        !elsewhere && !multiplied
-    }
-
-    /// Whether a product of which nothing is known goes on into elementwise arithmetic and into no other product, as in
-    /// `tanh (w @ x + b)`: then it is taken for a matrix by a vector. Otherwise it is one of matrices.
-    fn is_layer(&self, op: &Op) -> bool {
-        let Ty::Meta(m) = self.resolve(&op.res) else { return false };
-        let readers = self.ops.readers(m, &|t| self.resolve(t));
-        !readers.is_empty() && readers.iter().all(|p| *p != Prim::MatMul)
     }
 
     fn product(&mut self, op: &Op, shape: (u8, u8)) -> bool {
@@ -105,7 +70,10 @@ impl Infer<'_> {
     pub(super) fn solve_clamp(&mut self, op: &Op, force: bool) -> bool {
         let x = op.args[2].0.clone();
         match self.head(&x) {
-            Head::Unknown if !force => false,
+            Head::Unknown if !force => {
+                self.keep(op, &x, Class::Nums);
+                false
+            }
             Head::Bad | Head::Compound => self.reject(op, &x, op.args[2].1),
             Head::Unknown | Head::Scalar | Head::Array => {
                 let Some(leaf) = self.leaf(op, &x) else { return true };
@@ -125,16 +93,6 @@ impl Infer<'_> {
             return false;
         }
         self.expect(&op.res.clone(), &leaf, span, &Why::new("what `norm` measures"));
-        true
-    }
-
-    /// A reduction that is no call, as in `map sum`, of elements of a type: what is not known is a number.
-    pub(super) fn solve_reduction(&mut self, op: &Op, force: bool) -> bool {
-        let t = op.args[0].0.clone();
-        if self.head(&t) == Head::Unknown && !force {
-            return false;
-        }
-        self.reduced(op.prim, &t, op.span);
         true
     }
 
@@ -187,6 +145,89 @@ impl Infer<'_> {
         }
         let _ = self.unify(&op.res.clone(), &leaf);
         true
+    }
+
+    /// `where c a b`: the shape is that of the condition or of the larger branch; numbers spread over it.
+    pub(super) fn solve_where(&mut self, op: &Op, force: bool) -> bool {
+        let [(c, sc), (a, sa), (b, sb)] = [op.args[0].clone(), op.args[1].clone(), op.args[2].clone()];
+        let open = |s: &Self, t: &Ty| s.head(t) == Head::Unknown;
+        if open(self, &c) && matches!(self.bottom(&c), Ty::Meta(_)) && !force {
+            // What is chosen by is made of Bools, at a rank that is not known.
+            return false;
+        }
+        if !force && (open(self, &a) || open(self, &b)) && self.resolve(&a) != self.resolve(&b) {
+            return false;
+        }
+        let (ra, rb) = (self.rank(&a), self.rank(&b));
+        let bigger = if ra >= rb { a.clone() } else { b.clone() };
+        let why = Why::is("this branch of `where`", sa, "the other branch", &a);
+        let leaf = self.bottom(&c);
+        if !self.expect(&Ty::Bool, &leaf, sc, &Why::new("the condition of `where`")) {
+            return true;
+        }
+        let ty = match self.resolve(&c) {
+            Ty::Array(..) => {
+                let (leaf, other) = (self.bottom(&a), self.bottom(&b));
+                self.expect(&leaf, &other, sb, &why);
+                if ra > 0 && rb > 0 {
+                    self.expect(&a, &b, sb, &why);
+                }
+                let ty = self.with_leaf(&c, &leaf);
+                if ra.max(rb) > 0 {
+                    self.expect(&ty, &bigger, sa, &Why::new("a branch of `where`"));
+                }
+                ty
+            }
+            _ => {
+                if ra == rb {
+                    self.expect(&a, &b, sb, &why);
+                }
+                bigger
+            }
+        };
+        self.finish(op, &ty)
+    }
+
+    /// The type of an array with another element.
+    pub(super) fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
+        match self.resolve(t) {
+            Ty::Array(n, e) => array(n, self.with_leaf(&e, leaf)),
+            _ => leaf.clone(),
+        }
+    }
+
+    /// `diag x`: of a vector the matrix, of a matrix the diagonal.
+    pub(super) fn solve_diag(&mut self, op: &Op, force: bool) -> bool {
+        let (x, at) = op.args[0].clone();
+        let Ty::Array(n, t) = self.resolve(&x) else { return false };
+        match self.resolve(&t) {
+            Ty::Array(m, s) => {
+                let why = Why::new("the matrix of `diag`");
+                self.expect(&array(n, array(n, (*s).clone())), &array(n, array(m, (*s).clone())), at, &why);
+                self.finish(op, &array(n, (*s).clone()))
+            }
+            t if self.head(&t) == Head::Unknown && !force => false,
+            t => {
+                let s = self.number(Class::Num, op.span, "`diag`");
+                self.expect(&s, &t, at, &Why::new("an element of the vector of `diag`"));
+                self.finish(op, &array(n, array(n, t)))
+            }
+        }
+    }
+
+    /// `stack xs`: an array of arrays is what it is, a list becomes one.
+    pub(super) fn solve_stack(&mut self, op: &Op, force: bool) -> bool {
+        let (x, at) = op.args[0].clone();
+        match self.resolve(&x) {
+            t @ Ty::Array(..) => self.finish(op, &t),
+            Ty::Meta(_) if !force => false,
+            t => {
+                let elem = self.meta();
+                let list = self.list_of(elem.clone());
+                self.expect(&list, &t, at, &Why::new("what `stack` joins"));
+                self.finish(op, &array(Size::Unknown, elem))
+            }
+        }
     }
 
     /// What is under all axes, as far as they are known.

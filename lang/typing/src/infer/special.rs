@@ -1,5 +1,6 @@
 //! Primitives with typing rules of their own.
 
+use super::ops::Head;
 use super::{Infer, array, fun, mk, pending};
 use crate::core::{self, ExprKind};
 use crate::env::{Column, NoHeader};
@@ -81,23 +82,26 @@ impl Infer<'_> {
             Prim::Take | Prim::Drop | Prim::Split => self.cut(p, args, span),
             Prim::Flatten => self.flatten(&args[0], span),
             Prim::Reshape => self.reshape(&args[0], &args[1], span),
-            Prim::Stack => self.stack(&args[0], span),
+            Prim::Stack => {
+                let c = self.infer(&args[0], None);
+                self.arith(p, vec![c], span)
+            }
             Prim::Shape | Prim::Rank => {
                 let (x, _, _) = self.array_arg(p, 0, &args[0]);
-                let ty = if p == Prim::Rank { Ty::Int } else { array(Size::from(self.rank(&x.ty), span), Ty::Int) };
+                let open = matches!(self.bottom(&x.ty), Ty::Meta(m) if !self.metas[m as usize].scalar);
+                let axes = if open { Size::Unknown } else { Size::from(self.rank(&x.ty), span) };
+                let ty = if p == Prim::Rank { Ty::Int } else { array(axes, Ty::Int) };
                 self.call(p, &[], vec![x], ty, span)
             }
             Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Maximum | Prim::Minimum => {
                 let (x, _, t) = self.array_arg(p, 0, &args[0]);
-                self.mark_reduced(&x.ty.clone());
-                self.solve_ops();
                 let ty = self.reduced(p, &t, span);
                 self.call(p, &[t], vec![x], ty, span)
             }
             Prim::Norm => {
-                let (x, _, t) = self.array_arg(p, 0, &args[0]);
+                let (x, ..) = self.array_arg(p, 0, &args[0]);
                 let s = self.number(Class::Real, span, "`norm`");
-                self.operate_to(p, vec![(t, args[0].span)], s.clone(), span);
+                self.operate_to(p, vec![(x.ty.clone(), args[0].span)], s.clone(), span);
                 self.call(p, &[], vec![x], s, span)
             }
             Prim::Matmul => {
@@ -108,8 +112,16 @@ impl Infer<'_> {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
                 self.arith(Prim::Append, cs, span)
             }
-            Prim::Where => self.where_(args, span),
-            Prim::Diag => self.diag(&args[0], span),
+            Prim::Where => {
+                let cs = args.iter().map(|a| self.infer(a, None)).collect();
+                self.arith(p, cs, span)
+            }
+            Prim::Diag => {
+                let (c, _, t) = self.array_arg(p, 0, &args[0]);
+                let ty = self.operate(p, vec![(c.ty.clone(), args[0].span)], span);
+                self.require(Class::Nums, &t, span, "`diag`");
+                self.call(p, &[t], vec![c], ty, span)
+            }
             Prim::RandUniform | Prim::RandNormal => self.random(p, &args[..1], &args[1], Ty::Float, span),
             Prim::RandInt => self.random(p, &args[..3], &args[3], Ty::Int, span),
             Prim::ReadCsv | Prim::ReadNpy => self.read(p, &args[0], span),
@@ -131,21 +143,16 @@ impl Infer<'_> {
     /// The type that a reduction of elements of type `t` gives.
     pub(super) fn reduced(&mut self, p: Prim, t: &Ty, span: Span) -> Ty {
         let name = p.name();
-        let head = self.resolve(t);
-        let compound = matches!(head, Ty::Array(..) | Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) | Ty::Var(_));
-        let (class, on) = match p {
+        let head = self.head(t);
+        let class = match p {
             Prim::Any | Prim::All => return Ty::Bool,
-            Prim::Maximum | Prim::Minimum => (Class::Ord, head),
-            Prim::Prod => (Class::Num, self.bottom(t)),
-            Prim::Variance => (Class::Real, self.bottom(t)),
-            _ if compound => (Class::Diff, head),
-            Prim::Mean => (Class::Real, head),
-            _ => (Class::Num, head),
+            Prim::Maximum | Prim::Minimum => Class::Ord,
+            Prim::Prod => Class::Nums,
+            Prim::Variance => Class::Reals,
+            Prim::Mean if head != Head::Compound => Class::Reals,
+            _ => Class::Space,
         };
-        self.require(class, &on, span, name);
-        if matches!(p, Prim::Sum | Prim::Mean) && !compound {
-            self.make_scalar(&on);
-        }
+        self.require(class, t, span, name);
         t.clone()
     }
 
@@ -234,93 +241,11 @@ impl Infer<'_> {
         }
     }
 
-    fn stack(&mut self, x: &ast::Expr, span: Span) -> core::Expr {
-        let c = self.infer(x, None);
-        self.solve_ops();
-        let ty = match self.resolve(&c.ty) {
-            t @ Ty::Array(..) => t,
-            t => {
-                let elem = self.meta();
-                let list = self.list_of(elem.clone());
-                self.expect(&list, &t, x.span, &Why::new("what `stack` joins"));
-                array(Size::Unknown, elem)
-            }
-        };
-        self.call(Prim::Stack, &[], vec![c], ty, span)
-    }
-
     /// `List t`.
-    fn list_of(&mut self, t: Ty) -> Ty {
+    pub(super) fn list_of(&mut self, t: Ty) -> Ty {
         match self.env.type_name(Symbol::new("List")) {
             Some(crate::env::TypeName::Data(d)) => Ty::Data(d.id, [t].into()),
             _ => self.meta(),
-        }
-    }
-
-    fn where_(&mut self, args: &[&ast::Expr], span: Span) -> core::Expr {
-        let c = self.infer(&args[0], None);
-        let a = self.infer(&args[1], None);
-        let b = self.infer(&args[2], None);
-        self.solve_ops();
-        // The shape is that of the condition; scalars spread over it.
-        let (ra, rb) = (self.rank(&a.ty), self.rank(&b.ty));
-        let bigger = if ra >= rb { a.ty.clone() } else { b.ty.clone() };
-        let why = Why::is("this branch of `where`", args[1].span, "the other branch", &a.ty);
-        let ty = match self.resolve(&c.ty) {
-            Ty::Array(..) => {
-                let leaf = self.leaf_type(&a.ty);
-                let other = self.leaf_type(&b.ty);
-                self.expect(&leaf, &other, args[2].span, &why);
-                if ra > 0 && rb > 0 {
-                    self.expect(&a.ty.clone(), &b.ty.clone(), args[2].span, &why);
-                }
-                self.with_leaf(&c.ty, &leaf)
-            }
-            _ => {
-                self.expect(&Ty::Bool, &c.ty.clone(), args[0].span, &Why::new("the condition of `where`"));
-                if ra == rb {
-                    self.expect(&a.ty.clone(), &b.ty.clone(), args[2].span, &why);
-                }
-                bigger.clone()
-            }
-        };
-        if let Ty::Array(..) = self.resolve(&c.ty) {
-            let leaf = self.leaf_type(&c.ty);
-            self.expect(&Ty::Bool, &leaf, args[0].span, &Why::new("the condition of `where`"));
-            if ra.max(rb) > 0 {
-                self.expect(&ty, &bigger, args[1].span, &Why::new("a branch of `where`"));
-            }
-        }
-        self.call(Prim::Where, &[], vec![c, a, b], ty, span)
-    }
-
-    fn leaf_type(&self, t: &Ty) -> Ty {
-        match self.resolve(t) {
-            Ty::Array(_, e) => self.leaf_type(&e),
-            t => t,
-        }
-    }
-
-    fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
-        match self.resolve(t) {
-            Ty::Array(n, e) => array(n, self.with_leaf(&e, leaf)),
-            _ => leaf.clone(),
-        }
-    }
-
-    fn diag(&mut self, x: &ast::Expr, span: Span) -> core::Expr {
-        let (c, n, t) = self.array_arg(Prim::Diag, 0, x);
-        match self.resolve(&t) {
-            Ty::Array(m, s) => {
-                let why = Why::new("the matrix of `diag`");
-                self.expect(&array(n, array(n, (*s).clone())), &array(n, array(m, (*s).clone())), x.span, &why);
-                self.call(Prim::Diag, &[(*s).clone()], vec![c], array(n, (*s).clone()), span)
-            }
-            _ => {
-                let s = self.number(Class::Num, span, "`diag`");
-                self.expect(&s, &t, x.span, &Why::new("an element of the vector of `diag`"));
-                self.call(Prim::Diag, &[t.clone()], vec![c], array(n, array(n, t)), span)
-            }
         }
     }
 

@@ -271,15 +271,21 @@ impl Infer<'_> {
                 }
                 Ok(())
             }
-            Ty::Int => if class == Class::Real { Err(t) } else { Ok(()) },
+            Ty::Int => if matches!(class, Class::Real | Class::Reals) { Err(t) } else { Ok(()) },
             Ty::Float | Ty::F32 => Ok(()),
-            Ty::Bool | Ty::Str | Ty::Unit => if matches!(class, Class::Num | Class::Real) { Err(t) } else { Ok(()) },
+            Ty::Bool | Ty::Str | Ty::Unit => if matches!(class, Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space) { Err(t) } else { Ok(()) },
             Ty::Fun(..) | Ty::Lin(..) => if class == Class::Show { Ok(()) } else { Err(t) },
             Ty::Var(v) => {
                 let given = self.rigid.get(v).is_none_or(|(classes, _)| classes.iter().any(|c| implies(*c, class)));
                 if given || class == Class::Show { Ok(()) } else { Err(t) }
             }
             Ty::Tuple(_) | Ty::Array(..) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Num | Class::Real) => Err(t),
+            Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if matches!(class, Class::Nums | Class::Reals) => Err(t),
+            // Of compound data it needs a real leaf, which may be known later.
+            Ty::Tuple(_) | Ty::Record(_) | Ty::Data(..) if class == Class::Space => {
+                self.spaces.push((t.clone(), span, op));
+                self.class_of(Class::Diff, &t, span, op, seen)
+            }
             Ty::Tuple(parts) => parts.iter().try_for_each(|p| self.class_of(class, p, span, op, seen)),
             Ty::Array(_, e) => self.class_of(class, e, span, op, seen),
             Ty::Record(r) => {
@@ -311,11 +317,14 @@ fn by_name(r: &RecordTy) -> HashMap<Symbol, &Ty> {
 }
 
 /// Whether a variable with the first class has the second.
-pub(super) fn implies(has: Class, wants: Class) -> bool {
+pub(crate) fn implies(has: Class, wants: Class) -> bool {
     has == wants
         || match has {
-            Class::Real => matches!(wants, Class::Num | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data),
-            Class::Num => matches!(wants, Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data),
+            Class::Real => wants != Class::Real,
+            Class::Num => !matches!(wants, Class::Real | Class::Reals),
+            Class::Reals => matches!(wants, Class::Nums | Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data),
+            Class::Nums => matches!(wants, Class::Space | Class::Eq | Class::Ord | Class::Show | Class::Diff | Class::Data),
+            Class::Space => matches!(wants, Class::Diff | Class::Show),
             Class::Ord => wants == Class::Eq,
             Class::Eq | Class::Show | Class::Diff | Class::Data => false,
         }

@@ -1,134 +1,116 @@
-//! Operands of elementwise operators that are not known: what the other operand and the result say of them, and what they are by default.
+//! Operands of elementwise operators whose rank is not known: what the other operand and the result say of them, and what they are by
+//! default.
 
 use super::Infer;
 use super::ops::Head;
 use super::waiting::Op;
 use crate::ty::{Class, Ty};
 use adl_prim::Prim;
-use adl_syntax::span::Span;
 
 impl Infer<'_> {
-    /// `a op b` where one is unknown, or both are, and neither is a record or other data.
+    /// `a op b` where the rank of one is unknown, or of both, and neither is a record or other data.
     pub(super) fn solve_unknown(&mut self, op: &Op, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
-        let additive = matches!(op.prim, Prim::Add | Prim::Sub);
-        match (self.head(&a), self.head(&b)) {
-            (Head::Unknown, Head::Scalar) if self.from_result(op, &a) => self.solve_binary(op, force),
-            (Head::Scalar, Head::Unknown) if self.from_result(op, &b) => self.solve_binary(op, force),
-            (Head::Array, Head::Unknown) if self.element_of(&b, &a) => self.broadcast(op, &a, &b, sb),
-            (Head::Unknown, Head::Array) if self.element_of(&a, &b) => self.broadcast(op, &b, &a, sa),
+        let (ha, hb) = (self.head(&a), self.head(&b));
+        if self.is_number(&op.res) {
+            // Only numbers give a number.
+            [&a, &b].into_iter().for_each(|t| self.make_scalar(t));
+            return self.same(op, &a, &b);
+        }
+        if let Some(done) = self.improve(op, (&a, ha), (&b, hb)) {
+            return done;
+        }
+        match (ha, hb) {
             _ if !force => false,
-            _ if let Some(done) = self.solve_space(op, (&a, sa), (&b, sb)) => done,
-            (Head::Array, Head::Unknown) | (Head::Unknown, Head::Array) if Self::pairs(op) => self.same(op, &a, &b),
-            (Head::Array, Head::Unknown) if Self::spreads_right(op.prim) => self.broadcast(op, &a, &b, sb),
-            (Head::Unknown, Head::Array) if op.prim == Prim::Mul => self.broadcast(op, &b, &a, sa),
-            (Head::Array, _) | (_, Head::Array) if additive && (self.compound_leaf(&a) || self.compound_leaf(&b)) => self.same_compound(op, &a, &b),
-            (Head::Unknown, Head::Unknown) => self.solve_unknowns(op, &a, &b),
+            (Head::Array, Head::Unknown) if matches!(self.resolve(&b), Ty::Meta(_)) => self.broadcast(op, &a, &b, sb),
+            (Head::Unknown, Head::Array) if matches!(self.resolve(&a), Ty::Meta(_)) => self.broadcast(op, &b, &a, sa),
             _ => self.same(op, &a, &b),
         }
     }
 
-    /// Both are unknown, and it is time to decide: they are of one type, but for `k * x`, `x / k` and `x ^ k` whose value is an array or data.
-    fn solve_unknowns(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
-        let alike = Self::pairs(op) || self.shaped_as(b, a) || self.shaped_as(a, b) || !Self::spreads_right(op.prim);
-        if alike && self.from_result(op, a) && self.from_result(op, b) {
-            return self.solve_binary(op, true);
-        }
-        let (data, number) = if op.prim == Prim::Mul { (b, a) } else { (a, b) };
-        if self.from_result(op, data) {
-            self.make_scalar(number);
-            return self.solve_binary(op, true);
-        }
-        self.same(op, a, b)
-    }
-
-    /// Sums and multiples of what is differentiated, as in `p - rate * grad f p`: nothing says that it is a number, so any data will do.
-    fn solve_space(&mut self, op: &Op, (a, sa): (&Ty, Span), (b, sb): (&Ty, Span)) -> Option<bool> {
-        let in_a = self.is_space(a) || self.is_promised(a) && self.is_real(b);
-        let in_b = self.is_space(b) || self.is_promised(b) && self.is_real(a);
-        let number = |h| matches!(h, Head::Unknown | Head::Scalar);
-        let (ha, hb) = (self.head(a), self.head(b));
-        match op.prim {
-            Prim::Add | Prim::Sub if (in_a || in_b) && (ha, hb) == (Head::Unknown, Head::Unknown) => Some(self.same_compound(op, a, b)),
-            Prim::Mul if in_b && !in_a && number(ha) => Some(self.scale(op, b, a, sb, sa)),
-            Prim::Mul | Prim::Div if in_a && !in_b && number(hb) => Some(self.scale(op, a, b, sa, sb)),
+    /// What can be said of the result before the ranks are known. `None`: nothing that ends it.
+    fn improve(&mut self, op: &Op, (a, ha): (&Ty, Head), (b, hb): (&Ty, Head)) -> Option<bool> {
+        let (number, data) = (Self::rank_class(op.prim), Class::Space);
+        match (ha, hb) {
+            (Head::Scalar, Head::Unknown) => {
+                let class = if op.prim == Prim::Mul { data } else { self.beside_number(op.prim) };
+                self.beside(op, b, a, class)
+            }
+            (Head::Unknown, Head::Scalar) => {
+                let class = if matches!(op.prim, Prim::Mul | Prim::Div) { data } else { self.beside_number(op.prim) };
+                self.beside(op, a, b, class)
+            }
+            (Head::Unknown, Head::Unknown) if self.ends_in(b, a) => Some(self.keep(op, b, number)),
+            (Head::Unknown, Head::Unknown) if self.ends_in(a, b) => Some(self.keep(op, a, number)),
+            (Head::Unknown, Head::Array) if self.lower_than_result(op, b) => self.as_result(op, a),
+            (Head::Array, Head::Unknown) if self.lower_than_result(op, a) => self.as_result(op, b),
             _ => None,
         }
     }
 
-    /// Whether a type is not known but for having a tangent.
-    pub(super) fn is_space(&self, t: &Ty) -> bool {
-        let Ty::Meta(m) = self.resolve(t) else { return false };
-        let m = &self.metas[m as usize];
-        !m.scalar && m.classes.iter().any(|c| c.0 == Class::Diff) && !m.classes.iter().any(|c| matches!(c.0, Class::Num | Class::Real | Class::Ord))
+    /// A number beside an operand of unknown rank: the result is like that operand. The type of the number waits for what the other holds.
+    fn beside(&mut self, op: &Op, t: &Ty, number: &Ty, class: Class) -> Option<bool> {
+        if self.bottom(t) == self.resolve(number) {
+            return Some(self.keep(op, t, class));
+        }
+        let errors = self.diags.len();
+        self.keep(op, t, class);
+        (self.diags.len() > errors).then_some(true)
     }
 
-    /// Whether a type is a variable that the user wrote, of which nothing is known: it stands for every type, so that it is not the Float
-    /// that it is multiplied by.
-    fn is_promised(&self, t: &Ty) -> bool {
-        let Ty::Meta(m) = self.resolve(t) else { return false };
-        let m = &self.metas[m as usize];
-        m.name.is_some() && !m.scalar && !m.classes.iter().any(|c| matches!(c.0, Class::Num | Class::Real | Class::Ord))
+    /// The operand that gives the result its axes.
+    fn as_result(&mut self, op: &Op, t: &Ty) -> Option<bool> {
+        self.unify(t, &op.res.clone()).ok()?;
+        Some(self.solve_binary(op, false))
     }
 
-    fn is_real(&self, t: &Ty) -> bool {
-        matches!(self.resolve(t), Ty::Float | Ty::F32)
-    }
-
-    /// Whether unknown factors are arrays of one shape because what comes out is reduced, as in `sum (x * y)`.
-    fn pairs(op: &Op) -> bool {
-        op.reduced && matches!(op.prim, Prim::Mul | Prim::Div)
-    }
-
-    /// Whether an unknown right operand beside an array is taken for a number, as in `x / k` and `x ^ k`.
-    fn spreads_right(prim: Prim) -> bool {
-        matches!(prim, Prim::Mul | Prim::Div | Prim::Pow | Prim::Rem)
-    }
-
-    /// Whether the operator, when it is decided by default, says that an unknown operand is an array or data: it is added to an array, or
-    /// what comes out is one.
-    pub(super) fn tells(&self, op: &Op) -> bool {
-        let [(a, _), (b, _)] = op.args.as_slice() else { return false };
-        match (self.head(a), self.head(b)) {
-            (Head::Array, Head::Unknown) | (Head::Unknown, Head::Array) => matches!(op.prim, Prim::Add | Prim::Sub),
-            (Head::Unknown, Head::Unknown) => op.prim != Prim::MatMul && matches!(self.head(&op.res), Head::Array | Head::Compound),
-            _ => false,
+    /// Numbers are added to arrays of numbers, not to other data.
+    fn beside_number(&self, prim: Prim) -> Class {
+        match Self::rank_class(prim) {
+            Class::Space => Class::Nums,
+            class => class,
         }
     }
 
-    /// Whether a type comes out of another by operators that keep it, as that of `x * log (1.0 - x)` out of that of `x`.
-    fn shaped_as(&self, made: &Ty, from: &Ty) -> bool {
-        let (mut t, from) = (self.resolve(made), self.resolve(from));
-        // More steps than anybody writes in one expression.
-        for _ in 0..64 {
-            if t == from {
+    /// Whether `t` is `end`, or an array of such at any rank.
+    fn ends_in(&self, t: &Ty, end: &Ty) -> bool {
+        let (mut t, end) = (self.resolve_deep(t), self.resolve_deep(end));
+        loop {
+            if t == end {
                 return true;
             }
-            let Ty::Meta(m) = t else { return false };
-            let Some(op) = self.ops.giver(m, &|t| self.resolve(t)) else { return false };
-            t = match op.args.as_slice() {
-                [(a, _)] => self.resolve(a),
-                [(a, _), (b, _)] if self.head(b) == Head::Scalar => self.resolve(a),
-                [(a, _), (b, _)] if self.head(a) == Head::Scalar => self.resolve(b),
-                _ => return false,
-            };
+            let Ty::Array(_, e) = t else { return false };
+            t = (*e).clone();
         }
-        false
     }
 
-    /// An unknown operand that is also what the other one, an array, holds: it can be nothing but a number.
-    fn element_of(&mut self, unknown: &Ty, arr: &Ty) -> bool {
-        let t = self.resolve(unknown);
-        let element = self.bottom(arr) == t;
-        if element {
-            self.make_scalar(&t);
-        }
-        element
+    /// Whether the result is known to have more axes than an array of numbers: then the other operand has them.
+    fn lower_than_result(&self, op: &Op, t: &Ty) -> bool {
+        let res = op.res.clone();
+        self.head(&res) == Head::Array && !self.compound_leaf(&res) && self.rank(t) < self.rank(&res)
     }
 
-    /// An operand takes its type from a result that is an array or a record, where the operator keeps types. Whether it did.
-    pub(super) fn from_result(&mut self, op: &Op, t: &Ty) -> bool {
-        let keeps = !matches!(op.prim, Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32);
-        keeps && matches!(self.head(&op.res), Head::Array | Head::Compound) && self.unify(t, &op.res.clone()).is_ok()
+    /// Whether a type is known to be a number.
+    pub(super) fn is_number(&self, t: &Ty) -> bool {
+        self.head(t) == Head::Scalar
+    }
+
+    /// Whether the element of the result is another one than that of the operand.
+    pub(super) fn converts(prim: Prim) -> bool {
+        matches!(prim, Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32)
+    }
+
+    /// `float x`, `is_nan x` on an operand of unknown rank: a result that is no array says that it is a number.
+    pub(super) fn solve_conversion(&mut self, op: &Op, t: &Ty, force: bool) -> bool {
+        let known = !matches!(self.resolve(&op.res), Ty::Meta(_) | Ty::Array(..) | Ty::Var(_)) || self.is_number(&op.res);
+        if !known && !force {
+            let class = if Self::rank_class(op.prim) == Class::Reals { Class::Reals } else { Class::Nums };
+            self.require(class, t, op.span, Self::op_name(op.prim));
+            return false;
+        }
+        match self.leaf(op, t) {
+            Some(s) => self.finish(op, &Self::scalar_result(op.prim, &s)),
+            None => true,
+        }
     }
 }

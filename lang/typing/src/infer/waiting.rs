@@ -4,15 +4,20 @@
 //! a long function costs time in proportion to its length. Operators are numbered in the order in which they were met: those that belong
 //! to a definition alone have numbers from its beginning on.
 //!
-//! What still waits when a definition ends is decided by default. First come operators beside an array: in `let a = -(g x) in v + dt * a`
-//! the sum says that `a` is an array like `v`. Then products of matrices, whose operands are arrays at any rate: in `k @ (z - x)` the
-//! difference is one. The rest follows in program order.
+//! What still waits when a function ends stays in its scheme as a constraint, and each use decides. Of a value that is no function, and of
+//! operands that no use can reach, it is decided by default: they are numbers.
 
 use super::Infer;
-use crate::ty::Ty;
+use super::ops::Head;
+use crate::errors::constraints;
+use crate::ty::{Class, Place, Ty};
 use adl_prim::Prim;
 use adl_syntax::span::Span;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+/// Operators that one definition may leave to its uses: `let f x y = g (g x y) y` has twice those of `g`.
+const MAX_CONSTRAINTS: usize = 512;
 
 /// `op` applied to `args` gives `res`.
 #[derive(Clone, Debug)]
@@ -21,8 +26,15 @@ pub(super) struct Op {
     pub args: Vec<(Ty, Span)>,
     pub res: Ty,
     pub span: Span,
-    /// What comes out is reduced, as in `sum (x * y)`: unknown factors are then taken for arrays of one shape.
-    pub reduced: bool,
+    /// Where it stands, if it is a constraint of a function that is used here.
+    pub inside: Option<Rc<Place>>,
+}
+
+impl Op {
+    /// Its operands and its result.
+    fn types(&self) -> impl Iterator<Item = &Ty> {
+        self.args.iter().map(|a| &a.0).chain([&self.res])
+    }
 }
 
 /// The operators that wait.
@@ -32,9 +44,6 @@ pub(super) struct Waiting {
     /// By inference variable: who waits for it.
     watched: HashMap<u32, Vec<u32>>,
     ready: BTreeSet<u32>,
-    /// Those that take an unknown operand for an array, because the other one is.
-    telling: BTreeSet<u32>,
-    products: BTreeSet<u32>,
     next: u32,
 }
 
@@ -62,26 +71,6 @@ impl Waiting {
         ids.iter().filter_map(|id| self.ops.get(id)).find(|op| resolve(&op.res) == Ty::Meta(meta))
     }
 
-    /// The operators that wait for a variable as their operand, with its place among the operands.
-    pub fn operands_of<'a>(&'a self, meta: u32, resolve: &'a dyn Fn(&Ty) -> Ty) -> impl Iterator<Item = (Prim, usize)> + 'a {
-        let ids = self.watched.get(&meta).map_or(&[][..], Vec::as_slice);
-        let ops = ids.iter().filter_map(|id| self.ops.get(id));
-        ops.flat_map(move |op| op.args.iter().enumerate().filter(move |(_, a)| resolve(&a.0) == Ty::Meta(meta)).map(|(i, _)| (op.prim, i)))
-    }
-
-    /// The operators that wait for a variable as their operand.
-    pub fn readers(&self, meta: u32, resolve: &dyn Fn(&Ty) -> Ty) -> Vec<Prim> {
-        let ids = self.watched.get(&meta).map_or(&[][..], Vec::as_slice);
-        let reads = |op: &&Op| op.args.iter().any(|a| resolve(&a.0) == Ty::Meta(meta));
-        ids.iter().filter_map(|id| self.ops.get(id)).filter(reads).map(|op| op.prim).collect()
-    }
-
-    /// The operator that waits and gives exactly a type whose innermost part is a variable.
-    fn maker(&self, meta: u32, made: &Ty, resolve: &dyn Fn(&Ty) -> Ty) -> Option<u32> {
-        let ids = self.watched.get(&meta)?;
-        ids.iter().copied().find(|id| self.ops.get(id).is_some_and(|op| resolve(&op.res) == *made))
-    }
-
     pub fn is_empty(&self) -> bool {
         self.ops.is_empty()
     }
@@ -93,9 +82,12 @@ impl Waiting {
     }
 
     fn remove(&mut self, id: u32) -> Option<Op> {
-        self.telling.remove(&id);
-        self.products.remove(&id);
         self.ops.remove(&id)
+    }
+
+    /// The operators since a mark, in program order.
+    fn since(&self, mark: u32) -> impl Iterator<Item = (u32, &Op)> {
+        self.ops.range(mark..).map(|(id, op)| (*id, op))
     }
 }
 
@@ -109,11 +101,16 @@ impl Infer<'_> {
 
     /// The same with a result that is known in part.
     pub(super) fn operate_to(&mut self, prim: Prim, args: Vec<(Ty, Span)>, res: Ty, span: Span) {
-        let op = Op { prim, args, res, span, reduced: false };
+        let op = Op { prim, args, res, span, inside: None };
         if !self.solve(&op, false) {
-            let id = self.ops.number();
-            self.wait(id, op);
+            self.wait_for(op);
         }
+    }
+
+    /// Keeps an operator that is new and cannot be solved yet.
+    pub(super) fn wait_for(&mut self, op: Op) {
+        let id = self.ops.number();
+        self.wait(id, op);
     }
 
     /// Keeps an operator until what it waits for is known.
@@ -134,32 +131,7 @@ impl Infer<'_> {
                 list.push(id);
             }
         }
-        if self.tells(&op) {
-            self.ops.telling.insert(id);
-        }
-        if op.prim == Prim::MatMul {
-            self.ops.products.insert(id);
-        }
         self.ops.ops.insert(id, op);
-    }
-
-    /// Says of the operators that wait and make `t`, an array that is reduced, that they do.
-    pub(super) fn mark_reduced(&mut self, t: &Ty) {
-        let mut left = vec![self.resolve_deep(t)];
-        while let Some(t) = left.pop() {
-            let Ty::Meta(m) = self.bottom(&t) else { continue };
-            let Some(id) = self.ops.maker(m, &t, &|t| self.resolve_deep(t)) else { continue };
-            let Some(op) = self.ops.ops.get_mut(&id).filter(|op| !op.reduced) else { continue };
-            op.reduced = true;
-            let kept = match op.prim {
-                Prim::MatMul | Prim::Append | Prim::Reshape => 0,
-                // An exponent and a divisor of remainders are numbers.
-                Prim::Pow | Prim::PowInt | Prim::Rem => 1,
-                _ => op.args.len(),
-            };
-            let operands: Vec<Ty> = op.args[..kept].iter().map(|a| a.0.clone()).collect();
-            left.extend(operands.iter().map(|t| self.resolve_deep(t)));
-        }
     }
 
     /// Solves what can be solved by now.
@@ -179,11 +151,8 @@ impl Infer<'_> {
         let mut from = mark;
         loop {
             let inner = |id: &u32| self.ops.ops.get(id).is_some_and(|op| self.is_inner(op, level));
-            let first = self.ops.telling.range(mark..).chain(self.ops.products.range(mark..)).copied().find(inner);
-            let Some(id) = first.or_else(|| self.ops.ops.range(from..).map(|(id, _)| *id).find(inner)) else { return };
-            if first.is_none() {
-                from = id;
-            }
+            let Some(id) = self.ops.ops.range(from..).map(|(id, _)| *id).find(inner) else { return };
+            from = id;
             self.met_at = u32::MAX;
             self.force(id);
             self.solve_ops();
@@ -193,9 +162,139 @@ impl Infer<'_> {
         }
     }
 
+    /// The operators since `mark` that a function of type `ty`, which ends now, leaves to its uses. `level` is the one outside of it.
+    pub(super) fn leave_to_uses(&mut self, ty: &Ty, level: u32, mark: u32, span: Span) -> Vec<Op> {
+        self.solve_ops();
+        self.merge_equal(mark);
+        loop {
+            self.lower_determined(level, mark);
+            let known = self.determined_by(ty, level, mark);
+            let open = |op: &Op| op.args.iter().any(|a| self.unreached(&a.0, level, &known));
+            let Some(id) = self.ops.since(mark).find(|(_, op)| open(op)).map(|(id, _)| id) else { break };
+            self.default_operands(id, level, &known);
+            self.solve_ops();
+        }
+        let inner = |op: &Op| op.types().any(|t| self.inner_meta(t, level).is_some());
+        let ids: Vec<u32> = self.ops.since(mark).filter(|(_, op)| inner(op)).map(|(id, _)| id).collect();
+        let ops: Vec<Op> = ids.into_iter().filter_map(|id| self.ops.remove(id)).collect();
+        if ops.len() > MAX_CONSTRAINTS {
+            self.report(constraints::too_many(span, MAX_CONSTRAINTS));
+            return Vec::new();
+        }
+        self.check_promised(ops)
+    }
+
+    /// Operands that no use will tell are numbers.
+    fn default_operands(&mut self, id: u32, level: u32, known: &HashSet<u32>) {
+        let Some(op) = self.ops.remove(id) else { return };
+        if matches!(op.prim, Prim::MatMul | Prim::Append | Prim::Where | Prim::Diag | Prim::Stack) {
+            self.solve(&op, true);
+            return;
+        }
+        for (t, _) in &op.args {
+            if self.unreached(t, level, known) {
+                let bottom = self.bottom(t);
+                let _ = self.has_class(Class::Num, &bottom, op.span, Self::op_name(op.prim));
+                self.make_scalar(&bottom);
+            }
+        }
+        if !self.solve(&op, false) {
+            self.wait(id, op);
+        }
+    }
+
+    /// The variables of a type.
+    fn metas_of(&self, t: &Ty) -> Vec<u32> {
+        let mut out = Vec::new();
+        super::map_type(&self.resolve_deep(t), &mut |t| {
+            if let Ty::Meta(m) = t {
+                out.push(*m);
+            }
+            None
+        }, &mut |s| s);
+        out
+    }
+
+    /// Equal operations on equal operands have one result.
+    fn merge_equal(&mut self, mark: u32) {
+        let mut seen: HashMap<(Prim, Vec<Ty>), Ty> = HashMap::new();
+        let ids: Vec<u32> = self.ops.since(mark).map(|(id, _)| id).collect();
+        for id in ids {
+            let Some(op) = self.ops.ops.get(&id) else { continue };
+            let key = (op.prim, op.args.iter().map(|a| self.resolve_deep(&a.0)).collect());
+            let res = op.res.clone();
+            match seen.get(&key) {
+                Some(first) => {
+                    let first = first.clone();
+                    if self.unify(&first, &res).is_ok() {
+                        self.ops.remove(id);
+                    }
+                }
+                None => drop(seen.insert(key, res)),
+            }
+        }
+    }
+
+    /// A result of outer operands belongs to the outer level, as do the literals among them.
+    fn lower_determined(&mut self, level: u32, mark: u32) {
+        let ids: Vec<u32> = self.ops.since(mark).map(|(id, _)| id).collect();
+        for id in ids {
+            let Some(op) = self.ops.ops.get(&id) else { continue };
+            let open = op.args.iter().any(|a| self.is_open(&a.0));
+            let outer = open && op.args.iter().filter(|a| self.is_open(&a.0)).all(|a| !self.belongs(&a.0, level));
+            if outer {
+                let types: Vec<Ty> = op.types().cloned().collect();
+                types.iter().for_each(|t| self.lower(t, level));
+            }
+        }
+    }
+
+    /// The variables of a function's type, and what they determine.
+    fn determined_by(&self, ty: &Ty, level: u32, mark: u32) -> HashSet<u32> {
+        let mut known: HashSet<u32> = self.metas_of(ty).into_iter().collect();
+        loop {
+            let before = known.len();
+            for (_, op) in self.ops.since(mark) {
+                if !op.args.iter().any(|a| self.unreached(&a.0, level, &known)) {
+                    known.extend(op.types().filter_map(|t| self.inner_meta(t, level)));
+                }
+            }
+            if known.len() == before {
+                return known;
+            }
+        }
+    }
+
+    /// Whether an operand is unknown and no use will tell it.
+    fn unreached(&self, t: &Ty, level: u32, known: &HashSet<u32>) -> bool {
+        self.is_open(t) && self.inner_meta(t, level).is_some_and(|m| !known.contains(&m))
+    }
+
+    /// Whether the rank of an operand is unknown.
+    fn is_open(&self, t: &Ty) -> bool {
+        self.head(t) == Head::Unknown
+    }
+
+    /// Whether an operand of unknown rank belongs to the definition that ends.
+    fn belongs(&self, t: &Ty, level: u32) -> bool {
+        match self.bottom(t) {
+            Ty::Meta(m) => self.metas[m as usize].level > level,
+            Ty::Var(v) => !self.scope_has(v),
+            _ => false,
+        }
+    }
+
+    /// The variable under the axes of a type, if it belongs to a level above `level`.
+    fn inner_meta(&self, t: &Ty, level: u32) -> Option<u32> {
+        match self.bottom(t) {
+            Ty::Meta(m) if self.metas[m as usize].level > level => Some(m),
+            _ => None,
+        }
+    }
+
     /// Decides everything that still waits.
     pub(super) fn force_all(&mut self) {
-        while let Some(id) = self.ops.telling.first().or(self.ops.products.first()).or(self.ops.ops.keys().next()).copied() {
+        while let Some(id) = self.ops.ops.keys().next().copied() {
             self.force(id);
             self.solve_ops();
         }

@@ -1,0 +1,41 @@
+//! E0214, and the places of operators that a use of a function decides.
+
+use super::Explanation;
+use crate::ty::Place;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+
+/// An error of an operator inside a function stands at the use of that function, and names the operation too.
+pub(crate) fn explain(d: &mut Diagnostic, place: &Place, operation: &str) {
+    let within = place.within.map_or_else(String::new, |f| format!(" in `{f}`"));
+    let text = format!("this operation{within} is then `{operation}`");
+    *d = std::mem::replace(d, Diagnostic::error("E0214", place.span, "")).also(place.span, text);
+}
+
+/// A constraint with something that is no operator.
+pub(crate) fn no_operator(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("E0214", span, format!("`{name}` is not an operation that a signature can ask for"))
+        .hint("signatures ask for classes, `Num a`, and for operations whose ranks a use decides: `a + b : c`, `a @ b : c`, `where a b c : d`")
+}
+
+/// An operation on variables of a signature that does not promise it.
+pub(crate) fn not_promised(span: Span, operation: &str, constraint: &str) -> Diagnostic {
+    Diagnostic::error("E0214", span, format!("the signature does not promise `{operation}`")).hint(format!("add it to the constraints: `({constraint}) => ...`"))
+}
+
+/// A function with more constraints than its uses can solve.
+pub(crate) fn too_many(span: Span, most: usize) -> Diagnostic {
+    Diagnostic::error("E0214", span, format!("the ranks in this definition depend on its uses in more than {most} operations"))
+        .hint("annotate a parameter, as in `(x : [n]Float)`, or a function that it calls")
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[
+    (
+        "E0214",
+        "The ranks of arrays in a function without annotations are decided where it is used. A signature that is written out must promise the\n\
+        operations that the body needs, and a definition may leave only so many of them to its uses.\n\
+        \n\
+        \x20   let f : a -> b -> c = fun x y -> x + y                   -- wrong\n\
+        \x20   let f : (a + b : c) => a -> b -> c = fun x y -> x + y    -- right",
+    ),
+];

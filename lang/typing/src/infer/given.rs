@@ -1,0 +1,101 @@
+//! Operators that a written signature promises: `(a @ b : c) => a -> b -> c`.
+
+use super::waiting::Op;
+use super::{Infer, ops};
+use crate::errors::constraints;
+use crate::ty::{Class, Constraint, Place, Ty, TyVar};
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::symbol::Symbol;
+use std::rc::Rc;
+
+/// Operators that stand between their operands.
+const INFIX: [(Prim, &str); 9] = [
+    (Prim::Add, "+"), (Prim::Sub, "-"), (Prim::Mul, "*"), (Prim::Div, "/"), (Prim::IntDiv, "//"), (Prim::Rem, "%"), (Prim::Pow, "^"),
+    (Prim::MatMul, "@"), (Prim::Append, "++"),
+];
+
+/// How a constraint names an operation, and whether that stands between its operands.
+pub(crate) fn spelling(p: Prim) -> (&'static str, bool) {
+    INFIX.iter().find(|(q, _)| *q == p).map_or((p.name(), false), |(_, text)| (text, true))
+}
+
+fn spelled(name: &str) -> Option<Prim> {
+    INFIX.iter().find(|(_, text)| *text == name).map(|(p, _)| *p).or_else(|| Prim::by_name(name).filter(|p| ops::is_constraint(*p)))
+}
+
+impl Infer<'_> {
+    /// Adds an operator that a signature promises.
+    pub(super) fn give(&mut self, op: ast::Ident, args: &[ast::Type], res: &ast::Type) {
+        let Some(prim) = spelled(op.name.as_str()).filter(|p| usize::from(ops::operands(*p)) == args.len()) else {
+            self.report(constraints::no_operator(op.span, op.name.as_str()));
+            return;
+        };
+        let operands = args.iter().map(|t| t.span).collect();
+        let args = args.iter().map(|t| self.annotation(t)).collect();
+        let res = self.annotation(res);
+        let place = Place { span: op.span, operands, within: self.defining.last().map(|d| d.0) };
+        self.given.push(Constraint { prim, args, res, at: Rc::new(place) });
+    }
+
+    /// Whether a promised operator mentions a variable.
+    pub(super) fn is_given(&self, v: TyVar) -> bool {
+        self.given.iter().any(|c| c.args.iter().chain([&c.res]).any(|t| self.bottom(t) == Ty::Var(v)))
+    }
+
+    /// Solves an operator by one that is promised.
+    pub(super) fn solve_given(&mut self, op: &Op) -> bool {
+        if self.given.is_empty() {
+            return false;
+        }
+        let args: Vec<Ty> = op.args.iter().map(|a| self.resolve_deep(&a.0)).collect();
+        let promised = self.given.iter().find(|c| c.prim == op.prim && c.args.iter().map(|t| self.resolve_deep(t)).eq(args.iter().cloned()));
+        let Some(res) = promised.map(|c| c.res.clone()) else { return false };
+        self.finish(op, &res)
+    }
+
+    /// Reports operators on variables of a signature that it does not promise.
+    pub(super) fn check_promised(&mut self, ops: Vec<Op>) -> Vec<Op> {
+        let (kept, missing): (Vec<Op>, Vec<Op>) = ops.into_iter().partition(|op| !self.only_rigid(op) || self.like_an_operand(op));
+        for op in missing {
+            let d = constraints::not_promised(op.span, &self.operation_shown(&op), &self.constraint_shown(&op));
+            self.report(d);
+        }
+        kept
+    }
+
+    fn only_rigid(&self, op: &Op) -> bool {
+        let mut open = op.args.iter().map(|a| self.bottom(&a.0)).filter(|t| !self.is_number(t)).peekable();
+        open.peek().is_some() && open.all(|t| matches!(t, Ty::Var(v) if self.rigid.get(&v).is_some_and(|(_, name)| !name.as_str().is_empty())))
+    }
+
+    /// Whether classes say all: a number beside an operand whose type the result has.
+    fn like_an_operand(&self, op: &Op) -> bool {
+        let res = self.resolve_deep(&op.res);
+        op.args.iter().any(|a| self.is_number(&a.0)) && op.args.iter().any(|a| self.resolve_deep(&a.0) == res)
+    }
+
+    /// An operation with the types of its operands.
+    pub(super) fn operation_shown(&self, op: &Op) -> String {
+        let (name, infix) = spelling(op.prim);
+        let args: Vec<String> = op.args.iter().map(|a| self.show(&a.0)).collect();
+        match args.as_slice() {
+            [a, b] if infix => format!("{a} {name} {b}"),
+            _ => format!("{name} {}", args.join(" ")),
+        }
+    }
+
+    fn constraint_shown(&self, op: &Op) -> String {
+        format!("{} : c", self.operation_shown(op))
+    }
+
+    /// The classes of a variable of a signature.
+    pub(super) fn rigid_classes(&self, v: TyVar) -> Vec<Class> {
+        self.rigid.get(&v).map_or_else(Vec::new, |(classes, _)| classes.clone())
+    }
+
+    /// The name of a variable of a signature.
+    pub(super) fn rigid_name(&self, v: TyVar) -> Option<Symbol> {
+        self.rigid.get(&v).map(|(_, name)| *name)
+    }
+}
