@@ -27,7 +27,7 @@ fn elementwise(p: Prim, text: &'static str, arity: u8, doc: &'static str, exampl
 
 /// A real function of one argument.
 fn real(p: Prim, doc: &'static str, examples: &'static [&'static str]) -> Row {
-    elementwise(p, "Real a => a -> a", 1, doc, examples)
+    elementwise(p, "Reals a => a -> a", 1, doc, examples)
 }
 
 /// The row of a primitive.
@@ -67,8 +67,8 @@ pub(crate) fn row_of(p: Prim) -> Row {
         P::Log1p => real(p, "log (1 + x), accurate near 0.", &["log1p 0.0 => 0.0 : Float"]),
         P::Sqrt => real(p, "Square root.", &["sqrt 9.0 => 3.0 : Float"]),
         P::Cbrt => real(p, "Cube root.", &["cbrt 27.0 => 3.0 : Float"]),
-        P::Abs => elementwise(p, "Num a => a -> a", 1, "Absolute value. The derivative at 0 is 0.", &["abs (-2) => 2 : Int"]),
-        P::Sign => elementwise(p, "Num a => a -> a", 1, "-1, 0 or 1. The derivative is 0.", &["sign (-2.5) => -1.0 : Float"]),
+        P::Abs => elementwise(p, "Nums a => a -> a", 1, "Absolute value. The derivative at 0 is 0.", &["abs (-2) => 2 : Int"]),
+        P::Sign => elementwise(p, "Nums a => a -> a", 1, "-1, 0 or 1. The derivative is 0.", &["sign (-2.5) => -1.0 : Float"]),
         P::Floor => real(p, "Largest whole number that is not greater. The derivative is 0.", &["floor 1.5 => 1.0 : Float"]),
         P::Ceil => real(p, "Smallest whole number that is not less. The derivative is 0.", &["ceil 1.5 => 2.0 : Float"]),
         P::Round => real(p, "Nearest whole number, ties to even. The derivative is 0.", &["round 2.5 => 2.0 : Float"]),
@@ -80,21 +80,21 @@ pub(crate) fn row_of(p: Prim) -> Row {
         P::Lgamma => real(p, "Logarithm of the absolute value of the gamma function.", &["lgamma 1.0 => 0.0 : Float"]),
         P::Digamma => real(p, "Derivative of `lgamma`.", &["abs (digamma 1.0 + 0.5772156649015329) < 1e-14 => true : Bool"]),
         P::Gamma => real(p, "Gamma function.", &["gamma 5.0 => 24.0 : Float"]),
-        P::IsNan => elementwise(p, "Real a => a -> Bool", 1, "Whether it is not a number.", &["is_nan nan => true : Bool"]),
-        P::IsInf => elementwise(p, "Real a => a -> Bool", 1, "Whether it is infinite.", &["is_inf (-inf) => true : Bool"]),
-        P::Atan2 => elementwise(p, "Real a => a -> a -> a", 2, "`atan2 y x`: the angle of the point (x, y).", &["atan2 0.0 1.0 => 0.0 : Float"]),
-        P::Hypot => elementwise(p, "Real a => a -> a -> a", 2, "sqrt (x² + y²) without overflow. The derivative at the origin is 0.", &["hypot 3.0 4.0 => 5.0 : Float"]),
-        P::Min => elementwise(p, "Num a => a -> a -> a", 2, "The smaller; the derivative of a tie goes to the first argument.", &["min 1 2 => 1 : Int"]),
-        P::Max => elementwise(p, "Num a => a -> a -> a", 2, "The larger; the derivative of a tie goes to the first argument.", &["max 1.0 2.0 => 2.0 : Float"]),
-        P::Clamp => elementwise(p, "Num a => a -> a -> a -> a", 3, "`clamp lo hi x`; the derivative at a bound is 1.", &["clamp 0.0 1.0 1.5 => 1.0 : Float"]),
+        P::IsNan => elementwise(p, "Reals a => a -> Bool", 1, "Whether it is not a number.", &["is_nan nan => true : Bool"]),
+        P::IsInf => elementwise(p, "Reals a => a -> Bool", 1, "Whether it is infinite.", &["is_inf (-inf) => true : Bool"]),
+        P::Atan2 => elementwise(p, "Reals a => a -> a -> a", 2, "`atan2 y x`: the angle of the point (x, y).", &["atan2 0.0 1.0 => 0.0 : Float"]),
+        P::Hypot => elementwise(p, "Reals a => a -> a -> a", 2, "sqrt (x² + y²) without overflow. The derivative at the origin is 0.", &["hypot 3.0 4.0 => 5.0 : Float"]),
+        P::Min => elementwise(p, "Nums a => a -> a -> a", 2, "The smaller; the derivative of a tie goes to the first argument.", &["min 1 2 => 1 : Int"]),
+        P::Max => elementwise(p, "Nums a => a -> a -> a", 2, "The larger; the derivative of a tie goes to the first argument.", &["max 1.0 2.0 => 2.0 : Float"]),
+        P::Clamp => elementwise(p, "Nums a => a -> a -> a -> a", 3, "`clamp lo hi x`; the derivative at a bound is 1.", &["clamp 0.0 1.0 1.5 => 1.0 : Float"]),
         P::Pi => scheme(p, "Real a => a", 0, L::None, "3.14159….", &["pi => 3.141592653589793 : Float"]),
         P::E => scheme(p, "Real a => a", 0, L::None, "2.71828….", &["e => 2.718281828459045 : Float"]),
         P::Inf => scheme(p, "Real a => a", 0, L::None, "Infinity.", &["inf => inf : Float"]),
         P::Nan => scheme(p, "Real a => a", 0, L::None, "Not a number.", &["nan => nan : Float"]),
-        P::ToFloat => elementwise(p, "Num a => a -> Float", 1, "Any number as a Float.", &["float 3 => 3.0 : Float"]),
-        P::ToInt => elementwise(p, "Num a => a -> Int", 1, "The whole part, towards zero. A number that no Int holds is an error.", &["int (-1.5) => -1 : Int"]),
-        P::ToF32 => elementwise(p, "Num a => a -> F32", 1, "Rounded to 32 bits.", &["to_f32 0.5 => 0.5 : F32"]),
-        P::F32ToFloat => elementwise(p, "Num a => a -> Float", 1, "Any number as a Float.", &["to_float 1.5f32 => 1.5 : Float"]),
+        P::ToFloat => elementwise(p, "Nums a => a -> Float", 1, "Any number as a Float.", &["float 3 => 3.0 : Float"]),
+        P::ToInt => elementwise(p, "Nums a => a -> Int", 1, "The whole part, towards zero. A number that no Int holds is an error.", &["int (-1.5) => -1 : Int"]),
+        P::ToF32 => elementwise(p, "Nums a => a -> F32", 1, "Rounded to 32 bits.", &["to_f32 0.5 => 0.5 : F32"]),
+        P::F32ToFloat => elementwise(p, "Nums a => a -> Float", 1, "Any number as a Float.", &["to_float 1.5f32 => 1.5 : Float"]),
         P::Print => scheme(p, "Show a => a -> ()", 1, L::None, "Writes a value and a line break.", &[]),
         P::Show => scheme(p, "Show a => a -> String", 1, L::None, "A value as text.", &["show [1.0, 2.0] => \"[1.0, 2.0]\" : String"]),
         P::ReadCsv => special(p, "Data a => String -> a", 1, L::None, "A CSV file as a record of columns. With a literal path the header gives the record's type when the program is checked; otherwise annotate it. Missing numbers are `nan`. Names that are no identifiers have other characters replaced by `_`.", &[]),

@@ -128,7 +128,7 @@ impl Session {
         out.echoes.push(Echo { name: None, ty: self.type_text(&scheme), shown: v.clone() });
         let id = self.tables.global();
         self.machine.set_global(id, v);
-        let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None };
+        let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None, arity: 0 };
         let it = Symbol::new("it");
         let before = self.env.values.get(&it).cloned();
         self.env.values.insert_mut(it, g);
@@ -150,6 +150,27 @@ impl Session {
     /// The type of an expression, not run.
     pub fn type_of(&mut self, text: &str) -> Result<String, Vec<Diagnostic>> {
         self.guarded(|s| s.type_of_text(text)).unwrap_or_else(|d| Err(vec![*d]))
+    }
+
+    /// Examples of the shapes that a function accepts whose ranks each call decides; none of anything else.
+    pub fn shapes(&mut self, text: &str) -> Vec<String> {
+        let found = self.guarded(|s| s.scheme_of_text(text).map(|scheme| s.shapes_of(&scheme)).unwrap_or_default());
+        found.unwrap_or_default()
+    }
+
+    fn scheme_of_text(&mut self, text: &str) -> Option<Scheme> {
+        if let Some(g) = self.env.value(Symbol::new(text.trim())) {
+            return Some((*g.scheme).clone());
+        }
+        let file = self.add_source("<type>", text);
+        let (program, diags) = adl_syntax::parse(file, text);
+        let item = program.items.first().filter(|_| !diags.iter().any(Diagnostic::is_error))?;
+        let checked = self.check(&self.env.clone(), item, false);
+        match checked.item {
+            Some(Item::Expr(_)) => checked.scheme,
+            Some(Item::Defs(defs)) => defs.last().map(|d| d.scheme.clone()),
+            _ => None,
+        }
     }
 
     fn type_of_text(&mut self, text: &str) -> Result<String, Vec<Diagnostic>> {

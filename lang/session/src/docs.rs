@@ -75,7 +75,8 @@ impl Session {
         fault::point(fault::Point::Inspection);
         if let Some(g) = self.env.values.get(&Symbol::new(name)).cloned() {
             let source = self.source_of(name);
-            return Some(DocEntry::new(name, self.type_text(&g.scheme), g.doc.as_deref().unwrap_or(""), source).plain(name));
+            let shapes: Vec<String> = self.shapes_of(&g.scheme).iter().map(|t| format!("\n  as in {t}")).collect();
+            return Some(DocEntry::new(name, self.type_text(&g.scheme) + &shapes.concat(), g.doc.as_deref().unwrap_or(""), source).plain(name));
         }
         if let Some(p) = Prim::by_name(name) {
             return Some(prim_entry(p).plain(name));

@@ -10,6 +10,7 @@ use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{SourceMap, Span};
 use adl_typing::core::Item;
 use adl_typing::env::{CheckHost, Column, Env, NoHeader};
+use adl_typing::ty::Scheme;
 use adl_typing::{Checked, check_item};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -71,6 +72,13 @@ impl Session {
             }
         }
         checked
+    }
+
+    /// Examples of the shapes that a function of unknown ranks accepts.
+    pub(crate) fn shapes_of(&mut self, scheme: &Scheme) -> Vec<String> {
+        let env = self.env.clone();
+        let mut adapter = Adapter { machine: &mut self.machine, std: &self.std, sources: &self.sources };
+        adl_typing::shapes(&env, scheme, &mut self.tables, &mut adapter)
     }
 
     /// Loads every standard module that a text names.

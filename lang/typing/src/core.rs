@@ -39,6 +39,15 @@ impl Expr {
         std::mem::replace(&mut *self.kind, ExprKind::Lit(Lit::Unit))
     }
 
+    /// The parameters of the function that is written here; 0 if none is.
+    pub fn arity(&self) -> usize {
+        match &*self.kind {
+            ExprKind::Abs(_, e) => e.arity(),
+            ExprKind::Lam(lam) => lam.params.len(),
+            _ => 0,
+        }
+    }
+
     /// The function at the bottom of an application, its hidden arguments, and its arguments.
     pub fn spine(&self) -> (&Expr, &[Rep], Vec<&Expr>) {
         match &*self.kind {

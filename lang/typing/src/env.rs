@@ -21,6 +21,8 @@ pub struct Global {
     pub doc: Option<Rc<str>>,
     /// The primitive that it is only another name of (`let uniform = __rand_uniform`).
     pub alias: Option<Prim>,
+    /// The parameters of the function that is written in its definition; 0 if none is.
+    pub arity: usize,
 }
 
 /// A type name.

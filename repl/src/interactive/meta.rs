@@ -127,7 +127,11 @@ fn help(repl: &mut Repl, topic: &str) -> bool {
 fn type_of(repl: &mut Repl, text: &str) -> bool {
     let found = repl.session.borrow_mut().type_of(text);
     match found {
-        Ok(t) => repl.say(&format!("{text} : {t}")),
+        Ok(t) => {
+            repl.say(&format!("{text} : {t}"));
+            let shapes = repl.session.borrow_mut().shapes(text);
+            shapes.iter().for_each(|t| repl.say(&format!("  as in {t}")));
+        }
         Err(diags) => {
             repl.failed += 1;
             report(&repl.global, &mut repl.session.borrow_mut(), &diags);

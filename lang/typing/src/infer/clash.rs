@@ -25,10 +25,6 @@ pub(crate) enum Clash {
     Rigid,
 }
 
-/// What `@` multiplies by default.
-const PRODUCTS: &str = "where nothing else is known, `@` multiplies a matrix that is there by a vector, and parameters as matrices (in `a @ x + b` as a matrix \
-    and a vector): for others annotate the parameters, as in `(x : [n]Float)` and `(x : [n][m]Float)`";
-
 impl Infer<'_> {
     /// Makes `actual` fit where `expected` is wanted; reports and goes on where it does not.
     pub(super) fn expect(&mut self, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> bool {
@@ -136,12 +132,12 @@ impl Infer<'_> {
 
     fn class_hint(&self, class: Class, t: &Ty, span: Span) -> Option<String> {
         Some(match (class, t) {
-            (Class::Num | Class::Real, Ty::Str) => "numbers and texts do not mix: `++` joins texts, `show x` gives the text of a value".into(),
-            (Class::Num | Class::Real, Ty::Bool) => "`[| p |]` is 1 where `p` holds, and 0 elsewhere".into(),
-            (Class::Real, Ty::Int) => format!("convert with `{}`; whole numbers are divided with `//`", self.converted("float", span)),
+            (class, Ty::Str) if is_numeric(class) => "numbers and texts do not mix: `++` joins texts, `show x` gives the text of a value".into(),
+            (class, Ty::Bool) if is_numeric(class) => "`[| p |]` is 1 where `p` holds, and 0 elsewhere".into(),
+            (Class::Real | Class::Reals, Ty::Int) => format!("convert with `{}`; whole numbers are divided with `//`", self.converted("float", span)),
             (Class::Num | Class::Real, Ty::Array(..)) => "to apply a function of one number to each element, use `map f xs`".into(),
-            (Class::Num | Class::Real, Ty::Fun(..) | Ty::Lin(..)) => "is an argument missing?".into(),
-            (Class::Num | Class::Real, Ty::Data(..)) => "take the number out with `match`".into(),
+            (class, Ty::Fun(..) | Ty::Lin(..)) if is_numeric(class) => "is an argument missing?".into(),
+            (Class::Num | Class::Real | Class::Nums | Class::Reals, Ty::Data(..)) => "take the number out with `match`".into(),
             (Class::Diff, Ty::Fun(..) | Ty::Lin(..)) => "a function has no tangent: return the data that it computes".into(),
             (Class::Diff, Ty::Data(..)) => "its declaration holds a function, which has no tangent".into(),
             (Class::Eq | Class::Ord, Ty::Fun(..) | Ty::Lin(..)) => "functions cannot be compared: compare their results".into(),
@@ -156,15 +152,10 @@ impl Infer<'_> {
     /// A suggestion for common slips.
     fn mismatch_hint(&self, expected: &Ty, actual: &Ty, what: &What, span: Span) -> Option<String> {
         let (e, a) = (self.resolve(expected), self.resolve(actual));
-        if let Some(hint) = self.habit_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a)).or_else(|| self.field_hint(&e, &a)) {
+        if let Some(hint) = self.habit_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a)) {
             return Some(hint);
         }
         let number = |t: &Ty| matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar);
-        if let (What::Argument { of, total: 2.., .. }, Ty::Array(..)) = (what, &a) {
-            if self.is_own(of) && (number(&e) || matches!(e, Ty::Array(..)) && self.rank(&e) != self.rank(&a)) {
-                return Some(self.annotate(of, number(&e), &a));
-            }
-        }
         Some(match (&e, &a) {
             (t, Ty::Array(..)) if number(t) => match what {
                 What::Argument { total: 1, of, .. } if of.starts_with('`') => format!("{of} acts on one number: `map {} xs` applies it to each element", of.trim_matches('`')),
@@ -187,43 +178,15 @@ impl Infer<'_> {
                 }
             }
             (Ty::Array(_, x), Ty::Array(_, y)) if !number(&self.resolve(y)) || !matches!(self.resolve(x), Ty::Array(..)) => return None,
-            (Ty::Array(..), Ty::Array(..)) if matches!(what, What::Argument { of, .. } if of.starts_with('`')) => PRODUCTS.into(),
             (Ty::Array(_, x), t) if number(&self.resolve(x)) && number(t) => return self.array_wanted(what),
             (t, Ty::Fun(_, r)) if self.alike(t, r) => "an argument is missing".into(),
             _ => return self.number_hint(&self.leaf_of(&e), &self.leaf_of(&a), span),
         })
     }
 
-    /// What to do where an array does not fit what an unannotated parameter was taken for.
-    fn annotate(&self, of: &str, number: bool, given: &Ty) -> String {
-        let sizes: String = ["[n]", "[m]", "[k]", "[l]"].iter().take(self.rank(given) as usize).copied().collect();
-        let leaf = self.show(&self.leaf_of(given));
-        let what = if number { "a number" } else { "an array of another rank" };
-        format!("where {of} is defined, nothing says what this parameter is, and it was taken for {what}: annotate it there, as in `(x : {sizes}{leaf})`")
-    }
-
-    /// A suggestion where a field is a number and an array is wanted, or the other way round.
-    fn field_hint(&self, e: &Ty, a: &Ty) -> Option<String> {
-        let (Ty::Record(e), Ty::Record(a)) = (e, a) else { return None };
-        let (e, a) = (self.open_record(e), self.open_record(a));
-        let (name, given) = e.fields.iter().find_map(|(n, want)| {
-            let (_, given) = a.fields.iter().find(|(m, _)| m == n)?;
-            (self.rank(want) != self.rank(given)).then_some((n, given))
-        })?;
-        Some(format!(
-            "where nothing else is known, what is added to an array is taken for such an array, and what multiplies one for a number: say what `{name}` \
-             is where it is used, as in `(r.{name} : {})`",
-            self.show(given)
-        ))
-    }
-
     /// A suggestion where an array of numbers is wanted, and a number is given.
     fn array_wanted(&self, what: &What) -> Option<String> {
         Some(match what {
-            What::Argument { of, .. } if self.is_own(of) => format!(
-                "an array of one element is `[x]`; where {of} is meant for a number, annotate its parameter, as in `(k : Float)`: factors of what is \
-                 reduced, as in `sum (k * x)`, are arrays of one shape unless something says otherwise"
-            ),
             What::Right(op) => format!("{op} compares whole values: to compare each element, use `map (fun x -> ...) xs`"),
             What::Argument { .. } => "an array of one element is `[x]`".into(),
             What::Thing(_) => return None,
@@ -287,6 +250,10 @@ impl Infer<'_> {
     fn alike(&self, a: &Ty, b: &Ty) -> bool {
         !matches!((self.resolve(a), self.resolve(b)), (Ty::Meta(_), _) | (_, Ty::Meta(_))) && self.show(a) == self.show(b)
     }
+}
+
+fn is_numeric(class: Class) -> bool {
+    matches!(class, Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space)
 }
 
 fn contains(outer: Span, inner: Span) -> bool {

@@ -3,6 +3,7 @@
 use super::waiting::Op;
 use super::{Infer, map_type, mk, pending};
 use crate::core::{self, ExprKind, Local};
+use crate::env::Global;
 use crate::ty::{Class, Constraint, Place, Scheme, Size, SizeVar, Ty, TyVar};
 use crate::errors::mismatch;
 use adl_syntax::ast;
@@ -274,16 +275,43 @@ fn free_in(ty: &Ty) -> Free {
     out
 }
 
-/// Whether an expression is a function, or a cheap combination of functions, so that it may be evaluated once for each use.
-pub(super) fn is_value(e: &ast::Expr) -> bool {
-    match &e.kind {
-        ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Var(_) | ast::ExprKind::Con(..) | ast::ExprKind::Section(_)
-        | ast::ExprKind::Lit(_) | ast::ExprKind::Field(..) => true,
-        ast::ExprKind::Paren(e) | ast::ExprKind::Ann(e, _) => is_value(e),
-        ast::ExprKind::App(f, args) => is_value(f) && args.iter().all(is_value),
-        ast::ExprKind::Bin(ast::BinOp::Compose, _, a, b) => is_value(a) && is_value(b),
-        ast::ExprKind::Tuple(parts) | ast::ExprKind::Array(parts) => parts.iter().all(is_value),
-        ast::ExprKind::Record(fields) => fields.iter().all(|(_, e)| is_value(e)),
-        _ => false,
+impl Infer<'_> {
+    /// Whether an expression is a function, or a cheap combination of functions, so that it may be evaluated once for each use.
+    pub(super) fn is_value(&self, e: &ast::Expr) -> bool {
+        match &e.kind {
+            ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Var(_) | ast::ExprKind::Con(..) | ast::ExprKind::Section(_)
+            | ast::ExprKind::Lit(_) | ast::ExprKind::Field(..) => true,
+            ast::ExprKind::Paren(e) | ast::ExprKind::Ann(e, _) => self.is_value(e),
+            ast::ExprKind::App(f, args) => self.lacks_arguments(f, args.len()) && args.iter().all(|a| self.is_value(a)),
+            ast::ExprKind::Bin(ast::BinOp::Compose, _, a, b) => self.is_value(a) && self.is_value(b),
+            ast::ExprKind::Tuple(parts) | ast::ExprKind::Array(parts) => parts.iter().all(|p| self.is_value(p)),
+            ast::ExprKind::Record(fields) => fields.iter().all(|(_, e)| self.is_value(e)),
+            _ => false,
+        }
+    }
+
+    /// Whether a function that is given so many arguments runs nothing yet: it wants more, or is a constructor.
+    fn lacks_arguments(&self, f: &ast::Expr, given: usize) -> bool {
+        let arity = |g: &Global| g.alias.map_or(g.arity, |p| usize::from(p.row().arity));
+        match &f.kind {
+            ast::ExprKind::Con(..) => true,
+            ast::ExprKind::Paren(f) | ast::ExprKind::Ann(f, _) => self.lacks_arguments(f, given),
+            ast::ExprKind::App(f, args) => self.lacks_arguments(f, given + args.len()) && args.iter().all(|a| self.is_value(a)),
+            ast::ExprKind::Section(_) => given < 2,
+            ast::ExprKind::Var(name) => match (self.lookup(*name), self.env.value(*name)) {
+                (Some(b), _) => given < b.arity,
+                (None, Some(g)) => given < arity(g),
+                (None, None) => self.visible_prim(*name).is_some_and(|p| given < usize::from(p.row().arity)),
+            },
+            ast::ExprKind::Field(m, name) => {
+                let module = match &m.kind {
+                    ast::ExprKind::Con(None, m) => m.name,
+                    ast::ExprKind::Var(m) if self.lookup(*m).is_none() && self.env.value(*m).is_none() => *m,
+                    _ => return false,
+                };
+                self.env.modules.get(&module).and_then(|m| m.value(name.name).map(&arity)).is_some_and(|n| given < n)
+            }
+            _ => false,
+        }
     }
 }

@@ -6,7 +6,6 @@ use crate::errors::constraints;
 use crate::ty::{Class, Constraint, Place, Ty, TyVar};
 use adl_prim::Prim;
 use adl_syntax::ast;
-use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
 
 /// Operators that stand between their operands.
@@ -92,10 +91,5 @@ impl Infer<'_> {
     /// The classes of a variable of a signature.
     pub(super) fn rigid_classes(&self, v: TyVar) -> Vec<Class> {
         self.rigid.get(&v).map_or_else(Vec::new, |(classes, _)| classes.clone())
-    }
-
-    /// The name of a variable of a signature.
-    pub(super) fn rigid_name(&self, v: TyVar) -> Option<Symbol> {
-        self.rigid.get(&v).map(|(_, name)| *name)
     }
 }

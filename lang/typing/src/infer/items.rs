@@ -1,6 +1,5 @@
 //! Top-level items.
 
-use super::generalise::is_value;
 use super::lets::pattern_name;
 use super::{Infer, RecKey, mk};
 use crate::core::{self, Def, ExprKind, Item};
@@ -78,7 +77,7 @@ fn define(env: &mut Env, d: &Def, internal: bool) {
         },
         _ => None,
     };
-    let g = Global { id: d.global, scheme: Rc::new(d.scheme.clone()), span: d.span, doc: d.doc.clone(), alias: alias.filter(|_| internal) };
+    let g = Global { id: d.global, scheme: Rc::new(d.scheme.clone()), span: d.span, doc: d.doc.clone(), alias: alias.filter(|_| internal), arity: d.expr.arity() };
     env.values.insert_mut(name, g);
     if env.broken.contains_key(&name) {
         env.broken.remove_mut(&name);
@@ -121,10 +120,11 @@ impl Infer<'_> {
 
     /// An expression that is a function is as general as a definition would be.
     fn top_value(&mut self, e: &ast::Expr, scheme: &mut Option<Scheme>) -> core::Expr {
-        if !is_value(e) {
+        if !self.is_value(e) {
             return self.infer(e, None);
         }
-        let (s, c) = self.enclosed(|me| me.infer(e, None), true);
+        // A record of functions is shown as the record that it is.
+        let (s, c) = self.enclosed(|me| me.infer(e, None), |me, t| matches!(me.resolve(t), Ty::Fun(..) | Ty::Lin(..)));
         // A name alone has the type that its definition says.
         let own = match &e.kind {
             ast::ExprKind::Var(name) => self.scheme_of(*name),
@@ -230,7 +230,7 @@ impl Infer<'_> {
         Scheme { ty, constraints, ..s }
     }
 
-    fn default_metas(&mut self) {
+    pub(super) fn default_metas(&mut self) {
         for m in 0..self.metas.len() {
             let meta = self.metas[m].clone();
             if meta.bound.is_some() {

@@ -1,6 +1,6 @@
 //! Definitions: functions with their sizes, `let` groups.
 
-use super::generalise::{Left, is_value};
+use super::generalise::Left;
 use super::pats::PatVar;
 use super::sizes::{open_sizes, size_places, size_vars};
 use super::scope::{Bound, Recursive};
@@ -210,7 +210,7 @@ impl Infer<'_> {
                             let local = self.local();
                             self.size_names.insert(name, (v, Some(local)));
                             self.size_locals.insert(v, local);
-                            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(Ty::Int)), recursive: None, size: Some(v), closed: Cell::default() });
+                            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(Ty::Int)), recursive: None, size: Some(v), arity: 0, closed: Cell::default() });
                             sizes.binds.push((v, local, name, at));
                         }
                     }
@@ -266,13 +266,13 @@ impl Infer<'_> {
         self.infer(e, want)
     }
 
-    /// Infers one level up, settles the operators, generalises.
-    pub(super) fn enclosed(&mut self, f: impl FnOnce(&mut Self) -> core::Expr, value: bool) -> (Scheme, core::Expr) {
+    /// Infers one level up and generalises: over constrained variables too where `general` says so of the type.
+    pub(super) fn enclosed(&mut self, f: impl FnOnce(&mut Self) -> core::Expr, general: impl FnOnce(&Self, &Ty) -> bool) -> (Scheme, core::Expr) {
         self.level += 1;
         let (mark, given, promised) = (self.ops.mark(), self.given.len(), self.promised.len());
         let sizes = self.size_names.clone();
         let e = f(self);
-        let function = value && self.holds_function(&e.ty);
+        let function = general(self, &e.ty);
         let left = self.ended(&e.ty, function, (mark, given), e.span);
         self.size_names = sizes;
         let scheme = self.generalise(&e.ty, function, left, e.span);
@@ -315,9 +315,9 @@ impl Infer<'_> {
 
     /// A binding of one name that is not recursive.
     pub(super) fn single(&mut self, b: &ast::Binding, name: Symbol) -> Made {
-        let value = !b.params.is_empty() || is_value(&b.body);
+        let value = !b.params.is_empty() || self.is_value(&b.body);
         self.defining.push((name, b.pat.span, !b.params.is_empty() || matches!(b.body.kind, ast::ExprKind::Fun(..))));
-        let (scheme, expr) = self.enclosed(|s| s.binding_body(b, None), value);
+        let (scheme, expr) = self.enclosed(|s| s.binding_body(b, None), |s, t| value && s.holds_function(t));
         self.defining.pop();
         Made { name, span: b.pat.span, scheme, expr }
     }
@@ -347,7 +347,7 @@ impl Infer<'_> {
                 RecKey::Local(l) => *l,
                 RecKey::Global(g) => Local(u32::MAX - g.0),
             };
-            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: b.pat.span }), size: None, closed: Cell::default() });
+            self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(t)), recursive: Some(Recursive { outer: outer.clone(), functions: self.functions, at: b.pat.span }), size: None, arity: 0, closed: Cell::default() });
         }
         let bodies: Vec<core::Expr> = group.bindings.iter().zip(&metas).map(|(b, t)| self.binding_body(b, Some(t))).collect();
         let all = Ty::Tuple(metas.iter().cloned().collect());
@@ -379,7 +379,7 @@ impl Infer<'_> {
             let mut binds = Vec::new();
             for (m, key) in made.into_iter().zip(&keys) {
                 let RecKey::Local(local) = *key else { continue };
-                self.scope.push(Bound { name: m.name, local, scheme: Rc::new(m.scheme), recursive: None, size: None, closed: Cell::default() });
+                self.scope.push(Bound { name: m.name, local, scheme: Rc::new(m.scheme), recursive: None, size: None, arity: m.expr.arity(), closed: Cell::default() });
                 binds.push((local, m.name, m.expr));
             }
             let body = rest(self);
@@ -411,7 +411,7 @@ impl Infer<'_> {
             match one {
                 One::Name(local, m) => {
                     // The value of a size stays one: `let n = len x` does not, an alias of a size does.
-                    self.scope.push(Bound { name: m.name, local: *local, scheme: Rc::new(m.scheme.clone()), recursive: None, size: None, closed: Cell::default() });
+                    self.scope.push(Bound { name: m.name, local: *local, scheme: Rc::new(m.scheme.clone()), recursive: None, size: None, arity: m.expr.arity(), closed: Cell::default() });
                 }
                 One::Pattern(_, _, _, vars, _) => self.push_vars(vars),
             }

@@ -23,6 +23,7 @@ mod pats;
 mod products;
 mod rows;
 mod scope;
+mod shapes;
 mod sizes;
 mod special;
 mod spine;
@@ -33,6 +34,7 @@ mod zonk;
 
 pub(crate) use given::spelling;
 pub use items::{Checked, check_item};
+pub use shapes::shapes;
 pub(crate) use unify::implies;
 
 use crate::core::{self, ExprKind, Lit, Local, Rep};
@@ -309,7 +311,7 @@ impl<'a> Infer<'a> {
     }
 
     fn bind_mono(&mut self, name: Symbol, local: Local, ty: Ty) {
-        self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(ty)), recursive: None, size: None, closed: Cell::default() });
+        self.scope.push(Bound { name, local, scheme: Rc::new(Scheme::mono(ty)), recursive: None, size: None, arity: 0, closed: Cell::default() });
     }
 }
 

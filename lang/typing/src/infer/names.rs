@@ -113,7 +113,7 @@ impl Infer<'_> {
     /// Elementwise primitives not applied: their operands may be scalars or arrays, whichever the context says.
     pub(super) fn operator_value(&mut self, p: Prim, span: Span) -> Option<core::Expr> {
         let elementwise = matches!(p.row().typing, adl_prim::Typing::Elementwise(_));
-        let arithmetic = matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow | Prim::Neg | Prim::Append | Prim::MatMul);
+        let arithmetic = matches!(p, Prim::Add | Prim::Sub | Prim::Mul | Prim::Div | Prim::IntDiv | Prim::Rem | Prim::Pow | Prim::Neg | Prim::Append | Prim::MatMul | Prim::Where | Prim::Diag | Prim::Stack);
         if !elementwise && !arithmetic {
             return None;
         }

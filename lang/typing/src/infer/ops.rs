@@ -7,6 +7,7 @@ use crate::errors::mismatch::Mixed;
 use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};
 use adl_prim::{Prim, Typing};
+use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
 /// What is known of an operand.
@@ -63,7 +64,13 @@ impl Infer<'_> {
         }
         let before = self.diags.len();
         let done = self.solve_here(op, force);
-        if let Some(place) = &op.inside {
+        if let Some(place) = op.inside.as_ref().filter(|_| self.diags.len() > before) {
+            // What a class of the same function has refused is said once.
+            let told = |d: &Diagnostic| d.is_error() && d.secondary.iter().map(|l| l.span).chain([d.primary.span]).any(|at| at == op.span);
+            if self.diags[..before].iter().any(told) {
+                self.diags.truncate(before);
+                return done;
+            }
             let call = self.operation_shown(op);
             self.diags[before..].iter_mut().for_each(|d| constraints::explain(d, place, &call));
         }

@@ -29,6 +29,8 @@ pub(super) struct Bound {
     pub recursive: Option<Recursive>,
     /// It is the value of this size.
     pub size: Option<SizeVar>,
+    /// The arguments of the function that is written there; 0 if none is.
+    pub arity: usize,
     /// Its type was seen to have no variables but those that its scheme quantifies, and so for ever.
     pub closed: Cell<bool>,
 }

@@ -13,7 +13,7 @@ use crate::errors::constraints;
 use crate::ty::{Class, Place, Ty};
 use adl_prim::Prim;
 use adl_syntax::span::Span;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 /// Operators that one definition may leave to its uses: `let f x y = g (g x y) y` has twice those of `g`.
@@ -35,6 +35,16 @@ impl Op {
     fn types(&self) -> impl Iterator<Item = &Ty> {
         self.args.iter().map(|a| &a.0).chain([&self.res])
     }
+}
+
+/// What the variables of a function's type determine.
+struct Reach {
+    /// By inference variable: whether a use tells it.
+    known: Vec<bool>,
+    /// The operators whose operands a use tells, operands first.
+    order: Vec<u32>,
+    /// Those with an operand that nothing tells.
+    left: Vec<u32>,
 }
 
 /// The operators that wait.
@@ -166,17 +176,14 @@ impl Infer<'_> {
     pub(super) fn leave_to_uses(&mut self, ty: &Ty, level: u32, mark: u32, span: Span) -> Vec<Op> {
         self.solve_ops();
         self.merge_equal(mark);
-        loop {
+        let reach = loop {
             self.lower_determined(level, mark);
-            let known = self.determined_by(ty, level, mark);
-            let open = |op: &Op| op.args.iter().any(|a| self.unreached(&a.0, level, &known));
-            let Some(id) = self.ops.since(mark).find(|(_, op)| open(op)).map(|(id, _)| id) else { break };
-            self.default_operands(id, level, &known);
+            let reach = self.reach(ty, level, mark);
+            let Some(id) = reach.left.first() else { break reach };
+            self.default_operands(*id, level, &reach.known);
             self.solve_ops();
-        }
-        let inner = |op: &Op| op.types().any(|t| self.inner_meta(t, level).is_some());
-        let ids: Vec<u32> = self.ops.since(mark).filter(|(_, op)| inner(op)).map(|(id, _)| id).collect();
-        let ops: Vec<Op> = ids.into_iter().filter_map(|id| self.ops.remove(id)).collect();
+        };
+        let ops: Vec<Op> = reach.order.into_iter().filter_map(|id| self.ops.remove(id)).collect();
         if ops.len() > MAX_CONSTRAINTS {
             self.report(constraints::too_many(span, MAX_CONSTRAINTS));
             return Vec::new();
@@ -185,14 +192,14 @@ impl Infer<'_> {
     }
 
     /// Operands that no use will tell are numbers.
-    fn default_operands(&mut self, id: u32, level: u32, known: &HashSet<u32>) {
+    fn default_operands(&mut self, id: u32, level: u32, known: &[bool]) {
         let Some(op) = self.ops.remove(id) else { return };
         if matches!(op.prim, Prim::MatMul | Prim::Append | Prim::Where | Prim::Diag | Prim::Stack) {
             self.solve(&op, true);
             return;
         }
         for (t, _) in &op.args {
-            if self.unreached(t, level, known) {
+            if self.unreached(t, level, known).is_some() {
                 let bottom = self.bottom(t);
                 let _ = self.has_class(Class::Num, &bottom, op.span, Self::op_name(op.prim));
                 self.make_scalar(&bottom);
@@ -237,37 +244,60 @@ impl Infer<'_> {
 
     /// A result of outer operands belongs to the outer level, as do the literals among them.
     fn lower_determined(&mut self, level: u32, mark: u32) {
-        let ids: Vec<u32> = self.ops.since(mark).map(|(id, _)| id).collect();
-        for id in ids {
-            let Some(op) = self.ops.ops.get(&id) else { continue };
-            let open = op.args.iter().any(|a| self.is_open(&a.0));
-            let outer = open && op.args.iter().filter(|a| self.is_open(&a.0)).all(|a| !self.belongs(&a.0, level));
-            if outer {
-                let types: Vec<Ty> = op.types().cloned().collect();
-                types.iter().for_each(|t| self.lower(t, level));
+        loop {
+            let outer = |op: &Op| {
+                let mut open = op.args.iter().filter(|a| self.is_open(&a.0)).peekable();
+                open.peek().is_some() && open.all(|a| !self.belongs(&a.0, level)) && op.types().any(|t| self.inner_meta(t, level).is_some())
+            };
+            let types: Vec<Ty> = self.ops.since(mark).filter(|(_, op)| outer(op)).flat_map(|(_, op)| op.types().cloned().collect::<Vec<_>>()).collect();
+            if types.is_empty() {
+                return;
             }
+            types.iter().for_each(|t| self.lower(t, level));
         }
     }
 
-    /// The variables of a function's type, and what they determine.
-    fn determined_by(&self, ty: &Ty, level: u32, mark: u32) -> HashSet<u32> {
-        let mut known: HashSet<u32> = self.metas_of(ty).into_iter().collect();
-        loop {
-            let before = known.len();
-            for (_, op) in self.ops.since(mark) {
-                if !op.args.iter().any(|a| self.unreached(&a.0, level, &known)) {
-                    known.extend(op.types().filter_map(|t| self.inner_meta(t, level)));
+    /// Which operators the variables of a function's type determine.
+    fn reach(&self, ty: &Ty, level: u32, mark: u32) -> Reach {
+        let mut known = vec![false; self.metas.len()];
+        self.metas_of(ty).into_iter().for_each(|m| known[m as usize] = true);
+        let ops: Vec<(u32, &Op)> = self.ops.since(mark).filter(|(_, op)| op.types().any(|t| self.inner_meta(t, level).is_some())).collect();
+        let mut readers: HashMap<u32, Vec<usize>> = HashMap::new();
+        let mut missing = vec![0; ops.len()];
+        let mut ready = VecDeque::new();
+        for (k, (_, op)) in ops.iter().enumerate() {
+            for (t, _) in &op.args {
+                if let Some(m) = self.unreached(t, level, &known) {
+                    readers.entry(m).or_default().push(k);
+                    missing[k] += 1;
                 }
             }
-            if known.len() == before {
-                return known;
+            if missing[k] == 0 {
+                ready.push_back(k);
             }
         }
+        let mut order = Vec::new();
+        while let Some(k) = ready.pop_front() {
+            order.push(ops[k].0);
+            for m in ops[k].1.types().filter_map(|t| self.inner_meta(t, level)) {
+                if !std::mem::replace(&mut known[m as usize], true) {
+                    for r in readers.remove(&m).unwrap_or_default() {
+                        missing[r] -= 1;
+                        if missing[r] == 0 {
+                            ready.push_back(r);
+                        }
+                    }
+                }
+            }
+        }
+        let left = ops.iter().zip(&missing).filter(|(_, n)| **n > 0).map(|((id, _), _)| *id).collect();
+        Reach { known, order, left }
     }
 
-    /// Whether an operand is unknown and no use will tell it.
-    fn unreached(&self, t: &Ty, level: u32, known: &HashSet<u32>) -> bool {
-        self.is_open(t) && self.inner_meta(t, level).is_some_and(|m| !known.contains(&m))
+    /// The variable of an operand of unknown rank that no use will tell.
+    fn unreached(&self, t: &Ty, level: u32, known: &[bool]) -> Option<u32> {
+        let m = self.inner_meta(t, level).filter(|_| self.is_open(t))?;
+        (!known.get(m as usize).copied().unwrap_or(false)).then_some(m)
     }
 
     /// Whether the rank of an operand is unknown.
