@@ -6,6 +6,7 @@ use crate::outbox::{Outbox, Request};
 use crate::snapshot::{Name, Snapshot};
 use crate::suggest::{CommandName, candidates, in_name};
 use crate::wire::{Message, PROTOCOL};
+use adl_interp::fault;
 use adl_session::Session;
 use adl_session::complete::Completion;
 use adl_syntax::Completeness;
@@ -72,6 +73,7 @@ impl Desk {
     }
 
     fn answer(&mut self, m: &Message) -> Option<Json> {
+        fault::point(fault::Point::Answer);
         Some(match m.kind() {
             "kernel_info_request" => info(),
             "complete_request" => self.complete(m),
@@ -222,7 +224,30 @@ fn info() -> Json {
 
 #[cfg(test)]
 mod tests {
-    use super::{asked, byte_of, is_complete, kind};
+    use super::{Common, Desk, asked, byte_of, is_complete, kind};
+    use crate::outbox::{Channel, Outbox, Request};
+    use crate::wire::Message;
+    use adl_interp::fault;
+    use adl_interp::host::Nobody;
+    use serde_json::json;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    #[test]
+    fn a_panic_is_an_error_of_one_question() {
+        let (shell, mut replies) = unbounded_channel();
+        let out = Outbox::new("session", shell, unbounded_channel().0, unbounded_channel().0);
+        let (ask, questions) = std::sync::mpsc::channel();
+        for _ in 0..2 {
+            let message = Message::new("session", "complete_request", &json!({}), json!({"code": "tan", "cursor_pos": 3}));
+            ask.send(Request { message, channel: Channel::Shell, arrived: std::time::Instant::now() }).unwrap();
+        }
+        drop(ask);
+        fault::inject(Some(fault::Point::Answer));
+        Desk::new(Common::default(), out, Vec::new(), || Box::new(Nobody)).serve(&questions);
+        let (first, second) = (replies.try_recv().unwrap().content, replies.try_recv().unwrap().content);
+        assert!(first["status"] == "error" && first.to_string().contains("E0901"), "{first}");
+        assert!(second["status"] == "ok" && second["matches"].as_array().is_some_and(|m| m.contains(&json!("tanh"))), "{second}");
+    }
 
     #[test]
     fn positions_count_characters() {

@@ -112,6 +112,9 @@ impl Host for Stage {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.world.read(path)
     }
+    fn size(&mut self, path: &str) -> usize {
+        self.world.size(path)
+    }
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
         self.world.write(path, bytes)
     }

@@ -106,6 +106,9 @@ impl Host for Terminal {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         adl_files::read_unless(path, &adl_interp::interrupted).map_err(|e| crate::commands::io_text(&e))
     }
+    fn size(&mut self, path: &str) -> usize {
+        std::fs::metadata(path).map_or(0, |m| usize::try_from(m.len()).unwrap_or(usize::MAX))
+    }
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
         // What was printed before comes before it, where both go to one place.
         if let Err(e) = self.out.flush() {

@@ -77,6 +77,18 @@ fn dense_derivatives_are_refused_before_they_are_made() {
 }
 
 #[test]
+fn a_file_that_is_too_large_is_refused_before_it_is_read() {
+    let d = Dir::new("large-file");
+    std::fs::File::create(d.path().join("large")).and_then(|f| f.set_len(4 << 30)).unwrap();
+    for call in ["(read_npy \"large\" : [_]Float)", "read_text \"large\"", "(read_json \"large\" : Float)"] {
+        d.file("a.adl", format!("let a = {call}\nprint 1"));
+        for r in [limited(&d, 2_000_000, &["a.adl"], ""), d.adl(&["--memory", "1000", "a.adl"])] {
+            assert!(r.code == 1 && r.err.contains("error[E0710]: there is not enough memory for the file large"), "{call}: {}", r.err);
+        }
+    }
+}
+
+#[test]
 fn a_session_lives_on_with_what_it_has() {
     let d = Dir::new("lives-on");
     let mut input = "let keep = linspace 0.0 1.0 100000\n".to_owned();

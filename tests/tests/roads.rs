@@ -102,6 +102,36 @@ fn programs_of_thousands_of_functions() {
     assert_eq!(*out.borrow(), "true\n");
 }
 
+/// What has once been refused needlessly: long chains of calls, powers below a `map`, and long straight code, which becomes native too.
+#[test]
+fn long_programs_take_the_main_road() {
+    let chain: String = (1..1000).map(|k| format!("let f{k} (x : Float) : Float = f{} (x * 0.999) + 0.001\n", k - 1)).collect();
+    let straight: String = (2..2500).map(|k| format!("  let a{k} = {} (a{} - a{} * 0.5) + 0.1\n", ["sin", "tanh", "cos"][k % 3], k - 1, k - (k * k % k.min(20)) - 1)).collect();
+    let cases = [
+        (format!("let f0 (x : Float) : Float = sin x\n{chain}"), "gradcheck f999 0.5"),
+        ("let sq (x : Float) : Float = x ^ 2\nlet f (u : Float) : Float = sum (map (fun s -> sq s) [u, 2.0 * u])\n".to_owned(), "gradcheck f 0.5"),
+        (format!("let f (x : Float) : Float =\n  let a0 = x\n  let a1 = x * 0.5\n{straight}  a2499\nlet g n = loop s = 0.0 for i < n do s + grad f (0.001 * float i)\nlet many = g 5000\n"), "gradcheck f 0.5"),
+    ];
+    for (text, ask) in cases {
+        let (mut s, _) = session();
+        let ran = s.run_file("long.adl", text.as_bytes());
+        assert!(ran.diags.is_empty(), "{:?}", ran.diags.first());
+        assert_eq!(echo_in(&mut s, &format!("({ask}).ok")), "true : Bool", "{text:.100}");
+        assert!(s.roads().iter().all(|r| r.contains("main road")), "{:?}", s.roads());
+        assert!(!text.contains("many") || s.roads().iter().any(|r| r.contains("native")), "{:?}", s.roads());
+    }
+}
+
+/// A derivative inside a derivative inside ... of functions that are data is ever more code; beyond a bound it is taped.
+#[test]
+fn code_of_nested_derivatives_is_bounded() {
+    let f = "let f (a : Float) : Float =\n  let h = loop h = (fun x -> a * sin x) for q < 3 do (if q == 1 then (fun y -> h (y * a)) else (fun y -> h y * h (y + a)))\n  h a\n";
+    let (mut s, _) = session();
+    assert!(s.eval(f).ok());
+    assert_eq!(echo_in(&mut s, "grad (grad (grad (grad (grad (grad f))))) 0.6 < 0.0"), "true : Bool");
+    assert!(s.roads().iter().any(|r| r.contains("grows too large")), "{:?}", s.roads());
+}
+
 /// A session that makes new functions for ever keeps a bounded number of what was made from them.
 #[test]
 fn what_is_kept_is_bounded() {

@@ -98,7 +98,7 @@ impl Ad {
         self.jvps.insert((f, wrt.clone()), j.clone());
         self.sources.insert(j.func, src.clone());
         let made = function(self, p, &src, &wrt, &j.active);
-        match made {
+        match made.and_then(|made| self.count(&made).map(|()| made)) {
             Ok(mut made) => {
                 check::made("jvp", p, &made);
                 if let Some(cleanup) = self.cleanup {

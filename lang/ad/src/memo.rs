@@ -10,6 +10,9 @@ use adl_syntax::span::Span;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
+/// Variables of all functions that one derivative may take: more is code that grows with each derivative inside another one.
+const MOST: usize = 1_000_000;
+
 /// Whether all arrays of a function have a shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrays {
@@ -65,12 +68,25 @@ pub struct Ad {
     /// Functions that are made, with all that they call.
     complete: HashSet<FnId>,
     pub(crate) activities: HashMap<(FnId, Vec<bool>), Vec<bool>>,
+    /// Variables of the functions made since [`Ad::begin`].
+    made: usize,
 }
 
 impl Ad {
     /// Nothing transformed yet.
     pub fn new() -> Ad {
         Ad::default()
+    }
+
+    /// Another derivative, or another function that may have some inside, begins.
+    pub fn begin(&mut self) {
+        self.made = 0;
+    }
+
+    /// Counts a function that was made; an error if all of them are too large.
+    pub(crate) fn count(&mut self, f: &Function) -> Result<(), Unsupported> {
+        self.made += f.vars.len();
+        if self.made > MOST { Err(Unsupported::new("derivatives inside derivatives whose code grows too large", Span::default())) } else { Ok(()) }
     }
 
     /// An error where a function, or one that it calls, is still being made: its derivative would be that of an empty body.

@@ -54,7 +54,8 @@ impl Ad {
         early.body.lin_params.extend(taken(&src.body.lin_params, &there));
         early.body.lin_results = src.body.lin_params.clone();
         p.set(id, early);
-        match function(self, p, &src, &name, &there) {
+        let made = function(self, p, &src, &name, &there);
+        match made.and_then(|made| self.count(&made).map(|()| made)) {
             Ok(made) => {
                 check::made("transpose", p, &made);
                 p.set(id, made);

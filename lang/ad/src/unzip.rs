@@ -73,7 +73,8 @@ impl Ad {
             // Callers inside the recursion need the signatures now.
             self.announce(p, &u, &src, d);
         }
-        match self.unzip_function(p, f, &src, plan, &u) {
+        let made = self.unzip_function(p, f, &src, plan, &u);
+        match made.and_then(|u| self.count(p.func(u.primal)).and_then(|()| self.count(p.func(u.linear))).map(|()| u)) {
             Ok(u) => {
                 self.unzips.insert((f, plan.clone()), u.clone());
                 Ok(u)

@@ -183,11 +183,13 @@ pub enum Point {
     Renderer,
     /// A name being completed or documented.
     Inspection,
+    /// A question to the kernel being answered, on the thread that does that while a cell runs.
+    Answer,
 }
 
 impl Point {
     /// All points with their names.
-    pub const ALL: [(&'static str, Point); 8] = [
+    pub const ALL: [(&'static str, Point); 9] = [
         ("checker", Point::Checker),
         ("interpreter", Point::Interpreter),
         ("lowered", Point::Lowered),
@@ -196,6 +198,7 @@ impl Point {
         ("compiler", Point::Compiler),
         ("renderer", Point::Renderer),
         ("inspection", Point::Inspection),
+        ("answer", Point::Answer),
     ];
 }
 

@@ -21,6 +21,10 @@ pub trait Host {
     fn read(&mut self, _path: &str) -> Result<Vec<u8>, String> {
         Err("there are no files here".into())
     }
+    /// Bytes that reading a file will take, as far as that is known.
+    fn size(&mut self, _path: &str) -> usize {
+        0
+    }
     /// Writes a whole file.
     fn write(&mut self, _path: &str, _bytes: &[u8]) -> Result<(), String> {
         Err("there are no files here".into())

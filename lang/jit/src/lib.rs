@@ -22,7 +22,8 @@
 //!   interpreter's operation on the same operands: it gives the result or the error.
 //! - A value that is no scalar is counted: each variable owns one reference, which its last use takes over.
 //! - After an error nothing is cleaned up one by one: all handles of the run go with their pool.
-//! - Interrupts are looked for at each turn of a loop and at each call back to the start of a function.
+//! - Interrupts are looked for at each turn of a loop, at each call back to the start of a function, and at each call of functions that call each other.
+//! - Registers of large functions are found in one pass (`module::LARGE`): worse code, in time that grows with the function.
 //!
 //! What is *not* here: when to compile (`lang/interp`, `ir/work.rs`), transformations of the IR.
 
@@ -48,25 +49,24 @@ mod unit;
 mod words;
 
 use adl_interp::ir::native::{Compiler, Listing, Native, Source};
-use cranelift_codegen::isa::OwnedTargetIsa;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
 #[derive(Default)]
 struct Jit {
     /// Found out when something is compiled for the first time.
-    isa: OnceCell<Result<OwnedTargetIsa, String>>,
+    target: OnceCell<Result<module::Target, String>>,
 }
 
 impl Compiler for Jit {
     fn compile(&self, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
-        let isa = self.isa.get_or_init(module::target);
-        module::compile(isa.as_ref().map_err(Clone::clone)?, source, at)
+        let target = self.target.get_or_init(module::Target::new);
+        module::compile(target.as_ref().map_err(Clone::clone)?, source, at)
     }
 
     fn listing(&self, source: &Source, at: u32, form: Listing) -> Result<String, String> {
-        let isa = self.isa.get_or_init(module::target);
-        module::listing(isa.as_ref().map_err(Clone::clone)?, source, at, form)
+        let target = self.target.get_or_init(module::Target::new);
+        module::listing(target.as_ref().map_err(Clone::clone)?, source, at, form)
     }
 }
 

@@ -34,10 +34,40 @@ const MAX_STACK: usize = 1 << 30;
 /// An instruction's compilation takes about as long as so many elements' arithmetic.
 const INSTRUCTION: usize = 64;
 
+/// Instructions of a function from which on registers are found in one pass: backtracking takes time that grows faster than the function. (So does
+/// the verifier of Cranelift, where a block has thousands of parameters.)
+const LARGE: usize = 20_000;
+
+/// Bytes of a register's place on the stack.
+const PLACE: usize = 16;
+
 /// The machine that code is made for.
-pub(crate) fn target() -> Result<OwnedTargetIsa, String> {
+pub(crate) struct Target {
+    isa: OwnedTargetIsa,
+    /// The same, for large functions.
+    one_pass: OwnedTargetIsa,
+}
+
+impl Target {
+    /// This machine.
+    pub fn new() -> Result<Target, String> {
+        Ok(Target { isa: machine("backtracking", cfg!(debug_assertions))?, one_pass: machine("single_pass", false)? })
+    }
+
+    /// How a function becomes machine code.
+    fn isa_for(&self, f: &ir::Function) -> &dyn TargetIsa {
+        if f.dfg.num_insts() < LARGE { &*self.isa } else { &*self.one_pass }
+    }
+}
+
+/// The most that a function's frame takes beyond what [`MARGIN`] has room for: in one pass each value gets a place of its own.
+fn frame(f: &ir::Function) -> usize {
+    if f.dfg.num_insts() < LARGE { 0 } else { PLACE * (f.dfg.num_insts() + f.dfg.num_values()) }
+}
+
+fn machine(registers: &str, verifies: bool) -> Result<OwnedTargetIsa, String> {
     let mut flags = settings::builder();
-    let set = [("opt_level", "speed"), ("is_pic", "false"), ("use_colocated_libcalls", "false"), ("preserve_frame_pointers", "true"), ("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })];
+    let set = [("regalloc_algorithm", registers), ("opt_level", "speed"), ("is_pic", "false"), ("use_colocated_libcalls", "false"), ("preserve_frame_pointers", "true"), ("enable_verifier", if verifies { "true" } else { "false" })];
     for (name, value) in set {
         flags.set(name, value).map_err(|e| e.to_string())?;
     }
@@ -71,17 +101,25 @@ pub(crate) struct Compiled {
     results: Vec<Kind>,
     recursive: bool,
     tables: Tables,
+    frames: Frames,
     _code: Code,
 }
 
+/// Bytes on the stack, at most: of the largest function's frame, and of all functions'.
+#[derive(Clone, Copy, Default)]
+struct Frames {
+    largest: usize,
+    all: usize,
+}
+
 /// Compiles a function with all that it calls.
-pub(crate) fn compile(isa: &OwnedTargetIsa, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
+pub(crate) fn compile(target: &Target, source: &Source, at: u32) -> Result<Rc<dyn Native>, String> {
     let unit = Unit::new(source, at)?;
-    let mut module = JITModule::new(JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names()));
+    let mut module = JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
     let mut tables = tables(source, &unit)?;
-    let made = define(&mut module, source, &unit, &mut tables, &mut None);
+    let made = define(&mut module, target, source, &unit, &mut tables, &mut None);
     let code = Code(Some(module));
-    let entry = made?;
+    let (entry, frames) = made?;
     let Some(m) = &code.0 else { return Err("no module".to_owned()) };
     let pointer = m.get_finalized_function(entry);
     // SAFETY: `entry` was declared with the signature that `Entry` says.
@@ -89,7 +127,7 @@ pub(crate) fn compile(isa: &OwnedTargetIsa, source: &Source, at: u32) -> Result<
     let f = &unit.funcs[0];
     let kinds = |vs: &[adl_ir::Var], ws: &[adl_ir::Var]| vs.iter().chain(ws).map(|v| Kind::of(f.ty(*v))).collect();
     let b = &f.body;
-    Ok(Rc::new(Compiled { entry, params: kinds(&b.params, &b.lin_params), results: kinds(&b.results, &b.lin_results), recursive: unit.recursive, tables, _code: code }))
+    Ok(Rc::new(Compiled { entry, params: kinds(&b.params, &b.lin_params), results: kinds(&b.results, &b.lin_results), recursive: unit.recursive, tables, frames, _code: code }))
 }
 
 /// The tables of a unit, with the constructors that its variables may have.
@@ -100,13 +138,13 @@ fn tables(source: &Source, unit: &Unit) -> Result<Tables, String> {
 }
 
 /// The native code of a function with all that it calls, as text.
-pub(crate) fn listing(isa: &OwnedTargetIsa, source: &Source, at: u32, form: Listing) -> Result<String, String> {
+pub(crate) fn listing(target: &Target, source: &Source, at: u32, form: Listing) -> Result<String, String> {
     let unit = Unit::new(source, at)?;
-    let module = JITModule::new(JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names()));
+    let module = JITModule::new(JITBuilder::with_isa(target.isa.clone(), cranelift_module::default_libcall_names()));
     let mut code = Code(Some(module));
     let mut texts = Some(Texts { form, out: String::new() });
     if let Some(m) = &mut code.0 {
-        define(m, source, &unit, &mut tables(source, &unit)?, &mut texts)?;
+        define(m, target, source, &unit, &mut tables(source, &unit)?, &mut texts)?;
     }
     Ok(texts.map_or_else(String::new, |t| t.out))
 }
@@ -135,14 +173,15 @@ struct Made {
 }
 
 /// Defines all functions, and the one through which they are entered. All are emitted first, then made machine code by all threads.
-fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables, texts: &mut Option<Texts>) -> Result<FuncId, String> {
+fn define(module: &mut JITModule, target: &Target, source: &Source, unit: &Unit, tables: &mut Tables, texts: &mut Option<Texts>) -> Result<(FuncId, Frames), String> {
     let text = |e: ModuleError| format!("{e:?}");
     let (mut jobs, entry) = emitted(module, source, unit, tables).map_err(text)?;
     let weight = jobs.iter().map(|j| j.func.dfg.num_insts()).sum::<usize>() * INSTRUCTION;
+    let frames = jobs.iter().map(|j| frame(&j.func)).fold(Frames::default(), |f, n| Frames { largest: f.largest.max(n), all: f.all + n });
     // The longest first, so that threads end together.
     jobs.sort_by_key(|j| std::cmp::Reverse(j.func.dfg.num_insts()));
-    let (isa, form) = (module.isa(), texts.as_ref().map(|t| t.form));
-    let mut made = parallel::handed_out(jobs, weight, |job| machine_code(isa, job, form)).into_iter().collect::<Result<Vec<Made>, String>>()?;
+    let form = texts.as_ref().map(|t| t.form);
+    let mut made = parallel::handed_out(jobs, weight, |job| machine_code(target, job, form)).into_iter().collect::<Result<Vec<Made>, String>>()?;
     made.sort_by_key(|m| m.id.as_u32());
     for m in &made {
         module.define_function_bytes(m.id, m.alignment, &m.bytes, &m.relocs).map_err(text)?;
@@ -151,7 +190,7 @@ fn define(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tab
         t.out.extend(made.into_iter().map(|m| m.text));
     }
     module.finalize_definitions().map_err(text)?;
-    Ok(entry)
+    Ok((entry, frames))
 }
 
 /// All functions of a unit, and which one they are entered through.
@@ -197,8 +236,9 @@ fn entered(module: &mut JITModule, f: &adl_ir::Function, id: FuncId, shared: &mu
 }
 
 /// Machine code of a function, and its text if one is asked for.
-fn machine_code(isa: &dyn TargetIsa, job: Job, form: Option<Listing>) -> Result<Made, String> {
+fn machine_code(target: &Target, job: Job, form: Option<Listing>) -> Result<Made, String> {
     fault::point(fault::Point::Compiler);
+    let isa = target.isa_for(&job.func);
     let mut ctx = Context::for_function(job.func);
     ctx.set_disasm(form == Some(Listing::Asm));
     let code = ctx.compile(isa, &mut ControlPlane::default()).map_err(|e| format!("{:?}", e.inner))?;
@@ -216,7 +256,9 @@ impl Native for Compiled {
     fn run(&self, m: &mut Machine, args: Vec<Value>) -> Res<Vec<Value>> {
         m.poll()?;
         if !self.recursive {
-            return stacker::maybe_grow(STACK / 2, STACK, || self.enter(m, args));
+            // As much again, so that the guard of the last function finds what it leaves free.
+            let frames = 2 * self.frames.all;
+            return stacker::maybe_grow(STACK / 2 + frames, STACK + frames, || self.enter(m, args));
         }
         let wanted = m.stack_budget.clamp(STACK, MAX_STACK);
         let size = crate::alloc::fitting(wanted, STACK);
@@ -240,7 +282,7 @@ impl Compiled {
         let mut ctx = Ctx {
             interrupt: m.interrupt.as_ptr().cast_const().cast(),
             tick: m.tick.as_ptr().cast_const().cast(),
-            stack_limit: here.saturating_sub(room).saturating_add(MARGIN),
+            stack_limit: here.saturating_sub(room).saturating_add(MARGIN + self.frames.largest),
             absent: pool.absent,
             absent_data: pool.cells.absent,
             returned: 0,

@@ -314,10 +314,13 @@ pub(crate) unsafe fn progress(ctx: *mut Ctx, done: i64, total: i64) {
     m.report_progress_of(Some((done.unsigned_abs(), total.unsigned_abs())));
 }
 
-/// Too many nested calls.
-pub(crate) unsafe fn overflow(ctx: *mut Ctx) {
-    // SAFETY: native code passes the context that it was given. The caller adds its frame: the callee has not begun.
-    unsafe { &mut *ctx }.error = Some(adl_interp::vm::too_deep());
+/// A call finds the stack full or an interrupt asked for: 1, unless that has been taken back.
+pub(crate) unsafe fn halt(ctx: *mut Ctx, sp: u64) -> u64 {
+    // SAFETY: native code passes the context that it was given.
+    let ctx = unsafe { &mut *ctx };
+    // The caller adds its frame: the callee has not begun.
+    ctx.error = if sp as usize <= ctx.stack_limit { Some(adl_interp::vm::too_deep()) } else { ctx.machine().poll().err() };
+    u64::from(ctx.error.is_some())
 }
 
 /// No arm fits: 1.

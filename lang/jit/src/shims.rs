@@ -34,7 +34,7 @@ shims! {
     trace = runtime::trace(ctx: *mut Ctx, site: u64) -> u64, else 1;
     poll = runtime::poll(ctx: *mut Ctx, site: u64) -> u64, else 1;
     progress = runtime::progress(ctx: *mut Ctx, done: i64, total: i64), else ();
-    overflow = runtime::overflow(ctx: *mut Ctx), else ();
+    halt = runtime::halt(ctx: *mut Ctx, sp: u64) -> u64, else 1;
     no_match = runtime::no_match(ctx: *mut Ctx, site: u64) -> u64, else 1;
     constant = runtime::constant(ctx: *mut Ctx, id: u64) -> *mut Handle, else absent(ctx);
     row_place = runtime::row_place(ctx: *mut Ctx, h: *const Handle, index: u64, rank: u64, dims: *mut i64) -> *const f64, else std::ptr::null();

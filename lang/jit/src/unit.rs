@@ -6,11 +6,11 @@ use adl_ir::{Block, FnId, Function, Op};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Variables of a function above which its frame might not fit a stack.
-const MAX_VARS: usize = 20_000;
+/// Variables of a function above which its frame takes much of a stack.
+const MAX_VARS: usize = 100_000;
 
 /// Statements of a unit above which compiling takes seconds.
-const MAX_SIZE: usize = 60_000;
+const MAX_SIZE: usize = 150_000;
 
 /// Functions that are compiled together.
 pub(crate) struct Unit {

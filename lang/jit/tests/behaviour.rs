@@ -181,6 +181,21 @@ fn recursion_is_deep_and_ends() {
     assert_eq!((e.diag.code, &e.diag.message, &e.diag.stack), (w.diag.code, &w.diag.message, &w.diag.stack));
 }
 
+/// Registers of large functions are found in another way, and their frames are large.
+#[test]
+fn long_straight_code_is_native() {
+    let mut text = "fn f0 f (v0: f64) -> (f64) { v1: f64 = 0.9 ".to_owned();
+    let n = 12_000;
+    for k in (2..n).step_by(2) {
+        let old = k - 1 - (k * k) % (k - 1).min(200);
+        text += &format!("v{k}: f64 = {} v{} v{old} v{}: f64 = mul v{k} v1 ", ["add", "sub", "min"][k % 3], k - 1, k + 1);
+    }
+    text += &format!("return v{} }} fn f1 g (v0: f64, v1: i64) -> (f64) {{
+        v2: f64, v3: i64 = loop for v1 carry (v0) (v4: i64, v5: f64) {{ v6: f64 = call f0 (v5) v7: f64 = sin v6 return v7 }} return v2 }}", n - 1);
+    let (p, f) = program(&text);
+    assert!(both(&p, f, &[Value::Float(0.7), Value::Int(3)]).is_ok());
+}
+
 #[test]
 fn tail_calls_take_no_space() {
     let text = "fn f0 even (v0: i64) -> (bool) {
@@ -203,9 +218,15 @@ fn interrupts_stop_loops() {
     for text in [
         "fn f0 f (v0: f64) -> (f64) { v1: f64, v2: i64 = loop while (v3: f64) { v4: bool = eq v3 v3 return v4 } carry (v0) (v5: i64, v6: f64) { v7: f64 = neg v6 return v7 } return v1 }",
         "fn f0 f (v0: f64) -> (f64) { v1: f64 = call f0 (v0) return v1 }",
+        // Calls that are no tail calls, in a tree that has no end.
+        "fn f0 f (v0: f64) -> (f64) { v1: f64 = 60.0 v2: f64 = call f1 (v1) return v2 }
+         fn f1 g (v0: f64) -> (f64) {
+            v1: f64 = 0.0 v2: bool = le v0 v1
+            v3: f64 = if v2 { return v1 } else { v4: f64 = 1.0 v5: f64 = sub v0 v4 v6: f64 = call f1 (v5) v7: f64 = add v5 v6 v8: f64 = call f1 (v5) v9: f64 = add v7 v8 return v9 }
+            return v3 }",
     ] {
-        let (p, f) = program(text);
-        let code = compile(&p, f);
+        let p = program(text).0;
+        let code = compile(&p, FnId(0));
         let mut m = machine();
         let flag = m.interrupt.clone();
         let stopper = std::thread::spawn(move || {

@@ -140,6 +140,9 @@ impl Host for Muted {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.0.borrow_mut().as_mut().map_or_else(|| Err(String::new()), |h| h.read(path))
     }
+    fn size(&mut self, path: &str) -> usize {
+        self.ask(|h| h.size(path))
+    }
     fn write(&mut self, _: &str, _: &[u8]) -> Result<(), String> {
         Ok(())
     }

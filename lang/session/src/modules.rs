@@ -2,7 +2,6 @@
 
 use adl_interp::fault;
 use crate::Session;
-use adl_interp::error::codes;
 use adl_interp::ops::data;
 use adl_interp::vm::Machine;
 use adl_syntax::ast;
@@ -22,13 +21,19 @@ struct Adapter<'a> {
     sources: &'a SourceMap,
 }
 
+impl Adapter<'_> {
+    fn bytes(&mut self, path: &str) -> Result<Vec<u8>, NoHeader> {
+        adl_interp::ops::file_bytes(self.machine, path).map_err(|e| (e.diag.code, e.diag.message))
+    }
+}
+
 impl CheckHost for Adapter<'_> {
     fn csv_header(&mut self, path: &str) -> Result<Vec<(String, Column)>, NoHeader> {
-        let bytes = self.machine.host.read(path).map_err(|e| (codes::FILE, format!("{path}: {e}")))?;
+        let bytes = self.bytes(path)?;
         data::csv::schema(path, &bytes).map_err(|e| (e.diag.code, e.diag.message))
     }
     fn npy_header(&mut self, path: &str) -> Result<Vec<(String, Column, Vec<u64>)>, NoHeader> {
-        let bytes = self.machine.host.read(path).map_err(|e| (codes::FILE, format!("{path}: {e}")))?;
+        let bytes = self.bytes(path)?;
         data::npy::schema(path, &bytes).map_err(|e| (e.diag.code, e.diag.message))
     }
     fn std_module(&mut self, name: &str) -> Option<Rc<Env>> {

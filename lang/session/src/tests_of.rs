@@ -70,6 +70,9 @@ impl Host for Capture {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
         self.inner.borrow_mut().read(path)
     }
+    fn size(&mut self, path: &str) -> usize {
+        self.inner.borrow_mut().size(path)
+    }
     fn write(&mut self, path: &str, bytes: &[u8]) -> Result<(), String> {
         self.inner.borrow_mut().write(path, bytes)
     }

@@ -225,3 +225,20 @@ fn a_long_let_on_one_line_is_broken_below_its_column() {
     assert_eq!(check(&text), Some(0));
     assert!(format(&text).expect("it parses").ends_with(" in\n  print h\n"));
 }
+
+#[test]
+fn a_first_item_further_right_keeps_its_blocks() {
+    let cases = [
+        ("  let f x = let a = x\n            a + 1\nlet y = 2\n", "let f x =\n  let a = x\n  a + 1\nlet y = 2\n"),
+        ("  -- here\n  print (1, let a = 2\n            a + 1)\nlet y = 2\n", "-- here\nprint (\n  1,\n  let a = 2\n  a + 1\n)\nlet y = 2\n"),
+        ("   f\n   x\nlet y = 2\n", "f x\nlet y = 2\n"),
+        (" (* c *) f\n   x\nlet y = 2\n", "(* c *) f x\nlet y = 2\n"),
+        ("  f\"{x}\n   a\"\nlet y = 2\n", "f\"{x}\n   a\"\nlet y = 2\n"),
+        ("  (let a = 2\n   a + 1)\nlet y = 2\n", "(let a = 2\n a + 1)\nlet y = 2\n"),
+        ("  let f x = x\n  let y = 2\n", "let f x = x\nlet y = 2\n"),
+    ];
+    for (text, want) in cases {
+        assert_eq!(check(text), Some(0), "{text}");
+        assert_eq!(format(text).expect("it parses"), want);
+    }
+}

@@ -57,6 +57,8 @@ pub fn expr(e: &Expr) -> String {
         Op::Tuple => format!("({})", list(&e.kids)),
         Op::Record => format!("{{{}}}", e.kids.iter().zip(FIELDS).map(|(v, f)| format!("{f} = {}", expr(v))).collect::<Vec<_>>().join(", ")),
         Op::Field(i) => format!("{}.{}", k(0), FIELDS[*i]),
+        // Operators take the elements of `[]` to be numbers.
+        Op::Array if e.kids.is_empty() => format!("([] : {})", ty(&e.ty)),
         Op::Array => format!("[{}]", list(&e.kids)),
         Op::Index => format!("{}[{}]", k(0), k(1)),
         Op::Slice(a, b) => format!("{}[{a}:{b}]", k(0)),

@@ -1,26 +1,20 @@
 //! Inputs of any size, always the same ones, distributed as the suite's own.
 
+use adl_ir::generate::rng::Rng;
 use serde_json::{Value, json};
 
-/// Numbers that look random (SplitMix64).
-pub struct Random(u64);
+/// Numbers that look random.
+pub struct Random(Rng);
 
 impl Random {
     /// From a seed.
     pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Random(Rng::new(seed))
     }
 
     /// In [0, 1).
     pub fn uniform(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+        (self.0.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
     fn normal(&mut self) -> f64 {
@@ -29,7 +23,7 @@ impl Random {
     }
 
     fn below(&mut self, n: usize) -> usize {
-        (self.bits() % n.max(1) as u64) as usize
+        self.0.below(n)
     }
 
     fn uniforms(&mut self, n: usize) -> Vec<f64> {

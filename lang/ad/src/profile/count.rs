@@ -143,7 +143,8 @@ impl Counter<'_> {
             _ => None,
         };
         if let Some(a) = over {
-            let n = self.b.dim(a, 0);
+            let n = self.elements(a);
+            let n = self.extent(a, n, 0);
             self.add(t, Count::Runs(self.id, number), n);
         }
     }

@@ -570,9 +570,10 @@ fn safe(f: &Function, s: &Stmt) -> bool {
 }
 
 pub(super) fn bound_in(b: &Block) -> HashSet<Var> {
-    let mut out: HashSet<Var> = b.params.iter().copied().collect();
+    let mut out = HashSet::new();
     let mut work = vec![b];
     while let Some(b) = work.pop() {
+        out.extend(&b.params);
         for s in &b.stmts {
             out.extend(&s.outs);
             work.extend(s.op.blocks());

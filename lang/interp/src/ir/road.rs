@@ -381,6 +381,7 @@ impl Road {
             self.forget();
         }
         let cache = if no_rows { &mut self.cache_no_rows } else { &mut self.cache };
+        self.ad.begin();
         let entry = adl_specialise::specialise(&mut values, &mut self.ad, &mut self.program, cache, &tys);
         let entry = entry.map(|mut entry| {
             entry.func = adl_opt::across::trim(&mut self.program, entry.func);
@@ -408,6 +409,7 @@ impl Road {
             return Ok(l.clone());
         }
         let start = Instant::now();
+        self.ad.begin();
         let wrt = self.wrt(&e);
         let f = self.ad.segmented(&mut self.program, e.entry.func, how.segments);
         let l = self.ad.linearize_with(&mut self.program, f, &wrt, &how.plan)?;
@@ -458,6 +460,7 @@ impl Road {
             return Ok(l.clone());
         }
         let start = Instant::now();
+        self.ad.begin();
         let wrt = self.wrt(&e);
         let (func, active) = Transforms::jvp(&mut self.ad, &mut self.program, e.entry.func, &wrt)?;
         let func = self.linker.function(&self.program, func).map_err(|e| not(&e.diag.message))?;

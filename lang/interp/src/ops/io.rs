@@ -3,6 +3,7 @@
 use super::{data, string, text};
 use crate::error::{Error, Res, codes};
 use crate::host::Format;
+use crate::memory;
 use crate::value::compare::primal;
 use crate::value::{ConInfo, Data, Rep, Value, array, show};
 use crate::vm::Machine;
@@ -97,12 +98,19 @@ fn input(m: &mut Machine, prompt: &str) -> Res<Value> {
     }
 }
 
-/// A file as what a reader makes of it.
-fn read_as(m: &mut Machine, p: Prim, path: &str, rep: &Rep) -> Res<Value> {
+/// A whole file, if there is room for it.
+pub fn bytes(m: &mut Machine, path: &str) -> Res<Vec<u8>> {
+    let size = m.host.size(path);
+    memory::ask(size).map_err(|s| s.error(&format!("the file {path}"), size))?;
     let read = m.host.read(path);
     // A host that is asked to stop gives an error too.
     m.poll()?;
-    let bytes = read.map_err(|e| file_error(path, &e))?;
+    read.map_err(|e| file_error(path, &e))
+}
+
+/// A file as what a reader makes of it.
+fn read_as(m: &mut Machine, p: Prim, path: &str, rep: &Rep) -> Res<Value> {
+    let bytes = bytes(m, path)?;
     match p {
         Prim::ReadCsv => data::csv::read(path, &bytes, rep),
         Prim::ReadNpy => data::npy::read(path, &bytes, rep),

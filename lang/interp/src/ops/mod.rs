@@ -23,6 +23,7 @@ pub mod turns;
 pub(crate) mod watch;
 pub(crate) mod whole;
 pub mod data;
+pub use io::bytes as file_bytes;
 
 use crate::ad;
 use crate::error::{Error, Res, codes};

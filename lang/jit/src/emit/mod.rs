@@ -399,25 +399,25 @@ impl Emit<'_, '_, '_> {
         self.b.switch_to_block(next);
     }
 
-    /// Stops the recursion where the stack ends.
+    /// Stops the recursion where the stack ends, or if an interrupt was asked for.
     fn guard_stack(&mut self) {
-        let calls = self.job.unit.funcs.len() > 1 || self.job.unit.recursive;
-        if !calls || self.job.unit.is_part(self.job.me) {
+        let recursive = self.job.unit.recursive;
+        if !recursive && self.job.unit.funcs.len() == 1 || self.job.unit.is_part(self.job.me) {
             return;
         }
         let limit = self.b.ins().load(types::I64, TRUSTED, self.ctx, runtime::offset::STACK_LIMIT);
         let sp = self.b.ins().get_stack_pointer(types::I64);
-        let ok = self.b.ins().icmp(IntCC::UnsignedGreaterThan, sp, limit);
-        let deep = self.cold();
-        self.unless(ok, deep, &[]);
-        let here = self.b.current_block();
-        self.b.switch_to_block(deep);
-        self.runtime(shims::overflow as *const u8, &[self.ctx], 0);
-        let fail = self.fail;
-        self.goto(fail, &[]);
-        if let Some(b) = here {
-            self.b.switch_to_block(b);
+        let mut stops = self.b.ins().icmp(IntCC::UnsignedLessThanOrEqual, sp, limit);
+        if recursive {
+            let flag = self.b.ins().load(types::I8, TRUSTED, self.interrupt, 0);
+            stops = self.b.ins().bor(stops, flag);
         }
+        let (halt, next) = (self.cold(), self.fresh());
+        self.b.ins().brif(stops, halt, &[], next, &[]);
+        self.b.switch_to_block(halt);
+        self.fallible(shims::halt as *const u8, &[self.ctx, sp]);
+        self.goto(next, &[]);
+        self.b.switch_to_block(next);
     }
 
     /// The whole function.

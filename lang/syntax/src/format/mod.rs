@@ -20,8 +20,9 @@ use crate::diag::Diagnostic;
 use crate::lexer::lex;
 use crate::parser::parse;
 use crate::span::FileId;
-use crate::token::Tok;
+use crate::token::{Tok, Token};
 use doc::{concat, hard};
+use std::borrow::Cow;
 use tokens::Tokens;
 
 /// The longest line, where it can be kept.
@@ -64,7 +65,7 @@ fn format_here(text: &str) -> Result<(String, usize), Vec<Diagnostic>> {
     let mut kept = 0;
     let pieces = pieces(text, &program);
     for (i, piece) in pieces.iter().enumerate() {
-        let (formatted, changed) = format_piece(piece.text);
+        let (formatted, changed) = format_piece(&piece.text, piece.written);
         kept += usize::from(!changed);
         if i > 0 || !out.is_empty() {
             out.push_str(if piece.blank_before && !out.is_empty() { "\n" } else { "" });
@@ -77,7 +78,10 @@ fn format_here(text: &str) -> Result<(String, usize), Vec<Diagnostic>> {
 
 /// An item with the comments that belong to it, or the comments at the end.
 struct Piece<'a> {
-    text: &'a str,
+    /// As it is parsed.
+    text: Cow<'a, str>,
+    /// As it was written.
+    written: &'a str,
     blank_before: bool,
 }
 
@@ -103,19 +107,43 @@ fn pieces<'a>(text: &'a str, program: &Program) -> Vec<Piece<'a>> {
             continue;
         }
         let start = lo + (piece.len() - piece.trim_start().len());
-        // The first line keeps its indentation: a uniformly indented cell is cut into such pieces.
-        let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
-        let column = all.iter().find(|t| t.lo as usize >= start && t.tok != Tok::End).map(|t| t.col);
-        let indented = leftmost == column && text[line..start].trim().is_empty() && line >= *lo;
-        let from = if indented { line } else { start };
-        let whole = text.get(from..*hi).unwrap_or(content).trim_end();
-        pieces.push(Piece { text: whole, blank_before: tokens.blank_before(start as u32) });
+        let (parsed, written) = texts_of(text, start, (*lo, *hi), &all, leftmost);
+        pieces.push(Piece { text: parsed, written, blank_before: tokens.blank_before(start as u32) });
     }
     pieces
 }
 
+/// An item that begins at `start` between two cuts, as it is parsed and as it was written.
+fn texts_of<'a>(text: &'a str, start: usize, (lo, hi): (usize, usize), all: &[Token], leftmost: Option<u32>) -> (Cow<'a, str>, &'a str) {
+    // The first line keeps its indentation: a uniformly indented cell is cut into such pieces.
+    let line = text[..start].rfind('\n').map_or(0, |at| at + 1);
+    let first = all.iter().find(|t| t.lo as usize >= start && t.tok != Tok::End).filter(|t| t.hi as usize <= hi);
+    let leads = first.is_some() && text[line..start].trim().is_empty() && line >= lo;
+    let from = if leads { line } else { start };
+    let written = text[from..hi].trim_end();
+    match first {
+        Some(t) if leads && leftmost.is_some_and(|l| l < t.col) => (leading(text, from, t, from + written.len()), written),
+        _ => (written.into(), written),
+    }
+}
+
+/// A first item that stands further right than the others: its first token alone comes into the leftmost column, on a line of its own, so that lines in the
+/// column where it stood still go on with it, and blocks that begin on its line keep their columns.
+fn leading<'a>(text: &'a str, from: usize, first: &Token, end: usize) -> Cow<'a, str> {
+    let (lo, hi) = (first.lo as usize, first.hi as usize);
+    let line = text[..lo].rfind('\n').map_or(0, |at| at + 1);
+    let (indent, token, rest) = (&text[line..lo], &text[lo..hi], &text[hi..end]);
+    // What a token such as the start of a text, or a function in front of brackets, is followed by belongs to it.
+    let alone = matches!(token, "(" | "[" | "{") || rest.starts_with(' ');
+    if line < from || !indent.trim().is_empty() || !alone || rest.lines().next().is_none_or(|l| l.trim().is_empty()) {
+        return text[from..end].trim_start().into();
+    }
+    let pad = " ".repeat(token.lines().last().map_or(0, |l| l.chars().count()));
+    format!("{}{token}\n{indent}{pad}{rest}", &text[from..line]).into()
+}
+
 /// One item, or only comments; `false` if it stays as it was.
-fn format_piece(text: &str) -> (String, bool) {
+fn format_piece(text: &str, written: &str) -> (String, bool) {
     let text = text.trim_end_matches(|c: char| c == ';' || c.is_whitespace());
     let first = attempt(text);
     if preserves(text, &first) {
@@ -127,7 +155,7 @@ fn format_piece(text: &str) -> (String, bool) {
             return (second, true);
         }
     }
-    (as_written(text), false)
+    (as_written(written.trim_end_matches(|c: char| c == ';' || c.is_whitespace())), false)
 }
 
 /// The source text, but for blanks at line ends.
@@ -159,13 +187,13 @@ fn attempt(text: &str) -> String {
 /// Whether `new` means what `old` means and has the same comments.
 fn preserves(old: &str, new: &str) -> bool {
     let file = FileId::default();
-    let ((old_tree, _), (new_tree, errors)) = (parse(file, old), parse(file, new));
+    let ((old_tree, faults), (new_tree, errors)) = (parse(file, old), parse(file, new));
     let comments = |text: &str| -> Vec<String> {
         let lexed = lex(file, text);
         let text_of = |c: &crate::token::Comment| text[c.span.lo as usize..c.span.hi as usize].replace('\r', "");
         lexed.comments.iter().map(text_of).collect()
     };
-    !errors.iter().any(Diagnostic::is_error)
+    !errors.iter().chain(&faults).any(Diagnostic::is_error)
         && crate::dump::program(&old_tree) == crate::dump::program(&new_tree)
         && same_docs(&old_tree.items, &new_tree.items)
         && comments(old) == comments(new)
