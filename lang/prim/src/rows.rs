@@ -34,7 +34,7 @@ fn real(p: Prim, doc: &'static str, examples: &'static [&'static str]) -> Row {
 pub(crate) fn row_of(p: Prim) -> Row {
     use Prim as P;
     match p {
-        P::Add => special(p, "Num a => a -> a -> a", 2, L::Joint, "Sum. Elementwise on arrays (a scalar broadcasts); on tuples, records and declared data leaf by leaf.", &["1 + 2 => 3 : Int", "[1.0, 2.0] + 1.0 => [2.0, 3.0] : [2]Float"]),
+        P::Add => special(p, "Num a => a -> a -> a", 2, L::Joint, "Sum. Elementwise on arrays: a number broadcasts, and so does an array along the leading axes of one of higher rank. On tuples, records and declared data leaf by leaf.", &["1 + 2 => 3 : Int", "[1.0, 2.0] + 1.0 => [2.0, 3.0] : [2]Float", "[[1, 2], [3, 4]] + [10, 20] => [[11, 22], [13, 24]] : [2][2]Int"]),
         P::Sub => special(p, "Num a => a -> a -> a", 2, L::Joint, "Difference; acts like `+`.", &["3 - 2 => 1 : Int"]),
         P::Mul => special(p, "Num a => a -> a -> a", 2, L::Bilinear, "Product. Elementwise on arrays; a scalar scales arrays, tuples, records and declared data.", &["2.0 * [1.0, 2.0] => [2.0, 4.0] : [2]Float"]),
         P::Div => special(p, "Real a => a -> a -> a", 2, L::In(&[0]), "Real division (IEEE: `1.0 / 0.0` is `inf`).", &["1.0 / 4.0 => 0.25 : Float"]),
@@ -86,7 +86,7 @@ pub(crate) fn row_of(p: Prim) -> Row {
         P::Hypot => elementwise(p, "Real a => a -> a -> a", 2, "sqrt (x² + y²) without overflow. The derivative at the origin is 0.", &["hypot 3.0 4.0 => 5.0 : Float"]),
         P::Min => elementwise(p, "Num a => a -> a -> a", 2, "The smaller; the derivative of a tie goes to the first argument.", &["min 1 2 => 1 : Int"]),
         P::Max => elementwise(p, "Num a => a -> a -> a", 2, "The larger; the derivative of a tie goes to the first argument.", &["max 1.0 2.0 => 2.0 : Float"]),
-        P::Clamp => elementwise(p, "Num a => a -> a -> a -> a", 3, "`clamp lo hi x`; the derivative at a bound is 1.", &["clamp 0.0 1.0 1.5 => 1.0 : Float"]),
+        P::Clamp => elementwise(p, "Num a => a -> a -> a -> a", 3, "`clamp lo hi x`; the bounds may be arrays. The derivative at a bound is 1.", &["clamp 0.0 1.0 1.5 => 1.0 : Float"]),
         P::Pi => scheme(p, "Real a => a", 0, L::None, "3.14159….", &["pi => 3.141592653589793 : Float"]),
         P::E => scheme(p, "Real a => a", 0, L::None, "2.71828….", &["e => 2.718281828459045 : Float"]),
         P::Inf => scheme(p, "Real a => a", 0, L::None, "Infinity.", &["inf => inf : Float"]),

@@ -2,7 +2,7 @@
 
 use crate::val::Val;
 use crate::{Res, Spec};
-use adl_ir::{Cmp, Conv, Lit, Op, Ty as IrTy, Var};
+use adl_ir::{Cmp, Conv, Lit, Op, Out, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim, Un};
 
 fn compound(v: &Val) -> bool {
@@ -19,6 +19,9 @@ impl<'s> Spec<'s> {
         match (a, b) {
             (Val::Leaf(x), Val::Leaf(y)) => {
                 let (x, y) = self.alike(*x, *y);
+                if self.repeats(x, y) {
+                    return self.over_rows(x, y, &mut |s, a, b| s.bin(op, a, b));
+                }
                 let z = self.b.bin(op, x, y);
                 let array = if self.b.ty(x).rank() > 0 { x } else { y };
                 self.learn_shape(z, array);
@@ -30,6 +33,26 @@ impl<'s> Spec<'s> {
             (Val::Leaf(s), b) if op == Bin::Mul => self.scaled(op, b, *s),
             _ => Err(self.no("arithmetic on something that is no number")),
         }
+    }
+
+    /// Whether two operands are arrays of different rank.
+    pub(crate) fn repeats(&self, x: Var, y: Var) -> bool {
+        let (m, n) = (self.b.ty(x).rank(), self.b.ty(y).rank());
+        m != n && m > 0 && n > 0
+    }
+
+    /// An elementwise operation on arrays of different rank: on each row of the one of higher rank and the other, which is never repeated in memory.
+    pub(crate) fn over_rows(&mut self, x: Var, y: Var, f: &mut dyn FnMut(&mut Self, &Val, &Val) -> Res<Val>) -> Res<Val> {
+        let left = self.b.ty(x).rank() > self.b.ty(y).rank();
+        let (high, low) = if left { (Val::Leaf(x), Val::Leaf(y)) } else { (Val::Leaf(y), Val::Leaf(x)) };
+        let (outer, inner) = (self.dims(&high)?, self.dims(&low)?);
+        for (m, n) in outer[outer.len() - inner.len()..].iter().zip(&inner) {
+            self.same(*m, *n, "arrays of different shapes");
+        }
+        let out = self.each(outer[0], std::slice::from_ref(&high), Out::Collect, &mut |s, _, row| if left { f(s, &row[0], &low) } else { f(s, &low, &row[0]) })?;
+        let (made, high) = (self.leaf(&out)?, self.leaf(&high)?);
+        self.learn_shape(made, high);
+        Ok(out)
     }
 
     /// Operands of one kind of number: where data of any type is scaled, the data may be F32 and the factor a Float, or the other way round.

@@ -48,7 +48,8 @@ impl Infer<'_> {
         }
     }
 
-    fn clash(&self, clash: Clash, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> Diagnostic {
+    /// The message for a constraint that failed.
+    pub(super) fn clash(&self, clash: Clash, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> Diagnostic {
         let mut m = Mismatch {
             what: why.what.to_string(),
             span,
@@ -58,7 +59,7 @@ impl Infer<'_> {
             hint: None,
         };
         match clash {
-            Clash::Sizes(e, a) => self.size_clash(e, a, m, why),
+            Clash::Sizes(e, a) => self.size_clash((e, a), self.rank(expected), m, why),
             Clash::Types | Clash::Rigid => {
                 m.hint = self.mismatch_hint(expected, actual, &why.what, span);
                 m.diagnostic()
@@ -102,7 +103,7 @@ impl Infer<'_> {
         why.because.iter().map(|(at, b)| (*at, text(b))).collect()
     }
 
-    fn size_clash(&self, expected: Size, actual: Size, m: Mismatch, why: &Why) -> Diagnostic {
+    fn size_clash(&self, (expected, actual): (Size, Size), rank: u64, m: Mismatch, why: &Why) -> Diagnostic {
         let known = |s: Size| match s {
             Size::Const(size, Origin(at)) => Known { size, origin: (at != Span::default()).then(|| (at, self.host.line(at, m.span))) },
             _ => Known { size: 0, origin: None },
@@ -110,7 +111,13 @@ impl Infer<'_> {
         let (e, a) = ((m.expected.clone(), known(expected)), (m.actual.clone(), known(actual)));
         // The operands of an operator in the order in which they stand; elsewhere what is given comes first.
         let (first, second) = if matches!(why.what, What::Right(_)) { (e, a) } else { (a, e) };
-        SizeClash { first, second, span: m.span, what: m.what, places: m.places }.diagnostic()
+        let stretched = matches!(why.what, What::Right(op) if op != "`@`") && [&first.1, &second.1].iter().any(|k| k.size == 1);
+        let d = SizeClash { first, second, span: m.span, what: m.what, places: m.places }.diagnostic();
+        match rank {
+            _ if !stretched => d,
+            1 => d.hint("an extent of 1 is not stretched: write the number without brackets, it spreads over an array"),
+            _ => d.hint("an extent of 1 is not stretched: for one number a row write `map2 (fun row x -> ...) m v`, with a vector `v`"),
+        }
     }
 
     fn fields_differ(&self, field: Symbol, expected: &Ty, m: Mismatch) -> Diagnostic {

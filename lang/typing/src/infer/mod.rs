@@ -7,6 +7,7 @@
 mod annot;
 mod apply;
 mod binary;
+mod broadcast;
 mod clash;
 mod control;
 mod data;

@@ -62,7 +62,7 @@ impl Infer<'_> {
         }
     }
 
-    fn op_name(prim: Prim) -> &'static str {
+    pub(super) fn op_name(prim: Prim) -> &'static str {
         match prim {
             Prim::Add => "`+`",
             Prim::Sub | Prim::Neg => "`-`",
@@ -252,7 +252,7 @@ impl Infer<'_> {
                 if additive && (self.compound_leaf(&a) || self.compound_leaf(&b)) {
                     return self.same_compound(op, &a, &b);
                 }
-                self.same(op, &a, &b)
+                self.arrays(op, force)
             }
             (Head::Array, Head::Scalar) => self.broadcast(op, &a, &b, sb),
             (Head::Scalar, Head::Array) => self.broadcast(op, &b, &a, sa),
@@ -275,10 +275,7 @@ impl Infer<'_> {
 
     /// Both operands and the result have one type.
     pub(super) fn same(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
-        if let Some(fix) = self.mixed(op, a, b) {
-            let [(_, sa), (_, sb)] = [&op.args[0], &op.args[1]];
-            let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix };
-            self.report(mixed.diagnostic());
+        if self.reports_mixed(op) {
             return true;
         }
         let why = Why::right(Self::op_name(op.prim), op.args[0].1, a);
@@ -293,6 +290,15 @@ impl Infer<'_> {
             }
             None => true,
         }
+    }
+
+    /// Whether the numbers of two operands have different types, which is reported.
+    pub(super) fn reports_mixed(&mut self, op: &Op) -> bool {
+        let [(a, sa), (b, sb)] = [&op.args[0], &op.args[1]];
+        let Some(fix) = self.mixed(op, a, b) else { return false };
+        let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix };
+        self.report(mixed.diagnostic());
+        true
     }
 
     /// What to write where the numbers of two operands have different types.
@@ -337,7 +343,7 @@ impl Infer<'_> {
         }
     }
 
-    fn sharper(&self, a: &Ty, b: &Ty) -> Ty {
+    pub(super) fn sharper(&self, a: &Ty, b: &Ty) -> Ty {
         match (self.resolve(a), self.resolve(b)) {
             (Ty::Array(m, x), Ty::Array(n, y)) => {
                 let m = self.resolve_size(m);
@@ -360,10 +366,7 @@ impl Infer<'_> {
         if self.compound_leaf(arr) && matches!(op.prim, Prim::Mul | Prim::Div) {
             return self.scale(op, arr, scalar, op.span, span);
         }
-        if let Some(fix) = self.mixed(op, &op.args[0].0.clone(), &op.args[1].0.clone()) {
-            let [(a, sa), (b, sb)] = [&op.args[0], &op.args[1]];
-            let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix };
-            self.report(mixed.diagnostic());
+        if self.reports_mixed(op) {
             return true;
         }
         let Some(leaf) = self.leaf(op, arr) else { return true };

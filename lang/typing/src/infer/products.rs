@@ -109,10 +109,17 @@ impl Infer<'_> {
             Head::Bad | Head::Compound => self.reject(op, &x, op.args[2].1),
             Head::Unknown | Head::Scalar | Head::Array => {
                 let Some(leaf) = self.leaf(op, &x) else { return true };
-                for (t, span) in op.args[..2].to_vec() {
-                    self.expect(&leaf, &t, span, &Why::new("a bound of `clamp`"));
+                let mut whole = op.args[2].clone();
+                for (i, bound) in op.args[..2].to_vec().into_iter().enumerate() {
+                    match (self.known_rank(&bound.0), self.known_rank(&whole.0)) {
+                        (Some(m @ 1..), Some(n)) if m <= n => whole.0 = self.spread("a bound of `clamp`".into(), &bound, (&whole, "what is clamped")),
+                        (Some(1..), Some(_)) => whole = (self.spread("what is clamped".into(), &whole, (&bound, "a bound")), op.args[i].1),
+                        _ => {
+                            self.expect(&leaf, &bound.0, bound.1, &Why::new("a bound of `clamp`"));
+                        }
+                    }
                 }
-                self.finish(op, &x)
+                self.finish(op, &whole.0)
             }
         }
     }

@@ -87,7 +87,7 @@ impl Lanes<'_> {
         }
         let (s, t) = (shape_of(a)?, shape_of(b)?);
         if let (Some(s), Some(t)) = (&s, &t) {
-            if s != t {
+            if s.len() == t.len() && s != t || !s.ends_with(t) && !t.ends_with(s) {
                 return Err(Give::Now);
             }
         }
@@ -96,11 +96,12 @@ impl Lanes<'_> {
         Ok(Lane::Each(arith::bin(self.m, op, x, y)?))
     }
 
-    /// An operand as an array that fits the other's: of one number, or of elements of one shape.
+    /// An operand as an array that fits the other's: one that all lanes have is spread by the operation, others are here.
     fn operand(&mut self, n: usize, l: &Lane, own: &Option<Shape>, other: &Option<Shape>) -> Try<Value> {
-        match (l, own, other) {
-            (Lane::Same(v), None, _) => Ok(v.clone()),
-            (Lane::Each(v), None, Some(s)) => self.spread(v, n, s),
+        let rank = |s: &Option<Shape>| s.as_ref().map_or(0, |s| s.len());
+        match (l, other) {
+            (Lane::Same(v), _) if own.is_none() || rank(own) < rank(other) => Ok(v.clone()),
+            (Lane::Each(v), Some(s)) if rank(own) < s.len() => self.spread(v, n, rank(own), s),
             _ => self.each(l, n),
         }
     }
