@@ -1,4 +1,4 @@
-//! Operators on arrays of different rank agree with the same thing written with `map`: values, and gradients by every road.
+//! Operators and comparisons on arrays of different rank agree with the same thing written with `map`: values, and gradients by every road.
 
 use adl_tests::{echo_in, session};
 
@@ -16,6 +16,9 @@ fn mapped(op: &str, ranks: (usize, usize)) -> String {
 
 /// An array of a rank: positive numbers, no two of which are equal or multiples of each other.
 fn array(rank: usize, seed: f64) -> String {
+    if rank == 0 {
+        return "1.9".to_owned();
+    }
     let shape = &["2", "3", "4"][3 - rank..];
     let count: usize = [2, 3, 4][3 - rank..].iter().product();
     format!("(reshape [{}] (sin (linspace {seed} {} {count}) + 1.7))", shape.join(", "), seed + 1.37)
@@ -61,6 +64,40 @@ fn operators_on_arrays_of_different_rank_are_those_of_the_rows() {
     for (main_road, jit) in [(true, true), (true, false), (false, true)] {
         let wrong = disagreements(main_road, jit);
         assert!(wrong.is_empty(), "main road {main_road}, native {jit}: {}", wrong.join("\n"));
+    }
+}
+
+/// `op` on the elements of operands of `ranks`.
+fn by_element(op: &str, ranks: (usize, usize)) -> String {
+    match ranks {
+        (0, 0) => format!("({op})"),
+        (p, q) if p > q => format!("(map (fun a -> {}) a)", by_element(op, (p - 1, q))),
+        (p, q) if p < q => format!("(map (fun b -> {}) b)", by_element(op, (p, q - 1))),
+        (p, q) => format!("(map2 (fun a b -> {}) a b)", by_element(op, (p - 1, q - 1))),
+    }
+}
+
+#[test]
+fn comparisons_of_elements_are_those_of_numbers() {
+    for jit in [true, false] {
+        let (mut s, _) = session();
+        s.set_jit(jit);
+        for (p, q) in [(1, 1), (2, 1), (1, 2), (3, 1), (2, 3), (3, 0), (0, 2)] {
+            for op in ["<", "<=", ">", ">=", "==", "!="] {
+                let ty = |rank: usize| format!("{}Float", ["[n]", "[m]", "[k]"][3 - rank..].concat());
+                let (plain, each) = (format!("a .{op} b"), by_element(&format!("a {op} b"), (p, q)));
+                let (x, y, apart) = (array(p, 0.3), array(q, 0.3), array(q, 0.9));
+                // Whole, in a `map`, in differentiated code, and as a mask of a choice.
+                let text = format!(
+                    "let f (a : {0}) (b : {1}) = {plain}\nlet g (a : {0}) (b : {1}) = {each}\nlet x = {x}\nlet y = {y}\n\
+                     let h (a : {0}, b : {1}) = {2}\n(f x y == g x y, map (fun a -> f a y) [x, x] == [g x y, g x y], (gradcheck h (x, {apart})).ok)",
+                    ty(p),
+                    ty(q),
+                    total(p.max(q), &format!("where ({plain}) (sin a * b) (b + a * a)")),
+                );
+                assert_eq!(echo_in(&mut s, &text), "(true, true, true) : (Bool, Bool, Bool)", "native {jit}: {text}");
+            }
+        }
     }
 }
 

@@ -118,6 +118,17 @@ pub(crate) fn too_large(span: Span) -> Diagnostic {
 }
 
 /// An index without an extent.
+/// An array of Ints for an index.
+pub(crate) fn positions(span: Span, base: &str, at: &str) -> Diagnostic {
+    Diagnostic::error("E0203", span, "an array for an index is a mask, and this one has Ints").hint(format!("elements at positions: `gather {base} {at}`"))
+}
+
+/// A mask that stands for an axis behind the second.
+pub(crate) fn mask_too_far(span: Span) -> Diagnostic {
+    Diagnostic::error("E0203", span, "a mask chooses along the first or the second axis").hint("for another axis `map` over the leading ones: `map (fun m -> m[mask]) x`")
+}
+
+/// The extent of an index is not known.
 pub(crate) fn no_extent(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("E0213", span, format!("the extent of `{name}` is not known")).hint(format!("give it a bound: `for {name} < n -> ...`"))
 }

@@ -39,7 +39,7 @@ impl Infer<'_> {
         let side = ["left", "right"];
         let what = format!("the {} operand of {}", side[low], Self::op_name(op.prim));
         let res = self.spread(what, &low_at, (&high, ["the left operand", "the right operand"][1 - low]));
-        self.finish(op, &res)
+        self.finish(op, &self.map_leaf(&res, op.prim))
     }
 
     /// The type of an array of the rank of `high`, whose last axes are those of `low`. Reports extents that are known and differ.

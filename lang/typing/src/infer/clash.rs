@@ -181,6 +181,7 @@ impl Infer<'_> {
                 _ => "to apply a function of one number to each element, use `map f xs`".into(),
             },
             (Ty::Str, _) => "`show x` gives the text of a value; texts may hold values: f\"... {x} ...\"".into(),
+            (Ty::Bool, Ty::Array(..)) if self.leaf_of(&a) == Ty::Bool => several_bools(what),
             (Ty::Bool, t) if number(t) => "write the comparison: `x != 0`".into(),
             (t, Ty::Bool) if number(t) && matches!(what, What::Right(_)) => "`[| p |]` is 1 where `p` holds, and 0 elsewhere".into(),
             (Ty::Unit, _) if matches!(what, What::Thing(t) if t.contains("not the last")) => "its value would be lost: name it with `let`, or drop it with `let _ = ...`".into(),
@@ -231,9 +232,8 @@ impl Infer<'_> {
                 "an array of one element is `[x]`; where {of} is meant for a number, annotate its parameter, as in `(k : Float)`: factors of what is \
                  reduced, as in `sum (k * x)`, are arrays of one shape unless something says otherwise"
             ),
-            What::Right(op) => format!("{op} compares whole values: to compare each element, use `map (fun x -> ...) xs`"),
             What::Argument { .. } => "an array of one element is `[x]`".into(),
-            What::Thing(_) => return None,
+            What::Right(_) | What::Thing(_) => return None,
         })
     }
 
@@ -293,6 +293,14 @@ impl Infer<'_> {
     /// Whether two types look the same as far as they are known.
     fn alike(&self, a: &Ty, b: &Ty) -> bool {
         !matches!((self.resolve(a), self.resolve(b)), (Ty::Meta(_), _) | (_, Ty::Meta(_))) && self.show(a) == self.show(b)
+    }
+}
+
+/// What is done with an array of Bools where one is wanted.
+fn several_bools(what: &What) -> String {
+    match what {
+        What::Thing(t) if t.contains("`&&`") || t.contains("`||`") => "`.&&` and `.||` combine arrays of Bools element by element".into(),
+        _ => "one Bool of many: `all mask` or `any mask`".into(),
     }
 }
 

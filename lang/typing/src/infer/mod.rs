@@ -17,6 +17,7 @@ mod habits;
 mod indexing;
 mod items;
 mod lets;
+mod masks;
 mod names;
 mod ops;
 mod pats;

@@ -6,7 +6,7 @@ use crate::errors::classes;
 use crate::errors::mismatch::Mixed;
 use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};
-use adl_prim::{Prim, Typing};
+use adl_prim::{Cmp, Prim, Typing};
 use adl_syntax::span::Span;
 
 /// What is known of an operand.
@@ -38,6 +38,14 @@ impl Infer<'_> {
         }
     }
 
+    /// The same for an operand of an operator: comparisons and logic take texts and Bools for single elements.
+    pub(super) fn operand(&self, prim: Prim, t: &Ty) -> Head {
+        match self.head(t) {
+            Head::Bad if (is_logic(prim) || Cmp::of_each(prim).is_some()) && matches!(self.resolve(t), Ty::Bool | Ty::Str) => Head::Scalar,
+            head => head,
+        }
+    }
+
     /// Whether the constraint is done (solved, or found wrong and reported). `force`: decide by default.
     pub(super) fn solve(&mut self, op: &Op, force: bool) -> bool {
         match op.prim {
@@ -57,6 +65,8 @@ impl Infer<'_> {
             Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg | Prim::Rem | Prim::PowInt | Prim::IntDiv => Class::Num,
             _ => match prim.row().typing {
                 Typing::Elementwise(text) if text.starts_with("Num") => Class::Num,
+                Typing::Elementwise(text) if text.starts_with("Eq") => Class::Eq,
+                Typing::Elementwise(text) if text.starts_with("Ord") => Class::Ord,
                 _ => Class::Real,
             },
         }
@@ -90,6 +100,10 @@ impl Infer<'_> {
             }
             return Some(Ty::Int);
         }
+        if is_logic(op.prim) {
+            let at = op.args.iter().find(|(a, _)| self.bottom(a) == t).map_or(op.span, |(_, at)| *at);
+            return self.expect(&Ty::Bool, &t, at, &Why::new(format!("an operand of {}", classes::quoted(Self::op_name(op.prim))))).then_some(Ty::Bool);
+        }
         self.make_scalar(&t);
         let class = Self::class(op.prim);
         match self.has_class(class, &t, op.span, Self::op_name(op.prim)) {
@@ -122,6 +136,7 @@ impl Infer<'_> {
     fn scalar_result(prim: Prim, t: &Ty) -> Ty {
         match prim {
             Prim::IsNan | Prim::IsInf => Ty::Bool,
+            p if is_logic(p) || Cmp::of_each(p).is_some() => Ty::Bool,
             Prim::ToFloat | Prim::F32ToFloat => Ty::Float,
             Prim::ToInt => Ty::Int,
             Prim::ToF32 => Ty::F32,
@@ -157,7 +172,7 @@ impl Infer<'_> {
 
     fn solve_unary(&mut self, op: &Op, force: bool) -> bool {
         let (t, span) = op.args[0].clone();
-        match self.head(&t) {
+        match self.operand(op.prim, &t) {
             Head::Unknown if self.from_result(op, &t) => self.solve_unary(op, force),
             Head::Unknown if !force => false,
             Head::Unknown if op.prim == Prim::Neg && self.is_space(&t) => self.finish(op, &t),
@@ -187,7 +202,7 @@ impl Infer<'_> {
     }
 
     /// The array type with the operator applied to its numbers.
-    fn map_leaf(&self, t: &Ty, prim: Prim) -> Ty {
+    pub(super) fn map_leaf(&self, t: &Ty, prim: Prim) -> Ty {
         match self.resolve(t) {
             Ty::Array(n, e) => array(n, self.map_leaf(&e, prim)),
             t => Self::scalar_result(prim, &t),
@@ -243,7 +258,7 @@ impl Infer<'_> {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
         let additive = matches!(op.prim, Prim::Add | Prim::Sub);
         let scaling = matches!(op.prim, Prim::Mul | Prim::Div);
-        let (ha, hb) = (self.head(&a), self.head(&b));
+        let (ha, hb) = (self.operand(op.prim, &a), self.operand(op.prim, &b));
         match (ha, hb) {
             (Head::Bad, _) => self.reject(op, &a, sa),
             (_, Head::Bad) => self.reject(op, &b, sb),
@@ -286,7 +301,7 @@ impl Infer<'_> {
             // Of two sizes keep the one that says more.
             Some(_) => {
                 let res = self.sharper(a, b);
-                self.finish(op, &res)
+                self.finish(op, &self.map_leaf(&res, op.prim))
             }
             None => true,
         }
@@ -372,7 +387,7 @@ impl Infer<'_> {
         let Some(leaf) = self.leaf(op, arr) else { return true };
         let why = Why::new(format!("the number that {} spreads over the array", classes::quoted(Self::op_name(op.prim))));
         self.expect(&leaf, scalar, span, &why);
-        self.finish(op, arr)
+        self.finish(op, &self.map_leaf(arr, op.prim))
     }
 
     pub(super) fn scale(&mut self, op: &Op, data: &Ty, scalar: &Ty, sd: Span, ss: Span) -> bool {
@@ -381,6 +396,11 @@ impl Infer<'_> {
         self.require(Class::Real, scalar, ss, Self::op_name(op.prim));
         self.finish(op, data)
     }
+}
+
+/// Whether an operator combines Bools.
+pub(super) fn is_logic(p: Prim) -> bool {
+    matches!(p, Prim::Not | Prim::AndEach | Prim::OrEach)
 }
 
 /// In parentheses where it is not one word.

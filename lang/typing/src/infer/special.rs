@@ -28,7 +28,7 @@ impl Infer<'_> {
         }
     }
 
-    fn call(&mut self, p: Prim, reps: &[Ty], args: Vec<core::Expr>, ty: Ty, span: Span) -> core::Expr {
+    pub(super) fn call(&mut self, p: Prim, reps: &[Ty], args: Vec<core::Expr>, ty: Ty, span: Span) -> core::Expr {
         let prim = mk(ExprKind::Prim(p, reps.iter().map(pending).collect()), Ty::Unit, span);
         mk(ExprKind::App(prim, args), ty, span)
     }
@@ -89,6 +89,7 @@ impl Infer<'_> {
             }
             Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Maximum | Prim::Minimum => {
                 let (x, _, t) = self.array_arg(p, 0, &args[0]);
+                let (x, t) = self.counted(p, x, t);
                 self.mark_reduced(&x.ty.clone());
                 self.solve_ops();
                 let ty = self.reduced(p, &t, span);
@@ -254,57 +255,6 @@ impl Infer<'_> {
         match self.env.type_name(Symbol::new("List")) {
             Some(crate::env::TypeName::Data(d)) => Ty::Data(d.id, [t].into()),
             _ => self.meta(),
-        }
-    }
-
-    fn where_(&mut self, args: &[&ast::Expr], span: Span) -> core::Expr {
-        let c = self.infer(&args[0], None);
-        let a = self.infer(&args[1], None);
-        let b = self.infer(&args[2], None);
-        self.solve_ops();
-        // The shape is that of the condition; scalars spread over it.
-        let (ra, rb) = (self.rank(&a.ty), self.rank(&b.ty));
-        let bigger = if ra >= rb { a.ty.clone() } else { b.ty.clone() };
-        let why = Why::is("this branch of `where`", args[1].span, "the other branch", &a.ty);
-        let ty = match self.resolve(&c.ty) {
-            Ty::Array(..) => {
-                let leaf = self.leaf_type(&a.ty);
-                let other = self.leaf_type(&b.ty);
-                self.expect(&leaf, &other, args[2].span, &why);
-                if ra > 0 && rb > 0 {
-                    self.expect(&a.ty.clone(), &b.ty.clone(), args[2].span, &why);
-                }
-                self.with_leaf(&c.ty, &leaf)
-            }
-            _ => {
-                self.expect(&Ty::Bool, &c.ty.clone(), args[0].span, &Why::new("the condition of `where`"));
-                if ra == rb {
-                    self.expect(&a.ty.clone(), &b.ty.clone(), args[2].span, &why);
-                }
-                bigger.clone()
-            }
-        };
-        if let Ty::Array(..) = self.resolve(&c.ty) {
-            let leaf = self.leaf_type(&c.ty);
-            self.expect(&Ty::Bool, &leaf, args[0].span, &Why::new("the condition of `where`"));
-            if ra.max(rb) > 0 {
-                self.expect(&ty, &bigger, args[1].span, &Why::new("a branch of `where`"));
-            }
-        }
-        self.call(Prim::Where, &[], vec![c, a, b], ty, span)
-    }
-
-    fn leaf_type(&self, t: &Ty) -> Ty {
-        match self.resolve(t) {
-            Ty::Array(_, e) => self.leaf_type(&e),
-            t => t,
-        }
-    }
-
-    fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
-        match self.resolve(t) {
-            Ty::Array(n, e) => array(n, self.with_leaf(&e, leaf)),
-            _ => leaf.clone(),
         }
     }
 

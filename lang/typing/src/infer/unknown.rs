@@ -1,10 +1,10 @@
 //! Operands of elementwise operators that are not known: what the other operand and the result say of them, and what they are by default.
 
 use super::Infer;
-use super::ops::Head;
+use super::ops::{Head, is_logic};
 use super::waiting::Op;
 use crate::ty::{Class, Ty};
-use adl_prim::Prim;
+use adl_prim::{Cmp, Prim};
 use adl_syntax::span::Span;
 
 impl Infer<'_> {
@@ -12,7 +12,7 @@ impl Infer<'_> {
     pub(super) fn solve_unknown(&mut self, op: &Op, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
         let additive = matches!(op.prim, Prim::Add | Prim::Sub);
-        match (self.head(&a), self.head(&b)) {
+        match (self.operand(op.prim, &a), self.operand(op.prim, &b)) {
             (Head::Unknown, Head::Scalar) if self.from_result(op, &a) => self.solve_binary(op, force),
             (Head::Scalar, Head::Unknown) if self.from_result(op, &b) => self.solve_binary(op, force),
             (Head::Array, Head::Unknown) if self.element_of(&b, &a) => self.broadcast(op, &a, &b, sb),
@@ -82,7 +82,7 @@ impl Infer<'_> {
 
     /// Whether an unknown right operand beside an array is taken for a number, as in `x / k` and `x ^ k`.
     fn spreads_right(prim: Prim) -> bool {
-        matches!(prim, Prim::Mul | Prim::Div | Prim::Pow | Prim::Rem)
+        matches!(prim, Prim::Mul | Prim::Div | Prim::Pow | Prim::Rem) || Cmp::of_each(prim).is_some()
     }
 
     /// Whether the operator, when it is decided by default, says that an unknown operand is an array or data: it is added to an array, or
@@ -128,7 +128,8 @@ impl Infer<'_> {
 
     /// An operand takes its type from a result that is an array or a record, where the operator keeps types. Whether it did.
     pub(super) fn from_result(&mut self, op: &Op, t: &Ty) -> bool {
-        let keeps = !matches!(op.prim, Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32);
-        keeps && matches!(self.head(&op.res), Head::Array | Head::Compound) && self.unify(t, &op.res.clone()).is_ok()
+        let keeps = Cmp::of_each(op.prim).is_none() && !matches!(op.prim, Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32);
+        let decides = matches!(self.head(&op.res), Head::Array | Head::Compound) || is_logic(op.prim) && self.resolve(&op.res) == Ty::Bool;
+        keeps && decides && self.unify(t, &op.res.clone()).is_ok()
     }
 }
