@@ -201,7 +201,7 @@ fn reference(p: Prim) -> Reference {
         | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer | P::Norm | P::Linspace | P::Trace | P::LinSolve | P::Cholesky
         | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => Arrays,
         // These move numbers, or apply functions to them.
-        P::Map | P::Map2 | P::Map3 | P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Compress | P::Filter | P::Partition | P::Replicate | P::Rotate | P::Reverse | P::Flatten | P::Reshape | P::Stack | P::Split
+        P::Map | P::Map2 | P::Map3 | P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Compress | P::Along | P::Filter | P::Partition | P::Replicate | P::Rotate | P::Reverse | P::Flatten | P::Reshape | P::Stack | P::Split
         | P::Take | P::Drop | P::First | P::Last | P::Where | P::Fold | P::Foldr | P::Diag | P::TransposeArray | P::Invertible | P::Fst | P::Snd | P::Id | P::Ravel | P::Unravel | P::ToFloat
         | P::ToF32 | P::F32ToFloat | P::StopGrad | P::Checkpoint | P::CustomJvp | P::CustomVjp => Nothing,
         // Discrete results, or no numbers.

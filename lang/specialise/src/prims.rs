@@ -84,7 +84,7 @@ impl Spec<'_> {
                 Ok(Val::Unit)
             }
             P::Error => Ok(self.fail("error")),
-            P::Print | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env
+            P::Along | P::Print | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env
             | P::Time | P::PlotSave | P::PlotShow | P::PlotWatch | P::Input | P::Warn | P::Display => Err(self.no(format!("`{}` inside a differentiated function", p.name()))),
             P::Show => Err(self.no("text made of values")),
             P::StrLen | P::StrFind => self.leaf_prim(p, &args, IrTy::I64),

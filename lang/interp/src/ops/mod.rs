@@ -184,6 +184,7 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         | P::ValueAndGradWith | P::ResidualsUnder | P::Cost | P::JacobianSparse => {
             ad::operators::apply(m, p, reps, args)
         }
+        P::Along => unreachable!("it is `map` and `__transpose` in Core"),
     }
 }
 

@@ -4,6 +4,7 @@
 //! Arithmetic makes *operator constraints* ([`ops`]) that wait until an operand's type is known; those left when a function is
 //! generalised act on one scalar type (language.md §2).
 
+mod along;
 mod annot;
 mod apply;
 mod binary;

@@ -109,6 +109,7 @@ impl Infer<'_> {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
                 self.arith(Prim::Append, cs, span)
             }
+            Prim::Along => self.along(args, span),
             Prim::Where => self.where_(args, span),
             Prim::Diag => self.diag(&args[0], span),
             Prim::RandUniform | Prim::RandNormal => self.random(p, &args[..1], &args[1], Ty::Float, span),
