@@ -19,6 +19,10 @@ pub const FUNCTIONS: &[&str] = &[
     "(ode.rk4 (fun t y -> -y * t) x 0.0 1.0 5)[0]", "sum (linspace x[0] x[1] 4)", "sum (replicate 4 x[0]) * x[1]", "sum (snd (split 1 x) * [2.0, 3.0])", "list.fold (fun a v -> a * v) 1.0 (list.of_array x)",
     "sum ((for i < 3 -> x[i] * x[(i + 1) % 3]) * x)", "sum (map (fun (a, b) -> a * b) (zip x (sin x)))", "sum (map (fun r -> r.p * r.q) (map (fun v -> {p = v, q = v * v}) x))",
     "(let (p, q) = unzip (zip x (x * x)) in dot p q)", "to_float (to_f32 0.5) * x[0] * x[1]", "(linalg.expm (0.1 * outer x x))[0, 1]", "sum (x[0:2] * x[1:3])", "dot (checkpoint (fun v -> sin v) x) x",
+    "sum (sum (outer x x * x - sin x / (1.0 + outer x x)))", "sum (map (fun r -> sum (sum (outer r x + r))) (outer x x))",
+    "sum (x[x .> 0.6] * 2.0) + sum (sum ((outer x x)[x .< 0.6]))", "sum (sum (where (outer x x .> 0.2 * x) (sin x) (outer x x)))", "sum (along 1 norm (outer x x) * along 0 maximum (outer x [1.0, 2.0, 3.0]))", "sum (along 1 mean (along 0 cumsum (outer x x) * x) * x)",
+    "sum (along 1 (fun v -> sum (v * v) / (1.0 + maximum v)) (map (outer x) (outer x x)))[0]",
+    "sum (map (fun r -> sum (r[r .> 0.3 .|| r .< 0.1] ^ 2)) (outer x x))", "sum (sum (clamp (0.5 * x) [0.9, 0.9, 0.9] (outer x x)))",
 ];
 
 /// Functions of a number.

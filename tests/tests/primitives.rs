@@ -73,6 +73,8 @@ fn check(p: Prim) -> Check {
         ]),
         P::Scatter => At(&[("[n]Float", "let y = scatter x [0, 9, 0] [x[0] * x[0], 1.0, 3.0 * x[0]] in y * y", FULL), ("[n][m]Float", "let y = scatter x [0] [x[0] * x[0]] in y * y", MATRICES)]),
         P::Gather => At(&[("[n]Float", "let y = gather x [0, 0, n - 1] in y * y", FULL), ("[n][m]Float", "let y = gather x [n - 1, 0, 0] in y * y", MATRICES), ("[n](Float, Float)", "map (fun (a, b) -> a * b) (gather x [1, 1])", &["[(1.0, 2.0), (3.0, 4.0)]"])]),
+        P::Compress => At(&[("[n]Float", "compress (x .> 0.0) x * 2.0", FULL)]),
+        P::Along => At(&[("[n][m]Float", "along 1 sum (x * x)", MATRICES), ("[n][m]Float", "along 0 norm (x * x + 1.0)", MATRICES)]),
         P::Filter => At(&[("[n]Float", "let y = filter (fun v -> v > 0.0) x in y * y", VECTORS), ("[n][m]Float", "map (fun r -> r[0] * r[0]) (filter (fun r -> r[0] > 0.5) x)", MATRICES)]),
         P::Partition => At(&[("[n]Float", "let (a, b) = partition (fun v -> v > 0.0) x in (a * a, b * b * b)", VECTORS)]),
         P::Replicate => At(&[("Float", "let y = replicate 3 x in y * y", SMALL), ("[n]Float", "let y = replicate 2 x in y * y", VECTORS), ("(Float, [n]Float)", "map (fun (a, b) -> a * sum b) (replicate 2 x)", &["(2.0, [3.0, 4.0])"])]),
@@ -125,7 +127,7 @@ fn check(p: Prim) -> Check {
         P::Checkpoint => At(&[("[n]Float", "checkpoint (fun v -> v * v * v) x", VECTORS), ("Float", "checkpoint (fun v -> checkpoint sin v * v) (x * x)", SMALL)]),
         P::CustomJvp => At(&[("Float", "(custom_jvp (fun v -> v * v) (fun v -> (v * v, lin d -> 2.0 * v * d))) (sin x)", SMALL)]),
         P::CustomVjp => At(&[("[n]Float", "(custom_vjp (fun v -> sum (v * v)) (fun v -> (sum (v * v), lin d -> 2.0 * d * v))) (sin x)", FULL)]),
-        P::IntDiv | P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge | P::Not | P::IsNan | P::IsInf | P::Pi | P::E | P::Inf | P::Nan | P::ToInt | P::Iota | P::Len | P::Shape | P::Rank
+        P::IntDiv | P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge | P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::IsNan | P::IsInf | P::Pi | P::E | P::Inf | P::Nan | P::ToInt | P::Iota | P::Len | P::Shape | P::Rank
         | P::Argsort | P::Argmin | P::Argmax | P::Any | P::All | P::Range | P::Eye | P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt
         | P::RandPermutation | P::Print | P::Input | P::Warn | P::Display | P::Show | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args
         | P::Env | P::Time | P::Assert | P::Error | P::StrLen | P::StrSlice | P::StrSplit | P::StrJoin | P::StrTrim | P::StrFind | P::StrReplace | P::StrUpper | P::StrLower

@@ -29,7 +29,7 @@ pub fn on_gpu(p: Prim) -> OnGpu {
         | P::TransposeArray | P::Minimum | P::Maximum | P::Argmin | P::Argmax | P::Map | P::Map2 | P::Map3 | P::Prod | P::Mean
         | P::Variance | P::Cumsum | P::Cumprod | P::Outer | P::Norm | P::Any | P::All | P::Diag | P::Trace | P::Stack
         | P::Where | P::Range | P::Linspace | P::Eye | P::Split | P::RandUniform | P::RandNormal | P::RandInt | P::RandKey | P::RandSplit => Kernels,
-        P::PowInt | P::Pi | P::E | P::Inf | P::Nan | P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Filter | P::Partition | P::SortBy | P::Fold | P::Foldr | P::Invertible
+        P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Compress | P::Along | P::PowInt | P::Pi | P::E | P::Inf | P::Nan | P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Filter | P::Partition | P::SortBy | P::Fold | P::Foldr | P::Invertible
         | P::Fst | P::Snd | P::Zero | P::Ravel | P::Unravel | P::Jvp | P::Linearize | P::Vjp | P::Transpose | P::TransposeAt | P::Grad | P::ValueAndGrad | P::Jacobian
         | P::Jacfwd | P::Jacrev | P::Hessian | P::Hvp | P::Checkpoint | P::CustomJvp | P::CustomVjp | P::Engine | P::Gradcheck | P::GradWith | P::ValueAndGradWith
         | P::ResidualsUnder | P::Cost | P::JacobianSparse => Resolved,

@@ -41,6 +41,20 @@ impl Cmp {
         })
     }
 
+    /// The comparison that a primitive makes of each element.
+    pub fn of_each(p: crate::Prim) -> Option<Cmp> {
+        use crate::Prim;
+        Some(match p {
+            Prim::EqEach => Cmp::Eq,
+            Prim::NeEach => Cmp::Ne,
+            Prim::LtEach => Cmp::Lt,
+            Prim::GtEach => Cmp::Gt,
+            Prim::LeEach => Cmp::Le,
+            Prim::GeEach => Cmp::Ge,
+            _ => return None,
+        })
+    }
+
     /// Whether it holds of two values in this order; nan has none, and only differs.
     #[inline]
     pub fn holds(self, order: Option<std::cmp::Ordering>) -> bool {

@@ -5,10 +5,6 @@ use crate::{Res, Spec};
 use adl_ir::{Cmp, Conv, Lit, Op, Ty as IrTy, Var};
 use adl_prim::{Bin, Prim, Un};
 
-fn compound(v: &Val) -> bool {
-    !matches!(v, Val::Leaf(_))
-}
-
 impl<'s> Spec<'s> {
     fn real(&self, v: Var) -> bool {
         self.b.ty(v).scalar().is_real()
@@ -19,6 +15,9 @@ impl<'s> Spec<'s> {
         match (a, b) {
             (Val::Leaf(x), Val::Leaf(y)) => {
                 let (x, y) = self.alike(*x, *y);
+                if self.repeats(&[x, y]) {
+                    return self.over_rows(&[x, y], &mut |s, v| s.bin(op, &v[0], &v[1]));
+                }
                 let z = self.b.bin(op, x, y);
                 let array = if self.b.ty(x).rank() > 0 { x } else { y };
                 self.learn_shape(z, array);
@@ -108,6 +107,9 @@ impl<'s> Spec<'s> {
         if let (Some(op), [a, b]) = (p.bin(), args) {
             return self.bin(op, a, b);
         }
+        if let (Some(op), [a, b]) = (Cmp::of_each(p), args) {
+            return self.compare_each(op, a, b);
+        }
         if let (Prim::Neg, [a]) = (p, args) {
             return self.negate(a);
         }
@@ -135,8 +137,9 @@ impl<'s> Spec<'s> {
             }
             Prim::Not => {
                 let x = self.leaf(&args[0])?;
-                Ok(Val::Leaf(self.b.one(Op::Not(x), IrTy::Bool)))
+                Ok(Val::Leaf(self.b.one(Op::Not(x), self.b.ty(x))))
             }
+            Prim::AndEach | Prim::OrEach => self.logic(p == Prim::AndEach, &args[0], &args[1]),
             Prim::Pi => Ok(self.constant(std::f64::consts::PI, reps)),
             Prim::E => Ok(self.constant(std::f64::consts::E, reps)),
             Prim::Inf => Ok(self.constant(f64::INFINITY, reps)),
@@ -172,43 +175,5 @@ impl<'s> Spec<'s> {
         use adl_typing::ty::Ty;
         let narrow = matches!(reps.first(), Some(Val::Rep(r)) if matches!(**r, crate::val::Rep::Base(Ty::F32)));
         Val::Leaf(self.lit(if narrow { Lit::F32(x as f32) } else { Lit::F64(x) }))
-    }
-
-    /// `where cond a b`.
-    pub(crate) fn select(&mut self, c: &Val, a: &Val, b: &Val) -> Res<Val> {
-        let c = self.leaf(c)?;
-        if self.b.ty(c).rank() == 0 {
-            let (a, b) = (self.like(a, b)?, self.like(b, a)?);
-            return self.select_leaves(c, &a, &b);
-        }
-        if compound(a) || compound(b) {
-            return Err(self.no("`where` on an array of compound data"));
-        }
-        let (x, y) = (self.leaf(a)?, self.leaf(b)?);
-        let t = self.b.ty(x).scalar().array(self.b.ty(c).rank());
-        Ok(Val::Leaf(self.b.one(Op::Select(c, x, y), t)))
-    }
-
-    /// A number as an array of the other's shape, where the other is one.
-    fn like(&mut self, a: &Val, other: &Val) -> Res<Val> {
-        match (a, other) {
-            (Val::Leaf(x), Val::Leaf(y)) if self.b.ty(*x).rank() == 0 && self.b.ty(*y).rank() > 0 => {
-                let dims = self.dims(other)?;
-                Ok(Val::Leaf(self.spread(*x, dims)))
-            }
-            _ => Ok(a.clone()),
-        }
-    }
-
-    fn select_leaves(&mut self, c: Var, a: &Val, b: &Val) -> Res<Val> {
-        let (xs, ys) = (a.leaves(), b.leaves());
-        if a.has_fun() || b.has_fun() {
-            return self.if_(c, &mut |_| Ok(a.clone()), &mut |_| Ok(b.clone()));
-        }
-        if self.layout_of_val(a)? != self.layout_of_val(b)? {
-            return Err(self.no("branches whose values are laid out differently"));
-        }
-        let outs: Vec<Var> = xs.iter().zip(&ys).map(|(x, y)| self.b.one(Op::Select(c, *x, *y), self.b.ty(*x))).collect();
-        Ok(a.with(&outs))
     }
 }

@@ -152,6 +152,7 @@ impl Spec<'_> {
                 let at = self.leaf(&args[1])?;
                 Ok(self.gather(&args[0], at))
             }
+            Prim::Compress => self.compress(&args[0], &args[1]),
             Prim::Scatter => self.scatter(&args[0], &args[1], &args[2]),
             Prim::Concat => self.concat(&args[0], &args[1]),
             Prim::Flatten => self.flatten(&args[0]),

@@ -25,6 +25,7 @@
 mod arith;
 mod arrays;
 mod boxes;
+mod broadcast;
 mod call;
 mod compare;
 mod data;

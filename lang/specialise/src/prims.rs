@@ -47,7 +47,7 @@ impl Spec<'_> {
     fn prim_here(&mut self, p: Prim, reps: Vec<Val>, args: Vec<Val>, ty: Option<Ty>, here: bool) -> Res<Val> {
         use Prim as P;
         match p {
-            P::Add | P::Sub | P::Mul | P::Div | P::IntDiv | P::Rem | P::Pow | P::PowInt | P::Neg | P::Not | P::Sin | P::Cos | P::Tan | P::Asin | P::Acos
+            P::Add | P::Sub | P::Mul | P::Div | P::IntDiv | P::Rem | P::Pow | P::PowInt | P::Neg | P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Sin | P::Cos | P::Tan | P::Asin | P::Acos
             | P::Atan | P::Atan2 | P::Sinh | P::Cosh | P::Tanh | P::Exp | P::Expm1 | P::Log | P::Log1p | P::Sqrt | P::Cbrt | P::Abs | P::Sign | P::Floor
             | P::Ceil | P::Round | P::Min | P::Max | P::Clamp | P::Hypot | P::Sigmoid | P::Relu | P::Softplus | P::Erf | P::Erfc | P::Lgamma | P::Digamma
             | P::Gamma | P::IsNan | P::IsInf | P::Pi | P::E | P::Inf | P::Nan | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat => self.number_prim(p, &reps, &args),
@@ -58,7 +58,7 @@ impl Spec<'_> {
             P::Append => self.join_values(&args),
             P::Map | P::Map2 | P::Map3 | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Filter | P::Partition | P::SortBy | P::Fold | P::Foldr
             | P::Invertible => self.higher_prim(p, &args, ty.as_ref(), here),
-            P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::Gather | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
+            P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::Gather | P::Compress | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
             | P::Flatten | P::Reshape | P::Split | P::Take | P::Drop | P::First | P::Last | P::Range | P::Eye | P::Diag | P::TransposeArray => self.move_prim(p, &args, ty),
             P::Sort | P::Argsort | P::Argmin | P::Argmax | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Cumsum | P::Cumprod | P::Dot
             | P::Outer | P::MatMul | P::Matmul | P::Norm | P::Any | P::All | P::Trace => self.reduce_prim(p, &args),
@@ -84,7 +84,7 @@ impl Spec<'_> {
                 Ok(Val::Unit)
             }
             P::Error => Ok(self.fail("error")),
-            P::Print | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env
+            P::Along | P::Print | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env
             | P::Time | P::PlotSave | P::PlotShow | P::PlotWatch | P::Input | P::Warn | P::Display => Err(self.no(format!("`{}` inside a differentiated function", p.name()))),
             P::Show => Err(self.no("text made of values")),
             P::StrLen | P::StrFind => self.leaf_prim(p, &args, IrTy::I64),

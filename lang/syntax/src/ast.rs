@@ -262,15 +262,16 @@ pub struct Expr {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(missing_docs)]
 pub enum BinOp {
-    PipeLeft, PipeRight, Compose, Or, And, Eq, Ne, Lt, Gt, Le, Ge, Cons, Append, Add, Sub, Mul, Div,
+    PipeLeft, PipeRight, Compose, Or, OrEach, And, AndEach, Eq, Ne, Lt, Gt, Le, Ge, EqEach, NeEach, LtEach, GtEach, LeEach, GeEach, Cons, Append, Add, Sub, Mul, Div,
     IntDiv, Rem, MatMul, Pow,
 }
 
 impl BinOp {
     /// Every operator.
-    pub const ALL: [BinOp; 21] = [
-        BinOp::PipeLeft, BinOp::PipeRight, BinOp::Compose, BinOp::Or, BinOp::And, BinOp::Eq, BinOp::Ne,
-        BinOp::Lt, BinOp::Gt, BinOp::Le, BinOp::Ge, BinOp::Cons, BinOp::Append, BinOp::Add, BinOp::Sub,
+    pub const ALL: [BinOp; 29] = [
+        BinOp::PipeLeft, BinOp::PipeRight, BinOp::Compose, BinOp::Or, BinOp::OrEach, BinOp::And, BinOp::AndEach, BinOp::Eq, BinOp::Ne,
+        BinOp::Lt, BinOp::Gt, BinOp::Le, BinOp::Ge, BinOp::EqEach, BinOp::NeEach, BinOp::LtEach, BinOp::GtEach,
+        BinOp::LeEach, BinOp::GeEach, BinOp::Cons, BinOp::Append, BinOp::Add, BinOp::Sub,
         BinOp::Mul, BinOp::Div, BinOp::IntDiv, BinOp::Rem, BinOp::MatMul, BinOp::Pow,
     ];
 
@@ -279,7 +280,9 @@ impl BinOp {
         match self {
             BinOp::PipeLeft => "<|", BinOp::PipeRight => "|>", BinOp::Compose => ">>", BinOp::Or => "||",
             BinOp::And => "&&", BinOp::Eq => "==", BinOp::Ne => "!=", BinOp::Lt => "<", BinOp::Gt => ">",
-            BinOp::Le => "<=", BinOp::Ge => ">=", BinOp::Cons => "::", BinOp::Append => "++",
+            BinOp::Le => "<=", BinOp::Ge => ">=", BinOp::OrEach => ".||", BinOp::AndEach => ".&&",
+            BinOp::EqEach => ".==", BinOp::NeEach => ".!=", BinOp::LtEach => ".<", BinOp::GtEach => ".>",
+            BinOp::LeEach => ".<=", BinOp::GeEach => ".>=", BinOp::Cons => "::", BinOp::Append => "++",
             BinOp::Add => "+", BinOp::Sub => "-", BinOp::Mul => "*", BinOp::Div => "/",
             BinOp::IntDiv => "//", BinOp::Rem => "%", BinOp::MatMul => "@", BinOp::Pow => "^",
         }

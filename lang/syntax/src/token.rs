@@ -75,7 +75,8 @@ pub enum Tok {
 pub enum P {
     LParen, RParen, LBracket, RBracket, LBrace, RBrace, LIverson, RIverson,
     Comma, Semi, SemiSemi, Dot, DotDot, Colon, Eq, Bar, Arrow, FatArrow, Backslash,
-    PipeLeft, PipeRight, Compose, OrOr, AndAnd, EqEq, Ne, Lt, Gt, Le, Ge, Cons, Append, Plus, Minus, Star, Slash,
+    PipeLeft, PipeRight, Compose, OrOr, AndAnd, EqEq, Ne, Lt, Gt, Le, Ge,
+    DotOr, DotAnd, DotEq, DotNe, DotLt, DotGt, DotLe, DotGe, Cons, Append, Plus, Minus, Star, Slash,
     SlashSlash, Percent, At, Caret,
     // Operators of other languages, recognised so that the error can name ours.
     StarStar, ColonEq, LtGt, Bang, Amp, Dollar,
@@ -83,9 +84,10 @@ pub enum P {
 
 impl P {
     /// Spellings, longest first among those that share a beginning.
-    pub const ALL: [P; 46] = [
+    pub const ALL: [P; 54] = [
         P::LIverson, P::RIverson, P::LParen, P::RParen, P::LBracket, P::RBracket, P::LBrace, P::RBrace,
-        P::SemiSemi, P::Semi, P::Comma, P::DotDot, P::Dot, P::Cons, P::ColonEq, P::Colon, P::EqEq, P::FatArrow, P::Eq,
+        P::SemiSemi, P::Semi, P::Comma,
+        P::DotOr, P::DotAnd, P::DotEq, P::DotNe, P::DotLe, P::DotLt, P::DotGe, P::DotGt, P::DotDot, P::Dot, P::Cons, P::ColonEq, P::Colon, P::EqEq, P::FatArrow, P::Eq,
         P::Arrow, P::Minus, P::PipeRight, P::OrOr, P::Bar, P::PipeLeft, P::Le, P::LtGt, P::Lt, P::Compose, P::Ge, P::Gt,
         P::AndAnd, P::Amp, P::Ne, P::Bang, P::Append, P::Plus, P::StarStar, P::Star, P::SlashSlash, P::Slash,
         P::Percent, P::At, P::Caret, P::Backslash, P::Dollar,
@@ -99,7 +101,8 @@ impl P {
             P::SemiSemi => ";;", P::Dot => ".", P::DotDot => "..", P::Colon => ":", P::Eq => "=", P::Bar => "|",
             P::Arrow => "->", P::FatArrow => "=>", P::Backslash => "\\", P::PipeLeft => "<|", P::PipeRight => "|>",
             P::Compose => ">>", P::OrOr => "||", P::AndAnd => "&&", P::EqEq => "==", P::Ne => "!=", P::Lt => "<",
-            P::Gt => ">", P::Le => "<=", P::Ge => ">=", P::Cons => "::", P::Append => "++", P::Plus => "+",
+            P::DotOr => ".||", P::DotAnd => ".&&", P::DotEq => ".==", P::DotNe => ".!=", P::DotLt => ".<", P::DotGt => ".>",
+            P::DotLe => ".<=", P::DotGe => ".>=", P::Gt => ">", P::Le => "<=", P::Ge => ">=", P::Cons => "::", P::Append => "++", P::Plus => "+",
             P::Minus => "-", P::Star => "*", P::Slash => "/", P::SlashSlash => "//", P::Percent => "%", P::At => "@",
             P::Caret => "^", P::StarStar => "**", P::ColonEq => ":=", P::LtGt => "<>", P::Bang => "!", P::Amp => "&",
             P::Dollar => "$",

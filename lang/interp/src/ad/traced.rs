@@ -33,7 +33,7 @@ fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value
             let order = call(m, Prim::Argsort, &[], vec![primal_of(&args[0])])?;
             call(m, Prim::Gather, &[], vec![a0(), order])
         }
-        Prim::Argsort | Prim::Argmin | Prim::Argmax | Prim::IsNan | Prim::IsInf | Prim::ToInt => {
+        Prim::Argsort | Prim::Argmin | Prim::Argmax | Prim::IsNan | Prim::IsInf | Prim::ToInt | Prim::Not | Prim::EqEach | Prim::NeEach | Prim::LtEach | Prim::GtEach | Prim::LeEach | Prim::GeEach | Prim::AndEach | Prim::OrEach => {
             let plain = args.iter().map(primal_of).collect();
             call(m, p, reps, plain)
         }
@@ -98,6 +98,7 @@ fn traced(m: &mut Machine, p: Prim, reps: &[Value], args: &[Value]) -> Res<Value
             arith::bin(m, Bin::Add, along, a0())
         }
         Prim::Where => choice(m, args),
+        Prim::Compress => ops::masks::compress(m, &args[0], args[1].clone()),
         _ if structural(p) => structural_call(m, p, args),
         _ => Err(not_here(p)),
     }

@@ -5,9 +5,9 @@ use super::watch::Watch;
 use crate::ad;
 use crate::attend;
 use crate::error::{Error, Res, codes};
-use crate::value::{Array, Buf, Kind, Rep, Value, array, space};
+use crate::value::{Array, Buf, Kind, Rep, Shape, Value, array, space};
 use crate::vm::Machine;
-use adl_prim::{Bin, Un};
+use adl_prim::{Bin, Prim, Un};
 
 fn overflow() -> Box<Error> {
     Error::new(codes::OVERFLOW, "the result does not fit an Int").hint("compute with Floats: `float n`")
@@ -112,6 +112,9 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         // An empty array may not know what it has no elements of.
         (Value::Array(x), Value::Array(y)) if x.is_empty() && y.is_empty() => Value::Array(if numeric(&x) { x } else { y }),
         (Value::Array(x), y) | (y, Value::Array(x)) if x.is_empty() && scalar(&y) => Value::Array(x),
+        (Value::Array(x), Value::Array(y)) if x.shape.len() != y.shape.len() && numeric(&x) && numeric(&y) => {
+            return repeated(m, Value::Array(x), Value::Array(y), &mut |m, x, y| bin(m, op, x, y));
+        }
         (Value::Array(x), Value::Array(y)) => match x.kind() {
             Kind::F64 | Kind::F32 | Kind::I64 => elementwise::arrays(Watch(&m.interrupt), op, x, y)?,
             _ => return data(m, op, Value::Array(x), Value::Array(y)),
@@ -120,6 +123,34 @@ pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         (x, Value::Array(y)) if numeric(&y) && scalar(&x) => elementwise::spread(Watch(&m.interrupt), op, y, &x, false)?,
         (a, b) => return data(m, op, a, b),
     })
+}
+
+/// Numbers of axes of two arrays that differ.
+fn ranks_differ(a: &Value, b: &Value) -> bool {
+    let rank = |v: &Value| crate::value::seq::shape(v).map(|s| s.len());
+    matches!((rank(a), rank(b)), (Some(m), Some(n)) if m != n)
+}
+
+/// An elementwise operation on arrays of different rank: the lower one is repeated along the leading axes of the other.
+pub(crate) fn repeated(m: &mut Machine, a: Value, b: Value, f: &mut dyn FnMut(&mut Machine, Value, Value) -> Res<Value>) -> Res<Value> {
+    let (s, t) = (shape_of(&a), shape_of(&b));
+    if !s.ends_with(&t) && !t.ends_with(&s) {
+        return Err(shapes_differ(&s, &t));
+    }
+    let (x, y) = if s.len() < t.len() { (spread(m, a, &t)?, b) } else { (a, spread(m, b, &s)?) };
+    f(m, x, y)
+}
+
+fn shape_of(v: &Value) -> Shape {
+    crate::value::seq::shape(v).cloned().unwrap_or_default()
+}
+
+/// An array repeated along the leading axes of a shape whose last axes are its own.
+pub(crate) fn spread(m: &mut Machine, v: Value, shape: &[usize]) -> Res<Value> {
+    let lead = &shape[..shape.len() - shape_of(&v).len()];
+    let n = array::count(lead)? as i64;
+    let rows = super::call(m, Prim::Replicate, &[], vec![Value::Int(n), v])?;
+    ad::rules::reshape(m, rows, Shape::from_slice(shape))
 }
 
 /// Traced operands: data with traced leaves go leaf by leaf.
@@ -138,6 +169,7 @@ fn traced(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
         (_, Value::Zero) if matches!(op, Bin::Add | Bin::Sub) => Ok(a),
         (Value::Zero, _) | (_, Value::Zero) if op == Bin::Mul => Ok(Value::Zero),
         _ if compound(&a) || compound(&b) => data(m, op, a, b),
+        _ if ranks_differ(&a, &b) => repeated(m, a, b, &mut |m, a, b| traced(m, op, a, b)),
         (Value::Rev { .. }, Value::Rev { .. } | Value::Float(_)) | (Value::Float(_), Value::Rev { .. }) => ad::arith_bin(m, op, &a, &b),
         _ => match (space::narrow(&a), space::narrow(&b)) {
             (true, false) => {

@@ -348,7 +348,21 @@ fn stack(m: &mut Machine, v: &Value) -> Res<Value> {
     seq::pack(m, rows)
 }
 
+/// Of the arrays among the arguments those of lower rank are repeated along the leading axes of the others.
+fn spread_ranks(m: &mut Machine, args: &mut [Value]) -> Res<()> {
+    let Some(most) = args.iter().filter_map(seq::shape).max_by_key(|s| s.len()).cloned() else { return Ok(()) };
+    for a in args {
+        let Some(s) = seq::shape(a).filter(|s| s.len() < most.len()).cloned() else { continue };
+        if !most.ends_with(&s) {
+            return Err(super::arith::shapes_differ(&most, &s));
+        }
+        *a = super::arith::spread(m, std::mem::take(a), &most)?;
+    }
+    Ok(())
+}
+
 fn where_(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    spread_ranks(m, args)?;
     let mask = match &args[0] {
         Value::Bool(c) => {
             let (chosen, other) = if *c { (1, 2) } else { (2, 1) };

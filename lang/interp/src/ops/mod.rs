@@ -10,6 +10,7 @@ pub mod index;
 pub(crate) mod io;
 pub mod kernels;
 mod linalg;
+pub(crate) mod masks;
 pub mod parallel;
 mod random;
 pub(crate) mod reduce;
@@ -52,7 +53,7 @@ pub fn call(m: &mut Machine, p: Prim, reps: &[Value], mut args: Vec<Value>) -> R
 fn sees_tracing(p: Prim) -> bool {
     use Prim as P;
     match p {
-        P::IsNan | P::IsInf | P::Clamp | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat | P::MatMul | P::Matmul | P::Append | P::Scatter | P::Gather
+        P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Compress | P::IsNan | P::IsInf | P::Clamp | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat | P::MatMul | P::Matmul | P::Append | P::Scatter | P::Gather
         | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat | P::Flatten | P::Reshape | P::Stack | P::Split | P::Take | P::Drop | P::First
         | P::Last | P::Len | P::Shape | P::Rank | P::Sort | P::Argsort | P::Argmin | P::Argmax | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum
         | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer | P::Norm | P::Where | P::Diag | P::Trace | P::TransposeArray | P::LinSolve | P::Cholesky
@@ -124,7 +125,7 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
                 _ => matches!(o, Some(Greater | Equal)),
             }))
         }
-        P::Not => Ok(Value::Bool(matches!(args[0], Value::Bool(false)))),
+        P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Compress => masks::apply(m, p, args),
         P::IsNan => Ok(arith::test(&args[0], f64::is_nan)),
         P::IsInf => Ok(arith::test(&args[0], f64::is_infinite)),
         P::Clamp => {
@@ -184,6 +185,7 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         | P::ValueAndGradWith | P::ResidualsUnder | P::Cost | P::JacobianSparse => {
             ad::operators::apply(m, p, reps, args)
         }
+        P::Along => unreachable!("it is `map` and `__transpose` in Core"),
     }
 }
 

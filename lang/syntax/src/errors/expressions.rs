@@ -38,7 +38,7 @@ fn defined(left: &str) -> &str {
 pub(crate) fn comparison_chain(at: Span, first: Span) -> Diagnostic {
     Diagnostic::error("E0114", at, "comparisons do not chain")
         .also(first, "this is a comparison already")
-        .hint("write `a < b && b < c`")
+        .hint("write `a < b && b < c`, or `a .< b .&& b .< c` of the elements of arrays")
 }
 
 pub(crate) fn partial_section(at: Span, op: &str) -> Diagnostic {

@@ -33,6 +33,14 @@ pub(super) fn binary(tok: Tok) -> Option<Power> {
         P::Compose => (BinOp::Compose, 3, 4),
         P::OrOr => (BinOp::Or, 4, 5),
         P::AndAnd => (BinOp::And, 5, 6),
+        P::DotOr => (BinOp::OrEach, 4, 5),
+        P::DotAnd => (BinOp::AndEach, 5, 6),
+        P::DotEq => (BinOp::EqEach, COMPARISON, 7),
+        P::DotNe => (BinOp::NeEach, COMPARISON, 7),
+        P::DotLt => (BinOp::LtEach, COMPARISON, 7),
+        P::DotGt => (BinOp::GtEach, COMPARISON, 7),
+        P::DotLe => (BinOp::LeEach, COMPARISON, 7),
+        P::DotGe => (BinOp::GeEach, COMPARISON, 7),
         P::EqEq => (BinOp::Eq, COMPARISON, 7),
         P::Ne => (BinOp::Ne, COMPARISON, 7),
         P::Lt => (BinOp::Lt, COMPARISON, 7),
@@ -248,6 +256,7 @@ impl Parser<'_> {
 
 fn is_comparison(op: BinOp) -> bool {
     matches!(op, BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge)
+        || matches!(op, BinOp::EqEach | BinOp::NeEach | BinOp::LtEach | BinOp::GtEach | BinOp::LeEach | BinOp::GeEach)
 }
 
 /// Whether `tok` begins an operand that may be an argument.

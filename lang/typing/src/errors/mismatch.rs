@@ -118,6 +118,30 @@ pub(crate) fn too_large(span: Span) -> Diagnostic {
 }
 
 /// An index without an extent.
+/// An axis that is no literal.
+pub(crate) fn unknown_axis(span: Span) -> Diagnostic {
+    Diagnostic::error("E0210", span, "the axis for `along` must be a literal, so that the type of the result is known").hint("for example `along 1 sum m`; `along (-1)` is along the last axis")
+}
+
+/// An axis that an array does not have, or whose number is not known.
+pub(crate) fn no_axis(span: Span, axis: i64, rank: Option<u64>) -> Diagnostic {
+    match rank {
+        Some(n) => Diagnostic::error("E0210", span, format!("there is no axis {axis}: the array has {n}")).hint("axes are counted from 0, or with -1 from the last one"),
+        None => Diagnostic::error("E0210", span, "it is not known how many axes this array has").hint("annotate it, as in `(x : [n][m]Float)`, or count the axis from 0"),
+    }
+}
+
+/// An array of Ints for an index.
+pub(crate) fn positions(span: Span, base: &str, at: &str) -> Diagnostic {
+    Diagnostic::error("E0203", span, "an array for an index is a mask, and this one has Ints").hint(format!("elements at positions: `gather {base} {at}`"))
+}
+
+/// A mask that stands for an axis behind the second.
+pub(crate) fn mask_too_far(span: Span) -> Diagnostic {
+    Diagnostic::error("E0203", span, "a mask chooses along the first or the second axis").hint("for another axis `map` over the leading ones: `map (fun m -> m[mask]) x`")
+}
+
+/// The extent of an index is not known.
 pub(crate) fn no_extent(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("E0213", span, format!("the extent of `{name}` is not known")).hint(format!("give it a bound: `for {name} < n -> ...`"))
 }

@@ -44,6 +44,9 @@ impl Infer<'_> {
                 return self.read_as(p, path, t, span);
             }
         }
+        if let (Some(Prim::Along), [axis, f]) = (prim, args) {
+            return self.along_of(axis, f, want, span);
+        }
         if let Some(p) = prim {
             if let Some(e) = self.apply_prim(p, args, span) {
                 return e;
@@ -83,7 +86,9 @@ impl Infer<'_> {
             return Some(e);
         }
         if !matches!(self.resolve(&e.ty), Ty::Fun(..) | Ty::Lin(..)) && !self.may_be_function(&e.ty.clone()) {
-            self.report(calls::too_many(later[0].span, &quoted(p.name()), arity, args.len()));
+            let d = calls::too_many(later[0].span, &quoted(p.name()), arity, args.len());
+            let axis = reduces(p) && super::along::literal(args[0]).or_else(|| super::along::literal(later[0])).is_some();
+            self.report(if axis { d.hint(format!("along an axis: `along 1 {} m`", p.name())) } else { d });
             return Some(self.error_expr(span));
         }
         Some(self.apply_value(e, &format!("`{}`", p.name()).into(), later, None, span))
@@ -251,8 +256,11 @@ pub(super) fn strip(e: &ast::Expr) -> &ast::Expr {
     }
 }
 
+/// Whether it is a function that is written out, which what stands beside it says more of: `along 0 f` is one, whose array it does not have yet.
 fn is_lambda(e: &ast::Expr) -> bool {
+    let along = |f: &ast::Expr| matches!(strip(f).kind, ast::ExprKind::Var(name) if name.as_str() == "along");
     matches!(strip(e).kind, ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Section(_))
+        || matches!(&strip(e).kind, ast::ExprKind::App(f, args) if args.len() == 2 && along(f))
 }
 
 fn describe(f: &ast::Expr) -> Rc<str> {

@@ -60,16 +60,13 @@ impl Infer<'_> {
             }
             BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge => self.comparison(op, a, b, span),
             BinOp::Cons => self.constructor(None, ast::Ident { name: Symbol::new("Cons"), span: at }, &[a, b], span),
-            BinOp::Append => self.plain_arith(Prim::Append, a, b, span),
-            BinOp::MatMul => self.plain_arith(Prim::MatMul, a, b, span),
             BinOp::Pow => self.power(a, b, span),
             BinOp::Mul => self.multiply(a, b, span),
-            BinOp::Add => self.plain_arith(Prim::Add, a, b, span),
-            BinOp::Sub => self.plain_arith(Prim::Sub, a, b, span),
-            BinOp::Div => self.plain_arith(Prim::Div, a, b, span),
             BinOp::IntDiv if self.comment_by_slashes(at, b) => self.error_expr(span),
-            BinOp::IntDiv => self.plain_arith(Prim::IntDiv, a, b, span),
-            BinOp::Rem => self.plain_arith(Prim::Rem, a, b, span),
+            op => match arith_prim(op) {
+                Some(p) => self.plain_arith(p, a, b, span),
+                None => self.error_expr(span),
+            },
         }
     }
 
@@ -128,11 +125,24 @@ impl Infer<'_> {
             _ => (Class::Ord, "`>=`"),
         };
         let why = Why::right(name, a.span, &x.ty);
-        if self.expect(&x.ty.clone(), &y.ty.clone(), b.span, &why) {
-            self.require(class, &x.ty.clone(), span, name);
+        match self.unify(&x.ty.clone(), &y.ty.clone()) {
+            Ok(()) => {
+                self.require(class, &x.ty.clone(), span, name);
+            }
+            Err(clash) => {
+                let d = self.clash(clash, &x.ty, &y.ty, b.span, &why);
+                let each = self.known_rank(&x.ty) != self.known_rank(&y.ty);
+                self.report(if each { d.hint(self.by_element(op, a, b)) } else { d });
+            }
         }
         let p = arith_prim(op).unwrap_or(Prim::Eq);
         mk(ExprKind::App(mk(ExprKind::Prim(p, Vec::new()), Ty::Unit, span), vec![x, y]), Ty::Bool, span)
+    }
+
+    /// The comparison of elements that is meant where an array is compared with a number.
+    fn by_element(&self, op: BinOp, a: &ast::Expr, b: &ast::Expr) -> String {
+        let (op, left, right) = (op.text(), self.host.text(a.span), self.host.text(b.span));
+        format!("`{op}` compares whole values; `.{op}` compares each element: `{left} .{op} {right}`")
     }
 
     pub(super) fn compose(&mut self, f: &ast::Expr, g: &ast::Expr, span: Span) -> core::Expr {
@@ -168,6 +178,14 @@ pub(super) fn arith_prim(op: BinOp) -> Option<Prim> {
         BinOp::Gt => Prim::Gt,
         BinOp::Le => Prim::Le,
         BinOp::Ge => Prim::Ge,
+        BinOp::EqEach => Prim::EqEach,
+        BinOp::NeEach => Prim::NeEach,
+        BinOp::LtEach => Prim::LtEach,
+        BinOp::GtEach => Prim::GtEach,
+        BinOp::LeEach => Prim::LeEach,
+        BinOp::GeEach => Prim::GeEach,
+        BinOp::AndEach => Prim::AndEach,
+        BinOp::OrEach => Prim::OrEach,
         BinOp::Append => Prim::Append,
         BinOp::MatMul => Prim::MatMul,
         BinOp::PipeLeft | BinOp::PipeRight | BinOp::Compose | BinOp::Or | BinOp::And | BinOp::Cons => return None,

@@ -44,7 +44,8 @@ impl Infer<'_> {
         }
     }
 
-    fn clash(&self, clash: Clash, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> Diagnostic {
+    /// The message for a constraint that failed.
+    pub(super) fn clash(&self, clash: Clash, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> Diagnostic {
         let mut m = Mismatch {
             what: why.what.to_string(),
             span,
@@ -54,7 +55,7 @@ impl Infer<'_> {
             hint: None,
         };
         match clash {
-            Clash::Sizes(e, a) => self.size_clash(e, a, m, why),
+            Clash::Sizes(e, a) => self.size_clash((e, a), self.rank(expected), m, why),
             Clash::Types | Clash::Rigid => {
                 m.hint = self.mismatch_hint(expected, actual, &why.what, span);
                 m.diagnostic()
@@ -98,7 +99,7 @@ impl Infer<'_> {
         why.because.iter().map(|(at, b)| (*at, text(b))).collect()
     }
 
-    fn size_clash(&self, expected: Size, actual: Size, m: Mismatch, why: &Why) -> Diagnostic {
+    fn size_clash(&self, (expected, actual): (Size, Size), rank: u64, m: Mismatch, why: &Why) -> Diagnostic {
         let known = |s: Size| match s {
             Size::Const(size, Origin(at)) => Known { size, origin: (at != Span::default()).then(|| (at, self.host.line(at, m.span))) },
             _ => Known { size: 0, origin: None },
@@ -106,7 +107,13 @@ impl Infer<'_> {
         let (e, a) = ((m.expected.clone(), known(expected)), (m.actual.clone(), known(actual)));
         // The operands of an operator in the order in which they stand; elsewhere what is given comes first.
         let (first, second) = if matches!(why.what, What::Right(_)) { (e, a) } else { (a, e) };
-        SizeClash { first, second, span: m.span, what: m.what, places: m.places }.diagnostic()
+        let stretched = matches!(why.what, What::Right(op) if op != "`@`") && [&first.1, &second.1].iter().any(|k| k.size == 1);
+        let d = SizeClash { first, second, span: m.span, what: m.what, places: m.places }.diagnostic();
+        match rank {
+            _ if !stretched => d,
+            1 => d.hint("an extent of 1 is not stretched: write the number without brackets, it spreads over an array"),
+            _ => d.hint("an extent of 1 is not stretched: for one number a row write `map2 (fun row x -> ...) m v`, with a vector `v`"),
+        }
     }
 
     fn fields_differ(&self, field: Symbol, expected: &Ty, m: Mismatch) -> Diagnostic {
@@ -165,6 +172,7 @@ impl Infer<'_> {
                 _ => "to apply a function of one number to each element, use `map f xs`".into(),
             },
             (Ty::Str, _) => "`show x` gives the text of a value; texts may hold values: f\"... {x} ...\"".into(),
+            (Ty::Bool, Ty::Array(..)) if self.leaf_of(&a) == Ty::Bool => several_bools(what),
             (Ty::Bool, t) if number(t) => "write the comparison: `x != 0`".into(),
             (t, Ty::Bool) if number(t) && matches!(what, What::Right(_)) => "`[| p |]` is 1 where `p` holds, and 0 elsewhere".into(),
             (Ty::Unit, _) if matches!(what, What::Thing(t) if t.contains("not the last")) => "its value would be lost: name it with `let`, or drop it with `let _ = ...`".into(),
@@ -187,9 +195,8 @@ impl Infer<'_> {
     /// A suggestion where an array of numbers is wanted, and a number is given.
     fn array_wanted(&self, what: &What) -> Option<String> {
         Some(match what {
-            What::Right(op) => format!("{op} compares whole values: to compare each element, use `map (fun x -> ...) xs`"),
             What::Argument { .. } => "an array of one element is `[x]`".into(),
-            What::Thing(_) => return None,
+            What::Right(_) | What::Thing(_) => return None,
         })
     }
 
@@ -254,6 +261,14 @@ impl Infer<'_> {
 
 fn is_numeric(class: Class) -> bool {
     matches!(class, Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space)
+}
+
+/// What is done with an array of Bools where one is wanted.
+fn several_bools(what: &What) -> String {
+    match what {
+        What::Thing(t) if t.contains("`&&`") || t.contains("`||`") => "`.&&` and `.||` combine arrays of Bools element by element".into(),
+        _ => "one Bool of many: `all mask` or `any mask`".into(),
+    }
 }
 
 fn contains(outer: Span, inner: Span) -> bool {

@@ -25,13 +25,6 @@ impl Infer<'_> {
             What::Thing(t) if t == "what is transposed" && matches!(actual, Ty::Array(..)) => {
                 Some("a vector has one axis; as a matrix of one column it is `reshape [n, 1] x`".into())
             }
-            What::Right(op @ ("`+`" | "`-`" | "`*`" | "`/`" | "`^`" | "`%`")) if matches!((expected, actual), (Ty::Array(..), Ty::Array(..))) => {
-                let (more, fewer) = if self.rank(expected) > self.rank(actual) { ("row", "v") } else { ("v", "row") };
-                let op = op.trim_matches('`');
-                (self.rank(expected) != self.rank(actual)).then(|| {
-                    format!("a vector is not repeated for each row of a matrix: `map (fun row -> {more} {op} {fewer}) m` does it to each, `outer` makes a matrix of two vectors")
-                })
-            }
             What::Thing(_) | What::Right(_) => None,
         }
     }

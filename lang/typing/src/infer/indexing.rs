@@ -12,7 +12,7 @@ use adl_syntax::symbol::Symbol;
 
 impl Infer<'_> {
     pub(super) fn index(&mut self, a: &ast::Expr, args: &[ast::IndexArg], span: Span) -> core::Expr {
-        let base = self.infer(a, None);
+        let mut base = self.infer(a, None);
         self.solve_ops();
         let mut t = base.ty.clone();
         let mut axes = Vec::new();
@@ -29,10 +29,10 @@ impl Infer<'_> {
             t = e;
         }
         let mut out = Vec::new();
-        for (arg, n) in args.iter().zip(&axes).rev() {
+        for (axis, (arg, n)) in args.iter().zip(&axes).enumerate().rev() {
             let why = Why::new("an index");
             out.push(match arg {
-                ast::IndexArg::At(i) => IndexArg::At(self.check(i, &Ty::Int, &why)),
+                ast::IndexArg::At(i) => self.entry(i, axis, (*n, &mut t), &mut base),
                 ast::IndexArg::Slice(lo, hi) => {
                     t = array(slice_size(lo.as_ref(), hi.as_ref(), *n, span), t);
                     let lo = lo.as_ref().map(|e| self.check(e, &Ty::Int, &why));
@@ -42,6 +42,9 @@ impl Infer<'_> {
             });
         }
         out.reverse();
+        if out.iter().all(|i| matches!(i, IndexArg::Slice(None, None))) && !args.iter().all(|i| matches!(i, ast::IndexArg::Slice(..))) {
+            return base;
+        }
         mk(ExprKind::Index(base, out), t, span)
     }
 

@@ -4,9 +4,11 @@
 //! Arithmetic makes *operator constraints* ([`ops`]) that wait until an operand's type is known; those left when a function is
 //! generalised stay in its scheme, and each use decides them.
 
+mod along;
 mod annot;
 mod apply;
 mod binary;
+mod broadcast;
 mod clash;
 mod control;
 mod data;
@@ -17,6 +19,7 @@ mod habits;
 mod indexing;
 mod items;
 mod lets;
+mod masks;
 mod names;
 mod ops;
 mod pats;

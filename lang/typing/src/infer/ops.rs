@@ -6,7 +6,7 @@ use crate::errors::{classes, constraints};
 use crate::errors::mismatch::Mixed;
 use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};
-use adl_prim::{Prim, Typing};
+use adl_prim::{Cmp, Prim, Typing};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
@@ -57,6 +57,14 @@ impl Infer<'_> {
         }
     }
 
+    /// The same for an operand of an operator: comparisons and logic take texts and Bools for single elements.
+    pub(super) fn operand(&self, prim: Prim, t: &Ty) -> Head {
+        match self.head(t) {
+            Head::Bad if (is_logic(prim) || Cmp::of_each(prim).is_some()) && matches!(self.resolve(t), Ty::Bool | Ty::Str) => Head::Scalar,
+            head => head,
+        }
+    }
+
     /// Whether the constraint is done (solved, or found wrong and reported). `force`: decide by default.
     pub(super) fn solve(&mut self, op: &Op, force: bool) -> bool {
         if self.solve_given(op) {
@@ -97,6 +105,8 @@ impl Infer<'_> {
             Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg | Prim::Rem | Prim::PowInt | Prim::IntDiv => Class::Num,
             _ => match prim.row().typing {
                 Typing::Elementwise(text) if text.starts_with("Num") => Class::Num,
+                Typing::Elementwise(text) if text.starts_with("Eq") => Class::Eq,
+                Typing::Elementwise(text) if text.starts_with("Ord") => Class::Ord,
                 _ => Class::Real,
             },
         }
@@ -130,6 +140,10 @@ impl Infer<'_> {
             }
             return Some(Ty::Int);
         }
+        if is_logic(op.prim) {
+            let at = op.args.iter().find(|(a, _)| self.bottom(a) == t).map_or(op.span, |(_, at)| *at);
+            return self.expect(&Ty::Bool, &t, at, &Why::new(format!("an operand of {}", classes::quoted(Self::op_name(op.prim))))).then_some(Ty::Bool);
+        }
         self.make_scalar(&t);
         let class = Self::class(op.prim);
         match self.has_class(class, &t, op.span, Self::op_name(op.prim)) {
@@ -162,6 +176,7 @@ impl Infer<'_> {
     pub(super) fn scalar_result(prim: Prim, t: &Ty) -> Ty {
         match prim {
             Prim::IsNan | Prim::IsInf => Ty::Bool,
+            p if is_logic(p) || Cmp::of_each(p).is_some() => Ty::Bool,
             Prim::ToFloat | Prim::F32ToFloat => Ty::Float,
             Prim::ToInt => Ty::Int,
             Prim::ToF32 => Ty::F32,
@@ -216,10 +231,11 @@ impl Infer<'_> {
         close.then(|| format!("{} (-{})", self.host.text(*left), self.host.text(*right)))
     }
 
-    fn solve_unary(&mut self, op: &Op, force: bool) -> bool {
+    pub(super) fn solve_unary(&mut self, op: &Op, force: bool) -> bool {
         let (t, span) = op.args[0].clone();
-        match self.head(&t) {
+        match self.operand(op.prim, &t) {
             Head::Unknown if Self::converts(op.prim) => self.solve_conversion(op, &t, force),
+            Head::Unknown if is_logic(op.prim) => self.solve_not(op, &t, force),
             Head::Unknown => self.keep(op, &t, Self::rank_class(op.prim)),
             Head::Scalar => match self.leaf(op, &t) {
                 Some(s) => self.finish(op, &Self::scalar_result(op.prim, &s)),
@@ -247,7 +263,7 @@ impl Infer<'_> {
     }
 
     /// The array type with the operator applied to its numbers.
-    fn map_leaf(&self, t: &Ty, prim: Prim) -> Ty {
+    pub(super) fn map_leaf(&self, t: &Ty, prim: Prim) -> Ty {
         match self.resolve(t) {
             Ty::Array(n, e) => array(n, self.map_leaf(&e, prim)),
             t => Self::scalar_result(prim, &t),
@@ -303,7 +319,7 @@ impl Infer<'_> {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
         let additive = matches!(op.prim, Prim::Add | Prim::Sub);
         let scaling = matches!(op.prim, Prim::Mul | Prim::Div);
-        let (ha, hb) = (self.head(&a), self.head(&b));
+        let (ha, hb) = (self.operand(op.prim, &a), self.operand(op.prim, &b));
         match (ha, hb) {
             (Head::Bad, _) => self.reject(op, &a, sa),
             (_, Head::Bad) => self.reject(op, &b, sb),
@@ -312,7 +328,7 @@ impl Infer<'_> {
                 if additive && (self.compound_leaf(&a) || self.compound_leaf(&b)) {
                     return self.same_compound(op, &a, &b);
                 }
-                self.same(op, &a, &b)
+                self.arrays(op, force)
             }
             (Head::Array, Head::Scalar) => self.broadcast(op, &a, &b, sb),
             (Head::Scalar, Head::Array) => self.broadcast(op, &b, &a, sa),
@@ -335,10 +351,7 @@ impl Infer<'_> {
 
     /// Both operands and the result have one type.
     pub(super) fn same(&mut self, op: &Op, a: &Ty, b: &Ty) -> bool {
-        if let Some(fix) = self.mixed(op, a, b) {
-            let [(_, sa), (_, sb)] = [&op.args[0], &op.args[1]];
-            let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix };
-            self.report(mixed.diagnostic());
+        if self.reports_mixed(op) {
             return true;
         }
         let why = Why::right(Self::op_name(op.prim), op.args[0].1, a);
@@ -349,10 +362,19 @@ impl Infer<'_> {
             // Of two sizes keep the one that says more.
             Some(_) => {
                 let res = self.sharper(a, b);
-                self.finish(op, &res)
+                self.finish(op, &self.map_leaf(&res, op.prim))
             }
             None => true,
         }
+    }
+
+    /// Whether the numbers of two operands have different types, which is reported.
+    pub(super) fn reports_mixed(&mut self, op: &Op) -> bool {
+        let [(a, sa), (b, sb)] = [&op.args[0], &op.args[1]];
+        let Some(fix) = self.mixed(op, a, b) else { return false };
+        let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix };
+        self.report(mixed.diagnostic());
+        true
     }
 
     /// What to write where the numbers of two operands have different types.
@@ -397,7 +419,7 @@ impl Infer<'_> {
         }
     }
 
-    fn sharper(&self, a: &Ty, b: &Ty) -> Ty {
+    pub(super) fn sharper(&self, a: &Ty, b: &Ty) -> Ty {
         match (self.resolve(a), self.resolve(b)) {
             (Ty::Array(m, x), Ty::Array(n, y)) => {
                 let m = self.resolve_size(m);
@@ -420,16 +442,13 @@ impl Infer<'_> {
         if self.compound_leaf(arr) && matches!(op.prim, Prim::Mul | Prim::Div) {
             return self.scale(op, arr, scalar, op.span, span);
         }
-        if let Some(fix) = self.mixed(op, &op.args[0].0.clone(), &op.args[1].0.clone()) {
-            let [(a, sa), (b, sb)] = [&op.args[0], &op.args[1]];
-            let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix };
-            self.report(mixed.diagnostic());
+        if self.reports_mixed(op) {
             return true;
         }
         let Some(leaf) = self.leaf(op, arr) else { return true };
         let why = Why::new(format!("the number that {} spreads over the array", classes::quoted(Self::op_name(op.prim))));
         self.expect(&leaf, scalar, span, &why);
-        self.finish(op, arr)
+        self.finish(op, &self.map_leaf(arr, op.prim))
     }
 
     pub(super) fn scale(&mut self, op: &Op, data: &Ty, scalar: &Ty, sd: Span, ss: Span) -> bool {
@@ -438,6 +457,11 @@ impl Infer<'_> {
         self.require(Class::Real, scalar, ss, Self::op_name(op.prim));
         self.finish(op, data)
     }
+}
+
+/// Whether an operator combines Bools.
+pub(super) fn is_logic(p: Prim) -> bool {
+    matches!(p, Prim::Not | Prim::AndEach | Prim::OrEach)
 }
 
 /// In parentheses where it is not one word.

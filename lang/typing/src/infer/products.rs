@@ -1,4 +1,4 @@
-//! Operators whose result depends on the axes of their operands: `@`, `++`, `reshape`, `clamp`, `where`, `diag`, `stack`.
+//! Operators whose result depends on the axes of their operands: `@`, `++`, `reshape`, `clamp`, `diag`, `stack`.
 
 use super::ops::Head;
 use super::waiting::Op;
@@ -71,16 +71,26 @@ impl Infer<'_> {
         let x = op.args[2].0.clone();
         match self.head(&x) {
             Head::Unknown if !force => {
-                self.keep(op, &x, Class::Nums);
+                if op.args[..2].iter().all(|b| self.is_number(&b.0)) {
+                    self.keep(op, &x, Class::Nums);
+                }
                 false
             }
+            _ if !force && op.args[..2].iter().any(|b| self.head(&b.0) == Head::Unknown) => false,
             Head::Bad | Head::Compound => self.reject(op, &x, op.args[2].1),
             Head::Unknown | Head::Scalar | Head::Array => {
                 let Some(leaf) = self.leaf(op, &x) else { return true };
-                for (t, span) in op.args[..2].to_vec() {
-                    self.expect(&leaf, &t, span, &Why::new("a bound of `clamp`"));
+                let mut whole = op.args[2].clone();
+                for (i, bound) in op.args[..2].to_vec().into_iter().enumerate() {
+                    match (self.known_rank(&bound.0), self.known_rank(&whole.0)) {
+                        (Some(m @ 1..), Some(n)) if m <= n => whole.0 = self.spread("a bound of `clamp`".into(), &bound, (&whole, "what is clamped")),
+                        (Some(1..), Some(_)) => whole = (self.spread("what is clamped".into(), &whole, (&bound, "a bound")), op.args[i].1),
+                        _ => {
+                            self.expect(&leaf, &bound.0, bound.1, &Why::new("a bound of `clamp`"));
+                        }
+                    }
                 }
-                self.finish(op, &x)
+                self.finish(op, &whole.0)
             }
         }
     }
@@ -145,55 +155,6 @@ impl Infer<'_> {
         }
         let _ = self.unify(&op.res.clone(), &leaf);
         true
-    }
-
-    /// `where c a b`: the shape is that of the condition or of the larger branch; numbers spread over it.
-    pub(super) fn solve_where(&mut self, op: &Op, force: bool) -> bool {
-        let [(c, sc), (a, sa), (b, sb)] = [op.args[0].clone(), op.args[1].clone(), op.args[2].clone()];
-        let open = |s: &Self, t: &Ty| s.head(t) == Head::Unknown;
-        if open(self, &c) && matches!(self.bottom(&c), Ty::Meta(_)) && !force {
-            // What is chosen by is made of Bools, at a rank that is not known.
-            return false;
-        }
-        if !force && (open(self, &a) || open(self, &b)) && self.resolve(&a) != self.resolve(&b) {
-            return false;
-        }
-        let (ra, rb) = (self.rank(&a), self.rank(&b));
-        let bigger = if ra >= rb { a.clone() } else { b.clone() };
-        let why = Why::is("this branch of `where`", sa, "the other branch", &a);
-        let leaf = self.bottom(&c);
-        if !self.expect(&Ty::Bool, &leaf, sc, &Why::new("the condition of `where`")) {
-            return true;
-        }
-        let ty = match self.resolve(&c) {
-            Ty::Array(..) => {
-                let (leaf, other) = (self.bottom(&a), self.bottom(&b));
-                self.expect(&leaf, &other, sb, &why);
-                if ra > 0 && rb > 0 {
-                    self.expect(&a, &b, sb, &why);
-                }
-                let ty = self.with_leaf(&c, &leaf);
-                if ra.max(rb) > 0 {
-                    self.expect(&ty, &bigger, sa, &Why::new("a branch of `where`"));
-                }
-                ty
-            }
-            _ => {
-                if ra == rb {
-                    self.expect(&a, &b, sb, &why);
-                }
-                bigger
-            }
-        };
-        self.finish(op, &ty)
-    }
-
-    /// The type of an array with another element.
-    pub(super) fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
-        match self.resolve(t) {
-            Ty::Array(n, e) => array(n, self.with_leaf(&e, leaf)),
-            _ => leaf.clone(),
-        }
     }
 
     /// `diag x`: of a vector the matrix, of a matrix the diagonal.

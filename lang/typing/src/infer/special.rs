@@ -29,7 +29,7 @@ impl Infer<'_> {
         }
     }
 
-    fn call(&mut self, p: Prim, reps: &[Ty], args: Vec<core::Expr>, ty: Ty, span: Span) -> core::Expr {
+    pub(super) fn call(&mut self, p: Prim, reps: &[Ty], args: Vec<core::Expr>, ty: Ty, span: Span) -> core::Expr {
         let prim = mk(ExprKind::Prim(p, reps.iter().map(pending).collect()), Ty::Unit, span);
         mk(ExprKind::App(prim, args), ty, span)
     }
@@ -95,6 +95,7 @@ impl Infer<'_> {
             }
             Prim::Sum | Prim::Prod | Prim::Mean | Prim::Variance | Prim::Maximum | Prim::Minimum => {
                 let (x, _, t) = self.array_arg(p, 0, &args[0]);
+                let (x, t) = self.counted(p, x, t);
                 let ty = self.reduced(p, &t, span);
                 self.call(p, &[t], vec![x], ty, span)
             }
@@ -112,6 +113,7 @@ impl Infer<'_> {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
                 self.arith(Prim::Append, cs, span)
             }
+            Prim::Along => self.along(args, span),
             Prim::Where => {
                 let cs = args.iter().map(|a| self.infer(a, None)).collect();
                 self.arith(p, cs, span)

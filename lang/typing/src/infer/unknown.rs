@@ -2,16 +2,22 @@
 //! default.
 
 use super::Infer;
-use super::ops::Head;
+use super::ops::{Head, is_logic};
 use super::waiting::Op;
+use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};
-use adl_prim::Prim;
+use adl_prim::{Cmp, Prim};
 
 impl Infer<'_> {
     /// `a op b` where the rank of one is unknown, or of both, and neither is a record or other data.
     pub(super) fn solve_unknown(&mut self, op: &Op, force: bool) -> bool {
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
-        let (ha, hb) = (self.head(&a), self.head(&b));
+        let (ha, hb) = (self.operand(op.prim, &a), self.operand(op.prim, &b));
+        if is_logic(op.prim) || Cmp::of_each(op.prim).is_some() {
+            // The result is of Bools: nothing is known of it but its rank.
+            let single = self.resolve(&op.res) == Ty::Bool;
+            return (single || force) && self.same(op, &a, &b);
+        }
         if self.is_number(&op.res) {
             // Only numbers give a number.
             [&a, &b].into_iter().for_each(|t| self.make_scalar(t));
@@ -98,6 +104,16 @@ impl Infer<'_> {
     /// Whether the element of the result is another one than that of the operand.
     pub(super) fn converts(prim: Prim) -> bool {
         matches!(prim, Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32)
+    }
+
+    /// `not x` on an operand of unknown rank: a Bool for a Bool.
+    pub(super) fn solve_not(&mut self, op: &Op, t: &Ty, force: bool) -> bool {
+        if !force && self.resolve(&op.res) != Ty::Bool {
+            return false;
+        }
+        let bottom = self.bottom(t);
+        self.expect(&Ty::Bool, &bottom, op.args[0].1, &Why::new("the operand of `not`"));
+        self.solve_unary(op, force)
     }
 
     /// `float x`, `is_nan x` on an operand of unknown rank: a result that is no array says that it is a number.

@@ -39,14 +39,12 @@ impl Lanes<'_> {
                 _ => Err(Give::Never),
             },
             Prim::Not => negated(&args[0]),
+            Prim::EqEach | Prim::NeEach | Prim::LtEach | Prim::GtEach | Prim::LeEach | Prim::GeEach | Prim::AndEach | Prim::OrEach => self.of_elements(n, p, &args[0], &args[1]),
             Prim::StopGrad | Prim::IsNan | Prim::IsInf | Prim::ToFloat | Prim::F32ToFloat | Prim::ToInt | Prim::ToF32 => match &args[0] {
                 Lane::Each(v) => Ok(Lane::Each(ops::call(self.m, p, reps, vec![v.clone()])?)),
                 _ => Err(Give::Never),
             },
-            Prim::Clamp => {
-                let low = self.bin(n, Bin::Max, &args[2], &args[0])?;
-                self.bin(n, Bin::Min, &low, &args[1])
-            }
+            Prim::Clamp => self.bin(n, Bin::Max, &args[2], &args[0]).and_then(|low| self.bin(n, Bin::Min, &low, &args[1])),
             Prim::Fst | Prim::Snd => match args.into_iter().next() {
                 Some(Lane::Tuple(mut ps)) if ps.len() == 2 => Ok(ps.swap_remove(usize::from(p == Prim::Snd))),
                 _ => Err(Give::Never),
@@ -87,7 +85,7 @@ impl Lanes<'_> {
         }
         let (s, t) = (shape_of(a)?, shape_of(b)?);
         if let (Some(s), Some(t)) = (&s, &t) {
-            if s != t {
+            if s.len() == t.len() && s != t || !s.ends_with(t) && !t.ends_with(s) {
                 return Err(Give::Now);
             }
         }
@@ -96,11 +94,19 @@ impl Lanes<'_> {
         Ok(Lane::Each(arith::bin(self.m, op, x, y)?))
     }
 
-    /// An operand as an array that fits the other's: of one number, or of elements of one shape.
+    /// A comparison or logic of elements.
+    fn of_elements(&mut self, n: usize, p: Prim, a: &Lane, b: &Lane) -> Try<Lane> {
+        let (s, t) = (shape_of(a)?, shape_of(b)?);
+        let (x, y) = (self.operand(n, a, &s, &t)?, self.operand(n, b, &t, &s)?);
+        Ok(Lane::Each(self.prim(p, vec![x, y])?))
+    }
+
+    /// An operand as an array that fits the other's: one that all lanes have is spread by the operation, others are here.
     fn operand(&mut self, n: usize, l: &Lane, own: &Option<Shape>, other: &Option<Shape>) -> Try<Value> {
-        match (l, own, other) {
-            (Lane::Same(v), None, _) => Ok(v.clone()),
-            (Lane::Each(v), None, Some(s)) => self.spread(v, n, s),
+        let rank = |s: &Option<Shape>| s.as_ref().map_or(0, |s| s.len());
+        match (l, other) {
+            (Lane::Same(v), _) if own.is_none() || rank(own) < rank(other) => Ok(v.clone()),
+            (Lane::Each(v), Some(s)) if rank(own) < s.len() => self.spread(v, n, rank(own), s),
             _ => self.each(l, n),
         }
     }

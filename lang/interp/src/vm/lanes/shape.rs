@@ -91,12 +91,12 @@ impl Lanes<'_> {
         })
     }
 
-    /// A number a lane, repeated over the elements of an array a lane.
-    pub(super) fn spread(&mut self, v: &Value, n: usize, shape: &[usize]) -> Try<Value> {
-        let k: usize = shape.iter().product();
-        if n * k > MOST {
+    /// A number a lane, or an array of `rank` axes, repeated along the leading axes of a shape.
+    pub(super) fn spread(&mut self, v: &Value, n: usize, rank: usize, shape: &[usize]) -> Try<Value> {
+        if n * shape.iter().product::<usize>() > MOST {
             return Err(Give::Large);
         }
+        let k: usize = shape[..shape.len() - rank].iter().product();
         let flat = self.rows(v, (0..n as i64).flat_map(|i| std::iter::repeat_n(i, k)).collect())?;
         let full: Vec<usize> = std::iter::once(n).chain(shape.iter().copied()).collect();
         self.reshape(flat, &full)

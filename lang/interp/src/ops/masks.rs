@@ -1,0 +1,116 @@
+//! Arrays of Bools: comparisons and logic on each element, and the elements that a mask chooses.
+
+use super::arith::{repeated, shapes_differ};
+use super::elementwise::compared;
+use super::watch::Watch;
+use super::{call, lengths_differ};
+use crate::attend;
+use crate::error::{Error, Res, codes};
+use crate::value::{Array, Buf, Value, array, compare, seq};
+use crate::vm::Machine;
+use adl_prim::{Cmp, Prim};
+
+pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
+    let (a, b) = (super::take(args, 0), args.get_mut(1).map(std::mem::take));
+    match (p, b) {
+        (Prim::Compress, Some(x)) => compress(m, &a, x),
+        (Prim::AndEach | Prim::OrEach, Some(b)) => logic(m, p == Prim::AndEach, a, b),
+        (_, Some(b)) => comparison(m, Cmp::of_each(p).unwrap_or(Cmp::Eq), a, b),
+        (_, None) => negation(&a),
+    }
+}
+
+fn bools(v: &Value) -> Res<(&Array, &[bool])> {
+    match v {
+        Value::Array(a) => match a.buf() {
+            Buf::Bool(bits) => Ok((a, bits)),
+            // An empty array may not know what it has no elements of.
+            _ if a.is_empty() => Ok((a, &[])),
+            _ => Err(no_bools()),
+        },
+        _ => Err(no_bools()),
+    }
+}
+
+fn no_bools() -> Box<Error> {
+    Error::new(codes::STRUCTURE, "Bools were expected")
+}
+
+fn negation(v: &Value) -> Res<Value> {
+    if let Value::Bool(b) = v {
+        return Ok(Value::Bool(!b));
+    }
+    let (a, bits) = bools(v)?;
+    Ok(array::make(a.shape.clone(), Buf::Bool(attend::collect(bits.len(), |i| !bits[i])?)))
+}
+
+fn logic(m: &mut Machine, and: bool, a: Value, b: Value) -> Res<Value> {
+    let (v, c) = match (a, b) {
+        (Value::Bool(x), Value::Bool(y)) => return Ok(Value::Bool(if and { x && y } else { x || y })),
+        (Value::Bool(c), v) | (v, Value::Bool(c)) => (v, c),
+        (a, b) if seq::shape(&a).map(|s| s.len()) != seq::shape(&b).map(|s| s.len()) => return repeated(m, a, b, &mut |m, a, b| logic(m, and, a, b)),
+        (a, b) => {
+            let ((a, x), (b, y)) = (bools(&a)?, bools(&b)?);
+            if a.shape != b.shape {
+                return Err(shapes_differ(&a.shape, &b.shape));
+            }
+            let bits = attend::collect(x.len(), |i| if and { x[i] && y[i] } else { x[i] || y[i] })?;
+            return Ok(array::make(a.shape.clone(), Buf::Bool(bits)));
+        }
+    };
+    if c == and {
+        return Ok(v);
+    }
+    let (a, bits) = bools(&v)?;
+    Ok(array::make(a.shape.clone(), Buf::Bool(array::filled(c, bits.len())?)))
+}
+
+/// Whether a comparison holds of each two elements.
+fn comparison(m: &mut Machine, op: Cmp, a: Value, b: Value) -> Res<Value> {
+    let shape = match (seq::shape(&a), seq::shape(&b)) {
+        (None, None) => return Ok(Value::Bool(op.holds(compare::partial(&a, &b)?))),
+        (Some(s), None) | (None, Some(s)) => s.clone(),
+        (Some(s), Some(t)) if s.len() != t.len() => return repeated(m, a, b, &mut |m, a, b| comparison(m, op, a, b)),
+        (Some(s), Some(t)) if s != t => return Err(shapes_differ(s, t)),
+        (Some(s), Some(_)) => s.clone(),
+    };
+    let n = array::count(&shape)?;
+    let bits = match compared(Watch(&m.interrupt), op, &a, &b, n) {
+        _ if n == 0 => Vec::new(),
+        Some(bits) => bits?,
+        None => {
+            let mut bits = array::room(n)?;
+            for i in 0..n {
+                if i % attend::STRIDE == 0 {
+                    attend::poll()?;
+                }
+                bits.push(op.holds(compare::partial(&number(&a, i)?, &number(&b, i)?)?));
+            }
+            bits
+        }
+    };
+    Ok(array::make(shape, Buf::Bool(bits)))
+}
+
+/// One of all the numbers or texts of an array of any rank; a single one as it is.
+fn number(v: &Value, i: usize) -> Res<Value> {
+    let Value::Array(a) = v else { return Ok(v.clone()) };
+    Ok(match a.buf() {
+        Buf::F64(x) => Value::Float(x[i]),
+        Buf::F32(x) => Value::F32(x[i]),
+        Buf::I64(x) => Value::Int(x[i]),
+        Buf::Bool(x) => Value::Bool(x[i]),
+        Buf::Boxed(x) => x[i].clone(),
+        Buf::Unit | Buf::Tuple(_) | Buf::Record(..) => return Err(Error::new(codes::STRUCTURE, "numbers, Bools or texts were expected")),
+    })
+}
+
+/// The elements where a mask is true. They may be traced.
+pub(crate) fn compress(m: &mut Machine, mask: &Value, xs: Value) -> Res<Value> {
+    let (_, bits) = bools(mask)?;
+    if bits.len() != seq::len(&xs) {
+        return Err(lengths_differ("compress", bits.len(), seq::len(&xs)));
+    }
+    let at = bits.iter().enumerate().filter(|(_, chosen)| **chosen).map(|(i, _)| i as i64).collect();
+    call(m, Prim::Gather, &[], vec![xs, array::ints(at)])
+}

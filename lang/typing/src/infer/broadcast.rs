@@ -1,0 +1,85 @@
+//! Broadcasting: operands of elementwise operators that are arrays of different rank (language.md §9).
+
+use super::ops::Head;
+use super::waiting::Op;
+use super::{Infer, array};
+use crate::errors::reason::Why;
+use crate::ty::{Size, Ty};
+use adl_syntax::span::Span;
+
+impl Infer<'_> {
+    /// The number of axes, where the type says it: 0 for a number.
+    pub(super) fn known_rank(&self, t: &Ty) -> Option<u64> {
+        match self.resolve(t) {
+            Ty::Array(_, e) => Some(1 + self.known_rank(&e)?),
+            t => (self.head(&t) != Head::Unknown).then_some(0),
+        }
+    }
+
+    /// `a op b` on two arrays of numbers. Where the rank of one is not known yet, it waits; by default the ranks are equal.
+    pub(super) fn arrays(&mut self, op: &Op, force: bool) -> bool {
+        let (a, b) = (op.args[0].0.clone(), op.args[1].0.clone());
+        match (self.known_rank(&a), self.known_rank(&b)) {
+            (Some(m), Some(n)) if m != n => self.repeated(op, usize::from(m > n)),
+            (Some(_), Some(_)) => self.same(op, &a, &b),
+            _ if !force => false,
+            _ => self.same(op, &a, &b),
+        }
+    }
+
+    /// Operand `low` has the lower rank, and is repeated along the leading axes of the other.
+    fn repeated(&mut self, op: &Op, low: usize) -> bool {
+        if self.reports_mixed(op) {
+            return true;
+        }
+        let (high, low_at) = (op.args[1 - low].clone(), op.args[low].clone());
+        if self.leaf(op, &high.0).is_none() {
+            return true;
+        }
+        let side = ["left", "right"];
+        let what = format!("the {} operand of {}", side[low], Self::op_name(op.prim));
+        let res = self.spread(what, &low_at, (&high, ["the left operand", "the right operand"][1 - low]));
+        self.finish(op, &self.map_leaf(&res, op.prim))
+    }
+
+    /// The type of an array of the rank of `high`, whose last axes are those of `low`. Reports extents that are known and differ.
+    pub(super) fn spread(&mut self, what: String, low: &(Ty, Span), (high, other): (&(Ty, Span), &'static str)) -> Ty {
+        let (m, n) = (self.rank(&low.0), self.rank(&high.0));
+        let tail = self.inner(&high.0, n - m);
+        let why = Why::is(what, high.1, other, &high.0);
+        if let Err(clash) = self.unify(&tail, &low.0) {
+            let mut d = self.clash(clash, &tail, &low.0, low.1, &why);
+            if self.extents(&low.0).iter().zip(self.extents(&high.0)).all(|(x, y)| matches!((x, y), (Size::Const(x, _), Size::Const(y, _)) if *x == y)) {
+                d = d.hint("an array is repeated along the leading axes of the other, so that its extents must be the last ones: for the first ones write `map2 (fun row x -> ...) m v`");
+            }
+            self.report(d);
+            return high.0.clone();
+        }
+        self.sharper_inside(&high.0, n - m, &low.0)
+    }
+
+    /// What an array holds under its first axes.
+    fn inner(&self, t: &Ty, axes: u64) -> Ty {
+        match self.resolve(t) {
+            Ty::Array(_, e) if axes > 0 => self.inner(&e, axes - 1),
+            t => t,
+        }
+    }
+
+    fn extents(&self, t: &Ty) -> Vec<Size> {
+        let (mut t, mut out) = (self.resolve(t), Vec::new());
+        while let Ty::Array(n, e) = t {
+            out.push(self.resolve_size(n));
+            t = self.resolve(&e);
+        }
+        out
+    }
+
+    /// The type with what stands under its first axes replaced by whichever says more of sizes.
+    fn sharper_inside(&self, t: &Ty, axes: u64, low: &Ty) -> Ty {
+        match self.resolve(t) {
+            Ty::Array(n, e) if axes > 0 => array(n, self.sharper_inside(&e, axes - 1, low)),
+            t => self.sharper(&t, low),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Arrays of Bools: `where`, `x[mask]`, and sums that count.
+
+use super::ops::Head;
+use super::waiting::Op;
+use super::{Infer, array, mk};
+use crate::core::{self, ExprKind, IndexArg, Lit};
+use crate::errors::reason::Why;
+use crate::ty::{Size, Ty};
+use adl_prim::Prim;
+use adl_syntax::ast;
+
+impl Infer<'_> {
+    /// `where cond a b`: of the rank of the highest of the three, along whose leading axes the others are repeated.
+    pub(super) fn solve_where(&mut self, op: &Op, force: bool) -> bool {
+        let [c, a, b] = [0, 1, 2].map(|i| op.args[i].clone());
+        let unknown = |s: &Self, t: &Ty| s.known_rank(t).is_none() && s.bottom(t) != Ty::Bool;
+        // A condition that only numbers can have chosen, or branches of one type, need no rank.
+        let alike = self.resolve(&c.0) == Ty::Bool && self.resolve_deep(&a.0) == self.resolve_deep(&b.0);
+        if !force && !alike && [&c, &a, &b].iter().any(|e| unknown(self, &e.0)) {
+            return false;
+        }
+        let mask = self.bottom(&c.0);
+        if !self.expect(&Ty::Bool, &mask, c.1, &Why::new("the condition of `where`")) {
+            return true;
+        }
+        let ranks = [&c, &a, &b].map(|e| self.rank(&e.0));
+        let most = ranks.into_iter().max().unwrap_or(0);
+        let why = Why::is("this branch of `where`", a.1, "the other branch", &a.0);
+        if ranks == [0; 3] || ranks == [0, most, most] {
+            self.expect(&a.0, &b.0, b.1, &why);
+            let ty = self.sharper(&a.0, &b.0);
+            return self.finish(op, &ty);
+        }
+        let (leaf, other) = (self.bottom(&a.0), self.bottom(&b.0));
+        self.expect(&leaf, &other, b.1, &why);
+        let operands = [(&c, "the condition of `where`"), (&a, "a branch of `where`"), (&b, "a branch of `where`")];
+        let operands = operands.map(|(e, what)| ((self.with_leaf(&e.0, &leaf), e.1), what));
+        let high = ranks.iter().position(|r| *r == most).unwrap_or(0);
+        let mut whole = operands[high].0.clone();
+        for (i, (operand, what)) in operands.iter().enumerate() {
+            if i != high && ranks[i] > 0 {
+                whole.0 = self.spread((*what).to_owned(), operand, (&whole, operands[high].1));
+            }
+        }
+        self.finish(op, &whole.0)
+    }
+
+    /// The type of an array with another element.
+    fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
+        match self.resolve(t) {
+            Ty::Array(n, e) => array(n, self.with_leaf(&e, leaf)),
+            _ => leaf.clone(),
+        }
+    }
+
+    /// An array that is reduced, and its elements' type: a sum of Bools counts, and a mean is the part of them that are true.
+    pub(super) fn counted(&mut self, p: Prim, x: core::Expr, elem: Ty) -> (core::Expr, Ty) {
+        let number = match p {
+            Prim::Sum => Ty::Int,
+            Prim::Mean => Ty::Float,
+            _ => return (x, elem),
+        };
+        if self.bottom(&elem) != Ty::Bool {
+            return (x, elem);
+        }
+        let (ty, elem, span) = (self.with_leaf(&x.ty, &number), self.with_leaf(&elem, &number), x.span);
+        let [one, zero] = [1, 0].map(|k| mk(ExprKind::Lit(if number == Ty::Int { Lit::Int(k) } else { Lit::Float(k as f64) }), number.clone(), span));
+        (self.call(Prim::Where, &[], vec![x, one, zero], ty, span), elem)
+    }
+
+    /// An entry of an index list: a position, or a mask, for which the base becomes the elements along `axis` that it chooses.
+    pub(super) fn entry(&mut self, i: &ast::Expr, axis: usize, (n, t): (Size, &mut Ty), base: &mut core::Expr) -> IndexArg {
+        let at = self.infer(i, Some(&Ty::Int));
+        self.solve_ops();
+        if !matches!(self.resolve(&at.ty), Ty::Array(..)) {
+            self.expect(&Ty::Int, &at.ty.clone(), i.span, &Why::new("an index"));
+            return IndexArg::At(at);
+        }
+        if self.head(&self.bottom(&at.ty)) == Head::Scalar {
+            self.report(crate::errors::mismatch::positions(i.span, self.host.text(base.span), self.host.text(i.span)));
+            return IndexArg::Slice(None, None);
+        }
+        self.expect(&array(n, Ty::Bool), &at.ty.clone(), i.span, &Why::new("an array for an index, a mask,"));
+        let (span, whole) = (base.span, base.clone());
+        let turned = |me: &mut Self, x: core::Expr, ty: Ty| me.call(Prim::TransposeArray, &[], vec![x], ty, span);
+        *base = match (axis, self.resolve(&whole.ty)) {
+            (0, Ty::Array(_, e)) => self.compress(at, whole, (*e).clone()),
+            (1, Ty::Array(m, row)) if let Ty::Array(n, e) = self.resolve(&row) => {
+                let columns = turned(self, whole, array(n, array(m, (*e).clone())));
+                let chosen = self.compress(at, columns, array(m, (*e).clone()));
+                turned(self, chosen, array(m, array(Size::Unknown, (*e).clone())))
+            }
+            _ => {
+                self.report(crate::errors::mismatch::mask_too_far(i.span));
+                return IndexArg::Slice(None, None);
+            }
+        };
+        *t = array(Size::Unknown, t.clone());
+        IndexArg::Slice(None, None)
+    }
+
+    fn compress(&mut self, mask: core::Expr, xs: core::Expr, elem: Ty) -> core::Expr {
+        let (span, ty) = (xs.span, array(Size::Unknown, elem));
+        mk(ExprKind::App(mk(ExprKind::Prim(Prim::Compress, Vec::new()), Ty::Unit, span), vec![mask, xs]), ty, span)
+    }
+}

@@ -1,0 +1,120 @@
+//! Operators and comparisons on arrays of different rank agree with the same thing written with `map`: values, and gradients by every road.
+
+use adl_tests::{echo_in, session};
+
+const OPERATORS: &[&str] = &["a + b", "a - b", "a * b", "a / b", "a % b", "a ^ b", "atan2 a b", "min a b", "max a b", "hypot a b"];
+
+/// `op` on operands of `ranks`, with a `map` for each leading axis.
+fn mapped(op: &str, ranks: (usize, usize)) -> String {
+    let at = |x: &str, rank: usize| format!("({x} : {}Float)", ["[n]", "[m]", "[k]"][3 - rank..].concat());
+    match ranks {
+        (p, q) if p > q => format!("(map (fun {} -> {}) a)", at("a", p - 1), mapped(op, (p - 1, q))),
+        (p, q) if p < q => format!("(map (fun {} -> {}) b)", at("b", q - 1), mapped(op, (p, q - 1))),
+        _ => format!("({op})"),
+    }
+}
+
+/// An array of a rank: positive numbers, no two of which are equal or multiples of each other.
+fn array(rank: usize, seed: f64) -> String {
+    if rank == 0 {
+        return "1.9".to_owned();
+    }
+    let shape = &["2", "3", "4"][3 - rank..];
+    let count: usize = [2, 3, 4][3 - rank..].iter().product();
+    format!("(reshape [{}] (sin (linspace {seed} {} {count}) + 1.7))", shape.join(", "), seed + 1.37)
+}
+
+fn total(rank: usize, e: &str) -> String {
+    (0..rank).fold(e.to_owned(), |e, _| format!("sum ({e})"))
+}
+
+fn disagreements(main_road: bool, jit: bool) -> Vec<String> {
+    let (mut s, _) = session();
+    s.set_road(main_road);
+    s.set_jit(jit);
+    let mut wrong = Vec::new();
+    for (p, q) in [(2, 1), (1, 2), (3, 1), (1, 3), (3, 2), (2, 3)] {
+        for op in OPERATORS {
+            let ty = |rank: usize| format!("{}Float", ["[n]", "[m]", "[k]"][3 - rank..].concat());
+            let function = |body: &str| format!("fun (a : {}, b : {}) -> {}", ty(p), ty(q), total(p.max(q), &format!("sin ({body})")));
+            let (plain, by_map) = (function(op), function(&mapped(op, (p, q))));
+            let (x, y) = (array(p, 0.3), array(q, 0.9));
+            let text = format!(
+                "let f = {plain}\nlet g = {by_map}\nlet at = ({x}, {y})\nlet near u v = abs (u - v) < 1e-9\n\
+                 let close (u : {p}, w : {q}) (v : {p}, z : {q}) = near ({us}) 0.0 && near ({ws}) 0.0\n\
+                 let (p, q) = (grad f at, grad g at)\n(near (f at) (g at), close p q, (gradcheck f at).ok, \
+                 (let (y, d) = jvp f at at in let (a, b) = grad f at in let (c, e) = at in near d ({dots})))",
+                p = ty(p),
+                q = ty(q),
+                us = total(p, "abs (u - v)"),
+                ws = total(q, "abs (w - z)"),
+                dots = format!("{} + {}", total(p, "a * c"), total(q, "b * e")),
+            );
+            let have = echo_in(&mut s, &text);
+            if have != "(true, true, true, true) : (Bool, Bool, Bool, Bool)" {
+                wrong.push(format!("{op} at ranks {p} and {q}: {have}\n{text}"));
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn operators_on_arrays_of_different_rank_are_those_of_the_rows() {
+    for (main_road, jit) in [(true, true), (true, false), (false, true)] {
+        let wrong = disagreements(main_road, jit);
+        assert!(wrong.is_empty(), "main road {main_road}, native {jit}: {}", wrong.join("\n"));
+    }
+}
+
+/// `op` on the elements of operands of `ranks`.
+fn by_element(op: &str, ranks: (usize, usize)) -> String {
+    match ranks {
+        (0, 0) => format!("({op})"),
+        (p, q) if p > q => format!("(map (fun a -> {}) a)", by_element(op, (p - 1, q))),
+        (p, q) if p < q => format!("(map (fun b -> {}) b)", by_element(op, (p, q - 1))),
+        (p, q) => format!("(map2 (fun a b -> {}) a b)", by_element(op, (p - 1, q - 1))),
+    }
+}
+
+#[test]
+fn comparisons_of_elements_are_those_of_numbers() {
+    for jit in [true, false] {
+        let (mut s, _) = session();
+        s.set_jit(jit);
+        for (p, q) in [(1, 1), (2, 1), (1, 2), (3, 1), (2, 3), (3, 0), (0, 2)] {
+            for op in ["<", "<=", ">", ">=", "==", "!="] {
+                let ty = |rank: usize| format!("{}Float", ["[n]", "[m]", "[k]"][3 - rank..].concat());
+                let (plain, each) = (format!("a .{op} b"), by_element(&format!("a {op} b"), (p, q)));
+                let (x, y, apart) = (array(p, 0.3), array(q, 0.3), array(q, 0.9));
+                // Whole, in a `map`, in differentiated code, and as a mask of a choice.
+                let text = format!(
+                    "let f (a : {0}) (b : {1}) = {plain}\nlet g (a : {0}) (b : {1}) = {each}\nlet x = {x}\nlet y = {y}\n\
+                     let h (a : {0}, b : {1}) = {2}\n(f x y == g x y, map (fun a -> f a y) [x, x] == [g x y, g x y], (gradcheck h (x, {apart})).ok)",
+                    ty(p),
+                    ty(q),
+                    total(p.max(q), &format!("where ({plain}) (sin a * b) (b + a * a)")),
+                );
+                assert_eq!(echo_in(&mut s, &text), "(true, true, true) : (Bool, Bool, Bool)", "native {jit}: {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn extents_that_only_a_run_knows_are_checked() {
+    let f = "let f (x : [_][_]Float) (y : [_]Float) : [_][_]Float = x + y\n";
+    let have = |call: &str| adl_tests::echo(&format!("{f}{call}"));
+    assert_eq!(have("f [[1.0, 2.0]] [1.0]"), "E0702: arrays of shape [1, 2] and [1] do not match");
+    assert_eq!(have("f [[1.0], [2.0]] [1.0, 2.0]"), "E0702: arrays of shape [2, 1] and [2] do not match");
+    assert_eq!(have("grad (fun y -> sum (sum (f [[1.0], [2.0]] y))) [1.0, 2.0]"), "E0702: arrays of shape [2, 1] and [2] do not match");
+    assert_eq!(have("map (fun i -> f [[1.0], [2.0]] [1.0, 2.0]) (iota 3)"), "E0702: arrays of shape [2, 1] and [2] do not match");
+}
+
+#[test]
+fn the_array_of_lower_rank_is_not_repeated_in_memory() {
+    let (mut s, _) = session();
+    echo_in(&mut s, "let f (x : [n][k]Float) (b : [k]Float) = sum (sum ((x + b) * b))\nlet x = replicate 100 (linspace 0.0 1.0 50)");
+    let have = echo_in(&mut s, "let f2 (b : [50]Float) = f x b\nmatch residuals f2 (linspace 1.0 2.0 50) with | Residuals t _ -> t.bytes < 2 * 8 * 100 * 50");
+    assert_eq!(have, "true : Bool");
+}
