@@ -105,8 +105,6 @@ impl Infer<'_> {
             Prim::Add | Prim::Sub | Prim::Mul | Prim::Neg | Prim::Rem | Prim::PowInt | Prim::IntDiv => Class::Num,
             _ => match prim.row().typing {
                 Typing::Elementwise(text) if text.starts_with("Num") => Class::Num,
-                Typing::Elementwise(text) if text.starts_with("Eq") => Class::Eq,
-                Typing::Elementwise(text) if text.starts_with("Ord") => Class::Ord,
                 _ => Class::Real,
             },
         }
@@ -145,7 +143,10 @@ impl Infer<'_> {
             return self.expect(&Ty::Bool, &t, at, &Why::new(format!("an operand of {}", classes::quoted(Self::op_name(op.prim))))).then_some(Ty::Bool);
         }
         self.make_scalar(&t);
-        let class = Self::class(op.prim);
+        let class = match &t {
+            Ty::Bool | Ty::Str if Cmp::of_each(op.prim).is_some() => Class::Ord,
+            _ => Self::class(op.prim),
+        };
         match self.has_class(class, &t, op.span, Self::op_name(op.prim)) {
             Ok(()) => Some(t),
             Err(part) => {

@@ -81,7 +81,7 @@ impl Infer<'_> {
             Head::Unknown | Head::Scalar | Head::Array => {
                 let Some(leaf) = self.leaf(op, &x) else { return true };
                 let mut whole = op.args[2].clone();
-                for (i, bound) in op.args[..2].to_vec().into_iter().enumerate() {
+                for (i, bound) in op.args[..2].iter().cloned().enumerate() {
                     match (self.known_rank(&bound.0), self.known_rank(&whole.0)) {
                         (Some(m @ 1..), Some(n)) if m <= n => whole.0 = self.spread("a bound of `clamp`".into(), &bound, (&whole, "what is clamped")),
                         (Some(1..), Some(_)) => whole = (self.spread("what is clamped".into(), &whole, (&bound, "a bound")), op.args[i].1),
