@@ -1,8 +1,14 @@
-//! E0601, E0602: what has no derivative.
+//! E0601, E0602, E0603: what has no derivative.
 
 use super::{Explanation, classes::quoted};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
+
+/// A derivative at data without a real number.
+pub(crate) fn nothing_real(span: Span, op: &str, ty: &str) -> Diagnostic {
+    Diagnostic::error("E0603", span, format!("{} is taken at {ty}, of which nothing can be differentiated", quoted(op)))
+        .hint("a derivative is taken at real numbers: write `3.0` for `3`, `float x` for an Int; Ints may stand beside Floats")
+}
 
 /// What a function to be differentiated gives instead of what the operator needs.
 pub(crate) enum Gives {
@@ -65,6 +71,13 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         \x20   grad (fun x -> x * x) [1.0, 2.0]         -- wrong\n\
         \x20   grad (fun x -> sum (x * x)) [1.0, 2.0]   -- right\n\
         \x20   jacobian (fun x -> x * x) [1.0, 2.0]     -- right",
+    ),
+    (
+        "E0603",
+        "A derivative is taken at real numbers. At data that has only Ints, texts or Bools it would be that data again.\n\
+        \n\
+        \x20   grad (fun x -> float x * 2.0) 3     -- wrong\n\
+        \x20   grad (fun x -> x * 2.0) 3.0         -- right",
     ),
 ];
 

@@ -6,6 +6,7 @@ use crate::core::{self, ExprKind, Local};
 use crate::env::Global;
 use crate::ty::{Class, Constraint, Place, Scheme, Size, SizeVar, Ty, TyVar};
 use crate::errors::mismatch;
+use adl_prim::{Prim, Typing};
 use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
@@ -292,7 +293,7 @@ impl Infer<'_> {
 
     /// Whether a function that is given so many arguments runs nothing yet: it wants more, or is a constructor.
     fn lacks_arguments(&self, f: &ast::Expr, given: usize) -> bool {
-        let arity = |g: &Global| g.alias.map_or(g.arity, |p| usize::from(p.row().arity));
+        let arity = |g: &Global| g.alias.map_or(g.arity, arrows);
         match &f.kind {
             ast::ExprKind::Con(..) => true,
             ast::ExprKind::Paren(f) | ast::ExprKind::Ann(f, _) => self.lacks_arguments(f, given),
@@ -301,7 +302,7 @@ impl Infer<'_> {
             ast::ExprKind::Var(name) => match (self.lookup(*name), self.env.value(*name)) {
                 (Some(b), _) => given < b.arity,
                 (None, Some(g)) => given < arity(g),
-                (None, None) => self.visible_prim(*name).is_some_and(|p| given < usize::from(p.row().arity)),
+                (None, None) => self.visible_prim(*name).is_some_and(|p| given < arrows(p)),
             },
             ast::ExprKind::Field(m, name) => {
                 let module = match &m.kind {
@@ -314,4 +315,16 @@ impl Infer<'_> {
             _ => false,
         }
     }
+}
+
+/// The arguments after which a primitive gives data: `checkpoint f` is still a function.
+fn arrows(p: Prim) -> usize {
+    let (Typing::Scheme(text) | Typing::Elementwise(text) | Typing::Special(text)) = p.row().typing;
+    let (mut n, sig) = (0, adl_syntax::parse_signature(text));
+    let mut t = sig.as_ref().ok().map(|s| &s.ty);
+    while let Some(ast::TypeKind::Fun(_, r) | ast::TypeKind::Lin(_, r)) = t.map(|t| &t.kind) {
+        n += 1;
+        t = Some(r);
+    }
+    n
 }

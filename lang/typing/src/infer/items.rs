@@ -205,6 +205,7 @@ impl Infer<'_> {
         self.force_all();
         self.default_metas();
         self.check_spaces();
+        self.check_points();
         match item {
             Item::Defs(defs) => Item::Defs(defs.into_iter().map(|d| self.zonk_def(d)).collect()),
             Item::Expr(e) => Item::Expr(self.zonk(e)),

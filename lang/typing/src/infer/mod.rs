@@ -105,6 +105,8 @@ pub(crate) struct Infer<'a> {
     beside: Vec<Symbol>,
     /// Data that must have a real number in it, to be looked at when all types are known.
     spaces: Vec<(Ty, Span, &'static str)>,
+    /// Where derivatives are taken, which must have a real number in them.
+    points: Vec<(Ty, Span, &'static str)>,
     /// How many functions are around what is being inferred.
     functions: usize,
     /// Names of the definition that is being inferred: not in scope unless it is recursive.
@@ -151,6 +153,7 @@ impl<'a> Infer<'a> {
             given: Vec::new(),
             beside: Vec::new(),
             spaces: Vec::new(),
+            points: Vec::new(),
             functions: 0,
             defining: Vec::new(),
             depth: 0,

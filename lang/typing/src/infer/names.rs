@@ -107,6 +107,9 @@ impl Infer<'_> {
         let (adl_prim::Typing::Scheme(text) | adl_prim::Typing::Elementwise(text) | adl_prim::Typing::Special(text)) = p.row().typing;
         let scheme = self.prim_scheme(text);
         let (ty, reps) = self.instantiate(&scheme, span, p.name());
+        if differentiates(p) {
+            self.points.extend(reps.first().map(|t| (t.clone(), span, p.name())));
+        }
         mk(ExprKind::Prim(p, reps.iter().map(pending).collect()), ty, span)
     }
 
@@ -178,6 +181,12 @@ impl Infer<'_> {
         };
         self.module(module)?.values.get(&name.name)?.alias
     }
+}
+
+/// Whether a primitive takes the derivative at its first type variable.
+fn differentiates(p: Prim) -> bool {
+    use Prim as P;
+    matches!(p, P::Grad | P::ValueAndGrad | P::Jvp | P::Vjp | P::Linearize | P::Hvp | P::Gradcheck | P::GradWith | P::ValueAndGradWith | P::ResidualsUnder)
 }
 
 fn g_name(name: Symbol) -> &'static str {

@@ -2,7 +2,7 @@
 
 use super::waiting::Op;
 use super::{Infer, array};
-use crate::errors::{classes, constraints};
+use crate::errors::{classes, constraints, derivatives};
 use crate::errors::mismatch::Mixed;
 use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};
@@ -291,6 +291,16 @@ impl Infer<'_> {
         for (t, span, op) in std::mem::take(&mut self.spaces) {
             if !self.has_real(&t, 0) {
                 let d = classes::no_real_part(span, op, &self.show(&t));
+                self.report(d);
+            }
+        }
+    }
+
+    /// Reports derivatives at data that has only discrete parts: they would be that data again.
+    pub(super) fn check_points(&mut self) {
+        for (t, span, op) in std::mem::take(&mut self.points) {
+            if !self.has_real(&t, 0) && !matches!(self.resolve(&t), Ty::Unit | Ty::Fun(..) | Ty::Lin(..)) {
+                let d = derivatives::nothing_real(span, op, &self.show(&t));
                 self.report(d);
             }
         }
