@@ -291,8 +291,26 @@ pub enum StrPart {
 pub enum IndexArg {
     /// `i`.
     At(Expr),
-    /// `a:b`, `a:`, `:b`, `:`.
-    Slice(Option<Expr>, Option<Expr>),
+    /// `a:b`, `a:`, `:b`, `:`, `a:b:s`.
+    Slice(Slice),
+}
+
+/// `from:to:step`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Slice {
+    /// Before the first colon.
+    pub from: Option<Expr>,
+    /// Behind it: the first place that is not taken.
+    pub to: Option<Expr>,
+    /// Behind the second colon.
+    pub step: Option<Expr>,
+}
+
+impl Slice {
+    /// What stands between the colons, in order.
+    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
+        self.from.iter().chain(&self.to).chain(&self.step)
+    }
 }
 
 /// `i < n` or `i` of a comprehension.

@@ -392,13 +392,13 @@ impl Dump<'_> {
     fn index(&mut self, arg: &IndexArg) {
         match arg {
             IndexArg::At(e) => self.expr(e),
-            IndexArg::Slice(from, to) => {
-                for e in from.iter() {
-                    self.expr(e);
-                }
+            IndexArg::Slice(slice) => {
+                slice.from.iter().for_each(|e| self.expr(e));
                 self.text(":");
-                for e in to.iter() {
-                    self.expr(e);
+                slice.to.iter().for_each(|e| self.expr(e));
+                if let Some(step) = &slice.step {
+                    self.text(":");
+                    self.expr(step);
                 }
             }
         }

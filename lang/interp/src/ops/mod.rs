@@ -107,9 +107,9 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         P::PowInt => match (take(args, 0), &args[1]) {
             (x, Value::Int(n)) => match i32::try_from(*n) {
                 Ok(n) => arith::un(m, Un::Powi(n), x),
-                Err(_) => arith::bin(m, Bin::Pow, x, Value::Float(*n as f64)),
+                Err(_) => arith::bin(m, Bin::Pow, x, Value::Int(*n)),
             },
-            (x, _) => Ok(x),
+            (x, n) => arith::bin(m, Bin::Pow, x, n.clone()),
         },
         P::Eq => Ok(Value::Bool(compare::equal(&args[0], &args[1])?)),
         P::Ne => Ok(Value::Bool(!compare::equal(&args[0], &args[1])?)),

@@ -117,10 +117,10 @@ pub(crate) fn range_in_brackets(at: Span, sign: &str, index: bool) -> Diagnostic
     }
 }
 
-/// `x[a:b:c]` and `x[::c]`.
-pub(crate) fn slice_step(at: Span) -> Diagnostic {
-    Diagnostic::error("E0110", at, "a slice has no step")
-        .hint("every second element is `for i < len x // 2 -> x[2 * i]`; the other way round is `reverse x`")
+/// `x[a:b:c:d]`.
+pub(crate) fn slice_colons(at: Span) -> Diagnostic {
+    Diagnostic::error("E0110", at, "a slice has at most two colons")
+        .hint("it is `x[from:to]` or `x[from:to:step]`; other axes follow a comma: `m[a:b, c:d]`")
 }
 
 /// `{"a": 1}`.

@@ -3,7 +3,7 @@
 use super::Formatter;
 use super::doc::{D, Doc, align, choice, concat, flat, group, hard, line, nest, nil, space};
 use super::types::Level;
-use crate::ast::{Expr, ExprKind, ForVar, Ident, IndexArg, Lit, LoopKind, Pat, Signature};
+use crate::ast::{Expr, ExprKind, ForVar, Ident, IndexArg, Lit, LoopKind, Pat, Signature, Slice};
 use std::rc::Rc;
 
 /// An expression's document, and how it looks when it hangs on the end of a line: `[`, `(fun x ->`
@@ -357,11 +357,17 @@ impl Formatter<'_> {
     fn index(&mut self, arg: &IndexArg) -> D {
         match arg {
             IndexArg::At(e) => self.expr(e),
-            IndexArg::Slice(from, to) => {
-                let from = from.as_ref().map_or(nil(), |e| self.expr(e));
-                let colon = self.tokens.sign(":");
-                let to = to.as_ref().map_or(nil(), |e| self.expr(e));
-                concat(vec![from, colon, to])
+            IndexArg::Slice(Slice { from, to, step }) => {
+                let mut parts = vec![from.as_ref().map_or(nil(), |e| self.expr(e))];
+                if step.is_some() && to.is_none() && self.tokens.at("::") {
+                    parts.push(self.tokens.sign("::"));
+                } else {
+                    parts.push(self.tokens.sign(":"));
+                    parts.extend(to.as_ref().map(|e| self.expr(e)));
+                    parts.extend(step.as_ref().map(|_| self.tokens.sign(":")));
+                }
+                parts.extend(step.as_ref().map(|e| self.expr(e)));
+                concat(parts)
             }
         }
     }

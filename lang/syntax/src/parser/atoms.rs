@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::expressions::binary;
-use crate::ast::{Expr, ExprKind, Ident, IndexArg, Lit, Stmt};
+use crate::ast::{Expr, ExprKind, Ident, IndexArg, Lit, Slice, Stmt};
 use crate::errors::{expressions as errors, habits, layout as layout_errors};
 use crate::span::Span;
 use crate::symbol::Symbol;
@@ -73,24 +73,33 @@ impl Parser<'_> {
     }
 
     fn index_argument(&mut self) -> IndexArg {
-        if self.at(P::Cons) {
+        let from = self.slice_part();
+        if !self.at(P::Colon) && !self.at(P::Cons) {
+            return IndexArg::At(from.unwrap_or_else(|| self.error_expr()));
+        }
+        let both = self.at(P::Cons);
+        self.bump();
+        let to = if both { None } else { self.slice_part() };
+        let stepped = both || self.eat(P::Colon);
+        let step = if stepped { self.slice_part() } else { None };
+        if stepped && step.is_none() {
+            self.wanted("E0112", "a step");
+        } else if self.at(P::Colon) || self.at(P::Cons) {
             let at = self.here();
-            self.fail(errors::slice_step(at));
+            self.fail(errors::slice_colons(at));
         }
-        let from = if self.at(P::Colon) { None } else { Some(self.expr()) };
-        if !self.eat(P::Colon) {
-            return match from {
-                Some(at) => IndexArg::At(at),
-                None => IndexArg::At(self.error_expr()),
-            };
+        IndexArg::Slice(Slice { from, to, step })
+    }
+
+    /// An index or a part of a slice, if there is one before the next colon or the end.
+    fn slice_part(&mut self) -> Option<Expr> {
+        if matches!(self.peek(), Tok::P(P::Colon | P::Cons | P::Comma | P::RBracket)) {
+            return None;
         }
-        let ends = matches!(self.peek(), Tok::P(P::Comma | P::RBracket));
-        let to = if ends { None } else { Some(self.expr()) };
-        if self.at(P::Colon) || self.at(P::Cons) {
-            let at = self.here();
-            self.fail(errors::slice_step(at));
-        }
-        IndexArg::Slice(from, to)
+        let before = std::mem::replace(&mut self.slicing, true);
+        let part = self.expr();
+        self.slicing = before;
+        Some(part)
     }
 
     fn atom(&mut self) -> Expr {
@@ -166,10 +175,10 @@ impl Parser<'_> {
     /// Runs `f` between `open` (just read) and `closer`.
     pub(super) fn in_brackets<T>(&mut self, open: Span, closer: P, f: impl FnOnce(&mut Self) -> T) -> T {
         self.layout.open_bracket();
-        let no_for = std::mem::replace(&mut self.no_for, false);
+        let (no_for, slicing) = (std::mem::take(&mut self.no_for), std::mem::take(&mut self.slicing));
         let result = f(self);
         self.close_bracket(open, closer);
-        self.no_for = no_for;
+        (self.no_for, self.slicing) = (no_for, slicing);
         self.layout.close();
         result
     }

@@ -331,7 +331,7 @@ fn children(e: &ast::Expr) -> Vec<&ast::Expr> {
             for arg in args {
                 match arg {
                     ast::IndexArg::At(e) => out.push(e),
-                    ast::IndexArg::Slice(lo, hi) => out.extend(lo.iter().chain(hi)),
+                    ast::IndexArg::Slice(slice) => out.extend(slice.parts()),
                 }
             }
             out
@@ -394,6 +394,7 @@ pub(super) fn is_path(e: &ast::Expr, bound: &[Symbol]) -> bool {
     walk(e, &mut |e| match &e.kind {
         ast::ExprKind::Var(n) => ok &= !bound.contains(n),
         ast::ExprKind::Field(..) | ast::ExprKind::Index(..) | ast::ExprKind::Lit(_) | ast::ExprKind::Paren(_) | ast::ExprKind::Con(..) => {}
+        _ if super::strides::from_end(e).is_some() => {}
         _ => ok = false,
     });
     ok

@@ -1,7 +1,7 @@
 //! Indices, slices and comprehensions.
 
 use super::{Infer, array, mk, pending};
-use crate::core::{self, Extent, ExprKind, ForKind, IndexArg, Lit};
+use crate::core::{self, Extent, ExprKind, ForKind, Lit};
 use crate::errors::mismatch;
 use crate::errors::reason::Why;
 use crate::ty::{Size, Ty};
@@ -28,21 +28,7 @@ impl Infer<'_> {
             axes.push(n);
             t = e;
         }
-        let mut out = Vec::new();
-        for (arg, n) in args.iter().zip(&axes).rev() {
-            let why = Why::new("an index");
-            out.push(match arg {
-                ast::IndexArg::At(i) => IndexArg::At(self.check(i, &Ty::Int, &why)),
-                ast::IndexArg::Slice(lo, hi) => {
-                    t = array(slice_size(lo.as_ref(), hi.as_ref(), *n, span), t);
-                    let lo = lo.as_ref().map(|e| self.check(e, &Ty::Int, &why));
-                    let hi = hi.as_ref().map(|e| self.check(e, &Ty::Int, &why));
-                    IndexArg::Slice(lo, hi)
-                }
-            });
-        }
-        out.reverse();
-        mk(ExprKind::Index(base, out), t, span)
+        self.take_part(base, args, &axes, t, span)
     }
 
     pub(super) fn comprehension(&mut self, kind: ForKind, vars: &[ast::ForVar], body: &ast::Expr, span: Span) -> core::Expr {
@@ -118,26 +104,5 @@ impl Infer<'_> {
             axes.push((c, axis));
         }
         (Extent::Axes(axes), size)
-    }
-}
-
-/// The size of `a:b` on an axis of size `n`.
-fn slice_size(lo: Option<&ast::Expr>, hi: Option<&ast::Expr>, n: Size, span: Span) -> Size {
-    let literal = |e: &ast::Expr| match &e.kind {
-        ast::ExprKind::Lit(ast::Lit::Int(k)) if *k >= 0 => Some(*k as u64),
-        _ => None,
-    };
-    let lo = match lo {
-        None => Some(0),
-        Some(e) => literal(e),
-    };
-    let hi = match (hi, n) {
-        (None, Size::Const(n, _)) => Some(n),
-        (None, _) => return if lo == Some(0) { n } else { Size::Unknown },
-        (Some(e), _) => literal(e),
-    };
-    match (lo, hi) {
-        (Some(a), Some(b)) if a <= b => Size::from(b - a, span),
-        _ => Size::Unknown,
     }
 }

@@ -301,7 +301,7 @@ impl Infer<'_> {
         }
     }
 
-    fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
+    pub(super) fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
         match self.resolve(t) {
             Ty::Array(n, e) => array(n, self.with_leaf(&e, leaf)),
             _ => leaf.clone(),
