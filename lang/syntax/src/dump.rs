@@ -285,7 +285,13 @@ impl Dump<'_> {
                 self.text("{");
                 self.expr(base);
                 self.text(" with ");
-                self.fields(fields);
+                for change in fields {
+                    self.place(&change.place);
+                    self.text(" = ");
+                    self.expr(&change.value);
+                    self.text(", ");
+                }
+                self.text("}");
             }
             ExprKind::Field(base, name) => {
                 self.expr(base);
@@ -387,6 +393,19 @@ impl Dump<'_> {
             self.text(", ");
         }
         self.text("}");
+    }
+
+    fn place(&mut self, place: &[Place]) {
+        for (i, step) in place.iter().enumerate() {
+            match step {
+                Place::Field(name) => self.text(if i > 0 { format!(".{}", name.name) } else { name.name.to_string() }),
+                Place::At(args, _) => {
+                    self.text("(at");
+                    self.each(args, Self::index);
+                    self.text(")");
+                }
+            }
+        }
     }
 
     fn index(&mut self, arg: &IndexArg) {

@@ -137,8 +137,8 @@ pub(crate) fn slice_in_array(at: Span, open: Span) -> Diagnostic {
 }
 
 pub(crate) fn nested_update(at: Span, field: &str) -> Diagnostic {
-    Diagnostic::error("E0110", at, "an update names fields of the record itself, not fields of fields")
-        .hint(format!("write `{{r with {field} = {{r.{field} with x = e}}}}`"))
+    Diagnostic::error("E0110", at, "the fields of a new record are names alone")
+        .hint(format!("a record inside is written `{{{field} = {{x = e}}}}`; a record with a field inside changed, `{{r with {field}.x = e}}`"))
 }
 
 pub(crate) fn product_type(at: Span) -> Diagnostic {

@@ -1,4 +1,4 @@
-//! E0601, E0602: what has no derivative.
+//! E0601 to E0603: what has no derivative.
 
 use super::{Explanation, classes::quoted};
 use adl_syntax::diag::Diagnostic;
@@ -12,8 +12,6 @@ pub(crate) enum Gives {
     Int,
     /// A function: it waits for more arguments.
     Function,
-    /// A number where an array is needed.
-    Number,
     /// Anything else.
     Other,
 }
@@ -34,18 +32,22 @@ impl WrongResult<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let op = quoted(self.op);
-        let need = match self.gives {
-            Gives::Number => "an array of real numbers",
-            _ => "one real number",
-        };
-        let d = Diagnostic::error("E0602", self.span, format!("{op} needs a function whose result is {need}; this one gives {}", self.ty));
+        let d = Diagnostic::error("E0602", self.span, format!("{op} needs a function whose result is one real number; this one gives {}", self.ty));
         d.hint(match self.gives {
             Gives::Array => "`jacobian` differentiates a function to an array; or `sum` the result",
             Gives::Int => "an Int has no derivative: compute with Floats",
             Gives::Function => "it takes one more argument: differentiate in one of them, `fun x -> f x y`, or in a tuple, `fun (x, y) -> ...`",
-            Gives::Number => "`grad` differentiates a function to a number",
             Gives::Other => "`vjp` and `jvp` differentiate functions to any data",
         })
+    }
+}
+
+/// `hessian f x` of data that has no structure of arrays.
+pub(crate) fn no_structure(span: Span, op: &str, ty: &str) -> Diagnostic {
+    let d = Diagnostic::error("E0603", span, format!("`{op}` takes Floats, arrays, tuples and records of them, and this is {ty}"));
+    match op {
+        "hessian" => d.hint("as one matrix it is `hessian (fun v -> f (unravel x v)) (ravel x)`"),
+        op => d.hint(format!("as one matrix it is `{op} (fun v -> ravel (f (unravel x v))) (ravel x)`")),
     }
 }
 
@@ -65,6 +67,14 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         \x20   grad (fun x -> x * x) [1.0, 2.0]         -- wrong\n\
         \x20   grad (fun x -> sum (x * x)) [1.0, 2.0]   -- right\n\
         \x20   jacobian (fun x -> x * x) [1.0, 2.0]     -- right",
+    ),
+    (
+        "E0603",
+        "The Jacobian of data has the structure of the output, and in each of its leaves that of the input. Floats, arrays, tuples and records have \
+        such a structure; declared data, Ints and texts do not. `ravel` makes one vector of the real numbers in any data.\n\
+        \n\
+        \x20   jacobian (fun x -> (x, \"a\")) 1.0     -- wrong: a text has no derivative\n\
+        \x20   jacobian (fun x -> (x, x * x)) 1.0   -- right",
     ),
 ];
 

@@ -74,6 +74,12 @@ pub(crate) fn no_step(span: Span) -> Diagnostic {
     Diagnostic::error("E0302", span, "the step of a slice is 0").hint("every second element is `x[::2]`; from the end to the beginning, `x[::-1]`")
 }
 
+/// `{p with a[0:2].x = v}`.
+pub(crate) fn slice_inside(span: Span) -> Diagnostic {
+    Diagnostic::error("E0302", span, "a slice ends the way to what an update replaces")
+        .hint("name one element, as in `{p with a[0].x = v}`, or make the array with `for i < n -> ...`")
+}
+
 pub(super) const EXPLANATIONS: &[Explanation] = &[
     (
         "E0301",

@@ -14,21 +14,27 @@ impl Infer<'_> {
     pub(super) fn index(&mut self, a: &ast::Expr, args: &[ast::IndexArg], span: Span) -> core::Expr {
         let base = self.infer(a, None);
         self.solve_ops();
+        let (axes, t) = self.indexed_axes(&base, args.len(), a.span);
+        self.take_part(base, args, &axes, t, span)
+    }
+
+    /// The sizes of so many axes of an array, and what is below them.
+    pub(super) fn indexed_axes(&mut self, base: &core::Expr, count: usize, at: Span) -> (Vec<Size>, Ty) {
         let mut t = base.ty.clone();
         let mut axes = Vec::new();
-        for _ in args {
+        for _ in 0..count {
             let (n, e) = match self.resolve(&t) {
                 Ty::Array(n, e) => (n, (*e).clone()),
                 _ => {
                     let (n, e) = (self.size_meta(), self.meta());
-                    self.expect(&array(n, e.clone()), &t, a.span, &Why::new("what is indexed"));
+                    self.expect(&array(n, e.clone()), &t, at, &Why::new("what is indexed"));
                     (n, e)
                 }
             };
             axes.push(n);
             t = e;
         }
-        self.take_part(base, args, &axes, t, span)
+        (axes, t)
     }
 
     pub(super) fn comprehension(&mut self, kind: ForKind, vars: &[ast::ForVar], body: &ast::Expr, span: Span) -> core::Expr {

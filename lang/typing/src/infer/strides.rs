@@ -14,9 +14,16 @@ use adl_syntax::ast;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 
+/// An argument of an index.
+pub(super) enum Part {
+    At(Expr),
+    /// The plain slice whose elements the step takes.
+    Slice { lo: Option<Expr>, hi: Option<Expr>, size: Size, step: Step, span: Span },
+}
+
 /// The step of a slice.
 #[derive(Clone, Copy)]
-enum Step {
+pub(super) enum Step {
     One,
     Known(i64),
     /// The local that holds it.
@@ -46,7 +53,13 @@ struct Axis<'a> {
 }
 
 /// What is let before an expression.
-type Lets = Vec<(Local, Expr)>;
+pub(super) type Lets = Vec<(Local, Expr)>;
+
+/// Whether an argument is as the core has it.
+fn is_plain(arg: &ast::IndexArg) -> bool {
+    let stepped = matches!(arg, ast::IndexArg::Slice(s) if s.step.is_some());
+    !stepped && arg.parts().all(|e| from_end(e).is_none())
+}
 
 /// The `k` of a literal `-k`.
 pub(super) fn from_end(e: &ast::Expr) -> Option<u64> {
@@ -71,7 +84,7 @@ fn literal(e: &ast::Expr) -> Option<i64> {
 }
 
 /// Whether evaluating an array again costs nothing.
-fn is_name(e: &Expr) -> bool {
+pub(super) fn is_name(e: &Expr) -> bool {
     match &*e.kind {
         ExprKind::Local(_) | ExprKind::Global(_) => true,
         ExprKind::Field(a, _) | ExprKind::Item(a, _) => is_name(a),
@@ -165,27 +178,16 @@ impl Infer<'_> {
 
     /// `base[args]`, where `axes` are the sizes of the axes that the arguments are for, and `t` the type below them.
     pub(super) fn take_part(&mut self, base: Expr, args: &[ast::IndexArg], axes: &[Size], mut t: Ty, span: Span) -> Expr {
-        let plain = |arg: &ast::IndexArg| match arg {
-            ast::IndexArg::At(i) => from_end(i).is_none(),
-            ast::IndexArg::Slice(s) => s.step.is_none() && s.parts().all(|e| from_end(e).is_none()),
-        };
         let mut lets = Vec::new();
-        let base = if args.iter().all(plain) { base } else { self.named(base, &mut lets) };
+        let base = if args.iter().all(is_plain) { base } else { self.named(base, &mut lets) };
         let (mut out, mut sizes, mut steps) = (Vec::new(), Vec::new(), Vec::new());
-        for (number, (arg, size)) in args.iter().zip(axes).enumerate() {
-            let size = self.resolve_size(*size);
-            match arg {
-                ast::IndexArg::At(i) => {
-                    let axis = Axis { base: &base, number: number as u32, size, span: i.span, whole: span };
-                    let end = self.end(Some(i), &axis);
-                    out.extend(axis.at(end).map(IndexArg::At));
-                }
-                ast::IndexArg::Slice(slice) => {
-                    let axis = Axis { base: &base, number: number as u32, size, span: slice.parts().last().map_or(span, |e| e.span), whole: span };
-                    let (lo, hi, size, step) = self.ends(slice, &axis, &mut lets);
+        for part in self.parts(&base, args, axes, &mut lets, span) {
+            match part {
+                Part::At(i) => out.push(IndexArg::At(i)),
+                Part::Slice { lo, hi, size, step, span } => {
                     out.push(IndexArg::Slice(lo, hi));
                     sizes.push(size);
-                    steps.push((step, axis.span));
+                    steps.push((step, span));
                 }
             }
         }
@@ -193,6 +195,27 @@ impl Infer<'_> {
         let part = mk(ExprKind::Index(base, out), t, span);
         let part = self.stepped(part, &steps, &mut lets, span);
         after(lets, part)
+    }
+
+    /// What each argument of an index is; `base` is evaluated for extents that are counted from.
+    pub(super) fn parts(&mut self, base: &Expr, args: &[ast::IndexArg], axes: &[Size], lets: &mut Lets, whole: Span) -> Vec<Part> {
+        let mut out = Vec::new();
+        for (number, (arg, size)) in args.iter().zip(axes).enumerate() {
+            let (number, size) = (number as u32, self.resolve_size(*size));
+            match arg {
+                ast::IndexArg::At(i) => {
+                    let axis = Axis { base, number, size, span: i.span, whole };
+                    let end = self.end(Some(i), &axis);
+                    out.extend(axis.at(end).map(Part::At));
+                }
+                ast::IndexArg::Slice(slice) => {
+                    let span = slice.parts().last().map_or(whole, |e| e.span);
+                    let (lo, hi, size, step) = self.ends(slice, &Axis { base, number, size, span, whole }, lets);
+                    out.push(Part::Slice { lo, hi, size, step, span });
+                }
+            }
+        }
+        out
     }
 
     /// An index or one end of a slice.
@@ -291,16 +314,8 @@ impl Infer<'_> {
             t = (*e).clone();
             let (index, count) = (self.local(), extent(&part, axis as u32, *at_step));
             let i = mk(ExprKind::Local(index), Ty::Int, *at_step);
-            let (count, i, size) = match step {
-                Step::One => (count, i, n),
-                Step::Known(s) => known_step(*s, count, i, every(n, s.unsigned_abs(), span), *at_step),
-                Step::Run(s) => {
-                    let count = self.named(count, lets);
-                    let (count, i) = run_step(*s, count, i, *at_step);
-                    (count, i, Size::Unknown)
-                }
-            };
-            sizes.push(size);
+            let (count, i) = self.step(*step, count, i, *at_step, lets);
+            sizes.push(taken(*step, n, span));
             vars.push((index, Symbol::new("i"), Extent::Bound(count)));
             at.push(IndexArg::At(i));
         }
@@ -310,14 +325,36 @@ impl Infer<'_> {
     }
 }
 
+impl Infer<'_> {
+    /// How many elements a step takes of `count`, and the place of the `i`-th.
+    pub(super) fn step(&mut self, step: Step, count: Expr, i: Expr, span: Span, lets: &mut Lets) -> (Expr, Expr) {
+        match step {
+            Step::One => (count, i),
+            Step::Known(s) => known_step(s, count, i, span),
+            Step::Run(s) => {
+                let count = self.named(count, lets);
+                run_step(s, count, i, span)
+            }
+        }
+    }
+}
+
+/// The size of what a step takes.
+pub(super) fn taken(step: Step, size: Size, span: Span) -> Size {
+    match step {
+        Step::One => size,
+        Step::Known(s) => every(size, s.unsigned_abs(), span),
+        Step::Run(_) => Size::Unknown,
+    }
+}
+
 /// `s > 0`.
 fn positive(step: Local, span: Span) -> Expr {
     let step: core::Expr = mk(ExprKind::Local(step), Ty::Int, span);
     prim(Prim::Gt, vec![step, int(0, span)], Ty::Bool, span)
 }
 
-/// How many elements a step takes of `count`, the place of the `i`-th, and the size that there are.
-fn known_step(s: i64, count: Expr, i: Expr, size: Size, span: Span) -> (Expr, Expr, Size) {
+fn known_step(s: i64, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
     let width = s.unsigned_abs();
     let scaled = if s == -1 { i } else { whole(Prim::Mul, vec![int(i64::try_from(width).unwrap_or(i64::MAX), span), i], span) };
     let from = if s > 0 { scaled } else { whole(Prim::Sub, vec![whole(Prim::Sub, vec![count.clone(), int(1, span)], span), scaled], span) };
@@ -326,7 +363,7 @@ fn known_step(s: i64, count: Expr, i: Expr, size: Size, span: Span) -> (Expr, Ex
         Ok(w) => whole(Prim::IntDiv, vec![whole(Prim::Add, vec![count, int(w - 1, span)], span), int(w, span)], span),
         Err(_) => whole(Prim::Min, vec![count, int(1, span)], span),
     };
-    (taken, from, size)
+    (taken, from)
 }
 
 /// The same for a step that is computed.
