@@ -77,6 +77,8 @@ impl Checker {
         let mut c = Checker { std: HashMap::new(), base: Env::default(), tables: Tables::default(), sources: SourceMap::default() };
         let prelude = c.library(adl_std::PRELUDE);
         c.base = Env { base: Some(Rc::new(prelude)), ..Env::default() };
+        // Its functions are there without its name.
+        c.module("linalg");
         c
     }
 
