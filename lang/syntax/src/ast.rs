@@ -292,7 +292,7 @@ pub enum IndexArg {
     /// `i`.
     At(Expr),
     /// `a:b`, `a:`, `:b`, `:`, `a:b:s`.
-    Slice(Slice),
+    Slice(Box<Slice>),
 }
 
 impl IndexArg {
@@ -300,7 +300,7 @@ impl IndexArg {
     pub fn parts(&self) -> impl Iterator<Item = &Expr> {
         let (at, slice) = match self {
             IndexArg::At(e) => (Some(e), None),
-            IndexArg::Slice(s) => (None, Some(s)),
+            IndexArg::Slice(s) => (None, Some(&**s)),
         };
         at.into_iter().chain(slice.into_iter().flat_map(Slice::parts))
     }

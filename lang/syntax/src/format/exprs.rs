@@ -384,7 +384,8 @@ impl Formatter<'_> {
     fn index(&mut self, arg: &IndexArg) -> D {
         match arg {
             IndexArg::At(e) => self.expr(e),
-            IndexArg::Slice(Slice { from, to, step }) => {
+            IndexArg::Slice(slice) => {
+                let Slice { from, to, step } = &**slice;
                 let mut parts = vec![from.as_ref().map_or(nil(), |e| self.expr(e))];
                 if step.is_some() && to.is_none() && self.tokens.at("::") {
                     parts.push(self.tokens.sign("::"));

@@ -94,7 +94,7 @@ impl Parser<'_> {
             let at = self.here();
             self.fail(errors::slice_colons(at));
         }
-        IndexArg::Slice(Slice { from, to, step })
+        IndexArg::Slice(Box::new(Slice { from, to, step }))
     }
 
     /// An index or a part of a slice, if there is one before the next colon or the end.
