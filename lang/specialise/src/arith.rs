@@ -13,6 +13,7 @@ impl<'s> Spec<'s> {
     /// A binary operator.
     pub(crate) fn bin(&mut self, op: Bin, a: &Val, b: &Val) -> Res<Val> {
         match (a, b) {
+            (Val::Leaf(x), Val::Leaf(y)) if op == Bin::Pow && *self.b.ty(*y).scalar() == IrTy::I64 => self.whole_power(*x, *y),
             (Val::Leaf(x), Val::Leaf(y)) => {
                 let (x, y) = self.alike(*x, *y);
                 if self.repeats(&[x, y]) {
@@ -163,6 +164,21 @@ impl<'s> Spec<'s> {
             },
             _ => Err(self.no("a power whose exponent is not known here")),
         }
+    }
+
+    /// A power with Int exponents that are computed: of a real base, the same with real ones.
+    fn whole_power(&mut self, x: Var, n: Var) -> Res<Val> {
+        let to = match self.b.ty(x).scalar() {
+            IrTy::I64 => {
+                let rank = self.b.ty(x).rank().max(self.b.ty(n).rank());
+                let z = self.b.one(Op::Prim(Prim::PowInt, vec![x, n]), IrTy::I64.array(rank));
+                return Ok(Val::Leaf(z));
+            }
+            IrTy::F32 => Conv::ToF32,
+            _ => Conv::ToF64,
+        };
+        let n = self.b.convert(to, n);
+        self.bin(Bin::Pow, &Val::Leaf(x), &Val::Leaf(n))
     }
 
     fn convert(&mut self, to: Conv, v: &Val) -> Res<Val> {

@@ -126,6 +126,12 @@ impl Spec<'_> {
     pub(crate) fn move_prim(&mut self, p: Prim, args: &[Val], ty: Option<Ty>) -> Res<Val> {
         match p {
             Prim::Iota | Prim::Range => self.leaf_prim(p, args, IrTy::I64.array(1)),
+            Prim::Arange => self.leaf_prim(Prim::Iota, args, IrTy::I64.array(1)),
+            Prim::Full => self.move_prim(Prim::Replicate, args, ty),
+            Prim::Zeros | Prim::Ones => {
+                let x = self.lit(Lit::F64(if p == Prim::Ones { 1.0 } else { 0.0 }));
+                self.move_prim(Prim::Replicate, &[args[0].clone(), Val::Leaf(x)], ty)
+            }
             Prim::Eye => self.eye(&args[0]),
             Prim::Linspace => self.linspace(args),
             Prim::Replicate => {
@@ -154,6 +160,7 @@ impl Spec<'_> {
             }
             Prim::Compress => self.compress(&args[0], &args[1]),
             Prim::Scatter => self.scatter(&args[0], &args[1], &args[2]),
+            Prim::Put => self.put(&args[0], &args[1], &args[2]),
             Prim::Concat => self.concat(&args[0], &args[1]),
             Prim::Flatten => self.flatten(&args[0]),
             Prim::Reshape => self.reshape(&args[0], &args[1], ty),
@@ -233,6 +240,34 @@ impl Spec<'_> {
                 }))
             }, &mut |_| Ok(d.clone()))
         })
+    }
+
+    /// `dest` with another element or row at an index, or at a tuple of indices.
+    fn put(&mut self, dest: &Val, at: &Val, value: &Val) -> Res<Val> {
+        let at = match at {
+            Val::Tuple(parts) => parts.iter().map(|i| self.leaf(i)).collect::<Res<Vec<_>>>()?,
+            i => vec![self.leaf(i)?],
+        };
+        let below = (0..at.len()).fold(dest.clone(), |v, _| v.lifted_elem());
+        if self.layout_under(&below, at.len() as u32)? != self.layout_of_val(value)? {
+            return Err(self.no("an element that is laid out differently"));
+        }
+        let (outer, inner) = (self.dims(dest)?, if self.is_array(value) { self.dims(value)? } else { Vec::new() });
+        for (a, b) in outer[at.len()..].iter().zip(inner) {
+            self.same(*a, b, "a new row has another size");
+        }
+        let new = value.leaves();
+        let mut k = 0;
+        Ok(self.leafwise(dest, &mut |s, acc, t| {
+            k += 1;
+            let y = s.b.one(Op::IndexSet { acc, at: at.clone(), v: new[k - 1], shape: None }, t);
+            s.learn_shape(y, acc);
+            y
+        }))
+    }
+
+    fn is_array(&self, v: &Val) -> bool {
+        matches!(v, Val::Array(_)) || matches!(v, Val::Leaf(x) if self.b.ty(*x).rank() > 0)
     }
 
     /// Whether a position is in bounds.

@@ -211,7 +211,8 @@ impl Spec<'_> {
         self.layout_under(v, 0)
     }
 
-    fn layout_under(&self, v: &Val, rank: u32) -> Result<Layout, Unsupported> {
+    /// The layout of what lies under so many axes of arrays.
+    pub(crate) fn layout_under(&self, v: &Val, rank: u32) -> Result<Layout, Unsupported> {
         Ok(match v {
             Val::Unit => Layout::Unit,
             Val::Leaf(x) => {

@@ -303,8 +303,74 @@ pub enum StrPart {
 pub enum IndexArg {
     /// `i`.
     At(Expr),
-    /// `a:b`, `a:`, `:b`, `:`.
-    Slice(Option<Expr>, Option<Expr>),
+    /// `a:b`, `a:`, `:b`, `:`, `a:b:s`.
+    Slice(Box<Slice>),
+}
+
+impl IndexArg {
+    /// Every expression in it.
+    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
+        let (at, slice) = match self {
+            IndexArg::At(e) => (Some(e), None),
+            IndexArg::Slice(s) => (None, Some(&**s)),
+        };
+        at.into_iter().chain(slice.into_iter().flat_map(Slice::parts))
+    }
+}
+
+/// `from:to:step`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Slice {
+    /// Before the first colon.
+    pub from: Option<Expr>,
+    /// Behind it: the first place that is not taken.
+    pub to: Option<Expr>,
+    /// Behind the second colon.
+    pub step: Option<Expr>,
+}
+
+impl Slice {
+    /// What stands between the colons, in order.
+    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
+        self.from.iter().chain(&self.to).chain(&self.step)
+    }
+}
+
+/// `x = e`, `w[i, j] = e` or `[i] = e` of an update.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Change {
+    /// The way to what is replaced: at least one step.
+    pub place: Vec<Place>,
+    /// What takes its place; of a punned field its name.
+    pub value: Expr,
+}
+
+/// A step on the way to what an update replaces.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Place {
+    /// `x`.
+    Field(Ident),
+    /// `[i, j]`.
+    At(Vec<IndexArg>, Span),
+}
+
+impl Change {
+    /// The field, where it is one alone.
+    pub fn field(&self) -> Option<Ident> {
+        match self.place.as_slice() {
+            [Place::Field(name)] => Some(*name),
+            _ => None,
+        }
+    }
+
+    /// Every expression in it.
+    pub fn parts(&self) -> impl Iterator<Item = &Expr> {
+        let at = self.place.iter().flat_map(|p| match p {
+            Place::Field(_) => &[][..],
+            Place::At(args, _) => args.as_slice(),
+        });
+        at.flat_map(IndexArg::parts).chain([&self.value])
+    }
 }
 
 /// `i < n` or `i` of a comprehension.
@@ -381,8 +447,8 @@ pub enum ExprKind {
     Paren(Box<Expr>),
     /// `{x = e, y}` (punned fields hold `Var`).
     Record(Vec<(Ident, Expr)>),
-    /// `{r with x = e}`.
-    Update(Box<Expr>, Vec<(Ident, Expr)>),
+    /// `{r with x = e, w[i] = f}`.
+    Update(Box<Expr>, Vec<Change>),
     /// `e.x`, `M.f` (then `e` is `Con`), `random.key` (then `e` is `Var`), `e.T`.
     Field(Box<Expr>, Ident),
     /// `[a, b]`.

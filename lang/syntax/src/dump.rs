@@ -294,7 +294,13 @@ impl Dump<'_> {
                 self.text("{");
                 self.expr(base);
                 self.text(" with ");
-                self.fields(fields);
+                for change in fields {
+                    self.place(&change.place);
+                    self.text(" = ");
+                    self.expr(&change.value);
+                    self.text(", ");
+                }
+                self.text("}");
             }
             ExprKind::Field(base, name) => {
                 self.expr(base);
@@ -398,16 +404,29 @@ impl Dump<'_> {
         self.text("}");
     }
 
+    fn place(&mut self, place: &[Place]) {
+        for (i, step) in place.iter().enumerate() {
+            match step {
+                Place::Field(name) => self.text(if i > 0 { format!(".{}", name.name) } else { name.name.to_string() }),
+                Place::At(args, _) => {
+                    self.text("(at");
+                    self.each(args, Self::index);
+                    self.text(")");
+                }
+            }
+        }
+    }
+
     fn index(&mut self, arg: &IndexArg) {
         match arg {
             IndexArg::At(e) => self.expr(e),
-            IndexArg::Slice(from, to) => {
-                for e in from.iter() {
-                    self.expr(e);
-                }
+            IndexArg::Slice(slice) => {
+                slice.from.iter().for_each(|e| self.expr(e));
                 self.text(":");
-                for e in to.iter() {
-                    self.expr(e);
+                slice.to.iter().for_each(|e| self.expr(e));
+                if let Some(step) = &slice.step {
+                    self.text(":");
+                    self.expr(step);
                 }
             }
         }

@@ -8,7 +8,7 @@ use crate::ty::Ty;
 use adl_prim::{Fold, Linearity, Prim};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +24,8 @@ struct Checker {
     kinds: HashMap<Local, Kind>,
     /// Local functions, looked into where they are applied.
     functions: HashMap<Local, Rc<Lambda>>,
+    /// Locals that are zero.
+    zeros: HashSet<Local>,
     /// The linear variables as the user calls them.
     vars: Variables,
     depth: usize,
@@ -32,7 +34,7 @@ struct Checker {
 /// Checks the body of `lin`; `line` says where it is.
 pub(crate) fn check(lam: &Lambda, line: String) -> Result<(), Box<Diagnostic>> {
     let vars = Variables { names: names(lam), span: None, line };
-    let mut c = Checker { kinds: HashMap::new(), functions: HashMap::new(), vars, depth: 0 };
+    let mut c = Checker { kinds: HashMap::new(), functions: HashMap::new(), zeros: HashSet::new(), vars, depth: 0 };
     for p in &lam.params {
         c.kinds.insert(p.local, Linear);
     }
@@ -69,35 +71,37 @@ fn discrete(t: &Ty) -> bool {
     }
 }
 
-fn is_zero(e: &Expr) -> bool {
-    match &*e.kind {
-        ExprKind::Lit(Lit::Float(x)) => *x == 0.0,
-        ExprKind::Lit(Lit::F32(x)) => *x == 0.0,
-        ExprKind::Lit(Lit::Int(0)) | ExprKind::IntAt(0, _) => true,
-        ExprKind::FloatAt(x, _) => *x == 0.0,
-        ExprKind::Prim(Prim::Zero, _) => true,
-        ExprKind::App(f, args) => match &*f.kind {
-            ExprKind::Prim(Prim::Replicate, _) => args.len() == 2 && is_zero(&args[1]),
-            ExprKind::Prim(Prim::Mul, _) => args.iter().any(is_zero),
-            ExprKind::Prim(Prim::Neg, _) => args.iter().all(is_zero),
-            _ => false,
-        },
-        // A constructor says which data it is, not how large: data whose numbers are zero is zero.
-        ExprKind::Con(_, es) | ExprKind::Tuple(es) | ExprKind::Array(es) => es.iter().all(|e| is_zero(e) || discrete(&e.ty)),
-        ExprKind::Record(fs) => fs.iter().all(|(_, e)| is_zero(e) || discrete(&e.ty)),
-        ExprKind::If(_, a, b) => is_zero(a) && is_zero(b),
-        ExprKind::Let(_, _, _, b) | ExprKind::For(_, _, b, _) | ExprKind::Sizes(_, b) => is_zero(b),
-        _ => discrete(&e.ty),
-    }
-}
-
 impl Checker {
+    /// Whether an expression is zero, or data whose numbers are.
+    fn is_zero(&self, e: &Expr) -> bool {
+        match &*e.kind {
+            ExprKind::Lit(Lit::Float(x)) => *x == 0.0,
+            ExprKind::Lit(Lit::F32(x)) => *x == 0.0,
+            ExprKind::Lit(Lit::Int(0)) | ExprKind::IntAt(0, _) => true,
+            ExprKind::FloatAt(x, _) => *x == 0.0,
+            ExprKind::Prim(Prim::Zero, _) => true,
+            ExprKind::Local(l) if self.zeros.contains(l) => true,
+            ExprKind::App(f, args) => match &*f.kind {
+                ExprKind::Prim(Prim::Replicate, _) => args.len() == 2 && self.is_zero(&args[1]),
+                ExprKind::Prim(Prim::Mul, _) => args.iter().any(|a| self.is_zero(a)),
+                ExprKind::Prim(Prim::Neg, _) => args.iter().all(|a| self.is_zero(a)),
+                _ => false,
+            },
+            // A constructor says which data it is, not how large: data whose numbers are zero is zero.
+            ExprKind::Con(_, es) | ExprKind::Tuple(es) | ExprKind::Array(es) => es.iter().all(|e| self.is_zero(e) || discrete(&e.ty)),
+            ExprKind::Record(fs) => fs.iter().all(|(_, e)| self.is_zero(e) || discrete(&e.ty)),
+            ExprKind::If(_, a, b) => self.is_zero(a) && self.is_zero(b),
+            ExprKind::Let(_, _, _, b) | ExprKind::For(_, _, b, _) | ExprKind::Sizes(_, b) => self.is_zero(b),
+            _ => discrete(&e.ty),
+        }
+    }
+
     fn fault(&self, fault: Fault<'_>, span: Span) -> Box<Diagnostic> {
         Box::new(linearity::diagnostic(fault, span, &self.vars))
     }
 
     fn result(&self, kind: Kind, e: &Expr) -> Out<()> {
-        if kind == Free && !is_zero(e) {
+        if kind == Free && !self.is_zero(e) {
             return Err(self.fault(Fault::NoDependence, e.span));
         }
         Ok(())
@@ -110,7 +114,7 @@ impl Checker {
             return Ok(Free);
         }
         for (e, k) in parts.iter().zip(&kinds) {
-            if *k == Free && !is_zero(e) {
+            if *k == Free && !self.is_zero(e) {
                 return Err(self.fault(Fault::Constant(what), e.span));
             }
         }
@@ -164,6 +168,9 @@ impl Checker {
                 } else {
                     let k = self.expr(a)?;
                     self.bind(*l, k);
+                    if self.is_zero(a) {
+                        self.zeros.insert(*l);
+                    }
                 }
                 self.expr(b)
             }
@@ -240,13 +247,13 @@ impl Checker {
         let mut k = first;
         let mut next = self.turn(state, k, kind, body);
         // What is free at first may become linear; zero is both.
-        if k == Free && (next.as_ref().is_ok_and(|n| *n == Linear) || next.is_err() && is_zero(init)) {
+        if k == Free && (next.as_ref().is_ok_and(|n| *n == Linear) || next.is_err() && self.is_zero(init)) {
             k = Linear;
             next = self.turn(state, k, kind, body);
         }
         let next = next?;
         for (part, is) in [(init, first), (body, next)] {
-            if k == Linear && is == Free && !is_zero(part) {
+            if k == Linear && is == Free && !self.is_zero(part) {
                 return Err(self.fault(Fault::Constant("this loop"), part.span));
             }
         }
@@ -385,7 +392,7 @@ impl Checker {
             Linearity::None | Linearity::Mapped | Linearity::Folded(_) => Err(self.not_linear(op, whole.span)),
             Linearity::Joint => {
                 for (a, k) in args.iter().zip(&kinds) {
-                    if *k == Free && !is_zero(a) {
+                    if *k == Free && !self.is_zero(a) {
                         return Err(self.fault(Fault::Constant(&format!("`{op}`")), a.span));
                     }
                 }
@@ -398,7 +405,7 @@ impl Checker {
                     if *k == Linear && !here {
                         return Err(self.not_linear(op, args[i].span));
                     }
-                    if *k == Free && here && places.len() > 1 && !is_zero(&args[i]) {
+                    if *k == Free && here && places.len() > 1 && !self.is_zero(&args[i]) {
                         linear_zero = Err(self.fault(Fault::Constant(&format!("`{op}`")), args[i].span));
                     }
                 }
@@ -482,7 +489,7 @@ impl Checker {
         let step = |me: &mut Self, state| me.applied(f, &if fold.element_first { [element, state] } else { [state, element] });
         let mut next = step(self, state);
         // A beginning of zero is linear too.
-        let zero = |i: &u8| of(*i) == Linear || at(*i).is_none_or(is_zero);
+        let zero = |me: &Self, i: &u8| of(*i) == Linear || at(*i).is_none_or(|e| me.is_zero(e));
         if state == Free && !next.as_ref().is_ok_and(|n| *n == Free) {
             let again = step(self, Linear);
             if next.is_ok() || again.is_ok() {
@@ -493,14 +500,14 @@ impl Checker {
         if state == Free {
             return Ok(Free);
         }
-        if let Some(part) = fold.states.iter().find(|i| !zero(i)).and_then(|i| at(*i)) {
+        if let Some(part) = fold.states.iter().find(|i| !zero(self, i)).and_then(|i| at(*i)) {
             return Err(self.fault(Fault::Constant(&format!("`{op}`")), part.span));
         }
         match next {
             Linear => Ok(Linear),
             // A step that forgets the state and is free must make zero.
             Free => match self.as_lambda(f) {
-                Some(l) if is_zero(&l.body) => Ok(Linear),
+                Some(l) if self.is_zero(&l.body) => Ok(Linear),
                 _ => Err(self.not_linear(op, whole.span)),
             },
         }
@@ -512,6 +519,7 @@ fn spelled(p: Prim) -> &'static str {
     match p {
         Prim::PowInt => "^",
         Prim::Neg => "-",
+        Prim::Put => "{x with [i] = v}",
         p => p.row().name,
     }
 }

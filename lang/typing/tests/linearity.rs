@@ -20,6 +20,10 @@ const LINEAR: &[&str] = &[
     "lin (x : Float) -> fold (fun a k -> a + k * x) 0.0 [1.0, 2.0]",
     "lin (m : [n][k]Float) -> reduce (fun a b -> a + b) (replicate 3 0.0) m",
     "lin (v : [_]Float) -> solve [[1.0, 2.0], [3.0, 4.0]] v",
+    "lin (v : [2]Float) -> linalg.solve_lower [[1.0, 0.0], [3.0, 4.0]] v",
+    "lin (v : [2]Float) -> {v with [0] = 0.0, [1] = 2.0 * v[0]}",
+    "lin (v : [3]Float) -> let none = 0.0 in {v with [::2] = none}",
+    "lin (v : [3]Float) -> v[::-1] + v[-3:]",
 ];
 
 const NOT_LINEAR: &[&str] = &[
@@ -37,6 +41,9 @@ const NOT_LINEAR: &[&str] = &[
     "lin (x : Float) -> x :: 1.0 :: Nil",
     "lin (v : [_]Float) -> cumprod v",
     "lin (a : [2][2]Float) -> solve a [1.0, 2.0]",
+    "lin (a : [2][2]Float) -> linalg.solve_lower a [1.0, 2.0]",
+    "lin (v : [2]Float) -> {v with [0] = 1.0}",
+    "lin (v : [2]Float) -> {[1.0, 2.0] with [0] = v[1]}",
 ];
 
 #[test]

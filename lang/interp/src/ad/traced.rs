@@ -22,6 +22,8 @@ pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
     let level = args.iter().map(level_of).max().unwrap_or(0);
     match p {
         Prim::Scatter if level > 0 => rules::scatter(m, level, args),
+        Prim::Put if level > 0 => rules::put(m, level, args),
+        Prim::Put => ops::put(m, args),
         _ => traced(m, p, reps, args),
     }
 }

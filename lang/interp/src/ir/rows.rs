@@ -39,6 +39,11 @@ fn offset(a: &Array, at: &[Value]) -> Res<(usize, usize)> {
     Ok((o * row, row))
 }
 
+/// An error unless the elements at leading indices are there.
+pub(crate) fn within_bounds(a: &Array, at: &[Value]) -> Res<()> {
+    offset(a, at).map(|_| ())
+}
+
 /// `a[i, j, ...]`.
 pub(crate) fn at(a: &Value, at: &[Value]) -> Res<Value> {
     let a = arr(a)?;
@@ -334,6 +339,7 @@ pub(crate) fn put(d: Value, at: &[Value], v: &Value) -> Res<Value> {
     }
     let mut d = owned(d)?;
     let (o, row) = offset(&d, at)?;
+    let below = at.len() < d.shape.len();
     macro_rules! row {
         ($d:expr, $kind:ident) => {
             match v {
@@ -356,7 +362,9 @@ pub(crate) fn put(d: Value, at: &[Value], v: &Value) -> Res<Value> {
         (Buf::F32(d), _) => row!(d, F32),
         (Buf::I64(d), _) => row!(d, I64),
         (Buf::Bool(d), _) => row!(d, Bool),
+        (Buf::Boxed(d), _) if below => row!(d, Boxed),
         (Buf::Boxed(d), v) => d[o] = v.clone(),
+        (Buf::Unit, _) => {}
         _ => return Err(kind()),
     }
     Ok(Value::Array(Rc::new(d)))

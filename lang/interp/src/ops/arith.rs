@@ -37,7 +37,8 @@ pub fn int_bin(op: Bin, a: i64, b: i64) -> Res<i64> {
         Bin::Min => Ok(a.min(b)),
         Bin::Max => Ok(a.max(b)),
         Bin::StepLe => Ok(i64::from(a <= b)),
-        Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => Err(Error::new(codes::DOMAIN, "this operator is not defined on Ints")),
+        Bin::Pow => whole_power(a, b),
+        Bin::Div | Bin::Atan2 | Bin::Hypot => Err(Error::new(codes::DOMAIN, "this operator is not defined on Ints")),
     }
 }
 
@@ -46,12 +47,35 @@ pub(super) fn int_un(op: Un, a: i64) -> Res<i64> {
         Un::Neg => a.checked_neg().ok_or_else(overflow),
         Un::Abs => a.checked_abs().ok_or_else(overflow),
         Un::Sign => Ok(a.signum()),
-        Un::Powi(n) => {
-            let n = u32::try_from(n).map_err(|_| Error::new(codes::NEGATIVE, "an Int cannot have a negative power").hint("compute with Floats: `float n`"))?;
-            a.checked_pow(n).ok_or_else(overflow)
-        }
+        Un::Powi(n) => whole_power(a, i64::from(n)),
         _ => Err(Error::new(codes::DOMAIN, "this function is not defined on Ints")),
     }
+}
+
+/// `a ^ n` on Ints.
+fn whole_power(a: i64, n: i64) -> Res<i64> {
+    if n < 0 {
+        return Err(Error::new(codes::NEGATIVE, "an Int cannot have a negative power").hint("compute with Floats: `float n`"));
+    }
+    match (a, u32::try_from(n)) {
+        (_, Ok(n)) => a.checked_pow(n).ok_or_else(overflow),
+        (0 | 1, Err(_)) => Ok(a),
+        (-1, Err(_)) => Ok(if n % 2 == 0 { 1 } else { -1 }),
+        (_, Err(_)) => Err(overflow()),
+    }
+}
+
+/// An Int exponent as a number like the base, where that is real.
+fn real_exponent(base: &Value, n: Value) -> Res<Value> {
+    let whole = |v: &Value| match v {
+        Value::Int(_) => true,
+        Value::Array(a) => a.kind() == Kind::I64,
+        _ => false,
+    };
+    if !whole(&n) || whole(base) {
+        return Ok(n);
+    }
+    convert(&n, if space::narrow(base) { Rep::F32 } else { Rep::Float })
 }
 
 /// Applies a unary operator.
@@ -92,6 +116,7 @@ fn ints(v: &mut [i64], mut f: impl FnMut(i64) -> Res<i64>) -> Res<()> {
 
 /// Applies a binary operator.
 pub fn bin(m: &mut Machine, op: Bin, a: Value, b: Value) -> Res<Value> {
+    let b = if op == Bin::Pow { real_exponent(&a, b)? } else { b };
     if let Some(v) = m.binary_on_device(op, &a, &b)? {
         return Ok(v);
     }

@@ -6,6 +6,7 @@ use super::watch::Watch;
 use super::{int, len, lengths_differ, size, take};
 use crate::attend;
 use crate::error::{Error, Res, codes};
+use crate::ir::rows;
 use crate::value::{Array, Buf, Kind, Shape, Tuple, Value, array, seq};
 use crate::vm::Machine;
 use adl_prim::{Bin, Prim};
@@ -34,6 +35,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
         Prim::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
         Prim::Gather => gather(Watch(&m.interrupt), &args[0], &args[1]),
         Prim::Scatter => scatter(m, args),
+        Prim::Put => put(m, args),
         Prim::Concat | Prim::Append => append(&args[0], &args[1]),
         Prim::Flatten => flatten(m, &args[0]),
         Prim::Reshape => {
@@ -272,6 +274,47 @@ fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         // An empty array may not know what it would hold.
         _ if at.is_empty() || n == 0 => {}
         _ => return Err(Error::new(codes::STRUCTURE, "`scatter` of elements of another kind")),
+    }
+    Ok(Value::Array(Rc::new(dest)))
+}
+
+/// The indices of `__put`: an Int, or a tuple of them.
+pub(crate) fn put_places(at: &Value) -> Vec<Value> {
+    match at {
+        Value::Tuple(t) => t.0.clone(),
+        at => vec![at.clone()],
+    }
+}
+
+/// An array with another element or row: in place where nobody else holds it.
+pub(crate) fn put(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+    let at = put_places(&args[1]);
+    let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "an array was expected")) };
+    let below = dest.shape.get(at.len()..).unwrap_or(&[]);
+    let given = crate::value::seq::shape(&args[2]).map_or(&[][..], |s| s.as_slice());
+    // An element may be an array itself, where arrays of different shapes stand in boxes.
+    let boxed = matches!(dest.buf(), Buf::Boxed(_)) && below.is_empty();
+    if !boxed && below != given {
+        return Err(super::arith::shapes_differ(below, given));
+    }
+    if !matches!(dest.buf(), Buf::Tuple(_) | Buf::Record(..)) {
+        return rows::put(Value::Array(dest), &at, &args[2]);
+    }
+    rows::within_bounds(&dest, &at)?;
+    let mut dest = array::owned(dest)?;
+    let (Buf::Tuple(columns) | Buf::Record(_, columns)) = dest.buf_mut() else { return Err(Error::new(codes::STRUCTURE, "an array of tuples was expected")) };
+    for (k, column) in columns.iter_mut().enumerate() {
+        let part = match &args[2] {
+            Value::Tuple(t) => t.0.get(k).cloned(),
+            Value::Record(r) => r.vals.get(k).cloned(),
+            Value::Array(a) => match a.buf() {
+                Buf::Tuple(columns) | Buf::Record(_, columns) => columns.get(k).cloned(),
+                _ => None,
+            },
+            _ => None,
+        };
+        let part = part.ok_or_else(|| Error::new(codes::STRUCTURE, "an element of another kind"))?;
+        *column = super::call(m, Prim::Put, &[], vec![std::mem::take(column), args[1].clone(), part])?;
     }
     Ok(Value::Array(Rc::new(dest)))
 }

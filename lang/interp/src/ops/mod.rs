@@ -30,6 +30,7 @@ use crate::ad;
 use crate::error::{Error, Res, codes};
 use crate::value::{Rep, Value, compare, seq, show};
 use crate::vm::Machine;
+pub(crate) use arrays::{put, put_places};
 pub(crate) use cumulative::sums_from_the_end;
 pub(crate) use elementwise::compared;
 use watch::Watch;
@@ -53,7 +54,7 @@ pub fn call(m: &mut Machine, p: Prim, reps: &[Value], mut args: Vec<Value>) -> R
 fn sees_tracing(p: Prim) -> bool {
     use Prim as P;
     match p {
-        P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Compress | P::IsNan | P::IsInf | P::Clamp | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat | P::MatMul | P::Matmul | P::Append | P::Scatter | P::Gather
+        P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Compress | P::IsNan | P::IsInf | P::Clamp | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat | P::MatMul | P::Matmul | P::Append | P::Scatter | P::Put | P::Gather
         | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat | P::Flatten | P::Reshape | P::Stack | P::Split | P::Take | P::Drop | P::First
         | P::Last | P::Len | P::Shape | P::Rank | P::Sort | P::Argsort | P::Argmin | P::Argmax | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum
         | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer | P::Norm | P::Where | P::Diag | P::Trace | P::TransposeArray | P::LinSolve | P::Cholesky
@@ -109,9 +110,9 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         P::PowInt => match (take(args, 0), &args[1]) {
             (x, Value::Int(n)) => match i32::try_from(*n) {
                 Ok(n) => arith::un(m, Un::Powi(n), x),
-                Err(_) => arith::bin(m, Bin::Pow, x, Value::Float(*n as f64)),
+                Err(_) => arith::bin(m, Bin::Pow, x, Value::Int(*n)),
             },
-            (x, _) => Ok(x),
+            (x, n) => arith::bin(m, Bin::Pow, x, n.clone()),
         },
         P::Eq => Ok(Value::Bool(compare::equal(&args[0], &args[1])?)),
         P::Ne => Ok(Value::Bool(!compare::equal(&args[0], &args[1])?)),
@@ -140,6 +141,12 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         P::ToFloat | P::F32ToFloat => arith::convert(&args[0], Rep::Float),
         P::ToInt => arith::convert(&compare::primal(&args[0]), Rep::Int),
         P::ToF32 => arith::convert(&args[0], Rep::F32),
+        P::Zeros | P::Ones => {
+            let x = Value::Float(if p == P::Ones { 1.0 } else { 0.0 });
+            arrays::apply(m, P::Replicate, &mut [take(args, 0), x])
+        }
+        P::Full => apply(m, P::Replicate, reps, args),
+        P::Arange => arrays::apply(m, P::Iota, args),
         P::Map => {
             let f = take(args, 0);
             higher::map(m, &f, &args[1..])
@@ -158,7 +165,7 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         P::Fold => higher::fold(m, &args[0].clone(), take(args, 1), &args[2].clone()),
         P::Foldr => higher::foldr(m, &args[0].clone(), take(args, 1), &args[2].clone()),
         P::Invertible => higher::invertible(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
-        P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::Gather | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
+        P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::Put | P::Gather | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
         | P::Append | P::Flatten | P::Reshape | P::Stack | P::Split | P::Take | P::Drop | P::First | P::Last | P::Len | P::Shape | P::Rank | P::Where
         | P::Range | P::Eye | P::Diag | P::TransposeArray => arrays::apply(m, p, args),
         P::Sort | P::Argsort | P::Argmin | P::Argmax => sorting::apply(Watch(&m.interrupt), p, args),

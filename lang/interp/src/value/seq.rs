@@ -25,7 +25,7 @@ pub fn out_of_bounds(i: i64, n: usize) -> Box<Error> {
     let e = Error::new(codes::BOUNDS, format!("index {i} is out of bounds for an array of length {n}"));
     match n {
         0 => e.note("the array is empty"),
-        n if i < 0 => e.note(format!("indices go from 0 to {}", n - 1)).hint("an index does not count from the end: the last element is `last x`, or `x[len x - 1]`"),
+        n if i < 0 => e.note(format!("indices go from 0 to {}", n - 1)).hint("only a literal counts from the end: the last element is `x[-1]`, and the one `k` places before it `x[len x - 1 - k]`"),
         n => e.note(format!("indices go from 0 to {}", n - 1)),
     }
 }
@@ -34,7 +34,7 @@ pub fn out_of_bounds(i: i64, n: usize) -> Box<Error> {
 pub fn slice_out_of_bounds(lo: i64, hi: i64, n: usize) -> Box<Error> {
     let e = Error::new(codes::BOUNDS, format!("the slice {lo}:{hi} is out of bounds for an axis of length {n}"));
     match (lo, hi) {
-        (lo, hi) if lo < 0 || hi < 0 => e.hint("bounds do not count from the end: all but the last element is `x[:len x - 1]`"),
+        (lo, hi) if lo < 0 || hi < 0 => e.hint("only literals count from the end: all but the last `k` elements are `x[:len x - k]`"),
         (lo, hi) if lo > hi => e.note("it begins behind its end"),
         _ => e,
     }

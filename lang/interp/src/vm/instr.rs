@@ -431,6 +431,15 @@ impl Machine {
         if n == want {
             return Ok(());
         }
+        if let (true, Some(want)) = (name.is_empty(), constant) {
+            let elements = if *want == 1 { "element" } else { "elements" };
+            return Err(Error::new(codes::SIZE, format!("this pattern has {want} {elements}, and the array {n}")));
+        }
+        if name.is_empty() {
+            let mut e = Error::new(codes::SIZE, format!("the new value has size {n}, and the slice {want}"));
+            e.diag.secondary.push(adl_syntax::diag::Label { span: at.span, text: "the slice".into() });
+            return Err(e);
+        }
         let what = if constant.is_some() { want.to_string() } else { format!("`{name}`, which is {want}") };
         let mut e = Error::new(codes::SIZE, format!("an array has size {n} where the signature says {what}"));
         e.diag.secondary.push(adl_syntax::diag::Label { span: at.span, text: "the signature".into() });

@@ -71,6 +71,7 @@ pub fn simple(p: Prim, args: &[Val]) -> Res {
         Prim::Eye => diagonal(&ones(size(a)?)?),
         Prim::Diag => diag(a),
         Prim::Not => scalar::not(a),
+        Prim::PowInt => scalar::bin(Bin::Pow, a, arg(args, 1)?),
         Prim::Clamp => scalar::bin(Bin::Min, &scalar::bin(Bin::Max, arg(args, 2)?, a)?, arg(args, 1)?),
         Prim::IsNan => scalar::cmp(Cmp::Ne, a, a),
         Prim::IsInf => scalar::cmp(Cmp::Eq, &scalar::un(Un::Abs, a)?, &same(a, f64::INFINITY)),

@@ -125,10 +125,12 @@ fn int_bin(op: Bin, a: i64, b: i64) -> Result<i64, String> {
         // Rounded towards negative infinity; the remainder has the divisor's sign.
         Bin::IntDiv => a.checked_div(b).map(|q| if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { q - 1 } else { q }),
         Bin::Rem => Some(a.wrapping_rem(b)).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r }),
+        Bin::Pow if b < 0 => return Err("an Int cannot have a negative power".to_owned()),
+        Bin::Pow => u32::try_from(b).map_or(if a.abs() > 1 { None } else { Some(a) }, |b| a.checked_pow(b)),
         Bin::Min => Some(a.min(b)),
         Bin::Max => Some(a.max(b)),
         Bin::StepLe => Some(i64::from(a <= b)),
-        Bin::Div | Bin::Pow | Bin::Atan2 | Bin::Hypot => return Err("this operator is not defined on Ints".to_owned()),
+        Bin::Div | Bin::Atan2 | Bin::Hypot => return Err("this operator is not defined on Ints".to_owned()),
     };
     r.ok_or_else(|| OVERFLOW.to_owned())
 }

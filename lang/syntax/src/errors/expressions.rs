@@ -117,10 +117,10 @@ pub(crate) fn range_in_brackets(at: Span, sign: &str, index: bool) -> Diagnostic
     }
 }
 
-/// `x[a:b:c]` and `x[::c]`.
-pub(crate) fn slice_step(at: Span) -> Diagnostic {
-    Diagnostic::error("E0110", at, "a slice has no step")
-        .hint("every second element is `for i < len x // 2 -> x[2 * i]`; the other way round is `reverse x`")
+/// `x[a:b:c:d]`.
+pub(crate) fn slice_colons(at: Span) -> Diagnostic {
+    Diagnostic::error("E0110", at, "a slice has at most two colons")
+        .hint("it is `x[from:to]` or `x[from:to:step]`; other axes follow a comma: `m[a:b, c:d]`")
 }
 
 /// `{"a": 1}`.
@@ -137,8 +137,8 @@ pub(crate) fn slice_in_array(at: Span, open: Span) -> Diagnostic {
 }
 
 pub(crate) fn nested_update(at: Span, field: &str) -> Diagnostic {
-    Diagnostic::error("E0110", at, "an update names fields of the record itself, not fields of fields")
-        .hint(format!("write `{{r with {field} = {{r.{field} with x = e}}}}`"))
+    Diagnostic::error("E0110", at, "the fields of a new record are names alone")
+        .hint(format!("a record inside is written `{{{field} = {{x = e}}}}`; a record with a field inside changed, `{{r with {field}.x = e}}`"))
 }
 
 pub(crate) fn product_type(at: Span) -> Diagnostic {

@@ -37,9 +37,6 @@ pub fn word(word: &str) -> Option<&'static str> {
         "length" | "size" => "the length of an array is `len xs`",
         "np" | "numpy" | "jnp" | "math" | "torch" => "these functions have no module: `exp x`, `sum xs`, `linspace 0.0 1.0 n`",
         "assert_eq" => "written `assert (a == b)`",
-        "arange" => "written `iota n` or `range a b`",
-        "zeros" => "written `replicate n 0.0`",
-        "ones" => "written `replicate n 1.0`",
         "set" | "update" | "put" | "setindex" => ELEMENT,
         "append" | "push" | "vstack" | "hstack" => "arrays are joined with `xs ++ ys`",
         "matmul" => "written `a @ b`",
@@ -64,7 +61,7 @@ pub(crate) fn format_in_text(d: Diagnostic) -> Diagnostic {
 }
 
 /// What stands for the assignment of an element.
-pub(crate) const ELEMENT: &str = "an array with another element at `i` is `scatter xs [i] [e]`, and one of which many change `for i < n -> ...`";
+pub(crate) const ELEMENT: &str = "an array with another element at `i` is `{xs with [i] = e}`, and one of which many change `for i < n -> ...`";
 
 /// What adl writes for a constructor, module or type of another language.
 pub fn upper_word(word: &str) -> Option<&'static str> {
@@ -170,7 +167,7 @@ pub(crate) fn signature_alone(at: Span) -> Diagnostic {
 
 pub(crate) fn element_assignment(at: Span, text: &str) -> Diagnostic {
     Diagnostic::error("E0120", at, format!("the elements of an array do not change, so `{text}` means nothing here"))
-        .hint("make a new array: `for i < n -> ...`, `map`, or `scatter xs indices values`")
+        .hint("make a new array: `{xs with [i] = e}`, `for i < n -> ...`, or `map`")
 }
 
 pub(crate) fn loop_without_value(at: Span) -> Diagnostic {

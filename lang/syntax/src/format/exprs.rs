@@ -3,7 +3,7 @@
 use super::Formatter;
 use super::doc::{D, Doc, align, choice, concat, flat, group, hard, line, nest, nil, space};
 use super::types::Level;
-use crate::ast::{Expr, ExprKind, ForVar, Ident, IndexArg, Lit, LoopKind, Pat, Signature};
+use crate::ast::{Change, Expr, ExprKind, ForVar, Ident, IndexArg, Lit, LoopKind, Pat, Place, Signature, Slice};
 use std::rc::Rc;
 
 /// An expression's document, and how it looks when it hangs on the end of a line: `[`, `(fun x ->`
@@ -59,8 +59,8 @@ impl Formatter<'_> {
             ExprKind::Match(scrutinee, arms) => self.match_expression(scrutinee, arms, e.span),
             ExprKind::Tuple(parts) => self.tuple(parts),
             ExprKind::Paren(inner) => self.parentheses(inner),
-            ExprKind::Record(fields) => self.record(None, fields),
-            ExprKind::Update(base, fields) => self.record(Some(base), fields),
+            ExprKind::Record(fields) => self.record(fields),
+            ExprKind::Update(base, changes) => self.update(base, changes),
             ExprKind::Field(base, name) => {
                 let base = self.expr(base);
                 let dot = self.tokens.sign(".");
@@ -309,35 +309,62 @@ impl Formatter<'_> {
         Built { bracket: true, ..Built::hangs(content) }
     }
 
-    fn record(&mut self, base: Option<&Expr>, fields: &[(Ident, Expr)]) -> Built {
+    fn record(&mut self, fields: &[(Ident, Expr)]) -> Built {
         let open = self.tokens.sign("{");
         let mut inner = vec![super::doc::soft_line()];
-        if let Some(base) = base {
-            inner.extend([self.expr(base), space(), self.tokens.sign("with")]);
-            if !fields.is_empty() {
-                inner.push(line());
-            }
-        }
         for (i, (name, value)) in fields.iter().enumerate() {
             if i > 0 {
                 inner.extend([self.tokens.sign(","), line()]);
             }
-            let punned = matches!(value.kind, ExprKind::Var(v) if v == name.name) && value.span == name.span;
-            let name = self.ident(*name);
-            if punned {
-                inner.push(name);
-            } else {
-                let sign = self.tokens.sign("=");
-                let value = self.build(value);
-                inner.push(self.after_sign(concat(vec![name, space(), sign]), value));
-            }
+            let head = self.ident(*name);
+            inner.push(self.given(head, is_punned(*name, value), value));
         }
         let close = self.tokens.sign("}");
-        if base.is_none() && fields.is_empty() {
+        if fields.is_empty() {
             return Built::plain(concat(vec![open, close]));
         }
         let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
         Built { bracket: true, ..Built::hangs(content) }
+    }
+
+    fn update(&mut self, base: &Expr, changes: &[Change]) -> Built {
+        let open = self.tokens.sign("{");
+        let mut inner = vec![super::doc::soft_line(), self.expr(base), space(), self.tokens.sign("with")];
+        for (i, change) in changes.iter().enumerate() {
+            inner.extend((i > 0).then(|| self.tokens.sign(",")));
+            inner.push(line());
+            let head = self.place(&change.place);
+            let punned = change.field().is_some_and(|name| is_punned(name, &change.value));
+            inner.push(self.given(head, punned, &change.value));
+        }
+        let close = self.tokens.sign("}");
+        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
+        Built { bracket: true, ..Built::hangs(content) }
+    }
+
+    /// `w.x[i, j]`.
+    fn place(&mut self, place: &[Place]) -> D {
+        let mut parts = Vec::new();
+        for (i, step) in place.iter().enumerate() {
+            match step {
+                Place::Field(name) => {
+                    parts.extend((i > 0).then(|| self.tokens.sign(".")));
+                    parts.push(self.ident(*name));
+                }
+                Place::At(args, _) => parts.push(self.list("[", args, "]", Self::index)),
+            }
+        }
+        concat(parts)
+    }
+
+    /// `head = value`, or the head alone where it says both.
+    fn given(&mut self, head: D, punned: bool, value: &Expr) -> D {
+        if punned {
+            return head;
+        }
+        let sign = self.tokens.sign("=");
+        let value = self.build(value);
+        self.after_sign(concat(vec![head, space(), sign]), value)
     }
 
     /// `head = value`: on one line, below on one line, hanging, or below.
@@ -357,11 +384,18 @@ impl Formatter<'_> {
     fn index(&mut self, arg: &IndexArg) -> D {
         match arg {
             IndexArg::At(e) => self.expr(e),
-            IndexArg::Slice(from, to) => {
-                let from = from.as_ref().map_or(nil(), |e| self.expr(e));
-                let colon = self.tokens.sign(":");
-                let to = to.as_ref().map_or(nil(), |e| self.expr(e));
-                concat(vec![from, colon, to])
+            IndexArg::Slice(slice) => {
+                let Slice { from, to, step } = &**slice;
+                let mut parts = vec![from.as_ref().map_or(nil(), |e| self.expr(e))];
+                if step.is_some() && to.is_none() && self.tokens.at("::") {
+                    parts.push(self.tokens.sign("::"));
+                } else {
+                    parts.push(self.tokens.sign(":"));
+                    parts.extend(to.as_ref().map(|e| self.expr(e)));
+                    parts.extend(step.as_ref().map(|_| self.tokens.sign(":")));
+                }
+                parts.extend(step.as_ref().map(|e| self.expr(e)));
+                concat(parts)
             }
         }
     }
@@ -414,6 +448,11 @@ pub(super) fn ends_openly(e: &Expr) -> bool {
         ExprKind::Field(..) | ExprKind::Array(_) | ExprKind::Index(..) | ExprKind::Iverson(_) => false,
         ExprKind::Ann(..) | ExprKind::Error => false,
     }
+}
+
+/// Whether a field is given by its name alone.
+fn is_punned(name: Ident, value: &Expr) -> bool {
+    matches!(value.kind, ExprKind::Var(v) if v == name.name) && value.span == name.span
 }
 
 fn is_number(e: &Expr) -> bool {

@@ -77,6 +77,11 @@ impl<'a> Tokens<'a> {
         text(sign)
     }
 
+    /// Whether the source has this sign next.
+    pub(super) fn at(&self, sign: &str) -> bool {
+        self.all.get(self.next).is_some_and(|token| self.text_of(token) == sign)
+    }
+
     /// `shown` in the place of the token at `span`.
     pub(super) fn word(&mut self, span: Span, shown: &str) -> D {
         let at = self.index_at(span.lo);

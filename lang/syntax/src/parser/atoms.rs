@@ -2,7 +2,7 @@
 
 use super::Parser;
 use super::expressions::binary;
-use crate::ast::{Expr, ExprKind, Ident, IndexArg, Lit, Stmt};
+use crate::ast::{Change, Expr, ExprKind, Ident, IndexArg, Lit, Place, Slice, Stmt};
 use crate::errors::{expressions as errors, habits, layout as layout_errors};
 use crate::span::Span;
 use crate::symbol::Symbol;
@@ -63,34 +63,49 @@ impl Parser<'_> {
     }
 
     fn index(&mut self, base: Expr) -> Expr {
-        let open = self.bump();
-        let arguments = self.in_brackets(open, P::RBracket, |p| p.comma_separated(P::RBracket, Self::index_argument));
-        if arguments.is_empty() && !self.panic {
-            let at = self.since(open);
-            self.report(errors::wanted("E0112", at, "an index", "`[`", Some("`]`")));
-        }
+        let (arguments, _) = self.index_arguments();
         Expr { span: self.since(base.span), kind: ExprKind::Index(Box::new(base), arguments) }
     }
 
+    /// `[i, a:b]`.
+    fn index_arguments(&mut self) -> (Vec<IndexArg>, Span) {
+        let open = self.bump();
+        let arguments = self.in_brackets(open, P::RBracket, |p| p.comma_separated(P::RBracket, Self::index_argument));
+        let at = self.since(open);
+        if arguments.is_empty() && !self.panic {
+            self.report(errors::wanted("E0112", at, "an index", "`[`", Some("`]`")));
+        }
+        (arguments, at)
+    }
+
     fn index_argument(&mut self) -> IndexArg {
-        if self.at(P::Cons) {
+        let from = self.slice_part();
+        if !self.at(P::Colon) && !self.at(P::Cons) {
+            return IndexArg::At(from.unwrap_or_else(|| self.error_expr()));
+        }
+        let both = self.at(P::Cons);
+        self.bump();
+        let to = if both { None } else { self.slice_part() };
+        let stepped = both || self.eat(P::Colon);
+        let step = if stepped { self.slice_part() } else { None };
+        if stepped && step.is_none() {
+            self.wanted("E0112", "a step");
+        } else if self.at(P::Colon) || self.at(P::Cons) {
             let at = self.here();
-            self.fail(errors::slice_step(at));
+            self.fail(errors::slice_colons(at));
         }
-        let from = if self.at(P::Colon) { None } else { Some(self.expr()) };
-        if !self.eat(P::Colon) {
-            return match from {
-                Some(at) => IndexArg::At(at),
-                None => IndexArg::At(self.error_expr()),
-            };
+        IndexArg::Slice(Box::new(Slice { from, to, step }))
+    }
+
+    /// An index or a part of a slice, if there is one before the next colon or the end.
+    fn slice_part(&mut self) -> Option<Expr> {
+        if matches!(self.peek(), Tok::P(P::Colon | P::Cons | P::Comma | P::RBracket)) {
+            return None;
         }
-        let ends = matches!(self.peek(), Tok::P(P::Comma | P::RBracket));
-        let to = if ends { None } else { Some(self.expr()) };
-        if self.at(P::Colon) || self.at(P::Cons) {
-            let at = self.here();
-            self.fail(errors::slice_step(at));
-        }
-        IndexArg::Slice(from, to)
+        let before = std::mem::replace(&mut self.slicing, true);
+        let part = self.expr();
+        self.slicing = before;
+        Some(part)
     }
 
     fn atom(&mut self) -> Expr {
@@ -166,10 +181,10 @@ impl Parser<'_> {
     /// Runs `f` between `open` (just read) and `closer`.
     pub(super) fn in_brackets<T>(&mut self, open: Span, closer: P, f: impl FnOnce(&mut Self) -> T) -> T {
         self.layout.open_bracket();
-        let no_for = std::mem::replace(&mut self.no_for, false);
+        let (no_for, slicing) = (std::mem::take(&mut self.no_for), std::mem::take(&mut self.slicing));
         let result = f(self);
         self.close_bracket(open, closer);
-        self.no_for = no_for;
+        (self.no_for, self.slicing) = (no_for, slicing);
         self.layout.close();
         result
     }
@@ -315,7 +330,7 @@ impl Parser<'_> {
             self.fail(errors::text_as_field(at));
         }
         if self.expect_kw(Kw::With) {
-            return ExprKind::Update(Box::new(base), self.record_fields());
+            return ExprKind::Update(Box::new(base), self.changes());
         }
         ExprKind::Update(Box::new(base), Vec::new())
     }
@@ -335,6 +350,57 @@ impl Parser<'_> {
             self.wanted("E0110", "a field's name");
         }
         fields
+    }
+
+    /// What stands behind `with`.
+    fn changes(&mut self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let before = self.diagnostics.len();
+        while matches!(self.peek(), Tok::Ident(_) | Tok::P(P::LBracket)) {
+            let place = self.place();
+            let value = match place.as_slice() {
+                _ if self.panic => break,
+                [Place::Field(name)] => self.record_value(*name, before),
+                _ if self.eat(P::Eq) => self.expr(),
+                _ => {
+                    self.wanted("E0110", "`=`");
+                    self.error_expr()
+                }
+            };
+            changes.push(Change { place, value });
+            if !self.record_separator(before) {
+                break;
+            }
+        }
+        if !self.at(P::RBrace) && matches!(self.previous().map(|t| t.tok), Some(Tok::P(P::Comma) | Tok::Kw(Kw::With))) {
+            self.wanted("E0110", "a field's name or `[`");
+        }
+        changes
+    }
+
+    /// `w.x[i, j]`, the way to what an update replaces.
+    fn place(&mut self) -> Vec<Place> {
+        let mut place = Vec::new();
+        loop {
+            match self.peek() {
+                Tok::Ident(name) if place.is_empty() => place.push(Place::Field(Ident { name, span: self.bump() })),
+                Tok::P(P::LBracket) => {
+                    let (args, span) = self.index_arguments();
+                    place.push(Place::At(args, span));
+                }
+                Tok::P(P::Dot) if !place.is_empty() => {
+                    self.bump();
+                    match self.peek() {
+                        Tok::Ident(name) => place.push(Place::Field(Ident { name, span: self.bump() })),
+                        _ => self.wanted("E0110", "a field's name"),
+                    }
+                }
+                _ => return place,
+            }
+            if self.panic {
+                return place;
+            }
+        }
     }
 
     /// Steps over the `,` between fields. Each habit is reported once a record: not if `before` is

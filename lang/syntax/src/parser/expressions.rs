@@ -101,7 +101,7 @@ impl Parser<'_> {
                 return self.assignment(&left, signs);
             }
             let Some(power) = binary(tok).or_else(|| foreign(tok)) else { return left };
-            if power.left < min || self.assignment_sign().is_some() {
+            if power.left < min || self.assignment_sign().is_some() || self.slicing && tok == Tok::P(P::Cons) {
                 return left;
             }
             if binary(tok).is_none() {

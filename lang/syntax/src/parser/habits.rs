@@ -38,7 +38,6 @@ impl Parser<'_> {
             (Tok::Kw(Kw::Do), "`->`") => Some("`for i < n -> e` builds an array; `do` belongs to loops: `loop x = start for i < n do next`, or `loop u = () for i < n do print i` for what it does".to_owned()),
             (Tok::Kw(Kw::With | Kw::Then | Kw::Else | Kw::Do | Kw::In), "`=`" | "`->`") => None,
             (Tok::Kw(Kw::With), _) => Some(format!("a record is changed in part by `{{r with x = ...}}`; {}", habits::ELEMENT)),
-            (Tok::P(P::LBracket), "a field's name") if self.previous().is_some_and(|t| t.tok == Tok::Kw(Kw::With)) => Some(habits::ELEMENT.to_owned()),
             (Tok::Kw(kw), _) if names => Some(habits::reserved(kw)),
             (Tok::P(P::Eq), "an expression" | "a pattern") => match self.previous()?.tok {
                 Tok::Kw(kw) => Some(habits::reserved(kw)),

@@ -126,6 +126,8 @@ pub(crate) struct Parser<'a> {
     panic: bool,
     /// In the start value of a `loop`: `for` belongs to the loop.
     no_for: bool,
+    /// In a slice: `::` is two colons.
+    slicing: bool,
     diagnostics: Vec<Diagnostic>,
     /// Where the lexer complained, in order.
     lexical_errors: Vec<(&'static str, Span)>,
@@ -141,7 +143,7 @@ impl<'a> Parser<'a> {
         let broken = diagnostics.len() > usize::from(cut_off);
         let layout = Layout::new(&lexed.tokens);
         Parser {
-            file, text, lexed, pos: 0, layout, shown: 0, entry_start: 0, depth: 0, height: 0, panic: false, no_for: false,
+            file, text, lexed, pos: 0, layout, shown: 0, entry_start: 0, depth: 0, height: 0, panic: false, no_for: false, slicing: false,
             diagnostics, lexical_errors, cut_off, broken,
         }
     }

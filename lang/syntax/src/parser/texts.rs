@@ -38,7 +38,7 @@ impl Parser<'_> {
             return Expr { kind: ExprKind::Error, span: at };
         }
         self.layout.open_bracket();
-        let no_for = std::mem::replace(&mut self.no_for, false);
+        let (no_for, slicing) = (std::mem::take(&mut self.no_for), std::mem::take(&mut self.slicing));
         let expr = self.expr();
         if self.peek() == Tok::FClose {
             self.bump();
@@ -48,7 +48,7 @@ impl Parser<'_> {
         } else {
             self.wanted("E0110", "`}`");
         }
-        self.no_for = no_for;
+        (self.no_for, self.slicing) = (no_for, slicing);
         self.layout.close();
         expr
     }

@@ -1,4 +1,4 @@
-//! E0601, E0602, E0603: what has no derivative.
+//! E0601 to E0604: what has no derivative.
 
 use super::{Explanation, classes::quoted};
 use adl_syntax::diag::Diagnostic;
@@ -6,7 +6,7 @@ use adl_syntax::span::Span;
 
 /// A derivative at data without a real number.
 pub(crate) fn nothing_real(span: Span, op: &str, ty: &str) -> Diagnostic {
-    Diagnostic::error("E0603", span, format!("{} is taken at {ty}, of which nothing can be differentiated", quoted(op)))
+    Diagnostic::error("E0604", span, format!("{} is taken at {ty}, of which nothing can be differentiated", quoted(op)))
         .hint("a derivative is taken at real numbers: write `3.0` for `3`, `float x` for an Int; Ints may stand beside Floats")
 }
 
@@ -18,8 +18,6 @@ pub(crate) enum Gives {
     Int,
     /// A function: it waits for more arguments.
     Function,
-    /// A number where an array is needed.
-    Number,
     /// Anything else.
     Other,
 }
@@ -40,18 +38,22 @@ impl WrongResult<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let op = quoted(self.op);
-        let need = match self.gives {
-            Gives::Number => "an array of real numbers",
-            _ => "one real number",
-        };
-        let d = Diagnostic::error("E0602", self.span, format!("{op} needs a function whose result is {need}; this one gives {}", self.ty));
+        let d = Diagnostic::error("E0602", self.span, format!("{op} needs a function whose result is one real number; this one gives {}", self.ty));
         d.hint(match self.gives {
             Gives::Array => "`jacobian` differentiates a function to an array; or `sum` the result",
             Gives::Int => "an Int has no derivative: compute with Floats",
             Gives::Function => "it takes one more argument: differentiate in one of them, `fun x -> f x y`, or in a tuple, `fun (x, y) -> ...`",
-            Gives::Number => "`grad` differentiates a function to a number",
             Gives::Other => "`vjp` and `jvp` differentiate functions to any data",
         })
+    }
+}
+
+/// `hessian f x` of data that has no structure of arrays.
+pub(crate) fn no_structure(span: Span, op: &str, ty: &str) -> Diagnostic {
+    let d = Diagnostic::error("E0603", span, format!("`{op}` takes Floats, arrays, tuples and records of them, and this is {ty}"));
+    match op {
+        "hessian" => d.hint("as one matrix it is `hessian (fun v -> f (unravel x v)) (ravel x)`"),
+        op => d.hint(format!("as one matrix it is `{op} (fun v -> ravel (f (unravel x v))) (ravel x)`")),
     }
 }
 
@@ -74,6 +76,14 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     ),
     (
         "E0603",
+        "The Jacobian of data has the structure of the output, and in each of its leaves that of the input. Floats, arrays, tuples and records have \
+        such a structure; declared data, Ints and texts do not. `ravel` makes one vector of the real numbers in any data.\n\
+        \n\
+        \x20   jacobian (fun x -> (x, \"a\")) 1.0     -- wrong: a text has no derivative\n\
+        \x20   jacobian (fun x -> (x, x * x)) 1.0   -- right",
+    ),
+    (
+        "E0604",
         "A derivative is taken at real numbers. At data that has only Ints, texts or Bools it would be that data again.\n\
         \n\
         \x20   grad (fun x -> float x * 2.0) 3     -- wrong\n\

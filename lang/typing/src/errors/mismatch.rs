@@ -108,6 +108,8 @@ pub(crate) fn unknown_shape(span: Span, op: &str) -> Diagnostic {
         .hint(match op {
             "random.int" => "for example `random.int key 0 10 [n, m]`".to_owned(),
             op if op.starts_with("random") => format!("for example `{op} key [n, m]`"),
+            "zeros" | "ones" => format!("for example `{op} [n, m]`, or `{op} (len xs)`"),
+            "full" => "for example `full [n, m] x`, or `full (len xs) x`".to_owned(),
             op => format!("for example `{op} [n, m] xs`"),
         })
 }

@@ -37,6 +37,12 @@ pub(crate) fn refutable(span: Span, missing: &str) -> Diagnostic {
 }
 
 /// An arm that nothing reaches.
+/// `let [a, b] = [1, 2, 3]`.
+pub(crate) fn lengths(span: Span, want: usize, have: usize) -> Diagnostic {
+    Diagnostic::error("E0402", span, format!("this pattern has {want} element{}, and the array {have}", if want == 1 { "" } else { "s" }))
+        .hint("arrays of several lengths are taken apart with `match`; the elements from `i` on are `x[i:]`")
+}
+
 pub(crate) fn unreachable(span: Span) -> Diagnostic {
     Diagnostic::warning("W0403", span, "this arm is never reached: earlier arms cover it")
 }
@@ -55,7 +61,8 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     ),
     (
         "E0402",
-        "A pattern in a `let`, a parameter or a loop must fit every value, because nothing else is tried. Where it may not fit, use `match`.\n\
+        "A pattern in a `let`, a parameter or a loop must fit every value, because nothing else is tried. Where it may not fit, use `match`. \
+        How long an array is may be known only when it runs; a pattern of another length is then error E0702.\n\
         \n\
         \x20   let o = Some 1.0\n\
         \x20   let Some x = o                                     -- wrong\n\

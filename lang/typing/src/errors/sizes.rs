@@ -1,4 +1,4 @@
-//! E0301: sizes that are known and differ.
+//! E0301, E0302: sizes that are known and differ, and places outside them.
 
 use super::Explanation;
 use adl_syntax::diag::Diagnostic;
@@ -62,6 +62,24 @@ pub(crate) fn reshape(span: Span, have: u64, want: u64) -> Diagnostic {
     Diagnostic::error("E0301", span, format!("{have} elements cannot have a shape of {want}")).hint("the product of the shape must be the number of elements")
 }
 
+/// `x[-5]` on an axis of three.
+pub(crate) fn before_the_first(span: Span, index: i64, extent: u64) -> Diagnostic {
+    let of = if extent == 1 { "1 element".to_owned() } else { format!("{extent} elements") };
+    let d = Diagnostic::error("E0302", span, format!("{index} counts back beyond the first of {of}"));
+    if extent == 0 { d } else { d.hint(format!("the first element is `x[0]`, or `x[-{extent}]`")) }
+}
+
+/// `x[::0]`.
+pub(crate) fn no_step(span: Span) -> Diagnostic {
+    Diagnostic::error("E0302", span, "the step of a slice is 0").hint("every second element is `x[::2]`; from the end to the beginning, `x[::-1]`")
+}
+
+/// `{p with a[0:2].x = v}`.
+pub(crate) fn slice_inside(span: Span) -> Diagnostic {
+    Diagnostic::error("E0302", span, "a slice ends the way to what an update replaces")
+        .hint("name one element, as in `{p with a[0].x = v}`, or make the array with `for i < n -> ...`")
+}
+
 pub(super) const EXPLANATIONS: &[Explanation] = &[
     (
         "E0301",
@@ -73,6 +91,17 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         \x20   let f (a : [n]Float) (b : [n]Float) = dot a b\n\
         \x20   f [1.0, 2.0] [3.0]                              -- wrong\n\
         \x20   f [1.0, 2.0] [3.0, 4.0]                         -- right",
+    ),
+    (
+        "E0302",
+        "A literal `-k` in an index or a slice is the place `k` before the end of the axis, which must not lie before its first element. The step of \
+        a slice is not 0. An index that is computed counts from the front, and is an error when it runs if it is negative (E0701).\n\
+        \n\
+        \x20   [1.0, 2.0, 3.0][-4]     -- wrong: there are 3\n\
+        \x20   [1.0, 2.0, 3.0][-1]     -- right: the last\n\
+        \n\
+        \x20   [1.0, 2.0, 3.0][::0]    -- wrong\n\
+        \x20   [1.0, 2.0, 3.0][::-1]   -- right: the other way round",
     ),
 ];
 

@@ -61,7 +61,7 @@ impl Infer<'_> {
     /// Primitives with typing of their own, when all their arguments are there.
     fn apply_prim(&mut self, p: Prim, args: &[&ast::Expr], span: Span) -> Option<core::Expr> {
         let row = p.row();
-        let arity = row.arity as usize;
+        let arity = if p == Prim::Arange { args.len().clamp(1, 3) } else { row.arity as usize };
         if args.len() + 1 == arity && matches!(p, Prim::Reshape) {
             return Some(self.reshaper(args[0], span));
         }
@@ -80,6 +80,7 @@ impl Infer<'_> {
                 self.arith(p, args, span)
             }
             Typing::Special(_) => self.special(p, now, span)?,
+            Typing::Scheme(_) if matches!(p, Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev | Prim::Hessian) => self.jacobian(p, [now[0], now[1]], span),
             Typing::Scheme(_) => return None,
         };
         if later.is_empty() {
@@ -151,7 +152,7 @@ impl Infer<'_> {
         }
     }
 
-    fn argument(&mut self, a: &ast::Expr, param: &Ty, (i, total): (usize, usize), name: &Rc<str>) -> core::Expr {
+    pub(super) fn argument(&mut self, a: &ast::Expr, param: &Ty, (i, total): (usize, usize), name: &Rc<str>) -> core::Expr {
         let why = Why::argument(i, total, name);
         let want = self.open_result(param, name);
         let c = self.infer(a, Some(&want));
@@ -175,7 +176,7 @@ impl Infer<'_> {
     }
 
     /// The types of the first `n` parameters, and of the result. Where it takes fewer: what is applied instead of a function.
-    fn parameters_of(&mut self, callee: &core::Expr, n: usize) -> (Vec<Ty>, Ty, Option<Ty>) {
+    pub(super) fn parameters_of(&mut self, callee: &core::Expr, n: usize) -> (Vec<Ty>, Ty, Option<Ty>) {
         let mut params = Vec::new();
         let mut t = callee.ty.clone();
         for _ in 0..n {
@@ -220,11 +221,6 @@ impl Infer<'_> {
                     _ => Gives::Other,
                 }
             }
-            "`jacobian`" | "`jacfwd`" | "`jacrev`" => match &r {
-                Ty::Float | Ty::F32 | Ty::Int => Gives::Number,
-                Ty::Meta(m) if self.metas[*m as usize].scalar => Gives::Number,
-                _ => return false,
-            },
             _ => return false,
         };
         let d = WrongResult { op: name, span, ty: self.show(&r), gives }.diagnostic();
@@ -333,17 +329,8 @@ fn children(e: &ast::Expr) -> Vec<&ast::Expr> {
         K::Match(s, arms) => std::iter::once(&**s).chain(arms.iter().flat_map(|a| a.guard.iter().chain([&a.body]))).collect(),
         K::Tuple(parts) | K::Array(parts) => parts.iter().collect(),
         K::Record(fields) => fields.iter().map(|(_, e)| e).collect(),
-        K::Update(r, fields) => std::iter::once(&**r).chain(fields.iter().map(|(_, e)| e)).collect(),
-        K::Index(a, args) => {
-            let mut out: Vec<&ast::Expr> = vec![a];
-            for arg in args {
-                match arg {
-                    ast::IndexArg::At(e) => out.push(e),
-                    ast::IndexArg::Slice(lo, hi) => out.extend(lo.iter().chain(hi)),
-                }
-            }
-            out
-        }
+        K::Update(r, changes) => std::iter::once(&**r).chain(changes.iter().flat_map(ast::Change::parts)).collect(),
+        K::Index(a, args) => std::iter::once(&**a).chain(args.iter().flat_map(ast::IndexArg::parts)).collect(),
         K::For(vars, body) => vars.iter().filter_map(|v| v.bound.as_ref()).chain([&**body]).collect(),
         K::Loop(_, init, kind, body) => {
             let c = match kind {
@@ -402,6 +389,7 @@ pub(super) fn is_path(e: &ast::Expr, bound: &[Symbol]) -> bool {
     walk(e, &mut |e| match &e.kind {
         ast::ExprKind::Var(n) => ok &= !bound.contains(n),
         ast::ExprKind::Field(..) | ast::ExprKind::Index(..) | ast::ExprKind::Lit(_) | ast::ExprKind::Paren(_) | ast::ExprKind::Con(..) => {}
+        _ if super::strides::from_end(e).is_some() => {}
         _ => ok = false,
     });
     ok

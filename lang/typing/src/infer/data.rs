@@ -49,7 +49,8 @@ impl Infer<'_> {
         mk(ExprKind::Record(fields), ty, span)
     }
 
-    pub(super) fn update(&mut self, r: &ast::Expr, fields: &[(ast::Ident, ast::Expr)], want: Option<&Ty>, span: Span) -> core::Expr {
+    /// `{r with x = e, y}`.
+    pub(super) fn update_fields(&mut self, r: &ast::Expr, fields: &[(ast::Ident, ast::Expr)], want: Option<&Ty>, span: Span) -> core::Expr {
         let base = self.infer(r, want);
         self.solve_ops();
         let places: Vec<ast::Ident> = fields.iter().map(|(n, _)| *n).collect();
@@ -99,22 +100,27 @@ impl Infer<'_> {
             self.expect(&wanted, &base.ty.clone(), r.span, &Why::new("what is transposed"));
             return mk(ExprKind::App(mk(ExprKind::Prim(Prim::TransposeArray, Vec::new()), Ty::Unit, span), vec![base]), array(m, array(n, elem)), span);
         }
+        self.field_of_value(base, name, r.span, span)
+    }
+
+    /// A field of what stands at `at`.
+    pub(super) fn field_of_value(&mut self, base: core::Expr, name: ast::Ident, at: Span, span: Span) -> core::Expr {
         let why = Why::new(format!("what `.{}` is taken from", name.name));
         if let Ty::Record(rec) = self.resolve(&base.ty) {
-            return match self.known_field(&rec, name, &base, r.span, &why) {
+            return match self.known_field(&rec, name, &base, at, &why) {
                 Some(t) => mk(ExprKind::Field(base, name.name), t, span),
                 None => self.error_expr(span),
             };
         }
         let ty = self.meta();
         if !self.may_be_record(&base.ty) {
-            let d = records::no_record(r.span, name.name.as_str(), &self.show(&base.ty));
+            let d = records::no_record(at, name.name.as_str(), &self.show(&base.ty));
             self.report(d);
             return self.error_expr(span);
         }
         let tail = Some(self.row_meta());
         let wanted = Ty::Record(Rc::new(RecordTy { fields: vec![(name.name, ty.clone())], tail }));
-        self.expect(&wanted, &base.ty.clone(), r.span, &why);
+        self.expect(&wanted, &base.ty.clone(), at, &why);
         mk(ExprKind::Field(base, name.name), ty, span)
     }
 

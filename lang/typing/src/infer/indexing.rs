@@ -1,7 +1,8 @@
 //! Indices, slices and comprehensions.
 
+use super::masks::Given;
 use super::{Infer, array, mk, pending};
-use crate::core::{self, Extent, ExprKind, ForKind, IndexArg, Lit};
+use crate::core::{self, Extent, ExprKind, ForKind, Lit};
 use crate::errors::mismatch;
 use crate::errors::reason::Why;
 use crate::ty::{Size, Ty};
@@ -14,38 +15,31 @@ impl Infer<'_> {
     pub(super) fn index(&mut self, a: &ast::Expr, args: &[ast::IndexArg], span: Span) -> core::Expr {
         let mut base = self.infer(a, None);
         self.solve_ops();
+        let (mut axes, t) = self.indexed_axes(&base, args.len(), a.span);
+        let given = self.positions(&mut base, args, &mut axes);
+        if given.iter().all(|g| matches!(g, Some(Given::Mask))) {
+            return base;
+        }
+        self.take_part(base, (args, given), &axes, t, span)
+    }
+
+    /// The sizes of so many axes of an array, and what is below them.
+    pub(super) fn indexed_axes(&mut self, base: &core::Expr, count: usize, at: Span) -> (Vec<Size>, Ty) {
         let mut t = base.ty.clone();
         let mut axes = Vec::new();
-        for _ in args {
+        for _ in 0..count {
             let (n, e) = match self.resolve(&t) {
                 Ty::Array(n, e) => (n, (*e).clone()),
                 _ => {
                     let (n, e) = (self.size_meta(), self.meta());
-                    self.expect(&array(n, e.clone()), &t, a.span, &Why::new("what is indexed"));
+                    self.expect(&array(n, e.clone()), &t, at, &Why::new("what is indexed"));
                     (n, e)
                 }
             };
             axes.push(n);
             t = e;
         }
-        let mut out = Vec::new();
-        for (axis, (arg, n)) in args.iter().zip(&axes).enumerate().rev() {
-            let why = Why::new("an index");
-            out.push(match arg {
-                ast::IndexArg::At(i) => self.entry(i, axis, (*n, &mut t), &mut base),
-                ast::IndexArg::Slice(lo, hi) => {
-                    t = array(slice_size(lo.as_ref(), hi.as_ref(), *n, span), t);
-                    let lo = lo.as_ref().map(|e| self.check(e, &Ty::Int, &why));
-                    let hi = hi.as_ref().map(|e| self.check(e, &Ty::Int, &why));
-                    IndexArg::Slice(lo, hi)
-                }
-            });
-        }
-        out.reverse();
-        if out.iter().all(|i| matches!(i, IndexArg::Slice(None, None))) && !args.iter().all(|i| matches!(i, ast::IndexArg::Slice(..))) {
-            return base;
-        }
-        mk(ExprKind::Index(base, out), t, span)
+        (axes, t)
     }
 
     pub(super) fn comprehension(&mut self, kind: ForKind, vars: &[ast::ForVar], body: &ast::Expr, span: Span) -> core::Expr {
@@ -121,26 +115,5 @@ impl Infer<'_> {
             axes.push((c, axis));
         }
         (Extent::Axes(axes), size)
-    }
-}
-
-/// The size of `a:b` on an axis of size `n`.
-fn slice_size(lo: Option<&ast::Expr>, hi: Option<&ast::Expr>, n: Size, span: Span) -> Size {
-    let literal = |e: &ast::Expr| match &e.kind {
-        ast::ExprKind::Lit(ast::Lit::Int(k)) if *k >= 0 => Some(*k as u64),
-        _ => None,
-    };
-    let lo = match lo {
-        None => Some(0),
-        Some(e) => literal(e),
-    };
-    let hi = match (hi, n) {
-        (None, Size::Const(n, _)) => Some(n),
-        (None, _) => return if lo == Some(0) { n } else { Size::Unknown },
-        (Some(e), _) => literal(e),
-    };
-    match (lo, hi) {
-        (Some(a), Some(b)) if a <= b => Size::from(b - a, span),
-        _ => Size::Unknown,
     }
 }

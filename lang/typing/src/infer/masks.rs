@@ -3,11 +3,19 @@
 use super::ops::Head;
 use super::waiting::Op;
 use super::{Infer, array, mk};
-use crate::core::{self, ExprKind, IndexArg, Lit};
+use crate::core::{self, ExprKind, Lit};
 use crate::errors::reason::Why;
 use crate::ty::{Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
+
+/// An argument of an index whose type is known.
+pub(super) enum Given {
+    /// A position.
+    At(core::Expr),
+    /// The elements that a mask has chosen: the whole axis of what they are.
+    Mask,
+}
 
 impl Infer<'_> {
     /// `where cond a b`: of the rank of the highest of the three, along whose leading axes the others are repeated.
@@ -46,7 +54,7 @@ impl Infer<'_> {
     }
 
     /// The type of an array with another element.
-    fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
+    pub(super) fn with_leaf(&self, t: &Ty, leaf: &Ty) -> Ty {
         match self.resolve(t) {
             Ty::Array(n, e) => array(n, self.with_leaf(&e, leaf)),
             _ => leaf.clone(),
@@ -68,19 +76,30 @@ impl Infer<'_> {
         (self.call(Prim::Where, &[], vec![x, one, zero], ty, span), elem)
     }
 
-    /// An entry of an index list: a position, or a mask, for which the base becomes the elements along `axis` that it chooses.
-    pub(super) fn entry(&mut self, i: &ast::Expr, axis: usize, (n, t): (Size, &mut Ty), base: &mut core::Expr) -> IndexArg {
+    /// The positions among index arguments, which masks are told from by their types. For a mask the base becomes the elements that it chooses.
+    pub(super) fn positions(&mut self, base: &mut core::Expr, args: &[ast::IndexArg], axes: &mut [Size]) -> Vec<Option<Given>> {
+        let mut out = Vec::new();
+        for (axis, arg) in args.iter().enumerate() {
+            out.push(match arg {
+                ast::IndexArg::At(i) if super::along::literal(i).is_none() => Some(self.position(i, axis, &mut axes[axis], base)),
+                _ => None,
+            });
+        }
+        out
+    }
+
+    fn position(&mut self, i: &ast::Expr, axis: usize, n: &mut Size, base: &mut core::Expr) -> Given {
         let at = self.infer(i, Some(&Ty::Int));
         self.solve_ops();
         if !matches!(self.resolve(&at.ty), Ty::Array(..)) {
             self.expect(&Ty::Int, &at.ty.clone(), i.span, &Why::new("an index"));
-            return IndexArg::At(at);
+            return Given::At(at);
         }
         if self.head(&self.bottom(&at.ty)) == Head::Scalar {
             self.report(crate::errors::mismatch::positions(i.span, self.host.text(base.span), self.host.text(i.span)));
-            return IndexArg::Slice(None, None);
+            return Given::Mask;
         }
-        self.expect(&array(n, Ty::Bool), &at.ty.clone(), i.span, &Why::new("an array for an index, a mask,"));
+        self.expect(&array(*n, Ty::Bool), &at.ty.clone(), i.span, &Why::new("an array for an index, a mask,"));
         let (span, whole) = (base.span, base.clone());
         let turned = |me: &mut Self, x: core::Expr, ty: Ty| me.call(Prim::TransposeArray, &[], vec![x], ty, span);
         *base = match (axis, self.resolve(&whole.ty)) {
@@ -92,11 +111,11 @@ impl Infer<'_> {
             }
             _ => {
                 self.report(crate::errors::mismatch::mask_too_far(i.span));
-                return IndexArg::Slice(None, None);
+                return Given::Mask;
             }
         };
-        *t = array(Size::Unknown, t.clone());
-        IndexArg::Slice(None, None)
+        *n = Size::Unknown;
+        Given::Mask
     }
 
     fn compress(&mut self, mask: core::Expr, xs: core::Expr, elem: Ty) -> core::Expr {

@@ -96,6 +96,7 @@ impl Infer<'_> {
             Prim::Diag => self.solve_diag(op, force),
             Prim::Stack => self.solve_stack(op, force),
             _ if op.args.len() == 1 => self.solve_unary(op, force),
+            Prim::Pow if self.has_whole_exponent(op) => self.solve_whole_power(op, force),
             _ => self.solve_binary(op, force),
         }
     }
@@ -152,25 +153,11 @@ impl Infer<'_> {
             Err(part) => {
                 // The operand that is so, where it is one.
                 let at = op.args.iter().find(|(t, _)| self.resolve(t) == part).map_or(op.span, |(_, at)| *at);
-                let mut d = self.class_error(class, op.span, Self::op_name(op.prim), &part, at);
-                if (op.prim, &part) == (Prim::Pow, &Ty::Int) {
-                    d = d.hint(self.real_power(op));
-                }
+                let d = self.class_error(class, op.span, Self::op_name(op.prim), &part, at);
                 self.report(d);
                 None
             }
         }
-    }
-
-    /// What to write for a power of Ints whose exponent is no literal.
-    fn real_power(&self, op: &Op) -> String {
-        let real = |(t, at): &(Ty, Span)| match (self.resolve(t), self.host.text(*at)) {
-            (Ty::Float | Ty::F32, text) => text.to_owned(),
-            (_, text) if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit()) => format!("{text}.0"),
-            _ => self.converted("float", *at),
-        };
-        let texts: Vec<String> = op.args.iter().map(real).collect();
-        format!("an exponent that is not a literal is a real number: `{}`", texts.join(" ^ "))
     }
 
     /// The result on one number of type `t`.

@@ -1,7 +1,7 @@
 //! Patterns: their types, and the Core that takes a value apart.
 
 use super::{Infer, array, mk};
-use crate::core::{self, Arm, Con, ExprKind, Lit, Local, Step};
+use crate::core::{self, Arm, Con, ExprKind, Lit, Local, SizeAt, SizeRep, Sizes, Step};
 use crate::errors::reason::Why;
 use crate::errors::{calls, names, patterns};
 use crate::patterns::{TPat, compile};
@@ -210,6 +210,10 @@ impl Infer<'_> {
             _ => {}
         }
         let scrutinee = mk(ExprKind::Local(local), ty.clone(), span);
+        let (mut pat, mut lengths) = (pat, Vec::new());
+        if let Err((want, have)) = assume_lengths(&mut pat, &mut Vec::new(), 0, &mut lengths) {
+            return (body, Some(patterns::lengths(span, want, have)));
+        }
         let root = self.local();
         let compiled = compile(root, &[(pat, false)], &mut || {
             self.locals += 1;
@@ -221,13 +225,43 @@ impl Infer<'_> {
         };
         let (t, s) = (body.ty.clone(), body.span);
         let arm = Arm { vars: vars.iter().map(|(n, l, t, _)| (*l, *n, t.clone())).collect(), guard: None, body };
-        (mk(ExprKind::Match(scrutinee, root, compiled.tree, vec![arm]), t, s), refused)
+        let taken = mk(ExprKind::Match(scrutinee, root, compiled.tree, vec![arm]), t.clone(), s);
+        if lengths.is_empty() {
+            return (taken, refused);
+        }
+        let check = |(path, axis, n)| (SizeAt { from: local, path, axis, span }, SizeRep::Const(n as u64), String::new());
+        let sizes = Sizes { binds: Vec::new(), checks: lengths.into_iter().map(check).collect() };
+        (mk(ExprKind::Sizes(sizes, taken), t, s), refused)
     }
 
     pub(super) fn push_vars(&mut self, vars: &[PatVar]) {
         for (name, local, ty, _) in vars {
             self.bind_mono(*name, *local, ty.clone());
         }
+    }
+}
+
+/// The arrays of a pattern whose lengths the types do not say, as what they must be when the code runs: the way to each, its axis and its
+/// length. An error are the lengths of a pattern and of an array that the types know to be longer or shorter.
+fn assume_lengths(p: &mut TPat, path: &mut Vec<Step>, axis: u32, out: &mut Vec<(Vec<Step>, u32, usize)>) -> Result<(), (usize, usize)> {
+    match p {
+        TPat::As(p, _) => assume_lengths(p, path, axis, out),
+        TPat::Parts(parts) if axis == 0 => parts.iter_mut().try_for_each(|(step, p)| {
+            path.push(*step);
+            let done = assume_lengths(p, path, 0, out);
+            path.pop();
+            done
+        }),
+        TPat::Array(parts, Some(n)) if parts.len() != *n => Err((parts.len(), *n)),
+        TPat::Array(parts, n) => {
+            let place = (path.clone(), axis, parts.len());
+            if n.is_none() && !out.contains(&place) {
+                out.push(place);
+            }
+            *n = Some(parts.len());
+            parts.iter_mut().try_for_each(|p| assume_lengths(p, path, axis + 1, out))
+        }
+        _ => Ok(()),
     }
 }
 

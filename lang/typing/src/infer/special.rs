@@ -34,7 +34,7 @@ impl Infer<'_> {
         mk(ExprKind::App(prim, args), ty, span)
     }
 
-    fn arg(&mut self, p: Prim, i: usize, e: &ast::Expr, ty: &Ty) -> core::Expr {
+    pub(super) fn arg(&mut self, p: Prim, i: usize, e: &ast::Expr, ty: &Ty) -> core::Expr {
         self.check(e, ty, &Why::argument(i, usize::from(p.row().arity), &format!("`{}`", spelled(p)).into()))
     }
 
@@ -62,6 +62,16 @@ impl Infer<'_> {
                 let ty = array(size, x.ty.clone());
                 self.call(p, &[], vec![n, x], ty, span)
             }
+            Prim::Zeros | Prim::Ones => {
+                let t = self.number(Class::Real, span, p.name());
+                let x = if p == Prim::Ones { 1.0 } else { 0.0 };
+                self.filled_shape(p, args[0], mk(ExprKind::FloatAt(x, pending(&t)), t, span), span)
+            }
+            Prim::Full => {
+                let x = self.infer(args[1], None);
+                self.filled_shape(p, args[0], x, span)
+            }
+            Prim::Arange => self.arange(args, span),
             Prim::Linspace => {
                 let a = self.arg(p, 0, &args[0], &Ty::Float);
                 let b = self.arg(p, 1, &args[1], &Ty::Float);

@@ -10,7 +10,7 @@ pub(crate) use elementwise::{Elementwise, Operand, Partial};
 pub(crate) use gather::{Gather, scatter_add};
 pub(crate) use linalg::{MatMul, Solve};
 pub(crate) use reductions::{Cumsum, Dot, SumRows, row_sums};
-pub(crate) use scatter::scatter;
+pub(crate) use scatter::{put, scatter};
 
 use super::tape::Rule;
 use crate::error::Res;

@@ -95,19 +95,50 @@ impl Rule for Replace {
 
 /// `scatter` of traced numbers. The destination is taken, so that it changes in place if nothing else holds it.
 pub(crate) fn scatter(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value> {
-    let (dest, dest_part) = split_taken(std::mem::take(&mut args[0]), level);
-    let (values, values_part) = ad::split(&args[2], level);
-    let shape = seq::shape(&values).cloned().unwrap_or_default();
-    let y = call(m, Prim::Scatter, &[], vec![dest, args[1].clone(), values])?;
-    if m.ad.tape(level).is_some() {
-        let places = match &args[1] {
-            Value::Array(a) => match a.buf() {
-                Buf::I64(at) => at.clone(),
-                _ => Vec::new(),
-            },
+    let at = args[1].clone();
+    let places = match &at {
+        Value::Array(a) => match a.buf() {
+            Buf::I64(at) => at.clone(),
             _ => Vec::new(),
-        };
-        let rule = Replace::new(&places, seq::shape(&y).cloned().unwrap_or_default(), shape);
+        },
+        _ => Vec::new(),
+    };
+    let write = |m: &mut Machine, dest: Value, values: Value| call(m, Prim::Scatter, &[], vec![dest, at.clone(), values]);
+    replaced(m, level, [std::mem::take(&mut args[0]), args[2].clone()], &write, &|dest, values| Replace::new(&places, dest, values))
+}
+
+/// One element or row replaced: its value is taken for an array of one.
+pub(crate) fn put(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value> {
+    let at = args[1].clone();
+    let one = call(m, Prim::Replicate, &[], vec![Value::Int(1), args[2].clone()])?;
+    let write = |m: &mut Machine, dest: Value, values: Value| {
+        let value = seq::elem(m, &values, 0)?;
+        call(m, Prim::Put, &[], vec![dest, at.clone(), value])
+    };
+    let rule = |dest: Shape, values: Shape| {
+        let at = crate::ops::put_places(&at);
+        let index = |v: &Value| if let Value::Int(i) = v { *i as usize } else { 0 };
+        let row = dest[at.len()..].iter().product();
+        let place = at.iter().zip(&dest).fold(0, |place, (i, n)| place * n + index(i));
+        Replace { at: vec![Some(place)], row, dest, values, elements: OnceCell::new() }
+    };
+    replaced(m, level, [std::mem::take(&mut args[0]), one], &write, &rule)
+}
+
+/// What `write` makes of a destination and values at a level, and of their tangents.
+fn replaced(
+    m: &mut Machine,
+    level: u16,
+    [dest, values]: [Value; 2],
+    write: &dyn Fn(&mut Machine, Value, Value) -> Res<Value>,
+    rule: &dyn Fn(Shape, Shape) -> Replace,
+) -> Res<Value> {
+    let (dest, dest_part) = split_taken(dest, level);
+    let (values, values_part) = ad::split(&values, level);
+    let shape = seq::shape(&values).cloned().unwrap_or_default();
+    let y = write(m, dest, values)?;
+    if m.ad.tape(level).is_some() {
+        let rule = rule(seq::shape(&y).cloned().unwrap_or_default(), shape);
         return ad::result(m, level, vec![dest_part, values_part], y, Rc::new(rule));
     }
     let tangent = |part: Option<Part>| match part {
@@ -120,7 +151,7 @@ pub(crate) fn scatter(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Va
         drop_zero(&mut t, seq::shape(&y), &like)?;
         drop_zero(&mut v, Some(&shape), &like)?;
         drop(like);
-        t = call(m, Prim::Scatter, &[], vec![t, args[1].clone(), v])?;
+        t = write(m, t, v)?;
     }
     Ok(Value::Dual(Rc::new(Dual { level, primal: y, part: Part::Tangent(t) })))
 }

@@ -1,0 +1,194 @@
+//! Jacobians and Hessians of numbers, matrices, tuples and records.
+//!
+//! Their type has the structure of the output, and in each of its leaves that of the input, as in JAX. The primitives are of vectors: data is
+//! put into one, and the parts of the matrix that comes out are given the shapes of both leaves.
+
+use super::exprs::last_span;
+use super::ops::Head;
+use super::strides::{Lets, after, extent, int, prim, whole};
+use super::{Infer, array, fun, mk, pending};
+use crate::core::{Expr, ExprKind, IndexArg, Lambda, Param};
+use crate::errors::derivatives;
+use crate::errors::reason::Why;
+use crate::ty::{Class, RecordTy, Size, Ty};
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::span::Span;
+use std::rc::Rc;
+
+/// A number or array in data, with the places of its numbers among all.
+struct Leaf {
+    value: Expr,
+    from: Expr,
+    to: Expr,
+}
+
+impl Infer<'_> {
+    /// `jacobian f x` and its like.
+    pub(super) fn jacobian(&mut self, p: Prim, [f, x]: [&ast::Expr; 2], span: Span) -> Expr {
+        let callee = self.prim_value(p, span);
+        let (params, result, _) = self.parameters_of(&callee, 2);
+        let name: Rc<str> = format!("`{}`", p.name()).into();
+        let point = self.infer(x, None);
+        self.solve_ops();
+        if self.is_vector(&point.ty) {
+            self.expect(&params[1], &point.ty.clone(), last_span(x), &Why::argument(1, 2, &name));
+            if p == Prim::Hessian {
+                let f = self.argument(f, &params[0], (0, 2), &name);
+                return mk(ExprKind::App(callee, vec![f, point]), result, span);
+            }
+        }
+        let out = if p == Prim::Hessian { self.number(Class::Real, span, "`hessian`") } else { self.meta() };
+        let wanted = fun(point.ty.clone(), out.clone());
+        let errors = self.diags.len();
+        let function = if p == Prim::Hessian { self.argument(f, &wanted, (0, 2), &name) } else { self.infer(f, Some(&wanted)) };
+        self.solve_ops();
+        let why = Why::argument(0, 2, &name);
+        if self.diags.len() > errors || !self.expect(&wanted, &function.ty.clone(), last_span(f), &why) {
+            return self.error_expr(span);
+        }
+        self.solve_ops();
+        if p != Prim::Hessian && self.is_vector(&point.ty) && self.is_vector(&out) {
+            self.expect(&params[0], &function.ty.clone(), last_span(f), &why);
+            return mk(ExprKind::App(callee, vec![function, point]), result, span);
+        }
+        if p == Prim::Hessian && !self.expect(&Ty::Float, &out, last_span(f), &Why::new("the result of the function of `hessian`")) {
+            return self.error_expr(span);
+        }
+        let both = [(&point.ty, x.span), (&out, f.span)];
+        if both.into_iter().any(|(t, at)| !self.is_differentiable(p, &t.clone(), at)) {
+            return self.error_expr(span);
+        }
+        self.structured(p, function, point, &out, span)
+    }
+
+    /// An array of numbers with one axis, or what may be one.
+    fn is_vector(&self, t: &Ty) -> bool {
+        match self.resolve(t) {
+            Ty::Array(_, e) => matches!(self.head(&e), Head::Scalar | Head::Unknown),
+            t => self.head(&t) == Head::Unknown,
+        }
+    }
+
+    /// Reports data that is not made of Floats, arrays, tuples and records.
+    fn is_differentiable(&mut self, p: Prim, t: &Ty, at: Span) -> bool {
+        match self.resolve(t) {
+            Ty::Float => true,
+            t @ Ty::Meta(_) if self.head(&t) == Head::Scalar => self.unify(&Ty::Float, &t).is_ok(),
+            Ty::Array(_, e) if !matches!(self.resolve(&e), Ty::Tuple(_) | Ty::Record(_)) => self.is_differentiable(p, &e, at),
+            Ty::Tuple(parts) => parts.iter().all(|t| self.is_differentiable(p, t, at)),
+            Ty::Record(r) => {
+                let r = self.open_record(&r);
+                r.tail.is_none() && r.fields.iter().all(|(_, t)| self.is_differentiable(p, t, at))
+            }
+            t => {
+                let d = derivatives::no_structure(at, p.name(), &self.show(&t));
+                self.report(d);
+                false
+            }
+        }
+    }
+
+    fn structured(&mut self, p: Prim, f: Expr, x: Expr, out: &Ty, span: Span) -> Expr {
+        let mut lets = Lets::new();
+        let (f, x) = (self.named(f, &mut lets), self.bound(x, &mut lets));
+        let vector = array(Size::Unknown, Ty::Float);
+        let ravel = |e: Expr| {
+            let of = mk(ExprKind::Prim(Prim::Ravel, vec![pending(&e.ty)]), Ty::Unit, span);
+            mk(ExprKind::App(of, vec![e]), vector.clone(), span)
+        };
+        let call = |x: Expr| mk(ExprKind::App(f.clone(), vec![x]), out.clone(), span);
+        let v = self.local();
+        let unravel = mk(ExprKind::Prim(Prim::Unravel, vec![pending(&x.ty)]), Ty::Unit, span);
+        let inside = call(mk(ExprKind::App(unravel, vec![x.clone(), mk(ExprKind::Local(v), vector.clone(), span)]), x.ty.clone(), span));
+        let body = if p == Prim::Hessian { inside } else { ravel(inside) };
+        let ty = fun(vector.clone(), body.ty.clone());
+        let params = vec![Param { local: v, name: None, ty: vector.clone() }];
+        let g = mk(ExprKind::Lam(Rc::new(Lambda { params, body, linear: false, name: None })), ty, span);
+        let operator = mk(ExprKind::Prim(p, vec![pending(&Ty::Float)]), Ty::Unit, span);
+        let matrix = mk(ExprKind::App(operator, vec![g, ravel(x.clone())]), array(Size::Unknown, vector.clone()), span);
+        let matrix = self.named(matrix, &mut lets);
+        let y = if p == Prim::Hessian { x.clone() } else { self.bound(call(x.clone()), &mut lets) };
+        let (rows, columns) = (self.leaves(&y, span, &mut lets), self.leaves(&x, span, &mut lets));
+        let made = shaped(&y, &mut rows.iter(), &mut |row| shaped(&x, &mut columns.iter(), &mut |column| part(&matrix, row, column, span)));
+        after(lets, made)
+    }
+
+    fn bound(&mut self, mut e: Expr, lets: &mut Lets) -> Expr {
+        e.ty = self.resolve_deep(&e.ty);
+        self.named(e, lets)
+    }
+
+    /// The leaves of data, in the order of `ravel`.
+    fn leaves(&mut self, value: &Expr, span: Span, lets: &mut Lets) -> Vec<Leaf> {
+        let mut from = int(0, span);
+        let mut out = Vec::new();
+        let mut todo = vec![value.clone()];
+        while let Some(value) = todo.pop() {
+            let parts = parts(&value);
+            if !parts.is_empty() {
+                todo.extend(parts.into_iter().rev());
+                continue;
+            }
+            let numbers = (0..axes(&value.ty)).map(|k| extent(&value, k, span)).reduce(|a, b| whole(Prim::Mul, vec![a, b], span));
+            let to = whole(Prim::Add, vec![from.clone(), numbers.unwrap_or_else(|| int(1, span))], span);
+            let to = self.named(to, lets);
+            out.push(Leaf { value, from: std::mem::replace(&mut from, to.clone()), to });
+        }
+        out
+    }
+}
+
+/// The parts of a tuple or record.
+fn parts(value: &Expr) -> Vec<Expr> {
+    match &value.ty {
+        Ty::Tuple(ts) => ts.iter().enumerate().map(|(k, t)| mk(ExprKind::Item(value.clone(), k as u32), t.clone(), value.span)).collect(),
+        Ty::Record(r) => r.fields.iter().map(|(name, t)| mk(ExprKind::Field(value.clone(), *name), t.clone(), value.span)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn axes(t: &Ty) -> u32 {
+    if let Ty::Array(_, e) = t { 1 + axes(e) } else { 0 }
+}
+
+/// Data with the structure of `like`, whose leaves `f` makes of its leaves.
+fn shaped<'l>(like: &Expr, leaves: &mut dyn Iterator<Item = &'l Leaf>, f: &mut dyn FnMut(&Leaf) -> Expr) -> Expr {
+    let inner: Vec<Expr> = parts(like).iter().map(|p| shaped(p, leaves, f)).collect();
+    let types = || inner.iter().map(|e| e.ty.clone());
+    match &like.ty {
+        Ty::Tuple(_) => {
+            let ty = Ty::Tuple(types().collect());
+            mk(ExprKind::Tuple(inner), ty, like.span)
+        }
+        Ty::Record(r) => {
+            let names = || r.fields.iter().map(|(name, _)| *name);
+            let ty = Ty::Record(Rc::new(RecordTy { fields: names().zip(types()).collect(), tail: None }));
+            mk(ExprKind::Record(names().zip(inner).collect()), ty, like.span)
+        }
+        _ => match leaves.next() {
+            Some(leaf) => f(leaf),
+            None => like.clone(),
+        },
+    }
+}
+
+/// The derivatives of one leaf with respect to another.
+fn part(matrix: &Expr, row: &Leaf, column: &Leaf, span: Span) -> Expr {
+    let (m, n) = (axes(&row.value.ty), axes(&column.value.ty));
+    if m + n == 0 {
+        return mk(ExprKind::Index(matrix.clone(), vec![IndexArg::At(row.from.clone()), IndexArg::At(column.from.clone())]), Ty::Float, span);
+    }
+    let slice = |leaf: &Leaf| IndexArg::Slice(Some(leaf.from.clone()), Some(leaf.to.clone()));
+    let block = mk(ExprKind::Index(matrix.clone(), vec![slice(row), slice(column)]), array(Size::Unknown, array(Size::Unknown, Ty::Float)), span);
+    let extents = |leaf: &Leaf, n: u32| (0..n).map(|k| extent(&leaf.value, k, span)).collect::<Vec<_>>();
+    let dims: Vec<Expr> = extents(row, m).into_iter().chain(extents(column, n)).collect();
+    let shape = mk(ExprKind::Array(dims), array(Size::from(u64::from(m + n), span), Ty::Int), span);
+    let ty = over(&row.value.ty, &column.value.ty);
+    prim(Prim::Reshape, vec![shape, block], ty, span)
+}
+
+/// The type of an array whose numbers are replaced by another type.
+fn over(t: &Ty, leaf: &Ty) -> Ty {
+    if let Ty::Array(n, e) = t { array(*n, over(e, leaf)) } else { leaf.clone() }
+}

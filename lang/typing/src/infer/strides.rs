@@ -1,0 +1,385 @@
+//! Indices and slices: places that are counted from the end, and steps.
+//!
+//! A literal `-k` stands for the extent less `k`. A slice with a step is the plain slice between its ends, of which a comprehension takes
+//! every `s`-th element, so that bounds are checked, and derivatives made, as for any slice.
+
+use super::apply::strip;
+use super::masks::Given;
+use super::{Infer, array, mk, pending};
+use crate::core::{self, Expr, ExprKind, Extent, ForKind, IndexArg, Lit, Local};
+use crate::errors::reason::Why;
+use crate::errors::sizes;
+use crate::ty::{Size, Ty};
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+
+/// An argument of an index.
+pub(super) enum Part {
+    At(Expr),
+    /// The plain slice whose elements the step takes.
+    Slice { lo: Option<Expr>, hi: Option<Expr>, size: Size, step: Step, span: Span },
+}
+
+/// The step of a slice.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    One,
+    Known(i64),
+    /// The local that holds it.
+    Run(Local),
+}
+
+/// An index, or one end of a slice.
+#[derive(Clone)]
+enum End {
+    /// Whatever the slice begins or ends with.
+    Open,
+    /// A literal, from the front.
+    Front(u64),
+    /// So many places before the end.
+    Back(u64),
+    Run(Expr),
+}
+
+/// An axis that is being indexed.
+struct Axis<'a> {
+    base: &'a Expr,
+    number: u32,
+    size: Size,
+    span: Span,
+    /// What sizes come from.
+    whole: Span,
+}
+
+/// What is let before an expression.
+pub(super) type Lets = Vec<(Local, Expr)>;
+
+/// Whether an argument is as the core has it.
+fn is_plain(arg: &ast::IndexArg) -> bool {
+    let stepped = matches!(arg, ast::IndexArg::Slice(s) if s.step.is_some());
+    !stepped && arg.parts().all(|e| from_end(e).is_none())
+}
+
+/// The `k` of a literal `-k`.
+pub(super) fn from_end(e: &ast::Expr) -> Option<u64> {
+    let magnitude = |n: i64| Some(n.unsigned_abs()).filter(|k| *k > 0);
+    match &strip(e).kind {
+        ast::ExprKind::Neg(n) => match strip(n).kind {
+            ast::ExprKind::Lit(ast::Lit::Int(n)) => magnitude(n),
+            _ => None,
+        },
+        ast::ExprKind::Lit(ast::Lit::Int(n)) if *n < 0 => magnitude(*n),
+        _ => None,
+    }
+}
+
+/// The value of an Int literal.
+fn literal(e: &ast::Expr) -> Option<i64> {
+    match (&strip(e).kind, from_end(e)) {
+        (_, Some(k)) => i64::try_from(k).ok().map(|k| -k),
+        (ast::ExprKind::Lit(ast::Lit::Int(n)), _) => Some(*n),
+        _ => None,
+    }
+}
+
+/// Whether evaluating an array again costs nothing.
+pub(super) fn is_name(e: &Expr) -> bool {
+    match &*e.kind {
+        ExprKind::Local(_) | ExprKind::Global(_) => true,
+        ExprKind::Field(a, _) | ExprKind::Item(a, _) => is_name(a),
+        _ => false,
+    }
+}
+
+pub(super) fn int(n: i64, span: Span) -> Expr {
+    mk(ExprKind::Lit(Lit::Int(n)), Ty::Int, span)
+}
+
+/// A primitive on Ints that gives an Int.
+pub(super) fn whole(p: Prim, args: Vec<Expr>, span: Span) -> Expr {
+    prim(p, args, Ty::Int, span)
+}
+
+pub(super) fn prim(p: Prim, args: Vec<Expr>, ty: Ty, span: Span) -> Expr {
+    mk(ExprKind::App(mk(ExprKind::Prim(p, Vec::new()), Ty::Unit, span), args), ty, span)
+}
+
+/// The extent of an axis.
+pub(super) fn extent(base: &Expr, axis: u32, span: Span) -> Expr {
+    if axis == 0 {
+        return whole(Prim::Len, vec![base.clone()], span);
+    }
+    let shape = prim(Prim::Shape, vec![base.clone()], array(Size::Unknown, Ty::Int), span);
+    mk(ExprKind::Index(shape, vec![IndexArg::At(int(i64::from(axis), span))]), Ty::Int, span)
+}
+
+/// `e` behind what is let before it.
+pub(super) fn after(lets: Lets, e: Expr) -> Expr {
+    lets.into_iter().rev().fold(e, |e, (local, value)| {
+        let (ty, span) = (e.ty.clone(), e.span);
+        mk(ExprKind::Let(local, None, value, e), ty, span)
+    })
+}
+
+/// The size of every `s`-th of so many elements.
+fn every(size: Size, s: u64, span: Span) -> Size {
+    match size {
+        Size::Const(n, _) => Size::from(n.div_ceil(s), span),
+        _ => Size::Unknown,
+    }
+}
+
+impl Axis<'_> {
+    fn at(&self, end: End) -> Option<Expr> {
+        match end {
+            End::Open => None,
+            End::Front(k) => Some(int(i64::try_from(k).unwrap_or(i64::MAX), self.span)),
+            End::Back(k) => {
+                let k = int(i64::try_from(k).unwrap_or(i64::MAX), self.span);
+                Some(whole(Prim::Sub, vec![extent(self.base, self.number, self.span), k], self.span))
+            }
+            End::Run(e) => Some(e),
+        }
+    }
+
+    /// The size of `lo:hi`.
+    fn between(&self, lo: &End, hi: &End) -> Size {
+        let known = |end: &End, open: Option<u64>| match (end, self.size) {
+            (End::Open, _) => open,
+            (End::Front(k), _) => Some(*k),
+            (End::Back(k), Size::Const(n, _)) => n.checked_sub(*k),
+            _ => None,
+        };
+        let extent = if let Size::Const(n, _) = self.size { Some(n) } else { None };
+        match (lo, hi) {
+            (End::Open | End::Front(0), End::Open) => self.size,
+            // Two places before the end are as far apart whatever the extent is.
+            (End::Back(a), End::Open) => Size::from(*a, self.whole),
+            (End::Back(a), End::Back(b)) if a >= b => Size::from(a - b, self.whole),
+            _ => match (known(lo, Some(0)), known(hi, extent)) {
+                (Some(a), Some(b)) if a <= b => Size::from(b - a, self.whole),
+                _ => Size::Unknown,
+            },
+        }
+    }
+}
+
+impl Infer<'_> {
+    /// An array that may be named several times, let before where it is more than a name.
+    pub(super) fn named(&mut self, e: Expr, lets: &mut Lets) -> Expr {
+        if is_name(&e) {
+            return e;
+        }
+        let (local, ty, span) = (self.local(), e.ty.clone(), e.span);
+        lets.push((local, e));
+        mk(ExprKind::Local(local), ty, span)
+    }
+
+    /// `base[args]`, where `axes` are the sizes of the axes that the arguments are for, and `t` the type below them.
+    pub(super) fn take_part(&mut self, base: Expr, (args, given): (&[ast::IndexArg], Vec<Option<Given>>), axes: &[Size], mut t: Ty, span: Span) -> Expr {
+        let mut lets = Vec::new();
+        let base = if args.iter().all(is_plain) { base } else { self.named(base, &mut lets) };
+        let (mut out, mut sizes, mut steps) = (Vec::new(), Vec::new(), Vec::new());
+        for part in self.parts(&base, (args, given), axes, &mut lets, span) {
+            match part {
+                Part::At(i) => out.push(IndexArg::At(i)),
+                Part::Slice { lo, hi, size, step, span } => {
+                    out.push(IndexArg::Slice(lo, hi));
+                    sizes.push(size);
+                    steps.push((step, span));
+                }
+            }
+        }
+        t = sizes.iter().rev().fold(t, |t, n| array(*n, t));
+        let part = mk(ExprKind::Index(base, out), t, span);
+        let part = self.stepped(part, &steps, &mut lets, span);
+        after(lets, part)
+    }
+
+    /// What each argument of an index is; `base` is evaluated for extents that are counted from.
+    pub(super) fn parts(&mut self, base: &Expr, (args, given): (&[ast::IndexArg], Vec<Option<Given>>), axes: &[Size], lets: &mut Lets, whole: Span) -> Vec<Part> {
+        let mut out = Vec::new();
+        let given = given.into_iter().chain(std::iter::repeat_with(|| None));
+        for (number, ((arg, size), given)) in args.iter().zip(axes).zip(given).enumerate() {
+            let (number, size) = (number as u32, self.resolve_size(*size));
+            match arg {
+                ast::IndexArg::At(i) if matches!(given, Some(Given::Mask)) => {
+                    out.push(Part::Slice { lo: None, hi: None, size: Size::Unknown, step: Step::One, span: i.span });
+                }
+                ast::IndexArg::At(i) => {
+                    let axis = Axis { base, number, size, span: i.span, whole };
+                    let end = match given {
+                        Some(Given::At(e)) => End::Run(e),
+                        _ => self.end(Some(i), &axis),
+                    };
+                    out.extend(axis.at(end).map(Part::At));
+                }
+                ast::IndexArg::Slice(slice) => {
+                    let span = slice.parts().last().map_or(whole, |e| e.span);
+                    let (lo, hi, size, step) = self.ends(slice, &Axis { base, number, size, span, whole }, lets);
+                    out.push(Part::Slice { lo, hi, size, step, span });
+                }
+            }
+        }
+        out
+    }
+
+    /// An index or one end of a slice.
+    fn end(&mut self, e: Option<&ast::Expr>, axis: &Axis) -> End {
+        let Some(e) = e else { return End::Open };
+        match (literal(e), axis.size) {
+            (Some(n), Size::Const(extent, _)) if n < 0 && n.unsigned_abs() > extent => {
+                self.report(sizes::before_the_first(e.span, n, extent));
+                End::Front(0)
+            }
+            (Some(n), _) if n < 0 => End::Back(n.unsigned_abs()),
+            (Some(n), _) => End::Front(n.unsigned_abs()),
+            _ => End::Run(self.check(e, &Ty::Int, &Why::new("an index"))),
+        }
+    }
+
+    /// The ends of the plain slice, its size, and the step.
+    fn ends(&mut self, slice: &ast::Slice, axis: &Axis, lets: &mut Lets) -> (Option<Expr>, Option<Expr>, Size, Step) {
+        let (from, to) = (self.end(slice.from.as_ref(), axis), self.end(slice.to.as_ref(), axis));
+        let step = match &slice.step {
+            None => Step::One,
+            Some(s) => match literal(s) {
+                Some(0) => {
+                    self.report(sizes::no_step(s.span));
+                    Step::One
+                }
+                Some(1) => Step::One,
+                Some(k) => Step::Known(k),
+                None => {
+                    let s = self.check(s, &Ty::Int, &Why::new("the step of a slice"));
+                    Step::Run(self.checked_step(s, lets))
+                }
+            },
+        };
+        let (lo, hi) = match step {
+            Step::Known(s) if s < 0 => (self.behind(to, axis), self.behind(from, axis)),
+            Step::Run(s) => return self.turned(s, from, to, axis, lets),
+            _ => (from, to),
+        };
+        let size = axis.between(&lo, &hi);
+        (axis.at(lo), axis.at(hi), size, step)
+    }
+
+    /// The place behind one.
+    fn behind(&mut self, end: End, axis: &Axis) -> End {
+        match end {
+            End::Open => End::Open,
+            End::Front(k) => End::Front(k.saturating_add(1)),
+            End::Back(1) => End::Open,
+            End::Back(k) => End::Back(k - 1),
+            End::Run(e) => End::Run(whole(Prim::Add, vec![e, int(1, axis.span)], axis.span)),
+        }
+    }
+
+    /// A step that is computed, which must not be 0.
+    fn checked_step(&mut self, step: Expr, lets: &mut Lets) -> Local {
+        let (span, given, local) = (step.span, self.local(), self.local());
+        lets.push((given, step));
+        let given = mk(ExprKind::Local(given), Ty::Int, span);
+        let zero = prim(Prim::Eq, vec![given.clone(), int(0, span)], Ty::Bool, span);
+        let text = mk(ExprKind::Lit(Lit::Str("the step of a slice is 0".into())), Ty::Str, span);
+        let fails = prim(Prim::Error, vec![text], Ty::Int, span);
+        lets.push((local, mk(ExprKind::If(zero, fails, given), Ty::Int, span)));
+        local
+    }
+
+    /// The ends of a slice whose step has its sign when it runs.
+    fn turned(&mut self, step: Local, from: End, to: End, axis: &Axis, lets: &mut Lets) -> (Option<Expr>, Option<Expr>, Size, Step) {
+        let span = axis.span;
+        let mut hold = |me: &mut Self, end: End| match end {
+            End::Run(e) => End::Run(me.named(e, lets)),
+            end => end,
+        };
+        let (from, to) = (hold(self, from), hold(self, to));
+        let forwards = |yes: Expr, no: Expr| mk(ExprKind::If(positive(step, span), yes, no), Ty::Int, span);
+        let (last, first) = (self.behind(from.clone(), axis), self.behind(to.clone(), axis));
+        let length = || extent(axis.base, axis.number, span);
+        let open = matches!((&from, &to), (End::Open, End::Open));
+        let lo = forwards(axis.at(from).unwrap_or_else(|| int(0, span)), axis.at(first).unwrap_or_else(|| int(0, span)));
+        let hi = forwards(axis.at(to).unwrap_or_else(length), axis.at(last).unwrap_or_else(length));
+        let (lo, hi) = if open { (None, None) } else { (Some(lo), Some(hi)) };
+        (lo, hi, Size::Unknown, Step::Run(step))
+    }
+
+    /// Every `s`-th element of the axes that have steps.
+    fn stepped(&mut self, part: Expr, steps: &[(Step, Span)], lets: &mut Lets, span: Span) -> Expr {
+        let Some(last) = steps.iter().rposition(|(s, _)| !matches!(s, Step::One)) else { return part };
+        if let (0, Step::Known(-1)) = (last, steps[0].0) {
+            let ty = part.ty.clone();
+            return prim(Prim::Reverse, vec![part], ty, span);
+        }
+        let part = self.named(part, lets);
+        let (mut t, mut sizes, mut vars, mut at) = (part.ty.clone(), Vec::new(), Vec::new(), Vec::new());
+        for (axis, (step, at_step)) in steps[..=last].iter().enumerate() {
+            let Ty::Array(n, e) = self.resolve(&t) else { break };
+            t = (*e).clone();
+            let (index, count) = (self.local(), extent(&part, axis as u32, *at_step));
+            let i = mk(ExprKind::Local(index), Ty::Int, *at_step);
+            let (count, i) = self.step(*step, count, i, *at_step, lets);
+            sizes.push(taken(*step, n, span));
+            vars.push((index, Symbol::new("i"), Extent::Bound(count)));
+            at.push(IndexArg::At(i));
+        }
+        let elem = mk(ExprKind::Index(part, at), t.clone(), span);
+        let ty = sizes.into_iter().rev().fold(t.clone(), |t, n| array(n, t));
+        mk(ExprKind::For(ForKind::Build, vars, elem, pending(&t)), ty, span)
+    }
+}
+
+impl Infer<'_> {
+    /// How many elements a step takes of `count`, and the place of the `i`-th.
+    pub(super) fn step(&mut self, step: Step, count: Expr, i: Expr, span: Span, lets: &mut Lets) -> (Expr, Expr) {
+        match step {
+            Step::One => (count, i),
+            Step::Known(s) => known_step(s, count, i, span),
+            Step::Run(s) => {
+                let count = self.named(count, lets);
+                run_step(s, count, i, span)
+            }
+        }
+    }
+}
+
+/// The size of what a step takes.
+pub(super) fn taken(step: Step, size: Size, span: Span) -> Size {
+    match step {
+        Step::One => size,
+        Step::Known(s) => every(size, s.unsigned_abs(), span),
+        Step::Run(_) => Size::Unknown,
+    }
+}
+
+/// `s > 0`.
+fn positive(step: Local, span: Span) -> Expr {
+    let step: core::Expr = mk(ExprKind::Local(step), Ty::Int, span);
+    prim(Prim::Gt, vec![step, int(0, span)], Ty::Bool, span)
+}
+
+fn known_step(s: i64, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
+    let width = s.unsigned_abs();
+    let scaled = if s == -1 { i } else { whole(Prim::Mul, vec![int(i64::try_from(width).unwrap_or(i64::MAX), span), i], span) };
+    let from = if s > 0 { scaled } else { whole(Prim::Sub, vec![whole(Prim::Sub, vec![count.clone(), int(1, span)], span), scaled], span) };
+    let taken = match i64::try_from(width) {
+        Ok(1) => count,
+        Ok(w) => whole(Prim::IntDiv, vec![whole(Prim::Add, vec![count, int(w - 1, span)], span), int(w, span)], span),
+        Err(_) => whole(Prim::Min, vec![count, int(1, span)], span),
+    };
+    (taken, from)
+}
+
+/// The same for a step that is computed.
+fn run_step(step: Local, count: Expr, i: Expr, span: Span) -> (Expr, Expr) {
+    let s = || mk(ExprKind::Local(step), Ty::Int, span);
+    let width = || whole(Prim::Abs, vec![s()], span);
+    let start = mk(ExprKind::If(positive(step, span), int(0, span), whole(Prim::Sub, vec![count.clone(), int(1, span)], span)), Ty::Int, span);
+    let place = whole(Prim::Add, vec![start, whole(Prim::Mul, vec![s(), i], span)], span);
+    let sum = whole(Prim::Sub, vec![whole(Prim::Add, vec![count, width()], span), int(1, span)], span);
+    (whole(Prim::IntDiv, vec![sum, width()], span), place)
+}

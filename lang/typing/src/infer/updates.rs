@@ -1,0 +1,294 @@
+//! Updates of elements and slices, and of fields on the way to them: `{p with w[i, j] = v}`.
+//!
+//! What is replaced is found first, with all indices and new values; then they are put in one after the other, so that an array that nobody
+//! reads any more changes in place. An element or row is put by `__put`, elements along one axis by `scatter`, others in loops.
+
+use super::ops::Head;
+use super::strides::{Lets, Part, Step, after, extent, int, prim, taken, whole};
+use super::{Infer, array, mk, pending};
+use crate::core::{Expr, ExprKind, Extent, ForKind, IndexArg, Local, LoopKind, SizeAt, SizeRep, Sizes};
+use crate::errors::reason::Why;
+use crate::errors::sizes;
+use crate::ty::{Size, Ty};
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+
+/// A step on the way to what is replaced, with the type that is there.
+enum Way {
+    Field(Symbol, Ty),
+    At(Vec<Place>, Ty),
+}
+
+/// What an update names of one axis.
+#[derive(Clone)]
+enum Place {
+    One(Expr),
+    Range(Range),
+}
+
+/// The elements that a slice names.
+#[derive(Clone)]
+struct Range {
+    /// How many the plain slice has, and how many of them its step takes.
+    length: Expr,
+    count: Expr,
+    lo: Option<Expr>,
+    step: Step,
+    size: Size,
+    /// It is the whole axis.
+    full: bool,
+    span: Span,
+}
+
+/// One update whose parts are known.
+struct Found {
+    way: Vec<Way>,
+    value: Expr,
+    /// The value is a number, which takes every place.
+    spread: bool,
+}
+
+impl Infer<'_> {
+    /// `{r with place = e, ...}`.
+    pub(super) fn update(&mut self, r: &ast::Expr, changes: &[ast::Change], want: Option<&Ty>, span: Span) -> Expr {
+        let fields: Option<Vec<(ast::Ident, ast::Expr)>> = changes.iter().map(|c| c.field().map(|name| (name, c.value.clone()))).collect();
+        if let Some(fields) = fields {
+            return self.update_fields(r, &fields, want, span);
+        }
+        let mut lets = Lets::new();
+        let base = self.infer(r, want);
+        self.solve_ops();
+        let base = self.named(base, &mut lets);
+        let found: Vec<Found> = changes.iter().map(|c| self.find(&base, c, r.span, &mut lets)).collect();
+        let mut now = base;
+        for change in found {
+            now = self.named(now, &mut lets);
+            now = self.changed(now, &change.way, &change, span, &mut lets);
+        }
+        after(lets, now)
+    }
+
+    fn find(&mut self, base: &Expr, change: &ast::Change, record: Span, lets: &mut Lets) -> Found {
+        let (mut read, mut way, mut at) = (base.clone(), Vec::new(), record);
+        for (k, place) in change.place.iter().enumerate() {
+            match place {
+                ast::Place::Field(name) => {
+                    read = self.field_of_value(read, *name, at, name.span);
+                    way.push(Way::Field(name.name, read.ty.clone()));
+                    at = name.span;
+                }
+                ast::Place::At(args, span) => {
+                    let last = k + 1 == change.place.len();
+                    let (axes, below) = self.indexed_axes(&read, args.len(), at);
+                    let parts = self.parts(&read, (args, Vec::new()), &axes, lets, *span);
+                    if let (false, Some(ast::IndexArg::Slice(_))) = (last, args.iter().find(|a| matches!(a, ast::IndexArg::Slice(_)))) {
+                        self.report(sizes::slice_inside(*span));
+                        read = self.error_expr(*span);
+                        break;
+                    }
+                    let places: Vec<Place> = parts.into_iter().enumerate().map(|(axis, p)| self.place(&read, axis as u32, p, lets)).collect();
+                    let ranges = places.iter().filter_map(|p| if let Place::Range(r) = p { Some(r.size) } else { None });
+                    let ty = ranges.rev().fold(below, |t, n| array(n, t));
+                    let index = places.iter().filter_map(|p| if let Place::One(i) = p { Some(IndexArg::At(i.clone())) } else { None }).collect();
+                    read = mk(ExprKind::Index(read, index), ty.clone(), *span);
+                    way.push(Way::At(places, ty));
+                    at = *span;
+                }
+            }
+        }
+        self.valued(change, way, &read.ty, at, lets)
+    }
+
+    /// The new value of what has the type `target`.
+    fn valued(&mut self, change: &ast::Change, mut way: Vec<Way>, target: &Ty, at: Span, lets: &mut Lets) -> Found {
+        let value = self.infer(&change.value, Some(target));
+        self.solve_ops();
+        let one = match self.resolve(&value.ty) {
+            Ty::Array(..) => false,
+            t => !matches!(self.head(&t), Head::Unknown),
+        };
+        let spread = one && self.head(target) == Head::Array;
+        let wanted = if spread { self.bottom(target) } else { target.clone() };
+        let why = Why::is("the new value", at, "what it replaces", target);
+        self.expect(&wanted, &value.ty.clone(), change.value.span, &why);
+        let mut value = self.held(value, lets);
+        if let Some(Way::At(places, _)) = way.last_mut() {
+            if !spread {
+                value = self.fitting(value, places, at, lets);
+            }
+        }
+        Found { way, value, spread }
+    }
+
+    /// A place of an axis, with what it names evaluated.
+    fn place(&mut self, read: &Expr, axis: u32, part: Part, lets: &mut Lets) -> Place {
+        let (lo, hi, size, step, span) = match part {
+            Part::At(i) => return Place::One(self.held(i, lets)),
+            Part::Slice { lo, hi, size, step, span } => (lo, hi, size, step, span),
+        };
+        let lo = lo.map(|e| self.held(e, lets));
+        let full = lo.is_none() && hi.is_none() && matches!(step, Step::One);
+        let mut length = extent(read, axis, span);
+        if lo.is_some() || hi.is_some() {
+            // The slice of the places has the slice's errors.
+            let places = prim(Prim::Iota, vec![length], array(Size::Unknown, Ty::Int), span);
+            let slice = mk(ExprKind::Index(places, vec![IndexArg::Slice(lo.clone(), hi)]), array(Size::Unknown, Ty::Int), span);
+            length = whole(Prim::Len, vec![slice], span);
+        }
+        let length = self.held(length, lets);
+        let (count, _) = self.step(step, length.clone(), int(0, span), span, lets);
+        let count = self.held(count, lets);
+        Place::Range(Range { length, count, lo, step, size: taken(step, size, span), full, span })
+    }
+
+    /// A name or literal with the value of `e`.
+    fn held(&mut self, e: Expr, lets: &mut Lets) -> Expr {
+        if matches!(*e.kind, ExprKind::Lit(_) | ExprKind::IntAt(..) | ExprKind::FloatAt(..)) { e } else { self.named(e, lets) }
+    }
+
+    fn local_of(&mut self, e: &Expr, lets: &mut Lets) -> Local {
+        if let ExprKind::Local(l) = &*e.kind {
+            return *l;
+        }
+        let local = self.local();
+        lets.push((local, e.clone()));
+        local
+    }
+
+    /// A value whose sizes are checked against those of the slices that it replaces, where the types do not say that they are equal.
+    fn fitting(&mut self, value: Expr, places: &[Place], at: Span, lets: &mut Lets) -> Expr {
+        let (mut t, mut checks) = (value.ty.clone(), Vec::new());
+        let from = self.local_of(&value, lets);
+        let ranges = places.iter().filter_map(|p| if let Place::Range(r) = p { Some(r) } else { None });
+        for (axis, range) in ranges.enumerate() {
+            let Ty::Array(n, e) = self.resolve(&t) else { break };
+            t = (*e).clone();
+            let known = |s: Size| matches!(s, Size::Const(..));
+            if known(self.resolve_size(n)) && known(self.resolve_size(range.size)) {
+                continue;
+            }
+            let count = self.local_of(&range.count, lets);
+            checks.push((SizeAt { from, path: Vec::new(), axis: axis as u32, span: at }, SizeRep::Local(count), String::new()));
+        }
+        let (ty, span) = (value.ty.clone(), value.span);
+        let value = mk(ExprKind::Local(from), ty.clone(), span);
+        if checks.is_empty() {
+            return value;
+        }
+        let checked = mk(ExprKind::Sizes(Sizes { binds: Vec::new(), checks }, value), ty, span);
+        self.named(checked, lets)
+    }
+
+    /// `now` with the value in its place.
+    fn changed(&mut self, now: Expr, way: &[Way], change: &Found, span: Span, lets: &mut Lets) -> Expr {
+        match way {
+            [] => change.value.clone(),
+            [Way::Field(name, ty), rest @ ..] => {
+                let now = self.named(now, lets);
+                let old = mk(ExprKind::Field(now.clone(), *name), ty.clone(), span);
+                let new = self.changed(old, rest, change, span, lets);
+                let ty = now.ty.clone();
+                mk(ExprKind::Update(now, vec![(*name, new)]), ty, span)
+            }
+            [Way::At(places, _)] => self.filled(now, places, change, span, lets),
+            [Way::At(places, ty), rest @ ..] => {
+                let now = self.named(now, lets);
+                let at: Vec<Expr> = places.iter().filter_map(|p| if let Place::One(i) = p { Some(i.clone()) } else { None }).collect();
+                let index = at.iter().map(|i| IndexArg::At(i.clone())).collect();
+                let old = mk(ExprKind::Index(now.clone(), index), ty.clone(), span);
+                let new = self.changed(old, rest, change, span, lets);
+                put(now, at, new, span)
+            }
+        }
+    }
+
+    /// An array with elements replaced.
+    fn filled(&mut self, now: Expr, places: &[Place], change: &Found, span: Span, lets: &mut Lets) -> Expr {
+        let mut places = places.to_vec();
+        if change.spread {
+            self.add_inner_axes(&now, &mut places, span, lets);
+        } else {
+            while matches!(places.last(), Some(Place::Range(r)) if r.full) {
+                places.pop();
+            }
+        }
+        match places.as_slice() {
+            // The whole array is replaced.
+            [] => change.value.clone(),
+            [Place::Range(range)] => {
+                let k = self.local();
+                let at = self.place_of(range, mk(ExprKind::Local(k), Ty::Int, range.span), lets);
+                let bound = vec![(k, Symbol::new("i"), Extent::Bound(range.count.clone()))];
+                let at = mk(ExprKind::For(ForKind::Build, bound, at, pending(&Ty::Int)), array(range.size, Ty::Int), span);
+                let values = match change.spread {
+                    true => prim(Prim::Replicate, vec![range.count.clone(), change.value.clone()], array(range.size, change.value.ty.clone()), span),
+                    false => change.value.clone(),
+                };
+                let ty = now.ty.clone();
+                prim(Prim::Scatter, vec![now, at, values], ty, span)
+            }
+            places => self.nested(now, places, change, (Vec::new(), Vec::new()), span, lets),
+        }
+    }
+
+    /// A number takes the places of the axes that are not named, too.
+    fn add_inner_axes(&mut self, now: &Expr, places: &mut Vec<Place>, span: Span, lets: &mut Lets) {
+        let mut t = now.ty.clone();
+        let mut axis = 0;
+        while let Ty::Array(size, e) = self.resolve(&t) {
+            if axis >= places.len() {
+                let length = extent(now, axis as u32, span);
+                let length = self.held(length, lets);
+                places.push(Place::Range(Range { count: length.clone(), length, lo: None, step: Step::One, size, full: true, span }));
+            }
+            (axis, t) = (axis + 1, (*e).clone());
+        }
+    }
+
+    /// The place of the `k`-th element of a slice.
+    fn place_of(&mut self, range: &Range, k: Expr, lets: &mut Lets) -> Expr {
+        let (_, place) = self.step(range.step, range.length.clone(), k, range.span, lets);
+        match &range.lo {
+            Some(lo) => whole(Prim::Add, vec![lo.clone(), place], range.span),
+            None => place,
+        }
+    }
+
+    /// A loop for each slice; `at` are the indices in the array and in the value.
+    fn nested(&mut self, now: Expr, places: &[Place], change: &Found, (mut at, mut from): (Vec<Expr>, Vec<Expr>), span: Span, lets: &mut Lets) -> Expr {
+        match places {
+            [] => {
+                let mut value = change.value.clone();
+                if !change.spread && !from.is_empty() {
+                    let ty = from.iter().fold(value.ty.clone(), |t, _| if let Ty::Array(_, e) = self.resolve(&t) { (*e).clone() } else { t });
+                    value = mk(ExprKind::Index(value, from.into_iter().map(IndexArg::At).collect()), ty, span);
+                }
+                put(now, at, value, span)
+            }
+            [Place::One(i), rest @ ..] => {
+                at.push(i.clone());
+                self.nested(now, rest, change, (at, from), span, lets)
+            }
+            [Place::Range(range), rest @ ..] => {
+                let (state, k, ty) = (self.local(), self.local(), now.ty.clone());
+                let index = mk(ExprKind::Local(k), Ty::Int, range.span);
+                at.push(self.place_of(range, index.clone(), lets));
+                from.push(index);
+                let body = self.nested(mk(ExprKind::Local(state), ty.clone(), span), rest, change, (at, from), span, lets);
+                mk(ExprKind::Loop(state, now, LoopKind::For(k, range.count.clone()), body), ty, span)
+            }
+        }
+    }
+}
+
+/// An array with another element or row.
+fn put(now: Expr, mut at: Vec<Expr>, value: Expr, span: Span) -> Expr {
+    let ty = now.ty.clone();
+    let at = match at.len() {
+        1 => at.remove(0),
+        n => mk(ExprKind::Tuple(at), Ty::Tuple(vec![Ty::Int; n].into()), span),
+    };
+    prim(Prim::Put, vec![now, at, value], ty, span)
+}
