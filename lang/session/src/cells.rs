@@ -125,7 +125,7 @@ impl Session {
         if adl_interp::ir::road::table::inside(&v).is_some() {
             self.watch(v.clone(), None);
         }
-        out.echoes.push(Echo { name: None, ty: self.type_text(&scheme), shown: v.clone() });
+        out.echoes.push(Echo { name: None, ty: self.type_text(&scheme), of: Some(scheme.ty.clone()), shown: v.clone() });
         let id = self.tables.global();
         self.machine.set_global(id, v);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None };
@@ -144,7 +144,7 @@ impl Session {
             scheme.ty = refine(&scheme.ty, &v, d.span, &self.tables);
             self.env.set_type(name, scheme.clone());
         }
-        Some(Echo { name: Some(name.to_string()), ty: self.type_text(&scheme), shown: v })
+        Some(Echo { name: Some(name.to_string()), ty: self.type_text(&scheme), of: Some(scheme.ty), shown: v })
     }
 
     /// The type of an expression, not run.

@@ -32,7 +32,7 @@ mod tests_of;
 mod texts;
 
 pub use boundary::Checkpoint;
-pub use echo::{Echo, columns};
+pub use echo::{Echo, columns, width, wrapped};
 pub use plans::{STAGES, Watch, Watched};
 pub use reload::Counts;
 pub use run::Outcome;
@@ -106,6 +106,7 @@ impl Session {
             watched: None,
             memory: forget::Memory::default(),
         };
+        adl_syntax::order::reset();
         s.set_jit(true);
         let pick = s.machine.host.env("ADL_GPU");
         s.machine.device.set_opener(adl_gpu::program::open, pick);

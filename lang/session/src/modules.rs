@@ -100,6 +100,7 @@ impl Session {
     pub(crate) fn load_text(&mut self, name: &str, source: &str, internal: bool) -> Env {
         let file = self.add_source(format!("<{name}>"), source);
         self.machine.library.insert(file);
+        let _library = adl_syntax::order::InLibrary::begin();
         let (program, mut diags) = adl_syntax::parse(file, source);
         let mut env = Env { base: self.env.base.clone(), ..Env::default() };
         for item in &program.items {
