@@ -111,6 +111,6 @@ mod tests {
         let m = array::make([2, 2].into_iter().collect(), Buf::F64(vec![1.0, -2.5, 1e30, f64::INFINITY]));
         let (data, _) = shown(&m, "[2][2]Float");
         assert_eq!(data["text/latex"], r"$\displaystyle \begin{bmatrix}1.0 & -2.5 \\ 1 \cdot 10^{30} & \infty\end{bmatrix}$");
-        assert!(data["text/plain"].as_str().unwrap().starts_with(": [2][2]Float\n"));
+        assert!(data["text/plain"].as_str().unwrap().starts_with(": [2][2]Float, -2.5 .. 1e30, 1 inf\n"));
     }
 }

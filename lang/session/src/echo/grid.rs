@@ -1,7 +1,7 @@
 //! Numbers in columns: vectors, matrices, arrays of more axes, tables.
 
 use super::text::{clip, inner, width, wrapped};
-use super::{LINES, ROWS, picked};
+use super::{LINES, ROWS, Room, picked};
 use adl_interp::value::{Array, Buf, Kind, Value, array, digits, show};
 use adl_syntax::order;
 use adl_syntax::symbol::Symbol;
@@ -57,13 +57,13 @@ fn column(a: &Array, head: Option<&str>, rows: &[Option<usize>], at: impl Fn(usi
 }
 
 /// As many columns as fit, the first and the last; `None` stands for those between. At least the first is there.
-fn fitting(n: usize, lines: usize, columns: usize, of: &dyn Fn(usize) -> Vec<String>) -> (Vec<Option<usize>>, Vec<String>) {
-    let mut most = n.min(columns / 3).max(1);
+fn fitting(n: usize, lines: usize, room: Room, of: &dyn Fn(usize) -> Vec<String>) -> (Vec<Option<usize>>, Vec<String>) {
+    let mut most = n.min(room.most(room.columns / 3)).max(1);
     loop {
         let shown = picked(n, most);
         let parts: Vec<Vec<String>> = shown.iter().map(|j| j.map_or_else(|| vec!["…".to_owned(); lines], of)).collect();
         let rows: Vec<String> = (0..lines).map(|i| parts.iter().map(|p| p[i].as_str()).collect::<Vec<_>>().join("  ")).collect();
-        if most == 1 || rows.iter().all(|l| width(l) <= columns) {
+        if most == 1 || room.all || rows.iter().all(|l| width(l) <= room.columns) {
             return (shown, rows.iter().map(|l| l.trim_end().to_owned()).collect());
         }
         most -= 1;
@@ -71,11 +71,11 @@ fn fitting(n: usize, lines: usize, columns: usize, of: &dyn Fn(usize) -> Vec<Str
 }
 
 /// Numbers in as many columns as fit, each row led by the index of its first.
-pub(super) fn vector(a: &Array, columns: usize) -> Vec<String> {
-    let n = a.len();
+pub(super) fn vector(a: &Array, room: Room) -> Vec<String> {
+    let (n, columns) = (a.len(), room.columns);
     let lead = n.to_string().len() + 4;
     // Widths are those of what will be seen: what fits at the narrowest.
-    let seen: Vec<usize> = picked(n, ROWS * columns / 2).into_iter().flatten().collect();
+    let seen: Vec<usize> = picked(n, room.most(ROWS * columns / 2)).into_iter().flatten().collect();
     let texts = cells(a, &seen, CELL.min(columns.saturating_sub(lead)));
     let widest = texts.first().map_or(1, |t| width(t));
     let across = ((columns.saturating_sub(lead) + 2) / (widest + 2)).max(1);
@@ -84,22 +84,23 @@ pub(super) fn vector(a: &Array, columns: usize) -> Vec<String> {
         let cells: Vec<&str> = (r * across..((r + 1) * across).min(n)).map(at).collect();
         format!("{:<lead$}{}", format!("[{}]", r * across), cells.join("  ")).trim_end().to_owned()
     };
-    picked(n.div_ceil(across), ROWS).into_iter().map(|r| r.map_or_else(|| "…".to_owned(), line)).collect()
+    picked(n.div_ceil(across), room.most(ROWS)).into_iter().map(|r| r.map_or_else(|| "…".to_owned(), line)).collect()
 }
 
 /// A matrix, at most so many rows of it.
-pub(super) fn matrix(a: &Array, columns: usize, most: usize) -> Vec<String> {
+pub(super) fn matrix(a: &Array, room: Room, most: usize) -> Vec<String> {
     let (n, k) = (a.shape[0], a.shape[1]);
     let rows = picked(n, most);
-    let of = |j: usize| column(a, None, &rows, |i| i * k + j, CELL.min(columns.saturating_sub(3)));
-    fitting(k, rows.len(), columns, &of).1
+    let of = |j: usize| column(a, None, &rows, |i| i * k + j, CELL.min(room.columns.saturating_sub(3)));
+    fitting(k, rows.len(), room, &of).1
 }
 
 /// Arrays of three axes and more: the first and last matrices, each under its indices.
-pub(super) fn slices(a: &Array, columns: usize) -> Vec<String> {
+pub(super) fn slices(a: &Array, room: Room) -> Vec<String> {
     let outer = &a.shape[..a.shape.len() - 2];
-    let shown = picked(outer.iter().product(), SLICES);
-    let rows = (LINES / shown.len().max(1)).saturating_sub(3).max(2);
+    let shown = picked(outer.iter().product(), room.most(SLICES));
+    let rows = room.most((LINES / shown.len().max(1)).saturating_sub(3).max(2));
+    let inside = Room { columns: room.columns.saturating_sub(2), ..room };
     let mut out = Vec::new();
     for i in shown {
         let Some(i) = i else {
@@ -117,7 +118,7 @@ pub(super) fn slices(a: &Array, columns: usize) -> Vec<String> {
         });
         out.push(format!("[{}]", at.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")));
         if let Value::Array(m) = slice {
-            out.extend(matrix(&m, columns.saturating_sub(2), rows).into_iter().map(|l| format!("  {l}")));
+            out.extend(matrix(&m, inside, rows).into_iter().map(|l| format!("  {l}")));
         }
     }
     out
@@ -150,14 +151,14 @@ pub fn columns(v: &Value) -> Option<Vec<(String, &Array)>> {
 }
 
 /// A table under the names of its columns, with those named that do not fit.
-pub(super) fn table(v: &Value, room: usize) -> Vec<String> {
+pub(super) fn table(v: &Value, room: Room) -> Vec<String> {
     let columns = columns(v).unwrap_or_default();
-    let rows = picked(columns.first().map_or(0, |(_, a)| a.len()), ROWS);
-    let of = |j: usize| column(columns[j].1, Some(&columns[j].0), &rows, |i| i, CELL.min(room.saturating_sub(3)));
+    let rows = picked(columns.first().map_or(0, |(_, a)| a.len()), room.most(ROWS));
+    let of = |j: usize| column(columns[j].1, Some(&columns[j].0), &rows, |i| i, room.most(CELL.min(room.columns.saturating_sub(3))));
     let (shown, mut lines) = fitting(columns.len(), rows.len() + 1, room, &of);
     let hidden: Vec<&str> = (0..columns.len()).filter(|j| !shown.contains(&Some(*j))).map(|j| columns[j].0.as_str()).collect();
     if !hidden.is_empty() {
-        lines.extend(wrapped(&format!("… {} columns more: {}", hidden.len(), hidden.join(", ")), room, 2));
+        lines.extend(wrapped(&format!("… {} columns more: {}", hidden.len(), hidden.join(", ")), room.columns, 2));
     }
     lines
 }

@@ -37,6 +37,28 @@ const ROWS: usize = 20;
 /// Columns of the smallest screen.
 const NARROW: usize = 20;
 
+/// The columns that a value may take, and whether all of it is shown.
+#[derive(Clone, Copy)]
+struct Room {
+    columns: usize,
+    all: bool,
+}
+
+impl Room {
+    fn of(columns: usize) -> Room {
+        Room { columns, all: false }
+    }
+
+    fn all(columns: usize) -> Room {
+        Room { columns, all: true }
+    }
+
+    /// How many of what is cut at `most`.
+    fn most(self, most: usize) -> usize {
+        if self.all { usize::MAX } else { most }
+    }
+}
+
 impl Echo {
     /// The whole value on one line.
     pub fn value(&self) -> String {
@@ -64,9 +86,16 @@ impl Echo {
         self.there(self.laid(columns))
     }
 
-    /// All of it, without regard to the height of a screen.
-    pub fn all(&self) -> String {
-        self.there(self.with_name(&show::typed(&self.shown, self.of.as_ref())))
+    /// Every element, however many lines it takes. Rows are not broken, where numbers stand in columns.
+    pub fn all(&self, columns: usize) -> String {
+        let lines = match &self.shown {
+            v if is_table(v) => grid::table(v, Room::all(columns)),
+            Value::Array(a) if is_matrix(&self.shown) && a.shape.len() == 2 => grid::matrix(a, Room::all(columns), usize::MAX),
+            Value::Array(a) if is_matrix(&self.shown) => grid::slices(a, Room::all(columns)),
+            Value::Array(a) if a.shape.len() == 1 && a.kind() != Kind::Boxed => grid::vector(a, Room::all(columns)),
+            v => wrapped(&show::typed(v, self.of.as_ref()), columns.max(NARROW), 2),
+        };
+        self.there(format!("{}\n{}", self.head(columns), lines.join("\n")))
     }
 
     fn laid(&self, columns: usize) -> String {
@@ -147,11 +176,11 @@ fn lay(v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> 
         return wrapped(&brief(v, ty), columns, 2);
     }
     stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
-        _ if is_table(v) => grid::table(v, columns),
+        _ if is_table(v) => grid::table(v, Room::of(columns)),
         Value::Array(a) if a.shape.contains(&0) => wrapped(&brief(v, ty), columns, 2),
         Value::Array(a) if a.shape.len() == 1 => vector(a, columns, depth),
-        Value::Array(a) if a.shape.len() == 2 => grid::matrix(a, columns, ROWS),
-        Value::Array(a) => grid::slices(a, columns),
+        Value::Array(a) if a.shape.len() == 2 => grid::matrix(a, Room::of(columns), ROWS),
+        Value::Array(a) => grid::slices(a, Room::of(columns)),
         Value::Record(r) => {
             let field = |i: usize| part(&format!("{} =", r.names[i]), &r.vals[i], show::field(ty, r.names[i]), columns, depth);
             order::shown(&r.names).into_iter().flat_map(field).collect()
@@ -185,7 +214,7 @@ fn vector(a: &Array, columns: usize, depth: usize) -> Vec<String> {
     if a.kind() == Kind::Boxed && depth < 8 && (0..n.min(ROWS)).any(|i| short(&array::elem(a, i), None, 38).is_none()) {
         return picked(n, NAMED).into_iter().flat_map(|i| i.map_or(vec!["…".to_owned()], |i| part(&format!("[{i}]"), &array::elem(a, i), None, columns, depth))).collect();
     }
-    grid::vector(a, columns)
+    grid::vector(a, Room::of(columns))
 }
 
 /// The first and last of many; `None` stands for those between.
