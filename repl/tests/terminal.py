@@ -44,7 +44,7 @@ class Terminal:
         end = time.time() + 60
         while time.time() < end:
             more = self.read(0.2)
-            if not more and text in "\n".join(self.screen()):
+            if not more and text.rstrip() in "\n".join(self.screen()):
                 return
         raise AssertionError(f"{text!r} is not on the screen:\n" + "\n".join(self.screen()))
 
@@ -153,10 +153,10 @@ def completion():
 def vi():
     t = Terminal()
     t.type(":set keys vi\r")
-    t.type("1 + 1\x1b")
+    t.type("21 + 1\x1b")
     time.sleep(0.6)
     t.type("0x")
-    t.type("\r", "1 : Int")
+    t.type("\r", "2 : Int")
 
 
 def pasted():
@@ -194,9 +194,9 @@ def watching():
 def narrow():
     t = Terminal(columns=40, rows=60)
     t.type(":help\r", "Anything else")
-    t.type("for i < 30, j < 30, k < 30 -> sin (float (i * j * k))\r", "[29, 29]" if False else "[29]")
+    t.type("for i < 30, j < 30, k < 30 -> sin (float (i * j * k))\r", "[29]")
     t.type("{name = \"a rather long text\", weights = linspace 0.0 1.0 200}\r", "weights")
-    words = [l for l in t.lines() if len(l) > 40]
+    words = [l for l in t.lines() if len(l) > 40 and not l.startswith("adl")]
     assert not words, words
 
 

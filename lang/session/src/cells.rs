@@ -167,14 +167,16 @@ impl Session {
         let id = self.tables.global();
         self.machine.set_global(id, v);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None };
-        // The value before is `it1` from now on, and so on; the last of them is lost.
+        // The value before is `it1` from now on, and so on. A large one is let go: it would fill memory under a name that nobody gave it.
         let mut moved = Some(g);
-        for name in ITS {
-            let Some(new) = moved else { break };
-            moved = self.env.values.get(&Symbol::new(name)).cloned();
-            self.env.values.insert_mut(Symbol::new(name), new);
+        for name in ITS.map(Symbol::new) {
+            let new = std::mem::replace(&mut moved, self.env.values.get(&name).cloned());
+            match new.filter(|g| name == Symbol::new(ITS[0]) || !self.is_large(g)) {
+                Some(new) => self.env.values.insert_mut(name, new),
+                None => _ = self.env.values.remove_mut(&name),
+            }
+            self.loses(moved.as_ref());
         }
-        self.loses(moved.as_ref());
     }
 
     /// Gives a definition its true sizes, and says what it is.

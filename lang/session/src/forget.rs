@@ -59,7 +59,12 @@ impl Session {
 
     /// Notes that a name is to mean something else.
     pub(crate) fn loses(&mut self, g: Option<&Global>) {
-        self.memory.large |= g.and_then(|g| self.machine.global(g.id)).is_some_and(|v| large(v, 3));
+        self.memory.large |= g.is_some_and(|g| self.is_large(g));
+    }
+
+    /// Whether a definition holds a large array.
+    pub(crate) fn is_large(&self, g: &Global) -> bool {
+        self.machine.global(g.id).is_some_and(|v| large(v, 3))
     }
 }
 

@@ -35,7 +35,7 @@ mod tests_of;
 mod texts;
 
 pub use boundary::Checkpoint;
-pub use echo::{Echo, columns, width, wrapped};
+pub use echo::{Echo, columns, width, wrapped, wrapped_type};
 pub use plans::{STAGES, Watch, Watched};
 pub use reload::Counts;
 pub use probe::Probe;

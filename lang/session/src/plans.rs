@@ -171,7 +171,7 @@ impl Session {
         let file = self.add_source("<command>", function);
         let named = !function.is_empty() && function.chars().all(|c| c.is_alphanumeric() || "_.'".contains(c));
         if named && self.type_of_name(function).is_none() && self.type_of_member(function).is_none() {
-            let mut unknown = wanted(file, function, &format!("nothing is named `{function}`"));
+            let mut unknown = Diagnostic::error("E0201", Span::new(file, 0, function.len()), format!("nothing is named `{function}` here"));
             unknown.hint = self.nearest(function).map(|n| format!("did you mean `{n}`?"));
             return Err(vec![unknown]);
         }

@@ -2,7 +2,7 @@
 
 use crate::Session;
 use crate::reload::Loaded;
-use crate::saved::History;
+use crate::saved::{History, ITS};
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
@@ -45,11 +45,23 @@ impl Past {
 
 impl Session {
     fn definitions_now(&self, entry: &str) -> Definitions {
-        Definitions { env: self.env.clone(), texts: self.texts.clone(), loaded: self.loaded.clone(), history: self.history.clone(), entry: entry.to_owned() }
+        let mut env = self.env.clone();
+        for name in ITS {
+            env.values.remove_mut(&Symbol::new(name));
+        }
+        Definitions { env, texts: self.texts.clone(), loaded: self.loaded.clone(), history: self.history.clone(), entry: entry.to_owned() }
     }
 
+    /// The last values stay what they are.
     fn go_to(&mut self, there: Definitions) {
+        let its = ITS.map(|n| (Symbol::new(n), self.env.values.get(&Symbol::new(n)).cloned()));
         self.env = there.env;
+        for (name, value) in its {
+            match value {
+                Some(g) => self.env.values.insert_mut(name, g),
+                None => _ = self.env.values.remove_mut(&name),
+            }
+        }
         self.texts = there.texts;
         self.loaded = there.loaded;
         self.history = there.history;

@@ -2,7 +2,7 @@
 
 use super::{Repl, meta, pager};
 use adl_kernel::letters;
-use adl_session::{Echo, wrapped};
+use adl_session::{Echo, wrapped_type};
 
 /// `:show NAME`: a whole value, in a pager where it is longer than the screen.
 pub fn show(repl: &mut Repl, text: &str) -> bool {
@@ -53,7 +53,7 @@ pub fn env(repl: &mut Repl, _: &str) -> bool {
     for c in names {
         let bytes = repl.session.borrow().bytes_of(&c.text).filter(|b| *b >= 1000);
         let bytes = bytes.map_or(String::new(), |b| format!("   {}", adl_interp::ir::road::report::size(b)));
-        repl.say(&wrapped(&format!("{} : {}{bytes}", c.text, c.ty), columns, 4).join("\n"));
+        repl.say(&wrapped_type(&format!("{} : {}{bytes}", c.text, c.ty), columns, 4).join("\n"));
     }
     true
 }

@@ -31,7 +31,7 @@ fn run(pager: &str, text: &str) -> bool {
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut input) = child.stdin.take() {
         // Whoever has seen enough closes the pager.
-        let _ = input.write_all(text.as_bytes());
+        let _ = input.write_all(format!("{text}\n").as_bytes());
     }
     child.wait().is_ok()
 }

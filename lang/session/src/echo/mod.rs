@@ -5,7 +5,7 @@ mod grid;
 mod text;
 
 pub use grid::columns;
-pub use text::{width, wrapped};
+pub use text::{width, wrapped, wrapped_type};
 
 use adl_interp::fault;
 use adl_interp::ir::road::table;
@@ -88,12 +88,16 @@ impl Echo {
 
     /// Every element, however many lines it takes. Rows are not broken, where numbers stand in columns.
     pub fn all(&self, columns: usize) -> String {
+        let one = || show::typed(&self.shown, self.of.as_ref());
+        if matches!(self.shown, Value::Fun(_)) || text::leaves(&self.shown, columns) <= columns && width(&one()) <= columns {
+            return self.there(self.with_name(&one()));
+        }
         let lines = match &self.shown {
             v if is_table(v) => grid::table(v, Room::all(columns)),
             Value::Array(a) if is_matrix(&self.shown) && a.shape.len() == 2 => grid::matrix(a, Room::all(columns), usize::MAX),
             Value::Array(a) if is_matrix(&self.shown) => grid::slices(a, Room::all(columns)),
             Value::Array(a) if a.shape.len() == 1 && a.kind() != Kind::Boxed => grid::vector(a, Room::all(columns)),
-            v => wrapped(&show::typed(v, self.of.as_ref()), columns.max(NARROW), 2),
+            _ => wrapped(&one(), columns.max(NARROW), 2),
         };
         self.there(format!("{}\n{}", self.head(columns), lines.join("\n")))
     }
@@ -104,8 +108,8 @@ impl Echo {
         }
         let inside = columns.saturating_sub(2).max(NARROW);
         match short(&self.shown, self.of.as_ref(), inside) {
-            Some(text) if !is_matrix(&self.shown) && !is_table(&self.shown) => wrapped(&self.with_name(&text), columns.max(NARROW), 4).join("\n"),
-            _ if matches!(self.shown, Value::Fun(_)) => wrapped(&self.with_name(""), columns.max(NARROW), 4).join("\n"),
+            Some(text) if !is_matrix(&self.shown) && !is_table(&self.shown) => wrapped_type(&self.with_name(&text), columns.max(NARROW), 4).join("\n"),
+            _ if matches!(self.shown, Value::Fun(_)) => wrapped_type(&self.with_name(""), columns.max(NARROW), 4).join("\n"),
             _ => self.in_lines(columns, lay(&self.shown, self.of.as_ref(), inside, 0)),
         }
     }
@@ -114,7 +118,7 @@ impl Echo {
     fn in_lines(&self, columns: usize, lines: Vec<String>) -> String {
         match &self.shown {
             _ if self.name.is_none() || lines.len() <= NAMED => format!("{}\n{}", self.head(columns), indented(&cut_lines(lines), 2)),
-            Value::Array(a) => wrapped(&self.summary(a, columns), columns.max(NARROW), 4).join("\n"),
+            Value::Array(a) => wrapped_type(&self.summary(a, columns), columns.max(NARROW), 4).join("\n"),
             _ => self.head(columns),
         }
     }
@@ -138,7 +142,7 @@ impl Echo {
             Value::Array(a) if a.shape.iter().product::<usize>() > ROWS * ROWS || extent::has_none(a) => extent::of(a).map_or(String::new(), |e| format!(", {e}")),
             _ => String::new(),
         };
-        let mut lines = wrapped(&format!("{name}: {ty}{about}"), columns.max(NARROW), 4);
+        let mut lines = wrapped_type(&format!("{name}: {ty}{about}"), columns.max(NARROW), 4);
         if lines.len() > TYPE {
             lines.truncate(TYPE);
             let last = lines.pop().unwrap_or_default();

@@ -60,6 +60,13 @@ pub fn wrapped(text: &str, columns: usize, indent: usize) -> Vec<String> {
     out
 }
 
+/// The same for types and echoes: a name and its type stay together.
+pub fn wrapped_type(text: &str, columns: usize, indent: usize) -> Vec<String> {
+    // Blanks that do not part words.
+    let lines = wrapped(&text.replace(" : ", "\u{a0}:\u{a0}").replace(" = ", "\u{a0}=\u{a0}"), columns, indent);
+    lines.into_iter().map(|l| l.replace('\u{a0}', " ")).collect()
+}
+
 /// Whether a value has more than so many leaves, found without looking at all of them.
 pub(super) fn leaves(v: &Value, limit: usize) -> usize {
     let (mut todo, mut n) = (vec![v], 0usize);
@@ -145,7 +152,7 @@ fn list(d: &Data) -> Option<String> {
     Some(format!("{heads}…{} ({n} elements)", ")".repeat(first.len())))
 }
 
-/// `[0, 1, 2, …, 7, 8, 9]`, on every axis.
+/// `[0, 1, 2, …, 7, 8, 9]`, on every axis; `[0, …]` where none are wanted at the ends.
 pub(super) fn ends(a: &Array, edge: usize) -> String {
     let part = |i: usize| match array::elem(a, i) {
         Value::Array(row) if !row.shape.is_empty() => ends(&row, edge),
@@ -153,7 +160,7 @@ pub(super) fn ends(a: &Array, edge: usize) -> String {
     };
     let n = a.len();
     let parts: Vec<String> = match n > 2 * edge + 1 {
-        true => (0..edge).map(part).chain(["…".to_owned()]).chain((n - edge..n).map(part)).collect(),
+        true => (0..edge.max(1)).map(part).chain(["…".to_owned()]).chain((n - edge..n).map(part)).collect(),
         false => (0..n).map(part).collect(),
     };
     format!("[{}]", parts.join(", "))
@@ -163,9 +170,9 @@ pub(super) fn ends(a: &Array, edge: usize) -> String {
 pub(super) fn summary(a: &Array, tail: &str, columns: usize) -> String {
     let about = extent::of(a).map_or(String::new(), |e| format!(", {e}"));
     let rest = width(tail) + width(&about);
-    let texts = || (1..=EDGE).rev().map(|edge| ends(a, edge));
+    let texts = || (0..=EDGE).rev().map(|edge| ends(a, edge));
     let fits = texts().find(|t| width(t) + rest <= columns);
-    let text = fits.unwrap_or_else(|| clip(&ends(a, 1), columns.saturating_sub(rest).max(12)));
+    let text = fits.unwrap_or_else(|| ends(a, 0));
     format!("{text}{tail}{about}")
 }
 
@@ -176,6 +183,7 @@ mod tests {
     #[test]
     fn lines_break_between_words() {
         assert_eq!(wrapped("one two three four", 9, 2), ["one two", "  three", "  four"]);
+        assert_eq!(wrapped_type("{a : Int, b : Int} -> Int", 14, 2), ["{a : Int,", "  b : Int} ->", "  Int"]);
         assert_eq!(wrapped("  a b", 80, 2), ["  a b"]);
         assert_eq!(wrapped("a\n\nb", 80, 0), ["a", "", "b"]);
         assert_eq!(wrapped("abcdefghij", 4, 0), ["abcd", "efgh", "ij"]);
