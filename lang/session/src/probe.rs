@@ -51,7 +51,7 @@ impl Session {
             }
             let checked = self.check(&env, item, false);
             let errors = checked.diags.iter().filter(|d| d.is_error());
-            let place = |d: &Diagnostic| (d.primary.span.file == file).then(|| d.primary.span.lo as usize..d.primary.span.hi as usize);
+            let place = |d: &Diagnostic| (d.primary.span.file == file).then_some(d.primary.span.lo as usize..d.primary.span.hi as usize);
             out.errors = errors.map(|d| (place(d).unwrap_or(0..0), d.message.clone())).collect();
             if !out.errors.is_empty() {
                 return out;

@@ -24,6 +24,9 @@ pub struct Ran {
     pub(crate) values: Vec<Range<usize>>,
 }
 
+/// A part of a text, and what takes its place.
+type Edit = (Range<usize>, String);
+
 /// Entries that ran, as one persistent list: snapshots share it.
 pub type History = rpds::Vector<Ran>;
 
@@ -40,7 +43,7 @@ impl Session {
     /// The session as a program that does what its entries did. Paths of imports in loaded files are made to fit files in `dir`.
     pub fn program(&self, dir: &Path) -> String {
         let mut values: Vec<String> = Vec::new();
-        let mut parts: Vec<(String, Vec<(Range<usize>, String)>)> = Vec::new();
+        let mut parts: Vec<(String, Vec<Edit>)> = Vec::new();
         let mut named: HashMap<String, (usize, usize)> = HashMap::new();
         for ran in &self.history {
             let at = parts.len();
@@ -82,7 +85,7 @@ fn uses(text: &str) -> Vec<(Range<usize>, usize)> {
     tokens.iter().enumerate().filter_map(|(i, t)| which(t).filter(|_| free(i)).map(|k| (t.lo as usize..t.hi as usize, k))).collect()
 }
 
-fn edited(text: &str, mut edits: Vec<(Range<usize>, String)>) -> String {
+fn edited(text: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|(r, _)| (r.start, r.end));
     let (mut out, mut at) = (String::new(), 0);
     for (range, new) in edits {

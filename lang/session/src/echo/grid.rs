@@ -11,16 +11,16 @@ const CELL: usize = 40;
 /// Slices of an array of three axes and more.
 const SLICES: usize = 4;
 
-/// An element that is no number, as a cell. A text on one line needs no quotes there.
-fn entry(v: &Value, limit: usize) -> String {
+/// An element that is no number, as a cell. A text on one line needs no quotes in a table.
+fn entry(v: &Value, limit: usize, table: bool) -> String {
     match v {
-        Value::Str(s) if !s.contains(char::is_control) && !s.is_empty() => clip(s, limit),
+        Value::Str(s) if table && !s.contains(char::is_control) && !s.is_empty() => clip(s, limit),
         v => clip(&inner(v, None), limit),
     }
 }
 
 /// Elements as cells below each other, of one width. Numbers are aligned at the point.
-fn cells(a: &Array, at: &[usize], limit: usize) -> Vec<String> {
+fn cells(a: &Array, at: &[usize], limit: usize, table: bool) -> Vec<String> {
     let right = |texts: Vec<String>| padded(texts, true);
     match a.buf() {
         Buf::F64(v) => digits::column(&at.iter().map(|i| v[*i]).collect::<Vec<_>>()),
@@ -28,7 +28,7 @@ fn cells(a: &Array, at: &[usize], limit: usize) -> Vec<String> {
         Buf::F32(v) => digits::aligned(&at.iter().map(|i| show::float32(v[*i])).collect::<Vec<_>>()),
         Buf::I64(v) => right(at.iter().map(|i| v[*i].to_string()).collect()),
         Buf::Bool(v) => right(at.iter().map(|i| v[*i].to_string()).collect()),
-        Buf::Boxed(v) => padded(at.iter().map(|i| entry(&v[*i], limit)).collect(), false),
+        Buf::Boxed(v) => padded(at.iter().map(|i| entry(&v[*i], limit, table)).collect(), false),
         Buf::Unit => vec!["()".into(); at.len()],
         Buf::Tuple(_) | Buf::Record(..) => padded(at.iter().map(|i| clip(&inner(&array::elem(a, *i), None), limit)).collect(), false),
     }
@@ -51,7 +51,7 @@ fn pad(text: &str, columns: usize, right: bool) -> String {
 
 /// A column with its head, if it has one, and a gap where rows are left out.
 fn column(a: &Array, head: Option<&str>, rows: &[Option<usize>], at: impl Fn(usize) -> usize, limit: usize) -> Vec<String> {
-    let mut found = cells(a, &rows.iter().flatten().map(|i| at(*i)).collect::<Vec<_>>(), limit).into_iter();
+    let mut found = cells(a, &rows.iter().flatten().map(|i| at(*i)).collect::<Vec<_>>(), limit, head.is_some()).into_iter();
     let body = rows.iter().map(|i| i.map_or_else(|| "…".to_owned(), |_| found.next().unwrap_or_default()));
     padded(head.map(|h| clip(h, limit)).into_iter().chain(body).collect(), !is_text(a))
 }
@@ -76,7 +76,7 @@ pub(super) fn vector(a: &Array, room: Room) -> Vec<String> {
     let lead = n.to_string().len() + 4;
     // Widths are those of what will be seen: what fits at the narrowest.
     let seen: Vec<usize> = picked(n, room.most(ROWS * columns / 2)).into_iter().flatten().collect();
-    let texts = cells(a, &seen, CELL.min(columns.saturating_sub(lead)));
+    let texts = cells(a, &seen, CELL.min(columns.saturating_sub(lead)), false);
     let widest = texts.first().map_or(1, |t| width(t));
     let across = ((columns.saturating_sub(lead) + 2) / (widest + 2)).max(1);
     let at = |i: usize| seen.binary_search(&i).map_or("", |k| texts[k].as_str());

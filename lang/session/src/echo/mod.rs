@@ -97,7 +97,7 @@ impl Echo {
             Value::Array(a) if is_matrix(&self.shown) && a.shape.len() == 2 => grid::matrix(a, Room::all(columns), usize::MAX),
             Value::Array(a) if is_matrix(&self.shown) => grid::slices(a, Room::all(columns)),
             Value::Array(a) if a.shape.len() == 1 && a.kind() != Kind::Boxed => grid::vector(a, Room::all(columns)),
-            _ => wrapped(&one(), columns.max(NARROW), 2),
+            _ => wrapped_type(&one(), columns.max(NARROW), 2),
         };
         self.there(format!("{}\n{}", self.head(columns), lines.join("\n")))
     }
