@@ -2,7 +2,7 @@
 
 use crate::html;
 use adl_interp::ir::road::table;
-use adl_interp::value::{Array, Buf, Value, show};
+use adl_interp::value::{Array, Buf, Value, digits, show};
 use adl_plotting::{Figure, Theme};
 use adl_session::Echo;
 use serde_json::{Map, Value as Json, json};
@@ -53,7 +53,7 @@ pub fn shown(v: &Value, ty: &str) -> (Json, Json) {
         return (data, metadata);
     }
     let mut data = Map::new();
-    let text = if ty.is_empty() { show::show(v) } else { Echo { name: None, ty: ty.to_owned(), shown: v.clone() }.screen(WIDTH) };
+    let text = if ty.is_empty() { show::show(v) } else { Echo { name: None, ty: ty.to_owned(), of: None, shown: v.clone() }.screen(WIDTH) };
     data.insert("text/plain".into(), json!(text));
     match small_matrix(v) {
         Some(latex) => drop(data.insert("text/latex".into(), json!(latex))),
@@ -86,8 +86,8 @@ fn small_matrix(v: &Value) -> Option<String> {
 
 fn entry(a: &Array, i: usize) -> Option<String> {
     let text = match a.buf() {
-        Buf::F64(v) => show::float(*v.get(i)?),
-        Buf::F32(v) => show::float32(*v.get(i)?),
+        Buf::F64(v) => digits::rounded(*v.get(i)?),
+        Buf::F32(v) => digits::rounded32(*v.get(i)?),
         Buf::I64(v) => v.get(i)?.to_string(),
         Buf::Bool(_) | Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => return None,
     };
@@ -111,6 +111,6 @@ mod tests {
         let m = array::make([2, 2].into_iter().collect(), Buf::F64(vec![1.0, -2.5, 1e30, f64::INFINITY]));
         let (data, _) = shown(&m, "[2][2]Float");
         assert_eq!(data["text/latex"], r"$\displaystyle \begin{bmatrix}1.0 & -2.5 \\ 1 \cdot 10^{30} & \infty\end{bmatrix}$");
-        assert!(data["text/plain"].as_str().unwrap().starts_with(": [2][2]Float\n"));
+        assert!(data["text/plain"].as_str().unwrap().starts_with(": [2][2]Float, -2.5 .. 1e30, 1 inf\n"));
     }
 }

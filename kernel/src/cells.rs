@@ -394,6 +394,9 @@ pub fn contained<T>(f: impl FnOnce() -> T) -> Result<T, Failure> {
 
 /// Splits a cell at lines that are commands.
 fn parts(code: &str) -> Vec<Part> {
+    if let Some(name) = crate::suggest::asked(code) {
+        return vec![Part::Command(format!(":doc {name}"))];
+    }
     let mut out = Vec::new();
     let mut items = String::new();
     for (i, line) in code.lines().enumerate() {

@@ -197,7 +197,7 @@ fn kind(ty: &str) -> &'static str {
 
 fn is_complete(code: &str) -> Json {
     // A cell with commands runs line by line.
-    if code.starts_with(':') && !code.starts_with("::") {
+    if code.starts_with(':') && !code.starts_with("::") || crate::suggest::asked(code).is_some() {
         return json!({"status": "complete"});
     }
     match adl_syntax::is_complete(code) {

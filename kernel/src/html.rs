@@ -1,7 +1,8 @@
 //! Values as HTML: tables for arrays, tables and records, cut to what one looks at. All text is escaped.
 
-use adl_interp::value::{Array, Buf, Kind, Value, array, show};
+use adl_interp::value::{Array, Buf, Kind, Value, array, digits, show};
 use adl_session::columns;
+use adl_syntax::order;
 use std::fmt::Write;
 
 /// Rows and columns of a table that are shown; of more, the first and last.
@@ -55,7 +56,7 @@ fn laid_out(v: &Value, depth: usize) -> Option<String> {
             2 if plain(a) => Some(matrix(a)),
             _ => Some(slices(a, depth)),
         },
-        Value::Record(r) => Some(parts(r.names.iter().map(|n| format!(".{n}")).zip(&r.vals), depth)),
+        Value::Record(r) => Some(parts(order::shown(&r.names).into_iter().map(|i| (format!(".{}", r.names[i]), &r.vals[i])), depth)),
         Value::Tuple(t) if t.0.iter().any(|v| laid_out(v, depth + 1).is_some()) => Some(parts(t.0.iter().enumerate().map(|(i, v)| (i.to_string(), v)), depth)),
         _ => None,
     }
@@ -82,7 +83,9 @@ fn brief(v: &Value) -> String {
             let extents: String = a.shape.iter().map(|n| format!("[{n}]")).collect();
             format!("{extents} …")
         }
-        v => show::plain(v),
+        Value::Str(s) => s.to_string(),
+        Value::Float(x) => digits::rounded(*x),
+        v => show::brief(v, None, CELL),
     };
     match text.char_indices().nth(CELL) {
         Some((at, _)) => escape(&text[..at]) + "…",
@@ -90,18 +93,45 @@ fn brief(v: &Value) -> String {
     }
 }
 
-fn cell(a: &Array, i: usize) -> String {
-    let text = match a.buf() {
-        Buf::F64(v) => v.get(i).map(|x| show::float(*x)),
-        Buf::F32(v) => v.get(i).map(|x| show::float32(*x)),
-        Buf::I64(v) => v.get(i).map(i64::to_string),
-        Buf::Bool(v) => v.get(i).map(bool::to_string),
-        Buf::Boxed(v) => v.get(i).map(brief),
-        Buf::Unit => Some("()".into()),
-        Buf::Tuple(_) | Buf::Record(..) => Some(brief(&array::elem(a, i))),
+/// A blank as wide as a digit: it keeps points of numbers below each other where they stand at the right.
+const FIGURE: &str = "\u{2007}";
+
+/// Elements as cells of one column. Numbers have the digits that are wanted, with their points below each other.
+fn cells(a: &Array, at: &[usize]) -> Vec<String> {
+    let numbers = |xs: Vec<f64>| -> Vec<String> {
+        let pad = |t: &String| {
+            let text = t.trim_end();
+            text.trim_start().to_owned() + &FIGURE.repeat(t.len() - text.len())
+        };
+        digits::column(&xs).iter().map(pad).collect()
+    };
+    let texts: Vec<String> = match a.buf() {
+        Buf::F64(v) => numbers(at.iter().filter_map(|i| v.get(*i).copied()).collect()),
+        Buf::F32(v) if digits::digits() < digits::SINGLE => numbers(at.iter().filter_map(|i| v.get(*i)).map(|x| f64::from(*x)).collect()),
+        Buf::F32(v) => at.iter().filter_map(|i| v.get(*i)).map(|x| show::float32(*x)).collect(),
+        Buf::I64(v) => at.iter().filter_map(|i| v.get(*i)).map(i64::to_string).collect(),
+        Buf::Bool(v) => at.iter().filter_map(|i| v.get(*i)).map(bool::to_string).collect(),
+        Buf::Boxed(v) => at.iter().filter_map(|i| v.get(*i)).map(brief).collect(),
+        Buf::Unit => vec!["()".into(); at.len()],
+        Buf::Tuple(_) | Buf::Record(..) => at.iter().map(|i| brief(&array::elem(a, *i))).collect(),
     };
     let numbers = !matches!(a.kind(), Kind::Boxed | Kind::Tuple | Kind::Record);
-    format!("<td style=\"{}\">{}</td>", if numbers { RIGHT } else { LEFT }, text.unwrap_or_default())
+    texts.iter().map(|t| format!("<td style=\"{}\">{t}</td>", if numbers { RIGHT } else { LEFT })).collect()
+}
+
+/// The same for rows of which some are left out.
+fn column(a: &Array, rows: &[Option<usize>], at: impl Fn(usize) -> usize) -> Vec<String> {
+    let mut found = cells(a, &rows.iter().flatten().map(|r| at(*r)).collect::<Vec<_>>()).into_iter();
+    rows.iter().map(|r| r.map_or_else(|| GAP.to_owned(), |_| found.next().unwrap_or_default())).collect()
+}
+
+/// Rows of a table, each led by its number, from columns.
+fn rows(shown: &[Option<usize>], columns: &[Vec<String>]) -> String {
+    let row = |(k, r): (usize, &Option<usize>)| {
+        let cells: String = columns.iter().map(|c| c[k].as_str()).collect();
+        format!("<tr>{}{cells}</tr>", r.map_or_else(|| "<th>…</th>".to_owned(), |r| head(&r.to_string())))
+    };
+    shown.iter().enumerate().map(row).collect()
 }
 
 /// The first and last of many; `None` stands for those between.
@@ -129,22 +159,15 @@ fn vector(a: &Array, depth: usize) -> Option<String> {
         let nested = shown.iter().flatten().any(|i| laid_out(&array::elem(a, *i), depth + 1).is_some());
         return nested.then(|| slices(a, depth));
     }
-    let cells: String = shown.iter().map(|i| i.map_or_else(|| GAP.to_owned(), |i| cell(a, i))).collect();
+    let cells: String = column(a, &shown, |i| i).concat();
     Some(format!("<table><thead><tr>{}</tr></thead><tbody><tr>{cells}</tr></tbody></table>", heads(&shown)))
 }
 
 fn matrix(a: &Array) -> String {
-    let (rows, width) = (a.shape[0], a.shape[1]);
-    let columns = picked(width, COLUMNS);
-    let mut out = format!("<table><thead><tr><th></th>{}</tr></thead><tbody>", heads(&columns));
-    for r in picked(rows, ROWS) {
-        let cells: String = match r {
-            Some(r) => columns.iter().map(|c| c.map_or_else(|| GAP.to_owned(), |c| cell(a, r * width + c))).collect(),
-            None => GAP.repeat(columns.len()),
-        };
-        let _ = write!(out, "<tr>{}{cells}</tr>", r.map_or_else(|| "<th>…</th>".to_owned(), |r| head(&r.to_string())));
-    }
-    out + "</tbody></table>"
+    let (n, width) = (a.shape[0], a.shape[1]);
+    let (across, down) = (picked(width, COLUMNS), picked(n, ROWS));
+    let columns: Vec<Vec<String>> = across.iter().map(|c| c.map_or_else(|| vec![GAP.to_owned(); down.len()], |c| column(a, &down, |r| r * width + c))).collect();
+    format!("<table><thead><tr><th></th>{}</tr></thead><tbody>{}</tbody></table>", heads(&across), rows(&down, &columns))
 }
 
 /// The elements below each other.
@@ -164,18 +187,11 @@ fn slices(a: &Array, depth: usize) -> String {
 
 fn table(columns: &[(String, &Array)]) -> String {
     let n = columns.first().map_or(0, |(_, a)| a.len());
-    let shown = picked(columns.len(), COLUMNS);
-    let names: String = shown.iter().map(|c| c.map_or_else(|| "<th>…</th>".to_owned(), |c| head(&columns[c].0))).collect();
-    let mut out = format!("<table><thead><tr><th></th>{names}</tr></thead><tbody>");
-    for r in picked(n, ROWS) {
-        let cells: String = match r {
-            Some(r) => shown.iter().map(|c| c.map_or_else(|| GAP.to_owned(), |c| cell(columns[c].1, r))).collect(),
-            None => GAP.repeat(shown.len()),
-        };
-        let _ = write!(out, "<tr>{}{cells}</tr>", r.map_or_else(|| "<th>…</th>".to_owned(), |r| head(&r.to_string())));
-    }
-    let _ = write!(out, "</tbody></table><div>{n} rows × {} columns</div>", columns.len());
-    out
+    let (across, down) = (picked(columns.len(), COLUMNS), picked(n, ROWS));
+    let names: String = across.iter().map(|c| c.map_or_else(|| "<th>…</th>".to_owned(), |c| head(&columns[c].0))).collect();
+    let cells: Vec<Vec<String>> = across.iter().map(|c| c.map_or_else(|| vec![GAP.to_owned(); down.len()], |c| column(columns[c].1, &down, |r| r))).collect();
+    let head = format!("<table><thead><tr><th></th>{names}</tr></thead><tbody>{}</tbody></table>", rows(&down, &cells));
+    format!("{head}<div>{n} rows × {} columns</div>", columns.len())
 }
 
 #[cfg(test)]

@@ -16,12 +16,27 @@ pub const LETTERS: &[(&str, &str)] = &[
     ("hat", "\u{302}"), ("bar", "\u{304}"), ("dot", "\u{307}"), ("ddot", "\u{308}"), ("tilde", "\u{303}"), ("vec", "\u{20d7}"),
 ];
 
+/// Signs for texts and comments, which stand in no name.
+const SIGNS: &[(&str, &str)] = &[
+    ("infty", "∞"), ("times", "×"), ("cdot", "·"), ("pm", "±"), ("approx", "≈"), ("leq", "≤"), ("geq", "≥"), ("neq", "≠"), ("to", "→"), ("degree", "°"), ("^0", "⁰"),
+    ("^1", "¹"), ("^2", "²"), ("^3", "³"), ("^4", "⁴"), ("^5", "⁵"), ("^6", "⁶"), ("^7", "⁷"), ("^8", "⁸"), ("^9", "⁹"), ("^+", "⁺"), ("^-", "⁻"), ("^n", "ⁿ"), ("^i", "ⁱ"),
+];
+
+fn all() -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    LETTERS.iter().chain(SIGNS)
+}
+
 /// The letters that a name (without its backslash) may become; one alone if the name is whole.
 pub fn matching(name: &str) -> Vec<(&'static str, &'static str)> {
-    match LETTERS.iter().find(|(n, _)| *n == name) {
+    match all().find(|(n, _)| *n == name) {
         Some(l) => vec![*l],
-        None => LETTERS.iter().filter(|(n, _)| n.starts_with(name)).copied().collect(),
+        None => all().filter(|(n, _)| n.starts_with(name)).copied().collect(),
     }
+}
+
+/// How a letter is typed.
+pub fn named(letter: &str) -> Option<&'static str> {
+    all().find(|(_, l)| *l == letter).map(|(n, _)| *n)
 }
 
 #[cfg(test)]

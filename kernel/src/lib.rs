@@ -19,7 +19,7 @@ mod controls;
 mod desk;
 mod history;
 mod html;
-mod letters;
+pub mod letters;
 pub mod notebook;
 mod outbox;
 pub mod parameters;

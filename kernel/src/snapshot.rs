@@ -68,7 +68,7 @@ impl Snapshot {
             }
             None => {
                 let text = |n: &str, what: &Name| if what.ty == "module" { format!("{n}.") } else { n.to_owned() };
-                Some(self.names.range(prefix.to_owned()..).take_while(|(n, _)| n.starts_with(prefix)).map(|(n, what)| Completion { text: text(n, what), ty: what.ty.clone() }).collect())
+                Some(self.names.range(prefix.to_owned()..).take_while(|(n, _)| n.starts_with(prefix)).map(|(n, what)| Completion { text: text(n, what), ty: what.ty.clone(), doc: String::new() }).collect())
             }
         }
     }

@@ -2,18 +2,19 @@
 
 use crate::letters;
 use adl_session::complete::Completion;
+use adl_syntax::highlight::Class;
 use std::path::Path;
 
 /// A command of the REPL, for completion: its name and what it does.
 pub type CommandName = (&'static str, &'static str);
 
 fn named(text: impl Into<String>, ty: impl Into<String>) -> Completion {
-    Completion { text: text.into(), ty: ty.into() }
+    Completion { text: text.into(), ty: ty.into(), doc: String::new() }
 }
 
 /// Where in the text before the cursor a completion begins, and the candidates. `names` knows those of the language.
 pub fn candidates(before: &str, commands: &[CommandName], names: impl FnOnce(&str) -> Vec<Completion>) -> (usize, Vec<Completion>) {
-    if let Some(at) = before.rfind('\\').filter(|at| before[at + 1..].chars().all(|c| c.is_ascii_alphanumeric() || c == '_')) {
+    if let Some(at) = before.rfind('\\').filter(|at| before[at + 1..].chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '^' | '+' | '-'))) {
         let found = letters::matching(&before[at + 1..]);
         return (at, found.into_iter().map(|(n, c)| named(c, format!("\\{n}"))).collect());
     }
@@ -29,7 +30,63 @@ pub fn candidates(before: &str, commands: &[CommandName], names: impl FnOnce(&st
     if prefix.is_empty() || prefix.starts_with(|c: char| c.is_ascii_digit()) {
         return (before.len(), Vec::new());
     }
-    (start, names(prefix))
+    (start, in_place(before, start, prefix, names))
+}
+
+/// Types that have no declaration.
+const TYPES: [&str; 5] = ["Bool", "F32", "Float", "Int", "String"];
+
+/// What fits where a name begins: types after a colon, fields in an update, and else all names, those of the entry itself before others.
+fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -> Vec<Completion>) -> Vec<Completion> {
+    let head = before[..start].trim_end();
+    if let Some(record) = updated(head).filter(|_| !prefix.contains('.')) {
+        let path = format!("{record}.");
+        let found = names(&format!("{path}{prefix}"));
+        return found.into_iter().map(|c| Completion { text: c.text[path.len()..].to_owned(), ..c }).collect();
+    }
+    let annotated = head.ends_with(':') && !head.ends_with("::") || head.ends_with("->") && in_annotation(head) || head.ends_with(']') && in_annotation(head);
+    if annotated && prefix.starts_with(char::is_uppercase) {
+        let built_in = TYPES.iter().filter(|t| t.starts_with(prefix)).map(|t| named(*t, "type"));
+        let mut all: Vec<Completion> = built_in.chain(names(prefix).into_iter().filter(|c| c.ty == "type" || c.ty == "module")).collect();
+        all.sort_by(|a, b| a.text.cmp(&b.text));
+        all.dedup_by(|a, b| a.text == b.text);
+        return all;
+    }
+    let mut all = names(prefix);
+    let own = own_names(&before[..start], prefix).into_iter().filter(|n| !all.iter().any(|c| c.text == *n)).map(|n| named(n, "in this entry")).collect::<Vec<_>>();
+    all.splice(0..0, own);
+    all
+}
+
+/// Whether a type is being written: a colon is the last of what binds stronger than an arrow.
+fn in_annotation(head: &str) -> bool {
+    let colon = head.rfind(" : ").or_else(|| head.rfind(": "));
+    colon.is_some_and(|at| !head[at..].contains(['=', '(']) || head[at..].matches('(').count() == head[at..].matches(')').count() && !head[at..].contains('='))
+}
+
+/// The record of an open `{r with x = 1, `.
+fn updated(head: &str) -> Option<&str> {
+    let mut depth = 0;
+    let open = head.char_indices().rev().find(|(_, c)| {
+        depth += i32::from(matches!(c, '}' | ')' | ']')) - i32::from(matches!(c, '{' | '(' | '['));
+        depth < 0
+    });
+    let inside = &head[open.filter(|(_, c)| *c == '{')?.0 + 1..];
+    let (record, rest) = inside.split_once(" with").filter(|(r, _)| r.trim().chars().all(in_name))?;
+    (rest.is_empty() || rest.ends_with(',')).then_some(record.trim())
+}
+
+/// Names of the entry that begin with a prefix, the nearest first: what it defines is not in scope yet.
+fn own_names(before: &str, prefix: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for (range, class) in adl_syntax::tokens(before).into_iter().rev() {
+        let name = &before[range.clone()];
+        let free = !before[..range.start].ends_with('.');
+        if class == Class::Name && free && name.len() > 1 && name.starts_with(prefix) && !out.iter().any(|n| n == name) {
+            out.push(name.to_owned());
+        }
+    }
+    out
 }
 
 /// Whether a character may stand in a name or between its parts.
@@ -46,11 +103,19 @@ fn of_command(line: &str, commands: &[CommandName]) -> Option<(usize, Vec<Comple
         None => Some((0, commands.iter().filter(|c| c.0.starts_with(line)).map(|c| named(c.0, c.1)).collect())),
         Some((":load" | ":save" | ":l", rest)) => Some(files(rest.trim_start(), line.len())),
         Some((":set", rest)) => {
-            let keys = ["stack", "color", "width", "road", "jit", "check_nan", "threads"].into_iter().filter(|k| k.starts_with(rest));
+            let keys = ["stack", "color", "width", "digits", "keys", "live", "road", "jit", "check_nan", "threads"].into_iter().filter(|k| k.starts_with(rest));
             Some((line.len() - rest.len(), keys.map(|k| named(k, "")).collect()))
         }
         Some(_) => None,
     }
+}
+
+/// The name that help is wanted for: `?f`, `f?` and `??f`.
+pub fn asked(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let name = text.trim_start_matches('?').trim_end_matches('?').trim();
+    let one = !name.contains(char::is_whitespace) && !name.is_empty();
+    (one && name.len() < text.len()).then_some(name)
 }
 
 /// The text of a string that is open at the end of a line.
@@ -83,13 +148,41 @@ fn files(path: &str, end: usize) -> (usize, Vec<Completion>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{candidates, named, open_string};
+    use super::{asked, candidates, named, open_string};
 
     #[test]
     fn where_a_completion_begins() {
         for (text, start, first) in [("\\alpha", 0, "α"), ("let x = so", 8, "so!"), ("π + so", 5, "so!"), (":ty", 0, ":type"), ("1\n:ty", 2, ":type"), ("12", 2, ""), ("", 0, "")] {
             let (at, found) = candidates(text, &[(":type", "")], |p| vec![named(format!("{p}!"), "")]);
             assert_eq!((at, found.first().map_or("", |c| c.text.as_str())), (start, first), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_fits_by_place() {
+        let names = |p: &str| {
+            let all = ["radius", "rate", "r.radius", "r.rate", "Real", "Rect"];
+            all.iter().filter(|n| n.starts_with(p)).map(|n| named(*n, if *n == "Rect" { "type" } else { "Float" })).collect::<Vec<_>>()
+        };
+        for (text, want) in [
+            ("{r with ra", &["radius", "rate"][..]),
+            ("{r with rate = 1.0, ra", &["radius", "rate"]),
+            ("f {r with rate = (ra", &["radius", "rate"]),
+            ("let f (x : Re", &["Rect"]),
+            ("let f (x : Fl", &["Float"]),
+            ("let f (g : Int -> Fl", &["Float"]),
+            ("let radish = 1\nlet g rat = ra", &["rat", "radish", "radius", "rate"]),
+            ("r.ra", &["r.radius", "r.rate"]),
+        ] {
+            let found: Vec<String> = candidates(text, &[], names).1.into_iter().map(|c| c.text).collect();
+            assert_eq!(found, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn questions() {
+        for (text, want) in [("?f", Some("f")), ("f?", Some("f")), ("??optim.adam", Some("optim.adam")), ("f x", None), ("?", None), ("? grad", Some("grad")), ("f x?", None)] {
+            assert_eq!(asked(text), want, "{text}");
         }
     }
 

@@ -32,6 +32,15 @@ impl Terminal {
         self
     }
 
+    /// The same for those who cannot see what moves: no bars, no live pictures.
+    pub fn still(mut self, still: bool) -> Terminal {
+        if still {
+            self.bar.terminal = false;
+            self.live = Live::unseen();
+        }
+        self
+    }
+
     /// With the arguments of the script.
     pub fn new(args: Vec<String>) -> Terminal {
         let out = std::io::BufWriter::with_capacity(1 << 16, Output);

@@ -11,7 +11,7 @@ mod input;
 mod interactive;
 mod memory;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -70,6 +70,12 @@ pub struct Global {
     /// What gradients store and recompute: store_all, recompute_all, auto, "budget N", sqrt, "revolve N".
     #[arg(long, value_name = "PLAN", default_value = "store_all", value_parser = plan, global = true)]
     plan: String,
+    /// For screen readers and logs: no editor, no colours, no bars, values on one line.
+    #[arg(long, global = true)]
+    plain: bool,
+    /// Messages with every call of the stack, those inside the standard library too.
+    #[arg(long, global = true)]
+    full_stack: bool,
     /// Say at the end how each derivative was computed.
     #[arg(long, global = true)]
     roads: bool,
@@ -89,12 +95,34 @@ enum Command {
         /// Only say which files would change (exit 1 if any).
         #[arg(long)]
         check: bool,
+        /// Show what would change, line by line, and change nothing (exit 1 if anything).
+        #[arg(long, conflicts_with = "check")]
+        diff: bool,
         files: Vec<String>,
     },
     /// Runs `test` items and the examples of doc comments; without files, of every .adl file below the working directory.
-    Test { files: Vec<String> },
+    Test {
+        /// Only those that have this text in their names.
+        #[arg(long, short, value_name = "TEXT", default_value = "")]
+        filter: String,
+        /// Name those that hold, too.
+        #[arg(long, short)]
+        verbose: bool,
+        files: Vec<String>,
+    },
     /// Times every `bench "name" = e` item.
-    Bench { files: Vec<String> },
+    Bench {
+        /// Only those that have this text in their names.
+        #[arg(long, short, value_name = "TEXT", default_value = "")]
+        filter: String,
+        /// Keep the times under a name, in `.adl-bench/NAME.json`.
+        #[arg(long, value_name = "NAME")]
+        save: Option<String>,
+        /// Compare with times that were kept.
+        #[arg(long, value_name = "NAME")]
+        against: Option<String>,
+        files: Vec<String>,
+    },
     /// Documentation of a name or module, the list of names, or the library as HTML.
     Doc {
         /// Write the whole library as HTML pages into a directory.
@@ -123,6 +151,24 @@ enum Command {
         #[arg(allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Explains an error code, with wrong and right code.
+    Explain { code: String },
+    /// Runs a file, as `adl FILE` does.
+    Run {
+        /// The file (`-`: standard input) and its arguments.
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "SCRIPT.adl [ARGS]")]
+        words: Vec<String>,
+    },
+    /// The interactive session, as `adl` alone.
+    Repl,
+    /// This help, or that of a command.
+    Help { command: Option<String> },
+    /// The version.
+    Version,
+    /// Completions for a shell, to be put where it looks for them.
+    Completions { shell: clap_complete::Shell },
+    /// The manual page: `adl man | man -l -`.
+    Man,
     /// The Jupyter kernel.
     Kernel {
         #[command(subcommand)]
@@ -151,19 +197,63 @@ fn main() -> ExitCode {
     // A limit on the size of files is an error of the write, not the end of the process.
     #[cfg(unix)]
     let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), Default::default());
-    let cli = match Cli::try_parse() {
+    let words: Vec<String> = std::env::args_os().skip(1).map(|w| w.to_string_lossy().into_owned()).collect();
+    let parsed = shape(&words).try_get_matches().and_then(|m| Cli::from_arg_matches(&m));
+    let cli = match parsed {
         Ok(cli) => cli,
-        Err(e) => {
-            if e.use_stderr() {
-                let _ = e.print();
-                return ExitCode::from(2);
-            }
-            host::say(&if std::io::stdout().is_terminal() { e.render().ansi().to_string() } else { e.render().to_string() });
-            return ExitCode::SUCCESS;
-        }
+        Err(e) => return ExitCode::from(not_run(&e)),
     };
     let global = cli.global.clone();
     ExitCode::from(commands::guarded(&global, || dispatch(cli)))
+}
+
+/// The command line. The flags that every command takes are listed once, in the help of `adl` itself.
+fn shape(words: &[String]) -> clap::Command {
+    let all = Cli::command();
+    let flags: Vec<clap::Id> = all.get_arguments().filter(|a| a.is_global_set()).map(|a| a.get_id().clone()).collect();
+    let named = words.iter().find(|w| !w.starts_with('-')).is_some_and(|w| all.find_subcommand(w).is_some());
+    if !named {
+        return all;
+    }
+    let hidden = flags.into_iter().fold(all, |c, id| c.mut_arg(id, |a| a.hide(true)));
+    hidden.mut_subcommands(|c| c.after_help("Flags of all commands: `adl --help`."))
+}
+
+/// Shows help, the version, or what is wrong with the command line; the exit code.
+fn not_run(e: &clap::Error) -> u8 {
+    if e.use_stderr() {
+        let _ = e.print();
+        return 2;
+    }
+    host::say(&if std::io::stdout().is_terminal() { e.render().ansi().to_string() } else { e.render().to_string() });
+    0
+}
+
+/// `adl help [COMMAND]`.
+fn help(command: Option<String>) -> u8 {
+    let words: Vec<String> = command.into_iter().chain(["--help".to_owned()]).collect();
+    match shape(&words).try_get_matches_from(std::iter::once("adl".to_owned()).chain(words)) {
+        Err(e) => not_run(&e),
+        Ok(_) => 0,
+    }
+}
+
+/// `adl completions SHELL`.
+fn completions(shell: clap_complete::Shell) -> u8 {
+    let mut out = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "adl", &mut out);
+    host::say(&String::from_utf8_lossy(&out));
+    0
+}
+
+/// `adl man`.
+fn man() -> u8 {
+    let mut out = Vec::new();
+    match clap_mangen::Man::new(Cli::command()).render(&mut out) {
+        Ok(()) => host::say(&String::from_utf8_lossy(&out)),
+        Err(e) => return commands::usage(&e.to_string()),
+    }
+    0
 }
 
 fn dispatch(cli: Cli) -> u8 {
@@ -179,9 +269,25 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
     match command {
         Some(Command::Check { explain: Some(code), .. }) => commands::explain(&code),
         Some(Command::Check { files, .. }) => commands::check(global, &files),
-        Some(Command::Fmt { check, files }) => commands::fmt(global, check, &files),
-        Some(Command::Test { files }) => commands::measure::test(global, &files),
-        Some(Command::Bench { files }) => commands::measure::bench(global, &files),
+        Some(Command::Fmt { check, diff, files }) => commands::fmt::fmt(global, commands::fmt::Want::of(check, diff), &files),
+        Some(Command::Test { filter, verbose, files }) => commands::measure::test(global, &filter, verbose, &files),
+        Some(Command::Bench { filter, save, against, files }) => {
+            let stored = commands::stored::Stored { save, against };
+            commands::measure::bench(global, &filter, stored, &files)
+        }
+        Some(Command::Explain { code }) => commands::explain(&code),
+        Some(Command::Run { words }) => match words.split_first() {
+            Some((file, args)) => commands::script(global, file, args.to_vec()),
+            None => commands::usage("a file is wanted"),
+        },
+        Some(Command::Repl) => interactive::run(global),
+        Some(Command::Help { command }) => help(command),
+        Some(Command::Version) => {
+            host::say(&format!("adl {}\n", env!("CARGO_PKG_VERSION")));
+            0
+        }
+        Some(Command::Completions { shell }) => completions(shell),
+        Some(Command::Man) => man(),
         Some(Command::Doc { html: Some(dir), .. }) => html::write(global, &dir),
         Some(Command::Doc { name, .. }) => commands::doc(global, name.as_deref()),
         Some(Command::Cost { svg, file, name, args }) => commands::inspect::cost(global, svg.as_deref(), &file, &name, &args),

@@ -69,7 +69,6 @@ fn exit_codes() {
         &["--stack", "0", "ok.adl"],
         &["--stack", "much", "ok.adl"],
         &["check"],
-        &["fmt"],
         &["bench"],
         &["check", "--explain", "E9999"],
         &["-e", "1", "-e", "2"],
@@ -168,6 +167,11 @@ fn colours() {
     let mut c = d.command(&["a.adl"]);
     c.env("NO_COLOR", "1");
     assert!(!finish(c).err.contains('\x1b'));
+    for (name, value, coloured) in [("FORCE_COLOR", "1", true), ("CLICOLOR_FORCE", "1", true), ("FORCE_COLOR", "0", false)] {
+        let mut c = d.command(&["a.adl"]);
+        c.env(name, value);
+        assert_eq!(finish(c).err.contains('\x1b'), coloured, "{name}={value}");
+    }
 }
 
 #[test]
@@ -184,6 +188,46 @@ fn formatting() {
     assert_eq!(d.read("bad.adl"), "let = 3");
     d.adl(&["fmt", "bytes.adl"]).is(1, "", "not UTF-8");
     d.adl(&["fmt", "missing.adl"]).is(1, "", "there is no such file");
+    d.file("a.adl", "let   x=1 -- kept");
+    d.adl(&["fmt", "--diff", "a.adl", "ok.adl"]).is(1, "--- a.adl\n+++ a.adl (formatted)\n@@ -1,1 +1,1 @@\n-let   x=1 -- kept\n+let x = 1  -- kept\n", "");
+    assert_eq!(d.read("a.adl"), "let   x=1 -- kept");
+    d.file("all/b.adl", "let   y=1");
+    let mut c = d.command(&["fmt"]);
+    c.current_dir(d.path().join("all"));
+    finish(c).is(0, "", "");
+    assert_eq!(d.read("all/b.adl"), "let y = 1\n");
+}
+
+#[test]
+fn commands_that_are_words() {
+    let d = Dir::new("words");
+    d.file("a.adl", "print (args ())");
+    d.adl(&["run", "a.adl", "-x", "2"]).is(0, "[\"-x\", \"2\"]\n", "");
+    d.adl(&["version"]).is(0, concat!("adl ", env!("CARGO_PKG_VERSION"), "\n"), "");
+    assert!(d.adl(&["explain", "E0301"]).out.starts_with("E0301\n"));
+    d.piped(&["repl"], "1 + 1\n").is(0, "2 : Int\n", "");
+    for shell in ["bash", "zsh", "fish"] {
+        let r = d.adl(&["completions", shell]);
+        assert!(r.code == 0 && r.out.contains("notebook") && r.out.contains("against"), "{shell}: {}", r.out);
+    }
+    assert!(d.adl(&["man"]).out.contains(".TH adl 1"));
+    // Flags of all commands are listed once.
+    let (all, fmt) = (d.adl(&["help"]).out, d.adl(&["help", "fmt"]).out);
+    assert!(all.contains("--threads") && all.contains("completions"), "{all}");
+    assert!(!fmt.contains("--threads") && fmt.contains("--diff") && fmt.contains("`adl --help`"), "{fmt}");
+    assert_eq!(fmt, d.adl(&["fmt", "--help"]).out);
+    assert!(d.adl(&["fmt", "--threads", "1", "--check", "a.adl"]).code != 2);
+}
+
+#[test]
+fn stacks_are_folded() {
+    let d = Dir::new("stacks");
+    d.file("a.adl", "let rec down n = if n == 0 then error \"here\" else 1 + down (n - 1)\nprint (down 12)\n");
+    let r = d.adl(&["a.adl"]);
+    assert!(r.err.contains("more of the same") && r.err.matches("in `down`").count() <= 2, "{}", r.err);
+    assert!(d.adl(&["--full-stack", "a.adl"]).err.matches("in `down`").count() >= 10);
+    d.file("b.adl", "let down x = x * 2.0\n");
+    d.adl(&["ir", "b.adl", "dwn"]).is(1, "", "did you mean `down`?");
 }
 
 #[test]
@@ -213,6 +257,11 @@ fn tests_and_examples() {
     let mut c = d.command(&["test"]);
     c.current_dir(d.path().join("good"));
     finish(c).is(0, "2 passed, 0 failed\n", "");
+    let r = d.adl(&["test", "-v", "--filter", "ok", "good", "a.adl"]);
+    assert!(r.code == 0 && r.out.contains("good/b.adl: test \"ok\" holds\n") && r.out.ends_with("2 passed, 0 failed\n"), "{}", r.out);
+    let r = d.adl(&["test", "--json", "--filter", "sides", "a.adl"]);
+    let item: serde_json::Value = serde_json::from_str(r.out.lines().last().unwrap()).unwrap();
+    assert!(item["name"] == "test \"sides\"" && item["passed"] == false && item["place"] == "a.adl:13:1", "{}", r.out);
     d.file("plain.adl", "test \"never\" = error \"run\"\nbench \"never\" = error \"run\"\nprint 1");
     d.adl(&["plain.adl"]).is(0, "1\n", "");
 }
@@ -254,6 +303,11 @@ fn benches() {
     let at = |k: &str| item[k].as_f64().unwrap();
     assert!(item["name"] == "small" && 0.0 < at("min") && at("min") <= at("quartile1") && at("quartile1") <= at("median") && at("median") <= at("quartile3"));
     assert!(at("iterations") >= at("samples"));
+    let saved = d.adl(&["bench", "--filter", "small", "--save", "one", "a.adl"]);
+    assert!(saved.code == 0 && d.read(".adl-bench/one.json").lines().count() == 1, "{}", saved.err);
+    let r = d.adl(&["bench", "--against", "one", "a.adl"]);
+    assert!(r.out.lines().any(|l| l.starts_with("small ") && l.contains(" %  ")) && r.out.lines().any(|l| l.starts_with("thunk ") && l.ends_with("new")), "{}", r.out);
+    d.adl(&["bench", "--against", "two", "a.adl"]).is(1, "", "there is no such file");
     d.adl(&["bench", "none.adl"]).is(0, "1\nthere are no `bench \"name\" = e` items\n", "");
     d.file("bad.adl", "bench \"dies\" = [1][2]");
     d.adl(&["bench", "bad.adl"]).is(1, "", "E0701");

@@ -46,8 +46,8 @@ fn csv_cells_and_types() {
             ("(read_csv \"comma.csv\" : {a : [_]Float})", "E0802: comma.csv:2:1: `1,5` in column 1 (`a`) is no number"),
             (
                 "read_csv \"q.csv\"",
-                "{_2nd = [1, 2], name = [\"Smith, J\", \"Bob\"], note = [\"said \\\"hi\\\"\\nthere\", \" x \"], type_ = [\"a\", \"b\"], value__cm_ = [1.5, nan]} : \
-                 {_2nd : [2]Int, name : [2]String, note : [2]String, type_ : [2]String, value__cm_ : [2]Float}",
+                "{name = [\"Smith, J\", \"Bob\"], note = [\"said \\\"hi\\\"\\nthere\", \" x \"], value__cm_ = [1.5, nan], type_ = [\"a\", \"b\"], _2nd = [1, 2]} : \
+                 {name : [2]String, note : [2]String, value__cm_ : [2]Float, type_ : [2]String, _2nd : [2]Int}",
             ),
             ("(read_csv \"q.csv\").value__cm_", "[1.5, nan] : [2]Float"),
             ("(read_csv \"q.csv\").type_", "[\"a\", \"b\"] : [2]String"),
@@ -60,7 +60,7 @@ fn csv_cells_and_types() {
             ("read_csv \"big.csv\"", "{a = [9.223372036854776e18, 1.0], b = [9007199254740993, 2]} : {a : [2]Float, b : [2]Int}"),
             (
                 "read_csv \"names.csv\"",
-                "{a_b = [4], column_1 = [1], let_ = [3], t = [2]} : {a_b : [1]Int, column_1 : [1]Int, let_ : [1]Int, t : [1]Int}",
+                "{column_1 = [1], t = [2], let_ = [3], a_b = [4]} : {column_1 : [1]Int, t : [1]Int, let_ : [1]Int, a_b : [1]Int}",
             ),
             ("(read_csv \"t.csv\" : {a : [_]Float})", "{a = [1.0, 3.0]} : {a : [2]Float}"),
             ("let t : {b : [_]String} = read_csv \"t.csv\"\nt.b", "[\"2\", \"x\"] : [2]String"),

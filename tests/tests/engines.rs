@@ -62,7 +62,7 @@ fn gradients_of_data_kinks_and_precisions() {
     // By hand.
     let cases = [
         ("engine.grad E (fun (x, y) -> x * y) (3.0, 4.0)", "(4.0, 3.0) : (Float, Float)"),
-        ("engine.grad E (fun r -> sum (r.w * r.w) * r.b) {w = [1.0, 2.0], b = 3.0}", "{b = 5.0, w = [6.0, 12.0]} : {b : Float, w : [2]Float}"),
+        ("engine.grad E (fun r -> sum (r.w * r.w) * r.b) {w = [1.0, 2.0], b = 3.0}", "{w = [6.0, 12.0], b = 5.0} : {w : [2]Float, b : Float}"),
         ("engine.grad E total (Node (Node Leaf 1.0 Leaf) 2.0 Leaf)", "Node (Node Leaf 2.0 Leaf) 4.0 Leaf : Tree"),
         ("engine.grad E (fun ts -> sum (map total ts)) [Node Leaf 1.0 Leaf, Leaf]", "[Node Leaf 2.0 Leaf, Leaf] : [2]Tree"),
         ("engine.grad E (fun xs -> list.fold (fun a v -> a * v) 1.0 xs) (2.0 :: 3.0 :: 4.0 :: Nil)", "Cons 12.0 (Cons 8.0 (Cons 6.0 Nil)) : List Float"),

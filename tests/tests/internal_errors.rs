@@ -27,7 +27,7 @@ fn goes_on(s: &mut Session, what: &str) {
     assert_eq!(s.eval("lost").diags.iter().map(|d| d.code).collect::<Vec<_>>(), ["E0201"], "{what}");
     assert_eq!(s.source_of("lost"), None, "{what}");
     assert_eq!(s.source_of("kept").as_deref(), Some("let kept = 40.0"), "{what}");
-    assert!(!s.history.iter().any(|h| h.contains("lost")), "{what}");
+    assert!(!s.history.iter().any(|h| h.text.contains("lost")), "{what}");
     let big = s.eval("let big = for i < 200000 -> float i\n(sum (map (fun x -> x * 2.0) big), grad f 0.0, for i < 3 -> grad f (float i) > -50.0)");
     assert!(big.ok(), "{what}: {:?}", big.diags);
     assert_eq!(big.echoes.last().map(|e| e.whole()).as_deref(), Some("(39999800000.0, 40.0, [true, true, true]) : (Float, Float, [3]Bool)"), "{what}");

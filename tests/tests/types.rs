@@ -40,8 +40,8 @@ const TYPES: &[(&str, &str)] = &[
     ("stats.histogram", "Int -> Float -> Float -> [n]Float -> [_]Int"),
     ("stats.bincount", "Int -> [n]Int -> [_]Int"),
     ("list.length", "List a -> Int"),
-    ("ode.dopri5", "Diff y => {atol : Float, max_steps : Int, rtol : Float | a} -> (Float -> y -> y) -> y -> Float -> Float -> {rejected : Int, steps : Int, y : y}"),
-    ("nn.dense", "Key -> Int -> Int -> {b : [_]Float, w : [_][_]Float}"),
+    ("ode.dopri5", "Diff y => {rtol : Float, atol : Float, max_steps : Int | a} -> (Float -> y -> y) -> y -> Float -> Float -> {y : y, steps : Int, rejected : Int}"),
+    ("nn.dense", "Key -> Int -> Int -> {w : [_][_]Float, b : [_]Float}"),
     // Let-polymorphism, local too.
     ("let pair x = (x, x) in (pair 1, pair \"a\")", "((Int, Int), (String, String))"),
     ("let f x = let g y = (x, y) in (g true, g \"a\")\nf", "a -> ((a, Bool), (a, String))"),

@@ -46,12 +46,12 @@ impl Effort {
 }
 
 impl Session {
-    /// Runs a file, and times each `bench` item where it stands; `each` hears of it at once.
-    pub fn run_benches(&mut self, name: &str, bytes: &[u8], effort: Effort, mut each: impl FnMut(&Timing)) -> Vec<Diagnostic> {
-        self.guarded(|s| s.run_benches_here(name, bytes, effort, &mut each)).unwrap_or_else(|d| vec![*d])
+    /// Runs a file, and times each `bench` item with a text in its name where it stands; `each` hears of it at once.
+    pub fn run_benches(&mut self, name: &str, bytes: &[u8], filter: &str, effort: Effort, mut each: impl FnMut(&Timing)) -> Vec<Diagnostic> {
+        self.guarded(|s| s.run_benches_here(name, bytes, filter, effort, &mut each)).unwrap_or_else(|d| vec![*d])
     }
 
-    fn run_benches_here(&mut self, name: &str, bytes: &[u8], effort: Effort, each: &mut dyn FnMut(&Timing)) -> Vec<Diagnostic> {
+    fn run_benches_here(&mut self, name: &str, bytes: &[u8], filter: &str, effort: Effort, each: &mut dyn FnMut(&Timing)) -> Vec<Diagnostic> {
         let env = self.env.clone();
         let checked = self.check_bytes(name, bytes, env);
         let mut diags = checked.diags;
@@ -60,6 +60,7 @@ impl Session {
         }
         for e in &checked.entries {
             let done = match &e.step {
+                Step::Item(Item::Bench(name, _)) if !name.contains(filter) => Ok(()),
                 Step::Item(Item::Bench(name, body)) => self.time_item(name, body, effort).map(|t| {
                     self.machine.host.flush();
                     each(&t);

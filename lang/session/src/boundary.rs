@@ -8,6 +8,7 @@
 
 use crate::plans::Watch;
 use crate::reload::Loaded;
+use crate::saved::History;
 use crate::{Session, imports};
 use adl_interp::fault::{self, Fault};
 use adl_syntax::diag::Diagnostic;
@@ -24,9 +25,9 @@ pub struct Checkpoint {
     files: HashMap<String, Rc<imports::Module>>,
     loaded: Vec<Rc<Loaded>>,
     open: usize,
-    history: usize,
+    history: History,
+    texts: rpds::HashTrieMap<Symbol, Span>,
     failures: usize,
-    replaced: usize,
     watched: Option<Watch>,
     machine: adl_interp::vm::Kept,
 }
@@ -34,9 +35,6 @@ pub struct Checkpoint {
 impl Session {
     /// The session as it is, between entries.
     pub fn checkpoint(&mut self) -> Checkpoint {
-        if self.boundaries == 0 {
-            self.replaced_texts.clear();
-        }
         self.boundaries += 1;
         self.item = Span::NOWHERE;
         Checkpoint {
@@ -45,9 +43,9 @@ impl Session {
             files: self.files.clone(),
             loaded: self.loaded.clone(),
             open: self.open.len(),
-            history: self.history.len(),
+            history: self.history.clone(),
+            texts: self.texts.clone(),
             failures: self.failures,
-            replaced: self.replaced_texts.len(),
             watched: self.watched.clone(),
             machine: self.machine.keep(),
         }
@@ -69,15 +67,10 @@ impl Session {
         self.loaded = before.loaded;
         self.open.truncate(before.open);
         self.import_warnings.clear();
-        self.history.truncate(before.history);
+        self.history = before.history;
+        self.texts = before.texts;
         self.failures = before.failures + 1;
         self.watched = before.watched;
-        for (name, text) in self.replaced_texts.drain(before.replaced..).rev() {
-            match text {
-                Some(span) => self.texts.insert(name, span),
-                None => self.texts.remove(&name),
-            };
-        }
         self.machine.recover(before.machine);
         self.boundaries = self.boundaries.saturating_sub(1);
         error
@@ -100,7 +93,6 @@ impl Session {
 
     /// Remembers the text of a definition, for `:source`.
     pub(crate) fn set_text(&mut self, name: Symbol, text: Span) {
-        let before = self.texts.insert(name, text);
-        self.replaced_texts.push((name, before));
+        self.texts.insert_mut(name, text);
     }
 }

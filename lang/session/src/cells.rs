@@ -4,15 +4,37 @@ use crate::Session;
 use crate::echo::Echo;
 use crate::refine::refine;
 use crate::run::Outcome;
+use crate::saved::{ITS, Ran};
 use adl_interp::value::Value;
 use adl_syntax::ast::{self, ItemKind};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::{FileId, Span};
 use adl_syntax::symbol::Symbol;
+use adl_syntax::token::{P, Tok};
 use adl_typing::core::{Def, Item};
 use adl_typing::env::{Env, Global};
 use adl_typing::ty::Scheme;
+use std::ops::Range;
 use std::rc::Rc;
+
+/// What an entry did.
+#[derive(Default)]
+struct Done {
+    /// The end of its last item that ran.
+    end: usize,
+    /// Whether it defined anything.
+    defined: bool,
+    /// Where expressions stand whose values became `it`.
+    values: Vec<Range<usize>>,
+}
+
+/// Where items end with what belongs to them, and whether a semicolon there mutes their echoes.
+fn ends(text: &str, items: &[ast::Item]) -> Vec<(usize, bool)> {
+    let tokens = adl_syntax::lexer::lex(FileId::default(), text).tokens;
+    let next = |i: usize| items.get(i + 1).map_or(text.len(), |n| n.span.lo as usize);
+    let last = |end: usize| tokens[..tokens.partition_point(|t| (t.lo as usize) < end)].iter().rfind(|t| t.tok != Tok::End);
+    (0..items.len()).map(|i| (next(i), last(next(i)).is_some_and(|t| t.tok == Tok::P(P::Semi)))).collect()
+}
 
 impl Session {
     /// Runs a cell or REPL entry, item by item, up to the first error. An item that fails changes nothing.
@@ -24,10 +46,15 @@ impl Session {
     pub fn eval_cell(&mut self, name: &str, text: &str) -> Outcome {
         let done = self.guarded(|s| {
             s.forget_roads();
-            let out = s.eval_text(name, text);
+            s.remember(text.trim_end());
+            let (out, ran) = s.eval_text(name, text);
             s.failures += usize::from(!out.ok());
-            if out.ok() && !text.trim().is_empty() {
-                s.history.push(text.trim_end().to_owned());
+            if !ran.defined {
+                s.forget_last();
+            }
+            if ran.end > 0 {
+                let text = text[..ran.end].trim_end().to_owned();
+                s.history.push_back_mut(Ran { text, file: None, values: ran.values });
             }
             out
         });
@@ -35,26 +62,36 @@ impl Session {
     }
 
     pub(crate) fn eval_entry(&mut self, text: &str) -> Outcome {
-        self.eval_text(&format!("<{}>", self.entries + 1), text)
+        self.eval_text(&format!("<{}>", self.entries + 1), text).0
     }
 
-    fn eval_text(&mut self, name: &str, text: &str) -> Outcome {
+    fn eval_text(&mut self, name: &str, text: &str) -> (Outcome, Done) {
         self.entries += 1;
         self.tables.looked_for = 0;
         let file = self.add_source(name, text);
         let (program, diags) = adl_syntax::parse(file, text);
-        let mut out = Outcome { diags, ..Outcome::default() };
+        let (mut out, mut done) = (Outcome { diags, ..Outcome::default() }, Done::default());
         if !out.ok() {
-            return out;
+            return (out, done);
         }
-        for item in &program.items {
+        let ends = ends(text, &program.items);
+        for (item, (end, muted)) in program.items.iter().zip(ends) {
+            let before = (out.echoes.len(), self.values);
             if let Err(diags) = self.eval_item(item, file, &mut out) {
                 diags.into_iter().for_each(|d| out.stopped(d));
                 break;
             }
+            done.end = end;
+            done.defined |= !matches!(item.kind, ItemKind::Expr(_) | ItemKind::Test { .. } | ItemKind::Bench { .. });
+            if self.values != before.1 {
+                done.values.push(item.span.lo as usize..item.span.hi as usize);
+            }
+            if muted {
+                out.echoes.truncate(before.0);
+            }
         }
         out.diags.append(&mut self.import_warnings);
-        out
+        (out, done)
     }
 
     fn eval_item(&mut self, item: &ast::Item, file: FileId, out: &mut Outcome) -> Result<(), Vec<Diagnostic>> {
@@ -125,14 +162,21 @@ impl Session {
         if adl_interp::ir::road::table::inside(&v).is_some() {
             self.watch(v.clone(), None);
         }
-        out.echoes.push(Echo { name: None, ty: self.type_text(&scheme), shown: v.clone() });
+        self.values += 1;
+        out.echoes.push(Echo { name: None, ty: self.type_text(&scheme), of: Some(scheme.ty.clone()), shown: v.clone() });
         let id = self.tables.global();
         self.machine.set_global(id, v);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None, arity: 0 };
-        let it = Symbol::new("it");
-        let before = self.env.values.get(&it).cloned();
-        self.env.values.insert_mut(it, g);
-        self.loses(before.as_ref());
+        // The value before is `it1` from now on, and so on. A large one is let go: it would fill memory under a name that nobody gave it.
+        let mut moved = Some(g);
+        for name in ITS.map(Symbol::new) {
+            let new = std::mem::replace(&mut moved, self.env.values.get(&name).cloned());
+            match new.filter(|g| name == Symbol::new(ITS[0]) || !self.is_large(g)) {
+                Some(new) => self.env.values.insert_mut(name, new),
+                None => _ = self.env.values.remove_mut(&name),
+            }
+            self.loses(moved.as_ref());
+        }
     }
 
     /// Gives a definition its true sizes, and says what it is.
@@ -144,7 +188,24 @@ impl Session {
             scheme.ty = refine(&scheme.ty, &v, d.span, &self.tables);
             self.env.set_type(name, scheme.clone());
         }
-        Some(Echo { name: Some(name.to_string()), ty: self.type_text(&scheme), shown: v })
+        Some(Echo { name: Some(name.to_string()), ty: self.type_text(&scheme), of: Some(scheme.ty), shown: v })
+    }
+
+    /// An expression's value as an echo; it does not become `it`.
+    ///
+    /// # Errors
+    /// What is wrong with it, or what happened when it ran.
+    pub fn echo_of(&mut self, text: &str) -> Result<Echo, Vec<Diagnostic>> {
+        self.guarded(|s| {
+            let (env, history, values) = (s.env.clone(), s.history.clone(), s.values);
+            let (mut out, _) = s.eval_text("<show>", text.trim_end().trim_end_matches(';'));
+            (s.env, s.history, s.values) = (env, history, values);
+            match out.echoes.pop() {
+                Some(e) if out.ok() => Ok(e),
+                _ => Err(out.diags),
+            }
+        })
+        .unwrap_or_else(|d| Err(vec![*d]))
     }
 
     /// The type of an expression, not run.
@@ -185,6 +246,9 @@ impl Session {
             if let Some(t) = self.type_of_name(name.as_str()) {
                 return Ok(t);
             }
+        }
+        if let Some(t) = self.type_of_member(text.trim()) {
+            return Ok(t);
         }
         let checked = self.check(&self.env.clone(), item, false);
         if checked.diags.iter().any(Diagnostic::is_error) {

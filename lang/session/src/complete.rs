@@ -1,6 +1,7 @@
 //! What fits at the cursor: names, members of modules, fields of records.
 
 use adl_interp::fault;
+use adl_interp::value::{Kind, Value};
 use crate::Session;
 use adl_prim::{Prim, Typing};
 use adl_syntax::symbol::Symbol;
@@ -15,11 +16,17 @@ pub struct Completion {
     pub text: String,
     /// Its type, or what it is.
     pub ty: String,
+    /// The first sentence about it.
+    pub doc: String,
 }
 
 impl Completion {
     fn new(text: impl Into<String>, ty: impl Into<String>) -> Completion {
-        Completion { text: text.into(), ty: ty.into() }
+        Completion { text: text.into(), ty: ty.into(), doc: String::new() }
+    }
+
+    fn about(self, doc: &str) -> Completion {
+        Completion { doc: crate::docs::summary(doc).to_owned(), ..self }
     }
 }
 
@@ -54,7 +61,7 @@ impl Session {
             out.extend(env.modules.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(format!("{n}."), "module")));
         }
         for p in Prim::ALL.iter().filter(|p| p.name().starts_with(prefix) && p.name().starts_with(char::is_alphabetic)) {
-            out.push(Completion::new(p.name(), prim_type(*p)));
+            out.push(Completion::new(p.name(), prim_type(*p)).about(p.row().doc));
         }
         let known = |name: &str| envs.iter().any(|e| e.values.contains_key(&Symbol::new(name)));
         out.extend(adl_std::MODULES.iter().filter(|(n, _)| n.starts_with(prefix) && !known(n)).map(|(n, _)| Completion::new(format!("{n}."), "module")));
@@ -65,7 +72,7 @@ impl Session {
     /// Values of an environment; names that begin with `__` are nobody's business.
     fn values_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
         for (n, g) in env.values.iter().filter(|(n, _)| n.as_str().starts_with(prefix) && !n.as_str().starts_with("__")) {
-            out.push(Completion::new(format!("{before}{n}"), self.type_text(&g.scheme)));
+            out.push(Completion::new(format!("{before}{n}"), self.type_text(&g.scheme)).about(g.doc.as_deref().unwrap_or("")));
         }
     }
 
@@ -131,6 +138,14 @@ impl Session {
         }
     }
 
+    /// The same of a member of a module.
+    pub(crate) fn type_of_member(&mut self, name: &str) -> Option<String> {
+        let (module, member) = name.rsplit_once('.')?;
+        let env = self.module_named(module)?;
+        let g = env.values.get(&Symbol::new(member))?;
+        Some(self.type_text(&g.scheme))
+    }
+
     /// The user's definitions with their types.
     pub fn listing(&self) -> Vec<Completion> {
         let mut out = Vec::new();
@@ -139,6 +154,12 @@ impl Session {
         out.extend(self.env.modules.keys().map(|n| Completion::new(n.as_str(), "module")));
         out.sort_by(|a, b| a.text.cmp(&b.text));
         out
+    }
+
+    /// Bytes that a definition's value takes, about.
+    pub fn bytes_of(&self, name: &str) -> Option<u64> {
+        let g = self.env.values.get(&Symbol::new(name))?;
+        self.machine.global(g.id).map(bytes)
     }
 
     /// The name in scope that is nearest to one that is not.
@@ -162,4 +183,35 @@ impl Session {
 pub(crate) fn prim_type(p: Prim) -> &'static str {
     let (Typing::Scheme(t) | Typing::Elementwise(t) | Typing::Special(t)) = p.row().typing;
     t
+}
+
+/// Bytes that a value takes, about; of one with very many parts, those of the first.
+fn bytes(v: &Value) -> u64 {
+    const MOST: usize = 1 << 16;
+    let (mut todo, mut n, mut looked) = (vec![v], 0u64, 0);
+    while let Some(v) = todo.pop() {
+        looked += 1;
+        n += 16;
+        match v {
+            Value::Array(a) => {
+                let each = match a.kind() {
+                    Kind::F64 | Kind::I64 => 8,
+                    Kind::F32 => 4,
+                    Kind::Bool => 1,
+                    Kind::Unit | Kind::Boxed | Kind::Tuple | Kind::Record => 0,
+                };
+                n += a.shape.iter().product::<usize>() as u64 * each;
+                todo.extend(a.values());
+            }
+            Value::Tuple(t) => todo.extend(&t.0),
+            Value::Record(r) => todo.extend(&r.vals),
+            Value::Data(d) => todo.extend(&d.fields),
+            Value::Str(s) => n += s.len() as u64,
+            _ => {}
+        }
+        if looked > MOST {
+            break;
+        }
+    }
+    n
 }

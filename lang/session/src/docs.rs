@@ -57,12 +57,23 @@ impl DocEntry {
 
     /// The first sentence.
     pub fn summary(&self) -> &str {
-        let line = self.text.lines().next().unwrap_or("");
-        // `lo .. hi` ends no sentence.
-        let ends = |i: &usize| !line[..*i].ends_with([' ', '.']);
-        let end = line.match_indices(". ").map(|(i, _)| i).find(ends);
-        end.map_or(line, |i| &line[..i]).trim_end_matches('.')
+        summary(&self.text)
     }
+}
+
+/// The first sentence of a documentation.
+pub fn summary(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or("");
+    // `lo .. hi` ends no sentence, nor does `0, 1, 2, ...`, nor an initial.
+    let ends = |i: &usize| {
+        let (before, after) = (&line[..*i], line[*i + 1..].trim_start());
+        let initial = before.chars().rev().take_while(|c| c.is_alphabetic()).count() < 2 && before.ends_with(char::is_uppercase);
+        let al = before.ends_with("et al") || before.ends_with("e.g") || before.ends_with("i.e");
+        !before.ends_with([' ', '.']) && !initial && !al && after.starts_with(|c: char| !c.is_lowercase())
+    };
+    let end = line.match_indices(". ").map(|(i, _)| i).find(ends);
+    let line = end.map_or(line, |i| &line[..i]);
+    line.strip_suffix('.').filter(|l| !l.ends_with('.')).unwrap_or(line)
 }
 
 impl Session {
@@ -94,6 +105,23 @@ impl Session {
         }
         let g = self.module_named(module)?.values.get(&Symbol::new(member))?.clone();
         Some(DocEntry::new(member, self.type_text(&g.scheme), g.doc.as_deref().unwrap_or(""), None).plain(name))
+    }
+
+    /// What a name is: where it comes from, its type, its documentation.
+    pub fn info(&mut self, name: &str) -> Option<String> {
+        let text = self.doc(name)?;
+        let symbol = Symbol::new(name);
+        let origin = match (self.env.values.get(&symbol), Prim::by_name(name)) {
+            (Some(g), _) => format!("defined at {}", adl_syntax::render::place(g.span, &self.sources)),
+            (None, Some(_)) => "built in".to_owned(),
+            (None, None) if adl_std::source(name).is_some() => "a standard module".to_owned(),
+            (None, None) => match name.rsplit_once('.').map(|(m, _)| m).or_else(|| adl_std::home(name)) {
+                Some(m) => format!("of the standard module {m}"),
+                None => "of the prelude".to_owned(),
+            },
+        };
+        let bytes = self.bytes_of(name).map_or(String::new(), |b| format!(", {}", adl_interp::ir::road::report::size(b)));
+        Some(format!("{name}: {origin}{bytes}\n{text}"))
     }
 
     /// A standard module's documentation; `prelude` is what is in scope everywhere and written in adl.
@@ -153,7 +181,8 @@ fn head_comment(source: &str) -> String {
 
 /// The candidate nearest to a name, if it is near enough to be a slip.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = 1 + name.chars().count() / 4;
+    // Short names are near to everything.
+    let limit = if name.chars().count() <= 4 { 1 } else { 1 + name.chars().count() / 4 };
     candidates.map(|c| (distance(name, c), c)).filter(|(d, c)| *d <= limit && *d < c.chars().count()).min().map(|(_, c)| c)
 }
 
@@ -183,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_first_sentence() {
-        for (doc, want) in [("One. Two.", "One"), ("In `lo .. hi - 1`. More.", "In `lo .. hi - 1`"), ("Only one.", "Only one"), ("", "")] {
+        for (doc, want) in [("One. Two.", "One"), ("In `lo .. hi - 1`. More.", "In `lo .. hi - 1`"), ("Only one.", "Only one"), ("", ""), ("At 0, 1, ... and so on. More.", "At 0, 1, ... and so on"), ("By He et al. (2015). More.", "By He et al. (2015)")] {
             assert_eq!(DocEntry::new("f", String::new(), doc, None).summary(), want);
         }
     }

@@ -34,12 +34,16 @@ impl Session {
         if !self.memory.large && defined.wrapping_sub(self.memory.looked) < MANY.max(self.memory.kept / 2) {
             return;
         }
+        if self.memory.large {
+            self.past.shorten();
+        }
         (self.memory.looked, self.memory.large) = (defined, false);
         let mut names = Names::default();
         names.env(&self.env);
         self.std.values().for_each(|e| names.env(e));
         self.files.values().for_each(|m| names.env(&m.env.borrow()));
-        self.loaded.iter().for_each(|l| l.given(&mut |g| names.ids.push(g.id), &mut |e| names.envs.push(e.clone())));
+        self.past.all().for_each(|d| names.env(&d.env));
+        self.loaded.iter().chain(self.past.all().flat_map(|d| &d.loaded)).for_each(|l| l.given(&mut |g| names.ids.push(g.id), &mut |e| names.envs.push(e.clone())));
         names.all();
         self.memory.watches.retain(|w| w.strong_count() > 0);
         let watched: Vec<Watch> = self.memory.watches.iter().filter_map(std::rc::Weak::upgrade).collect();
@@ -55,7 +59,12 @@ impl Session {
 
     /// Notes that a name is to mean something else.
     pub(crate) fn loses(&mut self, g: Option<&Global>) {
-        self.memory.large |= g.and_then(|g| self.machine.global(g.id)).is_some_and(|v| large(v, 3));
+        self.memory.large |= g.is_some_and(|g| self.is_large(g));
+    }
+
+    /// Whether a definition holds a large array.
+    pub(crate) fn is_large(&self, g: &Global) -> bool {
+        self.machine.global(g.id).is_some_and(|v| large(v, 3))
     }
 }
 

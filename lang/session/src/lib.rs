@@ -24,25 +24,30 @@ mod forget;
 mod imports;
 mod modules;
 mod plans;
+mod probe;
 mod refine;
 mod reload;
 mod roads;
 mod run;
+mod saved;
+mod snapshots;
 mod tests_of;
 mod texts;
 
 pub use boundary::Checkpoint;
-pub use echo::{Echo, columns};
+pub use echo::{Echo, columns, width, wrapped, wrapped_type};
 pub use plans::{STAGES, Watch, Watched};
 pub use reload::Counts;
+pub use probe::Probe;
 pub use run::Outcome;
+pub use saved::Ran;
 pub use tests_of::{Failure, TestReport, examples};
 
 use adl_interp::host::Host;
 use adl_interp::ir::road::Choice;
 use adl_interp::vm::Machine;
 use adl_syntax::diag::Diagnostic;
-use adl_syntax::span::{SourceMap, Span};
+use adl_syntax::span::{FileId, SourceMap, Span};
 use adl_typing::env::{Env, Tables};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -65,15 +70,17 @@ pub struct Session {
     /// Warnings of imported files that nobody has reported yet.
     pub(crate) import_warnings: Vec<Diagnostic>,
     entries: usize,
+    /// Values that became `it`.
+    values: usize,
     failures: usize,
-    /// Entries that worked, in order: what `:save` writes.
-    pub history: Vec<String>,
+    /// Entries that ran, in order: what `:save` writes.
+    pub history: saved::History,
+    /// What `undo` and `restore` go back to.
+    pub(crate) past: snapshots::Past,
     /// Files that were loaded, for `:reload`.
     pub(crate) loaded: Vec<Rc<reload::Loaded>>,
     /// The text of each definition.
-    pub(crate) texts: HashMap<adl_syntax::symbol::Symbol, adl_syntax::span::Span>,
-    /// What `texts` had at the names that the entry has defined.
-    replaced_texts: Vec<(adl_syntax::symbol::Symbol, Option<Span>)>,
+    pub(crate) texts: rpds::HashTrieMap<adl_syntax::symbol::Symbol, Span>,
     /// The item that is checked or run.
     pub(crate) item: Span,
     /// Checkpoints that are in use.
@@ -96,16 +103,18 @@ impl Session {
             open: Vec::new(),
             import_warnings: Vec::new(),
             entries: 0,
+            values: 0,
             failures: 0,
-            history: Vec::new(),
+            history: saved::History::new(),
+            past: snapshots::Past::default(),
             loaded: Vec::new(),
-            texts: HashMap::new(),
-            replaced_texts: Vec::new(),
+            texts: rpds::HashTrieMap::new(),
             item: Span::NOWHERE,
             boundaries: 0,
             watched: None,
             memory: forget::Memory::default(),
         };
+        adl_syntax::order::reset();
         s.set_jit(true);
         let pick = s.machine.host.env("ADL_GPU");
         s.machine.device.set_opener(adl_gpu::program::open, pick);
@@ -117,10 +126,14 @@ impl Session {
     }
 
     /// A new text, which messages can show from now on.
-    pub(crate) fn add_source(&mut self, name: impl Into<String>, text: impl Into<String>) -> adl_syntax::span::FileId {
+    pub(crate) fn add_source(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
+        self.new_source(|sources| sources.add(name, text))
+    }
+
+    pub(crate) fn new_source(&mut self, add: impl FnOnce(&mut SourceMap) -> FileId) -> FileId {
         // While nobody else has the list, it is not copied.
         self.machine.sources = SourceMap::default();
-        let file = self.sources.add(name, text);
+        let file = add(&mut self.sources);
         self.machine.sources = self.sources.clone();
         file
     }

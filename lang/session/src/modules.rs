@@ -87,7 +87,7 @@ impl Session {
     }
 
     /// Loads every standard module that a text names.
-    fn load_named(&mut self, text: &str) {
+    pub(crate) fn load_named(&mut self, text: &str) {
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\''));
         let wanted: Vec<&'static str> = words
             .filter_map(|w| adl_std::home(w).or_else(|| adl_std::MODULES.iter().find(|(n, _)| *n == w).map(|(n, _)| *n)))
@@ -111,8 +111,9 @@ impl Session {
 
     /// Parses, checks and runs a text; what it defines. Errors in a standard module are errors of adl itself; they are reported with what comes next.
     pub(crate) fn load_text(&mut self, name: &str, source: &str, internal: bool) -> Env {
-        let file = self.add_source(format!("<{name}>"), source);
+        let file = self.new_source(|s| s.add_library(format!("<{name}>"), source));
         self.machine.library.insert(file);
+        let _library = adl_syntax::order::InLibrary::begin();
         let (program, mut diags) = adl_syntax::parse(file, source);
         let mut env = Env { base: self.env.base.clone(), ..Env::default() };
         for item in &program.items {

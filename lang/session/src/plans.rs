@@ -169,6 +169,12 @@ impl Session {
 
     fn ir_text(&mut self, stage: &str, function: &str, args: &[String]) -> Result<String, Vec<Diagnostic>> {
         let file = self.add_source("<command>", function);
+        let named = !function.is_empty() && function.chars().all(|c| c.is_alphanumeric() || "_.'".contains(c));
+        if named && self.type_of_name(function).is_none() && self.type_of_member(function).is_none() {
+            let mut unknown = Diagnostic::error("E0201", Span::new(file, 0, function.len()), format!("nothing is named `{function}` here"));
+            unknown.hint = self.nearest(function).map(|n| format!("did you mean `{n}`?"));
+            return Err(vec![unknown]);
+        }
         if stage == "core" {
             let id = self.env.value(Symbol::new(function)).map(|g| g.id);
             return match id.and_then(|id| self.machine.definition(id)) {

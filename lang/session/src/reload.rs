@@ -117,7 +117,13 @@ impl Session {
             let at = s.loaded.iter().position(|l| l.name == name);
             let old = at.map_or_else(Rc::default, |i| s.loaded[i].clone());
             let stale = s.forget_changed(&old);
+            s.remember(&format!(":load {name}"));
             let (out, counts, new) = s.load_over(name, bytes, old, stale);
+            if new.is_some() {
+                s.ran_file(name, String::from_utf8_lossy(bytes).into_owned());
+            } else {
+                s.forget_last();
+            }
             match (at, new.map(Rc::new)) {
                 (Some(i), Some(new)) => s.loaded[i] = new,
                 (None, Some(new)) => s.loaded.push(new),

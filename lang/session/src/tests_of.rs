@@ -29,10 +29,25 @@ pub struct Failure {
 pub struct TestReport {
     /// Tests and examples that hold.
     pub passed: usize,
+    /// Their names, in order.
+    pub names: Vec<String>,
     /// Those that do not.
     pub failed: Vec<Failure>,
     /// Errors that kept the file from running, and warnings.
     pub diags: Vec<Diagnostic>,
+    /// What names must have in them to be run.
+    filter: String,
+}
+
+impl TestReport {
+    fn wants(&self, what: &str) -> bool {
+        what.contains(&self.filter)
+    }
+
+    fn pass(&mut self, what: String) {
+        self.passed += 1;
+        self.names.push(what);
+    }
 }
 
 /// Examples of a doc comment: expression and expected output. It ends at an empty line or the next example.
@@ -106,7 +121,12 @@ impl Host for Capture {
 impl Session {
     /// Runs the tests and examples of a file.
     pub fn run_tests(&mut self, name: &str, bytes: &[u8]) -> TestReport {
-        let mut report = TestReport::default();
+        self.run_tests_with(name, bytes, "")
+    }
+
+    /// Those that have a text in their names.
+    pub fn run_tests_with(&mut self, name: &str, bytes: &[u8], filter: &str) -> TestReport {
+        let mut report = TestReport { filter: filter.to_owned(), ..TestReport::default() };
         if let Err(d) = self.guarded(|s| s.run_tests_into(name, bytes, &mut report)) {
             report.diags.push(*d);
         }
@@ -141,16 +161,17 @@ impl Session {
     }
 
     fn run_test(&mut self, name: &str, body: &Expr, span: Span, report: &mut TestReport) {
+        let what = format!("test \"{name}\"");
+        if !report.wants(&what) {
+            return;
+        }
         let done = self.guarded(|s| s.machine.eval(body, None));
         let why = match done.and_then(|done| done.map_err(|e| Box::new(e.diag))) {
-            Ok(Value::Bool(true)) => {
-                report.passed += 1;
-                return;
-            }
+            Ok(Value::Bool(true)) => return report.pass(what),
             Ok(_) => self.sides(body).unwrap_or_else(|| "it is false".into()),
             Err(d) => render::text(&d, &self.sources, false),
         };
-        report.failed.push(Failure { what: format!("test \"{name}\""), place: render::place(span, &self.sources), why });
+        report.failed.push(Failure { what, place: render::place(span, &self.sources), why });
     }
 
     /// The two sides of a comparison that does not hold.
@@ -170,6 +191,10 @@ impl Session {
 
     /// Runs one example against its expected output: what it prints, then its echo.
     pub fn example(&mut self, e: &str, want: &str, span: Span, report: &mut TestReport) {
+        let what = format!("`{e}`");
+        if !report.wants(&what) {
+            return;
+        }
         let (out, printed) = self.eval_captured(e);
         let mut have = printed;
         for d in out.diags.iter().filter(|d| d.is_error()) {
@@ -181,11 +206,11 @@ impl Session {
         let have = have.trim_end();
         // A unit is not echoed, but may be written down.
         if have == want || have.is_empty() && want == "() : ()" {
-            report.passed += 1;
+            report.pass(what);
         } else {
             let place = if span == Span::default() { "example".into() } else { render::place(span, &self.sources) };
             let said = |t: &str| if t.is_empty() { "nothing".to_owned() } else { t.replace('\n', "\n         ") };
-            report.failed.push(Failure { what: format!("`{e}`"), place, why: format!("expected {}\nactual   {}", said(want), said(have)) });
+            report.failed.push(Failure { what, place, why: format!("expected {}\nactual   {}", said(want), said(have)) });
         }
     }
 

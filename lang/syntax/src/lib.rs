@@ -23,6 +23,7 @@ pub mod errors;
 pub mod format;
 pub mod highlight;
 pub mod lexer;
+pub mod order;
 pub mod parser;
 pub mod render;
 pub mod span;

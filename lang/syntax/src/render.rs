@@ -5,10 +5,56 @@ use crate::span::{SourceFile, SourceMap, Span};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt::Write;
 
+/// How a message is written.
+#[derive(Clone, Copy, Default)]
+pub struct Style {
+    /// With ANSI colours.
+    pub color: bool,
+    /// Columns between whose words lines are broken; 0 for no limit.
+    pub columns: usize,
+    /// With every call of the stack, those inside the standard library too.
+    pub full_stack: bool,
+}
+
 /// As text with source lines and carets; with ANSI colours where `color`.
 pub fn text(d: &Diagnostic, sources: &SourceMap, color: bool) -> String {
+    styled(d, sources, Style { color, ..Style::default() })
+}
+
+/// A text whose lines are broken between words, after so many columns.
+fn folded(text: &str, columns: usize) -> String {
+    const LEAST: usize = 20;
+    if columns == 0 {
+        return text.to_owned();
+    }
+    let columns = columns.max(LEAST);
+    let line = |l: &str| {
+        let (mut out, mut used) = (String::new(), 0);
+        for (i, word) in l.split(' ').enumerate() {
+            let n = word.chars().count();
+            if i > 0 && used + 1 + n > columns && used > 0 {
+                out.push('\n');
+                used = 0;
+            } else if i > 0 {
+                out.push(' ');
+                used += 1;
+            }
+            out.push_str(word);
+            used += n;
+        }
+        out
+    };
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// As text in a style.
+pub fn styled(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
+    let room = |lead: usize| if style.columns == 0 { 0 } else { style.columns.saturating_sub(lead) };
+    let title = folded(&d.message, room("warning[E0000]: ".len()));
+    let notes: Vec<String> = d.notes.iter().map(|n| folded(n, room("  = note: ".len() + 2))).collect();
+    let hint = d.hint.as_ref().map(|h| folded(h, room("  = help: ".len() + 2)));
     let level = if d.is_error() { Level::ERROR } else { Level::WARNING };
-    let title = level.primary_title(d.message.as_str()).id(d.code);
+    let title = level.primary_title(title.as_str()).id(d.code);
     let mut group = Group::with_title(title);
     let mut files = vec![d.primary.span.file];
     for l in &d.secondary {
@@ -22,31 +68,50 @@ pub fn text(d: &Diagnostic, sources: &SourceMap, color: bool) -> String {
         let labels = labels.chain(d.secondary.iter().map(|l| (AnnotationKind::Context, l)));
         group = group.element(snippet(file, labels.filter(|(_, l)| l.span.file == id)));
     }
-    for note in &d.notes {
+    for note in &notes {
         group = group.element(Level::NOTE.message(note.as_str()));
     }
-    if let Some(hint) = &d.hint {
+    if let Some(hint) = &hint {
         group = group.element(Level::HELP.message(hint.as_str()));
     }
-    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-    let mut out = renderer.term_width(120).render(&[group]).to_string();
-    write_stack(d, sources, &mut out);
+    let renderer = if style.color { Renderer::styled() } else { Renderer::plain() };
+    let mut out = renderer.term_width(if style.columns == 0 { 120 } else { style.columns }).render(&[group]).to_string();
+    write_stack(d, sources, style.full_stack, &mut out);
     out
 }
 
-/// The call stack, innermost first; the middle of a long one is left out.
-fn write_stack(d: &Diagnostic, sources: &SourceMap, out: &mut String) {
+/// The call stack, innermost first. Equal calls that follow each other are one line, and so are those of the library; the middle of a long stack is left out.
+fn write_stack(d: &Diagnostic, sources: &SourceMap, full: bool, out: &mut String) {
     const INNERMOST: usize = 16;
     const OUTERMOST: usize = 8;
-    let skipped = d.stack.len().saturating_sub(INNERMOST + OUTERMOST);
-    for (i, (name, span)) in d.stack.iter().enumerate() {
-        if skipped > 0 && i == INNERMOST {
-            let _ = write!(out, "\n  ... {skipped} more calls ...");
-        }
-        if i < INNERMOST || i >= INNERMOST + skipped {
-            let _ = write!(out, "\n  in `{name}` at {}", place(*span, sources));
+    let library = |s: &Span| sources.get(s.file).is_some_and(|f| f.library);
+    let mut lines: Vec<(String, usize)> = Vec::new();
+    for (name, span) in &d.stack {
+        let line = if !full && library(span) { String::new() } else { format!("in `{name}` at {}", place(*span, sources)) };
+        match lines.last_mut() {
+            Some((last, n)) if *last == line && !full => *n += 1,
+            _ => lines.push((line, 0)),
         }
     }
+    let skipped = lines.len().saturating_sub(INNERMOST + OUTERMOST);
+    let hidden: usize = lines.iter().skip(INNERMOST).take(skipped).map(|(_, more)| 1 + more).sum();
+    for (i, (line, more)) in lines.iter().enumerate() {
+        if skipped > 0 && i == INNERMOST {
+            let _ = write!(out, "\n  ... {hidden} more calls ...");
+        }
+        if i >= INNERMOST && i < INNERMOST + skipped {
+            continue;
+        }
+        let _ = match (line.as_str(), more) {
+            ("", n) => write!(out, "\n  ... {} in the standard library", calls(n + 1)),
+            (l, 0) => write!(out, "\n  {l}"),
+            (l, n) => write!(out, "\n  {l}\n  ... {n} more of the same"),
+        };
+    }
+}
+
+fn calls(n: usize) -> String {
+    if n == 1 { "1 call".to_owned() } else { format!("{n} calls") }
 }
 
 /// The lines of `file` that the labels touch. Only they are given to the renderer, whose time grows

@@ -40,6 +40,8 @@ pub struct SourceFile {
     /// The text.
     pub text: String,
     line_starts: Vec<u32>,
+    /// Whether it is of the standard library.
+    pub library: bool,
 }
 
 impl SourceFile {
@@ -79,10 +81,19 @@ pub struct SourceMap {
 impl SourceMap {
     /// Adds a text and returns its id.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
+        self.insert(name, text, false)
+    }
+
+    /// Adds a text of the standard library.
+    pub fn add_library(&mut self, name: impl Into<String>, text: impl Into<String>) -> FileId {
+        self.insert(name, text, true)
+    }
+
+    fn insert(&mut self, name: impl Into<String>, text: impl Into<String>, library: bool) -> FileId {
         let (name, text) = (name.into(), text.into());
         let starts = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(i, _)| i as u32 + 1);
         let line_starts = std::iter::once(0).chain(starts).collect();
-        Arc::make_mut(&mut self.files).push(Arc::new(SourceFile { name, text, line_starts }));
+        Arc::make_mut(&mut self.files).push(Arc::new(SourceFile { name, text, line_starts, library }));
         FileId(self.files.len() as u32 - 1)
     }
 

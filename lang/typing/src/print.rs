@@ -1,9 +1,10 @@
 //! Types as text: `(Diff a, Real s) => (a -> s) -> a -> a`.
 
 use crate::infer::{implies, spelling};
-use crate::ty::{Class, Constraint, Scheme, Size, SizeVar, Ty, TyVar};
+use crate::ty::{Class, Constraint, RecordTy, Scheme, Size, SizeVar, Ty, TyVar};
+use adl_syntax::order;
+use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
-use std::fmt::Write;
 
 /// Prints types with one set of names.
 #[derive(Default)]
@@ -145,6 +146,14 @@ impl Printer {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.parts(t, level))
     }
 
+    fn record(&mut self, r: &RecordTy) -> String {
+        let names: Vec<Symbol> = r.fields.iter().map(|(n, _)| *n).collect();
+        let fields = order::shown(&names).into_iter().map(|i| &r.fields[i]);
+        let text: Vec<String> = fields.map(|(name, t)| format!("{name} : {}", self.at(t, 0))).collect();
+        let tail = r.tail.as_ref().map_or(String::new(), |t| format!(" | {}", self.at(t, 0)));
+        format!("{{{}{tail}}}", text.join(", "))
+    }
+
     fn parts(&mut self, t: &Ty, level: u8) -> String {
         match t {
             Ty::Unit => "()".into(),
@@ -176,17 +185,7 @@ impl Printer {
                 format!("({})", parts.join(", "))
             }
             Ty::Array(n, elem) => format!("[{}]{}", self.size(*n), self.at(elem, 1)),
-            Ty::Record(r) => {
-                let mut text: Vec<String> = Vec::new();
-                for (name, t) in &r.fields {
-                    text.push(format!("{name} : {}", self.at(t, 0)));
-                }
-                let mut out = format!("{{{}", text.join(", "));
-                if let Some(tail) = &r.tail {
-                    let _ = write!(out, " | {}", self.at(tail, 0));
-                }
-                out + "}"
-            }
+            Ty::Record(r) => self.record(r),
             Ty::Data(id, args) => {
                 let name = id.1;
                 if args.is_empty() {

@@ -135,7 +135,7 @@ fn one(global: &Global, path: &Path, shown: &Path, check: bool, set: &[Parameter
         }
     }
     if let Some((cell, text, traceback)) = &ran.failed {
-        let traceback = if super::colored(global) { traceback.clone() } else { adl_kernel::ansi::plain(traceback) };
+        let traceback = if super::colours(global, std::io::IsTerminal::is_terminal(&std::io::stderr())) { traceback.clone() } else { adl_kernel::ansi::plain(traceback) };
         let _ = writeln!(err, "error: {}: cell {cell}: {text}\n{traceback}", shown.display());
         return Ok(1);
     }

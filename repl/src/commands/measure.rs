@@ -1,56 +1,85 @@
 //! `adl test` and `adl bench`.
 
+use super::stored::{self, Stored};
 use super::{batch, code_of, each, report, shown};
 use crate::Global;
 use crate::host::say;
+use adl_session::Failure;
 use adl_session::benches::{Effort, Timing};
 use adl_syntax::render::quote;
+use std::io::Write;
 
-/// `adl test FILES…`; without files, the directory that it runs in.
-pub fn test(global: &Global, files: &[String]) -> u8 {
+/// `adl test FILES…`; without files, the directory that it runs in. With `--json`, an object for each test.
+pub fn test(global: &Global, filter: &str, verbose: bool, files: &[String]) -> u8 {
     let here = [".".to_owned()];
     let files = if files.is_empty() && !global.stdin { &here[..] } else { files };
     let (mut passed, mut failed) = (0, 0);
     let code = each(global, "test", files, |f, bytes| {
         let mut s = batch(global, Vec::new());
-        let r = s.run_tests(shown(f), bytes);
+        let r = s.run_tests_with(shown(f), bytes, filter);
         s.host().flush();
+        r.names.iter().filter(|_| verbose || global.json).for_each(|name| {
+            say(&if global.json { result(f, name, None) } else { format!("{}: {name} holds\n", shown(f)) });
+        });
         for t in &r.failed {
-            say(&format!("{}: {}\n    {}\n", t.place, t.what, t.why.replace('\n', "\n    ")));
+            say(&if global.json { result(f, &t.what, Some(t)) } else { format!("{}: {}\n    {}\n", t.place, t.what, t.why.replace('\n', "\n    ")) });
         }
         report(global, &mut s, &r.diags);
         passed += r.passed;
         failed += r.failed.len();
         code_of(&r.diags).max(u8::from(!r.failed.is_empty()))
     });
-    say(&format!("{passed} passed, {failed} failed\n"));
-    code
-}
-
-/// `adl bench FILES…`: a line for each item, or with `--json` an object.
-pub fn bench(global: &Global, files: &[String]) -> u8 {
-    let mut any = false;
-    let code = each(global, "bench", files, |f, bytes| {
-        let mut s = batch(global, Vec::new());
-        let diags = s.run_benches(shown(f), bytes, Effort::NORMAL, |t| {
-            if !global.json && !any {
-                say(&format!("{:30} {:>10} {:>23} {:>10} {:>12}\n", "name", "median", "middle half", "min", "iterations"));
-            }
-            any = true;
-            say(&if global.json { json(f, t) } else { line(t) });
-        });
-        report(global, &mut s, &diags);
-        code_of(&diags)
-    });
-    if !any && code == 0 && !global.json {
-        say("there are no `bench \"name\" = e` items\n");
+    if !global.json {
+        say(&format!("{passed} passed, {failed} failed\n"));
     }
     code
 }
 
-fn line(t: &Timing) -> String {
+/// A test as an object on a line.
+fn result(file: &str, name: &str, failure: Option<&Failure>) -> String {
+    let more = failure.map_or(String::new(), |f| format!(",\"place\":{},\"why\":{}", quote(&f.place), quote(&f.why)));
+    format!("{{\"file\":{},\"name\":{},\"passed\":{}{more}}}\n", quote(shown(file)), quote(name), failure.is_none())
+}
+
+/// `adl bench FILES…`: a line for each item, or with `--json` an object.
+pub fn bench(global: &Global, filter: &str, stored: Stored, files: &[String]) -> u8 {
+    let then = match stored.against.as_deref().map(stored::load).transpose() {
+        Ok(then) => then,
+        Err(e) => return wrong(&e),
+    };
+    let mut lines = String::new();
+    let code = each(global, "bench", files, |f, bytes| {
+        let mut s = batch(global, Vec::new());
+        let diags = s.run_benches(shown(f), bytes, filter, Effort::NORMAL, |t| {
+            if !global.json && lines.is_empty() {
+                let more = if then.is_some() { "  change" } else { "" };
+                say(&format!("{:30} {:>10} {:>23} {:>10} {:>12}{more}\n", "name", "median", "middle half", "min", "iterations"));
+            }
+            let change = then.as_ref().map(|all| all.get(&(f.to_owned(), t.name.clone())).map_or("new".to_owned(), |then| stored::compared(t, *then)));
+            let object = json(f, t);
+            say(&if global.json { object.clone() } else { line(t, change.as_deref()) });
+            lines += &object;
+        });
+        report(global, &mut s, &diags);
+        code_of(&diags)
+    });
+    if lines.is_empty() && code == 0 && !global.json {
+        say("there are no `bench \"name\" = e` items\n");
+    }
+    match stored.save.map(|name| stored::save(&name, &lines)) {
+        Some(Err(e)) => wrong(&e),
+        _ => code,
+    }
+}
+
+fn wrong(text: &str) -> u8 {
+    let _ = writeln!(std::io::stderr(), "error: {text}");
+    1
+}
+
+fn line(t: &Timing, change: Option<&str>) -> String {
     let spread = format!("{} - {}", duration(t.quartiles.0), duration(t.quartiles.1));
-    format!("{:30} {:>10} {spread:>23} {:>10} {:>12}\n", t.name, duration(t.median), duration(t.min), t.iterations)
+    format!("{:30} {:>10} {spread:>23} {:>10} {:>12}{}\n", t.name, duration(t.median), duration(t.min), t.iterations, change.map_or(String::new(), |c| format!("  {c}")))
 }
 
 fn json(file: &str, t: &Timing) -> String {

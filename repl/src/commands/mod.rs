@@ -1,8 +1,10 @@
 //! Sub-commands and batch runs. Each returns the exit code.
 
+pub mod fmt;
 pub mod inspect;
 pub mod kernel;
 pub mod measure;
+pub mod stored;
 
 use crate::Global;
 use crate::host::{Terminal, say};
@@ -11,7 +13,7 @@ use adl_interp::host::Host;
 use adl_session::{Outcome, Session};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::render;
-use adl_syntax::span::{SourceMap, Span};
+use adl_syntax::span::SourceMap;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -64,7 +66,7 @@ pub fn choose_device(global: &Global, s: &mut Session) -> bool {
 
 /// A session on the terminal that stops on an interrupt.
 pub fn session(global: &Global, args: Vec<String>) -> Session {
-    let mut s = configured(global, Box::new(Terminal::new(args)));
+    let mut s = configured(global, Box::new(Terminal::new(args).still(global.plain)));
     choose_device(global, &mut s);
     // Without a handler the default one ends the process, which is right too.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
@@ -74,7 +76,7 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
 
 /// The same for a run that a second interrupt may end at once, wherever it is.
 fn batch(global: &Global, args: Vec<String>) -> Session {
-    batch_on(global, Terminal::new(args))
+    batch_on(global, Terminal::new(args).still(global.plain))
 }
 
 fn batch_on(global: &Global, host: Terminal) -> Session {
@@ -88,20 +90,31 @@ fn batch_on(global: &Global, host: Terminal) -> Session {
     s
 }
 
-/// Whether messages are coloured.
-pub fn colored(global: &Global) -> bool {
+/// Whether what goes to a stream is coloured: what the command line says, then NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM, and whether it is a terminal.
+pub fn colours(global: &Global, terminal: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    let forced = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty() && v != "0");
     match global.color.as_str() {
         "always" => true,
         "never" => false,
-        _ => std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) && std::io::stderr().is_terminal(),
+        _ if global.plain || set("NO_COLOR") => false,
+        _ if forced("FORCE_COLOR") || forced("CLICOLOR_FORCE") => true,
+        _ => terminal && std::env::var_os("TERM").is_none_or(|t| t != "dumb"),
     }
+}
+
+/// How messages are written.
+fn style(global: &Global) -> render::Style {
+    let terminal = std::io::stderr().is_terminal();
+    let columns = if terminal { terminal_size::terminal_size_of(std::io::stderr()).map_or(0, |(w, _)| usize::from(w.0)) } else { 0 };
+    render::Style { color: colours(global, terminal), columns, full_stack: global.full_stack }
 }
 
 /// Writes diagnostics to standard error. That nobody reads them is no error.
 pub fn report(global: &Global, s: &mut Session, diags: &[Diagnostic]) {
     s.host().flush();
     for d in diags {
-        let text = if global.json { render::json(d, &s.sources) } else { render::text(d, &s.sources, colored(global)) };
+        let text = if global.json { render::json(d, &s.sources) } else { render::styled(d, &s.sources, style(global)) };
         s.host().warn(&(text + "\n"));
     }
 }
@@ -109,7 +122,7 @@ pub fn report(global: &Global, s: &mut Session, diags: &[Diagnostic]) {
 fn report_in(global: &Global, sources: &SourceMap, diags: &[Diagnostic]) {
     let mut err = std::io::stderr().lock();
     for d in diags {
-        let text = if global.json { render::json(d, sources) } else { render::text(d, sources, colored(global)) };
+        let text = if global.json { render::json(d, sources) } else { render::styled(d, sources, style(global)) };
         let _ = writeln!(err, "{text}");
     }
 }
@@ -199,8 +212,8 @@ pub fn script(global: &Global, file: &str, args: Vec<String>) -> u8 {
     let bytes = match read(file) {
         Ok(b) => b,
         Err(e) => {
-            let commands = ["check", "fmt", "test", "bench", "doc", "cost", "ir", "kernel", "notebook"];
-            let near = adl_session::docs::nearest(file, commands.into_iter()).map(|c| format!("the commands are check, fmt, test, bench, doc, cost, ir, kernel and notebook: did you mean `adl {c}`?"));
+            let commands = ["check", "fmt", "test", "bench", "doc", "cost", "ir", "explain", "run", "repl", "help", "version", "completions", "man", "kernel", "notebook"];
+            let near = adl_session::docs::nearest(file, commands.into_iter()).map(|c| format!("did you mean `adl {c}`? `adl help` lists the commands"));
             return unreadable(global, file, &io_text(&e), near.as_deref());
         }
     };
@@ -302,35 +315,6 @@ pub fn explain(code: &str) -> u8 {
         }
         None => usage(&format!("there is no code `{code}`")),
     }
-}
-
-/// `adl fmt [--check] FILES…`. Standard input is formatted to standard output.
-pub fn fmt(global: &Global, check: bool, files: &[String]) -> u8 {
-    each(global, "fmt", files, |f, bytes| {
-        let mut sources = SourceMap::default();
-        let file = sources.add(shown(f), String::from_utf8_lossy(bytes));
-        let text = adl_syntax::parser::decode(file, bytes).map_err(|d| vec![*d]);
-        match text.and_then(|t| adl_syntax::format::format(t).map(|new| (t, new))) {
-            Ok((_, new)) if f == "-" && !check => {
-                say(&new);
-                0
-            }
-            Ok((old, new)) if new == old => 0,
-            Ok(_) if check => {
-                say(&format!("{}\n", shown(f)));
-                1
-            }
-            Ok((_, new)) => match write(f, new) {
-                Ok(()) => 0,
-                Err(e) => unreadable(global, f, &e, None),
-            },
-            Err(mut diags) => {
-                diags.iter_mut().for_each(|d| d.primary.span = Span { file, ..d.primary.span });
-                report_in(global, &sources, &diags);
-                1
-            }
-        }
-    })
 }
 
 /// `adl doc [NAME]`.

@@ -1,39 +1,147 @@
-//! What helps while typing: completion, colours, brackets, hints, when an entry is complete.
+//! What helps while typing: completion, colours, brackets, hints, types and errors, when an entry is complete.
 
 use adl_kernel::suggest;
-use adl_session::Session;
 use adl_session::complete::Completion;
+use adl_session::{Probe, Session};
 use adl_syntax::Completeness;
 use adl_syntax::highlight::Class;
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
-use rustyline::hint::{Hinter, HistoryHinter};
+use rustyline::hint::{Hint, Hinter, HistoryHinter};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Cmd, ConditionalEventHandler, Context, Event, EventContext, Helper, RepeatCount};
+use rustyline::{Context, Helper};
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// The editor's helper.
 pub struct Assistant {
     pub session: Rc<RefCell<Session>>,
-    pub color: Rc<std::cell::Cell<bool>>,
+    pub color: Rc<Cell<bool>>,
+    /// Whether types and errors are shown while one types.
+    pub live: Rc<Cell<bool>>,
     pub history: HistoryHinter,
+    pub checked: RefCell<Checked>,
 }
+
+/// What was found about the text that is typed.
+#[derive(Default)]
+pub struct Checked {
+    text: String,
+    probe: Probe,
+    /// Checking took long: it waits until the next entry.
+    slow: bool,
+}
+
+/// A check that takes longer than this is not repeated at every key.
+const PATIENCE: Duration = Duration::from_millis(30);
+/// Bytes of an entry beyond which it is not checked at every key.
+const LONG: usize = 8000;
+/// How lines below the entry begin.
+const BELOW: &str = "  ";
+const WRONG: &str = "error: ";
 
 impl Helper for Assistant {}
 
+/// The rest of an earlier entry, which Right takes, and below the line what is known about the text.
+pub struct Shown {
+    text: String,
+    rest: Option<String>,
+}
+
+impl Hint for Shown {
+    fn display(&self) -> &str {
+        &self.text
+    }
+    fn completion(&self) -> Option<&str> {
+        self.rest.as_deref()
+    }
+}
+
 impl Hinter for Assistant {
-    type Hint = String;
-    fn hint(&self, line: &str, pos: usize, ctx: &Context<'_>) -> Option<String> {
+    type Hint = Shown;
+    fn hint(&self, line: &str, pos: usize, ctx: &Context<'_>) -> Option<Shown> {
         if line.trim().is_empty() {
             return None;
         }
-        let hint = self.history.hint(line, pos, ctx)?;
         // One line of a longer entry: the rest would push the screen about.
-        let first = hint.lines().next().unwrap_or("").to_owned();
-        (!first.is_empty()).then_some(first)
+        let rest = self.history.hint(line, pos, ctx).and_then(|h| h.lines().next().map(str::to_owned)).filter(|l| !l.is_empty());
+        let columns = terminal_size::terminal_size().map_or(80, |(w, _)| usize::from(w.0));
+        let below = self.status(line, pos).map_or(String::new(), |s| format!("\n{BELOW}{}", clip(s.lines().next().unwrap_or(""), columns.saturating_sub(4))));
+        let text = rest.clone().unwrap_or_default() + &below;
+        (!text.is_empty()).then_some(Shown { text, rest })
     }
+}
+
+/// So many columns of a text.
+fn clip(text: &str, columns: usize) -> String {
+    let fits = |(i, c): &(usize, char)| adl_session::width(&text[..i + c.len_utf8()]) < columns;
+    let end = text.char_indices().take_while(fits).last().map_or(0, |(i, c)| i + c.len_utf8());
+    if end < text.len() { format!("{}…", &text[..end]) } else { text.to_owned() }
+}
+
+impl Assistant {
+    /// A line about the text: what is wrong, its type, or how the function at the cursor is called.
+    fn status(&self, line: &str, pos: usize) -> Option<String> {
+        if !self.live.get() || line.starts_with([':', '?']) || line.len() > LONG {
+            return None;
+        }
+        let mut s = self.session.try_borrow_mut().ok()?;
+        self.check(&mut s, line);
+        let probe = &self.checked.borrow().probe;
+        if let Some((_, message)) = errors_of(probe, pos).next() {
+            return Some(format!("{WRONG}{message}"));
+        }
+        let open = probe.ty.as_ref().is_none_or(|t| t.contains("->"));
+        match (called(&line[..pos]).filter(|_| open).and_then(|f| s.signature(f)), &probe.ty) {
+            (Some((head, about)), _) if about.is_empty() => Some(head),
+            (Some((head, about)), _) => Some(format!("{head}   {about}")),
+            (None, Some(ty)) => Some(format!(": {ty}")),
+            (None, None) => None,
+        }
+    }
+
+    fn check(&self, s: &mut Session, line: &str) {
+        let mut checked = self.checked.borrow_mut();
+        if checked.text == line {
+            return;
+        }
+        if line.len() <= 2 {
+            checked.slow = false;
+        }
+        let start = Instant::now();
+        checked.probe = if checked.slow { Probe::default() } else { s.probe(line) };
+        checked.slow |= start.elapsed() > PATIENCE;
+        checked.text = line.to_owned();
+    }
+}
+
+/// Errors worth showing: not those of a word that is still typed.
+fn errors_of(probe: &Probe, pos: usize) -> impl Iterator<Item = &(Range<usize>, String)> {
+    probe.errors.iter().filter(move |(place, _)| place.end != pos)
+}
+
+/// The function whose argument the cursor stands in.
+fn called(before: &str) -> Option<&str> {
+    let (mut depth, mut start) = (0usize, before.len());
+    for (range, class) in adl_syntax::tokens(before).into_iter().rev() {
+        match &before[range.clone()] {
+            ")" | "]" | "}" => depth += 1,
+            "(" | "[" | "{" if depth == 0 => break,
+            "(" | "[" | "{" => depth -= 1,
+            "." => {}
+            _ if depth == 0 && matches!(class, Class::Keyword | Class::Operator | Class::Bracket) => break,
+            _ => {}
+        }
+        if depth == 0 {
+            start = range.start;
+        }
+    }
+    let application = &before[start..];
+    let name = &application[..application.find(|c: char| !suggest::in_name(c))?];
+    (name.starts_with(|c: char| c.is_lowercase()) && application[name.len()..].starts_with(' ')).then_some(name)
 }
 
 impl Completer for Assistant {
@@ -44,33 +152,50 @@ impl Completer for Assistant {
     }
 }
 
-fn pair(text: &str, what: &str) -> Pair {
-    let what: String = if what.chars().count() > 70 { what.chars().take(70).chain(['…']).collect() } else { what.into() };
-    Pair { display: if what.is_empty() { text.to_owned() } else { format!("{text} : {what}") }, replacement: text.to_owned() }
+/// One line of the list: a name, its type, and what it is for.
+fn pair(c: &Completion, columns: usize) -> Pair {
+    let head = if c.ty.is_empty() { c.text.clone() } else { format!("{} : {}", c.text, c.ty) };
+    let head = clip(&head, 72);
+    let line = if c.doc.is_empty() { head } else { format!("{head:40}  {}", c.doc) };
+    Pair { display: clip(&line, columns), replacement: c.text.clone() }
 }
 
 /// What may stand before the cursor: where it begins, and the candidates.
 pub fn candidates(s: &mut Session, before: &str) -> (usize, Vec<Pair>) {
     let (start, found) = suggest::candidates(before, &super::command_names(), |prefix| s.complete(prefix));
+    let columns = terminal_size::terminal_size().map_or(80, |(w, _)| usize::from(w.0)).saturating_sub(1);
     let letter = |c: &Completion| Pair { display: format!("{} {}", c.text, c.ty), replacement: c.text.clone() };
-    let shown = |c: &Completion| if c.ty.starts_with('\\') { letter(c) } else { pair(&c.text, &c.ty) };
+    let shown = |c: &Completion| if c.ty.starts_with('\\') { letter(c) } else { pair(c, columns) };
     (start, found.iter().map(shown).collect())
 }
 
 impl Highlighter for Assistant {
     fn highlight<'l>(&self, line: &'l str, pos: usize) -> Cow<'l, str> {
-        if !self.color.get() || line.starts_with(':') { Cow::Borrowed(line) } else { Cow::Owned(coloured(line, pos)) }
+        if !self.color.get() || line.starts_with(':') {
+            return Cow::Borrowed(line);
+        }
+        let checked = self.checked.borrow();
+        let wrong: Vec<Range<usize>> = if checked.text == line { errors_of(&checked.probe, pos).map(|(r, _)| r.clone()).collect() } else { Vec::new() };
+        Cow::Owned(coloured(line, pos, &wrong))
     }
     fn highlight_hint<'h>(&self, hint: &'h str) -> Cow<'h, str> {
-        if self.color.get() { Cow::Owned(format!("\x1b[90m{hint}\x1b[0m")) } else { Cow::Borrowed(hint) }
+        if !self.color.get() {
+            return Cow::Borrowed(hint);
+        }
+        let (rest, below) = hint.split_once('\n').map_or((hint, None), |(r, b)| (r, Some(b)));
+        let below = below.map_or(String::new(), |b| {
+            let colour = if b.trim_start().starts_with(WRONG) { "31" } else { "90" };
+            format!("\n\x1b[{colour}m{b}\x1b[0m")
+        });
+        Cow::Owned(format!("\x1b[90m{rest}\x1b[0m{below}"))
     }
     fn highlight_char(&self, _line: &str, _pos: usize, kind: CmdKind) -> bool {
         self.color.get() && kind != CmdKind::ForcedRefresh || self.color.get()
     }
 }
 
-/// An entry with colours, and the brackets at the cursor marked.
-fn coloured(line: &str, pos: usize) -> String {
+/// An entry with colours, the brackets at the cursor marked, and what is wrong underlined.
+fn coloured(line: &str, pos: usize, wrong: &[Range<usize>]) -> String {
     let tokens = adl_syntax::tokens(line);
     let marked = brackets_at(line, pos, &tokens);
     let mut out = String::with_capacity(line.len() * 2);
@@ -80,8 +205,9 @@ fn coloured(line: &str, pos: usize) -> String {
             continue;
         }
         out.push_str(&line[at..range.start]);
-        let style = if marked.contains(&range.start) { "\x1b[1;7m" } else { style_of(class) };
-        out.push_str(style);
+        let underlined = if wrong.iter().any(|w| w.start <= range.start && range.end <= w.end) { "\x1b[4;31m" } else { "" };
+        let style = if marked.contains(&range.start) { "\x1b[1;7m" } else { style_of(class) }.to_owned() + underlined;
+        out.push_str(&style);
         out.push_str(&line[range.start..range.end]);
         if !style.is_empty() {
             out.push_str("\x1b[0m");
@@ -135,38 +261,13 @@ impl Validator for Assistant {
 }
 
 /// The indentation of the line that an entry still wants; `None` if it can run.
-fn wanted(text: &str) -> Option<usize> {
-    if text.starts_with(':') || text.trim().is_empty() {
+pub(super) fn wanted(text: &str) -> Option<usize> {
+    if text.starts_with([':', '?']) || suggest::asked(text).is_some() || super::paste::entries(text).is_some() || text.trim().is_empty() {
         return None;
     }
     match adl_syntax::is_complete(text) {
         Completeness::Incomplete(n) => Some(n),
         Completeness::Complete | Completeness::Invalid => None,
-    }
-}
-
-/// Enter: a new line with its indentation where the entry is not complete.
-pub struct Enter;
-
-impl ConditionalEventHandler for Enter {
-    fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
-        let (line, pos) = (ctx.line(), ctx.pos());
-        if pos < line.len() {
-            // In the middle of an entry of several lines, a new line; at the end of it, it runs.
-            return if line.contains('\n') && wanted(line).is_some() { Some(Cmd::Insert(1, "\n".into())) } else { None };
-        }
-        wanted(line).map(|n| Cmd::Insert(1, format!("\n{}", " ".repeat(n))))
-    }
-}
-
-/// Tab: indents where only blanks stand before the cursor, completes elsewhere.
-pub struct Tab;
-
-impl ConditionalEventHandler for Tab {
-    fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
-        let before = &ctx.line()[..ctx.pos()];
-        let line = &before[before.rfind('\n').map_or(0, |i| i + 1)..];
-        line.trim().is_empty().then(|| Cmd::Insert(1, "  ".into()))
     }
 }
 
@@ -188,7 +289,7 @@ mod tests {
     #[test]
     fn colours_do_not_change_the_text() {
         for line in ["let f x = \"a\" -- c", "(* open", "f\"{x}\"", "α [1, 2] )"] {
-            let text = coloured(line, 0);
+            let text = coloured(line, 0, &[4..5]);
             let mut plain = String::new();
             let mut skip = false;
             for c in text.chars() {
@@ -213,6 +314,13 @@ mod tests {
     }
 
     #[test]
+    fn the_function_that_is_called() {
+        for (text, want) in [("grad ", Some("grad")), ("let y = optim.adam o ", Some("optim.adam")), ("f (g x", Some("g")), ("f (g x) ", Some("f")), ("1 + f", None), ("grad", None), ("f x + ", None), ("(x, h 1 ", Some("h"))] {
+            assert_eq!(called(text), want, "{text}");
+        }
+    }
+
+    #[test]
     fn candidates_by_place() {
         let mut s = Session::new(Box::new(crate::host::Terminal::new(Vec::new())));
         s.eval("let point = {x = 1.0, y = {z = 2}}");
@@ -221,7 +329,7 @@ mod tests {
         assert_eq!(texts(&mut s, "point.y."), ["point.y.z"]);
         assert_eq!(texts(&mut s, "poi"), ["point"]);
         assert_eq!(texts(&mut s, "\\alpha"), ["α"]);
-        assert_eq!(texts(&mut s, ":re"), [":reload", ":residuals", ":recompute", ":reset"]);
+        assert_eq!(texts(&mut s, ":re"), [":reload", ":restore", ":residuals", ":recompute", ":reset"]);
         assert_eq!(texts(&mut s, ":type poi"), ["point"]);
         assert!(texts(&mut s, "optim.").contains(&"optim.adam".to_owned()));
         assert!(texts(&mut s, "import \"sr").contains(&"src/".to_owned()));

@@ -1,9 +1,10 @@
 //! `:commands`.
 
-use super::{Repl, cut_entry, plans};
+use super::{Repl, cut_entry, look, past, plans};
 use crate::commands::{io_text, measure, report};
 use adl_session::benches::Effort;
 use adl_session::docs::nearest;
+use adl_interp::value::digits;
 use std::io::IsTerminal;
 use std::time::Instant;
 
@@ -24,10 +25,16 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":type", takes: "EXPR", what: "the type of an expression, which is not run", run: type_of },
     Command { name: ":doc", takes: "NAME", what: "documentation of a name or module", run: doc },
     Command { name: ":source", takes: "NAME", what: "the source of a definition", run: source },
-    Command { name: ":env", takes: "", what: "your definitions with their types", run: env },
+    Command { name: ":env", takes: "", what: "your definitions with their types and sizes in memory", run: look::env },
+    Command { name: ":info", takes: "NAME", what: "what a name is, where it comes from, and its documentation; so do `?NAME` and `NAME?`", run: look::info },
+    Command { name: ":show", takes: "EXPR", what: "a whole value, in a pager ($PAGER) where it is longer than the screen", run: look::show },
     Command { name: ":load", takes: "FILE", what: "run a file; what it defines stays in scope", run: load },
     Command { name: ":reload", takes: "", what: "run what changed in the loaded files, and what depends on it", run: reload },
-    Command { name: ":save", takes: "[FILE]", what: "write the entries that worked to a file; without one, the plan as code", run: save },
+    Command { name: ":watch", takes: "FILE", what: "load a file, and again whenever it is written, until Ctrl-C", run: past::watch },
+    Command { name: ":undo", takes: "", what: "take back the last entry that defined something", run: past::undo },
+    Command { name: ":snapshot", takes: "[NAME]", what: "keep all definitions under a name; without one, list the names", run: past::snapshot },
+    Command { name: ":restore", takes: "NAME", what: "go back to a snapshot", run: past::restore },
+    Command { name: ":save", takes: "[FILE]", what: "write the entries as a program to a file; without one, the plan as code", run: past::save },
     Command { name: ":edit", takes: "[NAME]", what: "edit the last entry (or a definition) in $EDITOR, then run it", run: edit },
     Command { name: ":time", takes: "EXPR", what: "how long an expression takes: at first, and the median and spread of more runs", run: time },
     Command { name: ":cost", takes: "F X", what: "work of a function and of its derivatives by source line", run: plans::cost },
@@ -39,7 +46,7 @@ pub const COMMANDS: &[Command] = &[
     Command { name: ":ir", takes: "STAGE F", what: "a function as core, spec, jvp, unzip, transpose, opt, clif or asm", run: plans::ir },
     Command { name: ":explain", takes: "", what: "how the last entry's derivatives were computed", run: explain },
     Command { name: ":device", takes: "[DEVICE]", what: "where functions on large arrays run: cpu, gpu, auto; without one, what is used and what it did", run: device },
-    Command { name: ":set", takes: "[KEY VALUE]", what: "settings: stack (MiB), color (on, off), width (columns), road (main, tape), jit and check_nan (on, off)", run: set },
+    Command { name: ":set", takes: "[KEY VALUE]", what: "settings: digits, width, color, live, keys, stack, road, jit, check_nan, threads; without one, their values", run: set },
     Command { name: ":clear", takes: "", what: "clear the screen", run: clear },
     Command { name: ":reset", takes: "", what: "forget every definition", run: reset },
     Command { name: ":quit", takes: "", what: "leave (so does Ctrl-D)", run: quit },
@@ -47,9 +54,11 @@ pub const COMMANDS: &[Command] = &[
 
 const KEYS: &str = "\
 Enter        runs a complete entry, else begins an indented line; an empty line ends a block
-Tab          completes names, fields, modules, files in strings; \\alpha<Tab> is α
+Alt-Enter    begins a new line in any case
+Tab          completes names, fields, types, modules, files in strings; \\alpha<Tab> is α
 Right, End   takes the hint from the history
-Up, Down     earlier and later entries; Ctrl-R searches them
+Up, Down     earlier and later entries that begin like the text before the cursor
+Ctrl-R       a menu of entries: type words, choose with Up and Down, take with Enter
 Ctrl-C       clears the entry; stops what runs
 Ctrl-D       leaves";
 
@@ -112,13 +121,13 @@ fn help(repl: &mut Repl, topic: &str) -> bool {
     match (topic, command) {
         ("", _) => {
             for c in COMMANDS {
-                repl.say(&format!("{:18} {}", usage(c), c.what));
+                repl.say_wrapped(&format!("{:18} {}", usage(c), c.what), 19);
             }
-            repl.say("Anything else is an item of the language: a definition, a type, an expression. `it` is the last value.");
+            repl.say_wrapped("Anything else is an item of the language: a definition, a type, an expression. A `;` behind it mutes its echo. `it` is the last value, `it1` and `it2` are those before.", 0);
         }
         ("keys", _) => repl.say(KEYS),
         ("language" | "syntax", _) => repl.say(LANGUAGE),
-        (_, Some(c)) => repl.say(&format!("{}\n{}", usage(c), c.what)),
+        (_, Some(c)) => repl.say_wrapped(&format!("{}\n{}", usage(c), c.what), 0),
         _ => return doc(repl, topic),
     }
     true
@@ -140,16 +149,19 @@ fn type_of(repl: &mut Repl, text: &str) -> bool {
     true
 }
 
-fn doc(repl: &mut Repl, name: &str) -> bool {
+pub(super) fn doc(repl: &mut Repl, name: &str) -> bool {
     let found = repl.session.borrow_mut().doc(name);
     match found {
-        Some(text) => repl.say(&text),
-        None => unknown(repl, name, "nothing is named"),
+        Some(text) => repl.say_wrapped(&text, 0),
+        None => match adl_kernel::letters::named(name) {
+            Some(letter) => repl.say(&format!("{name} is typed \\{letter}<Tab>")),
+            None => unknown(repl, name, "nothing is named"),
+        },
     }
     true
 }
 
-fn unknown(repl: &mut Repl, name: &str, what: &str) {
+pub(super) fn unknown(repl: &mut Repl, name: &str, what: &str) {
     let near = repl.session.borrow_mut().nearest(name);
     repl.complain(&format!("{what} `{name}`{}", near.map_or(String::new(), |n| format!("; did you mean `{n}`?"))));
 }
@@ -169,24 +181,13 @@ fn source(repl: &mut Repl, name: &str) -> bool {
     true
 }
 
-fn env(repl: &mut Repl, _: &str) -> bool {
-    let names = repl.session.borrow().listing();
-    if names.is_empty() {
-        repl.say("nothing is defined yet");
-    }
-    for c in names {
-        repl.say(&format!("{} : {}", c.text, c.ty));
-    }
-    true
-}
-
 fn load(repl: &mut Repl, file: &str) -> bool {
     // A name in quotes is what one types after `import`.
     load_one(repl, file.trim_matches('"'), false);
     true
 }
 
-fn load_one(repl: &mut Repl, file: &str, again: bool) {
+pub(super) fn load_one(repl: &mut Repl, file: &str, again: bool) {
     match std::fs::read(file) {
         Ok(bytes) => {
             let (out, counts) = repl.session.borrow_mut().load_file(file, &bytes);
@@ -210,22 +211,6 @@ fn reload(repl: &mut Repl, _: &str) -> bool {
     true
 }
 
-fn save(repl: &mut Repl, file: &str) -> bool {
-    if file.is_empty() {
-        plans::code(repl);
-        return true;
-    }
-    let (text, n) = {
-        let s = repl.session.borrow();
-        (s.history.join("\n\n") + "\n", s.history.len())
-    };
-    match crate::commands::write(file, text) {
-        Ok(()) => repl.say(&format!("{n} entr{} written to {file}", if n == 1 { "y" } else { "ies" })),
-        Err(e) => repl.complain(&format!("{file}: {e}")),
-    }
-    true
-}
-
 /// An entry from the user's editor.
 fn edit(repl: &mut Repl, name: &str) -> bool {
     if repl.notebook {
@@ -234,7 +219,7 @@ fn edit(repl: &mut Repl, name: &str) -> bool {
     }
     let text = {
         let s = repl.session.borrow();
-        if name.is_empty() { Some(s.history.last().cloned().unwrap_or_default()) } else { s.source_of(name) }
+        if name.is_empty() { Some(s.history.last().map(|e| e.text.clone()).unwrap_or_default()) } else { s.source_of(name) }
     };
     let Some(text) = text else {
         unknown(repl, name, "nothing of yours is named");
@@ -319,45 +304,94 @@ fn device(repl: &mut Repl, rest: &str) -> bool {
     true
 }
 
+const SETTINGS: &str = "usage: :set digits N, :set width COLUMNS, :set color on|off, :set live on|off, :set keys emacs|vi, :set stack MIB|short|full, :set road main|tape, :set jit on|off, :set check_nan on|off, :set threads N";
+
 fn set(repl: &mut Repl, rest: &str) -> bool {
-    let number = |v: &str| v.trim().parse::<u32>().ok().filter(|n| *n > 0);
-    match rest.split_once(char::is_whitespace).map(|(k, v)| (k, v.trim())) {
-        Some(("stack", v)) if number(v).is_some() => {
-            repl.global.stack = number(v).unwrap_or(1024);
-            repl.session.borrow_mut().set_stack(repl.global.stack as usize * (1 << 20));
-        }
-        Some(("color", v @ ("on" | "off"))) => {
-            repl.color.set(v == "on");
-            repl.global.color = if v == "on" { "always" } else { "never" }.into();
-        }
-        Some(("road", v @ ("main" | "tape"))) => {
-            repl.session.borrow_mut().set_road(v == "main");
-            repl.global.road = v.into();
-        }
-        Some(("jit", v @ ("on" | "off"))) => {
-            repl.global.no_jit = v == "off";
-            engines(repl);
-        }
-        Some(("check_nan", v @ ("on" | "off"))) => {
-            repl.global.check_nan = v == "on";
-            engines(repl);
-        }
-        Some(("threads", v)) if v.parse::<u32>().is_ok_and(|n| n <= 1024) => {
-            repl.global.threads = v.parse().unwrap_or(0);
-            repl.session.borrow_mut().set_threads(repl.global.threads as usize);
-        }
-        Some(("width", v)) if number(v).is_some() => repl.width = number(v).map(|n| n as usize),
-        None if rest.is_empty() => {
-            let width = repl.screen().map_or("one line".to_owned(), |w| w.to_string());
-            let color = if repl.color.get() { "on" } else { "off" };
-            let threads = if repl.global.threads == 0 { "all".to_owned() } else { repl.global.threads.to_string() };
-            let jit = if repl.global.no_jit { "off" } else { "on" };
-            let check = if repl.global.check_nan { "on" } else { "off" };
-            repl.say(&format!("stack {}\ncolor {color}\nwidth {width}\nroad {}\njit {jit}\ncheck_nan {check}\nthreads {threads}", repl.global.stack, repl.global.road));
-        }
-        _ => repl.complain("usage: :set stack MIB, :set color on|off, :set width COLUMNS, :set road main|tape, :set jit on|off, :set check_nan on|off, :set threads N"),
+    let (key, value) = rest.split_once(char::is_whitespace).map_or((rest, ""), |(k, v)| (k, v.trim()));
+    if rest.is_empty() {
+        settings(repl);
+    } else if set_display(repl, key, value).or_else(|| set_engine(repl, key, value)).is_none() {
+        repl.complain(SETTINGS);
     }
     true
+}
+
+fn on(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn positive(value: &str) -> Option<usize> {
+    value.parse().ok().filter(|n| *n > 0)
+}
+
+/// Settings of what is shown and of keys; `None` where it is none of these, or has no such value.
+fn set_display(repl: &mut Repl, key: &str, value: &str) -> Option<()> {
+    match key {
+        "digits" => digits::set_digits(positive(value).filter(|n| *n <= digits::EXACT)?),
+        "width" => repl.width = Some(positive(value)?),
+        "live" => repl.live.set(on(value)?),
+        "color" => {
+            let on = on(value)?;
+            repl.color.set(on);
+            repl.global.color = if on { "always" } else { "never" }.into();
+        }
+        "keys" if ["emacs", "vi"].contains(&value) => repl.vi = value == "vi",
+        "stack" if ["short", "full"].contains(&value) => repl.global.full_stack = value == "full",
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Settings of how code runs.
+fn set_engine(repl: &mut Repl, key: &str, value: &str) -> Option<()> {
+    match key {
+        "stack" => {
+            repl.global.stack = u32::try_from(positive(value)?).ok()?;
+            repl.session.borrow_mut().set_stack(repl.global.stack as usize * (1 << 20));
+        }
+        "road" if ["main", "tape"].contains(&value) => {
+            repl.session.borrow_mut().set_road(value == "main");
+            repl.global.road = value.into();
+        }
+        "jit" => {
+            repl.global.no_jit = !on(value)?;
+            engines(repl);
+        }
+        "check_nan" => {
+            repl.global.check_nan = on(value)?;
+            engines(repl);
+        }
+        "threads" => {
+            repl.global.threads = value.parse().ok().filter(|n| *n <= 1024)?;
+            repl.session.borrow_mut().set_threads(repl.global.threads as usize);
+        }
+        _ => return None,
+    }
+    Some(())
+}
+
+fn settings(repl: &mut Repl) {
+    let on = |b: bool| if b { "on" } else { "off" }.to_owned();
+    let width = repl.screen().map_or("one line".to_owned(), |w| w.to_string());
+    let threads = if repl.global.threads == 0 { "all".to_owned() } else { repl.global.threads.to_string() };
+    let frames = if repl.global.full_stack { "full" } else { "short" };
+    let lines = [
+        ("digits", digits::digits().to_string()),
+        ("width", width),
+        ("color", on(repl.color.get())),
+        ("live", on(repl.live.get())),
+        ("keys", if repl.vi { "vi" } else { "emacs" }.to_owned()),
+        ("stack", format!("{} {frames}", repl.global.stack)),
+        ("road", repl.global.road.clone()),
+        ("jit", on(!repl.global.no_jit)),
+        ("check_nan", on(repl.global.check_nan)),
+        ("threads", threads),
+    ];
+    lines.iter().for_each(|(key, value)| repl.say(&format!("{key} {value}")));
 }
 
 /// What code runs on: native code, unless it is off, or each operation is looked at.

@@ -2,7 +2,13 @@
 
 mod assistant;
 mod history;
+mod keys;
+mod look;
+mod menu;
 mod meta;
+mod pager;
+mod past;
+mod paste;
 mod piped;
 mod plans;
 
@@ -10,11 +16,13 @@ use crate::Global;
 use crate::commands::{report, session};
 use adl_interp::fault;
 use adl_session::{Outcome, Session};
-use assistant::{Assistant, Enter, Tab};
+use assistant::Assistant;
+use keys::{Enter, Entries, NewLine, Prefix, Search, Tab};
 use rustyline::error::ReadlineError;
 use rustyline::hint::HistoryHinter;
-use rustyline::history::FileHistory;
-use rustyline::{CompletionType, Config, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
+use rustyline::config::Configurer;
+use rustyline::history::{FileHistory, History, SearchDirection};
+use rustyline::{ConditionalEventHandler, CompletionType, Config, EditMode, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
 use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
 use std::rc::Rc;
@@ -24,6 +32,10 @@ pub struct Repl {
     global: Global,
     session: Rc<RefCell<Session>>,
     color: Rc<Cell<bool>>,
+    /// Whether types and errors are shown while one types.
+    live: Rc<Cell<bool>>,
+    /// Whether keys are those of vi.
+    vi: bool,
     /// Whether somebody looks at a screen: values are laid out on it.
     terminal: bool,
     /// The width that `:set` asked for.
@@ -49,6 +61,8 @@ pub fn commands(global: &Global, session: Rc<RefCell<Session>>, fresh: Box<dyn F
         global: global.clone(),
         session,
         color: Rc::new(Cell::new(true)),
+        live: Rc::new(Cell::new(false)),
+        vi: false,
         terminal: false,
         width: Some(NOTEBOOK),
         columns: NOTEBOOK,
@@ -74,16 +88,14 @@ pub fn command_names() -> Vec<adl_kernel::suggest::CommandName> {
 
 /// Runs until `:quit` or the end of input.
 pub fn run(global: &Global) -> u8 {
-    let color = match global.color.as_str() {
-        "always" => true,
-        "never" => false,
-        _ => std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-    };
+    let color = crate::commands::colours(global, std::io::stdout().is_terminal());
     let mut repl = Repl {
         global: global.clone(),
         session: Rc::new(RefCell::new(session(global, Vec::new()))),
         color: Rc::new(Cell::new(color)),
-        terminal: std::io::stdout().is_terminal(),
+        live: Rc::new(Cell::new(true)),
+        vi: false,
+        terminal: std::io::stdout().is_terminal() && !global.plain,
         width: None,
         columns: 80,
         failed: 0,
@@ -91,9 +103,11 @@ pub fn run(global: &Global) -> u8 {
         fresh: Box::new(|global| session(global, Vec::new())),
         notebook: false,
     };
-    if std::io::stdin().is_terminal() {
-        if let Ok(editor) = editor(&repl) {
-            return interactive(&mut repl, editor);
+    let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
+    if std::io::stdin().is_terminal() && !global.plain && !dumb {
+        let entries = Entries::default();
+        if let Ok(editor) = editor(&repl, &entries) {
+            return interactive(&mut repl, editor, &entries);
         }
     }
     piped::run(&mut repl)
@@ -101,7 +115,7 @@ pub fn run(global: &Global) -> u8 {
 
 type AdlEditor = Editor<Assistant, FileHistory>;
 
-fn editor(repl: &Repl) -> rustyline::Result<AdlEditor> {
+fn editor(repl: &Repl, entries: &Entries) -> rustyline::Result<AdlEditor> {
     let config = Config::builder()
         .max_history_size(history::MOST)?
         .history_ignore_dups(true)?
@@ -111,23 +125,40 @@ fn editor(repl: &Repl) -> rustyline::Result<AdlEditor> {
         .auto_add_history(false)
         .build();
     let mut editor = AdlEditor::with_config(config)?;
-    editor.set_helper(Some(Assistant { session: repl.session.clone(), color: repl.color.clone(), history: HistoryHinter::new() }));
-    editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::NONE), EventHandler::Conditional(Box::new(Enter)));
-    editor.bind_sequence(KeyEvent(KeyCode::Tab, Modifiers::NONE), EventHandler::Conditional(Box::new(Tab)));
+    let (session, color, live) = (repl.session.clone(), repl.color.clone(), repl.live.clone());
+    editor.set_helper(Some(Assistant { session, color, live, history: HistoryHinter::new(), checked: RefCell::default() }));
+    let mut bind = |code: KeyCode, modifiers: Modifiers, handler: Box<dyn ConditionalEventHandler>| {
+        editor.bind_sequence(KeyEvent(code, modifiers), EventHandler::Conditional(handler));
+    };
+    bind(KeyCode::Enter, Modifiers::NONE, Box::new(Enter));
+    bind(KeyCode::Enter, Modifiers::ALT, Box::new(NewLine));
+    bind(KeyCode::Tab, Modifiers::NONE, Box::new(Tab));
+    bind(KeyCode::Up, Modifiers::NONE, Box::new(Prefix { entries: entries.clone(), back: true }));
+    bind(KeyCode::Down, Modifiers::NONE, Box::new(Prefix { entries: entries.clone(), back: false }));
+    bind(KeyCode::Char('R'), Modifiers::CTRL, Box::new(Search(entries.clone())));
     Ok(editor)
 }
 
-fn interactive(repl: &mut Repl, mut editor: AdlEditor) -> u8 {
+fn interactive(repl: &mut Repl, mut editor: AdlEditor, entries: &Entries) -> u8 {
     repl.say(&format!("adl {}. `:help` lists the commands, `:quit` leaves.", env!("CARGO_PKG_VERSION")));
     let history = history::file();
     if let Some(h) = &history {
         // The first time there is none.
         let _ = history::shorten(h).and_then(|()| editor.load_history(h).map_err(std::io::Error::other));
     }
+    let all = editor.history();
+    for i in 0..all.len() {
+        let found = all.get(i, SearchDirection::Forward).ok().flatten();
+        found.iter().for_each(|e| entries.add(&e.entry));
+    }
     loop {
+        editor.set_edit_mode(if repl.vi { EditMode::Vi } else { EditMode::Emacs });
         let prompt = if repl.color.get() { ("adl> ".to_owned(), "\x1b[1;34madl>\x1b[0m ".to_owned()) } else { ("adl> ".to_owned(), "adl> ".to_owned()) };
         match editor.readline(&prompt) {
             Ok(line) => {
+                if !line.trim().is_empty() {
+                    entries.add(line.trim_end());
+                }
                 if !line.trim().is_empty() && editor.add_history_entry(line.trim_end()).unwrap_or(false) {
                     if let Some(h) = &history {
                         // An entry that cannot be kept is in the session's history all the same.
@@ -154,6 +185,14 @@ impl Repl {
 
     fn say(&self, text: &str) {
         self.session.borrow_mut().host().print(&format!("{text}\n"));
+    }
+
+    /// Text whose lines break between words where there is a screen.
+    fn say_wrapped(&self, text: &str, indent: usize) {
+        match self.screen() {
+            Some(columns) => self.say(&adl_session::wrapped(text, columns, indent).join("\n")),
+            None => self.say(text),
+        }
     }
 
     /// A message about an entry or command that could not be done.
@@ -214,6 +253,24 @@ impl Repl {
     /// The parts of an entry: a pasted block may hold commands between its items.
     fn parts(&mut self, text: &str) -> bool {
         self.session.borrow().clear_interrupt();
+        if let Some(name) = adl_kernel::suggest::asked(text) {
+            let name = name.to_owned();
+            return meta::doc(self, &name);
+        }
+        let Some(entries) = paste::entries(text) else { return self.items(text) };
+        for e in entries {
+            if !self.items(&e) {
+                return false;
+            }
+            if self.interrupted {
+                break;
+            }
+        }
+        true
+    }
+
+    /// Items with commands between them.
+    fn items(&mut self, text: &str) -> bool {
         let mut items = String::new();
         let text = if text.trim_start().starts_with(':') { text.trim_start() } else { text };
         for line in text.lines() {

@@ -6,6 +6,7 @@
 use super::Repl;
 use crate::input;
 use adl_syntax::Completeness;
+use std::io::IsTerminal;
 use std::time::Duration;
 
 /// How long a complete entry waits for a line that may continue it: a writer may send one text in several pieces.
@@ -24,7 +25,14 @@ enum Next<'a> {
 /// Runs every entry. The exit code is 1 if one failed, or 130 if one, or the wait for one, was interrupted.
 pub fn run(repl: &mut Repl) -> u8 {
     let (mut text, mut wrong) = (String::new(), None);
+    // Somebody types without the editor.
+    let prompts = std::io::stdin().is_terminal();
     loop {
+        if prompts {
+            let prompt = if text.trim().is_empty() { "adl> " } else { "...> " };
+            repl.session.borrow_mut().host().print(prompt);
+            repl.session.borrow_mut().host().flush();
+        }
         // `:reset` makes another session.
         let asked = repl.session.borrow().interrupt();
         let stop = || asked.load(std::sync::atomic::Ordering::Relaxed);

@@ -195,7 +195,7 @@ fn entries(random: &mut Random, sources: &[String]) -> String {
                     let have = have.echoes.last().map_or("an error".into(), |e| e.value());
                     let want = format!("({:?}, {:?})", p * 4.0 + q * 2.0, p * 4.0 + q);
                     if have != want {
-                        return format!("(f{a} 2.0, grad f{a} 2.0) is {have}, not {want}, after\n{}", s.history.join("\n"));
+                        return format!("(f{a} 2.0, grad f{a} 2.0) is {have}, not {want}, after\n{}", s.history.iter().map(|e| e.text.as_str()).collect::<Vec<_>>().join("\n"));
                     }
                 }
             }

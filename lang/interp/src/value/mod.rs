@@ -6,6 +6,7 @@
 
 pub mod array;
 pub mod compare;
+pub mod digits;
 mod drop;
 pub mod elements;
 pub(crate) use drop::release;

@@ -1,7 +1,10 @@
 //! Values as text (language.md §6).
 
-use super::{Array, Buf, Value};
+use super::{Array, Buf, Value, digits};
 use crate::{attend, memory};
+use adl_syntax::order;
+use adl_syntax::symbol::Symbol;
+use adl_typing::ty::Ty;
 use std::fmt::Write;
 use std::rc::Rc;
 
@@ -56,37 +59,62 @@ pub fn quoted(s: &str) -> String {
 }
 
 enum Todo {
-    /// A value; `true`: as an argument of a constructor.
-    Val(Value, bool),
+    /// A value; `true`: as an argument of a constructor. Its type, where that is known.
+    Val(Value, bool, Option<Ty>),
     Text(&'static str),
     Owned(String),
-    /// Elements of an array from one on.
-    From(Rc<Array>, usize),
+    /// Elements of an array from one on, and their type.
+    From(Rc<Array>, usize, Option<Ty>),
 }
+
+/// How numbers are written.
+#[derive(Clone, Copy)]
+struct Numbers {
+    float: fn(f64) -> String,
+    float32: fn(f32) -> String,
+}
+
+const EXACT: Numbers = Numbers { float, float32 };
+const ROUNDED: Numbers = Numbers { float: digits::rounded, float32: digits::rounded32 };
 
 /// A value inside data: texts in quotes. An interrupt cuts the text short; whoever wants it then stops anyway.
 pub fn show(v: &Value) -> String {
+    written(v, None, EXACT, usize::MAX)
+}
+
+/// The same; the type says what functions inside of it are.
+pub fn typed(v: &Value, ty: Option<&Ty>) -> String {
+    written(v, ty, EXACT, usize::MAX)
+}
+
+/// The same to be looked at: numbers inside of it have as many digits as one wants to see. It may end once it has more than `limit` characters.
+pub fn brief(v: &Value, ty: Option<&Ty>, limit: usize) -> String {
+    let alone = matches!(v, Value::Float(_) | Value::F32(_) | Value::Rev { .. });
+    written(v, ty, if alone { EXACT } else { ROUNDED }, limit.saturating_mul(4))
+}
+
+fn written(v: &Value, ty: Option<&Ty>, numbers: Numbers, limit: usize) -> String {
     let mut out = String::new();
-    let mut todo = vec![Todo::Val(v.clone(), false)];
+    let mut todo = vec![Todo::Val(v.clone(), false, ty.cloned())];
     let mut steps = 0u32;
     while let Some(t) = todo.pop() {
         steps = steps.wrapping_add(1);
-        if steps % 4096 == 0 && (attend::asked() || !memory::text_may_grow(&mut out)) {
+        if out.len() > limit || steps % 4096 == 0 && (attend::asked() || !memory::text_may_grow(&mut out)) {
             break;
         }
         match t {
             Todo::Text(s) => out.push_str(s),
             Todo::Owned(s) => out.push_str(&s),
-            Todo::From(a, i) if i < a.len() => {
+            Todo::From(a, i, ty) if i < a.len() => {
                 let v = row(&a, i);
                 if i + 1 < a.len() {
-                    todo.push(Todo::From(a, i + 1));
+                    todo.push(Todo::From(a, i + 1, ty.clone()));
                     todo.push(Todo::Text(", "));
                 }
-                todo.push(Todo::Val(v, false));
+                todo.push(Todo::Val(v, false, ty));
             }
             Todo::From(..) => {}
-            Todo::Val(v, arg) => one(&v, arg, &mut out, &mut todo),
+            Todo::Val(v, arg, ty) => one(&v, arg, ty.as_ref(), numbers, &mut out, &mut todo),
         }
     }
     out
@@ -108,26 +136,27 @@ fn negative(text: String, arg: bool, out: &mut String) {
     }
 }
 
-fn one(v: &Value, arg: bool, out: &mut String, todo: &mut Vec<Todo>) {
+fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String, todo: &mut Vec<Todo>) {
     match v {
         Value::Unit => out.push_str("()"),
         Value::Bool(b) => out.push_str(if *b { "true" } else { "false" }),
         Value::Int(n) => negative(n.to_string(), arg, out),
-        Value::Float(x) => negative(float(*x), arg, out),
-        Value::F32(x) => negative(float32(*x), arg, out),
-        Value::Rev { primal, .. } => negative(float(*primal), arg, out),
-        Value::Dual(d) => todo.push(Todo::Val(d.primal.clone(), arg)),
+        Value::Float(x) => negative((numbers.float)(*x), arg, out),
+        Value::F32(x) => negative((numbers.float32)(*x), arg, out),
+        Value::Rev { primal, .. } => negative((numbers.float)(*primal), arg, out),
+        Value::Dual(d) => todo.push(Todo::Val(d.primal.clone(), arg, None)),
         Value::Zero => out.push_str("0.0"),
         Value::Str(s) => out.push_str(&quoted(s)),
         Value::Rep(_) => out.push_str("<type>"),
         Value::Fun(f) => {
-            let _ = write!(out, "<fun : {}>", f.type_text());
+            let _ = write!(out, "<fun : {}>", ty.map_or_else(|| f.type_text(), adl_typing::print::ty));
         }
-        Value::Array(a) => array(a, out, todo),
-        Value::Tuple(t) => list("(", t.0.iter().map(|v| (None, v.clone())).collect(), ")", todo),
+        Value::Array(a) => array(a, ty, numbers, out, todo),
+        Value::Tuple(t) => list("(", t.0.iter().enumerate().map(|(i, v)| (None, v.clone(), component(ty, i).cloned())).collect(), ")", todo),
         Value::Record(_) if let Some(text) = crate::ir::road::table::cost(v) => out.push_str(&text),
         Value::Record(r) => {
-            let parts = r.names.iter().zip(&r.vals).map(|(n, v)| (Some(format!("{n} = ")), v.clone())).collect();
+            let part = |i: usize| (Some(format!("{} = ", r.names[i])), r.vals[i].clone(), field(ty, r.names[i]).cloned());
+            let parts = order::shown(&r.names).into_iter().map(part).collect();
             list("{", parts, "}", todo);
         }
         Value::Data(_) if let Some(text) = crate::ir::road::table::residuals(v) => out.push_str(&text),
@@ -140,18 +169,28 @@ fn one(v: &Value, arg: bool, out: &mut String, todo: &mut Vec<Todo>) {
             }
             out.push_str(d.con.name.as_str());
             for f in d.fields.iter().rev() {
-                todo.push(Todo::Val(f.clone(), true));
+                todo.push(Todo::Val(f.clone(), true, None));
                 todo.push(Todo::Text(" "));
             }
         }
     }
 }
 
-fn list(open: &'static str, parts: Vec<(Option<String>, Value)>, close: &'static str, todo: &mut Vec<Todo>) {
+/// The type of a component, where that of its tuple is known.
+pub fn component(ty: Option<&Ty>, i: usize) -> Option<&Ty> {
+    if let Some(Ty::Tuple(ts)) = ty { ts.get(i) } else { None }
+}
+
+/// The type of a field, where that of its record is known.
+pub fn field(ty: Option<&Ty>, name: Symbol) -> Option<&Ty> {
+    if let Some(Ty::Record(t)) = ty { t.fields.iter().find(|f| f.0 == name).map(|f| &f.1) } else { None }
+}
+
+fn list(open: &'static str, parts: Vec<(Option<String>, Value, Option<Ty>)>, close: &'static str, todo: &mut Vec<Todo>) {
     todo.push(Todo::Text(close));
     let n = parts.len();
-    for (i, (label, v)) in parts.into_iter().enumerate().rev() {
-        todo.push(Todo::Val(v, false));
+    for (i, (label, v, ty)) in parts.into_iter().enumerate().rev() {
+        todo.push(Todo::Val(v, false, ty));
         if let Some(l) = label {
             todo.push(Todo::Owned(l));
         }
@@ -162,15 +201,16 @@ fn list(open: &'static str, parts: Vec<(Option<String>, Value)>, close: &'static
     todo.push(Todo::Text(open));
 }
 
-fn array(a: &Rc<Array>, out: &mut String, todo: &mut Vec<Todo>) {
+fn array(a: &Rc<Array>, ty: Option<&Ty>, style: Numbers, out: &mut String, todo: &mut Vec<Todo>) {
     // A vector of numbers is written at once; anything else element by element.
     out.push('[');
     match a.buf() {
-        Buf::F64(v) if a.shape.len() == 1 => numbers(v, |x| float(*x), out),
+        Buf::F64(v) if a.shape.len() == 1 => numbers(v, |x| (style.float)(*x), out),
         Buf::I64(v) if a.shape.len() == 1 => numbers(v, i64::to_string, out),
         _ => {
+            let element = if let Some(Ty::Array(_, e)) = ty { Some((**e).clone()) } else { None };
             todo.push(Todo::Text("]"));
-            todo.push(Todo::From(a.clone(), 0));
+            todo.push(Todo::From(a.clone(), 0, element));
             return;
         }
     }

@@ -178,6 +178,7 @@ pub fn made_as(text: &str, args: &[Ty]) -> Result<Made, Unsupported> {
 
 /// Specialises `main` at argument types; top-level values are inputs, or evaluated where they are needed.
 pub fn made_from(text: &str, args: &[Ty], inputs: bool) -> Result<Made, Unsupported> {
+    adl_syntax::order::reset();
     let mut c = Checker { inputs, ..Checker::new() };
     c.program(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     let mut program = Program::default();

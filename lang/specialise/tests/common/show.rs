@@ -20,7 +20,11 @@ fn text(e: &Entry, l: &Layout, leaves: &mut dyn Iterator<Item = Val>) -> String 
         Layout::Unit => "()".into(),
         Layout::Leaf(_) => leaf(&leaves.next().unwrap()),
         Layout::Tuple(ls) => list('(', ls.iter().map(|l| text(e, l, leaves)).collect(), ')'),
-        Layout::Record(fs) => list('{', fs.iter().map(|(n, l)| format!("{n} = {}", text(e, l, leaves))).collect(), '}'),
+        Layout::Record(fs) => {
+            let texts: Vec<String> = fs.iter().map(|(n, l)| format!("{n} = {}", text(e, l, leaves))).collect();
+            let names: Vec<_> = fs.iter().map(|(n, _)| *n).collect();
+            list('{', adl_syntax::order::shown(&names).into_iter().map(|i| texts[i].clone()).collect(), '}')
+        }
         Layout::Array(inner) => {
             let columns: Vec<Val> = inner.leaves().iter().map(|_| leaves.next().unwrap()).collect();
             let n = columns[0].arr().map_or(0, |a| a.shape[0]);

@@ -5,6 +5,7 @@ use crate::env::{Alias, TypeName};
 use crate::errors::{calls, names};
 use crate::ty::{Class, DataDecl, RecordTy, Scheme, Size, SizeVar, Ty, TyVar};
 use adl_syntax::ast;
+use adl_syntax::order;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
@@ -92,6 +93,9 @@ impl Infer<'_> {
             ast::TypeKind::Tuple(parts) if parts.is_empty() => Ty::Unit,
             ast::TypeKind::Tuple(parts) => Ty::Tuple(parts.iter().map(|p| self.annotation(p)).collect()),
             ast::TypeKind::Record(fields, tail) => {
+                if tail.is_none() {
+                    order::written(fields.iter().map(|(n, _)| n.name));
+                }
                 let mut fs: Vec<(Symbol, Ty)> = fields.iter().map(|(n, t)| (n.name, self.annotation(t))).collect();
                 fs.sort_by_key(|(n, _)| n.as_str());
                 let tail = tail.as_ref().map(|t| match t {

@@ -8,6 +8,7 @@ use crate::errors::reason::Why;
 use crate::ty::{RecordTy, Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
+use adl_syntax::order;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::{HashMap, HashSet};
@@ -44,6 +45,7 @@ impl Infer<'_> {
     }
 
     pub(super) fn record(&mut self, fields: &[(ast::Ident, ast::Expr)], want: Option<&Ty>, span: Span) -> core::Expr {
+        order::written(fields.iter().map(|(n, _)| n.name));
         let fields = self.fields(fields, want);
         let ty = Ty::Record(Rc::new(RecordTy { fields: fields.iter().map(|(n, e)| (*n, e.ty.clone())).collect(), tail: None }));
         mk(ExprKind::Record(fields), ty, span)

@@ -10,6 +10,7 @@ use crate::ty::{Class, RecordTy, Size, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
+use adl_syntax::order;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
@@ -327,6 +328,7 @@ impl Infer<'_> {
     fn csv_type(&mut self, file: &str) -> Result<Ty, NoHeader> {
         let columns = self.host.csv_header(file)?;
         let mut fields: Vec<(Symbol, Ty)> = columns.into_iter().map(|(n, c)| (Symbol::new(&n), array(Size::Unknown, column_type(c)))).collect();
+        order::written(fields.iter().map(|(n, _)| *n));
         fields.sort_by_key(|(n, _)| n.as_str());
         Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
     }
@@ -340,6 +342,7 @@ impl Infer<'_> {
             }
         }
         let mut fields: Vec<(Symbol, Ty)> = arrays.iter().map(|(n, c, s)| (Symbol::new(n), ty(*c, s))).collect();
+        order::written(fields.iter().map(|(n, _)| *n));
         fields.sort_by_key(|(n, _)| n.as_str());
         Ok(Ty::Record(Rc::new(RecordTy { fields, tail: None })))
     }

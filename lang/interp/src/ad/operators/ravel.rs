@@ -88,10 +88,10 @@ pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
     // The step that balances truncation against rounding, by the precision of the least precise leaf.
     let single = leaves(x).iter().any(space::narrow);
     let (step, tolerance) = if single { (5e-3, 2e-3) } else { (6e-6, 1e-5) };
-    let mut worst = 0.0f64;
+    let (mut worst, mut at, mut both) = (0.0f64, 0, (0.0, 0.0));
     for i in 0..x0.len() {
         let h = step * x0[i].abs().max(1.0);
-        let mut at = |d: f64| -> Res<f64> {
+        let mut moved_by = |d: f64| -> Res<f64> {
             let mut v = x0.clone();
             v[i] += d;
             let moved = unravel(m, x, &array::floats(v))?;
@@ -102,11 +102,14 @@ pub(super) fn gradcheck(m: &mut Machine, f: &Value, x: &Value) -> Res<Value> {
                 _ => f64::NAN,
             })
         };
-        let numeric = (at(h)? - at(-h)?) / (2.0 * h);
+        let numeric = (moved_by(h)? - moved_by(-h)?) / (2.0 * h);
         let error = (numeric - g0[i]).abs() / numeric.abs().max(g0[i].abs()).max(1.0);
-        worst = if error.is_nan() { f64::NAN } else { worst.max(error) };
+        // The first nan is the worst of all.
+        if !worst.is_nan() && (i == 0 || error.is_nan() || error > worst) {
+            (worst, at, both) = (error, i as i64, (g0[i], numeric));
+        }
     }
-    let names: Rc<[_]> = ["max_error", "ok"].iter().map(|n| adl_syntax::symbol::Symbol::new(n)).collect();
+    let names: Rc<[_]> = ["at", "difference", "gradient", "max_error", "ok"].iter().map(|n| adl_syntax::symbol::Symbol::new(n)).collect();
     let ok = worst < tolerance;
-    Ok(Value::Record(Rc::new(crate::value::Record { names, vals: vec![Value::Float(worst), Value::Bool(ok)] })))
+    Ok(Value::Record(Rc::new(crate::value::Record { names, vals: vec![Value::Int(at), Value::Float(both.1), Value::Float(both.0), Value::Float(worst), Value::Bool(ok)] })))
 }

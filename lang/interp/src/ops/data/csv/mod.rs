@@ -213,7 +213,9 @@ pub fn write(v: &Value) -> Res<Vec<u8>> {
         _ => return Err(no_table()),
     };
     let mut cols: Vec<Vec<String>> = Vec::new();
-    for (n, v) in names.iter().zip(vals) {
+    let order = adl_syntax::order::shown(names);
+    let names: Vec<Symbol> = order.iter().map(|i| names[*i]).collect();
+    for (n, v) in names.iter().zip(order.iter().map(|i| &vals[*i])) {
         match v {
             Value::Array(a) if a.shape.len() == 1 => cols.push(columns::texts(*n, a.buf())?),
             _ => return Err(Error::new(codes::CSV, format!("the field `{n}` is no column: it must be an array of numbers, Bools or Strings"))),

@@ -60,11 +60,9 @@ fn one(v: &Value, out: &mut String, todo: &mut Vec<Todo>) -> Res<()> {
         }
         Value::Record(r) => {
             todo.push(Todo::Text("}".to_owned()));
-            for (i, (n, v)) in r.names.iter().zip(&r.vals).enumerate().rev() {
-                let mut key = String::from(if i == 0 { "{" } else { ", " });
-                key.push_str(&quote(n.as_str()));
-                todo.push(Todo::Value(v.clone()));
-                todo.push(Todo::Text(key + ": "));
+            for (k, i) in adl_syntax::order::shown(&r.names).into_iter().enumerate().rev() {
+                todo.push(Todo::Value(r.vals[i].clone()));
+                todo.push(Todo::Text(format!("{}{}: ", if k == 0 { "{" } else { ", " }, quote(r.names[i].as_str()))));
             }
             if r.vals.is_empty() {
                 out.push('{');

@@ -1,0 +1,190 @@
+//! Numbers to be looked at: rounded to significant digits, and aligned in columns.
+
+use super::show;
+use std::cell::Cell;
+
+/// Significant digits of the numbers in arrays, records and tables, unless something else is asked for.
+pub const DIGITS: usize = 6;
+/// Digits from which on numbers are exact.
+pub const EXACT: usize = 17;
+
+thread_local! {
+    static NOW: Cell<usize> = const { Cell::new(DIGITS) };
+}
+
+/// How many significant digits are shown in this thread.
+pub fn digits() -> usize {
+    NOW.get()
+}
+
+/// From now on so many.
+pub fn set_digits(n: usize) {
+    NOW.set(n.clamp(1, EXACT));
+}
+
+/// A number taken apart: sign, digits without trailing zeros, and the exponent of the first.
+struct Scientific {
+    negative: bool,
+    digits: String,
+    exponent: i32,
+}
+
+/// Rounded to `n` significant digits; `None` for zero, nan and infinities.
+fn scientific(x: f64, n: usize) -> Option<Scientific> {
+    if x == 0.0 || !x.is_finite() {
+        return None;
+    }
+    let text = if n >= EXACT { format!("{:e}", x.abs()) } else { format!("{:.*e}", n - 1, x.abs()) };
+    let (mantissa, exponent) = text.split_once('e')?;
+    let digits: String = mantissa.chars().filter(|c| *c != '.').collect();
+    Some(Scientific { negative: x < 0.0, digits: digits.trim_end_matches('0').to_owned(), exponent: exponent.parse().ok()? })
+}
+
+impl Scientific {
+    /// The number over 10 to the power of `scale`, without an exponent.
+    fn over(&self, scale: i32) -> String {
+        let point = self.exponent - scale + 1;
+        let body = match usize::try_from(point) {
+            Err(_) | Ok(0) => format!("0.{}{}", "0".repeat(point.unsigned_abs() as usize), self.digits),
+            Ok(p) if p >= self.digits.len() => format!("{}{}.0", self.digits, "0".repeat(p - self.digits.len())),
+            Ok(p) => format!("{}.{}", &self.digits[..p], &self.digits[p..]),
+        };
+        if self.negative { format!("-{body}") } else { body }
+    }
+}
+
+fn special(x: f64) -> String {
+    show::float(x)
+}
+
+/// Without an exponent: digits before the point are kept, and one behind it.
+fn plain(x: f64, n: usize) -> String {
+    let whole = scientific(x, EXACT).map_or(0, |s| s.exponent + 1).clamp(0, 300) as usize;
+    scientific(x, n.max(whole + 1)).map_or_else(|| special(x), |s| s.over(0))
+}
+
+/// A number on a line of text.
+pub fn rounded(x: f64) -> String {
+    rounded_to(x, digits())
+}
+
+/// The same to `n` digits.
+pub fn rounded_to(x: f64, n: usize) -> String {
+    if n >= EXACT {
+        return show::float(x);
+    }
+    match scientific(x, n) {
+        None => special(x),
+        Some(s) if (-4..n as i32 + 3).contains(&s.exponent) => plain(x, n),
+        Some(s) if s.digits.len() == 1 => format!("{}{}e{}", if s.negative { "-" } else { "" }, s.digits, s.exponent),
+        Some(s) => format!("{}e{}", s.over(s.exponent), s.exponent),
+    }
+}
+
+/// Numbers of F32 have no more digits than this.
+pub const SINGLE: usize = 9;
+
+/// An F32 on a line of text.
+pub fn rounded32(x: f32) -> String {
+    if digits() >= SINGLE { show::float32(x) } else { rounded(f64::from(x)) }
+}
+
+/// Characters before the point, and from it on.
+fn sides(text: &str) -> (usize, usize) {
+    let point = text.find('.').unwrap_or_else(|| text.find('e').filter(|_| text.starts_with(|c: char| c.is_ascii_digit() || c == '-')).unwrap_or(text.len()));
+    (point, text.len() - point)
+}
+
+/// Texts of numbers below each other, the points in one column: all of one width.
+pub fn aligned(texts: &[String]) -> Vec<String> {
+    let (left, right) = texts.iter().map(|t| sides(t)).fold((0, 0), |m, s| (m.0.max(s.0), m.1.max(s.1)));
+    let one = |t: &String| {
+        let (l, r) = sides(t);
+        format!("{}{t}{}", " ".repeat(left - l), " ".repeat(right - r))
+    };
+    texts.iter().map(one).collect()
+}
+
+fn width(texts: &[String]) -> usize {
+    let (left, right) = texts.iter().map(|t| sides(t)).fold((0, 0), |m, s| (m.0.max(s.0), m.1.max(s.1)));
+    left + right
+}
+
+/// Characters beyond the digits from which on a column takes an exponent for each number.
+const WIDE: usize = 9;
+
+/// Numbers of one column, their points in one line: without exponents, or with a common one where that is shorter, or each with its own.
+pub fn column(xs: &[f64]) -> Vec<String> {
+    aligned(&texts(xs))
+}
+
+/// The same, not aligned.
+pub fn texts(xs: &[f64]) -> Vec<String> {
+    let n = digits();
+    let parts: Vec<Option<Scientific>> = xs.iter().map(|x| scientific(*x, n)).collect();
+    let Some((least, largest)) = parts.iter().flatten().map(|s| s.exponent).fold(None, |m: Option<(i32, i32)>, e| Some(m.map_or((e, e), |(a, b)| (a.min(e), b.max(e))))) else {
+        return xs.iter().map(|x| special(*x)).collect();
+    };
+    let with = |scale: &dyn Fn(&Scientific) -> i32| -> Vec<String> {
+        xs.iter().zip(&parts).map(|(x, s)| s.as_ref().map_or_else(|| special(*x), |s| format!("{}e{}", s.over(scale(s)), scale(s)))).collect()
+    };
+    // Beyond these no number without an exponent could be the shortest.
+    let fits = |from: i32, to: i32| from - to < 20 && least > to - 20;
+    let mut best: Option<Vec<String>> = fits(largest, 0).then(|| xs.iter().map(|x| plain(*x, n)).collect());
+    let shorter = |best: &Option<Vec<String>>, other: &[String], limit: usize| best.as_ref().is_none_or(|b| width(b) > limit && width(other) < width(b));
+    if largest - least < 20 {
+        let common = with(&|_| largest);
+        if shorter(&best, &common, 0) {
+            best = Some(common);
+        }
+    }
+    let own = with(&|s| s.exponent);
+    if shorter(&best, &own, n + WIDE) { own } else { best.unwrap_or(own) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_digits() {
+        for (x, want) in [
+            (1.0 / 7.0, "0.142857"),
+            (-0.00046008202545532996, "-0.000460082"),
+            (1.0, "1.0"),
+            (0.1 + 0.2, "0.3"),
+            (1e10, "1e10"),
+            (123_456.789, "123456.8"),
+            (1_234_567.0, "1234567.0"),
+            (12_345_678_901.0, "1.23457e10"),
+            (1.5e-7, "1.5e-7"),
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (f64::NAN, "nan"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::MAX, "1.79769e308"),
+            (f64::from_bits(1), "4.94066e-324"),
+        ] {
+            assert_eq!(rounded_to(x, 6), want);
+        }
+        assert_eq!(rounded_to(1.0 / 7.0, 17), "0.14285714285714285");
+        assert_eq!(rounded_to(9.9999999, 3), "10.0");
+    }
+
+    #[test]
+    fn columns_are_aligned_at_the_point() {
+        assert_eq!(column(&[1.0, 10.25, -3.5]), [" 1.0 ", "10.25", "-3.5 "]);
+        assert_eq!(column(&[1.0, f64::NAN, f64::INFINITY]), ["  1.0", "nan  ", "inf  "]);
+        assert_eq!(column(&[0.0, 0.0]), ["0.0", "0.0"]);
+        assert_eq!(column(&[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_common_exponent_where_it_is_shorter() {
+        assert_eq!(column(&[1.5e-7, 2e-8]), ["1.5e-7", "0.2e-7"]);
+        assert_eq!(column(&[1.5e12, 2e12, 0.0]), ["1.5e12", "2.0e12", "0.0   "]);
+        assert_eq!(column(&[1e300, 1e-300]), ["1.0e300 ", "1.0e-300"]);
+        assert_eq!(column(&[0.5, 1.23457e-12]), ["5.0e-1     ", "1.23457e-12"]);
+        assert_eq!(column(&[100.0, 0.001]), ["100.0  ", "  0.001"]);
+    }
+}

@@ -1,0 +1,57 @@
+//! What an array has in it: its least and largest number, and how many are none.
+
+use adl_interp::value::{Array, Buf, digits};
+
+/// `-1.0 .. 3.5, 2 nan, 1 inf`; `None` for what has no numbers, and where they are on a device only.
+pub(super) fn of(a: &Array) -> Option<String> {
+    if a.is_away() {
+        return None;
+    }
+    match a.buf() {
+        Buf::F64(v) => Some(floats(v.iter().copied())),
+        Buf::F32(v) => Some(floats(v.iter().map(|x| f64::from(*x)))),
+        Buf::I64(v) => Some(format!("{} .. {}", v.iter().min()?, v.iter().max()?)),
+        Buf::Bool(v) => Some(format!("{} true", v.iter().filter(|b| **b).count())),
+        Buf::Unit | Buf::Boxed(_) | Buf::Tuple(_) | Buf::Record(..) => None,
+    }
+}
+
+fn floats(numbers: impl Iterator<Item = f64>) -> String {
+    let (mut least, mut largest, mut nan, mut inf) = (f64::INFINITY, f64::NEG_INFINITY, 0usize, 0usize);
+    for x in numbers {
+        if x.is_finite() {
+            (least, largest) = (least.min(x), largest.max(x));
+        } else if x.is_nan() {
+            nan += 1;
+        } else {
+            inf += 1;
+        }
+    }
+    let range = (least <= largest).then(|| format!("{} .. {}", digits::rounded(least), digits::rounded(largest)));
+    let count = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
+    [range, count(nan, "nan"), count(inf, "inf")].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Whether there is a nan or an infinity in it.
+pub(super) fn has_none(a: &Array) -> bool {
+    !a.is_away()
+        && match a.buf() {
+            Buf::F64(v) => v.iter().any(|x| !x.is_finite()),
+            Buf::F32(v) => v.iter().any(|x| !x.is_finite()),
+            _ => false,
+        }
+}
+
+#[cfg(test)]
+mod tests {
+    use adl_interp::value::{Value, array};
+
+    #[test]
+    fn counts() {
+        let of = |v: Value| if let Value::Array(a) = v { super::of(&a) } else { None };
+        assert_eq!(of(array::floats(vec![1.0, f64::NAN, -2.5, f64::INFINITY, f64::NAN])).as_deref(), Some("-2.5 .. 1.0, 2 nan, 1 inf"));
+        assert_eq!(of(array::floats(vec![f64::NAN])).as_deref(), Some("1 nan"));
+        assert_eq!(of(array::ints(vec![3, -1])).as_deref(), Some("-1 .. 3"));
+        assert_eq!(of(array::ints(vec![])), None);
+    }
+}

@@ -1,0 +1,316 @@
+//! Echoes: a value as one line, or laid out on a screen.
+
+mod extent;
+mod grid;
+mod text;
+
+pub use grid::columns;
+pub use text::{width, wrapped, wrapped_type};
+
+use adl_interp::fault;
+use adl_interp::ir::road::table;
+use adl_interp::value::{Array, Kind, Value, array, show};
+use adl_syntax::order;
+use adl_typing::ty::Ty;
+use text::{brief, clip, large, short, summary};
+
+/// What a cell shows of an item.
+#[derive(Clone, Debug)]
+pub struct Echo {
+    /// The name that it defines; `None` for an expression.
+    pub name: Option<String>,
+    /// Its type as text, with true sizes.
+    pub ty: String,
+    /// Its type, where that is known: it says what functions inside the value are.
+    pub of: Option<Ty>,
+    /// The value.
+    pub shown: Value,
+}
+
+/// Lines of a laid-out value, and of one that a definition names.
+const LINES: usize = 40;
+const NAMED: usize = 8;
+/// Lines of a type.
+const TYPE: usize = 3;
+/// Rows of a matrix, table or vector; of more, the first and last.
+const ROWS: usize = 20;
+/// Columns of the smallest screen.
+const NARROW: usize = 20;
+
+/// The columns that a value may take, and whether all of it is shown.
+#[derive(Clone, Copy)]
+struct Room {
+    columns: usize,
+    all: bool,
+}
+
+impl Room {
+    fn of(columns: usize) -> Room {
+        Room { columns, all: false }
+    }
+
+    fn all(columns: usize) -> Room {
+        Room { columns, all: true }
+    }
+
+    /// How many of what is cut at `most`.
+    fn most(self, most: usize) -> usize {
+        if self.all { usize::MAX } else { most }
+    }
+}
+
+impl Echo {
+    /// The whole value on one line.
+    pub fn value(&self) -> String {
+        show::show(&self.shown)
+    }
+
+    /// `value : type` on one line, exact and never cut; what `adl -e` prints.
+    pub fn whole(&self) -> String {
+        fault::point(fault::Point::Renderer);
+        self.there(self.with_name(&show::typed(&self.shown, self.of.as_ref())))
+    }
+
+    /// On one line, cut to what one looks at.
+    pub fn line(&self) -> String {
+        fault::point(fault::Point::Renderer);
+        if let (Value::Array(a), true) = (&self.shown, large(&self.shown)) {
+            return self.there(self.summary(a, usize::MAX));
+        }
+        self.there(self.with_name(&brief(&self.shown, self.of.as_ref())))
+    }
+
+    /// Laid out for a screen of so many columns.
+    pub fn screen(&self, columns: usize) -> String {
+        fault::point(fault::Point::Renderer);
+        self.there(self.laid(columns))
+    }
+
+    /// Every element, however many lines it takes. Rows are not broken, where numbers stand in columns.
+    pub fn all(&self, columns: usize) -> String {
+        let one = || show::typed(&self.shown, self.of.as_ref());
+        if matches!(self.shown, Value::Fun(_)) || text::leaves(&self.shown, columns) <= columns && width(&one()) <= columns {
+            return self.there(self.with_name(&one()));
+        }
+        let lines = match &self.shown {
+            v if is_table(v) => grid::table(v, Room::all(columns)),
+            Value::Array(a) if is_matrix(&self.shown) && a.shape.len() == 2 => grid::matrix(a, Room::all(columns), usize::MAX),
+            Value::Array(a) if is_matrix(&self.shown) => grid::slices(a, Room::all(columns)),
+            Value::Array(a) if a.shape.len() == 1 && a.kind() != Kind::Boxed => grid::vector(a, Room::all(columns)),
+            _ => wrapped_type(&one(), columns.max(NARROW), 2),
+        };
+        self.there(format!("{}\n{}", self.head(columns), lines.join("\n")))
+    }
+
+    fn laid(&self, columns: usize) -> String {
+        if let Some(table) = table::of(&self.shown) {
+            return format!("{}\n{}", self.head(columns), indented(&table.lines().map(str::to_owned).collect::<Vec<_>>(), 2));
+        }
+        let inside = columns.saturating_sub(2).max(NARROW);
+        match short(&self.shown, self.of.as_ref(), inside) {
+            Some(text) if !is_matrix(&self.shown) && !is_table(&self.shown) => wrapped_type(&self.with_name(&text), columns.max(NARROW), 4).join("\n"),
+            _ if matches!(self.shown, Value::Fun(_)) => wrapped_type(&self.with_name(""), columns.max(NARROW), 4).join("\n"),
+            _ => self.in_lines(columns, lay(&self.shown, self.of.as_ref(), inside, 0)),
+        }
+    }
+
+    /// A value that takes some lines; a definition that would take many says what it is.
+    fn in_lines(&self, columns: usize, lines: Vec<String>) -> String {
+        match &self.shown {
+            _ if self.name.is_none() || lines.len() <= NAMED => format!("{}\n{}", self.head(columns), indented(&cut_lines(lines), 2)),
+            Value::Array(a) => wrapped_type(&self.summary(a, columns), columns.max(NARROW), 4).join("\n"),
+            _ => self.head(columns),
+        }
+    }
+
+    /// An array on one line, with what is in it.
+    fn summary(&self, a: &Array, columns: usize) -> String {
+        let name = self.name.as_ref().map_or(String::new(), |n| format!("{n} = "));
+        format!("{name}{}", summary(a, &format!(" : {}", self.ty), columns.saturating_sub(width(&name))))
+    }
+
+    /// A text of the value, unless that could not be fetched from the device where it is: then why.
+    fn there(&self, text: String) -> String {
+        adl_interp::failure().map_or(text, |e| self.with_name(&format!("<{}>", e.diag.message)))
+    }
+
+    /// `name : type` over a value that is laid out below, in a few lines.
+    fn head(&self, columns: usize) -> String {
+        let name = self.name.as_ref().map_or(String::new(), |n| format!("{n} "));
+        let ty = if table::is_cost(&self.shown) { "Cost" } else { &self.ty };
+        let about = match &self.shown {
+            Value::Array(a) if a.shape.iter().product::<usize>() > ROWS * ROWS || extent::has_none(a) => extent::of(a).map_or(String::new(), |e| format!(", {e}")),
+            _ => String::new(),
+        };
+        let mut lines = wrapped_type(&format!("{name}: {ty}{about}"), columns.max(NARROW), 4);
+        if lines.len() > TYPE {
+            lines.truncate(TYPE);
+            let last = lines.pop().unwrap_or_default();
+            lines.push(clip(&format!("{last} …"), columns.max(NARROW)));
+        }
+        lines.join("\n")
+    }
+
+    fn with_name(&self, value: &str) -> String {
+        match (&self.name, &self.shown) {
+            _ if table::of(&self.shown).is_some() => format!("{}\n{value}", self.head(usize::MAX)),
+            (Some(n), Value::Fun(_)) => format!("{n} : {}", self.ty),
+            // The type of a function says all that there is to see.
+            (None, Value::Fun(_)) => format!("<fun : {0}> : {0}", self.ty),
+            (Some(n), _) => format!("{n} = {value} : {}", self.ty),
+            (None, _) => format!("{value} : {}", self.ty),
+        }
+    }
+}
+
+fn is_matrix(v: &Value) -> bool {
+    matches!(v, Value::Array(a) if a.shape.len() >= 2 && a.shape[0] > 1 && !a.shape.contains(&0))
+}
+
+fn is_table(v: &Value) -> bool {
+    columns(v).is_some()
+}
+
+/// Lines of a value.
+fn lay(v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> {
+    if let Some(t) = short(v, ty, columns).filter(|_| !is_matrix(v) && !is_table(v)) {
+        return vec![t];
+    }
+    if depth > 8 {
+        return wrapped(&brief(v, ty), columns, 2);
+    }
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
+        _ if is_table(v) => grid::table(v, Room::of(columns)),
+        Value::Array(a) if a.shape.contains(&0) => wrapped(&brief(v, ty), columns, 2),
+        Value::Array(a) if a.shape.len() == 1 => vector(a, columns, depth),
+        Value::Array(a) if a.shape.len() == 2 => grid::matrix(a, Room::of(columns), ROWS),
+        Value::Array(a) => grid::slices(a, Room::of(columns)),
+        Value::Record(r) => {
+            let field = |i: usize| part(&format!("{} =", r.names[i]), &r.vals[i], show::field(ty, r.names[i]), columns, depth);
+            order::shown(&r.names).into_iter().flat_map(field).collect()
+        }
+        Value::Tuple(t) => t.0.iter().enumerate().flat_map(|(i, v)| part(&format!("({i})"), v, show::component(ty, i), columns, depth)).collect(),
+        Value::Data(d) if d.con.name.as_str() != "Cons" => {
+            let fields = d.fields.iter().flat_map(|f| lay(f, None, columns.saturating_sub(2).max(NARROW), depth + 1)).map(|l| format!("  {l}"));
+            std::iter::once(d.con.name.to_string()).chain(fields).collect()
+        }
+        v => wrapped(&brief(v, ty), columns, 2),
+    })
+}
+
+/// A part under its name: beside it if there is room, else indented below.
+fn part(name: &str, v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> {
+    let inner = lay(v, ty, columns.saturating_sub(2).max(NARROW), depth + 1);
+    match inner.as_slice() {
+        [one] if width(name) + 1 + width(one) <= columns => vec![format!("{name} {}", if is_number(v) { text::inner(v, ty) } else { one.clone() })],
+        _ => std::iter::once(name.to_owned()).chain(inner.into_iter().map(|l| format!("  {l}"))).collect(),
+    }
+}
+
+/// Whether a part is one number, which alone would be shown whole.
+fn is_number(v: &Value) -> bool {
+    matches!(v, Value::Float(_) | Value::F32(_))
+}
+
+/// Numbers in as many columns as fit; what is larger below each other.
+fn vector(a: &Array, columns: usize, depth: usize) -> Vec<String> {
+    let n = a.len();
+    if a.kind() == Kind::Boxed && depth < 8 && (0..n.min(ROWS)).any(|i| short(&array::elem(a, i), None, 38).is_none()) {
+        return picked(n, NAMED).into_iter().flat_map(|i| i.map_or(vec!["…".to_owned()], |i| part(&format!("[{i}]"), &array::elem(a, i), None, columns, depth))).collect();
+    }
+    grid::vector(a, Room::of(columns))
+}
+
+/// The first and last of many; `None` stands for those between.
+fn picked(n: usize, limit: usize) -> Vec<Option<usize>> {
+    if n <= limit {
+        return (0..n).map(Some).collect();
+    }
+    let half = limit.div_ceil(2);
+    (0..half).map(Some).chain([None]).chain((n - (limit - half)..n).map(Some)).collect()
+}
+
+fn cut_lines(mut lines: Vec<String>) -> Vec<String> {
+    if lines.len() > LINES {
+        let more = lines.len() - LINES;
+        lines.truncate(LINES);
+        lines.push(format!("… ({more} lines more)"));
+    }
+    lines
+}
+
+fn indented(lines: &[String], by: usize) -> String {
+    lines.iter().map(|l| format!("{:by$}{l}", "")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use adl_interp::value::Buf;
+
+    fn echo(shown: Value) -> Echo {
+        Echo { name: None, ty: "T".into(), of: None, shown }
+    }
+
+    fn matrix_of(shape: &[usize]) -> Value {
+        array::make(shape.iter().copied().collect(), Buf::I64((0..shape.iter().product::<usize>() as i64).collect()))
+    }
+
+    #[test]
+    fn short_values_stand_on_one_line() {
+        assert_eq!(echo(array::ints(vec![1, 2])).screen(80), "[1, 2] : T");
+        assert_eq!(echo(Value::Float(1.0)).screen(80), "1.0 : T");
+    }
+
+    #[test]
+    fn matrices_are_aligned() {
+        let m = array::make([2, 2].into_iter().collect(), Buf::F64(vec![1.0, 10.0, 100.5, 2.0]));
+        assert_eq!(echo(m).screen(80), ": T\n    1.0  10.0\n  100.5   2.0");
+        let m = array::make([2, 2].into_iter().collect(), Buf::F64(vec![1.0 / 3.0, 1e-9, f64::NAN, 2.5e-9]));
+        assert_eq!(echo(m).screen(80), ": T, 1e-9 .. 0.333333, 1 nan\n    0.333333  1.0e-9\n  nan         2.5e-9");
+    }
+
+    #[test]
+    fn nothing_is_wider_than_the_screen_or_longer() {
+        let ints = |shape: &[usize]| matrix_of(shape);
+        let floats = |shape: &[usize]| array::make(shape.iter().copied().collect(), Buf::F64((0..shape.iter().product::<usize>()).map(|i| (i as f64).sin() * 1e5).collect()));
+        for shape in [&[1000][..], &[100, 100], &[7, 8, 9], &[2, 300], &[300, 2], &[3, 3, 3, 3], &[2, 2, 2, 2, 40]] {
+            for (width, v) in [20, 40, 80, 200].into_iter().flat_map(|w| [(w, ints(shape)), (w, floats(shape))]) {
+                let text = echo(v).screen(width);
+                let lines: Vec<&str> = text.lines().collect();
+                assert!(lines.len() <= LINES + 2, "{shape:?} {width}: {text}");
+                assert!(lines.iter().all(|l| l.chars().count() <= width.max(24)), "{shape:?} {width}: {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_vectors_show_their_ends() {
+        assert_eq!(echo(array::ints((0..2000).collect())).line(), "[0, 1, 2, …, 1997, 1998, 1999] : T, 0 .. 1999");
+        let screen = echo(array::ints((0..2000).collect())).screen(80);
+        assert!(screen.contains("[0]") && screen.contains("1999") && screen.contains('…'), "{screen}");
+    }
+
+    #[test]
+    fn numbers_inside_data_have_six_digits_and_those_alone_all() {
+        let third = 1.0 / 3.0;
+        assert_eq!(echo(array::floats(vec![third, 2e-7 / 3.0])).line(), "[0.333333, 6.66667e-8] : T");
+        assert_eq!(echo(Value::Float(third)).screen(80), "0.3333333333333333 : T");
+        assert_eq!(echo(array::floats(vec![third])).whole(), "[0.3333333333333333] : T");
+    }
+
+    #[test]
+    fn definitions_of_much_take_a_line() {
+        let e = Echo { name: Some("xs".into()), ..echo(array::floats((0..1000).map(f64::from).collect())) };
+        assert_eq!(e.screen(80), "xs = [0.0, 1.0, 2.0, …, 997.0, 998.0, 999.0] : T, 0.0 .. 999.0");
+        assert_eq!(e.screen(50), "xs = [0.0, 1.0, …, 998.0, 999.0] : T, 0.0 .. 999.0");
+    }
+
+    #[test]
+    fn tables_name_the_columns_that_do_not_fit() {
+        let names: std::rc::Rc<[_]> = ["a", "bb", "ccc", "dddd"].iter().map(|n| adl_syntax::symbol::Symbol::new(n)).collect();
+        let vals = (0..4).map(|i| array::floats(vec![f64::from(i), 1e5 + 0.5])).collect();
+        let text = echo(Value::Record(std::rc::Rc::new(adl_interp::value::Record { names, vals }))).screen(40);
+        assert_eq!(text, ": T\n         a        bb  …      dddd\n       0.0       1.0  …       3.0\n  100000.5  100000.5  …  100000.5\n  … 1 columns more: ccc");
+    }
+}

@@ -1,0 +1,199 @@
+//! Texts that fit: lines that break between words, and values on one line.
+
+use super::extent;
+use adl_interp::ir::road::table;
+use adl_interp::value::{Array, Data, Value, array, show};
+use adl_syntax::order;
+use adl_typing::ty::Ty;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Elements from which on an array is abbreviated, and how many of it then remain at either end.
+pub(super) const MANY: usize = 1000;
+const EDGE: usize = 3;
+/// Characters of one line that is cut.
+const LONG: usize = 2000;
+/// Elements from which on a list is abbreviated.
+const LIST: usize = 100;
+
+/// Columns of the terminal that a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// A text cut to so many columns.
+pub(super) fn clip(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut used = 1;
+    let kept = text.chars().take_while(|c| {
+        used += c.width().unwrap_or(0);
+        used <= columns
+    });
+    kept.collect::<String>() + "…"
+}
+
+/// A text in lines that break between words; those after the first of a line begin `indent` columns to the right. A word that is wider than a line is broken.
+pub fn wrapped(text: &str, columns: usize, indent: usize) -> Vec<String> {
+    let mut out = Vec::new();
+    for line in text.lines() {
+        let lead = line.len() - line.trim_start_matches(' ').len();
+        let hang = (lead + indent).min(columns / 2);
+        let mut now = " ".repeat(lead);
+        let mut empty = true;
+        for word in line.trim_start_matches(' ').split(' ') {
+            if !empty && width(&now) + 1 + width(word) > columns {
+                out.push(std::mem::replace(&mut now, " ".repeat(hang)));
+                empty = true;
+            }
+            now.push_str(if empty { "" } else { " " });
+            empty = false;
+            for c in word.chars() {
+                if width(&now) + c.width().unwrap_or(0) > columns.max(hang + 2) {
+                    out.push(std::mem::replace(&mut now, " ".repeat(hang)));
+                }
+                now.push(c);
+            }
+        }
+        out.push(now);
+    }
+    out
+}
+
+/// The same for types and echoes: a name and its type stay together.
+pub fn wrapped_type(text: &str, columns: usize, indent: usize) -> Vec<String> {
+    // Blanks that do not part words.
+    let lines = wrapped(&text.replace(" : ", "\u{a0}:\u{a0}").replace(" = ", "\u{a0}=\u{a0}"), columns, indent);
+    lines.into_iter().map(|l| l.replace('\u{a0}', " ")).collect()
+}
+
+/// Whether a value has more than so many leaves, found without looking at all of them.
+pub(super) fn leaves(v: &Value, limit: usize) -> usize {
+    let (mut todo, mut n) = (vec![v], 0usize);
+    while let Some(v) = todo.pop() {
+        n += 1;
+        match v {
+            Value::Array(a) => {
+                n = n.saturating_add(a.shape.iter().product());
+                todo.extend(a.values().iter().take(limit));
+            }
+            Value::Tuple(t) => todo.extend(&t.0),
+            Value::Record(r) => todo.extend(&r.vals),
+            Value::Data(d) => todo.extend(&d.fields),
+            Value::Str(s) => n += s.len(),
+            _ => {}
+        }
+        if n > limit {
+            break;
+        }
+    }
+    n
+}
+
+/// The text of a value if it takes no more than so many columns.
+pub(super) fn short(v: &Value, ty: Option<&Ty>, columns: usize) -> Option<String> {
+    if let Some(text) = adl_interp::value::plot::summary(v) {
+        return Some(text);
+    }
+    if leaves(v, columns) > columns {
+        return None;
+    }
+    let text = show::brief(v, ty, usize::MAX);
+    (width(&text) <= columns && !text.contains('\n')).then_some(text)
+}
+
+/// One line: big arrays and lists by their ends, the rest cut.
+pub(super) fn brief(v: &Value, ty: Option<&Ty>) -> String {
+    let text = match v {
+        Value::Array(a) if large(v) => ends(a, EDGE),
+        Value::Record(r) if !table::is_cost(v) => {
+            let fields: Vec<String> = order::shown(&r.names).into_iter().map(|i| format!("{} = {}", r.names[i], inner(&r.vals[i], show::field(ty, r.names[i])))).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::Tuple(t) => format!("({})", t.0.iter().enumerate().map(|(i, v)| inner(v, show::component(ty, i))).collect::<Vec<_>>().join(", ")),
+        Value::Data(d) if let Some(text) = list(d) => text,
+        v => show::brief(v, ty, LONG),
+    };
+    match text.char_indices().nth(LONG) {
+        Some((at, _)) => format!("{} …", &text[..at]),
+        None => text,
+    }
+}
+
+/// Whether an array is abbreviated.
+pub(super) fn large(v: &Value) -> bool {
+    matches!(v, Value::Array(a) if a.shape.iter().product::<usize>() > MANY || leaves(v, 4 * MANY) > 4 * MANY)
+}
+
+/// A number inside other data is rounded as all of them are. Records and tuples are as deep as types: not deep.
+pub(super) fn inner(v: &Value, ty: Option<&Ty>) -> String {
+    stacker::maybe_grow(64 * 1024, 1024 * 1024, || match v {
+        Value::Float(x) => adl_interp::value::digits::rounded(*x),
+        Value::F32(x) => adl_interp::value::digits::rounded32(*x),
+        v => brief(v, ty),
+    })
+}
+
+/// A long list by its first elements and their number.
+fn list(d: &Data) -> Option<String> {
+    let (mut first, mut n, mut at) = (Vec::new(), 0usize, d);
+    while let ("Cons", [head, tail]) = (at.con.name.as_str(), at.fields.as_slice()) {
+        n += 1;
+        if first.len() < EDGE {
+            first.push(inner(head, None));
+        }
+        let Value::Data(next) = tail else { return None };
+        at = next;
+    }
+    if n <= LIST || adl_interp::interrupted() {
+        return None;
+    }
+    let heads: String = first.iter().map(|h| format!("Cons {} (", clip(h, 40))).collect();
+    Some(format!("{heads}…{} ({n} elements)", ")".repeat(first.len())))
+}
+
+/// `[0, 1, 2, …, 7, 8, 9]`, on every axis; `[0, …]` where none are wanted at the ends.
+pub(super) fn ends(a: &Array, edge: usize) -> String {
+    let part = |i: usize| match array::elem(a, i) {
+        Value::Array(row) if !row.shape.is_empty() => ends(&row, edge),
+        other => inner(&other, None),
+    };
+    let n = a.len();
+    let parts: Vec<String> = match n > 2 * edge + 1 {
+        true => (0..edge.max(1)).map(part).chain(["…".to_owned()]).chain((n - edge..n).map(part)).collect(),
+        false => (0..n).map(part).collect(),
+    };
+    format!("[{}]", parts.join(", "))
+}
+
+/// An array on one line of so many columns, by its ends, with what its elements are; `tail` is what follows it.
+pub(super) fn summary(a: &Array, tail: &str, columns: usize) -> String {
+    let about = extent::of(a).map_or(String::new(), |e| format!(", {e}"));
+    let rest = width(tail) + width(&about);
+    let texts = || (0..=EDGE).rev().map(|edge| ends(a, edge));
+    let fits = texts().find(|t| width(t) + rest <= columns);
+    let text = fits.unwrap_or_else(|| ends(a, 0));
+    format!("{text}{tail}{about}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrapped("one two three four", 9, 2), ["one two", "  three", "  four"]);
+        assert_eq!(wrapped_type("{a : Int, b : Int} -> Int", 14, 2), ["{a : Int,", "  b : Int} ->", "  Int"]);
+        assert_eq!(wrapped("  a b", 80, 2), ["  a b"]);
+        assert_eq!(wrapped("a\n\nb", 80, 0), ["a", "", "b"]);
+        assert_eq!(wrapped("abcdefghij", 4, 0), ["abcd", "efgh", "ij"]);
+        assert!(wrapped("日本語 のテキスト と", 10, 0).iter().all(|l| width(l) <= 10));
+    }
+
+    #[test]
+    fn clipped_texts_fit() {
+        for (text, columns, want) in [("abc", 3, "abc"), ("abcd", 3, "ab…"), ("日本語", 5, "日本…"), ("日本語", 4, "日…")] {
+            assert_eq!(clip(text, columns), want);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What can be said of an entry while it is typed: its type, or what is wrong. Nothing runs, and nothing of it is kept.
+
+use crate::Session;
+use adl_syntax::ast::{Expr, ExprKind, Item, ItemKind};
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::FileId;
+use adl_syntax::symbol::Symbol;
+use adl_typing::core;
+use adl_typing::ty::Scheme;
+use std::ops::Range;
+
+/// What is known of a text that was not run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Probe {
+    /// The type of its last expression or definition.
+    pub ty: Option<String>,
+    /// What is wrong: places and messages. Texts that do not parse yet have none.
+    pub errors: Vec<(Range<usize>, String)>,
+}
+
+/// Functions whose types come from files, which would be read at every key.
+const READERS: [&str; 2] = ["read_csv", "read_npy"];
+
+impl Session {
+    /// Checks an entry. Imports and files that it names are not looked at.
+    pub fn probe(&mut self, text: &str) -> Probe {
+        if READERS.iter().any(|r| text.contains(r)) {
+            return Probe::default();
+        }
+        self.guarded(|s| s.probed(text)).unwrap_or_default()
+    }
+
+    fn probed(&mut self, text: &str) -> Probe {
+        // What is loaded for it stays.
+        self.load_named(text);
+        let sources = self.sources.clone();
+        let file = self.new_source(|s| s.add("<typed>", text));
+        let (program, diags) = adl_syntax::parse(file, text);
+        let broken = diags.iter().any(Diagnostic::is_error);
+        let out = if broken { Probe::default() } else { self.of_items(&program.items, file) };
+        self.machine.sources = sources.clone();
+        self.sources = sources;
+        out
+    }
+
+    fn of_items(&mut self, items: &[Item], file: FileId) -> Probe {
+        let (mut out, mut env) = (Probe::default(), self.env.clone());
+        for item in items {
+            if matches!(item.kind, ItemKind::Import { .. }) {
+                return Probe::default();
+            }
+            let checked = self.check(&env, item, false);
+            let errors = checked.diags.iter().filter(|d| d.is_error());
+            let place = |d: &Diagnostic| (d.primary.span.file == file).then_some(d.primary.span.lo as usize..d.primary.span.hi as usize);
+            out.errors = errors.map(|d| (place(d).unwrap_or(0..0), d.message.clone())).collect();
+            if !out.errors.is_empty() {
+                return out;
+            }
+            env = checked.env;
+            out.ty = match (&item.kind, &checked.item) {
+                // A name says its whole scheme.
+                (ItemKind::Expr(Expr { kind: ExprKind::Var(name), .. }), _) => self.type_of_name(name.as_str()),
+                (_, Some(core::Item::Expr(e))) => Some(self.type_text(&checked.scheme.unwrap_or_else(|| Scheme::mono(e.ty.clone())))),
+                (_, Some(core::Item::Defs(defs))) => defs.last().map(|d| self.type_text(&d.scheme)),
+                _ => None,
+            };
+        }
+        out
+    }
+
+    /// How a function is called: its type and the first sentence about it.
+    pub fn signature(&mut self, name: &str) -> Option<(String, String)> {
+        let known = self.guarded(|s| s.type_of_name(name).is_some() || name.rsplit_once('.').is_some_and(|(m, n)| s.module_named(m).is_some_and(|e| e.values.contains_key(&Symbol::new(n)))));
+        if !known.unwrap_or(false) {
+            return None;
+        }
+        let text = self.doc(name)?;
+        let (head, words) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let summary = crate::docs::summary(words);
+        Some((head.to_owned(), if summary.starts_with('(') { String::new() } else { summary.to_owned() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use adl_interp::host::Nobody;
+
+    #[test]
+    fn types_and_errors_of_what_is_typed() {
+        let mut s = Session::new(Box::new(Nobody));
+        assert_eq!(s.probe("1 + 1").ty.as_deref(), Some("Int"));
+        assert_eq!(s.probe("let f x = x * 2.0").ty.as_deref(), Some("Float -> Float"));
+        assert_eq!(s.probe("let y = [1.0]\nsum y").ty.as_deref(), Some("Float"));
+        assert_eq!(s.probe("let f x ="), Probe::default());
+        let wrong = s.probe("1 + undefined_name");
+        assert_eq!((wrong.ty, wrong.errors[0].0.clone()), (None, 4..18));
+        assert!(!s.eval("y").ok(), "nothing is kept");
+    }
+
+    #[test]
+    fn signatures() {
+        let mut s = Session::new(Box::new(Nobody));
+        s.eval("--| Doubles. And more.\nlet double (x : Float) = 2.0 * x");
+        assert_eq!(s.signature("double"), Some(("double : Float -> Float".into(), "Doubles".into())));
+        assert!(s.signature("optim.adam").is_some() && s.signature("nothing").is_none());
+    }
+}

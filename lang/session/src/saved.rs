@@ -1,0 +1,147 @@
+//! What ran, as a program: entries in order, loaded files in their place, and `it` under names.
+
+use crate::Session;
+use crate::texts::mentions;
+use adl_syntax::ast::{ImportSource, ItemKind};
+use adl_syntax::lexer::lex;
+use adl_syntax::span::FileId;
+use adl_syntax::token::{P, Tok, Token};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Names of the last values, the latest first.
+pub(crate) const ITS: [&str; 3] = ["it", "it1", "it2"];
+
+/// An entry that ran, or the part of it before an error.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Its text, without items that failed.
+    pub text: String,
+    /// The file that it is the text of, after `:load`.
+    pub file: Option<String>,
+    /// Where expressions stand whose values became `it`.
+    pub(crate) values: Vec<Range<usize>>,
+}
+
+/// A part of a text, and what takes its place.
+type Edit = (Range<usize>, String);
+
+/// Entries that ran, as one persistent list: snapshots share it.
+pub type History = rpds::Vector<Ran>;
+
+impl Session {
+    /// Notes the text of a file that was loaded: in the place of what it was before.
+    pub(crate) fn ran_file(&mut self, name: &str, text: String) {
+        let ran = Ran { text, file: Some(name.to_owned()), values: Vec::new() };
+        match self.history.iter().position(|e| e.file.as_deref() == Some(name)) {
+            Some(at) => drop(self.history.set_mut(at, ran)),
+            None => self.history.push_back_mut(ran),
+        }
+    }
+
+    /// The session as a program that does what its entries did. Paths of imports in loaded files are made to fit files in `dir`.
+    pub fn program(&self, dir: &Path) -> String {
+        let mut values: Vec<String> = Vec::new();
+        let mut parts: Vec<(String, Vec<Edit>)> = Vec::new();
+        let mut named: HashMap<String, (usize, usize)> = HashMap::new();
+        for ran in &self.history {
+            let at = parts.len();
+            if let Some(file) = &ran.file {
+                parts.push((imports_from(&ran.text, file, dir), Vec::new()));
+                continue;
+            }
+            let mut edits = Vec::new();
+            let mut used = uses(&ran.text).into_iter().peekable();
+            for (k, range) in ran.values.iter().map(|r| (true, r.clone())).chain([(false, ran.text.len()..ran.text.len())]) {
+                while let Some((place, back)) = used.next_if(|(place, _)| place.start < range.end.max(1)) {
+                    let Some(name) = values.len().checked_sub(1 + back).map(|i| values[i].clone()) else { continue };
+                    if let Some((part, start)) = named.remove(&name) {
+                        let list = if part == at { &mut edits } else { &mut parts[part].1 };
+                        list.push((start..start, format!("let {name} = ")));
+                    }
+                    edits.push((place, name));
+                }
+                if k {
+                    let name = format!("it_{}", values.len() + 1);
+                    named.insert(name.clone(), (at, range.start));
+                    values.push(name);
+                }
+            }
+            parts.push((ran.text.clone(), edits));
+        }
+        parts.into_iter().map(|(text, edits)| edited(&text, edits) + "\n").collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Where a text means the last values, and which: 0 is `it`.
+fn uses(text: &str) -> Vec<(Range<usize>, usize)> {
+    if !ITS.iter().any(|n| mentions(text, n)) {
+        return Vec::new();
+    }
+    let tokens = lex(FileId::default(), text).tokens;
+    let free = |i: usize| i.checked_sub(1).is_none_or(|i| tokens[i].tok != Tok::P(P::Dot)) && tokens.get(i + 1).is_none_or(|t: &Token| t.tok != Tok::P(P::Eq));
+    let which = |t: &Token| if let Tok::Ident(n) = t.tok { ITS.iter().position(|i| *i == n.as_str()) } else { None };
+    tokens.iter().enumerate().filter_map(|(i, t)| which(t).filter(|_| free(i)).map(|k| (t.lo as usize..t.hi as usize, k))).collect()
+}
+
+fn edited(text: &str, mut edits: Vec<Edit>) -> String {
+    edits.sort_by_key(|(r, _)| (r.start, r.end));
+    let (mut out, mut at) = (String::new(), 0);
+    for (range, new) in edits {
+        out.push_str(&text[at..range.start]);
+        out.push_str(&new);
+        at = range.end;
+    }
+    out + &text[at..]
+}
+
+/// A file's text whose imports are found from another directory.
+fn imports_from(text: &str, file: &str, dir: &Path) -> String {
+    let home = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
+    let same = |a: &Path, b: &Path| a.components().eq(b.components());
+    if same(&home, dir) {
+        return text.trim_end().to_owned();
+    }
+    let items = adl_syntax::parse(FileId::default(), text).0.items;
+    let edits = items.iter().filter_map(|i| match &i.kind {
+        ItemKind::Import { what: ImportSource::File(path, at), .. } => Some((path, at)),
+        _ => None,
+    });
+    // The place has the quotes.
+    let edits = edits.filter_map(|(path, at)| {
+        let target: PathBuf = if dir.as_os_str().is_empty() { home.join(path) } else { std::path::absolute(home.join(path)).ok()? };
+        Some((at.lo as usize + 1..at.hi as usize - 1, target.to_string_lossy().into_owned()))
+    });
+    edited(text.trim_end(), edits.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saved(entries: &[&str]) -> String {
+        let mut s = Session::new(Box::new(adl_interp::host::Nobody));
+        entries.iter().for_each(|e| drop(s.eval(e)));
+        s.program(Path::new(""))
+    }
+
+    #[test]
+    fn last_values_get_names() {
+        assert_eq!(saved(&["1 + 1", "it * 3", "it + it1"]), "let it_1 = 1 + 1\n\nlet it_2 = it_1 * 3\n\nit_2 + it_1\n");
+        assert_eq!(saved(&["2\nit + 1", "let f it = it"]), "let it_1 = 2\nit_1 + 1\n\nlet f it = it\n".replace("f it = it", "f it_2 = it_2").replace("it_1 + 1", "let it_2 = it_1 + 1"));
+        assert_eq!(saved(&["{it = 3}.it"]), "{it = 3}.it\n");
+    }
+
+    #[test]
+    fn what_failed_is_left_out() {
+        assert_eq!(saved(&["let x = 1\nlet y = x + \"a\"", "x"]), "let x = 1\n\nx\n");
+        assert_eq!(saved(&["nothing_here", "let y = 2"]), "let y = 2\n");
+    }
+
+    #[test]
+    fn imports_of_other_directories_are_found() {
+        assert_eq!(imports_from("import \"b.adl\" as B\n", "sub/a.adl", Path::new("")), "import \"sub/b.adl\" as B");
+        assert_eq!(imports_from("import \"b.adl\" as B\n", "a.adl", Path::new("")), "import \"b.adl\" as B");
+    }
+}

@@ -1,0 +1,150 @@
+//! Going back: definitions as they were before an entry, or when they were given a name.
+
+use crate::Session;
+use crate::reload::Loaded;
+use crate::saved::{History, ITS};
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use adl_typing::env::Env;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Entries that can be undone.
+const MOST: usize = 100;
+
+/// What names mean.
+#[derive(Clone)]
+pub(crate) struct Definitions {
+    pub env: Env,
+    texts: rpds::HashTrieMap<Symbol, Span>,
+    pub loaded: Vec<Rc<Loaded>>,
+    history: History,
+    /// What was entered then.
+    entry: String,
+}
+
+/// What one can go back to.
+#[derive(Default)]
+pub(crate) struct Past {
+    undo: Vec<Definitions>,
+    named: BTreeMap<String, Definitions>,
+}
+
+impl Past {
+    /// All that is kept.
+    pub fn all(&self) -> impl Iterator<Item = &Definitions> {
+        self.undo.iter().chain(self.named.values())
+    }
+
+    /// Large values of old definitions are not worth their memory, but for those of the last entry.
+    pub fn shorten(&mut self) {
+        let n = self.undo.len();
+        self.undo.drain(..n.saturating_sub(1));
+    }
+}
+
+impl Session {
+    fn definitions_now(&self, entry: &str) -> Definitions {
+        let mut env = self.env.clone();
+        for name in ITS {
+            env.values.remove_mut(&Symbol::new(name));
+        }
+        Definitions { env, texts: self.texts.clone(), loaded: self.loaded.clone(), history: self.history.clone(), entry: entry.to_owned() }
+    }
+
+    /// The last values stay what they are.
+    fn go_to(&mut self, there: Definitions) {
+        let its = ITS.map(|n| (Symbol::new(n), self.env.values.get(&Symbol::new(n)).cloned()));
+        self.env = there.env;
+        for (name, value) in its {
+            match value {
+                Some(g) => self.env.values.insert_mut(name, g),
+                None => _ = self.env.values.remove_mut(&name),
+            }
+        }
+        self.texts = there.texts;
+        self.loaded = there.loaded;
+        self.history = there.history;
+    }
+
+    /// Remembers the definitions as they are, before an entry changes them.
+    pub(crate) fn remember(&mut self, entry: &str) {
+        if self.past.undo.len() >= MOST {
+            self.past.undo.remove(0);
+        }
+        let now = self.definitions_now(entry);
+        self.past.undo.push(now);
+    }
+
+    /// The entry defined nothing.
+    pub(crate) fn forget_last(&mut self) {
+        self.past.undo.pop();
+    }
+
+    /// Takes back the last entry that defined something; what it was.
+    pub fn undo(&mut self) -> Option<String> {
+        let before = self.past.undo.pop()?;
+        let entry = before.entry.clone();
+        self.go_to(before);
+        Some(entry)
+    }
+
+    /// Keeps the definitions under a name.
+    pub fn snapshot(&mut self, name: &str) {
+        let now = self.definitions_now(&format!("snapshot {name}"));
+        self.past.named.insert(name.to_owned(), now);
+    }
+
+    /// Goes back to a snapshot, which `undo` takes back; whether there is one.
+    pub fn restore(&mut self, name: &str) -> bool {
+        let Some(there) = self.past.named.get(name).cloned() else { return false };
+        self.remember(&format!(":restore {name}"));
+        self.go_to(there);
+        true
+    }
+
+    /// Names of snapshots.
+    pub fn snapshots(&self) -> Vec<String> {
+        self.past.named.keys().cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Session;
+    use adl_interp::host::Nobody;
+
+    fn value(s: &mut Session, text: &str) -> String {
+        s.eval(text).echoes.pop().map_or("nothing".into(), |e| e.value())
+    }
+
+    #[test]
+    fn definitions_come_back() {
+        let mut s = Session::new(Box::new(Nobody));
+        s.eval("let x = 1");
+        s.snapshot("first");
+        s.eval("let x = 2");
+        assert_eq!(value(&mut s, "x + 1"), "3");
+        assert_eq!(s.undo().as_deref(), Some("let x = 2"));
+        assert_eq!(value(&mut s, "x"), "1");
+        s.eval("let y = 5");
+        assert!(s.restore("first") && !s.restore("second"));
+        assert!(!s.eval("y").ok());
+        assert_eq!(s.undo().as_deref(), Some(":restore first"));
+        assert_eq!(value(&mut s, "y"), "5");
+        assert_eq!((s.undo().is_some(), s.undo().as_deref(), s.undo()), (true, Some("let x = 1"), None));
+    }
+
+    #[test]
+    fn what_is_kept_is_not_released() {
+        let mut s = Session::new(Box::new(Nobody));
+        s.eval("let x = iota 100_000");
+        s.snapshot("all");
+        for _ in 0..600 {
+            s.eval("let x = iota 100_000");
+            s.release();
+        }
+        assert!(s.restore("all"));
+        assert_eq!(value(&mut s, "len x"), "100000");
+    }
+}

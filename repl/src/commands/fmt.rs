@@ -1,0 +1,159 @@
+//! `adl fmt`.
+
+use super::{each, report_in, shown, unreadable, write};
+use crate::Global;
+use crate::host::say;
+use adl_syntax::span::{SourceMap, Span};
+use std::fmt::Write;
+
+/// What is done with files whose layout is another one.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Want {
+    /// They are written anew.
+    Write,
+    /// Their names are listed.
+    Check,
+    /// What would change is shown.
+    Diff,
+}
+
+impl Want {
+    pub fn of(check: bool, diff: bool) -> Want {
+        match (check, diff) {
+            (true, _) => Want::Check,
+            (_, true) => Want::Diff,
+            _ => Want::Write,
+        }
+    }
+}
+
+/// `adl fmt [--check|--diff] FILES…`; without files, the directory that it runs in. Standard input is formatted to standard output.
+pub fn fmt(global: &Global, want: Want, files: &[String]) -> u8 {
+    let here = [".".to_owned()];
+    let files = if files.is_empty() && !global.stdin { &here[..] } else { files };
+    each(global, "fmt", files, |f, bytes| {
+        let mut sources = SourceMap::default();
+        let file = sources.add(shown(f), String::from_utf8_lossy(bytes));
+        let text = adl_syntax::parser::decode(file, bytes).map_err(|d| vec![*d]);
+        match text.and_then(|t| adl_syntax::format::format(t).map(|new| (t, new))) {
+            Ok((_, new)) if f == "-" && want == Want::Write => {
+                say(&new);
+                0
+            }
+            Ok((old, new)) if new == old => 0,
+            Ok((old, new)) => changed(global, want, f, old, &new),
+            Err(mut diags) => {
+                diags.iter_mut().for_each(|d| d.primary.span = Span { file, ..d.primary.span });
+                report_in(global, &sources, &diags);
+                1
+            }
+        }
+    })
+}
+
+fn changed(global: &Global, want: Want, file: &str, old: &str, new: &str) -> u8 {
+    match want {
+        Want::Check => say(&format!("{}\n", shown(file))),
+        Want::Diff => say(&diff(shown(file), old, new)),
+        Want::Write => return write(file, new).map_or_else(|e| unreadable(global, file, &e, None), |()| 0),
+    }
+    1
+}
+
+/// Lines around a change that are shown with it.
+const CONTEXT: usize = 3;
+
+/// A line of the comparison: of both texts, of the old or of the new one.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Both,
+    Old,
+    New,
+}
+
+/// The differences of two texts in the unified form.
+fn diff(name: &str, old: &str, new: &str) -> String {
+    let (a, b): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let steps = compared(&a, &b);
+    let near = |k: usize| steps[k.saturating_sub(CONTEXT)..(k + CONTEXT + 1).min(steps.len())].iter().any(|s| s.0 != Side::Both);
+    let mut out = format!("--- {name}\n+++ {name} (formatted)\n");
+    let (mut i, mut j, mut k) = (0, 0, 0);
+    while k < steps.len() {
+        if !near(k) {
+            (i, j, k) = (i + 1, j + 1, k + 1);
+            continue;
+        }
+        let end = (k..steps.len()).find(|k| !near(*k)).unwrap_or(steps.len());
+        let count = |side: Side| steps[k..end].iter().filter(|s| s.0 != side).count();
+        let (from, to) = (count(Side::New), count(Side::Old));
+        let _ = writeln!(out, "@@ -{},{from} +{},{to} @@", i + usize::from(from > 0), j + usize::from(to > 0));
+        for (side, line) in &steps[k..end] {
+            let mark = match side {
+                Side::Both => ' ',
+                Side::Old => '-',
+                Side::New => '+',
+            };
+            let _ = writeln!(out, "{mark}{line}");
+        }
+        (i, j, k) = (i + from, j + to, end);
+    }
+    out
+}
+
+/// Cells of the table of common lines beyond which a changed part counts as new altogether.
+const CELLS: usize = 1 << 24;
+
+/// The lines of both texts in order, as many as possible in common.
+fn compared<'t>(a: &[&'t str], b: &[&'t str]) -> Vec<(Side, &'t str)> {
+    let head = a.iter().zip(b).take_while(|(x, y)| x == y).count();
+    let tail = a[head..].iter().rev().zip(b[head..].iter().rev()).take_while(|(x, y)| x == y).count();
+    let (old, new) = (&a[head..a.len() - tail], &b[head..b.len() - tail]);
+    let both = |part: &[&'t str]| part.iter().map(|l| (Side::Both, *l)).collect::<Vec<_>>();
+    let mut out = both(&a[..head]);
+    out.extend(middle(old, new));
+    out.extend(both(&a[a.len() - tail..]));
+    out
+}
+
+fn middle<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Side, &'t str)> {
+    let mut out = Vec::new();
+    let (n, m) = (old.len(), new.len());
+    let (mut i, mut j) = (0, 0);
+    if n.saturating_mul(m) <= CELLS {
+        // The longest common lines of what is left from each place on.
+        let mut common = vec![vec![0u32; m + 1]; n + 1];
+        for i in (0..n).rev() {
+            for j in (0..m).rev() {
+                common[i][j] = if old[i] == new[j] { common[i + 1][j + 1] + 1 } else { common[i + 1][j].max(common[i][j + 1]) };
+            }
+        }
+        while i < n && j < m {
+            if old[i] == new[j] {
+                out.push((Side::Both, old[i]));
+                (i, j) = (i + 1, j + 1);
+            } else if common[i + 1][j] >= common[i][j + 1] {
+                out.push((Side::Old, old[i]));
+                i += 1;
+            } else {
+                out.push((Side::New, new[j]));
+                j += 1;
+            }
+        }
+    }
+    out.extend(old[i..].iter().map(|l| (Side::Old, *l)));
+    out.extend(new[j..].iter().map(|l| (Side::New, *l)));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::diff;
+
+    #[test]
+    fn differences_are_unified() {
+        let old = "a\nb\nc\nd\ne\nf\ng\nh\n";
+        assert_eq!(diff("x", old, &old.replace("b\n", "B\n")), "--- x\n+++ x (formatted)\n@@ -1,5 +1,5 @@\n a\n-b\n+B\n c\n d\n e\n");
+        assert_eq!(diff("x", old, &old.replace("h\n", "")), "--- x\n+++ x (formatted)\n@@ -5,4 +5,3 @@\n e\n f\n g\n-h\n");
+        assert_eq!(diff("x", "", "a\n"), "--- x\n+++ x (formatted)\n@@ -0,0 +1,1 @@\n+a\n");
+    }
+}

@@ -1,0 +1,96 @@
+//! What keys do that the editor does not know.
+
+use super::assistant::wanted;
+use super::menu;
+use rustyline::{Cmd, ConditionalEventHandler, Event, EventContext, Movement, RepeatCount};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Entries of this session and of those before, the latest last: what keys search in.
+#[derive(Clone, Default)]
+pub struct Entries(Arc<Mutex<Vec<String>>>);
+
+impl Entries {
+    /// Remembers one.
+    pub fn add(&self, entry: &str) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.last().is_none_or(|l| l != entry) {
+            all.push(entry.to_owned());
+        }
+    }
+
+    fn has(&self, entry: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|e| e == entry)
+    }
+
+    /// The latest first, each once.
+    pub fn latest(&self) -> Vec<String> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = std::collections::HashSet::new();
+        all.iter().rev().filter(|e| seen.insert((*e).clone())).cloned().collect()
+    }
+}
+
+/// Enter: a new line with its indentation where the entry is not complete.
+pub struct Enter;
+
+impl ConditionalEventHandler for Enter {
+    fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
+        let (line, pos) = (ctx.line(), ctx.pos());
+        if pos < line.len() {
+            // In the middle of an entry of several lines, a new line; at the end of it, it runs.
+            return if line.contains('\n') && wanted(line).is_some() { Some(Cmd::Insert(1, "\n".into())) } else { None };
+        }
+        wanted(line).map(|n| Cmd::Insert(1, format!("\n{}", " ".repeat(n))))
+    }
+}
+
+/// Alt-Enter: a new line, whatever stands there.
+pub struct NewLine;
+
+impl ConditionalEventHandler for NewLine {
+    fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
+        let before = &ctx.line()[..ctx.pos()];
+        let last = &before[before.rfind('\n').map_or(0, |i| i + 1)..];
+        let indent = wanted(before).unwrap_or_else(|| last.len() - last.trim_start_matches(' ').len());
+        Some(Cmd::Insert(1, format!("\n{}", " ".repeat(indent))))
+    }
+}
+
+/// Tab: indents where only blanks stand before the cursor, completes elsewhere.
+pub struct Tab;
+
+impl ConditionalEventHandler for Tab {
+    fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
+        let before = &ctx.line()[..ctx.pos()];
+        let line = &before[before.rfind('\n').map_or(0, |i| i + 1)..];
+        line.trim().is_empty().then(|| Cmd::Insert(1, "  ".into()))
+    }
+}
+
+/// Up and Down: what begins like the text before the cursor, where there is some.
+pub struct Prefix {
+    pub entries: Entries,
+    pub back: bool,
+}
+
+impl ConditionalEventHandler for Prefix {
+    fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
+        let (line, pos) = (ctx.line(), ctx.pos());
+        // An entry of which the cursor is at the end was called back whole: Up goes on from there. In entries of several lines the keys move.
+        let whole = pos == line.len() && self.entries.has(line);
+        let searches = pos > 0 && !whole && !line[..pos].contains('\n') && (self.back || !line.contains('\n'));
+        searches.then_some(if self.back { Cmd::HistorySearchBackward } else { Cmd::HistorySearchForward })
+    }
+}
+
+/// Ctrl-R: a menu of entries.
+pub struct Search(pub Entries);
+
+impl ConditionalEventHandler for Search {
+    fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
+        Some(match menu::choose(&self.0.latest(), ctx.line()) {
+            Some(entry) => Cmd::Replace(Movement::WholeBuffer, Some(entry)),
+            None => Cmd::Repaint,
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! Looking at names and values.
+
+use super::{Repl, meta, pager};
+use adl_kernel::letters;
+use adl_session::{Echo, wrapped_type};
+
+/// `:show NAME`: a whole value, in a pager where it is longer than the screen.
+pub fn show(repl: &mut Repl, text: &str) -> bool {
+    let found = repl.session.borrow_mut().echo_of(text);
+    match found {
+        Ok(echo) => paged(repl, &laid(repl, &echo)),
+        Err(diags) => {
+            repl.failed += 1;
+            crate::commands::report(&repl.global, &mut repl.session.borrow_mut(), &diags);
+        }
+    }
+    true
+}
+
+fn laid(repl: &Repl, echo: &Echo) -> String {
+    echo.all(repl.screen().unwrap_or(100))
+}
+
+/// A text above the screen's height goes to a pager.
+pub fn paged(repl: &mut Repl, text: &str) {
+    repl.session.borrow_mut().host().flush();
+    if repl.notebook || repl.global.plain || !pager::page(text) {
+        repl.say(text);
+    }
+}
+
+/// `:info NAME`: what a name is, where it comes from, and what is written about it.
+pub fn info(repl: &mut Repl, name: &str) -> bool {
+    if let Some(letter) = letters::named(name) {
+        repl.say(&format!("{name} is typed \\{letter}<Tab>"));
+        return true;
+    }
+    let found = repl.session.borrow_mut().info(name);
+    match found {
+        Some(text) => repl.say_wrapped(&text, 4),
+        None => meta::unknown(repl, name, "nothing is named"),
+    }
+    true
+}
+
+/// `:env`: definitions with their types, and the bytes of those that take many.
+pub fn env(repl: &mut Repl, _: &str) -> bool {
+    let names = repl.session.borrow().listing();
+    if names.is_empty() {
+        repl.say("nothing is defined yet");
+    }
+    let columns = repl.screen().unwrap_or(usize::MAX);
+    for c in names {
+        let bytes = repl.session.borrow().bytes_of(&c.text).filter(|b| *b >= 1000);
+        let bytes = bytes.map_or(String::new(), |b| format!("   {}", adl_interp::ir::road::report::size(b)));
+        repl.say(&wrapped_type(&format!("{} : {}{bytes}", c.text, c.ty), columns, 4).join("\n"));
+    }
+    true
+}

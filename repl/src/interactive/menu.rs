@@ -1,0 +1,179 @@
+//! A menu under the line that is edited, from which an earlier entry is chosen.
+//!
+//! The editor has the terminal in raw mode while a key is handled. The menu leaves the cursor where it was, and nothing below it.
+
+use adl_session::width;
+use std::io::{Read, Write};
+
+/// Entries that are seen at a time.
+const ROWS: usize = 8;
+
+/// What a key does.
+#[derive(Clone, Debug, PartialEq)]
+enum Key {
+    Older,
+    Newer,
+    Accept,
+    Cancel,
+    Erase,
+    Clear,
+    Text(String),
+    Nothing,
+}
+
+/// The keys of what was read at once.
+fn keys(mut bytes: &[u8]) -> Vec<Key> {
+    let mut out = Vec::new();
+    while let Some((first, rest)) = bytes.split_first() {
+        let (key, used) = match (first, rest) {
+            (0x1b, [b'[' | b'O', b'A', ..]) => (Key::Older, 3),
+            (0x1b, [b'[' | b'O', b'B', ..]) => (Key::Newer, 3),
+            (0x1b, []) | (0x03 | 0x07, _) => (Key::Cancel, 1),
+            (0x1b, [b'[' | b'O', more @ ..]) => (Key::Nothing, 3 + more.iter().take_while(|b| !(0x40..=0x7e).contains(*b)).count()),
+            (0x1b, _) => (Key::Nothing, 2),
+            (0x12 | 0x10, _) => (Key::Older, 1),
+            (0x13 | 0x0e, _) => (Key::Newer, 1),
+            (b'\r' | b'\n' | b'\t', _) => (Key::Accept, 1),
+            (0x7f | 0x08, _) => (Key::Erase, 1),
+            (0x15 | 0x17, _) => (Key::Clear, 1),
+            (0..0x20, _) => (Key::Nothing, 1),
+            _ => {
+                let n = bytes.iter().take_while(|b| **b >= 0x20 && **b != 0x7f).count();
+                (Key::Text(String::from_utf8_lossy(&bytes[..n]).into_owned()), n)
+            }
+        };
+        out.push(key);
+        bytes = &bytes[used.min(bytes.len())..];
+    }
+    out
+}
+
+/// What is searched, and where the choice stands.
+struct Menu<'a> {
+    entries: &'a [String],
+    query: String,
+    found: Vec<usize>,
+    at: usize,
+}
+
+impl<'a> Menu<'a> {
+    fn new(entries: &'a [String], query: &str) -> Menu<'a> {
+        let mut m = Menu { entries, query: query.to_owned(), found: Vec::new(), at: 0 };
+        m.search();
+        m
+    }
+
+    /// Entries with every word of the query.
+    fn search(&mut self) {
+        let fits = |e: &String| self.query.split_whitespace().all(|w| e.contains(w));
+        self.found = (0..self.entries.len()).filter(|i| fits(&self.entries[*i])).collect();
+        self.at = 0;
+    }
+
+    /// The choice, or `Some(None)` where nothing was chosen; `None` as long as it goes on.
+    fn press(&mut self, key: Key) -> Option<Option<String>> {
+        match key {
+            Key::Older => self.at = (self.at + 1).min(self.found.len().saturating_sub(1)),
+            Key::Newer => self.at = self.at.saturating_sub(1),
+            Key::Accept => return Some(self.found.get(self.at).map(|i| self.entries[*i].clone())),
+            Key::Cancel => return Some(None),
+            Key::Erase => drop(self.query.pop()),
+            Key::Clear => self.query.clear(),
+            Key::Text(ref t) => self.query.push_str(t),
+            Key::Nothing => {}
+        }
+        if matches!(key, Key::Erase | Key::Clear | Key::Text(_)) {
+            self.search();
+        }
+        None
+    }
+
+    /// The lines of the menu, and which of them is the choice.
+    fn lines(&self, columns: usize) -> (Vec<String>, usize) {
+        let first = self.at.saturating_sub(ROWS - 1);
+        let shown = self.found.iter().skip(first).take(ROWS);
+        let head = format!("search: {}   ({} of {})", self.query, self.found.len(), self.entries.len());
+        let flat = |i: &usize| format!("  {}", self.entries[*i].lines().map(str::trim).collect::<Vec<_>>().join(" ⏎ "));
+        let lines = std::iter::once(head).chain(shown.map(flat)).map(|l| clip(&l, columns)).collect();
+        (lines, self.at - first + 1)
+    }
+}
+
+fn clip(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        if width(&out) + 2 > columns {
+            break;
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Lets the user choose one of the entries, the latest first. `query` is what is searched at first.
+pub fn choose(entries: &[String], query: &str) -> Option<String> {
+    if entries.is_empty() {
+        return None;
+    }
+    let mut menu = Menu::new(entries, query.lines().next().unwrap_or(""));
+    let columns = terminal_size::terminal_size().map_or(80, |(w, _)| usize::from(w.0));
+    // Room below the line: the column stays.
+    write(&format!("{}\x1b[{}A\x1b7", "\x1bD".repeat(ROWS + 1), ROWS + 1));
+    let chosen = loop {
+        draw(&menu, columns);
+        let mut buffer = [0; 64];
+        let n = std::fs::File::open("/dev/tty").and_then(|mut tty| tty.read(&mut buffer)).unwrap_or(0);
+        if n == 0 {
+            break None;
+        }
+        if let Some(done) = keys(&buffer[..n]).into_iter().find_map(|k| menu.press(k)) {
+            break done;
+        }
+    };
+    write("\x1b8\x1b[J");
+    chosen
+}
+
+fn draw(menu: &Menu, columns: usize) {
+    let (lines, at) = menu.lines(columns);
+    let mut out = String::from("\x1b8\x1b[J");
+    for (i, l) in lines.iter().enumerate() {
+        let (on, off) = if i == at { ("\x1b[7m", "\x1b[27m") } else { ("", "") };
+        out.push_str(&format!("\r\n{on}{l}{off}"));
+    }
+    write(&out);
+}
+
+fn write(text: &str) {
+    let mut out = std::io::stdout().lock();
+    // The editor hears of a terminal that is gone by itself.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_bytes() {
+        assert_eq!(keys(b"\x1b[A"), [Key::Older]);
+        assert_eq!(keys(b"ab\x7f"), [Key::Text("ab".into()), Key::Erase]);
+        assert_eq!(keys(b"\x1b"), [Key::Cancel]);
+        assert_eq!(keys(b"\x1b[1;5C\r"), [Key::Nothing, Key::Accept]);
+        assert_eq!(keys("é".as_bytes()), [Key::Text("é".into())]);
+    }
+
+    #[test]
+    fn entries_are_narrowed_and_chosen() {
+        let all: Vec<String> = ["let f x = x", "sin 1.0", "let g x =\n  sin x"].map(String::from).to_vec();
+        let mut m = Menu::new(&all, "");
+        assert_eq!(m.lines(80).0.len(), 4);
+        m.press(Key::Text("sin".into()));
+        assert_eq!(m.lines(80), (vec!["search: sin   (2 of 3)".into(), "  sin 1.0".into(), "  let g x = ⏎ sin x".into()], 1));
+        m.press(Key::Older);
+        assert_eq!(m.press(Key::Accept), Some(Some("let g x =\n  sin x".into())));
+        m.press(Key::Text("zzz".into()));
+        assert_eq!((m.press(Key::Accept), m.press(Key::Cancel)), (Some(None), Some(None)));
+        assert!(m.lines(10).0.iter().all(|l| width(l) <= 10));
+    }
+}

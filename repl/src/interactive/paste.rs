@@ -1,0 +1,44 @@
+//! Text that was copied from a session or a document: prompts and outputs in it are no program.
+
+/// How prompts begin, and what continues them.
+const PROMPT: &str = "adl>";
+const MORE: &str = "...>";
+
+/// The entries of a copied session, or `None` where there is no prompt.
+pub fn entries(text: &str) -> Option<Vec<String>> {
+    let after = |line: &str, prompt: &str| line.trim_start().strip_prefix(prompt).map(|l| l.strip_prefix(' ').unwrap_or(l).to_owned());
+    if !text.lines().any(|l| after(l, PROMPT).is_some()) {
+        return None;
+    }
+    let mut out: Vec<String> = Vec::new();
+    // What stands before the first prompt was typed; behind an entry, what is no prompt came back.
+    let mut typed = true;
+    for line in text.lines() {
+        if let Some(entry) = after(line, PROMPT) {
+            out.push(entry);
+            typed = false;
+        } else if let (Some(more), Some(last)) = (after(line, MORE), out.last_mut()) {
+            *last += &format!("\n{more}");
+        } else if typed && !line.trim().is_empty() {
+            match out.last_mut() {
+                Some(last) => *last += &format!("\n{line}"),
+                None => out.push(line.to_owned()),
+            }
+        }
+    }
+    out.retain(|e| !e.trim().is_empty());
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_and_outputs_are_dropped() {
+        assert_eq!(entries("let x = 1\nx"), None);
+        assert_eq!(entries("adl> let x = 1\nx = 1 : Int\nadl> x + 1\n2 : Int\n"), Some(vec!["let x = 1".into(), "x + 1".into()]));
+        assert_eq!(entries("adl> let f x =\n...>   x\n...> \nf : a -> a"), Some(vec!["let f x =\n  x\n".into()]));
+        assert_eq!(entries("  adl> 1\n  1 : Int"), Some(vec!["1".into()]));
+    }
+}
