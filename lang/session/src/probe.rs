@@ -90,7 +90,7 @@ mod tests {
     fn types_and_errors_of_what_is_typed() {
         let mut s = Session::new(Box::new(Nobody));
         assert_eq!(s.probe("1 + 1").ty.as_deref(), Some("Int"));
-        assert_eq!(s.probe("let f x = x * 2.0").ty.as_deref(), Some("Float -> Float"));
+        assert_eq!(s.probe("let f (x : Float) = x * 2.0").ty.as_deref(), Some("Float -> Float"));
         assert_eq!(s.probe("let y = [1.0]\nsum y").ty.as_deref(), Some("Float"));
         assert_eq!(s.probe("let f x ="), Probe::default());
         let wrong = s.probe("1 + undefined_name");

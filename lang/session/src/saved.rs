@@ -5,7 +5,7 @@ use crate::texts::mentions;
 use adl_syntax::ast::{ImportSource, ItemKind};
 use adl_syntax::lexer::lex;
 use adl_syntax::span::FileId;
-use adl_syntax::token::{P, Tok, Token};
+use adl_syntax::token::{Kw, P, Tok, Token};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -80,7 +80,10 @@ fn uses(text: &str) -> Vec<(Range<usize>, usize)> {
         return Vec::new();
     }
     let tokens = lex(FileId::default(), text).tokens;
-    let free = |i: usize| i.checked_sub(1).is_none_or(|i| tokens[i].tok != Tok::P(P::Dot)) && tokens.get(i + 1).is_none_or(|t: &Token| t.tok != Tok::P(P::Eq));
+    // Fields have that name for themselves.
+    let before = |i: usize| i.checked_sub(1).map(|i| &tokens[i].tok);
+    let labels = |i: usize| matches!(before(i), Some(Tok::P(P::LBrace | P::Comma) | Tok::Kw(Kw::With))) && tokens.get(i + 1).is_some_and(|t| t.tok == Tok::P(P::Eq));
+    let free = |i: usize| before(i) != Some(&Tok::P(P::Dot)) && !labels(i);
     let which = |t: &Token| if let Tok::Ident(n) = t.tok { ITS.iter().position(|i| *i == n.as_str()) } else { None };
     tokens.iter().enumerate().filter_map(|(i, t)| which(t).filter(|_| free(i)).map(|k| (t.lo as usize..t.hi as usize, k))).collect()
 }

@@ -155,8 +155,8 @@ impl Completer for Assistant {
 /// One line of the list: a name, its type, and what it is for.
 fn pair(c: &Completion, columns: usize) -> Pair {
     let head = if c.ty.is_empty() { c.text.clone() } else { format!("{} : {}", c.text, c.ty) };
-    let head = clip(&head, 72);
-    let line = if c.doc.is_empty() { head } else { format!("{head:40}  {}", c.doc) };
+    let half = (columns / 2).max(30);
+    let line = if c.doc.is_empty() { head } else { format!("{:half$}  {}", clip(&head, half), c.doc) };
     Pair { display: clip(&line, columns), replacement: c.text.clone() }
 }
 

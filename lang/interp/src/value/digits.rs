@@ -132,6 +132,10 @@ pub fn texts(xs: &[f64]) -> Vec<String> {
     let fits = |from: i32, to: i32| from - to < 20 && least > to - 20;
     let mut best: Option<Vec<String>> = fits(largest, 0).then(|| xs.iter().map(|x| plain(*x, n)).collect());
     let shorter = |best: &Option<Vec<String>>, other: &[String], limit: usize| best.as_ref().is_none_or(|b| width(b) > limit && width(other) < width(b));
+    // What would need no exponent on a line of text needs none here, and keeps what stands behind large whole numbers.
+    if let Some(plain) = best.take_if(|_| least >= -4 && largest < n as i32 + 3) {
+        return plain;
+    }
     if largest - least < 20 {
         let common = with(&|_| largest);
         if shorter(&best, &common, 0) {
@@ -186,5 +190,6 @@ mod tests {
         assert_eq!(column(&[1e300, 1e-300]), ["1.0e300 ", "1.0e-300"]);
         assert_eq!(column(&[0.5, 1.23457e-12]), ["5.0e-1     ", "1.23457e-12"]);
         assert_eq!(column(&[100.0, 0.001]), ["100.0  ", "  0.001"]);
+        assert_eq!(column(&[0.0, 100_000.5]), ["     0.0", "100000.5"]);
     }
 }

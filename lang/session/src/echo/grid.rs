@@ -158,7 +158,7 @@ pub(super) fn table(v: &Value, room: Room) -> Vec<String> {
     let (shown, mut lines) = fitting(columns.len(), rows.len() + 1, room, &of);
     let hidden: Vec<&str> = (0..columns.len()).filter(|j| !shown.contains(&Some(*j))).map(|j| columns[j].0.as_str()).collect();
     if !hidden.is_empty() {
-        lines.extend(wrapped(&format!("… {} columns more: {}", hidden.len(), hidden.join(", ")), room.columns, 2));
+        lines.extend(wrapped(&format!("… {} column{} more: {}", hidden.len(), if hidden.len() == 1 { "" } else { "s" }, hidden.join(", ")), room.columns, 2));
     }
     lines
 }

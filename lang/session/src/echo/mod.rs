@@ -310,7 +310,7 @@ mod tests {
     fn tables_name_the_columns_that_do_not_fit() {
         let names: std::rc::Rc<[_]> = ["a", "bb", "ccc", "dddd"].iter().map(|n| adl_syntax::symbol::Symbol::new(n)).collect();
         let vals = (0..4).map(|i| array::floats(vec![f64::from(i), 1e5 + 0.5])).collect();
-        let text = echo(Value::Record(std::rc::Rc::new(adl_interp::value::Record { names, vals }))).screen(40);
-        assert_eq!(text, ": T\n         a        bb  …      dddd\n       0.0       1.0  …       3.0\n  100000.5  100000.5  …  100000.5\n  … 1 columns more: ccc");
+        let text = echo(Value::Record(std::rc::Rc::new(adl_interp::value::Record { names, vals }))).screen(36);
+        assert_eq!(text, ": T\n         a        bb  …      dddd\n       0.0       1.0  …       3.0\n  100000.5  100000.5  …  100000.5\n  … 1 column more: ccc");
     }
 }
