@@ -201,11 +201,11 @@ fn reference(p: Prim) -> Reference {
         | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer | P::Norm | P::Linspace | P::Trace | P::LinSolve | P::Cholesky
         | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => Arrays,
         // These move numbers, or apply functions to them.
-        P::Map | P::Map2 | P::Map3 | P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Compress | P::Along | P::Filter | P::Partition | P::Replicate | P::Rotate | P::Reverse | P::Flatten | P::Reshape | P::Stack | P::Split
+        P::Map | P::Map2 | P::Map3 | P::Put | P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Compress | P::Along | P::Filter | P::Partition | P::Replicate | P::Rotate | P::Reverse | P::Flatten | P::Reshape | P::Stack | P::Split
         | P::Take | P::Drop | P::First | P::Last | P::Where | P::Fold | P::Foldr | P::Diag | P::TransposeArray | P::Invertible | P::Fst | P::Snd | P::Id | P::Ravel | P::Unravel | P::ToFloat
         | P::ToF32 | P::F32ToFloat | P::StopGrad | P::Checkpoint | P::CustomJvp | P::CustomVjp => Nothing,
         // Discrete results, or no numbers.
-        P::IntDiv | P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge | P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::IsNan | P::IsInf | P::Pi | P::E | P::Inf | P::Nan | P::ToInt | P::Iota | P::Len | P::Shape | P::Rank
+        P::IntDiv | P::Eq | P::Ne | P::Lt | P::Gt | P::Le | P::Ge | P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::IsNan | P::IsInf | P::Pi | P::E | P::Inf | P::Nan | P::ToInt | P::Iota | P::Zeros | P::Ones | P::Full | P::Arange | P::Len | P::Shape | P::Rank
         | P::Argsort | P::Argmin | P::Argmax | P::Any | P::All | P::Range | P::Eye | P::RandKey | P::RandSplit | P::RandUniform | P::RandNormal | P::RandInt | P::RandPermutation | P::Print
         | P::Input | P::Warn | P::Display | P::Show | P::ReadCsv | P::WriteCsv | P::ReadNpy | P::WriteNpy | P::ReadJson | P::WriteJson | P::ReadText | P::WriteText | P::Args | P::Env | P::Time
         | P::Assert | P::Error | P::StrLen | P::StrSlice | P::StrSplit | P::StrJoin | P::StrTrim | P::StrFind | P::StrReplace | P::StrUpper | P::StrLower | P::ParseFloat | P::ParseInt | P::Zero
