@@ -200,6 +200,9 @@ impl Infer<'_> {
             s => s,
         });
         for c in scheme.constraints.iter() {
+            if let (Prim::Append, true, Ty::Meta(m)) = (c.prim, c.args.contains(&c.res), at_use(&c.res)) {
+                self.metas[m as usize].grows = true;
+            }
             let args = c.args.iter().map(|t| (at_use(t), span)).collect();
             self.wait_for(Op { prim: c.prim, args, res: at_use(&c.res), span, inside: Some(c.at.clone()) });
         }

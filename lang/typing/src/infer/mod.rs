@@ -72,6 +72,8 @@ struct Meta {
     name: Option<Symbol>,
     /// The rest of a record.
     row: bool,
+    /// An array of this type keeps it when something is appended: its number of elements is not part of it.
+    grows: bool,
 }
 
 pub(crate) struct Infer<'a> {
@@ -174,7 +176,7 @@ impl<'a> Infer<'a> {
     }
 
     fn meta(&mut self) -> Ty {
-        self.metas.push(Meta { bound: None, level: self.level, classes: Vec::new(), scalar: false, name: None, row: false });
+        self.metas.push(Meta { bound: None, level: self.level, classes: Vec::new(), scalar: false, name: None, row: false, grows: false });
         Ty::Meta(self.metas.len() as u32 - 1)
     }
 

@@ -81,6 +81,8 @@ impl Infer<'_> {
         if self.occurs(m, t) {
             return Err(Clash::Infinite);
         }
+        let grown = meta.grows.then(|| self.grown(t));
+        let t = grown.as_ref().unwrap_or(t);
         self.lower(t, meta.level);
         self.wake(m);
         self.metas[m as usize].bound = Some(t.clone());
@@ -89,6 +91,16 @@ impl Infer<'_> {
             self.has_class(class, t, place, op).map_err(|part| Clash::Class(class, place, op, part))?;
         }
         Ok(())
+    }
+
+    /// A type that stays the same when an array of it grows.
+    fn grown(&mut self, t: &Ty) -> Ty {
+        match t {
+            Ty::Meta(n) => self.metas[*n as usize].grows = true,
+            Ty::Array(_, e) => return Ty::Array(Size::Unknown, e.clone()),
+            _ => {}
+        }
+        t.clone()
     }
 
     fn occurs(&self, m: u32, t: &Ty) -> bool {

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 /// Operators that one definition may leave to its uses: `let f x y = g (g x y) y` has twice those of `g`.
-const MAX_CONSTRAINTS: usize = 512;
+const MAX_CONSTRAINTS: usize = 20_000;
 
 /// `op` applied to `args` gives `res`.
 #[derive(Clone, Debug)]
