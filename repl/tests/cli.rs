@@ -132,7 +132,7 @@ fn json_diagnostics_are_objects_on_lines() {
     let lines: Vec<serde_json::Value> = r.err.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect();
     assert_eq!(lines.len(), 4, "{}", r.err);
     for l in &lines {
-        for key in ["code", "severity", "message", "file", "labels", "notes", "hint", "stack"] {
+        for key in ["code", "severity", "message", "file", "labels", "notes", "hint", "fix", "stack"] {
             assert!(l.get(key).is_some(), "{key}: {l}");
         }
     }
@@ -141,6 +141,12 @@ fn json_diagnostics_are_objects_on_lines() {
     assert_eq!((first["line"].as_u64(), first["column"].as_u64(), first["end_line"].as_u64()), (Some(1), Some(13), Some(1)));
     assert!(first["end_column"].as_u64() > first["column"].as_u64() && first["labels"][0]["line"] == 1);
     assert!(lines.iter().any(|l| l["severity"] == "warning" && l["code"] == "W0403"));
+    d.file("b.adl", "let x =\n  grda sin 1.0\n");
+    let r = d.adl(&["check", "--json", "b.adl"]);
+    let l: serde_json::Value = serde_json::from_str(r.err.trim()).unwrap();
+    let fix = &l["fix"][0];
+    assert_eq!((fix["replacement"].as_str(), fix["line"].as_u64(), fix["column"].as_u64(), fix["end_column"].as_u64()), (Some("grad"), Some(2), Some(3), Some(7)));
+    assert_eq!((fix["start"].as_u64(), fix["end"].as_u64()), (Some(10), Some(14)));
     let r = d.adl(&["--json", "-e", "let f x = [1][x]\nf 3"]);
     let l: serde_json::Value = serde_json::from_str(r.err.trim()).unwrap();
     assert_eq!(l["stack"][0]["function"], "f");
@@ -414,7 +420,7 @@ fn imports_that_fail() {
     d.file("bare.adl", "import \"lib/dies.adl\"");
     d.adl(&["bare.adl"]).is(1, "", "E0142");
     d.file("std.adl", "import optimm");
-    d.adl(&["std.adl"]).is(1, "", "there is no standard module `optimm`");
+    d.adl(&["std.adl"]).is(1, "", "unknown standard module `optimm`");
     d.file("dir.adl", "import \"lib\" as L");
     d.adl(&["dir.adl"]).is(1, "", "it is a directory");
 }

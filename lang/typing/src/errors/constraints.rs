@@ -9,6 +9,12 @@ use adl_syntax::span::Span;
 pub(crate) fn explain(d: &mut Diagnostic, place: &Place, operation: &str) {
     let within = place.within.map_or_else(String::new, |f| format!(" in `{f}`"));
     let text = format!("this operation{within} is then `{operation}`");
+    // What the operands are says the operation; the place of the use has one mark.
+    let at = d.primary.span;
+    if d.secondary.iter().any(|l| l.span == at) {
+        d.secondary.retain(|l| l.span != at);
+        d.primary.text.clear();
+    }
     *d = std::mem::replace(d, Diagnostic::error("E0214", place.span, "")).also(place.span, text);
 }
 

@@ -31,6 +31,11 @@ pub(super) struct Op {
 }
 
 impl Op {
+    /// Where an operand stands: in the function that the operation is in.
+    pub fn operand_place(&self, i: usize) -> Span {
+        self.inside.as_ref().and_then(|p| p.operands.get(i)).copied().unwrap_or(self.args[i].1)
+    }
+
     /// Its operands and its result.
     fn types(&self) -> impl Iterator<Item = &Ty> {
         self.args.iter().map(|a| &a.0).chain([&self.res])
@@ -48,7 +53,7 @@ struct Reach {
 }
 
 /// The operators that wait.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Waiting {
     ops: BTreeMap<u32, Op>,
     /// By inference variable: who waits for it.
