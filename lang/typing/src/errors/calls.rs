@@ -24,10 +24,10 @@ pub(crate) fn too_many(span: Span, name: &str, takes: usize, given: usize) -> Di
     Diagnostic::error("E0204", span, format!("{name} takes {}, and {given} are given", count(takes, "argument"))).label("one too many")
 }
 
-/// A call that lacks an argument is printed or made a text. `takes` and how many are given.
+/// A function, or a call that lacks an argument, is printed or made a text. `takes` and how many are given.
 pub(crate) fn shown(span: Span, name: &str, (takes, given): (usize, usize), missing: &str, instead: Option<&str>) -> Diagnostic {
     let name = if name == "this function" { name.to_owned() } else { format!("`{name}`") };
-    let text = format!("this is a function and not a value: {name} takes {}, and {given} {} given", count(takes, "argument"), if given == 1 { "is" } else { "are" });
+    let text = format!("this is a function and not a value: {name} takes {}, and {} given", count(takes, "argument"), are(given));
     let missing = format!("an argument of type {missing} is missing");
     let hint = instead.map_or(missing.clone(), |i| format!("{missing}; {i}"));
     Diagnostic::warning("W0204", span, text).hint(hint)
