@@ -14,7 +14,7 @@ pub(super) struct Entries {
 
 /// What is written before the entries, if a value is a map or a set.
 pub(super) fn entries(d: &Rc<Data>) -> Option<(&'static str, Entries)> {
-    let map = |d: &Data| matches!((d.con.name.as_str(), d.fields.as_slice()), ("EmptyMap", []) | ("MapNode", [Value::Int(_), _, _, Value::Data(_), Value::Data(_)]));
+    let map = |d: &Data| is_node(d) || d.fields.is_empty() && d.con.name.as_str() == "EmptyMap";
     match (d.con.name.as_str(), d.fields.as_slice()) {
         ("Set", [node @ Value::Data(inside)]) if map(inside) => Some(("Set {", Entries { node: node.clone(), set: true, walked: false })),
         _ if map(d) => Some(("Map {", Entries { node: Value::Data(d.clone()), set: false, walked: false })),
@@ -25,6 +25,17 @@ pub(super) fn entries(d: &Rc<Data>) -> Option<(&'static str, Entries)> {
 /// Whether a value is a map or a set.
 pub fn is_tree(v: &Value) -> bool {
     matches!(v, Value::Data(d) if entries(d).is_some())
+}
+
+/// Whether data are the node of a map's tree.
+pub(super) fn is_node(d: &Data) -> bool {
+    matches!(d.fields.as_slice(), [Value::Int(_), _, _, Value::Data(_), Value::Data(_)]) && d.con.name.as_str() == "MapNode"
+}
+
+/// Keys and values of a map in order, one after the other.
+pub(super) fn all(v: &Value) -> Vec<Value> {
+    let entries = first(v, usize::MAX).map(|(_, entries, _)| entries).unwrap_or_default();
+    entries.into_iter().flat_map(|(k, v)| std::iter::once(k).chain(v)).collect()
 }
 
 /// The first keys of a map or set, with their values, behind what is written before them, and how many there are in all.
