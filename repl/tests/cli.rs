@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 #[test]
 fn a_script_prints_only_what_it_prints() {
     let d = Dir::new("script");
-    d.file("a.adl", "print 1\n\"not echoed\"\n5\nlet x = 3\nprint f\"x = {x}\"\n");
+    d.file("a.adl", "print 1\nlet x = 3\nprint f\"x = {x}\"\n").file("b.adl", "print 1\n\"not echoed\"\n5\n");
     d.adl(&["a.adl"]).is(0, "1\nx = 3\n", "");
     d.adl(&["./a.adl", "--unknown", "-x"]).is(0, "1\nx = 3\n", "");
+    d.adl(&["b.adl"]).is(0, "1\n", "W0215");
 }
 
 #[test]

@@ -46,7 +46,9 @@ fn programs(text: &str) -> Vec<(String, bool)> {
 /// What is not as the mark of a program says.
 fn deviation(code: &str, program: &str, wrong: bool) -> Option<String> {
     let (mut s, _) = adl_tests::session();
-    let mut have: Vec<&str> = s.run_file("example.adl", program.as_bytes()).diags.iter().map(|d| d.code).collect();
+    // Values that stand alone show what is meant.
+    let alone = |c: &&str| *c != "W0215" || code == "W0215";
+    let mut have: Vec<&str> = s.run_file("example.adl", program.as_bytes()).diags.iter().map(|d| d.code).filter(alone).collect();
     have.dedup();
     let want: &[&str] = if wrong { &[code] } else { &[] };
     (have != want).then(|| format!("{code} gives {have:?}:\n{program}"))

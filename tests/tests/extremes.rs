@@ -197,7 +197,7 @@ fn reference(p: Prim) -> Reference {
         }),
         P::Min => KinkedPair(|x, y| if x <= y { (x, 1.0, 0.0) } else { (y, 0.0, 1.0) }),
         P::Max => KinkedPair(|x, y| if x >= y { (x, 1.0, 0.0) } else { (y, 0.0, 1.0) }),
-        P::Clamp | P::PowInt | P::MatMul | P::Matmul | P::Append | P::Concat | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Scatter | P::Gather | P::Sort | P::SortBy
+        P::Clamp | P::PowInt | P::MatMul | P::Matmul | P::Append | P::Concat | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Scatter | P::ScatterWithin | P::Gather | P::Sort | P::SortBy
         | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer | P::Norm | P::Linspace | P::Trace | P::LinSolve | P::Cholesky
         | P::Qr | P::Lu | P::Svd | P::Eigh | P::Inv | P::Det => Arrays,
         // These move numbers, or apply functions to them.

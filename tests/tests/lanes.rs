@@ -17,6 +17,8 @@ const BODIES: &[&str] = &[
     "jacobian (fun x -> [x[0] * x[1], sin x[0], x[2] * v, w]) (ws * v)", "jacfwd (fun x -> [x[0] * x[1], sin x[2]]) (ws * v)", "jacrev (fun x -> x[0:2] * w) (ws * v)", "jacobian (fun x -> [dot x x * w]) (ws * v)",
     "grad (fun x -> x * grad (fun y -> x * y * y * w) v) v", "snd (jvp (grad (fun x -> x ^ 3 * w)) v w)", "grad (fun _x -> w) v", "sum ([v, w] ++ ws * v)", "(ws * v)[1:] * w", "(m * v)[1, 0:2]", "(m * v)[0:2, 1:] * w", "(m * v).T @ ws",
     "let mul a b = a * b in (mul v) w", "sum (map ((fun a b -> a * b + v) w) ws)", "sum (map ((fun a b -> a * b) v) (ws * v))", "[[v, w], [w, v]] @ [[1.0, v, w], [w, 2.0, v]]", "(m * v) @ (ws * v)", "(ws * v) @ (m * v)", "foldr (fun a b -> a * b + v) w ws",
+    "{ws with [1] = v}", "{(ws * v) with [int (abs v) % 3] = w * v}", "{m with [0, 1] = v, [2, :] = ws * v}", "{m with [int (abs v) % 3] = ws}", "scatter (ws * v) [2, 0] [w, v]", "scatter_within (m * v) [1, 9, 0, -1] [ws, ws, ws * w, ws]",
+    "loop y = ws for i < 3 do {y with [i] = y[i] * v + w}", "loop y = ws * v for i < 6 do {y with [i % 3] = sin y[(i + 1) % 3]}", "let y = ws * v in sum {y with [0] = w} + y[0]",
 ];
 
 const SETUP: &str = "let xs = map (fun i -> 3.0 * sin (float i)) (iota 20)\nlet alone f xs = list.to_array (list.map f (list.of_array xs))\n";

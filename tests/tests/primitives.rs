@@ -71,7 +71,8 @@ fn check(p: Prim) -> Check {
             ("[n]Float", "reduce_by_index [1.0, 2.0] (+) 0.0 (map (fun i -> i % 3) (iota n)) (x * x)", VECTORS), ("[n]Float", "reduce_by_index x (*) 1.0 [0, 0, 7] (take 1 x ++ [2.0, 3.0])", FULL),
             ("[n]Float", "reduce_by_index [0.1, 0.2] max (-inf) (map (fun i -> i % 2) (iota n)) (x * x)", VECTORS), ("[n]Float", "reduce_by_index [0.5, 0.6] (fun a b -> a * b + a + b) 0.0 (map (fun i -> i % 2) (iota n)) x", VECTORS),
         ]),
-        P::Scatter => At(&[("[n]Float", "let y = scatter x [0, 9, 0] [x[0] * x[0], 1.0, 3.0 * x[0]] in y * y", FULL), ("[n][m]Float", "let y = scatter x [0] [x[0] * x[0]] in y * y", MATRICES)]),
+        P::ScatterWithin => At(&[("[n]Float", "let y = scatter_within x [0, 9, 0] [x[0] * x[0], 1.0, 3.0 * x[0]] in y * y", FULL), ("[n][m]Float", "let y = scatter_within x [0, -1] [x[0] * x[0], x[0]] in y * y", MATRICES)]),
+        P::Scatter => At(&[("[n]Float", "let y = scatter x [0, 0] [x[0] * x[0], 3.0 * x[0]] in y * y", FULL), ("[n][m]Float", "let y = scatter x [0] [x[0] * x[0]] in y * y", MATRICES)]),
         P::Put => At(&[
             ("[n]Float", "let y = {x with [0] = x[0] * x[-1], [-1] = 3.0} in y * y", FULL), ("[n][m]Float", "let y = {x with [0] = x[0] * x[0]} in y * y", MATRICES),
             ("[n][m]Float", "let y = {x with [0, 0] = x[0, 0] * 2.0, [:, -1] = 0.5 * x[:, 0]} in y * y", MATRICES), ("[n](Float, Float)", "map (fun (a, b) -> a * b) {x with [0] = x[1]}", &["[(1.0, 2.0), (3.0, 4.0)]"]),

@@ -24,7 +24,7 @@ pub fn on_gpu(p: Prim) -> OnGpu {
         | P::Asin | P::Acos | P::Atan | P::Atan2 | P::Sinh | P::Cosh | P::Tanh | P::Exp | P::Expm1 | P::Log | P::Log1p | P::Sqrt | P::Cbrt | P::Abs | P::Sign | P::Floor
         | P::Ceil | P::Round | P::Min | P::Max | P::Clamp | P::Hypot | P::Sigmoid | P::Relu | P::Softplus | P::Erf | P::Erfc | P::Lgamma | P::Digamma | P::Gamma | P::IsNan
         | P::IsInf | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat | P::Assert | P::StopGrad | P::Id => Number,
-        P::MatMul | P::Matmul | P::Append | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Scatter | P::Put | P::Gather | P::Iota | P::Replicate | P::Rotate | P::Reverse
+        P::MatMul | P::Matmul | P::Append | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Scatter | P::ScatterWithin | P::Put | P::Gather | P::Iota | P::Replicate | P::Rotate | P::Reverse
         | P::Concat | P::Take | P::Drop | P::First | P::Last | P::Len | P::Shape | P::Rank | P::Reshape | P::Flatten | P::Sort | P::Argsort | P::Sum | P::Dot
         | P::TransposeArray | P::Minimum | P::Maximum | P::Argmin | P::Argmax | P::Map | P::Map2 | P::Map3 | P::Prod | P::Mean
         | P::Variance | P::Cumsum | P::Cumprod | P::Outer | P::Norm | P::Any | P::All | P::Diag | P::Trace | P::Stack

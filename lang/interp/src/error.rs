@@ -11,6 +11,8 @@ pub struct Error {
     pub diag: Diagnostic,
     /// Whether the place is known.
     pub located: bool,
+    /// An index, or the bounds of a slice, that are out of bounds of an axis, whose extent is the last number.
+    pub bounds: Option<(Vec<i64>, usize)>,
 }
 
 /// Result of anything that runs. The error is boxed: the good path stays small.
@@ -20,12 +22,18 @@ impl Error {
     /// An error whose place the machine will add. `code` is of the family `E07xx` (run time) or
     /// `E08xx` (data and files), see [`codes`].
     pub fn new(code: &'static str, message: impl Into<String>) -> Box<Error> {
-        Box::new(Error { diag: Diagnostic::error(code, Span::default(), message), located: false })
+        Box::new(Error { diag: Diagnostic::error(code, Span::default(), message), located: false, bounds: None })
     }
 
     /// Adds a suggestion.
     pub fn hint(mut self: Box<Self>, text: impl Into<String>) -> Box<Error> {
         self.diag.hint = Some(text.into());
+        self
+    }
+
+    /// Says which index, or bounds of a slice, of which extent.
+    pub fn of_bounds(mut self: Box<Self>, ends: &[i64], extent: usize) -> Box<Error> {
+        self.bounds = Some((ends.to_vec(), extent));
         self
     }
 

@@ -76,6 +76,9 @@ pub fn summary(text: &str) -> &str {
     line.strip_suffix('.').filter(|l| !l.ends_with('.')).unwrap_or(line)
 }
 
+/// Characters of a type that one reads.
+const READABLE: usize = 60;
+
 impl Session {
     /// Documentation of a name or a module: its type, words and examples.
     pub fn doc(&mut self, name: &str) -> Option<String> {
@@ -104,7 +107,18 @@ impl Session {
             return Some(e.plain(name));
         }
         let g = self.module_named(module)?.values.get(&Symbol::new(member))?.clone();
-        Some(DocEntry::new(member, self.type_text(&g.scheme), g.doc.as_deref().unwrap_or(""), None).plain(name))
+        let ty = self.readable(&g.scheme);
+        Some(DocEntry::new(member, ty, g.doc.as_deref().unwrap_or(""), None).plain(name))
+    }
+
+    /// A type for documentation: of an elementwise function of many operations, whose constraints nobody would read, what it is of numbers
+    /// and of arrays.
+    fn readable(&mut self, scheme: &adl_typing::ty::Scheme) -> String {
+        let text = self.type_text(scheme);
+        match (text.len() > READABLE).then(|| self.shapes_of(scheme)) {
+            Some(shapes) if !shapes.is_empty() => shapes.join("\n  or "),
+            _ => text,
+        }
     }
 
     /// What a name is: where it comes from, its type, its documentation.
@@ -137,10 +151,10 @@ impl Session {
             match &item.kind {
                 ItemKind::Types(_) => entries.extend(names.first().map(|n| DocEntry::new(n.as_str(), text.to_owned(), doc, None))),
                 _ => entries.extend(names.iter().filter_map(|n| {
-                    let g = env.values.get(n)?;
+                    let g = env.values.get(n)?.clone();
                     // What is only another name of a built-in has no source to show.
                     let source = g.alias.is_none().then(|| text.to_owned());
-                    Some(DocEntry::new(n.as_str(), self.type_text(&g.scheme), doc, source))
+                    Some(DocEntry::new(n.as_str(), self.readable(&g.scheme), doc, source))
                 })),
             }
         }

@@ -120,6 +120,9 @@ impl Session {
         let faulty = out.unparsed(item.span);
         if !faulty && !self.hidden(out, item) {
             out.diags.extend(checked.diags);
+            if let Some(Item::Expr(e)) = &checked.item {
+                out.diags.extend(adl_typing::errors::unused_value(e, self.sources.text(item.span)));
+            }
         }
         out.env = checked.env;
         if let Some(core) = checked.item {

@@ -159,7 +159,7 @@ impl Spec<'_> {
                 Ok(self.gather(&args[0], at))
             }
             Prim::Compress => self.compress(&args[0], &args[1]),
-            Prim::Scatter => self.scatter(&args[0], &args[1], &args[2]),
+            Prim::Scatter | Prim::ScatterWithin => self.scatter(p, &args[0], &args[1], &args[2]),
             Prim::Put => self.put(&args[0], &args[1], &args[2]),
             Prim::Concat => self.concat(&args[0], &args[1]),
             Prim::Flatten => self.flatten(&args[0]),
@@ -221,7 +221,7 @@ impl Spec<'_> {
     }
 
     /// The elements of `values` put into `dest` one after the other.
-    fn scatter(&mut self, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
+    fn scatter(&mut self, p: Prim, dest: &Val, at: &Val, values: &Val) -> Res<Val> {
         // Functions of both arrays have numbers of their own.
         if self.layout_of_val(dest)? != self.layout_of_val(values)? {
             return Err(self.no("arrays that are laid out differently"));
@@ -230,15 +230,19 @@ impl Spec<'_> {
         self.same(m, k, "`scatter` needs as many indices as values");
         self.carry(m, false, dest, &[at.clone(), values.clone()], &mut |s, _, d, e| {
             let i = s.leaf(&e[0])?;
-            let inside = s.inside(i, n);
             let new = e[1].leaves();
-            s.if_(inside, &mut |s| {
+            let put = &mut |s: &mut Self| {
                 let mut k = 0;
                 Ok(s.leafwise(d, &mut |s, acc, t| {
                     k += 1;
                     s.b.one(Op::IndexSet { acc, at: vec![i], v: new[k - 1], shape: None }, t)
                 }))
-            }, &mut |_| Ok(d.clone()))
+            };
+            if p == Prim::Scatter {
+                return put(s);
+            }
+            let inside = s.inside(i, n);
+            s.if_(inside, put, &mut |_| Ok(d.clone()))
         })
     }
 

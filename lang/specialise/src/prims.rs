@@ -58,7 +58,7 @@ impl Spec<'_> {
             P::Append => self.join_values(&args),
             P::Map | P::Map2 | P::Map3 | P::Reduce | P::Scan | P::ScanExclusive | P::ReduceByIndex | P::Filter | P::Partition | P::SortBy | P::Fold | P::Foldr
             | P::Invertible => self.higher_prim(p, &args, ty.as_ref(), here),
-            P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::Put | P::Zeros | P::Ones | P::Full | P::Arange | P::Gather | P::Compress | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
+            P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::ScatterWithin | P::Put | P::Zeros | P::Ones | P::Full | P::Arange | P::Gather | P::Compress | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
             | P::Flatten | P::Reshape | P::Split | P::Take | P::Drop | P::First | P::Last | P::Range | P::Eye | P::Diag | P::TransposeArray => self.move_prim(p, &args, ty),
             P::Sort | P::Argsort | P::Argmin | P::Argmax | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Cumsum | P::Cumprod | P::Dot
             | P::Outer | P::MatMul | P::Matmul | P::Norm | P::Any | P::All | P::Trace => self.reduce_prim(p, &args),

@@ -16,7 +16,7 @@ const FUNCTIONS: &[&str] = &[
     "sum (filter (fun v -> v > 0.8) x)",
     "let (a, b) = partition (fun v -> v > 0.8) x in sum a * sum b",
     "sum (gather x [0, 0, 2] * [1.0, 2.0, 3.0])",
-    "sum (scatter x [1, 0, 7] [x[2] * 2.0, 5.0, 1.0] * [1.0, 2.0, 3.0])",
+    "sum (scatter_within x [1, 0, 7] [x[2] * 2.0, 5.0, 1.0] * [1.0, 2.0, 3.0])",
     "sum (concat x x * [1.0, 2.0, 3.0, 4.0, 5.0, 6.0])",
     "sum (flatten (outer x x)) + trace (outer x x)",
     "let m = outer x x in sum (m @ x) + sum (x @ m) + sum (flatten (m @ m.T))",

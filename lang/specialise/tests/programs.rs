@@ -164,7 +164,7 @@ let it = (a[0], a[:, 1], a[1, 0:2], a[0:1], a[:, 1:3], a[1:, 0], a[:, :], len a,
 let ps = [(1, 2.0), (3, 4.0)]
 let it = (ps[1], map (fun (a, b) -> (b, a)) ps, unzip ps, reverse ps, ps ++ ps, take 1 ps, len ps, for i -> ps[i])
 ----
-let it = (scatter [0, 0, 0] [2, 0, 7] [5, 7, 9], filter (fun x -> x > 1) [1, 2, 3], partition (fun x -> x > 1.5) [1.0, 2.0], sort_by (fun (a, _) -> -a) [(1, 2.0), (3, 4.0)])
+let it = (scatter_within [0, 0, 0] [2, 0, 7] [5, 7, 9], filter (fun x -> x > 1) [1, 2, 3], partition (fun x -> x > 1.5) [1.0, 2.0], sort_by (fun (a, _) -> -a) [(1, 2.0), (3, 4.0)])
 ----
 let it = (reduce (fun (a, b) (c, d) -> (a * c, a * d + b)) (1.0, 0.0) [(2.0, 1.0), (3.0, 2.0)], scan (*) 1 [1, 2, 3], scan_exclusive max 0 [3, 1, 4])
 ----

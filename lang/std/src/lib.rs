@@ -23,6 +23,7 @@ pub const MODULES: &[(&str, &str)] = &[
     ("roots", include_str!("../adl/roots.adl")),
     ("sets", include_str!("../adl/sets.adl")),
     ("stats", include_str!("../adl/stats.adl")),
+    ("transforms", include_str!("../adl/transforms.adl")),
 ];
 
 /// What every program sees.

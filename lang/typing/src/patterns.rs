@@ -5,7 +5,7 @@
 //! patterns. Rows that fit several cases are copied; a match whose cases multiply beyond a limit is refused.
 
 use crate::core::{Con, Lit, Local, Step, Tree};
-use crate::ty::ConDecl;
+use crate::ty::{ConDecl, Ty};
 use adl_syntax::symbol::Symbol;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -23,8 +23,8 @@ pub enum TPat {
     Parts(Vec<(Step, TPat)>),
     /// A constructor.
     Con(Con, Vec<TPat>),
-    /// An array of exactly these elements, and how many the type says that there are.
-    Array(Vec<TPat>, Option<usize>),
+    /// An array of exactly these elements, how many the type says that there are, and its type.
+    Array(Vec<TPat>, Option<usize>, Ty),
     /// `p as x`.
     As(Box<TPat>, Local),
     /// `p | q`.
@@ -37,13 +37,18 @@ impl TPat {
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.path(var)).unwrap_or(TPat::Wild)
     }
 
+    /// Whether it binds a variable.
+    pub(crate) fn binds(&self, var: Local) -> bool {
+        stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.path(var)).is_some()
+    }
+
     fn path(&self, var: Local) -> Option<TPat> {
         match self {
             TPat::Wild | TPat::Lit(_) => None,
             TPat::Var(x) => (*x == var).then(|| self.clone()),
             TPat::Parts(parts) => parts.iter().find_map(|(s, p)| Some(TPat::Parts(vec![(*s, p.path(var)?)]))),
             TPat::Con(c, args) => Some(TPat::Con(c.clone(), paths(args, var)?)),
-            TPat::Array(parts, n) => Some(TPat::Array(paths(parts, var)?, *n)),
+            TPat::Array(parts, n, t) => Some(TPat::Array(paths(parts, var)?, *n, t.clone())),
             TPat::As(_, x) if *x == var => Some(TPat::Var(var)),
             TPat::As(p, _) => p.path(var),
             TPat::Or(alts) => alts.iter().any(|p| p.path(var).is_some()).then(|| self.clone()),
@@ -131,7 +136,7 @@ fn size(p: &TPat) -> usize {
     stacker::maybe_grow(32 * 1024, 1024 * 1024, || match p {
         TPat::Wild | TPat::Var(_) | TPat::Lit(_) => 1,
         TPat::Parts(ps) => 1 + ps.iter().map(|(_, p)| size(p)).sum::<usize>(),
-        TPat::Con(_, ps) | TPat::Array(ps, _) | TPat::Or(ps) => 1 + ps.iter().map(size).sum::<usize>(),
+        TPat::Con(_, ps) | TPat::Array(ps, ..) | TPat::Or(ps) => 1 + ps.iter().map(size).sum::<usize>(),
         TPat::As(p, _) => 1 + size(p),
     })
 }
@@ -351,7 +356,7 @@ impl<'p> Compiler<'_> {
         let mut size = None;
         let mut elems: HashMap<usize, Vec<Local>> = HashMap::new();
         let split = split(rows, on, |p, row| {
-            let TPat::Array(parts, n) = p else { return None };
+            let TPat::Array(parts, n, _) = p else { return None };
             size = size.or(*n);
             let locals = elems.entry(parts.len()).or_insert_with(|| parts.iter().map(|_| (self.fresh)()).collect());
             locals.iter().zip(parts).rev().for_each(|(l, p)| row.add(*l, p));

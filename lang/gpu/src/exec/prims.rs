@@ -36,7 +36,7 @@ impl<'a> Exec<'a> {
             }
             (Prim::Sort, [a]) => one(sort::sort(g, &self.array(fr, *a)?)),
             (Prim::Argsort, [a]) => one(sort::argsort(g, &self.array(fr, *a)?)),
-            (Prim::Scatter, [d, at, v]) => one(index::scatter(g, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?)),
+            (Prim::ScatterWithin, [d, at, v]) => one(index::scatter(g, &self.array(fr, *d)?, &self.array(fr, *at)?, &self.array(fr, *v)?)),
             (Prim::RandKey | Prim::RandSplit | Prim::RandUniform | Prim::RandNormal | Prim::RandInt, _) => self.random(fr, p, args),
             (p, [a]) if matches!(fr.get(*a)?, Value::Array(_) | Value::Ints(_)) && fr.rank(*a) > 0 => {
                 let a = self.array(fr, *a)?;

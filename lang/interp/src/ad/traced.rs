@@ -12,7 +12,7 @@ use std::rc::Rc;
 fn structural(p: Prim) -> bool {
     matches!(
         p,
-        Prim::Scatter | Prim::Gather | Prim::Replicate | Prim::Rotate | Prim::Reverse | Prim::Concat | Prim::Append | Prim::Flatten | Prim::Reshape
+        Prim::Scatter | Prim::ScatterWithin | Prim::Gather | Prim::Replicate | Prim::Rotate | Prim::Reverse | Prim::Concat | Prim::Append | Prim::Flatten | Prim::Reshape
             | Prim::Take | Prim::Drop | Prim::First | Prim::Last | Prim::Where | Prim::Diag | Prim::TransposeArray | Prim::Stack
     )
 }
@@ -21,7 +21,7 @@ fn structural(p: Prim) -> bool {
 pub fn apply_traced(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Res<Value> {
     let level = args.iter().map(level_of).max().unwrap_or(0);
     match p {
-        Prim::Scatter if level > 0 => rules::scatter(m, level, args),
+        Prim::Scatter | Prim::ScatterWithin if level > 0 => rules::scatter(m, level, p, args),
         Prim::Put if level > 0 => rules::put(m, level, args),
         Prim::Put => ops::put(m, args),
         _ => traced(m, p, reps, args),

@@ -21,7 +21,7 @@ fn suits(p: Prim) -> bool {
         || p.un().is_some()
         || matches!(
             p,
-            P::MatMul | P::Matmul | P::Append | P::Scatter | P::Gather | P::Rotate | P::Reverse | P::Concat | P::Flatten | P::Reshape | P::Take | P::Drop | P::Sort
+            P::MatMul | P::Matmul | P::Append | P::Scatter | P::ScatterWithin | P::Gather | P::Rotate | P::Reverse | P::Concat | P::Flatten | P::Reshape | P::Take | P::Drop | P::Sort
                 | P::Argsort | P::Argmin | P::Argmax | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer
                 | P::Norm | P::Where | P::Diag | P::Trace | P::TransposeArray | P::Clamp | P::IsNan | P::IsInf | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat
                 | P::Any | P::All | P::Not | P::Compress | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach

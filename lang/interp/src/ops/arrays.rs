@@ -34,7 +34,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> 
         Prim::Shape => Ok(array::ints(seq::shape(&args[0]).map_or(Vec::new(), |s| s.iter().map(|n| *n as i64).collect()))),
         Prim::Rank => Ok(Value::Int(seq::shape(&args[0]).map_or(0, |s| s.len() as i64))),
         Prim::Gather => gather(Watch(&m.interrupt), &args[0], &args[1]),
-        Prim::Scatter => scatter(m, args),
+        Prim::Scatter | Prim::ScatterWithin => scatter(m, p, args),
         Prim::Put => put(m, args),
         Prim::Concat | Prim::Append => append(&args[0], &args[1]),
         Prim::Flatten => flatten(m, &args[0]),
@@ -234,14 +234,17 @@ fn gather(w: Watch, xs: &Value, at: &Value) -> Res<Value> {
     }
 }
 
-fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
+fn scatter(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     let at = attend::copy(indices(&args[1])?)?;
     if at.len() != len(&args[2]) {
-        return Err(lengths_differ("scatter", at.len(), len(&args[2])));
+        return Err(lengths_differ(p.name(), at.len(), len(&args[2])));
     }
     let values = args[2].clone();
     let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "`scatter` needs an array")) };
     let n = dest.len();
+    if let (Prim::Scatter, Some(i)) = (p, at.iter().find(|i| usize::try_from(**i).map_or(true, |i| i >= n))) {
+        return Err(seq::out_of_bounds(*i, n).hint("`scatter_within` leaves out what has no place"));
+    }
     let row: usize = dest.shape[1..].iter().product();
     let mut dest = array::owned(dest)?;
     let src = arr(&values)?;
@@ -268,7 +271,7 @@ fn scatter(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
         (Buf::Boxed(d), Buf::Boxed(s)) => put!(d, s),
         (Buf::Tuple(d), Buf::Tuple(s)) | (Buf::Record(_, d), Buf::Record(_, s)) => {
             for (d, s) in d.iter_mut().zip(s) {
-                *d = super::call(m, Prim::Scatter, &[], vec![std::mem::take(d), args[1].clone(), s.clone()])?;
+                *d = super::call(m, p, &[], vec![std::mem::take(d), args[1].clone(), s.clone()])?;
             }
         }
         // An empty array may not know what it would hold.

@@ -54,7 +54,7 @@ pub fn call(m: &mut Machine, p: Prim, reps: &[Value], mut args: Vec<Value>) -> R
 fn sees_tracing(p: Prim) -> bool {
     use Prim as P;
     match p {
-        P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Compress | P::IsNan | P::IsInf | P::Clamp | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat | P::MatMul | P::Matmul | P::Append | P::Scatter | P::Put | P::Gather
+        P::Not | P::EqEach | P::NeEach | P::LtEach | P::GtEach | P::LeEach | P::GeEach | P::AndEach | P::OrEach | P::Compress | P::IsNan | P::IsInf | P::Clamp | P::ToFloat | P::ToInt | P::ToF32 | P::F32ToFloat | P::MatMul | P::Matmul | P::Append | P::Scatter | P::ScatterWithin | P::Put | P::Gather
         | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat | P::Flatten | P::Reshape | P::Stack | P::Split | P::Take | P::Drop | P::First
         | P::Last | P::Len | P::Shape | P::Rank | P::Sort | P::Argsort | P::Argmin | P::Argmax | P::Sum | P::Prod | P::Mean | P::Variance | P::Maximum
         | P::Minimum | P::Cumsum | P::Cumprod | P::Dot | P::Outer | P::Norm | P::Where | P::Diag | P::Trace | P::TransposeArray | P::LinSolve | P::Cholesky
@@ -165,7 +165,7 @@ pub fn plain(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]) -> Re
         P::Fold => higher::fold(m, &args[0].clone(), take(args, 1), &args[2].clone()),
         P::Foldr => higher::foldr(m, &args[0].clone(), take(args, 1), &args[2].clone()),
         P::Invertible => higher::invertible(m, &args[0].clone(), &args[1].clone(), &args[2].clone()),
-        P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::Put | P::Gather | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
+        P::Zip | P::Zip3 | P::Unzip | P::Unzip3 | P::Scatter | P::ScatterWithin | P::Put | P::Gather | P::Iota | P::Replicate | P::Linspace | P::Rotate | P::Reverse | P::Concat
         | P::Append | P::Flatten | P::Reshape | P::Stack | P::Split | P::Take | P::Drop | P::First | P::Last | P::Len | P::Shape | P::Rank | P::Where
         | P::Range | P::Eye | P::Diag | P::TransposeArray => arrays::apply(m, p, args),
         P::Sort | P::Argsort | P::Argmin | P::Argmax => sorting::apply(Watch(&m.interrupt), p, args),

@@ -1,6 +1,6 @@
 //! Equality and order of whole values. Numbers compare by their primal; `nan` differs from everything under `==` and sorts last.
 
-use super::{Buf, Value};
+use super::{Buf, Value, tree};
 use crate::attend;
 use crate::error::{Error, Res, codes};
 use std::cmp::Ordering;
@@ -28,6 +28,7 @@ fn quick(a: &Value, b: &Value, levels: u32, floats: fn(f64, f64) -> Option<Order
         (Value::Unit, Value::Unit) => Some(Ordering::Equal),
         (Value::Tuple(x), Value::Tuple(y)) => return quick_parts(&x.0, &y.0, levels, floats),
         (Value::Record(x), Value::Record(y)) => return quick_parts(&x.vals, &y.vals, levels, floats),
+        (Value::Data(x), Value::Data(y)) if tree::is_node(x) && tree::is_node(y) => return None,
         (Value::Data(x), Value::Data(y)) if x.con.tag == y.con.tag => return quick_parts(&x.fields, &y.fields, levels, floats),
         (Value::Data(x), Value::Data(y)) => Some(x.con.tag.cmp(&y.con.tag)),
         _ => return None,
@@ -128,6 +129,13 @@ fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Orde
         }
         (Value::Record(x), Value::Record(y)) => {
             push_all(&x.vals, &y.vals, todo);
+            Some(Ordering::Equal)
+        }
+        // Maps by their entries, however their trees have grown.
+        (Value::Data(x), Value::Data(y)) if tree::is_node(x) && tree::is_node(y) => {
+            let (p, q) = (tree::all(a), tree::all(b));
+            todo.push((Value::Int(p.len() as i64), Value::Int(q.len() as i64)));
+            push_all(&p, &q, todo);
             Some(Ordering::Equal)
         }
         (Value::Data(x), Value::Data(y)) => {

@@ -15,6 +15,7 @@ pub mod rep;
 pub mod seq;
 pub mod show;
 pub mod space;
+pub mod tree;
 
 pub use elements::{Kind, Remote};
 use elements::Elements;

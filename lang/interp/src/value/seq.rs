@@ -22,7 +22,7 @@ pub fn len(v: &Value) -> usize {
 
 /// The error for an index out of bounds.
 pub fn out_of_bounds(i: i64, n: usize) -> Box<Error> {
-    let e = Error::new(codes::BOUNDS, format!("index {i} is out of bounds for an array of length {n}"));
+    let e = Error::new(codes::BOUNDS, format!("index {i} is out of bounds for an array of length {n}")).of_bounds(&[i], n);
     match n {
         0 => e.note("the array is empty"),
         n if i < 0 => e.note(format!("indices go from 0 to {}", n - 1)).hint("only a literal counts from the end: the last element is `x[-1]`, and the one `k` places before it `x[len x - 1 - k]`"),
@@ -32,11 +32,32 @@ pub fn out_of_bounds(i: i64, n: usize) -> Box<Error> {
 
 /// The error for a slice that does not lie in its axis.
 pub fn slice_out_of_bounds(lo: i64, hi: i64, n: usize) -> Box<Error> {
-    let e = Error::new(codes::BOUNDS, format!("the slice {lo}:{hi} is out of bounds for an axis of length {n}"));
+    let e = Error::new(codes::BOUNDS, format!("the slice {lo}:{hi} is out of bounds for an axis of length {n}")).of_bounds(&[lo, hi], n);
     match (lo, hi) {
         (lo, hi) if lo < 0 || hi < 0 => e.hint("only literals count from the end: all but the last `k` elements are `x[:len x - k]`"),
         (lo, hi) if lo > hi => e.note("it begins behind its end"),
         _ => e,
+    }
+}
+
+/// Says in the words of the source that an index is out of bounds: `x[-3]` is the index -3, and not the place less than 0 that it means.
+pub(crate) fn as_written(e: &mut Error, source: &str) {
+    let Some((ends, n)) = e.bounds.take() else { return };
+    // A literal that is counted from the end, as it stands in brackets.
+    let literal = |end: &i64| {
+        let text = format!("-{}", (n as i64).checked_sub(*end).filter(|_| *end < 0)?);
+        let stands = |(at, _): (usize, &str)| {
+            let (before, behind) = (source[..at].trim_end(), source[at + text.len()..].trim_start());
+            before.ends_with(['[', ',', ':', '(']) && behind.starts_with([']', ',', ':', ')'])
+        };
+        source.match_indices(&text).any(stands).then_some(text)
+    };
+    let Some(text) = ends.iter().find_map(literal) else { return };
+    let what = if ends.len() == 1 { "index" } else { "the bound" };
+    e.diag.message = format!("{what} {text} is out of bounds for an {} of length {n}", if ends.len() == 1 { "array" } else { "axis" });
+    e.diag.hint = None;
+    if n > 0 {
+        e.diag.notes = vec![format!("from the end, indices go from -{n} to -1")];
     }
 }
 

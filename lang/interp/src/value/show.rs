@@ -1,6 +1,6 @@
 //! Values as text (language.md §6).
 
-use super::{Array, Buf, Value, digits};
+use super::{Array, Buf, Value, digits, tree};
 use crate::{attend, memory};
 use adl_syntax::order;
 use adl_syntax::symbol::Symbol;
@@ -65,6 +65,8 @@ enum Todo {
     Owned(String),
     /// Elements of an array from one on, and their type.
     From(Rc<Array>, usize, Option<Ty>),
+    /// What is in a map or a set.
+    Entries(tree::Entries),
 }
 
 /// How numbers are written.
@@ -114,6 +116,7 @@ fn written(v: &Value, ty: Option<&Ty>, numbers: Numbers, limit: usize) -> String
                 todo.push(Todo::Val(v, false, ty));
             }
             Todo::From(..) => {}
+            Todo::Entries(e) => in_order(&e, &mut todo),
             Todo::Val(v, arg, ty) => one(&v, arg, ty.as_ref(), numbers, &mut out, &mut todo),
         }
     }
@@ -161,6 +164,12 @@ fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String
         }
         Value::Data(_) if let Some(text) = crate::ir::road::table::residuals(v) => out.push_str(&text),
         Value::Data(_) if let Some(text) = super::plot::summary(v) => out.push_str(&text),
+        Value::Data(d) if let Some((open, entries)) = tree::entries(d) => {
+            out.push_str(if arg { "(" } else { "" });
+            out.push_str(open);
+            todo.push(Todo::Text(if arg { "})" } else { "}" }));
+            todo.push(Todo::Entries(entries));
+        }
         Value::Data(d) => {
             let wrap = arg && !d.fields.is_empty();
             if wrap {
@@ -173,6 +182,23 @@ fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String
                 todo.push(Todo::Text(" "));
             }
         }
+    }
+}
+
+fn in_order(entries: &tree::Entries, todo: &mut Vec<Todo>) {
+    let Some((before, key, value, behind)) = entries.parts() else { return };
+    if let Some(e) = behind {
+        todo.push(Todo::Entries(e));
+        todo.push(Todo::Text(", "));
+    }
+    if let Some(v) = value {
+        todo.push(Todo::Val(v.clone(), false, None));
+        todo.push(Todo::Text(": "));
+    }
+    todo.push(Todo::Val(key.clone(), false, None));
+    if let Some(e) = before {
+        todo.push(Todo::Text(", "));
+        todo.push(Todo::Entries(e));
     }
 }
 

@@ -4,7 +4,7 @@ use super::code::I;
 use super::parts::compare_values;
 use super::{Machine, nowhere};
 use crate::error::{Error, Res};
-use crate::value::Value;
+use crate::value::{Value, seq};
 use adl_typing::core::Step;
 use std::sync::atomic::Ordering;
 
@@ -52,6 +52,9 @@ impl Machine {
             e.diag.primary.span = span;
         }
         e.located = users;
+        if users && e.bounds.is_some() {
+            seq::as_written(e, self.sources.text(span));
+        }
     }
 
     /// With `NAN`, `--check-nan` is on.

@@ -78,7 +78,7 @@ pub fn simple(p: Prim, args: &[Val]) -> Res {
         Prim::ToFloat | Prim::F32ToFloat => scalar::convert(Conv::ToF64, a),
         Prim::ToInt => scalar::convert(Conv::ToI64, a),
         Prim::ToF32 => scalar::convert(Conv::ToF32, a),
-        Prim::Scatter => scatter(a, arg(args, 1)?, arg(args, 2)?),
+        Prim::ScatterWithin => scatter(a, arg(args, 1)?, arg(args, 2)?),
         Prim::StrLen => match a {
             Val::Str(s) => Ok(Val::I64(s.chars().count() as i64)),
             other => Err(format!("a text was expected, not {}", other.kind())),

@@ -9,7 +9,7 @@ pub use text::{width, wrapped, wrapped_type};
 
 use adl_interp::fault;
 use adl_interp::ir::road::table;
-use adl_interp::value::{Array, Kind, Value, array, show};
+use adl_interp::value::{Array, Kind, Value, array, show, tree};
 use adl_syntax::order;
 use adl_typing::ty::Ty;
 use text::{brief, clip, large, short, summary};
@@ -190,7 +190,7 @@ fn lay(v: &Value, ty: Option<&Ty>, columns: usize, depth: usize) -> Vec<String> 
             order::shown(&r.names).into_iter().flat_map(field).collect()
         }
         Value::Tuple(t) => t.0.iter().enumerate().flat_map(|(i, v)| part(&format!("({i})"), v, show::component(ty, i), columns, depth)).collect(),
-        Value::Data(d) if d.con.name.as_str() != "Cons" => {
+        Value::Data(d) if d.con.name.as_str() != "Cons" && !tree::is_tree(v) => {
             let fields = d.fields.iter().flat_map(|f| lay(f, None, columns.saturating_sub(2).max(NARROW), depth + 1)).map(|l| format!("  {l}"));
             std::iter::once(d.con.name.to_string()).chain(fields).collect()
         }

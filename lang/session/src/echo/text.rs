@@ -2,7 +2,7 @@
 
 use super::extent;
 use adl_interp::ir::road::table;
-use adl_interp::value::{Array, Data, Value, array, show};
+use adl_interp::value::{Array, Data, Value, array, show, tree};
 use adl_syntax::order;
 use adl_typing::ty::Ty;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -111,7 +111,7 @@ pub(super) fn brief(v: &Value, ty: Option<&Ty>) -> String {
             format!("{{{}}}", fields.join(", "))
         }
         Value::Tuple(t) => format!("({})", t.0.iter().enumerate().map(|(i, v)| inner(v, show::component(ty, i))).collect::<Vec<_>>().join(", ")),
-        Value::Data(d) if let Some(text) = list(d) => text,
+        Value::Data(d) if let Some(text) = list(d).or_else(|| tree(v)) => text,
         v => show::brief(v, ty, LONG),
     };
     match text.char_indices().nth(LONG) {
@@ -150,6 +150,16 @@ fn list(d: &Data) -> Option<String> {
     }
     let heads: String = first.iter().map(|h| format!("Cons {} (", clip(h, 40))).collect();
     Some(format!("{heads}…{} ({n} elements)", ")".repeat(first.len())))
+}
+
+/// A large map or set by its first entries and their number.
+fn tree(v: &Value) -> Option<String> {
+    let (open, first, n) = tree::first(v, EDGE).filter(|(_, _, n)| *n > LIST)?;
+    let entry = |(k, v): &(Value, Option<Value>)| {
+        let value = v.as_ref().map_or(String::new(), |v| format!(": {}", clip(&inner(v, None), 40)));
+        format!("{}{value}, ", clip(&inner(k, None), 40))
+    };
+    Some(format!("{open}{}…}} ({n} entries)", first.iter().map(entry).collect::<String>()))
 }
 
 /// `[0, 1, 2, …, 7, 8, 9]`, on every axis; `[0, …]` where none are wanted at the ends.

@@ -108,7 +108,7 @@ pub(crate) fn one_too_many(span: Span, name: &str, (takes, given): (usize, usize
     if call.len() < 90 && !call.contains('\n') { d.hint(format!("write `{call}`")) } else { d }
 }
 
-/// A call that lacks an argument is printed or made a text. `takes` and how many are given.
+/// A function, or a call that lacks an argument, is printed or made a text. `takes` and how many are given.
 pub(crate) fn shown(span: Span, name: &str, (takes, given): (usize, usize), missing: &str, instead: Option<&str>) -> Diagnostic {
     let name = if name == "this function" { name.to_owned() } else { format!("`{name}`") };
     let text = format!("this is a function and not a value: {name} takes {}, but {} given", count(takes, "argument"), were(given));

@@ -14,6 +14,9 @@ pub(crate) mod patterns;
 pub(crate) mod reason;
 pub(crate) mod records;
 pub(crate) mod sizes;
+pub(crate) mod unused;
+
+pub use unused::unused_value;
 
 /// A code and what it means, with a wrong and a right program.
 pub type Explanation = (&'static str, &'static str);
@@ -29,6 +32,7 @@ const FAMILIES: &[&[Explanation]] = &[
     patterns::EXPLANATIONS,
     linearity::EXPLANATIONS,
     derivatives::EXPLANATIONS,
+    unused::EXPLANATIONS,
 ];
 
 /// The explanation of a code of this crate.

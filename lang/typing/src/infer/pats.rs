@@ -43,7 +43,7 @@ impl Infer<'_> {
                     _ => Size::Unknown,
                 };
                 let size = if let Size::Const(n, _) = size { Some(n as usize) } else { None };
-                TPat::Array(parts.iter().map(|q| self.pat(q, &elem, vars)).collect(), size)
+                TPat::Array(parts.iter().map(|q| self.pat(q, &elem, vars)).collect(), size, ty.clone())
             }
             ast::PatKind::As(q, name) => {
                 let local = self.pat_var(name.name, ty, name.span, vars);
@@ -212,6 +212,11 @@ impl Infer<'_> {
         }
         let scrutinee = mk(ExprKind::Local(local), ty.clone(), span);
         let (mut pat, mut lengths) = (pat, Vec::new());
+        let mut inner = Vec::new();
+        self.arrays_inside(&mut pat, false, &mut inner);
+        if !inner.is_empty() {
+            return self.taken_apart_twice((local, ty), pat, inner, vars, span, body);
+        }
         if let Err((want, have)) = assume_lengths(&mut pat, &mut Vec::new(), 0, &mut lengths) {
             return (body, Some(patterns::lengths(span, want, have)));
         }
@@ -235,6 +240,47 @@ impl Infer<'_> {
         (mk(ExprKind::Sizes(sizes, taken), t, s), refused)
     }
 
+    /// Takes arrays that stand inside constructors, or inside elements of arrays, out of a pattern: their lengths are asked for when the rest
+    /// has been taken apart. Each leaves a variable in its place.
+    fn arrays_inside(&mut self, p: &mut TPat, inside: bool, out: &mut Vec<(Local, Ty, TPat)>) {
+        match p {
+            TPat::Array(_, _, ty) if inside => {
+                let (local, ty) = (self.local(), ty.clone());
+                out.push((local, ty, std::mem::replace(p, TPat::Var(local))));
+            }
+            TPat::Array(ps, ..) => ps.iter_mut().for_each(|p| {
+                let row = matches!(p, TPat::Array(..));
+                self.arrays_inside(p, !row, out);
+            }),
+            TPat::Con(_, ps) => ps.iter_mut().for_each(|p| self.arrays_inside(p, true, out)),
+            TPat::Parts(ps) => ps.iter_mut().for_each(|(_, p)| self.arrays_inside(p, inside, out)),
+            TPat::As(p, _) => self.arrays_inside(p, inside, out),
+            // Alternatives are chosen by lengths.
+            TPat::Wild | TPat::Var(_) | TPat::Lit(_) | TPat::Or(_) => {}
+        }
+    }
+
+    fn taken_apart_twice(
+        &mut self,
+        (local, ty): (Local, &Ty),
+        pat: TPat,
+        inner: Vec<(Local, Ty, TPat)>,
+        vars: &[PatVar],
+        span: Span,
+        body: core::Expr,
+    ) -> (core::Expr, Option<Diagnostic>) {
+        let (mut body, mut refused) = (body, None);
+        let mut first: Vec<PatVar> = inner.iter().map(|(l, t, _)| (Symbol::new("_"), *l, t.clone(), span)).collect();
+        first.extend(vars.iter().filter(|(_, l, ..)| pat.binds(*l)).cloned());
+        for (l, t, p) in inner.into_iter().rev() {
+            let own: Vec<PatVar> = vars.iter().filter(|(_, l, ..)| p.binds(*l)).cloned().collect();
+            let (e, d) = self.taken_apart(l, &t, p, &own, span, body);
+            (body, refused) = (e, d.or(refused));
+        }
+        let (e, d) = self.taken_apart(local, ty, pat, &first, span, body);
+        (e, d.or(refused))
+    }
+
     pub(super) fn push_vars(&mut self, vars: &[PatVar]) {
         for (name, local, ty, _) in vars {
             self.bind_mono(*name, *local, ty.clone());
@@ -253,8 +299,8 @@ fn assume_lengths(p: &mut TPat, path: &mut Vec<Step>, axis: u32, out: &mut Vec<(
             path.pop();
             done
         }),
-        TPat::Array(parts, Some(n)) if parts.len() != *n => Err((parts.len(), *n)),
-        TPat::Array(parts, n) => {
+        TPat::Array(parts, Some(n), _) if parts.len() != *n => Err((parts.len(), *n)),
+        TPat::Array(parts, n, _) => {
             let place = (path.clone(), axis, parts.len());
             if n.is_none() && !out.contains(&place) {
                 out.push(place);
@@ -273,7 +319,7 @@ fn rename(p: TPat, map: &[(Local, Local)]) -> TPat {
         TPat::Var(l) => TPat::Var(to(l)),
         TPat::Parts(ps) => TPat::Parts(ps.into_iter().map(|(s, p)| (s, rename(p, map))).collect()),
         TPat::Con(c, ps) => TPat::Con(c, ps.into_iter().map(|p| rename(p, map)).collect()),
-        TPat::Array(ps, n) => TPat::Array(ps.into_iter().map(|p| rename(p, map)).collect(), n),
+        TPat::Array(ps, n, t) => TPat::Array(ps.into_iter().map(|p| rename(p, map)).collect(), n, t),
         TPat::Or(ps) => TPat::Or(ps.into_iter().map(|p| rename(p, map)).collect()),
         TPat::As(p, l) => TPat::As(Box::new(rename(*p, map)), to(l)),
     }

@@ -319,6 +319,8 @@ impl Infer<'_> {
                     made = known;
                 }
                 Ok(_) | Err((MISSING, _)) => {}
+                // A matrix needs no names in the file.
+                Err(_) if p == Prim::ReadCsv && matches!(&t, Ty::Array(_, e) if matches!(**e, Ty::Array(..))) => {}
                 Err((code, text)) => self.report(Diagnostic::error(code, path.span, text)),
             }
         }

@@ -244,9 +244,13 @@ impl Infer<'_> {
         }
     }
 
-    /// Warns where a call that lacks an argument is made a text: the text is that of a function.
+    /// Warns where a function, as a call that lacks an argument is one, is made a text: the text is that of its type.
     fn shown_function(&mut self, e: &Expr) {
-        let (ExprKind::App(f, args), Ty::Fun(missing, _) | Ty::Lin(missing, _)) = (&*e.kind, &e.ty) else { return };
+        let (Ty::Fun(missing, _) | Ty::Lin(missing, _)) = &e.ty else { return };
+        let (f, args) = match &*e.kind {
+            ExprKind::App(f, args) => (f, args.as_slice()),
+            _ => (e, &[][..]),
+        };
         let (head, _, given) = e.spine();
         let takes = given.len() + arrows(&e.ty);
         let instead = match (&*head.kind, args.first().map(|a| &a.ty)) {

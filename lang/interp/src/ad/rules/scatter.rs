@@ -93,8 +93,8 @@ impl Rule for Replace {
     }
 }
 
-/// `scatter` of traced numbers. The destination is taken, so that it changes in place if nothing else holds it.
-pub(crate) fn scatter(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Value> {
+/// `scatter`, or `scatter_within`, of traced numbers. The destination is taken, so that it changes in place if nothing else holds it.
+pub(crate) fn scatter(m: &mut Machine, level: u16, p: Prim, args: &mut [Value]) -> Res<Value> {
     let at = args[1].clone();
     let places = match &at {
         Value::Array(a) => match a.buf() {
@@ -103,7 +103,7 @@ pub(crate) fn scatter(m: &mut Machine, level: u16, args: &mut [Value]) -> Res<Va
         },
         _ => Vec::new(),
     };
-    let write = |m: &mut Machine, dest: Value, values: Value| call(m, Prim::Scatter, &[], vec![dest, at.clone(), values]);
+    let write = |m: &mut Machine, dest: Value, values: Value| call(m, p, &[], vec![dest, at.clone(), values]);
     replaced(m, level, [std::mem::take(&mut args[0]), args[2].clone()], &write, &|dest, values| Replace::new(&places, dest, values))
 }
 

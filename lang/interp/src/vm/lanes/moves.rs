@@ -28,6 +28,59 @@ impl Lanes<'_> {
         let rows = self.rows(&flat, at)?;
         if vector { self.unflatten(rows, n, &[within.len()]) } else { Ok(Lane::Each(rows)) }
     }
+
+    /// Elements or rows of each lane's array replaced, at indices or (`__put`) at one index or tuple of indices: one `scatter` into all
+    /// lanes' arrays, in place where they die.
+    pub(super) fn replaced(&mut self, n: usize, p: Prim, args: Vec<Lane>) -> Try<Lane> {
+        let Ok([dest, at, values]) = <[Lane; 3]>::try_from(args) else { return Err(Give::Never) };
+        let Some(shape) = shape_of(&dest)? else { return Err(Give::Never) };
+        let given = shape_of(&values)?.unwrap_or_default();
+        let (axes, many) = match (&at, p) {
+            (Lane::Tuple(axes), Prim::Put) => (axes.as_slice(), None),
+            (at, Prim::Put) => (std::slice::from_ref(at), None),
+            (at, _) => (std::slice::from_ref(at), shape_of(at)?.map(|s| s[0])),
+        };
+        let Some(rest) = shape.get(axes.len()..).filter(|rest| *rest == &given[usize::from(many.is_some())..]) else { return Err(Give::Now) };
+        if many.is_some_and(|k| given[0] != k) {
+            return Err(Give::Now);
+        }
+        let count = many.unwrap_or(1);
+        let rows: usize = shape[..axes.len()].iter().product();
+        let mut places: Vec<i64> = vec![0; n * count];
+        for (axis, extent) in axes.iter().zip(&shape) {
+            let k = *extent as i64;
+            for (place, i) in places.iter_mut().zip(self.indices(n, count, axis)?) {
+                match (0..k).contains(&i) {
+                    true if *place >= 0 => *place = *place * k + i,
+                    _ if p == Prim::ScatterWithin => *place = -1,
+                    _ => return Err(Give::Now),
+                }
+            }
+        }
+        let places = places.iter().enumerate().map(|(t, i)| if *i < 0 { -1 } else { (t / count.max(1) * rows) as i64 + i }).collect();
+        let whole = |k: usize| -> Vec<usize> { std::iter::once(n * k).chain(rest.iter().copied()).collect() };
+        let full: Vec<usize> = std::iter::once(n).chain(shape.iter().copied()).collect();
+        let (dest, values) = (self.owned(dest, n)?, self.each(&values, n)?);
+        let (dest, values) = (self.reshape(dest, &whole(rows))?, self.reshape(values, &whole(count))?);
+        let p = if p == Prim::ScatterWithin { p } else { Prim::Scatter };
+        let out = self.prim(p, vec![dest, array::ints(places), values])?;
+        Ok(Lane::Each(self.reshape(out, &full)?))
+    }
+
+    /// `count` indices of each lane, lane after lane.
+    fn indices(&mut self, n: usize, count: usize, l: &Lane) -> Try<Vec<i64>> {
+        let all = self.each(l, n)?;
+        positions(&self.reshape(all, &[n * count])?)
+    }
+
+    /// The lanes as one array; theirs, where they have one each.
+    fn owned(&mut self, l: Lane, n: usize) -> Try<Value> {
+        match l {
+            Lane::Each(v) => Ok(v),
+            l => self.each(&l, n),
+        }
+    }
+
     /// Slices with common bounds, by where they move an array of numbers.
     pub(super) fn slice(&mut self, n: usize, a: &Lane, kinds: &[IndexKind], at: &[Lane]) -> Try<Lane> {
         let (Lane::Each(v), Some(shape)) = (a, shape_of(a)?) else { return Err(Give::Never) };

@@ -66,6 +66,7 @@ impl Lanes<'_> {
             Prim::Append | Prim::Concat => self.joined(n, &args[0], &args[1]),
             Prim::TransposeArray => self.transposed(n, &args[0]),
             Prim::Grad | Prim::ValueAndGrad | Prim::Jvp | Prim::Jacobian | Prim::Jacfwd | Prim::Jacrev => self.derivative(n, p, args),
+            Prim::Put | Prim::Scatter | Prim::ScatterWithin => self.replaced(n, p, args),
             Prim::Reverse | Prim::Rotate | Prim::Take | Prim::Drop | Prim::First | Prim::Last => self.moved(n, p, &args),
             _ => Err(Give::Never),
         }

@@ -93,8 +93,15 @@ impl Lanes<'_> {
         Ok(l)
     }
 
+    /// The lanes of a register that nobody reads again before it is written: what they hold may change in place.
+    fn take(&mut self, f: &mut Frame, r: R) -> Try<Lane> {
+        let lane = self.get(f, r)?;
+        f.set(r, Lane::Same(Value::Unit));
+        Ok(lane)
+    }
+
     fn range(&mut self, f: &mut Frame, first: R, n: u32) -> Try<Vec<Lane>> {
-        (first..first + n).map(|r| self.get(f, r)).collect()
+        (first..first + n).map(|r| self.take(f, r)).collect()
     }
 
     fn steps(&mut self, mut f: Frame, mut pc: usize) -> Try<Lane> {
@@ -216,7 +223,8 @@ impl Lanes<'_> {
     fn value_step(&mut self, f: &mut Frame, code: &Code, ins: I) -> Try<()> {
         let (d, out) = match ins {
             I::Const(d, k) => (d, Lane::Same(code.consts[k as usize].clone())),
-            I::Move(d, s) | I::Take(d, s) => (d, self.get(f, s)?),
+            I::Move(d, s) => (d, self.get(f, s)?),
+            I::Take(d, s) => (d, self.take(f, s)?),
             I::Global(d, g) => (d, Lane::Same(self.m.global(g).cloned().ok_or(Give::Now)?)),
             I::Un(op, d, a) => {
                 let a = self.get(f, a)?;

@@ -18,11 +18,35 @@ fn bad(path: &str, (line, column): (usize, usize), text: impl std::fmt::Display)
     Error::new(codes::CSV, format!("{path}:{line}:{column}: {text}"))
 }
 
+/// How many cells the first row has, where all are numbers: then it names nothing.
+fn unnamed(path: &str, bytes: &[u8]) -> Res<Option<usize>> {
+    let mut numbers = true;
+    let n = Scanner::new(path, bytes)?.row(&mut |_, _, cell| {
+        numbers = numbers && scan::is_number(&cell.text);
+        Ok(())
+    })?;
+    Ok(n.filter(|_| numbers))
+}
+
+/// The names of the columns, and the rows. `plain`: a file without names will do, whose columns are then numbered.
+fn named<'a>(path: &'a str, bytes: &'a [u8], plain: bool) -> Res<(Vec<String>, Scanner<'a>)> {
+    let mut rows = Scanner::new(path, bytes)?;
+    match unnamed(path, bytes)? {
+        None => header(path, &mut rows).map(|names| (names, rows)),
+        Some(n) if plain => Ok(((1..=n).map(|k| format!("column_{k}")).collect(), rows)),
+        Some(_) => {
+            let text = format!("the first line has only numbers, and must name the columns; a file without names is read as a matrix: `let t : [_][_]Float = read_csv {path:?}`");
+            Err(bad(path, (1, 1), text))
+        }
+    }
+}
+
 /// The names in the first row.
 fn header(path: &str, rows: &mut Scanner) -> Res<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     let found = rows.row(&mut |rows, k, cell| {
-        let name = if cell.text.trim().is_empty() { format!("column_{}", k + 1) } else { super::identifier(&cell.text) };
+        let text = cell.text.trim();
+        let name = if text.is_empty() { format!("column_{}", k + 1) } else { super::identifier(text) };
         if names.contains(&name) {
             return Err(rows.error(cell.line, cell.at, format!("two columns are named `{name}`")));
         }
@@ -56,8 +80,7 @@ fn body<'a>(rows: &mut Scanner<'a>, width: usize, f: &mut dyn FnMut(&Scanner<'a>
 
 /// Names and types of the columns.
 pub fn schema(path: &str, bytes: &[u8]) -> Res<Vec<(String, Column)>> {
-    let mut rows = Scanner::new(path, bytes)?;
-    let names = header(path, &mut rows)?;
+    let (names, mut rows) = named(path, bytes, false)?;
     let mut seen = vec![Seen::default(); names.len()];
     body(&mut rows, names.len(), &mut |_, k, cell| {
         seen[k].add(&cell.text);
@@ -72,8 +95,8 @@ enum Form<'a> {
     Columns(&'a [(Symbol, Rc<Rep>)]),
     /// An array of records.
     Rows(&'a [(Symbol, Rc<Rep>)]),
-    /// All columns as a matrix.
-    Matrix(&'a Rep),
+    /// All columns as a matrix, of so many where the type says it.
+    Matrix(&'a Rep, Option<usize>),
 }
 
 fn form(rep: &Rep) -> Option<Form<'_>> {
@@ -81,7 +104,7 @@ fn form(rep: &Rep) -> Option<Form<'_>> {
         Rep::Record(fields) => Some(Form::Columns(fields)),
         Rep::Array(_, e) => match &**e {
             Rep::Record(fields) => Some(Form::Rows(fields)),
-            Rep::Array(_, e) if matches!(**e, Rep::Float | Rep::F32 | Rep::Int) => Some(Form::Matrix(e)),
+            Rep::Array(n, e) if matches!(**e, Rep::Float | Rep::F32 | Rep::Int) => Some(Form::Matrix(e, *n)),
             _ => None,
         },
         _ => None,
@@ -105,16 +128,16 @@ pub fn read(path: &str, bytes: &[u8], rep: &Rep) -> Res<Value> {
     match form(rep) {
         Some(Form::Columns(fields)) => {
             let wanted = fields.iter().map(|(n, r)| column(path, *n, r)).collect::<Res<Vec<_>>>()?;
-            let vals = columns(path, bytes, &wanted)?;
+            let vals = columns(path, named(path, bytes, false)?, &wanted)?;
             Ok(Value::Record(Rc::new(Record { names: names_of(&wanted), vals })))
         }
         Some(Form::Rows(fields)) => {
             let wanted = fields.iter().map(|(n, r)| Ok(Wanted { name: *n, kind: kind(path, *n, r)?, rows: all })).collect::<Res<Vec<_>>>()?;
-            let vals = columns(path, bytes, &wanted)?;
+            let vals = columns(path, named(path, bytes, false)?, &wanted)?;
             let n = vals.first().map_or(0, crate::value::seq::len);
             Ok(array::make(Shape::from_slice(&[n]), Buf::Record(names_of(&wanted), vals)))
         }
-        Some(Form::Matrix(e)) => matrix(path, bytes, e, all),
+        Some(Form::Matrix(e, width)) => matrix(path, bytes, e, (all, width)),
         None if *rep == Rep::Other => {
             Err(Error::new(codes::CSV, format!("{path}: the type of the table is not known here")).hint("annotate it: `(read_csv path : {x : [_]Float})`"))
         }
@@ -126,10 +149,13 @@ fn names_of(wanted: &[Wanted]) -> Rc<[Symbol]> {
     wanted.iter().map(|w| w.name).collect()
 }
 
-fn matrix(path: &str, bytes: &[u8], element: &Rep, rows: Option<usize>) -> Res<Value> {
-    let names = header(path, &mut Scanner::new(path, bytes)?)?;
+fn matrix(path: &str, bytes: &[u8], element: &Rep, (rows, width): (Option<usize>, Option<usize>)) -> Res<Value> {
+    let (names, cells) = named(path, bytes, true)?;
+    if let Some(n) = width.filter(|n| *n != names.len()) {
+        return Err(Error::new(codes::CSV, format!("{path} has {}, and the type wants {n}", counted(names.len(), "column"))));
+    }
     let wanted = names.iter().map(|n| Ok(Wanted { name: Symbol::new(n), kind: kind(path, Symbol::new(n), element)?, rows })).collect::<Res<Vec<_>>>()?;
-    let columns = columns(path, bytes, &wanted)?;
+    let columns = columns(path, (names, cells), &wanted)?;
     let parts: Vec<&Array> = columns
         .iter()
         .filter_map(|c| match c {
@@ -166,14 +192,18 @@ fn kind(path: &str, name: Symbol, rep: &Rep) -> Res<Kind> {
     })
 }
 
+/// `1 column`, `2 columns`.
+fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// The wanted columns, in one pass.
-fn columns(path: &str, bytes: &[u8], wanted: &[Wanted]) -> Res<Vec<Value>> {
-    let mut rows = Scanner::new(path, bytes)?;
-    let names = header(path, &mut rows)?;
+fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[Wanted]) -> Res<Vec<Value>> {
     let mut builders: Vec<Option<(Builder, &Wanted)>> = names.iter().map(|_| None).collect();
     for w in wanted {
         let Some(k) = names.iter().position(|n| n == w.name.as_str()) else {
-            return Err(bad(path, (1, 1), format!("there is no column `{}`; there are {}", w.name, names.join(", "))));
+            let text = format!("there is no column `{}`: the file has {} ({}), and the type wants {}", w.name, counted(names.len(), "column"), names.join(", "), wanted.len());
+            return Err(bad(path, (1, 1), text));
         };
         builders[k] = Some((Builder::new(&w.kind), w));
     }
@@ -189,7 +219,7 @@ fn columns(path: &str, bytes: &[u8], wanted: &[Wanted]) -> Res<Vec<Value>> {
         })
     })?;
     if let Some(n) = wanted.iter().filter_map(|w| w.rows).find(|n| *n != count) {
-        return Err(Error::new(codes::SIZE, format!("{path} has {count} rows, and the type wants {n}")));
+        return Err(Error::new(codes::SIZE, format!("{path} has {}, and the type wants {n}", counted(count, "row"))));
     }
     let mut made: Vec<(Symbol, Value)> = builders.into_iter().flatten().map(|(b, w)| (w.name, b.finish())).collect();
     // In the order of the type, which is that of names.

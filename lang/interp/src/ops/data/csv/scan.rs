@@ -26,11 +26,53 @@ pub(super) struct Scanner<'a> {
     separator: u8,
 }
 
-/// What stands between cells: a comma, or where the first line with text has none, a semicolon or a tab.
-fn separator(text: &str) -> u8 {
-    let Some(line) = text.split(['\n', '\r']).find(|l| !l.trim().is_empty()) else { return b',' };
+/// What stands between cells: a comma, or where the first line with text has none, a semicolon or a tab, or blanks (`b' '`).
+fn separator(text: &str) -> Result<u8, &'static str> {
+    let mut lines = text.split(['\n', '\r']).filter(|l| !l.trim().is_empty());
+    let Some(line) = lines.next() else { return Ok(b',') };
     let outside: String = line.split('"').step_by(2).collect();
-    *[b',', b';', b'\t'].iter().find(|c| outside.contains(**c as char)).unwrap_or(&b',')
+    if let Some(c) = [b',', b';', b'\t'].iter().find(|c| outside.contains(**c as char)) {
+        return Ok(*c);
+    }
+    let names = words(line);
+    let first = lines.next().map(words).unwrap_or_default();
+    let several = |cells: &[&str]| cells.len() > 1;
+    let numbers = |cells: &[&str]| several(cells) && cells.iter().all(|c| is_number(c));
+    let same = several(&names) && first.len() == names.len();
+    if numbers(&names) || numbers(&first) || same && first.iter().any(|c| is_number(c)) {
+        return Ok(b' ');
+    }
+    // Texts of equally many words may be one column, or as many.
+    match same && lines.all(|l| words(l).len() == names.len()) {
+        true => Err("this may be one column or several, between blanks: separate columns with commas, or put texts that have blanks in quotes"),
+        false => Ok(b','),
+    }
+}
+
+/// What stands between blanks; a text in quotes is one word. A `#` before names is none.
+fn words(line: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut rest = unmarked(line).trim();
+    while !rest.is_empty() {
+        let end = match rest.strip_prefix('"').and_then(|r| r.find('"')) {
+            Some(n) => n + 2,
+            None => rest.find([' ', '\t']).unwrap_or(rest.len()),
+        };
+        out.push(&rest[..end]);
+        rest = rest[end..].trim_start();
+    }
+    out
+}
+
+/// A first line behind the `#` that NumPy writes before names.
+fn unmarked(line: &str) -> &str {
+    line.trim_start().strip_prefix('#').unwrap_or(line)
+}
+
+/// Whether a cell is a number: with a digit, so that `nan` and `inf` may be names.
+pub(super) fn is_number(cell: &str) -> bool {
+    let cell = cell.trim();
+    cell.contains(|c: char| c.is_ascii_digit()) && cell.parse::<f64>().is_ok()
 }
 
 impl<'a> Scanner<'a> {
@@ -38,7 +80,15 @@ impl<'a> Scanner<'a> {
     pub fn new(path: &'a str, bytes: &'a [u8]) -> Res<Scanner<'a>> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Scanner { path, text, pos: 0, line: 1, separator: separator(text) }),
+            Ok(text) => {
+                let separator = separator(text).map_err(|e| bad(path, (1, 1), e))?;
+                let mut rows = Scanner { path, text, pos: 0, line: 1, separator };
+                if separator == b' ' {
+                    rows.blank_lines();
+                    rows.pos = text.len() - unmarked(&text[rows.pos..]).len();
+                }
+                Ok(rows)
+            }
             Err(e) => {
                 let good = &bytes[..e.valid_up_to()];
                 let line = 1 + good.iter().filter(|b| **b == b'\n').count();
@@ -75,7 +125,11 @@ impl<'a> Scanner<'a> {
             let cell = self.cell()?;
             f(self, n, cell)?;
             n += 1;
+            if self.separator == b' ' {
+                self.pos += self.blanks();
+            }
             match self.text.as_bytes().get(self.pos) {
+                Some(c) if self.separator == b' ' && !matches!(c, b'\n' | b'\r') => {}
                 Some(c) if *c == self.separator => self.pos += 1,
                 Some(_) => {
                     self.line_end();
@@ -122,9 +176,11 @@ impl<'a> Scanner<'a> {
             self.pos = at + blanks + 1;
             return self.quoted(line, at + blanks);
         }
-        let n = b[at..].iter().position(|c| *c == self.separator || matches!(c, b'\n' | b'\r')).unwrap_or(b.len() - at);
+        let at = if self.separator == b' ' { at + blanks } else { at };
+        let ends = |c: &u8| *c == self.separator || matches!(c, b'\n' | b'\r') || self.separator == b' ' && *c == b'\t';
+        let n = b[at..].iter().position(ends).unwrap_or(b.len() - at);
         self.pos = at + n;
-        Ok(Cell { text: Cow::Borrowed(self.text[at..at + n].trim_matches([' ', '\t'])), line, at: at + blanks.min(n) })
+        Ok(Cell { text: Cow::Borrowed(self.text[at..at + n].trim_matches([' ', '\t'])), line, at: at + blanks.min(n) * usize::from(self.separator != b' ') })
     }
 
     /// A quoted cell from behind its first quote; a quote in it is written twice.
@@ -158,7 +214,7 @@ impl<'a> Scanner<'a> {
         self.pos += self.blanks();
         match b.get(self.pos) {
             None | Some(b'\n' | b'\r') => Ok(Cell { text, line, at }),
-            Some(c) if *c == self.separator => Ok(Cell { text, line, at }),
+            Some(c) if *c == self.separator || self.separator == b' ' => Ok(Cell { text, line, at }),
             Some(_) => Err(self.error(self.line, self.pos, "text behind the closing quote of a cell (a quote inside is written twice)")),
         }
     }

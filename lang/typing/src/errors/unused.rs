@@ -1,0 +1,66 @@
+//! W0215: expressions of a script whose value nobody gets.
+
+use super::Explanation;
+use crate::core::{Expr, ExprKind};
+use crate::print;
+use crate::ty::{Scheme, Ty};
+use adl_syntax::diag::Diagnostic;
+
+/// The warning for an expression that stands alone in a script and has a value; `text` is how it is written.
+pub fn unused_value(e: &Expr, text: &str) -> Option<Diagnostic> {
+    let show = |t: &Ty| print::scheme(&Scheme::mono(t.clone()));
+    match &e.ty {
+        // What has any type never comes back.
+        Ty::Unit | Ty::Var(_) | Ty::Meta(_) => None,
+        Ty::Fun(missing, rest) | Ty::Lin(missing, rest) => {
+            let more = 1 + arrows(rest);
+            let text = format!("this is a function: it takes {more} more argument{}, and nothing happens without {}", if more == 1 { "" } else { "s" }, if more == 1 { "it" } else { "them" });
+            let text = if is_call(e) { text } else { text.replace(" more argument", " argument") };
+            let d = Diagnostic::warning("W0215", e.span, text);
+            Some(if matches!(**missing, Ty::Var(_) | Ty::Meta(_)) { d } else { d.hint(format!("an argument of type {} is missing", show(missing))) })
+        }
+        t => {
+            let d = Diagnostic::warning("W0215", e.span, format!("the value of this expression, of type {}, is not used", show(t)));
+            let simple = !is_call(e) && (enclosed(text) || !text.contains(char::is_whitespace));
+            Some(d.hint(match text.len() < 60 && !text.contains('\n') {
+                true if simple => format!("write `print {text}` to see it, or `let _ = {text}` to drop it"),
+                true => format!("write `print ({text})` to see it, or `let _ = {text}` to drop it"),
+                false => "write `print (...)` to see it, or `let _ = ...` to drop it".to_owned(),
+            }))
+        }
+    }
+}
+
+fn is_call(e: &Expr) -> bool {
+    match &*e.kind {
+        ExprKind::Abs(_, e) | ExprKind::Inst(e, _) => is_call(e),
+        ExprKind::App(..) => true,
+        _ => false,
+    }
+}
+
+/// Whether one pair of parentheses or brackets is around all of a text.
+fn enclosed(text: &str) -> bool {
+    let mut depth = 0;
+    let closed = text.char_indices().find_map(|(i, c)| {
+        depth += i32::from("([{".contains(c)) - i32::from(")]}".contains(c));
+        (depth == 0).then_some(i)
+    });
+    text.starts_with(['(', '[', '{']) && closed == Some(text.len() - 1)
+}
+
+fn arrows(t: &Ty) -> usize {
+    match t {
+        Ty::Fun(_, r) | Ty::Lin(_, r) => 1 + arrows(r),
+        _ => 0,
+    }
+}
+
+pub(super) const EXPLANATIONS: &[Explanation] = &[(
+    "W0215",
+    "A file shows what it prints, and nothing else: the value of an expression that stands alone is lost. (At the prompt, in notebooks and after `-e` values are shown.) \
+    A call that lacks an argument is a function, and does nothing.\n\
+    \n\
+    \x20   grad sin 0.0           -- wrong\n\
+    \x20   print (grad sin 0.0)   -- right",
+)];
