@@ -235,9 +235,9 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         "E0212",
         "An annotation promises more than the definition gives: a type variable of an annotation stands for every type. Constraints need not be written: they are inferred.\n\
         \n\
-        \x20   let f (x : a) : a = x + 1.5f32       -- wrong\n\
-        \x20   let f (x : F32) : F32 = x + 1.5f32   -- right\n\
-        \x20   let f x = x + 1.5f32                 -- right",
+        \x20   let pair (x : a) (y : b) : [2]a = [x, y]   -- wrong\n\
+        \x20   let pair (x : a) (y : a) : [2]a = [x, y]   -- right\n\
+        \x20   let pair x y = [x, y]                      -- right",
     ),
     (
         "E0213",
