@@ -11,7 +11,8 @@ pub fn unused_value(e: &Expr, text: &str) -> Option<Diagnostic> {
     let show = |t: &Ty| print::scheme(&Scheme::mono(t.clone()));
     match &e.ty {
         // What has any type never comes back.
-        Ty::Unit | Ty::Var(_) | Ty::Meta(_) => None,
+        Ty::Var(_) | Ty::Meta(_) => None,
+        t if is_unit(t) => None,
         Ty::Fun(missing, rest) | Ty::Lin(missing, rest) => {
             let more = 1 + arrows(rest);
             let text = format!("this is a function: it takes {more} more argument{}, and nothing happens without {}", if more == 1 { "" } else { "s" }, if more == 1 { "it" } else { "them" });
@@ -28,6 +29,16 @@ pub fn unused_value(e: &Expr, text: &str) -> Option<Diagnostic> {
                 false => "write `print (...)` to see it, or `let _ = ...` to drop it".to_owned(),
             }))
         }
+    }
+}
+
+/// Whether values of a type say nothing: what `map print xs` gives.
+fn is_unit(t: &Ty) -> bool {
+    match t {
+        Ty::Unit => true,
+        Ty::Array(_, e) => is_unit(e),
+        Ty::Tuple(parts) => parts.iter().all(is_unit),
+        _ => false,
     }
 }
 
