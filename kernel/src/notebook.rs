@@ -69,9 +69,9 @@ impl Audience for Page {
 /// Runs a notebook, given as its text, up to the first cell that fails. A cell tagged `raises-exception` may fail.
 /// `parameters` go into a cell of their own.
 pub fn run(text: &str, parameters: &[Parameter], setup: &Setup) -> Result<Ran, String> {
-    let mut book: Json = serde_json::from_str(text).map_err(|e| format!("it is no notebook: {e}"))?;
+    let mut book: Json = serde_json::from_str(text).map_err(|e| format!("it is not a notebook: {e}"))?;
     if book["nbformat"].as_u64() != Some(4) || !book["cells"].is_array() {
-        return Err("it is no notebook of format 4".into());
+        return Err("it is not a notebook of format 4".into());
     }
     let mut parameters = parameters.to_vec();
     let injected = if parameters.is_empty() { None } else { Some(parameters::inject(&mut book, &parameters)?) };

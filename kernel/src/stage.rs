@@ -164,7 +164,7 @@ impl Host for Stage {
         self.world.render(value, format)
     }
     fn show(&mut self, value: &Value, live: bool) -> Result<(), String> {
-        let figure = adl_plotting::picture(value).ok_or("this value is no plot, and no cost or residuals, and has no picture")?;
+        let figure = adl_plotting::picture(value).ok_or("this value has no picture: it is not a plot, a cost or residuals")?;
         if !live {
             self.send(&fresh(), crate::bundle::picture(&figure), "display_data");
         } else if let Some(f) = self.live.show(figure) {

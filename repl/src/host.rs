@@ -206,7 +206,7 @@ impl Host for Terminal {
 }
 
 fn figure(value: &Value) -> Result<Figure, String> {
-    adl_plotting::picture(value).ok_or_else(|| "this value is no plot, and no cost or residuals, and has no picture".to_owned())
+    adl_plotting::picture(value).ok_or_else(|| "this value has no picture: it is not a plot, a cost or residuals".to_owned())
 }
 
 impl Terminal {

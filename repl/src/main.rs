@@ -278,7 +278,7 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         Some(Command::Explain { code }) => commands::explain(&code),
         Some(Command::Run { words }) => match words.split_first() {
             Some((file, args)) => commands::script(global, file, args.to_vec()),
-            None => commands::usage("a file is wanted"),
+            None => commands::usage("expected a file"),
         },
         Some(Command::Repl) => interactive::run(global),
         Some(Command::Help { command }) => help(command),
@@ -297,7 +297,7 @@ fn run(global: &Global, command: Option<Command>) -> u8 {
         Some(Command::Script(words)) if global.stdin => commands::stdin(global, words),
         Some(Command::Script(words)) => match words.split_first() {
             Some((file, args)) => commands::script(global, file, args.to_vec()),
-            None => commands::usage("a file is wanted"),
+            None => commands::usage("expected a file"),
         },
         None if global.stdin => commands::stdin(global, Vec::new()),
         None => interactive::run(global),

@@ -57,8 +57,8 @@ fn entries_run_when_they_are_complete() {
     // An indented block ends with an empty line, or where another entry begins.
     repl.says("let f y =\n  y + x\n", &[]);
     repl.quiet();
-    repl.says("\n", &["f : Int -> Int"]);
-    repl.says("let g y =\n  let z = y\n\n  z + 2\nlet h = g 1\n", &["g : Num a => a -> a", "h = 3 : Int"]);
+    repl.says("\n", &["f : (Nums a, a + Int : a) => a -> a"]);
+    repl.says("let g y =\n  let z = y\n\n  z + 2\nlet h = g 1\n", &["g : Nums a => a -> a", "h = 3 : Int"]);
     repl.says("match x with\n| 1 -> \"one\"\n", &[]);
     repl.quiet();
     repl.says("| _ -> \"more\"\n\n", &["\"one\" : String"]);

@@ -202,7 +202,7 @@ def narrow():
 
 def without_colours():
     t = Terminal(TERM="dumb")
-    t.type("1 + x\r\n", "nothing is named")
+    t.type("1 + x\r\n", "unknown name")
     assert "\x1b" not in t.raw, t.raw
     t = Terminal("--plain")
     t.type("let x = [1.0, 2.0]\r", "x = [1.0, 2.0] : [2]Float")

@@ -78,7 +78,7 @@ fn the_tool_answers_line_by_line() {
     assert!(timings.iter().all(|t| t["name"] == "evaluate" && t["nanoseconds"].is_u64()));
     assert_eq!(answers[3], json!({"id": 3}));
     assert_eq!(answers[4]["error"], "`llsq` has no function `nothing`");
-    assert!(answers[5]["success"] == false && answers[5]["error"].as_str().unwrap().contains("a list is wanted"), "{}", answers[5]);
+    assert!(answers[5]["success"] == false && answers[5]["error"].as_str().unwrap().contains("expected a list"), "{}", answers[5]);
     assert_eq!(answers[6], json!({"id": 6, "success": false, "error": "there is no problem `unheard`"}));
     assert_eq!(answers[7]["output"], 8.0);
     let spent: u64 = answers[8]["timings"].as_array().unwrap().iter().map(|t| t["nanoseconds"].as_u64().unwrap()).sum();

@@ -54,3 +54,47 @@ fn wrong_programs_get_the_errors_they_should() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+/// The errors of a program, with their lines.
+fn messages(name: &str, text: &str) -> Vec<(usize, String)> {
+    let (mut s, _) = adl_tests::session();
+    let diags = s.check_file(name, text.as_bytes());
+    diags.into_iter().filter(|d| d.is_error()).map(|d| (s.sources.line_of(d.primary.span), d.message)).collect()
+}
+
+/// A text with the changes of a fix.
+fn changed(text: &str, fix: &[adl_syntax::diag::Edit]) -> String {
+    let mut edits: Vec<_> = fix.iter().collect();
+    edits.sort_by_key(|e| std::cmp::Reverse((e.span.lo, e.span.hi)));
+    let mut out = text.to_owned();
+    for e in edits {
+        out.replace_range(e.span.lo as usize..e.span.hi as usize, &e.text);
+    }
+    out
+}
+
+#[test]
+fn fixes_mend_what_they_are_for() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for path in scripts("tests/errors") {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let (mut s, _) = adl_tests::session();
+        let diags = s.check_file(&name, text.as_bytes());
+        let before = messages(&name, &text);
+        for d in diags.iter().filter(|d| d.is_error() && !d.fix.is_empty()) {
+            count += 1;
+            let mended = changed(&text, &d.fix);
+            let after = messages(&name, &mended);
+            let line = s.sources.line_of(d.primary.span);
+            let times = |all: &[(usize, String)]| all.iter().filter(|(l, m)| *l == line && *m == d.message).count();
+            let new: Vec<&(usize, String)> = after.iter().filter(|m| !before.contains(m)).collect();
+            // What stood behind the error may come to light, but no more than was there.
+            if times(&after) >= times(&before) || after.len() > before.len() {
+                wrong.push(format!("{name}: `{}` by {:?}: {new:?}", d.message, d.fix.iter().map(|e| (s.sources.text(e.span), &e.text)).collect::<Vec<_>>()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 60, "{count} fixes");
+}

@@ -69,7 +69,7 @@ fn an_interrupt_leaves_the_session_whole() {
     assert!(out.interrupted && out.diags[0].code == "E0708" && out.diags[0].stack[0].0 == "spin");
     s.clear_interrupt();
     assert_eq!(echo_in(&mut s, "a + 1"), "2 : Int");
-    assert_eq!(echo_in(&mut s, "b"), "E0201: nothing is named `b` here");
+    assert_eq!(echo_in(&mut s, "b"), "E0201: unknown name `b`");
 }
 
 #[test]

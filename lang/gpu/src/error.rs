@@ -54,7 +54,7 @@ impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Check::Bounds => "an index is out of bounds",
-            Check::Overflow => "the result does not fit an Int",
+            Check::Overflow => "Int overflow: the result does not fit in 64 bits",
             Check::Zero => "division of an Int by zero",
             Check::Conversion => "no Int holds a number",
             Check::Power => "an Int cannot have a negative power",

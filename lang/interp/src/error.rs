@@ -1,6 +1,6 @@
 //! Run-time errors.
 
-use adl_syntax::diag::Diagnostic;
+use adl_syntax::diag::{Diagnostic, Excerpt};
 use adl_syntax::span::Span;
 
 /// A run-time error. Primitives make it without a place; the machine adds the place of the call and
@@ -40,6 +40,12 @@ impl Error {
     /// Whether it ends the whole run: another way to the same result would be stopped as well.
     pub fn stops(&self) -> bool {
         [codes::INTERRUPT, codes::EXHAUSTED, codes::NON_FINITE, codes::DEVICE].contains(&self.diag.code)
+    }
+
+    /// Adds the line of a file of data that it is about.
+    pub fn excerpt(mut self: Box<Self>, excerpt: Excerpt) -> Box<Error> {
+        self.diag.excerpt = Some(Box::new(excerpt));
+        self
     }
 
     /// Adds a fact.
@@ -305,7 +311,7 @@ const EXPLAIN: &[(&str, &str)] = &[
     ),
     (
         codes::JSON,
-        "A JSON text that does not parse, or does not fit the type that is wanted.\n\n\
+        "A JSON text that does not parse, or does not fit the type that is expected.\n\n\
         \x20   let x : [_]Float = read_json \"x.json\"       -- wrong if it holds {\"a\": 1}\n\
         \x20   let x : {a : Float} = read_json \"x.json\"    -- right",
     ),

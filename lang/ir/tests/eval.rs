@@ -37,10 +37,10 @@ fn scalars() {
 #[test]
 fn integers_do_not_wrap() {
     let text = "fn f (v0: i64, v1: i64) -> (i64) { v2: i64 = mul v0 v1 return v2 }";
-    assert_eq!(fails(text, &[Val::I64(i64::MAX), Val::I64(2)]), "the result does not fit an Int (in `f`)");
+    assert_eq!(fails(text, &[Val::I64(i64::MAX), Val::I64(2)]), "Int overflow: the result does not fit in 64 bits (in `f`)");
     let text = "fn f (v0: i64, v1: i64) -> (i64) { v2: i64 = int_div v0 v1 return v2 }";
     assert_eq!(fails(text, &[Val::I64(1), Val::I64(0)]), "division of an Int by zero (in `f`)");
-    assert_eq!(fails(text, &[Val::I64(i64::MIN), Val::I64(-1)]), "the result does not fit an Int (in `f`)");
+    assert_eq!(fails(text, &[Val::I64(i64::MIN), Val::I64(-1)]), "Int overflow: the result does not fit in 64 bits (in `f`)");
 }
 
 #[test]

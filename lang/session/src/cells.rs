@@ -67,9 +67,9 @@ impl Session {
 
     fn eval_text(&mut self, name: &str, text: &str) -> (Outcome, Done) {
         self.entries += 1;
-        self.tables.looked_for = 0;
         let file = self.add_source(name, text);
         let (program, diags) = adl_syntax::parse(file, text);
+        self.begin_text(&program);
         let (mut out, mut done) = (Outcome { diags, ..Outcome::default() }, Done::default());
         if !out.ok() {
             return (out, done);

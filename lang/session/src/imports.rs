@@ -97,7 +97,10 @@ impl Session {
                 self.load_std(name.name.as_str());
                 let Some(module) = self.std.get(name.name.as_str()).cloned() else {
                     let known: Vec<&str> = adl_std::MODULES.iter().map(|(n, _)| *n).collect();
-                    let d = Diagnostic::error("E0202", name.span, format!("there is no standard module `{}`", name.name));
+                    let d = Diagnostic::error("E0202", name.span, format!("unknown standard module `{}`", name.name));
+                    if adl_typing::errors::foreign::is_library(name.name.as_str()) {
+                        return Err(vec![d.hint("functions of numbers and arrays need no import: `exp x`, `sum xs`, `linspace 0.0 1.0 n`, `plot.line xs ys`")]);
+                    }
                     return Err(vec![d.hint(format!("there are {}; a file is imported by its name in quotes", known.join(", ")))]);
                 };
                 if let Some(a) = alias {

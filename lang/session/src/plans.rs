@@ -68,7 +68,7 @@ impl Watched {
 impl Session {
     /// Makes a plan, as command lines spell it, the plan of every gradient.
     pub fn set_plan(&mut self, text: &str) -> Result<(), String> {
-        self.machine.road.plan = Plan::parse(text).ok_or_else(|| format!("`{text}` is no plan; plans are {SPELLINGS}"))?;
+        self.machine.road.plan = Plan::parse(text).ok_or_else(|| format!("`{text}` is not a plan; plans are {SPELLINGS}"))?;
         Ok(())
     }
 
@@ -150,14 +150,14 @@ impl Session {
         if diags.iter().any(Diagnostic::is_error) {
             return Err(diags);
         }
-        let [item] = &program.items[..] else { return Err(vec![wanted(file, text, "an expression is wanted")]) };
+        let [item] = &program.items[..] else { return Err(vec![wanted(file, text, "expected an expression")]) };
         let checked = self.check(&self.env.clone(), item, false);
         if checked.diags.iter().any(Diagnostic::is_error) {
             return Err(checked.diags);
         }
         match checked.item {
             Some(Item::Expr(e)) => Ok(e),
-            _ => Err(vec![wanted(file, text, "an expression is wanted")]),
+            _ => Err(vec![wanted(file, text, "expected an expression")]),
         }
     }
 
@@ -171,7 +171,7 @@ impl Session {
         let file = self.add_source("<command>", function);
         let named = !function.is_empty() && function.chars().all(|c| c.is_alphanumeric() || "_.'".contains(c));
         if named && self.type_of_name(function).is_none() && self.type_of_member(function).is_none() {
-            let mut unknown = Diagnostic::error("E0201", Span::new(file, 0, function.len()), format!("nothing is named `{function}` here"));
+            let mut unknown = Diagnostic::error("E0201", Span::new(file, 0, function.len()), format!("unknown name `{function}`"));
             unknown.hint = self.nearest(function).map(|n| format!("did you mean `{n}`?"));
             return Err(vec![unknown]);
         }
@@ -179,7 +179,7 @@ impl Session {
             let id = self.env.value(Symbol::new(function)).map(|g| g.id);
             return match id.and_then(|id| self.machine.definition(id)) {
                 Some(d) => Ok(adl_typing::print_core::definition(&d)),
-                None => Err(vec![wanted(file, function, "the name of a definition is wanted")]),
+                None => Err(vec![wanted(file, function, "expected the name of a definition")]),
             };
         }
         let Some(stage) = Stage::parse(stage) else { return Err(vec![wanted(file, function, &format!("the stages are {}", STAGES.join(", ")))]) };

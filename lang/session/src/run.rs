@@ -70,15 +70,21 @@ impl CheckedText {
 impl Session {
     /// Parses bytes; what is not UTF-8 is an error of the text.
     pub(crate) fn parse_bytes(&mut self, name: &str, bytes: &[u8]) -> (FileId, ast::Program, Vec<Diagnostic>) {
-        self.tables.looked_for = 0;
         let file = self.add_source(name, String::from_utf8_lossy(bytes));
         match adl_syntax::parser::decode(file, bytes) {
             Ok(text) => {
                 let (program, diags) = adl_syntax::parse(file, text);
+                self.begin_text(&program);
                 (file, program, diags)
             }
             Err(d) => (file, ast::Program::default(), vec![*d]),
         }
+    }
+
+    /// Counts anew what is done once for each text, and notes what it defines.
+    pub(crate) fn begin_text(&mut self, program: &ast::Program) {
+        (self.tables.looked_for, self.tables.tried) = (0, 0);
+        self.tables.defined.extend(adl_typing::definitions(&program.items));
     }
 
     /// Parses and checks bytes as a file.

@@ -24,6 +24,49 @@ pub struct Label {
     pub text: String,
 }
 
+/// A change of the text: what stands at a place is replaced.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Edit {
+    /// What is replaced; empty for what is added.
+    pub span: Span,
+    /// By this.
+    pub text: String,
+}
+
+/// A line of a file that is data: what an error is about that the program met in it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Excerpt {
+    /// The file, as the program calls it.
+    pub path: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// The line, or the part of a long one around the place.
+    pub text: String,
+    /// The bytes of `text` that are wrong.
+    pub lo: usize,
+    /// Their end.
+    pub hi: usize,
+}
+
+impl Excerpt {
+    /// The line of a text around the bytes from `lo` to `hi`, which are on it; of a long line a part.
+    pub fn new(path: &str, line: usize, text: &str, (lo, hi): (usize, usize)) -> Excerpt {
+        const AROUND: usize = 100;
+        let bytes = text.as_bytes();
+        let lo = lo.min(bytes.len());
+        let start = bytes[..lo].iter().rposition(|c| matches!(c, b'\n' | b'\r')).map_or(0, |i| i + 1);
+        let end = bytes[lo..].iter().position(|c| matches!(c, b'\n' | b'\r')).map_or(bytes.len(), |i| lo + i);
+        let on = |mut i: usize, step: isize| {
+            while !text.is_char_boundary(i) {
+                i = i.wrapping_add_signed(step);
+            }
+            i
+        };
+        let (from, to) = (on(start.max(lo.saturating_sub(AROUND)), -1), on(end.min(lo + AROUND), 1));
+        Excerpt { path: path.to_owned(), line, text: text[from..to].to_owned(), lo: on(lo, -1) - from, hi: on(hi.clamp(lo, to), 1) - from }
+    }
+}
+
 /// One error or warning.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diagnostic {
@@ -41,6 +84,10 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// What to do about it.
     pub hint: Option<String>,
+    /// The changes of the text that mend it, where that needs no thought; they do not overlap.
+    pub fix: Vec<Edit>,
+    /// Where in a file of data it arose.
+    pub excerpt: Option<Box<Excerpt>>,
     /// For run-time errors: the adl call stack, innermost first (function name, call place).
     pub stack: Vec<(String, Span)>,
 }
@@ -56,6 +103,8 @@ impl Diagnostic {
             secondary: Vec::new(),
             notes: Vec::new(),
             hint: None,
+            fix: Vec::new(),
+            excerpt: None,
             stack: Vec::new(),
         }
     }
@@ -86,6 +135,12 @@ impl Diagnostic {
     /// Sets the suggestion.
     pub fn hint(mut self, text: impl Into<String>) -> Diagnostic {
         self.hint = Some(text.into());
+        self
+    }
+
+    /// Adds a change that mends it, with others that were added.
+    pub fn fix(mut self, span: Span, text: impl Into<String>) -> Diagnostic {
+        self.fix.push(Edit { span, text: text.into() });
         self
     }
 

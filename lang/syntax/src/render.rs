@@ -62,9 +62,15 @@ pub fn styled(d: &Diagnostic, sources: &SourceMap, style: Style) -> String {
             files.push(l.span.file);
         }
     }
+    if let Some(x) = &d.excerpt {
+        let mark = AnnotationKind::Primary.span(x.lo..x.hi);
+        group = group.element(Snippet::source(x.text.as_str()).line_start(x.line).path(x.path.as_str()).annotation(mark));
+    }
+    // Beside the line of a file of data the place in the program says only who reads it.
+    let primary = if d.excerpt.is_some() { AnnotationKind::Context } else { AnnotationKind::Primary };
     for id in files {
         let Some(file) = sources.get(id) else { continue };
-        let labels = std::iter::once((AnnotationKind::Primary, &d.primary));
+        let labels = std::iter::once((primary, &d.primary));
         let labels = labels.chain(d.secondary.iter().map(|l| (AnnotationKind::Context, l)));
         group = group.element(snippet(file, labels.filter(|(_, l)| l.span.file == id)));
     }
@@ -173,11 +179,16 @@ pub fn json(d: &Diagnostic, sources: &SourceMap) -> String {
     let stack: Vec<String> =
         d.stack.iter().map(|(n, s)| format!("{{\"function\":{},{}}}", quote(n), json_place(*s, sources))).collect();
     let hint = d.hint.as_ref().map_or("null".into(), |h| quote(h));
+    let fix: Vec<String> = d.fix.iter().map(|e| format!("{{{},\"start\":{},\"end\":{},\"replacement\":{}}}", json_place(e.span, sources), e.span.lo, e.span.hi, quote(&e.text))).collect();
+    if let Some(x) = &d.excerpt {
+        let _ = write!(out, ",\"data\":{{\"file\":{},\"line\":{},\"text\":{}}}", quote(&x.path), x.line, quote(&x.text));
+    }
     let _ = write!(
         out,
-        ",\"labels\":[{}],\"notes\":[{}],\"hint\":{hint},\"stack\":[{}]}}",
+        ",\"labels\":[{}],\"notes\":[{}],\"hint\":{hint},\"fix\":[{}],\"stack\":[{}]}}",
         labels.join(","),
         notes.join(","),
+        fix.join(","),
         stack.join(",")
     );
     out

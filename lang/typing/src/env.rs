@@ -137,6 +137,14 @@ pub struct Tables {
     pub declared: Vec<DataId>,
     /// Unknown names of the text at hand for which a near one was looked for.
     pub looked_for: usize,
+    /// Where types are declared.
+    pub places: HashMap<DataId, Span>,
+    /// Where the type of what is read is left to the uses of a function: the operation.
+    pub reads: HashMap<TyVar, (Span, &'static str)>,
+    /// How often something else was tried where arguments do not fit.
+    pub tried: usize,
+    /// Names that definitions of the text at hand give, with the places of the names and of the definitions.
+    pub defined: HashMap<Symbol, Vec<(Span, Span)>>,
 }
 
 impl Tables {

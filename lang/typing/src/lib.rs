@@ -26,4 +26,4 @@ pub mod print_core;
 pub mod ty;
 pub mod walk;
 
-pub use infer::{Checked, check_item, shapes};
+pub use infer::{Checked, check_item, definitions, shapes};

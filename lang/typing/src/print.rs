@@ -1,7 +1,7 @@
 //! Types as text: `(Diff a, Real s) => (a -> s) -> a -> a`.
 
 use crate::infer::{implies, spelling};
-use crate::ty::{Class, Constraint, RecordTy, Scheme, Size, SizeVar, Ty, TyVar};
+use crate::ty::{Class, Constraint, DataId, RecordTy, Scheme, Size, SizeVar, Ty, TyVar};
 use adl_syntax::order;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
@@ -14,6 +14,8 @@ pub struct Printer {
     sizes: HashMap<SizeVar, String>,
     size_metas: HashMap<u32, String>,
     used: Vec<String>,
+    /// What follows the names of declared types that share one with another.
+    marks: HashMap<DataId, String>,
 }
 
 /// A scheme as text.
@@ -107,6 +109,11 @@ impl Printer {
         self.sizes.insert(v, name);
     }
 
+    /// Shows declared types with marks behind their names: `T@1`.
+    pub(crate) fn mark(&mut self, marks: &HashMap<DataId, String>) {
+        self.marks.clone_from(marks);
+    }
+
     fn size(&mut self, s: Size) -> String {
         match s {
             Size::Const(n, _) => n.to_string(),
@@ -187,9 +194,9 @@ impl Printer {
             Ty::Array(n, elem) => format!("[{}]{}", self.size(*n), self.at(elem, 1)),
             Ty::Record(r) => self.record(r),
             Ty::Data(id, args) => {
-                let name = id.1;
+                let name = format!("{}{}", id.1, self.marks.get(id).map_or("", String::as_str));
                 if args.is_empty() {
-                    return name.to_string();
+                    return name;
                 }
                 let args: Vec<String> = args.iter().map(|a| self.at(a, 2)).collect();
                 let text = format!("{name} {}", args.join(" "));

@@ -164,7 +164,7 @@ fn unreadable(global: &Global, file: &str, text: &str, hint: Option<&str>) -> u8
     let _ = if global.json {
         let hint = hint.map_or("null".into(), render::quote);
         let (message, file) = (render::quote(&format!("{file}: {text}")), render::quote(file));
-        writeln!(err, "{{\"code\":\"E0801\",\"severity\":\"error\",\"message\":{message},\"file\":{file},\"line\":null,\"labels\":[],\"notes\":[],\"hint\":{hint},\"stack\":[]}}")
+        writeln!(err, "{{\"code\":\"E0801\",\"severity\":\"error\",\"message\":{message},\"file\":{file},\"line\":null,\"labels\":[],\"notes\":[],\"hint\":{hint},\"fix\":[],\"stack\":[]}}")
     } else {
         let hint = hint.map_or(String::new(), |h| format!("\n  = help: {h}"));
         writeln!(err, "error[E0801]: {file}: {text}{hint}")
@@ -313,7 +313,7 @@ pub fn explain(code: &str) -> u8 {
             say(&format!("{code}\n\n{text}\n"));
             0
         }
-        None => usage(&format!("there is no code `{code}`")),
+        None => usage(&format!("unknown code `{code}`")),
     }
 }
 
@@ -333,7 +333,7 @@ pub fn doc(global: &Global, name: Option<&str>) -> u8 {
         }
         None => {
             let near = s.nearest(name).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-            let _ = writeln!(std::io::stderr(), "error: nothing is named `{name}`{near}");
+            let _ = writeln!(std::io::stderr(), "error: unknown name `{name}`{near}");
             1
         }
     }

@@ -31,7 +31,7 @@ pub fn load(name: &str) -> Result<Times, String> {
         let key = (v["file"].as_str()?.to_owned(), v["name"].as_str()?.to_owned());
         Some((key, (v["median"].as_f64()?, v["quartile1"].as_f64()?, v["quartile3"].as_f64()?)))
     };
-    text.lines().map(item).collect::<Option<Times>>().ok_or_else(|| format!("{}: this is no run of `adl bench`", path.display()))
+    text.lines().map(item).collect::<Option<Times>>().ok_or_else(|| format!("{}: this is not a run of `adl bench`", path.display()))
 }
 
 /// Keeps a run: objects on lines, as `--json` writes them.
@@ -42,7 +42,7 @@ pub fn save(name: &str, lines: &str) -> Result<(), String> {
     let path = file(name);
     let said = |e: &str| format!("{}: {e}", path.display());
     if name.is_empty() || name.contains(['/', '\\']) {
-        return Err(format!("`{name}` is no name for a run"));
+        return Err(format!("`{name}` is not a name for a run"));
     }
     std::fs::create_dir_all(".adl-bench").map_err(|e| said(&super::io_text(&e)))?;
     super::write(&path, lines).map_err(|e| said(&e))

@@ -38,7 +38,7 @@ pub fn info(repl: &mut Repl, name: &str) -> bool {
     let found = repl.session.borrow_mut().info(name);
     match found {
         Some(text) => repl.say_wrapped(&text, 4),
-        None => meta::unknown(repl, name, "nothing is named"),
+        None => meta::unknown(repl, name, "unknown name"),
     }
     true
 }

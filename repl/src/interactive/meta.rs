@@ -88,7 +88,7 @@ pub fn run(repl: &mut Repl, line: &str) -> bool {
         (None, [only]) if name.len() > 1 => only,
         (None, []) => {
             let near = nearest(name, COMMANDS.iter().map(|c| c.name)).map_or("`:help` lists them".to_owned(), |n| format!("did you mean `{n}`?"));
-            repl.complain(&format!("there is no command `{name}`; {near}"));
+            repl.complain(&format!("unknown command `{name}`; {near}"));
             return true;
         }
         (None, many) => {
@@ -155,7 +155,7 @@ pub(super) fn doc(repl: &mut Repl, name: &str) -> bool {
         Some(text) => repl.say_wrapped(&text, 0),
         None => match adl_kernel::letters::named(name) {
             Some(letter) => repl.say(&format!("{name} is typed \\{letter}<Tab>")),
-            None => unknown(repl, name, "nothing is named"),
+            None => unknown(repl, name, "unknown name"),
         },
     }
     true
@@ -176,7 +176,7 @@ fn source(repl: &mut Repl, name: &str) -> bool {
     match found {
         Some(text) => repl.say(&text),
         None if known => repl.complain(&format!("`{name}` has no source in adl")),
-        None => unknown(repl, name, "nothing is named"),
+        None => unknown(repl, name, "unknown name"),
     }
     true
 }

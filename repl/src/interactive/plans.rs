@@ -115,7 +115,7 @@ fn edit(repl: &mut Repl, text: &str, refine: impl FnOnce(&Watched, &[u32]) -> Re
 /// `:plan name`.
 pub fn plan(repl: &mut Repl, text: &str) -> bool {
     let Some(plan) = Plan::parse(text) else {
-        repl.complain(&format!("`{text}` is no plan; plans are {SPELLINGS}"));
+        repl.complain(&format!("`{text}` is not a plan; plans are {SPELLINGS}"));
         return true;
     };
     if let Some(watch) = watched(repl) {

@@ -10,7 +10,7 @@ use crate::vm::Machine;
 use adl_prim::{Bin, Prim, Un};
 
 fn overflow() -> Box<Error> {
-    Error::new(codes::OVERFLOW, "the result does not fit an Int").hint("compute with Floats: `float n`")
+    Error::new(codes::OVERFLOW, "Int overflow: the result does not fit in 64 bits").hint("compute with Floats: `float n`")
 }
 
 /// An operator on Ints: overflow and division by zero are errors.

@@ -40,7 +40,7 @@ fn word(v: &Value) -> u64 {
 fn key(v: &Value) -> Res<(u64, u64)> {
     match v {
         Value::Data(d) if d.fields.len() == 2 => Ok((word(&d.fields[0]), word(&d.fields[1]))),
-        other => Err(Error::new(codes::DOMAIN, format!("{} is no key", crate::value::show::show(other))).hint("make one with `random.key 42`")),
+        other => Err(Error::new(codes::DOMAIN, format!("{} is not a key", crate::value::show::show(other))).hint("make one with `random.key 42`")),
     }
 }
 

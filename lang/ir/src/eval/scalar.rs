@@ -8,7 +8,7 @@ use std::rc::Rc;
 /// A value, or what is wrong.
 pub type Res = Result<Val, String>;
 
-const OVERFLOW: &str = "the result does not fit an Int";
+const OVERFLOW: &str = "Int overflow: the result does not fit in 64 bits";
 
 /// Applies a unary operator to each number.
 pub fn un(op: Un, v: &Val) -> Res {

@@ -4,12 +4,12 @@ use super::explain::Explanation;
 use crate::diag::Diagnostic;
 use crate::span::Span;
 
-/// Something was wanted (`what`), after `after`, and `found` stands there (`None`: nothing).
+/// Something was expected (`what`), after `after`, and `found` stands there (`None`: nothing).
 pub(crate) fn wanted(code: &'static str, at: Span, what: &str, after: &str, found: Option<&str>) -> Diagnostic {
     let place = if after.is_empty() { String::new() } else { format!(" after {after}") };
     match found {
-        Some(found) => Diagnostic::error(code, at, format!("{what} is wanted{place}, but there is {found}")),
-        None => Diagnostic::error(code, at, format!("{what} is wanted{place}")),
+        Some(found) => Diagnostic::error(code, at, format!("expected {what}{place}, found {found}")),
+        None => Diagnostic::error(code, at, format!("expected {what}{place}")),
     }
 }
 
@@ -22,8 +22,14 @@ pub(crate) fn equals_in_expression(at: Span, target: Option<&str>) -> Diagnostic
     let diagnostic = Diagnostic::error("E0113", at, "`=` defines a name; it does not compare");
     match target.map(|left| defined(left)) {
         Some(name) => diagnostic.hint(format!("to define, write `let {name} = ...`; to compare, write `==`")),
-        None => diagnostic.hint("to compare, write `==`"),
+        None => diagnostic.hint("to compare, write `==`").fix(at, "=="),
     }
+}
+
+/// `f(x=1)`.
+pub(crate) fn named_argument(at: Span) -> Diagnostic {
+    Diagnostic::error("E0113", at, "arguments have no names: `=` gives a name to a value")
+        .hint("arguments stand in their order, `f a b`; named values are a record, `f {x = 1.0}`, and a comparison is written `==`")
 }
 
 /// The left side of a definition without the words that other languages put before it: `int x`.
@@ -52,7 +58,7 @@ pub(crate) fn tuple_place(at: Span) -> Diagnostic {
 }
 
 pub(crate) fn no_parameters(at: Span, word: &str) -> Diagnostic {
-    Diagnostic::error("E0123", at, format!("`{word}` wants a parameter before `->`"))
+    Diagnostic::error("E0123", at, format!("`{word}` needs a parameter before `->`"))
         .hint(format!("write `{word} x -> ...`, or `{word} () -> ...` for a function of nothing"))
 }
 
@@ -66,7 +72,7 @@ pub(crate) fn no_arms(at: Span) -> Diagnostic {
 }
 
 pub(crate) fn missing_bar(at: Span) -> Diagnostic {
-    Diagnostic::error("E0124", at, "each further case begins with `|`").hint("put `|` before the pattern")
+    Diagnostic::error("E0124", at, "each further case begins with `|`").hint("put `|` before the pattern").fix(Span { hi: at.lo, ..at }, "| ")
 }
 
 pub(crate) fn for_bound(at: Span, found: &str) -> Diagnostic {
@@ -183,7 +189,7 @@ right"),
 their arguments, `x :: xs`, arrays `[a, b]`, `p | q` and `p as x`.\n\n    let type = 3           -- wrong: a reserved word\n    let kind = 3           -- right"),
     ("E0129", "A type is missing. Types are `Float`, `Int`, `Bool`, `String`, `()`, tuples `(a, b)`, records `{x : a}`, arrays \
 `[n]a`, functions `a -> b`, linear functions `a -o b`, type variables and declared types with their arguments.\n\n    let f (p : Float * Float) = fst p      -- wrong\n    let f (p : (Float, Float)) = fst p     -- right"),
-    ("E0110", "Something else was wanted at this place: a sign or word that the construct needs, such as `then` after the \
+    ("E0110", "Something else was expected at this place: a sign or word that the construct needs, such as `then` after the \
 condition of an `if`, `with` after `match e`, `->` after the parameters of `fun` or `=` after the left side of a `let`; or, before a \
 word that cannot stand here, an operator, a comma or a closing bracket.\n\n    if x > 0 1 else 2              -- wrong\n    if x > 0 \
 then 1 else 2         -- right"),

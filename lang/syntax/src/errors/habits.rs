@@ -55,8 +55,12 @@ pub fn word(word: &str) -> Option<&'static str> {
     })
 }
 
-/// `{x:.3f}` in a text.
-pub(crate) fn format_in_text(d: Diagnostic) -> Diagnostic {
+/// `{x:.3f}` in a text; `fix` has the same as a call.
+pub(crate) fn format_in_text(d: Diagnostic, fix: Option<(Span, String)>) -> Diagnostic {
+    let d = match fix {
+        Some((at, text)) => d.fix(at, text),
+        None => d,
+    };
     d.hint("in braces stands an expression: `{io.fixed 3 x}` has three digits, `{io.pad_left 8 (show x)}` at least eight characters")
 }
 
@@ -106,7 +110,30 @@ pub(crate) fn foreign_definition(at: Span, found: &str) -> Diagnostic {
 }
 
 pub(crate) fn foreign_operator(at: Span, text: &str) -> Diagnostic {
-    Diagnostic::error("E0120", at, format!("adl has no operator `{text}`")).hint(operator(text))
+    let d = Diagnostic::error("E0120", at, format!("adl has no operator `{text}`")).hint(operator(text));
+    match replaced(text) {
+        Some(ours) => d.fix(at, ours),
+        None => d,
+    }
+}
+
+/// The operator that stands for one of another language as it is.
+fn replaced(text: &str) -> Option<&'static str> {
+    Some(match text {
+        "**" | ".^" => "^",
+        "===" => "==",
+        "!==" | "<>" => "!=",
+        "&" | "and" => "&&",
+        "=>" => "->",
+        "$" | "@@" => "<|",
+        "^^" => "++",
+        "!" => "not ",
+        ".*" | "*." => "*",
+        "./" | "/." => "/",
+        ".+" | "+." => "+",
+        ".-" | "-." => "-",
+        _ => return None,
+    })
 }
 
 /// What adl writes for an operator of another language.
@@ -132,6 +159,52 @@ pub(crate) fn operator(text: &str) -> &'static str {
     }
 }
 
+/// `a \ b`, which is a call here.
+pub(crate) fn left_division(at: Span, whole: Span, left: &str, right: &str) -> Diagnostic {
+    let call = format!("solve {left} {right}");
+    Diagnostic::error("E0120", at, "adl has no operator `\\`").hint(format!("a system of linear equations is solved by `{call}`")).fix(whole, call)
+}
+
+/// `[1, 2]'` and `(a + b)'`.
+pub(crate) fn transposed(at: Span) -> Diagnostic {
+    Diagnostic::error("E0120", at, "adl has no operator `'`").hint("a matrix is transposed by `m.T`").fix(at, ".T")
+}
+
+/// `e where x = ...`: `first` is where the definition may stand instead.
+pub(crate) fn where_clause(at: Span, definition: Option<(&str, Span, Span)>) -> Diagnostic {
+    let d = Diagnostic::error("E0119", at, "adl has no `where` clause");
+    match definition {
+        Some((text, clause, first)) => d.hint(format!("a definition stands before its use: `let {text} in ...`, or a line `let {text}` above")).fix(first, format!("let {text} in ")).fix(clause, ""),
+        None => d.hint("definitions stand before their use: `let x = ...`, each on a line of its own above the value"),
+    }
+}
+
+/// `f . g`.
+pub(crate) fn composition(at: Span, whole: Span, ours: String) -> Diagnostic {
+    Diagnostic::error("E0120", at, "adl has no operator `.`").hint(format!("functions are composed from left to right: `{ours}`")).fix(whole, ours)
+}
+
+/// `[1 2 3]`: the elements are an application.
+pub(crate) fn elements_without_commas(at: Span, whole: Span, ours: String) -> Diagnostic {
+    let hint = if ours.len() < 60 { format!("write `{ours}`") } else { "write `[1, 2, 3]`, a matrix `[[1, 2], [3, 4]]`".to_owned() };
+    Diagnostic::error("E0126", at, "the elements of an array are separated by `,`").hint(hint).fix(whole, ours)
+}
+
+/// `Float[3]`.
+pub(crate) fn size_behind_element(at: Span, ours: String) -> Diagnostic {
+    Diagnostic::error("E0129", at, "the sizes of an array stand before the type of its elements").hint(format!("write `{ours}`")).fix(at, ours)
+}
+
+/// `let f :: Int -> Int = ...`.
+pub(crate) fn doubled_colon(at: Span) -> Diagnostic {
+    Diagnostic::error("E0120", at, "a type is given with `:`, and `::` puts an element before a list").hint("write `let f : a -> b = ...`").fix(at, ":")
+}
+
+/// `data T a = A | B a`.
+pub(crate) fn foreign_type(at: Span, found: &str) -> Diagnostic {
+    foreign_definition(at, found).fix(at, "type")
+}
+
 /// `x++`.
 pub(crate) fn counted_up(at: Span) -> Diagnostic {
     Diagnostic::error("E0120", at, "`++` joins two arrays or texts, and the second is missing").hint(NO_CHANGE)
@@ -139,7 +212,7 @@ pub(crate) fn counted_up(at: Span) -> Diagnostic {
 
 /// A comment that begins with `//`, or with `/*` up to its `*/`.
 pub fn foreign_comment(at: Span, sign: &str) -> Diagnostic {
-    Diagnostic::error("E0120", at, format!("no comment begins with `{sign}`")).hint("a comment begins with `--`, or stands between `(*` and `*)`")
+    Diagnostic::error("E0120", at, format!("no comment begins with `{sign}`")).hint("a comment begins with `--`, or stands between `(*` and `*)`").fix(at, if sign == "//" { "--" } else { "(*" })
 }
 
 /// Words that begin statements of other languages, so that what follows them are no arguments.
@@ -171,7 +244,7 @@ pub(crate) fn element_assignment(at: Span, text: &str) -> Diagnostic {
 }
 
 pub(crate) fn loop_without_value(at: Span) -> Diagnostic {
-    Diagnostic::error("E0128", at, "a `loop` carries a value from step to step, and its name is wanted here")
+    Diagnostic::error("E0128", at, "a `loop` carries a value from step to step, and its name is expected here")
         .hint("write `loop x = start for i < n do next`; an array is built with `for i < n -> e`")
 }
 
@@ -196,7 +269,7 @@ pub(crate) fn lower_case_type(at: Span, name: &str) -> Option<Diagnostic> {
         _ => return None,
     };
     let message = format!("`{name}` is a type variable here, which stands for any type");
-    Some(Diagnostic::warning("W0102", at, message).hint(format!("the type is written `{ours}`")))
+    Some(Diagnostic::warning("W0102", at, message).hint(format!("the type is written `{ours}`")).fix(at, ours))
 }
 
 /// A suggestion where a name is wanted and a reserved word stands.

@@ -5,14 +5,14 @@ use crate::diag::Diagnostic;
 use crate::span::Span;
 
 pub(crate) fn unclosed(open: Span, opened: &str, closer: &str, at: Span, found: &str) -> Diagnostic {
-    Diagnostic::error("E0111", at, format!("`{opened}` is not closed: `{closer}` is wanted before {found}"))
+    Diagnostic::error("E0111", at, format!("`{opened}` is not closed: expected `{closer}` before {found}"))
         .also(open, format!("`{opened}` was opened here"))
         .hint(format!("add `{closer}`"))
 }
 
 pub(crate) fn mismatched(open: Span, opened: &str, closer: &str, at: Span, found: &str) -> Diagnostic {
     Diagnostic::error("E0117", at, format!("`{found}` does not close `{opened}`"))
-        .label(format!("`{closer}` is wanted"))
+        .label(format!("expected `{closer}`"))
         .also(open, format!("`{opened}` was opened here"))
 }
 
@@ -27,9 +27,13 @@ pub(crate) fn misindented(at: Span, block: Span, column: u32, is: u32) -> Diagno
         .hint("begin all entries of a block in one column")
 }
 
-/// `inline`: a `;` stands before the `let`.
-pub(crate) fn ends_with_let(at: Span, inline: bool) -> Diagnostic {
-    Diagnostic::error("E0115", at, "this block ends with a `let` and has no value").hint(match inline {
+/// `inline`: a `;` stands before the `let`. `body`: what stands behind the definition on its line, as the body of a `let ... in`.
+pub(crate) fn ends_with_let(at: Span, inline: bool, body: Option<(Span, &str)>) -> Diagnostic {
+    let d = Diagnostic::error("E0115", at, "this block ends with a `let` and has no value");
+    if let Some((place, text)) = body {
+        return d.hint(format!("on one line `in` stands before the body: `in {text}`")).fix(place, "in ");
+    }
+    d.hint(match inline {
         true => "a `;` goes on with the value of what is being defined; definitions on one line are separated by `;;`",
         false => "add a line with the block's value below it, in the same column",
     })
@@ -47,8 +51,8 @@ pub(crate) fn too_many_arguments(at: Span, limit: usize) -> Diagnostic {
 }
 
 pub(crate) fn body_in_item_column(at: Span, after: Span, word: &str) -> Diagnostic {
-    Diagnostic::error("E0112", at, format!("what belongs to `{word}` must stand further to the right"))
-        .also(after, "its block is wanted after this")
+    Diagnostic::error("E0112", at, format!("what belongs to `{word}` must be indented further"))
+        .also(after, "its block is expected after this")
         .hint("indent the line")
 }
 

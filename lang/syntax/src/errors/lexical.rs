@@ -76,12 +76,12 @@ pub(crate) fn unterminated_string(span: Span) -> Diagnostic {
 }
 
 pub(crate) fn bad_escape(span: Span, text: &str) -> Diagnostic {
-    Diagnostic::error("E0104", span, format!("`{text}` is no escape"))
+    Diagnostic::error("E0104", span, format!("`{text}` is not an escape"))
         .hint("the escapes are \\n \\t \\r \\0 \\e \\\\ \\\" \\xHH and \\u{HEX}; a backslash itself is \\\\")
 }
 
 pub(crate) fn unterminated_comment(span: Span) -> Diagnostic {
-    Diagnostic::error("E0103", span, "this comment is not closed").label("opened here").hint("add `*)`")
+    Diagnostic::error("E0103", span, "this comment is not closed").label("opened here").hint("add `*)`; the product as a function is `fun x y -> x * y`, and with one factor given `fun x -> x * 2.0`")
 }
 
 pub(crate) fn bad_number(span: Span, number: &str, suffix: &str) -> Diagnostic {
@@ -90,7 +90,7 @@ pub(crate) fn bad_number(span: Span, number: &str, suffix: &str) -> Diagnostic {
         "f64" | "f" | "d" => format!("Float literals have no suffix: write `{number}` with a point, as in `1.0`"),
         "i64" | "i" | "l" | "L" | "u64" => format!("Int literals have no suffix: write `{number}`"),
         "e" | "E" => format!("an exponent needs digits: `{number}e3`"),
-        "x" | "o" | "b" if number == "0" => "digits are wanted after it: `0xff`, `0o17`, `0b101`".to_owned(),
+        "x" | "o" | "b" if number == "0" => "digits follow it: `0xff`, `0o17`, `0b101`".to_owned(),
         _ => format!("a product is written with `*`: `{number} * {suffix}`; names begin with a letter"),
     };
     Diagnostic::error("E0105", span, message).hint(hint)
@@ -131,7 +131,7 @@ multiplication signs along; adl is written with the plain ones. Greek letters ar
 quote inside a string is written `\\\"`."),
     ("E0104", "A backslash in a string begins an escape, and only these are known: \\n (newline), \\t (tab), \\r, \
 \\0, \\e (escape), \\\\ (a backslash), \\\" (a quote), \\xHH and \\u{HEX} (a character by its number).\n\n    \
-read_csv \"data\\wine.csv\"      -- wrong: \\w is no escape\n    read_csv \"data/wine.csv\"      -- right"),
+read_csv \"data\\wine.csv\"      -- wrong: \\w is not an escape\n    read_csv \"data/wine.csv\"      -- right"),
     ("E0103", "A comment `(* ... *)` without its end. Such comments nest, so each `(*` inside needs its own `*)`.\n\n    \
 (* outer (* inner *)        -- wrong: the outer one is still open\n    (* outer (* inner *) *)     -- right"),
     ("E0105", "A number with letters directly after it, or one that its type cannot hold.\n\n    let y = 2x          -- \

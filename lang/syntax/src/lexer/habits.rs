@@ -34,7 +34,11 @@ impl Lexer<'_> {
         self.line_indent = indent;
         self.fresh_line = fresh;
         self.space = true;
-        self.error(habits::foreign_comment(crate::span::Span::new(self.file, lo, lo + 2), "/*"));
+        let d = habits::foreign_comment(crate::span::Span::new(self.file, lo, lo + 2), "/*");
+        self.error(match end {
+            Some(end) => d.fix(crate::span::Span::new(self.file, end - 2, end), "*)"),
+            None => d,
+        });
     }
 
     fn foreign_text(&mut self, lo: usize, col: u32, length: usize, quote: &str) {

@@ -219,7 +219,8 @@ impl<'a> Lexer<'a> {
         });
         let (text, span) = (&self.text[lo..self.pos], self.span(lo));
         self.space = true;
-        self.error(lexical::unknown_character(span, text, self.rest()));
+        let transposed = text == "'" && self.text[..lo].ends_with([')', ']', '\'']);
+        self.error(if transposed { crate::errors::habits::transposed(span) } else { lexical::unknown_character(span, text, self.rest()) });
     }
 
     fn line_comment(&mut self) {

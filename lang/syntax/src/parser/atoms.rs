@@ -14,6 +14,7 @@ impl Parser<'_> {
         let mut base = self.atom();
         loop {
             base = match self.peek() {
+                Tok::P(P::Dot) if self.at_composition() => return self.composition(base),
                 Tok::P(P::Dot) => self.field(base),
                 Tok::P(P::LBracket) if !self.raw().space_before => self.index(base),
                 _ => return base,
@@ -108,7 +109,7 @@ impl Parser<'_> {
         Some(part)
     }
 
-    fn atom(&mut self) -> Expr {
+    pub(super) fn atom(&mut self) -> Expr {
         let start = self.here();
         let kind = match self.peek() {
             Tok::Ident(name) => self.leaf(ExprKind::Var(name)),
@@ -232,8 +233,12 @@ impl Parser<'_> {
     }
 
     fn array(&mut self) -> ExprKind {
-        let open = self.bump();
-        ExprKind::Array(self.in_brackets(open, P::RBracket, |p| p.comma_separated(P::RBracket, Self::expr)))
+        let (open, said) = (self.bump(), self.diagnostics.len());
+        let parts = self.in_brackets(open, P::RBracket, |p| p.comma_separated(P::RBracket, Self::expr));
+        if !self.panic && self.rows_without_commas(&parts, self.since(open), said) {
+            return ExprKind::Error;
+        }
+        ExprKind::Array(parts)
     }
 
     fn iverson(&mut self) -> ExprKind {

@@ -196,15 +196,16 @@ impl Parser<'_> {
 
     fn finish_block(&mut self, entries: Entries, start: Span) -> Expr {
         let mut stmts = entries.stmts;
-        if let Some(Stmt::Let(_, span)) = stmts.last() {
+        if let Some(Stmt::Let(group, span)) = stmts.last() {
             let span = *span;
+            let body = self.forgotten_in(group, span);
             if entries.repaired {
                 // The missing `let` has been reported, and so the missing value is no news.
             } else if !self.panic && self.raw().tok == Tok::End {
                 self.cut_off = true;
-                self.diagnostics.push(errors::ends_with_let(span, self.after_semicolon(span)));
+                self.diagnostics.push(errors::ends_with_let(span, self.after_semicolon(span), body));
             } else {
-                self.report(errors::ends_with_let(span, self.after_semicolon(span)));
+                self.report(errors::ends_with_let(span, self.after_semicolon(span), body));
             }
             let error = self.error_expr();
             stmts.push(Stmt::Expr(error));

@@ -24,6 +24,8 @@ const NEGATION: u8 = 12;
 /// does not become a comparison.
 pub(super) const ABOVE_COMPARISON: u8 = 7;
 const COMPARISON: u8 = 6;
+/// Binding power of what stands right of `\`, which solves systems in other languages.
+pub(super) const LEFT_DIVISION: u8 = 11;
 
 pub(super) fn binary(tok: Tok) -> Option<Power> {
     let Tok::P(p) = tok else { return None };
@@ -100,6 +102,10 @@ impl Parser<'_> {
             if let (Some(signs), 0) = (self.assignment_sign(), min) {
                 return self.assignment(&left, signs);
             }
+            if self.left_divides() && min <= LEFT_DIVISION {
+                left = self.left_division(left);
+                continue;
+            }
             let Some(power) = binary(tok).or_else(|| foreign(tok)) else { return left };
             if power.left < min || self.assignment_sign().is_some() || self.slicing && tok == Tok::P(P::Cons) {
                 return left;
@@ -151,6 +157,10 @@ impl Parser<'_> {
             return self.report(habits::element_assignment(at, "="));
         }
         if token.tok == Tok::P(P::Eq) {
+            if matches!(left.kind, ExprKind::Var(_)) && self.is_argument(left.span) {
+                let d = errors::named_argument(at);
+                return self.report(d);
+            }
             let target = match &left.kind {
                 ExprKind::Var(name) if left.span.lo == self.entry_start => Some(name.as_str()),
                 _ => None,
@@ -202,7 +212,7 @@ impl Parser<'_> {
                 let at = self.here();
                 self.fail(layout::too_many_arguments(at, MAX_ARGUMENTS));
             }
-            if self.panic {
+            if self.panic || self.left_divides() || self.where_clause() {
                 break;
             }
             if starts_atom(tok) {

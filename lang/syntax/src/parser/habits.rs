@@ -51,7 +51,11 @@ impl Parser<'_> {
             (Tok::Con(name), super::types::SIZE) => Some(format!("an array of these is written `[]{name}`")),
             (Tok::P(P::LBracket), super::types::SIZE) => Some("an array of arrays is written `[][]Float`".to_owned()),
             (Tok::P(P::LParen), "a name") => Some("an array is built with `for i < n -> ...`; what changes from step to step is a `loop x = start for i < n do ...`".to_owned()),
+            (Tok::P(P::Bar), what) if what.contains("`]`") => Some("an array is built with `for i < n -> ...`, one from the elements of another with `map (fun x -> ...) xs`".to_owned()),
             (Tok::P(P::FatArrow | P::Arrow | P::Colon), "`with`") => Some("write `match e with | pattern -> ...`".to_owned()),
+            (Tok::P(P::Arrow), "`=`") if matches!(self.raw_at(1).tok, Tok::Con(_) | Tok::P(P::LBracket)) => {
+                Some("the type of the result follows a `:`, as in `let f (x : Float) : Float = ...`".to_owned())
+            }
             (Tok::P(P::FatArrow | P::Arrow), "`=`") => Some("the body of a definition follows `=`; an arrow follows `fun x`".to_owned()),
             (Tok::Kw(Kw::Do), "an expression") => Some("a block needs no `do`: its lines stand in one column".to_owned()),
             (Tok::P(P::RBrace), "`with`") => Some("braces hold records, as in `{x = e}`; a block is indented".to_owned()),
@@ -119,6 +123,8 @@ impl Parser<'_> {
                 Tok::P(p) if p.opens() => open += 1,
                 Tok::P(p) if p.closes() && open == 0 => return false,
                 Tok::P(p) if p.closes() => open -= 1,
+                // What follows a `where` is a definition of its own.
+                Tok::Ident(word) if word.as_str() == "where" => return false,
                 Tok::Ident(_) | Tok::Con(_) | Tok::Underscore => {}
                 Tok::P(P::Colon) => {}
                 _ if open > 0 => {}
@@ -146,7 +152,13 @@ impl Parser<'_> {
                 let at = self.bump();
                 if !foreign {
                     self.report(match self.source(at) {
-                        "=" => errors::equals_in_expression(at, self.left_of_equals(start, at)),
+                        "=" => {
+                            let left = self.left_of_equals(start, at);
+                            let d = errors::equals_in_expression(at, left);
+                            // The hint leaves out words of other languages.
+                            let plain = left.is_some_and(|l| d.hint.as_ref().is_some_and(|h| h.contains(&format!("let {l} ="))));
+                            if plain { d.fix(Span { hi: start.lo, ..start }, "let ") } else { d }
+                        }
                         sign => habits::foreign_operator(at, sign),
                     });
                 }

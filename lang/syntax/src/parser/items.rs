@@ -63,7 +63,7 @@ impl Parser<'_> {
             Tok::Kw(Kw::Import) => p.import_item(),
             Tok::Ident(word) => match p.named_item(word.as_str()) {
                 Some(kind) => kind,
-                None if p.foreign_declaration() => ItemKind::Error,
+                None if p.foreign_declaration() || p.foreign_type() => ItemKind::Error,
                 None if p.signature_alone() => {
                     let at = p.here();
                     p.fail(habits::signature_alone(at));
@@ -231,7 +231,12 @@ impl Parser<'_> {
         let rec = self.eat_kw(Kw::Rec);
         self.foreign_modifier();
         let mut bindings = vec![self.binding(semi)];
-        while self.eat_kw(Kw::And) {
+        while self.at_kw(Kw::And) {
+            let at = self.bump();
+            if self.and_is_logical() {
+                self.fail(habits::foreign_operator(at, "and"));
+                break;
+            }
             bindings.push(self.binding(semi));
         }
         LetGroup { rec, bindings }
@@ -240,7 +245,7 @@ impl Parser<'_> {
     fn binding(&mut self, semi: Semi) -> Binding {
         let start = self.here();
         let (pat, params) = self.left_side();
-        let sig = if self.eat(P::Colon) { Some(self.signature()) } else { None };
+        let sig = if self.eat(P::Colon) || self.doubled_colon() { Some(self.signature()) } else { None };
         if sig.is_some() && self.hidden(0) && self.raw().tok != Tok::End {
             let at = self.since(start);
             self.fail(habits::signature_alone(at));
@@ -252,7 +257,7 @@ impl Parser<'_> {
     /// `f p1 p2` or a pattern.
     pub(super) fn left_side(&mut self) -> (Pat, Vec<Pat>) {
         let Tok::Ident(name) = self.peek() else { return (self.pattern_with_commas(), Vec::new()) };
-        if matches!(self.visible(1), Tok::P(P::Cons | P::Comma | P::Bar) | Tok::Kw(Kw::As)) {
+        if !self.signature_by_cons(1) && matches!(self.visible(1), Tok::P(P::Cons | P::Comma | P::Bar) | Tok::Kw(Kw::As)) {
             return (self.pattern_with_commas(), Vec::new());
         }
         let pat = Pat { kind: PatKind::Var(name), span: self.bump() };

@@ -13,6 +13,7 @@ mod atoms;
 mod blocks;
 mod control;
 mod expressions;
+mod foreign;
 mod habits;
 mod items;
 pub mod layout;

@@ -93,6 +93,12 @@ impl Parser<'_> {
             Tok::Kw(Kw::Let | Kw::Type | Kw::Import) if token.line_start => {
                 errors::unexpected(at, &found).hint("an item begins in column 0, an entry of a block in the column of its other entries")
             }
+            Tok::P(P::Colon) if !self.hidden(0) && matches!((self.previous().map(|t| t.tok), self.raw_at(1).tok), (Some(Tok::Int(_) | Tok::Float(_)), Tok::Int(_) | Tok::Float(_) | Tok::Ident(_))) => {
+                errors::unexpected(at, &found).hint("numbers with a step are `arange from to step`, Ints `range a b`, and `n` numbers between two others `linspace a b n`")
+            }
+            Tok::P(P::Comma) if !self.hidden(0) && self.text[self.entry_start as usize..].starts_with("print") => {
+                errors::unexpected(at, &found).hint("several values are printed as a tuple, `print (a, b)`, or in a text, `print f\"a = {a}, b = {b}\"`")
+            }
             _ => {
                 let hint = if self.hidden(0) { None } else { habits::stray_sign(self.source(at)) };
                 Diagnostic { hint: hint.map(str::to_owned), ..errors::unexpected(at, &found) }

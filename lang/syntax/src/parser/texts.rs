@@ -44,7 +44,8 @@ impl Parser<'_> {
             self.bump();
         } else if matches!(self.peek(), Tok::P(P::Colon | P::Bang)) && !self.panic {
             let (at, found) = (self.here(), self.found());
-            self.fail(habits::format_in_text(errors::wanted("E0110", at, "`}`", &self.after(), Some(&found))));
+            let fix = self.fixed_digits(expr.span);
+            self.fail(habits::format_in_text(errors::wanted("E0110", at, "`}`", &self.after(), Some(&found)), fix));
         } else {
             self.wanted("E0110", "`}`");
         }

@@ -133,6 +133,7 @@ impl Parser<'_> {
     fn applied_type(&mut self) -> Type {
         let start = self.here();
         match self.peek() {
+            Tok::Con(_) | Tok::Ident(_) if self.element_before_size() => self.size_behind_element(),
             Tok::Con(name) => {
                 let (module, name) = self.qualified(name);
                 let mut arguments = Vec::new();

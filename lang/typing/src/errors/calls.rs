@@ -4,30 +4,114 @@ use super::{Explanation, count};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 
-/// Something that is no function is applied.
+/// Something that is not a function is applied.
 pub(crate) fn not_a_function(span: Span, callee: Span, name: &str, ty: &str) -> Diagnostic {
     let name = if name == "this function" { "this" } else { name };
-    Diagnostic::error("E0204", span, format!("{name} is no function but {ty}, and cannot be applied")).label("this argument").also(callee, ty.to_owned())
+    Diagnostic::error("E0204", span, format!("{name} is not a function: it has type {ty}")).label("this argument").also(callee, ty.to_owned())
 }
 
-/// `assert a == b`: the call comes before the comparison.
-pub(crate) fn assertion_applied(span: Span, op: &str, left: &str, right: &str) -> Diagnostic {
-    let d = Diagnostic::error("E0203", span, format!("application binds tighter than `{op}`: this asserts the left side alone"));
-    match left.len() + right.len() < 60 && !(left.to_owned() + right).contains('\n') {
-        true => d.hint(format!("write `assert ({left} {op} {right})`")),
-        false => d.hint(format!("put what is asserted in parentheses: `assert (a {op} b)`")),
-    }
+/// `assert a == b`, `print "a" + "b"`: `inside` is what stands in parentheses then, at its place; `sign` is a `+` between texts.
+pub(crate) fn effect_before(span: Span, (head, call): (&str, &str), op: &str, inside: &str, (at, sign): (Span, Option<Span>)) -> Diagnostic {
+    let d = Diagnostic::error("E0203", span, format!("application binds tighter than `{op}`: the left side is `{call}`"));
+    let meant = match sign {
+        Some(s) => format!("{}++{}", &inside[..(s.lo - at.lo) as usize], &inside[(s.hi - at.lo) as usize..]),
+        None => inside.to_owned(),
+    };
+    let short = head.len() + meant.len() < 90 && !meant.contains('\n');
+    let d = d.hint(if short { format!("write `{head} ({meant})`") } else { format!("put all that `{head}` is given in parentheses") });
+    d.fix(at, format!("({meant})"))
 }
 
 /// More arguments than a function takes.
 pub(crate) fn too_many(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
-    Diagnostic::error("E0204", span, format!("{name} takes {}, and {given} are given", count(takes, "argument"))).label("one too many")
+    Diagnostic::error("E0204", span, format!("{name} takes {}, but {} given", count(takes, "argument"), were(given))).label("one too many")
+}
+
+/// The call with its arguments in an order in which they fit.
+pub(crate) fn other_order(name: &str, f: &str, spans: &[Span], texts: &[String], order: &[usize]) -> Diagnostic {
+    let moved: Vec<usize> = (0..order.len()).filter(|i| order[*i] != *i).collect();
+    let text = match moved.as_slice() {
+        [i, j] => format!("arguments {} and {} of {name} are swapped", i + 1, j + 1),
+        _ => format!("the arguments of {name} are in another order"),
+    };
+    let place = |i: usize| order.iter().position(|o| *o == i).unwrap_or(i) + 1;
+    let mut d = Diagnostic::error("E0203", spans[moved[0]], text).label(format!("argument {}", place(moved[0])));
+    for i in &moved[1..] {
+        d = d.also(spans[*i], format!("argument {}", place(*i)));
+    }
+    let new: Vec<&str> = order.iter().map(|i| texts[*i].as_str()).collect();
+    d = d.hint(written(f, &new, "write them in the other order"));
+    moved.into_iter().fold(d, |d, i| d.fix(spans[i], texts[order[i]].clone()))
+}
+
+/// An argument that fits as another type of number.
+pub(crate) fn converted(span: Span, (index, name): (usize, &str), (expected, found): (String, String), new: String) -> Diagnostic {
+    let d = Diagnostic::error("E0203", span, format!("expected {expected} for argument {} of {name}, found {found}", index + 1)).label(found);
+    let d = if new.len() < 60 && !new.contains('\n') { d.hint(format!("convert it: `{new}`")) } else { d };
+    d.fix(span, format!("({new})"))
+}
+
+/// `f (a, b)` for `f a b`.
+pub(crate) fn one_by_one(span: Span, name: &str, f: &str, args: &str, new: String) -> Diagnostic {
+    let d = Diagnostic::error("E0203", span, format!("{name} takes its arguments one after the other, found a tuple"));
+    d.hint(written(f, &[args], "write the arguments without commas")).fix(span, new)
+}
+
+/// `f a b` for `f (a, b)`: so many arguments from `from` on are one.
+pub(crate) fn as_tuple(span: Span, name: &str, (from, count): (usize, usize), call: &str, parts: String) -> Diagnostic {
+    let d = Diagnostic::error("E0203", span, format!("expected one tuple for argument {} of {name}, found {count} arguments", from + 1));
+    d.hint(written(call, &[&format!("({parts})")], "put them in parentheses, with commas")).fix(span, format!("({parts})"))
+}
+
+/// A call, where it is short enough for a hint.
+fn written(f: &str, args: &[&str], instead: &str) -> String {
+    let text = format!("{f} {}", args.join(" "));
+    if text.len() < 90 && !text.contains('\n') { format!("write `{text}`") } else { instead.to_owned() }
+}
+
+/// An argument that is not the last one is missing.
+pub(crate) struct Missing<'a> {
+    /// The function, quoted.
+    pub of: &'a str,
+    /// As it is written.
+    pub f: &'a str,
+    /// The arguments that are given.
+    pub texts: &'a [String],
+    /// Where the other one belongs.
+    pub place: usize,
+    /// The argument that stands there.
+    pub at: Span,
+    /// Its type.
+    pub ty: String,
+    /// A value of that type which is there for that.
+    pub value: Option<String>,
+}
+
+impl Missing<'_> {
+    /// The message.
+    pub fn diagnostic(self) -> Diagnostic {
+        let Missing { of, f, texts, place, at, ty, value } = self;
+        let text = format!("argument {} of {of} is missing: expected {ty}", place + 1);
+        let d = Diagnostic::error("E0203", at, text).label(format!("this fits as argument {}", place + 2));
+        let mut all: Vec<&str> = texts.iter().map(String::as_str).collect();
+        all.insert(place, value.as_deref().unwrap_or("_"));
+        match &value {
+            Some(v) => d.hint(format!("the options are missing: {}", written(f, &all, &format!("`{v}` before this")).trim_start_matches("write "))).fix(Span { hi: at.lo, ..at }, format!("{v} ")),
+            None => d.hint(written(f, &all, "add it before this one")),
+        }
+    }
+}
+
+/// One of the arguments must go, and it is not the last.
+pub(crate) fn one_too_many(span: Span, name: &str, (takes, given): (usize, usize), place: usize, call: String, cut: Span) -> Diagnostic {
+    let d = too_many(span, name, takes, given).label(format!("without argument {} the others fit", place + 1)).fix(cut, "");
+    if call.len() < 90 && !call.contains('\n') { d.hint(format!("write `{call}`")) } else { d }
 }
 
 /// A function, or a call that lacks an argument, is printed or made a text. `takes` and how many are given.
 pub(crate) fn shown(span: Span, name: &str, (takes, given): (usize, usize), missing: &str, instead: Option<&str>) -> Diagnostic {
     let name = if name == "this function" { name.to_owned() } else { format!("`{name}`") };
-    let text = format!("this is a function and not a value: {name} takes {}, and {} given", count(takes, "argument"), are(given));
+    let text = format!("this is a function and not a value: {name} takes {}, but {} given", count(takes, "argument"), were(given));
     let missing = format!("an argument of type {missing} is missing");
     let hint = instead.map_or(missing.clone(), |i| format!("{missing}; {i}"));
     Diagnostic::warning("W0204", span, text).hint(hint)
@@ -35,29 +119,29 @@ pub(crate) fn shown(span: Span, name: &str, (takes, given): (usize, usize), miss
 
 /// A constructor with another number of fields.
 pub(crate) fn constructor(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
-    Diagnostic::error("E0207", span, format!("`{name}` takes {}, and here {} given", count(takes, "field"), are(given)))
+    Diagnostic::error("E0207", span, format!("`{name}` takes {}, but {} given", count(takes, "field"), were(given)))
 }
 
 /// A pattern of a constructor with another number of fields.
 pub(crate) fn pattern(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
-    let d = Diagnostic::error("E0207", span, format!("`{name}` has {}, and this pattern {given}", count(takes, "field")));
+    let d = Diagnostic::error("E0207", span, format!("`{name}` has {}, but this pattern has {given}", count(takes, "field")));
     d.hint(format!("write `{name}{}`", " _".repeat(takes)))
 }
 
 /// A type with another number of parameters.
 pub(crate) fn type_arity(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
-    let d = Diagnostic::error("E0207", span, format!("the type `{name}` takes {}, and here {} given", count(takes, "argument"), are(given)));
+    let d = Diagnostic::error("E0207", span, format!("the type `{name}` takes {}, but {} given", count(takes, "argument"), were(given)));
     match (takes, given) {
         (0, _) => d,
         _ => d.hint(format!("write `{name} {}`", ["a", "b", "c", "d"].iter().take(takes).copied().collect::<Vec<_>>().join(" "))),
     }
 }
 
-fn are(n: usize) -> String {
+fn were(n: usize) -> String {
     match n {
-        0 => "none is".into(),
-        1 => "1 is".into(),
-        n => format!("{n} are"),
+        0 => "none was".into(),
+        1 => "1 was".into(),
+        n => format!("{n} were"),
     }
 }
 
@@ -71,7 +155,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     ),
     (
         "E0204",
-        "A function is applied to more arguments than it takes, or something that is no function is applied. A minus between blanks is a difference, one before an argument needs parentheses.\n\
+        "A function is applied to more arguments than it takes, or something that is not a function is applied. A minus between blanks is a difference, one before an argument needs parentheses.\n\
         \n\
         \x20   let half x = x / 2.0\n\
         \x20   half 1.0 2.0           -- wrong\n\
@@ -98,8 +182,8 @@ mod tests {
 
     #[test]
     fn numbers_agree_with_their_words() {
-        assert_eq!(type_arity(Span::default(), "List", 1, 0).message, "the type `List` takes 1 argument, and here none is given");
-        assert_eq!(constructor(Span::default(), "Some", 1, 2).message, "`Some` takes 1 field, and here 2 are given");
+        assert_eq!(type_arity(Span::default(), "List", 1, 0).message, "the type `List` takes 1 argument, but none was given");
+        assert_eq!(constructor(Span::default(), "Some", 1, 2).message, "`Some` takes 1 field, but 2 were given");
         assert_eq!(pattern(Span::default(), "Cons", 2, 1).hint.as_deref(), Some("write `Cons _ _`"));
     }
 }

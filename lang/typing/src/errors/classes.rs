@@ -28,19 +28,35 @@ impl NoInstance<'_> {
         let (code, text) = match self.class {
             Class::Diff => ("E0601", format!("{op} cannot differentiate this: {} has no derivative", self.ty)),
             // A literal.
-            _ if self.op.starts_with("a ") => ("E0205", format!("{} stands where {} is wanted", self.op, self.ty)),
-            class => ("E0205", format!("{op} needs {}, and this is {}", wants(class), self.ty)),
+            _ if self.op.starts_with("a ") => ("E0205", format!("expected {}, found {}", self.ty, self.op)),
+            class => ("E0205", format!("{op} needs {}, found {}", wants(class), self.ty)),
         };
         let mut d = Diagnostic::error(code, self.span, text).label(self.ty);
         let inside = self.place.file == self.span.file && self.place.lo <= self.span.lo && self.span.hi <= self.place.hi;
         if !inside && self.place != Span::default() {
-            d = d.also(self.place, format!("wanted by {op}"));
+            d = d.also(self.place, format!("required by {op}"));
         }
         match self.hint {
             Some(h) => d.hint(h),
             None => d,
         }
     }
+}
+
+/// `abs -1`.
+pub(crate) fn negative_argument((at, f, ty): (Span, &str, String), minus: Span, number: &str) -> Diagnostic {
+    Diagnostic::error("E0205", minus, format!("this subtracts {number} from `{f}`, which is a function"))
+        .also(at, ty)
+        .hint(format!("a negative argument stands in parentheses: `{f} (-{number})`"))
+        .fix(minus, format!("(-{number})"))
+}
+
+/// `print "a" + "b"`: the call comes before the operator. The places: before the argument, the operator, behind the right side.
+pub(crate) fn applied_before(at: Span, (head, rest): (&str, &str), op: &str, right: &str, (before, sign, behind): (Span, Span, Span)) -> Diagnostic {
+    let d = Diagnostic::error("E0205", at, format!("application binds tighter than `{op}`: the left side is `{head} {rest}`, whose result is ()"));
+    let call = format!("{head} ({rest} {op} {right})");
+    let d = if call.len() < 90 && !call.contains('\n') { d.hint(format!("write `{call}`")) } else { d.hint(format!("put all that `{head}` is given in parentheses")) };
+    d.fix(before, "(").fix(sign, format!(" {op} ")).fix(behind, ")")
 }
 
 /// What the values of a class are called.
@@ -66,28 +82,31 @@ pub(crate) fn quoted(name: &str) -> String {
 
 /// `+` on data without a real number.
 pub(crate) fn no_real_part(span: Span, op: &str, ty: &str) -> Diagnostic {
-    Diagnostic::error("E0205", span, format!("{op} needs data with a real number in it, and {ty} has none")).hint("take the parts out with a pattern and add those")
+    Diagnostic::error("E0205", span, format!("{op} needs data with a real number in it, but {ty} has none")).hint("take the parts out with a pattern and add those")
 }
 
 /// An arithmetic operator between compound data.
 pub(crate) fn not_elementwise(span: Span, op: &str, left: (Span, &str), right: (Span, &str)) -> Diagnostic {
-    Diagnostic::error("E0205", span, format!("{op} is not defined between {} and {}", left.1, right.1))
-        .note("on tuples, records and declared data: `+` and `-` between two of one type, and `*` and `/` by a real number")
+    let d = Diagnostic::error("E0205", span, format!("{op} is not defined between {} and {}", left.1, right.1));
+    if [left.1, right.1].iter().any(|t| t.starts_with("Option ")) {
+        return d.hint("what an `Option` holds is taken out by `match o with | Some x -> ... | None -> ...`, or by `get_or default o`");
+    }
+    d.note("on tuples, records and declared data: `+` and `-` between two of one type, and `*` and `/` by a real number")
 }
 
 /// `//` on something that is no Int.
 pub(crate) fn whole_division(span: Span, ty: &str) -> Diagnostic {
-    Diagnostic::error("E0205", span, format!("`//` needs Ints, and this is {ty}")).hint("`/` divides real numbers; `floor (a / b)` rounds down")
+    Diagnostic::error("E0205", span, format!("`//` needs Ints, found {ty}")).hint("`/` divides real numbers; `floor (a / b)` rounds down")
 }
 
 /// `++` on something else.
 pub(crate) fn not_joined(span: Span, ty: &str) -> Diagnostic {
-    Diagnostic::error("E0205", span, format!("`++` joins arrays, texts or lists, and this is {ty}")).label(ty.to_owned()).hint("`show x` gives the text of a value, `[x]` the array of one element")
+    Diagnostic::error("E0205", span, format!("`++` joins arrays, texts or lists, found {ty}")).label(ty.to_owned()).hint("`show x` gives the text of a value, `[x]` the array of one element")
 }
 
 /// `@` between two vectors.
 pub(crate) fn two_vectors(span: Span) -> Diagnostic {
-    Diagnostic::error("E0205", span, "`@` needs a matrix on one side, and both are vectors").hint("`dot x y` is the inner product, `outer x y` the outer")
+    Diagnostic::error("E0205", span, "`@` needs a matrix on one side, but both are vectors").hint("`dot x y` is the inner product, `outer x y` the outer")
 }
 
 pub(super) const EXPLANATIONS: &[Explanation] = &[

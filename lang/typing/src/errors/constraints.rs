@@ -9,6 +9,12 @@ use adl_syntax::span::Span;
 pub(crate) fn explain(d: &mut Diagnostic, place: &Place, operation: &str) {
     let within = place.within.map_or_else(String::new, |f| format!(" in `{f}`"));
     let text = format!("this operation{within} is then `{operation}`");
+    // What the operands are says the operation; the place of the use has one mark.
+    let at = d.primary.span;
+    if d.secondary.iter().any(|l| l.span == at) {
+        d.secondary.retain(|l| l.span != at);
+        d.primary.text.clear();
+    }
     *d = std::mem::replace(d, Diagnostic::error("E0214", place.span, "")).also(place.span, text);
 }
 
@@ -35,7 +41,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         "The ranks of arrays in a function without annotations are decided where it is used. A signature that is written out must promise the\n\
         operations that the body needs, and a definition may leave only so many of them to its uses.\n\
         \n\
-        \x20   let f : a -> b -> c = fun x y -> x + y                   -- wrong\n\
+        \x20   let f : Nums a => a -> b -> c = fun x y -> x + y         -- wrong\n\
         \x20   let f : (a + b : c) => a -> b -> c = fun x y -> x + y    -- right",
     ),
 ];

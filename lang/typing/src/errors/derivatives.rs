@@ -38,7 +38,7 @@ impl WrongResult<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let op = quoted(self.op);
-        let d = Diagnostic::error("E0602", self.span, format!("{op} needs a function whose result is one real number; this one gives {}", self.ty));
+        let d = Diagnostic::error("E0602", self.span, format!("{op} needs a function whose result is one real number, but this one returns {}", self.ty));
         d.hint(match self.gives {
             Gives::Array => "`jacobian` differentiates a function to an array; or `sum` the result",
             Gives::Int => "an Int has no derivative: compute with Floats",
@@ -50,7 +50,7 @@ impl WrongResult<'_> {
 
 /// `hessian f x` of data that has no structure of arrays.
 pub(crate) fn no_structure(span: Span, op: &str, ty: &str) -> Diagnostic {
-    let d = Diagnostic::error("E0603", span, format!("`{op}` takes Floats, arrays, tuples and records of them, and this is {ty}"));
+    let d = Diagnostic::error("E0603", span, format!("`{op}` takes Floats, and arrays, tuples and records of them, found {ty}"));
     match op {
         "hessian" => d.hint("as one matrix it is `hessian (fun v -> f (unravel x v)) (ravel x)`"),
         op => d.hint(format!("as one matrix it is `{op} (fun v -> ravel (f (unravel x v))) (ravel x)`")),

@@ -23,19 +23,23 @@ pub(crate) struct Mismatch {
 impl Mismatch {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let text = format!("{} has type {}, but {} is wanted", self.what, self.actual, self.expected);
+        // A pattern says what it is for, and the value is what it is.
+        let text = match self.what.starts_with("this pattern") || self.what.starts_with("the pattern") {
+            true => format!("{} is for {}, but the value has type {}", self.what, self.actual, self.expected),
+            false => format!("expected {} for {}, found {}", self.expected, self.what, self.actual),
+        };
         self.marked(Diagnostic::error("E0203", self.span, text).label(self.actual.clone()))
     }
 
     /// A type that would contain itself.
     pub fn infinite(self) -> Diagnostic {
-        let text = format!("{} has type {}, and {} is wanted: one would contain the other", self.what, self.actual, self.expected);
+        let text = format!("expected {} for {}, found {}: the type would contain itself", self.expected, self.what, self.actual);
         self.marked(Diagnostic::error("E0208", self.span, text))
     }
 
     /// A function where a linear function is wanted.
     pub fn not_linear(self) -> Diagnostic {
-        let text = format!("{} has type {}, but {} is wanted: a linear function (`-o`)", self.what, self.actual, self.expected);
+        let text = format!("expected a linear function, {}, for {}, found {}", self.expected, self.what, self.actual);
         let d = self.marked(Diagnostic::error("E0211", self.span, text).label(self.actual.clone()));
         d.hint("write the function as `lin x -> ...`, or take it from `linearize`, `vjp` or `transpose`")
     }
@@ -53,6 +57,26 @@ impl Mismatch {
     }
 }
 
+/// Says what keeps a function from being linear, or that nothing does. `keyword`: the `fun` of a function that is written out.
+pub(crate) fn nonlinear(d: Diagnostic, fault: Option<Diagnostic>, keyword: Option<Span>, f: &str) -> Diagnostic {
+    match (fault, keyword) {
+        (Some(fault), _) => {
+            let short = f.len() < 30 && !f.contains('\n');
+            let d = d.also(fault.primary.span, fault.message);
+            d.hint(format!("the linear map of its derivative at `x` is `snd (linearize {} x)`", if short { f } else { "f" }))
+        }
+        (None, Some(at)) => d.hint("it is linear: write it with `lin` in place of `fun`").fix(at, "lin"),
+        (None, None) => d.hint(format!("it is linear: define it with `lin`, `let {f} = lin x -> ...`")),
+    }
+}
+
+/// `let f x : Float -> Float = ...`, whose result is no function.
+pub(crate) fn whole_type_for_result(d: &mut Diagnostic, at: Span) {
+    d.secondary.retain(|l| l.span != at);
+    *d = d.clone().also(at, "behind parameters stands the type of the result alone")
+        .hint("write the type of each parameter with it, `let f (x : Float) : Float = ...`, or that of the whole, `let f : Float -> Float = fun x -> ...`");
+}
+
 /// Arithmetic between numbers of different types.
 pub(crate) struct Mixed {
     /// The operator.
@@ -63,16 +87,22 @@ pub(crate) struct Mixed {
     pub right: (Span, String),
     /// The conversion to write.
     pub fix: String,
+    /// The operand to convert, and what stands there then.
+    pub edit: Option<(Span, String)>,
 }
 
 impl Mixed {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let ((sa, a), (sb, b)) = (self.left, self.right);
-        Diagnostic::error("E0203", sb, format!("{} needs two numbers of one type, and these are {a} and {b}", self.op))
+        let d = Diagnostic::error("E0203", sb, format!("{} needs two numbers of one type, found {a} and {b}", self.op))
             .label(b)
             .also(sa, a)
-            .hint(self.fix)
+            .hint(self.fix);
+        match self.edit {
+            Some((at, text)) => d.fix(at, text),
+            None => d,
+        }
     }
 }
 
@@ -98,8 +128,15 @@ impl TooGeneral {
 }
 
 /// A type that nothing determines.
-pub(crate) fn unknown_result(span: Span, op: &str) -> Diagnostic {
-    Diagnostic::error("E0210", span, format!("the type that `{op}` gives is not known")).hint("annotate it: `let x : {a : [_]Float} = ...`")
+/// `inside`: the operation in the function `op` whose result it is.
+pub(crate) fn unknown_result(span: Span, op: &str, inside: Option<(Span, &str)>) -> Diagnostic {
+    let text = |op: &str| format!("the type of the result of `{op}` is not known");
+    match inside {
+        Some((at, reads)) => Diagnostic::error("E0210", at, text(reads))
+            .also(span, format!("`{op}` is used here, and nothing says what it gives"))
+            .hint(format!("annotate this use, `let x : {{a : [_]Float}} = {op} ...`, or `{reads}` in the function, `({reads} ... : {{a : [_]Float}})`")),
+        None => Diagnostic::error("E0210", span, text(op)).hint("annotate it: `let x : {a : [_]Float} = ...`"),
+    }
 }
 
 /// A shape that decides the number of axes and is not written out.
@@ -119,7 +156,6 @@ pub(crate) fn too_large(span: Span) -> Diagnostic {
     Diagnostic::error("E0210", span, "the type of this has too many parts to be checked").hint("give the data a declared type: `type T = T ...`")
 }
 
-/// An index without an extent.
 /// An axis that is no literal.
 pub(crate) fn unknown_axis(span: Span) -> Diagnostic {
     Diagnostic::error("E0210", span, "the axis for `along` must be a literal, so that the type of the result is known").hint("for example `along 1 sum m`; `along (-1)` is along the last axis")
@@ -128,14 +164,14 @@ pub(crate) fn unknown_axis(span: Span) -> Diagnostic {
 /// An axis that an array does not have, or whose number is not known.
 pub(crate) fn no_axis(span: Span, axis: i64, rank: Option<u64>) -> Diagnostic {
     match rank {
-        Some(n) => Diagnostic::error("E0210", span, format!("there is no axis {axis}: the array has {n}")).hint("axes are counted from 0, or with -1 from the last one"),
+        Some(n) => Diagnostic::error("E0210", span, format!("there is no axis {axis}: the array has {}", super::count(n as usize, "axis").replace("axiss", "axes"))).hint("axes are counted from 0, or with -1 from the last one"),
         None => Diagnostic::error("E0210", span, "it is not known how many axes this array has").hint("annotate it, as in `(x : [n][m]Float)`, or count the axis from 0"),
     }
 }
 
 /// An array of Ints for an index.
 pub(crate) fn positions(span: Span, base: &str, at: &str) -> Diagnostic {
-    Diagnostic::error("E0203", span, "an array for an index is a mask, and this one has Ints").hint(format!("elements at positions: `gather {base} {at}`"))
+    Diagnostic::error("E0203", span, "an array as an index must be a mask of Bools, found Ints").hint(format!("elements at positions: `gather {base} {at}`"))
 }
 
 /// A mask that stands for an axis behind the second.
@@ -156,7 +192,7 @@ pub(crate) fn recursive_value(span: Span, name: &str) -> Diagnostic {
 pub(super) const EXPLANATIONS: &[Explanation] = &[
     (
         "E0203",
-        "Two types that must be equal are not. The message says what is wanted, and marks the place that wants it.\n\
+        "Two types that must be equal are not. The message says what was expected, and marks the place that says so.\n\
         \n\
         \x20   (1 + 2, \"one\") == (3, 1)       -- wrong\n\
         \x20   (1 + 2, \"one\") == (3, \"one\")   -- right\n\
@@ -166,7 +202,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         \x20   half n                           -- wrong\n\
         \x20   half (float n)                   -- right\n\
         \n\
-        \x20   let square x = x * x\n\
+        \x20   let square (x : Float) = x * x\n\
         \x20   square [1.0, 2.0]       -- wrong: it takes one number\n\
         \x20   map square [1.0, 2.0]   -- right",
     ),
@@ -190,7 +226,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     ),
     (
         "E0211",
-        "A linear function is wanted here: `lin x -> ...`, or the result of `linearize`, `vjp` or `transpose`. A `fun` is not one, whatever its body is.\n\
+        "A linear function is expected here: `lin x -> ...`, or the result of `linearize`, `vjp` or `transpose`. A `fun` is not one, whatever its body is.\n\
         \n\
         \x20   transpose (fun x -> 3.0 * x) 1.0   -- wrong\n\
         \x20   transpose (lin x -> 3.0 * x) 1.0   -- right",
@@ -223,7 +259,7 @@ mod tests {
         let at = Span::default();
         let m = Mismatch { what: "x".into(), span: at, actual: "Int".into(), expected: "Bool".into(), places: vec![(at, "here".into())], hint: None };
         let d = m.diagnostic();
-        assert_eq!(d.message, "x has type Int, but Bool is wanted");
+        assert_eq!(d.message, "expected Bool for x, found Int");
         assert!(d.secondary.is_empty());
     }
 

@@ -1,6 +1,7 @@
 //! E0201, E0202, E0209: names that are not there, and names that are there twice.
 
 use super::Explanation;
+use super::foreign::{self, Ours};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::errors::habits;
 use adl_syntax::span::Span;
@@ -21,34 +22,101 @@ impl Unknown<'_> {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let d = match self.what {
-            None => Diagnostic::error("E0201", self.span, format!("nothing is named `{}` here", self.name)),
-            Some(what) => Diagnostic::error("E0202", self.span, format!("there is no {what} `{}`", self.name)),
+            None => Diagnostic::error("E0201", self.span, format!("unknown name `{}`", self.name)),
+            Some(what) => Diagnostic::error("E0202", self.span, format!("unknown {what} `{}`", self.name)),
         };
-        match (foreign(self.what, self.name), self.near) {
-            (Some(hint), _) => d.hint(hint),
-            (None, Some(near)) => d.hint(format!("did you mean `{near}`?")),
+        match (translated(self.what, self.name), self.near) {
+            (Some(ours @ Ours::Name(name)), _) => d.hint(ours.hint()).fix(self.span, name),
+            (Some(ours), _) => match exact(self.name) {
+                Some(name) if self.what.is_some() => d.hint(ours.hint()).fix(self.span, name),
+                _ => d.hint(ours.hint()),
+            },
+            (None, Some(near)) if near.contains('`') => d.hint(format!("did you mean `{near}`?")),
+            (None, Some(near)) => d.hint(format!("did you mean `{near}`?")).fix(self.span, near),
             (None, None) if self.what == Some("constructor") => d.hint("constructors are declared, `type T = A | B`; names of values begin in lower case"),
             (None, None) => d,
         }
     }
 }
 
+/// What stands for a type or constructor of another language as it is.
+fn exact(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "True" => "true",
+        "False" => "false",
+        "Just" => "Some",
+        "Nothing" => "None",
+        "Double" | "Float64" | "Real" => "Float",
+        "Float32" | "Single" => "F32",
+        "Integer" | "Int64" | "Nat" => "Int",
+        "Str" | "Text" => "String",
+        "Boolean" => "Bool",
+        "Unit" => "()",
+        "Maybe" => "Option",
+        _ => return None,
+    })
+}
+
 /// What a name of another language is called here.
-fn foreign(what: Option<&'static str>, name: &str) -> Option<&'static str> {
-    Some(match (what, name) {
-        (None, "ln") => "the natural logarithm is `log x`",
+fn translated(what: Option<&'static str>, name: &str) -> Option<Ours> {
+    let words = match (what, name) {
         (None, name) if name.trim_end_matches('\'').contains('\'') => "a text is written in double quotes, also with values in it: f\"x = {x}\"",
-        (None, name) => return habits::word(name),
-        (Some("constructor"), name) => return habits::upper_word(name),
+        (None, name) => return foreign::value(name),
+        (Some("constructor"), name) => return habits::upper_word(name).map(Ours::Words).or_else(|| foreign::value(name)),
         (Some("type"), "Array" | "Vector" | "Matrix") => "an array type is `[n]a`, a matrix `[n][m]a`",
         (Some("type"), "Float32" | "Single") => "32-bit numbers are `F32`",
         (Some("type"), "Str" | "Text") => "texts are `String`",
         (Some("type"), "Boolean") => "truth values are `Bool`",
-        (Some("type"), name) => return habits::upper_word(name),
+        (Some("type"), name) => return habits::upper_word(name).map(Ours::Words),
         (Some("class"), "Number") => "the class of numbers is `Num`, that of real numbers `Real`",
         (Some("class"), "Floating" | "Fractional") => "the class of real numbers is `Real`",
         _ => return None,
-    })
+    };
+    Some(Ours::Words(words))
+}
+
+/// A name that is there with a capital: `some` for `Some`.
+pub(crate) fn capital(span: Span, name: &str, constructor: &str) -> Diagnostic {
+    let d = Diagnostic::error("E0201", span, format!("unknown name `{name}`"));
+    d.hint(format!("constructors begin with a capital: `{constructor}`")).fix(span, constructor)
+}
+
+/// `a'` where there is an `a`.
+pub(crate) fn transposed(span: Span, name: &str, of: &str) -> Diagnostic {
+    let d = Diagnostic::error("E0201", span, format!("unknown name `{name}`"));
+    d.hint(format!("a matrix is transposed by `{of}.T`; names may end with `'`")).fix(span, format!("{of}.T"))
+}
+
+/// A name that a later definition gives. `mutual`: that one uses the definition at hand.
+pub(crate) fn later(span: Span, name: &str, at: (Span, &str), within: Option<&str>) -> Diagnostic {
+    let d = Diagnostic::error("E0201", span, format!("`{name}` is used before it is defined")).also(at.0, "it is defined here");
+    match within {
+        Some(f) if f != name => d.hint(format!("functions that call each other are defined together: `let rec {f} ... = ...` and below it `and {name} ... = ...`")),
+        _ => d.hint(format!("move the definition of `{name}` ({}) above its use", at.1)),
+    }
+}
+
+/// A name of a library of another language, with its module: `np.linalg.norm`.
+pub(crate) fn of_library(span: Span, path: &str, module: bool, ours: &[String], words: Option<Ours>) -> Diagnostic {
+    let d = Diagnostic::error(if module { "E0202" } else { "E0201" }, span, format!("unknown name `{path}`"));
+    match (ours, words) {
+        ([one], _) => d.hint(format!("adl calls it `{one}`")).fix(span, one.clone()),
+        ([_, ..], _) => d.hint(format!("adl calls it {}", super::listed(ours).replace(" and ", " or "))),
+        ([], Some(words)) => d.hint(words.hint()),
+        ([], None) => d.hint("functions of numbers and arrays have no module: `exp x`, `sum xs`, `map f xs`; `:browse` and `adl doc` list all names"),
+    }
+}
+
+/// A member that a module does not have, and that is somewhere else.
+pub(crate) fn elsewhere(span: Span, path: &str, ours: &[String]) -> Diagnostic {
+    let d = Diagnostic::error("E0201", span, format!("unknown name `{path}`"));
+    let name = |p: &str| p.rsplit('.').next().unwrap_or_default().to_owned();
+    match ours {
+        [one] if name(one) != name(path) => d.hint(format!("adl calls it `{one}`")).fix(span, one.clone()),
+        [one] if one.contains('.') => d.hint(format!("it belongs to another module: write `{one}`")).fix(span, one.clone()),
+        [one] => d.hint(format!("it belongs to no module: write `{one}`")).fix(span, one.clone()),
+        ours => d.hint(format!("did you mean {}?", super::listed(ours).replace(" and ", " or "))),
+    }
 }
 
 /// The bound of an index that names another of the same comprehension.
@@ -60,7 +128,7 @@ pub(crate) fn index_beside(d: Diagnostic) -> Diagnostic {
 pub(crate) fn needs_rec(span: Span, name: &str, at: Span, function: bool) -> Diagnostic {
     let d = Diagnostic::error("E0201", span, format!("`{name}` is not known inside its own definition")).also(at, "it is being defined here");
     match function {
-        true => d.hint(format!("a function that uses itself is defined with `let rec {name}`")),
+        true => d.hint(format!("a function that uses itself is defined with `let rec {name}`")).fix(Span { hi: at.lo, ..at }, "rec "),
         false => d.hint("a value cannot be made from itself: give the old one another name; items on one line are separated by `;;`"),
     }
 }
@@ -74,7 +142,7 @@ pub(crate) fn too_early(span: Span, name: &str, at: Span) -> Diagnostic {
 
 /// A module that is not there.
 pub(crate) fn unknown_module(span: Span, name: &str) -> Diagnostic {
-    let d = Diagnostic::error("E0202", span, format!("there is no module `{name}`"));
+    let d = Diagnostic::error("E0202", span, format!("unknown module `{name}`"));
     match habits::upper_word(name) {
         Some(ours) => d.hint(ours),
         None => d.hint(format!("import it: `import \"file.adl\" as {name}`")),
@@ -125,7 +193,8 @@ pub(crate) fn open_field(span: Span, of: &str, con: &str) -> Diagnostic {
 /// The candidate nearest to `name`, if it is near enough to be a slip.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
     let length = name.chars().count();
-    let limit = 1 + length / 4;
+    // Of a short word two slips leave too little.
+    let limit = if length <= 4 { 1 } else { 1 + length / 4 };
     candidates
         .filter(|c| !c.starts_with("__") && *c != name && c.chars().count().abs_diff(length) <= limit)
         .map(|c| (distance(name, c), c))
@@ -196,11 +265,15 @@ mod tests {
         assert_eq!(nearest("Jsut", ["Some", "Just"].into_iter()), Some("Just".into()));
         assert_eq!(nearest("yy", ["zz", "id"].into_iter()), None);
         assert_eq!(nearest("d", ["id", "e"].into_iter()), None);
+        assert_eq!(nearest("some", ["ode", "same"].into_iter()), Some("same".into()));
+        assert_eq!(nearest("disp", ["diag"].into_iter()), None);
     }
 
     #[test]
     fn a_name_of_another_language_is_translated() {
         let d = Unknown { what: Some("type"), name: "Double", span: Span::default(), near: None }.diagnostic();
         assert_eq!((d.code, d.hint.as_deref()), ("E0202", habits::upper_word("Double")));
+        let d = Unknown { what: None, name: "vmap", span: Span::default(), near: Some("vmop".into()) }.diagnostic();
+        assert_eq!((d.hint.as_deref(), d.fix[0].text.as_str()), (Some("adl calls it `map`"), "map"));
     }
 }

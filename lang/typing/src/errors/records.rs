@@ -56,8 +56,8 @@ impl FieldsDiffer {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
         let FieldsDiffer { what, span, actual, expected, field, missing, places } = self;
-        let tail = if missing { format!("the field `{field}` is missing") } else { format!("the field `{field}` is one too many") };
-        let mut d = Diagnostic::error("E0206", span, format!("{what} has type {actual}, but {expected} is wanted: {tail}"));
+        let tail = if missing { format!("the field `{field}` is missing") } else { format!("the field `{field}` is not expected") };
+        let mut d = Diagnostic::error("E0206", span, format!("expected {expected} for {what}, found {actual}: {tail}"));
         for (at, text) in places {
             if at != span {
                 d = d.also(at, text);
@@ -72,7 +72,7 @@ impl FieldsDiffer {
 
 /// `.x` of something that is no record.
 pub(crate) fn no_record(span: Span, field: &str, ty: &str) -> Diagnostic {
-    let d = Diagnostic::error("E0203", span, format!("`.{field}` is taken from a record, and this is {ty}")).label(ty.to_owned());
+    let d = Diagnostic::error("E0203", span, format!("expected a record before `.{field}`, found {ty}")).label(ty.to_owned());
     match field {
         "0" | "1" | "fst" | "snd" => d.hint("parts of a tuple are taken with a pattern: `let (a, b) = t`, or with `fst` and `snd`"),
         "len" | "length" | "shape" | "size" => d.hint("the length of an array is `len x`, its shape `shape x`"),
@@ -88,7 +88,7 @@ pub(crate) fn no_record(span: Span, field: &str, ty: &str) -> Diagnostic {
 pub(super) const EXPLANATIONS: &[Explanation] = &[
     (
         "E0206",
-        "A record has no such field, or has a field more or less than is wanted. A parameter that is annotated with some fields has these and no others.\n\
+        "A record has no such field, or has a field more or less than is expected. A parameter that is annotated with some fields has these and no others.\n\
         \n\
         \x20   let p = {x = 1.0, y = 2.0}\n\
         \x20   p.z                          -- wrong\n\

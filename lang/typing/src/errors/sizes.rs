@@ -32,8 +32,8 @@ impl SizeClash {
         let SizeClash { first: (a, m), second: (b, n), span, what, places } = self;
         let text = match (&m.origin, &n.origin) {
             (Some((_, l)), Some((_, k))) => format!("{a} does not match {b}: size {} is from {l}, size {} from {k}", m.size, n.size),
-            (Some((_, l)), None) => format!("{a} does not match {b}: size {} is from {l}, and size {} is wanted", m.size, n.size),
-            (None, Some((_, k))) => format!("{a} does not match {b}: size {} is from {k}, and the other is {}", n.size, m.size),
+            (Some((_, l)), None) => format!("{a} does not match {b}: size {} is from {l}, expected size {}", m.size, n.size),
+            (None, Some((_, k))) => format!("{a} does not match {b}: size {} is from {k}, found size {}", n.size, m.size),
             (None, None) => format!("{a} does not match {b}: size {} against size {}", m.size, n.size),
         };
         let mut d = Diagnostic::error("E0301", span, text).label(what);
@@ -55,6 +55,22 @@ impl SizeClash {
         }
         d
     }
+}
+
+/// The inner sizes of a product that differ: of the last axis on the left, and of the first on the right.
+pub(crate) fn inner(span: Span, left: (Span, String, Known), right: (Span, String, Known)) -> Diagnostic {
+    let from = |k: &Known| k.origin.as_ref().map_or(String::new(), |(_, line)| format!(" ({line})"));
+    let ((sa, a, m), (sb, b, n)) = (left, right);
+    let text = format!("the inner sizes of `@` differ: {a} has {}{} at its end, and {b} has {}{} at its beginning", m.size, from(&m), n.size, from(&n));
+    let mut d = Diagnostic::error("E0301", span, text).also(sa, a).also(sb, b);
+    let mut marked = vec![span, sa, sb];
+    for k in [&m, &n] {
+        if let Some((at, _)) = k.origin.as_ref().filter(|(at, _)| !marked.contains(at)) {
+            marked.push(*at);
+            d = d.also(*at, format!("size {} is from here", k.size));
+        }
+    }
+    d
 }
 
 /// A shape with another number of elements.

@@ -231,6 +231,7 @@ impl Infer<'_> {
             if let ast::TypeBody::Sum(_) = d.body {
                 self.tables.vars += 1;
                 let decl = Rc::new(DataDecl { id: crate::ty::DataId(self.tables.vars, d.name.name), name: d.name.name, params, cons: Vec::new() });
+                self.tables.places.insert(decl.id, d.name.span);
                 self.tables.declare(decl.clone());
                 self.env.types.insert_mut(d.name.name, TypeName::Data(decl.clone()));
                 made.push(decl);

@@ -46,6 +46,9 @@ impl Infer<'_> {
     }
 
     pub(super) fn binary(&mut self, op: BinOp, at: Span, a: &ast::Expr, b: &ast::Expr, want: Option<&Ty>, span: Span) -> core::Expr {
+        if self.effect_before(op, a, span) {
+            return self.error_expr(span);
+        }
         match op {
             BinOp::PipeRight => self.apply_to(b, &[a], want, span, true),
             BinOp::PipeLeft => self.apply_to(a, &[b], want, span, false),
@@ -58,7 +61,7 @@ impl Infer<'_> {
                 let kind = if op == BinOp::And { ExprKind::If(x, y, known) } else { ExprKind::If(x, known, y) };
                 mk(kind, Ty::Bool, span)
             }
-            BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge => self.comparison(op, a, b, span),
+            BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Gt | BinOp::Le | BinOp::Ge => self.comparison(op, at, a, b, span),
             BinOp::Cons => self.constructor(None, ast::Ident { name: Symbol::new("Cons"), span: at }, &[a, b], span),
             BinOp::Pow => self.power(a, b, span),
             BinOp::Mul => self.multiply(a, b, span),
@@ -109,10 +112,7 @@ impl Infer<'_> {
         mk(ExprKind::App(mk(ExprKind::Prim(Prim::PowInt, Vec::new()), Ty::Unit, span), vec![x, exponent]), ty, span)
     }
 
-    pub(super) fn comparison(&mut self, op: BinOp, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
-        if self.assertion_before(op, a, b) {
-            return self.error_expr(span);
-        }
+    pub(super) fn comparison(&mut self, op: BinOp, at: Span, a: &ast::Expr, b: &ast::Expr, span: Span) -> core::Expr {
         let x = self.infer(a, None);
         let y = self.infer(b, Some(&x.ty.clone()));
         self.solve_ops();
@@ -129,10 +129,14 @@ impl Infer<'_> {
             Ok(()) => {
                 self.require(class, &x.ty.clone(), span, name);
             }
+            Err(_) if self.applied_before(&x.ty, (a.span, b.span), op.text()).is_some() => {
+                let d = self.applied_before(&x.ty, (a.span, b.span), op.text());
+                d.into_iter().for_each(|d| self.report(d));
+            }
             Err(clash) => {
                 let d = self.clash(clash, &x.ty, &y.ty, b.span, &why);
                 let each = self.known_rank(&x.ty) != self.known_rank(&y.ty);
-                self.report(if each { d.hint(self.by_element(op, a, b)) } else { d });
+                self.report(if each { d.hint(self.by_element(op, a, b)).fix(at, format!(".{}", op.text())) } else { d });
             }
         }
         let p = arith_prim(op).unwrap_or(Prim::Eq);

@@ -20,7 +20,8 @@ pub(crate) enum Clash {
     Infinite,
     /// A linear function was wanted.
     Linear,
-    Field(Symbol),
+    /// A field, and whether it is what was found that lacks it.
+    Field(Symbol, bool),
     Class(Class, Span, &'static str, Ty),
     Rigid,
 }
@@ -54,11 +55,19 @@ impl Infer<'_> {
             places: self.places(why),
             hint: None,
         };
+        let versions = self.versions(expected, actual, span);
+        if !versions.is_empty() && matches!(clash, Clash::Types) {
+            let marks = versions.iter().map(|v| (v.id, v.mark.clone())).collect();
+            (m.actual, m.expected) = (self.show_marked(actual, &marks), self.show_marked(expected, &marks));
+            m.places.extend(versions.iter().map(|v| (v.at, format!("`{}{}`", v.id.1, v.mark))));
+            m.hint = Some("the two were declared one after the other under one name: what was made before has the older type, so make it again".to_owned());
+            return m.diagnostic();
+        }
         match clash {
             Clash::Sizes(e, a) => self.size_clash((e, a), self.rank(expected), m, why),
             Clash::Types | Clash::Rigid => {
                 m.hint = self.mismatch_hint(expected, actual, &why.what, span);
-                m.diagnostic()
+                self.mended(m.diagnostic(), expected, actual, (&why.what, span))
             }
             Clash::Number(place, op) => {
                 // Of an array the hint says more.
@@ -69,15 +78,17 @@ impl Infer<'_> {
                     m.places.push((place, text));
                 }
                 m.hint = self.mismatch_hint(expected, actual, &why.what, span);
-                m.diagnostic()
+                self.mended(m.diagnostic(), expected, actual, (&why.what, span))
             }
             Clash::Infinite => {
-                let function = matches!(self.resolve(actual), Ty::Fun(..)) && matches!(why.what, What::Argument { .. });
-                m.hint = function.then(|| "a function cannot take itself as an argument: recursion is written `let rec f x = ...`, other knots with a declared type".into());
+                m.hint = Some(self.endless_hint(expected, actual, &why.what));
                 m.infinite()
             }
             Clash::Linear => m.not_linear(),
-            Clash::Field(f) => self.fields_differ(f, expected, m),
+            Clash::Field(field, missing) => {
+                let Mismatch { what, span, actual, expected, places, .. } = m;
+                FieldsDiffer { what, span, actual, expected, field: field.to_string(), missing, places }.diagnostic()
+            }
             Clash::Class(c, place, op, t) => self.class_error(c, place, op, &t, span),
         }
     }
@@ -116,13 +127,16 @@ impl Infer<'_> {
         }
     }
 
-    fn fields_differ(&self, field: Symbol, expected: &Ty, m: Mismatch) -> Diagnostic {
-        let missing = match self.resolve(expected) {
-            Ty::Record(r) => self.open_record(&r).fields.iter().any(|(n, _)| *n == field),
-            _ => true,
-        };
-        let Mismatch { what, span, actual, expected, places, .. } = m;
-        FieldsDiffer { what, span, actual, expected, field: field.to_string(), missing, places }.diagnostic()
+    /// What to do where a type would contain itself.
+    fn endless_hint(&self, expected: &Ty, actual: &Ty, what: &What) -> String {
+        let array = |t: &Ty| matches!(self.resolve(t), Ty::Array(..));
+        match (what, self.resolve(actual)) {
+            (What::Argument { .. }, Ty::Fun(..)) => "a function cannot take itself as an argument: recursion is written `let rec f x = ...`, other knots with a declared type",
+            _ if array(expected) != array(actual) => "an array cannot be one of its own elements: was the element itself meant, or `xs ++ ys`, which joins arrays? Data that contains itself is declared: `type Tree = Leaf | Node Tree Tree`",
+            (_, Ty::Fun(..)) => "an argument may be missing: the function itself is given where its result is expected",
+            _ => "data that contains itself has a declared type: `type Tree = Leaf | Node Tree Tree`",
+        }
+        .to_owned()
     }
 
     /// A field that is wanted of a record known not to have it.
@@ -233,6 +247,26 @@ impl Infer<'_> {
         })
     }
 
+    /// With the conversion of a number as a fix.
+    fn mended(&self, d: Diagnostic, expected: &Ty, actual: &Ty, (what, span): (&What, Span)) -> Diagnostic {
+        let source = self.host.text(span);
+        let f = match (self.leaf_of(expected), self.leaf_of(actual)) {
+            (Ty::Float, Ty::Int) => "float",
+            (Ty::F32, Ty::Float | Ty::Int) => "to_f32",
+            (Ty::Float, Ty::F32) => "to_float",
+            (Ty::Int, Ty::Float | Ty::Meta(_)) if source.parse::<f64>().is_ok_and(|x| x.fract() == 0.0) => {
+                return d.fix(span, source.split('.').next().unwrap_or_default());
+            }
+            (Ty::Int, Ty::Float | Ty::F32) => "int",
+            _ => return d,
+        };
+        if !d.hint.as_ref().is_some_and(|h| h.starts_with("convert it")) {
+            return d;
+        }
+        let call = conversion(f, source);
+        d.fix(span, if matches!(what, What::Argument { .. }) { format!("({call})") } else { call })
+    }
+
     /// `float n` of the source at a place, where that is short.
     pub(super) fn converted(&self, f: &str, span: Span) -> String {
         let text = self.host.text(span);
@@ -269,6 +303,12 @@ fn several_bools(what: &What) -> String {
         What::Thing(t) if t.contains("`&&`") || t.contains("`||`") => "`.&&` and `.||` combine arrays of Bools element by element".into(),
         _ => "one Bool of many: `all mask` or `any mask`".into(),
     }
+}
+
+/// A function of one number applied to an expression, whatever that is.
+pub(super) fn conversion(f: &str, source: &str) -> String {
+    let simple = source.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')) || source.starts_with('(') && source.ends_with(')') && !source[1..].contains('(');
+    if simple { format!("{f} {source}") } else { format!("{f} ({source})") }
 }
 
 fn contains(outer: Span, inner: Span) -> bool {

@@ -86,11 +86,11 @@ impl Infer<'_> {
         }
         let tail = Some(self.row_meta());
         let needed = Ty::Record(Rc::new(RecordTy { fields: vec![(name.name, new.clone())], tail }));
-        self.expect(&needed, &base.ty.clone(), record, &Why::new("what is updated"));
+        self.expect(&needed, &base.ty.clone(), record, &Why::new("the updated record"));
     }
 
     pub(super) fn field(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> core::Expr {
-        if let Some(e) = self.module_member(r, name, span) {
+        if let Some(e) = self.library_member(r, name, span).or_else(|| self.module_member(r, name, span)) {
             return e;
         }
         let base = self.infer(r, None);
@@ -99,7 +99,7 @@ impl Infer<'_> {
             let elem = self.meta();
             let (n, m) = (self.size_meta(), self.size_meta());
             let wanted = array(n, array(m, elem.clone()));
-            self.expect(&wanted, &base.ty.clone(), r.span, &Why::new("what is transposed"));
+            self.expect(&wanted, &base.ty.clone(), r.span, &Why::new("the operand of `.T`"));
             return mk(ExprKind::App(mk(ExprKind::Prim(Prim::TransposeArray, Vec::new()), Ty::Unit, span), vec![base]), array(m, array(n, elem)), span);
         }
         self.field_of_value(base, name, r.span, span)
@@ -107,7 +107,7 @@ impl Infer<'_> {
 
     /// A field of what stands at `at`.
     pub(super) fn field_of_value(&mut self, base: core::Expr, name: ast::Ident, at: Span, span: Span) -> core::Expr {
-        let why = Why::new(format!("what `.{}` is taken from", name.name));
+        let why = Why::new(format!("the record before `.{}`", name.name));
         if let Ty::Record(rec) = self.resolve(&base.ty) {
             return match self.known_field(&rec, name, &base, at, &why) {
                 Some(t) => mk(ExprKind::Field(base, name.name), t, span),

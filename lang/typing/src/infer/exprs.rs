@@ -91,6 +91,7 @@ impl Infer<'_> {
                 self.type_names = names;
                 self.sized(c, &ty, sig.ty.span)
             }
+            ast::ExprKind::Error if self.trial.on => self.hole(span),
             ast::ExprKind::Error => self.error_expr(span),
         }
     }

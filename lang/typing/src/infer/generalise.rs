@@ -139,6 +139,9 @@ impl Infer<'_> {
             return None;
         }
         let v = self.tables.var();
+        if let Some((_, span, op)) = meta.classes.iter().find(|c| c.0 == Class::Data) {
+            self.tables.reads.insert(v, (*span, op));
+        }
         let name = meta.name.unwrap_or_else(|| Symbol::new(""));
         self.rigid.insert(v, (classes.clone(), name));
         self.metas[m as usize].bound = Some(Ty::Var(v));
@@ -181,6 +184,9 @@ impl Infer<'_> {
             // A name that says something stays with it.
             let told = Some(*name).filter(|n| !matches!(n.as_str(), "" | "a" | "b" | "c" | "d" | "e" | "f" | "g" | "h"));
             let t = self.constrained(classes, told, span, op);
+            if let Some(at) = self.tables.reads.get(v) {
+                self.reads.insert(span, *at);
+            }
             if classes.iter().any(|c| c.has_rep()) {
                 reps.push(t.clone());
             }
@@ -200,6 +206,9 @@ impl Infer<'_> {
             s => s,
         });
         for c in scheme.constraints.iter() {
+            if let (Prim::Append, true, Ty::Meta(m)) = (c.prim, c.args.contains(&c.res), at_use(&c.res)) {
+                self.metas[m as usize].grows = true;
+            }
             let args = c.args.iter().map(|t| (at_use(t), span)).collect();
             self.wait_for(Op { prim: c.prim, args, res: at_use(&c.res), span, inside: Some(c.at.clone()) });
         }

@@ -16,14 +16,18 @@ impl Infer<'_> {
     pub(super) fn habit_hint(&self, expected: &Ty, actual: &Ty, what: &What) -> Option<String> {
         match what {
             What::Argument { index, total, of } => self.argument_hint(expected, actual, (*index, *total), of),
-            What::Thing(t) if t == "what is indexed" && matches!(actual, Ty::Str) => {
+            What::Thing(t) if t == "the indexed value" && matches!(actual, Ty::Str) => {
                 Some("`io.slice 0 1 text` is its first character, `io.chars text` all of them, `io.length text` their number".into())
             }
-            What::Thing(t) if t == "what is indexed" && matches!(actual, Ty::Tuple(_)) => {
+            What::Thing(t) if t == "the indexed value" && matches!(actual, Ty::Tuple(_)) => {
                 Some("a tuple is taken apart with `let (a, b) = t`, or by `fst` and `snd`".into())
             }
-            What::Thing(t) if t == "what is transposed" && matches!(actual, Ty::Array(..)) => {
+            What::Thing(t) if t == "the operand of `.T`" && matches!(actual, Ty::Array(..)) => {
                 Some("a vector has one axis; as a matrix of one column it is `reshape [n, 1] x`".into())
+            }
+            What::Thing(t) if t == "an extent" && matches!(actual, Ty::Tuple(_)) => Some("a shape is written with brackets: `zeros [n, m]`".into()),
+            What::Thing(t) if t.contains("pattern") && matches!(expected, Ty::Fun(..)) && !matches!(actual, Ty::Fun(..)) => {
+                Some("the value is a function: is an argument missing?".into())
             }
             What::Thing(_) | What::Right(_) => None,
         }
@@ -41,30 +45,51 @@ impl Infer<'_> {
 
     /// Whether `// b` is a comment of another language: words, the first of which names nothing.
     pub(super) fn comment_by_slashes(&mut self, slashes: Span, b: &ast::Expr) -> bool {
-        let head = match &b.kind {
-            ast::ExprKind::App(f, _) => f,
-            _ => return false,
+        let (head, more) = match &b.kind {
+            ast::ExprKind::App(f, args) => (&**f, args.as_slice()),
+            _ => (b, &[][..]),
         };
-        let words = matches!(head.kind, ast::ExprKind::Var(name) if !self.is_defined(name));
+        let ast::ExprKind::Var(name) = head.kind else { return false };
+        let alone = more.is_empty();
+        let unknown = |me: &mut Self, e: &ast::Expr| matches!(e.kind, ast::ExprKind::Var(n) if !me.is_defined(n));
+        if more.iter().filter(|e| unknown(self, e)).count() > 1 {
+            self.report(habits::foreign_comment(slashes, "//"));
+            return true;
+        }
+        // A word alone may also be a slip.
+        let words = !self.is_defined(name) && !(alone && (self.has_near(name) || self.host.text(slashes.to(b.span)).contains('\n')));
         if words {
             self.report(habits::foreign_comment(slashes, "//"));
         }
         words
     }
 
-    /// `assert a == b`, which compares what `assert a` gives.
-    pub(super) fn assertion_before(&mut self, op: ast::BinOp, a: &ast::Expr, b: &ast::Expr) -> bool {
-        let ast::ExprKind::App(f, args) = &a.kind else { return false };
-        let assert = matches!(f.kind, ast::ExprKind::Var(name) if self.prim_named(name) == Some(Prim::Assert));
-        if !assert || args.len() != 1 {
-            return false;
+    /// `assert a + b == c` and `print a + b`: the call comes before the operators.
+    pub(super) fn effect_before(&mut self, op: ast::BinOp, a: &ast::Expr, whole: Span) -> bool {
+        use ast::BinOp as B;
+        let mut left = a;
+        while let ast::ExprKind::Bin(op, _, inner, _) = &left.kind {
+            if matches!(op, B::PipeLeft | B::PipeRight | B::Compose) {
+                return false;
+            }
+            left = inner;
         }
-        let (left, right) = (self.host.text(args[0].span), self.host.text(b.span));
-        self.report(calls::assertion_applied(a.span, op.text(), left, right));
+        let ast::ExprKind::App(f, args) = &left.kind else { return false };
+        let effect = matches!(f.kind, ast::ExprKind::Var(name) if matches!(self.prim_named(name), Some(Prim::Assert | Prim::Print)));
+        let Some(first) = args.first().filter(|_| effect && !matches!(op, B::PipeLeft | B::PipeRight | B::Compose)) else { return false };
+        // `print "a" + "b"` joins texts.
+        let texts = op == B::Add && matches!(first.kind, ast::ExprKind::Lit(ast::Lit::Str(_)) | ast::ExprKind::Interp(_));
+        let behind = Span { lo: left.span.hi, ..whole };
+        let rest = self.host.text(behind);
+        let joined = texts && rest.trim_start().starts_with('+') && !rest.trim_start().starts_with("++");
+        let sign = joined.then(|| behind.lo + (rest.len() - rest.trim_start().len()) as u32).map(|lo| Span { lo, hi: lo + 1, ..whole });
+        let (head, inside) = (self.host.text(f.span).to_owned(), Span { lo: first.span.lo, ..whole });
+        let d = calls::effect_before(left.span, (&head, self.host.text(left.span)), if joined { "++" } else { op.text() }, self.host.text(inside), (inside, sign));
+        self.report(d);
         true
     }
 
-    fn is_defined(&mut self, name: Symbol) -> bool {
+    pub(super) fn is_defined(&mut self, name: Symbol) -> bool {
         self.lookup(name).is_some()
             || self.env.value(name).is_some()
             || self.env.broken.contains_key(&name)
@@ -92,6 +117,8 @@ impl Infer<'_> {
             (Ty::Lin(..), Ty::Array(_, row)) if name == "transpose" && matches!(self.resolve(row), Ty::Array(..)) => {
                 "a matrix is transposed by `m.T`; `transpose` turns a linear function round".into()
             }
+            (Ty::Array(..), Ty::Str) if name == "len" => "the length of a text is `io.length s`".into(),
+            (Ty::Array(..), Ty::Str) => "a text is not an array: `io.chars s` has its characters, `io.split` its parts".into(),
             (Ty::Data(d, _), Ty::Int | Ty::Meta(_)) if d.1.as_str() == "Key" => "a key is made from a number: `random.key 42`".into(),
             _ => return None,
         })

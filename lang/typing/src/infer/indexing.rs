@@ -32,7 +32,7 @@ impl Infer<'_> {
                 Ty::Array(n, e) => (n, (*e).clone()),
                 _ => {
                     let (n, e) = (self.size_meta(), self.meta());
-                    self.expect(&array(n, e.clone()), &t, at, &Why::new("what is indexed"));
+                    self.expect(&array(n, e.clone()), &t, at, &Why::new("the indexed value"));
                     (n, e)
                 }
             };

@@ -95,7 +95,7 @@ fn forget(env: &mut Env, group: &ast::LetGroup) {
 }
 
 /// The names that a pattern binds.
-fn bound(p: &ast::Pat, out: &mut Vec<(Symbol, Span)>) {
+pub(super) fn bound(p: &ast::Pat, out: &mut Vec<(Symbol, Span)>) {
     match &p.kind {
         ast::PatKind::Var(n) => out.push((*n, p.span)),
         ast::PatKind::Tuple(ps) | ast::PatKind::Con(_, _, ps) | ast::PatKind::Array(ps) | ast::PatKind::Or(ps) => ps.iter().for_each(|p| bound(p, out)),
@@ -200,7 +200,7 @@ impl Infer<'_> {
     }
 
     /// Defaults what is left, then resolves every type in the item.
-    fn zonk_item(&mut self, item: Item) -> Item {
+    pub(super) fn zonk_item(&mut self, item: Item) -> Item {
         self.settle_ops(0, 0);
         self.force_all();
         self.default_metas();
@@ -247,7 +247,8 @@ impl Infer<'_> {
                 Ty::Float
             } else if has(Class::Data) {
                 let (_, span, op) = meta.classes.iter().find(|k| k.0 == Class::Data).copied().unwrap_or((Class::Data, Span::default(), ""));
-                self.report(mismatch::unknown_result(span, op));
+                let inside = self.reads.get(&span).copied().filter(|(at, _)| at.file == span.file);
+                self.report(mismatch::unknown_result(span, op, inside));
                 Ty::Unit
             } else {
                 continue;

@@ -168,7 +168,11 @@ impl Infer<'_> {
             Some(sig) => Why::said(what, sig.ty.span, "the result's type is given here"),
             None => Why::new(what),
         };
+        let before = self.diags.len();
         let mut core = self.check(f.body, ret, &why);
+        if let Some(sig) = f.sig.filter(|s| matches!(s.ty.kind, ast::TypeKind::Fun(..)) && self.diags.len() > before) {
+            mismatch::whole_type_for_result(&mut self.diags[before], sig.ty.span);
+        }
         if f.sig.is_some() || f.ret.is_some() {
             core = self.sized(core, ret, f.sig.map_or(f.body.span, |s| s.ty.span));
         }

@@ -34,21 +34,24 @@ mod sizes;
 mod special;
 mod spine;
 mod strides;
+mod trials;
 mod unify;
 mod unknown;
 mod updates;
+mod versions;
 mod waiting;
 mod zonk;
 
 pub(crate) use given::spelling;
 pub use items::{Checked, check_item};
+pub use trials::definitions;
 pub use shapes::shapes;
 pub(crate) use unify::implies;
 
 use crate::core::{self, ExprKind, Lit, Local, Rep};
 use crate::env::{CheckHost, Env, Tables};
 use crate::print::Printer;
-use crate::ty::{Class, Constraint, Scheme, Size, SizeVar, Ty, TyVar};
+use crate::ty::{Class, Constraint, DataId, Scheme, Size, SizeVar, Ty, TyVar};
 use adl_prim::Prim;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -72,6 +75,8 @@ struct Meta {
     name: Option<Symbol>,
     /// The rest of a record.
     row: bool,
+    /// An array of this type keeps it when something is appended: its number of elements is not part of it.
+    grows: bool,
 }
 
 pub(crate) struct Infer<'a> {
@@ -124,6 +129,10 @@ pub(crate) struct Infer<'a> {
     rows: HashMap<u32, rows::Row>,
     /// What inference variables and records finally are.
     finals: zonk::Finals,
+    /// Where functions are used that leave the type of what they read open: the operations in them.
+    reads: HashMap<Span, (Span, &'static str)>,
+    /// Whether this is a trial.
+    trial: trials::Trial,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -165,6 +174,8 @@ impl<'a> Infer<'a> {
             met_at: u32::MAX,
             rows: HashMap::new(),
             finals: zonk::Finals::default(),
+            reads: HashMap::new(),
+            trial: trials::Trial::default(),
         }
     }
 
@@ -174,7 +185,7 @@ impl<'a> Infer<'a> {
     }
 
     fn meta(&mut self) -> Ty {
-        self.metas.push(Meta { bound: None, level: self.level, classes: Vec::new(), scalar: false, name: None, row: false });
+        self.metas.push(Meta { bound: None, level: self.level, classes: Vec::new(), scalar: false, name: None, row: false, grows: false });
         Ty::Meta(self.metas.len() as u32 - 1)
     }
 
@@ -223,6 +234,11 @@ impl<'a> Infer<'a> {
     }
 
     fn show(&self, t: &Ty) -> String {
+        self.show_marked(t, &HashMap::new())
+    }
+
+    /// A type as text, with marks that tell apart declared types of one name.
+    fn show_marked(&self, t: &Ty, marks: &HashMap<DataId, String>) -> String {
         let t = self.resolve_deep(t);
         let mut numbers = Vec::new();
         let alone = matches!(t, Ty::Meta(_));
@@ -244,6 +260,7 @@ impl<'a> Infer<'a> {
             _ => None,
         }, &mut |s| s);
         let mut p = Printer::default();
+        p.mark(marks);
         // The last that were written have their names first: they are those of the function at hand.
         let mut written: Vec<_> = self.rigid.iter().map(|(v, (_, name))| (*v, *name)).collect();
         written.sort_unstable_by_key(|(v, _)| Reverse(*v));

@@ -2,6 +2,7 @@
 
 use super::{Infer, array, fun, map_type, mk, pending};
 use crate::core::{self, ExprKind};
+use crate::errors::foreign::{self, Ours};
 use crate::errors::{mismatch, names};
 use crate::ty::{Class, Size, SizeVar, Ty};
 use adl_prim::Prim;
@@ -73,9 +74,26 @@ impl Infer<'_> {
         names::nearest(name, candidates(self).into_iter())
     }
 
+    /// Whether a name that is not there is nearly one that is.
+    pub(super) fn has_near(&mut self, name: Symbol) -> bool {
+        self.near(name).is_some()
+    }
+
+    fn near(&mut self, name: Symbol) -> Option<String> {
+        self.nearest(name.as_str(), |me| {
+            let mut known: Vec<&str> = me.scope.iter().map(|b| b.name.as_str()).chain(me.env.values.keys().map(|s| s.as_str())).collect();
+            known.extend(Prim::ALL.iter().map(|p| p.name()));
+            known.extend(me.host.std_modules());
+            known
+        })
+    }
+
     fn unknown(&mut self, name: Symbol, span: Span) -> Diagnostic {
         if let Some((_, at, function)) = self.defining.iter().rev().find(|(n, _, _)| *n == name) {
             return names::needs_rec(span, name.as_str(), *at, *function);
+        }
+        if let Some(d) = self.later(name, span).or_else(|| self.nearly(name, span)) {
+            return d;
         }
         if self.tables.looked_for >= MAX_LOOKED_FOR {
             return names::Unknown { what: None, name: name.as_str(), span, near: None }.diagnostic();
@@ -84,14 +102,82 @@ impl Infer<'_> {
         if !members.is_empty() {
             return names::Unknown { what: None, name: name.as_str(), span, near: Some(members.join("` or `")) }.diagnostic();
         }
-        let near = self.nearest(name.as_str(), |me| {
-            let mut known: Vec<&str> = me.scope.iter().map(|b| b.name.as_str()).chain(me.env.values.keys().map(|s| s.as_str())).collect();
-            known.extend(Prim::ALL.iter().map(|p| p.name()));
-            known.extend(me.host.std_modules());
-            known
-        });
+        let near = self.near(name);
         let d = names::Unknown { what: None, name: name.as_str(), span, near }.diagnostic();
         if self.beside.contains(&name) { names::index_beside(d) } else { d }
+    }
+
+    /// A name that a definition further down gives.
+    fn later(&self, name: Symbol, span: Span) -> Option<Diagnostic> {
+        let (at, whole) = self.tables.defined.get(&name)?.iter().find(|(at, _)| at.file == span.file && at.lo > span.hi)?;
+        let uses = |f: &Symbol| self.host.text(*whole).split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\'')).any(|w| w == f.as_str());
+        let around = self.tables.defined.iter().find(|(_, places)| places.iter().any(|(_, w)| w.file == span.file && w.lo <= span.lo && span.hi <= w.hi));
+        let within = around.map(|(f, _)| *f).filter(uses);
+        Some(names::later(span, name.as_str(), (*at, &self.host.line(*at, span)), within.as_ref().map(|f| f.as_str())))
+    }
+
+    /// `some` for `Some`, and `a'` for `a.T`.
+    fn nearly(&mut self, name: Symbol, span: Span) -> Option<Diagnostic> {
+        let text = name.as_str();
+        let mut letters = text.chars();
+        let capital: String = letters.next()?.to_uppercase().chain(letters).collect();
+        if foreign::value(text).is_none() && self.env.con(Symbol::new(&capital)).is_some() {
+            return Some(names::capital(span, text, &capital));
+        }
+        let of = text.strip_suffix('\'').filter(|of| !of.ends_with('\''))?;
+        self.is_defined(Symbol::new(of)).then(|| names::transposed(span, text, of))
+    }
+
+    /// What a member of a module that is not there is called here.
+    fn called(&mut self, member: &str) -> (Vec<String>, Option<Ours>) {
+        let ours = foreign::value(member);
+        let name = match ours {
+            Some(Ours::Name(n)) => n,
+            _ => member,
+        };
+        if name.contains('.') || self.is_defined(Symbol::new(name)) {
+            return (vec![name.to_owned()], None);
+        }
+        let homes = self.host.std_homes(name).iter().map(|m| format!("{m}.{name}")).collect();
+        (homes, ours)
+    }
+
+    /// `np.linalg.norm`, `List.map`: a path that begins with a library of another language. One error for the whole path.
+    pub(super) fn library_member(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> Option<core::Expr> {
+        let mut root = r;
+        while let ast::ExprKind::Field(inner, _) = &root.kind {
+            root = inner;
+        }
+        let (library, module) = match &root.kind {
+            ast::ExprKind::Con(None, m) => (m.name, true),
+            ast::ExprKind::Var(m) => (*m, false),
+            _ => return None,
+        };
+        let local = !module && self.lookup(library).is_some();
+        if local || !foreign::is_library(library.as_str()) || self.module(library).is_some() {
+            return None;
+        }
+        if if module { self.env.con(library).is_some() } else { self.is_defined(library) } {
+            return None;
+        }
+        let (mut ours, words) = self.called(name.name.as_str());
+        // Lists, texts and tables have functions of their own.
+        let home = match library.as_str() {
+            "List" => "list",
+            "String" | "Bytes" => "io",
+            "Map" | "Hashtbl" => "maps",
+            "Set" => "sets",
+            "Option" => "option",
+            _ => "",
+        };
+        if self.host.std_homes(name.name.as_str()).contains(&home) {
+            ours.retain(|_| home == "list");
+            ours.push(format!("{home}.{}", name.name));
+            ours.dedup();
+        }
+        let d = names::of_library(span, self.host.text(span), module, &ours, words);
+        self.report(d);
+        Some(self.error_expr(span))
     }
 
     /// A primitive as a value.
@@ -166,8 +252,16 @@ impl Infer<'_> {
         if env.broken.contains_key(&name.name) {
             return Some(self.error_expr(span));
         }
-        let near = self.nearest(name.name.as_str(), |_| env.values.keys().map(|s| s.as_str()).collect()).map(|n| format!("{module}.{n}"));
-        self.report(names::Unknown { what: None, name: &format!("{module}.{}", name.name), span: name.span, near }.diagnostic());
+        let path = format!("{module}.{}", name.name);
+        let (ours, _) = self.called(name.name.as_str());
+        let d = match ours.is_empty() {
+            false => names::elsewhere(span, &path, &ours),
+            true => {
+                let near = self.nearest(name.name.as_str(), |_| env.values.keys().map(|s| s.as_str()).collect()).map(|n| format!("{module}.{n}"));
+                names::Unknown { what: None, name: &path, span, near }.diagnostic()
+            }
+        };
+        self.report(d);
         Some(self.error_expr(span))
     }
 

@@ -9,6 +9,7 @@ use crate::ty::{Class, Ty};
 use adl_prim::{Cmp, Prim, Typing};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
 
 /// What is known of an operand.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -200,23 +201,71 @@ impl Infer<'_> {
     }
 
     pub(super) fn reject(&mut self, op: &Op, t: &Ty, span: Span) -> bool {
+        // `f -1 2`: that 1 is applied has been said.
+        if self.negative_argument(op, t).is_some_and(|m| self.diags.iter().any(|d| d.code == "E0204" && d.fix.iter().any(|e| e.span.lo == m.primary.span.lo))) {
+            return true;
+        }
+        if let Some(d) = self.negative_argument(op, t).or_else(|| self.effect_as_operand(op)) {
+            self.report(d);
+            return true;
+        }
         let mut d = self.class_error(Self::class(op.prim), op.span, Self::op_name(op.prim), t, span);
+        if let Some((at, hint)) = self.lacks_argument(t, span) {
+            d = d.also(at, "it is defined here").hint(hint);
+        }
         if let Some((other, at)) = op.args.iter().find(|(_, at)| *at != span) {
             d = d.also(*at, format!("the other operand is {}", self.show(other)));
         }
-        if let Some(call) = self.negative_argument(op, t) {
-            d = d.hint(format!("a negative argument stands in parentheses: `{call}`"));
+        let names = Self::op_name(op.prim) == "`+`" && op.args.iter().all(|(t, _)| matches!(self.resolve(t), Ty::Str));
+        if let (true, [(_, left), (_, right)]) = (names, op.args.as_slice()) {
+            let between = Span { lo: left.hi, hi: right.lo, ..*left };
+            let sign = self.host.text(between).find('+').map(|i| Span { lo: between.lo + i as u32, hi: between.lo + i as u32 + 1, ..between });
+            d = sign.into_iter().fold(d.hint("texts are joined with `++`"), |d, at| d.fix(at, "++"));
         }
         self.report(d);
         true
     }
 
-    /// The call that is meant where a function has a number subtracted that is written like a negative one: `f x -1.0`.
-    fn negative_argument(&self, op: &Op, t: &Ty) -> Option<String> {
-        let ([(_, left), (_, right)], Prim::Sub, Ty::Fun(..)) = (op.args.as_slice(), op.prim, self.resolve(t)) else { return None };
+    /// Of a function that stands for a value, where it is a name for a call: where that is defined, and what to do.
+    fn lacks_argument(&self, t: &Ty, span: Span) -> Option<(Span, String)> {
+        let name = Symbol::new(self.host.text(span));
+        let at = self.env.value(name).filter(|_| matches!(self.resolve(t), Ty::Fun(..)) && self.lookup(name).is_none())?.span;
+        let (_, whole) = self.tables.defined.get(&name)?.iter().find(|(n, _)| *n == at)?;
+        let (left, value) = self.host.text(*whole).split_once('=')?;
+        let call = value.trim();
+        // With parameters it is a function of its own.
+        if left.split_whitespace().count() != 2 || !call.contains(' ') || call.len() > 60 || call.contains('\n') || call.starts_with("fun ") {
+            return None;
+        }
+        Some((at, format!("`{name}` is a function, because `{call}` ({}) lacks an argument", self.host.line(*whole, span))))
+    }
+
+    /// `print "a" + "b"`: what is done, and gives `()`, as the left operand.
+    pub(super) fn effect_as_operand(&self, op: &Op) -> Option<Diagnostic> {
+        let [(left, at), (right, ra)] = op.args.as_slice() else { return None };
+        let joins = op.prim == Prim::Add && matches!(self.resolve(right), Ty::Str);
+        self.applied_before(left, (*at, *ra), if joins { "++" } else { Self::op_name(op.prim).trim_matches('`') })
+    }
+
+    /// The message for `f a op b` where `f a` gives `()` and `op` joins what `f` was meant to get.
+    pub(super) fn applied_before(&self, left: &Ty, (at, right): (Span, Span), op: &str) -> Option<Diagnostic> {
+        let text = self.host.text(at);
+        let (head, rest) = text.split_once(' ').filter(|(head, _)| head.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')))?;
+        if !matches!(self.resolve(left), Ty::Unit) {
+            return None;
+        }
+        let sign = Span { lo: at.hi, hi: right.lo, ..at };
+        let inside = Span { lo: at.lo + head.len() as u32 + 1, hi: at.lo + head.len() as u32 + 1, ..at };
+        Some(classes::applied_before(at, (head, rest), op, self.host.text(right), (inside, sign, Span { lo: right.hi, ..right })))
+    }
+
+    /// A function, or what is done, from which a number is subtracted that is written like a negative one: `f x -1.0`.
+    fn negative_argument(&self, op: &Op, t: &Ty) -> Option<Diagnostic> {
+        let ([(a, left), (_, right)], Prim::Sub, Ty::Fun(..)) = (op.args.as_slice(), op.prim, self.resolve(t)) else { return None };
         let between = self.host.text(Span { lo: left.hi, hi: right.lo, ..*left });
         let close = between.starts_with(char::is_whitespace) && between.ends_with('-');
-        close.then(|| format!("{} (-{})", self.host.text(*left), self.host.text(*right)))
+        let minus = Span { lo: right.lo - 1, hi: right.hi, ..*right };
+        close.then(|| classes::negative_argument((*left, self.host.text(*left), self.show(a)), minus, self.host.text(*right)))
     }
 
     pub(super) fn solve_unary(&mut self, op: &Op, force: bool) -> bool {
@@ -370,9 +419,24 @@ impl Infer<'_> {
     pub(super) fn reports_mixed(&mut self, op: &Op) -> bool {
         let [(a, sa), (b, sb)] = [&op.args[0], &op.args[1]];
         let Some(fix) = self.mixed(op, a, b) else { return false };
-        let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix };
+        let edit = self.converted_operand((a, op.operand_place(0)), (b, op.operand_place(1)));
+        let mixed = Mixed { op: classes::quoted(Self::op_name(op.prim)), left: (*sa, self.show(a)), right: (*sb, self.show(b)), fix, edit };
         self.report(mixed.diagnostic());
         true
+    }
+
+    /// The operand that is converted where the numbers of two are of different types, and how.
+    fn converted_operand(&self, (a, sa): (&Ty, Span), (b, sb): (&Ty, Span)) -> Option<(Span, String)> {
+        let (at, f) = match (self.bottom(a), self.bottom(b)) {
+            (Ty::Int, Ty::Float | Ty::Meta(_)) => (sa, "float"),
+            (Ty::Float | Ty::Meta(_), Ty::Int) => (sb, "float"),
+            (Ty::F32, Ty::Float) => (sa, "to_float"),
+            (Ty::Float, Ty::F32) => (sb, "to_float"),
+            (Ty::Int, Ty::F32) => (sa, "to_f32"),
+            (Ty::F32, Ty::Int) => (sb, "to_f32"),
+            _ => return None,
+        };
+        Some((at, super::clash::conversion(f, self.host.text(at))))
     }
 
     /// What to write where the numbers of two operands have different types.
@@ -396,7 +460,7 @@ impl Infer<'_> {
             }
         };
         let ((x, free_x), (y, free_y)) = (number(a)?, number(b)?);
-        let (sa, sb) = (op.args[0].1, op.args[1].1);
+        let (sa, sb) = (op.operand_place(0), op.operand_place(1));
         let name = Self::op_name(op.prim).trim_matches('`');
         let whole = |left: String, right: String| {
             let infix = !name.starts_with(|c: char| c.is_alphabetic());

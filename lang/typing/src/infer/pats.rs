@@ -123,7 +123,8 @@ impl Infer<'_> {
         }
         let mut subs: Vec<TPat> = Vec::new();
         for (i, a) in args.iter().enumerate() {
-            let t = fields.get(i).cloned().unwrap_or_else(|| self.meta());
+            // Where their number is wrong, nothing says which field a part is for.
+            let t = fields.get(i).filter(|_| fields.len() == args.len()).cloned().unwrap_or_else(|| self.meta());
             subs.push(self.pat(a, &t, vars));
         }
         subs.resize(fields.len(), TPat::Wild);

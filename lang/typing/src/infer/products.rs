@@ -3,8 +3,9 @@
 use super::ops::Head;
 use super::waiting::Op;
 use super::{Infer, array};
-use crate::errors::classes;
 use crate::errors::reason::Why;
+use crate::errors::sizes::{self, Known};
+use crate::errors::classes;
 use crate::ty::{Class, Size, Ty};
 use adl_syntax::span::Span;
 
@@ -59,11 +60,30 @@ impl Infer<'_> {
             }
         };
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
+        if let Some((left, right)) = self.inner_sizes(&a, &b) {
+            let d = sizes::inner(op.span, (sa, self.show(&a), left), (sb, self.show(&b), right));
+            self.report(d);
+            return self.finish(op, &res);
+        }
         let why = Why::is("the right side of `@`", sa, "the left side", &a);
         if self.expect(&ta, &a, sa, &Why::new("the left side of `@`")) {
             self.expect(&tb, &b, sb, &why);
         }
         self.finish(op, &res)
+    }
+
+    /// The last axis of the left side of a product and the first of its right side, where both are known and differ.
+    fn inner_sizes(&self, a: &Ty, b: &Ty) -> Option<(Known, Known)> {
+        let (Ty::Array(n, row), Ty::Array(m, _)) = (self.resolve(a), self.resolve(b)) else { return None };
+        let n = match self.resolve(&row) {
+            Ty::Array(k, _) => k,
+            _ => n,
+        };
+        let known = |s: Size| match self.resolve_size(s) {
+            Size::Const(size, at) => Some(Known { size, origin: (at.0 != Span::default()).then(|| (at.0, self.host.line(at.0, at.0))) }),
+            _ => None,
+        };
+        Some((known(n)?, known(m)?)).filter(|(l, r)| l.size != r.size)
     }
 
     /// `clamp lo hi x`.
@@ -102,7 +122,7 @@ impl Infer<'_> {
         if self.head(&leaf) == Head::Unknown && !force {
             return false;
         }
-        self.expect(&op.res.clone(), &leaf, span, &Why::new("what `norm` measures"));
+        self.expect(&op.res.clone(), &leaf, span, &Why::new("the argument of `norm`"));
         true
     }
 
@@ -114,14 +134,16 @@ impl Infer<'_> {
             None if !force => false,
             None | Some(Ty::Array(..)) => self.append_arrays(op, (&a, sa), (&b, sb)),
             Some(t @ (Ty::Str | Ty::Data(..))) => {
-                if self.expect(&t, &a, sa, &Why::is("the left side of `++`", sb, "the right side", &b)) {
+                if let Some(d) = self.applied_before(&a, (sa, sb), "++") {
+                    self.report(d);
+                } else if self.expect(&t, &a, sa, &Why::is("the left side of `++`", sb, "the right side", &b)) {
                     self.expect(&t, &b, sb, &Why::is("the right side of `++`", sa, "the left side", &a));
                 }
                 self.finish(op, &t)
             }
             Some(t) => {
                 let at = if self.resolve(&b) == t { sb } else { sa };
-                let d = classes::not_joined(at, &self.show(&t));
+                let d = self.applied_before(&a, (sa, sb), "++").unwrap_or_else(|| classes::not_joined(at, &self.show(&t)));
                 self.report(d);
                 true
             }
@@ -185,7 +207,7 @@ impl Infer<'_> {
             t => {
                 let elem = self.meta();
                 let list = self.list_of(elem.clone());
-                self.expect(&list, &t, at, &Why::new("what `stack` joins"));
+                self.expect(&list, &t, at, &Why::new("the argument of `stack`"));
                 self.finish(op, &array(Size::Unknown, elem))
             }
         }

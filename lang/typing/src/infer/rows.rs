@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 /// The fields behind the first rest of a record, as far as the chain has been walked.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Row {
     fields: HashMap<Symbol, Ty>,
     /// Where the walk goes on; `None` at the end of a record that is closed.

@@ -36,7 +36,7 @@ pub(super) struct Bound {
 }
 
 /// Names in the order in which they were bound, with an index from names to places.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Scope {
     bound: Vec<Bound>,
     places: HashMap<Symbol, Vec<usize>>,

@@ -81,6 +81,8 @@ impl Infer<'_> {
         if self.occurs(m, t) {
             return Err(Clash::Infinite);
         }
+        let grown = meta.grows.then(|| self.grown(t));
+        let t = grown.as_ref().unwrap_or(t);
         self.lower(t, meta.level);
         self.wake(m);
         self.metas[m as usize].bound = Some(t.clone());
@@ -89,6 +91,16 @@ impl Infer<'_> {
             self.has_class(class, t, place, op).map_err(|part| Clash::Class(class, place, op, part))?;
         }
         Ok(())
+    }
+
+    /// A type that stays the same when an array of it grows.
+    fn grown(&mut self, t: &Ty) -> Ty {
+        match t {
+            Ty::Meta(n) => self.metas[*n as usize].grows = true,
+            Ty::Array(_, e) => return Ty::Array(Size::Unknown, e.clone()),
+            _ => {}
+        }
+        t.clone()
     }
 
     fn occurs(&self, m: u32, t: &Ty) -> bool {
@@ -175,31 +187,25 @@ impl Infer<'_> {
             }
         }
         match (&p.tail, &q.tail) {
-            (None, None) => match only_p.first().or(only_q.first()) {
-                Some((f, _)) => Err(Clash::Field(*f)),
-                None => Ok(()),
-            },
-            (Some(r), None) => self.close_row(r, only_q, None, only_p),
-            (None, Some(r)) => self.close_row(r, only_p, None, only_q),
+            (None, None) => differ(&only_p, &only_q),
+            // What is found is closed, and lacks what is expected; or the other way round.
+            (Some(r), None) => {
+                differ(&only_p, &[])?;
+                self.bind_row(r, only_q, None)
+            }
+            (None, Some(r)) => {
+                differ(&[], &only_q)?;
+                self.bind_row(r, only_p, None)
+            }
             (Some(r), Some(s)) => {
                 if self.resolve(r) == self.resolve(s) {
-                    return match only_p.first().or(only_q.first()) {
-                        Some((f, _)) => Err(Clash::Field(*f)),
-                        None => Ok(()),
-                    };
+                    return differ(&only_p, &only_q);
                 }
                 let rest = self.row_meta();
                 self.bind_row(r, only_q, Some(rest.clone()))?;
                 self.bind_row(s, only_p, Some(rest))
             }
         }
-    }
-
-    fn close_row(&mut self, row: &Ty, fields: Vec<(Symbol, Ty)>, tail: Option<Ty>, lost: Vec<(Symbol, Ty)>) -> Result<(), Clash> {
-        if let Some((f, _)) = lost.first() {
-            return Err(Clash::Field(*f));
-        }
-        self.bind_row(row, fields, tail)
     }
 
     pub(super) fn bind_row(&mut self, row: &Ty, fields: Vec<(Symbol, Ty)>, tail: Option<Ty>) -> Result<(), Clash> {
@@ -308,6 +314,15 @@ impl Infer<'_> {
                 fields.iter().filter(|f| !matches!(f, Ty::Var(_))).try_for_each(|f| self.class_of(class, f, span, op, seen).map_err(|_| t.clone()))
             }
         }
+    }
+}
+
+/// Fields that only one of two records has: those that were expected, and those that were found.
+fn differ(expected: &[(Symbol, Ty)], found: &[(Symbol, Ty)]) -> Result<(), Clash> {
+    match (expected.first(), found.first()) {
+        (Some((f, _)), _) => Err(Clash::Field(*f, true)),
+        (None, Some((f, _))) => Err(Clash::Field(*f, false)),
+        (None, None) => Ok(()),
     }
 }
 

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 /// Operators that one definition may leave to its uses: `let f x y = g (g x y) y` has twice those of `g`.
-const MAX_CONSTRAINTS: usize = 512;
+const MAX_CONSTRAINTS: usize = 20_000;
 
 /// `op` applied to `args` gives `res`.
 #[derive(Clone, Debug)]
@@ -31,6 +31,11 @@ pub(super) struct Op {
 }
 
 impl Op {
+    /// Where an operand stands: in the function that the operation is in.
+    pub fn operand_place(&self, i: usize) -> Span {
+        self.inside.as_ref().and_then(|p| p.operands.get(i)).copied().unwrap_or(self.args[i].1)
+    }
+
     /// Its operands and its result.
     fn types(&self) -> impl Iterator<Item = &Ty> {
         self.args.iter().map(|a| &a.0).chain([&self.res])
@@ -48,7 +53,7 @@ struct Reach {
 }
 
 /// The operators that wait.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Waiting {
     ops: BTreeMap<u32, Op>,
     /// By inference variable: who waits for it.

@@ -58,7 +58,7 @@ impl Plan {
 
     /// The plan that a value of type `Plan` is.
     pub(crate) fn of(v: &Value) -> Res<Plan> {
-        let Value::Data(d) = v else { return Err(bad("this is no plan")) };
+        let Value::Data(d) = v else { return Err(bad("this is not a plan")) };
         Ok(match d.con.name.as_str() {
             "StoreAll" => Plan::StoreAll,
             "RecomputeAll" => Plan::RecomputeAll,

@@ -24,7 +24,7 @@ struct Header {
 fn header(path: &str, b: &[u8]) -> Res<Header> {
     let cut = || bad(path, "the file ends in its header");
     if !b.starts_with(MAGIC) {
-        return Err(bad(path, "this is no NPY file"));
+        return Err(bad(path, "this is not an NPY file"));
     }
     let (len, start) = match b.get(6) {
         Some(1) => (b.get(8..10).map(|x| u16::from_le_bytes([x[0], x[1]]) as usize), 10),
@@ -187,7 +187,7 @@ fn one(path: &str, b: &[u8], floats: bool) -> Res<Value> {
         Some("u8") => {
             let all: Vec<u64> = numbers!(u64, |x| x);
             if all.iter().any(|x| i64::try_from(*x).is_err()) {
-                return Err(Error::new(codes::OVERFLOW, format!("{path}: a number does not fit an Int")).hint("read it as Floats: `(read_npy path : [_]Float)`"));
+                return Err(Error::new(codes::OVERFLOW, format!("{path}: Int overflow: a number does not fit in 64 bits")).hint("read it as Floats: `(read_npy path : [_]Float)`"));
             }
             Buf::I64(attend::collect(n, |i| all[i] as i64)?)
         }

@@ -3,6 +3,7 @@
 use super::bad;
 use crate::attend;
 use crate::error::Res;
+use adl_syntax::diag::Excerpt;
 use std::borrow::Cow;
 
 /// A cell and where it begins.
@@ -114,7 +115,8 @@ impl<'a> Scanner<'a> {
 
     /// An error at an offset.
     pub fn error(&self, line: usize, at: usize, text: impl std::fmt::Display) -> Box<crate::error::Error> {
-        bad(self.path, self.place(line, at), text)
+        let cell = self.text[at.min(self.text.len())..].bytes().take_while(|c| *c != self.separator && !matches!(c, b'\n' | b'\r')).count();
+        bad(self.path, self.place(line, at), text).excerpt(Excerpt::new(self.path, line, self.text, (at, at + cell)))
     }
 
     /// Calls `f` with each cell of the next row and its number; the number of cells, or `None` at the end of the file.

@@ -46,7 +46,7 @@ impl Reader<'_, '_> {
             }
         }
         let at = if at.is_empty() { String::new() } else { format!("`{at}`: ") };
-        self.text.error(format!("{at}{want} is wanted, and here is {have}"))
+        self.text.error(format!("{at}expected {want}, found {have}"))
     }
 
     fn value(&mut self, rep: &Rep) -> Res<Value> {
@@ -124,7 +124,7 @@ impl Reader<'_, '_> {
         let mark = self.text.mark();
         let vals = self.elements(&|_| Some(e.clone()))?;
         let problem = match n {
-            Some(n) if n != vals.len() => Some(format!("a list of {n} is wanted, and this one has {}", vals.len())),
+            Some(n) if n != vals.len() => Some(format!("expected a list of {n}, found one of {}", vals.len())),
             _ => None,
         };
         let v = match problem {
@@ -145,7 +145,7 @@ impl Reader<'_, '_> {
     fn tuple(&mut self, parts: &[Rc<Rep>]) -> Res<Value> {
         let vals = self.elements(&|i| parts.get(i).cloned())?;
         if vals.len() < parts.len() {
-            return Err(self.text.error(format!("this list has {} elements, and {} are wanted", vals.len(), parts.len())));
+            return Err(self.text.error(format!("expected a list of {}, found one of {}", parts.len(), vals.len())));
         }
         Ok(Value::Tuple(Rc::new(Tuple(vals))))
     }
@@ -218,7 +218,7 @@ impl Reader<'_, '_> {
     fn no_constructor(&mut self, mark: usize, d: &DataDecl, name: &str) -> Box<crate::error::Error> {
         self.text.rewind(mark);
         let all: Vec<String> = d.cons.iter().map(|c| format!("`{}` with {} fields", c.name, c.fields.len())).collect();
-        self.text.error(format!("`{name}` is no such constructor of `{}`; it has {}", d.name, all.join(", ")))
+        self.text.error(format!("`{name}` is not a constructor of `{}`; it has {}", d.name, all.join(", ")))
     }
 
     /// `{"Name": [fields]}`; a single field may stand without the list.
@@ -242,7 +242,7 @@ impl Reader<'_, '_> {
             return Err(self.text.error(format!("`{name}` has {} fields, and here are {}", reps.len(), fields.len())));
         }
         if self.text.more(b'}', 1)? {
-            return Err(self.text.error("an object with one key is wanted: the constructor's name"));
+            return Err(self.text.error("expected an object with one key: the constructor's name"));
         }
         Ok(make(d, con, fields))
     }

@@ -1,6 +1,7 @@
 //! JSON text: its tokens, with places.
 
 use crate::error::{Error, Res, codes};
+use adl_syntax::diag::Excerpt;
 
 /// A reader at a position.
 pub(super) struct Text<'a> {
@@ -57,7 +58,9 @@ impl<'a> Text<'a> {
         let before = &self.text[..self.pos];
         let start = before.rfind('\n').map_or(0, |i| i + 1);
         let line = 1 + before.matches('\n').count();
-        Error::new(codes::JSON, format!("{}:{line}:{}: {text}", self.path, 1 + before[start..].chars().count()))
+        let length = self.text[self.pos..].bytes().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'"' | b'.' | b'-' | b'+' | b'_')).count();
+        let error = Error::new(codes::JSON, format!("{}:{line}:{}: {text}", self.path, 1 + before[start..].chars().count()));
+        error.excerpt(Excerpt::new(self.path, line, self.text, (self.pos, self.pos + length.max(1))))
     }
 
     fn byte(&self) -> Option<u8> {
@@ -121,7 +124,7 @@ impl<'a> Text<'a> {
         let leading_zero = whole > 1 && digits.starts_with('0');
         let bare_point = digits[whole..].starts_with('.') && !digits[whole + 1..].starts_with(|c: char| c.is_ascii_digit());
         if whole == 0 || leading_zero || bare_point || text.parse::<f64>().is_err() {
-            return Err(self.error(format!("`{text}` is no JSON number")));
+            return Err(self.error(format!("`{text}` is not a JSON number")));
         }
         self.pos += n;
         Ok(text)
@@ -161,7 +164,7 @@ impl<'a> Text<'a> {
             Some(b'r') => '\r',
             Some(b't') => '\t',
             Some(b'u') => return self.unicode(),
-            _ => return Err(self.error("there is no such escape")),
+            _ => return Err(self.error("unknown escape")),
         };
         self.pos += 2;
         Ok(plain)
