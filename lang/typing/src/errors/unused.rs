@@ -5,9 +5,10 @@ use crate::core::{Expr, ExprKind};
 use crate::print;
 use crate::ty::{Scheme, Ty};
 use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
 
-/// The warning for an expression that stands alone in a script and has a value; `text` is how it is written.
-pub fn unused_value(e: &Expr, text: &str) -> Option<Diagnostic> {
+/// The warning for an expression that stands alone in a script and has a value; `place` and `text` are where and how it is written.
+pub fn unused_value(e: &Expr, place: Span, text: &str) -> Option<Diagnostic> {
     let show = |t: &Ty| print::scheme(&Scheme::mono(t.clone()));
     match &e.ty {
         // What has any type never comes back.
@@ -23,14 +24,17 @@ pub fn unused_value(e: &Expr, text: &str) -> Option<Diagnostic> {
         t => {
             let d = Diagnostic::warning("W0215", e.span, format!("the value of this expression, of type {}, is not used", show(t)));
             let simple = !is_call(e) && (enclosed(text) || !text.contains(char::is_whitespace));
-            Some(d.hint(match text.len() < 60 && !text.contains('\n') {
-                true if simple => format!("write `print {text}` to see it, or `let _ = {text}` to drop it"),
-                true => format!("write `print ({text})` to see it, or `let _ = {text}` to drop it"),
-                false => "write `print (...)` to see it, or `let _ = ...` to drop it".to_owned(),
-            }))
+            if text.contains('\n') {
+                return Some(d.hint(LONG));
+            }
+            let printed = if simple { format!("print {text}") } else { format!("print ({text})") };
+            let d = if text.len() < 60 { d.hint(format!("write `{printed}` to see it, or `let _ = {text}` to drop it")) } else { d.hint(LONG) };
+            Some(d.fix(place, printed))
         }
     }
 }
+
+const LONG: &str = "write `print (...)` to see it, or `let _ = ...` to drop it";
 
 /// Whether values of a type say nothing: what `map print xs` gives.
 fn is_unit(t: &Ty) -> bool {
