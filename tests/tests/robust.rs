@@ -57,7 +57,8 @@ fn errors_of_the_run() {
     assert_eq!(code("for i < 4000000000, j < 4000000000, k < 4000000000 -> 0.0"), "E0710");
     assert_eq!(code("iota (-1)"), "E0713");
     assert_eq!(code("[1.0, 2.0][2]"), "E0701");
-    assert_eq!(code("let i = 0 - 1\n[1.0, 2.0][i]"), "E0701");
+    assert_eq!(code("stats.poisson_logpmf 1.0 2.5"), "E0205");
+    assert_eq!(code("let k = -1 in [1.0, 2.0][k]"), "E0701");
     assert_eq!(code("9223372036854775807 + 1"), "E0703");
     assert_eq!(code("int 1e300"), "E0703");
     assert_eq!(code("1 // 0"), "E0704");

@@ -121,7 +121,7 @@ impl Session {
         if !faulty && !self.hidden(out, item) {
             out.diags.extend(checked.diags);
             if let Some(Item::Expr(e)) = &checked.item {
-                out.diags.extend(adl_typing::errors::unused_value(e, self.sources.text(item.span)));
+                out.diags.extend(adl_typing::errors::unused_value(e, item.span, self.sources.text(item.span)));
             }
         }
         out.env = checked.env;

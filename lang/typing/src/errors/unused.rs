@@ -5,13 +5,15 @@ use crate::core::{Expr, ExprKind};
 use crate::print;
 use crate::ty::{Scheme, Ty};
 use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
 
-/// The warning for an expression that stands alone in a script and has a value; `text` is how it is written.
-pub fn unused_value(e: &Expr, text: &str) -> Option<Diagnostic> {
+/// The warning for an expression that stands alone in a script and has a value; `place` and `text` are where and how it is written.
+pub fn unused_value(e: &Expr, place: Span, text: &str) -> Option<Diagnostic> {
     let show = |t: &Ty| print::scheme(&Scheme::mono(t.clone()));
     match &e.ty {
         // What has any type never comes back.
-        Ty::Unit | Ty::Var(_) | Ty::Meta(_) => None,
+        Ty::Var(_) | Ty::Meta(_) => None,
+        t if is_unit(t) => None,
         Ty::Fun(missing, rest) | Ty::Lin(missing, rest) => {
             let more = 1 + arrows(rest);
             let text = format!("this is a function: it takes {more} more argument{}, and nothing happens without {}", if more == 1 { "" } else { "s" }, if more == 1 { "it" } else { "them" });
@@ -22,12 +24,25 @@ pub fn unused_value(e: &Expr, text: &str) -> Option<Diagnostic> {
         t => {
             let d = Diagnostic::warning("W0215", e.span, format!("the value of this expression, of type {}, is not used", show(t)));
             let simple = !is_call(e) && (enclosed(text) || !text.contains(char::is_whitespace));
-            Some(d.hint(match text.len() < 60 && !text.contains('\n') {
-                true if simple => format!("write `print {text}` to see it, or `let _ = {text}` to drop it"),
-                true => format!("write `print ({text})` to see it, or `let _ = {text}` to drop it"),
-                false => "write `print (...)` to see it, or `let _ = ...` to drop it".to_owned(),
-            }))
+            if text.contains('\n') {
+                return Some(d.hint(LONG));
+            }
+            let printed = if simple { format!("print {text}") } else { format!("print ({text})") };
+            let d = if text.len() < 60 { d.hint(format!("write `{printed}` to see it, or `let _ = {text}` to drop it")) } else { d.hint(LONG) };
+            Some(d.fix(place, printed))
         }
+    }
+}
+
+const LONG: &str = "write `print (...)` to see it, or `let _ = ...` to drop it";
+
+/// Whether values of a type say nothing: what `map print xs` gives.
+fn is_unit(t: &Ty) -> bool {
+    match t {
+        Ty::Unit => true,
+        Ty::Array(_, e) => is_unit(e),
+        Ty::Tuple(parts) => parts.iter().all(is_unit),
+        _ => false,
     }
 }
 

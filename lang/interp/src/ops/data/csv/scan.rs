@@ -26,26 +26,38 @@ pub(super) struct Scanner<'a> {
     separator: u8,
 }
 
-/// What stands between cells: a comma, or where the first line with text has none, a semicolon or a tab, or blanks (`b' '`).
-fn separator(text: &str) -> Result<u8, &'static str> {
-    let mut lines = text.split(['\n', '\r']).filter(|l| !l.trim().is_empty());
-    let Some(line) = lines.next() else { return Ok(b',') };
+/// What stands between cells: a comma, or where the first line with text has none, a semicolon or a tab, or blanks (`b' '`); and where
+/// the first row begins.
+fn layout(text: &str) -> Result<(u8, usize), &'static str> {
+    let filled = |l: &&str| !l.trim().is_empty();
+    let Some(line) = text.split(['\n', '\r']).find(filled) else { return Ok((b',', 0)) };
     let outside: String = line.split('"').step_by(2).collect();
     if let Some(c) = [b',', b';', b'\t'].iter().find(|c| outside.contains(**c as char)) {
-        return Ok(*c);
+        return Ok((*c, 0));
     }
-    let names = words(line);
-    let first = lines.next().map(words).unwrap_or_default();
+    // As NumPy writes them, names may stand behind a `#`, below other such lines.
+    let remark = |l: &&str| l.trim_start().starts_with('#');
+    let at = |l: &str| l.as_ptr() as usize - text.as_ptr() as usize;
+    let mut lines = text.split(['\n', '\r']).filter(filled);
+    let above = lines.clone().take_while(remark).last();
+    let Some(mut first) = lines.find(|l| !remark(l)) else { return Ok((b',', 0)) };
+    let mut names = above.filter(|_| words(first).iter().any(|c| is_number(c))).filter(|l| words(l).len() == words(first).len());
+    let begin = names.map_or(at(first), |l| at(l) + l.len() - unmarked(l).len());
+    if names.is_none() {
+        names = Some(first);
+        first = lines.find(|l| !remark(l)).unwrap_or("");
+    }
+    let (names, first) = (words(names.unwrap_or("")), words(first));
     let several = |cells: &[&str]| cells.len() > 1;
     let numbers = |cells: &[&str]| several(cells) && cells.iter().all(|c| is_number(c));
     let same = several(&names) && first.len() == names.len();
     if numbers(&names) || numbers(&first) || same && first.iter().any(|c| is_number(c)) {
-        return Ok(b' ');
+        return Ok((b' ', begin));
     }
     // Texts of equally many words may be one column, or as many.
     match same && lines.all(|l| words(l).len() == names.len()) {
         true => Err("this may be one column or several, between blanks: separate columns with commas, or put texts that have blanks in quotes"),
-        false => Ok(b','),
+        false => Ok((b',', 0)),
     }
 }
 
@@ -81,13 +93,9 @@ impl<'a> Scanner<'a> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         match std::str::from_utf8(bytes) {
             Ok(text) => {
-                let separator = separator(text).map_err(|e| bad(path, (1, 1), e))?;
-                let mut rows = Scanner { path, text, pos: 0, line: 1, separator };
-                if separator == b' ' {
-                    rows.blank_lines();
-                    rows.pos = text.len() - unmarked(&text[rows.pos..]).len();
-                }
-                Ok(rows)
+                let (separator, pos) = layout(text).map_err(|e| bad(path, (1, 1), e))?;
+                let line = 1 + text[..pos].matches('\n').count();
+                Ok(Scanner { path, text, pos, line, separator })
             }
             Err(e) => {
                 let good = &bytes[..e.valid_up_to()];
@@ -149,6 +157,8 @@ impl<'a> Scanner<'a> {
                     self.pos += blanks;
                     self.line_end();
                 }
+                // A remark.
+                Some(b'#') if self.separator == b' ' => self.pos += b[self.pos..].iter().take_while(|c| !matches!(c, b'\n' | b'\r')).count(),
                 Some(_) => return,
                 None => {
                     self.pos += blanks;
