@@ -58,6 +58,10 @@ impl Parser<'_> {
             }
             (Tok::P(P::FatArrow | P::Arrow), "`=`") => Some("the body of a definition follows `=`; an arrow follows `fun x`".to_owned()),
             (Tok::Kw(Kw::Do), "an expression") => Some("a block needs no `do`: its lines stand in one column".to_owned()),
+            (Tok::P(P::Bar), "`with`") => Some("a record is changed in part by `{r with x = ...}`".to_owned()),
+            (Tok::P(P::DotDot), "an expression") if self.previous().is_some_and(|t| t.tok == Tok::P(P::LBrace)) => {
+                Some("a record is changed in part by `{r with x = ...}`".to_owned())
+            }
             (Tok::P(P::RBrace), "`with`") => Some("braces hold records, as in `{x = e}`; a block is indented".to_owned()),
             (_, "`do`") => Some("write `loop x = start for i < n do next`, or `loop x = start while c do next`".to_owned()),
             (Tok::P(P::Comma), "`for i < n do` or `while c do`") => {

@@ -63,6 +63,12 @@ pub(crate) fn as_tuple(span: Span, name: &str, (from, count): (usize, usize), ca
     d.hint(written(call, &[&format!("({parts})")], "put them in parentheses, with commas")).fix(span, format!("({parts})"))
 }
 
+/// Another function of nearly the same name takes these arguments.
+pub(crate) fn like_name(span: Span, name: &str, other: &str, args: &[&str]) -> Diagnostic {
+    let d = Diagnostic::error("E0203", span, format!("`{name}` does not take these arguments, but `{other}` does"));
+    d.hint(written(other, args, &format!("write `{other}`"))).fix(span, other)
+}
+
 /// A call, where it is short enough for a hint.
 fn written(f: &str, args: &[&str], instead: &str) -> String {
     let text = format!("{f} {}", args.join(" "));

@@ -55,27 +55,17 @@ impl Infer<'_> {
             places: self.places(why),
             hint: None,
         };
-        let versions = self.versions(expected, actual, span);
-        if !versions.is_empty() && matches!(clash, Clash::Types) {
-            let marks = versions.iter().map(|v| (v.id, v.mark.clone())).collect();
-            (m.actual, m.expected) = (self.show_marked(actual, &marks), self.show_marked(expected, &marks));
-            m.places.extend(versions.iter().map(|v| (v.at, format!("`{}{}`", v.id.1, v.mark))));
-            m.hint = Some("the two were declared one after the other under one name: what was made before has the older type, so make it again".to_owned());
-            return m.diagnostic();
-        }
+        let versions = if matches!(clash, Clash::Types) { self.versions(expected, actual, span) } else { Vec::new() };
         match clash {
-            Clash::Sizes(e, a) => self.size_clash((e, a), self.rank(expected), m, why),
-            Clash::Types | Clash::Rigid => {
-                m.hint = self.mismatch_hint(expected, actual, &why.what, span);
-                self.mended(m.diagnostic(), expected, actual, (&why.what, span))
+            Clash::Types if !versions.is_empty() => {
+                let marks = versions.iter().map(|v| (v.id, v.mark.clone())).collect();
+                (m.actual, m.expected) = (self.show_marked(actual, &marks), self.show_marked(expected, &marks));
+                m.of_versions(versions.iter().map(|v| (v.at, format!("`{}{}`", v.id.1, v.mark))).collect())
             }
-            Clash::Number(place, op) => {
-                // Of an array the hint says more.
-                let own = matches!(&why.what, What::Argument { of, .. } if *of.trim_matches('`') == *op.trim_matches('`'));
-                let said = own && matches!(self.resolve(actual), Ty::Array(..));
-                if m.places.is_empty() && !said && !contains(span, place) && !contains(place, span) {
-                    let text = if op.starts_with("a ") { format!("{op} stands here") } else { format!("{} wants a number", quoted(op)) };
-                    m.places.push((place, text));
+            Clash::Sizes(e, a) => self.size_clash((e, a), self.rank(expected), m, why),
+            Clash::Types | Clash::Rigid | Clash::Number(..) => {
+                if let Clash::Number(place, op) = clash {
+                    self.number_place(&mut m, (place, op), actual, &why.what);
                 }
                 m.hint = self.mismatch_hint(expected, actual, &why.what, span);
                 self.mended(m.diagnostic(), expected, actual, (&why.what, span))
@@ -124,6 +114,17 @@ impl Infer<'_> {
             _ if !stretched => d,
             1 => d.hint("an extent of 1 is not stretched: write the number without brackets, it spreads over an array"),
             _ => d.hint("an extent of 1 is not stretched: for one number a row write `map2 (fun row x -> ...) m v`, with a vector `v`"),
+        }
+    }
+
+    /// Adds the place that wants a number.
+    fn number_place(&self, m: &mut Mismatch, (place, op): (Span, &str), actual: &Ty, what: &What) {
+        // Of an array the hint says more.
+        let own = matches!(what, What::Argument { of, .. } if *of.trim_matches('`') == *op.trim_matches('`'));
+        let said = own && matches!(self.resolve(actual), Ty::Array(..));
+        if m.places.is_empty() && !said && !contains(m.span, place) && !contains(place, m.span) {
+            let text = if op.starts_with("a ") { format!("{op} stands here") } else { format!("{} needs a number", quoted(op)) };
+            m.places.push((place, text));
         }
     }
 
@@ -202,6 +203,7 @@ impl Infer<'_> {
             (Ty::Array(_, x), Ty::Array(_, y)) if !number(&self.resolve(y)) || !matches!(self.resolve(x), Ty::Array(..)) => return None,
             (Ty::Array(_, x), t) if number(&self.resolve(x)) && number(t) => return self.array_wanted(what),
             (t, Ty::Fun(_, r)) if self.alike(t, r) => "an argument is missing".into(),
+            (Ty::Array(..), Ty::Fun(_, r)) if self.ends_in_array(r) => "this is a function: is an argument missing?".into(),
             _ => return self.number_hint(&self.leaf_of(&e), &self.leaf_of(&a), span),
         })
     }
@@ -284,6 +286,14 @@ impl Infer<'_> {
         match self.resolve(t) {
             Ty::Array(_, e) => self.leaf_of(&e),
             t => t,
+        }
+    }
+
+    /// Whether a function gives an array in the end.
+    fn ends_in_array(&self, t: &Ty) -> bool {
+        match self.resolve(t) {
+            Ty::Fun(_, r) => self.ends_in_array(&r),
+            t => matches!(t, Ty::Array(..)),
         }
     }
 
