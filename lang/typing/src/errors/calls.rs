@@ -134,6 +134,13 @@ pub(crate) fn pattern(span: Span, name: &str, takes: usize, given: usize) -> Dia
     d.hint(format!("write `{name}{}`", " _".repeat(takes)))
 }
 
+/// `Cons(x, rest)` as a pattern.
+pub(crate) fn pattern_of_tuple(span: Span, name: &str, parts: &[&str]) -> Diagnostic {
+    let new = parts.iter().map(|p| if p.contains(' ') && !p.starts_with(['(', '[', '{']) { format!("({p})") } else { (*p).to_owned() }).collect::<Vec<_>>().join(" ");
+    let d = Diagnostic::error("E0207", span, format!("the fields of `{name}` stand one after the other, found a tuple"));
+    d.hint(format!("write `{name} {new}`")).fix(span, format!(" {new}"))
+}
+
 /// A type with another number of parameters.
 pub(crate) fn type_arity(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
     let d = Diagnostic::error("E0207", span, format!("the type `{name}` takes {}, but {} given", count(takes, "argument"), were(given)));

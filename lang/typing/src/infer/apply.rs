@@ -119,7 +119,7 @@ impl Infer<'_> {
                 let d = match i {
                     0 => self.not_a_function(args[0], &callee, name, &other),
                     _ if matches!(other, Ty::Unit) => self.effect_with_more(&callee, args, (i, name)),
-                    _ => calls::too_many(args[i].span, name, i, args.len()),
+                    _ => self.more_arguments(name, args, i),
                 };
                 self.report(d);
             }
@@ -273,6 +273,7 @@ fn is_lambda(e: &ast::Expr) -> bool {
 pub(super) fn describe(f: &ast::Expr) -> Rc<str> {
     match &strip(f).kind {
         ast::ExprKind::Var(n) => format!("`{n}`").into(),
+        ast::ExprKind::Con(_, c) => format!("`{}`", c.name).into(),
         ast::ExprKind::Field(r, n) => match &r.kind {
             ast::ExprKind::Var(m) => format!("`{m}.{}`", n.name).into(),
             ast::ExprKind::Con(None, m) => format!("`{}.{}`", m.name, n.name).into(),

@@ -152,7 +152,7 @@ impl Infer<'_> {
             Ok(()) => Some(t),
             Err(part) => {
                 // The operand that is so, where it is one.
-                let at = op.args.iter().find(|(t, _)| self.resolve(t) == part).map_or(op.span, |(_, at)| *at);
+                let at = op.args.iter().find(|(t, _)| self.bottom(t) == part).map_or(op.span, |(_, at)| *at);
                 let d = self.class_error(class, op.span, Self::op_name(op.prim), &part, at);
                 self.report(d);
                 None
@@ -425,7 +425,12 @@ impl Infer<'_> {
         };
         let text = |s: Span| {
             let t = self.host.text(s);
-            if t.is_empty() || t.len() > 30 || t.contains('\n') { "...".to_owned() } else { t.to_owned() }
+            let operators = [" + ", " - ", " * ", " / ", " // ", " % ", " @ ", " ^ "];
+            match t.is_empty() || t.len() > 30 || t.contains('\n') {
+                true => "...".to_owned(),
+                false if operators.iter().any(|o| t.contains(o)) && !t.starts_with(['(', '[']) => format!("({t})"),
+                false => t.to_owned(),
+            }
         };
         match (&x, &y) {
             (Ty::Int, Ty::Float) => Some(whole(self.converted("float", sa), text(sb))),

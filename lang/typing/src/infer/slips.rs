@@ -66,10 +66,23 @@ impl Infer<'_> {
         Some(classes::negative_argument((*at, self.host.text(*at), self.show(of)), minus, (&operand[..length], power)))
     }
 
+    /// A function that is given more than it takes; one of the program's own is shown.
+    pub(super) fn more_arguments(&self, name: &str, args: &[&ast::Expr], takes: usize) -> Diagnostic {
+        let symbol = Symbol::new(name.trim_matches('`'));
+        if let Some(p) = self.prim_named(symbol) {
+            return self.more_than_it_takes(p, args, takes);
+        }
+        let d = calls::too_many(args[takes].span, name, takes, args.len());
+        match self.env.values.get(&symbol).filter(|g| g.span.file == args[0].span.file && self.lookup(symbol).is_none()) {
+            Some(g) => d.also(g.span, "it is defined here"),
+            None => d,
+        }
+    }
+
     /// A primitive that is given more than it takes.
     pub(super) fn more_than_it_takes(&self, p: Prim, args: &[&ast::Expr], arity: usize) -> Diagnostic {
         let d = calls::too_many(args[arity].span, &quoted(p.name()), arity, args.len());
-        let axis = reduces(p) && args[..2].iter().any(|a| super::along::literal(a).is_some());
+        let axis = (reduces(p) || matches!(p, Prim::Argmax | Prim::Argmin | Prim::Sort | Prim::Cumsum | Prim::Cumprod)) && args[..2].iter().any(|a| super::along::literal(a).is_some());
         let texts: Vec<&str> = args.iter().map(|a| self.host.text(a.span)).collect();
         let extents = texts.join(", ");
         match p {
