@@ -3,7 +3,6 @@
 use super::misfits::Call;
 use super::{Infer, fun, mk, pending};
 use crate::core::{self, ExprKind, ForKind};
-use crate::errors::calls;
 use crate::errors::derivatives::{Gives, WrongResult};
 use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};

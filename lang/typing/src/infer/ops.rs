@@ -428,7 +428,7 @@ impl Infer<'_> {
             let operators = [" + ", " - ", " * ", " / ", " // ", " % ", " @ ", " ^ "];
             match t.is_empty() || t.len() > 30 || t.contains('\n') {
                 true => "...".to_owned(),
-                false if operators.iter().any(|o| t.contains(o)) && !t.starts_with(['(', '[']) => format!("({t})"),
+                false if name != "+" && operators.iter().any(|o| t.contains(o)) && !t.starts_with(['(', '[']) => format!("({t})"),
                 false => t.to_owned(),
             }
         };
