@@ -31,6 +31,13 @@ impl Mismatch {
         self.marked(Diagnostic::error("E0203", self.span, text).label(self.actual.clone()))
     }
 
+    /// Of types of one name, which are declared at these places.
+    pub fn of_versions(mut self, places: Vec<(Span, String)>) -> Diagnostic {
+        self.places.extend(places);
+        self.hint = Some("the two were declared one after the other under one name: what was made before has the older type, so make it again".to_owned());
+        self.diagnostic()
+    }
+
     /// A type that would contain itself.
     pub fn infinite(self) -> Diagnostic {
         let text = format!("expected {} for {}, found {}: the type would contain itself", self.expected, self.what, self.actual);
