@@ -133,7 +133,7 @@ impl Spec<'_> {
     /// `ty`: its type where Core says it. Variables in it are those of a top-level value: there is nothing whose type they are.
     fn captured_data(&mut self, place: Place, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
         let told = ty.clone().filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
-        let known = told.or_else(|| ty.filter(|t| matches!(t, Ty::Data(..))));
+        let known = told.or_else(|| ty.filter(undecided_in_data));
         let Some(t) = known else { return Err(self.no("a captured value whose type is not known")) };
         match &t {
             Ty::Data(id, args) if self.functions_in(&t)? => self.outside_data(place, *id, args, inputs),
@@ -254,6 +254,16 @@ impl Spec<'_> {
             return Ok(Val::fun(Fun::Closure(Closure { lam, hidden, group: None, env: Rc::new([]), subst: Rc::new(BTreeMap::new()) })));
         }
         self.globals.get(&g).cloned().ok_or_else(|| self.no("a top-level value that is not there"))
+    }
+}
+
+/// Whether a type's variables stand only inside declared data.
+fn undecided_in_data(t: &Ty) -> bool {
+    match t {
+        Ty::Data(..) => true,
+        Ty::Tuple(ts) => ts.iter().all(undecided_in_data),
+        Ty::Record(r) => r.tail.is_none() && r.fields.iter().all(|f| undecided_in_data(&f.1)),
+        t => closed(t),
     }
 }
 

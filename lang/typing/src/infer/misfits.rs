@@ -4,7 +4,7 @@
 use super::apply::{describe, strip};
 use super::{Infer, map_type};
 use crate::errors::{calls, records};
-use crate::ty::Ty;
+use crate::ty::{Scheme, Ty};
 use adl_prim::Prim;
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
@@ -293,11 +293,14 @@ impl Infer<'_> {
             Some(m) => self.module(m)?,
             None => Rc::new(self.env.clone()),
         };
-        let mut named: Vec<(Symbol, Ty)> = env.values.iter().filter(|(n, g)| n.as_str().ends_with("defaults") && g.scheme.vars.is_empty()).map(|(n, g)| (*n, g.scheme.ty.clone())).collect();
+        let mut named: Vec<(Symbol, Rc<Scheme>)> = env.values.iter().filter(|(n, _)| n.as_str().ends_with("defaults")).map(|(n, g)| (*n, g.scheme.clone())).collect();
         // The one that is called after the function goes first.
         named.sort_by_key(|(n, _)| (!n.as_str().starts_with(name.as_str()), n.as_str()));
-        let fits = |me: &mut Self, t: &Ty| me.attempt(|me| me.unify(&ty.clone(), t).is_ok()) == Some(true);
-        let (found, _) = named.into_iter().find(|(_, t)| fits(self, t))?;
+        let fits = |me: &mut Self, s: &Scheme| me.attempt(|me| {
+            let (t, _) = me.instantiate(s, f.span, "");
+            me.unify(ty, &t).is_ok()
+        }) == Some(true);
+        let (found, _) = named.into_iter().find(|(_, s)| fits(self, s))?;
         Some(module.map_or_else(|| found.to_string(), |m| format!("{m}.{found}")))
     }
 }
