@@ -9,6 +9,7 @@ pub mod functions;
 pub mod fuzz;
 pub mod gradbench;
 pub mod precise;
+pub mod ranks;
 
 use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;

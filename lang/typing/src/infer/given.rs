@@ -50,9 +50,22 @@ impl Infer<'_> {
             return false;
         }
         let args: Vec<Ty> = op.args.iter().map(|a| self.resolve_deep(&a.0)).collect();
-        let promised = self.given.iter().find(|c| c.prim == op.prim && c.args.iter().map(|t| self.resolve_deep(t)).eq(args.iter().cloned()));
-        let Some(res) = promised.map(|c| c.res.clone()) else { return false };
-        self.finish(op, &res)
+        let same = |t: &Ty, a: &Ty| self.resolve_deep(t) == *a;
+        let of = |fits: &dyn Fn(&Ty, &Ty) -> bool| self.given.iter().find(|c| c.prim == op.prim && c.args.iter().zip(&args).all(|(t, a)| fits(t, a))).cloned();
+        let literals = |t: &Ty, a: &Ty| same(t, a) || (op.prim == Prim::Where || self.rank(a) > 0) && self.is_of_literals(t, a);
+        let Some(promised) = of(&same).or_else(|| of(&literals)) else { return false };
+        for (t, a) in promised.args.iter().zip(&args) {
+            let _ = self.unify(t, a);
+        }
+        self.finish(op, &promised.res)
+    }
+
+    /// Whether an operand has numbers whose type nothing says, as literals are: it may be what is promised. Beside a number alone, an
+    /// elementwise operator has no constraint.
+    fn is_of_literals(&self, promised: &Ty, operand: &Ty) -> bool {
+        let (number, literal) = (self.bottom(promised), self.bottom(operand));
+        let open = matches!((&number, &literal), (Ty::Var(_), Ty::Meta(_))) && self.is_number(&number) && self.is_number(&literal);
+        open && self.with_leaf(operand, &number) == self.resolve_deep(promised)
     }
 
     /// Reports operators on variables of a signature that it does not promise.

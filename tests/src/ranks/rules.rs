@@ -1,0 +1,164 @@
+//! Types of operations on operands whose types are known. `None` is a type that nobody knows, after a fault or where nothing is annotated.
+
+use super::tree::{At, Ty};
+
+/// The type of an operation, or a fault.
+pub type Typed = Result<Ty, ()>;
+
+/// One extent that stands for two.
+fn extent(a: Option<usize>, b: Option<usize>) -> Result<Option<usize>, ()> {
+    match (a, b) {
+        (Some(x), Some(y)) if x != y => Err(()),
+        (x, y) => Ok(x.or(y)),
+    }
+}
+
+/// One type for two that differ at most in what is known of sizes.
+pub fn same(a: &Ty, b: &Ty) -> Typed {
+    let all = |x: &[Ty], y: &[Ty]| if x.len() == y.len() { x.iter().zip(y).map(|(x, y)| same(x, y)).collect::<Result<Vec<_>, _>>() } else { Err(()) };
+    match (a, b) {
+        (Ty::Array(n, x), Ty::Array(m, y)) => Ok(Ty::Array(extent(*n, *m)?, Box::new(same(x, y)?))),
+        (Ty::Tuple(x), Ty::Tuple(y)) => Ok(Ty::Tuple(all(x, y)?)),
+        (Ty::Record(x), Ty::Record(y)) if x.len() == y.len() && x.iter().zip(y).all(|(x, y)| x.0 == y.0) => {
+            Ok(Ty::Record(x.iter().zip(y).map(|(x, y)| Ok((x.0, same(&x.1, &y.1)?))).collect::<Result<_, _>>()?))
+        }
+        _ if a == b => Ok(a.clone()),
+        _ => Err(()),
+    }
+}
+
+/// The operand of higher rank, along whose leading axes the other is repeated. Elements are those of `a`.
+fn spread(a: &Ty, b: &Ty) -> Typed {
+    if a.rank() < b.rank() {
+        return spread(&b.with_leaf(a.leaf()), a);
+    }
+    match (a, b) {
+        (Ty::Array(n, e), _) if a.rank() > b.rank() => Ok(Ty::Array(*n, Box::new(spread(e, b)?))),
+        (Ty::Array(n, x), Ty::Array(m, y)) => Ok(Ty::Array(extent(*n, *m)?, Box::new(spread(x, y)?))),
+        _ => Ok(a.clone()),
+    }
+}
+
+/// All of whose numbers are Floats.
+pub fn is_vector_space(t: &Ty) -> bool {
+    t.parts().map_or_else(|| t.is_real(), |ps| ps.iter().all(|p| is_vector_space(p)))
+}
+
+/// `a op b`, or `op a b`.
+pub fn binary(op: &str, a: &Ty, b: &Ty) -> Typed {
+    match op {
+        "@" => product(a, b),
+        "++" => match (a, b) {
+            (Ty::Array(n, x), Ty::Array(m, y)) => Ok(Ty::Array(n.zip(*m).map(|(n, m)| n + m), Box::new(same(x, y)?))),
+            _ => Err(()),
+        },
+        "<" | ">" => if a == b && matches!(a, Ty::Float | Ty::Int) { Ok(Ty::Bool) } else { Err(()) },
+        ".<" | ".>=" => if a.is_numeric() && a.leaf() == b.leaf() { spread(a, b).map(|t| t.with_leaf(&Ty::Bool)) } else { Err(()) },
+        _ if a.parts().is_some() || b.parts().is_some() => match op {
+            "+" | "-" if is_vector_space(a) => same(a, b),
+            "*" if *a == Ty::Float && is_vector_space(b) => Ok(b.clone()),
+            "*" | "/" if *b == Ty::Float && is_vector_space(a) => Ok(a.clone()),
+            _ => Err(()),
+        },
+        _ => {
+            let real = matches!(op, "/" | "atan2" | "hypot" | "^");
+            let fits = a.leaf() == b.leaf() && if real { a.is_real() } else { a.is_numeric() };
+            if fits { spread(a, b) } else { Err(()) }
+        }
+    }
+}
+
+fn product(a: &Ty, b: &Ty) -> Typed {
+    if !a.is_numeric() || a.leaf() != b.leaf() {
+        return Err(());
+    }
+    let (Ty::Array(n, x), Ty::Array(m, y)) = (a, b) else { return Err(()) };
+    match (&**x, &**y, a.rank(), b.rank()) {
+        (Ty::Array(k, e), Ty::Array(l, _), 2, 2) => extent(*k, *m).map(|_| Ty::Array(*n, Box::new(Ty::Array(*l, e.clone())))),
+        (Ty::Array(k, e), _, 2, 1) => extent(*k, *m).map(|_| Ty::Array(*n, e.clone())),
+        (_, Ty::Array(l, e), 1, 2) => extent(*n, *m).map(|_| Ty::Array(*l, e.clone())),
+        _ => Err(()),
+    }
+}
+
+/// A function of one operand, elementwise.
+pub fn unary(f: &str, t: &Ty) -> Typed {
+    let fits = match f {
+        "-" => t.is_numeric() || is_vector_space(t),
+        "abs" => t.is_numeric(),
+        _ => t.is_real(),
+    };
+    if fits { Ok(t.clone()) } else { Err(()) }
+}
+
+/// A function of arrays or tuples.
+pub fn call(f: &str, args: &[Ty]) -> Typed {
+    let first = args.first().ok_or(())?;
+    if let ("fst" | "snd", Ty::Tuple(ts)) = (f, first) {
+        return if ts.len() == 2 { Ok(ts[usize::from(f == "snd")].clone()) } else { Err(()) };
+    }
+    if f == "where" {
+        let [c, a, b] = args else { return Err(()) };
+        let fits = *c.leaf() == Ty::Bool && a.is_numeric() && a.leaf() == b.leaf();
+        return if fits { spread(&spread(a, b)?, c) } else { Err(()) };
+    }
+    let Ty::Array(n, e) = first else { return Err(()) };
+    let vector = first.rank() == 1 && first.is_numeric();
+    match f {
+        "sum" | "prod" if e.is_numeric() => Ok((**e).clone()),
+        "mean" | "maximum" if e.is_real() => Ok((**e).clone()),
+        "norm" if e.is_real() => Ok(Ty::Float),
+        "chosen" if first.rank() == 1 && e.is_real() => Ok(Ty::Float),
+        "count" => Ok(Ty::Float),
+        "reverse" => Ok(first.clone()),
+        "cumsum" | "sort" if vector => Ok(first.clone()),
+        "T" => match &**e {
+            Ty::Array(m, x) => Ok(Ty::Array(*m, Box::new(Ty::Array(*n, x.clone())))),
+            _ => Err(()),
+        },
+        "dot" | "outer" => match &args[1] {
+            Ty::Array(m, x) if vector && x == e => if f == "dot" {
+                extent(*n, *m).map(|_| (**e).clone())
+            } else {
+                Ok(Ty::Array(*n, Box::new(args[1].clone())))
+            },
+            _ => Err(()),
+        },
+        _ => Err(()),
+    }
+}
+
+/// `t[..]`.
+pub fn index(t: &Ty, at: &[At]) -> Typed {
+    let Some((first, rest)) = at.split_first() else { return Ok(t.clone()) };
+    let Ty::Array(n, e) = t else { return Err(()) };
+    let below = index(e, rest)?;
+    let Some(n) = *n else { return Err(()) };
+    let size = match first {
+        At::Literal(k) => return if (-(n as i64)..n as i64).contains(k) { Ok(below) } else { Err(()) },
+        At::Name(_) => return Ok(below),
+        At::Slice("1:" | ":-1") => n.saturating_sub(1),
+        At::Slice("::2") => n.div_ceil(2),
+        At::Slice(_) => n,
+    };
+    Ok(Ty::Array(Some(size), Box::new(below)))
+}
+
+/// The axes of `outer` before those of `inner`.
+fn around(outer: &Ty, inner: &Ty) -> Ty {
+    outer.with_leaf(inner)
+}
+
+/// A derivative operator at a function from the type of the first argument to `result`.
+pub fn derivative(op: &str, result: &Ty, args: &[Ty]) -> Typed {
+    let at = args.first().filter(|t| is_vector_space(t)).ok_or(())?;
+    match (op, args) {
+        ("grad", [_]) if *result == Ty::Float => Ok(at.clone()),
+        ("value_and_grad", [_]) if *result == Ty::Float => Ok(Ty::Tuple(vec![Ty::Float, at.clone()])),
+        ("jvp", [_, d]) if is_vector_space(result) => same(at, d).map(|_| Ty::Tuple(vec![result.clone(), result.clone()])),
+        ("pull", [_, c]) if is_vector_space(result) => same(result, c).map(|_| at.clone()),
+        ("jacobian", [_]) if result.is_real() && at.is_real() => Ok(around(result, at)),
+        ("hessian", [_]) if *result == Ty::Float && at.is_real() => Ok(around(at, at)),
+        _ => Err(()),
+    }
+}

@@ -1,0 +1,465 @@
+//! A program as text, twice: as it is, and with a copy of each function for the types of each use.
+
+use super::rules::{self, Typed};
+use super::tree::{Arg, At, Def, Expr, Given, Program, Ty, Use, Way, float};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// What a name stands for.
+#[derive(Clone)]
+enum Bind {
+    Value(Option<Ty>),
+    /// A function that an expression makes, with its copies.
+    Local(Rc<Local>),
+    /// A parameter that is a function, with its type and text once it is applied.
+    Passed(Rc<Passed>),
+}
+
+struct Local {
+    name: String,
+    params: Vec<String>,
+    body: Expr,
+    env: Env,
+    copies: RefCell<Vec<Copied>>,
+}
+
+struct Passed {
+    arg: Arg,
+    env: Env,
+    applied: RefCell<Option<(Ty, Option<Ty>, String)>>,
+}
+
+/// A function at the types of one use.
+#[derive(Clone)]
+struct Copied {
+    of: usize,
+    args: Vec<Ty>,
+    name: String,
+    text: String,
+    result: Option<Ty>,
+}
+
+type Env = Vec<(String, Bind)>;
+
+/// An expression's type, where it is known, and its text.
+type Written = (Option<Ty>, String);
+
+/// What is written so far.
+#[derive(Default)]
+struct Writer<'p> {
+    defs: &'p [Def],
+    /// Whether types are followed and written down.
+    typed: bool,
+    copies: Vec<Copied>,
+    /// Whether some operation has no type.
+    wrong: bool,
+}
+
+/// A use of a program, both ways.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    /// The call, of definitions without types.
+    pub inferred: String,
+    /// Annotated copies, an entry each.
+    pub definitions: Vec<String>,
+    /// The call of these.
+    pub annotated: String,
+    /// Whether types say that it runs.
+    pub fits: bool,
+    /// The type of its value.
+    pub result: Option<Ty>,
+}
+
+/// The definitions as they are.
+pub fn definitions(p: &Program) -> Vec<String> {
+    let mut w = Writer { defs: &p.defs, ..Writer::default() };
+    p.defs.iter().map(|d| {
+        let env = d.params.iter().map(|x| (x.clone(), Bind::Value(None))).collect();
+        format!("let {} {} = {}", d.name, d.params.join(" "), w.expr(&d.body, &env).1)
+    }).collect()
+}
+
+/// One use, both ways.
+pub fn pair(p: &Program, u: &Use) -> Pair {
+    let mut plain = Writer { defs: &p.defs, ..Writer::default() };
+    let mut typed = Writer { defs: &p.defs, typed: true, ..Writer::default() };
+    let inferred = plain.usage(u).1;
+    let (result, annotated) = typed.usage(u);
+    Pair { inferred, definitions: typed.copies.into_iter().map(|c| c.text).collect(), annotated, fits: !typed.wrong, result }
+}
+
+fn known(ts: &[Option<Ty>]) -> Option<Vec<Ty>> {
+    ts.iter().cloned().collect()
+}
+
+fn noted(x: &str, t: Option<&Ty>) -> String {
+    t.map_or(x.to_owned(), |t| format!("({x} : {})", t.text()))
+}
+
+fn ending(t: Option<&Ty>) -> String {
+    t.map_or(String::new(), |t| format!(" : {}", t.text()))
+}
+
+impl Writer<'_> {
+    fn usage(&mut self, u: &Use) -> Written {
+        let mut env = Env::new();
+        let (mut args, mut firsts) = (Vec::new(), None);
+        for (i, g) in u.args.iter().enumerate() {
+            args.push(match g {
+                Given::Fun(f) => f.clone(),
+                Given::Value(t, text) if i == 0 && u.way != Way::Plain => {
+                    firsts = Some((t.clone(), text.clone()));
+                    env.push(("z".into(), Bind::Value(self.typed.then(|| t.clone()))));
+                    Arg::Value(Expr::Var("z".into()))
+                }
+                Given::Value(t, text) => Arg::Value(Expr::Literal(t.clone(), text.clone())),
+            });
+        }
+        let (t, call) = self.expr(&Expr::User(self.defs[u.def].name.clone(), args), &env);
+        let Some((at, text)) = firsts else { return (t, call) };
+        let z = noted("z", self.typed.then_some(&at));
+        if u.way == Way::Mapped {
+            return (t.map(|t| Ty::Array(Some(2), Box::new(t))), format!("map (fun {z} -> {call}) [{text}, {text}]"));
+        }
+        let t = t.and_then(|r| self.check(rules::derivative("jvp", &r, &[at.clone(), at])));
+        (t, format!("jvp (fun {z} -> {call}) {text} {text}"))
+    }
+
+    /// The type of an operation, if it has one.
+    fn check(&mut self, t: Typed) -> Option<Ty> {
+        self.wrong |= t.is_err();
+        t.ok()
+    }
+
+    fn all(&mut self, es: &[Expr], env: &Env) -> (Option<Vec<Ty>>, Vec<String>) {
+        let (ts, texts): (Vec<_>, Vec<_>) = es.iter().map(|e| self.expr(e, env)).unzip();
+        (known(&ts), texts)
+    }
+
+    fn with(&mut self, x: &str, t: Option<Ty>, e: &Expr, env: &Env) -> Written {
+        let mut env = env.clone();
+        env.push((x.to_owned(), Bind::Value(t)));
+        self.expr(e, &env)
+    }
+
+    fn expr(&mut self, e: &Expr, env: &Env) -> Written {
+        match e {
+            Expr::Var(x) => match env.iter().rev().find(|b| b.0 == *x) {
+                Some((_, Bind::Value(t))) => (t.clone(), x.clone()),
+                _ => (None, x.clone()),
+            },
+            Expr::Literal(t, text) => (self.typed.then(|| t.clone()), text.clone()),
+            Expr::Float(x) => (self.typed.then_some(Ty::Float), float(*x)),
+            Expr::Int(i) => (self.typed.then_some(Ty::Int), i.to_string()),
+            Expr::Un(f, a) => {
+                let (t, a) = self.expr(a, env);
+                (t.and_then(|t| self.check(rules::unary(f, &t))), if *f == "-" { format!("(-{a})") } else { format!("({f} {a})") })
+            }
+            Expr::Bin(op, a, b) => self.binary(op, a, b, env),
+            Expr::Call(f, args) => {
+                let (ts, texts) = self.all(args, env);
+                (ts.and_then(|ts| self.check(rules::call(f, &ts))), called(f, &texts))
+            }
+            Expr::User(f, args) => self.user(f, args, env),
+            Expr::Index(a, at) => {
+                let (t, a) = self.expr(a, env);
+                let at_text = |at: &At| match at {
+                    At::Literal(k) => k.to_string(),
+                    At::Name(i) => i.clone(),
+                    At::Slice(s) => (*s).to_owned(),
+                };
+                let text = at.iter().map(at_text).collect::<Vec<_>>().join(", ");
+                (t.and_then(|t| self.check(rules::index(&t, at))), format!("{a}[{text}]"))
+            }
+            Expr::Tuple(es) => {
+                let (ts, texts) = self.all(es, env);
+                (ts.map(Ty::Tuple), format!("({})", texts.join(", ")))
+            }
+            Expr::Record(_) | Expr::Field(..) | Expr::Update(..) => self.record(e, env),
+            Expr::Let(..) | Expr::LetTuple(..) | Expr::LetFun(..) => self.bound(e, env),
+            _ => self.repeated(e, env),
+        }
+    }
+
+    fn binary(&mut self, op: &str, a: &Expr, b: &Expr, env: &Env) -> Written {
+        let ((ta, x), (tb, y)) = (self.expr(a, env), self.expr(b, env));
+        let text = if op.starts_with(char::is_alphabetic) { format!("({op} {x} {y})") } else { format!("({x} {op} {y})") };
+        let (Some(ta), Some(tb)) = (ta, tb) else { return (None, text) };
+        // An Int that is written out is a Float beside one, and any exponent of any number.
+        let beside = |t: &Ty| if t.parts().is_some() || t.is_real() { Ty::Float } else { Ty::Int };
+        let t = match (a, b) {
+            (_, Expr::Int(_)) if op == "^" => if ta.is_numeric() { Ok(ta) } else { Err(()) },
+            (Expr::Int(_), _) => rules::binary(op, &beside(&tb), &tb),
+            (_, Expr::Int(_)) => rules::binary(op, &ta, &beside(&ta)),
+            _ => rules::binary(op, &ta, &tb),
+        };
+        (self.check(t), text)
+    }
+
+    fn record(&mut self, e: &Expr, env: &Env) -> Written {
+        match e {
+            Expr::Field(r, f) => {
+                let (t, r) = self.expr(r, env);
+                let field = |t: Ty| match t {
+                    Ty::Record(fs) => fs.into_iter().find(|g| g.0 == *f).map(|g| g.1).ok_or(()),
+                    _ => Err(()),
+                };
+                (t.and_then(|t| self.check(field(t))), format!("{r}.{f}"))
+            }
+            Expr::Update(r, f, v) => {
+                let ((t, r), (u, v)) = (self.expr(r, env), self.expr(v, env));
+                let update = |t: Ty, u: Ty| match t {
+                    Ty::Record(fs) if fs.iter().any(|g| g.0 == *f && rules::same(&g.1, &u).is_ok()) => Ok(Ty::Record(fs)),
+                    _ => Err(()),
+                };
+                (t.zip(u).and_then(|(t, u)| self.check(update(t, u))), format!("{{{r} with {f} = {v}}}"))
+            }
+            Expr::Record(fields) => {
+                let es: Vec<Expr> = fields.iter().map(|f| f.1.clone()).collect();
+                let (ts, texts) = self.all(&es, env);
+                let text: Vec<String> = fields.iter().zip(texts).map(|(f, v)| format!("{} = {v}", f.0)).collect();
+                (ts.map(|ts| Ty::Record(fields.iter().map(|f| f.0).zip(ts).collect())), format!("{{{}}}", text.join(", ")))
+            }
+            _ => (None, String::new()),
+        }
+    }
+
+    fn bound(&mut self, e: &Expr, env: &Env) -> Written {
+        match e {
+            Expr::Let(x, a, b) => {
+                let (t, a) = self.expr(a, env);
+                let note = ending(t.as_ref());
+                let (u, b) = self.with(x, t, b, env);
+                (u, format!("(let {x}{note} = {a} in {b})"))
+            }
+            Expr::LetTuple(xs, a, b) => {
+                let (t, a) = self.expr(a, env);
+                let parts = t.and_then(|t| self.check(match &t {
+                    Ty::Tuple(ts) if ts.len() == xs.len() => Ok(t),
+                    _ => Err(()),
+                }));
+                let mut inner = env.clone();
+                for (i, x) in xs.iter().enumerate() {
+                    inner.push((x.clone(), Bind::Value(parts.as_ref().and_then(|t| t.parts()).map(|ts| ts[i].clone()))));
+                }
+                let (u, b) = self.expr(b, &inner);
+                (u, format!("(let ({}) = {a} in {b})", xs.join(", ")))
+            }
+            Expr::LetFun(f, params, body, rest) => {
+                let local = Rc::new(Local { name: f.clone(), params: params.clone(), body: (**body).clone(), env: env.clone(), copies: RefCell::default() });
+                let mut inner = env.clone();
+                inner.push((f.clone(), Bind::Local(local.clone())));
+                let (u, rest) = self.expr(rest, &inner);
+                if !self.typed {
+                    let mut of = env.clone();
+                    of.extend(params.iter().map(|x| (x.clone(), Bind::Value(None))));
+                    let body = self.expr(body, &of).1;
+                    return (u, format!("(let {f} {} = {body} in {rest})", params.join(" ")));
+                }
+                if local.copies.borrow().is_empty() {
+                    // What nobody uses is checked too.
+                    let wrong = self.wrong;
+                    self.local(&local, &vec![None; params.len()]);
+                    self.wrong = wrong;
+                }
+                let lets: String = local.copies.borrow().iter().map(|c| c.text.clone() + " in ").collect();
+                (u, format!("({lets}{rest})"))
+            }
+            _ => (None, String::new()),
+        }
+    }
+
+    fn lambda(&mut self, x: &str, t: Option<Ty>, body: &Expr, env: &Env) -> Written {
+        let head = noted(x, t.as_ref());
+        let (u, body) = self.with(x, t, body, env);
+        (u, format!("(fun {head} -> {body})"))
+    }
+
+    fn repeated(&mut self, e: &Expr, env: &Env) -> Written {
+        match e {
+            Expr::Map(xs, body, arrays) => {
+                let (ts, texts) = self.all(arrays, env);
+                let rows = ts.and_then(|ts| {
+                    let rows: Option<Vec<_>> = ts.into_iter().map(|t| if let Ty::Array(n, e) = t { Some((n, *e)) } else { None }).collect();
+                    let rows = rows.filter(|rows| rows.iter().all(|r| r.0.is_none() || rows[0].0.is_none() || r.0 == rows[0].0));
+                    self.check(if rows.is_some() { Ok(Ty::Bool) } else { Err(()) });
+                    rows
+                });
+                let (mut inner, mut head) = (env.clone(), String::new());
+                for (i, x) in xs.iter().enumerate() {
+                    let t = rows.as_ref().map(|rows| rows[i].1.clone());
+                    head += &format!(" {}", noted(x, t.as_ref()));
+                    inner.push((x.clone(), Bind::Value(t)));
+                }
+                let (u, body) = self.expr(body, &inner);
+                let t = rows.zip(u).map(|(rows, u)| Ty::Array(rows[0].0, Box::new(u)));
+                (t, format!("({} (fun{head} -> {body}) {})", if xs.len() == 1 { "map" } else { "map2" }, texts.join(" ")))
+            }
+            Expr::MapName(f, a) => {
+                let (t, a) = self.expr(a, env);
+                let row = t.and_then(|t| self.check(if let Ty::Array(..) = t { Ok(t) } else { Err(()) }));
+                let element = row.clone().and_then(|t| if let Ty::Array(_, e) = t { Some(*e) } else { None });
+                let (u, f) = self.function(f, &[element], env);
+                let n = row.and_then(|t| if let Ty::Array(n, _) = t { Some(n) } else { None });
+                (n.zip(u).map(|(n, u)| Ty::Array(n, Box::new(u))), format!("(map {f} {a})"))
+            }
+            Expr::For(sum, i, n, body) => {
+                let (t, body) = self.with(i, self.typed.then_some(Ty::Int), body, env);
+                let t = t.map(|t| Ty::Array(Some(*n), Box::new(t)));
+                let t = if *sum { t.and_then(|t| self.check(rules::call("sum", &[t]))) } else { t };
+                (t, format!("({}for {i} < {n} -> {body})", if *sum { "sum " } else { "" }))
+            }
+            Expr::If(c, a, b) => {
+                let ((tc, c), (ta, a), (tb, b)) = (self.expr(c, env), self.expr(a, env), self.expr(b, env));
+                let t = tc.zip(ta.zip(tb)).and_then(|(c, (a, b))| self.check(if c == Ty::Bool { rules::same(&a, &b) } else { Err(()) }));
+                (t, format!("(if {c} then {a} else {b})"))
+            }
+            Expr::Loop(..) | Expr::Rec(..) => self.loops(e, env),
+            Expr::Derivative(op, x, body, args) => {
+                let (ts, texts) = self.all(args, env);
+                let (u, f) = self.lambda(x, ts.as_ref().map(|ts| ts[0].clone()), body, env);
+                let t = u.zip(ts).and_then(|(u, ts)| self.check(rules::derivative(op, &u, &ts)));
+                let text = if *op == "pull" { format!("((snd (vjp {f} {})) {})", texts[0], texts[1]) } else { format!("({op} {f} {})", texts.join(" ")) };
+                (t, text)
+            }
+            _ => (None, String::new()),
+        }
+    }
+
+    fn loops(&mut self, e: &Expr, env: &Env) -> Written {
+        let (Expr::Loop(s, _, init, body) | Expr::Rec(_, s, init, body)) = e else { return (None, String::new()) };
+        let (t, init) = self.expr(init, env);
+        let head = noted(s, t.as_ref());
+        let note = ending(t.as_ref());
+        let (u, body) = self.with(s, t.clone(), body, env);
+        let t = t.zip(u).and_then(|(t, u)| self.check(rules::same(&t, &u)));
+        let text = match e {
+            Expr::Rec(f, ..) => {
+                let n = if self.typed { "(k : Int)" } else { "k" };
+                format!("(let rec {f} {n} {head}{note} = (if k == 0 then {s} else {f} (k - 1) {body}) in {f} 2 {init})")
+            }
+            Expr::Loop(_, n, ..) => format!("(loop {head} = {init} for i0 < {n} do {body})"),
+            _ => String::new(),
+        };
+        (t, text)
+    }
+
+    fn user(&mut self, f: &str, args: &[Arg], env: &Env) -> Written {
+        let values = args.iter().all(|a| matches!(a, Arg::Value(_)));
+        if values || !self.typed {
+            let (ts, texts): (Vec<_>, Vec<_>) = args.iter().map(|a| self.argument(a, env)).unzip();
+            let (t, f) = self.function(f, &ts, env);
+            return (t, format!("({f} {})", texts.join(" ")));
+        }
+        // Functions among the arguments: a copy for this call.
+        let Some(at) = self.defs.iter().position(|d| d.name == f) else { return (None, String::new()) };
+        let (mut binds, mut texts) = (Vec::new(), Vec::new());
+        for a in args {
+            if let Arg::Value(e) = a {
+                let (t, text) = self.expr(e, env);
+                binds.push(Bind::Value(t));
+                texts.push(text);
+            } else {
+                binds.push(Bind::Passed(Rc::new(Passed { arg: a.clone(), env: env.clone(), applied: RefCell::default() })));
+                texts.push(String::new());
+            }
+        }
+        let (t, name) = self.copy(at, Vec::new(), binds.clone());
+        for ((text, bind), a) in texts.iter_mut().zip(&binds).zip(args) {
+            if let Bind::Passed(p) = bind {
+                *text = p.applied.borrow().as_ref().map_or_else(|| self.argument(a, env).1, |a| a.2.clone());
+            }
+        }
+        (t, format!("({name} {})", texts.join(" ")))
+    }
+
+    fn argument(&mut self, a: &Arg, env: &Env) -> Written {
+        match a {
+            Arg::Value(e) => self.expr(e, env),
+            Arg::Name(f) => (None, f.clone()),
+            Arg::Lambda(x, body) => (None, self.lambda(x, None, body, env).1),
+        }
+    }
+
+    /// A function at arguments of these types: what it gives, and its name.
+    fn function(&mut self, f: &str, ts: &[Option<Ty>], env: &Env) -> Written {
+        if !self.typed {
+            return (None, f.to_owned());
+        }
+        let known = known(ts);
+        match env.iter().rev().find(|b| b.0 == f).map(|b| b.1.clone()) {
+            Some(Bind::Local(l)) => self.local(&l, ts),
+            Some(Bind::Passed(p)) => (known.and_then(|ts| self.passed(&p, &ts[0])), f.to_owned()),
+            Some(Bind::Value(_)) => (None, f.to_owned()),
+            None => match self.defs.iter().position(|d| d.name == f) {
+                Some(at) => match known {
+                    Some(ts) => match self.copies.iter().find(|c| c.of == at && c.args == ts) {
+                        Some(c) => (c.result.clone(), c.name.clone()),
+                        None => self.copy(at, ts.clone(), ts.into_iter().map(|t| Bind::Value(Some(t))).collect()),
+                    },
+                    None => self.copy(at, Vec::new(), ts.iter().map(|t| Bind::Value(t.clone())).collect()),
+                },
+                None => (known.and_then(|ts| self.check(rules::unary(f, &ts[0]))), f.to_owned()),
+            },
+        }
+    }
+
+    fn copy(&mut self, at: usize, args: Vec<Ty>, binds: Vec<Bind>) -> Written {
+        let defs = self.defs;
+        let d = &defs[at];
+        let env: Env = d.params.iter().cloned().zip(binds.clone()).collect();
+        let (result, body) = self.expr(&d.body, &env);
+        let name = format!("{}_{}", d.name, self.copies.len());
+        let heads: Vec<String> = d.params.iter().zip(&binds).map(|(x, b)| match b {
+            Bind::Value(t) => noted(x, t.as_ref()),
+            Bind::Passed(p) => match &*p.applied.borrow() {
+                Some((a, Some(r), _)) => format!("({x} : {} -> {})", a.text(), r.text()),
+                _ => x.clone(),
+            },
+            Bind::Local(_) => x.clone(),
+        }).collect();
+        let text = format!("let {name} {}{} = {body}", heads.join(" "), ending(result.as_ref()));
+        self.copies.push(Copied { of: if args.is_empty() { usize::MAX } else { at }, args, name: name.clone(), text, result: result.clone() });
+        (result, name)
+    }
+
+    fn local(&mut self, l: &Rc<Local>, ts: &[Option<Ty>]) -> Written {
+        let known = known(ts).unwrap_or_default();
+        if let Some(c) = l.copies.borrow().iter().find(|c| !known.is_empty() && c.args == known) {
+            return (c.result.clone(), c.name.clone());
+        }
+        let mut env = l.env.clone();
+        env.extend(l.params.iter().cloned().zip(ts.iter().map(|t| Bind::Value(t.clone()))));
+        let (result, body) = self.expr(&l.body, &env);
+        let name = format!("{}_{}", l.name, l.copies.borrow().len());
+        let heads: Vec<String> = l.params.iter().zip(ts).map(|(x, t)| noted(x, t.as_ref())).collect();
+        let text = format!("let {name} {}{} = {body}", heads.join(" "), ending(result.as_ref()));
+        l.copies.borrow_mut().push(Copied { of: 0, args: known, name: name.clone(), text, result: result.clone() });
+        (result, name)
+    }
+
+    /// A parameter that is a function has one type.
+    fn passed(&mut self, p: &Rc<Passed>, t: &Ty) -> Option<Ty> {
+        if let Some((a, r, _)) = &*p.applied.borrow() {
+            let r = r.clone();
+            let same = a == t;
+            return if same { r } else { self.check(Err(())) };
+        }
+        let (r, text) = match &p.arg {
+            Arg::Name(f) => self.function(f, &[Some(t.clone())], &p.env),
+            Arg::Lambda(x, body) => self.lambda(x, Some(t.clone()), body, &p.env),
+            Arg::Value(_) => (None, String::new()),
+        };
+        *p.applied.borrow_mut() = Some((t.clone(), r.clone(), text));
+        r
+    }
+}
+
+fn called(f: &str, args: &[String]) -> String {
+    match f {
+        "T" => format!("{}.T", args[0]),
+        "chosen" => format!("(sum {0}[{0} .> 0.25])", args[0]),
+        "count" => format!("(float (len {}))", args[0]),
+        _ => format!("({f} {})", args.join(" ")),
+    }
+}
