@@ -109,6 +109,11 @@ fn push_all(xs: &[Value], ys: &[Value], todo: &mut Vec<(Value, Value)>) {
     }
 }
 
+fn push_entries(xs: &[Value], ys: &[Value], todo: &mut Vec<(Value, Value)>) {
+    todo.push((Value::Int(xs.len() as i64), Value::Int(ys.len() as i64)));
+    push_all(xs, ys, todo);
+}
+
 fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Ordering>> {
     Ok(match (a, b) {
         (Value::Rev { .. } | Value::Dual(_), _) | (_, Value::Rev { .. } | Value::Dual(_)) => {
@@ -133,9 +138,7 @@ fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Orde
         }
         // Maps by their entries, however their trees have grown.
         (Value::Data(x), Value::Data(y)) if tree::is_node(x) && tree::is_node(y) => {
-            let (p, q) = (tree::all(a), tree::all(b));
-            todo.push((Value::Int(p.len() as i64), Value::Int(q.len() as i64)));
-            push_all(&p, &q, todo);
+            push_entries(&tree::all(a), &tree::all(b), todo);
             Some(Ordering::Equal)
         }
         (Value::Data(x), Value::Data(y)) => {

@@ -5,7 +5,7 @@ use super::apply::{describe, strip};
 use super::{Infer, map_type, mk, zonk};
 use crate::core::{ExprKind, Item, Lit};
 use crate::errors::calls;
-use crate::ty::{Size, Ty};
+use crate::ty::{Scheme, Size, Ty};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -324,11 +324,16 @@ impl Infer<'_> {
             Some(m) => self.module(m)?,
             None => Rc::new(self.env.clone()),
         };
-        let mut named: Vec<(Symbol, Ty)> = env.values.iter().filter(|(n, g)| n.as_str().ends_with("defaults") && g.scheme.vars.is_empty()).map(|(n, g)| (*n, g.scheme.ty.clone())).collect();
+        let mut named: Vec<(Symbol, Rc<Scheme>)> = env.values.iter().filter(|(n, _)| n.as_str().ends_with("defaults")).map(|(n, g)| (*n, g.scheme.clone())).collect();
         // The one that is called after the function goes first.
         named.sort_by_key(|(n, _)| (!n.as_str().starts_with(name.as_str()), n.as_str()));
-        let fits = |me: &mut Self, t: &Ty| me.attempt(|me| me.unify(&ty.clone(), t).is_ok()) == Some(true);
-        let (found, _) = named.into_iter().find(|(_, t)| fits(self, t))?;
+        let fits = |me: &mut Self, s: &Scheme| {
+            me.attempt(|me| {
+                let (t, _) = me.instantiate(s, Span::default(), "");
+                me.unify(&ty.clone(), &t).is_ok()
+            }) == Some(true)
+        };
+        let (found, _) = named.into_iter().find(|(_, s)| fits(self, s))?;
         Some(module.map_or_else(|| found.to_string(), |m| format!("{m}.{found}")))
     }
 
