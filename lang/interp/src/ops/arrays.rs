@@ -248,6 +248,22 @@ fn scatter(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
     let row: usize = dest.shape[1..].iter().product();
     let mut dest = array::owned(dest)?;
     let src = arr(&values)?;
+    if !at.is_empty() && src.shape[1..] != dest.shape[1..] {
+        return Err(super::arith::shapes_differ(&dest.shape[1..], &src.shape[1..]));
+    }
+    if let (Buf::Tuple(d), Buf::Tuple(s)) | (Buf::Record(_, d), Buf::Record(_, s)) = (dest.buf_mut(), src.buf()) {
+        for (d, s) in d.iter_mut().zip(s) {
+            *d = super::call(m, p, &[], vec![std::mem::take(d), args[1].clone(), s.clone()])?;
+        }
+        return Ok(Value::Array(Rc::new(dest)));
+    }
+    put_rows(&mut dest, src, &at, row)?;
+    Ok(Value::Array(Rc::new(dest)))
+}
+
+/// Rows of plain elements put in their places; those that are out of bounds are left out.
+fn put_rows(dest: &mut Array, src: &Array, at: &[i64], row: usize) -> Res<()> {
+    let n = dest.len();
     macro_rules! put {
         ($d:expr, $s:expr) => {
             for (k, i) in at.iter().enumerate() {
@@ -260,25 +276,17 @@ fn scatter(m: &mut Machine, p: Prim, args: &mut [Value]) -> Res<Value> {
             }
         };
     }
-    if !at.is_empty() && src.shape[1..] != dest.shape[1..] {
-        return Err(super::arith::shapes_differ(&dest.shape[1..], &src.shape[1..]));
-    }
     match (dest.buf_mut(), src.buf()) {
         (Buf::F64(d), Buf::F64(s)) => put!(d, s),
         (Buf::F32(d), Buf::F32(s)) => put!(d, s),
         (Buf::I64(d), Buf::I64(s)) => put!(d, s),
         (Buf::Bool(d), Buf::Bool(s)) => put!(d, s),
         (Buf::Boxed(d), Buf::Boxed(s)) => put!(d, s),
-        (Buf::Tuple(d), Buf::Tuple(s)) | (Buf::Record(_, d), Buf::Record(_, s)) => {
-            for (d, s) in d.iter_mut().zip(s) {
-                *d = super::call(m, p, &[], vec![std::mem::take(d), args[1].clone(), s.clone()])?;
-            }
-        }
         // An empty array may not know what it would hold.
         _ if at.is_empty() || n == 0 => {}
         _ => return Err(Error::new(codes::STRUCTURE, "`scatter` of elements of another kind")),
     }
-    Ok(Value::Array(Rc::new(dest)))
+    Ok(())
 }
 
 /// The indices of `__put`: an Int, or a tuple of them.

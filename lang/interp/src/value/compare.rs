@@ -1,6 +1,6 @@
 //! Equality and order of whole values. Numbers compare by their primal; `nan` differs from everything under `==` and sorts last.
 
-use super::{Buf, Value, tree};
+use super::{Array, Buf, Value, tree};
 use crate::attend;
 use crate::error::{Error, Res, codes};
 use std::cmp::Ordering;
@@ -109,6 +109,26 @@ fn push_all(xs: &[Value], ys: &[Value], todo: &mut Vec<(Value, Value)>) {
     }
 }
 
+fn arrays(x: &Array, y: &Array, todo: &mut Vec<(Value, Value)>) -> Option<Ordering> {
+    match (x.buf(), y.buf()) {
+        (Buf::F64(p), Buf::F64(q)) if x.shape.len() == 1 && y.shape.len() == 1 => p.partial_cmp(q),
+        (Buf::I64(p), Buf::I64(q)) if x.shape.len() == 1 && y.shape.len() == 1 => Some(p.cmp(q)),
+        _ => {
+            let (m, n) = (x.len(), y.len());
+            todo.push((Value::Int(m as i64), Value::Int(n as i64)));
+            for i in (0..m.min(n)).rev() {
+                todo.push((super::array::elem(x, i), super::array::elem(y, i)));
+            }
+            Some(Ordering::Equal)
+        }
+    }
+}
+
+fn push_entries(xs: &[Value], ys: &[Value], todo: &mut Vec<(Value, Value)>) {
+    todo.push((Value::Int(xs.len() as i64), Value::Int(ys.len() as i64)));
+    push_all(xs, ys, todo);
+}
+
 fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Ordering>> {
     Ok(match (a, b) {
         (Value::Rev { .. } | Value::Dual(_), _) | (_, Value::Rev { .. } | Value::Dual(_)) => {
@@ -133,9 +153,7 @@ fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Orde
         }
         // Maps by their entries, however their trees have grown.
         (Value::Data(x), Value::Data(y)) if tree::is_node(x) && tree::is_node(y) => {
-            let (p, q) = (tree::all(a), tree::all(b));
-            todo.push((Value::Int(p.len() as i64), Value::Int(q.len() as i64)));
-            push_all(&p, &q, todo);
+            push_entries(&tree::all(a), &tree::all(b), todo);
             Some(Ordering::Equal)
         }
         (Value::Data(x), Value::Data(y)) => {
@@ -144,18 +162,7 @@ fn step(a: &Value, b: &Value, todo: &mut Vec<(Value, Value)>) -> Res<Option<Orde
             }
             Some(x.con.tag.cmp(&y.con.tag))
         }
-        (Value::Array(x), Value::Array(y)) => match (x.buf(), y.buf()) {
-            (Buf::F64(p), Buf::F64(q)) if x.shape.len() == 1 && y.shape.len() == 1 => p.partial_cmp(q),
-            (Buf::I64(p), Buf::I64(q)) if x.shape.len() == 1 && y.shape.len() == 1 => Some(p.cmp(q)),
-            _ => {
-                let (m, n) = (x.len(), y.len());
-                todo.push((Value::Int(m as i64), Value::Int(n as i64)));
-                for i in (0..m.min(n)).rev() {
-                    todo.push((super::array::elem(x, i), super::array::elem(y, i)));
-                }
-                Some(Ordering::Equal)
-            }
-        },
+        (Value::Array(x), Value::Array(y)) => arrays(x, y, todo),
         (Value::Fun(_), _) | (_, Value::Fun(_)) => return Err(Error::new(codes::STRUCTURE, "functions cannot be compared")),
         _ => return Err(Error::new(codes::STRUCTURE, format!("{} and {} cannot be compared", super::show::show(a), super::show::show(b)))),
     })

@@ -1,6 +1,6 @@
 //! Values as text (language.md §6).
 
-use super::{Array, Buf, Value, digits, tree};
+use super::{Array, Buf, Data, Value, digits, tree};
 use crate::{attend, memory};
 use adl_syntax::order;
 use adl_syntax::symbol::Symbol;
@@ -164,13 +164,19 @@ fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String
         }
         Value::Data(_) if let Some(text) = crate::ir::road::table::residuals(v) => out.push_str(&text),
         Value::Data(_) if let Some(text) = super::plot::summary(v) => out.push_str(&text),
-        Value::Data(d) if let Some((open, entries)) = tree::entries(d) => {
+        Value::Data(d) => data(d, arg, out, todo),
+    }
+}
+
+fn data(d: &Rc<Data>, arg: bool, out: &mut String, todo: &mut Vec<Todo>) {
+    match tree::entries(d) {
+        Some((open, entries)) => {
             out.push_str(if arg { "(" } else { "" });
             out.push_str(open);
             todo.push(Todo::Text(if arg { "})" } else { "}" }));
             todo.push(Todo::Entries(entries));
         }
-        Value::Data(d) => {
+        None => {
             let wrap = arg && !d.fields.is_empty();
             if wrap {
                 out.push('(');
