@@ -26,6 +26,14 @@ pub(crate) fn equals_in_expression(at: Span, target: Option<&str>) -> Diagnostic
     }
 }
 
+/// `A = ...` without a `let`.
+pub(crate) fn upper_definition(at: Span, name: &str) -> Diagnostic {
+    let mut letters = name.chars();
+    let small: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
+    Diagnostic::error("E0113", at, "`=` defines a name; it does not compare")
+        .hint(format!("to define, write `let {small} = ...`, for names of values begin in lower case; to compare, write `==`"))
+}
+
 /// `f(x=1)`.
 pub(crate) fn named_argument(at: Span) -> Diagnostic {
     Diagnostic::error("E0113", at, "arguments have no names: `=` gives a name to a value")

@@ -161,6 +161,10 @@ impl Parser<'_> {
                 let d = errors::named_argument(at);
                 return self.report(d);
             }
+            if let (ExprKind::Con(None, name), true) = (&left.kind, left.span.lo == self.entry_start) {
+                let d = errors::upper_definition(at, name.name.as_str());
+                return self.report(d);
+            }
             let target = match &left.kind {
                 ExprKind::Var(name) if left.span.lo == self.entry_start => Some(name.as_str()),
                 _ => None,

@@ -38,6 +38,7 @@ impl Parser<'_> {
             (Tok::Kw(Kw::Do), "`->`") => Some("`for i < n -> e` builds an array; `do` belongs to loops: `loop x = start for i < n do next`, or `loop u = () for i < n do print i` for what it does".to_owned()),
             (Tok::Kw(Kw::With | Kw::Then | Kw::Else | Kw::Do | Kw::In), "`=`" | "`->`") => None,
             (Tok::Kw(Kw::With), _) => Some(format!("a record is changed in part by `{{r with x = ...}}`; {}", habits::ELEMENT)),
+            (_, "`->`") if matches!(self.previous().map(|t| t.tok), Some(Tok::Ident(w)) if w.as_str() == "case") => Some("a case is written `| pattern -> value`".to_owned()),
             (Tok::Kw(Kw::If), "`->`") => Some("a guard is written with `when`: `| n when n > 0 -> ...`".to_owned()),
             (Tok::Kw(kw), _) if names => Some(habits::reserved(kw)),
             (Tok::P(P::Eq), "an expression" | "a pattern") => match self.previous()?.tok {

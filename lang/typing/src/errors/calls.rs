@@ -15,11 +15,24 @@ pub(crate) fn effect_before(span: Span, (head, call): (&str, &str), op: &str, in
     let d = Diagnostic::error("E0203", span, format!("application binds tighter than `{op}`: the left side is `{call}`"));
     let meant = match sign {
         Some(s) => format!("{}++{}", &inside[..(s.lo - at.lo) as usize], &inside[(s.hi - at.lo) as usize..]),
-        None => inside.to_owned(),
+        None => with_negative_arguments(inside),
     };
     let short = head.len() + meant.len() < 90 && !meant.contains('\n');
     let d = d.hint(if short { format!("write `{head} ({meant})`") } else { format!("put all that `{head}` is given in parentheses") });
     d.fix(at, format!("({meant})"))
+}
+
+/// `f -3` as `f (-3)`: a minus that stands close to what follows, and apart from a name before it.
+fn with_negative_arguments(text: &str) -> String {
+    let mut words: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    for i in 1..words.len() {
+        let named = words[i - 1].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let number = words[i].strip_prefix('-').is_some_and(|w| !w.is_empty() && w.chars().all(|c| c.is_alphanumeric() || matches!(c, '.' | '_')));
+        if named && number {
+            words[i] = format!("({})", words[i]);
+        }
+    }
+    words.join(" ")
 }
 
 /// More arguments than a function takes.
@@ -192,6 +205,13 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_close_minus_is_a_sign() {
+        assert_eq!(with_negative_arguments("f -3"), "f (-3)");
+        assert_eq!(with_negative_arguments("a - 3 -b"), "a - 3 (-b)");
+        assert_eq!(with_negative_arguments("x + -3"), "x + -3");
+    }
 
     #[test]
     fn numbers_agree_with_their_words() {

@@ -39,6 +39,20 @@ pub fn others() -> impl Iterator<Item = (&'static str, &'static str)> {
     OTHER.iter().flat_map(|(names, words)| names.split(' ').map(|n| (n, *words)))
 }
 
+/// What stands for a library of another language.
+pub(crate) fn library(name: &str) -> Option<Ours> {
+    Some(Ours::Words(match name {
+        "Hashtbl" | "Map" => "values by keys are in the module `maps`: `maps.empty`, `maps.insert key value m`, `maps.get key m`",
+        "Set" => "sets are in the module `sets`: `sets.empty`, `sets.insert x s`, `sets.has x s`",
+        "Random" => "random numbers take a key: `random.uniform (random.key 0) [n]`",
+        "String" | "Bytes" | "Char" => "functions of texts are in the module `io`: `io.split`, `io.join`, `io.slice`",
+        "plt" | "Plots" => "plots are made by the module `plot`: `plot.line xs ys`",
+        "Distributions" => "densities are in `stats`, as `stats.normal_logpdf`, and draws in `random`",
+        "ForwardDiff" | "Zygote" => "the gradient of `f` at `x` is `grad f x`, the Jacobian `jacobian f x`",
+        _ => return None,
+    }))
+}
+
 /// Whether a name is that of a library of another language, before a point.
 pub fn is_library(name: &str) -> bool {
     const LIBRARIES: &str = "np numpy jnp jax lax torch math cmath scipy sp tf plt pd pandas sys os functools itertools operator jsp optax flax \

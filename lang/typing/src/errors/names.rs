@@ -33,7 +33,11 @@ impl Unknown<'_> {
             },
             (None, Some(near)) if near.contains('`') => d.hint(format!("did you mean `{near}`?")),
             (None, Some(near)) => d.hint(format!("did you mean `{near}`?")).fix(self.span, near),
-            (None, None) if self.what == Some("constructor") => d.hint("constructors are declared, `type T = A | B`; names of values begin in lower case"),
+            (None, None) if self.what == Some("constructor") => {
+                let mut letters = self.name.chars();
+                let small: String = letters.next().into_iter().flat_map(char::to_lowercase).chain(letters).collect();
+                d.hint(format!("constructors are declared, `type T = A | B`; names of values begin in lower case: `{small}`"))
+            }
             (None, None) => d,
         }
     }

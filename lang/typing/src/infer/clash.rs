@@ -174,11 +174,7 @@ impl Infer<'_> {
     /// A suggestion for common slips.
     fn mismatch_hint(&self, expected: &Ty, actual: &Ty, what: &What, span: Span) -> Option<String> {
         let (e, a) = (self.resolve(expected), self.resolve(actual));
-        let list = |t: &Ty| matches!(t, Ty::Data(d, _) if d.1.as_str() == "List");
-        if matches!(what, What::Thing(t) if t.contains("pattern")) && (list(&e) && matches!(a, Ty::Array(..)) || list(&a) && matches!(e, Ty::Array(..))) {
-            return Some("the pattern of the empty list is `Nil`, and `x :: rest` that of others; `[]` and `[x, y]` are for arrays".into());
-        }
-        if let Some(hint) = self.habit_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a)) {
+        if let Some(hint) = self.habit_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a, what)) {
             return Some(hint);
         }
         let number = |t: &Ty| matches!(t, Ty::Int | Ty::Float | Ty::F32) || matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar);
@@ -224,8 +220,13 @@ impl Infer<'_> {
     }
 
     /// A suggestion where a list or an `Option` stands for what it holds, or the other way round.
-    fn data_hint(&self, e: &Ty, a: &Ty) -> Option<String> {
+    fn data_hint(&self, e: &Ty, a: &Ty, what: &What) -> Option<String> {
+        let list = |t: &Ty| matches!(t, Ty::Data(d, _) if d.1.as_str() == "List");
+        let pattern = matches!(what, What::Thing(t) if t.contains("pattern"));
         Some(match (e, a) {
+            (Ty::Array(..), t) | (t, Ty::Array(..)) if pattern && list(t) => {
+                "the pattern of the empty list is `Nil`, and `x :: rest` that of others; `[]` and `[x, y]` are for arrays".into()
+            }
             (Ty::Array(..), Ty::Data(d, _)) if d.1.as_str() == "List" => "this is a list, and an array is expected: arrays are written `[1, 2]`".into(),
             (Ty::Data(d, _), Ty::Array(..)) if d.1.as_str() == "List" => "`[...]` is an array; a list is written `1 :: 2 :: Nil`, and arrays are joined with `++`".into(),
             (Ty::Data(d, args), _) if d.1.as_str() == "Option" && args.first().is_some_and(|t| self.alike(t, a)) => "wrap it: `Some x`".into(),

@@ -56,7 +56,7 @@ impl Infer<'_> {
                 .or_else(|| self.reordered(call))
                 .or_else(|| self.one_missing(call, advised))
                 .or_else(|| self.part_of_options(call, at))
-                .or_else(|| self.of_like_name(call)),
+                .or_else(|| if advised || code != "E0203" { None } else { self.of_like_name(call) }),
         };
         if let Some(mut d) = found {
             // Where the operation stands that they do not suit.
@@ -234,7 +234,7 @@ impl Infer<'_> {
     fn of_like_name(&mut self, call: Call<'_>) -> Option<Diagnostic> {
         let ast::ExprKind::Var(name) = strip(call.f).kind else { return None };
         self.prim_named(name)?;
-        let like = |n: &str| n != name.as_str() && n.len() > 2 && (n.starts_with(name.as_str()) || name.as_str().starts_with(n));
+        let like = |n: &str| n != name.as_str() && n.len() > 2 && (n.starts_with(name.as_str()) || name.as_str().starts_with(n) || n.len() == name.as_str().len() + 1 && n.ends_with(name.as_str()));
         let near = Prim::ALL.iter().map(|p| p.name()).filter(|n| like(n) && self.visible_prim(Symbol::new(n)).is_some()).take(8);
         for other in near.map(Symbol::new).collect::<Vec<_>>() {
             let f = ast::Expr { kind: ast::ExprKind::Var(other), span: call.f.span };

@@ -185,6 +185,7 @@ impl Infer<'_> {
             ours.push(format!("{home}.{}", name.name));
             ours.dedup();
         }
+        let words = words.or(foreign::library(library.as_str()).filter(|_| ours.is_empty()));
         let d = names::of_library(span, self.host.text(span), module, &ours, words);
         self.report(d);
         Some(self.error_expr(span))

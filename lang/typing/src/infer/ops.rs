@@ -396,6 +396,17 @@ impl Infer<'_> {
         Some((at, super::clash::conversion(f, self.host.text(at))))
     }
 
+    /// An operand as a hint shows it beside an operator.
+    fn operand_text(&self, span: Span, op: &str) -> String {
+        let t = self.host.text(span);
+        let operators = [" + ", " - ", " * ", " / ", " // ", " % ", " @ ", " ^ "];
+        match t.is_empty() || t.len() > 30 || t.contains('\n') {
+            true => "...".to_owned(),
+            false if op != "+" && operators.iter().any(|o| t.contains(o)) && !t.starts_with(['(', '[']) => format!("({t})"),
+            false => t.to_owned(),
+        }
+    }
+
     /// What to write where the numbers of two operands have different types.
     fn mixed(&self, op: &Op, a: &Ty, b: &Ty) -> Option<String> {
         if op.prim == Prim::IntDiv {
@@ -423,15 +434,7 @@ impl Infer<'_> {
             let infix = !name.starts_with(|c: char| c.is_alphabetic());
             if infix { format!("convert one: `{left} {name} {right}`") } else { format!("convert one: `{name} {} {}`", atom(&left), atom(&right)) }
         };
-        let text = |s: Span| {
-            let t = self.host.text(s);
-            let operators = [" + ", " - ", " * ", " / ", " // ", " % ", " @ ", " ^ "];
-            match t.is_empty() || t.len() > 30 || t.contains('\n') {
-                true => "...".to_owned(),
-                false if name != "+" && operators.iter().any(|o| t.contains(o)) && !t.starts_with(['(', '[']) => format!("({t})"),
-                false => t.to_owned(),
-            }
-        };
+        let text = |s: Span| self.operand_text(s, name);
         match (&x, &y) {
             (Ty::Int, Ty::Float) => Some(whole(self.converted("float", sa), text(sb))),
             (Ty::Float, Ty::Int) => Some(whole(text(sa), self.converted("float", sb))),
