@@ -7,6 +7,7 @@ use adl_prim::Prim;
 use adl_syntax::ast::ItemKind;
 use adl_syntax::span::FileId;
 use adl_syntax::symbol::Symbol;
+use adl_typing::env::Env;
 
 /// A documented name.
 #[derive(Clone, Debug)]
@@ -128,14 +129,20 @@ impl Session {
     pub fn doc_module(&mut self, name: &str) -> Option<DocModule> {
         let source = if name == "prelude" { adl_std::PRELUDE } else { adl_std::source(name)? };
         let env = if name == "prelude" { self.env.base.clone()? } else { self.module_named(name)? };
+        Some(self.chapter(name, source, &env, false))
+    }
+
+    /// The definitions of a source, whose names an environment has; `all`: also those without documentation.
+    pub(crate) fn chapter(&self, name: &str, source: &str, env: &Env, all: bool) -> DocModule {
         let (program, _) = adl_syntax::parse(FileId::default(), source);
         let mut entries = Vec::new();
         for item in program.items.iter() {
-            let Some(doc) = item.doc.as_deref() else { continue };
+            let Some(doc) = item.doc.as_deref().or(all.then_some("")) else { continue };
             let text = source.get(item.span.lo as usize..item.span.hi as usize).unwrap_or("");
             let names = crate::texts::defined_names(item);
             match &item.kind {
                 ItemKind::Types(_) => entries.extend(names.first().map(|n| DocEntry::new(n.as_str(), text.to_owned(), doc, None))),
+                ItemKind::Import { .. } => {}
                 _ => entries.extend(names.iter().filter_map(|n| {
                     let g = env.values.get(n)?;
                     // What is only another name of a built-in has no source to show.
@@ -144,7 +151,7 @@ impl Session {
                 })),
             }
         }
-        Some(DocModule { name: name.to_owned(), text: head_comment(source), entries })
+        DocModule { name: name.to_owned(), text: head_comment(source), entries }
     }
 
     /// The whole library: built-ins, prelude, standard modules.
@@ -164,6 +171,13 @@ impl DocModule {
         let lines: Vec<String> = self.entries.iter().map(|e| format!("{}.{} : {}\n    {}", self.name, e.name, e.signature.replace('\n', "\n    "), e.summary())).collect();
         format!("{head}\n\n{}", lines.join("\n"))
     }
+
+    /// Every definition with its whole documentation: a file of the user's.
+    pub fn page(&self) -> String {
+        let whole = |e: &DocEntry| e.plain(&e.name).trim_end_matches("(no documentation)").trim_end().to_owned();
+        let head = (!self.text.is_empty()).then(|| format!("{}: {}", self.name, self.text));
+        head.into_iter().chain(self.entries.iter().map(whole)).collect::<Vec<_>>().join("\n\n")
+    }
 }
 
 fn prim_entry(p: Prim) -> DocEntry {
@@ -174,6 +188,7 @@ fn prim_entry(p: Prim) -> DocEntry {
 
 /// The comment at the head of a module that belongs to no definition.
 fn head_comment(source: &str) -> String {
+    let source = if source.starts_with("#!") { source.split_once('\n').map_or("", |(_, rest)| rest) } else { source };
     let lines = source.lines().take_while(|l| l.starts_with("--")).map(|l| l.trim_start_matches("--|").trim_start_matches("--").trim());
     let followed = source.lines().find(|l| !l.starts_with("--")).is_some_and(|l| l.trim().is_empty());
     if followed { lines.collect::<Vec<_>>().join(" ").trim().to_owned() } else { String::new() }
