@@ -90,6 +90,9 @@ impl Session {
             let shapes: Vec<String> = self.shapes_of(&g.scheme).iter().map(|t| format!("\n  as in {t}")).collect();
             return Some(DocEntry::new(name, self.type_text(&g.scheme) + &shapes.concat(), g.doc.as_deref().unwrap_or(""), source).plain(name));
         }
+        if self.declares(name) {
+            return self.declared(name);
+        }
         if let Some(p) = Prim::by_name(name) {
             return Some(prim_entry(p).plain(name));
         }
@@ -104,6 +107,9 @@ impl Session {
         if let Some(e) = documented {
             return Some(e.plain(name));
         }
+        if let Some(text) = self.declared(name) {
+            return Some(text);
+        }
         let g = self.module_named(module)?.values.get(&Symbol::new(member))?.clone();
         Some(DocEntry::new(member, self.type_text(&g.scheme), g.doc.as_deref().unwrap_or(""), None).plain(name))
     }
@@ -115,6 +121,7 @@ impl Session {
         let origin = match (self.env.values.get(&symbol), Prim::by_name(name)) {
             (Some(g), _) => format!("defined at {}", adl_syntax::render::place(g.span, &self.sources)),
             (None, Some(_)) => "built in".to_owned(),
+            (None, None) if self.declares(name) => if self.env.types.contains_key(&symbol) { "a type of yours" } else { "a constructor of yours" }.to_owned(),
             (None, None) if adl_std::source(name).is_some() => "a standard module".to_owned(),
             (None, None) => match name.rsplit_once('.').map(|(m, _)| m).or_else(|| adl_std::home(name)) {
                 Some(m) => format!("of the standard module {m}"),
