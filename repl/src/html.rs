@@ -5,6 +5,7 @@ use crate::commands::{io_text, session};
 use crate::host::say;
 use adl_session::docs::{DocEntry, DocModule};
 use adl_syntax::highlight::Class;
+use adl_syntax::render::quote;
 use std::io::Write;
 use std::path::Path;
 
@@ -35,11 +36,57 @@ ul.index li { break-inside: avoid; padding: .12rem 0; }
 ul.index span { color: var(--soft); font-size: .9rem; }
 details { margin: .4rem 0; }
 summary { color: var(--soft); cursor: pointer; font-size: .9rem; }
+#search { font: inherit; width: 100%; padding: .3rem .6rem; color: inherit; background: var(--code); border: 1px solid var(--line); border-radius: 6px; }
+#found { width: 100%; list-style: none; margin: 0; padding: 0; }
+#found li { padding: .12rem 0; }
+#found span { color: var(--soft); font-size: .9rem; }
 .k { color: #a0359b; } .n { color: #0a7d8c; } .s { color: #2a7a2a; } .c { color: #7b858f; } .t { color: #9a6700; }
 @media (prefers-color-scheme: dark) {
   .k { color: #d694d2; } .n { color: #6cc7d3; } .s { color: #8ccf8c; } .t { color: #e0b455; }
 }
 ";
+
+/// Finds names, types and words about them: whole names before beginnings, these before what only mentions a word. `/` goes to the field.
+const SEARCH: &str = "\
+const field = document.getElementById('search'), list = document.getElementById('found');
+const rank = (e, w) => e.name === w ? 0 : e.name.startsWith(w) ? 1 : e.name.includes(w) ? 2 : (e.sig + ' ' + e.text).toLowerCase().includes(w) ? 3 : 9;
+function show() {
+  const words = field.value.toLowerCase().split(/\\s+/).filter(w => w);
+  const worst = e => Math.max(...words.map(w => rank({ ...e, name: e.name.toLowerCase() }, w)));
+  const hits = words.length ? NAMES.map(e => [worst(e), e]).filter(h => h[0] < 9).sort((a, b) => a[0] - b[0]).slice(0, 20) : [];
+  list.replaceChildren(...hits.map(([, e]) => {
+    const item = document.createElement('li'), link = document.createElement('a'), code = document.createElement('code'), about = document.createElement('span');
+    link.href = e.page;
+    code.textContent = e.name;
+    about.textContent = ' : ' + e.sig + '   ' + e.text;
+    link.append(code);
+    item.append(link, about);
+    return item;
+  }));
+}
+field.addEventListener('input', show);
+field.addEventListener('keydown', e => {
+  if (e.key === 'Enter' && list.querySelector('a')) location.href = list.querySelector('a').href;
+  if (e.key === 'Escape') { field.value = ''; show(); field.blur(); }
+});
+document.addEventListener('keydown', e => {
+  if (e.key === '/' && document.activeElement !== field) { e.preventDefault(); field.focus(); }
+});
+show();
+";
+
+/// The names of the library with the search over them. A script and no data file: pages that are opened from a disk may load it.
+fn search(library: &[DocModule]) -> String {
+    let global = |m: &DocModule| m.name == "builtins" || m.name == "prelude";
+    let entry = |m: &DocModule, e: &DocEntry| {
+        let name = if global(m) { e.name.clone() } else { format!("{}.{}", m.name, e.name) };
+        let page = format!("{}.html#{}", m.name, anchor(&e.name));
+        let sig = e.signature.lines().next().unwrap_or("");
+        format!("  {{name: {}, page: {}, sig: {}, text: {}}}", quote(&name), quote(&page), quote(sig), quote(e.summary()))
+    };
+    let entries: Vec<String> = library.iter().flat_map(|m| m.entries.iter().map(move |e| entry(m, e))).collect();
+    format!("const NAMES = [\n{}\n];\n{SEARCH}", entries.join(",\n"))
+}
 
 /// Writes the pages; the exit code.
 pub fn write(global: &Global, dir: &str) -> u8 {
@@ -59,6 +106,7 @@ pub fn write(global: &Global, dir: &str) -> u8 {
 fn pages(library: &[DocModule], dir: &Path) -> std::io::Result<usize> {
     std::fs::create_dir_all(dir)?;
     adl_files::write(dir.join("style.css"), STYLE)?;
+    adl_files::write(dir.join("search.js"), search(library))?;
     adl_files::write(dir.join("index.html"), index(library))?;
     for m in library {
         adl_files::write(dir.join(format!("{}.html", m.name)), module(m, library))?;
@@ -73,7 +121,8 @@ fn page(title: &str, here: &str, library: &[DocModule], body: &str) -> String {
         .collect();
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<link rel=\"stylesheet\" href=\"style.css\">\n</head>\n<body>\n<header><nav>{}</nav></header>\n<main>\n{body}</main>\n</body>\n</html>\n",
+         <title>{title}</title>\n<link rel=\"stylesheet\" href=\"style.css\">\n</head>\n<body>\n<header><nav>{}\n<input id=\"search\" type=\"search\" placeholder=\"Search ( / )\" aria-label=\"Search\"><ul id=\"found\"></ul></nav></header>\n\
+         <main>\n{body}</main>\n<script src=\"search.js\"></script>\n</body>\n</html>\n",
         links.join(" ")
     )
 }

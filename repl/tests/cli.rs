@@ -298,6 +298,31 @@ fn documentation() {
 }
 
 #[test]
+fn documentation_of_a_file() {
+    let d = Dir::new("doc-file");
+    d.file("m.adl", "-- What is measured.\n\n--| The mean square. Of all.\n--| >>> rms [3.0, 3.0]\n--| 3.0 : Float\nlet rms (xs : [n]Float) = sqrt (mean (xs * xs))\n--| A place.\ntype P = P Float Float\nlet bare = 1\nprint \"not run\"\n");
+    let want = "m.adl: What is measured.\n\nrms : [n]Float -> Float\n\nThe mean square. Of all.\n\n>>> rms [3.0, 3.0]\n3.0 : Float\n\ntype P = P Float Float\n\nA place.\n\nbare : Int\n";
+    d.adl(&["doc", "m.adl"]).is(0, want, "");
+    d.file("bad.adl", "let x = 1 + \"a\"\n");
+    d.adl(&["doc", "bad.adl"]).is(1, "", "bad.adl:1:13");
+    d.adl(&["doc", "none.adl"]).is(1, "", "none.adl: there is no such file");
+}
+
+#[test]
+fn pages_have_a_search() {
+    let d = Dir::new("doc-search");
+    assert_eq!(d.adl(&["doc", "--html", "pages"]).code, 0);
+    let script = d.read("pages/search.js");
+    for entry in ["{name: \"optim.adam\", page: \"optim.html#adam\", sig: ", "{name: \"sin\", page: \"builtins.html#sin\", sig: "] {
+        assert!(script.contains(entry), "{entry}");
+    }
+    for page in ["index", "builtins", "optim"] {
+        let page = d.read(&format!("pages/{page}.html"));
+        assert!(page.contains("<script src=\"search.js\"></script>") && page.contains("id=\"search\""), "{page}");
+    }
+}
+
+#[test]
 fn benches() {
     let d = Dir::new("bench");
     d.file("a.adl", "print \"runs\"\nlet f n = sum (iota n)\nbench \"small\" = f 10\nbench \"thunk\" = fun () -> f 20\n").file("none.adl", "print 1");

@@ -81,6 +81,9 @@ impl Session {
                 diags.into_iter().for_each(|d| out.stopped(d));
                 break;
             }
+            if matches!(item.kind, ItemKind::Types(_)) {
+                crate::texts::defined_names(item).into_iter().for_each(|n| self.set_text(n, item.span));
+            }
             done.end = end;
             done.defined |= !matches!(item.kind, ItemKind::Expr(_) | ItemKind::Test { .. } | ItemKind::Bench { .. });
             if self.values != before.1 {

@@ -7,6 +7,7 @@ use adl_prim::Prim;
 use adl_syntax::ast::ItemKind;
 use adl_syntax::span::FileId;
 use adl_syntax::symbol::Symbol;
+use adl_typing::env::Env;
 
 /// A documented name.
 #[derive(Clone, Debug)]
@@ -92,6 +93,9 @@ impl Session {
             let shapes: Vec<String> = self.shapes_of(&g.scheme).iter().map(|t| format!("\n  as in {t}")).collect();
             return Some(DocEntry::new(name, self.type_text(&g.scheme) + &shapes.concat(), g.doc.as_deref().unwrap_or(""), source).plain(name));
         }
+        if self.declares(name) {
+            return self.declared(name);
+        }
         if let Some(p) = Prim::by_name(name) {
             return Some(prim_entry(p).plain(name));
         }
@@ -105,6 +109,9 @@ impl Session {
         let documented = self.doc_module(module).and_then(|m| m.entries.into_iter().find(|e| e.name == member));
         if let Some(e) = documented {
             return Some(e.plain(name));
+        }
+        if let Some(text) = self.declared(name) {
+            return Some(text);
         }
         let g = self.module_named(module)?.values.get(&Symbol::new(member))?.clone();
         let ty = self.readable(&g.scheme);
@@ -128,6 +135,7 @@ impl Session {
         let origin = match (self.env.values.get(&symbol), Prim::by_name(name)) {
             (Some(g), _) => format!("defined at {}", adl_syntax::render::place(g.span, &self.sources)),
             (None, Some(_)) => "built in".to_owned(),
+            (None, None) if self.declares(name) => if self.env.types.contains_key(&symbol) { "a type of yours" } else { "a constructor of yours" }.to_owned(),
             (None, None) if adl_std::source(name).is_some() => "a standard module".to_owned(),
             (None, None) => match name.rsplit_once('.').map(|(m, _)| m).or_else(|| adl_std::home(name)) {
                 Some(m) => format!("of the standard module {m}"),
@@ -142,14 +150,20 @@ impl Session {
     pub fn doc_module(&mut self, name: &str) -> Option<DocModule> {
         let source = if name == "prelude" { adl_std::PRELUDE } else { adl_std::source(name)? };
         let env = if name == "prelude" { self.env.base.clone()? } else { self.module_named(name)? };
+        Some(self.chapter(name, source, &env, false))
+    }
+
+    /// The definitions of a source, whose names an environment has; `all`: also those without documentation.
+    pub(crate) fn chapter(&self, name: &str, source: &str, env: &Env, all: bool) -> DocModule {
         let (program, _) = adl_syntax::parse(FileId::default(), source);
         let mut entries = Vec::new();
         for item in program.items.iter() {
-            let Some(doc) = item.doc.as_deref() else { continue };
+            let Some(doc) = item.doc.as_deref().or(all.then_some("")) else { continue };
             let text = source.get(item.span.lo as usize..item.span.hi as usize).unwrap_or("");
             let names = crate::texts::defined_names(item);
             match &item.kind {
                 ItemKind::Types(_) => entries.extend(names.first().map(|n| DocEntry::new(n.as_str(), text.to_owned(), doc, None))),
+                ItemKind::Import { .. } => {}
                 _ => entries.extend(names.iter().filter_map(|n| {
                     let g = env.values.get(n)?.clone();
                     // What is only another name of a built-in has no source to show.
@@ -158,7 +172,7 @@ impl Session {
                 })),
             }
         }
-        Some(DocModule { name: name.to_owned(), text: head_comment(source), entries })
+        DocModule { name: name.to_owned(), text: head_comment(source), entries }
     }
 
     /// The whole library: built-ins, prelude, standard modules.
@@ -178,6 +192,13 @@ impl DocModule {
         let lines: Vec<String> = self.entries.iter().map(|e| format!("{}.{} : {}\n    {}", self.name, e.name, e.signature.replace('\n', "\n    "), e.summary())).collect();
         format!("{head}\n\n{}", lines.join("\n"))
     }
+
+    /// Every definition with its whole documentation: a file of the user's.
+    pub fn page(&self) -> String {
+        let whole = |e: &DocEntry| e.plain(&e.name).trim_end_matches("(no documentation)").trim_end().to_owned();
+        let head = (!self.text.is_empty()).then(|| format!("{}: {}", self.name, self.text));
+        head.into_iter().chain(self.entries.iter().map(whole)).collect::<Vec<_>>().join("\n\n")
+    }
 }
 
 fn prim_entry(p: Prim) -> DocEntry {
@@ -188,6 +209,7 @@ fn prim_entry(p: Prim) -> DocEntry {
 
 /// The comment at the head of a module that belongs to no definition.
 fn head_comment(source: &str) -> String {
+    let source = if source.starts_with("#!") { source.split_once('\n').map_or("", |(_, rest)| rest) } else { source };
     let lines = source.lines().take_while(|l| l.starts_with("--")).map(|l| l.trim_start_matches("--|").trim_start_matches("--").trim());
     let followed = source.lines().find(|l| !l.starts_with("--")).is_some_and(|l| l.trim().is_empty());
     if followed { lines.collect::<Vec<_>>().join(" ").trim().to_owned() } else { String::new() }

@@ -15,6 +15,7 @@
 pub mod benches;
 mod boundary;
 mod cells;
+mod declared;
 pub mod complete;
 pub mod docs;
 mod device;

@@ -136,6 +136,19 @@ impl Session {
         self.guarded(|s| s.check_bytes(name, bytes, env).diags).unwrap_or_else(|d| vec![*d])
     }
 
+    /// The documentation of a file, which is checked and not run.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn doc_file(&mut self, name: &str, bytes: &[u8]) -> Result<crate::docs::DocModule, Vec<Diagnostic>> {
+        let done = self.guarded(|s| {
+            let checked = s.check_bytes(name, bytes, s.env.clone());
+            let broken = checked.diags.iter().any(Diagnostic::is_error);
+            if broken { Err(checked.diags) } else { Ok(s.chapter(name, &String::from_utf8_lossy(bytes), &checked.env, true)) }
+        });
+        done.unwrap_or_else(|d| Err(vec![*d]))
+    }
+
     /// Checks a file whole, then runs it. What it defines stays in scope.
     pub fn run_file(&mut self, name: &str, bytes: &[u8]) -> Outcome {
         self.guarded(|s| s.run_file_here(name, bytes)).unwrap_or_else(|d| Outcome::of(*d))

@@ -317,8 +317,30 @@ pub fn explain(code: &str) -> u8 {
     }
 }
 
-/// `adl doc [NAME]`.
+/// `adl doc FILE`.
+fn doc_of_file(global: &Global, file: &str) -> u8 {
+    let bytes = match read(file) {
+        Ok(bytes) => bytes,
+        Err(e) => return unreadable(global, file, &io_text(&e), None),
+    };
+    let mut s = batch(global, Vec::new());
+    match s.doc_file(file, &bytes) {
+        Ok(module) => {
+            say(&(module.page() + "\n"));
+            0
+        }
+        Err(diags) => {
+            report(global, &mut s, &diags);
+            code_of(&diags)
+        }
+    }
+}
+
+/// `adl doc [NAME|FILE]`.
 pub fn doc(global: &Global, name: Option<&str>) -> u8 {
+    if let Some(file) = name.filter(|n| n.ends_with(".adl") || Path::new(n).is_file()) {
+        return doc_of_file(global, file);
+    }
     let mut s = session(global, Vec::new());
     let Some(name) = name else {
         let all = s.complete("");
