@@ -4,8 +4,7 @@
 use super::apply::strip;
 use super::{Infer, map_type, mk, zonk};
 use crate::core::{ExprKind, Item, Lit};
-use crate::errors::calls;
-use crate::ty::{Scheme, Size, Ty};
+use crate::ty::{Size, Ty};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
@@ -112,106 +111,6 @@ impl Infer<'_> {
         })
     }
 
-<<<<<<< HEAD
-=======
-    /// The call with one of its arguments as another type of number.
-    fn with_conversion(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> Option<Diagnostic> {
-        for (i, a) in args.iter().enumerate() {
-            let found = self.attempt(|me| {
-                let e = me.infer(a, None);
-                me.solve_ops();
-                me.resolve_deep(&e.ty)
-            })?;
-            let mut leaf = &found;
-            while let Ty::Array(_, e) = leaf {
-                leaf = e;
-            }
-            let conversions: &[&str] = match leaf {
-                Ty::Int => &["float", "to_f32"],
-                Ty::Float => &["int", "to_f32"],
-                Ty::F32 => &["to_float"],
-                _ => continue,
-            };
-            for convert in conversions {
-                let call = ast::Expr { kind: ast::ExprKind::Var(Symbol::new(convert)), span: a.span };
-                let whole = ast::Expr { kind: ast::ExprKind::App(Box::new(call), vec![(*a).clone()]), span: a.span };
-                let mut all = args.to_vec();
-                all[i] = &whole;
-                if self.fits(f, &all, want, span).is_some() {
-                    let new = super::clash::conversion(convert, self.host.text(a.span));
-                    let expected = match *convert {
-                        "int" => "Int",
-                        "to_f32" => "F32",
-                        _ => "Float",
-                    };
-                    let expected = self.show(&map_type(&found, &mut |_| None, &mut |s| s)).replace(&self.show(leaf), expected);
-                    let found = self.show(&found);
-                    return Some(calls::converted(a.span, (i, &describe(f)), (expected, found), new));
-                }
-            }
-        }
-        None
-    }
-
-    /// Whether a function takes more arguments than are given.
-    fn takes_more(&mut self, f: &ast::Expr, given: usize) -> bool {
-        let more = self.attempt(|me| {
-            let callee = me.infer(f, None);
-            let (_, rest, wrong) = me.parameters_of(&callee, given);
-            wrong.is_none() && matches!(me.resolve(&rest), Ty::Fun(..) | Ty::Lin(..))
-        });
-        more == Some(true)
-    }
-
-    fn one_too_many(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> Option<Diagnostic> {
-        let last = args.len().checked_sub(1)?;
-        // That the last one is too many is what the message says anyway.
-        if last == 0 || self.fits(f, &args[..last], want, span).is_some() {
-            return None;
-        }
-        for place in 0..last {
-            let mut others = args.to_vec();
-            let out = others.remove(place);
-            if self.fits(f, &others, want, span).is_some() {
-                let all = std::iter::once(f).chain(others).map(|e| self.host.text(e.span).to_owned()).collect::<Vec<_>>().join(" ");
-                let (name, cut) = (describe(f), Span { hi: args[place + 1].span.lo, ..out.span });
-                return Some(calls::one_too_many(out.span, &name, (args.len() - 1, args.len()), place, all, cut));
-            }
-        }
-        None
-    }
-
-    /// A value beside a function that has a type: `optim.lbfgs_defaults` for `optim.lbfgs`.
-    fn default_of(&mut self, f: &ast::Expr, ty: &Ty) -> Option<String> {
-        if !matches!(self.resolve(ty), Ty::Record(_) | Ty::Data(..)) {
-            return None;
-        }
-        let (module, name) = match &strip(f).kind {
-            ast::ExprKind::Var(n) => (None, *n),
-            ast::ExprKind::Field(m, n) => match &m.kind {
-                ast::ExprKind::Var(m) | ast::ExprKind::Con(None, ast::Ident { name: m, .. }) => (Some(*m), n.name),
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let env = match module {
-            Some(m) => self.module(m)?,
-            None => Rc::new(self.env.clone()),
-        };
-        let mut named: Vec<(Symbol, Rc<Scheme>)> = env.values.iter().filter(|(n, _)| n.as_str().ends_with("defaults")).map(|(n, g)| (*n, g.scheme.clone())).collect();
-        // The one that is called after the function goes first.
-        named.sort_by_key(|(n, _)| (!n.as_str().starts_with(name.as_str()), n.as_str()));
-        let fits = |me: &mut Self, s: &Scheme| {
-            me.attempt(|me| {
-                let (t, _) = me.instantiate(s, Span::default(), "");
-                me.unify(&ty.clone(), &t).is_ok()
-            }) == Some(true)
-        };
-        let (found, _) = named.into_iter().find(|(_, s)| fits(self, s))?;
-        Some(module.map_or_else(|| found.to_string(), |m| format!("{m}.{found}")))
-    }
-
->>>>>>> spread
     /// What is not linear in a function that is given where a linear one is wanted, or nothing if it is linear; `None` if its text is not known.
     pub(super) fn not_linear_in(&mut self, a: &ast::Expr) -> Option<Option<Diagnostic>> {
         let (lin, here) = match &strip(a).kind {
