@@ -123,11 +123,12 @@ enum Command {
         against: Option<String>,
         files: Vec<String>,
     },
-    /// Documentation of a name or module, the list of names, or the library as HTML.
+    /// Documentation of a name, a module or a file, the list of names, or the library as HTML.
     Doc {
         /// Write the whole library as HTML pages into a directory.
         #[arg(long, value_name = "DIR", conflicts_with = "name")]
         html: Option<String>,
+        /// A name, a module, or a file that ends in .adl.
         name: Option<String>,
     },
     /// Work of a function and of its derivatives by source line.

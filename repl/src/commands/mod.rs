@@ -317,6 +317,24 @@ pub fn explain(code: &str) -> u8 {
     }
 }
 
+/// `adl doc FILE`: what a file defines.
+fn doc_file(global: &Global, s: &mut Session, file: &str) -> u8 {
+    let bytes = match read(file) {
+        Ok(bytes) => bytes,
+        Err(e) => return unreadable(global, file, &io_text(&e), None),
+    };
+    match s.doc_file(file, &bytes) {
+        Ok(found) => {
+            say(&(found.plain_file() + "\n"));
+            0
+        }
+        Err(diags) => {
+            report(global, s, &diags);
+            code_of(&diags)
+        }
+    }
+}
+
 /// `adl doc [NAME]`.
 pub fn doc(global: &Global, name: Option<&str>) -> u8 {
     let mut s = session(global, Vec::new());
@@ -326,6 +344,10 @@ pub fn doc(global: &Global, name: Option<&str>) -> u8 {
         s.host().flush();
         return 0;
     };
+    let file = std::path::Path::new(name).extension().is_some_and(|e| e == "adl");
+    if file {
+        return doc_file(global, &mut s, name);
+    }
     match s.doc(name) {
         Some(text) => {
             say(&(text + "\n"));
