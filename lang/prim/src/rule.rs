@@ -97,6 +97,9 @@ impl Formula {
                 Un::Polygamma(n) => (format!("polygamma {n} {}", x.text(Level::Atom)), Level::Call),
                 _ => (format!("{} {}", name(*op), x.text(Level::Atom)), Level::Call),
             },
+            Formula::Bin(Bin::Sub, one, step) if **one == Number(1.0) && let Formula::Bin(Bin::StepLe, x, y) = &**step => {
+                (format!("(1 where {} > {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom)
+            }
             Formula::Bin(op, x, y) => match infix(*op) {
                 // Of operators of one level, the left operand needs no parentheses.
                 Some((sign, level)) => (format!("{} {sign} {}", x.text(level), y.text(above(level))), level),
@@ -128,14 +131,15 @@ pub fn derivative(p: Prim) -> Option<String> {
         let call = Formula::Bin(op, Box::new(x), Box::new(y)).text(Level::Sum);
         return Some(format!("Derivatives of `{call}`: in x `{}`, in y `{}`.", text(dx), text(dy)));
     }
-    linear(p.row().linearity)
+    linear(p.row().linearity, p.row().arity)
 }
 
 /// What linearity says of a derivative.
-fn linear(l: Linearity) -> Option<String> {
+fn linear(l: Linearity, arity: u8) -> Option<String> {
     let place = |n: u8| ["first", "second", "third", "fourth"].get(usize::from(n)).copied();
     Some(match l {
         Linearity::None | Linearity::Folded(_) => return None,
+        Linearity::In(&[0]) if arity == 1 => "Linear: its derivative is itself, applied to the tangent.".into(),
         Linearity::Joint => "Linear: its derivative is itself, applied to the tangents.".into(),
         Linearity::In(&[one]) => format!("Linear in its {} argument: the derivative there is itself, applied to the tangent.", place(one)?),
         Linearity::In(_) => return None,
@@ -153,7 +157,7 @@ mod tests {
         for (p, want) in [
             (Prim::Sin, "Derivative of `sin x`: `cos x`."),
             (Prim::Cos, "Derivative of `cos x`: `-sin x`."),
-            (Prim::Tan, "Derivative of `tan x`: `1 + (tan x) ^ 2`."),
+            (Prim::Tan, "Derivative of `tan x`: `1 + tan x ^ 2`."),
             (Prim::Tanh, "Derivative of `tanh x`: `1 / cosh x ^ 2`."),
             (Prim::Sqrt, "Derivative of `sqrt x`: `1 / (2 * sqrt x)`."),
             (Prim::Acos, "Derivative of `acos x`: `-(1 / sqrt ((1 - x) * (1 + x)))`."),
@@ -165,7 +169,9 @@ mod tests {
             (Prim::Pow, "Derivatives of `x ^ y`: in x `x ^ (y - 1) * y`, in y `log x * x ^ y`."),
             (Prim::Hypot, "Derivatives of `hypot x y`: in x `x / hypot x y`, in y `y / hypot x y`."),
             (Prim::Atan2, "Derivatives of `atan2 x y`: in x `y / (x ^ 2 + y ^ 2)`, in y `-(x / (x ^ 2 + y ^ 2))`."),
-            (Prim::Sum, "Linear: its derivative is itself, applied to the tangents."),
+            (Prim::Min, "Derivatives of `min x y`: in x `(1 where x <= y, else 0)`, in y `(1 where x > y, else 0)`."),
+            (Prim::Sum, "Linear: its derivative is itself, applied to the tangent."),
+            (Prim::Zip, "Linear: its derivative is itself, applied to the tangents."),
         ] {
             assert_eq!(derivative(p).as_deref(), Some(want));
         }
