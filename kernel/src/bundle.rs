@@ -53,7 +53,7 @@ pub fn shown(v: &Value, ty: &str) -> (Json, Json) {
         return (data, metadata);
     }
     let mut data = Map::new();
-    let text = if ty.is_empty() { show::show(v) } else { Echo { name: None, ty: ty.to_owned(), of: None, shown: v.clone() }.screen(WIDTH) };
+    let text = if ty.is_empty() { show::show(v) } else { Echo { name: None, called: None, ty: ty.to_owned(), of: None, shown: v.clone() }.screen(WIDTH) };
     data.insert("text/plain".into(), json!(text));
     match small_matrix(v) {
         Some(latex) => drop(data.insert("text/latex".into(), json!(latex))),

@@ -29,8 +29,8 @@ fn expressions_are_echoed_with_their_types() {
         ("", ""),
         ("-1", "-1 : Int\n"),
         ("None", "None : Option a\n"),
-        ("fun x -> x + 1", "<fun : Nums a => a -> a> : Nums a => a -> a\n"),
-        ("sin", "<fun : Reals a => a -> a> : Reals a => a -> a\n"),
+        ("fun x -> x + 1", "<fun> : Nums a => a -> a\n"),
+        ("sin", "<fun sin> : Reals a => a -> a\n"),
         ("filter (fun x -> x > 1) [1, 2, 3]", "[2, 3] : [2]Int\n"),
         ("Some (filter (fun x -> x > 1) [1, 2, 3])", "Some [2, 3] : Option [2]Int\n"),
         ("let x = 3\nx * 2\nlet y = 4\ny", "6 : Int\n4 : Int\n"),
@@ -283,6 +283,9 @@ fn documentation() {
     assert!(module.contains("optim.adam : ") && module.contains("optim.lbfgs : "), "{module}");
     d.adl(&["doc", "taanh"]).is(1, "", "did you mean `tanh`?");
     assert!(d.adl(&["doc"]).out.lines().count() > 100);
+    d.file("own.adl", "-- What is mine.\n\n--| Doubles. And more.\nlet double (x : Float) = 2.0 * x\nlet bare = 1\ntype T = A | B");
+    d.adl(&["doc", "own.adl"]).is(0, "own.adl: What is mine.\n\ndouble : Float -> Float\n    Doubles\nbare : Int\ntype T = A | B\n", "");
+    d.adl(&["doc", "none.adl"]).is(1, "", "there is no such file");
     let r = d.adl(&["doc", "--html", "out/pages"]);
     assert_eq!(r.code, 0, "{}", r.err);
     let (index, optim) = (d.read("out/pages/index.html"), d.read("out/pages/optim.html"));

@@ -150,6 +150,37 @@ def completion():
     assert "(x : Float" in "\n".join(t.lines()), t.lines()
 
 
+def by_type():
+    t = Terminal()
+    t.type("let loss (w : [2]Float) (x : Float) = sum w * x\r", "loss : ")
+    t.type('let w0 = "a"\r', "w0 = ")
+    t.type("let w1 = [1.0, 2.0]\r", "w1 = ")
+    t.type("2.0 * (loss w\t", "w1 : [2]Float")
+    lines = t.lines()
+    first = lines.index("w1 : [2]Float")
+    assert any(l.startswith("w0 : String") for l in lines[first:]), lines
+    t.type("\x15loss w1 ", "loss : [2]Float -> Float")
+    assert "\x1b[0;1mFloat\x1b[0;90m" in t.raw[-200:], "the parameter that is typed stands out"
+
+
+def odd_numbers():
+    t = Terminal()
+    t.type("[0.0 / 0.0, 1.0]\r", "[nan, 1.0] : [2]Float")
+    assert "[\x1b[31mnan\x1b[0m, 1.0]" in t.raw, t.raw
+    t.type("-1.0 / [0.0]\r", "[-inf]")
+    assert "\x1b[31m-inf\x1b[0m" in t.raw, t.raw
+
+
+def stopped():
+    t = Terminal()
+    assert " on cpu, " in t.lines()[0], t.lines()
+    t.type("let kept = 41\r", "kept = 41")
+    t.type("loop x = 0 while true do x + 1\r")
+    time.sleep(0.5)
+    t.type("\x03", "all definitions are kept")
+    t.type("kept + 1\r", "42 : Int")
+
+
 def vi():
     t = Terminal()
     t.type(":set keys vi\r")
@@ -209,7 +240,7 @@ def without_colours():
     assert "\x1b" not in t.raw, t.raw
 
 
-for check in [prefix_history, menu, live, completion, vi, pasted, asked, pages, watching, narrow, without_colours]:
+for check in [prefix_history, menu, live, completion, by_type, odd_numbers, stopped, vi, pasted, asked, pages, watching, narrow, without_colours]:
     if len(sys.argv) < 2 or check.__name__ in sys.argv[1:]:
         check()
         print("ok", check.__name__)

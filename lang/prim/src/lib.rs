@@ -6,6 +6,7 @@
 //! - [`elementary`]: exp, log, tanh, sigmoid, sin, cos and their kin, with the same bits one by one and in vectors.
 //! - [`prim`]: [`Prim`], every name that the language has built in, and [`Prim::row`]: its type,
 //!   linearity, cost class and documentation.
+//! - [`rule`]: those derivatives as formulas to read.
 //! - [`special`]: special functions (digamma, polygamma, lgamma, erf) that `libm` lacks.
 //!
 //! Adding a primitive touches these files and the evaluator's exhaustive `match`; forgetting a
@@ -16,6 +17,7 @@
 pub mod elementary;
 pub mod prim;
 mod rows;
+pub mod rule;
 pub mod scalar;
 pub mod special;
 

@@ -166,7 +166,9 @@ impl Session {
             self.watch(v.clone(), None);
         }
         self.values += 1;
-        out.echoes.push(Echo { name: None, ty: self.type_text(&scheme), of: Some(scheme.ty.clone()), shown: v.clone() });
+        let text = self.sources.text(span).trim();
+        let called = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')).then(|| text.to_owned());
+        out.echoes.push(Echo { name: None, called, ty: self.type_text(&scheme), of: Some(scheme.ty.clone()), shown: v.clone() });
         let id = self.tables.global();
         self.machine.set_global(id, v);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None, arity: 0 };
@@ -191,7 +193,7 @@ impl Session {
             scheme.ty = refine(&scheme.ty, &v, d.span, &self.tables);
             self.env.set_type(name, scheme.clone());
         }
-        Some(Echo { name: Some(name.to_string()), ty: self.type_text(&scheme), of: Some(scheme.ty), shown: v })
+        Some(Echo { name: Some(name.to_string()), called: None, ty: self.type_text(&scheme), of: Some(scheme.ty), shown: v })
     }
 
     /// An expression's value as an echo; it does not become `it`.

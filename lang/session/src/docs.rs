@@ -5,6 +5,7 @@ use crate::Session;
 use crate::complete::prim_type;
 use adl_prim::Prim;
 use adl_syntax::ast::ItemKind;
+use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::FileId;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
@@ -83,10 +84,22 @@ const READABLE: usize = 60;
 impl Session {
     /// Documentation of a name or a module: its type, words and examples.
     pub fn doc(&mut self, name: &str) -> Option<String> {
-        self.guarded(|s| s.doc_text(name)).unwrap_or_else(|d| Some(d.message))
+        self.guarded(|s| s.doc_text(name).map(|text| text + &s.more_of(name))).unwrap_or_else(|d| Some(d.message))
     }
 
-    fn doc_text(&mut self, name: &str) -> Option<String> {
+    /// What belongs to a name of the library: its derivative, and names like it.
+    fn more_of(&mut self, name: &str) -> String {
+        if self.env.values.contains_key(&Symbol::new(name)) {
+            return String::new();
+        }
+        let rule = Prim::by_name(name).and_then(adl_prim::rule::derivative).map_or(String::new(), |r| format!("\n\n{r}"));
+        match self.related(name) {
+            names if names.is_empty() => rule,
+            names => format!("{rule}\n\nSee also: {}", names.join(", ")),
+        }
+    }
+
+    pub(crate) fn doc_text(&mut self, name: &str) -> Option<String> {
         fault::point(fault::Point::Inspection);
         if let Some(g) = self.env.values.get(&Symbol::new(name)).cloned() {
             let source = self.source_of(name);
@@ -154,7 +167,7 @@ impl Session {
     }
 
     /// The definitions of a source, whose names an environment has; `all`: also those without documentation.
-    pub(crate) fn chapter(&self, name: &str, source: &str, env: &Env, all: bool) -> DocModule {
+    pub(crate) fn chapter(&mut self, name: &str, source: &str, env: &Env, all: bool) -> DocModule {
         let (program, _) = adl_syntax::parse(FileId::default(), source);
         let mut entries = Vec::new();
         for item in program.items.iter() {
@@ -177,11 +190,8 @@ impl Session {
 
     /// The whole library: built-ins, prelude, standard modules.
     pub fn library(&mut self) -> Vec<DocModule> {
-        let named = Prim::ALL.iter().filter(|p| p.name().starts_with(char::is_alphabetic));
-        let entries = named.map(|p| prim_entry(*p)).collect();
-        let builtins = DocModule { name: "builtins".into(), text: "What is in scope everywhere.".into(), entries };
         let names = ["prelude"].into_iter().chain(adl_std::MODULES.iter().map(|(n, _)| *n));
-        std::iter::once(builtins).chain(names.filter_map(|n| self.doc_module(n))).collect()
+        std::iter::once(builtins()).chain(names.filter_map(|n| self.doc_module(n))).collect()
     }
 }
 
@@ -189,8 +199,7 @@ impl DocModule {
     /// One line a name, for a terminal.
     pub fn plain(&self) -> String {
         let head = if self.text.is_empty() { format!("module {}", self.name) } else { format!("module {}: {}", self.name, self.text) };
-        let lines: Vec<String> = self.entries.iter().map(|e| format!("{}.{} : {}\n    {}", self.name, e.name, e.signature.replace('\n', "\n    "), e.summary())).collect();
-        format!("{head}\n\n{}", lines.join("\n"))
+        format!("{head}\n\n{}", self.lines(&format!("{}.", self.name)))
     }
 
     /// Every definition with its whole documentation: a file of the user's.
@@ -199,6 +208,22 @@ impl DocModule {
         let head = (!self.text.is_empty()).then(|| format!("{}: {}", self.name, self.text));
         head.into_iter().chain(self.entries.iter().map(whole)).collect::<Vec<_>>().join("\n\n")
     }
+
+    fn lines(&self, before: &str) -> String {
+        let line = |e: &DocEntry| {
+            let declared = e.signature.starts_with("type ");
+            let head = if declared { e.signature.clone() } else { format!("{before}{} : {}", e.name, e.signature) };
+            let about = if e.summary().is_empty() { String::new() } else { format!("\n    {}", e.summary()) };
+            head.replace('\n', "\n    ") + &about
+        };
+        self.entries.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// The chapter of the built-ins.
+pub(crate) fn builtins() -> DocModule {
+    let named = Prim::ALL.iter().filter(|p| p.name().starts_with(char::is_alphabetic));
+    DocModule { name: "builtins".into(), text: "What is in scope everywhere.".into(), entries: named.map(|p| prim_entry(*p)).collect() }
 }
 
 fn prim_entry(p: Prim) -> DocEntry {

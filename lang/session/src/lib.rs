@@ -28,6 +28,7 @@ mod modules;
 mod plans;
 mod probe;
 mod refine;
+mod related;
 mod reload;
 mod roads;
 mod run;

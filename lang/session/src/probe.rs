@@ -74,7 +74,7 @@ impl Session {
         if !known.unwrap_or(false) {
             return None;
         }
-        let text = self.doc(name)?;
+        let text = self.guarded(|s| s.doc_text(name)).ok()??;
         let (head, words) = text.split_once("\n\n").unwrap_or((&text, ""));
         let summary = crate::docs::summary(words);
         Some((head.to_owned(), if summary.starts_with('(') { String::new() } else { summary.to_owned() }))

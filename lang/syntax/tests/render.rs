@@ -87,7 +87,7 @@ fn json_is_one_object_a_line() {
         render::json(&d, &map),
         "{\"code\":\"W0101\",\"severity\":\"warning\",\"message\":\"say \\\"hi\\\"\\n\\u0001\",\"file\":\"train.adl\",\"line\":1,\
          \"column\":9,\"end_line\":1,\"end_column\":11,\"labels\":[{\"text\":\"here\",\"file\":\"train.adl\",\"line\":1,\"column\":5,\
-         \"end_line\":1,\"end_column\":8}],\"notes\":[\"n\"],\"hint\":\"no\",\"stack\":[{\"function\":\"f\",\"file\":\"train.adl\",\
+         \"end_line\":1,\"end_column\":8}],\"notes\":[\"n\"],\"hint\":\"no\",\"fix\":[],\"stack\":[{\"function\":\"f\",\"file\":\"train.adl\",\
          \"line\":1,\"column\":5,\"end_line\":1,\"end_column\":6}]}"
     );
 }

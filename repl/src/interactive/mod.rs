@@ -7,6 +7,7 @@ mod look;
 mod menu;
 mod meta;
 mod pager;
+mod paint;
 mod past;
 mod paste;
 mod piped;
@@ -27,6 +28,7 @@ use rustyline::{ConditionalEventHandler, CompletionType, Config, EditMode, Edito
 use std::cell::{Cell, RefCell};
 use std::io::IsTerminal;
 use std::rc::Rc;
+use std::time::Instant;
 
 /// A running REPL.
 pub struct Repl {
@@ -141,7 +143,9 @@ fn editor(repl: &Repl, entries: &Entries) -> rustyline::Result<AdlEditor> {
 }
 
 fn interactive(repl: &mut Repl, mut editor: AdlEditor, entries: &Entries) -> u8 {
-    repl.say(&format!("adl {}. `:help` lists the commands, `:quit` leaves.", env!("CARGO_PKG_VERSION")));
+    let device = repl.session.borrow().device_lines().into_iter().next().unwrap_or_default();
+    let threads = adl_interp::ops::parallel::threads();
+    repl.say_wrapped(&format!("adl {} on {device}, {threads} thread{}. `:help` lists the commands, `:quit` leaves.", env!("CARGO_PKG_VERSION"), if threads == 1 { "" } else { "s" }), 0);
     let history = history::file();
     if let Some(h) = &history {
         // The first time there is none.
@@ -207,7 +211,8 @@ impl Repl {
     fn show(&mut self, out: &Outcome) {
         for e in &out.echoes {
             let text = self.screen().map_or_else(|| e.line(), |w| e.screen(w));
-            self.say(&text);
+            let painted = if self.terminal && self.color.get() { paint::marked(&text) } else { text };
+            self.say(&painted);
             self.draw(&e.shown);
         }
         self.failed += usize::from(!out.ok());
@@ -230,8 +235,14 @@ impl Repl {
 
     fn eval(&mut self, text: &str) {
         self.session.borrow_mut().release();
+        let start = Instant::now();
         let out = self.session.borrow_mut().eval(text);
+        let took = start.elapsed();
         self.show(&out);
+        if out.interrupted && self.terminal {
+            let kept = if out.echoes.is_empty() { "" } else { ", with what this entry had defined" };
+            self.say_wrapped(&format!("stopped after {}; all definitions are kept{kept}", crate::commands::measure::duration(took.as_secs_f64())), 0);
+        }
     }
 
     /// Runs one entry; whether to go on. A panic in it, in a command or in what is shown, leaves the session as it was before.

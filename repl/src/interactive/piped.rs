@@ -29,9 +29,7 @@ pub fn run(repl: &mut Repl) -> u8 {
     let prompts = std::io::stdin().is_terminal();
     loop {
         if prompts {
-            let prompt = if text.trim().is_empty() { "adl> " } else { "...> " };
-            repl.session.borrow_mut().host().print(prompt);
-            repl.session.borrow_mut().host().flush();
+            prompt(repl, text.trim().is_empty());
         }
         // `:reset` makes another session.
         let asked = repl.session.borrow().interrupt();
@@ -49,11 +47,7 @@ pub fn run(repl: &mut Repl) -> u8 {
             Ok(next) => next.map(|n| (n.is_empty(), plain(&n))),
             Err(e) => return ended(repl, &e),
         };
-        let next = match &next {
-            Some((true, _)) => Next::End,
-            Some((false, next)) => Next::Line(next),
-            None => Next::Later,
-        };
+        let next = next.as_ref().map_or(Next::Later, |(end, next)| if *end { Next::End } else { Next::Line(next) });
         if goes_on(&text, next) {
             continue;
         }
@@ -67,6 +61,13 @@ pub fn run(repl: &mut Repl) -> u8 {
             return 130;
         }
     }
+}
+
+/// Asks for a line on a terminal without the editor.
+fn prompt(repl: &mut Repl, first: bool) {
+    let mut session = repl.session.borrow_mut();
+    session.host().print(if first { "adl> " } else { "...> " });
+    session.host().flush();
 }
 
 /// The exit code where no more can be read.

@@ -152,7 +152,7 @@ fn one(v: &Value, arg: bool, ty: Option<&Ty>, numbers: Numbers, out: &mut String
         Value::Str(s) => out.push_str(&quoted(s)),
         Value::Rep(_) => out.push_str("<type>"),
         Value::Fun(f) => {
-            let _ = write!(out, "<fun : {}>", ty.map_or_else(|| f.type_text(), adl_typing::print::ty));
+            let _ = write!(out, "<fun{} : {}>", f.called(), ty.map_or_else(|| f.type_text(), adl_typing::print::ty));
         }
         Value::Array(a) => array(a, ty, numbers, out, todo),
         Value::Tuple(t) => list("(", t.0.iter().enumerate().map(|(i, v)| (None, v.clone(), component(ty, i).cloned())).collect(), ")", todo),

@@ -29,6 +29,7 @@ use crate::host::Host;
 use crate::value::Value;
 use adl_prim::Prim;
 use adl_syntax::span::{FileId, Span};
+use adl_syntax::symbol::Symbol;
 use adl_typing::core::{Def, Expr, ExprKind, GlobalId, Lit};
 use adl_typing::ty::{DataDecl, DataId, Ty};
 use code::Code;
@@ -89,7 +90,7 @@ impl Drop for Fun {
 
 impl std::fmt::Debug for Fun {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "<fun : {}>", self.type_text())
+        write!(f, "<fun{} : {}>", self.called(), self.type_text())
     }
 }
 
@@ -117,6 +118,23 @@ impl Fun {
                 _ => "a -> b".into(),
             },
             Fun::Invertible(_) => "a -> a -> a".into(),
+        }
+    }
+
+    /// A blank and the name that it has, or that of the definition which it was made in; `…` stands for arguments that it already has.
+    pub fn called(&self) -> String {
+        let of = |name: Option<Symbol>| name.map_or(String::new(), |n| format!(" {n}"));
+        match self {
+            // What begins with `__` is not for users.
+            Fun::Prim(p, _) => Some(p.name()).filter(|n| !n.starts_with("__")).map_or(String::new(), |n| format!(" {n}")),
+            Fun::Closure(c, _) => of(c.name),
+            Fun::Member(g, i) => of(g.codes[*i as usize].name),
+            Fun::Partial(f, args) => match f.called() {
+                name if name.is_empty() => name,
+                name => name + &" …".repeat(args.len()),
+            },
+            Fun::Custom(Value::Fun(f), ..) | Fun::Checkpoint(Value::Fun(f)) => f.called(),
+            Fun::Linear(_) | Fun::Custom(..) | Fun::Checkpoint(_) | Fun::Invertible(_) => String::new(),
         }
     }
 
@@ -265,7 +283,7 @@ impl Machine {
     }
 
     /// Evaluates an expression without free locals. Afterwards the machine is as it was before, errors or not.
-    pub fn eval(&mut self, e: &Expr, name: Option<adl_syntax::symbol::Symbol>) -> Res<Value> {
+    pub fn eval(&mut self, e: &Expr, name: Option<Symbol>) -> Res<Value> {
         let code = Rc::new(compile::top(e, name)?);
         let mut out = self.outermost(|m| m.enter(code));
         if let Err(error) = &mut out {

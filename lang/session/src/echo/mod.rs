@@ -19,6 +19,8 @@ use text::{brief, clip, large, short, summary};
 pub struct Echo {
     /// The name that it defines; `None` for an expression.
     pub name: Option<String>,
+    /// The name that an expression is.
+    pub called: Option<String>,
     /// Its type as text, with true sizes.
     pub ty: String,
     /// Its type, where that is known: it says what functions inside the value are.
@@ -156,7 +158,7 @@ impl Echo {
             _ if table::of(&self.shown).is_some() => format!("{}\n{value}", self.head(usize::MAX)),
             (Some(n), Value::Fun(_)) => format!("{n} : {}", self.ty),
             // The type of a function says all that there is to see.
-            (None, Value::Fun(_)) => format!("<fun : {0}> : {0}", self.ty),
+            (None, Value::Fun(f)) => format!("<fun{}> : {}", self.called.as_ref().map_or_else(|| f.called(), |n| format!(" {n}")), self.ty),
             (Some(n), _) => format!("{n} = {value} : {}", self.ty),
             (None, _) => format!("{value} : {}", self.ty),
         }
@@ -249,7 +251,7 @@ mod tests {
     use adl_interp::value::Buf;
 
     fn echo(shown: Value) -> Echo {
-        Echo { name: None, ty: "T".into(), of: None, shown }
+        Echo { name: None, called: None, ty: "T".into(), of: None, shown }
     }
 
     fn matrix_of(shape: &[usize]) -> Value {

@@ -1,0 +1,179 @@
+//! Derivatives of scalar built-ins as one reads them: the rules of [`crate::scalar`], applied to formulas.
+
+use crate::prim::{Linearity, Prim};
+use crate::scalar::{Bin, Ops, Un, d_bin, d_un};
+
+/// A formula in the arguments `x` and `y`.
+#[derive(Clone, PartialEq)]
+enum Formula {
+    Number(f64),
+    Name(&'static str),
+    Un(Un, Box<Formula>),
+    Bin(Bin, Box<Formula>, Box<Formula>),
+}
+
+use Formula::Number;
+
+/// Formulas, away from the points where a rule has a value of its own.
+struct Symbolic;
+
+impl Ops for Symbolic {
+    type V = Formula;
+    type E = std::convert::Infallible;
+
+    fn constant(&mut self, x: f64, _like: &Formula) -> Formula {
+        Number(x)
+    }
+
+    fn un(&mut self, op: Un, x: &Formula) -> Result<Formula, Self::E> {
+        Ok(match (op, x) {
+            (_, Number(x)) => Number(op.eval(*x)),
+            (Un::Neg, Formula::Un(Un::Neg, x)) => (**x).clone(),
+            _ => Formula::Un(op, Box::new(x.clone())),
+        })
+    }
+
+    fn bin(&mut self, op: Bin, x: &Formula, y: &Formula) -> Result<Formula, Self::E> {
+        let (zero, one) = (Number(0.0), Number(1.0));
+        Ok(match (op, x, y) {
+            (_, Number(a), Number(b)) => Number(op.eval(*a, *b)),
+            (Bin::StepLe, _, Number(_)) | (Bin::StepLe, Number(_), _) => zero,
+            (Bin::Max, x, Number(least)) if *least < 1e-300 => x.clone(),
+            (Bin::Mul | Bin::Scale, x, y) if *x == zero || *y == zero => zero,
+            (Bin::Mul | Bin::Scale, x, y) if *y == one => x.clone(),
+            (Bin::Mul | Bin::Scale, x, y) if *x == one => y.clone(),
+            (Bin::Mul | Bin::Scale, x, y) if x == y => Formula::Un(Un::Powi(2), Box::new(x.clone())),
+            (Bin::Mul | Bin::Scale, x, y @ Number(_)) => Formula::Bin(Bin::Mul, Box::new(y.clone()), Box::new(x.clone())),
+            (Bin::Scale, x, y) => Formula::Bin(Bin::Mul, Box::new(x.clone()), Box::new(y.clone())),
+            (Bin::Add, x, y) if *x == zero => y.clone(),
+            (Bin::Add | Bin::Sub, x, y) if *y == zero => x.clone(),
+            _ => Formula::Bin(op, Box::new(x.clone()), Box::new(y.clone())),
+        })
+    }
+}
+
+/// How tightly parts of a formula hold together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Level {
+    Sum,
+    Product,
+    Minus,
+    Power,
+    Call,
+    Atom,
+}
+
+fn infix(op: Bin) -> Option<(&'static str, Level)> {
+    Some(match op {
+        Bin::Add => ("+", Level::Sum),
+        Bin::Sub => ("-", Level::Sum),
+        Bin::Mul | Bin::Scale => ("*", Level::Product),
+        Bin::Div => ("/", Level::Product),
+        Bin::IntDiv => ("//", Level::Product),
+        Bin::Rem => ("%", Level::Product),
+        Bin::Pow => ("^", Level::Power),
+        Bin::Atan2 | Bin::Hypot | Bin::Min | Bin::Max | Bin::StepLe => return None,
+    })
+}
+
+impl Formula {
+    /// Its text, in parentheses where it holds together less than what it stands in.
+    fn text(&self, around: Level) -> String {
+        let (text, level) = self.parts();
+        if level < around { format!("({text})") } else { text }
+    }
+
+    fn parts(&self) -> (String, Level) {
+        match self {
+            Number(x) if *x == std::f64::consts::FRAC_2_SQRT_PI => ("2 / sqrt pi".into(), Level::Product),
+            Number(x) if *x == -std::f64::consts::FRAC_2_SQRT_PI => ("-2 / sqrt pi".into(), Level::Product),
+            Number(x) => (format!("{x}"), if *x < 0.0 { Level::Minus } else { Level::Atom }),
+            Formula::Name(n) => ((*n).into(), Level::Atom),
+            Formula::Un(op, x) => match op {
+                Un::Neg => (format!("-{}", x.text(Level::Power)), Level::Minus),
+                Un::Powi(n) => (format!("{} ^ {n}", x.text(Level::Call)), Level::Power),
+                Un::Sech2 => (format!("1 / cosh {} ^ 2", x.text(Level::Atom)), Level::Product),
+                Un::Step => (format!("(1 where {} > 0, else 0)", x.text(Level::Sum)), Level::Atom),
+                Un::Polygamma(n) => (format!("polygamma {n} {}", x.text(Level::Atom)), Level::Call),
+                _ => (format!("{} {}", name(*op), x.text(Level::Atom)), Level::Call),
+            },
+            Formula::Bin(Bin::Sub, one, step) if **one == Number(1.0) && let Formula::Bin(Bin::StepLe, x, y) = &**step => {
+                (format!("(1 where {} > {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom)
+            }
+            Formula::Bin(op, x, y) => match infix(*op) {
+                // Of operators of one level, the left operand needs no parentheses.
+                Some((sign, level)) => (format!("{} {sign} {}", x.text(level), y.text(above(level))), level),
+                None if *op == Bin::StepLe => (format!("(1 where {} <= {}, else 0)", x.text(Level::Sum), y.text(Level::Sum)), Level::Atom),
+                None => (format!("{} {} {}", Prim::of_bin(*op).map_or("", Prim::name), x.text(Level::Atom), y.text(Level::Atom)), Level::Call),
+            },
+        }
+    }
+}
+
+fn above(level: Level) -> Level {
+    if level == Level::Sum { Level::Product } else { Level::Minus }
+}
+
+fn name(op: Un) -> &'static str {
+    Prim::ALL.iter().find(|p| p.un() == Some(op)).map_or("", |p| p.name())
+}
+
+/// What the derivative of a built-in is, in a sentence; `None` where its documentation says all.
+pub fn derivative(p: Prim) -> Option<String> {
+    let (x, y) = (Formula::Name("x"), Formula::Name("y"));
+    let text = |f: Formula| f.text(Level::Sum);
+    if let Some(op) = p.un().filter(|_| p != Prim::Neg) {
+        let Ok(d) = d_un(&mut Symbolic, op, &x, &Formula::Un(op, Box::new(x.clone())));
+        return Some(format!("Derivative of `{} x`: `{}`.", p.name(), text(d)));
+    }
+    if let Some(op) = p.bin().filter(|_| !matches!(p, Prim::Add | Prim::Sub)) {
+        let Ok((dx, dy)) = d_bin(&mut Symbolic, op, &x, &y, &Formula::Bin(op, Box::new(x.clone()), Box::new(y.clone())));
+        let call = Formula::Bin(op, Box::new(x), Box::new(y)).text(Level::Sum);
+        return Some(format!("Derivatives of `{call}`: in x `{}`, in y `{}`.", text(dx), text(dy)));
+    }
+    linear(p.row().linearity, p.row().arity)
+}
+
+/// What linearity says of a derivative.
+fn linear(l: Linearity, arity: u8) -> Option<String> {
+    let place = |n: u8| ["first", "second", "third", "fourth"].get(usize::from(n)).copied();
+    Some(match l {
+        Linearity::None | Linearity::Folded(_) => return None,
+        Linearity::In(&[0]) if arity == 1 => "Linear: its derivative is itself, applied to the tangent.".into(),
+        Linearity::Joint => "Linear: its derivative is itself, applied to the tangents.".into(),
+        Linearity::In(&[one]) => format!("Linear in its {} argument: the derivative there is itself, applied to the tangent.", place(one)?),
+        Linearity::In(_) => return None,
+        Linearity::Bilinear => "Linear in each argument: the derivative is the sum of both, each with one tangent in the place of its argument.".into(),
+        Linearity::Mapped => "The derivative maps that of the function.".into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_readable() {
+        for (p, want) in [
+            (Prim::Sin, "Derivative of `sin x`: `cos x`."),
+            (Prim::Cos, "Derivative of `cos x`: `-sin x`."),
+            (Prim::Tan, "Derivative of `tan x`: `1 + tan x ^ 2`."),
+            (Prim::Tanh, "Derivative of `tanh x`: `1 / cosh x ^ 2`."),
+            (Prim::Sqrt, "Derivative of `sqrt x`: `1 / (2 * sqrt x)`."),
+            (Prim::Acos, "Derivative of `acos x`: `-(1 / sqrt ((1 - x) * (1 + x)))`."),
+            (Prim::Sigmoid, "Derivative of `sigmoid x`: `sigmoid x * sigmoid (-x)`."),
+            (Prim::Erf, "Derivative of `erf x`: `2 / sqrt pi * exp (-x ^ 2)`."),
+            (Prim::Relu, "Derivative of `relu x`: `(1 where x > 0, else 0)`."),
+            (Prim::Mul, "Derivatives of `x * y`: in x `y`, in y `x`."),
+            (Prim::Div, "Derivatives of `x / y`: in x `1 / y`, in y `-(x / y * (1 / y))`."),
+            (Prim::Pow, "Derivatives of `x ^ y`: in x `x ^ (y - 1) * y`, in y `log x * x ^ y`."),
+            (Prim::Hypot, "Derivatives of `hypot x y`: in x `x / hypot x y`, in y `y / hypot x y`."),
+            (Prim::Atan2, "Derivatives of `atan2 x y`: in x `y / (x ^ 2 + y ^ 2)`, in y `-(x / (x ^ 2 + y ^ 2))`."),
+            (Prim::Min, "Derivatives of `min x y`: in x `(1 where x <= y, else 0)`, in y `(1 where x > y, else 0)`."),
+            (Prim::Sum, "Linear: its derivative is itself, applied to the tangent."),
+            (Prim::Zip, "Linear: its derivative is itself, applied to the tangents."),
+        ] {
+            assert_eq!(derivative(p).as_deref(), Some(want));
+        }
+    }
+}
