@@ -6,12 +6,14 @@
 //!
 //! Where the system has no block to give, kept blocks are freed, then a reserve of address space ([`hold_back`]), and the function of
 //! [`set_alarm`] is called: the run ends with an error soon, and until then has the reserve. A block larger than the reserve that cannot be had is
-//! the caller's business: what allocates so much asks first, or handles the failure.
+//! the caller's business: what allocates so much asks first, or handles the failure. Threads that run out of memory at once take turns, and
+//! whoever holds the reserve back waits for them: each finds the reserve either held or free, never in between.
 //!
 //! A binary takes it with `#[global_allocator] static MEMORY: Keeping<A> = Keeping(A)`, where `A` has the smaller blocks.
 
 use std::alloc::{GlobalAlloc, Layout};
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// The allocator, with that of smaller blocks.
 pub struct Keeping<A>(pub A);
@@ -43,8 +45,15 @@ type Alarm = Box<dyn Fn() + Send + Sync>;
 
 static ALARM: AtomicPtr<Alarm> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The address of the reserve, 0 without one.
+/// The address of the reserve, 0 without one. Changed by whoever has [`TURN`] alone.
 static HELD_BACK: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a thread gives the reserve up, or holds one back.
+static TURN: AtomicBool = AtomicBool::new(false);
+
+/// How often, and how long, a block is waited for that other threads may free: a run that ends gives memory back.
+const TRIES: u32 = 50;
+const WAIT: Duration = Duration::from_millis(4);
 
 /// Bytes of the reserve, the same while the process lives.
 static RESERVE: AtomicUsize = AtomicUsize::new(0);
@@ -59,13 +68,29 @@ pub fn hold_back(size: usize) {
     if RESERVE.compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
         kept::spare_address_space();
     }
-    let size = RESERVE.load(Ordering::Relaxed);
-    if HELD_BACK.load(Ordering::Relaxed) == 0 {
-        let block = kept::mapped(size);
-        if block != 0 && HELD_BACK.compare_exchange(0, block, Ordering::AcqRel, Ordering::Relaxed).is_err() {
-            kept::unmap(block, size);
+    in_turn(|| {
+        if HELD_BACK.load(Ordering::Relaxed) == 0 {
+            HELD_BACK.store(kept::mapped(RESERVE.load(Ordering::Relaxed)), Ordering::Relaxed);
         }
+    });
+}
+
+/// Gives the reserve up.
+fn give_up() {
+    match HELD_BACK.swap(0, Ordering::Relaxed) {
+        0 => {}
+        block => kept::unmap(block, RESERVE.load(Ordering::Relaxed)),
     }
+}
+
+/// Does something that no two threads do at once. Allocates nothing, and nobody who allocates waits for it but after a failure.
+fn in_turn<T>(f: impl FnOnce() -> T) -> T {
+    while TURN.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        std::thread::yield_now();
+    }
+    let out = f();
+    TURN.store(false, Ordering::Release);
+    out
 }
 
 /// The most bytes that the process has ever had in memory. Allocates nothing.
@@ -96,20 +121,26 @@ fn insist(size: usize, again: &dyn Fn() -> *mut u8) -> *mut u8 {
             return p;
         }
     }
-    let reserve = RESERVE.load(Ordering::Relaxed);
-    if size > reserve {
+    if size > RESERVE.load(Ordering::Relaxed) {
         return std::ptr::null_mut();
     }
-    let block = HELD_BACK.swap(0, Ordering::AcqRel);
-    if block != 0 {
-        kept::unmap(block, reserve);
-    }
+    // First of all, so that the watch does not hold the reserve back again.
     let alarm = ALARM.load(Ordering::Acquire);
     if !alarm.is_null() {
         // SAFETY: `set_alarm` stores pointers of boxes that are never freed.
         unsafe { (*alarm)() };
     }
-    again()
+    for _ in 0..TRIES {
+        let p = in_turn(|| {
+            give_up();
+            again()
+        });
+        if !p.is_null() {
+            return p;
+        }
+        std::thread::sleep(WAIT);
+    }
+    std::ptr::null_mut()
 }
 
 /// A block, insisted on where the first answer is none.
@@ -442,6 +473,22 @@ mod tests {
             assert_eq!(*q, 0);
             KEEPING.dealloc(q, layout(small));
         }
+    }
+
+    #[test]
+    fn the_reserve_is_there_for_every_thread_that_runs_out() {
+        const SIZE: usize = 1 << 20;
+        hold_back(SIZE);
+        // An allocator that has room only where nothing is held back.
+        let room = || if HELD_BACK.load(Ordering::Relaxed) == 0 { std::ptr::dangling_mut() } else { std::ptr::null_mut() };
+        std::thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| (0..200).for_each(|_| hold_back(SIZE)));
+                s.spawn(|| assert!((0..200).all(|_| !insist(32, &room).is_null())));
+            }
+        });
+        assert!(insist(2 * SIZE, &std::ptr::null_mut).is_null());
+        in_turn(give_up);
     }
 
     #[test]

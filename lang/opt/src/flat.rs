@@ -33,7 +33,7 @@ fn block(f: &mut Function, b: &mut Block) -> bool {
             if let (Op::Loop(l), true) = (&mut s.op, s.lin_outs.is_empty()) {
                 let turns = s.outs.last().copied();
                 for k in 0..l.outs.len() {
-                    let (Some(turns), Some(m)) = (turns, matrix(l, k)) else { continue };
+                    let (Some(turns), Some(m)) = (turns, matrix(f, l, k)) else { continue };
                     let v = &mut s.outs[l.init.len() + k];
                     *v = collected(f, l, k, &m, (*v, turns, s.span), &mut after);
                 }
@@ -47,8 +47,8 @@ fn block(f: &mut Function, b: &mut Block) -> bool {
     })
 }
 
-/// The elements, row by row, of a matrix that a loop collects.
-fn matrix(l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
+/// The elements, row by row, of a matrix of numbers that a loop collects.
+fn matrix(f: &Function, l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
     let r = *l.body.results.get(l.init.len() + k)?;
     let once = l.body.results.iter().filter(|v| **v == r).count() == 1;
     if l.outs[k] != Out::Collect || !once {
@@ -60,6 +60,10 @@ fn matrix(l: &Loop, k: usize) -> Option<Vec<Vec<Var>>> {
     }).collect();
     let rows: Vec<Vec<Var>> = stacks.get(&r)?.iter().map(|row| stacks.get(row).map(|e| (*e).clone())).collect::<Option<_>>()?;
     let columns = rows.first()?.len();
+    // Arrays of three axes and more are stacks of stacks too.
+    if f.ty(*rows[0].first()?).rank() > 0 {
+        return None;
+    }
     (rows.iter().all(|row| row.len() == columns) && rows.len() * columns <= MOST).then_some(rows)
 }
 

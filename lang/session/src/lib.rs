@@ -20,6 +20,7 @@ pub mod docs;
 mod device;
 mod echo;
 mod embed;
+pub mod fitting;
 mod forget;
 mod imports;
 mod modules;

@@ -49,6 +49,10 @@ impl CheckHost for Adapter<'_> {
     fn text(&self, span: Span) -> &str {
         self.sources.text(span)
     }
+    fn rest(&self, span: Span) -> &str {
+        let text = self.sources.get(span.file).and_then(|f| f.text.get(span.hi as usize..)).unwrap_or("");
+        text.lines().next().unwrap_or("")
+    }
     fn std_modules(&self) -> Vec<&'static str> {
         adl_std::MODULES.iter().map(|(n, _)| *n).collect()
     }

@@ -109,7 +109,8 @@ impl Spec<'_> {
     fn global(&mut self, g: GlobalId, t: &Ty) -> Res<Val> {
         let v = self.global_val(g)?;
         let t = self.ty(t);
-        Ok(self.instantiate(v, &t))
+        let v = self.instantiate(v, &t);
+        self.decided(v, &t)
     }
 
     fn prim_value(&mut self, p: Prim, reps: &[CoreRep]) -> Res<Val> {

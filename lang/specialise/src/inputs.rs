@@ -130,8 +130,10 @@ impl Spec<'_> {
         }
     }
 
+    /// `ty`: its type where Core says it. Variables in it are those of a top-level value: there is nothing whose type they are.
     fn captured_data(&mut self, place: Place, ty: Option<Ty>, inputs: &mut Vec<Input>) -> Res<Val> {
-        let known = ty.filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
+        let told = ty.clone().filter(closed).or_else(|| self.world.ty(&place)).filter(closed);
+        let known = told.or_else(|| ty.filter(|t| matches!(t, Ty::Data(..))));
         let Some(t) = known else { return Err(self.no("a captured value whose type is not known")) };
         match &t {
             Ty::Data(id, args) if self.functions_in(&t)? => self.outside_data(place, *id, args, inputs),
@@ -194,7 +196,7 @@ impl Spec<'_> {
     fn outside_env(&mut self, place: &Place, types: &HashMap<Local, Ty>, captured: &[Local], inputs: &mut Vec<Input>) -> Res<Rc<[(Local, Val)]>> {
         let mut env = Vec::new();
         for (k, l) in captured.iter().enumerate() {
-            let t = types.get(l).map(|t| apply(&BTreeMap::new(), t));
+            let t = types.get(l).map(|t| apply(&BTreeMap::new(), t)).filter(closed);
             env.push((*l, self.outside(place.then(k as u32), t, inputs)?));
         }
         Ok(env.into())

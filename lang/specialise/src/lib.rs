@@ -47,6 +47,7 @@ mod sizes;
 mod sparse;
 mod tangents;
 mod types;
+mod undecided;
 pub(crate) mod val;
 pub mod world;
 

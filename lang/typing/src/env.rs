@@ -114,6 +114,8 @@ pub trait CheckHost {
     fn line(&self, span: Span, near: Span) -> String;
     /// The source text of a place.
     fn text(&self, span: Span) -> &str;
+    /// The source text behind a place, to the end of its line.
+    fn rest(&self, span: Span) -> &str;
     /// The names of the standard modules.
     fn std_modules(&self) -> Vec<&'static str>;
     /// The standard modules that have a member of a name.

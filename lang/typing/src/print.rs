@@ -21,10 +21,11 @@ pub struct Printer {
 /// A scheme as text.
 pub fn scheme(s: &Scheme) -> String {
     let mut p = Printer::default();
-    for (v, _, name) in &s.vars {
+    // Names that were written go first; the others follow as they are met.
+    let (written, others): (Vec<_>, Vec<_>) = s.vars.iter().partition(|v| !v.2.as_str().is_empty());
+    for (v, _, name) in written.into_iter().chain(others) {
         p.name_var(*v, name.as_str());
     }
-    // Names that were written go first; the others follow as they are met.
     for (v, name) in s.sizes.iter().filter(|(_, name)| !name.as_str().is_empty()) {
         p.name_size(*v, name.as_str());
     }
@@ -55,7 +56,8 @@ pub fn scheme(s: &Scheme) -> String {
 
 /// Whether classes say all of a constraint: a literal beside an operand whose type the result has.
 fn is_implied(s: &Scheme, c: &Constraint) -> bool {
-    let literal = |t: &Ty| matches!(t, Ty::Var(v) if s.determined.iter().any(|(w, classes)| w == v && classes.iter().any(|c| matches!(c, Class::Num | Class::Real))));
+    let given = |t: &Ty| s.constraints.iter().any(|c| c.res == *t);
+    let literal = |t: &Ty| !given(t) && matches!(t, Ty::Var(v) if s.determined.iter().any(|(w, classes)| w == v && classes.iter().any(|c| matches!(c, Class::Num | Class::Real))));
     matches!(c.args.as_slice(), [a, b] if literal(a) && *b == c.res || literal(b) && *a == c.res)
 }
 

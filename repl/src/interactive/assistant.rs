@@ -1,5 +1,6 @@
 //! What helps while typing: completion, colours, brackets, hints, types and errors, when an entry is complete.
 
+use super::signature;
 use adl_kernel::suggest;
 use adl_session::complete::Completion;
 use adl_session::{Probe, Session};
@@ -9,7 +10,7 @@ use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::{Hint, Hinter, HistoryHinter};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{Context, Helper};
+use rustyline::{CompletionType, Context, Helper};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -31,6 +32,8 @@ pub struct Assistant {
 pub struct Checked {
     text: String,
     probe: Probe,
+    /// The parameter that the cursor's argument is for, in the line below the entry.
+    parameter: Option<Range<usize>>,
     /// Checking took long: it waits until the next entry.
     slow: bool,
 }
@@ -69,14 +72,14 @@ impl Hinter for Assistant {
         // One line of a longer entry: the rest would push the screen about.
         let rest = self.history.hint(line, pos, ctx).and_then(|h| h.lines().next().map(str::to_owned)).filter(|l| !l.is_empty());
         let columns = terminal_size::terminal_size().map_or(80, |(w, _)| usize::from(w.0));
-        let below = self.status(line, pos).map_or(String::new(), |s| format!("\n{BELOW}{}", clip(s.lines().next().unwrap_or(""), columns.saturating_sub(4))));
+        let below = self.status(line, pos, columns.saturating_sub(4)).map_or(String::new(), |s| format!("\n{BELOW}{s}"));
         let text = rest.clone().unwrap_or_default() + &below;
         (!text.is_empty()).then_some(Shown { text, rest })
     }
 }
 
 /// So many columns of a text.
-fn clip(text: &str, columns: usize) -> String {
+pub(super) fn clip(text: &str, columns: usize) -> String {
     let fits = |(i, c): &(usize, char)| adl_session::width(&text[..i + c.len_utf8()]) < columns;
     let end = text.char_indices().take_while(fits).last().map_or(0, |(i, c)| i + c.len_utf8());
     if end < text.len() { format!("{}…", &text[..end]) } else { text.to_owned() }
@@ -84,23 +87,28 @@ fn clip(text: &str, columns: usize) -> String {
 
 impl Assistant {
     /// A line about the text: what is wrong, its type, or how the function at the cursor is called.
-    fn status(&self, line: &str, pos: usize) -> Option<String> {
+    fn status(&self, line: &str, pos: usize, columns: usize) -> Option<String> {
+        self.checked.borrow_mut().parameter = None;
         if !self.live.get() || line.starts_with([':', '?']) || line.len() > LONG {
             return None;
         }
         let mut s = self.session.try_borrow_mut().ok()?;
         self.check(&mut s, line);
-        let probe = &self.checked.borrow().probe;
+        let checked = self.checked.borrow();
+        let probe = &checked.probe;
         if let Some((_, message)) = errors_of(probe, pos).next() {
-            return Some(format!("{WRONG}{message}"));
+            return Some(clip(&format!("{WRONG}{}", message.lines().next().unwrap_or("")), columns));
         }
         let open = probe.ty.as_ref().is_none_or(|t| t.contains("->"));
-        match (called(&line[..pos]).filter(|_| open).and_then(|f| s.signature(f)), &probe.ty) {
-            (Some((head, about)), _) if about.is_empty() => Some(head),
-            (Some((head, about)), _) => Some(format!("{head}   {about}")),
-            (None, Some(ty)) => Some(format!(": {ty}")),
-            (None, None) => None,
-        }
+        let ty = probe.ty.as_ref().map(|t| clip(&format!(": {t}"), columns));
+        drop(checked);
+        let Some((name, nth)) = signature::called(&line[..pos]).filter(|_| open) else { return ty };
+        let Some((head, about)) = s.signature(name) else { return ty };
+        let head = head.lines().next().unwrap_or("");
+        let Some(of) = head.strip_prefix(name).and_then(|h| h.strip_prefix(" : ")) else { return Some(clip(head, columns)) };
+        let (text, place) = signature::line(name, of, &about, nth, columns);
+        self.checked.borrow_mut().parameter = place;
+        Some(text)
     }
 
     fn check(&self, s: &mut Session, line: &str) {
@@ -123,27 +131,6 @@ fn errors_of(probe: &Probe, pos: usize) -> impl Iterator<Item = &(Range<usize>, 
     probe.errors.iter().filter(move |(place, _)| place.end != pos)
 }
 
-/// The function whose argument the cursor stands in.
-fn called(before: &str) -> Option<&str> {
-    let (mut depth, mut start) = (0usize, before.len());
-    for (range, class) in adl_syntax::tokens(before).into_iter().rev() {
-        match &before[range.clone()] {
-            ")" | "]" | "}" => depth += 1,
-            "(" | "[" | "{" if depth == 0 => break,
-            "(" | "[" | "{" => depth -= 1,
-            "." => {}
-            _ if depth == 0 && matches!(class, Class::Keyword | Class::Operator | Class::Bracket) => break,
-            _ => {}
-        }
-        if depth == 0 {
-            start = range.start;
-        }
-    }
-    let application = &before[start..];
-    let name = &application[..application.find(|c: char| !suggest::in_name(c))?];
-    (name.starts_with(|c: char| c.is_lowercase()) && application[name.len()..].starts_with(' ')).then_some(name)
-}
-
 impl Completer for Assistant {
     type Candidate = Pair;
     fn complete(&self, line: &str, pos: usize, _ctx: &Context<'_>) -> rustyline::Result<(usize, Vec<Pair>)> {
@@ -162,7 +149,8 @@ fn pair(c: &Completion, columns: usize) -> Pair {
 
 /// What may stand before the cursor: where it begins, and the candidates.
 pub fn candidates(s: &mut Session, before: &str) -> (usize, Vec<Pair>) {
-    let (start, found) = suggest::candidates(before, &super::command_names(), |prefix| s.complete(prefix));
+    let (start, mut found) = suggest::candidates(before, &super::command_names(), |prefix| s.complete(prefix));
+    s.order_by_type(before, start, &mut found);
     let columns = terminal_size::terminal_size().map_or(80, |(w, _)| usize::from(w.0)).saturating_sub(1);
     let letter = |c: &Completion| Pair { display: format!("{} {}", c.text, c.ty), replacement: c.text.clone() };
     let shown = |c: &Completion| if c.ty.starts_with('\\') { letter(c) } else { pair(c, columns) };
@@ -185,9 +173,20 @@ impl Highlighter for Assistant {
         let (rest, below) = hint.split_once('\n').map_or((hint, None), |(r, b)| (r, Some(b)));
         let below = below.map_or(String::new(), |b| {
             let colour = if b.trim_start().starts_with(WRONG) { "31" } else { "90" };
-            format!("\n\x1b[{colour}m{b}\x1b[0m")
+            let parts = self.checked.borrow().parameter.as_ref().and_then(|r| Some((b.get(..BELOW.len() + r.start)?, b.get(BELOW.len() + r.start..BELOW.len() + r.end)?, b.get(BELOW.len() + r.end..)?)));
+            match parts {
+                Some((before, here, after)) => format!("\n\x1b[90m{before}\x1b[0;1m{here}\x1b[0;90m{after}\x1b[0m"),
+                None => format!("\n\x1b[{colour}m{b}\x1b[0m"),
+            }
         });
         Cow::Owned(format!("\x1b[90m{rest}\x1b[0m{below}"))
+    }
+    fn highlight_candidate<'c>(&self, candidate: &'c str, _: CompletionType) -> Cow<'c, str> {
+        // The list is written over the line below the entry.
+        match candidate.split_once(" : ").filter(|_| self.color.get()) {
+            Some((name, about)) => Cow::Owned(format!("\x1b[K{name}\x1b[90m : {about}\x1b[0m")),
+            None => Cow::Owned(format!("\x1b[K{candidate}")),
+        }
     }
     fn highlight_char(&self, _line: &str, _pos: usize, kind: CmdKind) -> bool {
         self.color.get() && kind != CmdKind::ForcedRefresh || self.color.get()
@@ -311,13 +310,6 @@ mod tests {
         assert_eq!(wanted("let f x =\n  x\n  "), None);
         assert_eq!(wanted("1 + 1"), None);
         assert_eq!(wanted(":load"), None);
-    }
-
-    #[test]
-    fn the_function_that_is_called() {
-        for (text, want) in [("grad ", Some("grad")), ("let y = optim.adam o ", Some("optim.adam")), ("f (g x", Some("g")), ("f (g x) ", Some("f")), ("1 + f", None), ("grad", None), ("f x + ", None), ("(x, h 1 ", Some("h"))] {
-            assert_eq!(called(text), want, "{text}");
-        }
     }
 
     #[test]

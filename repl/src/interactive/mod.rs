@@ -11,6 +11,7 @@ mod past;
 mod paste;
 mod piped;
 mod plans;
+mod signature;
 
 use crate::Global;
 use crate::commands::{report, session};

@@ -33,6 +33,9 @@ impl CheckHost for Modules<'_> {
     fn std_module(&mut self, name: &str) -> Option<Rc<Env>> {
         self.0.get(name).cloned()
     }
+    fn rest(&self, _: Span) -> &str {
+        ""
+    }
     fn std_modules(&self) -> Vec<&'static str> {
         Vec::new()
     }

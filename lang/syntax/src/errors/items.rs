@@ -12,9 +12,10 @@ pub(crate) fn no_item(at: Span, found: &str) -> Diagnostic {
     })
 }
 
-pub(crate) fn type_without_constructor(at: Span, name: &str) -> Diagnostic {
+pub(crate) fn type_without_constructor(at: Span, name: &str, name_at: Span) -> Diagnostic {
     Diagnostic::error("E0140", at, "a declared type is a list of constructors")
         .hint(format!("for another name of an existing type write `type alias {name} = ...`; for a new one `type {name} = {name} ...`"))
+        .fix(Span { hi: name_at.lo, ..name_at }, "alias ")
 }
 
 pub(crate) fn of_in_constructor(at: Span) -> Diagnostic {

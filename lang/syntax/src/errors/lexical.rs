@@ -66,6 +66,13 @@ fn character_hint(c: char) -> Option<&'static str> {
         '∈' => "membership is `any (map (fun y -> y == x) xs)`",
         '¬' | '~' => "negation is the function `not`",
         '∑' => "a sum is written `sum for i < n -> ...`",
+        '√' => "written `sqrt x`",
+        '∘' => "functions are composed from left to right: `g >> f`",
+        '∇' => "the gradient is written `grad f x`",
+        '∂' => "a derivative is written `grad f x`, a Jacobian `jacobian f x`",
+        '∞' => "written `inf`",
+        '∫' => "an integral is computed by `integrate.quad f a b`",
+        '²' | '³' | 'ⁿ' => "a power is written `x ^ 2`",
         '?' => "a choice is written `if c then a else b`",
         _ => return None,
     })

@@ -6,7 +6,7 @@ use crate::ast::{Expr, ExprKind, LetGroup, Lit, PatKind, Type, TypeKind};
 use crate::errors::habits;
 use crate::span::Span;
 use crate::symbol::Symbol;
-use crate::token::{P, Tok};
+use crate::token::{Kw, P, Tok};
 
 /// Tokens that are looked at to tell what a line is.
 const LOOK_AHEAD: usize = 64;
@@ -117,6 +117,12 @@ impl<'a> Parser<'a> {
             first = false;
         }
         false
+    }
+
+    /// Whether a `{` was read after the last `match`.
+    pub(super) fn in_braces(&self) -> bool {
+        let before = self.lexed.tokens[..self.pos].iter().rev().take(LOOK_AHEAD).map(|t| t.tok);
+        before.into_iter().find(|t| matches!(t, Tok::P(P::LBrace) | Tok::Kw(Kw::Match))) == Some(Tok::P(P::LBrace))
     }
 
     /// Whether a point between blanks comes, as in `f . g`.

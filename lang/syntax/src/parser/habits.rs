@@ -38,6 +38,7 @@ impl Parser<'_> {
             (Tok::Kw(Kw::Do), "`->`") => Some("`for i < n -> e` builds an array; `do` belongs to loops: `loop x = start for i < n do next`, or `loop u = () for i < n do print i` for what it does".to_owned()),
             (Tok::Kw(Kw::With | Kw::Then | Kw::Else | Kw::Do | Kw::In), "`=`" | "`->`") => None,
             (Tok::Kw(Kw::With), _) => Some(format!("a record is changed in part by `{{r with x = ...}}`; {}", habits::ELEMENT)),
+            (Tok::Kw(Kw::If), "`->`") => Some("a guard is written with `when`: `| n when n > 0 -> ...`".to_owned()),
             (Tok::Kw(kw), _) if names => Some(habits::reserved(kw)),
             (Tok::P(P::Eq), "an expression" | "a pattern") => match self.previous()?.tok {
                 Tok::Kw(kw) => Some(habits::reserved(kw)),
@@ -58,6 +59,10 @@ impl Parser<'_> {
             }
             (Tok::P(P::FatArrow | P::Arrow), "`=`") => Some("the body of a definition follows `=`; an arrow follows `fun x`".to_owned()),
             (Tok::Kw(Kw::Do), "an expression") => Some("a block needs no `do`: its lines stand in one column".to_owned()),
+            (Tok::P(P::Bar), "`with`") if self.in_braces() => Some("a record is changed in part by `{r with x = ...}`".to_owned()),
+            (Tok::P(P::DotDot), "an expression") if self.previous().is_some_and(|t| t.tok == Tok::P(P::LBrace)) => {
+                Some("a record is changed in part by `{r with x = ...}`".to_owned())
+            }
             (Tok::P(P::RBrace), "`with`") => Some("braces hold records, as in `{x = e}`; a block is indented".to_owned()),
             (_, "`do`") => Some("write `loop x = start for i < n do next`, or `loop x = start while c do next`".to_owned()),
             (Tok::P(P::Comma), "`for i < n do` or `while c do`") => {

@@ -319,7 +319,7 @@ impl Parser<'_> {
         let forgotten = !self.panic && !matches!(self.peek(), Tok::Con(_) | Tok::Ident(_)) && self.starts_type_atom();
         if forgotten {
             let at = self.here();
-            self.report(errors::type_without_constructor(at, declared.name.as_str()));
+            self.report(errors::type_without_constructor(at, declared.name.as_str(), declared.span));
         }
         forgotten
     }
@@ -340,7 +340,7 @@ impl Parser<'_> {
         let Tok::Con(name) = self.peek() else {
             let at = self.here();
             match self.starts_type_atom() {
-                true => self.fail(errors::type_without_constructor(at, declared.name.as_str())),
+                true => self.fail(errors::type_without_constructor(at, declared.name.as_str(), declared.span)),
                 false => self.wanted("E0110", "a constructor (upper-case)"),
             }
             return None;

@@ -63,6 +63,12 @@ pub(crate) fn as_tuple(span: Span, name: &str, (from, count): (usize, usize), ca
     d.hint(written(call, &[&format!("({parts})")], "put them in parentheses, with commas")).fix(span, format!("({parts})"))
 }
 
+/// Another function of nearly the same name takes these arguments.
+pub(crate) fn like_name(span: Span, name: &str, other: &str, args: &[&str]) -> Diagnostic {
+    let d = Diagnostic::error("E0203", span, format!("`{name}` does not take these arguments, but `{other}` does"));
+    d.hint(written(other, args, &format!("write `{other}`"))).fix(span, other)
+}
+
 /// A call, where it is short enough for a hint.
 fn written(f: &str, args: &[&str], instead: &str) -> String {
     let text = format!("{f} {}", args.join(" "));
@@ -126,6 +132,13 @@ pub(crate) fn constructor(span: Span, name: &str, takes: usize, given: usize) ->
 pub(crate) fn pattern(span: Span, name: &str, takes: usize, given: usize) -> Diagnostic {
     let d = Diagnostic::error("E0207", span, format!("`{name}` has {}, but this pattern has {given}", count(takes, "field")));
     d.hint(format!("write `{name}{}`", " _".repeat(takes)))
+}
+
+/// `Cons(x, rest)` as a pattern.
+pub(crate) fn pattern_of_tuple(span: Span, name: &str, parts: &[&str]) -> Diagnostic {
+    let new = parts.iter().map(|p| if p.contains(' ') && !p.starts_with(['(', '[', '{']) { format!("({p})") } else { (*p).to_owned() }).collect::<Vec<_>>().join(" ");
+    let d = Diagnostic::error("E0207", span, format!("the fields of `{name}` stand one after the other, found a tuple"));
+    d.hint(format!("write `{name} {new}`")).fix(span, format!(" {new}"))
 }
 
 /// A type with another number of parameters.

@@ -43,12 +43,14 @@ impl NoInstance<'_> {
     }
 }
 
-/// `abs -1`.
-pub(crate) fn negative_argument((at, f, ty): (Span, &str, String), minus: Span, number: &str) -> Diagnostic {
-    Diagnostic::error("E0205", minus, format!("this subtracts {number} from `{f}`, which is a function"))
-        .also(at, ty)
-        .hint(format!("a negative argument stands in parentheses: `{f} (-{number})`"))
-        .fix(minus, format!("(-{number})"))
+/// `abs -1`. `power`: of its power, which may be meant to be negative.
+pub(crate) fn negative_argument((at, f, ty): (Span, &str, String), minus: Span, (number, power): (&str, bool)) -> Diagnostic {
+    let d = Diagnostic::error("E0205", minus, format!("this subtracts {number} from `{f}`, which is a function"))
+        .also(at, ty);
+    match power {
+        true => d.hint(format!("a negative argument stands in parentheses: `{f} (-{number} ^ ...)`")),
+        false => d.hint(format!("a negative argument stands in parentheses: `{f} (-{number})`")).fix(minus, format!("(-{number})")),
+    }
 }
 
 /// `print "a" + "b"`: the call comes before the operator. The places: before the argument, the operator, behind the right side.

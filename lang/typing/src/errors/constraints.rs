@@ -41,7 +41,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         "The ranks of arrays in a function without annotations are decided where it is used. A signature that is written out must promise the\n\
         operations that the body needs, and a definition may leave only so many of them to its uses.\n\
         \n\
-        \x20   let f : Nums a => a -> b -> c = fun x y -> x + y         -- wrong\n\
-        \x20   let f : (a + b : c) => a -> b -> c = fun x y -> x + y    -- right",
+        \x20   let f : (Nums a, Nums b) => a -> b -> c = fun x y -> x + y   -- wrong\n\
+        \x20   let f : (a + b : c) => a -> b -> c = fun x y -> x + y        -- right",
     ),
 ];

@@ -42,7 +42,7 @@ pub fn others() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Whether a name is that of a library of another language, before a point.
 pub fn is_library(name: &str) -> bool {
     const LIBRARIES: &str = "np numpy jnp jax lax torch math cmath scipy sp tf plt pd pandas sys os functools itertools operator jsp optax flax \
-        Array List Seq Math String Float Int Map Set Hashtbl Option Printf Base LinearAlgebra Statistics Random Char Bytes Data Prelude Vector Fun";
+        Array List Seq Math String Float Int Map Set Hashtbl Option Printf Base LinearAlgebra Statistics Random Char Bytes Data Prelude Vector Fun ForwardDiff Zygote Flux Plots Optim Distributions DataFrames CSV Dates";
     LIBRARIES.split(' ').any(|l| l == name)
 }
 

@@ -31,6 +31,13 @@ impl Mismatch {
         self.marked(Diagnostic::error("E0203", self.span, text).label(self.actual.clone()))
     }
 
+    /// Of types of one name, which are declared at these places.
+    pub fn of_versions(mut self, places: Vec<(Span, String)>) -> Diagnostic {
+        self.places.extend(places);
+        self.hint = Some("the two were declared one after the other under one name: what was made before has the older type, so make it again".to_owned());
+        self.diagnostic()
+    }
+
     /// A type that would contain itself.
     pub fn infinite(self) -> Diagnostic {
         let text = format!("expected {} for {}, found {}: the type would contain itself", self.expected, self.what, self.actual);
@@ -235,9 +242,9 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
         "E0212",
         "An annotation promises more than the definition gives: a type variable of an annotation stands for every type. Constraints need not be written: they are inferred.\n\
         \n\
-        \x20   let f (x : a) : a = x + 1.5f32       -- wrong\n\
-        \x20   let f (x : F32) : F32 = x + 1.5f32   -- right\n\
-        \x20   let f x = x + 1.5f32                 -- right",
+        \x20   let pair (x : a) (y : b) : [2]a = [x, y]   -- wrong\n\
+        \x20   let pair (x : a) (y : a) : [2]a = [x, y]   -- right\n\
+        \x20   let pair x y = [x, y]                      -- right",
     ),
     (
         "E0213",

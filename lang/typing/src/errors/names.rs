@@ -107,6 +107,12 @@ pub(crate) fn of_library(span: Span, path: &str, module: bool, ours: &[String], 
     }
 }
 
+/// `data.csv`.
+pub(crate) fn file_name(span: Span, text: &str) -> Diagnostic {
+    let d = Diagnostic::error("E0201", span, format!("unknown name `{text}`"));
+    d.hint(format!("the name of a file is a text: `\"{text}\"`")).fix(span, format!("\"{text}\""))
+}
+
 /// A member that a module does not have, and that is somewhere else.
 pub(crate) fn elsewhere(span: Span, path: &str, ours: &[String]) -> Diagnostic {
     let d = Diagnostic::error("E0201", span, format!("unknown name `{path}`"));

@@ -34,6 +34,23 @@ impl NoField<'_> {
     }
 }
 
+/// A record with a part of the options of a function; `value` has them all. `other` is a field that they do not have.
+pub(crate) fn part_of_options((span, text): (Span, &str), of: &str, value: &str, other: Option<(Span, String)>, names: &[String]) -> Diagnostic {
+    let inside = text.trim_start_matches('{').trim_end_matches('}');
+    match other {
+        Some((at, field)) => {
+            let d = Diagnostic::error("E0206", at, format!("{of} has no option `{field}`"));
+            match super::names::nearest(&field, names.iter().map(String::as_str)) {
+                Some(n) => d.hint(format!("did you mean `{n}`? The other options are those of `{value}`: `{{{value} with {n} = ...}}`")),
+                None => d.hint(format!("it has {}; to change some of them, write `{{{value} with {} = ...}}`", listed(names), names.first().map_or("x", String::as_str))),
+            }
+        }
+        None => Diagnostic::error("E0206", span, format!("only some of the options of {of} are given"))
+            .hint(format!("take the others from `{value}`: `{{{value} with {inside}}}`"))
+            .fix(Span { lo: span.lo + 1, hi: span.lo + 1, ..span }, format!("{value} with ")),
+    }
+}
+
 /// Two record types with different fields.
 pub(crate) struct FieldsDiffer {
     /// What the expression is.

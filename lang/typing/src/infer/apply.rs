@@ -1,16 +1,13 @@
 //! Application, guards, and questions about trees.
 
+use super::misfits::Call;
 use super::{Infer, fun, mk, pending};
 use crate::core::{self, ExprKind, ForKind};
-use crate::errors::calls;
-use crate::errors::classes::quoted;
-use crate::errors::mismatch;
 use crate::errors::derivatives::{Gives, WrongResult};
 use crate::errors::reason::Why;
 use crate::ty::{Class, Ty};
 use adl_prim::{Prim, Typing};
 use adl_syntax::ast;
-use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::rc::Rc;
@@ -24,7 +21,7 @@ impl Infer<'_> {
             self.solve_ops();
         }
         if self.diags.len() > before {
-            self.other_arguments(f, &args, want, span, before);
+            self.other_arguments(Call { f, args: &args, want, span }, before);
         }
         e
     }
@@ -97,15 +94,8 @@ impl Infer<'_> {
             return Some(e);
         }
         if !matches!(self.resolve(&e.ty), Ty::Fun(..) | Ty::Lin(..)) && !self.may_be_function(&e.ty.clone()) {
-            let d = calls::too_many(later[0].span, &quoted(p.name()), arity, args.len());
-            let axis = reduces(p) && super::along::literal(args[0]).or_else(|| super::along::literal(later[0])).is_some();
-            let shape = matches!(p, Prim::Zeros | Prim::Ones) && args.iter().all(|a| self.host.text(a.span).len() < 20);
-            let extents = || args.iter().map(|a| self.host.text(a.span)).collect::<Vec<_>>().join(", ");
-            self.report(match (axis, shape) {
-                (true, _) => d.hint(format!("along an axis: `along 1 {} m`", p.name())),
-                (_, true) => d.hint(format!("a shape is written with brackets: `{} [{}]`", p.name(), extents())).fix(args[0].span.to(args[args.len() - 1].span), format!("[{}]", extents())),
-                _ => d,
-            });
+            let d = self.more_than_it_takes(p, args, arity);
+            self.report(d);
             return Some(self.error_expr(span));
         }
         Some(self.apply_value(e, &format!("`{}`", p.name()).into(), later, None, span))
@@ -128,7 +118,7 @@ impl Infer<'_> {
                 let d = match i {
                     0 => self.not_a_function(args[0], &callee, name, &other),
                     _ if matches!(other, Ty::Unit) => self.effect_with_more(&callee, args, (i, name)),
-                    _ => calls::too_many(args[i].span, name, i, args.len()),
+                    _ => self.more_arguments(name, args, i),
                 };
                 self.report(d);
             }
@@ -140,51 +130,6 @@ impl Infer<'_> {
         }
         let args = self.arguments(args, &params, name);
         mk(ExprKind::App(callee, args), t, span)
-    }
-
-    fn not_a_function(&self, arg: &ast::Expr, callee: &core::Expr, name: &str, ty: &Ty) -> Diagnostic {
-        let d = calls::not_a_function(arg.span, callee.span, name, &self.show(ty));
-        let (left, right) = (self.host.text(callee.span), self.host.text(arg.span));
-        let number = matches!(ty, Ty::Int | Ty::Float | Ty::F32) || matches!(ty, Ty::Meta(m) if self.metas[*m as usize].scalar);
-        let short = left.len() + right.len() < 60 && !left.contains('\n') && !right.contains('\n') && callee.span.hi <= arg.span.lo;
-        let before = Span { lo: callee.span.lo.saturating_sub(2), hi: callee.span.lo, ..callee.span };
-        if number && self.host.text(before) == " -" {
-            let minus = Span { lo: before.lo + 1, hi: callee.span.hi, ..before };
-            return d.hint(format!("a negative argument stands in parentheses: `(-{left})`")).fix(minus, format!("(-{left})"));
-        }
-        match ty {
-            _ if number && short => d.hint(format!("a product is written `{left} * {right}`; the elements of an array are separated by `,`")),
-            Ty::Array(..) if short && right.starts_with('(') => d.hint(format!("an element is written `{left}[{}]`", &right[1..right.len() - 1])),
-            Ty::Array(..) if short => d.hint(format!("an element is written `{left}[{right}]`")),
-            _ => d,
-        }
-    }
-
-    /// `print f 1 2`: `takes` arguments make its effect.
-    fn effect_with_more(&mut self, callee: &core::Expr, args: &[&ast::Expr], (takes, name): (usize, &str)) -> Diagnostic {
-        let d = calls::too_many(args[takes].span, name, takes, args.len());
-        let meant = &args[takes - 1..];
-        let (first, last) = (meant[0].span, meant[meant.len() - 1].span);
-        let is_function = self.fits_function(meant[0]);
-        let is_array = matches!(meant, [m, i] if matches!(i.kind, ast::ExprKind::Paren(_) | ast::ExprKind::Tuple(_)) && self.fits_array(m));
-        let texts: Vec<&str> = std::iter::once(callee.span).chain(args[..takes - 1].iter().map(|a| a.span)).map(|s| self.host.text(s)).collect();
-        let inside = match meant {
-            [m, i] if is_array => format!("{}[{}]", self.host.text(m.span), self.host.text(i.span).trim_matches(['(', ')'])),
-            _ if is_function => self.host.text(first.to(last)).to_owned(),
-            _ => meant.iter().map(|a| self.host.text(a.span)).collect::<Vec<_>>().join(", "),
-        };
-        let call = if is_array { format!("{} {inside}", texts.join(" ")) } else { format!("{} ({inside})", texts.join(" ")) };
-        let advice = match (is_function, is_array) {
-            (true, _) => "an argument that is a call stands in parentheses",
-            (_, true) => "an element of an array is taken with brackets",
-            _ => "several values are given as a tuple",
-        };
-        let short = call.len() < 90 && !call.contains('\n');
-        let d = d.hint(if short { format!("{advice}: `{call}`") } else { advice.to_owned() });
-        match is_function {
-            true => d.fix(Span { hi: first.lo, ..first }, "(").fix(Span { lo: last.hi, ..last }, ")"),
-            false => d.fix(first.to(last), if is_array { inside } else { format!("({inside})") }),
-        }
     }
 
     /// Arguments, functions written out last: by then the others say what their parameters are. Where one of those is wrong they say
@@ -230,16 +175,6 @@ impl Infer<'_> {
             self.explain_nonlinear(a);
         }
         c
-    }
-
-    /// Adds to the last error, of a function that should be linear, what is not linear in it.
-    fn explain_nonlinear(&mut self, a: &ast::Expr) {
-        let Some(fault) = self.not_linear_in(a) else { return };
-        let literal = matches!(strip(a).kind, ast::ExprKind::Fun(..)) && self.host.text(strip(a).span).starts_with("fun");
-        let keyword = Span { hi: strip(a).span.lo + 3, ..strip(a).span };
-        if let Some(d) = self.diags.pop() {
-            self.diags.push(mismatch::nonlinear(d, fault, literal.then_some(keyword), self.host.text(a.span)));
-        }
     }
 
     /// What a function to be differentiated gives is judged as a whole, so that the message can say what the operator needs.
@@ -337,6 +272,7 @@ fn is_lambda(e: &ast::Expr) -> bool {
 pub(super) fn describe(f: &ast::Expr) -> Rc<str> {
     match &strip(f).kind {
         ast::ExprKind::Var(n) => format!("`{n}`").into(),
+        ast::ExprKind::Con(_, c) => format!("`{}`", c.name).into(),
         ast::ExprKind::Field(r, n) => match &r.kind {
             ast::ExprKind::Var(m) => format!("`{m}.{}`", n.name).into(),
             ast::ExprKind::Con(None, m) => format!("`{}.{}`", m.name, n.name).into(),

@@ -55,27 +55,17 @@ impl Infer<'_> {
             places: self.places(why),
             hint: None,
         };
-        let versions = self.versions(expected, actual, span);
-        if !versions.is_empty() && matches!(clash, Clash::Types) {
-            let marks = versions.iter().map(|v| (v.id, v.mark.clone())).collect();
-            (m.actual, m.expected) = (self.show_marked(actual, &marks), self.show_marked(expected, &marks));
-            m.places.extend(versions.iter().map(|v| (v.at, format!("`{}{}`", v.id.1, v.mark))));
-            m.hint = Some("the two were declared one after the other under one name: what was made before has the older type, so make it again".to_owned());
-            return m.diagnostic();
-        }
+        let versions = if matches!(clash, Clash::Types) { self.versions(expected, actual, span) } else { Vec::new() };
         match clash {
-            Clash::Sizes(e, a) => self.size_clash((e, a), self.rank(expected), m, why),
-            Clash::Types | Clash::Rigid => {
-                m.hint = self.mismatch_hint(expected, actual, &why.what, span);
-                self.mended(m.diagnostic(), expected, actual, (&why.what, span))
+            Clash::Types if !versions.is_empty() => {
+                let marks = versions.iter().map(|v| (v.id, v.mark.clone())).collect();
+                (m.actual, m.expected) = (self.show_marked(actual, &marks), self.show_marked(expected, &marks));
+                m.of_versions(versions.iter().map(|v| (v.at, format!("`{}{}`", v.id.1, v.mark))).collect())
             }
-            Clash::Number(place, op) => {
-                // Of an array the hint says more.
-                let own = matches!(&why.what, What::Argument { of, .. } if *of.trim_matches('`') == *op.trim_matches('`'));
-                let said = own && matches!(self.resolve(actual), Ty::Array(..));
-                if m.places.is_empty() && !said && !contains(span, place) && !contains(place, span) {
-                    let text = if op.starts_with("a ") { format!("{op} stands here") } else { format!("{} wants a number", quoted(op)) };
-                    m.places.push((place, text));
+            Clash::Sizes(e, a) => self.size_clash((e, a), self.rank(expected), m, why),
+            Clash::Types | Clash::Rigid | Clash::Number(..) => {
+                if let Clash::Number(place, op) = clash {
+                    self.number_place(&mut m, (place, op), actual, &why.what);
                 }
                 m.hint = self.mismatch_hint(expected, actual, &why.what, span);
                 self.mended(m.diagnostic(), expected, actual, (&why.what, span))
@@ -127,6 +117,17 @@ impl Infer<'_> {
         }
     }
 
+    /// Adds the place that wants a number.
+    fn number_place(&self, m: &mut Mismatch, (place, op): (Span, &str), actual: &Ty, what: &What) {
+        // Of an array the hint says more.
+        let own = matches!(what, What::Argument { of, .. } if *of.trim_matches('`') == *op.trim_matches('`'));
+        let said = own && matches!(self.resolve(actual), Ty::Array(..));
+        if m.places.is_empty() && !said && !contains(m.span, place) && !contains(place, m.span) {
+            let text = if op.starts_with("a ") { format!("{op} stands here") } else { format!("{} needs a number", quoted(op)) };
+            m.places.push((place, text));
+        }
+    }
+
     /// What to do where a type would contain itself.
     fn endless_hint(&self, expected: &Ty, actual: &Ty, what: &What) -> String {
         let array = |t: &Ty| matches!(self.resolve(t), Ty::Array(..));
@@ -173,6 +174,10 @@ impl Infer<'_> {
     /// A suggestion for common slips.
     fn mismatch_hint(&self, expected: &Ty, actual: &Ty, what: &What, span: Span) -> Option<String> {
         let (e, a) = (self.resolve(expected), self.resolve(actual));
+        let list = |t: &Ty| matches!(t, Ty::Data(d, _) if d.1.as_str() == "List");
+        if matches!(what, What::Thing(t) if t.contains("pattern")) && (list(&e) && matches!(a, Ty::Array(..)) || list(&a) && matches!(e, Ty::Array(..))) {
+            return Some("the pattern of the empty list is `Nil`, and `x :: rest` that of others; `[]` and `[x, y]` are for arrays".into());
+        }
         if let Some(hint) = self.habit_hint(&e, &a, what).or_else(|| self.data_hint(&e, &a)) {
             return Some(hint);
         }
@@ -202,7 +207,10 @@ impl Infer<'_> {
             (Ty::Array(_, x), Ty::Array(_, y)) if !number(&self.resolve(y)) || !matches!(self.resolve(x), Ty::Array(..)) => return None,
             (Ty::Array(_, x), t) if number(&self.resolve(x)) && number(t) => return self.array_wanted(what),
             (t, Ty::Fun(_, r)) if self.alike(t, r) => "an argument is missing".into(),
-            _ => return self.number_hint(&self.leaf_of(&e), &self.leaf_of(&a), span),
+            (Ty::Array(..), Ty::Bool) => "`==`, `<` and their like compare whole values and give one Bool; of elements they are written `.==`, `.<`".into(),
+            (t, Ty::Array(_, y)) if self.alike(t, y) => "this is an array of them: one is `x[0]`".into(),
+            (Ty::Array(..), Ty::Fun(_, r)) if self.ends_in_array(r) => "this is a function: is an argument missing?".into(),
+            _ => return self.number_hint(&self.real_leaf(&e), &self.leaf_of(&a), span),
         })
     }
 
@@ -210,6 +218,7 @@ impl Infer<'_> {
     fn array_wanted(&self, what: &What) -> Option<String> {
         Some(match what {
             What::Argument { .. } => "an array of one element is `[x]`".into(),
+            What::Thing(t) if t.contains("`++`") => "an array of one element is `[x]`".into(),
             What::Right(_) | What::Thing(_) => return None,
         })
     }
@@ -217,7 +226,7 @@ impl Infer<'_> {
     /// A suggestion where a list or an `Option` stands for what it holds, or the other way round.
     fn data_hint(&self, e: &Ty, a: &Ty) -> Option<String> {
         Some(match (e, a) {
-            (Ty::Array(..), Ty::Data(d, _)) if d.1.as_str() == "List" => "this is a list, and an array is wanted: arrays are written `[1, 2]`".into(),
+            (Ty::Array(..), Ty::Data(d, _)) if d.1.as_str() == "List" => "this is a list, and an array is expected: arrays are written `[1, 2]`".into(),
             (Ty::Data(d, _), Ty::Array(..)) if d.1.as_str() == "List" => "`[...]` is an array; a list is written `1 :: 2 :: Nil`, and arrays are joined with `++`".into(),
             (Ty::Data(d, args), _) if d.1.as_str() == "Option" && args.first().is_some_and(|t| self.alike(t, a)) => "wrap it: `Some x`".into(),
             (t, Ty::Data(d, args)) if d.1.as_str() == "Option" && args.first().is_some_and(|x| self.alike(x, t)) => "take the value out with `match ... with | Some x -> ... | None -> ...`".into(),
@@ -250,7 +259,10 @@ impl Infer<'_> {
     /// With the conversion of a number as a fix.
     fn mended(&self, d: Diagnostic, expected: &Ty, actual: &Ty, (what, span): (&What, Span)) -> Diagnostic {
         let source = self.host.text(span);
-        let f = match (self.leaf_of(expected), self.leaf_of(actual)) {
+        if d.hint.as_ref().is_some_and(|h| h.starts_with("an array of one element")) {
+            return d.fix(span, format!("[{source}]"));
+        }
+        let f = match (self.real_leaf(expected), self.leaf_of(actual)) {
             (Ty::Float, Ty::Int) => "float",
             (Ty::F32, Ty::Float | Ty::Int) => "to_f32",
             (Ty::Float, Ty::F32) => "to_float",
@@ -284,6 +296,22 @@ impl Infer<'_> {
         match self.resolve(t) {
             Ty::Array(_, e) => self.leaf_of(&e),
             t => t,
+        }
+    }
+
+    /// The same; what can only be a real number is a Float.
+    fn real_leaf(&self, t: &Ty) -> Ty {
+        match self.leaf_of(t) {
+            Ty::Meta(m) if self.metas[m as usize].scalar && self.metas[m as usize].classes.iter().any(|c| c.0 == Class::Real) => Ty::Float,
+            t => t,
+        }
+    }
+
+    /// Whether a function gives an array in the end.
+    fn ends_in_array(&self, t: &Ty) -> bool {
+        match self.resolve(t) {
+            Ty::Fun(_, r) => self.ends_in_array(&r),
+            t => matches!(t, Ty::Array(..)),
         }
     }
 

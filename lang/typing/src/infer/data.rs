@@ -90,7 +90,7 @@ impl Infer<'_> {
     }
 
     pub(super) fn field(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> core::Expr {
-        if let Some(e) = self.library_member(r, name, span).or_else(|| self.module_member(r, name, span)) {
+        if let Some(e) = self.library_member(r, name, span).or_else(|| self.file_name(r, name, span)).or_else(|| self.module_member(r, name, span)) {
             return e;
         }
         let base = self.infer(r, None);

@@ -9,9 +9,11 @@ use adl_syntax::ast;
 use std::rc::Rc;
 
 /// Operators that stand between their operands.
-const INFIX: [(Prim, &str); 9] = [
+const INFIX: [(Prim, &str); 17] = [
     (Prim::Add, "+"), (Prim::Sub, "-"), (Prim::Mul, "*"), (Prim::Div, "/"), (Prim::IntDiv, "//"), (Prim::Rem, "%"), (Prim::Pow, "^"),
     (Prim::MatMul, "@"), (Prim::Append, "++"),
+    (Prim::EqEach, ".=="), (Prim::NeEach, ".!="), (Prim::LtEach, ".<"), (Prim::GtEach, ".>"), (Prim::LeEach, ".<="), (Prim::GeEach, ".>="),
+    (Prim::AndEach, ".&&"), (Prim::OrEach, ".||"),
 ];
 
 /// How a constraint names an operation, and whether that stands between its operands.

@@ -25,6 +25,10 @@ impl Infer<'_> {
             What::Thing(t) if t == "the operand of `.T`" && matches!(actual, Ty::Array(..)) => {
                 Some("a vector has one axis; as a matrix of one column it is `reshape [n, 1] x`".into())
             }
+            What::Thing(t) if t.starts_with("the result of this function") && matches!(expected, Ty::Fun(..)) && !matches!(actual, Ty::Fun(..)) => {
+                Some("this function is called with more arguments than it takes".into())
+            }
+            What::Thing(t) if t == "the indexed value" && matches!(actual, Ty::Record(_)) => Some("a field of a record is taken by its name: `r.x`".into()),
             What::Thing(t) if t == "an extent" && matches!(actual, Ty::Tuple(_)) => Some("a shape is written with brackets: `zeros [n, m]`".into()),
             What::Thing(t) if t.contains("pattern") && matches!(expected, Ty::Fun(..)) && !matches!(actual, Ty::Fun(..)) => {
                 Some("the value is a function: is an argument missing?".into())

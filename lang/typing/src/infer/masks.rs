@@ -1,12 +1,12 @@
 //! Arrays of Bools: `where`, `x[mask]`, and sums that count.
 
-use super::ops::Head;
+use super::ops::{Head, is_logic};
 use super::waiting::Op;
 use super::{Infer, array, mk};
 use crate::core::{self, ExprKind, Lit};
 use crate::errors::reason::Why;
 use crate::ty::{Size, Ty};
-use adl_prim::Prim;
+use adl_prim::{Cmp, Prim};
 use adl_syntax::ast;
 
 /// An argument of an index whose type is known.
@@ -91,7 +91,7 @@ impl Infer<'_> {
     fn position(&mut self, i: &ast::Expr, axis: usize, n: &mut Size, base: &mut core::Expr) -> Given {
         let at = self.infer(i, Some(&Ty::Int));
         self.solve_ops();
-        if !matches!(self.resolve(&at.ty), Ty::Array(..)) {
+        if !matches!(self.resolve(&at.ty), Ty::Array(..)) && !self.gives_bools(&at.ty) {
             self.expect(&Ty::Int, &at.ty.clone(), i.span, &Why::new("an index"));
             return Given::At(at);
         }
@@ -116,6 +116,13 @@ impl Infer<'_> {
         };
         *n = Size::Unknown;
         Given::Mask
+    }
+
+    /// Whether a type is the result of a comparison of elements that waits for the ranks of its operands: one Bool is no index.
+    fn gives_bools(&self, t: &Ty) -> bool {
+        let Ty::Meta(m) = self.resolve(t) else { return false };
+        let op = self.ops.giver(m, &|t| self.resolve(t));
+        op.is_some_and(|op| is_logic(op.prim) || Cmp::of_each(op.prim).is_some())
     }
 
     fn compress(&mut self, mask: core::Expr, xs: core::Expr, elem: Ty) -> core::Expr {

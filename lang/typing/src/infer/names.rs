@@ -128,6 +128,16 @@ impl Infer<'_> {
         self.is_defined(Symbol::new(of)).then(|| names::transposed(span, text, of))
     }
 
+    /// `read_csv data.csv`: the name of a file without its quotes.
+    pub(super) fn file_name(&mut self, r: &ast::Expr, name: ast::Ident, span: Span) -> Option<core::Expr> {
+        let ast::ExprKind::Var(root) = r.kind else { return None };
+        if !matches!(name.name.as_str(), "csv" | "tsv" | "txt" | "json" | "npy" | "npz" | "adl") || self.is_defined(root) || self.module(root).is_some() {
+            return None;
+        }
+        self.report(names::file_name(span, self.host.text(span)));
+        Some(self.error_expr(span))
+    }
+
     /// What a member of a module that is not there is called here.
     fn called(&mut self, member: &str) -> (Vec<String>, Option<Ours>) {
         let ours = foreign::value(member);

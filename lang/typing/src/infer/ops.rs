@@ -9,7 +9,6 @@ use crate::ty::{Class, Ty};
 use adl_prim::{Cmp, Prim, Typing};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
-use adl_syntax::symbol::Symbol;
 
 /// What is known of an operand.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -153,7 +152,7 @@ impl Infer<'_> {
             Ok(()) => Some(t),
             Err(part) => {
                 // The operand that is so, where it is one.
-                let at = op.args.iter().find(|(t, _)| self.resolve(t) == part).map_or(op.span, |(_, at)| *at);
+                let at = op.args.iter().find(|(t, _)| self.bottom(t) == part).map_or(op.span, |(_, at)| *at);
                 let d = self.class_error(class, op.span, Self::op_name(op.prim), &part, at);
                 self.report(d);
                 None
@@ -224,48 +223,6 @@ impl Infer<'_> {
         }
         self.report(d);
         true
-    }
-
-    /// Of a function that stands for a value, where it is a name for a call: where that is defined, and what to do.
-    fn lacks_argument(&self, t: &Ty, span: Span) -> Option<(Span, String)> {
-        let name = Symbol::new(self.host.text(span));
-        let at = self.env.value(name).filter(|_| matches!(self.resolve(t), Ty::Fun(..)) && self.lookup(name).is_none())?.span;
-        let (_, whole) = self.tables.defined.get(&name)?.iter().find(|(n, _)| *n == at)?;
-        let (left, value) = self.host.text(*whole).split_once('=')?;
-        let call = value.trim();
-        // With parameters it is a function of its own.
-        if left.split_whitespace().count() != 2 || !call.contains(' ') || call.len() > 60 || call.contains('\n') || call.starts_with("fun ") {
-            return None;
-        }
-        Some((at, format!("`{name}` is a function, because `{call}` ({}) lacks an argument", self.host.line(*whole, span))))
-    }
-
-    /// `print "a" + "b"`: what is done, and gives `()`, as the left operand.
-    pub(super) fn effect_as_operand(&self, op: &Op) -> Option<Diagnostic> {
-        let [(left, at), (right, ra)] = op.args.as_slice() else { return None };
-        let joins = op.prim == Prim::Add && matches!(self.resolve(right), Ty::Str);
-        self.applied_before(left, (*at, *ra), if joins { "++" } else { Self::op_name(op.prim).trim_matches('`') })
-    }
-
-    /// The message for `f a op b` where `f a` gives `()` and `op` joins what `f` was meant to get.
-    pub(super) fn applied_before(&self, left: &Ty, (at, right): (Span, Span), op: &str) -> Option<Diagnostic> {
-        let text = self.host.text(at);
-        let (head, rest) = text.split_once(' ').filter(|(head, _)| head.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')))?;
-        if !matches!(self.resolve(left), Ty::Unit) {
-            return None;
-        }
-        let sign = Span { lo: at.hi, hi: right.lo, ..at };
-        let inside = Span { lo: at.lo + head.len() as u32 + 1, hi: at.lo + head.len() as u32 + 1, ..at };
-        Some(classes::applied_before(at, (head, rest), op, self.host.text(right), (inside, sign, Span { lo: right.hi, ..right })))
-    }
-
-    /// A function, or what is done, from which a number is subtracted that is written like a negative one: `f x -1.0`.
-    fn negative_argument(&self, op: &Op, t: &Ty) -> Option<Diagnostic> {
-        let ([(a, left), (_, right)], Prim::Sub, Ty::Fun(..)) = (op.args.as_slice(), op.prim, self.resolve(t)) else { return None };
-        let between = self.host.text(Span { lo: left.hi, hi: right.lo, ..*left });
-        let close = between.starts_with(char::is_whitespace) && between.ends_with('-');
-        let minus = Span { lo: right.lo - 1, hi: right.hi, ..*right };
-        close.then(|| classes::negative_argument((*left, self.host.text(*left), self.show(a)), minus, self.host.text(*right)))
     }
 
     pub(super) fn solve_unary(&mut self, op: &Op, force: bool) -> bool {
@@ -468,7 +425,12 @@ impl Infer<'_> {
         };
         let text = |s: Span| {
             let t = self.host.text(s);
-            if t.is_empty() || t.len() > 30 || t.contains('\n') { "...".to_owned() } else { t.to_owned() }
+            let operators = [" + ", " - ", " * ", " / ", " // ", " % ", " @ ", " ^ "];
+            match t.is_empty() || t.len() > 30 || t.contains('\n') {
+                true => "...".to_owned(),
+                false if name != "+" && operators.iter().any(|o| t.contains(o)) && !t.starts_with(['(', '[']) => format!("({t})"),
+                false => t.to_owned(),
+            }
         };
         match (&x, &y) {
             (Ty::Int, Ty::Float) => Some(whole(self.converted("float", sa), text(sb))),

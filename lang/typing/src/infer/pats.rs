@@ -117,6 +117,11 @@ impl Infer<'_> {
             return TPat::Wild;
         };
         let (fields, whole) = self.con_types(&data, tag);
+        let spread = match args {
+            [one] if fields.len() > 1 => self.tuple_of_fields(con, one, fields.len()),
+            _ => None,
+        };
+        let args = spread.as_deref().unwrap_or(args);
         let known = self.expect(ty, &whole, span, &Why::new(format!("the pattern `{}`", con.name)));
         if fields.len() != args.len() {
             self.report(calls::pattern(span, con.name.as_str(), fields.len(), args.len()));
@@ -129,6 +134,18 @@ impl Infer<'_> {
         }
         subs.resize(fields.len(), TPat::Wild);
         if known { TPat::Con(Con { data, tag }, subs) } else { TPat::Wild }
+    }
+
+    /// The parts of `Cons(x, rest)`, which is reported.
+    fn tuple_of_fields(&mut self, con: ast::Ident, one: &ast::Pat, fields: usize) -> Option<Vec<ast::Pat>> {
+        let ast::PatKind::Tuple(parts) = &one.kind else { return None };
+        if parts.len() != fields {
+            return None;
+        }
+        let texts: Vec<&str> = parts.iter().map(|p| self.host.text(p.span)).collect();
+        let d = calls::pattern_of_tuple(one.span, con.name.as_str(), &texts);
+        self.report(d);
+        Some(parts.clone())
     }
 
     fn pat_or(&mut self, alts: &[ast::Pat], ty: &Ty, span: Span, vars: &mut Vec<PatVar>) -> TPat {

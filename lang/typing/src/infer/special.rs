@@ -201,7 +201,16 @@ impl Infer<'_> {
     /// A shape that is written out: its core, and the sizes.
     fn shape_literal(&mut self, p: Prim, shape: &ast::Expr) -> Option<(core::Expr, Vec<Size>)> {
         let ast::ExprKind::Array(parts) = &super::apply::strip(shape).kind else {
-            self.report(mismatch::unknown_shape(shape.span, spelled(p)));
+            let d = mismatch::unknown_shape(shape.span, spelled(p));
+            let extents = match &super::apply::strip(shape).kind {
+                ast::ExprKind::Lit(ast::Lit::Int(_)) => Some(self.host.text(shape.span).trim_matches(['(', ')']).to_owned()),
+                ast::ExprKind::Tuple(_) => self.host.text(shape.span).strip_prefix('(').and_then(|t| t.strip_suffix(')')).map(str::to_owned),
+                _ => None,
+            };
+            self.report(match extents {
+                Some(e) => d.hint(format!("a shape is written with brackets: `[{e}]`")).fix(shape.span, format!("[{e}]")),
+                None => d,
+            });
             return None;
         };
         let mut out = Vec::new();

@@ -1,24 +1,18 @@
-//! Arguments that do not fit are tried in another order, with one more among them, and with one less: what then has no error was most
-//! likely meant. So is a function for which a linear one is wanted, as `lin`.
+//! Trials: what is inferred on a copy of the state, to see whether it has no error. Arguments that do not fit are tried (`misfits`), and
+//! so is a function where a linear one is expected.
 
-use super::apply::{describe, strip};
+use super::apply::strip;
 use super::{Infer, map_type, mk, zonk};
 use crate::core::{ExprKind, Item, Lit};
-use crate::errors::calls;
-use crate::ty::{Scheme, Size, Ty};
+use crate::ty::{Size, Ty};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
-use std::rc::Rc;
 
 /// So often something is tried in one text.
 const MAX_TRIALS: usize = 200;
-/// Calls with more arguments than this are left alone.
-const MAX_ARGUMENTS: usize = 6;
-/// Arguments of more bytes are not inferred again and again.
-const MAX_BYTES: u32 = 2000;
 
 /// What an expression in a trial stands for.
 #[derive(Clone, Default)]
@@ -31,13 +25,20 @@ pub(super) struct Trial {
 
 impl Infer<'_> {
     /// Does something with a copy of what has been inferred so far, which is then forgotten.
-    fn attempt<T>(&mut self, f: impl FnOnce(&mut Infer<'_>) -> T) -> Option<T> {
+    pub(super) fn attempt<T>(&mut self, f: impl FnOnce(&mut Infer<'_>) -> T) -> Option<T> {
         if self.trial.on || self.tables.tried >= MAX_TRIALS {
             return None;
         }
         self.tables.tried += 1;
         let looked_for = std::mem::replace(&mut self.tables.looked_for, usize::MAX / 2);
-        let mut copy = Infer {
+        let out = f(&mut self.copy());
+        self.tables.looked_for = looked_for;
+        Some(out)
+    }
+
+    /// What has been inferred so far, without its errors.
+    fn copy(&mut self) -> Infer<'_> {
+        Infer {
             env: self.env.clone(),
             tables: self.tables,
             host: self.host,
@@ -70,10 +71,7 @@ impl Infer<'_> {
             finals: zonk::Finals::default(),
             reads: HashMap::new(),
             trial: Trial { on: true, hole: None },
-        };
-        let out = f(&mut copy);
-        self.tables.looked_for = looked_for;
-        Some(out)
+        }
     }
 
     /// Whether an expression is a function.
@@ -100,135 +98,8 @@ impl Infer<'_> {
         mk(ExprKind::Lit(Lit::Unit), ty, span)
     }
 
-    /// After a call whose arguments do not fit, the errors from `before` on: whether other arguments do.
-    pub(super) fn other_arguments(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span, before: usize) {
-        let first = self.diags[before..].iter().find(|d| d.is_error()).map(|d| (d.code, d.primary.span, d.hint.is_some()));
-        let Some((code, at, advised)) = first else { return };
-        let here = args.iter().any(|a| a.span == at || super::exprs::last_span(a) == at) || at == span || at == f.span;
-        let large = args.len() > MAX_ARGUMENTS || span.hi - span.lo > MAX_BYTES;
-        if self.trial.on || large || !here || !matches!(code, "E0203" | "E0204" | "E0205" | "E0206" | "E0210" | "E0211" | "E0601" | "E0602" | "E0604") {
-            return;
-        }
-        let more = self.diags[before..].iter().any(|d| d.code == "E0204");
-        let found = match code {
-            _ if more && advised => None,
-            _ if more => self.one_too_many(f, args, want, span),
-            // What an operation inside the function says of its operands says nothing of the arguments.
-            "E0203" if at == f.span => self.with_conversion(f, args, want, span).or_else(|| self.reordered(f, args, want, span)),
-            _ => self.as_tuple(f, args, want, span).or_else(|| self.reordered(f, args, want, span)).or_else(|| self.one_missing(f, args, want, (span, advised))),
-        };
-        if let Some(mut d) = found {
-            // Where the operation stands that they do not suit.
-            d.secondary.extend(self.diags[before..].iter().filter(|d| d.is_error()).flat_map(|d| d.secondary.iter().filter(|l| l.text.starts_with("this operation")).cloned()).take(1));
-            let mut n = 0;
-            self.diags.retain(|d| {
-                n += 1;
-                n <= before || !d.is_error()
-            });
-            self.report(d);
-        }
-    }
-
-    /// Whether a call has no error; then the type of what was added to it.
-    fn fits(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> Option<Option<Ty>> {
-        self.attempt(|me| {
-            let e = me.apply_to(f, args, want, span, false);
-            me.solve_ops();
-            let suits = want.is_none_or(|w| me.unify(&w.clone(), &e.ty).is_ok());
-            me.check_points();
-            (suits && me.diags.is_empty()).then(|| me.trial.hole.clone().map(|t| me.resolve_deep(&t)))
-        })
-        .flatten()
-    }
-
-    /// Arguments as one tuple, or a tuple as several arguments.
-    fn as_tuple(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> Option<Diagnostic> {
-        if let ([one], ast::ExprKind::Tuple(parts)) = (args, &strip(args[0]).kind) {
-            let all: Vec<&ast::Expr> = parts.iter().collect();
-            self.fits(f, &all, want, span)?;
-            let new = parts.iter().map(|p| self.as_argument(p)).collect::<Vec<_>>().join(" ");
-            let behind = self.host.text(Span { lo: one.span.lo.saturating_sub(1), hi: one.span.lo, ..one.span }).starts_with(char::is_whitespace);
-            let spaced = if behind { new.clone() } else { format!(" {new}") };
-            return Some(calls::one_by_one(one.span, &describe(f), self.host.text(f.span), &new, spaced));
-        }
-        for from in (0..args.len().checked_sub(1)?).rev() {
-            let place = args[from].span.to(args[args.len() - 1].span);
-            let parts: Vec<ast::Expr> = args[from..].iter().map(|a| (*a).clone()).collect();
-            let tuple = ast::Expr { kind: ast::ExprKind::Tuple(parts), span: place };
-            let mut all = args[..from].to_vec();
-            all.push(&tuple);
-            if self.fits(f, &all, want, span).is_some() && !self.waits(f, &all, span) {
-                let parts = args[from..].iter().map(|a| self.host.text(a.span)).collect::<Vec<_>>().join(", ");
-                let call: Vec<&str> = std::iter::once(f).chain(args[..from].iter().copied()).map(|e| self.host.text(e.span)).collect();
-                return Some(calls::as_tuple(place, &describe(f), (from, args.len() - from), &call.join(" "), parts));
-            }
-        }
-        None
-    }
-
-    /// Whether a call gives a function.
-    fn waits(&mut self, f: &ast::Expr, args: &[&ast::Expr], span: Span) -> bool {
-        self.attempt(|me| {
-            let e = me.apply_to(f, args, None, span, false);
-            matches!(me.resolve(&e.ty), Ty::Fun(..) | Ty::Lin(..))
-        }) != Some(false)
-    }
-
-    /// The text of an expression as an argument.
-    fn as_argument(&self, e: &ast::Expr) -> String {
-        let text = self.host.text(e.span);
-        let plain = matches!(e.kind, ast::ExprKind::Lit(_) | ast::ExprKind::Var(_) | ast::ExprKind::Paren(_) | ast::ExprKind::Tuple(_) | ast::ExprKind::Array(_) | ast::ExprKind::Field(..) | ast::ExprKind::Index(..) | ast::ExprKind::Record(_));
-        if plain { text.to_owned() } else { format!("({text})") }
-    }
-
-    fn reordered(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> Option<Diagnostic> {
-        for order in orders(args.len()) {
-            let other: Vec<&ast::Expr> = order.iter().map(|i| args[*i]).collect();
-            if self.fits(f, &other, want, span).is_some() {
-                let texts: Vec<String> = args.iter().map(|a| self.host.text(a.span).to_owned()).collect();
-                let spans: Vec<Span> = args.iter().map(|a| a.span).collect();
-                return Some(calls::other_order(&describe(f), self.host.text(f.span), &spans, &texts, &order));
-            }
-        }
-        None
-    }
-
-    fn one_missing(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, (span, advised): (Span, bool)) -> Option<Diagnostic> {
-        if !self.takes_more(f, args.len()) {
-            return None;
-        }
-        for place in 0..args.len() {
-            let at = args[place].span;
-            let hole = ast::Expr { kind: ast::ExprKind::Error, span: Span { hi: at.lo, ..at } };
-            let mut all = args.to_vec();
-            all.insert(place, &hole);
-            let Some(Some(ty)) = self.fits(f, &all, want, span) else { continue };
-            let ty = self.brought_out(&ty);
-            let value = self.default_of(f, &ty);
-            // A message with advice of its own says more than that something is missing.
-            let open = value.is_none() && (advised || self.says_little(&ty));
-            if open {
-                return None;
-            }
-            let texts: Vec<String> = args.iter().map(|a| self.host.text(a.span).to_owned()).collect();
-            let shown = self.show(&ty);
-            return Some(calls::Missing { of: &describe(f), f: self.host.text(f.span), texts: &texts, place, at, ty: shown, value }.diagnostic());
-        }
-        None
-    }
-
-    /// Whether a type says too little of an argument: it is not known in full, or it is a function.
-    fn says_little(&self, t: &Ty) -> bool {
-        let mut open = matches!(self.resolve(t), Ty::Fun(..));
-        map_type(&self.resolve_deep(t), &mut |t| {
-            open |= matches!(t, Ty::Meta(_));
-            None
-        }, &mut |s| s);
-        open
-    }
-
     /// A type of a trial, whose own inference variables are new ones outside.
-    fn brought_out(&mut self, t: &Ty) -> Ty {
+    pub(super) fn brought_out(&mut self, t: &Ty) -> Ty {
         let (types, sizes) = (self.metas.len() as u32, self.sizes.len() as u32);
         let mut new: HashMap<u32, Ty> = HashMap::new();
         map_type(t, &mut |t| match t {
@@ -238,103 +109,6 @@ impl Infer<'_> {
             Size::Meta(m) if m >= sizes => Size::Unknown,
             s => s,
         })
-    }
-
-    /// The call with one of its arguments as another type of number.
-    fn with_conversion(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> Option<Diagnostic> {
-        for (i, a) in args.iter().enumerate() {
-            let found = self.attempt(|me| {
-                let e = me.infer(a, None);
-                me.solve_ops();
-                me.resolve_deep(&e.ty)
-            })?;
-            let mut leaf = &found;
-            while let Ty::Array(_, e) = leaf {
-                leaf = e;
-            }
-            let conversions: &[&str] = match leaf {
-                Ty::Int => &["float", "to_f32"],
-                Ty::Float => &["int", "to_f32"],
-                Ty::F32 => &["to_float"],
-                _ => continue,
-            };
-            for convert in conversions {
-                let call = ast::Expr { kind: ast::ExprKind::Var(Symbol::new(convert)), span: a.span };
-                let whole = ast::Expr { kind: ast::ExprKind::App(Box::new(call), vec![(*a).clone()]), span: a.span };
-                let mut all = args.to_vec();
-                all[i] = &whole;
-                if self.fits(f, &all, want, span).is_some() {
-                    let new = super::clash::conversion(convert, self.host.text(a.span));
-                    let expected = match *convert {
-                        "int" => "Int",
-                        "to_f32" => "F32",
-                        _ => "Float",
-                    };
-                    let expected = self.show(&map_type(&found, &mut |_| None, &mut |s| s)).replace(&self.show(leaf), expected);
-                    let found = self.show(&found);
-                    return Some(calls::converted(a.span, (i, &describe(f)), (expected, found), new));
-                }
-            }
-        }
-        None
-    }
-
-    /// Whether a function takes more arguments than are given.
-    fn takes_more(&mut self, f: &ast::Expr, given: usize) -> bool {
-        let more = self.attempt(|me| {
-            let callee = me.infer(f, None);
-            let (_, rest, wrong) = me.parameters_of(&callee, given);
-            wrong.is_none() && matches!(me.resolve(&rest), Ty::Fun(..) | Ty::Lin(..))
-        });
-        more == Some(true)
-    }
-
-    fn one_too_many(&mut self, f: &ast::Expr, args: &[&ast::Expr], want: Option<&Ty>, span: Span) -> Option<Diagnostic> {
-        let last = args.len().checked_sub(1)?;
-        // That the last one is too many is what the message says anyway.
-        if last == 0 || self.fits(f, &args[..last], want, span).is_some() {
-            return None;
-        }
-        for place in 0..last {
-            let mut others = args.to_vec();
-            let out = others.remove(place);
-            if self.fits(f, &others, want, span).is_some() {
-                let all = std::iter::once(f).chain(others).map(|e| self.host.text(e.span).to_owned()).collect::<Vec<_>>().join(" ");
-                let (name, cut) = (describe(f), Span { hi: args[place + 1].span.lo, ..out.span });
-                return Some(calls::one_too_many(out.span, &name, (args.len() - 1, args.len()), place, all, cut));
-            }
-        }
-        None
-    }
-
-    /// A value beside a function that has a type: `optim.lbfgs_defaults` for `optim.lbfgs`.
-    fn default_of(&mut self, f: &ast::Expr, ty: &Ty) -> Option<String> {
-        if !matches!(self.resolve(ty), Ty::Record(_) | Ty::Data(..)) {
-            return None;
-        }
-        let (module, name) = match &strip(f).kind {
-            ast::ExprKind::Var(n) => (None, *n),
-            ast::ExprKind::Field(m, n) => match &m.kind {
-                ast::ExprKind::Var(m) | ast::ExprKind::Con(None, ast::Ident { name: m, .. }) => (Some(*m), n.name),
-                _ => return None,
-            },
-            _ => return None,
-        };
-        let env = match module {
-            Some(m) => self.module(m)?,
-            None => Rc::new(self.env.clone()),
-        };
-        let mut named: Vec<(Symbol, Rc<Scheme>)> = env.values.iter().filter(|(n, _)| n.as_str().ends_with("defaults")).map(|(n, g)| (*n, g.scheme.clone())).collect();
-        // The one that is called after the function goes first.
-        named.sort_by_key(|(n, _)| (!n.as_str().starts_with(name.as_str()), n.as_str()));
-        let fits = |me: &mut Self, s: &Scheme| {
-            me.attempt(|me| {
-                let (t, _) = me.instantiate(s, Span::default(), "");
-                me.unify(&ty.clone(), &t).is_ok()
-            }) == Some(true)
-        };
-        let (found, _) = named.into_iter().find(|(_, s)| fits(self, s))?;
-        Some(module.map_or_else(|| found.to_string(), |m| format!("{m}.{found}")))
     }
 
     /// What is not linear in a function that is given where a linear one is wanted, or nothing if it is linear; `None` if its text is not known.
@@ -396,27 +170,6 @@ fn as_linear(params: &[ast::Pat], body: &ast::Expr) -> Option<ast::Expr> {
     Some(ast::Expr { span: p.span.to(body.span), kind: ast::ExprKind::Lin(Box::new(p.clone()), Box::new(body.clone())) })
 }
 
-/// Orders of arguments that are likely: two exchanged, or one moved to the other end.
-fn orders(n: usize) -> Vec<Vec<usize>> {
-    let plain: Vec<usize> = (0..n).collect();
-    let mut all: Vec<Vec<usize>> = Vec::new();
-    let exchanged = |apart: usize| (0..n.saturating_sub(apart)).map(move |i| (i, i + apart));
-    let swapped = |(i, j): (usize, usize)| {
-        let mut order = plain.clone();
-        order.swap(i, j);
-        order
-    };
-    all.extend(exchanged(1).map(swapped));
-    if n > 2 {
-        let (mut left, mut right) = (plain.clone(), plain.clone());
-        left.rotate_left(1);
-        right.rotate_right(1);
-        all.extend([left, right]);
-    }
-    all.extend((2..n).flat_map(exchanged).map(swapped));
-    all
-}
-
 /// Names that the definitions of a text give, each with its place and that of its definition.
 pub fn definitions(items: &[ast::Item]) -> HashMap<Symbol, Vec<(Span, Span)>> {
     let mut all: HashMap<Symbol, Vec<(Span, Span)>> = HashMap::new();
@@ -428,16 +181,4 @@ pub fn definitions(items: &[ast::Item]) -> HashMap<Symbol, Vec<(Span, Span)>> {
         }
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::orders;
-
-    #[test]
-    fn orders_are_few() {
-        assert_eq!(orders(2), [[1, 0]]);
-        assert_eq!(orders(3).len(), 5);
-        assert!(orders(1).is_empty());
-    }
 }

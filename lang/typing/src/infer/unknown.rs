@@ -16,6 +16,9 @@ impl Infer<'_> {
         if is_logic(op.prim) || Cmp::of_each(op.prim).is_some() {
             // The result is of Bools: nothing is known of it but its rank.
             let single = self.resolve(&op.res) == Ty::Bool;
+            if self.has_all_axes(op, [&a, &b]) {
+                return self.solve_binary(op, force);
+            }
             return (single || force) && self.same(op, &a, &b);
         }
         if self.is_number(&op.res) {
@@ -34,9 +37,25 @@ impl Infer<'_> {
         }
     }
 
+    /// Whether an operand turns out to be an array of single elements, because it has as many axes as the result.
+    fn has_all_axes(&mut self, op: &Op, operands: [&Ty; 2]) -> bool {
+        let Some(axes) = self.known_rank(&op.res).filter(|n| *n > 0) else { return false };
+        let mut any = false;
+        for t in operands {
+            if self.rank(t) == axes && self.operand(op.prim, t) == Head::Unknown {
+                let element = self.bottom(t);
+                if is_logic(op.prim) { any |= self.unify(&Ty::Bool, &element).is_ok() } else { self.make_scalar(&element) }
+                any |= self.operand(op.prim, t) != Head::Unknown;
+            }
+        }
+        any
+    }
+
     /// What can be said of the result before the ranks are known. `None`: nothing that ends it.
     fn improve(&mut self, op: &Op, (a, ha): (&Ty, Head), (b, hb): (&Ty, Head)) -> Option<bool> {
-        let (number, data) = (Self::rank_class(op.prim), Class::Space);
+        // Data is added to data of its own type only: an array of it and it are not broadcast.
+        let number = if self.rank(a) == self.rank(b) { Self::rank_class(op.prim) } else { self.beside_number(op.prim) };
+        let data = Class::Space;
         match (ha, hb) {
             (Head::Scalar, Head::Unknown) => {
                 let class = if op.prim == Prim::Mul { data } else { self.beside_number(op.prim) };

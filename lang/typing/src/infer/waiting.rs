@@ -16,8 +16,11 @@ use adl_syntax::span::Span;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
-/// Operators that one definition may leave to its uses: `let f x y = g (g x y) y` has twice those of `g`.
+/// Operators that one definition may leave to its uses.
 const MAX_CONSTRAINTS: usize = 20_000;
+
+/// Those of them that it may have from functions which it calls: `let f x y = g (g x y) y` has twice those of `g`.
+const MAX_PASSED_ON: usize = 1_000;
 
 /// `op` applied to `args` gives `res`.
 #[derive(Clone, Debug)]
@@ -189,9 +192,12 @@ impl Infer<'_> {
             self.solve_ops();
         };
         let ops: Vec<Op> = reach.order.into_iter().filter_map(|id| self.ops.remove(id)).collect();
-        if ops.len() > MAX_CONSTRAINTS {
-            self.report(constraints::too_many(span, MAX_CONSTRAINTS));
-            return Vec::new();
+        let passed_on = ops.iter().filter(|op| op.inside.is_some()).count();
+        for (n, most) in [(ops.len(), MAX_CONSTRAINTS), (passed_on, MAX_PASSED_ON)] {
+            if n > most {
+                self.report(constraints::too_many(span, most));
+                return Vec::new();
+            }
         }
         self.check_promised(ops)
     }
@@ -227,24 +233,29 @@ impl Infer<'_> {
         out
     }
 
-    /// Equal operations on equal operands have one result.
+    /// Equal operations on equal operands have one result. Numbers beside one operand are alike where the result has its type.
     fn merge_equal(&mut self, mark: u32) {
-        let mut seen: HashMap<(Prim, Vec<Ty>), Ty> = HashMap::new();
+        let mut seen: HashMap<(Prim, Vec<Option<Ty>>), Op> = HashMap::new();
         let ids: Vec<u32> = self.ops.since(mark).map(|(id, _)| id).collect();
         for id in ids {
-            let Some(op) = self.ops.ops.get(&id) else { continue };
-            let key = (op.prim, op.args.iter().map(|a| self.resolve_deep(&a.0)).collect());
-            let res = op.res.clone();
-            match seen.get(&key) {
+            let Some(op) = self.ops.ops.get(&id).cloned() else { continue };
+            let args: Vec<Ty> = op.args.iter().map(|a| self.resolve_deep(&a.0)).collect();
+            let like = args.contains(&self.resolve_deep(&op.res));
+            let key = (op.prim, args.into_iter().map(|t| Some(t).filter(|t| !(like && self.is_numeral(t)))).collect());
+            match seen.get(&key).cloned() {
                 Some(first) => {
-                    let first = first.clone();
-                    if self.unify(&first, &res).is_ok() {
+                    if first.types().zip(op.types()).all(|(a, b)| self.unify(a, b).is_ok()) {
                         self.ops.remove(id);
                     }
                 }
-                None => drop(seen.insert(key, res)),
+                None => drop(seen.insert(key, op)),
             }
         }
+    }
+
+    /// Whether a type is that of a number which nothing tells yet.
+    fn is_numeral(&self, t: &Ty) -> bool {
+        matches!(t, Ty::Meta(m) if self.metas[*m as usize].scalar)
     }
 
     /// A result of outer operands belongs to the outer level, as do the literals among them.

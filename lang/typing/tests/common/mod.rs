@@ -32,6 +32,9 @@ impl CheckHost for Host<'_> {
     fn text(&self, span: Span) -> &str {
         self.sources.text(span)
     }
+    fn rest(&self, _: Span) -> &str {
+        ""
+    }
     fn std_modules(&self) -> Vec<&'static str> {
         adl_std::MODULES.iter().map(|(n, _)| *n).collect()
     }

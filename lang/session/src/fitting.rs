@@ -1,0 +1,155 @@
+//! Candidates at the cursor in the order of how well their types fit there.
+//!
+//! Nothing is known of the rest of an entry, so each candidate is put in and the text ended in the shortest way that parses; the type checker then says
+//! whether it fits. A function that would fit once it is applied comes second.
+
+use crate::Session;
+use crate::complete::Completion;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::highlight::Class;
+use adl_syntax::symbol::Symbol;
+
+/// Candidates of which the types are looked at; more would be felt.
+const MOST: usize = 100;
+/// Bytes of an entry that is not checked so many times.
+const LONG: usize = 2000;
+/// Arguments that may follow the one at the cursor.
+const MORE: usize = 3;
+/// An expression of any type.
+const ANY: &str = "(error \"\")";
+/// What may follow an expression that stands in the middle of something.
+const ENDS: [&str; 6] = ["", " then error \"\" else error \"\"", " in error \"\"", " -> error \"\"", " do error \"\"", " with _ -> error \"\""];
+
+/// How a candidate fits; the best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Itself,
+    Applied,
+    No,
+}
+
+impl Session {
+    /// Puts those first whose types fit where the text before the cursor ends, and among them those of the user. `start`: where the name begins.
+    pub fn order_by_type(&mut self, before: &str, start: usize, found: &mut Vec<Completion>) {
+        if before.len() > LONG || found.len() < 2 || found.len() > MOST {
+            return;
+        }
+        if let Some(order) = self.fits(&before[..start], found) {
+            let mut ranked: Vec<(_, Completion)> = order.into_iter().zip(std::mem::take(found)).collect();
+            ranked.sort_by_key(|(key, _)| *key);
+            found.extend(ranked.into_iter().map(|(_, c)| c));
+        }
+    }
+
+    /// For each candidate, how it fits and whether it is another's; `None` where nothing can be said.
+    fn fits(&mut self, head: &str, found: &[Completion]) -> Option<Vec<(Fit, bool)>> {
+        // A command's argument is an expression.
+        let head = if head.starts_with(':') { head.split_once(' ')?.1 } else { head };
+        let close = closers(head);
+        let end = ENDS.iter().map(|e| format!("{e}{close}")).find(|end| parses(&format!("{head}{ANY}{end}")))?;
+        // In `2.0 * (f x` the function wants more arguments.
+        let end = (0..=MORE).map(|n| format!("{}{end}", format!(" {ANY}").repeat(n))).find(|end| self.checks(&format!("{head}{ANY}{end}")))?;
+        Some(found.iter().map(|c| (self.fit(head, c, &end), self.env.values.get(&Symbol::new(&c.text)).is_none() && c.ty != "in this entry")).collect())
+    }
+
+    fn fit(&mut self, head: &str, c: &Completion, end: &str) -> Fit {
+        let arguments = match c.ty.as_str() {
+            "keyword" | "module" | "type" => return Fit::No,
+            "constructor" | "in this entry" => 1,
+            ty => arrows(ty),
+        };
+        if self.checks(&format!("{head}{}{end}", c.text)) {
+            return Fit::Itself;
+        }
+        let applied = || format!("{head}({}{}){end}", c.text, format!(" {ANY}").repeat(arguments));
+        if arguments > 0 && self.checks(&applied()) { Fit::Applied } else { Fit::No }
+    }
+
+    /// Whether a text has a type.
+    fn checks(&mut self, text: &str) -> bool {
+        let probe = self.probe(text);
+        probe.ty.is_some() && probe.errors.is_empty()
+    }
+}
+
+fn parses(text: &str) -> bool {
+    let (_, diags) = adl_syntax::parse(Default::default(), text);
+    !diags.iter().any(Diagnostic::is_error)
+}
+
+/// Brackets that close what is open.
+fn closers(text: &str) -> String {
+    let mut open = Vec::new();
+    for (range, class) in adl_syntax::tokens(text) {
+        match &text[range] {
+            "(" => open.push(')'),
+            "[" => open.push(']'),
+            "{" => open.push('}'),
+            _ if class == Class::Bracket => drop(open.pop()),
+            _ => {}
+        }
+    }
+    open.iter().rev().collect()
+}
+
+/// Arguments that a function of a type takes.
+fn arrows(ty: &str) -> usize {
+    parameters(ty).len().saturating_sub(1)
+}
+
+/// The places of a function's parameters in its type, and of its result.
+pub fn parameters(ty: &str) -> Vec<std::ops::Range<usize>> {
+    let (mut depth, mut start, mut out) = (0i32, 0, Vec::new());
+    for (i, c) in ty.char_indices() {
+        depth += i32::from(matches!(c, '(' | '[' | '{')) - i32::from(matches!(c, ')' | ']' | '}'));
+        let rest = &ty[i..];
+        if depth == 0 && rest.starts_with(" => ") {
+            out.clear();
+            start = i + 4;
+        } else if depth == 0 && (rest.starts_with(" -> ") || rest.starts_with(" -o ")) {
+            out.push(start..i);
+            start = i + 4;
+        }
+    }
+    out.push(start..ty.len());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use adl_interp::host::Nobody;
+
+    #[test]
+    fn parameters_of_types() {
+        let texts = |ty: &'static str| parameters(ty).into_iter().map(|r| &ty[r]).collect::<Vec<_>>();
+        assert_eq!(texts("(Diff a, Real s) => (a -> s) -> a -> [n]a"), ["(a -> s)", "a", "[n]a"]);
+        assert_eq!(texts("Float"), ["Float"]);
+        assert_eq!(texts("{f : a -> b} -o Int"), ["{f : a -> b}", "Int"]);
+    }
+
+    #[test]
+    fn what_fits_comes_first() {
+        let mut s = Session::new(Box::new(Nobody));
+        s.eval("let loss (w : [2]Float) (x : Float) = sum w * x\nlet wa = \"text\"\nlet wb = [1.0, 2.0]\nlet wc = true\nlet wd (n : Int) = [float n, 1.0]");
+        let first = |s: &mut Session, before: &str| {
+            let start = before.len() - 1;
+            let mut found = s.complete(&before[start..]);
+            s.order_by_type(before, start, &mut found);
+            found.into_iter().map(|c| c.text).take(2).collect::<Vec<_>>()
+        };
+        for (text, want) in [
+            ("loss w", ["wb", "wd"]),
+            ("let g x = 2.0 * (loss w", ["wb", "wd"]),
+            ("if w", ["wc", "where"]),
+            ("sum for i < 3 -> loss w", ["wb", "wd"]),
+            ("let f (x : Float) =\n  let y = loss w", ["wb", "wd"]),
+            (":type loss w", ["wb", "wd"]),
+            ("write_text w", ["wa", "where"]),
+            ("unknown w", ["wa", "wb"]),
+            ("let w", ["wa", "wb"]),
+        ] {
+            assert_eq!(first(&mut s, text), want, "{text}");
+        }
+    }
+}

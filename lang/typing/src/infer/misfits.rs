@@ -1,0 +1,341 @@
+//! Arguments that do not fit: they are tried in another order, as a tuple or one by one, with one more among them or one less, converted,
+//! and with another function of nearly the same name. What then has no error was most likely meant.
+
+use super::apply::{describe, strip};
+use super::{Infer, map_type};
+use crate::errors::{calls, records};
+use crate::ty::{Scheme, Ty};
+use adl_prim::Prim;
+use adl_syntax::ast;
+use adl_syntax::diag::Diagnostic;
+use adl_syntax::span::Span;
+use adl_syntax::symbol::Symbol;
+use std::rc::Rc;
+
+/// Calls with more arguments than this are left alone.
+const MAX_ARGUMENTS: usize = 6;
+/// Arguments of more bytes are not inferred again and again.
+const MAX_BYTES: u32 = 2000;
+
+/// A call whose arguments do not fit.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub f: &'a ast::Expr,
+    pub args: &'a [&'a ast::Expr],
+    /// What is expected of its result.
+    pub want: Option<&'a Ty>,
+    pub span: Span,
+}
+
+impl<'a> Call<'a> {
+    /// With other arguments.
+    fn with<'b>(self, args: &'b [&'b ast::Expr]) -> Call<'b> where 'a: 'b {
+        Call { args, ..self }
+    }
+}
+
+impl Infer<'_> {
+    /// After a call whose arguments do not fit, the errors from `before` on: whether other arguments do.
+    pub(super) fn other_arguments(&mut self, call: Call<'_>, before: usize) {
+        let Call { f, args, span, .. } = call;
+        let first = self.diags[before..].iter().find(|d| d.is_error()).map(|d| (d.code, d.primary.span, d.hint.is_some()));
+        let Some((code, at, advised)) = first else { return };
+        let here = args.iter().any(|a| a.span == at || super::exprs::last_span(a) == at) || at == span || at == f.span;
+        let large = args.len() > MAX_ARGUMENTS || span.hi - span.lo > MAX_BYTES;
+        if self.trial.on || large || !here || !matches!(code, "E0203" | "E0204" | "E0205" | "E0206" | "E0210" | "E0211" | "E0601" | "E0602" | "E0604") {
+            return;
+        }
+        let more = self.diags[before..].iter().any(|d| d.code == "E0204");
+        let found = match code {
+            _ if more && advised => None,
+            _ if more => self.one_too_many(call).or_else(|| self.of_like_name(call)),
+            // What an operation inside the function says of its operands says nothing of the arguments.
+            "E0203" if at == f.span => self.with_conversion(call).or_else(|| self.reordered(call)),
+            _ => self
+                .as_tuple(call)
+                .or_else(|| self.reordered(call))
+                .or_else(|| self.one_missing(call, advised))
+                .or_else(|| self.part_of_options(call, at))
+                .or_else(|| self.of_like_name(call)),
+        };
+        if let Some(mut d) = found {
+            // Where the operation stands that they do not suit.
+            d.secondary.extend(self.diags[before..].iter().filter(|d| d.is_error()).flat_map(|d| d.secondary.iter().filter(|l| l.text.starts_with("this operation")).cloned()).take(1));
+            let mut n = 0;
+            self.diags.retain(|d| {
+                n += 1;
+                n <= before || !d.is_error()
+            });
+            self.report(d);
+        }
+    }
+
+    /// Whether a call has no error; then the type of what was added to it.
+    fn fits(&mut self, call: Call<'_>) -> Option<Option<Ty>> {
+        self.attempt(|me| {
+            let e = me.apply_to(call.f, call.args, call.want, call.span, false);
+            me.solve_ops();
+            let suits = call.want.is_none_or(|w| me.unify(&w.clone(), &e.ty).is_ok());
+            me.check_points();
+            (suits && me.diags.is_empty()).then(|| me.trial.hole.clone().map(|t| me.resolve_deep(&t)))
+        })
+        .flatten()
+    }
+
+    /// Arguments as one tuple, or a tuple as several arguments.
+    fn as_tuple(&mut self, call: Call<'_>) -> Option<Diagnostic> {
+        let Call { f, args, .. } = call;
+        if let ([one], ast::ExprKind::Tuple(parts)) = (args, &strip(args[0]).kind) {
+            let all: Vec<&ast::Expr> = parts.iter().collect();
+            self.fits(call.with(&all))?;
+            let new = parts.iter().map(|p| self.as_argument(p)).collect::<Vec<_>>().join(" ");
+            let behind = self.host.text(Span { lo: one.span.lo.saturating_sub(1), hi: one.span.lo, ..one.span }).starts_with(char::is_whitespace);
+            let spaced = if behind { new.clone() } else { format!(" {new}") };
+            return Some(calls::one_by_one(one.span, &describe(f), self.host.text(f.span), &new, spaced));
+        }
+        for from in (0..args.len().checked_sub(1)?).rev() {
+            let place = args[from].span.to(args[args.len() - 1].span);
+            let parts: Vec<ast::Expr> = args[from..].iter().map(|a| (*a).clone()).collect();
+            let tuple = ast::Expr { kind: ast::ExprKind::Tuple(parts), span: place };
+            let mut all = args[..from].to_vec();
+            all.push(&tuple);
+            if self.fits(call.with(&all)).is_some() && !self.waits(call.with(&all)) {
+                let parts = args[from..].iter().map(|a| self.host.text(a.span)).collect::<Vec<_>>().join(", ");
+                let call: Vec<&str> = std::iter::once(f).chain(args[..from].iter().copied()).map(|e| self.host.text(e.span)).collect();
+                return Some(calls::as_tuple(place, &describe(f), (from, args.len() - from), &call.join(" "), parts));
+            }
+        }
+        None
+    }
+
+    /// Whether a call gives a function.
+    fn waits(&mut self, call: Call<'_>) -> bool {
+        self.attempt(|me| {
+            let e = me.apply_to(call.f, call.args, None, call.span, false);
+            matches!(me.resolve(&e.ty), Ty::Fun(..) | Ty::Lin(..))
+        }) != Some(false)
+    }
+
+    /// The text of an expression as an argument.
+    fn as_argument(&self, e: &ast::Expr) -> String {
+        let text = self.host.text(e.span);
+        let plain = matches!(e.kind, ast::ExprKind::Lit(_) | ast::ExprKind::Var(_) | ast::ExprKind::Paren(_) | ast::ExprKind::Tuple(_) | ast::ExprKind::Array(_) | ast::ExprKind::Field(..) | ast::ExprKind::Index(..) | ast::ExprKind::Record(_));
+        if plain { text.to_owned() } else { format!("({text})") }
+    }
+
+    fn reordered(&mut self, call: Call<'_>) -> Option<Diagnostic> {
+        let Call { f, args, .. } = call;
+        for order in orders(args.len()) {
+            let other: Vec<&ast::Expr> = order.iter().map(|i| args[*i]).collect();
+            if self.fits(call.with(&other)).is_some() {
+                let texts: Vec<String> = args.iter().map(|a| self.host.text(a.span).to_owned()).collect();
+                let spans: Vec<Span> = args.iter().map(|a| a.span).collect();
+                return Some(calls::other_order(&describe(f), self.host.text(f.span), &spans, &texts, &order));
+            }
+        }
+        None
+    }
+
+    fn one_missing(&mut self, call: Call<'_>, advised: bool) -> Option<Diagnostic> {
+        let Call { f, args, .. } = call;
+        if !self.takes_more(f, args.len()) {
+            return None;
+        }
+        for place in 0..args.len() {
+            let at = args[place].span;
+            let hole = ast::Expr { kind: ast::ExprKind::Error, span: Span { hi: at.lo, ..at } };
+            let mut all = args.to_vec();
+            all.insert(place, &hole);
+            let Some(Some(ty)) = self.fits(call.with(&all)) else { continue };
+            let ty = self.brought_out(&ty);
+            let value = self.default_of(f, &ty);
+            // A message with advice of its own says more than that something is missing.
+            let open = value.is_none() && (advised || self.says_little(&ty));
+            if open {
+                return None;
+            }
+            let texts: Vec<String> = args.iter().map(|a| self.host.text(a.span).to_owned()).collect();
+            let shown = self.show(&ty);
+            return Some(calls::Missing { of: &describe(f), f: self.host.text(f.span), texts: &texts, place, at, ty: shown, value }.diagnostic());
+        }
+        None
+    }
+
+    /// Whether a type says too little of an argument: it is not known in full, or it is a function.
+    fn says_little(&self, t: &Ty) -> bool {
+        let mut open = matches!(self.resolve(t), Ty::Fun(..));
+        map_type(&self.resolve_deep(t), &mut |t| {
+            open |= matches!(t, Ty::Meta(_));
+            None
+        }, &mut |s| s);
+        open
+    }
+
+    /// The call with one of its arguments as another type of number.
+    fn with_conversion(&mut self, call: Call<'_>) -> Option<Diagnostic> {
+        let Call { f, args, .. } = call;
+        for (i, a) in args.iter().enumerate() {
+            let found = self.attempt(|me| {
+                let e = me.infer(a, None);
+                me.solve_ops();
+                me.resolve_deep(&e.ty)
+            })?;
+            let found = self.brought_out(&found);
+            let mut leaf = &found;
+            while let Ty::Array(_, e) = leaf {
+                leaf = e;
+            }
+            let conversions: &[&str] = match leaf {
+                Ty::Int => &["float", "to_f32"],
+                Ty::Float => &["int", "to_f32"],
+                Ty::F32 => &["to_float"],
+                _ => continue,
+            };
+            for convert in conversions {
+                let function = ast::Expr { kind: ast::ExprKind::Var(Symbol::new(convert)), span: a.span };
+                let whole = ast::Expr { kind: ast::ExprKind::App(Box::new(function), vec![(*a).clone()]), span: a.span };
+                let mut all = args.to_vec();
+                all[i] = &whole;
+                if self.fits(call.with(&all)).is_some() {
+                    let new = super::clash::conversion(convert, self.host.text(a.span));
+                    let expected = match *convert {
+                        "int" => "Int",
+                        "to_f32" => "F32",
+                        _ => "Float",
+                    };
+                    let expected = self.show(&map_type(&found, &mut |_| None, &mut |s| s)).replace(&self.show(leaf), expected);
+                    let found = self.show(&found);
+                    return Some(calls::converted(a.span, (i, &describe(f)), (expected, found), new));
+                }
+            }
+        }
+        None
+    }
+
+    /// A record that has some of the options only, where a value beside the function has all.
+    fn part_of_options(&mut self, call: Call<'_>, at: Span) -> Option<Diagnostic> {
+        let Call { f, args, .. } = call;
+        let place = args.iter().position(|a| a.span == at)?;
+        let ast::ExprKind::Record(fields) = &strip(args[place]).kind else { return None };
+        let hole = ast::Expr { kind: ast::ExprKind::Error, span: at };
+        let mut all = args.to_vec();
+        all[place] = &hole;
+        let ty = self.fits(call.with(&all))??;
+        let ty = self.brought_out(&ty);
+        let value = self.default_of(f, &ty)?;
+        let Ty::Record(r) = self.resolve(&ty) else { return None };
+        let known = self.open_record(&r).fields;
+        let other = fields.iter().find(|(n, _)| known.iter().all(|(k, _)| *k != n.name)).map(|(n, _)| (n.span, n.name.to_string()));
+        let names: Vec<String> = known.iter().map(|(n, _)| n.to_string()).collect();
+        Some(records::part_of_options((at, self.host.text(at)), &describe(f), &value, other, &names))
+    }
+
+    /// A function whose name begins like that of the one that is called, or the other way round, and that the arguments fit.
+    fn of_like_name(&mut self, call: Call<'_>) -> Option<Diagnostic> {
+        let ast::ExprKind::Var(name) = strip(call.f).kind else { return None };
+        self.prim_named(name)?;
+        let like = |n: &str| n != name.as_str() && n.len() > 2 && (n.starts_with(name.as_str()) || name.as_str().starts_with(n));
+        let near = Prim::ALL.iter().map(|p| p.name()).filter(|n| like(n) && self.visible_prim(Symbol::new(n)).is_some()).take(8);
+        for other in near.map(Symbol::new).collect::<Vec<_>>() {
+            let f = ast::Expr { kind: ast::ExprKind::Var(other), span: call.f.span };
+            let instead = Call { f: &f, ..call };
+            if self.fits(instead).is_some() && !self.waits(instead) {
+                let texts: Vec<&str> = call.args.iter().map(|a| self.host.text(a.span)).collect();
+                return Some(calls::like_name(call.f.span, name.as_str(), other.as_str(), &texts));
+            }
+        }
+        None
+    }
+
+    /// Whether a function takes more arguments than are given.
+    fn takes_more(&mut self, f: &ast::Expr, given: usize) -> bool {
+        let more = self.attempt(|me| {
+            let callee = me.infer(f, None);
+            let (_, rest, wrong) = me.parameters_of(&callee, given);
+            wrong.is_none() && matches!(me.resolve(&rest), Ty::Fun(..) | Ty::Lin(..))
+        });
+        more == Some(true)
+    }
+
+    fn one_too_many(&mut self, call: Call<'_>) -> Option<Diagnostic> {
+        let Call { f, args, .. } = call;
+        let last = args.len().checked_sub(1)?;
+        // That the last one is too many is what the message says anyway.
+        if last == 0 || self.fits(call.with(&args[..last])).is_some() {
+            return None;
+        }
+        for place in 0..last {
+            let mut others = args.to_vec();
+            let out = others.remove(place);
+            if self.fits(call.with(&others)).is_some() {
+                let all = std::iter::once(f).chain(others).map(|e| self.host.text(e.span).to_owned()).collect::<Vec<_>>().join(" ");
+                let (name, cut) = (describe(f), Span { hi: args[place + 1].span.lo, ..out.span });
+                return Some(calls::one_too_many(out.span, &name, (args.len() - 1, args.len()), place, all, cut));
+            }
+        }
+        None
+    }
+
+    /// A value beside a function that has a type: `optim.lbfgs_defaults` for `optim.lbfgs`.
+    fn default_of(&mut self, f: &ast::Expr, ty: &Ty) -> Option<String> {
+        if !matches!(self.resolve(ty), Ty::Record(_) | Ty::Data(..)) {
+            return None;
+        }
+        let (module, name) = match &strip(f).kind {
+            ast::ExprKind::Var(n) => (None, *n),
+            ast::ExprKind::Field(m, n) => match &m.kind {
+                ast::ExprKind::Var(m) | ast::ExprKind::Con(None, ast::Ident { name: m, .. }) => (Some(*m), n.name),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let env = match module {
+            Some(m) => self.module(m)?,
+            None => Rc::new(self.env.clone()),
+        };
+        let mut named: Vec<(Symbol, Rc<Scheme>)> = env.values.iter().filter(|(n, _)| n.as_str().ends_with("defaults")).map(|(n, g)| (*n, g.scheme.clone())).collect();
+        // The one that is called after the function goes first.
+        named.sort_by_key(|(n, _)| (!n.as_str().starts_with(name.as_str()), n.as_str()));
+        let fits = |me: &mut Self, s: &Scheme| {
+            me.attempt(|me| {
+                let (t, _) = me.instantiate(s, Span::default(), "");
+                me.unify(&ty.clone(), &t).is_ok()
+            }) == Some(true)
+        };
+        let (found, _) = named.into_iter().find(|(_, s)| fits(self, s))?;
+        Some(module.map_or_else(|| found.to_string(), |m| format!("{m}.{found}")))
+    }
+}
+
+/// Orders of arguments that are likely: two exchanged, or one moved to the other end.
+fn orders(n: usize) -> Vec<Vec<usize>> {
+    let plain: Vec<usize> = (0..n).collect();
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    let exchanged = |apart: usize| (0..n.saturating_sub(apart)).map(move |i| (i, i + apart));
+    let swapped = |(i, j): (usize, usize)| {
+        let mut order = plain.clone();
+        order.swap(i, j);
+        order
+    };
+    all.extend(exchanged(1).map(swapped));
+    if n > 2 {
+        let (mut left, mut right) = (plain.clone(), plain.clone());
+        left.rotate_left(1);
+        right.rotate_right(1);
+        all.extend([left, right]);
+    }
+    all.extend((2..n).flat_map(exchanged).map(swapped));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::orders;
+
+    #[test]
+    fn orders_are_few() {
+        assert_eq!(orders(2), [[1, 0]]);
+        assert_eq!(orders(3).len(), 5);
+        assert!(orders(1).is_empty());
+    }
+}
