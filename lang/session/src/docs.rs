@@ -5,7 +5,6 @@ use crate::Session;
 use crate::complete::prim_type;
 use adl_prim::Prim;
 use adl_syntax::ast::ItemKind;
-use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::FileId;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
