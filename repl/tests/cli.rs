@@ -284,7 +284,7 @@ fn documentation() {
     d.adl(&["doc", "taanh"]).is(1, "", "did you mean `tanh`?");
     assert!(d.adl(&["doc"]).out.lines().count() > 100);
     d.file("own.adl", "-- What is mine.\n\n--| Doubles. And more.\nlet double (x : Float) = 2.0 * x\nlet bare = 1\ntype T = A | B");
-    d.adl(&["doc", "own.adl"]).is(0, "own.adl: What is mine.\n\ndouble : Float -> Float\n    Doubles\nbare : Int\ntype T = A | B\n", "");
+    d.adl(&["doc", "own.adl"]).is(0, "own.adl: What is mine.\n\ndouble : Float -> Float\n\nDoubles. And more.\n\nbare : Int\n\ntype T = A | B\n", "");
     d.adl(&["doc", "none.adl"]).is(1, "", "there is no such file");
     let r = d.adl(&["doc", "--html", "out/pages"]);
     assert_eq!(r.code, 0, "{}", r.err);
