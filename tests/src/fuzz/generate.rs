@@ -296,7 +296,7 @@ impl Generator {
             _ => {
                 let n = 1 + self.random.below(3);
                 let array = self.expr(&Ty::Array(Box::new(t.clone()), n), d);
-                let at = self.index(n);
+                let at = self.place(n);
                 Expr::new(Op::Index, t.clone(), vec![array, at])
             }
         }
@@ -309,6 +309,11 @@ impl Generator {
         }
         let i = self.leaf(&Ty::Int);
         Expr::new(Op::Infix("%"), Ty::Int, vec![i, Expr::int(n as i64)])
+    }
+
+    /// An index into an array of n elements; a literal may count from the end.
+    pub fn place(&mut self, n: usize) -> Expr {
+        if self.random.once_in(6) { Expr::int(-1 - self.random.below(n) as i64) } else { self.index(n) }
     }
 
     fn looped(&mut self, t: &Ty, d: usize) -> Expr {

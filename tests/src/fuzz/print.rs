@@ -112,6 +112,17 @@ fn custom(forward: bool, [x, y, d, c]: [&Name; 4], f: &str) -> String {
     format!("({way} {f} (fun ({x} : Float) -> (let ({y}, {d}) = jvp {f} {x} 1.0 in ({y}, lin ({c} : Float) -> {d} * {c}))))")
 }
 
+/// The extents of an array, as `zeros` takes them: one number, or a list.
+fn sized(t: &Ty) -> String {
+    match t {
+        Ty::Array(e, n) => match &**e {
+            Ty::Array(_, m) => format!("[{n}, {m}]"),
+            _ => n.to_string(),
+        },
+        _ => "1".into(),
+    }
+}
+
 /// Functions of the library, and short forms of several of them.
 fn call(name: &str, e: &Expr) -> String {
     let k = |i: usize| expr(&e.kids[i]);
@@ -122,8 +133,17 @@ fn call(name: &str, e: &Expr) -> String {
         "sum filter" => format!("(sum (filter {} {}))", k(0), k(1)),
         "T" => format!("{}.T", k(0)),
         "column 0" => format!("{}[:, 0]", k(0)),
+        "every" => format!("{}[::2]", k(0)),
+        "mask" => format!("{0}[{0} .< {1}]", k(0), k(1)),
+        "where below" => format!("(where ({0} .< {1}) {0} {2})", k(0), k(1), k(2)),
+        "full" => format!("(full {} {})", sized(&e.ty), k(0)),
+        "zeros" | "ones" => format!("({name} {})", sized(&e.ty)),
+        "float arange" => format!("(map float (arange {}))", sized(&e.ty)),
         "histogram" => format!("(reduce_by_index {} {} {} {} {})", k(0), k(1), k(2), k(3), k(4)),
         "-" => format!("(-{})", k(0)),
+        _ if name.starts_with("update ") => format!("{{{} with [{}] = {}}}", k(0), &name[7..], k(1)),
+        _ if name.starts_with("along ") => format!("({name} {})", k(0)),
+        _ if name.starts_with("^ ") => format!("({} {name})", k(0)),
         _ if e.kids.is_empty() => name.to_owned(),
         _ => format!("({name} {})", e.kids.iter().map(expr).collect::<Vec<_>>().join(" ")),
     }
