@@ -210,17 +210,13 @@ impl Infer<'_> {
             map.insert(*v, t);
         }
         let sizes: HashMap<SizeVar, Size> = scheme.sizes.iter().map(|(v, _)| (*v, self.size_meta())).collect();
-        let at_use = |t: &Ty| map_type(t, &mut |t| match t {
-            Ty::Var(v) => map.get(v).cloned(),
-            _ => None,
-        }, &mut |s| match s {
+        let of_var = |t: &Ty| if let Ty::Var(v) = t { map.get(v).cloned() } else { None };
+        let at_use = |t: &Ty| map_type(t, &mut |t| of_var(t), &mut |s| match s {
             Size::Var(v) => sizes.get(&v).copied().unwrap_or(s),
             s => s,
         });
-        for (v, ..) in &scheme.vars {
-            let points = self.tables.points.get(v).into_iter().flatten();
-            self.points.extend(points.map(|(t, op)| (at_use(t), span, *op)));
-        }
+        let points = scheme.vars.iter().filter_map(|v| self.tables.points.get(&v.0)).flatten();
+        self.points.extend(points.map(|(t, op)| (at_use(t), span, *op)));
         for c in scheme.constraints.iter() {
             if let (Prim::Append, true, Ty::Meta(m)) = (c.prim, c.args.contains(&c.res), at_use(&c.res)) {
                 self.metas[m as usize].grows = true;
