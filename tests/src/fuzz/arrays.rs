@@ -91,7 +91,7 @@ impl Generator {
             return Expr::new(Op::Slice(0, 0), t, vec![self.expr(&Ty::vector(2), d)]);
         }
         let m = 1 + self.random.below(3);
-        match self.random.below(18) {
+        match self.random.below(19) {
             0..5 => self.any_array(&Ty::Float, n, d),
             5 => {
                 let op = *self.random.of(&["+", "-", "*"]);
@@ -109,6 +109,10 @@ impl Generator {
             }
             11 => self.histogram(n, m, d),
             14 => Expr::call(format!("along 1 {}", self.random.of(&["sum", "mean", "maximum", "norm"])), t, vec![self.expr(&Ty::matrix(n, m), d)]),
+            16 => {
+                let other = if self.random.once_in(2) { Ty::Float } else { t.clone() };
+                if self.random.once_in(2) { self.helped(&t, &other, &t, d) } else { self.helped(&t, &t, &other, d) }
+            }
             15 => match self.random.below(4) {
                 0 => Expr::call(*self.random.of(&["zeros", "ones", "float arange"]), t, vec![]),
                 1 => Expr::call("full", t, vec![self.expr(&Ty::Float, d)]),
@@ -146,7 +150,8 @@ impl Generator {
                 let (rows, row) = (self.expr(&t, d), self.expr(&Ty::vector(m), d));
                 Expr::new(Op::Infix(op), t, if self.random.once_in(2) { vec![rows, row] } else { vec![row, rows] })
             }
-            7 => Expr::call("full", t, vec![self.expr(&Ty::Float, d)]),
+            7 if self.random.once_in(2) => Expr::call("full", t, vec![self.expr(&Ty::Float, d)]),
+            7 => self.helped(&t, &Ty::vector(m), &t, d),
             0 => Expr::call("outer", t, vec![self.expr(&Ty::vector(n), d), self.expr(&Ty::vector(m), d)]),
             1 => Expr::call("T", t, vec![self.expr(&Ty::matrix(m, n), d)]),
             2 => Expr::new(Op::Infix("@"), t, vec![self.expr(&Ty::matrix(n, 2), d), self.expr(&Ty::matrix(2, m), d)]),

@@ -247,8 +247,15 @@ impl Generator {
     }
 
     fn local_tuple(&mut self, t: &Ty, d: usize) -> Expr {
-        let ts: Vec<Ty> = (0..2 + self.random.below(2)).map(|_| self.any_type(1)).collect();
-        let value = self.expr(&Ty::Tuple(ts.clone()), d);
+        let mut ts: Vec<Ty> = (0..2 + self.random.below(2)).map(|_| self.any_type(1)).collect();
+        // A pattern of an array, whose length is known when the program runs.
+        let whole = if self.random.once_in(4) {
+            ts = vec![ts[0].clone(); ts.len()];
+            Ty::Array(Box::new(ts[0].clone()), ts.len())
+        } else {
+            Ty::Tuple(ts.clone())
+        };
+        let value = self.expr(&whole, d);
         let bound: Vec<(Name, Ty)> = ts.into_iter().map(|t| (self.name("x"), t)).collect();
         bound.iter().for_each(|b| self.inherit(&b.0, &value));
         let body = self.reading(&bound, t, d);

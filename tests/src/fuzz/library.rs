@@ -131,6 +131,9 @@ impl Reference {
                 return self.infix(op, x, y);
             }
         }
+        if let Some(done) = self.helper(word, &args) {
+            return done;
+        }
         if let Some(done) = self.derivative(word, &args) {
             return done;
         }
@@ -140,6 +143,28 @@ impl Reference {
             [x] => self.of_one(word, literal, x),
             _ => self.of_several(name, word, &args),
         }
+    }
+
+    /// A function without annotations, by its definition (`print`).
+    fn helper<'a>(&mut self, word: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
+        let [x, y] = args else { return None };
+        match word {
+            "affine" => Some(self.affine(x, y)),
+            "spread" => Some(self.spread(x, y)),
+            "weighed" => Some(self.elementwise("tanh", y).and_then(|t| self.infix("*", x, &t)).and_then(|v| self.total(items(&v)?))),
+            _ => None,
+        }
+    }
+
+    fn affine<'a>(&mut self, a: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {
+        let (product, sine) = (self.infix("*", a, x)?, self.elementwise("sin", x)?);
+        self.infix("+", &product, &sine)
+    }
+
+    fn spread<'a>(&mut self, x: &Val<'a>, y: &Val<'a>) -> Outcome<'a> {
+        let d = self.infix("-", x, y)?;
+        let (square, half) = (self.infix("*", &d, &d)?, self.infix("*", &Val::flat(0.5), y)?);
+        self.infix("+", &square, &half)
     }
 
     /// A function of each row.

@@ -48,6 +48,7 @@ pub fn expr(e: &Expr) -> String {
         Op::Infix(op) => format!("({} {op} {})", k(0), k(1)),
         Op::Call(name) => call(name, e),
         Op::Let(x) => format!("(let {x} : {} = {} in {})", t(0), k(0), k(1)),
+        Op::LetTuple(xs) if matches!(e.kids[0].ty, Ty::Array(..)) => format!("(let [{}] = {} in {})", xs.join(", "), k(0), k(1)),
         Op::LetTuple(xs) => format!("(let ({}) = {} in {})", xs.join(", "), k(0), k(1)),
         Op::Fun(_) => function(e),
         Op::Apply => format!("({} {})", k(0), k(1)),
@@ -149,10 +150,15 @@ fn call(name: &str, e: &Expr) -> String {
     }
 }
 
+/// Functions without annotations, which each use gives its ranks.
+const HELPERS: [(&str, &str); 3] = [("affine", "let affine a x = a * x + sin x"), ("spread", "let spread x y = let d = x - y in d * d + 0.5 * y"), ("weighed", "let weighed w x = sum (w * tanh x)")];
+
 impl Program {
     /// The definitions, an entry each: types, globals, the function, and what it is differentiated at.
     pub fn entries(&self) -> Vec<String> {
         let mut out: Vec<String> = self.decls().into_iter().map(|d| d.text().1.to_owned()).collect();
+        let bodies = self.globals.iter().map(|g| expr(&g.1)).chain([expr(&self.body)]).collect::<Vec<_>>();
+        out.extend(HELPERS.iter().filter(|h| bodies.iter().any(|b| b.contains(h.0))).map(|h| h.1.to_owned()));
         out.extend(self.globals.iter().map(|(x, e)| format!("let {x} : {} = {}", ty(&e.ty), expr(e))));
         out.push(format!("let f0 ({} : {}) : {} = {}", self.param, ty(&self.input), ty(&self.body.ty), expr(&self.body)));
         for (x, e) in self.places() {

@@ -76,7 +76,7 @@ impl Generator {
         let t = Ty::Float;
         let n = 1 + self.random.below(3);
         let v = Ty::vector(n);
-        match self.random.below(21) {
+        match self.random.below(22) {
             0..3 => {
                 let f = *self.random.of(&["sin", "cos", "tanh", "atan", "sigmoid", "exp", "-", "abs", "relu", "softplus", "erf", "sqrt", "log", "cbrt", "expm1", "sinh"]);
                 Expr::call(f, t, vec![self.safe(f, d)])
@@ -108,6 +108,11 @@ impl Generator {
             }
             17 => self.reduced(&v, d),
             18 => Expr::call(format!("^ {}", self.random.below(4)), t, vec![self.expr(&Ty::Float, d)]),
+            20 => match self.random.below(4) {
+                0 => Expr::call("weighed", t, vec![self.expr(&v, d), self.expr(&v, d)]),
+                1 => Expr::call("weighed", t, vec![self.expr(&Ty::Float, d), self.expr(&v, d)]),
+                _ => self.helped(&t, &t, &t, d),
+            },
             // What is masked is written twice.
             19 => {
                 let kept = Expr::call("mask", v.clone(), vec![self.leaf(&v), self.leaf(&Ty::Float)]);
@@ -119,6 +124,11 @@ impl Generator {
                 _ => Expr::new(Op::Index, t, vec![self.expr(&v, d), self.place(n)]),
             },
         }
+    }
+
+    /// A function without annotations, of two types.
+    pub fn helped(&mut self, t: &Ty, a: &Ty, b: &Ty, d: usize) -> Expr {
+        Expr::call(*self.random.of(&["affine", "spread"]), t.clone(), vec![self.expr(a, d), self.expr(b, d)])
     }
 
     /// An argument in the domain of a function, for those that have a small one.
