@@ -26,6 +26,7 @@ fn compare(seeds: Vec<u64>, plan: Plan) {
     let run = move || programs(&plan, seeds.into_iter()).unwrap();
     let summary = std::thread::Builder::new().stack_size(STACK).spawn(run).unwrap().join().unwrap();
     assert!(summary.compared > 0);
+    assert_eq!(summary.skipped.get("invalid"), None, "programs that the reference cannot evaluate");
     assert!(summary.failures.is_empty(), "{}", summary.text());
 }
 

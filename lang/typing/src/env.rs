@@ -143,6 +143,8 @@ pub struct Tables {
     pub places: HashMap<DataId, Span>,
     /// Where the type of what is read is left to the uses of a function: the operation.
     pub reads: HashMap<TyVar, (Span, &'static str)>,
+    /// Derivatives at a type that is left to the uses of a function: by a variable of that type, the type and the operator.
+    pub points: HashMap<TyVar, Vec<(Ty, &'static str)>>,
     /// How often something else was tried where arguments do not fit.
     pub tried: usize,
     /// Names that definitions of the text at hand give, with the places of the names and of the definitions.

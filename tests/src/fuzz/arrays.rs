@@ -51,7 +51,16 @@ impl Generator {
     fn moved(&mut self, t: &Ty, n: usize, d: usize) -> Expr {
         let Ty::Array(u, _) = t else { return self.leaf(t) };
         let sized = |n| Ty::Array(u.clone(), n);
-        match self.random.below(6) {
+        match self.random.below(8) {
+            6 => Expr::call("every", t.clone(), vec![{
+                let from = (2 * n).saturating_sub(self.random.below(2));
+                self.expr(&sized(from), d)
+            }]),
+            7 => {
+                let at = self.random.below(n) as i64;
+                let at = if self.random.once_in(2) { at } else { at - n as i64 };
+                Expr::call(format!("update {at}"), t.clone(), vec![self.expr(t, d), self.expr(u, d)])
+            }
             0 => Expr::call("reverse", t.clone(), vec![self.expr(t, d)]),
             1 => Expr::call(format!("rotate {}", 1 + self.random.below(2)), t.clone(), vec![self.expr(t, d)]),
             2 => {
@@ -82,7 +91,7 @@ impl Generator {
             return Expr::new(Op::Slice(0, 0), t, vec![self.expr(&Ty::vector(2), d)]);
         }
         let m = 1 + self.random.below(3);
-        match self.random.below(16) {
+        match self.random.below(19) {
             0..5 => self.any_array(&Ty::Float, n, d),
             5 => {
                 let op = *self.random.of(&["+", "-", "*"]);
@@ -99,6 +108,17 @@ impl Generator {
                 Expr::call(if self.random.once_in(3) { "scan_exclusive" } else { "scan" }, t.clone(), vec![f, Expr::float(e), self.expr(&t, d)])
             }
             11 => self.histogram(n, m, d),
+            14 => Expr::call(format!("along 1 {}", self.random.of(&["sum", "mean", "maximum", "norm"])), t, vec![self.expr(&Ty::matrix(n, m), d)]),
+            16 => {
+                let other = if self.random.once_in(2) { Ty::Float } else { t.clone() };
+                if self.random.once_in(2) { self.helped(&t, &other, &t, d) } else { self.helped(&t, &t, &other, d) }
+            }
+            15 => match self.random.below(4) {
+                0 => Expr::call(*self.random.of(&["zeros", "ones", "float arange"]), t, vec![]),
+                1 => Expr::call("full", t, vec![self.expr(&Ty::Float, d)]),
+                2 => Expr::call(format!("^ {}", self.random.below(4)), t.clone(), vec![self.expr(&t, d)]),
+                _ => Expr::call("where below", t.clone(), vec![self.leaf(&t), self.leaf(&Ty::Float), self.expr(&t, d)]),
+            },
             12 => Expr::new(Op::Infix("@"), t, vec![self.expr(&Ty::matrix(n, m), d), self.expr(&Ty::vector(m), d)]),
             13 => match self.random.below(3) {
                 0 => Expr::call("column 0", t, vec![self.expr(&Ty::matrix(n, m), d)]),
@@ -123,7 +143,15 @@ impl Generator {
 
     fn matrix(&mut self, n: usize, m: usize, d: usize) -> Expr {
         let t = Ty::matrix(n, m);
-        match self.random.below(6) {
+        match self.random.below(8) {
+            // By rank: a vector meets every row.
+            6 => {
+                let op = *self.random.of(&["+", "-", "*"]);
+                let (rows, row) = (self.expr(&t, d), self.expr(&Ty::vector(m), d));
+                Expr::new(Op::Infix(op), t, if self.random.once_in(2) { vec![rows, row] } else { vec![row, rows] })
+            }
+            7 if self.random.once_in(2) => Expr::call("full", t, vec![self.expr(&Ty::Float, d)]),
+            7 => self.helped(&t, &Ty::vector(m), &t, d),
             0 => Expr::call("outer", t, vec![self.expr(&Ty::vector(n), d), self.expr(&Ty::vector(m), d)]),
             1 => Expr::call("T", t, vec![self.expr(&Ty::matrix(m, n), d)]),
             2 => Expr::new(Op::Infix("@"), t, vec![self.expr(&Ty::matrix(n, 2), d), self.expr(&Ty::matrix(2, m), d)]),

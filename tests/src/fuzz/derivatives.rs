@@ -55,8 +55,10 @@ impl Reference {
 
     fn jacobian<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {
         let (value, columns) = self.columns(f, x)?;
-        let rows = (0..value.numbers().len()).map(|i| Val::array(columns.iter().map(|c| Val::Num(c[i].clone())).collect()));
-        Ok(Val::array(rows.collect()))
+        // The axes of the input inside those of the output: a number has none.
+        let partials: Vec<Val> = (0..value.numbers().len()).map(|i| x.with(&columns.iter().map(|c| c[i].clone()).collect::<Vec<_>>())).collect();
+        let single = matches!(value, Val::Num(_));
+        if single { partials.into_iter().next().ok_or(Stop::Invalid) } else { Ok(Val::array(partials)) }
     }
 
     fn hessian<'a>(&mut self, f: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {

@@ -1,6 +1,7 @@
 //! The reference: a direct evaluator of generated programs, with derivatives of any nesting by dual numbers.
 
-use super::ast::{Arm, Expr, Name, Op};
+use super::ast::{Arm, Expr, Name, Op, Ty};
+use super::features;
 use super::number::Num;
 use super::value::{Env, Fun, Val, bind, find};
 use std::rc::Rc;
@@ -73,9 +74,14 @@ impl Reference {
                 let (a, b) = (self.eval(&kids[0], env)?, self.eval(&kids[1], env)?);
                 self.infix(f, &a, &b)?
             }
+            Op::Call(name) if kids.is_empty() || name == "full" => {
+                let x = kids.first().map_or(Ok(Val::flat(f64::from(name == "ones"))), |k| self.eval(k, env))?;
+                filled(name, &e.ty, &x)
+            }
             Op::Call(name) => {
                 let args = kids.iter().map(|k| self.eval(k, env)).collect::<Result<Vec<_>, _>>()?;
-                self.library(name, args)?
+                // An operator without its point is a function of the point.
+                if matches!(e.ty, Ty::Fun(..)) && features::is_derivative(e) { Val::Fun(Rc::new(Fun::Library(name, args))) } else { self.library(name, args)? }
             }
             Op::Fun(x) => Val::Fun(Rc::new(Fun::Closure(x, &kids[0], env.clone()))),
             Op::Apply | Op::Pipe => {
@@ -122,6 +128,8 @@ impl Reference {
             return vs.get(*a..*b).map(|part| Val::array(part.to_vec())).ok_or(Stop::Invalid);
         }
         match self.eval(&kids[1], env)? {
+            // A literal counts from the end.
+            Val::Int(i) if i < 0 && matches!(kids[1].op, Op::Int(_)) => self.part(&array, counted(&array, i)?),
             Val::Int(i) => self.part(&array, usize::try_from(i).map_err(|_| Stop::Invalid)?),
             _ => Err(Stop::Invalid),
         }
@@ -245,4 +253,18 @@ impl Reference {
         let g = self.apply(f, x)?;
         self.apply(&g, y)
     }
+}
+
+/// The place of an element that is counted from the end.
+pub fn counted(array: &Val, i: i64) -> Result<usize, Stop> {
+    let Val::Array(vs) = array else { return Err(Stop::Invalid) };
+    let from = if i < 0 { vs.len() as i64 } else { 0 };
+    usize::try_from(from + i).map_err(|_| Stop::Invalid)
+}
+
+/// An array of a type: all elements the same, or each its place.
+fn filled<'a>(name: &str, t: &Ty, x: &Val<'a>) -> Val<'a> {
+    let Ty::Array(row, n) = t else { return x.clone() };
+    let element = |i: usize| if name == "float arange" { Val::flat(i as f64) } else { filled(name, row, x) };
+    Val::array((0..*n).map(element).collect())
 }

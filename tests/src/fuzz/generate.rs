@@ -247,8 +247,15 @@ impl Generator {
     }
 
     fn local_tuple(&mut self, t: &Ty, d: usize) -> Expr {
-        let ts: Vec<Ty> = (0..2 + self.random.below(2)).map(|_| self.any_type(1)).collect();
-        let value = self.expr(&Ty::Tuple(ts.clone()), d);
+        let mut ts: Vec<Ty> = (0..2 + self.random.below(2)).map(|_| self.any_type(1)).collect();
+        // A pattern of an array, whose length is known when the program runs.
+        let whole = if self.random.once_in(4) {
+            ts = vec![ts[0].clone(); ts.len()];
+            Ty::Array(Box::new(ts[0].clone()), ts.len())
+        } else {
+            Ty::Tuple(ts.clone())
+        };
+        let value = self.expr(&whole, d);
         let bound: Vec<(Name, Ty)> = ts.into_iter().map(|t| (self.name("x"), t)).collect();
         bound.iter().for_each(|b| self.inherit(&b.0, &value));
         let body = self.reading(&bound, t, d);
@@ -296,7 +303,7 @@ impl Generator {
             _ => {
                 let n = 1 + self.random.below(3);
                 let array = self.expr(&Ty::Array(Box::new(t.clone()), n), d);
-                let at = self.index(n);
+                let at = self.place(n);
                 Expr::new(Op::Index, t.clone(), vec![array, at])
             }
         }
@@ -309,6 +316,11 @@ impl Generator {
         }
         let i = self.leaf(&Ty::Int);
         Expr::new(Op::Infix("%"), Ty::Int, vec![i, Expr::int(n as i64)])
+    }
+
+    /// An index into an array of n elements; a literal may count from the end.
+    pub fn place(&mut self, n: usize) -> Expr {
+        if self.random.once_in(6) { Expr::int(-1 - self.random.below(n) as i64) } else { self.index(n) }
     }
 
     fn looped(&mut self, t: &Ty, d: usize) -> Expr {

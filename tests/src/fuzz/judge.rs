@@ -71,8 +71,20 @@ fn fault(kind: String, step: &Step, want: String, have: &str) -> Fault {
     Fault { kind, way: step.way, entry: step.text.clone(), want, have: have.chars().take(2000).collect() }
 }
 
-/// What is wrong with one answer.
-fn check(step: &Step, have: &str, echoes: &[Vec<String>]) -> Option<Fault> {
+/// The words of an answer, zeros without their signs: those of a derivative's zeros may differ (`docs/reference.md`, Differentiation).
+fn unsigned(text: &str) -> Vec<String> {
+    words(text).into_iter().map(|w| if w == "-0.0" { "0.0".to_owned() } else { w }).collect()
+}
+
+/// Whether derivatives are part of an answer: one of an operator's names stands in the question or in the definitions before it.
+fn derived(way: &Way, step: &Step) -> bool {
+    const WORDS: [&str; 7] = ["grad", "jvp", "vjp", "linearize", "jac", "hessian", "hvp"];
+    let texts = way.steps.iter().filter(|s| s.way == "definitions").chain([step]);
+    texts.map(|s| &s.text).any(|t| WORDS.iter().any(|w| t.contains(w)))
+}
+
+/// What is wrong with one answer. `derived`: whether derivatives are part of it.
+fn check(step: &Step, derived: bool, have: &str, echoes: &[Vec<String>]) -> Option<Fault> {
     if have == "not run" {
         return None;
     }
@@ -92,7 +104,7 @@ fn check(step: &Step, have: &str, echoes: &[Vec<String>]) -> Option<Fault> {
         Check::Same(r, e, _) => {
             let want = &echoes[*r][*e];
             // Where the other one failed, that is said there.
-            if have == *want || failure(want).is_some() || want == "not run" {
+            if have == *want || failure(want).is_some() || want == "not run" || (derived && unsigned(have) == unsigned(want)) {
                 return failed.filter(|k| k.starts_with("panic")).map(|k| fault(k, step, want.clone(), have));
             }
             Some(fault(failed.unwrap_or_else(|| "bits".into()), step, want.clone(), have))
@@ -124,7 +136,7 @@ pub fn judge_ways(ways: &[Way], worker: &mut Worker) -> std::io::Result<Vec<Faul
         Answer::Echoes(answers) if answers.len() == ways.len() => {
             let echoes = plain(&answers);
             let reasons = needless(&ways[0], &answers[0]);
-            Ok(ways.iter().enumerate().flat_map(|(r, w)| w.steps.iter().zip(&echoes[r]).filter_map(|(s, have)| check(s, have, &echoes)).collect::<Vec<_>>()).chain(reasons).collect())
+            Ok(ways.iter().enumerate().flat_map(|(r, w)| w.steps.iter().zip(&echoes[r]).filter_map(|(s, have)| check(s, derived(w, s), have, &echoes)).collect::<Vec<_>>()).chain(reasons).collect())
         }
         _ => narrowed(ways, worker),
     }

@@ -1,6 +1,6 @@
 //! The library as the reference has it: operators and functions of arrays, by their definitions.
 
-use super::evaluate::{Outcome, Reference, Stop};
+use super::evaluate::{Outcome, Reference, Stop, counted};
 use super::number::{BINARY, Num, UNARY, binary, unary};
 use super::value::{Fun, Val};
 use std::cmp::Ordering;
@@ -16,6 +16,11 @@ fn num<'b>(v: &'b Val) -> Result<&'b Num, Stop> {
 
 fn int(v: &Val) -> Result<i64, Stop> {
     if let Val::Int(i) = v { Ok(*i) } else { Err(Stop::Invalid) }
+}
+
+/// How many axes a value has.
+fn rank(v: &Val) -> usize {
+    if let Val::Array(vs) = v { 1 + vs.first().map_or(0, rank) } else { 0 }
 }
 
 /// Whether rounding may decide how two numbers compare.
@@ -41,6 +46,9 @@ impl Reference {
             .filter(|i| i.abs() < 1 << 40)
             .map(Val::Int)
             .ok_or(Stop::Invalid),
+            // The lower rank meets every row of the higher one.
+            (_, Val::Array(x), Val::Array(_)) if rank(a) > rank(b) => Ok(Val::array(x.iter().map(|x| self.infix(f, x, b)).collect::<Result<_, _>>()?)),
+            (_, Val::Array(_), Val::Array(y)) if rank(a) < rank(b) => Ok(Val::array(y.iter().map(|y| self.infix(f, a, y)).collect::<Result<_, _>>()?)),
             (_, Val::Array(x), Val::Array(y)) if x.len() == y.len() => self.pairwise(f, x, y).map(Val::array),
             (_, Val::Tuple(x), Val::Tuple(y)) => Ok(Val::Tuple(Rc::new(self.pairwise(f, x, y)?))),
             (_, Val::Num(_), Val::Array(y)) => Ok(Val::array(y.iter().map(|y| self.infix(f, a, y)).collect::<Result<_, _>>()?)),
@@ -123,13 +131,50 @@ impl Reference {
                 return self.infix(op, x, y);
             }
         }
+        if let Some(done) = self.helper(word, &args) {
+            return done;
+        }
         if let Some(done) = self.derivative(word, &args) {
             return done;
         }
         match &args[..] {
+            [m] if word == "along" => self.along_rows(name.rsplit(' ').next().unwrap_or(""), m),
+            [x] if word == "^" => self.infix("^", x, &Val::flat(literal as f64)),
             [x] => self.of_one(word, literal, x),
             _ => self.of_several(name, word, &args),
         }
+    }
+
+    /// A function without annotations, by its definition (`print`).
+    fn helper<'a>(&mut self, word: &str, args: &[Val<'a>]) -> Option<Outcome<'a>> {
+        let [x, y] = args else { return None };
+        match word {
+            "affine" => Some(self.affine(x, y)),
+            "spread" => Some(self.spread(x, y)),
+            "weighed" => Some(self.elementwise("tanh", y).and_then(|t| self.infix("*", x, &t)).and_then(|v| self.total(items(&v)?))),
+            _ => None,
+        }
+    }
+
+    fn affine<'a>(&mut self, a: &Val<'a>, x: &Val<'a>) -> Outcome<'a> {
+        let (product, sine) = (self.infix("*", a, x)?, self.elementwise("sin", x)?);
+        self.infix("+", &product, &sine)
+    }
+
+    fn spread<'a>(&mut self, x: &Val<'a>, y: &Val<'a>) -> Outcome<'a> {
+        let d = self.infix("-", x, y)?;
+        let (square, half) = (self.infix("*", &d, &d)?, self.infix("*", &Val::flat(0.5), y)?);
+        self.infix("+", &square, &half)
+    }
+
+    /// A function of each row.
+    fn along_rows<'a>(&mut self, f: &str, m: &Val<'a>) -> Outcome<'a> {
+        Ok(Val::array(items(m)?.iter().map(|row| self.of_one(f, 0, row)).collect::<Result<_, _>>()?))
+    }
+
+    /// The elements of a vector that are below a number.
+    fn below<'a>(&mut self, x: &Val<'a>, c: &Val<'a>) -> Result<Vec<bool>, Stop> {
+        items(x)?.iter().map(|x| Ok(matches!(self.compare("<", x, c)?, Val::Bool(true)))).collect()
     }
 
     fn elementwise<'a>(&mut self, f: &str, x: &Val<'a>) -> Outcome<'a> {
@@ -174,6 +219,7 @@ impl Reference {
             }
             "cumsum" => self.prefixes(vs, "+", 0.0),
             "cumprod" => self.prefixes(vs, "*", 1.0),
+            "every" => Ok(Val::array(vs.iter().step_by(2).cloned().collect())),
             "reverse" => Ok(Val::array(vs.iter().rev().cloned().collect())),
             "sort" => self.sorted(vs),
             "first" => self.part(x, 0),
@@ -217,6 +263,19 @@ impl Reference {
 
     fn of_several<'a>(&mut self, name: &str, word: &str, args: &[Val<'a>]) -> Outcome<'a> {
         match (word, args) {
+            ("update", [x, v]) => {
+                let (mut out, at) = ((**items(x)?).clone(), name[7..].parse().map_err(|_| Stop::Invalid)?);
+                *out.get_mut(counted(x, at)?).ok_or(Stop::Invalid)? = v.clone();
+                Ok(Val::array(out))
+            }
+            ("mask", [x, c]) => {
+                let kept = self.below(x, c)?;
+                Ok(Val::array(items(x)?.iter().zip(kept).filter(|(_, k)| *k).map(|(x, _)| x.clone()).collect()))
+            }
+            ("where", [x, c, y]) if name == "where below" => {
+                let kept = self.below(x, c)?;
+                Ok(Val::array(items(x)?.iter().zip(items(y)?.iter()).zip(kept).map(|((x, y), k)| if k { x } else { y }.clone()).collect()))
+            }
             ("dot", [x, y]) => self.product(x, y),
             ("outer", [x, y]) => Ok(Val::array(items(x)?.iter().map(|x| self.infix("*", x, y)).collect::<Result<_, _>>()?)),
             ("where", [c, x, y]) => if let Val::Bool(c) = c { Ok(if *c { x } else { y }.clone()) } else { Err(Stop::Invalid) },

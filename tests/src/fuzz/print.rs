@@ -48,6 +48,7 @@ pub fn expr(e: &Expr) -> String {
         Op::Infix(op) => format!("({} {op} {})", k(0), k(1)),
         Op::Call(name) => call(name, e),
         Op::Let(x) => format!("(let {x} : {} = {} in {})", t(0), k(0), k(1)),
+        Op::LetTuple(xs) if matches!(e.kids[0].ty, Ty::Array(..)) => format!("(let [{}] = {} in {})", xs.join(", "), k(0), k(1)),
         Op::LetTuple(xs) => format!("(let ({}) = {} in {})", xs.join(", "), k(0), k(1)),
         Op::Fun(_) => function(e),
         Op::Apply => format!("({} {})", k(0), k(1)),
@@ -112,6 +113,17 @@ fn custom(forward: bool, [x, y, d, c]: [&Name; 4], f: &str) -> String {
     format!("({way} {f} (fun ({x} : Float) -> (let ({y}, {d}) = jvp {f} {x} 1.0 in ({y}, lin ({c} : Float) -> {d} * {c}))))")
 }
 
+/// The extents of an array, as `zeros` takes them: one number, or a list.
+fn sized(t: &Ty) -> String {
+    match t {
+        Ty::Array(e, n) => match &**e {
+            Ty::Array(_, m) => format!("[{n}, {m}]"),
+            _ => n.to_string(),
+        },
+        _ => "1".into(),
+    }
+}
+
 /// Functions of the library, and short forms of several of them.
 fn call(name: &str, e: &Expr) -> String {
     let k = |i: usize| expr(&e.kids[i]);
@@ -122,17 +134,31 @@ fn call(name: &str, e: &Expr) -> String {
         "sum filter" => format!("(sum (filter {} {}))", k(0), k(1)),
         "T" => format!("{}.T", k(0)),
         "column 0" => format!("{}[:, 0]", k(0)),
+        "every" => format!("{}[::2]", k(0)),
+        "mask" => format!("{0}[{0} .< {1}]", k(0), k(1)),
+        "where below" => format!("(where ({0} .< {1}) {0} {2})", k(0), k(1), k(2)),
+        "full" => format!("(full {} {})", sized(&e.ty), k(0)),
+        "zeros" | "ones" => format!("({name} {})", sized(&e.ty)),
+        "float arange" => format!("(map float (arange {}))", sized(&e.ty)),
         "histogram" => format!("(reduce_by_index {} {} {} {} {})", k(0), k(1), k(2), k(3), k(4)),
         "-" => format!("(-{})", k(0)),
+        _ if name.starts_with("update ") => format!("{{{} with [{}] = {}}}", k(0), &name[7..], k(1)),
+        _ if name.starts_with("along ") => format!("({name} {})", k(0)),
+        _ if name.starts_with("^ ") => format!("({} {name})", k(0)),
         _ if e.kids.is_empty() => name.to_owned(),
         _ => format!("({name} {})", e.kids.iter().map(expr).collect::<Vec<_>>().join(" ")),
     }
 }
 
+/// Functions without annotations, which each use gives its ranks.
+const HELPERS: [(&str, &str); 3] = [("affine", "let affine a x = a * x + sin x"), ("spread", "let spread x y = let d = x - y in d * d + 0.5 * y"), ("weighed", "let weighed w x = sum (w * tanh x)")];
+
 impl Program {
     /// The definitions, an entry each: types, globals, the function, and what it is differentiated at.
     pub fn entries(&self) -> Vec<String> {
         let mut out: Vec<String> = self.decls().into_iter().map(|d| d.text().1.to_owned()).collect();
+        let bodies = self.globals.iter().map(|g| expr(&g.1)).chain([expr(&self.body)]).collect::<Vec<_>>();
+        out.extend(HELPERS.iter().filter(|h| bodies.iter().any(|b| b.contains(h.0))).map(|h| h.1.to_owned()));
         out.extend(self.globals.iter().map(|(x, e)| format!("let {x} : {} = {}", ty(&e.ty), expr(e))));
         out.push(format!("let f0 ({} : {}) : {} = {}", self.param, ty(&self.input), ty(&self.body.ty), expr(&self.body)));
         for (x, e) in self.places() {

@@ -76,7 +76,7 @@ impl Generator {
         let t = Ty::Float;
         let n = 1 + self.random.below(3);
         let v = Ty::vector(n);
-        match self.random.below(19) {
+        match self.random.below(22) {
             0..3 => {
                 let f = *self.random.of(&["sin", "cos", "tanh", "atan", "sigmoid", "exp", "-", "abs", "relu", "softplus", "erf", "sqrt", "log", "cbrt", "expm1", "sinh"]);
                 Expr::call(f, t, vec![self.safe(f, d)])
@@ -107,12 +107,28 @@ impl Generator {
                 Expr::call("sum filter", t, vec![p, self.expr(&v, d)])
             }
             17 => self.reduced(&v, d),
+            18 => Expr::call(format!("^ {}", self.random.below(4)), t, vec![self.expr(&Ty::Float, d)]),
+            20 => match self.random.below(4) {
+                0 => Expr::call("weighed", t, vec![self.expr(&v, d), self.expr(&v, d)]),
+                1 => Expr::call("weighed", t, vec![self.expr(&Ty::Float, d), self.expr(&v, d)]),
+                _ => self.helped(&t, &t, &t, d),
+            },
+            // What is masked is written twice.
+            19 => {
+                let kept = Expr::call("mask", v.clone(), vec![self.leaf(&v), self.leaf(&Ty::Float)]);
+                Expr::call("sum", t, vec![kept])
+            }
             _ => match self.random.below(3) {
                 0 => Expr::call("trace", t, vec![self.expr(&Ty::matrix(2, 2), d)]),
                 1 => Expr::call("stop_grad", t, vec![self.expr(&Ty::Float, d)]),
-                _ => Expr::new(Op::Index, t, vec![self.expr(&v, d), self.index(n)]),
+                _ => Expr::new(Op::Index, t, vec![self.expr(&v, d), self.place(n)]),
             },
         }
+    }
+
+    /// A function without annotations, of two types.
+    pub fn helped(&mut self, t: &Ty, a: &Ty, b: &Ty, d: usize) -> Expr {
+        Expr::call(*self.random.of(&["affine", "spread"]), t.clone(), vec![self.expr(a, d), self.expr(b, d)])
     }
 
     /// An argument in the domain of a function, for those that have a small one.
@@ -244,6 +260,9 @@ impl Generator {
 
     /// A derivative operator that gives a type.
     fn derivative(&mut self, t: &Ty, d: usize) -> Option<Expr> {
+        if !has_real(t) {
+            return None;
+        }
         if let Ty::Array(row, n) = t {
             if let (Ty::Array(e, m), true) = (&**row, self.random.below(4) > 0) {
                 return (**e == Ty::Float).then(|| self.matrix_of_partials(t, *n, *m, d));
@@ -259,6 +278,10 @@ impl Generator {
             let partials = self.matrix_of_partials(&Ty::matrix(n, m), n, m, d);
             let row = Expr::new(Op::Index, Ty::vector(m), vec![partials, self.index(n)]);
             return Some(Expr::new(Op::Index, Ty::Float, vec![row, self.index(m)]));
+        }
+        if let (Some((from, to)), true) = (partial(t, &point), self.random.once_in(4)) {
+            let way = *self.random.of(&["jacobian", "jacfwd", "jacrev"]);
+            return Some(Expr::call(way, t.clone(), vec![self.differentiated(&from, &to, d), self.expr(&from, d)]));
         }
         let has_data = contains_data(t);
         Some(match self.random.below(if has_data { 4 } else { 9 }) {
@@ -292,6 +315,26 @@ impl Generator {
         }
         let way = *self.random.of(&["jacobian", "jacfwd", "jacrev"]);
         Expr::call(way, t.clone(), vec![self.differentiated(&from, &to, d), self.expr(&from, d)])
+    }
+}
+
+/// Whether data of a type may have a real number: a derivative is taken at no other.
+fn has_real(t: &Ty) -> bool {
+    match t {
+        Ty::Int | Ty::Bool | Ty::Fun(..) => false,
+        Ty::Float | Ty::Data(_) => true,
+        Ty::Array(u, _) | Ty::Option(u) | Ty::List(u) => has_real(u),
+        Ty::Tuple(ts) | Ty::Record(ts) => ts.iter().any(has_real),
+    }
+}
+
+/// The input and the output of a function whose Jacobian has a type: a number, or a vector and a number.
+fn partial(t: &Ty, point: &Ty) -> Option<(Ty, Ty)> {
+    match (t, point) {
+        (Ty::Float, _) => Some((Ty::Float, Ty::Float)),
+        (Ty::Array(e, _), Ty::Float) if **e == Ty::Float => Some((Ty::Float, t.clone())),
+        (Ty::Array(e, _), _) if **e == Ty::Float => Some((t.clone(), Ty::Float)),
+        _ => None,
     }
 }
 

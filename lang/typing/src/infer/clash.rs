@@ -192,14 +192,7 @@ impl Infer<'_> {
             (t, Ty::Bool) if number(t) && matches!(what, What::Right(_)) => "`[| p |]` is 1 where `p` holds, and 0 elsewhere".into(),
             (Ty::Unit, _) if matches!(what, What::Thing(t) if t.contains("not the last")) => "its value would be lost: name it with `let`, or drop it with `let _ = ...`".into(),
             (Ty::Unit, _) if matches!(what, What::Thing(t) if t.contains("without `else`")) => "add an `else` branch".into(),
-            (Ty::Array(_, x), Ty::Array(_, y)) if number(&self.resolve(x)) && matches!((self.resolve(y), what), (Ty::Array(..), What::Argument { total: 1, .. })) => {
-                match what {
-                    What::Argument { of, .. } if self.is_own(of) => {
-                        format!("`map` applies it to each row; where {of} is meant for matrices, annotate its parameter, as in `(x : [n][m]Float)`")
-                    }
-                    _ => "to apply it to each row, use `map`".into(),
-                }
-            }
+            (Ty::Array(_, x), Ty::Array(_, y)) if number(&self.resolve(x)) && matches!((self.resolve(y), what), (Ty::Array(..), What::Argument { total: 1, .. })) => self.each_row(what),
             (Ty::Array(_, x), Ty::Array(_, y)) if !number(&self.resolve(y)) || !matches!(self.resolve(x), Ty::Array(..)) => return None,
             (Ty::Array(_, x), t) if number(&self.resolve(x)) && number(t) => return self.array_wanted(what),
             (t, Ty::Fun(_, r)) if self.alike(t, r) => "an argument is missing".into(),
@@ -208,6 +201,16 @@ impl Infer<'_> {
             (Ty::Array(..), Ty::Fun(_, r)) if self.ends_in_array(r) => "this is a function: is an argument missing?".into(),
             _ => return self.number_hint(&self.real_leaf(&e), &self.leaf_of(&a), span),
         })
+    }
+
+    /// A suggestion where a vector is wanted, and a matrix is given.
+    fn each_row(&self, what: &What) -> String {
+        match what {
+            What::Argument { of, .. } if self.is_own(of) => {
+                format!("`map` applies it to each row; where {of} is meant for matrices, annotate its parameter, as in `(x : [n][m]Float)`")
+            }
+            _ => "to apply it to each row, use `map`".into(),
+        }
     }
 
     /// A suggestion where an array of numbers is wanted, and a number is given.

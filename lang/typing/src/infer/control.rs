@@ -98,10 +98,7 @@ impl Infer<'_> {
             out.push(Arm { vars: vars.into_iter().map(|(n, l, t, _)| (l, n, t)).collect(), guard, body });
         }
         let root = self.local();
-        let compiled = compile(root, &pats, &mut || {
-            self.locals += 1;
-            core::Local(self.locals - 1)
-        });
+        let compiled = compile(root, &pats, &mut || self.local());
         match compiled.too_large {
             true => self.report(patterns::too_large(s.span)),
             false if wrong => {}

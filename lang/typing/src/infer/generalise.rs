@@ -84,11 +84,23 @@ impl Infer<'_> {
             let name = self.size_labels.get(&v).copied();
             sizes.push((v, name.unwrap_or_else(|| Symbol::new(""))));
         }
+        self.leave_points(&vars);
         let mut determined = Vec::new();
         self.promised_variables(&left.given, &vars, &mut determined);
         let ops = left.ops.into_iter().map(|op| self.constraint(op, &mut determined, &mut sizes));
         let constraints = left.given.iter().cloned().chain(ops).collect();
         Scheme { vars, sizes, constraints, determined, ty: self.resolve_deep(&ty) }
+    }
+
+    /// Derivatives at a type with variables of a scheme: each use decides whether there is a real number in it.
+    fn leave_points(&mut self, vars: &[(TyVar, Vec<Class>, Symbol)]) {
+        for (t, _, op) in &self.points {
+            let t = self.resolve_deep(t);
+            let first = free_in(&t).rigid.into_iter().find(|v| vars.iter().any(|(w, ..)| w == v));
+            if let Some(v) = first {
+                self.tables.points.entry(v).or_default().push((t, op));
+            }
+        }
     }
 
     /// Variables that only the constraints of a signature mention.
@@ -198,13 +210,13 @@ impl Infer<'_> {
             map.insert(*v, t);
         }
         let sizes: HashMap<SizeVar, Size> = scheme.sizes.iter().map(|(v, _)| (*v, self.size_meta())).collect();
-        let at_use = |t: &Ty| map_type(t, &mut |t| match t {
-            Ty::Var(v) => map.get(v).cloned(),
-            _ => None,
-        }, &mut |s| match s {
+        let of_var = |t: &Ty| if let Ty::Var(v) = t { map.get(v).cloned() } else { None };
+        let at_use = |t: &Ty| map_type(t, &mut |t| of_var(t), &mut |s| match s {
             Size::Var(v) => sizes.get(&v).copied().unwrap_or(s),
             s => s,
         });
+        let points = scheme.vars.iter().filter_map(|v| self.tables.points.get(&v.0)).flatten();
+        self.points.extend(points.map(|(t, op)| (at_use(t), span, *op)));
         for c in scheme.constraints.iter() {
             if let (Prim::Append, true, Ty::Meta(m)) = (c.prim, c.args.contains(&c.res), at_use(&c.res)) {
                 self.metas[m as usize].grows = true;
