@@ -63,7 +63,7 @@ fn the_generator_reaches_every_feature() {
     let wanted = [
         "functions in data", "arrays of functions", "functions in tuples or records", "functions made by loops or recursion", "functions chosen at run time", "nested Jacobians",
         "derivatives nested three times or more inside", "results of which nothing is read", "results of which a part is read", "plans inside", "engines inside", "recursion over data",
-        "mutual recursion", "custom derivatives", "scans", "histograms", "reductions", "checkpoints", "derivative by a tuple, record or data", "globals",
+        "masks", "steps", "updates", "reductions along an axis", "filled arrays", "functions without annotations", "broadcasting by rank", "array patterns", "mutual recursion", "custom derivatives", "scans", "histograms", "reductions", "checkpoints", "derivative by a tuple, record or data", "globals",
     ];
     let missing: Vec<_> = wanted.iter().filter(|f| counts.of(f) == 0).collect();
     assert!(missing.is_empty(), "{missing:?}\n{}", counts.table());

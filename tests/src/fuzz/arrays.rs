@@ -113,7 +113,7 @@ impl Generator {
                 let other = if self.random.once_in(2) { Ty::Float } else { t.clone() };
                 if self.random.once_in(2) { self.helped(&t, &other, &t, d) } else { self.helped(&t, &t, &other, d) }
             }
-            15 => match self.random.below(4) {
+            15 | 17 => match self.random.below(4) {
                 0 => Expr::call(*self.random.of(&["zeros", "ones", "float arange"]), t, vec![]),
                 1 => Expr::call("full", t, vec![self.expr(&Ty::Float, d)]),
                 2 => Expr::call(format!("^ {}", self.random.below(4)), t.clone(), vec![self.expr(&t, d)]),

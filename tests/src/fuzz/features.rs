@@ -99,8 +99,15 @@ fn of(e: &Expr, seen: &mut Vec<&'static str>) {
         Op::If | Op::Match(_) => seen.push("branches"),
         Op::Call(f) => call(f, seen),
         Op::Infix("^") => seen.push("powers"),
+        Op::Infix(op) if *op != "@" && rank(&e.kids[0].ty) > 0 && rank(&e.kids[1].ty) > 0 && rank(&e.kids[0].ty) != rank(&e.kids[1].ty) => seen.push("broadcasting by rank"),
+        Op::LetTuple(_) if rank(&e.kids[0].ty) > 0 => seen.push("array patterns"),
         _ => {}
     }
+}
+
+/// How many axes a type has.
+fn rank(t: &Ty) -> usize {
+    if let Ty::Array(e, _) = t { 1 + rank(e) } else { 0 }
 }
 
 fn call(f: &str, seen: &mut Vec<&'static str>) {
@@ -114,6 +121,12 @@ fn call(f: &str, seen: &mut Vec<&'static str>) {
         "engine.grad" => "engines inside",
         "grad_with" => "plans inside",
         "checkpoint" => "checkpoints",
+        "mask" | "where below" => "masks",
+        "every" => "steps",
+        "update" => "updates",
+        "along" => "reductions along an axis",
+        "zeros" | "ones" | "full" => "filled arrays",
+        "affine" | "spread" | "weighed" => "functions without annotations",
         "stop_grad" => "stop_grad",
         _ => return,
     };

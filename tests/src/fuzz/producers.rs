@@ -328,12 +328,22 @@ fn has_real(t: &Ty) -> bool {
     }
 }
 
-/// The input and the output of a function whose Jacobian has a type: a number, or a vector and a number.
+/// Whether a Jacobian may have a type: Floats, arrays of Floats, and tuples and records of those outside of arrays.
+fn has_structure(t: &Ty, in_array: bool) -> bool {
+    match t {
+        Ty::Float => true,
+        Ty::Array(u, _) => has_structure(u, true),
+        Ty::Tuple(ts) | Ty::Record(ts) => !in_array && ts.iter().all(|t| has_structure(t, false)),
+        _ => false,
+    }
+}
+
+/// The input and the output of a function whose Jacobian has a type: one of them is a number.
 fn partial(t: &Ty, point: &Ty) -> Option<(Ty, Ty)> {
     match (t, point) {
         (Ty::Float, _) => Some((Ty::Float, Ty::Float)),
         (Ty::Array(e, _), Ty::Float) if **e == Ty::Float => Some((Ty::Float, t.clone())),
-        (Ty::Array(e, _), _) if **e == Ty::Float => Some((t.clone(), Ty::Float)),
+        _ if has_structure(t, false) => Some((t.clone(), Ty::Float)),
         _ => None,
     }
 }
