@@ -96,8 +96,10 @@ impl Infer<'_> {
     fn leave_points(&mut self, vars: &[(TyVar, Vec<Class>, Symbol)]) {
         for (t, _, op) in &self.points {
             let t = self.resolve_deep(t);
-            let first = free_in(&t).rigid.into_iter().find(|v| vars.iter().any(|(w, ..)| w == v));
-            if let Some(v) = first {
+            let free = free_in(&t);
+            let first = free.rigid.into_iter().find(|v| vars.iter().any(|(w, ..)| w == v));
+            // Inference variables that are left mean nothing outside of this item.
+            if let Some(v) = first.filter(|_| free.metas.is_empty()) {
                 self.tables.points.entry(v).or_default().push((t, op));
             }
         }

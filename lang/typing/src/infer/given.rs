@@ -4,7 +4,7 @@ use super::waiting::Op;
 use super::{Infer, ops};
 use crate::errors::constraints;
 use crate::ty::{Class, Constraint, Place, Ty, TyVar};
-use adl_prim::Prim;
+use adl_prim::{Cmp, Prim};
 use adl_syntax::ast;
 use std::rc::Rc;
 
@@ -52,7 +52,7 @@ impl Infer<'_> {
         let args: Vec<Ty> = op.args.iter().map(|a| self.resolve_deep(&a.0)).collect();
         let same = |t: &Ty, a: &Ty| self.resolve_deep(t) == *a;
         let of = |fits: &dyn Fn(&Ty, &Ty) -> bool| self.given.iter().find(|c| c.prim == op.prim && c.args.iter().zip(&args).all(|(t, a)| fits(t, a))).cloned();
-        let literals = |t: &Ty, a: &Ty| same(t, a) || (op.prim == Prim::Where || self.rank(a) > 0) && self.is_of_literals(t, a);
+        let literals = |t: &Ty, a: &Ty| same(t, a) || (op.prim == Prim::Where || Cmp::of_each(op.prim).is_some() || self.rank(a) > 0) && self.is_of_literals(t, a);
         let Some(promised) = of(&same).or_else(|| of(&literals)) else { return false };
         for (t, a) in promised.args.iter().zip(&args) {
             let _ = self.unify(t, a);
