@@ -66,7 +66,7 @@ fn texts_are_compared_by_their_numbers() {
 }
 
 /// Programs of thousands of tiny calls, each of which waits for the device.
-const SLOW: [&str; 9] = ["aliases_in_loops", "elements", "functions_as_data", "grad_corpus_a", "grad_corpus_b", "grad_corpus_c", "grad_joined", "matrix_reads", "modules"];
+const SLOW: [&str; 11] = ["aliases_in_loops", "densities", "elements", "functions_as_data", "grad_corpus_a", "grad_corpus_b", "grad_corpus_c", "grad_joined", "matrix_reads", "modules", "optimisers"];
 
 #[test]
 fn programs_print_on_a_gpu_what_they_print_elsewhere() {
