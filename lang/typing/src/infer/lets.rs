@@ -323,6 +323,9 @@ impl Infer<'_> {
         self.defining.push((name, b.pat.span, !b.params.is_empty() || matches!(b.body.kind, ast::ExprKind::Fun(..))));
         let (scheme, expr) = self.enclosed(|s| s.binding_body(b, None), |s, t| value && s.holds_function(t));
         self.defining.pop();
+        if !value {
+            self.note_computed(b, name, &scheme);
+        }
         Made { name, span: b.pat.span, scheme, expr }
     }
 

@@ -222,7 +222,7 @@ impl Infer<'_> {
     }
 
     /// The variables of a type.
-    fn metas_of(&self, t: &Ty) -> Vec<u32> {
+    pub(super) fn metas_of(&self, t: &Ty) -> Vec<u32> {
         let mut out = Vec::new();
         super::map_type(&self.resolve_deep(t), &mut |t| {
             if let Ty::Meta(m) = t {
