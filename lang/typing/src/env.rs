@@ -145,6 +145,8 @@ pub struct Tables {
     pub reads: HashMap<TyVar, (Span, &'static str)>,
     /// Derivatives at a type that is left to the uses of a function: by a variable of that type, the type and the operator.
     pub points: HashMap<TyVar, Vec<(Ty, &'static str)>>,
+    /// Functions that are computed, whose types were decided by default.
+    pub(crate) computed: HashMap<Symbol, crate::infer::Computed>,
     /// How often something else was tried where arguments do not fit.
     pub tried: usize,
     /// Names that definitions of the text at hand give, with the places of the names and of the definitions.

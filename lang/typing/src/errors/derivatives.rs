@@ -57,6 +57,12 @@ pub(crate) fn no_structure(span: Span, op: &str, ty: &str) -> Diagnostic {
     }
 }
 
+/// `jacobian f p` of data whose type is not known where it stands.
+pub(crate) fn open_structure(span: Span, op: &str, ty: &str) -> Diagnostic {
+    Diagnostic::error("E0603", span, format!("the structure of a `{op}` is that of all data, but of {ty} not all is known here"))
+        .hint("annotate the parameter with its whole type, as in `(p : {w : [n]Float, b : Float})` or `(p : (Float, Float))`")
+}
+
 pub(super) const EXPLANATIONS: &[Explanation] = &[
     (
         "E0601",

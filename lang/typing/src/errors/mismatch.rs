@@ -123,14 +123,27 @@ pub(crate) struct TooGeneral {
     pub is: String,
     /// Whether that is another variable of the annotation.
     pub other: bool,
+    /// Whether it stands for the fields of a record.
+    pub row: bool,
 }
 
 impl TooGeneral {
     /// The message.
     pub fn diagnostic(self) -> Diagnostic {
-        let TooGeneral { var, span, is, other } = self;
-        let text = format!("the annotation promises every type for `{var}`, but the definition needs {}", if other { format!("`{var}` and `{is}` to be one type") } else { is.clone() });
-        Diagnostic::error("E0212", span, text).hint(if other { format!("use one variable for both, or change the definition so that it does not mix them") } else { format!("write {is} in place of `{var}`") })
+        let TooGeneral { var, span, is, other, row } = self;
+        let what = if row { "any other fields" } else { "every type" };
+        let needs = match (other, row) {
+            (true, false) => format!("`{var}` and `{is}` to be one type"),
+            (true, true) => format!("`{var}` and `{is}` to be the same fields"),
+            (false, true) if is == "{}" => "no others".to_owned(),
+            _ => is.clone(),
+        };
+        let hint = match (other, row) {
+            (true, _) => "use one variable for both, or change the definition so that it does not mix them".to_owned(),
+            (false, true) => format!("leave out `| {var}`, and write all fields"),
+            (false, false) => format!("write {is} in place of `{var}`"),
+        };
+        Diagnostic::error("E0212", span, format!("the annotation promises {what} for `{var}`, but the definition needs {needs}")).hint(hint)
     }
 }
 
@@ -272,7 +285,7 @@ mod tests {
 
     #[test]
     fn too_general_names_both_variables() {
-        let d = TooGeneral { var: "a".into(), span: Span::default(), is: "b".into(), other: true }.diagnostic();
+        let d = TooGeneral { var: "a".into(), span: Span::default(), is: "b".into(), other: true, row: false }.diagnostic();
         assert!(d.message.contains("`a` and `b` to be one type"));
     }
 }

@@ -99,7 +99,7 @@ impl Infer<'_> {
                 let mut fs: Vec<(Symbol, Ty)> = fields.iter().map(|(n, t)| (n.name, self.annotation(t))).collect();
                 fs.sort_by_key(|(n, _)| n.as_str());
                 let tail = tail.as_ref().map(|t| match t {
-                    Some(v) => self.named_var(v.name, v.span),
+                    Some(v) => self.named_row(v.name, v.span),
                     None => self.row_meta(),
                 });
                 Ty::Record(Rc::new(RecordTy { fields: fs, tail }))
@@ -122,6 +122,14 @@ impl Infer<'_> {
         }
         self.type_names.insert(name, t.clone());
         self.promised.push((name, t.clone(), span));
+        t
+    }
+
+    fn named_row(&mut self, name: Symbol, span: Span) -> Ty {
+        let t = self.named_var(name, span);
+        if let Ty::Meta(m) = t {
+            self.metas[m as usize].row = true;
+        }
         t
     }
 
@@ -386,7 +394,10 @@ fn type_vars(t: &ast::Type, out: &mut Vec<Symbol>) {
             type_vars(b, out);
         }
         ast::TypeKind::Tuple(parts) | ast::TypeKind::Con(_, _, parts) => parts.iter().for_each(|p| type_vars(p, out)),
-        ast::TypeKind::Record(fields, _) => fields.iter().for_each(|(_, t)| type_vars(t, out)),
+        ast::TypeKind::Record(fields, tail) => {
+            fields.iter().for_each(|(_, t)| type_vars(t, out));
+            out.extend(tail.iter().flatten().map(|v| v.name).filter(|v| !out.contains(v)).collect::<Vec<_>>());
+        }
         ast::TypeKind::Array(_, e) => type_vars(e, out),
         ast::TypeKind::Hole | ast::TypeKind::Error => {}
     }

@@ -68,7 +68,10 @@ impl Infer<'_> {
                     self.number_place(&mut m, (place, op), actual, &why.what);
                 }
                 m.hint = self.mismatch_hint(expected, actual, &why.what, span);
-                self.mended(m.diagnostic(), expected, actual, (&why.what, span))
+                match self.told_computed(m.diagnostic(), expected, actual, &why.what) {
+                    Ok(d) => d,
+                    Err(d) => self.mended(d, expected, actual, (&why.what, span)),
+                }
             }
             Clash::Infinite => {
                 m.hint = Some(self.endless_hint(expected, actual, &why.what));

@@ -86,7 +86,7 @@ impl Infer<'_> {
         }
         self.leave_points(&vars);
         let mut determined = Vec::new();
-        self.promised_variables(&left.given, &vars, &mut determined);
+        self.promised_variables(&left.given, &vars, &mut determined, &mut sizes);
         let ops = left.ops.into_iter().map(|op| self.constraint(op, &mut determined, &mut sizes));
         let constraints = left.given.iter().cloned().chain(ops).collect();
         Scheme { vars, sizes, constraints, determined, ty: self.resolve_deep(&ty) }
@@ -105,13 +105,19 @@ impl Infer<'_> {
         }
     }
 
-    /// Variables that only the constraints of a signature mention.
-    fn promised_variables(&self, given: &[Constraint], vars: &[(TyVar, Vec<Class>, Symbol)], determined: &mut Vec<(TyVar, Vec<Class>)>) {
+    /// Variables and sizes that only the constraints of a signature mention.
+    fn promised_variables(&self, given: &[Constraint], vars: &[(TyVar, Vec<Class>, Symbol)], determined: &mut Vec<(TyVar, Vec<Class>)>, sizes: &mut Vec<(SizeVar, Symbol)>) {
         for c in given {
             let types: Vec<Ty> = c.args.iter().chain([&c.res]).cloned().collect();
-            for v in free_in(&self.resolve_deep(&Ty::Tuple(types.into()))).rigid {
+            let free = free_in(&self.resolve_deep(&Ty::Tuple(types.into())));
+            for v in free.rigid {
                 if vars.iter().all(|(w, ..)| *w != v) && determined.iter().all(|(w, _)| *w != v) {
                     determined.push((v, self.rigid_classes(v)));
+                }
+            }
+            for v in free.sizes {
+                if sizes.iter().all(|(w, _)| *w != v) && self.size_names.values().all(|(w, _)| *w != v) {
+                    sizes.push((v, self.size_labels.get(&v).copied().unwrap_or_else(|| Symbol::new(""))));
                 }
             }
         }

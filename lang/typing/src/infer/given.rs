@@ -64,7 +64,12 @@ impl Infer<'_> {
     /// elementwise operator has no constraint.
     fn is_of_literals(&self, promised: &Ty, operand: &Ty) -> bool {
         let (number, literal) = (self.bottom(promised), self.bottom(operand));
-        let open = matches!((&number, &literal), (Ty::Var(_), Ty::Meta(_))) && self.is_number(&number) && self.is_number(&literal);
+        let fits = match (&number, &literal) {
+            (Ty::Var(_) | Ty::Float | Ty::F32, Ty::Meta(_)) => true,
+            (Ty::Int, Ty::Meta(m)) => !self.metas[*m as usize].classes.iter().any(|c| c.0 == Class::Real),
+            _ => false,
+        };
+        let open = fits && self.is_number(&number) && self.is_number(&literal);
         open && self.with_leaf(operand, &number) == self.resolve_deep(promised)
     }
 

@@ -1,7 +1,7 @@
 //! Top-level items.
 
 use super::lets::pattern_name;
-use super::{Infer, RecKey, mk};
+use super::{Infer, RecKey, mk, ops};
 use crate::core::{self, Def, ExprKind, Item};
 use crate::errors::mismatch;
 use crate::errors::reason::Why;
@@ -139,6 +139,8 @@ impl Infer<'_> {
 
     fn scheme_of(&mut self, name: Symbol) -> Option<Scheme> {
         match self.prim_named(name) {
+            // At operands of any rank the operation itself is the constraint.
+            Some(p) if ops::is_constraint(p) => None,
             Some(p) => {
                 let (Typing::Scheme(text) | Typing::Elementwise(text) | Typing::Special(text)) = p.row().typing;
                 Some(self.prim_scheme(text))

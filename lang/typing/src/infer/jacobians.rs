@@ -31,7 +31,8 @@ impl Infer<'_> {
         let name: Rc<str> = format!("`{}`", p.name()).into();
         let point = self.infer(x, None);
         self.solve_ops();
-        if self.is_vector(&point.ty) {
+        // What is open may be told by the function.
+        if self.is_vector(&point.ty) && !matches!(self.resolve(&point.ty), Ty::Meta(_)) {
             self.expect(&params[1], &point.ty.clone(), last_span(x), &Why::argument(1, 2, &name));
             if p == Prim::Hessian {
                 let f = self.argument(f, &params[0], (0, 2), &name);
@@ -48,7 +49,11 @@ impl Infer<'_> {
             return self.error_expr(span);
         }
         self.solve_ops();
-        if p != Prim::Hessian && self.is_vector(&point.ty) && self.is_vector(&out) {
+        if matches!(self.resolve(&point.ty), Ty::Meta(_)) && self.is_vector(&point.ty) {
+            self.expect(&params[1], &point.ty.clone(), last_span(x), &Why::argument(1, 2, &name));
+            self.solve_ops();
+        }
+        if self.is_vector(&point.ty) && (p == Prim::Hessian || self.is_vector(&out)) {
             self.expect(&params[0], &function.ty.clone(), last_span(f), &why);
             return mk(ExprKind::App(callee, vec![function, point]), result, span);
         }
@@ -79,7 +84,17 @@ impl Infer<'_> {
             Ty::Tuple(parts) => parts.iter().all(|t| self.is_differentiable(p, t, at)),
             Ty::Record(r) => {
                 let r = self.open_record(&r);
-                r.tail.is_none() && r.fields.iter().all(|(_, t)| self.is_differentiable(p, t, at))
+                if r.tail.is_some() {
+                    let d = derivatives::open_structure(at, p.name(), &self.show(t));
+                    self.report(d);
+                    return false;
+                }
+                r.fields.iter().all(|(_, t)| self.is_differentiable(p, t, at))
+            }
+            t @ Ty::Meta(_) => {
+                let d = derivatives::open_structure(at, p.name(), &self.show(&t));
+                self.report(d);
+                false
             }
             t => {
                 let d = derivatives::no_structure(at, p.name(), &self.show(&t));

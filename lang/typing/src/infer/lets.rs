@@ -188,7 +188,7 @@ impl Infer<'_> {
 
     /// Sizes that only a result names are those that its value happens to have.
     fn closed_result(&self, parts: &[Parameter], outer: &HashMap<Symbol, (SizeVar, Option<Local>)>, ret: Ty) -> Ty {
-        let mut known: Vec<SizeVar> = outer.values().map(|(v, _)| *v).collect();
+        let mut known = self.known_sizes(outer);
         for p in parts {
             size_vars(&self.resolve_deep(&p.ty), &mut known);
         }
@@ -323,6 +323,9 @@ impl Infer<'_> {
         self.defining.push((name, b.pat.span, !b.params.is_empty() || matches!(b.body.kind, ast::ExprKind::Fun(..))));
         let (scheme, expr) = self.enclosed(|s| s.binding_body(b, None), |s, t| value && s.holds_function(t));
         self.defining.pop();
+        if !value {
+            self.note_computed(b, name, &scheme);
+        }
         Made { name, span: b.pat.span, scheme, expr }
     }
 
@@ -455,18 +458,17 @@ impl Infer<'_> {
     fn keep_promises(&mut self, from: usize) {
         let promised = self.promised.split_off(from);
         for (i, (name, t, span)) in promised.iter().enumerate() {
-            let is = self.resolve(t);
+            let is = self.resolve_rest(t);
             let other = match &is {
                 Ty::Meta(_) => continue,
-                Ty::Var(_) => promised[..i].iter().find(|(_, u, _)| self.resolve(u) == is).map(|(n, _, _)| *n),
-                Ty::Record(r) if r.fields.is_empty() => continue,
+                Ty::Var(_) => promised[..i].iter().find(|(_, u, _)| self.resolve_rest(u) == is).map(|(n, _, _)| *n),
                 _ => None,
             };
             if matches!(is, Ty::Var(_)) && other.is_none() {
                 continue;
             }
             let shown = other.map_or_else(|| self.show(&is), |o| o.to_string());
-            self.report(TooGeneral { var: name.to_string(), span: *span, is: shown, other: other.is_some() }.diagnostic());
+            self.report(TooGeneral { var: name.to_string(), span: *span, is: shown, other: other.is_some(), row: self.is_row(t) }.diagnostic());
         }
     }
 

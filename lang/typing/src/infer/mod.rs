@@ -12,6 +12,7 @@ mod broadcast;
 mod clash;
 mod control;
 mod data;
+mod defaulted;
 mod exprs;
 mod generalise;
 mod filled;
@@ -44,6 +45,7 @@ mod versions;
 mod waiting;
 mod zonk;
 
+pub(crate) use defaulted::Computed;
 pub(crate) use given::spelling;
 pub use items::{Checked, check_item};
 pub use trials::definitions;

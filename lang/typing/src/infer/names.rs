@@ -121,7 +121,8 @@ impl Infer<'_> {
         let text = name.as_str();
         let mut letters = text.chars();
         let capital: String = letters.next()?.to_uppercase().chain(letters).collect();
-        if foreign::value(text).is_none() && self.env.con(Symbol::new(&capital)).is_some() {
+        let taken = foreign::value(text).is_some() || !self.host.std_homes(text).is_empty();
+        if !taken && self.env.con(Symbol::new(&capital)).is_some() {
             return Some(names::capital(span, text, &capital));
         }
         let of = text.strip_suffix('\'').filter(|of| !of.ends_with('\''))?;

@@ -60,7 +60,7 @@ impl Infer<'_> {
             }
         };
         let ((a, sa), (b, sb)) = (op.args[0].clone(), op.args[1].clone());
-        if let Some((left, right)) = self.inner_sizes(&a, &b) {
+        if let Some((left, right)) = self.inner_sizes(&a, &b, shape.0) {
             let d = sizes::inner(op.span, (sa, self.show(&a), left), (sb, self.show(&b), right));
             self.report(d);
             return self.finish(op, &res);
@@ -72,11 +72,12 @@ impl Infer<'_> {
         self.finish(op, &res)
     }
 
-    /// The last axis of the left side of a product and the first of its right side, where both are known and differ.
-    fn inner_sizes(&self, a: &Ty, b: &Ty) -> Option<(Known, Known)> {
+    /// The last axis of the left side of a product, which has `axes`, and the first of its right side, where both are known and differ.
+    fn inner_sizes(&self, a: &Ty, b: &Ty, axes: u8) -> Option<(Known, Known)> {
         let (Ty::Array(n, row), Ty::Array(m, _)) = (self.resolve(a), self.resolve(b)) else { return None };
         let n = match self.resolve(&row) {
             Ty::Array(k, _) => k,
+            _ if axes > 1 => return None,
             _ => n,
         };
         let known = |s: Size| match self.resolve_size(s) {
@@ -94,7 +95,8 @@ impl Infer<'_> {
                 if op.args[..2].iter().all(|b| self.is_number(&b.0)) {
                     self.keep(op, &x, Class::Nums);
                 }
-                false
+                let whole = self.resolve_deep(&x);
+                op.args[..2].iter().all(|b| self.resolve_deep(&b.0) == whole) && self.keep(op, &x, Class::Nums)
             }
             _ if !force && op.args[..2].iter().any(|b| self.head(&b.0) == Head::Unknown) => false,
             Head::Bad | Head::Compound => self.reject(op, &x, op.args[2].1),

@@ -44,8 +44,14 @@ impl Infer<'_> {
 
     /// A written type of a whole function: sizes that only the result names are those that its value happens to have.
     pub(super) fn closed_signature(&self, t: &Ty, outer: &HashMap<Symbol, (SizeVar, Option<Local>)>) -> Ty {
+        close(t, &mut self.known_sizes(outer))
+    }
+
+    /// The sizes that are known outside of a definition, and those that the operators of its signature determine.
+    pub(super) fn known_sizes(&self, outer: &HashMap<Symbol, (SizeVar, Option<Local>)>) -> Vec<SizeVar> {
         let mut known: Vec<SizeVar> = outer.values().map(|(v, _)| *v).collect();
-        close(t, &mut known)
+        self.given.iter().flat_map(|c| c.args.iter().chain([&c.res])).for_each(|t| size_vars(t, &mut known));
+        known
     }
 }
 

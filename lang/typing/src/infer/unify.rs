@@ -198,12 +198,19 @@ impl Infer<'_> {
                 self.bind_row(r, only_p, None)
             }
             (Some(r), Some(s)) => {
-                if self.resolve(r) == self.resolve(s) {
+                let (r, s) = (self.resolve(r), self.resolve(s));
+                if r == s {
                     return differ(&only_p, &only_q);
                 }
+                // One rest is the other with fields: so a rest that a signature names stays as it is.
+                match (&r, &s) {
+                    (_, Ty::Meta(_)) if only_q.is_empty() => return self.bind_row(&s, only_p, Some(r)),
+                    (Ty::Meta(_), _) if only_p.is_empty() => return self.bind_row(&r, only_q, Some(s)),
+                    _ => {}
+                }
                 let rest = self.row_meta();
-                self.bind_row(r, only_q, Some(rest.clone()))?;
-                self.bind_row(s, only_p, Some(rest))
+                self.bind_row(&r, only_q, Some(rest.clone()))?;
+                self.bind_row(&s, only_p, Some(rest))
             }
         }
     }

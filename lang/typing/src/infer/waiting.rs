@@ -222,7 +222,7 @@ impl Infer<'_> {
     }
 
     /// The variables of a type.
-    fn metas_of(&self, t: &Ty) -> Vec<u32> {
+    pub(super) fn metas_of(&self, t: &Ty) -> Vec<u32> {
         let mut out = Vec::new();
         super::map_type(&self.resolve_deep(t), &mut |t| {
             if let Ty::Meta(m) = t {
@@ -233,15 +233,20 @@ impl Infer<'_> {
         out
     }
 
-    /// Equal operations on equal operands have one result. Numbers beside one operand are alike where the result has its type.
+    /// Equal operations on equal operands have one result. Numbers whose type another operand tells are alike.
     fn merge_equal(&mut self, mark: u32) {
-        let mut seen: HashMap<(Prim, Vec<Option<Ty>>), Op> = HashMap::new();
+        let mut seen: HashMap<(Prim, Vec<Ty>), Op> = HashMap::new();
         let ids: Vec<u32> = self.ops.since(mark).map(|(id, _)| id).collect();
         for id in ids {
             let Some(op) = self.ops.ops.get(&id).cloned() else { continue };
             let args: Vec<Ty> = op.args.iter().map(|a| self.resolve_deep(&a.0)).collect();
-            let like = args.contains(&self.resolve_deep(&op.res));
-            let key = (op.prim, args.into_iter().map(|t| Some(t).filter(|t| !(like && self.is_numeral(t)))).collect());
+            let numeral = |t: &Ty| self.is_numeral(&self.bottom(t));
+            let told = match op.prim {
+                Prim::Pow => args.contains(&self.resolve_deep(&op.res)),
+                Prim::Where => !args[1..].iter().all(numeral),
+                _ => !args.iter().all(numeral),
+            };
+            let key = (op.prim, args.iter().map(|t| if told && numeral(t) { self.with_leaf(t, &Ty::Unit) } else { t.clone() }).collect());
             match seen.get(&key).cloned() {
                 Some(first) => {
                     if first.types().zip(op.types()).all(|(a, b)| self.unify(a, b).is_ok()) {
