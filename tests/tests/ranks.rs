@@ -48,7 +48,7 @@ fn programs_without_annotations_mean_what_annotated_ones_mean() {
             let agree = match (&plain, &annotated) {
                 (Ok(a), Ok(b)) => same_numbers(a, b),
                 (Err(a), Err(b)) => alike(a, b),
-                // A check inside a result that nobody reads may go with it: which ones go depends on the sizes that types say.
+                // A check inside a result that is not read may go with it: which ones go depends on the sizes that types say.
                 (Err(e), Ok(_)) | (Ok(_), Err(e)) if e.starts_with("E07") => true,
                 _ => false,
             };
