@@ -250,7 +250,7 @@ def without_colours():
     assert "\x1b" not in t.raw, t.raw
 
 
-for check in [prefix_history, menu, live, completion, by_type, odd_numbers, stopped, vi, pasted, asked, pages, watching, narrow, without_colours]:
+for check in [prefix_history, menu, live, completion, without_a_word, by_type, odd_numbers, stopped, vi, pasted, asked, pages, watching, narrow, without_colours]:
     if len(sys.argv) < 2 or check.__name__ in sys.argv[1:]:
         check()
         print("ok", check.__name__)
