@@ -397,6 +397,10 @@ fn parts(code: &str) -> Vec<Part> {
     if let Some(name) = crate::suggest::asked(code) {
         return vec![Part::Command(format!(":doc {name}"))];
     }
+    let first = code.trim_start().lines().next().unwrap_or("");
+    if crate::foreign::entry(first, &[]).is_some() {
+        return vec![Part::Command(first.to_owned())];
+    }
     let mut out = Vec::new();
     let mut items = String::new();
     for (i, line) in code.lines().enumerate() {
@@ -437,6 +441,7 @@ mod tests {
         };
         assert_eq!(shown("let x = 1\n:type x\nx + 1\n"), ["let x = 1\n", "!:type x", "\n\nx + 1"]);
         assert_eq!(shown("\n\n"), [""; 0]);
+        assert_eq!(shown("%timeit f x\n"), ["!%timeit f x"]);
         assert_eq!(shown("1\n:: [2]"), ["1\n:: [2]"]);
     }
 }

@@ -42,21 +42,23 @@ pub struct Desk {
     commands: Vec<CommandName>,
     /// Knows the library, never runs a cell; made when it is first asked.
     library: Option<Session>,
+    /// The version of the names that it knows.
+    version: u64,
     world: fn() -> Box<dyn adl_interp::host::Host>,
 }
 
 impl Desk {
     /// A desk.
     pub fn new(common: Common, out: Outbox, commands: Vec<CommandName>, world: fn() -> Box<dyn adl_interp::host::Host>) -> Desk {
-        Desk { common, out, commands, library: None, world }
+        Desk { common, out, commands, library: None, version: 0, world }
     }
 
-    /// Answers until nobody asks any more.
+    /// Answers until the requests end.
     pub fn serve(mut self, requests: &std::sync::mpsc::Receiver<Request>) {
         for r in requests.iter() {
             let answer = contained(|| self.answer(&r.message)).unwrap_or_else(|f| {
                 // The panic may have left it in the middle of a change.
-                self.library = None;
+                (self.library, self.version) = (None, 0);
                 let mut content = f.content();
                 content["status"] = json!("error");
                 Some(content)
@@ -98,17 +100,30 @@ impl Desk {
         json!({"status": "ok", "comms": comms})
     }
 
-    /// Names of the user's first, then the library's.
+    /// A session without values, in which the names of the last cell have their types.
+    fn typed(&mut self) -> &mut Session {
+        let (version, own) = {
+            let shared = lock(&self.common);
+            (shared.snapshot.version, shared.snapshot.complete("").unwrap_or_default())
+        };
+        if std::mem::replace(&mut self.version, version) != version {
+            self.library().assume(own.iter());
+        }
+        self.library()
+    }
+
+    /// Names of the user and of the library.
     fn names(&mut self, prefix: &str) -> Vec<Completion> {
         let own = lock(&self.common).snapshot.complete(prefix);
         let own_module = prefix.contains('.') && own.is_some();
         let mut out = own.unwrap_or_default();
         if !own_module {
-            let more = self.library().complete(prefix);
+            let more = self.typed().complete(prefix);
             out.extend(more);
         }
-        out.sort_by(|a, b| a.text.cmp(&b.text));
-        out.dedup_by(|a, b| a.text == b.text);
+        // Of two of one name the user's hides the library's.
+        out.sort_by(|a, b| (&a.text, !a.own).cmp(&(&b.text, !b.own)));
+        out.dedup_by(|a, b| a.text == b.text && (a.ty == "type") == (b.ty == "type"));
         out
     }
 
@@ -116,10 +131,11 @@ impl Desk {
         let code = m.text("code");
         let before = &code[..byte_of(code, m.content["cursor_pos"].as_u64())];
         let commands = std::mem::take(&mut self.commands);
-        let (start, found) = candidates(before, &commands, |p| self.names(p));
+        let (start, mut found) = candidates(before, &commands, |p| self.names(p));
         self.commands = commands;
+        self.typed().order_by_type(before, start, &mut found);
         let (start, end) = (before[..start].chars().count(), before.chars().count());
-        let kinds: Vec<Json> = found.iter().map(|c| json!({"text": c.text, "type": kind(&c.ty), "signature": c.ty, "start": start, "end": end})).collect();
+        let kinds: Vec<Json> = found.iter().map(|c| json!({"text": c.text, "type": kind(c), "signature": c.ty, "start": start, "end": end})).collect();
         let matches: Vec<&str> = found.iter().map(|c| c.text.as_str()).collect();
         json!({"status": "ok", "matches": matches, "cursor_start": start, "cursor_end": end, "metadata": {"_jupyter_types_experimental": kinds}})
     }
@@ -182,14 +198,14 @@ pub fn byte_of(code: &str, position: Option<u64>) -> usize {
 }
 
 /// The kind of a completion, as front ends have pictures for.
-fn kind(ty: &str) -> &'static str {
-    match ty {
+fn kind(c: &Completion) -> &'static str {
+    match c.ty.as_str() {
         "module" => "module",
         "type" => "class",
-        "constructor" => "class",
         "keyword" => "keyword",
         "" => "path",
         t if t.starts_with('\\') => "text",
+        _ if c.text.starts_with(char::is_uppercase) => "class",
         t if t.contains("->") || t.contains("-o") => "function",
         _ => "instance",
     }
@@ -224,7 +240,8 @@ fn info() -> Json {
 
 #[cfg(test)]
 mod tests {
-    use super::{Common, Desk, asked, byte_of, is_complete, kind};
+    use super::{Common, Completion, Desk, asked, byte_of, is_complete, kind, lock};
+    use crate::snapshot::Snapshot;
     use crate::outbox::{Channel, Outbox, Request};
     use crate::wire::Message;
     use adl_interp::fault;
@@ -250,6 +267,29 @@ mod tests {
     }
 
     #[test]
+    fn candidates_are_ordered_as_in_the_repl() {
+        let mut s = adl_session::Session::new(Box::new(Nobody));
+        s.eval("type Shape = Circle Float\nlet loss (w : [2]Float) (x : Float) = sum w * x\nlet wa = \"text\"\nlet wb = [1.0, 2.0]\nlet wd (n : Int) = [float n, 1.0]");
+        let common = Common::default();
+        let names = Snapshot::of(&mut s, &Snapshot::default());
+        lock(&common).snapshot = names;
+        let out = Outbox::new("session", unbounded_channel().0, unbounded_channel().0, unbounded_channel().0);
+        let mut desk = Desk::new(common, out, Vec::new(), || Box::new(Nobody));
+        let mut matches = |code: &str| {
+            let answer = desk.complete(&Message::new("session", "complete_request", &json!({}), json!({"code": code, "cursor_pos": code.len()})));
+            answer["matches"].as_array().unwrap().iter().map(|m| m.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        for text in ["loss w", "let g x = 2.0 * (loss w"] {
+            let mut found = s.complete("w");
+            s.order_by_type(text, text.len() - 1, &mut found);
+            let there: Vec<String> = found.into_iter().map(|c| c.text).collect();
+            assert_eq!((&there[..2], matches(text)), (&["wb".to_owned(), "wd".to_owned()][..], there.clone()), "{text}");
+        }
+        assert_eq!(matches("loss ")[..2], ["wb", "wd"]);
+        assert_eq!(matches("let f (s : Sh"), ["Shape"]);
+    }
+
+    #[test]
     fn positions_count_characters() {
         assert_eq!(byte_of("αβ x", Some(2)), 4);
         assert_eq!(byte_of("αβ", Some(9)), 4);
@@ -268,7 +308,9 @@ mod tests {
 
     #[test]
     fn kinds() {
-        assert_eq!([kind("Float -> Float"), kind("Float"), kind("module")], ["function", "instance", "module"]);
+        let of = |text: &str, ty: &str| kind(&Completion { text: text.into(), ty: ty.into(), doc: String::new(), own: false });
+        assert_eq!([of("f", "Float -> Float"), of("x", "Float"), of("stats.", "module")], ["function", "instance", "module"]);
+        assert_eq!([of("Circle", "Float -> Shape"), of("Shape", "type")], ["class", "class"]);
     }
 
     #[test]

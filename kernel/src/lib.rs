@@ -17,6 +17,7 @@ mod cells;
 mod channels;
 mod controls;
 mod desk;
+pub mod foreign;
 mod history;
 mod html;
 pub mod letters;

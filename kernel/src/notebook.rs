@@ -58,7 +58,7 @@ impl Audience for Page {
     }
 
     fn ask(&self, _prompt: &str) -> Result<Option<String>, String> {
-        Err("nobody can be asked while a notebook runs by itself".into())
+        Err("input cannot be asked for while a notebook runs by itself".into())
     }
 
     fn watched(&self) -> bool {

@@ -11,7 +11,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 /// Characters of printed text in one message.
 const CHUNK: usize = 1 << 16;
-/// Bytes of printed text that may wait; whoever prints more waits too.
+/// Bytes of printed text that may wait; more output waits too.
 const WAITING: usize = 1 << 23;
 /// How long printed text waits for more.
 const PATIENCE: Duration = Duration::from_millis(15);
@@ -123,7 +123,7 @@ impl Outbox {
         self.send(to.channel, m);
     }
 
-    /// Asks on the channel for questions whoever sent a request.
+    /// Asks the front end that sent a request, on the channel for questions.
     pub fn ask(&self, of: &Request, kind: &str, content: Json) {
         let mut m = Message::new(&self.session, kind, &of.message.header, content);
         m.identities.clone_from(&of.message.identities);

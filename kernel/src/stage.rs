@@ -1,4 +1,4 @@
-//! The world as a cell sees it: files of the machine, output to whoever runs the cell.
+//! The world as a cell sees it: files of the machine, output to the front end of the cell.
 
 use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;

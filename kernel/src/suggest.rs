@@ -2,6 +2,7 @@
 
 use crate::letters;
 use adl_session::complete::Completion;
+use adl_session::fitting::OF_ENTRY;
 use adl_syntax::highlight::Class;
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use std::path::Path;
 pub type CommandName = (&'static str, &'static str);
 
 fn named(text: impl Into<String>, ty: impl Into<String>) -> Completion {
-    Completion { text: text.into(), ty: ty.into(), doc: String::new() }
+    Completion { text: text.into(), ty: ty.into(), doc: String::new(), own: false }
 }
 
 /// Where in the text before the cursor a completion begins, and the candidates. `names` knows those of the language.
@@ -27,10 +28,36 @@ pub fn candidates(before: &str, commands: &[CommandName], names: impl FnOnce(&st
     }
     let start = before.char_indices().rev().take_while(|(_, c)| in_name(*c)).last().map_or(before.len(), |(i, _)| i);
     let prefix = &before[start..];
-    if prefix.is_empty() || prefix.starts_with(|c: char| c.is_ascii_digit()) {
+    if prefix.is_empty() {
+        return (before.len(), unprompted(before, &before[line..], commands, names));
+    }
+    if prefix.starts_with(|c: char| c.is_ascii_digit()) {
         return (before.len(), Vec::new());
     }
     (start, in_place(before, start, prefix, names))
+}
+
+/// Words that begin an entry.
+const ITEMS: [&str; 9] = ["let", "type", "import", "if", "match", "for", "loop", "fun", "test"];
+/// Words after which a new name is written.
+const BINDERS: [&str; 9] = ["let", "rec", "and", "fun", "lin", "type", "alias", "loop", "for"];
+
+/// What may be written where no word has begun: names of the user, and at the beginning of an entry the words that begin one, and commands.
+fn unprompted(before: &str, line: &str, commands: &[CommandName], names: impl FnOnce(&str) -> Vec<Completion>) -> Vec<Completion> {
+    let first = before.trim().is_empty();
+    let last = adl_syntax::tokens(before).pop();
+    let binds = last.as_ref().is_some_and(|(range, _)| BINDERS.contains(&&before[range.clone()]));
+    // In a comment there is nothing to say, and at the beginning of a further line Tab is for the indentation.
+    if binds || !first && line.trim().is_empty() || last.is_some_and(|(_, class)| class == Class::Comment) {
+        return Vec::new();
+    }
+    let mut all = in_place(before, before.len(), "", names);
+    all.retain(|c| c.own || !c.text.contains('.') && updated(before.trim_end()).is_some() || annotates(before.trim_end()));
+    if first {
+        all.extend(ITEMS.iter().map(|word| named(*word, "keyword")));
+        all.extend(commands.iter().map(|c| named(c.0, c.1)));
+    }
+    all
 }
 
 /// Types that have no declaration.
@@ -44,8 +71,7 @@ fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -
         let found = names(&format!("{path}{prefix}"));
         return found.into_iter().map(|c| Completion { text: c.text[path.len()..].to_owned(), ..c }).collect();
     }
-    let annotated = head.ends_with(':') && !head.ends_with("::") || head.ends_with("->") && in_annotation(head) || head.ends_with(']') && in_annotation(head);
-    if annotated && prefix.starts_with(char::is_uppercase) {
+    if annotates(head) && (prefix.is_empty() || prefix.starts_with(char::is_uppercase)) {
         let built_in = TYPES.iter().filter(|t| t.starts_with(prefix)).map(|t| named(*t, "type"));
         let mut all: Vec<Completion> = built_in.chain(names(prefix).into_iter().filter(|c| c.ty == "type" || c.ty == "module")).collect();
         all.sort_by(|a, b| a.text.cmp(&b.text));
@@ -53,9 +79,16 @@ fn in_place(before: &str, start: usize, prefix: &str, names: impl FnOnce(&str) -
         return all;
     }
     let mut all = names(prefix);
-    let own = own_names(&before[..start], prefix).into_iter().filter(|n| !all.iter().any(|c| c.text == *n)).map(|n| named(n, "in this entry")).collect::<Vec<_>>();
+    all.dedup_by(|a, b| a.text == b.text);
+    let new = own_names(&before[..start], prefix).into_iter().filter(|n| !all.iter().any(|c| c.text == *n));
+    let own: Vec<Completion> = new.map(|n| Completion { own: true, ..named(n, OF_ENTRY) }).collect();
     all.splice(0..0, own);
     all
+}
+
+/// Whether a type comes next.
+fn annotates(head: &str) -> bool {
+    head.ends_with(':') && !head.ends_with("::") || (head.ends_with("->") || head.ends_with(']')) && in_annotation(head)
 }
 
 /// Whether a type is being written: a colon is the last of what binds stronger than an arrow.
@@ -110,7 +143,7 @@ fn of_command(line: &str, commands: &[CommandName]) -> Option<(usize, Vec<Comple
     }
 }
 
-/// The name that help is wanted for: `?f`, `f?` and `??f`.
+/// The name that help is asked for: `?f`, `f?` and `??f`.
 pub fn asked(text: &str) -> Option<&str> {
     let text = text.trim();
     let name = text.trim_start_matches('?').trim_end_matches('?').trim();
@@ -148,11 +181,11 @@ fn files(path: &str, end: usize) -> (usize, Vec<Completion>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{asked, candidates, named, open_string};
+    use super::{Completion, asked, candidates, named, open_string};
 
     #[test]
     fn where_a_completion_begins() {
-        for (text, start, first) in [("\\alpha", 0, "α"), ("let x = so", 8, "so!"), ("π + so", 5, "so!"), (":ty", 0, ":type"), ("1\n:ty", 2, ":type"), ("12", 2, ""), ("", 0, "")] {
+        for (text, start, first) in [("\\alpha", 0, "α"), ("let x = so", 8, "so!"), ("π + so", 5, "so!"), (":ty", 0, ":type"), ("1\n:ty", 2, ":type"), ("12", 2, ""), ("", 0, "let")] {
             let (at, found) = candidates(text, &[(":type", "")], |p| vec![named(format!("{p}!"), "")]);
             assert_eq!((at, found.first().map_or("", |c| c.text.as_str())), (start, first), "{text}");
         }
@@ -176,6 +209,29 @@ mod tests {
         ] {
             let found: Vec<String> = candidates(text, &[], names).1.into_iter().map(|c| c.text).collect();
             assert_eq!(found, want, "{text}");
+        }
+    }
+
+    #[test]
+    fn without_a_word() {
+        let names = |p: &str| {
+            let own = ["rate", "Rect"].map(|n| Completion { own: true, ..named(n, if n == "Rect" { "type" } else { "Float" }) });
+            let all: Vec<Completion> = own.into_iter().chain([named("sum", "a"), named("r.radius", "Float")]).collect();
+            all.into_iter().filter(|c| c.text.starts_with(p)).collect::<Vec<_>>()
+        };
+        let texts = |text: &str| candidates(text, &[(":type", "")], names).1.into_iter().map(|c| c.text).collect::<Vec<_>>();
+        let first = texts("");
+        assert_eq!((&first[..3], first.last().map(String::as_str)), (&["rate", "Rect", "let"].map(str::to_owned)[..], Some(":type")));
+        for (text, want) in [
+            ("sum ", &["rate", "Rect"][..]),
+            ("let square = 1 in square * ", &["square", "rate", "Rect"]),
+            ("{r with ", &["radius"]),
+            ("let f (x : ", &["Bool", "F32", "Float", "Int", "Rect", "String"]),
+            ("let ", &[]),
+            ("let f x =\n  ", &[]),
+            ("1 -- ", &[]),
+        ] {
+            assert_eq!(texts(text), want, "{text}");
         }
     }
 

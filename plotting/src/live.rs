@@ -31,12 +31,12 @@ pub struct Live {
     waiting: Option<Figure>,
     /// Whether a curve has numbers that have not been drawn yet.
     grown: bool,
-    /// Whether nobody watches, so that only the last picture is drawn.
+    /// Whether there is no viewer, so that only the last picture is drawn.
     unseen: bool,
 }
 
 impl Live {
-    /// For an output that nobody watches: only `finish` gives a picture.
+    /// For an output without a viewer: only `finish` gives a picture.
     pub fn unseen() -> Live {
         Live { unseen: true, ..Live::default() }
     }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_watches_the_last_is_drawn() {
+    fn without_a_viewer_the_last_is_drawn() {
         let mut live = Live::unseen();
         let figure = Figure::of(Chart::default());
         assert!(live.show(figure.clone()).is_none() && live.watch("a", 1.0).is_none() && live.show(figure).is_none());

@@ -9,7 +9,7 @@ pub struct Extent {
     pub low: f64,
     /// The highest.
     pub high: f64,
-    /// Whether air is wanted below and above.
+    /// Whether room is needed below and above.
     pub air: (bool, bool),
 }
 

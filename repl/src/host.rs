@@ -147,7 +147,7 @@ impl Host for Terminal {
         self.args.clone()
     }
     fn env(&mut self, name: &str) -> Option<String> {
-        // A name with `=` or NUL in it is nobody's.
+        // A name with `=` or NUL in it cannot exist.
         if name.is_empty() || name.contains(['=', '\0']) {
             return None;
         }
@@ -165,7 +165,7 @@ impl Host for Terminal {
         self.start.elapsed().as_secs_f64()
     }
     fn free_memory(&mut self) -> Option<u64> {
-        // Linux says so in kB; elsewhere nobody is asked.
+        // Linux says so in kB; elsewhere there is no such source.
         let info = std::fs::read_to_string("/proc/meminfo").ok()?;
         let line = info.lines().find(|l| l.starts_with("MemAvailable:"))?;
         line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kb| kb * 1024)

@@ -235,6 +235,9 @@ fn stacks_are_folded() {
     assert!(d.adl(&["--full-stack", "a.adl"]).err.matches("in `down`").count() >= 10);
     d.file("b.adl", "let down x = x * 2.0\n");
     d.adl(&["ir", "b.adl", "dwn"]).is(1, "", "did you mean `down`?");
+    d.file("loss.adl", "let loss (x : Float) = x * x\n");
+    d.adl(&["ir", "loss.adl", "los"]).is(1, "", "did you mean `loss`?");
+    d.adl(&["cost", "loss.adl", "los", "1.0"]).is(1, "", "did you mean `loss`?");
 }
 
 #[test]

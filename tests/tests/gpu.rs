@@ -177,7 +177,7 @@ fn arrays_stay_on_the_device() {
     }
     let (kernels, sent, fetched) = used(&s);
     assert!(kernels >= 8 && sent < 1000 && fetched < 1000, "{kernels} kernels, {sent} sent, {fetched} fetched");
-    // One number comes back; whoever prints an array fetches it, once.
+    // One number comes back; printing an array fetches it, once.
     echo_in(&mut s, "sum h");
     assert!(used(&s).2 - fetched <= 16, "{:?}", used(&s));
     echo_in(&mut s, "h");
@@ -418,7 +418,7 @@ fn what_was_compiled_is_kept_for_later_runs() {
     let tells = common::gpu().cache_blob().is_some();
     let keeper = Keeper::default();
     let mut s = Session::new(Box::new(keeper.clone()));
-    assert!(keeper.0.borrow().is_empty(), "a device was opened that nobody wanted");
+    assert!(keeper.0.borrow().is_empty(), "a device was opened that was not needed");
     s.set_device("gpu").unwrap_or_else(|d| panic!("{}", d.message));
     assert_eq!(echo_in(&mut s, "sum (for i < 100000 -> 1.0)"), "100000.0 : Float");
     drop(s);

@@ -1,4 +1,4 @@
-//! Removing what nobody reads: statements, results of branches, outputs and carried values of loops.
+//! Dead-code elimination: statements, results of branches, outputs and carried values of loops.
 //!
 //! Statements in which something linear takes part stay: each linear variable must be used once. What may print or fail on purpose stays
 //! too.

@@ -42,7 +42,7 @@ impl Ad {
         if self.zeros || self.absent.contains(&f) { Arrays::MayBeAbsent } else { Arrays::There }
     }
 
-    /// A function that nobody differentiates, with its arrays of brackets pushed to where they are read and without the sums of which brackets leave one
+    /// A function that is not differentiated, with its arrays of brackets pushed to where they are read and without the sums of which brackets leave one
     /// term; if there are any. Results are the same bits.
     pub fn undifferentiated(f: &Function) -> Option<Function> {
         let pushed = crate::tensor::push::pushed(f);

@@ -22,7 +22,7 @@
 //! - `tensor`: adjoints of comprehensions as comprehensions, without scatter.
 //! - [`segment`]: loops in segments that are recomputed, for reverse memory O(√n) or O(log n).
 //! - [`profile`]: what a plan would store and recompute, counted without storing it.
-//! - [`erase`], [`dce`]: forgetting linearity; removing what nobody reads.
+//! - [`erase`], [`dce`]: forgetting linearity; dead-code elimination.
 //! - [`Ad`]: the memo of all of these over one program. Calls are transformed to calls of transformed functions, so that code grows
 //!   linearly.
 //!

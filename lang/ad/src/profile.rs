@@ -7,7 +7,7 @@
 //! - A scalar is counted with the block that makes it ([`Count::Runs`]), an array by its elements.
 //! - A checkpointed call runs again in reverse; what it then stores counts for the peak, the largest such call, not for what is stored.
 //! - What happened is counted by metered functions ([`Ad::metered`]), made of the halves that run.
-//! - Data counts as one reference, 8 bytes: its contents are shared with whoever made it.
+//! - Data counts as one reference, 8 bytes: its contents are shared with its creator.
 
 mod count;
 mod forecast;

@@ -151,7 +151,7 @@ fn check(name: &str, make: impl Fn() -> Given, seed: u64) {
                 // What checkpoints keep is foretold as if they kept everything.
                 assert!(told.peak == peak || plan != Plan::store_all(), "{what}: {} bytes at most foretold, {peak} at most there", told.peak);
                 let once = whole.forecast(&what, &Plan::store_all()).work;
-                // Where T gathers, it computes the places, and what it needs for them, itself: nobody foretells that.
+                // Where T gathers, it computes the places, and what it needs for them, itself: no formula foretells that.
                 let told = (told.again + told.work).saturating_sub(once);
                 let computed = *places.get_or_insert(again.saturating_sub(told));
                 let told = told + computed;

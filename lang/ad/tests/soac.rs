@@ -61,7 +61,7 @@ fn same_as_loop(name: &str, text: &str, rule: &str, smooth: &[Vec<Val>], kinks: 
     for x in smooth.iter().chain(kinks) {
         let (fast, said) = gradient(&p, x, false);
         let (slow, _) = gradient(&p, x, true);
-        assert!(said.iter().any(|d| d.contains(rule)), "{name}: {rule} is wanted, not {said:?}");
+        assert!(said.iter().any(|d| d.contains(rule)), "{name}: expected {rule}, not {said:?}");
         assert_eq!(fast.len(), slow.len(), "{name} at {x:?}");
         for (a, b) in fast.iter().zip(&slow) {
             assert!((a - b).abs() <= 1e-10 * (1.0 + b.abs()), "{name} at {x:?}: {fast:?} against {slow:?}");

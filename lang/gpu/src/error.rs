@@ -16,7 +16,7 @@ pub enum Error {
     Memory(String),
     /// The device is gone; a new one may be opened.
     Lost(String),
-    /// The run is to stop: nobody waits for results any more.
+    /// The run is to stop: its results are no longer needed.
     Stopped,
     /// The driver or the shader compiler refuses what this crate gave it: a mistake here.
     Refused(String),

@@ -136,7 +136,7 @@ pub(crate) const ORIGIN: &str = "origin";
 pub(crate) enum Order<'a> {
     /// The one of its number.
     Number,
-    /// The next one that nobody has taken, and all if some were given up: see `lookback`.
+    /// The next one that is not taken yet, and all if some were given up: see `lookback`.
     Next(&'a Array),
     Again(&'a Array),
 }
@@ -241,7 +241,7 @@ fn with_neutral(e: &mut Emit<'_>, op: &Operator<'_>, all: &[String], active: &st
     Ok(y)
 }
 
-/// Writes a tuple; arrays of no elements stand for what nobody reads.
+/// Writes a tuple; arrays of no elements stand for what is not read.
 pub(crate) fn store(e: &mut Emit<'_>, op: &Operator<'_>, outs: &[Array], at: &str, values: &[String]) -> Res<()> {
     for (((a, at), s), v) in places(op, outs, at).zip(&op.kinds).zip(values).filter(|(((a, _), _), _)| !a.is_empty()) {
         let place = e.element(a, true, &at)?;

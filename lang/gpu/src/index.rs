@@ -59,7 +59,7 @@ pub(crate) struct Elements<'a> {
     pub bins: usize,
     /// Neighbours that go to neighbours: elements of a row, and as many bins.
     pub width: usize,
-    /// Whether nobody else reads what is added to: it may be changed.
+    /// Whether there is no other reader of what is added to: it may be changed.
     pub own: bool,
     pub key: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<String>,
     pub values: &'a dyn Fn(&mut Emit<'_>, &str) -> Res<Numbers>,
@@ -142,7 +142,7 @@ pub fn gather_add(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
     rows_added(gpu, acc, at, v, false)
 }
 
-/// The same; where nobody else reads `acc` (`own`), it may be what is given.
+/// The same; where `acc` has no other reader (`own`), it may be what is given.
 pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: bool) -> Res<Array> {
     let (n, k) = shape::rows(acc);
     if v.scalar != acc.scalar || v.len() != at.len() * k || !matches!(acc.scalar, Scalar::F32 | Scalar::F64 | Scalar::I64) {
@@ -172,7 +172,7 @@ pub(crate) fn rows_added(gpu: &Gpu, acc: &Array, at: &Array, v: &Array, own: boo
     outs.remove(0).reshaped(acc.shape.clone())
 }
 
-/// The same where `acc` is zeros that nobody else reads, and no two indices are the same: each row has its place.
+/// The same where `acc` is zeros without other readers, and no two indices are the same: each row has its place.
 pub fn placed(gpu: &Gpu, acc: &Array, at: &Array, v: &Array) -> Res<Array> {
     let (n, k) = shape::rows(acc);
     if v.scalar != acc.scalar || v.len() != at.len() * k {

@@ -1,6 +1,6 @@
 //! Scans that read their input once: a workgroup tells what its tile makes, waits until it is told what stands left of it, and goes on.
 //!
-//! A workgroup takes the next tile that nobody has, so that all before it have begun. It waits for them, where drivers let workgroups get on that have begun
+//! A workgroup takes the next tile that is free, so that all before it have begun. It waits for them, where drivers let workgroups get on that have begun
 //! ([`Caps::once`](crate::Caps::once)). What stands left of a tile is put together as it is in two passes (see `scan`), not as others happen to be ready: its threads each wait for
 //! one of the tiles before it in its block, and the first then for what the blocks before it make, which the last tile of that block tells.
 //!
@@ -92,7 +92,7 @@ pub(crate) fn end(e: &mut Emit<'_>, order: Order<'_>) {
 
 /// Puts what stands left of a tile in each thread's `acc`, after the workgroup's memory has all prefixes of what threads made: what stands left of a thread in the tile.
 pub(crate) fn left(e: &mut Emit<'_>, op: &Operator<'_>, t: &Tiles, (state, again): (&Array, bool), b: &Begun, acc: &[String]) -> Res<Numbers> {
-    // Where all is done again nobody waits: all has been told.
+    // Where all is done again there is no waiting: all results were sent.
     let k = Talk { slot: e.atomic(state)?, threads: t.threads, patience: if again { 1 } else { e.caps.patience } };
     let (wide, n) = (width(op), t.threads);
     let own = op.declare(e, "own");

@@ -91,7 +91,7 @@ impl Buffer {
         &self.0.batch
     }
 
-    /// Whether nobody else holds it.
+    /// Whether it has no other owner.
     pub fn alone(&self) -> bool {
         Rc::strong_count(&self.0) == 1 + usize::from(self.0.taped.get())
     }

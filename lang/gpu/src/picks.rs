@@ -75,7 +75,7 @@ fn open(e: &mut Emit<'_>, of: &Elements<'_>, (kind, least): (Scalar, bool), (i, 
     Ok((at, keys))
 }
 
-/// The words of a number, of which the greatest is wanted.
+/// The words of a number, of which the greatest is needed.
 fn words(e: &mut Emit<'_>, kind: Scalar, value: &str, least: bool) -> Vec<String> {
     let x = e.define("x", value);
     let turn = if least { "~" } else { "" };

@@ -109,7 +109,7 @@ impl Prepared for Function {
         };
         let out = run();
         if out.is_err() && self.gpu.is_doubtful() {
-            // What failed in kernels of a call that was given up is nobody else's.
+            // What failed in kernels of a call that was given up belongs to that call.
             drop(self.gpu.wait());
         }
         out.map_err(refusal)

@@ -178,7 +178,7 @@ impl Gpu {
         self.stop.set(asked);
     }
 
-    /// Whether checks may have failed that nobody has looked at.
+    /// Whether checks may have failed that were not looked at.
     pub fn is_doubtful(&self) -> bool {
         !self.batch.borrow().faults.is_empty()
     }

@@ -131,7 +131,7 @@ impl Maker<'_> {
     }
 }
 
-/// The first thread adds so many tuples of the workgroup's memory to what is accumulated, which takes their places; the last of all may not be full, and nobody asks for
+/// The first thread adds so many tuples of the workgroup's memory to what is accumulated, which takes their places; the last of all may not be full, and there are no readers of
 /// what stands right of it. `more` is a comparison with the place of one, of which others come.
 fn one_by_one(e: &mut Emit<'_>, op: &Operator<'_>, acc: &[String], count: &str, more: &str) -> Res<()> {
     e.line("workgroupBarrier();");

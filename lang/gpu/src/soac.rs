@@ -140,7 +140,7 @@ pub fn extreme(gpu: &Gpu, a: &Array, least: bool) -> Res<[Array; 2]> {
     Ok([outs[1].reshaped(Vec::new())?, outs[2].reshaped(Vec::new())?])
 }
 
-/// Which results of a reduction or scan somebody reads. Those of a scan that nobody does are arrays of no elements.
+/// Which results of a reduction or scan have readers. Those of a scan without readers are arrays of no elements.
 pub(crate) type Wanted<'a> = &'a dyn Fn(usize) -> bool;
 
 /// A reduction or scan of vectors.

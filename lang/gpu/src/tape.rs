@@ -86,7 +86,7 @@ impl Recording {
         if self.sent > SENT || self.made.pop().is_none() {
             return false;
         }
-        // It is never alone, so that nobody changes it.
+        // It is never alone, so that it is not changed.
         b.tape(false);
         self.places.insert(b.id(), Place::Kept(self.kept.len()));
         self.kept.push(b.clone());

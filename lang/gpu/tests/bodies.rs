@@ -236,7 +236,7 @@ fn rows_of_lengths_that_data_say_are_left_to_the_cpu() {
     let gpu = common::gpu();
     let got = common::run(&gpu, &p, &[Arg::Int(3), Arg::Ints(vec![1, 2, 3])].map(|a| a.operand(&gpu)));
     assert!(matches!(got, Err(Error::NotHere(_))));
-    // Where only a sum is wanted no array is made.
+    // Where only a sum is needed no array is made.
     let p = program(
         "fn f0 t (v0: i64, v1: []i64) -> ([]f64) {
           v2: []f64, v3: i64 = loop for v0 over (v1) out (collect) (v4: i64, v5: i64) {

@@ -87,13 +87,13 @@ pub(crate) fn extend<T: Clone>(out: &mut Vec<T>, from: &[T]) -> Res<()> {
     Ok(())
 }
 
-/// Puts a copy of elements behind others, whoever asks for a stop.
+/// Puts a copy of elements behind others, also while a stop is asked for.
 pub(crate) fn append<T: Clone>(out: &mut Vec<T>, from: &[T]) {
     out.reserve(from.len());
     from.chunks(at_once::<T>()).for_each(|part| out.extend_from_slice(part));
 }
 
-/// A copy of elements, whoever asks for a stop.
+/// A copy of elements, also while a stop is asked for.
 pub(crate) fn cloned<T: Clone>(from: &[T]) -> Vec<T> {
     let mut out = Vec::with_capacity(from.len());
     append(&mut out, from);

@@ -35,7 +35,7 @@ pub trait Host {
     }
     /// A line of the user's, without its end, after a prompt; `None` at the end of input.
     fn input(&mut self, _prompt: &str) -> Result<Option<String>, String> {
-        Err("nobody can be asked here".into())
+        Err("input cannot be asked for here".into())
     }
     /// Standard error, text as it is.
     fn warn(&mut self, _text: &str) {}

@@ -21,7 +21,7 @@
 //!   turn, and outputs collected into arrays or added up.
 //! - An operation is linear where an operand is: [`Op::linear_in`] says which operands may be, and the [`verify`] pass checks that each
 //!   linear variable is used exactly once and that nothing non-linear depends on one.
-//! - A linear array may be *absent* at run time: a zero whose shape nobody needed. Operations that lose the shape of a linear operand
+//! - A linear array may be *absent* at run time: a zero whose shape was not needed. Operations that lose the shape of a linear operand
 //!   carry it as a non-linear operand `shape`.
 //!
 //! Reading order: [`ty`], [`op`], [`func`], [`build`]; then what is done to programs here: [`print`] (with the grammar of the text form),

@@ -6,8 +6,8 @@
 //!
 //! Where the system has no block to give, kept blocks are freed, then a reserve of address space ([`hold_back`]), and the function of
 //! [`set_alarm`] is called: the run ends with an error soon, and until then has the reserve. A block larger than the reserve that cannot be had is
-//! the caller's business: what allocates so much asks first, or handles the failure. Threads that run out of memory at once take turns, and
-//! whoever holds the reserve back waits for them: each finds the reserve either held or free, never in between.
+//! up to the caller: what allocates so much asks first, or handles the failure. Threads that run out of memory at once are served one after the other, and
+//! the holder of the reserve waits for them: each finds the reserve either held or free, never in between.
 //!
 //! A binary takes it with `#[global_allocator] static MEMORY: Keeping<A> = Keeping(A)`, where `A` has the smaller blocks.
 
@@ -45,7 +45,7 @@ type Alarm = Box<dyn Fn() + Send + Sync>;
 
 static ALARM: AtomicPtr<Alarm> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The address of the reserve, 0 without one. Changed by whoever has [`TURN`] alone.
+/// The address of the reserve, 0 without one. Changed only under [`TURN`].
 static HELD_BACK: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a thread gives the reserve up, or holds one back.
@@ -83,7 +83,7 @@ fn give_up() {
     }
 }
 
-/// Does something that no two threads do at once. Allocates nothing, and nobody who allocates waits for it but after a failure.
+/// Does something that no two threads do at once. Allocates nothing, and allocations wait for it only after a failure.
 fn in_turn<T>(f: impl FnOnce() -> T) -> T {
     while TURN.compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
         std::thread::yield_now();
@@ -157,7 +157,7 @@ pub fn release() -> usize {
 
 #[cfg(unix)]
 mod kept {
-    //! The list. Its lock is held for some steps, and by nobody who allocates.
+    //! The list. Its lock is held for some steps, and never by an allocation.
 
     use super::{LARGE, MOST, SLOTS};
     use std::cell::UnsafeCell;
@@ -289,7 +289,7 @@ mod kept {
 
     /// Gives a block back to the system.
     fn free(block: usize) {
-        // SAFETY: blocks in the list come from `malloc` and its kin, and nobody else has them.
+        // SAFETY: blocks in the list come from `malloc` and its kin, and they have no other owner.
         unsafe { libc::free(block as *mut libc::c_void) }
     }
 
@@ -388,7 +388,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
         match kept::take(size) {
             0 => or_insist(size, &|| kept::fresh(size, true)),
             block => {
-                // SAFETY: the block has so many bytes and is nobody else's.
+                // SAFETY: the block has so many bytes and has no other owner.
                 unsafe { std::ptr::write_bytes(block as *mut u8, 0, layout.size()) };
                 block as *mut u8
             }
@@ -415,7 +415,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Keeping<A> {
                 // A block whose pages are there is cheaper than new pages, also for what grows by and by.
                 block => {
                     let new = block as *mut u8;
-                    // SAFETY: both blocks have as many bytes as are copied, and the new one is nobody else's.
+                    // SAFETY: both blocks have as many bytes as are copied, and the new one has no other owner.
                     unsafe { std::ptr::copy_nonoverlapping(p, new, layout.size().min(size)) };
                     kept::put(p as usize, rounded(layout.size()));
                     new

@@ -163,7 +163,7 @@ impl Cells {
 
     /// Keeps a cell that holds nothing for later.
     fn free(&mut self, c: *mut Cell) {
-        // SAFETY: the cell is this run's and nobody refers to it.
+        // SAFETY: the cell is this run's and has no references.
         unsafe {
             let room = (*c).room;
             if usize::from(room) < LISTS {
@@ -378,7 +378,7 @@ impl Pool {
     /// Takes what a cell holds away.
     ///
     /// # Safety
-    /// The cell is this run's, and nobody reads it again.
+    /// The cell is this run's, and it is not read again.
     unsafe fn empty(&mut self, c: *mut Cell) {
         // SAFETY: the caller says so; fields are of the kinds that the layout says, with an owner each.
         unsafe {
@@ -427,7 +427,7 @@ pub(crate) unsafe fn free(ctx: *mut Ctx, c: *mut Cell) {
 
 /// Keeps a cell whose fields have been taken over for later.
 pub(crate) unsafe fn put_back(ctx: *mut Ctx, c: *mut Cell) {
-    // SAFETY: native code passes its context and a cell of it that nobody reads again.
+    // SAFETY: native code passes its context and a cell of it that is not read again.
     unsafe { &mut *ctx }.pool.cells.free(c);
 }
 

@@ -38,7 +38,7 @@ fn agree(all: &[i64], dims: &[i64]) -> bool {
     all.iter().zip(dims).all(|(a, b)| a == b)
 }
 
-/// An empty buffer for what a loop collects in `n` turns (0 if nobody knows). Null after an error.
+/// An empty buffer for what a loop collects in `n` turns (0 if not known). Null after an error.
 pub(crate) unsafe fn new_buffer(ctx: *mut Ctx, id: u64, n: i64, site: u64) -> *mut Handle {
     // SAFETY: native code passes the context that it was given.
     let ctx = unsafe { &mut *ctx };

@@ -207,7 +207,7 @@ impl Handle {
         a.shape = dims.iter().map(|d| *d as usize).collect();
         let n = a.shape.iter().product();
         if let Buf::F64(v) = a.buf_mut() {
-            // SAFETY: whoever made the handle stale had room for so many, and has written them.
+            // SAFETY: the code that made the handle stale had room for so many, and has written them.
             unsafe { v.set_len(n) };
             if self.expect.0 / 8 == 3 {
                 let ints = as_ints(std::mem::take(v));
@@ -303,7 +303,7 @@ impl Handle {
         macro_rules! grow {
             ($v:expr) => {{
                 // SAFETY: native code has written `len` elements, all within the capacity that it was told, or begins with the last one; all are numbers,
-                // and nobody reads them before all are written.
+                // and they are not read before all are written.
                 unsafe { $v.set_len(len.min($v.capacity())) };
                 // Without room for more the next push asks again and then fails on its own.
                 let _ = $v.try_reserve(more);
@@ -365,7 +365,7 @@ impl Pool {
     pub fn new(layouts: *const Layouts) -> Pool {
         let mut p = Pool { blocks: Vec::new(), free: Vec::new(), spare: Default::default(), words: Default::default(), absent: std::ptr::null_mut(), cells: Cells::new(layouts) };
         p.absent = p.take();
-        // SAFETY: `take` gives a live handle of this pool that nobody else refers to.
+        // SAFETY: `take` gives a live handle of this pool without other references.
         let h = unsafe { &mut *p.absent };
         h.rc = IMMORTAL;
         h.value = Value::Zero;
@@ -521,7 +521,7 @@ impl Pool {
         }
     }
 
-    /// Takes an owner of a handle away. An array that nobody else holds is kept for later ones.
+    /// Takes an owner of a handle away. An array that has no other owner is kept for later ones.
     ///
     /// # Safety
     /// `p` is a handle of this pool with an owner, and no reference to it is alive.

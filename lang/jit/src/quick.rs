@@ -77,7 +77,7 @@ pub(crate) struct Floats {
     dims: [i64; AXES],
     rank: usize,
     pub len: usize,
-    /// Whether nobody else reads it, so that it may be changed.
+    /// Whether it has no other reader, so that it may be changed.
     pub alone: bool,
 }
 
@@ -106,7 +106,7 @@ impl Floats {
     }
 
     /// # Safety
-    /// The array lives and nobody changes it for as long as the slice is used.
+    /// The array lives and is not changed for as long as the slice is used.
     pub unsafe fn slice(&self) -> &[f64] {
         // SAFETY: the handle's invariant: so many elements lie there.
         unsafe { std::slice::from_raw_parts(self.data, self.len) }
@@ -254,7 +254,7 @@ impl Run<'_> {
             // SAFETY: both have so many elements, and the target is new.
             unsafe { crate::moves::copy(x.data, to.data, x.len) };
         }
-        // SAFETY: so many elements have been written there, and nobody else reads them.
+        // SAFETY: so many elements have been written there, and they have no other reader.
         kernels::map(op, unsafe { std::slice::from_raw_parts_mut(to.data, x.len) });
         Some(to.handle)
     }
@@ -367,7 +367,7 @@ impl Run<'_> {
             return None;
         }
         for i in 0..n {
-            // SAFETY: in bounds of both; they are different arrays, since nobody else holds `acc`.
+            // SAFETY: in bounds of both; they are different arrays, since `acc` has no other owner.
             unsafe { f(&mut *acc.data.add(start + i), *v.data.add(i)) };
         }
         Some(acc.handle)
@@ -410,7 +410,7 @@ impl Run<'_> {
         if x.rank != 1 || y.rank != 1 || acc.dims() != [x.dims[0], y.dims[0]] || !(self.takes(0) && acc.alone) {
             return None;
         }
-        // SAFETY: nobody else holds the array, so that the vectors are others; all live until `done`.
+        // SAFETY: the array has no other owner, so that the vectors are others; all live until `done`.
         unsafe { kernels::outer(x.slice(), y.slice(), std::slice::from_raw_parts_mut(acc.data, acc.len), true) };
         Some(acc.handle)
     }

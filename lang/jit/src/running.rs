@@ -17,7 +17,7 @@ const PART: usize = 1 << 12;
 /// The elements of a live handle's array of Ints.
 ///
 /// # Safety
-/// `h` is a live handle, and nobody changes its array for as long as the slice is used.
+/// `h` is a live handle, and its array is not changed for as long as the slice is used.
 unsafe fn ints<'a>(h: *const Handle) -> Option<&'a [i64]> {
     // SAFETY: the caller says so; where there are elements, they are as many as the extents say.
     unsafe {

@@ -117,7 +117,7 @@ pub(crate) mod offset {
 
 impl Ctx {
     pub fn tables(&self) -> &'static Tables {
-        // SAFETY: the unit whose code runs keeps the tables, and is kept by whoever runs it; the reference does not outlive the call
+        // SAFETY: the unit whose code runs keeps the tables, and is kept alive by the caller; the reference does not outlive the call
         // from native code in which it is made.
         unsafe { &*self.tables }
     }

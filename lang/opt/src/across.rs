@@ -116,7 +116,7 @@ fn grow(known: &mut [bool], more: impl Iterator<Item = bool>) -> bool {
     known.iter().filter(|k| **k).count() > before
 }
 
-/// A function without what nobody needs. Calls have the arguments that are needed, and all their results.
+/// A function without what is not needed. Calls have the arguments that are needed, and all their results.
 fn shrunk(p: &Program, f: FnId, needs: &BTreeMap<FnId, Needs>) -> Function {
     let mut out = (**p.func(f)).clone();
     if let Some(n) = needs.get(&f) {

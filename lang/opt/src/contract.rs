@@ -211,7 +211,7 @@ fn found<'a>(f: &Function, s: &'a Stmt) -> Option<Found<'a>> {
     all.into_iter().find_map(|(mut loops, sum)| {
         loops.push(summed(f, sum)?);
         let nest = Nest::of(f, &loops);
-        // How often loops turn is asked before the nest, and nobody asks afterwards how often that was.
+        // How often loops turn is asked before the nest, and is not asked afterwards.
         let around = loops[loops.len() - 2].0;
         let counted = sum.outs.get(1).is_some_and(|v| reads(&around.body, *v));
         if counted || !nest.loops.iter().all(|l| nest.outside(l.1)) {

@@ -54,7 +54,7 @@ impl Extents {
         }
     }
 
-    /// The array from which an array was made element by element, over any number of steps: whoever asks for its shape instead need not
+    /// The array from which an array was made element by element, over any number of steps: code that asks for its shape instead need not
     /// keep the array.
     pub fn first(&self, a: Var) -> Option<Var> {
         self.made_of.get(&a).copied()

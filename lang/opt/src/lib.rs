@@ -1,5 +1,5 @@
 //! The optimiser: IR → IR. A pass changes a function and never its meaning: results are the same bits, and so are the errors of what is
-//! computed; what nobody reads is not computed. Work, as the reference evaluator counts it, never grows (but for [`mod@elements`] of arrays of a
+//! computed; what is not read is not computed. Work, as the reference evaluator counts it, never grows (but for [`mod@elements`] of arrays of a
 //! few elements).
 //!
 //! - [`across`]: results that no caller reads, and parameters that only they need, through calls and recursion.
@@ -27,7 +27,7 @@
 //! - [`function`], before J and between J and U: simplify and equal statements, hoist, the former again (what was hoisted meets its equals), dead
 //!   code. These leave linear statements alone; fewer statements are fewer residuals. One round reaches the fixpoint but for chains
 //!   through loops nested in loops, which a round more would shorten by a level.
-//! - [`plain`], for functions that nobody differentiates.
+//! - [`plain`], for functions that are not differentiated.
 //! - [`finish`], before a function is lowered, when nothing will be differentiated any more: rounds of the former and fusion, until a
 //!   round changes nothing (each fusion removes a statement, so there is an end; [`ROUNDS`] at most).
 //! - [`native`], the same with what pays in native code alone.
@@ -87,7 +87,7 @@ pub fn function(p: &Program, f: &mut Function, arrays: Arrays) {
     check(p, f);
 }
 
-/// What suits a function that nobody differentiates: the order of all sums is kept ([`mod@terms`] makes it what the language says).
+/// What suits a function that is not differentiated: the order of all sums is kept ([`mod@terms`] makes it what the language says).
 pub fn plain(p: &Program, f: &mut Function, arrays: Arrays) {
     inline::inline(p, f);
     if arrays == Arrays::There {

@@ -6,7 +6,7 @@
 //!                                y = loop for n over (x) collect { … }; z = loop for n over (y, b) collect { … }
 //! ```
 //!
-//! Where an assertion fails, whoever runs the code answers by evaluating in the ordinary way, which finds the error. A function is left alone if it does
+//! Where an assertion fails, the runtime answers by evaluating in the ordinary way, which finds the error. A function is left alone if it does
 //! anything else with arrays: that would be between the loops.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};

@@ -1,7 +1,7 @@
-//! A sum over an index adds as `sum` of the array of its terms does, whatever computes the terms. A loop that is straight-line code is run so by whoever runs
+//! A sum over an index adds as `sum` of the array of its terms does, whatever computes the terms. A loop that is straight-line code is run so by the runtime that runs
 //! it ([`crate::straight`]); of any other, the terms are collected and then added.
 //!
-//! Done for functions that nobody differentiates, whose results are to be the same bits in every engine. Derivatives add in the order that is fastest.
+//! Done for functions that are not differentiated, whose results are to be the same bits in every engine. Derivatives add in the order that is fastest.
 
 use crate::straight;
 use adl_ir::{Block, Function, Op, Out, Stmt, Turns};

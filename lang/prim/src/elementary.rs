@@ -1,7 +1,7 @@
 //! Elementary functions, branch-free, so that loops over them become vector instructions. Operations and their order are the same whatever
 //! the width of the vectors, nothing is fused, and so the bits are the same everywhere. Errors are below an ulp.
 //!
-//! The functions are made for loops, into which they are put; whoever wants one number calls those of [`one`].
+//! The functions are made for loops, into which they are put; for a single number there are those of [`one`].
 //!
 //! Arguments are reduced to a short interval around 0, where a polynomial (Chebyshev) says the rest; what rounding loses at the large
 //! terms is carried along and added at the end.

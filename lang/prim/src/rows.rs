@@ -109,7 +109,7 @@ pub(crate) fn row_of(p: Prim) -> Row {
         P::WriteCsv => scheme(p, "Data a => String -> a -> ()", 2, L::None, "Writes a record of columns.", &[]),
         P::ReadNpy => special(p, "Data a => String -> a", 1, L::None, "An NPY array (or an NPZ archive as a record of arrays).", &[]),
         P::WriteNpy => scheme(p, "Data a => String -> a -> ()", 2, L::None, "Writes an NPY array (or a record of arrays as NPZ).", &[]),
-        P::ReadJson => scheme(p, "Data a => String -> a", 1, L::None, "A JSON file, read as the type that is wanted (annotate it).", &[]),
+        P::ReadJson => scheme(p, "Data a => String -> a", 1, L::None, "A JSON file, read as the expected type (annotate it).", &[]),
         P::WriteJson => scheme(p, "Data a => String -> a -> ()", 2, L::None, "Writes a value as JSON.", &[]),
         P::ReadText => scheme(p, "String -> String", 1, L::None, "A whole file as text.", &[]),
         P::WriteText => scheme(p, "String -> String -> ()", 2, L::None, "`write_text path text`.", &[]),

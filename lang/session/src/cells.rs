@@ -156,6 +156,15 @@ impl Session {
         }
     }
 
+    /// A function's name, with the place in a file where it was defined.
+    fn with_origin(&self, name: &str) -> String {
+        let defined = name.split(' ').next().and_then(|n| self.env.values.get(&Symbol::new(n)));
+        let Some((g, file)) = defined.and_then(|g| Some((g, self.sources.get(g.span.file)?))) else { return name.to_owned() };
+        // An entry is on the screen, or in `:source`.
+        let in_entry = file.name.starts_with('<');
+        if in_entry { name.to_owned() } else { format!("{name}, {}:{}", file.name, file.line_col(g.span.lo).0) }
+    }
+
     /// Echoes a value, and keeps it under the name `it`.
     fn echo_value(&mut self, v: Value, mut scheme: Scheme, span: Span, out: &mut Outcome) {
         if matches!(v, Value::Unit) {
@@ -167,12 +176,18 @@ impl Session {
         }
         self.values += 1;
         let text = self.sources.text(span).trim();
-        let called = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'')).then(|| text.to_owned());
+        let is_name = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '\''));
+        let called = match &v {
+            Value::Fun(_) if is_name => Some(text.to_owned()),
+            Value::Fun(f) => Some(f.called().trim().to_owned()).filter(|n| !n.is_empty()),
+            _ => None,
+        };
+        let called = called.map(|name| self.with_origin(&name));
         out.echoes.push(Echo { name: None, called, ty: self.type_text(&scheme), of: Some(scheme.ty.clone()), shown: v.clone() });
         let id = self.tables.global();
         self.machine.set_global(id, v);
         let g = Global { id, scheme: Rc::new(scheme), span, doc: None, alias: None, arity: 0 };
-        // The value before is `it1` from now on, and so on. A large one is let go: it would fill memory under a name that nobody gave it.
+        // The value before is `it1` from now on, and so on. A large one is let go: it would fill memory under a name that the user did not give it.
         let mut moved = Some(g);
         for name in ITS.map(Symbol::new) {
             let new = std::mem::replace(&mut moved, self.env.values.get(&name).cloned());

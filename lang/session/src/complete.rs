@@ -2,10 +2,11 @@
 
 use adl_interp::fault;
 use adl_interp::value::{Kind, Value};
-use crate::Session;
+use crate::{Session, declared};
 use adl_prim::{Prim, Typing};
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
+use adl_typing::errors::nearest_of;
 use adl_typing::ty::{Scheme, Ty};
 use std::rc::Rc;
 
@@ -16,13 +17,15 @@ pub struct Completion {
     pub text: String,
     /// Its type, or what it is.
     pub ty: String,
-    /// The first sentence about it.
+    /// The first sentence about it, or a declaration.
     pub doc: String,
+    /// Whether the user defined it.
+    pub own: bool,
 }
 
 impl Completion {
     fn new(text: impl Into<String>, ty: impl Into<String>) -> Completion {
-        Completion { text: text.into(), ty: ty.into(), doc: String::new() }
+        Completion { text: text.into(), ty: ty.into(), doc: String::new(), own: false }
     }
 
     fn about(self, doc: &str) -> Completion {
@@ -47,29 +50,57 @@ impl Session {
             None => self.names(prefix),
         };
         out.sort_by(|a, b| a.text.cmp(&b.text));
-        out.dedup_by(|a, b| a.text == b.text);
+        // A type and its constructor may share a name.
+        out.dedup_by(|a, b| a.text == b.text && (a.ty == "type") == (b.ty == "type"));
         out
     }
 
     fn names(&mut self, prefix: &str) -> Vec<Completion> {
         let mut out = Vec::new();
-        let envs: Vec<Env> = [Some(self.env.clone()), self.env.base.as_deref().cloned()].into_iter().flatten().collect();
-        for env in &envs {
-            self.values_of(env, "", prefix, &mut out);
-            out.extend(env.cons.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(n.as_str(), "constructor")));
-            out.extend(env.types.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(n.as_str(), "type")));
-            out.extend(env.modules.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(format!("{n}."), "module")));
+        self.names_of(&self.env, "", prefix, &mut out);
+        out.iter_mut().for_each(|c| c.own = true);
+        if let Some(base) = &self.env.base {
+            self.names_of(base, "", prefix, &mut out);
         }
         for p in Prim::ALL.iter().filter(|p| p.name().starts_with(prefix) && p.name().starts_with(char::is_alphabetic)) {
             out.push(Completion::new(p.name(), prim_type(*p)).about(p.row().doc));
         }
-        let known = |name: &str| envs.iter().any(|e| e.values.contains_key(&Symbol::new(name)));
-        out.extend(adl_std::MODULES.iter().filter(|(n, _)| n.starts_with(prefix) && !known(n)).map(|(n, _)| Completion::new(format!("{n}."), "module")));
+        let known = |name: &str| self.env.value(Symbol::new(name)).is_some();
+        let modules = adl_std::MODULES.iter().filter(|(n, _)| n.starts_with(prefix) && !known(n));
+        out.extend(modules.map(|(n, source)| Completion::new(format!("{n}."), "module").about(&crate::docs::head_comment(source))));
         out.extend(KEYWORDS.iter().filter(|k| !prefix.is_empty() && k.starts_with(prefix)).map(|k| Completion::new(*k, "keyword")));
         out
     }
 
-    /// Values of an environment; names that begin with `__` are nobody's business.
+    /// The names that the user defined.
+    pub fn own_names(&mut self) -> Vec<Completion> {
+        let own = |s: &mut Session| {
+            let mut out = Vec::new();
+            s.names_of(&s.env, "", "", &mut out);
+            out
+        };
+        self.guarded(own).unwrap_or_default()
+    }
+
+    /// Everything that an environment itself names; `before` stands before each name.
+    fn names_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
+        self.values_of(env, before, prefix, out);
+        self.declarations_of(env, before, prefix, out);
+        out.extend(env.modules.keys().filter(|n| n.as_str().starts_with(prefix)).map(|n| Completion::new(format!("{before}{n}."), "module")));
+    }
+
+    /// Types and constructors of an environment, with their declarations.
+    fn declarations_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
+        for (n, (d, tag)) in env.cons.iter().filter(|(n, _)| n.as_str().starts_with(prefix)) {
+            let ty = declared::constructor(d, *tag).unwrap_or_else(|| "constructor".to_owned());
+            out.push(Completion { doc: declared::declaration(d), ..Completion::new(format!("{before}{n}"), ty) });
+        }
+        for (n, t) in env.types.iter().filter(|(n, _)| n.as_str().starts_with(prefix)) {
+            out.push(Completion { doc: declared::type_name(*n, t), ..Completion::new(format!("{before}{n}"), "type") });
+        }
+    }
+
+    /// Values of an environment; names that begin with `__` are internal.
     fn values_of(&self, env: &Env, before: &str, prefix: &str, out: &mut Vec<Completion>) {
         for (n, g) in env.values.iter().filter(|(n, _)| n.as_str().starts_with(prefix) && !n.as_str().starts_with("__")) {
             out.push(Completion::new(format!("{before}{n}"), self.type_text(&g.scheme)).about(g.doc.as_deref().unwrap_or("")));
@@ -86,11 +117,10 @@ impl Session {
         let head = format!("{before}.");
         self.values_of(&env, &head, member, &mut out);
         if self.std.contains_key(before) {
-            // What a standard module does not document it keeps to itself.
+            // Undocumented members of a standard module are internal.
             out.retain(|c| env.values.get(&Symbol::new(&c.text[head.len()..])).is_some_and(|g| g.doc.is_some() || g.alias.is_some()));
         } else {
-            out.extend(env.cons.keys().filter(|n| n.as_str().starts_with(member)).map(|n| Completion::new(format!("{head}{n}"), "constructor")));
-            out.extend(env.types.keys().filter(|n| n.as_str().starts_with(member)).map(|n| Completion::new(format!("{head}{n}"), "type")));
+            self.declarations_of(&env, &head, member, &mut out);
         }
         out
     }
@@ -173,9 +203,11 @@ impl Session {
             Some(m) => self.members(m, ""),
             None => self.names(""),
         };
-        let names: Vec<String> = all.into_iter().map(|c| c.text.trim_end_matches('.').to_owned()).collect();
+        let (own, others): (Vec<&Completion>, Vec<&Completion>) = all.iter().partition(|c| c.own);
         let whole = module.map_or(member.to_owned(), |m| format!("{m}.{member}"));
-        crate::docs::nearest(&whole, names.iter().map(String::as_str)).map(str::to_owned)
+        let texts = |all: Vec<&'_ Completion>| all.into_iter().map(|c| c.text.trim_end_matches('.').to_owned()).collect::<Vec<_>>();
+        let (own, others) = (texts(own), texts(others));
+        nearest_of(&whole, [&own, &others].map(|group| group.iter().map(String::as_str))).map(str::to_owned)
     }
 }
 

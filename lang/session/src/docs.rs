@@ -8,6 +8,7 @@ use adl_syntax::ast::ItemKind;
 use adl_syntax::span::FileId;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
+pub use adl_typing::errors::nearest;
 
 /// A documented name.
 #[derive(Clone, Debug)]
@@ -130,7 +131,7 @@ impl Session {
         Some(DocEntry::new(member, ty, g.doc.as_deref().unwrap_or(""), None).plain(name))
     }
 
-    /// A type for documentation: of an elementwise function of many operations, whose constraints nobody would read, what it is of numbers
+    /// A type for documentation: of an elementwise function of many operations, whose constraints would not be read, what it is of numbers
     /// and of arrays.
     fn readable(&mut self, scheme: &adl_typing::ty::Scheme) -> String {
         let text = self.type_text(scheme);
@@ -232,54 +233,21 @@ fn prim_entry(p: Prim) -> DocEntry {
 }
 
 /// The comment at the head of a module that belongs to no definition.
-fn head_comment(source: &str) -> String {
+pub(crate) fn head_comment(source: &str) -> String {
     let source = if source.starts_with("#!") { source.split_once('\n').map_or("", |(_, rest)| rest) } else { source };
     let lines = source.lines().take_while(|l| l.starts_with("--")).map(|l| l.trim_start_matches("--|").trim_start_matches("--").trim());
     let followed = source.lines().find(|l| !l.starts_with("--")).is_some_and(|l| l.trim().is_empty());
     if followed { lines.collect::<Vec<_>>().join(" ").trim().to_owned() } else { String::new() }
 }
 
-/// The candidate nearest to a name, if it is near enough to be a slip.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Short names are near to everything.
-    let limit = if name.chars().count() <= 4 { 1 } else { 1 + name.chars().count() / 4 };
-    candidates.map(|c| (distance(name, c), c)).filter(|(d, c)| *d <= limit && *d < c.chars().count()).min().map(|(_, c)| c)
-}
-
-/// Insertions, deletions, replacements and exchanges of neighbours that lead from one to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = match (i, j) {
-                (0, _) => j,
-                (_, 0) => i,
-                _ => {
-                    let step = (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]));
-                    let swap = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-                    if swap { step.min(rows[i - 2][j - 2] + 1) } else { step }
-                }
-            };
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{DocEntry, nearest};
+    use super::DocEntry;
 
     #[test]
     fn the_first_sentence() {
         for (doc, want) in [("One. Two.", "One"), ("In `lo .. hi - 1`. More.", "In `lo .. hi - 1`"), ("Only one.", "Only one"), ("", ""), ("At 0, 1, ... and so on. More.", "At 0, 1, ... and so on"), ("By He et al. (2015). More.", "By He et al. (2015)")] {
             assert_eq!(DocEntry::new("f", String::new(), doc, None).summary(), want);
         }
-    }
-
-    #[test]
-    fn slips() {
-        assert_eq!(nearest("chekc", ["fmt", "check", "test"].into_iter()), Some("check"));
-        assert_eq!(nearest("zzz", ["fmt", "check", "test"].into_iter()), None);
     }
 }

@@ -70,7 +70,7 @@ pub struct Session {
     pub(crate) files: HashMap<String, Rc<imports::Module>>,
     /// Files that are being checked, outermost first: identity and the path that was written.
     pub(crate) open: Vec<(String, String)>,
-    /// Warnings of imported files that nobody has reported yet.
+    /// Warnings of imported files that were not reported yet.
     pub(crate) import_warnings: Vec<Diagnostic>,
     entries: usize,
     /// Values that became `it`.
@@ -134,7 +134,7 @@ impl Session {
     }
 
     pub(crate) fn new_source(&mut self, add: impl FnOnce(&mut SourceMap) -> FileId) -> FileId {
-        // While nobody else has the list, it is not copied.
+        // While the list has no other owner, it is not copied.
         self.machine.sources = SourceMap::default();
         let file = add(&mut self.sources);
         self.machine.sources = self.sources.clone();

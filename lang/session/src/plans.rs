@@ -19,7 +19,7 @@ use std::rc::Rc;
 /// The stages that [`Session::ir`] prints.
 pub const STAGES: [&str; 8] = ["core", "spec", "jvp", "unzip", "transpose", "opt", "clif", "asm"];
 
-/// Residuals that somebody looks at: the REPL's commands and a notebook's live table change the same ones.
+/// Residuals that are looked at: the REPL's commands and a notebook's live table change the same ones.
 pub struct Watched {
     /// The value of type `Residuals`.
     pub shown: Value,
@@ -73,7 +73,7 @@ impl Session {
     }
 
     /// Makes residuals the ones that `:store`, `:recompute`, `:plan` and `:apply` act on. `words`: their function and argument, where
-    /// somebody wrote them.
+    /// they were written.
     pub fn watch(&mut self, shown: Value, words: Option<(String, String)>) -> Watch {
         let name = table::inside(&shown).map(|r| Symbol::new(&table::text(r, "function")));
         let definition = name.filter(|n| self.defines(*n, &shown));

@@ -7,6 +7,7 @@ use adl_syntax::span::FileId;
 use adl_syntax::symbol::Symbol;
 use adl_typing::core;
 use adl_typing::ty::Scheme;
+use adl_typing::walk::walk;
 use std::ops::Range;
 
 /// What is known of a text that was not run.
@@ -31,16 +32,44 @@ impl Session {
     }
 
     fn probed(&mut self, text: &str) -> Probe {
+        self.looked_at(text, |s, items, file| s.of_items(items, file))
+    }
+
+    /// What is found about the items of a text that parses.
+    fn looked_at<T: Default>(&mut self, text: &str, look: impl FnOnce(&mut Session, &[Item], FileId) -> T) -> T {
         // What is loaded for it stays.
         self.load_named(text);
         let sources = self.sources.clone();
         let file = self.new_source(|s| s.add("<typed>", text));
         let (program, diags) = adl_syntax::parse(file, text);
         let broken = diags.iter().any(Diagnostic::is_error);
-        let out = if broken { Probe::default() } else { self.of_items(&program.items, file) };
+        let out = if broken { T::default() } else { look(self, &program.items, file) };
         self.machine.sources = sources.clone();
         self.sources = sources;
         out
+    }
+
+    /// The type of the local name at a place of a text, which is not run.
+    pub(crate) fn type_at(&mut self, text: &str, place: Range<usize>) -> Option<String> {
+        let found = self.guarded(|s| s.looked_at(text, |s, items, _| items.iter().find_map(|item| s.local_in(item, &place))));
+        found.unwrap_or_default()
+    }
+
+    fn local_in(&mut self, item: &Item, place: &Range<usize>) -> Option<String> {
+        let checked = self.check(&self.env.clone(), item, false);
+        let bodies: Vec<&core::Expr> = match checked.item.as_ref()? {
+            core::Item::Expr(e) => vec![e],
+            core::Item::Defs(defs) => defs.iter().map(|d| &d.expr).collect(),
+            _ => return None,
+        };
+        let mut ty = None;
+        let mut look = |e: &core::Expr| {
+            if (e.span.lo as usize..e.span.hi as usize) == *place && matches!(*e.kind, core::ExprKind::Local(_)) {
+                ty = Some(e.ty.clone());
+            }
+        };
+        bodies.into_iter().for_each(|e| walk(e, &mut look));
+        ty.map(|t| self.type_text(&Scheme::mono(t)))
     }
 
     fn of_items(&mut self, items: &[Item], file: FileId) -> Probe {

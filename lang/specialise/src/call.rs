@@ -58,7 +58,7 @@ impl<'s> Spec<'s> {
             (f, _) if vals.is_empty() => Ok(f.clone()),
             (Val::Fun(g), ExprKind::Lam(_)) => self.apply_here(g, vals, Some(ty)),
             (Val::Fun(g), _) => self.call(g, vals, Some(ty)),
-            _ => Err(self.no("an application of something that is no function")),
+            _ => Err(self.no("an application of something that is not a function")),
         }
     }
 
@@ -85,7 +85,7 @@ impl<'s> Spec<'s> {
             return match self.call_inner(f, args, None, here)? {
                 Val::Fun(g) => self.call(&g, rest, ty),
                 Val::Bottom => Ok(Val::Bottom),
-                _ => Err(self.no("an application of something that is no function")),
+                _ => Err(self.no("an application of something that is not a function")),
             };
         }
         match &**f {
@@ -366,7 +366,7 @@ impl<'s> Spec<'s> {
     pub(crate) fn function_of(&self, v: &Val) -> Res<Rc<Fun>> {
         match v {
             Val::Fun(f) => Ok(f.clone()),
-            _ => Err(self.no("an application of something that is no function")),
+            _ => Err(self.no("an application of something that is not a function")),
         }
     }
 

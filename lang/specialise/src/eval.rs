@@ -282,7 +282,7 @@ impl Spec<'_> {
             };
             match &*inner.kind {
                 ExprKind::Lam(lam) => group.push((*l, Rc::from(hidden), lam.clone())),
-                _ => return Err(self.no("a recursive value that is no function")),
+                _ => return Err(self.no("a recursive value that is not a function")),
             }
         }
         let views: Vec<(Local, &[Local], &Lambda)> = group.iter().map(|(l, h, lam)| (*l, &**h, &**lam)).collect();

@@ -313,7 +313,7 @@ impl<'s> Spec<'s> {
         v.leaves().into_iter().filter_map(|x| Some((x, extents(x)?))).collect()
     }
 
-    /// An error where a loop that collects rows does not turn: rows that nobody has made say nothing of their extents, which the ordinary
+    /// An error where a loop that collects rows does not turn: rows that were not made say nothing of their extents, which the ordinary
     /// evaluator finds in another way. Where they are known (`extents`), what was made (`outs`) gets them.
     pub(crate) fn rows_known(&mut self, n: Var, rows: &[Var], extents: &HashMap<Var, Vec<SizeOf>>, outs: &mut [Var]) -> Res<()> {
         if matches!(self.known_extent(n), SizeOf::Const(k) if k > 0) {

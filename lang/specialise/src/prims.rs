@@ -13,7 +13,7 @@ impl Spec<'_> {
     /// A primitive applied in the code to any number of arguments.
     pub(crate) fn prim_app(&mut self, p: Prim, reps: Vec<Val>, args: &[&Expr], ty: Ty, span: Span) -> Res<Val> {
         if let (Prim::Error, [text]) = (p, args) {
-            // Only the text would be lost, and whoever runs the code asks the ordinary evaluator for it.
+            // Only the text would be lost, and the runtime asks the ordinary evaluator for it.
             let text = match &*text.kind {
                 ExprKind::Lit(Lit::Str(s)) => s.to_string(),
                 _ => "error".to_owned(),
@@ -35,7 +35,7 @@ impl Spec<'_> {
             v if rest.is_empty() => Ok(v),
             Val::Fun(f) => self.call(&f, rest, Some(ty)),
             Val::Bottom => Ok(Val::Bottom),
-            _ => Err(self.no("an application of something that is no function")),
+            _ => Err(self.no("an application of something that is not a function")),
         }
     }
 

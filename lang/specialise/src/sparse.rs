@@ -1,7 +1,7 @@
 //! Matrices that are zero off their diagonal, and vectors that are zero but at one place.
 //!
 //! Such an array is made as any other; beside it stands what it is made of, and operations that need no more read that: the sum of a
-//! diagonal, the product of a row and a column. An array that nobody reads any more is not computed. So a gradient through
+//! diagonal, the product of a row and a column. An array that has no more readers is not computed. So a gradient through
 //! `trace (diag x)` is as cheap as one through `sum x`.
 
 use crate::sizes::Extent;

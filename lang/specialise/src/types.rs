@@ -135,7 +135,7 @@ impl Spec<'_> {
             },
             Ty::Data(id, args) => Layout::Data(self.data(*id, args)?),
             Ty::Fun(..) | Ty::Lin(..) => Layout::Fun(self.function_data(t)?),
-            // A type that nothing decides has no values: the elements of `Nil` where nobody looks at them.
+            // A type that nothing decides has no values: the elements of `Nil` that are not looked at.
             Ty::Var(_) | Ty::Meta(_) => Layout::Leaf(IrTy::I64),
         })
     }

@@ -137,7 +137,7 @@ pub struct Input {
 /// A specialised function with how to call it from outside.
 ///
 /// It stops with an error in the same cases as the ordinary evaluator, but not with the same text (`Op::Prim` of `Assert` and `Error`,
-/// with no result, carry a constant text). Specialised code has no effects, so that whoever runs it may answer an error by evaluating the call in the
+/// with no result, carry a constant text). Specialised code has no effects, so that the runtime may answer an error by evaluating the call in the
 /// ordinary way, which reports it in the user's terms.
 #[derive(Clone, Debug)]
 pub struct Entry {

@@ -110,7 +110,7 @@ fn style(global: &Global) -> render::Style {
     render::Style { color: colours(global, terminal), columns, full_stack: global.full_stack }
 }
 
-/// Writes diagnostics to standard error. That nobody reads them is no error.
+/// Writes diagnostics to standard error. A closed output is not an error.
 pub fn report(global: &Global, s: &mut Session, diags: &[Diagnostic]) {
     s.host().flush();
     for d in diags {

@@ -261,7 +261,7 @@ impl Validator for Assistant {
 
 /// The indentation of the line that an entry still wants; `None` if it can run.
 pub(super) fn wanted(text: &str) -> Option<usize> {
-    if text.starts_with([':', '?']) || suggest::asked(text).is_some() || super::paste::entries(text).is_some() || text.trim().is_empty() {
+    if text.starts_with([':', '?']) || suggest::asked(text).is_some() || super::paste::entries(text).is_some() || adl_kernel::foreign::entry(text, &super::command_names()).is_some() || text.trim().is_empty() {
         return None;
     }
     match adl_syntax::is_complete(text) {
@@ -320,6 +320,14 @@ mod tests {
         assert_eq!(texts(&mut s, "2 * point."), ["point.x", "point.y"]);
         assert_eq!(texts(&mut s, "point.y."), ["point.y.z"]);
         assert_eq!(texts(&mut s, "poi"), ["point"]);
+        assert_eq!(texts(&mut s, "")[..2], ["point", "let"]);
+        assert_eq!(texts(&mut s, "2.0 * "), ["point"]);
+        s.eval("type Shape = Circle Float | Dot");
+        let display = |s: &mut Session, before: &str| candidates(s, before).1.into_iter().map(|p| p.display.trim_end().to_owned()).collect::<Vec<_>>();
+        let circle = display(&mut s, "Circ").concat();
+        assert!(circle.starts_with("Circle : Float -> Shape ") && circle.ends_with("type Shape = Circle Float | Dot"), "{circle}");
+        let of_entry = display(&mut s, "let f (side : Float) = let sides = [side] in sum si");
+        assert!(of_entry[0] == "sides : [1]Float" && of_entry.contains(&"side : Float".to_owned()), "{of_entry:?}");
         assert_eq!(texts(&mut s, "\\alpha"), ["α"]);
         assert_eq!(texts(&mut s, ":re"), [":reload", ":restore", ":residuals", ":recompute", ":reset"]);
         assert_eq!(texts(&mut s, ":type poi"), ["point"]);

@@ -56,14 +56,14 @@ impl ConditionalEventHandler for NewLine {
     }
 }
 
-/// Tab: indents where only blanks stand before the cursor, completes elsewhere.
+/// Tab: indents at the beginning of a further line, completes elsewhere.
 pub struct Tab;
 
 impl ConditionalEventHandler for Tab {
     fn handle(&self, _event: &Event, _n: RepeatCount, _positive: bool, ctx: &EventContext) -> Option<Cmd> {
         let before = &ctx.line()[..ctx.pos()];
         let line = &before[before.rfind('\n').map_or(0, |i| i + 1)..];
-        line.trim().is_empty().then(|| Cmd::Insert(1, "  ".into()))
+        (line.trim().is_empty() && !before.trim().is_empty()).then(|| Cmd::Insert(1, "  ".into()))
     }
 }
 

@@ -80,6 +80,8 @@ pub fn run(repl: &mut Repl, line: &str) -> bool {
         ":t" => ":type",
         ":r" => ":reload",
         ":h" | ":?" => ":help",
+        ":i" => ":info",
+        ":e" => ":edit",
         n => n,
     };
     let fits: Vec<&Command> = COMMANDS.iter().filter(|c| c.name.starts_with(name)).collect();
@@ -87,7 +89,8 @@ pub fn run(repl: &mut Repl, line: &str) -> bool {
         (Some(c), _) => c,
         (None, [only]) if name.len() > 1 => only,
         (None, []) => {
-            let near = nearest(name, COMMANDS.iter().map(|c| c.name)).map_or("`:help` lists them".to_owned(), |n| format!("did you mean `{n}`?"));
+            let near = || nearest(name, COMMANDS.iter().map(|c| c.name)).map_or("`:help` lists them".to_owned(), |n| format!("did you mean `{n}`?"));
+            let near = adl_kernel::foreign::command(&name[1..]).map_or_else(near, str::to_owned);
             repl.complain(&format!("unknown command `{name}`; {near}"));
             return true;
         }

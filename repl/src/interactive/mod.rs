@@ -79,7 +79,9 @@ pub fn commands(global: &Global, session: Rc<RefCell<Session>>, fresh: Box<dyn F
 impl adl_kernel::Commands for Repl {
     fn run(&mut self, line: &str) -> bool {
         let before = self.failed;
-        meta::run(self, line);
+        if !self.foreign(line) {
+            meta::run(self, line);
+        }
         self.failed == before
     }
 }
@@ -269,6 +271,9 @@ impl Repl {
             let name = name.to_owned();
             return meta::doc(self, &name);
         }
+        if self.foreign(text) {
+            return true;
+        }
         let Some(entries) = paste::entries(text) else { return self.items(text) };
         for e in entries {
             if !self.items(&e) {
@@ -279,6 +284,12 @@ impl Repl {
             }
         }
         true
+    }
+
+    /// Says what adl has for a command in the form of another shell; whether it is one.
+    fn foreign(&mut self, text: &str) -> bool {
+        let ours = adl_kernel::foreign::entry(text, &command_names());
+        ours.map(|ours| self.complain(&format!("unknown command `{}`; {ours}", text.split_whitespace().next().unwrap_or("")))).is_some()
     }
 
     /// Items with commands between them.

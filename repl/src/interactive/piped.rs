@@ -25,7 +25,7 @@ enum Next<'a> {
 /// Runs every entry. The exit code is 1 if one failed, or 130 if one, or the wait for one, was interrupted.
 pub fn run(repl: &mut Repl) -> u8 {
     let (mut text, mut wrong) = (String::new(), None);
-    // Somebody types without the editor.
+    // A person types without the editor.
     let prompts = std::io::stdin().is_terminal();
     loop {
         if prompts {
@@ -92,7 +92,7 @@ fn plain(line: &[u8]) -> String {
 
 /// Whether what comes next belongs to the entry.
 fn goes_on(text: &str, next: Next) -> bool {
-    if text.starts_with(':') || text.trim().is_empty() {
+    if text.starts_with(':') || text.trim().is_empty() || adl_kernel::foreign::entry(text, &[]).is_some() {
         return false;
     }
     let next = match next {

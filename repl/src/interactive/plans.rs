@@ -14,7 +14,7 @@ fn atom(text: &str) -> String {
     format!("({text})")
 }
 
-/// Says why something could not be done. The place of some errors would be in a text that nobody wrote.
+/// Says why something could not be done. The place of some errors would be in a text that the user did not write.
 fn refused(repl: &mut Repl, diags: &[Diagnostic]) {
     match diags {
         [d] if d.code == adl_interp::error::codes::PLAN => repl.complain(&d.message),

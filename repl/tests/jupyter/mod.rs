@@ -1,4 +1,4 @@
-//! Jupyter in a Python environment below `target/`, made the first time it is wanted; what cannot be installed is a failure that says so.
+//! Jupyter in a Python environment below `target/`, made the first time it is needed; what cannot be installed is a failure that says so.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

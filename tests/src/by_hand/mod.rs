@@ -18,7 +18,7 @@ pub mod systems;
 /// Something to compute.
 pub type Job = Box<dyn Fn() -> Vec<f64>>;
 
-/// A function and its derivative, by hand. The order of a derivative's numbers is that of nobody in particular.
+/// A function and its derivative, by hand. The order of a derivative's numbers is that of no particular definition.
 pub struct ByHand {
     /// The function's results.
     pub value: Job,

@@ -1,7 +1,7 @@
 //! Values and gradients of reductions, scans and histograms, written by hand: what a benchmark's times are compared with.
 
 /// The value and the gradient of the sum of all numbers that a construct gives (`reduce`, `scan`, or `reduce_by_index` at keys), by an
-/// operator. None where nobody wrote one.
+/// operator. None where there is none.
 pub fn value_and_gradient(construct: &str, operator: &str, x: &[f64], keys: &[i64], bins: usize) -> Option<(f64, Vec<f64>)> {
     match (construct, operator) {
         ("reduce", "+") => Some((x.iter().sum(), vec![1.0; x.len()])),

@@ -1,4 +1,4 @@
-//! Types of operations on operands whose types are known. `None` is a type that nobody knows, after a fault or where nothing is annotated.
+//! Types of operations on operands whose types are known. `None` is a type that is not known, after a fault or where nothing is annotated.
 
 use super::tree::{At, Ty};
 

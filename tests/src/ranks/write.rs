@@ -257,7 +257,7 @@ impl Writer<'_> {
                     return (u, format!("(let {f} {} = {body} in {rest})", params.join(" ")));
                 }
                 if local.copies.borrow().is_empty() {
-                    // What nobody uses is checked too.
+                    // Unused definitions are checked too.
                     let wrong = self.wrong;
                     self.local(&local, &vec![None; params.len()]);
                     self.wrong = wrong;

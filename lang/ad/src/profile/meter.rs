@@ -2,7 +2,7 @@
 //!
 //! A metered function is `(x…) -> (y…, work, peak, bytes…)`: the non-linear part of a function with the work that it did, by the cost model of
 //! the reference evaluator, the most bytes at one time of what checkpoints made again, and the bytes of each result that holds the
-//! residuals of a recursion (counted while they are made: afterwards nobody could say where they end). Unlike a profile, which counts for all
+//! residuals of a recursion (counted while they are made: afterwards their end is not known). Unlike a profile, which counts for all
 //! plans at once what they would do, it is made of one plan's own halves, so that what it counts has happened.
 
 use super::sites::{Unit, unit};

@@ -2,7 +2,7 @@
 
 use adl_ir::{Block, Builder, Lit, Loop, Op, Out, Soac, SoacKind, Stmt, Turns, Ty, Var};
 
-/// The loop binds one more result, the number of turns, which nobody reads.
+/// The loop binds one more result, the trip count, which has no reader.
 fn bind(b: &mut Builder, mut outs: Vec<Var>, l: Loop, s: &Stmt) {
     outs.push(b.func.fresh(Ty::I64, false));
     b.push(Stmt { outs, lin_outs: Vec::new(), op: Op::Loop(Box::new(l)), span: s.span });

@@ -16,7 +16,7 @@ fn named(names: &Names, v: Var) -> Var {
 }
 
 impl J<'_> {
-    /// A copy of an operator in which calls are replaced by what they do, and what nobody reads is gone.
+    /// A copy of an operator in which calls are replaced by what they do, and dead code is removed.
     pub(super) fn inlined(&mut self, op: &Block) -> Block {
         let mut left = MOST;
         let mut made = self.copied(op, None, &mut Names::new(), &mut left);

@@ -179,7 +179,7 @@ fn column_histograms(b: &mut Builder, keys: Var, column: &Column, (dest, values)
     collected(b, n, xs, body, &tys)
 }
 
-/// A value of a type, which nobody reads.
+/// A value of a type, without readers.
 pub(super) fn nothing(b: &mut Builder, ty: &Ty) -> Var {
     match ty {
         Ty::F64 => b.lit(Lit::F64(0.0)),

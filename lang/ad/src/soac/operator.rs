@@ -203,7 +203,7 @@ fn mapped(f: &Function, op: &Block) -> Option<Column> {
     }
     let mut params = Vec::new();
     for p in &op.params {
-        // An argument that nobody reads has no element in the loop.
+        // An argument that is not read has no element in the loop.
         params.push(l.body.params[1 + l.xs.iter().position(|x| x == p)?]);
     }
     let outside = |v: Var| op.params.contains(&v) || op.stmts.iter().any(|s| s.outs.contains(&v));

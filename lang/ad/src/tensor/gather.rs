@@ -151,7 +151,7 @@ impl T<'_> {
         dims.iter().all(|d| d.all(&|v| !inside.contains(&v))).then_some(dims)
     }
 
-    /// The cotangent of an array that a loop within the nest makes. It is read at single places, so its shape is wanted.
+    /// The cotangent of an array that a loop within the nest makes. It is read at single places, so its shape is needed.
     fn within(&mut self, s: &Stmt, k: usize, whole: Var, names: &Names) -> Result<Ct, Unsupported> {
         let shape = match &s.op {
             Op::Loop(l) if self.b.ty(whole).rank() > 0 => {

@@ -556,7 +556,7 @@ fn has_bracket(b: &Block) -> bool {
     false
 }
 
-/// Whether a statement may be left out where nobody reads it: it cannot fail.
+/// Whether a statement may be left out where it has no reader: it cannot fail.
 fn safe(f: &Function, s: &Stmt) -> bool {
     match &s.op {
         Op::Lit(_) | Op::Zero(_) | Op::Cmp(..) | Op::Not(_) | Op::Dim(..) => true,

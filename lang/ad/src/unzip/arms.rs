@@ -237,7 +237,7 @@ impl U<'_> {
         }
     }
 
-    /// A value of the type of `like` that nobody will read.
+    /// A value of the type of `like` that will not be read.
     fn nothing(&mut self, like: Var, span: Span, b: &mut Block) -> Var {
         let v = self.copy_of(like);
         let op = match self.f.ty(like).clone() {

@@ -59,7 +59,7 @@ impl<'a> Exec<'a> {
         exec.arithmetic(&mut fr, &stmt.op, &stmt, &[r])
     }
 
-    /// `a` with a part of it replaced, in place where nobody else has it.
+    /// `a` with a part of it replaced, in place where it has no other owner.
     fn replaced(&self, a: Array, at: u64, v: &Array) -> Res<Array> {
         let out = if a.buffer.alone() { a } else { Array { buffer: self.gpu.copy(&a.buffer, a.bytes())?, ..a } };
         self.gpu.copy_into(&v.buffer, 0, &out.buffer, at, v.bytes())?;

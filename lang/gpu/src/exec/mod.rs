@@ -3,7 +3,7 @@
 //! - Numbers that the host knows stay there, for sizes and control flow; numbers that kernels make stay on the device, as arrays without axes,
 //!   until a branch, a loop's condition or an extent asks for them.
 //! - Neighbouring operations on whole arrays of one shape are one kernel ([`crate::pointwise`]); it writes what is read later.
-//! - What is read for the last time is let go, so that its memory serves again and arrays change in place where nobody else has them.
+//! - What is read for the last time is let go, so that its memory serves again and arrays change in place where they have no other owner.
 //! - Where a kernel is [`crate::Error::NotHere`], a loop turns on the host, statement by statement, if it does not turn too often; else the whole
 //!   call is.
 //!
@@ -50,7 +50,7 @@ pub enum Value {
     Array(Array),
     /// A constructor with its fields.
     Data(u32, Rc<Vec<Value>>),
-    /// A zero whose shape nobody needed.
+    /// A zero whose shape was not needed.
     Absent,
 }
 
@@ -180,7 +180,7 @@ fn dying(b: &Block, last: &HashMap<Var, usize>) -> Vec<Vec<Var>> {
     dies
 }
 
-/// Arrays as values; those that nobody reads are absent.
+/// Arrays as values; those that are not read are absent.
 fn read_later(outs: Vec<Array>, read: &dyn Fn(usize) -> bool) -> Vec<Value> {
     outs.into_iter().enumerate().map(|(k, a)| if read(k) { Value::Array(a) } else { Value::Absent }).collect()
 }

@@ -180,7 +180,7 @@ fn on_host(op: &Op, x: &[Val]) -> scalar::Res {
 fn absent(op: &Op, x: &[Value]) -> Res<Value> {
     match (op, x) {
         (Op::Un(adl_prim::Un::Neg, _) | Op::Convert(..), _) => Ok(Value::Absent),
-        // A number beside an array: of an absent one nobody knows the extents.
+        // A number beside an array: the extents of an absent one are not known.
         (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Number(Lit::F64(0.0) | Lit::F32(0.0)), Value::Absent] | [Value::Absent, Value::Number(Lit::F64(0.0) | Lit::F32(0.0))]) => Ok(Value::Absent),
         (Op::Bin(Bin::Add | Bin::Sub, ..), [Value::Number(_), _] | [_, Value::Number(_)]) => not_here("a number beside an absent zero"),
         (Op::Bin(Bin::Add, ..), [Value::Absent, y]) => Ok(y.clone()),

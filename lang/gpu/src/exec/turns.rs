@@ -36,7 +36,7 @@ pub(super) enum Turned {
     Same(Value),
     /// An array, whose first axis counts the turns.
     Each(Array),
-    /// Products of each number of one with each of another, of which mostly only the sum over the turns is wanted.
+    /// Products of each number of one with each of another, of which mostly only the sum over the iterations is needed.
     Outer(Array, Array),
 }
 

@@ -1,6 +1,6 @@
 //! Arrays that are made inside of a kernel.
 //!
-//! Arithmetic on arrays is put off ([`Lazy`]): whoever reads an element computes it. What is not cheap to compute again, what a loop
+//! Arithmetic on arrays is put off ([`Lazy`]): each read of an element computes it. What is not cheap to compute again, what a loop
 //! collects, and what must lie in memory goes to *scratch*: memory of the kernel in which every thread has its own numbers, so many for
 //! all of them; so extents must be known on the host. Neighbouring threads have neighbouring numbers.
 
@@ -46,7 +46,7 @@ enum Late {
     Parts(Vec<Elements>),
 }
 
-/// Numbers of a stack that is put off, and parts of it, at most: whoever reads one of them looks at each part.
+/// Numbers of a stack that is put off, and parts of it, at most: each read of one looks at each part.
 const PARTS: (usize, usize) = (32, 8);
 
 impl Elements {

@@ -1,4 +1,4 @@
-//! Arrays that are larger than one binding: a kernel has several, each of which shows a window of the array, and whoever reads or writes an element chooses
+//! Arrays that are larger than one binding: a kernel has several, each of which shows a window of the array, and each access to an element chooses
 //! among them by its index.
 //!
 //! Kernels are written as if there was one array. Here `a3[i]` becomes `a3_get(i)`, `a3[i] = x;` becomes `a3_set(i, x);`, and `atomicMax(&a3[i], x)` becomes

@@ -65,7 +65,7 @@ pub fn wanted(v: &Val) -> Vec<f64> {
 pub fn agree(gpu: &Gpu, what: &str, got: &[Value], want: &[Val]) {
     for (k, (g, w)) in got.iter().zip(want).enumerate() {
         let (g, w) = (numbers(gpu, g), wanted(w));
-        // A zero that nobody needed is absent in one, and written out in the other.
+        // A zero that was not needed is absent in one, and written out in the other.
         let zero = |x: &[f64], y: &[f64]| x.is_empty() && y.iter().all(|y| *y == 0.0);
         let near = g.len() == w.len() && g.iter().zip(&w).all(|(a, b)| (a - b).abs() <= 1e-10 * b.abs().max(1.0) || a == b || a.is_nan() && b.is_nan());
         assert!(near || zero(&g, &w) || zero(&w, &g), "{what}, result {k}: {g:?} instead of {w:?}");

@@ -58,7 +58,7 @@ pub struct State {
     pub(crate) levels: Vec<Level>,
     /// What has been recorded on tapes that are complete.
     pub recorded: Recorded,
-    /// The room of a tape that nobody needs any more, for the next one.
+    /// The room of a tape that is no longer needed, for the next one.
     spare: Tape,
 }
 
@@ -291,7 +291,7 @@ pub fn arith_bin(m: &mut Machine, op: Bin, a: &Value, b: &Value) -> Res<Value> {
     result(m, level, vec![px, py], z, Rc::new(rule))
 }
 
-/// Both partial derivatives of `z = x op y`; the second only if it is wanted.
+/// Both partial derivatives of `z = x op y`; the second only if it is needed.
 fn partials(m: &mut Machine, op: Bin, [x, y, z]: [&Value; 3], second: bool) -> Res<(Partial, Partial)> {
     Ok(match op {
         Bin::Add => (Partial::One, Partial::One),

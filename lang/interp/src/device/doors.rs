@@ -38,7 +38,7 @@ fn elements(v: &Value) -> (usize, bool) {
 }
 
 impl Machine {
-    /// Whether something on these arguments is to be offered: they are large, and the device is wanted, or has them already.
+    /// Whether something on these arguments is to be offered: they are large, and the device is asked for, or has them already.
     fn offers<'v>(&self, args: impl Iterator<Item = &'v Value>) -> bool {
         let (least, wanted) = (self.device.least.map_or(MANY, |n| n as usize).max(1), self.device.is_wanted());
         let (mut all, mut away) = (0, false);

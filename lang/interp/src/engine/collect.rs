@@ -121,7 +121,7 @@ impl<F: Field> Collect<F> for Mutable<F> {
         Ok(self)
     }
     fn next(&mut self, run: &mut Run<'_, F>) -> Out<Option<(Back<F, Self>, V<F>)>> {
-        // What nobody called stands for the backpropagator that does nothing.
+        // What was not called stands for the backpropagator that does nothing.
         while let Some((back, z)) = self.calls.pop() {
             run.work(1)?;
             if let Some(back) = back {

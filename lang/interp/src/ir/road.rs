@@ -567,7 +567,7 @@ fn answer<T>(m: &mut Machine, f: &Value, out: Res<Result<T, Not>>) -> Res<Option
     };
     m.ran_native = false;
     if let Some(Plan::Budget(_)) = m.road.given {
-        // A bound that nobody keeps is worse than none, and the taped road would run the function's effects.
+        // A bound that is not kept is worse than none, and the taped road would run the function's effects.
         return Err(unplanned(&why));
     }
     m.road.note(f, false, Some(why));

@@ -132,7 +132,7 @@ pub(crate) fn zero_like_elements(like: &Value, shape: Shape) -> Res<Value> {
     Ok(array::make(shape, buf))
 }
 
-/// The array itself if nobody else holds it, else a copy.
+/// The array itself if it has no other owner, else a copy.
 fn owned(v: Value) -> Res<Array> {
     match v {
         Value::Array(a) => Ok(Rc::try_unwrap(a).unwrap_or_else(|a| (*a).clone())),

@@ -114,7 +114,7 @@ fn operation(m: &mut Machine, op: &Op, args: &mut [Value]) -> Res<Outs> {
         Op::Un(_, a) if matches!(args[a.0 as usize], Value::Zero) => return Err(absent()),
         Op::Bin(op, a, b) if !matches!(op, Bin::Add | Bin::Sub) && [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) => return Err(absent()),
         Op::Cmp(_, a, b) if [a, b].iter().any(|v| matches!(args[v.0 as usize], Value::Zero)) => return Err(absent()),
-        // No number beside an array that is absent: the sum would be as long as the array, and nobody knows how long that is.
+        // No number beside an array that is absent: the sum would be as long as the array, whose length is not known.
         Op::Bin(Bin::Add, a, b) if matches!((&args[a.0 as usize], &args[b.0 as usize]), (Value::Float(0.0) | Value::F32(0.0), Value::Zero)) => Value::Zero,
         Op::Un(op, a) => {
             let a = take(args, *a);

@@ -258,7 +258,7 @@ impl Search<'_> {
         Some(())
     }
 
-    /// Gives back the slots of what nobody reads behind a statement.
+    /// Gives back the slots of what is not read behind a statement.
     fn release(&mut self, s: &Stmt, next: &dyn Fn(Var) -> bool) {
         let mut dead = Vec::new();
         s.op.each_operand(&mut |v| {

@@ -70,7 +70,7 @@ impl Datas {
                 let buf = match (a.buf(), l) {
                     (Buf::Tuple(cols), Layout::Tuple(ls)) => Buf::Tuple(self.merge_each(cols, ls.iter(), next)?),
                     (Buf::Record(names, cols), Layout::Record(fs)) => Buf::Record(names.clone(), self.merge_each(cols, fs.iter().map(|f| &f.1), next)?),
-                    // An empty array whose elements nobody has seen.
+                    // An empty array whose elements were not seen.
                     _ => {
                         l.leaves().iter().filter(|t| self.has_tangent(t)).for_each(|_| drop(next.next()));
                         return Some(like.clone());
@@ -106,7 +106,7 @@ impl Datas {
 }
 
 impl Datas {
-    /// The same for one constructor. A tangent that nobody else holds becomes the result.
+    /// The same for one constructor. A tangent that has no other owner becomes the result.
     fn merge_fields(&self, like: &Data, mut t: Rc<Data>, d: DataId) -> Option<Value> {
         let (parts, (_, ls)) = (self.parts(d, like.con.tag)?, self.fields(d, like.con.tag)?);
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || {

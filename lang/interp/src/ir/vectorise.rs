@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A variable of the body is a *column*, an array of its values at all turns, if it depends on the index or on an element; otherwise it
-//! stays one number. `take` also gives an absent array its zeros. Errors are found in another order, which nobody sees: whoever runs the
+//! stays one number. `take` also gives an absent array its zeros. Errors are found in another order, which is not seen: the caller of the
 //! code answers an error by evaluating in the ordinary way.
 
 use adl_ir::{Block, Cmp, Function, Lit, Loop, Op, Out, Stmt, Turns, Ty, Var};

@@ -297,7 +297,7 @@ pub(crate) fn put_places(at: &Value) -> Vec<Value> {
     }
 }
 
-/// An array with another element or row: in place where nobody else holds it.
+/// An array with another element or row: in place where it has no other owner.
 pub(crate) fn put(m: &mut Machine, args: &mut [Value]) -> Res<Value> {
     let at = put_places(&args[1]);
     let Value::Array(dest) = take(args, 0) else { return Err(Error::new(codes::STRUCTURE, "an array was expected")) };

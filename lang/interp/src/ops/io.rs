@@ -70,7 +70,7 @@ pub(super) fn apply(m: &mut Machine, p: Prim, reps: &[Value], args: &mut [Value]
     }
 }
 
-/// Prints a text, a part at a time: nobody may want the rest of a long one.
+/// Prints a text, a part at a time: the rest of a long one may not be needed.
 fn print(m: &mut Machine, text: &str) -> Res<Value> {
     const PART: usize = 1 << 16;
     let mut rest = text;

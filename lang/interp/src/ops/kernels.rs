@@ -1,4 +1,4 @@
-//! Arithmetic on slices of floats, with the same operations in one order whoever asks: the interpreter and native code give the same bits.
+//! Arithmetic on slices of floats, with the same operations in one order for every caller: the interpreter and native code give the same bits.
 
 mod products;
 mod spans;

@@ -120,7 +120,7 @@ pub(crate) fn bands<T: Send>(w: Watch, v: &mut [T], part: usize, work: usize, f:
     w.poll()
 }
 
-/// The same for work that is done soon, whoever waits for it.
+/// The same for work that is done soon, which never delays other work.
 pub(crate) fn parts<T: Send>(v: &mut [T], f: impl Fn(&mut [T]) + Sync + Send) {
     match pool(v.len()) {
         Some(p) => p.install(|| v.par_chunks_mut(STRIDE).for_each(f)),

@@ -29,7 +29,7 @@ impl Watch<'_> {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Does work of about `flops` operations that cannot ask by itself. Where that is long, a thread does it, and on an interrupt nobody
+    /// Does work of about `flops` operations that cannot ask by itself. Where that is long, a thread does it, and on an interrupt no caller
     /// waits for it: it ends when it is done, and its result is dropped.
     pub fn aside<T: Send + 'static>(self, flops: u64, work: impl FnOnce() -> T + Send + 'static) -> Res<T> {
         self.poll()?;

@@ -163,7 +163,7 @@ pub fn regroup(a: &Array, axes: usize, outer: &[usize]) -> Res<Array> {
     Ok(Array::new(shape, buf))
 }
 
-/// The array itself if nobody else holds it, else a copy.
+/// The array itself if it has no other owner, else a copy.
 pub fn owned(a: Rc<Array>) -> Res<Array> {
     Rc::try_unwrap(a).or_else(|a| Ok(Array::new(a.shape.clone(), copy(a.buf())?)))
 }

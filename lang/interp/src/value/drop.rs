@@ -1,4 +1,4 @@
-//! Dropping long lists and chains of closures without recursion: fields are moved to a queue, and whoever drops first empties it.
+//! Dropping long lists and chains of closures without recursion: fields are moved to a queue, and the first drop empties it.
 
 use super::{Data, Record, Tuple, Value};
 use std::cell::{Cell, RefCell};

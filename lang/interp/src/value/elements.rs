@@ -2,7 +2,7 @@
 //!
 //! Everything that looks at elements goes through [`Array::buf`], the one door: what is only on a device is downloaded there, and stays on both sides until
 //! somebody writes. What is asked without elements (shapes, [`Array::kind`]) downloads nothing. A download may fail (the device is lost, the user
-//! does not want to wait): the door then opens on zeros that nobody gets to see, for the run stops at its next poll ([`crate::attend::fail`]).
+//! does not want to wait): the door then opens on zeros that are never seen, for the run stops at its next poll ([`crate::attend::fail`]).
 
 use super::{Array, Buf, Shape};
 use crate::attend;

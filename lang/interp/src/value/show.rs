@@ -79,7 +79,7 @@ struct Numbers {
 const EXACT: Numbers = Numbers { float, float32 };
 const ROUNDED: Numbers = Numbers { float: digits::rounded, float32: digits::rounded32 };
 
-/// A value inside data: texts in quotes. An interrupt cuts the text short; whoever wants it then stops anyway.
+/// A value inside data: texts in quotes. An interrupt cuts the text short; its reader then stops anyway.
 pub fn show(v: &Value) -> String {
     written(v, None, EXACT, usize::MAX)
 }

@@ -227,7 +227,7 @@ impl Machine {
     fn function(&self, base: usize, f: u32) -> Res<Rc<Fun>> {
         match &self.regs[base + f as usize] {
             Value::Fun(f) => Ok(f.clone()),
-            _ => Err(Error::new(codes::STRUCTURE, "this is no function")),
+            _ => Err(Error::new(codes::STRUCTURE, "this is not a function")),
         }
     }
 }

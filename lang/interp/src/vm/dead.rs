@@ -1,7 +1,7 @@
 //! Definitions that nothing can reach any more: a name that is defined again and again must not fill memory.
 //!
 //! Reachable is what names lead to ([`Machine::release_unreachable`] is given those), through the values that definitions have, the code in
-//! them, and the Core that the specialiser reads. Where a value is a derivative on a tape, whose records nobody can look into, everything
+//! them, and the Core that the specialiser reads. Where a value is a derivative on a tape, whose records cannot be looked into, everything
 //! is kept.
 
 use super::code::{Code, I};
@@ -139,7 +139,7 @@ impl Machine {
         self.globals.iter().flatten().count()
     }
 
-    /// Releases definitions that neither names nor values lead to, and returns how many there were. Nothing may run, and nobody may hold values of this
+    /// Releases definitions that neither names nor values lead to, and returns how many there were. Nothing may run, and there may be no values of this
     /// machine but `values`.
     pub fn release_unreachable(&mut self, names: impl Iterator<Item = GlobalId>, values: &[Value]) -> usize {
         let mut r = Reached::default();

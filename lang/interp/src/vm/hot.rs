@@ -40,7 +40,7 @@ const SHORT: Duration = Duration::from_millis(1);
 /// How hot some code is.
 #[derive(Debug, Default)]
 pub struct Heat {
-    /// Turns and calls until it is hot; 0 if nobody counts.
+    /// Turns and calls until it is hot; 0 if they are not counted.
     left: Cell<u32>,
     /// Whether calls go to native code.
     native: Cell<bool>,

@@ -74,7 +74,7 @@ impl Machine {
         })
     }
 
-    /// Operands, of which those that nobody reads again are taken.
+    /// Operands, of which those that are not read again are taken.
     pub(super) fn taken(&mut self, base: usize, args: &[Arg]) -> SmallVec<[Value; 4]> {
         args.iter()
             .map(|a| {

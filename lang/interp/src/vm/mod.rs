@@ -301,7 +301,7 @@ impl Machine {
     fn outermost(&mut self, run: impl FnOnce(&mut Machine) -> Res<Value>) -> Res<Value> {
         let depth = self.ad.depth();
         crate::attend::listen(&self.interrupt);
-        // What failed where nobody ran is nothing to this run.
+        // What failed where nothing ran is nothing to this run.
         drop(crate::attend::failure());
         let inside = self.starved.run(true);
         let mut out = run(self);
@@ -370,7 +370,7 @@ impl Machine {
     /// Applies a function to arguments (fewer give a partial application, more are passed on).
     pub fn call(&mut self, f: &Value, args: &[Value]) -> Res<Value> {
         let Value::Fun(f) = f else {
-            return Err(Error::new(codes::STRUCTURE, format!("{} is no function", crate::value::show::show(f))));
+            return Err(Error::new(codes::STRUCTURE, format!("{} is not a function", crate::value::show::show(f))));
         };
         self.call_fun(f.clone(), args.to_vec())
     }

@@ -16,7 +16,7 @@ pub enum Val {
     Str(Rc<str>),
     Array(Rc<Arr>),
     Data(Rc<Con>),
-    /// A zero array or zero data whose shape nobody needed.
+    /// A zero array or zero data whose shape was not needed.
     Absent,
     /// In place of a linear number: what it depends on. A linear function of these tells the pattern of its matrix.
     Deps(Rc<Deps>),

@@ -90,7 +90,7 @@ impl Gen {
         }
     }
 
-    /// A scalar that depends on `x`, and on the reals that were made since `from` and that nobody has read (the last few of them).
+    /// A scalar that depends on `x`, and on the reals that were made since `from` and that were not read yet (the last few of them).
     pub(super) fn with_unread(&mut self, x: Var, from: usize) -> Var {
         let unread = |k: &&Known| matches!(k.kind, Kind::Real(_)) && !self.read.contains(&k.v) && k.v != x;
         let rest: Vec<Known> = self.scope[from.min(self.scope.len())..].iter().filter(unread).cloned().collect();

@@ -139,7 +139,7 @@ impl Emit<'_, '_, '_> {
         }
     }
 
-    /// Releases those of some fields that nobody reads.
+    /// Releases those of some fields that are not read.
     fn release_unread(&mut self, f: &Fields, vals: &[Value]) {
         for (v, x) in f.own.iter().zip(vals) {
             if is_ref(self.f.ty(*v)) && self.last[v.0 as usize] == NEVER {

@@ -300,7 +300,7 @@ impl Emit<'_, '_, '_> {
         let (plain, linear) = outs.split_at(l.outs.len());
         let all = [&t.carry[..k], plain, &[t.counter], &t.carry[k..], linear].concat();
         let placed: Vec<Var> = t.made.iter().zip(&order).filter(|((_, m), _)| matches!(m, Made::Place(_))).map(|(_, v)| *v).collect();
-        // Before they are bound, so that nobody looks at them.
+        // Before they are bound, so that they are not looked at.
         self.viewed.retain(|v| !placed.contains(v));
         self.pinned.extend(&placed);
         self.bind_outs(s, &all);

@@ -462,7 +462,7 @@ impl Emit<'_, '_, '_> {
         View { data, dims }
     }
 
-    /// Releases a result that nobody reads.
+    /// Releases a result that is not read.
     fn drop_unread(&mut self, v: Var) {
         if self.last[v.0 as usize] == NEVER && is_ref(self.f.ty(v)) && !self.pinned.contains(&v) {
             let x = self.val(v);

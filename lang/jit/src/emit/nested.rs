@@ -32,7 +32,7 @@ pub(super) struct Rows {
     /// Elements of a row.
     width: Value,
     pub kind: Kind,
-    /// The buffer's number among those of rows that nobody knows yet.
+    /// The buffer's number among those of rows whose extents are not known yet.
     id: i64,
     /// Whether the last turn's row is the first.
     reverse: bool,

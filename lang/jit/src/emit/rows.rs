@@ -97,7 +97,7 @@ fn at_index() -> What {
 }
 
 impl Emit<'_, '_, '_> {
-    /// Binds a variable to a row of an array that nobody changes before the row is read for the last time; whether it could.
+    /// Binds a variable to a row of an array that is not changed before the row is read for the last time; whether it could.
     pub(super) fn bind_row(&mut self, p: Var, a: Var, index: Value) -> bool {
         if !self.virtuals.contains(&p) {
             return false;

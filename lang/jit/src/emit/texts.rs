@@ -95,7 +95,7 @@ fn has_fast_way(f: &Function, s: &Stmt) -> bool {
 }
 
 impl Emit<'_, '_, '_> {
-    /// Leaves a shape to whoever asks for it; whether that can be done.
+    /// Leaves a shape to its readers; whether that can be done.
     pub(super) fn shape_later(&mut self, s: &Stmt) -> bool {
         let [v] = s.outs[..] else { return false };
         if !self.later.shapes.contains(&v) {

@@ -28,7 +28,7 @@ pub(super) fn elements_read(b: &Block) -> HashSet<Var> {
 }
 
 impl Pass<'_> {
-    /// Whether a statement reads numbers of one vector at the indices of another, both of which are there. One that may fail stays where nobody reads the numbers.
+    /// Whether a statement reads numbers of one vector at the indices of another, both of which are there. One that may fail stays where the numbers are not read.
     pub(super) fn gathers(&self, s: &Stmt) -> bool {
         let Op::Gather { a, at, shape } = &s.op else { return false };
         (shape.is_some() || self.elements_read.contains(&s.outs[0])) && self.all_there(&[*a, *at]) && is_vector(self.f, *at)

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Unlike for native code ([`mod@crate::pointwise`]) any operation may stand between the loops, vectors are of any numbers, and how sums are added is
-//! the device's own choice. Arrays that may be absent zeros are left alone: their extents are nobody's. An array that is only turned round is read from its end.
+//! the device's own choice. Arrays that may be absent zeros are left alone: their extents are not known. An array that is only turned round is read from its end.
 //!
 //! Bodies of loops without state are kernels already, and stay as they are.
 //!

@@ -7,7 +7,7 @@
 //!
 //! Results are the same bits. Where a sum's order of additions depends on how a loop is run ([`straight`] loops add whole arrays, in
 //! chunks), the fused loop is run in the same way, or there is none. An error of the one loop may be met before an error of the other;
-//! whoever runs the code answers any error by evaluating in the ordinary way, which finds the first.
+//! the runtime answers any error by evaluating in the ordinary way, which finds the first.
 
 mod branches;
 mod horizontal;

@@ -46,7 +46,7 @@ pub fn scalars(f: &mut Function, sums: Sums) -> bool {
     apart(f, sums, Begin::Turn)
 }
 
-/// The same for a device, where sums are written out, and nobody asks whether a zero is absent or has a sign.
+/// The same for a device, where sums are written out, and it does not matter whether a zero is absent or has a sign.
 pub fn for_device(f: &mut Function) -> bool {
     apart(f, Sums::Written, Begin::Zeros)
 }
@@ -222,7 +222,7 @@ impl Scalars<'_> {
         self.is_float(self.f.ty(v)) && !self.f.linear(v)
     }
 
-    /// Floats of half the size are a device's: there the order of sums is nobody's.
+    /// Floats of half the size are a device's: there the order of sums is free.
     fn is_float(&self, t: &Ty) -> bool {
         *t == Ty::F64 || *t == Ty::F32 && self.begin == Begin::Zeros
     }
@@ -314,7 +314,7 @@ impl Scalars<'_> {
         });
     }
 
-    /// Binds an array to numbers, put together for whoever asks for it.
+    /// Binds an array to numbers, put together for its readers.
     fn bind(&mut self, a: Var, elems: Vec<Var>, like: &Stmt, out: &mut Vec<Stmt>) {
         self.consists(a, elems.iter().map(|v| Elem::Is(*v)).collect());
         out.push(Stmt { op: Op::Stack { elems, shape: None }, outs: vec![a], lin_outs: Vec::new(), span: like.span });

@@ -19,7 +19,7 @@ use text::{brief, clip, large, short, summary};
 pub struct Echo {
     /// The name that it defines; `None` for an expression.
     pub name: Option<String>,
-    /// The name that an expression is.
+    /// What a function is called, and where it was defined.
     pub called: Option<String>,
     /// Its type as text, with true sizes.
     pub ty: String,
@@ -158,7 +158,7 @@ impl Echo {
             _ if table::of(&self.shown).is_some() => format!("{}\n{value}", self.head(usize::MAX)),
             (Some(n), Value::Fun(_)) => format!("{n} : {}", self.ty),
             // The type of a function says all that there is to see.
-            (None, Value::Fun(f)) => format!("<fun{}> : {}", self.called.as_ref().map_or_else(|| f.called(), |n| format!(" {n}")), self.ty),
+            (None, Value::Fun(_)) => format!("<fun{}> : {}", self.called.as_ref().map_or(String::new(), |n| format!(" {n}")), self.ty),
             (Some(n), _) => format!("{n} = {value} : {}", self.ty),
             (None, _) => format!("{value} : {}", self.ty),
         }

@@ -272,7 +272,7 @@ pub(crate) fn lower_case_type(at: Span, name: &str) -> Option<Diagnostic> {
     Some(Diagnostic::warning("W0102", at, message).hint(format!("the type is written `{ours}`")).fix(at, ours))
 }
 
-/// A suggestion where a name is wanted and a reserved word stands.
+/// A suggestion where a name is expected and a reserved word stands.
 pub(crate) fn reserved(kw: Kw) -> String {
     format!("`{0}` is a reserved word; another name must do, such as `{0}_`", kw.text())
 }

@@ -3,7 +3,8 @@
 use super::Formatter;
 use super::doc::{D, Doc, align, choice, concat, flat, group, hard, line, nest, nil, space};
 use super::types::Level;
-use crate::ast::{Change, Expr, ExprKind, ForVar, Ident, IndexArg, Lit, LoopKind, Pat, Place, Signature, Slice};
+use crate::ast::{Expr, ExprKind, ForVar, IndexArg, Lit, LoopKind, Pat, Signature, Slice, Stmt};
+use crate::span::Span;
 use std::rc::Rc;
 
 /// An expression's document, and how it looks when it hangs on the end of a line: `[`, `(fun x ->`
@@ -16,12 +17,12 @@ pub(super) struct Built {
 }
 
 impl Built {
-    fn plain(doc: D) -> Built {
+    pub(super) fn plain(doc: D) -> Built {
         Built { doc, hanging: None, bracket: false }
     }
 
     /// `content` on one line, or broken; the broken form can hang.
-    fn hangs(content: D) -> Built {
+    pub(super) fn hangs(content: D) -> Built {
         Built { doc: group(content.clone()), hanging: Some(content), bracket: false }
     }
 }
@@ -57,16 +58,16 @@ impl Formatter<'_> {
             ExprKind::Block(stmts) => Built::plain(self.block_operand(stmts, e.span)),
             ExprKind::If(..) => Built::plain(self.conditional(e)),
             ExprKind::Match(scrutinee, arms) => self.match_expression(scrutinee, arms, e.span),
-            ExprKind::Tuple(parts) => self.tuple(parts),
+            ExprKind::Tuple(parts) => self.tuple(parts, e.span),
             ExprKind::Paren(inner) => self.parentheses(inner),
-            ExprKind::Record(fields) => self.record(fields),
-            ExprKind::Update(base, changes) => self.update(base, changes),
+            ExprKind::Record(fields) => self.record(fields, e.span),
+            ExprKind::Update(base, changes) => self.update(base, changes, e.span),
             ExprKind::Field(base, name) => {
                 let base = self.expr(base);
                 let dot = self.tokens.sign(".");
                 Built::plain(concat(vec![base, dot, self.ident(*name)]))
             }
-            ExprKind::Array(parts) => self.elements("[", parts, "]"),
+            ExprKind::Array(parts) => self.elements("[", parts, "]", e.span),
             ExprKind::Index(base, args) => {
                 let base = self.expr(base);
                 let args = self.list("[", args, "]", Self::index);
@@ -98,7 +99,7 @@ impl Formatter<'_> {
     }
 
     /// A part of a tuple, in which an annotation needs no parentheses of its own.
-    fn part(&mut self, e: &Expr) -> D {
+    pub(super) fn part(&mut self, e: &Expr) -> D {
         match &e.kind {
             ExprKind::Ann(inner, signature) => self.annotated(inner, signature),
             _ => self.expr(e),
@@ -121,13 +122,19 @@ impl Formatter<'_> {
         let hangs = after_function.unwrap_or(args.len().saturating_sub(1)) + 1;
         let others_hang = built.iter().enumerate().any(|(i, b)| i != hangs && b.hanging.is_some());
         // Small arguments fill lines, others get a line each.
-        let separate = |d: &D| concat(vec![line(), d.clone()]);
-        let fill = !built.iter().any(|b| b.hanging.is_some());
-        let below = docs.iter().skip(1).map(|d| if fill { group(separate(d)) } else { separate(d) });
-        let broken = concat(vec![docs[0].clone(), nest(concat(below.collect()))]);
+        let fill = !built.iter().skip(1).zip(args).any(|(b, arg)| b.hanging.is_some() && !is_block(arg)) && built[0].hanging.is_none();
+        let below = if fill { filled(&docs[1..], args) } else { docs[1..].iter().map(|d| below(d.clone())).collect() };
+        let broken = concat(vec![docs[0].clone(), nest(concat(below))]);
         let hanging = built.get_mut(hangs).and_then(|b| b.hanging.take()).filter(|_| !others_hang);
-        let Some(hanging) = hanging else { return Built::plain(choice(vec![one_line, broken])) };
-        if hangs < args.len() && !args.get(hangs - 1).is_some_and(has_lines) {
+        let Some(hanging) = hanging else {
+            // A text that is too long on a line of its own, too, stays where it is.
+            let Some((text, head)) = docs.split_last().filter(|_| args.last().is_some_and(is_text)) else {
+                return Built::plain(choice(vec![one_line, broken]));
+            };
+            let rows = Rc::new(Doc::Rows(vec![(0, spaced(head)), (super::INDENT, text.clone())]));
+            return Built::plain(choice(vec![one_line.clone(), rows, one_line]));
+        };
+        if hangs < args.len() && !args.get(hangs - 1).is_some_and(|arg| self.has_lines(arg)) {
             let rows = docs.iter().enumerate().map(|(i, d)| (if i > 0 { super::INDENT } else { 0 }, d.clone()));
             return Built::plain(choice(vec![one_line, Rc::new(Doc::Rows(rows.collect())), broken]));
         }
@@ -138,6 +145,20 @@ impl Formatter<'_> {
         let hanging = concat(parts);
         let doc = choice(vec![one_line, hanging.clone(), broken]);
         Built { doc, hanging: Some(hanging), bracket: false }
+    }
+
+    /// A function in parentheses whose body takes lines of its own.
+    fn has_lines(&self, e: &Expr) -> bool {
+        match &e.kind {
+            ExprKind::Paren(inner) => self.has_lines(inner),
+            ExprKind::Fun(_, body) | ExprKind::Lin(_, body) => match &body.kind {
+                ExprKind::Paren(_) => is_block(body) && !self.tokens.on_one_line(body.span),
+                ExprKind::Block(_) | ExprKind::Match(..) | ExprKind::Loop(..) => true,
+                ExprKind::If(..) | ExprKind::For(..) | ExprKind::Fun(..) | ExprKind::Lin(..) => true,
+                _ => false,
+            },
+            _ => false,
+        }
     }
 
     // Functions, loops.
@@ -156,6 +177,11 @@ impl Formatter<'_> {
             ExprKind::Block(stmts) if !self.stays_on_one_line(stmts, e.span) => {
                 let stmts = self.stmts(stmts);
                 nest(concat(vec![hard(), stmts]))
+            }
+            // `-> (let` on several lines hangs, as it does behind `=`.
+            ExprKind::Paren(_) if is_block(e) => {
+                let Built { doc, hanging, .. } = self.build(e);
+                hanging.map_or_else(|| nest(concat(vec![line(), doc])), |hanging| concat(vec![space(), hanging]))
             }
             _ => {
                 let body = self.entry(e);
@@ -252,9 +278,16 @@ impl Formatter<'_> {
         let open = self.tokens.sign("(");
         match &inner.kind {
             ExprKind::Block(stmts) => {
-                let sequence = !matches!(stmts.first(), Some(crate::ast::Stmt::Let(..)));
-                let block = if sequence { self.sequence(stmts) } else { self.block_operand(stmts, inner.span) };
-                Built::plain(concat(vec![open, block, self.tokens.sign(")")]))
+                let sequence = !matches!(stmts.first(), Some(Stmt::Let(..)));
+                let hangs = !sequence && !self.stays_on_one_line(stmts, inner.span);
+                let entries = match (sequence, hangs) {
+                    (true, _) => self.sequence(stmts),
+                    (false, true) => self.stmts(stmts),
+                    (false, false) => self.block_operand(stmts, inner.span),
+                };
+                let close = self.tokens.sign(")");
+                let hanging = hangs.then(|| concat(vec![open.clone(), nest(concat(vec![hard(), entries.clone()])), close.clone()]));
+                Built { doc: concat(vec![open, align(entries), close]), hanging, bracket: true }
             }
             ExprKind::If(..) | ExprKind::Match(..) => {
                 let inner = align(self.expr(inner));
@@ -270,10 +303,10 @@ impl Formatter<'_> {
     }
 
     /// A tuple whose last part may hang: `(value, lin d -> ...)`.
-    fn tuple(&mut self, parts: &[Expr]) -> Built {
+    fn tuple(&mut self, parts: &[Expr], span: Span) -> Built {
         let ends_in_function = matches!(parts.last().map(|p| &p.kind), Some(ExprKind::Fun(..) | ExprKind::Lin(..)));
         let Some((last, first)) = parts.split_last().filter(|_| ends_in_function) else {
-            return self.elements("(", parts, ")");
+            return self.elements("(", parts, ")", span);
         };
         let mut head = vec![self.tokens.sign("(")];
         for part in first {
@@ -286,79 +319,8 @@ impl Formatter<'_> {
         Built { doc: choice(vec![one_line, hanging.clone()]), hanging: Some(hanging), bracket: true }
     }
 
-    fn elements(&mut self, open: &str, parts: &[Expr], close: &str) -> Built {
-        let tuple = open == "(";
-        let open = self.tokens.sign(open);
-        let numbers = parts.len() > 8 && parts.iter().all(is_number);
-        let mut inner = vec![super::doc::soft_line()];
-        for (i, part) in parts.iter().enumerate() {
-            let comma = if i > 0 { self.tokens.sign(",") } else { nil() };
-            let part = if tuple { self.part(part) } else { self.expr(part) };
-            inner.push(comma);
-            match (i > 0, numbers) {
-                (false, _) => inner.push(part),
-                (true, false) => inner.extend([line(), part]),
-                (true, true) => inner.push(group(concat(vec![line(), part]))),
-            }
-        }
-        let close = self.tokens.sign(close);
-        if parts.is_empty() {
-            return Built::plain(concat(vec![open, close]));
-        }
-        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
-        Built { bracket: true, ..Built::hangs(content) }
-    }
-
-    fn record(&mut self, fields: &[(Ident, Expr)]) -> Built {
-        let open = self.tokens.sign("{");
-        let mut inner = vec![super::doc::soft_line()];
-        for (i, (name, value)) in fields.iter().enumerate() {
-            if i > 0 {
-                inner.extend([self.tokens.sign(","), line()]);
-            }
-            let head = self.ident(*name);
-            inner.push(self.given(head, is_punned(*name, value), value));
-        }
-        let close = self.tokens.sign("}");
-        if fields.is_empty() {
-            return Built::plain(concat(vec![open, close]));
-        }
-        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
-        Built { bracket: true, ..Built::hangs(content) }
-    }
-
-    fn update(&mut self, base: &Expr, changes: &[Change]) -> Built {
-        let open = self.tokens.sign("{");
-        let mut inner = vec![super::doc::soft_line(), self.expr(base), space(), self.tokens.sign("with")];
-        for (i, change) in changes.iter().enumerate() {
-            inner.extend((i > 0).then(|| self.tokens.sign(",")));
-            inner.push(line());
-            let head = self.place(&change.place);
-            let punned = change.field().is_some_and(|name| is_punned(name, &change.value));
-            inner.push(self.given(head, punned, &change.value));
-        }
-        let close = self.tokens.sign("}");
-        let content = concat(vec![open, nest(concat(inner)), super::doc::soft_line(), close]);
-        Built { bracket: true, ..Built::hangs(content) }
-    }
-
-    /// `w.x[i, j]`.
-    fn place(&mut self, place: &[Place]) -> D {
-        let mut parts = Vec::new();
-        for (i, step) in place.iter().enumerate() {
-            match step {
-                Place::Field(name) => {
-                    parts.extend((i > 0).then(|| self.tokens.sign(".")));
-                    parts.push(self.ident(*name));
-                }
-                Place::At(args, _) => parts.push(self.list("[", args, "]", Self::index)),
-            }
-        }
-        concat(parts)
-    }
-
     /// `head = value`, or the head alone where it says both.
-    fn given(&mut self, head: D, punned: bool, value: &Expr) -> D {
+    pub(super) fn given(&mut self, head: D, punned: bool, value: &Expr) -> D {
         if punned {
             return head;
         }
@@ -381,7 +343,7 @@ impl Formatter<'_> {
         }
     }
 
-    fn index(&mut self, arg: &IndexArg) -> D {
+    pub(super) fn index(&mut self, arg: &IndexArg) -> D {
         match arg {
             IndexArg::At(e) => self.expr(e),
             IndexArg::Slice(slice) => {
@@ -401,6 +363,20 @@ impl Formatter<'_> {
     }
 }
 
+fn below(doc: D) -> D {
+    concat(vec![line(), doc])
+}
+
+/// Arguments that fill lines. A small last one does not stand on a line alone.
+fn filled(docs: &[D], args: &[Expr]) -> Vec<D> {
+    let mut all: Vec<D> = docs.iter().map(|d| group(below(d.clone()))).collect();
+    if args.len() > 2 && args.last().is_some_and(is_small) && let Some([before, last]) = docs.last_chunk::<2>() {
+        all.truncate(docs.len() - 2);
+        all.push(group(concat(vec![line(), before.clone(), group(below(last.clone()))])));
+    }
+    all
+}
+
 fn spaced(docs: &[D]) -> D {
     concat(docs.iter().enumerate().flat_map(|(i, d)| [if i > 0 { space() } else { nil() }, d.clone()]).collect())
 }
@@ -414,19 +390,6 @@ pub(super) fn is_small(e: &Expr) -> bool {
         ExprKind::Index(base, args) => {
             is_small(base) && args.iter().all(|a| matches!(a, IndexArg::At(e) if is_small(e)))
         }
-        _ => false,
-    }
-}
-
-/// A function in parentheses whose body takes lines of its own.
-fn has_lines(e: &Expr) -> bool {
-    match &e.kind {
-        ExprKind::Paren(inner) => has_lines(inner),
-        ExprKind::Fun(_, body) | ExprKind::Lin(_, body) => match &body.kind {
-            ExprKind::Block(_) | ExprKind::Match(..) | ExprKind::Loop(..) => true,
-            ExprKind::If(..) | ExprKind::For(..) | ExprKind::Fun(..) | ExprKind::Lin(..) => true,
-            _ => false,
-        },
         _ => false,
     }
 }
@@ -450,15 +413,11 @@ pub(super) fn ends_openly(e: &Expr) -> bool {
     }
 }
 
-/// Whether a field is given by its name alone.
-fn is_punned(name: Ident, value: &Expr) -> bool {
-    matches!(value.kind, ExprKind::Var(v) if v == name.name) && value.span == name.span
+/// A block in parentheses.
+fn is_block(e: &Expr) -> bool {
+    matches!(&e.kind, ExprKind::Paren(inner) if matches!(inner.kind, ExprKind::Block(_)))
 }
 
-fn is_number(e: &Expr) -> bool {
-    match &e.kind {
-        ExprKind::Lit(Lit::Int(_) | Lit::Float(_) | Lit::F32(_)) => true,
-        ExprKind::Neg(operand) => is_number(operand),
-        _ => false,
-    }
+fn is_text(e: &Expr) -> bool {
+    matches!(e.kind, ExprKind::Lit(Lit::Str(_)) | ExprKind::Interp(_))
 }

@@ -7,6 +7,7 @@
 //! formatting never changes what a program means.
 
 mod blocks;
+mod brackets;
 mod columns;
 mod doc;
 mod exprs;

@@ -351,10 +351,15 @@ impl Parser<'_> {
                 break;
             }
         }
-        if !self.at(P::RBrace) && matches!(self.previous().map(|t| t.tok), Some(Tok::P(P::Comma) | Tok::Kw(Kw::With))) {
-            self.wanted("E0110", "a field's name");
-        }
+        self.another_part_before_brace("a field's name");
         fields
+    }
+
+    /// Behind a comma or `with`, a part of a record must follow unless the brace closes.
+    fn another_part_before_brace(&mut self, expected: &str) {
+        if !self.at(P::RBrace) && matches!(self.previous().map(|t| t.tok), Some(Tok::P(P::Comma) | Tok::Kw(Kw::With))) {
+            self.wanted("E0110", expected);
+        }
     }
 
     /// What stands behind `with`.
@@ -377,9 +382,7 @@ impl Parser<'_> {
                 break;
             }
         }
-        if !self.at(P::RBrace) && matches!(self.previous().map(|t| t.tok), Some(Tok::P(P::Comma) | Tok::Kw(Kw::With))) {
-            self.wanted("E0110", "a field's name or `[`");
-        }
+        self.another_part_before_brace("a field's name or `[`");
         changes
     }
 

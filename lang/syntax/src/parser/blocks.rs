@@ -248,7 +248,7 @@ fn stmt_span(stmt: &Stmt) -> Span {
     }
 }
 
-/// What was read of something broken means nothing, and nobody shall complain about it: its value,
+/// What was read of something broken means nothing, and gets no further messages: its value,
 /// which is the last entry of a block, becomes an error node.
 pub(super) fn spoil(e: &mut Expr) {
     match &mut e.kind {

@@ -12,7 +12,7 @@ use crate::token::{Kw, P, Tok};
 const LOOK_AHEAD: usize = 64;
 
 impl<'a> Parser<'a> {
-    /// Whether a `\` comes that is no function: no arrow follows its names.
+    /// Whether a `\` comes that is not a function: no arrow follows its names.
     pub(super) fn left_divides(&self) -> bool {
         self.at(P::Backslash) && !self.operand_is_missing() && {
             let named = |t: &Tok| matches!(t, Tok::Ident(_) | Tok::Underscore | Tok::P(P::LParen | P::RParen | P::Comma));

@@ -256,7 +256,7 @@ impl Parser<'_> {
         self.panic
     }
 
-    /// A `.` where an operand is wanted: `+.` of OCaml, or `.5`.
+    /// A `.` where an operand is expected: `+.` of OCaml, or `.5`.
     pub(super) fn stray_point(&mut self) -> Option<Expr> {
         let (point, next) = (self.raw(), self.raw_at(1));
         let at = self.span_of(&point);

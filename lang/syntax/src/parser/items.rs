@@ -82,7 +82,7 @@ impl Parser<'_> {
     }
 
     /// An item in which the lexer skipped something is not what was meant: its names are kept, and
-    /// their values are errors, so that nobody complains about them a second time.
+    /// their values are errors, so that they are not reported twice.
     fn poison(&self, kind: ItemKind, span: Span) -> ItemKind {
         let inside = |at: Span| span.lo <= at.lo && at.lo <= span.hi;
         let skipped = |code: &str| matches!(code, "E0101" | "E0102" | "E0103" | "E0105" | "E0108");

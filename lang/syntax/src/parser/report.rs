@@ -63,7 +63,7 @@ impl Parser<'_> {
         if self.hidden(0) { self.previous_span() } else { self.span_of(&self.raw()) }
     }
 
-    /// `what` is wanted here.
+    /// `what` is expected here.
     pub(super) fn wanted(&mut self, code: &'static str, what: &str) {
         if self.panic {
             return;

@@ -84,7 +84,7 @@ const OTHER: &[(&str, &str)] = &[
     ("help doc man", "the REPL explains a name with `:doc name`, the command line with `adl doc name`"),
     ("clc clear clearvars", "in the REPL `:undo` takes definitions back, and Ctrl-L clears the screen"),
     ("who whos", "the REPL lists its definitions with `:env`"),
-    ("dir methods names", "the REPL lists what a module has with `:browse module`"),
+    ("dir methods names", "the REPL lists what a module has with `:doc module`"),
     ("tic toc timeit", "the REPL measures with `:time e`, a program with `bench \"name\" = e`"),
     ("typeof typeOf isinstance isa", "types are known before anything runs: the REPL shows one with `:type e`, and data of several forms are taken apart by `match`"),
     ("nothing missing null nil undefined", "a missing value is `None`, and one that is there `Some x`; the empty list is `Nil`"),

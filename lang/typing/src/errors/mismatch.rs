@@ -12,7 +12,7 @@ pub(crate) struct Mismatch {
     pub span: Span,
     /// Its type.
     pub actual: String,
-    /// The type that is wanted.
+    /// The expected type.
     pub expected: String,
     /// Other places that have a say, with what is there.
     pub places: Vec<(Span, String)>,
@@ -44,7 +44,7 @@ impl Mismatch {
         self.marked(Diagnostic::error("E0208", self.span, text))
     }
 
-    /// A function where a linear function is wanted.
+    /// A function where a linear function is expected.
     pub fn not_linear(self) -> Diagnostic {
         let text = format!("expected a linear function, {}, for {}, found {}", self.expected, self.what, self.actual);
         let d = self.marked(Diagnostic::error("E0211", self.span, text).label(self.actual.clone()));
@@ -77,7 +77,7 @@ pub(crate) fn nonlinear(d: Diagnostic, fault: Option<Diagnostic>, keyword: Optio
     }
 }
 
-/// `let f x : Float -> Float = ...`, whose result is no function.
+/// `let f x : Float -> Float = ...`, whose result is not a function.
 pub(crate) fn whole_type_for_result(d: &mut Diagnostic, at: Span) {
     d.secondary.retain(|l| l.span != at);
     *d = d.clone().also(at, "behind parameters stands the type of the result alone")
@@ -204,7 +204,7 @@ pub(crate) fn no_extent(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("E0213", span, format!("the extent of `{name}` is not known")).hint(format!("give it a bound: `for {name} < n -> ...`"))
 }
 
-/// `let rec` of something that is no function.
+/// `let rec` of something that is not a function.
 pub(crate) fn recursive_value(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("E0203", span, format!("`let rec {name}` must define a function")).hint(format!("without `rec` it is a value: `let {name} = ...`; a function has a parameter: `let rec {name} n = ...`"))
 }

@@ -201,16 +201,22 @@ pub(crate) fn open_field(span: Span, of: &str, con: &str) -> Diagnostic {
 }
 
 /// The candidate nearest to `name`, if it is near enough to be a slip.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(name, [candidates])
+}
+
+/// The same, where of equally near candidates those of an earlier group come first: the user's before the library's.
+pub fn nearest_of<'a>(name: &str, groups: impl IntoIterator<Item = impl Iterator<Item = &'a str>>) -> Option<&'a str> {
     let length = name.chars().count();
     // Of a short word two slips leave too little.
     let limit = if length <= 4 { 1 } else { 1 + length / 4 };
+    let candidates = groups.into_iter().enumerate().flat_map(|(i, group)| group.map(move |c| (i, c)));
     candidates
-        .filter(|c| !c.starts_with("__") && *c != name && c.chars().count().abs_diff(length) <= limit)
-        .map(|c| (distance(name, c), c))
-        .filter(|(d, c)| *d <= limit && *d < c.chars().count().min(name.chars().count()))
+        .filter(|(_, c)| !c.starts_with("__") && *c != name && c.chars().count().abs_diff(length) <= limit)
+        .map(|(i, c)| (distance(name, c), i, c))
+        .filter(|(d, _, c)| *d <= limit && *d < c.chars().count().min(length))
         .min()
-        .map(|(_, c)| c.to_owned())
+        .map(|(_, _, c)| c)
 }
 
 /// Insertions, deletions, replacements and swaps of neighbours between two words.
@@ -271,12 +277,14 @@ mod tests {
 
     #[test]
     fn slips_are_found_and_other_words_are_not() {
-        assert_eq!(nearest("totl", ["total", "map"].into_iter()), Some("total".into()));
-        assert_eq!(nearest("Jsut", ["Some", "Just"].into_iter()), Some("Just".into()));
+        assert_eq!(nearest("totl", ["total", "map"].into_iter()), Some("total"));
+        assert_eq!(nearest("Jsut", ["Some", "Just"].into_iter()), Some("Just"));
         assert_eq!(nearest("yy", ["zz", "id"].into_iter()), None);
         assert_eq!(nearest("d", ["id", "e"].into_iter()), None);
-        assert_eq!(nearest("some", ["ode", "same"].into_iter()), Some("same".into()));
+        assert_eq!(nearest("some", ["ode", "same"].into_iter()), Some("same"));
         assert_eq!(nearest("disp", ["diag"].into_iter()), None);
+        assert_eq!(nearest_of("los", [vec!["loss"].into_iter(), vec!["cos", "log"].into_iter()]), Some("loss"));
+        assert_eq!(nearest_of("sinn", [vec!["sum"].into_iter(), vec!["sin"].into_iter()]), Some("sin"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What an expression is for, and why its type is wanted: data that becomes words only where a constraint fails.
+//! What an expression is for, and why its type is expected: data that becomes words only where a constraint fails.
 
 use super::classes::quoted;
 use crate::ty::Ty;
@@ -37,7 +37,7 @@ pub(crate) enum Because {
     Said(&'static str),
 }
 
-/// Why a type is wanted at a place.
+/// Why a type is expected at a place.
 #[derive(Clone, Debug)]
 pub(crate) struct Why {
     /// What the expression is.

@@ -1,4 +1,4 @@
-//! W0215: expressions of a script whose value nobody gets.
+//! W0215: expressions of a script whose value is dropped.
 
 use super::Explanation;
 use crate::core::{Expr, ExprKind};

@@ -68,7 +68,7 @@ impl Infer<'_> {
     fn written_class(&mut self, class: ast::Ident) -> Option<Class> {
         let known = class_named(class.name.as_str());
         if known.is_none() {
-            let near = names::nearest(class.name.as_str(), ["Eq", "Ord", "Show", "Num", "Real", "Nums", "Reals", "Space", "Diff"].into_iter());
+            let near = names::nearest(class.name.as_str(), ["Eq", "Ord", "Show", "Num", "Real", "Nums", "Reals", "Space", "Diff"].into_iter()).map(str::to_owned);
             self.report(names::Unknown { what: Some("class"), name: class.name.as_str(), span: class.span, near }.diagnostic());
         }
         known
@@ -177,7 +177,7 @@ impl Infer<'_> {
             Some(TypeName::Alias(a)) if a.params.len() == args.len() => self.expanded(&a, args),
             Some(TypeName::Alias(a)) => self.arity_error(t, text, a.params.len(), args.len()),
             None => {
-                let near = self.nearest(text, |me| me.env.types.keys().map(|s| s.as_str()).chain(["Float", "F32", "Int", "Bool", "String", "List", "Option"]).collect());
+                let near = self.nearest(text, |me| [me.env.types.keys().map(|s| s.as_str()).collect(), vec!["Float", "F32", "Int", "Bool", "String", "List", "Option"]]);
                 self.report(names::Unknown { what: Some("type"), name: text, span: name.span, near }.diagnostic());
                 self.meta()
             }

@@ -59,7 +59,7 @@ impl Infer<'_> {
                 return e;
             }
         }
-        // A function that is written out is wanted as one, so that its sizes stay its own.
+        // A function that is written out is expected to be one, so that its sizes stay its own.
         let any = is_lambda(f).then(|| self.meta());
         let callee = self.infer(f, any.as_ref());
         self.apply_value(callee, &describe(f), args, want, span)

@@ -27,7 +27,7 @@ pub(crate) enum Clash {
 }
 
 impl Infer<'_> {
-    /// Makes `actual` fit where `expected` is wanted; reports and goes on where it does not.
+    /// Makes `actual` fit `expected`; reports and goes on where it does not.
     pub(super) fn expect(&mut self, expected: &Ty, actual: &Ty, span: Span, why: &Why) -> bool {
         let met = self.unify(expected, actual);
         self.met(met, expected, actual, span, why)
@@ -86,7 +86,7 @@ impl Infer<'_> {
         }
     }
 
-    /// What is wanted, after "but": a number of no particular type is called one.
+    /// What is expected, after "but": a number of no particular type is called one.
     fn wanted(&self, t: &Ty) -> String {
         match self.resolve(t) {
             Ty::Meta(m) if self.metas[m as usize].scalar && self.metas[m as usize].classes.iter().all(|c| c.0 == Class::Num && c.2 != "a number") => "a number".to_owned(),
@@ -143,7 +143,7 @@ impl Infer<'_> {
         .to_owned()
     }
 
-    /// A field that is wanted of a record known not to have it.
+    /// A field that is expected of a record known not to have it.
     pub(super) fn no_field(&self, field: Symbol, span: Span, record: &RecordTy, at: Option<Span>) -> Diagnostic {
         let known = record.fields.iter().map(|(n, _)| n.to_string()).collect();
         let shown = self.show(&Ty::Record(std::rc::Rc::new(record.clone())));
@@ -206,7 +206,7 @@ impl Infer<'_> {
         })
     }
 
-    /// A suggestion where a vector is wanted, and a matrix is given.
+    /// A suggestion where a vector is expected, and a matrix is given.
     fn each_row(&self, what: &What) -> String {
         match what {
             What::Argument { of, .. } if self.is_own(of) => {
@@ -216,7 +216,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A suggestion where an array of numbers is wanted, and a number is given.
+    /// A suggestion where an array of numbers is expected, and a number is given.
     fn array_wanted(&self, what: &What) -> Option<String> {
         Some(match what {
             What::Argument { .. } => "an array of one element is `[x]`".into(),
@@ -332,7 +332,7 @@ fn is_numeric(class: Class) -> bool {
     matches!(class, Class::Num | Class::Real | Class::Nums | Class::Reals | Class::Space)
 }
 
-/// What is done with an array of Bools where one is wanted.
+/// What is done with an array of Bools where one is expected.
 fn several_bools(what: &What) -> String {
     match what {
         What::Thing(t) if t.contains("`&&`") || t.contains("`||`") => "`.&&` and `.||` combine arrays of Bools element by element".into(),

@@ -41,7 +41,7 @@ impl Infer<'_> {
         }
     }
 
-    /// A type without the sizes that what is wanted leaves open: there branches may differ.
+    /// A type without the sizes that the expected type leaves open: there branches may differ.
     fn loosened(&self, t: &Ty, want: Option<&Ty>) -> Ty {
         match (self.resolve(t), want.map(|w| self.resolve(w))) {
             (Ty::Array(n, x), Some(Ty::Array(m, y))) => {

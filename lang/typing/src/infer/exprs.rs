@@ -17,7 +17,7 @@ const MAX_TYPE_DEPTH: usize = 400;
 pub(super) struct Head {
     /// `lin`.
     pub linear: bool,
-    /// Something else than a definition says what is wanted of it.
+    /// Something else than a definition says what is expected of it.
     pub inner: bool,
     /// The name of its definition.
     pub name: Option<Symbol>,

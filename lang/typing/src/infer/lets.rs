@@ -42,7 +42,7 @@ pub(super) struct Function<'a> {
     pub sig: Option<&'a ast::Signature>,
     /// The type that uses in its own body see.
     pub whole: Option<&'a Ty>,
-    /// It stands where a function is wanted: what its parameters name as sizes is known inside it alone.
+    /// It stands where a function is expected: what its parameters name as sizes is known inside it alone.
     pub inner: bool,
 }
 

@@ -65,13 +65,13 @@ impl Infer<'_> {
         })
     }
 
-    /// The candidate nearest to an unknown name. In a text with very many unknown names the later ones go without.
-    pub(super) fn nearest<'a>(&mut self, name: &str, candidates: impl FnOnce(&Self) -> Vec<&'a str>) -> Option<String> {
+    /// The candidate nearest to an unknown name, of equally near ones that of the first group. In a text with very many unknown names the later ones go without.
+    pub(super) fn nearest<'a, const N: usize>(&mut self, name: &str, groups: impl FnOnce(&Self) -> [Vec<&'a str>; N]) -> Option<String> {
         self.tables.looked_for += 1;
         if self.tables.looked_for > MAX_LOOKED_FOR {
             return None;
         }
-        names::nearest(name, candidates(self).into_iter())
+        names::nearest_of(name, groups(self).map(Vec::into_iter)).map(str::to_owned)
     }
 
     /// Whether a name that is not there is nearly one that is.
@@ -81,10 +81,9 @@ impl Infer<'_> {
 
     fn near(&mut self, name: Symbol) -> Option<String> {
         self.nearest(name.as_str(), |me| {
-            let mut known: Vec<&str> = me.scope.iter().map(|b| b.name.as_str()).chain(me.env.values.keys().map(|s| s.as_str())).collect();
-            known.extend(Prim::ALL.iter().map(|p| p.name()));
-            known.extend(me.host.std_modules());
-            known
+            let own = me.scope.iter().map(|b| b.name.as_str()).chain(me.env.values.keys().map(|s| s.as_str()));
+            let library = Prim::ALL.iter().map(|p| p.name()).chain(me.host.std_modules());
+            [own.collect(), library.collect()]
         })
     }
 
@@ -269,7 +268,7 @@ impl Infer<'_> {
         let d = match ours.is_empty() {
             false => names::elsewhere(span, &path, &ours),
             true => {
-                let near = self.nearest(name.name.as_str(), |_| env.values.keys().map(|s| s.as_str()).collect()).map(|n| format!("{module}.{n}"));
+                let near = self.nearest(name.name.as_str(), |_| [env.values.keys().map(|s| s.as_str()).collect()]).map(|n| format!("{module}.{n}"));
                 names::Unknown { what: None, name: &path, span, near }.diagnostic()
             }
         };

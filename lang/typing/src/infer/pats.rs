@@ -188,7 +188,7 @@ impl Infer<'_> {
         if found.is_none() {
             let near = self.nearest(con.name.as_str(), |me| {
                 let base = me.env.base.iter().flat_map(|b| b.cons.keys());
-                me.env.cons.keys().chain(base).map(|s| s.as_str()).collect()
+                [me.env.cons.keys().map(|s| s.as_str()).collect(), base.map(|s| s.as_str()).collect()]
             });
             self.report(names::Unknown { what: Some("constructor"), name: con.name.as_str(), span: con.span, near }.diagnostic());
         }

@@ -364,7 +364,7 @@ const MISSING: &str = "E0801";
 
 const FROM_THE_FILE: &str = "the file is looked at before anything runs, for its type; with an annotation, as in `let t : {a : [_]Float} = ...`, it may be written by the program";
 
-/// What a file of a type is read as, where another is wanted: whole numbers as Floats, Floats in 32 bits.
+/// What a file of a type is read as, where another is expected: whole numbers as Floats, Floats in 32 bits.
 fn converted(known: &Ty, want: &Ty) -> Ty {
     match (known, want) {
         (Ty::Array(n, k), Ty::Array(_, w)) => array(*n, converted(k, w)),

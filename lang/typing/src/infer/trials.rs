@@ -111,7 +111,7 @@ impl Infer<'_> {
         })
     }
 
-    /// What is not linear in a function that is given where a linear one is wanted, or nothing if it is linear; `None` if its text is not known.
+    /// What is not linear in a function that is given where a linear one is expected, or nothing if it is linear; `None` if its text is not known.
     pub(super) fn not_linear_in(&mut self, a: &ast::Expr) -> Option<Option<Diagnostic>> {
         let (lin, here) = match &strip(a).kind {
             ast::ExprKind::Fun(params, body) => (as_linear(params, body)?, true),

@@ -1,7 +1,7 @@
 //! Updates of elements and slices, and of fields on the way to them: `{p with w[i, j] = v}`.
 //!
-//! What is replaced is found first, with all indices and new values; then they are put in one after the other, so that an array that nobody
-//! reads any more changes in place. An element or row is put by `__put`, elements along one axis by `scatter`, others in loops.
+//! What is replaced is found first, with all indices and new values; then they are put in one after the other, so that an array that has no
+//! more readers changes in place. An element or row is put by `__put`, elements along one axis by `scatter`, others in loops.
 
 use super::ops::Head;
 use super::strides::{Lets, Part, Step, after, extent, int, prim, taken, whole};

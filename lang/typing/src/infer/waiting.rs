@@ -4,7 +4,7 @@
 //! a long function costs time in proportion to its length. Operators are numbered in the order in which they were met: those that belong
 //! to a definition alone have numbers from its beginning on.
 //!
-//! What still waits when a function ends stays in its scheme as a constraint, and each use decides. Of a value that is no function, and of
+//! What still waits when a function ends stays in its scheme as a constraint, and each use decides. Of a value that is not a function, and of
 //! operands that no use can reach, it is decided by default: they are numbers.
 
 use super::Infer;

@@ -143,7 +143,7 @@ impl Lower<'_> {
         }
         let elements = b.params.get(1 + k..).unwrap_or(&[]).iter().chain(&b.lin_params[m..]);
         self.elements(elements.zip(l.xs.iter().chain(&l.lin_xs)), index);
-        // Carried values that nobody reads give their registers back at once.
+        // Carried values that are not read give their registers back at once.
         for p in b.params.iter().chain(&b.lin_params) {
             if self.last[p.0 as usize] == NEVER {
                 self.release(*p);

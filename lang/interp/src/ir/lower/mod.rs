@@ -262,12 +262,12 @@ impl<'a> Lower<'a> {
         }
     }
 
-    /// Registers of results; of those that nobody reads, too.
+    /// Registers of results; of dead ones, too.
     fn bind_outs(&mut self, s: &Stmt) -> Vec<R> {
         s.outs.iter().chain(&s.lin_outs).map(|v| self.bind(*v)).collect()
     }
 
-    /// Gives back the registers of results that nobody reads.
+    /// Gives back the registers of results that are not read.
     fn bury_outs(&mut self, s: &Stmt) {
         for v in s.outs.iter().chain(&s.lin_outs) {
             if self.last[v.0 as usize] == NEVER {

@@ -32,7 +32,7 @@ pub(crate) struct Decisions(Vec<((FnId, Plan, Vec<i64>), Resolved)>);
 
 /// Decisions that are remembered.
 const REMEMBERED: usize = 256;
-/// Memory that `Auto` takes to be free where nobody knows.
+/// Memory that `Auto` takes to be free where it is not known.
 const FREE: u64 = 1 << 30;
 /// States that `Budget` tries for binomial checkpoints, most first.
 const STATES: [u32; 7] = [256, 64, 32, 16, 8, 4, 1];

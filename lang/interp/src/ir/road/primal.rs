@@ -1,4 +1,4 @@
-//! Hot functions that nobody differentiates: specialised like those that are, and run as native code.
+//! Hot functions that are not differentiated: specialised like those that are, and run as native code.
 //!
 //! They are optimised on their own, as are the functions that they call: the results are to be those of the interpreter, bit by bit.
 

@@ -55,7 +55,7 @@ fn staged(m: &mut Machine, f: &Value, args: &[Value], stage: Stage) -> Result<St
     with(m, |road, m| {
         let wanted = match f {
             Value::Fun(g) => g.arity().max(1),
-            _ => return Err(not("a value that is no function")),
+            _ => return Err(not("a value that is not a function")),
         };
         let mut all = args.to_vec();
         for i in all.len()..wanted {

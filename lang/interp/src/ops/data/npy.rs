@@ -90,7 +90,7 @@ fn entries(path: &str, b: &[u8]) -> Res<Vec<(String, Vec<u8>)>> {
     Ok(out)
 }
 
-/// An array (or a number), or a record of arrays, as the type that is wanted.
+/// An array (or a number), or a record of arrays, as the expected type.
 pub fn read(path: &str, b: &[u8], rep: &Rep) -> Res<Value> {
     if *rep == Rep::Other {
         return Err(bad(path, "the type of the array is not known here").hint("annotate it: `(read_npy path : [_]Float)`"));

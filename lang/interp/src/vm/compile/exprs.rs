@@ -213,7 +213,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// Hidden parameters over a value that is no function: a function of them alone.
+    /// Hidden parameters over a value that is not a function: a function of them alone.
     fn abstraction(&mut self, ls: &[Local], inner: &Expr, d: R) -> Res<()> {
         match &*inner.kind {
             ExprKind::Lam(lam) => self.closure(ls, lam, &inner.ty, d),

@@ -1,7 +1,7 @@
 //! Lanes or native code: whichever takes less for the same elements.
 //!
 //! Whole arrays are fast where code is straight-line arithmetic on numbers, and slow where it branches or makes small arrays. Which it is
-//! nobody has to know: both are tried, native code when runs on lanes have taken as long as compiling does. Results are
+//! it need not be known: both are tried, native code when runs on lanes have taken as long as compiling does. Results are
 //! the same bits either way.
 
 use crate::ops::higher;

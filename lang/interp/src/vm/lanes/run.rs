@@ -93,7 +93,7 @@ impl Lanes<'_> {
         Ok(l)
     }
 
-    /// The lanes of a register that nobody reads again before it is written: what they hold may change in place.
+    /// The lanes of a register that is not read again before it is written: what they hold may change in place.
     fn take(&mut self, f: &mut Frame, r: R) -> Try<Lane> {
         let lane = self.get(f, r)?;
         f.set(r, Lane::Same(Value::Unit));

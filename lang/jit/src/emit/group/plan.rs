@@ -214,7 +214,7 @@ impl Search<'_, '_, '_, '_, '_> {
             }
         }
         for i in &mut self.g.inputs {
-            // Of a row that is only a place in an array nobody knows whether it is absent or in a box.
+            // Of a row that is only a place in an array it is not known whether it is absent or in a box.
             i.optional = !strict.contains(&i.var) && !self.e.is_place(i.var);
         }
     }

@@ -276,7 +276,7 @@ impl Emit<'_, '_, '_> {
         for (k, place) in carried.into_iter().enumerate() {
             let (h, v) = (o.sums[k], x.p.sums[k].init);
             if !taken[place] {
-                // A new one is nobody else's.
+                // A new one has no other owner.
                 let old = self.val(v);
                 let (mine, next) = (self.fresh(), self.fresh());
                 let same = self.b.ins().icmp(IntCC::Equal, h, old);

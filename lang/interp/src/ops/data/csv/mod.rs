@@ -227,7 +227,7 @@ fn columns(path: &str, (names, mut rows): (Vec<String>, Scanner<'_>), wanted: &[
         .iter()
         .map(|w| match made.iter().position(|(n, _)| *n == w.name) {
             Some(i) => Ok(made.swap_remove(i).1),
-            None => Err(Error::new(codes::CSV, format!("{path}: the column `{}` is wanted twice", w.name))),
+            None => Err(Error::new(codes::CSV, format!("{path}: the column `{}` is asked for twice", w.name))),
         })
         .collect()
 }
