@@ -323,7 +323,10 @@ mod tests {
             send.send(n).ok()?;
             Some([Duration::ZERO; 2][if n == 1 { std::hint::black_box(7) } else { 0 }])
         };
-        helper("adl-test", step, move || drop(told.send(()))).unwrap();
+        let stop = move || {
+            let _ = told.send(());
+        };
+        helper("adl-test", step, stop).unwrap();
         assert_eq!((steps.recv(), stops.recv()), (Ok(1), Ok(())));
         assert!(aside().is_some_and(|f| f.message.contains("the index is 7") && f.place.is_some()));
         assert_eq!((steps.recv(), aside()), (Ok(2), None));
