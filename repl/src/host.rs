@@ -1,7 +1,9 @@
 //! The real world.
 
+use adl_interp::fault;
 use adl_interp::host::{Format, Host};
 use adl_interp::value::Value;
+use adl_interp::vm::Starved;
 use adl_plotting::live::Live;
 use adl_plotting::{Figure, Theme};
 use std::io::{IsTerminal, Write};
@@ -228,19 +230,24 @@ impl Terminal {
 }
 
 /// Asks for progress ten times a second, as long as there is a session and a terminal to show it on.
-pub fn watch(tick: &Arc<AtomicBool>) {
+pub fn watch(tick: &Arc<AtomicBool>, starved: &Starved) {
     if !std::io::stderr().is_terminal() {
         return;
     }
     let tick = Arc::downgrade(tick);
-    // Without a thread there is no bar.
-    let _ = std::thread::Builder::new().stack_size(1 << 17).spawn(move || {
-        while let Some(t) = tick.upgrade() {
-            t.store(true, Ordering::Relaxed);
-            drop(t);
-            std::thread::sleep(Duration::from_millis(100));
+    let starved = starved.downgrade();
+    let step = move || {
+        fault::point(fault::Point::Progress);
+        tick.upgrade()?.store(true, Ordering::Relaxed);
+        Some(Duration::from_millis(100))
+    };
+    let stop = move || {
+        if let Some(s) = starved.upgrade() {
+            s.interrupt();
         }
-    });
+    };
+    // Without a thread there is no bar.
+    let _ = fault::helper("adl-progress", step, stop);
 }
 
 /// A bar on the terminal for loops that take longer than half a second.

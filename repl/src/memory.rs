@@ -3,6 +3,7 @@
 //! A thread looks at what the process holds, the more often the nearer that is to the limit (Linux only; there is no such thread elsewhere). What is about to
 //! take much at once asks before it does (`adl_interp::memory`), and where the system refuses memory the allocator's reserve lets the run end with an error.
 
+use adl_interp::fault;
 use adl_interp::memory::Shortage;
 use adl_interp::vm::Starved;
 use std::path::Path;
@@ -37,28 +38,33 @@ pub fn guard(starved: &Starved, limit: Option<u64>) {
         }
     }));
     let weak = starved.downgrade();
-    // Where no thread can be had there is no watch.
-    let _ = std::thread::Builder::new().name("adl-memory".into()).stack_size(1 << 17).spawn(move || {
-        let mut pause = SHORTEST;
-        loop {
-            std::thread::sleep(pause);
-            let Some(s) = weak.upgrade() else { return };
-            let Some(held) = Held::now() else { return };
-            let bounds = Bounds::now();
-            let mut left = bounds.left(&held);
-            // What is kept for later arrays goes first.
-            if left == 0 && adl_jit::alloc::release() > 0 {
-                left = Held::now().map_or(0, |held| bounds.left(&held));
-            }
-            match left {
-                0 => s.set(held.resident),
-                // A run that is ending has the reserve.
-                _ if s.ending() => {}
-                _ => hold_back(bounds.address),
-            }
-            pause = Duration::from_secs_f64(left as f64 / RATE as f64).clamp(SHORTEST, LONGEST);
+    let alarm = starved.downgrade();
+    let stop = move || {
+        if let Some(s) = alarm.upgrade() {
+            s.interrupt();
         }
-    });
+    };
+    // Where no thread can be had there is no watch.
+    let _ = fault::helper("adl-memory", move || look(&weak.upgrade()?), stop);
+}
+
+/// Looks once, and says when to look again; not where nobody knows what the process holds.
+fn look(s: &Starved) -> Option<Duration> {
+    fault::point(fault::Point::Memory);
+    let held = Held::now()?;
+    let bounds = Bounds::now();
+    let mut left = bounds.left(&held);
+    // What is kept for later arrays goes first.
+    if left == 0 && adl_jit::alloc::release() > 0 {
+        left = Held::now().map_or(0, |held| bounds.left(&held));
+    }
+    match left {
+        0 => s.set(held.resident),
+        // A run that is ending has the reserve.
+        _ if s.ending() => {}
+        _ => hold_back(bounds.address),
+    }
+    Some(Duration::from_secs_f64(left as f64 / RATE as f64).clamp(SHORTEST, LONGEST))
 }
 
 /// Address space for the end of a run, where it is limited.

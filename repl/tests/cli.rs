@@ -611,6 +611,13 @@ fn panics_are_internal_errors() {
         assert!(!run.err.contains("stack backtrace"), "{}", run.err);
         run.is(1, "", error);
     }
+    // Threads that serve a session: one entry hears of it.
+    d.file("entries", "1\nloop x = 0.0 for i < 30000000 do x + 1.0\nlen [1, 2]\n");
+    let mut c = panicking("memory", &[]);
+    c.stdin(std::fs::File::open(d.path().join("entries")).unwrap());
+    let run = finish(c);
+    assert_eq!(run.err.matches(error).count(), 1, "{}", run.err);
+    assert!(run.out.ends_with("2 : Int\n"), "{}", run.out);
     for (point, out) in [("interpreter", "a = 1 : Int\n2 : Int\n"), ("renderer", "1 : Int\n2 : Int\n")] {
         d.file("entries", "let a = 1\nlen (reverse [1])\nlen [1, 2]\n");
         let mut c = panicking(point, &[]);

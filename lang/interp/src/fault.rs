@@ -5,17 +5,20 @@
 //! - Threads of a pool hand their panic to the thread that waits for them, as `rayon` does. So does `ops::watch`.
 //! - Native code has no tables for unwinding. Its run-time functions are [`shielded`]: the fault is kept for the thread and the run is asked
 //!   to stop. Once native code has returned, [`resume`] goes on with the panic.
+//! - A thread that serves a session, and that nobody waits for, is a [`helper`]: its fault is kept until the session's next boundary.
 //! - Tests [`inject`] a panic at a [`Point`].
 
 use crate::attend;
 use crate::error::{Error, codes};
 use adl_syntax::span::Span;
+use adl_syntax::stop::Stopped;
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
+use std::time::Duration;
 
 /// A panic that was caught.
 #[derive(Clone, PartialEq, Debug)]
@@ -24,11 +27,16 @@ pub struct Fault {
     pub message: String,
     /// The source file, line and column, if they are known.
     pub place: Option<String>,
+    /// It was no panic, but an interrupt of what cannot fail ([`adl_syntax::stop`]).
+    pub interrupt: bool,
 }
 
 impl Fault {
     /// The error that is reported; the program's own place is still to be added.
     pub fn error(&self) -> Box<Error> {
+        if self.interrupt {
+            return Error::new(codes::INTERRUPT, "interrupted");
+        }
         let place = self.place.as_deref().map_or(String::new(), |p| format!(" at {p}"));
         let mut error = Error::new(codes::INTERNAL, format!("internal error{place}: {}", self.message))
             .note("this is a fault of adl, not of the program; the session is as it was before")
@@ -118,16 +126,59 @@ pub(crate) fn resume_from(payload: Box<dyn Any + Send>) -> ! {
     resume_unwind(payload)
 }
 
+/// The fault of a helper that nobody has heard of yet.
+static ASIDE: Mutex<Option<Box<Fault>>> = Mutex::new(None);
+static IS_ASIDE: AtomicBool = AtomicBool::new(false);
+
+/// Time after which a helper that has panicked goes on.
+const AFTER: Duration = Duration::from_millis(20);
+
+/// Starts a thread that serves a session: `step` again and again, which says after what time, or that it is done. Where it panics the session hears of it
+/// ([`aside`]) and `stop` ends its run; then it goes on. The second time it ends. No thread is an error of the system.
+pub fn helper(name: &str, mut step: impl FnMut() -> Option<Duration> + Send + 'static, stop: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    let run = move || {
+        let mut faults = 0;
+        loop {
+            let heard = || Ok(IS_ASIDE.load(Ordering::Relaxed).then_some(AFTER));
+            let done = if faults < 2 { catch(&mut step) } else { heard() };
+            let pause = match done {
+                Ok(None) => return,
+                Ok(Some(pause)) => pause,
+                Err(fault) => {
+                    faults += 1;
+                    *ASIDE.lock().unwrap_or_else(PoisonError::into_inner) = Some(fault);
+                    IS_ASIDE.store(true, Ordering::Relaxed);
+                    AFTER
+                }
+            };
+            // A run that begins meanwhile is stopped too.
+            if IS_ASIDE.load(Ordering::Relaxed) {
+                stop();
+            }
+            std::thread::sleep(pause);
+        }
+    };
+    std::thread::Builder::new().name(name.to_owned()).stack_size(1 << 17).spawn(run).map(drop)
+}
+
+/// The fault of a helper, once.
+pub fn aside() -> Option<Box<Fault>> {
+    IS_ASIDE.swap(false, Ordering::Relaxed).then(|| ASIDE.lock().unwrap_or_else(PoisonError::into_inner).take()).flatten()
+}
+
 /// What a panic said, and where.
 fn fault_of(payload: Box<dyn Any + Send>) -> Box<Fault> {
     let payload = match payload.downcast::<Fault>() {
         Ok(fault) => return fault,
         Err(other) => other,
     };
+    if payload.is::<Stopped>() {
+        return Box::new(Fault { message: "interrupted".to_owned(), place: None, interrupt: true });
+    }
     let message = message_of(&*payload);
     let here = LAST.with_borrow_mut(Option::take).filter(|f| f.message == message);
     let fault = here.or_else(|| OF_WORKERS.lock().unwrap_or_else(PoisonError::into_inner).take().filter(|f| f.message == message));
-    Box::new(fault.unwrap_or(Fault { message, place: None }))
+    Box::new(fault.unwrap_or(Fault { message, place: None, interrupt: false }))
 }
 
 fn message_of(payload: &dyn Any) -> String {
@@ -150,7 +201,7 @@ fn install() {
 
 /// Records a panic if a boundary will catch it.
 fn record(info: &PanicHookInfo<'_>) -> bool {
-    let fault = || Fault { message: message_of(info.payload()), place: info.location().map(ToString::to_string) };
+    let fault = || Fault { message: message_of(info.payload()), place: info.location().map(ToString::to_string), interrupt: false };
     if BOUNDARIES.get() > 0 {
         LAST.with_borrow_mut(|l| *l = Some(fault()));
         return true;
@@ -185,11 +236,19 @@ pub enum Point {
     Inspection,
     /// A question to the kernel being answered, on the thread that does that while a cell runs.
     Answer,
+    /// A long operation on a thread of its own.
+    Work,
+    /// Code that a device runs.
+    Device,
+    /// The thread that watches memory.
+    Memory,
+    /// The thread that asks for progress.
+    Progress,
 }
 
 impl Point {
     /// All points with their names.
-    pub const ALL: [(&'static str, Point); 9] = [
+    pub const ALL: [(&'static str, Point); 13] = [
         ("checker", Point::Checker),
         ("interpreter", Point::Interpreter),
         ("lowered", Point::Lowered),
@@ -199,6 +258,10 @@ impl Point {
         ("renderer", Point::Renderer),
         ("inspection", Point::Inspection),
         ("answer", Point::Answer),
+        ("work", Point::Work),
+        ("device", Point::Device),
+        ("memory", Point::Memory),
+        ("progress", Point::Progress),
     ];
 }
 
@@ -248,6 +311,25 @@ mod tests {
         assert_eq!(fault.unwrap_err().message, "index out of bounds: the len is 2 but the index is 2");
         assert!(!attend::asked());
         resume();
+    }
+
+    #[test]
+    fn a_helper_that_panics_goes_on_and_is_heard_of() {
+        let (send, steps) = std::sync::mpsc::channel();
+        let (told, stops) = std::sync::mpsc::channel();
+        let mut n = 0;
+        let step = move || {
+            n += 1;
+            send.send(n).ok()?;
+            Some([Duration::ZERO; 2][if n == 1 { std::hint::black_box(7) } else { 0 }])
+        };
+        let stop = move || {
+            let _ = told.send(());
+        };
+        helper("adl-test", step, stop).unwrap();
+        assert_eq!((steps.recv(), stops.recv()), (Ok(1), Ok(())));
+        assert!(aside().is_some_and(|f| f.message.contains("the index is 7") && f.place.is_some()));
+        assert_eq!((steps.recv(), aside()), (Ok(2), None));
     }
 
     #[test]

@@ -38,6 +38,10 @@ const INSTRUCTION: usize = 64;
 /// the verifier of Cranelift, where a block has thousands of parameters.)
 const LARGE: usize = 20_000;
 
+/// Instructions of a unit above which making machine code takes seconds, and the interpreter is done before that. Programs that people write stay far
+/// below it; a profile counts in every branch and loop of a derivative of derivatives, and may be a hundred times as long as its function.
+const MOST: usize = 200_000;
+
 /// Bytes of a register's place on the stack.
 const PLACE: usize = 16;
 
@@ -175,7 +179,7 @@ struct Made {
 /// Defines all functions, and the one through which they are entered. All are emitted first, then made machine code by all threads.
 fn define(module: &mut JITModule, target: &Target, source: &Source, unit: &Unit, tables: &mut Tables, texts: &mut Option<Texts>) -> Result<(FuncId, Frames), String> {
     let text = |e: ModuleError| format!("{e:?}");
-    let (mut jobs, entry) = emitted(module, source, unit, tables).map_err(text)?;
+    let (mut jobs, entry) = emitted(module, source, unit, tables)?;
     let weight = jobs.iter().map(|j| j.func.dfg.num_insts()).sum::<usize>() * INSTRUCTION;
     let frames = jobs.iter().map(|j| frame(&j.func)).fold(Frames::default(), |f, n| Frames { largest: f.largest.max(n), all: f.all + n });
     // The longest first, so that threads end together.
@@ -194,17 +198,22 @@ fn define(module: &mut JITModule, target: &Target, source: &Source, unit: &Unit,
 }
 
 /// All functions of a unit, and which one they are entered through.
-fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables) -> Result<(Vec<Job>, FuncId), ModuleError> {
+fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Tables) -> Result<(Vec<Job>, FuncId), String> {
+    let text = |e: ModuleError| format!("{e:?}");
     let conv = if unit.tail_calls { CallConv::Tail } else { module.isa().default_call_conv() };
     let mut ids = Vec::new();
     for (i, f) in unit.funcs.iter().enumerate() {
-        ids.push(module.declare_function(&format!("f{i}"), Linkage::Local, &emit::signature(f, conv))?);
+        ids.push(module.declare_function(&format!("f{i}"), Linkage::Local, &emit::signature(f, conv)).map_err(text)?);
     }
     let mut shared = FunctionBuilderContext::new();
-    let (mut rare, mut kernels, mut jobs) = (emit::Rare::default(), Vec::new(), Vec::new());
+    let (mut rare, mut kernels, mut jobs, mut size) = (emit::Rare::default(), Vec::new(), Vec::new(), 0);
     for (me, f) in unit.funcs.iter().enumerate() {
         let mut func = ir::Function::with_name_signature(UserFuncName::user(0, ids[me].as_u32()), emit::signature(f, conv));
         emit::function(&mut emit::Job { module, source, unit, ids: &ids, tables, rare: &mut rare, kernels: &mut kernels, me }, f, &mut func, &mut shared);
+        size += func.dfg.num_insts();
+        if size > MOST {
+            return Err(crate::unit::too_large(&unit.funcs[0]));
+        }
         jobs.push(Job { id: ids[me], name: Some(f.name.to_string()), func });
     }
     jobs.extend(kernels.into_iter().map(|(id, func)| Job { id, name: Some("some turns of a loop".to_owned()), func }));
@@ -218,7 +227,7 @@ fn emitted(module: &mut JITModule, source: &Source, unit: &Unit, tables: &mut Ta
         emit::release_function(module, call, &mut func, &mut shared);
         jobs.push(Job { id, name: None, func });
     }
-    let entry = entered(module, &unit.funcs[0], ids[0], &mut shared)?;
+    let entry = entered(module, &unit.funcs[0], ids[0], &mut shared).map_err(text)?;
     let id = entry.id;
     jobs.push(entry);
     Ok((jobs, id))

@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// Variables of a function above which its frame takes much of a stack.
 const MAX_VARS: usize = 100_000;
 
-/// Statements of a unit above which compiling takes seconds.
+/// Statements of a unit above which it is not even begun to compile it ([`crate::module`] bounds its instructions).
 const MAX_SIZE: usize = 150_000;
 
 /// Functions that are compiled together.
@@ -41,7 +41,7 @@ impl Unit {
             let mut calls = Vec::new();
             size += scan(&f.body, &mut |g| calls.push(g));
             if f.vars.len() > MAX_VARS || size > MAX_SIZE {
-                return Err(format!("`{}` is too large to be compiled", f.name));
+                return Err(too_large(&f));
             }
             u.tail_calls |= tail(&f.body, me);
             let mut out = Vec::new();
@@ -79,6 +79,11 @@ impl Unit {
     pub fn is_part(&self, k: usize) -> bool {
         k >= self.parts
     }
+}
+
+/// Why a function with all that it calls is interpreted.
+pub(crate) fn too_large(f: &Function) -> String {
+    format!("`{}` is too large to be compiled", f.name)
 }
 
 /// Statements in a block; tells of each call.

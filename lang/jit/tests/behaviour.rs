@@ -4,6 +4,7 @@ mod common;
 
 use adl_interp::error::codes;
 use adl_interp::value::{Buf, Value, array};
+use adl_interp::ir::lower::Linker;
 use adl_ir::{FnId, Program};
 use common::{both, compile, interpreted, machine, native, same};
 use std::sync::atomic::Ordering;
@@ -194,6 +195,24 @@ fn long_straight_code_is_native() {
         v2: f64, v3: i64 = loop for v1 carry (v0) (v4: i64, v5: f64) {{ v6: f64 = call f0 (v5) v7: f64 = sin v6 return v7 }} return v2 }}", n - 1);
     let (p, f) = program(&text);
     assert!(both(&p, f, &[Value::Float(0.7), Value::Int(3)]).is_ok());
+}
+
+/// Additions of Ints are many instructions each: a unit is refused by what it becomes, not by its statements alone.
+#[test]
+fn code_that_would_take_seconds_to_compile_is_interpreted() {
+    let lines = 2_000;
+    let part = |k: usize| {
+        let adds: String = (2..lines).map(|i| format!("v{i}: i64 = add v{} v{} ", i - 1, i % 2)).collect();
+        format!("fn f{k} part (v0: i64) -> (i64) {{ v1: i64 = {k} {adds}return v{} }}\n", lines - 1)
+    };
+    let refused = |calls: usize| {
+        let parts: String = (0..calls).map(part).collect();
+        let body: String = (0..calls).map(|k| format!("v{}: i64 = call f{k} (v{k}) checkpoint ", k + 1)).collect();
+        let (p, f) = program(&format!("{parts}fn f{calls} all (v0: i64) -> (i64) {{ {body}return v{calls} }}"));
+        Linker::default().native(&p, f, &*adl_jit::compiler()).err()
+    };
+    assert_eq!(refused(2), None);
+    assert_eq!(refused(60).as_deref(), Some("`all` is too large to be compiled"));
 }
 
 #[test]

@@ -48,7 +48,7 @@ impl Effort {
 impl Session {
     /// Runs a file, and times each `bench` item with a text in its name where it stands; `each` hears of it at once.
     pub fn run_benches(&mut self, name: &str, bytes: &[u8], filter: &str, effort: Effort, mut each: impl FnMut(&Timing)) -> Vec<Diagnostic> {
-        self.guarded(|s| s.run_benches_here(name, bytes, filter, effort, &mut each)).unwrap_or_else(|d| vec![*d])
+        self.stoppable(|s| s.run_benches_here(name, bytes, filter, effort, &mut each)).unwrap_or_else(|d| vec![*d])
     }
 
     fn run_benches_here(&mut self, name: &str, bytes: &[u8], filter: &str, effort: Effort, each: &mut dyn FnMut(&Timing)) -> Vec<Diagnostic> {

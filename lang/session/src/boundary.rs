@@ -1,5 +1,5 @@
 //! Where panics end: every entry of a session is run by [`Session::guarded`]. A panic becomes error E0901, and the session is as it was before
-//! the entry.
+//! the entry. So does the panic of a thread that serves the session, and an interrupt of the checker unwinds as a panic does.
 //!
 //! Hosts that do more with a session than to call one entry (a `:command`, a cell with its pictures) have a boundary of their own around it:
 //! [`Session::checkpoint`], [`adl_interp::fault::catch`], [`Session::recover`].
@@ -13,10 +13,12 @@ use crate::{Session, imports};
 use adl_interp::fault::{self, Fault};
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
+use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
 use adl_typing::env::Env;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
 /// A session as it was before an entry.
 pub struct Checkpoint {
@@ -72,6 +74,8 @@ impl Session {
         self.failures = before.failures + 1;
         self.watched = before.watched;
         self.machine.recover(before.machine);
+        // Who has more to do than this entry stops there too: a run leaves the flag set as well.
+        self.machine.interrupt.store(fault.interrupt, Ordering::Relaxed);
         self.boundaries = self.boundaries.saturating_sub(1);
         error
     }
@@ -82,13 +86,26 @@ impl Session {
     /// E0901, if there was a panic.
     pub fn guarded<T>(&mut self, entry: impl FnOnce(&mut Session) -> T) -> Result<T, Box<Diagnostic>> {
         let before = self.checkpoint();
-        match fault::catch(|| entry(self)) {
+        let done = fault::catch(|| entry(self));
+        match done.and_then(|done| fault::aside().map_or(Ok(done), Err)) {
             Ok(done) => {
                 self.keep(before);
                 Ok(done)
             }
             Err(fault) => Err(Box::new(self.recover(before, &fault))),
         }
+    }
+
+    /// The same for an entry of the user's: an interrupt ends also what parses and checks it, and the session is as it was before.
+    ///
+    /// # Errors
+    /// E0901, if there was a panic; E0708, if it was interrupted before it ran.
+    pub(crate) fn stoppable<T>(&mut self, entry: impl FnOnce(&mut Session) -> T) -> Result<T, Box<Diagnostic>> {
+        let flag = self.interrupt();
+        self.guarded(|s| {
+            let _listening = stop::listen(flag);
+            entry(s)
+        })
     }
 
     /// Remembers the text of a definition, for `:source`.

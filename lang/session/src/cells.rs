@@ -44,7 +44,7 @@ impl Session {
 
     /// The same; messages call the text by a name.
     pub fn eval_cell(&mut self, name: &str, text: &str) -> Outcome {
-        let done = self.guarded(|s| {
+        let done = self.stoppable(|s| {
             s.forget_roads();
             s.remember(text.trim_end());
             let (out, ran) = s.eval_text(name, text);
@@ -230,7 +230,7 @@ impl Session {
 
     /// The type of an expression, not run.
     pub fn type_of(&mut self, text: &str) -> Result<String, Vec<Diagnostic>> {
-        self.guarded(|s| s.type_of_text(text)).unwrap_or_else(|d| Err(vec![*d]))
+        self.stoppable(|s| s.type_of_text(text)).unwrap_or_else(|d| Err(vec![*d]))
     }
 
     /// Examples of the shapes that a function accepts whose ranks each call decides; none of anything else.

@@ -8,7 +8,7 @@ use adl_syntax::diag::Diagnostic;
 impl Session {
     /// The value of an expression. Definitions and imports before it stay in scope.
     pub fn value(&mut self, text: &str) -> Result<Value, Vec<Diagnostic>> {
-        let mut out = self.guarded(|s| s.eval_entry(text)).unwrap_or_else(|d| Outcome::of(*d));
+        let mut out = self.stoppable(|s| s.eval_entry(text)).unwrap_or_else(|d| Outcome::of(*d));
         if !out.ok() {
             return Err(out.diags);
         }

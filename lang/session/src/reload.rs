@@ -113,7 +113,7 @@ impl Comparison {
 impl Session {
     /// Loads a file: what it defines stays in scope, and `:reload` knows it. If it was loaded before, only what changed since runs.
     pub fn load_file(&mut self, name: &str, bytes: &[u8]) -> (Outcome, Counts) {
-        let loaded = self.guarded(|s| {
+        let loaded = self.stoppable(|s| {
             let at = s.loaded.iter().position(|l| l.name == name);
             let old = at.map_or_else(Rc::default, |i| s.loaded[i].clone());
             let stale = s.forget_changed(&old);

@@ -31,7 +31,9 @@ impl Outcome {
 
     /// Of an entry that a panic has stopped.
     pub(crate) fn of(error: Diagnostic) -> Outcome {
-        Outcome { diags: vec![error], ..Outcome::default() }
+        let mut out = Outcome::default();
+        out.stopped(error);
+        out
     }
 
     /// Adds what stopped the run.
@@ -133,7 +135,7 @@ impl Session {
     /// Checks a file: all its errors and warnings.
     pub fn check_file(&mut self, name: &str, bytes: &[u8]) -> Vec<Diagnostic> {
         let env = self.env.clone();
-        self.guarded(|s| s.check_bytes(name, bytes, env).diags).unwrap_or_else(|d| vec![*d])
+        self.stoppable(|s| s.check_bytes(name, bytes, env).diags).unwrap_or_else(|d| vec![*d])
     }
 
     /// The documentation of a file, which is checked and not run.
@@ -151,7 +153,7 @@ impl Session {
 
     /// Checks a file whole, then runs it. What it defines stays in scope.
     pub fn run_file(&mut self, name: &str, bytes: &[u8]) -> Outcome {
-        self.guarded(|s| s.run_file_here(name, bytes)).unwrap_or_else(|d| Outcome::of(*d))
+        self.stoppable(|s| s.run_file_here(name, bytes)).unwrap_or_else(|d| Outcome::of(*d))
     }
 
     fn run_file_here(&mut self, name: &str, bytes: &[u8]) -> Outcome {

@@ -127,7 +127,7 @@ impl Session {
     /// Those that have a text in their names.
     pub fn run_tests_with(&mut self, name: &str, bytes: &[u8], filter: &str) -> TestReport {
         let mut report = TestReport { filter: filter.to_owned(), ..TestReport::default() };
-        if let Err(d) = self.guarded(|s| s.run_tests_into(name, bytes, &mut report)) {
+        if let Err(d) = self.stoppable(|s| s.run_tests_into(name, bytes, &mut report)) {
             report.diags.push(*d);
         }
         report

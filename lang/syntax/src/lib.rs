@@ -27,6 +27,7 @@ pub mod order;
 pub mod parser;
 pub mod render;
 pub mod span;
+pub mod stop;
 pub mod symbol;
 pub mod token;
 

@@ -134,6 +134,7 @@ impl Checker {
     }
 
     fn expr(&mut self, e: &Expr) -> Out<Kind> {
+        adl_syntax::stop::poll();
         stacker::maybe_grow(64 * 1024, 1024 * 1024, || self.expr_inner(e))
     }
 

@@ -70,7 +70,7 @@ pub fn session(global: &Global, args: Vec<String>) -> Session {
     choose_device(global, &mut s);
     // Without a handler the default one ends the process, which is right too.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
-    crate::host::watch(&s.tick());
+    crate::host::watch(&s.tick(), &s.starved());
     s
 }
 
@@ -86,7 +86,7 @@ fn batch_on(global: &Global, host: Terminal) -> Session {
     }
     let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGINT, 130, s.interrupt());
     let _ = signal_hook::flag::register(signal_hook::consts::SIGINT, s.interrupt());
-    crate::host::watch(&s.tick());
+    crate::host::watch(&s.tick(), &s.starved());
     s
 }
 

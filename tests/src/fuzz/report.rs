@@ -158,7 +158,13 @@ pub fn programs(plan: &Plan, seeds: impl Iterator<Item = u64>) -> std::io::Resul
             continue;
         }
         match judge(&p, &mut worker)? {
-            Verdict::Skipped(why) => *out.skipped.entry(reason(why)).or_insert(0) += 1,
+            Verdict::Skipped(why) => {
+                if why == Stop::Invalid {
+                    // A fault of the generator or of the reference: every program is valid.
+                    println!("-- the reference refuses the program of seed {seed}");
+                }
+                *out.skipped.entry(reason(why)).or_insert(0) += 1;
+            }
             Verdict::Fine { active } => {
                 out.compared += 1;
                 out.counts.program(&p);

@@ -3,6 +3,7 @@
 use super::pace::Next;
 use super::{Mode, Patience, Prepared, Ran, Refusal};
 use crate::error::{Error, Res, codes};
+use crate::fault;
 use crate::ir::native::{OnDevice, State};
 use crate::ir::work::volume::Volume;
 use crate::value::Value;
@@ -117,6 +118,7 @@ impl Machine {
     pub(crate) fn run_on_device(&mut self, code: &Code, call: Call, args: &[Value]) -> Res<Option<Vec<Value>>> {
         let Some(device) = self.device.device.clone() else { return Ok(None) };
         let (before, start) = (device.used(), Instant::now());
+        fault::point(fault::Point::Device);
         let mut out = call.prepared.run(args, self.patience(&call));
         if call.measured && out.is_ok() {
             if let Err(e) = device.wait() {

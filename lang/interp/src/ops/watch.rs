@@ -1,6 +1,7 @@
 //! Interrupts in operations that take long: they ask now and then, or are left to themselves.
 
 use crate::error::{Error, Res, codes};
+use crate::fault;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +44,10 @@ impl Watch<'_> {
         let spawned = std::thread::Builder::new().name("adl-work".into()).spawn(move || {
             if let Some(f) = take(&theirs) {
                 // Nobody may be waiting any more.
-                let _ = send.send(catch_unwind(AssertUnwindSafe(f)));
+                let _ = send.send(catch_unwind(AssertUnwindSafe(|| {
+                    fault::point(fault::Point::Work);
+                    f()
+                })));
             }
         });
         if spawned.is_err() {
@@ -53,7 +57,7 @@ impl Watch<'_> {
         loop {
             match receive.recv_timeout(Duration::from_millis(10)) {
                 Ok(Ok(result)) => return Ok(result),
-                Ok(Err(panic)) => crate::fault::resume_from(panic),
+                Ok(Err(panic)) => fault::resume_from(panic),
                 Err(RecvTimeoutError::Timeout) => self.poll()?,
                 Err(RecvTimeoutError::Disconnected) => return Err(lost()),
             }

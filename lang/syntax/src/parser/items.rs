@@ -18,6 +18,7 @@ impl Parser<'_> {
                 self.pos += 1;
                 continue;
             }
+            crate::stop::poll();
             let (before, said) = (self.pos, self.diagnostics.len());
             let mut item = self.item();
             self.expect_end();

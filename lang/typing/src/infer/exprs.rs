@@ -8,6 +8,7 @@ use crate::ty::{Class, Ty};
 use adl_syntax::ast;
 use adl_syntax::diag::Diagnostic;
 use adl_syntax::span::Span;
+use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
 
 /// Nested functions, arrays, records and applications that an expression may have.
@@ -33,6 +34,7 @@ impl Infer<'_> {
 
     /// Infers; `want` is what the context would like, and only guides.
     pub(super) fn infer(&mut self, e: &ast::Expr, want: Option<&Ty>) -> core::Expr {
+        stop::poll();
         let deepens = matches!(
             e.kind,
             ast::ExprKind::Fun(..) | ast::ExprKind::Lin(..) | ast::ExprKind::Array(_) | ast::ExprKind::Record(_) | ast::ExprKind::Tuple(_) | ast::ExprKind::For(..)

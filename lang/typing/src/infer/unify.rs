@@ -4,12 +4,14 @@ use super::Infer;
 use super::clash::Clash;
 use crate::ty::{Class, DataId, RecordTy, Size, Ty};
 use adl_syntax::span::Span;
+use adl_syntax::stop;
 use adl_syntax::symbol::Symbol;
 use std::collections::HashMap;
 use std::rc::Rc;
 
 impl Infer<'_> {
     pub(super) fn unify(&mut self, expected: &Ty, actual: &Ty) -> Result<(), Clash> {
+        stop::poll();
         stacker::maybe_grow(32 * 1024, 1024 * 1024, || self.unify_inner(expected, actual))
     }
 

@@ -155,6 +155,7 @@ impl Infer<'_> {
     /// Solves what can be solved by now.
     pub(super) fn solve_ops(&mut self) {
         while let Some(id) = self.ops.ready.pop_first() {
+            adl_syntax::stop::poll();
             let Some(op) = self.ops.remove(id) else { continue };
             if !self.solve(&op, false) {
                 self.wait(id, op);
@@ -168,6 +169,7 @@ impl Infer<'_> {
         self.keep_outer(level, mark);
         let mut from = mark;
         loop {
+            adl_syntax::stop::poll();
             let inner = |id: &u32| self.ops.ops.get(id).is_some_and(|op| self.is_inner(op, level));
             let Some(id) = self.ops.ops.range(from..).map(|(id, _)| *id).find(inner) else { return };
             from = id;
@@ -266,6 +268,7 @@ impl Infer<'_> {
     /// A result of outer operands belongs to the outer level, as do the literals among them.
     fn lower_determined(&mut self, level: u32, mark: u32) {
         loop {
+            adl_syntax::stop::poll();
             let outer = |op: &Op| {
                 let mut open = op.args.iter().filter(|a| self.is_open(&a.0)).peekable();
                 open.peek().is_some() && open.all(|a| !self.belongs(&a.0, level)) && op.types().any(|t| self.inner_meta(t, level).is_some())

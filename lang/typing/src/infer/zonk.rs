@@ -147,6 +147,7 @@ impl Infer<'_> {
     }
 
     pub(super) fn zonk(&mut self, mut e: Expr) -> Expr {
+        adl_syntax::stop::poll();
         stacker::maybe_grow(96 * 1024, 1024 * 1024, || {
             let ty = self.final_type(&e.ty);
             let kind = self.zonk_kind(e.take(), &ty, e.span);
